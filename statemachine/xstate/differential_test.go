@@ -66,7 +66,7 @@ func replay(t *testing.T, name string) (moved int) {
 	for i, line := range recording(t, name) {
 		p.take(line)
 		if differences := p.compare(line, nodeOf); len(differences) > 0 {
-			t.Fatalf("line %d: %s\n%s\n%s", i+2, strings.Join(differences, "\n"), load(t, name+".json"), load(t, name+".reached.json"))
+			t.Fatalf("line %d: %s\n%s\n%s", i+2, strings.Join(differences, "\n"), brief(load(t, name+".json")), brief(load(t, name+".reached.json")))
 		}
 		if now := fmt.Sprint(line.Value, string(line.Context)); now != before {
 			moved++
@@ -75,6 +75,9 @@ func replay(t *testing.T, name string) (moved int) {
 	}
 	return moved
 }
+
+// brief cuts what would fill a log.
+func brief(text []byte) []byte { return text[:min(len(text), 8000)] }
 
 // generator draws a machine.
 type generator struct {
@@ -178,6 +181,9 @@ func (g *generator) fill(s *drawn) {
 		s.config["type"] = "parallel"
 	case compound:
 		s.config["initial"] = s.children[0].key
+		if g.chance(20) && (s.parent == nil || s.parent.kind != parallel) {
+			s.config["initial"] = map[string]any{"target": s.children[0].key, "actions": g.log("=")}
+		}
 	}
 	if s.kind == final {
 		s.config["type"] = "final"

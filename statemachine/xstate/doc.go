@@ -31,7 +31,7 @@
 //	on                                on, the exact names first, then the longest patterns, as XState tries them
 //	names of events                   unchanged, since callers use them: blanks, and names that the machine itself raises here,
 //	                                  are faults. "xstate.done.state.ID" becomes done.state.NODE
-//	always, onDone, reenter, history  as they are
+//	always, onDone, reenter, history  as they are, and so are actions of initial
 //	after                             after, with named delays written out
 //	guard                             a name of guards, or a condition: and, or, not and stateIn are put together; params are bound
 //	actions, entry, exit              names of actions; those with params are written out
@@ -43,8 +43,7 @@
 //	an unknown event                  unmatched: ignore
 //
 // A text that is wholly "${…}" is an expression in payloads of raised events and in outputs, too. What has no counterpart
-// is a fault with its line and advice: functions, sendTo, sendParent, emit, spawnChild, actions of an initial
-// transition, a final state as a region, a root that is entered again though it has entry or exit actions, an eventless
+// is a fault with its line and advice: functions, sendTo, sendParent, emit, spawnChild, a final state as a region, a root that is entered again though it has entry or exit actions, an eventless
 // transition that changes nothing. What does nothing in XState either (types, meta of a transition) is left out with
 // a warning.
 //
@@ -55,7 +54,8 @@
 // machine. XState takes transitions of several regions in the order in which their states were entered; here it is that
 // of the document. Where one region's transition stays in its own atomic state and another leaves that state, XState takes
 // both; here the first. A transition to a history state that leads back to its own source enters it again in XState
-// without having left it. A history state of a parallel state without a default confuses XState; here it is the default entry.
+// without having left it. A history state of a parallel state without a default confuses XState; here it is the default entry. XState does not run
+// the initial actions of a region that is entered because another one is a target.
 //
 // # Export
 //

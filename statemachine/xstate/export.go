@@ -13,7 +13,7 @@ import (
 // Export writes a definition as the JSON configuration of an XState v5 machine, which createMachine takes as it is. What
 // guards and actions do stands in maps at its top. What XState has no key for is kept under meta.troupe, where Import
 // finds it, and the warnings name it with its line in the definition. The error is document.Faults when the definition
-// itself has faults.
+// itself has faults, or is one of SCXML.
 func Export(src statemachine.Source) (machine []byte, warnings document.Faults, err error) {
 	parser, err := newParser()
 	if err != nil {
@@ -25,6 +25,11 @@ func Export(src statemachine.Source) (machine []byte, warnings document.Faults, 
 	tree, err := document.Parse(src.File, src.Text)
 	if err != nil {
 		return nil, nil, err
+	}
+	if s := tree.Field("semantics"); s != nil && s.Text == "scxml" {
+		c := document.Collector{File: src.File}
+		c.Add(s, "a definition with the rules of SCXML: XState has neither these nor its keys").Suggestion = "export it to SCXML"
+		return nil, nil, c.Err()
 	}
 	w := &writer{Collector: document.Collector{File: src.File}, top: tree, byName: map[string]*place{}, names: map[string]string{}}
 	v, err := w.machine().Data()
@@ -76,9 +81,6 @@ func (w *writer) machine() *document.Node {
 	w.native = true
 	if s := w.top.Field("semantics"); s != nil {
 		w.native, w.byXState = s.Text == "native", s.Text == "xstate"
-		if s.Text == "scxml" {
-			w.warn(s, "", "the rules of SCXML: XState has others")
-		}
 	}
 	w.rootID = w.top.Field("id").Text
 	w.guards, w.actions = mappingAt(w.top), mappingAt(w.top)

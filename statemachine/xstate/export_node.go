@@ -69,6 +69,11 @@ func (w *writer) member(out, own *document.Node, p *place, f document.Field) {
 	case "invoke":
 		put(out, "invoke", w.invokes(p, v))
 	case "target":
+		if v.Kind == document.Mapping {
+			w.warn(v, "", "XState has no actions for the default of a history state: they are kept under meta.%s", ownMeta)
+			put(own, "target", v)
+			v = v.Field("target")
+		}
 		put(out, "target", w.targets(p, v))
 	case "output":
 		if mentionsExpression(v) {
@@ -106,18 +111,28 @@ func (w *writer) initial(out, own *document.Node, p *place) {
 			}
 		}
 	}
-	names := items(at)
+	target, actions := at, at.Field("actions")
+	if at.Kind == document.Mapping {
+		target = at.Field("target")
+	}
+	names := items(target)
 	to := w.byName[p.machine.name+"."+names[0].Text]
-	if len(names) == 1 && to.parent == p {
-		put(out, "initial", textAt(at, to.name))
+	if len(names) > 1 || to.parent != p {
+		for to.parent != p {
+			to = to.parent
+		}
+		w.warn(at, "", "XState has no initial state that is further inside: its initial state there is %q", to.name)
+		put(own, "initial", at)
+	}
+	key := textAt(at, to.name)
+	if actions == nil {
+		put(out, "initial", key)
 		return
 	}
-	for to.parent != p {
-		to = to.parent
-	}
-	w.warn(at, "", "XState has no initial state that is further inside: its initial state there is %q", to.name)
-	put(out, "initial", textAt(at, to.name))
-	put(own, "initial", at)
+	opening := mappingAt(at)
+	put(opening, "target", key)
+	put(opening, "actions", w.actionsOf(actions))
+	put(out, "initial", opening)
 }
 
 // kind is what a node is.

@@ -116,10 +116,10 @@ func TestReachControl(t *testing.T) {
 		return found
 	}
 	for _, c := range []struct{ name, machine, old, replacement string }{
-		{"a region does not keep an event", "upload", "semantics: xstate", "semantics: scxml"},
-		{"a transition between regions leaves the parallel state", "crossing", "semantics: xstate", "semantics: scxml"},
-		{"the end is not the end", "final-output", "semantics: xstate", "semantics: scxml"},
-		{"the end of a parallel state is not heard", "nested-parallel", "semantics: xstate", "semantics: scxml"},
+		{"a region does not keep an event", "upload", "semantics: xstate", "semantics: native"},
+		{"a transition between regions leaves the parallel state", "crossing", "semantics: xstate", "semantics: native"},
+		{"the end is not the end", "final-output", "semantics: xstate", "semantics: native"},
+		{"the end of a parallel state is not heard", "nested-parallel", "semantics: xstate", "semantics: native"},
 		{"event data is applied", "counter", "apply: none", "apply: merge"},
 		{"another time", "traffic-light", "20000:", "20001:"},
 		{"another tag", "traffic-light", "tags: pedestrians", "tags: walkers"},

@@ -108,11 +108,10 @@ func (r *reader) checkState(s *state) {
 }
 
 func (r *reader) initialOf(s *state, v *document.Node) *document.Node {
+	var actions *document.Node
 	if v.Kind == document.Mapping {
 		r.known(v, []string{"target", "actions", "meta", "description"}, nil)
-		if len(items(v.Field("actions"))) > 0 {
-			r.add(v.Field("actions"), "move them to the entry of the state that is entered, or of the one around it", "actions of an initial transition")
-		}
+		actions = r.actionsOf(v.Field("actions"))
 		for _, key := range []string{"meta", "description"} {
 			if at := v.Field(key); at != nil {
 				r.warn(at, "", "%s of an initial transition has no place here and was left out", key)
@@ -123,10 +122,17 @@ func (r *reader) initialOf(s *state, v *document.Node) *document.Node {
 		r.warn(v, "", "the state %q is %s: its initial does nothing, and was left out", clipped(s.key, 100), string(s.kind))
 		return nil
 	}
-	if c := r.initial(s); c != nil {
+	c := r.initial(s)
+	if c == nil {
+		return nil
+	}
+	if actions == nil {
 		return textAt(v, c.name)
 	}
-	return nil
+	out := mappingAt(v)
+	put(out, "target", textAt(v, c.name))
+	put(out, "actions", actions)
+	return out
 }
 
 func (r *reader) children(out *document.Node, s *state, v *document.Node) {

@@ -206,6 +206,7 @@ class Implementations {
     for (const key of ['on', 'after']) {
       if (s[key]) out[key] = Object.fromEntries(Object.entries(s[key]).map(([k, v]) => [k, this.transitions(v)]));
     }
+    if (s.initial?.actions) out.initial = {...s.initial, actions: list(s.initial.actions).map((a) => this.own(a))};
     if (s.invoke) {
       out.invoke = list(s.invoke).map((i) => ({...i, ...(i.onDone && {onDone: this.transitions(i.onDone)}), ...(i.onError && {onError: this.transitions(i.onError)})}));
     }
