@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"troupe/statemachine"
 	"troupe/statemachine/document"
 	"troupe/statemachine/scxml"
+	"troupe/statemachine/xstate"
 )
 
 // foreign is a format of another tool, which definitions come from and go to.
@@ -42,6 +44,19 @@ var foreigns = []foreign{
 		exports: func(name string, text []byte) ([]byte, document.Faults, error) {
 			x, err := scxml.Export(name, text)
 			return x.Text, x.Notes, err
+		},
+	},
+	{
+		name: "xstate", extensions: []string{".json"}, about: "the JSON of XState v5",
+		imports: func(name string, text []byte, _ func(string) ([]byte, error)) (out []importedFile, err error) {
+			files, err := xstate.Import(name, text)
+			for _, f := range files {
+				out = append(out, importedFile{f.ID, f.Text, f.Warnings})
+			}
+			return out, err
+		},
+		exports: func(name string, text []byte) ([]byte, document.Faults, error) {
+			return xstate.Export(statemachine.Source{File: name, Text: text})
 		},
 	},
 }

@@ -83,3 +83,28 @@ func TestExport(t *testing.T) {
 		{name: "an unknown workflow of a home", args: []string{"export", "none", "--to", "scxml", "--home", home}, code: exitFailed, stderr: "has the workflow none"},
 	})
 }
+
+func TestXState(t *testing.T) {
+	dir := t.TempDir()
+	home := filepath.Join(dir, "home")
+	if _, err := ensureHome(home); err != nil {
+		t.Fatal(err)
+	}
+	good := writeFile(t, dir, "light.json", `{"id": "light", "types": {}, "initial": "red", "states": {"red": {"on": {"go": "green"}}, "green": {"type": "final"}}}`)
+	bad := writeFile(t, dir, "bad.json", `{"initial": "red", "states": {"red": {"on": {"go": {"guard": "canGo"}}}}}`)
+	runAll(t, []invocation{
+		{name: "into a home", args: []string{"import", good, "--home", home}, stdout: filepath.Join(home, "workflows", "light.yaml") + "\n", stderr: `note: light.json:1:17: "types" does nothing`},
+		{name: "a guard without a condition", args: []string{"import", bad, "--home", home}, code: exitFailed, stderr: `bad.json:1:62: the guard "canGo" has no condition`},
+	})
+	code, out, stderr := invoke("export", "leave-request", "--to", "xstate", "--home", home)
+	if code != exitDone || !strings.Contains(out, `"initial": "draft"`) || !strings.Contains(stderr, `XState has no "allow"`) {
+		t.Fatalf("export: code %d\n%s\n%s", code, out, stderr)
+	}
+	again := writeFile(t, dir, "leave.json", out)
+	if code, out, stderr = invoke("import", again, "--home", home, "--force"); code != exitDone || !strings.HasSuffix(out, "leave-request.yaml\n") {
+		t.Errorf("import of what was exported: code %d, %s, %s", code, out, stderr)
+	}
+	if code, _, stderr = invoke("check", "--home", home); code != exitDone {
+		t.Errorf("the home has faults then: %s", stderr)
+	}
+}
