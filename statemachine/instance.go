@@ -120,7 +120,7 @@ func (d *Definition) isDoneWith(active nodeSet) bool {
 	return true
 }
 
-// isOver reports whether no transition is ever taken again (statemachine/DEFINITION.md, "Rules of XState").
+// isOver reports whether the instance has come to the end that XState gives a machine (statemachine/DEFINITION.md, "Rules of XState").
 func (d *Definition) isOver(active nodeSet) bool {
 	return d.semantics == xstateSemantics && d.isDoneWith(active)
 }

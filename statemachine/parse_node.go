@@ -167,6 +167,9 @@ func (b *builder) content(n *node, v *document.Node) {
 			b.invokes(n, f.Value)
 		}
 	}
+	if b.d.semantics == xstateSemantics { // "*" comes last
+		slices.SortStableFunc(n.on, func(t, u *transition) int { return cmp.Compare(t.rank(), u.rank()) })
+	}
 	if tags := v.Field("tags"); tags != nil && tags.Kind == document.Sequence {
 		n.failed = slices.ContainsFunc(tags.Items, func(tag *document.Node) bool { return tag.Text == "failed" })
 	}
@@ -191,9 +194,6 @@ func (b *builder) onDone(n *node, v *document.Node) {
 	for _, t := range b.transitions(n, v, eventPattern{name: n.done}) {
 		t.onDone = n
 		n.on = append(n.on, t)
-	}
-	if b.d.semantics == xstateSemantics { // "*" comes last
-		slices.SortStableFunc(n.on, func(t, u *transition) int { return cmp.Compare(t.rank(), u.rank()) })
 	}
 }
 

@@ -173,7 +173,7 @@ func (d *Definition) take(in *Instance, e *Event, t trigger) (Result, error) {
 	}
 	var picked []*transition
 	forbidden := false
-	if !t.nothing && !d.isOver(in.at.active) {
+	if !t.nothing {
 		picked, forbidden = m.selectTransitions(t)
 	}
 	if m.isSpent() {

@@ -2,11 +2,10 @@ package document
 
 import (
 	"bytes"
+	"fmt"
 	"regexp"
 	"strings"
 	"unicode"
-
-	"troupe/statemachine/data"
 )
 
 // maxFlow is how long a mapping or a list in one line may be, with what stands before it.
@@ -117,5 +116,28 @@ func scalarOf(n *Node) string {
 	if strings.IndexFunc(text, func(r rune) bool { return r == unicode.ReplacementChar || r > unicode.MaxLatin1 || !unicode.IsPrint(r) }) < 0 {
 		return "'" + strings.ReplaceAll(text, "'", "''") + "'"
 	}
-	return string(data.AppendString(nil, text))
+	return DoubleQuoted(text)
+}
+
+// DoubleQuoted returns a text in double quotes; what does not print is escaped (YAML 1.2, section 7.3.1).
+func DoubleQuoted(text string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range text {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case unicode.IsPrint(r) && r != '\uFEFF':
+			b.WriteRune(r)
+		case r <= 0xFFFF:
+			fmt.Fprintf(&b, `\u%04X`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08X`, r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
 }

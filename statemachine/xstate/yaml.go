@@ -1,7 +1,6 @@
 package xstate
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
 	"unicode"
@@ -176,25 +175,7 @@ func quoted(s string) string {
 	if !escaped {
 		return "'" + strings.ReplaceAll(s, "'", "''") + "'"
 	}
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r == '\n':
-			b.WriteString(`\n`)
-		case unicode.IsPrint(r) && r != '\uFEFF':
-			b.WriteRune(r)
-		case r <= 0xFFFF:
-			fmt.Fprintf(&b, `\u%04X`, r)
-		default:
-			fmt.Fprintf(&b, `\U%08X`, r)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
+	return document.DoubleQuoted(s)
 }
 
 var wholeNumber = regexp.MustCompile(`^(0|[1-9][0-9]{0,9})$`)
