@@ -32,6 +32,7 @@ var (
 
 func (f *fakeWorkflows) Pending(context.Context, *workflow.LoadRequest) (*workflow.Pending, error) {
 	return &workflow.Pending{
+		Version: 3,
 		Timers: []workflow.Timer{
 			{ID: instanceOne + "-1-0", Timer: statemachine.Timer{Event: "after.PT1H.open", Due: time.Unix(1_800_000_000, 0), At: statemachine.Position{Machine: "main", Node: "open"}}},
 			{ID: instanceOne + "-1-1", Timer: statemachine.Timer{Event: "remind", Due: time.Unix(1_800_000_000, 0), Failed: true}},

@@ -67,7 +67,7 @@ func listPending(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	answer := api.Pending{Timers: []api.Timer{}, Deliveries: []api.PendingDelivery{}, Children: []api.Child{}}
+	answer := api.Pending{Timers: []api.Timer{}, Deliveries: []api.PendingDelivery{}, Children: []api.Child{}, Version: pending.Version}
 	switch done, cancelled := "done", "cancelled"; {
 	case pending.IsEnded:
 		answer.Ended = &cancelled

@@ -19,8 +19,8 @@ func TestWhatAnInstanceWaitsFor(t *testing.T) {
 	const dead, mail = `{"id":"01JD0000000000000000000001-2-0","kind":"webhook","name":"hook","state":"dead","attempts":9,"nextAttempt":null`,
 		`{"id":"01JD0000000000000000000001-3-0","kind":"mail","name":"","state":"pending","attempts":0,"nextAttempt":"2027-01-15T08:00:05.000Z"}`
 	for with, want := range map[string]string{
-		withToken:    timers + dead + `},` + mail + `],"children":[{"workflowId":"check","instanceId":"01JD0000000000000000000001","status":"failed"}],"ended":"cancelled"}`,
-		withModToken: timers + dead + `,"url":"https://example.org/hook","lastStatus":500,"lastError":"the answer was 500"},` + mail + `],"children":[{"workflowId":"check","instanceId":"01JD0000000000000000000001","status":"failed"}],"ended":"cancelled"}`,
+		withToken:    timers + dead + `},` + mail + `],"children":[{"workflowId":"check","instanceId":"01JD0000000000000000000001","status":"failed"}],"ended":"cancelled","version":3}`,
+		withModToken: timers + dead + `,"url":"https://example.org/hook","lastStatus":500,"lastError":"the answer was 500"},` + mail + `],"children":[{"workflowId":"check","instanceId":"01JD0000000000000000000001","status":"failed"}],"ended":"cancelled","version":3}`,
 	} {
 		if a := s.do(t, request{Method: "GET", Path: path, Headers: []string{with}}); a.Status != 200 || a.Body != want {
 			t.Errorf("%s: got %d %s, want %s", with, a.Status, a.Body, want)

@@ -117,14 +117,16 @@ type transition struct {
 	more    []eventPattern // others that it takes; only with the rules of SCXML
 	targets []*node
 	guard   *expr.Program // nil: always enabled
-	allow   *rule         // nil: anyone who may send to the workflow
-	actions []action
-	reenter bool
-	into    root      // where event.data goes; rootUnset: as the event says
-	apply   applyRule // how; applyUnset: as the event says
-	onDone  *node     // only for the done event of this very node
-	after   *after    // only for the event of this timer
-	told    *telling  // only for what becomes of this child
+	// condition is the guard as it stands in the file, without ${ }.
+	condition string
+	allow     *rule // nil: anyone who may send to the workflow
+	actions   []action
+	reenter   bool
+	into      root      // where event.data goes; rootUnset: as the event says
+	apply     applyRule // how; applyUnset: as the event says
+	onDone    *node     // only for the done event of this very node
+	after     *after    // only for the event of this timer
+	told      *telling  // only for what becomes of this child
 	// everything: of XState's "*", which takes timers and what becomes of children as well.
 	everything bool
 	line       int

@@ -81,6 +81,7 @@ func boundedDelay(n int64, unit time.Duration) (time.Duration, error) {
 type delay struct {
 	constant time.Duration
 	value    *template // a duration, a number of milliseconds, or a time
+	text     string    // as it stands in the file, without ${ }
 }
 
 // due is when a timer ends that begins now. A time that is past is now.
@@ -124,8 +125,8 @@ func (d delay) due(m *move) (time.Time, error) {
 func (b *builder) delay(n *document.Node) delay {
 	b.byItself(n)
 	if n.Kind == document.String {
-		if _, ok := expression(n.Text); ok {
-			return delay{value: b.template(n)}
+		if text, ok := expression(n.Text); ok {
+			return delay{value: b.template(n), text: text}
 		}
 	}
 	if n.Kind != document.String && n.Kind != document.Number {
@@ -136,7 +137,7 @@ func (b *builder) delay(n *document.Node) delay {
 	if err != nil {
 		b.Add(n, "%q: %v", shorten(n.Text), err)
 	}
-	return delay{constant: d}
+	return delay{constant: d, text: n.Text}
 }
 
 // byItself notes that an instance does something by itself.

@@ -57,11 +57,7 @@ func (d *Definition) StatesOf(entry data.Value) []byte {
 	for _, name := range end.Elements() {
 		names = append(names, NodeID(name.Text()))
 	}
-	var out []Position
-	for _, m := range d.machines {
-		out, names = d.positionsOf(out, m, names)
-	}
-	return appendPositionList(nil, out)
+	return appendPositionList(nil, d.PositionsNamed(names))
 }
 
 // positionsOf takes the names that are about a region from the front.

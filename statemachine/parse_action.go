@@ -101,6 +101,19 @@ func (b *builder) guard(n *document.Node) *expr.Program {
 	return p
 }
 
+// conditionText is a condition as it stands in the file: the name, or the expression without ${ }.
+func conditionText(n *document.Node) string {
+	if n.Kind == document.Mapping {
+		if n = n.Field("type"); n == nil {
+			return ""
+		}
+	}
+	if inner, ok := expression(n.Text); ok {
+		return inner
+	}
+	return n.Text
+}
+
 // compiled notes an expression, or its fault; nil then.
 func (b *builder) compiled(n *document.Node, p *expr.Program, err error) *expr.Program {
 	if err != nil && b.isSCXML() {

@@ -54,16 +54,24 @@ func (b *builder) invoke(n *node, v *document.Node) {
 			}
 		}
 	}
-	for key, failed := range map[string]bool{"onDone": false, "onError": true} {
-		at := v.Field(key)
+	b.tellings(inv, v)
+}
+
+// tellings reads what takes the end of a child: in one order, so that a file always means the same.
+func (b *builder) tellings(inv *invoke, v *document.Node) {
+	for _, of := range []struct {
+		key    string
+		failed bool
+	}{{"onDone", false}, {"onError", true}} {
+		at := v.Field(of.key)
 		if at == nil {
 			continue
 		}
-		list := b.transitions(n, at, eventPattern{})
+		list := b.transitions(inv.node, at, eventPattern{})
 		for _, t := range list {
-			t.told = &telling{inv, failed}
+			t.told = &telling{inv, of.failed}
 		}
-		n.on = append(n.on, list...)
+		inv.node.on = append(inv.node.on, list...)
 	}
 }
 

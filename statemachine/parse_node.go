@@ -367,7 +367,7 @@ func (b *builder) transition(n *node, v *document.Node, p eventPattern) *transit
 		b.target(to, n, addTarget)
 	}
 	if g := v.Field("guard"); g != nil {
-		t.guard = b.guard(g)
+		t.guard, t.condition = b.guard(g), conditionText(g)
 	}
 	if a := v.Field("allow"); a != nil {
 		if p == (eventPattern{}) {

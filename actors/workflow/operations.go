@@ -17,7 +17,8 @@ func (r *Router) Pending(ctx context.Context, req *LoadRequest) (*Pending, error
 	out := &Pending{}
 	var id persistence.ID
 	err := r.look(ctx, req, func(i *instance) error {
-		id, out.IsDone, out.IsEnded = i.id, i.of.IsDone(&i.state), i.state.IsEnded()
+		id, out.Version = i.id, i.of.Version
+		out.IsDone, out.IsEnded = i.of.IsDone(&i.state), i.state.IsEnded()
 		for _, c := range i.state.Children() {
 			out.Children = append(out.Children, request.Child{WorkflowID: c.Workflow, InstanceID: instanceid.Text(child.ID(i.id, c.ID, c.Begun)), Status: c.Status})
 		}

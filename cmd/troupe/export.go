@@ -5,13 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
-	"troupe/actors/catalog"
-	"troupe/actors/home"
-	"troupe/gateway/admin"
+	"troupe/gateway/api"
 	"troupe/gateway/client"
 	"troupe/statemachine"
 )
@@ -39,11 +36,11 @@ func newExport() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		file, text, err := definitionText(cmd, at, args[0])
+		source, err := definitionText(cmd.Context(), at, args[0])
 		if err != nil {
 			return explained(err)
 		}
-		out, notes, err := format.exports(file, text)
+		out, notes, err := format.exports(source)
 		if err != nil {
 			return err
 		}
@@ -57,44 +54,38 @@ func newExport() *cobra.Command {
 }
 
 // definitionText returns the current version of a workflow: of the service, or of the files of a home without one.
-func definitionText(cmd *cobra.Command, at *connection, workflow string) (file string, text []byte, err error) {
-	if at.home != "" && at.address == "" && at.context == "" && at.tokenFile == "" {
-		ctx, cancel := context.WithTimeout(cmd.Context(), askMax)
-		defer cancel()
-		if _, err := admin.Dial(ctx, filepath.Join(at.home, adminSocket)); errors.Is(err, admin.ErrNoServer) {
-			return definitionFile(at.home, workflow)
+func definitionText(ctx context.Context, at *connection, workflow string) (statemachine.Source, error) {
+	if at.home != "" && at.address == "" && at.context == "" && at.tokenFile == "" && !isServed(ctx, at.home) {
+		s, err := sourceInHome(at.home, workflow, 0)
+		if err != nil {
+			return statemachine.Source{}, err
 		}
+		return statemachine.Source{File: s.File, Text: s.Text, Read: readFrom(s.Refs)}, nil
 	}
 	c, err := at.client(0)
 	if err != nil {
-		return "", nil, err
+		return statemachine.Source{}, err
 	}
 	defer c.Close()
-	d, err := c.Definition(cmd.Context(), workflow)
-	return d.File, []byte(d.Text), err
+	d, err := c.Definition(ctx, workflow, 0)
+	if err != nil {
+		return statemachine.Source{}, adviseDefinition(suggestWorkflow(ctx, c, workflow, err), workflow)
+	}
+	return sourceOf(d), nil
 }
 
-// definitionFile returns the file of a home that has the highest version of a workflow.
-func definitionFile(dir, workflow string) (file string, text []byte, err error) {
-	if err := wantHome(dir); err != nil {
-		return "", nil, err
-	}
-	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
-	if err != nil {
-		return "", nil, err
-	}
-	set, faults := home.LoadDefinitions(os.DirFS(dir), parser, nil)
-	var newest *catalog.Source
-	for i := range set.Workflows {
-		if s := &set.Workflows[i]; string(s.Parsed.ID) == workflow && (newest == nil || s.Parsed.Version > newest.Parsed.Version) {
-			newest = s
+// sourceOf is a definition as a service shows it.
+func sourceOf(d *api.Definition) statemachine.Source {
+	return statemachine.Source{File: d.File, Text: []byte(d.Text), Read: readFrom(d.Refs)}
+}
+
+// readFrom reads files that a definition refers to from where they are kept.
+func readFrom[T ~string | ~[]byte](refs map[string]T) func(name string) ([]byte, error) {
+	return func(name string) ([]byte, error) {
+		text, ok := refs[name]
+		if !ok {
+			return nil, os.ErrNotExist
 		}
+		return []byte(text), nil
 	}
-	if newest != nil {
-		return newest.File, newest.Text, nil
-	}
-	if faults != nil {
-		return "", nil, fmt.Errorf("no file of %s has the workflow %s, and some have faults:\n%w", dir, workflow, faults)
-	}
-	return "", nil, fmt.Errorf("no file of %s has the workflow %s, and no server is running there", dir, workflow)
 }

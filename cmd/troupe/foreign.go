@@ -20,7 +20,7 @@ type foreign struct {
 	// imports makes definitions of a file; read returns another one beside it. The error is document.Faults where the file has some.
 	imports func(name string, text []byte, read func(name string) ([]byte, error)) ([]importedFile, error)
 	// exports writes a definition. The notes name what the other tool does not see.
-	exports func(name string, text []byte) (out []byte, notes document.Faults, err error)
+	exports func(statemachine.Source) (out []byte, notes document.Faults, err error)
 }
 
 // importedFile is one definition that was imported.
@@ -41,8 +41,8 @@ var foreigns = []foreign{
 			}
 			return out, err
 		},
-		exports: func(name string, text []byte) ([]byte, document.Faults, error) {
-			x, err := scxml.Export(name, text)
+		exports: func(s statemachine.Source) ([]byte, document.Faults, error) {
+			x, err := scxml.Export(s.File, s.Text)
 			return x.Text, x.Notes, err
 		},
 	},
@@ -55,9 +55,7 @@ var foreigns = []foreign{
 			}
 			return out, err
 		},
-		exports: func(name string, text []byte) ([]byte, document.Faults, error) {
-			return xstate.Export(statemachine.Source{File: name, Text: text})
-		},
+		exports: xstate.Export,
 	},
 }
 

@@ -80,7 +80,7 @@ func TestExport(t *testing.T) {
 		{name: "no format", args: []string{"export", "notice"}, code: exitUsage, stderr: "--to is missing"},
 		{name: "an unknown format", args: []string{"export", "notice", "--to", "bpmn"}, code: exitUsage, stderr: "it is scxml"},
 		{name: "an unknown workflow", args: []string{"export", "none", "--to", "scxml"}, code: exitFailed, stderr: "404"},
-		{name: "an unknown workflow of a home", args: []string{"export", "none", "--to", "scxml", "--home", home}, code: exitFailed, stderr: "has the workflow none"},
+		{name: "an unknown workflow of a home", args: []string{"export", "none", "--to", "scxml", "--home", home}, code: exitFailed, stderr: "there is no workflow none in "},
 	})
 }
 

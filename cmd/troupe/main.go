@@ -13,6 +13,7 @@
 //	troupe schedule   list, pause, resume and run schedules
 //	troupe context    name services and keep the tokens for them
 //	troupe bench      measure a service under load
+//	troupe diagram    draw a workflow, and where an instance is
 //	troupe check      check the text files of a home
 //	troupe import     make definitions of files of other tools
 //	troupe export     write a definition in the format of another tool
@@ -98,7 +99,7 @@ func newRoot() *cobra.Command {
 		},
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newServe(), newToken(), newSession(), newPassword(), newCheck(), newPublish(), newConfigCommand(), newInstance(), newOutbox(), newIncident(), newSchedule(), newContext(), newImport(), newExport(), newParameters(), newSchema(), newStore(), newCluster(), newBench(), newVersion())
+	root.AddCommand(newServe(), newToken(), newSession(), newPassword(), newCheck(), newPublish(), newDiagram(), newConfigCommand(), newInstance(), newOutbox(), newIncident(), newSchedule(), newContext(), newImport(), newExport(), newParameters(), newSchema(), newStore(), newCluster(), newBench(), newVersion())
 	root.SetVersionTemplate("{{.Version}}\n")
 	return root
 }

@@ -16,7 +16,7 @@ func TestInstanceMigrate(t *testing.T) {
 	odd := s.Create(`{"days":3}`)
 	s.Create(`{"days":3}`, "submit")
 	s.Create(`{"days":4}`, "submit")
-	s.Revise()
+	s.Revise("review", "check")
 	plan := filepath.Join(t.TempDir(), "plan.yaml")
 	write := func(text string) {
 		t.Helper()

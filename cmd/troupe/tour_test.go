@@ -113,7 +113,7 @@ type tourBlock struct {
 
 // markedCommands is a shell block behind its mark, with the block that shows what it
 // prints, if there is one right below.
-var markedCommands = regexp.MustCompile("(?s)<!-- run -->\n```sh\n(.*?)```\n(?:\n```(?:json|text)\n(.*?)```\n)?")
+var markedCommands = regexp.MustCompile("(?s)<!-- run -->\n```sh\n(.*?)```\n(?:\n```(?:json|text|mermaid)\n(.*?)```\n)?")
 
 // tourBlocks takes the marked blocks out of a document.
 func tourBlocks(t *testing.T, file string) []tourBlock {

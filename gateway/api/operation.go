@@ -10,6 +10,8 @@ type Pending struct {
 	// Ended is "done" when all state machines have reached a final node, and "cancelled" when the parent has cancelled the
 	// instance; nil while it goes on.
 	Ended *string `json:"ended"`
+	// Version is that of the definition that the instance runs under.
+	Version uint64 `json:"version"`
 }
 
 // Child is an instance that another one has invoked.

@@ -2,17 +2,33 @@ package client
 
 import (
 	"context"
+	"strconv"
 
 	"troupe/gateway/api"
 )
 
-// Definition returns the current version of a workflow as it was published (needs mod-workflows). Errors wrap *Error, ErrInvalid,
-// ErrProtocol, or the context's.
-func (c *Client) Definition(ctx context.Context, workflowID string) (d api.Definition, err error) {
-	defer asking(&err, "definition of %s", workflowID)
-	if err := checkWorkflow(workflowID); err != nil {
-		return d, err
+// Definitions lists the workflows with their versions, by id. It needs mod-workflows.
+func (c *Client) Definitions(ctx context.Context) (all []api.PublishedWorkflow, err error) {
+	defer asking(&err, "list definitions")
+	var list api.DefinitionList
+	if _, err := c.get(ctx, []string{"definitions"}, nil, &list); err != nil {
+		return nil, err
 	}
-	_, err = c.get(ctx, []string{"definitions", workflowID}, nil, &d)
-	return d, err
+	return list.Definitions, nil
+}
+
+// Definition returns a version of a definition as it was published; version 0 is the current one. It needs
+// mod-workflows.
+func (c *Client) Definition(ctx context.Context, workflowID string, version uint64) (found *api.Definition, err error) {
+	defer asking(&err, "load definition %s", workflowID)
+	if err := checkWorkflow(workflowID); err != nil {
+		return nil, err
+	}
+	path := []string{"definitions", workflowID}
+	if version > 0 {
+		path = append(path, strconv.FormatUint(version, 10))
+	}
+	found = &api.Definition{}
+	_, err = c.get(ctx, path, nil, found)
+	return found, err
 }

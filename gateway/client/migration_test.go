@@ -15,7 +15,7 @@ func TestMigrate(t *testing.T) {
 	for range 3 {
 		s.Create(`{}`, "submit")
 	}
-	s.Revise()
+	s.Revise("review", "check")
 	request := &api.MigrationRequest{Plan: json.RawMessage(`{"from":1,"to":2}`), Limit: 2}
 	done, err := c.Migrate(t.Context(), servertest.Workflow, request)
 	if err != nil || done.Matched != 2 || len(done.Refused) != 2 || done.Next == nil {

@@ -138,10 +138,10 @@ func start(t testing.TB, files map[string]string) *Server {
 	return s
 }
 
-// Revise publishes version 2 of Workflow, in which the node review is called check.
-func (s *Server) Revise() {
+// Revise publishes version 2 of Workflow, in which a node has another name.
+func (s *Server) Revise(node, name string) {
 	s.t.Helper()
-	s.write("workflows/leave.yaml", "version: 2\n"+strings.ReplaceAll(string(definition), "review", "check"))
+	s.write("workflows/leave.yaml", "version: 2\n"+strings.ReplaceAll(string(definition), node, name))
 }
 
 func (s *Server) must(err error) {

@@ -10,6 +10,8 @@ type Pending struct {
 	Timers     []Timer
 	Deliveries []pending.Delivery
 	Children   []Child
+	// Version is that of the definition that the instance runs under.
+	Version uint64
 	// IsDone: all its state machines have reached a final node. IsEnded: its parent has cancelled it.
 	IsDone, IsEnded bool
 }

@@ -206,7 +206,7 @@ export interface paths {
         };
         /**
          * List what an instance waits for
-         * @description Its timers, what it has sent out that has not arrived, and the instances that it has invoked. For whoever may read the instance; `url`, `lastStatus` and `lastError` are for holders of `mod-workflows`.
+         * @description Its timers, what it has sent out that has not arrived, and the instances that it has invoked; and the version of the definition that it runs under. For whoever may read the instance; `url`, `lastStatus` and `lastError` are for holders of `mod-workflows`.
          */
         get: operations["listPending"];
         put?: never;
@@ -1586,6 +1586,8 @@ export interface components {
             children: components["schemas"]["Child"][];
             /** @description `done` when all its state machines have reached a final node; `cancelled` when its parent has left the node that had invoked it. */
             ended: ("done" | "cancelled") | null;
+            /** @description The version of the definition that it runs under. */
+            version: number;
         };
         /** @description An instance that this one has invoked. Of those that have ended, the last ten are shown. */
         Child: {

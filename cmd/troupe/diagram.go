@@ -1,0 +1,325 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"troupe/actors/catalog"
+	"troupe/actors/home"
+	"troupe/gateway/admin"
+	"troupe/gateway/client"
+	"troupe/statemachine"
+	"troupe/statemachine/diagram"
+	"troupe/statemachine/document"
+)
+
+// pictures are the forms of a diagram, the default first.
+var pictures = []struct {
+	name string
+	draw func(*diagram.Picture) []byte
+}{
+	{"svg", (*diagram.Picture).SVG},
+	{"mermaid", (*diagram.Picture).Mermaid},
+	{"dot", (*diagram.Picture).DOT},
+}
+
+func newDiagram() *cobra.Command {
+	d := &diagramCommand{}
+	cmd := &cobra.Command{
+		Use:   "diagram ID",
+		Short: "Draw a workflow as a picture, and where one of its instances is",
+		Long: "Draw a workflow as a picture, and where one of its instances is: where it stands is filled,\n" +
+			"and the way it came is drawn stronger. The picture goes to standard output.\n\n" +
+			"ID is a workflow of a running service (needs mod-workflows): the version in use, or with\n" +
+			"--instance that of the instance. With --home it is a workflow of that home, whether a service\n" +
+			"runs on it or not, and without a token. A file is drawn as it is: troupe diagram FILE.yaml.\n" +
+			"The instance is always read from the service, with the token of whoever may read it.",
+		Example: "  troupe diagram leave-request > leave-request.svg\n" +
+			"  troupe diagram leave-request --instance 01M7YZAB2GNTJFQE62690KHSQT > where.svg\n" +
+			"  troupe diagram ./workflows/leave-request.yaml --to mermaid",
+		Args: arguments,
+	}
+	cmd.Flags().StringVar(&d.instance, "instance", "", "mark where this instance is and where it has been")
+	cmd.Flags().StringVar(&d.to, "to", pictures[0].name, "form of the picture: svg, mermaid or dot")
+	d.at = addConnection(cmd)
+	cmd.Flags().StringVar(&d.home, "home", "", "take the definition from this home, without a token")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		draw, err := d.form()
+		if err != nil {
+			return err
+		}
+		picture, err := d.picture(cmd.Context(), args[0])
+		if err != nil {
+			return explained(err)
+		}
+		_, err = cmd.OutOrStdout().Write(draw(picture))
+		return err
+	}
+	return cmd
+}
+
+// diagramCommand has the flags of troupe diagram.
+type diagramCommand struct {
+	at                 *connection // of the instance, and of the definition unless home or a file has it
+	home, instance, to string
+}
+
+// form is the form that --to names.
+func (d *diagramCommand) form() (func(*diagram.Picture) []byte, error) {
+	var names []string
+	for _, p := range pictures {
+		if p.name == d.to {
+			return p.draw, nil
+		}
+		names = append(names, p.name)
+	}
+	return nil, usageError{fmt.Errorf("--to %q: must be one of %s%s", d.to, strings.Join(names, ", "), didYouMean(d.to, names))}
+}
+
+// didYouMean is a suggestion behind an error; empty when no word is close.
+func didYouMean(word string, known []string) string {
+	if near := document.Closest(word, known); near != "" {
+		return "; did you mean " + near + "?"
+	}
+	return ""
+}
+
+// definitionSource finds a version of a workflow's definition; 0 is the current one.
+type definitionSource func(ctx context.Context, id string, version uint64) (*statemachine.Definition, error)
+
+// picture finds what is to be drawn.
+func (d *diagramCommand) picture(ctx context.Context, id string) (*diagram.Picture, error) {
+	var service *client.Client
+	isFile := isDefinitionFile(id)
+	if d.instance != "" || !isFile && d.home == "" {
+		var err error
+		if service, err = d.at.client(0); err != nil {
+			return nil, err
+		}
+		defer service.Close()
+	}
+	var find definitionSource
+	switch {
+	case isFile:
+		definition, err := definitionInFile(id)
+		if err != nil {
+			return nil, err
+		}
+		find, id = onlyDefinition(id, definition), string(definition.ID)
+	case d.home != "" && !isServed(ctx, d.home):
+		find = definitionInHome(d.home)
+	case d.home != "":
+		ofHome, err := (&connection{home: d.home, timeout: d.at.timeout}).client(0)
+		if err != nil {
+			return nil, err
+		}
+		defer ofHome.Close()
+		find = definitionAt(ofHome)
+	default:
+		find = definitionAt(service)
+	}
+	if d.instance == "" {
+		definition, err := find(ctx, id, 0)
+		if err != nil {
+			return nil, err
+		}
+		return &diagram.Picture{Chart: definition.Chart()}, nil
+	}
+	return pictureOfInstance(ctx, service, find, id, d.instance)
+}
+
+// pictureOfInstance draws the version that an instance runs under.
+func pictureOfInstance(ctx context.Context, c *client.Client, find definitionSource, id, instanceID string) (*diagram.Picture, error) {
+	pending, err := c.Pending(ctx, id, instanceID)
+	if err != nil {
+		return nil, suggestWorkflow(ctx, c, id, err)
+	}
+	definition, err := find(ctx, id, pending.Version)
+	if err != nil {
+		return nil, err
+	}
+	in, err := instanceIn(ctx, c, definition, id, instanceID)
+	if err != nil {
+		return nil, err
+	}
+	return &diagram.Picture{Chart: definition.Chart(), Instance: in}, nil
+}
+
+// isDefinitionFile reports whether an argument is the name of a file. An id may look like one; then the file wins
+// where it is there.
+func isDefinitionFile(name string) bool {
+	if strings.ContainsAny(name, `/\`) {
+		return true
+	}
+	_, err := os.Stat(name)
+	return err == nil && hasFileSuffix(name)
+}
+
+func hasFileSuffix(name string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name))
+}
+
+// definitionInFile reads a file that need not be in any home. Its faults are the error.
+func definitionInFile(name string) (*statemachine.Definition, error) {
+	text, err := readInputFile(name)
+	if err != nil {
+		return nil, err
+	}
+	beside := func(ref string) ([]byte, error) { return readInputFile(filepath.Join(filepath.Dir(name), ref)) }
+	return parseDefinition(statemachine.Source{File: name, Text: text, Read: beside}, statemachine.ParserOptions{})
+}
+
+func parseDefinition(source statemachine.Source, options statemachine.ParserOptions) (*statemachine.Definition, error) {
+	parser, err := statemachine.NewParser(options)
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := parser.Parse(source)
+	if err != nil {
+		return nil, err
+	}
+	return parsed.Definition, nil
+}
+
+// onlyDefinition is the definition of a file, which has one version.
+func onlyDefinition(file string, definition *statemachine.Definition) definitionSource {
+	return func(_ context.Context, _ string, version uint64) (*statemachine.Definition, error) {
+		if version != 0 && version != definition.Version {
+			return nil, fmt.Errorf("the instance runs under version %d of %s, and %s is version %d: name the workflow by its id", version, definition.ID, file, definition.Version)
+		}
+		return definition, nil
+	}
+}
+
+// isServed reports whether a server runs on the home.
+func isServed(ctx context.Context, dir string) bool {
+	ctx, cancel := context.WithTimeout(ctx, askMax)
+	defer cancel()
+	_, err := admin.Dial(ctx, filepath.Join(dir, adminSocket))
+	return !errors.Is(err, admin.ErrNoServer)
+}
+
+// definitionInHome reads the files of a home.
+func definitionInHome(dir string) definitionSource {
+	return func(_ context.Context, id string, version uint64) (*statemachine.Definition, error) {
+		s, err := sourceInHome(dir, id, version)
+		if err != nil {
+			return nil, err
+		}
+		return s.Parsed, nil
+	}
+}
+
+// sourceInHome returns a workflow of the files of a home; version 0 is the newest. Faults in other files do not
+// matter.
+func sourceInHome(dir, id string, version uint64) (*catalog.Source, error) {
+	if err := wantHome(dir); err != nil {
+		return nil, err
+	}
+	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
+	if err != nil {
+		return nil, err
+	}
+	set, faults := home.LoadDefinitions(os.DirFS(dir), parser, nil)
+	var found *catalog.Source
+	var known []string
+	for i := range set.Workflows {
+		s := &set.Workflows[i]
+		known = append(known, string(s.Parsed.ID))
+		if string(s.Parsed.ID) == id && (version == 0 || s.Parsed.Version == version) && (found == nil || s.Parsed.Version > found.Parsed.Version) {
+			found = s
+		}
+	}
+	switch {
+	case found != nil:
+		return found, nil
+	case slices.Contains(known, id):
+		return nil, fmt.Errorf("the files of %s do not have version %d of %s", dir, version, id)
+	case faults != nil:
+		return nil, fmt.Errorf("the files of %s have faults, and those without do not have the workflow %s%s\n%w", dir, id, didYouMean(id, known), faults)
+	}
+	return nil, fmt.Errorf("there is no workflow %s in %s%s", id, dir, didYouMean(id, known))
+}
+
+// definitionAt asks a service.
+func definitionAt(c *client.Client) definitionSource {
+	return func(ctx context.Context, id string, version uint64) (*statemachine.Definition, error) {
+		stored, err := c.Definition(ctx, id, version)
+		if err != nil {
+			return nil, adviseDefinition(suggestWorkflow(ctx, c, id, err), id)
+		}
+		return parseDefinition(sourceOf(stored), statemachine.ParserOptions{Stored: true})
+	}
+}
+
+// instanceIn is an instance with its whole history.
+func instanceIn(ctx context.Context, c *client.Client, d *statemachine.Definition, workflowID, instanceID string) (*diagram.Instance, error) {
+	now, err := c.Instance(ctx, client.InstanceRequest{WorkflowID: workflowID, InstanceID: instanceID, Minimal: true})
+	if err != nil {
+		return nil, err
+	}
+	in := &diagram.Instance{ID: now.ID}
+	for _, p := range now.States {
+		in.At = append(in.At, statemachine.Position{Machine: statemachine.MachineID(p.StateMachineID), Node: statemachine.NodeID(p.NodeID)})
+	}
+	for page, err := range c.HistoryPages(ctx, client.HistoryRequest{WorkflowID: workflowID, InstanceID: instanceID}) {
+		if err != nil {
+			return nil, err
+		}
+		for i := range page.Entries {
+			e := &page.Entries[i]
+			in.Add(diagram.Step{
+				Event: statemachine.EventName(e.TransitionEvent), Start: d.PositionsNamed(nodeIDs(e.StartState)), End: d.PositionsNamed(nodeIDs(e.EndState)),
+			})
+		}
+	}
+	return in, nil
+}
+
+func nodeIDs(names []string) (ids []statemachine.NodeID) {
+	for _, name := range names {
+		ids = append(ids, statemachine.NodeID(name))
+	}
+	return ids
+}
+
+// adviseDefinition says how else a definition can be had.
+func adviseDefinition(err error, id string) error {
+	var refused *client.Error
+	switch {
+	case hasFileSuffix(id):
+		return fmt.Errorf("%w; and there is no file %s", err, id)
+	case errors.As(err, &refused) && refused.Status == http.StatusForbidden:
+		return fmt.Errorf("%w: definitions are for holders of mod-workflows; or name the file in place of the id, or a home with --home", err)
+	}
+	return err
+}
+
+// suggestWorkflow adds the closest workflow to an answer that there is none. Who may not list them gets the answer
+// alone.
+func suggestWorkflow(ctx context.Context, c *client.Client, id string, err error) error {
+	var refused *client.Error
+	if !errors.As(err, &refused) || refused.Status != http.StatusNotFound {
+		return err
+	}
+	all, listErr := c.Definitions(ctx)
+	if listErr != nil {
+		return err
+	}
+	var known []string
+	for _, w := range all {
+		if w.ID == id {
+			return err // NB: it is the instance or the version that is not there
+		}
+		known = append(known, w.ID)
+	}
+	return fmt.Errorf("%w%s", err, didYouMean(id, known))
+}

@@ -1,0 +1,200 @@
+package statemachine
+
+import "time"
+
+// Chart is a definition's statechart as a value: what a picture shows of it, and no actions and no rights.
+// It belongs to whoever asked for it.
+type Chart struct {
+	ID      WorkflowID
+	Name    string
+	Version uint64
+	// Nodes are in document order, a state machine before its states. A node is named by its index here.
+	Nodes []ChartNode
+}
+
+// NodeKind is what a node of a Chart is.
+type NodeKind uint8
+
+// The kinds of nodes (statemachine/DEFINITION.md, "State machines and states").
+const (
+	Atomic NodeKind = iota
+	Compound
+	Parallel
+	Final
+	ShallowHistory
+	DeepHistory
+)
+
+// IsHistory reports whether a node of the kind stands for what was active before.
+func (k NodeKind) IsHistory() bool { return k == ShallowHistory || k == DeepHistory }
+
+// ChartNode is a state machine or a state.
+type ChartNode struct {
+	ID   NodeID
+	Kind NodeKind
+	// Parent is -1 for a state machine.
+	Parent int
+	// Children are in document order, history nodes among them.
+	Children []int
+	// Initial is what is entered by default: descendants of a compound node.
+	Initial []int
+	// Default is where a history node leads while it remembers nothing; none: the default entry of its parent.
+	Default []int
+	// Invokes are the workflows of the children that run while the node is active.
+	Invokes []string
+	// Transitions are in the order in which they are tried.
+	Transitions []ChartTransition
+}
+
+// Trigger is what a transition waits for.
+type Trigger uint8
+
+// The triggers of transitions.
+const (
+	OnEvent     Trigger = iota // an event that somebody sends or raises
+	Always                     // nothing
+	AfterDelay                 // a timer of the node
+	OnDone                     // the completion of the node
+	InvokeDone                 // the end of a child
+	InvokeError                // the failure of a child
+)
+
+// ChartTransition is one way out of a node, or, without targets, a reaction in it.
+type ChartTransition struct {
+	Trigger Trigger
+	// Event is the event pattern of OnEvent; for the others the event that the machine raises; empty for Always.
+	Event string
+	// Delay is that of AfterDelay as it stands in the file: a constant, or an expression without ${ }.
+	Delay string
+	// Wait is that delay when it is a constant; zero when an expression gives it.
+	Wait time.Duration
+	// Guard is the condition as it stands in the file, without ${ }: an expression, or a name of guards. Empty: none.
+	Guard   string
+	Targets []int
+	Reenter bool
+}
+
+// Takes reports whether an event of that name triggers the transition. That of Always is none.
+func (t *ChartTransition) Takes(name EventName) bool {
+	switch {
+	case t.Trigger == Always || name == "":
+		return false
+	case t.Trigger != OnEvent:
+		return t.Event == string(name)
+	}
+	p, ok := parsePattern(t.Event)
+	return ok && p.matches(name) && (!p.any && !p.prefix || !isReserved(name))
+}
+
+// Chart returns the definition's statechart.
+func (d *Definition) Chart() *Chart {
+	c := &Chart{ID: d.ID, Name: d.Name, Version: d.Version, Nodes: make([]ChartNode, len(d.nodes)-1)}
+	for i, n := range d.nodes[1:] {
+		out := &c.Nodes[i]
+		*out = ChartNode{
+			ID: n.id, Kind: NodeKind(n.kind), Parent: n.parent.index - 1,
+			Initial: chartIndexes(n.initial), Default: chartIndexes(n.fallback),
+		}
+		for _, inv := range n.invoke {
+			out.Invokes = append(out.Invokes, inv.workflow)
+		}
+		for _, t := range n.on {
+			out.Transitions = append(out.Transitions, t.chart())
+		}
+		for _, t := range n.always {
+			out.Transitions = append(out.Transitions, t.chart())
+		}
+		if out.Parent >= 0 { // NB: the root is no node of a Chart
+			c.Nodes[out.Parent].Children = append(c.Nodes[out.Parent].Children, i)
+		}
+	}
+	return c
+}
+
+// chartIndexes are those of the nodes in a Chart, which lacks the root.
+func chartIndexes(nodes []*node) (indexes []int) {
+	for _, n := range nodes {
+		indexes = append(indexes, n.index-1)
+	}
+	return indexes
+}
+
+func (t *transition) chart() ChartTransition {
+	out := ChartTransition{Event: t.event.String(), Guard: t.condition, Targets: chartIndexes(t.targets), Reenter: t.reenter}
+	switch {
+	case t.after != nil:
+		out.Trigger, out.Event = AfterDelay, string(t.after.event)
+		out.Delay, out.Wait = t.after.delay.text, t.after.delay.constant
+	case t.told != nil && t.told.failed:
+		out.Trigger, out.Event = InvokeError, string(t.told.event())
+	case t.told != nil:
+		out.Trigger, out.Event = InvokeDone, string(t.told.event())
+	case t.onDone != nil:
+		out.Trigger = OnDone
+	case t.event == eventPattern{}:
+		out.Trigger = Always
+	}
+	return out
+}
+
+// String is the pattern as it stands in a file.
+func (p eventPattern) String() string {
+	switch {
+	case p.any:
+		return "*"
+	case p.prefix:
+		return string(p.name) + ".*"
+	}
+	return string(p.name)
+}
+
+// PositionsNamed returns the positions of which a history entry has the nodes (Entry.Start, Entry.End).
+func (d *Definition) PositionsNamed(names []NodeID) []Position {
+	var out []Position
+	for _, m := range d.machines {
+		out, names = d.positionsOf(out, m, names)
+	}
+	return out
+}
+
+// Node returns the index of the node at a position; false when there is none.
+func (c *Chart) Node(p Position) (int, bool) {
+	region := -1
+	for i := range c.Nodes {
+		n := &c.Nodes[i]
+		isRegion := n.Parent < 0 || c.Nodes[n.Parent].Kind == Parallel
+		if isRegion && string(n.ID) == string(p.Machine) {
+			region = i
+			break
+		}
+	}
+	if region < 0 {
+		return 0, false
+	}
+	machine := c.Machine(region)
+	if n := &c.Nodes[region]; n.Kind == Parallel && n.ID == p.Node {
+		return region, true
+	}
+	for i := machine + 1; i < len(c.Nodes) && c.Nodes[i].Parent >= 0; i++ {
+		if c.Nodes[i].ID == p.Node {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// Contains reports whether a node is another one, or in it.
+func (c *Chart) Contains(around, node int) bool {
+	for node >= 0 && node != around {
+		node = c.Nodes[node].Parent
+	}
+	return node >= 0
+}
+
+// Machine returns the index of the state machine that a node belongs to.
+func (c *Chart) Machine(node int) int {
+	for c.Nodes[node].Parent >= 0 {
+		node = c.Nodes[node].Parent
+	}
+	return node
+}

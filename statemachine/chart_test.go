@@ -1,0 +1,222 @@
+package statemachine
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"troupe/statemachine/document"
+)
+
+// TestChart reads a chart with everything that a picture shows.
+func TestChart(t *testing.T) {
+	d := parseChart(t, `
+id: w
+name: Work
+version: 2
+guards: {isSmall: 'svcPublic.amount < 10'}
+stateMachines:
+  main:
+    initial: open
+    on: {stop: closed, '*': {}}
+    states:
+      open:
+        invoke: {workflow: check, onDone: closed, onError: {}}
+        on:
+          go: [{guard: isSmall, target: closed}, {guard: {type: isSmall}, target: open, reenter: true}, {guard: '${svcPublic.x == 1}', target: wide}]
+          pay.*: wide
+        after: {P2D: closed, '${svcPublic.due}': closed}
+        always: {guard: 'svcPublic.now == true', target: wide}
+      wide:
+        type: parallel
+        onDone: closed
+        states:
+          left: {states: {a: {on: {next: b}}, b: {type: final}, h: {type: history, target: b}}}
+          right: {on: {back: deep, shallow: h}}
+          deep: {type: history, history: deep}
+      closed: {type: final}
+`)
+	c := d.Chart()
+	if c.ID != "w" || c.Name != "Work" || c.Version != 2 {
+		t.Errorf("got %s, %s, version %d", c.ID, c.Name, c.Version)
+	}
+	if got, want := c.text(), strings.TrimPrefix(`
+main 1 of - [1 2 9] initial [1]
+  0 "stop" [9]
+  0 "*" []
+open 0 of 0 [] invokes [check]
+  4 "done.invoke.open" [9]
+  5 "error.invoke.open" []
+  0 "go" [isSmall] [9]
+  0 "go" [isSmall] [1] reenter
+  0 "go" [svcPublic.x == 1] [2]
+  0 "pay.*" [2]
+  2 "after.P2D.open" after P2D 48h0m0s [9]
+  2 "after.computed.open" after svcPublic.due 0s [9]
+  1 "" [svcPublic.now == true] [2]
+wide 2 of 0 [3 7 8]
+  3 "done.state.wide" [9]
+left 1 of 2 [4 5 6] initial [4]
+a 0 of 3 []
+  0 "next" [5]
+b 3 of 3 []
+h 4 of 3 [] default [5]
+right 0 of 2 []
+  0 "back" [8]
+  0 "shallow" [6]
+deep 5 of 2 []
+closed 3 of 0 []
+`, "\n"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// text writes a chart with a line for each node and transition.
+func (c *Chart) text() string {
+	var b strings.Builder
+	for _, n := range c.Nodes {
+		parent := "-"
+		if n.Parent >= 0 {
+			parent = fmt.Sprint(n.Parent)
+		}
+		fmt.Fprintf(&b, "%s %d of %s %v", n.ID, n.Kind, parent, n.Children)
+		for _, list := range []struct {
+			name string
+			of   any
+			some bool
+		}{{"initial", n.Initial, n.Initial != nil}, {"default", n.Default, n.Default != nil}, {"invokes", n.Invokes, n.Invokes != nil}} {
+			if list.some {
+				fmt.Fprintf(&b, " %s %v", list.name, list.of)
+			}
+		}
+		b.WriteByte('\n')
+		for _, tr := range n.Transitions {
+			fmt.Fprintf(&b, "  %d %q", tr.Trigger, tr.Event)
+			if tr.Delay != "" {
+				fmt.Fprintf(&b, " after %s %s", tr.Delay, tr.Wait)
+			}
+			if tr.Guard != "" {
+				fmt.Fprintf(&b, " [%s]", tr.Guard)
+			}
+			fmt.Fprintf(&b, " %v", tr.Targets)
+			if tr.Reenter {
+				b.WriteString(" reenter")
+			}
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
+// TestChartKinds: the kinds of a Chart are those of the parser.
+func TestChartKinds(t *testing.T) {
+	for of, want := range map[kind]NodeKind{
+		atomic: Atomic, compound: Compound, parallel: Parallel, final: Final, shallowHistory: ShallowHistory, deepHistory: DeepHistory,
+	} {
+		if NodeKind(of) != want || want.IsHistory() != of.isHistory() {
+			t.Errorf("%v is %v", of, NodeKind(of))
+		}
+	}
+}
+
+// TestChartNode finds the node of each position of a machine that is parallel itself.
+func TestChartNode(t *testing.T) {
+	d := parseChart(t, `
+id: w
+stateMachines:
+  both:
+    type: parallel
+    states:
+      one: {states: {a: {on: {go: deep}}, deep: {type: parallel, states: {x: {on: {note: {}}}, y: {states: {a2: {on: {e: b2}}, b2: {on: {e: a2}}}}}}}}
+      two: {on: {note: {}}}
+  other: {states: {a: {on: {f: b}}, b: {type: final}}}
+`)
+	r, err := d.Create(Creation{ID: "1", Caller: &Caller{ID: "john"}, Now: time.Unix(0, 0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err = d.Step(&r.Instance, Event{Name: "go", Caller: &Caller{ID: "john"}, Now: time.Unix(0, 0)}); err != nil {
+		t.Fatal(err)
+	}
+	c := d.Chart()
+	var got []string
+	for _, p := range d.PositionsNamed(r.Entry.End) {
+		i, ok := c.Node(p)
+		if !ok || !c.Contains(c.Machine(i), i) {
+			t.Errorf("%v is not found", p)
+			continue
+		}
+		got = append(got, fmt.Sprintf("%s/%s=%s", p.Machine, p.Node, c.Nodes[i].ID))
+	}
+	if want := "both/both=both one/deep=deep x/x=x y/a2=a2 two/two=two other/a=a"; strings.Join(got, " ") != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+	for _, p := range []Position{{"none", "a"}, {"other", "deep"}, {"other", "Start"}} {
+		if _, ok := c.Node(p); ok {
+			t.Errorf("%v is found", p)
+		}
+	}
+}
+
+// TestChartTakes holds statemachine/DEFINITION.md, "Event patterns", for transitions of a Chart.
+func TestChartTakes(t *testing.T) {
+	for _, c := range []struct {
+		of   ChartTransition
+		name EventName
+		want bool
+	}{
+		{ChartTransition{Event: "pay.*"}, "pay.late", true},
+		{ChartTransition{Event: "pay.*"}, "pay", true},
+		{ChartTransition{Event: "pay"}, "pay.late", false},
+		{ChartTransition{Event: "*"}, "pay", true},
+		{ChartTransition{Event: "*"}, "after.P1D.a", false},
+		{ChartTransition{Event: "done.state.a"}, "done.state.a", true},
+		{ChartTransition{Trigger: AfterDelay, Event: "after.P1D.a"}, "after.P1D.a", true},
+		{ChartTransition{Trigger: AfterDelay, Event: "after.P1D.a"}, "after.P1D.b", false},
+		{ChartTransition{Trigger: Always}, "", false},
+		{ChartTransition{Event: "*"}, "", false},
+	} {
+		if got := c.of.Takes(c.name); got != c.want {
+			t.Errorf("%+v takes %q: got %v", c.of, c.name, got)
+		}
+	}
+}
+
+// FuzzChart: every definition that parses has a chart whose indexes are right.
+func FuzzChart(f *testing.F) {
+	f.Add([]byte("id: w\nstateMachines: {m: {initial: [b], states: {a: {on: {x: h}}, b: {type: parallel, states: {c: {}, h: {type: history}}}}}}\n"))
+	p, err := NewParser(ParserOptions{Stored: true})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		parsed, err := p.Parse(Source{File: "w.yaml", Text: text})
+		if err != nil {
+			if _, ok := err.(document.Faults); !ok { //nolint:errorlint // Parse promises the type
+				t.Fatal(err)
+			}
+			return
+		}
+		c := parsed.Chart()
+		for i := range c.Nodes {
+			n := &c.Nodes[i]
+			if n.Parent >= i {
+				t.Errorf("node %d: %+v", i, n)
+			}
+			all := append(append(append([]int(nil), n.Children...), n.Initial...), n.Default...)
+			for _, tr := range n.Transitions {
+				for _, to := range tr.Targets {
+					if c.Machine(to) != c.Machine(i) {
+						t.Errorf("a transition of %d leads to %d, in another machine", i, to)
+					}
+				}
+			}
+			for _, inside := range all {
+				if inside < 0 || inside >= len(c.Nodes) || c.Machine(inside) != c.Machine(i) {
+					t.Errorf("node %d: %+v", i, n)
+				}
+			}
+		}
+	})
+}

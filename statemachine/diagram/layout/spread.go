@@ -1,0 +1,276 @@
+package layout
+
+// wish is where something wants to stand, and how much.
+type wish struct{ x, weight int }
+
+// settle returns the places closest to the wishes, by the sum of weighted squares, at which each stands at least its
+// gap right of the one before, and all between low and high; gaps[0] is not used. Neighbours that would come too close
+// are pooled into a block, which stands at the mean of their wishes (pool adjacent violators).
+func settle(wishes []wish, gaps []int, low, high int) []int {
+	type block struct{ sum, weight, first int }
+	shift := make([]int, len(wishes)) // what the gaps before it add up to
+	for i := 1; i < len(wishes); i++ {
+		shift[i] = shift[i-1] + gaps[i]
+	}
+	var blocks []block
+	for i, w := range wishes {
+		blocks = append(blocks, block{(w.x - shift[i]) * w.weight, w.weight, i})
+		for len(blocks) > 1 {
+			a, b := &blocks[len(blocks)-2], blocks[len(blocks)-1]
+			if a.sum*b.weight < b.sum*a.weight {
+				break
+			}
+			a.sum += b.sum
+			a.weight += b.weight
+			blocks = blocks[:len(blocks)-1]
+		}
+	}
+	places := make([]int, len(wishes))
+	for k, b := range blocks {
+		end := len(wishes)
+		if k+1 < len(blocks) {
+			end = blocks[k+1].first
+		}
+		at := floorDiv(b.sum, b.weight)
+		if len(shift) > 0 {
+			at = max(min(at, high-shift[len(shift)-1]), low)
+		}
+		for i := b.first; i < end; i++ {
+			places[i] = at + shift[i]
+		}
+	}
+	return places
+}
+
+func floorDiv(a, b int) int {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+const unbounded = 1 << 40
+
+// gap is the distance between two neighbours of a layer.
+func (p *placement) gap(left, right int) int {
+	a, b := &p.vertices[left], &p.vertices[right]
+	switch {
+	case a.label || b.label:
+		return labelGap
+	case a.width == 0 && b.width == 0:
+		return lineGap
+	case a.width == 0 || b.width == 0:
+		return lineGap + 6
+	}
+	return nodeGap
+}
+
+// The weights of links: edges that pass several layers are to be straight.
+const (
+	weightBends = 8 // between two places of an edge
+	weightEnd   = 3 // between a place of an edge and a node
+	weightNodes = 2
+)
+
+func (p *placement) weight(l *link) int {
+	switch upper, lower := p.vertices[l.upper].bend, p.vertices[l.lower].bend; {
+	case upper && lower:
+		return weightBends
+	case upper || lower:
+		return weightEnd
+	}
+	return weightNodes
+}
+
+// spread finds the horizontal places of the vertices.
+func (p *placement) spread() {
+	for _, row := range p.rows {
+		x := 0
+		for i, v := range row {
+			if i > 0 {
+				x += p.gap(row[i-1], v)
+			}
+			p.vertices[v].x = x
+			x += p.vertices[v].width
+		}
+	}
+	const rounds = 10
+	for round := range rounds {
+		both := round >= rounds/2
+		for layer := range p.rows {
+			p.spreadRow(layer, true, both)
+		}
+		for layer := len(p.rows) - 1; layer >= 0; layer-- {
+			p.spreadRow(layer, both, true)
+		}
+	}
+	for range 3 {
+		for _, chain := range p.chains {
+			p.straighten(chain)
+		}
+	}
+	p.alignBorders()
+}
+
+// alignBorders puts the margin left of everything, has the graph begin at 0, and moves what is pinned to the top out
+// of the way of the title.
+func (p *placement) alignBorders() {
+	left := unbounded
+	for _, row := range p.rows {
+		for _, v := range row {
+			left = min(left, p.vertices[v].x)
+		}
+	}
+	edge, middle := -1, 0
+	for _, v := range p.margin {
+		of := &p.vertices[v]
+		if now := p.links[of.upper[0]].edge; now != edge {
+			edge = now
+			width := 0
+			for _, l := range p.chains[edge] {
+				if lower := &p.vertices[p.links[l].lower]; lower.label {
+					width = lower.width
+				}
+			}
+			left -= lineGap + width
+			middle = left + width/2
+		}
+		of.x = middle - of.width/2
+	}
+	for i := range p.vertices {
+		p.vertices[i].x -= left
+	}
+	var pinned []int
+	for _, v := range p.rows[0] {
+		if p.isPinned(v) && p.g.Nodes[v].Pin == Top {
+			pinned = append(pinned, v)
+		}
+	}
+	wishes, gaps := make([]wish, len(pinned)), make([]int, len(pinned))
+	for i, v := range pinned {
+		wishes[i], gaps[i] = wish{p.vertices[v].x, 1}, lineGap
+	}
+	for i, x := range settle(wishes, gaps, p.g.TopMin, unbounded) {
+		p.vertices[pinned[i]].x = x
+	}
+}
+
+// spreadRow moves the vertices of a layer towards their neighbours above, below or both.
+func (p *placement) spreadRow(layer int, byUpper, byLower bool) {
+	row := p.rows[layer]
+	wishes, gaps := make([]wish, len(row)), make([]int, len(row))
+	for i, v := range row {
+		var w wish
+		add := func(x, weight int) { w.x += x * weight; w.weight += weight }
+		if byUpper {
+			for _, l := range p.vertices[v].upper {
+				k := &p.links[l]
+				add(p.upperEnd(k)-p.offset(k.lowerX, v), p.weight(k))
+			}
+		}
+		if byLower {
+			for _, l := range p.vertices[v].lower {
+				k := &p.links[l]
+				add(p.lowerEnd(k)-p.offset(k.upperX, v), p.weight(k))
+			}
+		}
+		if w.weight == 0 {
+			w = wish{p.vertices[v].x, 1}
+		} else {
+			w.x = floorDiv(w.x+w.weight/2, w.weight)
+		}
+		wishes[i] = w
+		if i > 0 {
+			gaps[i] = p.vertices[row[i-1]].width + p.gap(row[i-1], v)
+		}
+	}
+	for i, x := range settle(wishes, gaps, -unbounded, unbounded) {
+		p.vertices[row[i]].x = x
+	}
+}
+
+// offset is where a link touches a vertex, from its left side; its middle before that is known.
+func (p *placement) offset(x, v int) int {
+	if x == Anywhere {
+		return p.vertices[v].body / 2
+	}
+	return x
+}
+
+func (p *placement) upperEnd(l *link) int { return p.vertices[l.upper].x + p.offset(l.upperX, l.upper) }
+
+func (p *placement) lowerEnd(l *link) int { return p.vertices[l.lower].x + p.offset(l.lowerX, l.lower) }
+
+// reach is the part of a node's side that a link may touch.
+func (p *placement) reach(x, v int) (low, high int) {
+	of := &p.vertices[v]
+	if p.isPinned(v) {
+		return -unbounded, unbounded
+	}
+	if x != Anywhere {
+		return of.x + x, of.x + x
+	}
+	in := min(cornerIn, of.body/4)
+	return of.x + in, of.x + of.body - in
+}
+
+// straighten moves the bends of an edge, and an end that is pinned to a border, to one line where there is room for
+// it; and the line to where both its nodes can be reached, or one of them.
+func (p *placement) straighten(chain []int) {
+	first, last := &p.links[chain[0]], &p.links[chain[len(chain)-1]]
+	var moving []int
+	if p.isPinned(first.upper) {
+		moving = append(moving, first.upper)
+	}
+	for _, l := range chain[:len(chain)-1] {
+		moving = append(moving, p.links[l].lower)
+	}
+	if p.isPinned(last.lower) {
+		moving = append(moving, last.lower)
+	}
+	if len(moving) == 0 || len(chain) > 1 && p.placeOf[p.links[chain[0]].lower] < 0 {
+		return
+	}
+	low, high := -unbounded, unbounded
+	sum := 0
+	for _, v := range moving {
+		left, right := p.room(v)
+		half := p.vertices[v].width / 2
+		low, high = max(low, left+half), min(high, right-(p.vertices[v].width-half))
+		sum += p.vertices[v].x + half
+	}
+	if low > high {
+		return
+	}
+	middle := sum / len(moving)
+	upperLow, upperHigh := p.reach(first.upperX, first.upper)
+	lowerLow, lowerHigh := p.reach(last.lowerX, last.lower)
+	for _, aim := range [][2]int{{max(upperLow, lowerLow), min(upperHigh, lowerHigh)}, {lowerLow, lowerHigh}, {upperLow, upperHigh}, {low, high}} {
+		if from, to := max(low, aim[0]), min(high, aim[1]); from <= to {
+			middle = min(max(middle, from), to)
+			break
+		}
+	}
+	for _, v := range moving {
+		p.vertices[v].x = middle - p.vertices[v].width/2
+	}
+}
+
+// isPinned reports whether a vertex is a node at a border, which has one edge.
+func (p *placement) isPinned(v int) bool { return v < len(p.g.Nodes) && p.g.Nodes[v].Pin != Free }
+
+// room is between what a vertex may stand without moving its neighbours.
+func (p *placement) room(v int) (left, right int) {
+	left, right = -unbounded, unbounded
+	row := p.rows[p.vertices[v].layer]
+	i := p.placeOf[v]
+	if i > 0 {
+		n := row[i-1]
+		left = p.vertices[n].x + p.vertices[n].width + p.gap(n, v)
+	}
+	if i+1 < len(row) {
+		right = p.vertices[row[i+1]].x - p.gap(v, row[i+1])
+	}
+	return left, right
+}

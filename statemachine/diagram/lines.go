@@ -1,0 +1,40 @@
+package diagram
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"troupe/statemachine"
+)
+
+// lineWriter writes a picture as lines of text.
+type lineWriter struct {
+	bytes.Buffer
+	picture *Picture
+	chart   *statemachine.Chart
+	marks   *marks
+}
+
+func newLineWriter(p *Picture) lineWriter {
+	return lineWriter{picture: p, chart: p.Chart, marks: marksOf(p)}
+}
+
+// line writes a line at a depth.
+func (w *lineWriter) line(depth int, format string, args ...any) {
+	w.WriteString(strings.Repeat("  ", depth))
+	fmt.Fprintf(w, format, args...)
+	w.WriteByte('\n')
+}
+
+// machines calls node for each state machine, and transitions for each node.
+func (w *lineWriter) machines(node func(depth, i int), transitions func(i int)) {
+	for i := range w.chart.Nodes {
+		if w.chart.Nodes[i].Parent < 0 {
+			node(1, i)
+		}
+	}
+	for i := range w.chart.Nodes {
+		transitions(i)
+	}
+}

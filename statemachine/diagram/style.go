@@ -1,0 +1,65 @@
+package diagram
+
+// style has the colours of the picture for light and dark pages. Selectors begin with the picture's class, so that it
+// can stand in a page of others.
+const style = `
+.tp text{font:13px Helvetica,Arial,"Liberation Sans",sans-serif;fill:#1d2433}
+.tp .title{font-weight:700}
+.tp text.head{font-size:15px}
+.tp .caption>text,.tp .caption>g>text{paint-order:stroke;stroke-width:5px;stroke-linejoin:round;stroke:#f6f8fb}
+.tp .caption.even>text,.tp .caption.even>g>text{stroke:#eef2f8}
+.tp .caption.odd>text,.tp .caption.odd>g>text{stroke:#fff}
+.tp .event,.tp .timer{font-size:11.5px;font-weight:700}
+.tp .timer{font-style:italic}
+.tp .guard,.tp .note,.tp .key{font-size:11px;fill:#5d6b82}
+.tp .page{fill:#fff}
+.tp .machine>.box{fill:#f6f8fb;stroke:#d5dbe5}
+.tp .even>.box{fill:#eef2f8;stroke:#b9c3d3}
+.tp .odd>.box{fill:#fff;stroke:#b9c3d3}
+.tp .leaf>.box{fill:#fff;stroke:#7b8798;stroke-width:1.25}
+.tp .ring,.tp .divider{fill:none;stroke:#7b8798}
+.tp .divider{stroke:#b9c3d3;stroke-dasharray:5 4}
+.tp .line{fill:none;stroke:#7b8798;stroke-width:1.25}
+.tp path.head,.tp .dot{fill:#7b8798}
+.tp .back{fill:#f6f8fb}
+.tp .back.even{fill:#eef2f8}
+.tp .back.odd{fill:#fff}
+.tp .quiet{opacity:.5}
+.tp .label.quiet{opacity:1}
+.tp .label.quiet>text{opacity:.55}
+.tp .visited>.box{stroke:#2563eb;stroke-width:2}
+.tp .leaf.visited>.box{fill:#eaf1ff}
+.tp .visited>.ring{stroke:#2563eb}
+.tp .visited>.line{stroke:#2563eb;stroke-width:2.5}
+.tp .visited>path.head,.tp .visited>.dot{fill:#2563eb}
+.tp .visited>.event,.tp .visited>.timer{fill:#1e4fc4}
+.tp .internal.visited>.note{fill:#1e4fc4;font-weight:700}
+.tp .leaf.now>.box{fill:#2563eb;stroke:#1e40af}
+.tp .now>.ring{stroke:#fff}
+.tp .leaf.now>text,.tp .leaf.now>.internal>text{fill:#fff}
+.tp .now>.internal.quiet{opacity:.75}
+@media (prefers-color-scheme:dark){
+.tp text{fill:#e6eaf1}
+.tp .guard,.tp .note,.tp .key{fill:#9aa7bb}
+.tp .page{fill:#10141a}
+.tp .machine>.box{fill:#171c24;stroke:#2b3442}
+.tp .even>.box{fill:#10151c;stroke:#3c4759}
+.tp .odd>.box{fill:#1f2630;stroke:#3c4759}
+.tp .leaf>.box{fill:#252d39;stroke:#6d7a90}
+.tp .ring,.tp .line{stroke:#6d7a90}
+.tp .divider{stroke:#3c4759}
+.tp path.head,.tp .dot{fill:#6d7a90}
+.tp .caption>text,.tp .caption>g>text{stroke:#171c24}
+.tp .caption.even>text,.tp .caption.even>g>text{stroke:#10151c}
+.tp .caption.odd>text,.tp .caption.odd>g>text{stroke:#1f2630}
+.tp .back{fill:#171c24}
+.tp .back.even{fill:#10151c}
+.tp .back.odd{fill:#1f2630}
+.tp .visited>.box,.tp .visited>.ring,.tp .visited>.line{stroke:#6ea0ff}
+.tp .leaf.visited>.box{fill:#1a2a48}
+.tp .visited>path.head,.tp .visited>.dot{fill:#6ea0ff}
+.tp .visited>.event,.tp .visited>.timer{fill:#a9c6ff}
+.tp .internal.visited>.note{fill:#a9c6ff}
+.tp .leaf.now>.box{fill:#3b78f0;stroke:#a9c6ff}
+}
+`
