@@ -260,7 +260,7 @@ func (m *move) tellParent(before *Instance) {
 		output := data.Value("null")
 		if at != nil && at.kind == final {
 			news.Failed = news.Failed || at.failed
-			if v, err := m.outputOf(at); err == nil && len(v) > 0 {
+			if v := m.outputAt(at); len(v) > 0 {
 				output = v
 			}
 		}
@@ -277,6 +277,21 @@ func (m *move) tellParent(before *Instance) {
 		news.Output = append(outputs, '}')
 	}
 	m.putOut(Out{Tell: &news}, len(news.Output))
+}
+
+// outputAt is the output of an active final node. It is what it was when the node was entered; of a machine that came to its end in an
+// earlier step it is computed again, for nobody has kept it.
+func (m *move) outputAt(n *node) data.Value {
+	for _, o := range m.outputs {
+		if o.of == n {
+			return o.value
+		}
+	}
+	v, err := m.outputOf(n)
+	if err != nil {
+		return nil
+	}
+	return v
 }
 
 // Told takes what has become of a child, as Receive takes an event. It returns ErrNoChild when nobody waits for it.
@@ -298,7 +313,7 @@ func (d *Definition) FailTold(in *Instance, id PartID, failed bool, brought data
 		return next, err
 	}
 	if d.semantics == scxmlSemantics {
-		return next.withIncident(timer{due: now, event: in.toldName(id, failed), data: brought}), nil
+		return next.withIncident(timer{due: now, event: in.toldName(id, failed), data: in.toldEvent(id, failed, brought, now).Data}), nil
 	}
 	return next.withIncident(timer{due: now, told: told, data: brought}), nil
 }

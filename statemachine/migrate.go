@@ -13,14 +13,23 @@ import (
 // ErrNotMigrated: the instance cannot go to the other version. The text of the error says why, for who migrates.
 var ErrNotMigrated = errors.New("the instance cannot be migrated")
 
-// notMigrated is an ErrNotMigrated.
-type notMigrated struct{ reason string }
+// notMigrated is an ErrNotMigrated. brief is its reason without what the instance holds.
+type notMigrated struct{ reason, brief string }
 
 func (e notMigrated) Error() string { return e.reason }
 func (notMigrated) Unwrap() error   { return ErrNotMigrated }
 
 func refuseMigration(reason string, args ...any) error {
-	return notMigrated{fmt.Sprintf(reason, args...)}
+	text := fmt.Sprintf(reason, args...)
+	return notMigrated{text, text}
+}
+
+// BriefReason is the text of an ErrNotMigrated for those who may not see the instance: without anything of its data.
+func BriefReason(err error) string {
+	if refused := (notMigrated{}); errors.As(err, &refused) {
+		return refused.brief
+	}
+	return ErrNotMigrated.Error()
 }
 
 // migrateEvent is the event of the history entry.
@@ -57,8 +66,8 @@ func (p *Plan) Target() *Definition { return p.to }
 // Migrate makes an instance of From one of To. It is pure as Step is, and in is not changed. ErrNotMigrated means that nothing
 // happened; its text says why.
 func (p *Plan) Migrate(in *Instance, caller *Caller, now time.Time) (Result, error) {
-	if in.ended {
-		return Result{}, refuseMigration("it was cancelled by its parent, and takes nothing more")
+	if in.ended || p.from.IsDone(in) {
+		return Result{}, refuseMigration("it has ended")
 	}
 	next := *in
 	active, err := p.activeNodes(in)
@@ -83,22 +92,21 @@ func (p *Plan) Migrate(in *Instance, caller *Caller, now time.Time) (Result, err
 		return Result{}, err
 	}
 	if err := m.runAll(p.assign); err != nil {
-		return Result{}, refuseMigration("assign: %v", err)
+		return Result{}, notMigrated{fmt.Sprintf("assign: %v", err), "assign: an expression fails"}
 	}
 	p.beginNew(m, in)
 	m.enterAll(enter)
-	m.settle()
+	if !p.to.isOver(m.active) { // NB: with the rules of XState the end of a machine runs its exits
+		m.settle()
+	}
 	before := m.in // whose data is checked here, changed or not
 	before.at = nil
-	if p.from.IsDone(in) {
-		before.at = p.to.configurationOf(active)
-	}
 	result, err := m.finishWith(Moved, in.at.end, migrateEvent, &before)
 	if err == nil {
 		err = p.to.checkData(&result.Instance)
 	}
 	if err != nil {
-		return Result{}, refuseMigration("%v", err)
+		return Result{}, notMigrated{err.Error(), fmt.Sprintf("an action fails, or the data does not fit version %d", p.to.Version)}
 	}
 	return result, nil
 }
@@ -160,6 +168,7 @@ func (p *Plan) memoryOf(in *Instance) (out []memory, err error) {
 			continue // nobody can ask for it
 		}
 		next := memory{history: h.index}
+		var nodes []*node
 		for _, i := range old.nodes {
 			n := p.counterparts[i]
 			if n == nil || !h.parent.contains(n) || h.kind == deepHistory && !n.isLeaf() || h.kind == shallowHistory && n.parent != h.parent {
@@ -167,6 +176,10 @@ func (p *Plan) memoryOf(in *Instance) (out []memory, err error) {
 				return nil, refuseMigration("history %q of machine %q remembers node %q, which it cannot in version %d", h.id, h.machine.id, of.id, p.to.Version)
 			}
 			next.nodes = append(next.nodes, n.index)
+			nodes = append(nodes, n)
+		}
+		if !areOrthogonal(nodes) {
+			return nil, refuseMigration("what history %q of machine %q remembers cannot be active together in version %d", h.id, h.machine.id, p.to.Version)
 		}
 		out = append(out, next)
 	}

@@ -51,12 +51,19 @@ type move struct {
 	parts               uint32 // timers and children that have begun
 	out                 []Out
 	outBytes            int
-	toInvoke            []*node // with children that have not begun yet
-	byDefault           []*node // entered by default, of those with an opening
-	stopped             bool    // a final node at the top was entered, with the rules of SCXML
+	toInvoke            []*node         // with children that have not begun yet
+	outputs             []machineOutput // of final nodes that were entered, for the parent
+	byDefault           []*node         // entered by default, of those with an opening
+	stopped             bool            // a final node at the top was entered, with the rules of SCXML
 	budget              expr.Budget
 	// failure ends the macrostep: nothing of it is kept.
 	failure error
+}
+
+// machineOutput is what a final node of a state machine gives.
+type machineOutput struct {
+	of    *node
+	value data.Value
 }
 
 // internalEvent is an event on the internal queue.
@@ -94,7 +101,7 @@ func (m *move) release() {
 	in, states := m.scope.In, m.scope.Instance.States
 	*m = move{
 		active: m.active[:0], leave: m.leave[:0], enter: m.enter[:0], domains: emptied(m.domains), picked: emptied(m.picked),
-		queue: emptied(m.queue),
+		queue: emptied(m.queue), outputs: m.outputs[:0],
 	}
 	m.scope.In, m.scope.Instance.States = in, states
 	moves.Put(m)
@@ -446,6 +453,9 @@ func (m *move) finish(n *node) {
 	output, err := m.outputOf(n)
 	if err != nil {
 		m.raiseError(err)
+	}
+	if p.machine == p && m.in.parent != nil {
+		m.outputs = append(m.outputs, machineOutput{n, output})
 	}
 	m.enqueue(internalEvent{name: p.done, data: output, done: p})
 	for g := p.parent; g != nil && g.parent != nil && g.kind == parallel && isDone(g, m.active); g = g.parent {

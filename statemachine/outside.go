@@ -1,9 +1,12 @@
 package statemachine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/mail"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,6 +47,7 @@ type Out struct {
 // Webhook is where deliveries of one name go.
 type Webhook struct {
 	Name string
+	Line int    // in the file
 	URL  string // "": the service's settings have it
 	// RetryLimit is how many tries follow the first one; they wait for Delay, then Backoff times as long, and so on
 	// up to MaxDelay. Jitter: each waits for a random part less.
@@ -57,6 +61,11 @@ type Webhook struct {
 
 // Webhook returns one of the definition's; nil when it has none of that name.
 func (d *Definition) Webhook(name string) *Webhook { return d.webhooks[name] }
+
+// Webhooks returns those of the definition, by name.
+func (d *Definition) Webhooks() []*Webhook {
+	return slices.SortedFunc(maps.Values(d.webhooks), func(a, b *Webhook) int { return cmp.Compare(a.Name, b.Name) })
+}
 
 // MailLine is the line of the first action that sends a mail; 0 when none does.
 func (d *Definition) MailLine() int { return d.mailLine }

@@ -34,6 +34,9 @@ func (b *builder) stateMachines(top *document.Node) {
 		b.region(f.Key, m)
 		root.children = append(root.children, m)
 	}
+	if len(n.Fields) > 1 && b.isSCXML() {
+		b.advise(n.Fields[1].Key, "put it into a parallel state, or leave out semantics", "a document of SCXML has one state machine")
+	}
 	root.last = len(d.nodes) - 1
 	d.machines = root.children
 	if len(d.nodes) > maxNodes {
@@ -370,7 +373,7 @@ func (b *builder) transition(n *node, v *document.Node, p eventPattern) *transit
 		t.guard, t.condition = b.guard(g), conditionText(g)
 	}
 	if a := v.Field("allow"); a != nil {
-		if p == (eventPattern{}) {
+		if fromNobody := !p.any && !p.prefix && isReserved(p.name) && !b.parser.options.Stored; fromNobody || p == (eventPattern{}) {
 			b.Add(a, "nobody sends what leads here, so there is nobody whose rights could be asked")
 		}
 		t.allow = b.rule(a)

@@ -45,7 +45,7 @@ func (b *builder) webhooks(n *document.Node) {
 
 func (b *builder) webhook(f document.Field) *Webhook {
 	w := &Webhook{
-		Name: f.Key.Text, RetryLimit: retryLimitDefault, Delay: retryDelayDefault, MaxDelay: retryDelayMax, Backoff: backoffDefault, Jitter: true,
+		Name: f.Key.Text, Line: f.Key.Line, RetryLimit: retryLimitDefault, Delay: retryDelayDefault, MaxDelay: retryDelayMax, Backoff: backoffDefault, Jitter: true,
 	}
 	if f.Value.Kind == document.Null { // the settings of the service have all of it
 		return w

@@ -225,7 +225,9 @@ func (d *Definition) Fire(in *Instance, id PartID, now time.Time) (Result, error
 	if t.to != "" {
 		return d.fireOut(&without, &t, now)
 	}
-	return d.take(&without, &Event{Name: t.name(), Data: t.data, Caller: systemCaller, Now: now, signal: t.signal(in)}, trigger{name: t.name(), after: t.after, told: t.told})
+	return d.take(&without, &Event{Name: t.name(), Data: t.data, Caller: systemCaller, Now: now, signal: t.signal(in)}, trigger{
+		name: t.name(), after: t.after, told: t.told, exact: d.owned[t.event], // an outcome that has failed is taken as before
+	})
 }
 
 // Receive takes an event that the service itself sends, such as what became of a delivery. Otherwise it is Fire.

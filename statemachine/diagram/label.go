@@ -54,6 +54,9 @@ func transitionText(n *statemachine.ChartNode, k int) string {
 
 // durationText says a duration with its two largest units: "2 days", "1 hour 30 minutes".
 func durationText(d time.Duration) string {
+	if d >= time.Second && d < time.Minute && d%time.Second != 0 {
+		return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + " seconds"
+	}
 	var parts []string
 	for _, unit := range []struct {
 		of   time.Duration
