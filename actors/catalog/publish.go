@@ -253,7 +253,6 @@ func (c *Catalog) prepareIndexesLocked(p *publication) (err error) {
 	return err
 }
 
-// checkIndexes adds the faults of the indexes that a definition declares.
 // checkLevel refuses what a node of the cluster cannot run yet.
 func (c *Catalog) checkLevel(p *publication, s *Source) {
 	if c.level == nil || c.level() >= levelOfTime {
@@ -267,6 +266,7 @@ func (c *Catalog) checkLevel(p *publication, s *Source) {
 	}
 }
 
+// checkIndexes adds the faults of the indexes that a definition declares.
 func (p *publication) checkIndexes(s *Source) {
 	for _, path := range s.Parsed.Indexes() {
 		if _, err := filter.ParseField(path); err != nil {

@@ -82,7 +82,7 @@ type Answer struct {
 	Next string
 }
 
-// Refusal is an instance that stayed as it was, and why.
+// Refusal is an instance that stayed as it was, and why; or the reason says that it is not known.
 type Refusal struct{ InstanceID, Reason string }
 
 // Part is what one node does.
@@ -98,7 +98,7 @@ type Part struct {
 
 // Outcome is what became of an instance.
 type Outcome struct {
-	// Migrated, or Refused with the reason. Neither: it does not have the version any more.
+	// Migrated, or Refused with the reason. Neither: it has ended, or does not have the version any more.
 	Migrated bool   `json:"migrated,omitempty"`
 	Refused  string `json:"refused,omitempty"`
 	err      error  // failure.ErrElsewhere
@@ -150,10 +150,8 @@ func (s *Service) migrate(ctx context.Context, req *Request) (*Answer, error) {
 		}
 		answer.Matched++
 	}
-	if !req.DryRun {
-		s.o.Log.Info().Str("workflow", req.WorkflowID).Uint64("from", plan.From()).Uint64("to", plan.To()).Str("user", part.User).
-			Int("migrated", answer.Migrated).Int("refused", len(answer.Refused)).Msg("instances were migrated")
-	}
+	s.o.Log.Info().Str("workflow", req.WorkflowID).Uint64("from", plan.From()).Uint64("to", plan.To()).Str("user", part.User).
+		Bool("dry_run", req.DryRun).Int("migrated", answer.Migrated).Int("refused", len(answer.Refused)).Msg("instances were migrated")
 	return answer, nil
 }
 
@@ -172,7 +170,7 @@ func (s *Service) plan(workflowID, file string, text []byte) (*statemachine.Plan
 	return plan, err
 }
 
-// Here carries out a part for the instances that are led here. The others have the error failure.ErrElsewhere, which fails the call.
+// Here carries out a part for the instances that are led here. The others are refused.
 func (s *Service) Here(ctx context.Context, p *Part) ([]Outcome, error) {
 	plan, err := s.plan(p.WorkflowID, "plan", p.Plan)
 	if err != nil {
@@ -181,7 +179,7 @@ func (s *Service) Here(ctx context.Context, p *Part) ([]Outcome, error) {
 	outcomes := s.here(ctx, plan, p)
 	for i := range outcomes {
 		if err := outcomes[i].err; err != nil {
-			return nil, err
+			outcomes[i] = Outcome{Refused: reasonOf(err)}
 		}
 	}
 	return outcomes, nil
@@ -259,7 +257,7 @@ func (s *Service) elsewhere(ctx context.Context, p *Part, outcomes []Outcome) {
 			for k, i := range places {
 				switch {
 				case err != nil:
-					outcomes[i] = Outcome{Refused: reasonOf(err)}
+					outcomes[i] = Outcome{Refused: "it is not known whether it was migrated: " + reasonOf(err)}
 				case k < len(done):
 					outcomes[i] = done[k]
 				}

@@ -8,14 +8,19 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/rs/zerolog"
 
 	"troupe/actors/failure"
 	"troupe/actors/migration"
+	"troupe/actors/pending"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence"
+	"troupe/persistence/clocktest"
+	"troupe/persistence/storetest"
 	"troupe/statemachine/document"
 )
 
@@ -223,4 +228,42 @@ func TestInstancesMoveWhileTheyAreMigrated(t *testing.T) {
 	if a, _ := h.run(t, back); a.Migrated != 40 {
 		t.Errorf("back: got %+v", a)
 	}
+}
+
+// TestAnIncidentGoesAlong: its row stays, and it can be retried in the other version.
+func TestAnIncidentGoesAlong(t *testing.T) {
+	const failing = "id: order\nversion: 1\nstateMachines: {m: {initial: checking, states: {checking: {after: {PT1S: {target: late, actions: [{assign: {svcPublic.x: '${1 / 0}'}}]}}, on: {go: late}}, late: {on: {go: checking}}}}}\n"
+	synctest.Test(t, func(t *testing.T) {
+		h := &harness{Router: workflowtest.Start(t, workflowtest.Options{Workflow: workflow.Options{Clock: time.Now}, Disk: storetest.NewDisk()})}
+		h.Publish(failing)
+		h.serve()
+		id := h.Make(workflowtest.John, "order", `{}`)
+		clocktest.Advance(2 * time.Second)
+		h.Publish(strings.NewReplacer("version: 1", "version: 2", "checking", "review", "1 / 0", "1").Replace(failing))
+		if a, _ := h.run(t, request("from: 1\nto: 2\nnodes: {m: {checking: review}}\n")); a.Migrated != 1 {
+			t.Fatalf("got %+v", a)
+		}
+		incidents := func() []pending.Incident {
+			t.Helper()
+			page, err := h.Incidents(t.Context(), &pending.IncidentList{Limit: 10})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return page.Incidents
+		}
+		list := incidents()
+		if len(list) != 1 || list[0].Error == "" {
+			t.Fatalf("got the incidents %+v", list)
+		}
+		if err := h.ChangeIncident(t.Context(), list[0].ID, false); err != nil {
+			t.Fatal(err)
+		}
+		if left := incidents(); len(left) != 0 {
+			t.Errorf("after it was retried: %+v", left)
+		}
+		if got := string(h.MustLook(workflowtest.John, "order", id).States); !strings.Contains(got, "late") {
+			t.Errorf("got %s", got)
+		}
+		h.End()
+	})
 }

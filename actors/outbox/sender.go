@@ -71,7 +71,7 @@ func (s *sender) begin(epoch uint64) {
 	}
 	if err := s.findStreams(); err != nil {
 		s.service.o.Log.Error().Err(err).Uint16("shard", uint16(s.shard.number)).Msg("the outbox cannot be read")
-		s.epoch = 0 // and again
+		s.epoch, s.streams = 0, map[streamName]*stream{} // and again
 	}
 }
 
@@ -185,17 +185,18 @@ func (s *sender) fill(st *stream, now time.Time) error {
 		}
 		return nil
 	}, persistence.Range{Prefix: persistence.StreamPrefix(nil, s.shard.number, st.name.workflow, st.name.queue), From: st.from})
-	if err != nil && !errors.Is(err, errEnough) {
-		return err
+	if errors.Is(err, errEnough) {
+		err = nil
 	}
 	for _, d := range due {
 		if st.busy[d.ID] == nil {
-			if err := s.tryFirst(st, d.ID, now); err != nil {
-				return err
-			}
+			err = errors.Join(err, s.tryFirst(st, d.ID, now)) // NB: others do not wait behind what cannot be read
 		}
 	}
-	return nil
+	if err != nil {
+		st.from = nil // what could not be read is looked for again
+	}
+	return err
 }
 
 // tryFirst starts the first delivery of an instance in a stream that is pending, when it is due. What stands behind it

@@ -185,6 +185,9 @@ func (w *Webhooks) post(ctx context.Context, a Attempt, to Endpoint) Answer {
 		return Answer{Err: err}
 	}
 	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode == http.StatusSwitchingProtocols { // NB: its body is the connection, which the context does not end
+		return Answer{Status: response.StatusCode, Err: errors.New("the answer was 101")}
+	}
 	text, err := io.ReadAll(io.LimitReader(response.Body, bodyMax))
 	answer := Answer{Status: response.StatusCode, Body: bodyOf(response.Header.Get("Content-Type"), text)}
 	switch code := response.StatusCode; {

@@ -171,3 +171,30 @@ func TestBadReceivers(t *testing.T) {
 		t.Errorf("a huge body: %d bytes, %v", len(a.Body), a.Err)
 	}
 }
+
+// TestAnAnswerThatBecomesAnotherProtocolEnds: the body of a 101 is the connection, which nothing ends.
+func TestAnAnswerThatBecomesAnotherProtocolEnds(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := make(chan net.Conn, 1)
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			close(held)
+			return
+		}
+		_, _ = c.Read(make([]byte, 1024))
+		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\nhello")
+		held <- c
+	}()
+	a := webhooks(t, outbox.WebhookOptions{Allow: loopback}).Send(t.Context(), attempt("http://"+l.Addr().String()))
+	if a.Status != http.StatusSwitchingProtocols || a.Err == nil || a.Final {
+		t.Errorf("got %+v", a)
+	}
+	if c := <-held; c != nil {
+		_ = c.Close()
+	}
+	_ = l.Close()
+}

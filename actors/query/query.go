@@ -107,7 +107,7 @@ func (s *Service) newQuery(req *Request, yield func([]byte) error) (*query, erro
 	if q.right == statemachine.Denied || req.Explain && !manages {
 		return nil, failure.ErrForbidden
 	}
-	if q.filter, err = filter.Parse([]byte(req.Filter), filter.Options{Private: manages}); err != nil {
+	if q.filter, err = filter.Parse([]byte(req.Filter), filter.Options{Private: manages && !req.Everyones}); err != nil {
 		return nil, failure.Refuse(failure.ErrInvalid, "%w", err)
 	}
 	if err := q.fields.parse(req.Fields, manages); err != nil {

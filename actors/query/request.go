@@ -22,7 +22,7 @@ type Request struct {
 	Count, Explain bool
 	// Version has only instances of that version of the definition; 0 has all.
 	Version uint64
-	// Everyones has all instances, whoever may see them: it is for who runs the service.
+	// Everyones has all instances, whoever may see them: it is for who runs the service. The filter then sees no private data.
 	Everyones bool
 }
 

@@ -37,13 +37,16 @@ func (s *Service) List() (out []State, err error) {
 	for _, sc := range s.o.Schedules() {
 		n := name{sc.Workflow, sc.Name}
 		state := State{Workflow: sc.Workflow, Schedule: sc.Schedule}
-		r := &row{upTo: s.o.Clock()}
+		r := &row{}
 		stored, err := s.o.Store.Load(persistence.ScheduleKey(nil, s.shardOf(n), n.workflow, n.schedule))
 		if err == nil {
 			r, err = parseRow(stored)
 		}
 		if err != nil && !errors.Is(err, persistence.ErrNotFound) {
 			return nil, failure.Errorf(failure.ErrExecution, "%w", err)
+		}
+		if r.times != timesOf(sc.Schedule) {
+			r.upTo = s.o.Clock()
 		}
 		zone, err := s.zone(sc.Zone)
 		if err == nil && !r.paused {

@@ -18,6 +18,8 @@ type row struct {
 	// last is when an instance was created last; zero: never. lastError is why the last run created none.
 	last      time.Time
 	lastError string
+	// times are the zone and the expression for which upTo counts.
+	times string
 }
 
 const (
@@ -29,7 +31,7 @@ const (
 // ErrDamaged: the row of a schedule cannot be read.
 var ErrDamaged = errors.New("a schedule cannot be read")
 
-// append appends the stored form: format(1) paused(1) upTo last (varints, in ms; a last of 0 is none) and the error.
+// append appends the stored form: format(1) paused(1) upTo last (varints, in ms; a last of 0 is none) the error and the times.
 func (r *row) append(dst []byte) []byte {
 	paused, last := byte(0), int64(0)
 	if r.paused {
@@ -39,7 +41,7 @@ func (r *row) append(dst []byte) []byte {
 		last = r.last.UnixMilli()
 	}
 	dst = binary.AppendVarint(append(dst, rowFormat, paused), r.upTo.UnixMilli())
-	return packed.AppendText(binary.AppendVarint(dst, last), data.Clip(r.lastError, lastErrorMax))
+	return packed.AppendText(packed.AppendText(binary.AppendVarint(dst, last), data.Clip(r.lastError, lastErrorMax)), r.times)
 }
 
 func parseRow(stored []byte) (*row, error) {
@@ -49,7 +51,7 @@ func parseRow(stored []byte) (*row, error) {
 	if last := r.Varint(); last != 0 {
 		out.last = time.UnixMilli(last).UTC()
 	}
-	out.lastError = string(r.Text())
+	out.lastError, out.times = string(r.Text()), string(r.Text())
 	if format != rowFormat || paused > 1 || !r.Whole() {
 		return nil, fmt.Errorf("%w: layout", ErrDamaged)
 	}

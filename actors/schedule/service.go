@@ -68,10 +68,9 @@ type name struct{ workflow, schedule string }
 // known is what is in memory of a schedule, in an epoch of its shard.
 type known struct {
 	epoch uint64
-	cron  string // for which next is
 	row   *row
+	times string    // for which next is
 	next  time.Time // zero: never
-	again time.Time // it is left alone until then
 }
 
 // New returns a service that creates nothing before Start.
@@ -137,7 +136,7 @@ func (s *Service) lookAt(n name, sc *statemachine.Schedule) time.Time {
 		return time.Time{}
 	}
 	now := s.o.Clock()
-	if k.row.paused || k.next.IsZero() || now.Before(k.again) {
+	if k.row.paused || k.next.IsZero() {
 		return time.Time{}
 	}
 	if now.Before(k.next) {
@@ -168,29 +167,34 @@ func (s *Service) load(n name, sc *statemachine.Schedule) (*known, persistence.S
 	k := s.known[n]
 	if k == nil || k.epoch != epoch {
 		stored, err := s.o.Store.Load(persistence.ScheduleKey(nil, sh, n.workflow, n.schedule))
-		r := &row{upTo: s.o.Clock()}
-		switch {
-		case errors.Is(err, persistence.ErrNotFound):
-			if err = s.write(sh, epoch, n, r); err != nil { // from now on it can miss runs
-				return nil, sh, err
-			}
-		case err == nil:
+		r := &row{}
+		if err == nil {
 			r, err = parseRow(stored)
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, persistence.ErrNotFound) {
 			return nil, sh, err
 		}
 		k = &known{epoch: epoch, row: r}
-		s.known[n] = k
 	}
-	if k.cron != sc.Zone+" "+sc.Cron {
-		k.cron = sc.Zone + " " + sc.Cron
+	times := timesOf(sc)
+	if k.row.times != times { // from now on it can miss runs: those of other times, or of none, are no missed ones
+		next := *k.row
+		next.upTo, next.times = s.o.Clock(), times
+		if err := s.write(sh, epoch, n, &next); err != nil {
+			return nil, sh, err
+		}
+		k.row = &next
+	}
+	if s.known[n] = k; k.times != times {
+		k.times = times
 		if err := s.plan(k, sc); err != nil {
 			return nil, sh, err
 		}
 	}
 	return k, sh, nil
 }
+
+func timesOf(sc *statemachine.Schedule) string { return sc.Zone + " " + sc.Cron }
 
 // plan finds the next run.
 func (s *Service) plan(k *known, sc *statemachine.Schedule) error {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"troupe/persistence"
@@ -61,9 +62,15 @@ type Origin struct {
 // earliest deadline of those that begin; zero for none.
 func Put(w *persistence.Writes, of *Origin, ended, begun []statemachine.Timer) (first time.Time) {
 	for _, t := range ended {
-		w.Delete(of.key(t))
+		stays := t.Failed && slices.ContainsFunc(begun, func(next statemachine.Timer) bool { return next.Failed && next.ID == t.ID })
+		if !stays {
+			w.Delete(of.key(t))
+		}
 	}
 	for _, t := range begun {
+		if t.Failed && of.Fault == nil { // an incident whose node has another name now: its row stays as it was
+			continue
+		}
 		if t.Failed {
 			w.Set(of.key(t), Incident{Workflow: of.Workflow, Event: string(t.Event), Error: of.Fault.Error(), At: of.At}.Append(nil))
 			continue

@@ -221,6 +221,9 @@ func (s *Service) due(x *shard, at *place) (rows []Row, next int64, err error) {
 	if errors.Is(err, errEnough) {
 		err = nil
 	}
+	if err != nil {
+		rows, at.from = nil, nil // they are looked for again
+	}
 	return rows, next, err
 }
 

@@ -26,6 +26,15 @@ func (r *Router) deliverInside(ctx context.Context, key persistence.Delivery, ro
 		return outbox.Answer{Err: err, Final: true}
 	}
 	m.From = child.Ref{Workflow: row.Workflow, Instance: instanceid.Text(key.ID)}
+	if m.Start != nil {
+		wants := wantsChild{part: m.PartID(), answer: new(bool)}
+		if _, err := r.ask(m.From.Workflow, m.From.Instance, wants); err != nil && !errors.Is(err, failure.ErrNotFound) {
+			return outbox.Answer{Err: err}
+		}
+		if !*wants.answer { // its node was left meanwhile: what it would create is cancelled already
+			return outbox.Answer{}
+		}
+	}
 	m.SetMark(key)
 	refused, err := r.Inside(ctx, &m)
 	if errors.Is(err, failure.ErrElsewhere) && r.o.Elsewhere != nil {
@@ -194,6 +203,21 @@ func (r *Router) ChangeSchedule(_ context.Context, workflowID, name string, acti
 		err = r.schedules.Change(workflowID, name, action)
 	}
 	return failure.In(string(action), "schedule "+workflowID+"/"+name, err)
+}
+
+// wantsChild is the question whether a child still runs for its parent. answer is written before the answer.
+type wantsChild struct {
+	part   statemachine.PartID
+	answer *bool
+}
+
+func (req wantsChild) run(i *instance, c *call) error {
+	if err := i.ensureLoaded(); err != nil {
+		return err
+	}
+	*req.answer = slices.ContainsFunc(i.state.Children(), func(k statemachine.Child) bool { return k.ID == req.part && k.Status == statemachine.ChildRuns })
+	i.deliver(c, nil)
+	return nil
 }
 
 // inside is the request to take a message of a parent or child.

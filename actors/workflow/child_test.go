@@ -256,3 +256,21 @@ func (h *harness) made(workflowID string) int {
 	h.Must(err)
 	return int(count)
 }
+
+// TestWhatNobodyTakesOfAChildIsKnown: after a restart, too, the child has ended.
+func TestWhatNobodyTakesOfAChildIsKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &harness{workflowtest.Start(t, workflowtest.Options{Workflow: workflow.Options{Clock: time.Now, Sender: &receiver{}}, Disk: storetest.NewDisk()}), t}
+		h.Publish("id: deaf\nunmatched: ignore\nstateMachines: {main: {initial: open, states: {open: {invoke: {workflow: deepest}, on: {go: end}}, end: {type: final}}}}\n", deepest)
+		id := h.Make(boss, "deaf", "")
+		clocktest.Advance(time.Second)
+		child, _ := h.child("deaf", id)
+		h.MustSend(boss, "deepest", child, "finish", "")
+		clocktest.Advance(time.Second)
+		h.Restart()
+		if _, status := h.child("deaf", id); status != "done" {
+			t.Errorf("after a restart the child is %q", status)
+		}
+		h.End()
+	})
+}

@@ -201,10 +201,10 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (err error) {
 		i.putRecord(w)
 		i.putNodes(w, positions)
 	}
+	if ch.entry == nil && ch.caller == statemachine.System { // its timers, or what is known of its children or parent
+		i.putRecord(w)
+	}
 	if ended, begun := i.state.TimerChanges(&was); len(ended)+len(begun) > 0 {
-		if ch.entry == nil {
-			i.putRecord(w)
-		}
 		i.putTimers(w, c, ch, ended, begun)
 	}
 	if len(ch.out) > 0 {

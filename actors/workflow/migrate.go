@@ -15,8 +15,8 @@ type Migration struct {
 	DryRun bool
 }
 
-// Migrate carries out a plan for one instance, in one commit. It is false when the instance does not have the version
-// Plan.From, and failure.ErrNotAllowed says why it cannot be migrated. The other errors are those of Send.
+// Migrate carries out a plan for one instance, in one commit. It is false when the instance has ended or does not have the
+// version Plan.From, and failure.ErrNotAllowed says why it cannot be migrated. The other errors are those of Send.
 func (r *Router) Migrate(workflowID, instanceID string, m *Migration) (bool, error) {
 	if err := r.accepting(); err != nil {
 		return false, err
@@ -46,12 +46,15 @@ func (req migrateInstance) run(i *instance, c *call) error {
 	if err := i.ensureLoaded(); err != nil {
 		return err
 	}
-	if i.of.Version != req.Plan.From() {
+	if i.of.Version != req.Plan.From() || i.of.IsDone(&i.state) || i.state.IsEnded() {
 		i.deliver(c, nil)
 		return nil
 	}
 	result, err := req.Plan.Migrate(&i.state, req.Caller, i.router.o.Clock())
 	if errors.Is(err, statemachine.ErrNotMigrated) {
+		if newest, unknown := i.router.catalog.Newest(i.workflowID); unknown != nil || !newest.MayRead(i.view(), req.Caller, i.router.o.Clock()) {
+			return failure.Refuse(failure.ErrNotAllowed, "%s", statemachine.BriefReason(err))
+		}
 		return failure.Refuse(failure.ErrNotAllowed, "%w", err)
 	}
 	if err != nil {

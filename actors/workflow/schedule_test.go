@@ -200,3 +200,20 @@ func TestARunIsMadeOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestOtherTimesOfAScheduleMissNothing: what would have been due before they were given is not made up for.
+func TestOtherTimesOfAScheduleMissNothing(t *testing.T) {
+	scheduled(t, func(h *harness, _ *clara) {
+		clocktest.Advance(90 * time.Minute)
+		before, _, _ := h.runs()
+		h.Publish(strings.Replace(strings.Replace(nightly, "0 * * * *", "15 * * * *", 1), "id: nightly\n", "id: nightly\nversion: 2\n", 1))
+		clocktest.Advance(10 * time.Minute)
+		if now, _, _ := h.runs(); now != before {
+			t.Errorf("%d instances for the time before, want none", now-before)
+		}
+		clocktest.Advance(time.Hour)
+		if now, _, _ := h.runs(); now != before+1 {
+			t.Errorf("%d instances in an hour, want 1", now-before)
+		}
+	})
+}

@@ -48,7 +48,7 @@ var innerArrows = map[string][]string{
 	"schedule":            {"catalog", "failure"},
 	"pending":             {"timer", "outbox", "query", "failure", "internal/instanceid"},
 	"workflow":            {".", "child", "schedule", "timer", "outbox", "pending", "watch", "form", "query", "catalog", "quota", "failure", "identity", "logtest", "internal/grace", "internal/retry", "internal/history", "internal/instanceid"},
-	"migration":           {"workflow", "catalog", "query", "failure", "identity"},
+	"migration":           {"pending", "workflow", "catalog", "query", "failure", "identity"},
 	"formportal":          {".", "workflow", "form", "catalog", "failure", "identity", "internal/supervise"},
 	"repository":          {".", "failure", "identity", "internal/supervise"},
 	"template":            {".", "repository", "failure", "identity", "internal/semaphore", "internal/supervise"},
