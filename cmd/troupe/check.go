@@ -79,7 +79,7 @@ func checkHome(c *config) (all, warnings document.Faults, err error) {
 		if err := keepFaults(&all, err); err != nil {
 			return nil, nil, err
 		}
-		warnings = append(set.Warnings, c.warnOfMails(set.Workflows)...)
+		warnings = append(set.Warnings, c.warnOfSending(set.Workflows)...)
 	}
 	all = append(all, checkStore(c)...)
 	all.Sort()

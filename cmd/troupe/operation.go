@@ -231,7 +231,7 @@ func newOperation(action, short, long, of string, do func(c *client.Client, ctx 
 func newInstancePending() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "pending WORKFLOW INSTANCE",
-		Short:   "Show what an instance waits for: its timers and what it has sent out",
+		Short:   "Show what an instance waits for: its timers, what it has sent out, and its children",
 		Example: "  troupe instance pending leave-request 01M7YZAB2GNTJFQE62690KHSQT",
 		Args:    arguments,
 	}
@@ -243,7 +243,7 @@ func newInstancePending() *cobra.Command {
 		if out.form != formTable {
 			return out.document(p.Raw)
 		}
-		return out.table(slices.Concat([][]string{{"ID", "WHAT", "NAME", "STATE", "WHEN"}}, timerRows(p.Timers), deliveryRows(p.Deliveries)))
+		return out.table(slices.Concat([][]string{{"ID", "WHAT", "NAME", "STATE", "ATTEMPTS", "WHEN"}}, timerRows(p.Timers), deliveryRows(p.Deliveries), childRows(p.Children)))
 	})
 }
 
@@ -253,14 +253,21 @@ func timerRows(timers []api.Timer) (rows [][]string) {
 		if t.Incident {
 			state = "incident"
 		}
-		rows = append(rows, []string{t.ID, "timer", t.Event, state, t.Due})
+		rows = append(rows, []string{t.ID, "timer", t.Event, state, "", t.Due})
+	}
+	return rows
+}
+
+func childRows(children []api.Child) (rows [][]string) {
+	for _, c := range children {
+		rows = append(rows, []string{c.InstanceID, "child", c.WorkflowID, c.Status, "", ""})
 	}
 	return rows
 }
 
 func deliveryRows(deliveries []api.PendingDelivery) (rows [][]string) {
 	for _, d := range deliveries {
-		rows = append(rows, []string{d.ID, d.Kind, d.Name, d.State, shownText(d.NextAttempt)})
+		rows = append(rows, []string{d.ID, d.Kind, d.Name, d.State, strconv.FormatUint(uint64(d.Attempts), 10), shownText(d.NextAttempt)})
 	}
 	return rows
 }

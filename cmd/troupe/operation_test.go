@@ -39,10 +39,10 @@ func TestOperations(t *testing.T) {
 		{name: "incidents of all pages", args: []string{"incident", "list", "-o", "jsonl", "--all", "--limit", "1"}, stdout: incident + "\n"},
 		{name: "incidents of a workflow", args: []string{"instance", "list", "notice", "--incidents"}, code: exitUsage, stderr: "those of all workflows"},
 		{name: "pending", args: []string{"instance", "pending", "notice", id}, stdout: "" +
-			"ID                              WHAT     NAME            STATE     WHEN\n" +
-			id + "-1-0  timer    after.P1D.open  pending   2026-11-22T10:00:00.000Z\n" +
-			failed + "  timer    late            incident  2026-11-21T10:00:01.000Z\n" +
-			id + "-2-0  webhook  hook            dead      \n"},
+			"ID                              WHAT     NAME            STATE     ATTEMPTS  WHEN\n" +
+			id + "-1-0  timer    after.P1D.open  pending             2026-11-22T10:00:00.000Z\n" +
+			failed + "  timer    late            incident            2026-11-21T10:00:01.000Z\n" +
+			id + "-2-0  webhook  hook            dead      1         \n"},
 		{name: "retry fails again", args: []string{"incident", "retry", failed}, code: exitFailed, stderr: "500 MarshallingError"},
 		{name: "retry of a dead letter", args: []string{"outbox", "retry", id + "-2-0"}},
 		{name: "one of two is there", args: []string{"incident", "drop", "nothing", failed}, code: exitFailed, stderr: "drop incident nothing: 404 NotFound"},
@@ -71,4 +71,26 @@ func TestScheduleCommands(t *testing.T) {
 		{name: "no workflow", args: []string{"schedule", "run", "yearly"}, code: exitUsage, stderr: "WORKFLOW/NAME"},
 		{name: "all and one", args: []string{"schedule", "resume", "--all", "notice/yearly"}, code: exitUsage, stderr: "WORKFLOW/NAME"},
 	})
+}
+
+// TestCheckWarnsOfSending: of webhooks that lead nowhere, and of settings of what is not there.
+func TestCheckWarnsOfSending(t *testing.T) {
+	dir := exampleHome(t)
+	check := func(want ...string) {
+		t.Helper()
+		_, stdout, stderr := invoke("check", "--home", dir)
+		for _, text := range want {
+			if !strings.Contains(stdout+stderr, text) {
+				t.Errorf("got %s%s, want %s in it", stdout, stderr, text)
+			}
+		}
+		if len(want) == 0 && strings.Contains(stdout+stderr, "warning") {
+			t.Errorf("got %s%s", stdout, stderr)
+		}
+	}
+	check()
+	edit(t, dir, "troupe.yaml", "supplier:", "suplier:")
+	check("purchase-order.yaml:53: webhook supplier has no url", "webhooks.endpoints of troupe.yaml has a webhook suplier, and the definition has none of that name (did you mean supplier?)")
+	edit(t, dir, "troupe.yaml", "purchase-order:", "purchase-ordr:")
+	check("webhooks.endpoints has the workflow purchase-ordr, which nobody defines (did you mean purchase-order?)")
 }

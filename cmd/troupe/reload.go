@@ -224,7 +224,7 @@ func (s *service) takeDefinitions(directory *identity.Directory) (home.Digest, e
 	if err != nil {
 		return home.Digest{}, err
 	}
-	s.reloads.definitions.warn(s.log, append(set.Warnings, s.config.warnOfMails(set.Workflows)...))
+	s.reloads.definitions.warn(s.log, append(set.Warnings, s.config.warnOfSending(set.Workflows)...))
 	templates, err := s.formTemplates.Prepare(set.Templates)
 	if err != nil {
 		return home.Digest{}, err

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"troupe/actors/catalog"
@@ -66,17 +69,48 @@ func (c *config) webhookSecrets() (map[[2]string][]byte, error) {
 	return secrets, errors.Join(faults...)
 }
 
-// warnOfMails warns of definitions that send mails when nothing takes them.
-func (c *config) warnOfMails(set []catalog.Source) (warnings document.Faults) {
-	if c.mail.Host != "" {
-		return nil
-	}
+// warnOfSending warns of what would become dead letters at once, and of settings of webhooks that no definition has.
+func (c *config) warnOfSending(set []catalog.Source) (warnings document.Faults) {
 	for i := range set {
-		if line := set[i].Parsed.MailLine(); line > 0 {
-			warnings = append(warnings, document.Fault{
-				File: set[i].File, Line: line, Reason: "it sends mails, and no server takes them: they become dead letters", Suggestion: "set mail.host in troupe.yaml",
-			})
+		s := &set[i]
+		warn := func(line int, suggestion, reason string) {
+			warnings = append(warnings, document.Fault{File: s.File, Line: line, Reason: reason, Suggestion: suggestion})
+		}
+		if line := s.Parsed.MailLine(); line > 0 && c.mail.Host == "" {
+			warn(line, "set mail.host in troupe.yaml", "it sends mails, and no server takes them: they become dead letters")
+		}
+		settings, names := c.endpoints[string(s.Parsed.ID)], []string{}
+		for _, hook := range s.Parsed.Webhooks() {
+			if names = append(names, hook.Name); cmp.Or(settings[hook.Name].URL, hook.URL) == "" {
+				warn(hook.Line, "give it one here, or in webhooks.endpoints of troupe.yaml", "webhook "+hook.Name+" has no url: what is sent to it becomes a dead letter")
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(settings)) {
+			if !slices.Contains(names, name) {
+				warn(0, didYouMeanWord(name, names), "webhooks.endpoints of troupe.yaml has a webhook "+name+", and the definition has none of that name")
+			}
+		}
+	}
+	return append(warnings, c.warnOfEndpoints(set)...)
+}
+
+// warnOfEndpoints warns of settings of webhooks whose workflow nobody has, where one has nearly that name. Others may be published later.
+func (c *config) warnOfEndpoints(set []catalog.Source) (warnings document.Faults) {
+	var known []string
+	for i := range set {
+		known = append(known, string(set[i].Parsed.ID))
+	}
+	for _, workflow := range slices.Sorted(maps.Keys(c.endpoints)) {
+		if near := document.Closest(workflow, known); near != "" && !slices.Contains(known, workflow) {
+			warnings = append(warnings, document.Fault{File: settingsFile, Reason: "webhooks.endpoints has the workflow " + workflow + ", which nobody defines", Suggestion: "did you mean " + near + "?"})
 		}
 	}
 	return warnings
+}
+
+func didYouMeanWord(word string, known []string) string {
+	if near := document.Closest(word, known); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return ""
 }
