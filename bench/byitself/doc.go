@@ -13,7 +13,7 @@
 // id.
 //
 // Children: so many instances that have a child each, half of which leave it, and the server is killed again and again while children
-// are created, answer and are cancelled. It demands that there is one child for each, that all of them have ended, and that each
+// are created, answer and are cancelled. It demands that nobody has two, that all of them have ended, and that each
 // parent that stayed was told once.
 //
 // What it finds otherwise ends it with an error.
