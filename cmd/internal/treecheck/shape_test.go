@@ -17,7 +17,7 @@ const (
 
 // packageLinesMax bounds the lines without tests of packages that have grown
 // beyond one subject before. What happens by itself came to instances after 2,650, children among it, and migration.
-var packageLinesMax = map[string]int{"actors/workflow": 3400}
+var packageLinesMax = map[string]int{"actors/workflow": 3450}
 
 // emptyNames say nothing about what is in a package.
 var emptyNames = []string{
