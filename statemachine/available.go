@@ -169,14 +169,14 @@ func (d *Definition) namesOf(patterns ...eventPattern) (names []EventName) {
 
 func (d *Definition) namesOfOne(p eventPattern) []EventName {
 	if !p.any && !p.prefix {
-		if isReserved(p.name) || d.owned[p.name] {
+		if IsReserved(p.name) || d.owned[p.name] {
 			return nil
 		}
 		return []EventName{p.name}
 	}
 	var names []EventName
 	for _, name := range slices.Sorted(maps.Keys(d.declared.exact)) {
-		if p.matches(name) && !isReserved(name) && !d.owned[name] {
+		if p.matches(name) && !IsReserved(name) && !d.owned[name] {
 			names = append(names, name)
 		}
 	}

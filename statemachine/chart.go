@@ -83,7 +83,7 @@ func (t *ChartTransition) Takes(name EventName) bool {
 		return t.Event == string(name)
 	}
 	p, ok := parsePattern(t.Event)
-	return ok && p.matches(name) && (!p.any && !p.prefix || !isReserved(name))
+	return ok && p.matches(name) && (!p.any && !p.prefix || !IsReserved(name))
 }
 
 // Chart returns the definition's statechart.

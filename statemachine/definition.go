@@ -199,9 +199,9 @@ func (d *declaredNames) has(name EventName) bool {
 		slices.ContainsFunc(d.patterns, func(p eventPattern) bool { return p.matches(name) })
 }
 
-// isReserved reports whether only the machine itself raises events of the name:
+// IsReserved reports whether only the machine itself raises events of the name:
 // SCXML's platform events, and those of timers and of the parent (statemachine/DEFINITION.md, "Declared events").
-func isReserved(name EventName) bool {
+func IsReserved(name EventName) bool {
 	s := string(name)
 	return name == parentCancelled || strings.HasPrefix(s, "done.state.") || strings.HasPrefix(s, "done.invoke.") ||
 		strings.HasPrefix(s, "after.") || s == "error" || strings.HasPrefix(s, "error.")
@@ -210,7 +210,7 @@ func isReserved(name EventName) bool {
 // Declares reports whether a caller may use the name: some node, machine or
 // contract of the definition mentions it, and it is neither a platform event nor an outcome.
 func (d *Definition) Declares(name EventName) bool {
-	return !isReserved(name) && !d.owned[name] && d.declared.has(name)
+	return !IsReserved(name) && !d.owned[name] && d.declared.has(name)
 }
 
 // isExact reports whether only the service sends what the pattern names, so that no wider pattern takes it.

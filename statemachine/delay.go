@@ -27,8 +27,8 @@ var (
 	errCalendar      = errors.New("years and months have no fixed length: say days")
 )
 
-// parseDelay reads a constant delay (statemachine/DEFINITION.md, "Delays").
-func parseDelay(text string) (time.Duration, error) {
+// ParseDelay reads a constant delay as a definition writes it (statemachine/DEFINITION.md, "Delays").
+func ParseDelay(text string) (time.Duration, error) {
 	if ms, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return boundedDelay(ms, time.Millisecond)
 	}
@@ -110,7 +110,7 @@ func (d delay) due(m *move) (time.Time, error) {
 			}
 			wait, err = boundedDelay(int64(wait), 1)
 		} else {
-			wait, err = parseDelay(text)
+			wait, err = ParseDelay(text)
 		}
 	default:
 		err = errDelay
@@ -133,7 +133,7 @@ func (b *builder) delay(n *document.Node) delay {
 		b.Add(n, "%v", errDelay)
 		return delay{}
 	}
-	d, err := parseDelay(n.Text)
+	d, err := ParseDelay(n.Text)
 	if err != nil {
 		b.Add(n, "%q: %v", shorten(n.Text), err)
 	}
@@ -151,6 +151,3 @@ func (b *builder) constantDelay(n *document.Node) time.Duration {
 	}
 	return d.constant
 }
-
-// ParseDelay reads a constant delay as a definition writes it (statemachine/DEFINITION.md, "Delays").
-func ParseDelay(text string) (time.Duration, error) { return parseDelay(text) }

@@ -211,7 +211,7 @@ func (d *Definition) Hear(in *Instance, h Heard, now time.Time) (Result, error) 
 		next.parent, last = &parent, &parent.heard
 		e.signal = signal{sendID: h.SendID, origin: sessionPrefix + parent.Instance}
 	}
-	if h.From.compare(*last) <= 0 || d.semantics != scxmlSemantics && isReserved(h.Event) || d.owned[h.Event] {
+	if h.From.compare(*last) <= 0 || d.semantics != scxmlSemantics && IsReserved(h.Event) || d.owned[h.Event] {
 		return Result{Outcome: Ignored, Instance: *in}, nil
 	}
 	*last = h.From

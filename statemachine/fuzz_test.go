@@ -90,7 +90,7 @@ func FuzzParse(f *testing.F) {
 			}
 			checkWhole(t, parsed.Definition, &r.Instance)
 			for name := range parsed.declared.exact {
-				if isReserved(name) {
+				if IsReserved(name) {
 					continue
 				}
 				next, err := parsed.Step(&r.Instance, Event{Name: name, Caller: &Caller{ID: "u"}, Now: time.Unix(1, 0)})

@@ -433,7 +433,7 @@ func (b *builder) events(n *document.Node) {
 	}
 	for _, f := range n.Fields {
 		name, ok := ParseEventName(f.Key.Text)
-		if !ok || isReserved(name) {
+		if !ok || IsReserved(name) {
 			b.Add(f.Key, "%q cannot be an event that callers send", shorten(f.Key.Text))
 			continue
 		}

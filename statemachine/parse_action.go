@@ -324,7 +324,7 @@ func (b *builder) raise(n *document.Node) action {
 		}
 	}
 	name, ok := ParseEventName(b.Text(at))
-	if !ok || isReserved(name) && !b.isSCXML() {
+	if !ok || IsReserved(name) && !b.isSCXML() {
 		b.Add(at, "%q cannot be raised", shorten(at.Text))
 		return a
 	}
@@ -348,7 +348,7 @@ func (b *builder) send(n *document.Node) action {
 		return a
 	}
 	name, ok := ParseEventName(b.Text(at))
-	if !ok || isReserved(name) {
+	if !ok || IsReserved(name) {
 		b.Add(at, "%q cannot be sent", shorten(at.Text))
 		return a
 	}

@@ -373,7 +373,7 @@ func (b *builder) transition(n *node, v *document.Node, p eventPattern) *transit
 		t.guard, t.condition = b.guard(g), conditionText(g)
 	}
 	if a := v.Field("allow"); a != nil {
-		if fromNobody := !p.any && !p.prefix && isReserved(p.name) && !b.parser.options.Stored; fromNobody || p == (eventPattern{}) {
+		if fromNobody := !p.any && !p.prefix && IsReserved(p.name) && !b.parser.options.Stored; fromNobody || p == (eventPattern{}) {
 			b.Add(a, "nobody sends what leads here, so there is nobody whose rights could be asked")
 		}
 		t.allow = b.rule(a)

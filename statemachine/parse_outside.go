@@ -108,7 +108,7 @@ func (b *builder) outcome(n *document.Node) EventName {
 		return ""
 	}
 	name, ok := ParseEventName(b.Text(n))
-	if !ok || isReserved(name) {
+	if !ok || IsReserved(name) {
 		b.Add(n, "%q cannot be the event of an outcome", shorten(n.Text))
 		return ""
 	}

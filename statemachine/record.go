@@ -331,8 +331,7 @@ func appendTimers(dst []byte, timers []timer) []byte {
 			flags |= timerOfMachine
 		}
 		dst = append(dst, flags)
-		dst = binary.AppendUvarint(dst, t.id.Sequence)
-		dst = binary.AppendUvarint(dst, uint64(t.id.Number))
+		dst = t.id.append(dst)
 		dst = binary.AppendVarint(dst, t.due.UnixMilli())
 		dst = packed.AppendText(dst, t.name())
 		if t.after != nil {
@@ -371,34 +370,17 @@ func (d *Definition) restoreTimers(b []byte, active nodeSet) ([]timer, error) {
 	rd := packed.NewReader(b)
 	for !rd.Whole() {
 		flags := rd.Byte()
-		sequence, number := rd.Uvarint(), rd.Uvarint()
-		t := timer{
-			id:  PartID{sequence, uint32(number)}, //nolint:gosec // bounded below
-			due: time.UnixMilli(rd.Varint()).UTC(), failed: flags&timerFailed != 0,
-		}
-		if number > math.MaxUint32 {
-			return nil, errTimers
-		}
+		t := timer{id: readPart(&rd), due: time.UnixMilli(rd.Varint()).UTC(), failed: flags&timerFailed != 0}
 		name := EventName(rd.Text())
 		if flags&timerTold != 0 {
 			t.told = &telling{d.readInvoke(&rd, flags&timerOfMachine != 0), flags&timerToldFailed != 0}
 			if t.told.invoke == nil {
 				return nil, errTimers
 			}
-			if text := rd.Text(); len(text) > 0 {
-				var err error
-				if t.data, err = data.Clean(text); err != nil {
-					return nil, errTimers
-				}
-			}
+			t.data = readData(&rd)
 		} else if flags&timerSent != 0 {
 			t.event, t.send = name, string(rd.Text())
-			if text := rd.Text(); len(text) > 0 {
-				var err error
-				if t.data, err = data.Clean(text); err != nil {
-					return nil, errTimers
-				}
-			}
+			t.data = readData(&rd)
 			if flags&timerAimed != 0 {
 				t.to = string(notEmpty(&rd))
 			}
@@ -485,8 +467,7 @@ func appendChildren(dst []byte, children []child) []byte {
 			flags |= childHeard
 		}
 		dst = append(dst, flags)
-		dst = binary.AppendUvarint(dst, c.id.Sequence)
-		dst = binary.AppendUvarint(dst, uint64(c.id.Number))
+		dst = c.id.append(dst)
 		dst = binary.AppendVarint(dst, c.begun.UnixMilli())
 		dst = c.invoke.append(dst)
 		if c.name != "" {
@@ -511,14 +492,26 @@ func readPart(rd *packed.Reader) PartID {
 	return PartID{sequence, uint32(number)} //nolint:gosec // bounded above
 }
 
+// readData takes a value that need not be there.
+func readData(rd *packed.Reader) data.Value {
+	text := rd.Text()
+	if len(text) == 0 {
+		return nil
+	}
+	v, err := data.Clean(text)
+	if err != nil {
+		rd.Fail()
+	}
+	return v
+}
+
 func (d *Definition) restoreChildren(b []byte) ([]child, error) {
 	var out []child
 	rd := packed.NewReader(b)
 	for !rd.Whole() {
 		flags := rd.Byte()
-		sequence, number := rd.Uvarint(), rd.Uvarint()
 		c := child{
-			id: PartID{sequence, uint32(number)}, begun: time.UnixMilli(rd.Varint()).UTC(), //nolint:gosec // bounded below
+			id: readPart(&rd), begun: time.UnixMilli(rd.Varint()).UTC(),
 			status: ChildStatus(flags &^ (childOfMachine | childNamed | childHeard)),
 		}
 		c.invoke = d.readInvoke(&rd, flags&childOfMachine != 0)
@@ -528,7 +521,7 @@ func (d *Definition) restoreChildren(b []byte) ([]child, error) {
 		if flags&childHeard != 0 {
 			c.heard = readPart(&rd)
 		}
-		if rd.Failed() || number > math.MaxUint32 || c.invoke == nil || c.status < ChildRuns || c.status > ChildCancelled {
+		if rd.Failed() || c.invoke == nil || c.status < ChildRuns || c.status > ChildCancelled {
 			return nil, errChildren
 		}
 		out = append(out, c)

@@ -206,7 +206,7 @@ func (r *reader) eventName(at *document.Node, name string) bool {
 		r.add(at, `use "always"`, "an event without a name")
 	case strings.HasPrefix(name, "xstate."):
 		r.add(at, "use onDone, onError or after", "%q is an event that XState itself raises", name)
-	case isReserved(name):
+	case statemachine.IsReserved(statemachine.EventName(name)):
 		r.add(at, "give it another name", "only the machine itself raises events like %q here", name)
 	default:
 		if _, ok := statemachine.ParseEventName(name); ok {
@@ -214,19 +214,6 @@ func (r *reader) eventName(at *document.Node, name string) bool {
 		}
 		r.add(at, "letters, digits and _, inside also . : ~ -, at most 128 bytes: "+strconv.Quote(clipped(nodeName(strings.ReplaceAll(name, " ", "_")), 100)),
 			"%q cannot be the name of an event here", clipped(name, 100))
-	}
-	return false
-}
-
-// isReserved: statemachine/DEFINITION.md, "Declared events".
-func isReserved(name string) bool {
-	if name == "error" || name == "parent.cancelled" {
-		return true
-	}
-	for _, prefix := range []string{"done.state.", "done.invoke.", "error.", "after."} {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
 	}
 	return false
 }

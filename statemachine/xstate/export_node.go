@@ -209,7 +209,7 @@ func (w *writer) eventOf(p *place, at *document.Node) string {
 			}
 		}
 	}
-	if isReserved(name) {
+	if statemachine.IsReserved(statemachine.EventName(name)) {
 		w.warn(at, "", "XState never raises the event %q", name)
 	}
 	return name

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"troupe/statemachine"
 	"troupe/statemachine/document"
 )
 
@@ -53,7 +54,7 @@ func (r *reader) doneName(s *state) string { return "done.state." + s.name }
 
 // patternName checks the name in front of ".*".
 func (r *reader) patternName(at *document.Node, name string) bool {
-	if name == "done" || isReserved(name+".x") {
+	if name == "done" || statemachine.IsReserved(statemachine.EventName(name+".x")) {
 		r.add(at, "give the events another name", "%q would take events that the machine itself raises here", at.Text)
 		return false
 	}
