@@ -192,17 +192,24 @@ func (c *contexts) store() error {
 	if err != nil {
 		return fmt.Errorf("store contexts: %w", err)
 	}
-	file, err := os.CreateTemp(filepath.Dir(path), ".contexts-*") // its mode is 0600
-	if err != nil {
+	if err := writeWhole(path, text, 0o600); err != nil {
 		return fmt.Errorf("store contexts: %w", err)
 	}
+	return nil
+}
+
+// writeWhole puts a file in the place of another one, so that nobody ever reads a part of it.
+func writeWhole(path string, text []byte, mode fs.FileMode) error {
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
 	_, err = file.Write(text)
-	err = errors.Join(err, file.Sync(), file.Close())
-	if err == nil {
+	if err = errors.Join(err, file.Chmod(mode), file.Sync(), file.Close()); err == nil {
 		err = os.Rename(file.Name(), path)
 	}
 	if err != nil {
-		return fmt.Errorf("store contexts: %w", errors.Join(err, os.Remove(file.Name())))
+		return errors.Join(err, os.Remove(file.Name()))
 	}
 	return nil
 }

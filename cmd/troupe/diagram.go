@@ -86,8 +86,16 @@ func (d *diagramCommand) form() (func(*diagram.Picture) []byte, error) {
 
 // didYouMean is a suggestion behind an error; empty when no word is close.
 func didYouMean(word string, known []string) string {
+	if text := suggestion(word, known); text != "" {
+		return "; " + text
+	}
+	return ""
+}
+
+// suggestion asks for the known word that is meant; empty when none is near.
+func suggestion(word string, known []string) string {
 	if near := document.Closest(word, known); near != "" {
-		return "; did you mean " + near + "?"
+		return "did you mean " + near + "?"
 	}
 	return ""
 }

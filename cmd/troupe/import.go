@@ -106,26 +106,10 @@ func writeImported(into string, files []importedFile, force bool) (paths []strin
 		}
 	}
 	for _, f := range files {
-		if err := writeWhole(path(f), f.text); err != nil {
+		if err := writeWhole(path(f), f.text, 0o644); err != nil {
 			return paths, err
 		}
 		paths = append(paths, path(f))
 	}
 	return paths, nil
-}
-
-// writeWhole writes a file so that a server that watches its folder never reads a part of it.
-func writeWhole(path string, text []byte) error {
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(text)
-	if err = errors.Join(err, file.Chmod(0o644), file.Close()); err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(file.Name()) // it is not what was asked for
-	}
-	return err
 }

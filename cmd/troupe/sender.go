@@ -87,7 +87,7 @@ func (c *config) warnOfSending(set []catalog.Source) (warnings document.Faults) 
 		}
 		for _, name := range slices.Sorted(maps.Keys(settings)) {
 			if !slices.Contains(names, name) {
-				warn(0, didYouMeanWord(name, names), "webhooks.endpoints of troupe.yaml has a webhook "+name+", and the definition has none of that name")
+				warn(0, suggestion(name, names), "webhooks.endpoints of troupe.yaml has a webhook "+name+", and the definition has none of that name")
 			}
 		}
 	}
@@ -106,11 +106,4 @@ func (c *config) warnOfEndpoints(set []catalog.Source) (warnings document.Faults
 		}
 	}
 	return warnings
-}
-
-func didYouMeanWord(word string, known []string) string {
-	if near := document.Closest(word, known); near != "" {
-		return "did you mean " + near + "?"
-	}
-	return ""
 }
