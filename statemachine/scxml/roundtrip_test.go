@@ -188,10 +188,14 @@ stateMachines:
         on: {again: {target: a, reenter: true}, go: {guard: 'svcPublic.n > 1', target: b}, say: {actions: [{log: 'n is ${svcPublic.n}'}]}}
       b: {on: {back: a}}
 `
-	if err := flag.Set("rapid.nofailfile", "true"); err != nil {
-		t.Fatal(err)
+	// NB: with a seed that is given it plays the same in every run; -short would divide the number of checks by five
+	for name, value := range map[string]string{"rapid.nofailfile": "true", "rapid.seed": "1", "rapid.checks": "5000"} {
+		old := flag.Lookup(name).Value.String()
+		if err := flag.Set(name, value); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = flag.Set(name, old) }() // it could be set before
 	}
-	defer func() { _ = flag.Set("rapid.nofailfile", "false") }() // it is there
 	parser := newParser(t)
 	parse := func(text string) *statemachine.Definition {
 		d, err := parser.Parse(statemachine.Source{File: "w.yaml", Text: []byte(text)})
