@@ -155,7 +155,7 @@ func (p *process) start() (err error) {
 }
 
 // startNode does what comes before the store is opened.
-func (p *process) startNode() (err error) {
+func (p *process) startNode() error {
 	log := zerolog.Nop()
 	if testing.Verbose() {
 		log = zerolog.New(zerolog.ConsoleWriter{Out: p.w.t.Output(), NoColor: true}).With().Timestamp().Logger()
@@ -163,14 +163,18 @@ func (p *process) startNode() (err error) {
 	if p.log != nil {
 		log = zerolog.New(p.log)
 	}
-	if p.Node, err = load(Options{Dir: p.dir, Advertise: p.address, Version: "test", Shards: p.shards, Log: log}, func(n *Node) (network, error) {
+	n, err := load(Options{Dir: p.dir, Advertise: p.address, Version: "test", Shards: p.shards, Log: log}, func(n *Node) (network, error) {
 		streams := p.w.net.Streams(string(n.self))
 		return network{port: memoryPort{p.w, n, &p.past}, streams: streams, nodeOf: callerOf, listen: p.w.listen}, nil
-	}); err != nil {
+	})
+	if err != nil {
 		return err
 	}
-	p.Node.full = p.full.Load
-	p.Node.level = cmp.Or(p.level, levelHere)
+	n.full = p.full.Load
+	n.level = cmp.Or(p.level, levelHere)
+	p.w.mu.Lock()
+	p.Node = n
+	p.w.mu.Unlock()
 	return p.Claim(context.Background())
 }
 
@@ -266,7 +270,10 @@ var errSilent = errors.New("nothing comes back")
 func (m memoryPort) RoundTrip(r *http.Request) (*http.Response, error) {
 	to := r.URL.Host
 	m.w.mu.Lock()
-	there := m.w.nodes[peer.NodeID(to)]
+	var there *Node // NB: that of the process that runs now; the next process of it may start meanwhile
+	if p := m.w.nodes[peer.NodeID(to)]; p != nil {
+		there = p.Node
+	}
 	m.w.mu.Unlock()
 	if there == nil {
 		return nil, fmt.Errorf("%w: %w", peer.ErrNotSent, errSilent)
