@@ -34,7 +34,7 @@ func Parse(text string) (*Spec, error) {
 	}
 	parsed, err := parser.Parse(text)
 	if err != nil {
-		return nil, err
+		return nil, fieldFault(text, err)
 	}
 	spec, ok := parsed.(*cron.SpecSchedule)
 	if !ok {
@@ -46,6 +46,23 @@ func Parse(text string) (*Spec, error) {
 		return nil, ErrNever
 	}
 	return s, nil
+}
+
+// fields are those of an expression, in order, and what each takes.
+var fields = [5][2]string{
+	{"minute", "0 to 59"}, {"hour", "0 to 23"}, {"day of the month", "1 to 31"}, {"month", "1 to 12, or JAN to DEC"}, {"day of the week", "0 (Sunday) to 6, or SUN to SAT"},
+}
+
+// fieldFault names the first field that the library does not read.
+func fieldFault(text string, err error) error {
+	for i, field := range strings.Fields(text) {
+		alone := [5]string{"*", "*", "*", "*", "*"}
+		alone[i] = field
+		if _, wrong := parser.Parse(strings.Join(alone[:], " ")); wrong != nil {
+			return fmt.Errorf("%q is no %s: that is %s, and *, lists (1,3), ranges (1-3) and steps (*/2)", field, fields[i][0], fields[i][1])
+		}
+	}
+	return err
 }
 
 // nextWall is the next time of a wall clock, both written as if they were UTC. The library looks five years ahead; the

@@ -47,7 +47,8 @@ func TestNext(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "five fields", "* * * *": "five fields", "0 * * * * *": "five fields", "@daily": "five fields", "CRON_TZ=UTC 0 7 1 * *": "five fields",
-		"CRON_TZ=UTC 0 7 1 *": "zone", "60 * * * *": "60", "x * * * *": "x", "5-1 * * * *": "beyond end", "*/0 * * * *": "step",
+		"CRON_TZ=UTC 0 7 1 *": "zone", "60 * * * *": `"60" is no minute: that is 0 to 59`, "x * * * *": `"x" is no minute`, "* 5-1 * * *": `"5-1" is no hour`, "* * */0 * *": `"*/0" is no day of the month`,
+		"* * * 13 *": "JAN to DEC", "* * * * 7": "SUN to SAT",
 	} {
 		if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %q", text, err, want)
