@@ -35,7 +35,7 @@ var foreigns = []foreign{
 	{
 		name: "scxml", extensions: []string{".scxml"}, about: "W3C SCXML",
 		imports: func(name string, text []byte, read func(string) ([]byte, error)) (out []importedFile, err error) {
-			files, err := scxml.ImportBeside(name, text, read)
+			files, err := scxml.Import(name, text, read)
 			for _, f := range files {
 				out = append(out, importedFile{f.ID, f.Text, f.Notes})
 			}

@@ -2,6 +2,8 @@ package scxml
 
 import (
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -81,7 +83,32 @@ func (i *importer) parse(e *element, src string) *ecmascript.Expression {
 	if x.IsBroken() {
 		i.note(e, "%q is no expression, and fails when it runs", shorten(src))
 	}
+	i.checkUses(e, src, x)
 	return x
+}
+
+// checkUses notes names that look like slips. SCXML takes them: what reads such a variable fails when it runs, and nobody is in such a state.
+func (i *importer) checkUses(e *element, src string, x *ecmascript.Expression) {
+	uses := x.Uses()
+	for _, name := range uses.Variables {
+		if !slices.Contains(i.data, name) {
+			i.noteUnknown(e, name, i.data, "%q reads %q, which no data has as its id, and fails when it runs", shorten(src), name)
+		}
+	}
+	for _, name := range uses.States {
+		if i.known[name] == nil {
+			i.noteUnknown(e, name, slices.Sorted(maps.Keys(i.known)), "%q asks for the state %q, which is not there: it is always false", shorten(src), name)
+		}
+	}
+}
+
+// noteUnknown is note, with what was meant.
+func (i *importer) noteUnknown(e *element, name string, known []string, reason string, args ...any) {
+	f := document.Fault{File: i.File, Line: e.line, Reason: fmt.Sprintf(reason, args...)}
+	if near := document.Closest(name, known); near != "" {
+		f.Suggestion = fmt.Sprintf("did you mean %q?", near)
+	}
+	i.addNote(f)
 }
 
 func (i *importer) refuse(e *element, src string, err error) {
@@ -156,6 +183,11 @@ func (i *importer) place(e *element, location string) string {
 		return bad
 	}
 	if !slices.Contains(i.data, name) {
+		if strings.HasPrefix(name, "_") {
+			i.note(e, "nothing can be assigned to %q: it is the interpreter's own", shorten(location))
+		} else {
+			i.noteUnknown(e, name, i.data, "nothing can be assigned to %q: no data has the id %q", shorten(location), name)
+		}
 		return bad
 	}
 	for _, segment := range append([]string{name}, path...) {

@@ -21,11 +21,9 @@ type File struct {
 
 // Import makes definitions of an SCXML document: first its own, then those of the documents inside. name is the file's, for faults; without
 // a name of its own, the definition gets its id from it. The error is document.Faults: everything that cannot be expressed.
-func Import(name string, text []byte) ([]File, error) { return ImportBeside(name, text, nil) }
-
-// ImportBeside is Import for a document that may refer to others beside it: data and invoked documents with a src. read returns one of them;
-// nil: there are none.
-func ImportBeside(name string, text []byte, read func(name string) ([]byte, error)) ([]File, error) {
+//
+// A document may refer to others beside it: data and invoked documents with a src. read returns one of them; nil: there are none.
+func Import(name string, text []byte, read func(name string) ([]byte, error)) ([]File, error) {
 	s := &session{read: read, ids: map[string]bool{}}
 	if err := s.add(name, text, ""); err != nil {
 		return nil, err
@@ -119,7 +117,11 @@ func identifier(s string) string {
 
 // note tells something that is no fault.
 func (i *importer) note(e *element, reason string, args ...any) {
-	f := document.Fault{File: i.File, Line: e.line, Reason: fmt.Sprintf(reason, args...)}
+	i.addNote(document.Fault{File: i.File, Line: e.line, Reason: fmt.Sprintf(reason, args...)})
+}
+
+// addNote adds a note that is new.
+func (i *importer) addNote(f document.Fault) {
 	if !slices.Contains(i.notes, f) {
 		i.notes = append(i.notes, f)
 	}

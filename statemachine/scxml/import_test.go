@@ -28,7 +28,7 @@ func TestImportScripts(t *testing.T) {
 				}
 				return string(x.Text) + notesText(x.Notes)
 			}
-			files, err := ImportBeside("w.scxml", []byte(cmd.Input), func(name string) ([]byte, error) {
+			files, err := Import("w.scxml", []byte(cmd.Input), func(name string) ([]byte, error) {
 				text, ok := map[string]string{
 					"data.json": ` {"a": [1, 2]} `, "words.txt": "two\n  words", "data.xml": "<a/>", "other.scxml": `<scxml name="else"><final id="x"/></scxml>`,
 					"broken.scxml": `<scxml><script/></scxml>`,
@@ -77,7 +77,7 @@ func TestBounds(t *testing.T) {
 		"nothing":           {"", "no element"},
 		"another root":      {"<html/>", "its element is \"html\""},
 	} {
-		_, err := Import("w.scxml", []byte(c.text))
+		_, err := Import("w.scxml", []byte(c.text), nil)
 		var faults document.Faults
 		if !errors.As(err, &faults) || !strings.Contains(err.Error(), c.reason) {
 			t.Errorf("%s: got %.200v, want %s", sentence, err, c.reason)
@@ -90,7 +90,7 @@ func TestNames(t *testing.T) {
 	for _, c := range []struct{ file, name, id string }{
 		{"dir/order.txml.scxml", "", "order"}, {"order.scxml", "Order 7", "Order-7"}, {"ä.scxml", "", "chart"}, {"a.scxml", "..", "a"},
 	} {
-		files, err := Import(c.file, []byte(`<scxml name="`+c.name+`"><final id="x"/></scxml>`))
+		files, err := Import(c.file, []byte(`<scxml name="`+c.name+`"><final id="x"/></scxml>`), nil)
 		if err != nil || files[0].ID != c.id {
 			t.Errorf("%s named %q: got %v, %v, want %s", c.file, c.name, files, err, c.id)
 		}
@@ -104,7 +104,7 @@ func FuzzImport(f *testing.F) {
 	f.Add([]byte(`<scxml><parallel id="p"><state id="a"><invoke id="i" autoforward="true"><content><scxml><final/></scxml></content><finalize><assign location="x" expr="_event.data"/></finalize></invoke></state><history id="h" type="deep"><transition target="a"/></history></parallel></scxml>`))
 	f.Add([]byte(`<scxml xmlns:troupe="urn:troupe:definition" datamodel="cel" troupe:semantics="native" troupe:rest='{"allow":{}}'><state id="a" troupe:machine="m"><transition event="after.1s.a" troupe:after="1s" target="b"/><state id="b"/></state></scxml>`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		files, err := Import("w.scxml", text)
+		files, err := Import("w.scxml", text, nil)
 		var faults document.Faults
 		if err != nil && !errors.As(err, &faults) {
 			t.Fatalf("the error is none of faults: %v", err)
@@ -117,7 +117,7 @@ func FuzzImport(f *testing.F) {
 			if err != nil {
 				continue // a definition that the parser would refuse
 			}
-			if _, err := Import("w.scxml", x.Text); err != nil {
+			if _, err := Import("w.scxml", x.Text, nil); err != nil {
 				if _, wrong := newParser(t).Parse(statemachine.Source{File: "w.yaml", Text: file.Text}); wrong == nil {
 					t.Fatalf("what is exported cannot be imported: %v\n%s\n%s", err, file.Text, x.Text)
 				}

@@ -64,7 +64,7 @@ func TestARoundTripKeepsBehaviour(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			files, err := Import("w.scxml", exported.Text)
+			files, err := Import("w.scxml", exported.Text, nil)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, exported.Text)
 			}

@@ -123,7 +123,7 @@ func playFile(file, script string) error {
 	if err != nil {
 		return err
 	}
-	files, err := ImportBeside(filepath.Base(file), text, beside(filepath.Dir(file)))
+	files, err := Import(filepath.Base(file), text, beside(filepath.Dir(file)))
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func exportedAndImported(files []File) (again []File, err error) {
 		if err != nil {
 			return nil, err
 		}
-		of, err := Import(f.ID+".scxml", x.Text)
+		of, err := Import(f.ID+".scxml", x.Text, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -363,7 +363,7 @@ func (s *stage) definition(id string) *statemachine.Definition {
 	if err != nil {
 		return nil
 	}
-	files, err := Import(id+".scxml", text)
+	files, err := Import(id+".scxml", text, nil)
 	if err != nil {
 		return nil
 	}
