@@ -131,7 +131,7 @@ func (a *Actors) run(o Options, rights *repository.Rights) {
 	a.Workflows, err = workflow.Start(o.Workflow)
 	a.must(err)
 	a.stopAtEnd(a.Workflows)
-	a.Migrations = migration.New(migration.Options{Instances: a.Workflows, Parser: a.parser, Version: a.catalog.Find, Log: o.Log})
+	a.Migrations = migration.New(migration.Options{Instances: a.Workflows, Parser: a.parser, Newest: a.catalog.Newest, Pin: a.catalog.PinVersion, Log: o.Log})
 	files, err := disk.Open(disk.Options{Dir: filepath.Join(a.Dir, home.RepositoryFolder), Log: o.Log})
 	a.must(err)
 	a.t.Cleanup(func() { a.must(files.Close()) })

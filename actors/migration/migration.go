@@ -39,8 +39,10 @@ type Instances interface {
 type Options struct {
 	Instances Instances
 	Parser    *statemachine.Parser
-	// Version returns a version of a workflow.
-	Version func(workflowID string, number uint64) (*statemachine.Definition, error)
+	// Newest returns the newest version of a workflow; failure.ErrNotFound when there is no such workflow.
+	Newest func(workflowID string) (*statemachine.Definition, error)
+	// Pin is catalog.Catalog.PinVersion: what a plan was read with stays what the instances get.
+	Pin func(workflowID string, number uint64) (catalog.Pin, error)
 	// Elsewhere has the node that leads a shard carry out a part. Nil: the store stands alone.
 	Elsewhere func(ctx context.Context, shard uint16, p *Part) ([]Outcome, error)
 	Log       zerolog.Logger
@@ -112,7 +114,11 @@ func (s *Service) Migrate(ctx context.Context, req *Request) (*Answer, error) {
 }
 
 func (s *Service) migrate(ctx context.Context, req *Request) (*Answer, error) {
-	plan, err := s.plan(req.WorkflowID, req.File, req.Plan)
+	if _, err := s.o.Newest(req.WorkflowID); failure.Of(err).Kind == failure.ErrNotFound {
+		return nil, failure.Refuse(failure.ErrNotFound, "there is no such workflow")
+	}
+	plan, release, err := s.plan(req.WorkflowID, req.File, req.Plan)
+	defer release()
 	if err != nil {
 		return nil, err
 	}
@@ -155,24 +161,36 @@ func (s *Service) migrate(ctx context.Context, req *Request) (*Answer, error) {
 	return answer, nil
 }
 
-func (s *Service) plan(workflowID, file string, text []byte) (*statemachine.Plan, error) {
-	plan, err := s.o.Parser.ParsePlan(file, text, func(number uint64) (*statemachine.Definition, error) {
-		d, err := s.o.Version(workflowID, number)
+// plan reads a plan, whose versions stay as they are until release is called.
+func (s *Service) plan(workflowID, file string, text []byte) (plan *statemachine.Plan, release func(), err error) {
+	var pins []catalog.Pin
+	release = func() {
+		for _, pin := range pins {
+			pin.Release()
+		}
+	}
+	plan, err = s.o.Parser.ParsePlan(file, text, func(number uint64) (*statemachine.Definition, error) {
+		pin, err := s.o.Pin(workflowID, number)
 		if failure.Of(err).Kind == failure.ErrNotFound {
 			return nil, errors.New("there is no such version of " + workflowID)
 		}
-		return d, err
+		if err != nil {
+			return nil, err
+		}
+		pins = append(pins, pin)
+		return pin.Definition(), nil
 	})
 	var faults document.Faults
 	if errors.As(err, &faults) {
-		return nil, &failure.Error{Kind: failure.ErrInvalid, Reason: "the plan has faults; nothing was migrated", Cause: faults}
+		err = &failure.Error{Kind: failure.ErrInvalid, Reason: "the plan has faults; nothing was migrated", Cause: faults}
 	}
-	return plan, err
+	return plan, release, err
 }
 
 // Here carries out a part for the instances that are led here. The others are refused.
 func (s *Service) Here(ctx context.Context, p *Part) ([]Outcome, error) {
-	plan, err := s.plan(p.WorkflowID, "plan", p.Plan)
+	plan, release, err := s.plan(p.WorkflowID, "plan", p.Plan)
+	defer release()
 	if err != nil {
 		return nil, err
 	}

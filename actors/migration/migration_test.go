@@ -16,6 +16,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/migration"
 	"troupe/actors/pending"
+	"troupe/actors/query"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence"
@@ -46,7 +47,7 @@ func start(t *testing.T) *harness {
 
 // serve makes the service for the router that runs.
 func (h *harness) serve() {
-	h.Service = migration.New(migration.Options{Instances: h.Router.Router, Parser: h.Parser, Version: h.Catalog.Find, Log: zerolog.Nop()})
+	h.Service = migration.New(migration.Options{Instances: h.Router.Router, Parser: h.Parser, Newest: h.Catalog.Newest, Pin: h.Catalog.PinVersion, Log: zerolog.Nop()})
 }
 
 // run asks for one page after the other.
@@ -82,6 +83,41 @@ func (h *harness) versions(t *testing.T) (one, two int64) {
 		*to = n
 	}
 	return one, two
+}
+
+// meanwhile does something behind each list of instances.
+type meanwhile struct {
+	migration.Instances
+	do func()
+}
+
+func (m meanwhile) Query(ctx context.Context, req *query.Request, item func([]byte) error) (*query.End, error) {
+	end, err := m.Instances.Query(ctx, req, item)
+	m.do()
+	return end, err
+}
+
+// TestAPlanKeepsItsVersions: a version without instances may get other content, but not between a plan and its instances.
+func TestAPlanKeepsItsVersions(t *testing.T) {
+	h := start(t)
+	id := h.Make(workflowtest.John, "order", "{}")
+	h.Publish(next)
+	other := strings.Replace(next, "done: packed", "ready: packed", 1)
+	var refused error
+	h.Service = migration.New(migration.Options{
+		Instances: meanwhile{h.Router.Router, func() { refused = h.Catalog.Publish(h.Sources(other)) }},
+		Parser:    h.Parser, Newest: h.Catalog.Newest, Pin: h.Catalog.PinVersion, Log: zerolog.Nop(),
+	})
+	dry := request(plan)
+	dry.DryRun = true
+	if h.run(t, dry); refused == nil {
+		t.Error("other content was published under a plan")
+	}
+	h.Publish(other)
+	if a, _ := h.run(t, request(plan)); a.Migrated != 1 {
+		t.Errorf("got %+v", a)
+	}
+	h.MustSend(workflowtest.John, "order", id, "ready", "")
 }
 
 func TestAPlanIsTriedAndCarriedOut(t *testing.T) {
@@ -160,7 +196,7 @@ func TestWhatCannotBePlanned(t *testing.T) {
 		{"a filter", plan, func(r *migration.Request) { r.Filter = "{" }, failure.ErrInvalid, ""},
 		{"a cursor", plan, func(r *migration.Request) { r.Cursor = "x" }, failure.ErrInvalid, ""},
 		{"a limit", plan, func(r *migration.Request) { r.Limit = 1001 }, failure.ErrInvalid, ""},
-		{"a workflow", "from: 1\nto: 2\n", func(r *migration.Request) { r.WorkflowID = "none" }, failure.ErrInvalid, "there is no such version of none"},
+		{"a workflow", "from: 1\nto: 2\n", func(r *migration.Request) { r.WorkflowID = "none" }, failure.ErrNotFound, "there is no such workflow"},
 	} {
 		req := request(c.plan)
 		if c.edit != nil {

@@ -268,7 +268,7 @@ func (s *service) tellElsewhere(ctx context.Context, shard uint16, m *child.Mess
 
 // newMigrations has other nodes migrate what they lead.
 func (s *service) newMigrations() *migration.Service {
-	o := migration.Options{Instances: s.router, Parser: s.parser, Version: s.catalog.Find, Log: s.log}
+	o := migration.Options{Instances: s.router, Parser: s.parser, Newest: s.catalog.Newest, Pin: s.catalog.PinVersion, Log: s.log}
 	if s.node != nil {
 		o.Elsewhere = func(ctx context.Context, shard uint16, p *migration.Part) ([]migration.Outcome, error) {
 			return cluster.AskIn(ctx, s.node, persistence.Shard(shard), pathMigrate, s.takeMigration, *p)

@@ -32,5 +32,5 @@ func TestMigrate(t *testing.T) {
 		t.Errorf("a version that is not there: got %v", err)
 	}
 	_, err = c.Migrate(t.Context(), "nothing", request)
-	wantStatus(t, err, 400, "InvalidContent")
+	wantStatus(t, err, 404, "NotFound")
 }
