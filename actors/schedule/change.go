@@ -30,10 +30,8 @@ type State struct {
 	LastError  string
 }
 
-// List returns all schedules, as this node has them. It does not wait for anything.
+// List returns all schedules, as the store of this node has them. It does not wait for runs that are under way.
 func (s *Service) List() (out []State, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	for _, sc := range s.o.Schedules() {
 		n := name{sc.Workflow, sc.Name}
 		state := State{Workflow: sc.Workflow, Schedule: sc.Schedule}

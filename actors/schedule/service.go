@@ -59,7 +59,8 @@ type Service struct {
 
 	mu    sync.Mutex // held while a schedule runs or is changed
 	known map[name]*known
-	zones map[string]*time.Location
+
+	zones sync.Map // by their names, *time.Location
 }
 
 // name is that of a schedule.
@@ -75,7 +76,7 @@ type known struct {
 
 // New returns a service that creates nothing before Start.
 func New(o Options) *Service {
-	s := &Service{o: o, known: map[name]*known{}, zones: map[string]*time.Location{}}
+	s := &Service{o: o, known: map[name]*known{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }
@@ -206,12 +207,12 @@ func (s *Service) plan(k *known, sc *statemachine.Schedule) error {
 }
 
 func (s *Service) zone(of string) (*time.Location, error) {
-	if z := s.zones[of]; z != nil {
-		return z, nil
+	if z, ok := s.zones.Load(of); ok {
+		return z.(*time.Location), nil //nolint:forcetypeassert // nothing else is in it
 	}
 	z, err := time.LoadLocation(of)
 	if err == nil {
-		s.zones[of] = z
+		s.zones.Store(of, z)
 	}
 	return z, err
 }
