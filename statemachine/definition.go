@@ -33,8 +33,9 @@ type Definition struct {
 	webhooks  map[string]*Webhook
 	invoked   []Reference
 	schedules []*Schedule
-	mailLine  int // of the first action that is a mail; 0: none is
-	ownLine   int // of the first thing that the instance does by itself; 0: none
+	mailedTo  []Reference // user:NAME and role:NAME
+	mailLine  int         // of the first action that is a mail; 0: none is
+	ownLine   int         // of the first thing that the instance does by itself; 0: none
 
 	// nodes is the whole chart in document order; nodes[0] is the implicit
 	// parallel root. A node's descendants are the places right behind it, up

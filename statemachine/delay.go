@@ -35,6 +35,9 @@ func ParseDelay(text string) (time.Duration, error) {
 	if strings.HasPrefix(text, "P") {
 		return parseISODuration(text)
 	}
+	if iso, negative := strings.CutPrefix(text, "-P"); negative && isoDuration.MatchString("P"+iso) {
+		return 0, errNegativeDelay
+	}
 	d, err := time.ParseDuration(text)
 	if err != nil {
 		return 0, errDelay

@@ -70,6 +70,9 @@ func (d *Definition) Webhooks() []*Webhook {
 // MailLine is the line of the first action that sends a mail; 0 when none does.
 func (d *Definition) MailLine() int { return d.mailLine }
 
+// Addressees returns the users and roles that mails go to, as "user:NAME" and "role:NAME", each once; those that an expression gives are not known.
+func (d *Definition) Addressees() []Reference { return d.mailedTo }
+
 // ByItselfLine is the line of the first delay or destination, for which an instance does something by itself, or of another tool's
 // semantics; 0 when there is none.
 func (d *Definition) ByItselfLine() int { return d.ownLine }

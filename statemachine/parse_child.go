@@ -39,7 +39,7 @@ func (b *builder) invoke(n *node, v *document.Node) {
 	if inv.workflow = b.Text(of); !IsIdentifier(inv.workflow) {
 		b.Add(of, "%q cannot be the id of a workflow", shorten(inv.workflow))
 	}
-	b.d.invoked = append(b.d.invoked, Reference{inv.workflow, of.Line})
+	b.d.invoked = addReference(b.d.invoked, inv.workflow, of.Line)
 	if at := v.Field("version"); at != nil {
 		version, ok := b.Int(at)
 		if ok && version < 1 {
@@ -75,13 +75,19 @@ func (b *builder) tellings(inv *invoke, v *document.Node) {
 	}
 }
 
-// Reference is a name of a workflow that a definition needs.
+// Reference is a name of something outside that a definition needs, and the line where it stands first.
 type Reference struct {
-	Workflow string
-	Line     int
+	Name string
+	Line int
+}
+
+// addReference adds a name that is new.
+func addReference(to []Reference, name string, line int) []Reference {
+	if slices.ContainsFunc(to, func(r Reference) bool { return r.Name == name }) {
+		return to
+	}
+	return append(to, Reference{name, line})
 }
 
 // Invokes returns the workflows whose instances this one creates, in document order, each once.
-func (d *Definition) Invokes() []Reference {
-	return slices.CompactFunc(slices.Clone(d.invoked), func(a, b Reference) bool { return a.Workflow == b.Workflow })
-}
+func (d *Definition) Invokes() []Reference { return d.invoked }

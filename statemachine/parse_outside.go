@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -96,6 +97,9 @@ func (b *builder) webhook(f document.Field) *Webhook {
 // CheckWebhookURL refuses what nothing can be sent to.
 func CheckWebhookURL(text string) error {
 	u, err := url.Parse(text)
+	if err == nil && u.Port() != "" {
+		_, err = strconv.ParseUint(u.Port(), 10, 16)
+	}
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "" {
 		return errWebhookURL
 	}
@@ -176,6 +180,9 @@ func (b *builder) sendMail(n *document.Node) action {
 			b.Add(n.Field("to"), "%v", err)
 		}
 		for _, addressee := range to {
+			if !strings.Contains(addressee, "@") {
+				b.d.mailedTo = addReference(b.d.mailedTo, addressee, n.Field("to").Line)
+			}
 			if role, ok := strings.CutPrefix(addressee, "role:"); ok && b.parser.options.HasRole != nil && !b.parser.options.HasRole(role) {
 				b.suggest(n.Field("to"), role, b.parser.options.Roles, "unknown role %q", shorten(role))
 			}

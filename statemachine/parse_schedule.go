@@ -48,6 +48,7 @@ func (b *builder) schedule(f document.Field) *Schedule {
 		}
 	}
 	if at := f.Value.Field("as"); at != nil {
+		s.AsLine = at.Line
 		if s.As = b.Text(at); !IsIdentifier(s.As) {
 			b.Add(at, "%q cannot be a user", shorten(s.As))
 		}

@@ -28,8 +28,9 @@ type Schedule struct {
 	Zone string
 	// Missed is for runs of more than a minute ago.
 	Missed Missed
-	// As is the user who creates the instances; "": the service itself.
-	As string
+	// As is the user who creates the instances; "": the service itself. AsLine is where that stands.
+	As     string
+	AsLine int
 
 	public, private *template // nil: nothing
 }

@@ -119,7 +119,11 @@ var special = []netip.Prefix{
 	netip.MustParsePrefix("100.64.0.0/10"),  // shared by carriers
 	netip.MustParsePrefix("192.0.0.0/24"),   // protocols
 	netip.MustParsePrefix("198.18.0.0/15"),  // benchmarks
+	netip.MustParsePrefix("192.88.99.0/24"), // relays of IPv6, given up
 	netip.MustParsePrefix("240.0.0.0/4"),    // reserved
+	netip.MustParsePrefix("::/96"),          // IPv4 addresses in IPv6, given up
+	netip.MustParsePrefix("fec0::/10"),      // of a site, given up
+	netip.MustParsePrefix("2001::/23"),      // protocols, Teredo among them
 	netip.MustParsePrefix("64:ff9b::/96"),   // of IPv4 addresses
 	netip.MustParsePrefix("64:ff9b:1::/48"), // likewise
 	netip.MustParsePrefix("2002::/16"),      // likewise

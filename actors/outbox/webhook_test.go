@@ -157,6 +157,10 @@ func TestBadReceivers(t *testing.T) {
 		{what: "a network of a carrier", url: "http://100.64.1.1/", by: shut, want: "webhooks.allow"},
 		{what: "an address of the link", url: "http://169.254.169.254/latest", by: shut, want: "webhooks.allow"},
 		{what: "a private address inside IPv6", url: "http://[::ffff:10.0.0.1]/", by: shut, want: "webhooks.allow"},
+		{what: "the same as it was once written", url: "http://[::10.0.0.1]/", by: shut, want: "webhooks.allow"},
+		{what: "an address of a site", url: "http://[fec0::1]/", by: shut, want: "webhooks.allow"},
+		{what: "a tunnel", url: "http://[2001::1]/", by: shut, want: "webhooks.allow"},
+		{what: "a port that is none", url: "http://127.0.0.1:99999/", by: open, want: "http or https", final: true},
 		{what: "nothing", url: "", by: open, want: "has no url", final: true},
 	} {
 		a := c.by.Send(t.Context(), attempt(c.url))
