@@ -18,6 +18,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"troupe/actors/catalog"
@@ -176,6 +177,9 @@ func LoadDefinitions(files fs.FS, parser *statemachine.Parser, directory *identi
 	}
 	set.Warnings = append(set.Warnings, ignoredFiles(files, set.references())...)
 	set.Warnings = append(set.Warnings, set.unknownChildren()...)
+	if directory != nil {
+		set.Warnings = append(set.Warnings, set.unknownPeople(directory)...)
+	}
 	set.Digest = set.digest()
 	return set, nil
 }
@@ -190,14 +194,53 @@ func (d *Definitions) unknownChildren() (warnings document.Faults) {
 	}
 	for i := range d.Workflows {
 		for _, of := range d.Workflows[i].Parsed.Invokes() {
-			if known[of.Workflow] {
+			if known[of.Name] {
 				continue
 			}
-			f := document.Fault{File: d.Workflows[i].File, Line: of.Line, Reason: fmt.Sprintf("no file defines workflow %s", data.Quote(of.Workflow)), Suggestion: "it must be published by itself"}
-			if near := document.Closest(of.Workflow, ids); near != "" {
+			f := document.Fault{File: d.Workflows[i].File, Line: of.Line, Reason: fmt.Sprintf("no file defines workflow %s", data.Quote(of.Name)), Suggestion: "it must be published by itself"}
+			if near := document.Closest(of.Name, ids); near != "" {
 				f.Suggestion = fmt.Sprintf("did you mean %q?", near)
 			}
 			warnings = append(warnings, f)
+		}
+	}
+	return warnings
+}
+
+// unknownPeople warns of mails that reach nobody, and of schedules whose user creates nothing. Neither is a fault: people come and go.
+func (d *Definitions) unknownPeople(directory *identity.Directory) (warnings document.Faults) {
+	var logins []string
+	for _, u := range directory.Users() {
+		logins = append(logins, string(u.ID))
+	}
+	for i := range d.Workflows {
+		warn := func(line int, suggestion, reason string) {
+			warnings = append(warnings, document.Fault{File: d.Workflows[i].File, Line: line, Reason: reason, Suggestion: suggestion})
+		}
+		unknown := func(login string, line int, then string) bool {
+			if slices.Contains(logins, login) {
+				return false
+			}
+			near := document.Closest(login, logins)
+			if near != "" {
+				near = fmt.Sprintf("did you mean %q?", near)
+			}
+			warn(line, near, fmt.Sprintf("there is no user %s: %s", data.Quote(login), then))
+			return true
+		}
+		for _, to := range d.Workflows[i].Parsed.Addressees() {
+			login, isUser := strings.CutPrefix(to.Name, "user:")
+			if isUser && unknown(login, to.Line, "what is mailed there becomes a dead letter") {
+				continue
+			}
+			if len(directory.Addresses(to.Name)) == 0 {
+				warn(to.Line, "", fmt.Sprintf("nobody of %s has an email in %s: what is mailed there becomes a dead letter", to.Name, IdentityFile))
+			}
+		}
+		for _, s := range d.Workflows[i].Parsed.Schedules() {
+			if s.As != "" && !unknown(s.As, s.AsLine, "the schedule "+s.Name+" creates nothing") && directory.Principal(identity.UserID(s.As)) == nil {
+				warn(s.AsLine, "", fmt.Sprintf("the user %s is disabled: the schedule %s creates nothing", s.As, s.Name))
+			}
 		}
 	}
 	return warnings

@@ -3,6 +3,8 @@ package home
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -77,5 +79,51 @@ func TestAChildThatNoFileDefinesIsWarnedOf(t *testing.T) {
 	}
 	if len(set.Warnings) != 1 || set.Warnings[0].Line != 7 || set.Warnings[0].Suggestion != `did you mean "parent"?` {
 		t.Errorf("got %v", set.Warnings)
+	}
+}
+
+// TestPeopleWhoAreNotThereAreWarnedOf: they may come later, or have gone.
+func TestPeopleWhoAreNotThereAreWarnedOf(t *testing.T) {
+	dir := folder(t, map[string]string{
+		"identity.yaml": "roles: [{id: clerk}, {id: boss}]\nusers:\n  - {id: ann, email: ann@example.org, roles: [clerk]}\n  - {id: bob, roles: [boss]}\n" +
+			"  - {id: eve, email: eve@example.org, disabled: true}\n",
+		"workflows/notice.yaml": `id: notice
+allow: {create: {roles: [clerk]}}
+schedules:
+  fine: {cron: 0 7 1 * *, as: ann}
+  unknown: {cron: 0 7 1 * *, as: anne}
+  disabled: {cron: 0 7 1 * *, as: eve}
+stateMachines:
+  m:
+    initial: a
+    states:
+      a:
+        entry:
+          - mail: {to: 'role:clerk', subject: s, body: b}
+          - mail: {to: 'role:boss', subject: s, body: b}
+          - mail: {to: ['user:ann', 'user:bob'], subject: s, body: b}
+          - mail: {to: 'user:bop', subject: s, body: b}
+          - mail: {to: 'user:bop', subject: s, body: b}
+        on: {go: b}
+      b: {type: final}
+`,
+	})
+	set, err := Load(os.DirFS(dir), parser(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, w := range set.Warnings {
+		got = append(got, w.Error())
+	}
+	want := []string{
+		`workflows/notice.yaml:14: nobody of role:boss has an email in identity.yaml: what is mailed there becomes a dead letter`,
+		`workflows/notice.yaml:15: nobody of user:bob has an email in identity.yaml: what is mailed there becomes a dead letter`,
+		`workflows/notice.yaml:16: there is no user "bop": what is mailed there becomes a dead letter (did you mean "bob"?)`,
+		`workflows/notice.yaml:5: there is no user "anne": the schedule unknown creates nothing (did you mean "ann"?)`,
+		`workflows/notice.yaml:6: the user eve is disabled: the schedule disabled creates nothing`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
