@@ -79,7 +79,9 @@ func checkHome(c *config) (all, warnings document.Faults, err error) {
 		if err := keepFaults(&all, err); err != nil {
 			return nil, nil, err
 		}
-		warnings = append(set.Warnings, c.warnOfSending(set.Workflows)...)
+		if warnings = set.Warnings; loadErr == nil { // or it would warn of what is not there because of a fault
+			warnings = append(warnings, c.warnOfSending(set.Workflows)...)
+		}
 	}
 	all = append(all, checkStore(c)...)
 	all.Sort()

@@ -210,6 +210,8 @@ func TestSettingsFileFaults(t *testing.T) {
 		{"a time without unit", "drainMax: 8\n", "troupe.yaml:1:11: drainMax: "},
 		{"a size with another unit", "cacheBytes: 1MB\n", "troupe.yaml:1:13: cacheBytes: "},
 		{"a setting without its group", "clientId: x\n", "troupe.yaml:1:1: unknown key"},
+		{"an unknown key of a webhook", "webhooks:\n  endpoints:\n    order: {ship: {ulr: x}}\n", "troupe.yaml:3:20: unknown key \"ulr\" (did you mean \"url\"?)"},
+		{"a webhook that nothing can be sent to", "webhooks: {endpoints: {order: {ship: {url: 'http://x:99999'}}}}\n", "troupe.yaml:1:44: a webhook is http or https"},
 		{"an unknown key of a group", "oidc:\n  isuer: x\n", "troupe.yaml:2:3: unknown key"},
 		{"a group that is none", "oidc: x\n", "troupe.yaml:1:7: oidc: must be a group of settings"},
 		{"a group in one key", "oidc.issuer: x\n", "troupe.yaml:1:1: unknown key"},

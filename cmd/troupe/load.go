@@ -135,6 +135,11 @@ func (c *config) loadValue(faults *document.Collector, s setting, n *document.No
 		err = errors.New("must be a single value")
 		switch s.value.Type() {
 		case rolesType, endpointsType:
+			if before := len(faults.Faults()); s.value.Type() == endpointsType {
+				if readEndpoints(faults, n); len(faults.Faults()) > before {
+					return // with their places
+				}
+			}
 			var tree data.Value
 			if tree, err = n.Data(); err == nil {
 				err = s.value.Set(tree.String())

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"net/netip"
 	"strconv"
@@ -331,17 +330,24 @@ func parseEndpoints(s string) (endpointMap, error) {
 	if n.Kind == document.Null {
 		return nil, nil
 	}
-	of, faults := endpointMap{}, &document.Collector{File: endpointsType}
+	faults := &document.Collector{File: endpointsType}
+	of := readEndpoints(faults, n)
+	for _, f := range faults.Faults() {
+		f.File, f.Line = "", 0 // it is one line
+		return nil, errors.New(strings.TrimPrefix(f.Error(), ": "))
+	}
+	return of, nil
+}
+
+func readEndpoints(faults *document.Collector, n *document.Node) endpointMap {
+	of := endpointMap{}
 	for _, w := range fieldsOf(faults, n) {
 		of[w.Key.Text] = map[string]endpoint{}
 		for _, h := range fieldsOf(faults, w.Value) {
-			of[w.Key.Text][h.Key.Text] = parseEndpoint(faults, h.Value)
+			of[w.Key.Text][h.Key.Text] = readEndpoint(faults, h.Value)
 		}
 	}
-	for _, f := range faults.Faults() {
-		return nil, fmt.Errorf("%s %s", f.Reason, f.Suggestion)
-	}
-	return of, nil
+	return of
 }
 
 func fieldsOf(faults *document.Collector, n *document.Node) []document.Field {
@@ -352,7 +358,7 @@ func fieldsOf(faults *document.Collector, n *document.Node) []document.Field {
 	return n.Fields
 }
 
-func parseEndpoint(faults *document.Collector, n *document.Node) (e endpoint) {
+func readEndpoint(faults *document.Collector, n *document.Node) (e endpoint) {
 	if len(fieldsOf(faults, n)) == 0 {
 		return e
 	}
@@ -370,7 +376,7 @@ func parseEndpoint(faults *document.Collector, n *document.Node) (e endpoint) {
 	}
 	if e.URL != "" {
 		if err := statemachine.CheckWebhookURL(e.URL); err != nil {
-			faults.Add(n, "url: %v", err)
+			faults.Add(n.Field("url"), "%v", err)
 		}
 	}
 	if e.Secret != "" && e.SecretFile != "" {
