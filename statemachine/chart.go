@@ -1,6 +1,10 @@
 package statemachine
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // Chart is a definition's statechart as a value: what a picture shows of it, and no actions and no rights.
 // It belongs to whoever asked for it.
@@ -62,7 +66,7 @@ const (
 // ChartTransition is one way out of a node, or, without targets, a reaction in it.
 type ChartTransition struct {
 	Trigger Trigger
-	// Event is the event pattern of OnEvent; for the others the event that the machine raises; empty for Always.
+	// Event is the event pattern of OnEvent, or several with blanks between them; for the others the event that the machine raises; empty for Always.
 	Event string
 	// Delay is that of AfterDelay as it stands in the file: a constant, or an expression without ${ }.
 	Delay string
@@ -72,6 +76,8 @@ type ChartTransition struct {
 	Guard   string
 	Targets []int
 	Reenter bool
+
+	everything bool // patterns take what comes by itself, too
 }
 
 // Takes reports whether an event of that name triggers the transition. That of Always is none.
@@ -82,8 +88,10 @@ func (t *ChartTransition) Takes(name EventName) bool {
 	case t.Trigger != OnEvent:
 		return t.Event == string(name)
 	}
-	p, ok := parsePattern(t.Event)
-	return ok && p.matches(name) && (!p.any && !p.prefix || !IsReserved(name))
+	return slices.ContainsFunc(strings.Fields(t.Event), func(text string) bool {
+		p, ok := parsePattern(text)
+		return ok && p.matches(name) && (!p.any && !p.prefix || t.everything || !IsReserved(name))
+	})
 }
 
 // Chart returns the definition's statechart.
@@ -99,10 +107,10 @@ func (d *Definition) Chart() *Chart {
 			out.Invokes = append(out.Invokes, inv.workflow)
 		}
 		for _, t := range n.on {
-			out.Transitions = append(out.Transitions, t.chart())
+			out.Transitions = append(out.Transitions, t.chart(d.semantics == scxmlSemantics))
 		}
 		for _, t := range n.always {
-			out.Transitions = append(out.Transitions, t.chart())
+			out.Transitions = append(out.Transitions, t.chart(d.semantics == scxmlSemantics))
 		}
 		if out.Parent >= 0 { // NB: the root is no node of a Chart
 			c.Nodes[out.Parent].Children = append(c.Nodes[out.Parent].Children, i)
@@ -119,8 +127,11 @@ func chartIndexes(nodes []*node) (indexes []int) {
 	return indexes
 }
 
-func (t *transition) chart() ChartTransition {
-	out := ChartTransition{Event: t.event.String(), Guard: t.condition, Targets: chartIndexes(t.targets), Reenter: t.reenter}
+func (t *transition) chart(everything bool) ChartTransition {
+	out := ChartTransition{Event: t.event.String(), Guard: t.condition, Targets: chartIndexes(t.targets), Reenter: t.reenter, everything: everything || t.everything}
+	for _, p := range t.more {
+		out.Event += " " + p.String()
+	}
 	switch {
 	case t.after != nil:
 		out.Trigger, out.Event = AfterDelay, string(t.after.event)

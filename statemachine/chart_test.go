@@ -2,6 +2,7 @@ package statemachine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -172,6 +173,11 @@ func TestChartTakes(t *testing.T) {
 		{ChartTransition{Event: "*"}, "pay", true},
 		{ChartTransition{Event: "*"}, "after.P1D.a", false},
 		{ChartTransition{Event: "done.state.a"}, "done.state.a", true},
+		{ChartTransition{Event: "pay.* stop"}, "pay.late", true},
+		{ChartTransition{Event: "pay.* stop"}, "stop", true},
+		{ChartTransition{Event: "pay.* stop"}, "stop.late", false},
+		{ChartTransition{Event: "done.*"}, "done.invoke.a", false},
+		{ChartTransition{Event: "done.*", everything: true}, "done.invoke.a", true},
 		{ChartTransition{Trigger: AfterDelay, Event: "after.P1D.a"}, "after.P1D.a", true},
 		{ChartTransition{Trigger: AfterDelay, Event: "after.P1D.a"}, "after.P1D.b", false},
 		{ChartTransition{Trigger: Always}, "", false},
@@ -180,6 +186,28 @@ func TestChartTakes(t *testing.T) {
 		if got := c.of.Takes(c.name); got != c.want {
 			t.Errorf("%+v takes %q: got %v", c.of, c.name, got)
 		}
+	}
+}
+
+// TestChartOfSCXML: a transition of several descriptors has them all, in the words of definitions.
+func TestChartOfSCXML(t *testing.T) {
+	p, err := NewParser(ParserOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := p.Parse(Source{File: "w.yaml", Text: []byte("id: w\nsemantics: scxml\nstateMachines: {m: {states: {a: {on: {'go stop.': b, '*': a}}, b: {}}}}\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, tr := range d.Chart().Nodes[1].Transitions {
+		got = append(got, tr.Event)
+		if !tr.Takes("stop.now") {
+			t.Errorf("%s does not take stop.now", tr.Event)
+		}
+	}
+	if want := []string{"go.* stop.*", "*"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
