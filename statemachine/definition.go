@@ -204,8 +204,18 @@ func (d *declaredNames) has(name EventName) bool {
 // SCXML's platform events, and those of timers and of the parent (statemachine/DEFINITION.md, "Declared events").
 func IsReserved(name EventName) bool {
 	s := string(name)
-	return name == parentCancelled || strings.HasPrefix(s, "done.state.") || strings.HasPrefix(s, "done.invoke.") ||
-		strings.HasPrefix(s, "after.") || s == "error" || strings.HasPrefix(s, "error.")
+	if s == "" {
+		return false
+	}
+	switch s[0] {
+	case 'a':
+		return strings.HasPrefix(s, "after.")
+	case 'd':
+		return strings.HasPrefix(s, "done.state.") || strings.HasPrefix(s, "done.invoke.")
+	case 'e':
+		return s == "error" || strings.HasPrefix(s, "error.")
+	}
+	return name == parentCancelled
 }
 
 // Declares reports whether a caller may use the name: some node, machine or

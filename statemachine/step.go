@@ -126,17 +126,24 @@ type Event struct {
 // pure function of its arguments; in is not changed. It returns ErrUnknownEvent,
 // ErrInvalidData, ErrForbidden, ErrRejected, ErrTooLarge or ErrExecution; each means
 // that nothing happened.
-func (d *Definition) Step(in *Instance, e Event) (Result, error) {
+func (d *Definition) Step(in *Instance, e Event) (r Result, err error) {
 	if !d.Declares(e.Name) {
 		return Result{}, fmt.Errorf("%w: %s", ErrUnknownEvent, data.Quote(string(e.Name)))
 	}
-	return d.take(in, &e, trigger{name: e.Name, external: true})
+	err = d.takeTo(&r, in, &e, trigger{name: e.Name, external: true})
+	return r, err
 }
 
 // take makes the macrostep of an event from outside, or of one that came by itself.
-func (d *Definition) take(in *Instance, e *Event, t trigger) (Result, error) {
+func (d *Definition) take(in *Instance, e *Event, t trigger) (r Result, err error) {
+	err = d.takeTo(&r, in, e, t)
+	return r, err
+}
+
+// takeTo is take, and sets r unless there is an error. NB: a Result is large, and each function that returns one copies it.
+func (d *Definition) takeTo(r *Result, in *Instance, e *Event, t trigger) error {
 	if in.ended {
-		return Result{}, ErrEnded
+		return ErrEnded
 	}
 	given := e.Data
 	if given.Kind() == data.Absent {
@@ -145,14 +152,14 @@ func (d *Definition) take(in *Instance, e *Event, t trigger) (Result, error) {
 	rule := d.events[e.Name]
 	if rule != nil {
 		if err := rule.schema.Check(given); err != nil {
-			return Result{}, err
+			return err
 		}
 	}
 	var parts parts
 	if d.semantics != scxmlSemantics {
 		var err error
 		if parts, err = partsOf(rule, given); err != nil {
-			return Result{}, err
+			return err
 		}
 	}
 	m := d.newMove(in, in.at.active, e.Caller, in.timeOf(e.Now))
@@ -169,7 +176,7 @@ func (d *Definition) take(in *Instance, e *Event, t trigger) (Result, error) {
 	}
 
 	if t.external && !rule.mayTake(e.Caller, &m.scope) {
-		return Result{}, ErrForbidden
+		return ErrForbidden
 	}
 	var picked []*transition
 	forbidden := false
@@ -177,33 +184,34 @@ func (d *Definition) take(in *Instance, e *Event, t trigger) (Result, error) {
 		picked, forbidden = m.selectTransitions(t)
 	}
 	if m.isSpent() {
-		return Result{}, m.failure
+		return m.failure
 	}
 	if len(picked) == 0 && len(m.queue) == 0 && !touched {
 		if t.ending {
 			m.endInstance(t.leaving)
-			return m.finishWith(Recorded, start, e.Name, in)
+			return m.finishTo(r, Recorded, start, e.Name, in)
 		}
 		if forbidden {
-			return Result{}, ErrForbidden
+			return ErrForbidden
 		}
 		switch word := d.unmatchedRule(e.Name); word {
 		case unmatchedReject, unmatchedIgnore:
 			if t.external && word == unmatchedReject {
-				return Result{}, ErrRejected
+				return ErrRejected
 			}
-			return Result{Outcome: Ignored, Instance: *in}, nil
+			*r = Result{Outcome: Ignored, Instance: *in}
+			return nil
 		case unmatchedApply:
 			if err := m.applyData(nil, rule, e.Data, &parts); err != nil {
-				return Result{}, err
+				return err
 			}
-			return m.finishWith(Applied, start, e.Name, in)
+			return m.finishTo(r, Applied, start, e.Name, in)
 		}
-		return m.finishWith(Recorded, start, e.Name, in)
+		return m.finishTo(r, Recorded, start, e.Name, in)
 	}
 	if len(picked) > 0 {
 		if err := m.applyData(picked, rule, e.Data, &parts); err != nil {
-			return Result{}, err
+			return err
 		}
 		m.microstep(picked)
 	}
@@ -211,7 +219,7 @@ func (d *Definition) take(in *Instance, e *Event, t trigger) (Result, error) {
 	if t.ending {
 		m.endInstance(t.leaving)
 	}
-	return m.finishWith(Moved, start, e.Name, in)
+	return m.finishTo(r, Moved, start, e.Name, in)
 }
 
 // timeOf is the time of the instance's next entry: it never goes back
@@ -227,13 +235,19 @@ func (in *Instance) timeOf(now time.Time) time.Time {
 var emptyObject = data.Value("{}")
 
 // finishWith turns the finished move into a result.
-func (m *move) finishWith(o Outcome, start []NodeID, event EventName, before *Instance) (Result, error) {
+func (m *move) finishWith(o Outcome, start []NodeID, event EventName, before *Instance) (r Result, err error) {
+	err = m.finishTo(&r, o, start, event, before)
+	return r, err
+}
+
+// finishTo is finishWith, and sets r unless there is an error.
+func (m *move) finishTo(r *Result, o Outcome, start []NodeID, event EventName, before *Instance) error {
 	if m.isSpent() || m.failure != nil {
-		return Result{}, m.failure
+		return m.failure
 	}
 	if o == Moved {
 		if err := m.d.checkChanged(before, &m.in); err != nil {
-			return Result{}, err
+			return err
 		}
 	}
 	m.in.at = m.d.configurationOf(m.active)
@@ -242,25 +256,14 @@ func (m *move) finishWith(o Outcome, start []NodeID, event EventName, before *In
 		m.cancelChildren(func(*child) bool { return true })
 		m.tellParent(before)
 		if m.failure != nil {
-			return Result{}, m.failure
+			return m.failure
 		}
 	}
 	m.in.Sequence++
 	m.in.UpdatedAt = m.scope.Now
-	return Result{
-		Outcome:  o,
-		Instance: m.in,
-		Entry: Entry{
-			User:  m.caller.ID,
-			Start: start,
-			Event: event,
-			End:   m.in.at.end,
-			At:    m.scope.Now,
-			Data:  m.brought,
-		},
-		Logs: m.logs,
-		Out:  m.out,
-	}, nil
+	r.Outcome, r.Instance, r.Logs, r.Out = o, m.in, m.logs, m.out
+	r.Entry = Entry{User: m.caller.ID, Start: start, Event: event, End: m.in.at.end, At: m.scope.Now, Data: m.brought}
+	return nil
 }
 
 // checkCreation checks the data of a create against the definition's create block.

@@ -94,7 +94,7 @@ func (i *instance) mayAdd(result *statemachine.Result) error {
 func (i *instance) commitResult(c *call, result *statemachine.Result, writes func(*persistence.Writes)) error {
 	ch := &change{next: result.Instance, caller: statemachine.System, out: result.Out, writes: writes}
 	if result.Outcome != statemachine.Ignored {
-		ch.entry = &result.Entry
+		ch.entry, ch.hasEntry = result.Entry, true
 	}
 	i.log(result.Logs)
 	i.router.metrics.events.Add(1)
@@ -171,26 +171,29 @@ func (i *instance) putOut(w *persistence.Writes, c *call, outs []statemachine.Ou
 		Shard: i.shard, Workflow: i.workflowID, Version: i.of.Version, Instance: i.id, Sequence: i.state.Sequence, At: i.state.UpdatedAt,
 	}, outs)
 	for k := range outs {
-		if queue := outbox.QueueOf(&outs[k]); !slices.Contains(c.sent, queue) {
-			c.sent = append(c.sent, queue)
+		if n, queue := c.withNews(), outbox.QueueOf(&outs[k]); !slices.Contains(n.sent, queue) {
+			n.sent = append(n.sent, queue)
 		}
 	}
 }
 
-// sentOut tells the outbox of what a commit has added.
-func (r *Router) sentOut(c *call) {
+// tellServices tells the timers and the outbox of what a commit has added.
+func (r *Router) tellServices(c *call) {
+	i := c.activation.instance
+	if !c.news.began.IsZero() {
+		r.timers.Began(i.shard, c.news.began)
+	}
 	if r.outbox == nil {
 		return
 	}
-	for _, queue := range c.sent {
-		i := c.activation.instance
+	for _, queue := range c.news.sent {
 		r.outbox.Began(i.shard, i.workflowID, queue, r.o.Clock())
 	}
 }
 
 // putTimers writes what a step changes in the timers of the instance.
 func (i *instance) putTimers(w *persistence.Writes, c *call, ch *change, ended, begun []statemachine.Timer) {
-	c.began = timer.Put(w, &timer.Origin{
+	c.withNews().began = timer.Put(w, &timer.Origin{
 		Shard: i.shard, Workflow: i.workflowID, Instance: i.id, At: i.router.o.Clock(), Fault: ch.fault,
 	}, ended, begun)
 }

@@ -33,24 +33,37 @@ type call struct {
 	prepared *Reply
 	// refusal is the error that leaves instead. Written like prepared.
 	refusal error
-	// feeds get item when the commit is durable. Written like prepared.
-	feeds []*watch.Feed
-	item  *watch.Item
+	// news is for others than the caller; nil: none. Written like prepared.
+	news *news
 	// replies has room for one, so that an answer never waits for a caller who
 	// gave up. It is nil with a recipient, who gets the answer instead.
 	replies   chan answer
 	recipient Recipient
 	// done gives back what a create holds.
 	done func()
-	// began is the earliest deadline of the timers that begin with the commit; zero for none. Written like
-	// prepared.
-	began time.Time
-	// sent are the queues of what the commit sends out. Written like prepared.
-	sent []string
 	// commit is under way since catalog.BeginCommit. Written like prepared.
 	commit grace.Reader
 	// taken says who owns the outcome: see the constants.
 	taken atomic.Int32
+}
+
+// news is what most commits do not have.
+type news struct {
+	// feeds get item when the commit is durable.
+	feeds []*watch.Feed
+	item  *watch.Item
+	// began is the earliest deadline of the timers that begin with the commit; zero for none.
+	began time.Time
+	// sent are the queues of what the commit sends out.
+	sent []string
+}
+
+// withNews returns the news of the call, to be added to.
+func (c *call) withNews() *news {
+	if c.news == nil {
+		c.news = &news{}
+	}
+	return c.news
 }
 
 // A call starts as waiting; the actor makes it running, or the caller, who
@@ -126,10 +139,21 @@ func (c *call) end() {
 // are under way, sees what this one wrote.
 func (c *call) Applied() {
 	c.endCommit()
-	if !c.began.IsZero() {
-		c.activation.router.timers.Began(c.activation.instance.shard, c.began)
+	if c.news != nil {
+		c.activation.router.tellServices(c)
 	}
-	c.activation.router.sentOut(c)
+}
+
+// publish tells those who watch.
+func (n *news) publish(err error) {
+	for _, f := range n.feeds {
+		switch {
+		case err == nil:
+			f.Publish(n.item)
+		case errors.Is(err, persistence.ErrOutcomeUnknown), errors.Is(err, persistence.ErrLost):
+			f.Publish(&watch.Item{Gap: true})
+		}
+	}
 }
 
 // endCommit ends the commit that is under way, if there is one.
@@ -159,13 +183,8 @@ func (c *call) Committed(err error) {
 			c.activation.abandon()
 		}
 	}
-	for _, f := range c.feeds {
-		switch {
-		case err == nil:
-			f.Publish(c.item)
-		case errors.Is(err, persistence.ErrOutcomeUnknown), errors.Is(err, persistence.ErrLost):
-			f.Publish(&watch.Item{Gap: true})
-		}
+	if c.news != nil {
+		c.news.publish(err)
 	}
 	switch {
 	case err == nil:

@@ -150,7 +150,7 @@ func (req createUnasked) run(i *instance, c *call) error {
 	i.log(result.Logs)
 	i.router.metrics.creates.Add(1)
 	return i.commit(c, &change{
-		next: result.Instance, entry: &result.Entry, out: result.Out, caller: result.Entry.User, created: true, writes: req.writes,
+		next: result.Instance, entry: result.Entry, hasEntry: true, out: result.Out, caller: result.Entry.User, created: true, writes: req.writes,
 	}, false)
 }
 

@@ -19,11 +19,13 @@ import (
 
 // change is what one call makes of an instance, on its way to the journal.
 type change struct {
-	next    statemachine.Instance
-	entry   *statemachine.Entry // nil: the event left no entry
-	retry   Retry
-	caller  string
-	created bool
+	next statemachine.Instance
+	// entry is that of the event, when it leaves one. NB: a pointer into the result of a step would have the whole result on the heap.
+	entry    statemachine.Entry
+	hasEntry bool
+	retry    Retry
+	caller   string
+	created  bool
 	// of is the definition that the instance gets; nil: it keeps its own.
 	of   *statemachine.Definition
 	form *form.Form // with created: what makes the instance a form
@@ -54,7 +56,7 @@ func (req createInstance) run(i *instance, c *call) error {
 	i.router.metrics.creates.Add(1)
 	i.hasHistory = req.WithHistory // NB: it is empty, and known to be
 	return i.commit(c, &change{
-		next: result.Instance, entry: &result.Entry, retry: req.Retry, out: result.Out,
+		next: result.Instance, entry: result.Entry, hasEntry: true, retry: req.Retry, out: result.Out,
 		caller: string(req.Caller.ID), created: true, form: req.Form,
 	}, req.WithHistory)
 }
@@ -114,7 +116,7 @@ func (req *EventRequest) run(i *instance, c *call) error {
 		next: result.Instance, retry: req.Retry, caller: string(req.Caller.ID), dropDraft: req.form != nil, out: result.Out,
 	}
 	if result.Outcome != statemachine.Ignored {
-		ch.entry = &result.Entry
+		ch.entry, ch.hasEntry = result.Entry, true
 	} else if req.Retry.Key == "" {
 		reply, err := i.reply(req.WithHistory)
 		if err != nil {
@@ -190,8 +192,8 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (err error) {
 		i.countVersion(w, 1)
 	}
 	joined := before
-	if ch.entry != nil {
-		joined = i.putEntry(w, c, ch.entry, before)
+	if ch.hasEntry {
+		joined = i.putEntry(w, c, &ch.entry, before)
 		var positions []statemachine.Position
 		var states data.Value
 		if !ch.created {
@@ -201,7 +203,7 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (err error) {
 		i.putRecord(w)
 		i.putNodes(w, positions)
 	}
-	if ch.entry == nil && ch.caller == statemachine.System { // its timers, or what is known of its children or parent
+	if !ch.hasEntry && ch.caller == statemachine.System { // its timers, or what is known of its children or parent
 		i.putRecord(w)
 	}
 	if ended, begun := i.state.TimerChanges(&was); len(ended)+len(begun) > 0 {
@@ -251,8 +253,9 @@ func (i *instance) putEntry(w *persistence.Writes, c *call, e *statemachine.Entr
 	i.chain = history.Seal(value, i.chain)
 	i.scratch = persistence.EntryKey(i.scratch[:0], i.shard, i.id, i.state.Sequence)
 	w.Set(i.scratch, value)
-	if c.feeds = i.router.watches.Feeds(i.workflowID, i.id); c.feeds != nil {
-		c.item = &watch.Item{
+	if feeds := i.router.watches.Feeds(i.workflowID, i.id); feeds != nil {
+		n := c.withNews()
+		n.feeds, n.item = feeds, &watch.Item{
 			ID: i.id, Name: i.name, Sequence: i.state.Sequence, Entry: value[history.HeadBytes:end],
 			States: i.of.States(&i.state), State: i.state, Of: i.of,
 		}

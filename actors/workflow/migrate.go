@@ -69,5 +69,5 @@ func (req migrateInstance) run(i *instance, c *call) error {
 	}
 	i.log(result.Logs)
 	i.router.metrics.events.Add(1)
-	return i.commit(c, &change{next: result.Instance, entry: &result.Entry, out: result.Out, caller: req.Caller.ID, of: req.Plan.Target()}, false)
+	return i.commit(c, &change{next: result.Instance, entry: result.Entry, hasEntry: true, out: result.Out, caller: req.Caller.ID, of: req.Plan.Target()}, false)
 }
