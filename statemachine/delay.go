@@ -138,7 +138,9 @@ func (b *builder) delay(n *document.Node) delay {
 	}
 	d, err := ParseDelay(n.Text)
 	if err != nil {
-		b.Add(n, "%q: %v", shorten(n.Text), err)
+		if f := b.Add(n, "%q: %v", shorten(n.Text), err); errors.Is(err, errNegativeDelay) {
+			f.Suggestion = "0 is at once"
+		}
 	}
 	return delay{constant: d, text: n.Text}
 }

@@ -1,6 +1,8 @@
 package statemachine
 
 import (
+	"errors"
+
 	"troupe/statemachine/cron"
 	"troupe/statemachine/document"
 )
@@ -39,7 +41,9 @@ func (b *builder) schedule(f document.Field) *Schedule {
 	s.Cron = b.Text(at)
 	var err error
 	if s.Spec, err = cron.Parse(s.Cron); err != nil && at.Kind == document.String {
-		b.Add(at, "%q: %v", shorten(s.Cron), err)
+		if f := b.Add(at, "%q: %v", shorten(s.Cron), err); errors.Is(err, cron.ErrNever) {
+			f.Suggestion = "the months that it names have no such day"
+		}
 	}
 	if at := f.Value.Field("zone"); at != nil {
 		s.Zone = b.Text(at)

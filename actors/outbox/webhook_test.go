@@ -97,6 +97,7 @@ func TestBadReceivers(t *testing.T) {
 			w.Header().Set("Retry-After", "30")
 			w.WriteHeader(http.StatusTooManyRequests)
 		},
+		"/late":  func(w http.ResponseWriter, _ *http.Request) { <-time.After(50 * time.Millisecond); w.WriteHeader(http.StatusAccepted) },
 		"/never": func(_ http.ResponseWriter, r *http.Request) { _, _ = io.ReadAll(r.Body); <-r.Context().Done() },
 		"/half": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
@@ -110,10 +111,10 @@ func TestBadReceivers(t *testing.T) {
 			}
 		},
 		"/private": func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, "http://10.0.0.1/", http.StatusPermanentRedirect)
+			http.Redirect(w, r, "http://10.0.0.1/", http.StatusMovedPermanently)
 		},
 		"/moved": func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, "/500", http.StatusMovedPermanently)
+			http.Redirect(w, r, "/500", http.StatusPermanentRedirect)
 		},
 		"/text": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("a\"\xff")) },
 		"/json": func(w http.ResponseWriter, _ *http.Request) {
@@ -132,6 +133,7 @@ func TestBadReceivers(t *testing.T) {
 	_ = closed.Close()
 	open := webhooks(t, outbox.WebhookOptions{Allow: loopback, AttemptMax: 300 * time.Millisecond})
 	shut := webhooks(t, outbox.WebhookOptions{})
+	patient := webhooks(t, outbox.WebhookOptions{Allow: loopback, AttemptMax: time.Minute})
 	for _, c := range []struct {
 		what, url string
 		by        *outbox.Webhooks
@@ -144,10 +146,11 @@ func TestBadReceivers(t *testing.T) {
 		{what: "an error", url: plain.URL + "/500", by: open, want: "the answer was 500", status: 500, body: `"broken\n"`},
 		{what: "gone", url: plain.URL + "/410", by: open, want: "the answer was 410", status: 410, final: true},
 		{what: "too many", url: plain.URL + "/429", by: open, want: "the answer was 429", status: 429, after: 30 * time.Second},
+		{what: "a late answer", url: plain.URL + "/late", by: patient, status: 202},
 		{what: "no answer", url: plain.URL + "/never", by: open, want: "deadline exceeded"},
 		{what: "half an answer", url: plain.URL + "/half", by: open, want: "broke off", status: 200, body: `"half"`},
-		{what: "a redirect to a private address", url: plain.URL + "/private", by: open, want: "the answer was 308", status: 308},
-		{what: "a redirect", url: plain.URL + "/moved", by: open, want: "the answer was 301", status: 301},
+		{what: "a redirect to a private address", url: plain.URL + "/private", by: open, want: "the answer was 301", status: 301},
+		{what: "a redirect", url: plain.URL + "/moved", by: open, want: "the answer was 308", status: 308},
 		{what: "a text", url: plain.URL + "/text", by: open, status: 200, body: "\"a\\\"\uFFFD\""},
 		{what: "half of JSON", url: plain.URL + "/json", by: open, status: 200, body: `"{\"a\":1"`},
 		{what: "an unknown authority", url: secure.URL + "/500", by: open, want: "certificate"},
