@@ -97,7 +97,10 @@ func TestBadReceivers(t *testing.T) {
 			w.Header().Set("Retry-After", "30")
 			w.WriteHeader(http.StatusTooManyRequests)
 		},
-		"/late":  func(w http.ResponseWriter, _ *http.Request) { <-time.After(50 * time.Millisecond); w.WriteHeader(http.StatusAccepted) },
+		"/late": func(w http.ResponseWriter, _ *http.Request) {
+			<-time.After(50 * time.Millisecond)
+			w.WriteHeader(http.StatusAccepted)
+		},
 		"/never": func(_ http.ResponseWriter, r *http.Request) { _, _ = io.ReadAll(r.Body); <-r.Context().Done() },
 		"/half": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
