@@ -12,7 +12,7 @@ import (
 	"troupe/statemachine/data"
 )
 
-// mailRules are those of a mail that is not taken.
+// mailRules are those of a mail that is not taken, and of a webhook whose definition cannot be read.
 var mailRules = statemachine.Webhook{RetryLimit: 8, Delay: 5 * time.Second, MaxDelay: time.Hour, Backoff: 2, Jitter: true}
 
 // try makes one attempt, and writes what became of it.
@@ -23,6 +23,10 @@ func (s *Service) try(ctx context.Context, sh persistence.Shard, epoch uint64, k
 	hook, err := s.rulesOf(key, row)
 	answer := Answer{Err: err, Final: hook == nil}
 	if err == nil {
+		// NB: a row can be seen before it is durable. What has left must not be undone by a crash, nor its id stand for something else.
+		if err := s.o.Store.AwaitDurable(); err != nil {
+			return err
+		}
 		answer = s.o.Sender.Send(ctx, attemptOf(key, row, hook))
 	}
 	if ctx.Err() != nil {

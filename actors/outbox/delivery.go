@@ -117,7 +117,7 @@ func Put(w *persistence.Writes, of Origin, outs []statemachine.Out) {
 	for i := range outs {
 		out := &outs[i]
 		d := Delivery{
-			Workflow: of.Workflow, Version: of.Version, Created: of.At, Next: of.At, State: Pending,
+			Workflow: of.Workflow, Version: of.Version, Created: of.At, Next: of.Due, State: Pending,
 			Body: out.Body, To: out.To, Subject: out.Subject, Text: out.Text,
 		}
 		if message := child.Of(of.Instance, out); message != nil {
@@ -125,7 +125,7 @@ func Put(w *persistence.Writes, of Origin, outs []statemachine.Out) {
 		}
 		key := persistence.Delivery{ID: of.Instance, Queue: QueueOf(out), Sequence: of.Sequence, Number: uint32(i)} //nolint:gosec // few
 		w.Set(persistence.DeliveryKey(nil, of.Shard, key), d.Append(nil))
-		w.Set(persistence.AttemptKey(nil, of.Shard, of.Workflow, of.At.UnixMilli(), key), nil)
+		w.Set(persistence.AttemptKey(nil, of.Shard, of.Workflow, of.Due.UnixMilli(), key), nil)
 	}
 }
 
@@ -152,6 +152,7 @@ type Origin struct {
 	Instance persistence.ID
 	Sequence uint64 // of its history entry
 	At       time.Time
+	Due      time.Time // of the first attempts; Service.Began is told the same
 }
 
 // QueueOf is the queue in which something waits for what its instance sent before to the same place.

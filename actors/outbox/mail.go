@@ -86,10 +86,31 @@ func (m *Mails) client(ctx context.Context) (*mail.Client, error) {
 		conn, err := dial(dialling, network, address)
 		if err == nil {
 			context.AfterFunc(ctx, func() { _ = conn.Close() })
+			conn = &bounded{Conn: conn, left: answersMax}
 		}
 		return conn, err
 	}
 	return mail.NewClient(m.o.Host, append(slices.Clip(m.options), mail.WithDialContextFunc(dial))...)
+}
+
+// answersMax bounds what a server may say in an attempt, in bytes: its lines have no end that the library would look for.
+const answersMax = 1 << 20
+
+// bounded is a connection on which no more than so much is read.
+type bounded struct {
+	net.Conn
+	left int
+}
+
+var errTalksTooMuch = errors.New("the server says more than 1 MiB")
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errTalksTooMuch
+	}
+	n, err := b.Conn.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
 }
 
 func isLoopback(host string) bool {

@@ -132,7 +132,8 @@ func (s *Service) Stop() {
 	s.running.Wait()
 }
 
-// Began says that an instance has sent something out, which is visible.
+// Began says that an instance has sent something out, which is visible, and whose first attempt is due at that very time: rows of
+// later times may have been read before it came.
 func (s *Service) Began(sh persistence.Shard, workflow, queue string, at time.Time) {
 	x, name, ms := s.shards[sh], streamName{workflow, queue}, at.UnixMilli()
 	x.mu.Lock()

@@ -103,7 +103,7 @@ func (w *Webhooks) mayReach(_, address string, _ syscall.RawConn) error {
 	if err != nil {
 		return err
 	}
-	ip := at.Addr().Unmap()
+	ip := at.Addr().Unmap().WithZone("") // NB: no network contains an address with a zone
 	if slices.ContainsFunc(w.o.Allow, func(p netip.Prefix) bool { return p.Contains(ip) }) {
 		return nil
 	}
@@ -120,6 +120,9 @@ var special = []netip.Prefix{
 	netip.MustParsePrefix("192.0.0.0/24"),   // protocols
 	netip.MustParsePrefix("198.18.0.0/15"),  // benchmarks
 	netip.MustParsePrefix("192.88.99.0/24"), // relays of IPv6, given up
+	netip.MustParsePrefix("192.0.2.0/24"),   // documentation, and the next two
+	netip.MustParsePrefix("198.51.100.0/24"),
+	netip.MustParsePrefix("203.0.113.0/24"),
 	netip.MustParsePrefix("240.0.0.0/4"),    // reserved
 	netip.MustParsePrefix("::/96"),          // IPv4 addresses in IPv6, given up
 	netip.MustParsePrefix("fec0::/10"),      // of a site, given up
@@ -127,6 +130,10 @@ var special = []netip.Prefix{
 	netip.MustParsePrefix("64:ff9b::/96"),   // of IPv4 addresses
 	netip.MustParsePrefix("64:ff9b:1::/48"), // likewise
 	netip.MustParsePrefix("2002::/16"),      // likewise
+	netip.MustParsePrefix("2001:db8::/32"),  // documentation, and the next
+	netip.MustParsePrefix("3fff::/20"),
+	netip.MustParsePrefix("100::/64"),  // discarded
+	netip.MustParsePrefix("5f00::/16"), // segment routing
 }
 
 // endpoint is where a delivery goes, as the definition and the settings have it.
@@ -176,6 +183,7 @@ func (w *Webhooks) post(ctx context.Context, a Attempt, to Endpoint) Answer {
 	r.Header.Set("User-Agent", "troupe")
 	stamp := strconv.FormatInt(w.o.Clock().Unix(), 10)
 	r.Header.Set("Webhook-Id", a.ID)
+	r.Header["Idempotency-Key"] = nil // not sent: the client may use another connection when this one was closed while it was idle
 	r.Header.Set("Webhook-Timestamp", stamp)
 	if to.Secret != nil {
 		r.Header.Set("Webhook-Signature", "v1,"+sign(to.Secret, a.ID, stamp, body))

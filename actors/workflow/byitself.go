@@ -167,11 +167,13 @@ func (r *Router) tell(o *outbox.Outcome, done func(error)) {
 
 // putOut writes what a step sends out.
 func (i *instance) putOut(w *persistence.Writes, c *call, outs []statemachine.Out) {
+	n := c.withNews()
+	n.sentAt = i.router.o.Clock() // NB: the time of the entry may be ahead of a clock that was set back
 	outbox.Put(w, outbox.Origin{
-		Shard: i.shard, Workflow: i.workflowID, Version: i.of.Version, Instance: i.id, Sequence: i.state.Sequence, At: i.state.UpdatedAt,
+		Shard: i.shard, Workflow: i.workflowID, Version: i.of.Version, Instance: i.id, Sequence: i.state.Sequence, At: i.state.UpdatedAt, Due: n.sentAt,
 	}, outs)
 	for k := range outs {
-		if n, queue := c.withNews(), outbox.QueueOf(&outs[k]); !slices.Contains(n.sent, queue) {
+		if queue := outbox.QueueOf(&outs[k]); !slices.Contains(n.sent, queue) {
 			n.sent = append(n.sent, queue)
 		}
 	}
@@ -187,7 +189,7 @@ func (r *Router) tellServices(c *call) {
 		return
 	}
 	for _, queue := range c.news.sent {
-		r.outbox.Began(i.shard, i.workflowID, queue, r.o.Clock())
+		r.outbox.Began(i.shard, i.workflowID, queue, c.news.sentAt)
 	}
 }
 

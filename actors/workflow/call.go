@@ -39,7 +39,7 @@ type call struct {
 	// gave up. It is nil with a recipient, who gets the answer instead.
 	replies   chan answer
 	recipient Recipient
-	// done gives back what a create holds.
+	// done gives back what a create or a migration holds.
 	done func()
 	// commit is under way since catalog.BeginCommit. Written like prepared.
 	commit grace.Reader
@@ -54,8 +54,9 @@ type news struct {
 	item  *watch.Item
 	// began is the earliest deadline of the timers that begin with the commit; zero for none.
 	began time.Time
-	// sent are the queues of what the commit sends out.
-	sent []string
+	// sent are the queues of what the commit sends out, and sentAt is when its first attempts are due.
+	sent   []string
+	sentAt time.Time
 }
 
 // withNews returns the news of the call, to be added to.

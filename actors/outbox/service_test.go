@@ -1,0 +1,124 @@
+package outbox_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"troupe/actors/outbox"
+	"troupe/persistence"
+	"troupe/persistence/clocktest"
+	"troupe/persistence/storetest"
+	"troupe/statemachine"
+)
+
+// sendings is a service whose mails are noted.
+type sendings struct {
+	*outbox.Service
+	store *persistence.Store
+	disk  *storetest.SlowDisk
+	sent  chan string // ids
+	shard persistence.Shard
+}
+
+func (s *sendings) Send(_ context.Context, a outbox.Attempt) outbox.Answer {
+	s.sent <- a.ID
+	return outbox.Answer{}
+}
+
+func (*sendings) URL(outbox.Attempt) string { return "" }
+
+func startSendings(t *testing.T) *sendings {
+	t.Helper()
+	s := &sendings{sent: make(chan string, 10), disk: storetest.NewSlowDisk()}
+	var err error
+	if s.store, err = persistence.Open("store", persistence.Options{FS: s.disk, Log: zerolog.Nop()}); err != nil {
+		t.Fatal(err)
+	}
+	s.Service = outbox.New(outbox.Options{
+		Store: s.store, Clock: time.Now, Sender: s, Log: zerolog.Nop(),
+		Definition: func(string, uint64) (*statemachine.Definition, error) { return nil, errors.New("there is none") },
+		Inside:     func(context.Context, persistence.Delivery, *outbox.Delivery) outbox.Answer { return outbox.Answer{} },
+		Tell: func(o *outbox.Outcome, done func(error)) {
+			w := s.store.NewWrites(s.shard)
+			o.Writes(w)
+			done(s.store.Commit(w))
+		},
+	})
+	s.Start()
+	return s
+}
+
+// mail writes a mail of an instance, and says so; committed gets what became of it.
+func (s *sendings) mail(of byte, due time.Time) (committed chan error) {
+	w := s.store.NewWrites(s.shard)
+	outbox.Put(w, outbox.Origin{Shard: s.shard, Workflow: "w", Version: 1, Instance: persistence.ID{of}, Sequence: 1, At: due, Due: due}, []statemachine.Out{{To: []string{"a@example.org"}, Text: "x"}})
+	committed = make(chan error, 1)
+	go func() { committed <- s.store.Commit(w) }()
+	return committed
+}
+
+func (s *sendings) stop(t *testing.T) {
+	t.Helper()
+	s.Stop()
+	if err := s.store.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestALaterRowMayBeReadFirst: what an instance sends may become visible when rows of later times were read before.
+func TestALaterRowMayBeReadFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startSendings(t)
+		defer s.stop(t)
+		clocktest.Advance(time.Minute)
+		now := time.Now()
+		for _, of := range []struct {
+			instance byte
+			due      time.Time
+		}{{2, now}, {1, now.Add(-time.Second)}} {
+			if err := <-s.mail(of.instance, of.due); err != nil {
+				t.Fatal(err)
+			}
+			s.Began(s.shard, "w", outbox.MailQueue, of.due)
+			synctest.Wait()
+			if len(s.sent) != 1 {
+				t.Fatalf("instance %d: %d were sent", of.instance, len(s.sent))
+			}
+			<-s.sent
+		}
+	})
+}
+
+// TestNothingLeavesBeforeItIsDurable: a row is visible before it is durable.
+func TestNothingLeavesBeforeItIsDurable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startSendings(t)
+		defer s.stop(t)
+		release := s.disk.Hold()
+		now := time.Now()
+		committed := s.mail(1, now)
+		synctest.Wait()
+		rows := 0
+		if err := s.store.Scan(persistence.DeliveryPrefix(nil, s.shard, persistence.ID{1}), func(_, _ []byte) error { rows++; return nil }); err != nil || rows != 1 {
+			t.Fatalf("%d rows are visible, %v: the test proves nothing", rows, err)
+		}
+		s.Began(s.shard, "w", outbox.MailQueue, now)
+		synctest.Wait()
+		if len(s.sent) != 0 {
+			t.Error("it has left, and is not durable")
+		}
+		release()
+		if err := <-committed; err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if len(s.sent) != 1 {
+			t.Errorf("%d were sent", len(s.sent))
+		}
+	})
+}
