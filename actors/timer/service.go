@@ -47,7 +47,7 @@ type Row struct {
 	Due      time.Time
 }
 
-// Service lets the timers of all shards that are led here come. It keeps none of them in memory.
+// Service lets the timers of all shards that are led here come. It keeps none of them in memory but those that could not be taken, up to laterMax of a shard.
 type Service struct {
 	o       Options
 	shards  []*shard
@@ -135,6 +135,7 @@ func (s *Service) run(x *shard) {
 	for s.ctx.Err() == nil {
 		epoch := s.o.Store.Epoch(x.number)
 		if epoch == 0 {
+			x.begun.Store(never) // NB: of commits that were under way; whoever leads next reads what is there from the beginning
 			s.sleep(x, never)
 			continue
 		}

@@ -1,0 +1,32 @@
+package timer_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"troupe/actors/timer"
+	"troupe/persistence"
+	"troupe/persistence/storetest"
+)
+
+// TestAShardThatIsNotLedRests: a commit that was under way when the lead went may still begin a timer. NB: with a goroutine that does not
+// rest, Wait does not return and the test ends by its timeout.
+func TestAShardThatIsNotLedRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, err := persistence.Open("store", persistence.Options{FS: storetest.NewSlowDisk(), Log: zerolog.Nop(), Replication: &persistence.Replication{Node: "a"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := timer.New(timer.Options{Store: store, Clock: time.Now, Fire: func(timer.Row, func(error)) { t.Error("a timer came") }, Log: zerolog.Nop()})
+		s.Start()
+		s.Began(0, time.Now())
+		synctest.Wait()
+		s.Stop()
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
