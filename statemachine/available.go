@@ -57,6 +57,9 @@ func (d *Definition) Available(in *Instance, c *Caller, now time.Time) []Availab
 	defer m.release()
 	m.setEvent(expr.Event{Data: emptyObject})
 	var out []Available
+	if in.ended {
+		return nil
+	}
 	done := d.isDoneWith(m.active)
 	for i := m.active.next(1); i >= 0 && !done; i = m.active.next(i + 1) {
 		if leaf := d.nodes[i]; leaf.isLeaf() {

@@ -77,7 +77,8 @@ type ChartTransition struct {
 	Targets []int
 	Reenter bool
 
-	everything bool // patterns take what comes by itself, too
+	// wide reports whether a pattern that is wider than a name may take it; nil: not what comes by itself.
+	wide func(EventName) bool
 }
 
 // Takes reports whether an event of that name triggers the transition. That of Always is none.
@@ -90,7 +91,13 @@ func (t *ChartTransition) Takes(name EventName) bool {
 	}
 	return slices.ContainsFunc(strings.Fields(t.Event), func(text string) bool {
 		p, ok := parsePattern(text)
-		return ok && p.matches(name) && (!p.any && !p.prefix || t.everything || !IsReserved(name))
+		if !ok || !p.matches(name) {
+			return false
+		}
+		if !p.any && !p.prefix {
+			return true
+		}
+		return t.wide == nil && !IsReserved(name) || t.wide != nil && t.wide(name)
 	})
 }
 
@@ -107,10 +114,10 @@ func (d *Definition) Chart() *Chart {
 			out.Invokes = append(out.Invokes, inv.workflow)
 		}
 		for _, t := range n.on {
-			out.Transitions = append(out.Transitions, t.chart(d.semantics == scxmlSemantics))
+			out.Transitions = append(out.Transitions, d.chartOf(t))
 		}
 		for _, t := range n.always {
-			out.Transitions = append(out.Transitions, t.chart(d.semantics == scxmlSemantics))
+			out.Transitions = append(out.Transitions, d.chartOf(t))
 		}
 		if out.Parent >= 0 { // NB: the root is no node of a Chart
 			c.Nodes[out.Parent].Children = append(c.Nodes[out.Parent].Children, i)
@@ -127,8 +134,16 @@ func chartIndexes(nodes []*node) (indexes []int) {
 	return indexes
 }
 
-func (t *transition) chart(everything bool) ChartTransition {
-	out := ChartTransition{Event: t.event.String(), Guard: t.condition, Targets: chartIndexes(t.targets), Reenter: t.reenter, everything: everything || t.everything}
+func (d *Definition) chartOf(t *transition) ChartTransition {
+	out := ChartTransition{Event: t.event.String(), Guard: t.condition, Targets: chartIndexes(t.targets), Reenter: t.reenter}
+	switch {
+	case d.semantics == scxmlSemantics:
+		out.wide = func(name EventName) bool { return !strings.HasPrefix(string(name), "after.") }
+	case t.everything:
+		out.wide = func(name EventName) bool { return name != parentCancelled && !d.owned[name] }
+	default:
+		out.wide = func(name EventName) bool { return !IsReserved(name) && !d.owned[name] }
+	}
 	for _, p := range t.more {
 		out.Event += " " + p.String()
 	}

@@ -177,7 +177,7 @@ func TestChartTakes(t *testing.T) {
 		{ChartTransition{Event: "pay.* stop"}, "stop", true},
 		{ChartTransition{Event: "pay.* stop"}, "stop.late", false},
 		{ChartTransition{Event: "done.*"}, "done.invoke.a", false},
-		{ChartTransition{Event: "done.*", everything: true}, "done.invoke.a", true},
+		{ChartTransition{Event: "done.*", wide: func(EventName) bool { return true }}, "done.invoke.a", true},
 		{ChartTransition{Trigger: AfterDelay, Event: "after.P1D.a"}, "after.P1D.a", true},
 		{ChartTransition{Trigger: AfterDelay, Event: "after.P1D.a"}, "after.P1D.b", false},
 		{ChartTransition{Trigger: Always}, "", false},

@@ -253,6 +253,9 @@ func (b *builder) checkEvents() {
 		}
 	}
 	for _, r := range b.raised {
+		if r.byAction && b.d.owned[r.name] && !b.isSCXML() {
+			b.advise(r.at, "give it another name, and a transition that does the same", "%q says what became of a delivery: only the service sends it", string(r.name))
+		}
 		if !taken(r.name) {
 			b.suggest(r.at, string(r.name), used, "unknown event %q: no transition takes it", string(r.name))
 		}

@@ -352,7 +352,7 @@ func (d *Definition) Cancel(in *Instance, now time.Time) (Result, error) {
 		return Result{Outcome: Ignored, Instance: *in}, nil
 	}
 	e := &Event{Name: parentCancelled, Caller: systemCaller, Now: now}
-	of := trigger{name: parentCancelled, ending: true}
+	of := trigger{name: parentCancelled, ending: true, exact: true}
 	if d.semantics == scxmlSemantics { // it knows no such event, and runs its exits
 		of.nothing, of.leaving = true, true
 	}

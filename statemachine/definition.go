@@ -211,7 +211,8 @@ func IsReserved(name EventName) bool {
 	case 'a':
 		return strings.HasPrefix(s, "after.")
 	case 'd':
-		return strings.HasPrefix(s, "done.state.") || strings.HasPrefix(s, "done.invoke.")
+		// NB: with the rules of SCXML, done.invoke takes what is below it
+		return s == "done.state" || s == "done.invoke" || strings.HasPrefix(s, "done.state.") || strings.HasPrefix(s, "done.invoke.")
 	case 'e':
 		return s == "error" || strings.HasPrefix(s, "error.")
 	}

@@ -145,7 +145,7 @@ func (b *builder) delay(n *document.Node) delay {
 	return delay{constant: d, text: n.Text}
 }
 
-// byItself notes that an instance does something by itself.
+// byItself notes that an instance does something by itself, or has something else that programs of a cluster's first level do not know.
 func (b *builder) byItself(n *document.Node) { b.d.ownLine = cmp.Or(b.d.ownLine, n.Line) }
 
 // constantDelay reads a delay that no expression gives.

@@ -189,33 +189,54 @@ type Heard struct {
 // Hear takes an event of a child or of the parent, as Receive takes one. It returns ErrNoChild when the instance does not wait for
 // that child any more. An event that it has heard before is Ignored, and so is one whose name only the machine itself can raise.
 func (d *Definition) Hear(in *Instance, h Heard, now time.Time) (Result, error) {
+	next, from, err := d.withHeard(in, h)
+	if err != nil {
+		return Result{}, err
+	}
+	if next == nil {
+		return Result{Outcome: Ignored, Instance: *in}, nil
+	}
+	return d.take(next, &Event{Name: h.Event, Data: h.Data, Caller: systemCaller, Now: now, signal: from}, trigger{name: h.Event})
+}
+
+// FailHear returns the instance with what Hear could not take, as a timer that has failed.
+func (d *Definition) FailHear(in *Instance, h Heard, now time.Time) (Instance, error) {
+	next, _, err := d.withHeard(in, h)
+	if err != nil || next == nil {
+		return *in, err
+	}
+	return d.FailEvent(next, h.Event, h.Data, now), nil
+}
+
+// withHeard returns the instance as one that has heard the event, and from whom; nil when it takes none such.
+func (d *Definition) withHeard(in *Instance, h Heard) (*Instance, signal, error) {
 	next := *in
-	e := &Event{Name: h.Event, Data: h.Data, Caller: systemCaller, Now: now}
+	var from signal
 	var last *PartID
 	switch {
 	case in.ended:
-		return Result{}, ErrEnded
+		return nil, from, ErrEnded
 	case h.Child != nil:
 		i := slices.IndexFunc(in.children, func(c child) bool { return c.id == *h.Child && c.status == ChildRuns })
 		if i < 0 {
-			return Result{}, ErrNoChild
+			return nil, from, ErrNoChild
 		}
 		next.children = slices.Clone(in.children)
 		c := &next.children[i]
 		last = &c.heard
-		e.signal = signal{sendID: h.SendID, origin: "#_" + c.name, invokeID: c.name}
+		from = signal{sendID: h.SendID, origin: "#_" + c.name, invokeID: c.name}
 	case in.parent == nil:
-		return Result{}, ErrNoChild
+		return nil, from, ErrNoChild
 	default:
 		parent := *in.parent
 		next.parent, last = &parent, &parent.heard
-		e.signal = signal{sendID: h.SendID, origin: sessionPrefix + parent.Instance}
+		from = signal{sendID: h.SendID, origin: sessionPrefix + parent.Instance}
 	}
 	if h.From.compare(*last) <= 0 || d.semantics != scxmlSemantics && IsReserved(h.Event) || d.owned[h.Event] {
-		return Result{Outcome: Ignored, Instance: *in}, nil
+		return nil, from, nil
 	}
 	*last = h.From
-	return d.take(&next, e, trigger{name: h.Event})
+	return &next, from, nil
 }
 
 func (id PartID) compare(other PartID) int {

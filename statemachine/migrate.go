@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"troupe/statemachine/data"
 	"troupe/statemachine/expr"
 )
 
@@ -87,6 +88,7 @@ func (p *Plan) Migrate(in *Instance, caller *Caller, now time.Time) (Result, err
 	m := p.to.newMove(&next, active, caller, in.timeOf(now))
 	defer m.release()
 	m.setEvent(expr.Event{Name: string(migrateEvent)})
+	m.brought = data.Value(fmt.Sprintf(`{"from":%d,"to":%d}`, p.from.Version, p.to.Version))
 	enter, err := p.planMissing(m)
 	if err != nil {
 		return Result{}, err

@@ -73,8 +73,8 @@ func (d *Definition) MailLine() int { return d.mailLine }
 // Addressees returns the users and roles that mails go to, as "user:NAME" and "role:NAME", each once; those that an expression gives are not known.
 func (d *Definition) Addressees() []Reference { return d.mailedTo }
 
-// ByItselfLine is the line of the first delay or destination, for which an instance does something by itself, or of another tool's
-// semantics; 0 when there is none.
+// ByItselfLine is the line of the first thing that an instance does by itself, or of something else that came with it and that
+// programs before do not read, such as another tool's semantics; 0 when there is none.
 func (d *Definition) ByItselfLine() int { return d.ownLine }
 
 // sendOut is the action webhook.

@@ -134,8 +134,9 @@ type pendingTarget struct {
 }
 
 type raisedEvent struct {
-	at   *document.Node
-	name EventName
+	at       *document.Node
+	name     EventName
+	byAction bool // or it says what becomes of something
 }
 
 // knownShown bounds the words that a suggestion lists.
@@ -450,6 +451,7 @@ func (b *builder) events(n *document.Node) {
 		c.unmatched = oneOf(b, f.Value.Field("unmatched"), unmatchedWords)
 		c.private = b.Bool(f.Value.Field("private"))
 		if at := f.Value.Field("history"); at != nil {
+			b.byItself(at)
 			c.unkept = !b.Bool(at)
 		}
 		if at := f.Value.Field("private"); c.into != rootUnset && at != nil {

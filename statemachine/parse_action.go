@@ -125,6 +125,9 @@ func (b *builder) compiled(n *document.Node, p *expr.Program, err error) *expr.P
 		}
 		return nil
 	}
+	if p.Reads("parent") {
+		b.byItself(n)
+	}
 	b.programs = append(b.programs, placedProgram{n, p})
 	return p
 }
@@ -329,7 +332,7 @@ func (b *builder) raise(n *document.Node) action {
 		return a
 	}
 	a.event = name
-	b.raised = append(b.raised, raisedEvent{at, name})
+	b.raised = append(b.raised, raisedEvent{at, name, true})
 	return a
 }
 
@@ -338,6 +341,7 @@ func (b *builder) send(n *document.Node) action {
 	if b.isSCXML() {
 		return b.dispatch(n)
 	}
+	b.byItself(n)
 	var a send
 	if !b.known(n, sendKeys) {
 		return a
@@ -353,7 +357,7 @@ func (b *builder) send(n *document.Node) action {
 		return a
 	}
 	a.event = name
-	b.raised = append(b.raised, raisedEvent{at, name})
+	b.raised = append(b.raised, raisedEvent{at, name, true})
 	if v := n.Field("data"); v != nil {
 		a.data = b.template(v)
 	}
@@ -369,6 +373,7 @@ func (b *builder) send(n *document.Node) action {
 
 // cancel reads the id of what was sent.
 func (b *builder) cancel(n *document.Node) action {
+	b.byItself(n)
 	if n.Kind != document.String {
 		b.Add(n, "cancel takes the id of a send")
 		return cancel{}

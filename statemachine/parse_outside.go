@@ -116,7 +116,7 @@ func (b *builder) outcome(n *document.Node) EventName {
 		b.Add(n, "%q cannot be the event of an outcome", shorten(n.Text))
 		return ""
 	}
-	b.raised = append(b.raised, raisedEvent{n, name})
+	b.raised = append(b.raised, raisedEvent{n, name, false})
 	b.d.own(name)
 	return name
 }

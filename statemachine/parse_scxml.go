@@ -28,6 +28,7 @@ func (b *builder) opening(n *node, v *document.Node) *document.Node {
 	if v == nil || v.Kind != document.Mapping {
 		return v
 	}
+	b.byItself(v)
 	b.known(v, openingKeys)
 	n.opening = b.actions(v.Field("actions"))
 	if v.Field("target") == nil {

@@ -128,6 +128,9 @@ type Event struct {
 // that nothing happened.
 func (d *Definition) Step(in *Instance, e Event) (r Result, err error) {
 	if !d.Declares(e.Name) {
+		if d.owned[e.Name] {
+			return Result{}, fmt.Errorf("%w for callers: only the service sends %s", ErrUnknownEvent, data.Quote(string(e.Name)))
+		}
 		return Result{}, fmt.Errorf("%w: %s", ErrUnknownEvent, data.Quote(string(e.Name)))
 	}
 	err = d.takeTo(&r, in, &e, trigger{name: e.Name, external: true})

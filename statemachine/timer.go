@@ -226,7 +226,7 @@ func (d *Definition) Fire(in *Instance, id PartID, now time.Time) (Result, error
 		return d.fireOut(&without, &t, now)
 	}
 	return d.take(&without, &Event{Name: t.name(), Data: t.data, Caller: systemCaller, Now: now, signal: t.signal(in)}, trigger{
-		name: t.name(), after: t.after, told: t.told, exact: d.owned[t.event], // an outcome that has failed is taken as before
+		name: t.name(), after: t.after, told: t.told, exact: d.owned[t.event] && d.semantics != scxmlSemantics, // an outcome that has failed is taken as Receive takes it
 	})
 }
 

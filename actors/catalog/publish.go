@@ -260,7 +260,7 @@ func (c *Catalog) checkLevel(p *publication, s *Source) {
 	}
 	if line := s.Parsed.ByItselfLine(); line > 0 {
 		p.faults = append(p.faults, document.Fault{
-			File: s.File, Line: line, Reason: "it does something by itself, and some node of the cluster still runs a program that cannot",
+			File: s.File, Line: line, Reason: "it needs what some node of the cluster cannot do yet: that node runs an older program",
 			Suggestion: "start all nodes with the newer program first",
 		})
 	}

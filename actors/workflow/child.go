@@ -257,7 +257,7 @@ func (i *instance) hear(c *call, m *child.Message) error {
 	h, now := m.Heard(), i.router.o.Clock()
 	result, err := i.of.Hear(&i.state, h, now)
 	return i.commitByItself(c, result, err, nil, func() (statemachine.Instance, error) {
-		return i.of.FailEvent(&i.state, h.Event, h.Data, now), nil
+		return i.of.FailHear(&i.state, h, now)
 	})
 }
 
