@@ -44,7 +44,7 @@ func newImport() *cobra.Command {
 			}
 			into = filepath.Join(c.home, home.WorkflowsFolder)
 		}
-		files, err := importFile(from, args[0])
+		files, err := importFile(from, args[0], into)
 		if err != nil {
 			return err
 		}
@@ -62,19 +62,13 @@ func newImport() *cobra.Command {
 	return cmd
 }
 
-// importFile makes definitions of a file, and holds that they are ones.
-func importFile(from *foreign, name string) ([]importedFile, error) {
+// importFile makes definitions of a file, and holds that they are ones, beside the schemas that are where they go.
+func importFile(from *foreign, name, into string) ([]importedFile, error) {
 	text, err := readInputFile(name)
 	if err != nil {
 		return nil, err
 	}
-	folder := filepath.Dir(name)
-	files, err := from.imports(filepath.Base(name), text, func(other string) ([]byte, error) {
-		if !filepath.IsLocal(filepath.FromSlash(other)) {
-			return nil, fmt.Errorf("%q is not beside the file", other)
-		}
-		return readInputFile(filepath.Join(folder, filepath.FromSlash(other)))
-	})
+	files, err := from.imports(filepath.Base(name), text, beside(filepath.Dir(name)))
 	if err != nil {
 		return nil, err
 	}
@@ -83,11 +77,21 @@ func importFile(from *foreign, name string) ([]importedFile, error) {
 		return nil, err
 	}
 	for _, f := range files {
-		if _, err := parser.Parse(statemachine.Source{File: f.id + ".yaml", Text: f.text}); err != nil {
+		if _, err := parser.Parse(statemachine.Source{File: f.id + ".yaml", Text: f.text, Read: beside(into)}); err != nil {
 			return nil, fmt.Errorf("%s makes a definition with faults:\n%w", name, err)
 		}
 	}
 	return files, nil
+}
+
+// beside reads files of a folder.
+func beside(folder string) func(name string) ([]byte, error) {
+	return func(name string) ([]byte, error) {
+		if !filepath.IsLocal(filepath.FromSlash(name)) {
+			return nil, fmt.Errorf("%q is not beside the file", name)
+		}
+		return readInputFile(filepath.Join(folder, filepath.FromSlash(name)))
+	}
 }
 
 // writeImported writes the files, or none of them when one is there and force does not allow to replace it. It returns the paths

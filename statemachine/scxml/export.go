@@ -132,7 +132,8 @@ func (e *exporter) topMachine(f document.Field) {
 	e.state(f)
 }
 
-// nameStates gives the states of a machine their ids: their names, unless another machine has such a state.
+// nameStates gives the states of a machine their ids: their names, unless another machine has such a state. An id has no blanks: a target
+// may be several ids with blanks between them.
 func (e *exporter) nameStates(machine document.Field) {
 	e.byName = map[string]string{}
 	var walk func(f document.Field)
@@ -141,7 +142,7 @@ func (e *exporter) nameStates(machine document.Field) {
 		if e.taken[id] {
 			id = machine.Key.Text + "." + id
 		}
-		id = e.unique(id)
+		id = e.unique(strings.Join(strings.Fields(id), "_"))
 		e.ids[f.Key] = id
 		if f.Key != machine.Key {
 			e.byName[f.Key.Text] = id

@@ -51,7 +51,7 @@ func (e *exporter) state(f document.Field) {
 		e.opening(initial)
 		e.end()
 	}
-	e.content(n, f.Key.Text)
+	e.content(n, id)
 	if n.Field("output") != nil || n.Field("params") != nil {
 		e.start("donedata")
 		e.payload(n.Field("output"), n.Field("params"))

@@ -34,6 +34,8 @@ func definitionsOf(t *testing.T) map[string]string {
 			out[fmt.Sprintf("%s %d", filepath.Base(file), n)] = text
 		}
 	}
+	out["names with blanks"] = "id: loan\nstateMachines:\n  main:\n    initial: in stock\n    states:\n      in stock: {on: {lend: on loan}, after: {1h: on loan}}\n" +
+		"      on loan: {initial: with user, states: {with user: {on: {give: over}}, over: {type: final}}, onDone: in stock, on: {check: {guard: 'In(\"on loan\")', target: in stock}}}\n"
 	b, err := os.ReadFile("../DEFINITION.md")
 	if err != nil {
 		t.Fatal(err)
