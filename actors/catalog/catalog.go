@@ -227,6 +227,9 @@ func (c *Catalog) PinVersion(workflow string, number uint64) (Pin, error) {
 	if number == 0 {
 		return Pin{}, err
 	}
+	if _, err := c.Find(workflow, number); err != nil { // NB: before there is a count of what is not there
+		return Pin{}, err
+	}
 	for {
 		c.publishing.Lock()
 		pins := c.pinsLocked(versionKey{workflow, number})

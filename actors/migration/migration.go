@@ -156,8 +156,12 @@ func (s *Service) migrate(ctx context.Context, req *Request) (*Answer, error) {
 		}
 		answer.Matched++
 	}
+	what := "instances were migrated"
+	if req.DryRun {
+		what = "a migration was tried; nothing has changed"
+	}
 	s.o.Log.Info().Str("workflow", req.WorkflowID).Uint64("from", plan.From()).Uint64("to", plan.To()).Str("user", part.User).
-		Bool("dry_run", req.DryRun).Int("migrated", answer.Migrated).Int("refused", len(answer.Refused)).Msg("instances were migrated")
+		Bool("dry_run", req.DryRun).Int("migrated", answer.Migrated).Int("refused", len(answer.Refused)).Msg(what)
 	return answer, nil
 }
 
@@ -169,19 +173,23 @@ func (s *Service) plan(workflowID, file string, text []byte) (plan *statemachine
 			pin.Release()
 		}
 	}
+	var passing error // that says nothing of the plan
 	plan, err = s.o.Parser.ParsePlan(file, text, func(number uint64) (*statemachine.Definition, error) {
 		pin, err := s.o.Pin(workflowID, number)
 		if failure.Of(err).Kind == failure.ErrNotFound {
 			return nil, errors.New("there is no such version of " + workflowID)
 		}
 		if err != nil {
+			passing = err
 			return nil, err
 		}
 		pins = append(pins, pin)
 		return pin.Definition(), nil
 	})
 	var faults document.Faults
-	if errors.As(err, &faults) {
+	if passing != nil {
+		err = passing
+	} else if errors.As(err, &faults) {
 		err = &failure.Error{Kind: failure.ErrInvalid, Reason: "the plan has faults; nothing was migrated", Cause: faults}
 	}
 	return plan, release, err
@@ -225,7 +233,7 @@ func (s *Service) here(ctx context.Context, plan *statemachine.Plan, p *Part) []
 	return outcomes
 }
 
-// one migrates an instance. An instance that has too much to do is asked a few times.
+// one migrates an instance. An instance that has too much to do is asked three times.
 func (s *Service) one(workflowID, id string, m *workflow.Migration) Outcome {
 	for tries := 1; ; tries++ {
 		migrated, err := s.o.Instances.Migrate(workflowID, id, m)

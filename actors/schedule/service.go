@@ -187,10 +187,10 @@ func (s *Service) load(n name, sc *statemachine.Schedule) (*known, persistence.S
 		k.row = &next
 	}
 	if s.known[n] = k; k.times != times {
-		k.times = times
 		if err := s.plan(k, sc); err != nil {
 			return nil, sh, err
 		}
+		k.times = times
 	}
 	return k, sh, nil
 }

@@ -32,7 +32,7 @@ func (r *Router) Migrate(workflowID, instanceID string, m *Migration) (bool, err
 		return false, err
 	}
 	_, err = r.wait(c)
-	return had && err == nil, err
+	return err == nil && had, err // NB: without an answer the actor may be writing had
 }
 
 // migrateInstance is the request of Migrate. had is written before the answer. done is called when it is known what became of it.

@@ -117,7 +117,7 @@ func (m *measurement) runOutbox(ctx context.Context) error {
 	}
 	begun := time.Now()
 	each := m.rows / senders // NB: batches run beside each other, and one has all of an instance
-	if batchItems%each != 0 || m.rows%senders != 0 {
+	if each == 0 || batchItems%each != 0 || m.rows%senders != 0 {
 		return fmt.Errorf("%w: -rows is %d times a divisor of %d", process.ErrUsage, senders, batchItems)
 	}
 	if _, err := s.many(ctx, m.rows, func(i int) string { return event("sending", ids[i/each], "go", i%each+1) }); err != nil {
