@@ -59,7 +59,7 @@ func fieldFault(text string, err error) error {
 		alone := [5]string{"*", "*", "*", "*", "*"}
 		alone[i] = field
 		if _, wrong := parser.Parse(strings.Join(alone[:], " ")); wrong != nil {
-			return fmt.Errorf("%q is no %s: that is %s, and *, lists (1,3), ranges (1-3) and steps (*/2)", field, fields[i][0], fields[i][1])
+			return fmt.Errorf("%.40q is no %s: that is %s, and *, lists (1,3), ranges (1-3) and steps (*/2)", field, fields[i][0], fields[i][1])
 		}
 	}
 	return err
