@@ -3,7 +3,9 @@ package expr
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types"
@@ -15,6 +17,7 @@ import (
 
 // Program is a compiled expression. It is safe for concurrent use.
 type Program struct {
+	source  string
 	program cel.Program
 	counted cel.Program // counts its cost while it runs; the same one when program does
 	path    *path       // nil: not a plain path
@@ -101,7 +104,25 @@ func (p *Program) eval(a *activation) (ref.Val, error) {
 	}
 	// NB: the text is made here and not later: it may print values that are read
 	// from the scope when they are printed.
-	return nil, evalError(plainMessage(err.Error()))
+	return nil, evalError(withoutValues(plainMessage(err.Error()), p.source))
+}
+
+// quoted is what a message quotes, whatever that has inside.
+var quoted = regexp.MustCompile(`".*"`)
+
+// withoutValues leaves out what a message says of data: a key or a quoted text that the expression itself does not have. Logs and
+// incidents show errors to people who may not read the instance.
+func withoutValues(message, source string) string {
+	const noKey = "no such key"
+	if before, key, found := strings.Cut(message, noKey+": "); found && !strings.Contains(source, key) {
+		return before + noKey
+	}
+	return quoted.ReplaceAllStringFunc(message, func(text string) string {
+		if strings.Contains(source, strings.Trim(text, `"`)) {
+			return text
+		}
+		return `"…"`
+	})
 }
 
 // rescued is the error of a panic outside cel-go, which catches its own.
