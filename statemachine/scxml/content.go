@@ -201,6 +201,11 @@ func (i *importer) send(e *element) *document.Node {
 	m.set("to", i.either(e, "target", "targetexpr"))
 	m.set("type", i.either(e, "type", "typeexpr"))
 	m.set("delay", i.either(e, "delay", "delayexpr"))
+	if delay, ok := e.attribute("delay"); ok {
+		if _, err := statemachine.ParseDelay(delay); err != nil {
+			i.Add(e.at(), "the delay %q: %v", shorten(delay), err).Suggestion = "such as 1.5s, 200ms or P2D; 0s is at once"
+		}
+	}
 	if id, ok := e.attribute("id"); ok {
 		m.set("id", text(id))
 	}

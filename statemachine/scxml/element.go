@@ -68,6 +68,11 @@ func (e *element) first(name string) *element {
 	return nil
 }
 
+// contains reports whether of lies in e.
+func (e *element) contains(of *element) bool {
+	return e.start <= of.start && of.end <= e.end && e != of
+}
+
 func (e *element) isSCXML() bool { return e.space == scxmlSpace || e.space == "" }
 
 // at is where the element stands, for faults.

@@ -61,6 +61,7 @@ type importer struct {
 	isCEL     bool                // expressions are CEL already
 	late      bool                // data of a state gets its value when that is entered first
 	names     map[*element]string // of states
+	parents   map[*element]*element
 	known     map[string]*element // states by name
 	data      []string            // declared variables
 	notes     document.Faults
@@ -74,7 +75,7 @@ func (s *session) document(faults *document.Collector, root *element, source []b
 		faults.Add(root.at(), "the document is no SCXML: its element is %q", root.name)
 		return
 	}
-	i := &importer{Collector: faults, session: s, source: source, root: root, names: map[*element]string{}, known: map[string]*element{}}
+	i := &importer{Collector: faults, session: s, source: source, root: root, names: map[*element]string{}, parents: map[*element]*element{}, known: map[string]*element{}}
 	i.title, _ = root.attribute("name")
 	i.id = s.newID(id, i.title, faults.File)
 	at := len(s.files)

@@ -37,6 +37,7 @@ func (i *importer) nameStates(e *element) {
 					i.names[c] = own
 				}
 			}
+			i.parents[c] = e
 			walk(c)
 		}
 	}
@@ -117,11 +118,14 @@ func (i *importer) compound(e *element, m mapping, setup []*document.Node) {
 			i.Add(of.at(), "a state has either the attribute initial or the element")
 		}
 		m.set("initial", textOrList(i.targets(e, initial)))
+		i.checkInside(e, e, initial, "initial state")
 	case of != nil:
 		i.attributes(of)
 		i.children(of, "transition")
 		if t := of.first("transition"); t != nil {
 			m.set("initial", i.opening(t))
+			to, _ := t.attribute("target")
+			i.checkInside(e, t, to, "initial state")
 		} else {
 			i.Add(of.at(), "<initial> needs a <transition>")
 		}
@@ -156,6 +160,17 @@ func (i *importer) history(e *element, m mapping) {
 	}
 	if t := e.first("transition"); t != nil {
 		m.set("target", i.opening(t))
+		to, _ := t.attribute("target")
+		i.checkInside(i.parents[e], t, to, "default of a history state")
+	}
+}
+
+// checkInside refuses a default entry into states that are not inside the one that is entered (W3C SCXML, sections 3.6 and 3.10.2).
+func (i *importer) checkInside(around, at *element, targets, what string) {
+	for _, id := range strings.Fields(targets) {
+		if of := i.known[id]; of != nil && !around.contains(of) {
+			i.Add(at.at(), "the %s %q lies outside of <%s id=%q>", what, id, around.name, i.names[around]).Suggestion = "name a state inside it"
+		}
 	}
 }
 
