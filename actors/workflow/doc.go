@@ -30,7 +30,17 @@
 //	request   what callers ask and are answered
 //	batch     many requests of one caller, which share commits
 //	quota     rates, and the length of histories
+//	timer     the rows of timers, and which of them come when
+//	outbox    the rows of what leaves, and the attempts
+//	schedule  instances that are created at times of a clock
+//	child     what parents and children tell each other
 //	failure   the errors that all of them return
+//
+// The way of a timer, and by outbox that of what leaves and of its outcome; a step that fails commits the row as an incident:
+//
+//	step ─► commit: entry, record, row of the timer ─► visible: timer.Began ─► goroutine of the shard
+//	                                                                               │ due, or found after a start
+//	entry, record, no row any more ◄─ commit ◄─ step (Definition.Fire) ◄─ postByItself ◄┘
 //
 // # On whose goroutine
 //
