@@ -257,6 +257,31 @@ func TestAServerOnTheSameMachine(t *testing.T) {
 	}
 }
 
+// TestAServerWhoseLineHasNoEnd: the library would keep all of it.
+func TestAServerWhoseLineHasNoEnd(t *testing.T) {
+	listening, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listening.Close() }()
+	go func() {
+		conn, err := listening.Accept()
+		for err == nil {
+			_, err = conn.Write(make([]byte, 1<<16))
+		}
+	}()
+	m, err := NewMails(MailOptions{
+		Host: "127.0.0.1", Port: listening.Addr().(*net.TCPAddr).Port, From: "a@example.org", AttemptMax: time.Minute, Clock: time.Now,
+		Addresses: func(string) []string { return []string{"ann@example.org"} },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := m.Send(t.Context(), mailTo("user:ann")); a.Err == nil || !strings.Contains(a.Err.Error(), errTalksTooMuch.Error()) {
+		t.Errorf("got %+v", a)
+	}
+}
+
 func TestWithoutAServer(t *testing.T) {
 	if a := (Senders{}).Send(t.Context(), mailTo("user:ann")); !a.Final || !strings.Contains(a.Err.Error(), "mail.host") {
 		t.Errorf("got %+v", a)
