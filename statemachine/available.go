@@ -53,13 +53,13 @@ type AvailableTransition struct {
 // that it matches. Events with unmatched: apply come last, by name. It does not ask
 // whether the caller may send to the instance at all; MaySend does.
 func (d *Definition) Available(in *Instance, c *Caller, now time.Time) []Available {
+	if in.ended {
+		return nil
+	}
 	m := d.newMove(in, in.at.active, c, in.timeOf(now))
 	defer m.release()
 	m.setEvent(expr.Event{Data: emptyObject})
 	var out []Available
-	if in.ended {
-		return nil
-	}
 	done := d.isDoneWith(m.active)
 	for i := m.active.next(1); i >= 0 && !done; i = m.active.next(i + 1) {
 		if leaf := d.nodes[i]; leaf.isLeaf() {

@@ -9,19 +9,6 @@ import (
 	"troupe/statemachine/data"
 )
 
-func mustParse(t *testing.T, text string) *Definition {
-	t.Helper()
-	p, err := NewParser(ParserOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := p.Parse(Source{File: "w.yaml", Text: []byte(text)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d.Definition
-}
-
 var testTime = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func begin(t *testing.T, d *Definition, parent *Parent) *Instance {
@@ -47,12 +34,12 @@ func TestWhatIsNewerIsKnown(t *testing.T) {
 		"a mail":                  "entry: [{mail: {to: a@example.org, subject: s, body: b}}], on: {go: b}",
 		"nothing of that kind, 1": "entry: [{log: hi}], on: {go: b}",
 	} {
-		d := mustParse(t, "id: w\nstateMachines:\n  m:\n    states:\n      a: {"+of+"}\n      b: {type: final}\n")
+		d := parseChart(t, "id: w\nstateMachines:\n  m:\n    states:\n      a: {"+of+"}\n      b: {type: final}\n")
 		if newer := !strings.HasPrefix(what, "nothing"); (d.ByItselfLine() > 0) != newer {
 			t.Errorf("%s: got line %d", what, d.ByItselfLine())
 		}
 	}
-	if d := mustParse(t, "id: w\nevents: {go: {history: false}}\nstateMachines: {m: {states: {a: {on: {go: b}}, b: {type: final}}}}\n"); d.ByItselfLine() != 2 {
+	if d := parseChart(t, "id: w\nevents: {go: {history: false}}\nstateMachines: {m: {states: {a: {on: {go: b}}, b: {type: final}}}}\n"); d.ByItselfLine() != 2 {
 		t.Errorf("history: got line %d", d.ByItselfLine())
 	}
 }
@@ -60,7 +47,7 @@ func TestWhatIsNewerIsKnown(t *testing.T) {
 // TestAnOutcomeThatHasFailedIsTakenAgain also with the rules of SCXML, whose descriptors are no exact names.
 func TestAnOutcomeThatHasFailedIsTakenAgain(t *testing.T) {
 	for _, semantics := range []string{"native", "scxml", "xstate"} {
-		d := mustParse(t, "id: w\nsemantics: "+semantics+"\nwebhooks: {to: {url: 'https://example.org', onDone: delivered}}\n"+
+		d := parseChart(t, "id: w\nsemantics: "+semantics+"\nwebhooks: {to: {url: 'https://example.org', onDone: delivered}}\n"+
 			"stateMachines: {m: {states: {a: {entry: [{webhook: {to: to}}], on: {delivered: b}}, b: {on: {back: a}}}}}\n")
 		in := d.FailEvent(begin(t, d, nil), "delivered", data.Value("{}"), testTime)
 		r, err := d.Fire(&in, in.Timers()[0].ID, testTime)
@@ -74,7 +61,7 @@ func TestAnOutcomeThatHasFailedIsTakenAgain(t *testing.T) {
 func TestOnlyTheNameTakesACancel(t *testing.T) {
 	parent := &Parent{Workflow: "above", Instance: "01ARZ3NDEKTSV4RRFFQ69G5FAA", Child: PartID{7, 1}}
 	for key, want := range map[string]string{"'*'": "a", "parent.*": "a", "parent.cancelled": "b"} {
-		d := mustParse(t, "id: w\nstateMachines: {m: {states: {a: {on: {"+key+": b}}, b: {on: {x: a}}}}}\n")
+		d := parseChart(t, "id: w\nstateMachines: {m: {states: {a: {on: {"+key+": b}}, b: {on: {x: a}}}}}\n")
 		r, err := d.Cancel(begin(t, d, parent), testTime)
 		if err != nil || !strings.Contains(nodes(d, &r.Instance), `"`+want+`"`) {
 			t.Errorf("%s: got %s, %v", key, nodes(d, &r.Instance), err)
@@ -84,7 +71,7 @@ func TestOnlyTheNameTakesACancel(t *testing.T) {
 
 // TestAnEventThatFailedIsHeardOnce: the one who sent it may bring it again.
 func TestAnEventThatFailedIsHeardOnce(t *testing.T) {
-	d := mustParse(t, "id: w\nsemantics: scxml\nstateMachines: {m: {states: {a: {on: {go: {target: b, actions: [{assign: {svcPublic.x: '${1 / 0}'}}]}}}, b: {}}}}\n")
+	d := parseChart(t, "id: w\nsemantics: scxml\nstateMachines: {m: {states: {a: {on: {go: {target: b, actions: [{assign: {svcPublic.x: '${1 / 0}'}}]}}}, b: {}}}}\n")
 	in := begin(t, d, &Parent{Workflow: "above", Instance: "01ARZ3NDEKTSV4RRFFQ69G5FAA", Child: PartID{7, 1}})
 	h := Heard{Event: "go", From: PartID{3, 0}}
 	failed, err := d.FailHear(in, h, testTime)
@@ -98,7 +85,7 @@ func TestAnEventThatFailedIsHeardOnce(t *testing.T) {
 
 // TestCallersSendNothingOfTheMachine holds statemachine/DEFINITION.md, "Declared events", also where a descriptor of SCXML takes what is below it.
 func TestCallersSendNothingOfTheMachine(t *testing.T) {
-	d := mustParse(t, "id: w\nsemantics: scxml\nstateMachines: {m: {states: {a: {on: {done.invoke: b, done.state: b}}, b: {}}}}\n")
+	d := parseChart(t, "id: w\nsemantics: scxml\nstateMachines: {m: {states: {a: {on: {done.invoke: b, done.state: b}}, b: {}}}}\n")
 	for _, name := range []EventName{"done.invoke", "done.invoke.x", "done.state", "done.state.a", "error", "error.x", "after.1h.a", "parent.cancelled"} {
 		if _, err := d.Step(begin(t, d, nil), Event{Name: name, Caller: &Caller{ID: "eve"}, Now: testTime}); !errors.Is(err, ErrUnknownEvent) {
 			t.Errorf("%s: got %v", name, err)
@@ -108,10 +95,7 @@ func TestCallersSendNothingOfTheMachine(t *testing.T) {
 
 // TestNoActionSaysWhatBecameOfADelivery: only the service does.
 func TestNoActionSaysWhatBecameOfADelivery(t *testing.T) {
-	p, err := NewParser(ParserOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := newParser(t)
 	for _, action := range []string{"raise: delivered", "send: {event: delivered}"} {
 		_, err := p.Parse(Source{File: "w.yaml", Text: []byte("id: w\nwebhooks: {to: {url: 'https://example.org', onDone: delivered}}\nstateMachines:\n  m:\n    states:\n" +
 			"      a: {entry: [{webhook: {to: to}}], on: {delivered: b, go: {actions: [{" + action + "}]}}}\n      b: {type: final}\n")})

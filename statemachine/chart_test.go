@@ -191,14 +191,7 @@ func TestChartTakes(t *testing.T) {
 
 // TestChartOfSCXML: a transition of several descriptors has them all, in the words of definitions.
 func TestChartOfSCXML(t *testing.T) {
-	p, err := NewParser(ParserOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := p.Parse(Source{File: "w.yaml", Text: []byte("id: w\nsemantics: scxml\nstateMachines: {m: {states: {a: {on: {'go stop.': b, '*': a}}, b: {}}}}\n")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := parseChart(t, "id: w\nsemantics: scxml\nstateMachines: {m: {states: {a: {on: {'go stop.': b, '*': a}}, b: {}}}}\n")
 	var got []string
 	for _, tr := range d.Chart().Nodes[1].Transitions {
 		got = append(got, tr.Event)

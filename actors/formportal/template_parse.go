@@ -1,7 +1,6 @@
 package formportal
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -91,10 +90,7 @@ type templateParser struct {
 
 // suggest adds a fault with the closest known word, when there is one.
 func (p *templateParser) suggest(n *document.Node, word string, among []string, reason string, args ...any) {
-	fault := p.Add(n, reason, args...)
-	if near := document.Closest(word, among); near != "" {
-		fault.Suggestion = fmt.Sprintf("did you mean %q?", near)
-	}
+	p.Add(n, reason, args...).Suggestion = document.DidYouMean(word, among)
 }
 
 // template reads the top of the file.

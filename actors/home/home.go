@@ -9,6 +9,7 @@
 package home
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -197,11 +198,10 @@ func (d *Definitions) unknownChildren() (warnings document.Faults) {
 			if known[of.Name] {
 				continue
 			}
-			f := document.Fault{File: d.Workflows[i].File, Line: of.Line, Reason: fmt.Sprintf("no file defines workflow %s", data.Quote(of.Name)), Suggestion: "it must be published by itself"}
-			if near := document.Closest(of.Name, ids); near != "" {
-				f.Suggestion = fmt.Sprintf("did you mean %q?", near)
-			}
-			warnings = append(warnings, f)
+			warnings = append(warnings, document.Fault{
+				File: d.Workflows[i].File, Line: of.Line, Reason: fmt.Sprintf("no file defines workflow %s", data.Quote(of.Name)),
+				Suggestion: cmp.Or(document.DidYouMean(of.Name, ids), "it must be published by itself"),
+			})
 		}
 	}
 	return warnings
@@ -221,11 +221,7 @@ func (d *Definitions) unknownPeople(directory *identity.Directory) (warnings doc
 			if slices.Contains(logins, login) {
 				return false
 			}
-			near := document.Closest(login, logins)
-			if near != "" {
-				near = fmt.Sprintf("did you mean %q?", near)
-			}
-			warn(line, near, fmt.Sprintf("there is no user %s: %s", data.Quote(login), then))
+			warn(line, document.DidYouMean(login, logins), fmt.Sprintf("there is no user %s: %s", data.Quote(login), then))
 			return true
 		}
 		for _, to := range d.Workflows[i].Parsed.Addressees() {

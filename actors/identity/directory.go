@@ -1,7 +1,6 @@
 package identity
 
 import (
-	"fmt"
 	"maps"
 	"net/mail"
 	"slices"
@@ -325,10 +324,7 @@ func (p *directoryParser) roles(n *document.Node) []RoleID {
 
 // unknown adds a fault for a word that names nothing.
 func (p *directoryParser) unknown(n *document.Node, what string, known []string) {
-	f := p.Add(n, "unknown %s %s", what, data.Quote(n.Text))
-	if near := document.Closest(n.Text, known); near != "" {
-		f.Suggestion = fmt.Sprintf("did you mean %q?", near)
-	}
+	p.Add(n, "unknown %s %s", what, data.Quote(n.Text)).Suggestion = document.DidYouMean(n.Text, known)
 }
 
 func texts[T ~string](list []T) []string {

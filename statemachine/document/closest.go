@@ -1,6 +1,9 @@
 package document
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // maxWord is the longest word that is compared; longer ones are not typing
 // errors.
@@ -28,6 +31,15 @@ func Closest(word string, among []string) string {
 		}
 	}
 	return best
+}
+
+// DidYouMean asks for the word of among that is Closest, for a Fault's Suggestion; "" when none is near.
+func DidYouMean(word string, among []string) string {
+	near := Closest(word, among)
+	if near == "" {
+		return ""
+	}
+	return fmt.Sprintf("did you mean %q?", near)
 }
 
 // distance is the Damerau-Levenshtein distance in its usual restricted form: no

@@ -3,7 +3,6 @@ package scxml
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -89,6 +88,9 @@ func (i *importer) parse(e *element, src string) *ecmascript.Expression {
 
 // checkUses notes names that look like slips. SCXML takes them: what reads such a variable fails when it runs, and nobody is in such a state.
 func (i *importer) checkUses(e *element, src string, x *ecmascript.Expression) {
+	if i.slips >= maxSlips {
+		return
+	}
 	uses := x.Uses()
 	for _, name := range uses.Variables {
 		if !slices.Contains(i.data, name) {
@@ -97,19 +99,20 @@ func (i *importer) checkUses(e *element, src string, x *ecmascript.Expression) {
 	}
 	for _, name := range uses.States {
 		if i.known[name] == nil {
-			i.noteUnknown(e, name, slices.Sorted(maps.Keys(i.known)), "%q asks for the state %q, which is not there: it is always false", shorten(src), name)
+			i.noteUnknown(e, name, i.stateIDs(), "%q asks for the state %q, which is not there: it is always false", shorten(src), name)
 		}
 	}
 }
 
 // noteUnknown is note, with what was meant.
 func (i *importer) noteUnknown(e *element, name string, known []string, reason string, args ...any) {
-	f := document.Fault{File: i.File, Line: e.line, Reason: fmt.Sprintf(reason, args...)}
-	if near := document.Closest(name, known); near != "" {
-		f.Suggestion = fmt.Sprintf("did you mean %q?", near)
+	if i.slips++; i.slips <= maxSlips {
+		i.addNote(document.Fault{File: i.File, Line: e.line, Reason: fmt.Sprintf(reason, args...), Suggestion: document.DidYouMean(name, known)})
 	}
-	i.addNote(f)
 }
+
+// maxSlips bounds how many names that look like slips are told.
+const maxSlips = 20
 
 func (i *importer) refuse(e *element, src string, err error) {
 	f := i.Add(e.at(), "%q: %v", shorten(src), err)

@@ -67,6 +67,7 @@ type importer struct {
 	notes     document.Faults
 	told      []toldTransition
 	unknown   int // names of states that are not there
+	slips     int // names in expressions that look like slips
 }
 
 // document imports one scxml element, and the documents inside it.

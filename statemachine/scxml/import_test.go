@@ -85,6 +85,15 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// TestSlipsAreBounded: what looks for the word that was meant takes long, and there may be many.
+func TestSlipsAreBounded(t *testing.T) {
+	text := `<scxml datamodel="ecmascript"><state id="a">` + strings.Repeat(`<transition cond="unknown1 + unknown2 &amp;&amp; In('b')" target="a"/>`, 1000) + `</state></scxml>`
+	files, err := Import("w.scxml", []byte(text), nil)
+	if err != nil || len(files[0].Notes) > maxSlips {
+		t.Errorf("got %v and %d notes", err, len(files[0].Notes))
+	}
+}
+
 // TestNames: where the id of a definition comes from.
 func TestNames(t *testing.T) {
 	for _, c := range []struct{ file, name, id string }{

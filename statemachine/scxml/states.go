@@ -1,6 +1,7 @@
 package scxml
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,19 +64,14 @@ func (i *importer) targets(e *element, value string) []string {
 			continue
 		}
 		f := i.Add(e.at(), "no state has the id %q", w)
-		if i.unknown++; i.unknown > maxSuggestions { // NB: looking for the closest of many takes long
-			continue
-		}
-		all := make([]string, 0, len(i.known))
-		for id := range i.known {
-			all = append(all, id)
-		}
-		if near := document.Closest(w, all); near != "" {
-			f.Suggestion = "did you mean " + strconv.Quote(near) + "?"
+		if i.unknown++; i.unknown <= maxSuggestions { // NB: looking for the closest of many takes long
+			f.Suggestion = document.DidYouMean(w, i.stateIDs())
 		}
 	}
 	return words
 }
+
+func (i *importer) stateIDs() []string { return slices.Sorted(maps.Keys(i.known)) }
 
 // state makes the tree of one state.
 func (i *importer) state(e *element) *document.Node {
