@@ -1,0 +1,169 @@
+package statemachine
+
+import (
+	"strings"
+
+	"troupe/statemachine/document"
+	"troupe/statemachine/expr"
+)
+
+// Text is a text for people: one for every reader, or one for each of some languages, in the order of the file
+// (statemachine/DEFINITION.md, "Texts for people"). The zero value is no text.
+type Text []Translation
+
+// Translation is a text in a language. Language is a tag of BCP 47, such as "de" or "pt-BR"; "" stands for every reader.
+type Translation struct{ Language, Text string }
+
+// Plain is a text for every reader; that of "" is no text.
+func Plain(text string) Text {
+	if text == "" {
+		return nil
+	}
+	return Text{{Text: text}}
+}
+
+// For returns the text in the first of the reader's languages that there is a text in, else the first text. A tag also
+// finds what is written for its language alone ("de-AT" finds "de"), and, after all of these, a variant of it ("de" finds "de-CH").
+func (t Text) For(languages ...string) string {
+	for _, wanted := range languages {
+		for tag := wanted; tag != ""; tag = parentTag(tag) {
+			for _, tr := range t {
+				if strings.EqualFold(tr.Language, tag) {
+					return tr.Text
+				}
+			}
+		}
+		base, _, _ := strings.Cut(wanted, "-")
+		for _, tr := range t {
+			if of, _, _ := strings.Cut(tr.Language, "-"); base != "" && strings.EqualFold(of, base) {
+				return tr.Text
+			}
+		}
+	}
+	if len(t) == 0 {
+		return ""
+	}
+	return t[0].Text
+}
+
+// parentTag is the tag without its last part; "" for a tag of one part (RFC 4647, section 3.4).
+func parentTag(tag string) string {
+	if i := strings.LastIndexByte(tag, '-'); i > 0 {
+		return tag[:i]
+	}
+	return ""
+}
+
+// caption is a Text that is made from an instance's data: exactly one of its fields is set. Built once, then read only.
+type caption struct {
+	fixed Text
+	prose *prose
+}
+
+// eval returns the text in a scope; white space that a line would not show becomes single blanks.
+func (c *caption) eval(s *expr.Scope) (Text, error) {
+	if c == nil {
+		return nil, nil
+	}
+	if c.prose == nil {
+		return c.fixed, nil
+	}
+	text, err := c.prose.text(s)
+	if err != nil {
+		return nil, err
+	}
+	return Plain(strings.Join(strings.Fields(text), " ")), nil
+}
+
+// captionVariables are what a text for people may not read: it is the same for all readers, and shows nothing private.
+var captionVariables = map[string]string{
+	"svcPrivate": "it is for the server alone",
+	"event":      "the text is made anew whenever the data change",
+	"user":       "the text is the same for all readers",
+	"now":        "the text is made when the data change, not when it is read",
+}
+
+// caption reads a text that may have ${…} anywhere, or a map of languages; nil when n is nil.
+func (b *builder) caption(n *document.Node) *caption {
+	if n == nil {
+		return nil
+	}
+	if n.Kind == document.Mapping {
+		return &caption{fixed: b.words(n)}
+	}
+	c := &caption{prose: b.prose(n)}
+	constant := ""
+	for _, part := range c.prose.parts {
+		if part.program == nil {
+			constant += part.literal
+			continue
+		}
+		for _, variable := range []string{"svcPrivate", "event", "user", "now"} {
+			if part.program.Reads(variable) {
+				b.Add(n, "a text for people may not read %s: %s", variable, captionVariables[variable])
+			}
+		}
+	}
+	if len(c.prose.parts) <= 1 && strings.TrimSpace(constant) == "" && (len(c.prose.parts) == 0 || c.prose.parts[0].program == nil) {
+		b.Add(n, "the text is empty")
+	}
+	if len(c.prose.parts) == 1 && c.prose.parts[0].program == nil {
+		return &caption{fixed: Plain(constant)}
+	}
+	return c
+}
+
+// maxLanguages bounds the texts of one element.
+const maxLanguages = 64
+
+// words reads a text without expressions, or a map of languages; nil when n is nil.
+func (b *builder) words(n *document.Node) Text {
+	if n == nil {
+		return nil
+	}
+	if n.Kind != document.Mapping {
+		return Plain(b.word(n))
+	}
+	if len(n.Fields) == 0 || len(n.Fields) > maxLanguages {
+		b.Add(n, "must have one to %d languages", maxLanguages)
+		return nil
+	}
+	var t Text
+	for _, f := range n.Fields {
+		if !isLanguage(f.Key.Text) {
+			b.advise(f.Key, `write a tag such as "en" or "pt-BR"`, "%q is not a language", shorten(f.Key.Text))
+			continue
+		}
+		t = append(t, Translation{f.Key.Text, b.word(f.Value)})
+	}
+	return t
+}
+
+// word reads one text that has no expression.
+func (b *builder) word(n *document.Node) string {
+	text := b.Text(n)
+	if strings.Contains(text, "${") {
+		b.Add(n, "this text cannot have an expression")
+	}
+	if n.Kind != document.Mapping && n.Kind != document.Sequence && strings.TrimSpace(text) == "" {
+		b.Add(n, "the text is empty")
+	}
+	return text
+}
+
+// isLanguage reports whether text has the shape of a language tag (RFC 5646, section 2.1).
+func isLanguage(text string) bool {
+	parts := strings.Split(text, "-")
+	for i, part := range parts {
+		if len(part) < 1 || len(part) > 8 || i == 0 && len(part) < 2 {
+			return false
+		}
+		for _, c := range []byte(part) {
+			letter := c|0x20 >= 'a' && c|0x20 <= 'z'
+			if !letter && (i == 0 || c < '0' || c > '9') {
+				return false
+			}
+		}
+	}
+	return true
+}
