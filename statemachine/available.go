@@ -86,6 +86,9 @@ func (m *move) availableFrom(leaf *node, out []Available) []Available {
 			if tr.onDone != nil || tr.after != nil || tr.told != nil {
 				continue
 			}
+			if m.isHeld(tr) {
+				continue
+			}
 			guard := m.foresee(tr)
 			switch tr.allow.foresee(m.caller, &m.scope, (*rule).readsEvent) {
 			case Denied:

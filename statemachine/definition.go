@@ -36,6 +36,8 @@ type Definition struct {
 	mailedTo  []Reference // user:NAME and role:NAME
 	mailLine  int         // of the first action that is a mail; 0: none is
 	ownLine   int         // of the first thing that the instance does by itself; 0: none
+	// tasked: some node has work for people. raisesOverdue: something takes the event of a task that becomes overdue.
+	tasked, raisesOverdue bool
 
 	// nodes is the whole chart in document order; nodes[0] is the implicit
 	// parallel root. A node's descendants are the places right behind it, up
@@ -97,6 +99,7 @@ type node struct {
 	exit   []action
 	after  []*after
 	invoke []*invoke
+	task   *taskRule   // nil: it has no work for people
 	failed bool        // final: an instance that ends here has failed
 	output *template   // final: the data of done.state
 	params []parameter // final, with the rules of SCXML: more of that data

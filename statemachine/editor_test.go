@@ -91,6 +91,7 @@ func TestTheSchemaHasEveryKey(t *testing.T) {
 		"$defs/rule":                     ruleKeys,
 		"$defs/event":                    eventKeys,
 		"$defs/node":                     nodeKeys,
+		"$defs/task":                     taskKeys,
 		"$defs/transitions":              transitionKeys,
 		"$defs/opening":                  openingKeys,
 		"$defs/condition":                guardKeys,

@@ -17,8 +17,12 @@ var (
 	ErrNotSettable = errors.New("the definition lets nobody set it")
 	// ErrForbidden: a transition would take the event, but not from this caller.
 	ErrForbidden = errors.New("caller may not send the event")
+	// ErrClaimed: a transition would take the event from this caller, but somebody else has the task of its node.
+	ErrClaimed = errors.New("somebody else has the task")
 	// ErrRejected: nothing takes the event now, and the definition says reject.
 	ErrRejected = errors.New("event is not allowed now")
+	// ErrNoTask: the instance has no such open task.
+	ErrNoTask = errors.New("there is no such task")
 	// ErrExecution: an expression or an action failed and no transition on
 	// error.execution took it, or the step limit was reached.
 	ErrExecution = errors.New("execution error")

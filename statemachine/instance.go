@@ -34,6 +34,10 @@ type Instance struct {
 	timers []timer
 	// children run, or have ended not long ago, in the order in which they began. It is replaced and never changed in place.
 	children []child
+	// tasks are open, in the order in which they began. It is replaced and never changed in place. tasksNew: the stored record does not
+	// have them.
+	tasks    []task
+	tasksNew bool
 	parent   *Parent // nil: nobody has invoked it
 	ended    bool    // the parent has cancelled it
 }

@@ -16,8 +16,9 @@ var (
 	eventKeys    = []string{"data", "into", "apply", "unmatched", "private", "history", "allow", "description"}
 	nodeKeys     = []string{
 		"type", "initial", "states", "on", "always", "after", "invoke", "entry", "exit", "onDone", "history", "target", "output",
-		"tags", "meta", "description",
+		"task", "tags", "meta", "description",
 	}
+	taskKeys       = []string{"title", "description", "for", "assignee", "due", "priority", "form"}
 	transitionKeys = []string{"target", "guard", "allow", "actions", "reenter", "into", "apply", "description"}
 	guardKeys      = []string{"type"}
 	actionKeys     = []string{"assign", "raise", "send", "cancel", "webhook", "mail", "redirect", "log", "if", "foreach"}
@@ -67,6 +68,5 @@ var later = map[string]string{
 	"tone":      "how people see states",
 	"done":      "how people see events",
 	"style":     "how people see events",
-	"task":      "lists of tasks",
 	"retention": "how long instances are kept",
 }

@@ -81,6 +81,7 @@ func (p *Plan) Migrate(in *Instance, caller *Caller, now time.Time) (Result, err
 	if err == nil {
 		next.timers, err = p.timersOf(in, active)
 	}
+	p.carryTasks(&next, in, active)
 	if err != nil {
 		return Result{}, err
 	}
@@ -204,6 +205,23 @@ func (p *Plan) childrenOf(in *Instance) (out []child, err error) {
 	return out, nil
 }
 
+// carryTasks keeps the open tasks of nodes that have work in to, with who has them, and ends the timers of the others.
+func (p *Plan) carryTasks(next, in *Instance, active nodeSet) {
+	next.tasks = nil
+	for _, t := range in.tasks {
+		name := t.overdueName()
+		n := p.counterparts[t.node.index]
+		goesOn := n != nil && n.task != nil && active.has(n.index)
+		if goesOn {
+			t.node = n
+			next.tasks = append(next.tasks, t)
+		}
+		if !goesOn || !p.to.raisesOverdue {
+			next.timers = slices.DeleteFunc(next.timers, func(other timer) bool { return other.send == name })
+		}
+	}
+}
+
 // timersOf are those that go on.
 func (p *Plan) timersOf(in *Instance, active nodeSet) (out []timer, err error) {
 	for _, t := range in.timers {
@@ -254,6 +272,9 @@ func (p *Plan) beginNew(m *move, in *Instance) {
 					m.beginTimer(a)
 				}
 			}
+		}
+		if n.task != nil && !slices.ContainsFunc(m.in.tasks, func(t task) bool { return t.node == n }) {
+			m.beginTask(n)
 		}
 		if len(n.invoke) > 0 && !slices.ContainsFunc(olds, func(old *node) bool { return len(old.invoke) > 0 }) {
 			m.toInvoke = append(m.toInvoke, n)

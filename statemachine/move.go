@@ -46,6 +46,9 @@ type move struct {
 	waiting int // bytes of data in the queue
 	logs    []string
 	brought data.Value // what the event brought that the history keeps
+	// deciding are the transitions that take what a caller has sent, during their microstep; decided are the tasks that they end.
+	deciding []*transition
+	decided  []Task
 
 	microsteps, actions int
 	parts               uint32 // timers and children that have begun
@@ -327,6 +330,9 @@ func (m *move) exit(leave nodeSet) {
 	for i := leave.previous(len(m.d.nodes) - 1); i > 0; i = leave.previous(i - 1) {
 		m.runBlock(m.d.nodes[i].exit)
 		m.endAfter(m.d.nodes[i])
+		if m.d.nodes[i].task != nil {
+			m.endTask(m.d.nodes[i])
+		}
 		m.endChildren(m.d.nodes[i])
 		m.active.remove(i)
 	}
@@ -432,6 +438,9 @@ func (m *move) enterAll(enter nodeSet) {
 			m.open(n)
 		}
 		m.beginAfter(n)
+		if n.task != nil {
+			m.beginTask(n)
+		}
 		if len(n.invoke) > 0 {
 			m.toInvoke = append(m.toInvoke, n)
 		}

@@ -232,6 +232,7 @@ func (b *builder) definition(n *document.Node) {
 	b.namedGuards = b.named(n.Field("guards"))
 	b.namedActions = b.named(n.Field("actions"))
 	b.stateMachines(n)
+	b.settleTasks()
 	b.checkWebhooks()
 	b.checkApplied(n.Field("unmatched"))
 	if b.Err() == nil && !b.parser.options.Stored {

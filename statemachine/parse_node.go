@@ -119,13 +119,13 @@ func (b *builder) kind(n *node, v *document.Node) {
 		}
 	}
 	if n.kind.isHistory() {
-		refuse("a history node", "initial", "states", "on", "always", "after", "invoke", "entry", "exit", "onDone", "output")
+		refuse("a history node", "initial", "states", "on", "always", "after", "invoke", "entry", "exit", "onDone", "output", "task")
 		return
 	}
 	refuse("a node that is not of type history", "history", "target")
 	switch n.kind {
 	case final:
-		refuse("a final node", "initial", "states", "on", "always", "after", "invoke", "onDone")
+		refuse("a final node", "initial", "states", "on", "always", "after", "invoke", "onDone", "task")
 		if n.parent.kind == parallel && n.machine != n {
 			b.advise(v, "put it into a region", "a final node cannot be a region of a parallel node")
 		}
@@ -143,7 +143,7 @@ func (b *builder) kind(n *node, v *document.Node) {
 		}
 	}
 	if n.machine == n {
-		refuse("a state machine", "onDone")
+		refuse("a state machine", "onDone", "task")
 	}
 }
 
@@ -173,6 +173,7 @@ func (b *builder) content(n *node, v *document.Node) {
 	if b.d.semantics == xstateSemantics { // "*" comes last
 		slices.SortStableFunc(n.on, func(t, u *transition) int { return cmp.Compare(t.rank(), u.rank()) })
 	}
+	b.task(n, v.Field("task"))
 	if tags := v.Field("tags"); tags != nil && tags.Kind == document.Sequence {
 		n.failed = slices.ContainsFunc(tags.Items, func(tag *document.Node) bool { return tag.Text == "failed" })
 	}

@@ -28,6 +28,7 @@ const (
 	timerSection      = 2
 	childSection      = 3
 	parentSection     = 4
+	taskSection       = 5
 )
 
 // Chain is a hash over an instance's history, entry after entry. The state
@@ -48,6 +49,7 @@ type Record struct {
 	// state machine does not read it.
 	Attachment                       []byte
 	memory, timers, children, parent []byte
+	tasks                            []byte
 }
 
 // AppendRecord appends the stored form of the instance:
@@ -58,7 +60,8 @@ type Record struct {
 //	crc32c(4) of all before it
 func (d *Definition) AppendRecord(dst []byte, in *Instance, chain Chain, attachment []byte) []byte {
 	start := len(dst)
-	sections := in.hasParts() || in.ended
+	tasks := !in.tasksNew && len(in.tasks) > 0
+	sections := in.hasParts() || in.ended || tasks
 	switch {
 	case sections:
 		dst = append(dst, sectionFormat)
@@ -87,6 +90,7 @@ func (d *Definition) AppendRecord(dst []byte, in *Instance, chain Chain, attachm
 			{timerSection, appendTimers(nil, in.timers)},
 			{childSection, appendChildren(nil, in.children)},
 			{parentSection, in.appendParent(nil)},
+			{taskSection, in.appendTasks(nil)},
 		} {
 			if len(section.text) > 0 {
 				dst = packed.AppendText(append(dst, section.kind), section.text)
@@ -172,12 +176,14 @@ func (r *Record) sections(rd *packed.Reader) {
 			r.children = notEmpty(rd)
 		case kind == parentSection:
 			r.parent = notEmpty(rd)
+		case kind == taskSection:
+			r.tasks = notEmpty(rd)
 		default:
 			rd.Fail()
 		}
 		last = kind
 	}
-	if r.timers == nil && r.children == nil && r.parent == nil {
+	if r.timers == nil && r.children == nil && r.parent == nil && r.tasks == nil {
 		rd.Fail()
 	}
 }
@@ -223,7 +229,10 @@ func (d *Definition) Restore(id string, r Record) (Instance, error) {
 	if in.children, err = d.restoreChildren(r.children); err != nil {
 		return in, err
 	}
-	return in, in.restoreParent(r.parent)
+	if err := in.restoreParent(r.parent); err != nil {
+		return in, err
+	}
+	return in, d.restoreTasks(&in, r.tasks)
 }
 
 // activate adds the node that one position names, with its ancestors.
@@ -483,6 +492,9 @@ func appendChildren(dst []byte, children []child) []byte {
 func (id PartID) append(dst []byte) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(dst, id.Sequence), uint64(id.Number))
 }
+
+// String is the part's place in the names of parts: SEQUENCE-NUMBER.
+func (id PartID) String() string { return fmt.Sprintf("%d-%d", id.Sequence, id.Number) }
 
 func readPart(rd *packed.Reader) PartID {
 	sequence, number := rd.Uvarint(), rd.Uvarint()

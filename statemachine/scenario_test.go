@@ -26,6 +26,8 @@ import (
 //	cancel                      the parent has left the node that had invoked the instance
 //	create parent=DEPTH …       by a parent
 //	migrate user=…              to another version that was defined; the plan as the input
+//	tasks user=… roles=…        what waits, and what of it the caller may take over and do
+//	assign SEQUENCE.NUMBER USER somebody has a task; without USER nobody
 //	hear SEQUENCE.NUMBER EVENT from=SEQUENCE.NUMBER   an event of a child, or of the parent; its data as the input
 //
 // Every step also goes through the stored form: what is written and read again
@@ -93,6 +95,19 @@ func (s *scenario) run(t *testing.T, cmd *datadriven.TestData) string {
 		return s.wait(cmd.CmdArgs[0].Key)
 	case "migrate":
 		return s.migrate(cmd)
+	case "tasks":
+		return s.tasks(caller(cmd))
+	case "assign":
+		to := ""
+		if len(cmd.CmdArgs) > 1 {
+			to = cmd.CmdArgs[1].Key
+		}
+		next, err := s.d.Assign(&s.in, part(t, cmd.CmdArgs[0].Key), to)
+		if err != nil {
+			return err.Error() + "\n"
+		}
+		s.in = restored(t, s.d, &next)
+		return "assigned\n"
 	case "cancel":
 		return s.show(s.d.Cancel(&s.in, s.now))
 	case "hear":
@@ -117,6 +132,40 @@ func (s *scenario) run(t *testing.T, cmd *datadriven.TestData) string {
 	}
 	t.Fatalf("unknown command %q", cmd.Cmd)
 	return ""
+}
+
+// tasks prints what waits in the instance.
+func (s *scenario) tasks(c *statemachine.Caller) string {
+	var b strings.Builder
+	available := s.d.Available(&s.in, c, s.now)
+	for _, t := range s.in.Tasks() {
+		text, named := s.d.TaskText(&s.in, &t), s.d.Candidates(t.At)
+		fmt.Fprintf(&b, "%d.%d %s %s priority %d: %s", t.ID.Sequence, t.ID.Number, t.At.Machine, t.At.Node, t.Priority, text.Title)
+		if len(text.Description) > 0 {
+			fmt.Fprintf(&b, " (%s)", text.Description)
+		}
+		if !t.Due.IsZero() {
+			fmt.Fprintf(&b, " due %s", t.Due.Format(statemachine.TimeLayout))
+		}
+		if t.Form != "" {
+			fmt.Fprintf(&b, " form %s", t.Form)
+		}
+		fmt.Fprintf(&b, " for %v", named)
+		if t.Assignee != "" {
+			fmt.Fprintf(&b, " assigned to %s", t.Assignee)
+		}
+		if s.d.IsCandidate(&s.in, &t, c, s.now) {
+			b.WriteString(" candidate")
+		}
+		for _, a := range statemachine.TaskEvents(&t, available) {
+			fmt.Fprintf(&b, " %s", a.Name)
+		}
+		b.WriteByte('\n')
+	}
+	if b.Len() == 0 {
+		return "none\n"
+	}
+	return b.String()
 }
 
 // migrate goes to another version.
@@ -226,7 +275,7 @@ func (s *scenario) show(r statemachine.Result, err error) string {
 		for _, known := range []error{
 			statemachine.ErrUnknownEvent, statemachine.ErrInvalidData, statemachine.ErrNotSettable, statemachine.ErrForbidden,
 			statemachine.ErrRejected, statemachine.ErrExecution, statemachine.ErrTooLarge, statemachine.ErrEnded, statemachine.ErrNoChild,
-			statemachine.ErrNotMigrated,
+			statemachine.ErrNotMigrated, statemachine.ErrClaimed,
 		} {
 			if errors.Is(err, known) {
 				return err.Error() + "\n"
@@ -266,6 +315,9 @@ func (s *scenario) show(r statemachine.Result, err error) string {
 		default:
 			fmt.Fprintf(&b, "mail to %s: %s: %q\n", strings.Join(out.To, ", "), out.Subject, out.Text)
 		}
+	}
+	for _, t := range r.Decided {
+		fmt.Fprintf(&b, "decided %d.%d %s\n", t.ID.Sequence, t.ID.Number, t.At.Node)
 	}
 	for _, c := range r.Instance.Children() {
 		fmt.Fprintf(&b, "child %d.%d %s %s\n", c.ID.Sequence, c.ID.Number, c.Workflow, c.Status)

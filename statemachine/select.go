@@ -23,9 +23,18 @@ type trigger struct {
 	external bool
 }
 
+// refusal says why a transition that would take an event does not.
+type refusal uint8
+
+const (
+	notRefused refusal = iota
+	byRights           // the caller may not
+	byClaim            // the caller may, but somebody else has the task of its node
+)
+
 // selectTransitions picks, for each active leaf in document order, the first
 // enabled transition on the way up, and removes the conflicts (W3C SCXML, Appendix D,
-// selectTransitions). forbidden reports that a transition would have been
+// selectTransitions). refused reports that a transition would have been
 // enabled if the caller were someone else. When all machines are done, no transition is taken any more, also none of
 // the machines themselves (statemachine/DEFINITION.md, "Final nodes and done events").
 //
@@ -33,12 +42,12 @@ type trigger struct {
 // ignored, so that one event can mean different things to different
 // callers (statemachine/DEFINITION.md, "Selection"). The result is good until the next
 // call.
-func (m *move) selectTransitions(t trigger) (picked []*transition, forbidden bool) {
+func (m *move) selectTransitions(t trigger) (picked []*transition, refused refusal) {
 	if m.d.isDoneWith(m.active) {
-		return nil, false
+		return nil, notRefused
 	}
 	picked = m.picked[:0]
-	var refused []*transition // seen and not enabled: ask each guard once
+	var disabled []*transition // seen and not enabled: ask each guard once
 	for i := m.active.next(1); i >= 0; i = m.active.next(i + 1) {
 		leaf := m.d.nodes[i]
 		if !leaf.isLeaf() {
@@ -51,19 +60,19 @@ func (m *move) selectTransitions(t trigger) (picked []*transition, forbidden boo
 				list = n.always
 			}
 			for _, tr := range list {
-				if t.name != "" && !tr.takes(t) || slices.Contains(refused, tr) {
+				if t.name != "" && !tr.takes(t) || slices.Contains(disabled, tr) {
 					continue
 				}
 				if slices.Contains(picked, tr) {
 					break climb
 				}
-				enabled, byRights := m.isEnabled(tr, t.external)
+				enabled, why := m.isEnabled(tr, t.external)
 				if enabled {
 					picked = append(picked, tr)
 					break climb
 				}
-				forbidden = forbidden || byRights
-				refused = append(refused, tr)
+				refused = max(refused, why)
+				disabled = append(disabled, tr)
 			}
 		}
 	}
@@ -74,7 +83,7 @@ func (m *move) selectTransitions(t trigger) (picked []*transition, forbidden boo
 	if len(picked) > 1 {
 		picked = m.withoutConflicts(picked)
 	}
-	return picked, forbidden
+	return picked, refused
 }
 
 // innermost leaves out the transitions of nodes that have another one of the list inside: in XState, a region that
@@ -103,16 +112,17 @@ func (tr *transition) takes(t trigger) bool {
 	return tr.event.matches(t.name) || tr.more != nil && slices.ContainsFunc(tr.more, func(p eventPattern) bool { return p.matches(t.name) })
 }
 
-// isEnabled evaluates the guard and, for an event from outside, allow. byRights: only
-// the caller's rights disable the transition.
-func (m *move) isEnabled(tr *transition, external bool) (enabled, byRights bool) {
-	if tr.guard != nil && !m.guard(tr.guard) {
-		return false, false
+// isEnabled evaluates the guard and, for an event from outside, allow and then the claim. why: only that disables the transition.
+func (m *move) isEnabled(tr *transition, external bool) (enabled bool, why refusal) {
+	switch {
+	case tr.guard != nil && !m.guard(tr.guard):
+		return false, notRefused
+	case external && tr.allow != nil && !tr.allow.admits(m.caller, &m.scope):
+		return false, byRights
+	case external && len(m.in.tasks) > 0 && m.isHeld(tr):
+		return false, byClaim
 	}
-	if external && tr.allow != nil && !tr.allow.admits(m.caller, &m.scope) {
-		return false, true
-	}
-	return true, false
+	return true, notRefused
 }
 
 // guard evaluates p; a guard that fails is false and raises error.execution.

@@ -36,6 +36,8 @@ type Result struct {
 	Logs []string
 	// Out is what the event sends out, in order.
 	Out []Out
+	// Decided are the tasks that the caller has brought on: a transition of their own node took the event and left it.
+	Decided []Task
 }
 
 // executionError is an error.execution that no transition took.
@@ -124,7 +126,7 @@ type Event struct {
 // Step sends one event to an instance and runs to completion
 // (statemachine/DEFINITION.md, "Run to completion"; W3C SCXML, Appendix D). It is a
 // pure function of its arguments; in is not changed. It returns ErrUnknownEvent,
-// ErrInvalidData, ErrForbidden, ErrRejected, ErrTooLarge or ErrExecution; each means
+// ErrInvalidData, ErrForbidden, ErrClaimed, ErrRejected, ErrTooLarge or ErrExecution; each means
 // that nothing happened.
 func (d *Definition) Step(in *Instance, e Event) (r Result, err error) {
 	if !d.Declares(e.Name) {
@@ -182,9 +184,9 @@ func (d *Definition) takeTo(r *Result, in *Instance, e *Event, t trigger) error 
 		return ErrForbidden
 	}
 	var picked []*transition
-	forbidden := false
+	var refused refusal
 	if !t.nothing {
-		picked, forbidden = m.selectTransitions(t)
+		picked, refused = m.selectTransitions(t)
 	}
 	if m.isSpent() {
 		return m.failure
@@ -194,7 +196,10 @@ func (d *Definition) takeTo(r *Result, in *Instance, e *Event, t trigger) error 
 			m.endInstance(t.leaving)
 			return m.finishTo(r, Recorded, start, e.Name, in)
 		}
-		if forbidden {
+		switch refused {
+		case byClaim:
+			return ErrClaimed
+		case byRights:
 			return ErrForbidden
 		}
 		switch word := d.unmatchedRule(e.Name); word {
@@ -216,7 +221,11 @@ func (d *Definition) takeTo(r *Result, in *Instance, e *Event, t trigger) error 
 		if err := m.applyData(picked, rule, e.Data, &parts); err != nil {
 			return err
 		}
+		if t.external {
+			m.deciding = picked
+		}
 		m.microstep(picked)
+		m.deciding = nil
 	}
 	m.settle()
 	if t.ending {
@@ -262,9 +271,12 @@ func (m *move) finishTo(r *Result, o Outcome, start []NodeID, event EventName, b
 			return m.failure
 		}
 	}
+	if len(m.in.tasks) > 0 && (m.in.ended || m.d.IsDone(&m.in)) {
+		m.in.tasks = nil
+	}
 	m.in.Sequence++
 	m.in.UpdatedAt = m.scope.Now
-	r.Outcome, r.Instance, r.Logs, r.Out = o, m.in, m.logs, m.out
+	r.Outcome, r.Instance, r.Logs, r.Out, r.Decided = o, m.in, m.logs, m.out, m.decided
 	r.Entry = Entry{User: m.caller.ID, Start: start, Event: event, End: m.in.at.end, At: m.scope.Now, Data: m.brought}
 	return nil
 }

@@ -1,0 +1,352 @@
+package statemachine
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+
+	"troupe/statemachine/data"
+	"troupe/statemachine/expr"
+	"troupe/statemachine/packed"
+)
+
+const (
+	// taskPriorityDefault is the priority of a task that says none; it may be 0 to taskPriorityMax.
+	taskPriorityDefault = 50
+	taskPriorityMax     = 100
+	// taskOverdue is the event that comes when a task's due time passes, if the definition declares it.
+	taskOverdue EventName = "task.overdue"
+)
+
+// taskRule is what a definition says of the work that an active node has for people
+// (statemachine/DEFINITION.md, "Tasks"). Built once, then read only.
+type taskRule struct {
+	title, description *caption
+	// candidates: the caller is one when any admits. None: everybody who may read the instance is.
+	candidates []*rule
+	assignee   *template // nil: nobody
+	due        delay
+	hasDue     bool
+	priority   int
+	form       string
+}
+
+// Task is work for people that an instance waits for.
+type Task struct {
+	ID PartID
+	At Position
+	// Created is when the node was entered, and Due when the work should be done; zero for none.
+	Created, Due time.Time
+	Priority     int
+	// Assignee has the task; "" when it is nobody's.
+	Assignee string
+	// Form is the template of a form for the data of its events; "" for none.
+	Form string
+}
+
+// task is a Task as the machine keeps it.
+type task struct {
+	id           PartID
+	node         *node
+	created, due time.Time
+	assignee     string
+}
+
+func (t *task) public() Task {
+	return Task{
+		ID: t.id, At: t.node.position(), Created: t.created, Due: t.due, Priority: t.node.task.priority, Assignee: t.assignee, Form: t.node.task.form,
+	}
+}
+
+func (n *node) position() Position { return Position{MachineID(n.machine.id), n.id} }
+
+// Tasks returns the open tasks of the instance, in the order in which they began.
+func (in *Instance) Tasks() []Task {
+	if len(in.tasks) == 0 {
+		return nil
+	}
+	out := make([]Task, len(in.tasks))
+	for i := range in.tasks {
+		out[i] = in.tasks[i].public()
+	}
+	return out
+}
+
+// TaskChanges compares with the instance before: a task that is assigned to somebody else is in both. Tasks that the record
+// of before does not have (Instance.HasNewTasks) have all begun.
+func (in *Instance) TaskChanges(before *Instance) (ended, begun []Task) {
+	if !before.tasksNew && len(in.tasks) == len(before.tasks) && (len(in.tasks) == 0 || &in.tasks[0] == &before.tasks[0]) {
+		return nil, nil
+	}
+	var old []Task
+	if !before.tasksNew {
+		old = before.Tasks()
+	}
+	now := in.Tasks()
+	for _, t := range old {
+		if !slices.Contains(now, t) {
+			ended = append(ended, t)
+		}
+	}
+	for _, t := range now {
+		if !slices.Contains(old, t) {
+			begun = append(begun, t)
+		}
+	}
+	return ended, begun
+}
+
+// HasNewTasks reports whether the instance has tasks that its stored record does not have: it was written by a program that
+// knew none.
+func (in *Instance) HasNewTasks() bool { return in.tasksNew && len(in.tasks) > 0 }
+
+// SetTasksNew says whether the record of the instance has its tasks from now on: not while other nodes of a cluster cannot read
+// such a record.
+func (in *Instance) SetTasksNew(isNew bool) { in.tasksNew = isNew }
+
+// Assign returns the instance with a task that belongs to somebody; "" is nobody. It returns ErrNoTask.
+func (*Definition) Assign(in *Instance, id PartID, assignee string) (Instance, error) {
+	next := *in
+	i := slices.IndexFunc(in.tasks, func(t task) bool { return t.id == id })
+	if i < 0 {
+		return next, ErrNoTask
+	}
+	next.tasks = slices.Clone(in.tasks)
+	next.tasks[i].assignee = assignee
+	return next, nil
+}
+
+// beginTask begins the task of a node that was entered, behind its entry actions. An expression that fails gives no assignee
+// and no due time: the work is there all the same.
+func (m *move) beginTask(n *node) {
+	r := n.task
+	t := task{id: m.nextPart(), node: n, created: m.scope.Now}
+	if r.assignee != nil {
+		if v, err := r.assignee.eval(&m.scope); err == nil && v.Kind() == data.String {
+			t.assignee = v.Text()
+		}
+	}
+	if r.hasDue {
+		if due, err := r.due.due(m); err == nil {
+			t.due = due.UTC().Truncate(time.Millisecond)
+		}
+	}
+	m.in.tasks = append(slices.Clip(m.in.tasks), t)
+	if !t.due.IsZero() && m.d.raisesOverdue {
+		m.begin(timer{due: t.due, event: taskOverdue, send: t.overdueName(), data: m.overdueData(&t)})
+	}
+}
+
+// endTask ends the task of a node that is left.
+func (m *move) endTask(n *node) {
+	i := slices.IndexFunc(m.in.tasks, func(t task) bool { return t.node == n })
+	if i < 0 {
+		return
+	}
+	t := m.in.tasks[i]
+	if m.decides(n) {
+		m.decided = append(m.decided, t.public())
+	}
+	m.in.tasks = slices.Delete(slices.Clone(m.in.tasks), i, i+1)
+	if !t.due.IsZero() && m.d.raisesOverdue {
+		m.end(func(other *timer) bool { return other.send == t.overdueName() })
+	}
+}
+
+// overdueName is the name under which the timer of a task that becomes overdue is cancelled. No action can say it.
+func (t *task) overdueName() string { return string(taskOverdue) + "\x00" + t.id.String() }
+
+// overdueData is the data of the event.
+func (m *move) overdueData(t *task) data.Value {
+	v := data.AppendString(data.Value(`{"taskId":`), m.in.ID+"-"+t.id.String())
+	v = data.AppendString(append(v, `,"stateMachineId":`...), string(t.node.machine.id))
+	v = data.AppendString(append(v, `,"nodeId":`...), string(t.node.id))
+	v = data.AppendString(append(v, `,"due":`...), t.due.Format(TimeLayout))
+	return append(v, '}')
+}
+
+// decides reports whether a transition of the node itself takes what a caller has sent.
+func (m *move) decides(n *node) bool {
+	return m.deciding != nil && slices.ContainsFunc(m.deciding, func(t *transition) bool { return t.source == n })
+}
+
+// isHeld reports whether a transition is kept from the caller because somebody else has the task of its node
+// (statemachine/DEFINITION.md, "Claims").
+func (m *move) isHeld(t *transition) bool {
+	if t.source.task == nil || t.allow == nil || m.caller.OverridesClaims {
+		return false
+	}
+	for i := range m.in.tasks {
+		if of := &m.in.tasks[i]; of.node == t.source {
+			return of.assignee != "" && of.assignee != m.caller.ID
+		}
+	}
+	return false
+}
+
+// taskOf returns an open task; nil when there is none.
+func (in *Instance) taskOf(id PartID) *task {
+	for i := range in.tasks {
+		if in.tasks[i].id == id {
+			return &in.tasks[i]
+		}
+	}
+	return nil
+}
+
+// Candidates are who may take over a task, as far as the definition names them: whoever is in one of the lists. Everybody: it names nobody.
+type Candidates struct {
+	Roles, Users, Privileges []string
+	Everybody                bool
+}
+
+// Candidates returns those of the task of a node.
+func (d *Definition) Candidates(at Position) (c Candidates) {
+	r := d.taskRuleAt(at)
+	if r == nil {
+		return c
+	}
+	c.Everybody = len(r.candidates) == 0
+	for _, rule := range r.candidates {
+		c.Roles, c.Users, c.Privileges = union(c.Roles, rule.roles), union(c.Users, rule.users), union(c.Privileges, rule.privileges)
+		c.Everybody = c.Everybody || len(rule.roles)+len(rule.users)+len(rule.privileges) == 0
+	}
+	return c
+}
+
+func union(all, more []string) []string {
+	for _, s := range more {
+		if !slices.Contains(all, s) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+func (d *Definition) taskRuleAt(at Position) *taskRule {
+	r := d.regions[at.Machine]
+	if r == nil {
+		return nil
+	}
+	if n := d.find(r.machine, at.Node); n != nil {
+		return n.task
+	}
+	return nil
+}
+
+// IsCandidate decides whether the caller may take over a task. It asks nothing that depends on an event.
+func (d *Definition) IsCandidate(in *Instance, t *Task, c *Caller, now time.Time) bool {
+	r := d.taskRuleAt(t.At)
+	if r == nil {
+		return false
+	}
+	if len(r.candidates) == 0 {
+		return true
+	}
+	var scope *expr.Scope
+	for _, names := range r.candidates {
+		if !names.isPlain() && scope == nil {
+			scope = View{in, d}.scope(c, now)
+		}
+		if names.foresee(c, scope, (*rule).readsEvent) != Denied {
+			return true
+		}
+	}
+	return false
+}
+
+// TaskText is what people read of a task. Title is never empty.
+type TaskText struct{ Title, Description Text }
+
+// TaskText makes the texts of a task. One that fails to be made falls back: the title to the label of the node, and that to its id.
+func (d *Definition) TaskText(in *Instance, t *Task) (out TaskText) {
+	if r := d.taskRuleAt(t.At); r != nil && (r.title != nil || r.description != nil) {
+		scope := View{in, d}.scope(&Caller{}, t.Created)
+		out.Title, _ = r.title.eval(scope)
+		out.Description, _ = r.description.eval(scope)
+	}
+	if len(out.Title) == 0 {
+		out.Title = Plain(string(t.At.Node))
+	}
+	return out
+}
+
+// TaskEvents lists those of the available events that a transition of the task's own node takes.
+func TaskEvents(t *Task, available []Available) (out []Available) {
+	for _, a := range available {
+		if slices.ContainsFunc(a.Transitions, func(tr AvailableTransition) bool { return tr.From == t.At }) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// HasTasks reports whether an instance can have tasks.
+func (d *Definition) HasTasks() bool { return d.tasked }
+
+// deriveTasks gives an instance whose record knows no tasks those that its nodes have, as if they had begun with the last entry.
+func (d *Definition) deriveTasks(in *Instance) {
+	if !d.tasked || in.ended || d.IsDone(in) {
+		return
+	}
+	for i := in.at.active.next(1); i >= 0; i = in.at.active.next(i + 1) {
+		if n := d.nodes[i]; n.task != nil {
+			in.tasksNew = true
+			in.tasks = append(in.tasks, task{id: PartID{in.Sequence, derivedNumbers + uint32(len(in.tasks))}, node: n, created: in.UpdatedAt}) //nolint:gosec // few
+		}
+	}
+}
+
+// derivedNumbers are those of tasks that no step has begun: no step begins so many.
+const derivedNumbers = 1 << 30
+
+// appendTasks writes the tasks, their nodes by name, as appendMemory does.
+func (in *Instance) appendTasks(dst []byte) []byte {
+	if in.tasksNew {
+		return dst
+	}
+	for i := range in.tasks {
+		t := &in.tasks[i]
+		dst = t.id.append(dst)
+		dst = packed.AppendText(dst, t.node.machine.id)
+		dst = packed.AppendText(dst, t.node.id)
+		dst = binary.AppendVarint(dst, t.created.UnixMilli())
+		due := int64(0)
+		if !t.due.IsZero() {
+			due = t.due.UnixMilli()
+		}
+		dst = binary.AppendVarint(dst, due)
+		dst = packed.AppendText(dst, t.assignee)
+	}
+	return dst
+}
+
+// errTasks: the tasks do not fit the definition, or what is active.
+var errTasks = fmt.Errorf("%w: tasks", ErrRecord)
+
+// restoreTasks reads what appendTasks wrote.
+func (d *Definition) restoreTasks(in *Instance, b []byte) error {
+	if b == nil {
+		d.deriveTasks(in)
+		return nil
+	}
+	rd := packed.NewReader(b)
+	for !rd.Whole() {
+		t := task{id: readPart(&rd)}
+		machine, name := d.regions[MachineID(rd.Text())], NodeID(rd.Text())
+		t.created = time.UnixMilli(rd.Varint()).UTC()
+		if due := rd.Varint(); due != 0 {
+			t.due = time.UnixMilli(due).UTC()
+		}
+		t.assignee = string(rd.Text())
+		if rd.Failed() || machine == nil || machine.machine != machine {
+			return errTasks
+		}
+		if t.node = d.find(machine, name); t.node == nil || t.node.task == nil || !in.at.active.has(t.node.index) {
+			return errTasks
+		}
+		in.tasks = append(in.tasks, t)
+	}
+	return nil
+}
