@@ -57,6 +57,7 @@ var errorMappings = [failure.Kinds]errorMapping{
 		status: 409, labels: labelsOf("Conflict", "EventNotAllowed"),
 		text: "no transition takes this event in the current state",
 	},
+	failure.ErrClaimed:  {status: 409, labels: labelsOf("Conflict", "Claimed"), text: "somebody else has the task"},
 	failure.ErrEnded:    {status: 409, labels: labelsOf("Conflict", "Ended"), text: "the instance was cancelled by its parent, and takes nothing more"},
 	failure.ErrConflict: {status: 409, labels: labelsOf("Conflict", "Conflict"), text: failure.ErrConflict.Error()},
 	failure.ErrExists:   {status: 409, labels: labelsOf("Conflict", "AlreadyExists"), text: failure.ErrExists.Error()},

@@ -30,6 +30,9 @@
 //	         'n' workflow node machine id      node index, ids in order
 //	         'i' index value id                declared index
 //	         'p' list user when id             list of a user, newest first
+//	         'b' id sequence number            open task
+//	         'h' list name order value id …    task in a worklist, sorted
+//	         'm' id sequence number            comments, claims: what is no history
 //	         'k' scope key                     first answer to an idempotency key
 //	         'c' workflow version              count, a sum that is merged
 //	         'a' kind                          how far the replica of the shard is

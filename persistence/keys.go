@@ -28,13 +28,16 @@ type table byte
 
 const (
 	replicaTable    table = 'a' // name                      -> how far this replica is
+	taskTable       table = 'b' // id, sequence, number      -> open task
 	countTable      table = 'c' // workflow, version         -> sum of int64 (merged)
 	definitionTable table = 'd' // workflow, version         -> definition
 	entryTable      table = 'e' // id, sequence              -> history entry
 	draftTable      table = 'f' // id, user                  -> draft
+	workTable       table = 'h' // list, name, order, value, id, sequence, number -> what the list shows
 	indexTable      table = 'i' // index, value, id          -> index entry
 	indexStateTable table = 'j' // index                     -> how far the index is in the shard
 	replyTable      table = 'k' // scope, key                -> first answer
+	activityTable   table = 'm' // id, sequence, number      -> what happened beside the history
 	nodeTable       table = 'n' // workflow, node, machine, id -> index entry
 	deliveryTable   table = 'o' // id, queue, sequence, number -> delivery
 	listTable       table = 'p' // list, user, when, id      -> what the list shows
@@ -61,8 +64,11 @@ func RecordKey(dst []byte, sh Shard, workflow string, id ID) []byte {
 // RecordPrefix appends the prefix of all records of a workflow in sh; they
 // follow each other in the order of their ids.
 func RecordPrefix(dst []byte, sh Shard, workflow string) []byte {
-	return appendText(appendHead(dst, sh, recordTable), workflow)
+	return appendText(RecordsPrefix(dst, sh), workflow)
 }
+
+// RecordsPrefix appends the prefix of all records in sh, workflow after workflow.
+func RecordsPrefix(dst []byte, sh Shard) []byte { return appendHead(dst, sh, recordTable) }
 
 // EntryKey appends the key of history entry seq of an instance to dst.
 func EntryKey(dst []byte, sh Shard, id ID, seq uint64) []byte {
@@ -246,6 +252,54 @@ func ScheduleKey(dst []byte, sh Shard, workflow, name string) []byte {
 
 // SchedulePrefix appends the prefix of all schedules in sh.
 func SchedulePrefix(dst []byte, sh Shard) []byte { return appendHead(dst, sh, scheduleTable) }
+
+// TaskKey appends the key of an open task of instance id. The zero ID has none, and its key is for how far the tasks of
+// the shard are.
+func TaskKey(dst []byte, sh Shard, id ID, sequence uint64, number uint32) []byte {
+	return appendPart(append(appendHead(dst, sh, taskTable), id[:]...), sequence, number)
+}
+
+// TaskPrefix appends the prefix of the open tasks of an instance.
+func TaskPrefix(dst []byte, sh Shard, id ID) []byte {
+	return append(appendHead(dst, sh, taskTable), id[:]...)
+}
+
+// ActivityKey appends the key of something that happened to an instance behind a history entry, and that is no entry itself.
+func ActivityKey(dst []byte, sh Shard, id ID, sequence uint64, number uint32) []byte {
+	return appendPart(ActivityPrefix(dst, sh, id), sequence, number)
+}
+
+// ActivityPrefix appends the prefix of all of that, in the order in which it happened.
+func ActivityPrefix(dst []byte, sh Shard, id ID) []byte {
+	return append(appendHead(dst, sh, activityTable), id[:]...)
+}
+
+func appendPart(dst []byte, sequence uint64, number uint32) []byte {
+	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(dst, sequence), number)
+}
+
+// Work is a task in one of the worklists, as keys name it. List is the caller's letter for the sort of list, and Name whose
+// it is; Order is the letter of what the list is sorted by, and Value the task's.
+type Work struct {
+	List     byte
+	Name     string
+	Order    byte
+	Value    uint64
+	ID       ID
+	Sequence uint64
+	Number   uint32
+}
+
+// WorkKey appends the key of a task in a worklist.
+func WorkKey(dst []byte, sh Shard, w *Work) []byte {
+	dst = binary.BigEndian.AppendUint64(WorkPrefix(dst, sh, w.List, w.Name, w.Order), w.Value)
+	return appendPart(append(dst, w.ID[:]...), w.Sequence, w.Number)
+}
+
+// WorkPrefix appends the prefix of a worklist in one order: by value, and where that is the same by instance.
+func WorkPrefix(dst []byte, sh Shard, list byte, name string, order byte) []byte {
+	return append(appendText(append(appendHead(dst, sh, workTable), list), name), order)
+}
 
 // CountKey appends the key of a counter: the instances of one version of a
 // workflow in sh. Counters are written with [Writes.Add] only.

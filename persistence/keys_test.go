@@ -17,7 +17,7 @@ func drawKey(t *rapid.T, label string) Key {
 	k := Key{
 		Table: rapid.SampledFrom([]string{
 			"record", "entry", "draft", "list", "node", "index", "indexstate", "reply", "count", "definition", "setting", "credential",
-			"timer", "incident", "delivery", "attempt", "schedule",
+			"timer", "incident", "delivery", "attempt", "schedule", "task", "work", "activity",
 		}).Draw(t, label+" table"),
 		Shard: Shard(rapid.SampledFrom([]int{0, 1, 255, 256, 0xFFFF}).Draw(t, label+" shard")),
 	}
@@ -63,7 +63,11 @@ func drawKey(t *rapid.T, label string) Key {
 		k.Shard, k.Kind, k.Name = Meta, rapid.Byte().Draw(t, label+" kind"), name.Draw(t, label+" id")
 	case "schedule":
 		k.Workflow, k.Name = name.Draw(t, label+" workflow"), name.Draw(t, label+" name")
-	case "timer", "incident", "delivery", "attempt":
+	case "work":
+		k.Kind, k.Order, k.Name = rapid.Byte().Draw(t, label+" list"), rapid.Byte().Draw(t, label+" order"), name.Draw(t, label+" whose")
+		k.Sorted, k.ID = number.Draw(t, label+" sorted"), array(label+" id")
+		k.Number, k.Place = number.Draw(t, label+" seq"), uint32(number.Draw(t, label+" place"))
+	case "timer", "incident", "delivery", "attempt", "task", "activity":
 		k.ID, k.Number, k.Place = array(label+" id"), number.Draw(t, label+" seq"), uint32(number.Draw(t, label+" place"))
 		if k.Table == "timer" || k.Table == "attempt" {
 			k.Due = int64(number.Draw(t, label+" due") >> 1)
@@ -115,6 +119,12 @@ func build(k Key) []byte {
 		return DeliveryKey(nil, k.Shard, Delivery{k.ID, k.Name, k.Number, k.Place})
 	case "attempt":
 		return AttemptKey(nil, k.Shard, k.Workflow, k.Due, Delivery{k.ID, k.Name, k.Number, k.Place})
+	case "task":
+		return TaskKey(nil, k.Shard, k.ID, k.Number, k.Place)
+	case "activity":
+		return ActivityKey(nil, k.Shard, k.ID, k.Number, k.Place)
+	case "work":
+		return WorkKey(nil, k.Shard, &Work{k.Kind, k.Name, k.Order, k.Sorted, k.ID, k.Number, k.Place})
 	case "replica":
 		switch k.Kind {
 		case 'l':
@@ -191,6 +201,13 @@ func TestAPrefixCoversItsKeysAndNoOthers(t *testing.T) {
 			prefix, same = SettingsPrefix(nil), sameTable
 		case "credential":
 			prefix, same = CredentialPrefix(nil, a.Kind), sameTable && a.Kind == b.Kind
+		case "task":
+			prefix, same = TaskPrefix(nil, a.Shard, a.ID), sameTable && a.ID == b.ID
+		case "activity":
+			prefix, same = ActivityPrefix(nil, a.Shard, a.ID), sameTable && a.ID == b.ID
+		case "work":
+			prefix = WorkPrefix(nil, a.Shard, a.Kind, a.Name, a.Order)
+			same = sameTable && a.Kind == b.Kind && a.Name == b.Name && a.Order == b.Order
 		case "schedule":
 			prefix, same = SchedulePrefix(nil, a.Shard), sameTable
 		case "timer":

@@ -10,25 +10,28 @@ import (
 //
 // Which fields are set depends on Table; the others are zero.
 type Key struct {
-	Table    string // "record", "entry", "draft", "node", "list", "index", "indexstate", "reply", "count", "definition", "setting", "credential", "timer", "incident", "delivery", "attempt", "schedule" or "replica"
+	Table    string // "record", "entry", "draft", "node", "list", "index", "indexstate", "reply", "count", "definition", "setting", "credential", "timer", "incident", "delivery", "attempt", "schedule", "task", "work", "activity" or "replica"
 	Shard    Shard
 	Workflow string   // record, node, count, definition, schedule
 	Node     string   // node
 	Machine  string   // node
-	ID       ID       // record, entry, draft, node, list, index, timer, incident, delivery, attempt; the scope of a reply
+	ID       ID       // record, entry, draft, node, list, index, timer, incident, delivery, attempt, task, work, activity; the scope of a reply
 	Value    string   // index
 	Reply    [16]byte // reply
-	Number   uint64   // sequence of an entry; version of a count or definition; number of an index or index state; time of a list; index of a replica's log; sequence of a timer, incident, delivery or attempt
+	Number   uint64   // sequence of an entry; version of a count or definition; number of an index or index state; time of a list; index of a replica's log; sequence of a timer, incident, delivery, attempt, task, work or activity
 	Due      int64    // timer, attempt
-	Place    uint32   // number of a timer, incident, delivery or attempt
-	Name     string   // setting; the id of a credential; the user of a draft or list; the queue of a delivery or attempt; that of a schedule; what a replica's vote is about
-	Kind     byte     // credential, list, replica
+	Place    uint32   // number of a timer, incident, delivery, attempt, task, work or activity
+	Sorted   uint64   // work: the value by which it is sorted
+	Order    byte     // work
+	Name     string   // setting; the id of a credential; the user of a draft or list; the queue of a delivery or attempt; that of a schedule or worklist; what a replica's vote is about
+	Kind     byte     // credential, list, replica, work
 }
 
 var tableNames = map[table]string{
 	countTable: "count", definitionTable: "definition", entryTable: "entry", draftTable: "draft", listTable: "list", replyTable: "reply",
 	indexTable: "index", indexStateTable: "indexstate", nodeTable: "node", recordTable: "record", settingTable: "setting", credentialTable: "credential",
 	deliveryTable: "delivery", attemptTable: "attempt", timerTable: "timer", incidentTable: "incident", scheduleTable: "schedule", replicaTable: "replica",
+	taskTable: "task", workTable: "work", activityTable: "activity",
 }
 
 // ParseKey takes key apart. It is false for bytes that no builder of this
@@ -75,7 +78,10 @@ func ParseKey(key []byte) (Key, bool) {
 		p.bad = p.bad || k.Due < 0
 	case scheduleTable:
 		k.Workflow, k.Name = p.text(), p.text()
-	case incidentTable:
+	case workTable:
+		k.Kind, k.Name, k.Order, k.Sorted = p.byte(), p.text(), p.byte(), p.uint64()
+		k.ID, k.Number, k.Place = p.id(), p.uint64(), p.uint32()
+	case incidentTable, taskTable, activityTable:
 		k.ID, k.Number, k.Place = p.id(), p.uint64(), p.uint32()
 	case replicaTable:
 		p.replica(&k)
@@ -145,6 +151,10 @@ func (k Key) String() string {
 		return fmt.Sprintf("schedule %s of %s in shard %d", k.Name, k.Workflow, k.Shard)
 	case "incident":
 		return fmt.Sprintf("incident %d.%d of %x in shard %d", k.Number, k.Place, k.ID, k.Shard)
+	case "task", "activity":
+		return fmt.Sprintf("%s %d.%d of %x in shard %d", k.Table, k.Number, k.Place, k.ID, k.Shard)
+	case "work":
+		return fmt.Sprintf("task %d.%d of %x in worklist %q of %s by %q in shard %d", k.Number, k.Place, k.ID, k.Kind, k.Name, k.Order, k.Shard)
 	case "replica":
 		return fmt.Sprintf("row %q %s %d of the replica of shard %d", k.Kind, k.Name, k.Number, k.Shard)
 	}
@@ -240,6 +250,25 @@ func AttemptEntry(key []byte) (workflow string, place []byte, when int64, d Deli
 	when = int64(p.uint64())
 	d.ID, d.Sequence, d.Number = p.id(), p.uint64(), p.uint32()
 	return workflow, place, when, d, ok && p.done() && when >= 0
+}
+
+// WorkEntry returns the key of a task in a worklist taken apart, and its place in the list, which is a part of key.
+func WorkEntry(key []byte) (place []byte, w Work, ok bool) {
+	p := keyParser{rest: key}
+	ok = p.head(workTable)
+	w.List, w.Name, w.Order = p.byte(), p.text(), p.byte()
+	place = p.rest
+	w.Value, w.ID, w.Sequence, w.Number = p.uint64(), p.id(), p.uint64(), p.uint32()
+	return place, w, ok && p.done()
+}
+
+// ActivityEntry returns the sequence and number of the key of an activity.
+func ActivityEntry(key []byte) (sequence uint64, number uint32, ok bool) {
+	p := keyParser{rest: key}
+	ok = p.head(activityTable)
+	p.id()
+	sequence, number = p.uint64(), p.uint32()
+	return sequence, number, ok && p.done()
 }
 
 // keyParser reads a key from the front. After a part that is not there it is

@@ -116,7 +116,7 @@ func appendKeys(keys [][]byte, repr []byte) [][]byte {
 	}
 }
 
-// eachSet visits what a set of writes sets; key and value are valid during the call.
+// eachSet visits what a set of writes sets, and with a nil value each key that it deletes by name; both are valid during the call.
 func eachSet(repr []byte, visit func(key, value []byte)) {
 	var part pebble.Batch
 	if part.SetRepr(repr) != nil {
@@ -127,8 +127,11 @@ func eachSet(repr []byte, visit func(key, value []byte)) {
 		if !ok || err != nil {
 			return
 		}
-		if kind == pebble.InternalKeyKindSet {
-			visit(key, value)
+		switch kind {
+		case pebble.InternalKeyKindSet:
+			visit(key, value) // NB: an empty one is not nil, it is a part of the batch
+		case pebble.InternalKeyKindDelete:
+			visit(key, nil)
 		}
 	}
 }

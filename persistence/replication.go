@@ -76,7 +76,7 @@ func (r *replicas) listed() []Follower {
 // whichever node leads them. The calls for one shard come one after the other and must not block.
 type ShardFollower interface {
 	// Written is called for each set of writes, when it is visible, in the order in which they
-	// were made. each visits the rows that were set, during the call.
+	// were made. each visits the rows that were set and, with a nil value, those that were removed, during the call.
 	Written(sh Shard, each func(visit func(key, value []byte)))
 	// Skipped is called when sets of writes were passed over: the rows of a shard came as a copy,
 	// or this node has no replica of it any more.

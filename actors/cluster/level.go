@@ -12,7 +12,8 @@ import (
 //
 //	1  2026-11-24  the first
 //	2  2026-11-26  timers, deliveries and incidents have rows, and records that have timers another format
-const levelHere = 2
+//	3  2026-11-26  tasks and activities have rows, and records that have tasks a section of their own
+const levelHere = 3
 
 // Level is the highest that all nodes of the cluster have had.
 func (n *Node) Level() int {

@@ -35,6 +35,8 @@ const (
 	// ErrNotAllowed: no transition takes the event now and the definition says reject,
 	// or a form takes no draft or submission now (409 EventNotAllowed). Nothing was stored.
 	ErrNotAllowed
+	// ErrClaimed: somebody else has the task (409 Claimed). Nothing was stored.
+	ErrClaimed
 	// ErrEnded: the instance was cancelled with the node that had invoked it, and takes nothing more (409 Ended). Nothing
 	// was stored.
 	ErrEnded
@@ -89,6 +91,7 @@ var texts = [Kinds]string{
 	ErrNotFound:       "not found",
 	ErrMethod:         "method not allowed",
 	ErrNotAllowed:     "event not allowed",
+	ErrClaimed:        "claimed",
 	ErrEnded:          "ended",
 	ErrConflict:       "conflict",
 	ErrExists:         "exists already",
@@ -188,6 +191,8 @@ func OfStep(err error) error {
 		return Refuse(ErrInvalid, "%w", err)
 	case errors.Is(err, statemachine.ErrForbidden):
 		return ErrForbidden
+	case errors.Is(err, statemachine.ErrClaimed):
+		return ErrClaimed
 	case errors.Is(err, statemachine.ErrRejected):
 		return ErrNotAllowed
 	case errors.Is(err, statemachine.ErrEnded):

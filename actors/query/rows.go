@@ -41,6 +41,27 @@ type Selection struct {
 // long, failure.ErrUnavailable and failure.ErrElsewhere as Query does, an error of decode, and
 // yield's own.
 func Rows[T any](ctx context.Context, s *Service, user identity.UserID, of Selection, decode func(Row) (item T, bytes int, err error), yield func(T) error) error {
+	out := batch[T]{yield: yield}
+	return s.list(ctx, user, func(t *throttle, h held) error {
+		err := s.at(h, func(snapshot *persistence.Snapshot) error {
+			return s.selected(t, snapshot, of, func(row Row) error {
+				item, bytes, err := decode(row)
+				if err != nil {
+					s.damaged.Add(1)
+					return err
+				}
+				return out.add(t, item, bytes)
+			})
+		})
+		if err != nil {
+			return err
+		}
+		return out.flush(t)
+	})
+}
+
+// list runs do with the slots of a list, when everything that was acknowledged before is visible here.
+func (s *Service) list(ctx context.Context, user identity.UserID, do func(*throttle, held) error) error {
 	ctx, cancel := s.limit(ctx)
 	defer cancel()
 	if s.stopped.Err() != nil {
@@ -58,23 +79,11 @@ func Rows[T any](ctx context.Context, s *Service, user identity.UserID, of Selec
 	if s.stopped.Err() != nil { // NB: Stop waits for slots that were taken before
 		return failure.ErrUnavailable
 	}
-	out, t := batch[T]{yield: yield}, &throttle{ctx: ctx, slots: slots}
-	err = s.selected(t, held, of, func(row Row) error {
-		item, bytes, err := decode(row)
-		if err != nil {
-			s.damaged.Add(1)
-			return err
-		}
-		return out.add(t, item, bytes)
-	})
-	if err == nil {
-		err = out.flush(t)
-	}
-	return s.reason(err)
+	return s.reason(do(&throttle{ctx: ctx, slots: slots}, held))
 }
 
-// selected calls visit with the selected rows of all shards in order.
-func (s *Service) selected(t *throttle, h held, of Selection, visit func(Row) error) (err error) {
+// at runs read with the present moment, all of which is durable.
+func (s *Service) at(h held, read func(*persistence.Snapshot) error) error {
 	snapshot := s.o.Store.Snapshot()
 	defer func() { _ = snapshot.Close() }() // read-only: nothing to lose
 	if err := s.current.holds(h); err != nil {
@@ -83,6 +92,30 @@ func (s *Service) selected(t *throttle, h held, of Selection, visit func(Row) er
 	if err := s.o.Store.AwaitDurable(); err != nil {
 		return failure.Errorf(failure.ErrUnavailable, "%w", err) // a read has no outcome to be in doubt about
 	}
+	return read(snapshot)
+}
+
+// Reader reads one consistent moment, with everything that was acknowledged before Read was called.
+type Reader struct {
+	*persistence.Snapshot
+	rows rows
+}
+
+// Step counts a step of the work. Now and then it lets others work; an error ends the work.
+func (r *Reader) Step() error { return r.rows.step() }
+
+// Read calls read once, beside the lists and with a slot of theirs. read ends soon, and holds what it has read in memory. The errors
+// are those of Rows, and read's own.
+func (s *Service) Read(ctx context.Context, user identity.UserID, read func(*Reader) error) error {
+	return s.list(ctx, user, func(t *throttle, h held) error {
+		return s.at(h, func(snapshot *persistence.Snapshot) error {
+			return read(&Reader{snapshot, rows{service: s, throttle: t, snapshot: snapshot}})
+		})
+	})
+}
+
+// selected calls visit with the selected rows of all shards in order.
+func (s *Service) selected(t *throttle, snapshot *persistence.Snapshot, of Selection, visit func(Row) error) (err error) {
 	r := &rows{service: s, throttle: t, snapshot: snapshot, visit: visit}
 	if err := r.follow(of); err != nil {
 		return err

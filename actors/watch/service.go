@@ -52,6 +52,9 @@ func New(o Options) *Service {
 // Stop ends all calls of Watch, and refuses new ones.
 func (s *Service) Stop() { s.stop() }
 
+// Stopped is done when Stop was called.
+func (s *Service) Stopped() context.Context { return s.stopped }
+
 // Feeds lists the feeds that an instance's next entry goes to, when it is durable. A
 // commit looks within catalog.BeginCommit and EndCommit. In a cluster there are none: there
 // the feeds get what becomes visible in the replicas of this node.

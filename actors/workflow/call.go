@@ -8,6 +8,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/internal/grace"
+	"troupe/actors/task"
 	"troupe/actors/watch"
 	"troupe/persistence"
 )
@@ -57,6 +58,8 @@ type news struct {
 	// sent are the queues of what the commit sends out, and sentAt is when its first attempts are due.
 	sent   []string
 	sentAt time.Time
+	// tasks are those that the commit changes, for who watches them.
+	tasks *task.Change
 }
 
 // withNews returns the news of the call, to be added to.
@@ -186,6 +189,7 @@ func (c *call) Committed(err error) {
 	}
 	if c.news != nil {
 		c.news.publish(err)
+		c.activation.router.publishTasks(c.news.tasks, err)
 	}
 	switch {
 	case err == nil:

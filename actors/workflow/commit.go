@@ -32,6 +32,8 @@ type change struct {
 	// fault is why an event that came by itself has failed.
 	fault error
 	out   []statemachine.Out
+	// decided are tasks that the caller has brought on.
+	decided []statemachine.Task
 	// writes adds what else is in the commit. Nil: nothing.
 	writes func(*persistence.Writes)
 	// dropDraft: the caller's draft goes.
@@ -113,7 +115,7 @@ func (req *EventRequest) run(i *instance, c *call) error {
 	i.log(result.Logs)
 	i.router.metrics.events.Add(1)
 	ch := &change{
-		next: result.Instance, retry: req.Retry, caller: string(req.Caller.ID), dropDraft: req.form != nil, out: result.Out,
+		next: result.Instance, retry: req.Retry, caller: string(req.Caller.ID), dropDraft: req.form != nil, out: result.Out, decided: result.Decided,
 	}
 	if result.Outcome != statemachine.Ignored {
 		ch.entry, ch.hasEntry = result.Entry, true
@@ -184,13 +186,14 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (err error) {
 		return err
 	}
 	w := i.writes()
-	was := i.state
+	was, definition := i.state, i.of
 	i.state = ch.next
 	if ch.of != nil {
 		i.countVersion(w, -1)
 		i.of = ch.of
 		i.countVersion(w, 1)
 	}
+	tasksChanged := i.putTasks(w, c, ch, definition, &was)
 	joined := before
 	if ch.hasEntry {
 		joined = i.putEntry(w, c, &ch.entry, before)
@@ -203,7 +206,7 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (err error) {
 		i.putRecord(w)
 		i.putNodes(w, positions)
 	}
-	if !ch.hasEntry && ch.caller == statemachine.System { // its timers, or what is known of its children or parent
+	if !ch.hasEntry && (tasksChanged || ch.caller == statemachine.System) { // its timers, or what is known of its children or parent
 		i.putRecord(w)
 	}
 	if ended, begun := i.state.TimerChanges(&was); len(ended)+len(begun) > 0 {

@@ -34,6 +34,7 @@ import (
 // methods are safe for concurrent use.
 type Router struct {
 	*pending.Lists // of what waits in the whole store
+	tasks          // and for whom
 
 	o         Options // read only after Start
 	store     *persistence.Store
@@ -117,6 +118,7 @@ func Start(o Options) (*Router, error) {
 	go r.every(cleanEvery, r.clean)
 	r.done.Go(func() { r.catalog.BuildIndexes(building, r) })
 	r.done.Go(func() { r.lists.Run(building, r.log) })
+	r.done.Go(func() { r.builder().Run(building) })
 	r.startByItself()
 	return r, nil
 }

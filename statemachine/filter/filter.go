@@ -10,6 +10,8 @@ type Document struct {
 	// States, Public and Private are the values of states, svcPublic and
 	// svcPrivate; absent ones are missing.
 	States, Public, Private data.Value
+	// Own is an object whose members are the roots that Options.Own names; absent when there are none.
+	Own data.Value
 	// History returns the value of svcHistory. It is called at most once, and
 	// only when the rest of the filter does not decide. nil: missing.
 	History func() data.Value
@@ -75,6 +77,8 @@ const (
 	rootPublic
 	rootPrivate
 	rootHistory
+	// rootOwn is a member of Document.Own, which the path names first.
+	rootOwn
 	// rootElement is the element that $elemMatch looks at, as a document.
 	rootElement
 	// rootValue is that element as a value, and has no path.
@@ -164,6 +168,8 @@ func (m *matching) root(r root) data.Value {
 		return m.document.Public
 	case rootPrivate:
 		return m.document.Private
+	case rootOwn:
+		return m.document.Own
 	}
 	if !m.read && m.document.History != nil {
 		m.history = m.document.History()

@@ -22,6 +22,8 @@ const (
 type Options struct {
 	// Private allows paths into svcPrivate. Default: not.
 	Private bool
+	// Own are further roots, the members of Document.Own; they come before the usual ones.
+	Own []string
 }
 
 // Parse reads a filter. Empty text is the empty filter, which matches
@@ -44,7 +46,7 @@ func Parse(src []byte, opts Options) (*Filter, error) {
 	if depth := text.Depth(); depth > maxDepth {
 		return nil, fmt.Errorf("%w: nested %d deep, at most %d are allowed", ErrTooLarge, depth, maxDepth)
 	}
-	p := parser{private: opts.Private}
+	p := parser{private: opts.Private, own: opts.Own}
 	all, err := p.document(text, nil)
 	if err != nil {
 		return nil, err
@@ -61,6 +63,7 @@ var roots = map[string]root{
 // parser is one call of Parse.
 type parser struct {
 	private bool
+	own     []string
 	// clauses counts the conditions so far, and steps those of their regular
 	// expressions.
 	clauses, steps int
@@ -222,11 +225,14 @@ func (p *parser) subject(key string, around *subject) (*subject, error) {
 	rest := 0
 	if around == nil {
 		name, _, _ := strings.Cut(key, ".")
-		var ok bool
-		if s.root, ok = roots[name]; !ok || s.root == rootPrivate && !p.private {
+		known := false
+		s.root, known = roots[name]
+		switch rest = 1; {
+		case slices.Contains(p.own, name):
+			s.root, rest = rootOwn, 0
+		case !known || s.root == rootPrivate && !p.private:
 			return nil, fmt.Errorf("%w: %s", ErrRoot, data.Quote(name))
 		}
-		rest = 1
 	} else {
 		s.positions = around.positions
 	}

@@ -1,0 +1,175 @@
+package task
+
+import (
+	"sync"
+
+	"troupe/persistence"
+	"troupe/statemachine"
+)
+
+// place names an instance.
+type place struct {
+	workflow string
+	id       persistence.ID
+}
+
+// Feed tells watchers which instances have tasks that changed. Nobody waits for a watcher: one that does not follow is told that it has
+// lost something. Its methods are safe for concurrent use.
+type Feed struct {
+	mu       sync.Mutex
+	watchers map[worklist]map[*watcher]bool // guarded by mu; by what they look at
+	all      map[*watcher]bool              // guarded by mu
+}
+
+// NewFeed returns a feed that nobody watches. In a cluster it is told what becomes visible in the replicas of this node; a store that
+// stands alone has Changed called.
+func NewFeed(s *persistence.Store) *Feed {
+	f := &Feed{watchers: map[worklist]map[*watcher]bool{}, all: map[*watcher]bool{}}
+	s.FollowShards(follower{f})
+	return f
+}
+
+// watcher is what one Watch has not told yet.
+type watcher struct {
+	lists   []worklist // read only
+	mu      sync.Mutex
+	pending map[place]bool // guarded by mu
+	lost    bool           // guarded by mu
+	wake    chan struct{}  // has room for one
+}
+
+// pendingMax bounds what a watcher has not told yet.
+const pendingMax = 1000
+
+// add notes an instance.
+func (w *watcher) add(p place) {
+	w.mu.Lock()
+	if len(w.pending) >= pendingMax && !w.pending[p] {
+		w.lost = true
+	} else {
+		w.pending[p] = true
+	}
+	w.mu.Unlock()
+	w.rouse()
+}
+
+// lose notes that something is missing.
+func (w *watcher) lose() {
+	w.mu.Lock()
+	w.lost = true
+	w.mu.Unlock()
+	w.rouse()
+}
+
+func (w *watcher) rouse() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take returns what was noted since the last time.
+func (w *watcher) take() (places []place, lost bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for p := range w.pending {
+		places = append(places, p)
+	}
+	clear(w.pending)
+	lost, w.lost = w.lost, false
+	return places, lost
+}
+
+func (f *Feed) join(lists []worklist) *watcher {
+	w := &watcher{lists: lists, pending: map[place]bool{}, wake: make(chan struct{}, 1)}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.all[w] = true
+	for _, l := range lists {
+		if f.watchers[l] == nil {
+			f.watchers[l] = map[*watcher]bool{}
+		}
+		f.watchers[l][w] = true
+	}
+	return w
+}
+
+func (f *Feed) leave(w *watcher) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.all, w)
+	for _, l := range w.lists {
+		if delete(f.watchers[l], w); len(f.watchers[l]) == 0 {
+			delete(f.watchers, l)
+		}
+	}
+}
+
+// IsWatched reports whether anybody watches.
+func (f *Feed) IsWatched() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.all) > 0
+}
+
+// Change is what a commit changes in worklists.
+type Change struct {
+	of    place
+	lists []worklist
+}
+
+// ChangeOf is what Put writes.
+func ChangeOf(of *Origin, ended, begun []statemachine.Task) *Change {
+	c := &Change{of: place{of.Workflow, of.Instance}}
+	for i := range ended {
+		c.lists = append(c.lists, worklistsOf(of.Before, &ended[i])...)
+	}
+	for i := range begun {
+		c.lists = append(c.lists, worklistsOf(of.Of, &begun[i])...)
+	}
+	return c
+}
+
+// Changed tells of what has become durable.
+func (f *Feed) Changed(c *Change) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, l := range c.lists {
+		for w := range f.watchers[l] {
+			w.add(c.of)
+		}
+	}
+}
+
+// Missed tells all watchers that something may be missing.
+func (f *Feed) Missed() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for w := range f.all {
+		w.lose()
+	}
+}
+
+// follower tells a feed what becomes visible in replicas.
+type follower struct{ *Feed }
+
+// Written implements persistence.ShardFollower.
+func (f follower) Written(_ persistence.Shard, each func(visit func(key, value []byte))) {
+	if !f.IsWatched() {
+		return
+	}
+	c := &Change{}
+	each(func(key, value []byte) {
+		if _, w, ok := persistence.WorkEntry(key); ok {
+			c.lists = append(c.lists, worklist{w.List, w.Name})
+		} else if k, ok := persistence.ParseKey(key); ok && k.Table == "record" && value != nil {
+			c.of = place{k.Workflow, k.ID}
+		}
+	})
+	if len(c.lists) > 0 && c.of.workflow != "" {
+		f.Changed(c)
+	}
+}
+
+// Skipped implements persistence.ShardFollower.
+func (f follower) Skipped(persistence.Shard) { f.Missed() }

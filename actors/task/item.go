@@ -1,0 +1,126 @@
+package task
+
+import (
+	"time"
+
+	"troupe/actors/catalog"
+	"troupe/actors/failure"
+	"troupe/actors/internal/history"
+	"troupe/actors/internal/instanceid"
+	"troupe/persistence"
+	"troupe/statemachine"
+	"troupe/statemachine/data"
+)
+
+// Status says who has a task.
+type Status string
+
+// The words of the interface (gateway/INTERFACE.md, "Fields of a task").
+const (
+	Open   Status = "open"    // nobody
+	Taken  Status = "claimed" // Assignee
+	Done   Status = "done"    // nobody any more
+	Absent Status = ""
+)
+
+// Item is a task as somebody sees it.
+type Item struct {
+	WorkflowID, InstanceID string
+	statemachine.Task
+	statemachine.TaskText
+	Status     Status
+	Candidates statemachine.Candidates
+	// Requester has created the instance.
+	Requester string
+	// Events are what the reader may send now to bring it on.
+	Events []statemachine.Available
+	// Decided is set when somebody has brought it on.
+	Decided *Decided
+	// IsCandidate: the reader may take it over.
+	IsCandidate bool
+}
+
+// TaskID is the name of the task.
+func (i *Item) TaskID() string { return i.InstanceID + "-" + i.ID.String() }
+
+// Whole is an instance with the definitions that say what is seen of it.
+type Whole struct {
+	Workflow string
+	Of       *statemachine.Definition // its own
+	Rules    *statemachine.Definition // the newest
+	State    *statemachine.Instance
+}
+
+// ItemOf is an open task as a caller sees it. It does not ask whether the caller may read the instance.
+func (w *Whole) ItemOf(t *statemachine.Task, c *statemachine.Caller, now time.Time, requester string) *Item {
+	i := &Item{
+		WorkflowID: w.Workflow, InstanceID: w.State.ID, Task: *t, TaskText: w.Of.TaskText(w.State, t), Status: Open, Candidates: w.Of.Candidates(t.At),
+		Requester: requester, IsCandidate: w.Of.IsCandidate(w.State, t, c, now),
+	}
+	if t.Assignee != "" {
+		i.Status = Taken
+	}
+	if w.Rules.MaySend(statemachine.View{Instance: w.State, Of: w.Of}, c, now) {
+		i.Events = statemachine.TaskEvents(t, w.Of.Available(w.State, c, now))
+	}
+	return i
+}
+
+// MayRead asks whether a caller may see the instance.
+func (w *Whole) MayRead(c *statemachine.Caller, now time.Time) bool {
+	return w.Rules.MayRead(statemachine.View{Instance: w.State, Of: w.Of}, c, now)
+}
+
+// Find returns an open task of the instance; nil when it has none of that name.
+func Find(in *statemachine.Instance, id statemachine.PartID) *statemachine.Task {
+	for _, t := range in.Tasks() {
+		if t.ID == id {
+			return &t
+		}
+	}
+	return nil
+}
+
+// loader is what a row is read from: a snapshot, or the store.
+type loader interface {
+	Load(key []byte) ([]byte, error)
+}
+
+// loadWhole reads an instance.
+func loadWhole(from loader, c *catalog.Catalog, sh persistence.Shard, workflow string, id persistence.ID) (*Whole, error) {
+	stored, err := from.Load(persistence.RecordKey(nil, sh, workflow, id))
+	if err != nil {
+		return nil, failure.OfStore(err)
+	}
+	record, err := statemachine.ParseRecord(stored)
+	if err != nil {
+		return nil, failure.Errorf(failure.ErrExecution, "%w", err)
+	}
+	w := &Whole{Workflow: workflow}
+	if w.Rules, err = c.Newest(workflow); err != nil {
+		return nil, err
+	}
+	if w.Of, err = c.Version(workflow, record.Version); err != nil {
+		return nil, err
+	}
+	state, err := w.Of.Restore(instanceid.Text(id), record)
+	if err != nil {
+		return nil, failure.Errorf(failure.ErrExecution, "%w", err)
+	}
+	w.State = &state
+	return w, nil
+}
+
+// LoadRequester is the user of an instance's first history entry.
+func LoadRequester(from loader, sh persistence.Shard, id persistence.ID) (string, error) {
+	stored, err := from.Load(persistence.EntryKey(nil, sh, id, 1))
+	if err != nil {
+		return "", failure.OfStore(err)
+	}
+	entry, ok := history.Entry(stored)
+	user, has := entry.Lookup("user")
+	if !ok || !has || user.Kind() != data.String {
+		return "", failure.Errorf(failure.ErrExecution, "the first history entry: %w", persistence.ErrCorrupt)
+	}
+	return user.Text(), nil
+}

@@ -1,0 +1,446 @@
+package task
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"troupe/actors/catalog"
+	"troupe/actors/failure"
+	"troupe/actors/identity"
+	"troupe/actors/query"
+	"troupe/persistence"
+	"troupe/statemachine"
+	"troupe/statemachine/filter"
+)
+
+// Bounds of one page.
+const (
+	LimitMax = 1000
+	// recordsMax is how many instances a page looks at, and rowsMax how many rows. A page that needs more ends early, with a
+	// cursor.
+	recordsMax = 10_000
+	rowsMax    = 200_000
+)
+
+// Scope says which tasks a list has.
+type Scope string
+
+const (
+	ScopeMine Scope = "mine" // that the caller has
+	ScopeOpen Scope = "open" // that nobody has, and for which the caller is a candidate
+	ScopeAll  Scope = "all"  // both
+	ScopeDone Scope = "done" // that the caller has brought on, the newest first
+)
+
+// ListRequest asks for tasks of the caller.
+type ListRequest struct {
+	Caller *identity.Principal
+	Scope  Scope
+	// WorkflowID, Filter and Query narrow the list; empty: they do not. Query has words that title, requester or id must all have.
+	WorkflowID, Filter, Query string
+	// Sort is "due", "created", "priority" or "title", or one behind "-"; empty is "due".
+	Sort string
+	// Limit is 1 to LimitMax, and Cursor Page.Next of the page before.
+	Limit  int
+	Cursor string
+	// Count asks for the number of all.
+	Count bool
+	// Languages are the reader's, for titles in Query and Filter.
+	Languages []string
+	// NameOf returns the name of a user.
+	NameOf func(user string) string
+}
+
+// Page is a part of a list. It may be shorter than the limit although more follow: Next is empty at the end.
+type Page struct {
+	Items []*Item
+	Next  string
+	// Count is nil when it was not asked for, or would have taken too long.
+	Count *int64
+}
+
+// Lists reads the worklists. Its methods are safe for concurrent use.
+type Lists struct {
+	Store   *persistence.Store
+	Queries *query.Service
+	Catalog *catalog.Catalog
+	Clock   func() time.Time
+}
+
+var errTooManyTitles = failure.Refuse(failure.ErrInvalid, "there are too many tasks to sort them by title: narrow the list, or sort it by something else")
+
+// List returns a page of tasks that the caller may see. It sees one consistent moment, with everything that was acknowledged before, and wakes
+// nobody. The errors are failure.ErrInvalid, and those of query.Service.Rows.
+func (l *Lists) List(ctx context.Context, req *ListRequest) (*Page, error) {
+	r, err := l.newReading(req)
+	if err == nil {
+		err = l.Queries.Read(ctx, req.Caller.ID, r.read)
+	}
+	if err != nil {
+		return nil, failure.In("list", "tasks", err)
+	}
+	return r.page, nil
+}
+
+// reading is one call of List.
+type reading struct {
+	*Lists
+	req    *ListRequest
+	caller *statemachine.Caller
+	now    time.Time
+	filter *filter.Filter
+	words  []string
+	list   query.List
+	order  Order
+	down   bool
+	titles bool   // sorted by title, in memory
+	after  []byte // where the page before ended; nil for the first
+	shown  []byte // the place of the last task on the page
+	page   *Page
+
+	from          *query.Reader
+	rows, records int
+	count         int64
+	last          *entry // the instance that was read last
+	all           []titled
+}
+
+// entry is an instance that was read; whole is nil when the caller may not see it.
+type entry struct {
+	id        persistence.ID
+	whole     *Whole
+	requester string
+}
+
+// titled is a task of a list that is sorted by title.
+type titled struct {
+	title string
+	place []byte
+	item  *Item
+}
+
+// ownRoots are the fields of a task that a filter can look at.
+var ownRoots = []string{"taskId", "instanceId", "stateMachineId", "nodeId", "title", "status", "created", "due", "priority", "assignee", "requester"}
+
+func (l *Lists) newReading(req *ListRequest) (*reading, error) {
+	r := &reading{Lists: l, req: req, caller: catalog.CallerOf(req.Caller), now: l.Clock(), page: &Page{}, order: ByCreated, down: true}
+	if req.Limit < 1 || req.Limit > LimitMax {
+		return nil, failure.Refuse(failure.ErrInvalid, "the limit must be 1 to %d", LimitMax)
+	}
+	switch req.Scope {
+	case ScopeMine, ScopeOpen, ScopeAll:
+		if err := r.sortBy(req.Sort); err != nil {
+			return nil, err
+		}
+	case ScopeDone:
+		if req.Sort != "" {
+			return nil, failure.Refuse(failure.ErrInvalid, "what is done comes newest first, and is not sorted otherwise")
+		}
+	default:
+		return nil, failure.Refuse(failure.ErrInvalid, "the scope must be mine, open, all or done")
+	}
+	var err error
+	if r.filter, err = filter.Parse([]byte(req.Filter), filter.Options{Own: ownRoots}); err != nil {
+		return nil, failure.Refuse(failure.ErrInvalid, "%w", err)
+	}
+	if r.filter.UsesHistory() {
+		return nil, failure.Refuse(failure.ErrInvalid, "the filter of tasks cannot look at svcHistory")
+	}
+	r.words = strings.Fields(strings.ToLower(req.Query))
+	r.list = query.List{"tasks", string(req.Caller.ID), string(req.Scope), req.WorkflowID, req.Filter, req.Query, req.Sort}
+	if req.Cursor != "" {
+		r.after, err = r.list.Position(req.Cursor)
+	}
+	return r, err
+}
+
+func (r *reading) sortBy(text string) error {
+	name, down := strings.CutPrefix(text, "-")
+	r.down = down
+	switch name {
+	case "", "due":
+		r.order = ByDue
+	case "created":
+		r.order = ByCreated
+	case "priority":
+		r.order = ByPriority
+	case "title":
+		r.order, r.titles = ByCreated, true
+	default:
+		name = ""
+	}
+	if name == "" && text != "" {
+		return failure.Refuse(failure.ErrInvalid, "tasks are sorted by due, created, priority or title, or by one of them behind -")
+	}
+	return nil
+}
+
+// worklists are those of the caller in the scope.
+func (r *reading) worklists() (lists []worklist) {
+	user := r.caller.ID
+	if r.req.Scope == ScopeDone {
+		return []worklist{{listDecided, user}}
+	}
+	if r.req.Scope != ScopeOpen {
+		lists = append(lists, worklist{listMine, user})
+	}
+	if r.req.Scope != ScopeMine {
+		lists = append(lists, candidateLists(r.caller)...)
+	}
+	return lists
+}
+
+// candidateLists are the worklists that have what a caller may take over.
+func candidateLists(c *statemachine.Caller) []worklist {
+	lists := []worklist{{letter: listEverybody}, {listUser, c.ID}}
+	for _, role := range c.Roles {
+		lists = append(lists, worklist{listRole, role})
+	}
+	for _, privilege := range c.Privileges {
+		lists = append(lists, worklist{listPrivilege, privilege})
+	}
+	return lists
+}
+
+// read makes the page.
+func (r *reading) read(from *query.Reader) (err error) {
+	r.from = from
+	var ranges []persistence.Range
+	for _, list := range r.worklists() {
+		of := persistence.Range{Prefix: list.prefix(nil, persistence.EveryShard, r.order)}
+		switch {
+		case r.after == nil || r.titles || r.req.Count: // a count is of all
+		case r.down:
+			of.To = r.after
+		default:
+			of.From = append(slices.Clone(r.after), 0)
+		}
+		ranges = append(ranges, of)
+	}
+	merge := from.Merge
+	if r.down {
+		merge = from.MergeBackward
+	}
+	c := merge(ranges...)
+	defer func() { err = errors.Join(err, failure.OfStore(c.Close())) }()
+	var place []byte
+	for c.Next() {
+		if err := from.Step(); err != nil {
+			return err
+		}
+		if bytes.Equal(place, c.Rest()) { // in several worklists
+			continue
+		}
+		if r.isOver() {
+			return r.stop(place)
+		}
+		place = append(place[:0], c.Rest()...)
+		r.rows++
+		item, err := r.item(c.Key(), c.Value())
+		if err != nil {
+			return err
+		}
+		if item != nil && r.add(item, place) {
+			return nil
+		}
+	}
+	if err := c.Err(); err != nil {
+		return failure.OfStore(err)
+	}
+	return r.finish()
+}
+
+// isOver reports whether the page has looked at enough.
+func (r *reading) isOver() bool { return r.rows >= rowsMax || r.records >= recordsMax }
+
+// stop ends a page early, behind a place.
+func (r *reading) stop(place []byte) error {
+	switch {
+	case r.titles:
+		return errTooManyTitles
+	case r.page.Next != "": // it is whole, and was only counted
+	case len(r.page.Items) == r.req.Limit:
+		r.page.Next = r.list.Cursor(r.shown)
+	case r.isBefore(place): // it has only counted
+		r.page.Next = r.list.Cursor(r.after)
+	default:
+		r.page.Next = r.list.Cursor(place)
+	}
+	return nil
+}
+
+// isBefore reports whether a place is on one of the pages before.
+func (r *reading) isBefore(place []byte) bool {
+	if r.after == nil {
+		return false
+	}
+	order := bytes.Compare(place, r.after)
+	return order <= 0 && !r.down || order >= 0 && r.down
+}
+
+// add puts a task on the page. It is true when nothing more is to be read.
+func (r *reading) add(item *Item, place []byte) bool {
+	r.count++
+	switch {
+	case r.titles:
+		r.all = append(r.all, titled{strings.ToLower(item.Title.For(r.req.Languages...)), bytes.Clone(place), item})
+	case r.isBefore(place):
+	case len(r.page.Items) < r.req.Limit:
+		r.page.Items = append(r.page.Items, item)
+		r.shown = append(r.shown[:0], place...)
+	default:
+		if r.page.Next == "" {
+			r.page.Next = r.list.Cursor(r.shown)
+		}
+		return !r.req.Count
+	}
+	return false
+}
+
+// finish completes a page when all rows were read.
+func (r *reading) finish() error {
+	if r.req.Count {
+		r.page.Count = &r.count
+	}
+	if r.titles {
+		r.sortTitles()
+	}
+	return nil
+}
+
+// sortTitles makes the page of a list that is sorted by title. The position of such a page is the title and the place, whose length is known.
+func (r *reading) sortTitles() {
+	slices.SortFunc(r.all, func(a, b titled) int { return r.compare(&a, &b) })
+	if len(r.after) >= placeBytes {
+		at := titled{title: string(r.after[:len(r.after)-placeBytes]), place: r.after[len(r.after)-placeBytes:]}
+		first := slices.IndexFunc(r.all, func(t titled) bool { return r.compare(&t, &at) > 0 })
+		if first < 0 {
+			first = len(r.all)
+		}
+		r.all = r.all[first:]
+	}
+	for i := range r.all[:min(r.req.Limit, len(r.all))] {
+		r.page.Items = append(r.page.Items, r.all[i].item)
+	}
+	if n := len(r.page.Items); n < len(r.all) {
+		r.page.Next = r.list.Cursor(append([]byte(r.all[n-1].title), r.all[n-1].place...))
+	}
+}
+
+// placeBytes is how long a place in a worklist is.
+const placeBytes = 8 + len(persistence.ID{}) + 8 + 4
+
+func (r *reading) compare(a, b *titled) int {
+	order := cmp.Or(cmp.Compare(a.title, b.title), bytes.Compare(a.place, b.place))
+	if r.down {
+		return -order
+	}
+	return order
+}
+
+// item is the task of a row, nil when it is not in the list.
+func (r *reading) item(key, value []byte) (*Item, error) {
+	_, w, ok := persistence.WorkEntry(key)
+	if !ok {
+		return nil, failure.OfStore(persistence.ErrCorrupt)
+	}
+	id := statemachine.PartID{Sequence: w.Sequence, Number: w.Number}
+	sh := r.Store.ShardOf(w.ID)
+	var decided *Decided
+	workflow := string(value)
+	if w.List == listDecided {
+		of, err := loadRow(r.from, sh, w.ID, id)
+		if errors.Is(err, failure.ErrNotFound) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		workflow, decided = of.Workflow, of.Decided
+	}
+	if r.req.WorkflowID != "" && r.req.WorkflowID != workflow || !r.mayReadSome(workflow) {
+		return nil, nil
+	}
+	whole, requester, err := r.instance(sh, workflow, w.ID)
+	if whole == nil || err != nil {
+		return nil, err
+	}
+	item := r.itemOf(whole, id, decided, requester)
+	if item == nil || !r.matches(item, whole) {
+		return nil, nil
+	}
+	return item, nil
+}
+
+// itemOf is the task as the caller sees it; nil when it is none of theirs.
+func (r *reading) itemOf(whole *Whole, id statemachine.PartID, decided *Decided, requester string) *Item {
+	if decided != nil {
+		return decidedItem(whole, decided, requester)
+	}
+	t := Find(whole.State, id)
+	if t == nil {
+		return nil
+	}
+	item := whole.ItemOf(t, r.caller, r.now, requester)
+	if !item.IsFor(r.caller) {
+		return nil
+	}
+	return item
+}
+
+// IsFor reports whether the caller has the task, or may take it over.
+func (i *Item) IsFor(c *statemachine.Caller) bool {
+	return i.Assignee == c.ID && i.Assignee != "" || i.Assignee == "" && i.IsCandidate
+}
+
+// loadRow reads the row of a task.
+func loadRow(from loader, sh persistence.Shard, instance persistence.ID, id statemachine.PartID) (row, error) {
+	stored, err := from.Load(persistence.TaskKey(nil, sh, instance, id.Sequence, id.Number))
+	if errors.Is(err, persistence.ErrNotFound) {
+		return row{}, failure.ErrNotFound
+	}
+	if err != nil {
+		return row{}, failure.OfStore(err)
+	}
+	of, err := parseRow(id, stored)
+	if err != nil {
+		return row{}, failure.Errorf(failure.ErrExecution, "%w", err)
+	}
+	return of, nil
+}
+
+// mayReadSome reports whether the caller may read instances of a workflow at all.
+func (r *reading) mayReadSome(workflow string) bool {
+	rules, err := r.Catalog.Newest(workflow)
+	return err == nil && rules.ReadRight(r.caller, r.now) != statemachine.Denied
+}
+
+// instance reads an instance and who created it; nil when the caller may not see it, or nobody can read it: one that is damaged
+// keeps nobody from the others.
+func (r *reading) instance(sh persistence.Shard, workflow string, id persistence.ID) (*Whole, string, error) {
+	if r.last == nil || r.last.id != id {
+		r.records++
+		whole, err := loadWhole(r.from, r.Catalog, sh, workflow, id)
+		if err != nil && !isSkipped(err) {
+			return nil, "", err
+		}
+		r.last = &entry{id: id}
+		if err == nil && whole.MayRead(r.caller, r.now) {
+			if r.last.requester, err = LoadRequester(r.from, sh, id); err != nil && !isSkipped(err) {
+				return nil, "", err
+			}
+			r.last.whole = whole
+		}
+	}
+	return r.last.whole, r.last.requester, nil
+}
+
+// isSkipped reports whether an error is about one instance alone.
+func isSkipped(err error) bool {
+	return errors.Is(err, failure.ErrExecution) || errors.Is(err, failure.ErrNotFound)
+}

@@ -1,0 +1,281 @@
+package workflow
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"troupe/actors/activity"
+	"troupe/actors/catalog"
+	"troupe/actors/failure"
+	"troupe/actors/identity"
+	"troupe/actors/internal/retry"
+	"troupe/actors/task"
+	"troupe/actors/workflow/request"
+	"troupe/persistence"
+	"troupe/statemachine"
+)
+
+// levelOfTasks is the cluster's level (cluster.Node.Level) from which on instances keep tasks and activities.
+const levelOfTasks = 3
+
+// keepsTasks reports whether tasks and activities are kept: all nodes can read them.
+func (r *Router) keepsTasks() bool { return r.o.Level == nil || r.o.Level() >= levelOfTasks }
+
+// tasks are the worklists of a router.
+type tasks struct {
+	*task.Lists
+	feed    *task.Feed
+	watcher *task.Watcher
+}
+
+// makeTasks makes them, when there are queries.
+func (r *Router) makeTasks() {
+	r.tasks = tasks{Lists: &task.Lists{Store: r.store, Queries: r.queries, Catalog: r.catalog, Clock: r.o.Clock}, feed: task.NewFeed(r.store)}
+	r.watcher = &task.Watcher{Lists: r.tasks.Lists, Feed: r.feed, Stopped: r.watches.Stopped()}
+}
+
+// builder brings the tasks of earlier instances.
+func (r *Router) builder() *task.Builder {
+	return &task.Builder{Store: r.store, Catalog: r.catalog, Ready: r.keepsTasks, Bring: r.bring, Log: r.log}
+}
+
+// Tasks lists tasks, as task.Lists says.
+func (r *Router) Tasks(ctx context.Context, req *task.ListRequest) (*task.Page, error) {
+	return r.tasks.List(ctx, req)
+}
+
+// WatchTasks tells what comes into worklists and goes from them, as task.Watcher says.
+func (r *Router) WatchTasks(ctx context.Context, req *task.WatchRequest, yield func(*task.Event) error) error {
+	return failure.In("watch", "tasks", r.watcher.Watch(ctx, req, yield))
+}
+
+// ChangeTask carries out what somebody wants with a task, and returns it as the caller sees it then: failure.ErrNotFound when it is gone or
+// the caller may not read its instance, failure.ErrForbidden for who is no candidate, failure.ErrClaimed when somebody else has it,
+// failure.ErrInvalid when it is assigned to who is no candidate, and otherwise the errors of Send.
+func (r *Router) ChangeTask(ctx context.Context, req *request.TaskChange) (*task.Item, error) {
+	item, err := r.changeTask(ctx, req)
+	return item, failure.In(string(req.Action), "task "+req.TaskID, err)
+}
+
+func (r *Router) changeTask(ctx context.Context, req *request.TaskChange) (*task.Item, error) {
+	if err := r.accepting(); err != nil {
+		return nil, err
+	}
+	name, err := r.LocateTask(ctx, req.TaskID)
+	if err != nil {
+		return nil, err
+	}
+	var item task.Item
+	_, err = r.askReader(&LoadRequest{Caller: req.Caller, WorkflowID: name.Workflow, InstanceID: name.InstanceID()}, changeTask{req, name.Task, &item})
+	if errors.Is(err, failure.ErrForbidden) && !r.mayReadSome(req.Caller, name.Workflow) {
+		err = failure.ErrNotFound // NB: the caller did not name the workflow
+	}
+	if err != nil {
+		return nil, err // NB: without an answer the actor may be writing item
+	}
+	return &item, nil
+}
+
+// mayReadSome reports whether a caller may see instances of a workflow at all.
+func (r *Router) mayReadSome(p *identity.Principal, workflow string) bool {
+	d, err := r.catalog.Newest(workflow)
+	return err == nil && d.ReadRight(catalog.CallerOf(p), r.o.Clock()) != statemachine.Denied
+}
+
+// changeTask is the request of ChangeTask. item is written before the answer.
+type changeTask struct {
+	*request.TaskChange
+	id   statemachine.PartID
+	item *task.Item
+}
+
+func (req changeTask) run(i *instance, c *call) error {
+	if err := i.mayRead(req.Caller); err != nil {
+		return err
+	}
+	t := task.Find(&i.state, req.id)
+	if t == nil {
+		return failure.ErrNotFound
+	}
+	caller, now := catalog.CallerOf(req.Caller), i.router.o.Clock()
+	whole := &task.Whole{Workflow: i.workflowID, Of: i.of, State: &i.state}
+	var err error
+	if whole.Rules, err = i.router.catalog.Newest(i.workflowID); err != nil {
+		return err
+	}
+	to, kind, err := req.Decide(whole, t, now)
+	if err != nil {
+		return err
+	}
+	store, err := i.rows()
+	if err != nil {
+		return err
+	}
+	requester, err := task.LoadRequester(store, i.shard, i.id)
+	if err != nil {
+		return err
+	}
+	next := i.state
+	if to != t.Assignee {
+		if next, err = i.of.Assign(&i.state, req.id, to); err != nil {
+			return failure.ErrNotFound
+		}
+	}
+	whole.State = &next
+	*req.item = *whole.ItemOf(task.Find(&next, req.id), caller, now, requester)
+	if to == t.Assignee {
+		i.deliver(c, nil)
+		return nil
+	}
+	row := activity.Row{Kind: kind, At: now, User: caller.ID, Task: t.ID, Node: t.At, To: to}
+	return i.commitActivity(c, &change{next: next, caller: caller.ID}, &row)
+}
+
+// commitActivity commits a change with something that has happened beside the history.
+func (i *instance) commitActivity(c *call, ch *change, row *activity.Row) error {
+	if !i.router.keepsTasks() {
+		return failure.Errorf(failure.ErrUnavailable, "a node of the cluster cannot read activities yet")
+	}
+	number, err := i.nextActivity()
+	if err != nil {
+		return err
+	}
+	more := ch.writes
+	ch.writes = func(w *persistence.Writes) {
+		w.Set(persistence.ActivityKey(nil, i.shard, i.id, i.state.Sequence, number), row.Append(nil))
+		if more != nil {
+			more(w)
+		}
+	}
+	return i.commit(c, ch, false)
+}
+
+// nextActivity is the number of the next activity behind the last entry.
+func (i *instance) nextActivity() (uint32, error) {
+	store, err := i.rows()
+	if err != nil {
+		return 0, err
+	}
+	return activity.Next(store, i.shard, i.id, i.state.Sequence)
+}
+
+// AddComment writes a comment beside an instance's history. The errors are those of Load, and failure.ErrInvalid, ErrQuota and ErrKeyReused.
+func (r *Router) AddComment(_ context.Context, req *request.Comment) (*activity.Row, error) {
+	var row activity.Row
+	err := r.accepting()
+	if err == nil && !req.Counted {
+		err = r.countRefusal(r.eventQuota.Take(req.Caller.ID, r.o.Clock()))
+	}
+	if err == nil {
+		_, err = r.askReader(&req.Load, addComment{req, &row})
+	}
+	if err != nil {
+		return nil, failure.In("comment", req.WorkflowID+"/"+req.InstanceID, err)
+	}
+	return &row, nil
+}
+
+// addComment is the request of AddComment. row is written before the answer.
+type addComment struct {
+	*request.Comment
+	row *activity.Row
+}
+
+func (req addComment) run(i *instance, c *call) error {
+	if err := i.mayRead(req.Caller); err != nil {
+		return err
+	}
+	row := activity.Row{Kind: activity.Comment, At: i.router.o.Clock(), User: string(req.Caller.ID), Text: req.Text}
+	key := persistence.ReplyKey(nil, i.shard, i.id, retry.DigestOf(row.User, req.Retry.Key))
+	if req.Retry.Key != "" {
+		store, err := i.rows()
+		if err != nil {
+			return err
+		}
+		first, err := retry.Load(store, key, req.Retry.Fingerprint)
+		if err != nil {
+			return err
+		}
+		if first != nil {
+			row.At = time.UnixMilli(first.At).UTC()
+			*req.row = row
+			i.deliver(c, nil)
+			return nil
+		}
+	}
+	*req.row = row
+	return i.commitActivity(c, &change{next: i.state, caller: row.User, writes: func(w *persistence.Writes) {
+		if req.Retry.Key != "" {
+			i.forgetKeys(w)
+			first := retry.First{Fingerprint: req.Retry.Fingerprint, Instance: i.id, Sequence: i.state.Sequence, At: row.At.UnixMilli()}
+			w.Set(key, first.Append(nil))
+		}
+	}}, &row)
+}
+
+// Activity returns a page of what has happened to an instance. The errors are those of Load, and failure.ErrInvalid.
+func (r *Router) Activity(ctx context.Context, req *request.Activity) (*activity.Page, error) {
+	of := activity.Request{OldestFirst: req.OldestFirst, Limit: req.Limit, Cursor: req.Cursor}
+	err := r.look(ctx, &req.Load, func(i *instance) error {
+		of.Instance, of.Sequence, of.Timers = i.id, i.state.Sequence, i.state.Timers()
+		return nil
+	})
+	if err == nil {
+		of.Deliveries, err = r.OfInstance(of.Instance)
+	}
+	var page *activity.Page
+	if err == nil {
+		page, err = activity.Read(r.store, &of)
+	}
+	return page, failure.In("activity of", req.WorkflowID+"/"+req.InstanceID, err)
+}
+
+// putTasks writes what a step changes in the tasks of the instance. before is its definition until now, and was what it was.
+func (i *instance) putTasks(w *persistence.Writes, c *call, ch *change, before *statemachine.Definition, was *statemachine.Instance) (changed bool) {
+	ended, begun := i.state.TaskChanges(was)
+	i.state.SetTasksNew(!i.router.keepsTasks())
+	if len(ended)+len(begun) == 0 || !i.router.keepsTasks() {
+		return false
+	}
+	of := &task.Origin{
+		Shard: i.shard, Workflow: i.workflowID, Instance: i.id, Before: before, Of: i.of, User: ch.caller, Event: string(ch.entry.Event), At: i.state.UpdatedAt,
+	}
+	task.Put(w, of, ended, begun, ch.decided, func(t *statemachine.Task) statemachine.TaskText { return before.TaskText(was, t) })
+	if i.router.store.Alone() && i.router.feed.IsWatched() {
+		c.withNews().tasks = task.ChangeOf(of, ended, begun)
+	}
+	return true
+}
+
+// publishTasks tells who watches tasks what became of a commit that changes some; nil: it does not.
+func (r *Router) publishTasks(change *task.Change, err error) {
+	switch {
+	case change == nil:
+	case err == nil:
+		r.feed.Changed(change)
+	case errors.Is(err, persistence.ErrOutcomeUnknown), errors.Is(err, persistence.ErrLost):
+		r.feed.Missed()
+	}
+}
+
+// bringTasks is the request to write tasks that an earlier program did not know.
+type bringTasks struct{}
+
+func (bringTasks) run(i *instance, c *call) error {
+	if err := i.ensureLoaded(); err != nil {
+		return err
+	}
+	if !i.state.HasNewTasks() {
+		i.deliver(c, nil)
+		return nil
+	}
+	return i.commit(c, &change{next: i.state, caller: statemachine.System}, false)
+}
+
+// bring has an instance write its tasks, and returns when they are durable.
+func (r *Router) bring(workflow string, id persistence.ID) error {
+	done := make(chan error, 1)
+	r.postByItself(workflow, id, bringTasks{}, func(err error) { done <- err })
+	return <-done
+}
