@@ -49,6 +49,8 @@ type exchange struct {
 	// varyAccept and varyEncoding say that the answer depends on the headers Accept and
 	// Accept-Encoding.
 	varyAccept, varyEncoding bool
+	// varyLanguage: it depends on Accept-Language, too.
+	varyLanguage bool
 	// next and flowEnded belong to a sign-in through the provider: where the person
 	// wants to go, and whether the cookie of that sign-in has to be removed.
 	next      string
@@ -405,11 +407,19 @@ func (x *exchange) sendHeader(status, length int) {
 	case x.varyEncoding:
 		h["Vary"] = valueVaryEncoding
 	}
+	x.addVaryLanguage(h)
 	if length >= lengthSetBytesMin {
 		h["Content-Length"] = []string{strconv.Itoa(length)}
 	}
 	x.status = status
 	x.w.WriteHeader(status)
+}
+
+// addVaryLanguage says that the answer depends on Accept-Language, if it does.
+func (x *exchange) addVaryLanguage(h http.Header) {
+	if x.varyLanguage {
+		h["Vary"] = []string{h["Vary"][0] + ", Accept-Language"}
+	}
 }
 
 // setCommonHeaders sets what every answer has.

@@ -59,7 +59,7 @@ func (x *exchange) startOver() {
 	clear(x.w.Header())
 	x.out = x.out[:0]
 	x.contentType, x.cacheControl = nil, nil
-	x.varyAccept, x.varyEncoding = false, false
+	x.varyAccept, x.varyEncoding, x.varyLanguage = false, false, false
 	x.next, x.flowEnded = "", false
 }
 

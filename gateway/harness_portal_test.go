@@ -111,6 +111,9 @@ var leaveJSON = func() string {
 	return string(text)
 }()
 
+// The bodies of tasks and comments.
+const taskBody, commentBody = `{"taskId":"` + instanceOne + `-2-0","action":"claim"}`, `{"text":"hello"}`
+
 // The bodies that the portal's routes take.
 const (
 	formBody       = `{"formId":"leave-form","workflowId":"leave"}`
@@ -130,7 +133,7 @@ func requestOf(t testing.TB, rt *route) request {
 	query := map[string]string{"report-parameters": "?rml=/a.rml", "document-parameters": "?docx=/a.docx", "list-files": "?extension=rml"}
 	body := map[string]string{
 		"create": createBody, "event": eventBody, "batch": "[" + eventBody + "," + createBody + "]", "create-form": formBody, "create-checklist": checklistBody, "save-draft": draftBody, "submit-form": submitBody,
-		"sign-in": signInBody, "publish-home": "an archive", "change-delivery": operationBody, "change-incident": operationBody, "change-schedule": scheduleBody, "migrate": migrationBody, "publish-definition": definitionBody, "publish-definition-version": definitionBody,
+		"sign-in": signInBody, "publish-home": "an archive", "change-delivery": operationBody, "change-incident": operationBody, "change-schedule": scheduleBody, "change-task": taskBody, "comment": commentBody, "migrate": migrationBody, "publish-definition": definitionBody, "publish-definition-version": definitionBody,
 	}
 	credential := withToken
 	if rt.access.kinds == identity.Session {

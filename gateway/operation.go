@@ -80,16 +80,20 @@ func listPending(x *exchange) error {
 	for i := range pending.Timers {
 		answer.Timers = append(answer.Timers, timerOf(&pending.Timers[i]))
 	}
-	whole := x.caller.Has(identity.Workflows)
 	for i := range pending.Deliveries {
-		d := deliveryOf(&pending.Deliveries[i])
-		shown := api.PendingDelivery{ID: d.ID, Kind: d.Kind, Name: d.Name, State: d.State, Attempts: d.Attempts, NextAttempt: d.NextAttempt}
-		if whole {
-			shown.URL, shown.LastStatus, shown.LastError = pending.Deliveries[i].URL, d.LastStatus, d.LastError
-		}
-		answer.Deliveries = append(answer.Deliveries, shown)
+		answer.Deliveries = append(answer.Deliveries, x.pendingDelivery(&pending.Deliveries[i]))
 	}
 	return x.answerJSON(answer)
+}
+
+// pendingDelivery is what an instance has sent out, as the caller may see it.
+func (x *exchange) pendingDelivery(of *pending.Delivery) api.PendingDelivery {
+	d := deliveryOf(of)
+	shown := api.PendingDelivery{ID: d.ID, Kind: d.Kind, Name: d.Name, State: d.State, Attempts: d.Attempts, NextAttempt: d.NextAttempt}
+	if x.caller.Has(identity.Workflows) {
+		shown.URL, shown.LastStatus, shown.LastError = of.URL, d.LastStatus, d.LastError
+	}
+	return shown
 }
 
 func timerOf(t *workflow.Timer) api.Timer {

@@ -39,6 +39,8 @@ type Services struct {
 	// Provider signs people in through an identity provider. Nil: there is none, and
 	// the routes for it answer 404.
 	Provider Provider
+	// Users says who there is. Nil: users have no names but their login names.
+	Users Users
 	// Repository lists files. Nil: there are none, and its route answers 404.
 	Repository Repository
 	// Templates lists the parameters that templates declare. Nil: there are none, and the routes

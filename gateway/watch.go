@@ -107,6 +107,7 @@ func (x *exchange) push() error {
 func (x *exchange) beginStream() {
 	h := x.w.Header()
 	x.server.setCommonHeaders(h, x.r)
+	x.addVaryLanguage(h)
 	h["Content-Type"] = valueEventStream
 	h["X-Accel-Buffering"] = valueNo // nginx would collect events until a buffer is full
 	x.renewWriteTime()

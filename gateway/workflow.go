@@ -25,6 +25,7 @@ type Workflows interface {
 	Lists
 	Watches
 	Operations
+	Tasks
 }
 
 // Instances has the operations on one instance.

@@ -35,6 +35,7 @@ type Directory struct {
 	users      []User
 	roleByID   map[RoleID]Role
 	principals map[UserID]*Principal // of enabled users
+	names      map[UserID]string     // of all users
 }
 
 // knownPrivileges are all that a role or a user can have.
@@ -67,7 +68,7 @@ func ParseDirectory(file string, src []byte) (*Directory, error) {
 	}
 	p := &directoryParser{
 		Collector: &document.Collector{File: file},
-		result:    &Directory{roleByID: map[RoleID]Role{}, principals: map[UserID]*Principal{}},
+		result:    &Directory{roleByID: map[RoleID]Role{}, principals: map[UserID]*Principal{}, names: map[UserID]string{}},
 		seen:      map[UserID]bool{},
 	}
 	if root.Kind != document.Null {
@@ -105,6 +106,9 @@ func (d *Directory) HasRole(id RoleID) bool {
 // Principal returns the user with the rights of this directory, nil when there
 // is no such user or the user is disabled.
 func (d *Directory) Principal(id UserID) *Principal { return d.principals[id] }
+
+// Name is the name of a user for people; "" when there is no such user. Disabled ones have theirs.
+func (d *Directory) Name(id UserID) string { return d.names[id] }
 
 // Addresses returns the addresses of "user:LOGIN", and of "role:ROLE" those of all its users, in the order of the file.
 // Disabled users, and those who have none, are left out. Roles that a provider adds to sessions do not count.
@@ -247,6 +251,7 @@ func (p *directoryParser) user(n *document.Node) {
 	}
 	p.seen[u.ID] = true
 	p.result.users = append(p.result.users, u)
+	p.result.names[u.ID] = u.Name
 	if !u.Disabled {
 		p.result.principals[u.ID] = p.result.principal(u)
 	}

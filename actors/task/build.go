@@ -63,8 +63,9 @@ func (b *Builder) build(ctx context.Context, sh persistence.Shard) (done bool, e
 	if err := b.Store.AwaitVisibleIn(sh, epoch); err != nil {
 		return false, failure.OfStore(err)
 	}
-	if err := b.each(ctx, sh); err != nil {
-		return false, err
+	read, err := b.each(ctx, sh)
+	if err != nil || read == 0 { // NB: a new store has nothing written at its first start
+		return err == nil, err
 	}
 	w := b.Store.NewWritesIn(sh, epoch)
 	w.Set(mark, []byte{rowFormat})
@@ -74,14 +75,15 @@ func (b *Builder) build(ctx context.Context, sh persistence.Shard) (done bool, e
 	return true, nil
 }
 
-// each brings the instances of a shard one after the other, beside live traffic.
-func (b *Builder) each(ctx context.Context, sh persistence.Shard) error {
+// each brings the instances of a shard one after the other, beside live traffic, and counts them.
+func (b *Builder) each(ctx context.Context, sh persistence.Shard) (read int, err error) {
 	snapshot := b.Store.Snapshot()
 	defer func() { _ = snapshot.Close() }() // read-only: nothing to lose
 	prefix := persistence.RecordsPrefix(nil, sh)
 	c := snapshot.Cursor(prefix, persistence.PrefixEnd(prefix))
 	var failed error
 	for c.Next() && ctx.Err() == nil {
+		read++
 		k, ok := persistence.ParseKey(c.Key())
 		if !ok || !b.lacks(k.Workflow, k.ID, c.Value()) {
 			continue
@@ -91,7 +93,7 @@ func (b *Builder) each(ctx context.Context, sh persistence.Shard) error {
 			break
 		}
 	}
-	return errors.Join(failed, ctx.Err(), failure.OfStore(errors.Join(c.Err(), c.Close())))
+	return read, errors.Join(failed, ctx.Err(), failure.OfStore(errors.Join(c.Err(), c.Close())))
 }
 
 // lacks reports whether an instance has tasks that its record does not have. What cannot be read has none.

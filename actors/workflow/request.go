@@ -23,12 +23,27 @@ type (
 	HistoryPage = request.Page
 	// Reply is what an instance answers.
 	Reply = request.Reply
+	// TaskRequest asks to change who has a task.
+	TaskRequest = request.TaskChange
+	// TaskAction is what it wants.
+	TaskAction = request.TaskAction
+	// CommentRequest asks to write a comment.
+	CommentRequest = request.Comment
+	// ActivityRequest asks for a page of what has happened to an instance.
+	ActivityRequest = request.Activity
 	// Pending is what an instance waits for.
 	Pending = request.Pending
 	// Timer is a timer of an instance.
 	Timer = request.Timer
 	// Child is an instance that another one has invoked.
 	Child = request.Child
+)
+
+// What a TaskRequest can want.
+const (
+	ClaimTask   = request.Claim
+	ReleaseTask = request.Release
+	AssignTask  = request.Assign
 )
 
 // EventRequest asks to send one event to an instance.

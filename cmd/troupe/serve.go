@@ -347,6 +347,7 @@ func (s *service) serveRequests() {
 		Portal:      s.portal,
 		Credentials: s.identities,
 		Sessions:    s.identities,
+		Users:       s.identities,
 		Repository:  s.repository,
 		Templates:   s.templateParameters,
 		Parts: []gateway.Part{
