@@ -1,0 +1,515 @@
+package workflow_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"troupe/actors/failure"
+	"troupe/actors/identity"
+	"troupe/actors/internal/instanceid"
+	"troupe/actors/task"
+	"troupe/actors/workflow"
+	"troupe/actors/workflow/workflowtest"
+	"troupe/persistence"
+	"troupe/statemachine"
+)
+
+// desk has work for managers, clerks, one user, and everybody.
+const desk = `
+id: desk
+allow:
+  read: {roles: [manager, clerk, requester], deny: {roles: [requester], when: 'user.id != svcPublic.by'}}
+context: {svcPublic: {by: '', amount: 0, wanted: '', due: ''}}
+stateMachines:
+  main:
+    initial: draft
+    on: {cancel: {target: ended, allow: {when: 'user.id == svcPublic.by'}}}
+    states:
+      draft: {on: {submit: review}, entry: [{assign: {svcPublic.by: '${user.id}'}}]}
+      review:
+        task: {title: 'Approve ${svcPublic.amount}', due: '${svcPublic.due}', priority: 70}
+        on:
+          approve: {target: packing, allow: {roles: [manager], when: 'user.id != svcPublic.by'}}
+          reject: {target: draft, allow: {roles: [manager]}}
+          change: {}
+      packing:
+        task: {for: {roles: [clerk], users: [ida], when: 'svcPublic.amount != 13'}, assignee: '${svcPublic.wanted}', title: {en: Pack, de: Packen}}
+        on: {pack: {target: looked, allow: {roles: [clerk, manager]}}}
+      looked: {task: true, on: {look: ended}}
+      ended: {type: final}
+  side:
+    initial: quiet
+    states:
+      quiet: {on: {loud: {target: loud, allow: {privileges: [mod-workflows]}}}}
+      loud: {on: {quiet: {target: quiet, allow: {roles: [manager]}}}}
+`
+
+var (
+	requester  = workflowtest.Principal("rita", []string{"requester"})
+	manager    = workflowtest.Principal("mary", []string{"manager"})
+	manager2   = workflowtest.Principal("max", []string{"clerk", "manager"})
+	clerk      = workflowtest.Principal("carl", []string{"clerk"})
+	ida        = workflowtest.Principal("ida", []string{"requester"})
+	overseer   = workflowtest.Principal("boss", []string{"clerk"}, string(identity.Workflows))
+	stranger   = workflowtest.Principal("eve", []string{"employee"})
+	deskPeople = []*identity.Principal{requester, manager, manager2, clerk, ida, overseer, stranger}
+)
+
+// waiting is what a test expects of one task.
+type waiting struct {
+	id       string
+	at       statemachine.Task
+	title    string
+	instance string
+}
+
+// expected are the open tasks for a caller, found by looking at every stored instance.
+func expected(t testing.TB, h *harness, who *identity.Principal, scope task.Scope) (out []waiting) {
+	caller := &statemachine.Caller{ID: string(who.ID), Roles: who.Roles, Privileges: who.Privileges}
+	h.Must(h.Store.Scan(persistence.RecordsPrefix(nil, persistence.EveryShard), func(key, value []byte) error {
+		k, _ := persistence.ParseKey(key)
+		record, err := statemachine.ParseRecord(value)
+		h.Must(err)
+		of, err := h.Catalog.Version(k.Workflow, record.Version)
+		h.Must(err)
+		in, err := of.Restore(instanceid.Text(k.ID), record)
+		h.Must(err)
+		if !of.MayRead(statemachine.View{Instance: &in, Of: of}, caller, h.Clock()) {
+			return nil
+		}
+		for _, at := range in.Tasks() {
+			mine, open := at.Assignee == caller.ID, at.Assignee == "" && of.IsCandidate(&in, &at, caller, h.Clock())
+			if mine && scope != task.ScopeOpen || open && scope != task.ScopeMine {
+				out = append(out, waiting{in.ID + "-" + at.ID.String(), at, of.TaskText(&in, &at).Title.For("de"), in.ID})
+			}
+		}
+		return nil
+	}))
+	return out
+}
+
+// inOrder sorts what is expected.
+func inOrder(all []waiting, sort string) []string {
+	name, down := strings.CutPrefix(sort, "-")
+	due := func(w waiting) int64 {
+		if w.at.Due.IsZero() {
+			return 1 << 62
+		}
+		return w.at.Due.UnixMilli()
+	}
+	slices.SortFunc(all, func(a, b waiting) int {
+		order := 0
+		switch name {
+		case "due":
+			order = cmp.Compare(due(a), due(b))
+		case "created":
+			order = a.at.Created.Compare(b.at.Created)
+		case "priority":
+			order = cmp.Or(cmp.Compare(a.at.Priority, b.at.Priority), b.at.Created.Compare(a.at.Created))
+		case "title":
+			order = cmp.Or(cmp.Compare(strings.ToLower(a.title), strings.ToLower(b.title)), a.at.Created.Compare(b.at.Created))
+		}
+		order = cmp.Or(order, cmp.Compare(a.instance, b.instance), cmp.Compare(a.at.ID.Sequence, b.at.ID.Sequence), cmp.Compare(a.at.ID.Number, b.at.ID.Number))
+		if down {
+			return -order
+		}
+		return order
+	})
+	ids := make([]string, len(all))
+	for i := range all {
+		ids[i] = all[i].id
+	}
+	return ids
+}
+
+// listed are the ids of all pages of a list.
+func listed(t testing.TB, h *harness, req task.ListRequest) (ids []string) {
+	t.Helper()
+	for {
+		page, err := h.Tasks(context.Background(), &req)
+		h.Must(err)
+		for _, i := range page.Items {
+			ids = append(ids, i.TaskID())
+		}
+		if len(page.Items) > req.Limit {
+			t.Errorf("a page of %d, want %d", len(page.Items), req.Limit)
+		}
+		if req.Cursor = page.Next; page.Next == "" {
+			return ids
+		}
+	}
+}
+
+// deskEvents is what people do in desk.
+var deskEvents = []string{"submit", "approve", "reject", "change", "pack", "look", "cancel", "loud", "quiet"}
+
+// act does something at random.
+func act(h *harness, r *rand.Rand, ids []string) {
+	who, id := deskPeople[r.IntN(len(deskPeople))], ids[r.IntN(len(ids))]
+	if r.IntN(3) > 0 {
+		data := ""
+		if r.IntN(3) == 0 {
+			data = fmt.Sprintf(`{"amount":%d,"wanted":%q,"due":%q}`, 10+r.IntN(5), oneOf(r, "", "carl", "max"), oneOf(r, "", "P1D", "PT1H", "2030-01-01T00:00:00Z"))
+		}
+		_, _ = h.Send(context.Background(), event(who, "desk", id, oneOf(r, deskEvents...), data, ""))
+		return
+	}
+	page, err := h.Tasks(context.Background(), &task.ListRequest{Caller: who, Scope: task.ScopeAll, Limit: 3})
+	h.Must(err)
+	for _, i := range page.Items {
+		action, to := workflowtest.OneOf(r, workflow.ClaimTask, workflow.ReleaseTask, workflow.AssignTask), deskPeople[r.IntN(len(deskPeople))]
+		if action != workflow.AssignTask {
+			to = nil
+		}
+		_, err := h.ChangeTask(context.Background(), &workflow.TaskRequest{Caller: who, TaskID: i.TaskID(), Action: action, To: to})
+		if err != nil && !errors.Is(err, failure.ErrForbidden) && !errors.Is(err, failure.ErrInvalid) {
+			h.t.Errorf("%s of %s by %s: %v", action, i.TaskID(), who.ID, err)
+		}
+	}
+}
+
+// TestListsOfTasks compares worklists with what the instances say (gateway/INTERFACE.md, "Lists of tasks").
+func TestListsOfTasks(t *testing.T) {
+	for seed := range uint64(2) {
+		h := start(t, workflow.Options{})
+		h.Publish(desk)
+		r := rand.New(rand.NewPCG(seed, 14))
+		var ids []string
+		for range 30 {
+			ids = append(ids, h.Make(workflowtest.OneOf(r, requester, ida, manager), "desk", fmt.Sprintf(`{"amount":%d,"due":%q}`, r.IntN(20), oneOf(r, "", "P1D", "PT2H"))))
+		}
+		for round := range 4 {
+			for range 60 {
+				act(h, r, ids)
+			}
+			if round%2 == 1 {
+				h.sleepAll()
+			}
+			checkWorklists(t, h, r)
+			checkWorkRows(t, h)
+		}
+	}
+}
+
+func checkWorklists(t *testing.T, h *harness, r *rand.Rand) {
+	t.Helper()
+	for _, who := range deskPeople {
+		for _, scope := range []task.Scope{task.ScopeMine, task.ScopeOpen, task.ScopeAll} {
+			for _, sort := range []string{"due", "-due", "created", "-created", "priority", "-priority", "title", "-title"} {
+				want := inOrder(expected(t, h, who, scope), sort)
+				got := listed(t, h, task.ListRequest{Caller: who, Scope: scope, Sort: sort, Limit: 1 + r.IntN(7), Languages: []string{"de"}})
+				if !slices.Equal(got, want) {
+					t.Fatalf("%s of %s by %s: got\n%q, want\n%q", scope, who.ID, sort, got, want)
+				}
+				page, err := h.Tasks(context.Background(), &task.ListRequest{Caller: who, Scope: scope, Sort: sort, Limit: 1 + r.IntN(7), Count: true})
+				if err != nil || page.Count == nil || *page.Count != int64(len(want)) {
+					t.Fatalf("the number of %s of %s: got %v, %v, want %d", scope, who.ID, page, err, len(want))
+				}
+			}
+		}
+	}
+}
+
+// checkWorkRows holds that the rows are those of the instances, and no others.
+func checkWorkRows(t *testing.T, h *harness) {
+	t.Helper()
+	want := map[string]bool{}
+	h.Must(h.Store.Scan(persistence.RecordsPrefix(nil, persistence.EveryShard), func(key, value []byte) error {
+		k, _ := persistence.ParseKey(key)
+		record, err := statemachine.ParseRecord(value)
+		h.Must(err)
+		of, err := h.Catalog.Version(k.Workflow, record.Version)
+		h.Must(err)
+		in, err := of.Restore(instanceid.Text(k.ID), record)
+		h.Must(err)
+		for _, at := range in.Tasks() {
+			want[in.ID+"-"+at.ID.String()] = true
+		}
+		return nil
+	}))
+	rows, work := map[string]bool{}, map[string]int{}
+	for sh := range persistence.Shard(h.Store.Shards()) {
+		h.Must(h.Store.Scan(persistence.ShardPrefix(nil, sh), func(key, value []byte) error {
+			k, ok := persistence.ParseKey(key)
+			if !ok {
+				t.Fatalf("a key of no table: %x", key)
+			}
+			id := instanceid.PartText(k.ID, k.Number, k.Place)
+			switch {
+			case k.Table == "task" && k.ID != (persistence.ID{}) && len(value) < 10: // the others are decided
+				rows[id] = true
+			case k.Table == "work" && k.Kind != 'd':
+				work[id]++
+			}
+			return nil
+		}))
+	}
+	for id := range want {
+		if !rows[id] || work[id] == 0 || work[id]%3 != 0 {
+			t.Errorf("task %s: its row is there: %t, and %d in worklists", id, rows[id], work[id])
+		}
+	}
+	if len(rows) != len(want) || len(work) != len(want) {
+		t.Errorf("%d rows, tasks in worklists %d, tasks %d", len(rows), len(work), len(want))
+	}
+}
+
+// one returns the only task that a caller has in a scope.
+func one(t *testing.T, h *harness, who *identity.Principal, scope task.Scope) *task.Item {
+	t.Helper()
+	page, err := h.Tasks(t.Context(), &task.ListRequest{Caller: who, Scope: scope, Limit: 10})
+	h.Must(err)
+	if len(page.Items) != 1 {
+		t.Fatalf("%s of %s: got %d tasks, want 1", scope, who.ID, len(page.Items))
+	}
+	return page.Items[0]
+}
+
+// TestATaskIsDecided follows one task through its life (gateway/INTERFACE.md, "Claiming tasks").
+func TestATaskIsDecided(t *testing.T) {
+	h := start(t, workflow.Options{})
+	h.Publish(desk)
+	id := h.Make(requester, "desk", `{"amount":5,"due":"P1D"}`)
+	h.MustSend(requester, "desk", id, "submit", "")
+	of := one(t, h, manager, task.ScopeOpen)
+	if of.Title.For() != "Approve 5" || of.Requester != "rita" || of.Status != task.Open || len(of.Events) != 3 || of.Priority != 70 || of.Due.Sub(of.Created) != 24*time.Hour {
+		t.Errorf("got %+v", of)
+	}
+	change := func(who *identity.Principal, action workflow.TaskAction, to *identity.Principal) error {
+		_, err := h.ChangeTask(t.Context(), &workflow.TaskRequest{Caller: who, TaskID: of.TaskID(), Action: action, To: to})
+		return err
+	}
+	for _, c := range []struct {
+		who    *identity.Principal
+		action workflow.TaskAction
+		to     *identity.Principal
+		want   error
+	}{
+		{stranger, workflow.ClaimTask, nil, failure.ErrNotFound},
+		{ida, workflow.ClaimTask, nil, failure.ErrNotFound}, // another requester
+		{requester, workflow.ClaimTask, nil, failure.ErrForbidden},
+		{overseer, workflow.ClaimTask, nil, failure.ErrForbidden},
+		{manager, workflow.AssignTask, manager2, failure.ErrForbidden}, // has not claimed it
+		{manager, workflow.ReleaseTask, nil, nil},
+		{manager, workflow.ClaimTask, nil, nil},
+		{manager, workflow.ClaimTask, nil, nil},
+		{manager2, workflow.ClaimTask, nil, failure.ErrClaimed},
+		{manager2, workflow.ReleaseTask, nil, failure.ErrClaimed},
+		{manager, workflow.AssignTask, clerk, failure.ErrInvalid},
+		{manager, workflow.AssignTask, nil, failure.ErrInvalid},
+		{manager, workflow.AssignTask, manager2, nil},
+		{manager, workflow.ReleaseTask, nil, failure.ErrClaimed},
+		{overseer, workflow.AssignTask, manager, nil},
+	} {
+		if err := change(c.who, c.action, c.to); !errors.Is(err, c.want) {
+			t.Errorf("%s by %s: got %v, want %v", c.action, c.who.ID, err, c.want)
+		}
+	}
+	if mine := one(t, h, manager, task.ScopeMine); mine.Status != task.Taken || mine.Assignee != "mary" {
+		t.Errorf("got %+v", mine)
+	}
+	for who, want := range map[*identity.Principal]error{manager2: failure.ErrClaimed, clerk: failure.ErrForbidden, requester: failure.ErrForbidden} {
+		if err := workflowtest.Second(h.Send(t.Context(), event(who, "desk", id, "approve", "", ""))); !errors.Is(err, want) {
+			t.Errorf("an event of %s: got %v, want %v", who.ID, err, want)
+		}
+	}
+	seen, err := h.Events(t.Context(), &workflow.LoadRequest{Caller: manager2, WorkflowID: "desk", InstanceID: id})
+	h.Must(err)
+	if len(seen.Events) != 1 || seen.Events[0].Name != "change" {
+		t.Errorf("the events of another: got %+v", seen.Events)
+	}
+	sequence := h.MustSend(manager2, "desk", id, "change", `{"amount":6}`).Sequence
+	h.MustSend(manager, "desk", id, "approve", "")
+	if sequence != 3 {
+		t.Errorf("sequence %d: a claim has changed it", sequence)
+	}
+	done := one(t, h, manager, task.ScopeDone)
+	if done.Title.For() != "Approve 6" || done.Status != task.Done || done.Decided.Event != "approve" || done.Decided.By != "mary" {
+		t.Errorf("got %+v, %+v", done, done.Decided)
+	}
+	if err := change(manager, workflow.ClaimTask, nil); !errors.Is(err, failure.ErrNotFound) {
+		t.Errorf("a claim of what is done: got %v", err)
+	}
+	if shown, err := h.Task(t.Context(), requester, done.TaskID()); err != nil || shown.Decided == nil {
+		t.Errorf("got %+v, %v", shown, err)
+	}
+	for _, who := range []*identity.Principal{stranger, ida} {
+		if _, err := h.Task(t.Context(), who, done.TaskID()); !errors.Is(err, failure.ErrNotFound) {
+			t.Errorf("shown to %s: got %v", who.ID, err)
+		}
+	}
+	// A cancel is no decision of the task that it ends.
+	h.MustSend(requester, "desk", id, "cancel", "")
+	for _, who := range deskPeople {
+		if got := listed(t, h, task.ListRequest{Caller: who, Scope: task.ScopeAll, Limit: 10}); len(got) != 0 && who != overseer { // who may make side loud
+			t.Errorf("%s has %q", who.ID, got)
+		}
+	}
+	if got := listed(t, h, task.ListRequest{Caller: requester, Scope: task.ScopeDone, Limit: 10}); len(got) != 0 {
+		t.Errorf("the requester has decided %q", got)
+	}
+}
+
+// TestComments are written once, stand in the order in which they came, and change nothing else (gateway/INTERFACE.md, "Comments" and
+// "Activity").
+func TestComments(t *testing.T) {
+	h := start(t, workflow.Options{})
+	h.Publish(desk)
+	id := h.Make(requester, "desk", `{"amount":5}`)
+	of := workflow.LoadRequest{Caller: manager, WorkflowID: "desk", InstanceID: id}
+	comment := func(who *identity.Principal, text, key string) error {
+		r := &workflow.CommentRequest{Load: of, Text: text}
+		r.Caller, r.Retry = who, workflow.Retry{Key: key}
+		r.Retry.Fingerprint[0] = text[0]
+		row, err := h.AddComment(t.Context(), r)
+		if err == nil && (row.Text != text || row.User != string(who.ID)) {
+			t.Errorf("got %+v", row)
+		}
+		return err
+	}
+	h.Must(comment(manager, "one", "k"))
+	h.Must(comment(manager, "one", "k"))
+	if err := comment(manager, "two", "k"); !errors.Is(err, failure.ErrKeyReused) {
+		t.Errorf("the same key with another text: got %v", err)
+	}
+	h.MustSend(requester, "desk", id, "submit", `{"due":"PT1H"}`)
+	h.Must(comment(requester, "two", ""))
+	h.sleepAll()
+	h.Restart()
+	h.Publish(desk)
+	h.Must(comment(requester, "three", ""))
+	claimed := one(t, h, manager, task.ScopeOpen)
+	h.Must(workflowtest.Second(h.ChangeTask(t.Context(), &workflow.TaskRequest{Caller: manager, TaskID: claimed.TaskID(), Action: workflow.ClaimTask})))
+	h.MustSend(manager, "desk", id, "approve", "")
+	for who, want := range map[*identity.Principal]error{stranger: failure.ErrForbidden, ida: failure.ErrNotFound} {
+		if err := comment(who, "four", ""); !errors.Is(err, want) {
+			t.Errorf("a comment of %s: got %v, want %v", who.ID, err, want)
+		}
+	}
+	want := []string{"1 ", "comment one", "2 submit", "comment two", "comment three", "claim mary", "3 approve"}
+	for _, limit := range []int{1, 2, 3, 100} {
+		for _, oldest := range []bool{true, false} {
+			got := activities(t, h, &workflow.ActivityRequest{Load: of, OldestFirst: oldest, Limit: limit})
+			if !oldest {
+				slices.Reverse(got)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("by %d, the oldest first %t: got %q, want %q", limit, oldest, got, want)
+			}
+		}
+	}
+	reply, err := h.Load(t.Context(), &of)
+	h.Must(err)
+	if reply.Sequence != 3 {
+		t.Errorf("got the sequence %d", reply.Sequence)
+	}
+}
+
+func activities(t *testing.T, h *harness, req *workflow.ActivityRequest) (lines []string) {
+	t.Helper()
+	for {
+		page, err := h.Activity(t.Context(), req)
+		h.Must(err)
+		for _, i := range page.Items {
+			switch {
+			case i.Entry != nil:
+				name, _ := i.Entry.Lookup("transitionEvent")
+				lines = append(lines, fmt.Sprint(i.Sequence, " ", name.Text()))
+			case i.Row != nil:
+				lines = append(lines, i.Row.Kind.String()+" "+cmp.Or(i.Row.Text, i.Row.To))
+			}
+		}
+		if req.Cursor = page.Next; page.Next == "" {
+			return lines
+		}
+		if len(page.Items) != req.Limit {
+			t.Errorf("a page of %d, want %d", len(page.Items), req.Limit)
+		}
+	}
+}
+
+// TestTasksAreWatched holds gateway/INTERFACE.md, "Watching tasks".
+func TestTasksAreWatched(t *testing.T) {
+	h := start(t, workflow.Options{})
+	h.Publish(desk)
+	events := make(chan *task.Event)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	watch := func(who *identity.Principal) {
+		reauthorize := func() (*identity.Principal, error) { return who, nil }
+		ended <- h.WatchTasks(ctx, &task.WatchRequest{Caller: who, Reauthorize: reauthorize}, func(e *task.Event) error {
+			if e.Kind != task.Heartbeat {
+				events <- e
+			}
+			return nil
+		})
+	}
+	go watch(manager)
+	if e := <-events; e.Kind != task.Opened {
+		t.Fatalf("got %+v", e)
+	}
+	next := func(what string, status ...task.Status) {
+		t.Helper()
+		e := <-events
+		var got []task.Status
+		for _, i := range e.Items {
+			got = append(got, i.Status)
+		}
+		if e.Kind != task.Changed || !slices.Equal(got, status) {
+			t.Errorf("%s: got %v %v, want %v", what, e.Kind, got, status)
+		}
+	}
+	id := h.Make(requester, "desk", `{"amount":5}`)
+	h.MustSend(requester, "desk", id, "submit", "")
+	next("submitted", task.Open)
+	of := one(t, h, manager2, task.ScopeOpen)
+	claim := func(who *identity.Principal, action workflow.TaskAction) {
+		h.Must(workflowtest.Second(h.ChangeTask(t.Context(), &workflow.TaskRequest{Caller: who, TaskID: of.TaskID(), Action: action})))
+	}
+	claim(manager2, workflow.ClaimTask)
+	next("claimed by another")
+	claim(manager2, workflow.ReleaseTask)
+	next("released", task.Open)
+	claim(manager, workflow.ClaimTask)
+	next("claimed", task.Taken)
+	h.MustSend(manager, "desk", id, "reject", "")
+	next("decided")
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestTasksOfEarlierInstances: a store that a program without tasks has written gets its worklists, once.
+func TestTasksOfEarlierInstances(t *testing.T) {
+	level := 2
+	h := start(t, workflow.Options{Level: func() int { return level }})
+	h.Publish(desk)
+	var ids []string
+	for range 5 {
+		id := h.Make(requester, "desk", `{"amount":5}`)
+		h.MustSend(requester, "desk", id, "submit", "")
+		ids = append(ids, id)
+	}
+	h.MustSend(manager, "desk", ids[0], "approve", "")
+	if got := listed(t, h, task.ListRequest{Caller: manager2, Scope: task.ScopeAll, Limit: 10}); len(got) != 0 {
+		t.Errorf("an earlier program has the tasks %q", got)
+	}
+	h.sleepAll()
+	level = 3
+	h.Restart()
+	h.Publish(desk)
+	workflowtest.Await(t, "the tasks", func() bool {
+		return len(listed(t, h, task.ListRequest{Caller: manager2, Scope: task.ScopeAll, Limit: 10})) == 5 // as a clerk and as a manager
+	})
+	checkWorkRows(t, h)
+	h.MustSend(manager, "desk", ids[1], "approve", "")
+	checkWorkRows(t, h)
+}
