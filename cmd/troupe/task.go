@@ -1,0 +1,205 @@
+package main
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"troupe/gateway/api"
+	"troupe/gateway/client"
+)
+
+const exampleTask = "01M7YZAB2GNTJFQE62690KHSQT-2-0"
+
+func newTask() *cobra.Command {
+	return group("task", "List what waits for you, take it over, and do it",
+		"  troupe task list\n"+
+			"  troupe task do "+exampleTask+" approve --comment 'Enjoy it.'",
+		newTaskList(), newTaskShow(), newTaskDo(),
+		newTaskChange(client.ClaimTask, "Take tasks over, so that nobody else acts on them"),
+		newTaskChange(client.ReleaseTask, "Give tasks back, so that every candidate may act"),
+		newTaskAssign())
+}
+
+func newTaskList() *cobra.Command {
+	var r client.TasksRequest
+	all := false
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List your tasks",
+		Long:  "List your tasks: those that you have, and those that nobody has and that you may take over.",
+		Example: "  troupe task list\n" +
+			"  troupe task list --scope mine --sort -priority\n" +
+			"  troupe task list --query 'laptop john' -o json",
+		Args: arguments,
+	}
+	f := cmd.Flags()
+	f.StringVar(&r.Scope, "scope", "", "mine: you have them; open: nobody has them; all: both (default); done: you have done them")
+	f.StringVar(&r.WorkflowID, "workflow", "", "only those of one workflow")
+	f.StringVar(&r.Filter, "filter", "", "a filter over the fields of a task, and svcPublic of its instance")
+	f.StringVar(&r.Query, "query", "", "words that title, requester or id must have")
+	f.StringVar(&r.Sort, "sort", "", "due (default), created, priority or title; behind - the other way round")
+	f.BoolVar(&r.Count, "count", false, "the number of all, too")
+	f.IntVar(&r.Limit, "limit", 50, "tasks of one page, 1 to 1000")
+	f.BoolVar(&all, "all", false, "all pages")
+	f.StringVar(&r.Cursor, "cursor", "", "continue where an earlier page ended")
+	return asking(cmd, anyForm, func(cmd *cobra.Command, c *client.Client, out *output, _ []string) error {
+		l := &lister{cmd: cmd, out: out, member: "tasks", head: []string{"ID", "TITLE", "WORKFLOW", "REQUESTER", "STATUS", "ASSIGNEE", "DUE"}}
+		if all {
+			return writePages(l, c.TasksPages(cmd.Context(), r), tasksPage)
+		}
+		page, err := c.Tasks(cmd.Context(), r)
+		if err != nil {
+			return err
+		}
+		return l.one(tasksPage(page))
+	})
+}
+
+func tasksPage(page *client.TasksPage) *listPage {
+	p := &listPage{raw: page.Raw, next: page.Next, count: page.Count}
+	for i := range page.Tasks {
+		t := &page.Tasks[i]
+		p.rows = append(p.rows, []string{t.TaskID, t.Title, t.WorkflowID, t.RequesterName, t.Status, shownText(t.Assignee), shownText(t.Due)})
+		p.items = append(p.items, itemOf(t))
+	}
+	return p
+}
+
+func newTaskShow() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "show ID", Short: "Show a task, and what you may do with it", Args: arguments,
+		Example: "  troupe task show " + exampleTask,
+	}
+	return asking(cmd, anyForm, func(cmd *cobra.Command, c *client.Client, out *output, args []string) error {
+		t, err := c.Task(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		return showTask(out, t)
+	})
+}
+
+func showTask(out *output, t *client.Task) error {
+	if out.form != formTable {
+		return out.document(t.Raw)
+	}
+	rows := [][]string{
+		{"TASK", t.TaskID}, {"TITLE", t.Title}, {"DESCRIPTION", shownText(t.Description)}, {"INSTANCE", t.WorkflowID + " " + t.InstanceID}, {"NODE", t.StateMachineID + ": " + t.NodeID},
+		{"STATUS", t.Status}, {"ASSIGNEE", shownText(t.Assignee)}, {"FOR", candidatesText(&t.Candidates)}, {"REQUESTER", t.RequesterName}, {"CREATED", t.Created}, {"DUE", shownText(t.Due)},
+		{"PRIORITY", strconv.Itoa(t.Priority)}, {"EVENTS", eventNames(t.Events)},
+	}
+	if t.Done != nil {
+		rows = append(rows, []string{"DONE", t.Done.UserName + ": " + t.Done.Event + ", " + t.Done.TS})
+	}
+	kept := rows[:0]
+	for _, row := range rows {
+		if row[1] != "" {
+			kept = append(kept, row)
+		}
+	}
+	return out.table(kept)
+}
+
+func candidatesText(c *api.Candidates) string {
+	var texts []string
+	for kind, names := range map[string][]string{"role": c.Roles, "user": c.Users, "privilege": c.Privileges} {
+		for _, name := range names {
+			texts = append(texts, kind+":"+name)
+		}
+	}
+	if len(texts) == 0 {
+		return "everybody who may read it"
+	}
+	slices.Sort(texts)
+	return strings.Join(texts, " ")
+}
+
+func eventNames(events []api.TaskEvent) string {
+	names := make([]string, len(events))
+	for i, e := range events {
+		names[i] = e.Name
+	}
+	return strings.Join(names, " ")
+}
+
+func newTaskChange(action, short string) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: action + " ID...", Short: short, Args: arguments,
+		Example: "  troupe task " + action + " " + exampleTask,
+	}
+	return asking(cmd, nil, func(cmd *cobra.Command, c *client.Client, _ *output, args []string) error {
+		var faults []error
+		for _, id := range args {
+			_, err := c.ChangeTask(cmd.Context(), id, action, "")
+			faults = append(faults, err)
+		}
+		return errors.Join(faults...)
+	})
+}
+
+func newTaskAssign() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "assign ID USER", Short: "Give a task that you have to another candidate", Args: arguments,
+		Long:    "Give a task that you have to another candidate. Holders of mod-workflows assign the tasks of others, too.",
+		Example: "  troupe task assign " + exampleTask + " mary.major",
+	}
+	return asking(cmd, nil, func(cmd *cobra.Command, c *client.Client, _ *output, args []string) error {
+		_, err := c.ChangeTask(cmd.Context(), args[0], client.AssignTask, args[1])
+		return err
+	})
+}
+
+func newTaskDo() *cobra.Command {
+	var eventData, comment string
+	cmd := &cobra.Command{
+		Use: "do ID EVENT", Short: "Bring a task on: send one of its events", Args: arguments,
+		Long: "Bring a task on: send one of its events, once, to its instance. With --comment the comment is written first.",
+		Example: "  troupe task do " + exampleTask + " approve\n" +
+			"  troupe task do " + exampleTask + " reject --comment 'Too late this year.'",
+	}
+	cmd.Flags().StringVar(&eventData, "data", "", "event.data: a JSON object, @file, or - for standard input")
+	cmd.Flags().StringVar(&comment, "comment", "", "a comment on the instance")
+	return asking(cmd, anyForm, func(cmd *cobra.Command, c *client.Client, out *output, args []string) error {
+		body, err := jsonInput(cmd, "data", eventData)
+		if err != nil {
+			return err
+		}
+		t, err := c.Task(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		if err := offers(t, args[1]); err != nil {
+			return err
+		}
+		if comment != "" {
+			if _, err := c.Comment(cmd.Context(), t.WorkflowID, t.InstanceID, comment); err != nil {
+				return err
+			}
+		}
+		i, err := c.Send(cmd.Context(), client.SendRequest{WorkflowID: t.WorkflowID, InstanceID: t.InstanceID, Event: args[1], Data: body, Minimal: out.form == formTable})
+		if err != nil {
+			return err
+		}
+		return out.show(i)
+	})
+}
+
+// offers returns why a task does not take an event: before a comment says something about it.
+func offers(t *client.Task, event string) error {
+	if t.Done != nil {
+		return errors.New("task " + t.TaskID + " was done by " + t.Done.UserName + " at " + t.Done.TS)
+	}
+	for _, e := range t.Events {
+		if e.Name == event {
+			return nil
+		}
+	}
+	if t.Status == "claimed" && len(t.Events) == 0 {
+		return errors.New(client.Printable(shownText(t.AssigneeName)) + " has task " + t.TaskID)
+	}
+	return errors.New("task " + t.TaskID + " takes no " + strconv.Quote(event) + " from you; it takes: " + eventNames(t.Events))
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"troupe/gateway/client"
+	"troupe/gateway/servertest"
+)
+
+// TestTasks works through a task on the command line.
+func TestTasks(t *testing.T) {
+	isolated(t)
+	s := servertest.Start(t)
+	c, err := client.New(client.Options{Address: s.URL, Token: s.Token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i, err := c.Create(t.Context(), client.CreateRequest{WorkflowID: servertest.Workflow})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Send(t.Context(), client.SendRequest{WorkflowID: servertest.Workflow, InstanceID: i.ID, Event: "submit"}); err != nil {
+		t.Fatal(err)
+	}
+	id := i.ID + "-2-0"
+	t.Setenv("TROUPE_ADDRESS", s.URL)
+	t.Setenv("TROUPE_TOKEN", s.Token)
+	for _, step := range []struct {
+		args           []string
+		stdout, stderr string
+		code           int
+	}{
+		{[]string{"task", "list"}, "ID                              TITLE       WORKFLOW  REQUESTER  STATUS  ASSIGNEE  DUE\n" + id + "  Look at it  leave     John Doe   open", "", 0},
+		{[]string{"task", "list", "--scope", "mine", "-o", "json", "--count"}, `{"tasks":[],"next":null,"count":0}`, "", 0},
+		{[]string{"task", "list", "--scope", "hers"}, "", `"scope" must be`, exitFailed},
+		{[]string{"task", "show", id}, "EVENTS", "", 0},
+		{[]string{"task", "claim", id}, "", "", 0},
+		{[]string{"task", "list", "--scope", "mine", "-o", "jsonl"}, `"assignee":"john.doe"`, "", 0},
+		{[]string{"task", "release", id}, "", "", 0},
+		{[]string{"task", "assign", id, "john.doe"}, "", "", 0},
+		{[]string{"task", "assign", id, "nobody"}, "", "a task is assigned to a user who may take it over", exitFailed},
+		{[]string{"task", "do", id, "wave"}, "", `takes no "wave" from you; it takes: approve extend note`, exitFailed},
+		{[]string{"task", "do", id, "approve", "--comment", "Enjoy it."}, "approved", "", 0},
+		{[]string{"task", "do", id, "approve"}, "", "was done by John Doe", exitFailed},
+		{[]string{"task", "show", id}, "DONE", "", 0},
+		{[]string{"instance", "comment", "leave", i.ID, "Thank you."}, "", "", 0},
+		{[]string{"instance", "activity", "leave", i.ID}, "comment         Thank you.", "", 0},
+		{[]string{"instance", "activity", "leave", i.ID, "--oldest-first", "--all", "-o", "jsonl"}, `"text":"Enjoy it."`, "", 0},
+		{[]string{"task", "claim", id, i.ID}, "", "404 NotFound", exitFailed},
+		{[]string{"task", "do", id}, "", "EVENT is missing", exitUsage},
+	} {
+		code, stdout, stderr := invoke(step.args...)
+		if code != step.code || !strings.Contains(stdout, step.stdout) || !strings.Contains(stderr, step.stderr) || step.stderr == "" && stderr != "" {
+			t.Errorf("%v: got %d\n%s%s", step.args, code, stdout, stderr)
+		}
+	}
+}

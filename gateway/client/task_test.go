@@ -1,0 +1,71 @@
+package client
+
+import (
+	"testing"
+
+	"troupe/gateway/servertest"
+)
+
+// TestTasks lists a task, claims it, comments, and decides it.
+func TestTasks(t *testing.T) {
+	s := servertest.Start(t)
+	c := connect(t, s.URL, Options{Token: s.Token})
+	var ids []string
+	for range 3 {
+		i, err := c.Create(t.Context(), CreateRequest{WorkflowID: servertest.Workflow})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Send(t.Context(), SendRequest{WorkflowID: servertest.Workflow, InstanceID: i.ID, Event: "submit"}); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, i.ID)
+	}
+	var tasks []string
+	for page, err := range c.TasksPages(t.Context(), TasksRequest{Scope: "open", Sort: "created", WorkflowID: servertest.Workflow, Query: "look", Filter: `{"status":"open"}`, Limit: 2, Count: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if page.Count == nil || *page.Count != 3 {
+			t.Errorf("got the number %v", page.Count)
+		}
+		for _, task := range page.Tasks {
+			tasks = append(tasks, task.TaskID)
+			if task.Title != "Look at it" || task.RequesterName != "John Doe" || len(task.Events) == 0 || task.Due == nil {
+				t.Errorf("got %+v", task)
+			}
+		}
+	}
+	if len(tasks) != 3 {
+		t.Fatalf("got %d tasks", len(tasks))
+	}
+	if task, err := c.ChangeTask(t.Context(), tasks[0], ClaimTask, ""); err != nil || task.Status != "claimed" || len(task.Raw) == 0 {
+		t.Errorf("got %+v, %v", task, err)
+	}
+	if task, err := c.ChangeTask(t.Context(), tasks[0], AssignTask, servertest.User); err != nil || task.Assignee == nil {
+		t.Errorf("got %+v, %v", task, err)
+	}
+	if comment, err := c.Comment(t.Context(), servertest.Workflow, ids[0], "hello"); err != nil || comment.Text != "hello" || comment.UserName != "John Doe" {
+		t.Errorf("got %+v, %v", comment, err)
+	}
+	if task, err := c.Task(t.Context(), tasks[0]); err != nil || task.InstanceID != ids[0] {
+		t.Errorf("got %+v, %v", task, err)
+	}
+	var kinds []string
+	for page, err := range c.ActivityPages(t.Context(), ActivityRequest{WorkflowID: servertest.Workflow, InstanceID: ids[0], OldestFirst: true, Limit: 2}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range page.Activity {
+			kinds = append(kinds, a.Kind)
+		}
+	}
+	if len(kinds) != 4 || kinds[0] != "history" || kinds[2] != "task" || kinds[3] != "comment" {
+		t.Errorf("got %q", kinds)
+	}
+	_, err := c.ChangeTask(t.Context(), ids[0]+"-9-9", ReleaseTask, "")
+	wantStatus(t, err, 404, "NotFound")
+	if _, err := c.Tasks(t.Context(), TasksRequest{Limit: 1001}); err == nil {
+		t.Error("a limit of 1001 is taken")
+	}
+}
