@@ -14,20 +14,26 @@ func (s *Schema) refuses(member string) bool {
 	return s != nil && refuses(s.compiled, member)
 }
 
-// Misfit is a place where one schema asks for fields that another does not take.
+// Misfit is a place where one schema asks for fields or values that another does not take.
 type Misfit struct {
 	// Path leads to the field through the names of properties. An element of a
 	// list is not named: it has the path of its list.
 	Path []string
 	// Missing: the field is required and not there. Optional: it is required, and
-	// there, but may be left out. Else it is there and refused.
+	// there, but may be left out. Else it is there and refused, or with Values only some
+	// or all of its values.
 	Missing, Optional bool
+	Values            *Values
+	// Others are the fields that the other side has beside it, where the field may be meant for one of
+	// them.
+	Others []string
 }
 
 // misfits compares s, the schema of the data that is sent, with the schema of the data
 // that is taken. It returns the fields of s that taken refuses, and the fields that
 // taken requires and s does not have or does not require, in the order of their paths.
-// It compares names and not values, and has the same limits as refuses.
+// Of a field that both have it compares the types and the choices; other rules of values are not
+// compared. It has the same limits as refuses.
 func (s *Schema) misfits(taken *Schema) []Misfit {
 	if s == nil || taken == nil {
 		return nil
@@ -38,9 +44,10 @@ func (s *Schema) misfits(taken *Schema) []Misfit {
 }
 
 // Misfits compares the schema of data that is sent with an event with the event's
-// declaration, by the names of fields. It returns the fields that the event refuses,
-// and those that it requires and that may be missing. An event that the definition
-// does not declare takes everything.
+// declaration. It returns the fields that the event refuses, those that it requires and that
+// may be missing, and those of which it refuses all values, or some choices. Only what is
+// certain is one (actors/formportal/DESIGN.md, "Forms and events"). An event that the definition does not
+// declare takes everything.
 func (d *Definition) Misfits(event EventName, sent *Schema) []Misfit {
 	c := d.events[event]
 	if sent == nil {
@@ -88,11 +95,20 @@ func (c *comparison) compare(sent, taken *jsonschema.Schema, path []string) {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		below := append(slices.Clone(path), name)
 		if refuses(taken, name) {
-			c.misfits = append(c.misfits, Misfit{Path: below})
+			c.misfits = append(c.misfits, Misfit{Path: below, Others: without(Shape{parts}.Fields(), fields)})
 			continue
 		}
+		var takes []*jsonschema.Schema
 		for _, part := range parts {
-			c.compare(fields[name], part.Properties[name], below)
+			takes = append(takes, membersOf(part, name)...)
+		}
+		if v := valuesRefused(fields[name], takes); v != nil {
+			if c.misfits = append(c.misfits, Misfit{Path: below, Values: v}); v.All {
+				continue
+			}
+		}
+		for _, one := range takes {
+			c.compare(fields[name], one, below)
 		}
 	}
 	for _, name := range (Shape{parts}).Required() {
@@ -101,6 +117,9 @@ func (c *comparison) compare(sent, taken *jsonschema.Schema, path []string) {
 			continue
 		}
 		m := Misfit{Path: append(slices.Clone(path), name), Missing: !mentions(sent, name)}
+		if m.Missing {
+			m.Others = without(slices.Sorted(maps.Keys(fields)), properties(taken))
+		}
 		// A field with a default is filled in beforehand.
 		filled := fields[name] != nil && fields[name].Default != nil
 		if m.Optional = !m.Missing && !filled && !demands(sent, name); m.Missing || m.Optional {
@@ -109,9 +128,27 @@ func (c *comparison) compare(sent, taken *jsonschema.Schema, path []string) {
 	}
 	for _, one := range conjuncts(sent, nil) {
 		for _, other := range parts {
+			if v := valuesRefused(one.Items2020, present(other.Items2020)); v != nil && len(path) > 0 {
+				if c.misfits = append(c.misfits, Misfit{Path: path, Values: v}); v.All {
+					continue
+				}
+			}
 			c.compare(one.Items2020, other.Items2020, path)
 		}
 	}
+}
+
+// present is a list of s, or of nothing.
+func present(s *jsonschema.Schema) []*jsonschema.Schema {
+	if s == nil {
+		return nil
+	}
+	return []*jsonschema.Schema{s}
+}
+
+// without returns the names that are none of the fields.
+func without(names []string, fields map[string]*jsonschema.Schema) []string {
+	return slices.DeleteFunc(names, func(name string) bool { return fields[name] != nil })
 }
 
 // properties returns the fields that s has for certain.
@@ -144,7 +181,7 @@ func refuses(s *jsonschema.Schema, member string) bool {
 			part.AdditionalProperties != nil || len(named(part, member)) > 0
 	})
 	return slices.ContainsFunc(all, func(part *jsonschema.Schema) bool {
-		if isFalse(part) || part.MaxProperties != nil && *part.MaxProperties == 0 {
+		if isFalse(part) || part.MaxProperties != nil && *part.MaxProperties == 0 || part.PropertyNames != nil && part.PropertyNames.Validate(member) != nil {
 			return true
 		}
 		if found := named(part, member); len(found) > 0 {

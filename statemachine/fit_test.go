@@ -2,6 +2,7 @@ package statemachine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -104,6 +105,21 @@ func TestMisfits(t *testing.T) {
 			"in a list", `{"properties":{"l":{"items":{"properties":{"a":{}}}}}}`,
 			`{"properties":{"l":{"items":{"properties":{"b":{}},"required":["b"],` + closed + `}}}}`, "l.a -l.b",
 		},
+		{"a name that no member may have", `{"properties":{"A":{},"b":{}}}`, `{"propertyNames":{"pattern":"^[a-z]"}}`, "A"},
+		{"types that have nothing in common", `{"properties":{"a":{"type":"string"},"b":{"type":["integer","null"]},"c":{"type":"array"}}}`, `{"properties":{"a":{"type":"number"},"b":{"type":["boolean","string"]},"c":{"type":["array","null"]}}}`, "a:string>number b:integer or null>string or boolean"},
+		{"a whole number is a number", `{"properties":{"a":{"type":"integer"},"b":{"type":"number"}}}`, `{"properties":{"a":{"type":"number"},"b":{"type":"integer"}}}`, ""},
+		{"the type of all other fields", `{"properties":{"a":{"type":"string"}}}`, `{"additionalProperties":{"type":"integer"}}`, "a:string>integer"},
+		{"the type of a pattern", `{"properties":{"a":{"type":"string"}}}`, `{"patternProperties":{"^a":{"type":"integer"}}}`, "a:string>integer"},
+		{"types behind references", `{"properties":{"a":{"$ref":"#/$defs/t"}},"$defs":{"t":{"type":"string"}}}`, `{"properties":{"a":{"allOf":[{"$ref":"#/$defs/n"}]}},"$defs":{"n":{"type":"boolean"}}}`, "a:string>boolean"},
+		{"a type in an alternative", `{"properties":{"a":{"type":"string"}}}`, `{"properties":{"a":{"anyOf":[{"type":"boolean"},{"type":"null"}]}}}`, ""},
+		{"elements of another type", `{"properties":{"l":{"items":{"type":"string"}}}}`, `{"properties":{"l":{"items":{"type":"integer"}}}}`, "l:string>integer"},
+		{"some choices", `{"properties":{"a":{"enum":["x","y",3]}}}`, `{"properties":{"a":{"enum":["x"]}}}`, `a:some"y",3`},
+		{"no choice", `{"properties":{"a":{"enum":["x","y"]}}}`, `{"properties":{"a":{"enum":["z"]}}}`, `a:all"x","y"`},
+		{"choices with names", `{"properties":{"a":{"oneOf":[{"const":"x","title":"X"},{"const":"y"}]}}}`, `{"properties":{"a":{"const":"x"}}}`, `a:some"y"`},
+		{"a choice that is too long", `{"properties":{"a":{"enum":["x","yyy"]}}}`, `{"properties":{"a":{"type":"string","maxLength":2}}}`, `a:some"yyy"`},
+		{"a choice that the form refuses itself", `{"properties":{"a":{"enum":["x","yyy"],"maxLength":2}}}`, `{"properties":{"a":{"enum":["x"]}}}`, ""},
+		{"a text for a choice", `{"properties":{"a":{"type":"string"}}}`, `{"properties":{"a":{"enum":["x"]}}}`, ""},
+		{"a number beyond all bounds", `{"properties":{"a":{"enum":[1e999999]}}}`, `{"properties":{"a":{"enum":[1]}}}`, ""},
 		{"one that refers to itself", `{"properties":{"a":{"$ref":"#"}}}`, `{"properties":{"a":{"$ref":"#"}},"required":["a"],` + closed + `}`, "?a.a ?a"},
 	} {
 		if got := paths(compileSchema(t, c.sent).misfits(compileSchema(t, c.taken))); got != c.want {
@@ -122,6 +138,11 @@ func paths(misfits []Misfit) string {
 		}
 		if m.Optional {
 			name = "?" + name
+		}
+		if v := m.Values; v != nil && v.Sent != "" {
+			name += ":" + v.Sent + ">" + v.Taken
+		} else if v != nil {
+			name += map[bool]string{true: ":all", false: ":some"}[v.All] + strings.Join(v.Refused, ",")
 		}
 		all = append(all, name)
 	}
@@ -144,5 +165,40 @@ func TestEachPartIsAskedOnce(t *testing.T) {
 	})
 	if want := 1 + 3*deep + 1; asked != want {
 		t.Errorf("%d parts were asked, want %d", asked, want)
+	}
+}
+
+// TestRefusedValuesNeverFit holds that a form that has only values that are refused cannot be submitted with them.
+func TestRefusedValuesNeverFit(t *testing.T) {
+	values := []string{`null`, `true`, `1`, `1.5`, `"x"`, `"yyy"`, `[]`, `["x"]`, `{}`}
+	rule := rapid.SampledFrom([]string{
+		`"type":"string"`, `"type":"integer"`, `"type":"number"`, `"type":["null","boolean"]`, `"type":"array"`, `"enum":["x",1]`, `"enum":[null,true,"yyy"]`,
+		`"enum":[1.5,"x",true,{}]`, `"const":1.5`, `"oneOf":[{"const":"x"},{"const":1}]`, `"anyOf":[{"type":"string"},{"type":"null"}]`, `"maxLength":2`, `"minimum":1`,
+	})
+	schema := rapid.Custom(func(t *rapid.T) string {
+		if rapid.Bool().Draw(t, "alone") {
+			return `{` + rule.Draw(t, "rule") + `}`
+		}
+		return `{` + rule.Draw(t, "rule") + `,"allOf":[{` + rule.Draw(t, "another") + `}]}`
+	})
+	all, some := 0, 0
+	rapid.Check(t, func(rt *rapid.T) {
+		sent, taken := compileSchema(t, `{"properties":{"a":`+schema.Draw(rt, "sent")+`}}`), compileSchema(t, `{"properties":{"a":`+schema.Draw(rt, "taken")+`}}`)
+		for _, m := range sent.misfits(taken) {
+			for _, v := range values {
+				given := data.Value(`{"a":` + v + `}`)
+				if both := sent.Check(given) == nil && taken.Check(given) == nil; both && (m.Values.All || slices.Contains(m.Values.Refused, v)) {
+					rt.Fatalf("%s and %s both take %s: %+v", sent.Text(), taken.Text(), v, m.Values)
+				}
+			}
+			if m.Values.All {
+				all++
+			} else {
+				some++
+			}
+		}
+	})
+	if all == 0 || some == 0 {
+		t.Errorf("%d had no value in common and %d some: the test tested nothing", all, some)
 	}
 }

@@ -281,6 +281,9 @@ func (m *move) finishTo(r *Result, o Outcome, start []NodeID, event EventName, b
 	return nil
 }
 
+// TakesNoData says why an instance cannot be created without data: ErrInvalidData; nil when it can.
+func (d *Definition) TakesNoData() error { return d.checkCreation(&Creation{}) }
+
 // checkCreation checks the data of a create against the definition's create block.
 func (d *Definition) checkCreation(c *Creation) error {
 	for _, part := range []struct {
