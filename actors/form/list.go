@@ -44,6 +44,16 @@ const listedBytes = 400
 // long, and yield's own error when it stops early. While yield waits, other lists are
 // read; the time counts all the same.
 func List(ctx context.Context, lists *query.Service, req *ListRequest, yield func(Listed) error) error {
+	return list(ctx, lists, req, req.selection(), func(l Listed) error {
+		if l.CategoryAt(req.ArchivedBefore) != req.Category {
+			return nil
+		}
+		return yield(l)
+	})
+}
+
+// list calls yield with all rows of a selection, whatever their category.
+func list(ctx context.Context, lists *query.Service, req *ListRequest, of query.Selection, yield func(Listed) error) error {
 	decode := func(r query.Row) (Listed, int, error) {
 		row, err := ParseRow(r.Value)
 		if err != nil {
@@ -52,12 +62,7 @@ func List(ctx context.Context, lists *query.Service, req *ListRequest, yield fun
 		listed := Listed{Row: row, InstanceID: instanceid.Text(r.ID), When: int64(^binary.BigEndian.Uint64(r.Place))}
 		return listed, len(r.Value) + listedBytes, nil
 	}
-	return failure.In("list", req.Kind.String()+"s", query.Rows(ctx, lists, req.User, req.selection(), decode, func(l Listed) error {
-		if l.CategoryAt(req.ArchivedBefore) != req.Category {
-			return nil
-		}
-		return yield(l)
-	}))
+	return failure.In("list", req.Kind.String()+"s", query.Rows(ctx, lists, req.User, of, decode, yield))
 }
 
 // selection says where the rows of a category are. What was created at or after
@@ -75,7 +80,7 @@ func (req *ListRequest) selection() query.Selection {
 	case Submitted:
 		return query.Selection{
 			Ranges:   []persistence.Range{{Prefix: prefix(lists.underWay)}, {Prefix: prefix(lists.done), To: cut}},
-			Pointers: persistence.Range{Prefix: prefix(lists.ended), To: cut},
+			Pointers: persistence.Range{Prefix: prefix(lists.ended), To: cut}, TargetsFrom: cut,
 			Target: func(key, value []byte) ([]byte, error) {
 				if bytes.Compare(value, cut) < 0 {
 					return nil, nil

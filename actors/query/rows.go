@@ -26,9 +26,32 @@ type Selection struct {
 	Ranges []persistence.Range
 	// Pointers, unless its prefix is empty, has rows that lead to rows outside of
 	// Ranges. Each is given to Target, which returns the key of one, in storage of its
-	// own, or nil when it leads to none.
-	Pointers persistence.Range
-	Target   func(key, value []byte) ([]byte, error)
+	// own, or nil when it leads to none. All of them have places behind TargetsFrom: the
+	// pointers are not read before the list comes there.
+	Pointers    persistence.Range
+	Target      func(key, value []byte) ([]byte, error)
+	TargetsFrom []byte
+	// Backward: from the last place to the first.
+	Backward bool
+	// After is the place and id behind which the list begins; nil: at its beginning.
+	After []byte
+}
+
+// ranges are those of Ranges that have something behind After.
+func (of *Selection) ranges() (out []persistence.Range) {
+	for _, r := range of.Ranges {
+		switch {
+		case of.After == nil:
+		case of.Backward && (r.To == nil || bytes.Compare(of.After, r.To) < 0):
+			r.To = of.After
+		case !of.Backward && bytes.Compare(of.After, r.From) >= 0:
+			r.From = append(slices.Clone(of.After), 0)
+		}
+		if r.To == nil || bytes.Compare(r.From, r.To) < 0 {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // Rows calls yield with what decode makes of each selected row, in the order of
@@ -116,11 +139,12 @@ func (s *Service) Read(ctx context.Context, user identity.UserID, read func(*Rea
 
 // selected calls visit with the selected rows of all shards in order.
 func (s *Service) selected(t *throttle, snapshot *persistence.Snapshot, of Selection, visit func(Row) error) (err error) {
-	r := &rows{service: s, throttle: t, snapshot: snapshot, visit: visit}
-	if err := r.follow(of); err != nil {
-		return err
+	r := &rows{service: s, throttle: t, snapshot: snapshot, visit: visit, of: of}
+	merge := snapshot.Merge
+	if of.Backward {
+		merge = snapshot.MergeBackward
 	}
-	m := &merged{cursor: snapshot.Merge(of.Ranges...), kind: listRow, rows: new(int64)}
+	m := &merged{cursor: merge(of.ranges()...), kind: listRow, rows: new(int64)}
 	defer func() { err = errors.Join(err, failure.OfStore(m.close())) }()
 	for {
 		if err := r.step(); err != nil {
@@ -129,6 +153,11 @@ func (s *Service) selected(t *throttle, snapshot *persistence.Snapshot, of Selec
 		c, ok, err := m.next()
 		if err != nil {
 			return failure.OfStore(err)
+		}
+		if !r.followed && (!ok || of.Backward || bytes.Compare(c.value, of.TargetsFrom) >= 0) {
+			if err := r.follow(); err != nil {
+				return err
+			}
 		}
 		if err := r.giveTargets(&c, ok); err != nil || !ok {
 			return err
@@ -145,7 +174,9 @@ type rows struct {
 	throttle *throttle
 	snapshot *persistence.Snapshot
 	visit    func(Row) error
+	of       Selection
 	read     int      // rows so far
+	followed bool     // the pointers were read
 	targets  [][]byte // keys of rows that are to be given, in the order of the list
 }
 
@@ -162,8 +193,9 @@ func (r *rows) step() error {
 }
 
 // follow reads the pointers.
-func (r *rows) follow(of Selection) error {
-	if len(of.Pointers.Prefix) == 0 {
+func (r *rows) follow() error {
+	of := &r.of
+	if r.followed = true; len(of.Pointers.Prefix) == 0 {
 		return nil
 	}
 	var stopped error
@@ -174,12 +206,15 @@ func (r *rows) follow(of Selection) error {
 		}
 		if target, stopped = of.Target(key, value); stopped != nil {
 			r.service.damaged.Add(1)
-		} else if target != nil {
+		} else if target != nil && (of.After == nil || isBehind(bytes.Compare(placeOf(target), of.After), of.Backward)) {
 			r.targets = append(r.targets, target)
 		}
 		return stopped
 	}, of.Pointers)
 	slices.SortFunc(r.targets, func(a, b []byte) int { return bytes.Compare(placeOf(a), placeOf(b)) })
+	if of.Backward {
+		slices.Reverse(r.targets)
+	}
 	if stopped != nil {
 		return stopped
 	}
@@ -197,7 +232,7 @@ func (r *rows) giveTargets(c *candidate, some bool) error {
 	for len(r.targets) > 0 {
 		key := r.targets[0]
 		place, id, ok := persistence.ListEntry(key)
-		if some && orderOf(place, id, &position{id: c.id, value: c.value}) > 0 {
+		if some && isBehind(orderOf(place, id, &position{id: c.id, value: c.value}), r.of.Backward) {
 			return nil
 		}
 		value, err := r.snapshot.Load(key)

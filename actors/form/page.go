@@ -1,0 +1,223 @@
+package form
+
+import (
+	"bytes"
+	"cmp"
+	"container/heap"
+	"context"
+	"errors"
+	"strings"
+
+	"troupe/actors/failure"
+	"troupe/actors/internal/instanceid"
+	"troupe/actors/query"
+	"troupe/persistence"
+)
+
+// Sort is the order of a page.
+type Sort string
+
+// The orders. By name those of the same name are in the order of their ids; upper and lower case are the same.
+const (
+	NewestFirst Sort = "-when"
+	OldestFirst Sort = "when"
+	ByName      Sort = "name"
+)
+
+// PageRequest asks for a part of a list.
+type PageRequest struct {
+	ListRequest
+	Sort Sort // empty: NewestFirst
+	// WorkflowID has only forms of that workflow; empty: of all.
+	WorkflowID string
+	// Query has words that are all in the name or the id; upper and lower case are the same.
+	Query  string
+	Limit  int
+	Cursor string // Page.Next of the page before; empty: the first page
+	Count  bool   // asks for Page.Count
+}
+
+// Page is a part of a list.
+type Page struct {
+	Forms []Listed
+	Next  string // the cursor of the next page; empty when there is none
+	// Count is how many forms the whole list has; nil when that was not asked, and when counting would take long.
+	Count *int64
+}
+
+const (
+	// searchedMax is how many rows a page looks at that has not found enough: it is shorter then.
+	searchedMax = 10_000
+	// countedMax is how many rows a count, and an order by names, look at.
+	countedMax = 100_000
+)
+
+// errEnough ends a list.
+var errEnough = errors.New("enough")
+
+// ReadPage returns a page of a list, which is as List says. By time it costs what it shows, and what a search looks at; when
+// the oldest come first, the list of submitted forms also looks at all that were completed and are not archived. By name it
+// looks at the whole list. The errors are those of List, and failure.ErrInvalid for a cursor of another list, and
+// for a list that is too long to be sorted by name.
+func ReadPage(ctx context.Context, lists *query.Service, req *PageRequest) (*Page, error) {
+	of := *req
+	of.Sort = cmp.Or(req.Sort, NewestFirst)
+	req = &of
+	r := pageReader{ctx: ctx, lists: lists, req: req, words: strings.Fields(strings.ToLower(req.Query))}
+	var after []byte
+	if req.Cursor != "" {
+		var err error
+		if after, err = r.name().Position(req.Cursor); err != nil {
+			return nil, err
+		}
+		if len(after) < len(persistence.ID{}) || req.Sort != ByName && len(after) != placeBytes+len(persistence.ID{}) {
+			return nil, query.ErrCursor
+		}
+	}
+	read := r.byTime
+	if req.Sort == ByName {
+		read = r.byName
+	}
+	out, err := read(after)
+	if err == nil && req.Count {
+		out.Count, err = r.count()
+	}
+	return out, err
+}
+
+// pageReader is one call of ReadPage.
+type pageReader struct {
+	ctx   context.Context //nolint:containedctx // of the call
+	lists *query.Service
+	req   *PageRequest
+	words []string // lower case
+}
+
+// name is what the list was asked for.
+func (r *pageReader) name() query.List {
+	req := r.req
+	return query.List{"forms", string(req.User), req.Kind.String(), req.Category.String(), req.WorkflowID, string(req.Sort), req.Query}
+}
+
+func (r *pageReader) matches(l Listed) bool {
+	if l.CategoryAt(r.req.ArchivedBefore) != r.req.Category || r.req.WorkflowID != "" && l.WorkflowID != r.req.WorkflowID {
+		return false
+	}
+	name, id := strings.ToLower(l.Name), strings.ToLower(l.InstanceID)
+	for _, word := range r.words {
+		if !strings.Contains(name, word) && !strings.Contains(id, word) {
+			return false
+		}
+	}
+	return true
+}
+
+// placeOf is where a form stands in the order of times: what follows the prefix of its row's key.
+func placeOf(l Listed) []byte {
+	id, _ := instanceid.Parse(l.InstanceID)
+	return append(place(l.When), id[:]...)
+}
+
+func (r *pageReader) byTime(after []byte) (*Page, error) {
+	page, looked := &Page{}, 0
+	var last []byte
+	of := r.req.selection()
+	of.After, of.Backward = after, r.req.Sort == OldestFirst
+	err := list(r.ctx, r.lists, &r.req.ListRequest, of, func(l Listed) error {
+		if len(page.Forms) == r.req.Limit || looked == searchedMax {
+			page.Next = r.name().Cursor(last)
+			return errEnough
+		}
+		looked++
+		last = placeOf(l)
+		if r.matches(l) {
+			page.Forms = append(page.Forms, l)
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errEnough) {
+		return nil, err
+	}
+	return page, nil
+}
+
+func (r *pageReader) count() (*int64, error) {
+	n, looked := int64(0), 0
+	err := list(r.ctx, r.lists, &r.req.ListRequest, r.req.selection(), func(l Listed) error {
+		if looked++; looked > countedMax {
+			return errEnough
+		}
+		if r.matches(l) {
+			n++
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, errEnough):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return &n, nil
+}
+
+// nameKey is where a form stands in the order of names: the name without case, a byte that no name has in front of another,
+// and the id.
+func nameKey(l Listed) []byte {
+	id, _ := instanceid.Parse(l.InstanceID)
+	return append(append([]byte(strings.ToLower(l.Name)), 0), id[:]...)
+}
+
+// byName keeps the first forms behind the place while it looks at all.
+func (r *pageReader) byName(after []byte) (*Page, error) {
+	first, looked := &lastFirst{}, 0
+	err := list(r.ctx, r.lists, &r.req.ListRequest, r.req.selection(), func(l Listed) error {
+		if looked++; looked > countedMax {
+			return failure.Refuse(failure.ErrInvalid, "the list has more than %d forms, which is too many to sort them by name", countedMax)
+		}
+		key := nameKey(l)
+		if !r.matches(l) || bytes.Compare(key, after) <= 0 {
+			return nil
+		}
+		if heap.Push(first, namedForm{key, l}); first.Len() > r.req.Limit+1 {
+			heap.Pop(first)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	page := &Page{}
+	more := first.Len() > r.req.Limit
+	if more {
+		heap.Pop(first)
+		page.Next = r.name().Cursor((*first)[0].key)
+	}
+	page.Forms = make([]Listed, first.Len())
+	for n := len(page.Forms) - 1; n >= 0; n-- {
+		last, _ := heap.Pop(first).(namedForm)
+		page.Forms[n] = last.Listed
+	}
+	return page, nil
+}
+
+// namedForm is a form with its place in the order of names.
+type namedForm struct {
+	key []byte
+	Listed
+}
+
+// lastFirst is a heap of forms whose root is the last of them in the order of names.
+type lastFirst []namedForm
+
+func (h lastFirst) Len() int           { return len(h) }
+func (h lastFirst) Less(a, b int) bool { return bytes.Compare(h[a].key, h[b].key) > 0 }
+func (h lastFirst) Swap(a, b int)      { h[a], h[b] = h[b], h[a] }
+func (h *lastFirst) Push(x any)        { *h = append(*h, x.(namedForm)) } //nolint:forcetypeassert // only namedForms are in it
+
+func (h *lastFirst) Pop() any {
+	old := *h
+	last := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return last
+}
