@@ -33,7 +33,7 @@ func TestErrorLabels(t *testing.T) {
 		{403, "Access denied", "AccessDenied", "AccessDenied"},
 		{404, "Not found", "NotFound", "NotFound"},
 		{405, "Method not allowed", "MethodNotAllowed", "MethodNotAllowed"},
-		{409, "Conflict", "EventNotAllowed|Claimed|Ended|Conflict|AlreadyExists", "EventNotAllowed|Claimed|Ended|Conflict|AlreadyExists"},
+		{409, "Conflict", "EventNotAllowed|Claimed|Ended|Conflict|AlreadyExists|InUse", "EventNotAllowed|Claimed|Ended|Conflict|AlreadyExists|InUse"},
 		{412, "Precondition failed", "PreconditionFailed", "PreconditionFailed"},
 		{413, "Too large", "TooLarge", "TooLarge"},
 		{415, "Unsupported media type", "UnsupportedMediaType", "UnsupportedMediaType"},
@@ -95,7 +95,7 @@ func TestErrorsOfEveryRoute(t *testing.T) {
 				}
 				put, ofDefinition := r.Method == "PUT", strings.Contains(r.Path, "/definitions/")
 				ofTask, ofEvents := strings.HasSuffix(r.Path, "/task"), kind == failure.ErrNotAllowed || kind == failure.ErrEnded
-				if g == groupWorkflow && (kind == failure.ErrConflict && !put || (ofEvents || kind == failure.ErrClaimed) && put || ofEvents && ofTask) || kind == failure.ErrExists && !ofDefinition {
+				if g == groupWorkflow && (kind == failure.ErrConflict && !put || (ofEvents || kind == failure.ErrClaimed) && put || ofEvents && ofTask) || kind == failure.ErrExists && !ofDefinition || kind == failure.ErrInUse && g == groupWorkflow {
 					continue // it has another one of 409
 				}
 				tried++

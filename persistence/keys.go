@@ -121,6 +121,18 @@ func IndexStateKey(dst []byte, sh Shard, index uint32) []byte {
 // of their numbers.
 func IndexStatePrefix(dst []byte, sh Shard) []byte { return appendHead(dst, sh, indexStateTable) }
 
+// InstancePrefixes returns the prefixes of all rows that belong to an instance and begin with
+// its id: whoever deletes it removes them. A table of such rows has its line here.
+func InstancePrefixes(sh Shard, id ID) [][]byte {
+	return [][]byte{
+		EntryPrefix(nil, sh, id),
+		DraftPrefix(nil, sh, id),
+		ReplyPrefix(nil, sh, id),
+		DeliveryPrefix(nil, sh, id),
+		append(IncidentPrefix(nil, sh), id[:]...),
+	}
+}
+
 // DraftKey appends the key of what user has written for instance id and not sent.
 func DraftKey(dst []byte, sh Shard, id ID, user string) []byte {
 	return appendText(DraftPrefix(dst, sh, id), user)

@@ -340,6 +340,15 @@ func (ix *Index) Update(w *persistence.Writes, key []byte, sh persistence.Shard,
 	return key
 }
 
+// Leave removes all entries of an instance that is deleted. It returns key, the room that it used.
+func (ix *Index) Leave(w *persistence.Writes, key []byte, sh persistence.Shard, id persistence.ID, of *statemachine.Instance) []byte {
+	for _, value := range ix.field.Keys(filter.Document{Public: of.Public, Private: of.Private}) {
+		key = ix.key(key[:0], sh, value, id)
+		w.Delete(key)
+	}
+	return key
+}
+
 // difference gives each of a that is not in b. Both are sorted.
 func difference(a, b [][]byte, give func([]byte)) {
 	for _, value := range a {

@@ -46,6 +46,9 @@ const (
 	// ErrExists: there is something else under this name already, which is not replaced (409
 	// AlreadyExists).
 	ErrExists
+	// ErrInUse: another instance needs this one, its parent or its child (409 InUse). Nothing was
+	// stored.
+	ErrInUse
 	// ErrPrecondition: If-Match names another sequence number of the instance, or
 	// another revision of the draft (412).
 	ErrPrecondition
@@ -95,6 +98,7 @@ var texts = [Kinds]string{
 	ErrEnded:          "ended",
 	ErrConflict:       "conflict",
 	ErrExists:         "exists already",
+	ErrInUse:          "in use",
 	ErrPrecondition:   "precondition failed",
 	ErrTooLarge:       "too large",
 	ErrMediaType:      "media type not supported",

@@ -1,7 +1,9 @@
 package form
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"slices"
 
@@ -19,7 +21,36 @@ type Draft struct {
 	// clock was set back while the instance slept.
 	Revision uint64
 	SavedAt  int64 // Unix milliseconds
+	// Template is the content of the template that the draft was written for. Zero: it is not known, as of
+	// drafts that earlier programs kept.
+	Template Digest
 	Data     data.Value
+}
+
+// Digest stands for what a template asks.
+type Digest [16]byte
+
+// DigestOf returns the digest of a template's content.
+func DigestOf(content []byte) Digest {
+	sum := sha256.Sum256(content)
+	return Digest(sum[:len(Digest{})])
+}
+
+// String returns the digest for outside; empty for zero.
+func (d Digest) String() string {
+	if d == (Digest{}) {
+		return ""
+	}
+	return hex.EncodeToString(d[:])
+}
+
+// ParseDigest reads what String wrote.
+func ParseDigest(text string) (d Digest, ok bool) {
+	b, err := hex.DecodeString(text)
+	if err != nil || len(b) != len(d) || Digest(b).String() != text {
+		return Digest{}, false
+	}
+	return Digest(b), true
 }
 
 // DraftCondition is what a request demands of the present draft. The zero value
@@ -44,12 +75,26 @@ func (c *DraftCondition) Holds(present *Draft) bool {
 	return !c.IfAbsent && (c.IfMatch == nil || slices.Contains(c.IfMatch, present.Revision))
 }
 
-const draftFormat = 1
+// The formats of a draft. The first has no template.
+const (
+	draftFormat         = 1
+	draftTemplateFormat = 2
+)
 
-// Append appends the stored draft: format(1) revision saved data.
+// Append appends the stored draft: format(1) revision saved data, and the template(16) before data in the
+// second format, which a draft with a template has.
 func (d *Draft) Append(dst []byte) []byte {
-	dst = binary.AppendUvarint(append(dst, draftFormat), d.Revision)
-	return append(binary.AppendVarint(dst, d.SavedAt), d.Data...)
+	known := d.Template != (Digest{})
+	format := byte(draftFormat)
+	if known {
+		format = draftTemplateFormat
+	}
+	dst = binary.AppendUvarint(append(dst, format), d.Revision)
+	dst = binary.AppendVarint(dst, d.SavedAt)
+	if known {
+		dst = append(dst, d.Template[:]...)
+	}
+	return append(dst, d.Data...)
 }
 
 // parseDraft reads what Append wrote; its data aliases b.
@@ -57,8 +102,13 @@ func parseDraft(b []byte) (*Draft, error) {
 	r := packed.NewReader(b)
 	format := r.Byte()
 	d := &Draft{Revision: r.Uvarint(), SavedAt: r.Varint()}
+	if format == draftTemplateFormat {
+		if copy(d.Template[:], r.Take(len(d.Template))); d.Template == (Digest{}) {
+			r.Fail()
+		}
+	}
 	var err error
-	if d.Data, err = data.Clean(r.Rest()); err != nil || format != draftFormat || d.Data.Kind() != data.Object {
+	if d.Data, err = data.Clean(r.Rest()); err != nil || format != draftFormat && format != draftTemplateFormat || r.Failed() || d.Data.Kind() != data.Object {
 		return nil, failure.Errorf(failure.ErrExecution, "stored draft")
 	}
 	return d, nil

@@ -3,6 +3,7 @@ package form
 import (
 	"bytes"
 	"errors"
+	"strings"
 	"testing"
 
 	"troupe/actors/failure"
@@ -11,11 +12,14 @@ import (
 
 func FuzzDraft(f *testing.F) {
 	d := Draft{Revision: 1 << 40, SavedAt: 5, Data: data.Value(`{"a":[1,"x"]}`)}
-	whole := d.Append(nil)
-	for n := range whole {
-		f.Add(whole[:n])
+	of := d
+	of.Template = DigestOf([]byte(`{"type":"object"}`))
+	for _, whole := range [][]byte{d.Append(nil), of.Append(nil)} {
+		for n := range whole {
+			f.Add(whole[:n])
+		}
+		f.Add(whole)
 	}
-	f.Add(whole)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		d, err := parseDraft(b)
 		if err != nil {
@@ -25,8 +29,39 @@ func FuzzDraft(f *testing.F) {
 			return
 		}
 		again, err := parseDraft(d.Append(nil))
-		if err != nil || again.Revision != d.Revision || !bytes.Equal(again.Data, d.Data) {
+		if err != nil || again.Revision != d.Revision || again.Template != d.Template || !bytes.Equal(again.Data, d.Data) {
 			t.Errorf("%x: got %+v, then %+v, %v", b, d, again, err)
 		}
 	})
+}
+
+// TestDraftsOfEarlierPrograms stay readable, and are written as before while nobody knows their template.
+func TestDraftsOfEarlierPrograms(t *testing.T) {
+	old := append([]byte{1, 7, 10}, `{"a":1}`...)
+	d, err := parseDraft(old)
+	if err != nil || d.Revision != 7 || d.SavedAt != 5 || d.Template != (Digest{}) || string(d.Data) != `{"a":1}` {
+		t.Fatalf("got %+v, %v", d, err)
+	}
+	if got := d.Append(nil); !bytes.Equal(got, old) {
+		t.Errorf("written again: got %x, want %x", got, old)
+	}
+	d.Template = DigestOf([]byte("x"))
+	if again, err := parseDraft(d.Append(nil)); err != nil || again.Template != d.Template || string(again.Data) != `{"a":1}` {
+		t.Errorf("with a template: got %+v, %v", again, err)
+	}
+}
+
+func TestDigests(t *testing.T) {
+	d := DigestOf([]byte("x"))
+	if got, ok := ParseDigest(d.String()); !ok || got != d {
+		t.Errorf("read again: got %s, %t, want %s", got, ok, d)
+	}
+	for _, bad := range []string{"", "x", d.String()[1:], d.String() + "00", strings.ToUpper(d.String()), " " + d.String()} {
+		if _, ok := ParseDigest(bad); ok {
+			t.Errorf("%q was taken", bad)
+		}
+	}
+	if (Digest{}).String() != "" {
+		t.Error("the digest of nothing is shown")
+	}
 }

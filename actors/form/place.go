@@ -63,6 +63,15 @@ func (r *Row) Put(w *persistence.Writes, at Spot, before *Form) {
 	}
 }
 
+// Remove removes the rows of a form that is deleted.
+func (f *Form) Remove(w *persistence.Writes, at Spot) {
+	lists := listsOf[f.Kind]
+	w.Delete(persistence.ListKey(nil, at.Shard, lists.of(f), f.By, at.Made, at.ID))
+	if f.DoneAt != 0 {
+		w.Delete(persistence.ListKey(nil, at.Shard, lists.ended, f.By, f.DoneAt, at.ID))
+	}
+}
+
 // placeBytes is how long a place is.
 const placeBytes = 8
 

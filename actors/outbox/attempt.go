@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"troupe/actors/failure"
 	"troupe/persistence"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -73,7 +74,7 @@ func (s *Service) tryInside(ctx context.Context, sh persistence.Shard, epoch uin
 		s.metrics.delivered.Add(1)
 	case answer.Final:
 		s.metrics.dead.Add(1)
-		return s.tell(&Outcome{Workflow: row.Workflow, Key: key, Refused: answer.Err.Error(), Writes: c.put})
+		return s.tell(c, &Outcome{Refused: answer.Err.Error()})
 	default:
 		s.metrics.failed.Add(1)
 		next := *row
@@ -113,6 +114,14 @@ func (s *Service) rulesOf(key persistence.Delivery, row *Delivery) (*statemachin
 	return hook, nil
 }
 
+// Remove removes the rows of a delivery as they were written.
+func Remove(w *persistence.Writes, sh persistence.Shard, key persistence.Delivery, d *Delivery) {
+	if d.State == Pending {
+		w.Delete(persistence.AttemptKey(nil, sh, d.Workflow, d.Next.UnixMilli(), key))
+	}
+	w.Delete(persistence.DeliveryKey(nil, sh, key))
+}
+
 // written is a change of a delivery.
 type written struct {
 	shard  persistence.Shard
@@ -123,11 +132,8 @@ type written struct {
 }
 
 func (c *written) put(w *persistence.Writes) {
-	if c.before.State == Pending {
-		w.Delete(persistence.AttemptKey(nil, c.shard, c.before.Workflow, c.before.Next.UnixMilli(), c.key))
-	}
+	Remove(w, c.shard, c.key, c.before)
 	if c.after == nil {
-		w.Delete(persistence.DeliveryKey(nil, c.shard, c.key))
 		return
 	}
 	w.Set(persistence.DeliveryKey(nil, c.shard, c.key), c.after.Append(nil))
@@ -137,20 +143,32 @@ func (c *written) put(w *persistence.Writes) {
 }
 
 // write commits a change, and tells the instance with it when there is an event. It returns when that is visible.
+// NB: a row that stays is written by its instance as well, which may be deleted meanwhile.
 func (s *Service) write(c *written, event statemachine.EventName, brought data.Value) error {
-	if event == "" {
-		w := s.o.Store.NewWritesIn(c.shard, c.epoch)
-		c.put(w)
-		return s.o.Store.Commit(w)
+	if event == "" && c.after == nil {
+		return s.remove(c)
 	}
-	return s.tell(&Outcome{Workflow: c.before.Workflow, Key: c.key, Event: event, Data: brought, Writes: c.put})
+	return s.tell(c, &Outcome{Event: event, Data: brought})
 }
 
-// tell returns when an instance has been told an outcome.
-func (s *Service) tell(o *Outcome) error {
+// remove commits that a delivery is gone.
+func (s *Service) remove(c *written) error {
+	w := s.o.Store.NewWritesIn(c.shard, c.epoch)
+	Remove(w, c.shard, c.key, c.before)
+	return s.o.Store.Commit(w)
+}
+
+// tell returns when an instance has been told an outcome, in one commit with a change. Of an instance that was deleted
+// nothing stays.
+func (s *Service) tell(c *written, o *Outcome) error {
+	o.Workflow, o.Key, o.Writes = c.before.Workflow, c.key, c.put
 	told := make(chan error, 1)
 	s.o.Tell(o, func(err error) { told <- err })
-	return <-told
+	err := <-told
+	if errors.Is(err, failure.ErrNotFound) {
+		return s.remove(c)
+	}
+	return err
 }
 
 // pauseBefore is how long the attempt behind so many waits.

@@ -126,7 +126,7 @@ func (s *Service) change(sh persistence.Shard, epoch uint64, a *ask) error {
 		}
 		c.after = &again
 	} else if isInside(a.key.Queue) {
-		return failure.OfStore(s.tell(&Outcome{Workflow: row.Workflow, Key: a.key, Refused: "it was dropped", Writes: c.put}))
+		return failure.OfStore(s.tell(c, &Outcome{Refused: "it was dropped"}))
 	} else if row.State == Pending {
 		if hook, err := s.rulesOf(a.key, row); err == nil {
 			event = hook.OnError

@@ -32,7 +32,8 @@ type Options struct {
 	Definition func(workflow string, version uint64) (*statemachine.Definition, error)
 	Sender     Sender
 	// Tell gives an instance the event of an outcome, in one commit with writes. done is called once, when that is
-	// durable; it must not block. Where the delivery is not there any more, nothing is done.
+	// durable, or with failure.ErrNotFound where there is no such instance; it must not block. Where the delivery is not there
+	// any more, nothing is done.
 	Tell func(o *Outcome, done func(error))
 	// Inside makes one attempt to carry out a message to another instance, of package child. An answer that is final has it
 	// told to the instance that sent it.
@@ -74,7 +75,7 @@ type Answer struct {
 type Outcome struct {
 	Workflow string
 	Key      persistence.Delivery
-	Event    statemachine.EventName
+	Event    statemachine.EventName // empty: there is nothing to hear, Writes is all
 	Data     data.Value
 	Refused  string // with a message to another instance: why it will never be carried out
 	// Writes adds what the outcome changes in the outbox.

@@ -136,9 +136,6 @@ func (req changeIncident) run(i *instance, c *call) error {
 type tellOutcome struct{ *outbox.Outcome }
 
 func (req tellOutcome) run(i *instance, c *call) error {
-	if err := i.ensureLoaded(); err != nil {
-		return err
-	}
 	store, err := i.rows()
 	if err != nil {
 		return err
@@ -150,6 +147,15 @@ func (req tellOutcome) run(i *instance, c *call) error {
 	}
 	if err != nil {
 		return failure.OfStore(err)
+	}
+	if req.Event == "" && req.Refused == "" {
+		w := i.writes()
+		req.Writes(w)
+		i.handOver(w, c, nil)
+		return nil
+	}
+	if err := i.ensureLoaded(); err != nil {
+		return err
 	}
 	if req.Refused != "" {
 		return i.takeRefusal(c, req.Outcome, stored)
@@ -201,9 +207,14 @@ func (i *instance) putTimers(w *persistence.Writes, c *call, ch *change, ended, 
 	}, ended, begun)
 }
 
-// fire gives an instance the event of a timer.
+// fire gives an instance the event of a timer. One that was deleted has none any more.
 func (r *Router) fire(row timer.Row, done func(error)) {
-	r.postByItself(row.Workflow, row.Instance, fireTimer{row.Timer}, done)
+	r.postByItself(row.Workflow, row.Instance, fireTimer{row.Timer}, func(err error) {
+		if errors.Is(err, failure.ErrNotFound) {
+			err = nil
+		}
+		done(err)
+	})
 }
 
 // postByItself gives an instance what nobody sent. It is not refused because many others ask: what comes by itself

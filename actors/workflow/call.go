@@ -113,9 +113,10 @@ func (c *call) begin() bool { return c.taken.CompareAndSwap(waiting, running) }
 // that nobody meets a call of their own that was answered already.
 func (c *call) answer(r *Reply, err error) {
 	c.end()
-	if _, create := creates(c.request); create && err != nil {
+	_, create := creates(c.request)
+	if _, deletes := c.request.(deleteInstance); create && err != nil || deletes && err == nil {
 		a := c.activation
-		a.router.letSleep(a, math.MaxInt64) // nothing was created: nobody will ask for this id
+		a.router.letSleep(a, math.MaxInt64) // there is no such instance: nobody will ask for this id
 	}
 	if c.recipient != nil {
 		c.recipient.Answered(r, err)

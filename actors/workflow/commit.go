@@ -250,7 +250,7 @@ func (i *instance) countVersion(w *persistence.Writes, by int64) {
 func (i *instance) putEntry(w *persistence.Writes, c *call, e *statemachine.Entry, before []byte) []byte {
 	value := e.AppendJSON(make([]byte, history.HeadBytes, 256))
 	end := len(value)
-	if len(e.Data) > 0 && i.router.keepsData() {
+	if len(e.Data) > 0 && i.router.hasLevel(levelOfData) {
 		value = history.Keep(value, e.Data)
 	}
 	i.chain = history.Seal(value, i.chain)
@@ -266,11 +266,16 @@ func (i *instance) putEntry(w *persistence.Writes, c *call, e *statemachine.Entr
 	return i.extendHistory(before, value[history.HeadBytes:end])
 }
 
-// keepsData reports whether entries can keep what their events brought: all nodes can read such ones.
-func (r *Router) keepsData() bool { return r.o.Level == nil || r.o.Level() >= levelOfData }
+// hasLevel reports whether all nodes can read what is written from a level on (cluster.Node.Level).
+func (r *Router) hasLevel(level int) bool { return r.o.Level == nil || r.o.Level() >= level }
 
-// levelOfData is the cluster's level (cluster.Node.Level) from which on entries keep data.
-const levelOfData = 2
+const (
+	// levelOfData is the level from which on entries keep what their events brought.
+	levelOfData = 2
+	// levelOfTemplates is that from which on drafts say to which content of a template they belong, and the keys of
+	// the creates of forms have no answer beside them.
+	levelOfTemplates = 3
+)
 
 // putIndexes writes what a step changes in the declared indexes.
 func (i *instance) putIndexes(w *persistence.Writes, indexes []*catalog.Index, created bool, before *statemachine.Instance) {
@@ -323,7 +328,10 @@ func (i *instance) putReply(w *persistence.Writes, ch *change, reply *Reply) {
 	}
 	row := retry.First{
 		Fingerprint: ch.retry.Fingerprint, Instance: i.id, Sequence: i.state.Sequence, At: i.router.o.Clock().UnixMilli(),
-		Head: reply.AppendHead(nil), Tail: reply.AppendTail(nil),
+	}
+	// NB: the answer to the create of a form is its id, and the row outlives a form that is deleted.
+	if ch.form == nil || !i.router.hasLevel(levelOfTemplates) {
+		row.Head, row.Tail = reply.AppendHead(nil), reply.AppendTail(nil)
 	}
 	if !ch.created {
 		i.forgetKeys(w)

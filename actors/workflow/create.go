@@ -156,9 +156,17 @@ func (r *Router) waitFor(done <-chan struct{}) error {
 	return failure.ErrBusy
 }
 
-// firstCreation is the first answer to a create, which is durable.
+// firstCreation is the first answer to a create, which is durable; failure.ErrNotFound when the
+// instance was deleted since.
 func (r *Router) firstCreation(req *CreateRequest, first *retry.First) (*Reply, error) {
 	id := first.Instance
+	epoch, err := r.epochOf(r.store.ShardOf(id))
+	if err == nil {
+		_, err = r.loadLed(req.WorkflowID, id, epoch)
+	}
+	if err != nil {
+		return nil, err
+	}
 	i := &instance{router: r, id: id, name: instanceid.Text(id), workflowID: req.WorkflowID, shard: r.store.ShardOf(id)}
 	return i.repeated(first, req.WithHistory)
 }

@@ -34,6 +34,7 @@
 //	outbox    the rows of what leaves, and the attempts
 //	schedule  instances that are created at times of a clock
 //	child     what parents and children tell each other
+//	deletion  what an instance has in the store, and the end of it
 //	failure   the errors that all of them return
 //
 // The way of a timer, and by outbox that of what leaves and of its outcome; a step that fails commits the row as an incident:

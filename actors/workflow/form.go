@@ -25,6 +25,8 @@ type DraftRequest struct {
 	FormRequest
 	// Data is a checked, compact object; absent drops the draft.
 	Data data.Value
+	// Template is what the draft was written for; zero: nobody knows.
+	Template form.Digest
 	form.DraftCondition
 
 	saved form.Draft // what the actor made of it
@@ -239,6 +241,9 @@ func (req saveDraft) run(i *instance, c *call) error {
 		// a draft from being older than the move that it follows.
 		i.revision = max(before.Revision+1, i.revision+1, uint64(now))
 		req.saved = form.Draft{Revision: i.revision, SavedAt: max(now, i.form.LeftAt+1), Data: req.Data}
+		if i.router.hasLevel(levelOfTemplates) {
+			req.saved.Template = req.Template
+		}
 		w.Set(key, req.saved.Append(nil))
 	}
 	i.handOver(w, c, &Reply{WorkflowID: i.workflowID, InstanceID: i.name, Sequence: i.state.Sequence})
@@ -292,6 +297,13 @@ func (i *instance) nodeNames() string {
 		names = append(names, string(p.Node))
 	}
 	return strings.Join(names, ", ")
+}
+
+// FormPage returns a part of that list, as form.ReadPage says.
+func (r *Router) FormPage(ctx context.Context, req *form.PageRequest) (*form.Page, error) {
+	of := *req
+	of.Unsplit = r.lists.Ready() != nil
+	return form.ReadPage(ctx, r.queries, &of)
 }
 
 // Forms calls yield with a user's forms of one kind and category, as form.List says.

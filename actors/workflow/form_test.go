@@ -382,6 +382,32 @@ func TestTheLifeOfADraft(t *testing.T) {
 	}
 }
 
+// TestWhatEarlierNodesReadIsWritten while the cluster has some: drafts without a template, and the whole answer to a create.
+func TestWhatEarlierNodesReadIsWritten(t *testing.T) {
+	level := 2
+	h := start(t, workflow.Options{Level: func() int { return level }})
+	digest := form.DigestOf([]byte("schema"))
+	for want, at := range map[form.Digest]int{{}: 2, digest: 3} {
+		level = at
+		create := formOf(john, "leave", form.KindForm)
+		create.Retry = workflow.Retry{Key: fmt.Sprint("made at ", at)}
+		r, err := h.Create(t.Context(), create)
+		h.Must(err)
+		_, err = h.SaveDraft(t.Context(), &workflow.DraftRequest{
+			FormRequest: workflow.FormRequest{Caller: john, WorkflowID: "leave", InstanceID: r.InstanceID, Event: "submit"}, Data: value(`{}`), Template: digest,
+		})
+		h.Must(err)
+		if v := h.form(john, r.InstanceID); v.Draft.Template != want {
+			t.Errorf("at level %d: the draft has the template %s, want %s", at, v.Draft.Template, want)
+		}
+		again, err := h.Create(t.Context(), create)
+		h.Must(err)
+		if whole := len(again.Public) > 0; again.InstanceID != r.InstanceID || whole != (at == 2) {
+			t.Errorf("at level %d: the create again is answered %s with %s", at, again.InstanceID, again.Public)
+		}
+	}
+}
+
 // TestADraftDoesNotOutliveWhatIsSubmitted: by whatever event and whomever.
 func TestADraftDoesNotOutliveWhatIsSubmitted(t *testing.T) {
 	h := start(t, workflow.Options{})

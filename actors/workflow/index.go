@@ -80,8 +80,8 @@ func (m enterIndex) run(i *instance, c *call) (err error) {
 	return nil
 }
 
-// storedDocument returns what indexes see of an instance in the store; nil when
-// that cannot be read: a query that meets it says so, and the others must go on.
+// storedDocument returns what indexes see of an instance in the store; nil when it was deleted,
+// and when it cannot be read: a query that meets it says so, and the others must go on.
 func (r *Router) storedDocument(sh persistence.Shard, workflow string, id persistence.ID) (*filter.Document, error) {
 	stored, err := r.store.Load(persistence.RecordKey(nil, sh, workflow, id))
 	var record statemachine.Record
@@ -89,6 +89,8 @@ func (r *Router) storedDocument(sh persistence.Shard, workflow string, id persis
 		record, err = statemachine.ParseRecord(stored)
 	}
 	switch {
+	case errors.Is(err, persistence.ErrNotFound):
+		return nil, nil
 	case errors.Is(err, statemachine.ErrRecord), errors.Is(err, persistence.ErrCorrupt):
 		r.metrics.damaged.Add(1)
 		r.log.Error().Err(err).Str("workflow", workflow).Str("instance", instanceid.Text(id)).

@@ -31,12 +31,16 @@ type First struct {
 	Instance    persistence.ID
 	Sequence    uint64
 	At          int64 // when, in Unix ms
-	// Head and Tail are the record's JSON around its history.
+	// Head and Tail are the record's JSON around its history; both empty where the answer is the
+	// instance alone.
 	Head, Tail []byte
 }
 
 // Shown returns the members of the record that Head and Tail are of.
 func (f *First) Shown() (public, private, states data.Value, redirect string) {
+	if len(f.Head) == 0 {
+		return nil, nil, nil, ""
+	}
 	record := slices.Concat([]byte("{"), f.Head, []byte(","), f.Tail, []byte("}"))
 	for name, v := range data.Value(record).Members() {
 		switch name {

@@ -1,0 +1,110 @@
+// Package deletion removes an instance with all that the store has of it.
+//
+//	actor of the instance ── Put ──► one commit: record, history, drafts, rows of lists and indexes,
+//	                                 counts, timers, incidents, deliveries, answers to its events
+//
+// What begins with the id of the instance is found by persistence.InstancePrefixes, which has a line for each
+// such table; the other rows follow from what the instance is like. One row stays: that of the
+// idempotency key of its create, which says which instance that made. It goes with the keys of other creates.
+//
+// Nothing here decides who may delete. The actor calls Put between two of its events, so nothing else writes
+// rows of the instance meanwhile; the outbox, which does, only removes some (actors/outbox/DESIGN.md, "Deleted instances").
+package deletion
+
+import (
+	"errors"
+
+	"troupe/actors/catalog"
+	"troupe/actors/failure"
+	"troupe/actors/form"
+	"troupe/actors/outbox"
+	"troupe/actors/timer"
+	"troupe/persistence"
+	"troupe/statemachine"
+)
+
+// Instance is an instance as its actor knows it.
+type Instance struct {
+	Shard    persistence.Shard
+	ID       persistence.ID
+	Workflow string
+	Of       *statemachine.Definition
+	State    *statemachine.Instance
+	// Form is nil for one that is no form.
+	Form *form.Form
+	// Indexes are those that commits of the workflow maintain.
+	Indexes []*catalog.Index
+}
+
+// Refusal is failure.ErrInUse for an instance that has a parent, or has invoked others; else nil.
+func Refusal(of *statemachine.Instance) error {
+	if of.Parent() != nil || len(of.Children()) > 0 {
+		return failure.ErrInUse
+	}
+	return nil
+}
+
+// Put writes the deletion into w, which is of the instance's shard. All that the instance has written is visible in store.
+// The errors are those of package failure; w is of no use then.
+func (in *Instance) Put(w *persistence.Writes, store *persistence.Store) error {
+	if err := in.putDeliveries(w, store); err != nil {
+		return err
+	}
+	for _, prefix := range persistence.InstancePrefixes(in.Shard, in.ID) {
+		if err := remove(w, store, prefix); err != nil {
+			return err
+		}
+	}
+	timer.Put(w, &timer.Origin{Shard: in.Shard, Workflow: in.Workflow, Instance: in.ID}, in.State.Timers(), nil)
+	var key []byte
+	for _, ix := range in.Indexes {
+		key = ix.Leave(w, key, in.Shard, in.ID, in.State)
+	}
+	for _, p := range in.Of.Positions(in.State) {
+		w.Delete(persistence.NodeKey(nil, in.Shard, in.Workflow, string(p.Node), string(p.Machine), in.ID))
+	}
+	if in.Form != nil {
+		in.Form.Remove(w, form.Spot{Shard: in.Shard, ID: in.ID, Made: in.State.CreatedAt.UnixMilli()})
+	}
+	w.Add(persistence.CountKey(nil, in.Shard, in.Workflow, in.Of.Version), -1)
+	w.Delete(persistence.RecordKey(nil, in.Shard, in.Workflow, in.ID))
+	return nil
+}
+
+// putDeliveries removes the attempts of deliveries that wait: their keys begin with something else.
+func (in *Instance) putDeliveries(w *persistence.Writes, store *persistence.Store) error {
+	err := store.Scan(persistence.DeliveryPrefix(nil, in.Shard, in.ID), func(key, value []byte) error {
+		of, ok := persistence.DeliveryEntry(key)
+		d, err := outbox.Parse(value)
+		if err != nil || !ok {
+			return failure.Errorf(failure.ErrExecution, "delivery of a deleted instance: %w", errors.Join(err, persistence.ErrCorrupt))
+		}
+		outbox.Remove(w, in.Shard, of, d)
+		return nil
+	})
+	return failure.OfStore(err)
+}
+
+// singlesMax is how many rows of one kind are removed one by one. More are removed as a range: one mark in the store,
+// which costs readers more than that of a row.
+const singlesMax = 1000
+
+// errEnough ends a scan.
+var errEnough = errors.New("enough")
+
+// remove removes all rows under a prefix.
+func remove(w *persistence.Writes, store *persistence.Store, prefix []byte) error {
+	n := 0
+	err := store.Scan(prefix, func(key, _ []byte) error {
+		if n++; n > singlesMax {
+			return errEnough
+		}
+		w.Delete(key)
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		w.DeleteRange(prefix, persistence.PrefixEnd(prefix))
+		return nil
+	}
+	return failure.OfStore(err)
+}
