@@ -156,13 +156,54 @@ type ListRequest struct {
 // before the call. An error of yield ends the list and is returned.
 func (p *Portal) List(ctx context.Context, req *ListRequest, yield func(*Summary) error) error {
 	return p.do(ctx, req.Caller, "list", func(ctx context.Context) error {
-		list := form.ListRequest{
-			Kind: req.Kind, User: req.Caller.ID, Category: req.Category, ArchivedBefore: archivedBefore(p.o.Clock(), p.o.ArchiveAfter),
-		}
+		list := p.listOf(req)
 		return p.o.Workflows.Forms(ctx, &list, func(f form.Listed) error {
 			return yield(summaryOf(&f.Form, f.WorkflowID, f.Nodes, f.InstanceID, f.When))
 		})
 	})
+}
+
+// PageRequest asks for a part of one of the caller's lists.
+type PageRequest struct {
+	ListRequest
+	// What form.PageRequest has.
+	Sort                      form.Sort
+	WorkflowID, Query, Cursor string
+	Limit                     int
+	Count                     bool
+}
+
+// Page is a part of a list.
+type Page struct {
+	Forms []*Summary
+	Next  string // the cursor of the next page; empty when there is none
+	Count *int64 // nil when it was not asked, and when counting would take long
+}
+
+// Page returns a part of a list, as form.ReadPage says.
+func (p *Portal) Page(ctx context.Context, req *PageRequest) (page *Page, err error) {
+	err = p.do(ctx, req.Caller, "page", func(ctx context.Context) error {
+		of, err := p.o.Workflows.FormPage(ctx, &form.PageRequest{
+			ListRequest: p.listOf(&req.ListRequest), Sort: req.Sort, WorkflowID: req.WorkflowID, Query: req.Query,
+			Limit: req.Limit, Cursor: req.Cursor, Count: req.Count,
+		})
+		if err != nil {
+			return err
+		}
+		page = &Page{Next: of.Next, Count: of.Count}
+		for _, f := range of.Forms {
+			page.Forms = append(page.Forms, summaryOf(&f.Form, f.WorkflowID, f.Nodes, f.InstanceID, f.When))
+		}
+		return nil
+	})
+	return page, err
+}
+
+// listOf is the list as it is now.
+func (p *Portal) listOf(req *ListRequest) form.ListRequest {
+	return form.ListRequest{
+		Kind: req.Kind, User: req.Caller.ID, Category: req.Category, ArchivedBefore: archivedBefore(p.o.Clock(), p.o.ArchiveAfter),
+	}
 }
 
 // CreateRequest asks for a new form or checklist.

@@ -9,6 +9,7 @@ import (
 	"troupe/actors/form"
 	"troupe/actors/identity"
 	"troupe/actors/workflow"
+	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
 
@@ -29,6 +30,10 @@ type View struct {
 	Data data.Value
 	// Draft is the caller's own; nil when there is none.
 	Draft *form.Draft
+	// TemplateChanged: the draft was written for another content of the template. Strays are then the
+	// places of the draft that do not fit any more.
+	TemplateChanged bool
+	Strays          []statemachine.Stray
 	// States is the JSON of the positions.
 	States []byte
 	// SubmittedAt is the first submission, in Unix milliseconds; 0 before.
@@ -60,9 +65,21 @@ func (p *Portal) Form(ctx context.Context, req *FormRequest) (view *View, err er
 			Template: template, Data: v.Public, Draft: v.Draft, States: v.States,
 			SubmittedAt: v.Form.SubmittedAt, Editable: v.Editable, Sequence: v.Sequence,
 		}
+		if template != nil && v.Draft != nil && isForAnother(v.Draft, template) {
+			view.TemplateChanged, view.Strays = true, template.Strays(v.Draft.Data)
+		}
 		return nil
 	})
 	return view, err
+}
+
+// isForAnother reports whether a draft was written for another content of the template. Of a draft that does not know its
+// own, the times of the files tell.
+func isForAnother(d *form.Draft, t *Template) bool {
+	if d.Template == (form.Digest{}) {
+		return t.Modified.UnixMilli() > d.SavedAt
+	}
+	return d.Template != t.Digest
 }
 
 // request prepares to write a form: the event, the privilege, and a refusal when nobody
@@ -94,6 +111,9 @@ type DraftRequest struct {
 	// Data is a checked, compact object; absent drops the draft. It need not fit
 	// the template yet.
 	Data data.Value
+	// Template is the content of the template that the draft was written for, as the page had it; zero: that of
+	// now.
+	Template form.Digest
 	form.DraftCondition
 }
 
@@ -102,14 +122,27 @@ type DraftRequest struct {
 // without the privilege, and ErrNotAllowed when the form cannot be submitted now.
 func (p *Portal) SaveDraft(ctx context.Context, req *DraftRequest) (draft form.Draft, err error) {
 	err = p.do(ctx, req.Caller, "draft", func(ctx context.Context) error {
-		ask, _, err := p.request(&req.FormRequest)
+		ask, template, err := p.request(&req.FormRequest)
 		if err != nil {
 			return err
 		}
-		draft, err = p.o.Workflows.SaveDraft(ctx, &workflow.DraftRequest{FormRequest: ask, Data: req.Data, DraftCondition: req.DraftCondition})
+		of := req.Template
+		if of == (form.Digest{}) && template != nil {
+			of = template.Digest
+		}
+		draft, err = p.o.Workflows.SaveDraft(ctx, &workflow.DraftRequest{FormRequest: ask, Data: req.Data, Template: of, DraftCondition: req.DraftCondition})
 		return err
 	})
 	return draft, err
+}
+
+// Delete deletes a form that its creator has never submitted, with its instance and all drafts of it; it is durable when
+// Delete returns. Errors besides those of Form: ErrNotFound for everybody but the creator, ErrNotAllowed once it was
+// submitted, and ErrInUse when its instance has a parent or children.
+func (p *Portal) Delete(ctx context.Context, req *FormRequest) error {
+	return p.do(ctx, req.Caller, "delete", func(ctx context.Context) error {
+		return p.o.Workflows.DeleteForm(ctx, req.Caller, req.WorkflowID, req.InstanceID)
+	})
 }
 
 // SubmitRequest asks to submit a form.

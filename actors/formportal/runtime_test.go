@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"troupe/actors/failure"
 	"troupe/actors/form"
@@ -290,5 +291,23 @@ func TestOneOfTwoSubmissions(t *testing.T) {
 	wg.Wait()
 	if v := h.view("john", "leave", id); taken.Load() != 1 || v.Sequence != 2 || v.Draft != nil {
 		t.Errorf("%d were taken, %+v", taken.Load(), v)
+	}
+}
+
+// TestADraftThatKnowsNoTemplate: the times tell.
+func TestADraftThatKnowsNoTemplate(t *testing.T) {
+	of := &Template{Modified: time.UnixMilli(10), Digest: form.DigestOf([]byte("x"))}
+	for _, c := range []struct {
+		draft form.Draft
+		want  bool
+	}{
+		{form.Draft{SavedAt: 9}, true},
+		{form.Draft{SavedAt: 10}, false},
+		{form.Draft{SavedAt: 9, Template: of.Digest}, false},
+		{form.Draft{SavedAt: 11, Template: form.DigestOf([]byte("y"))}, true},
+	} {
+		if got := isForAnother(&c.draft, of); got != c.want {
+			t.Errorf("%+v: got %t", c.draft, got)
+		}
 	}
 }

@@ -41,6 +41,9 @@ type Template struct {
 	// Items are what a checklist asks, in the order of the file; at least one.
 	// A form has none.
 	Items []Item
+	// Digest stands for Schema, or for the ids of Items and which are required: a draft that
+	// was written for another one may not fit.
+	Digest form.Digest
 	// Modified is when the file was last changed, to the millisecond.
 	Modified time.Time
 	// Warnings are what the author should look at although it is allowed.
@@ -62,6 +65,10 @@ type Item struct {
 // statemachine.ErrInvalidData and names the first place that does not fit; it is meant
 // for the person who filled it in.
 func (t *Template) Check(v data.Value) error { return t.schema.Check(v) }
+
+// Strays returns the places of what was filled in that do not fit the template any more, as
+// statemachine.Schema.Strays does.
+func (t *Template) Strays(v data.Value) []statemachine.Stray { return t.schema.Strays(v) }
 
 // RoleOf returns the role through which a caller sees the template: the first role of
 // the template that the caller has. It is false when the caller has none of them. It

@@ -2,7 +2,6 @@ package formportal
 
 import (
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -62,6 +61,7 @@ func ParseTemplate(src TemplateText, known Known) (*Template, error) {
 	if p.warnings.Err() != nil {
 		p.t.Warnings = p.warnings.Faults()
 	}
+	p.t.Digest = form.DigestOf(p.t.schema.Text())
 	return p.t, nil
 }
 
@@ -125,7 +125,11 @@ func (p *templateParser) template(n *document.Node) {
 	}
 	p.refuse(n, "a form", checklistKeys...)
 	t.Workflows = p.names(n.Field("workflows"), "workflow", p.hasWorkflow, p.known.Workflows)
-	t.AnyWorkflow = n.Field("workflows") == nil
+	if workflows := n.Field("workflows"); workflows == nil {
+		t.AnyWorkflow = true
+	} else {
+		p.creatable(workflows)
+	}
 	p.formSchema(n)
 	p.fillable(n)
 	p.submit(n)
@@ -261,99 +265,6 @@ func (p *templateParser) formSchema(n *document.Node) {
 		return
 	}
 	p.t.Schema = bundled
-}
-
-// usualSubmit is the event of the submit button of a form that does not say which
-// workflows it is for, nor which event.
-const usualSubmit = "submit"
-
-// submit reads the event of the submit button. Every workflow that the template
-// names must know it, and take what the form sends.
-func (p *templateParser) submit(n *document.Node) {
-	field := n.Field("submit")
-	if field == nil {
-		if p.t.AnyWorkflow {
-			p.t.Submit = usualSubmit
-		}
-		return
-	}
-	text := p.Text(field)
-	if field.Kind != document.String { // a fault already
-		return
-	}
-	name, ok := statemachine.ParseEventName(text)
-	if !ok {
-		p.Add(field, "%s cannot be an event", data.Quote(text))
-		return
-	}
-	p.t.Submit = text
-	if workflows := n.Field("workflows"); workflows != nil && isEmptyList(workflows) {
-		p.Add(field, "a form without workflows has no event to send").Suggestion = "leave submit out, or name workflows"
-		return
-	}
-	for _, id := range p.t.Workflows {
-		if p.known.Workflow == nil {
-			break
-		}
-		switch d, _ := p.known.Workflow(id); {
-		case d == nil:
-		case d.Declares(name):
-			p.compare(n.Field("schema"), id, d, name)
-		default:
-			var names []string
-			for _, known := range d.EventNames() {
-				names = append(names, string(known))
-			}
-			p.suggest(field, text, names, "workflow %q declares no event %s", id, data.Quote(text))
-		}
-	}
-}
-
-// compare checks the form's schema against what a workflow's event takes, so that the
-// author learns of a form that nobody could submit, and not the person who fills it in.
-func (p *templateParser) compare(schema *document.Node, workflow string, d *statemachine.Definition, event statemachine.EventName) {
-	for _, m := range d.Misfits(event, p.t.schema) {
-		field := data.Quote(strings.Join(m.Path, "."))
-		if m.Optional {
-			p.warnings.Add(fieldIn(schema, m.Path), "the event %s of workflow %q requires %s, which may be left out of the form",
-				data.Quote(string(event)), workflow, field).Suggestion = "let the form require it, too"
-			continue
-		}
-		if m.Missing {
-			p.Add(fieldIn(schema, m.Path[:len(m.Path)-1]), "the event %s of workflow %q requires %s, which the form does not have",
-				data.Quote(string(event)), workflow, field).Suggestion = "add the field to the form"
-			continue
-		}
-		p.Add(fieldIn(schema, m.Path), "the event %s of workflow %q refuses the field %s", data.Quote(string(event)), workflow, field).
-			Suggestion = "leave the field out, or let the event's data have it"
-	}
-}
-
-// fieldIn returns where a schema has the field that the path leads to, or the
-// last place on the way: the rest stands behind a reference.
-func fieldIn(schema *document.Node, path []string) *document.Node {
-	at, _ := placeIn(schema, path)
-	return at
-}
-
-// placeIn is fieldIn; below is the field's own schema, or the last one on the way.
-func placeIn(schema *document.Node, path []string) (at, below *document.Node) {
-	at = schema
-	for _, name := range path {
-		for schema.Field("items") != nil {
-			schema = schema.Field("items")
-		}
-		properties := schema.Field("properties")
-		if properties == nil {
-			return at, schema
-		}
-		for _, f := range properties.Fields {
-			if f.Key.Text == name {
-				at, schema = f.Key, f.Value
-			}
-		}
-	}
-	return at, schema
 }
 
 // items reads what a checklist asks, and makes its schema.

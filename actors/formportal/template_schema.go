@@ -17,7 +17,7 @@ func checklistSchema(items []Item) data.Value {
 	for _, item := range items {
 		properties[item.ID] = map[string]any{"type": "boolean"}
 		if item.Required {
-			properties[item.ID] = map[string]any{"const": true}
+			properties[item.ID] = map[string]any{"type": "boolean", "const": true}
 			required = append(required, item.ID)
 		}
 	}

@@ -48,7 +48,13 @@ events:
   nested: {data: {type: object, properties: {list: {type: array, items: {type: object, properties: {x: {}, y: {}}, required: [y], additionalProperties: false}}}}}
   town: {data: {type: object, properties: {home: {properties: {town: {}}, additionalProperties: false}}}}
   open: {data: {type: object}}
-stateMachines: {m: {states: {a: {on: {submit: b, nested: b, town: b, open: b, free: b}}, b: {type: final}}}}
+  typed: {data: {type: object, properties: {days: {type: integer}, size: {enum: [S, M]}, note: {type: string}}, required: [note], additionalProperties: false}}
+stateMachines: {m: {states: {a: {on: {submit: b, nested: b, town: b, open: b, typed: b, free: b}}, b: {type: final}}}}
+`
+
+const closedFlow = `id: closed
+create: {svcPublic: {type: object, required: [who]}}
+stateMachines: {m: {states: {a: {on: {submit: b}}, b: {type: final}}}}
 `
 
 var sampleFiles = map[string]string{
@@ -76,7 +82,7 @@ func knownSample(t testing.TB) Known {
 		t.Fatal(err)
 	}
 	flows := map[string]*statemachine.Definition{}
-	for _, text := range []string{leaveFlow, strictFlow} {
+	for _, text := range []string{leaveFlow, strictFlow, closedFlow} {
 		flow, err := parser.Parse(statemachine.Source{File: "w.yaml", Text: []byte(text)})
 		if err != nil {
 			t.Fatal(err)
@@ -89,7 +95,7 @@ func knownSample(t testing.TB) Known {
 			d := flows[id]
 			return d, d != nil || id == "faulty"
 		},
-		Workflows: []string{"leave"},
+		Workflows: []string{"leave", "strict", "closed"},
 	}
 }
 
@@ -105,6 +111,10 @@ func parseSample(t testing.TB, kind form.Kind, text string) *Template {
 func TestAFormHasWhatItsFileSays(t *testing.T) {
 	got := parseSample(t, form.KindForm, leaveForm)
 	got.schema = nil
+	if got.Digest != form.DigestOf(got.Schema) {
+		t.Errorf("the digest %s is not that of the schema", got.Digest)
+	}
+	got.Digest = form.Digest{}
 	want := &Template{
 		Kind: form.KindForm, ID: "leave-form", Name: "Leave Request", Description: "Ask for days off", Enabled: true,
 		Roles: []string{"clerk", "boss"}, Workflows: []string{"leave"}, Submit: "submit",
@@ -225,6 +235,15 @@ func TestAFormThatLetsRequiredFieldsOut(t *testing.T) {
 	const said = `t.yaml:5:37: the event "submit" of workflow "strict" requires "a", which may be left out of the form (let the form require it, too)`
 	for _, test := range []struct{ name, text, want string }{
 		{"optional", fitFile("submit", "a: {type: string}", ""), said},
+		{
+			"some choices that the event refuses", fitFile("typed", "size: {enum: [S, XL]}, note: {default: x}", ""),
+			`t.yaml:5:37: the event "typed" of workflow "strict" refuses some of the choices that the form has for "size": "XL" (leave them out, or let the event's data have them)`,
+		},
+		{
+			"an event that no workflow declares", plainFile("submit: sbmit\n"),
+			`t.yaml:4:9: no workflow declares an event "sbmit": forms of this template can only be plain ones (leave submit out, or name workflows)`,
+		},
+		{"an event that some workflow declares", plainFile("submit: nested\n"), ""},
 		{"required", fitFile("submit", "a: {type: string}", "}, required: [a], $defs: {"), ""},
 		{"filled in beforehand", fitFile("submit", "a: {type: string, default: x}", ""), ""},
 		{"required by a condition", fitFile("submit", "a: {type: string}", "}, if: {}, then: {required: [a]}, $defs: {"), ""},
@@ -300,6 +319,27 @@ func TestEveryFaultHasItsPlaceAndAdvice(t *testing.T) {
 			},
 		},
 		{"fields of another file", form.KindForm, fitFile("town", "home: {$ref: address.schema.json}", ""), []string{`t.yaml:5:37: the event "town" of workflow "strict" refuses the field "home.next"`}},
+		{
+			"another type", form.KindForm, fitFile("typed", "days: {type: string}, note: {}", ""),
+			[]string{`t.yaml:5:37: the event "typed" of workflow "strict" takes "days" of type integer, and the form has it of type string (let both have one type)`},
+		},
+		{
+			"no choice that the event takes", form.KindForm, fitFile("typed", "size: {enum: [L, XL]}, note: {}", ""),
+			[]string{`t.yaml:5:37: the event "typed" of workflow "strict" takes no value that the form has for "size" (refused: "L", "XL")`},
+		},
+		{
+			"mistyped fields", form.KindForm, fitFile("typed", "dasy: {}, nota: {}", ""),
+			[]string{
+				`t.yaml:5:9: the event "typed" of workflow "strict" requires "note", which the form does not have (did you mean "nota"?)`,
+				`t.yaml:5:37: the event "typed" of workflow "strict" refuses the field "dasy" (did you mean "days"?)`,
+				`t.yaml:5:47: the event "typed" of workflow "strict" refuses the field "nota" (did you mean "note"?)`,
+			},
+		},
+		{
+			"a workflow that is not created without data", form.KindForm, plainFile("workflows: [leave, closed]\nsubmit: submit\n"),
+			[]string{`t.yaml:4:20: workflow "closed" cannot be created without data, and a new form has none: on create svcPublic: data does not fit the schema: at /: missing property 'who'`},
+		},
+		{"the same without brackets", form.KindForm, plainFile("workflows: closed\n"), []string{`t.yaml:4:12: workflow "closed" cannot be created without data`}},
 		{"a field that goes to svcPrivate", form.KindForm, fitFile("open", "svcPrivate: {}", ""), []string{`t.yaml:5:37: the event "open" of workflow "strict" refuses the field "svcPrivate"`}},
 		{"a field that could go anywhere", form.KindForm, fitFile("open", "svcPublic: {}, a: {}", ""), []string{`t.yaml:5:37: the event "open" of workflow "strict" refuses the field "svcPublic"`}},
 		{

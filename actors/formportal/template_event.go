@@ -1,0 +1,157 @@
+package formportal
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"troupe/statemachine"
+	"troupe/statemachine/data"
+	"troupe/statemachine/document"
+)
+
+// usualSubmit is the event of the submit button of a form that does not say which
+// workflows it is for, nor which event.
+const usualSubmit = "submit"
+
+// submit reads the event of the submit button. Every workflow that the template
+// names must know it, and take what the form sends.
+func (p *templateParser) submit(n *document.Node) {
+	field := n.Field("submit")
+	if field == nil {
+		if p.t.AnyWorkflow {
+			p.t.Submit = usualSubmit
+		}
+		return
+	}
+	text := p.Text(field)
+	if field.Kind != document.String { // a fault already
+		return
+	}
+	name, ok := statemachine.ParseEventName(text)
+	if !ok {
+		p.Add(field, "%s cannot be an event", data.Quote(text))
+		return
+	}
+	p.t.Submit = text
+	if workflows := n.Field("workflows"); workflows != nil && isEmptyList(workflows) {
+		p.Add(field, "a form without workflows has no event to send").Suggestion = "leave submit out, or name workflows"
+		return
+	}
+	if p.known.Workflow == nil {
+		return
+	}
+	if p.t.AnyWorkflow && !p.isDeclared(name) {
+		p.warnings.Add(field, "no workflow declares an event %s: forms of this template can only be plain ones", data.Quote(text)).
+			Suggestion = "leave submit out, or name workflows"
+	}
+	for _, id := range p.t.Workflows {
+		switch d, _ := p.known.Workflow(id); {
+		case d == nil:
+		case d.Declares(name):
+			p.compare(n.Field("schema"), id, d, name)
+		default:
+			var names []string
+			for _, known := range d.EventNames() {
+				names = append(names, string(known))
+			}
+			p.suggest(field, text, names, "workflow %q declares no event %s", id, data.Quote(text))
+		}
+	}
+}
+
+// isDeclared reports whether some workflow declares the event, or is not known.
+func (p *templateParser) isDeclared(event statemachine.EventName) bool {
+	return slices.ContainsFunc(append([]string{unknownWorkflow}, p.known.Workflows...), func(id string) bool {
+		d, ok := p.known.Workflow(id)
+		return ok && (d == nil || d.Declares(event))
+	})
+}
+
+// unknownWorkflow is the id of no workflow. It is there when others may be that nobody knows of.
+const unknownWorkflow = ""
+
+// creatable checks that a form can be made of the template: it brings no data to the instance that is created with it.
+func (p *templateParser) creatable(n *document.Node) {
+	if p.known.Workflow == nil {
+		return
+	}
+	items := n.Items
+	if n.Kind == document.String {
+		items = []*document.Node{n}
+	}
+	for _, item := range items {
+		if !slices.Contains(p.t.Workflows, item.Text) {
+			continue
+		}
+		if d, _ := p.known.Workflow(item.Text); d != nil {
+			if err := d.TakesNoData(); err != nil {
+				p.Add(item, "workflow %q cannot be created without data, and a new form has none: %v", item.Text, err).
+					Suggestion = "let create of the workflow do without, and ask for it in the event"
+			}
+		}
+	}
+}
+
+// compare checks the form's schema against what a workflow's event takes, so that the
+// author learns of a form that nobody could submit, and not the person who fills it in.
+func (p *templateParser) compare(schema *document.Node, workflow string, d *statemachine.Definition, event statemachine.EventName) {
+	of := fmt.Sprintf("the event %s of workflow %q", data.Quote(string(event)), workflow)
+	for _, m := range d.Misfits(event, p.t.schema) {
+		name := m.Path[len(m.Path)-1]
+		field, meant := data.Quote(strings.Join(m.Path, ".")), document.DidYouMean(name, m.Others)
+		switch at := fieldIn(schema, m.Path); {
+		case m.Optional:
+			p.warnings.Add(at, "%s requires %s, which may be left out of the form", of, field).Suggestion = "let the form require it, too"
+		case m.Missing:
+			p.Add(fieldIn(schema, m.Path[:len(m.Path)-1]), "%s requires %s, which the form does not have", of, field).
+				Suggestion = cmp.Or(meant, "add the field to the form")
+		case m.Values == nil:
+			p.Add(at, "%s refuses the field %s", of, field).Suggestion = cmp.Or(meant, "leave the field out, or let the event's data have it")
+		case m.Values.Sent != "":
+			p.Add(at, "%s takes %s of type %s, and the form has it of type %s", of, field, m.Values.Taken, m.Values.Sent).Suggestion = "let both have one type"
+		case m.Values.All:
+			p.Add(at, "%s takes no value that the form has for %s", of, field).Suggestion = "refused: " + listed(m.Values.Refused)
+		default:
+			p.warnings.Add(at, "%s refuses some of the choices that the form has for %s: %s", of, field, listed(m.Values.Refused)).
+				Suggestion = "leave them out, or let the event's data have them"
+		}
+	}
+}
+
+// listed joins the first few texts.
+func listed(texts []string) string {
+	const most = 5
+	if len(texts) > most {
+		return strings.Join(texts[:most], ", ") + ", …"
+	}
+	return strings.Join(texts, ", ")
+}
+
+// fieldIn returns where a schema has the field that the path leads to, or the
+// last place on the way: the rest stands behind a reference.
+func fieldIn(schema *document.Node, path []string) *document.Node {
+	at, _ := placeIn(schema, path)
+	return at
+}
+
+// placeIn is fieldIn; below is the field's own schema, or the last one on the way.
+func placeIn(schema *document.Node, path []string) (at, below *document.Node) {
+	at = schema
+	for _, name := range path {
+		for schema.Field("items") != nil {
+			schema = schema.Field("items")
+		}
+		properties := schema.Field("properties")
+		if properties == nil {
+			return at, schema
+		}
+		for _, f := range properties.Fields {
+			if f.Key.Text == name {
+				at, schema = f.Key, f.Value
+			}
+		}
+	}
+	return at, schema
+}
