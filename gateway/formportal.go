@@ -36,6 +36,10 @@ type Portal interface {
 	Form(ctx context.Context, request *formportal.FormRequest) (*formportal.View, error)
 	// SaveDraft keeps or drops the caller's draft. It returns when that is durable.
 	SaveDraft(ctx context.Context, request *formportal.DraftRequest) (form.Draft, error)
+	// Delete deletes a form that was never submitted. It returns when that is durable.
+	Delete(ctx context.Context, request *formportal.FormRequest) error
+	// Page returns a part of a list.
+	Page(ctx context.Context, request *formportal.PageRequest) (*formportal.Page, error)
 	// Submit sends a form on its way. It returns when that is durable.
 	Submit(ctx context.Context, request *formportal.SubmitRequest) (*workflow.Reply, error)
 }

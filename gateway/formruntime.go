@@ -3,6 +3,7 @@ package gateway
 import (
 	"encoding/json"
 	"net/http"
+	"unicode/utf8"
 
 	"troupe/actors/failure"
 	"troupe/actors/form"
@@ -41,9 +42,97 @@ func showForm(x *exchange) error {
 		Data: json.RawMessage(view.Data), States: view.States, SubmittedAt: view.SubmittedAt, Editable: view.Editable,
 	}
 	if d := view.Draft; d != nil {
-		answer.Draft = &api.Draft{Revision: d.Revision, SavedAt: d.SavedAt, Data: json.RawMessage(d.Data)}
+		answer.Draft = &api.Draft{
+			DraftSaved: savedOf(d), Data: json.RawMessage(d.Data), Template: d.Template.String(), TemplateChanged: view.TemplateChanged, Misfits: []api.Misfit{},
+		}
+		for _, s := range view.Strays {
+			answer.Draft.Misfits = append(answer.Draft.Misfits, api.Misfit{Path: s.Pointer, Reason: string(s.Reason)})
+		}
 	}
 	return x.answerJSON(answer)
+}
+
+func savedOf(d *form.Draft) api.DraftSaved {
+	return api.DraftSaved{Revision: d.Revision, SavedAt: d.SavedAt}
+}
+
+// deleteForm answers DELETE form-runtime/api/v1/form/{workflowId}/{instanceId}.
+func deleteForm(x *exchange) error {
+	request, err := x.formRequest()
+	if err != nil {
+		return err
+	}
+	if err := x.services.Portal.Delete(x.r.Context(), &request); err != nil {
+		return err
+	}
+	return x.answerJSON(struct{}{})
+}
+
+// formsPageDefault is the page of a list of forms.
+const formsPageDefault = 50
+
+// queryCharsMax bounds the words of a search.
+const queryCharsMax = 200
+
+// pageForms answers GET form-runtime/api/v1/forms.
+func pageForms(x *exchange) error {
+	request, err := x.formPageRequest()
+	if err != nil {
+		return err
+	}
+	page, err := x.services.Portal.Page(x.r.Context(), request)
+	if err != nil {
+		return err
+	}
+	answer := api.FormPage{Forms: []api.Form{}, Next: x.linkNext(page.Next)}
+	for _, f := range page.Forms {
+		answer.Forms = append(answer.Forms, api.Form(*f))
+	}
+	if request.Count {
+		answer.Count = &api.FormCount{N: page.Count}
+	}
+	return x.answerJSON(answer)
+}
+
+// formPageRequest reads the query of pageForms.
+func (x *exchange) formPageRequest() (*formportal.PageRequest, error) {
+	request := &formportal.PageRequest{ListRequest: formportal.ListRequest{Caller: x.caller, Kind: form.KindForm}}
+	kind, err := parseChoice(x.query, "kind", form.KindForm.String(), form.KindChecklist.String())
+	if err != nil {
+		return nil, err
+	}
+	if kind == form.KindChecklist.String() {
+		request.Kind = form.KindChecklist
+	}
+	category, err := parseChoice(x.query, "category", form.Current.String(), form.Submitted.String(), form.Archived.String())
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range []form.Category{form.Submitted, form.Archived} {
+		if category == c.String() {
+			request.Category = c
+		}
+	}
+	if request.Sort, err = parseChoice(x.query, "sort", form.NewestFirst, form.OldestFirst, form.ByName); err != nil {
+		return nil, err
+	}
+	if request.Query, err = parseText(x.query, "q"); err != nil {
+		return nil, err
+	}
+	if utf8.RuneCountInString(request.Query) > queryCharsMax {
+		return nil, malformed(`the query parameter "q" has more than %d characters`, queryCharsMax)
+	}
+	if request.WorkflowID, err = parseText(x.query, "workflowId"); err != nil {
+		return nil, err
+	}
+	if request.Limit, err = parseLimit(x.query, formsPageDefault); err != nil {
+		return nil, err
+	}
+	if request.Count, err = parseFlag(x.query, "count"); err != nil {
+		return nil, err
+	}
+	request.Cursor, err = parseCursor(x.query)
+	return request, err
 }
 
 // showTemplate answers GET form-runtime/api/v1/template/{kind}/{formId}: what a
@@ -79,7 +168,7 @@ func templateOf(t *formportal.Template) *api.Template {
 	}
 	out := &api.Template{
 		FormID: t.ID, Name: t.Name, Description: t.Description,
-		Schema: json.RawMessage(t.Schema), UI: json.RawMessage(t.UI), Submit: t.Submit,
+		Schema: json.RawMessage(t.Schema), UI: json.RawMessage(t.UI), Submit: t.Submit, Digest: t.Digest.String(),
 	}
 	for _, item := range t.Items {
 		out.Items = append(out.Items, api.Item(item))
@@ -109,10 +198,15 @@ func saveDraft(x *exchange) error {
 		return err
 	}
 	for key, v := range body.Members() {
-		if key != "data" {
-			return unknownMember("", key, "data")
+		switch key {
+		case "data":
+			request.Data, err = objectMember(v, key)
+		case "template":
+			request.Template, err = digestMember(v, key)
+		default:
+			err = unknownMember("", key, "data", "template")
 		}
-		if request.Data, err = objectMember(v, key); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -127,7 +221,20 @@ func saveDraft(x *exchange) error {
 		return err
 	}
 	x.w.Header()["Etag"] = []string{entityTag(draft.Revision)}
-	return x.answerJSON(api.Draft{Revision: draft.Revision, SavedAt: draft.SavedAt})
+	return x.answerJSON(savedOf(&draft))
+}
+
+// digestMember reads the digest of a template.
+func digestMember(v data.Value, key string) (form.Digest, error) {
+	text, err := stringMember(v, key)
+	if err != nil {
+		return form.Digest{}, err
+	}
+	digest, ok := form.ParseDigest(text)
+	if !ok {
+		return form.Digest{}, malformed("%q must be the digest of a template", key)
+	}
+	return digest, nil
 }
 
 // parseIfAbsent reports whether If-None-Match demands that there is nothing yet.

@@ -70,7 +70,7 @@ func (f *fakePortal) OfRole(context.Context, *identity.Principal, form.Kind, str
 }
 
 func (f *fakePortal) Template(_ context.Context, _ *identity.Principal, kind form.Kind, id string) (*formportal.Template, []catalog.Choice, error) {
-	return &formportal.Template{Kind: kind, ID: id, Name: "Leave"}, nil, f.ask()
+	return &formportal.Template{Kind: kind, ID: id, Name: "Leave", Digest: form.DigestOf(nil)}, nil, f.ask()
 }
 
 func (f *fakePortal) List(_ context.Context, _ *formportal.ListRequest, item func(*formportal.Summary) error) error {
@@ -93,6 +93,12 @@ func (f *fakePortal) Form(context.Context, *formportal.FormRequest) (*formportal
 
 func (f *fakePortal) SaveDraft(_ context.Context, r *formportal.DraftRequest) (form.Draft, error) {
 	return form.Draft{}, f.ask(func() { f.asked = r })
+}
+
+func (f *fakePortal) Delete(context.Context, *formportal.FormRequest) error { return f.ask() }
+
+func (f *fakePortal) Page(context.Context, *formportal.PageRequest) (*formportal.Page, error) {
+	return &formportal.Page{Forms: []*formportal.Summary{leaveForm}}, f.ask()
 }
 
 func (f *fakePortal) Submit(_ context.Context, r *formportal.SubmitRequest) (*workflow.Reply, error) {

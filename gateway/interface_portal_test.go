@@ -48,9 +48,9 @@ func whatIsOffered(t *testing.T, s *scene) {
 		broken    = `{"formId":"broken-form","name":"broken-form","description":"","lastModified":2}`
 		safety    = `{"formId":"safety","name":"Safety","description":"","lastModified":4}`
 		leaveForm = `{"template":{"formId":"leave-form","name":"Leave request","description":"Ask <for> days off","schema":{"type":"object","properties":{"days":{"type":"integer","maximum":60}},"required":["days"]},` +
-			`"ui":{"order":["days"]},"submit":"submit"},"workflows":[{"id":"leave","name":"Leave"}],"needsWorkflow":true}`
+			`"ui":{"order":["days"]},"submit":"submit","digest":"e9fc3a061fb44a26f941af4c0318086e"},"workflows":[{"id":"leave","name":"Leave"}],"needsWorkflow":true}`
 		safetyForm = `{"template":{"formId":"safety","name":"Safety","description":"","items":[{"id":"exits","label":"Exits","help":"Look.","required":true},` +
-			`{"id":"light","label":"light","help":"","required":false}]},"workflows":[],"needsWorkflow":false}`
+			`{"id":"light","label":"light","help":"","required":false}],"digest":"619d2ae4e3b4aa94db5e7352cc159769"},"workflows":[],"needsWorkflow":false}`
 	)
 	for _, c := range []struct{ who, path, want string }{
 		{"ann", "role-info", `{"formRoles":[{"id":"employee","name":"Employee"}],"checklistRoles":[]}`},

@@ -197,6 +197,15 @@ func portalRoutes() []route {
 			group: groupPortal, access: signedIn(identity.Session), privilege: identity.FormPortal, handle: showForm,
 		},
 		{
+			name: "forms", method: http.MethodGet, path: runtimePath + "/forms",
+			group: groupPortal, access: signedIn(identity.Session), privilege: identity.FormPortal,
+			query: []string{"kind", "category", "workflowId", "q", "sort", "limit", "cursor", "count"}, handle: pageForms,
+		},
+		{
+			name: "delete-form", method: http.MethodDelete, path: runtimePath + "/form/:workflowId/:instanceId",
+			group: groupPortal, access: signedIn(identity.Session), privilege: identity.FormPortal, handle: deleteForm,
+		},
+		{
 			name: "template", method: http.MethodGet, path: runtimePath + "/template/:kind/:formId",
 			group: groupPortal, access: signedIn(identity.Session), privilege: identity.FormPortal, handle: showTemplate,
 		},

@@ -53,13 +53,43 @@ type FormView struct {
 	Editable    bool            `json:"editable"`
 }
 
-// Draft is a draft of a form, and without Data the answer to PUT
-// form-runtime/api/v1/draft/….
-type Draft struct {
-	Revision uint64          `json:"revision"`
-	SavedAt  int64           `json:"savedAt"` // Unix milliseconds
-	Data     json.RawMessage `json:"data,omitempty"`
+// DraftSaved answers PUT form-runtime/api/v1/draft/….
+type DraftSaved struct {
+	Revision uint64 `json:"revision"`
+	SavedAt  int64  `json:"savedAt"` // Unix milliseconds
 }
+
+// Draft is a draft of a form.
+type Draft struct {
+	DraftSaved
+	Data json.RawMessage `json:"data"`
+	// Template is the Digest of the template that the draft was written for; empty when that is not known.
+	Template string `json:"template"`
+	// TemplateChanged: the template is another now.
+	TemplateChanged bool `json:"templateChanged"`
+	// Misfits are what does not fit it then.
+	Misfits []Misfit `json:"misfits"`
+}
+
+// Misfit is a place in a draft that does not fit the template.
+type Misfit struct {
+	Path   string `json:"path"` // RFC 6901
+	Reason string `json:"reason"`
+}
+
+// FormPage answers GET form-runtime/api/v1/forms.
+type FormPage struct {
+	Forms []Form  `json:"forms"`
+	Next  *string `json:"next"`
+	// Count is nil when it was not asked.
+	Count *FormCount `json:"count,omitempty"`
+}
+
+// FormCount is a number of forms, or null when counting would take long.
+type FormCount struct{ N *int64 }
+
+// MarshalJSON writes the number.
+func (c FormCount) MarshalJSON() ([]byte, error) { return json.Marshal(c.N) }
 
 // Template is what a page needs to show a form.
 type Template struct {
@@ -71,6 +101,8 @@ type Template struct {
 	Items       []Item          `json:"items,omitempty"`
 	// Submit is the event that submits the form; empty: none does.
 	Submit string `json:"submit,omitempty"`
+	// Digest is another one when what the form asks is.
+	Digest string `json:"digest"`
 }
 
 // Item is one line of a checklist.

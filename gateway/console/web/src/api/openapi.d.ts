@@ -867,6 +867,31 @@ export interface paths {
         get: operations["getForm"];
         put?: never;
         post?: never;
+        /**
+         * Delete a form that was never submitted
+         * @description Deletes the form or checklist with its instance, history and all drafts. Only its creator can, and only while it was never submitted; afterwards it is 409, and for everybody else 404. It is 409 as well while the instance has a parent or
+         *     has invoked others. The answer leaves when that is durable; from then on the instance is 404 everywhere, also for a repetition of the request that made it.
+         */
+        delete: operations["deleteForm"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/form-runtime/api/v1/forms": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the caller's forms in pages
+         * @description The lists of the form portal, one category at a time, in pages that cost what they show. `q` and `workflowId` look at 10,000 forms for a page at most: it is shorter then, and only `next: null` is the end.
+         */
+        get: operations["pageForms"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1885,7 +1910,10 @@ export interface components {
             items?: components["schemas"]["ChecklistItem"][];
             /** @description The event that submitting sends. */
             submit?: string;
+            /** @description It is another one when what the form asks is. */
+            digest?: components["schemas"]["TemplateDigest"];
         };
+        TemplateDigest: string;
         ChecklistItem: {
             id: string;
             label: string;
@@ -1901,6 +1929,8 @@ export interface components {
         };
         DraftRequest: {
             data: components["schemas"]["Object"];
+            /** @description The `digest` of the template that the page has; without it that of now. */
+            template?: components["schemas"]["TemplateDigest"];
         };
         DraftSaved: {
             revision: components["schemas"]["Revision"];
@@ -1909,7 +1939,30 @@ export interface components {
         Draft: {
             revision: components["schemas"]["Revision"];
             savedAt: components["schemas"]["Milliseconds"];
+            /** @description The `digest` of the template that the draft was written for; empty when that is not known. */
+            template?: string;
+            /** @description As it was kept, whatever became of the template. */
             data: components["schemas"]["Object"];
+            /** @description The draft was written for another content of the template. */
+            templateChanged?: boolean;
+            /** @description What in `data` does not fit the template any more; empty unless it has changed. */
+            misfits?: components["schemas"]["Misfit"][];
+        };
+        Misfit: {
+            /** @description A JSON pointer into `data`. */
+            path: string;
+            /**
+             * @description `unknown`: the form has no such field; `type`: it has another type of value there; `choice`: it does not have this choice.
+             * @enum {string}
+             */
+            reason: "unknown" | "type" | "choice";
+        };
+        FormPage: {
+            forms: components["schemas"]["Form"][];
+            /** @description The cursor of the next page. */
+            next: string | null;
+            /** @description How many the list has, when it was asked; null when counting would take long. */
+            count?: number | null;
         };
         /**
          * Format: int64
@@ -2311,7 +2364,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description The form cannot be saved or submitted in its present state, or its template is gone. */
+        /** @description The form cannot be saved, submitted or deleted in its present state, or its template is gone. */
         PortalConflict: {
             headers: {
                 [name: string]: unknown;
@@ -3919,6 +3972,86 @@ export interface operations {
             403: components["responses"]["PortalAccessDenied"];
             404: components["responses"]["PortalNotFound"];
             409: components["responses"]["PortalConflict"];
+            429: components["responses"]["PortalBusy"];
+            500: components["responses"]["PortalInternal"];
+            503: components["responses"]["PortalUnavailable"];
+            504: components["responses"]["PortalOutcomeUnknown"];
+        };
+    };
+    deleteForm: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A workflow, or `-` for a form without one.
+                 * @example leave-request
+                 */
+                workflowId: components["parameters"]["FormWorkflowID"];
+                /**
+                 * @description An instance.
+                 * @example 01JD0000000000000000000001
+                 */
+                instanceId: components["parameters"]["InstanceID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["Nothing"];
+            400: components["responses"]["PortalBadRequest"];
+            401: components["responses"]["PortalUnauthorized"];
+            403: components["responses"]["PortalAccessDenied"];
+            404: components["responses"]["PortalNotFound"];
+            409: components["responses"]["PortalConflict"];
+            413: components["responses"]["PortalTooLarge"];
+            415: components["responses"]["PortalUnsupportedMediaType"];
+            429: components["responses"]["PortalBusy"];
+            500: components["responses"]["PortalInternal"];
+            503: components["responses"]["PortalUnavailable"];
+            504: components["responses"]["PortalOutcomeUnknown"];
+        };
+    };
+    pageForms: {
+        parameters: {
+            query?: {
+                /** @description Without it `form`. */
+                kind?: "form" | "checklist";
+                /** @description Without it `current`. */
+                category?: "current" | "submitted" | "archived";
+                /** @description Only forms of that workflow; `-` is that of those without one. */
+                workflowId?: string;
+                /** @description Words that are all in the name or the id. Upper and lower case are the same. */
+                q?: string;
+                /** @description `-when`, the newest first, without it. `name` looks at the whole list, and is 400 for more than 100,000 forms. */
+                sort?: "-when" | "when" | "name";
+                /** @description The most entries of a page. */
+                limit?: components["parameters"]["Limit"];
+                /** @description The member `next` of the page before. It needs `limit` where there are no pages without it. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description `true`: the answer has `count`. */
+                count?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of the forms. */
+            200: {
+                headers: {
+                    Link: components["headers"]["NextPage"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FormPage"];
+                };
+            };
+            400: components["responses"]["PortalBadRequest"];
+            401: components["responses"]["PortalUnauthorized"];
+            403: components["responses"]["PortalAccessDenied"];
+            404: components["responses"]["PortalNotFound"];
             429: components["responses"]["PortalBusy"];
             500: components["responses"]["PortalInternal"];
             503: components["responses"]["PortalUnavailable"];

@@ -1,0 +1,310 @@
+package gateway_test
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"troupe/actors/identity"
+	"troupe/gateway/wiretest"
+)
+
+// TestInterfaceForms asks a service with forms about what pages of forms do.
+func TestInterfaceForms(t *testing.T) {
+	o := portalOptions()
+	o.Files = maps.Clone(o.Files)
+	o.Files["workflows/leave.yaml"] = strings.Replace(leaveFlow, "allow:", "indexes: [svcPublic.by]\nallow:", 1)
+	o.Files["forms/none.yaml"] = "{id: none, access: {roles: [employee]}, workflows: [], schema: {type: object}}\n"
+	o.Files["forms/going.yaml"] = "{id: going, access: {roles: [employee]}, submit: fail, schema: {type: object}}\n"
+	o.Files["forms/trip.yaml"] = tripTemplate
+	s := startService(t, o)
+	scene := &scene{service: s, ann: s.as("ann"), bob: s.as("bob")}
+	for _, l := range []line{
+		{`gateway/INTERFACE.md, "Creating forms"`, "which workflows a template takes", bindings},
+		{`gateway/INTERFACE.md, "Drafts and changed templates"`, "what fits no more is said, and nothing is lost", changedTemplates},
+		{`gateway/INTERFACE.md, "Beginning a form"`, "once, at the first input", beginnings},
+		{`gateway/INTERFACE.md, "Deleting a form"`, "its creator, before it was submitted, and nobody finds it again", deletions},
+		{`gateway/INTERFACE.md, "Pages of forms"`, "each form once, in each order", pagesOfForms},
+	} {
+		t.Run(nameOf(l.rule, l.says), func(t *testing.T) { l.check(t, scene) })
+	}
+}
+
+const tripTemplate = `{id: trip, access: {roles: [employee]}, schema: {type: object, additionalProperties: false, properties: {
+  to: {type: string}, days: {type: integer}, till: {type: string}, class: {enum: [first, second]}, list: {type: array, items: {properties: {x: {type: string}}}}}}}
+`
+
+// bindings: a template with the key workflows takes only those, one without it any that declares its event.
+func bindings(t *testing.T, s *scene) {
+	bob := s.desk("bob")
+	for _, c := range []struct {
+		template, workflow string
+		status             int
+	}{
+		{"leave-form", "leave", 200},
+		{"leave-form", "broken", 400},
+		{"leave-form", "", 400},
+		{"none", "", 200},
+		{"none", "leave", 400},
+		{"feedback", "", 200},
+		{"feedback", "leave", 200}, // it declares submit
+		{"feedback", "broken", 400},
+		{"feedback", "nothing", 404},
+		{"going", "broken", 200}, // it declares fail
+		{"going", "leave", 400},
+		{"going", "", 200},
+	} {
+		a := bob.sends(t, "POST forms/create", fmt.Sprintf(`{"formId":%q,"workflowId":%q}`, c.template, c.workflow))
+		if a.Status != c.status {
+			t.Errorf("%s with the workflow %q: got %d %s, want %d", c.template, c.workflow, a.Status, a.Body, c.status)
+		}
+	}
+}
+
+// fullDraft is a draft as the answer of the form has it.
+type fullDraft struct {
+	draft
+	Template        string
+	TemplateChanged bool
+	Misfits         []struct{ Path, Reason string }
+}
+
+func changedTemplates(t *testing.T, s *scene) {
+	const text = `{"to":"Rome","days":"three","till":"noon","class":"first","list":[{"x":"a"},{"x":1}],"more":true}`
+	ann := s.desk("ann")
+	place := ann.form(t, "trip", "-")
+	digest := func() string {
+		return wiretest.Decode[struct{ Template struct{ Digest string } }](t, ann.sends(t, "GET template/form/trip", "").Body).Template.Digest
+	}
+	look := func() fullDraft { return wiretest.Decode[fullDraft](t, ann.view(t, place).Draft) }
+	before := digest()
+	ann.saved(t, place, text)
+	if d := look(); d.TemplateChanged || len(d.Misfits) > 0 || d.Template != before || string(d.Data) != text {
+		t.Errorf("for the present template: got %+v", d)
+	}
+	s.Write("forms/trip.yaml", strings.NewReplacer("till: {type: string}, ", "", "[first, second]", "[second, third]").Replace(tripTemplate))
+	var misfits []string
+	d := look()
+	for _, m := range d.Misfits {
+		misfits = append(misfits, m.Path+" "+m.Reason)
+	}
+	want := []string{"/days type", "/till unknown", "/class choice", "/list/1/x type", "/more unknown"}
+	if !d.TemplateChanged || d.Template != before || string(d.Data) != text || !slices.Equal(misfits, want) {
+		t.Errorf("for a changed template: got %+v, want the misfits %v and the draft as it was", d, want)
+	}
+	// A page that has the old template says so.
+	a := ann.sends(t, "PUT draft/"+place, `{"data":{"till":"night"},"template":"`+before+`"}`)
+	if a.Status != 200 || !look().TemplateChanged || len(look().Misfits) != 1 {
+		t.Errorf("saved for the old template: got %d %s, then %+v", a.Status, a.Body, look())
+	}
+	ann.saved(t, place, `{"till":"night"}`)
+	if d := look(); d.TemplateChanged || len(d.Misfits) > 0 || d.Template != digest() {
+		t.Errorf("saved for the new template: got %+v", d)
+	}
+	for _, bad := range []string{`"x"`, `1`, `"` + strings.ToUpper(before) + `"`, `"` + before[2:] + `"`} {
+		if reason := ann.sends(t, "PUT draft/"+place, `{"data":{},"template":`+bad+`}`).FaultReason(400, "Bad request"); reason != "" {
+			t.Errorf("template %s: %s", bad, reason)
+		}
+	}
+}
+
+func beginnings(t *testing.T, s *scene) {
+	bob := s.desk("bob")
+	for _, c := range []struct{ template, workflow string }{{"feedback", "-"}, {"leave-form", "leave"}, {"safety", "-"}} {
+		making := bob.making(c.template, c.workflow, "Idempotency-Key: first-input-"+c.template)
+		places := map[string]bool{}
+		for _, a := range bob.AtOnce(t, 4, making) { // the first answers are lost, say
+			a.WantStatus(t, 200)
+			places[c.workflow+"/"+a.Body] = true
+		}
+		if len(places) != 1 {
+			t.Fatalf("%s: one first input made %v", c.template, places)
+		}
+		place := slices.Collect(maps.Keys(places))[0]
+		bob.saved(t, place, `{"a":1}`, "If-None-Match: *")
+		bob.save(t, place, `{"a":1}`, "If-None-Match: *").WantFault(t, 412, "Precondition failed")
+		bob.saved(t, place, `{"a":2}`, "If-Match: *")
+		if v := bob.view(t, place); string(wiretest.Decode[draft](t, v.Draft).Data) != `{"a":2}` || !v.Editable || v.Category != "current" {
+			t.Errorf("%s: %+v", c.template, v)
+		}
+	}
+}
+
+// deletions: actors/workflow has the tests of what is left in the store.
+func deletions(t *testing.T, s *scene) {
+	ann, bob := s.desk("ann"), s.desk("bob")
+	missing := ann.sends(t, "GET form/-/01JD0000000000000000000000", "")
+	for _, c := range []struct {
+		who                      user
+		template, workflow, data string
+	}{{ann, "feedback", "-", `{"text":"x"}`}, {ann, "leave-form", "leave", `{"days":1}`}, {bob, "safety", "-", `{"exits":true}`}} {
+		key := "Idempotency-Key: deleted-" + c.template
+		making := c.who.making(c.template, c.workflow, key)
+		place := c.workflow + "/" + c.who.Send(t, making).Body
+		_, id, _ := strings.Cut(place, "/")
+		c.who.saved(t, place, c.data)
+		if c.workflow == "leave" {
+			bob.saved(t, place, c.data) // who may read it and submit it
+			wantSameAnswer(t, bob.sends(t, "DELETE form/"+place, ""), missing)
+		}
+		wantSameAnswer(t, s.desk("adm").sends(t, "DELETE form/"+place, ""), missing)
+		if a := c.who.sends(t, "DELETE form/"+place, ""); a.Status != 200 || a.Body != `{}` {
+			t.Fatalf("%s: got %d %s", c.template, a.Status, a.Body)
+		}
+		for _, a := range []answer{
+			c.who.sends(t, "DELETE form/"+place, ""), c.who.sends(t, "GET form/"+place, ""), c.who.save(t, place, c.data),
+			c.who.sends(t, "DELETE draft/"+place, ""), c.who.submit(t, place, c.data, "Idempotency-Key: late"), bob.sends(t, "GET form/"+place, ""),
+			c.who.Send(t, making), c.who.Send(t, making),
+		} {
+			wantSameAnswer(t, a, missing)
+		}
+		if lists, _ := c.who.where(t, id); lists != "" {
+			t.Errorf("%s: it is still in %s", c.template, lists)
+		}
+		if c.workflow == "leave" {
+			s.ann.Load(t, "leave", id).WantFault(t, 404, "NotFound")
+			s.ann.Event(t, "leave", id, "submit", `{}`).WantFault(t, 404, "NotFound")
+			s.ann.Get(t, wiretest.Root+"/watch/leave/"+id).WantFault(t, 404, "NotFound")
+			for _, filter := range []string{`{"_id":"` + id + `"}`, `{"states.nodeId":"draft"}`, `{"svcPublic.by":"ann"}`} {
+				if a := s.ann.Get(t, wiretest.Root+"/instances/leave?filter="+url.QueryEscape(filter)); a.Status != 200 || strings.Contains(a.Body, id) {
+					t.Errorf("the filter %s: got %d %s", filter, a.Status, a.Body)
+				}
+			}
+		}
+		// One that was submitted stays.
+		kept := c.who.form(t, c.template, c.workflow)
+		c.who.submit(t, kept, c.data).Record(t)
+		refused := c.who.sends(t, "DELETE form/"+kept, "")
+		refused.WantFault(t, 409, "Conflict")
+		if got := refused.Message(); !strings.Contains(got, "has been submitted") {
+			t.Errorf("deleting what was submitted: %s", got)
+		}
+		if v := c.who.view(t, kept); v.Category != "submitted" {
+			t.Errorf("after a refused deletion: %+v", v)
+		}
+	}
+	for _, path := range []string{"form/-/x%00", "form/--/i", "form/leave/.."} {
+		wantSameAnswer(t, ann.sends(t, "DELETE "+path, ""), missing)
+	}
+	s.desk("lou").sends(t, "DELETE form/-/01JD0000000000000000000000", "").WantFault(t, 403, "Access denied")
+}
+
+// formPage is what GET form-runtime/api/v1/forms answers.
+type formPage struct {
+	Forms []formItem
+	Next  *string
+	Count *int
+}
+
+func (u user) formsPage(t testing.TB, parameters string) answer {
+	t.Helper()
+	return u.Send(t, request{Method: "GET", Path: u.Base + "/form-runtime/api/v1/forms?" + parameters, Headers: u.Credential})
+}
+
+func (u user) formPage(t testing.TB, parameters string) formPage {
+	t.Helper()
+	a := u.formsPage(t, parameters)
+	a.WantStatus(t, 200)
+	return wiretest.Decode[formPage](t, a.Body)
+}
+
+// pagesOfForms compares pages with the lists of the portal. It holds gateway/INTERFACE.md, "Order of forms", for them.
+func pagesOfForms(t *testing.T, _ *scene) {
+	clock := newClock()
+	o := portalOptions()
+	o.Clock, o.Identity.SessionMax, o.Identity.SessionIdle = clock.now, 1e4*time.Hour, 1e4*time.Hour
+	bob := startService(t, o).desk("bob")
+	fill := func(n int) {
+		for i := range n {
+			place := bob.form(t, []string{"leave-form", "feedback"}[i%2], []string{"leave", "-"}[i%2])
+			if i%3 > 0 {
+				bob.submit(t, place, []string{`{"days":1}`, `{"text":"x"}`}[i%2]).Record(t)
+			}
+			if _, id, _ := strings.Cut(place, "/"); i%12 == 4 || i%12 == 8 {
+				bob.Event(t, "leave", id, "approve", "").Record(t)
+			}
+		}
+	}
+	fill(30)
+	clock.wait(29 * 24 * time.Hour)
+	late := bob.form(t, "leave-form", "leave")
+	bob.submit(t, late, `{"days":1}`).Record(t)
+	clock.wait(2 * 24 * time.Hour)
+	_, id, _ := strings.Cut(late, "/")
+	bob.Event(t, "leave", id, "approve", "").Record(t)
+	fill(12)
+	for _, category := range []string{"current", "submitted", "archived"} {
+		all := wiretest.Decode[[]formItem](t, bob.Get(t, "/form-portal/forms/my"+category).Body)
+		if len(all) < 5 {
+			t.Fatalf("%s: %d forms are too few", category, len(all))
+		}
+		for sort, want := range ordersOf(all) {
+			for _, filter := range []string{"", "&workflowId=leave", "&workflowId=-", "&q=LEAVE+re", "&q=" + all[2].ID[10:]} {
+				wanted := slices.DeleteFunc(slices.Clone(want), func(f formItem) bool { return !matchesForm(f, filter) })
+				parameters, got := "category="+category+"&sort="+sort+filter+"&limit=4&count=true", []formItem(nil)
+				for next := ""; ; {
+					p := bob.formPage(t, parameters+next)
+					got = append(got, p.Forms...)
+					if p.Count == nil || *p.Count != len(wanted) {
+						t.Errorf("%s: the count is %v, want %d", parameters, p.Count, len(wanted))
+					}
+					if p.Next == nil {
+						break
+					}
+					next = "&cursor=" + *p.Next
+				}
+				if !slices.Equal(got, wanted) {
+					t.Errorf("%s: got\n%+v\nwant\n%+v", parameters, got, wanted)
+				}
+			}
+		}
+	}
+	if p := bob.formPage(t, "kind=checklist"); len(p.Forms) != 0 || p.Next != nil || p.Count != nil {
+		t.Errorf("checklists: %+v", p)
+	}
+	first := bob.formsPage(t, "category=submitted&limit=2")
+	cursor := *wiretest.Decode[formPage](t, first.Body).Next
+	if want := `limit=2`; !strings.Contains(first.Header.Get("Link"), want) || !strings.Contains(first.Header.Get("Link"), cursor) {
+		t.Errorf("Link: got %s", first.Header.Get("Link"))
+	}
+	for _, bad := range []string{
+		"kind=x", "category=mine", "sort=-name", "sort=", "limit=0", "limit=1001", "count=1", "q=", "q=" + strings.Repeat("x", 201), "x=1", "cursor=x",
+		"category=current&cursor=" + cursor, "category=submitted&sort=when&cursor=" + cursor, "category=submitted&sort=name&cursor=" + cursor, "category=submitted&q=a&cursor=" + cursor,
+	} {
+		bob.formsPage(t, bad).WantFault(t, 400, "Bad request")
+	}
+	if a := bob.formsPage(t, "category=submitted&sort=-when&cursor="+cursor); a.Status != 200 {
+		t.Errorf("the cursor with the usual sort named: %d %s", a.Status, a.Body)
+	}
+	if a := startService(t, portalOptions()).desk(identity.UserID("lou")).formsPage(t, "limit=1"); a.Status != 403 {
+		t.Errorf("without the privilege: %d %s", a.Status, a.Body)
+	}
+}
+
+func matchesForm(f formItem, filter string) bool {
+	name, value, _ := strings.Cut(strings.TrimPrefix(filter, "&"), "=")
+	switch name {
+	case "workflowId":
+		return strings.Contains(f.FullPath, "/"+value+"/")
+	case "q":
+		return !strings.HasPrefix(value, "LEAVE") && strings.Contains(f.ID, value) || strings.HasPrefix(value, "LEAVE") && f.Name == "Leave request"
+	}
+	return true
+}
+
+// ordersOf are the forms in each order; they come newest first.
+func ordersOf(all []formItem) map[string][]formItem {
+	oldest, byName := slices.Clone(all), slices.Clone(all)
+	slices.Reverse(oldest)
+	slices.SortFunc(byName, func(a, b formItem) int {
+		if a.Name != b.Name {
+			return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name))
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	return map[string][]formItem{"-when": all, "when": oldest, "name": byName}
+}
