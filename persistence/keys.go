@@ -130,6 +130,8 @@ func InstancePrefixes(sh Shard, id ID) [][]byte {
 		ReplyPrefix(nil, sh, id),
 		DeliveryPrefix(nil, sh, id),
 		append(IncidentPrefix(nil, sh), id[:]...),
+		TaskPrefix(nil, sh, id),
+		ActivityPrefix(nil, sh, id),
 	}
 }
 

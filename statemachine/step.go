@@ -192,30 +192,7 @@ func (d *Definition) takeTo(r *Result, in *Instance, e *Event, t trigger) error 
 		return m.failure
 	}
 	if len(picked) == 0 && len(m.queue) == 0 && !touched {
-		if t.ending {
-			m.endInstance(t.leaving)
-			return m.finishTo(r, Recorded, start, e.Name, in)
-		}
-		switch refused {
-		case byClaim:
-			return ErrClaimed
-		case byRights:
-			return ErrForbidden
-		}
-		switch word := d.unmatchedRule(e.Name); word {
-		case unmatchedReject, unmatchedIgnore:
-			if t.external && word == unmatchedReject {
-				return ErrRejected
-			}
-			*r = Result{Outcome: Ignored, Instance: *in}
-			return nil
-		case unmatchedApply:
-			if err := m.applyData(nil, rule, e.Data, &parts); err != nil {
-				return err
-			}
-			return m.finishTo(r, Applied, start, e.Name, in)
-		}
-		return m.finishTo(r, Recorded, start, e.Name, in)
+		return m.takeNothing(r, in, e, &t, &parts, refused)
 	}
 	if len(picked) > 0 {
 		if err := m.applyData(picked, rule, e.Data, &parts); err != nil {
@@ -232,6 +209,35 @@ func (d *Definition) takeTo(r *Result, in *Instance, e *Event, t trigger) error 
 		m.endInstance(t.leaving)
 	}
 	return m.finishTo(r, Moved, start, e.Name, in)
+}
+
+// takeNothing is the end of takeTo when no transition takes the event.
+func (m *move) takeNothing(r *Result, in *Instance, e *Event, t *trigger, parts *parts, refused refusal) error {
+	start := in.at.end
+	if t.ending {
+		m.endInstance(t.leaving)
+		return m.finishTo(r, Recorded, start, e.Name, in)
+	}
+	switch refused {
+	case byClaim:
+		return ErrClaimed
+	case byRights:
+		return ErrForbidden
+	}
+	switch word := m.d.unmatchedRule(e.Name); word {
+	case unmatchedReject, unmatchedIgnore:
+		if t.external && word == unmatchedReject {
+			return ErrRejected
+		}
+		*r = Result{Outcome: Ignored, Instance: *in}
+		return nil
+	case unmatchedApply:
+		if err := m.applyData(nil, m.d.events[e.Name], e.Data, parts); err != nil {
+			return err
+		}
+		return m.finishTo(r, Applied, start, e.Name, in)
+	}
+	return m.finishTo(r, Recorded, start, e.Name, in)
 }
 
 // timeOf is the time of the instance's next entry: it never goes back

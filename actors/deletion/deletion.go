@@ -18,6 +18,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/outbox"
+	"troupe/actors/task"
 	"troupe/actors/timer"
 	"troupe/persistence"
 	"troupe/statemachine"
@@ -54,6 +55,10 @@ func (in *Instance) Put(w *persistence.Writes, store *persistence.Store) error {
 		if err := remove(w, store, prefix); err != nil {
 			return err
 		}
+	}
+	tasks := task.Origin{Shard: in.Shard, Workflow: in.Workflow, Instance: in.ID, Before: in.Of}
+	if err := tasks.Remove(w, store, in.State.Tasks()); err != nil {
+		return err
 	}
 	timer.Put(w, &timer.Origin{Shard: in.Shard, Workflow: in.Workflow, Instance: in.ID}, in.State.Timers(), nil)
 	var key []byte

@@ -159,10 +159,10 @@ func (f follower) Written(_ persistence.Shard, each func(visit func(key, value [
 		return
 	}
 	c := &Change{}
-	each(func(key, value []byte) {
+	each(func(key, _ []byte) {
 		if _, w, ok := persistence.WorkEntry(key); ok {
 			c.lists = append(c.lists, worklist{w.List, w.Name})
-		} else if k, ok := persistence.ParseKey(key); ok && k.Table == "record" && value != nil {
+		} else if k, ok := persistence.ParseKey(key); ok && k.Table == "record" { // also one that was deleted
 			c.of = place{k.Workflow, k.ID}
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"troupe/actors/failure"
 	"troupe/persistence"
 	"troupe/statemachine"
 	"troupe/statemachine/packed"
@@ -111,6 +112,27 @@ func Put(w *persistence.Writes, of *Origin, ended, begun, decided []statemachine
 		w.Set(of.key(t.ID), row{Workflow: of.Workflow, Decided: &Decided{Task: *t, TaskText: text(t), By: of.User, Event: of.Event, When: of.At}}.append(nil))
 		w.Set(of.decidedKey(of.User, of.At, t.ID), nil)
 	}
+}
+
+// Remove removes the rows of an instance from all worklists: those of its open tasks, and of those that were decided. The rows that begin
+// with the id of the instance are for the caller.
+func (of *Origin) Remove(w *persistence.Writes, store *persistence.Store, open []statemachine.Task) error {
+	for i := range open {
+		of.eachRow(of.Before, &open[i], w.Delete)
+	}
+	err := store.Scan(persistence.TaskPrefix(nil, of.Shard, of.Instance), func(key, value []byte) error {
+		k, ok := persistence.ParseKey(key)
+		id := statemachine.PartID{Sequence: k.Number, Number: k.Place}
+		r, err := parseRow(id, value)
+		if err != nil || !ok {
+			return errors.Join(err, persistence.ErrCorrupt)
+		}
+		if r.Decided != nil {
+			w.Delete(of.decidedKey(r.Decided.By, r.Decided.When, id))
+		}
+		return nil
+	})
+	return failure.OfStore(err)
 }
 
 // eachRow visits the keys of the rows of an open task.

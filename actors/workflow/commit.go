@@ -275,6 +275,8 @@ const (
 	// levelOfTemplates is that from which on drafts say to which content of a template they belong, and the keys of
 	// the creates of forms have no answer beside them.
 	levelOfTemplates = 3
+	// levelOfTasks is that from which on instances keep tasks and activities.
+	levelOfTasks = 3
 )
 
 // putIndexes writes what a step changes in the declared indexes.

@@ -6,6 +6,7 @@ import (
 	"troupe/actors/deletion"
 	"troupe/actors/failure"
 	"troupe/actors/identity"
+	"troupe/actors/task"
 )
 
 // DeleteForm deletes the form of an instance with the instance, for its creator and while it was never submitted:
@@ -64,6 +65,9 @@ func (req deleteInstance) run(i *instance, c *call) error {
 		w.Discard()
 		c.endCommit()
 		return err
+	}
+	if open := i.state.Tasks(); len(open) > 0 {
+		i.tellTasks(c, task.ChangeOf(&task.Origin{Workflow: i.workflowID, Instance: i.id, Before: i.of}, open, nil))
 	}
 	i.loaded = false // NB: also when nothing is written: the next call reads what there is
 	i.handOver(w, c, &Reply{WorkflowID: i.workflowID, InstanceID: i.name})

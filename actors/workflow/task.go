@@ -16,11 +16,8 @@ import (
 	"troupe/statemachine"
 )
 
-// levelOfTasks is the cluster's level (cluster.Node.Level) from which on instances keep tasks and activities.
-const levelOfTasks = 3
-
 // keepsTasks reports whether tasks and activities are kept: all nodes can read them.
-func (r *Router) keepsTasks() bool { return r.o.Level == nil || r.o.Level() >= levelOfTasks }
+func (r *Router) keepsTasks() bool { return r.hasLevel(levelOfTasks) }
 
 // tasks are the worklists of a router.
 type tasks struct {
@@ -242,10 +239,15 @@ func (i *instance) putTasks(w *persistence.Writes, c *call, ch *change, before *
 		Shard: i.shard, Workflow: i.workflowID, Instance: i.id, Before: before, Of: i.of, User: ch.caller, Event: string(ch.entry.Event), At: i.state.UpdatedAt,
 	}
 	task.Put(w, of, ended, begun, ch.decided, func(t *statemachine.Task) statemachine.TaskText { return before.TaskText(was, t) })
-	if i.router.store.Alone() && i.router.feed.IsWatched() {
-		c.withNews().tasks = task.ChangeOf(of, ended, begun)
-	}
+	i.tellTasks(c, task.ChangeOf(of, ended, begun))
 	return true
+}
+
+// tellTasks has those who watch told of a change when it is durable. In a cluster they get what becomes visible in the replicas.
+func (i *instance) tellTasks(c *call, change *task.Change) {
+	if i.router.store.Alone() && i.router.feed.IsWatched() {
+		c.withNews().tasks = change
+	}
 }
 
 // publishTasks tells who watches tasks what became of a commit that changes some; nil: it does not.

@@ -46,7 +46,7 @@ var innerArrows = map[string][]string{
 	"child":               {"internal/instanceid"},
 	"outbox":              {"child", "failure", "internal/instanceid"},
 	"schedule":            {"catalog", "failure"},
-	"deletion":            {"catalog", "form", "outbox", "timer", "failure"},
+	"deletion":            {"task", "catalog", "form", "outbox", "timer", "failure"},
 	"pending":             {"timer", "outbox", "query", "failure", "internal/instanceid"},
 	"task":                {"catalog", "query", "failure", "identity", "internal/history", "internal/instanceid"},
 	"activity":            {"pending", "query", "failure", "internal/history", "internal/instanceid"},
