@@ -239,6 +239,7 @@ func (g *group) add(t *Writes) {
 		// Each batch begins with a stamp in the log only.
 		t.must(integrity.Reserve(g.batch))
 	}
+	t.place()
 	t.must(join(g.batch, t.batch))
 	g.synced = g.synced || !t.unsynced
 }
@@ -259,6 +260,9 @@ func (s *Store) commitLoop() {
 		}
 		for _, t := range g.tickets {
 			s.complete(t)
+		}
+		if g.writes() && s.replicas == nil {
+			s.written.ring()
 		}
 		if g.batch != nil {
 			g.batch.Reset()

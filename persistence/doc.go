@@ -27,6 +27,7 @@
 //	         'r' workflow id                   record
 //	         'e' id sequence                   history entry, one key each
 //	         'f' id user                       draft
+//	         'g' place                         row of the feed of the shard; place 0: what was removed
 //	         'n' workflow node machine id      node index, ids in order
 //	         'i' index value id                declared index
 //	         'p' list user when id             list of a user, newest first
@@ -52,6 +53,15 @@
 // key range. keys.go builds every key, and nothing else does; parsekey.go takes one
 // apart.
 //
+// # The feed
+//
+// A set of writes may announce itself with one row in the feed of its shard. The row gets its place
+// when the order of the writes is known, by whoever makes them visible in that order: the applier, or
+// with replicas the proposer of the leader, so that the row is in the entry of the log and every node has
+// the same. Rows therefore become visible in the order of their places, and a reader that goes on behind
+// the last place that it has seen misses none. Places begin with a time and only grow, over restarts, leaders
+// and clocks. TrimFeed removes the oldest rows and notes up to where.
+//
 // Who reads many instances does not see shards. A prefix that is built for EveryShard
 // means that prefix in each numbered shard: Scan and CountAll take it, and
 // Snapshot.Merge gives the rows of all shards in one order.
@@ -71,6 +81,8 @@
 //
 //	Append            a share of one fsync and of one batch of Pebble's; two copies of
 //	                  keys and values, no allocation
+//	Announce          with Append: one key of 11 bytes behind the last one of the shard, 8
+//	                  bytes beside the value; the first in a process or epoch one seek
 //	Barrier           a place in the queue; nothing is written
 //	AwaitVisible      nothing while no commit waits, else a place in the queue
 //	AwaitDurable      nothing while no commit waits, else a Barrier and its wait

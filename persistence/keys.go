@@ -33,6 +33,7 @@ const (
 	definitionTable table = 'd' // workflow, version         -> definition
 	entryTable      table = 'e' // id, sequence              -> history entry
 	draftTable      table = 'f' // id, user                  -> draft
+	feedTable       table = 'g' // place                     -> row of the feed
 	workTable       table = 'h' // list, name, order, value, id, sequence, number -> what the list shows
 	indexTable      table = 'i' // index, value, id          -> index entry
 	indexStateTable table = 'j' // index                     -> how far the index is in the shard
@@ -359,6 +360,21 @@ func CredentialKey(dst []byte, kind byte, id string) []byte {
 func CredentialPrefix(dst []byte, kind byte) []byte {
 	return append(appendHead(dst, Meta, credentialTable), kind)
 }
+
+// feedKeyBytes is how long the keys of a feed are.
+const feedKeyBytes = shardBytes + 1 + 8
+
+// FeedKey appends the key of a row of the feed of sh.
+func FeedKey(dst []byte, sh Shard, place FeedPlace) []byte {
+	return binary.BigEndian.AppendUint64(FeedPrefix(dst, sh), uint64(place))
+}
+
+// FeedFloorKey appends the key of how much of the feed of sh was removed. It stands before all rows,
+// which have no place 0.
+func FeedFloorKey(dst []byte, sh Shard) []byte { return FeedKey(dst, sh, 0) }
+
+// FeedPrefix appends the prefix of the feed of sh, in the order of the places.
+func FeedPrefix(dst []byte, sh Shard) []byte { return appendHead(dst, sh, feedTable) }
 
 // replicaPrefix appends the prefix of the rows that say how far the replica of sh is.
 // They are the first of the shard, and are copied with it.

@@ -17,7 +17,7 @@ func drawKey(t *rapid.T, label string) Key {
 	k := Key{
 		Table: rapid.SampledFrom([]string{
 			"record", "entry", "draft", "list", "node", "index", "indexstate", "reply", "count", "definition", "setting", "credential",
-			"timer", "incident", "delivery", "attempt", "schedule", "task", "work", "activity",
+			"timer", "incident", "delivery", "attempt", "schedule", "task", "work", "activity", "feed",
 		}).Draw(t, label+" table"),
 		Shard: Shard(rapid.SampledFrom([]int{0, 1, 255, 256, 0xFFFF}).Draw(t, label+" shard")),
 	}
@@ -63,6 +63,8 @@ func drawKey(t *rapid.T, label string) Key {
 		k.Shard, k.Kind, k.Name = Meta, rapid.Byte().Draw(t, label+" kind"), name.Draw(t, label+" id")
 	case "schedule":
 		k.Workflow, k.Name = name.Draw(t, label+" workflow"), name.Draw(t, label+" name")
+	case "feed":
+		k.Number = number.Draw(t, label+" place")
 	case "work":
 		k.Kind, k.Order, k.Name = rapid.Byte().Draw(t, label+" list"), rapid.Byte().Draw(t, label+" order"), name.Draw(t, label+" whose")
 		k.Sorted, k.ID = number.Draw(t, label+" sorted"), array(label+" id")
@@ -111,6 +113,8 @@ func build(k Key) []byte {
 		return CredentialKey(nil, k.Kind, k.Name)
 	case "schedule":
 		return ScheduleKey(nil, k.Shard, k.Workflow, k.Name)
+	case "feed":
+		return FeedKey(nil, k.Shard, FeedPlace(k.Number))
 	case "timer":
 		return TimerKey(nil, k.Shard, Timer{k.Due, k.ID, k.Number, k.Place})
 	case "incident":
@@ -210,6 +214,8 @@ func TestAPrefixCoversItsKeysAndNoOthers(t *testing.T) {
 			same = sameTable && a.Kind == b.Kind && a.Name == b.Name && a.Order == b.Order
 		case "schedule":
 			prefix, same = SchedulePrefix(nil, a.Shard), sameTable
+		case "feed":
+			prefix, same = FeedPrefix(nil, a.Shard), sameTable
 		case "timer":
 			prefix, same = TimerPrefix(nil, a.Shard), sameTable
 		case "incident":

@@ -10,7 +10,7 @@ import (
 //
 // Which fields are set depends on Table; the others are zero.
 type Key struct {
-	Table    string // "record", "entry", "draft", "node", "list", "index", "indexstate", "reply", "count", "definition", "setting", "credential", "timer", "incident", "delivery", "attempt", "schedule", "task", "work", "activity" or "replica"
+	Table    string // "record", "entry", "draft", "node", "list", "index", "indexstate", "reply", "count", "definition", "setting", "credential", "timer", "incident", "delivery", "attempt", "schedule", "task", "work", "activity", "feed" or "replica"
 	Shard    Shard
 	Workflow string   // record, node, count, definition, schedule
 	Node     string   // node
@@ -18,7 +18,7 @@ type Key struct {
 	ID       ID       // record, entry, draft, node, list, index, timer, incident, delivery, attempt, task, work, activity; the scope of a reply
 	Value    string   // index
 	Reply    [16]byte // reply
-	Number   uint64   // sequence of an entry; version of a count or definition; number of an index or index state; time of a list; index of a replica's log; sequence of a timer, incident, delivery, attempt, task, work or activity
+	Number   uint64   // sequence of an entry; version of a count or definition; number of an index or index state; time of a list; index of a replica's log; sequence of a timer, incident, delivery, attempt, task, work or activity; place in a feed
 	Due      int64    // timer, attempt
 	Place    uint32   // number of a timer, incident, delivery, attempt, task, work or activity
 	Sorted   uint64   // work: the value by which it is sorted
@@ -31,7 +31,7 @@ var tableNames = map[table]string{
 	countTable: "count", definitionTable: "definition", entryTable: "entry", draftTable: "draft", listTable: "list", replyTable: "reply",
 	indexTable: "index", indexStateTable: "indexstate", nodeTable: "node", recordTable: "record", settingTable: "setting", credentialTable: "credential",
 	deliveryTable: "delivery", attemptTable: "attempt", timerTable: "timer", incidentTable: "incident", scheduleTable: "schedule", replicaTable: "replica",
-	taskTable: "task", workTable: "work", activityTable: "activity",
+	taskTable: "task", workTable: "work", activityTable: "activity", feedTable: "feed",
 }
 
 // ParseKey takes key apart. It is false for bytes that no builder of this
@@ -78,6 +78,8 @@ func ParseKey(key []byte) (Key, bool) {
 		p.bad = p.bad || k.Due < 0
 	case scheduleTable:
 		k.Workflow, k.Name = p.text(), p.text()
+	case feedTable:
+		k.Number = p.uint64()
 	case workTable:
 		k.Kind, k.Name, k.Order, k.Sorted = p.byte(), p.text(), p.byte(), p.uint64()
 		k.ID, k.Number, k.Place = p.id(), p.uint64(), p.uint32()
@@ -149,6 +151,8 @@ func (k Key) String() string {
 		return fmt.Sprintf("attempt of delivery %d.%d of %x to %q in shard %d", k.Number, k.Place, k.ID, k.Name, k.Shard)
 	case "schedule":
 		return fmt.Sprintf("schedule %s of %s in shard %d", k.Name, k.Workflow, k.Shard)
+	case "feed":
+		return fmt.Sprintf("row %d of the feed of shard %d", k.Number, k.Shard)
 	case "incident":
 		return fmt.Sprintf("incident %d.%d of %x in shard %d", k.Number, k.Place, k.ID, k.Shard)
 	case "task", "activity":

@@ -91,6 +91,7 @@ type shardFollower struct {
 
 // Changed implements replica.Follower.
 func (f shardFollower) Changed(reprs [][]byte) {
+	defer f.of.written.ring()
 	to := f.of.shardFollowers.Load()
 	if to == nil {
 		return
@@ -167,6 +168,8 @@ type replicas struct {
 	followers []Follower // of Meta; under following, and only ever longer
 	// shardFollowers are replaced under following.
 	shardFollowers atomic.Pointer[[]ShardFollower]
+
+	written *bell // the store's
 
 	telling sync.Mutex // held while those are told
 	leads   []Leads
@@ -302,7 +305,7 @@ func (s *Store) startReplicas() error {
 	if err := s.beginReplicas(); err != nil {
 		return err
 	}
-	s.replicas = &replicas{groups: make([]atomic.Pointer[replica.Group], s.shards+1), led: map[Shard]uint64{}}
+	s.replicas = &replicas{groups: make([]atomic.Pointer[replica.Group], s.shards+1), led: map[Shard]uint64{}, written: &s.written}
 	for sh := range s.AllShards() {
 		has, err := s.hasReplica(sh)
 		if err == nil && has {
@@ -515,7 +518,8 @@ func (s *Store) replicate(w *Writes, waiter Waiter) (taken bool) {
 		err = s.gate.refusal()
 	}
 	if err == nil {
-		size := int64(w.batch.Len())
+		w.size = int64(w.batch.Len())
+		size := w.size // NB: w belongs to the group once it has it
 		s.commits.bytes.Add(size)
 		err = ErrNotLed
 		if g := s.replicaOf(w.shard).Load(); g != nil {
@@ -538,13 +542,14 @@ func (w *Writes) Repr() []byte {
 	if w.Len() == 0 {
 		return nil
 	}
+	w.place()
 	return w.batch.Repr()
 }
 
 // Done implements replica.Change.
 func (w *Writes) Done(err error) {
 	s, waiter, writes := w.store, w.waiter, w.Len() > 0
-	s.commits.bytes.Add(-int64(w.batch.Len()))
+	s.commits.bytes.Add(-w.size)
 	err = ofShard(w.shard, err)
 	w.recycle()
 	switch {

@@ -37,6 +37,10 @@ type Store struct {
 	started  time.Time
 	recorder *integrity.Recorder
 
+	// feedEnds are by numbered shard.
+	feedEnds []feedEnd
+	written  bell
+
 	pool    sync.Pool // of *Writes with an empty batch
 	commits commits
 	gate    gate
@@ -129,6 +133,7 @@ func (s *Store) open() error {
 		return err
 	}
 	s.shards, s.found, s.crashed = present.shards, present.version, found.Crashed
+	s.feedEnds = make([]feedEnd, s.shards)
 	if hasReplicas(s.found) && s.options.Replication == nil && !s.readOnly && !s.purpose.foundAgain {
 		return ErrReplicated
 	}

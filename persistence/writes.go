@@ -21,12 +21,15 @@ type Writes struct {
 	batch batch
 	db    *generation // that the batch was made for
 
+	feed announcement
+
 	// What follows is the ticket of a running Append. It is written by Append
 	// before the queue gets it.
 
 	waiter  Waiter
 	refusal error  // why the writes were not taken; nil when they were
 	epoch   uint64 // of a shard with replicas, in which its writer has read
+	size    int64  // with replicas: in bytes, when it was appended
 	// ungated: the changes are taken whatever the gate says. unsynced: nobody waits for a
 	// sync of them. See [replica.Write].
 	ungated, unsynced bool
@@ -148,6 +151,7 @@ func (w *Writes) must(err error) {
 // recycle empties w and gives it to the pool. Its batch was copied, or will never be.
 func (w *Writes) recycle() {
 	w.batch.Reset()
+	w.feed.reset()
 	w.waiter, w.refusal, w.epoch, w.ungated, w.unsynced = nil, nil, 0, false, false
 	w.state.Store(waiting)
 	w.store.pool.Put(w)

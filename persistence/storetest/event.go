@@ -13,7 +13,7 @@ const workflow = "harness"
 
 // event is what the harnesses commit: the shape of the program's own events. One
 // batch has a history entry, the instance's record with the number of entries,
-// an idempotency row and a counter.
+// an idempotency row, a counter, and a row of the feed.
 type event struct {
 	Shard    persistence.Shard
 	Instance persistence.ID
@@ -46,6 +46,7 @@ func (e event) writeRest(w *persistence.Writes) {
 	w.Set(persistence.RecordKey(nil, e.Shard, workflow, e.Instance), binary.BigEndian.AppendUint64(nil, e.Seq))
 	w.Set(persistence.ReplyKey(nil, e.Shard, e.Instance, e.replyKey()), nil)
 	w.Add(persistence.CountKey(nil, e.Shard, workflow, 1), 1)
+	w.Announce(int64(e.Seq%3), binary.BigEndian.AppendUint64(e.Instance[:], e.Seq), nil) // its clock goes back again and again
 }
 
 func (e event) replyKey() (key [16]byte) {
@@ -111,8 +112,35 @@ func check(j Journal, acked ledger, instances, padding int) (missing uint64, err
 		if uint64(got) != want {
 			return 0, fmt.Errorf("shard %d counts %d events, has %d", sh, got, want)
 		}
+		if err := checkFeed(j, sh, want); err != nil {
+			return 0, err
+		}
 	}
 	return 0, nil
+}
+
+// checkFeed holds that the feed of a shard has a row for each of so many events, and those of each instance
+// in their order.
+func checkFeed(j Journal, sh persistence.Shard, events uint64) error {
+	var rows uint64
+	last := ledger{}
+	err := j.Scan(persistence.FeedPrefix(nil, sh), func(key, stored []byte) error {
+		rows++
+		row, ok := persistence.ParseFeedRow(key, stored)
+		if !ok || len(row.Value) != len(persistence.ID{})+8 {
+			return fmt.Errorf("shard %d: row %d of the feed cannot be read", sh, rows)
+		}
+		id, seq := persistence.ID(row.Value), binary.BigEndian.Uint64(row.Value[len(persistence.ID{}):])
+		if row.Ordinal != rows || seq != last[id]+1 {
+			return fmt.Errorf("shard %d: row %d of the feed is number %d, event %d of %x behind event %d", sh, rows, row.Ordinal, seq, id[:8], last[id])
+		}
+		last[id] = seq
+		return nil
+	})
+	if err == nil && rows != events {
+		err = fmt.Errorf("shard %d: %d rows of the feed for %d events", sh, rows, events)
+	}
+	return err
 }
 
 // checkInstance returns how many events an instance has, when they are whole.

@@ -1,0 +1,191 @@
+package persistence
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"pgregory.net/rapid"
+)
+
+// announce commits a row of the feed, and returns its place.
+func announce(t fataler, s *Store, sh Shard, at int64, text string) FeedPlace {
+	t.Helper()
+	w := s.NewWrites(sh)
+	w.Set(RecordKey(nil, sh, "w", ID{}), []byte(text))
+	var placed FeedPlace
+	w.Announce(at, []byte(text), &placed)
+	w.Set(EntryKey(nil, sh, ID{}, 1), []byte("behind the row in the batch"))
+	must(t, s.Commit(w))
+	return placed
+}
+
+// feedOf reads the feed of a shard.
+func feedOf(t fataler, s *Store, sh Shard) (rows []FeedRow) {
+	t.Helper()
+	must(t, s.Scan(FeedPrefix(nil, sh), func(key, stored []byte) error {
+		if row, ok := ParseFeedRow(key, stored); ok {
+			row.Value = slices.Clone(row.Value)
+			rows = append(rows, row)
+		}
+		return nil
+	}))
+	return rows
+}
+
+// TestAFeedIsInTheOrderOfItsCommits whatever the clock says, over restarts: places and ordinals grow, and each
+// writer is told its own.
+func TestAFeedIsInTheOrderOfItsCommits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		fs := vfs.NewMem()
+		s := mustOpen(t, "db", small(fs))
+		want := map[Shard][]FeedRow{}
+		for n := range rapid.IntRange(1, 12).Draw(t, "steps") {
+			if rapid.IntRange(0, 4).Draw(t, "restart") == 0 {
+				must(t, s.Close())
+				s = mustOpen(t, "db", small(fs))
+			}
+			sh := Shard(rapid.IntRange(0, 1).Draw(t, "shard"))
+			at := rapid.SampledFrom([]int64{0, 1, 2, 1_700_000_000_000, 1_700_000_000_001}).Draw(t, "at")
+			text := fmt.Sprint(n)
+			of := want[sh]
+			place := max(FeedPlaceAt(at), 1)
+			if len(of) > 0 {
+				place = max(place, of[len(of)-1].Place+1)
+			}
+			if got := announce(t, s, sh, at, text); got != place {
+				t.Fatalf("place: got %d, want %d", got, place)
+			}
+			want[sh] = append(of, FeedRow{Place: place, Ordinal: uint64(len(of)) + 1, Value: []byte(text)})
+		}
+		for sh, rows := range want {
+			got := feedOf(t, s, sh)
+			if !slices.EqualFunc(got, rows, func(a, b FeedRow) bool {
+				return a.Place == b.Place && a.Ordinal == b.Ordinal && string(a.Value) == string(b.Value)
+			}) {
+				t.Fatalf("shard %d: got %v, want %v", sh, got, rows)
+			}
+			end, err := s.FeedEnd(sh)
+			must(t, err)
+			if last := rows[len(rows)-1]; end.Place != last.Place || end.Ordinal != last.Ordinal {
+				t.Fatalf("the end of shard %d: got %v, want %v", sh, end, last)
+			}
+		}
+		must(t, s.Close())
+	})
+}
+
+// TestAReaderOfAFeedMissesNoRow: a row never becomes visible before another one that has a later place.
+func TestAReaderOfAFeedMissesNoRow(t *testing.T) {
+	s := open(t, small(vfs.NewMem()))
+	const writers, each = 8, 200
+	var wg sync.WaitGroup
+	for g := range writers {
+		wg.Go(func() {
+			for n := range each {
+				announce(t, s, 3, int64(n), fmt.Sprintf("%d-%d", g, n))
+			}
+		})
+	}
+	var seen []string
+	var at FeedPlace
+	for len(seen) < writers*each {
+		written := s.Written()
+		sn := s.Snapshot()
+		c := sn.Cursor(FeedKey(nil, 3, at+1), PrefixEnd(FeedPrefix(nil, 3)))
+		found := false
+		for c.Next() {
+			row, ok := ParseFeedRow(c.Key(), c.Value())
+			if !ok {
+				t.Fatalf("row %x cannot be read", c.Key())
+			}
+			at, found = row.Place, true
+			seen = append(seen, string(row.Value))
+		}
+		must(t, errors.Join(c.Err(), c.Close(), sn.Close()))
+		if !found {
+			<-written
+		}
+	}
+	wg.Wait()
+	rows := feedOf(t, s, 3)
+	for n, row := range rows {
+		if string(row.Value) != seen[n] {
+			t.Fatalf("row %d: a reader saw %s, and there is %s", n, seen[n], row.Value)
+		}
+	}
+	if len(rows) != len(seen) {
+		t.Errorf("there are %d rows, and %d were seen", len(rows), len(seen))
+	}
+}
+
+func TestATrimmedFeedSaysSoAndGoesOn(t *testing.T) {
+	fs := vfs.NewMem()
+	s := mustOpen(t, "db", small(fs))
+	for n := range 5 {
+		announce(t, s, 0, 10, fmt.Sprint(n))
+	}
+	last := feedOf(t, s, 0)[3].Place
+	w := s.NewWrites(0)
+	TrimFeed(w, last)
+	must(t, s.Commit(w))
+	must(t, s.Close())
+	s = mustOpen(t, "db", small(fs))
+	announce(t, s, 0, 1, "5")
+	var got []string
+	for _, row := range feedOf(t, s, 0) {
+		got = append(got, fmt.Sprintf("%d %s", row.Ordinal, row.Value))
+	}
+	if want := []string{"5 4", "6 5"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	sn := s.Snapshot()
+	if floor, err := sn.FeedFloor(0); floor != last || err != nil {
+		t.Errorf("floor: got %d and %v, want %d", floor, err, last)
+	}
+	if floor, err := sn.FeedFloor(1); floor != 0 || err != nil {
+		t.Errorf("floor of another shard: got %d and %v, want 0", floor, err)
+	}
+	must(t, errors.Join(sn.Close(), s.Close()))
+}
+
+// TestTheFloorOfAFeedIsNoRow, and no other bytes are one.
+func TestTheFloorOfAFeedIsNoRow(t *testing.T) {
+	value := binary.BigEndian.AppendUint64(nil, 7)
+	for name, c := range map[string]struct {
+		key, value []byte
+		want       bool
+	}{
+		"a row":        {FeedKey(nil, 1, 9), value, true},
+		"the floor":    {FeedFloorKey(nil, 1), value, false},
+		"no ordinal":   {FeedKey(nil, 1, 9), value[:7], false},
+		"a longer key": {append(FeedKey(nil, 1, 9), 0), value, false},
+		"another row":  {EntryKey(nil, 1, ID{}, 9), value, false},
+	} {
+		if _, ok := ParseFeedRow(c.key, c.value); ok != c.want {
+			t.Errorf("%s: got %v, want %v", name, ok, c.want)
+		}
+	}
+}
+
+// TestTwoAnnouncementsAreAMistake in one set of writes; the next one may have one again.
+func TestTwoAnnouncementsAreAMistake(t *testing.T) {
+	s := open(t, small(vfs.NewMem()))
+	for range 2 {
+		w := s.NewWrites(0)
+		w.Announce(1, nil, nil)
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("a second row in one set of writes is taken")
+				}
+			}()
+			w.Announce(1, nil, nil)
+		}()
+		w.Discard()
+	}
+}
