@@ -30,6 +30,7 @@
 //	formportal          template
 //	workflow            repository
 //	form   watch          │
+//	   changefeed         │
 //	   query              │
 //	  catalog             │
 //	quota               internal/supervise
@@ -52,6 +53,7 @@
 //	instance actor        workflow.Router    sweep, relief, or Router.Stop
 //	router sweep          workflow.Router    Router.Stop
 //	router cleaner        workflow.Router    Router.Stop
+//	trimming of changes   workflow.Router    Router.Stop
 //	memory relief         workflow.Router    Router.Stop
 //	index builder         workflow.Router    Router.Stop
 //	splitting of lists    workflow.Router    Router.Stop
@@ -128,7 +130,9 @@
 //	                      the repository is a report or a document with parameters
 //	plain form            a form that belongs to no workflow
 //	feed                  the latest history entries in memory, which watchers follow
-//	lost                  what a watcher is told when it was too slow for the feed
+//	feed of changes       rows in the store that say which instance has a new entry, in the
+//	                      order of the commits of a shard
+//	lost                  what a watcher is told when no feed has what it missed
 //	credential            a token or a session
 //	privilege             a right that the interface asks for, such as mod-form; roles
 //	                      give privileges, and workflows name roles

@@ -49,6 +49,8 @@ const (
 	// ErrInUse: another instance needs this one, its parent or its child (409 InUse). Nothing was
 	// stored.
 	ErrInUse
+	// ErrGone: what the request goes on from is no longer kept (410). Nothing was done.
+	ErrGone
 	// ErrPrecondition: If-Match names another sequence number of the instance, or
 	// another revision of the draft (412).
 	ErrPrecondition
@@ -99,6 +101,7 @@ var texts = [Kinds]string{
 	ErrConflict:       "conflict",
 	ErrExists:         "exists already",
 	ErrInUse:          "in use",
+	ErrGone:           "gone",
 	ErrPrecondition:   "precondition failed",
 	ErrTooLarge:       "too large",
 	ErrMediaType:      "media type not supported",

@@ -6,10 +6,11 @@
 //
 // There is a feed for each workflow or instance that somebody watches. The store's
 // goroutine puts entries into it, and never waits for a watcher: each reads at its own
-// position, and one that falls behind what is kept is told that it lost entries. Gaps
-// of a single instance are filled from its history. Rights are asked again for each
-// entry, and who the caller is before each event.
+// position, and one that falls behind what is kept reads on in the store: of a single instance
+// in its history, of a workflow in the feed of package changefeed. What neither has, it is
+// told as lost. Rights are asked again for each entry, and who the caller is before each event.
 //
 // When Watch has told Opened, every entry that is acknowledged from then on comes or is
-// told as lost. Feeds do not survive a restart.
+// told as lost; also when the watch ends and another one goes on behind its last event, after a
+// restart or on another node.
 package watch

@@ -10,6 +10,7 @@ import (
 
 	"github.com/puzpuzpuz/xsync/v4"
 
+	"troupe/actors/changefeed"
 	"troupe/persistence"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -51,7 +52,9 @@ type Item struct {
 	States   []byte
 	State    statemachine.Instance // as the entry left it
 	Of       *statemachine.Definition
-	Gap      bool // here, entries may be missing; all else is zero
+	Shard    persistence.Shard
+	Place    persistence.FeedPlace // in the feed of the shard in the store; 0 without a row there
+	Gap      bool                  // here, entries may be missing; all else is zero
 }
 
 func (i *Item) size() int {
@@ -69,15 +72,18 @@ type Feed struct {
 	// to another one.
 	broken chan struct{}
 
-	mu       sync.Mutex
-	items    []keptItem    // guarded by mu; oldest first
-	next     uint64        // guarded by mu; the place of the next item
-	newest   uint64        // guarded by mu; the sequence of the last item that has one
-	gone     bool          // guarded by mu; the feed is forgotten and keeps nothing
-	bytes    int           // guarded by mu
-	wake     chan struct{} // guarded by mu; closed and replaced with each item
-	watchers int           // guarded by mu
-	left     time.Time     // guarded by mu; when the last watcher went
+	mu     sync.Mutex
+	items  []keptItem // guarded by mu; oldest first
+	next   uint64     // guarded by mu; the place of the next item
+	newest uint64     // guarded by mu; the sequence of the last item that has one
+	gone   bool       // guarded by mu; the feed is forgotten and keeps nothing
+	// dropped is how far a reader of the store is who needs nothing but the items that are kept; nil: there
+	// is no such place.
+	dropped  changefeed.Cursor // guarded by mu
+	bytes    int               // guarded by mu
+	wake     chan struct{}     // guarded by mu; closed and replaced with each item
+	watchers int               // guarded by mu
+	left     time.Time         // guarded by mu; when the last watcher went
 }
 
 // keptItem is an item and its place among those of all feeds.
@@ -114,6 +120,11 @@ func (f *Feed) drop() {
 	size := f.items[0].size()
 	f.all.release(f.items[0].age, size)
 	f.bytes -= size
+	if item := f.items[0]; item.Place == 0 {
+		f.dropped = nil
+	} else if f.dropped != nil {
+		f.dropped.Saw(item.Shard, item.Place)
+	}
 	f.items[0] = keptItem{}
 	f.items = f.items[1:]
 }
@@ -161,6 +172,23 @@ func (f *Feed) holds(place uint64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return place <= f.next && place >= f.next-uint64(len(f.items))
+}
+
+// beginAt says that the feed gets every entry behind a cursor of the store, once.
+func (f *Feed) beginAt(c changefeed.Cursor) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.next == uint64(len(f.items)) && f.dropped == nil { // NB: nothing was dropped
+		f.dropped = c
+	}
+}
+
+// behind returns the place of the first item that is kept, if whoever has seen all up to a cursor of the
+// store needs nothing else.
+func (f *Feed) behind(c changefeed.Cursor) (place uint64, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.next - uint64(len(f.items)), f.dropped != nil && c.Has(f.dropped)
 }
 
 func (f *Feed) end() uint64 {

@@ -14,18 +14,21 @@ import (
 type follower struct{ *Service }
 
 // Written implements persistence.ShardFollower.
-func (s follower) Written(_ persistence.Shard, each func(visit func(key, value []byte))) {
+func (s follower) Written(sh persistence.Shard, each func(visit func(key, value []byte))) {
 	if s.feeds.byKey.Size() == 0 {
 		return
 	}
 	var record, entry []byte
 	var of, at persistence.Key
+	var place persistence.FeedPlace
 	each(func(key, value []byte) {
 		switch k, _ := persistence.ParseKey(key); k.Table {
 		case "record":
 			of, record = k, value
 		case "entry":
 			at, entry = k, value
+		case "feed":
+			place = persistence.FeedPlace(max(uint64(place), k.Number)) // the other one is the floor
 		}
 	})
 	if entry == nil || record == nil || at.ID != of.ID {
@@ -40,6 +43,7 @@ func (s follower) Written(_ persistence.Shard, each func(visit func(key, value [
 		s.feeds.breakAll()
 		return
 	}
+	item.Shard, item.Place = sh, place
 	for _, f := range feeds {
 		f.Publish(item)
 	}
@@ -66,6 +70,5 @@ func (s follower) itemOf(of persistence.Key, record, entry []byte) *Item {
 	}
 }
 
-// Skipped implements persistence.ShardFollower. Streams of one instance go on from the store when
-// their clients come back, others with lost.
+// Skipped implements persistence.ShardFollower. Streams go on from the store when their clients come back.
 func (s follower) Skipped(persistence.Shard) { s.feeds.breakAll() }

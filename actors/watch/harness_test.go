@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"troupe/actors/changefeed"
 	"troupe/actors/query"
 	"troupe/actors/watch"
 	"troupe/actors/workflow"
@@ -48,7 +49,8 @@ func startOwn(t *testing.T) *harness {
 		Store: h.Store, Catalog: h.Catalog, Clock: h.Clock, InFlight: new(atomic.Int64),
 		QueriesMax: 2, ListsMax: 2, QueriesOpenMax: 2, ListsOpenMax: 2, TimeMax: time.Minute,
 	})
-	h.own = watch.New(watch.Options{Store: h.Store, Catalog: h.Catalog, Queries: h.queries, Instances: h.Router, Clock: h.Clock})
+	changes := changefeed.New(changefeed.Options{Store: h.Store, Catalog: h.Catalog, Current: h.queries.AwaitCurrent, Clock: h.Clock})
+	h.own = watch.New(watch.Options{Store: h.Store, Catalog: h.Catalog, Queries: h.queries, Changes: changes, Instances: h.Router, Clock: h.Clock})
 	t.Cleanup(h.own.Stop)
 	return h
 }
@@ -64,6 +66,10 @@ func (h *harness) announce(id, name, body string) {
 	state, err := of.Restore(id, s.Record)
 	h.Must(err)
 	item := &watch.Item{ID: s.ID, Name: id, Sequence: s.Record.Sequence, States: s.Record.States, State: state, Of: of}
+	item.Shard = h.Store.ShardOf(s.ID)
+	row, err := h.Store.FeedEnd(item.Shard)
+	h.Must(err)
+	item.Place = row.Place
 	for _, item.Entry = range h.StoredHistory(h.Store, s.ID).Elements() {
 	}
 	for _, f := range h.own.Feeds("stock", s.ID) {
@@ -170,17 +176,6 @@ func (e *ear) next() heard {
 		e.t.Fatal("nothing is heard")
 	}
 	return heard{}
-}
-
-// until collects what is heard up to an event that reads like last.
-func (e *ear) until(last string) (texts []string) {
-	e.t.Helper()
-	for {
-		texts = append(texts, e.next().String())
-		if texts[len(texts)-1] == last {
-			return texts
-		}
-	}
 }
 
 // expect holds the next events against their texts.

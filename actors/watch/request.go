@@ -22,7 +22,8 @@ type Request struct {
 // Event is one thing that a watcher is told.
 type Event struct {
 	Kind Kind
-	// ID is the position in the stream, which resumes it; empty for Heartbeat.
+	// ID is the position in the stream, which resumes it; empty for most of the Heartbeats. That of a whole
+	// workflow is also a cursor of package changefeed.
 	ID string
 	// Data is a JSON object, valid during the call; nil for Opened and
 	// Heartbeat.

@@ -8,6 +8,7 @@ import (
 	"github.com/puzpuzpuz/xsync/v4"
 
 	"troupe/actors/catalog"
+	"troupe/actors/changefeed"
 	"troupe/actors/identity"
 	"troupe/actors/query"
 	"troupe/persistence"
@@ -25,6 +26,7 @@ type Options struct {
 	Store     *persistence.Store
 	Catalog   *catalog.Catalog
 	Queries   *query.Service // for filters that take long
+	Changes   *changefeed.Service
 	Instances Instances
 	Clock     func() time.Time
 }

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"troupe/actors/catalog"
+	"troupe/actors/changefeed"
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/internal/history"
@@ -47,17 +49,21 @@ func (s *Service) Watch(ctx context.Context, req *Request, yield func(Event) err
 
 // watcher is one call of Watch.
 type watcher struct {
-	service   *Service
-	req       *Request
-	caller    *statemachine.Caller
-	filter    *filter.Filter
-	yield     func(Event) error
-	ctx       context.Context // of the filters that take long; ends also with Stop
-	feed      *Feed
-	id        persistence.ID // the instance; zero for all
-	next      uint64         // the item to read from
-	last      uint64         // one instance: the sequence that was shown last
-	heartbeat *time.Timer    // runs since something was told
+	service *Service
+	req     *Request
+	caller  *statemachine.Caller
+	filter  *filter.Filter
+	yield   func(Event) error
+	ctx     context.Context // of the filters that take long; ends also with Stop
+	feed    *Feed
+	id      persistence.ID // the instance; zero for all
+	next    uint64         // the item to read from
+	last    uint64         // one instance: the sequence that was shown last
+	// seen is how far the caller is in the feed of the store; nil for one instance, and while the cluster
+	// has no such feed.
+	seen      changefeed.Cursor
+	beats     int         // heartbeats since seen was raised
+	heartbeat *time.Timer // runs since something was told
 	buffer    []byte
 }
 
@@ -89,7 +95,12 @@ func (w *watcher) open(ctx context.Context) error {
 	default:
 	}
 	w.feed = s.feeds.join(feedKey{w.req.WorkflowID, w.id})
-	err = w.settleCommits(ctx)
+	var unreadable error
+	if w.req.InstanceID == "" && s.o.Changes.Writes() {
+		// NB: before the commits are settled, so that all rows up to there have been published by then.
+		w.seen, unreadable = s.o.Changes.Now()
+	}
+	err = cmp.Or(w.settleCommits(ctx), unreadable)
 	w.next = w.feed.end() // NB: before the instance is asked, so that nothing comes between
 	if err == nil && w.req.InstanceID != "" {
 		err = w.locate(ctx)
@@ -123,6 +134,13 @@ func (w *watcher) settleCommits(ctx context.Context) error {
 	}
 	if err := s.o.Queries.AwaitCurrent(ctx, shard); err != nil {
 		return err // NB: in a cluster, a feed may lack what was acknowledged before, and have what is not yet
+	}
+	if w.seen != nil && !w.feed.settled.Load() {
+		begin, err := s.o.Changes.Now()
+		if err != nil {
+			return err
+		}
+		w.feed.beginAt(begin)
 	}
 	w.feed.settled.Store(true)
 	return nil
@@ -160,7 +178,7 @@ func (w *watcher) run(ctx context.Context) error {
 		select {
 		case <-wake:
 		case <-w.heartbeat.C:
-			if err := w.tell(Event{Kind: Heartbeat}); err != nil {
+			if err := w.tell(w.beat()); err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -178,6 +196,8 @@ func (w *watcher) run(ctx context.Context) error {
 // are missing.
 func (w *watcher) miss(next uint64, more bool) error {
 	switch {
+	case w.seen != nil:
+		return w.catchUpAll()
 	case w.id == (persistence.ID{}):
 		return w.lose(next)
 	case more:
@@ -209,6 +229,9 @@ func (w *watcher) begin() error {
 	}
 	if w.id != (persistence.ID{}) {
 		return w.resumeInstance()
+	}
+	if w.seen != nil {
+		return w.resumeAll()
 	}
 	epoch, text, _ := strings.Cut(w.req.LastEventID, "-")
 	position, err := strconv.ParseUint(text, 10, 64)
@@ -291,6 +314,9 @@ func (w *watcher) position(next uint64) string {
 	if w.id != (persistence.ID{}) {
 		return strconv.FormatUint(w.last, 10)
 	}
+	if w.seen != nil {
+		return w.seen.String()
+	}
 	return w.feed.epoch + "-" + strconv.FormatUint(next, 10)
 }
 
@@ -304,6 +330,12 @@ func (w *watcher) deliver(item *Item, next uint64) error {
 	}
 	if item.Gap {
 		return w.tell(Event{Kind: Lost, ID: w.position(next), Data: []byte(`{"message":"entries may be missing here; read the present state again"}`)})
+	}
+	if w.seen != nil && item.Place > 0 {
+		if item.Place <= w.seen[item.Shard] {
+			return nil // seen from the store, or by an earlier stream
+		}
+		w.seen.Saw(item.Shard, item.Place)
 	}
 	if ok, err := w.matches(item, next); err != nil || !ok {
 		return err

@@ -15,6 +15,9 @@ import (
 // cleanEvery is the time between two rounds of the cleaner.
 const cleanEvery = time.Hour
 
+// trimEvery is the time between two looks at the size of the feed of changes.
+const trimEvery = time.Minute
+
 func (r *Router) forgetBefore() int64 {
 	return r.o.Clock().Add(-r.o.KeysKeptFor).UnixMilli()
 }

@@ -124,7 +124,7 @@ func TestAStreamOfAnyNodeHasAllEntries(t *testing.T) {
 	})
 }
 
-// TestAStreamIsResumedOnAnotherNode: that of one instance goes on, that of all says lost.
+// TestAStreamIsResumedOnAnotherNode with what was committed meanwhile, also after another node leads.
 func TestAStreamIsResumedOnAnotherNode(t *testing.T) {
 	onClusterOfThree(t, func(t *testing.T, c *cluster) {
 		r := rand.New(rand.NewPCG(1, 1))
@@ -133,11 +133,18 @@ func TestAStreamIsResumedOnAnotherNode(t *testing.T) {
 		c.pass(time.Second)
 		c.set(r, id, "a")
 		c.pass(time.Second)
-		first.heard()
+		if got := first.heard(); !slices.Equal(got, []string{id + " 2"}) {
+			t.Errorf("a stream of all: got %v, want the second entry", got)
+		}
+		first.leave(t)
+		c.set(r, id, "b")
+		other := c.create(r, "two")
+		want := []string{other + " 1", id + " 3"}
+		slices.Sort(want)
 		again := c.nodes[2].watch("", first.last)
 		c.pass(time.Second)
-		if got := again.heard(); !slices.Equal(got, []string{"lost"}) {
-			t.Errorf("a stream of all on another node: got %v, want lost", got)
+		if got := again.heard(); !slices.Equal(got, want) {
+			t.Errorf("a stream of all on another node: got %v, want %v", got, want)
 		}
 		for sh := range c.nodes[0].Store.AllShards() {
 			c.must(c.nodes[0].Store.Replica(sh).HandOver(t.Context(), c.nodes[1].Name))
@@ -145,10 +152,20 @@ func TestAStreamIsResumedOnAnotherNode(t *testing.T) {
 		c.pass(2 * time.Second)
 		one := c.nodes[1].watch(id, "1")
 		c.pass(time.Second)
-		if got := one.heard(); !slices.Equal(got, []string{id + " 2"}) {
-			t.Errorf("a stream of one instance on another node: got %v, want its second entry", got)
+		if got := one.heard(); !slices.Equal(got, []string{id + " 2", id + " 3"}) {
+			t.Errorf("a stream of one instance on another node: got %v, want its second and third entry", got)
 		}
-		for _, w := range []*watcher{first, again, one} {
+		c.set(r, id, "c")
+		third := c.nodes[1].watch("", first.last)
+		c.pass(time.Second)
+		want = append(want, id+" 4")
+		slices.Sort(want)
+		for _, w := range []*watcher{again, third} {
+			if got := w.heard(); !slices.Equal(got, want) {
+				t.Errorf("a stream of all after another node leads: got %v, want %v", got, want)
+			}
+		}
+		for _, w := range []*watcher{again, one, third} {
 			w.leave(t)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"troupe/actors/catalog"
+	"troupe/actors/changefeed"
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/internal/history"
@@ -256,13 +257,16 @@ func (i *instance) putEntry(w *persistence.Writes, c *call, e *statemachine.Entr
 	i.chain = history.Seal(value, i.chain)
 	i.scratch = persistence.EntryKey(i.scratch[:0], i.shard, i.id, i.state.Sequence)
 	w.Set(i.scratch, value)
+	var placed *persistence.FeedPlace
 	if feeds := i.router.watches.Feeds(i.workflowID, i.id); feeds != nil {
 		n := c.withNews()
 		n.feeds, n.item = feeds, &watch.Item{
 			ID: i.id, Name: i.name, Sequence: i.state.Sequence, Entry: value[history.HeadBytes:end],
-			States: i.of.States(&i.state), State: i.state, Of: i.of,
+			States: i.of.States(&i.state), State: i.state, Of: i.of, Shard: i.shard,
 		}
+		placed = &n.item.Place
 	}
+	i.router.changes.Announce(w, &changefeed.Row{ID: i.id, Sequence: i.state.Sequence, Workflow: i.workflowID}, placed)
 	return i.extendHistory(before, value[history.HeadBytes:end])
 }
 

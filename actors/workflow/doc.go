@@ -25,6 +25,7 @@
 //
 //	catalog   definitions, and the building of indexes; a create pins its definition
 //	query     queries, and lists of forms
+//	changefeed  rows of what was committed, in its order; reading and trimming them
 //	watch     feeds, to which the journal's goroutine gives what has become durable
 //	form      what a form's record and row are, and drafts
 //	request   what callers ask and are answered

@@ -52,8 +52,11 @@ func (r *Router) history(ctx context.Context, req *HistoryRequest) (*HistoryPage
 	if req.Limit < 1 || req.Limit > pageMax {
 		return nil, failure.Refuse(failure.ErrInvalid, "the limit must be 1 to %d", pageMax)
 	}
-	entries := query.List{"history", req.WorkflowID, req.InstanceID}
-	var seen uint64 // the entries of the pages before
+	entries, begun := query.List{"history", req.WorkflowID, req.InstanceID}, false
+	if req.Descending {
+		entries = append(entries, "desc")
+	}
+	var seen uint64 // the last entry of the page before
 	if req.Cursor != "" {
 		position, err := entries.Position(req.Cursor)
 		if err != nil {
@@ -62,21 +65,30 @@ func (r *Router) history(ctx context.Context, req *HistoryRequest) (*HistoryPage
 		if len(position) != 8 {
 			return nil, query.ErrCursor
 		}
-		seen = binary.BigEndian.Uint64(position)
+		seen, begun = binary.BigEndian.Uint64(position), true
 	}
 	id, last, err := r.Locate(ctx, req.Caller, req.WorkflowID, req.InstanceID) // entries up to last are durable, and may be seen
 	if err != nil {
 		return nil, err
 	}
-	if seen > last {
+	if seen > last || req.Descending && begun && seen < 2 {
 		return nil, query.ErrCursor
 	}
+	first, end, final := seen+1, min(last, seen+uint64(req.Limit)), last
+	if req.Descending {
+		if first, final = last, 1; begun {
+			first = seen - 1
+		}
+		end = first - min(first-1, uint64(req.Limit)-1)
+	}
 	page := &HistoryPage{}
-	end := seen + min(last-seen, uint64(req.Limit))
-	if page.Entries, end, err = history.Page(r.store, r.store.ShardOf(id), id, seen, end, req.WithData); err != nil {
+	if first > last {
+		return page, nil // it came back with the cursor of what was the end
+	}
+	if page.Entries, end, err = history.Page(r.store, r.store.ShardOf(id), id, first, end, req.WithData); err != nil {
 		return nil, failure.OfStore(err)
 	}
-	if end < last {
+	if end != final {
 		page.Next = entries.Cursor(binary.BigEndian.AppendUint64(nil, end))
 	}
 	return page, nil

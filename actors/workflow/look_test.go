@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,6 +48,9 @@ func TestHistoryPages(t *testing.T) {
 			t.Errorf("pages of %d: %d pages, want %d", limit, len(entries), want)
 		}
 	}
+	for _, limit := range []int{1, 7, 24, 25, 26, 1000} {
+		h.checkDescending(id, limit, 25)
+	}
 	first, err := ask(member, id, "", 25-1)
 	h.Must(err)
 	h.MustSend(boss, "stock", id, "set", "")
@@ -77,6 +81,69 @@ func TestHistoryPages(t *testing.T) {
 		if _, err := ask(c.who, c.id, c.cursor, c.limit); !errors.Is(err, c.want) {
 			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
 		}
+	}
+}
+
+// checkDescending holds the pages of a history against its entries, newest first, while more of them come.
+func (h *harness) checkDescending(id string, limit, entries int) {
+	h.t.Helper()
+	ask := func(descending bool, cursor string) (*workflow.HistoryPage, error) {
+		return h.History(h.t.Context(), &workflow.HistoryRequest{
+			Caller: member, WorkflowID: "stock", InstanceID: id, Limit: limit, Cursor: cursor, Descending: descending,
+		})
+	}
+	var want []string
+	for _, e := range h.StoredHistory(h.Store, h.ID(id)).Elements() {
+		want = append([]string{string(e)}, want...)
+	}
+	var got []string
+	pages := 0
+	for cursor := ""; cursor != "" || pages == 0; pages++ {
+		p, err := ask(true, cursor)
+		h.Must(err)
+		for _, e := range value("[" + string(p.Entries) + "]").Elements() {
+			got = append(got, string(e))
+		}
+		if cursor = p.Next; cursor != "" {
+			if _, err := ask(false, cursor); !errors.Is(err, failure.ErrInvalid) {
+				h.t.Errorf("a cursor of the other order: got %v, want ErrInvalid", err)
+			}
+		}
+	}
+	if !slices.Equal(got, want) || pages != (len(want)+limit-1)/limit || len(want) != entries {
+		h.t.Errorf("pages of %d, newest first: got %d pages with\n%s\nwant\n%s", limit, pages, strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestWhatComesMeanwhileIsOnNoLaterPageOfTheNewest: each page goes on behind the one before.
+func TestWhatComesMeanwhileIsOnNoLaterPageOfTheNewest(t *testing.T) {
+	h := start(t, workflow.Options{})
+	h.Publish(leave, order, stock("stock", 1))
+	id := h.Make(boss, "stock", "")
+	for range 5 {
+		h.MustSend(boss, "stock", id, "set", "")
+	}
+	stored := h.StoredHistory(h.Store, h.ID(id)).Elements()
+	var all []string
+	for _, e := range stored {
+		all = append(all, string(e))
+	}
+	cursor := ""
+	for last := 6; last > 0; last -= 2 {
+		p, err := h.History(t.Context(), &workflow.HistoryRequest{Caller: member, WorkflowID: "stock", InstanceID: id, Limit: 2, Cursor: cursor, Descending: true})
+		h.Must(err)
+		if want := all[last-1] + "," + all[last-2]; string(p.Entries) != want {
+			t.Errorf("the page of entry %d: got %s, want %s", last, p.Entries, want)
+		}
+		h.MustSend(boss, "stock", id, "set", "")
+		cursor = p.Next
+	}
+	if cursor != "" {
+		t.Errorf("behind the first entry there is a cursor %s", cursor)
+	}
+	none := query.List{"history", "stock", id, "desc"}.Cursor(binary.BigEndian.AppendUint64(nil, 1))
+	if _, err := h.History(t.Context(), &workflow.HistoryRequest{Caller: member, WorkflowID: "stock", InstanceID: id, Limit: 2, Cursor: none, Descending: true}); !errors.Is(err, failure.ErrInvalid) {
+		t.Errorf("a cursor behind the first entry: got %v, want ErrInvalid", err)
 	}
 }
 

@@ -77,6 +77,10 @@ type Options struct {
 	QueryTimeMax time.Duration
 	// Quotas bound rates and histories. Default: none.
 	Quotas quota.Limits
+	// ChangesKeptFor is how long the feed of changes keeps an entry, and ChangesMax how many a shard keeps.
+	// Defaults 7 days and 1,048,576, about 60 MB a shard before compression.
+	ChangesKeptFor time.Duration
+	ChangesMax     int
 	// KeysKept and KeysKeptFor say how long idempotency keys are remembered:
 	// at least so many for each instance and at least so long. Defaults 64 and
 	// 24 h (gateway/INTERFACE.md, "Retries").
@@ -98,6 +102,8 @@ func (o *Options) EnsureDefaults() {
 	o.ListsOpenMax = cmp.Or(o.ListsOpenMax, 2*o.ListsMax)
 	o.QueryWaitMax = cmp.Or(o.QueryWaitMax, 2*time.Second)
 	o.QueryTimeMax = cmp.Or(o.QueryTimeMax, time.Minute)
+	o.ChangesKeptFor = cmp.Or(o.ChangesKeptFor, 7*24*time.Hour)
+	o.ChangesMax = cmp.Or(o.ChangesMax, 1<<20)
 	o.KeysKept = cmp.Or(o.KeysKept, 64)
 	o.KeysKeptFor = cmp.Or(o.KeysKeptFor, 24*time.Hour)
 	if o.Clock == nil {
@@ -118,6 +124,7 @@ func (o *Options) Validate() error {
 	require(o.System != nil, "System is missing")
 	require(o.Catalog != nil, "Catalog is missing")
 	require(o.IdleAfter > 0 && o.ReplyWaitMax > 0 && o.QueryTimeMax > 0, "durations must be positive")
+	require(o.ChangesKeptFor > 0 && o.ChangesMax > 0, "what the feed of changes keeps must be positive")
 	require(o.AwakeBytesMax > 0 && o.InFlightMax > 0 && o.InstanceInFlightMax > 0 && o.QueriesMax > 0 && o.ListsMax > 0, "limits must be positive")
 	require(o.QueriesOpenMax >= o.QueriesMax && o.ListsOpenMax >= o.ListsMax, "QueriesOpenMax and ListsOpenMax must be at least QueriesMax and ListsMax")
 	return errors.Join(append(faults, o.Quotas.Validate())...)

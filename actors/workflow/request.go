@@ -19,7 +19,7 @@ type (
 	HistoryRequest = request.History
 	// EventsReply is what a caller may send to an instance now.
 	EventsReply = request.Events
-	// HistoryPage is a part of a history, oldest entry first.
+	// HistoryPage is a part of a history, in the order that was asked for.
 	HistoryPage = request.Page
 	// Reply is what an instance answers.
 	Reply = request.Reply

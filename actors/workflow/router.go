@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors/catalog"
+	"troupe/actors/changefeed"
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/identity"
@@ -58,6 +59,7 @@ type Router struct {
 	stopping atomic.Bool
 	queries  *query.Service
 	watches  *watch.Service
+	changes  *changefeed.Service
 	timers   *timer.Service
 	// schedules creates instances at their times.
 	schedules *schedule.Service
@@ -105,17 +107,22 @@ func Start(o Options) (*Router, error) {
 		QueriesMax: o.QueriesMax, ListsMax: o.ListsMax, QueriesOpenMax: o.QueriesOpenMax, ListsOpenMax: o.ListsOpenMax,
 		QueryWaitMax: o.QueryWaitMax, TimeMax: o.QueryTimeMax, Current: o.Current,
 	})
-	r.watches = watch.New(watch.Options{Store: o.Store, Catalog: o.Catalog, Queries: r.queries, Instances: r, Clock: o.Clock})
+	r.changes = changefeed.New(changefeed.Options{
+		Store: o.Store, Catalog: o.Catalog, Current: r.queries.AwaitCurrent, Clock: o.Clock, Log: o.Log,
+		Level: o.Level, KeptFor: o.ChangesKeptFor, RowsMax: o.ChangesMax,
+	})
+	r.watches = watch.New(watch.Options{Store: o.Store, Catalog: o.Catalog, Queries: r.queries, Changes: r.changes, Instances: r, Clock: o.Clock})
 	r.makeByItself()
 	building, endBuilding := context.WithCancel(context.Background())
 	r.endBuilding = endBuilding
 	first := make(chan struct{})
 	r.tick.Store(&first)
 	r.memory.pressure = make(chan struct{}, 1)
-	r.done.Add(3)
+	r.done.Add(4)
 	go r.relieveLoop()
 	go r.every(sweepEvery, r.sweep)
 	go r.every(cleanEvery, r.clean)
+	go r.every(trimEvery, r.changes.Trim)
 	r.done.Go(func() { r.catalog.BuildIndexes(building, r) })
 	r.done.Go(func() { r.lists.Run(building, r.log) })
 	r.done.Go(func() { r.builder().Run(building) })
@@ -130,7 +137,7 @@ func (r *Router) Stop(ctx context.Context) error {
 	r.stopping.Store(true)
 	r.endBuilding()
 	r.stopByItself()
-	r.watches.Stop()
+	r.StopWatching()
 	r.queries.Stop()
 	var err error
 	for err == nil {
@@ -304,8 +311,13 @@ func (r *Router) Watch(ctx context.Context, req *watch.Request, yield func(watch
 	return r.watches.Watch(ctx, req, yield)
 }
 
-// StopWatching ends all calls of Watch, and refuses new ones.
-func (r *Router) StopWatching() { r.watches.Stop() }
+// Changes returns what was committed behind a cursor, as changefeed.Service says.
+func (r *Router) Changes(ctx context.Context, req *changefeed.Request) (*changefeed.Page, error) {
+	return r.changes.Changes(ctx, req)
+}
+
+// StopWatching ends all calls of Watch, and refuses new ones. Calls of Changes wait no more.
+func (r *Router) StopWatching() { r.watches.Stop(); r.changes.Stop() }
 
 // Choices lists the workflows that the caller may create, by id.
 func (r *Router) Choices(p *identity.Principal) []catalog.Choice {

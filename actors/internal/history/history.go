@@ -115,12 +115,11 @@ func appendWith(dst []byte, entry, brought data.Value, kind byte) []byte {
 // pageBytesMax ends a page early, so that it fits into memory.
 const pageBytesMax = 8 << 20
 
-// Page returns the JSON of the entries after seen up to last, joined by commas, and the
-// number of the last one in it, which is less than last when the page would be too large. With withData it has what
-// the events brought. A missing entry is persistence.ErrCorrupt.
-func Page(store *persistence.Store, sh persistence.Shard, id persistence.ID, seen, last uint64, withData bool) (page []byte, end uint64, err error) {
-	for end = seen; end < last && len(page) < pageBytesMax; {
-		end++
+// Page returns the JSON of the entries from first to last, joined by commas, and the number of the last one in
+// it, which is another one when the page would be too large. last may be below first: then they come newest first.
+// With withData it has what the events brought. A missing entry is persistence.ErrCorrupt.
+func Page(store *persistence.Store, sh persistence.Shard, id persistence.ID, first, last uint64, withData bool) (page []byte, end uint64, err error) {
+	for end = first; ; end = next(end, last) {
 		value, err := store.Load(persistence.EntryKey(nil, sh, id, end))
 		entry, brought, kind, ok := split(value)
 		if err == nil && !ok || errors.Is(err, persistence.ErrNotFound) {
@@ -136,8 +135,18 @@ func Page(store *persistence.Store, sh persistence.Shard, id persistence.ID, see
 			page = append(page, ',')
 		}
 		page = appendWith(page, entry, brought, kind)
+		if end == last || len(page) >= pageBytesMax {
+			return page, end, nil
+		}
 	}
-	return page, end, nil
+}
+
+// next is the number behind n on the way to last.
+func next(n, last uint64) uint64 {
+	if last < n {
+		return n - 1
+	}
+	return n + 1
 }
 
 // Join appends an entry to entries that are joined by commas.

@@ -62,11 +62,15 @@ func TestWhatAnEventBrought(t *testing.T) {
 	if joined, got, err := Load(store, sh, id, 3); string(joined) != want || got != chain || err != nil {
 		t.Errorf("got %s, %x, %v", joined, got, err)
 	}
-	if page, end, err := Page(store, sh, id, 0, 3, false); string(page) != want || end != 3 || err != nil {
+	if page, end, err := Page(store, sh, id, 1, 3, false); string(page) != want || end != 3 || err != nil {
 		t.Errorf("a page: %s, %d, %v", page, end, err)
 	}
+	want = entry(3) + "," + entry(2)
+	if page, end, err := Page(store, sh, id, 3, 2, false); string(page) != want || end != 2 || err != nil {
+		t.Errorf("a page, newest first: %s, %d, %v", page, end, err)
+	}
 	want = entry(1) + `,{"n":2,"data":{"a":1}},{"n":3,"data":null,"dataDigest":{"sha256":"` + fmt.Sprintf("%x", sha256.Sum256([]byte(long))) + fmt.Sprintf(`","bytes":%d}}`, len(long))
-	if page, _, err := Page(store, sh, id, 0, 3, true); string(page) != want || err != nil {
+	if page, _, err := Page(store, sh, id, 1, 3, true); string(page) != want || err != nil {
 		t.Errorf("a page with data: %s, %v", page, err)
 	}
 	all[1][len(all[1])-tailBytes-2]++ // of what the event brought

@@ -63,9 +63,11 @@ type History struct {
 	Cursor string
 	// WithData asks for what the events brought.
 	WithData bool
+	// Descending: the newest entry comes first. A cursor is of one order.
+	Descending bool
 }
 
-// Page is a part of a history, oldest entry first.
+// Page is a part of a history, in the order that was asked for.
 type Page struct {
 	// Entries is the JSON of the entries, joined by commas.
 	Entries []byte

@@ -1,0 +1,233 @@
+package changefeed
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"troupe/actors/catalog"
+	"troupe/actors/failure"
+	"troupe/actors/identity"
+	"troupe/persistence"
+	"troupe/statemachine"
+)
+
+const (
+	limitMax = 1000
+	// rowsReadMax and recordsReadMax are how many rows and records a page looks at, so that one
+	// whose caller may read little ends soon; the next one goes on there.
+	rowsReadMax, recordsReadMax = 20_000, 2_000
+	// pageBytesMax ends a page early.
+	pageBytesMax = 4 << 20
+	// lookEvery is the least time between two looks of one who waits.
+	lookEvery = 25 * time.Millisecond
+	// WaitMax is the longest that Changes waits.
+	WaitMax = 30 * time.Second
+)
+
+// Request asks for what comes behind a cursor.
+type Request struct {
+	Caller *identity.Principal
+	// WorkflowID is the one workflow that is of interest; empty: all that the caller may read.
+	WorkflowID string
+	// Since is a cursor; empty: the present, "0": the oldest that is kept.
+	Since string
+	// Limit is the most changes, 1 to 1,000.
+	Limit int
+	// Wait is how long to wait when there is nothing, up to WaitMax.
+	Wait time.Duration
+	// Waiting is called before the first wait. Nil: nothing is done.
+	Waiting func() error
+}
+
+// Page is some changes in order.
+type Page struct {
+	Changes []*Entry
+	// Next is the cursor behind them. It is never empty.
+	Next string
+}
+
+// Changes returns what comes behind a cursor and the caller may read now. It may be nothing, also when
+// more comes behind it.
+//
+// It returns failure.ErrInvalid for a limit or cursor that cannot be, failure.ErrNotFound and
+// failure.ErrForbidden for a workflow that is named, ErrGone, failure.ErrUnavailable,
+// failure.ErrElsewhere when another node has all shards and this one has not, what Waiting returns, and
+// ctx's error.
+func (s *Service) Changes(ctx context.Context, req *Request) (*Page, error) {
+	page, err := s.changes(ctx, req)
+	return page, failure.In("changes of", req.WorkflowID, err)
+}
+
+func (s *Service) changes(ctx context.Context, req *Request) (*Page, error) {
+	r := &reading{service: s, req: req, caller: catalog.CallerOf(req.Caller)}
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	if err := s.o.Current(ctx, persistence.EveryShard); err != nil {
+		return nil, err
+	}
+	if err := r.begin(); err != nil {
+		return nil, err
+	}
+	deadline := time.NewTimer(min(req.Wait, WaitMax))
+	defer deadline.Stop()
+	for waiting := false; ; waiting = true {
+		written := s.o.Store.Written() // NB: before the look
+		page, more, err := r.look()
+		if err != nil || len(page.Changes) > 0 || more || req.Wait == 0 {
+			return page, err
+		}
+		if !waiting && req.Waiting != nil {
+			if err := req.Waiting(); err != nil {
+				return nil, err
+			}
+		}
+		select {
+		case <-written:
+		case <-deadline.C:
+			return page, nil
+		case <-s.stopped.Done():
+			return page, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		pause := time.NewTimer(lookEvery) // NB: a server that is busy writes all the time
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+		}
+		pause.Stop()
+	}
+}
+
+// reading is one call of Changes.
+type reading struct {
+	service *Service
+	req     *Request
+	caller  *statemachine.Caller
+	since   Cursor // nil: the oldest
+	// rights are what is known of workflows in this look.
+	rights map[string]*rules
+}
+
+// rules say what the caller may read of a workflow; nil: nothing.
+type rules struct {
+	newest *statemachine.Definition
+	right  statemachine.Right
+	now    time.Time
+}
+
+func (r *reading) check() (err error) {
+	s := r.service
+	if r.req.Limit < 1 || r.req.Limit > limitMax {
+		return failure.Refuse(failure.ErrInvalid, "the limit must be 1 to %d", limitMax)
+	}
+	if r.req.Since != "" && r.req.Since != oldestText {
+		if r.since, err = ParseCursor(r.req.Since, int(s.o.Store.Shards())); err != nil {
+			return err
+		}
+	}
+	if r.req.WorkflowID != "" {
+		d, err := s.o.Catalog.Newest(r.req.WorkflowID)
+		if err != nil {
+			return err
+		}
+		if d.ReadRight(r.caller, s.o.Clock()) == statemachine.Denied {
+			return failure.ErrForbidden
+		}
+	}
+	if !s.Writes() {
+		return failure.Errorf(failure.ErrUnavailable, "a node of the cluster runs a program that has no feed of changes")
+	}
+	return nil
+}
+
+// oldestText is the cursor of the oldest that is kept.
+const oldestText = "0"
+
+// begin finds where to begin.
+func (r *reading) begin() (err error) {
+	if r.req.Since == "" {
+		r.since, err = r.service.Now()
+	}
+	return err
+}
+
+// look reads a page in a snapshot. more says that it ended before all was looked at.
+func (r *reading) look() (page *Page, more bool, err error) {
+	s := r.service
+	sn := s.o.Store.Snapshot()
+	defer func() { _ = sn.Close() }() // read-only: nothing to lose
+	if r.since == nil {
+		if r.since, err = s.oldest(sn); err != nil {
+			return nil, false, err
+		}
+	}
+	page, r.rights = &Page{}, map[string]*rules{}
+	rows, records, size := 0, 0, 0
+	err = s.Walk(sn, r.since, func(row *Row) error {
+		if rows++; rows > rowsReadMax || records == recordsReadMax || len(page.Changes) == r.req.Limit || size > pageBytesMax {
+			return ErrEnough
+		}
+		if r.req.WorkflowID != "" && row.Workflow != r.req.WorkflowID {
+			return nil
+		}
+		of, err := r.rulesOf(row.Workflow)
+		if of == nil || err != nil {
+			return err
+		}
+		records++
+		e, err := s.Load(sn, row)
+		if e == nil || err != nil || of.right == statemachine.ByInstance && !of.newest.MayRead(statemachine.View{Instance: &e.Instance, Of: e.Of}, r.caller, of.now) {
+			return r.passable(err)
+		}
+		if err := s.LoadText(sn, e); err != nil {
+			return r.passable(err)
+		}
+		page.Changes = append(page.Changes, e)
+		size += len(e.Text) + len(e.States)
+		return nil
+	})
+	if more = errors.Is(err, ErrEnough); more {
+		err = nil
+	}
+	if err == nil {
+		err = failure.OfStore(s.o.Store.AwaitDurable())
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	page.Next = r.since.String()
+	return page, more, nil
+}
+
+// rulesOf says what the caller may read of a workflow, nil for nothing.
+func (r *reading) rulesOf(workflow string) (*rules, error) {
+	of, known := r.rights[workflow]
+	if known {
+		return of, nil
+	}
+	now := r.service.o.Clock()
+	newest, err := r.service.o.Catalog.Newest(workflow)
+	switch {
+	case errors.Is(err, failure.ErrNotFound):
+	case err != nil:
+		return nil, err
+	default:
+		if right := newest.ReadRight(r.caller, now); right != statemachine.Denied {
+			of = &rules{newest: newest, right: right, now: now}
+		}
+	}
+	r.rights[workflow] = of
+	return of, nil
+}
+
+// passable is nil for what cannot be read of one instance: the others come all the same.
+func (r *reading) passable(err error) error {
+	if errors.Is(err, failure.ErrExecution) {
+		r.service.o.Log.Error().Err(err).Msg("a change cannot be shown: what is stored cannot be read")
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,313 @@
+package changefeed_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"troupe/actors/changefeed"
+	"troupe/actors/failure"
+	"troupe/actors/workflow"
+	"troupe/actors/workflow/workflowtest"
+	"troupe/persistence"
+)
+
+func (h *harness) log() zerolog.Logger { return zerolog.New(&h.Log) }
+
+func isCurrent(context.Context, persistence.Shard) error { return nil }
+
+func TestChangesGoOnBehindACursor(t *testing.T) {
+	h := start(t, workflow.Options{})
+	id := h.Make(boss, "stock", "")
+	got, now := h.page(changefeed.Request{})
+	h.expect("without a cursor", got)
+	other := h.Make(boss, "order", "")
+	h.MustSend(boss, "stock", id, "set", "")
+	h.MustSend(boss, "stock", id, "skip", "") // ignored: no entry
+	h.MustSend(boss, "stock", id, "close", "")
+	got, next := h.page(changefeed.Request{Since: now})
+	h.expect("behind the present of then", got, "order "+other+" 1 ", "stock "+id+" 2 set", "stock "+id+" 3 close")
+	got, end := h.page(changefeed.Request{Since: next})
+	h.expect("behind that", got)
+	h.MustSend(boss, "stock", id, "open", "")
+	h.Restart()
+	for name, since := range map[string]string{"the end": end, "an empty page": next} {
+		got, _ = h.page(changefeed.Request{Since: since})
+		h.expect("after a restart, behind "+name, got, "stock "+id+" 4 open")
+	}
+	got, _ = h.page(changefeed.Request{Since: now, WorkflowID: "stock"})
+	h.expect("of one workflow", got, "stock "+id+" 2 set", "stock "+id+" 3 close", "stock "+id+" 4 open")
+	got, _ = h.page(changefeed.Request{Since: "0"})
+	h.expect("the oldest", got, "stock "+id+" 1 ", "order "+other+" 1 ", "stock "+id+" 2 set", "stock "+id+" 3 close", "stock "+id+" 4 open")
+	var all []string
+	for since := "0"; ; {
+		got, next := h.page(changefeed.Request{Since: since, Limit: 2})
+		if all, since = append(all, got...), next; len(got) == 0 {
+			break
+		}
+	}
+	h.expect("in pages", all, "stock "+id+" 1 ", "order "+other+" 1 ", "stock "+id+" 2 set", "stock "+id+" 3 close", "stock "+id+" 4 open")
+}
+
+func TestChangesAreThoseThatTheCallerMayRead(t *testing.T) {
+	h := start(t, workflow.Options{})
+	open, secret := h.Make(boss, "stock", ""), h.Make(boss, "stock", `{"secret":true}`)
+	order, leave := h.Make(boss, "order", ""), h.Make(workflowtest.John, "leave", "")
+	gone := h.Make(boss, "order", "")
+	sh := h.Store.ShardOf(h.ID(gone))
+	h.Overwrite(sh, persistence.RecordKey(nil, sh, "order", h.ID(gone)), nil)
+	broken := h.Make(boss, "order", "")
+	h.Restart()
+	h.Spoil("order", broken)
+	read := func(req changefeed.Request) []string { req.Since = "0"; got, _ := h.page(req); return got }
+	h.expect("a member", read(changefeed.Request{}), "stock "+open+" 1 ", "stock "+secret+" 1 ", "order "+order+" 1 ")
+	h.expect("a guest", read(changefeed.Request{Caller: guest}), "stock "+open+" 1 ", "order "+order+" 1 ")
+	h.expect("who has no role", read(changefeed.Request{Caller: eve}), "order "+order+" 1 ")
+	h.expect("who made it", read(changefeed.Request{Caller: workflowtest.John}), "order "+order+" 1 ", "leave "+leave+" 1 ")
+	h.MustSend(boss, "stock", secret, "set", `{"secret":false}`)
+	h.expect("with the rights of now", read(changefeed.Request{Caller: guest, WorkflowID: "stock"}), "stock "+open+" 1 ", "stock "+secret+" 1 ", "stock "+secret+" 2 set")
+	for _, c := range []struct {
+		name string
+		req  changefeed.Request
+		want error
+	}{
+		{"a workflow that may not be read", changefeed.Request{Caller: eve, WorkflowID: "stock", Limit: 1}, failure.ErrForbidden},
+		{"an unknown workflow", changefeed.Request{Caller: boss, WorkflowID: "nope", Limit: 1}, failure.ErrNotFound},
+		{"no limit", changefeed.Request{Caller: boss}, failure.ErrInvalid},
+		{"a limit of 1001", changefeed.Request{Caller: boss, Limit: 1001}, failure.ErrInvalid},
+		{"a cursor that is none", changefeed.Request{Caller: boss, Limit: 1, Since: "1"}, failure.ErrInvalid},
+	} {
+		if _, err := h.Changes(t.Context(), &c.req); !errors.Is(err, c.want) {
+			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
+		}
+	}
+}
+
+func TestChangesAreWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := start(t, workflow.Options{})
+		id := h.Make(boss, "stock", `{"secret":true}`)
+		_, now := h.page(changefeed.Request{})
+		type answer struct {
+			page *changefeed.Page
+			err  error
+		}
+		waits := atomic.Int32{}
+		ask := func(req changefeed.Request) chan answer {
+			done := make(chan answer, 1)
+			req.Limit, req.Waiting = 10, func() error { waits.Add(1); return nil }
+			go func() {
+				page, err := h.Changes(t.Context(), &req)
+				done <- answer{page, err}
+			}()
+			return done
+		}
+		one := ask(changefeed.Request{Caller: member, Since: now, Wait: time.Minute})
+		blind := ask(changefeed.Request{Caller: guest, Since: now, Wait: 20 * time.Second})
+		synctest.Wait()
+		if waits.Load() != 2 {
+			t.Errorf("%d wait, want 2", waits.Load())
+		}
+		h.MustSend(boss, "stock", id, "set", "")
+		if a := <-one; a.err != nil || len(a.page.Changes) != 1 || a.page.Changes[0].Sequence != 2 {
+			t.Errorf("got %v and %v, want the second entry", a.page, a.err)
+		}
+		begun := time.Now()
+		a := <-blind
+		if a.err != nil || len(a.page.Changes) != 0 || a.page.Next == now {
+			t.Errorf("who may not read it: got %v and %v, want an empty page and a new cursor", a.page, a.err)
+		}
+		if took := time.Since(begun); took < 19*time.Second || took > 21*time.Second {
+			t.Errorf("the empty page came after %s, want 20s", took)
+		}
+		begun = time.Now()
+		if a := <-ask(changefeed.Request{Caller: member, Wait: time.Hour}); a.err != nil || time.Since(begun) != changefeed.WaitMax {
+			t.Errorf("a wait of an hour: got %v after %s, want %s", a.err, time.Since(begun), changefeed.WaitMax)
+		}
+		refused := errors.New("too many wait")
+		_, err := h.Changes(t.Context(), &changefeed.Request{Caller: member, Limit: 1, Wait: time.Second, Waiting: func() error { return refused }})
+		if !errors.Is(err, refused) {
+			t.Errorf("got %v, want the error of Waiting", err)
+		}
+		last := ask(changefeed.Request{Caller: member, Wait: time.Minute})
+		synctest.Wait()
+		h.StopWatching()
+		if a := <-last; a.err != nil || len(a.page.Changes) != 0 || a.page.Next == "" {
+			t.Errorf("when it stops: got %v and %v, want an empty page", a.page, a.err)
+		}
+	})
+}
+
+// TestAReaderMissesNothing holds persistence/PROMISES.md, "P31": while events come at the same time, in pages of any size, over
+// restarts. It takes each page twice now and then, as one does who is cut off.
+func TestAReaderMissesNothing(t *testing.T) {
+	h := start(t, workflow.Options{})
+	r := rand.New(rand.NewPCG(31, 1))
+	const instances, rounds, each = 12, 4, 60
+	var ids []string
+	for range instances {
+		ids = append(ids, h.Make(boss, "stock", ""))
+	}
+	seen := map[string]uint64{}
+	since := "0"
+	read := func() (n int) {
+		page, err := h.Changes(t.Context(), &changefeed.Request{Caller: member, WorkflowID: "stock", Since: since, Limit: 1 + r.IntN(40)})
+		h.Must(err)
+		of := map[string]uint64{}
+		for _, e := range page.Changes {
+			if last, ok := of[e.Name]; !ok && e.Sequence > seen[e.Name]+1 || ok && e.Sequence != last+1 {
+				t.Fatalf("entry %d of %s, and %d was the last that was seen", e.Sequence, e.Name, seen[e.Name])
+			}
+			of[e.Name] = e.Sequence
+			if end, _ := e.Text.Lookup("endState"); !strings.Contains(string(e.States), string(end[1 : len(end)-1])[:3]) {
+				t.Fatalf("the states are %s, and the entry ends in %s", e.States, end)
+			}
+		}
+		if r.IntN(5) == 0 {
+			return len(page.Changes) // cut off: the same again
+		}
+		for id, sequence := range of {
+			seen[id] = sequence
+		}
+		since = page.Next
+		return len(page.Changes)
+	}
+	for range rounds {
+		var writers sync.WaitGroup
+		var done atomic.Bool
+		for g := range 4 {
+			writers.Go(func() {
+				for n := range each {
+					h.MustSend(boss, "stock", ids[(g*each+n*7)%instances], "set", "")
+				}
+			})
+		}
+		go func() { writers.Wait(); done.Store(true) }()
+		for !done.Load() {
+			read()
+		}
+		h.Restart()
+	}
+	for quiet := 0; quiet < 20; {
+		if quiet++; read() > 0 {
+			quiet = 0
+		}
+	}
+	for _, id := range ids {
+		if have := h.MustLook(boss, "stock", id).Sequence; seen[id] != have {
+			t.Errorf("%s has %d entries, and %d were seen", id, have, seen[id])
+		}
+	}
+}
+
+const week = 7 * 24 * time.Hour
+
+func TestAnOldFeedIsTrimmed(t *testing.T) {
+	h := start(t, workflow.Options{})
+	id := h.Make(boss, "stock", "")
+	_, first := h.page(changefeed.Request{Since: "0"})
+	latest := first
+	send := func(n int) (cursors []string) {
+		for range n {
+			h.MustSend(boss, "stock", id, "set", "")
+			_, latest = h.page(changefeed.Request{Since: latest})
+			cursors = append(cursors, latest)
+		}
+		return cursors
+	}
+	cursors := send(200)
+	h.service(changefeed.Options{RowsMax: 64, KeptFor: week}).Trim()
+	want := func(what, since string, n int) {
+		t.Helper()
+		if got, _ := h.page(changefeed.Request{Since: since}); len(got) != n {
+			t.Errorf("%s: got %d changes, want %d", what, len(got), n)
+		}
+	}
+	gone := func(what, since string) {
+		t.Helper()
+		if _, err := h.Changes(t.Context(), &changefeed.Request{Caller: member, Since: since, Limit: 1}); !errors.Is(err, failure.ErrGone) {
+			t.Errorf("%s: got %v, want ErrGone", what, err)
+		}
+	}
+	want("the oldest that is kept", "0", 64)
+	want("behind the last that is gone", cursors[200-64-1], 64)
+	want("behind the first that is kept", cursors[200-64], 63)
+	gone("behind one that is gone", cursors[200-64-2])
+	gone("at the beginning", first)
+	h.Restart()
+	gone("after a restart", first)
+	send(1)
+	h.service(changefeed.Options{RowsMax: 64, KeptFor: week}).Trim()
+	want("few more than the most stay", "0", 65)
+
+	h.Pass(8 * 24 * time.Hour)
+	send(3)
+	h.service(changefeed.Options{RowsMax: 64, KeptFor: week}).Trim()
+	want("after more than a week", "0", 3)
+	gone("older than a week", cursors[199])
+	h.Pass(8 * 24 * time.Hour)
+	h.service(changefeed.Options{RowsMax: 64, KeptFor: week}).Trim()
+	want("the last row stays", "0", 1)
+	send(1)
+	want("and then comes the next", "0", 2)
+	if n := h.MustLook(boss, "stock", id).Sequence; n != 206 {
+		t.Errorf("the history has %d entries, want 206", n)
+	}
+}
+
+// TestNoRowsAreWrittenForAProgramThatHasNone: the level of the cluster says so.
+func TestNoRowsAreWrittenForAProgramThatHasNone(t *testing.T) {
+	var level atomic.Int32
+	level.Store(2)
+	h := start(t, workflow.Options{Level: func() int { return int(level.Load()) }})
+	id := h.Make(boss, "stock", "")
+	ask := func() error {
+		_, err := h.Changes(t.Context(), &changefeed.Request{Caller: member, Since: "0", Limit: 1})
+		return err
+	}
+	if err := ask(); !errors.Is(err, failure.ErrUnavailable) {
+		t.Errorf("at level 2: got %v, want ErrUnavailable", err)
+	}
+	h.Must(h.Store.Scan(persistence.FeedPrefix(nil, persistence.EveryShard), func(key, _ []byte) error {
+		return fmt.Errorf("at level 2 there is the row %x", key)
+	}))
+	level.Store(3)
+	h.MustSend(boss, "stock", id, "set", "")
+	got, _ := h.page(changefeed.Request{Since: "0"})
+	h.expect("at level 3", got, "stock "+id+" 2 set")
+}
+
+// TestAPageIsShortWhenTooMuchIsPassedOver: its cursor goes on behind what it has looked at.
+func TestAPageIsShortWhenTooMuchIsPassedOver(t *testing.T) {
+	h := start(t, workflow.Options{})
+	w := h.Store.NewWrites(0)
+	s := h.service(changefeed.Options{})
+	for n := range 20_001 {
+		w := h.Store.NewWrites(0)
+		s.Announce(w, &changefeed.Row{Workflow: "another", ID: persistence.ID{1}, Sequence: uint64(n + 1)}, nil)
+		h.Store.Append(w, ignore{})
+	}
+	h.Must(h.Store.Commit(w))
+	id := h.Make(boss, "stock", "")
+	got, next := h.page(changefeed.Request{Since: "0"})
+	for n := 1; len(got) == 0; n++ {
+		if n > 2 {
+			t.Fatal("the third page is empty, too")
+		}
+		got, next = h.page(changefeed.Request{Since: next, Wait: time.Second})
+	}
+	h.expect("behind many of another workflow", got, "stock "+id+" 1 ")
+}
+
+type ignore struct{}
+
+func (ignore) Committed(error) {}

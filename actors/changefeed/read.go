@@ -1,0 +1,66 @@
+package changefeed
+
+import (
+	"errors"
+
+	"troupe/actors/failure"
+	"troupe/actors/internal/history"
+	"troupe/actors/internal/instanceid"
+	"troupe/persistence"
+	"troupe/statemachine"
+	"troupe/statemachine/data"
+)
+
+// Entry is what a row leads to.
+type Entry struct {
+	*Row
+	Name   string // the id as text
+	Text   data.Value
+	States []byte // that the entry led to
+	// Instance is as it is now, under the definition Of. Newest says that this is how the
+	// entry left it.
+	Instance statemachine.Instance
+	Of       *statemachine.Definition
+	Newest   bool
+}
+
+// Load reads what a row leads to, in the snapshot in which the row was read. It is nil when the
+// instance is gone.
+func (s *Service) Load(sn *persistence.Snapshot, row *Row) (*Entry, error) {
+	stored, err := sn.Load(persistence.RecordKey(nil, row.Shard, row.Workflow, row.ID))
+	if errors.Is(err, persistence.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, failure.OfStore(err)
+	}
+	e := &Entry{Row: row, Name: instanceid.Text(row.ID)}
+	record, err := statemachine.ParseRecord(stored)
+	if err == nil {
+		if e.Of, err = s.o.Catalog.Version(row.Workflow, record.Version); err == nil {
+			e.Instance, err = e.Of.Restore(e.Name, record)
+		}
+	}
+	if err != nil {
+		return nil, failure.Errorf(failure.ErrExecution, "instance %s: %w", e.Name, err)
+	}
+	return e, nil
+}
+
+// LoadText reads the entry itself, which Load has left out: it comes behind the rights.
+func (s *Service) LoadText(sn *persistence.Snapshot, e *Entry) error {
+	value, err := sn.Load(persistence.EntryKey(nil, e.Shard, e.ID, e.Sequence))
+	if err != nil {
+		return failure.OfStore(err)
+	}
+	var ok bool
+	if e.Text, ok = history.Entry(value); !ok {
+		return failure.Errorf(failure.ErrExecution, "history entry %d of %s", e.Sequence, e.Name)
+	}
+	if e.Newest = e.Sequence == e.Instance.Sequence; e.Newest {
+		e.States = e.Of.States(&e.Instance)
+	} else {
+		e.States = e.Of.StatesOf(e.Text)
+	}
+	return nil
+}

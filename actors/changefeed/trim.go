@@ -1,0 +1,102 @@
+package changefeed
+
+import (
+	"errors"
+
+	"troupe/persistence"
+)
+
+// slack is the part of a bound by which a feed may be over it, so that rows go many at a time.
+const slack = 64
+
+// Trim removes the rows that are too old or too many, but for the last one of a shard, in the shards that this node leads.
+func (s *Service) Trim() {
+	for n := range s.o.Store.Shards() {
+		sh := persistence.Shard(n)
+		epoch := s.o.Store.Epoch(sh)
+		if epoch == 0 {
+			continue
+		}
+		last, err := s.removable(sh)
+		if err == nil && last > 0 {
+			w := s.o.Store.NewWritesIn(sh, epoch)
+			persistence.TrimFeed(w, last)
+			err = s.o.Store.Commit(w)
+		}
+		if err != nil && !errors.Is(err, persistence.ErrNotLed) && !errors.Is(err, persistence.ErrClosed) {
+			s.o.Log.Warn().Err(err).Uint16("shard", n).Msg("the feed of changes cannot be trimmed")
+		}
+	}
+}
+
+// removable is the place of the last row that is to go, 0 for none.
+func (s *Service) removable(sh persistence.Shard) (persistence.FeedPlace, error) {
+	sn := s.o.Store.Snapshot()
+	defer func() { _ = sn.Close() }() // read-only: nothing to lose
+	end, err := sn.FeedEnd(sh)
+	if err != nil || end.Place == 0 {
+		return 0, err
+	}
+	f := shardFeed{sh: sh}
+	f.cursor = sn.Cursor(persistence.FeedKey(nil, sh, 1), persistence.PrefixEnd(persistence.FeedPrefix(nil, sh)))
+	before := sn.Backward(persistence.FeedKey(nil, sh, 1), persistence.PrefixEnd(persistence.FeedPrefix(nil, sh)))
+	defer func() { _, _ = f.cursor.Close(), before.Close() }() // read-only: nothing to lose
+	first := f.at(1)
+	if f.err != nil {
+		return 0, f.err
+	}
+	var cut persistence.FeedPlace // rows before it go
+	now := s.o.Clock()
+	if kept := s.o.KeptFor; first.Place.Time() < now.Add(-kept-kept/slack).UnixMilli() {
+		cut = persistence.FeedPlaceAt(now.Add(-kept).UnixMilli())
+	}
+	if most := uint64(s.o.RowsMax); end.Ordinal-first.Ordinal >= most+most/slack {
+		cut = max(cut, f.place(first.Place, end.Place, end.Ordinal-most+1))
+	}
+	cut = min(cut, end.Place) // NB: the last row stays, it has the ordinal and the place behind which the next one comes
+	if cut == 0 || f.err != nil || !before.Seek(persistence.FeedKey(nil, sh, cut)) {
+		return 0, errors.Join(f.err, before.Err())
+	}
+	row, ok := persistence.ParseFeedRow(before.Key(), before.Value())
+	if !ok {
+		return 0, persistence.ErrCorrupt
+	}
+	return row.Place, nil
+}
+
+// shardFeed is the feed of a shard at a moment.
+type shardFeed struct {
+	sh     persistence.Shard
+	cursor *persistence.Cursor
+	err    error // the first one
+}
+
+// at is the first row at or behind a place; there is one.
+func (f *shardFeed) at(place persistence.FeedPlace) persistence.FeedRow {
+	if f.err != nil {
+		return persistence.FeedRow{}
+	}
+	if !f.cursor.Seek(persistence.FeedKey(nil, f.sh, place)) {
+		f.err = errors.Join(persistence.ErrCorrupt, f.cursor.Err())
+		return persistence.FeedRow{}
+	}
+	row, ok := persistence.ParseFeedRow(f.cursor.Key(), f.cursor.Value())
+	if !ok {
+		f.err = persistence.ErrCorrupt
+	}
+	return row
+}
+
+// place is that of the first row with an ordinal or a later one, which is from first to last. Ordinals
+// grow with places: it halves what is left.
+func (f *shardFeed) place(first, last persistence.FeedPlace, ordinal uint64) persistence.FeedPlace {
+	for first < last && f.err == nil {
+		middle := first + (last-first)/2
+		if row := f.at(middle); row.Ordinal < ordinal {
+			first = row.Place + 1
+		} else {
+			last = middle
+		}
+	}
+	return first
+}

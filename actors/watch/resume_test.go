@@ -1,0 +1,222 @@
+package watch_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"troupe/actors/changefeed"
+	"troupe/actors/watch"
+	"troupe/actors/workflow"
+	"troupe/persistence"
+	"troupe/persistence/clocktest"
+)
+
+// trim keeps so many rows of each shard, and 1 in 64 more.
+func (h *harness) trim(rows int) {
+	changefeed.New(changefeed.Options{Store: h.Store, Catalog: h.Catalog, Clock: h.Clock, Log: zerolog.Nop(), RowsMax: rows, KeptFor: time.Hour}).Trim()
+}
+
+// TestAWorkflowWatchWithAFilterGoesOnWhereThatIsKnown: of an old entry nobody knows what the data were.
+func TestAWorkflowWatchWithAFilterGoesOnWhereThatIsKnown(t *testing.T) {
+	h := start(t, workflow.Options{})
+	one, two := h.Make(boss, "stock", `{"a":1}`), h.Make(boss, "stock", `{"a":2}`)
+	first := h.watch(watch.Request{Caller: member, Filter: `{"svcPublic.a":2}`}, nil)
+	place := first.next().ID
+	first.end()
+	h.Restart()
+	resume := func(who watch.Request) *ear {
+		who.LastEventID = place
+		return h.listen(who)
+	}
+	h.MustSend(boss, "stock", one, "set", "")
+	resume(watch.Request{Caller: member, Filter: `{"svcPublic.a":2}`}).end()
+	h.MustSend(boss, "stock", two, "set", "")
+	resume(watch.Request{Caller: member, Filter: `{"svcPublic.a":2}`}).expect("the newest entry of each", "2 set")
+	h.MustSend(boss, "stock", two, "close", "")
+	h.MustSend(boss, "stock", two, "open", "")
+	e := resume(watch.Request{Caller: member, Filter: `{"svcPublic.a":2}`})
+	e.expect("older ones in front", "lost", "4 open")
+	h.MustSend(boss, "stock", one, "set", `{"a":2}`)
+	e.expect("what comes then", "3 set")
+	resume(watch.Request{Caller: member, Filter: `{"svcPublic.a":7}`}).expect("older ones behind", "lost")
+	resume(watch.Request{Caller: member}).expect("without a filter", "2 set", "2 set", "3 close", "4 open", "3 set")
+}
+
+// TestAWorkflowWatchIsLostWhereTheFeedIsTrimmed, and goes on from the present.
+func TestAWorkflowWatchIsLostWhereTheFeedIsTrimmed(t *testing.T) {
+	h := start(t, workflow.Options{})
+	id := h.Make(boss, "stock", "")
+	first := h.watch(watch.Request{Caller: member}, nil)
+	place := first.next().ID
+	first.end()
+	for range 100 {
+		h.MustSend(boss, "stock", id, "set", "")
+	}
+	h.trim(64)
+	h.Restart()
+	e := h.listen(watch.Request{Caller: member, LastEventID: place})
+	lost := e.expect("behind what is gone", "lost")
+	h.MustSend(boss, "stock", id, "side", "")
+	e.expect("what comes then", "102 side")
+	h.Restart()
+	again := h.listen(watch.Request{Caller: member, LastEventID: lost[0].ID})
+	again.expect("from the loss on", "102 side")
+	texts, err := h.Changes(t.Context(), &changefeed.Request{Caller: member, Since: lost[0].ID, Limit: 5})
+	if h.Must(err); len(texts.Changes) != 1 || texts.Changes[0].Sequence != 102 {
+		t.Errorf("the id of an event as a cursor of changes: got %v, want entry 102", texts.Changes)
+	}
+}
+
+// TestAQuietStreamMovesOn so that its place is never far from the present.
+func TestAQuietStreamMovesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := start(t, workflow.Options{})
+		quiet := h.watch(watch.Request{Caller: member}, nil)
+		opened := quiet.next()
+		quiet.beats.Store(true)
+		for range 100 {
+			h.Make(boss, "order", "")
+		}
+		var place string
+		for n := range 20 {
+			if place != "" {
+				t.Errorf("heartbeat %d has a place", n)
+			}
+			clocktest.Advance(heartbeatEvery)
+			place = quiet.next().ID
+		}
+		if place == "" || place == opened.ID {
+			t.Fatalf("the place is %q, want a new one", place)
+		}
+		quiet.end()
+		h.trim(1)
+		h.Restart()
+		h.listen(watch.Request{Caller: member, LastEventID: place}).end()
+		h.listen(watch.Request{Caller: member, LastEventID: opened.ID}).expect("from its beginning", "lost")
+	})
+}
+
+// TestAStreamOfAClusterWithoutAFeedGoesOnInItsProcess, and is lost in another one.
+func TestAStreamOfAClusterWithoutAFeedGoesOnInItsProcess(t *testing.T) {
+	var level atomic.Int32
+	level.Store(2)
+	h := start(t, workflow.Options{Level: func() int { return int(level.Load()) }})
+	id := h.Make(boss, "stock", "")
+	first := h.watch(watch.Request{Caller: member}, nil)
+	place := first.next().ID
+	h.MustSend(boss, "stock", id, "set", "")
+	first.expect("as it comes", "2 set")
+	first.end()
+	h.MustSend(boss, "stock", id, "close", "")
+	h.listen(watch.Request{Caller: member, LastEventID: place}).expect("in the process", "2 set", "3 close")
+	epoch, _, _ := strings.Cut(place, "-")
+	for _, lost := range []string{"x", epoch, epoch + "-9999", epoch + "--1", "00000000-1", "18446744073709551616"} {
+		h.listen(watch.Request{Caller: member, LastEventID: lost}).expect("at "+lost, "lost")
+	}
+	e := h.listen(watch.Request{Caller: member})
+	level.Store(3)
+	h.MustSend(boss, "stock", id, "open", "")
+	e.expect("when the level goes up", "4 open")
+	h.listen(watch.Request{Caller: member, LastEventID: place}).expect("at the next level", "lost")
+	h.Restart()
+	h.listen(watch.Request{Caller: member, LastEventID: place}).expect("after a restart", "lost")
+}
+
+// TestAWatcherThatComesBackMissesNothing holds persistence/PROMISES.md, "P31": its stream breaks at any event, in the process and over
+// restarts, while entries are committed at the same time.
+func TestAWatcherThatComesBackMissesNothing(t *testing.T) {
+	h := start(t, workflow.Options{})
+	r := rand.New(rand.NewPCG(31, 2))
+	const instances = 8
+	var ids []string
+	for range instances {
+		ids = append(ids, h.Make(boss, "stock", ""))
+	}
+	first := h.watch(watch.Request{Caller: member}, nil)
+	place := first.next().ID
+	first.end()
+	seen := map[string]uint64{}
+	for _, id := range ids {
+		seen[id] = 1
+	}
+	listen := func(most int) {
+		e := h.listen(watch.Request{Caller: member, LastEventID: place})
+		defer e.stop()
+		for range most {
+			var got heard
+			select {
+			case got = <-e.events:
+			case <-time.After(20 * time.Millisecond):
+				return
+			}
+			if got.Kind != watch.Entry || got.Sequence > seen[got.InstanceID]+1 {
+				t.Fatalf("heard %s of %s behind entry %d", got, got.InstanceID, seen[got.InstanceID])
+			}
+			seen[got.InstanceID] = max(seen[got.InstanceID], got.Sequence)
+			place = got.ID
+		}
+	}
+	for range 4 {
+		var writers sync.WaitGroup
+		var done atomic.Bool
+		for g := range 4 {
+			writers.Go(func() {
+				for n := range 150 {
+					h.MustSend(boss, "stock", ids[(g*3+n*5)%instances], "set", "")
+				}
+			})
+		}
+		go func() { writers.Wait(); done.Store(true) }()
+		for !done.Load() {
+			listen(r.IntN(90))
+		}
+		h.Restart()
+	}
+	behind := func() error {
+		for _, id := range ids {
+			if have := h.MustLook(boss, "stock", id).Sequence; seen[id] != have {
+				return fmt.Errorf("%s has %d entries, and %d were heard", id, have, seen[id])
+			}
+		}
+		return nil
+	}
+	for range 100 {
+		if behind() == nil {
+			return
+		}
+		listen(10_000)
+	}
+	t.Error(behind())
+}
+
+// TestADamagedInstanceIsLostAndDoesNotEndAStream: the others go on.
+func TestADamagedInstanceIsLostAndDoesNotEndAStream(t *testing.T) {
+	h := start(t, workflow.Options{})
+	first := h.watch(watch.Request{Caller: member}, nil)
+	place := first.next().ID
+	first.end()
+	broken := h.Make(boss, "stock", "")
+	whole := h.Make(boss, "stock", "")
+	h.Restart()
+	h.Spoil("stock", broken)
+	e := h.listen(watch.Request{Caller: member, LastEventID: place})
+	got := []string{e.next().String(), e.next().String()}
+	if got[0] != "lost" && got[1] != "lost" || got[0] != "1 " && got[1] != "1 " {
+		t.Errorf("heard %q, want a loss and the first entry of %s", got, whole)
+	}
+	e.end()
+	sh := h.Store.ShardOf(h.ID(whole))
+	h.Overwrite(sh, persistence.FeedKey(nil, sh, 1), []byte("no row"))
+	if err := h.watch(watch.Request{Caller: member, LastEventID: place}, nil).ended(); !errors.Is(err, persistence.ErrCorrupt) {
+		t.Errorf("a row that cannot be read: got %v, want ErrCorrupt", err)
+	}
+}
