@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -72,6 +73,51 @@ func benchRouterCreate(b *testing.B) {
 			if err != nil {
 				b.Error(err)
 				return
+			}
+		}
+	})
+}
+
+// BenchmarkHistory is a page of 100 entries of a history of 100,000, and beside it the whole.
+func BenchmarkHistory(b *testing.B) {
+	h := newHarness(b)
+	id := h.create(b, 1)[0]
+	const entries = 100_000
+	var left atomic.Int64
+	left.Store(entries - 1)
+	var senders sync.WaitGroup
+	for range callers {
+		senders.Go(func() {
+			for left.Add(-1) >= 0 {
+				name, content, _ := load.Turn(0)
+				_, err := h.Send(context.Background(), &workflow.EventRequest{
+					Caller: h.caller, WorkflowID: load.WorkflowID, InstanceID: id, Name: name, Data: data.Value(content),
+				})
+				if err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	senders.Wait()
+	for _, descending := range []bool{false, true} {
+		b.Run(map[bool]string{false: "oldest page", true: "newest page"}[descending], func(b *testing.B) {
+			for b.Loop() {
+				page, err := h.History(context.Background(), &workflow.HistoryRequest{
+					Caller: h.caller, WorkflowID: load.WorkflowID, InstanceID: id, Limit: 100, Descending: descending,
+				})
+				if err != nil || page.Next == "" {
+					b.Fatal(page, err)
+				}
+			}
+		})
+	}
+	b.Run("whole", func(b *testing.B) {
+		for b.Loop() {
+			reply, err := h.Load(context.Background(), &workflow.LoadRequest{Caller: h.caller, WorkflowID: load.WorkflowID, InstanceID: id, WithHistory: true})
+			if err != nil || reply.Sequence != entries {
+				b.Fatal(reply, err)
 			}
 		}
 	})

@@ -62,6 +62,7 @@ var errorMappings = [failure.Kinds]errorMapping{
 	failure.ErrConflict: {status: 409, labels: labelsOf("Conflict", "Conflict"), text: failure.ErrConflict.Error()},
 	failure.ErrExists:   {status: 409, labels: labelsOf("Conflict", "AlreadyExists"), text: failure.ErrExists.Error()},
 	failure.ErrInUse:    {status: 409, labels: labelsOf("Conflict", "InUse"), text: "another instance needs this one: its parent, or its child"},
+	failure.ErrGone:     {status: 410, labels: labelsOf("Gone", "Gone"), text: failure.ErrGone.Error()},
 	failure.ErrPrecondition: {
 		status: 412, labels: labelsOf("Precondition failed", "PreconditionFailed"),
 		text: "the condition in the request does not hold, or no longer holds",

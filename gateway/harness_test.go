@@ -21,6 +21,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors/catalog"
+	"troupe/actors/changefeed"
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/logtest"
@@ -283,6 +284,12 @@ func (f *fakeWorkflows) Watch(ctx context.Context, r *watch.Request, tell func(w
 		return err
 	}
 	return tell(watch.Event{Kind: watch.Entry, ID: "p2", Data: []byte(watchedOne)})
+}
+
+func (f *fakeWorkflows) Changes(_ context.Context, r *changefeed.Request) (*changefeed.Page, error) {
+	row := &changefeed.Row{Workflow: "order", Sequence: 1}
+	page := &changefeed.Page{Next: "n", Changes: []*changefeed.Entry{{Row: row, Name: instanceOne, Text: []byte(entryOfAnn), States: []byte(`[]`)}}}
+	return page, f.ask(func() { f.asked = *r })
 }
 
 func (f *fakeWorkflows) StopWatching() {

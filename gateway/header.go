@@ -17,7 +17,7 @@ import (
 const (
 	idempotencyKeyCharsMax = 255
 	entityTagsMax          = 256
-	lastEventIDCharsMax    = 255
+	lastEventIDCharsMax    = 8 << 10
 )
 
 // parseIdempotencyKey returns the key of the Idempotency-Key header, "" when there is

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +17,7 @@ func historyLines() []line {
 	return []line{
 		{`gateway/INTERFACE.md, "Pages of a history"`, "the entries of the record, oldest first, in pages", historyInPages},
 		{`gateway/INTERFACE.md, "Pages of a history"`, "entries that come between two pages", historyGrows},
+		{`gateway/INTERFACE.md, "Pages of a history"`, "newest first, on request", historyNewestFirst},
 		{`gateway/INTERFACE.md, "Pages of a history"`, "what the events brought, on request", historyHasData},
 		{`gateway/INTERFACE.md, "Pages of a history"`, "parameters and cursors that cannot be", historyIsStrict},
 		{`gateway/INTERFACE.md, "Unknown instances"`, "rights of a history and of events as for the instance", historyByRight},
@@ -83,6 +85,32 @@ func historyGrows(t *testing.T, s *scene) {
 	}
 }
 
+// historyNewestFirst: what comes meanwhile is on no later page.
+func historyNewestFirst(t *testing.T, s *scene) {
+	r := s.grown(t, 25)
+	var got []wiretest.Entry
+	path := fmt.Sprintf("%s/instance/plain/%s/history?order=desc&limit=7", wiretest.Root, r.ID)
+	for pages := 0; path != ""; pages++ {
+		a := s.bob.Get(t, path)
+		entries, next := entries(t, a)
+		if want := min(7, 25-len(got)); len(entries) != want {
+			t.Fatalf("page %d has %d entries, want %d", pages, len(entries), want)
+		}
+		if got, path = append(got, entries...), s.followLink(t, a.Header.Get("Link")); next != "" {
+			s.bob.history(t, "plain", r.ID, "cursor="+next).WantFault(t, 400, "InvalidContent")
+			s.ann.Event(t, "plain", r.ID, "go", "").Record(t)
+		}
+	}
+	slices.Reverse(got)
+	if !reflect.DeepEqual(got, r.History) {
+		t.Errorf("got %d entries, want the %d of the record, from the last to the first", len(got), len(r.History))
+	}
+	oldest, _ := entries(t, s.bob.history(t, "plain", r.ID, "order=asc&limit=1"))
+	if !reflect.DeepEqual(oldest, r.History[:1]) {
+		t.Errorf("order=asc: got %+v, want the first entry", oldest)
+	}
+}
+
 // historyHasData: what the events brought, for whoever reads the instance, and on request only.
 func historyHasData(t *testing.T, s *scene) {
 	id := s.ann.Create(t, "plain", "").Record(t).ID
@@ -121,7 +149,7 @@ func historyIsStrict(t *testing.T, s *scene) {
 	path := wiretest.Root + "/instance/plain/" + id
 	s.ann.refusesQuery(t, path+"/history",
 		"limit=", "limit=0", "limit=1001", "limit=01", "limit=1&limit=1", "cursor=", "cursor=x", "cursor="+next[1:], "cursor="+next+"A", "cursor="+escape(list), "cursor=%zz",
-		"filter=%7B%7D", "sort=_id", "fields=svcHistory", "fields=", "fields=data,data", "count=true", "limit=1;cursor=x")
+		"filter=%7B%7D", "sort=_id", "fields=svcHistory", "fields=", "fields=data,data", "count=true", "limit=1;cursor=x", "order=", "order=up", "order=DESC", "order=asc&order=asc")
 	s.ann.refusesQuery(t, wiretest.Root+"/instance/plain/"+other+"/history", "cursor="+next)
 	s.ann.refusesQuery(t, wiretest.Root+"/instances/plain", "limit=2&cursor="+next)
 	s.ann.refusesQuery(t, path+"/events", "limit=1")

@@ -124,12 +124,6 @@ func (s *service) as(name identity.UserID) user {
 	return s.user("Authorization: svc.token " + s.Token(name))
 }
 
-// atOneNode returns the user as one who asks the first node only.
-func (s *service) atOneNode(u user) user {
-	u.Client = &wiretest.Client{Base: s.Base, Address: func() (string, error) { return s.gateways[0].Addr().String(), nil }}
-	return u
-}
-
 // desk returns a user with a new session.
 func (s *service) desk(name identity.UserID) user { return s.withCookie(s.Session(name)) }
 

@@ -191,6 +191,11 @@ func listHistory(x *exchange) error {
 		return err
 	}
 	request.WithData = fields != ""
+	order, err := parseChoice(x.query, "order", "asc", "desc")
+	if err != nil {
+		return err
+	}
+	request.Descending = order == "desc"
 	if err := x.checkIdentifiers(); err != nil {
 		return err
 	}

@@ -158,7 +158,12 @@ func workflowRoutes() []route {
 		},
 		{
 			name: "history", method: http.MethodGet, path: workflowPath + "/instance/:workflowId/:instanceId/history",
-			group: groupWorkflow, access: workflowAccess, query: []string{"limit", "cursor", "fields"}, handle: listHistory,
+			group: groupWorkflow, access: workflowAccess, query: []string{"limit", "cursor", "fields", "order"}, handle: listHistory,
+		},
+		{
+			name: "changes", method: http.MethodGet, path: workflowPath + "/changes",
+			group: groupWorkflow, access: workflowAccess, strict: true,
+			query: []string{"since", "workflowId", "limit", "wait"}, handle: listChanges,
 		},
 		{
 			name: "watch", method: http.MethodGet, path: workflowPath + "/watch/:workflowId",

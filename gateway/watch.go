@@ -170,6 +170,9 @@ func appendWatchEvent(dst []byte, e watch.Event) []byte {
 		dst = appendField(dst, "id", e.ID)
 	case watch.Heartbeat:
 		dst = append(dst, ": beat\n"...)
+		if e.ID != "" {
+			dst = appendField(dst, "id", e.ID)
+		}
 	}
 	return append(dst, '\n')
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"troupe/actors/catalog"
+	"troupe/actors/changefeed"
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/query"
@@ -71,7 +72,9 @@ type Watches interface {
 	// nil. An error before the first call of deliver is a refusal. Neither is called
 	// any more when Watch has returned.
 	Watch(ctx context.Context, request *watch.Request, deliver func(watch.Event) error) error
-	// StopWatching ends all calls of Watch, and refuses new ones.
+	// Changes returns a page of what was committed behind a cursor, as changefeed.Service says.
+	Changes(context.Context, *changefeed.Request) (*changefeed.Page, error)
+	// StopWatching ends all calls of Watch, and refuses new ones. Calls of Changes wait no more.
 	StopWatching()
 }
 

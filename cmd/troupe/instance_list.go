@@ -97,11 +97,13 @@ func newInstanceHistory() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "history WORKFLOW INSTANCE",
-		Short: "Show the history of an instance, oldest entry first",
+		Short: "Show the history of an instance, oldest entry first or newest first",
 		Example: "  troupe instance history leave-request 01M7YZAB2GNTJFQE62690KHSQT\n" +
+			"  troupe instance history leave-request 01M7YZAB2GNTJFQE62690KHSQT --newest-first --limit 10\n" +
 			"  troupe instance history leave-request 01M7YZAB2GNTJFQE62690KHSQT --all -o jsonl",
 		Args: arguments,
 	}
+	cmd.Flags().BoolVar(&r.NewestFirst, "newest-first", false, "from the newest entry to the oldest")
 	cmd.Flags().IntVar(&r.Limit, "limit", 100, "entries of one page, 1 to 1000 (with --all: 500); 0: the default")
 	cmd.Flags().BoolVar(&all, "all", false, "all pages")
 	cmd.Flags().StringVar(&r.Cursor, "cursor", "", "continue where an earlier page ended")

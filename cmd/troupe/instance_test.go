@@ -161,6 +161,7 @@ func TestInstanceHistoryAndEvents(t *testing.T) {
 		{name: "all", args: []string{"instance", "history", "leave", id, "--limit", "1", "--all", "-o", "jsonl"}, stdout: entries[0] + "\n" + entries[1] + "\n"},
 		{name: "all as JSON", args: []string{"instance", "history", "leave", id, "--all", "-o", "json"}, stdout: `{"history":[` + entries[0] + "," + entries[1] + "]}\n"},
 		{name: "JSON", args: []string{"instance", "history", "leave", id, "-o", "json"}, stdout: `{"history":[` + entries[0] + "," + entries[1] + "],\"next\":null}\n"},
+		{name: "newest first", args: []string{"instance", "history", "leave", id, "--newest-first", "--limit", "1", "--all", "-o", "jsonl"}, stdout: entries[1] + "\n" + entries[0] + "\n"},
 		{name: "history of nothing", args: []string{"instance", "history", "leave", "x"}, code: exitFailed, stderr: "404"},
 		{name: "events", args: []string{"instance", "events", "leave", id}, stdout: "EVENT    GUARD    MACHINE  FROM    TO\n" +
 			"approve  true     main     review  approved\nextend   unknown  main     review  approved\n" +

@@ -135,6 +135,8 @@ func (c *config) table() []setting {
 		{"mem-table-bytes", size(&s.MemTableBytes), "", "writes gathered in memory before they become a table"},
 		{"free-bytes-min", size(&s.FreeBytesMin), "", "free disk space below which writes are refused"},
 		{"commit-wait-max", duration(&s.CommitWaitMax), "", "how long a commit may take before its outcome counts as unknown"},
+		{"changes-kept-for", duration(&w.ChangesKeptFor), "", "how long the feed of changes keeps an entry"},
+		{"changes-max", count(&w.ChangesMax), "", "entries that the feed of changes keeps in each shard"},
 
 		{"cluster.listen", checked(text(&c.cluster.Listen), isAddressOrEmpty), "", "address of the cluster port of a node, host:port; cluster init and join write it here"},
 		{"cluster.advertise", checked(text(&c.cluster.Advertise), isAddressOrEmpty), "", "address at which other nodes reach it; empty: cluster.listen"},

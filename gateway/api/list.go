@@ -40,7 +40,7 @@ type Considered struct {
 	AtLeast bool  `json:"atLeast"`
 }
 
-// HistoryList answers GET instance/…/history, oldest entry first.
+// HistoryList answers GET instance/…/history, oldest entry first unless the newest was asked for first.
 type HistoryList struct {
 	// Entries are of type HistoryEntry.
 	Entries []json.RawMessage `json:"history"`
@@ -111,6 +111,14 @@ type Watched struct {
 	Entry    HistoryEntry `json:"entry"`
 	// States are those after the entry.
 	States []Position `json:"states"`
+}
+
+// ChangeList answers GET changes.
+type ChangeList struct {
+	// Changes are of type Watched.
+	Changes []json.RawMessage `json:"changes"`
+	// Next is the cursor behind them. It is always there: more may come.
+	Next string `json:"next"`
 }
 
 // Lost is the data of WatchLost: entries are missing, and the stream goes on

@@ -237,8 +237,12 @@ func TestHistoryPages(t *testing.T) {
 	if strings.Join(got, " ") != " submit approve" || pages != 2 {
 		t.Errorf("got %q on %d pages, want creation, submit and approve on 2", got, pages)
 	}
+	newest, err := c.History(t.Context(), HistoryRequest{WorkflowID: "leave", InstanceID: id, Limit: 1, NewestFirst: true})
+	if err != nil || len(newest.Entries) != 1 || newest.Entries[0].TransitionEvent != "approve" || newest.Next == "" {
+		t.Errorf("newest first: got %+v, %v, want the last entry and a cursor", newest, err)
+	}
 	page, err := c.History(t.Context(), HistoryRequest{WorkflowID: "leave", InstanceID: id})
-	if err != nil || len(page.Entries) != 3 || s.Requests()[2].Query.Has("limit") {
+	if err != nil || len(page.Entries) != 3 || s.Requests()[3].Query.Has("limit") {
 		t.Errorf("got %+v, %v, want the service's own limit", page, err)
 	}
 }

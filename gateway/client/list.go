@@ -105,13 +105,16 @@ type HistoryRequest struct {
 	WorkflowID, InstanceID string
 	// Limit is the most that one page holds, 1 to 1000. 0: the service's 100.
 	Limit int
-	// Cursor is HistoryPage.Next of the page before; empty begins at the oldest.
+	// Cursor is HistoryPage.Next of the page before, in the same order; empty begins at the oldest,
+	// with NewestFirst at the newest.
 	Cursor string
+	// NewestFirst asks for the entries from the newest to the oldest.
+	NewestFirst bool
 	// Data asks for what the events brought.
 	Data bool
 }
 
-// HistoryPage is a part of a history, oldest entry first.
+// HistoryPage is a part of a history, in the order that was asked for.
 type HistoryPage struct {
 	Entries []HistoryEntry
 	// Next is the cursor of the page behind; empty on the last one.
@@ -141,6 +144,9 @@ func (c *Client) History(ctx context.Context, r HistoryRequest) (page *HistoryPa
 	setUnlessZero(q, "cursor", r.Cursor)
 	if r.Data {
 		q.Set("fields", "data")
+	}
+	if r.NewestFirst {
+		q.Set("order", "desc")
 	}
 	var list api.HistoryList
 	a, err := c.get(ctx, []string{"instance", r.WorkflowID, r.InstanceID, "history"}, q, &list)

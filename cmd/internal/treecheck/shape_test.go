@@ -17,8 +17,9 @@ const (
 
 // packageLinesMax bounds the lines without tests of packages that have grown
 // beyond one subject before. What happens by itself came to instances after 2,650, children among it, and migration;
-// a deletion is one more request, whose rows are in package deletion.
-var packageLinesMax = map[string]int{"actors/workflow": 3580}
+// a deletion is one more request, whose rows are in package deletion; tasks are four requests, whose rows and lists are in packages task and activity;
+// 40 lines give commits their row in the feed of changes and histories their second order.
+var packageLinesMax = map[string]int{"actors/workflow": 3950}
 
 // emptyNames say nothing about what is in a package.
 var emptyNames = []string{

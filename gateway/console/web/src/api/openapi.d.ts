@@ -175,7 +175,7 @@ export interface paths {
         };
         /**
          * Read the history of an instance in pages
-         * @description The entries, oldest first. A page has 100 entries unless `limit` says otherwise. `next` is the cursor of the next page, and `null` on the last one; the header `Link` leads there too.
+         * @description The entries, oldest first, or with `order=desc` newest first. A page has 100 entries unless `limit` says otherwise. `next` is the cursor of the next page, and `null` on the last one; the header `Link` leads there too.
          */
         get: operations["listHistory"];
         put?: never;
@@ -536,6 +536,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/workflow/api/v1/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read what was committed, in order
+         * @description What instances went through since a cursor, for programs that follow them: each history entry of an instance that the caller may read now, at least once, those of an instance in their order. Entries of
+         *     workflows that the caller may not read are left out. `next` is the cursor behind the page, and always there: keep it with what you made of the page, and ask again with it, after a restart of either side and at any node.
+         *
+         *     The feed keeps entries for seven days and a number of them. Where it no longer has what comes behind `since`, the answer is 410: read the present state, and go on without `since`.
+         *     A page may be empty although more comes behind it. With `wait` an empty page comes when that time is over; a request that waits counts as a stream. A request from a page of another site is 403.
+         */
+        get: operations["listChanges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/workflow/api/v1/watch/{workflowId}": {
         parameters: {
             query?: never;
@@ -556,7 +580,7 @@ export interface paths {
          *     - `entry` (data: `Watched`): an entry was committed to an instance that the caller may read and that fits the filter.
          *     - `lost` (data: `Lost`): entries are missing here. Read the present state again; the stream goes on from now.
          *
-         *     Who comes back with `Last-Event-ID` goes on there, or is told `lost` when that is too long ago. The stream ends when the credential or the caller's rights end or change, and when the server stops; come back then.
+         *     Who comes back with `Last-Event-ID` goes on there, also after a restart and at another node, or is told `lost` when the [feed of changes](#operation/listChanges) no longer has what came since. The stream ends when the credential or the caller's rights end or change, and when the server stops; come back then.
          *     A request from a page of another site is 403. Streams have a limit of their own, in all and for one user; above it 503.
          */
         get: operations["watchWorkflow"];
@@ -1810,7 +1834,7 @@ export interface components {
             id: components["schemas"]["Identifier"];
             name: string;
         };
-        /** @description The data of the event `entry` of a watch. */
+        /** @description A history entry that was committed; the data of the event `entry` of a watch. */
         Watched: {
             workflowId: components["schemas"]["Identifier"];
             instanceId: components["schemas"]["Identifier"];
@@ -1822,6 +1846,11 @@ export interface components {
             entry: components["schemas"]["HistoryEntry"];
             /** @description Those after the entry. */
             states: components["schemas"]["States"];
+        };
+        ChangeList: {
+            changes: components["schemas"]["Watched"][];
+            /** @description The cursor behind these changes, and behind what the caller was not shown. It means nothing else. */
+            next: string;
         };
         /** @description The data of the event `lost` of a watch. */
         Lost: {
@@ -2132,6 +2161,15 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["HomeFault"];
+            };
+        };
+        /** @description What comes behind the cursor is no longer kept. Read the present state, and go on without it. */
+        Gone: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Fault"];
             };
         };
         /** @description `AlreadyExists`: the version is there with other content. `Conflict`: a file of the home names the workflow. */
@@ -2959,6 +2997,8 @@ export interface operations {
                 cursor?: components["parameters"]["Cursor"];
                 /** @description `data`: each entry has what its event brought, too. */
                 fields?: "data";
+                /** @description `asc`: oldest first, `desc`: newest first. A cursor is of one order. */
+                order?: "asc" | "desc";
             };
             header?: never;
             path: {
@@ -3500,6 +3540,47 @@ export interface operations {
             409: components["responses"]["DefinitionConflict"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    listChanges: {
+        parameters: {
+            query?: {
+                /** @description The member `next` of the page before, or the id of an event of `watchWorkflow`. Without it the page is empty, and `next` is the present; `0` is the oldest that is kept. */
+                since?: string;
+                /**
+                 * @description Only the entries of instances of this workflow.
+                 * @example leave-request
+                 */
+                workflowId?: string;
+                /** @description The most entries of a page. */
+                limit?: components["parameters"]["Limit"];
+                /** @description How many seconds to wait for the first change when there is none. */
+                wait?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of changes. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeList"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            429: components["responses"]["Busy"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
             504: components["responses"]["OutcomeUnknown"];
