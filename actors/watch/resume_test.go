@@ -105,6 +105,33 @@ func TestAQuietStreamMovesOn(t *testing.T) {
 	})
 }
 
+// TestAWatchThatOpensWhileTheDiskHangsDoesNotPassOverACommit that is visible and not durable: it is in the cursor
+// of the present, and its item is still to come.
+func TestAWatchThatOpensWhileTheDiskHangsDoesNotPassOverACommit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := start(t, workflow.Options{})
+		id := h.Make(boss, "stock", "")
+		first := h.listen(watch.Request{Caller: member}) // the feed is there, and settled
+		hanging := h.Disk.Hold()
+		var sent sync.WaitGroup
+		sent.Go(func() { h.MustSend(boss, "stock", id, "set", "") })
+		<-hanging
+		synctest.Wait()
+		late := h.watch(watch.Request{Caller: member}, nil)
+		synctest.Wait()
+		if len(late.events) > 0 {
+			t.Errorf("heard %s while a commit is on its way that its place is behind", <-late.events)
+		}
+		h.Disk.Release()
+		sent.Wait()
+		first.expect("who was there", "2 set")
+		place := late.expect("who came late", "open")[0].ID
+		h.MustSend(boss, "stock", id, "close", "")
+		late.expect("what comes then", "3 close")
+		h.listen(watch.Request{Caller: member, LastEventID: place}).expect("from its place", "3 close")
+	})
+}
+
 // TestAStreamOfAClusterWithoutAFeedGoesOnInItsProcess, and is lost in another one.
 func TestAStreamOfAClusterWithoutAFeedGoesOnInItsProcess(t *testing.T) {
 	var level atomic.Int32

@@ -126,8 +126,11 @@ func (w *watcher) settleCommits(ctx context.Context) error {
 	if w.id != (persistence.ID{}) {
 		shard = s.o.Store.ShardOf(w.id) // NB: the node that leads it may lack others
 	}
-	if !w.feed.settled.Load() {
+	settled := w.feed.settled.Load()
+	if !settled {
 		s.o.Catalog.AwaitCommits()
+	}
+	if !settled || w.seen != nil { // NB: w.seen may be behind rows whose items are still to come
 		if err := s.o.Store.AwaitDurable(); err != nil {
 			return failure.Errorf(failure.ErrUnavailable, "%w", err)
 		}
@@ -135,7 +138,7 @@ func (w *watcher) settleCommits(ctx context.Context) error {
 	if err := s.o.Queries.AwaitCurrent(ctx, shard); err != nil {
 		return err // NB: in a cluster, a feed may lack what was acknowledged before, and have what is not yet
 	}
-	if w.seen != nil && !w.feed.settled.Load() {
+	if w.seen != nil && !settled {
 		begin, err := s.o.Changes.Now()
 		if err != nil {
 			return err
