@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -117,7 +118,7 @@ func TestTheFormatDecidesWhoMayOpen(t *testing.T) {
 		format string
 		want   error
 	}{
-		"newer":        {string(file.Seal([]byte("troupe store\nformat 6\nnew things\n"))), ErrNewer},
+		"newer":        {string(file.Seal(fmt.Appendf(nil, "troupe store\nformat %d\nnew things\n", replicatedVersion+1))), ErrNewer},
 		"altered":      {strings.Replace(string(format{1, 16}.encode()), "16", "17", 1), ErrDamaged},
 		"empty":        {"", ErrDamaged},
 		"other file":   {string(file.Seal([]byte("troupe witness\nformat 1\nshards 3\n"))), ErrDamaged},

@@ -18,13 +18,17 @@ import (
 //	3  2026-11-24  that of a store whose shards have replicas
 //	4  2026-11-26  timers, deliveries and incidents have tables
 //	5  2026-11-26  4 with replicas. One that has 3 stays at it: the cluster's level says when such rows come
-const formatVersion = 4
+//	6  2026-11-26  commits have rows in a feed, which an earlier program would leave out
+//	7  2026-11-26  6 with replicas. One that has 3 or 5 stays at it
+const formatVersion = 6
 
 // replicatedVersion is the format of a store whose shards have replicas.
-const replicatedVersion = 5
+const replicatedVersion = 7
 
 // hasReplicas reports whether the shards of a store of a format have replicas.
-func hasReplicas(version int) bool { return version == 3 || version == replicatedVersion }
+func hasReplicas(version int) bool {
+	return version == 3 || version == 5 || version == replicatedVersion
+}
 
 // formatName is the file that makes a directory a store. It is written last at
 // creation, and again by the first program of a newer format that opens the store to
@@ -103,6 +107,9 @@ func (s *Store) readFormat() (format, error) {
 // raiseFormat makes the store one of this program's format, before anything is written
 // that an earlier program would not understand.
 func (s *Store) raiseFormat() error {
+	if hasReplicas(s.found) {
+		return nil
+	}
 	return s.setFormat(formatVersion)
 }
 
