@@ -123,6 +123,23 @@ func TestAReaderOfAFeedMissesNoRow(t *testing.T) {
 	}
 }
 
+// TestPlacesAreInTheOrderOfAppend, whichever set of writes was announced first. With places that Announce gives, a reader
+// sees the later place first and passes over the other one.
+func TestPlacesAreInTheOrderOfAppend(t *testing.T) {
+	s := open(t, small(vfs.NewMem()))
+	var first, second FeedPlace
+	w, before := s.NewWrites(2), s.NewWrites(2)
+	w.Announce(7, []byte("announced first"), &second)
+	before.Announce(7, []byte("appended first"), &first)
+	must(t, s.Commit(before))
+	at := feedOf(t, s, 2)[0].Place
+	must(t, s.Commit(w))
+	rows := feedOf(t, s, 2)
+	if len(rows) != 2 || rows[0].Place != at || string(rows[1].Value) != "announced first" || first != at || second <= first {
+		t.Errorf("got %v, and the places %d and %d", rows, first, second)
+	}
+}
+
 func TestATrimmedFeedSaysSoAndGoesOn(t *testing.T) {
 	fs := vfs.NewMem()
 	s := mustOpen(t, "db", small(fs))
