@@ -157,7 +157,7 @@ func (r *reading) addEntries() error {
 		}
 	}
 	for n := max(first, 1); n <= last; n++ {
-		entry, _, err := history.Page(r.store, r.sh, r.req.Instance, n-1, n, true)
+		entry, _, err := history.Page(r.store, r.sh, r.req.Instance, n, n, true)
 		if err != nil {
 			return failure.OfStore(err)
 		}

@@ -5,7 +5,8 @@
 //
 // What begins with the id of the instance is found by persistence.InstancePrefixes, which has a line for each
 // such table; the other rows follow from what the instance is like. One row stays: that of the
-// idempotency key of its create, which says which instance that made. It goes with the keys of other creates.
+// idempotency key of its create, which says which instance that made. It goes with the keys of other creates. And rows of the feed of
+// changes name it until they are trimmed; whoever reads them passes over an instance that is gone.
 //
 // Nothing here decides who may delete. The actor calls Put between two of its events, so nothing else writes
 // rows of the instance meanwhile; the outbox, which does, only removes some (actors/outbox/DESIGN.md, "Deleted instances").
