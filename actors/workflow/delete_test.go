@@ -101,7 +101,7 @@ func TestNothingNamesADeletedForm(t *testing.T) {
 		h.MustSend(john, "visit", id, "again", "")             // decides a task, and begins another
 		comment := workflow.CommentRequest{Load: workflow.LoadRequest{Caller: john, WorkflowID: "visit", InstanceID: id}, Text: "hello"}
 		h.Must(workflowtest.Second(h.AddComment(t.Context(), &comment)))
-		clocktest.Advance(2 * time.Minute)                     // a timer has failed, and deliveries were tried
+		clocktest.Advance(2 * time.Minute) // a timer has failed, and deliveries were tried
 		keys, _ := h.named(id)
 		for _, table := range []string{"record", "entry", "draft", "node", "index", "list", "timer", "incident", "delivery", "attempt", "reply", "task", "work", "activity"} {
 			if keys[table] == 0 {

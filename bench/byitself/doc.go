@@ -16,5 +16,7 @@
 // are created, answer and are cancelled. It demands that nobody has two, that all of them have ended, and that each
 // parent that stayed was told once.
 //
+// Tasks: so many open tasks for one role of a user who has five, and how long lists of 50 take in each scope and order.
+//
 // What it finds otherwise ends it with an error.
 package main

@@ -20,9 +20,9 @@ func main() { os.Exit(process.Main("byitself", run)) }
 
 // measurement is one run of the command.
 type measurement struct {
-	out, errs                             io.Writer
-	pending, storm, rows, children, kills int
-	dir, program                          string
+	out, errs                                    io.Writer
+	pending, storm, rows, children, tasks, kills int
+	dir, program                                 string
 
 	text strings.Builder // of the record
 }
@@ -36,6 +36,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (err error) {
 	flags.IntVar(&m.storm, "storm", 100_000, "timers that are due at once; 0 leaves that out")
 	flags.IntVar(&m.rows, "rows", 100_000, "deliveries; 0 leaves that out")
 	flags.IntVar(&m.children, "children", 20_000, "instances with a child each; 0 leaves that out")
+	flags.IntVar(&m.tasks, "tasks", 1_000_000, "open tasks; 0 leaves that out")
 	flags.IntVar(&m.kills, "kills", 5, "how often the server is killed while deliveries leave, and while there are children")
 	flags.StringVar(&to, "o", "", "the file for the record")
 	if err := flags.Parse(args); err != nil {
@@ -59,7 +60,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (err error) {
 	for _, part := range []struct {
 		count int
 		run   func(context.Context) error
-	}{{m.pending, m.runPending}, {m.storm, m.runStorm}, {m.rows, m.runOutbox}, {m.children, m.runChildren}} {
+	}{{m.pending, m.runPending}, {m.storm, m.runStorm}, {m.rows, m.runOutbox}, {m.children, m.runChildren}, {m.tasks, m.runTasks}} {
 		if part.count > 0 {
 			if err := part.run(ctx); err != nil {
 				return err
@@ -82,6 +83,8 @@ var definitions = map[string]string{
 		"stateMachines: {main: {initial: open, states: {open: {on: {go: {actions: [{webhook: {to: to, body: {n: '${event.data.n}', of: '${instance.id}'}}}]}, end: late}}, late: {type: final}}}}\n",
 	"asking.yaml": "id: asking\nstateMachines: {main: {initial: open, states: {open: {invoke: {workflow: answering, data: {svcPublic: {of: '${instance.id}'}}, onDone: heard}, on: {leave: left}}, " +
 		"heard: {type: final}, left: {type: final}}}}\n",
+	"deciding.yaml": "id: deciding\nstateMachines: {main: {initial: open, states: {open: {task: {title: 'Decide ${svcPublic.n}', due: '${svcPublic.due}'}, " +
+		"on: {go: {target: done, allow: {roles: [clerk]}}}}, done: {type: final}}}}\n",
 	"answering.yaml": "id: answering\nstateMachines: {main: {initial: open, states: {open: {after: {PT3S: answered}}, answered: {type: final}}}}\n",
 }
 
@@ -98,7 +101,7 @@ func (m *measurement) start(ctx context.Context, s *server, settings string) (re
 		if s.home, err = os.MkdirTemp(m.dir, "home"); err != nil {
 			return 0, err
 		}
-		files := map[string]string{"identity.yaml": "roles: [{id: clerk, privileges: [mod-workflows]}]\nusers: [{id: ann, roles: [clerk]}]\n", "troupe.yaml": settings}
+		files := map[string]string{"identity.yaml": "roles: [{id: clerk, privileges: [mod-workflows]}, {id: a}, {id: b}, {id: c}, {id: d}]\nusers: [{id: ann, roles: [clerk, a, b, c, d]}]\n", "troupe.yaml": settings}
 		for name, text := range definitions {
 			files[filepath.Join("workflows", name)] = text
 		}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"troupe/bench/process"
+	"troupe/gateway/client"
+)
+
+// listings is how often each list is asked for.
+const listings = 100
+
+// runTasks makes open tasks for a role, gives some to one user, and measures lists of 50.
+func (m *measurement) runTasks(ctx context.Context) (err error) {
+	s := &server{}
+	if _, err := m.start(ctx, s, ""); err != nil {
+		return err
+	}
+	defer func() { s.Stop(); err = errors.Join(err, os.RemoveAll(s.home)) }()
+	now, begun := time.Now(), time.Now()
+	ids, err := s.many(ctx, m.tasks, func(i int) string {
+		return fmt.Sprintf(`{"workflowId":"deciding","data":{"svcPublic":{"n":%d,"due":%q}}}`, i, now.Add(time.Duration(i*7919%m.tasks)*time.Second).UTC().Format(time.RFC3339))
+	})
+	if err != nil {
+		return err
+	}
+	_, _ = fmt.Fprintf(&m.text, "\n## %d open tasks for one role\n\nCreated at %.0f a second, in batches.\n\n", m.tasks, float64(m.tasks)/time.Since(begun).Seconds())
+	for _, id := range ids[:min(200, len(ids))] {
+		if _, err := s.ChangeTask(ctx, id+"-1-0", client.ClaimTask, ""); err != nil {
+			return err
+		}
+	}
+	for _, id := range ids[min(200, len(ids)):min(400, len(ids))] {
+		if _, err := s.Send(ctx, client.SendRequest{WorkflowID: "deciding", InstanceID: id, Event: "go", Minimal: true}); err != nil {
+			return err
+		}
+	}
+	m.text.WriteString("A list of 50 over HTTP, " + fmt.Sprint(listings) + " times, in milliseconds:\n\n| Scope | Sort | Median | p90 | Slowest |\n|---|---|---|---|---|\n")
+	for _, scope := range []string{"open", "all", "mine"} {
+		for _, sort := range []string{"due", "-due", "created", "-created", "priority", "-priority"} {
+			if err := m.list(ctx, s, client.TasksRequest{Scope: scope, Sort: sort, Limit: 50}); err != nil {
+				return err
+			}
+		}
+	}
+	if err := m.list(ctx, s, client.TasksRequest{Scope: "done", Limit: 50}); err != nil {
+		return err
+	}
+	_, _ = fmt.Fprintf(&m.text, "\nResident memory of the server: %d MiB.\n", process.ResidentBytes(s.PID())>>20)
+	return nil
+}
+
+// list measures one list; the first answers warm the store's cache and do not count.
+func (m *measurement) list(ctx context.Context, s *server, r client.TasksRequest) error {
+	var took []time.Duration
+	for i := range listings + 5 {
+		begun := time.Now()
+		page, err := s.Tasks(ctx, r)
+		if err != nil {
+			return err
+		}
+		if i >= 5 {
+			took = append(took, time.Since(begun))
+		}
+		if want := min(50, m.tasks); len(page.Tasks) != want && r.Scope != "mine" && r.Scope != "done" || page.Next == "" && m.tasks > 1000 {
+			return fmt.Errorf("a list of %s by %s has %d tasks, next %q", r.Scope, r.Sort, len(page.Tasks), page.Next)
+		}
+		r.Cursor = page.Next // every page is another one
+		if r.Cursor == "" || i%3 == 2 {
+			r.Cursor = ""
+		}
+	}
+	slices.Sort(took)
+	milliseconds := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+	_, _ = fmt.Fprintf(&m.text, "| %s | %s | %.1f | %.1f | %.1f |\n", r.Scope, r.Sort, milliseconds(took[len(took)/2]), milliseconds(took[len(took)*9/10]), milliseconds(took[len(took)-1]))
+	return nil
+}
