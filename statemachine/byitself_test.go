@@ -44,6 +44,23 @@ func TestWhatIsNewerIsKnown(t *testing.T) {
 	}
 }
 
+// TestWhatPeopleSeeIsNewerStill: programs of the level before do not read these keys.
+func TestWhatPeopleSeeIsNewerStill(t *testing.T) {
+	for line, file := range map[int]string{
+		2: "id: w\ntitle: x\nstateMachines: {m: {states: {a: {on: {go: b}}, b: {type: final}}}}\n",
+		3: "id: w\nname: x\ncolumns: [svcPublic.a]\nstateMachines: {m: {states: {a: {on: {go: b}}, b: {type: final}}}}\n",
+		4: "id: w\nevents:\n  go:\n    style: danger\nstateMachines: {m: {states: {a: {on: {go: b}}, b: {type: final}}}}\n",
+		5: "id: w\nevents:\n  go:\n    {\n    done: did it}\nstateMachines: {m: {states: {a: {on: {go: b}}, b: {type: final}}}}\n",
+		6: "id: w\nstateMachines:\n  m:\n    states:\n      a:\n        label: A\n        on: {go: b}\n      b: {type: final}\n",
+		7: "id: w\nstateMachines:\n  m:\n    states:\n      a: {on: {go: b}}\n      b:\n        tone: good\n        type: final\n",
+		0: "id: w\nstateMachines: {m: {states: {a: {on: {go: b}}, b: {type: final}}}}\n",
+	} {
+		if got := parseChart(t, file).PresentationLine(); got != line {
+			t.Errorf("got line %d, want %d, of\n%s", got, line, file)
+		}
+	}
+}
+
 // TestAnOutcomeThatHasFailedIsTakenAgain also with the rules of SCXML, whose descriptors are no exact names.
 func TestAnOutcomeThatHasFailedIsTakenAgain(t *testing.T) {
 	for _, semantics := range []string{"native", "scxml", "xstate"} {

@@ -60,7 +60,7 @@ type caption struct {
 	prose *prose
 }
 
-// eval returns the text in a scope; white space that a line would not show becomes single blanks.
+// eval returns the text in a scope, as one line.
 func (c *caption) eval(s *expr.Scope) (Text, error) {
 	if c == nil {
 		return nil, nil
@@ -72,7 +72,7 @@ func (c *caption) eval(s *expr.Scope) (Text, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Plain(strings.Join(strings.Fields(text), " ")), nil
+	return Plain(oneLine(text)), nil
 }
 
 // captionVariables are what a text for people may not read: it is the same for all readers, and shows nothing private.
@@ -148,6 +148,7 @@ func (b *builder) word(n *document.Node) string {
 	if n.Kind != document.Mapping && n.Kind != document.Sequence && strings.TrimSpace(text) == "" {
 		b.Add(n, "the text is empty")
 	}
+	b.visible(n, text)
 	return text
 }
 

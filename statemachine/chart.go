@@ -36,6 +36,9 @@ func (k NodeKind) IsHistory() bool { return k == ShallowHistory || k == DeepHist
 type ChartNode struct {
 	ID   NodeID
 	Kind NodeKind
+	// Label is how people see the node; no text when the definition has none.
+	Label Text
+	Tone  Tone
 	// Parent is -1 for a state machine.
 	Parent int
 	// Children are in document order, history nodes among them.
@@ -68,6 +71,8 @@ type ChartTransition struct {
 	Trigger Trigger
 	// Event is the event pattern of OnEvent, or several with blanks between them; for the others the event that the machine raises; empty for Always.
 	Event string
+	// Label is how people see the event of OnEvent; no text when the definition has none.
+	Label Text
 	// Delay is that of AfterDelay as it stands in the file: a constant, or an expression without ${ }.
 	Delay string
 	// Wait is that delay when it is a constant; zero when an expression gives it.
@@ -107,7 +112,7 @@ func (d *Definition) Chart() *Chart {
 	for i, n := range d.nodes[1:] {
 		out := &c.Nodes[i]
 		*out = ChartNode{
-			ID: n.id, Kind: NodeKind(n.kind), Parent: n.parent.index - 1,
+			ID: n.id, Kind: NodeKind(n.kind), Label: n.label, Tone: n.tone, Parent: n.parent.index - 1,
 			Initial: chartIndexes(n.initial), Default: chartIndexes(n.fallback),
 		}
 		for _, inv := range n.invoke {
@@ -159,6 +164,10 @@ func (d *Definition) chartOf(t *transition) ChartTransition {
 		out.Trigger = OnDone
 	case t.event == eventPattern{}:
 		out.Trigger = Always
+	default:
+		if c := d.events[EventName(out.Event)]; c != nil {
+			out.Label = c.label
+		}
 	}
 	return out
 }

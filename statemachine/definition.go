@@ -38,6 +38,9 @@ type Definition struct {
 	ownLine   int         // of the first thing that the instance does by itself; 0: none
 	// tasked: some node has work for people. raisesOverdue: something takes the event of a task that becomes overdue.
 	tasked, raisesOverdue bool
+	title                 *caption // nil: none
+	columns               []Column
+	shownLine             int // of the first key that says how people see the workflow; 0: none
 
 	// nodes is the whole chart in document order; nodes[0] is the implicit
 	// parallel root. A node's descendants are the places right behind it, up
@@ -100,6 +103,8 @@ type node struct {
 	after  []*after
 	invoke []*invoke
 	task   *taskRule   // nil: it has no work for people
+	label  Text        // nil: the id
+	tone   Tone        // with what it has from the nodes around
 	failed bool        // final: an instance that ends here has failed
 	output *template   // final: the data of done.state
 	params []parameter // final, with the rules of SCXML: more of that data
@@ -244,6 +249,9 @@ type contract struct {
 	private   bool  // event.data may hold svcPrivate
 	unkept    bool  // the history does not keep event.data
 	allow     *rule // asked in every state; nil: anyone who may send to the workflow
+	label     Text  // nil: the name
+	done      Text
+	style     Style
 }
 
 func (c *contract) mayTake(caller *Caller, s *expr.Scope) bool {

@@ -50,6 +50,7 @@ func TestTheDocumentHasEveryKey(t *testing.T) {
 		{"Top of the file", 0, definitionKeys},
 		{"Top of the file", 1, rightKeys},
 		{"Top of the file", 2, documentKeys},
+		{"Texts for people", 0, columnKeys},
 		{"Webhooks", 0, webhookKeys},
 		{"Webhooks", 1, retryKeys},
 		{"Schedules", 0, scheduleKeys},
@@ -75,8 +76,8 @@ func TestTheDocumentHasEveryKey(t *testing.T) {
 	if known := slices.Sorted(maps.Keys(later)); !slices.Equal(slices.Sorted(slices.Values(documented)), known) {
 		t.Errorf("later versions: DEFINITION.md has %q, the parser knows %q", documented, known)
 	}
-	if all := len(markdown.Tables(markdown.Section(readDocument(t), "Keys"))); all != 19 {
-		t.Errorf("%d tables below Keys, 19 are compared", all)
+	if all := len(markdown.Tables(markdown.Section(readDocument(t), "Keys"))); all != 22 { // NB: those of tones and styles are words, compared below
+		t.Errorf("%d tables below Keys, 22 are compared", all)
 	}
 }
 
@@ -91,6 +92,8 @@ func TestTheDocumentHasEveryWord(t *testing.T) {
 		{"Event declarations", "unmatched", slices.Sorted(maps.Keys(unmatchedWords))},
 		{"Event declarations", "into", slices.Sorted(maps.Keys(intoWords))},
 		{"Event declarations", "apply", slices.Sorted(maps.Keys(applyWords))},
+		{"Event declarations", "style", slices.Sorted(maps.Keys(styleWords))},
+		{"State machines and states", "tone", slices.Sorted(maps.Keys(toneWords))},
 		{"State machines and states", "type", slices.Sorted(maps.Keys(nodeTypes))},
 		{"State machines and states", "history", slices.Sorted(maps.Keys(historyTypes))},
 	} {
@@ -108,6 +111,11 @@ func TestTheDocumentHasEveryWord(t *testing.T) {
 		}
 		if !found {
 			t.Errorf("%s: no row about %s", c.heading, c.key)
+		}
+	}
+	for table, words := range [][]string{slices.Sorted(maps.Keys(toneWords)), slices.Sorted(maps.Keys(styleWords))} {
+		if got := slices.Sorted(slices.Values(firstCells(t, "Tones and styles", table))); !slices.Equal(got, words) {
+			t.Errorf("tones and styles: got %q, want %q", got, words)
 		}
 	}
 	if words := firstCells(t, "Unmatched events", 0); len(words) != len(unmatchedWords) {
@@ -157,7 +165,7 @@ func TestTheCompleteExampleHasNoFaults(t *testing.T) {
 	}
 	walk(tree)
 	for _, keys := range [][]string{
-		definitionKeys, documentKeys, rightKeys, ruleKeys, eventKeys, nodeKeys, taskKeys, invokeKeys, transitionKeys, guardKeys, actionKeys, raiseKeys, sendKeys, sendOutKeys, mailKeys, webhookKeys, retryKeys, scheduleKeys,
+		definitionKeys, documentKeys, rightKeys, ruleKeys, eventKeys, columnKeys, nodeKeys, taskKeys, invokeKeys, transitionKeys, guardKeys, actionKeys, raiseKeys, sendKeys, sendOutKeys, mailKeys, webhookKeys, retryKeys, scheduleKeys,
 		ifKeys, branchKeys, forEachKeys,
 	} {
 		for _, key := range keys {
@@ -243,8 +251,11 @@ func TestTheLimitsOfTheDocument(t *testing.T) {
 	for limit, n := range map[string]int{
 		"nesting of a file and of data": data.MaxDepth,
 		"states":                        maxNodes,
-		"actions, named ones counted where they are used": maxParsedActions,
-		"named actions inside each other":                 maxActionDepth,
+		"columns":                       maxColumns,
+		"languages of a text":           maxLanguages,
+		"length of a label, and of a title as it is shown, in characters": maxLabel,
+		"actions, named ones counted where they are used":                 maxParsedActions,
+		"named actions inside each other":                                 maxActionDepth,
 	} {
 		if documented[limit] != fmt.Sprint(n) {
 			t.Errorf("%s: DEFINITION.md says %q, the limit is %d", limit, documented[limit], n)

@@ -90,6 +90,7 @@ func TestTheSchemaHasEveryKey(t *testing.T) {
 		"properties/allow":               rightKeys,
 		"$defs/rule":                     ruleKeys,
 		"$defs/event":                    eventKeys,
+		"$defs/column":                   columnKeys,
 		"$defs/node":                     nodeKeys,
 		"$defs/task":                     taskKeys,
 		"$defs/transitions":              transitionKeys,
@@ -114,6 +115,8 @@ func TestTheSchemaHasEveryWord(t *testing.T) {
 		"$defs/unmatched":                  keysIn(unmatchedWords),
 		"$defs/schedule/properties/missed": keysIn(missedWords),
 		"$defs/into":                       keysIn(intoWords),
+		"$defs/node/properties/tone":       keysIn(toneWords),
+		"$defs/event/properties/style":     keysIn(styleWords),
 		"$defs/apply":                      keysIn(applyWords),
 	} {
 		schematest.HasWords(t, DefinitionSchema(), at, words)
@@ -136,6 +139,7 @@ var unseen = []struct{ fault, why string }{
 	{`a constant cannot be an expression|cannot be the name of a constant`, "texts that are expressions, and the words of their language"},
 	{`a delay is at most|"(P|P1DT|1e3)": a delay is a duration`, "the range of a delay, and numbers that are written otherwise"},
 	{`failed to parse int from MOON|it is never due`, "what the fields of cron say"},
+	{`a text for people may not read|this text cannot have an expression|cannot be seen|longer than|stands twice`, "what stands in the texts for people"},
 	{`mail: to is|": a webhook is http`, "addresses"},
 }
 

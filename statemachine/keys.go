@@ -7,17 +7,18 @@ import "slices"
 var (
 	definitionKeys = []string{
 		"$schema", "id", "name", "description", "version", "semantics", "allow", "unmatched", "const", "context", "create",
-		"schema", "indexes", "events", "stateMachines", "guards", "actions", "webhooks", "schedules", "tags", "meta",
+		"schema", "indexes", "title", "columns", "events", "stateMachines", "guards", "actions", "webhooks", "schedules", "tags", "meta",
 	}
 	// documentKeys are those of context, create and schema.
 	documentKeys = []string{"svcPublic", "svcPrivate"}
 	rightKeys    = []string{"create", "read", "send"}
 	ruleKeys     = []string{"roles", "privileges", "users", "when", "deny"}
-	eventKeys    = []string{"data", "into", "apply", "unmatched", "private", "history", "allow", "description"}
+	eventKeys    = []string{"data", "into", "apply", "unmatched", "private", "history", "allow", "label", "done", "style", "description"}
 	nodeKeys     = []string{
 		"type", "initial", "states", "on", "always", "after", "invoke", "entry", "exit", "onDone", "history", "target", "output",
-		"task", "tags", "meta", "description",
+		"label", "tone", "task", "tags", "meta", "description",
 	}
+	columnKeys     = []string{"path", "label"}
 	taskKeys       = []string{"title", "description", "for", "assignee", "due", "priority", "form"}
 	transitionKeys = []string{"target", "guard", "allow", "actions", "reenter", "into", "apply", "description"}
 	guardKeys      = []string{"type"}
@@ -56,17 +57,13 @@ var (
 	semanticsWords = map[string]semantics{"native": nativeSemantics, "scxml": scxmlSemantics, "xstate": xstateSemantics}
 	missedWords    = map[string]Missed{"one": MissedOne, "skip": MissedSkip, "all": MissedAll}
 	intoWords      = map[string]root{"svcPublic": rootPublic, "svcPrivate": rootPrivate}
+	toneWords      = map[string]Tone{"neutral": Neutral, "waiting": Waiting, "good": Good, "bad": Bad}
+	styleWords     = map[string]Style{"default": DefaultStyle, "primary": PrimaryStyle, "danger": DangerStyle}
 	applyWords     = map[string]applyRule{"merge": applyMerge, "replace": applyReplace, "none": applyNone}
 )
 
 // later names keys that definitions are to have, and that this version does not run, with what they
 // are for (statemachine/DEFINITION.md, "Later versions").
 var later = map[string]string{
-	"title":     "how people see an instance in lists",
-	"columns":   "how people see an instance in lists",
-	"label":     "how people see states and events",
-	"tone":      "how people see states",
-	"done":      "how people see events",
-	"style":     "how people see events",
 	"retention": "how long instances are kept",
 }

@@ -226,6 +226,9 @@ func (b *builder) definition(n *document.Node) {
 	b.creation(n.Field("create"))
 	b.schemas(n.Field("schema"))
 	b.indexes(n.Field("indexes"))
+	b.shown(n.Field("title"))
+	d.title = b.caption(n.Field("title"))
+	b.columns(n.Field("columns"))
 	b.events(n.Field("events"))
 	b.webhooks(n.Field("webhooks"))
 	b.schedules(n.Field("schedules"))
@@ -459,5 +462,6 @@ func (b *builder) events(n *document.Node) {
 			b.advise(at, "leave out one of them", "\"into\" takes the data as a whole, so \"private\" says nothing")
 		}
 		c.allow = b.rule(f.Value.Field("allow"))
+		b.presentedEvent(c, f.Value)
 	}
 }

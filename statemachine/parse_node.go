@@ -76,6 +76,7 @@ func (b *builder) node(f document.Field, parent, machine *node) *node {
 		names[n.id] = n
 	}
 	n.done = EventName("done.state." + f.Key.Text)
+	n.tone = parent.tone
 	v := f.Value
 	if v.Kind == document.Null {
 		n.last = n.index
@@ -90,6 +91,7 @@ func (b *builder) node(f document.Field, parent, machine *node) *node {
 	}
 	b.kind(n, v)
 	b.content(n, v)
+	b.presented(n, v)
 	if states := v.Field("states"); states != nil {
 		b.states(n, states)
 	}

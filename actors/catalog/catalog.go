@@ -108,6 +108,9 @@ type Options struct {
 // levelOfTime is that of programs whose instances do something by themselves.
 const levelOfTime = 2
 
+// levelOfPresentation is that of programs that read how people see a workflow.
+const levelOfPresentation = 3
+
 // Open reads what was published before.
 func Open(o Options) (*Catalog, error) {
 	c := &Catalog{

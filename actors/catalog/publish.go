@@ -255,14 +255,20 @@ func (c *Catalog) prepareIndexesLocked(p *publication) (err error) {
 
 // checkLevel refuses what a node of the cluster cannot run yet.
 func (c *Catalog) checkLevel(p *publication, s *Source) {
-	if c.level == nil || c.level() >= levelOfTime {
+	if c.level == nil {
 		return
 	}
-	if line := s.Parsed.ByItselfLine(); line > 0 {
-		p.faults = append(p.faults, document.Fault{
-			File: s.File, Line: line, Reason: "it needs what some node of the cluster cannot do yet: that node runs an older program",
-			Suggestion: "start all nodes with the newer program first",
-		})
+	level := c.level()
+	for _, newer := range []struct{ level, line int }{
+		{levelOfTime, s.Parsed.ByItselfLine()},
+		{levelOfPresentation, s.Parsed.PresentationLine()},
+	} {
+		if newer.line > 0 && level < newer.level {
+			p.faults = append(p.faults, document.Fault{
+				File: s.File, Line: newer.line, Reason: "it needs what some node of the cluster cannot do yet: that node runs an older program",
+				Suggestion: "start all nodes with the newer program first",
+			})
+		}
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 //	1  2026-11-24  the first
 //	2  2026-11-26  timers, deliveries and incidents have rows, and records that have timers another format
 //	3  2026-11-26  tasks and activities have rows, records that have tasks a section of their own, drafts say to which content of a
-//	               template they belong, and commits have rows in the feed of changes
+//	               template they belong, commits have rows in the feed of changes, and definitions say how people see a workflow
 const levelHere = 3
 
 // Level is the highest that all nodes of the cluster have had.

@@ -1,0 +1,117 @@
+package statemachine
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"troupe/statemachine/data"
+	"troupe/statemachine/document"
+)
+
+const (
+	// maxLabel is the longest label, in characters.
+	maxLabel = 200
+	// maxColumns bounds the columns of a definition.
+	maxColumns = 20
+)
+
+// shown notes that a key says how people see the workflow.
+func (b *builder) shown(n *document.Node) {
+	if n != nil {
+		b.d.shownLine = cmp.Or(b.d.shownLine, n.Line)
+	}
+}
+
+// label reads a short text without expressions, or a map of languages; nil when n is nil.
+func (b *builder) label(n *document.Node) Text {
+	b.shown(n)
+	t := b.words(n)
+	for i := range t {
+		t[i].Text = oneLine(t[i].Text)
+		if utf8.RuneCountInString(t[i].Text) > maxLabel && !b.parser.options.Stored {
+			b.advise(n, "say the rest in the description", "the text is longer than %d characters", maxLabel)
+		}
+	}
+	return t
+}
+
+// visible holds that a text has no characters that people cannot see and that change how they see others.
+func (b *builder) visible(n *document.Node, text string) {
+	if i := strings.IndexFunc(text, func(r rune) bool { return isHidden(r) && !unicode.IsSpace(r) }); i >= 0 && !b.parser.options.Stored {
+		hidden, _ := utf8.DecodeRuneInString(text[i:])
+		b.advise(n, "leave it out", "the text has %U, a character that cannot be seen", hidden)
+	}
+}
+
+// columns reads the paths that lists show.
+func (b *builder) columns(n *document.Node) {
+	b.shown(n)
+	switch {
+	case n == nil:
+		return
+	case n.Kind != document.Sequence:
+		b.Add(n, "must be a list of paths such as svcPublic.amount")
+		return
+	case len(n.Items) > maxColumns:
+		b.Add(n, "more than %d columns", maxColumns)
+		return
+	}
+	for _, item := range n.Items {
+		if c, ok := b.column(item); ok {
+			b.d.columns = append(b.d.columns, c)
+		}
+	}
+}
+
+// column reads one: a path, or a path with a label.
+func (b *builder) column(n *document.Node) (c Column, ok bool) {
+	at := n
+	if n.Kind == document.Mapping {
+		b.known(n, columnKeys)
+		if at = n.Field("path"); at == nil {
+			b.Add(n, "a column needs \"path\"")
+			return c, false
+		}
+		c.Label = b.label(n.Field("label"))
+	}
+	text := b.Text(at)
+	path, err := data.ParsePath(text)
+	switch {
+	case at.Kind != document.String:
+		return c, false
+	case err == nil && path[0] == "svcPrivate":
+		b.advise(at, "show a part of svcPublic", "column %q: svcPrivate is not shown", shorten(text))
+		return c, false
+	case err != nil || len(path) < 2 || path[0] != "svcPublic":
+		b.Add(at, "column %q: must be a path below svcPublic", shorten(text))
+		return c, false
+	case slices.ContainsFunc(b.d.columns, func(before Column) bool { return slices.Equal(before.Path, path) }):
+		b.Add(at, "column %q stands twice", shorten(text))
+		return c, false
+	}
+	c.Path = path
+	if c.Label == nil {
+		c.Label = Plain(cmp.Or(cutText(oneLine(path[len(path)-1]), maxLabel), text))
+	}
+	return c, true
+}
+
+// presented reads how people see a node.
+func (b *builder) presented(n *node, v *document.Node) {
+	n.label = b.label(v.Field("label"))
+	n.tone = n.toneIn()
+	if at := v.Field("tone"); at != nil {
+		b.shown(at)
+		n.tone = oneOf(b, at, toneWords)
+	}
+}
+
+// presentedEvent reads how people see an event.
+func (b *builder) presentedEvent(c *contract, v *document.Node) {
+	c.label, c.done = b.label(v.Field("label")), b.label(v.Field("done"))
+	b.shown(v.Field("style"))
+	c.style = oneOf(b, v.Field("style"), styleWords)
+}

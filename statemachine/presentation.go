@@ -1,0 +1,223 @@
+package statemachine
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"troupe/statemachine/data"
+)
+
+// Tone says how people should take it that an instance stands at a node (statemachine/DEFINITION.md, "Tones and styles").
+type Tone uint8
+
+// The tones.
+const (
+	Neutral Tone = iota
+	Waiting      // somebody has to act
+	Good
+	Bad
+)
+
+// String returns the word of the definition.
+func (t Tone) String() string { return [...]string{"neutral", "waiting", "good", "bad"}[t] }
+
+// Style says how an event is offered to people.
+type Style uint8
+
+// The styles.
+const (
+	DefaultStyle Style = iota
+	PrimaryStyle       // the usual next step
+	DangerStyle        // what is not easily undone
+)
+
+// String returns the word of the definition.
+func (s Style) String() string { return [...]string{"default", "primary", "danger"}[s] }
+
+// maxTitle is the longest title, in characters; a longer one is cut.
+const maxTitle = 200
+
+// Title returns the line that tells an instance from its siblings; no text when the definition has none, or when it fails or is empty
+// for this instance. It is evaluated here: an instance whose title nobody asks for pays nothing.
+func (d *Definition) Title(in *Instance) Text {
+	if d.title == nil {
+		return nil
+	}
+	if d.title.prose == nil {
+		return d.title.fixed
+	}
+	m := d.newMove(in, in.at.active, systemCaller, in.UpdatedAt)
+	defer m.release()
+	title, err := d.title.eval(&m.scope)
+	if err != nil {
+		return nil
+	}
+	return Plain(cutText(title.For(), maxTitle))
+}
+
+// IsTitled reports whether the definition has titles.
+func (d *Definition) IsTitled() bool { return d.title != nil }
+
+// Column is a part of svcPublic that lists show.
+type Column struct {
+	Path  data.Path
+	Label Text // the last name of the path when the definition has none
+}
+
+// Columns returns what lists show of an instance. The result is shared and must not be changed.
+func (d *Definition) Columns() []Column { return d.columns }
+
+// Value returns what an instance has in the column; absent when there is nothing. The result is shared and must not be changed.
+func (c *Column) Value(in *Instance) data.Value {
+	v := in.Public
+	for _, name := range c.Path[1:] {
+		var ok bool
+		if v.Kind() == data.Array {
+			i, err := strconv.Atoi(name)
+			if err != nil || i < 0 {
+				return nil
+			}
+			v, ok = v.Index(i)
+		} else {
+			v, ok = v.Lookup(name)
+		}
+		if !ok {
+			return nil
+		}
+	}
+	return v
+}
+
+// NodeLabel is how people see a node.
+type NodeLabel struct {
+	Label Text // the node's id when the definition has none
+	Tone  Tone
+}
+
+// LabelOf returns how people see where a state machine or region stands.
+func (d *Definition) LabelOf(p Position) NodeLabel {
+	if n := d.nodeAt(p); n != nil {
+		return n.presented()
+	}
+	return NodeLabel{Label: Plain(string(p.Node))}
+}
+
+func (n *node) presented() NodeLabel {
+	if n.label == nil {
+		return NodeLabel{Plain(string(n.id)), n.tone}
+	}
+	return NodeLabel{n.label, n.tone}
+}
+
+// LabelOfTarget returns how people see a node of the state machine that a position is in.
+func (d *Definition) LabelOfTarget(from Position, target NodeID) NodeLabel {
+	return d.LabelOf(Position{from.Machine, target})
+}
+
+// nodeAt returns the node at a position; nil when there is none.
+func (d *Definition) nodeAt(p Position) *node {
+	region := d.regions[p.Machine]
+	if region == nil {
+		return nil
+	}
+	if region.kind == parallel && region.id == p.Node {
+		return region
+	}
+	return d.find(region.machine, p.Node)
+}
+
+// StandingNodes returns each position that an instance can have and how people see it, in the order of the file.
+func (d *Definition) StandingNodes() []Standing {
+	var out []Standing
+	for _, n := range d.nodes[1:] {
+		if !n.isLeaf() && n.kind != parallel {
+			continue
+		}
+		region := n
+		for region.parent.kind != parallel { // NB: that of a state machine is
+			region = region.parent
+		}
+		out = append(out, Standing{Position{MachineID(region.id), n.id}, n.presented()})
+	}
+	return out
+}
+
+// Standing is a position with how people see it.
+type Standing struct {
+	Position
+	NodeLabel
+}
+
+// EventLabel is how people see an event.
+type EventLabel struct {
+	Label Text // the event's name when the definition has none
+	Done  Text // what somebody did who sent it, such as "approved it"; no text when the definition has none
+	Style Style
+}
+
+// EventLabel returns how people see an event.
+func (d *Definition) EventLabel(name EventName) EventLabel {
+	c := d.events[name]
+	if c == nil {
+		return EventLabel{Label: Plain(string(name))}
+	}
+	out := EventLabel{c.label, c.done, c.style}
+	if out.Label == nil {
+		out.Label = Plain(string(name))
+	}
+	return out
+}
+
+// PresentationLine is the line of the first key that says how people see the workflow, which earlier programs do not read; 0 when there
+// is none.
+func (d *Definition) PresentationLine() int { return d.shownLine }
+
+// oneLine is a text as a line for people shows it: white space becomes single blanks; control characters and marks that turn the
+// direction of what stands around are left out.
+func oneLine(text string) string {
+	if strings.ContainsFunc(text, isHidden) {
+		text = strings.Map(func(r rune) rune {
+			switch {
+			case unicode.IsSpace(r):
+				return ' '
+			case isHidden(r):
+				return -1
+			}
+			return r
+		}, text)
+	}
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// isHidden reports whether a character is none that people see and changes how they see others: a control character, or one that opens
+// or ends an embedding, override or isolate of directions (Unicode Standard Annex 9).
+func isHidden(r rune) bool {
+	return unicode.IsControl(r) || r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069 || r == 0x2028 || r == 0x2029
+}
+
+// cutText shortens a text to so many characters, with an ellipsis.
+func cutText(text string, most int) string {
+	if len(text) <= most || utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	n := 0
+	for i := range text {
+		if n++; n == most {
+			return strings.TrimRight(text[:i], " ") + "…"
+		}
+	}
+	return text
+}
+
+// toneIn is the tone of a node that says none: that of the node around, but a final node begins anew, and is bad when it has failed.
+func (n *node) toneIn() Tone {
+	switch {
+	case n.kind == final && n.failed:
+		return Bad
+	case n.kind == final:
+		return Neutral
+	}
+	return n.parent.tone
+}

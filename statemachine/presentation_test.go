@@ -1,0 +1,166 @@
+package statemachine
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"troupe/statemachine/data"
+)
+
+const presentedChart = `
+id: order
+title: 'Order of ${svcPublic.customer} in ${instance.states[0].nodeId}'
+columns: [svcPublic.customer, {path: svcPublic.items.0.price, label: {en: Price, de: Preis}}]
+events:
+  send: {label: {en: Send, de: Senden}, done: {en: sent it, de: hat gesendet}, style: primary}
+  plain: {}
+stateMachines:
+  main:
+    tone: waiting
+    states:
+      draft: {on: {send: checked, plain: checked, other: failed}}
+      checked:
+        label: {en: Being checked, de: In Prüfung}
+        tone: good
+        initial: first
+        states:
+          first: {label: First look, on: {send: second}}
+          second: {tone: neutral, on: {send: ended}}
+          ended: {type: final}
+        onDone: deliver
+      deliver:
+        type: parallel
+        states:
+          paper: {initial: printing, states: {printing: {label: Printing, on: {send: printed}}, printed: {type: final}}}
+          parcel: {label: The parcel, on: {send: {}}}
+      failed: {type: final, tags: [failed]}
+`
+
+func TestHowPeopleSeeNodes(t *testing.T) {
+	d := parseChart(t, presentedChart)
+	for at, want := range map[Position]string{
+		{"main", "draft"}:     "draft waiting",
+		{"main", "first"}:     "First look good",
+		{"main", "second"}:    "second neutral",
+		{"main", "ended"}:     "ended neutral",
+		{"main", "checked"}:   "Being checked good",
+		{"main", "deliver"}:   "deliver waiting",
+		{"paper", "printing"}: "Printing waiting",
+		{"parcel", "parcel"}:  "The parcel waiting",
+		{"main", "failed"}:    "failed bad",
+		{"main", "gone"}:      "gone neutral",
+		{"gone", "draft"}:     "draft neutral",
+	} {
+		if got := d.LabelOf(at); got.Label.For()+" "+got.Tone.String() != want {
+			t.Errorf("%v: got %q %v, want %s", at, got.Label.For(), got.Tone, want)
+		}
+	}
+	if got := d.LabelOf(Position{"main", "checked"}).Label.For("de"); got != "In Prüfung" {
+		t.Errorf("in German: got %q", got)
+	}
+	if got := d.LabelOfTarget(Position{"paper", "printing"}, "checked").Label.For("en"); got != "Being checked" {
+		t.Errorf("of a target: got %q", got)
+	}
+}
+
+func TestHowPeopleSeeEvents(t *testing.T) {
+	d := parseChart(t, presentedChart)
+	for name, want := range map[EventName]string{
+		"send": "Senden|hat gesendet|primary", "plain": "plain||default", "other": "other||default", "gone": "gone||default",
+	} {
+		e := d.EventLabel(name)
+		if got := e.Label.For("de") + "|" + e.Done.For("de") + "|" + e.Style.String(); got != want {
+			t.Errorf("%s: got %s, want %s", name, got, want)
+		}
+	}
+}
+
+// TestWhereInstancesCanStand: they are the positions of statemachine/DEFINITION.md, "Positions".
+func TestWhereInstancesCanStand(t *testing.T) {
+	var got []string
+	for _, s := range parseChart(t, presentedChart).StandingNodes() {
+		got = append(got, string(s.Machine)+"."+string(s.Node))
+	}
+	const want = "main.draft main.first main.second main.ended main.deliver paper.printing paper.printed parcel.parcel main.failed"
+	if strings.Join(got, " ") != want {
+		t.Errorf("got %s, want %s", strings.Join(got, " "), want)
+	}
+	d := parseChart(t, "id: w\nstateMachines: {p: {type: parallel, states: {q: {type: parallel, states: {r: {on: {a: {}}}, s: {on: {a: {}}}}}, u: {on: {a: {}}}}}}\n")
+	in := begin(t, d, nil)
+	standing := map[Position]bool{}
+	for _, s := range d.StandingNodes() {
+		standing[s.Position] = true
+	}
+	for _, p := range d.Positions(in) {
+		if !standing[p] {
+			t.Errorf("%v is a position, and none that instances can have", p)
+		}
+	}
+	if len(standing) != len(d.Positions(in)) {
+		t.Errorf("got %d, want %d", len(standing), len(d.Positions(in)))
+	}
+}
+
+func TestTitleOfAnInstance(t *testing.T) {
+	d := parseChart(t, presentedChart)
+	for public, want := range map[string]string{
+		`{"customer":"Ann"}`: "Order of Ann in draft",
+		`{"customer":7}`:     "Order of 7 in draft",
+		`{}`:                 "", // it fails
+		`{"customer":"\u0007 A \u202e\n\t<b>B</b> "}`:     "Order of A <b>B</b> in draft",
+		`{"customer":"` + strings.Repeat("x", 500) + `"}`: "Order of " + strings.Repeat("x", 190) + "…",
+	} {
+		r, err := d.Create(Creation{ID: "1", Caller: &Caller{ID: "ann"}, Public: data.Value(public), Now: testTime})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := d.Title(&r.Instance).For("de"); got != want {
+			t.Errorf("%s: got %q, want %q", public, got, want)
+		}
+	}
+	fixed := parseChart(t, "id: w\ntitle: {en: One, de: Eins}\nstateMachines: {m: {states: {a: {on: {b: {}}}}}}\n")
+	if got := fixed.Title(begin(t, fixed, nil)).For("de"); got != "Eins" || !fixed.IsTitled() {
+		t.Errorf("got %q", got)
+	}
+	none := parseChart(t, "id: w\nstateMachines: {m: {states: {a: {on: {b: {}}}}}}\n")
+	in := begin(t, none, nil)
+	if none.IsTitled() || testing.AllocsPerRun(10, func() { none.Title(in) }) > 0 {
+		t.Error("a definition without a title makes something for one")
+	}
+}
+
+func TestColumnsOfAnInstance(t *testing.T) {
+	d := parseChart(t, presentedChart)
+	for public, want := range map[string]string{
+		`{"customer":"Ann","items":[{"price":5.50}]}`: `customer="Ann" Preis=5.50`,
+		`{"customer":null,"items":[]}`:                `customer=null Preis=`,
+		`{"customer":{"a":1},"items":"x"}`:            `customer={"a":1} Preis=`,
+		`{"items":{"0":{"price":1}}}`:                 `customer= Preis=1`,
+	} {
+		var got []string
+		for i := range d.Columns() {
+			c := &d.Columns()[i]
+			got = append(got, c.Label.For("de")+"="+string(c.Value(&Instance{Public: data.Value(public)})))
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: got %s, want %s", public, strings.Join(got, " "), want)
+		}
+	}
+}
+
+// TestATitleIsOneLine, whatever is in it.
+func TestATitleIsOneLine(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.OneOf(rapid.String(), rapid.StringOf(rapid.SampledFrom([]rune(" \n\t\u0000\u202e\u2066\u2028\u0085äx")))).Draw(t, "text")
+		got := cutText(oneLine(text), maxTitle)
+		if strings.ContainsFunc(got, isHidden) || got != strings.TrimSpace(got) || strings.Contains(got, "  ") || utf8.RuneCountInString(got) > maxTitle {
+			t.Fatalf("%q: got %q", text, got)
+		}
+		if got2 := cutText(oneLine(got), maxTitle); got2 != got {
+			t.Fatalf("%q: got %q, and %q from it", text, got, got2)
+		}
+	})
+}
