@@ -2,6 +2,7 @@ package diagram
 
 import (
 	"fmt"
+	"slices"
 
 	"troupe/statemachine"
 )
@@ -11,6 +12,25 @@ type Picture struct {
 	Chart *statemachine.Chart
 	// Instance is marked; nil: none is.
 	Instance *Instance
+	// Languages are those of the reader, the preferred one first: labels are in the first that they are written in.
+	Languages []string
+	// Counts are how many instances stand at nodes, by the index of the node; nil: they are not shown.
+	Counts map[int]Count
+}
+
+// translated is the chart with its texts in the reader's language alone.
+func (p *Picture) translated() *statemachine.Chart {
+	c := *p.Chart
+	c.Nodes = slices.Clone(c.Nodes)
+	for i := range c.Nodes {
+		n := &c.Nodes[i]
+		n.Label = statemachine.Plain(n.Label.For(p.Languages...))
+		n.Transitions = slices.Clone(n.Transitions)
+		for k := range n.Transitions {
+			n.Transitions[k].Label = statemachine.Plain(n.Transitions[k].Label.For(p.Languages...))
+		}
+	}
+	return &c
 }
 
 // Instance is an instance of the chart's workflow and version.

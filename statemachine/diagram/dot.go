@@ -40,7 +40,7 @@ func (w *dotWriter) node(depth, i int) {
 	if w.marks.visited[i] {
 		style += `, color="#2563eb"`
 	}
-	w.line(depth+1, "graph [label=%s%s];", dotText(w.text(i)), style)
+	w.line(depth+1, "graph [label=%s%s%s];", dotText(w.text(i)), style, w.tooltip(i))
 	if n.Kind == statemachine.Compound && len(n.Initial) > 0 {
 		w.line(depth+1, `i%d [shape=circle, label="", width=0.14, fillcolor="#7b8798"];`, i)
 	}
@@ -53,11 +53,22 @@ func (w *dotWriter) node(depth, i int) {
 // text is the id of a node with the notes.
 func (w *dotWriter) text(i int) string {
 	n := &w.chart.Nodes[i]
-	lines := []string{string(n.ID)}
+	lines := []string{nodeText(n)}
+	if of, ok := w.picture.Counts[i]; ok {
+		lines = append(lines, of.String())
+	}
 	for _, of := range nodeNotes(n) {
 		lines = append(lines, of.text)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// tooltip has the id of a node that people see by another name.
+func (w *dotWriter) tooltip(i int) string {
+	if n := &w.chart.Nodes[i]; isRenamed(n) {
+		return ", tooltip=" + dotText(string(n.ID))
+	}
+	return ""
 }
 
 // leaf has the attributes of a node without others in it.
@@ -72,13 +83,16 @@ func (w *dotWriter) leaf(i int) string {
 	case statemachine.DeepHistory:
 		text, more = "H*", ", shape=circle"
 	}
+	tone := tones[n.Tone]
 	switch {
 	case w.marks.now[i]:
-		more += `, fillcolor="#2563eb", color="#1e40af", fontcolor="#ffffff"`
+		more += fmt.Sprintf(`, fillcolor="%s", color="%s", fontcolor="#ffffff"`, tone.strong, tone.dark)
 	case w.marks.visited[i]:
-		more += `, fillcolor="#eaf1ff", color="#2563eb", penwidth=2`
+		more += fmt.Sprintf(`, fillcolor="%s", color="#2563eb", penwidth=2`, tone.pale)
+	case n.Tone != statemachine.Neutral && !n.Kind.IsHistory():
+		more += fmt.Sprintf(`, fillcolor="%s", color="%s"`, tone.pale, tone.strong)
 	}
-	return "label=" + dotText(text) + more
+	return "label=" + dotText(text) + more + w.tooltip(i)
 }
 
 func (w *dotWriter) transitions(i int) {

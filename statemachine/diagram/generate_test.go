@@ -51,6 +51,7 @@ func (g *generator) node(parent, depth int) int {
 		kinds = kinds[:3]
 	}
 	kind := rapid.SampledFrom(kinds).Draw(g.t, "kind")
+	g.c.Nodes[i].Label, g.c.Nodes[i].Tone = g.label(), statemachine.Tone(rapid.IntRange(0, 3).Draw(g.t, "tone"))
 	g.c.Nodes[i].Kind = kind
 	if kind != statemachine.Compound && kind != statemachine.Parallel {
 		return i
@@ -67,6 +68,14 @@ func (g *generator) node(parent, depth int) int {
 		g.c.Nodes[i].Initial = []int{rapid.IntRange(i+1, len(g.c.Nodes)-1).Draw(g.t, "initial")}
 	}
 	return i
+}
+
+// label is none, or one in some languages.
+func (g *generator) label() (label statemachine.Text) {
+	for _, language := range rapid.SampledFrom([][]string{nil, {""}, {"en", "de"}}).Draw(g.t, "languages") {
+		label = append(label, statemachine.Translation{Language: language, Text: name(g.t)})
+	}
+	return label
 }
 
 // transitions adds transitions and defaults of history nodes, within each machine.
@@ -95,7 +104,7 @@ func (g *generator) transitions() {
 			n.Invokes = []string{name(g.t)}
 		}
 		for range rapid.IntRange(0, 3).Draw(g.t, "transitions") {
-			tr := statemachine.ChartTransition{Trigger: statemachine.Trigger(rapid.IntRange(0, 5).Draw(g.t, "trigger")), Event: name(g.t)}
+			tr := statemachine.ChartTransition{Trigger: statemachine.Trigger(rapid.IntRange(0, 5).Draw(g.t, "trigger")), Event: name(g.t), Label: g.label()}
 			if rapid.Bool().Draw(g.t, "guarded") {
 				tr.Guard = name(g.t)
 			}

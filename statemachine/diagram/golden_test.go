@@ -20,18 +20,20 @@ var rewrite = flag.Bool("redraw", false, "write the pictures of testdata anew")
 // gallery are charts that show each feature, with the events of an instance that is drawn, too. An event is
 // "user: name data"; that of a timer is "timer: name".
 var gallery = []struct {
-	file   string
-	events []string
+	file      string
+	events    []string
+	languages []string
 }{
-	{"../../cmd/troupe/example/workflows/leave-request.yaml", []string{`john: submit {"days":5}`}},
+	{"../../cmd/troupe/example/workflows/leave-request.yaml", []string{`john: submit {"days":5}`}, nil},
 	{"../../cmd/troupe/example/workflows/purchase-order.yaml", []string{
 		`john: submit {"items":[{"name":"chair","quantity":2,"price":60}]}`, `service: supplier.accepted {"body":{}}`,
-	}},
-	{"testdata/nested.yaml", []string{`john: assign`, `john: accept`, `john: found`, `john: test`, `john: fail`, `john: elsewhere`, `john: return`}},
-	{"testdata/parallel.yaml", []string{`john: invite`, `john: talk`, `john: like`, `timer: after.P7D.asked`, `john: answer`}},
-	{"testdata/history.yaml", []string{`john: on`, `john: play`, `john: tick`, `john: pause`, `john: resume`}},
-	{"testdata/guards.yaml", nil},
-	{"testdata/regions.yaml", []string{`john: both`, `john: swap`}},
+	}, nil},
+	{"testdata/nested.yaml", []string{`john: assign`, `john: accept`, `john: found`, `john: test`, `john: fail`, `john: elsewhere`, `john: return`}, nil},
+	{"testdata/parallel.yaml", []string{`john: invite`, `john: talk`, `john: like`, `timer: after.P7D.asked`, `john: answer`}, nil},
+	{"testdata/history.yaml", []string{`john: on`, `john: play`, `john: tick`, `john: pause`, `john: resume`}, nil},
+	{"testdata/guards.yaml", nil, nil},
+	{"testdata/regions.yaml", []string{`john: both`, `john: swap`}, nil},
+	{"testdata/labels.yaml", []string{`john: submit`, `john: ask`, `john: refuse`}, []string{"de-AT", "en"}},
 }
 
 // parseFile reads a definition of the gallery.
@@ -108,10 +110,22 @@ func TestPictures(t *testing.T) {
 			p := &Picture{Chart: d.Chart()}
 			compare(t, name, p)
 			if of.events != nil {
-				compare(t, name+"-instance", &Picture{Chart: p.Chart, Instance: play(t, d, of.events)})
+				compare(t, name+"-instance", &Picture{Chart: p.Chart, Instance: play(t, d, of.events), Languages: of.languages})
 			}
 		})
 	}
+}
+
+// TestPictureOfCounts has how many instances stand where.
+func TestPictureOfCounts(t *testing.T) {
+	d := parseFile(t, "testdata/parallel.yaml")
+	p := &Picture{Chart: d.Chart(), Counts: map[int]Count{}}
+	for k, s := range d.StandingNodes() {
+		if i, ok := p.Chart.Node(s.Position); ok && k%2 == 0 {
+			p.Counts[i] = Count{int64(k * k * 1234), k > 4}
+		}
+	}
+	compare(t, "parallel-counts", p)
 }
 
 func compare(t *testing.T, name string, p *Picture) {

@@ -25,8 +25,22 @@ func triggerText(t *statemachine.ChartTransition) string {
 	case statemachine.InvokeError:
 		return "child failed"
 	}
+	if text := t.Label.For(); text != "" {
+		return text
+	}
 	return t.Event
 }
+
+// nodeText is how people see a node: its label, or its id.
+func nodeText(n *statemachine.ChartNode) string {
+	if text := n.Label.For(); text != "" {
+		return text
+	}
+	return string(n.ID)
+}
+
+// isRenamed reports whether people see a node by another name than its id.
+func isRenamed(n *statemachine.ChartNode) bool { return nodeText(n) != string(n.ID) }
 
 // guardText is the condition of a transition; that of one without a condition behind others of the same trigger is
 // "else".
@@ -41,6 +55,15 @@ func guardText(n *statemachine.ChartNode, k int) string {
 		}
 	}
 	return ""
+}
+
+// fullText is transitionText with the name of an event that has another label.
+func fullText(n *statemachine.ChartNode, k int) string {
+	text, t := transitionText(n, k), &n.Transitions[k]
+	if t.Trigger == statemachine.OnEvent && triggerText(t) != t.Event {
+		text += " (" + t.Event + ")"
+	}
+	return text
 }
 
 // transitionText is the whole label of a transition: "event [guard]".
@@ -84,15 +107,16 @@ func plural(n int64, name string) string {
 // leave it.
 func nodeNotes(n *statemachine.ChartNode) (notes []note) {
 	for _, workflow := range n.Invokes {
-		notes = append(notes, note{text: "runs " + workflow, transition: -1})
+		text := "runs " + workflow
+		notes = append(notes, note{text: text, full: text, transition: -1})
 	}
 	for k := range n.Transitions {
 		if len(n.Transitions[k].Targets) == 0 {
-			text := transitionText(n, k)
+			text, full := transitionText(n, k), fullText(n, k)
 			if text == "" {
-				text = "always"
+				text, full = "always", "always"
 			}
-			notes = append(notes, note{text: text, transition: k})
+			notes = append(notes, note{text: text, full: full, transition: k})
 		}
 	}
 	return notes
@@ -101,5 +125,6 @@ func nodeNotes(n *statemachine.ChartNode) (notes []note) {
 // note is a line in a node.
 type note struct {
 	text       string
-	transition int // of the node; -1: an invoke
+	full       string // with what a tooltip says besides
+	transition int    // of the node; -1: an invoke
 }

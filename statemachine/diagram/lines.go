@@ -17,7 +17,7 @@ type lineWriter struct {
 }
 
 func newLineWriter(p *Picture) lineWriter {
-	return lineWriter{picture: p, chart: p.Chart, marks: marksOf(p)}
+	return lineWriter{picture: p, chart: p.translated(), marks: marksOf(p)}
 }
 
 // line writes a line at a depth.

@@ -40,7 +40,7 @@ type mermaidWriter struct{ lineWriter }
 // node declares a node with all that is in it.
 func (w *mermaidWriter) node(depth, i int) {
 	n := &w.chart.Nodes[i]
-	text := mermaidText(string(n.ID))
+	text := mermaidText(w.text(i))
 	switch n.Kind {
 	case statemachine.ShallowHistory:
 		text = "H"
@@ -65,6 +65,19 @@ func (w *mermaidWriter) node(depth, i int) {
 		w.line(depth+1, "[*] --> n%d", to)
 	}
 	w.line(depth, "}")
+}
+
+// text is how people see a node, with its id where that is another, and how many instances stand there.
+func (w *mermaidWriter) text(i int) string {
+	n := &w.chart.Nodes[i]
+	text := nodeText(n)
+	if isRenamed(n) {
+		text += " (" + string(n.ID) + ")"
+	}
+	if of, ok := w.picture.Counts[i]; ok {
+		text += ": " + of.String()
+	}
+	return text
 }
 
 // hasNoArrow reports whether Mermaid draws no arrow between two nodes: one is in the other, or both are one with
@@ -108,7 +121,7 @@ func (w *mermaidWriter) notes() {
 		for k := range n.Transitions {
 			for _, to := range n.Transitions[k].Targets {
 				if w.hasNoArrow(i, to) {
-					lines = append(lines, strings.TrimLeft(transitionText(n, k)+" → "+string(w.chart.Nodes[to].ID), " "))
+					lines = append(lines, strings.TrimLeft(transitionText(n, k)+" → "+nodeText(&w.chart.Nodes[to]), " "))
 				}
 			}
 		}
@@ -123,20 +136,27 @@ func (w *mermaidWriter) notes() {
 	}
 }
 
-// classes mark where an instance is and where it has been. Mermaid gives no style to single arrows of a state diagram.
+// classes mark where an instance is and where it has been, and tones elsewhere. Mermaid gives no style to single arrows of a state diagram.
 func (w *mermaidWriter) classes() {
-	if w.picture.Instance == nil {
-		return
+	if w.picture.Instance != nil {
+		w.line(1, "classDef now fill:#2563eb,stroke:#1e40af,color:#ffffff")
+		w.line(1, "classDef visited fill:#eaf1ff,stroke:#2563eb,stroke-width:2px,color:#1d2433")
 	}
-	w.line(1, "classDef now fill:#2563eb,stroke:#1e40af,color:#ffffff")
-	w.line(1, "classDef visited fill:#eaf1ff,stroke:#2563eb,stroke-width:2px,color:#1d2433")
+	defined := map[statemachine.Tone]bool{}
 	for i := range w.chart.Nodes {
+		n := &w.chart.Nodes[i]
 		switch {
-		case len(w.chart.Nodes[i].Children) > 0:
+		case len(n.Children) > 0:
 		case w.marks.now[i]:
 			w.line(1, "class n%d now", i)
 		case w.marks.visited[i]:
 			w.line(1, "class n%d visited", i)
+		case n.Tone != statemachine.Neutral && !n.Kind.IsHistory():
+			if tone := tones[n.Tone]; !defined[n.Tone] {
+				defined[n.Tone] = true
+				w.line(1, "classDef %s fill:%s,stroke:%s,color:#1d2433", n.Tone, tone.pale, tone.strong)
+			}
+			w.line(1, "class n%d %s", i, n.Tone)
 		}
 	}
 }

@@ -107,7 +107,7 @@ func (s *scene) write(i int) {
 	case s.isContainer(i):
 		f = titleFont
 	}
-	b.title = f.wrap(clean(string(n.ID)), titleWidthMax, 2)
+	b.title = f.wrap(clean(nodeText(n)), titleWidthMax, 2)
 	for _, text := range b.title {
 		b.titleWidth = max(b.titleWidth, f.width(text))
 	}

@@ -13,7 +13,7 @@ import (
 
 // SVG draws the picture: one document without scripts and without anything from elsewhere, for light and dark pages.
 func (p *Picture) SVG() []byte {
-	s := newScene(p.Chart)
+	s := newScene(p.translated())
 	w := &svgWriter{scene: s, picture: p, marks: marksOf(p)}
 	w.open()
 	w.containers()
@@ -22,6 +22,7 @@ func (p *Picture) SVG() []byte {
 	w.labels()
 	w.captions()
 	w.leaves()
+	w.counts()
 	w.legend()
 	w.f("</svg>\n")
 	return w.Bytes()
@@ -58,6 +59,9 @@ func (w *svgWriter) open() {
 	if w.picture.Instance != nil {
 		under += ", instance " + w.picture.Instance.ID
 	}
+	if w.picture.Counts != nil {
+		under += ", with the instances of all versions"
+	}
 	w.left, w.top = pagePad, pagePad+46
 	heading = font{size: 180, bold: true}.cut(clean(heading), max(320, w.width))
 	width := max(w.width, font{size: 180, bold: true}.width(heading), font{size: 120}.width(clean(under))) + 2*pagePad
@@ -69,8 +73,8 @@ func (w *svgWriter) open() {
 	w.f(`<svg xmlns="http://www.w3.org/2000/svg" class="tp" role="img" width="%d" height="%d" viewBox="0 0 %d %d">`+"\n", width, height, width, height)
 	w.f("<title>%s</title>\n<desc>%s</desc>\n<style>%s</style>\n", escape(heading), escape(w.description()), style)
 	w.f(`<rect class="page" width="%d" height="%d"/>`+"\n", width, height)
-	w.f(`<text class="title" x="%d" y="%d" style="font-size:18px">%s</text>`+"\n", pagePad, pagePad+14, escape(heading))
-	w.f(`<text class="note" x="%d" y="%d" style="font-size:12px">%s</text>`+"\n", pagePad, pagePad+33, escape(under))
+	w.f(`<text class="title heading" x="%d" y="%d">%s</text>`+"\n", pagePad, pagePad+14, escape(heading))
+	w.f(`<text class="note under" x="%d" y="%d">%s</text>`+"\n", pagePad, pagePad+33, escape(under))
 }
 
 // description says in words what the picture shows.
@@ -78,13 +82,17 @@ func (w *svgWriter) description() string {
 	var machines, at []string
 	for i := range w.chart.Nodes {
 		if n := &w.chart.Nodes[i]; n.Parent < 0 {
-			machines = append(machines, string(n.ID))
+			machines = append(machines, nodeText(n))
 		}
 	}
 	text := fmt.Sprintf("Statechart of %s with the state machines %s.", w.chart.ID, strings.Join(machines, ", "))
 	if in := w.picture.Instance; in != nil {
 		for _, p := range in.At {
-			at = append(at, string(p.Machine)+": "+string(p.Node))
+			node := string(p.Node)
+			if i, ok := w.chart.Node(p); ok {
+				node = nodeText(&w.chart.Nodes[i])
+			}
+			at = append(at, string(p.Machine)+": "+node)
 		}
 		text += fmt.Sprintf(" The instance %s stands at %s.", in.ID, strings.Join(at, ", "))
 	}
@@ -163,6 +171,9 @@ func (w *svgWriter) captions() {
 	for i := range w.chart.Nodes {
 		if w.isContainer(i) {
 			w.f(`<g class="%s">`, w.containerClass("caption", i))
+			if n := &w.chart.Nodes[i]; isRenamed(n) {
+				w.f("<title>%s</title>", escape(string(n.ID)))
+			}
 			w.texts(i, w.left+w.boxes[i].x+innerPad-4, false)
 			w.f("</g>\n")
 		}
@@ -214,8 +225,8 @@ func (w *svgWriter) texts(i, x int, centred bool) {
 		if of.transition >= 0 {
 			w.f(`<g class="%s" %s>`, w.classOf("transition internal", false, w.marks.taken[i][of.transition]), w.transitionData(i, of.transition))
 		}
-		if len(of.lines) > 1 || clean(of.text) != of.lines[0] {
-			w.f("<title>%s</title>", escape(of.text))
+		if len(of.lines) > 1 || clean(of.full) != of.lines[0] {
+			w.f("<title>%s</title>", escape(of.full))
 		}
 		for _, text := range of.lines {
 			y += noteFont.height()
@@ -238,7 +249,7 @@ func (w *svgWriter) leaves() {
 			continue
 		}
 		b, n := &w.boxes[i], &w.chart.Nodes[i]
-		w.f(`<g class="%s" %s>`, w.classOf("node leaf", w.marks.now[i], w.marks.visited[i]), w.nodeData(i))
+		w.f(`<g class="%s" %s>`, w.classOf(leafClass(n), w.marks.now[i], w.marks.visited[i]), w.nodeData(i))
 		if strings.Join(b.title, "") != string(n.ID) {
 			w.f("<title>%s</title>", escape(string(n.ID)))
 		}
@@ -261,6 +272,14 @@ func (w *svgWriter) leaves() {
 		}
 		w.f("</g>\n")
 	}
+}
+
+// leafClass has the tone of a node.
+func leafClass(n *statemachine.ChartNode) string {
+	if n.Tone == statemachine.Neutral || n.Kind.IsHistory() {
+		return "node leaf"
+	}
+	return "node leaf " + n.Tone.String()
 }
 
 // drawWires draws the initial arrows and the transitions: those that were taken, or the others. Those that were

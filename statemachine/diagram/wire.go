@@ -61,7 +61,7 @@ const labelWidthMax = 190
 
 // newLabel lays out the text of a transition; nil when there is nothing to say.
 func newLabel(n *statemachine.ChartNode, k int) *label {
-	l := &label{full: transitionText(n, k)}
+	l := &label{full: fullText(n, k)}
 	if l.full == "" {
 		return nil
 	}

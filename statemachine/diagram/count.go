@@ -1,0 +1,41 @@
+package diagram
+
+import "strconv"
+
+// Count is how many instances stand at a node.
+type Count struct {
+	Instances int64
+	About     bool // it is an estimate
+}
+
+// String is the number as people read it. Of an estimate it has two digits.
+func (c Count) String() string {
+	number, unit := c.Instances, int64(1)
+	for c.About && number/unit >= 100 {
+		unit *= 10
+	}
+	digits := strconv.FormatInt((number+unit/2)/unit*unit, 10)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	if c.About {
+		return "about " + digits
+	}
+	return digits
+}
+
+// counts writes how many instances stand at each node, at its upper right corner.
+func (w *svgWriter) counts() {
+	f := font{size: 110, bold: true}
+	for i := range w.chart.Nodes {
+		of, ok := w.picture.Counts[i]
+		if !ok {
+			continue
+		}
+		b, text := &w.boxes[i], of.String()
+		width := f.width(text) + 12
+		x, y := w.left+b.x+b.width-width/2-6, w.top+b.y-8
+		w.f(`<g class="count" %s><rect x="%d" y="%d" width="%d" height="17" rx="8"/><text x="%d" y="%d" text-anchor="middle">%s</text></g>`+"\n",
+			w.nodeData(i), x, y, width, x+width/2, y+12, text)
+	}
+}
