@@ -1,9 +1,6 @@
 package gateway
 
 import (
-	"math"
-	"strconv"
-
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
 	"troupe/actors/identity"
@@ -54,8 +51,8 @@ func showDefinition(x *exchange) error {
 	id, text := x.params.ByName("workflowId"), x.params.ByName("version")
 	number := uint64(0)
 	if text != "" {
-		var err error
-		if number, err = strconv.ParseUint(text, 10, 64); err != nil || number == 0 || number > math.MaxInt64 || strconv.FormatUint(number, 10) != text {
+		var ok bool
+		if number, ok = parseVersion(text); !ok {
 			return failure.ErrNotFound
 		}
 	}

@@ -46,11 +46,9 @@ type exchange struct {
 	contentType []string
 	// cacheControl says how long the answer may be kept; nil is not at all.
 	cacheControl []string
-	// varyAccept and varyEncoding say that the answer depends on the headers Accept and
-	// Accept-Encoding.
-	varyAccept, varyEncoding bool
-	// varyLanguage: it depends on Accept-Language, too.
-	varyLanguage bool
+	// varyAccept, varyEncoding and varyLanguage say that the answer depends on the headers Accept,
+	// Accept-Encoding and Accept-Language.
+	varyAccept, varyEncoding, varyLanguage bool
 	// next and flowEnded belong to a sign-in through the provider: where the person
 	// wants to go, and whether the cookie of that sign-in has to be removed.
 	next      string

@@ -265,7 +265,7 @@ func smallEnd() *query.End {
 }
 
 func (f *fakeWorkflows) Events(context.Context, *workflow.LoadRequest) (*workflow.EventsReply, error) {
-	return &workflow.EventsReply{Sequence: 2, Events: []statemachine.Available{{Name: "approve", Guard: statemachine.GuardTrue}}}, f.ask()
+	return &workflow.EventsReply{Sequence: 2, Of: presented(), Events: []statemachine.Available{{Name: "approve", Guard: statemachine.GuardTrue}}}, f.ask()
 }
 
 func (f *fakeWorkflows) History(context.Context, *workflow.HistoryRequest) (*workflow.HistoryPage, error) {

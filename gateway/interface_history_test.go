@@ -211,7 +211,7 @@ func eventsSayAll(t *testing.T, s *scene) {
 	r := s.ann.Create(t, "desk", `{"svcPublic":{"level":1}}`).Record(t)
 	a := s.bob.events(t, "desk", r.ID)
 	event := func(name, target, guard, schema string) string {
-		return fmt.Sprintf(`{"name":%q,"guard":%q,"transitions":[{"stateMachineId":"main","nodeId":"open","targets":[%q],"guard":%q}],"schema":%s}`, name, guard, target, guard, schema)
+		return fmt.Sprintf(`{"name":%q,"label":%q,"done":null,"style":"default","guard":%q,"transitions":[{"stateMachineId":"main","nodeId":"open","targets":[%q],"targetLabels":[%q],"guard":%q}],"schema":%s}`, name, name, guard, target, target, guard, schema)
 	}
 	want := `{"events":[` + event("decide", "done", "true", `{"type":"object","required":["ok"],"properties":{"ok":{"type":"boolean"}}}`) + "," +
 		event("raise", "high", "false", "null") + "," + event("weigh", "done", "unknown", "null") + "," + event("close", "done", "true", "null") + `]}`

@@ -12,20 +12,25 @@ const (
 	languageBytesMax = 1 << 10
 )
 
-// languages are those that the reader wants, the best first (RFC 9110, section 12.5.4). What cannot be read is none. The answer depends on them.
+// languages returns the languages of the reader, the preferred one first, and notes that the answer depends on them.
 func (x *exchange) languages() []string {
 	x.varyLanguage = true
-	header := strings.Join(x.r.Header["Accept-Language"], ",")
-	if header == "" || len(header) > languageBytesMax {
+	return parseAcceptLanguage(x.r.Header["Accept-Language"])
+}
+
+// parseAcceptLanguage returns the languages of an Accept-Language header in the order of their weights (RFC 9110, section 12.5.4). A header
+// that cannot be read asks for none: a text in the wrong language is better than a refusal.
+func parseAcceptLanguage(lines []string) (out []string) {
+	header := strings.Join(lines, ",")
+	if len(header) > languageBytesMax {
 		return nil
 	}
-	tags, _, err := language.ParseAcceptLanguage(header)
+	tags, weights, err := language.ParseAcceptLanguage(header)
 	if err != nil {
 		return nil
 	}
-	var out []string
-	for _, t := range tags[:min(len(tags), languagesMax)] {
-		if t != language.Und {
+	for i, t := range tags[:min(len(tags), languagesMax)] {
+		if t != language.Und && weights[i] > 0 {
 			out = append(out, t.String())
 		}
 	}

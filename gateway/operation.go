@@ -68,12 +68,7 @@ func listPending(x *exchange) error {
 		return err
 	}
 	answer := api.Pending{Timers: []api.Timer{}, Deliveries: []api.PendingDelivery{}, Children: []api.Child{}, Version: pending.Version}
-	switch done, cancelled := "done", "cancelled"; {
-	case pending.IsEnded:
-		answer.Ended = &cancelled
-	case pending.IsDone:
-		answer.Ended = &done
-	}
+	answer.Ended = endedText(pending.IsDone, pending.IsEnded)
 	for _, c := range pending.Children {
 		answer.Children = append(answer.Children, api.Child{WorkflowID: c.WorkflowID, InstanceID: c.InstanceID, Status: c.Status.String()})
 	}

@@ -18,7 +18,10 @@ const (
 )
 
 // queryFields are the members that the entries of a query have on request.
-var queryFields = []string{"svcHistory", "svcRedirect", fieldPrivate}
+var queryFields = []string{"svcHistory", "svcRedirect", fieldPrivate, fieldTitle}
+
+// fieldTitle is the one that depends on the reader's language.
+const fieldTitle = "title"
 
 // fieldPrivate is the one that only holders of mod-workflows may ask for.
 const fieldPrivate = "svcPrivate"

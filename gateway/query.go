@@ -40,6 +40,9 @@ func queryInstances(x *exchange) error {
 		return err
 	}
 	request.Caller, request.WorkflowID = x.caller, x.params.ByName("workflowId")
+	if slices.Contains(request.Fields, fieldTitle) {
+		request.Languages = x.languages()
+	}
 	x.out = append(x.out, `{"instances":[`...)
 	first := true
 	end, err := x.services.Workflows.Query(x.r.Context(), request, func(instance []byte) error {

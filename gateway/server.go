@@ -32,7 +32,9 @@ type Credentials interface {
 type Services struct {
 	Workflows   Workflows
 	Credentials Credentials
-	Portal      Portal
+	// Names tells how users are called. Nil: by their ids.
+	Names  Names
+	Portal Portal
 	// Sessions signs people in and out. Nil: nobody can sign in, and the routes for
 	// it answer 404.
 	Sessions Sessions
@@ -101,6 +103,8 @@ type Server struct {
 	anonymous anonymousRequests
 	// answerBytes counts the bytes of large answers that are being sent.
 	answerBytes atomic.Int64
+	// drawing has an element for each picture that is being drawn.
+	drawing chan struct{}
 	// batches counts the batches on their way, and batchBytes the bytes of their large
 	// bodies.
 	batches, batchBytes atomic.Int64
@@ -146,6 +150,7 @@ func newServer(o Options, table []route) (*Server, error) {
 		return nil, fmt.Errorf("new gateway: %w", err)
 	}
 	s := &Server{
+		drawing:          make(chan struct{}, drawnAtOnce),
 		options:          o,
 		idPrefix:         newIDPrefix(),
 		sessionChallenge: []string{`Cookie realm="troupe", cookie-name="` + o.SessionCookie + `"`},

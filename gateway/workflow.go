@@ -27,6 +27,7 @@ type Workflows interface {
 	Watches
 	Operations
 	Tasks
+	Presentations
 }
 
 // Instances has the operations on one instance.
@@ -201,12 +202,13 @@ func listEvents(x *exchange) error {
 	for _, e := range reply.Events {
 		out.Events = append(out.Events, eventOf(e))
 	}
+	presentEvents(out.Events, reply, x.languages())
 	return x.answerJSON(out)
 }
 
 func eventOf(e statemachine.Available) api.Event {
 	out := api.Event{
-		Name: string(e.Name), Guard: api.Guard(e.Guard.String()), Transitions: []api.Transition{}, Schema: json.RawMessage(e.Schema),
+		PresentedEvent: api.PresentedEvent{Name: string(e.Name)}, Guard: api.Guard(e.Guard.String()), Transitions: []api.Transition{}, Schema: json.RawMessage(e.Schema),
 	}
 	for _, t := range e.Transitions {
 		to := []string{}

@@ -1,6 +1,8 @@
 package statemachine
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -168,6 +170,13 @@ func (d *Definition) EventLabel(name EventName) EventLabel {
 		out.Label = Plain(string(name))
 	}
 	return out
+}
+
+// PresentedEvents returns the names of events that callers can send or that the definition declares, in alphabetical order.
+func (d *Definition) PresentedEvents() []EventName {
+	names := slices.AppendSeq(d.EventNames(), maps.Keys(d.events))
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // PresentationLine is the line of the first key that says how people see the workflow, which earlier programs do not read; 0 when there

@@ -2,6 +2,7 @@ package query
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"slices"
 
@@ -108,6 +109,10 @@ func (q *query) show(c *candidate) error {
 		b = append(b, `,"svcRedirect":`...)
 		b = data.AppendString(b, q.record.Redirect)
 	}
+	if q.fields.title {
+		b = append(b, `,"title":`...)
+		b = data.AppendString(b, q.title())
+	}
 	q.bytes = append(b, '}')
 	if q.failed != nil {
 		return q.failed
@@ -115,6 +120,28 @@ func (q *query) show(c *candidate) error {
 	q.explain.Matched++
 	q.shown = len(q.bytes) - before
 	return q.out.add(&q.throttle, q.bytes[before:len(q.bytes):len(q.bytes)], q.shown)
+}
+
+// titleSteps is what a title counts as: it may take as long as the most expensive expression.
+const titleSteps = checkEvery / 16
+
+// title returns the title of the instance in q.record, or the name of its workflow. What goes wrong is left in q.failed.
+func (q *query) title() string {
+	of, err := q.service.o.Catalog.Version(q.workflowID, q.record.Version)
+	if err != nil {
+		return q.rules.Name // NB: the list goes on without a definition that cannot be read
+	}
+	if !of.IsTitled() {
+		return of.Name
+	}
+	in, err := of.Restore(q.name, q.record)
+	if err != nil {
+		return of.Name
+	}
+	if err := q.chargeSteps(titleSteps); err != nil {
+		q.failed = err
+	}
+	return cmp.Or(of.Title(&in).For(q.req.Languages...), of.Name)
 }
 
 // history returns svcHistory. What goes wrong is left in q.failed.

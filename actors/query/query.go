@@ -42,7 +42,7 @@ const (
 func (s *Service) Query(ctx context.Context, req *Request, yield func(item []byte) error) (*End, error) {
 	q, err := s.newQuery(req, yield)
 	if err == nil {
-		err = q.withSlots(ctx)
+		err = q.withSlots(ctx, q.run)
 	}
 	if err != nil {
 		return nil, failure.In("query", req.WorkflowID, err)
@@ -88,7 +88,7 @@ type query struct {
 }
 
 // extraFields are what entries have besides the usual.
-type extraFields struct{ private, history, redirect bool }
+type extraFields struct{ private, history, redirect, title bool }
 
 // newQuery checks the request.
 func (s *Service) newQuery(req *Request, yield func([]byte) error) (*query, error) {
@@ -147,6 +147,8 @@ func (f *extraFields) parse(names []string, manages bool) error {
 			f.history = true
 		case name == "svcRedirect":
 			f.redirect = true
+		case name == "title":
+			f.title = true
 		case name == "svcPrivate" && manages:
 			f.private = true
 		default:
@@ -172,8 +174,8 @@ func (q *query) checkSort(manages bool) error {
 	return nil
 }
 
-// withSlots waits for slots and runs.
-func (q *query) withSlots(ctx context.Context) error {
+// withSlots waits for slots and runs the work.
+func (q *query) withSlots(ctx context.Context, work func() error) error {
 	s := q.service
 	ctx, cancel := s.limit(ctx)
 	defer cancel()
@@ -190,7 +192,7 @@ func (q *query) withSlots(ctx context.Context) error {
 		return failure.ErrUnavailable
 	}
 	q.ctx, q.slots = ctx, slots
-	return s.reason(q.run())
+	return s.reason(work())
 }
 
 // reason says why a query ended early.
@@ -208,15 +210,22 @@ func (s *Service) reason(err error) error {
 
 // run takes the snapshot and answers from it.
 func (q *query) run() error {
+	return q.inSnapshot(func() error {
+		if err := q.askShards(); err != nil {
+			return err
+		}
+		return q.answer()
+	})
+}
+
+// inSnapshot takes the snapshot for the work.
+func (q *query) inSnapshot(work func() error) error {
 	q.openSnapshot()
 	defer func() { _ = q.snapshot.Close() }() // read-only: nothing to lose
 	if err := q.service.current.holds(q.held); err != nil {
 		return err
 	}
-	if err := q.askShards(); err != nil {
-		return err
-	}
-	return q.answer()
+	return work()
 }
 
 // answer reads the candidates of the chosen plan.

@@ -16,8 +16,10 @@ type Request struct {
 	// Sort is "_id", an indexed path, or either behind "-"; empty is "_id".
 	Sort string
 	// Fields are what entries have besides the usual: "svcHistory",
-	// "svcRedirect", "svcPrivate".
+	// "svcRedirect", "svcPrivate", "title".
 	Fields []string
+	// Languages are those of the reader, the preferred one first, for the title.
+	Languages []string
 	// Count asks for the number of all matches, Explain for how they were found.
 	Count, Explain bool
 	// Version has only instances of that version of the definition; 0 has all.

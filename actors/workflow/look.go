@@ -22,7 +22,7 @@ const pageMax = 1000
 func (r *Router) Events(ctx context.Context, req *LoadRequest) (*EventsReply, error) {
 	out := &EventsReply{}
 	err := r.look(ctx, req, func(i *instance) error {
-		out.Sequence, out.Events = i.state.Sequence, i.available(req)
+		out.Sequence, out.Of, out.Events = i.state.Sequence, i.of, i.available(req)
 		return nil
 	})
 	if err != nil {

@@ -345,7 +345,7 @@ func (s *service) serveRequests() {
 		Workflows:   s.router,
 		Definitions: s.definitions(), Migrations: s.migrations,
 		Portal:      s.portal,
-		Credentials: s.identities,
+		Credentials: s.identities, Names: s.identities,
 		Sessions:    s.identities,
 		Users:       s.identities,
 		Repository:  s.repository,

@@ -33,6 +33,8 @@ type Instance struct {
 	States  []Position     `json:"states"`
 	// Redirect is empty when the instance has none.
 	Redirect string `json:"svcRedirect,omitempty"`
+	// Title is empty where it was not asked for.
+	Title string `json:"title,omitempty"`
 }
 
 // HistoryEntry is one entry of svcHistory.

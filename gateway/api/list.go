@@ -56,7 +56,8 @@ type EventList struct {
 
 // Event is an event that an instance takes now.
 type Event struct {
-	Name string `json:"name"`
+	// PresentedEvent has its name, and how people see it.
+	PresentedEvent
 	// Guard is that of the transitions together.
 	Guard       Guard        `json:"guard"`
 	Transitions []Transition `json:"transitions"`
@@ -70,7 +71,9 @@ type Transition struct {
 	NodeID         string `json:"nodeId"`
 	// Targets are nodes; empty when the machine stays where it is.
 	Targets []string `json:"targets"`
-	Guard   Guard    `json:"guard"`
+	// TargetLabels are how people see Targets, in their order.
+	TargetLabels []string `json:"targetLabels"`
+	Guard        Guard    `json:"guard"`
 }
 
 // Guard says whether a guard lets an event pass.

@@ -50,6 +50,9 @@ type Step struct {
 	Start, End []statemachine.Position
 }
 
+// Steps is how many entries were added that say something new. Each costs a search through the chart when the picture is drawn.
+func (in *Instance) Steps() int { return len(in.steps) }
+
 // Add adds an entry of the instance's history, in any order. What is like one before says nothing new and takes no
 // room, so a history of any length may be added.
 func (in *Instance) Add(s Step) {

@@ -50,7 +50,9 @@ type Load struct {
 // Events is what a caller may send to an instance now.
 type Events struct {
 	Sequence uint64
-	Events   []statemachine.Available
+	// Of is the definition that the instance runs under.
+	Of     *statemachine.Definition
+	Events []statemachine.Available
 }
 
 // History asks for a part of an instance's history.

@@ -1,0 +1,60 @@
+package query
+
+import (
+	"context"
+	"time"
+
+	"troupe/actors/failure"
+	"troupe/actors/identity"
+	"troupe/persistence"
+	"troupe/statemachine"
+)
+
+// Standing is how many instances of a workflow stand at a position.
+type Standing struct {
+	At        statemachine.Position
+	Instances int64
+	About     bool // it is an estimate
+}
+
+const (
+	// standingRows is about how many rows are read for all positions together, and standingMin the fewest for one.
+	standingRows = 100_000
+	standingMin  = 64
+)
+
+// Standing counts how many instances of a workflow, of all its versions and whoever may see them, stand at each of the positions. Where they
+// are many it is an estimate: after some rows, the shards that were not read are taken for like those that were.
+// The errors are those of Query.
+func (s *Service) Standing(ctx context.Context, caller *identity.Principal, workflowID string, at []statemachine.Position) ([]Standing, error) {
+	q := &query{service: s, req: &Request{Caller: caller, WorkflowID: workflowID}, workflowID: workflowID, begun: time.Now()}
+	out := make([]Standing, len(at))
+	var err error = failure.ErrUnavailable
+	if s.stopped.Err() == nil {
+		err = q.withSlots(ctx, func() error { return q.inSnapshot(func() error { return q.standing(at, out) }) })
+	}
+	if err != nil {
+		return nil, failure.In("count", workflowID, err)
+	}
+	return out, nil
+}
+
+// standing counts at each position, in the snapshot.
+func (q *query) standing(at []statemachine.Position, out []Standing) error {
+	enough := int64(max(standingMin, standingRows/max(1, len(at))))
+	for i, p := range at {
+		var stopped error
+		e, err := q.snapshot.Estimate(enough, 16*enough, func([]byte) error {
+			stopped = q.chargeStep()
+			return stopped
+		}, persistence.Range{Prefix: persistence.MachinePrefix(nil, persistence.EveryShard, q.workflowID, string(p.Node), string(p.Machine))})
+		if stopped != nil {
+			return stopped
+		}
+		if err != nil {
+			return failure.OfStore(err)
+		}
+		out[i] = Standing{p, e.Keys, !e.Exact}
+	}
+	return q.awaitDurable()
+}
