@@ -60,7 +60,7 @@ func (c *connection) addHome(cmd *cobra.Command) {
 
 // client makes the client of the service; retryMax is that of its options.
 func (c *connection) client(retryMax int) (*client.Client, error) {
-	o := client.Options{CallMax: c.timeout, RetryMax: retryMax, UserAgent: "troupe"}
+	o := client.Options{CallMax: c.timeout, RetryMax: retryMax, UserAgent: "troupe", Languages: readerLanguage()}
 	if c.home != "" {
 		if c.address != "" || c.context != "" || c.tokenFile != "" {
 			return nil, usageError{errors.New("--home is a service of this machine: it goes without --address, --context and --token-file")}

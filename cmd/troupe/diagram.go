@@ -60,6 +60,7 @@ func newDiagram() *cobra.Command {
 		if err != nil {
 			return explained(err)
 		}
+		picture.Languages = readerLanguages()
 		_, err = cmd.OutOrStdout().Write(draw(picture))
 		return err
 	}

@@ -71,24 +71,7 @@ func repetitions(cmd *cobra.Command) int {
 	return 0
 }
 
-// stateText shows where an instance stands: "main: review, billing: open".
-func stateText(states []api.Position) string {
-	texts := make([]string, len(states))
-	for i, s := range states {
-		texts[i] = s.StateMachineID + ": " + s.NodeID
-	}
-	return strings.Join(texts, ", ")
-}
-
 func timeText(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
-
-// eventText names the event of an entry; the first has none.
-func eventText(e *api.HistoryEntry) string {
-	if e.TransitionEvent == "" {
-		return "(created)"
-	}
-	return e.TransitionEvent
-}
 
 // recordMembers are what the path of a column begins with.
 var recordMembers = []string{"_id", "workflowId", "svcPublic", "svcPrivate", "svcHistory", "states", "svcRedirect"}
@@ -137,14 +120,20 @@ func cellAt(record json.RawMessage, path data.Path) string {
 }
 
 // show writes one instance.
-func (o *output) show(i *client.Instance) error {
+func (o *output) show(i *client.Instance) error { return o.showAs(i, "", nil) }
+
+// showAs is show with a title, if it is not empty, and labels.
+func (o *output) showAs(i *client.Instance, title string, l *labels) error {
 	if o.form != formTable {
 		return o.document(i.Raw)
 	}
 	rows := [][]string{
 		{"ID", i.ID},
 		{"WORKFLOW", i.WorkflowID},
-		{"STATES", stateText(i.States)},
+		{"STATES", l.stateText(i.States)},
+	}
+	if title != "" {
+		rows = append(rows, []string{"TITLE", title})
 	}
 	if i.Sequence != 0 {
 		rows = append(rows, []string{"SEQUENCE", strconv.FormatUint(i.Sequence, 10)})
@@ -164,13 +153,13 @@ func (o *output) show(i *client.Instance) error {
 	}
 	rows = [][]string{historyHead}
 	for n := range i.History {
-		rows = append(rows, historyRow(&i.History[n]))
+		rows = append(rows, historyRow(&i.History[n], l))
 	}
 	return o.table(rows)
 }
 
 var historyHead = []string{"TIME", "USER", "EVENT", "FROM", "TO"}
 
-func historyRow(e *api.HistoryEntry) []string {
-	return []string{timeText(e.Time), e.User, eventText(e), strings.Join(e.StartState, ", "), strings.Join(e.EndState, ", ")}
+func historyRow(e *api.HistoryEntry, l *labels) []string {
+	return []string{timeText(e.Time), e.User, l.eventText(e), l.nodeText(e.StartState), l.nodeText(e.EndState)}
 }

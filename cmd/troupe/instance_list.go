@@ -37,10 +37,10 @@ func newInstanceList() *cobra.Command {
 	f.BoolVar(&all, "all", false, "all pages")
 	f.StringVar(&r.Cursor, "cursor", "", "continue where an earlier page ended")
 	f.StringVar(&r.Sort, "sort", "", "order: _id or an indexed path; - in front of it: descending (default _id)")
-	f.StringSliceVar(&r.Fields, "fields", nil, "ask for svcHistory, svcRedirect, svcPrivate as well")
+	f.StringSliceVar(&r.Fields, "fields", nil, "ask for svcHistory, svcRedirect, svcPrivate, title as well")
 	f.BoolVar(&r.Count, "count", false, "count all matches")
 	f.BoolVar(&r.Explain, "explain", false, "explain how they were found (needs mod-workflows)")
-	f.StringSliceVar(&columns, "columns", nil, "paths to show in a table, such as svcPublic.days")
+	f.StringSliceVar(&columns, "columns", nil, "paths to show in a table, such as svcPublic.days (default: those of the definition)")
 	f.BoolVar(&incidents, "incidents", false, "list incidents of all workflows instead, as troupe incident list")
 	return asking(cmd, anyForm, func(cmd *cobra.Command, c *client.Client, out *output, args []string) error {
 		if incidents || len(args) == 0 {
@@ -64,27 +64,58 @@ func newInstanceList() *cobra.Command {
 			return err
 		}
 		r.WorkflowID, r.Filter = args[0], string(text)
+		seen, err := labelsOf(cmd.Context(), c, out, r.WorkflowID, 0)
+		if err != nil {
+			return err
+		}
+		if seen.isTitled() && !slices.Contains(r.Fields, "title") {
+			r.Fields = append(r.Fields, "title")
+		}
+		shown := &instanceRows{labels: seen, paths: paths}
+		heads := columns
+		if len(columns) == 0 {
+			shown.paths, heads = seen.columns()
+		}
 		if all && !cmd.Flags().Changed("limit") {
 			r.Limit = 0 // the client's choice
 		}
-		l := &lister{cmd: cmd, out: out, member: "instances", head: append([]string{"ID", "STATES"}, columns...)}
+		l := &lister{cmd: cmd, out: out, member: "instances", head: shown.head(heads)}
 		if !all {
 			page, err := c.Instances(cmd.Context(), r)
 			if err != nil {
 				return err
 			}
-			return l.one(instancePage(page, paths))
+			return l.one(shown.page(page))
 		}
-		return writePages(l, c.InstancePages(cmd.Context(), r), func(page *client.InstancePage) *listPage { return instancePage(page, paths) })
+		return writePages(l, c.InstancePages(cmd.Context(), r), shown.page)
 	})
 }
 
-func instancePage(page *client.InstancePage, columns []data.Path) *listPage {
+// instanceRows make rows of a table of instances.
+type instanceRows struct {
+	labels *labels
+	paths  []data.Path // of the columns
+}
+
+// head is that of the table; columns are the heads behind what all tables have.
+func (r *instanceRows) head(columns []string) []string {
+	head := []string{"ID"}
+	if r.labels.isTitled() {
+		head = append(head, "TITLE")
+	}
+	return slices.Concat(head, []string{"STATES"}, columns)
+}
+
+func (r *instanceRows) page(page *client.InstancePage) *listPage {
 	p := &listPage{raw: page.Raw, next: page.Next, count: page.Count, explain: page.Explain}
 	for i := range page.Instances {
 		instance := &page.Instances[i]
-		row := []string{instance.ID, stateText(instance.States)}
-		for _, path := range columns {
+		row := []string{instance.ID}
+		if r.labels.isTitled() {
+			row = append(row, instance.Title)
+		}
+		row = append(row, r.labels.stateText(instance.States))
+		for _, path := range r.paths {
 			row = append(row, cellAt(instance.Raw, path))
 		}
 		p.rows, p.items = append(p.rows, row), append(p.items, instance.Raw)
@@ -117,7 +148,11 @@ func newInstanceHistory() *cobra.Command {
 		if r.Data {
 			l.head = append(slices.Clone(historyHead), "DATA")
 		}
-		ready := func(page *client.HistoryPage) *listPage { return historyPage(page, r.Data) }
+		seen, err := labelsOf(cmd.Context(), c, out, r.WorkflowID, 0)
+		if err != nil {
+			return err
+		}
+		ready := func(page *client.HistoryPage) *listPage { return historyPage(page, r.Data, seen) }
 		if !all {
 			page, err := c.History(cmd.Context(), r)
 			if err != nil {
@@ -129,11 +164,11 @@ func newInstanceHistory() *cobra.Command {
 	})
 }
 
-func historyPage(page *client.HistoryPage, withData bool) *listPage {
+func historyPage(page *client.HistoryPage, withData bool, seen *labels) *listPage {
 	p := &listPage{raw: page.Raw, next: page.Next}
 	for i := range page.Entries {
 		e := &page.Entries[i].HistoryEntry
-		row := historyRow(e)
+		row := historyRow(e, seen)
 		if withData {
 			row = append(row, cmp.Or(string(e.DataDigest), string(e.Data)))
 		}

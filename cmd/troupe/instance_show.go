@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,8 +24,25 @@ func newInstanceShow() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return out.show(i)
+		title, seen := seenInstance(cmd.Context(), c, out, args[0], args[1])
+		return out.showAs(i, title, seen)
 	})
+}
+
+// seenInstance asks for the title of an instance and for the labels of its version, for a table. Both are empty where the service
+// does not tell: the instance itself is shown all the same.
+func seenInstance(ctx context.Context, c *client.Client, out *output, workflowID, instanceID string) (title string, seen *labels) {
+	if out.form != formTable {
+		return "", nil
+	}
+	summary, err := c.Summary(ctx, workflowID, instanceID)
+	if err != nil {
+		return "", nil
+	}
+	if seen, _ = labelsOf(ctx, c, out, workflowID, summary.Version); seen.isTitled() {
+		title = summary.Title
+	}
+	return title, seen
 }
 
 func newInstanceEvents() *cobra.Command {
@@ -44,8 +63,17 @@ func newInstanceEvents() *cobra.Command {
 			return out.document(e.Raw)
 		}
 		rows := [][]string{{"EVENT", "GUARD", "MACHINE", "FROM", "TO"}}
+		isLabelled := slices.ContainsFunc(e.Events, func(e api.Event) bool { return e.Label != "" && e.Label != e.Name })
+		if isLabelled {
+			rows[0] = append(rows[0], "LABEL")
+		}
 		for i := range e.Events {
-			rows = append(rows, eventRows(&e.Events[i])...)
+			for _, row := range eventRows(&e.Events[i]) {
+				if isLabelled {
+					row = append(row, e.Events[i].Label)
+				}
+				rows = append(rows, row)
+			}
 		}
 		return out.table(rows)
 	})

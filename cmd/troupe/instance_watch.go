@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
@@ -58,9 +57,15 @@ func follow(ctx context.Context, complaints io.Writer, out *output, c *client.Cl
 		_, _ = fmt.Fprintf(complaints, "%s; again in %v\n", client.Printable(err.Error()), wait.Round(time.Millisecond))
 	}
 	var failed error
+	var seen *labels
+	asked := false
 	for n, err := range c.Watch(ctx, r) {
+		if err == nil && !asked {
+			asked = true
+			seen, _ = labelsOf(ctx, c, out, r.WorkflowID, 0) // what cannot be had now is called by its id
+		}
 		if err == nil {
-			err = out.notice(complaints, n)
+			err = out.notice(complaints, n, seen)
 		}
 		if err != nil {
 			failed = err
@@ -78,7 +83,7 @@ func follow(ctx context.Context, complaints io.Writer, out *output, c *client.Cl
 }
 
 // notice writes one notice.
-func (o *output) notice(complaints io.Writer, n *client.Notice) error {
+func (o *output) notice(complaints io.Writer, n *client.Notice, seen *labels) error {
 	if o.form == formJSONL {
 		kind := api.WatchEntry
 		if n.Entry == nil {
@@ -97,7 +102,7 @@ func (o *output) notice(complaints io.Writer, n *client.Notice) error {
 	}
 	e := n.Entry
 	_, err := fmt.Fprintf(o.to, "%s %s #%d %s by %s: %s -> %s\n", timeText(e.Entry.Time), client.Printable(e.InstanceID), e.Sequence,
-		client.Printable(eventText(&e.Entry)), client.Printable(e.Entry.User), client.Printable(strings.Join(e.Entry.StartState, ", ")),
-		client.Printable(strings.Join(e.Entry.EndState, ", ")))
+		client.Printable(seen.eventText(&e.Entry)), client.Printable(e.Entry.User), client.Printable(seen.nodeText(e.Entry.StartState)),
+		client.Printable(seen.nodeText(e.Entry.EndState)))
 	return err
 }

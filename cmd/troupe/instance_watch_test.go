@@ -70,7 +70,7 @@ func TestNoticesForTheTerminal(t *testing.T) {
 		{Lost: "m\x1b[2J"},
 	} {
 		var stdout, stderr bytes.Buffer
-		if err := (&output{to: &stdout}).notice(&stderr, n); err != nil {
+		if err := (&output{to: &stdout}).notice(&stderr, n, nil); err != nil {
 			t.Fatal(err)
 		}
 		got := stdout.String() + stderr.String()

@@ -27,6 +27,11 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		main()
 	}
+	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} { // NB: what a table shows follows them
+		if err := os.Unsetenv(name); err != nil {
+			panic(err)
+		}
+	}
 	os.Exit(m.Run())
 }
 

@@ -121,6 +121,9 @@ func (c *Client) newRequest(ctx context.Context, r *request) (*http.Request, err
 	h := out.Header
 	h.Set("User-Agent", c.options.UserAgent)
 	h.Set("Accept", "application/json")
+	if c.options.Languages != "" {
+		h.Set("Accept-Language", c.options.Languages)
+	}
 	if c.options.Token != "" {
 		h.Set("Authorization", "svc.token "+c.options.Token)
 	}

@@ -44,6 +44,9 @@ type Options struct {
 	// its connection counts as broken. 0: 45 s, three beats.
 	SilenceMax time.Duration
 
+	// Languages are those of the reader, as the header Accept-Language has them; empty sends none.
+	Languages string
+
 	// UserAgent names the program. Empty: "troupe-client".
 	UserAgent string
 }

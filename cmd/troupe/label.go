@@ -1,0 +1,120 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"strings"
+
+	"troupe/gateway/api"
+	"troupe/gateway/client"
+	"troupe/statemachine/data"
+)
+
+// readerLanguage is the language of the environment as a tag of BCP 47 ("de-AT" of "de_AT.UTF-8"), empty for none.
+func readerLanguage() string {
+	locale := cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_MESSAGES"), os.Getenv("LANG"))
+	locale, _, _ = strings.Cut(locale, ".")
+	locale, _, _ = strings.Cut(locale, "@")
+	if locale == "C" || locale == "POSIX" {
+		return ""
+	}
+	return strings.ReplaceAll(locale, "_", "-")
+}
+
+// readerLanguages is it as a list.
+func readerLanguages() []string {
+	if language := readerLanguage(); language != "" {
+		return []string{language}
+	}
+	return nil
+}
+
+// labels are how people see the states and events of a workflow. Nil: by their ids.
+type labels struct {
+	of        *api.Presentation
+	positions map[api.Position]string
+	nodes     map[string]string // empty where machines have nodes of one id and several labels
+	events    map[string]string
+}
+
+// labelsOf asks how people see a workflow; version 0 is the newest. A service that does not say it, as an older one, has
+// none. Only tables show them: the other forms are what the service answered.
+func labelsOf(ctx context.Context, c *client.Client, out *output, workflowID string, version uint64) (*labels, error) {
+	if out.form != formTable && out.form != formLine {
+		return nil, nil
+	}
+	of, err := c.Presentation(ctx, workflowID, version)
+	if refused := (*client.Error)(nil); errors.As(err, &refused) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	l := &labels{of: of, positions: map[api.Position]string{}, nodes: map[string]string{}, events: map[string]string{}}
+	for _, n := range of.Nodes {
+		l.positions[api.Position{StateMachineID: n.StateMachineID, NodeID: n.NodeID}] = n.Label
+		if before, ok := l.nodes[n.NodeID]; ok && before != n.Label {
+			l.nodes[n.NodeID] = ""
+		} else {
+			l.nodes[n.NodeID] = n.Label
+		}
+	}
+	for _, e := range of.Events {
+		l.events[e.Name] = e.Label
+	}
+	return l, nil
+}
+
+// stateText shows where an instance stands: "main: Waiting for approval, billing: open".
+func (l *labels) stateText(states []api.Position) string {
+	texts := make([]string, len(states))
+	for i, s := range states {
+		text := s.NodeID
+		if l != nil {
+			text = cmp.Or(l.positions[s], s.NodeID)
+		}
+		texts[i] = s.StateMachineID + ": " + text
+	}
+	return strings.Join(texts, ", ")
+}
+
+// nodeText shows the nodes of an entry of a history.
+func (l *labels) nodeText(nodes []string) string {
+	if l == nil {
+		return strings.Join(nodes, ", ")
+	}
+	texts := make([]string, len(nodes))
+	for i, node := range nodes {
+		texts[i] = cmp.Or(l.nodes[node], node)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// eventText names the event of an entry; the first has none.
+func (l *labels) eventText(e *api.HistoryEntry) string {
+	switch {
+	case e.TransitionEvent == "":
+		return "(created)"
+	case l == nil:
+		return e.TransitionEvent
+	}
+	return cmp.Or(l.events[e.TransitionEvent], e.TransitionEvent)
+}
+
+// isTitled reports whether instances have titles of their own.
+func (l *labels) isTitled() bool { return l != nil && l.of.Titled }
+
+// columns are those of the definition, with their heads.
+func (l *labels) columns() (paths []data.Path, heads []string) {
+	if l == nil {
+		return nil, nil
+	}
+	for _, c := range l.of.Columns {
+		if path, err := data.ParsePath(c.Path); err == nil {
+			paths, heads = append(paths, path), append(heads, strings.ToUpper(c.Label))
+		}
+	}
+	return paths, heads
+}
