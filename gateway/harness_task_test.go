@@ -21,7 +21,7 @@ var (
 		Task:       statemachine.Task{ID: statemachine.PartID{Sequence: 2}, At: statemachine.Position{Machine: "main", Node: "review"}, Created: time.Unix(1_800_000_000, 0), Priority: 50},
 		TaskText:   statemachine.TaskText{Title: statemachine.Text{{Language: "en", Text: "Review"}, {Language: "de", Text: "Prüfung"}}},
 		Candidates: statemachine.Candidates{Roles: []string{"manager"}},
-		Events:     []statemachine.Available{{Name: "approve"}},
+		Events:     []statemachine.Available{{Name: "approve"}}, EventLabels: []statemachine.EventLabel{{Label: statemachine.Plain("Approve"), Style: statemachine.PrimaryStyle}},
 	}
 	taskTwo = task.Item{
 		WorkflowID: "order", InstanceID: instanceOne, Status: task.Done, Requester: "john.doe",

@@ -26,12 +26,6 @@ type Presentations interface {
 	Standing(ctx context.Context, caller *identity.Principal, workflowID string, at []statemachine.Position) ([]query.Standing, error)
 }
 
-// Names tells how users are called.
-type Names interface {
-	// NameOf returns the name of a user, or the id when there is none.
-	NameOf(identity.UserID) string
-}
-
 // presentationRoutes show how people see workflows and instances.
 func presentationRoutes() []route {
 	const path = "/workflow/api/v1"
@@ -119,11 +113,8 @@ func showSummary(x *exchange) error {
 	answer := api.Summary{
 		WorkflowID: of.WorkflowID, InstanceID: of.InstanceID, WorkflowName: s.Of.Name, Version: s.Of.Version,
 		Title: cmp.Or(s.Title.For(languages...), s.Of.Name), Status: []api.Status{}, Columns: []api.ColumnValue{},
-		CreatedAt: timeText(s.Created), UpdatedAt: timeText(s.Updated), Requester: s.Requester, RequesterName: s.Requester,
+		CreatedAt: timeText(s.Created), UpdatedAt: timeText(s.Updated), Requester: s.Requester, RequesterName: x.nameOf(s.Requester),
 		Done: s.IsDone, Ended: endedText(s.IsDone, s.IsEnded),
-	}
-	if x.services.Names != nil {
-		answer.RequesterName = x.services.Names.NameOf(identity.UserID(s.Requester))
 	}
 	for _, p := range s.At {
 		answer.Status = append(answer.Status, statusOf(p, s.Of.LabelOf(p), languages))

@@ -32,9 +32,7 @@ type Credentials interface {
 type Services struct {
 	Workflows   Workflows
 	Credentials Credentials
-	// Names tells how users are called. Nil: by their ids.
-	Names  Names
-	Portal Portal
+	Portal      Portal
 	// Sessions signs people in and out. Nil: nobody can sign in, and the routes for
 	// it answer 404.
 	Sessions Sessions

@@ -219,8 +219,9 @@ func (x *exchange) taskIn(i *task.Item, languages []string) api.Task {
 	if i.Assignee != "" {
 		t.AssigneeName = textOrNil(x.nameOf(i.Assignee))
 	}
-	for _, e := range i.Events {
-		t.Events = append(t.Events, api.TaskEvent{Name: string(e.Name), Label: string(e.Name)})
+	for n, e := range i.Events {
+		of := i.EventLabels[n]
+		t.Events = append(t.Events, api.TaskEvent{Name: string(e.Name), Label: of.Label.For(languages...), Style: of.Style.String()})
 	}
 	if d := i.Decided; d != nil {
 		t.Done = &api.TaskEnd{User: d.By, UserName: x.nameOf(d.By), Event: d.Event, TS: timeText(d.When)}

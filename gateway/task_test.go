@@ -28,7 +28,7 @@ func withUsers(t *testing.T) *testServer {
 const (
 	shownTaskOne = `{"taskId":"01JD0000000000000000000001-2-0","workflowId":"order","instanceId":"01JD0000000000000000000001","stateMachineId":"main","nodeId":"review","title":"Prüfung","description":null,` +
 		`"status":"open","created":"2027-01-15T08:00:00.000Z","due":null,"priority":50,"assignee":null,"assigneeName":null,"candidates":{"roles":["manager"],"users":[],"privileges":[]},"requester":"john.doe",` +
-		`"requesterName":"John Doe","form":null,"events":[{"name":"approve","label":"approve","style":""}],"done":null}`
+		`"requesterName":"John Doe","form":null,"events":[{"name":"approve","label":"Approve","style":"primary"}],"done":null}`
 	shownTaskTwo = `{"taskId":"01JD0000000000000000000001-3-1","workflowId":"order","instanceId":"01JD0000000000000000000001","stateMachineId":"main","nodeId":"packing","title":"Pack","description":"Carefully",` +
 		`"status":"done","created":"2027-01-15T08:00:00.000Z","due":"2027-01-15T08:01:00.000Z","priority":70,"assignee":"mary.major","assigneeName":"Mary Major","candidates":{"roles":[],"users":[],"privileges":[]},` +
 		`"requester":"john.doe","requesterName":"John Doe","form":"pack-form","events":[],"done":{"user":"mary.major","userName":"Mary Major","event":"pack","ts":"2027-01-15T08:00:30.000Z"}}`

@@ -22,6 +22,7 @@ func (b *builder) task(n *node, v *document.Node) {
 		}
 		return
 	}
+	b.shown(v)
 	if !b.known(v, taskKeys) {
 		return
 	}

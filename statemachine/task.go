@@ -262,14 +262,25 @@ type TaskText struct{ Title, Description Text }
 // TaskText makes the texts of a task. One that fails to be made falls back: the title to the label of the node, and that to its id.
 func (d *Definition) TaskText(in *Instance, t *Task) (out TaskText) {
 	if r := d.taskRuleAt(t.At); r != nil && (r.title != nil || r.description != nil) {
-		scope := View{in, d}.scope(&Caller{}, t.Created)
-		out.Title, _ = r.title.eval(scope)
-		out.Description, _ = r.description.eval(scope)
+		scope := View{in, d}.scope(systemCaller, t.Created)
+		out.Title, out.Description = r.title.line(scope, maxTitle), r.description.line(scope, maxDescription)
 	}
 	if len(out.Title) == 0 {
-		out.Title = Plain(string(t.At.Node))
+		out.Title = d.LabelOf(t.At).Label
 	}
 	return out
+}
+
+// maxDescription is the longest description of a task, in characters; a longer one is cut.
+const maxDescription = 2000
+
+// line makes a text of at most so many characters; no text when that fails.
+func (c *caption) line(s *expr.Scope, most int) Text {
+	t, err := c.eval(s)
+	if err != nil || c == nil || c.prose == nil {
+		return t
+	}
+	return Plain(cutText(t.For(), most))
 }
 
 // TaskEvents lists those of the available events that a transition of the task's own node takes.

@@ -110,14 +110,6 @@ func (d *Directory) Principal(id UserID) *Principal { return d.principals[id] }
 // Name is the name of a user for people; "" when there is no such user. Disabled ones have theirs.
 func (d *Directory) Name(id UserID) string { return d.names[id] }
 
-// nameOf returns the name of a user; the id when there is none.
-func (d *Directory) nameOf(id UserID) string {
-	if name, ok := d.names[id]; ok {
-		return name
-	}
-	return string(id)
-}
-
 // Addresses returns the addresses of "user:LOGIN", and of "role:ROLE" those of all its users, in the order of the file.
 // Disabled users, and those who have none, are left out. Roles that a provider adds to sessions do not count.
 func (d *Directory) Addresses(addressee string) (out []string) {

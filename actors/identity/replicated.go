@@ -20,7 +20,6 @@ import (
 type Identities interface {
 	Authenticate(kind Kind, credential string) (*Principal, error)
 	Principal(user UserID, roles []string) (*Principal, error)
-	NameOf(user UserID) string
 	Directory() *Directory
 	SetDirectory(d *Directory)
 
@@ -277,9 +276,6 @@ func (r *Replicated) Principal(user UserID, roles []string) (*Principal, error) 
 	}
 	return p, nil
 }
-
-// NameOf is that of Service.
-func (r *Replicated) NameOf(user UserID) string { return r.Directory().nameOf(user) }
 
 // Create is that of Service.
 func (r *Replicated) Create(ctx context.Context, kind Kind, c CreateCredential) (secret string, made Credential, err error) {

@@ -328,9 +328,6 @@ func (s *Service) Principal(user UserID, roles []string) (*Principal, error) {
 	return p, nil
 }
 
-// NameOf returns the name of a user as it is now, also of a disabled one; the id when there is none.
-func (s *Service) NameOf(user UserID) string { return s.directory.Load().nameOf(user) }
-
 // isEnding reports whether the credential was revoked, and that is not durable yet.
 func (s *Service) isEnding(e *entry) bool {
 	_, ending := s.ending.Load(e.id)

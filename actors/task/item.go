@@ -34,6 +34,8 @@ type Item struct {
 	Requester string
 	// Events are what the reader may send now to bring it on.
 	Events []statemachine.Available
+	// EventLabels say how people see each of Events.
+	EventLabels []statemachine.EventLabel
 	// Decided is set when somebody has brought it on.
 	Decided *Decided
 	// IsCandidate: the reader may take it over.
@@ -62,6 +64,9 @@ func (w *Whole) ItemOf(t *statemachine.Task, c *statemachine.Caller, now time.Ti
 	}
 	if w.Rules.MaySend(statemachine.View{Instance: w.State, Of: w.Of}, c, now) {
 		i.Events = statemachine.TaskEvents(t, w.Of.Available(w.State, c, now))
+		for _, e := range i.Events {
+			i.EventLabels = append(i.EventLabels, w.Of.EventLabel(e.Name))
+		}
 	}
 	return i
 }
