@@ -17,8 +17,9 @@ after(async () => {
 /** Makes a form from the portal and returns the address of its page. */
 async function make(window, kind, name) {
   const { page } = window;
-  await page.goto(window.service.root + (kind === "checklist" ? "?kind=checklists" : ""));
-  await page.getByRole("button", { name: `New ${kind}` }).first().click();
+  await page.goto(window.service.root);
+  await page.getByRole("button", { name: "New", exact: true }).click();
+  await page.getByRole("menuitem", { name: kind === "checklist" ? "New checklist" : "New request" }).click();
   await page.getByRole("dialog").getByRole("radio", { name }).check();
   await look(window, `new-${kind}`);
   await page.getByRole("dialog").getByRole("button", { name: "Create" }).click();
@@ -46,7 +47,7 @@ test("a leave request, from signing in to the archive", async () => {
   await john.page.waitForURL(/\/login\?next=/);
   await look(john, "login");
   await signIn(john, "john.doe");
-  await john.page.getByRole("heading", { level: 1, name: "Your forms" }).waitFor();
+  await john.page.getByRole("heading", { level: 1, name: "Work" }).waitFor();
   await look(john, "portal-empty");
 
   const address = await make(john, "form", "Leave request");
@@ -84,17 +85,19 @@ test("a leave request, from signing in to the archive", async () => {
   await john.page.getByText("Approved").first().waitFor(); // told by the stream, without a reload
   await john.page.getByText("Enjoy!").waitFor();
   await john.page.goto(service.root + "?show=submitted");
-  await john.page.getByRole("tab", { name: /Submitted/ }).waitFor();
+  await john.page.getByRole("button", { name: /Submitted/, pressed: true }).waitFor();
   const until = Date.now() + 20_000;
   do {
     assert.ok(Date.now() < until, "the form is not archived after the retention");
     await john.page.goto(service.root + "?show=archived");
-    await john.page.getByRole("tab", { name: /Archived/, selected: true }).waitFor();
+    await john.page.getByRole("button", { name: /Archived/, pressed: true }).waitFor();
     await john.page.getByText(/Loading/).first().waitFor({ state: "detached" });
   } while ((await john.page.getByRole("link", { name: /Leave request/ }).count()) === 0);
   await look(john, "portal-archived");
 
-  await john.page.getByRole("button", { name: "Sign out" }).click();
+  await john.page.getByRole("button", { name: /John Doe/ }).click();
+  await look(john, "user-menu");
+  await john.page.getByRole("menuitem", { name: "Sign out" }).click();
   await john.page.waitForURL(/\/login/);
   await john.page.goto(address);
   await john.page.waitForURL(/\/login\?next=/);
@@ -156,7 +159,7 @@ test("creating again after a lost answer makes one form", async () => {
   const mary = await openWindow(browser, service);
   const { page } = mary;
   await signIn(mary, "mary.major");
-  await page.getByRole("button", { name: "New form" }).first().click();
+  await page.getByRole("button", { name: "New request" }).first().click();
   const dialog = page.getByRole("dialog");
   await page.route("**/api/v1/template/form/**", () => new Promise(() => {}), { times: 1 }); // mary is quicker than its answer
   await dialog.getByRole("radio", { name: "Leave request" }).check();
@@ -220,10 +223,12 @@ test("phones, darkness, and the keyboard alone", async () => {
   await page.keyboard.type("an old oak, 1843");
   await page.keyboard.press("Enter");
   await page.waitForURL(service.root);
-  await page.getByRole("heading", { level: 1, name: "Your forms" }).waitFor();
+  await page.getByRole("heading", { level: 1, name: "Work" }).waitFor();
   await look(john, "phone-portal");
   assert.equal(await isTooWide(page), false, "the portal scrolls sideways");
-  await press(page, "New form");
+  await press(page, "New");
+  await page.getByRole("menuitem", { name: "New request" }).waitFor();
+  await page.keyboard.press("Enter"); // the first one has the focus
   await page.getByRole("dialog").waitFor();
   await page.getByRole("dialog").getByRole("radio", { name: "Leave request" }).focus();
   await page.keyboard.press("Space");
@@ -252,20 +257,6 @@ async function press(page, name) {
   }
   assert.fail(`Tab does not reach ${name}`);
 }
-
-test("the description of the interface", async () => {
-  for (const options of [{}, { viewport: { width: 390, height: 800 }, colorScheme: "dark" }, { viewport: { width: 320, height: 800 } }]) {
-    const window = await openWindow(browser, service, options);
-    const { page } = window;
-    await page.goto(service.root + "docs");
-    await page.getByRole("link", { name: "Workflows", exact: true }).click();
-    await page.locator("#queryInstances .faults summary").click();
-    await page.locator("#queryInstances").getByText("The request is malformed").waitFor();
-    assert.equal(await isTooWide(page), false);
-    await look(window, `docs-${options.viewport?.width ?? "wide"}`);
-    await closeWindow(window);
-  }
-});
 
 test("a service below a base path", async () => {
   const below = await startService({ TROUPE_BASE_PATH: "/platform" });

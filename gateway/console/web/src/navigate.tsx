@@ -1,4 +1,4 @@
-import { type AnchorHTMLAttributes, type MouseEvent, useSyncExternalStore } from "react";
+import { type AnchorHTMLAttributes, type MouseEvent, useCallback, useMemo, useSyncExternalStore } from "react";
 
 // The address bar is the only memory of which page is shown. Paths here are
 // relative to the base path, with their query: "" or "?show=submitted".
@@ -25,6 +25,25 @@ export function go(path: string, how: "push" | "replace" = "push"): void {
   // NB: "?x" alone would be resolved against the document, which is <base>: good.
   window.history[how === "push" ? "pushState" : "replaceState"](null, "", url);
   changed.forEach((listener) => listener());
+}
+
+/** The query of the address, and a way to change some of it. An empty value takes a name out. */
+export function useQueryPart(): [URLSearchParams, (changes: Record<string, string | string[]>, how?: "push" | "replace") => void] {
+  const address = useAddress();
+  const asked = useMemo(() => new URL(address, window.location.href).searchParams, [address]);
+  const change = useCallback((changes: Record<string, string | string[]>, how: "push" | "replace" = "push") => {
+    const url = new URL(window.location.href);
+    for (const [name, value] of Object.entries(changes)) {
+      url.searchParams.delete(name);
+      [value].flat().filter((each) => each !== "").forEach((each) => url.searchParams.append(name, each));
+    }
+    const path = url.pathname + url.search;
+    if (path !== window.location.pathname + window.location.search) {
+      window.history[how === "push" ? "pushState" : "replaceState"](null, "", path);
+      changed.forEach((listener) => listener());
+    }
+  }, []);
+  return [asked, change];
 }
 
 interface LinkProps extends Omit<AnchorHTMLAttributes<HTMLAnchorElement>, "href"> {

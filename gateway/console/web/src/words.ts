@@ -1,4 +1,5 @@
-// Small texts: names made readable, times as the reader's locale has them.
+// Small texts: names made readable, times and numbers as the reader's locale has them.
+import { locale, t } from "./text";
 
 /** "sendBack", "send-back" and "send_back" become "Send back". */
 export function readable(name: string): string {
@@ -15,21 +16,32 @@ export function readable(name: string): string {
   return lower.charAt(0).toUpperCase() + lower.slice(1);
 }
 
-const minuteFormat = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
-const clockFormat = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
-const dayFormat = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
-const relativeFormat = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
-const numberFormat = new Intl.NumberFormat(undefined, { maximumFractionDigits: 20 });
+/** Makes something for each locale once: formats are slow to make. */
+function perLocale<T>(make: (locale: string) => T): () => T {
+  const made = new Map<string, T>();
+  return () => {
+    const now = locale();
+    const known = made.get(now) ?? make(now);
+    made.set(now, known);
+    return known;
+  };
+}
 
-export const formatMinute = (time: Date) => minuteFormat.format(time);
-export const formatClock = (time: Date) => clockFormat.format(time);
-export const formatNumber = (value: number) => numberFormat.format(value);
+const minuteFormat = perLocale((at) => new Intl.DateTimeFormat(at, { dateStyle: "medium", timeStyle: "short" }));
+const clockFormat = perLocale((at) => new Intl.DateTimeFormat(at, { timeStyle: "short" }));
+const dayFormat = perLocale((at) => new Intl.DateTimeFormat(at, { dateStyle: "medium" }));
+const relativeFormat = perLocale((at) => new Intl.RelativeTimeFormat(at, { numeric: "auto" }));
+const numberFormat = perLocale((at) => new Intl.NumberFormat(at, { maximumFractionDigits: 20 }));
+
+export const formatMinute = (time: Date) => minuteFormat().format(time);
+export const formatClock = (time: Date) => clockFormat().format(time);
+export const formatNumber = (value: number) => numberFormat().format(value);
 
 /** A calendar day such as "2026-12-24", which belongs to no time zone. */
 export function formatDay(day: string): string {
   const [year, month, date] = day.split("-").map(Number);
   const time = new Date(year ?? NaN, (month ?? NaN) - 1, date ?? NaN);
-  return Number.isNaN(time.getTime()) ? day : dayFormat.format(time);
+  return Number.isNaN(time.getTime()) ? day : dayFormat().format(time);
 }
 
 const minute = 60_000;
@@ -40,13 +52,23 @@ const day = 24 * hour;
 export function formatAgo(time: Date, now: Date): string {
   const past = now.getTime() - time.getTime();
   if (past < minute) {
-    return past > -minute ? "just now" : formatMinute(time);
+    return past > -minute ? t("time.now") : formatMinute(time);
   }
   if (past < hour) {
-    return relativeFormat.format(-Math.floor(past / minute), "minute");
+    return relativeFormat().format(-Math.floor(past / minute), "minute");
   }
-  return past < day ? relativeFormat.format(-Math.floor(past / hour), "hour") : dayFormat.format(time);
+  return past < day ? relativeFormat().format(-Math.floor(past / hour), "hour") : dayFormat().format(time);
 }
 
-/** "1 entry", "2 entries". */
-export const count = (n: number, one: string, many: string) => `${formatNumber(n)} ${n === 1 ? one : many}`;
+/** "in 3 hours", "in 2 days", "2 days ago": how far a time is from now, for what is due. */
+export function formatDue(time: Date, now: Date): string {
+  const left = time.getTime() - now.getTime();
+  const far = Math.abs(left);
+  if (far < hour) {
+    return relativeFormat().format(Math.trunc(left / minute), "minute");
+  }
+  if (far < day) {
+    return relativeFormat().format(Math.trunc(left / hour), "hour");
+  }
+  return far < 14 * day ? relativeFormat().format(Math.trunc(left / day), "day") : dayFormat().format(time);
+}

@@ -1,4 +1,5 @@
 // One way to ask the service. Paths are relative: <base> says where it is.
+import { language, t } from "../text";
 
 /** A refusal of the service, or no answer at all (status 0). */
 export class ServiceError extends Error {
@@ -54,7 +55,7 @@ export async function ask<T>(path: string, options: Ask = {}): Promise<Answer<T>
   try {
     return { value: (await response.json()) as T, tag: response.headers.get("ETag") ?? "" };
   } catch {
-    throw new ServiceError(0, "The response of the service could not be read.");
+    throw new ServiceError(0, t("fault.unreadable"));
   }
 }
 
@@ -64,7 +65,7 @@ export async function askText(path: string, options: Ask = {}): Promise<string> 
   try {
     return await response.text();
   } catch {
-    throw new ServiceError(0, "The response of the service could not be read.");
+    throw new ServiceError(0, t("fault.unreadable"));
   }
 }
 
@@ -91,7 +92,7 @@ async function send(path: string, options: Ask): Promise<Response> {
     if (options.signal?.aborted) {
       throw cause;
     }
-    throw new ServiceError(0, "The service cannot be reached. Check your connection and try again.");
+    throw new ServiceError(0, t("fault.unreachable"));
   }
   if (response.ok) {
     return response;
@@ -100,20 +101,38 @@ async function send(path: string, options: Ask): Promise<Response> {
     signedOutListeners.forEach((listener) => listener());
   }
   // The service's own words for it are about tokens and sessions.
-  throw new ServiceError(response.status, response.status === 401 ? "You are signed out." : await messageOf(response));
+  throw new ServiceError(response.status, response.status === 401 ? t("fault.signedOut") : await messageOf(response));
 }
 
+/** The service speaks English; in another language its status must do. */
 async function messageOf(response: Response): Promise<string> {
+  const { status } = response;
   try {
     const fault = (await response.json()) as { message?: unknown };
-    if (typeof fault.message === "string" && fault.message !== "") {
+    if (language() === "en" && typeof fault.message === "string" && fault.message !== "") {
       return sentence(fault.message);
+    }
+    const key = byStatus[status];
+    if (key !== undefined && language() !== "en") {
+      return t(key);
     }
   } catch {
     // A proxy in front answers in its own words; the status must do.
   }
-  return `The service responded with an error (${response.status}).`;
+  return t("fault.status", { status });
 }
+
+const byStatus: Record<number, "fault.refused" | "fault.forbidden" | "fault.notFound" | "fault.changed" | "fault.large" | "fault.busy"> = {
+  400: "fault.refused",
+  403: "fault.forbidden",
+  404: "fault.notFound",
+  409: "fault.changed",
+  412: "fault.changed",
+  413: "fault.large",
+  422: "fault.refused",
+  429: "fault.busy",
+  503: "fault.busy",
+};
 
 /** The service's messages begin small and end without a full stop. */
 function sentence(message: string): string {
@@ -131,7 +150,7 @@ export function onSignedOut(listener: () => void): () => void {
 
 /** What to tell a person about anything that was thrown. */
 export function messageFor(fault: unknown): string {
-  return fault instanceof Error && fault.message !== "" ? fault.message : "Something went wrong.";
+  return fault instanceof Error && fault.message !== "" ? fault.message : t("fault.unknown");
 }
 
 /**

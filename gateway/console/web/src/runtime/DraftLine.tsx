@@ -1,5 +1,7 @@
-import { Icon } from "../ui/Icon";
-import { Notice } from "../ui/Notice";
+import { Check, CircleAlert } from "lucide-react";
+import { useTranslation } from "react-i18next";
+import { Button } from "../kit/Button";
+import { Notice } from "../kit/Notice";
 import { formatClock } from "../words";
 import type { DraftStatus } from "./draftSaver";
 
@@ -7,32 +9,33 @@ import type { DraftStatus } from "./draftSaver";
 export function DraftLine({ status }: { status: DraftStatus }) {
   return (
     <p className={`draft-line draft-${status.state}`} role="status" aria-live="polite">
-      {lineOf(status)}
+      <Line status={status} />
     </p>
   );
 }
 
-function lineOf(status: DraftStatus) {
+function Line({ status }: { status: DraftStatus }) {
+  const { t } = useTranslation();
   switch (status.state) {
     case "idle":
-      return "Changes are saved automatically.";
+      return t("draftLine.idle");
     case "waiting":
     case "saving":
-      return "Saving…";
+      return t("draftLine.saving");
     case "saved":
       return (
         <>
-          <Icon name="check" /> Saved at {formatClock(new Date(status.savedAt))}
+          <Check aria-hidden /> {t("draftLine.saved", { time: formatClock(new Date(status.savedAt)) })}
         </>
       );
     case "failed":
       return (
         <>
-          <Icon name="warning" /> Not saved: {status.message} {status.again && "Trying again…"}
+          <CircleAlert aria-hidden /> {t("draftLine.failed", { message: status.message })} {status.again && t("draftLine.again")}
         </>
       );
     case "conflict":
-      return "Not saved: the form was changed elsewhere.";
+      return t("draftLine.conflict");
   }
 }
 
@@ -43,16 +46,13 @@ interface ConflictProps {
 
 /** Another tab or device has saved another draft; a person must say which one stands. */
 export function Conflict({ onLoad, onOverwrite }: ConflictProps) {
+  const { t } = useTranslation();
   return (
-    <Notice tone="bad" title="This form was changed in another tab or on another device." alert>
-      <p>Changes are not saved until you choose which version to keep.</p>
+    <Notice tone="bad" title={t("draftLine.conflictTitle")} alert>
+      <p>{t("draftLine.conflictText")}</p>
       <p className="buttons">
-        <button type="button" className="button" onClick={onLoad}>
-          Load the other version
-        </button>
-        <button type="button" className="button" onClick={onOverwrite}>
-          Keep this version
-        </button>
+        <Button onPress={onLoad}>{t("draftLine.loadOther")}</Button>
+        <Button onPress={onOverwrite}>{t("draftLine.keepThis")}</Button>
       </p>
     </Notice>
   );

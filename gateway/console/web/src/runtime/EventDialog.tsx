@@ -1,12 +1,14 @@
 import { type FormEvent, useState } from "react";
+import { Trans, useTranslation } from "react-i18next";
 import { messageFor, RetryKeys, ServiceError } from "../api/http";
 import type { Instance } from "../api/runtime";
 import type { JSONObject, Transition, WorkflowEvent } from "../api/types";
 import { type Sent, sendEvent } from "../api/workflow";
 import { asObject } from "../schemaform/layout";
 import { SchemaForm } from "../schemaform/SchemaForm";
-import { Dialog } from "../ui/Dialog";
-import { Notice } from "../ui/Notice";
+import { Button } from "../kit/Button";
+import { Dialog } from "../kit/Dialog";
+import { Notice } from "../kit/Notice";
 import { readable } from "../words";
 
 interface EventDialogProps {
@@ -22,6 +24,7 @@ interface EventDialogProps {
 
 /** Asks for the data of an event, or only for a confirmation, and sends it. */
 export function EventDialog({ instance, event, tag: present, onClose, onMoved, onSent }: EventDialogProps) {
+  const { t } = useTranslation();
   // What is decided upon is what was seen when the dialog opened.
   const [tag] = useState(present);
   const [keys] = useState(() => new RetryKeys());
@@ -42,7 +45,7 @@ export function EventDialog({ instance, event, tag: present, onClose, onMoved, o
     } catch (cause) {
       setBusy(false);
       if (cause instanceof ServiceError && (cause.status === 412 || cause.status === 409)) {
-        setFault("The status has changed in the meantime. Check the form before you continue.");
+        setFault(t("actions.moved"));
         onMoved();
       } else {
         setFault(messageFor(cause));
@@ -51,12 +54,10 @@ export function EventDialog({ instance, event, tag: present, onClose, onMoved, o
   };
   const foot = (
     <div className="dialog-foot">
-      <button type="button" className="button" onClick={onClose}>
-        Cancel
-      </button>
-      <button type="submit" className="button button-main" disabled={busy}>
-        {busy ? "Sending…" : readable(event.name)}
-      </button>
+      <Button onPress={onClose}>{t("cancel")}</Button>
+      <Button type="submit" kind="main" isDisabled={busy}>
+        {busy ? t("actions.sending") : readable(event.name)}
+      </Button>
     </div>
   );
   return (
@@ -83,6 +84,7 @@ export function EventDialog({ instance, event, tag: present, onClose, onMoved, o
 
 /** Where the event leads, as far as that is known before it is sent. */
 function Leads({ transitions }: { transitions: Transition[] }) {
+  const { t } = useTranslation();
   const ways = transitions.filter((transition) => transition.guard !== "false" && transition.targets.length > 0);
   const targets = [...new Set(ways.flatMap((way) => way.targets))];
   const from = [...new Set(ways.map((way) => way.nodeId))];
@@ -91,7 +93,7 @@ function Leads({ transitions }: { transitions: Transition[] }) {
   }
   return (
     <p className="leads">
-      Status changes from <strong>{from.map(readable).join(", ")}</strong> to <strong>{targets.map(readable).join(" or ")}</strong>.
+      <Trans i18nKey="actions.leads" values={{ from: from.map(readable).join(", "), to: targets.map(readable).join(` ${t("actions.or")} `) }} components={{ 1: <strong /> }} />
     </p>
   );
 }

@@ -1,10 +1,12 @@
 import { type ReactNode, useEffect, useRef, useState } from "react";
+import { useTranslation } from "react-i18next";
 import { messageFor, RetryKeys } from "../api/http";
 import { discardDraft, type Instance, loadForm, submitForm } from "../api/runtime";
 import type { ChecklistItem, FormView, JSONObject } from "../api/types";
 import { SchemaForm } from "../schemaform/SchemaForm";
-import { Dialog } from "../ui/Dialog";
-import { Notice } from "../ui/Notice";
+import { Button } from "../kit/Button";
+import { Dialog } from "../kit/Dialog";
+import { Notice } from "../kit/Notice";
 import { Checklist } from "./Checklist";
 import { Conflict, DraftLine } from "./DraftLine";
 import { initialData } from "./initialData";
@@ -23,6 +25,7 @@ interface FillInProps {
 
 /** The form while the caller may change it. Mounted anew for each draft that is loaded. */
 export function FillIn({ instance, view, onSubmitting, onSubmitted, onView }: FillInProps) {
+  const { t } = useTranslation();
   const template = view.template;
   const [data, setData] = useState(() => initialData(view));
   const { status, saver } = useDraft(instance, view.draft?.revision ?? 0, view.draft?.savedAt ?? 0);
@@ -89,17 +92,17 @@ export function FillIn({ instance, view, onSubmitting, onSubmitted, onView }: Fi
     });
 
   if (!template) {
-    return <Notice tone="info" title="The template of this form no longer exists, so it cannot be filled in." />;
+    return <Notice tone="info" title={t("form.noTemplate")} />;
   }
   const foot = (
     <div className="form-foot">
-      <button type="submit" className="button button-main" disabled={submitting}>
-        {submitting ? "Submitting…" : "Submit"}
-      </button>
+      <Button type="submit" kind="main" isDisabled={submitting}>
+        {submitting ? t("form.submitting") : t("form.submit")}
+      </Button>
       {(view.draft !== null || status.state === "saved") && (
-        <button type="button" className="button-text" onClick={() => setDiscarding(true)} disabled={submitting}>
-          Discard draft
-        </button>
+        <Button kind="text" onPress={() => setDiscarding(true)} isDisabled={submitting}>
+          {t("form.discard")}
+        </Button>
       )}
       <DraftLine status={status} />
     </div>
@@ -112,15 +115,13 @@ export function FillIn({ instance, view, onSubmitting, onSubmitted, onView }: Fi
         {foot}
       </Fields>
       {discarding && (
-        <Dialog title="Discard draft?" onClose={() => setDiscarding(false)}>
-          <p>Everything you have entered since the last submission will be lost.</p>
+        <Dialog title={t("form.discardTitle")} onClose={() => setDiscarding(false)}>
+          <p>{t("form.discardText")}</p>
           <div className="dialog-foot">
-            <button type="button" className="button" onClick={() => setDiscarding(false)}>
-              Keep draft
-            </button>
-            <button type="button" className="button button-main" onClick={() => void discard()}>
-              Discard
-            </button>
+            <Button onPress={() => setDiscarding(false)}>{t("form.keepDraft")}</Button>
+            <Button kind="danger" onPress={() => void discard()}>
+              {t("form.discardYes")}
+            </Button>
           </div>
         </Dialog>
       )}

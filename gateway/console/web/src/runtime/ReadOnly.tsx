@@ -2,7 +2,8 @@ import type { ReactNode } from "react";
 import type { FormView, JSONObject } from "../api/types";
 import { asObject } from "../schemaform/layout";
 import { resolved, titleOf } from "../schemaform/titles";
-import { Notice } from "../ui/Notice";
+import { Notice } from "../kit/Notice";
+import { t } from "../text";
 import { formatDay, formatMinute, formatNumber } from "../words";
 import { CheckedList } from "./Checklist";
 
@@ -18,12 +19,12 @@ export function ReadOnly({ view }: { view: FormView }) {
   const own = Object.fromEntries(Object.entries(data).filter(([name]) => known.has(name)));
   return (
     <>
-      {!template && <Notice tone="info" title="The template of this form no longer exists. This is the data that was entered." />}
-      {Object.keys(data).length === 0 && <p className="quiet">No data yet.</p>}
+      {!template && <Notice tone="info" title={t("form.noTemplateRead")} />}
+      {Object.keys(data).length === 0 && <p className="quiet">{t("form.noData")}</p>}
       <Facts data={own} schema={schema} whole={schema} />
       {Object.keys(rest).length > 0 && (
         <section className="more-facts" aria-labelledby="more-facts">
-          {template && <h3 id="more-facts">From the workflow</h3>}
+          {template && <h3 id="more-facts">{t("form.fromWorkflow")}</h3>}
           <Facts data={rest} schema={{}} whole={{}} />
         </section>
       )}
@@ -68,7 +69,7 @@ function valueOf(value: unknown, schema: JSONObject, whole: JSONObject): ReactNo
     return <span className="quiet">–</span>;
   }
   if (typeof value === "boolean") {
-    return value ? "Yes" : "No";
+    return value ? t("yes") : t("no");
   }
   if (typeof value === "number") {
     return formatNumber(value);
@@ -84,7 +85,7 @@ function valueOf(value: unknown, schema: JSONObject, whole: JSONObject): ReactNo
 
 function Entries({ values, schema, whole }: { values: unknown[]; schema: JSONObject; whole: JSONObject }) {
   if (values.length === 0) {
-    return <span className="quiet">none</span>;
+    return <span className="quiet">{t("none")}</span>;
   }
   return (
     <ul className="entries">

@@ -1,16 +1,18 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { ChevronLeft } from "lucide-react";
 import { useCallback, useEffect, useRef, useState } from "react";
+import { useTranslation } from "react-i18next";
 import { messageFor, ServiceError } from "../api/http";
 import { type Instance, loadForm, noWorkflow } from "../api/runtime";
-import type { Caller, FormView, Position } from "../api/types";
+import type { Caller, Category, FormView, Position } from "../api/types";
 import type { Sent } from "../api/workflow";
 import { safeRedirect } from "../route";
 import { Link } from "../navigate";
-import { Chip, toneOf } from "../ui/Chip";
-import { Icon } from "../ui/Icon";
-import { LoadFault, Notice, Skeleton } from "../ui/Notice";
-import { PageTitle } from "../ui/Page";
-import { Time } from "../ui/Time";
-import { useLoaded } from "../ui/useLoaded";
+import { Badge, type Tone } from "../kit/Badge";
+import { LoadFault, Notice, Skeleton } from "../kit/Notice";
+import { PageTitle } from "../kit/Page";
+import { Time } from "../kit/Time";
+import { useLoaded } from "../kit/useLoaded";
 import { readable } from "../words";
 import { FillIn } from "./FillIn";
 import { ReadOnly } from "./ReadOnly";
@@ -23,13 +25,14 @@ interface RuntimePageProps {
 
 /** The page of one form or checklist. */
 export default function RuntimePage({ instance, caller }: RuntimePageProps) {
+  const { t } = useTranslation();
   // The route makes a new object whenever the address is read.
   const [own] = useState(instance);
   const { loaded, reload, replace } = useLoaded(useCallback((signal: AbortSignal) => loadForm(own, signal), [own]));
   return (
     <>
       <Trail checklist={loaded.state === "ready" && loaded.value.form.formType === "Checklist"} />
-      {loaded.state === "loading" && <Skeleton label="Loading form" rows={6} />}
+      {loaded.state === "loading" && <Skeleton label={t("form.loading")} rows={6} />}
       {loaded.state === "failed" && <Refused fault={loaded.fault} retry={reload} />}
       {loaded.state === "ready" && <FormPage instance={own} caller={caller} view={loaded.value} reload={reload} replace={replace} />}
     </>
@@ -37,28 +40,30 @@ export default function RuntimePage({ instance, caller }: RuntimePageProps) {
 }
 
 function Trail({ checklist }: { checklist: boolean }) {
+  const { t } = useTranslation();
   return (
     <p className="trail">
-      <Link to={checklist ? "?kind=checklists" : ""}>
-        <Icon name="back" />
-        {checklist ? "All checklists" : "All forms"}
+      <Link to={checklist ? "?tab=checklists" : "?tab=requests"}>
+        <ChevronLeft aria-hidden />
+        {checklist ? t("form.allChecklists") : t("form.allRequests")}
       </Link>
     </p>
   );
 }
 
 function Refused({ fault, retry }: { fault: unknown; retry: () => void }) {
+  const { t } = useTranslation();
   if (fault instanceof ServiceError && fault.status === 404) {
     return (
       <>
-        <PageTitle tab="Not found">Form not found</PageTitle>
-        <p>The form does not exist, or you do not have access to it.</p>
+        <PageTitle tab={t("notFound.tab")}>{t("form.notFoundTitle")}</PageTitle>
+        <p>{t("form.notFoundText")}</p>
       </>
     );
   }
   return (
     <>
-      <PageTitle tab="Form">Form</PageTitle>
+      <PageTitle tab={t("form.tab")}>{t("form.tab")}</PageTitle>
       <LoadFault message={messageFor(fault)} retry={retry} />
     </>
   );
@@ -79,6 +84,8 @@ interface News {
 }
 
 function FormPage({ instance, caller, view, reload, replace }: FormPageProps) {
+  const { t } = useTranslation();
+  const queries = useQueryClient();
   const [news, setNews] = useState<News | null>(null);
   const newsBox = useRef<HTMLDivElement>(null);
   // Which loading the fields were filled from: a new one begins them anew.
@@ -90,11 +97,13 @@ function FormPage({ instance, caller, view, reload, replace }: FormPageProps) {
   // Somebody else can take the form out of the person's hands.
   useEffect(() => {
     if (wasEditable.current && !view.editable && !ownStep.current) {
-      setNews({ tone: "info", title: "The status of this form has changed. It can no longer be edited.", redirect: "" });
+      setNews({ tone: "info", title: t("form.taken"), redirect: "" });
     }
     wasEditable.current = view.editable;
     ownStep.current = false;
-  }, [view]);
+    // Lists that are gone back to must not show what was.
+    void queries.invalidateQueries();
+  }, [view, queries, t]);
 
   useEffect(() => {
     if (news) {
@@ -109,14 +118,14 @@ function FormPage({ instance, caller, view, reload, replace }: FormPageProps) {
     setGeneration((n) => n + 1);
   };
   const onSubmitted = (next: FormView, redirect: string) =>
-    onView(next, { tone: "good", title: "Form submitted.", redirect: safeRedirect(redirect, document.baseURI) });
+    onView(next, { tone: "good", title: t("form.submitted"), redirect: safeRedirect(redirect, document.baseURI) });
   const onSent = (eventName: string, from: Position[], sent: Sent) => {
     ownStep.current = true;
     const name = readable(eventName);
     setNews(
       samePlaces(sent.states, from)
-        ? { tone: "info", title: `“${name}” was sent. The status has not changed.`, redirect: "" }
-        : { tone: "good", title: `“${name}” completed.`, redirect: safeRedirect(sent.redirect, document.baseURI) },
+        ? { tone: "info", title: t("form.eventSame", { name }), redirect: "" }
+        : { tone: "good", title: t("form.eventDone", { name }), redirect: safeRedirect(sent.redirect, document.baseURI) },
     );
     reload();
   };
@@ -130,11 +139,11 @@ function FormPage({ instance, caller, view, reload, replace }: FormPageProps) {
         <p className="form-facts">
           <FormChips view={view} />
           <span>
-            {form.by === caller.id ? "Created by you" : `Created by ${form.by}`}, <Time at={form.when} />
+            {form.by === caller.id ? t("form.createdByYou") : t("form.createdBy", { name: form.by })}, <Time at={form.when} />
           </span>
           {view.submittedAt > 0 && (
             <span>
-              Submitted <Time at={view.submittedAt} />
+              {t("form.submittedAt")} <Time at={view.submittedAt} />
             </span>
           )}
         </p>
@@ -145,12 +154,12 @@ function FormPage({ instance, caller, view, reload, replace }: FormPageProps) {
             <Notice tone={news.tone} title={news.title} ref={newsBox}>
               {news.redirect !== "" && (
                 <p>
-                  <a href={news.redirect}>Continue</a>
+                  <a href={news.redirect}>{t("form.continue")}</a>
                 </p>
               )}
             </Notice>
           )}
-          <h2 id="data-title">{view.editable ? "Fill in" : view.submittedAt > 0 ? "Submitted data" : "Data"}</h2>
+          <h2 id="data-title">{view.editable ? t("form.fillIn") : view.submittedAt > 0 ? t("form.submittedData") : t("form.data")}</h2>
           {view.editable ? (
             <FillIn
               key={generation}
@@ -175,11 +184,18 @@ function samePlaces(a: Position[], b: Position[]): boolean {
   return a.length === b.length && a.every((at, n) => at.stateMachineId === b[n]?.stateMachineId && at.nodeId === b[n]?.nodeId);
 }
 
+const toneOfCategory: Record<Category, Tone> = { current: "active", submitted: "active", archived: "neutral" };
+
 function FormChips({ view }: { view: FormView }) {
-  const status = view.form.status || (view.submittedAt > 0 ? "submitted" : "draft");
-  return status.split(", ").map((name) => (
-    <Chip key={name} tone={toneOf(view.category)}>
-      {readable(name)}
-    </Chip>
-  ));
+  const { t } = useTranslation();
+  const names = view.form.status === "" ? [view.submittedAt > 0 ? t("form.statusSubmitted") : t("form.draft")] : view.form.status.split(", ").map(readable);
+  return (
+    <span className="badges" aria-live="polite">
+      {names.map((name) => (
+        <Badge key={name} tone={toneOfCategory[view.category]}>
+          {name}
+        </Badge>
+      ))}
+    </span>
+  );
 }

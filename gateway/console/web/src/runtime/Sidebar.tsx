@@ -1,10 +1,12 @@
 import { useEffect, useRef, useState } from "react";
+import { useTranslation } from "react-i18next";
 import { messageFor } from "../api/http";
 import type { Instance } from "../api/runtime";
 import type { Sent } from "../api/workflow";
 import type { FormView, Position, WorkflowEvent } from "../api/types";
-import { Chip } from "../ui/Chip";
-import { LoadFault, Skeleton } from "../ui/Notice";
+import { Badge } from "../kit/Badge";
+import { Button } from "../kit/Button";
+import { LoadFault, Skeleton } from "../kit/Notice";
 import { readable } from "../words";
 import { EventDialog } from "./EventDialog";
 import { HistoryList } from "./HistoryList";
@@ -29,6 +31,7 @@ interface Opened {
 
 /** The status of the workflow, the available actions, and the history. */
 export function Sidebar({ instance, view, onMoved, onSent }: SidebarProps) {
+  const { t } = useTranslation();
   const { events, history, live, reload } = useWorkflow(instance, onMoved);
   const [opened, setOpened] = useState<Opened | null>(null);
   // The stream may be shut; what the form says is news as well.
@@ -43,34 +46,36 @@ export function Sidebar({ instance, view, onMoved, onSent }: SidebarProps) {
   const sendable = events.state === "ready" ? offered(events.value.events, view) : [];
   return (
     <div className="side">
-      <section className="card" aria-labelledby="where-title">
-        <h2 id="where-title">Status</h2>
-        {/* Others move it on: that is read out when there is time. */}
-        <div aria-live="polite">
-          <Positions states={view.states} />
-        </div>
-        <p className={live ? "live live-on" : "live"}>{live ? "Live updates" : "Updates may be delayed"}</p>
-      </section>
+      {view.states.length > 1 && (
+        <section className="card" aria-labelledby="where-title">
+          <h2 id="where-title">{t("status.title")}</h2>
+          {/* Others move it on: that is read out when there is time. */}
+          <div aria-live="polite">
+            <Positions states={view.states} />
+          </div>
+        </section>
+      )}
       <section className="card" aria-labelledby="can-title">
-        <h2 id="can-title">Actions</h2>
-        {events.state === "loading" && <Skeleton label="Loading actions" rows={2} />}
+        <h2 id="can-title">{t("actions.title")}</h2>
+        {events.state === "loading" && <Skeleton label={t("actions.loading")} rows={2} />}
         {events.state === "failed" && <LoadFault message={messageFor(events.fault)} retry={reload} />}
         {events.state === "ready" && sendable.length === 0 && (
-          <p className="quiet">{view.editable ? "Fill in the form and submit it." : "No actions available."}</p>
+          <p className="quiet">{view.editable ? t("actions.fillIn") : t("actions.none")}</p>
         )}
         {sendable.length > 0 && (
           <div className="actions">
             {sendable.map((event) => (
-              <button key={event.name} type="button" className="button" onClick={() => setOpened({ event, from: view.states })}>
+              <Button key={event.name} onPress={() => setOpened({ event, from: view.states })}>
                 {readable(event.name)}
-              </button>
+              </Button>
             ))}
           </div>
         )}
+        <p className={live ? "live live-on" : "live"}>{live ? t("status.live") : t("status.delayed")}</p>
       </section>
       <section className="card" aria-labelledby="history-title">
-        <h2 id="history-title">History</h2>
-        {history.state === "loading" && <Skeleton label="Loading history" rows={3} />}
+        <h2 id="history-title">{t("history.title")}</h2>
+        {history.state === "loading" && <Skeleton label={t("history.loading")} rows={3} />}
         {history.state === "failed" && <LoadFault message={messageFor(history.fault)} retry={reload} />}
         {history.state === "ready" && <HistoryList history={history.value} machines={view.states.map((state) => state.stateMachineId)} />}
       </section>
@@ -96,21 +101,13 @@ export function Sidebar({ instance, view, onMoved, onSent }: SidebarProps) {
 }
 
 function Positions({ states }: { states: Position[] }) {
-  const only = states.length === 1 ? states[0] : undefined;
-  if (only) {
-    return (
-      <p className="where">
-        <Chip>{readable(only.nodeId)}</Chip>
-      </p>
-    );
-  }
   return (
     <dl className="machines">
       {states.map((state) => (
         <div key={`${state.stateMachineId} ${state.nodeId}`}>
           <dt>{readable(state.stateMachineId)}</dt>
           <dd>
-            <Chip>{readable(state.nodeId)}</Chip>
+            <Badge tone="active">{readable(state.nodeId)}</Badge>
           </dd>
         </div>
       ))}

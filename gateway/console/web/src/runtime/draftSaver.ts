@@ -1,4 +1,5 @@
 import { ServiceError } from "../api/http";
+import { t } from "../text";
 import type { Draft, JSONObject, Saved } from "../api/types";
 
 // Saves what is typed, by itself:
@@ -233,7 +234,7 @@ export class DraftSaver {
       this.#ports.tell({ state: "conflict" });
       return;
     }
-    const message = fault instanceof Error ? fault.message : "Something went wrong.";
+    const message = fault instanceof Error ? fault.message : t("fault.unknown");
     // NB: 401 is temporary too: the person can sign in again in another tab.
     const again = fault instanceof ServiceError && (fault.temporary || fault.status === 401);
     this.#ports.tell({ state: "failed", message, again });

@@ -2,7 +2,7 @@ import { useCallback } from "react";
 import { type Instance, noWorkflow } from "../api/runtime";
 import type { Watched } from "../api/types";
 import { type History, loadEvents, loadHistory, type Sendable } from "../api/workflow";
-import { type Loaded, useLoaded } from "../ui/useLoaded";
+import { type Loaded, useLoaded } from "../kit/useLoaded";
 import { withEntry } from "./historyEntries";
 import { useWatch } from "./useWatch";
 

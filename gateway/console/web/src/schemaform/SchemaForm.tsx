@@ -2,9 +2,10 @@ import Form, { type IChangeEvent } from "@rjsf/core";
 import type { RJSFSchema, RJSFValidationError, UiSchema } from "@rjsf/utils";
 import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import type { JSONObject } from "../api/types";
-import { Boundary } from "../ui/Boundary";
-import { ErrorSummary, type SummaryEntry } from "../ui/ErrorSummary";
-import { Notice } from "../ui/Notice";
+import { Boundary } from "../kit/Boundary";
+import { ErrorSummary, type SummaryEntry } from "../kit/ErrorSummary";
+import { Notice } from "../kit/Notice";
+import { t } from "../text";
 import { messageFor } from "../api/http";
 import { titleAt } from "./titles";
 import { templates } from "./templates";
@@ -39,8 +40,8 @@ export function SchemaForm(props: SchemaFormProps) {
 }
 
 const notShown = (fault: unknown) => (
-  <Notice tone="bad" title="This form cannot be displayed." alert>
-    <p>The form template has an error: {messageFor(fault)}</p>
+  <Notice tone="bad" title={t("form.cannotShow")} alert>
+    <p>{t("form.templateFault", { message: messageFor(fault) })}</p>
   </Notice>
 );
 

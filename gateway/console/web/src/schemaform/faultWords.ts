@@ -1,71 +1,48 @@
-import { count, formatNumber } from "../words";
+import { i18n, t } from "../text";
+import { formatNumber } from "../words";
 
-const typeNames: Record<string, string> = {
-  string: "text",
-  number: "a number",
-  integer: "a whole number",
-  boolean: "yes or no",
-  object: "a group of fields",
-  array: "a list",
-  null: "empty",
-};
-
-const formatNames: Record<string, string> = {
-  date: "a date",
-  "date-time": "a date and time",
-  time: "a time",
-  email: "an e-mail address",
-  uri: "a web address that starts with https://",
-  uuid: "a UUID",
-  ipv4: "an IPv4 address",
-  ipv6: "an IPv6 address",
-  hostname: "a host name",
-};
+/** A text below a key that comes from data, or "" when there is none. */
+function known(group: "types" | "formats", name: string): string {
+  const key = `faults.${group}.${name}`;
+  return i18n.exists(key) ? String(i18n.t(key as never)) : "";
+}
 
 /**
  * The message for a value that violates a keyword of JSON Schema. limit is the
  * keyword's value in the schema.
  */
 export function faultWords(keyword: string, limit: unknown): string {
-  const number = typeof limit === "number" ? formatNumber(limit) : String(limit);
-  const many = typeof limit === "number" ? limit : 0;
+  const count = typeof limit === "number" ? limit : 0;
   switch (keyword) {
     case "required":
     case "dependentRequired":
-      return "This field is required.";
+      return t("faults.required");
     case "type":
-      return `This must be ${[limit].flat().map((name) => typeNames[String(name)] ?? String(name)).join(" or ")}.`;
+      return t("faults.type", { type: [limit].flat().map((name) => known("types", String(name)) || String(name)).join(t("faults.or")) });
     case "minimum":
-      return `This must be ${number} or more.`;
     case "maximum":
-      return `This must be ${number} or less.`;
     case "exclusiveMinimum":
-      return `This must be more than ${number}.`;
     case "exclusiveMaximum":
-      return `This must be less than ${number}.`;
     case "multipleOf":
-      return `This must be a multiple of ${number}.`;
+      return t(`faults.${keyword}`, { limit: typeof limit === "number" ? formatNumber(limit) : String(limit) });
     case "minLength":
-      return many === 1 ? "This field is required." : `Enter at least ${count(many, "character", "characters")}.`;
+      return count === 1 ? t("faults.required") : t("faults.minLength", { count });
     case "maxLength":
-      return `Enter at most ${count(many, "character", "characters")}.`;
     case "minItems":
-      return `Add at least ${count(many, "entry", "entries")}.`;
     case "maxItems":
-      return `Keep at most ${count(many, "entry", "entries")}.`;
-    case "uniqueItems":
-      return "Entries must be different.";
+      return t(`faults.${keyword}`, { count });
     case "format":
-      return `This must be ${formatNames[String(limit)] ?? `in the format “${String(limit)}”`}.`;
+      return t("faults.format", { format: known("formats", String(limit)) || t("faults.formatNamed", { format: String(limit) }) });
+    case "uniqueItems":
     case "pattern":
-      return "This does not have the required format.";
+      return t(`faults.${keyword}`);
     case "const":
-      return limit === true ? "This must be checked." : `This must be ${JSON.stringify(limit)}.`;
+      return limit === true ? t("faults.checked") : t("faults.const", { limit: JSON.stringify(limit) });
     case "enum":
-      return Array.isArray(limit) && limit.length === 1 && limit[0] === true ? "This must be checked." : "Choose one of the options.";
+      return Array.isArray(limit) && limit.length === 1 && limit[0] === true ? t("faults.checked") : t("faults.enum");
     case "false":
-      return "This field is not allowed.";
+      return t("faults.notAllowed");
     default:
-      return "This value is not valid.";
+      return t("faults.invalid");
   }
 }

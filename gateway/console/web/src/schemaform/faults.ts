@@ -1,5 +1,6 @@
 import { dereference, type OutputUnit, type Schema, validate } from "@cfworker/json-schema";
 import type { JSONObject } from "../api/types";
+import { t } from "../text";
 import { faultWords } from "./faultWords";
 
 // What does not fit a schema, in words for the person who fills in the form.
@@ -56,7 +57,7 @@ export function findFaults(schema: JSONObject, data: unknown): Fault[] {
 function roundedNumbers(data: unknown, path: string[]): Fault[] {
   if (typeof data === "number") {
     const exact = !Number.isInteger(data) || Number.isSafeInteger(data);
-    return exact ? [] : [{ path, message: "This number is too large to be stored exactly.", keyword: "rounded" }];
+    return exact ? [] : [{ path, message: t("faults.rounded"), keyword: "rounded" }];
   }
   if (data === null || typeof data !== "object") {
     return [];

@@ -19,10 +19,13 @@ import {
   titleId,
   type WrapIfAdditionalTemplateProps,
 } from "@rjsf/utils";
-import type { MouseEvent } from "react";
+import { ArrowDown, ArrowUp, CircleAlert, Plus, X } from "lucide-react";
+import type { MouseEvent, ReactNode } from "react";
 import type { JSONObject } from "../api/types";
-import { Icon, type IconName } from "../ui/Icon";
+import { language, t } from "../text";
 import { readable } from "../words";
+import { Sums, sumsOf } from "./lines";
+import { lineColumns } from "./numbers";
 import { BaseInput, isGroup } from "./widgets";
 
 // How the parts of a form are put together. All texts of a template are shown as
@@ -46,7 +49,7 @@ function Field(props: FieldTemplateProps<JSONObject>) {
         {displayLabel && (
           <Label className="label" id={`${id}__label`} htmlFor={Label === "label" ? id : undefined}>
             {text}
-            {!required && <span className="label-note"> (optional)</span>}
+            {!required && <span className="label-note"> {t("optional")}</span>}
           </Label>
         )}
         {displayLabel && description}
@@ -70,7 +73,7 @@ function FieldFaults({ errors, fieldPathId }: FieldErrorProps<JSONObject>) {
   const texts = (errors ?? []).filter((text) => typeof text === "string");
   return texts.length === 0 ? null : (
     <p id={errorId(fieldPathId)} className="field-fault">
-      <Icon name="warning" />
+      <CircleAlert aria-hidden />
       {texts.join(" ")}
     </p>
   );
@@ -91,9 +94,9 @@ function ObjectFields(props: ObjectFieldTemplateProps<JSONObject>) {
       {optionalDataControl}
       {properties.map((property) => property.content)}
       {canExpand(schema, uiSchema, formData) && (
-        <button type="button" id={buttonId(fieldPathId, "add")} className="button button-small" onClick={onAddProperty} disabled={disabled || readonly}>
-          <Icon name="plus" />
-          Add field
+        <button type="button" id={buttonId(fieldPathId, "add")} className="button button-plain button-small" onClick={onAddProperty} disabled={disabled || readonly}>
+          <Plus aria-hidden />
+          {t("field.addField")}
         </button>
       )}
     </>
@@ -111,7 +114,7 @@ function ObjectFields(props: ObjectFieldTemplateProps<JSONObject>) {
     <fieldset id={fieldPathId.$id} className="group">
       <legend id={titleId(fieldPathId)}>
         {labelText(title, schema)}
-        {!required && <span className="label-note"> (optional)</span>}
+        {!required && <span className="label-note"> {t("optional")}</span>}
       </legend>
       {description && (
         <p id={descriptionId(fieldPathId)} className="field-help">
@@ -124,16 +127,17 @@ function ObjectFields(props: ObjectFieldTemplateProps<JSONObject>) {
 }
 
 function List(props: ArrayFieldTemplateProps<JSONObject[]>) {
-  const { canAdd, disabled, readonly, fieldPathId, items, onAddClick, optionalDataControl, required, schema, title, rawErrors } = props;
+  const { canAdd, disabled, readonly, fieldPathId, items, onAddClick, optionalDataControl, required, schema, title, rawErrors, registry, formData, uiSchema } = props;
+  const columns = lineColumns(schema, registry.rootSchema);
   const add = (event: MouseEvent<HTMLButtonElement>) => {
     onAddClick(event);
     afterwards(event.currentTarget.closest("fieldset"), ":scope > .stack > .item:last-child :is(input, select, textarea)");
   };
   return (
-    <fieldset id={fieldPathId.$id} className={rawErrors?.length ? "group group-wrong" : "group"}>
+    <fieldset id={fieldPathId.$id} className={["group", rawErrors?.length ? "group-wrong" : "", columns ? "lines" : ""].join(" ").trim()}>
       <legend id={titleId(fieldPathId)}>
         {labelText(title, schema)}
-        {!required && <span className="label-note"> (optional)</span>}
+        {!required && <span className="label-note"> {t("optional")}</span>}
       </legend>
       {schema.description && (
         <p id={descriptionId(fieldPathId)} className="field-help">
@@ -141,11 +145,21 @@ function List(props: ArrayFieldTemplateProps<JSONObject[]>) {
         </p>
       )}
       {optionalDataControl}
+      {columns && items.length > 0 && (
+        <div className="line-heads" aria-hidden="true">
+          {columns.map((column) => (
+            <span key={column.name} className={column.numeric ? "numeric" : undefined}>
+              {column.title}
+            </span>
+          ))}
+        </div>
+      )}
       {items.length > 0 && <div className="stack">{items}</div>}
+      {columns && <Sums names={sumsOf(uiSchema)} columns={columns} rows={formData ?? []} />}
       {canAdd && (
-        <button type="button" id={buttonId(fieldPathId, "add")} className="button button-small" onClick={add} disabled={disabled || readonly}>
-          <Icon name="plus" />
-          Add {labelText(title, schema).toLowerCase().replace(/ies$/, "y").replace(/([^s])s$/, "$1")}
+        <button type="button" id={buttonId(fieldPathId, "add")} className="button button-plain button-small" onClick={add} disabled={disabled || readonly}>
+          <Plus aria-hidden />
+          {t("field.add", { name: oneOf(labelText(title, schema)) })}
         </button>
       )}
     </fieldset>
@@ -157,6 +171,11 @@ function afterwards(around: Element | null | undefined, selector: string) {
   requestAnimationFrame(() => around?.querySelector<HTMLElement>(selector)?.focus());
 }
 
+/** In English the name of one entry of a list: "Items" are made of an item. */
+function oneOf(name: string): string {
+  return language() === "en" ? name.toLowerCase().replace(/ies$/, "y").replace(/([^s])s$/, "$1") : name;
+}
+
 function ListItem({ children, buttonsProps, hasToolbar }: ArrayFieldItemTemplateProps<JSONObject>) {
   const { disabled, readonly, hasMoveDown, hasMoveUp, hasRemove, index, onMoveDownItem, onMoveUpItem, onRemoveItem } = buttonsProps;
   const off = disabled || readonly;
@@ -164,9 +183,9 @@ function ListItem({ children, buttonsProps, hasToolbar }: ArrayFieldItemTemplate
     onRemoveItem(event);
     afterwards(event.currentTarget.closest(".item")?.closest("fieldset"), ":scope > .button");
   };
-  const tool = (name: IconName, words: string, onClick: (event: MouseEvent<HTMLButtonElement>) => void, possible: boolean) => (
-    <button type="button" className="button-quiet" aria-label={`${words} ${index + 1}`} title={words} onClick={onClick} disabled={off || !possible}>
-      <Icon name={name} />
+  const tool = (sign: ReactNode, words: string, onClick: (event: MouseEvent<HTMLButtonElement>) => void, possible: boolean) => (
+    <button type="button" className="button button-quiet button-round button-small" aria-label={words} title={words} onClick={onClick} disabled={off || !possible}>
+      {sign}
     </button>
   );
   return (
@@ -177,9 +196,9 @@ function ListItem({ children, buttonsProps, hasToolbar }: ArrayFieldItemTemplate
       <div className="item-fields">{children}</div>
       {hasToolbar && (
         <div className="item-tools">
-          {(hasMoveUp || hasMoveDown) && tool("up", "Move up entry", onMoveUpItem, hasMoveUp)}
-          {(hasMoveUp || hasMoveDown) && tool("down", "Move down entry", onMoveDownItem, hasMoveDown)}
-          {hasRemove && tool("close", "Remove entry", remove, true)}
+          {(hasMoveUp || hasMoveDown) && tool(<ArrowUp aria-hidden />, t("field.up", { number: index + 1 }), onMoveUpItem, hasMoveUp)}
+          {(hasMoveUp || hasMoveDown) && tool(<ArrowDown aria-hidden />, t("field.down", { number: index + 1 }), onMoveDownItem, hasMoveDown)}
+          {hasRemove && tool(<X aria-hidden />, t("field.remove", { number: index + 1 }), remove, true)}
         </div>
       )}
     </div>
@@ -196,14 +215,14 @@ function WrapIfAdditional(props: WrapIfAdditionalTemplateProps<JSONObject>) {
     <div className="item">
       <div className="item-fields stack">
         <label className="field">
-          <span className="label">Field name</span>
+          <span className="label">{t("field.fieldName")}</span>
           <input type="text" key={label} id={`${id}-key`} defaultValue={label} onBlur={onKeyRenameBlur} disabled={disabled || readonly} />
         </label>
         {children}
       </div>
       <div className="item-tools">
-        <button type="button" className="button-quiet" aria-label={`Remove ${label}`} onClick={onRemoveProperty} disabled={disabled || readonly}>
-          <Icon name="close" />
+        <button type="button" className="button button-quiet button-round button-small" aria-label={t("field.removeNamed", { name: label })} onClick={onRemoveProperty} disabled={disabled || readonly}>
+          <X aria-hidden />
         </button>
       </div>
     </div>
@@ -222,7 +241,7 @@ function Alternatives({ selector, optionSchemaField }: MultiSchemaFieldTemplateP
 function OptionalData({ label, onAddClick, onRemoveClick }: OptionalDataControlsTemplateProps<JSONObject>) {
   const act = onAddClick ?? onRemoveClick;
   return act ? (
-    <button type="button" className="button button-small" onClick={act}>
+    <button type="button" className="button button-plain button-small" onClick={act}>
       {label}
     </button>
   ) : (
@@ -233,8 +252,8 @@ function OptionalData({ label, onAddClick, onRemoveClick }: OptionalDataControls
 /** Stands for the library's buttons with pictures that other parts still use. */
 function SmallButton({ id, title, disabled, onClick }: IconButtonProps<JSONObject>) {
   return (
-    <button type="button" id={id} className="button button-small" disabled={disabled} onClick={onClick}>
-      {title ?? "Change"}
+    <button type="button" id={id} className="button button-plain button-small" disabled={disabled} onClick={onClick}>
+      {title ?? t("field.change")}
     </button>
   );
 }

@@ -18,7 +18,9 @@ import {
   type WidgetProps,
 } from "@rjsf/utils";
 import type { JSONObject } from "../api/types";
+import { t } from "../text";
 import { readable } from "../words";
+import { DateField, NumberInput } from "./values";
 
 // The input elements. Each says which texts describe it and whether its value
 // is wrong, so that a screen reader says it too.
@@ -49,6 +51,9 @@ function described({ id, schema, options, rawErrors, required }: Pick<Props, "id
 export function BaseInput(props: BaseInputTemplateProps<JSONObject>) {
   const { id, value, readonly, disabled, onBlur, onFocus, onChange, onChangeOverride, options, schema, type, placeholder } = props;
   const { type: inputType, step, min, max, autoComplete } = getInputProps(schema, type, options);
+  if ((schema.type === "number" || schema.type === "integer") && inputType === "number") {
+    return <NumberInput {...props} {...described(props)} />;
+  }
   const examples = Array.isArray(schema.examples) ? schema.examples : [];
   return (
     <>
@@ -107,7 +112,7 @@ function Lines(props: Props) {
 function Remaining({ used, most }: { used: number; most: number }) {
   return used < most * 0.8 ? null : (
     <p className={used > most ? "remaining remaining-over" : "remaining"}>
-      {used} of {most} characters
+      {t("field.characters", { used, most })}
     </p>
   );
 }
@@ -124,13 +129,13 @@ function Select(props: Props) {
       multiple={multiple}
       disabled={disabled || readonly}
       value={enumOptionSelectedValue(value, enumOptions, multiple, "indexed", multiple ? [] : "") as string | string[]}
-      aria-label={hideLabel || id.endsWith("_select") ? label || "Type" : undefined}
+      aria-label={hideLabel || id.endsWith("_select") ? label || t("field.type") : undefined}
       {...described(props)}
       onChange={(event) => onChange(read(event.target))}
       onBlur={(event) => onBlur(id, read(event.target))}
       onFocus={(event) => onFocus(id, read(event.target))}
     >
-      {!multiple && schema.default === undefined && <option value="">{placeholder || "Choose…"}</option>}
+      {!multiple && schema.default === undefined && <option value="">{placeholder || t("field.choose")}</option>}
       {enumOptions?.map((option, index) => (
         <option key={String(index)} value={enumOptionValueEncoder(option.value, index, "indexed")} disabled={enumDisabled?.includes(option.value)}>
           {option.label}
@@ -220,6 +225,7 @@ function Checkbox(props: Props) {
 export const widgets: RegistryWidgetsType<JSONObject> = {
   CheckboxWidget: Checkbox,
   CheckboxesWidget: Checkboxes,
+  DateWidget: (props: Props) => <DateField {...props} {...described(props)} />,
   RadioWidget: Radios,
   SelectWidget: Select,
   TextareaWidget: Lines,

@@ -1,0 +1,152 @@
+// The pages for readers of another language, with a slow line, without one, and with
+// the keyboard alone.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { closeWindow, isTooWide, look, openWindow, signIn, startBrowser } from "./browser.mjs";
+import { startService } from "./service.mjs";
+
+let browser, service;
+
+before(async () => {
+  [browser, service] = await Promise.all([startBrowser(), startService()]);
+});
+after(async () => {
+  await browser?.close();
+  await service?.stop();
+});
+
+/** A form that john begins, on its page. */
+async function begin(window, words = ["New", "New request", "Leave request", "Create"]) {
+  const { page } = window;
+  const [button, item, template, create] = words;
+  await page.getByRole("button", { name: button, exact: true }).click();
+  await page.getByRole("menuitem", { name: item }).click();
+  await page.getByRole("dialog").getByRole("radio", { name: template }).check();
+  await page.getByRole("dialog").getByRole("button", { name: create }).click();
+  await page.getByRole("heading", { level: 1, name: template }).waitFor();
+}
+
+test("German, from the browser's wish, and English from the menu", async () => {
+  const john = await openWindow(browser, service, { locale: "de-DE" });
+  const { page } = john;
+  await signIn(john, "john.doe");
+  await page.getByRole("heading", { level: 1, name: "Arbeit" }).waitFor();
+  assert.equal(await page.getAttribute("html", "lang"), "de");
+  await begin(john, ["Neu", "Neuer Antrag", "Leave request", "Anlegen"]);
+  await page.getByRole("button", { name: "Einreichen" }).click();
+  await page.getByText("Dieses Feld ist erforderlich.").first().waitFor();
+  await look(john, "german-form");
+  await page.getByLabel("Days off").fill("3");
+  await page.getByText(/Gespeichert um/).waitFor();
+  await page.getByRole("button", { name: /John Doe/ }).click();
+  await page.getByRole("menuitemradio", { name: "English" }).click();
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "Submit" }).waitFor();
+  assert.equal(await page.getByLabel("Days off").inputValue(), "3", "what was typed stays");
+  await page.reload();
+  await page.getByRole("button", { name: "Submit" }).waitFor(); // the choice is kept
+  await closeWindow(john);
+});
+
+test("a list is what its address says, also after Back", async () => {
+  const mary = await openWindow(browser, service);
+  const { page } = mary;
+  await signIn(mary, "mary.major");
+  for (const name of ["Leave request", "Feedback"]) {
+    await page.goto(service.root);
+    await page.getByRole("button", { name: "New request" }).first().click();
+    await page.getByRole("dialog").getByRole("radio", { name }).check();
+    await page.getByRole("dialog").getByRole("button", { name: "Create" }).click();
+    await page.getByRole("heading", { level: 1, name }).waitFor();
+  }
+  await page.goto(service.root);
+  await page.getByRole("searchbox").fill("leave");
+  await page.getByRole("link", { name: "Feedback" }).waitFor({ state: "detached" });
+  assert.match(page.url(), /[?&]q=leave/);
+  await page.getByRole("link", { name: "Leave request" }).click();
+  await page.getByRole("heading", { level: 1, name: "Leave request" }).waitFor();
+  await page.goBack();
+  await page.getByRole("link", { name: "Leave request" }).waitFor();
+  assert.equal(await page.getByRole("searchbox").inputValue(), "leave");
+  await page.getByRole("searchbox").fill("nothing of the kind");
+  await page.getByText("No results").waitFor();
+  await look(mary, "list-no-results");
+  await page.getByRole("button", { name: "Clear search and filter" }).click();
+  await page.getByRole("button", { name: /^Filter/ }).click();
+  await page.getByRole("menuitemcheckbox", { name: "Feedback" }).click();
+  await page.keyboard.press("Escape");
+  await page.getByRole("link", { name: "Leave request" }).waitFor({ state: "detached" });
+  await look(mary, "list-filtered");
+  await page.reload();
+  await page.getByRole("link", { name: "Feedback" }).waitFor();
+  assert.equal(await page.getByRole("link", { name: "Leave request" }).count(), 0);
+  await closeWindow(mary);
+});
+
+for (const [name, options] of Object.entries({
+  dark: { colorScheme: "dark" },
+  phone: { viewport: { width: 390, height: 800 }, hasTouch: true },
+  "phone-dark": { viewport: { width: 390, height: 800 }, hasTouch: true, colorScheme: "dark" },
+  zoomed: { viewport: { width: 640, height: 450 }, deviceScaleFactor: 2 }, // 1280 at 200 %
+})) {
+  test(`each page, ${name}`, async () => {
+    const john = await openWindow(browser, service, options);
+    const { page } = john;
+    await signIn(john, "john.doe");
+    await begin(john);
+    await look(john, `${name}-form`);
+    assert.equal(await isTooWide(page), false, "the form scrolls sideways");
+    await page.goto(service.root);
+    await page.getByRole("link", { name: "Leave request" }).first().waitFor();
+    await look(john, `${name}-list`);
+    assert.equal(await isTooWide(page), false, "the list scrolls sideways");
+    await closeWindow(john);
+  });
+}
+
+test("without a network nothing that was typed is lost", async () => {
+  const john = await openWindow(browser, service);
+  const { page, context } = john;
+  await signIn(john, "john.doe");
+  await begin(john);
+  await context.setOffline(true);
+  await page.getByLabel("Reason").fill("Typed in a tunnel");
+  await page.getByText(/You are offline/).waitFor();
+  await page.getByText(/Not saved/).waitFor();
+  await context.setOffline(false);
+  await page.getByText(/Saved at/).waitFor();
+  await page.reload();
+  assert.equal(await page.getByLabel("Reason").inputValue(), "Typed in a tunnel");
+  await closeWindow(john);
+});
+
+test("a session that ended is said, and the page stays", async () => {
+  const john = await openWindow(browser, service);
+  const { page, context } = john;
+  await signIn(john, "john.doe");
+  await begin(john);
+  const cookies = await context.cookies();
+  await context.clearCookies();
+  await page.getByLabel("Reason").fill("Still here");
+  await page.getByText("You are signed out.").first().waitFor();
+  await look(john, "signed-out");
+  await context.addCookies(cookies);
+  await page.getByText(/Saved at/).waitFor();
+  await closeWindow(john);
+});
+
+test("the first view is small enough for a slow line", async () => {
+  const john = await openWindow(browser, service);
+  const { page } = john;
+  await signIn(john, "john.doe");
+  const network = await page.context().newCDPSession(page);
+  let bytes = 0;
+  network.on("Network.loadingFinished", ({ encodedDataLength }) => (bytes += encodedDataLength));
+  await network.send("Network.enable");
+  await network.send("Network.setCacheDisabled", { cacheDisabled: true });
+  await page.goto(service.root);
+  await page.getByRole("heading", { level: 1, name: "Work" }).waitFor();
+  // 200 kB/s, and three round trips of 150 ms with connecting: 2 s are 310 kB.
+  assert.ok(bytes > 50_000 && bytes < 250_000, `${bytes} bytes`);
+  await closeWindow(john);
+});

@@ -1,0 +1,101 @@
+import { ClipboardCheck, FilePlus2, Plus } from "lucide-react";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import type { Kind } from "../api/portal";
+import { type Caller, privilege } from "../api/types";
+import { Button } from "../kit/Button";
+import { Item, MenuBox } from "../kit/Menu";
+import { Notice } from "../kit/Notice";
+import { PageTitle } from "../kit/Page";
+import { Tabs } from "../kit/Tabs";
+import { useQueryPart } from "../navigate";
+import { FormsTab } from "./FormsTab";
+import { NewDialog } from "./NewDialog";
+import { useRoles } from "./queries";
+
+type TabKey = "requests" | "checklists";
+
+const kindOf: Record<TabKey, Kind> = { requests: "forms", checklists: "checklists" };
+
+/** What a person has to do with, in tabs. Which of them is shown, and how, stands in the address. */
+export function WorkPage({ caller }: { caller: Caller }) {
+  const { t } = useTranslation();
+  const [asked, change] = useQueryPart();
+  const [creating, setCreating] = useState<Kind | null>(null);
+  const keys = tabsOf(caller);
+  const roles = useRoles(keys.length > 0);
+  const tab = keys.find((key) => key === asked.get("tab")) ?? keys[0];
+  const creatable = (["forms", "checklists"] as const).filter((kind) => mayCreate(caller, kind));
+
+  if (!tab) {
+    return (
+      <>
+        <PageTitle tab={t("work.title")}>{t("work.title")}</PageTitle>
+        <Notice tone="info" title={t("work.noAccess")}>
+          <p>{t("work.askAdmin")}</p>
+        </Notice>
+      </>
+    );
+  }
+  return (
+    <>
+      <div className="page-head">
+        <PageTitle tab={t(`work.tabs.${tab}`)}>{t("work.title")}</PageTitle>
+        <NewButton kinds={creatable} onNew={setCreating} />
+      </div>
+      <Tabs
+        label={t("work.title")}
+        tabs={keys.map((key) => ({ key, label: t(`work.tabs.${key}`) }))}
+        selected={tab}
+        onSelect={(key) => change({ tab: key === keys[0] ? "" : key, show: "", q: "", sort: "", page: "", status: [], template: [] })}
+      >
+        <FormsTab key={tab} list={tab} kind={kindOf[tab]} roles={roles.data} onNew={creatable.includes(kindOf[tab]) ? () => setCreating(kindOf[tab]) : null} />
+      </Tabs>
+      {creating && <NewDialog kind={creating} roles={roles} onClose={() => setCreating(null)} />}
+    </>
+  );
+}
+
+const mayCreate = (caller: Caller, kind: Kind) => caller.privileges.includes(kind === "forms" ? privilege.form : privilege.checklist);
+
+/** Without a privilege to make anything, forms of earlier days can still be seen. */
+function tabsOf(caller: Caller): TabKey[] {
+  if (!caller.privileges.includes(privilege.portal)) {
+    return [];
+  }
+  const all: TabKey[] = ["requests", "checklists"];
+  const own = all.filter((key) => mayCreate(caller, kindOf[key]));
+  return own.length > 0 ? own : all;
+}
+
+function NewButton({ kinds, onNew }: { kinds: Kind[]; onNew: (kind: Kind) => void }) {
+  const { t } = useTranslation();
+  const words = { forms: t("work.newForm"), checklists: t("work.newChecklist") };
+  const [only, another] = kinds;
+  if (!only) {
+    return null;
+  }
+  if (!another) {
+    return (
+      <Button kind="main" onPress={() => onNew(only)}>
+        <Plus aria-hidden />
+        {words[only]}
+      </Button>
+    );
+  }
+  return (
+    <MenuBox
+      label={t("work.new")}
+      onAction={(key) => onNew(key as Kind)}
+      trigger={
+        <Button kind="main">
+          <Plus aria-hidden />
+          {t("work.new")}
+        </Button>
+      }
+    >
+      <Item id="forms" name={words.forms} sign={<FilePlus2 aria-hidden />} />
+      <Item id="checklists" name={words.checklists} sign={<ClipboardCheck aria-hidden />} />
+    </MenuBox>
+  );
+}

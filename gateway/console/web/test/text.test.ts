@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { lineColumns, numberIn, sumOf } from "../src/schemaform/numbers";
+import { i18n, language, speak, t } from "../src/text";
+import { de } from "../src/text/de";
+import { en } from "../src/text/en";
+import { formatDay, formatNumber } from "../src/words";
+
+after(() => speak("en"));
+
+/** Every text with the way to it. */
+function texts(part: object, way = ""): [string, string][] {
+  return Object.entries(part).flatMap(([key, value]) => (typeof value === "string" ? [[way + key, value] as [string, string]] : texts(value as object, `${way}${key}.`)));
+}
+
+/** What stands in a text for something else: {{x}} and <1>. */
+const places = (text: string) => [...text.matchAll(/\{\{\w+\}\}|<\/?\d>/g)].map(([place]) => place).toSorted();
+
+test("German is whole: the same texts, with the same places in them", () => {
+  const german = new Map(texts(de));
+  assert.deepEqual([...german.keys()], texts(en).map(([key]) => key));
+  for (const [key, text] of texts(en)) {
+    assert.deepEqual(places(german.get(key) ?? ""), places(text), key);
+    assert.notEqual(german.get(key), "", key);
+  }
+});
+
+test("texts, numbers and days change with the language, all at once", async () => {
+  assert.equal(t("faults.maxLength", { count: 1 }), "Enter at most 1 character.");
+  await speak("de");
+  assert.equal(language(), "de");
+  assert.equal(i18n.t("form.submit"), "Einreichen");
+  assert.equal(formatNumber(1234.5), "1.234,5");
+  assert.equal(formatDay("2026-12-24"), "24.12.2026");
+  await speak("en");
+  assert.equal(formatNumber(1234.5), "1,234.5");
+});
+
+test("what people write is markup to nobody", () => {
+  assert.equal(t("form.createdBy", { name: "<b>x</b> {{y}} $t(form.submit)" }), "Created by <b>x</b> {{y}} $t(form.submit)");
+});
+
+test("numbers are read as the reader's locale writes them", () => {
+  assert.equal(numberIn("1,234.5", "en"), 1234.5);
+  assert.equal(numberIn("1.234,5", "de"), 1234.5);
+  assert.equal(numberIn("0,1", "de"), 0.1);
+  assert.equal(numberIn("-3", "de"), -3);
+  assert.equal(numberIn("abc", "en"), undefined);
+  assert.equal(numberIn("12x", "en"), undefined);
+});
+
+test("sums are exact to the places that are written", () => {
+  assert.equal(sumOf([0.1, 0.2, "x", undefined]), 0.3);
+  assert.equal(sumOf([]), 0);
+});
+
+test("a list of small entries is a table, one of large ones is not", () => {
+  const list = (properties: object) => lineColumns({ items: { type: "object", properties } }, {});
+  assert.deepEqual(list({ name: { type: "string" }, price: { type: "number", title: "Unit price" } }), [
+    { name: "name", title: "Name", numeric: false },
+    { name: "price", title: "Unit price", numeric: true },
+  ]);
+  assert.equal(list({ name: { type: "string" }, why: { type: "string", maxLength: 500 } }), null);
+  assert.equal(list({ name: { type: "string" } }), null);
+});
