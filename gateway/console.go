@@ -8,9 +8,9 @@ import (
 	"troupe/gateway/console"
 )
 
-// showPage answers GET / and the page of each form. Both are the same HTML, whose
-// script requests the data. So it needs no credential, and it is sent also for a
-// form that does not exist.
+// showPage answers GET / and the page of each form and instance. All are the same
+// HTML, whose script requests the data. So it needs no credential, and it is sent
+// also for what does not exist.
 func showPage(x *exchange) error {
 	x.setPageHeaders(valueConsolePolicy)
 	return x.sendStatic(x.server.shell)

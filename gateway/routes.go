@@ -253,6 +253,10 @@ func ownRoutes() []route {
 			name: "form-page", method: http.MethodGet, path: "/form-runtime/:formId/:workflowId/:instanceId/index.html",
 			access: public, ignoresQuery: true, handle: showPage,
 		},
+		{
+			name: "instance-page", method: http.MethodGet, path: "/instances/:workflowId/:instanceId",
+			access: public, ignoresQuery: true, handle: showPage,
+		},
 		{name: "asset", method: http.MethodGet, path: "/assets/:name", access: public, handle: showAsset},
 		{name: "openapi-yaml", method: http.MethodGet, path: "/openapi.yaml", access: public, handle: showInterfaceYAML},
 		{name: "openapi-json", method: http.MethodGet, path: "/openapi.json", access: public, handle: showInterfaceJSON},

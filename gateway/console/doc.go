@@ -1,6 +1,6 @@
-// Package console has the web pages of the form portal: a list of the caller's
-// forms and checklists, and the page on which one of them is filled in, read and
-// moved on. It gives out bytes; who may ask for them, and under which path, is
+// Package console has the web pages: what waits for the caller, the caller's
+// requests and checklists, the page on which one of them is filled in, read and
+// moved on, and the page of each instance. It gives out bytes; who may ask for them, and under which path, is
 // the gateway's business.
 //
 //	web/ (TypeScript) ──.ci/console──► dist/ (committed) ──go:embed──► Shell, Asset
@@ -14,9 +14,9 @@
 //
 // # What the caller must do
 //
-//  1. Answer the paths of the pages, {base}/ and
-//     {base}/form-runtime/{formId}/{workflowId}/{instanceId}/index.html, with
-//     Shell, as text/html, with the header Content-Security-Policy: Policy and
+//  1. Answer the paths of the pages, {base}/,
+//     {base}/form-runtime/{formId}/{workflowId}/{instanceId}/index.html and
+//     {base}/instances/{workflowId}/{instanceId}, with Shell, as text/html, with the header Content-Security-Policy: Policy and
 //     Cache-Control: ShellCache.
 //  2. Answer {base}/assets/{name} with Asset, with the content type that it
 //     returns and Cache-Control: AssetCache. An unknown name is 404.

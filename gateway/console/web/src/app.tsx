@@ -18,6 +18,7 @@ import { WorkPage } from "./work/WorkPage";
 
 // The renderer of schemas is the larger half of the code, and lists do not need it.
 const RuntimePage = lazy(() => import("./runtime/RuntimePage"));
+const InstancePage = lazy(() => import("./instance/InstancePage"));
 
 export function App() {
   const { t } = useTranslation();
@@ -63,6 +64,12 @@ function CurrentPage({ caller }: { caller: Caller }) {
       return (
         <Suspense fallback={<Skeleton label={t("form.loading")} />}>
           <RuntimePage key={`${route.instance.workflowId}/${route.instance.instanceId}`} instance={route.instance} caller={caller} />
+        </Suspense>
+      );
+    case "instance":
+      return (
+        <Suspense fallback={<Skeleton />}>
+          <InstancePage key={`${route.instance.workflowId}/${route.instance.instanceId}`} instance={route.instance} caller={caller} />
         </Suspense>
       );
     case "unknown":

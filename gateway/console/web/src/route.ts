@@ -5,6 +5,7 @@ import type { Instance } from "./api/runtime";
 export type Route =
   | { page: "portal" }
   | { page: "runtime"; formId: string; instance: Instance }
+  | { page: "instance"; instance: Instance }
   | { page: "unknown" };
 
 /** basePath ends in a slash, as the path of document.baseURI does. */
@@ -20,6 +21,9 @@ export function parseRoute(pathname: string, basePath: string): Route {
   if (page === "form-runtime" && formId && workflowId && instanceId && file === "index.html" && segments.length === 5) {
     return { page: "runtime", formId, instance: { workflowId, instanceId } };
   }
+  if (page === "instances" && formId && workflowId && segments.length === 3) {
+    return { page: "instance", instance: { workflowId: formId, instanceId: workflowId } };
+  }
   return { page: "unknown" };
 }
 
@@ -30,6 +34,11 @@ function decode(segment: string): string {
   } catch {
     return "";
   }
+}
+
+/** The path of an instance's page, relative to the base path. */
+export function instancePath(workflowId: string, instanceId: string): string {
+  return `instances/${encodeURIComponent(workflowId)}/${encodeURIComponent(instanceId)}`;
 }
 
 /** The path of a form's page, relative to the base path (gateway/INTERFACE.md, "Fields of a form"). */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Form, FormView, HistoryEntry, WorkflowEvent } from "../src/api/types";
 import { searchForms } from "../src/work/match";
-import { parseRoute, runtimePath, safeRedirect } from "../src/route";
+import { instancePath, parseRoute, runtimePath, safeRedirect } from "../src/route";
 import { initialData } from "../src/runtime/initialData";
 import { movesOf, withEntry } from "../src/runtime/historyEntries";
 import { offered } from "../src/runtime/offered";
@@ -21,6 +21,10 @@ test("routes are those of the base path", () => {
   assert.equal(page("/form-runtime/f/w/i/index.html/x", "/"), "unknown");
   assert.equal(page("/form-runtime/%zz/w/i/index.html", "/"), "unknown");
   assert.deepEqual(parseRoute("/platform/form-runtime/f/-/i/index.html", "/platform/"), { page: "runtime", formId: "f", instance: { workflowId: "-", instanceId: "i" } });
+  assert.deepEqual(parseRoute("/platform/instances/w/i%2F1", "/platform/"), { page: "instance", instance: { workflowId: "w", instanceId: "i/1" } });
+  assert.equal(page("/instances/w", "/"), "unknown");
+  assert.equal(page("/instances/w/i/x", "/"), "unknown");
+  assert.equal(instancePath("w", "i/1"), "instances/w/i%2F1");
   assert.equal(runtimePath("f", "-", "i"), "form-runtime/f/-/i/index.html");
 });
 

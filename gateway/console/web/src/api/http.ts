@@ -70,7 +70,7 @@ export async function askText(path: string, options: Ask = {}): Promise<string> 
 }
 
 async function send(path: string, options: Ask): Promise<Response> {
-  const headers: Record<string, string> = { Accept: "application/json", ...options.headers };
+  const headers: Record<string, string> = { Accept: "application/json", "Accept-Language": language(), ...options.headers };
   const init: RequestInit = {
     method: options.method ?? "GET",
     headers,

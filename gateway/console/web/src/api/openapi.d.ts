@@ -144,7 +144,7 @@ export interface paths {
         /**
          * List what the caller may send to an instance now
          * @description The events that the instance takes in its present state from this caller, in the order of the definition. `guard` is `unknown` where it depends on the data that will come with the event.
-         *     The entity tag is the instance's: what is listed holds until it moves on.
+         *     The entity tag is the instance's: what is listed holds until it moves on. Labels are in the reader's [language](INTERFACE.md#languages).
          */
         get: operations["listEvents"];
         put?: never;
@@ -186,6 +186,96 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/workflow/api/v1/instance/{workflowId}/{instanceId}/summary": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A workflow.
+                 * @example leave-request
+                 */
+                workflowId: components["parameters"]["WorkflowID"];
+                /**
+                 * @description An instance.
+                 * @example 01JD0000000000000000000001
+                 */
+                instanceId: components["parameters"]["InstanceID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Show an instance as people see it
+         * @description For whoever may read the instance: its title, where it stands and its columns, with labels in the reader's [language](INTERFACE.md#languages). `title` is the workflow's name when the instance has none of its own. `requester` is who
+         *     created the instance, and `requesterName` is the name of that user now.
+         */
+        get: operations["showSummary"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/workflow/api/v1/instance/{workflowId}/{instanceId}/diagram": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A workflow.
+                 * @example leave-request
+                 */
+                workflowId: components["parameters"]["WorkflowID"];
+                /**
+                 * @description An instance.
+                 * @example 01JD0000000000000000000001
+                 */
+                instanceId: components["parameters"]["InstanceID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Draw where an instance stands
+         * @description For whoever may read the instance: the statechart of its version as a picture, with the states where it stands and the way that it came, of a long history the newest part. Labels are in the reader's
+         *     [language](INTERFACE.md#languages), tones are colours, and it follows the reader's choice of light or dark. [Pictures](INTERFACE.md#pictures) says how a page shows it.
+         */
+        get: operations["drawInstance"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/workflow/api/v1/presentation/{workflowId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A workflow.
+                 * @example leave-request
+                 */
+                workflowId: components["parameters"]["WorkflowID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Show how people see a workflow
+         * @description For whoever may read or create its instances: the columns that lists show, and the labels and tones of states and events in the reader's [language](INTERFACE.md#languages). It is the newest version unless `version` names another one.
+         */
+        get: operations["showPresentation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/workflow/api/v1/instance/{workflowId}/{instanceId}/pending": {
         parameters: {
             query?: never;
@@ -209,6 +299,161 @@ export interface paths {
          * @description Its timers, what it has sent out that has not arrived, and the instances that it has invoked; and the version of the definition that it runs under. For whoever may read the instance; `url`, `lastStatus` and `lastError` are for holders of `mod-workflows`.
          */
         get: operations["listPending"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/workflow/api/v1/tasks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the tasks of the caller
+         * @description The tasks that the caller has or may take over, of instances that the caller may read. A list is one consistent moment with everything that was acknowledged before the request, in a cluster one of each shard. A page may be shorter than `limit`, also empty,
+         *     where many were looked at; only `next: null` is the end.
+         */
+        get: operations["listTasks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/workflow/api/v1/tasks/watch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Watch the tasks of the caller
+         * @description A stream of server-sent events. It tells what changes from its beginning on, so read the list when the stream has opened. A comment comes every 15 seconds when nothing happens.
+         *
+         *     - `tasks` (data: `TasksWatched`): all tasks of an instance that the caller has or may take over now; none, when they went.
+         *     - `lost` (data: `Lost`): something is missing here. Read the list again; the stream goes on from now.
+         *
+         *     The stream has no ids to go on from, and ends as that of `watchWorkflow`; streams have one limit together.
+         */
+        get: operations["watchTasks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/workflow/api/v1/task/{taskId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A task.
+                 * @example 01JD0000000000000000000001-2-0
+                 */
+                taskId: components["parameters"]["TaskID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Show a task
+         * @description Of an instance that the caller may read, whoever has the task. One that ended without a decision is 404.
+         */
+        get: operations["showTask"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/workflow/api/v1/task": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Claim, release or assign a task
+         * @description `claim` takes it over, `release` gives it back to all candidates, and `assign` gives it to another candidate. 404 when it is gone or the caller may not read its instance, 403 for who is no candidate, 409 `Claimed` when somebody else has it.
+         *     Who has it, or a holder of `mod-workflows`, releases or assigns it. Each is idempotent: repeat it after a 504.
+         */
+        post: operations["changeTask"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/workflow/api/v1/instance/{workflowId}/{instanceId}/comments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A workflow.
+                 * @example leave-request
+                 */
+                workflowId: components["parameters"]["WorkflowID"];
+                /**
+                 * @description An instance.
+                 * @example 01JD0000000000000000000001
+                 */
+                instanceId: components["parameters"]["InstanceID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Comment on an instance
+         * @description Whoever may read the instance may comment. A comment changes neither the history nor the entity tag.
+         */
+        post: operations["addComment"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/workflow/api/v1/instance/{workflowId}/{instanceId}/activity": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A workflow.
+                 * @example leave-request
+                 */
+                workflowId: components["parameters"]["WorkflowID"];
+                /**
+                 * @description An instance.
+                 * @example 01JD0000000000000000000001
+                 */
+                instanceId: components["parameters"]["InstanceID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List what has happened to an instance
+         * @description History entries with their data, comments, claims of tasks, timers that wait, and deliveries that have not arrived, in one order. Whoever may read the instance may ask.
+         */
+        get: operations["listActivity"];
         put?: never;
         post?: never;
         delete?: never;
@@ -529,6 +774,38 @@ export interface paths {
          *     What a version says never changes: other content is 409 `AlreadyExists`, and the same content again a success. A workflow has one source: one that a file of the home names is 409 `Conflict`.
          */
         put: operations["publishDefinitionVersion"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/workflow/api/v1/definitions/{workflowId}/{version}/diagram": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A workflow.
+                 * @example leave-request
+                 */
+                workflowId: components["parameters"]["WorkflowID"];
+                /**
+                 * @description The version. Another spelling than that of a number from 1 is not found.
+                 * @example 1
+                 */
+                version: string;
+            };
+            cookie?: never;
+        };
+        /**
+         * Draw a version of a definition
+         * @description The statechart as a picture, as [for an instance](INTERFACE.md#pictures). With `counts` it says how many instances stand at each state: those of all versions, because a state of the same name is the same place. Where
+         *     they are many the number is an estimate, and says so.
+         */
+        get: operations["drawDefinition"];
+        put?: never;
         post?: never;
         delete?: never;
         options?: never;
@@ -1277,6 +1554,31 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/instances/{workflowId}/{instanceId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A workflow. */
+                workflowId: string;
+                /** @description An instance. */
+                instanceId: string;
+            };
+            cookie?: never;
+        };
+        /**
+         * The page of an instance
+         * @description The same for every instance, existing or not; it asks for what it shows.
+         */
+        get: operations["showInstancePage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/assets/{name}": {
         parameters: {
             query?: never;
@@ -1547,6 +1849,8 @@ export interface components {
             /** @description With `fields=svcHistory`. */
             svcHistory?: components["schemas"]["HistoryEntry"][];
             svcRedirect?: components["schemas"]["Redirect"];
+            /** @description With `fields=title`. */
+            title?: string;
         };
         /** @description One position for each state machine, in the order of the definition. */
         States: components["schemas"]["Position"][];
@@ -1674,6 +1978,120 @@ export interface components {
             lastStatus?: number;
             lastError?: string;
         };
+        TaskList: {
+            tasks: components["schemas"]["Task"][];
+            next: components["schemas"]["NextCursor"];
+            /** @description The number of all; `null` when it was not asked for, or would have taken too long. */
+            count: number | null;
+        };
+        /** @description Work for people that an instance waits for. */
+        Task: {
+            taskId: string;
+            workflowId: components["schemas"]["Identifier"];
+            instanceId: components["schemas"]["Identifier"];
+            stateMachineId: string;
+            nodeId: string;
+            /** @description In the reader's language; the label of the node when it has none, and its id without one. */
+            title: string;
+            description: string | null;
+            /** @enum {unknown} */
+            status: "open" | "claimed" | "done";
+            created: components["schemas"]["Time"];
+            due: components["schemas"]["Time"] | null;
+            priority: number;
+            /** @description The user who has it. */
+            assignee: string | null;
+            assigneeName: string | null;
+            /** @description Whom the definition names. Where all are empty, it is for everybody who may read the instance. */
+            candidates: {
+                roles: string[];
+                users: string[];
+                privileges: string[];
+            };
+            /** @description The user who created the instance. */
+            requester: string;
+            requesterName: string;
+            /** @description The form template for the data of its events. */
+            form: string | null;
+            /** @description What the caller may send now to bring it on. */
+            events: components["schemas"]["TaskEvent"][];
+            done: components["schemas"]["TaskEnd"] | null;
+        };
+        TaskEvent: {
+            name: string;
+            /** @description In the reader's language. */
+            label: string;
+            /** @enum {unknown} */
+            style: "default" | "primary" | "danger";
+        };
+        /** @description How somebody has brought a task on. */
+        TaskEnd: {
+            user: string;
+            userName: string;
+            event: string;
+            ts: components["schemas"]["Time"];
+        };
+        TaskRequest: {
+            taskId: string;
+            /** @enum {unknown} */
+            action: "claim" | "release" | "assign";
+            /** @description The user of `assign`. */
+            to?: string;
+        };
+        TasksWatched: {
+            workflowId: components["schemas"]["Identifier"];
+            instanceId: components["schemas"]["Identifier"];
+            tasks: components["schemas"]["Task"][];
+        };
+        CommentRequest: {
+            text: string;
+        };
+        CommentReply: {
+            comment: {
+                user: string;
+                userName: string;
+                text: string;
+                ts: components["schemas"]["Time"];
+            };
+        };
+        ActivityList: {
+            activity: components["schemas"]["Activity"][];
+            next: components["schemas"]["NextCursor"];
+        };
+        /** @description Something that has happened to an instance, or that it waits for. `kind` says which members there are. */
+        Activity: {
+            /** @enum {unknown} */
+            kind: "history" | "comment" | "task" | "timer" | "delivery";
+            ts: components["schemas"]["Time"];
+            user: string | null;
+            userName: string | null;
+            /** @description Of a history entry; so are the next five. */
+            sequence?: number;
+            startState?: string[];
+            transitionEvent?: string;
+            endState?: string[];
+            /** @description What the event brought, as in a page of the history. */
+            data?: unknown;
+            dataDigest?: {
+                sha256: string;
+                bytes: number;
+            };
+            /** @description Of a comment. */
+            text?: string;
+            /**
+             * @description Of a task; so are the next five.
+             * @enum {unknown}
+             */
+            action?: "claim" | "release" | "assign";
+            taskId?: string;
+            stateMachineId?: string;
+            nodeId?: string;
+            /** @description Who has it then. */
+            to?: string;
+            toName?: string;
+            timer?: components["schemas"]["Timer"];
+            delivery?: components["schemas"]["PendingDelivery"];
+        };
         DeliveryList: {
             outbox: components["schemas"]["Delivery"][];
             next: components["schemas"]["NextCursor"];
@@ -1772,6 +2190,11 @@ export interface components {
         /** @description An event that the caller may send now. */
         Event: {
             name: string;
+            /** @description How people see it; its name when the definition does not say. */
+            label: string;
+            /** @description What somebody did who sent it, such as `approved it`; null when the definition does not say. */
+            done: string | null;
+            style: components["schemas"]["Style"];
             /** @description That of the transitions together. */
             guard: components["schemas"]["Guard"];
             transitions: components["schemas"]["Transition"][];
@@ -1789,7 +2212,85 @@ export interface components {
             nodeId: string;
             /** @description Nodes; empty when the machine stays where it is. */
             targets: string[];
+            /** @description How people see `targets`, in their order. */
+            targetLabels: string[];
             guard: components["schemas"]["Guard"];
+        };
+        /**
+         * @description How an event is offered: `primary` is the usual next step, `danger` is not easily undone.
+         * @enum {string}
+         */
+        Style: "default" | "primary" | "danger";
+        /**
+         * @description How people should take it that an instance stands there.
+         * @enum {string}
+         */
+        Tone: "neutral" | "waiting" | "good" | "bad";
+        /** @description A position as people see it. */
+        Status: {
+            stateMachineId: string;
+            nodeId: string;
+            /** @description The node's id when the definition has no label. */
+            label: string;
+            tone: components["schemas"]["Tone"];
+        };
+        /** @description How people see a workflow, in one language. */
+        Presentation: {
+            workflowId: string;
+            name: string;
+            version: number;
+            /** @description Its instances have titles of their own. */
+            titled: boolean;
+            columns: {
+                /** @description A path below `svcPublic`. */
+                path: string;
+                label: string;
+            }[];
+            /** @description All positions that an instance can have. */
+            nodes: components["schemas"]["Status"][];
+            events: {
+                name: string;
+                /** @description The name when the definition has no label. */
+                label: string;
+                done: string | null;
+                style: components["schemas"]["Style"];
+            }[];
+        };
+        /** @description An instance as people see it, in one language. */
+        Summary: {
+            workflowId: string;
+            instanceId: string;
+            workflowName: string;
+            version: number;
+            /** @description One line that tells the instance from its siblings. */
+            title: string;
+            status: components["schemas"]["Status"][];
+            columns: {
+                /** @description A path below `svcPublic`. */
+                path: string;
+                label: string;
+                /** @description What the instance has there; null when it has nothing. */
+                value: Record<string, never> | unknown[] | string | number | boolean | null;
+            }[];
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            updatedAt: string;
+            /** @description Who created the instance. */
+            requester: string;
+            /** @description The name of that user now; the id when there is none. */
+            requesterName: string;
+            /** @description All state machines are in final nodes. */
+            done: boolean;
+            /** @description How it came to its end; null while it goes on. `cancelled`: its parent has ended it. */
+            ended: ("done" | "cancelled") | null;
+            /** @description The form that the instance is; null when it is none. */
+            form: {
+                formId: string;
+                name: string;
+                /** @enum {string} */
+                kind: "form" | "checklist";
+            } | null;
         };
         DefinitionList: {
             definitions: components["schemas"]["PublishedWorkflow"][];
@@ -2089,6 +2590,24 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["InstanceReply"];
+            };
+        };
+        /** @description The task, as the caller sees it. */
+        Task: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Task"];
+            };
+        };
+        /** @description Somebody else has the task. */
+        Claimed: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Fault"];
             };
         };
         /** @description The stream. It ends without an error when there is nothing more to tell. */
@@ -2686,6 +3205,11 @@ export interface components {
          */
         InstanceID: components["schemas"]["Identifier"];
         /**
+         * @description A task.
+         * @example 01JD0000000000000000000001-2-0
+         */
+        TaskID: string;
+        /**
          * @description A delivery.
          * @example 01JD0000000000000000000001-2-0
          */
@@ -2695,6 +3219,11 @@ export interface components {
          * @example 01JD0000000000000000000001-2-0
          */
         IncidentID: string;
+        /**
+         * @description The reader's languages, for texts that the definition has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+         * @example de-AT, en;q=0.5
+         */
+        AcceptLanguage: string;
         /**
          * @description Makes the request safe to repeat. 1 to 255 visible ASCII characters, bare or as a quoted string; `abc` and `"abc"` are the same key.
          * @example 6f1f2a7e
@@ -2951,7 +3480,13 @@ export interface operations {
     listEvents: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The reader's languages, for texts that the definition has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @example de-AT, en;q=0.5
+                 */
+                "Accept-Language"?: components["parameters"]["AcceptLanguage"];
+            };
             path: {
                 /**
                  * @description A workflow.
@@ -3037,6 +3572,142 @@ export interface operations {
             504: components["responses"]["OutcomeUnknown"];
         };
     };
+    showSummary: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The reader's languages, for texts that the definition has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @example de-AT, en;q=0.5
+                 */
+                "Accept-Language"?: components["parameters"]["AcceptLanguage"];
+            };
+            path: {
+                /**
+                 * @description A workflow.
+                 * @example leave-request
+                 */
+                workflowId: components["parameters"]["WorkflowID"];
+                /**
+                 * @description An instance.
+                 * @example 01JD0000000000000000000001
+                 */
+                instanceId: components["parameters"]["InstanceID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The summary. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["InstanceTag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Summary"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["Busy"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    drawInstance: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The reader's languages, for texts that the definition has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @example de-AT, en;q=0.5
+                 */
+                "Accept-Language"?: components["parameters"]["AcceptLanguage"];
+            };
+            path: {
+                /**
+                 * @description A workflow.
+                 * @example leave-request
+                 */
+                workflowId: components["parameters"]["WorkflowID"];
+                /**
+                 * @description An instance.
+                 * @example 01JD0000000000000000000001
+                 */
+                instanceId: components["parameters"]["InstanceID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The picture. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["InstanceTag"];
+                    "Content-Security-Policy": components["headers"]["Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "image/svg+xml": string;
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["Busy"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    showPresentation: {
+        parameters: {
+            query?: {
+                /** @description A version of the workflow. */
+                version?: number;
+            };
+            header?: {
+                /**
+                 * @description The reader's languages, for texts that the definition has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @example de-AT, en;q=0.5
+                 */
+                "Accept-Language"?: components["parameters"]["AcceptLanguage"];
+            };
+            path: {
+                /**
+                 * @description A workflow.
+                 * @example leave-request
+                 */
+                workflowId: components["parameters"]["WorkflowID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The presentation. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Presentation"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["Busy"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
     listPending: {
         parameters: {
             query?: never;
@@ -3064,6 +3735,225 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Pending"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["Busy"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    listTasks: {
+        parameters: {
+            query?: {
+                /** @description `mine`: the caller has them. `open`: nobody has them, and the caller is a candidate. `all` (default): both. `done`: the caller has brought them on; the newest first. */
+                scope?: "mine" | "open" | "all" | "done";
+                /** @description Only those of this workflow. */
+                workflowId?: string;
+                /** @description A filter over the fields of a task and the `svcPublic` and `states` of its instance. */
+                filter?: string;
+                /** @description Words that the title, the requester or the id must all have. */
+                q?: string;
+                /** @description What the list is sorted by, behind `-` the other way round; default: `due`. What is done is not sorted. */
+                sort?: "due" | "-due" | "created" | "-created" | "priority" | "-priority" | "title" | "-title";
+                /** @description The most entries of a page. */
+                limit?: components["parameters"]["Limit"];
+                /** @description The member `next` of the page before. It needs `limit` where there are no pages without it. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description `true` adds the number of all. */
+                count?: "true" | "false";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of tasks. */
+            200: {
+                headers: {
+                    Link: components["headers"]["NextPage"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskList"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    watchTasks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The stream. It ends without an error when there is nothing more to tell. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    showTask: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A task.
+                 * @example 01JD0000000000000000000001-2-0
+                 */
+                taskId: components["parameters"]["TaskID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["Task"];
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    changeTask: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TaskRequest"];
+            };
+        };
+        responses: {
+            200: components["responses"]["Task"];
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Claimed"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["Busy"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    addComment: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to repeat. 1 to 255 visible ASCII characters, bare or as a quoted string; `abc` and `"abc"` are the same key.
+                 * @example 6f1f2a7e
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description A workflow.
+                 * @example leave-request
+                 */
+                workflowId: components["parameters"]["WorkflowID"];
+                /**
+                 * @description An instance.
+                 * @example 01JD0000000000000000000001
+                 */
+                instanceId: components["parameters"]["InstanceID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CommentRequest"];
+            };
+        };
+        responses: {
+            /** @description The comment. It is durable. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CommentReply"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["Busy"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    listActivity: {
+        parameters: {
+            query?: {
+                /** @description `desc` (default): the newest first. `asc`: the oldest first. */
+                order?: "asc" | "desc";
+                /** @description The most entries of a page. */
+                limit?: components["parameters"]["Limit"];
+                /** @description The member `next` of the page before. It needs `limit` where there are no pages without it. */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description A workflow.
+                 * @example leave-request
+                 */
+                workflowId: components["parameters"]["WorkflowID"];
+                /**
+                 * @description An instance.
+                 * @example 01JD0000000000000000000001
+                 */
+                instanceId: components["parameters"]["InstanceID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of it. */
+            200: {
+                headers: {
+                    Link: components["headers"]["NextPage"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ActivityList"];
                 };
             };
             400: components["responses"]["InvalidContent"];
@@ -3319,18 +4209,24 @@ export interface operations {
                  */
                 sort?: string;
                 /**
-                 * @description Further members of each entry, separated by commas. `svcPrivate` is for holders of `mod-workflows`; from others it is 400.
+                 * @description Further members of each entry, separated by commas. `svcPrivate` is for holders of `mod-workflows`; from others it is 400. `title` is in the reader's [language](INTERFACE.md#languages), and the workflow's name when the instance has none of its own.
                  * @example [
                  *       "svcHistory"
                  *     ]
                  */
-                fields?: ("svcHistory" | "svcRedirect" | "svcPrivate")[];
+                fields?: ("svcHistory" | "svcRedirect" | "svcPrivate" | "title")[];
                 /** @description Adds `count`, the number of all matches that the caller may read. */
                 count?: boolean;
                 /** @description Adds `explain`, which says how the query was answered. For holders of `mod-workflows`; from others it is 403. */
                 explain?: boolean;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The reader's languages, for texts that the definition has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @example de-AT, en;q=0.5
+                 */
+                "Accept-Language"?: components["parameters"]["AcceptLanguage"];
+            };
             path: {
                 /**
                  * @description A workflow.
@@ -3540,6 +4436,55 @@ export interface operations {
             409: components["responses"]["DefinitionConflict"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    drawDefinition: {
+        parameters: {
+            query?: {
+                /** @description Adds how many instances stand at each state. */
+                counts?: boolean;
+            };
+            header?: {
+                /**
+                 * @description The reader's languages, for texts that the definition has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @example de-AT, en;q=0.5
+                 */
+                "Accept-Language"?: components["parameters"]["AcceptLanguage"];
+            };
+            path: {
+                /**
+                 * @description A workflow.
+                 * @example leave-request
+                 */
+                workflowId: components["parameters"]["WorkflowID"];
+                /**
+                 * @description The version. Another spelling than that of a number from 1 is not found.
+                 * @example 1
+                 */
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The picture. */
+            200: {
+                headers: {
+                    "Content-Security-Policy": components["headers"]["Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "image/svg+xml": string;
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["Busy"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
             504: components["responses"]["OutcomeUnknown"];
@@ -4726,6 +5671,26 @@ export interface operations {
                 /** @description A template. */
                 formId: string;
                 /** @description A workflow, or `-` for a form without one. */
+                workflowId: string;
+                /** @description An instance. */
+                instanceId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["Page"];
+            304: components["responses"]["Unchanged"];
+            500: components["responses"]["OwnInternal"];
+            503: components["responses"]["OwnUnavailable"];
+        };
+    };
+    showInstancePage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A workflow. */
                 workflowId: string;
                 /** @description An instance. */
                 instanceId: string;

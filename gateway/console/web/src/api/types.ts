@@ -36,7 +36,8 @@ export type ChecklistItem = Schemas["ChecklistItem"];
 export type Draft = Schemas["Draft"];
 export type Saved = Schemas["DraftSaved"];
 export type Position = Schemas["Position"];
-export type WorkflowEvent = Schemas["Event"];
+/** label and style come from the definition, where it has them. */
+export type WorkflowEvent = Schemas["Event"] & { label?: string | undefined; style?: string | undefined };
 export type Guard = Schemas["Guard"];
 export type Transition = Schemas["Transition"];
 export type HistoryEntry = Schemas["HistoryEntry"];
@@ -44,3 +45,4 @@ export type Watched = Schemas["Watched"];
 export type InstanceReply = Schemas["InstanceReply"];
 export type EventList = Schemas["EventList"];
 export type HistoryList = Schemas["HistoryList"];
+export type Pending = Schemas["Pending"];

@@ -1,6 +1,6 @@
 import { ask, type RetryKeys } from "./http";
 import type { Instance } from "./runtime";
-import type { EventList, HistoryEntry, HistoryList, InstanceReply, JSONObject, Position, WorkflowEvent } from "./types";
+import type { EventList, HistoryEntry, HistoryList, InstanceReply, JSONObject, Pending, Position, WorkflowEvent } from "./types";
 
 const api = "workflow/api/v1";
 const path = (of: Instance) => `${encodeURIComponent(of.workflowId)}/${encodeURIComponent(of.instanceId)}`;
@@ -73,4 +73,9 @@ export function sendEvent(of: Instance, name: string, data: JSONObject | null, t
 /** The address of the stream of an instance's new history entries. */
 export function watchAddress(of: Instance): string {
   return new URL(`${api}/watch/${path(of)}`, document.baseURI).href;
+}
+
+/** Timers, and what was sent out and has not arrived. */
+export async function loadPending(of: Instance, signal?: AbortSignal): Promise<Pending> {
+  return (await ask<Pending>(`${api}/instance/${path(of)}/pending`, { signal })).value;
 }

@@ -29,7 +29,7 @@ export function Tabs<Key extends string>({ label, tabs, selected, onSelect, chil
           </Tab>
         ))}
       </TabList>
-      <TabPanel id={selected} className="tab-panel">
+      <TabPanel key={selected} id={selected} className="tab-panel">
         {children}
       </TabPanel>
     </AriaTabs>

@@ -55,13 +55,13 @@ export function EventDialog({ instance, event, tag: present, onClose, onMoved, o
   const foot = (
     <div className="dialog-foot">
       <Button onPress={onClose}>{t("cancel")}</Button>
-      <Button type="submit" kind="main" isDisabled={busy}>
-        {busy ? t("actions.sending") : readable(event.name)}
+      <Button type="submit" kind={event.style === "danger" ? "danger" : "main"} isDisabled={busy}>
+        {busy ? t("actions.sending") : event.label || readable(event.name)}
       </Button>
     </div>
   );
   return (
-    <Dialog title={readable(event.name)} onClose={onClose}>
+    <Dialog title={event.label || readable(event.name)} onClose={onClose}>
       {fault !== "" && <Notice tone="bad" title={fault} alert />}
       <Leads transitions={event.transitions} />
       {hasFields && schema ? (

@@ -66,7 +66,7 @@ export function Sidebar({ instance, view, onMoved, onSent }: SidebarProps) {
           <div className="actions">
             {sendable.map((event) => (
               <Button key={event.name} onPress={() => setOpened({ event, from: view.states })}>
-                {readable(event.name)}
+                {event.label || readable(event.name)}
               </Button>
             ))}
           </div>

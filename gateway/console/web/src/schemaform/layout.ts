@@ -39,17 +39,19 @@ export function layoutOf(schema: JSONObject, ui: JSONObject | undefined): JSONOb
       layout[name] = layoutOf(property, own);
     } else if (property.type === "array" && asObject(property.items).type === "object") {
       layout[name] = { ...own, items: layoutOf(asObject(property.items), asObject(own.items)) };
-    } else if (wantsLines(property) && !hasWidget(own)) {
+    } else if (wantsLines(name, property) && !hasWidget(own)) {
       layout[name] = { ...own, "ui:widget": "textarea" };
     }
   }
   return layout;
 }
 
-const wantsLines = (property: JSONObject) =>
+/** Fields that people explain themselves in, as far as their names say so. */
+const explaining = /comment|reason|remark|explanation/i;
+
+const wantsLines = (name: string, property: JSONObject) =>
   property.type === "string" &&
-  typeof property.maxLength === "number" &&
-  property.maxLength >= longText &&
+  (typeof property.maxLength === "number" ? property.maxLength >= longText : explaining.test(name)) &&
   property.format === undefined &&
   property.enum === undefined &&
   property.oneOf === undefined;

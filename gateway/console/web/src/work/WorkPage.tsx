@@ -12,18 +12,26 @@ import { useQueryPart } from "../navigate";
 import { FormsTab } from "./FormsTab";
 import { NewDialog } from "./NewDialog";
 import { useRoles } from "./queries";
+import { TasksTab } from "./TasksTab";
+import { hasNone, useTaskCount, useTaskWatch } from "./useTasks";
 
-type TabKey = "requests" | "checklists";
+type FormsKey = "requests" | "checklists";
+type TabKey = FormsKey | "waiting" | "decided";
 
-const kindOf: Record<TabKey, Kind> = { requests: "forms", checklists: "checklists" };
+const kindOf: Record<FormsKey, Kind> = { requests: "forms", checklists: "checklists" };
 
 /** What a person has to do with, in tabs. Which of them is shown, and how, stands in the address. */
 export function WorkPage({ caller }: { caller: Caller }) {
   const { t } = useTranslation();
   const [asked, change] = useQueryPart();
   const [creating, setCreating] = useState<Kind | null>(null);
-  const keys = tabsOf(caller);
-  const roles = useRoles(keys.length > 0);
+  const waiting = useTaskCount();
+  const worklist = !hasNone(waiting.error);
+  useTaskWatch(worklist);
+  const forms = formTabsOf(caller);
+  const keys = tabOrder.filter((key) => (key === "waiting" || key === "decided" ? worklist : forms.includes(key)));
+  const count = waiting.data?.count;
+  const roles = useRoles(forms.length > 0);
   const tab = keys.find((key) => key === asked.get("tab")) ?? keys[0];
   const creatable = (["forms", "checklists"] as const).filter((kind) => mayCreate(caller, kind));
 
@@ -40,16 +48,20 @@ export function WorkPage({ caller }: { caller: Caller }) {
   return (
     <>
       <div className="page-head">
-        <PageTitle tab={t(`work.tabs.${tab}`)}>{t("work.title")}</PageTitle>
+        <PageTitle tab={count ? t("tasks.tabCount", { count, title: t(`work.tabs.${tab}`) }) : t(`work.tabs.${tab}`)}>{t("work.title")}</PageTitle>
         <NewButton kinds={creatable} onNew={setCreating} />
       </div>
       <Tabs
         label={t("work.title")}
-        tabs={keys.map((key) => ({ key, label: t(`work.tabs.${key}`) }))}
+        tabs={keys.map((key) => ({ key, label: t(`work.tabs.${key}`), count: key === "waiting" ? count : undefined }))}
         selected={tab}
-        onSelect={(key) => change({ tab: key === keys[0] ? "" : key, show: "", q: "", sort: "", page: "", status: [], template: [] })}
+        onSelect={(key) => change({ tab: key === keys[0] ? "" : key, show: "", q: "", sort: "", page: "", status: [], template: [], scope: "", workflow: "", cursor: "" })}
       >
-        <FormsTab key={tab} list={tab} kind={kindOf[tab]} roles={roles.data} onNew={creatable.includes(kindOf[tab]) ? () => setCreating(kindOf[tab]) : null} />
+        {tab === "waiting" || tab === "decided" ? (
+          <TasksTab key={tab} caller={caller} done={tab === "decided"} />
+        ) : (
+          <FormsTab key={tab} list={tab} kind={kindOf[tab]} roles={roles.data} onNew={creatable.includes(kindOf[tab]) ? () => setCreating(kindOf[tab]) : null} />
+        )}
       </Tabs>
       {creating && <NewDialog kind={creating} roles={roles} onClose={() => setCreating(null)} />}
     </>
@@ -58,12 +70,14 @@ export function WorkPage({ caller }: { caller: Caller }) {
 
 const mayCreate = (caller: Caller, kind: Kind) => caller.privileges.includes(kind === "forms" ? privilege.form : privilege.checklist);
 
+const tabOrder: TabKey[] = ["waiting", "requests", "decided", "checklists"];
+
 /** Without a privilege to make anything, forms of earlier days can still be seen. */
-function tabsOf(caller: Caller): TabKey[] {
+function formTabsOf(caller: Caller): FormsKey[] {
   if (!caller.privileges.includes(privilege.portal)) {
     return [];
   }
-  const all: TabKey[] = ["requests", "checklists"];
+  const all: FormsKey[] = ["requests", "checklists"];
   const own = all.filter((key) => mayCreate(caller, kindOf[key]));
   return own.length > 0 ? own : all;
 }

@@ -1,0 +1,122 @@
+import { ask, askText } from "./http";
+import type { Instance } from "./runtime";
+
+// What waits for people, and what an instance's page shows.
+
+export interface TaskEvent {
+  name: string;
+  label: string;
+  style: string | null;
+}
+
+export interface Task {
+  taskId: string;
+  workflowId: string;
+  instanceId: string;
+  stateMachineId: string;
+  nodeId: string;
+  title: string;
+  description: string | null;
+  status: string;
+  created: string;
+  due: string | null;
+  priority: number;
+  assignee: string | null;
+  candidates: { roles: string[]; users: string[] };
+  requester: string | null;
+  requesterName: string | null;
+  events: TaskEvent[];
+}
+
+export interface TaskList {
+  tasks: Task[];
+  next: string | null;
+  count?: number;
+}
+
+export type Scope = "mine" | "open" | "all" | "done";
+
+export interface TaskQuery {
+  scope: Scope;
+  q: string;
+  sort: string;
+  workflowId: string;
+  cursor: string;
+  limit: number;
+}
+
+const api = "workflow/api/v1";
+const path = (of: Instance) => `${api}/instance/${encodeURIComponent(of.workflowId)}/${encodeURIComponent(of.instanceId)}`;
+
+export async function loadTasks(query: TaskQuery, signal?: AbortSignal): Promise<TaskList> {
+  const { limit, ...texts } = query;
+  const asked = new URLSearchParams({ limit: String(limit), count: "true" });
+  Object.entries(texts).forEach(([name, value]) => value !== "" && asked.set(name, value));
+  return (await ask<TaskList>(`${api}/tasks?${asked}`, { signal })).value;
+}
+
+/** Claims or gives back; refused with 409 when somebody else has it, 404 when it is gone. */
+export async function changeTask(taskId: string, action: "claim" | "release"): Promise<Task> {
+  return (await ask<Task>(`${api}/task`, { method: "POST", body: { taskId, action } })).value;
+}
+
+/** The address of the stream of what comes and goes for the caller. */
+export const tasksWatchAddress = () => new URL(`${api}/tasks/watch`, document.baseURI).href;
+
+export interface Summary {
+  workflowId: string;
+  instanceId: string;
+  workflowName: string;
+  version: string | number | null;
+  title: string;
+  status: { stateMachineId: string; nodeId: string; label: string; tone: string | null }[];
+  columns: { path: string; label: string; value: unknown }[];
+  createdAt: string;
+  updatedAt: string;
+  requester: string | null;
+  requesterName: string | null;
+  done: boolean;
+  ended: boolean;
+  form: { formId: string; name: string; kind: string } | null;
+}
+
+export async function loadSummary(of: Instance, signal?: AbortSignal): Promise<Summary> {
+  return (await ask<Summary>(`${path(of)}/summary`, { signal })).value;
+}
+
+export interface Activity {
+  kind: "history" | "comment" | "task" | "timer" | "delivery";
+  ts: string;
+  user?: string | null;
+  userName?: string | null;
+  text?: string;
+  action?: string;
+  to?: string | null;
+  toName?: string | null;
+  name?: string;
+  label?: string;
+  status?: string;
+  transitionEvent?: string;
+  startState?: string[];
+  endState?: string[];
+}
+
+export interface ActivityPage {
+  activity: Activity[];
+  next: string | null;
+}
+
+export async function loadActivity(of: Instance, cursor: string, signal?: AbortSignal): Promise<ActivityPage> {
+  const asked = new URLSearchParams({ order: "desc", limit: "30", ...(cursor === "" ? {} : { cursor }) });
+  return (await ask<ActivityPage>(`${path(of)}/activity?${asked}`, { signal })).value;
+}
+
+export async function addComment(of: Instance, text: string): Promise<void> {
+  await ask(`${path(of)}/comments`, { method: "POST", body: { text } });
+}
+
+/** The statechart as an image, which cannot run or load anything. */
+export async function loadDiagram(of: Instance, signal?: AbortSignal): Promise<string> {
+  const svg = await askText(`${path(of)}/diagram`, { signal, headers: { Accept: "image/svg+xml, application/json" } });
+  return `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
+}

@@ -1,0 +1,233 @@
+import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
+import { ChevronLeft, ChevronRight, FileText } from "lucide-react";
+import { useCallback, useEffect, useRef, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { messageFor, ServiceError } from "../api/http";
+import { type Instance, loadForm } from "../api/runtime";
+import { loadActivity, loadDiagram, loadSummary, type Summary } from "../api/tasks";
+import { loadEvents, loadPending } from "../api/workflow";
+import type { Caller, Pending } from "../api/types";
+import { Badge, toneOf } from "../kit/Badge";
+import { LoadFault, Notice, Skeleton } from "../kit/Notice";
+import { PageTitle } from "../kit/Page";
+import { Person } from "../kit/Person";
+import { Time } from "../kit/Time";
+import { Link } from "../navigate";
+import { instancePath, runtimePath, safeRedirect } from "../route";
+import { ReadOnly } from "../runtime/ReadOnly";
+import { useWatch } from "../runtime/useWatch";
+import { language } from "../text";
+import { readable } from "../words";
+import { useTasks } from "../work/useTasks";
+import { ActivityList } from "./ActivityList";
+import { Columns } from "./Columns";
+import { CommentForm } from "./CommentForm";
+import { NextSteps, type Taken } from "./NextSteps";
+
+interface InstancePageProps {
+  instance: Instance;
+  caller: Caller;
+}
+
+/** The page that every instance has, also one without a form. */
+export default function InstancePage({ instance, caller }: InstancePageProps) {
+  const { t } = useTranslation();
+  const [own] = useState(instance);
+  const summary = useQuery({ queryKey: ["instance", own, "summary", language()], queryFn: ({ signal }) => loadSummary(own, signal) });
+  return (
+    <>
+      <p className="trail">
+        <Link to="">
+          <ChevronLeft aria-hidden />
+          {t("instance.back")}
+        </Link>
+      </p>
+      {summary.isPending && <Skeleton rows={6} />}
+      {summary.isError && !summary.data && <Refused fault={summary.error} retry={() => void summary.refetch()} />}
+      {summary.data && <Inside instance={own} caller={caller} summary={summary.data} />}
+    </>
+  );
+}
+
+function Refused({ fault, retry }: { fault: unknown; retry: () => void }) {
+  const { t } = useTranslation();
+  if (fault instanceof ServiceError && fault.status === 404) {
+    return (
+      <>
+        <PageTitle tab={t("notFound.tab")}>{t("instance.notFoundTitle")}</PageTitle>
+        <p>{t("fault.notFound")}</p>
+      </>
+    );
+  }
+  return (
+    <>
+      <PageTitle tab={t("instance.tab")}>{t("instance.tab")}</PageTitle>
+      <LoadFault message={messageFor(fault)} retry={retry} />
+    </>
+  );
+}
+
+function Inside({ instance, caller, summary }: InstancePageProps & { summary: Summary }) {
+  const { t } = useTranslation();
+  const queries = useQueryClient();
+  const [news, setNews] = useState<Taken | null>(null);
+  const newsBox = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (news) {
+      newsBox.current?.focus();
+    }
+  }, [news]);
+
+  const key = ["instance", instance];
+  const events = useQuery({ queryKey: [...key, "events", language()], queryFn: ({ signal }) => loadEvents(instance, signal) });
+  const pending = useQuery({ queryKey: [...key, "pending"], queryFn: ({ signal }) => loadPending(instance, signal) });
+  const form = useQuery({ queryKey: [...key, "form"], queryFn: ({ signal }) => loadForm(instance, signal), enabled: summary.form !== null });
+  const activity = useInfiniteQuery({
+    queryKey: [...key, "activity", language()],
+    queryFn: ({ pageParam, signal }) => loadActivity(instance, pageParam, signal),
+    initialPageParam: "",
+    getNextPageParam: (page) => page.next ?? undefined,
+  });
+  const look = useCallback(() => void queries.invalidateQueries({ queryKey: ["instance", instance] }), [queries, instance]);
+  const live = useWatch(instance, { onEntry: look, onLook: look });
+
+  const redirect = news ? safeRedirect(news.redirect, document.baseURI) : "";
+  return (
+    <>
+      <div className="form-head">
+        <PageTitle tab={summary.title}>{summary.title}</PageTitle>
+        <div className="form-facts">
+          <span className="badges" aria-live="polite">
+            {summary.status.map((status) => (
+              <Badge key={`${status.stateMachineId} ${status.nodeId}`} tone={toneOf(status.tone)}>
+                {status.label}
+              </Badge>
+            ))}
+          </span>
+          <span>{summary.workflowName}</span>
+          {summary.requester !== null && <Person name={summary.requesterName ?? summary.requester} />}
+          <Time at={summary.createdAt} />
+          <span>
+            {t("instance.changed")} <Time at={summary.updatedAt} />
+          </span>
+        </div>
+      </div>
+      {news && (
+        <div className="page-news">
+          <Notice tone={news.moved ? "good" : "info"} title={news.moved ? t("form.eventDone", { name: news.name }) : t("form.eventSame", { name: news.name })} ref={newsBox}>
+            {redirect !== "" && (
+              <p>
+                <a href={redirect}>{t("form.continue")}</a>
+              </p>
+            )}
+          </Notice>
+        </div>
+      )}
+      <NextTask instance={instance} />
+      <div className="columns">
+        <div className="side main-side">
+          <NextSteps
+            instance={instance}
+            events={events.data}
+            fault={events.error}
+            retry={look}
+            live={live}
+            onMoved={look}
+            onTaken={(taken) => {
+              setNews(taken);
+              look();
+              void queries.invalidateQueries({ queryKey: ["tasks"] });
+              void queries.invalidateQueries({ queryKey: ["lists"] });
+            }}
+          />
+          <section className="card" aria-labelledby="data-title">
+            <h2 id="data-title">{t("instance.data")}</h2>
+            {form.data ? <ReadOnly view={form.data} /> : <Columns columns={summary.columns} />}
+            {summary.form && (
+              <p>
+                <Link to={runtimePath(summary.form.formId, instance.workflowId, instance.instanceId)} className="button button-plain">
+                  <FileText aria-hidden />
+                  {t("instance.openForm")}
+                </Link>
+              </p>
+            )}
+          </section>
+          <section className="card" aria-labelledby="activity-title">
+            <h2 id="activity-title">{t("instance.activity")}</h2>
+            <CommentForm instance={instance} onAdded={look} />
+            {activity.isPending && <Skeleton rows={3} />}
+            {activity.isError && !activity.data && <LoadFault message={messageFor(activity.error)} retry={() => void activity.refetch()} />}
+            {activity.data && (
+              <ActivityList
+                entries={activity.data.pages.flatMap((page) => page.activity)}
+                caller={caller}
+                labels={new Map(summary.status.map((status) => [status.nodeId, status.label]))}
+                onMore={activity.hasNextPage ? () => void activity.fetchNextPage() : null}
+              />
+            )}
+          </section>
+        </div>
+        <div className="side">
+          <Diagram instance={instance} name={summary.workflowName} moved={summary.updatedAt} />
+          {pending.data && <PendingCard pending={pending.data} />}
+        </div>
+      </div>
+    </>
+  );
+}
+
+/** The first of what else waits for the caller. */
+function NextTask({ instance }: { instance: Instance }) {
+  const { t } = useTranslation();
+  const tasks = useTasks({ scope: "all", q: "", sort: "due", workflowId: "", cursor: "", limit: 2 });
+  const next = tasks.data?.tasks.find((task) => task.instanceId !== instance.instanceId);
+  return next ? (
+    <p className="next-task">
+      <Link to={instancePath(next.workflowId, next.instanceId)}>
+        {t("instance.nextTask", { title: next.title })}
+        <ChevronRight aria-hidden />
+      </Link>
+    </p>
+  ) : null;
+}
+
+function Diagram({ instance, name, moved }: { instance: Instance; name: string; moved: string }) {
+  const { t } = useTranslation();
+  const picture = useQuery({ queryKey: ["instance", instance, "diagram", moved, language()], queryFn: ({ signal }) => loadDiagram(instance, signal), retry: false });
+  return picture.data ? (
+    <section className="card" aria-labelledby="diagram-title">
+      <h2 id="diagram-title">{t("instance.diagram")}</h2>
+      <img className="diagram" src={picture.data} alt={t("instance.diagramAlt", { name })} />
+    </section>
+  ) : null;
+}
+
+function PendingCard({ pending }: { pending: Pending }) {
+  const { t } = useTranslation();
+  if (pending.timers.length + pending.deliveries.length === 0) {
+    return null;
+  }
+  return (
+    <section className="card" aria-labelledby="pending-title">
+      <h2 id="pending-title">{t("instance.pending")}</h2>
+      <dl className="machines">
+        {pending.timers.map((timer) => (
+          <div key={timer.id}>
+            <dt>
+              {t("instance.timer")}: {readable(timer.nodeId ?? timer.event)}
+            </dt>
+            <dd>{timer.due !== null && <Time at={timer.due} as="due" />}</dd>
+          </div>
+        ))}
+        {pending.deliveries.map((delivery) => (
+          <div key={delivery.id}>
+            <dt>
+              {t("instance.delivery")}: {delivery.name === "" ? readable(delivery.kind) : readable(delivery.name)}
+            </dt>
+            <dd>{delivery.nextAttempt !== null && <Time at={delivery.nextAttempt} as="due" />}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  );
+}

@@ -1,0 +1,79 @@
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { messageFor } from "../api/http";
+import type { Instance } from "../api/runtime";
+import type { WorkflowEvent } from "../api/types";
+import type { Sendable } from "../api/workflow";
+import { Button, type ButtonKind } from "../kit/Button";
+import { LoadFault, Skeleton } from "../kit/Notice";
+import { EventDialog } from "../runtime/EventDialog";
+import { readable } from "../words";
+
+/** What has become of an event. */
+export interface Taken {
+  name: string;
+  moved: boolean;
+  redirect: string;
+}
+
+interface NextStepsProps {
+  instance: Instance;
+  events: Sendable | undefined;
+  fault: unknown;
+  retry: () => void;
+  live: boolean;
+  onMoved: () => void;
+  onTaken: (taken: Taken) => void;
+}
+
+export const nameOf = (event: WorkflowEvent) => event.label || readable(event.name);
+
+const kinds: Record<string, ButtonKind> = { primary: "main", danger: "danger" };
+
+/** What may be done now. On a phone it stays in sight. */
+export function NextSteps({ instance, events, fault, retry, live, onMoved, onTaken }: NextStepsProps) {
+  const { t } = useTranslation();
+  const [opened, setOpened] = useState<WorkflowEvent | null>(null);
+  const [places, setPlaces] = useState("");
+  const offered = events?.events.filter((event) => event.guard !== "false") ?? [];
+  return (
+    <section className="card steps" aria-labelledby="steps-title">
+      <h2 id="steps-title">{t("actions.title")}</h2>
+      {!events && !fault && <Skeleton rows={1} />}
+      {!events && fault !== null && fault !== undefined && <LoadFault message={messageFor(fault)} retry={retry} />}
+      {events && offered.length === 0 && <p className="quiet">{t("actions.none")}</p>}
+      {offered.length > 0 && (
+        <div className="buttons">
+          {offered.map((event) => (
+            <Button
+              key={event.name}
+              kind={kinds[event.style ?? ""] ?? "plain"}
+              onPress={() => {
+                setPlaces([...new Set(event.transitions.map((way) => way.nodeId))].join(" "));
+                setOpened(event);
+              }}
+            >
+              {nameOf(event)}
+            </Button>
+          ))}
+        </div>
+      )}
+      <p className={live ? "live live-on" : "live"}>{live ? t("status.live") : t("status.delayed")}</p>
+      {opened && events && (
+        <EventDialog
+          instance={instance}
+          event={opened}
+          tag={events.tag}
+          onClose={() => setOpened(null)}
+          onMoved={onMoved}
+          onSent={(sent) => {
+            const from = places.split(" ");
+            const moved = !from.every((node) => sent.states.some((state) => state.nodeId === node));
+            setOpened(null);
+            onTaken({ name: nameOf(opened), moved, redirect: sent.redirect });
+          }}
+        />
+      )}
+    </section>
+  );
+}

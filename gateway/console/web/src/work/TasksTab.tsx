@@ -1,0 +1,177 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { CircleCheck } from "lucide-react";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { messageFor, ServiceError } from "../api/http";
+import { changeTask, type Task } from "../api/tasks";
+import type { Caller } from "../api/types";
+import { Badge } from "../kit/Badge";
+import { Button } from "../kit/Button";
+import { type ColumnOf, DataTable } from "../kit/DataTable";
+import { FilterMenu, SearchBox } from "../kit/ListTools";
+import { Empty, LoadFault, Notice, Skeleton } from "../kit/Notice";
+import { Person } from "../kit/Person";
+import { Switch } from "../kit/Switch";
+import { Time } from "../kit/Time";
+import { Link, useQueryPart } from "../navigate";
+import { instancePath } from "../route";
+import { readable } from "../words";
+import { useTasks } from "./useTasks";
+
+const pageSize = 50;
+const scopes = ["all", "mine", "open"] as const;
+
+/** What waits for the caller, or what the caller has decided. Looked for, sorted and cut by the service. */
+export function TasksTab({ caller, done }: { caller: Caller; done: boolean }) {
+  const { t } = useTranslation();
+  const [asked, change] = useQueryPart();
+  const [news, setNews] = useState<{ tone: "good" | "bad" | "info"; text: string } | null>(null);
+  const queries = useQueryClient();
+  const scope = scopes.find((each) => each === asked.get("scope")) ?? "all";
+  const sort = asked.get("sort") ?? "";
+  const q = asked.get("q") ?? "";
+  const workflowId = asked.get("workflow") ?? "";
+  const cursor = asked.get("cursor") ?? "";
+  const list = useTasks({ scope: done ? "done" : scope, q, sort, workflowId, cursor, limit: pageSize });
+  const tasks = list.data?.tasks ?? [];
+  const narrowed = q !== "" || workflowId !== "" || (!done && scope !== "all");
+
+  const act = async (task: Task, action: "claim" | "release") => {
+    const { title } = task;
+    try {
+      await changeTask(task.taskId, action);
+      setNews({ tone: "good", text: action === "claim" ? t("tasks.claimed", { title }) : t("tasks.released", { title }) });
+    } catch (cause) {
+      const status = cause instanceof ServiceError ? cause.status : 0;
+      setNews(status === 409 ? { tone: "info", text: t("tasks.taken", { title }) } : status === 404 ? { tone: "info", text: t("tasks.gone", { title }) } : { tone: "bad", text: messageFor(cause) });
+    }
+    await queries.invalidateQueries({ queryKey: ["tasks"] });
+  };
+  const workflows = [...new Set([...tasks.map((task) => task.workflowId), ...(workflowId === "" ? [] : [workflowId])])].toSorted();
+  return (
+    <>
+      <div className="tools">
+        {!done && (
+          <Switch label={t("tasks.scope.label")} options={scopes.map((key) => ({ key, label: t(`tasks.scope.${key}`) }))} selected={scope} onSelect={(key) => change({ scope: key === "all" ? "" : key, cursor: "" })} />
+        )}
+        <div className="tools-end">
+          <SearchBox label={t("list.searchIn", { list: done ? t("work.tabs.decided") : t("work.tabs.waiting") })} value={q} onSearch={(words) => change({ q: words, cursor: "" }, "replace")} />
+          <FilterMenu
+            groups={[{ key: "workflow", title: t("tasks.workflow"), options: workflows.map((id) => ({ id, name: readable(id) })) }]}
+            chosen={{ workflow: workflowId === "" ? [] : [workflowId] }}
+            onChoose={(_, ids) => change({ workflow: ids.at(-1) ?? "", cursor: "" })}
+            onClear={() => change({ workflow: "", cursor: "" })}
+          />
+        </div>
+      </div>
+      <div role="status" className="news">
+        {news && <Notice tone={news.tone} title={news.text} />}
+      </div>
+      {list.isPending && <Skeleton rows={6} />}
+      {list.isError && !list.data && <LoadFault message={messageFor(list.error)} retry={() => void list.refetch()} />}
+      {tasks.length > 0 && (
+        <DataTable
+          label={done ? t("work.tabs.decided") : t("work.tabs.waiting")}
+          columns={columnsOf(t, caller, done, act)}
+          rows={tasks}
+          rowKey={(task) => task.taskId}
+          sort={sort}
+          onSort={(to) => change({ sort: to, cursor: "" }, "replace")}
+          stale={list.isPlaceholderData}
+        />
+      )}
+      {list.data && tasks.length === 0 && (
+        <Empty
+          sign={<CircleCheck aria-hidden />}
+          title={narrowed ? t("list.noResults") : done ? t("tasks.noneDone") : t("tasks.emptyTitle")}
+          text={narrowed ? t("tasks.noResultsText") : done ? t("tasks.noneDoneText") : t("tasks.emptyText")}
+          action={narrowed && <Button onPress={() => change({ q: "", workflow: "", scope: "", cursor: "" })}>{t("list.clearAll")}</Button>}
+        />
+      )}
+      {(cursor !== "" || list.data?.next) && (
+        <nav className="pager" aria-label={t("list.pages")}>
+          {list.data?.count !== undefined && <span>{t("tasks.total", { count: list.data.count })}</span>}
+          {cursor !== "" && (
+            <Button small onPress={() => change({ cursor: "" })}>
+              {t("tasks.first")}
+            </Button>
+          )}
+          {list.data?.next && (
+            <Button
+              small
+              onPress={() => {
+                change({ cursor: list.data?.next ?? "" });
+                window.scrollTo({ top: 0 });
+              }}
+            >
+              {t("tasks.next")}
+            </Button>
+          )}
+        </nav>
+      )}
+    </>
+  );
+}
+
+type Translate = ReturnType<typeof useTranslation>["t"];
+
+function columnsOf(t: Translate, caller: Caller, done: boolean, act: (task: Task, action: "claim" | "release") => Promise<void>): ColumnOf<Task>[] {
+  const columns: ColumnOf<Task>[] = [
+    {
+      key: "title",
+      title: t("tasks.title"),
+      sorts: true,
+      head: true,
+      cell: (task) => (
+        <>
+          <Link to={`${instancePath(task.workflowId, task.instanceId)}`} className="row-link">
+            {task.title}
+          </Link>
+          {task.description && <span className="row-text">{task.description}</span>}
+        </>
+      ),
+    },
+    { key: "requester", title: t("tasks.requester"), cell: (task) => (task.requester === null ? null : <Person name={task.requesterName ?? task.requester} />) },
+  ];
+  if (done) {
+    return [...columns, { key: "status", title: t("tasks.status"), cell: (task) => <Badge tone="neutral">{readable(task.status)}</Badge> }, { key: "created", title: t("tasks.created"), narrow: true, cell: (task) => <Time at={task.created} /> }];
+  }
+  return [
+    ...columns,
+    { key: "priority", title: t("tasks.priority"), sorts: true, narrow: true, cell: (task) => (task.priority > 50 ? <Badge tone="bad">{t("tasks.high")}</Badge> : task.priority < 50 ? <Badge>{t("tasks.low")}</Badge> : null) },
+    { key: "due", title: t("tasks.due"), sorts: true, named: true, narrow: true, cell: (task) => task.due && <Due at={task.due} /> },
+    { key: "created", title: t("tasks.created"), sorts: true, named: true, narrow: true, cell: (task) => <Time at={task.created} /> },
+    { key: "assignee", title: t("tasks.assignee"), narrow: true, cell: (task) => <Holder task={task} caller={caller} act={act} /> },
+  ];
+}
+
+function Due({ at }: { at: string }) {
+  return (
+    <span className={new Date(at).getTime() < Date.now() ? "overdue" : undefined}>
+      <Time at={at} as="due" />
+    </span>
+  );
+}
+
+interface HolderProps {
+  task: Task;
+  caller: Caller;
+  act: (task: Task, action: "claim" | "release") => Promise<void>;
+}
+
+/** Who has the task, and a button to take it or give it back. */
+function Holder({ task, caller, act }: HolderProps) {
+  const { t } = useTranslation();
+  const mine = task.assignee === caller.id;
+  if (task.assignee !== null && !mine) {
+    return <Person name={task.assignee} />;
+  }
+  return (
+    <span className="row-actions">
+      {mine && <Person name={t("tasks.you")} sign={false} />}
+      <Button small aria-label={`${mine ? t("tasks.release") : t("tasks.claim")}: ${task.title}`} onPress={() => void act(task, mine ? "release" : "claim")}>
+        {mine ? t("tasks.release") : t("tasks.claim")}
+      </Button>
+    </span>
+  );
+}

@@ -1,0 +1,57 @@
+import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect } from "react";
+import { ServiceError } from "../api/http";
+import { loadTasks, type TaskQuery, tasksWatchAddress } from "../api/tasks";
+
+/** How long changes are gathered before the lists are asked for again. */
+const gather = 400;
+/** How often lists are asked for where there is no stream. */
+const lookEvery = 30_000;
+
+export const useTasks = (query: TaskQuery, enabled = true) =>
+  useQuery({ queryKey: ["tasks", query], queryFn: ({ signal }) => loadTasks(query, signal), placeholderData: keepPreviousData, refetchInterval: lookEvery, enabled });
+
+/** How much waits for the caller, for the tab and the title. */
+export const useTaskCount = () => useTasks({ scope: "all", q: "", sort: "", workflowId: "", cursor: "", limit: 1 });
+
+/** The service has no worklist. */
+export const hasNone = (fault: unknown) => fault instanceof ServiceError && fault.status === 404;
+
+/** Follows what comes and goes while the page is in sight, and has the lists asked for again. */
+export function useTaskWatch(enabled: boolean): void {
+  const queries = useQueryClient();
+  useEffect(() => {
+    if (!enabled) {
+      return;
+    }
+    let source: EventSource | undefined;
+    let timer: number | undefined;
+    const look = () => {
+      window.clearTimeout(timer);
+      timer = window.setTimeout(() => void queries.invalidateQueries({ queryKey: ["tasks"] }), gather);
+    };
+    const close = () => {
+      source?.close();
+      source = undefined;
+    };
+    const follow = () => {
+      close();
+      if (document.visibilityState !== "visible") {
+        return;
+      }
+      source = new EventSource(tasksWatchAddress());
+      for (const kind of ["message", "task", "came", "went", "entry", "lost"]) {
+        source.addEventListener(kind, look);
+      }
+    };
+    follow();
+    document.addEventListener("visibilitychange", follow);
+    window.addEventListener("pagehide", close);
+    return () => {
+      document.removeEventListener("visibilitychange", follow);
+      window.removeEventListener("pagehide", close);
+      window.clearTimeout(timer);
+      close();
+    };
+  }, [enabled, queries]);
+}
