@@ -130,7 +130,7 @@ func (o *output) showAs(i *client.Instance, title string, l *labels) error {
 	rows := [][]string{
 		{"ID", i.ID},
 		{"WORKFLOW", i.WorkflowID},
-		{"STATES", l.stateText(i.States)},
+		{"STATES", l.idText(i.States)},
 	}
 	if title != "" {
 		rows = append(rows, []string{"TITLE", title})

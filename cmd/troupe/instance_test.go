@@ -168,25 +168,37 @@ func TestInstanceHistoryAndEvents(t *testing.T) {
 			"extend   true     main     review  review\nnote     true     main     review  \n"},
 		{name: "events as YAML", args: []string{"instance", "events", "leave", id, "-o", "yaml"}, stdout: `events:
 - name: approve
+  label: approve
+  done: null
+  style: default
   guard: "true"
   transitions:
   - stateMachineId: main
     nodeId: review
     targets:
     - approved
+    targetLabels:
+    - approved
     guard: "true"
   schema: null
 - name: extend
+  label: extend
+  done: null
+  style: default
   guard: "true"
   transitions:
   - stateMachineId: main
     nodeId: review
     targets:
+    - approved
+    targetLabels:
     - approved
     guard: unknown
   - stateMachineId: main
     nodeId: review
     targets:
+    - review
+    targetLabels:
     - review
     guard: "true"
   schema:
@@ -194,11 +206,15 @@ func TestInstanceHistoryAndEvents(t *testing.T) {
     required:
     - days
 - name: note
+  label: note
+  done: null
+  style: default
   guard: "true"
   transitions:
   - stateMachineId: main
     nodeId: review
     targets: []
+    targetLabels: []
     guard: "true"
   schema: null
 `},

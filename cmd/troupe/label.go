@@ -69,13 +69,28 @@ func labelsOf(ctx context.Context, c *client.Client, out *output, workflowID str
 
 // stateText shows where an instance stands: "main: Waiting for approval, billing: open".
 func (l *labels) stateText(states []api.Position) string {
+	return statesText(states, func(s api.Position) string {
+		if l == nil {
+			return s.NodeID
+		}
+		return cmp.Or(l.positions[s], s.NodeID)
+	})
+}
+
+// idText is stateText with the ids as well, which filters and plans need: "main: Waiting for approval (review)".
+func (l *labels) idText(states []api.Position) string {
+	return statesText(states, func(s api.Position) string {
+		if l == nil || l.positions[s] == "" || l.positions[s] == s.NodeID {
+			return s.NodeID
+		}
+		return l.positions[s] + " (" + s.NodeID + ")"
+	})
+}
+
+func statesText(states []api.Position, called func(api.Position) string) string {
 	texts := make([]string, len(states))
 	for i, s := range states {
-		text := s.NodeID
-		if l != nil {
-			text = cmp.Or(l.positions[s], s.NodeID)
-		}
-		texts[i] = s.StateMachineID + ": " + text
+		texts[i] = s.StateMachineID + ": " + called(s)
 	}
 	return strings.Join(texts, ", ")
 }
