@@ -16,7 +16,7 @@ const (
 	// drawWaitMax is how long a picture waits for its turn.
 	drawWaitMax = 5 * time.Second
 	// stepWork bounds the search for the way that an instance came: steps times nodes of the chart.
-	stepWork = 400_000
+	stepWork = 200_000
 	stepsMin = 20
 )
 
@@ -95,7 +95,7 @@ func (x *exchange) counts(d *statemachine.Definition, c *statemachine.Chart, id 
 	counts := map[int]diagram.Count{}
 	for _, s := range standing {
 		if i, ok := c.Node(s.At); ok && s.Instances > 0 {
-			counts[i] = diagram.Count{Instances: s.Instances, About: s.About}
+			counts[i] = diagram.Count{Instances: s.Instances, About: s.About, AtLeast: s.AtLeast}
 		}
 	}
 	return counts, nil

@@ -15,12 +15,15 @@ type Standing struct {
 	At        statemachine.Position
 	Instances int64
 	About     bool // it is an estimate
+	AtLeast   bool // and there are more: reading ended before that
 }
 
 const (
-	// standingRows is about how many rows are read for all positions together, and standingMin the fewest for one.
-	standingRows = 100_000
-	standingMin  = 64
+	// standingRows is about how many rows are read for all positions together, and standingMin the fewest for one. Where
+	// a shard has many, it is read on until so many times that.
+	standingRows  = 100_000
+	standingMin   = 64
+	standingTimes = 16
 )
 
 // Standing counts how many instances of a workflow, of all its versions and whoever may see them, stand at each of the positions. Where they
@@ -44,7 +47,7 @@ func (q *query) standing(at []statemachine.Position, out []Standing) error {
 	enough := int64(max(standingMin, standingRows/max(1, len(at))))
 	for i, p := range at {
 		var stopped error
-		e, err := q.snapshot.Estimate(enough, 16*enough, func([]byte) error {
+		e, err := q.snapshot.Estimate(enough, standingTimes*enough, func([]byte) error {
 			stopped = q.chargeStep()
 			return stopped
 		}, persistence.Range{Prefix: persistence.MachinePrefix(nil, persistence.EveryShard, q.workflowID, string(p.Node), string(p.Machine))})
@@ -54,7 +57,7 @@ func (q *query) standing(at []statemachine.Position, out []Standing) error {
 		if err != nil {
 			return failure.OfStore(err)
 		}
-		out[i] = Standing{p, e.Keys, !e.Exact}
+		out[i] = Standing{At: p, Instances: e.Keys, About: !e.Exact, AtLeast: e.Read >= standingTimes*enough}
 	}
 	return q.awaitDurable()
 }

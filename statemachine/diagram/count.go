@@ -6,19 +6,23 @@ import "strconv"
 type Count struct {
 	Instances int64
 	About     bool // it is an estimate
+	AtLeast   bool // there are more
 }
 
 // String is the number as people read it. Of an estimate it has two digits.
 func (c Count) String() string {
 	number, unit := c.Instances, int64(1)
-	for c.About && number/unit >= 100 {
+	for (c.About || c.AtLeast) && number/unit >= 100 {
 		unit *= 10
 	}
-	digits := strconv.FormatInt((number+unit/2)/unit*unit, 10)
+	digits := strconv.FormatInt(c.rounded(number, unit), 10)
 	for i := len(digits) - 3; i > 0; i -= 3 {
 		digits = digits[:i] + "," + digits[i:]
 	}
-	if c.About {
+	switch {
+	case c.AtLeast:
+		return "over " + digits
+	case c.About:
 		return "about " + digits
 	}
 	return digits
@@ -38,4 +42,12 @@ func (w *svgWriter) counts() {
 		w.f(`<g class="count" %s><rect x="%d" y="%d" width="%d" height="17" rx="8"/><text x="%d" y="%d" text-anchor="middle">%s</text></g>`+"\n",
 			w.nodeData(i), x, y, width, x+width/2, y+12, text)
 	}
+}
+
+// rounded is a number in whole units; what is a bound is not rounded up.
+func (c Count) rounded(number, unit int64) int64 {
+	if !c.AtLeast {
+		number += unit / 2
+	}
+	return number / unit * unit
 }

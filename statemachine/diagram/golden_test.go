@@ -122,10 +122,21 @@ func TestPictureOfCounts(t *testing.T) {
 	p := &Picture{Chart: d.Chart(), Counts: map[int]Count{}}
 	for k, s := range d.StandingNodes() {
 		if i, ok := p.Chart.Node(s.Position); ok && k%2 == 0 {
-			p.Counts[i] = Count{int64(k * k * 1234), k > 4}
+			p.Counts[i] = Count{int64(k * k * 1234), k > 4, k > 6}
 		}
 	}
 	compare(t, "parallel-counts", p)
+}
+
+func TestCountsAreRead(t *testing.T) {
+	for want, c := range map[string]Count{
+		"0": {}, "999": {Instances: 999}, "1,000": {Instances: 1000}, "12,345,678": {Instances: 12_345_678},
+		"about 99": {99, true, false}, "about 78,000": {78_499, true, false}, "about 79,000": {78_500, true, false}, "about 1,000": {999, true, false}, "over 78,000": {78_999, true, true},
+	} {
+		if c.String() != want {
+			t.Errorf("%+v: got %s, want %s", c, c, want)
+		}
+	}
 }
 
 func compare(t *testing.T, name string, p *Picture) {

@@ -169,7 +169,7 @@ func TestSVGIsWhole(t *testing.T) {
 		c := charts(30).Draw(t, "chart")
 		p := &Picture{Chart: c, Languages: []string{"de"}}
 		if rapid.Bool().Draw(t, "counted") {
-			p.Counts = map[int]Count{0: {rapid.Int64Range(0, 1<<50).Draw(t, "count"), true}}
+			p.Counts = map[int]Count{0: {rapid.Int64Range(0, 1<<50).Draw(t, "count"), true, rapid.Bool().Draw(t, "more")}}
 		}
 		if rapid.Bool().Draw(t, "marked") {
 			p.Instance = &Instance{ID: name(t)}
@@ -235,7 +235,7 @@ func TestTextsAreWhole(t *testing.T) {
 	count := 0
 	rapid.Check(t, func(t *rapid.T) {
 		c := charts(30).Draw(t, "chart")
-		p := &Picture{Chart: c, Instance: &Instance{ID: "1"}, Languages: []string{"de"}, Counts: map[int]Count{0: {1000, true}}}
+		p := &Picture{Chart: c, Instance: &Instance{ID: "1"}, Languages: []string{"de"}, Counts: map[int]Count{0: {1000, true, false}}}
 		mermaid, dot := string(p.Mermaid()), string(p.DOT())
 		count++
 		for i := range c.Nodes {

@@ -1,0 +1,79 @@
+package query_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"troupe/actors/failure"
+	"troupe/actors/query"
+	"troupe/statemachine"
+)
+
+// seen is a workflow with titles, of which each fails without a name.
+const seen = `
+id: seen
+name: Seen
+title: 'Of ${svcPublic.name}'
+stateMachines: {m: {states: {a: {on: {go: b}}, b: {on: {back: a}}}}}
+`
+
+func at(node string) statemachine.Position {
+	return statemachine.Position{Machine: "m", Node: statemachine.NodeID(node)}
+}
+
+// TestStandingCountsInstances: few are counted, and of many there is an estimate.
+func TestStandingCountsInstances(t *testing.T) {
+	h := start(t, query.Options{})
+	h.Publish(seen)
+	publics := make([]string, 3000)
+	for i := range publics {
+		publics[i] = fmt.Sprintf(`{"name":"%d"}`, i)
+	}
+	ids := h.Fill("seen", publics)
+	for _, id := range ids[:40] {
+		h.MustSend(boss, "seen", id, "go", "")
+	}
+	positions := []statemachine.Position{at("a"), at("b"), at("none")}
+	got, err := h.Service.Standing(t.Context(), boss, "seen", positions)
+	if want := []query.Standing{{At: at("a"), Instances: 2960}, {At: at("b"), Instances: 40}, {At: at("none")}}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %v, %v, want %v", got, err, want)
+	}
+	for range 4000 { // so many positions share the rows that are read
+		positions = append(positions, at("none"))
+	}
+	got, err = h.Service.Standing(t.Context(), boss, "seen", positions)
+	if err != nil || !got[0].About || got[0].Instances < 2000 || got[0].Instances > 4000 || got[1].About || got[1].Instances != 40 {
+		t.Errorf("an estimate: got %v, %v", got[:2], err)
+	}
+	h.Service.Stop()
+	if _, err := h.Service.Standing(t.Context(), boss, "seen", positions); !errors.Is(err, failure.ErrUnavailable) {
+		t.Errorf("after the end: got %v", err)
+	}
+}
+
+// TestListsHaveTitles in the reader's language, and the workflow's name where there is none.
+func TestListsHaveTitles(t *testing.T) {
+	h := start(t, query.Options{})
+	h.Publish(seen, strings.Replace(strings.Replace(seen, "id: seen", "id: fixed", 1), "'Of ${svcPublic.name}'", "{en: One, de: Eins}", 1))
+	h.Make(boss, "seen", `{"name":"x"}`)
+	h.Make(boss, "seen", `{}`)
+	h.Make(boss, "fixed", `{}`)
+	for _, c := range []struct {
+		workflow, languages string
+		want                []string
+	}{{"seen", "de", []string{"Of x", "Seen"}}, {"fixed", "de", []string{"Eins"}}, {"fixed", "fr", []string{"One"}}} {
+		var got []string
+		_, err := h.Query(t.Context(), &query.Request{Caller: boss, WorkflowID: c.workflow, Fields: []string{"title"}, Languages: []string{c.languages}}, func(item []byte) error {
+			_, title, _ := strings.Cut(string(item), `,"title":"`)
+			got = append(got, strings.TrimSuffix(title, `"}`))
+			return nil
+		})
+		slices.Sort(got)
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%s in %s: got %q, %v, want %q", c.workflow, c.languages, got, err, c.want)
+		}
+	}
+}
