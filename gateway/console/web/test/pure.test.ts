@@ -107,7 +107,7 @@ test("a form begins with its draft, or with what the instance holds of its field
 });
 
 test("the form's own event and what a guard refuses are not offered", () => {
-  const event = (name: string, guard: "true" | "false" | "unknown"): WorkflowEvent => ({ name, guard, transitions: [], schema: null });
+  const event = (name: string, guard: "true" | "false" | "unknown"): WorkflowEvent => ({ name, label: name, done: null, style: "default", guard, transitions: [], schema: null });
   const events = [event("submit", "true"), event("withdraw", "unknown"), event("escalate", "false")];
   const names = (over: Partial<FormView>) => offered(events, view(over)).map((each) => each.name);
   assert.deepEqual(names({}), ["withdraw"]);

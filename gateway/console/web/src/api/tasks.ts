@@ -1,38 +1,14 @@
 import { ask, askText } from "./http";
+import type { components } from "./openapi";
 import type { Instance } from "./runtime";
 
 // What waits for people, and what an instance's page shows.
 
-export interface TaskEvent {
-  name: string;
-  label: string;
-  style: string | null;
-}
+type Schemas = components["schemas"];
 
-export interface Task {
-  taskId: string;
-  workflowId: string;
-  instanceId: string;
-  stateMachineId: string;
-  nodeId: string;
-  title: string;
-  description: string | null;
-  status: string;
-  created: string;
-  due: string | null;
-  priority: number;
-  assignee: string | null;
-  candidates: { roles: string[]; users: string[] };
-  requester: string | null;
-  requesterName: string | null;
-  events: TaskEvent[];
-}
-
-export interface TaskList {
-  tasks: Task[];
-  next: string | null;
-  count?: number;
-}
+export type TaskEvent = Schemas["TaskEvent"];
+export type Task = Schemas["Task"];
+export type TaskList = Schemas["TaskList"];
 
 export type Scope = "mine" | "open" | "all" | "done";
 
@@ -63,48 +39,14 @@ export async function changeTask(taskId: string, action: "claim" | "release"): P
 /** The address of the stream of what comes and goes for the caller. */
 export const tasksWatchAddress = () => new URL(`${api}/tasks/watch`, document.baseURI).href;
 
-export interface Summary {
-  workflowId: string;
-  instanceId: string;
-  workflowName: string;
-  version: string | number | null;
-  title: string;
-  status: { stateMachineId: string; nodeId: string; label: string; tone: string | null }[];
-  columns: { path: string; label: string; value: unknown }[];
-  createdAt: string;
-  updatedAt: string;
-  requester: string | null;
-  requesterName: string | null;
-  done: boolean;
-  ended: boolean;
-  form: { formId: string; name: string; kind: string } | null;
-}
+export type Summary = Schemas["Summary"];
 
 export async function loadSummary(of: Instance, signal?: AbortSignal): Promise<Summary> {
   return (await ask<Summary>(`${path(of)}/summary`, { signal })).value;
 }
 
-export interface Activity {
-  kind: "history" | "comment" | "task" | "timer" | "delivery";
-  ts: string;
-  user?: string | null;
-  userName?: string | null;
-  text?: string;
-  action?: string;
-  to?: string | null;
-  toName?: string | null;
-  name?: string;
-  label?: string;
-  status?: string;
-  transitionEvent?: string;
-  startState?: string[];
-  endState?: string[];
-}
-
-export interface ActivityPage {
-  activity: Activity[];
-  next: string | null;
-}
+export type Activity = Schemas["Activity"];
+export type ActivityPage = Schemas["ActivityList"];
 
 export async function loadActivity(of: Instance, cursor: string, signal?: AbortSignal): Promise<ActivityPage> {
   const asked = new URLSearchParams({ order: "desc", limit: "30", ...(cursor === "" ? {} : { cursor }) });

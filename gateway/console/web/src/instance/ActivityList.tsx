@@ -58,7 +58,7 @@ function What({ entry, caller }: { entry: Activity; caller: Caller }) {
       return entry.transitionEvent === "" || entry.transitionEvent === undefined ? (
         <Trans i18nKey="history.created" values={{ user }} components={emphasis} />
       ) : (
-        <Trans i18nKey="history.event" values={{ event: entry.label || readable(entry.transitionEvent), user }} components={emphasis} />
+        <Trans i18nKey="history.event" values={{ event: readable(entry.transitionEvent), user }} components={emphasis} />
       );
     case "comment":
       return <Trans i18nKey="instance.kinds.comment" values={{ user }} components={emphasis} />;
@@ -68,7 +68,7 @@ function What({ entry, caller }: { entry: Activity; caller: Caller }) {
     }
     case "timer":
     case "delivery":
-      return t(`instance.kinds.${entry.kind}`, { name: entry.label || readable(entry.name ?? "") });
+      return t(`instance.kinds.${entry.kind}`, { name: readable((entry.timer?.event ?? entry.delivery?.name) || (entry.delivery?.kind ?? "")) });
   }
 }
 

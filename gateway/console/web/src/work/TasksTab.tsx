@@ -90,7 +90,7 @@ export function TasksTab({ caller, done }: { caller: Caller; done: boolean }) {
       )}
       {(cursor !== "" || list.data?.next) && (
         <nav className="pager" aria-label={t("list.pages")}>
-          {list.data?.count !== undefined && <span>{t("tasks.total", { count: list.data.count })}</span>}
+          {typeof list.data?.count === "number" && <span>{t("tasks.total", { count: list.data.count })}</span>}
           {cursor !== "" && (
             <Button small onPress={() => change({ cursor: "" })}>
               {t("tasks.first")}

@@ -13,7 +13,7 @@ import { FormsTab } from "./FormsTab";
 import { NewDialog } from "./NewDialog";
 import { useRoles } from "./queries";
 import { TasksTab } from "./TasksTab";
-import { hasNone, useTaskCount, useTaskWatch } from "./useTasks";
+import { useTaskCount, useTaskWatch } from "./useTasks";
 
 type FormsKey = "requests" | "checklists";
 type TabKey = FormsKey | "waiting" | "decided";
@@ -26,10 +26,9 @@ export function WorkPage({ caller }: { caller: Caller }) {
   const [asked, change] = useQueryPart();
   const [creating, setCreating] = useState<Kind | null>(null);
   const waiting = useTaskCount();
-  const worklist = !hasNone(waiting.error);
-  useTaskWatch(worklist);
+  useTaskWatch();
   const forms = formTabsOf(caller);
-  const keys = tabOrder.filter((key) => (key === "waiting" || key === "decided" ? worklist : forms.includes(key)));
+  const keys = tabOrder.filter((key) => key === "waiting" || key === "decided" || forms.includes(key));
   const count = waiting.data?.count;
   const roles = useRoles(forms.length > 0);
   const tab = keys.find((key) => key === asked.get("tab")) ?? keys[0];
@@ -53,7 +52,7 @@ export function WorkPage({ caller }: { caller: Caller }) {
       </div>
       <Tabs
         label={t("work.title")}
-        tabs={keys.map((key) => ({ key, label: t(`work.tabs.${key}`), count: key === "waiting" ? count : undefined }))}
+        tabs={keys.map((key) => ({ key, label: t(`work.tabs.${key}`), count: key === "waiting" ? (count ?? undefined) : undefined }))}
         selected={tab}
         onSelect={(key) => change({ tab: key === keys[0] ? "" : key, show: "", q: "", sort: "", page: "", status: [], template: [], scope: "", workflow: "", cursor: "" })}
       >

@@ -1,6 +1,5 @@
 import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
-import { ServiceError } from "../api/http";
 import { loadTasks, type TaskQuery, tasksWatchAddress } from "../api/tasks";
 
 /** How long changes are gathered before the lists are asked for again. */
@@ -14,16 +13,10 @@ export const useTasks = (query: TaskQuery, enabled = true) =>
 /** How much waits for the caller, for the tab and the title. */
 export const useTaskCount = () => useTasks({ scope: "all", q: "", sort: "", workflowId: "", cursor: "", limit: 1 });
 
-/** The service has no worklist. */
-export const hasNone = (fault: unknown) => fault instanceof ServiceError && fault.status === 404;
-
 /** Follows what comes and goes while the page is in sight, and has the lists asked for again. */
-export function useTaskWatch(enabled: boolean): void {
+export function useTaskWatch(): void {
   const queries = useQueryClient();
   useEffect(() => {
-    if (!enabled) {
-      return;
-    }
     let source: EventSource | undefined;
     let timer: number | undefined;
     const look = () => {
@@ -40,7 +33,7 @@ export function useTaskWatch(enabled: boolean): void {
         return;
       }
       source = new EventSource(tasksWatchAddress());
-      for (const kind of ["message", "task", "came", "went", "entry", "lost"]) {
+      for (const kind of ["tasks", "lost"]) {
         source.addEventListener(kind, look);
       }
     };
@@ -53,5 +46,5 @@ export function useTaskWatch(enabled: boolean): void {
       window.clearTimeout(timer);
       close();
     };
-  }, [enabled, queries]);
+  }, [queries]);
 }
