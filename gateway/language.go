@@ -30,8 +30,8 @@ func parseAcceptLanguage(lines []string) (out []string) {
 		return nil
 	}
 	for i, t := range tags[:min(len(tags), languagesMax)] {
-		if t != language.Und && weights[i] > 0 {
-			out = append(out, t.String())
+		if tag := t.String(); tag != "mul" && t != language.Und && weights[i] > 0 { // NB: "*" is read as mul
+			out = append(out, tag)
 		}
 	}
 	return out

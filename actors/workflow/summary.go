@@ -9,6 +9,7 @@ import (
 	"troupe/actors/identity"
 	"troupe/actors/internal/history"
 	"troupe/actors/query"
+	"troupe/actors/task"
 	"troupe/persistence"
 	"troupe/statemachine"
 )
@@ -29,21 +30,12 @@ func (r *Router) Summary(ctx context.Context, req *LoadRequest) (*Summary, error
 		return nil
 	})
 	if err == nil {
-		out.Requester, err = r.requesterOf(id)
+		out.Requester, err = task.LoadRequester(r.store, r.store.ShardOf(id), id)
 	}
 	if err != nil {
 		return nil, failure.In("summary of", req.WorkflowID+"/"+req.InstanceID, err)
 	}
 	return out, nil
-}
-
-// requesterOf returns the user of the first entry of a history.
-func (r *Router) requesterOf(id persistence.ID) (string, error) {
-	entries, err := r.entries(id, 0, 1)
-	if err != nil || len(entries) != 1 {
-		return "", err
-	}
-	return entries[0].User, nil
 }
 
 // entry is what is read of an entry of a history.
@@ -56,7 +48,7 @@ type entry struct {
 
 // entries reads the entries after seen up to last, or fewer where they are large.
 func (r *Router) entries(id persistence.ID, seen, last uint64) (out []entry, err error) {
-	joined, _, err := history.Page(r.store, r.store.ShardOf(id), id, seen, last, false)
+	joined, _, err := history.Page(r.store, r.store.ShardOf(id), id, seen+1, last, false)
 	if err != nil {
 		return nil, failure.OfStore(err)
 	}
