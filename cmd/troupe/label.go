@@ -52,6 +52,10 @@ func labelsOf(ctx context.Context, c *client.Client, out *output, workflowID str
 	if err != nil {
 		return nil, err
 	}
+	return newLabels(of), nil
+}
+
+func newLabels(of *api.Presentation) *labels {
 	l := &labels{of: of, positions: map[api.Position]string{}, nodes: map[string]string{}, events: map[string]string{}}
 	for _, n := range of.Nodes {
 		l.positions[api.Position{StateMachineID: n.StateMachineID, NodeID: n.NodeID}] = n.Label
@@ -64,7 +68,7 @@ func labelsOf(ctx context.Context, c *client.Client, out *output, workflowID str
 	for _, e := range of.Events {
 		l.events[e.Name] = e.Label
 	}
-	return l, nil
+	return l
 }
 
 // stateText shows where an instance stands: "main: Waiting for approval, billing: open".

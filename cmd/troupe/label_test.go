@@ -1,0 +1,65 @@
+package main
+
+import (
+	"testing"
+
+	"troupe/gateway/api"
+)
+
+func TestReaderLanguage(t *testing.T) {
+	for _, c := range []struct{ all, messages, lang, want string }{
+		{"", "", "", ""},
+		{"", "", "C.UTF-8", ""},
+		{"", "", "POSIX", ""},
+		{"", "", "de_AT.UTF-8", "de-AT"},
+		{"", "fr_FR@euro", "de_AT.UTF-8", "fr-FR"},
+		{"C", "fr_FR", "de_AT", ""},
+		{"en", "", "de", "en"},
+	} {
+		t.Setenv("LC_ALL", c.all)
+		t.Setenv("LC_MESSAGES", c.messages)
+		t.Setenv("LANG", c.lang)
+		if got := readerLanguage(); got != c.want {
+			t.Errorf("%+v: got %q", c, got)
+		}
+		if got := readerLanguages(); len(got) == 0 != (c.want == "") {
+			t.Errorf("%+v: got %q", c, got)
+		}
+	}
+}
+
+// TestLabels: nodes are called what people see, and by their ids where that is not known or not clear.
+func TestLabels(t *testing.T) {
+	l := newLabels(&api.Presentation{
+		Titled:  true,
+		Columns: []api.Column{{Path: "svcPublic.a", Label: "Größe"}, {Path: "..", Label: "no path"}},
+		Nodes: []api.Status{
+			{StateMachineID: "m", NodeID: "a", Label: "Open"}, {StateMachineID: "m", NodeID: "b", Label: "b"},
+			{StateMachineID: "n", NodeID: "c", Label: "One"}, {StateMachineID: "o", NodeID: "c", Label: "Another"},
+		},
+		Events: []api.PresentedEvent{{Name: "go", Label: "Go on"}},
+	})
+	states := []api.Position{{StateMachineID: "m", NodeID: "a"}, {StateMachineID: "m", NodeID: "b"}, {StateMachineID: "o", NodeID: "c"}, {StateMachineID: "m", NodeID: "old"}}
+	nodes := []string{"a", "b", "c", "old", "Start"}
+	paths, heads := l.columns()
+	for got, want := range map[string]string{
+		l.stateText(states):              "m: Open, m: b, o: Another, m: old",
+		l.idText(states):                 "m: Open (a), m: b, o: Another (c), m: old",
+		l.nodeText(nodes):                "Open, b, c, old, Start",
+		l.eventText(&api.HistoryEntry{}): "(created)",
+		l.eventText(&api.HistoryEntry{TransitionEvent: "go"}):  "Go on",
+		l.eventText(&api.HistoryEntry{TransitionEvent: "old"}): "old",
+		heads[0]: "GRÖßE",
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if len(paths) != 1 || len(heads) != 1 || !l.isTitled() {
+		t.Errorf("got %v and %v", paths, heads)
+	}
+	var none *labels
+	if got := none.stateText(states[:1]) + none.nodeText(nodes[:1]) + none.idText(states[:1]) + none.eventText(&api.HistoryEntry{TransitionEvent: "go"}); got != "m: aam: ago" || none.isTitled() {
+		t.Errorf("without labels: got %q", got)
+	}
+}
