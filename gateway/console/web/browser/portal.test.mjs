@@ -84,12 +84,12 @@ test("a leave request, from signing in to the archive", async () => {
 
   await john.page.getByText("Approved").first().waitFor(); // told by the stream, without a reload
   await john.page.getByText("Enjoy!").waitFor();
-  await john.page.goto(service.root + "?show=submitted");
+  await john.page.goto(service.root + "?tab=requests&show=submitted");
   await john.page.getByRole("button", { name: /Submitted/, pressed: true }).waitFor();
   const until = Date.now() + 20_000;
   do {
     assert.ok(Date.now() < until, "the form is not archived after the retention");
-    await john.page.goto(service.root + "?show=archived");
+    await john.page.goto(service.root + "?tab=requests&show=archived");
     await john.page.getByRole("button", { name: /Archived/, pressed: true }).waitFor();
     await john.page.getByText(/Loading/).first().waitFor({ state: "detached" });
   } while ((await john.page.getByRole("link", { name: /Leave request/ }).count()) === 0);
@@ -168,7 +168,7 @@ test("creating again after a lost answer makes one form", async () => {
   await dialog.getByText("The service cannot be reached. Check your connection and try again.").waitFor();
   await dialog.getByRole("button", { name: "Create" }).click();
   await page.getByRole("heading", { level: 1, name: "Leave request" }).waitFor();
-  await page.goto(service.root);
+  await page.goto(`${service.root}?tab=requests`);
   await page.getByRole("link", { name: /Leave request/ }).first().waitFor();
   assert.equal(await page.getByRole("link", { name: /Leave request/ }).count(), 1);
   await closeWindow(mary);

@@ -59,7 +59,7 @@ test("a list is what its address says, also after Back", async () => {
     await page.getByRole("dialog").getByRole("button", { name: "Create" }).click();
     await page.getByRole("heading", { level: 1, name }).waitFor();
   }
-  await page.goto(service.root);
+  await page.goto(`${service.root}?tab=requests`);
   await page.getByRole("searchbox").fill("leave");
   await page.getByRole("link", { name: "Feedback" }).waitFor({ state: "detached" });
   assert.match(page.url(), /[?&]q=leave/);
@@ -96,7 +96,7 @@ for (const [name, options] of Object.entries({
     await begin(john);
     await look(john, `${name}-form`);
     assert.equal(await isTooWide(page), false, "the form scrolls sideways");
-    await page.goto(service.root);
+    await page.goto(`${service.root}?tab=requests`);
     await page.getByRole("link", { name: "Leave request" }).first().waitFor();
     await look(john, `${name}-list`);
     assert.equal(await isTooWide(page), false, "the list scrolls sideways");
