@@ -1,0 +1,91 @@
+package gateway_test
+
+import (
+	"strings"
+	"testing"
+
+	"troupe/actors/actorstest"
+	"troupe/gateway/wiretest"
+)
+
+// claimFlow has a task for approvers.
+const claimFlow = `
+id: claim
+allow: {create: {roles: [clerk]}, read: {roles: [clerk, approver], deny: {when: '"approver" in user.roles && svcPublic.?hidden.orValue(false)'}}}
+stateMachines:
+  main:
+    states:
+      draft: {on: {send: review}}
+      review:
+        task: {title: 'Look at ${svcPublic.n}', priority: 60}
+        on:
+          approve: {target: closed, allow: {roles: [approver]}}
+          back: {target: draft, allow: {roles: [approver]}}
+      closed: {type: final}
+`
+
+type taskList struct {
+	Tasks []struct {
+		TaskID, WorkflowID, InstanceID, Title, Status, Requester string
+		Assignee                                                 *string
+		Events                                                   []struct{ Name string }
+	}
+	Next  *string
+	Count *int
+}
+
+// TestInterfaceTasks holds gateway/INTERFACE.md, "Tasks", on one node and on several.
+func TestInterfaceTasks(t *testing.T) {
+	files := flows()
+	files["workflows/claim.yaml"] = claimFlow
+	s := sceneOf(startService(t, serviceOptions{Options: actorstest.Options{Files: files}}))
+	const tasks, change = wiretest.Root + "/tasks", wiretest.Root + "/task"
+	list := func(u user, query string) taskList {
+		t.Helper()
+		return wiretest.Decode[taskList](t, u.Get(t, tasks+"?workflowId=claim&"+query).Body)
+	}
+	ids := map[string]string{}
+	for _, data := range []string{`{"svcPublic":{"n":1}}`, `{"svcPublic":{"n":2}}`, `{"svcPublic":{"n":3,"hidden":true}}`} {
+		id := s.ann.Create(t, "claim", data).Record(t).ID
+		s.ann.Event(t, "claim", id, "send", "")
+		ids[id] = data
+	}
+	open := list(s.bob, "scope=open&count=true&sort=created")
+	if len(open.Tasks) != 2 || open.Count == nil || *open.Count != 2 || open.Tasks[0].Title != "Look at 1" || open.Tasks[0].Requester != "ann" || len(open.Tasks[0].Events) != 2 {
+		t.Fatalf("got %+v", open)
+	}
+	for who, u := range map[string]user{"the requester": s.ann, "a stranger": s.eve} {
+		if got := list(u, ""); len(got.Tasks) != 0 {
+			t.Errorf("%s has %+v", who, got)
+		}
+	}
+	first := open.Tasks[0]
+	if a := s.eve.Post(t, change, `{"taskId":"`+first.TaskID+`","action":"claim"}`); a.Status != 404 {
+		t.Errorf("a claim of a stranger: got %d %s", a.Status, a.Body)
+	}
+	if a := s.ann.Post(t, change, `{"taskId":"`+first.TaskID+`","action":"claim"}`); a.Status != 403 {
+		t.Errorf("a claim of the requester: got %d %s", a.Status, a.Body)
+	}
+	if a := s.bob.Post(t, change, `{"taskId":"`+first.TaskID+`","action":"claim"}`); a.Status != 200 || !strings.Contains(a.Body, `"assignee":"bob","assigneeName":"Bob"`) {
+		t.Errorf("got %d %s", a.Status, a.Body)
+	}
+	if mine, left := list(s.bob, "scope=mine"), list(s.bob, "scope=open"); len(mine.Tasks) != 1 || mine.Tasks[0].TaskID != first.TaskID || len(left.Tasks) != 1 {
+		t.Errorf("got %+v and %+v", mine, left)
+	}
+	if a := s.ann.Post(t, wiretest.Root+"/instance/claim/"+first.InstanceID+"/comments", `{"text":"Is it much?"}`); a.Status != 200 {
+		t.Errorf("got %d %s", a.Status, a.Body)
+	}
+	s.bob.Event(t, "claim", first.InstanceID, "approve", "")
+	if done := list(s.bob, "scope=done"); len(done.Tasks) != 1 || done.Tasks[0].Status != "done" || done.Tasks[0].Title != "Look at 1" {
+		t.Errorf("got %+v", done)
+	}
+	a := s.ann.Get(t, wiretest.Root+"/instance/claim/"+first.InstanceID+"/activity")
+	for _, what := range []string{`"transitionEvent":"approve"`, `"text":"Is it much?"`, `"action":"claim"`, `"transitionEvent":"send"`} {
+		at := strings.Index(a.Body, what)
+		if at < 0 {
+			t.Errorf("%s is not there, or not behind the others: %s", what, a.Body)
+			continue
+		}
+		a.Body = a.Body[at:]
+	}
+}
