@@ -185,16 +185,6 @@ func (m *move) isHeld(t *transition) bool {
 	return false
 }
 
-// taskOf returns an open task; nil when there is none.
-func (in *Instance) taskOf(id PartID) *task {
-	for i := range in.tasks {
-		if in.tasks[i].id == id {
-			return &in.tasks[i]
-		}
-	}
-	return nil
-}
-
 // Candidates are who may take over a task, as far as the definition names them: whoever is in one of the lists. Everybody: it names nobody.
 type Candidates struct {
 	Roles, Users, Privileges []string

@@ -173,9 +173,6 @@ func (r *reading) addEntries() error {
 	return nil
 }
 
-// errEnough ends a scan.
-var errEnough = errors.New("enough")
-
 // addRows reads rows next to the place.
 func (r *reading) addRows() error {
 	prefix := persistence.ActivityPrefix(nil, r.sh, r.req.Instance)

@@ -34,8 +34,10 @@ func TestLabels(t *testing.T) {
 		Titled:  true,
 		Columns: []api.Column{{Path: "svcPublic.a", Label: "Größe"}, {Path: "..", Label: "no path"}},
 		Nodes: []api.Status{
-			{StateMachineID: "m", NodeID: "a", Label: "Open"}, {StateMachineID: "m", NodeID: "b", Label: "b"},
-			{StateMachineID: "n", NodeID: "c", Label: "One"}, {StateMachineID: "o", NodeID: "c", Label: "Another"},
+			{StateMachineID: "m", NodeID: "a", Label: "Open"},
+			{StateMachineID: "m", NodeID: "b", Label: "b"},
+			{StateMachineID: "n", NodeID: "c", Label: "One"},
+			{StateMachineID: "o", NodeID: "c", Label: "Another"},
 		},
 		Events: []api.PresentedEvent{{Name: "go", Label: "Go on"}},
 	})

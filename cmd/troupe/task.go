@@ -88,9 +88,19 @@ func showTask(out *output, t *client.Task) error {
 		return out.document(t.Raw)
 	}
 	rows := [][]string{
-		{"TASK", t.TaskID}, {"TITLE", t.Title}, {"DESCRIPTION", shownText(t.Description)}, {"INSTANCE", t.WorkflowID + " " + t.InstanceID}, {"NODE", t.StateMachineID + ": " + t.NodeID},
-		{"STATUS", t.Status}, {"ASSIGNEE", shownText(t.Assignee)}, {"FOR", candidatesText(&t.Candidates)}, {"REQUESTER", t.RequesterName}, {"CREATED", t.Created}, {"DUE", shownText(t.Due)},
-		{"PRIORITY", strconv.Itoa(t.Priority)}, {"EVENTS", eventNames(t.Events)},
+		{"TASK", t.TaskID},
+		{"TITLE", t.Title},
+		{"DESCRIPTION", shownText(t.Description)},
+		{"INSTANCE", t.WorkflowID + " " + t.InstanceID},
+		{"NODE", t.StateMachineID + ": " + t.NodeID},
+		{"STATUS", t.Status},
+		{"ASSIGNEE", shownText(t.Assignee)},
+		{"FOR", candidatesText(&t.Candidates)},
+		{"REQUESTER", t.RequesterName},
+		{"CREATED", t.Created},
+		{"DUE", shownText(t.Due)},
+		{"PRIORITY", strconv.Itoa(t.Priority)},
+		{"EVENTS", eventNames(t.Events)},
 	}
 	if t.Done != nil {
 		rows = append(rows, []string{"DONE", t.Done.UserName + ": " + t.Done.Event + ", " + t.Done.TS})
