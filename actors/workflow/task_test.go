@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -489,8 +490,9 @@ func TestTasksAreWatched(t *testing.T) {
 
 // TestTasksOfEarlierInstances: a store that a program without tasks has written gets its worklists, once.
 func TestTasksOfEarlierInstances(t *testing.T) {
-	level := 2
-	h := start(t, workflow.Options{Level: func() int { return level }})
+	var level atomic.Int64
+	level.Store(2)
+	h := start(t, workflow.Options{Level: func() int { return int(level.Load()) }})
 	h.Publish(desk)
 	var ids []string
 	for range 5 {
@@ -503,7 +505,7 @@ func TestTasksOfEarlierInstances(t *testing.T) {
 		t.Errorf("an earlier program has the tasks %q", got)
 	}
 	h.sleepAll()
-	level = 3
+	level.Store(3)
 	h.Restart()
 	h.Publish(desk)
 	workflowtest.Await(t, "the tasks", func() bool {
