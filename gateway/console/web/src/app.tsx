@@ -14,7 +14,7 @@ import { useLoaded } from "./kit/useLoaded";
 import { basePath, Link, useAddress } from "./navigate";
 import { parseRoute } from "./route";
 import { locale } from "./text";
-import { WorkPage } from "./work/WorkPage";
+import { WorkPage } from "./worklist/WorkPage";
 
 // The renderer of schemas is the larger half of the code, and lists do not need it.
 const RuntimePage = lazy(() => import("./runtime/RuntimePage"));

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Form, FormView, HistoryEntry, WorkflowEvent } from "../src/api/types";
-import { searchForms } from "../src/work/match";
+import { searchForms } from "../src/worklist/match";
 import { instancePath, parseRoute, runtimePath, safeRedirect } from "../src/route";
 import { initialData } from "../src/runtime/initialData";
 import { movesOf, withEntry } from "../src/runtime/historyEntries";

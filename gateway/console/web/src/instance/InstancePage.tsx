@@ -18,7 +18,7 @@ import { ReadOnly } from "../runtime/ReadOnly";
 import { useWatch } from "../runtime/useWatch";
 import { language } from "../text";
 import { readable } from "../words";
-import { useTasks } from "../work/useTasks";
+import { useTasks } from "../worklist/useTasks";
 import { ActivityList } from "./ActivityList";
 import { Columns } from "./Columns";
 import { CommentForm } from "./CommentForm";
