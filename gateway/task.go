@@ -83,7 +83,7 @@ func listTasks(x *exchange) (err error) {
 	if err != nil {
 		return err
 	}
-	return x.answerJSON(api.TaskList{Tasks: x.tasksOf(page.Items), Next: x.linkNext(page.Next), Count: page.Count})
+	return x.answerJSON(api.TaskList{Tasks: x.tasksIn(page.Items, list.Languages), Next: x.linkNext(page.Next), Count: page.Count})
 }
 
 // showTask answers GET workflow/api/v1/task/{taskId}.
@@ -194,8 +194,6 @@ func (x *exchange) sendTaskEvent(e *task.Event, languages []string) error {
 	}
 	return x.push()
 }
-
-func (x *exchange) tasksOf(items []*task.Item) []api.Task { return x.tasksIn(items, x.languages()) }
 
 func (x *exchange) tasksIn(items []*task.Item, languages []string) []api.Task {
 	out := make([]api.Task, len(items))

@@ -17,10 +17,9 @@ type Status string
 
 // The words of the interface (gateway/INTERFACE.md, "Fields of a task").
 const (
-	Open   Status = "open"    // nobody
-	Taken  Status = "claimed" // Assignee
-	Done   Status = "done"    // nobody any more
-	Absent Status = ""
+	Open  Status = "open"    // nobody
+	Taken Status = "claimed" // Assignee
+	Done  Status = "done"    // nobody any more
 )
 
 // Item is a task as somebody sees it.

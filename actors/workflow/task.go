@@ -231,8 +231,9 @@ func (r *Router) Activity(ctx context.Context, req *request.Activity) (*activity
 // putTasks writes what a step changes in the tasks of the instance. before is its definition until now, and was what it was.
 func (i *instance) putTasks(w *persistence.Writes, c *call, ch *change, before *statemachine.Definition, was *statemachine.Instance) (changed bool) {
 	ended, begun := i.state.TaskChanges(was)
-	i.state.SetTasksNew(!i.router.keepsTasks())
-	if len(ended)+len(begun) == 0 || !i.router.keepsTasks() {
+	keeps := i.router.keepsTasks()
+	i.state.SetTasksNew(!keeps)
+	if len(ended)+len(begun) == 0 || !keeps {
 		return false
 	}
 	of := &task.Origin{
