@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -384,11 +385,12 @@ func TestTheLifeOfADraft(t *testing.T) {
 
 // TestWhatEarlierNodesReadIsWritten while the cluster has some: drafts without a template, and the whole answer to a create.
 func TestWhatEarlierNodesReadIsWritten(t *testing.T) {
-	level := 2
-	h := start(t, workflow.Options{Level: func() int { return level }})
+	var level atomic.Int32
+	level.Store(2)
+	h := start(t, workflow.Options{Level: func() int { return int(level.Load()) }})
 	digest := form.DigestOf([]byte("schema"))
-	for want, at := range map[form.Digest]int{{}: 2, digest: 3} {
-		level = at
+	for want, at := range map[form.Digest]int32{{}: 2, digest: 3} {
+		level.Store(at)
 		create := formOf(john, "leave", form.KindForm)
 		create.Retry = workflow.Retry{Key: fmt.Sprint("made at ", at)}
 		r, err := h.Create(t.Context(), create)
