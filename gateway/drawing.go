@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"troupe/actors/failure"
-	"troupe/actors/workflow"
+	"troupe/actors/presentation"
 	"troupe/statemachine"
 	"troupe/statemachine/diagram"
 )
@@ -32,7 +32,7 @@ func drawInstance(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	trace, err := x.services.Workflows.Trace(x.r.Context(), of)
+	trace, err := x.services.Presentations.Trace(x.r.Context(), of)
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func drawInstance(x *exchange) error {
 }
 
 // wayOf is the instance as it is drawn: the newest steps that differ, as many as the chart allows.
-func wayOf(trace *workflow.Trace, id string, nodes int) *diagram.Instance {
+func wayOf(trace *presentation.Trace, id string, nodes int) *diagram.Instance {
 	in := &diagram.Instance{ID: id, At: trace.At}
 	most := max(stepsMin, stepWork/max(1, nodes))
 	for _, s := range trace.Steps {
@@ -69,7 +69,7 @@ func drawDefinition(x *exchange) error {
 		return err
 	}
 	id := x.params.ByName("workflowId")
-	d, err := x.services.Workflows.Presented(x.caller, id, version)
+	d, err := x.services.Presentations.Presented(x.caller, id, version)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (x *exchange) counts(d *statemachine.Definition, c *statemachine.Chart, id 
 	for _, s := range d.StandingNodes() {
 		at = append(at, s.Position)
 	}
-	standing, err := x.services.Workflows.Standing(x.r.Context(), x.caller, id, at)
+	standing, err := x.services.Presentations.Standing(x.r.Context(), x.caller, id, at)
 	if err != nil {
 		return nil, err
 	}

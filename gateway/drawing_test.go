@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"testing"
 
-	"troupe/actors/workflow"
+	"troupe/actors/presentation"
 	"troupe/statemachine"
 )
 
@@ -37,9 +37,9 @@ func TestPicturesWaitForTheirTurn(t *testing.T) {
 
 // TestTheWayIsBounded: the more nodes a chart has, the fewer steps are searched for.
 func TestTheWayIsBounded(t *testing.T) {
-	trace := &workflow.Trace{Of: presented(), At: []statemachine.Position{openNode}}
+	trace := &presentation.Trace{Of: presented(), At: []statemachine.Position{openNode}}
 	for i := range 10 * stepWork / 100 {
-		trace.Steps = append(trace.Steps, workflow.TraceStep{Event: statemachine.EventName("e" + strconv.Itoa(i%7000)), End: []statemachine.NodeID{"open"}})
+		trace.Steps = append(trace.Steps, presentation.Step{Event: statemachine.EventName("e" + strconv.Itoa(i%7000)), End: []statemachine.NodeID{"open"}})
 	}
 	for nodes, want := range map[int]int{100: stepWork / 100, stepWork: stepsMin, 0: 7000} {
 		if got := wayOf(trace, "1", nodes).Steps(); got != want {

@@ -31,7 +31,7 @@ func newRouteFuzzer(f *testing.F) *routeFuzzer {
 		f.Fatal(err)
 	}
 	s := &routeFuzzer{Server: server, workflows: new(fakeWorkflows), portal: new(fakePortal), sessions: new(fakeSessions)}
-	s.Open(Services{Workflows: s.workflows, Credentials: fakeCredentials{}, Portal: s.portal, Sessions: s.sessions, Definitions: s.workflows, Migrations: s.workflows})
+	s.Open(Services{Workflows: s.workflows, Presentations: s.workflows, Credentials: fakeCredentials{}, Portal: s.portal, Sessions: s.sessions, Definitions: s.workflows, Migrations: s.workflows})
 	for _, rt := range s.table {
 		s.requests = append(s.requests, requestOf(f, &rt))
 	}

@@ -56,7 +56,7 @@ func startNodes(t testing.TB, o Options, names ...string) map[string]*node {
 func (n *node) open(change func(*Services)) {
 	services := Services{
 		Workflows: n.workflows, Credentials: fakeCredentials{}, Sessions: n.sessions, Portal: n.portal, Provider: n.provider,
-		Repository: fakeFiles{}, Templates: fakeFiles{}, Peers: n.peers, Homes: n.workflows, Definitions: n.workflows, Migrations: n.workflows,
+		Presentations: n.workflows, Repository: fakeFiles{}, Templates: fakeFiles{}, Peers: n.peers, Homes: n.workflows, Definitions: n.workflows, Migrations: n.workflows,
 	}
 	if change != nil {
 		change(&services)

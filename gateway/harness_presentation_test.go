@@ -7,6 +7,7 @@ import (
 
 	"troupe/actors/form"
 	"troupe/actors/identity"
+	"troupe/actors/presentation"
 	"troupe/actors/query"
 	"troupe/actors/workflow"
 	"troupe/statemachine"
@@ -39,16 +40,16 @@ stateMachines:
 
 var openNode = statemachine.Position{Machine: "main", Node: "open"}
 
-func (f *fakeWorkflows) Summary(context.Context, *workflow.LoadRequest) (*workflow.Summary, error) {
-	return &workflow.Summary{
+func (f *fakeWorkflows) Summary(context.Context, *workflow.LoadRequest) (*presentation.Summary, error) {
+	return &presentation.Summary{
 		Of: presented(), Sequence: 2, Title: statemachine.Plain("Order 7"), At: []statemachine.Position{openNode}, Values: []data.Value{data.Value("7"), nil},
 		Created: time.Unix(1_800_000_000, 0), Updated: time.Unix(1_800_000_001, 0), Requester: "ann", Form: &form.Form{Kind: form.KindForm, TemplateID: "order-form", Name: "Order form"},
 	}, f.ask()
 }
 
-func (f *fakeWorkflows) Trace(context.Context, *workflow.LoadRequest) (*workflow.Trace, error) {
-	return &workflow.Trace{
-		Of: presented(), Sequence: 2, At: []statemachine.Position{openNode}, Steps: []workflow.TraceStep{{End: []statemachine.NodeID{"open"}}},
+func (f *fakeWorkflows) Trace(context.Context, *workflow.LoadRequest) (*presentation.Trace, error) {
+	return &presentation.Trace{
+		Of: presented(), Sequence: 2, At: []statemachine.Position{openNode}, Steps: []presentation.Step{{End: []statemachine.NodeID{"open"}}},
 	}, f.ask()
 }
 

@@ -8,7 +8,9 @@ import (
 	"net/http"
 	"strconv"
 
+	"troupe/actors/failure"
 	"troupe/actors/identity"
+	"troupe/actors/presentation"
 	"troupe/actors/query"
 	"troupe/actors/workflow"
 	"troupe/gateway/api"
@@ -17,9 +19,9 @@ import (
 
 // Presentations has how people see workflows and instances. Errors are those of package failure.
 type Presentations interface {
-	Summary(context.Context, *workflow.LoadRequest) (*workflow.Summary, error)
+	Summary(context.Context, *workflow.LoadRequest) (*presentation.Summary, error)
 	// Trace returns where an instance stands and the way that it came.
-	Trace(context.Context, *workflow.LoadRequest) (*workflow.Trace, error)
+	Trace(context.Context, *workflow.LoadRequest) (*presentation.Trace, error)
 	// Presented returns a version of a workflow's definition, 0 being the newest, for who may read or create its instances.
 	Presented(caller *identity.Principal, workflowID string, version uint64) (*statemachine.Definition, error)
 	// Standing counts how many instances stand at each position, whoever may see them.
@@ -32,7 +34,12 @@ func presentationRoutes() []route {
 	row := func(name, path string, handle func(*exchange) error, query ...string) route {
 		return route{
 			name: name, method: http.MethodGet, path: path, group: groupWorkflow,
-			access: signedIn(identity.Token | identity.Session), query: query, handle: handle,
+			access: signedIn(identity.Token | identity.Session), query: query, handle: func(x *exchange) error {
+				if x.services.Presentations == nil {
+					return failure.ErrNotFound
+				}
+				return handle(x)
+			},
 		}
 	}
 	ofDefinition := row("definition-diagram", path+"/definitions/:workflowId/:version/diagram", drawDefinition, "counts")
@@ -64,7 +71,7 @@ func showPresentation(x *exchange) error {
 	if err := x.checkIdentifiers(); err != nil {
 		return err
 	}
-	d, err := x.services.Workflows.Presented(x.caller, x.params.ByName("workflowId"), version)
+	d, err := x.services.Presentations.Presented(x.caller, x.params.ByName("workflowId"), version)
 	if err != nil {
 		return err
 	}
@@ -105,7 +112,7 @@ func showSummary(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	s, err := x.services.Workflows.Summary(x.r.Context(), of)
+	s, err := x.services.Presentations.Summary(x.r.Context(), of)
 	if err != nil {
 		return err
 	}

@@ -32,6 +32,8 @@ type Credentials interface {
 type Services struct {
 	Workflows   Workflows
 	Credentials Credentials
+	// Presentations has how people see workflows and instances. Nil: nobody knows, and the routes for it answer 404.
+	Presentations Presentations
 	Portal      Portal
 	// Sessions signs people in and out. Nil: nobody can sign in, and the routes for
 	// it answer 404.

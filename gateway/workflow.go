@@ -27,7 +27,6 @@ type Workflows interface {
 	Watches
 	Operations
 	Tasks
-	Presentations
 }
 
 // Instances has the operations on one instance.

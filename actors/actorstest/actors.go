@@ -29,6 +29,7 @@ import (
 	"troupe/actors/home"
 	"troupe/actors/identity"
 	"troupe/actors/migration"
+	"troupe/actors/presentation"
 	"troupe/actors/repository"
 	"troupe/actors/repository/disk"
 	"troupe/actors/template"
@@ -62,6 +63,8 @@ type Actors struct {
 	Node       *cluster.Node // nil where it stands alone
 	Identities identity.Identities
 	Workflows  *workflow.Router
+	// Presentations is how people see workflows and instances.
+	Presentations *presentation.Service
 	// Migrations has no other nodes.
 	Migrations *migration.Service
 	Portal     *formportal.Portal
@@ -131,6 +134,7 @@ func (a *Actors) run(o Options, rights *repository.Rights) {
 	a.Workflows, err = workflow.Start(o.Workflow)
 	a.must(err)
 	a.stopAtEnd(a.Workflows)
+	a.Presentations = presentation.New(presentation.Options{Instances: a.Workflows, Catalog: a.catalog, Store: a.Store, Clock: o.Clock})
 	a.Migrations = migration.New(migration.Options{Instances: a.Workflows, Parser: a.parser, Newest: a.catalog.Newest, Pin: a.catalog.PinVersion, Log: o.Log})
 	files, err := disk.Open(disk.Options{Dir: filepath.Join(a.Dir, home.RepositoryFolder), Log: o.Log})
 	a.must(err)

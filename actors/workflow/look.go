@@ -118,12 +118,16 @@ func (m inspect) run(i *instance, c *call) error {
 	return nil
 }
 
-// Locate implements watch.Instances.
-func (r *Router) Locate(ctx context.Context, caller *identity.Principal, workflowID, instanceID string) (id persistence.ID, sequence uint64, err error) {
-	req := &LoadRequest{Caller: caller, WorkflowID: workflowID, InstanceID: instanceID}
-	err = r.look(ctx, req, func(i *instance) error {
-		id, sequence = i.id, i.state.Sequence
+// View calls f inside the instance's actor when the caller may see the instance, and returns when what f saw is durable.
+func (r *Router) View(ctx context.Context, req *LoadRequest, f func(View)) error {
+	return r.look(ctx, req, func(i *instance) error {
+		f(View{ID: i.id, Of: i.of, Instance: &i.state, Form: i.form})
 		return nil
 	})
+}
+
+// Locate implements watch.Instances.
+func (r *Router) Locate(ctx context.Context, caller *identity.Principal, workflowID, instanceID string) (id persistence.ID, sequence uint64, err error) {
+	err = r.View(ctx, &LoadRequest{Caller: caller, WorkflowID: workflowID, InstanceID: instanceID}, func(v View) { id, sequence = v.ID, v.Instance.Sequence })
 	return id, sequence, err
 }

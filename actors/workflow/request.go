@@ -31,12 +31,8 @@ type (
 	CommentRequest = request.Comment
 	// ActivityRequest asks for a page of what has happened to an instance.
 	ActivityRequest = request.Activity
-	// Summary is an instance as people see it.
-	Summary = request.Summary
-	// Trace is where an instance stands and the way that it came.
-	Trace = request.Trace
-	// TraceStep is an entry of its history.
-	TraceStep = request.Step
+	// View is an instance as those see it who read it inside its actor.
+	View = request.View
 	// Pending is what an instance waits for.
 	Pending = request.Pending
 	// Timer is a timer of an instance.

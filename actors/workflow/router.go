@@ -306,6 +306,11 @@ func (r *Router) Query(ctx context.Context, req *query.Request, yield func(item 
 	return r.queries.Query(ctx, req, yield)
 }
 
+// Standing counts how many instances stand where, as query.Service says.
+func (r *Router) Standing(ctx context.Context, p *identity.Principal, workflowID string, at []statemachine.Position) ([]query.Standing, error) {
+	return r.queries.Standing(ctx, p, workflowID, at)
+}
+
 // Watch calls yield with what is committed from now on, as watch.Service says.
 func (r *Router) Watch(ctx context.Context, req *watch.Request, yield func(watch.Event) error) error {
 	return r.watches.Watch(ctx, req, yield)

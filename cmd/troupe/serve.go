@@ -21,6 +21,7 @@ import (
 	"troupe/actors/identity"
 	"troupe/actors/migration"
 	"troupe/actors/outbox"
+	"troupe/actors/presentation"
 	"troupe/actors/repository"
 	"troupe/actors/template"
 	"troupe/actors/workflow"
@@ -342,7 +343,7 @@ func explainAddress(err error, setting string) error {
 // serveRequests begins to answer requests.
 func (s *service) serveRequests() {
 	services := gateway.Services{
-		Workflows:   s.router,
+		Workflows: s.router, Presentations: presentation.New(presentation.Options{Instances: s.router, Catalog: s.catalog, Store: s.store}),
 		Definitions: s.definitions(), Migrations: s.migrations,
 		Portal:      s.portal,
 		Credentials: s.identities,

@@ -4,6 +4,7 @@ package request
 import (
 	"troupe/actors/form"
 	"troupe/actors/identity"
+	"troupe/persistence"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -45,6 +46,15 @@ type Load struct {
 	Caller                 *identity.Principal
 	WorkflowID, InstanceID string
 	WithHistory            bool
+}
+
+// View is an instance as those see it who read it inside its actor. It is valid during the call.
+type View struct {
+	ID       persistence.ID
+	Of       *statemachine.Definition
+	Instance *statemachine.Instance
+	// Form is nil when the instance is none. It never changes, so that it may be kept.
+	Form *form.Form
 }
 
 // Events is what a caller may send to an instance now.

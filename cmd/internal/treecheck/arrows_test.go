@@ -52,12 +52,13 @@ var innerArrows = map[string][]string{
 	"task":                {"catalog", "query", "failure", "identity", "internal/history", "internal/instanceid"},
 	"activity":            {"pending", "query", "failure", "internal/history", "internal/instanceid"},
 	"workflow":            {".", "deletion", "task", "activity", "child", "schedule", "timer", "outbox", "pending", "watch", "changefeed", "form", "query", "catalog", "quota", "failure", "identity", "logtest", "internal/grace", "internal/retry", "internal/history", "internal/instanceid"},
+	"presentation":        {"workflow", "form", "task", "catalog", "query", "failure", "identity", "internal/history"},
 	"migration":           {"pending", "workflow", "catalog", "query", "failure", "identity"},
 	"formportal":          {".", "workflow", "form", "catalog", "failure", "identity", "internal/supervise"},
 	"repository":          {".", "failure", "identity", "internal/supervise"},
 	"template":            {".", "repository", "failure", "identity", "internal/semaphore", "internal/supervise"},
 	"home":                {"formportal", "form", "catalog", "repository", "identity"},
-	"actorstest":          {".", "cluster", "cluster/peer", "failure", "form", "home", "template", "formportal", "repository", "workflow", "migration", "catalog", "identity"},
+	"actorstest":          {".", "cluster", "cluster/peer", "failure", "form", "home", "template", "formportal", "repository", "presentation", "workflow", "migration", "catalog", "identity"},
 }
 
 // homes says where a library, or an inner package of ours, may be imported. A library that stays in one place

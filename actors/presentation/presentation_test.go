@@ -1,11 +1,13 @@
-package workflow_test
+package presentation_test
 
 import (
 	"errors"
 	"testing"
 
 	"troupe/actors/failure"
+	"troupe/actors/presentation"
 	"troupe/actors/workflow"
+	"troupe/actors/workflow/workflowtest"
 )
 
 // told is a workflow with a title and a column, which counts.
@@ -24,7 +26,9 @@ stateMachines:
 
 // TestSummaryAndWayOfAnInstance: of a long history too, the newest entries first.
 func TestSummaryAndWayOfAnInstance(t *testing.T) {
-	h := start(t, workflow.Options{})
+	h := workflowtest.Start(t, workflowtest.Options{})
+	shown := presentation.New(presentation.Options{Instances: h.Router, Catalog: h.Catalog, Store: h.Store, Clock: h.Clock})
+	member, boss, eve := workflowtest.Member, workflowtest.Boss, workflowtest.Eve
 	h.Publish(told)
 	id := h.Make(member, "told", `{}`)
 	of := &workflow.LoadRequest{Caller: boss, WorkflowID: "told", InstanceID: id}
@@ -33,16 +37,15 @@ func TestSummaryAndWayOfAnInstance(t *testing.T) {
 		h.MustSend(boss, "told", id, "count", "")
 	}
 	h.MustSend(boss, "told", id, "end", "")
-	h.sleepAll()
 
-	s, err := h.Summary(t.Context(), of)
+	s, err := shown.Summary(t.Context(), of)
 	if err != nil || s.Title.For() != "Number 600" || s.Requester != "mem" || s.Sequence != events+1 || !s.IsDone || s.IsEnded || s.Form != nil || s.Created.After(s.Updated) {
 		t.Errorf("got %+v, %v", s, err)
 	}
 	if len(s.Values) != 2 || string(s.Values[0]) != "600" || s.Values[1] != nil || len(s.At) != 1 || s.At[0].Node != "z" {
 		t.Errorf("got the values %q at %v", s.Values, s.At)
 	}
-	way, err := h.Trace(t.Context(), of)
+	way, err := shown.Trace(t.Context(), of)
 	if err != nil || len(way.Steps) != events+1 || way.Sequence != events+1 || way.At[0].Node != "z" {
 		t.Fatalf("got %d steps, %v", len(way.Steps), err)
 	}
@@ -55,21 +58,21 @@ func TestSummaryAndWayOfAnInstance(t *testing.T) {
 	}
 
 	of.Caller = eve
-	if _, err := h.Summary(t.Context(), of); !errors.Is(err, failure.ErrForbidden) {
+	if _, err := shown.Summary(t.Context(), of); !errors.Is(err, failure.ErrForbidden) {
 		t.Errorf("a summary for who may not read: got %v", err)
 	}
-	if _, err := h.Trace(t.Context(), of); !errors.Is(err, failure.ErrForbidden) {
+	if _, err := shown.Trace(t.Context(), of); !errors.Is(err, failure.ErrForbidden) {
 		t.Errorf("a way for who may not read: got %v", err)
 	}
 	for version, want := range map[uint64]error{0: nil, 1: nil, 2: failure.ErrNotFound} {
-		if d, err := h.Presented(member, "told", version); !errors.Is(err, want) || err == nil && d.Version != 1 {
+		if d, err := shown.Presented(member, "told", version); !errors.Is(err, want) || err == nil && d.Version != 1 {
 			t.Errorf("version %d: got %v", version, err)
 		}
 	}
-	if _, err := h.Presented(eve, "told", 0); !errors.Is(err, failure.ErrForbidden) {
+	if _, err := shown.Presented(eve, "told", 0); !errors.Is(err, failure.ErrForbidden) {
 		t.Errorf("a presentation for who may not read: got %v", err)
 	}
-	if _, err := h.Presented(boss, "none", 0); !errors.Is(err, failure.ErrNotFound) {
+	if _, err := shown.Presented(boss, "none", 0); !errors.Is(err, failure.ErrNotFound) {
 		t.Errorf("a presentation of nothing: got %v", err)
 	}
 }

@@ -1,0 +1,192 @@
+// Package presentation shows workflows and instances as people see them: titles, columns and labels, the way that an
+// instance came, and how many stand where.
+//
+//	Summary, Trace ──► workflow.Router.View (in the instance's actor) ──► the history, as far as it was durable then
+//	Presented      ──► catalog.Catalog
+//	Standing       ──► query.Service (the index of nodes)
+//
+// It keeps nothing, and has no goroutine of its own. Texts are in all languages of the definition: whoever answers a
+// reader chooses. DESIGN.md has the decisions.
+package presentation
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"troupe/actors/catalog"
+	"troupe/actors/failure"
+	"troupe/actors/form"
+	"troupe/actors/identity"
+	"troupe/actors/internal/history"
+	"troupe/actors/query"
+	"troupe/actors/task"
+	"troupe/actors/workflow/request"
+	"troupe/persistence"
+	"troupe/statemachine"
+	"troupe/statemachine/data"
+)
+
+// Instances has the instances.
+type Instances interface {
+	// View calls f with an instance that the caller may see, and returns when what f saw is durable.
+	View(ctx context.Context, req *request.Load, f func(request.View)) error
+	Standing(ctx context.Context, caller *identity.Principal, workflowID string, at []statemachine.Position) ([]query.Standing, error)
+}
+
+// Options has what a Service shows. All but Clock must be set.
+type Options struct {
+	Instances Instances
+	Catalog   *catalog.Catalog
+	Store     *persistence.Store
+	// Clock tells the time, for rights that depend on it; nil: time.Now.
+	Clock func() time.Time
+}
+
+// Service answers any number of goroutines.
+type Service struct{ o Options }
+
+// New returns a service.
+func New(o Options) *Service {
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	return &Service{o}
+}
+
+// Summary is an instance as people see it. It is only read.
+type Summary struct {
+	// Of is the definition that the instance runs under.
+	Of       *statemachine.Definition
+	Sequence uint64
+	// Title is no text when the definition has none or it fails.
+	Title statemachine.Text
+	At    []statemachine.Position
+	// Values are those of the columns of Of, absent where the instance has none.
+	Values           []data.Value
+	Created, Updated time.Time
+	// Requester is the user who created the instance.
+	Requester string
+	// IsDone: all its state machines have reached a final node. IsEnded: its parent has cancelled it.
+	IsDone, IsEnded bool
+	// Form is nil when the instance is none.
+	Form *form.Form
+}
+
+// Summary returns an instance as people see it. The errors are those of workflow.Router.Load.
+func (s *Service) Summary(ctx context.Context, req *request.Load) (*Summary, error) {
+	out := &Summary{}
+	var id persistence.ID
+	err := s.o.Instances.View(ctx, req, func(v request.View) {
+		in := v.Instance
+		id, out.Of, out.Sequence, out.Form = v.ID, v.Of, in.Sequence, v.Form
+		out.Created, out.Updated, out.IsDone, out.IsEnded = in.CreatedAt, in.UpdatedAt, v.Of.IsDone(in), in.IsEnded()
+		out.Title, out.At = v.Of.Title(in), v.Of.Positions(in)
+		columns := v.Of.Columns()
+		for k := range columns {
+			out.Values = append(out.Values, columns[k].Value(in))
+		}
+	})
+	if err == nil {
+		out.Requester, err = task.LoadRequester(s.o.Store, s.o.Store.ShardOf(id), id)
+	}
+	if err != nil {
+		return nil, failure.In("summary of", req.WorkflowID+"/"+req.InstanceID, err)
+	}
+	return out, nil
+}
+
+// entry is what is read of an entry of a history.
+type entry struct {
+	User  string                 `json:"user"`
+	Event statemachine.EventName `json:"transitionEvent"`
+	Start []statemachine.NodeID  `json:"startState"`
+	End   []statemachine.NodeID  `json:"endState"`
+}
+
+// entries reads the entries after seen up to last, or fewer where they are large.
+func (s *Service) entries(id persistence.ID, seen, last uint64) (out []entry, err error) {
+	joined, _, err := history.Page(s.o.Store, s.o.Store.ShardOf(id), id, seen+1, last, false)
+	if err != nil {
+		return nil, failure.OfStore(err)
+	}
+	if err := json.Unmarshal(append(append([]byte{'['}, joined...), ']'), &out); err != nil {
+		return nil, failure.OfStore(persistence.ErrCorrupt)
+	}
+	return out, nil
+}
+
+// Trace is where an instance stands and the way that it came. It is only read.
+type Trace struct {
+	Of       *statemachine.Definition
+	Sequence uint64
+	At       []statemachine.Position
+	// Steps are the entries of its history, page by page from the end, as far as they were read.
+	Steps []Step
+}
+
+// Step is an entry of a history.
+type Step struct {
+	Event      statemachine.EventName // empty for the creation
+	Start, End []statemachine.NodeID
+}
+
+// How much of a history is read for the way that an instance came.
+const (
+	traceEntriesMax = 5_000
+	tracePage       = 250
+	traceNodesMax   = 200_000
+)
+
+// Trace returns where an instance stands and the way that it came: of a long history the newest part. The errors are
+// those of workflow.Router.Load.
+func (s *Service) Trace(ctx context.Context, req *request.Load) (*Trace, error) {
+	out := &Trace{}
+	var id persistence.ID
+	err := s.o.Instances.View(ctx, req, func(v request.View) {
+		id, out.Of, out.Sequence, out.At = v.ID, v.Of, v.Instance.Sequence, v.Of.Positions(v.Instance)
+	})
+	nodes := 0
+	for last := out.Sequence; err == nil && last > 0 && len(out.Steps) < traceEntriesMax && nodes < traceNodesMax; {
+		seen := last - min(last, tracePage)
+		var page []entry
+		page, err = s.entries(id, seen, last)
+		for _, e := range page {
+			out.Steps = append(out.Steps, Step{Event: e.Event, Start: e.Start, End: e.End})
+			nodes += len(e.Start) + len(e.End)
+		}
+		last = seen
+	}
+	if err != nil {
+		return nil, failure.In("way of", req.WorkflowID+"/"+req.InstanceID, err)
+	}
+	return out, nil
+}
+
+// Presented returns a version of a workflow's definition, 0 being the newest, for who may read or create its instances and
+// for holders of mod-workflows: failure.ErrNotFound, ErrForbidden, or ErrExecution when it cannot be read. The rights are
+// those of the newest version.
+func (s *Service) Presented(p *identity.Principal, workflowID string, version uint64) (*statemachine.Definition, error) {
+	d, err := s.presented(p, workflowID, version)
+	return d, failure.In("presentation of", workflowID, err)
+}
+
+func (s *Service) presented(p *identity.Principal, workflowID string, version uint64) (*statemachine.Definition, error) {
+	newest, err := s.o.Catalog.Newest(workflowID)
+	if err != nil {
+		return nil, err
+	}
+	caller, now := catalog.CallerOf(p), s.o.Clock()
+	if _, mayCreate := s.o.Catalog.Choice(workflowID, caller, now); !mayCreate && newest.ReadRight(caller, now) == statemachine.Denied && !p.Has(identity.Workflows) {
+		return nil, failure.ErrForbidden
+	}
+	if version == 0 {
+		return newest, nil
+	}
+	return s.o.Catalog.Find(workflowID, version)
+}
+
+// Standing counts how many instances stand where, as query.Service says.
+func (s *Service) Standing(ctx context.Context, p *identity.Principal, workflowID string, at []statemachine.Position) ([]query.Standing, error) {
+	return s.o.Instances.Standing(ctx, p, workflowID, at)
+}
