@@ -40,7 +40,23 @@ func (m *measurement) runTasks(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	m.text.WriteString("A list of 50 over HTTP, " + fmt.Sprint(listings) + " times, in milliseconds:\n\n| Scope | Sort | Median | p90 | Slowest |\n|---|---|---|---|---|\n")
+	if err := m.lists(ctx, s, "right behind the load"); err != nil {
+		return err
+	}
+	waited, err := awaitRest(ctx, s.PID())
+	if err != nil {
+		return err
+	}
+	if err := m.lists(ctx, s, fmt.Sprintf("after %.0f s, when the server had nothing left to do", waited.Seconds())); err != nil {
+		return err
+	}
+	_, _ = fmt.Fprintf(&m.text, "\nResident memory of the server: %d MiB.\n", process.ResidentBytes(s.PID())>>20)
+	return nil
+}
+
+// lists measures the lists of each scope and order.
+func (m *measurement) lists(ctx context.Context, s *server, when string) error {
+	_, _ = fmt.Fprintf(&m.text, "\nA list of 50 over HTTP %s, %d times, in milliseconds:\n\n| Scope | Sort | Median | p90 | Slowest |\n|---|---|---|---|---|\n", when, listings)
 	for _, scope := range []string{"open", "all", "mine"} {
 		for _, sort := range []string{"due", "-due", "created", "-created", "priority", "-priority"} {
 			if err := m.list(ctx, s, client.TasksRequest{Scope: scope, Sort: sort, Limit: 50}); err != nil {
@@ -48,11 +64,30 @@ func (m *measurement) runTasks(ctx context.Context) (err error) {
 			}
 		}
 	}
-	if err := m.list(ctx, s, client.TasksRequest{Scope: "done", Limit: 50}); err != nil {
-		return err
+	return m.list(ctx, s, client.TasksRequest{Scope: "done", Limit: 50})
+}
+
+// awaitRest waits until a process uses little of a processor for some seconds, and at most five minutes: a store goes on merging what was
+// written to it.
+func awaitRest(ctx context.Context, pid int) (time.Duration, error) {
+	const look, little, most = 3 * time.Second, 100 * time.Millisecond, 5 * time.Minute
+	begun := time.Now()
+	for before := time.Duration(0); time.Since(begun) < most; {
+		used, err := process.ProcessorTime(pid)
+		if err != nil {
+			return 0, err
+		}
+		if before > 0 && used-before < little {
+			break
+		}
+		before = used
+		select {
+		case <-time.After(look):
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
 	}
-	_, _ = fmt.Fprintf(&m.text, "\nResident memory of the server: %d MiB.\n", process.ResidentBytes(s.PID())>>20)
-	return nil
+	return time.Since(begun), nil
 }
 
 // list measures one list; the first answers warm the store's cache and do not count.
