@@ -110,6 +110,11 @@ const (
 	textFormClosed = "the form takes no draft or submission now, or not with this data"
 )
 
+// isClosed reports whether an error is for textFormClosed: it tells people of forms nothing better.
+func isClosed(err *failure.Error) bool {
+	return errorMappings[err.Kind].status == http.StatusConflict && err.Kind != failure.ErrInUse && err.Kind != failure.ErrClaimed && err.Reason == ""
+}
+
 // mappingOf returns the row of an error.
 func mappingOf(err error) *errorMapping { return &errorMappings[failure.Of(err).Kind] }
 

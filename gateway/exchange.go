@@ -490,7 +490,7 @@ func (x *exchange) answerError(f *errorMapping, err error) {
 	case f.status == http.StatusUnauthorized && x.route.group == groupPortal:
 		message = textSessionNeeded
 		x.w.Header()["Www-Authenticate"] = x.server.sessionChallenge
-	case f.status == http.StatusConflict && x.route.group == groupPortal && failure.Of(err).Kind != failure.ErrInUse && failure.Of(err).Reason == "":
+	case x.route.group == groupPortal && isClosed(failure.Of(err)):
 		message = textFormClosed
 	}
 	x.out = f.appendBody(x.out[:0], x.route.group, message)

@@ -40,6 +40,7 @@ type Portal interface {
 	Delete(ctx context.Context, request *formportal.FormRequest) error
 	// Page returns a part of a list.
 	Page(ctx context.Context, request *formportal.PageRequest) (*formportal.Page, error)
+	TaskForms
 	// Submit sends a form on its way. It returns when that is durable.
 	Submit(ctx context.Context, request *formportal.SubmitRequest) (*workflow.Reply, error)
 }

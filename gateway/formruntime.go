@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"encoding/json"
-	"net/http"
 	"unicode/utf8"
 
 	"troupe/actors/failure"
@@ -41,15 +40,22 @@ func showForm(x *exchange) error {
 		Form: api.Form(*view.Summary), Category: view.Category.String(), Template: templateOf(view.Template),
 		Data: json.RawMessage(view.Data), States: view.States, SubmittedAt: view.SubmittedAt, Editable: view.Editable,
 	}
-	if d := view.Draft; d != nil {
-		answer.Draft = &api.Draft{
-			DraftSaved: savedOf(d), Data: json.RawMessage(d.Data), Template: d.Template.String(), TemplateChanged: view.TemplateChanged, Misfits: []api.Misfit{},
-		}
-		for _, s := range view.Strays {
-			answer.Draft.Misfits = append(answer.Draft.Misfits, api.Misfit{Path: s.Pointer, Reason: string(s.Reason)})
-		}
-	}
+	answer.Draft = draftOf(view.Draft, view.TemplateChanged, view.Strays)
 	return x.answerJSON(answer)
+}
+
+// draftOf is a draft with what does not fit the template any more; nil stays nil.
+func draftOf(d *form.Draft, templateChanged bool, strays []statemachine.Stray) *api.Draft {
+	if d == nil {
+		return nil
+	}
+	out := &api.Draft{
+		DraftSaved: savedOf(d), Data: json.RawMessage(d.Data), Template: d.Template.String(), TemplateChanged: templateChanged, Misfits: []api.Misfit{},
+	}
+	for _, s := range strays {
+		out.Misfits = append(out.Misfits, api.Misfit{Path: s.Pointer, Reason: string(s.Reason)})
+	}
+	return out
 }
 
 func savedOf(d *form.Draft) api.DraftSaved {
@@ -176,42 +182,50 @@ func templateOf(t *formportal.Template) *api.Template {
 	return out
 }
 
-// draftRequest begins a request for a draft with what its headers say.
-func (x *exchange) draftRequest() (request formportal.DraftRequest, err error) {
+// draftConditions reads what the headers of a request demand of the draft that there is.
+func (x *exchange) draftConditions() (c form.DraftCondition, err error) {
 	lines := x.r.Header["If-Match"]
-	request.IfMatch, err = parseIfMatch(lines)
-	request.MustExist = len(lines) > 0 && request.IfMatch == nil // a star (RFC 9110, 13.1.1)
-	return request, err
+	c.IfMatch, err = parseIfMatch(lines)
+	c.MustExist = len(lines) > 0 && c.IfMatch == nil // a star (RFC 9110, 13.1.1)
+	return c, err
 }
 
-// saveDraft answers PUT form-runtime/api/v1/draft/{workflowId}/{instanceId}.
-func saveDraft(x *exchange) error {
-	request, err := x.draftRequest()
-	if err != nil {
-		return err
+// parseDraft reads a request to keep a draft.
+func (x *exchange) parseDraft() (v data.Value, template form.Digest, c form.DraftCondition, err error) {
+	if c, err = x.draftConditions(); err != nil {
+		return nil, template, c, err
 	}
-	if request.IfAbsent, err = parseIfAbsent(x.r.Header["If-None-Match"]); err != nil {
-		return err
+	if c.IfAbsent, err = parseIfAbsent(x.r.Header["If-None-Match"]); err != nil {
+		return nil, template, c, err
 	}
 	body, err := parseBody(x.body)
 	if err != nil {
-		return err
+		return nil, template, c, err
 	}
-	for key, v := range body.Members() {
+	for key, member := range body.Members() {
 		switch key {
 		case "data":
-			request.Data, err = objectMember(v, key)
+			v, err = objectMember(member, key)
 		case "template":
-			request.Template, err = digestMember(v, key)
+			template, err = digestMember(member, key)
 		default:
 			err = unknownMember("", key, "data", "template")
 		}
 		if err != nil {
-			return err
+			return nil, template, c, err
 		}
 	}
-	if request.Data == nil {
-		return missingMember("data")
+	if v == nil {
+		err = missingMember("data")
+	}
+	return v, template, c, err
+}
+
+// saveDraft answers PUT form-runtime/api/v1/draft/{workflowId}/{instanceId}.
+func saveDraft(x *exchange) (err error) {
+	request := formportal.DraftRequest{}
+	if request.Data, request.Template, request.DraftCondition, err = x.parseDraft(); err != nil {
+		return err
 	}
 	if request.FormRequest, err = x.formRequest(); err != nil {
 		return err
@@ -220,8 +234,12 @@ func saveDraft(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.w.Header()["Etag"] = []string{entityTag(draft.Revision)}
-	return x.answerJSON(savedOf(&draft))
+	return x.answerDraftSaved(&draft)
+}
+
+func (x *exchange) answerDraftSaved(d *form.Draft) error {
+	x.w.Header()["Etag"] = []string{entityTag(d.Revision)}
+	return x.answerJSON(savedOf(d))
 }
 
 // digestMember reads the digest of a template.
@@ -250,9 +268,9 @@ func parseIfAbsent(lines []string) (bool, error) {
 }
 
 // dropDraft answers DELETE form-runtime/api/v1/draft/{workflowId}/{instanceId}.
-func dropDraft(x *exchange) error {
-	request, err := x.draftRequest()
-	if err != nil {
+func dropDraft(x *exchange) (err error) {
+	request := formportal.DraftRequest{}
+	if request.DraftCondition, err = x.draftConditions(); err != nil {
 		return err
 	}
 	if request.FormRequest, err = x.formRequest(); err != nil {
@@ -261,9 +279,7 @@ func dropDraft(x *exchange) error {
 	if _, err := x.services.Portal.SaveDraft(x.r.Context(), &request); err != nil {
 		return err
 	}
-	x.out = append(x.out, `{}`...)
-	x.send(http.StatusOK)
-	return nil
+	return x.answerJSON(struct{}{})
 }
 
 // submitForm answers POST form-runtime/api/v1/submit, as POST event does.

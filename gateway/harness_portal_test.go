@@ -14,6 +14,7 @@ import (
 	"troupe/actors/identity"
 	"troupe/actors/workflow"
 	"troupe/gateway/api"
+	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
 
@@ -105,6 +106,22 @@ func (f *fakePortal) Submit(_ context.Context, r *formportal.SubmitRequest) (*wo
 	return smallReply(r.WorkflowID, r.InstanceID, 2, true), f.ask(func() { f.asked = r })
 }
 
+func (f *fakePortal) Task(_ context.Context, r *formportal.TaskRequest) (*formportal.TaskView, error) {
+	draft := &form.Draft{Revision: 7, SavedAt: 8, Data: data.Value(`{"days":4}`), Template: form.DigestOf(nil)}
+	return &formportal.TaskView{
+		Task: &taskOne, Template: &formportal.Template{ID: "leave-form", Digest: form.DigestOf(nil)}, Events: []statemachine.EventName{"approve"}, Sequence: 2,
+		Data: data.Value(`{}`), States: []byte(`[]`), Draft: draft, TemplateChanged: true, Strays: []statemachine.Stray{{Pointer: "/days", Reason: "type"}}, Editable: true,
+	}, f.ask(func() { f.asked = r.TaskID })
+}
+
+func (f *fakePortal) SaveTaskDraft(_ context.Context, r *formportal.TaskDraftRequest) (form.Draft, error) {
+	return form.Draft{Revision: 7, SavedAt: 8}, f.ask(func() { f.asked = r })
+}
+
+func (f *fakePortal) SubmitTask(_ context.Context, r *formportal.TaskSubmitRequest) (*workflow.Reply, error) {
+	return smallReply("leave", instanceOne, 3, r.WithHistory), f.ask(func() { f.asked = r })
+}
+
 // leaveForm is a form with something in every member.
 var leaveForm = &formportal.Summary{
 	ID: instanceOne, FormType: "WorkflowForm", FormID: "leave-form", SubmissionID: "01JD0000000000000000000009", Name: `Leave "now"`,
@@ -125,6 +142,7 @@ const (
 	formBody       = `{"formId":"leave-form","workflowId":"leave"}`
 	checklistBody  = `{"checklistId":"safety"}`
 	draftBody      = `{"data":{"days":4}}`
+	taskSubmitBody = `{"event":"approve","data":{"days":4}}`
 	definitionBody = `{"id":"leave"}`
 	operationBody  = `{"action":"retry"}`
 	scheduleBody   = `{"action":"pause"}`
@@ -135,10 +153,10 @@ const (
 // requestOf asks a route in the right way.
 func requestOf(t testing.TB, rt *route) request {
 	t.Helper()
-	path := strings.NewReplacer(":workflowId", "leave", ":instanceId", "i1", ":roleId", "clerk", ":kind", "form", ":formId", "leave-form", ":version", "1", ":name", assetName(t), ":file", "form.schema.json").Replace(rt.path)
+	path := strings.NewReplacer(":workflowId", "leave", ":instanceId", "i1", ":roleId", "clerk", ":kind", "form", ":formId", "leave-form", ":taskId", instanceOne+"-2-0", ":version", "1", ":name", assetName(t), ":file", "form.schema.json").Replace(rt.path)
 	query := map[string]string{"report-parameters": "?rml=/a.rml", "document-parameters": "?docx=/a.docx", "list-files": "?extension=rml"}
 	body := map[string]string{
-		"create": createBody, "event": eventBody, "batch": "[" + eventBody + "," + createBody + "]", "create-form": formBody, "create-checklist": checklistBody, "save-draft": draftBody, "submit-form": submitBody,
+		"create": createBody, "event": eventBody, "batch": "[" + eventBody + "," + createBody + "]", "create-form": formBody, "create-checklist": checklistBody, "save-draft": draftBody, "save-task-draft": draftBody, "submit-task": taskSubmitBody, "submit-form": submitBody,
 		"sign-in": signInBody, "publish-home": "an archive", "change-delivery": operationBody, "change-incident": operationBody, "change-schedule": scheduleBody, "change-task": taskBody, "comment": commentBody, "migrate": migrationBody, "publish-definition": definitionBody, "publish-definition-version": definitionBody,
 	}
 	credential := withToken

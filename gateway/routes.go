@@ -97,7 +97,7 @@ var (
 
 // routes is the table of operations, which gateway/openapi.yaml describes.
 func routes() []route {
-	return slices.Concat(workflowRoutes(), presentationRoutes(), operationRoutes(), taskRoutes(), portalRoutes(), ownRoutes(), fileRoutes(), adminRoutes())
+	return slices.Concat(workflowRoutes(), presentationRoutes(), operationRoutes(), taskRoutes(), portalRoutes(), taskFormRoutes(), ownRoutes(), fileRoutes(), adminRoutes())
 }
 
 // workflowRoutes is group B.

@@ -33,6 +33,7 @@
 //	         'p' list user when id             list of a user, newest first
 //	         'b' id sequence number            open task
 //	         'h' list name order value id …    task in a worklist, sorted
+//	         'u' id sequence number user       draft for a task
 //	         'm' id sequence number            comments, claims: what is no history
 //	         'k' scope key                     first answer to an idempotency key
 //	         'c' workflow version              count, a sum that is merged

@@ -46,6 +46,7 @@ const (
 	recordTable     table = 'r' // workflow, id              -> record
 	settingTable    table = 's' // name                      -> setting
 	credentialTable table = 't' // kind, id                  -> credential
+	taskDraftTable  table = 'u' // id, sequence, number, user -> draft
 	timerTable      table = 'w' // deadline, id, sequence, number -> workflow
 	incidentTable   table = 'x' // id, sequence, number      -> incident
 	scheduleTable   table = 'y' // workflow, name            -> what became of the schedule's runs
@@ -132,6 +133,7 @@ func InstancePrefixes(sh Shard, id ID) [][]byte {
 		DeliveryPrefix(nil, sh, id),
 		append(IncidentPrefix(nil, sh), id[:]...),
 		TaskPrefix(nil, sh, id),
+		TaskDraftsPrefix(nil, sh, id),
 		ActivityPrefix(nil, sh, id),
 	}
 }
@@ -277,6 +279,21 @@ func TaskKey(dst []byte, sh Shard, id ID, sequence uint64, number uint32) []byte
 // TaskPrefix appends the prefix of the open tasks of an instance.
 func TaskPrefix(dst []byte, sh Shard, id ID) []byte {
 	return append(appendHead(dst, sh, taskTable), id[:]...)
+}
+
+// TaskDraftKey appends the key of what user has written for a task of instance id and not sent.
+func TaskDraftKey(dst []byte, sh Shard, id ID, sequence uint64, number uint32, user string) []byte {
+	return appendText(TaskDraftPrefix(dst, sh, id, sequence, number), user)
+}
+
+// TaskDraftPrefix appends the prefix of all drafts for a task.
+func TaskDraftPrefix(dst []byte, sh Shard, id ID, sequence uint64, number uint32) []byte {
+	return appendPart(TaskDraftsPrefix(dst, sh, id), sequence, number)
+}
+
+// TaskDraftsPrefix appends the prefix of all drafts for the tasks of an instance.
+func TaskDraftsPrefix(dst []byte, sh Shard, id ID) []byte {
+	return append(appendHead(dst, sh, taskDraftTable), id[:]...)
 }
 
 // ActivityKey appends the key of something that happened to an instance behind a history entry, and that is no entry itself.

@@ -17,7 +17,7 @@ func drawKey(t *rapid.T, label string) Key {
 	k := Key{
 		Table: rapid.SampledFrom([]string{
 			"record", "entry", "draft", "list", "node", "index", "indexstate", "reply", "count", "definition", "setting", "credential",
-			"timer", "incident", "delivery", "attempt", "schedule", "task", "work", "activity", "feed",
+			"timer", "incident", "delivery", "attempt", "schedule", "task", "taskdraft", "work", "activity", "feed",
 		}).Draw(t, label+" table"),
 		Shard: Shard(rapid.SampledFrom([]int{0, 1, 255, 256, 0xFFFF}).Draw(t, label+" shard")),
 	}
@@ -69,13 +69,13 @@ func drawKey(t *rapid.T, label string) Key {
 		k.Kind, k.Order, k.Name = rapid.Byte().Draw(t, label+" list"), rapid.Byte().Draw(t, label+" order"), name.Draw(t, label+" whose")
 		k.Sorted, k.ID = number.Draw(t, label+" sorted"), array(label+" id")
 		k.Number, k.Place = number.Draw(t, label+" seq"), uint32(number.Draw(t, label+" place"))
-	case "timer", "incident", "delivery", "attempt", "task", "activity":
+	case "timer", "incident", "delivery", "attempt", "task", "taskdraft", "activity":
 		k.ID, k.Number, k.Place = array(label+" id"), number.Draw(t, label+" seq"), uint32(number.Draw(t, label+" place"))
 		if k.Table == "timer" || k.Table == "attempt" {
 			k.Due = int64(number.Draw(t, label+" due") >> 1)
 		}
-		if k.Table == "delivery" || k.Table == "attempt" {
-			k.Name = name.Draw(t, label+" queue")
+		if k.Table == "delivery" || k.Table == "attempt" || k.Table == "taskdraft" {
+			k.Name = name.Draw(t, label+" queue or user")
 		}
 		if k.Table == "attempt" {
 			k.Workflow = name.Draw(t, label+" workflow")
@@ -125,6 +125,8 @@ func build(k Key) []byte {
 		return AttemptKey(nil, k.Shard, k.Workflow, k.Due, Delivery{k.ID, k.Name, k.Number, k.Place})
 	case "task":
 		return TaskKey(nil, k.Shard, k.ID, k.Number, k.Place)
+	case "taskdraft":
+		return TaskDraftKey(nil, k.Shard, k.ID, k.Number, k.Place, k.Name)
 	case "activity":
 		return ActivityKey(nil, k.Shard, k.ID, k.Number, k.Place)
 	case "work":
@@ -207,6 +209,12 @@ func TestAPrefixCoversItsKeysAndNoOthers(t *testing.T) {
 			prefix, same = CredentialPrefix(nil, a.Kind), sameTable && a.Kind == b.Kind
 		case "task":
 			prefix, same = TaskPrefix(nil, a.Shard, a.ID), sameTable && a.ID == b.ID
+		case "taskdraft":
+			prefix, same = TaskDraftsPrefix(nil, a.Shard, a.ID), sameTable && a.ID == b.ID
+			if rapid.Bool().Draw(t, "of one task") {
+				prefix = TaskDraftPrefix(nil, a.Shard, a.ID, a.Number, a.Place)
+				same = same && a.Number == b.Number && a.Place == b.Place
+			}
 		case "activity":
 			prefix, same = ActivityPrefix(nil, a.Shard, a.ID), sameTable && a.ID == b.ID
 		case "work":
@@ -370,6 +378,7 @@ func FuzzParseKey(f *testing.F) {
 	f.Add(DeliveryKey(nil, 1, Delivery{ID{1}, "hook", 7, 2}))
 	f.Add(AttemptKey(nil, 1, "wf", 9, Delivery{ID{1}, "hook", 7, 2}))
 	f.Add(IncidentKey(nil, 1, ID{1}, 7, 2))
+	f.Add(TaskDraftKey(nil, 1, ID{1}, 7, 2, "user"))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, key []byte) {
 		k, ok := ParseKey(key)

@@ -10,20 +10,20 @@ import (
 //
 // Which fields are set depends on Table; the others are zero.
 type Key struct {
-	Table    string // "record", "entry", "draft", "node", "list", "index", "indexstate", "reply", "count", "definition", "setting", "credential", "timer", "incident", "delivery", "attempt", "schedule", "task", "work", "activity", "feed" or "replica"
+	Table    string // "record", "entry", "draft", "node", "list", "index", "indexstate", "reply", "count", "definition", "setting", "credential", "timer", "incident", "delivery", "attempt", "schedule", "task", "taskdraft", "work", "activity", "feed" or "replica"
 	Shard    Shard
 	Workflow string   // record, node, count, definition, schedule
 	Node     string   // node
 	Machine  string   // node
-	ID       ID       // record, entry, draft, node, list, index, timer, incident, delivery, attempt, task, work, activity; the scope of a reply
+	ID       ID       // record, entry, draft, node, list, index, timer, incident, delivery, attempt, task, taskdraft, work, activity; the scope of a reply
 	Value    string   // index
 	Reply    [16]byte // reply
-	Number   uint64   // sequence of an entry; version of a count or definition; number of an index or index state; time of a list; index of a replica's log; sequence of a timer, incident, delivery, attempt, task, work or activity; place in a feed
+	Number   uint64   // sequence of an entry; version of a count or definition; number of an index or index state; time of a list; index of a replica's log; sequence of a timer, incident, delivery, attempt, task, taskdraft, work or activity; place in a feed
 	Due      int64    // timer, attempt
-	Place    uint32   // number of a timer, incident, delivery, attempt, task, work or activity
+	Place    uint32   // number of a timer, incident, delivery, attempt, task, taskdraft, work or activity
 	Sorted   uint64   // work: the value by which it is sorted
 	Order    byte     // work
-	Name     string   // setting; the id of a credential; the user of a draft or list; the queue of a delivery or attempt; that of a schedule or worklist; what a replica's vote is about
+	Name     string   // setting; the id of a credential; the user of a draft, taskdraft or list; the queue of a delivery or attempt; that of a schedule or worklist; what a replica's vote is about
 	Kind     byte     // credential, list, replica, work
 }
 
@@ -31,7 +31,7 @@ var tableNames = map[table]string{
 	countTable: "count", definitionTable: "definition", entryTable: "entry", draftTable: "draft", listTable: "list", replyTable: "reply",
 	indexTable: "index", indexStateTable: "indexstate", nodeTable: "node", recordTable: "record", settingTable: "setting", credentialTable: "credential",
 	deliveryTable: "delivery", attemptTable: "attempt", timerTable: "timer", incidentTable: "incident", scheduleTable: "schedule", replicaTable: "replica",
-	taskTable: "task", workTable: "work", activityTable: "activity", feedTable: "feed",
+	taskTable: "task", taskDraftTable: "taskdraft", workTable: "work", activityTable: "activity", feedTable: "feed",
 }
 
 // ParseKey takes key apart. It is false for bytes that no builder of this
@@ -83,6 +83,8 @@ func ParseKey(key []byte) (Key, bool) {
 	case workTable:
 		k.Kind, k.Name, k.Order, k.Sorted = p.byte(), p.text(), p.byte(), p.uint64()
 		k.ID, k.Number, k.Place = p.id(), p.uint64(), p.uint32()
+	case taskDraftTable:
+		k.ID, k.Number, k.Place, k.Name = p.id(), p.uint64(), p.uint32(), p.text()
 	case incidentTable, taskTable, activityTable:
 		k.ID, k.Number, k.Place = p.id(), p.uint64(), p.uint32()
 	case replicaTable:
@@ -157,6 +159,8 @@ func (k Key) String() string {
 		return fmt.Sprintf("incident %d.%d of %x in shard %d", k.Number, k.Place, k.ID, k.Shard)
 	case "task", "activity":
 		return fmt.Sprintf("%s %d.%d of %x in shard %d", k.Table, k.Number, k.Place, k.ID, k.Shard)
+	case "taskdraft":
+		return fmt.Sprintf("draft of %s for task %d.%d of %x in shard %d", k.Name, k.Number, k.Place, k.ID, k.Shard)
 	case "work":
 		return fmt.Sprintf("task %d.%d of %x in worklist %q of %s by %q in shard %d", k.Number, k.Place, k.ID, k.Kind, k.Name, k.Order, k.Shard)
 	case "replica":

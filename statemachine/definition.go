@@ -38,6 +38,7 @@ type Definition struct {
 	ownLine   int         // of the first thing that the instance does by itself; 0: none
 	// tasked: some node has work for people. raisesOverdue: something takes the event of a task that becomes overdue.
 	tasked, raisesOverdue bool
+	taskForms             []TaskForm
 	title                 *caption // nil: none
 	columns               []Column
 	shownLine             int // of the first key that says how people see the workflow; 0: none

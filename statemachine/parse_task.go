@@ -55,18 +55,23 @@ func (b *builder) task(n *node, v *document.Node) {
 		if n.task.form = b.Text(at); !IsIdentifier(n.task.form) {
 			b.Add(at, "%q is not the identifier of a form template", shorten(at.Text))
 		}
+		b.d.taskForms = append(b.d.taskForms, TaskForm{Form: n.task.form, At: n.position(), Line: at.Line, Column: at.Column})
 	}
 }
 
 // namedIn are the rules of transitions on outside events that name roles, users or privileges.
 func namedIn(transitions []*transition) (rules []*rule) {
 	for _, t := range transitions {
-		outside := t.onDone == nil && t.after == nil && t.told == nil && !IsReserved(t.event.name)
-		if r := t.allow; outside && r != nil && len(r.roles)+len(r.users)+len(r.privileges) > 0 {
+		if r := t.allow; t.isOutside() && r != nil && len(r.roles)+len(r.users)+len(r.privileges) > 0 {
 			rules = append(rules, r)
 		}
 	}
 	return rules
+}
+
+// isOutside reports whether what callers send may take the transition.
+func (t *transition) isOutside() bool {
+	return t.onDone == nil && t.after == nil && t.told == nil && !IsReserved(t.event.name)
 }
 
 // refuseEvent adds a fault when a rule of candidates reads the event: lists of tasks have none.

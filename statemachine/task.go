@@ -283,6 +283,35 @@ func TaskEvents(t *Task, available []Available) (out []Available) {
 	return out
 }
 
+// TaskForm is a form that the task of a node has, and where the definition says so.
+type TaskForm struct {
+	Form         string // the identifier of its template
+	At           Position
+	Line, Column int
+}
+
+// TaskForms lists the forms of all tasks, in document order.
+func (d *Definition) TaskForms() []TaskForm { return d.taskForms }
+
+// TaskSends lists the events with which callers bring the task of a node on: those that a transition of its own takes.
+func (d *Definition) TaskSends(at Position) []EventName {
+	r := d.regions[at.Machine]
+	if r == nil {
+		return nil
+	}
+	n := d.find(r.machine, at.Node)
+	if n == nil || n.task == nil {
+		return nil
+	}
+	var of []eventPattern
+	for _, t := range n.on {
+		if t.isOutside() {
+			of = append(append(of, t.event), t.more...)
+		}
+	}
+	return d.namesOf(of...)
+}
+
 // HasTasks reports whether an instance can have tasks.
 func (d *Definition) HasTasks() bool { return d.tasked }
 

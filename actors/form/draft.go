@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"troupe/actors/failure"
-	"troupe/actors/identity"
 	"troupe/persistence"
 	"troupe/statemachine/data"
 	"troupe/statemachine/packed"
@@ -114,11 +113,10 @@ func parseDraft(b []byte) (*Draft, error) {
 	return d, nil
 }
 
-// LoadDraft returns a user's draft for the form of an instance; nil when there is none.
-// A draft from before the form left its start does not count: what was submitted since
-// is newer. The errors are those of package failure.
-func (f *Form) LoadDraft(store *persistence.Store, sh persistence.Shard, id persistence.ID, user identity.UserID) (*Draft, error) {
-	value, err := store.Load(persistence.DraftKey(nil, sh, id, string(user)))
+// LoadDraft returns the draft under a key; nil when there is none, or when it was kept at after or earlier, in Unix
+// milliseconds. The errors are those of package failure.
+func LoadDraft(store *persistence.Store, key []byte, after int64) (*Draft, error) {
+	value, err := store.Load(key)
 	if errors.Is(err, persistence.ErrNotFound) {
 		return nil, nil
 	}
@@ -126,7 +124,7 @@ func (f *Form) LoadDraft(store *persistence.Store, sh persistence.Shard, id pers
 		return nil, failure.OfStore(err)
 	}
 	d, err := parseDraft(value)
-	if err != nil || d.SavedAt <= f.LeftAt {
+	if err != nil || d.SavedAt <= after {
 		return nil, err
 	}
 	return d, nil

@@ -65,12 +65,18 @@ func (p *Portal) Form(ctx context.Context, req *FormRequest) (view *View, err er
 			Template: template, Data: v.Public, Draft: v.Draft, States: v.States,
 			SubmittedAt: v.Form.SubmittedAt, Editable: v.Editable, Sequence: v.Sequence,
 		}
-		if template != nil && v.Draft != nil && isForAnother(v.Draft, template) {
-			view.TemplateChanged, view.Strays = true, template.Strays(v.Draft.Data)
-		}
+		view.TemplateChanged, view.Strays = straysOf(v.Draft, template)
 		return nil
 	})
 	return view, err
+}
+
+// straysOf says whether a draft was written for another content of the template, and what of it does not fit then. Either may be nil.
+func straysOf(d *form.Draft, t *Template) (changed bool, strays []statemachine.Stray) {
+	if d == nil || t == nil || !isForAnother(d, t) {
+		return false, nil
+	}
+	return true, t.Strays(d.Data)
 }
 
 // isForAnother reports whether a draft was written for another content of the template. Of a draft that does not know its
@@ -126,14 +132,20 @@ func (p *Portal) SaveDraft(ctx context.Context, req *DraftRequest) (draft form.D
 		if err != nil {
 			return err
 		}
-		of := req.Template
-		if of == (form.Digest{}) && template != nil {
-			of = template.Digest
-		}
-		draft, err = p.o.Workflows.SaveDraft(ctx, &workflow.DraftRequest{FormRequest: ask, Data: req.Data, Template: of, DraftCondition: req.DraftCondition})
+		draft, err = p.o.Workflows.SaveDraft(ctx, &workflow.DraftRequest{
+			FormRequest: ask, Data: req.Data, Template: writtenFor(req.Template, template), DraftCondition: req.DraftCondition,
+		})
 		return err
 	})
 	return draft, err
+}
+
+// writtenFor is the content of the template that a draft was written for: that of now when the page says nothing.
+func writtenFor(said form.Digest, t *Template) form.Digest {
+	if said == (form.Digest{}) && t != nil {
+		return t.Digest
+	}
+	return said
 }
 
 // Delete deletes a form that its creator has never submitted, with its instance and all drafts of it; it is durable when

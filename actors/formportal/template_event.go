@@ -99,25 +99,44 @@ func (p *templateParser) creatable(n *document.Node) {
 func (p *templateParser) compare(schema *document.Node, workflow string, d *statemachine.Definition, event statemachine.EventName) {
 	of := fmt.Sprintf("the event %s of workflow %q", data.Quote(string(event)), workflow)
 	for _, m := range d.Misfits(event, p.t.schema) {
-		name := m.Path[len(m.Path)-1]
-		field, meant := data.Quote(strings.Join(m.Path, ".")), document.DidYouMean(name, m.Others)
-		switch at := fieldIn(schema, m.Path); {
-		case m.Optional:
-			p.warnings.Add(at, "%s requires %s, which may be left out of the form", of, field).Suggestion = "let the form require it, too"
-		case m.Missing:
-			p.Add(fieldIn(schema, m.Path[:len(m.Path)-1]), "%s requires %s, which the form does not have", of, field).
-				Suggestion = cmp.Or(meant, "add the field to the form")
-		case m.Values == nil:
-			p.Add(at, "%s refuses the field %s", of, field).Suggestion = cmp.Or(meant, "leave the field out, or let the event's data have it")
-		case m.Values.Sent != "":
-			p.Add(at, "%s takes %s of type %s, and the form has it of type %s", of, field, m.Values.Taken, m.Values.Sent).Suggestion = "let both have one type"
-		case m.Values.All:
-			p.Add(at, "%s takes no value that the form has for %s", of, field).Suggestion = "refused: " + listed(m.Values.Refused)
-		default:
-			p.warnings.Add(at, "%s refuses some of the choices that the form has for %s: %s", of, field, listed(m.Values.Refused)).
-				Suggestion = "leave them out, or let the event's data have them"
+		at := fieldIn(schema, m.Path)
+		if m.Missing && !m.Optional {
+			at = fieldIn(schema, m.Path[:len(m.Path)-1])
 		}
+		said := sayMisfit(of, m)
+		faults := &p.Collector
+		if !said.isFault {
+			faults = &p.warnings
+		}
+		faults.Add(at, "%s", said.reason).Suggestion = said.suggestion
 	}
+}
+
+// misfit is what an author reads of a field that an event does not take, or wants. isFault: nobody could submit the form.
+type misfit struct {
+	reason, suggestion string
+	isFault            bool
+}
+
+// sayMisfit says it. of names the event.
+func sayMisfit(of string, m statemachine.Misfit) misfit {
+	name := m.Path[len(m.Path)-1]
+	field, meant := data.Quote(strings.Join(m.Path, ".")), document.DidYouMean(name, m.Others)
+	switch {
+	case m.Optional:
+		return misfit{fmt.Sprintf("%s requires %s, which may be left out of the form", of, field), "let the form require it, too", false}
+	case m.Missing:
+		return misfit{fmt.Sprintf("%s requires %s, which the form does not have", of, field), cmp.Or(meant, "add the field to the form"), true}
+	case m.Values == nil:
+		return misfit{fmt.Sprintf("%s refuses the field %s", of, field), cmp.Or(meant, "leave the field out, or let the event's data have it"), true}
+	case m.Values.Sent != "":
+		reason := fmt.Sprintf("%s takes %s of type %s, and the form has it of type %s", of, field, m.Values.Taken, m.Values.Sent)
+		return misfit{reason, "let both have one type", true}
+	case m.Values.All:
+		return misfit{fmt.Sprintf("%s takes no value that the form has for %s", of, field), "refused: " + listed(m.Values.Refused), true}
+	}
+	reason := fmt.Sprintf("%s refuses some of the choices that the form has for %s: %s", of, field, listed(m.Values.Refused))
+	return misfit{reason, "leave them out, or let the event's data have them", false}
 }
 
 // listed joins the first few texts.

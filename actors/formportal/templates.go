@@ -217,6 +217,17 @@ func (t *Templates) Get(kind form.Kind, id string) *Template {
 	return t.current.Load().byID[templateKey{kind, id}]
 }
 
+// TaskForms are the forms, for tasks.
+func (t *Templates) TaskForms() *TaskForms {
+	f := &TaskForms{Find: func(id string) *Template { return t.Get(form.KindForm, id) }}
+	for _, of := range t.current.Load().order {
+		if of.Kind == form.KindForm {
+			f.IDs = append(f.IDs, of.ID)
+		}
+	}
+	return f
+}
+
 // Enabled returns a template that new ones can be made of; nil when there is
 // none or it is switched off.
 func (t *Templates) Enabled(kind form.Kind, id string) *Template {

@@ -173,7 +173,8 @@ func LoadDefinitions(files fs.FS, parser *statemachine.Parser, directory *identi
 	if err != nil {
 		return set, err
 	}
-	if faults = append(faults, wrong...); len(faults) > 0 {
+	faults = append(append(faults, wrong...), checkTaskForms(&set, len(wrong) == 0)...)
+	if len(faults) > 0 {
 		return set, faults
 	}
 	set.Warnings = append(set.Warnings, ignoredFiles(files, set.references())...)

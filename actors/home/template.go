@@ -59,3 +59,22 @@ func loadTemplates(set *Definitions, files fs.FS, known formportal.Known) (docum
 	}
 	return append(faults, formportal.CheckTemplates(set.Templates)...), nil
 }
+
+// checkTaskForms compares the forms that tasks name with those of the set. whole is false when the set lacks some templates because of
+// their faults.
+func checkTaskForms(set *Definitions, whole bool) (faults document.Faults) {
+	forms := map[string]*formportal.Template{}
+	of := formportal.TaskForms{Find: func(id string) *formportal.Template { return forms[id] }, Part: !whole}
+	for _, t := range set.Templates {
+		if t.Parsed.Kind == form.KindForm {
+			forms[t.Parsed.ID] = t.Parsed
+			of.IDs = append(of.IDs, t.Parsed.ID)
+		}
+	}
+	for _, w := range set.Workflows {
+		wrong, warnings := of.Check(w.File, w.Parsed)
+		faults = append(faults, wrong...)
+		set.Warnings = append(set.Warnings, warnings...)
+	}
+	return faults
+}

@@ -25,22 +25,59 @@ func (n *Name) InstanceID() string { return instanceid.Text(n.Instance) }
 
 // LocateTask returns the workflow of a task where its shard is led: failure.ErrNotFound, failure.ErrElsewhere.
 func (l *Lists) LocateTask(ctx context.Context, taskID string) (*Name, error) {
-	n, err := l.parse(taskID)
-	if err != nil {
-		return nil, err
+	n, _, err := l.locate(ctx, taskID)
+	return n, err
+}
+
+// locate is LocateTask, with the row of the task.
+func (l *Lists) locate(ctx context.Context, taskID string) (n *Name, of row, err error) {
+	if n, err = l.parse(taskID); err != nil {
+		return nil, of, err
 	}
 	epoch := l.Store.Epoch(n.Shard)
 	if epoch == 0 {
-		return nil, failure.Elsewhere(uint16(n.Shard))
+		return nil, of, failure.Elsewhere(uint16(n.Shard))
 	}
-	of, err := loadRow(l.Store, n.Shard, n.Instance, n.Task)
+	of, err = loadRow(l.Store, n.Shard, n.Instance, n.Task)
 	if failure.Of(err).Kind == failure.ErrNotFound && err != nil {
 		if err := l.Store.AwaitLed(ctx, n.Shard, epoch); err != nil { // NB: another node may have it by now
-			return nil, failure.OfStore(err)
+			return nil, of, failure.OfStore(err)
 		}
 	}
 	n.Workflow = of.Workflow
-	return n, err
+	return n, of, err
+}
+
+// FormName says which form a task has.
+type FormName struct {
+	Name
+	// Form is the identifier of its template.
+	Form string
+}
+
+// LocateForm returns the form of a task where its shard is led, also of one that was decided: failure.ErrNotFound when it has
+// none, failure.ErrElsewhere. It asks for no right.
+func (l *Lists) LocateForm(ctx context.Context, taskID string) (*FormName, error) {
+	n, of, err := l.locate(ctx, taskID)
+	if err != nil {
+		return nil, err
+	}
+	form := ""
+	if of.Decided != nil {
+		form = of.Decided.Form
+	} else {
+		whole, err := loadWhole(l.Store, l.Catalog, n.Shard, n.Workflow, n.Instance)
+		if err != nil {
+			return nil, err
+		}
+		if t := Find(whole.State, n.Task); t != nil {
+			form = t.Form
+		}
+	}
+	if form == "" {
+		return nil, failure.ErrNotFound
+	}
+	return &FormName{*n, form}, nil
 }
 
 func (l *Lists) parse(taskID string) (*Name, error) {

@@ -37,8 +37,8 @@ type change struct {
 	decided []statemachine.Task
 	// writes adds what else is in the commit. Nil: nothing.
 	writes func(*persistence.Writes)
-	// dropDraft: the caller's draft goes.
-	dropDraft bool
+	// drafts are the keys of drafts that go.
+	drafts [][]byte
 }
 
 // createInstance is the request of Create. Its actor is new and nobody else has its
@@ -72,20 +72,17 @@ func (req *EventRequest) run(i *instance, c *call) error {
 	if first, err := i.firstReply(req); err != nil {
 		return err
 	} else if first != nil {
-		if req.form != nil {
-			if err := i.mayWriteForms(req.form); err != nil {
+		if req.submits != nil {
+			if err := req.submits.mayRepeat(i); err != nil {
 				return err
 			}
 		}
 		i.deliver(c, first)
 		return nil
 	}
-	if req.form != nil {
-		if err := i.mayWrite(req.form); err != nil {
+	if req.submits != nil {
+		if err := req.submits.may(i); err != nil {
 			return err
-		}
-		if req.form.Refusal != nil {
-			return req.form.Refusal
 		}
 	}
 	now := i.router.o.Clock()
@@ -105,10 +102,10 @@ func (req *EventRequest) run(i *instance, c *call) error {
 		}
 		return failure.OfStep(err)
 	}
-	if req.form != nil && result.Outcome != statemachine.Moved {
+	if req.submits != nil && result.Outcome != statemachine.Moved {
 		return failure.ErrNotAllowed
 	}
-	if result.Outcome != statemachine.Ignored && req.form == nil {
+	if result.Outcome != statemachine.Ignored && req.submits == nil {
 		if err := i.router.countRefusal(i.router.o.Quotas.MayAdd(i.state.Sequence)); err != nil {
 			return err
 		}
@@ -116,7 +113,10 @@ func (req *EventRequest) run(i *instance, c *call) error {
 	i.log(result.Logs)
 	i.router.metrics.events.Add(1)
 	ch := &change{
-		next: result.Instance, retry: req.Retry, caller: string(req.Caller.ID), dropDraft: req.form != nil, out: result.Out, decided: result.Decided,
+		next: result.Instance, retry: req.Retry, caller: string(req.Caller.ID), out: result.Out, decided: result.Decided,
+	}
+	if req.submits != nil {
+		ch.drafts = append(ch.drafts, req.submits.draft(i))
 	}
 	if result.Outcome != statemachine.Ignored {
 		ch.entry, ch.hasEntry = result.Entry, true
@@ -178,6 +178,9 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (err error) {
 			return err
 		}
 	}
+	if err := i.dropTaskDrafts(ch); err != nil {
+		return err
+	}
 	// NB: a Publish waits until this batch is visible, so the indexes and feeds that are
 	// read below are those that the batch is for.
 	c.commit = r.catalog.BeginCommit(i.shard)
@@ -223,8 +226,8 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (err error) {
 	if ch.created {
 		i.countVersion(w, 1)
 	}
-	if ch.dropDraft {
-		w.Delete(persistence.DraftKey(nil, i.shard, i.id, ch.caller))
+	for _, key := range ch.drafts {
+		w.Delete(key)
 	}
 	reply := i.shown(withHistory)
 	reply.History = joined

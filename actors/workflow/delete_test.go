@@ -39,7 +39,7 @@ stateMachines:
           PT1H: sent
         on: {submit: sent, down: {}, note: {actions: [{assign: {svcPublic.n: '${event.data.?n.orValue(0)}'}}]}}
       sent: {type: final}
-  side: {initial: a, states: {a: {task: {for: {users: [john]}}, on: {go: b, again: {target: a, reenter: true}}}, b: {type: final}}}
+  side: {initial: a, states: {a: {task: {for: {users: [john]}, form: slip}, on: {go: b, again: {target: a, reenter: true}}}, b: {type: final}}}
 `
 
 func (h *harness) deleteForm(who *identity.Principal, workflowID, id string) error {
@@ -99,11 +99,12 @@ func TestNothingNamesADeletedForm(t *testing.T) {
 		}
 		h.MustSend(john, "visit", id, "note", `{"n":2}`, "k1") // moves nothing
 		h.MustSend(john, "visit", id, "again", "")             // decides a task, and begins another
+		h.keepTaskDraft(john, h.onlyTask(john), `{"a":1}`)
 		comment := workflow.CommentRequest{Load: workflow.LoadRequest{Caller: john, WorkflowID: "visit", InstanceID: id}, Text: "hello"}
 		h.Must(workflowtest.Second(h.AddComment(t.Context(), &comment)))
 		clocktest.Advance(2 * time.Minute) // a timer has failed, and deliveries were tried
 		keys, _ := h.named(id)
-		for _, table := range []string{"record", "entry", "draft", "node", "index", "list", "timer", "incident", "delivery", "attempt", "reply", "task", "work", "activity"} {
+		for _, table := range []string{"record", "entry", "draft", "node", "index", "list", "timer", "incident", "delivery", "attempt", "reply", "task", "taskdraft", "work", "activity"} {
 			if keys[table] == 0 {
 				t.Errorf("before: no row of the table %s names the instance, so this test shows nothing of it", table)
 			}

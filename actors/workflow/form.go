@@ -88,7 +88,7 @@ func (i *instance) formView(req *FormRequest) (*FormView, error) {
 	if i.form == nil {
 		return nil, failure.ErrNotFound
 	}
-	draft, err := i.loadDraft(req.Caller.ID)
+	draft, err := i.loadDraft(i.formDraft(req.Caller.ID))
 	if err != nil {
 		return nil, err
 	}
@@ -99,13 +99,26 @@ func (i *instance) formView(req *FormRequest) (*FormView, error) {
 	}, nil
 }
 
-// loadDraft returns a user's draft, nil without one.
-func (i *instance) loadDraft(user identity.UserID) (*form.Draft, error) {
+// draftPlace is where a draft is kept.
+type draftPlace struct {
+	key []byte
+	// after is a time in Unix milliseconds: older drafts do not count any more.
+	after int64
+}
+
+// formDraft is the place of a user's draft for the instance as a form. One from before the form left its start does not count:
+// what was submitted since is newer.
+func (i *instance) formDraft(user identity.UserID) draftPlace {
+	return draftPlace{persistence.DraftKey(nil, i.shard, i.id, string(user)), i.form.LeftAt}
+}
+
+// loadDraft returns a draft, nil without one.
+func (i *instance) loadDraft(at draftPlace) (*form.Draft, error) {
 	store, err := i.rows()
 	if err != nil {
 		return nil, err
 	}
-	return i.form.LoadDraft(store, i.shard, i.id, user)
+	return form.LoadDraft(store, at.key, at.after)
 }
 
 // mayWrite asks whether the caller sees the form, has the privilege to write it, and
@@ -206,10 +219,34 @@ type submitForm struct{ *SubmitRequest }
 func (req submitForm) run(i *instance, c *call) error {
 	event := &EventRequest{
 		Caller: req.Caller, Name: req.Event, Data: req.Data, Retry: req.Retry, WithHistory: req.WithHistory,
-		caller: catalog.CallerOf(req.Caller), form: &req.FormRequest,
+		caller: catalog.CallerOf(req.Caller), submits: submittedForm{&req.FormRequest},
 	}
 	return event.run(i, c)
 }
+
+// submission is what an event submits.
+type submission interface {
+	// mayRepeat asks who repeats one that has its answer.
+	mayRepeat(*instance) error
+	// may asks about a new one.
+	may(*instance) error
+	// draft is the key of the draft that goes with it.
+	draft(*instance) []byte
+}
+
+// submittedForm is a form.
+type submittedForm struct{ *FormRequest }
+
+func (f submittedForm) mayRepeat(i *instance) error { return i.mayWriteForms(f.FormRequest) }
+
+func (f submittedForm) may(i *instance) error {
+	if err := i.mayWrite(f.FormRequest); err != nil {
+		return err
+	}
+	return f.Refusal
+}
+
+func (f submittedForm) draft(i *instance) []byte { return i.formDraft(f.Caller.ID).key }
 
 // saveDraft is the request of SaveDraft.
 type saveDraft struct{ *DraftRequest }
@@ -218,9 +255,14 @@ func (req saveDraft) run(i *instance, c *call) error {
 	if err := i.mayDraft(req.DraftRequest); err != nil {
 		return err
 	}
+	return i.keepDraft(c, i.formDraft(req.Caller.ID), req.DraftRequest)
+}
+
+// keepDraft keeps or drops a draft, if the one that there is allows it.
+func (i *instance) keepDraft(c *call, at draftPlace, req *DraftRequest) error {
 	before := &form.Draft{}
 	if req.Data != nil || req.Demands() { // what cannot be read can be dropped
-		present, err := i.loadDraft(req.Caller.ID)
+		present, err := i.loadDraft(at)
 		if err != nil {
 			return err
 		}
@@ -233,18 +275,17 @@ func (req saveDraft) run(i *instance, c *call) error {
 	}
 	now := i.router.o.Clock().UnixMilli()
 	w := i.writes()
-	key := persistence.DraftKey(nil, i.shard, i.id, string(req.Caller.ID))
 	if req.Data == nil {
-		w.Delete(key)
+		w.Delete(at.key)
 	} else {
 		// NB: the clock keeps revisions apart that have a submission in between, and
 		// a draft from being older than the move that it follows.
 		i.revision = max(before.Revision+1, i.revision+1, uint64(now))
-		req.saved = form.Draft{Revision: i.revision, SavedAt: max(now, i.form.LeftAt+1), Data: req.Data}
+		req.saved = form.Draft{Revision: i.revision, SavedAt: max(now, at.after+1), Data: req.Data}
 		if i.router.hasLevel(levelOfTemplates) {
 			req.saved.Template = req.Template
 		}
-		w.Set(key, req.saved.Append(nil))
+		w.Set(at.key, req.saved.Append(nil))
 	}
 	i.handOver(w, c, &Reply{WorkflowID: i.workflowID, InstanceID: i.name, Sequence: i.state.Sequence})
 	return nil

@@ -27,6 +27,14 @@ type (
 	TaskRequest = request.TaskChange
 	// TaskAction is what it wants.
 	TaskAction = request.TaskAction
+	// TaskForm names the form of a task.
+	TaskForm = request.TaskForm
+	// TaskDraft asks to keep a draft for a task, or to drop it.
+	TaskDraft = request.TaskDraft
+	// TaskSubmit asks to send what was filled in for a task.
+	TaskSubmit = request.TaskSubmit
+	// TaskView is a task with its form.
+	TaskView = request.TaskView
 	// CommentRequest asks to write a comment.
 	CommentRequest = request.Comment
 	// ActivityRequest asks for a page of what has happened to an instance.
@@ -67,7 +75,7 @@ type EventRequest struct {
 
 	counted bool                 // by the caller's quota
 	caller  *statemachine.Caller // as the definition's rules see Caller; set by maySend
-	form    *FormRequest         // what the event submits; nil: it submits none
+	submits submission           // nil: no form
 }
 
 // Recipient gets the answer to a request that was posted. Its methods must not block.

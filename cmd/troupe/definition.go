@@ -9,6 +9,7 @@ import (
 
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
+	"troupe/actors/formportal"
 	"troupe/actors/home"
 	"troupe/actors/identity"
 	"troupe/gateway"
@@ -25,11 +26,12 @@ type definitions struct {
 	store      *persistence.Store
 	parser     *statemachine.Parser
 	identities identity.Identities // knows the roles that a definition may name
+	templates  *formportal.Templates
 	log        zerolog.Logger
 }
 
 func (s *service) definitions() *definitions {
-	return &definitions{Catalog: s.catalog, store: s.store, parser: s.parser, identities: s.identities, log: s.log}
+	return &definitions{Catalog: s.catalog, store: s.store, parser: s.parser, identities: s.identities, templates: s.formTemplates, log: s.log}
 }
 
 // PublishDefinition implements gateway.Definitions. A dry run too asks the leader, who has what
@@ -43,9 +45,11 @@ func (d *definitions) PublishDefinition(r *gateway.DefinitionRequest) (answer ap
 		return answer, refusedHome(err)
 	}
 	id, version := string(source.Parsed.ID), source.Parsed.Version
-	if faults := disagreements(r, &source); len(faults) > 0 {
+	wrong, more := d.templates.TaskForms().Check(source.File, source.Parsed)
+	if faults := append(disagreements(r, &source), wrong...); len(faults) > 0 {
 		return answer, refusedHome(faults)
 	}
+	warnings = append(warnings, more...)
 	for _, s := range source.Parsed.Schedules() {
 		if s.As != "" && !r.Caller.Has(identity.Admin) {
 			return answer, failure.Refuse(failure.ErrForbidden, "schedule %s creates instances as %s: that is for holders of mod-admin", s.Name, s.As)

@@ -53,6 +53,19 @@ type FormView struct {
 	Editable    bool            `json:"editable"`
 }
 
+// TaskForm answers GET form-runtime/api/v1/task/….
+type TaskForm struct {
+	Task Task `json:"task"`
+	// Events are the names of those of Task.Events that are sent with the form's data; the others are sent without.
+	Events []string `json:"events"`
+	// The others are those of FormView.
+	Template *Template       `json:"template"`
+	Data     json.RawMessage `json:"data"`
+	Draft    *Draft          `json:"draft"`
+	States   json.RawMessage `json:"states"`
+	Editable bool            `json:"editable"`
+}
+
 // DraftSaved answers PUT form-runtime/api/v1/draft/….
 type DraftSaved struct {
 	Revision uint64 `json:"revision"`

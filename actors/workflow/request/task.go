@@ -38,12 +38,8 @@ var (
 // Decide says who has the task then, and what that is. The errors are those of Router.ChangeTask.
 func (req *TaskChange) Decide(of *task.Whole, t *statemachine.Task, now time.Time) (to string, kind activity.Kind, err error) {
 	caller := catalog.CallerOf(req.Caller)
-	mine, candidate := t.Assignee == caller.ID && t.Assignee != "", of.Of.IsCandidate(of.State, t, caller, now)
-	switch {
-	case !mine && !candidate && !(caller.OverridesClaims && req.Action != Claim):
-		return "", 0, failure.ErrForbidden
-	case t.Assignee != "" && !mine && !(caller.OverridesClaims && req.Action != Claim):
-		return "", 0, failure.ErrClaimed
+	if err := mayWork(of, t, caller, now, caller.OverridesClaims && req.Action != Claim); err != nil {
+		return "", 0, err
 	}
 	switch req.Action {
 	case Claim:
@@ -51,7 +47,7 @@ func (req *TaskChange) Decide(of *task.Whole, t *statemachine.Task, now time.Tim
 	case Release:
 		return "", activity.Released, nil
 	}
-	if !mine && !caller.OverridesClaims {
+	if t.Assignee != caller.ID && !caller.OverridesClaims {
 		return "", 0, errNotAssignees
 	}
 	if req.To == nil {
@@ -62,6 +58,20 @@ func (req *TaskChange) Decide(of *task.Whole, t *statemachine.Task, now time.Tim
 		return "", 0, errNoCandidate
 	}
 	return other.ID, activity.Assigned, nil
+}
+
+// mayWork asks whether a task is, or could be, the caller's: failure.ErrForbidden for who is no candidate, failure.ErrClaimed when
+// somebody else has it. overrides: neither counts.
+func mayWork(of *task.Whole, t *statemachine.Task, c *statemachine.Caller, now time.Time, overrides bool) error {
+	switch {
+	case overrides, t.Assignee != "" && t.Assignee == c.ID:
+		return nil
+	case !of.Of.IsCandidate(of.State, t, c, now):
+		return failure.ErrForbidden
+	case t.Assignee != "":
+		return failure.ErrClaimed
+	}
+	return nil
 }
 
 // Comment asks to write a comment to an instance.

@@ -1,0 +1,190 @@
+package workflow
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"troupe/actors/catalog"
+	"troupe/actors/failure"
+	"troupe/actors/form"
+	"troupe/actors/identity"
+	"troupe/actors/task"
+	"troupe/persistence"
+	"troupe/statemachine"
+	"troupe/statemachine/data"
+)
+
+// TaskForm returns a task with its form: failure.ErrNotFound when it is gone, has no form, or the caller may not read its instance,
+// failure.ErrForbidden for who is no candidate. That somebody else has it is no error: then it is not editable.
+func (r *Router) TaskForm(_ context.Context, req *TaskForm) (*TaskView, error) {
+	var out *TaskView
+	_, err := r.ask(req.Task.Workflow, req.Task.InstanceID(), inspect{&LoadRequest{Caller: req.Caller}, func(i *instance) (err error) {
+		out, err = i.taskView(req)
+		return err
+	}})
+	return out, failure.In("form of", "task of "+req.Task.InstanceID(), err)
+}
+
+func (i *instance) taskView(req *TaskForm) (*TaskView, error) {
+	t, err := req.Find(&i.state)
+	if err != nil {
+		return nil, err
+	}
+	whole, err := i.whole()
+	if err != nil {
+		return nil, err
+	}
+	now := i.router.o.Clock()
+	may := req.MayFill(whole, t, now)
+	if errors.Is(may, failure.ErrForbidden) {
+		return nil, may
+	}
+	draft, err := i.loadDraft(i.taskDraft(t.ID, req.Caller.ID))
+	if err != nil {
+		return nil, err
+	}
+	store, err := i.rows()
+	if err != nil {
+		return nil, err
+	}
+	requester, err := task.LoadRequester(store, i.shard, i.id)
+	if err != nil {
+		return nil, err
+	}
+	item := whole.ItemOf(t, catalog.CallerOf(req.Caller), now, requester)
+	return &TaskView{
+		Item: item, Of: i.of, Sequence: i.state.Sequence, Public: i.state.Public, States: i.of.States(&i.state), Draft: draft,
+		Editable: may == nil && req.Refusal == nil && len(item.Events) > 0,
+	}, nil
+}
+
+// whole is the instance with the rules of now.
+func (i *instance) whole() (*task.Whole, error) {
+	newest, err := i.router.catalog.Newest(i.workflowID)
+	if err != nil {
+		return nil, err
+	}
+	return &task.Whole{Workflow: i.workflowID, Of: i.of, Rules: newest, State: &i.state}, nil
+}
+
+// taskDraft is the place of a user's draft for a task.
+func (i *instance) taskDraft(id statemachine.PartID, user identity.UserID) draftPlace {
+	return draftPlace{key: persistence.TaskDraftKey(nil, i.shard, i.id, id.Sequence, id.Number, string(user))}
+}
+
+// SaveTaskDraft keeps or drops the caller's draft for a task; it is durable when SaveTaskDraft returns. Besides the errors of
+// TaskForm: failure.ErrPrecondition, and to keep one failure.ErrClaimed when somebody else has the task.
+func (r *Router) SaveTaskDraft(_ context.Context, req *TaskDraft) (form.Draft, error) {
+	kept := &DraftRequest{Data: req.Data, Template: req.Template, DraftCondition: req.DraftCondition}
+	err := r.accepting()
+	if err == nil {
+		_, err = r.ask(req.Task.Workflow, req.Task.InstanceID(), saveTaskDraft{&req.TaskForm, kept})
+	}
+	if err != nil {
+		return form.Draft{}, failure.In("draft for", "task of "+req.Task.InstanceID(), err)
+	}
+	return kept.saved, nil
+}
+
+// saveTaskDraft is the request of SaveTaskDraft.
+type saveTaskDraft struct {
+	*TaskForm
+	draft *DraftRequest
+}
+
+func (req saveTaskDraft) run(i *instance, c *call) error {
+	t, err := i.mayFill(req.TaskForm)
+	dropsOnly := req.draft.Data == nil && errors.Is(err, failure.ErrClaimed) // NB: what is left over can be dropped
+	if err != nil && !dropsOnly {
+		return err
+	}
+	if req.draft.Data != nil && req.Refusal != nil {
+		return req.Refusal
+	}
+	if !i.router.keepsTasks() {
+		return failure.Errorf(failure.ErrUnavailable, "a node of the cluster cannot read drafts of tasks yet")
+	}
+	return i.keepDraft(c, i.taskDraft(t.ID, req.Caller.ID), req.draft)
+}
+
+// mayFill asks what TaskForm and MayFill do. With failure.ErrClaimed it returns the task all the same.
+func (i *instance) mayFill(req *TaskForm) (*statemachine.Task, error) {
+	if err := i.mayRead(req.Caller); err != nil {
+		return nil, err
+	}
+	t, err := req.Find(&i.state)
+	if err != nil {
+		return nil, err
+	}
+	whole, err := i.whole()
+	if err != nil {
+		return nil, err
+	}
+	return t, req.MayFill(whole, t, i.router.o.Clock())
+}
+
+// SubmitTask sends what was filled in for a task with one of its events, and removes the caller's draft in the same commit. The errors
+// are those of SaveTaskDraft and of Send; an event that the task does not have is failure.ErrInvalid, and one that no transition takes
+// now failure.ErrNotAllowed, whatever the definition says about it. A repetition gets its first answer also after the task was decided.
+func (r *Router) SubmitTask(_ context.Context, req *TaskSubmit) (reply *Reply, err error) {
+	if err = r.accepting(); err == nil {
+		reply, err = r.ask(req.Task.Workflow, req.Task.InstanceID(), submitTask{req})
+	}
+	return reply, failure.In("submit", "task of "+req.Task.InstanceID(), err)
+}
+
+// submitTask is the request of SubmitTask.
+type submitTask struct{ *TaskSubmit }
+
+func (req submitTask) run(i *instance, c *call) error {
+	event := &EventRequest{
+		Caller: req.Caller, Name: req.Event, Data: req.Data, Retry: req.Retry, IfMatch: req.IfMatch, WithHistory: req.WithHistory,
+		caller: catalog.CallerOf(req.Caller), submits: submittedTask{req.TaskSubmit},
+	}
+	return event.run(i, c)
+}
+
+// submittedTask is the form of a task.
+type submittedTask struct{ *TaskSubmit }
+
+func (s submittedTask) mayRepeat(i *instance) error {
+	return i.mayWriteForms(&FormRequest{Caller: s.Caller})
+}
+
+func (s submittedTask) may(i *instance) error {
+	t, err := i.mayFill(&s.TaskForm)
+	switch {
+	case err != nil:
+		return err
+	case s.Event != "" && !slices.Contains(i.of.TaskSends(t.At), statemachine.EventName(s.Event)):
+		return failure.Refuse(failure.ErrInvalid, "the task is not brought on by the event %s", data.Quote(s.Event))
+	}
+	return s.Refusal
+}
+
+func (s submittedTask) draft(i *instance) []byte {
+	return i.taskDraft(s.Task.Task, s.Caller.ID).key
+}
+
+// dropTaskDrafts adds the drafts for tasks that end with a change, or that have no form any more.
+func (i *instance) dropTaskDrafts(ch *change) error {
+	ended, begun := ch.next.TaskChanges(&i.state)
+	for _, t := range ended {
+		if t.Form == "" || slices.ContainsFunc(begun, func(b statemachine.Task) bool { return b.ID == t.ID && b.Form != "" }) {
+			continue
+		}
+		store, err := i.rows()
+		if err != nil {
+			return err
+		}
+		err = store.Scan(persistence.TaskDraftPrefix(nil, i.shard, i.id, t.ID.Sequence, t.ID.Number), func(key, _ []byte) error {
+			ch.drafts = append(ch.drafts, slices.Clone(key))
+			return nil
+		})
+		if err != nil {
+			return failure.OfStore(err)
+		}
+	}
+	return nil
+}

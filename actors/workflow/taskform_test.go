@@ -1,0 +1,104 @@
+package workflow_test
+
+import (
+	"errors"
+	"testing"
+
+	"troupe/actors/failure"
+	"troupe/actors/form"
+	"troupe/actors/identity"
+	"troupe/actors/task"
+	"troupe/actors/workflow"
+	"troupe/actors/workflow/workflowtest"
+	"troupe/persistence"
+	"troupe/persistence/storetest"
+)
+
+// slips has a task with a form, which an event of people, a timer and a migration can end.
+const slips = `
+id: slips
+stateMachines:
+  main:
+    states:
+      wait: {task: {form: slip}, on: {mend: {}, again: {target: wait, reenter: true}, go: {target: done, guard: '!has(event.data.no)'}}}
+      done: {type: final}
+`
+
+// onlyTask is the name of the only open task that somebody may take over.
+func (h *harness) onlyTask(who *identity.Principal) string {
+	h.t.Helper()
+	page, err := h.Tasks(h.t.Context(), &task.ListRequest{Caller: who, Scope: task.ScopeAll, Limit: 2})
+	h.Must(err)
+	if len(page.Items) != 1 {
+		h.t.Fatalf("got %d tasks, want one", len(page.Items))
+	}
+	return page.Items[0].TaskID()
+}
+
+func (h *harness) taskForm(who *identity.Principal, id string) workflow.TaskForm {
+	h.t.Helper()
+	name, err := h.LocateForm(h.t.Context(), id)
+	h.Must(err)
+	return workflow.TaskForm{Caller: who, Task: name}
+}
+
+func (h *harness) keepTaskDraft(who *identity.Principal, id, data string) form.Draft {
+	h.t.Helper()
+	d, err := h.SaveTaskDraft(h.t.Context(), &workflow.TaskDraft{TaskForm: h.taskForm(who, id), Data: value(data)})
+	h.Must(err)
+	return d
+}
+
+// taskDrafts counts the stored drafts for tasks.
+func (h *harness) taskDrafts() (n int) {
+	h.EachRow(func(k persistence.Key, _, _ []byte) {
+		if k.Table == "taskdraft" {
+			n++
+		}
+	})
+	return n
+}
+
+// TestDraftsOfTasksLiveAsLongAsTheirTask over a crash, too.
+func TestDraftsOfTasksLiveAsLongAsTheirTask(t *testing.T) {
+	disk := storetest.NewDisk()
+	h := &harness{workflowtest.Start(t, workflowtest.Options{Disk: disk}), t}
+	h.Publish(slips)
+	id := h.MustCreate(john, "slips", "").InstanceID
+	first := h.onlyTask(john)
+	kept := h.keepTaskDraft(john, first, `{"a":1}`)
+	h.keepTaskDraft(mary, first, `{"b":2}`)
+	h = &harness{workflowtest.Start(t, workflowtest.Options{Disk: disk.AfterCrash()}), t}
+	h.Publish(slips)
+	v, err := h.TaskForm(t.Context(), new(h.taskForm(john, first)))
+	h.Must(err)
+	if v.Draft == nil || v.Draft.Revision != kept.Revision || string(v.Draft.Data) != `{"a":1}` || !v.Editable || len(v.Item.Events) != 3 {
+		t.Errorf("after the crash: got %+v with the draft %+v", v, v.Draft)
+	}
+	if again := h.keepTaskDraft(john, first, `{"a":2}`); again.Revision <= kept.Revision {
+		t.Errorf("the revision went from %d to %d", kept.Revision, again.Revision)
+	}
+	h.MustSend(john, "slips", id, "mend", "")
+	if n := h.taskDrafts(); n != 2 {
+		t.Errorf("an event that leaves the task: got %d drafts, want 2", n)
+	}
+	h.MustSend(john, "slips", id, "again", "")
+	if n := h.taskDrafts(); n != 0 {
+		t.Errorf("the node was left: got %d drafts", n)
+	}
+	second := h.onlyTask(john)
+	if _, err := h.TaskForm(t.Context(), new(h.taskForm(john, first))); !errors.Is(err, failure.ErrNotFound) || second == first {
+		t.Errorf("a task that ended: got %v", err)
+	}
+	h.keepTaskDraft(mary, second, `{}`)
+	submit := &workflow.TaskSubmit{TaskForm: h.taskForm(john, second), Event: "go", Data: value(`{"no":1}`)}
+	if _, err := h.SubmitTask(t.Context(), submit); !errors.Is(err, failure.ErrNotAllowed) {
+		t.Errorf("an event that nothing takes: got %v, want ErrNotAllowed", err)
+	}
+	submit.Data = value(`{}`)
+	h.Must(workflowtest.Second(h.SubmitTask(t.Context(), submit)))
+	if n := h.taskDrafts(); n != 0 {
+		t.Errorf("somebody acted: got %d drafts", n)
+	}
+	h.checkNoLeftovers()
+}
