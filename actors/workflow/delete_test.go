@@ -99,7 +99,7 @@ func TestNothingNamesADeletedForm(t *testing.T) {
 		}
 		h.MustSend(john, "visit", id, "note", `{"n":2}`, "k1") // moves nothing
 		h.MustSend(john, "visit", id, "again", "")             // decides a task, and begins another
-		h.keepTaskDraft(john, h.onlyTask(john), `{"a":1}`)
+		h.keepTaskDraft(john, h.taskOf(john, id), `{"a":1}`)
 		comment := workflow.CommentRequest{Load: workflow.LoadRequest{Caller: john, WorkflowID: "visit", InstanceID: id}, Text: "hello"}
 		h.Must(workflowtest.Second(h.AddComment(t.Context(), &comment)))
 		clocktest.Advance(2 * time.Minute) // a timer has failed, and deliveries were tried

@@ -221,6 +221,14 @@ func checkWorklists(t *testing.T, h *harness, r *rand.Rand) {
 // checkWorkRows holds that the rows are those of the instances, and no others.
 func checkWorkRows(t *testing.T, h *harness) {
 	t.Helper()
+	for _, f := range workRowFaults(t, h) {
+		t.Error(f)
+	}
+}
+
+// workRowFaults compares the rows of tasks with what all instances say.
+func workRowFaults(t testing.TB, h *harness) (faults []string) {
+	t.Helper()
 	want := map[string]bool{}
 	h.Must(h.Store.Scan(persistence.RecordsPrefix(nil, persistence.EveryShard), func(key, value []byte) error {
 		k, _ := persistence.ParseKey(key)
@@ -236,30 +244,24 @@ func checkWorkRows(t *testing.T, h *harness) {
 		return nil
 	}))
 	rows, work := map[string]bool{}, map[string]int{}
-	for sh := range persistence.Shard(h.Store.Shards()) {
-		h.Must(h.Store.Scan(persistence.ShardPrefix(nil, sh), func(key, value []byte) error {
-			k, ok := persistence.ParseKey(key)
-			if !ok {
-				t.Fatalf("a key of no table: %x", key)
-			}
-			id := instanceid.PartText(k.ID, k.Number, k.Place)
-			switch {
-			case k.Table == "task" && k.ID != (persistence.ID{}) && len(value) < 10: // the others are decided
-				rows[id] = true
-			case k.Table == "work" && k.Kind != 'd':
-				work[id]++
-			}
-			return nil
-		}))
-	}
+	h.EachRow(func(k persistence.Key, _, value []byte) {
+		id := instanceid.PartText(k.ID, k.Number, k.Place)
+		switch {
+		case k.Table == "task" && k.ID != (persistence.ID{}) && len(value) < 10: // the others are decided
+			rows[id] = true
+		case k.Table == "work" && k.Kind != 'd':
+			work[id]++
+		}
+	})
 	for id := range want {
 		if !rows[id] || work[id] == 0 || work[id]%3 != 0 {
-			t.Errorf("task %s: its row is there: %t, and %d in worklists", id, rows[id], work[id])
+			faults = append(faults, fmt.Sprintf("task %s: its row is there: %t, and %d in worklists", id, rows[id], work[id]))
 		}
 	}
 	if len(rows) != len(want) || len(work) != len(want) {
-		t.Errorf("%d rows, tasks in worklists %d, tasks %d", len(rows), len(work), len(want))
+		faults = append(faults, fmt.Sprintf("%d rows, tasks in worklists %d, tasks %d", len(rows), len(work), len(want)))
 	}
+	return faults
 }
 
 // one returns the only task that a caller has in a scope.

@@ -24,15 +24,18 @@ stateMachines:
       done: {type: final}
 `
 
-// onlyTask is the name of the only open task that somebody may take over.
-func (h *harness) onlyTask(who *identity.Principal) string {
+// taskOf is the name of an open task of an instance that somebody may take over.
+func (h *harness) taskOf(who *identity.Principal, id string) string {
 	h.t.Helper()
-	page, err := h.Tasks(h.t.Context(), &task.ListRequest{Caller: who, Scope: task.ScopeAll, Limit: 2})
+	page, err := h.Tasks(h.t.Context(), &task.ListRequest{Caller: who, Scope: task.ScopeAll, Limit: 10})
 	h.Must(err)
-	if len(page.Items) != 1 {
-		h.t.Fatalf("got %d tasks, want one", len(page.Items))
+	for _, i := range page.Items {
+		if i.InstanceID == id {
+			return i.TaskID()
+		}
 	}
-	return page.Items[0].TaskID()
+	h.t.Fatalf("%s has no task of %s", who.ID, id)
+	return ""
 }
 
 func (h *harness) taskForm(who *identity.Principal, id string) workflow.TaskForm {
@@ -64,8 +67,8 @@ func TestDraftsOfTasksLiveAsLongAsTheirTask(t *testing.T) {
 	disk := storetest.NewDisk()
 	h := &harness{workflowtest.Start(t, workflowtest.Options{Disk: disk}), t}
 	h.Publish(slips)
-	id := h.MustCreate(john, "slips", "").InstanceID
-	first := h.onlyTask(john)
+	id := h.Make(john, "slips", "")
+	first := h.taskOf(john, id)
 	kept := h.keepTaskDraft(john, first, `{"a":1}`)
 	h.keepTaskDraft(mary, first, `{"b":2}`)
 	h = &harness{workflowtest.Start(t, workflowtest.Options{Disk: disk.AfterCrash()}), t}
@@ -86,7 +89,7 @@ func TestDraftsOfTasksLiveAsLongAsTheirTask(t *testing.T) {
 	if n := h.taskDrafts(); n != 0 {
 		t.Errorf("the node was left: got %d drafts", n)
 	}
-	second := h.onlyTask(john)
+	second := h.taskOf(john, id)
 	if _, err := h.TaskForm(t.Context(), new(h.taskForm(john, first))); !errors.Is(err, failure.ErrNotFound) || second == first {
 		t.Errorf("a task that ended: got %v", err)
 	}
