@@ -8,6 +8,7 @@ import (
 	"troupe/actors/form"
 	"troupe/actors/formportal"
 	"troupe/actors/identity"
+	"troupe/actors/presentation"
 	"troupe/gateway/api"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -90,14 +91,41 @@ func pageForms(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	answer := api.FormPage{Forms: []api.Form{}, Next: x.linkNext(page.Next)}
-	for _, f := range page.Forms {
-		answer.Forms = append(answer.Forms, api.Form(*f))
+	answer := api.FormPage{Next: x.linkNext(page.Next)}
+	if answer.Forms, err = x.presentForms(page.Forms); err != nil {
+		return err
 	}
 	if request.Count {
 		answer.Count = &api.FormCount{N: page.Count}
 	}
 	return x.answerJSON(answer)
+}
+
+// presentForms adds to forms how people see their instances.
+func (x *exchange) presentForms(forms []formportal.Paged) ([]api.PagedForm, error) {
+	out, names, at := make([]api.PagedForm, len(forms)), []presentation.Name{}, []int{}
+	for n, f := range forms {
+		out[n].Form = api.Form(f.Summary)
+		if f.WorkflowID != formportal.PlainWorkflow {
+			names, at = append(names, presentation.Name{WorkflowID: f.WorkflowID, InstanceID: f.ID}), append(at, n)
+		}
+	}
+	languages := x.languages()
+	if x.services.Presentations == nil {
+		return out, nil
+	}
+	lines, err := x.services.Presentations.Lines(x.r.Context(), x.caller, names)
+	if err != nil {
+		return nil, err
+	}
+	for k, l := range lines {
+		if l == nil {
+			continue
+		}
+		f, title := &out[at[k]], titleOf(l, languages)
+		f.Title, f.States, f.Columns = &title, standingOf(l, languages), columnsOf(l, languages)
+	}
+	return out, nil
 }
 
 // formPageRequest reads the query of pageForms.

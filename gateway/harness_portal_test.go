@@ -99,7 +99,7 @@ func (f *fakePortal) SaveDraft(_ context.Context, r *formportal.DraftRequest) (f
 func (f *fakePortal) Delete(context.Context, *formportal.FormRequest) error { return f.ask() }
 
 func (f *fakePortal) Page(context.Context, *formportal.PageRequest) (*formportal.Page, error) {
-	return &formportal.Page{Forms: []*formportal.Summary{leaveForm}}, f.ask()
+	return &formportal.Page{Forms: []formportal.Paged{{Summary: *leaveForm, WorkflowID: "leave"}, {Summary: *leaveForm, WorkflowID: formportal.PlainWorkflow}}}, f.ask()
 }
 
 func (f *fakePortal) Submit(_ context.Context, r *formportal.SubmitRequest) (*workflow.Reply, error) {

@@ -40,9 +40,19 @@ stateMachines:
 
 var openNode = statemachine.Position{Machine: "main", Node: "open"}
 
+func lineOne() presentation.Line {
+	return presentation.Line{Of: presented(), Title: statemachine.Plain("Order 7"), At: []statemachine.Position{openNode}, Values: []data.Value{data.Value("7"), nil}}
+}
+
+func (f *fakeWorkflows) Lines(_ context.Context, _ *identity.Principal, of []presentation.Name) ([]*presentation.Line, error) {
+	lines, one := make([]*presentation.Line, len(of)), lineOne()
+	lines[0] = &one
+	return lines, f.ask(func() { f.asked = of })
+}
+
 func (f *fakeWorkflows) Summary(context.Context, *workflow.LoadRequest) (*presentation.Summary, error) {
 	return &presentation.Summary{
-		Of: presented(), Sequence: 2, Title: statemachine.Plain("Order 7"), At: []statemachine.Position{openNode}, Values: []data.Value{data.Value("7"), nil},
+		Line: lineOne(), Sequence: 2,
 		Created: time.Unix(1_800_000_000, 0), Updated: time.Unix(1_800_000_001, 0), Requester: "ann", Form: &form.Form{Kind: form.KindForm, TemplateID: "order-form", Name: "Order form"},
 	}, f.ask()
 }

@@ -21,6 +21,7 @@ func TestInterfaceForms(t *testing.T) {
 	o.Files["forms/none.yaml"] = "{id: none, access: {roles: [employee]}, workflows: [], schema: {type: object}}\n"
 	o.Files["forms/going.yaml"] = "{id: going, access: {roles: [employee]}, submit: fail, schema: {type: object}}\n"
 	o.Files["forms/trip.yaml"] = tripTemplate
+	o.Files["workflows/shown.yaml"], o.Files["forms/shown.yaml"] = shownFlow, "{id: shown, access: {roles: [employee]}, workflows: [shown], submit: send, schema: {type: object}}\n"
 	s := startService(t, o)
 	scene := &scene{service: s, ann: s.as("ann"), bob: s.as("bob")}
 	for _, l := range []line{
@@ -29,6 +30,7 @@ func TestInterfaceForms(t *testing.T) {
 		{`gateway/INTERFACE.md, "Beginning a form"`, "once, at the first input", beginnings},
 		{`gateway/INTERFACE.md, "Deleting a form"`, "its creator, before it was submitted, and nobody finds it again", deletions},
 		{`gateway/INTERFACE.md, "Pages of forms"`, "each form once, in each order", pagesOfForms},
+		{`gateway/INTERFACE.md, "Pages of forms"`, "as people see them, who may read them", pagesShowInstances},
 	} {
 		t.Run(nameOf(l.rule, l.says), func(t *testing.T) { l.check(t, scene) })
 	}
@@ -282,6 +284,50 @@ func pagesOfForms(t *testing.T, _ *scene) {
 	}
 	if a := startService(t, portalOptions()).desk(identity.UserID("lou")).formsPage(t, "limit=1"); a.Status != 403 {
 		t.Errorf("without the privilege: %d %s", a.Status, a.Body)
+	}
+}
+
+// shownFlow is seen by its creator as a draft only.
+const shownFlow = `
+id: shown
+name: Trip
+title: 'To ${svcPublic.to}'
+columns: [{path: svcPublic.to, label: {en: Where, de: Wohin}}, svcPublic.days]
+allow: {read: {when: '!has(svcPublic.closed)'}}
+stateMachines:
+  main:
+    states:
+      draft: {label: {en: A draft, de: Entwurf}, tone: waiting, entry: [{assign: {svcPublic.to: Rome}}], on: {send: {target: gone, actions: [{assign: {svcPublic.closed: true}}]}}}
+      gone: {type: final}
+`
+
+func pagesShowInstances(t *testing.T, s *scene) {
+	ann := s.desk("ann")
+	page := func(query string) (string, answer) {
+		t.Helper()
+		a := ann.with("Accept-Language: xq-XX, de").formsPage(t, query)
+		a.WantStatus(t, 200)
+		_, rest, _ := strings.Cut(a.Body, `"role":"employee",`)
+		return rest, a
+	}
+	place := ann.form(t, "shown", "shown")
+	shown := `"title":"To Rome","states":[{"stateMachineId":"main","nodeId":"draft","label":"Entwurf","tone":"waiting"}],` +
+		`"columns":[{"path":"svcPublic.to","label":"Wohin","value":"Rome"},{"path":"svcPublic.days","label":"days","value":null}]}`
+	got, a := page("workflowId=shown")
+	if !strings.HasPrefix(got, shown) || !strings.Contains(a.Body, `"status":"draft"`) || !strings.Contains(a.Header.Get("Vary"), "Accept-Language") {
+		t.Errorf("got %s with Vary: %s", a.Body, a.Header.Get("Vary"))
+	}
+	const nothing = `"title":null,"states":null,"columns":null}`
+	ann.submit(t, place, `{}`).WantStatus(t, 200)
+	if got, a := page("workflowId=shown&category=submitted"); !strings.HasPrefix(got, nothing) {
+		t.Errorf("what may not be read any more: got %s", a.Body)
+	}
+	ann.form(t, "feedback", "-")
+	if got, a := page("workflowId=-&limit=1"); !strings.HasPrefix(got, nothing) {
+		t.Errorf("a form without a workflow: got %s", a.Body)
+	}
+	if a := ann.Get(t, "/form-portal/forms/mycurrent"); strings.Contains(a.Body, `"title"`) {
+		t.Errorf("the published list has more members: %s", a.Body)
 	}
 }
 

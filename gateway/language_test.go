@@ -15,6 +15,8 @@ func TestAcceptLanguage(t *testing.T) {
 		"en;q=0.5, de":                     "de en",
 		"*;q=0.5, de;q=0, en;q=0.1":        "en",
 		"<b>, \x00":                        "",
+		"xq-XX, de;q=0.9, <b>, en;q=0.8":   "de en",
+		"de;q=x, zz-zzzzzzzzz, en":         "en",
 		strings.Repeat("de,", 10) + "en":   strings.Repeat("de ", 10) + "en",
 		strings.Repeat("de,", 1000) + "en": "",
 	} {

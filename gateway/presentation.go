@@ -20,6 +20,8 @@ import (
 // Presentations has how people see workflows and instances. Errors are those of package failure.
 type Presentations interface {
 	Summary(context.Context, *workflow.LoadRequest) (*presentation.Summary, error)
+	// Lines returns some instances as people see them in a list; nil for those that the caller may not read.
+	Lines(ctx context.Context, caller *identity.Principal, of []presentation.Name) ([]*presentation.Line, error)
 	// Trace returns where an instance stands and the way that it came.
 	Trace(context.Context, *workflow.LoadRequest) (*presentation.Trace, error)
 	// Presented returns a version of a workflow's definition, 0 being the newest, for who may read or create its instances.
@@ -119,21 +121,38 @@ func showSummary(x *exchange) error {
 	languages := x.languages()
 	answer := api.Summary{
 		WorkflowID: of.WorkflowID, InstanceID: of.InstanceID, WorkflowName: s.Of.Name, Version: s.Of.Version,
-		Title: cmp.Or(s.Title.For(languages...), s.Of.Name), Status: []api.Status{}, Columns: []api.ColumnValue{},
+		Title: titleOf(&s.Line, languages), Status: standingOf(&s.Line, languages), Columns: columnsOf(&s.Line, languages),
 		CreatedAt: timeText(s.Created), UpdatedAt: timeText(s.Updated), Requester: s.Requester, RequesterName: x.nameOf(s.Requester),
 		Done: s.IsDone, Ended: endedText(s.IsDone, s.IsEnded),
-	}
-	for _, p := range s.At {
-		answer.Status = append(answer.Status, statusOf(p, s.Of.LabelOf(p), languages))
-	}
-	for k, c := range s.Of.Columns() {
-		answer.Columns = append(answer.Columns, api.ColumnValue{Path: c.Path.String(), Label: c.Label.For(languages...), Value: json.RawMessage(s.Values[k])})
 	}
 	if s.Form != nil {
 		answer.Form = &api.SummaryForm{FormID: s.Form.TemplateID, Name: s.Form.Name, Kind: s.Form.Kind.String()}
 	}
 	x.w.Header()["Etag"] = []string{entityTag(s.Sequence)}
 	return x.answerJSON(answer)
+}
+
+// titleOf is the title of an instance: the name of the workflow when it has none of its own.
+func titleOf(l *presentation.Line, languages []string) string {
+	return cmp.Or(l.Title.For(languages...), l.Of.Name)
+}
+
+// standingOf are its positions.
+func standingOf(l *presentation.Line, languages []string) []api.Status {
+	out := []api.Status{}
+	for _, p := range l.At {
+		out = append(out, statusOf(p, l.Of.LabelOf(p), languages))
+	}
+	return out
+}
+
+// columnsOf are the columns of its definition with what it has there.
+func columnsOf(l *presentation.Line, languages []string) []api.ColumnValue {
+	out := []api.ColumnValue{}
+	for k, c := range l.Of.Columns() {
+		out = append(out, api.ColumnValue{Path: c.Path.String(), Label: c.Label.For(languages...), Value: json.RawMessage(l.Values[k])})
+	}
+	return out
 }
 
 // endedText is the member ended: how an instance came to its end, nil while it goes on.

@@ -6,6 +6,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/internal/history"
 	"troupe/actors/internal/instanceid"
+	"troupe/actors/query"
 	"troupe/persistence"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -27,24 +28,14 @@ type Entry struct {
 // Load reads what a row leads to, in the snapshot in which the row was read. It is nil when the
 // instance is gone.
 func (s *Service) Load(sn *persistence.Snapshot, row *Row) (*Entry, error) {
-	stored, err := sn.Load(persistence.RecordKey(nil, row.Shard, row.Workflow, row.ID))
-	if errors.Is(err, persistence.ErrNotFound) {
+	in, err := query.LoadInstance(sn, s.o.Catalog, row.Shard, row.Workflow, row.ID)
+	if errors.Is(err, failure.ErrNotFound) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, failure.OfStore(err)
+		return nil, err
 	}
-	e := &Entry{Row: row, Name: instanceid.Text(row.ID)}
-	record, err := statemachine.ParseRecord(stored)
-	if err == nil {
-		if e.Of, err = s.o.Catalog.Version(row.Workflow, record.Version); err == nil {
-			e.Instance, err = e.Of.Restore(e.Name, record)
-		}
-	}
-	if err != nil {
-		return nil, failure.Errorf(failure.ErrExecution, "instance %s: %w", e.Name, err)
-	}
-	return e, nil
+	return &Entry{Row: row, Name: instanceid.Text(row.ID), Instance: in.State, Of: in.Of}, nil
 }
 
 // LoadText reads the entry itself, which Load has left out: it comes behind the rights.

@@ -175,9 +175,15 @@ type PageRequest struct {
 
 // Page is a part of a list.
 type Page struct {
-	Forms []*Summary
+	Forms []Paged
 	Next  string // the cursor of the next page; empty when there is none
 	Count *int64 // nil when it was not asked, and when counting would take long
+}
+
+// Paged is a form of a page.
+type Paged struct {
+	Summary
+	WorkflowID string // PlainWorkflow for those without one
 }
 
 // Page returns a part of a list, as form.ReadPage says.
@@ -192,7 +198,7 @@ func (p *Portal) Page(ctx context.Context, req *PageRequest) (page *Page, err er
 		}
 		page = &Page{Next: of.Next, Count: of.Count}
 		for _, f := range of.Forms {
-			page.Forms = append(page.Forms, summaryOf(&f.Form, f.WorkflowID, f.Nodes, f.InstanceID, f.When))
+			page.Forms = append(page.Forms, Paged{*summaryOf(&f.Form, f.WorkflowID, f.Nodes, f.InstanceID, f.When), f.WorkflowID})
 		}
 		return nil
 	})

@@ -3,6 +3,7 @@
 //
 //	Summary, Trace ──► workflow.Router.View (in the instance's actor) ──► the history, as far as it was durable then
 //	Presented      ──► catalog.Catalog
+//	Lines          ──► query.Service (the records, in one snapshot)
 //	Standing       ──► query.Service (the index of nodes)
 //
 // It keeps nothing, and has no goroutine of its own. Texts are in all languages of the definition: whoever answers a
@@ -12,6 +13,7 @@ package presentation
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"troupe/actors/catalog"
@@ -19,6 +21,7 @@ import (
 	"troupe/actors/form"
 	"troupe/actors/identity"
 	"troupe/actors/internal/history"
+	"troupe/actors/internal/instanceid"
 	"troupe/actors/query"
 	"troupe/actors/task"
 	"troupe/actors/workflow/request"
@@ -32,6 +35,8 @@ type Instances interface {
 	// View calls f with an instance that the caller may see, and returns when what f saw is durable.
 	View(ctx context.Context, req *request.Load, f func(request.View)) error
 	Standing(ctx context.Context, caller *identity.Principal, workflowID string, at []statemachine.Position) ([]query.Standing, error)
+	// Read calls read once with one consistent moment, as query.Service says.
+	Read(ctx context.Context, user identity.UserID, read func(*query.Reader) error) error
 }
 
 // Options has what a Service shows. All but Clock must be set.
@@ -54,16 +59,82 @@ func New(o Options) *Service {
 	return &Service{o}
 }
 
-// Summary is an instance as people see it. It is only read.
-type Summary struct {
+// Line is an instance as people see it in a list. It is only read.
+type Line struct {
 	// Of is the definition that the instance runs under.
-	Of       *statemachine.Definition
-	Sequence uint64
+	Of *statemachine.Definition
 	// Title is no text when the definition has none or it fails.
 	Title statemachine.Text
 	At    []statemachine.Position
 	// Values are those of the columns of Of, absent where the instance has none.
-	Values           []data.Value
+	Values []data.Value
+}
+
+func lineOf(of *statemachine.Definition, in *statemachine.Instance) Line {
+	l := Line{Of: of, Title: of.Title(in), At: of.Positions(in)}
+	columns := of.Columns()
+	for k := range columns {
+		l.Values = append(l.Values, columns[k].Value(in))
+	}
+	return l
+}
+
+// Name names an instance.
+type Name struct{ WorkflowID, InstanceID string }
+
+// Lines returns some instances as people see them, in their order: nil for those that the caller may not read, that are gone, or that
+// cannot be read. It wakes none of them, and costs a read each. The errors are those of query.Service.Read.
+func (s *Service) Lines(ctx context.Context, p *identity.Principal, of []Name) ([]*Line, error) {
+	lines := make([]*Line, len(of))
+	if len(of) == 0 {
+		return lines, nil
+	}
+	caller, now := catalog.CallerOf(p), s.o.Clock()
+	err := s.o.Instances.Read(ctx, p.ID, func(r *query.Reader) error {
+		for n, name := range of {
+			l, err := s.line(r, caller, now, name)
+			if err != nil {
+				return err
+			}
+			lines[n] = l
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, failure.In("list", "instances as people see them", err)
+	}
+	return lines, nil
+}
+
+func (s *Service) line(r *query.Reader, c *statemachine.Caller, now time.Time, of Name) (*Line, error) {
+	id, ok := instanceid.Parse(of.InstanceID)
+	if !ok {
+		return nil, nil
+	}
+	if err := r.Step(); err != nil {
+		return nil, err
+	}
+	in, err := query.LoadInstance(r, s.o.Catalog, s.o.Store.ShardOf(id), of.WorkflowID, id)
+	var rules *statemachine.Definition
+	if err == nil {
+		rules, err = s.o.Catalog.Newest(of.WorkflowID)
+	}
+	switch {
+	case errors.Is(err, failure.ErrNotFound), errors.Is(err, failure.ErrExecution):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case !rules.MayRead(statemachine.View{Instance: &in.State, Of: in.Of}, c, now):
+		return nil, nil
+	}
+	l := lineOf(in.Of, &in.State)
+	return &l, nil
+}
+
+// Summary is an instance as people see it. It is only read.
+type Summary struct {
+	Line
+	Sequence         uint64
 	Created, Updated time.Time
 	// Requester is the user who created the instance.
 	Requester string
@@ -79,13 +150,8 @@ func (s *Service) Summary(ctx context.Context, req *request.Load) (*Summary, err
 	var id persistence.ID
 	err := s.o.Instances.View(ctx, req, func(v request.View) {
 		in := v.Instance
-		id, out.Of, out.Sequence, out.Form = v.ID, v.Of, in.Sequence, v.Form
+		id, out.Line, out.Sequence, out.Form = v.ID, lineOf(v.Of, in), in.Sequence, v.Form
 		out.Created, out.Updated, out.IsDone, out.IsEnded = in.CreatedAt, in.UpdatedAt, v.Of.IsDone(in), in.IsEnded()
-		out.Title, out.At = v.Of.Title(in), v.Of.Positions(in)
-		columns := v.Of.Columns()
-		for k := range columns {
-			out.Values = append(out.Values, columns[k].Value(in))
-		}
 	})
 	if err == nil {
 		out.Requester, err = task.LoadRequester(s.o.Store, s.o.Store.ShardOf(id), id)

@@ -6,7 +6,7 @@ import (
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
 	"troupe/actors/internal/history"
-	"troupe/actors/internal/instanceid"
+	"troupe/actors/query"
 	"troupe/persistence"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -85,38 +85,21 @@ func Find(in *statemachine.Instance, id statemachine.PartID) *statemachine.Task 
 	return nil
 }
 
-// loader is what a row is read from: a snapshot, or the store.
-type loader interface {
-	Load(key []byte) ([]byte, error)
-}
-
 // loadWhole reads an instance.
-func loadWhole(from loader, c *catalog.Catalog, sh persistence.Shard, workflow string, id persistence.ID) (*Whole, error) {
-	stored, err := from.Load(persistence.RecordKey(nil, sh, workflow, id))
+func loadWhole(from query.Loader, c *catalog.Catalog, sh persistence.Shard, workflow string, id persistence.ID) (*Whole, error) {
+	in, err := query.LoadInstance(from, c, sh, workflow, id)
 	if err != nil {
-		return nil, failure.OfStore(err)
-	}
-	record, err := statemachine.ParseRecord(stored)
-	if err != nil {
-		return nil, failure.Errorf(failure.ErrExecution, "%w", err)
-	}
-	w := &Whole{Workflow: workflow}
-	if w.Rules, err = c.Newest(workflow); err != nil {
 		return nil, err
 	}
-	if w.Of, err = c.Version(workflow, record.Version); err != nil {
+	rules, err := c.Newest(workflow)
+	if err != nil {
 		return nil, err
 	}
-	state, err := w.Of.Restore(instanceid.Text(id), record)
-	if err != nil {
-		return nil, failure.Errorf(failure.ErrExecution, "%w", err)
-	}
-	w.State = &state
-	return w, nil
+	return &Whole{Workflow: workflow, Of: in.Of, Rules: rules, State: &in.State}, nil
 }
 
 // LoadRequester is the user of an instance's first history entry.
-func LoadRequester(from loader, sh persistence.Shard, id persistence.ID) (string, error) {
+func LoadRequester(from query.Loader, sh persistence.Shard, id persistence.ID) (string, error) {
 	stored, err := from.Load(persistence.EntryKey(nil, sh, id, 1))
 	if err != nil {
 		return "", failure.OfStore(err)

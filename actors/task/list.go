@@ -399,7 +399,7 @@ func (i *Item) IsFor(c *statemachine.Caller) bool {
 }
 
 // loadRow reads the row of a task.
-func loadRow(from loader, sh persistence.Shard, instance persistence.ID, id statemachine.PartID) (row, error) {
+func loadRow(from query.Loader, sh persistence.Shard, instance persistence.ID, id statemachine.PartID) (row, error) {
 	stored, err := from.Load(persistence.TaskKey(nil, sh, instance, id.Sequence, id.Number))
 	if errors.Is(err, persistence.ErrNotFound) {
 		return row{}, failure.ErrNotFound

@@ -311,6 +311,11 @@ func (r *Router) Standing(ctx context.Context, p *identity.Principal, workflowID
 	return r.queries.Standing(ctx, p, workflowID, at)
 }
 
+// Read calls read once with one consistent moment, as query.Service says.
+func (r *Router) Read(ctx context.Context, user identity.UserID, read func(*query.Reader) error) error {
+	return r.queries.Read(ctx, user, read)
+}
+
 // Watch calls yield with what is committed from now on, as watch.Service says.
 func (r *Router) Watch(ctx context.Context, req *watch.Request, yield func(watch.Event) error) error {
 	return r.watches.Watch(ctx, req, yield)

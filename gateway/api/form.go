@@ -92,10 +92,20 @@ type Misfit struct {
 
 // FormPage answers GET form-runtime/api/v1/forms.
 type FormPage struct {
-	Forms []Form  `json:"forms"`
-	Next  *string `json:"next"`
+	Forms []PagedForm `json:"forms"`
+	Next  *string     `json:"next"`
 	// Count is nil when it was not asked.
 	Count *FormCount `json:"count,omitempty"`
+}
+
+// PagedForm is a form of a page, with how people see its instance. The latter is nil for a form without a workflow, and where the caller
+// may not read the instance any more.
+type PagedForm struct {
+	Form
+	Title *string `json:"title"`
+	// States are its positions.
+	States  []Status      `json:"states"`
+	Columns []ColumnValue `json:"columns"`
 }
 
 // FormCount is a number of forms, or null when counting would take long.
