@@ -8,7 +8,7 @@ import (
 	"troupe/gateway/console"
 )
 
-// showPage answers GET / and the page of each form and instance. All are the same
+// showPage answers GET / and the page of each form and instance, and of operations. All are the same
 // HTML, whose script requests the data. So it needs no credential, and it is sent
 // also for what does not exist.
 func showPage(x *exchange) error {

@@ -272,7 +272,7 @@ func (x *exchange) authenticate() error {
 	if x.connection != nil {
 		x.connection.markAuthenticated()
 	}
-	if p := x.route.privilege; p != "" && !x.caller.Has(p) {
+	if p := x.route.privilege; p != "" && !x.caller.Has(p) && (x.route.orPrivilege == "" || !x.caller.Has(x.route.orPrivilege)) {
 		return failure.ErrForbidden
 	}
 	return nil

@@ -364,7 +364,7 @@ func startServer(t testing.TB, o Options, workflows *fakeWorkflows) *testServer 
 		s.workflows = new(fakeWorkflows)
 	}
 	s.sessions, s.portal, s.provider = new(fakeSessions), new(fakePortal), new(fakeProvider)
-	s.Open(Services{Workflows: s.workflows, Presentations: s.workflows, Credentials: fakeCredentials{}, Sessions: s.sessions, Portal: s.portal, Provider: s.provider, Repository: fakeFiles{}, Templates: fakeFiles{}, Homes: s.workflows, Definitions: s.workflows, Migrations: s.workflows})
+	s.Open(Services{Workflows: s.workflows, Presentations: s.workflows, Credentials: fakeCredentials{}, Sessions: s.sessions, Portal: s.portal, Provider: s.provider, Repository: fakeFiles{}, Templates: fakeFiles{}, Homes: s.workflows, Definitions: s.workflows, Migrations: s.workflows, Vitals: s.workflows.vitals})
 	return s
 }
 

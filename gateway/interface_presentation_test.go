@@ -18,6 +18,7 @@ id: seen
 name: Claim
 allow: {create: {roles: [clerk]}, read: {roles: [clerk, approver]}, send: {roles: [clerk, approver]}}
 title: 'Claim of ${svcPublic.customer}'
+indexes: [svcPublic.customer, svcPrivate.note]
 columns: [{path: svcPublic.customer, label: {en: Customer, de: Kundin}}, svcPublic.amount]
 events:
   send: {label: {en: Send it off, de: Absenden}, done: {en: sent it off, de: hat abgesendet}, style: primary}
@@ -105,7 +106,7 @@ func presentationShows(t *testing.T, s *scene) {
 		`"nodes":[{"stateMachineId":"main","nodeId":"draft","label":"Entwurf","tone":"neutral"},{"stateMachineId":"main","nodeId":"review","label":"In Prüfung","tone":"waiting"},` +
 		`{"stateMachineId":"main","nodeId":"dropped","label":"<b>Dropped</b>","tone":"bad"}],` +
 		`"events":[{"name":"drop","label":"</title><script>alert(1)</script>","done":null,"style":"danger"},{"name":"send","label":"Absenden","done":"hat abgesendet","style":"primary"},` +
-		`{"name":"touch","label":"touch","done":null,"style":"default"}]}`
+		`{"name":"touch","label":"touch","done":null,"style":"default"}],"sorts":["svcPublic.customer"]}`
 	for _, query := range []string{"", "?version=1"} {
 		if a := s.bob.with("Accept-Language: de").Get(t, wiretest.Root+"/presentation/seen"+query); a.Body != want {
 			t.Errorf("got  %s\nwant %s", a.Body, want)

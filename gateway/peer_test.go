@@ -39,8 +39,8 @@ func TestEveryRouteIsForwarded(t *testing.T) {
 	}
 	for _, rt := range a.table {
 		// NB: those that are public and no sign-in are the same files everywhere; session and
-		// choices ask no actor that could be elsewhere, and a batch has many shards.
-		if rt.access.kinds == 0 && !rt.access.signIn && rt.name != "login-callback" || slices.Contains([]string{"session", "choices", "batch"}, rt.name) {
+		// choices ask no actor that could be elsewhere, a batch has many shards, and health is of the node.
+		if rt.access.kinds == 0 && !rt.access.signIn && rt.name != "login-callback" || slices.Contains([]string{"session", "choices", "batch", "health"}, rt.name) {
 			continue
 		}
 		r := requestOf(t, &rt)

@@ -80,7 +80,7 @@ func showPresentation(x *exchange) error {
 	languages := x.languages()
 	answer := api.Presentation{
 		WorkflowID: string(d.ID), Name: d.Name, Version: d.Version, Titled: d.IsTitled(),
-		Columns: []api.Column{}, Nodes: []api.Status{}, Events: []api.PresentedEvent{},
+		Columns: []api.Column{}, Nodes: []api.Status{}, Events: []api.PresentedEvent{}, Sorts: []string{},
 	}
 	for _, c := range d.Columns() {
 		answer.Columns = append(answer.Columns, api.Column{Path: c.Path.String(), Label: c.Label.For(languages...)})
@@ -90,6 +90,11 @@ func showPresentation(x *exchange) error {
 	}
 	for _, name := range d.PresentedEvents() {
 		answer.Events = append(answer.Events, presentedEvent(d, name, languages))
+	}
+	for _, path := range d.Indexes() {
+		if path[0] != "svcPrivate" || x.caller.Has(identity.Workflows) {
+			answer.Sorts = append(answer.Sorts, path.String())
+		}
 	}
 	return x.answerJSON(answer)
 }

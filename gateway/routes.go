@@ -29,6 +29,8 @@ type route struct {
 	access access
 	// privilege is what the caller must hold besides; empty is none.
 	privilege identity.Privilege
+	// orPrivilege is one with which the caller may come just as well.
+	orPrivilege identity.Privilege
 	// query lists the parameters that the route knows. Others are refused.
 	query []string
 	// ignoresQuery marks pages: their query is for the script, and nobody here looks
@@ -257,6 +259,7 @@ func ownRoutes() []route {
 			name: "instance-page", method: http.MethodGet, path: "/instances/:workflowId/:instanceId",
 			access: public, ignoresQuery: true, handle: showPage,
 		},
+		{name: "operations-page", method: http.MethodGet, path: "/operations", access: public, ignoresQuery: true, handle: showPage},
 		{name: "asset", method: http.MethodGet, path: "/assets/:name", access: public, handle: showAsset},
 		{name: "openapi-yaml", method: http.MethodGet, path: "/openapi.yaml", access: public, handle: showInterfaceYAML},
 		{name: "openapi-json", method: http.MethodGet, path: "/openapi.json", access: public, handle: showInterfaceJSON},
@@ -288,6 +291,10 @@ func fileRoutes() []route {
 // adminRoutes are for those who run the service.
 func adminRoutes() []route {
 	return []route{
+		{
+			name: "health", method: http.MethodGet, path: adminPath + "/health",
+			access: signedIn(identity.Token | identity.Session), privilege: identity.Workflows, orPrivilege: identity.Admin, handle: showHealth,
+		},
 		{
 			name: "publish-home", method: http.MethodPut, path: adminPath + "/home",
 			access: signedIn(identity.Token | identity.Session), privilege: identity.Admin,

@@ -18,6 +18,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors/identity"
+	"troupe/gateway/api"
 )
 
 // Credentials authenticates callers. Errors are failure.ErrUnauthorized for every cause.
@@ -34,7 +35,7 @@ type Services struct {
 	Credentials Credentials
 	// Presentations has how people see workflows and instances. Nil: nobody knows, and the routes for it answer 404.
 	Presentations Presentations
-	Portal      Portal
+	Portal        Portal
 	// Sessions signs people in and out. Nil: nobody can sign in, and the routes for
 	// it answer 404.
 	Sessions Sessions
@@ -59,6 +60,8 @@ type Services struct {
 	// Cluster is the cluster as this node knows it, for "verbose" of /readyz: something that is
 	// JSON, and that everybody may see who can reach the server. Nil: the node stands alone.
 	Cluster func() any
+	// Vitals is what the node holds and has done. It is asked once a second at most. Nil: nobody counts.
+	Vitals func() api.Vitals
 	// Parts are asked by /readyz; they do not decide whether a request is taken.
 	Parts []Part
 }
@@ -128,6 +131,9 @@ type Server struct {
 
 	metrics     metrics
 	connections connectionCounts
+	// started is when the server was made: its counters begin there.
+	started time.Time
+	vitals  vitalsReading
 
 	mu struct {
 		sync.Mutex
@@ -150,6 +156,7 @@ func newServer(o Options, table []route) (*Server, error) {
 		return nil, fmt.Errorf("new gateway: %w", err)
 	}
 	s := &Server{
+		started:          time.Now(),
 		drawing:          make(chan struct{}, drawnAtOnce),
 		options:          o,
 		idPrefix:         newIDPrefix(),

@@ -351,6 +351,7 @@ func (s *service) serveRequests() {
 		Users:       s.identities,
 		Repository:  s.repository,
 		Templates:   s.templateParameters,
+		Vitals:      s.vitals,
 		Parts: []gateway.Part{
 			{Name: "store", Ready: s.router.Accepting},
 			{Name: "repository", Ready: s.repository.Ready, Optional: true},

@@ -12,6 +12,8 @@ type Presentation struct {
 	Columns []Column         `json:"columns"`
 	Nodes   []Status         `json:"nodes"`
 	Events  []PresentedEvent `json:"events"`
+	// Sorts are the paths by which a list can be sorted besides _id.
+	Sorts []string `json:"sorts"`
 }
 
 // Column is a part of svcPublic that lists show.

@@ -19,6 +19,7 @@ import { WorkPage } from "./worklist/WorkPage";
 // The renderer of schemas is the larger half of the code, and lists do not need it.
 const RuntimePage = lazy(() => import("./runtime/RuntimePage"));
 const InstancePage = lazy(() => import("./instance/InstancePage"));
+const OperationsPage = lazy(() => import("./operations/OperationsPage"));
 
 export function App() {
   const { t } = useTranslation();
@@ -70,6 +71,12 @@ function CurrentPage({ caller }: { caller: Caller }) {
       return (
         <Suspense fallback={<Skeleton />}>
           <InstancePage key={`${route.instance.workflowId}/${route.instance.instanceId}`} instance={route.instance} caller={caller} />
+        </Suspense>
+      );
+    case "operations":
+      return (
+        <Suspense fallback={<Skeleton rows={6} />}>
+          <OperationsPage caller={caller} />
         </Suspense>
       );
     case "unknown":

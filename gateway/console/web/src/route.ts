@@ -6,6 +6,7 @@ export type Route =
   | { page: "portal" }
   | { page: "runtime"; formId: string; instance: Instance }
   | { page: "instance"; instance: Instance }
+  | { page: "operations" }
   | { page: "unknown" };
 
 /** basePath ends in a slash, as the path of document.baseURI does. */
@@ -23,6 +24,9 @@ export function parseRoute(pathname: string, basePath: string): Route {
   }
   if (page === "instances" && formId && workflowId && segments.length === 3) {
     return { page: "instance", instance: { workflowId: formId, instanceId: workflowId } };
+  }
+  if (page === "operations" && segments.length === 1) {
+    return { page: "operations" };
   }
   return { page: "unknown" };
 }

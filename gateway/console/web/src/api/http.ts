@@ -4,11 +4,14 @@ import { language, t } from "../text";
 /** A refusal of the service, or no answer at all (status 0). */
 export class ServiceError extends Error {
   readonly status: number;
+  /** What the service said, in English whatever the language is; "" when it said nothing. */
+  readonly reason: string;
 
-  constructor(status: number, message: string) {
+  constructor(status: number, message: string, reason = "") {
     super(message);
     this.name = "ServiceError";
     this.status = status;
+    this.reason = reason;
   }
 
   /** The same request may succeed later. Whether this one was carried out is another question. */
@@ -101,25 +104,27 @@ async function send(path: string, options: Ask): Promise<Response> {
     signedOutListeners.forEach((listener) => listener());
   }
   // The service's own words for it are about tokens and sessions.
-  throw new ServiceError(response.status, response.status === 401 ? t("fault.signedOut") : await messageOf(response));
+  const reason = await reasonOf(response);
+  throw new ServiceError(response.status, response.status === 401 ? t("fault.signedOut") : messageOf(response.status, reason), reason ?? "");
+}
+
+/** Undefined for an answer that is not the service's: a proxy in front answers in its own words. */
+async function reasonOf(response: Response): Promise<string | undefined> {
+  try {
+    const fault = (await response.json()) as { message?: unknown };
+    return typeof fault.message === "string" ? fault.message : "";
+  } catch {
+    return undefined;
+  }
 }
 
 /** The service speaks English; in another language its status must do. */
-async function messageOf(response: Response): Promise<string> {
-  const { status } = response;
-  try {
-    const fault = (await response.json()) as { message?: unknown };
-    if (language() === "en" && typeof fault.message === "string" && fault.message !== "") {
-      return sentence(fault.message);
-    }
-    const key = byStatus[status];
-    if (key !== undefined && language() !== "en") {
-      return t(key);
-    }
-  } catch {
-    // A proxy in front answers in its own words; the status must do.
+function messageOf(status: number, reason: string | undefined): string {
+  if (language() === "en" && reason) {
+    return sentence(reason);
   }
-  return t("fault.status", { status });
+  const key = byStatus[status];
+  return key !== undefined && language() !== "en" && reason !== undefined ? t(key) : t("fault.status", { status });
 }
 
 const byStatus: Record<number, "fault.refused" | "fault.forbidden" | "fault.notFound" | "fault.changed" | "fault.large" | "fault.busy"> = {

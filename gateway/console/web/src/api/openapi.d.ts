@@ -1344,6 +1344,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/api/v1/health": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show how the service is
+         * @description For holders of `mod-workflows`, and for those of `mod-admin` just as well: the parts of the node that answers and the nodes of its cluster, what its store takes, and counters of requests and work. Counters run from `started` on, and each node has its own: who shows rates subtracts two answers of the same node and start.
+         */
+        get: operations["showHealth"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/admin/api/v1/home": {
         parameters: {
             query?: never;
@@ -1571,6 +1591,26 @@ export interface paths {
          * @description The same for every instance, existing or not; it asks for what it shows.
          */
         get: operations["showInstancePage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/operations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The page of those who run the service
+         * @description Holds nothing about anybody; it asks for what it shows. Its query is for the script.
+         */
+        get: operations["showOperationsPage"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2255,6 +2295,8 @@ export interface components {
                 done: string | null;
                 style: components["schemas"]["Style"];
             }[];
+            /** @description The paths that this version has in `indexes`; a list can be sorted by those of the newest. Those below `svcPrivate` are for holders of `mod-workflows`. */
+            sorts: string[];
         };
         /** @description An instance as people see it, in one language. */
         Summary: {
@@ -2543,6 +2585,72 @@ export interface components {
             build?: components["schemas"]["Build"];
             parts?: components["schemas"]["Part"][];
             cluster?: components["schemas"]["Cluster"];
+        };
+        /** @description How the node that answers is. `store` and `work` are missing where nobody counts them. */
+        Health: {
+            ts: components["schemas"]["Time"];
+            /** @description Counters begin there. */
+            started: components["schemas"]["Time"];
+            /** @description As `/readyz` says. */
+            ready: boolean;
+            build: components["schemas"]["Build"];
+            parts: {
+                name: string;
+                ready: boolean;
+                /** @description It does not keep the service from being ready. */
+                optional: boolean;
+                /** @description Why it is not ready. */
+                reason?: string;
+            }[];
+            cluster: components["schemas"]["Cluster"] | null;
+            requests: {
+                answered: number;
+                /** @description With 5xx, or cut. */
+                failed: number;
+                /** @description Refused because all places were taken. */
+                shed: number;
+                /** @description Now. */
+                inFlight: number;
+                /** @description Now: how many may be in flight. */
+                places: number;
+                /** @description Now. */
+                connections: number;
+                /** @description Now: streams of events. */
+                watchers: number;
+            };
+            store?: {
+                /** @description Now: what the store takes. */
+                diskBytes: number;
+                /** @description Now: free on the file system; -1: unknown. */
+                freeBytes: number;
+                /** @description Now: commits not answered yet. */
+                waiting: number;
+                /** @description Sets of writes acknowledged as durable. */
+                committed: number;
+                /** @description Of the log. */
+                syncs: number;
+                /** @description The mean of one sync, over all of them. */
+                syncMicroseconds: number;
+                /** @description Times that commits did not get through. */
+                stalls: number;
+                /** @description Failed work in the background, and reads of damaged data. */
+                faults: number;
+            };
+            work?: {
+                /** @description Now: instances in memory. */
+                awake: number;
+                creates: number;
+                events: number;
+                /** @description Events that came by themselves and failed. */
+                incidents: number;
+                /** @description Events of timers that came. */
+                fired: number;
+                /** @description By how much the last one was late. */
+                lateMilliseconds: number;
+                delivered: number;
+                /** @description Deliveries that were given up. */
+                dead: number;
+            };
         };
         /** @description The nodes of the cluster as the one that answers knows them. A server that stands alone has none. */
         Cluster: {
@@ -5341,6 +5449,32 @@ export interface operations {
             504: components["responses"]["FileOutcomeUnknown"];
         };
     };
+    showHealth: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description How it is. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
     publishHome: {
         parameters: {
             query?: {
@@ -5695,6 +5829,21 @@ export interface operations {
                 /** @description An instance. */
                 instanceId: string;
             };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["Page"];
+            304: components["responses"]["Unchanged"];
+            500: components["responses"]["OwnInternal"];
+            503: components["responses"]["OwnUnavailable"];
+        };
+    };
+    showOperationsPage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
             cookie?: never;
         };
         requestBody?: never;

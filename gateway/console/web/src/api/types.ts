@@ -19,7 +19,12 @@ export const privilege = {
   portal: "mod-form-portal",
   form: "mod-form",
   checklist: "mod-checklist",
+  workflows: "mod-workflows",
+  admin: "mod-admin",
 } as const;
+
+/** Who may run the service: the page of operations has something for them. */
+export const mayOperate = (caller: Caller) => caller.privileges.includes(privilege.workflows) || caller.privileges.includes(privilege.admin);
 
 export type SignedIn = Schemas["Caller"];
 export type Form = Schemas["Form"];

@@ -3,7 +3,7 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { messageFor } from "../api/http";
 import { signOut } from "../api/session";
-import type { Caller } from "../api/types";
+import { type Caller, mayOperate } from "../api/types";
 import { Button } from "../kit/Button";
 import { Choices, Item, MenuBox } from "../kit/Menu";
 import { Notice } from "../kit/Notice";
@@ -31,6 +31,16 @@ export function Header({ caller }: { caller: Caller | null }) {
           <Mark />
           {t("product")}
         </Link>
+        {caller && mayOperate(caller) && (
+          <nav className="top-links" aria-label={t("menu.pages")}>
+            <Link to="" className="top-link">
+              {t("work.title")}
+            </Link>
+            <Link to="operations" className="top-link">
+              {t("menu.operations")}
+            </Link>
+          </nav>
+        )}
         {caller && <UserMenu caller={caller} onLeave={leave} />}
       </div>
       {fault !== "" && (

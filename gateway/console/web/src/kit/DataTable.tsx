@@ -18,6 +18,8 @@ export interface ColumnOf<T> {
   named?: boolean;
   /** Takes no more room than it needs. */
   narrow?: boolean;
+  /** Numbers, which stand at the end of the cell. */
+  end?: boolean;
   cell: (row: T) => ReactNode;
 }
 
@@ -41,7 +43,7 @@ export function DataTable<T>({ label, columns, rows, rowKey, sort = "", onSort, 
       <thead role="rowgroup">
         <tr role="row">
           {columns.map((column) => (
-            <th key={column.key} role="columnheader" scope="col" className={column.narrow ? "narrow" : undefined} aria-sort={by === column.key ? (falling ? "descending" : "ascending") : undefined}>
+            <th key={column.key} role="columnheader" scope="col" className={classOf(column, false)} aria-sort={by === column.key ? (falling ? "descending" : "ascending") : undefined}>
               {column.sorts && onSort ? (
                 <button type="button" className="sorter" onClick={() => onSort(by === column.key && !falling ? `-${column.key}` : column.key)}>
                   {column.title}
@@ -58,7 +60,7 @@ export function DataTable<T>({ label, columns, rows, rowKey, sort = "", onSort, 
         {rows.map((row) => (
           <tr key={rowKey(row)} role="row">
             {columns.map((column) => (
-              <td key={column.key} role="cell" className={[column.head ? "cell-head" : "", column.narrow ? "narrow" : ""].join(" ").trim() || undefined}>
+              <td key={column.key} role="cell" className={classOf(column, true)}>
                 {column.named && <span className="cell-name">{column.title} </span>}
                 {column.cell(row)}
               </td>
@@ -69,6 +71,8 @@ export function DataTable<T>({ label, columns, rows, rowKey, sort = "", onSort, 
     </table>
   );
 }
+
+const classOf = <T,>({ head, narrow, end }: ColumnOf<T>, isCell: boolean) => [head && isCell ? "cell-head" : "", narrow ? "narrow" : "", end ? "end" : ""].join(" ").trim() || undefined;
 
 interface PagerProps {
   page: number;

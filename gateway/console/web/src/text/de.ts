@@ -23,6 +23,8 @@ export const de: Texts = {
     system: "Wie das System",
     light: "Hell",
     dark: "Dunkel",
+    pages: "Seiten",
+    operations: "Betrieb",
     signOut: "Abmelden",
     stillSignedIn: "Sie sind noch angemeldet.",
   },

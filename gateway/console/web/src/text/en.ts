@@ -22,6 +22,8 @@ export const en = {
     system: "Same as system",
     light: "Light",
     dark: "Dark",
+    pages: "Pages",
+    operations: "Operations",
     signOut: "Sign out",
     stillSignedIn: "You are still signed in.",
   },

@@ -1,5 +1,6 @@
 import { createInstance } from "i18next";
 import { initReactI18next } from "react-i18next";
+import type { en as operations } from "../operations/text/en";
 import { en } from "./en";
 
 // The language of the pages: English or German, by the person's choice or the
@@ -18,7 +19,8 @@ export const languages: readonly { id: Language; name: string }[] = [
 
 declare module "i18next" {
   interface CustomTypeOptions {
-    resources: { translation: typeof en };
+    // The texts of operations come with their pages.
+    resources: { translation: typeof en; operations: typeof operations };
   }
 }
 

@@ -1,0 +1,116 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { CircleCheck } from "lucide-react";
+import { useState } from "react";
+import { type ColumnOf, DataTable } from "../kit/DataTable";
+import { Empty } from "../kit/Notice";
+import { Time } from "../kit/Time";
+import { Link, useQueryPart } from "../navigate";
+import { readable } from "../words";
+import { inspectPath } from "./address";
+import { changeIncident, type Incident, type Repair } from "./api";
+import { Confirm, Loaded, Pages, reasonFor, RepairButtons, shortId, statusOf, type Told, useNews } from "./parts";
+import { operationsKey, useIncidents } from "./queries";
+import { type Translate, useText } from "./text";
+
+/** The name of an event that came by itself, as people say it. */
+export function eventName(event: string, t: Translate): string {
+  const [, time, state] = /^after\.(P[^.]+)\.(.+)$/.exec(event) ?? [];
+  return time !== undefined && state !== undefined ? t("incidents.timer", { state: readable(state), time: durationText(time) }) : event;
+}
+
+/** "P2DT3H" as "2 d 3 h": short, and the same in both languages. */
+function durationText(time: string): string {
+  const units: Record<string, string> = { Y: "y", W: "w", D: "d", H: "h", S: "s" };
+  const [days = "", hours = ""] = time.slice(1).split("T");
+  const parts = [...days.matchAll(/([\d.]+)([YMWD])/g)].map(([, n, unit]) => `${n} ${unit === "M" ? "mo" : units[unit ?? ""]}`);
+  parts.push(...[...hours.matchAll(/([\d.]+)([HMS])/g)].map(([, n, unit]) => `${n} ${unit === "M" ? "min" : units[unit ?? ""]}`));
+  return parts.length === 0 ? time : parts.join(" ");
+}
+
+/** Retries or drops incidents, and tells what became of it. */
+export function useIncidentRepair(tell: (told: Told) => void) {
+  const t = useText();
+  const queries = useQueryClient();
+  return async (of: Pick<Incident, "id" | "event">, action: Repair) => {
+    const name = eventName(of.event, t);
+    try {
+      await changeIncident(of.id, action);
+      tell({ tone: "good", title: t(action === "retry" ? "incidents.retried" : "incidents.dropped", { name }) });
+    } catch (fault) {
+      tell(statusOf(fault) === 404 ? { tone: "info", title: t("incidents.gone", { name }) } : { tone: "bad", title: t("incidents.failed", { name }), detail: reasonFor(fault) });
+    }
+    await Promise.all([queries.invalidateQueries({ queryKey: operationsKey }), queries.invalidateQueries({ queryKey: ["instance"] })]);
+  };
+}
+
+interface DropProps {
+  of: Pick<Incident, "id" | "event">;
+  onDrop: () => Promise<void>;
+  onClose: () => void;
+}
+
+export function DropIncident({ of, onDrop, onClose }: DropProps) {
+  const t = useText();
+  return <Confirm title={t("incidents.dropTitle")} text={t("incidents.dropText", { name: eventName(of.event, t) })} yes={t("incidents.dropYes")} no={t("incidents.keep")} danger onYes={onDrop} onClose={onClose} />;
+}
+
+/** Events that came by themselves and failed. */
+export function IncidentsSection() {
+  const t = useText();
+  const [asked, change] = useQueryPart();
+  const cursor = asked.get("cursor") ?? "";
+  const incidents = useIncidents(cursor);
+  const { news, tell } = useNews();
+  const repair = useIncidentRepair(tell);
+  const [dropping, setDropping] = useState<Incident | null>(null);
+  return (
+    <>
+      {news}
+      <Loaded query={incidents}>
+        {({ incidents: list, next }) => (
+          <>
+            {list.length === 0 ? (
+              <Empty sign={<CircleCheck aria-hidden />} title={t("incidents.emptyTitle")} text={t("incidents.emptyText")} />
+            ) : (
+              <DataTable label={t("section.incidents")} columns={columnsOf(t, (of) => void repair(of, "retry"), setDropping)} rows={list} rowKey={({ id }) => id} stale={incidents.isPlaceholderData} />
+            )}
+            <Pages cursor={cursor} next={next} onCursor={(to) => change({ cursor: to })} />
+          </>
+        )}
+      </Loaded>
+      {dropping && <DropIncident of={dropping} onDrop={() => repair(dropping, "drop")} onClose={() => setDropping(null)} />}
+    </>
+  );
+}
+
+function columnsOf(t: Translate, retry: (of: Incident) => void, drop: (of: Incident) => void): ColumnOf<Incident>[] {
+  return [
+    {
+      key: "event",
+      title: t("incidents.event"),
+      head: true,
+      cell: (of) => (
+        <>
+          <Link to={inspectPath(of.workflowId, of.instanceId)} className="row-link">
+            {eventName(of.event, t)}
+          </Link>
+          <span className="row-text ops-error">{of.error}</span>
+        </>
+      ),
+    },
+    {
+      key: "instance",
+      title: t("incidents.instance"),
+      cell: (of) => (
+        <>
+          {readable(of.workflowId)}
+          <span className="row-id" title={of.instanceId}>
+            {shortId(of.instanceId)}
+          </span>
+        </>
+      ),
+    },
+    { key: "when", title: t("incidents.when"), narrow: true, named: true, cell: (of) => <Time at={of.ts} /> },
+    { key: "actions", title: t("actions"), narrow: true, cell: (of) => <RepairButtons name={`${eventName(of.event, t)}, ${shortId(of.instanceId)}`} onRetry={() => retry(of)} onDrop={() => drop(of)} /> },
+  ];
+}

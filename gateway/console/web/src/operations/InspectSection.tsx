@@ -1,0 +1,220 @@
+import { useQuery } from "@tanstack/react-query";
+import { ChevronLeft, SquareArrowOutUpRight } from "lucide-react";
+import { useMemo, useState } from "react";
+import type { Instance } from "../api/runtime";
+import { loadSummary, type Summary } from "../api/tasks";
+import { loadPending } from "../api/workflow";
+import { Badge, toneOf } from "../kit/Badge";
+import { type ColumnOf, DataTable } from "../kit/DataTable";
+import { Notice } from "../kit/Notice";
+import { Time } from "../kit/Time";
+import { Link, useQueryPart } from "../navigate";
+import { instancePath } from "../route";
+import { language } from "../text";
+import { formatNumber, readable } from "../words";
+import { inspectPath, pathOf } from "./address";
+import type { PendingDelivery, Timer } from "./api";
+import { DropIncident, eventName, useIncidentRepair } from "./IncidentsSection";
+import { MoveCard } from "./MoveCard";
+import { deliveryName, DeliveryState, DropDelivery, LastAnswer, useDeliveryRepair } from "./OutboxSection";
+import { Loaded, RepairButtons, shortId, statusOf, type Told, useNews } from "./parts";
+import { operationsKey, useIncidents } from "./queries";
+import { useText } from "./text";
+
+/** One instance as an operator looks after it: what it waits for, what has failed, and where it can go. */
+export function InspectSection() {
+  const [asked] = useQueryPart();
+  const workflowId = asked.get("workflow") ?? "";
+  const instanceId = asked.get("instance") ?? "";
+  const instance = useMemo(() => ({ workflowId, instanceId }), [workflowId, instanceId]);
+  return <Inspect key={`${workflowId} ${instanceId}`} of={instance} />;
+}
+
+function Inspect({ of }: { of: Instance }) {
+  const t = useText();
+  const { news, tell } = useNews();
+  const key = [...operationsKey, "instance", of.workflowId, of.instanceId];
+  const summary = useQuery({ queryKey: [...key, "summary", language()], queryFn: ({ signal }) => loadSummary(of, signal), retry: false });
+  const pending = useQuery({ queryKey: [...key, "pending"], queryFn: ({ signal }) => loadPending(of, signal), refetchInterval: 10_000, retry: false });
+  const isHidden = statusOf(summary.error) === 404 || statusOf(summary.error) === 403;
+  return (
+    <>
+      <p className="trail">
+        <Link to={pathOf("instances", { workflow: of.workflowId })}>
+          <ChevronLeft aria-hidden />
+          {t("inspect.back")}
+        </Link>
+      </p>
+      <Head of={of} summary={summary.data} ended={pending.data?.ended ?? null} />
+      {news}
+      {isHidden ? (
+        <div className="stack">
+          <Notice tone="info" title={t("inspect.hidden")}>
+            <p>{t("inspect.hiddenText")}</p>
+          </Notice>
+          <HiddenIncidents of={of} tell={tell} />
+          <MoveCard of={of} version={0} at={[]} onTold={tell} />
+        </div>
+      ) : (
+        <Loaded query={pending}>
+          {({ timers, deliveries, children, ended, version }) => (
+            <div className="ops-inspect">
+              <div className="stack">
+                <Timers of={of} timers={timers} tell={tell} />
+                <Deliveries deliveries={deliveries} tell={tell} />
+                {children.length > 0 && (
+                  <Card id="children-title" title={t("inspect.children")}>
+                    <ul className="ops-children">
+                      {children.map((child) => (
+                        <li key={child.instanceId}>
+                          <Link to={inspectPath(child.workflowId, child.instanceId)}>{readable(child.workflowId)}</Link>
+                          <span className="row-id">{shortId(child.instanceId)}</span> <Badge tone={child.status === "failed" ? "bad" : child.status === "done" ? "good" : "neutral"}>{readable(child.status)}</Badge>
+                        </li>
+                      ))}
+                    </ul>
+                  </Card>
+                )}
+              </div>
+              {ended === null ? (
+                summary.data && <MoveCard of={of} version={version} at={summary.data.status} onTold={tell} />
+              ) : (
+                <Card id="move-title" title={t("inspect.move")}>
+                  <p className="quiet">{t("inspect.isEnded")}</p>
+                </Card>
+              )}
+            </div>
+          )}
+        </Loaded>
+      )}
+    </>
+  );
+}
+
+function Head({ of, summary, ended }: { of: Instance; summary: Summary | undefined; ended: "done" | "cancelled" | null }) {
+  const t = useText();
+  return (
+    <div className="ops-head">
+      <div className="ops-title-line">
+        <h2 id="inspect-title">{summary?.title ?? readable(of.workflowId)}</h2>
+        <span className="ops-title-end">
+          <Link to={instancePath(of.workflowId, of.instanceId)} className="button button-plain">
+            <SquareArrowOutUpRight aria-hidden />
+            {t("inspect.page")}
+          </Link>
+        </span>
+      </div>
+      <p className="ops-facts">
+        {summary?.status.map((status) => (
+          <Badge key={`${status.stateMachineId} ${status.nodeId}`} tone={toneOf(status.tone)}>
+            {status.label}
+          </Badge>
+        ))}
+        {ended !== null && <Badge>{t(`inspect.ended.${ended}`)}</Badge>}
+        <span>{summary?.workflowName ?? readable(of.workflowId)}</span>
+        {summary && <span>{t("inspect.version", { version: summary.version })}</span>}
+        {summary && (
+          <span>
+            {t("inspect.changed")} <Time at={summary.updatedAt} />
+          </span>
+        )}
+        <code className="ops-id">{of.instanceId}</code>
+      </p>
+    </div>
+  );
+}
+
+function Card({ id, title, children }: { id: string; title: string; children: React.ReactNode }) {
+  return (
+    <section className="card ops-card" aria-labelledby={id}>
+      <h3 id={id}>{title}</h3>
+      {children}
+    </section>
+  );
+}
+
+type Tell = (told: Told) => void;
+
+/** Timers of an instance, those that have failed first. */
+function Timers({ of, timers, tell }: { of: Instance; timers: Timer[]; tell: Tell }) {
+  const t = useText();
+  const repair = useIncidentRepair(tell);
+  const incidents = useIncidents("");
+  const [dropping, setDropping] = useState<Timer | null>(null);
+  const errors = new Map(incidents.data?.incidents.filter(({ instanceId }) => instanceId === of.instanceId).map(({ id, error }) => [id, error]));
+  const columns: ColumnOf<Timer>[] = [
+    {
+      key: "timer",
+      title: t("inspect.timer"),
+      head: true,
+      cell: (timer) => (
+        <>
+          {eventName(timer.event, t)}
+          {timer.incident && errors.has(timer.id) && <span className="row-text ops-error">{errors.get(timer.id)}</span>}
+        </>
+      ),
+    },
+    { key: "state", title: t("outbox.state"), narrow: true, cell: (timer) => <Badge tone={timer.incident ? "bad" : "waiting"}>{t(timer.incident ? "inspect.failed" : "inspect.waiting")}</Badge> },
+    { key: "due", title: t("inspect.due"), narrow: true, named: true, cell: (timer) => <Time at={timer.due} as="due" /> },
+    { key: "actions", title: t("actions"), narrow: true, cell: (timer) => timer.incident && <RepairButtons name={eventName(timer.event, t)} onRetry={() => void repair(timer, "retry")} onDrop={() => setDropping(timer)} /> },
+  ];
+  return (
+    <Card id="timers-title" title={t("inspect.timers")}>
+      {timers.length === 0 ? (
+        <p className="quiet">{t("inspect.noTimers")}</p>
+      ) : (
+        <DataTable label={t("inspect.timers")} columns={columns} rows={timers.toSorted((a, b) => Number(b.incident) - Number(a.incident))} rowKey={({ id }) => id} />
+      )}
+      {dropping && <DropIncident of={dropping} onDrop={() => repair(dropping, "drop")} onClose={() => setDropping(null)} />}
+    </Card>
+  );
+}
+
+function Deliveries({ deliveries, tell }: { deliveries: PendingDelivery[]; tell: Tell }) {
+  const t = useText();
+  const repair = useDeliveryRepair(tell);
+  const [dropping, setDropping] = useState<PendingDelivery | null>(null);
+  const columns: ColumnOf<PendingDelivery>[] = [
+    {
+      key: "what",
+      title: t("outbox.what"),
+      head: true,
+      cell: (delivery) => (
+        <>
+          {deliveryName(delivery, t)}
+          {delivery.url && <span className="row-text">{delivery.url}</span>}
+          <LastAnswer of={delivery} />
+        </>
+      ),
+    },
+    { key: "state", title: t("outbox.state"), narrow: true, cell: (delivery) => <DeliveryState of={delivery} /> },
+    { key: "attempts", title: t("outbox.attempts"), narrow: true, named: true, end: true, cell: (delivery) => formatNumber(delivery.attempts) },
+    { key: "next", title: t("outbox.next"), narrow: true, named: true, cell: (delivery) => (delivery.nextAttempt === null ? <span className="quiet">–</span> : <Time at={delivery.nextAttempt} as="due" />) },
+    { key: "actions", title: t("actions"), narrow: true, cell: (delivery) => <RepairButtons name={deliveryName(delivery, t)} onRetry={() => void repair(delivery, "retry")} onDrop={() => setDropping(delivery)} /> },
+  ];
+  return (
+    <Card id="deliveries-title" title={t("inspect.deliveries")}>
+      {deliveries.length === 0 ? <p className="quiet">{t("inspect.noDeliveries")}</p> : <DataTable label={t("inspect.deliveries")} columns={columns} rows={deliveries} rowKey={({ id }) => id} />}
+      {dropping && <DropDelivery of={dropping} onDrop={() => repair(dropping, "drop")} onClose={() => setDropping(null)} />}
+    </Card>
+  );
+}
+
+/** The incidents of an instance that the operator may not read: the list of incidents has them. */
+function HiddenIncidents({ of, tell }: { of: Instance; tell: Tell }) {
+  const t = useText();
+  const incidents = useIncidents("");
+  const repair = useIncidentRepair(tell);
+  const own = incidents.data?.incidents.filter(({ instanceId }) => instanceId === of.instanceId) ?? [];
+  return own.length === 0 ? null : (
+    <Card id="incidents-title" title={t("inspect.incidents")}>
+      <ul className="ops-children">
+        {own.map((incident) => (
+          <li key={incident.id}>
+            {eventName(incident.event, t)} <span className="ops-error">{incident.error}</span>{" "}
+            <RepairButtons name={eventName(incident.event, t)} onRetry={() => void repair(incident, "retry")} onDrop={() => void repair(incident, "drop")} />
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
+}

@@ -1,0 +1,164 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { type FormEvent, useState } from "react";
+import type { components } from "../api/openapi";
+import type { Instance } from "../api/runtime";
+import { Button } from "../kit/Button";
+import { LoadFault, Notice, Skeleton } from "../kit/Notice";
+import { migrateOne, type Plan, type PublishedWorkflow } from "./api";
+import { reasonFor, type Told } from "./parts";
+import { planOf, stepsOf } from "./plan";
+import { operationsKey, usePresentation, useWorkflows } from "./queries";
+import { useText } from "./text";
+
+interface MoveCardProps {
+  of: Instance;
+  /** The version that the instance has, 0 when it is not known. */
+  version: number;
+  /** Where it stands. */
+  at: components["schemas"]["Status"][];
+  onTold: (told: Told) => void;
+}
+
+/** Gives an instance another version of its workflow. */
+export function MoveCard(props: MoveCardProps) {
+  const t = useText();
+  const workflows = useWorkflows();
+  const workflow = workflows.data?.find(({ id }) => id === props.of.workflowId);
+  return (
+    <section className="card ops-card" aria-labelledby="move-title">
+      <h3 id="move-title">{t("inspect.move")}</h3>
+      <p className="quiet">{t("inspect.moveText")}</p>
+      {workflows.isPending && <Skeleton rows={2} />}
+      {workflows.isError && !workflows.data && <LoadFault message={reasonFor(workflows.error)} retry={() => void workflows.refetch()} />}
+      {workflow && (workflow.versions.length < 2 ? <p>{t("inspect.onlyOne")}</p> : <MoveForm key={props.version} {...props} workflow={workflow} />)}
+      <p className="quiet ops-small">{t("inspect.operatorHelp")}</p>
+    </section>
+  );
+}
+
+const timerWays = ["keep", "restart", "drop"] as const;
+const timerTexts = { keep: "inspect.timersKeep", restart: "inspect.timersRestart", drop: "inspect.timersDrop" } as const;
+
+function MoveForm({ of, version, at, onTold, workflow }: MoveCardProps & { workflow: PublishedWorkflow }) {
+  const t = useText();
+  const queries = useQueryClient();
+  const versions = workflow.versions.toReversed();
+  const [from, setFrom] = useState(version === 0 ? (workflow.versions[0] ?? 1) : version);
+  const [wanted, setWanted] = useState(from === workflow.current ? 0 : workflow.current);
+  const to = wanted !== 0 && wanted !== from ? wanted : (versions.find((each) => each !== from) ?? 0);
+  const [chosen, setChosen] = useState<Record<string, string>>({});
+  const [timers, setTimers] = useState<NonNullable<Plan["timers"]>>("keep");
+  const [answer, setAnswer] = useState<Told | null>(null);
+  const [busy, setBusy] = useState(false);
+  const presentation = usePresentation(of.workflowId, to);
+  const steps = stepsOf(at, presentation.data?.nodes ?? [], chosen);
+  const plan = presentation.data ? planOf(from, to, steps, timers) : null;
+  const changed = <T,>(set: (value: T) => void) => (value: T) => {
+    setAnswer(null);
+    set(value);
+  };
+
+  const move = async (dryRun: boolean) => {
+    if (!plan) {
+      setAnswer({ tone: "bad", title: t("inspect.needsStates") });
+      return;
+    }
+    setBusy(true);
+    try {
+      const { migrated, refused } = await migrateOne(of.workflowId, of.instanceId, plan, dryRun);
+      const [refusal] = refused;
+      if (refusal) {
+        setAnswer({ tone: "bad", title: t(dryRun ? "inspect.cannot" : "inspect.notMoved"), detail: refusal.reason });
+      } else if (migrated === 0) {
+        setAnswer({ tone: "info", title: t("inspect.gone", { version: from }) });
+      } else if (dryRun) {
+        setAnswer({ tone: "good", title: t("inspect.wouldMove", { version: to }) });
+      } else {
+        setAnswer(null);
+        onTold({ tone: "good", title: t("inspect.moved", { version: to }) });
+        await Promise.all([queries.invalidateQueries({ queryKey: operationsKey }), queries.invalidateQueries({ queryKey: ["instance"] })]);
+      }
+    } catch (fault) {
+      setAnswer({ tone: "bad", title: t(dryRun ? "inspect.cannot" : "inspect.notMoved"), detail: reasonFor(fault) });
+    }
+    setBusy(false);
+  };
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    void move(false);
+  };
+  return (
+    <form className="ops-move" onSubmit={submit}>
+      <div className="ops-move-versions">
+        <label className="field">
+          <span className="label">{t("inspect.from")}</span>
+          {version === 0 ? <Versions versions={versions} value={from} current={workflow.current} onChoose={changed(setFrom)} /> : <span className="ops-fixed">{from}</span>}
+        </label>
+        <label className="field">
+          <span className="label">{t("inspect.to")}</span>
+          <Versions versions={versions.filter((each) => each !== from)} value={to} current={workflow.current} onChoose={changed(setWanted)} />
+        </label>
+      </div>
+      {presentation.isError && <LoadFault message={reasonFor(presentation.error)} retry={() => void presentation.refetch()} />}
+      {presentation.data &&
+        steps.map((step) => (
+          <label key={`${step.machine} ${step.from}`} className="field">
+            <span className="label">{t("inspect.stepFrom", { state: step.label })}</span>
+            <select value={step.chosen} onChange={(event) => changed(setChosen)({ ...chosen, [`${step.machine} ${step.from}`]: event.target.value })}>
+              {step.chosen === "" && <option value="">{t("inspect.choose")}</option>}
+              {step.to.map((node) => (
+                <option key={node.nodeId} value={node.nodeId}>
+                  {node.label}
+                </option>
+              ))}
+            </select>
+          </label>
+        ))}
+      <label className="field">
+        <span className="label">{t("inspect.timersOf")}</span>
+        <select value={timers} onChange={(event) => changed(setTimers)(event.target.value as typeof timers)}>
+          {timerWays.map((way) => (
+            <option key={way} value={way}>
+              {t(timerTexts[way])}
+            </option>
+          ))}
+        </select>
+      </label>
+      <div role="status">
+        {answer && (
+          <Notice tone={answer.tone} title={answer.title}>
+            {answer.detail && <p>{answer.detail}</p>}
+          </Notice>
+        )}
+      </div>
+      <div className="buttons">
+        <Button isDisabled={busy} onPress={() => void move(true)}>
+          {t("inspect.check")}
+        </Button>
+        <Button type="submit" kind="main" isDisabled={busy}>
+          {busy ? t("inspect.busy") : t("inspect.doMove")}
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+interface VersionsProps {
+  versions: number[];
+  value: number;
+  current: number;
+  onChoose: (version: number) => void;
+}
+
+function Versions({ versions, value, current, onChoose }: VersionsProps) {
+  const t = useText();
+  return (
+    <select value={value} onChange={(event) => onChoose(Number(event.target.value))}>
+      {versions.map((each) => (
+        <option key={each} value={each}>
+          {each === current ? t("workflows.versionCurrent", { version: each }) : each}
+        </option>
+      ))}
+    </select>
+  );
+}

@@ -1,0 +1,129 @@
+import "./operations.css";
+import { Activity, CalendarClock, Layers, type LucideIcon, Send, TriangleAlert, Workflow } from "lucide-react";
+import { type Caller, privilege } from "../api/types";
+import { PageTitle } from "../kit/Page";
+import { Link, useQueryPart } from "../navigate";
+import { formatNumber } from "../words";
+import { pathOf, type Section } from "./address";
+import { pageSize } from "./api";
+import { HealthSection } from "./HealthSection";
+import { IncidentsSection } from "./IncidentsSection";
+import { InspectSection } from "./InspectSection";
+import { InstancesSection } from "./InstancesSection";
+import { OutboxSection } from "./OutboxSection";
+import { Refused } from "./parts";
+import { useIncidents, useOutbox } from "./queries";
+import { SchedulesSection } from "./SchedulesSection";
+import { useText } from "./text";
+import { WorkflowsSection } from "./WorkflowsSection";
+
+type Group = "instances" | "background" | "service";
+
+interface SectionOf {
+  key: Section;
+  group: Group;
+  sign: LucideIcon;
+  /** Any of them is enough. */
+  needs: readonly string[];
+}
+
+const forWorkflows = [privilege.workflows];
+
+/** The sections in their order: one more is a row here, a text and a component. */
+const sections: readonly SectionOf[] = [
+  { key: "workflows", group: "instances", sign: Workflow, needs: forWorkflows },
+  { key: "instances", group: "instances", sign: Layers, needs: forWorkflows },
+  { key: "incidents", group: "background", sign: TriangleAlert, needs: forWorkflows },
+  { key: "outbox", group: "background", sign: Send, needs: forWorkflows },
+  { key: "schedules", group: "background", sign: CalendarClock, needs: forWorkflows },
+  { key: "health", group: "service", sign: Activity, needs: [privilege.workflows, privilege.admin] },
+];
+
+/** For those who run the service. Which section is shown, and how, stands in the address. */
+export default function OperationsPage({ caller }: { caller: Caller }) {
+  const t = useText();
+  const [asked] = useQueryPart();
+  const own = sections.filter(({ needs }) => needs.some((each) => caller.privileges.includes(each)));
+  const section = own.find(({ key }) => key === asked.get("section")) ?? own[0];
+  if (!section) {
+    return (
+      <>
+        <PageTitle tab={t("title")}>{t("title")}</PageTitle>
+        <Refused />
+      </>
+    );
+  }
+  const isInspecting = section.key === "instances" && asked.has("instance");
+  return (
+    <div className="ops">
+      <div className="ops-side">
+        <PageTitle tab={`${t(`section.${section.key}`)} – ${t("title")}`}>{t("title")}</PageTitle>
+        <SectionNav own={own} selected={section.key} isWhole={!isInspecting} counts={caller.privileges.includes(privilege.workflows)} />
+      </div>
+      <section className="ops-main" aria-labelledby={isInspecting ? "inspect-title" : "section-title"}>
+        {!isInspecting && (
+          <div className="ops-head">
+            <h2 id="section-title">{t(`section.${section.key}`)}</h2>
+            <p className="quiet">{t(`about.${section.key}`)}</p>
+          </div>
+        )}
+        <Current section={section.key} caller={caller} isInspecting={isInspecting} />
+      </section>
+    </div>
+  );
+}
+
+function Current({ section, caller, isInspecting }: { section: Section; caller: Caller; isInspecting: boolean }) {
+  switch (section) {
+    case "workflows":
+      return <WorkflowsSection />;
+    case "instances":
+      return isInspecting ? <InspectSection /> : <InstancesSection caller={caller} />;
+    case "incidents":
+      return <IncidentsSection />;
+    case "outbox":
+      return <OutboxSection />;
+    case "schedules":
+      return <SchedulesSection />;
+    case "health":
+      return <HealthSection />;
+  }
+}
+
+interface SectionNavProps {
+  own: readonly SectionOf[];
+  selected: Section;
+  isWhole: boolean;
+  counts: boolean;
+}
+
+function SectionNav({ own, selected, isWhole, counts }: SectionNavProps) {
+  const t = useText();
+  const incidents = useIncidents("", counts);
+  const dead = useOutbox("dead", "", counts);
+  const count: Partial<Record<Section, number | undefined>> = { incidents: incidents.data?.incidents.length, outbox: dead.data?.outbox.length };
+  const groups = [...new Set(own.map(({ group }) => group))];
+  const shown = (of: number) => (of < pageSize ? formatNumber(of) : t("more", { count: of }));
+  return (
+    <nav className="ops-nav" aria-label={t("sections")}>
+      {groups.map((group) => (
+        <div key={group} className="ops-group">
+          <p className="ops-group-title">{t(`groups.${group}`)}</p>
+          <ul>
+            {own
+              .filter((of) => of.group === group)
+              .map(({ key, sign: Sign }) => (
+                <li key={key}>
+                  <Link to={pathOf(key)} className="ops-link" aria-current={key === selected ? (isWhole ? "page" : "true") : undefined}>
+                    <Sign aria-hidden />
+                    {t(`section.${key}`)}
+                    {(count[key] ?? 0) > 0 && <span className="count count-bad">{shown(count[key] ?? 0)}</span>}
+                  </Link>
+                </li>
+              ))}
+          </ul>
+        </div>
+      ))}
+    </nav>
+  );
+}

@@ -1,0 +1,99 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { CalendarClock } from "lucide-react";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { Badge } from "../kit/Badge";
+import { Button } from "../kit/Button";
+import { type ColumnOf, DataTable } from "../kit/DataTable";
+import { Empty } from "../kit/Notice";
+import { Time } from "../kit/Time";
+import { readable } from "../words";
+import { changeSchedule, type Schedule, type ScheduleAction } from "./api";
+import { Confirm, Loaded, reasonFor, useNews } from "./parts";
+import { operationsKey, useSchedules } from "./queries";
+import { useText } from "./text";
+
+const nameOf = (of: Schedule) => `${readable(of.workflowId)}: ${of.name}`;
+
+/** What creates instances at times. */
+export function SchedulesSection() {
+  const t = useText();
+  const { t: common } = useTranslation();
+  const queries = useQueryClient();
+  const schedules = useSchedules();
+  const { news, tell } = useNews();
+  const [running, setRunning] = useState<Schedule | null>(null);
+  const act = async (of: Schedule, action: ScheduleAction) => {
+    const name = nameOf(of);
+    try {
+      await changeSchedule(of, action);
+      tell({ tone: "good", title: t(`schedules.done.${action}`, { name }) });
+    } catch (fault) {
+      tell({ tone: "bad", title: t("schedules.failed", { name }), detail: reasonFor(fault) });
+    }
+    await queries.invalidateQueries({ queryKey: operationsKey });
+  };
+  const columns: ColumnOf<Schedule>[] = [
+    {
+      key: "name",
+      title: t("schedules.name"),
+      head: true,
+      cell: (of) => (
+        <>
+          <span className="ops-strong">{of.name}</span>
+          <span className="row-id">{readable(of.workflowId)}</span>
+          {of.lastError !== "" && <span className="row-text ops-error">{of.lastError}</span>}
+        </>
+      ),
+    },
+    {
+      key: "when",
+      title: t("schedules.when"),
+      cell: (of) => (
+        <>
+          <code>{of.cron}</code> <span className="quiet">{of.zone}</span>
+        </>
+      ),
+    },
+    {
+      key: "state",
+      title: t("schedules.state"),
+      narrow: true,
+      cell: (of) => <Badge tone={of.paused ? "waiting" : of.lastError !== "" ? "bad" : "good"}>{t(of.paused ? "schedules.paused" : of.lastError !== "" ? "schedules.failing" : "schedules.active")}</Badge>,
+    },
+    { key: "last", title: t("schedules.last"), narrow: true, named: true, cell: (of) => (of.last === null ? <span className="quiet">{t("schedules.never")}</span> : <Time at={of.last} />) },
+    { key: "next", title: t("schedules.next"), narrow: true, named: true, cell: (of) => (of.next === null ? <span className="quiet">–</span> : <Time at={of.next} as="due" />) },
+    {
+      key: "actions",
+      title: t("actions"),
+      narrow: true,
+      cell: (of) => (
+        <span className="row-actions">
+          <Button small aria-label={t("actionOf", { action: t(of.paused ? "schedules.resume" : "schedules.pause"), name: nameOf(of) })} onPress={() => void act(of, of.paused ? "resume" : "pause")}>
+            {t(of.paused ? "schedules.resume" : "schedules.pause")}
+          </Button>
+          <Button small aria-label={t("actionOf", { action: t("schedules.run"), name: nameOf(of) })} onPress={() => setRunning(of)}>
+            {t("schedules.run")}
+          </Button>
+        </span>
+      ),
+    },
+  ];
+  return (
+    <>
+      {news}
+      <Loaded query={schedules}>
+        {(list) =>
+          list.length === 0 ? (
+            <Empty sign={<CalendarClock aria-hidden />} title={t("schedules.emptyTitle")} text={t("schedules.emptyText")} />
+          ) : (
+            <DataTable label={t("section.schedules")} columns={columns} rows={list} rowKey={(of) => `${of.workflowId}/${of.name}`} />
+          )
+        }
+      </Loaded>
+      {running && (
+        <Confirm title={t("schedules.runTitle")} text={t("schedules.runText", { name: nameOf(running) })} yes={t("schedules.run")} no={common("cancel")} onYes={() => act(running, "run")} onClose={() => setRunning(null)} />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,11 @@
+// Where the sections of operations stand in the address. Pure.
+
+export type Section = "workflows" | "instances" | "incidents" | "outbox" | "schedules" | "health";
+
+/** The address of a section, relative to the base path. */
+export function pathOf(section: Section, query: Record<string, string> = {}): string {
+  return `operations?${new URLSearchParams({ section, ...query })}`;
+}
+
+/** Where an operator looks after one instance. */
+export const inspectPath = (workflow: string, instance: string) => pathOf("instances", { workflow, instance });

@@ -1,0 +1,150 @@
+import { type ReactNode, useEffect, useRef, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { LockKeyhole } from "lucide-react";
+import { messageFor, ServiceError } from "../api/http";
+import { privilege } from "../api/types";
+import { Button } from "../kit/Button";
+import { Dialog } from "../kit/Dialog";
+import { Empty, LoadFault, Notice, Skeleton } from "../kit/Notice";
+import { useText } from "./text";
+
+/** What somebody has done to something in a list. */
+export interface Told {
+  tone: "good" | "bad" | "info";
+  title: string;
+  detail?: string;
+}
+
+/** Tells what became of an action. The focus goes there: the button may be gone with its row. */
+export function useNews(): { news: ReactNode; tell: (told: Told | null) => void } {
+  const [told, tell] = useState<Told | null>(null);
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (told) {
+      box.current?.focus();
+    }
+  }, [told]);
+  const news = told && (
+    <div className="page-news">
+      <Notice tone={told.tone} title={told.title} ref={box}>
+        {told.detail && <p>{told.detail}</p>}
+      </Notice>
+    </div>
+  );
+  return { news, tell };
+}
+
+/** The service's own words, which say more than a status to who runs it. */
+export const reasonFor = (fault: unknown) => (fault instanceof ServiceError && fault.reason !== "" && fault.status !== 401 ? fault.reason : messageFor(fault));
+
+export const statusOf = (fault: unknown) => (fault instanceof ServiceError ? fault.status : 0);
+
+interface LoadedProps<T> {
+  query: { data: T | undefined; error: unknown; isPending: boolean; refetch: () => unknown };
+  children: (data: T) => ReactNode;
+  rows?: number;
+}
+
+/** What was loaded, or in its place that it is on its way, was refused or failed. */
+export function Loaded<T>({ query, children, rows = 6 }: LoadedProps<T>) {
+  if (query.data !== undefined) {
+    return children(query.data);
+  }
+  if (query.error) {
+    return statusOf(query.error) === 403 ? <Refused /> : <LoadFault message={reasonFor(query.error)} retry={() => void query.refetch()} />;
+  }
+  return query.isPending ? <Skeleton rows={rows} /> : null;
+}
+
+export function Refused({ needed = privilege.workflows }: { needed?: string }) {
+  const t = useText();
+  return <Empty sign={<LockKeyhole aria-hidden />} title={t("refused.title")} text={t("refused.text", { privilege: needed })} />;
+}
+
+interface ConfirmProps {
+  title: string;
+  text: string;
+  yes: string;
+  no: string;
+  danger?: boolean;
+  onYes: () => Promise<void>;
+  onClose: () => void;
+}
+
+/** Asks before something that cannot be taken back. */
+export function Confirm({ title, text, yes, no, danger = false, onYes, onClose }: ConfirmProps) {
+  const [busy, setBusy] = useState(false);
+  const confirm = async () => {
+    setBusy(true);
+    await onYes();
+    onClose();
+  };
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <p>{text}</p>
+      <div className="dialog-foot">
+        <Button onPress={onClose}>{no}</Button>
+        <Button kind={danger ? "danger" : "main"} isDisabled={busy} onPress={() => void confirm()}>
+          {yes}
+        </Button>
+      </div>
+    </Dialog>
+  );
+}
+
+interface PagesProps {
+  cursor: string;
+  next: string | null | undefined;
+  onCursor: (cursor: string) => void;
+}
+
+/** Steps through a list that has only a next page. Back goes back. */
+export function Pages({ cursor, next, onCursor }: PagesProps) {
+  const t = useText();
+  const { t: common } = useTranslation();
+  const turn = (to: string) => {
+    onCursor(to);
+    window.scrollTo({ top: 0 });
+  };
+  if (cursor === "" && !next) {
+    return null;
+  }
+  return (
+    <nav className="pager" aria-label={common("list.pages")}>
+      {cursor !== "" && (
+        <Button small onPress={() => turn("")}>
+          {t("first")}
+        </Button>
+      )}
+      {next && (
+        <Button small onPress={() => turn(next)}>
+          {t("next")}
+        </Button>
+      )}
+    </nav>
+  );
+}
+
+interface RepairProps {
+  name: string;
+  onRetry: () => void;
+  onDrop: () => void;
+}
+
+/** What can be done about something that has failed. */
+export function RepairButtons({ name, onRetry, onDrop }: RepairProps) {
+  const t = useText();
+  return (
+    <span className="row-actions">
+      <Button small aria-label={t("actionOf", { action: t("retry"), name })} onPress={onRetry}>
+        {t("retry")}
+      </Button>
+      <Button small kind="danger" aria-label={t("actionOf", { action: t("drop"), name })} onPress={onDrop}>
+        {t("drop")}
+      </Button>
+    </span>
+  );
+}
+
+/** A value of an instance, as text whatever it is. */
+export const shortId = (id: string) => (id.length > 12 ? `…${id.slice(-6)}` : id);
