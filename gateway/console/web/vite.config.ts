@@ -25,7 +25,6 @@ export default defineConfig({
     emptyOutDir: true,
     target: "es2022",
     assetsInlineLimit: 0, // the policy lets images be data, but files are cached
-    cssCodeSplit: false,
     modulePreload: { polyfill: false },
     chunkSizeWarningLimit: 700, // kB before compression
     // Their licences want to be handed on with what is built from them.

@@ -47,7 +47,7 @@ export async function startService(settings = {}) {
     }
     await new Promise((done) => setTimeout(done, 50));
   }
-  for (const user of ["john.doe", "mary.major"]) {
+  for (const user of ["john.doe", "mary.major", "paulo.santos"]) {
     execFileSync(program, ["password", "set", "--home", home, "--user", user], { input: password + "\n", env, stdio: ["pipe", "ignore", "inherit"] });
   }
   return { root, stop };

@@ -114,7 +114,7 @@ function Instances({ list, caller }: { list: PublishedWorkflow[]; caller: Caller
                   label={t("section.instances")}
                   columns={columnsOf(t, shown, labelOf, presentation.data, instances)}
                   rows={instances}
-                  rowKey={(of) => of._id}
+                  rowKey={(of) => of.id}
                   sort={sort}
                   onSort={(to) => change({ sort: to, cursor: "" }, "replace")}
                   stale={page.isPlaceholderData}
@@ -150,11 +150,11 @@ function columnsOf(t: Translate, shown: string[], labelOf: (path: string) => str
       head: true,
       cell: (of) => (
         <>
-          <Link to={instancePath(of.workflowId, of._id)} className="row-link">
-            {of.title ?? of._id}
+          <Link to={instancePath(of.workflowId, of.id)} className="row-link">
+            {of.title ?? of.id}
           </Link>
-          <span className="row-id" title={of._id}>
-            {shortId(of._id)}
+          <span className="row-id" title={of.id}>
+            {shortId(of.id)}
           </span>
         </>
       ),
@@ -189,7 +189,7 @@ function columnsOf(t: Translate, shown: string[], labelOf: (path: string) => str
       narrow: true,
       cell: (of) => (
         <span className="row-actions">
-          <Link to={inspectPath(of.workflowId, of._id)} className="button button-plain button-small" aria-label={t("actionOf", { action: t("open"), name: `${of.title ?? ""} ${shortId(of._id)}`.trim() })}>
+          <Link to={inspectPath(of.workflowId, of.id)} className="button button-plain button-small" aria-label={t("actionOf", { action: t("open"), name: `${of.title ?? ""} ${shortId(of.id)}`.trim() })}>
             {t("open")}
           </Link>
         </span>

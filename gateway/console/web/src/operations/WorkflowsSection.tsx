@@ -110,7 +110,8 @@ function OneWorkflow({ of }: { of: PublishedWorkflow }) {
           <div className="ops-chart">
             <section className="card ops-card" aria-labelledby="chart-title">
               <h4 id="chart-title">{t("workflows.chart")}</h4>
-              <div className="ops-picture" role="group" aria-labelledby="chart-title" tabIndex={0 /* it scrolls */}>
+              {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls, and keys must reach it */}
+              <div className="ops-picture" role="group" aria-labelledby="chart-title" tabIndex={0}>
                 <img src={`data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`} alt={t("workflows.chartAlt", { name })} />
               </div>
             </section>
@@ -155,6 +156,6 @@ function Stand({ svg, workflow, presentation }: { svg: string; workflow: string;
 }
 
 function countText(of: Standing | undefined, t: Translate): string {
-  const count = formatNumber(of?.count ?? 0);
-  return of?.how === "about" ? t("workflows.about", { count }) : of?.how === "over" ? t("workflows.over", { count }) : count;
+  const number = formatNumber(of?.count ?? 0);
+  return of?.how === "about" ? t("workflows.about", { number }) : of?.how === "over" ? t("workflows.over", { number }) : number;
 }

@@ -12,8 +12,11 @@ export type Incident = Schemas["Incident"];
 export type Schedule = Schemas["Schedule"];
 export type PublishedWorkflow = Schemas["PublishedWorkflow"];
 export type Presentation = Schemas["Presentation"];
-export type ListedInstance = Schemas["ListedInstance"];
-export type InstanceList = Schemas["InstanceList"];
+export type ListedInstance = Omit<Schemas["ListedInstance"], "_id"> & { id: string };
+export interface InstanceList {
+  instances: ListedInstance[];
+  next: string | null;
+}
 export type Migrated = Schemas["Migrated"];
 export type Health = Schemas["Health"];
 export type Timer = Pending["timers"][number];
@@ -52,12 +55,13 @@ export async function loadInstances(query: InstanceQuery, signal?: AbortSignal):
       asked.set(name, query[name]);
     }
   }
-  return (await ask<InstanceList>(`${api}/instances/${encode(query.workflowId)}?${asked}`, { signal })).value;
+  const { value } = await ask<Schemas["InstanceList"]>(`${api}/instances/${encode(query.workflowId)}?${asked}`, { signal });
+  return { instances: value.instances.map(({ _id: id, ...rest }) => ({ id, ...rest })), next: value.next ?? null };
 }
 
 export async function countInstances(workflowId: string, filter: string, signal?: AbortSignal): Promise<number> {
   const asked = new URLSearchParams({ limit: "1", count: "true", ...(filter === "" ? {} : { filter }) });
-  return (await ask<InstanceList>(`${api}/instances/${encode(workflowId)}?${asked}`, { signal })).value.count ?? 0;
+  return (await ask<Schemas["InstanceList"]>(`${api}/instances/${encode(workflowId)}?${asked}`, { signal })).value.count ?? 0;
 }
 
 /** How many rows a page of what happens by itself has. */
