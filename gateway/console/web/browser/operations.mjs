@@ -78,9 +78,9 @@ export async function answerLists(page) {
   const minutes = (n) => new Date(Date.now() + n * 60_000).toISOString();
   const json = (route, value) => route.fulfill({ contentType: "application/json", body: JSON.stringify(value) });
   const id = (n) => `01M7YZAB2GNTJFQE62690K${String(n).padStart(4, "0")}`;
-  await page.route("**/workflow/api/v1/incidents?**", (route) => json(route, { next: "more", incidents: Array.from({ length: 50 }, (_, n) => ({
+  await page.route("**/workflow/api/v1/incidents?**", (route) => json(route, { next: "more", incidents: Array.from({ length: 16 }, (_, n) => ({
     id: `${id(n)}-2-0`, workflowId: n % 3 ? "leave-request" : "purchase-order", instanceId: id(n), event: n === 0 ? hostile : n % 2 ? "after.P2DT6H.review" : "supplier.accepted",
-    error: n === 0 ? hostile : n % 2 ? "assign svcPublic.share: division by zero" : 'no such key: "orderNumber" in event.data of the answer', ts: minutes(-n * 50),
+    error: n === 0 ? hostile : n % 2 ? "assign svcPublic.share: division by zero" : 'no such key: "orderNumber" in event.data of the answer', ts: minutes(-n * 150),
   })) }));
   await page.route("**/workflow/api/v1/outbox?**", (route) => json(route, { next: null, outbox: Array.from({ length: 14 }, (_, n) => ({
     id: `${id(n)}-3-0`, kind: ["webhook", "mail", "invoke"][n % 3], workflowId: "purchase-order", instanceId: id(n), name: n === 0 ? hostile : n % 3 === 1 ? "" : n % 3 ? "supplier-check" : "supplier",

@@ -8,13 +8,15 @@ import { Button } from "../kit/Button";
 import { Choices, Item, MenuBox } from "../kit/Menu";
 import { Notice } from "../kit/Notice";
 import { Initials } from "../kit/Person";
-import { Link } from "../navigate";
+import { basePath, Link, useAddress } from "../navigate";
+import { parseRoute } from "../route";
 import { chooseLanguage, type Language, language, languages } from "../text";
 import { chooseLooks, chosenLooks, type Looks } from "./looks";
 
 /** The top of every page: where one is at home, and who one is. */
 export function Header({ caller }: { caller: Caller | null }) {
   const { t } = useTranslation();
+  const { page } = parseRoute(new URL(useAddress(), window.location.href).pathname, basePath());
   const [fault, setFault] = useState("");
   const leave = async () => {
     try {
@@ -33,10 +35,10 @@ export function Header({ caller }: { caller: Caller | null }) {
         </Link>
         {caller && mayOperate(caller) && (
           <nav className="top-links" aria-label={t("menu.pages")}>
-            <Link to="" className="top-link">
+            <Link to="" className="top-link" aria-current={page === "portal" ? "page" : undefined}>
               {t("work.title")}
             </Link>
-            <Link to="operations" className="top-link">
+            <Link to="operations" className="top-link" aria-current={page === "operations" ? "page" : undefined}>
               {t("menu.operations")}
             </Link>
           </nav>

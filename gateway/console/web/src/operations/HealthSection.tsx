@@ -30,6 +30,7 @@ export function HealthSection() {
             <span>
               {t("health.started")} <Time at={now.started} as="exact" />
             </span>
+            <span>{[now.build.version, now.build.commit.slice(0, 12), now.build.go].filter((part) => part !== "").join(" · ")}</span>
             {health.isError && <span className="overdue">{t("health.stale", { message: reasonFor(health.error) })}</span>}
           </div>
           <LoadCharts readings={readings} />
@@ -73,7 +74,7 @@ function LoadChart({ chart, values }: { chart: Chart; values: number[] }) {
   return (
     <li className="card ops-load">
       <p className="ops-load-name">{name}</p>
-      <p className="ops-load-now">{last === undefined ? t("health.gathering") : text(last)}</p>
+      <p className="ops-load-now">{last === undefined ? <span className="quiet">{t("health.gathering")}</span> : text(last)}</p>
       <svg
         className={chart === "failed" && most > 0 ? "spark spark-bad" : "spark"}
         viewBox={`-1 -2 ${box.width + 2} ${box.height + 4}`}
@@ -164,38 +165,51 @@ function sizeText(bytes: number, t: Translate): string {
   return `${formatNumber(rounded(value))} ${units[unit]}`;
 }
 
+type Fact = [name: string, value: string, isBad?: boolean];
+
 function Facts({ now }: { now: Health }) {
   const t = useText();
-  const { store, work, build, requests, cluster } = now;
-  const facts: [string, string, boolean?][] = [];
-  if (store) {
-    facts.push(
-      [t("health.size"), sizeText(store.diskBytes, t)],
-      [t("health.free"), store.freeBytes < 0 ? t("health.unknown") : sizeText(store.freeBytes, t)],
-      [t("health.sync"), t("health.milliseconds", { value: formatNumber(rounded(store.syncMicroseconds / 1000)) })],
-      [t("health.stalls"), formatNumber(store.stalls), store.stalls > 0],
-      [t("health.faults"), formatNumber(store.faults), store.faults > 0],
-    );
-  }
-  facts.push([t("health.shed"), formatNumber(requests.shed), requests.shed > 0]);
-  if (work) {
-    facts.push([t("health.late"), t("health.milliseconds", { value: formatNumber(work.lateMilliseconds) })], [t("health.delivered"), formatNumber(work.delivered)], [t("health.dead"), formatNumber(work.dead), work.dead > 0]);
-  }
-  facts.push([t("health.version"), build.version], [t("health.commit"), build.commit.slice(0, 12)], [t("health.go"), build.go]);
+  const { store, work, requests } = now;
+  const counted = (name: string, value: number, isBad = false): Fact => [name, formatNumber(value), isBad && value > 0];
+  const milliseconds = (value: number) => t("health.milliseconds", { value: formatNumber(rounded(value)) });
+  const ofStore: Fact[] = store
+    ? [
+        [t("health.size"), sizeText(store.diskBytes, t)],
+        [t("health.free"), store.freeBytes < 0 ? t("health.unknown") : sizeText(store.freeBytes, t)],
+        [t("health.sync"), milliseconds(store.syncMicroseconds / 1000)],
+        counted(t("health.stalls"), store.stalls, true),
+        counted(t("health.faults"), store.faults, true),
+      ]
+    : [];
+  const ofWork: Fact[] = work
+    ? [
+        counted(t("health.failedEvents"), work.incidents, true),
+        counted(t("health.fired"), work.fired),
+        [t("health.late"), milliseconds(work.lateMilliseconds)],
+        counted(t("health.delivered"), work.delivered),
+        counted(t("health.dead"), work.dead, true),
+      ]
+    : [];
   return (
-    <section aria-labelledby="facts-title">
-      <h3 id="facts-title">{t("health.store")}</h3>
+    <>
+      {ofStore.length > 0 && <FactList id="store-title" title={t("health.store")} facts={ofStore} />}
+      <FactList id="work-title" title={t("health.work")} facts={[...ofWork, counted(t("health.shed"), requests.shed, true)]} />
+    </>
+  );
+}
+
+function FactList({ id, title, facts }: { id: string; title: string; facts: Fact[] }) {
+  return facts.length === 0 ? null : (
+    <section aria-labelledby={id}>
+      <h3 id={id}>{title}</h3>
       <dl className="card ops-dl">
-        {facts
-          .filter(([, value]) => value !== "")
-          .map(([name, value, isBad]) => (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd className={isBad ? "overdue" : undefined}>{value}</dd>
-            </div>
-          ))}
+        {facts.map(([name, value, isBad]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd className={isBad ? "overdue" : undefined}>{value}</dd>
+          </div>
+        ))}
       </dl>
-      {cluster === null && <p className="quiet ops-small">{t("health.alone")}</p>}
     </section>
   );
 }

@@ -8,7 +8,7 @@ import { Link, useQueryPart } from "../navigate";
 import { readable } from "../words";
 import { inspectPath } from "./address";
 import { changeIncident, type Incident, type Repair } from "./api";
-import { Confirm, Loaded, Pages, reasonFor, RepairButtons, shortId, statusOf, type Told, useNews } from "./parts";
+import { Confirm, InstanceOf, Loaded, Pages, reasonFor, RepairButtons, shortId, statusOf, type Told, useNews } from "./parts";
 import { operationsKey, useIncidents } from "./queries";
 import { type Translate, useText } from "./text";
 
@@ -101,14 +101,7 @@ function columnsOf(t: Translate, retry: (of: Incident) => void, drop: (of: Incid
     {
       key: "instance",
       title: t("incidents.instance"),
-      cell: (of) => (
-        <>
-          {readable(of.workflowId)}
-          <span className="row-id" title={of.instanceId}>
-            {shortId(of.instanceId)}
-          </span>
-        </>
-      ),
+      cell: (of) => <InstanceOf workflowId={of.workflowId} instanceId={of.instanceId} />,
     },
     { key: "when", title: t("incidents.when"), narrow: true, named: true, cell: (of) => <Time at={of.ts} /> },
     { key: "actions", title: t("actions"), narrow: true, cell: (of) => <RepairButtons name={`${eventName(of.event, t)}, ${shortId(of.instanceId)}`} onRetry={() => retry(of)} onDrop={() => drop(of)} /> },

@@ -5,7 +5,6 @@ import type { Instance } from "../api/runtime";
 import { loadSummary, type Summary } from "../api/tasks";
 import { loadPending } from "../api/workflow";
 import { Badge, toneOf } from "../kit/Badge";
-import { type ColumnOf, DataTable } from "../kit/DataTable";
 import { Notice } from "../kit/Notice";
 import { Time } from "../kit/Time";
 import { Link, useQueryPart } from "../navigate";
@@ -95,7 +94,7 @@ function Head({ of, summary, ended }: { of: Instance; summary: Summary | undefin
   return (
     <div className="ops-head">
       <div className="ops-title-line">
-        <h2 id="inspect-title">{summary?.title ?? readable(of.workflowId)}</h2>
+        <h2 id="section-title">{summary?.title ?? readable(of.workflowId)}</h2>
         <span className="ops-title-end">
           <Link to={instancePath(of.workflowId, of.instanceId)} className="button button-plain">
             <SquareArrowOutUpRight aria-hidden />
@@ -141,28 +140,30 @@ function Timers({ of, timers, tell }: { of: Instance; timers: Timer[]; tell: Tel
   const incidents = useIncidents("");
   const [dropping, setDropping] = useState<Timer | null>(null);
   const errors = new Map(incidents.data?.incidents.filter(({ instanceId }) => instanceId === of.instanceId).map(({ id, error }) => [id, error]));
-  const columns: ColumnOf<Timer>[] = [
-    {
-      key: "timer",
-      title: t("inspect.timer"),
-      head: true,
-      cell: (timer) => (
-        <>
-          {eventName(timer.event, t)}
-          {timer.incident && errors.has(timer.id) && <span className="row-text ops-error">{errors.get(timer.id)}</span>}
-        </>
-      ),
-    },
-    { key: "state", title: t("outbox.state"), narrow: true, cell: (timer) => <Badge tone={timer.incident ? "bad" : "waiting"}>{t(timer.incident ? "inspect.failed" : "inspect.waiting")}</Badge> },
-    { key: "due", title: t("inspect.due"), narrow: true, named: true, cell: (timer) => <Time at={timer.due} as="due" /> },
-    { key: "actions", title: t("actions"), narrow: true, cell: (timer) => timer.incident && <RepairButtons name={eventName(timer.event, t)} onRetry={() => void repair(timer, "retry")} onDrop={() => setDropping(timer)} /> },
-  ];
   return (
     <Card id="timers-title" title={t("inspect.timers")}>
       {timers.length === 0 ? (
         <p className="quiet">{t("inspect.noTimers")}</p>
       ) : (
-        <DataTable label={t("inspect.timers")} columns={columns} rows={timers.toSorted((a, b) => Number(b.incident) - Number(a.incident))} rowKey={({ id }) => id} />
+        <ul className="ops-items">
+          {timers
+            .toSorted((a, b) => Number(b.incident) - Number(a.incident))
+            .map((timer) => (
+              <li key={timer.id}>
+                <div className="ops-item">
+                  <p className="ops-strong">{eventName(timer.event, t)}</p>
+                  {errors.has(timer.id) && <p className="ops-error">{errors.get(timer.id)}</p>}
+                  <p className="ops-facts">
+                    <Badge tone={timer.incident ? "bad" : "waiting"}>{t(timer.incident ? "inspect.failed" : "inspect.waiting")}</Badge>
+                    <span>
+                      {t("inspect.due")} <Time at={timer.due} as="due" />
+                    </span>
+                  </p>
+                </div>
+                {timer.incident && <RepairButtons name={eventName(timer.event, t)} onRetry={() => void repair(timer, "retry")} onDrop={() => setDropping(timer)} />}
+              </li>
+            ))}
+        </ul>
       )}
       {dropping && <DropIncident of={dropping} onDrop={() => repair(dropping, "drop")} onClose={() => setDropping(null)} />}
     </Card>
@@ -173,27 +174,30 @@ function Deliveries({ deliveries, tell }: { deliveries: PendingDelivery[]; tell:
   const t = useText();
   const repair = useDeliveryRepair(tell);
   const [dropping, setDropping] = useState<PendingDelivery | null>(null);
-  const columns: ColumnOf<PendingDelivery>[] = [
-    {
-      key: "what",
-      title: t("outbox.what"),
-      head: true,
-      cell: (delivery) => (
-        <>
-          {deliveryName(delivery, t)}
-          {delivery.url && <span className="row-text">{delivery.url}</span>}
-          <LastAnswer of={delivery} />
-        </>
-      ),
-    },
-    { key: "state", title: t("outbox.state"), narrow: true, cell: (delivery) => <DeliveryState of={delivery} /> },
-    { key: "attempts", title: t("outbox.attempts"), narrow: true, named: true, end: true, cell: (delivery) => formatNumber(delivery.attempts) },
-    { key: "next", title: t("outbox.next"), narrow: true, named: true, cell: (delivery) => (delivery.nextAttempt === null ? <span className="quiet">–</span> : <Time at={delivery.nextAttempt} as="due" />) },
-    { key: "actions", title: t("actions"), narrow: true, cell: (delivery) => <RepairButtons name={deliveryName(delivery, t)} onRetry={() => void repair(delivery, "retry")} onDrop={() => setDropping(delivery)} /> },
-  ];
   return (
     <Card id="deliveries-title" title={t("inspect.deliveries")}>
-      {deliveries.length === 0 ? <p className="quiet">{t("inspect.noDeliveries")}</p> : <DataTable label={t("inspect.deliveries")} columns={columns} rows={deliveries} rowKey={({ id }) => id} />}
+      {deliveries.length === 0 ? (
+        <p className="quiet">{t("inspect.noDeliveries")}</p>
+      ) : (
+        <ul className="ops-items">
+          {deliveries.map((delivery) => (
+            <li key={delivery.id}>
+              <div className="ops-item">
+                <p className="ops-strong">{deliveryName(delivery, t)}</p>
+                {delivery.url && <code>{delivery.url}</code>}
+                <LastAnswer of={delivery} />
+                <p className="ops-facts">
+                  <DeliveryState of={delivery} />
+                  <span>
+                    {t("outbox.attempts")} {formatNumber(delivery.attempts)}
+                  </span>
+                </p>
+              </div>
+              <RepairButtons name={deliveryName(delivery, t)} onRetry={() => void repair(delivery, "retry")} onDrop={() => setDropping(delivery)} />
+            </li>
+          ))}
+        </ul>
+      )}
       {dropping && <DropDelivery of={dropping} onDrop={() => repair(dropping, "drop")} onClose={() => setDropping(null)} />}
     </Card>
   );
@@ -207,10 +211,13 @@ function HiddenIncidents({ of, tell }: { of: Instance; tell: Tell }) {
   const own = incidents.data?.incidents.filter(({ instanceId }) => instanceId === of.instanceId) ?? [];
   return own.length === 0 ? null : (
     <Card id="incidents-title" title={t("inspect.incidents")}>
-      <ul className="ops-children">
+      <ul className="ops-items">
         {own.map((incident) => (
           <li key={incident.id}>
-            {eventName(incident.event, t)} <span className="ops-error">{incident.error}</span>{" "}
+            <div className="ops-item">
+              <p className="ops-strong">{eventName(incident.event, t)}</p>
+              <p className="ops-error">{incident.error}</p>
+            </div>
             <RepairButtons name={eventName(incident.event, t)} onRetry={() => void repair(incident, "retry")} onDrop={() => void repair(incident, "drop")} />
           </li>
         ))}

@@ -168,7 +168,7 @@ function columnsOf(t: Translate, shown: string[], labelOf: (path: string) => str
             const state = states.get(`${stateMachineId} ${nodeId}`);
             return (
               <Badge key={`${stateMachineId} ${nodeId}`} tone={toneOf(state?.tone)}>
-                {state?.label ?? nodeId}
+                {state?.label ?? readable(nodeId)}
               </Badge>
             );
           })}

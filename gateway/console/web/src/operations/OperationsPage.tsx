@@ -53,32 +53,33 @@ export default function OperationsPage({ caller }: { caller: Caller }) {
       </>
     );
   }
-  const isInspecting = section.key === "instances" && asked.has("instance");
+  // Inside of a section one thing is looked at, whose name is the heading.
+  const isInside = (section.key === "instances" && asked.has("instance")) || (section.key === "workflows" && asked.has("workflow"));
   return (
     <div className="ops">
       <div className="ops-side">
         <PageTitle tab={`${t(`section.${section.key}`)} – ${t("title")}`}>{t("title")}</PageTitle>
-        <SectionNav own={own} selected={section.key} isWhole={!isInspecting} counts={caller.privileges.includes(privilege.workflows)} />
+        <SectionNav own={own} selected={section.key} isWhole={!isInside} counts={caller.privileges.includes(privilege.workflows)} />
       </div>
-      <section className="ops-main" aria-labelledby={isInspecting ? "inspect-title" : "section-title"}>
-        {!isInspecting && (
+      <section className="ops-main" aria-labelledby="section-title">
+        {!isInside && (
           <div className="ops-head">
             <h2 id="section-title">{t(`section.${section.key}`)}</h2>
             <p className="quiet">{t(`about.${section.key}`)}</p>
           </div>
         )}
-        <Current section={section.key} caller={caller} isInspecting={isInspecting} />
+        <Current section={section.key} caller={caller} isInside={isInside} />
       </section>
     </div>
   );
 }
 
-function Current({ section, caller, isInspecting }: { section: Section; caller: Caller; isInspecting: boolean }) {
+function Current({ section, caller, isInside }: { section: Section; caller: Caller; isInside: boolean }) {
   switch (section) {
     case "workflows":
       return <WorkflowsSection />;
     case "instances":
-      return isInspecting ? <InspectSection /> : <InstancesSection caller={caller} />;
+      return isInside ? <InspectSection /> : <InstancesSection caller={caller} />;
     case "incidents":
       return <IncidentsSection />;
     case "outbox":

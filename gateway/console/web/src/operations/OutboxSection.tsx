@@ -7,10 +7,10 @@ import { Empty } from "../kit/Notice";
 import { Switch } from "../kit/Switch";
 import { Time } from "../kit/Time";
 import { Link, useQueryPart } from "../navigate";
-import { formatNumber, readable } from "../words";
+import { formatNumber } from "../words";
 import { inspectPath } from "./address";
 import { changeDelivery, type Delivery, type PendingDelivery, type Repair } from "./api";
-import { Confirm, Loaded, Pages, reasonFor, RepairButtons, shortId, statusOf, type Told, useNews } from "./parts";
+import { Confirm, InstanceOf, Loaded, Pages, reasonFor, RepairButtons, shortId, statusOf, type Told, useNews } from "./parts";
 import { operationsKey, useOutbox } from "./queries";
 import { type Translate, useText } from "./text";
 
@@ -97,26 +97,27 @@ function columnsOf(t: Translate, retry: (of: Delivery) => void, drop: (of: Deliv
     {
       key: "instance",
       title: t("incidents.instance"),
-      cell: (of) => (
-        <>
-          {readable(of.workflowId)}
-          <span className="row-id" title={of.instanceId}>
-            {shortId(of.instanceId)}
-          </span>
-        </>
-      ),
+      cell: (of) => <InstanceOf workflowId={of.workflowId} instanceId={of.instanceId} />,
     },
     { key: "state", title: t("outbox.state"), narrow: true, cell: (of) => <DeliveryState of={of} /> },
     { key: "attempts", title: t("outbox.attempts"), narrow: true, named: true, end: true, cell: (of) => formatNumber(of.attempts) },
-    { key: "next", title: t("outbox.next"), narrow: true, named: true, cell: (of) => (of.nextAttempt === null ? <span className="quiet">–</span> : <Time at={of.nextAttempt} as="due" />) },
     { key: "created", title: t("outbox.created"), narrow: true, named: true, cell: (of) => <Time at={of.created} /> },
     { key: "actions", title: t("actions"), narrow: true, cell: (of) => <RepairButtons name={`${deliveryName(of, t)}, ${shortId(of.instanceId)}`} onRetry={() => retry(of)} onDrop={() => drop(of)} /> },
   ];
 }
 
-export function DeliveryState({ of }: { of: Pick<Delivery, "state"> }) {
+export function DeliveryState({ of }: { of: Pick<Delivery, "state" | "nextAttempt"> }) {
   const t = useText();
-  return <Badge tone={of.state === "dead" ? "bad" : "waiting"}>{t(`outbox.states.${of.state}`)}</Badge>;
+  return (
+    <span className="ops-state">
+      <Badge tone={of.state === "dead" ? "bad" : "waiting"}>{t(`outbox.states.${of.state}`)}</Badge>
+      {of.nextAttempt !== null && (
+        <span className="row-text">
+          {t("outbox.next")} <Time at={of.nextAttempt} as="due" />
+        </span>
+      )}
+    </span>
+  );
 }
 
 /** What came back last, when anything did. */

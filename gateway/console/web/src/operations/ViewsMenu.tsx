@@ -1,8 +1,8 @@
-import { Bookmark, Settings2 } from "lucide-react";
+import { Bookmark, Check, Settings2 } from "lucide-react";
 import { type FormEvent, useState } from "react";
 import { Button } from "../kit/Button";
 import { Dialog } from "../kit/Dialog";
-import { Choices, Item, MenuBox } from "../kit/Menu";
+import { Item, MenuBox } from "../kit/Menu";
 import { go, useQueryPart } from "../navigate";
 import { useText } from "./text";
 import { loadViews, queryOfView, saveViews, type View, withView } from "./views";
@@ -25,7 +25,14 @@ export function ViewsMenu({ user, workflow }: { user: string; workflow: string }
     <>
       <MenuBox
         label={t("views.menu")}
-        onAction={(key) => key === "manage" && setOpen(true)}
+        onAction={(key) => {
+          const view = views.find((_, i) => key === `view-${i}`);
+          if (view) {
+            go(pathOfView(view));
+          } else {
+            setOpen(true);
+          }
+        }}
         trigger={
           <Button>
             <Bookmark aria-hidden />
@@ -33,20 +40,9 @@ export function ViewsMenu({ user, workflow }: { user: string; workflow: string }
           </Button>
         }
       >
-        {views.length > 0 && (
-          <Choices
-            title={t("views.saved")}
-            options={views.map((view, i) => ({ id: `view-${i}`, name: view.name }))}
-            chosen={present ? [`view-${views.indexOf(present)}`] : []}
-            several
-            onChoose={(ids) => {
-              const view = views.find((each, i) => ids.includes(`view-${i}`) && each !== present) ?? present;
-              if (view) {
-                go(pathOfView(view));
-              }
-            }}
-          />
-        )}
+        {views.map((view, i) => (
+          <Item key={view.name} id={`view-${i}`} name={view.name} sign={view === present ? <Check aria-hidden /> : <span />} />
+        ))}
         <Item id="manage" name={t("views.manage")} sign={<Settings2 aria-hidden />} />
       </MenuBox>
       {isOpen && <ViewsDialog views={views} query={query} onKeep={keep} onClose={() => setOpen(false)} />}

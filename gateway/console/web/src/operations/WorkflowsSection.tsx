@@ -85,7 +85,7 @@ function OneWorkflow({ of }: { of: PublishedWorkflow }) {
           </Link>
         </p>
         <div className="ops-title-line">
-          <h3>{name}</h3>
+          <h2 id="section-title">{name}</h2>
           <span className="row-id">{of.id}</span>
           <Badge tone={of.creatable ? "good" : "neutral"}>{of.creatable ? t("workflows.can") : t("workflows.cannot")}</Badge>
           <span className="ops-title-end">
@@ -109,7 +109,7 @@ function OneWorkflow({ of }: { of: PublishedWorkflow }) {
         {(svg) => (
           <div className="ops-chart">
             <section className="card ops-card" aria-labelledby="chart-title">
-              <h4 id="chart-title">{t("workflows.chart")}</h4>
+              <h3 id="chart-title">{t("workflows.chart")}</h3>
               {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls, and keys must reach it */}
               <div className="ops-picture" role="group" aria-labelledby="chart-title" tabIndex={0}>
                 <img src={`data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`} alt={t("workflows.chartAlt", { name })} />
@@ -140,15 +140,15 @@ function Stand({ svg, workflow, presentation }: { svg: string; workflow: string;
       cell: (row) => (
         <Link to={pathOf("instances", { workflow, filter: JSON.stringify({ [statePath]: row.nodeId }) })} className="row-link">
           <Badge tone={toneOf(row.tone)}>{row.label}</Badge>
+          {!isOne && <span className="row-text">{readable(row.stateMachineId)}</span>}
         </Link>
       ),
     },
-    ...(isOne ? [] : [{ key: "machine", title: t("workflows.machine"), cell: (row: (typeof rows)[number]) => readable(row.stateMachineId) }]),
     { key: "count", title: t("workflows.count"), narrow: true, end: true, named: true, cell: (row) => countText(of(row.stateMachineId, row.nodeId), t) },
   ];
   return (
     <section className="ops-standing" aria-labelledby="standing-title">
-      <h4 id="standing-title">{t("workflows.standing")}</h4>
+      <h3 id="standing-title">{t("workflows.standing")}</h3>
       <p className="quiet">{standing.length === 0 ? t("workflows.none") : t("workflows.standingText")}</p>
       <DataTable label={t("workflows.standing")} columns={columns} rows={rows} rowKey={(row) => `${row.stateMachineId} ${row.nodeId}`} />
     </section>

@@ -25,6 +25,9 @@ export const isRate = (chart: Chart) => counters[chart] !== undefined;
 /** How many readings are kept. */
 export const readingsMax = 61;
 
+/** As many values as a line has room for at least; with more it is drawn closer. */
+const spanMin = 20;
+
 const isSameNode = (a: Health, b: Health) => a.started === b.started && a.cluster?.self === b.cluster?.self;
 
 /** With one reading more. Another node, or a new start, counts from nothing. */
@@ -53,7 +56,7 @@ export function seriesOf(chart: Chart, readings: readonly Health[]): number[] {
 /** A line through values from the left to the right of a box, and the most that it shows. */
 export function lineOf(values: readonly number[], width: number, height: number): { line: string; area: string; most: number } {
   const most = Math.max(0, ...values);
-  const step = width / (readingsMax - 1);
+  const step = width / (Math.max(spanMin, values.length) - 1);
   const at = (value: number) => height - (most === 0 ? 0 : (value / most) * height);
   const first = width - (values.length - 1) * step;
   const points = values.map((value, i) => `${round(first + i * step)} ${round(at(value))}`);

@@ -6,6 +6,7 @@ import { privilege } from "../api/types";
 import { Button } from "../kit/Button";
 import { Dialog } from "../kit/Dialog";
 import { Empty, LoadFault, Notice, Skeleton } from "../kit/Notice";
+import { readable } from "../words";
 import { useText } from "./text";
 
 /** What somebody has done to something in a list. */
@@ -139,12 +140,24 @@ export function RepairButtons({ name, onRetry, onDrop }: RepairProps) {
       <Button small aria-label={t("actionOf", { action: t("retry"), name })} onPress={onRetry}>
         {t("retry")}
       </Button>
-      <Button small kind="danger" aria-label={t("actionOf", { action: t("drop"), name })} onPress={onDrop}>
+      <Button small aria-label={t("actionOf", { action: t("drop"), name })} onPress={onDrop}>
         {t("drop")}
       </Button>
     </span>
   );
 }
 
-/** A value of an instance, as text whatever it is. */
+/** Which instance something is of. */
+export function InstanceOf({ workflowId, instanceId }: { workflowId: string; instanceId: string }) {
+  return (
+    <>
+      {readable(workflowId)}
+      <span className="row-id" title={instanceId}>
+        {shortId(instanceId)}
+      </span>
+    </>
+  );
+}
+
+/** The end of an identifier, which tells two of a day apart. */
 export const shortId = (id: string) => (id.length > 12 ? `…${id.slice(-6)}` : id);

@@ -16,7 +16,8 @@ export function parseCount(text: string): Pick<Standing, "count" | "how"> | null
 
 /** Where instances stand, from the text of a picture (gateway/INTERFACE.md, "Pictures"). Nothing of it is put into the page. */
 export function standingOf(svg: string): Standing[] {
-  const picture = new DOMParser().parseFromString(svg, "image/svg+xml");
+  // NB: its style would be tried in a document of ours, which the policy refuses.
+  const picture = new DOMParser().parseFromString(svg.replace(/<style>[^<]*<\/style>/g, ""), "image/svg+xml");
   return [...picture.querySelectorAll("g.count")].flatMap((group) => {
     const count = parseCount(group.querySelector("text")?.textContent ?? "");
     return count ? [{ machine: group.getAttribute("data-machine") ?? "", node: group.getAttribute("data-node") ?? "", ...count }] : [];

@@ -1,0 +1,148 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { inspectPath, pathOf } from "../src/operations/address";
+import type { Health } from "../src/operations/api";
+import { filterOf, operators, type Row, rowsOf, typedOf, valueAt, valueOf } from "../src/operations/filter";
+import { lineOf, readingsMax, seriesOf, sizeOf, withReading } from "../src/operations/load";
+import { planOf, stepsOf } from "../src/operations/plan";
+import { parseCount } from "../src/operations/standing";
+import { de } from "../src/operations/text/de";
+import { en } from "../src/operations/text/en";
+import { parseViews, queryOfView, withView } from "../src/operations/views";
+import { parseRoute } from "../src/route";
+
+function texts(part: object, way = ""): [string, string][] {
+  return Object.entries(part).flatMap(([key, value]) => (typeof value === "string" ? [[way + key, value] as [string, string]] : texts(value as object, `${way}${key}.`)));
+}
+
+test("operations speak German as well: the same texts, with the same places in them", () => {
+  const places = (text: string) => [...text.matchAll(/\{\{\w+\}\}|<\/?\d>/g)].map(([place]) => place).toSorted();
+  const german = new Map(texts(de));
+  assert.deepEqual([...german.keys()], texts(en).map(([key]) => key));
+  for (const [key, text] of texts(en)) {
+    assert.deepEqual(places(german.get(key) ?? ""), places(text), key);
+    assert.notEqual(german.get(key), "", key);
+  }
+});
+
+test("operations have an address of their own", () => {
+  assert.deepEqual(parseRoute("/platform/operations", "/platform/"), { page: "operations" });
+  assert.deepEqual(parseRoute("/platform/operations/x", "/platform/"), { page: "unknown" });
+  assert.equal(pathOf("outbox"), "operations?section=outbox");
+  assert.equal(inspectPath("a&b", "i 1"), "operations?section=instances&workflow=a%26b&instance=i+1");
+});
+
+test("what is typed is a number, true, false or null where it looks like one, else text", () => {
+  for (const [typed, want] of [["12", 12], ["-1.5e3", -1500], ["012", "012"], ["true", true], ["null", null], ["nullx", "nullx"], ['"12"', "12"], ['"', '"'], [" a b ", "a b"], ["{}", "{}"], ["[1]", "[1]"]] as const) {
+    assert.deepEqual(valueOf(typed), want, typed);
+  }
+  assert.equal(typedOf("12"), '"12"');
+  assert.equal(typedOf(""), '""');
+  assert.equal(typedOf({ a: 1 }), undefined);
+});
+
+const row = (path: string, operator: Row["operator"], value = ""): Row => ({ path, operator, value });
+
+test("rows make a filter", () => {
+  assert.equal(filterOf([]), "");
+  assert.equal(filterOf([row("", "is", "x"), row("a", "is", "")]), "", "rows that are not whole do not count");
+  assert.equal(filterOf([row("states.nodeId", "is", "review")]), '{"states.nodeId":"review"}');
+  assert.equal(filterOf([row("svcPublic.a", "atLeast", "1"), row("svcPublic.b", "contains", "1+1")]), '{"svcPublic.a":{"$gte":1},"svcPublic.b":{"$regex":"1\\\\+1","$options":"i"}}');
+  assert.equal(filterOf([row("svcPublic.a", "above", "1"), row("svcPublic.a", "below", "9")]), '{"$and":[{"svcPublic.a":{"$gt":1}},{"svcPublic.a":{"$lt":9}}]}', "a path that stands twice needs $and");
+  assert.equal(filterOf([row("svcPublic.a", "oneOf", '1, "b, c", d')]), '{"svcPublic.a":{"$in":[1,"b, c","d"]}}');
+  assert.equal(filterOf([row("svcPublic.a", "notThere")]), '{"svcPublic.a":{"$exists":false}}');
+});
+
+test("a filter that rows can say becomes the same rows, and any other one none", () => {
+  const values = ["12", '"12"', "true", "null", "a b", "x.y*z", "$1", '"a, b"', "^a"];
+  const all = operators.flatMap((operator) => (operator.endsWith("here") ? [row("svcPublic.a", operator)] : values.map((value) => row("svcPublic.a", operator, operator === "begins" || operator === "contains" ? value.replaceAll('"', "") : value))));
+  for (const one of all) {
+    for (const rows of [[one], [one, row("_id", "is", "x"), one]]) {
+      const back = rowsOf(filterOf(rows)) ?? [];
+      assert.equal(filterOf(back), filterOf(rows));
+      assert.deepEqual(back.map(({ path, operator }) => [path, operator]), rows.map(({ path, operator }) => [path, operator]));
+    }
+  }
+  assert.deepEqual(rowsOf('{"svcPublic.a":{"$in":[1,"b, c","7"]}}'), [row("svcPublic.a", "oneOf", '1, "b, c", "7"')]);
+  assert.deepEqual(rowsOf(" "), []);
+  for (const filter of ["{", "[]", "1", '{"$or":[{"a":1}]}', '{"a":{"$not":{"$gt":1}}}', '{"a":{"$gt":1,"$lt":2}}', '{"a":[1]}', '{"a":{"b":1}}', '{"a":{"$regex":"a.c","$options":"i"}}', '{"a":{"$in":[]}}', '{"a":{"$in":[[1]]}}', '{"$and":[{"$and":[{"a":1}]}]}', '{"a":{"$exists":1}}', '{"$and":1}']) {
+    assert.equal(rowsOf(filter), null, filter);
+  }
+});
+
+test("values are looked up in own members only", () => {
+  assert.equal(valueAt({ svcPublic: { a: { b: 7 } } }, "svcPublic.a.b"), 7);
+  assert.equal(valueAt({ svcPublic: {} }, "svcPublic.constructor.name"), undefined);
+  assert.equal(valueAt({ svcPublic: "text" }, "svcPublic.length"), undefined);
+});
+
+test("a view is what is shown, and not where in the list", () => {
+  const asked = new URLSearchParams("section=instances&filter=%7B%7D&sort=-a&cursor=x&col=svcPublic.b&col=svcPublic.a&instance=y");
+  assert.equal(queryOfView("w", asked), "workflow=w&filter=%7B%7D&sort=-a&col=svcPublic.b&col=svcPublic.a");
+  const views = withView(withView([], " b ", "1"), "a", "2");
+  assert.deepEqual(views, [{ name: "a", query: "2" }, { name: "b", query: "1" }]);
+  assert.deepEqual(withView(views, "b", "3"), [{ name: "a", query: "2" }, { name: "b", query: "3" }], "a name is there once");
+  assert.deepEqual(withView(views, " ", "3"), views);
+  assert.deepEqual(parseViews(JSON.stringify(views)), views);
+  for (const text of [null, "", "{", "{}", "7", '[1, null, {"name": ""}, {"name": "x"}, {"name": 1, "query": ""}]']) {
+    assert.deepEqual(parseViews(text), [], String(text));
+  }
+});
+
+const reading = (second: number, over: Partial<Health["requests"]> = {}, started = "2026-11-26T00:00:00.000Z"): Health => ({
+  ts: new Date(Date.UTC(2026, 10, 26, 0, 0, second)).toISOString(),
+  started,
+  ready: true,
+  build: { version: "", commit: "", go: "" },
+  parts: [],
+  cluster: null,
+  requests: { answered: 10 * second, failed: 0, shed: 0, inFlight: second, places: 1, connections: 1, watchers: 0, ...over },
+});
+
+test("rates are differences of one node since one start", () => {
+  const readings = [reading(0), reading(2), reading(4, { answered: 100 })].reduce(withReading, [] as Health[]);
+  assert.deepEqual(seriesOf("requests", readings), [10, 40]);
+  assert.deepEqual(seriesOf("inFlight", readings), [0, 2, 4]);
+  assert.deepEqual(seriesOf("events", readings), [0, 0], "what nobody counts");
+  assert.equal(withReading(readings, reading(6, {}, "2026-11-26T00:00:05.000Z")).length, 1, "a new start");
+  assert.equal(withReading(readings, { ...reading(6), cluster: { self: "B", nodes: [], short: [] } }).length, 1, "another node");
+  assert.equal(withReading(readings, reading(4)).length, 3, "the same reading");
+  const many = Array.from({ length: 200 }, (_, i) => reading(i)).reduce(withReading, [] as Health[]);
+  assert.equal(many.length, readingsMax);
+});
+
+test("lines end at the right and touch the top with the most", () => {
+  assert.deepEqual(lineOf([], 190, 40), { line: "", area: "", most: 0 });
+  const { line, area, most } = lineOf([1, 4, 2], 190, 40);
+  assert.equal(line, "M170 30L180 0L190 20");
+  assert.equal(area, "M170 30L180 0L190 20L190 40L170 40Z");
+  assert.equal(most, 4);
+  assert.match(lineOf([0, 0], 190, 40).line, /^M\d+ 40L190 40$/);
+  assert.ok(!/NaN|Infinity/.test(lineOf([0], 190, 40).line));
+});
+
+test("sizes are told in the unit that fits", () => {
+  assert.deepEqual(sizeOf(999), { value: 999, unit: 0 });
+  assert.deepEqual(sizeOf(1_500_000), { value: 1.5, unit: 2 });
+  assert.equal(sizeOf(1e30).unit, 4);
+});
+
+test("the numbers of a picture are read, estimates too", () => {
+  assert.deepEqual(parseCount("1,234"), { count: 1234, how: "" });
+  assert.deepEqual(parseCount("about 78,000"), { count: 78_000, how: "about" });
+  assert.deepEqual(parseCount("over 78,000"), { count: 78_000, how: "over" });
+  assert.equal(parseCount("many"), null);
+});
+
+test("a plan names what has another name, and nothing goes on by guess", () => {
+  const status = (nodeId: string, stateMachineId = "main") => ({ stateMachineId, nodeId, label: nodeId.toUpperCase(), tone: "neutral" as const });
+  const nodes = [status("draft"), status("review"), status("open", "delivery")];
+  const same = stepsOf([status("draft"), status("open", "delivery")], nodes, {});
+  assert.deepEqual(planOf(1, 2, same, "keep"), { from: 1, to: 2, timers: "keep" });
+  const gone = stepsOf([status("checking")], nodes, {});
+  assert.equal(gone[0]?.chosen, "");
+  assert.deepEqual(gone[0]?.to.map(({ nodeId }) => nodeId), ["draft", "review"], "a state of the same machine");
+  assert.equal(planOf(1, 2, gone, "keep"), null);
+  assert.deepEqual(planOf(1, 2, stepsOf([status("checking")], nodes, { "main checking": "review" }), "drop"), { from: 1, to: 2, timers: "drop", nodes: { main: { checking: "review" } } });
+  assert.equal(planOf(2, 2, same, "keep"), null);
+});
