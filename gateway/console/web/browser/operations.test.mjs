@@ -58,6 +58,7 @@ test("an operator finds a stuck instance, retries it, corrects it and moves anot
   // The next one is moved to the version that asks a person.
   await press(page.getByRole("row").filter({ hasText: made.third.slice(-6) }).getByRole("link"));
   await page.getByRole("heading", { name: "Claim of Carl" }).waitFor();
+  assert.equal(await page.getByRole("heading", { name: "Claim of Carl" }).evaluate((element) => element === document.activeElement), true, "the focus has come along");
   await page.getByText("Failed", { exact: true }).waitFor();
   await look(paulo, "operations-inspect-wide");
   const step = page.getByLabel("“Being split” goes on as");

@@ -1,8 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { ChevronLeft, SquareArrowOutUpRight } from "lucide-react";
-import { useMemo, useState } from "react";
+import { type ReactNode, useMemo, useState } from "react";
+import { useTranslation } from "react-i18next";
 import type { Instance } from "../api/runtime";
-import { loadSummary, type Summary } from "../api/tasks";
+import { loadDiagram, loadSummary, type Summary } from "../api/tasks";
 import { loadPending } from "../api/workflow";
 import { Badge, toneOf } from "../kit/Badge";
 import { Notice } from "../kit/Notice";
@@ -61,6 +62,7 @@ function Inspect({ of }: { of: Instance }) {
               <div className="stack">
                 <Timers of={of} timers={timers} tell={tell} />
                 <Deliveries deliveries={deliveries} tell={tell} />
+                {summary.data && <Course of={of} summary={summary.data} />}
                 {children.length > 0 && (
                   <Card id="children-title" title={t("inspect.children")}>
                     <ul className="ops-children">
@@ -94,7 +96,7 @@ function Head({ of, summary, ended }: { of: Instance; summary: Summary | undefin
   return (
     <div className="ops-head">
       <div className="ops-title-line">
-        <h2 id="section-title">{summary?.title ?? readable(of.workflowId)}</h2>
+        <h2 id="section-title" tabIndex={-1}>{summary?.title ?? readable(of.workflowId)}</h2>
         <span className="ops-title-end">
           <Link to={instancePath(of.workflowId, of.instanceId)} className="button button-plain">
             <SquareArrowOutUpRight aria-hidden />
@@ -122,13 +124,27 @@ function Head({ of, summary, ended }: { of: Instance; summary: Summary | undefin
   );
 }
 
-function Card({ id, title, children }: { id: string; title: string; children: React.ReactNode }) {
+function Card({ id, title, children }: { id: string; title: string; children: ReactNode }) {
   return (
     <section className="card ops-card" aria-labelledby={id}>
       <h3 id={id}>{title}</h3>
       {children}
     </section>
   );
+}
+
+/** Where it stands, and the way that it came. */
+function Course({ of, summary }: { of: Instance; summary: Summary }) {
+  const { t } = useTranslation();
+  const picture = useQuery({ queryKey: [...operationsKey, "instance", of.workflowId, of.instanceId, "diagram", summary.updatedAt, language()], queryFn: ({ signal }) => loadDiagram(of, signal), retry: false });
+  return picture.data ? (
+    <Card id="course-title" title={t("instance.diagram")}>
+      {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls, and keys must reach it */}
+      <div className="ops-picture" role="group" aria-labelledby="course-title" tabIndex={0}>
+        <img src={picture.data} alt={t("instance.diagramAlt", { name: summary.workflowName })} />
+      </div>
+    </Card>
+  ) : null;
 }
 
 type Tell = (told: Told) => void;
@@ -156,7 +172,7 @@ function Timers({ of, timers, tell }: { of: Instance; timers: Timer[]; tell: Tel
                   <p className="ops-facts">
                     <Badge tone={timer.incident ? "bad" : "waiting"}>{t(timer.incident ? "inspect.failed" : "inspect.waiting")}</Badge>
                     <span>
-                      {t("inspect.due")} <Time at={timer.due} as="due" />
+                      {t("inspect.due")} <Time at={timer.due} as={timer.incident ? "ago" : "due"} />
                     </span>
                   </p>
                 </div>

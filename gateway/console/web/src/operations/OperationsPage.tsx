@@ -1,5 +1,6 @@
 import "./operations.css";
 import { Activity, CalendarClock, Layers, type LucideIcon, Send, TriangleAlert, Workflow } from "lucide-react";
+import { useEffect, useRef } from "react";
 import { type Caller, privilege } from "../api/types";
 import { PageTitle } from "../kit/Page";
 import { Link, useQueryPart } from "../navigate";
@@ -45,6 +46,7 @@ export default function OperationsPage({ caller }: { caller: Caller }) {
   const [asked] = useQueryPart();
   const own = sections.filter(({ needs }) => needs.some((each) => caller.privileges.includes(each)));
   const section = own.find(({ key }) => key === asked.get("section")) ?? own[0];
+  useFocusInside(`${section?.key} ${asked.get("workflow")} ${asked.get("instance")}`);
   if (!section) {
     return (
       <>
@@ -64,7 +66,7 @@ export default function OperationsPage({ caller }: { caller: Caller }) {
       <section className="ops-main" aria-labelledby="section-title">
         {!isInside && (
           <div className="ops-head">
-            <h2 id="section-title">{t(`section.${section.key}`)}</h2>
+            <h2 id="section-title" tabIndex={-1}>{t(`section.${section.key}`)}</h2>
             <p className="quiet">{t(`about.${section.key}`)}</p>
           </div>
         )}
@@ -72,6 +74,19 @@ export default function OperationsPage({ caller }: { caller: Caller }) {
       </section>
     </div>
   );
+}
+
+/** A link that was followed may be gone with its list: then the heading of what it led to has the focus. */
+function useFocusInside(place: string): void {
+  const before = useRef(place);
+  useEffect(() => {
+    if (before.current !== place) {
+      before.current = place;
+      if (document.activeElement === document.body) {
+        document.getElementById("section-title")?.focus();
+      }
+    }
+  }, [place]);
 }
 
 function Current({ section, caller, isInside }: { section: Section; caller: Caller; isInside: boolean }) {

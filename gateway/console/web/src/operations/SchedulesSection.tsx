@@ -50,9 +50,9 @@ export function SchedulesSection() {
       key: "when",
       title: t("schedules.when"),
       cell: (of) => (
-        <>
-          <code>{of.cron}</code> <span className="quiet">{of.zone}</span>
-        </>
+        <span className="ops-when">
+          <code>{of.cron}</code> <span className="row-text">{of.zone}</span>
+        </span>
       ),
     },
     {

@@ -85,7 +85,7 @@ function OneWorkflow({ of }: { of: PublishedWorkflow }) {
           </Link>
         </p>
         <div className="ops-title-line">
-          <h2 id="section-title">{name}</h2>
+          <h2 id="section-title" tabIndex={-1}>{name}</h2>
           <span className="row-id">{of.id}</span>
           <Badge tone={of.creatable ? "good" : "neutral"}>{of.creatable ? t("workflows.can") : t("workflows.cannot")}</Badge>
           <span className="ops-title-end">

@@ -159,7 +159,7 @@ export const de: Widened<typeof en> = {
     event: "Ereignis",
     instance: "Instanz",
     when: "Seit",
-    timer: "Zeitgeber von „{{state}}“ nach {{time}}",
+    timer: "Zeitgeber von {{state}} nach {{time}}",
     emptyTitle: "Keine Störungen",
     emptyText: "Wenn ein Ereignis scheitert, das von selbst kam, steht es hier, bis jemand es wiederholt oder verwirft.",
     retried: "„{{name}}“ wurde wiederholt und hat geklappt.",

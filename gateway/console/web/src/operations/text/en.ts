@@ -156,7 +156,7 @@ export const en = {
     event: "Event",
     instance: "Instance",
     when: "Since",
-    timer: "Timer of “{{state}}” after {{time}}",
+    timer: "Timer of {{state}} after {{time}}",
     emptyTitle: "No incidents",
     emptyText: "When an event that came by itself fails, it is shown here until somebody retries or drops it.",
     retried: "“{{name}}” was retried and has worked.",
