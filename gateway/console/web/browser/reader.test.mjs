@@ -16,7 +16,7 @@ after(async () => {
 });
 
 /** A form that john begins, on its page. */
-async function begin(window, words = ["New", "New request", "Leave request", "Create"]) {
+async function begin(window, words = ["New", "New request", "Leave request", "Continue"]) {
   const { page } = window;
   const [button, item, template, create] = words;
   await page.getByRole("button", { name: button, exact: true }).click();
@@ -32,7 +32,7 @@ test("German, from the browser's wish, and English from the menu", async () => {
   await signIn(john, "john.doe");
   await page.getByRole("heading", { level: 1, name: "Arbeit" }).waitFor();
   assert.equal(await page.getAttribute("html", "lang"), "de");
-  await begin(john, ["Neu", "Neuer Antrag", "Leave request", "Anlegen"]);
+  await begin(john, ["Neu", "Neuer Antrag", "Leave request", "Weiter"]);
   await page.getByRole("button", { name: "Einreichen" }).click();
   await page.getByText("Dieses Feld ist erforderlich.").first().waitFor();
   await look(john, "german-form");
@@ -56,8 +56,10 @@ test("a list is what its address says, also after Back", async () => {
     await page.goto(service.root);
     await page.getByRole("button", { name: "New request" }).first().click();
     await page.getByRole("dialog").getByRole("radio", { name }).check();
-    await page.getByRole("dialog").getByRole("button", { name: "Create" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Continue" }).click();
     await page.getByRole("heading", { level: 1, name }).waitFor();
+    await page.getByRole("textbox").last().fill("Something");
+    await page.getByText(/Saved at/).waitFor();
   }
   await page.goto(`${service.root}?tab=requests`);
   await page.getByRole("searchbox").fill("leave");
@@ -73,7 +75,7 @@ test("a list is what its address says, also after Back", async () => {
   await look(mary, "list-no-results");
   await page.getByRole("button", { name: "Clear search and filter" }).click();
   await page.getByRole("button", { name: /^Filter/ }).click();
-  await page.getByRole("menuitemcheckbox", { name: "Feedback" }).click();
+  await page.getByRole("menuitemcheckbox", { name: "Without a workflow" }).click();
   await page.keyboard.press("Escape");
   await page.getByRole("link", { name: "Leave request" }).waitFor({ state: "detached" });
   await look(mary, "list-filtered");
@@ -96,6 +98,8 @@ for (const [name, options] of Object.entries({
     await begin(john);
     await look(john, `${name}-form`);
     assert.equal(await isTooWide(page), false, "the form scrolls sideways");
+    await page.getByLabel("Reason").fill("Something");
+    await page.getByText(/Saved at/).waitFor();
     await page.goto(`${service.root}?tab=requests`);
     await page.getByRole("link", { name: "Leave request" }).first().waitFor();
     await look(john, `${name}-list`);

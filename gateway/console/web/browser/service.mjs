@@ -1,6 +1,6 @@
 // The real program, on a home of its own that goes with it.
 import { spawn, execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, createWriteStream } from "node:fs";
+import { createWriteStream, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { once } from "node:events";
@@ -9,7 +9,7 @@ export const password = "an old oak, 1843";
 
 /**
  * Starts the program named by TROUPE_PROGRAM. settings are its environment.
- * Returns its root address and a function that ends it.
+ * Returns its root address, a function that changes a file of its home, and one that ends it.
  */
 export async function startService(settings = {}) {
   const program = process.env.TROUPE_PROGRAM;
@@ -50,5 +50,21 @@ export async function startService(settings = {}) {
   for (const user of ["john.doe", "mary.major", "paulo.santos"]) {
     execFileSync(program, ["password", "set", "--home", home, "--user", user], { input: password + "\n", env, stdio: ["pipe", "ignore", "inherit"] });
   }
-  return { root, stop };
+  /** Changes a file of the home, and waits until the service has read it. */
+  const change = async (path, edit) => {
+    const before = readFileSync(join(home, path), "utf8");
+    const after = edit(before);
+    if (after === before) {
+      throw new Error(`${path} was not changed`);
+    }
+    const from = said.length;
+    writeFileSync(join(home, path), after);
+    for (const until = Date.now() + 30_000; !said.slice(from).includes("are in use"); ) {
+      if (Date.now() > until) {
+        throw new Error(`${path} is not read again: ${said.slice(from)}`);
+      }
+      await new Promise((done) => setTimeout(done, 50));
+    }
+  };
+  return { root, stop, change };
 }

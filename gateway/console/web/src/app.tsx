@@ -11,7 +11,7 @@ import { Button } from "./kit/Button";
 import { LoadFault, Notice, Skeleton } from "./kit/Notice";
 import { PageTitle } from "./kit/Page";
 import { useLoaded } from "./kit/useLoaded";
-import { basePath, Link, useAddress } from "./navigate";
+import { basePath, entryKey, knownEntryKey, Link, useAddress } from "./navigate";
 import { parseRoute } from "./route";
 import { locale } from "./text";
 import { WorkPage } from "./worklist/WorkPage";
@@ -62,11 +62,15 @@ function CurrentPage({ caller }: { caller: Caller }) {
     case "portal":
       return <WorkPage caller={caller} />;
     case "runtime":
+    case "begin": {
+      // NB: a form that is made while its page is open gets an address, and the page stays.
+      const key = route.page === "begin" ? entryKey() : (knownEntryKey() ?? `${route.instance.workflowId}/${route.instance.instanceId}`);
       return (
         <Suspense fallback={<Skeleton label={t("form.loading")} />}>
-          <RuntimePage key={`${route.instance.workflowId}/${route.instance.instanceId}`} instance={route.instance} caller={caller} />
+          <RuntimePage key={key} subject={route} caller={caller} />
         </Suspense>
       );
+    }
     case "instance":
       return (
         <Suspense fallback={<Skeleton />}>

@@ -1,4 +1,5 @@
 import { type AnchorHTMLAttributes, type MouseEvent, useCallback, useMemo, useSyncExternalStore } from "react";
+import { randomKey } from "./api/http";
 
 // The address bar is the only memory of which page is shown. Paths here are
 // relative to the base path, with their query: "" or "?show=submitted".
@@ -24,6 +25,33 @@ export function go(path: string, how: "push" | "replace" = "push"): void {
   const url = new URL(path === "" ? "./" : path, document.baseURI);
   // NB: "?x" alone would be resolved against the document, which is <base>: good.
   window.history[how === "push" ? "pushState" : "replaceState"](null, "", url);
+  changed.forEach((listener) => listener());
+}
+
+/**
+ * The key of this entry of the browser's history, drawn when it is first asked for.
+ * It outlives a reload, and the changes of address that settle makes; a link to the
+ * same address has another one.
+ */
+export function entryKey(): string {
+  const known = knownEntryKey();
+  if (known !== undefined) {
+    return known;
+  }
+  const key = randomKey();
+  window.history.replaceState({ key }, "", window.location.href);
+  return key;
+}
+
+/** The key of this entry, if one was drawn. */
+export function knownEntryKey(): string | undefined {
+  const state = window.history.state as { key?: unknown } | null;
+  return typeof state?.key === "string" ? state.key : undefined;
+}
+
+/** What is shown has another address from now on; the page stays as it is. */
+export function settle(path: string): void {
+  window.history.replaceState(window.history.state, "", new URL(path, document.baseURI));
   changed.forEach((listener) => listener());
 }
 

@@ -5,9 +5,14 @@ import type { Instance } from "./api/runtime";
 export type Route =
   | { page: "portal" }
   | { page: "runtime"; formId: string; instance: Instance }
+  | { page: "begin"; formId: string; workflowId: string; checklist: boolean }
   | { page: "instance"; instance: Instance }
   | { page: "operations" }
   | { page: "unknown" };
+
+/** In place of an instance's id in the path of a form that is not made yet. No instance has it. */
+const newForm = "new";
+const newChecklist = "new-checklist";
 
 /** basePath ends in a slash, as the path of document.baseURI does. */
 export function parseRoute(pathname: string, basePath: string): Route {
@@ -20,6 +25,9 @@ export function parseRoute(pathname: string, basePath: string): Route {
   const segments = pathname.slice(basePath.length).split("/").map(decode);
   const [page, formId, workflowId, instanceId, file] = segments;
   if (page === "form-runtime" && formId && workflowId && instanceId && file === "index.html" && segments.length === 5) {
+    if (instanceId === newForm || instanceId === newChecklist) {
+      return { page: "begin", formId, workflowId, checklist: instanceId === newChecklist };
+    }
     return { page: "runtime", formId, instance: { workflowId, instanceId } };
   }
   if (page === "instances" && formId && workflowId && segments.length === 3) {
@@ -49,6 +57,9 @@ export function instancePath(workflowId: string, instanceId: string): string {
 export function runtimePath(formId: string, workflowId: string, instanceId: string): string {
   return `form-runtime/${[formId, workflowId, instanceId].map(encodeURIComponent).join("/")}/index.html`;
 }
+
+/** The path of a form that is not made yet, relative to the base path. */
+export const beginPath = (formId: string, workflowId: string, checklist: boolean) => runtimePath(formId, workflowId, checklist ? newChecklist : newForm);
 
 /**
  * Where a svcRedirect may lead: a path of this server, or "" for everything

@@ -16,6 +16,9 @@ export function readable(name: string): string {
   return lower.charAt(0).toUpperCase() + lower.slice(1);
 }
 
+/** What an event is called: its label, or its name made readable. */
+export const nameOf = (event: { name: string; label?: string | undefined }) => event.label || readable(event.name);
+
 /** Makes something for each locale once: formats are slow to make. */
 function perLocale<T>(make: (locale: string) => T): () => T {
   const made = new Map<string, T>();

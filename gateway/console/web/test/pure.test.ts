@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Form, FormView, HistoryEntry, WorkflowEvent } from "../src/api/types";
-import { searchForms } from "../src/worklist/match";
-import { instancePath, parseRoute, runtimePath, safeRedirect } from "../src/route";
+import type { Draft, Form, FormView, HistoryEntry, Misfit, Presentation, WorkflowEvent } from "../src/api/types";
+import { formWorkflow, sharedColumns, statusOf } from "../src/worklist/statusWords";
+import { beginPath, instancePath, parseRoute, runtimePath, safeRedirect } from "../src/route";
 import { initialData } from "../src/runtime/initialData";
-import { movesOf, withEntry } from "../src/runtime/historyEntries";
+import { movesOf, wordsOf } from "../src/runtime/historyEntries";
+import { joined, otherTemplate, parted } from "../src/runtime/misfits";
+import { FormPlace } from "../src/runtime/formPlace";
 import { offered } from "../src/runtime/offered";
 import { layoutOf, renderable } from "../src/schemaform/layout";
 import { titleAt } from "../src/schemaform/titles";
@@ -22,6 +24,8 @@ test("routes are those of the base path", () => {
   assert.equal(page("/form-runtime/%zz/w/i/index.html", "/"), "unknown");
   assert.deepEqual(parseRoute("/platform/form-runtime/f/-/i/index.html", "/platform/"), { page: "runtime", formId: "f", instance: { workflowId: "-", instanceId: "i" } });
   assert.deepEqual(parseRoute("/platform/instances/w/i%2F1", "/platform/"), { page: "instance", instance: { workflowId: "w", instanceId: "i/1" } });
+  assert.deepEqual(parseRoute(`/${beginPath("f", "w", false)}`, "/"), { page: "begin", formId: "f", workflowId: "w", checklist: false });
+  assert.deepEqual(parseRoute(`/${beginPath("f", "-", true)}`, "/"), { page: "begin", formId: "f", workflowId: "-", checklist: true });
   assert.equal(page("/instances/w", "/"), "unknown");
   assert.equal(page("/instances/w/i/x", "/"), "unknown");
   assert.equal(instancePath("w", "i/1"), "instances/w/i%2F1");
@@ -60,26 +64,70 @@ test("a redirect does not climb to another server", () => {
 
 const form = (over: Partial<Form>): Form => ({ id: "1", formType: "Form", formId: "f", submissionId: "", name: "Leave request", fullPath: "", by: "", when: 0, status: "", role: "employee", ...over });
 
-test("search wants every word, whatever its case and accents", () => {
-  const forms = [form({}), form({ id: "2", name: "Déménagement", status: "review" })];
-  const ids = (query: string) => searchForms(forms, query, (id) => (id === "employee" ? "Staff" : id)).map((each) => each.id);
-  assert.deepEqual(ids(""), ["1", "2"]);
-  assert.deepEqual(ids("demena REV"), ["2"]);
-  assert.deepEqual(ids("staff"), ["1", "2"]);
-  assert.deepEqual(ids("leave review"), []);
+const presentation: Presentation = {
+  workflowId: "leave", name: "Leave", version: 1, titled: true, columns: [],
+  nodes: [
+    { stateMachineId: "main", nodeId: "review", label: "Waiting for a manager", tone: "waiting" },
+    { stateMachineId: "side", nodeId: "review", label: "Side review", tone: "neutral" },
+  ],
+  events: [{ name: "send", label: "Send it", done: null, style: "default" }],
+};
+
+test("a status is said in the words of the definition, where they are known", () => {
+  const bound = form({ formType: "WorkflowForm", fullPath: "form-runtime/f/le%2Dave/1/index.html", status: "review, other_place" });
+  assert.equal(formWorkflow(bound), "le-ave");
+  assert.equal(formWorkflow(form({ fullPath: "form-runtime/f/-/1/index.html" })), "");
+  assert.deepEqual(statusOf(bound, presentation).map((status) => [status.label, status.tone]), [["Waiting for a manager", "waiting"], ["Other place", "neutral"]]);
+  assert.deepEqual(statusOf(bound, undefined).map((status) => status.label), ["Review", "Other place"]);
+  assert.deepEqual(statusOf({ ...bound, statuses: [{ stateMachineId: "main", nodeId: "x", label: "X!", tone: "good" }] }, presentation).map((status) => status.label), ["X!"]);
+  assert.deepEqual(statusOf(form({ status: "submitted" }), undefined), []);
+  const words = wordsOf(presentation);
+  assert.deepEqual([words.node("review", "side"), words.node("review"), words.node("sentBack"), words.event("send"), words.event("callOff")], ["Side review", "Waiting for a manager", "Sent back", "Send it", "Call off"]);
+});
+
+test("a list has the columns of a workflow when all its forms are of that one", () => {
+  const of = (workflow: string) => form({ formType: "WorkflowForm", fullPath: `form-runtime/f/${workflow}/1/index.html`, columns: [1, 2, 3, 4].map((n) => ({ path: `p${n}`, label: `P${n}`, value: n })) });
+  assert.deepEqual(sharedColumns([of("a"), of("a")]).map(({ label }) => label), ["P1", "P2", "P3"]);
+  assert.deepEqual(sharedColumns([of("a"), of("b")]), []);
+  assert.deepEqual(sharedColumns([]), []);
+  assert.deepEqual(sharedColumns([form({})]), []);
+});
+
+test("a form is made once, also when it is asked for at once and after a fault", async () => {
+  let asked = 0;
+  const place = new FormPlace(null, async () => {
+    asked++;
+    if (asked === 1) {
+      throw new Error("lost");
+    }
+    return { workflowId: "w", instanceId: "1" };
+  });
+  let told = 0;
+  place.subscribe(() => told++);
+  const both = await Promise.allSettled([place.made(), place.made()]);
+  assert.deepEqual([both.map(({ status }) => status), asked, place.instance], [["rejected", "rejected"], 1, null]);
+  assert.deepEqual(await Promise.all([place.made(), place.made()]), [place.instance, place.instance]);
+  await place.made();
+  assert.deepEqual([asked, told], [2, 1]);
+});
+
+const changed = (data: Draft["data"], misfits: [string, Misfit["reason"]][]): Draft => ({ revision: 1, savedAt: 1, template: "a".repeat(32), data, templateChanged: true, misfits: misfits.map(([path, reason]) => ({ path, reason })) });
+
+test("a draft keeps what fits a changed template, and nothing of the rest is lost", () => {
+  const data = { days: "five", old: "Words", inside: { gone: 1, here: 2 }, items: [{ name: "a", size: "L" }, "x", { name: "b" }], "a/b": true };
+  const draft = changed(data, [["/days", "type"], ["/old", "unknown"], ["/inside/gone", "unknown"], ["/items/0/size", "choice"], ["/items/1", "type"], ["/a~1b", "unknown"], ["/never", "unknown"]]);
+  const { fits, words } = parted(draft);
+  assert.deepEqual(fits, { inside: { here: 2 }, items: [{ name: "a" }, { name: "b" }] });
+  assert.deepEqual(new Map(words.map((word) => [word.path.join("/"), word.value])), new Map<string, unknown>([["a/b", true], ["days", "five"], ["inside/gone", 1], ["items/0/size", "L"], ["items/1", "x"], ["old", "Words"]]));
+  assert.deepEqual(draft.data, data, "the draft itself is not touched");
+  const kept = joined(fits, words, {});
+  assert.deepEqual(kept, { days: "five", old: "Words", inside: { gone: 1, here: 2 }, items: fits.items, "a/b": true, "Items, 0, Size": "L", "Items, 1": "x" });
+  assert.deepEqual(joined({ days: 5 }, words.filter(({ path }) => path[0] === "days"), {}), { days: 5, Days: "five" }, "a place that is taken is not overwritten");
+  assert.equal(parted({ ...draft, templateChanged: false }).words.length, 0);
+  assert.match(otherTemplate, /^[0-9a-f]{32}$/);
 });
 
 const entry = (event: string, startState: string[], endState: string[]): HistoryEntry => ({ user: "u", transitionEvent: event, startState, endState, ts: "" });
-
-test("a stream's entry is added once and in its place", () => {
-  const history = { entries: [entry("", ["Start"], ["a"])], cut: false };
-  const watched = (sequence: number) => ({ workflowId: "w", instanceId: "i", sequence, entry: entry("go", ["a"], ["b"]), states: [] });
-  assert.equal(withEntry(history, watched(1)), "known");
-  assert.equal(withEntry(history, watched(3)), "gap");
-  assert.equal(withEntry({ ...history, cut: true }, watched(2)), "gap");
-  const next = withEntry(history, watched(2));
-  assert.equal(typeof next === "object" && next.entries.length, 2);
-});
 
 test("only the machines that moved are told", () => {
   assert.deepEqual(movesOf(entry("go", ["a", "x"], ["b", "x"])), [{ machine: 0, from: "a", to: "b" }]);
@@ -99,11 +147,12 @@ const view = (over: Partial<FormView>): FormView => ({
 });
 
 test("a form begins with its draft, or with what the instance holds of its fields", () => {
-  assert.deepEqual(initialData(view({})), { text: "hello" });
-  assert.deepEqual(initialData(view({ submittedAt: 1 })), { days: 0, text: "hello" });
-  assert.deepEqual(initialData(view({ draft: { revision: 1, savedAt: 1, data: { days: 2 } } })), { days: 2 });
-  assert.deepEqual(initialData(view({ template: { formId: "c", name: "C", description: "", items: [{ id: "a", label: "A", help: "", required: false }] }, data: { a: true, b: true } })), { a: true });
-  assert.deepEqual(initialData(view({ template: null })), {});
+  const fits = (of: FormView) => initialData(of).fits;
+  assert.deepEqual(fits(view({})), { text: "hello" });
+  assert.deepEqual(fits(view({ submittedAt: 1 })), { days: 0, text: "hello" });
+  assert.deepEqual(fits(view({ draft: { revision: 1, savedAt: 1, data: { days: 2 } } })), { days: 2 });
+  assert.deepEqual(fits(view({ template: { formId: "c", name: "C", description: "", items: [{ id: "a", label: "A", help: "", required: false }] }, data: { a: true, b: true } })), { a: true });
+  assert.deepEqual(fits(view({ template: null })), {});
 });
 
 test("the form's own event and what a guard refuses are not offered", () => {

@@ -162,7 +162,7 @@ export function messageFor(fault: unknown): string {
  * A key under which a request can be repeated safely. NB: crypto.randomUUID is
  * missing on pages that did not come over HTTPS; random numbers are not.
  */
-function retryKey(): string {
+export function randomKey(): string {
   if (typeof crypto.randomUUID === "function") {
     return crypto.randomUUID();
   }
@@ -178,7 +178,7 @@ export class RetryKeys {
 
   /** Does work, a request which its text tells from others, under its key. */
   async once<T>(text: string, work: (key: string) => Promise<T>): Promise<T> {
-    const key = this.#keys.get(text) ?? retryKey();
+    const key = this.#keys.get(text) ?? randomKey();
     this.#keys.set(text, key);
     try {
       const answer = await work(key);

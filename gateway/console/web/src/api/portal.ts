@@ -1,26 +1,41 @@
-import { ask, askText, type RetryKeys } from "./http";
-import type { Category, Form, RoleInfo, TemplateChoice, WorkflowsOf } from "./types";
+import { ask, askText } from "./http";
+import type { Category, FormPage, RoleInfo, TemplateChoice, TemplateView, Workflow } from "./types";
 
 /** The two things that a person makes in the portal, as paths spell them. */
 export type Kind = "forms" | "checklists";
 
 export const categories: Category[] = ["current", "submitted", "archived"];
 
-/** The three lists of a kind, loaded together so that the tabs can count. */
-export async function loadLists(kind: Kind, signal?: AbortSignal): Promise<Record<Category, Form[]>> {
-  const [current, submitted, archived] = await Promise.all(
-    categories.map((category) => ask<Form[]>(`form-portal/${kind}/my${category}`, { signal })),
-  );
-  return { current: current?.value ?? [], submitted: submitted?.value ?? [], archived: archived?.value ?? [] };
+export interface FormQuery {
+  kind: "form" | "checklist";
+  category: Category;
+  q: string;
+  /** noWorkflow finds those that are bound to none. */
+  workflowId: string;
+  sort: string;
+  cursor: string;
+  limit: number;
+}
+
+/** A page of the caller's own forms, and how many there are in all. */
+export async function loadForms(query: FormQuery, signal?: AbortSignal): Promise<FormPage> {
+  const asked = new URLSearchParams({ count: "true" });
+  Object.entries(query).forEach(([name, value]) => value !== "" && asked.set(name, String(value)));
+  return (await ask<FormPage>(`form-runtime/api/v1/forms?${asked}`, { signal })).value;
+}
+
+/** The workflows that the caller may create. */
+export async function loadWorkflows(signal?: AbortSignal): Promise<Workflow[]> {
+  return (await ask<Workflow[]>("form-portal/workflows", { signal })).value;
 }
 
 export async function loadRoles(signal?: AbortSignal): Promise<RoleInfo> {
   return (await ask<RoleInfo>("form-portal/role-info", { signal })).value;
 }
 
-/** The workflows that a new form of a template can be bound to. */
-export async function loadWorkflowsOf(formId: string, signal?: AbortSignal): Promise<WorkflowsOf> {
-  return (await ask<WorkflowsOf>(`form-runtime/api/v1/template/form/${encodeURIComponent(formId)}`, { signal })).value;
+/** What a new form or checklist asks, and the workflows that it can be bound to. */
+export async function loadTemplate(kind: "form" | "checklist", formId: string, signal?: AbortSignal): Promise<TemplateView> {
+  return (await ask<TemplateView>(`form-runtime/api/v1/template/${kind}/${encodeURIComponent(formId)}`, { signal })).value;
 }
 
 export async function loadTemplates(kind: Kind, roleId: string, signal?: AbortSignal): Promise<TemplateChoice[]> {
@@ -29,20 +44,18 @@ export async function loadTemplates(kind: Kind, roleId: string, signal?: AbortSi
 
 /**
  * Returns the identifier of the new form. An empty workflowId is a plain form.
- * Asked again with the same keys after a fault, it makes one form.
+ * Asked again with the same key, it makes one form.
  */
-export function createForm(formId: string, workflowId: string, keys: RetryKeys): Promise<string> {
-  return create("form-portal/forms/create", workflowId === "" ? { formId } : { formId, workflowId }, keys);
+export function createForm(formId: string, workflowId: string, key: string): Promise<string> {
+  return create("form-portal/forms/create", workflowId === "" ? { formId } : { formId, workflowId }, key);
 }
 
-/** Returns the identifier of the new checklist; keys are as for createForm. */
-export function createChecklist(checklistId: string, keys: RetryKeys): Promise<string> {
-  return create("form-portal/checklists/create", { checklistId }, keys);
+/** Returns the identifier of the new checklist; the key is as for createForm. */
+export function createChecklist(checklistId: string, key: string): Promise<string> {
+  return create("form-portal/checklists/create", { checklistId }, key);
 }
 
-function create(path: string, body: object, keys: RetryKeys): Promise<string> {
-  return keys.once(path + JSON.stringify(body), async (key) => {
-    const headers = { Accept: "text/plain, application/json", "Idempotency-Key": key };
-    return (await askText(path, { method: "POST", body, headers })).trim();
-  });
+async function create(path: string, body: object, key: string): Promise<string> {
+  const headers = { Accept: "text/plain, application/json", "Idempotency-Key": key };
+  return (await askText(path, { method: "POST", body, headers, keepalive: true })).trim();
 }

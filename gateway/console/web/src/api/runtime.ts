@@ -1,4 +1,4 @@
-import { ask } from "./http";
+import { ask, ServiceError } from "./http";
 import type { FormView, InstanceReply, JSONObject, Saved } from "./types";
 
 /** The workflow part of the path of what is bound to none. */
@@ -17,19 +17,30 @@ export async function loadForm(of: Instance, signal?: AbortSignal): Promise<Form
   return (await ask<FormView>(`form-runtime/api/v1/form/${path(of)}`, { signal })).value;
 }
 
+/** Deletes a form that was never submitted, with its instance. One that is gone already is no fault. */
+export async function deleteForm(of: Instance): Promise<void> {
+  try {
+    await ask(`form-runtime/api/v1/form/${path(of)}`, { method: "DELETE" });
+  } catch (fault) {
+    if (!(fault instanceof ServiceError && fault.status === 404)) {
+      throw fault;
+    }
+  }
+}
+
 /**
  * Saves the caller's draft over the given revision, which is 0 when there was
  * none; null saves it over whatever is there. Another revision is a ServiceError
- * with status 412.
+ * with status 412. digest is that of the template which the draft is written for.
  */
-export async function saveDraft(of: Instance, data: JSONObject, over: number | null, keepalive = false): Promise<Saved> {
+export async function saveDraft(of: Instance, data: JSONObject, digest: string | undefined, over: number | null, keepalive = false): Promise<Saved> {
   const headers: Record<string, string> = {};
   if (over === 0) {
     headers["If-None-Match"] = "*";
   } else if (over !== null) {
     headers["If-Match"] = `"${over}"`;
   }
-  return (await ask<Saved>(`form-runtime/api/v1/draft/${path(of)}`, { method: "PUT", body: { data }, headers, keepalive })).value;
+  return (await ask<Saved>(`form-runtime/api/v1/draft/${path(of)}`, { method: "PUT", body: digest ? { data, template: digest } : { data }, headers, keepalive })).value;
 }
 
 export async function discardDraft(of: Instance): Promise<void> {

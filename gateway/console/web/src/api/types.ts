@@ -27,13 +27,18 @@ export const privilege = {
 export const mayOperate = (caller: Caller) => caller.privileges.includes(privilege.workflows) || caller.privileges.includes(privilege.admin);
 
 export type SignedIn = Schemas["Caller"];
-export type Form = Schemas["Form"];
-export type FormType = Form["formType"];
+/** Forms of a workflow may come with how people see them, as a summary has it. */
+export type Form = Schemas["Form"] & { title?: string | null; statuses?: Status[]; columns?: Schemas["Summary"]["columns"] };
+export type FormPage = Omit<Schemas["FormPage"], "forms"> & { forms: Form[] };
 export type Role = Schemas["Role"];
 export type RoleInfo = Schemas["RoleInfo"];
 export type Workflow = Schemas["Workflow"];
 export type TemplateChoice = Schemas["FormTemplate"];
-export type WorkflowsOf = Pick<Schemas["TemplateView"], "workflows" | "needsWorkflow">;
+export type TemplateView = Schemas["TemplateView"];
+/** A position as people see it. */
+export type Status = Schemas["Status"];
+export type Presentation = Schemas["Presentation"];
+export type Misfit = Schemas["Misfit"];
 export type FormView = Schemas["FormView"];
 export type Category = FormView["category"];
 export type Template = Schemas["Template"];

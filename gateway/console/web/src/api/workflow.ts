@@ -1,6 +1,6 @@
 import { ask, type RetryKeys } from "./http";
 import type { Instance } from "./runtime";
-import type { EventList, HistoryEntry, HistoryList, InstanceReply, JSONObject, Pending, Position, WorkflowEvent } from "./types";
+import type { EventList, HistoryList, InstanceReply, JSONObject, Pending, Position, Presentation, WorkflowEvent } from "./types";
 
 const api = "workflow/api/v1";
 const path = (of: Instance) => `${encodeURIComponent(of.workflowId)}/${encodeURIComponent(of.instanceId)}`;
@@ -16,32 +16,15 @@ export async function loadEvents(of: Instance, signal?: AbortSignal): Promise<Se
   return { events: value.events, tag };
 }
 
-/** The most entries that one request answers with. */
-const pageEntries = 1000;
-/** How many pages are read; what is behind them is not shown. */
-const pagesMax = 10;
-
-export interface History {
-  /** Oldest first. */
-  entries: HistoryEntry[];
-  /** There are newer entries than these: the history is longer than is read. */
-  cut: boolean;
+/** A page of the history, the newest entry first. */
+export async function loadHistory(of: Instance, cursor: string, signal?: AbortSignal): Promise<HistoryList> {
+  const asked = new URLSearchParams({ order: "desc", limit: "10", ...(cursor === "" ? {} : { cursor }) });
+  return (await ask<HistoryList>(`${api}/instance/${path(of)}/history?${asked}`, { signal })).value;
 }
 
-/** Reads a history to its end: the service's pages begin with the oldest entry. */
-export async function loadHistory(of: Instance, signal?: AbortSignal): Promise<History> {
-  const entries: HistoryEntry[] = [];
-  let cursor = "";
-  for (let page = 0; page < pagesMax; page++) {
-    const query = `limit=${pageEntries}${cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`}`;
-    const { value } = await ask<HistoryList>(`${api}/instance/${path(of)}/history?${query}`, { signal });
-    entries.push(...value.history);
-    cursor = value.next ?? "";
-    if (cursor === "") {
-      return { entries, cut: false };
-    }
-  }
-  return { entries, cut: true };
+/** How people see a workflow, in the language of the pages. */
+export async function loadPresentation(workflowId: string, signal?: AbortSignal): Promise<Presentation> {
+  return (await ask<Presentation>(`${api}/presentation/${encodeURIComponent(workflowId)}`, { signal })).value;
 }
 
 /** What became of an event. */

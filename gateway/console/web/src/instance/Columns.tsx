@@ -1,6 +1,6 @@
 import { useTranslation } from "react-i18next";
 import type { Summary } from "../api/tasks";
-import { formatMinute, formatNumber } from "../words";
+import { Value } from "../kit/Value";
 
 /** The columns that the definition names, as names and values. */
 export function Columns({ columns }: { columns: Summary["columns"] }) {
@@ -20,20 +20,4 @@ export function Columns({ columns }: { columns: Summary["columns"] }) {
       ))}
     </dl>
   );
-}
-
-const instant = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}/;
-
-function Value({ value }: { value: unknown }) {
-  const { t } = useTranslation();
-  switch (typeof value) {
-    case "boolean":
-      return value ? t("yes") : t("no");
-    case "number":
-      return formatNumber(value);
-    case "string":
-      return value === "" ? <span className="quiet">–</span> : instant.test(value) && !Number.isNaN(Date.parse(value)) ? formatMinute(new Date(value)) : <span className="text">{value}</span>;
-    default:
-      return value === null || value === undefined ? <span className="quiet">–</span> : <span className="text">{JSON.stringify(value)}</span>;
-  }
 }

@@ -4,6 +4,7 @@ import { messageFor } from "../api/http";
 import type { Instance } from "../api/runtime";
 import { addComment } from "../api/tasks";
 import { Button } from "../kit/Button";
+import { keep, kept } from "../kit/kept";
 import { Notice } from "../kit/Notice";
 
 const textMax = 10_000;
@@ -55,25 +56,4 @@ export function CommentForm({ instance, onAdded }: CommentFormProps) {
       </p>
     </form>
   );
-}
-
-// NB: a browser may refuse its store; the text then lives as long as the page.
-function kept(store: string): string {
-  try {
-    return window.sessionStorage.getItem(store) ?? "";
-  } catch {
-    return "";
-  }
-}
-
-function keep(store: string, text: string): void {
-  try {
-    if (text === "") {
-      window.sessionStorage.removeItem(store);
-    } else {
-      window.sessionStorage.setItem(store, text);
-    }
-  } catch {
-    // The page itself still has it.
-  }
 }

@@ -137,7 +137,7 @@ function Inside({ instance, caller, summary }: InstancePageProps & { summary: Su
               setNews(taken);
               look();
               void queries.invalidateQueries({ queryKey: ["tasks"] });
-              void queries.invalidateQueries({ queryKey: ["lists"] });
+              void queries.invalidateQueries({ queryKey: ["forms"] });
             }}
           />
           <section className="card" aria-labelledby="data-title">

@@ -4,10 +4,10 @@ import { messageFor } from "../api/http";
 import type { Instance } from "../api/runtime";
 import type { WorkflowEvent } from "../api/types";
 import type { Sendable } from "../api/workflow";
-import { Button, type ButtonKind } from "../kit/Button";
+import { Button, kinds } from "../kit/Button";
 import { LoadFault, Skeleton } from "../kit/Notice";
 import { EventDialog } from "../runtime/EventDialog";
-import { readable } from "../words";
+import { nameOf } from "../words";
 
 /** What has become of an event. */
 export interface Taken {
@@ -25,10 +25,6 @@ interface NextStepsProps {
   onMoved: () => void;
   onTaken: (taken: Taken) => void;
 }
-
-export const nameOf = (event: WorkflowEvent) => event.label || readable(event.name);
-
-const kinds: Record<string, ButtonKind> = { primary: "main", danger: "danger" };
 
 /** What may be done now. On a phone it stays in sight. */
 export function NextSteps({ instance, events, fault, retry, live, onMoved, onTaken }: NextStepsProps) {

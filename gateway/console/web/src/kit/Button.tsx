@@ -3,6 +3,9 @@ import { Button as AriaButton, type ButtonProps as AriaButtonProps } from "react
 
 export type ButtonKind = "main" | "plain" | "danger" | "quiet" | "text";
 
+/** The button of an event, by the style that its definition gives it. */
+export const kinds: Record<string, ButtonKind> = { primary: "main", danger: "danger" };
+
 export interface ButtonProps extends Omit<AriaButtonProps, "className" | "style" | "children"> {
   kind?: ButtonKind;
   small?: boolean;

@@ -1,10 +1,9 @@
 // NB: the roles are written out, because a browser drops those of a table that is
 // laid out as something else.
 /* oxlint-disable jsx-a11y/no-redundant-roles, jsx-a11y/no-interactive-element-to-noninteractive-role */
-import { ArrowDown, ArrowUp, ChevronLeft, ChevronRight } from "lucide-react";
+import { ArrowDown, ArrowUp } from "lucide-react";
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
-import { formatNumber } from "../words";
 import { Button } from "./Button";
 
 export interface ColumnOf<T> {
@@ -16,6 +15,8 @@ export interface ColumnOf<T> {
   head?: boolean;
   /** Says what the cell is on a phone, where there are no column heads. */
   named?: boolean;
+  /** The title is for those who listen; the cells say it to the others. */
+  quietTitle?: boolean;
   /** Takes no more room than it needs. */
   narrow?: boolean;
   /** Numbers, which stand at the end of the cell. */
@@ -50,7 +51,7 @@ export function DataTable<T>({ label, columns, rows, rowKey, sort = "", onSort, 
                   {by === column.key && (falling ? <ArrowDown aria-hidden /> : <ArrowUp aria-hidden />)}
                 </button>
               ) : (
-                column.title
+                <span className={column.quietTitle ? "visually-hidden" : undefined}>{column.title}</span>
               )}
             </th>
           ))}
@@ -74,29 +75,39 @@ export function DataTable<T>({ label, columns, rows, rowKey, sort = "", onSort, 
 
 const classOf = <T,>({ head, narrow, end }: ColumnOf<T>, isCell: boolean) => [head && isCell ? "cell-head" : "", narrow ? "narrow" : "", end ? "end" : ""].join(" ").trim() || undefined;
 
-interface PagerProps {
-  page: number;
-  size: number;
-  total: number;
-  onPage: (page: number) => void;
+interface CursorPagerProps {
+  /** Where the page that is shown begins, empty for the first. */
+  cursor: string;
+  /** Where the next one begins, null when there is none. */
+  next: string | null;
+  /** How much there is in all, in words. */
+  total: string;
+  onTurn: (cursor: string) => void;
 }
 
-/** Steps through pages of a list; the first is 1. */
-export function Pager({ page, size, total, onPage }: PagerProps) {
+/** Steps through pages of a list of which only the service knows how long it is. */
+export function CursorPager({ cursor, next, total, onTurn }: CursorPagerProps) {
   const { t } = useTranslation();
-  if (total <= size) {
+  if (cursor === "" && next === null) {
     return null;
   }
-  const from = (page - 1) * size + 1;
+  const turn = (to: string) => {
+    onTurn(to);
+    window.scrollTo({ top: 0 });
+  };
   return (
     <nav className="pager" aria-label={t("list.pages")}>
-      <span>{t("list.range", { from: formatNumber(from), to: formatNumber(Math.min(total, from + size - 1)), total: formatNumber(total) })}</span>
-      <Button small round aria-label={t("list.previous")} isDisabled={page <= 1} onPress={() => onPage(page - 1)}>
-        <ChevronLeft aria-hidden />
-      </Button>
-      <Button small round aria-label={t("list.next")} isDisabled={from + size > total} onPress={() => onPage(page + 1)}>
-        <ChevronRight aria-hidden />
-      </Button>
+      <span>{total}</span>
+      {cursor !== "" && (
+        <Button small onPress={() => turn("")}>
+          {t("list.first")}
+        </Button>
+      )}
+      {next !== null && (
+        <Button small onPress={() => turn(next)}>
+          {t("list.next")}
+        </Button>
+      )}
     </nav>
   );
 }

@@ -1,38 +1,53 @@
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { messageFor, RetryKeys } from "../api/http";
-import { discardDraft, type Instance, loadForm, submitForm } from "../api/runtime";
+import { messageFor, RetryKeys, ServiceError } from "../api/http";
+import { loadForm, submitForm } from "../api/runtime";
 import type { ChecklistItem, FormView, JSONObject } from "../api/types";
-import { SchemaForm } from "../schemaform/SchemaForm";
 import { Button } from "../kit/Button";
-import { Dialog } from "../kit/Dialog";
+import { keep, keptObject } from "../kit/kept";
 import { Notice } from "../kit/Notice";
+import { SchemaForm } from "../schemaform/SchemaForm";
 import { Checklist } from "./Checklist";
 import { Conflict, DraftLine } from "./DraftLine";
+import { DropButton } from "./DropButton";
+import type { FormPlace } from "./formPlace";
 import { initialData } from "./initialData";
-import { useDraft } from "./useDraft";
+import { joined, otherTemplate } from "./misfits";
+import { useDraft, WrittenFor } from "./useDraft";
+import { ChangedNotice, WordsNotice } from "./WordsNotice";
 
 interface FillInProps {
-  instance: Instance;
+  place: FormPlace;
+  /** Where what is typed is kept in the browser's tab until the service has it. */
+  store: string;
   view: FormView;
+  /** The caller has made the form, or is about to. */
+  own: boolean;
+  /** The form is to be looked at again: the service does not take what it was thought to. */
+  onLook: () => void;
   /** The form is about to be submitted. */
   onSubmitting: () => void;
   /** The form as it is after it was loaded again. */
   onView: (view: FormView) => void;
   /** The form as it is after it was submitted, and where its workflow leads. */
   onSubmitted: (view: FormView, redirect: string) => void;
+  onDeleted: () => void;
 }
 
 /** The form while the caller may change it. Mounted anew for each draft that is loaded. */
-export function FillIn({ instance, view, onSubmitting, onSubmitted, onView }: FillInProps) {
+export function FillIn({ place, store, view, own, onLook, onSubmitting, onSubmitted, onView, onDeleted }: FillInProps) {
   const { t } = useTranslation();
-  const template = view.template;
-  const [data, setData] = useState(() => initialData(view));
-  const { status, saver } = useDraft(instance, view.draft?.revision ?? 0, view.draft?.savedAt ?? 0);
+  // What is filled in is the template as it was when the page began; a newer one is asked for.
+  const [template] = useState(view.template);
+  const [begun] = useState(() => (view.draft ? undefined : keptObject(store)));
+  const [first] = useState(() => initialData(view));
+  const [words, setWords] = useState(first.words);
+  const [data, setData] = useState(begun ?? first.fits);
+  const [written] = useState(() => new WrittenFor(first.words.length === 0 ? template?.digest : digestOfWords(view)));
+  const { status, saver } = useDraft(place, view.draft, written, store);
   const [submitting, setSubmitting] = useState(false);
   const [fault, setFault] = useState("");
   const [refusals, setRefusals] = useState(0);
-  const [discarding, setDiscarding] = useState(false);
   const faultBox = useRef<HTMLDivElement>(null);
   const [keys] = useState(() => new RetryKeys());
 
@@ -42,13 +57,27 @@ export function FillIn({ instance, view, onSubmitting, onSubmitted, onView }: Fi
     }
   }, [refusals]);
 
+  const save = (next: JSONObject, beside = words) => {
+    if (!view.draft) {
+      keep(store, JSON.stringify(next));
+    }
+    saver.change(beside.length === 0 ? next : joined(next, beside, template?.schema ?? {}));
+    // NB: what goes wrong with making it is told when the draft is saved.
+    place.made().catch(() => {});
+  };
+  // Typed into this page before it was loaded anew, and perhaps never saved.
+  useEffect(() => {
+    if (begun) {
+      saver.change(begun);
+    }
+  }, [begun, saver]);
+
   const change = (next: JSONObject, byPerson: boolean) => {
     setData(next);
     if (byPerson) {
-      saver.change(next);
+      save(next);
     }
   };
-  const reload = async () => onView(await loadForm(instance));
   const guarded = async (work: () => Promise<void>) => {
     try {
       await work();
@@ -57,6 +86,22 @@ export function FillIn({ instance, view, onSubmitting, onSubmitted, onView }: Fi
       setRefusals((n) => n + 1);
     }
   };
+  /** Saves what is typed and begins the page anew, with the template of now. */
+  const renew = () =>
+    guarded(async () => {
+      saver.flush();
+      await saver.close();
+      try {
+        const next = await loadForm(await place.made());
+        if (saver.hasUnsaved) {
+          throw new ServiceError(0, t("draftLine.failed", { message: t("fault.busy") }));
+        }
+        onView(next);
+      } catch (cause) {
+        saver.reopen();
+        throw cause;
+      }
+    });
   const submit = (complete: JSONObject) =>
     guarded(async () => {
       if (submitting) {
@@ -68,25 +113,18 @@ export function FillIn({ instance, view, onSubmitting, onSubmitted, onView }: Fi
       const unsaved = saver.hasUnsaved;
       await saver.close();
       try {
+        const instance = await place.made();
         await keys.once(JSON.stringify(complete), async (key) => {
           const redirect = await submitForm(instance, complete, key);
+          keep(store, "");
           onSubmitted(await loadForm(instance), redirect);
         });
       } catch (cause) {
         setSubmitting(false);
         saver.reopen(unsaved ? complete : undefined);
-        throw cause;
-      }
-    });
-  const discard = () =>
-    guarded(async () => {
-      setDiscarding(false);
-      setFault("");
-      try {
-        await saver.discard(() => discardDraft(instance));
-        await reload();
-      } catch (cause) {
-        saver.reopen();
+        if (cause instanceof ServiceError && cause.final) {
+          onLook();
+        }
         throw cause;
       }
     });
@@ -99,10 +137,23 @@ export function FillIn({ instance, view, onSubmitting, onSubmitted, onView }: Fi
       <Button type="submit" kind="main" isDisabled={submitting}>
         {submitting ? t("form.submitting") : t("form.submit")}
       </Button>
-      {(view.draft !== null || status.state === "saved") && (
-        <Button kind="text" onPress={() => setDiscarding(true)} isDisabled={submitting}>
-          {t("form.discard")}
-        </Button>
+      {place.instance && (
+        <DropButton
+          instance={place.instance}
+          never={own && view.submittedAt === 0}
+          hasDraft={view.draft !== null || status.state === "saved"}
+          isDisabled={submitting}
+          saver={saver}
+          onDropped={async (deleted) => {
+            keep(store, "");
+            if (deleted) {
+              onDeleted();
+            } else if (place.instance) {
+              onView(await loadForm(place.instance));
+            }
+          }}
+          onFault={(cause) => void guarded(() => Promise.reject(cause))}
+        />
       )}
       <DraftLine status={status} />
     </div>
@@ -110,27 +161,34 @@ export function FillIn({ instance, view, onSubmitting, onSubmitted, onView }: Fi
   return (
     <>
       {fault !== "" && <Notice tone="bad" title={fault} ref={faultBox} />}
-      {status.state === "conflict" && <Conflict onLoad={() => void guarded(reload)} onOverwrite={() => saver.overwrite()} />}
-      <Fields view={view} items={template.items} data={data} disabled={submitting} onChange={change} onSubmit={(complete) => void submit(complete)}>
+      {view.template && view.template.digest !== template.digest && <ChangedNotice onRenew={() => void renew()} />}
+      {status.state === "conflict" && <Conflict onLoad={() => void guarded(async () => onView(await loadForm(await place.made())))} onOverwrite={() => saver.overwrite()} />}
+      {(words.length > 0 || view.draft?.templateChanged) && (
+        <WordsNotice
+          words={words}
+          schema={template.schema ?? {}}
+          onForget={() => {
+            setWords([]);
+            written.turnTo(template.digest);
+            save(data, []);
+          }}
+        />
+      )}
+      <Fields schema={template.schema} ui={template.ui} items={template.items} data={data} disabled={submitting} onChange={change} onSubmit={(complete) => void submit(complete)}>
         {foot}
       </Fields>
-      {discarding && (
-        <Dialog title={t("form.discardTitle")} onClose={() => setDiscarding(false)}>
-          <p>{t("form.discardText")}</p>
-          <div className="dialog-foot">
-            <Button onPress={() => setDiscarding(false)}>{t("form.keepDraft")}</Button>
-            <Button kind="danger" onPress={() => void discard()}>
-              {t("form.discardYes")}
-            </Button>
-          </div>
-        </Dialog>
-      )}
     </>
   );
 }
 
+/** The template that a draft with words is kept for: not the one of now, so that they are told apart again. */
+function digestOfWords({ draft, template }: FormView): string {
+  return draft?.template && draft.template !== template?.digest ? draft.template : otherTemplate;
+}
+
 interface FieldsProps {
-  view: FormView;
+  schema: JSONObject | undefined;
+  ui: JSONObject | undefined;
   items: ChecklistItem[] | undefined;
   data: JSONObject;
   disabled: boolean;
@@ -139,7 +197,7 @@ interface FieldsProps {
   children: ReactNode;
 }
 
-function Fields({ view, items, data, children, ...rest }: FieldsProps) {
+function Fields({ schema, ui, items, data, children, ...rest }: FieldsProps) {
   if (items) {
     return (
       <Checklist items={items} data={data} {...rest}>
@@ -148,7 +206,7 @@ function Fields({ view, items, data, children, ...rest }: FieldsProps) {
     );
   }
   return (
-    <SchemaForm schema={view.template?.schema ?? {}} ui={view.template?.ui} data={data} idPrefix="form" {...rest}>
+    <SchemaForm schema={schema ?? {}} ui={ui} data={data} idPrefix="form" {...rest}>
       {children}
     </SchemaForm>
   );

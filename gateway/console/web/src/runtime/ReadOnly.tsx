@@ -60,6 +60,9 @@ function Facts({ data, schema, whole }: FactsProps) {
   );
 }
 
+/** A value that no schema describes. */
+export const ValueOf = ({ value }: { value: unknown }) => <>{valueOf(value, {}, {})}</>;
+
 function valueOf(value: unknown, schema: JSONObject, whole: JSONObject): ReactNode {
   const named = optionName(value, schema);
   if (named !== undefined) {
@@ -117,4 +120,3 @@ function textOf(text: string, format: unknown): ReactNode {
   }
   return <span className="text">{text}</span>;
 }
-

@@ -1,40 +1,66 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { ChevronLeft } from "lucide-react";
-import { useCallback, useEffect, useRef, useState } from "react";
+import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from "react";
 import { useTranslation } from "react-i18next";
-import { messageFor, ServiceError } from "../api/http";
+import { messageFor, randomKey, ServiceError } from "../api/http";
 import { type Instance, loadForm, noWorkflow } from "../api/runtime";
-import type { Caller, Category, FormView, Position } from "../api/types";
+import type { Caller, FormView, Position, WorkflowEvent } from "../api/types";
 import type { Sent } from "../api/workflow";
-import { safeRedirect } from "../route";
-import { Link } from "../navigate";
-import { Badge, type Tone } from "../kit/Badge";
+import { runtimePath, safeRedirect } from "../route";
+import { go, knownEntryKey, Link, settle } from "../navigate";
 import { LoadFault, Notice, Skeleton } from "../kit/Notice";
 import { PageTitle } from "../kit/Page";
 import { Time } from "../kit/Time";
 import { useLoaded } from "../kit/useLoaded";
-import { readable } from "../words";
+import { nameOf } from "../words";
+import { FormStatus } from "../worklist/FormStatus";
+import { tellNext } from "../worklist/news";
 import { FillIn } from "./FillIn";
+import { FormPlace } from "./formPlace";
+import { loadNew, makeForm } from "./newForm";
 import { ReadOnly } from "./ReadOnly";
 import { Sidebar } from "./Sidebar";
 
+/** A form that exists, or what one is to be made of. */
+export type Subject = { instance: Instance } | { formId: string; workflowId: string; checklist: boolean };
+
 interface RuntimePageProps {
-  instance: Instance;
+  subject: Subject;
   caller: Caller;
 }
 
 /** The page of one form or checklist. */
-export default function RuntimePage({ instance, caller }: RuntimePageProps) {
+export default function RuntimePage({ subject, caller }: RuntimePageProps) {
   const { t } = useTranslation();
-  // The route makes a new object whenever the address is read.
-  const [own] = useState(instance);
-  const { loaded, reload, replace } = useLoaded(useCallback((signal: AbortSignal) => loadForm(own, signal), [own]));
+  const queries = useQueryClient();
+  // The route makes a new object whenever the address is read, and the address changes when the form is made.
+  const [own] = useState(subject);
+  const [key] = useState(() => knownEntryKey() ?? randomKey());
+  const [place] = useState(() => ("instance" in own ? new FormPlace(own.instance, () => Promise.resolve(own.instance)) : new FormPlace(null, () => makeForm(own, key))));
+  const instance = useSyncExternalStore(place.subscribe, () => place.instance);
+  const load = useCallback(
+    (signal: AbortSignal) => (place.instance || "instance" in own ? place.made().then((made) => loadForm(made, signal)) : loadNew(own, caller, signal)),
+    [own, place, caller],
+  );
+  const { loaded, reload, replace } = useLoaded(load);
+  useEffect(() => {
+    if (place.isNew && instance && "formId" in own) {
+      settle(runtimePath(own.formId, instance.workflowId, instance.instanceId));
+      reload();
+    }
+  }, [place, own, instance, reload]);
+  const onDeleted = (name: string) => {
+    tellNext(t("form.deleted", { name }));
+    void queries.invalidateQueries({ queryKey: ["forms"] });
+    go(checklist ? "?tab=checklists" : "?tab=requests");
+  };
+  const checklist = "instance" in own ? loaded.state === "ready" && loaded.value.form.formType === "Checklist" : own.checklist;
   return (
     <>
-      <Trail checklist={loaded.state === "ready" && loaded.value.form.formType === "Checklist"} />
+      <Trail checklist={checklist} />
       {loaded.state === "loading" && <Skeleton label={t("form.loading")} rows={6} />}
       {loaded.state === "failed" && <Refused fault={loaded.fault} retry={reload} />}
-      {loaded.state === "ready" && <FormPage instance={own} caller={caller} view={loaded.value} reload={reload} replace={replace} />}
+      {loaded.state === "ready" && <FormPage place={place} store={`troupe.form.${key}`} caller={caller} view={loaded.value} reload={reload} replace={replace} onDeleted={onDeleted} />}
     </>
   );
 }
@@ -69,10 +95,14 @@ function Refused({ fault, retry }: { fault: unknown; retry: () => void }) {
   );
 }
 
-interface FormPageProps extends RuntimePageProps {
+interface FormPageProps {
+  place: FormPlace;
+  store: string;
+  caller: Caller;
   view: FormView;
   reload: () => void;
   replace: (view: FormView) => void;
+  onDeleted: (name: string) => void;
 }
 
 /** A line about what has just happened. */
@@ -83,7 +113,7 @@ interface News {
   redirect: string;
 }
 
-function FormPage({ instance, caller, view, reload, replace }: FormPageProps) {
+function FormPage({ place, store, caller, view, reload, replace, onDeleted }: FormPageProps) {
   const { t } = useTranslation();
   const queries = useQueryClient();
   const [news, setNews] = useState<News | null>(null);
@@ -102,7 +132,8 @@ function FormPage({ instance, caller, view, reload, replace }: FormPageProps) {
     wasEditable.current = view.editable;
     ownStep.current = false;
     // Lists that are gone back to must not show what was.
-    void queries.invalidateQueries();
+    void queries.invalidateQueries({ queryKey: ["forms"] });
+    void queries.invalidateQueries({ queryKey: ["tasks"] });
   }, [view, queries, t]);
 
   useEffect(() => {
@@ -119,9 +150,9 @@ function FormPage({ instance, caller, view, reload, replace }: FormPageProps) {
   };
   const onSubmitted = (next: FormView, redirect: string) =>
     onView(next, { tone: "good", title: t("form.submitted"), redirect: safeRedirect(redirect, document.baseURI) });
-  const onSent = (eventName: string, from: Position[], sent: Sent) => {
+  const onSent = (event: WorkflowEvent, from: Position[], sent: Sent) => {
     ownStep.current = true;
-    const name = readable(eventName);
+    const name = nameOf(event);
     setNews(
       samePlaces(sent.states, from)
         ? { tone: "info", title: t("form.eventSame", { name }), redirect: "" }
@@ -131,16 +162,20 @@ function FormPage({ instance, caller, view, reload, replace }: FormPageProps) {
   };
 
   const { form, template } = view;
+  const { instance } = place;
+  const own = form.by === caller.id;
   return (
     <>
       <div className="form-head">
         <PageTitle tab={form.name}>{form.name}</PageTitle>
         {template?.description && <p className="form-about">{template.description}</p>}
         <p className="form-facts">
-          <FormChips view={view} />
-          <span>
-            {form.by === caller.id ? t("form.createdByYou") : t("form.createdBy", { name: form.by })}, <Time at={form.when} />
-          </span>
+          <FormStatus form={form} submitted={view.submittedAt > 0} archived={view.category === "archived"} live />
+          {instance && (
+            <span>
+              {own ? t("form.createdByYou") : t("form.createdBy", { name: form.by })}, <Time at={form.when} />
+            </span>
+          )}
           {view.submittedAt > 0 && (
             <span>
               {t("form.submittedAt")} <Time at={view.submittedAt} />
@@ -163,8 +198,12 @@ function FormPage({ instance, caller, view, reload, replace }: FormPageProps) {
           {view.editable ? (
             <FillIn
               key={generation}
-              instance={instance}
+              place={place}
+              store={store}
               view={view}
+              own={own}
+              onLook={reload}
+              onDeleted={() => onDeleted(form.name)}
               onSubmitting={() => (ownStep.current = true)}
               onSubmitted={onSubmitted}
               onView={(next) => onView(next, null)}
@@ -173,7 +212,7 @@ function FormPage({ instance, caller, view, reload, replace }: FormPageProps) {
             <ReadOnly view={view} />
           )}
         </section>
-        {instance.workflowId !== noWorkflow && <Sidebar instance={instance} view={view} onMoved={reload} onSent={onSent} />}
+        {instance && instance.workflowId !== noWorkflow && <Sidebar instance={instance} view={view} onMoved={reload} onSent={onSent} />}
       </div>
     </>
   );
@@ -182,20 +221,4 @@ function FormPage({ instance, caller, view, reload, replace }: FormPageProps) {
 /** Whether two lists of positions are the same. */
 function samePlaces(a: Position[], b: Position[]): boolean {
   return a.length === b.length && a.every((at, n) => at.stateMachineId === b[n]?.stateMachineId && at.nodeId === b[n]?.nodeId);
-}
-
-const toneOfCategory: Record<Category, Tone> = { current: "active", submitted: "active", archived: "neutral" };
-
-function FormChips({ view }: { view: FormView }) {
-  const { t } = useTranslation();
-  const names = view.form.status === "" ? [view.submittedAt > 0 ? t("form.statusSubmitted") : t("form.draft")] : view.form.status.split(", ").map(readable);
-  return (
-    <span className="badges" aria-live="polite">
-      {names.map((name) => (
-        <Badge key={name} tone={toneOfCategory[view.category]}>
-          {name}
-        </Badge>
-      ))}
-    </span>
-  );
 }

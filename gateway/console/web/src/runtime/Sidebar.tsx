@@ -3,11 +3,12 @@ import { useTranslation } from "react-i18next";
 import { messageFor } from "../api/http";
 import type { Instance } from "../api/runtime";
 import type { Sent } from "../api/workflow";
-import type { FormView, Position, WorkflowEvent } from "../api/types";
-import { Badge } from "../kit/Badge";
-import { Button } from "../kit/Button";
+import type { FormView, Position, Status, WorkflowEvent } from "../api/types";
+import { Badge, toneOf } from "../kit/Badge";
+import { Button, kinds } from "../kit/Button";
 import { LoadFault, Skeleton } from "../kit/Notice";
-import { readable } from "../words";
+import { nameOf, readable } from "../words";
+import { usePresentation } from "../worklist/queries";
 import { EventDialog } from "./EventDialog";
 import { HistoryList } from "./HistoryList";
 import { offered } from "./offered";
@@ -19,7 +20,7 @@ interface SidebarProps {
   /** The instance has moved on. */
   onMoved: () => void;
   /** The caller has sent an event, from these positions; the workflow may name a place to go on. */
-  onSent: (eventName: string, from: Position[], sent: Sent) => void;
+  onSent: (event: WorkflowEvent, from: Position[], sent: Sent) => void;
 }
 
 /** An event that is asked about. NB: its answer may come behind what it did. */
@@ -32,7 +33,8 @@ interface Opened {
 /** The status of the workflow, the available actions, and the history. */
 export function Sidebar({ instance, view, onMoved, onSent }: SidebarProps) {
   const { t } = useTranslation();
-  const { events, history, live, reload } = useWorkflow(instance, onMoved);
+  const { events, live, reload } = useWorkflow(instance, onMoved);
+  const workflow = usePresentation(instance.workflowId);
   const [opened, setOpened] = useState<Opened | null>(null);
   // The stream may be shut; what the form says is news as well.
   const places = JSON.stringify(view.states);
@@ -51,7 +53,7 @@ export function Sidebar({ instance, view, onMoved, onSent }: SidebarProps) {
           <h2 id="where-title">{t("status.title")}</h2>
           {/* Others move it on: that is read out when there is time. */}
           <div aria-live="polite">
-            <Positions states={view.states} />
+            <Positions states={view.states} nodes={workflow.data?.nodes ?? []} />
           </div>
         </section>
       )}
@@ -65,8 +67,8 @@ export function Sidebar({ instance, view, onMoved, onSent }: SidebarProps) {
         {sendable.length > 0 && (
           <div className="actions">
             {sendable.map((event) => (
-              <Button key={event.name} onPress={() => setOpened({ event, from: view.states })}>
-                {event.label || readable(event.name)}
+              <Button key={event.name} kind={kinds[event.style ?? ""] ?? "plain"} onPress={() => setOpened({ event, from: view.states })}>
+                {nameOf(event)}
               </Button>
             ))}
           </div>
@@ -75,9 +77,7 @@ export function Sidebar({ instance, view, onMoved, onSent }: SidebarProps) {
       </section>
       <section className="card" aria-labelledby="history-title">
         <h2 id="history-title">{t("history.title")}</h2>
-        {history.state === "loading" && <Skeleton label={t("history.loading")} rows={3} />}
-        {history.state === "failed" && <LoadFault message={messageFor(history.fault)} retry={reload} />}
-        {history.state === "ready" && <HistoryList history={history.value} machines={view.states.map((state) => state.stateMachineId)} />}
+        <HistoryList instance={instance} machines={view.states.map((state) => state.stateMachineId)} workflow={workflow.data} />
       </section>
       {opened && events.state === "ready" && (
         <EventDialog
@@ -92,7 +92,7 @@ export function Sidebar({ instance, view, onMoved, onSent }: SidebarProps) {
           onSent={(sent) => {
             setOpened(null);
             reload();
-            onSent(opened.event.name, opened.from, sent);
+            onSent(opened.event, opened.from, sent);
           }}
         />
       )}
@@ -100,17 +100,20 @@ export function Sidebar({ instance, view, onMoved, onSent }: SidebarProps) {
   );
 }
 
-function Positions({ states }: { states: Position[] }) {
+function Positions({ states, nodes }: { states: Position[]; nodes: Status[] }) {
   return (
     <dl className="machines">
-      {states.map((state) => (
-        <div key={`${state.stateMachineId} ${state.nodeId}`}>
-          <dt>{readable(state.stateMachineId)}</dt>
-          <dd>
-            <Badge tone="active">{readable(state.nodeId)}</Badge>
-          </dd>
-        </div>
-      ))}
+      {states.map((state) => {
+        const seen = nodes.find((node) => node.nodeId === state.nodeId && node.stateMachineId === state.stateMachineId);
+        return (
+          <div key={`${state.stateMachineId} ${state.nodeId}`}>
+            <dt>{readable(state.stateMachineId)}</dt>
+            <dd>
+              <Badge tone={toneOf(seen?.tone)}>{seen?.label ?? readable(state.nodeId)}</Badge>
+            </dd>
+          </div>
+        );
+      })}
     </dl>
   );
 }

@@ -1,22 +1,7 @@
-import type { HistoryEntry, Watched } from "../api/types";
-import type { History } from "../api/workflow";
+import type { HistoryEntry, Presentation } from "../api/types";
+import { readable } from "../words";
 
-// What a stream adds to a history that was loaded before. Pure.
-
-/**
- * The history with one more entry; "known" when it is in there already, "gap"
- * when others are missing before it, or when it lies behind what is read.
- */
-export function withEntry(history: History, watched: Watched): History | "known" | "gap" {
-  const length = history.entries.length;
-  if (watched.sequence <= length) {
-    return "known";
-  }
-  if (history.cut || watched.sequence > length + 1) {
-    return "gap";
-  }
-  return { entries: [...history.entries, watched.entry], cut: false };
-}
+// What a history says to people. Pure.
 
 /** What one state machine did in an entry. */
 export interface Move {
@@ -36,4 +21,20 @@ export function movesOf(entry: HistoryEntry): Move[] {
     }
   });
   return moves;
+}
+
+/** What people call nodes, events and machines: as the definition does, else the names made readable. */
+export interface Words {
+  node: (nodeId: string, machine?: string) => string;
+  event: (name: string) => string;
+  machine: (id: string) => string;
+}
+
+export function wordsOf(workflow: Presentation | undefined): Words {
+  const nodes = workflow?.nodes ?? [];
+  return {
+    node: (id, machine) => (nodes.find((node) => node.nodeId === id && node.stateMachineId === machine) ?? nodes.find((node) => node.nodeId === id))?.label ?? readable(id),
+    event: (name) => workflow?.events.find((event) => event.name === name)?.label ?? readable(name),
+    machine: readable,
+  };
 }

@@ -1,24 +1,56 @@
 import { useEffect, useMemo, useRef, useState } from "react";
-import { type Instance, loadForm, saveDraft } from "../api/runtime";
+import { loadForm, saveDraft } from "../api/runtime";
+import { keep } from "../kit/kept";
 import { DraftSaver, type DraftStatus } from "./draftSaver";
+import type { FormPlace } from "./formPlace";
 
 export interface DraftControl {
   status: DraftStatus;
   saver: DraftSaver;
 }
 
-/** Keeps a draft saved while the form is on the page, and when it goes away. */
-export function useDraft(instance: Instance, revision: number, savedAt: number): DraftControl {
-  const [status, setStatus] = useState<DraftStatus>(savedAt > 0 ? { state: "saved", savedAt } : { state: "idle" });
+interface Kept {
+  revision: number;
+  savedAt: number;
+}
+
+/** For which template what is saved is written. It can change while the form is filled in. */
+export class WrittenFor {
+  #digest: string | undefined;
+
+  constructor(digest: string | undefined) {
+    this.#digest = digest;
+  }
+
+  get digest(): string | undefined {
+    return this.#digest;
+  }
+
+  /** From now on it is written for another one. */
+  turnTo(digest: string | undefined): void {
+    this.#digest = digest;
+  }
+}
+
+/**
+ * Keeps a draft saved while the form is on the page, and when it goes away. What the
+ * tab's store has under the name of store is forgotten when the service has it.
+ */
+export function useDraft(place: FormPlace, kept: Kept | null, written: WrittenFor, store: string): DraftControl {
+  const [status, setStatus] = useState<DraftStatus>(kept ? { state: "saved", savedAt: kept.savedAt } : { state: "idle" });
   // The form may be looked at again while it is filled in, and then has the
   // revision that this page's own saver gave it: the saver knows better.
-  const [first] = useState(revision);
+  const [first] = useState(kept?.revision ?? 0);
   const saver = useMemo(
     () =>
       new DraftSaver(
         {
-          save: (data, over, keepalive) => saveDraft(instance, data, over, keepalive),
-          stored: async () => (await loadForm(instance)).draft,
+          save: async (data, over, keepalive) => {
+            const saved = await saveDraft(await place.made(), data, written.digest, over, keepalive);
+            keep(store, "");
+            return saved;
+          },
+          stored: async () => (await loadForm(await place.made())).draft,
           tell: setStatus,
           later: (milliseconds, callback) => {
             const timer = window.setTimeout(callback, milliseconds);
@@ -27,7 +59,7 @@ export function useDraft(instance: Instance, revision: number, savedAt: number):
         },
         first,
       ),
-    [instance, first],
+    [place, first, written, store],
   );
 
   const stuck = useRef(false);

@@ -1,16 +1,15 @@
-import { useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { messageFor, RetryKeys } from "../api/http";
-import { createChecklist, createForm, type Kind, loadWorkflowsOf } from "../api/portal";
+import { messageFor } from "../api/http";
+import { type Kind, loadTemplate } from "../api/portal";
 import { noWorkflow } from "../api/runtime";
 import type { Role, TemplateChoice } from "../api/types";
 import { Button } from "../kit/Button";
 import { Dialog } from "../kit/Dialog";
 import { LoadFault, Notice, Skeleton } from "../kit/Notice";
 import { go } from "../navigate";
-import { runtimePath } from "../route";
-import { listsKey, type RolesQuery, useTemplates, useWorkflowsOf } from "./queries";
+import { beginPath } from "../route";
+import { type RolesQuery, useTemplate, useTemplates } from "./queries";
 
 interface NewDialogProps {
   kind: Kind;
@@ -34,22 +33,21 @@ export function NewDialog({ kind, roles, onClose }: NewDialogProps) {
 
 function NewForm({ kind, roles, onClose }: { kind: Kind; roles: Role[]; onClose: () => void }) {
   const { t } = useTranslation();
-  const queries = useQueryClient();
   const [roleId, setRoleId] = useState(roles[0]?.id ?? "");
   const templates = useTemplates(kind, roleId);
   const [chosen, setChosen] = useState("");
   const [chosenWorkflow, setChosenWorkflow] = useState("");
   const [busy, setBusy] = useState(false);
-  const [keys] = useState(() => new RetryKeys());
   const [fault, setFault] = useState("");
 
   const list = templates.data ?? [];
   const template = list.find((each) => each.formId === chosen) ?? (list.length === 1 ? list[0] : undefined);
-  const bound = useWorkflowsOf(kind === "forms" ? (template?.formId ?? "") : "");
+  const bound = useTemplate(kind === "forms" ? (template?.formId ?? "") : "");
   const choices = bound.data?.workflows ?? [];
   const workflow = choices.find((each) => each.id === chosenWorkflow) ?? choices[0];
 
-  const create = async (event: FormEvent) => {
+  /** Opens the page of a form that is not made yet: it is when something is typed into it. */
+  const begin = async (event: FormEvent) => {
     event.preventDefault();
     if (busy) {
       return;
@@ -58,45 +56,33 @@ function NewForm({ kind, roles, onClose }: { kind: Kind; roles: Role[]; onClose:
       setFault(kind === "forms" ? t("create.selectForm") : t("create.selectChecklist"));
       return;
     }
+    if (kind === "checklists") {
+      go(beginPath(template.formId, noWorkflow, true));
+      return;
+    }
     setBusy(true);
     setFault("");
     try {
-      const stop = await begin(template);
-      setBusy(stop === "");
-      setFault(stop);
+      const shown = bound.data;
+      const { workflows, needsWorkflow } = shown ?? (await loadTemplate("form", template.formId)); // who is quick is ahead of the answer
+      const through = shown ? workflow : workflows[0];
+      if (!shown && workflows.length > 1) {
+        void bound.refetch();
+        setFault(t("create.selectWorkflow"));
+      } else if (needsWorkflow && !through) {
+        setFault(t("create.notAllowed"));
+      } else {
+        go(beginPath(template.formId, through?.id ?? noWorkflow, false));
+        return;
+      }
     } catch (cause) {
-      setBusy(false);
       setFault(messageFor(cause));
     }
-  };
-
-  const open = (path: string) => {
-    void queries.invalidateQueries({ queryKey: listsKey(kind) });
-    go(path);
-  };
-
-  /** Creates and goes there. Returns what must be done first, if anything. */
-  const begin = async (of: TemplateChoice): Promise<string> => {
-    if (kind === "checklists") {
-      open(runtimePath(of.formId, noWorkflow, await createChecklist(of.formId, keys)));
-      return "";
-    }
-    const shown = bound.data;
-    const { workflows, needsWorkflow } = shown ?? (await loadWorkflowsOf(of.formId)); // who is quick is ahead of the answer
-    if (!shown && workflows.length > 1) {
-      void bound.refetch();
-      return t("create.selectWorkflow");
-    }
-    const through = shown ? workflow : workflows[0];
-    if (needsWorkflow && !through) {
-      return t("create.notAllowed");
-    }
-    open(runtimePath(of.formId, through?.id ?? noWorkflow, await createForm(of.formId, through?.id ?? "", keys)));
-    return "";
+    setBusy(false);
   };
 
   return (
-    <form className="stack" onSubmit={create} noValidate>
+    <form className="stack" onSubmit={begin} noValidate>
       {fault !== "" && <Notice tone="bad" title={fault} alert />}
       {roles.length > 1 && (
         <label className="field">
@@ -129,7 +115,7 @@ function NewForm({ kind, roles, onClose }: { kind: Kind; roles: Role[]; onClose:
       <div className="dialog-foot">
         <Button onPress={onClose}>{t("cancel")}</Button>
         <Button type="submit" kind="main" isDisabled={busy || list.length === 0}>
-          {busy ? t("create.creating") : t("create.create")}
+          {t("create.create")}
         </Button>
       </div>
     </form>

@@ -7,7 +7,7 @@ import { changeTask, type Task } from "../api/tasks";
 import type { Caller } from "../api/types";
 import { Badge } from "../kit/Badge";
 import { Button } from "../kit/Button";
-import { type ColumnOf, DataTable } from "../kit/DataTable";
+import { type ColumnOf, CursorPager, DataTable } from "../kit/DataTable";
 import { FilterMenu, SearchBox } from "../kit/ListTools";
 import { Empty, LoadFault, Notice, Skeleton } from "../kit/Notice";
 import { Person } from "../kit/Person";
@@ -88,27 +88,7 @@ export function TasksTab({ caller, done }: { caller: Caller; done: boolean }) {
           action={narrowed && <Button onPress={() => change({ q: "", workflow: "", scope: "", cursor: "" })}>{t("list.clearAll")}</Button>}
         />
       )}
-      {(cursor !== "" || list.data?.next) && (
-        <nav className="pager" aria-label={t("list.pages")}>
-          {typeof list.data?.count === "number" && <span>{t("tasks.total", { count: list.data.count })}</span>}
-          {cursor !== "" && (
-            <Button small onPress={() => change({ cursor: "" })}>
-              {t("tasks.first")}
-            </Button>
-          )}
-          {list.data?.next && (
-            <Button
-              small
-              onPress={() => {
-                change({ cursor: list.data?.next ?? "" });
-                window.scrollTo({ top: 0 });
-              }}
-            >
-              {t("tasks.next")}
-            </Button>
-          )}
-        </nav>
-      )}
+      <CursorPager cursor={cursor} next={list.data?.next ?? null} total={typeof list.data?.count === "number" ? t("tasks.total", { count: list.data.count }) : ""} onTurn={(to) => change({ cursor: to })} />
     </>
   );
 }

@@ -30,7 +30,7 @@ export function WorkPage({ caller }: { caller: Caller }) {
   const forms = formTabsOf(caller);
   const keys = tabOrder.filter((key) => key === "waiting" || key === "decided" || forms.includes(key));
   const count = waiting.data?.count;
-  const roles = useRoles(forms.length > 0);
+  const roles = useRoles(creating !== null);
   const tab = keys.find((key) => key === asked.get("tab")) ?? keys[0];
   const creatable = (["forms", "checklists"] as const).filter((kind) => mayCreate(caller, kind));
 
@@ -54,12 +54,12 @@ export function WorkPage({ caller }: { caller: Caller }) {
         label={t("work.title")}
         tabs={keys.map((key) => ({ key, label: t(`work.tabs.${key}`), count: key === "waiting" ? (count ?? undefined) : undefined }))}
         selected={tab}
-        onSelect={(key) => change({ tab: key === keys[0] ? "" : key, show: "", q: "", sort: "", page: "", status: [], template: [], scope: "", workflow: "", cursor: "" })}
+        onSelect={(key) => change({ tab: key === keys[0] ? "" : key, show: "", q: "", sort: "", scope: "", workflow: "", cursor: "" })}
       >
         {tab === "waiting" || tab === "decided" ? (
           <TasksTab key={tab} caller={caller} done={tab === "decided"} />
         ) : (
-          <FormsTab key={tab} list={tab} kind={kindOf[tab]} roles={roles.data} onNew={creatable.includes(kindOf[tab]) ? () => setCreating(kindOf[tab]) : null} />
+          <FormsTab key={tab} list={tab} kind={kindOf[tab]} onNew={creatable.includes(kindOf[tab]) ? () => setCreating(kindOf[tab]) : null} />
         )}
       </Tabs>
       {creating && <NewDialog kind={creating} roles={roles} onClose={() => setCreating(null)} />}

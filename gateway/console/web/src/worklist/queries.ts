@@ -1,18 +1,29 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { type Kind, loadLists, loadRoles, loadTemplates, loadWorkflowsOf } from "../api/portal";
+import { type FormQuery, type Kind, loadForms, loadRoles, loadTemplate, loadTemplates, loadWorkflows } from "../api/portal";
+import { loadPresentation } from "../api/workflow";
+import { language } from "../text";
 
 // What the work page asks the service, kept while one goes back and forth.
 
-export const useRoles = (enabled: boolean) => useQuery({ queryKey: ["roles"], queryFn: ({ signal }) => loadRoles(signal), enabled, staleTime: 60_000 });
+const minute = 60_000;
+
+export const useRoles = (enabled: boolean) => useQuery({ queryKey: ["roles"], queryFn: ({ signal }) => loadRoles(signal), enabled, staleTime: minute });
 export type RolesQuery = ReturnType<typeof useRoles>;
 
-export const listsKey = (kind: Kind) => ["lists", kind];
-
 /** Others move workflows on: asked again when the person comes back to the window. */
-export const useLists = (kind: Kind) => useQuery({ queryKey: listsKey(kind), queryFn: ({ signal }) => loadLists(kind, signal) });
+export const useForms = (query: FormQuery) =>
+  useQuery({ queryKey: ["forms", query, language()], queryFn: ({ signal }) => loadForms(query, signal), placeholderData: keepPreviousData });
+
+/** The workflows that the caller may create. */
+export const useWorkflows = (enabled: boolean) => useQuery({ queryKey: ["workflows"], queryFn: ({ signal }) => loadWorkflows(signal), enabled, staleTime: 5 * minute });
 
 export const useTemplates = (kind: Kind, roleId: string) =>
   useQuery({ queryKey: ["templates", kind, roleId], queryFn: ({ signal }) => loadTemplates(kind, roleId, signal), placeholderData: keepPreviousData });
 
-export const useWorkflowsOf = (formId: string) =>
-  useQuery({ queryKey: ["workflowsOf", formId], queryFn: ({ signal }) => loadWorkflowsOf(formId, signal), enabled: formId !== "" });
+/** What a form is made of, and with which workflows. */
+export const useTemplate = (formId: string) =>
+  useQuery({ queryKey: ["template", formId], queryFn: ({ signal }) => loadTemplate("form", formId, signal), enabled: formId !== "" });
+
+/** What people call the parts of a workflow; none for the empty id. */
+export const usePresentation = (workflowId: string) =>
+  useQuery({ queryKey: ["presentation", workflowId, language()], queryFn: ({ signal }) => loadPresentation(workflowId, signal), enabled: workflowId !== "", staleTime: 5 * minute, retry: false });

@@ -1,0 +1,80 @@
+import { Trash2 } from "lucide-react";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { deleteForm, discardDraft, type Instance } from "../api/runtime";
+import { Button } from "../kit/Button";
+import { Dialog } from "../kit/Dialog";
+import type { DraftSaver } from "./draftSaver";
+
+interface DropButtonProps {
+  instance: Instance;
+  /** The form was never submitted: it goes as a whole. Else only what was typed since. */
+  never: boolean;
+  hasDraft: boolean;
+  isDisabled: boolean;
+  saver: DraftSaver;
+  onDropped: (deleted: boolean) => Promise<void>;
+  onFault: (fault: unknown) => void;
+}
+
+/** Deletes a form that was never submitted, or drops the draft of one that was; but asks first. */
+export function DropButton({ instance, never, hasDraft, isDisabled, saver, onDropped, onFault }: DropButtonProps) {
+  const { t } = useTranslation();
+  const [asking, setAsking] = useState(false);
+  const drop = async () => {
+    setAsking(false);
+    try {
+      await saver.discard(() => (never ? deleteForm(instance) : discardDraft(instance)));
+      await onDropped(never);
+    } catch (fault) {
+      saver.reopen();
+      onFault(fault);
+    }
+  };
+  if (!never && !hasDraft) {
+    return null;
+  }
+  return (
+    <>
+      <Button kind="text" onPress={() => setAsking(true)} isDisabled={isDisabled}>
+        <Trash2 aria-hidden />
+        {never ? t("form.delete") : t("form.discard")}
+      </Button>
+      {asking && never && <DeleteDialog onClose={() => setAsking(false)} onDelete={() => void drop()} />}
+      {asking && !never && (
+        <Dialog title={t("form.discardTitle")} onClose={() => setAsking(false)}>
+          <p>{t("form.discardText")}</p>
+          <div className="dialog-foot">
+            <Button onPress={() => setAsking(false)}>{t("form.keepDraft")}</Button>
+            <Button kind="danger" onPress={() => void drop()}>
+              {t("form.discardYes")}
+            </Button>
+          </div>
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+interface DeleteDialogProps {
+  /** What is deleted, where that is not seen. */
+  name?: string;
+  onClose: () => void;
+  onDelete: () => void;
+}
+
+/** Asks before a form is deleted that was never submitted. */
+export function DeleteDialog({ name, onClose, onDelete }: DeleteDialogProps) {
+  const { t } = useTranslation();
+  return (
+    <Dialog title={name === undefined ? t("form.deleteTitle") : t("form.deleteNamed", { name })} onClose={onClose}>
+      <p>{t("form.deleteText")}</p>
+      <div className="dialog-foot">
+        <Button onPress={onClose}>{t("cancel")}</Button>
+        <Button kind="danger" onPress={onDelete}>
+          {t("form.deleteYes")}
+        </Button>
+      </div>
+    </Dialog>
+  );
+}
