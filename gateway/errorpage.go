@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"troupe/gateway/errorpage"
+	"troupe/gateway/login"
 )
 
 // wantsErrorPage reports whether an error is answered with an HTML page: the request
@@ -27,7 +28,7 @@ func (s *Server) isAPI(path string) bool {
 // (gateway/INTERFACE.md, "Pages for people").
 func (x *exchange) answerErrorPage(f *errorMapping, id string) {
 	x.varyAccept = true
-	page := errorpage.Page(errorpage.Options{Base: x.server.options.BasePath, Status: f.status, ID: id})
+	page := errorpage.Page(errorpage.Options{Base: x.server.options.BasePath, Status: f.status, ID: id, Language: login.Speak(x.languages())})
 	x.sendPage(f.status, valueErrorPagePolicy, page)
 }
 

@@ -115,22 +115,5 @@ func (x *exchange) answerLoginPage(f *errorMapping) {
 		_, secure := x.server.clientOf(x.r)
 		x.server.setFlowCookie(x.w.Header(), "", -1, secure)
 	}
-	x.sendPage(f.status, valuePolicy, x.loginPage(x.next, signInProblem(f.status)))
-}
-
-// signInProblem returns the text for the login page. The log has the cause.
-func signInProblem(status int) string {
-	switch status {
-	case http.StatusBadRequest:
-		return "This sign-in has expired or was started in another browser. Please try again."
-	case http.StatusUnauthorized:
-		return "The identity provider did not confirm your sign-in, or you do not have access to this service."
-	case http.StatusForbidden:
-		return "Please start signing in on this page."
-	case http.StatusNotFound:
-		return "This sign-in method is not available."
-	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		return "Signing in is not possible now. Please try again in a moment."
-	}
-	return "Sign-in failed. Please try again."
+	x.sendPage(f.status, valuePolicy, x.loginPage(x.next, f.status))
 }

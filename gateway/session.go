@@ -164,7 +164,7 @@ func parseSignIn(body data.Value) (user, password string, err error) {
 
 // showLogin answers GET /login.
 func showLogin(x *exchange) error {
-	x.sendPage(http.StatusOK, valuePolicy, x.loginPage(x.query.Get("next"), ""))
+	x.sendPage(http.StatusOK, valuePolicy, x.loginPage(x.query.Get("next"), 0))
 	return nil
 }
 
@@ -185,8 +185,10 @@ func (x *exchange) setPageHeaders(policy []string) {
 	h["Cross-Origin-Opener-Policy"] = valueSameOrigin
 }
 
-func (x *exchange) loginPage(next, problem string) []byte {
-	o := login.Options{Base: x.server.options.BasePath, Next: next, Problem: problem}
+// loginPage makes the login page in the reader's language. failed is the status of a sign-in
+// through the provider, 0 when there was none.
+func (x *exchange) loginPage(next string, failed int) []byte {
+	o := login.Options{Base: x.server.options.BasePath, Next: next, Failed: failed, Language: login.Speak(x.languages())}
 	if x.services != nil && x.services.Provider != nil {
 		o.Provider = x.services.Provider.Name()
 	}

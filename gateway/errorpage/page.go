@@ -1,11 +1,13 @@
 package errorpage
 
 import (
+	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
 	"html"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"troupe/gateway/login"
@@ -32,6 +34,8 @@ type Options struct {
 	Status int
 	// ID is the request id in the log; empty: none is shown.
 	ID string
+	// Language is the language of the page; empty is English.
+	Language login.Language
 }
 
 // content is what a person reads.
@@ -40,41 +44,60 @@ type content struct {
 	retry       bool // trying again may help
 }
 
-var contents = map[int]content{
-	http.StatusForbidden: {"No access", "You do not have permission to view this page. If you need access, ask your administrator.", false},
-	http.StatusNotFound:  {"Page not found", "The page does not exist, or you do not have access to it.", false},
-	http.StatusInternalServerError: {
-		"Something went wrong", "An internal error occurred. If it happens again, tell your administrator.", true,
+// contents has what the page says, by language and status.
+var contents = map[login.Language]map[int]content{
+	login.English: {
+		http.StatusForbidden:           {"No access", "You do not have permission to view this page. If you need access, ask your administrator.", false},
+		http.StatusNotFound:            {"Page not found", "The page does not exist, or you do not have access to it.", false},
+		http.StatusInternalServerError: {"Something went wrong", "An internal error occurred. If it happens again, tell your administrator.", true},
+		http.StatusServiceUnavailable:  {"Service unavailable", "The service is starting, stopping or busy. Nothing was changed. Please try again in a moment.", true},
 	},
-	http.StatusServiceUnavailable: {"Service unavailable", "The service is starting, stopping or busy. Nothing was changed. Please try again in a moment.", true},
+	login.German: {
+		http.StatusForbidden:           {"Kein Zugang", "Sie dürfen diese Seite nicht sehen. Wenn Sie Zugang brauchen, wenden Sie sich an die Administration.", false},
+		http.StatusNotFound:            {"Seite nicht gefunden", "Die Seite gibt es nicht, oder Sie haben keinen Zugang zu ihr.", false},
+		http.StatusInternalServerError: {"Etwas ist schiefgegangen", "Ein interner Fehler ist aufgetreten. Wenn das wieder geschieht, wenden Sie sich an die Administration.", true},
+		http.StatusServiceUnavailable:  {"Dienst nicht verfügbar", "Der Dienst startet, wird beendet oder ist ausgelastet. Es wurde nichts geändert. Bitte versuchen Sie es gleich noch einmal.", true},
+	},
+}
+
+// links are the other texts of the page.
+var links = map[login.Language]struct{ id, retry, start string }{
+	login.English: {"Error ID:", "Try again", "Go to the start page"},
+	login.German:  {"Fehlernummer:", "Erneut versuchen", "Zur Startseite"},
 }
 
 // Has reports whether there is a page for a status.
 func Has(status int) bool {
-	_, ok := contents[status]
+	_, ok := contents[login.English][status]
 	return ok
 }
 
 // Page returns the page. For a status without one it is the page of 500.
 func Page(o Options) []byte {
-	w, ok := contents[o.Status]
+	l := cmp.Or(o.Language, login.English)
+	w, ok := contents[l][o.Status]
 	if !ok {
-		w = contents[http.StatusInternalServerError]
+		o.Status = http.StatusInternalServerError
+		w = contents[l][o.Status]
 	}
-	text, retry := w.text, ""
+	id, retry := "", ""
 	if o.ID != "" {
-		text += " Error ID: " + o.ID
+		id = `<p class="quiet">` + links[l].id + " <code>" + html.EscapeString(o.ID) + "</code></p>\n"
 	}
 	if w.retry {
 		// NB: an empty address is the page itself.
-		retry = "<p class=\"provider\"><a href=\"\">Try again</a></p>\n"
+		retry = "<p class=\"provider\"><a href=\"\">" + links[l].retry + "</a></p>\n"
 	}
 	return []byte(strings.NewReplacer(
+		"{{language}}", string(l),
 		"{{base}}", html.EscapeString(o.Base),
 		"{{style}}", string(login.Style()),
 		"{{logo}}", login.Logo,
+		"{{status}}", strconv.Itoa(o.Status),
 		"{{title}}", html.EscapeString(w.title),
-		"{{text}}", html.EscapeString(text),
+		"{{text}}", html.EscapeString(w.text),
+		"{{id}}", id,
 		"{{retry}}", retry,
+		"{{start}}", links[l].start,
 	).Replace(document))
 }

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"troupe/gateway/login"
 )
 
 // TestPage: the policy allows what is in the page, and nothing of the page needs more.
@@ -38,8 +40,24 @@ func TestPage(t *testing.T) {
 			t.Errorf("%d has a page", status)
 		}
 	}
-	if page := string(Page(Options{Status: 404})); strings.Contains(page, "Error ID") || !strings.Contains(page, `href="/"`) {
+	if page := string(Page(Options{Status: 404})); strings.Contains(page, "Error ID:") || !strings.Contains(page, `href="/"`) {
 		t.Errorf("without a base path and an id: got %s", page)
+	}
+}
+
+// TestLanguages: every page is there in both languages, and says which one it is.
+func TestLanguages(t *testing.T) {
+	for status, english := range contents[login.English] {
+		german := contents[login.German][status]
+		page := string(Page(Options{Status: status, ID: "1", Language: login.German}))
+		for _, want := range []string{`<html lang="de">`, german.title, german.text, "Fehlernummer:", "Zur Startseite"} {
+			if want == "" || !strings.Contains(page, want) {
+				t.Errorf("%d: the German page has no %q", status, want)
+			}
+		}
+		if german.retry != english.retry || strings.Contains(page, english.text) {
+			t.Errorf("%d: the German page is not as the English one", status)
+		}
 	}
 }
 

@@ -2,20 +2,22 @@
 const form = document.getElementById("form");
 const user = document.getElementById("user");
 const password = document.getElementById("password");
+const show = document.getElementById("show");
 const submit = document.getElementById("submit");
 const problem = document.getElementById("problem");
+const words = form.dataset;
 
 function messageFor(answer) {
 	const seconds = Number(answer.headers.get("Retry-After")) || 1;
 	switch (answer.status) {
 	case 401:
-		return "Wrong user or password.";
+		return words.wrong;
 	case 429:
-		return "Too many failed attempts. Try again in " + (seconds > 90 ? Math.ceil(seconds / 60) + " minutes." : seconds > 1 ? seconds + " seconds." : "a second.");
+		return seconds > 90 ? words.slowMinutes.replace("#", Math.ceil(seconds / 60)) : seconds > 1 ? words.slowSeconds.replace("#", seconds) : words.slowSecond;
 	case 503:
-		return "The service is busy. Try again in a moment.";
+		return words.busy;
 	}
-	return "Sign-in failed (" + answer.status + ").";
+	return words.failed.replace("#", answer.status);
 }
 
 // signIn returns why the sign-in failed, or "".
@@ -36,7 +38,7 @@ async function signIn() {
 		}
 		return messageFor(answer);
 	} catch {
-		return "The service cannot be reached. Check your connection and try again.";
+		return words.unreachable;
 	}
 }
 
@@ -58,5 +60,26 @@ form.addEventListener("submit", async (event) => {
 	submit.disabled = false;
 	password.focus();
 });
+
+show.addEventListener("change", () => {
+	password.type = show.checked ? "text" : "password";
+});
+
+// Light or dark as the person chose on the pages (gateway/console/web/src/frame/looks.ts).
+try {
+	const looks = localStorage.getItem("troupe.looks");
+	if (looks === "light" || looks === "dark") {
+		document.documentElement.style.colorScheme = looks;
+	}
+} catch {
+	// A browser may refuse its store.
+}
+
+// Who is signed in already, in another tab for example, goes on.
+fetch(form.dataset.session, { credentials: "same-origin", cache: "no-store" }).then((answer) => {
+	if (answer.ok && user.value === "" && password.value === "") {
+		location.replace(form.dataset.next);
+	}
+}, () => {});
 
 submit.disabled = false;

@@ -120,14 +120,14 @@ func FuzzDestination(f *testing.F) {
 func TestPage(t *testing.T) {
 	page := string(Page(Options{
 		Base: "/platform", Next: `/platform/x?a="><script>alert(1)</script>&b='`,
-		Provider: `<b onclick="x">`, Problem: `no "<i>&`,
+		Provider: `<b onclick="x">`, Failed: 400,
 	}))
 	for _, want := range []string{
 		`data-session="/platform/session"`,
 		`data-next="` + html.EscapeString(`/platform/x?a="><script>alert(1)</script>&b='`) + `"`,
 		`<link rel="stylesheet" href="/platform/login/style.css">`, `<script src="/platform/login/script.js" defer></script>`,
 		`<link rel="icon" href="/platform/favicon.ico">`, `<svg `, `<html lang="en">`, `<title>`, `<main>`, `<label for="user">`, `<label for="password">`, `role="alert"`, `aria-describedby="problem"`,
-		`<p id="problem" role="alert">no &#34;&lt;i&gt;&amp;</p>`,
+		`<p id="problem" role="alert">This sign-in has expired`,
 		`<a href="/platform/login/oidc?next=%2Fplatform%2Fx%3Fa%3D%22%3E%3Cscript%3Ealert%281%29%3C%2Fscript%3E%26b%3D%27">Sign in with &lt;b onclick=&#34;x&#34;&gt;</a>`,
 		`autocomplete="username"`, `autocomplete="current-password"`, `method="post"`, `<noscript>`,
 	} {
@@ -163,8 +163,34 @@ func TestScript(t *testing.T) {
 			t.Errorf("the page has no single element %q", id[1])
 		}
 	}
-	if len(found) != 5 || !strings.Contains(script, "fetch(form.dataset.session") || !strings.Contains(script, "location.replace(form.dataset.next)") {
+	if len(found) != 6 || !strings.Contains(script, "fetch(form.dataset.session") || !strings.Contains(script, "location.replace(form.dataset.next)") {
 		t.Errorf("the script looks for %d elements, or takes its addresses from elsewhere", len(found))
+	}
+}
+
+// TestLanguages: both languages have the same texts, and none is left out of the page.
+func TestLanguages(t *testing.T) {
+	for key, english := range words[English] {
+		german := words[German][key]
+		if german == "" || strings.Contains(english, "#") != strings.Contains(german, "#") || len(words[English]) != len(words[German]) {
+			t.Errorf("%s: got %q for %q", key, german, english)
+		}
+	}
+	for status := range problems[English] {
+		if problems[German][status] == "" || len(problems[English]) != len(problems[German]) {
+			t.Errorf("%d has no German text", status)
+		}
+	}
+	page := string(Page(Options{Language: German, Failed: 418, Provider: "X"}))
+	for _, want := range []string{`<html lang="de">`, "<h1>Anmelden</h1>", "Die Anmeldung ist fehlgeschlagen.", "Anmelden mit X", `data-wrong="Benutzer oder Passwort ist falsch."`} {
+		if !strings.Contains(page, want) || strings.Contains(page, "{{") {
+			t.Errorf("the German page has no %s: %s", want, page)
+		}
+	}
+	for line, want := range map[string]Language{"": English, "fr": English, "de": German, "fr,DE-at,en": German, "en-GB,de": English, "deutsch": English} {
+		if got := Speak(strings.Split(line, ",")); got != want {
+			t.Errorf("%q: got %s, want %s", line, got, want)
+		}
 	}
 }
 

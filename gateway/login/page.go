@@ -1,6 +1,7 @@
 package login
 
 import (
+	"cmp"
 	_ "embed"
 	"html"
 	"net/url"
@@ -37,30 +38,41 @@ type Options struct {
 	Next string
 	// Provider is the name of the identity provider; empty: there is none.
 	Provider string
-	// Problem says why an earlier sign-in failed; empty: there was none.
-	Problem string
+	// Failed is the status with which a sign-in through the provider has failed; 0: none has.
+	Failed int
+	// Language is the language of the page; empty is English.
+	Language Language
 }
 
 // Page returns the page.
 func Page(o Options) []byte {
+	l := cmp.Or(o.Language, English)
 	next, link := Destination(o.Base, o.Next), ""
 	if o.Provider != "" {
 		link = strings.NewReplacer(
+			"{{or}}", html.EscapeString(words[l]["or"]),
+			"{{with}}", html.EscapeString(words[l]["with"]),
 			"{{start}}", html.EscapeString(o.Base+"/login/oidc?next="+url.QueryEscape(next)),
 			"{{provider}}", html.EscapeString(o.Provider),
 		).Replace(providerLink)
 	}
-	return []byte(strings.NewReplacer(
+	places := []string{
+		"{{language}}", string(l),
 		"{{base}}", html.EscapeString(o.Base),
 		"{{next}}", html.EscapeString(next),
 		"{{logo}}", Logo,
-		"{{problem}}", html.EscapeString(o.Problem),
+		"{{problem}}", html.EscapeString(problemOf(l, o.Failed)),
 		"{{provider}}", link,
-	).Replace(document))
+	}
+	for key, text := range words[l] {
+		places = append(places, "{{"+key+"}}", html.EscapeString(text))
+	}
+	return []byte(strings.NewReplacer(places...).Replace(document))
 }
 
 // providerLink needs no script.
-const providerLink = `<p class="provider"><a href="{{start}}">Sign in with {{provider}}</a></p>
+const providerLink = `<p class="or"><span>{{or}}</span></p>
+<p class="provider"><a href="{{start}}">{{with}} {{provider}}</a></p>
 `
 
 // Style is the page's style sheet, at base + "/login/style.css". Nobody may

@@ -1,6 +1,6 @@
 // The real program, on a home of its own that goes with it.
 import { spawn, execFileSync } from "node:child_process";
-import { createWriteStream, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createWriteStream, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { once } from "node:events";
@@ -9,7 +9,8 @@ export const password = "an old oak, 1843";
 
 /**
  * Starts the program named by TROUPE_PROGRAM. settings are its environment.
- * Returns its root address, a function that changes a file of its home, and one that ends it.
+ * Returns its root address, and functions that change a file of its home, sign
+ * somebody in without a browser, and end it.
  */
 export async function startService(settings = {}) {
   const program = process.env.TROUPE_PROGRAM;
@@ -47,12 +48,27 @@ export async function startService(settings = {}) {
     }
     await new Promise((done) => setTimeout(done, 50));
   }
-  for (const user of ["john.doe", "mary.major", "paulo.santos"]) {
+  const setPassword = (user) =>
     execFileSync(program, ["password", "set", "--home", home, "--user", user], { input: password + "\n", env, stdio: ["pipe", "ignore", "inherit"] });
-  }
-  /** Changes a file of the home, and waits until the service has read it. */
+  ["john.doe", "mary.major", "paulo.santos"].forEach(setPassword);
+  /** Somebody who uses the interface without a browser: asks for a path of it, or sends a body there. */
+  const caller = async (user) => {
+    setPassword(user);
+    const json = { "Content-Type": "application/json" };
+    const signedIn = await fetch(root + "session", { method: "POST", headers: json, body: JSON.stringify({ user, password }) });
+    const cookie = signedIn.headers.get("set-cookie").split(";")[0];
+    const go = async (path, init) => {
+      const answer = await fetch(`${root}workflow/api/v1/${path}`, { ...init, headers: { ...json, cookie } });
+      if (!answer.ok) {
+        throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+      }
+      return answer.json();
+    };
+    return { read: (path) => go(path, {}), ask: (path, body) => go(path, { method: "POST", body: JSON.stringify(body) }) };
+  };
+  /** Changes a file of the home, or makes it, and waits until the service has read it. */
   const change = async (path, edit) => {
-    const before = readFileSync(join(home, path), "utf8");
+    const before = existsSync(join(home, path)) ? readFileSync(join(home, path), "utf8") : "";
     const after = edit(before);
     if (after === before) {
       throw new Error(`${path} was not changed`);
@@ -66,5 +82,5 @@ export async function startService(settings = {}) {
       await new Promise((done) => setTimeout(done, 50));
     }
   };
-  return { root, stop, change };
+  return { root, stop, change, caller };
 }

@@ -1,83 +1,36 @@
-// What waits for people, and the page of an instance. The service's answers about
-// tasks are given by the test, so that each of them can be had.
+// What waits for people, and the page of an instance: an employee asks, a manager decides.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { closeWindow, isTooWide, look, openWindow, signIn, startBrowser } from "./browser.mjs";
 import { startService } from "./service.mjs";
 
-let browser, service;
+let browser, service, john;
+
+const hostile = '<img src=x onerror="window.hit=1"> & Söhne';
 
 before(async () => {
   [browser, service] = await Promise.all([startBrowser(), startService()]);
+  await service.change("workflows/purchase.yaml", () => readFileSync(new URL("purchase.yaml", import.meta.url), "utf8"));
+  const jane = "  - id: jane.roe\n    name: Jane Roe\n    roles: [manager]\n";
+  await service.change("identity.yaml", (text) => text.replace("users:\n", `users:\n${jane}`));
+  john = await service.caller("john.doe");
+  for (let n = 0; n < 60; n++) {
+    await request(`Desk ${String(n).padStart(2, "0")}`);
+  }
+  const leave = await john.ask("create", { workflowId: "leave-request" });
+  await john.ask("event", { workflowId: "leave-request", instanceId: leave.instanceId, event: { name: "submit", data: { days: 5 } } });
 });
 after(async () => {
   await browser?.close();
   await service?.stop();
 });
 
-const hostile = '<img src=x onerror="window.hit=1"> & Söhne';
-
-/** A worklist of many tasks, and one instance, as a service would have them. */
-async function answer(page) {
-  const state = { comments: [], asked: [], sent: [] };
-  const minutes = (n) => new Date(Date.now() + n * 60_000).toISOString();
-  const tasks = Array.from({ length: 120 }, (_, n) => ({
-    taskId: `t${n}`, workflowId: n % 3 === 0 ? "leave-request" : "purchase-order", instanceId: `I${n}`, stateMachineId: "main", nodeId: "review",
-    title: n === 0 ? hostile : `Purchase ${n}: ${["desk", "laptop", "chair"][n % 3]}`, description: n % 2 ? `${n * 10} EUR` : null, status: "open",
-    created: minutes(-n * 90), due: n % 4 ? minutes((n - 6) * 700) : null, priority: n % 7 === 0 ? 80 : 50, assignee: n === 1 ? "mary.major" : n === 2 ? "jane.roe" : null,
-    candidates: { roles: ["manager"], users: [] }, requester: "john.doe", requesterName: "John Doe", events: [],
-  }));
-  const json = (route, value, status = 200) => route.fulfill({ status, contentType: "application/json", body: JSON.stringify(value) });
-  await page.route("**/workflow/api/v1/tasks?**", (route) => {
-    const asked = new URL(route.request().url()).searchParams;
-    state.asked.push(asked);
-    const words = (asked.get("q") ?? "").toLowerCase();
-    const mine = (task) => task.assignee === "mary.major";
-    const scopes = { mine, open: (task) => task.assignee === null, all: (task) => mine(task) || task.assignee !== "nobody", done: () => false };
-    const found = tasks.filter((task) => task.title.toLowerCase().includes(words) && scopes[asked.get("scope")](task));
-    const from = Number(asked.get("cursor") ?? 0), limit = Number(asked.get("limit"));
-    return json(route, { tasks: found.slice(from, from + limit), next: from + limit < found.length ? String(from + limit) : null, count: found.length });
-  });
-  await page.route("**/workflow/api/v1/tasks/watch", (route) => route.fulfill({ contentType: "text/event-stream", body: ": here\n\n" }));
-  await page.route("**/workflow/api/v1/task", (route) => {
-    const { taskId, action } = route.request().postDataJSON();
-    const task = tasks.find((each) => each.taskId === taskId);
-    if (taskId === "t4") {
-      return json(route, { error: "Claimed", message: "somebody else has claimed it" }, 409);
-    }
-    task.assignee = action === "claim" ? "mary.major" : null;
-    return json(route, task);
-  });
-  const instance = "**/workflow/api/v1/instance/*/*";
-  await page.route(`${instance}/summary`, (route) => json(route, {
-    workflowId: "purchase-order", instanceId: "I5", workflowName: "Purchase order", version: 3, title: `Purchase 5: ${hostile}`,
-    status: [{ stateMachineId: "main", nodeId: state.sent.length ? "approved" : "review", label: state.sent.length ? "Approved" : "In review", tone: state.sent.length ? "good" : "waiting" }],
-    columns: [{ path: "amount", label: "Amount", value: 1234.5 }, { path: "supplier", label: "Supplier", value: hostile }, { path: "urgent", label: "Urgent", value: true }],
-    createdAt: minutes(-3000), updatedAt: minutes(-30 + state.sent.length), requester: "john.doe", requesterName: "John Doe", done: false, ended: false, form: null,
-  }));
-  await page.route(`${instance}/events`, (route) => json(route, { events: state.sent.length ? [] : [
-    { name: "approve", label: "Approve", style: "primary", guard: "true", transitions: [{ stateMachineId: "main", nodeId: "review", targets: ["approved"], guard: "true" }], schema: { type: "object", properties: { comment: { type: "string" } } } },
-    { name: "reject", label: "Reject", style: "danger", guard: "true", transitions: [{ stateMachineId: "main", nodeId: "review", targets: ["rejected"], guard: "true" }], schema: null },
-  ] }));
-  await page.route("**/workflow/api/v1/event", (route) => {
-    state.sent.push(route.request().postDataJSON());
-    return json(route, { workflowId: "purchase-order", instanceId: "I5", state: { states: [{ stateMachineId: "main", nodeId: "approved" }] } });
-  });
-  await page.route(`${instance}/pending`, (route) => json(route, { timers: [{ id: "x", event: "after.P2D.review", stateMachineId: "main", nodeId: "review", due: minutes(2000), incident: false }], deliveries: [], children: [], ended: null, version: 3 }));
-  await page.route(`${instance}/diagram`, (route) => route.fulfill({ contentType: "image/svg+xml", body: '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 200 80" onload="window.hit=1"><script>window.hit=1</script><rect x="10" y="20" width="80" height="40" rx="8" fill="#ddf"/><rect x="110" y="20" width="80" height="40" rx="8" fill="#fff" stroke="#88a"/></svg>' }));
-  await page.route("**/workflow/api/v1/watch/**", (route) => route.fulfill({ contentType: "text/event-stream", body: ": here\n\n" }));
-  await page.route(`${instance}/activity?**`, (route) => json(route, { activity: [
-    ...state.comments.map((text) => ({ kind: "comment", ts: minutes(0), user: "mary.major", userName: "Mary Major", text })),
-    { kind: "task", ts: minutes(-20), user: "mary.major", userName: "Mary Major", action: "claim" },
-    { kind: "history", ts: minutes(-30), user: "john.doe", userName: "John Doe", transitionEvent: "submit", startState: ["draft"], endState: ["review"] },
-    { kind: "history", ts: minutes(-3000), user: "john.doe", userName: "John Doe", transitionEvent: "", startState: ["Start"], endState: ["draft"] },
-  ], next: null }));
-  await page.route(`${instance}/comments`, (route) => {
-    const { text } = route.request().postDataJSON();
-    state.comments.unshift(text);
-    return json(route, { comment: { user: "mary.major", userName: "Mary Major", text, ts: minutes(0) } });
-  });
-  return state;
+/** What john asks for, submitted. Returns the id of the instance. */
+async function request(item) {
+  const { instanceId } = await john.ask("create", { workflowId: "purchase" });
+  await john.ask("event", { workflowId: "purchase", instanceId, event: { name: "submit", data: { item, supplier: hostile, amount: 1234.5, urgent: true } } });
+  return instanceId;
 }
 
 const sizes = {
@@ -90,20 +43,23 @@ const sizes = {
 
 for (const [name, options] of Object.entries(sizes)) {
   test(`a worklist and an instance, ${name}`, async () => {
+    const id = await request(`${name} ${hostile}`);
     const mary = await openWindow(browser, service, options);
     const { page } = mary;
-    await answer(page);
     await signIn(mary, "mary.major");
-    await page.getByRole("link", { name: "Purchase 1: laptop" }).waitFor();
-    assert.match(await page.title(), /^\(120\) /);
+    await page.getByRole("link", { name: "Purchase: Desk 00" }).waitFor();
+    await page.waitForFunction(() => /^\(\d+\) /.test(document.title));
     await look(mary, `work-${name}`);
     assert.equal(await isTooWide(page), false, "the worklist scrolls sideways");
-    await page.goto(`${service.root}instances/purchase-order/I5`);
+    await page.goto(`${service.root}instances/purchase/${id}`);
     await page.getByText("1,234.5").or(page.getByText("1.234,5")).waitFor();
     await page.getByRole("img").waitFor();
+    await page.getByText(/John Doe (asked for it|hat angefragt)/).waitFor();
     await look(mary, `instance-${name}`);
     assert.equal(await isTooWide(page), false, "the instance scrolls sideways");
     assert.equal(await page.evaluate(() => window.hit), undefined, "texts of people are text");
+    await page.emulateMedia({ media: "print" });
+    await look(mary, `instance-${name}-print`);
     await closeWindow(mary);
   });
 }
@@ -111,70 +67,133 @@ for (const [name, options] of Object.entries(sizes)) {
 test("tasks are looked for by the service, and the address keeps how", async () => {
   const mary = await openWindow(browser, service);
   const { page } = mary;
-  const state = await answer(page);
   await signIn(mary, "mary.major");
-  await page.getByRole("link", { name: "Purchase 1: laptop" }).waitFor();
+  await page.getByRole("link", { name: "Purchase: Desk 00" }).waitFor();
   await page.getByRole("button", { name: "Next page" }).click();
-  await page.getByRole("link", { name: "Purchase 60: desk" }).waitFor();
-  assert.match(page.url(), /cursor=50/);
+  await page.getByRole("link", { name: "Purchase: Desk 55" }).waitFor();
+  assert.match(page.url(), /cursor=/);
   await page.goBack();
-  await page.getByRole("link", { name: "Purchase 1: laptop" }).waitFor();
-  await page.getByRole("button", { name: "Due" }).click();
-  await page.getByRole("searchbox").fill("chair");
-  await page.getByRole("link", { name: "Purchase 1: laptop" }).waitFor({ state: "detached" });
-  assert.ok(state.asked.some((asked) => asked.get("q") === "chair" && asked.get("sort") === "due"));
+  await page.getByRole("link", { name: "Purchase: Desk 00" }).waitFor();
+  await page.getByRole("searchbox").fill("desk 07");
+  await page.getByRole("link", { name: "Purchase: Desk 00" }).waitFor({ state: "detached" });
   await page.reload();
-  await page.getByRole("link", { name: "Purchase 2: chair" }).waitFor();
+  await page.getByRole("link", { name: "Purchase: Desk 07" }).waitFor();
   await page.getByRole("tab", { name: "Decided by you" }).click();
-  await page.getByText("Nothing decided yet").waitFor();
-  await look(mary, "work-decided");
+  await page.getByRole("tab", { name: "Decided by you", selected: true }).waitFor();
   await page.goBack();
-  await page.getByRole("link", { name: "Purchase 2: chair" }).waitFor();
-  assert.equal(await page.getByRole("searchbox").inputValue(), "chair");
+  await page.getByRole("link", { name: "Purchase: Desk 07" }).waitFor();
+  assert.equal(await page.getByRole("searchbox").inputValue(), "desk 07");
+  await page.getByRole("button", { name: "Clear" }).or(page.locator(".search .button")).first().click();
+  await page.getByRole("link", { name: "Purchase: Desk 00" }).waitFor();
+  await page.getByRole("button", { name: /^Filter/ }).click(); // the leave request is not on this page
+  await page.getByRole("menuitemcheckbox", { name: "Leave request" }).click();
+  await page.keyboard.press("Escape");
+  await page.getByRole("link", { name: "Purchase: Desk 00" }).waitFor({ state: "detached" });
+  assert.match(page.url(), /workflow=leave-request/);
+  await look(mary, "work-filtered");
   await closeWindow(mary);
 });
 
-test("a task is claimed, or somebody else was quicker", async () => {
+test("a task is claimed, or somebody else was quicker; and the count follows", async () => {
   const mary = await openWindow(browser, service);
   const { page } = mary;
-  await answer(page);
-  await signIn(mary, "mary.major");
-  await page.getByRole("button", { name: "Claim: Purchase 5: chair" }).click();
-  await page.getByText("“Purchase 5: chair” is assigned to you.").waitFor();
-  await page.getByRole("button", { name: "Release: Purchase 5: chair" }).waitFor();
-  await page.getByRole("button", { name: "Claim: Purchase 4: laptop" }).click();
-  await page.getByText("“Purchase 4: laptop” was claimed by somebody else.").waitFor();
+  await request("Chair to claim");
+  await request("Chair of another");
+  await signIn(mary, "mary.major", "?q=chair");
+  await page.getByRole("button", { name: "Claim: Purchase: Chair to claim" }).click();
+  await page.getByText("“Purchase: Chair to claim” is assigned to you.").waitFor();
+  await page.getByRole("button", { name: "Release: Purchase: Chair to claim" }).waitFor();
+  await page.getByRole("button", { name: "Claim: Purchase: Chair of another" }).waitFor();
+  await page.route("**/tasks/watch", (route) => route.abort());
+  const jane = await service.caller("jane.roe");
+  const { tasks } = await jane.read("tasks?scope=open&q=another");
+  await page.route("**/workflow/api/v1/tasks?**", (route) => route.abort()); // mary does not hear of it
+  await jane.ask("task", { taskId: tasks[0].taskId, action: "claim" });
+  await page.getByRole("button", { name: "Claim: Purchase: Chair of another" }).click();
+  await page.getByText("“Purchase: Chair of another” was claimed by somebody else.").waitFor();
+  await page.unroute("**/workflow/api/v1/tasks?**");
+  await page.unroute("**/tasks/watch");
+  await page.goto(service.root);
+  const count = async () => Number(/^\((\d+)\)/.exec(await page.title())?.[1]);
+  await page.waitForFunction(() => /^\(\d+\)/.test(document.title));
+  const before = await count();
+  await request("One more");
+  await page.waitForFunction((n) => document.title.startsWith(`(${n}) `), before + 1);
+  await closeWindow(mary);
+});
+
+test("a task is given to somebody who may have it", async () => {
+  const id = await request("Lamp to assign");
+  const mary = await openWindow(browser, service);
+  const { page } = mary;
+  await signIn(mary, "mary.major", `instances/purchase/${id}`);
+  await page.getByRole("button", { name: "Claim" }).click();
+  await page.getByRole("button", { name: "Assign", exact: true }).click();
+  const dialog = page.getByRole("dialog", { name: "Assign the task" });
+  await dialog.getByLabel("User").fill("john.doe");
+  await dialog.getByRole("button", { name: "Assign" }).click();
+  await dialog.getByText("“john.doe” cannot get this task").waitFor();
+  await look(mary, "instance-assign");
+  await dialog.getByLabel("User").fill("jane.roe");
+  await dialog.getByRole("button", { name: "Assign" }).click();
+  await page.getByText("Mary Major assigned the task to Jane Roe").waitFor();
+  assert.equal(await page.getByRole("button", { name: "Approve" }).count(), 0, "it is jane's now");
   await closeWindow(mary);
 });
 
 test("an instance is decided and talked about with the keyboard alone", async () => {
+  const id = await request("Laptop to decide");
   const mary = await openWindow(browser, service);
   const { page } = mary;
-  const state = await answer(page);
-  await signIn(mary, "mary.major", "instances/purchase-order/I5");
+  await signIn(mary, "mary.major", `instances/purchase/${id}`);
   const comment = page.getByLabel("Comment");
-  await comment.fill("First line\nsecond line");
+  await comment.fill("First line\n<b>second</b> line");
   await page.reload(); // what was begun is still there
-  assert.equal(await comment.inputValue(), "First line\nsecond line");
+  assert.equal(await comment.inputValue(), "First line\n<b>second</b> line");
   await comment.focus();
   await page.keyboard.press("Tab");
   await page.keyboard.press("Enter");
   await page.getByText("Mary Major commented").waitFor();
-  assert.deepEqual(state.comments, ["First line\nsecond line"]);
+  await page.getByText("<b>second</b> line").waitFor();
+  assert.equal(await comment.inputValue(), "");
   await page.getByRole("button", { name: "Approve" }).focus();
   await page.keyboard.press("Enter");
   const dialog = page.getByRole("dialog", { name: "Approve" });
-  await dialog.waitFor();
+  await dialog.getByLabel("Comment").fill("Good\nprice");
   await page.keyboard.press("Escape");
   await dialog.waitFor({ state: "detached" });
   assert.equal(await page.getByRole("button", { name: "Approve" }).evaluate((element) => element === document.activeElement), true, "the focus comes back");
   await page.keyboard.press("Enter");
-  await dialog.getByLabel("Comment").fill("Good\nprice");
+  assert.equal(await dialog.getByLabel("Comment").inputValue(), "Good\nprice", "what was typed stays until it is sent");
   await look(mary, "instance-approve");
   await dialog.getByRole("button", { name: "Approve" }).focus();
   await page.keyboard.press("Enter");
   await page.getByText("“Approve” completed.").waitFor();
-  assert.equal(state.sent[0].event.data.comment, "Good\nprice");
-  await page.getByText("Approved", { exact: true }).waitFor();
+  await page.getByText("Approved", { exact: true }).first().waitFor();
+  await page.getByText("Mary Major approved it").waitFor();
+  await look(mary, "instance-decided");
+  await page.getByRole("link", { name: /^Next task: / }).click();
+  await page.getByRole("button", { name: "Approve" }).waitFor();
+  assert.doesNotMatch(page.url(), new RegExp(id));
+  await page.goto(`${service.root}?tab=decided`);
+  await page.getByRole("link", { name: "Purchase: Laptop to decide" }).waitFor();
+  await look(mary, "work-decided");
+  await closeWindow(mary);
+});
+
+test("a session that ended keeps a comment that was begun", async () => {
+  const id = await request("Shelf");
+  const mary = await openWindow(browser, service);
+  const { page, context } = mary;
+  await signIn(mary, "mary.major", `instances/purchase/${id}`);
+  await page.getByLabel("Comment").fill("Not lost");
+  const cookies = await context.cookies();
+  await context.clearCookies();
+  await page.getByRole("button", { name: "Add comment" }).click();
+  await page.getByText("You are signed out.").first().waitFor();
+  assert.equal(await page.getByLabel("Comment").inputValue(), "Not lost");
+  await context.addCookies(cookies);
+  await page.getByRole("button", { name: "Add comment" }).click();
+  await page.getByText("Mary Major commented").waitFor();
   await closeWindow(mary);
 });

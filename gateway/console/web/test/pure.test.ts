@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Draft, Form, FormView, HistoryEntry, Misfit, Presentation, WorkflowEvent } from "../src/api/types";
+import type { Draft, Form, FormView, Misfit, Presentation, WorkflowEvent } from "../src/api/types";
 import { formWorkflow, sharedColumns, statusOf } from "../src/worklist/statusWords";
 import { beginPath, instancePath, parseRoute, runtimePath, safeRedirect } from "../src/route";
 import { initialData } from "../src/runtime/initialData";
-import { movesOf, wordsOf } from "../src/runtime/historyEntries";
+import { wordsOf } from "../src/instance/definitionWords";
 import { joined, otherTemplate, parted } from "../src/runtime/misfits";
 import { FormPlace } from "../src/runtime/formPlace";
 import { offered } from "../src/runtime/offered";
@@ -70,7 +70,7 @@ const presentation: Presentation = {
     { stateMachineId: "main", nodeId: "review", label: "Waiting for a manager", tone: "waiting" },
     { stateMachineId: "side", nodeId: "review", label: "Side review", tone: "neutral" },
   ],
-  events: [{ name: "send", label: "Send it", done: null, style: "default" }],
+  events: [{ name: "send", label: "Send it", done: "sent it", style: "default" }],
 };
 
 test("a status is said in the words of the definition, where they are known", () => {
@@ -82,7 +82,7 @@ test("a status is said in the words of the definition, where they are known", ()
   assert.deepEqual(statusOf({ ...bound, statuses: [{ stateMachineId: "main", nodeId: "x", label: "X!", tone: "good" }] }, presentation).map((status) => status.label), ["X!"]);
   assert.deepEqual(statusOf(form({ status: "submitted" }), undefined), []);
   const words = wordsOf(presentation);
-  assert.deepEqual([words.node("review", "side"), words.node("review"), words.node("sentBack"), words.event("send"), words.event("callOff")], ["Side review", "Waiting for a manager", "Sent back", "Send it", "Call off"]);
+  assert.deepEqual([words.node("review"), words.node("sentBack"), words.event("send"), words.done("send"), words.event("callOff"), words.done("callOff")], ["Waiting for a manager", "Sent back", "Send it", "sent it", "Call off", ""]);
 });
 
 test("a list has the columns of a workflow when all its forms are of that one", () => {
@@ -125,13 +125,6 @@ test("a draft keeps what fits a changed template, and nothing of the rest is los
   assert.deepEqual(joined({ days: 5 }, words.filter(({ path }) => path[0] === "days"), {}), { days: 5, Days: "five" }, "a place that is taken is not overwritten");
   assert.equal(parted({ ...draft, templateChanged: false }).words.length, 0);
   assert.match(otherTemplate, /^[0-9a-f]{32}$/);
-});
-
-const entry = (event: string, startState: string[], endState: string[]): HistoryEntry => ({ user: "u", transitionEvent: event, startState, endState, ts: "" });
-
-test("only the machines that moved are told", () => {
-  assert.deepEqual(movesOf(entry("go", ["a", "x"], ["b", "x"])), [{ machine: 0, from: "a", to: "b" }]);
-  assert.deepEqual(movesOf(entry("note", ["a"], ["a"])), []);
 });
 
 const view = (over: Partial<FormView>): FormView => ({

@@ -19,6 +19,8 @@ export interface TaskQuery {
   workflowId: string;
   cursor: string;
   limit: number;
+  /** statemachine/filter/FILTER.md, over the fields of a task. */
+  filter?: string;
 }
 
 const api = "workflow/api/v1";
@@ -27,13 +29,47 @@ const path = (of: Instance) => `${api}/instance/${encodeURIComponent(of.workflow
 export async function loadTasks(query: TaskQuery, signal?: AbortSignal): Promise<TaskList> {
   const { limit, ...texts } = query;
   const asked = new URLSearchParams({ limit: String(limit), count: "true" });
-  Object.entries(texts).forEach(([name, value]) => value !== "" && asked.set(name, value));
+  Object.entries(texts).forEach(([name, value]) => value && asked.set(name, value));
   return (await ask<TaskList>(`${api}/tasks?${asked}`, { signal })).value;
 }
 
-/** Claims or gives back; refused with 409 when somebody else has it, 404 when it is gone. */
-export async function changeTask(taskId: string, action: "claim" | "release"): Promise<Task> {
-  return (await ask<Task>(`${api}/task`, { method: "POST", body: { taskId, action } })).value;
+export type TaskAction = "claim" | "release" | "assign";
+
+/**
+ * Claims, gives back, or gives to another candidate. Refused with 409 when somebody
+ * else has it, 404 when it is gone, 400 when "to" is no candidate.
+ */
+export async function changeTask(taskId: string, action: TaskAction, to?: string): Promise<Task> {
+  return (await ask<Task>(`${api}/task`, { method: "POST", body: to === undefined ? { taskId, action } : { taskId, action, to } })).value;
+}
+
+/** The most workflows that are looked for, one request each. */
+const workflowsMax = 40;
+/** How often a page without a task is followed by the next one. */
+const emptyPagesMax = 20;
+
+/** The workflows that the caller has tasks of: after each that is known, one of another is asked for. */
+export async function loadTaskWorkflows(scope: Scope, signal?: AbortSignal): Promise<string[]> {
+  const known: string[] = [];
+  let cursor = "";
+  for (let empty = 0; known.length < workflowsMax && empty < emptyPagesMax; ) {
+    const asked = new URLSearchParams({ scope, limit: "1", filter: JSON.stringify({ workflowId: { $nin: known } }) });
+    if (cursor !== "") {
+      asked.set("cursor", cursor);
+    }
+    const { tasks, next } = (await ask<TaskList>(`${api}/tasks?${asked}`, { signal })).value;
+    const [task] = tasks;
+    if (task) {
+      known.push(task.workflowId);
+      cursor = ""; // the filter is another one, and so is the list
+    } else if (next === null) {
+      break;
+    } else {
+      cursor = next;
+      empty++;
+    }
+  }
+  return known.toSorted();
 }
 
 /** The address of the stream of what comes and goes for the caller. */

@@ -1,6 +1,6 @@
 import { ask, type RetryKeys } from "./http";
 import type { Instance } from "./runtime";
-import type { EventList, HistoryList, InstanceReply, JSONObject, Pending, Position, Presentation, WorkflowEvent } from "./types";
+import type { EventList, InstanceReply, JSONObject, Pending, Position, Presentation, WorkflowEvent } from "./types";
 
 const api = "workflow/api/v1";
 const path = (of: Instance) => `${encodeURIComponent(of.workflowId)}/${encodeURIComponent(of.instanceId)}`;
@@ -14,12 +14,6 @@ export interface Sendable {
 export async function loadEvents(of: Instance, signal?: AbortSignal): Promise<Sendable> {
   const { value, tag } = await ask<EventList>(`${api}/instance/${path(of)}/events`, { signal });
   return { events: value.events, tag };
-}
-
-/** A page of the history, the newest entry first. */
-export async function loadHistory(of: Instance, cursor: string, signal?: AbortSignal): Promise<HistoryList> {
-  const asked = new URLSearchParams({ order: "desc", limit: "10", ...(cursor === "" ? {} : { cursor }) });
-  return (await ask<HistoryList>(`${api}/instance/${path(of)}/history?${asked}`, { signal })).value;
 }
 
 /** How people see a workflow, in the language of the pages. */

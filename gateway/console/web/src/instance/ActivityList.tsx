@@ -1,24 +1,34 @@
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { ArrowRight } from "lucide-react";
 import { Trans, useTranslation } from "react-i18next";
-import type { Activity } from "../api/tasks";
+import { messageFor } from "../api/http";
+import type { Instance } from "../api/runtime";
+import { type Activity, loadActivity } from "../api/tasks";
 import type { Caller } from "../api/types";
 import { Button } from "../kit/Button";
+import { LoadFault, Skeleton } from "../kit/Notice";
 import { Time } from "../kit/Time";
+import { language } from "../text";
 import { readable } from "../words";
+import { usePresentation } from "../worklist/queries";
+import { type Words, wordsOf } from "./definitionWords";
 
-interface ActivityListProps {
-  /** Newest first. */
-  entries: Activity[];
-  caller: Caller;
-  /** The labels of nodes, as far as they are known. */
-  labels: Map<string, string>;
-  /** Null when there is no more. */
-  onMore: (() => void) | null;
-}
+export const activityKey = (instance: Instance) => ["instance", instance.workflowId, instance.instanceId, "activity"];
 
-/** What has happened, and what people said. */
-export function ActivityList({ entries, caller, labels, onMore }: ActivityListProps) {
+/** What has happened, and what people said: the newest first, older things when they are asked for. */
+export function ActivityList({ instance, caller }: { instance: Instance; caller: Caller }) {
   const { t } = useTranslation();
+  const words = wordsOf(usePresentation(instance.workflowId).data);
+  const activity = useInfiniteQuery({
+    queryKey: [...activityKey(instance), language()],
+    queryFn: ({ pageParam, signal }) => loadActivity(instance, pageParam, signal),
+    initialPageParam: "",
+    getNextPageParam: (page) => page.next ?? undefined,
+  });
+  if (!activity.data) {
+    return activity.isError ? <LoadFault message={messageFor(activity.error)} retry={() => void activity.refetch()} /> : <Skeleton label={t("instance.activityLoading")} rows={3} />;
+  }
+  const entries = activity.data.pages.flatMap((page) => page.activity);
   if (entries.length === 0) {
     return <p className="quiet">{t("instance.noActivity")}</p>;
   }
@@ -26,11 +36,11 @@ export function ActivityList({ entries, caller, labels, onMore }: ActivityListPr
     <>
       <ol className="timeline">
         {entries.map((entry, index) => (
-          <li key={`${entry.kind} ${entry.ts} ${index}`} className={`moment moment-${entry.kind}`}>
+          <li key={`${entry.kind} ${entry.ts} ${entries.length - index}`} className={`moment moment-${entry.kind}`}>
             <p>
-              <What entry={entry} caller={caller} />
+              <What entry={entry} caller={caller} words={words} />
             </p>
-            {entry.kind === "history" && <Moves entry={entry} labels={labels} />}
+            {entry.kind === "history" && <Moves entry={entry} words={words} />}
             {entry.kind === "comment" && <p className="text comment">{entry.text}</p>}
             <p className="moment-when">
               <Time at={entry.ts} as="exact" />
@@ -38,9 +48,9 @@ export function ActivityList({ entries, caller, labels, onMore }: ActivityListPr
           </li>
         ))}
       </ol>
-      {onMore && (
+      {activity.hasNextPage && (
         <p>
-          <Button small onPress={onMore}>
+          <Button small isDisabled={activity.isFetchingNextPage} onPress={() => void activity.fetchNextPage()}>
             {t("instance.more")}
           </Button>
         </p>
@@ -49,17 +59,29 @@ export function ActivityList({ entries, caller, labels, onMore }: ActivityListPr
   );
 }
 
-function What({ entry, caller }: { entry: Activity; caller: Caller }) {
+interface WhatProps {
+  entry: Activity;
+  caller: Caller;
+  words: Words;
+}
+
+function What({ entry, caller, words }: WhatProps) {
   const { t } = useTranslation();
   const user = entry.user === caller.id ? caller.name : (entry.userName ?? entry.user ?? "");
   const emphasis = { 1: <strong /> };
   switch (entry.kind) {
-    case "history":
-      return entry.transitionEvent === "" || entry.transitionEvent === undefined ? (
-        <Trans i18nKey="history.created" values={{ user }} components={emphasis} />
+    case "history": {
+      const event = entry.transitionEvent ?? "";
+      if (event === "") {
+        return <Trans i18nKey="history.created" values={{ user }} components={emphasis} />;
+      }
+      const done = words.done(event);
+      return done === "" ? (
+        <Trans i18nKey="history.event" values={{ event: words.event(event), user }} components={emphasis} />
       ) : (
-        <Trans i18nKey="history.event" values={{ event: readable(entry.transitionEvent), user }} components={emphasis} />
+        <Trans i18nKey="history.done" values={{ done, user }} components={emphasis} />
       );
+    }
     case "comment":
       return <Trans i18nKey="instance.kinds.comment" values={{ user }} components={emphasis} />;
     case "task": {
@@ -72,21 +94,24 @@ function What({ entry, caller }: { entry: Activity; caller: Caller }) {
   }
 }
 
-function Moves({ entry, labels }: { entry: Activity; labels: Map<string, string> }) {
+function Moves({ entry, words }: { entry: Activity; words: Words }) {
   const { t } = useTranslation();
-  const name = (node: string) => labels.get(node) ?? readable(node);
   const created = !entry.transitionEvent;
-  return (entry.endState ?? []).map((to, machine) => {
+  const ends = entry.endState ?? [];
+  if (ends.every((to, machine) => to === entry.startState?.[machine])) {
+    return <p className="move">{t("history.noMove")}</p>;
+  }
+  return ends.map((to, machine) => {
     const from = entry.startState?.[machine] ?? "";
     return from === to ? null : (
       <p key={`${machine} ${to}`} className="move">
         {!created && (
           <>
-            {name(from)} <ArrowRight aria-hidden />
+            {words.node(from)} <ArrowRight aria-hidden />
             <span className="visually-hidden"> {t("history.to")} </span>
           </>
         )}
-        {name(to)}
+        {words.node(to)}
       </p>
     );
   });

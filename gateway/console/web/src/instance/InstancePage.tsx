@@ -1,10 +1,10 @@
-import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { ChevronLeft, ChevronRight, FileText } from "lucide-react";
 import { useCallback, useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { messageFor, ServiceError } from "../api/http";
 import { type Instance, loadForm } from "../api/runtime";
-import { loadActivity, loadDiagram, loadSummary, type Summary } from "../api/tasks";
+import { loadDiagram, loadSummary, type Summary } from "../api/tasks";
 import { loadEvents, loadPending } from "../api/workflow";
 import type { Caller, Pending } from "../api/types";
 import { Badge, toneOf } from "../kit/Badge";
@@ -33,7 +33,7 @@ interface InstancePageProps {
 export default function InstancePage({ instance, caller }: InstancePageProps) {
   const { t } = useTranslation();
   const [own] = useState(instance);
-  const summary = useQuery({ queryKey: ["instance", own, "summary", language()], queryFn: ({ signal }) => loadSummary(own, signal) });
+  const summary = useQuery({ queryKey: [...keyOf(own), "summary", language()], queryFn: ({ signal }) => loadSummary(own, signal) });
   return (
     <>
       <p className="trail">
@@ -78,17 +78,11 @@ function Inside({ instance, caller, summary }: InstancePageProps & { summary: Su
     }
   }, [news]);
 
-  const key = ["instance", instance];
+  const key = keyOf(instance);
   const events = useQuery({ queryKey: [...key, "events", language()], queryFn: ({ signal }) => loadEvents(instance, signal) });
   const pending = useQuery({ queryKey: [...key, "pending"], queryFn: ({ signal }) => loadPending(instance, signal) });
   const form = useQuery({ queryKey: [...key, "form"], queryFn: ({ signal }) => loadForm(instance, signal), enabled: summary.form !== null });
-  const activity = useInfiniteQuery({
-    queryKey: [...key, "activity", language()],
-    queryFn: ({ pageParam, signal }) => loadActivity(instance, pageParam, signal),
-    initialPageParam: "",
-    getNextPageParam: (page) => page.next ?? undefined,
-  });
-  const look = useCallback(() => void queries.invalidateQueries({ queryKey: ["instance", instance] }), [queries, instance]);
+  const look = useCallback(() => void queries.invalidateQueries({ queryKey: keyOf(instance) }), [queries, instance]);
   const live = useWatch(instance, { onEntry: look, onLook: look });
 
   const redirect = news ? safeRedirect(news.redirect, document.baseURI) : "";
@@ -115,19 +109,19 @@ function Inside({ instance, caller, summary }: InstancePageProps & { summary: Su
       {news && (
         <div className="page-news">
           <Notice tone={news.moved ? "good" : "info"} title={news.moved ? t("form.eventDone", { name: news.name }) : t("form.eventSame", { name: news.name })} ref={newsBox}>
-            {redirect !== "" && (
-              <p>
-                <a href={redirect}>{t("form.continue")}</a>
-              </p>
-            )}
+            <p className="buttons">
+              {redirect !== "" && <a href={redirect}>{t("form.continue")}</a>}
+              <NextTask instance={instance} decided />
+            </p>
           </Notice>
         </div>
       )}
-      <NextTask instance={instance} />
+      {!news && <NextTask instance={instance} />}
       <div className="columns">
         <div className="side main-side">
           <NextSteps
             instance={instance}
+            caller={caller}
             events={events.data}
             fault={events.error}
             retry={look}
@@ -155,16 +149,7 @@ function Inside({ instance, caller, summary }: InstancePageProps & { summary: Su
           <section className="card" aria-labelledby="activity-title">
             <h2 id="activity-title">{t("instance.activity")}</h2>
             <CommentForm instance={instance} onAdded={look} />
-            {activity.isPending && <Skeleton rows={3} />}
-            {activity.isError && !activity.data && <LoadFault message={messageFor(activity.error)} retry={() => void activity.refetch()} />}
-            {activity.data && (
-              <ActivityList
-                entries={activity.data.pages.flatMap((page) => page.activity)}
-                caller={caller}
-                labels={new Map(summary.status.map((status) => [status.nodeId, status.label]))}
-                onMore={activity.hasNextPage ? () => void activity.fetchNextPage() : null}
-              />
-            )}
+            <ActivityList instance={instance} caller={caller} />
           </section>
         </div>
         <div className="side">
@@ -176,11 +161,19 @@ function Inside({ instance, caller, summary }: InstancePageProps & { summary: Su
   );
 }
 
-/** The first of what else waits for the caller. */
-function NextTask({ instance }: { instance: Instance }) {
+/** The first of what else waits for the caller; after a decision it is the usual way on. */
+function NextTask({ instance, decided = false }: { instance: Instance; decided?: boolean }) {
   const { t } = useTranslation();
   const tasks = useTasks({ scope: "all", q: "", sort: "due", workflowId: "", cursor: "", limit: 2 });
   const next = tasks.data?.tasks.find((task) => task.instanceId !== instance.instanceId);
+  if (decided) {
+    return tasks.data ? (
+      <Link to={next ? instancePath(next.workflowId, next.instanceId) : ""} className="button button-plain">
+        {next ? t("instance.nextTask", { title: next.title }) : t("instance.nothingElse")}
+        <ChevronRight aria-hidden />
+      </Link>
+    ) : null;
+  }
   return next ? (
     <p className="next-task">
       <Link to={instancePath(next.workflowId, next.instanceId)}>
@@ -191,9 +184,11 @@ function NextTask({ instance }: { instance: Instance }) {
   ) : null;
 }
 
+const keyOf = (instance: Instance) => ["instance", instance.workflowId, instance.instanceId];
+
 function Diagram({ instance, name, moved }: { instance: Instance; name: string; moved: string }) {
   const { t } = useTranslation();
-  const picture = useQuery({ queryKey: ["instance", instance, "diagram", moved, language()], queryFn: ({ signal }) => loadDiagram(instance, signal), retry: false });
+  const picture = useQuery({ queryKey: [...keyOf(instance), "diagram", moved, language()], queryFn: ({ signal }) => loadDiagram(instance, signal), retry: false });
   return picture.data ? (
     <section className="card" aria-labelledby="diagram-title">
       <h2 id="diagram-title">{t("instance.diagram")}</h2>

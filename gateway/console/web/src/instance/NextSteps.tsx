@@ -2,12 +2,13 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { messageFor } from "../api/http";
 import type { Instance } from "../api/runtime";
-import type { WorkflowEvent } from "../api/types";
+import type { Caller, WorkflowEvent } from "../api/types";
 import type { Sendable } from "../api/workflow";
 import { Button, kinds } from "../kit/Button";
 import { LoadFault, Skeleton } from "../kit/Notice";
 import { EventDialog } from "../runtime/EventDialog";
 import { nameOf } from "../words";
+import { TaskLines } from "./TaskLines";
 
 /** What has become of an event. */
 export interface Taken {
@@ -18,6 +19,7 @@ export interface Taken {
 
 interface NextStepsProps {
   instance: Instance;
+  caller: Caller;
   events: Sendable | undefined;
   fault: unknown;
   retry: () => void;
@@ -27,7 +29,7 @@ interface NextStepsProps {
 }
 
 /** What may be done now. On a phone it stays in sight. */
-export function NextSteps({ instance, events, fault, retry, live, onMoved, onTaken }: NextStepsProps) {
+export function NextSteps({ instance, caller, events, fault, retry, live, onMoved, onTaken }: NextStepsProps) {
   const { t } = useTranslation();
   const [opened, setOpened] = useState<WorkflowEvent | null>(null);
   const [places, setPlaces] = useState("");
@@ -54,6 +56,7 @@ export function NextSteps({ instance, events, fault, retry, live, onMoved, onTak
           ))}
         </div>
       )}
+      <TaskLines instance={instance} caller={caller} onChanged={onMoved} />
       <p className={live ? "live live-on" : "live"}>{live ? t("status.live") : t("status.delayed")}</p>
       {opened && events && (
         <EventDialog

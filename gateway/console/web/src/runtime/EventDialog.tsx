@@ -8,8 +8,11 @@ import { asObject } from "../schemaform/layout";
 import { SchemaForm } from "../schemaform/SchemaForm";
 import { Button } from "../kit/Button";
 import { Dialog } from "../kit/Dialog";
+import { keep, keptObject } from "../kit/kept";
 import { Notice } from "../kit/Notice";
-import { readable } from "../words";
+import { nameOf } from "../words";
+import { usePresentation } from "../worklist/queries";
+import { wordsOf } from "../instance/definitionWords";
 
 interface EventDialogProps {
   instance: Instance;
@@ -28,7 +31,15 @@ export function EventDialog({ instance, event, tag: present, onClose, onMoved, o
   // What is decided upon is what was seen when the dialog opened.
   const [tag] = useState(present);
   const [keys] = useState(() => new RetryKeys());
-  const [data, setData] = useState<JSONObject>({});
+  // What was typed is there again when the dialog is opened again, until it is sent.
+  const store = `troupe.event.${instance.workflowId}/${instance.instanceId}/${event.name}`;
+  const [data, setData] = useState<JSONObject>(() => keptObject(store) ?? {});
+  const change = (next: JSONObject, byPerson: boolean) => {
+    setData(next);
+    if (byPerson) {
+      keep(store, JSON.stringify(next));
+    }
+  };
   const [busy, setBusy] = useState(false);
   const [fault, setFault] = useState("");
   const schema = typeof event.schema === "object" ? event.schema : null;
@@ -41,7 +52,9 @@ export function EventDialog({ instance, event, tag: present, onClose, onMoved, o
     setBusy(true);
     setFault("");
     try {
-      onSent(await sendEvent(instance, event.name, complete, tag, keys));
+      const sent = await sendEvent(instance, event.name, complete, tag, keys);
+      keep(store, "");
+      onSent(sent);
     } catch (cause) {
       setBusy(false);
       if (cause instanceof ServiceError && (cause.status === 412 || cause.status === 409)) {
@@ -56,16 +69,16 @@ export function EventDialog({ instance, event, tag: present, onClose, onMoved, o
     <div className="dialog-foot">
       <Button onPress={onClose}>{t("cancel")}</Button>
       <Button type="submit" kind={event.style === "danger" ? "danger" : "main"} isDisabled={busy}>
-        {busy ? t("actions.sending") : event.label || readable(event.name)}
+        {busy ? t("actions.sending") : nameOf(event)}
       </Button>
     </div>
   );
   return (
-    <Dialog title={event.label || readable(event.name)} onClose={onClose}>
+    <Dialog title={nameOf(event)} onClose={onClose}>
       {fault !== "" && <Notice tone="bad" title={fault} alert />}
-      <Leads transitions={event.transitions} />
+      <Leads transitions={event.transitions} workflowId={instance.workflowId} />
       {hasFields && schema ? (
-        <SchemaForm schema={schema} data={data} idPrefix="event" disabled={busy} onChange={setData} onSubmit={(complete) => void send(complete)}>
+        <SchemaForm schema={schema} data={data} idPrefix="event" disabled={busy} onChange={change} onSubmit={(complete) => void send(complete)}>
           {foot}
         </SchemaForm>
       ) : (
@@ -83,8 +96,9 @@ export function EventDialog({ instance, event, tag: present, onClose, onMoved, o
 }
 
 /** Where the event leads, as far as that is known before it is sent. */
-function Leads({ transitions }: { transitions: Transition[] }) {
+function Leads({ transitions, workflowId }: { transitions: Transition[]; workflowId: string }) {
   const { t } = useTranslation();
+  const words = wordsOf(usePresentation(workflowId).data);
   const ways = transitions.filter((transition) => transition.guard !== "false" && transition.targets.length > 0);
   const targets = [...new Set(ways.flatMap((way) => way.targets))];
   const from = [...new Set(ways.map((way) => way.nodeId))];
@@ -93,7 +107,7 @@ function Leads({ transitions }: { transitions: Transition[] }) {
   }
   return (
     <p className="leads">
-      <Trans i18nKey="actions.leads" values={{ from: from.map(readable).join(", "), to: targets.map(readable).join(` ${t("actions.or")} `) }} components={{ 1: <strong /> }} />
+      <Trans i18nKey="actions.leads" values={{ from: from.map(words.node).join(", "), to: targets.map(words.node).join(` ${t("actions.or")} `) }} components={{ 1: <strong /> }} />
     </p>
   );
 }

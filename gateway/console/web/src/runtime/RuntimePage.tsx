@@ -212,7 +212,7 @@ function FormPage({ place, store, caller, view, reload, replace, onDeleted }: Fo
             <ReadOnly view={view} />
           )}
         </section>
-        {instance && instance.workflowId !== noWorkflow && <Sidebar instance={instance} view={view} onMoved={reload} onSent={onSent} />}
+        {instance && instance.workflowId !== noWorkflow && <Sidebar instance={instance} caller={caller} view={view} onMoved={reload} onSent={onSent} />}
       </div>
     </>
   );

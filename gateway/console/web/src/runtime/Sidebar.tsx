@@ -3,19 +3,22 @@ import { useTranslation } from "react-i18next";
 import { messageFor } from "../api/http";
 import type { Instance } from "../api/runtime";
 import type { Sent } from "../api/workflow";
-import type { FormView, Position, Status, WorkflowEvent } from "../api/types";
+import type { Caller, FormView, Position, Status, WorkflowEvent } from "../api/types";
+import { ActivityList } from "../instance/ActivityList";
+import { instancePath } from "../route";
+import { Link } from "../navigate";
 import { Badge, toneOf } from "../kit/Badge";
 import { Button, kinds } from "../kit/Button";
 import { LoadFault, Skeleton } from "../kit/Notice";
 import { nameOf, readable } from "../words";
 import { usePresentation } from "../worklist/queries";
 import { EventDialog } from "./EventDialog";
-import { HistoryList } from "./HistoryList";
 import { offered } from "./offered";
 import { useWorkflow } from "./useWorkflow";
 
 interface SidebarProps {
   instance: Instance;
+  caller: Caller;
   view: FormView;
   /** The instance has moved on. */
   onMoved: () => void;
@@ -31,7 +34,7 @@ interface Opened {
 }
 
 /** The status of the workflow, the available actions, and the history. */
-export function Sidebar({ instance, view, onMoved, onSent }: SidebarProps) {
+export function Sidebar({ instance, caller, view, onMoved, onSent }: SidebarProps) {
   const { t } = useTranslation();
   const { events, live, reload } = useWorkflow(instance, onMoved);
   const workflow = usePresentation(instance.workflowId);
@@ -77,7 +80,12 @@ export function Sidebar({ instance, view, onMoved, onSent }: SidebarProps) {
       </section>
       <section className="card" aria-labelledby="history-title">
         <h2 id="history-title">{t("history.title")}</h2>
-        <HistoryList instance={instance} machines={view.states.map((state) => state.stateMachineId)} workflow={workflow.data} />
+        <ActivityList instance={instance} caller={caller} />
+        {view.submittedAt > 0 && (
+          <p>
+            <Link to={instancePath(instance.workflowId, instance.instanceId)}>{t("form.openInstance")}</Link>
+          </p>
+        )}
       </section>
       {opened && events.state === "ready" && (
         <EventDialog

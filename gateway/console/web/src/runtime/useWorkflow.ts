@@ -3,17 +3,16 @@ import { useCallback } from "react";
 import type { Instance } from "../api/runtime";
 import { loadEvents, type Sendable } from "../api/workflow";
 import { type Loaded, useLoaded } from "../kit/useLoaded";
+import { activityKey } from "../instance/ActivityList";
 import { useWatch } from "./useWatch";
 
 export interface WorkflowState {
   events: Loaded<Sendable>;
   /** The page is told of changes at once. */
   live: boolean;
-  /** Loads the events and the history again. */
+  /** Loads the events and what has happened again. */
   reload: () => void;
 }
-
-export const historyKey = (instance: Instance) => ["history", instance.workflowId, instance.instanceId];
 
 /**
  * What an instance's workflow says, kept up to date. onMoved is called when the
@@ -25,7 +24,7 @@ export function useWorkflow(instance: Instance, onMoved: () => void): WorkflowSt
   const { reload: reloadEvents } = events;
   const reload = useCallback(() => {
     reloadEvents();
-    void queries.invalidateQueries({ queryKey: historyKey(instance) });
+    void queries.invalidateQueries({ queryKey: activityKey(instance) });
   }, [reloadEvents, queries, instance]);
   const look = () => {
     reload();

@@ -14,9 +14,11 @@ import { Person } from "../kit/Person";
 import { Switch } from "../kit/Switch";
 import { Time } from "../kit/Time";
 import { Link, useQueryPart } from "../navigate";
+import { wordsOf } from "../instance/definitionWords";
 import { instancePath } from "../route";
 import { readable } from "../words";
-import { useTasks } from "./useTasks";
+import { usePresentation } from "./queries";
+import { useTasks, useTaskWorkflows, useWorkflowNames } from "./useTasks";
 
 const pageSize = 50;
 const scopes = ["all", "mine", "open"] as const;
@@ -47,7 +49,9 @@ export function TasksTab({ caller, done }: { caller: Caller; done: boolean }) {
     }
     await queries.invalidateQueries({ queryKey: ["tasks"] });
   };
-  const workflows = [...new Set([...tasks.map((task) => task.workflowId), ...(workflowId === "" ? [] : [workflowId])])].toSorted();
+  const workflows = useTaskWorkflows(done ? "done" : "all", list.data !== undefined);
+  const options = [...new Set([...(workflows.data ?? tasks.map((task) => task.workflowId)), ...(workflowId === "" ? [] : [workflowId])])].toSorted();
+  const names = useWorkflowNames(options);
   return (
     <>
       <div className="tools">
@@ -57,7 +61,7 @@ export function TasksTab({ caller, done }: { caller: Caller; done: boolean }) {
         <div className="tools-end">
           <SearchBox label={t("list.searchIn", { list: done ? t("work.tabs.decided") : t("work.tabs.waiting") })} value={q} onSearch={(words) => change({ q: words, cursor: "" }, "replace")} />
           <FilterMenu
-            groups={[{ key: "workflow", title: t("tasks.workflow"), options: workflows.map((id) => ({ id, name: readable(id) })) }]}
+            groups={[{ key: "workflow", title: t("tasks.workflow"), options: options.map((id, n) => ({ id, name: names[n] ?? readable(id) })) }]}
             chosen={{ workflow: workflowId === "" ? [] : [workflowId] }}
             onChoose={(_, ids) => change({ workflow: ids.at(-1) ?? "", cursor: "" })}
             onClear={() => change({ workflow: "", cursor: "" })}
@@ -114,7 +118,7 @@ function columnsOf(t: Translate, caller: Caller, done: boolean, act: (task: Task
     { key: "requester", title: t("tasks.requester"), cell: (task) => (task.requester === null ? null : <Person name={task.requesterName ?? task.requester} />) },
   ];
   if (done) {
-    return [...columns, { key: "status", title: t("tasks.status"), cell: (task) => <Badge tone="neutral">{readable(task.status)}</Badge> }, { key: "created", title: t("tasks.created"), narrow: true, cell: (task) => <Time at={task.created} /> }];
+    return [...columns, { key: "decision", title: t("tasks.decision"), cell: (task) => <Decision task={task} /> }, { key: "decided", title: t("tasks.decided"), narrow: true, cell: (task) => <Time at={task.done?.ts ?? task.created} /> }];
   }
   return [
     ...columns,
@@ -123,6 +127,12 @@ function columnsOf(t: Translate, caller: Caller, done: boolean, act: (task: Task
     { key: "created", title: t("tasks.created"), sorts: true, named: true, narrow: true, cell: (task) => <Time at={task.created} /> },
     { key: "assignee", title: t("tasks.assignee"), narrow: true, cell: (task) => <Holder task={task} caller={caller} act={act} /> },
   ];
+}
+
+/** What somebody has done with a task. */
+function Decision({ task }: { task: Task }) {
+  const words = wordsOf(usePresentation(task.workflowId).data);
+  return task.done && <Badge tone="neutral">{words.event(task.done.event)}</Badge>;
 }
 
 function Due({ at }: { at: string }) {
@@ -144,7 +154,7 @@ function Holder({ task, caller, act }: HolderProps) {
   const { t } = useTranslation();
   const mine = task.assignee === caller.id;
   if (task.assignee !== null && !mine) {
-    return <Person name={task.assignee} />;
+    return <Person name={task.assigneeName ?? task.assignee} />;
   }
   return (
     <span className="row-actions">

@@ -25,5 +25,12 @@ export const useTemplate = (formId: string) =>
   useQuery({ queryKey: ["template", formId], queryFn: ({ signal }) => loadTemplate("form", formId, signal), enabled: formId !== "" });
 
 /** What people call the parts of a workflow; none for the empty id. */
-export const usePresentation = (workflowId: string) =>
-  useQuery({ queryKey: ["presentation", workflowId, language()], queryFn: ({ signal }) => loadPresentation(workflowId, signal), enabled: workflowId !== "", staleTime: 5 * minute, retry: false });
+export const presentationQuery = (workflowId: string) => ({
+  queryKey: ["presentation", workflowId, language()],
+  queryFn: ({ signal }: { signal: AbortSignal }) => loadPresentation(workflowId, signal),
+  enabled: workflowId !== "",
+  staleTime: 5 * minute,
+  retry: false,
+});
+
+export const usePresentation = (workflowId: string) => useQuery(presentationQuery(workflowId));

@@ -1,6 +1,7 @@
-import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
+import { keepPreviousData, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
-import { loadTasks, type TaskQuery, tasksWatchAddress } from "../api/tasks";
+import { loadTasks, loadTaskWorkflows, type Scope, type TaskQuery, tasksWatchAddress } from "../api/tasks";
+import { presentationQuery } from "./queries";
 
 /** How long changes are gathered before the lists are asked for again. */
 const gather = 400;
@@ -12,6 +13,13 @@ export const useTasks = (query: TaskQuery, enabled = true) =>
 
 /** How much waits for the caller, for the tab and the title. */
 export const useTaskCount = () => useTasks({ scope: "all", q: "", sort: "", workflowId: "", cursor: "", limit: 1 });
+
+/** The workflows that the caller has tasks of, all of them and not only those of a page. */
+export const useTaskWorkflows = (scope: Scope, enabled: boolean) =>
+  useQuery({ queryKey: ["taskWorkflows", scope], queryFn: ({ signal }) => loadTaskWorkflows(scope, signal), enabled, staleTime: 60_000, retry: false });
+
+/** What workflows are called, as far as it is known yet. */
+export const useWorkflowNames = (ids: string[]) => useQueries({ queries: ids.map(presentationQuery) }).map((query) => query.data?.name);
 
 /** Follows what comes and goes while the page is in sight, and has the lists asked for again. */
 export function useTaskWatch(): void {

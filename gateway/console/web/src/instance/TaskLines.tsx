@@ -1,0 +1,114 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { type FormEvent, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { messageFor, ServiceError } from "../api/http";
+import type { Instance } from "../api/runtime";
+import { changeTask, type Task, type TaskAction } from "../api/tasks";
+import type { Caller } from "../api/types";
+import { Button } from "../kit/Button";
+import { Dialog } from "../kit/Dialog";
+import { Notice } from "../kit/Notice";
+import { Person } from "../kit/Person";
+import { Time } from "../kit/Time";
+import { useTasks } from "../worklist/useTasks";
+
+/** The tasks of an instance that are the caller's or nobody's: who has them, and whose they are to be. */
+export function TaskLines({ instance, caller, onChanged }: { instance: Instance; caller: Caller; onChanged: () => void }) {
+  const { t } = useTranslation();
+  const queries = useQueryClient();
+  const [fault, setFault] = useState("");
+  const [assigning, setAssigning] = useState<Task | null>(null);
+  const list = useTasks({ scope: "all", q: "", sort: "", workflowId: instance.workflowId, cursor: "", limit: 10, filter: JSON.stringify({ instanceId: instance.instanceId }) });
+  const tasks = list.data?.tasks.filter((task) => task.instanceId === instance.instanceId) ?? [];
+
+  const act = async (task: Task, action: TaskAction, to?: string) => {
+    setFault("");
+    try {
+      await changeTask(task.taskId, action, to);
+      setAssigning(null);
+    } catch (cause) {
+      const status = cause instanceof ServiceError ? cause.status : 0;
+      const { title } = task;
+      setFault(status === 409 ? t("tasks.taken", { title }) : status === 404 ? t("tasks.gone", { title }) : status === 400 && to !== undefined ? t("tasks.noCandidate", { to }) : messageFor(cause));
+    }
+    onChanged();
+    await queries.invalidateQueries({ queryKey: ["tasks"] });
+  };
+  return (
+    <>
+      {fault !== "" && assigning === null && <Notice tone="bad" title={fault} alert />}
+      {tasks.map((task) => {
+        const mine = task.assignee === caller.id;
+        return (
+          <div key={task.taskId} className="task-line">
+            <span className="task-holder">
+              {tasks.length > 1 && <span>{task.title}: </span>}
+              {mine ? <Person name={t("tasks.assignedToYou")} sign={false} /> : <span className="quiet">{t("tasks.forNobody")}</span>}
+              {task.due && (
+                <span className={new Date(task.due).getTime() < Date.now() ? "overdue" : "quiet"}>
+                  {t("tasks.due")} <Time at={task.due} as="due" />
+                </span>
+              )}
+            </span>
+            <span className="buttons">
+              {mine && (
+                <Button small onPress={() => setAssigning(task)}>
+                  {t("tasks.assign")}
+                </Button>
+              )}
+              <Button small onPress={() => void act(task, mine ? "release" : "claim")}>
+                {mine ? t("tasks.release") : t("tasks.claim")}
+              </Button>
+            </span>
+          </div>
+        );
+      })}
+      {assigning && <AssignDialog task={assigning} fault={fault} onClose={() => setAssigning(null)} onAssign={(to) => void act(assigning, "assign", to)} />}
+    </>
+  );
+}
+
+interface AssignDialogProps {
+  task: Task;
+  fault: string;
+  onClose: () => void;
+  onAssign: (to: string) => void;
+}
+
+/** Asks who is to have a task. Whom the definition names is offered; the service knows the others. */
+function AssignDialog({ task, fault, onClose, onAssign }: AssignDialogProps) {
+  const { t } = useTranslation();
+  const [to, setTo] = useState("");
+  const { roles, users } = task.candidates;
+  const assign = (event: FormEvent) => {
+    event.preventDefault();
+    if (to.trim() !== "") {
+      onAssign(to.trim());
+    }
+  };
+  return (
+    <Dialog title={t("tasks.assignTitle")} onClose={onClose}>
+      {fault !== "" && <Notice tone="bad" title={fault} alert />}
+      <form className="stack" onSubmit={assign}>
+        <label className="field">
+          <span className="label">{t("tasks.assignTo")}</span>
+          <span className="field-help">{roles.length > 0 ? t("tasks.assignRoles", { roles: roles.join(", ") }) : t("tasks.assignHelp")}</span>
+          <input type="text" list="candidates" autoComplete="off" autoCapitalize="none" spellCheck={false} maxLength={128} value={to} onChange={(event) => setTo(event.target.value)} />
+          <datalist id="candidates">
+            {users.map((user) => (
+              <option key={user} value={user}>
+                {user}
+              </option>
+            ))}
+          </datalist>
+        </label>
+        <div className="dialog-foot">
+          <Button onPress={onClose}>{t("cancel")}</Button>
+          <Button type="submit" kind="main" isDisabled={to.trim() === ""}>
+            {t("tasks.assign")}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
