@@ -116,8 +116,8 @@ func TestWhatIsCompressed(t *testing.T) {
 		{"a list that is streamed", 2 * streamBytes, get("/workflow/api/v1/instances/leave", gz), false, plainVary},
 		{"a watch", 0, get("/workflow/api/v1/watch/leave", gz), false, plainVary},
 		{"an error", 0, get("/workflow/api/v1/nowhere", gz), false, plainVary},
-		{"a page of an error", 0, request{Method: "GET", Path: "/nowhere", Headers: []string{gz, "Accept: " + browser}}, true, plainVary + ", Accept, Accept-Encoding"},
-		{"the login page", 0, request{Method: "GET", Path: "/login", Headers: []string{gz}}, true, packedVary},
+		{"a page of an error", 0, request{Method: "GET", Path: "/nowhere", Headers: []string{gz, "Accept: " + browser}}, true, plainVary + ", Accept, Accept-Encoding, Accept-Language"},
+		{"the login page", 0, request{Method: "GET", Path: "/login", Headers: []string{gz}}, true, packedVary + ", Accept-Language"},
 	} {
 		size, item = c.size, append(bytes.Repeat([]byte(" "), c.size), listedOne...)
 		got := s.do(t, c.request)

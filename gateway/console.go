@@ -40,7 +40,11 @@ func newAssets() map[string]*staticFile {
 	for _, name := range console.AssetNames() {
 		body, contentType, _ := console.Asset(name)
 		// The name changes with the content, so it is a good entity tag.
-		all[name] = newStaticFile(body, []string{contentType}, valueAssetCache, `"`+name+`"`)
+		asset := newStaticFile(body, []string{contentType}, valueAssetCache, `"`+name+`"`)
+		if len(body) >= gzipPageBytesMin {
+			asset.brotli = new(brotliForm)
+		}
+		all[name] = asset
 	}
 	return all
 }
@@ -50,7 +54,15 @@ func (x *exchange) sendStatic(f *staticFile) error {
 	body, tag, h := f.body, f.tag, x.w.Header()
 	if compressed := f.gzipped(); compressed != nil {
 		x.varyEncoding = true
-		if acceptsGzip(x.r.Header["Accept-Encoding"]) {
+		var smaller []byte
+		if prefersBrotli(x.r.Header["Accept-Encoding"]) {
+			smaller = x.server.brotlied(f)
+		}
+		switch {
+		case len(smaller) > 0:
+			body, tag = smaller, formTag(tag, brotliSuffix)
+			h["Content-Encoding"] = valueBrotli
+		case acceptsGzip(x.r.Header["Accept-Encoding"]):
 			body, tag = compressed, gzipTag(tag)
 			h["Content-Encoding"] = valueGzip
 		}

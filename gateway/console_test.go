@@ -1,11 +1,15 @@
 package gateway
 
 import (
+	"bytes"
+	"io"
 	"maps"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/andybalholm/brotli"
 
 	"troupe/gateway/console"
 	"troupe/gateway/login"
@@ -51,7 +55,7 @@ func TestStaticFiles(t *testing.T) {
 			{"/docs", html, console.ShellCache, reference.Policy, ofItself, true, true},
 		} {
 			ask := func(headers ...string) answer { return s.do(t, request{Method: "GET", Path: c.path, Headers: headers}) }
-			plain, packed := ask(), ask("Accept-Encoding: br, gzip")
+			plain, packed := ask(), ask("Accept-Encoding: zstd, gzip")
 			if c.body == ofItself {
 				c.body = plain.Body
 			}
@@ -101,5 +105,57 @@ func TestStaticFiles(t *testing.T) {
 				t.Errorf("%s: got %d, want 404", name, a.Status)
 			}
 		}
+	}
+}
+
+// TestBrotli holds that the files of the pages come in brotli for those who take that, from
+// the second request on, and never for others (gateway/INTERFACE.md, "Compression").
+func TestBrotli(t *testing.T) {
+	s := startServer(t, Options{}, nil)
+	name := assetName(t)
+	script, _, _ := console.Asset(name)
+	ask := func(headers ...string) answer { return s.do(t, request{Method: "GET", Path: "/assets/" + name, Headers: headers}) }
+	if a := ask("Accept-Encoding: gzip, br"); a.Header.Get("Content-Encoding") == "" {
+		t.Errorf("the first request is not packed at all: %v", a.Header)
+	}
+	s.packing.Wait()
+	packed := ask("Accept-Encoding: gzip, deflate, br, zstd")
+	unpacked, err := io.ReadAll(brotli.NewReader(strings.NewReader(packed.Body)))
+	if err != nil || string(unpacked) != string(script) || packed.Header.Get("Content-Encoding") != "br" || packed.Header.Get("ETag") != `"`+name+`-br"` {
+		t.Errorf("got %v, %d bytes, %v", packed.Header, len(unpacked), err)
+	}
+	if vary := packed.Header.Get("Vary"); !strings.HasSuffix(vary, "Accept-Encoding") {
+		t.Errorf("got Vary %s", vary)
+	}
+	for line, want := range map[string]string{
+		"br": "br", "br;q=0.5, gzip;q=0.4": "br", "br;q=0.4, gzip;q=0.5": "gzip", "br;q=0, gzip": "gzip", "gzip": "gzip", "*": "gzip", "br;q=0.5, identity": "", "zstd": "", "brr": "",
+	} {
+		a := ask("Accept-Encoding: " + line)
+		if got := a.Header.Get("Content-Encoding"); got != want || len(a.Body) == 0 {
+			t.Errorf("%s: got %q, want %q", line, got, want)
+		}
+	}
+	if gzipped := ask("Accept-Encoding: gzip"); len(gzipped.Body) <= len(packed.Body) {
+		t.Errorf("brotli has %d bytes, gzip %d", len(packed.Body), len(gzipped.Body))
+	}
+	if a, b := ask("Accept-Encoding: br", `If-None-Match: "`+name+`-br"`), ask("Accept-Encoding: br", `If-None-Match: "`+name+`-gzip"`); a.Status != 304 || b.Status != 200 {
+		t.Errorf("got %d with its tag and %d with that of gzip", a.Status, b.Status)
+	}
+}
+
+// BenchmarkBrotli is the reason for brotliLevel.
+func BenchmarkBrotli(b *testing.B) {
+	script, _, _ := console.Asset(assetName(b))
+	for _, level := range []int{5, brotliLevel, 11} {
+		b.Run(strconv.Itoa(level), func(b *testing.B) {
+			var out bytes.Buffer
+			for b.Loop() {
+				out.Reset()
+				w := brotli.NewWriterLevel(&out, level)
+				_, _ = w.Write(script)
+				_ = w.Close()
+			}
+			b.ReportMetric(float64(out.Len()), "bytes")
+		})
 	}
 }

@@ -61,6 +61,11 @@ func TestErrorPages(t *testing.T) {
 			check(line, status, false)
 		}
 		w := newRecorder()
+		server.ServeHTTP(w, newTestRequest("GET", base+"/nowhere", "", "Accept: text/html", "Accept-Language: fr, de-AT;q=0.9, en;q=0.8"))
+		if text := w.body.String(); !strings.Contains(text, `<html lang="de">`) || !strings.HasSuffix(w.header.Get("Vary"), ", Accept-Language") {
+			t.Errorf("a German reader: got %v %s", w.header, text)
+		}
+		w = newRecorder()
 		server.ServeHTTP(w, newTestRequest("GET", base+"/session", "", "Accept: "+browser))
 		if checkErrorPage(t, "no session", w, false, base); w.status != 401 {
 			t.Errorf("no session: got %d, want 401", w.status)
@@ -92,7 +97,7 @@ func checkErrorPage(t *testing.T, line string, w *recorder, page bool, base stri
 		}
 	}
 	id := ""
-	if _, behind, found := strings.Cut(w.body.String(), "Error ID: "); found {
+	if _, behind, found := strings.Cut(w.body.String(), "Error ID: <code>"); found {
 		id, _, _ = strings.Cut(behind, "<")
 	}
 	if want := errorpage.Page(errorpage.Options{Base: base, Status: w.status, ID: id}); !bytes.Equal(w.body.Bytes(), want) || (id != "") != (w.status == 500) {

@@ -243,12 +243,28 @@ func acceptsHTML(lines []string) bool {
 // acceptsGzip reports whether the Accept-Encoding header accepts gzip and does not
 // prefer identity (RFC 9110, 12.5.3). Without the header gzip is not used.
 func acceptsGzip(lines []string) bool {
+	gzip, _, plain := codingWeights(lines)
+	return gzip > 0 && gzip >= plain
+}
+
+// prefersBrotli reports whether the Accept-Encoding header names br, and likes nothing better.
+func prefersBrotli(lines []string) bool {
+	gzip, brotli, plain := codingWeights(lines)
+	return brotli > 0 && brotli >= gzip && brotli >= plain
+}
+
+// codingWeights returns the weights of an Accept-Encoding header, -1 where it says nothing.
+// "*" stands for gzip, which everybody has.
+func codingWeights(lines []string) (gzip, brotli, plain int) {
 	const unsaid = -1
-	gzip, plain, other := unsaid, unsaid, unsaid // weights
+	gzip, brotli, plain = unsaid, unsaid, unsaid
+	other := unsaid
 	for name, parameters := range listElements(lines) {
 		switch {
 		case equalASCII(name, "gzip"), equalASCII(name, "x-gzip"):
 			gzip = max(gzip, weightOf(parameters))
+		case equalASCII(name, "br"):
+			brotli = max(brotli, weightOf(parameters))
 		case equalASCII(name, "identity"):
 			plain = max(plain, weightOf(parameters))
 		case name == "*":
@@ -258,7 +274,7 @@ func acceptsGzip(lines []string) bool {
 	if gzip == unsaid {
 		gzip = other
 	}
-	return gzip > 0 && gzip >= plain
+	return gzip, brotli, plain
 }
 
 // weightOf returns the weight among the parameters of an element in thousandths (RFC

@@ -141,6 +141,10 @@ func TestProviderProblems(t *testing.T) {
 			if a.status != c.status || !strings.Contains(text, c.says) || !strings.HasPrefix(text, "<!DOCTYPE html>") || strings.Contains(text, "oak") {
 				t.Errorf("got %d %s, want %d and %q", a.status, text, c.status, c.says)
 			}
+			if vary := a.header.Get("Vary"); !strings.HasSuffix(vary, ", Accept-Language") {
+				t.Errorf("the page is in the reader's language: got Vary %s", vary)
+			}
+			a.header.Set("Vary", strings.TrimSuffix(a.header.Get("Vary"), ", Accept-Language"))
 			checkCommonHeaders(t, a.header, "text/html; charset=utf-8")
 			if a.header.Get("Content-Security-Policy") == "" || a.header.Get("Location") != "" {
 				t.Errorf("headers: got %v", a.header)

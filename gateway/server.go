@@ -100,6 +100,8 @@ type Server struct {
 	draining atomic.Bool
 	// stopping is closed when draining is set.
 	stopping chan struct{}
+	// packing counts the files that are packed behind a request (packBrotli); Stop waits for them.
+	packing sync.WaitGroup
 	pressure *pressure
 	// inFlight counts the requests in serve, probes and watchers left out.
 	inFlight  atomic.Int64
@@ -301,6 +303,7 @@ func (s *Server) stop(ctx context.Context) {
 		_ = s.http.Close()
 	}
 	<-served
+	s.packing.Wait()
 	s.options.Log.Info().Bool("drained", drained).Dur("took", time.Since(begun)).Msg("stopped listening")
 }
 

@@ -48,7 +48,7 @@ export async function signIn(window, user, next = "") {
   await page.goto(service.root + next);
   await page.waitForURL(/\/login\?next=/);
   await page.getByLabel("User").fill(user);
-  await page.getByLabel("Password").fill(password);
+  await page.getByLabel("Password", { exact: true }).fill(password);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.waitForURL(service.root + next);
 }

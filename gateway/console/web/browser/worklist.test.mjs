@@ -116,9 +116,9 @@ test("a task is claimed, or somebody else was quicker; and the count follows", a
   await page.goto(service.root);
   const count = async () => Number(/^\((\d+)\)/.exec(await page.title())?.[1]);
   await page.waitForFunction(() => /^\(\d+\)/.test(document.title));
-  const before = await count();
+  const waiting = await count();
   await request("One more");
-  await page.waitForFunction((n) => document.title.startsWith(`(${n}) `), before + 1);
+  await page.waitForFunction((n) => document.title.startsWith(`(${n}) `), waiting + 1);
   await closeWindow(mary);
 });
 

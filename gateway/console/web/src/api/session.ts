@@ -1,8 +1,22 @@
 import { ask, ServiceError } from "./http";
 import type { Caller, SignedIn } from "./types";
 
+let early: Promise<Caller | null> | undefined;
+
+/** Asks who is signed in before anything is drawn; the first loadCaller has the answer. */
+export function askEarly(): void {
+  early = askCaller();
+  early.catch(() => {}); // who loads it is told
+}
+
 /** Who is signed in, null when nobody is. */
-export async function loadCaller(): Promise<Caller | null> {
+export function loadCaller(): Promise<Caller | null> {
+  const answer = early ?? askCaller();
+  early = undefined;
+  return answer;
+}
+
+async function askCaller(): Promise<Caller | null> {
   try {
     return callerOf((await ask<SignedIn>("session")).value);
   } catch (fault) {

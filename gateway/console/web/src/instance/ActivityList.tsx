@@ -89,8 +89,9 @@ function What({ entry, caller, words }: WhatProps) {
       return <Trans i18nKey={`instance.kinds.${action}`} values={{ user, to: entry.toName ?? entry.to ?? "" }} components={emphasis} />;
     }
     case "timer":
+      return t("instance.kinds.timer", { name: entry.timer?.nodeId ? words.node(entry.timer.nodeId) : readable(entry.timer?.event ?? "") });
     case "delivery":
-      return t(`instance.kinds.${entry.kind}`, { name: readable((entry.timer?.event ?? entry.delivery?.name) || (entry.delivery?.kind ?? "")) });
+      return t("instance.kinds.delivery", { name: readable(entry.delivery?.name || (entry.delivery?.kind ?? "")) });
   }
 }
 

@@ -18,10 +18,12 @@ import { ReadOnly } from "../runtime/ReadOnly";
 import { useWatch } from "../runtime/useWatch";
 import { language } from "../text";
 import { readable } from "../words";
+import { usePresentation } from "../worklist/queries";
 import { useTasks } from "../worklist/useTasks";
 import { ActivityList } from "./ActivityList";
 import { Columns } from "./Columns";
 import { CommentForm } from "./CommentForm";
+import { wordsOf } from "./definitionWords";
 import { NextSteps, type Taken } from "./NextSteps";
 
 interface InstancePageProps {
@@ -100,7 +102,9 @@ function Inside({ instance, caller, summary }: InstancePageProps & { summary: Su
           </span>
           <span>{summary.workflowName}</span>
           {summary.requester !== null && <Person name={summary.requesterName ?? summary.requester} />}
-          <Time at={summary.createdAt} />
+          <span>
+            {t("instance.created")} <Time at={summary.createdAt} />
+          </span>
           <span>
             {t("instance.changed")} <Time at={summary.updatedAt} />
           </span>
@@ -154,7 +158,7 @@ function Inside({ instance, caller, summary }: InstancePageProps & { summary: Su
         </div>
         <div className="side">
           <Diagram instance={instance} name={summary.workflowName} moved={summary.updatedAt} />
-          {pending.data && <PendingCard pending={pending.data} />}
+          {pending.data && <PendingCard pending={pending.data} workflowId={instance.workflowId} />}
         </div>
       </div>
     </>
@@ -197,8 +201,9 @@ function Diagram({ instance, name, moved }: { instance: Instance; name: string; 
   ) : null;
 }
 
-function PendingCard({ pending }: { pending: Pending }) {
+function PendingCard({ pending, workflowId }: { pending: Pending; workflowId: string }) {
   const { t } = useTranslation();
+  const words = wordsOf(usePresentation(workflowId).data);
   if (pending.timers.length + pending.deliveries.length === 0) {
     return null;
   }
@@ -209,7 +214,7 @@ function PendingCard({ pending }: { pending: Pending }) {
         {pending.timers.map((timer) => (
           <div key={timer.id}>
             <dt>
-              {t("instance.timer")}: {readable(timer.nodeId ?? timer.event)}
+              {t("instance.timer")}: {timer.nodeId ? words.node(timer.nodeId) : readable(timer.event)}
             </dt>
             <dd>{timer.due !== null && <Time at={timer.due} as="due" />}</dd>
           </div>

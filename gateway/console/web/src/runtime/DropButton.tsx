@@ -4,6 +4,7 @@ import { useTranslation } from "react-i18next";
 import { deleteForm, discardDraft, type Instance } from "../api/runtime";
 import { Button } from "../kit/Button";
 import { Dialog } from "../kit/Dialog";
+import DeleteDialog from "./DeleteDialog";
 import type { DraftSaver } from "./draftSaver";
 
 interface DropButtonProps {
@@ -53,28 +54,5 @@ export function DropButton({ instance, never, hasDraft, isDisabled, saver, onDro
         </Dialog>
       )}
     </>
-  );
-}
-
-interface DeleteDialogProps {
-  /** What is deleted, where that is not seen. */
-  name?: string;
-  onClose: () => void;
-  onDelete: () => void;
-}
-
-/** Asks before a form is deleted that was never submitted. */
-export function DeleteDialog({ name, onClose, onDelete }: DeleteDialogProps) {
-  const { t } = useTranslation();
-  return (
-    <Dialog title={name === undefined ? t("form.deleteTitle") : t("form.deleteNamed", { name })} onClose={onClose}>
-      <p>{t("form.deleteText")}</p>
-      <div className="dialog-foot">
-        <Button onPress={onClose}>{t("cancel")}</Button>
-        <Button kind="danger" onPress={onDelete}>
-          {t("form.deleteYes")}
-        </Button>
-      </div>
-    </Dialog>
   );
 }

@@ -1,6 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { ClipboardCheck, FileText, Plus, Trash2 } from "lucide-react";
-import { useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { messageFor } from "../api/http";
 import { categories, type FormQuery, type Kind } from "../api/portal";
@@ -14,13 +14,13 @@ import { Switch } from "../kit/Switch";
 import { Time } from "../kit/Time";
 import { Value, valueText } from "../kit/Value";
 import { Link, useQueryPart } from "../navigate";
-import { DeleteDialog } from "../runtime/DropButton";
+import { formsAsked } from "./asked";
 import { FormStatus } from "./FormStatus";
 import { takeNews } from "./news";
 import { useForms, useWorkflows } from "./queries";
 import { formWorkflow, sharedColumns } from "./statusWords";
 
-const pageSize = 50;
+const DeleteDialog = lazy(() => import("../runtime/DeleteDialog"));
 
 interface FormsTabProps {
   list: "requests" | "checklists";
@@ -41,12 +41,8 @@ export function FormsTab({ list, kind, onNew }: FormsTabProps) {
   const [asked, change] = useQueryPart();
   const [news, setNews] = useState<News | null>(() => newsOf(takeNews()));
   const [deleting, setDeleting] = useState<Form | null>(null);
-  const category = categories.find((name) => name === asked.get("show")) ?? "current";
-  const q = asked.get("q") ?? "";
-  const workflowId = asked.get("workflow") ?? "";
-  const sort = sorts.find((each) => each === asked.get("sort")) ?? "-when";
-  const cursor = asked.get("cursor") ?? "";
-  const query: FormQuery = { kind: kind === "forms" ? "form" : "checklist", category, q, workflowId, sort, cursor, limit: pageSize };
+  const query = formsAsked(asked, kind);
+  const { category, q, workflowId, sort, cursor } = query;
   const page = useForms(query);
   const counts = useCounts(query, page.data?.count);
   const workflows = useWorkflows(kind === "forms");
@@ -115,12 +111,14 @@ export function FormsTab({ list, kind, onNew }: FormsTabProps) {
         />
       )}
       <CursorPager cursor={cursor} next={page.data?.next ?? null} total={typeof page.data?.count === "number" ? t("list.total", { count: page.data.count }) : ""} onTurn={(to) => change({ cursor: to })} />
-      {deleting && <DeleteDialog name={titleOf(deleting)} onClose={() => setDeleting(null)} onDelete={() => void remove(deleting)} />}
+      {deleting && (
+        <Suspense>
+          <DeleteDialog name={titleOf(deleting)} onClose={() => setDeleting(null)} onDelete={() => void remove(deleting)} />
+        </Suspense>
+      )}
     </>
   );
 }
-
-const sorts = ["-when", "when", "name"];
 
 const newsOf = (text: string): News | null => (text === "" ? null : { tone: "good", text });
 

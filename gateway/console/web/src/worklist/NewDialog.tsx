@@ -18,7 +18,7 @@ interface NewDialogProps {
 }
 
 /** Role, template, and the workflow when there are several: and the new form's page opens. */
-export function NewDialog({ kind, roles, onClose }: NewDialogProps) {
+export default function NewDialog({ kind, roles, onClose }: NewDialogProps) {
   const { t } = useTranslation();
   const own = roles.data?.[kind === "forms" ? "formRoles" : "checklistRoles"] ?? [];
   return (

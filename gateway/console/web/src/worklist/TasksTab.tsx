@@ -17,11 +17,9 @@ import { Link, useQueryPart } from "../navigate";
 import { wordsOf } from "../instance/definitionWords";
 import { instancePath } from "../route";
 import { readable } from "../words";
+import { scopes, tasksAsked } from "./asked";
 import { usePresentation } from "./queries";
 import { useTasks, useTaskWorkflows, useWorkflowNames } from "./useTasks";
-
-const pageSize = 50;
-const scopes = ["all", "mine", "open"] as const;
 
 /** What waits for the caller, or what the caller has decided. Looked for, sorted and cut by the service. */
 export function TasksTab({ caller, done }: { caller: Caller; done: boolean }) {
@@ -29,12 +27,9 @@ export function TasksTab({ caller, done }: { caller: Caller; done: boolean }) {
   const [asked, change] = useQueryPart();
   const [news, setNews] = useState<{ tone: "good" | "bad" | "info"; text: string } | null>(null);
   const queries = useQueryClient();
-  const scope = scopes.find((each) => each === asked.get("scope")) ?? "all";
-  const sort = asked.get("sort") ?? "";
-  const q = asked.get("q") ?? "";
-  const workflowId = asked.get("workflow") ?? "";
-  const cursor = asked.get("cursor") ?? "";
-  const list = useTasks({ scope: done ? "done" : scope, q, sort, workflowId, cursor, limit: pageSize });
+  const query = tasksAsked(asked, done);
+  const { scope, sort, q, workflowId, cursor } = query;
+  const list = useTasks(query);
   const tasks = list.data?.tasks ?? [];
   const narrowed = q !== "" || workflowId !== "" || (!done && scope !== "all");
 
@@ -56,7 +51,7 @@ export function TasksTab({ caller, done }: { caller: Caller; done: boolean }) {
     <>
       <div className="tools">
         {!done && (
-          <Switch label={t("tasks.scope.label")} options={scopes.map((key) => ({ key, label: t(`tasks.scope.${key}`) }))} selected={scope} onSelect={(key) => change({ scope: key === "all" ? "" : key, cursor: "" })} />
+          <Switch label={t("tasks.scope.label")} options={scopes.map((key) => ({ key, label: t(`tasks.scope.${key}`) }))} selected={scope === "done" ? "all" : scope} onSelect={(key) => change({ scope: key === "all" ? "" : key, cursor: "" })} />
         )}
         <div className="tools-end">
           <SearchBox label={t("list.searchIn", { list: done ? t("work.tabs.decided") : t("work.tabs.waiting") })} value={q} onSearch={(words) => change({ q: words, cursor: "" }, "replace")} />

@@ -1,5 +1,5 @@
 import { ClipboardCheck, FilePlus2, Plus } from "lucide-react";
-import { useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { Kind } from "../api/portal";
 import { type Caller, privilege } from "../api/types";
@@ -9,16 +9,14 @@ import { Notice } from "../kit/Notice";
 import { PageTitle } from "../kit/Page";
 import { Tabs } from "../kit/Tabs";
 import { useQueryPart } from "../navigate";
+import { type FormsKey, kindOf, type TabKey } from "./asked";
 import { FormsTab } from "./FormsTab";
-import { NewDialog } from "./NewDialog";
 import { useRoles } from "./queries";
 import { TasksTab } from "./TasksTab";
 import { useTaskCount, useTaskWatch } from "./useTasks";
 
-type FormsKey = "requests" | "checklists";
-type TabKey = FormsKey | "waiting" | "decided";
-
-const kindOf: Record<FormsKey, Kind> = { requests: "forms", checklists: "checklists" };
+// Its dialog is not needed before somebody asks for it.
+const NewDialog = lazy(() => import("./NewDialog"));
 
 /** What a person has to do with, in tabs. Which of them is shown, and how, stands in the address. */
 export function WorkPage({ caller }: { caller: Caller }) {
@@ -62,7 +60,11 @@ export function WorkPage({ caller }: { caller: Caller }) {
           <FormsTab key={tab} list={tab} kind={kindOf[tab]} onNew={creatable.includes(kindOf[tab]) ? () => setCreating(kindOf[tab]) : null} />
         )}
       </Tabs>
-      {creating && <NewDialog kind={creating} roles={roles} onClose={() => setCreating(null)} />}
+      {creating && (
+        <Suspense>
+          <NewDialog kind={creating} roles={roles} onClose={() => setCreating(null)} />
+        </Suspense>
+      )}
     </>
   );
 }

@@ -10,9 +10,10 @@ const minute = 60_000;
 export const useRoles = (enabled: boolean) => useQuery({ queryKey: ["roles"], queryFn: ({ signal }) => loadRoles(signal), enabled, staleTime: minute });
 export type RolesQuery = ReturnType<typeof useRoles>;
 
+export const formsQuery = (query: FormQuery) => ({ queryKey: ["forms", query, language()], queryFn: ({ signal }: { signal: AbortSignal }) => loadForms(query, signal) });
+
 /** Others move workflows on: asked again when the person comes back to the window. */
-export const useForms = (query: FormQuery) =>
-  useQuery({ queryKey: ["forms", query, language()], queryFn: ({ signal }) => loadForms(query, signal), placeholderData: keepPreviousData });
+export const useForms = (query: FormQuery) => useQuery({ ...formsQuery(query), placeholderData: keepPreviousData });
 
 /** The workflows that the caller may create. */
 export const useWorkflows = (enabled: boolean) => useQuery({ queryKey: ["workflows"], queryFn: ({ signal }) => loadWorkflows(signal), enabled, staleTime: 5 * minute });

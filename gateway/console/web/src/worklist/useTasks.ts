@@ -1,6 +1,8 @@
 import { keepPreviousData, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { loadTasks, loadTaskWorkflows, type Scope, type TaskQuery, tasksWatchAddress } from "../api/tasks";
+import { language } from "../text";
+import { countAsked } from "./asked";
 import { presentationQuery } from "./queries";
 
 /** How long changes are gathered before the lists are asked for again. */
@@ -8,11 +10,12 @@ const gather = 400;
 /** How often lists are asked for where there is no stream. */
 const lookEvery = 30_000;
 
-export const useTasks = (query: TaskQuery, enabled = true) =>
-  useQuery({ queryKey: ["tasks", query], queryFn: ({ signal }) => loadTasks(query, signal), placeholderData: keepPreviousData, refetchInterval: lookEvery, enabled });
+export const tasksQuery = (query: TaskQuery) => ({ queryKey: ["tasks", query, language()], queryFn: ({ signal }: { signal: AbortSignal }) => loadTasks(query, signal) });
+
+export const useTasks = (query: TaskQuery) => useQuery({ ...tasksQuery(query), placeholderData: keepPreviousData, refetchInterval: lookEvery });
 
 /** How much waits for the caller, for the tab and the title. */
-export const useTaskCount = () => useTasks({ scope: "all", q: "", sort: "", workflowId: "", cursor: "", limit: 1 });
+export const useTaskCount = () => useTasks(countAsked);
 
 /** The workflows that the caller has tasks of, all of them and not only those of a page. */
 export const useTaskWorkflows = (scope: Scope, enabled: boolean) =>
