@@ -71,6 +71,7 @@ const presentation: Presentation = {
     { stateMachineId: "side", nodeId: "review", label: "Side review", tone: "neutral" },
   ],
   events: [{ name: "send", label: "Send it", done: "sent it", style: "default" }],
+  sorts: [],
 };
 
 test("a status is said in the words of the definition, where they are known", () => {

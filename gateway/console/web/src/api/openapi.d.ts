@@ -1276,6 +1276,94 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/form-runtime/api/v1/task/{taskId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A task.
+                 * @example 01JD0000000000000000000001-2-0
+                 */
+                taskId: components["parameters"]["TaskID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Read the form of a task
+         * @description The task with the template of its form and the caller's draft. For who has the task, its candidates, and holders of `mod-workflows`; others who may read the instance get 403. The task is gone, has no form, or belongs to an instance that the caller may not read: 404.
+         *     The entity tag is the instance's.
+         */
+        get: operations["getTaskForm"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/form-runtime/api/v1/task/{taskId}/draft": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A task.
+                 * @example 01JD0000000000000000000001-2-0
+                 */
+                taskId: components["parameters"]["TaskID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Read the caller's draft for a task
+         * @description As [the form](#operation/getTaskForm) has it; 404 when there is none.
+         */
+        get: operations["getTaskDraft"];
+        /**
+         * Keep the caller's draft for a task
+         * @description As for [a form](#operation/saveDraft): `If-Match` with the entity tag of a draft replaces only that one, and `If-None-Match: *` saves only when there is none yet; otherwise 412. The answer leaves when the draft is durable. 409 while somebody else has the task.
+         */
+        put: operations["saveTaskDraft"];
+        post?: never;
+        /**
+         * Drop the caller's draft for a task
+         * @description A draft that is not there is dropped as well, unless `If-Match` demands one.
+         */
+        delete: operations["dropTaskDraft"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/form-runtime/api/v1/task/{taskId}/submit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A task.
+                 * @example 01JD0000000000000000000001-2-0
+                 */
+                taskId: components["parameters"]["TaskID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Submit the form of a task
+         * @description Sends one of the task's events with the data to its instance: `event`, or that which the template names. The data must fit the template's schema, and the event is one of the task's own; otherwise 400. Rights and claims count as for any event.
+         *     409 when somebody else has the task, when no transition takes the event now, or when the template is gone. `If-Match` compares the instance's entity tag. The caller's draft goes in the same commit. The answer leaves when that is durable.
+         */
+        post: operations["submitTask"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/rml-engine/api/v1/parameters": {
         parameters: {
             query?: never;
@@ -2298,6 +2386,13 @@ export interface components {
             /** @description The paths that this version has in `indexes`; a list can be sorted by those of the newest. Those below `svcPrivate` are for holders of `mod-workflows`. */
             sorts: string[];
         };
+        ColumnValue: {
+            /** @description A path below `svcPublic`. */
+            path: string;
+            label: string;
+            /** @description What the instance has there; null when it has nothing. */
+            value: Record<string, never> | unknown[] | string | number | boolean | null;
+        };
         /** @description An instance as people see it, in one language. */
         Summary: {
             workflowId: string;
@@ -2307,13 +2402,7 @@ export interface components {
             /** @description One line that tells the instance from its siblings. */
             title: string;
             status: components["schemas"]["Status"][];
-            columns: {
-                /** @description A path below `svcPublic`. */
-                path: string;
-                label: string;
-                /** @description What the instance has there; null when it has nothing. */
-                value: Record<string, never> | unknown[] | string | number | boolean | null;
-            }[];
+            columns: components["schemas"]["ColumnValue"][];
             /** Format: date-time */
             createdAt: string;
             /** Format: date-time */
@@ -2470,6 +2559,26 @@ export interface components {
             /** @description The caller may keep a draft and submit now. */
             editable: boolean;
         };
+        /** @description The form of a task as its page shows it. */
+        TaskForm: {
+            task: components["schemas"]["Task"];
+            /** @description Those of the task's `events` that are sent with the form's data. The others do not take it, and are sent without, as any event. */
+            events: string[];
+            /** @description Null when the template is gone. */
+            template: components["schemas"]["Template"] | null;
+            /** @description The instance's `svcPublic`. */
+            data: components["schemas"]["Object"];
+            /** @description The caller's draft; null when there is none. */
+            draft: components["schemas"]["Draft"] | null;
+            states: components["schemas"]["States"];
+            /** @description The caller may keep a draft and submit now. */
+            editable: boolean;
+        };
+        TaskSubmitRequest: {
+            /** @description Without it the `submit` of the template. */
+            event?: string;
+            data: components["schemas"]["Object"];
+        };
         /** @description What a page shows; a form has a schema, a checklist has items. */
         Template: {
             formId: components["schemas"]["Identifier"];
@@ -2530,11 +2639,41 @@ export interface components {
             reason: "unknown" | "type" | "choice";
         };
         FormPage: {
-            forms: components["schemas"]["Form"][];
+            forms: components["schemas"]["PagedForm"][];
             /** @description The cursor of the next page. */
             next: string | null;
             /** @description How many the list has, when it was asked; null when counting would take long. */
             count?: number | null;
+        };
+        /** @description A form with how people see its instance, as `Summary` has it. `title`, `states` and `columns` are null for a form without a workflow, and when the caller may not read the instance any more. */
+        PagedForm: {
+            /** @description The instance. */
+            id: components["schemas"]["Identifier"];
+            /**
+             * @description `WorkflowForm` is bound to a workflow.
+             * @enum {string}
+             */
+            formType: "Form" | "Checklist" | "WorkflowForm";
+            /** @description The template. */
+            formId: components["schemas"]["Identifier"];
+            /** @description Given when it is first submitted; empty before. */
+            submissionId: string;
+            /** @description The name of the template. */
+            name: string;
+            /** @description The path of its page, relative to the base path. */
+            fullPath: string;
+            /** @description The user who made it. */
+            by: string;
+            /** @description When it was made. */
+            when: components["schemas"]["Milliseconds"];
+            /** @description The names of the present nodes, joined by a comma and a blank. Of forms without a workflow `submitted`, and empty before. */
+            status: string;
+            /** @description The role through which the user saw the template. */
+            role: string;
+            title: string | null;
+            /** @description Its positions. */
+            states: components["schemas"]["Status"][] | null;
+            columns: components["schemas"]["ColumnValue"][] | null;
         };
         /**
          * Format: int64
@@ -5352,6 +5491,214 @@ export interface operations {
             403: components["responses"]["PortalAccessDenied"];
             404: components["responses"]["PortalNotFound"];
             409: components["responses"]["PortalConflict"];
+            413: components["responses"]["PortalTooLarge"];
+            415: components["responses"]["PortalUnsupportedMediaType"];
+            422: components["responses"]["PortalKeyReused"];
+            429: components["responses"]["PortalBusy"];
+            500: components["responses"]["PortalInternal"];
+            503: components["responses"]["PortalUnavailable"];
+            504: components["responses"]["PortalOutcomeUnknown"];
+        };
+    };
+    getTaskForm: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A task.
+                 * @example 01JD0000000000000000000001-2-0
+                 */
+                taskId: components["parameters"]["TaskID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The form. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["InstanceTag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskForm"];
+                };
+            };
+            400: components["responses"]["PortalBadRequest"];
+            401: components["responses"]["PortalUnauthorized"];
+            403: components["responses"]["PortalAccessDenied"];
+            404: components["responses"]["PortalNotFound"];
+            429: components["responses"]["PortalBusy"];
+            500: components["responses"]["PortalInternal"];
+            503: components["responses"]["PortalUnavailable"];
+            504: components["responses"]["PortalOutcomeUnknown"];
+        };
+    };
+    getTaskDraft: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A task.
+                 * @example 01JD0000000000000000000001-2-0
+                 */
+                taskId: components["parameters"]["TaskID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The draft. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["DraftTag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Draft"];
+                };
+            };
+            400: components["responses"]["PortalBadRequest"];
+            401: components["responses"]["PortalUnauthorized"];
+            403: components["responses"]["PortalAccessDenied"];
+            404: components["responses"]["PortalNotFound"];
+            429: components["responses"]["PortalBusy"];
+            500: components["responses"]["PortalInternal"];
+            503: components["responses"]["PortalUnavailable"];
+            504: components["responses"]["PortalOutcomeUnknown"];
+        };
+    };
+    saveTaskDraft: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Entity tags, of which one must be the present one, or `*` for any. Weak tags never match. Otherwise 412.
+                 * @example "7"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /** @description `*` saves only when there is no draft yet. Another value is 400. */
+                "If-None-Match"?: "*";
+            };
+            path: {
+                /**
+                 * @description A task.
+                 * @example 01JD0000000000000000000001-2-0
+                 */
+                taskId: components["parameters"]["TaskID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DraftRequest"];
+            };
+        };
+        responses: {
+            /** @description The draft is kept. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["DraftTag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DraftSaved"];
+                };
+            };
+            400: components["responses"]["PortalBadRequest"];
+            401: components["responses"]["PortalUnauthorized"];
+            403: components["responses"]["PortalAccessDenied"];
+            404: components["responses"]["PortalNotFound"];
+            409: components["responses"]["PortalConflict"];
+            412: components["responses"]["PortalPreconditionFailed"];
+            413: components["responses"]["PortalTooLarge"];
+            415: components["responses"]["PortalUnsupportedMediaType"];
+            429: components["responses"]["PortalBusy"];
+            500: components["responses"]["PortalInternal"];
+            503: components["responses"]["PortalUnavailable"];
+            504: components["responses"]["PortalOutcomeUnknown"];
+        };
+    };
+    dropTaskDraft: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Entity tags, of which one must be the present one, or `*` for any. Weak tags never match. Otherwise 412.
+                 * @example "7"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+            };
+            path: {
+                /**
+                 * @description A task.
+                 * @example 01JD0000000000000000000001-2-0
+                 */
+                taskId: components["parameters"]["TaskID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["Nothing"];
+            400: components["responses"]["PortalBadRequest"];
+            401: components["responses"]["PortalUnauthorized"];
+            403: components["responses"]["PortalAccessDenied"];
+            404: components["responses"]["PortalNotFound"];
+            409: components["responses"]["PortalConflict"];
+            412: components["responses"]["PortalPreconditionFailed"];
+            413: components["responses"]["PortalTooLarge"];
+            415: components["responses"]["PortalUnsupportedMediaType"];
+            429: components["responses"]["PortalBusy"];
+            500: components["responses"]["PortalInternal"];
+            503: components["responses"]["PortalUnavailable"];
+            504: components["responses"]["PortalOutcomeUnknown"];
+        };
+    };
+    submitTask: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to repeat. 1 to 255 visible ASCII characters, bare or as a quoted string; `abc` and `"abc"` are the same key.
+                 * @example 6f1f2a7e
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /**
+                 * @description Entity tags, of which one must be the present one, or `*` for any. Weak tags never match. Otherwise 412.
+                 * @example "7"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description `return=minimal` leaves `svcHistory` out of the record. What cannot be read is ignored.
+                 * @example return=minimal
+                 */
+                Prefer?: components["parameters"]["Prefer"];
+            };
+            path: {
+                /**
+                 * @description A task.
+                 * @example 01JD0000000000000000000001-2-0
+                 */
+                taskId: components["parameters"]["TaskID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TaskSubmitRequest"];
+            };
+        };
+        responses: {
+            200: components["responses"]["InstanceReply"];
+            400: components["responses"]["PortalBadRequest"];
+            401: components["responses"]["PortalUnauthorized"];
+            403: components["responses"]["PortalAccessDenied"];
+            404: components["responses"]["PortalNotFound"];
+            409: components["responses"]["PortalConflict"];
+            412: components["responses"]["PortalPreconditionFailed"];
             413: components["responses"]["PortalTooLarge"];
             415: components["responses"]["PortalUnsupportedMediaType"];
             422: components["responses"]["PortalKeyReused"];
