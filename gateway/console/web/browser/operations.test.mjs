@@ -90,6 +90,7 @@ test("an operator finds a stuck instance, retries it, corrects it and moves anot
   await page.keyboard.press("Enter");
   await press(dialog.getByRole("button", { name: "Drop it" }));
   await page.getByText("No incidents").waitFor();
+  await page.waitForFunction(() => document.activeElement?.matches(".page-news .notice"));
   assert.deepEqual((await (await session(service, "paulo.santos"))("GET", "workflow/api/v1/incidents")).incidents, []);
   assert.equal(await page.evaluate(() => window.hit), undefined);
   await closeWindow(paulo);
@@ -159,6 +160,26 @@ test("who does not run the service sees neither the link nor the page", async ()
   assert.equal(await page.getByRole("link", { name: "Operations" }).count(), 0);
   await look(john, "operations-refused");
   await closeWindow(john);
+});
+
+test("an administrator sees the health, as the service tells it, and nothing else", async () => {
+  const paulo = await openWindow(browser, service);
+  const { page } = paulo;
+  await page.route("**/session", async (route) => {
+    const answer = await route.fetch();
+    return answer.ok() ? route.fulfill({ response: answer, json: { ...(await answer.json()), privileges: ["mod-admin"] } }) : route.fulfill({ response: answer });
+  });
+  const asked = [];
+  page.on("request", (request) => asked.push(request.url()));
+  await signIn(paulo, "paulo.santos", "operations?section=incidents");
+  await page.getByRole("heading", { name: "Health and load" }).waitFor();
+  await page.getByText("Takes requests").waitFor();
+  await page.getByRole("cell", { name: "Stored definitions" }).waitFor();
+  await page.getByRole("img", { name: /^Requests: now (?!0 )/ }).waitFor();
+  assert.equal(await page.getByRole("navigation", { name: "Sections" }).getByRole("link").count(), 1);
+  assert.deepEqual(asked.filter((url) => /incidents|outbox|definitions/.test(url.replace(/\?.*/, ""))), []);
+  await look(paulo, "operations-admin");
+  await closeWindow(paulo);
 });
 
 test("refused, failed and empty are told apart", async () => {

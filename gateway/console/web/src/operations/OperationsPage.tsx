@@ -119,9 +119,16 @@ function SectionNav({ own, selected, isWhole, counts }: SectionNavProps) {
   const dead = useOutbox("dead", "", counts);
   const count: Partial<Record<Section, number | undefined>> = { incidents: incidents.data?.incidents.length, outbox: dead.data?.outbox.length };
   const groups = [...new Set(own.map(({ group }) => group))];
+  const nav = useRef<HTMLElement>(null);
+  useEffect(() => {
+    const link = nav.current?.querySelector<HTMLElement>("[aria-current]");
+    if (nav.current && link) {
+      nav.current.scrollLeft = link.offsetLeft - (nav.current.clientWidth - link.offsetWidth) / 2; // where it is a strip
+    }
+  }, [selected]);
   const shown = (of: number) => (of < pageSize ? formatNumber(of) : t("more", { count: of }));
   return (
-    <nav className="ops-nav" aria-label={t("sections")}>
+    <nav ref={nav} className="ops-nav" aria-label={t("sections")}>
       {groups.map((group) => (
         <div key={group} className="ops-group">
           <p className="ops-group-title">{t(`groups.${group}`)}</p>

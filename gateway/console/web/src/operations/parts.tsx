@@ -74,18 +74,16 @@ interface ConfirmProps {
 
 /** Asks before something that cannot be taken back. */
 export function Confirm({ title, text, yes, no, danger = false, onYes, onClose }: ConfirmProps) {
-  const [busy, setBusy] = useState(false);
-  const confirm = async () => {
-    setBusy(true);
-    await onYes();
-    onClose();
+  const confirm = () => {
+    onClose(); // before it is done: what becomes of it takes the focus, which an open dialog would keep
+    void onYes();
   };
   return (
     <Dialog title={title} onClose={onClose}>
       <p>{text}</p>
       <div className="dialog-foot">
         <Button onPress={onClose}>{no}</Button>
-        <Button kind={danger ? "danger" : "main"} isDisabled={busy} onPress={() => void confirm()}>
+        <Button kind={danger ? "danger" : "main"} onPress={confirm}>
           {yes}
         </Button>
       </div>
