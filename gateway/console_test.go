@@ -44,6 +44,7 @@ func TestStaticFiles(t *testing.T) {
 			{"/?kind=checklists&show=archived", html, "no-cache", console.Policy, shell, true, false},
 			{"/form-runtime/f/-/i/index.html", html, "no-cache", console.Policy, shell, true, false},
 			{"/instances/w/i", html, "no-cache", console.Policy, shell, true, false},
+			{"/operations?section=incidents", html, "no-cache", console.Policy, shell, true, false},
 			{"/form-runtime/f/w/i/index.html?x=%zz", html, "no-cache", console.Policy, shell, true, false},
 			{"/assets/" + assetName(t), "text/javascript; charset=utf-8", "public, max-age=31536000, immutable", "", string(script), true, true},
 			{"/login/style.css", "text/css; charset=utf-8", "no-store", "", string(login.Style()), false, true},
