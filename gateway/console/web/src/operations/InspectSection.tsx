@@ -13,7 +13,7 @@ import { instancePath } from "../route";
 import { language } from "../text";
 import { formatNumber, readable } from "../words";
 import { inspectPath, pathOf } from "./address";
-import type { PendingDelivery, Timer } from "./api";
+import type { Incident, PendingDelivery, Timer } from "./api";
 import { DropIncident, eventName, useIncidentRepair } from "./IncidentsSection";
 import { MoveCard } from "./MoveCard";
 import { deliveryName, DeliveryState, DropDelivery, LastAnswer, useDeliveryRepair } from "./OutboxSection";
@@ -224,6 +224,7 @@ function HiddenIncidents({ of, tell }: { of: Instance; tell: Tell }) {
   const t = useText();
   const incidents = useIncidents("");
   const repair = useIncidentRepair(tell);
+  const [dropping, setDropping] = useState<Incident | null>(null);
   const own = incidents.data?.incidents.filter(({ instanceId }) => instanceId === of.instanceId) ?? [];
   return own.length === 0 ? null : (
     <Card id="incidents-title" title={t("inspect.incidents")}>
@@ -234,10 +235,11 @@ function HiddenIncidents({ of, tell }: { of: Instance; tell: Tell }) {
               <p className="ops-strong">{eventName(incident.event, t)}</p>
               <p className="ops-error">{incident.error}</p>
             </div>
-            <RepairButtons name={eventName(incident.event, t)} onRetry={() => void repair(incident, "retry")} onDrop={() => void repair(incident, "drop")} />
+            <RepairButtons name={eventName(incident.event, t)} onRetry={() => void repair(incident, "retry")} onDrop={() => setDropping(incident)} />
           </li>
         ))}
       </ul>
+      {dropping && <DropIncident of={dropping} onDrop={() => repair(dropping, "drop")} onClose={() => setDropping(null)} />}
     </Card>
   );
 }

@@ -90,10 +90,17 @@ function MoveForm({ of, version, at, onTold, workflow }: MoveCardProps & { workf
   return (
     <form className="ops-move" onSubmit={submit}>
       <div className="ops-move-versions">
-        <label className="field">
-          <span className="label">{t("inspect.from")}</span>
-          {version === 0 ? <Versions versions={versions} value={from} current={workflow.current} onChoose={changed(setFrom)} /> : <span className="ops-fixed">{from}</span>}
-        </label>
+        {version === 0 ? (
+          <label className="field">
+            <span className="label">{t("inspect.from")}</span>
+            <Versions versions={versions} value={from} current={workflow.current} onChoose={changed(setFrom)} />
+          </label>
+        ) : (
+          <p className="field">
+            <span className="label">{t("inspect.from")}</span>
+            <span className="ops-fixed">{from}</span>
+          </p>
+        )}
         <label className="field">
           <span className="label">{t("inspect.to")}</span>
           <Versions versions={versions.filter((each) => each !== from)} value={to} current={workflow.current} onChoose={changed(setWanted)} />
