@@ -10,6 +10,8 @@
 // is bound to no workflow is an instance of a built-in one, PlainWorkflow, so it
 // has a history, a durable life and idempotency keys like any other.
 //
+// The form of a task (task.go) is filled in the same way, and sends an event of the task to its instance.
+//
 //	draft ──saved any number of times──► submitted ──► completed ──ArchiveAfter──► archived
 //
 // # Templates

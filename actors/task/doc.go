@@ -10,6 +10,7 @@
 //	task      of each open task: its workflow. One that was decided keeps it, with what it was
 //	work      of each open task, for each of its worklists and orders; and of each decided one for who decided it
 //	activity  comments and claims, which are no history
+//	taskdraft what somebody has written for the form of an open task
 //
 // A task that nobody has stands in the worklist of each role, privilege and user that is a candidate; one that somebody has only in
 // theirs. So a list merges the few worklists of its caller, and reads what it shows, however many tasks there are. Rights are asked of the

@@ -174,8 +174,17 @@ func TestCheck(t *testing.T) {
 		{"a form that its event may refuse", [][3]string{{form, "  required: [days]\n", ""}}, exitDone, []string{
 			`warning: forms/leave-form\.yaml:\d+:\d+: the event "submit" of workflow "leave-request" requires "days", which may be left out of the form .*`,
 		}},
-		{"two workflows of one id", [][3]string{{"workflows/purchase-order.yaml", "id: purchase-order", "id: leave-request"}}, exitFailed, []string{
-			`workflows/purchase-order\.yaml:\d+:\d+: .*leave-request.*`,
+		{"two workflows of one id", [][3]string{{"workflows/stock-take.yaml", "id: stock-take", "id: leave-request"}}, exitFailed, []string{
+			`workflows/stock-take\.yaml:\d+:\d+: .*leave-request.*`,
+		}},
+		{"a task whose form is not there", [][3]string{{"workflows/purchase-order.yaml", "form: order-decision", "form: order-desicion"}}, exitFailed, []string{
+			`workflows/purchase-order\.yaml:\d+:\d+: no form has the id "order-desicion" \(did you mean "order-decision"\?\)`,
+		}},
+		{"a task whose event refuses what its form sends", [][3]string{{"forms/order-decision.yaml", "    comment:\n", "    coment:\n"}, {"forms/order-decision.yaml", "  comment: {", "  coment: {"}}, exitFailed, []string{
+			`workflows/purchase-order\.yaml:\d+:\d+: form "order-decision": the event "approve" refuses the field "coment" \(did you mean "comment"\?\)`,
+		}},
+		{"a task that does not take what its form sends", [][3]string{{"forms/order-decision.yaml", "submit: approve", "submit: aprove"}}, exitFailed, []string{
+			`workflows/purchase-order\.yaml:\d+:\d+: the form "order-decision" sends the event "aprove", which the task does not take \(did you mean "approve"\?\)`,
 		}},
 	}
 	for _, test := range tests {

@@ -128,6 +128,8 @@ func TestNobodyApprovesHimself(t *testing.T) {
 		{"a cheap order", order, john, `{}`, []sent{{name: "submit", data: item("10", "100")}}, "approved waiting"},
 		{"an expensive one", order, john, `{}`, []sent{expensive}, "review waiting"},
 		{"that a manager approves", order, john, `{}`, []sent{expensive, {name: "approve", by: mary}}, "approved waiting"},
+		{"a comment with it", order, john, `{}`, []sent{expensive, {name: "approve", data: `{"comment":"fine"}`, by: mary}}, "approved waiting"},
+		{"another total with it", order, john, `{}`, []sent{expensive, {name: "approve", data: `{"comment":"fine","total":1}`, by: mary}}, invalid},
 		{"a higher limit", order, john, `{"svcPrivate":{"approvalLimit":1e9}}`, nil, notSettable},
 		{"items of one's own", order, john, `{"svcPublic":{"items":[{"name":"x","quantity":-1,"price":1e9}]}}`, nil, notSettable},
 		{"a forged status", order, john, `{"svcPublic":{"status":"approved","total":0}}`, nil, notSettable},
