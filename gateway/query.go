@@ -105,15 +105,20 @@ func (a *listStream) end(err error) error {
 }
 
 // appendJSON appends a value of package api.
-func (x *exchange) appendJSON(value any) error {
-	b := bytes.NewBuffer(x.out)
+func (x *exchange) appendJSON(value any) (err error) {
+	x.out, err = encode(x.out, value)
+	return err
+}
+
+// encode appends a value of package api.
+func encode(dst []byte, value any) ([]byte, error) {
+	b := bytes.NewBuffer(dst)
 	e := json.NewEncoder(b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(value); err != nil {
-		return err
+		return dst, err
 	}
-	x.out = bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
-	return nil
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
 }
 
 // answerJSON answers with a value of package api.

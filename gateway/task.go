@@ -150,49 +150,30 @@ func parseTaskChange(body []byte) (change *workflow.TaskRequest, to string, err 
 // watchTasks answers GET workflow/api/v1/tasks/watch.
 func watchTasks(x *exchange) error {
 	languages := x.languages() // NB: the header Vary is sent with the first event
-	if err := x.admitWatcher(); err != nil {
-		return err
-	}
-	defer x.releaseWatcher()
-	var sendErr error
-	err := x.services.Workflows.WatchTasks(x.r.Context(), &task.WatchRequest{Caller: x.caller, Reauthorize: x.reauthorize}, func(e *task.Event) error {
-		sendErr = x.sendTaskEvent(e, languages)
-		return sendErr
+	return x.stream(func(send func(appendEvent) error) error {
+		return x.services.Workflows.WatchTasks(x.r.Context(), &task.WatchRequest{Caller: x.caller, Reauthorize: x.reauthorize}, func(e *task.Event) error {
+			return send(func(dst []byte) ([]byte, error) { return x.appendTaskEvent(dst, e, languages) })
+		})
 	})
-	if sendErr != nil {
-		err = sendErr
-	}
-	return x.endStream(err)
 }
 
-// sendTaskEvent sends one event to the watcher. An error ends the watch.
-func (x *exchange) sendTaskEvent(e *task.Event, languages []string) error {
-	if x.status == 0 {
-		x.beginStream()
-		if x.r.Method == http.MethodHead {
-			return errWatchOver
-		}
-	}
-	x.out = x.out[:0]
+// appendTaskEvent appends an event of a stream of tasks.
+func (x *exchange) appendTaskEvent(dst []byte, e *task.Event, languages []string) ([]byte, error) {
 	switch e.Kind {
 	case task.Opened:
-		x.out = append(x.out, streamOpening+": open\n"...)
+		dst = append(dst, streamOpening+": open\n"...)
 	case task.Changed:
-		if err := x.appendJSON(api.TasksWatched{WorkflowID: e.WorkflowID, InstanceID: e.InstanceID, Tasks: x.tasksIn(e.Items, languages)}); err != nil {
-			return err
+		text, err := encode(nil, api.TasksWatched{WorkflowID: e.WorkflowID, InstanceID: e.InstanceID, Tasks: x.tasksIn(e.Items, languages)})
+		if err != nil {
+			return dst, err
 		}
-		text := append([]byte(nil), x.out...)
-		x.out = appendData(append(x.out[:0], "event: tasks\n"...), text)
+		dst = appendData(append(dst, "event: tasks\n"...), text)
 	case task.Lost:
-		x.out = append(x.out, "event: lost\ndata: {\"message\":\"tasks are missing here; read the list again\"}\n"...)
+		dst = append(dst, "event: lost\ndata: {\"message\":\"tasks are missing here; read the list again\"}\n"...)
 	case task.Heartbeat:
-		x.out = append(x.out, ": beat\n"...)
+		dst = append(dst, ": beat\n"...)
 	}
-	x.out = append(x.out, '\n')
-	if err := x.flush(); err != nil {
-		return err
-	}
-	return x.push()
+	return append(dst, '\n'), nil
 }
 
 func (x *exchange) tasksIn(items []*task.Item, languages []string) []api.Task {

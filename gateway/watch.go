@@ -44,13 +44,26 @@ func watchInstances(x *exchange) error {
 		return err
 	}
 	request.WorkflowID, request.InstanceID = x.params.ByName("workflowId"), x.params.ByName("instanceId")
+	return x.stream(func(send func(appendEvent) error) error {
+		return x.services.Workflows.Watch(x.r.Context(), &request, func(e watch.Event) error {
+			return send(func(dst []byte) ([]byte, error) { return appendWatchEvent(dst, e), nil })
+		})
+	})
+}
+
+// appendEvent appends an event as it stands in a stream.
+type appendEvent func(dst []byte) ([]byte, error)
+
+// stream runs a watch, which calls send for each event, and answers with what it sends. The header of the answer leaves with the first
+// event; an error of watch before that is the answer.
+func (x *exchange) stream(watch func(send func(appendEvent) error) error) error {
 	if err := x.admitWatcher(); err != nil {
 		return err
 	}
 	defer x.releaseWatcher()
 	var sendErr error
-	err = x.services.Workflows.Watch(x.r.Context(), &request, func(e watch.Event) error {
-		sendErr = x.sendWatchEvent(e)
+	err := watch(func(e appendEvent) error {
+		sendErr = x.sendEvent(e)
 		return sendErr
 	})
 	if sendErr != nil {
@@ -77,15 +90,17 @@ func (x *exchange) releaseWatcher() {
 	x.usage.watchers.Add(-1)
 }
 
-// sendWatchEvent sends one event to the watcher. An error ends Watch.
-func (x *exchange) sendWatchEvent(e watch.Event) error {
+// sendEvent sends one event to the watcher. An error ends the watch.
+func (x *exchange) sendEvent(e appendEvent) (err error) {
 	if x.status == 0 {
 		x.beginStream()
 		if x.r.Method == http.MethodHead {
 			return errWatchOver
 		}
 	}
-	x.out = appendWatchEvent(x.out[:0], e)
+	if x.out, err = e(x.out[:0]); err != nil {
+		return err
+	}
 	if err := x.flush(); err != nil {
 		return err
 	}

@@ -72,8 +72,8 @@ func (d *Definition) AppendRecord(dst []byte, in *Instance, chain Chain, attachm
 	}
 	dst = binary.AppendUvarint(dst, d.Version)
 	dst = binary.AppendUvarint(dst, in.Sequence)
-	dst = binary.AppendVarint(dst, in.CreatedAt.UnixMilli())
-	dst = binary.AppendVarint(dst, in.UpdatedAt.UnixMilli())
+	dst = packed.AppendTime(dst, in.CreatedAt)
+	dst = packed.AppendTime(dst, in.UpdatedAt)
 	dst = append(dst, chain[:]...)
 	dst = packed.AppendText(dst, in.at.states)
 	dst = packed.AppendText(dst, in.Redirect)
@@ -133,8 +133,8 @@ func ParseRecord(b []byte) (Record, error) {
 	rd := packed.NewReader(body[1:])
 	r.Version = rd.Uvarint()
 	r.Sequence = rd.Uvarint()
-	r.CreatedAt = time.UnixMilli(rd.Varint()).UTC()
-	r.UpdatedAt = time.UnixMilli(rd.Varint()).UTC()
+	r.CreatedAt = rd.Time()
+	r.UpdatedAt = rd.Time()
 	copy(r.Chain[:], rd.Take(len(r.Chain)))
 	r.States = data.Value(rd.Text())
 	r.Redirect = string(rd.Text())
@@ -341,7 +341,7 @@ func appendTimers(dst []byte, timers []timer) []byte {
 		}
 		dst = append(dst, flags)
 		dst = t.id.append(dst)
-		dst = binary.AppendVarint(dst, t.due.UnixMilli())
+		dst = packed.AppendTime(dst, t.due)
 		dst = packed.AppendText(dst, t.name())
 		if t.after != nil {
 			dst = packed.AppendText(dst, t.after.node.machine.id)
@@ -379,7 +379,7 @@ func (d *Definition) restoreTimers(b []byte, active nodeSet) ([]timer, error) {
 	rd := packed.NewReader(b)
 	for !rd.Whole() {
 		flags := rd.Byte()
-		t := timer{id: readPart(&rd), due: time.UnixMilli(rd.Varint()).UTC(), failed: flags&timerFailed != 0}
+		t := timer{id: readPart(&rd), due: rd.Time(), failed: flags&timerFailed != 0}
 		name := EventName(rd.Text())
 		if flags&timerTold != 0 {
 			t.told = &telling{d.readInvoke(&rd, flags&timerOfMachine != 0), flags&timerToldFailed != 0}
@@ -477,7 +477,7 @@ func appendChildren(dst []byte, children []child) []byte {
 		}
 		dst = append(dst, flags)
 		dst = c.id.append(dst)
-		dst = binary.AppendVarint(dst, c.begun.UnixMilli())
+		dst = packed.AppendTime(dst, c.begun)
 		dst = c.invoke.append(dst)
 		if c.name != "" {
 			dst = packed.AppendText(packed.AppendText(dst, c.name), c.workflow)
@@ -523,7 +523,7 @@ func (d *Definition) restoreChildren(b []byte) ([]child, error) {
 	for !rd.Whole() {
 		flags := rd.Byte()
 		c := child{
-			id: readPart(&rd), begun: time.UnixMilli(rd.Varint()).UTC(),
+			id: readPart(&rd), begun: rd.Time(),
 			status: ChildStatus(flags &^ (childOfMachine | childNamed | childHeard)),
 		}
 		c.invoke = d.readInvoke(&rd, flags&childOfMachine != 0)

@@ -341,7 +341,7 @@ func (in *Instance) appendTasks(dst []byte) []byte {
 		dst = t.id.append(dst)
 		dst = packed.AppendText(dst, t.node.machine.id)
 		dst = packed.AppendText(dst, t.node.id)
-		dst = binary.AppendVarint(dst, t.created.UnixMilli())
+		dst = packed.AppendTime(dst, t.created)
 		due := int64(0)
 		if !t.due.IsZero() {
 			due = t.due.UnixMilli()
@@ -365,7 +365,7 @@ func (d *Definition) restoreTasks(in *Instance, b []byte) error {
 	for !rd.Whole() {
 		t := task{id: readPart(&rd)}
 		machine, name := d.regions[MachineID(rd.Text())], NodeID(rd.Text())
-		t.created = time.UnixMilli(rd.Varint()).UTC()
+		t.created = rd.Time()
 		if due := rd.Varint(); due != 0 {
 			t.due = time.UnixMilli(due).UTC()
 		}

@@ -50,7 +50,7 @@ var ErrDamaged = errors.New("an activity cannot be read")
 
 // Append appends the stored form, which is without Sequence and Number: format(1) kind(1) time user text task node to.
 func (r *Row) Append(dst []byte) []byte {
-	dst = binary.AppendVarint(append(dst, rowFormat, byte(r.Kind)), r.At.UnixMilli())
+	dst = packed.AppendTime(append(dst, rowFormat, byte(r.Kind)), r.At)
 	dst = packed.AppendText(packed.AppendText(dst, r.User), r.Text)
 	if r.Kind == Comment {
 		return dst
@@ -65,7 +65,7 @@ func Parse(key, stored []byte) (a Row, err error) {
 	sequence, number, ok := persistence.ActivityEntry(key)
 	r := packed.NewReader(stored)
 	format := r.Byte()
-	a = Row{Kind: Kind(r.Byte()), At: time.UnixMilli(r.Varint()).UTC(), User: string(r.Text()), Text: string(r.Text()), Sequence: sequence, Number: number}
+	a = Row{Kind: Kind(r.Byte()), At: r.Time(), User: string(r.Text()), Text: string(r.Text()), Sequence: sequence, Number: number}
 	if a.Kind != Comment {
 		a.Task.Sequence = r.Uvarint()
 		a.Task.Number = uint32(r.Uvarint()) //nolint:gosec // what does not fit is no number of a task

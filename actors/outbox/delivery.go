@@ -73,8 +73,8 @@ func (d *Delivery) Append(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, d.Version)
 	dst = binary.AppendUvarint(dst, uint64(d.Attempts))
 	dst = binary.AppendUvarint(dst, uint64(d.LastStatus))
-	dst = binary.AppendVarint(dst, d.Created.UnixMilli())
-	dst = binary.AppendVarint(dst, d.Next.UnixMilli())
+	dst = packed.AppendTime(dst, d.Created)
+	dst = packed.AppendTime(dst, d.Next)
 	dst = packed.AppendText(dst, d.Workflow)
 	dst = packed.AppendText(dst, data.Clip(d.LastError, lastErrorMax))
 	dst = packed.AppendText(dst, d.Body)
@@ -96,7 +96,7 @@ func Parse(stored []byte) (*Delivery, error) {
 	state := int(r.Byte())
 	d := &Delivery{Version: r.Uvarint()}
 	d.Attempts, d.LastStatus = uint32(r.Uvarint()), uint32(r.Uvarint())
-	d.Created, d.Next = time.UnixMilli(r.Varint()).UTC(), time.UnixMilli(r.Varint()).UTC()
+	d.Created, d.Next = r.Time(), r.Time()
 	d.Workflow, d.LastError = string(r.Text()), string(r.Text())
 	if body := r.Text(); len(body) > 0 {
 		d.Body = data.Value(bytes.Clone(body))

@@ -184,30 +184,12 @@ func (r row) append(dst []byte) []byte {
 		return dst
 	}
 	dst = packed.AppendText(packed.AppendText(dst, d.Task.At.Machine), d.Task.At.Node)
-	dst = binary.AppendVarint(appendTime(dst, d.Created), unixOf(d.Due))
+	dst = packed.AppendTime(packed.AppendTime(dst, d.Created), d.Due)
 	dst = binary.AppendUvarint(dst, uint64(d.Priority)) //nolint:gosec // 0 to 100
 	dst = packed.AppendText(packed.AppendText(dst, d.Assignee), d.Form)
 	dst = appendText(appendText(dst, d.Title), d.Description)
 	dst = packed.AppendText(packed.AppendText(dst, d.By), d.Event)
-	return appendTime(dst, d.When)
-}
-
-func appendTime(dst []byte, at time.Time) []byte { return binary.AppendVarint(dst, unixOf(at)) }
-
-// unixOf is a time in Unix milliseconds; 0 for none.
-func unixOf(at time.Time) int64 {
-	if at.IsZero() {
-		return 0
-	}
-	return at.UnixMilli()
-}
-
-// timeOf is the opposite of unixOf.
-func timeOf(ms int64) time.Time {
-	if ms == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(ms).UTC()
+	return packed.AppendTime(dst, d.When)
 }
 
 func appendText(dst []byte, t statemachine.Text) []byte {
@@ -242,11 +224,11 @@ func parseRow(id statemachine.PartID, stored []byte) (out row, err error) {
 		d := &Decided{}
 		d.ID = id
 		d.Task.At = statemachine.Position{Machine: statemachine.MachineID(r.Text()), Node: statemachine.NodeID(r.Text())}
-		d.Created, d.Due = timeOf(r.Varint()), timeOf(r.Varint())
+		d.Created, d.Due = r.Time(), r.Time()
 		d.Priority = int(min(r.Uvarint(), math.MaxInt32)) //nolint:gosec // bounded
 		d.Assignee, d.Form = string(r.Text()), string(r.Text())
 		d.Title, d.Description = readText(&r), readText(&r)
-		d.By, d.Event, d.When = string(r.Text()), string(r.Text()), timeOf(r.Varint())
+		d.By, d.Event, d.When = string(r.Text()), string(r.Text()), r.Time()
 		out.Decided = d
 	}
 	if format != rowFormat || !r.Whole() {

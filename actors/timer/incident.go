@@ -1,7 +1,6 @@
 package timer
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -35,14 +34,14 @@ func (in Incident) Append(dst []byte) []byte {
 	dst = packed.AppendText(append(dst, incidentFormat), in.Workflow)
 	dst = packed.AppendText(dst, in.Event)
 	dst = packed.AppendText(dst, data.Clip(in.Error, errorMax))
-	return binary.AppendVarint(dst, in.At.UnixMilli())
+	return packed.AppendTime(dst, in.At)
 }
 
 // ParseIncident reads the stored form.
 func ParseIncident(stored []byte) (in Incident, err error) {
 	r := packed.NewReader(stored)
 	format := r.Byte()
-	in = Incident{Workflow: string(r.Text()), Event: string(r.Text()), Error: string(r.Text()), At: time.UnixMilli(r.Varint()).UTC()}
+	in = Incident{Workflow: string(r.Text()), Event: string(r.Text()), Error: string(r.Text()), At: r.Time()}
 	if format != incidentFormat || !r.Whole() {
 		return Incident{}, fmt.Errorf("%w: layout", ErrDamaged)
 	}

@@ -2,12 +2,18 @@
 // rows of the store.
 package packed
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"time"
+)
 
 // AppendText appends a text behind its length.
 func AppendText[T ~string | ~[]byte](dst []byte, text T) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(text))), text...)
 }
+
+// AppendTime appends a time to the millisecond.
+func AppendTime(dst []byte, at time.Time) []byte { return binary.AppendVarint(dst, at.UnixMilli()) }
 
 // Reader takes values from the front of packed bytes. After the first value that is not
 // there it fails, and returns zero values. What it returns aliases the bytes, and has no
@@ -47,6 +53,9 @@ func (r *Reader) Byte() byte {
 	}
 	return 0
 }
+
+// Time takes what AppendTime wrote, in UTC. It is zero again when it was.
+func (r *Reader) Time() time.Time { return time.UnixMilli(r.Varint()).UTC() }
 
 // Text takes what AppendText wrote.
 func (r *Reader) Text() []byte {
