@@ -124,11 +124,7 @@ func FuzzBody(f *testing.F) {
 		}
 		var std struct {
 			WorkflowID, InstanceID, FormID, ChecklistID, User, Password string
-			Event                                                       struct {
-				Name, ID string
-				Data     json.RawMessage
-			}
-			Data json.RawMessage
+			Event, Data                                                 json.RawMessage
 		}
 		if err := json.Unmarshal(text, &std); err != nil {
 			t.Fatalf("%s %q passed, but encoding/json says %v", r.Path, text, err)
@@ -142,9 +138,16 @@ func FuzzBody(f *testing.F) {
 			checkSame(t, asked.Public, parts.SvcPublic)
 			checkSame(t, asked.Private, parts.SvcPrivate)
 		case *workflow.EventRequest:
-			got, want = []string{asked.WorkflowID, asked.InstanceID, asked.Name, asked.ID}, []string{std.WorkflowID, std.InstanceID, std.Event.Name, std.Event.ID}
+			var event struct {
+				Name, ID string
+				Data     json.RawMessage
+			}
+			if err := json.Unmarshal(std.Event, &event); err != nil {
+				t.Fatalf("%s %q passed, but encoding/json says %v", r.Path, text, err)
+			}
+			got, want = []string{asked.WorkflowID, asked.InstanceID, asked.Name, asked.ID}, []string{std.WorkflowID, std.InstanceID, event.Name, event.ID}
 			ids = got[:2]
-			checkSame(t, asked.Data, std.Event.Data)
+			checkSame(t, asked.Data, event.Data)
 			if asked.ID != "" && !isIdempotencyKey(asked.ID) {
 				t.Errorf("%q: got the id %q", text, asked.ID)
 			}
@@ -154,6 +157,13 @@ func FuzzBody(f *testing.F) {
 				ids = got
 			}
 		case *formportal.DraftRequest:
+			checkSame(t, asked.Data, std.Data)
+		case *formportal.TaskDraftRequest:
+			checkSame(t, asked.Data, std.Data)
+		case *formportal.TaskSubmitRequest:
+			var event string
+			_ = json.Unmarshal(std.Event, &event) // none is ""
+			got, want = []string{asked.Event}, []string{event}
 			checkSame(t, asked.Data, std.Data)
 		case *formportal.SubmitRequest:
 			got, want, ids = []string{asked.WorkflowID, asked.InstanceID}, []string{std.WorkflowID, std.InstanceID}, []string{strings.Replace(asked.WorkflowID, "-", "x", 1), asked.InstanceID}

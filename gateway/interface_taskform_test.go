@@ -51,10 +51,10 @@ func (u user) taskView(t testing.TB, task string) taskView {
 func TestInterfaceTaskForms(t *testing.T) {
 	o := portalOptions()
 	o.Files = maps.Clone(o.Files)
-	o.Files["identity.yaml"] = portalPeople + "  - {id: max, name: Max, roles: [boss]}\n"
+	o.Files["identity.yaml"] = portalPeople + "  - {id: mia, name: Mia, roles: [boss]}\n"
 	o.Files["workflows/decide.yaml"], o.Files["forms/verdict.yaml"] = decideFlow, verdictTemplate
 	s := startService(t, o)
-	ann, bob, max, kim, eve := s.desk("ann"), s.desk("bob"), s.desk("max"), s.desk("kim"), s.desk("eve")
+	ann, bob, mia, kim, eve := s.desk("ann"), s.desk("bob"), s.desk("mia"), s.desk("kim"), s.desk("eve")
 	begin := func() (instance, task string) {
 		t.Helper()
 		instance = ann.Create(t, "decide", "").Record(t).ID
@@ -88,7 +88,7 @@ func TestInterfaceTaskForms(t *testing.T) {
 	t.Run("drafts", func(t *testing.T) { draftsOfTasks(t, s, task) })
 	t.Run("claims", func(t *testing.T) {
 		claim := func(action string) {
-			max.Post(t, wiretest.Root+"/task", `{"taskId":"`+task+`","action":"`+action+`"}`).WantStatus(t, 200)
+			mia.Post(t, wiretest.Root+"/task", `{"taskId":"`+task+`","action":"`+action+`"}`).WantStatus(t, 200)
 		}
 		claim("claim")
 		if v := bob.taskView(t, task); v.Editable || v.Draft == nil {
@@ -120,7 +120,7 @@ func TestInterfaceTaskForms(t *testing.T) {
 		if v := bob.taskView(t, task); v.Draft != nil {
 			t.Errorf("after a submission: got the draft %+v", v.Draft)
 		}
-		if v := max.taskView(t, task); v.Draft == nil {
+		if v := mia.taskView(t, task); v.Draft == nil {
 			t.Error("the draft of somebody else went with a submission that left the task")
 		}
 		tag := bob.sends(t, "GET task/"+task, "").Header.Get("ETag")
@@ -131,8 +131,8 @@ func TestInterfaceTaskForms(t *testing.T) {
 		wantSameAnswer(t, submit(bob, task, `{"data":{"amount":7}}`, "Idempotency-Key: verdict", "If-Match: "+tag), first)
 		submit(bob, task, `{"data":{"amount":8}}`, "Idempotency-Key: verdict").WantFault(t, 422, "Unprocessable")
 		submit(bob, task, `{"data":{"amount":7}}`).WantFault(t, 404, "Not found")
-		max.sends(t, "GET task/"+task, "").WantFault(t, 404, "Not found")
-		max.sends(t, "GET task/"+task+"/draft", "").WantFault(t, 404, "Not found")
+		mia.sends(t, "GET task/"+task, "").WantFault(t, 404, "Not found")
+		mia.sends(t, "GET task/"+task+"/draft", "").WantFault(t, 404, "Not found")
 	})
 	t.Run("a template that changed, or went", func(t *testing.T) {
 		_, task := begin()
@@ -147,7 +147,7 @@ func TestInterfaceTaskForms(t *testing.T) {
 func draftOf(data string) string { return `{"data":` + data + `}` }
 
 func draftsOfTasks(t *testing.T, s *service, task string) {
-	bob, max := s.desk("bob"), s.desk("max")
+	bob, mia := s.desk("bob"), s.desk("mia")
 	path := "task/" + task + "/draft"
 	bob.sends(t, "GET "+path, "").WantFault(t, 404, "Not found")
 	save := func(u user, data string, headers ...string) (answer, string) {
@@ -159,7 +159,7 @@ func draftsOfTasks(t *testing.T, s *service, task string) {
 	if a.Status != 200 || a.Header.Get("ETag") != first {
 		t.Errorf("got %d %s with the tag %s", a.Status, a.Body, a.Header.Get("ETag"))
 	}
-	save(max, `{"why":"no"}`)
+	save(mia, `{"why":"no"}`)
 	if got := bob.sends(t, "GET "+path, ""); string(wiretest.Decode[draft](t, got.Body).Data) != `{"why":"so"}` || got.Header.Get("ETag") != first {
 		t.Errorf("got %d %s", got.Status, got.Body)
 	}

@@ -140,7 +140,7 @@ type submitTask struct{ *TaskSubmit }
 func (req submitTask) run(i *instance, c *call) error {
 	event := &EventRequest{
 		Caller: req.Caller, Name: req.Event, Data: req.Data, Retry: req.Retry, IfMatch: req.IfMatch, WithHistory: req.WithHistory,
-		caller: catalog.CallerOf(req.Caller), submits: submittedTask{req.TaskSubmit},
+		caller: catalog.CallerOf(req.Caller), submits: submittedTask(req),
 	}
 	return event.run(i, c)
 }
