@@ -2,24 +2,42 @@ package gateway
 
 import (
 	"net/http"
+	"strings"
 	"sync"
 
 	"troupe/actors/failure"
 	"troupe/gateway/console"
 )
 
-// showPage answers GET / and the page of each form and instance, and of operations. All are the same
-// HTML, whose script requests the data. So it needs no credential, and it is sent
+// showPage answers GET / and the page of each form and instance, and of operations. Their HTML says nothing
+// about anybody; its script requests the data. So it needs no credential, and it is sent
 // also for what does not exist.
 func showPage(x *exchange) error {
 	x.setPageHeaders(valueConsolePolicy)
-	return x.sendStatic(x.server.shell)
+	return x.sendStatic(x.server.shells[pageOf(x.route.path)])
 }
 
-// newShell makes the HTML for a server whose paths begin with basePath.
-func newShell(basePath string) *staticFile {
-	shell := console.Shell(basePath)
-	return newStaticFile(shell, valueHTML, valueShellCache, console.Tag(shell))
+// pageOf returns the page at the path of a route.
+func pageOf(path string) console.Page {
+	switch {
+	case strings.HasPrefix(path, "/form-runtime/"):
+		return console.PageForm
+	case strings.HasPrefix(path, "/instances/"):
+		return console.PageInstance
+	case strings.HasPrefix(path, "/operations"):
+		return console.PageOperations
+	}
+	return console.PageWork
+}
+
+// newShells makes the HTML of each page for a server whose paths begin with basePath.
+func newShells(basePath string) map[console.Page]*staticFile {
+	all := map[console.Page]*staticFile{}
+	for _, page := range []console.Page{console.PageWork, console.PageForm, console.PageInstance, console.PageOperations} {
+		shell := console.Shell(basePath, page)
+		all[page] = newStaticFile(shell, valueHTML, valueShellCache, console.Tag(shell))
+	}
+	return all
 }
 
 // showAsset answers GET /assets/{name}.

@@ -20,12 +20,15 @@ import (
 // assetName returns the name of the script that the pages begin with.
 func assetName(t testing.TB) string {
 	t.Helper()
-	found := regexp.MustCompile(`src="\./assets/([^"]+\.js)"`).FindSubmatch(console.Shell(""))
+	found := regexp.MustCompile(`src="\./assets/([^"]+\.js)"`).FindSubmatch(console.Shell("", console.PageWork))
 	if found == nil {
-		t.Fatalf("the shell names no script: %s", console.Shell(""))
+		t.Fatalf("the shell names no script: %s", console.Shell("", console.PageWork))
 	}
 	return string(found[1])
 }
+
+// isWorthPacking reports whether a page is long enough to be packed.
+func isWorthPacking(page string) bool { return len(page) >= gzipPageBytesMin }
 
 // TestStaticFiles holds what the program serves of its own: to everybody, below the base
 // path, packed once for those who take that, and with a tag for each form
@@ -35,17 +38,18 @@ func TestStaticFiles(t *testing.T) {
 	script, _, _ := console.Asset(assetName(t))
 	for _, base := range []string{"", "/platform"} {
 		s := startServer(t, Options{BasePath: base}, nil)
-		shell := string(console.Shell(base))
+		shellOf := func(page console.Page) string { return string(console.Shell(base, page)) }
+		shell := shellOf(console.PageWork)
 		for _, c := range []struct {
 			path, contentType, cache, policy, body string
 			tagged, packed                         bool // what is small is not worth packing
 		}{
-			{"/", html, "no-cache", console.Policy, shell, true, false},
-			{"/?kind=checklists&show=archived", html, "no-cache", console.Policy, shell, true, false},
-			{"/form-runtime/f/-/i/index.html", html, "no-cache", console.Policy, shell, true, false},
-			{"/instances/w/i", html, "no-cache", console.Policy, shell, true, false},
-			{"/operations?section=incidents", html, "no-cache", console.Policy, shell, true, false},
-			{"/form-runtime/f/w/i/index.html?x=%zz", html, "no-cache", console.Policy, shell, true, false},
+			{"/", html, "no-cache", console.Policy, shell, true, isWorthPacking(shell)},
+			{"/?kind=checklists&show=archived", html, "no-cache", console.Policy, shell, true, isWorthPacking(shell)},
+			{"/form-runtime/f/-/i/index.html", html, "no-cache", console.Policy, shellOf(console.PageForm), true, isWorthPacking(shellOf(console.PageForm))},
+			{"/instances/w/i", html, "no-cache", console.Policy, shellOf(console.PageInstance), true, isWorthPacking(shellOf(console.PageInstance))},
+			{"/operations?section=incidents", html, "no-cache", console.Policy, shellOf(console.PageOperations), true, isWorthPacking(shellOf(console.PageOperations))},
+			{"/form-runtime/f/w/i/index.html?x=%zz", html, "no-cache", console.Policy, shellOf(console.PageForm), true, isWorthPacking(shellOf(console.PageForm))},
 			{"/assets/" + assetName(t), "text/javascript; charset=utf-8", "public, max-age=31536000, immutable", "", string(script), true, true},
 			{"/login/style.css", "text/css; charset=utf-8", "no-store", "", string(login.Style()), false, true},
 			{"/login/script.js", "text/javascript; charset=utf-8", "no-store", "", string(login.Script()), false, true},
@@ -115,7 +119,9 @@ func TestBrotli(t *testing.T) {
 	s := startServer(t, Options{}, nil)
 	name := assetName(t)
 	script, _, _ := console.Asset(name)
-	ask := func(headers ...string) answer { return s.do(t, request{Method: "GET", Path: "/assets/" + name, Headers: headers}) }
+	ask := func(headers ...string) answer {
+		return s.do(t, request{Method: "GET", Path: "/assets/" + name, Headers: headers})
+	}
 	if a := ask("Accept-Encoding: gzip, br"); a.Header.Get("Content-Encoding") == "" {
 		t.Errorf("the first request is not packed at all: %v", a.Header)
 	}

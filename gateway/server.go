@@ -19,6 +19,7 @@ import (
 
 	"troupe/actors/identity"
 	"troupe/gateway/api"
+	"troupe/gateway/console"
 )
 
 // Credentials authenticates callers. Errors are failure.ErrUnauthorized for every cause.
@@ -76,12 +77,12 @@ type Services struct {
 // Open may come before Start. Stop may come at any time and more than once.
 type Server struct {
 	options       Options
-	router        *httprouter.Router // built by New, then only read
-	runtimeRouter *httprouter.Router // the same for the form runtime, see routerOf
-	table         []route            // likewise
-	unmatched     [groups]route      // for requests that match no route, by group; likewise
-	shell         *staticFile        // of every page
-	methods       []string           // of the table, sorted; likewise
+	router        *httprouter.Router           // built by New, then only read
+	runtimeRouter *httprouter.Router           // the same for the form runtime, see routerOf
+	table         []route                      // likewise
+	unmatched     [groups]route                // for requests that match no route, by group; likewise
+	shells        map[console.Page]*staticFile // likewise
+	methods       []string                     // of the table, sorted; likewise
 	http          *http.Server
 	crossOrigin   http.CrossOriginProtection // the zero value; trusts nobody
 	exchanges     sync.Pool                  // *exchange; BenchmarkExchangePool is the reason
@@ -101,7 +102,7 @@ type Server struct {
 	// stopping is closed when draining is set.
 	stopping chan struct{}
 	// packing counts the files that are packed behind a request (packBrotli); Stop waits for them.
-	packing sync.WaitGroup
+	packing  sync.WaitGroup
 	pressure *pressure
 	// inFlight counts the requests in serve, probes and watchers left out.
 	inFlight  atomic.Int64
@@ -164,7 +165,7 @@ func newServer(o Options, table []route) (*Server, error) {
 		idPrefix:         newIDPrefix(),
 		sessionChallenge: []string{`Cookie realm="troupe", cookie-name="` + o.SessionCookie + `"`},
 		logsRequests:     o.Log.Debug().Enabled(),
-		shell:            newShell(o.BasePath),
+		shells:           newShells(o.BasePath),
 		stopping:         make(chan struct{}),
 		pressure:         newPressure(newLimits(&o).inFlight),
 		allAnswered:      make(chan struct{}, 1),

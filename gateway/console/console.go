@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"html"
 	"path"
+	"regexp"
 )
 
 // Policy is the Content-Security-Policy under which the pages work. They run no
@@ -33,6 +34,20 @@ var built embed.FS
 // basePlaceholder is the part of the built shell that Shell replaces by the base path.
 const basePlaceholder = `<base href="/">`
 
+// Page is a kind of page. The shells of pages differ only in what a browser is told to load with them.
+type Page string
+
+// The pages.
+const (
+	PageWork       Page = "work"       // the start page
+	PageForm       Page = "form"       // of a form or checklist
+	PageInstance   Page = "instance"   // of an instance
+	PageOperations Page = "operations" // for those who run the service
+)
+
+// pageLine is a line of the built shell that is for one page only.
+var pageLine = regexp.MustCompile(`(?m)^( *<link [^>]*) data-page="([a-z]+)">\n`)
+
 var shellBefore, shellAfter = splitShell()
 
 func splitShell() (before, behind []byte) {
@@ -47,13 +62,21 @@ func splitShell() (before, behind []byte) {
 	return before, behind
 }
 
-// Shell returns the HTML of every page, for a server with the given base
-// path, which is empty or like "/platform". The bytes belong to the caller.
-func Shell(basePath string) []byte {
+// Shell returns the HTML of a page, for a server with the given base path, which is
+// empty or like "/platform". The bytes belong to the caller.
+func Shell(basePath string, page Page) []byte {
 	shell := make([]byte, 0, len(shellBefore)+len(shellAfter)+len(basePlaceholder)+len(basePath))
 	shell = append(shell, shellBefore...)
 	shell = append(shell, `<base href="`+html.EscapeString(basePath)+`/">`...)
-	return append(shell, shellAfter...)
+	last := 0
+	for _, at := range pageLine.FindAllSubmatchIndex(shellAfter, -1) {
+		shell = append(shell, shellAfter[last:at[0]]...)
+		if last = at[1]; Page(shellAfter[at[4]:at[5]]) == page {
+			shell = append(shell, shellAfter[at[2]:at[3]]...)
+			shell = append(shell, ">\n"...)
+		}
+	}
+	return append(shell, shellAfter[last:]...)
 }
 
 // contentTypes says what an asset is. It does not depend on the machine, as the

@@ -23,7 +23,10 @@ func names(text []byte) (found []string) {
 // they lead to. Each asset must be reached, so that nothing old is kept.
 func TestEveryNamedFileIsThere(t *testing.T) {
 	reached := map[string]bool{}
-	next := names(Shell("/platform"))
+	var next []string
+	for _, page := range []Page{PageWork, PageForm, PageInstance} {
+		next = append(next, names(Shell("/platform", page))...)
+	}
 	if len(next) < 3 {
 		t.Fatalf("the shell names %q, want a script, a style and an icon", next)
 	}
@@ -63,7 +66,7 @@ func TestShellHasTheBasePath(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.line, func(t *testing.T) {
-			shell := string(Shell(c.base))
+			shell := string(Shell(c.base, PageWork))
 			if strings.Count(shell, "<base ") != 1 || !strings.Contains(shell, c.want) {
 				t.Errorf("got %s, want one %s", shell, c.want)
 			}
@@ -76,15 +79,15 @@ func TestShellHasTheBasePath(t *testing.T) {
 }
 
 func TestShellIsTheCallersOwn(t *testing.T) {
-	first := Shell("")
+	first := Shell("", PageWork)
 	clear(first)
-	if second := Shell(""); !bytes.HasPrefix(second, []byte("<!doctype html>")) {
+	if second := Shell("", PageWork); !bytes.HasPrefix(second, []byte("<!doctype html>")) {
 		t.Errorf("changing one shell has changed the next: %s", second)
 	}
 }
 
 func TestNoOtherNameIsAnAsset(t *testing.T) {
-	script := names(Shell(""))[1]
+	script := names(Shell("", PageWork))[1]
 	for _, name := range []string{
 		"", ".", "/", "..", "../index.html", "../../console.go", "x/../../index.html", "/" + script, "./" + script, script + "/",
 		"../assets/" + script, `..\index.html`, "%2e%2e/index.html", script + "\x00", "index.html", strings.ToUpper(script), script + "x",
@@ -102,7 +105,7 @@ func TestNoOtherNameIsAnAsset(t *testing.T) {
 // page, handlers in attributes, other servers, and code made of text.
 func TestThePolicyFits(t *testing.T) {
 	refused := regexp.MustCompile(`<script[^>]*>[^<]|<style|\sstyle=|\son[a-z]+=|https?:|javascript:|src="data:|href="(?:[a-z]+:)?//`)
-	if found := refused.Find(Shell("/platform")); found != nil {
+	if found := refused.Find(Shell("/platform", PageWork)); found != nil {
 		t.Errorf("the shell has %q in it", found)
 	}
 	for _, planted := range []string{
@@ -158,10 +161,35 @@ func TestNoPlaceIsBuiltIn(t *testing.T) {
 }
 
 func TestTagChangesWithTheContent(t *testing.T) {
-	if here, there := Tag(Shell("/a")), Tag(Shell("/b")); here == there || here != Tag(Shell("/a")) {
+	if here, there := Tag(Shell("/a", PageWork)), Tag(Shell("/b", PageWork)); here == there || here != Tag(Shell("/a", PageWork)) {
 		t.Errorf("the tags %s and %s do not tell two shells apart", here, there)
 	}
 	if tag := Tag(nil); !regexp.MustCompile(`^"[A-Za-z0-9_-]{16}"$`).MatchString(tag) {
 		t.Errorf("got the tag %s, want a quoted one", tag)
+	}
+}
+
+// TestPreloads: each page names the chunks that its script will ask for, and those of no other.
+func TestPreloads(t *testing.T) {
+	count := map[Page]int{}
+	for _, page := range []Page{PageWork, PageForm, PageInstance, "unknown"} {
+		shell := string(Shell("", page))
+		if strings.Contains(shell, "data-page") {
+			t.Errorf("%s: the browser is told what only the server needs: %s", page, shell)
+		}
+		for _, line := range regexp.MustCompile(`<link [^>]*>`).FindAllString(shell, -1) {
+			if !strings.HasSuffix(line, `">`) {
+				t.Errorf("%s: got the line %s", page, line)
+			}
+		}
+		count[page] = strings.Count(shell, `rel="modulepreload"`)
+		for chunk, of := range map[string]Page{"RuntimePage": PageForm, "InstancePage": PageInstance} {
+			if named := strings.Contains(shell, "/"+chunk+"-"); named != (of == page) {
+				t.Errorf("%s: names %s: %v", page, chunk, named)
+			}
+		}
+	}
+	if count[PageWork] != count["unknown"] || count[PageForm] <= count[PageWork] || count[PageInstance] <= count[PageWork] {
+		t.Errorf("got %v", count)
 	}
 }

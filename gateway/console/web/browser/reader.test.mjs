@@ -108,6 +108,41 @@ for (const [name, options] of Object.entries({
   });
 }
 
+test("the login page and the error pages, in the reader's language and looks", async () => {
+  for (const [name, options, title, missing] of [
+    ["wide", {}, "Sign in", "Page not found"],
+    ["dark", { colorScheme: "dark" }, "Sign in", "Page not found"],
+    ["german-phone", { locale: "de-AT", viewport: { width: 320, height: 700 } }, "Anmelden", "Seite nicht gefunden"],
+    ["no-motion", { reducedMotion: "reduce", forcedColors: "active" }, "Sign in", "Page not found"],
+  ]) {
+    const window = await openWindow(browser, service, options);
+    const { page } = window;
+    await page.goto(`${service.root}login`);
+    await page.getByRole("heading", { level: 1, name: title }).waitFor();
+    await look(window, `login-${name}`);
+    assert.equal(await isTooWide(page), false, "the login page scrolls sideways");
+    await page.goto(`${service.root}nowhere`);
+    await page.getByRole("heading", { level: 1, name: missing }).waitFor();
+    await look(window, `not-found-${name}`);
+    assert.equal(await isTooWide(page), false, "the error page scrolls sideways");
+    await closeWindow(window);
+  }
+});
+
+test("an error page needs no script, and who is signed in is not asked again", async () => {
+  const bare = await openWindow(browser, service, { javaScriptEnabled: false });
+  await bare.page.goto(`${service.root}nowhere`);
+  await bare.page.getByRole("heading", { level: 1, name: "Page not found" }).waitFor();
+  await bare.page.goto(`${service.root}login`);
+  await bare.page.getByText("requires JavaScript").waitFor();
+  await closeWindow(bare);
+  const john = await openWindow(browser, service);
+  await signIn(john, "john.doe");
+  await john.page.goto(`${service.root}login?next=/%3Ftab=checklists`);
+  await john.page.getByRole("tab", { name: "Checklists", selected: true }).waitFor();
+  await closeWindow(john);
+});
+
 test("without a network nothing that was typed is lost", async () => {
   const john = await openWindow(browser, service);
   const { page, context } = john;
@@ -152,5 +187,9 @@ test("the first view is small enough for a slow line", async () => {
   await page.getByRole("heading", { level: 1, name: "Work" }).waitFor();
   // 200 kB/s, and three round trips of 150 ms with connecting: 2 s are 310 kB.
   assert.ok(bytes > 50_000 && bytes < 250_000, `${bytes} bytes`);
+  const listed = page.waitForRequest(/\/api\/v1\/tasks\?/);
+  await page.route("**/session", (route) => listed.then(() => route.continue())); // the list does not wait for the session
+  await page.reload();
+  await page.getByRole("heading", { level: 1, name: "Work" }).waitFor();
   await closeWindow(john);
 });
