@@ -133,7 +133,7 @@ type brotliForm struct {
 }
 
 const (
-	// brotliLevel: the highest takes three times as long and saves another 2 % (BenchmarkBrotli).
+	// brotliLevel: the highest takes three times as long and saves less than another 2 % (BenchmarkBrotli).
 	brotliLevel = 10
 	// brotliSuffix is what the entity tag of the brotli form ends in.
 	brotliSuffix = "-br"

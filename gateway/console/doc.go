@@ -5,9 +5,9 @@
 //
 //	web/ (TypeScript) ──.ci/console──► dist/ (committed) ──go:embed──► Shell, Asset
 //
-// The pages are one application. Its shell is the same HTML for every page,
-// holds nothing about anybody, and may be given to callers who are not signed
-// in: the script in it asks who is signed in, and leads to the sign-in page if
+// The pages are one application. Its shells differ only in the chunks that a page begins with.
+// They hold nothing about anybody, and may be given to callers who are not signed
+// in: the script in them asks who is signed in, and leads to the sign-in page if
 // nobody is. Everything else it shows comes from the documented interfaces, with
 // the caller's own session; the pages can do nothing that a caller could not do
 // without them.
@@ -16,7 +16,7 @@
 //
 //  1. Answer the paths of the pages, {base}/,
 //     {base}/form-runtime/{formId}/{workflowId}/{instanceId}/index.html and
-//     {base}/instances/{workflowId}/{instanceId}, with Shell, as text/html, with the header Content-Security-Policy: Policy and
+//     {base}/instances/{workflowId}/{instanceId}, with Shell and their Page, as text/html, with the header Content-Security-Policy: Policy and
 //     Cache-Control: ShellCache.
 //  2. Answer {base}/assets/{name} with Asset, with the content type that it
 //     returns and Cache-Control: AssetCache. An unknown name is 404.

@@ -47,9 +47,10 @@ export async function signIn(window, user, next = "") {
   const { page, service } = window;
   await page.goto(service.root + next);
   await page.waitForURL(/\/login\?next=/);
-  await page.getByLabel("User").fill(user);
-  await page.getByLabel("Password", { exact: true }).fill(password);
-  await page.getByRole("button", { name: "Sign in" }).click();
+  // By their ids: the words are in the language of the window.
+  await page.locator("#user").fill(user);
+  await page.locator("#password").fill(password);
+  await page.locator("#submit").click();
   await page.waitForURL(service.root + next);
 }
 

@@ -85,6 +85,46 @@ test("a list is what its address says, also after Back", async () => {
   await closeWindow(mary);
 });
 
+test("requests are shown as their definition says, and hostile words are words", async () => {
+  const hostile = '<img src=x onerror="window.hit=1"> & Söhne';
+  const john = await openWindow(browser, service);
+  const { page } = john;
+  const form = (n, workflow) => ({
+    id: `01M8C76F1RE9GBQH1WD23MPYA${n}`, formType: "WorkflowForm", formId: "f", submissionId: n === 2 ? "" : "S", name: "Purchase", fullPath: `form-runtime/f/${workflow}/${n}/index.html`, by: "john.doe", when: Date.now() - n * 1e8, status: "review", role: "employee",
+    title: `${n} ${hostile}`, statuses: [{ stateMachineId: "main", nodeId: "review", label: `In review ${hostile}`, tone: "waiting" }], columns: [{ path: "amount", label: "Amount", value: 1234.5 }, { path: "supplier", label: "Supplier", value: hostile }],
+  });
+  let forms = [form(1, "purchase"), form(2, "purchase")];
+  const asked = [];
+  await page.route("**/form-runtime/api/v1/forms?**", (route) => {
+    const query = new URL(route.request().url()).searchParams;
+    asked.push(query);
+    return route.fulfill({ contentType: "application/json", body: JSON.stringify({ forms, next: query.has("cursor") ? null : "second", count: 120 }) });
+  });
+  await signIn(john, "john.doe", "?tab=requests");
+  await page.getByRole("columnheader", { name: "Amount" }).waitFor();
+  await page.getByRole("cell", { name: "1,234.5" }).first().waitFor();
+  await look(john, "requests-columns");
+  await page.getByRole("button", { name: "Next page" }).click();
+  await page.waitForURL(/cursor=second/);
+  forms = [form(1, "purchase"), form(2, "other")]; // of several workflows the columns stand below the title
+  await page.getByRole("button", { name: "Created" }).click();
+  await page.getByText("Amount: 1,234.5").first().waitFor();
+  await look(john, "requests-mixed");
+  assert.ok(asked.some((query) => query.get("sort") === "when" && !query.has("cursor")));
+  assert.equal(await page.evaluate(() => window.hit), undefined);
+  await page.setViewportSize({ width: 320, height: 700 });
+  assert.equal(await isTooWide(page), false, "the list scrolls sideways");
+  await look(john, "requests-phone");
+  await page.route("**/form-runtime/api/v1/forms?**", (route) => route.fulfill({ status: 403, contentType: "application/json", body: '{"error":"AccessDenied","message":"no"}' }));
+  await page.reload();
+  await page.getByText("You do not have access to this.").waitFor();
+  await look(john, "requests-refused");
+  await page.route("**/form-runtime/api/v1/forms?**", (route) => route.fulfill({ status: 500, contentType: "application/json", body: '{"error":"Internal","message":"no"}' }));
+  await page.reload();
+  await page.getByText("Loading failed.").waitFor();
+  await closeWindow(john);
+});
+
 for (const [name, options] of Object.entries({
   dark: { colorScheme: "dark" },
   phone: { viewport: { width: 390, height: 800 }, hasTouch: true },
@@ -134,7 +174,7 @@ test("an error page needs no script, and who is signed in is not asked again", a
   await bare.page.goto(`${service.root}nowhere`);
   await bare.page.getByRole("heading", { level: 1, name: "Page not found" }).waitFor();
   await bare.page.goto(`${service.root}login`);
-  await bare.page.getByText("requires JavaScript").waitFor();
+  assert.match(await bare.page.content(), /<noscript><p>Signing in with a password requires JavaScript/);
   await closeWindow(bare);
   const john = await openWindow(browser, service);
   await signIn(john, "john.doe");

@@ -38,6 +38,7 @@ const sizes = {
   dark: { viewport: { width: 1280, height: 900 }, colorScheme: "dark" },
   phone: { viewport: { width: 390, height: 844 }, hasTouch: true },
   "phone-dark": { viewport: { width: 320, height: 700 }, hasTouch: true, colorScheme: "dark" },
+  zoomed: { viewport: { width: 640, height: 450 }, deviceScaleFactor: 2 }, // 1280 at 200 %
   german: { locale: "de-DE" },
 };
 

@@ -40,7 +40,7 @@ export function App() {
       </button>
       <Header caller={caller} />
       <main id="main" tabIndex={-1}>
-        {loaded.state === "failed" && <LoadFault message={messageFor(loaded.fault)} retry={reload} />}
+        {loaded.state === "failed" && <LoadFault fault={loaded.fault} retry={reload} />}
         {loaded.state !== "failed" && caller === null && <Skeleton />}
         {caller && (
           <Boundary fallback={(fault) => <Broken message={messageFor(fault)} />}>

@@ -1,7 +1,6 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { ArrowRight } from "lucide-react";
 import { Trans, useTranslation } from "react-i18next";
-import { messageFor } from "../api/http";
 import type { Instance } from "../api/runtime";
 import { type Activity, loadActivity } from "../api/tasks";
 import type { Caller } from "../api/types";
@@ -12,8 +11,9 @@ import { language } from "../text";
 import { readable } from "../words";
 import { usePresentation } from "../worklist/queries";
 import { type Words, wordsOf } from "./definitionWords";
+import { instanceKey } from "./useSummary";
 
-export const activityKey = (instance: Instance) => ["instance", instance.workflowId, instance.instanceId, "activity"];
+export const activityKey = (instance: Instance) => [...instanceKey(instance), "activity"];
 
 /** What has happened, and what people said: the newest first, older things when they are asked for. */
 export function ActivityList({ instance, caller }: { instance: Instance; caller: Caller }) {
@@ -26,7 +26,7 @@ export function ActivityList({ instance, caller }: { instance: Instance; caller:
     getNextPageParam: (page) => page.next ?? undefined,
   });
   if (!activity.data) {
-    return activity.isError ? <LoadFault message={messageFor(activity.error)} retry={() => void activity.refetch()} /> : <Skeleton label={t("instance.activityLoading")} rows={3} />;
+    return activity.isError ? <LoadFault fault={activity.error} retry={() => void activity.refetch()} /> : <Skeleton label={t("instance.activityLoading")} rows={3} />;
   }
   const entries = activity.data.pages.flatMap((page) => page.activity);
   if (entries.length === 0) {

@@ -2,9 +2,9 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { ChevronLeft, ChevronRight, FileText } from "lucide-react";
 import { useCallback, useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { messageFor, ServiceError } from "../api/http";
+import { ServiceError } from "../api/http";
 import { type Instance, loadForm } from "../api/runtime";
-import { loadDiagram, loadSummary, type Summary } from "../api/tasks";
+import { loadDiagram, type Summary } from "../api/tasks";
 import { loadEvents, loadPending } from "../api/workflow";
 import type { Caller, Pending } from "../api/types";
 import { Badge, toneOf } from "../kit/Badge";
@@ -25,6 +25,7 @@ import { Columns } from "./Columns";
 import { CommentForm } from "./CommentForm";
 import { wordsOf } from "./definitionWords";
 import { NextSteps, type Taken } from "./NextSteps";
+import { instanceKey, useSummary } from "./useSummary";
 
 interface InstancePageProps {
   instance: Instance;
@@ -35,7 +36,7 @@ interface InstancePageProps {
 export default function InstancePage({ instance, caller }: InstancePageProps) {
   const { t } = useTranslation();
   const [own] = useState(instance);
-  const summary = useQuery({ queryKey: [...keyOf(own), "summary", language()], queryFn: ({ signal }) => loadSummary(own, signal) });
+  const summary = useSummary(own);
   return (
     <>
       <p className="trail">
@@ -64,7 +65,7 @@ function Refused({ fault, retry }: { fault: unknown; retry: () => void }) {
   return (
     <>
       <PageTitle tab={t("instance.tab")}>{t("instance.tab")}</PageTitle>
-      <LoadFault message={messageFor(fault)} retry={retry} />
+      <LoadFault fault={fault} retry={retry} />
     </>
   );
 }
@@ -80,11 +81,11 @@ function Inside({ instance, caller, summary }: InstancePageProps & { summary: Su
     }
   }, [news]);
 
-  const key = keyOf(instance);
+  const key = instanceKey(instance);
   const events = useQuery({ queryKey: [...key, "events", language()], queryFn: ({ signal }) => loadEvents(instance, signal) });
   const pending = useQuery({ queryKey: [...key, "pending"], queryFn: ({ signal }) => loadPending(instance, signal) });
   const form = useQuery({ queryKey: [...key, "form"], queryFn: ({ signal }) => loadForm(instance, signal), enabled: summary.form !== null });
-  const look = useCallback(() => void queries.invalidateQueries({ queryKey: keyOf(instance) }), [queries, instance]);
+  const look = useCallback(() => void queries.invalidateQueries({ queryKey: instanceKey(instance) }), [queries, instance]);
   const live = useWatch(instance, { onEntry: look, onLook: look });
 
   const redirect = news ? safeRedirect(news.redirect, document.baseURI) : "";
@@ -188,11 +189,9 @@ function NextTask({ instance, decided = false }: { instance: Instance; decided?:
   ) : null;
 }
 
-const keyOf = (instance: Instance) => ["instance", instance.workflowId, instance.instanceId];
-
 function Diagram({ instance, name, moved }: { instance: Instance; name: string; moved: string }) {
   const { t } = useTranslation();
-  const picture = useQuery({ queryKey: [...keyOf(instance), "diagram", moved, language()], queryFn: ({ signal }) => loadDiagram(instance, signal), retry: false });
+  const picture = useQuery({ queryKey: [...instanceKey(instance), "diagram", moved, language()], queryFn: ({ signal }) => loadDiagram(instance, signal), retry: false });
   return picture.data ? (
     <section className="card" aria-labelledby="diagram-title">
       <h2 id="diagram-title">{t("instance.diagram")}</h2>

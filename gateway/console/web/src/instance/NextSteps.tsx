@@ -1,6 +1,5 @@
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { messageFor } from "../api/http";
 import type { Instance } from "../api/runtime";
 import type { Caller, WorkflowEvent } from "../api/types";
 import type { Sendable } from "../api/workflow";
@@ -38,7 +37,7 @@ export function NextSteps({ instance, caller, events, fault, retry, live, onMove
     <section className="card steps" aria-labelledby="steps-title">
       <h2 id="steps-title">{t("actions.title")}</h2>
       {!events && !fault && <Skeleton rows={1} />}
-      {!events && fault !== null && fault !== undefined && <LoadFault message={messageFor(fault)} retry={retry} />}
+      {!events && fault !== null && fault !== undefined && <LoadFault fault={fault} retry={retry} />}
       {events && offered.length === 0 && <p className="quiet">{t("actions.none")}</p>}
       {offered.length > 0 && (
         <div className="buttons">

@@ -1,6 +1,7 @@
-import { CircleAlert, CircleCheck, Info } from "lucide-react";
+import { CircleAlert, CircleCheck, Info, Lock } from "lucide-react";
 import type { ReactNode, Ref } from "react";
 import { useTranslation } from "react-i18next";
+import { messageFor, ServiceError } from "../api/http";
 import { Button } from "./Button";
 
 interface NoticeProps {
@@ -27,12 +28,21 @@ export function Notice({ tone, title, children, alert = false, ref }: NoticeProp
   );
 }
 
-/** In place of what could not be loaded. */
-export function LoadFault({ message, retry }: { message: string; retry: () => void }) {
+/** In place of what could not be loaded. What was refused is not asked for again. */
+export function LoadFault({ fault, retry }: { fault: unknown; retry: () => void }) {
   const { t } = useTranslation();
+  if (fault instanceof ServiceError && fault.status === 403) {
+    return (
+      <div className="refused">
+        <Lock aria-hidden className="refused-sign" />
+        <p className="empty-title">{t("fault.noAccess")}</p>
+        <p>{t("work.askAdmin")}</p>
+      </div>
+    );
+  }
   return (
     <Notice tone="bad" title={t("fault.loadFailed")} alert>
-      <p>{message}</p>
+      <p>{messageFor(fault)}</p>
       <p>
         <Button small onPress={retry}>
           {t("retry")}

@@ -42,6 +42,8 @@ export function FillIn({ place, store, view, own, onLook, onSubmitting, onSubmit
   const [begun] = useState(() => (view.draft ? undefined : keptObject(store)));
   const [first] = useState(() => initialData(view));
   const [words, setWords] = useState(first.words);
+  const [wasChanged] = useState(view.draft?.templateChanged === true);
+  const changesNow = view.template !== null && view.template.digest !== template?.digest;
   const [data, setData] = useState(begun ?? first.fits);
   const [written] = useState(() => new WrittenFor(first.words.length === 0 ? template?.digest : digestOfWords(view)));
   const { status, saver } = useDraft(place, view.draft, written, store);
@@ -161,9 +163,9 @@ export function FillIn({ place, store, view, own, onLook, onSubmitting, onSubmit
   return (
     <>
       {fault !== "" && <Notice tone="bad" title={fault} ref={faultBox} />}
-      {view.template && view.template.digest !== template.digest && <ChangedNotice onRenew={() => void renew()} />}
+      {changesNow && <ChangedNotice onRenew={() => void renew()} />}
       {status.state === "conflict" && <Conflict onLoad={() => void guarded(async () => onView(await loadForm(await place.made())))} onOverwrite={() => saver.overwrite()} />}
-      {(words.length > 0 || view.draft?.templateChanged) && (
+      {(words.length > 0 || (wasChanged && !changesNow)) && (
         <WordsNotice
           words={words}
           schema={template.schema ?? {}}

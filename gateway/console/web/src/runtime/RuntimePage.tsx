@@ -2,7 +2,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { ChevronLeft } from "lucide-react";
 import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from "react";
 import { useTranslation } from "react-i18next";
-import { messageFor, randomKey, ServiceError } from "../api/http";
+import { randomKey, ServiceError } from "../api/http";
 import { type Instance, loadForm, noWorkflow } from "../api/runtime";
 import type { Caller, FormView, Position, WorkflowEvent } from "../api/types";
 import type { Sent } from "../api/workflow";
@@ -13,6 +13,7 @@ import { PageTitle } from "../kit/Page";
 import { Time } from "../kit/Time";
 import { useLoaded } from "../kit/useLoaded";
 import { nameOf } from "../words";
+import { useSummary } from "../instance/useSummary";
 import { FormStatus } from "../worklist/FormStatus";
 import { tellNext } from "../worklist/news";
 import { FillIn } from "./FillIn";
@@ -90,7 +91,7 @@ function Refused({ fault, retry }: { fault: unknown; retry: () => void }) {
   return (
     <>
       <PageTitle tab={t("form.tab")}>{t("form.tab")}</PageTitle>
-      <LoadFault message={messageFor(fault)} retry={retry} />
+      <LoadFault fault={fault} retry={retry} />
     </>
   );
 }
@@ -164,6 +165,7 @@ function FormPage({ place, store, caller, view, reload, replace, onDeleted }: Fo
   const { form, template } = view;
   const { instance } = place;
   const own = form.by === caller.id;
+  const summary = useSummary(instance && instance.workflowId !== noWorkflow && !own ? instance : null);
   return (
     <>
       <div className="form-head">
@@ -173,7 +175,7 @@ function FormPage({ place, store, caller, view, reload, replace, onDeleted }: Fo
           <FormStatus form={form} submitted={view.submittedAt > 0} archived={view.category === "archived"} live />
           {instance && (
             <span>
-              {own ? t("form.createdByYou") : t("form.createdBy", { name: form.by })}, <Time at={form.when} />
+              {own ? t("form.createdByYou") : t("form.createdBy", { name: summary.data?.requesterName ?? form.by })}, <Time at={form.when} />
             </span>
           )}
           {view.submittedAt > 0 && (

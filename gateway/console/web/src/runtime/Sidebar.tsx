@@ -1,6 +1,5 @@
 import { useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { messageFor } from "../api/http";
 import type { Instance } from "../api/runtime";
 import type { Sent } from "../api/workflow";
 import type { Caller, FormView, Position, Status, WorkflowEvent } from "../api/types";
@@ -63,7 +62,7 @@ export function Sidebar({ instance, caller, view, onMoved, onSent }: SidebarProp
       <section className="card" aria-labelledby="can-title">
         <h2 id="can-title">{t("actions.title")}</h2>
         {events.state === "loading" && <Skeleton label={t("actions.loading")} rows={2} />}
-        {events.state === "failed" && <LoadFault message={messageFor(events.fault)} retry={reload} />}
+        {events.state === "failed" && <LoadFault fault={events.fault} retry={reload} />}
         {events.state === "ready" && sendable.length === 0 && (
           <p className="quiet">{view.editable ? t("actions.fillIn") : t("actions.none")}</p>
         )}

@@ -34,6 +34,7 @@ export const de: Texts = {
   offline: "Keine Verbindung. Ihre Eingaben bleiben auf dieser Seite und werden gespeichert, sobald die Verbindung wieder da ist.",
   fault: {
     loadFailed: "Das Laden ist fehlgeschlagen.",
+    noAccess: "Sie haben hier keinen Zugang.",
     broken: "Diese Seite konnte nicht angezeigt werden.",
     unreachable: "Der Dienst ist nicht erreichbar. Prüfen Sie die Verbindung und versuchen Sie es erneut.",
     unreadable: "Die Antwort des Dienstes war nicht lesbar.",

@@ -33,6 +33,7 @@ export const en = {
   offline: "You are offline. What you enter is kept on this page and saved as soon as the connection is back.",
   fault: {
     loadFailed: "Loading failed.",
+    noAccess: "You do not have access to this.",
     broken: "This page could not be displayed.",
     unreachable: "The service cannot be reached. Check your connection and try again.",
     unreadable: "The response of the service could not be read.",

@@ -90,7 +90,7 @@ export function FormsTab({ list, kind, onNew }: FormsTabProps) {
         {narrowed && typeof page.data?.count === "number" && <span className="visually-hidden">{t("list.found", { count: page.data.count })}</span>}
       </div>
       {page.isPending && <Skeleton rows={6} />}
-      {page.isError && !page.data && <LoadFault message={messageFor(page.error)} retry={() => void page.refetch()} />}
+      {page.isError && !page.data && <LoadFault fault={page.error} retry={() => void page.refetch()} />}
       {forms.length > 0 && (
         <DataTable
           label={t(`work.tabs.${list}`)}

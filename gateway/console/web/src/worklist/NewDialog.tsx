@@ -24,7 +24,7 @@ export default function NewDialog({ kind, roles, onClose }: NewDialogProps) {
   return (
     <Dialog title={kind === "forms" ? t("create.form") : t("create.checklist")} onClose={onClose}>
       {roles.isPending && <Skeleton />}
-      {roles.isError && !roles.data && <LoadFault message={messageFor(roles.error)} retry={() => void roles.refetch()} />}
+      {roles.isError && !roles.data && <LoadFault fault={roles.error} retry={() => void roles.refetch()} />}
       {roles.data && own.length === 0 && <Notice tone="info" title={t("create.noRole")} />}
       {own.length > 0 && <NewForm kind={kind} roles={own} onClose={onClose} />}
     </Dialog>
@@ -97,7 +97,7 @@ function NewForm({ kind, roles, onClose }: { kind: Kind; roles: Role[]; onClose:
         </label>
       )}
       {templates.isPending && <Skeleton />}
-      {templates.isError && !templates.data && <LoadFault message={messageFor(templates.error)} retry={() => void templates.refetch()} />}
+      {templates.isError && !templates.data && <LoadFault fault={templates.error} retry={() => void templates.refetch()} />}
       {templates.data && list.length === 0 && <Notice tone="info" title={t("create.noTemplates")} />}
       {list.length > 0 && <TemplateList title={kind === "forms" ? t("create.kindForm") : t("create.kindChecklist")} templates={list} chosen={template?.formId ?? ""} onChoose={setChosen} />}
       {choices.length > 1 && (

@@ -67,7 +67,7 @@ export function TasksTab({ caller, done }: { caller: Caller; done: boolean }) {
         {news && <Notice tone={news.tone} title={news.text} />}
       </div>
       {list.isPending && <Skeleton rows={6} />}
-      {list.isError && !list.data && <LoadFault message={messageFor(list.error)} retry={() => void list.refetch()} />}
+      {list.isError && !list.data && <LoadFault fault={list.error} retry={() => void list.refetch()} />}
       {tasks.length > 0 && (
         <DataTable
           label={done ? t("work.tabs.decided") : t("work.tabs.waiting")}
