@@ -1513,7 +1513,7 @@ export interface paths {
         };
         /**
          * The page on which people sign in
-         * @description Leads to `next` afterwards when that is a path of this server, otherwise to the portal.
+         * @description Leads to `next` afterwards when that is a path of this server, otherwise to the portal. Who is signed in already is led on at once. In English or German, by `Accept-Language`.
          */
         get: operations["showLogin"];
         put?: never;
@@ -1651,7 +1651,7 @@ export interface paths {
         };
         /**
          * The page of a form
-         * @description The same for every form, existing or not; it asks for what it shows. `fullPath` of a form leads here.
+         * @description The same for every form, existing or not; it asks for what it shows. `fullPath` of a form leads here. With `new` or `new-checklist` in place of an instance it begins a form, which is made at the first input.
          */
         get: operations["showFormPage"];
         put?: never;
