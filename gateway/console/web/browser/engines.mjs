@@ -93,7 +93,7 @@ async function startWebKit(driver, program) {
   const child = spawn("xvfb-run", ["-a", driver, `--port=${port}`], { stdio: "ignore", detached: true });
   const root = `http://127.0.0.1:${port}`;
   const ask = async (method, path, body) => {
-    const answer = await fetch(root + path, { method, body: body && JSON.stringify(body) });
+    const answer = await fetch(root + path, body ? { method, body: JSON.stringify(body) } : { method });
     const { value } = await answer.json();
     if (!answer.ok) {
       throw new Error(`${path}: ${value?.error}: ${value?.message}`);

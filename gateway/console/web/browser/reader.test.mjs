@@ -91,7 +91,7 @@ test("requests are shown as their definition says, and hostile words are words",
   const { page } = john;
   const form = (n, workflow) => ({
     id: `01M8C76F1RE9GBQH1WD23MPYA${n}`, formType: "WorkflowForm", formId: "f", submissionId: n === 2 ? "" : "S", name: "Purchase", fullPath: `form-runtime/f/${workflow}/${n}/index.html`, by: "john.doe", when: Date.now() - n * 1e8, status: "review", role: "employee",
-    title: `${n} ${hostile}`, statuses: [{ stateMachineId: "main", nodeId: "review", label: `In review ${hostile}`, tone: "waiting" }], columns: [{ path: "amount", label: "Amount", value: 1234.5 }, { path: "supplier", label: "Supplier", value: hostile }],
+    title: `${n} ${hostile}`, states: [{ stateMachineId: "main", nodeId: "review", label: `In review ${hostile}`, tone: "waiting" }], columns: [{ path: "amount", label: "Amount", value: 1234.5 }, { path: "supplier", label: "Supplier", value: hostile }],
   });
   let forms = [form(1, "purchase"), form(2, "purchase")];
   const asked = [];

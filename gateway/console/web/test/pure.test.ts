@@ -80,7 +80,7 @@ test("a status is said in the words of the definition, where they are known", ()
   assert.equal(formWorkflow(form({ fullPath: "form-runtime/f/-/1/index.html" })), "");
   assert.deepEqual(statusOf(bound, presentation).map((status) => [status.label, status.tone]), [["Waiting for a manager", "waiting"], ["Other place", "neutral"]]);
   assert.deepEqual(statusOf(bound, undefined).map((status) => status.label), ["Review", "Other place"]);
-  assert.deepEqual(statusOf({ ...bound, statuses: [{ stateMachineId: "main", nodeId: "x", label: "X!", tone: "good" }] }, presentation).map((status) => status.label), ["X!"]);
+  assert.deepEqual(statusOf({ ...bound, states: [{ stateMachineId: "main", nodeId: "x", label: "X!", tone: "good" }] }, presentation).map((status) => status.label), ["X!"]);
   assert.deepEqual(statusOf(form({ status: "submitted" }), undefined), []);
   const words = wordsOf(presentation);
   assert.deepEqual([words.node("review"), words.node("sentBack"), words.event("send"), words.done("send"), words.event("callOff"), words.done("callOff")], ["Waiting for a manager", "Sent back", "Send it", "sent it", "Call off", ""]);

@@ -2393,13 +2393,6 @@ export interface components {
             /** @description What the instance has there; null when it has nothing. */
             value: Record<string, never> | unknown[] | string | number | boolean | null;
         };
-        ColumnValue: {
-            /** @description A path below `svcPublic`. */
-            path: string;
-            label: string;
-            /** @description What the instance has there; null when it has nothing. */
-            value: Record<string, never> | unknown[] | string | number | boolean | null;
-        };
         /** @description An instance as people see it, in one language. */
         Summary: {
             workflowId: string;

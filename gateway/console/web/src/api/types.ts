@@ -27,9 +27,9 @@ export const privilege = {
 export const mayOperate = (caller: Caller) => caller.privileges.includes(privilege.workflows) || caller.privileges.includes(privilege.admin);
 
 export type SignedIn = Schemas["Caller"];
-/** Forms of a workflow may come with how people see them, as a summary has it. */
-export type Form = Schemas["Form"] & { title?: string | null; statuses?: Status[]; columns?: Schemas["Summary"]["columns"] };
-export type FormPage = Omit<Schemas["FormPage"], "forms"> & { forms: Form[] };
+/** Pages of forms have how people see them, as a summary has it. */
+export type Form = Schemas["Form"] & Partial<Pick<Schemas["PagedForm"], "title" | "states" | "columns">>;
+export type FormPage = Schemas["FormPage"];
 export type Role = Schemas["Role"];
 export type RoleInfo = Schemas["RoleInfo"];
 export type Workflow = Schemas["Workflow"];

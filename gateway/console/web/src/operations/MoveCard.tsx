@@ -29,7 +29,7 @@ export function MoveCard(props: MoveCardProps) {
       <h3 id="move-title">{t("inspect.move")}</h3>
       <p className="quiet">{t("inspect.moveText")}</p>
       {workflows.isPending && <Skeleton rows={2} />}
-      {workflows.isError && !workflows.data && <LoadFault message={reasonFor(workflows.error)} retry={() => void workflows.refetch()} />}
+      {workflows.isError && !workflows.data && <LoadFault fault={workflows.error} retry={() => void workflows.refetch()} />}
       {workflow && (workflow.versions.length < 2 ? <p>{t("inspect.onlyOne")}</p> : <MoveForm key={props.version} {...props} workflow={workflow} />)}
       <p className="quiet ops-small">{t("inspect.operatorHelp")}</p>
     </section>
@@ -106,7 +106,7 @@ function MoveForm({ of, version, at, onTold, workflow }: MoveCardProps & { workf
           <Versions versions={versions.filter((each) => each !== from)} value={to} current={workflow.current} onChoose={changed(setWanted)} />
         </label>
       </div>
-      {presentation.isError && <LoadFault message={reasonFor(presentation.error)} retry={() => void presentation.refetch()} />}
+      {presentation.isError && <LoadFault fault={presentation.error} retry={() => void presentation.refetch()} />}
       {presentation.data &&
         steps.map((step) => (
           <label key={`${step.machine} ${step.from}`} className="field">

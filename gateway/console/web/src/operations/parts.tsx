@@ -52,7 +52,7 @@ export function Loaded<T>({ query, children, rows = 6 }: LoadedProps<T>) {
     return children(query.data);
   }
   if (query.error) {
-    return statusOf(query.error) === 403 ? <Refused /> : <LoadFault message={reasonFor(query.error)} retry={() => void query.refetch()} />;
+    return statusOf(query.error) === 403 ? <Refused /> : <LoadFault fault={query.error} retry={() => void query.refetch()} />;
   }
   return query.isPending ? <Skeleton rows={rows} /> : null;
 }

@@ -15,7 +15,7 @@ interface FormStatusProps {
 /** Where a form stands, in the words of its workflow's definition. */
 export function FormStatus({ form, submitted, archived, live = false }: FormStatusProps) {
   const { t } = useTranslation();
-  const workflow = usePresentation(form.statuses ? "" : formWorkflow(form));
+  const workflow = usePresentation(form.states ? "" : formWorkflow(form));
   const known = statusOf(form, workflow.data);
   const shown = known.length > 0 ? known : [{ nodeId: "", label: submitted || archived ? t("form.statusSubmitted") : t("form.draft"), tone: submitted && !archived ? "good" : "neutral" }];
   return (

@@ -15,8 +15,8 @@ export function formWorkflow(form: Form): string {
  * else with readable names of nodes. Of a form without a workflow there is none.
  */
 export function statusOf(form: Form, workflow: Presentation | undefined): Seen[] {
-  if (form.statuses) {
-    return form.statuses;
+  if (form.states) {
+    return form.states;
   }
   if (form.formType !== "WorkflowForm" || form.status === "") {
     return [];
