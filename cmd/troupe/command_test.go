@@ -62,6 +62,19 @@ func exampleHome(t *testing.T) string {
 	return dir
 }
 
+// smallHome is exampleHome without the forms of orders: its workflows can be taken away one by one.
+func smallHome(t *testing.T) string {
+	t.Helper()
+	dir := exampleHome(t)
+	for _, name := range []string{"order-form.yaml", "order-decision.yaml"} {
+		if err := os.Remove(filepath.Join(dir, "forms", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	edit(t, dir, "workflows/purchase-order.yaml", ", form: order-decision", "")
+	return dir
+}
+
 // TestEveryCommandHelps holds cmd/troupe/HOME.md, "Commands": every command has --help
 // with an example.
 func TestEveryCommandHelps(t *testing.T) {

@@ -28,7 +28,7 @@ func (o *opened) publish(version, text string, dryRun bool) error {
 // TestFaultsOfAPublishedDefinition holds gateway/INTERFACE.md, "Publishing a definition": they are
 // those of a file, and all that the path says otherwise.
 func TestFaultsOfAPublishedDefinition(t *testing.T) {
-	o := mustOpenService(t, exampleHome(t))
+	o := mustOpenService(t, smallHome(t))
 	defer o.close()
 	for _, c := range []struct{ name, version, text, faults string }{
 		{"not YAML", "", "id: [\n", "body.yaml:"},
@@ -67,7 +67,7 @@ const doorFault = "workflow door is published by PUT definitions/door already, a
 // TestAPublishedDefinitionBesideAHome: it is in use after a reload and a restart, and a file that names
 // its workflow is refused by the reload, at a start and by troupe check.
 func TestAPublishedDefinitionBesideAHome(t *testing.T) {
-	dir := exampleHome(t)
+	dir := smallHome(t)
 	o := mustOpenService(t, dir)
 	if err := o.publish("", door, false); err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func TestAPublishedDefinitionBesideAHome(t *testing.T) {
 
 // TestPublishingADefinitionInACluster: a home that is published leaves it in use, and must not name it.
 func TestPublishingADefinitionInACluster(t *testing.T) {
-	dir := exampleHome(t)
+	dir := smallHome(t)
 	o := openCluster(t, dir)
 	defer o.close()
 	o.service.log = zerolog.Nop() // NB: the follower is a goroutine of its own

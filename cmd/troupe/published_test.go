@@ -44,13 +44,13 @@ func openCluster(t *testing.T, dir string) *opened {
 
 // TestPublish goes the ways on which a home gets into a cluster.
 func TestPublish(t *testing.T) {
-	dir := exampleHome(t)
+	dir := smallHome(t)
 	o := openCluster(t, dir)
 	defer o.close()
 	o.service.log = zerolog.Nop() // NB: the follower is a goroutine of its own
 	o.followPublished()
 	o.wants("first", 3, 3)
-	other := exampleHome(t)
+	other := smallHome(t)
 	edit(t, other, "identity.yaml", "id: john.doe", "id: jim.roe")
 	removeFile(t, other, "workflows/purchase-order.yaml")
 	removeFile(t, other, "forms/feedback.yaml")
@@ -89,7 +89,7 @@ func TestPublish(t *testing.T) {
 
 // TestOwnFilesOfANodeOfACluster: they are not taken over, and whoever looks is told.
 func TestOwnFilesOfANodeOfACluster(t *testing.T) {
-	dir := exampleHome(t)
+	dir := smallHome(t)
 	o := openCluster(t, dir)
 	defer o.close()
 	if err := o.reloads.definitionsReady(); err != nil {
@@ -120,7 +120,7 @@ func TestOwnFilesOfANodeOfACluster(t *testing.T) {
 }
 
 func TestPublishOnANodeThatStandsAlone(t *testing.T) {
-	dir := exampleHome(t)
+	dir := smallHome(t)
 	if code, _, stderr := invoke("publish", "--home", dir); code != exitFailed || !strings.Contains(stderr, "no server is running") {
 		t.Errorf("without a server: got %d %s", code, stderr)
 	}
@@ -135,7 +135,7 @@ func TestPublishOnANodeThatStandsAlone(t *testing.T) {
 }
 
 func TestPublishFirstRefusesAHomeWithFaults(t *testing.T) {
-	dir := exampleHome(t)
+	dir := smallHome(t)
 	putFile(t, dir, "workflows/broken.yaml", "id: [\n")
 	store, err := openStore(newService(dir).config, zerolog.Nop())
 	if err != nil {

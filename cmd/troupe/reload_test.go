@@ -80,7 +80,7 @@ func TestADisabledUserIsOutWhateverElseIsFaulty(t *testing.T) {
 		{"the rights", "rights.yaml", "readers: ", "reader: ", `refused: rights.yaml:`, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			dir := exampleHome(t)
+			dir := smallHome(t)
 			o := mustOpenService(t, dir)
 			o.countInstance("leave-request", 1)
 			edit(t, dir, c.file, c.before, c.after)
@@ -113,7 +113,7 @@ func TestADisabledUserIsOutWhateverElseIsFaulty(t *testing.T) {
 // TestOnlyAChangeOfWhatIsInUseIsLogged, and that newer files no longer wait.
 func TestOnlyAChangeOfWhatIsInUseIsLogged(t *testing.T) {
 	const access, definitions = "changed users and rights are in use", "changed workflows and templates are in use"
-	dir := exampleHome(t)
+	dir := smallHome(t)
 	o := mustOpenService(t, dir)
 	defer o.close()
 	touch := func(name string) {
@@ -159,7 +159,7 @@ func TestOnlyAChangeOfWhatIsInUseIsLogged(t *testing.T) {
 
 // TestFilesThatAreNotReadAreLogged once.
 func TestFilesThatAreNotReadAreLogged(t *testing.T) {
-	o := mustOpenService(t, exampleHome(t))
+	o := mustOpenService(t, smallHome(t))
 	defer o.close()
 	putFile(t, o.config.home, "workflows/old/small.yaml", smallFlow)
 	o.reloadAll()
@@ -171,7 +171,7 @@ func TestFilesThatAreNotReadAreLogged(t *testing.T) {
 
 // TestAStoreThatRefusesForAMoment keeps nobody in, and gets the definitions later.
 func TestAStoreThatRefusesForAMoment(t *testing.T) {
-	dir := exampleHome(t)
+	dir := smallHome(t)
 	disk := storetest.NewDisk()
 	o := mustOpenServiceOn(t, dir, disk, time.Minute)
 	disk.SetFree(0)
@@ -207,7 +207,7 @@ func mustOpenServiceOn(t *testing.T, dir string, disk *storetest.Disk, commitWai
 // TestASetThatIsInUseButNotDurableSaysSo, until the disk has confirmed it: what is
 // changed meanwhile is not taken over.
 func TestASetThatIsInUseButNotDurableSaysSo(t *testing.T) {
-	dir := exampleHome(t)
+	dir := smallHome(t)
 	disk := storetest.NewDisk()
 	mustOpenServiceOn(t, dir, disk, time.Minute).close()
 	o := mustOpenServiceOn(t, dir, disk, 300*time.Millisecond) // has nothing to write
@@ -245,7 +245,7 @@ func TestASetThatIsInUseButNotDurableSaysSo(t *testing.T) {
 
 // TestTheSetOfDefinitionsIsOneCommit: a crash leaves all of it or nothing.
 func TestTheSetOfDefinitionsIsOneCommit(t *testing.T) {
-	dir := exampleHome(t)
+	dir := smallHome(t)
 	o := mustOpenService(t, dir)
 	defer o.close()
 	if err := o.router.Stop(t.Context()); err != nil { // it would build the new indexes
@@ -292,7 +292,7 @@ func TestOnlyTheFirstFaultsAreShown(t *testing.T) {
 // TestCheckBesideAServer also says what only the server knows.
 func TestCheckBesideAServer(t *testing.T) {
 	isolated(t)
-	dir := exampleHome(t)
+	dir := smallHome(t)
 	o := mustOpenService(t, dir)
 	defer o.close()
 	o.countInstance("leave-request", 1)

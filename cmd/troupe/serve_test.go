@@ -127,7 +127,7 @@ const (
 
 func TestWorkflowsAndTemplatesAreTakenTogetherOrNotAtAll(t *testing.T) {
 	const flow, plain = "workflows/small.yaml", "forms/plain.yaml"
-	dir := exampleHome(t)
+	dir := smallHome(t)
 	o := mustOpenService(t, dir)
 	defer o.close()
 	o.wants("the example", 3, 3)
@@ -167,7 +167,7 @@ func TestWorkflowsAndTemplatesAreTakenTogetherOrNotAtAll(t *testing.T) {
 
 // TestARestartOnFaultyTemplatesGoesOn with those that were accepted before.
 func TestARestartOnFaultyTemplatesGoesOn(t *testing.T) {
-	dir := exampleHome(t)
+	dir := smallHome(t)
 	o := mustOpenService(t, dir)
 	modified := o.formTemplates.Get(form.KindForm, "leave-form").Modified
 	o.close()
@@ -191,7 +191,7 @@ func TestARestartOnFaultyTemplatesGoesOn(t *testing.T) {
 
 // TestARestartOnTheSameTemplatesWritesNothing, so that it works on a full disk.
 func TestARestartOnTheSameTemplatesWritesNothing(t *testing.T) {
-	dir := exampleHome(t)
+	dir := smallHome(t)
 	mustOpenService(t, dir).close()
 	o := mustOpenService(t, dir)
 	defer o.close()
