@@ -64,7 +64,7 @@ export async function look(window, name) {
   window.checked++;
   if (pictures) {
     mkdirSync(pictures, { recursive: true });
-    await window.page.screenshot({ path: join(pictures, `${name}.png`), fullPage: true });
+    await window.page.screenshot({ path: join(pictures, `${name}.png`), fullPage: true, timeout: 60_000 });
   }
 }
 

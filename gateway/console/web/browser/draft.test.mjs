@@ -101,6 +101,7 @@ test("a draft is deleted from its page, and from the list", async () => {
   await page.getByRole("button", { name: "Delete “Feedback”" }).first().click(); // the newest
   await page.getByRole("dialog").getByRole("button", { name: "Delete", exact: true }).click();
   await page.getByText("“Feedback” was deleted.").waitFor();
+  await page.getByRole("link", { name: "Feedback" }).nth(1).waitFor({ state: "detached" });
   await page.getByRole("link", { name: "Feedback" }).click();
   assert.equal(await page.getByLabel("Your message").inputValue(), "kept");
   await closeWindow(mary);

@@ -142,7 +142,11 @@ function NewButton({ kind, onNew }: { kind: Kind; onNew: () => void }) {
 
 type Translate = ReturnType<typeof useTranslation>["t"];
 
-const titleOf = (form: Form) => form.title || form.name;
+/** Before it is submitted, a form's instance knows nothing of what stands in its draft. */
+const isSubmitted = (form: Form) => form.submissionId !== "";
+
+const titleOf = (form: Form) => (isSubmitted(form) && form.title) || form.name;
+const valuesOf = (form: Form) => (isSubmitted(form) && form.columns) || [];
 
 function columnsOf(t: Translate, category: Category, forms: Form[], several: boolean, onDelete: (form: Form) => void): ColumnOf<Form>[] {
   const shared = sharedColumns(forms);
@@ -166,7 +170,7 @@ function columnsOf(t: Translate, category: Category, forms: Form[], several: boo
     },
     { key: "status", title: t("list.status"), cell: (form) => <FormStatus form={form} submitted={category !== "current"} archived={category === "archived"} /> },
     ...shared.map(
-      ({ path, label }): ColumnOf<Form> => ({ key: path, title: label, named: true, cell: (form) => <Value value={form.columns?.find((column) => column.path === path)?.value} /> }),
+      ({ path, label }): ColumnOf<Form> => ({ key: path, title: label, named: true, cell: (form) => <Value value={valuesOf(form).find((column) => column.path === path)?.value} /> }),
     ),
     { key: "when", title: t("list.created"), sorts: true, narrow: true, named: true, cell: (form) => <Time at={form.when} /> },
   ];
@@ -177,7 +181,7 @@ function columnsOf(t: Translate, category: Category, forms: Form[], several: boo
       quietTitle: true,
       narrow: true,
       cell: (form) =>
-        form.submissionId === "" && (
+        !isSubmitted(form) && (
           <span className="row-actions">
             <Button kind="quiet" round small aria-label={t("form.deleteNamedShort", { name: titleOf(form) })} onPress={() => onDelete(form)}>
               <Trash2 aria-hidden />
@@ -191,7 +195,7 @@ function columnsOf(t: Translate, category: Category, forms: Form[], several: boo
 
 /** Which form it is, where the title does not say so, and what the definition shows of it. */
 function RowText({ form, shared }: { form: Form; shared: boolean }) {
-  const said = shared ? [] : (form.columns ?? []).map((column) => `${column.label}: ${valueText(column.value)}`);
+  const said = shared ? [] : valuesOf(form).map((column) => `${column.label}: ${valueText(column.value)}`);
   const parts = [...(titleOf(form) === form.name ? [] : [form.name]), ...said];
   return parts.length === 0 ? null : <span className="row-text">{parts.join(" · ")}</span>;
 }
