@@ -20,7 +20,7 @@ export const engines = Object.fromEntries(
 
 /** Runs in the page: the element of a kind with a name, in the dialog while one is open. */
 function search(kind, name) {
-  const kinds = { button: "button, [role=button]", link: "a[href]", tab: "[role=tab]", heading: "h1, h2, h3", field: "input, textarea, select", text: "body *" };
+  const kinds = { button: "button, [role=button]", link: "a[href]", tab: "[role=tab]", item: "[role=menuitem]", heading: "h1, h2, h3", field: "input, textarea, select", text: "body *" };
   const within = document.querySelector("[role=dialog], dialog[open]") ?? document;
   const words = (text) => (text ?? "").replace(/\s+/g, " ").trim();
   return [...within.querySelectorAll(kinds[kind])].find((element) => {
@@ -52,7 +52,19 @@ function windowOf(driver) {
     press: driver.press,
     evaluate: driver.evaluate,
     see: async (kind, name) => void (await find(kind, name)),
-    click: async (kind, name) => driver.click(await find(kind, name)),
+    // A page that is drawn anew takes an element away, or moves something before it.
+    click: (kind, name) =>
+      until(`${kind} ${name} in reach`, async () => {
+        try {
+          await driver.click(await find(kind, name));
+          return true;
+        } catch (error) {
+          if (/intercepted|stale|not interactable|detached/.test(error.message)) {
+            return false;
+          }
+          throw error;
+        }
+      }),
     type: async (name, text) => driver.type(await find("field", name), text),
     focus: async (kind, name) => driver.evaluate("arguments[0].focus()", await find(kind, name)),
     at: (address) => until(address, async () => String(await driver.evaluate("return location.href")).startsWith(address)),

@@ -31,8 +31,40 @@ for (const [name, start] of Object.entries(engines)) {
     try {
       const john = await browser.open();
       await signIn(john, "john.doe");
-      await look(john, "work");
+      await john.click("button", "New");
+      await john.click("item", "New request");
+      await john.click("text", "Leave request");
+      await john.click("button", "Continue");
+      await john.see("heading", "Leave request");
+      await look(john, "form");
+      await john.type("Days off", "5");
+      await john.type("Reason", `Skiing in ${name}`);
+      await john.see("text", "Saved at");
+      await john.focus("button", "Submit");
+      await john.press("Enter");
+      await john.see("text", "Form submitted.");
       await john.close();
+
+      const mary = await browser.open();
+      await signIn(mary, "mary.major");
+      await look(mary, "work");
+      await mary.click("link", "Leave of john.doe (5 days)");
+      await mary.see("text", "Waiting for a manager");
+      await look(mary, "instance");
+      await mary.click("button", "Approve");
+      await mary.type("Comment", "Enjoy!");
+      await mary.focus("button", "Approve");
+      await mary.press("Enter");
+      await mary.see("text", "completed");
+      await mary.close();
+
+      const johnAgain = await browser.open();
+      await signIn(johnAgain, "john.doe");
+      await johnAgain.goto(`${service.root}?tab=requests&show=submitted`);
+      await johnAgain.click("link", "Leave of john.doe (5 days)");
+      await johnAgain.see("text", "Approved");
+      await johnAgain.see("text", "Enjoy!");
+      await johnAgain.close();
     } finally {
       await browser.stop();
     }
