@@ -17,7 +17,7 @@ export async function startBrowser() {
 /** A window with cookies of its own. options are those of a browser context. */
 export async function openWindow(browser, service, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1200, height: 900 }, locale: "en-US", timezoneId: "UTC", ...options });
-  context.setDefaultTimeout(15_000);
+  context.setDefaultTimeout(60_000);
   const page = await context.newPage();
   const origin = new URL(service.root).origin;
   const wrong = [];

@@ -8,7 +8,7 @@ import { createRequire } from "node:module";
 import puppeteer from "puppeteer-core";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const patience = 30_000;
+const patience = 60_000;
 
 /** The engines whose programs are named in the environment: name → a function that starts one. */
 export const engines = Object.fromEntries(

@@ -66,7 +66,7 @@ export async function seed(service) {
   const order = (await john("POST", "workflow/api/v1/create", { workflowId: "purchase-order" })).instanceId;
   const item = { name: "Desk", quantity: 1, price: 100 };
   await john("POST", "workflow/api/v1/event", { workflowId: "purchase-order", instanceId: order, event: { name: "submit", data: { items: [item] } } });
-  for (const until = Date.now() + 30_000; (await paulo("GET", "workflow/api/v1/incidents")).incidents.length < 3; ) {
+  for (const until = Date.now() + 120_000; (await paulo("GET", "workflow/api/v1/incidents")).incidents.length < 3; ) {
     assert.ok(Date.now() < until, "the timers do not come");
     await new Promise((done) => setTimeout(done, 100));
   }

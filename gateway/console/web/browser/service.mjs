@@ -36,7 +36,7 @@ export async function startService(settings = {}) {
     rmSync(work, { recursive: true, force: true });
   };
   let root = "";
-  for (const until = Date.now() + 30_000; ; ) {
+  for (const until = Date.now() + 120_000; ; ) {
     const address = /"address":"([^"]+)".*"message":"listening"/.exec(said)?.[1];
     root = `http://${address}${basePath}/`;
     if (address && (await fetch(root + "readyz").then((answer) => answer.ok).catch(() => false))) {
@@ -75,7 +75,7 @@ export async function startService(settings = {}) {
     }
     const from = said.length;
     writeFileSync(join(home, path), after);
-    for (const until = Date.now() + 30_000; !said.slice(from).includes("are in use"); ) {
+    for (const until = Date.now() + 120_000; !said.slice(from).includes("are in use"); ) {
       if (Date.now() > until) {
         throw new Error(`${path} is not read again: ${said.slice(from)}`);
       }
