@@ -61,7 +61,7 @@ func (f *feedReader) read() (n int, err error) {
 func TestAReaderOfAnyNodeMissesNothing(t *testing.T) {
 	seeds, rounds := uint64(2), 6
 	if testing.Short() {
-		seeds, rounds = 1, 3
+		seeds, rounds = 1, 2
 	}
 	for seed := range seeds {
 		synctest.Test(t, func(t *testing.T) {

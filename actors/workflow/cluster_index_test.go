@@ -498,7 +498,7 @@ func TestIndexesControl(t *testing.T) {
 func runIndexes(t *testing.T, seed uint64, careless bool) []string {
 	rounds := 5
 	if testing.Short() {
-		rounds = 3
+		rounds = 1
 	}
 	r := rand.New(rand.NewPCG(seed, 7))
 	delays := rand.New(rand.NewPCG(seed, 8))

@@ -99,6 +99,9 @@ func TestARecipientHearsOfARefusalBeforeTheNextBegins(t *testing.T) {
 
 // TestWritesAreRefusedWhenTooMuchWaitsForTheStore, and are taken again afterwards.
 func TestWritesAreRefusedWhenTooMuchWaitsForTheStore(t *testing.T) {
+	if testing.Short() {
+		t.Skip("64 MiB, one after the other")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		h := startOn(t, storetest.NewDisk(), workflow.Options{})
 		defer h.End()

@@ -185,8 +185,12 @@ func TestAPersonChangesSchedules(t *testing.T) {
 
 // TestARunIsMadeOnce, although the power fails in the middle of it, again and again.
 func TestARunIsMadeOnce(t *testing.T) {
+	crashes := 40
+	if testing.Short() {
+		crashes = 12
+	}
 	scheduled(t, func(h *harness, _ *clara) {
-		for n := range 40 {
+		for n := range crashes {
 			clocktest.Advance(10*time.Minute - time.Until(time.Now().Truncate(10*time.Minute).Add(10*time.Minute))%(10*time.Minute))
 			h.crashAt(n % 4)
 		}

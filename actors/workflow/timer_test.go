@@ -113,7 +113,7 @@ func TestTheClockIsSet(t *testing.T) {
 		set.Store(int64(time.Hour))
 		clocktest.Advance(2 * time.Second)
 		set.Store(int64(-5 * time.Hour))
-		clocktest.Advance(24 * time.Hour)
+		clocktest.Advance(8 * time.Hour)
 		if got := h.history(id); got != ",after.computed.waiting" {
 			t.Errorf("got %q", got)
 		}
