@@ -99,16 +99,25 @@ func (p *Portal) request(req *FormRequest) (workflow.FormRequest, *Template, err
 	if f.Kind == form.KindChecklist {
 		ask.Privilege = identity.Checklist
 	}
-	template := p.o.Templates.Get(f.Kind, f.TemplateID)
+	var template *Template
+	template, ask.Refusal = p.template(f.Kind, f.TemplateID)
 	switch {
 	case template == nil:
-		ask.Refusal = failure.Errorf(failure.ErrNotAllowed, "its template is gone")
 	case req.WorkflowID == PlainWorkflow:
 		ask.Event = plainSubmit
 	default:
 		ask.Event = template.Submit
 	}
 	return ask, template, nil
+}
+
+// template returns a template; when it is gone nil, and that nothing can be written without it.
+func (p *Portal) template(kind form.Kind, id string) (*Template, error) {
+	template := p.o.Templates.Get(kind, id)
+	if template == nil {
+		return nil, failure.Errorf(failure.ErrNotAllowed, "its template is gone")
+	}
+	return template, nil
 }
 
 // DraftRequest asks to keep a draft of a form.

@@ -69,10 +69,8 @@ func (p *Portal) taskForm(ctx context.Context, req *TaskRequest) (workflow.TaskF
 		return workflow.TaskForm{}, nil, err
 	}
 	ask := workflow.TaskForm{Caller: req.Caller, Task: name}
-	template := p.o.Templates.Get(form.KindForm, name.Form)
-	if template == nil {
-		ask.Refusal = failure.Errorf(failure.ErrNotAllowed, "its template is gone")
-	}
+	var template *Template
+	template, ask.Refusal = p.template(form.KindForm, name.Form)
 	return ask, template, nil
 }
 

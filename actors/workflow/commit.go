@@ -178,7 +178,8 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (err error) {
 			return err
 		}
 	}
-	if err := i.dropTaskDrafts(ch); err != nil {
+	ended, begun := ch.next.TaskChanges(&i.state)
+	if err := i.dropTaskDrafts(ch, ended, begun); err != nil {
 		return err
 	}
 	// NB: a Publish waits until this batch is visible, so the indexes and feeds that are
@@ -197,7 +198,7 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (err error) {
 		i.of = ch.of
 		i.countVersion(w, 1)
 	}
-	tasksChanged := i.putTasks(w, c, ch, definition, &was)
+	tasksChanged := i.putTasks(w, c, ch, definition, &was, ended, begun)
 	joined := before
 	if ch.hasEntry {
 		joined = i.putEntry(w, c, &ch.entry, before)

@@ -229,8 +229,7 @@ func (r *Router) Activity(ctx context.Context, req *request.Activity) (*activity
 }
 
 // putTasks writes what a step changes in the tasks of the instance. before is its definition until now, and was what it was.
-func (i *instance) putTasks(w *persistence.Writes, c *call, ch *change, before *statemachine.Definition, was *statemachine.Instance) (changed bool) {
-	ended, begun := i.state.TaskChanges(was)
+func (i *instance) putTasks(w *persistence.Writes, c *call, ch *change, before *statemachine.Definition, was *statemachine.Instance, ended, begun []statemachine.Task) (changed bool) {
 	keeps := i.router.keepsTasks()
 	i.state.SetTasksNew(!keeps)
 	if len(ended)+len(begun) == 0 || !keeps {

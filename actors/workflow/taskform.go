@@ -27,17 +27,8 @@ func (r *Router) TaskForm(_ context.Context, req *TaskForm) (*TaskView, error) {
 }
 
 func (i *instance) taskView(req *TaskForm) (*TaskView, error) {
-	t, err := req.Find(&i.state)
-	if err != nil {
-		return nil, err
-	}
-	whole, err := i.whole()
-	if err != nil {
-		return nil, err
-	}
-	now := i.router.o.Clock()
-	may := req.MayFill(whole, t, now)
-	if errors.Is(may, failure.ErrForbidden) {
+	t, whole, may := i.mayFill(req)
+	if may != nil && !errors.Is(may, failure.ErrClaimed) {
 		return nil, may
 	}
 	draft, err := i.loadDraft(i.taskDraft(t.ID, req.Caller.ID))
@@ -52,7 +43,7 @@ func (i *instance) taskView(req *TaskForm) (*TaskView, error) {
 	if err != nil {
 		return nil, err
 	}
-	item := whole.ItemOf(t, catalog.CallerOf(req.Caller), now, requester)
+	item := whole.ItemOf(t, catalog.CallerOf(req.Caller), i.router.o.Clock(), requester)
 	return &TaskView{
 		Item: item, Of: i.of, Sequence: i.state.Sequence, Public: i.state.Public, States: i.of.States(&i.state), Draft: draft,
 		Editable: may == nil && req.Refusal == nil && len(item.Events) > 0,
@@ -94,7 +85,7 @@ type saveTaskDraft struct {
 }
 
 func (req saveTaskDraft) run(i *instance, c *call) error {
-	t, err := i.mayFill(req.TaskForm)
+	t, _, err := i.mayFill(req.TaskForm)
 	dropsOnly := req.draft.Data == nil && errors.Is(err, failure.ErrClaimed) // NB: what is left over can be dropped
 	if err != nil && !dropsOnly {
 		return err
@@ -108,20 +99,20 @@ func (req saveTaskDraft) run(i *instance, c *call) error {
 	return i.keepDraft(c, i.taskDraft(t.ID, req.Caller.ID), req.draft)
 }
 
-// mayFill asks what TaskForm and MayFill do. With failure.ErrClaimed it returns the task all the same.
-func (i *instance) mayFill(req *TaskForm) (*statemachine.Task, error) {
+// mayFill asks what TaskForm and MayFill do. With failure.ErrClaimed it returns the task and its instance all the same.
+func (i *instance) mayFill(req *TaskForm) (*statemachine.Task, *task.Whole, error) {
 	if err := i.mayRead(req.Caller); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	t, err := req.Find(&i.state)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	whole, err := i.whole()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return t, req.MayFill(whole, t, i.router.o.Clock())
+	return t, whole, req.MayFill(whole, t, i.router.o.Clock())
 }
 
 // SubmitTask sends what was filled in for a task with one of its events, and removes the caller's draft in the same commit. The errors
@@ -153,7 +144,7 @@ func (s submittedTask) mayRepeat(i *instance) error {
 }
 
 func (s submittedTask) may(i *instance) error {
-	t, err := i.mayFill(&s.TaskForm)
+	t, _, err := i.mayFill(&s.TaskForm)
 	switch {
 	case err != nil:
 		return err
@@ -168,8 +159,7 @@ func (s submittedTask) draft(i *instance) []byte {
 }
 
 // dropTaskDrafts adds the drafts for tasks that end with a change, or that have no form any more.
-func (i *instance) dropTaskDrafts(ch *change) error {
-	ended, begun := ch.next.TaskChanges(&i.state)
+func (i *instance) dropTaskDrafts(ch *change, ended, begun []statemachine.Task) error {
 	for _, t := range ended {
 		if t.Form == "" || slices.ContainsFunc(begun, func(b statemachine.Task) bool { return b.ID == t.ID && b.Form != "" }) {
 			continue
