@@ -53,6 +53,11 @@ export function instancePath(workflowId: string, instanceId: string): string {
   return `instances/${encodeURIComponent(workflowId)}/${encodeURIComponent(instanceId)}`;
 }
 
+/** The path of the page on which a task is brought on, with its form open when it has one. */
+export function taskPath({ workflowId, instanceId, taskId, form }: { workflowId: string; instanceId: string; taskId: string; form: string | null }): string {
+  return instancePath(workflowId, instanceId) + (form === null ? "" : `?task=${encodeURIComponent(taskId)}`);
+}
+
 /** The path of a form's page, relative to the base path (gateway/INTERFACE.md, "Fields of a form"). */
 export function runtimePath(formId: string, workflowId: string, instanceId: string): string {
   return `form-runtime/${[formId, workflowId, instanceId].map(encodeURIComponent).join("/")}/index.html`;

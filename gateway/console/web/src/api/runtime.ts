@@ -34,14 +34,11 @@ export async function deleteForm(of: Instance): Promise<void> {
  * with status 412. digest is that of the template which the draft is written for.
  */
 export async function saveDraft(of: Instance, data: JSONObject, digest: string | undefined, over: number | null, keepalive = false): Promise<Saved> {
-  const headers: Record<string, string> = {};
-  if (over === 0) {
-    headers["If-None-Match"] = "*";
-  } else if (over !== null) {
-    headers["If-Match"] = `"${over}"`;
-  }
-  return (await ask<Saved>(`form-runtime/api/v1/draft/${path(of)}`, { method: "PUT", body: digest ? { data, template: digest } : { data }, headers, keepalive })).value;
+  return (await ask<Saved>(`form-runtime/api/v1/draft/${path(of)}`, { method: "PUT", body: digest ? { data, template: digest } : { data }, headers: conditionOf(over), keepalive })).value;
 }
+
+/** The condition that a draft is saved over a revision. */
+export const conditionOf = (over: number | null): Record<string, string> => (over === null ? {} : over === 0 ? { "If-None-Match": "*" } : { "If-Match": `"${over}"` });
 
 export async function discardDraft(of: Instance): Promise<void> {
   await ask(`form-runtime/api/v1/draft/${path(of)}`, { method: "DELETE" });

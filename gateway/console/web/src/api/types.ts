@@ -40,6 +40,8 @@ export type Status = Schemas["Status"];
 export type Presentation = Schemas["Presentation"];
 export type Misfit = Schemas["Misfit"];
 export type FormView = Schemas["FormView"];
+/** What is filled in: a form that somebody begins, or that of a task. */
+export type Fillable = Pick<FormView, "template" | "data" | "draft"> & Partial<Pick<FormView, "submittedAt">>;
 export type Category = FormView["category"];
 export type Template = Schemas["Template"];
 export type ChecklistItem = Schemas["ChecklistItem"];

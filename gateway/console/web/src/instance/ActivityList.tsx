@@ -7,6 +7,7 @@ import type { Caller } from "../api/types";
 import { Button } from "../kit/Button";
 import { LoadFault, Skeleton } from "../kit/Notice";
 import { Time } from "../kit/Time";
+import { asObject, explaining } from "../schemaform/layout";
 import { language } from "../text";
 import { readable } from "../words";
 import { usePresentation } from "../worklist/queries";
@@ -41,6 +42,7 @@ export function ActivityList({ instance, caller }: { instance: Instance; caller:
               <What entry={entry} caller={caller} words={words} />
             </p>
             {entry.kind === "history" && <Moves entry={entry} words={words} />}
+            {entry.kind === "history" && <Said data={entry.data} />}
             {entry.kind === "comment" && <p className="text comment">{entry.text}</p>}
             <p className="moment-when">
               <Time at={entry.ts} as="exact" />
@@ -93,6 +95,17 @@ function What({ entry, caller, words }: WhatProps) {
     case "delivery":
       return t("instance.kinds.delivery", { name: readable(entry.delivery?.name || (entry.delivery?.kind ?? "")) });
   }
+}
+
+/** The texts that people explain themselves in, of what an event brought. The rest is the instance's data. */
+function Said({ data }: { data: unknown }) {
+  return Object.entries(asObject(data)).map(([name, text]) =>
+    typeof text === "string" && text.trim() !== "" && explaining.test(name) ? (
+      <p key={name} className="text comment">
+        {text}
+      </p>
+    ) : null,
+  );
 }
 
 function Moves({ entry, words }: { entry: Activity; words: Words }) {

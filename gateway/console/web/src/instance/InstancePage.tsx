@@ -12,8 +12,8 @@ import { LoadFault, Notice, Skeleton } from "../kit/Notice";
 import { PageTitle } from "../kit/Page";
 import { Person } from "../kit/Person";
 import { Time } from "../kit/Time";
-import { Link } from "../navigate";
-import { instancePath, runtimePath, safeRedirect } from "../route";
+import { Link, useQueryPart } from "../navigate";
+import { runtimePath, safeRedirect, taskPath } from "../route";
 import { ReadOnly } from "../runtime/ReadOnly";
 import { useWatch } from "../runtime/useWatch";
 import { language } from "../text";
@@ -25,6 +25,7 @@ import { Columns } from "./Columns";
 import { CommentForm } from "./CommentForm";
 import { wordsOf } from "./definitionWords";
 import { NextSteps, type Taken } from "./NextSteps";
+import { TaskFormCard } from "./TaskFormCard";
 import { instanceKey, useSummary } from "./useSummary";
 
 interface InstancePageProps {
@@ -75,6 +76,9 @@ function Inside({ instance, caller, summary }: InstancePageProps & { summary: Su
   const queries = useQueryClient();
   const [news, setNews] = useState<Taken | null>(null);
   const newsBox = useRef<HTMLDivElement>(null);
+  const [asked, change] = useQueryPart();
+  const taskId = asked.get("task") ?? "";
+  const [opened, setOpened] = useState(false);
   useEffect(() => {
     if (news) {
       newsBox.current?.focus();
@@ -88,6 +92,12 @@ function Inside({ instance, caller, summary }: InstancePageProps & { summary: Su
   const look = useCallback(() => void queries.invalidateQueries({ queryKey: instanceKey(instance) }), [queries, instance]);
   const live = useWatch(instance, { onEntry: look, onLook: look });
 
+  const onTaken = (taken: Taken) => {
+    setNews(taken);
+    look();
+    void queries.invalidateQueries({ queryKey: ["tasks"] });
+    void queries.invalidateQueries({ queryKey: ["forms"] });
+  };
   const redirect = news ? safeRedirect(news.redirect, document.baseURI) : "";
   return (
     <>
@@ -131,14 +141,29 @@ function Inside({ instance, caller, summary }: InstancePageProps & { summary: Su
             fault={events.error}
             retry={look}
             live={live}
-            onMoved={look}
-            onTaken={(taken) => {
-              setNews(taken);
-              look();
-              void queries.invalidateQueries({ queryKey: ["tasks"] });
-              void queries.invalidateQueries({ queryKey: ["forms"] });
+            taskId={taskId}
+            onTask={(id) => {
+              setOpened(true);
+              change({ task: id });
             }}
+            onMoved={look}
+            onTaken={onTaken}
           />
+          {taskId !== "" && (
+            <TaskFormCard
+              key={taskId}
+              instance={instance}
+              taskId={taskId}
+              caller={caller}
+              focused={opened}
+              onLook={look}
+              onTaken={(taken) => {
+                change({ task: "" }, "replace");
+                onTaken(taken);
+              }}
+              onClose={() => change({ task: "" }, "replace")}
+            />
+          )}
           <section className="card" aria-labelledby="data-title">
             <h2 id="data-title">{t("instance.data")}</h2>
             {form.data ? <ReadOnly view={form.data} /> : <Columns columns={summary.columns} />}
@@ -173,7 +198,7 @@ function NextTask({ instance, decided = false }: { instance: Instance; decided?:
   const next = tasks.data?.tasks.find((task) => task.instanceId !== instance.instanceId);
   if (decided) {
     return tasks.data ? (
-      <Link to={next ? instancePath(next.workflowId, next.instanceId) : ""} className="button button-plain">
+      <Link to={next ? taskPath(next) : ""} className="button button-plain">
         {next ? t("instance.nextTask", { title: next.title }) : t("instance.nothingElse")}
         <ChevronRight aria-hidden />
       </Link>
@@ -181,7 +206,7 @@ function NextTask({ instance, decided = false }: { instance: Instance; decided?:
   }
   return next ? (
     <p className="next-task">
-      <Link to={instancePath(next.workflowId, next.instanceId)}>
+      <Link to={taskPath(next)}>
         {t("instance.nextTask", { title: next.title })}
         <ChevronRight aria-hidden />
       </Link>

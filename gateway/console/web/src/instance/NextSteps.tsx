@@ -8,6 +8,7 @@ import { LoadFault, Skeleton } from "../kit/Notice";
 import { EventDialog } from "../runtime/EventDialog";
 import { nameOf } from "../words";
 import { TaskLines } from "./TaskLines";
+import { useFormEvents } from "./taskForms";
 
 /** What has become of an event. */
 export interface Taken {
@@ -23,22 +24,26 @@ interface NextStepsProps {
   fault: unknown;
   retry: () => void;
   live: boolean;
+  /** The task whose form is open, "" for none: its events are on the form. */
+  taskId: string;
+  onTask: (taskId: string) => void;
   onMoved: () => void;
   onTaken: (taken: Taken) => void;
 }
 
 /** What may be done now. On a phone it stays in sight. */
-export function NextSteps({ instance, caller, events, fault, retry, live, onMoved, onTaken }: NextStepsProps) {
+export function NextSteps({ instance, caller, events, fault, retry, live, taskId, onTask, onMoved, onTaken }: NextStepsProps) {
   const { t } = useTranslation();
   const [opened, setOpened] = useState<WorkflowEvent | null>(null);
   const [places, setPlaces] = useState("");
-  const offered = events?.events.filter((event) => event.guard !== "false") ?? [];
+  const forms = useFormEvents(instance);
+  const offered = events?.events.filter((event) => event.guard !== "false" && (taskId === "" || forms.get(event.name) !== taskId)) ?? [];
   return (
     <section className="card steps" aria-labelledby="steps-title">
       <h2 id="steps-title">{t("actions.title")}</h2>
       {!events && !fault && <Skeleton rows={1} />}
       {!events && fault !== null && fault !== undefined && <LoadFault fault={fault} retry={retry} />}
-      {events && offered.length === 0 && <p className="quiet">{t("actions.none")}</p>}
+      {events && offered.length === 0 && taskId === "" && <p className="quiet">{t("actions.none")}</p>}
       {offered.length > 0 && (
         <div className="buttons">
           {offered.map((event) => (
@@ -46,6 +51,11 @@ export function NextSteps({ instance, caller, events, fault, retry, live, onMove
               key={event.name}
               kind={kinds[event.style ?? ""] ?? "plain"}
               onPress={() => {
+                const form = forms.get(event.name);
+                if (form !== undefined) {
+                  onTask(form);
+                  return;
+                }
                 setPlaces([...new Set(event.transitions.map((way) => way.nodeId))].join(" "));
                 setOpened(event);
               }}

@@ -10,7 +10,7 @@ import { Dialog } from "../kit/Dialog";
 import { Notice } from "../kit/Notice";
 import { Person } from "../kit/Person";
 import { Time } from "../kit/Time";
-import { useTasks } from "../worklist/useTasks";
+import { useInstanceTasks } from "./taskForms";
 
 /** The tasks of an instance that are the caller's or nobody's: who has them, and whose they are to be. */
 export function TaskLines({ instance, caller, onChanged }: { instance: Instance; caller: Caller; onChanged: () => void }) {
@@ -18,8 +18,7 @@ export function TaskLines({ instance, caller, onChanged }: { instance: Instance;
   const queries = useQueryClient();
   const [fault, setFault] = useState("");
   const [assigning, setAssigning] = useState<Task | null>(null);
-  const list = useTasks({ scope: "all", q: "", sort: "", workflowId: instance.workflowId, cursor: "", limit: 10, filter: JSON.stringify({ instanceId: instance.instanceId }) });
-  const tasks = list.data?.tasks.filter((task) => task.instanceId === instance.instanceId) ?? [];
+  const tasks = useInstanceTasks(instance);
 
   const act = async (task: Task, action: TaskAction, to?: string) => {
     setFault("");

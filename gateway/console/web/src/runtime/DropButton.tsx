@@ -1,32 +1,31 @@
 import { Trash2 } from "lucide-react";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { deleteForm, discardDraft, type Instance } from "../api/runtime";
 import { Button } from "../kit/Button";
 import { Dialog } from "../kit/Dialog";
 import DeleteDialog from "./DeleteDialog";
 import type { DraftSaver } from "./draftSaver";
 
 interface DropButtonProps {
-  instance: Instance;
   /** The form was never submitted: it goes as a whole. Else only what was typed since. */
   never: boolean;
   hasDraft: boolean;
   isDisabled: boolean;
   saver: DraftSaver;
-  onDropped: (deleted: boolean) => Promise<void>;
+  drop: () => Promise<void>;
+  onDropped: () => Promise<void>;
   onFault: (fault: unknown) => void;
 }
 
 /** Deletes a form that was never submitted, or drops the draft of one that was; but asks first. */
-export function DropButton({ instance, never, hasDraft, isDisabled, saver, onDropped, onFault }: DropButtonProps) {
+export function DropButton({ never, hasDraft, isDisabled, saver, drop, onDropped, onFault }: DropButtonProps) {
   const { t } = useTranslation();
   const [asking, setAsking] = useState(false);
-  const drop = async () => {
+  const confirmed = async () => {
     setAsking(false);
     try {
-      await saver.discard(() => (never ? deleteForm(instance) : discardDraft(instance)));
-      await onDropped(never);
+      await saver.discard(drop);
+      await onDropped();
     } catch (fault) {
       saver.reopen();
       onFault(fault);
@@ -41,13 +40,13 @@ export function DropButton({ instance, never, hasDraft, isDisabled, saver, onDro
         <Trash2 aria-hidden />
         {never ? t("form.delete") : t("form.discard")}
       </Button>
-      {asking && never && <DeleteDialog onClose={() => setAsking(false)} onDelete={() => void drop()} />}
+      {asking && never && <DeleteDialog onClose={() => setAsking(false)} onDelete={() => void confirmed()} />}
       {asking && !never && (
         <Dialog title={t("form.discardTitle")} onClose={() => setAsking(false)}>
           <p>{t("form.discardText")}</p>
           <div className="dialog-foot">
             <Button onPress={() => setAsking(false)}>{t("form.keepDraft")}</Button>
-            <Button kind="danger" onPress={() => void drop()}>
+            <Button kind="danger" onPress={() => void confirmed()}>
               {t("form.discardYes")}
             </Button>
           </div>

@@ -1,41 +1,59 @@
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { messageFor, RetryKeys, ServiceError } from "../api/http";
-import { loadForm, submitForm } from "../api/runtime";
-import type { ChecklistItem, FormView, JSONObject } from "../api/types";
-import { Button } from "../kit/Button";
+import type { ChecklistItem, Fillable, JSONObject } from "../api/types";
+import { Button, kinds } from "../kit/Button";
 import { keep, keptObject } from "../kit/kept";
 import { Notice } from "../kit/Notice";
 import { SchemaForm } from "../schemaform/SchemaForm";
 import { Checklist } from "./Checklist";
 import { Conflict, DraftLine } from "./DraftLine";
 import { DropButton } from "./DropButton";
-import type { FormPlace } from "./formPlace";
 import { initialData } from "./initialData";
 import { joined, otherTemplate } from "./misfits";
-import { useDraft, WrittenFor } from "./useDraft";
+import { type DraftStore, useDraft, WrittenFor } from "./useDraft";
 import { ChangedNotice, WordsNotice } from "./WordsNotice";
 
-interface FillInProps {
-  place: FormPlace;
-  /** Where what is typed is kept in the browser's tab until the service has it. */
-  store: string;
-  view: FormView;
-  /** The caller has made the form, or is about to. */
-  own: boolean;
-  /** The form is to be looked at again: the service does not take what it was thought to. */
-  onLook: () => void;
-  /** The form is about to be submitted. */
-  onSubmitting: () => void;
-  /** The form as it is after it was loaded again. */
-  onView: (view: FormView) => void;
-  /** The form as it is after it was submitted, and where its workflow leads. */
-  onSubmitted: (view: FormView, redirect: string) => void;
-  onDeleted: () => void;
+/** The service, for one thing that is filled in. */
+export interface FillCalls<V extends Fillable, S> extends DraftStore {
+  /** Makes it, if it is not there yet. */
+  begin: () => Promise<unknown>;
+  load: () => Promise<V>;
+  /** Sends the data with the event that was chosen, "" where there is no choice. The same key with the same data sends it once. */
+  submit: (data: JSONObject, event: string, key: string) => Promise<S>;
+  /** Drops the draft, or all of it. */
+  drop: (all: boolean) => Promise<void>;
 }
 
-/** The form while the caller may change it. Mounted anew for each draft that is loaded. */
-export function FillIn({ place, store, view, own, onLook, onSubmitting, onSubmitted, onView, onDeleted }: FillInProps) {
+/** An event that the data can be sent with. */
+export interface Choice {
+  name: string;
+  label: string;
+  style: string;
+}
+
+interface FillInProps<V extends Fillable, S> {
+  /** The same as long as the component is there. */
+  calls: FillCalls<V, S>;
+  /** Where what is typed is kept in the browser's tab until the service has it. */
+  store: string;
+  view: V;
+  /** There is something to drop: never, nothing of it was submitted and all goes; draft, only what was typed since. */
+  drops: "none" | "never" | "draft";
+  /** The buttons that send it; without them there is one, to submit. */
+  choices?: Choice[];
+  /** It is to be looked at again: the service does not take what it was thought to. */
+  onLook: () => void;
+  /** It is about to be submitted. */
+  onSubmitting?: () => void;
+  /** As it is after it was loaded again. */
+  onView: (view: V) => void;
+  onSubmitted: (sent: S) => void;
+  onDeleted?: () => void;
+}
+
+/** A form while the caller may change it. Mounted anew for each draft that is loaded. */
+export function FillIn<V extends Fillable, S>({ calls, store, view, drops, choices, onLook, onSubmitting, onSubmitted, onView, onDeleted }: FillInProps<V, S>) {
   const { t } = useTranslation();
   // What is filled in is the template as it was when the page began; a newer one is asked for.
   const [template] = useState(view.template);
@@ -46,12 +64,13 @@ export function FillIn({ place, store, view, own, onLook, onSubmitting, onSubmit
   const changesNow = view.template !== null && view.template.digest !== template?.digest;
   const [data, setData] = useState(begun ?? first.fits);
   const [written] = useState(() => new WrittenFor(first.words.length === 0 ? template?.digest : digestOfWords(view)));
-  const { status, saver } = useDraft(place, view.draft, written, store);
+  const { status, saver } = useDraft(calls, view.draft, written, store);
   const [submitting, setSubmitting] = useState(false);
   const [fault, setFault] = useState("");
   const [refusals, setRefusals] = useState(0);
   const faultBox = useRef<HTMLDivElement>(null);
   const [keys] = useState(() => new RetryKeys());
+  const chosen = useRef("");
 
   useEffect(() => {
     if (refusals > 0) {
@@ -65,7 +84,7 @@ export function FillIn({ place, store, view, own, onLook, onSubmitting, onSubmit
     }
     saver.change(beside.length === 0 ? next : joined(next, beside, template?.schema ?? {}));
     // NB: what goes wrong with making it is told when the draft is saved.
-    place.made().catch(() => {});
+    calls.begin().catch(() => {});
   };
   // Typed into this page before it was loaded anew, and perhaps never saved.
   useEffect(() => {
@@ -94,7 +113,7 @@ export function FillIn({ place, store, view, own, onLook, onSubmitting, onSubmit
       saver.flush();
       await saver.close();
       try {
-        const next = await loadForm(await place.made());
+        const next = await calls.load();
         if (saver.hasUnsaved) {
           throw new ServiceError(0, t("draftLine.failed", { message: t("fault.busy") }));
         }
@@ -110,17 +129,15 @@ export function FillIn({ place, store, view, own, onLook, onSubmitting, onSubmit
         return;
       }
       setSubmitting(true);
-      onSubmitting();
+      onSubmitting?.();
       setFault("");
       const unsaved = saver.hasUnsaved;
       await saver.close();
       try {
-        const instance = await place.made();
-        await keys.once(JSON.stringify(complete), async (key) => {
-          const redirect = await submitForm(instance, complete, key);
-          keep(store, "");
-          onSubmitted(await loadForm(instance), redirect);
-        });
+        const event = chosen.current;
+        const sent = await keys.once(JSON.stringify([event, complete]), (key) => calls.submit(complete, event, key));
+        keep(store, "");
+        onSubmitted(sent);
       } catch (cause) {
         setSubmitting(false);
         saver.reopen(unsaved ? complete : undefined);
@@ -136,22 +153,31 @@ export function FillIn({ place, store, view, own, onLook, onSubmitting, onSubmit
   }
   const foot = (
     <div className="form-foot">
-      <Button type="submit" kind="main" isDisabled={submitting}>
-        {submitting ? t("form.submitting") : t("form.submit")}
-      </Button>
-      {place.instance && (
+      {!choices && (
+        <Button type="submit" kind="main" isDisabled={submitting}>
+          {submitting ? t("form.submitting") : t("form.submit")}
+        </Button>
+      )}
+      {/* Enter in a field presses the first button of a form: where there is a choice it must choose nothing. */}
+      {choices && choices.length > 1 && <button type="submit" disabled hidden aria-label={t("form.submit")} />}
+      {choices?.map(({ name, label, style }) => (
+        <Button key={name} type="submit" kind={kinds[style] ?? "plain"} isDisabled={submitting} value={name}>
+          {label}
+        </Button>
+      ))}
+      {drops !== "none" && (
         <DropButton
-          instance={place.instance}
-          never={own && view.submittedAt === 0}
+          never={drops === "never"}
           hasDraft={view.draft !== null || status.state === "saved"}
           isDisabled={submitting}
           saver={saver}
-          onDropped={async (deleted) => {
+          drop={() => calls.drop(drops === "never")}
+          onDropped={async () => {
             keep(store, "");
-            if (deleted) {
-              onDeleted();
-            } else if (place.instance) {
-              onView(await loadForm(place.instance));
+            if (drops === "never") {
+              onDeleted?.();
+            } else {
+              onView(await calls.load());
             }
           }}
           onFault={(cause) => void guarded(() => Promise.reject(cause))}
@@ -164,7 +190,7 @@ export function FillIn({ place, store, view, own, onLook, onSubmitting, onSubmit
     <>
       {fault !== "" && <Notice tone="bad" title={fault} ref={faultBox} />}
       {changesNow && <ChangedNotice onRenew={() => void renew()} />}
-      {status.state === "conflict" && <Conflict onLoad={() => void guarded(async () => onView(await loadForm(await place.made())))} onOverwrite={() => saver.overwrite()} />}
+      {status.state === "conflict" && <Conflict onLoad={() => void guarded(async () => onView(await calls.load()))} onOverwrite={() => saver.overwrite()} />}
       {(words.length > 0 || (wasChanged && !changesNow)) && (
         <WordsNotice
           words={words}
@@ -176,15 +202,21 @@ export function FillIn({ place, store, view, own, onLook, onSubmitting, onSubmit
           }}
         />
       )}
-      <Fields schema={template.schema} ui={template.ui} items={template.items} data={data} disabled={submitting} onChange={change} onSubmit={(complete) => void submit(complete)}>
-        {foot}
-      </Fields>
+      {/* NB: a button is pressed before or behind the submission it causes, by whether a mouse or a key does it. */}
+      <div onSubmitCapture={(event) => (chosen.current = submitterOf(event.nativeEvent))}>
+        <Fields schema={template.schema} ui={template.ui} items={template.items} data={data} disabled={submitting} onChange={change} onSubmit={(complete) => void submit(complete)}>
+          {foot}
+        </Fields>
+      </div>
     </>
   );
 }
 
+/** The value of the button that submits a form. */
+const submitterOf = (event: Event) => (event instanceof SubmitEvent && event.submitter instanceof HTMLButtonElement ? event.submitter.value : "");
+
 /** The template that a draft with words is kept for: not the one of now, so that they are told apart again. */
-function digestOfWords({ draft, template }: FormView): string {
+function digestOfWords({ draft, template }: Fillable): string {
   return draft?.template && draft.template !== template?.digest ? draft.template : otherTemplate;
 }
 

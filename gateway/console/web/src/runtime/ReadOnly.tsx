@@ -1,6 +1,7 @@
 import type { ReactNode } from "react";
-import type { FormView, JSONObject } from "../api/types";
+import type { Fillable, JSONObject } from "../api/types";
 import { asObject } from "../schemaform/layout";
+import { lineColumns } from "../schemaform/numbers";
 import { resolved, titleOf } from "../schemaform/titles";
 import { Notice } from "../kit/Notice";
 import { t } from "../text";
@@ -8,7 +9,7 @@ import { formatDay, formatMinute, formatNumber } from "../words";
 import { CheckedList } from "./Checklist";
 
 /** What was submitted, to be read. */
-export function ReadOnly({ view }: { view: FormView }) {
+export function ReadOnly({ view }: { view: Fillable }) {
   const { template, data } = view;
   if (template?.items) {
     return <CheckedList items={template.items} data={data} />;
@@ -78,7 +79,7 @@ function valueOf(value: unknown, schema: JSONObject, whole: JSONObject): ReactNo
     return formatNumber(value);
   }
   if (Array.isArray(value)) {
-    return <Entries values={value} schema={resolved(schema.items, whole)} whole={whole} />;
+    return <Entries values={value} schema={schema} whole={whole} />;
   }
   if (typeof value === "object") {
     return <Facts data={value as JSONObject} schema={schema} whole={whole} />;
@@ -86,14 +87,45 @@ function valueOf(value: unknown, schema: JSONObject, whole: JSONObject): ReactNo
   return textOf(String(value), schema.format);
 }
 
+/** The entries of a list that schema describes: a table where the form has one. */
 function Entries({ values, schema, whole }: { values: unknown[]; schema: JSONObject; whole: JSONObject }) {
   if (values.length === 0) {
     return <span className="quiet">{t("none")}</span>;
   }
+  const item = resolved(schema.items, whole);
+  const columns = lineColumns(schema, whole);
+  // NB: what an older template asked for has no column, and must be seen.
+  const known = new Set(columns?.map((column) => column.name));
+  if (columns && values.every((value) => Object.keys(asObject(value)).length > 0 && Object.keys(asObject(value)).every((name) => known.has(name)))) {
+    return (
+      <table className="entry-lines">
+        <thead>
+          <tr>
+            {columns.map(({ name, title, numeric }) => (
+              <th key={name} scope="col" className={numeric ? "numeric" : undefined}>
+                {title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {values.map((value, index) => (
+            <tr key={String(index)}>
+              {columns.map(({ name, numeric }) => (
+                <td key={name} className={numeric ? "numeric" : undefined}>
+                  {valueOf(asObject(value)[name], resolved(asObject(item.properties)[name], whole), whole)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    );
+  }
   return (
     <ul className="entries">
       {values.map((value, index) => (
-        <li key={String(index)}>{valueOf(value, schema, whole)}</li>
+        <li key={String(index)}>{valueOf(value, item, whole)}</li>
       ))}
     </ul>
   );

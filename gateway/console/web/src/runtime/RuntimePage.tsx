@@ -1,9 +1,9 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { ChevronLeft } from "lucide-react";
-import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
 import { useTranslation } from "react-i18next";
 import { randomKey, ServiceError } from "../api/http";
-import { type Instance, loadForm, noWorkflow } from "../api/runtime";
+import { deleteForm, discardDraft, type Instance, loadForm, noWorkflow, saveDraft, submitForm } from "../api/runtime";
 import type { Caller, FormView, Position, WorkflowEvent } from "../api/types";
 import type { Sent } from "../api/workflow";
 import { runtimePath, safeRedirect } from "../route";
@@ -16,7 +16,7 @@ import { nameOf } from "../words";
 import { useSummary } from "../instance/useSummary";
 import { FormStatus } from "../worklist/FormStatus";
 import { tellNext } from "../worklist/news";
-import { FillIn } from "./FillIn";
+import { type FillCalls, FillIn } from "./FillIn";
 import { FormPlace } from "./formPlace";
 import { loadNew, makeForm } from "./newForm";
 import { ReadOnly } from "./ReadOnly";
@@ -149,7 +149,7 @@ function FormPage({ place, store, caller, view, reload, replace, onDeleted }: Fo
     replace(next);
     setGeneration((n) => n + 1);
   };
-  const onSubmitted = (next: FormView, redirect: string) =>
+  const onSubmitted = ({ view: next, redirect }: Submitted) =>
     onView(next, { tone: "good", title: t("form.submitted"), redirect: safeRedirect(redirect, document.baseURI) });
   const onSent = (event: WorkflowEvent, from: Position[], sent: Sent) => {
     ownStep.current = true;
@@ -165,6 +165,7 @@ function FormPage({ place, store, caller, view, reload, replace, onDeleted }: Fo
   const { form, template } = view;
   const { instance } = place;
   const own = form.by === caller.id;
+  const calls = useMemo(() => callsOf(place), [place]);
   const summary = useSummary(instance && instance.workflowId !== noWorkflow && !own ? instance : null);
   return (
     <>
@@ -200,10 +201,10 @@ function FormPage({ place, store, caller, view, reload, replace, onDeleted }: Fo
           {view.editable ? (
             <FillIn
               key={generation}
-              place={place}
+              calls={calls}
               store={store}
               view={view}
-              own={own}
+              drops={!instance ? "none" : own && view.submittedAt === 0 ? "never" : "draft"}
               onLook={reload}
               onDeleted={() => onDeleted(form.name)}
               onSubmitting={() => (ownStep.current = true)}
@@ -218,6 +219,24 @@ function FormPage({ place, store, caller, view, reload, replace, onDeleted }: Fo
       </div>
     </>
   );
+}
+
+/** The form after it was submitted, and where its workflow leads. */
+interface Submitted {
+  view: FormView;
+  redirect: string;
+}
+
+function callsOf(place: FormPlace): FillCalls<FormView, Submitted> {
+  const load = async () => loadForm(await place.made());
+  return {
+    begin: () => place.made(),
+    load,
+    stored: async () => (await load()).draft,
+    save: async (...draft) => saveDraft(await place.made(), ...draft),
+    submit: async (data, _, key) => ({ redirect: await submitForm(await place.made(), data, key), view: await load() }),
+    drop: async (all) => (all ? deleteForm : discardDraft)(await place.made()),
+  };
 }
 
 /** Whether two lists of positions are the same. */

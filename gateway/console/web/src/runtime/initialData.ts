@@ -1,4 +1,4 @@
-import type { FormView, JSONObject } from "../api/types";
+import type { Fillable, JSONObject } from "../api/types";
 import { findFaults } from "../schemaform/faults";
 import { asObject } from "../schemaform/layout";
 import { type Parted, parted } from "./misfits";
@@ -20,12 +20,12 @@ function withoutMisfits(data: JSONObject, schema: JSONObject): JSONObject {
  * What the form begins with: the draft, or else what the instance holds of the
  * fields that the form has. The rest of an instance is not the form's to send.
  */
-export function initialData(view: FormView): Parted {
+export function initialData(view: Fillable): Parted {
   if (view.draft) {
     return parted(view.draft);
   }
   const items = view.template?.items;
   const known = items ? new Set(items.map((item) => item.id)) : new Set(Object.keys(asObject(view.template?.schema?.properties)));
   const data = Object.fromEntries(Object.entries(view.data).filter(([name]) => known.has(name)));
-  return { fits: items || view.submittedAt > 0 ? data : withoutMisfits(data, view.template?.schema ?? {}), words: [] };
+  return { fits: items || (view.submittedAt ?? 0) > 0 ? data : withoutMisfits(data, view.template?.schema ?? {}), words: [] };
 }

@@ -1,12 +1,17 @@
 import { useEffect, useMemo, useRef, useState } from "react";
-import { loadForm, saveDraft } from "../api/runtime";
+import type { Draft, JSONObject, Saved } from "../api/types";
 import { keep } from "../kit/kept";
 import { DraftSaver, type DraftStatus } from "./draftSaver";
-import type { FormPlace } from "./formPlace";
 
 export interface DraftControl {
   status: DraftStatus;
   saver: DraftSaver;
+}
+
+/** Where a draft is kept. */
+export interface DraftStore {
+  save: (data: JSONObject, digest: string | undefined, over: number | null, keepalive: boolean) => Promise<Saved>;
+  stored: () => Promise<Draft | null>;
 }
 
 interface Kept {
@@ -36,7 +41,7 @@ export class WrittenFor {
  * Keeps a draft saved while the form is on the page, and when it goes away. What the
  * tab's store has under the name of store is forgotten when the service has it.
  */
-export function useDraft(place: FormPlace, kept: Kept | null, written: WrittenFor, store: string): DraftControl {
+export function useDraft(drafts: DraftStore, kept: Kept | null, written: WrittenFor, store: string): DraftControl {
   const [status, setStatus] = useState<DraftStatus>(kept ? { state: "saved", savedAt: kept.savedAt } : { state: "idle" });
   // The form may be looked at again while it is filled in, and then has the
   // revision that this page's own saver gave it: the saver knows better.
@@ -46,11 +51,11 @@ export function useDraft(place: FormPlace, kept: Kept | null, written: WrittenFo
       new DraftSaver(
         {
           save: async (data, over, keepalive) => {
-            const saved = await saveDraft(await place.made(), data, written.digest, over, keepalive);
+            const saved = await drafts.save(data, written.digest, over, keepalive);
             keep(store, "");
             return saved;
           },
-          stored: async () => (await loadForm(await place.made())).draft,
+          stored: drafts.stored,
           tell: setStatus,
           later: (milliseconds, callback) => {
             const timer = window.setTimeout(callback, milliseconds);
@@ -59,7 +64,7 @@ export function useDraft(place: FormPlace, kept: Kept | null, written: WrittenFo
         },
         first,
       ),
-    [place, first, written, store],
+    [drafts, first, written, store],
   );
 
   const stuck = useRef(false);

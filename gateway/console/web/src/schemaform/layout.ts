@@ -28,7 +28,7 @@ function replaceConsents(part: unknown): unknown {
 }
 
 /** From this length on a text gets several lines. */
-const longText = 160;
+export const longText = 256;
 
 export function layoutOf(schema: JSONObject, ui: JSONObject | undefined): JSONObject {
   const layout: JSONObject = { ...asObject(ui) };
@@ -47,7 +47,7 @@ export function layoutOf(schema: JSONObject, ui: JSONObject | undefined): JSONOb
 }
 
 /** Fields that people explain themselves in, as far as their names say so. */
-const explaining = /comment|reason|remark|explanation/i;
+export const explaining = /comment|reason|remark|explanation|^notes?$/i;
 
 const wantsLines = (name: string, property: JSONObject) =>
   property.type === "string" &&

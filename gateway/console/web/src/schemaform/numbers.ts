@@ -1,6 +1,6 @@
 import { NumberParser } from "@internationalized/number";
 import type { JSONObject } from "../api/types";
-import { asObject } from "./layout";
+import { asObject, longText } from "./layout";
 import { resolved, titleOf } from "./titles";
 
 // Numbers as people write them, and lists of them: a list of small objects is a
@@ -29,7 +29,7 @@ const columnsMax = 5;
 export function lineColumns(schema: object, whole: object): LineColumn[] | null {
   const item = resolved((schema as JSONObject).items, whole as JSONObject);
   const parts = Object.entries(asObject(item.properties)).map(([name, part]) => [name, resolved(part, whole as JSONObject)] as const);
-  const small = (part: JSONObject) => ["string", "number", "integer"].includes(String(part.type)) && !(typeof part.maxLength === "number" && part.maxLength >= 160);
+  const small = (part: JSONObject) => ["string", "number", "integer"].includes(String(part.type)) && !(typeof part.maxLength === "number" && part.maxLength >= longText);
   if (item.type !== "object" || parts.length < 2 || parts.length > columnsMax || !parts.every(([, part]) => small(part))) {
     return null;
   }

@@ -126,6 +126,8 @@ export const de: Texts = {
     released: "„{{title}}“ ist wieder offen.",
     taken: "„{{title}}“ wurde von jemand anderem übernommen.",
     gone: "„{{title}}“ wartet nicht mehr.",
+    goneUnnamed: "Diese Aufgabe wartet nicht mehr auf Sie.",
+    notNow: "„{{title}}“ kann gerade nicht ausgefüllt werden.",
     total_one: "{{count}} Aufgabe",
     total_other: "{{count}} Aufgaben",
     emptyTitle: "Nichts wartet auf Sie",

@@ -125,6 +125,8 @@ export const en = {
     released: "“{{title}}” is open again.",
     taken: "“{{title}}” was claimed by somebody else.",
     gone: "“{{title}}” no longer waits.",
+    goneUnnamed: "This task no longer waits for you.",
+    notNow: "“{{title}}” cannot be filled in now.",
     total_one: "{{count}} task",
     total_other: "{{count}} tasks",
     emptyTitle: "Nothing waits for you",

@@ -15,7 +15,7 @@ import { Switch } from "../kit/Switch";
 import { Time } from "../kit/Time";
 import { Link, useQueryPart } from "../navigate";
 import { wordsOf } from "../instance/definitionWords";
-import { instancePath } from "../route";
+import { instancePath, taskPath } from "../route";
 import { readable } from "../words";
 import { scopes, tasksAsked } from "./asked";
 import { usePresentation } from "./queries";
@@ -103,7 +103,7 @@ function columnsOf(t: Translate, caller: Caller, done: boolean, act: (task: Task
       head: true,
       cell: (task) => (
         <>
-          <Link to={`${instancePath(task.workflowId, task.instanceId)}`} className="row-link">
+          <Link to={done ? instancePath(task.workflowId, task.instanceId) : taskPath(task)} className="row-link">
             {task.title}
           </Link>
           {task.description && <span className="row-text">{task.description}</span>}

@@ -1,0 +1,138 @@
+// An order through three people, on the example home as a newcomer has it: John asks, Mary decides with the form of
+// her task, Paulo takes the delivery in. The supplier is a server of this test.
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { after, before, test } from "node:test";
+import { closeWindow, isTooWide, look, openWindow, signIn, startBrowser } from "./browser.mjs";
+import { addressOf, make } from "./scene.mjs";
+import { startService } from "./service.mjs";
+
+let browser, service, supplier;
+
+before(async () => {
+  supplier = createServer((request, answer) => {
+    request.resume();
+    answer.setHeader("Content-Type", "application/json").end('{"orderNumber": "A-7"}');
+  }).listen(0, "127.0.0.1");
+  await once(supplier, "listening");
+  const endpoint = { url: `http://127.0.0.1:${supplier.address().port}/orders`, secret: "whsec_dGhpcyBpcyBhbiBleGFtcGxlLCBub3QgYSBzZWNyZXQ=" };
+  const endpoints = JSON.stringify({ "purchase-order": { supplier: endpoint } });
+  [browser, service] = await Promise.all([startBrowser(), startService({ TROUPE_WEBHOOKS_ENDPOINTS: endpoints })]);
+});
+after(async () => {
+  await browser?.close();
+  await service?.stop();
+  supplier?.close();
+});
+
+/** The comment that the form of a task asks for. The activity has another one. */
+const commentOf = (page) => page.getByRole("region", { name: /^Approve the order/ }).getByLabel("Comment");
+
+/** What is typed into the comment of a task's form, once the service has it. */
+async function commented(page, text) {
+  const answered = page.waitForResponse((answer) => answer.request().method() === "PUT" && /\/task\/[^/]+\/draft$/.test(answer.url()));
+  await commentOf(page).fill(text);
+  assert.equal((await answered).status(), 200);
+  await page.getByText(/Saved at/).waitFor();
+}
+
+/** An order that a manager is asked about, made without a browser. Returns the id of the instance. */
+async function order(total) {
+  const john = await service.caller("john.doe");
+  const { instanceId } = await john.ask("create", { workflowId: "purchase-order" });
+  await john.ask("event", { workflowId: "purchase-order", instanceId, event: { name: "submit", data: { items: [{ name: "desk", quantity: 1, price: total }] } } });
+  return instanceId;
+}
+
+test("an order through three people", async () => {
+  const john = await openWindow(browser, service);
+  await signIn(john, "john.doe");
+  await make(john, "request", "Purchase order");
+  await john.page.getByLabel("Item", { exact: true }).fill("Laptop");
+  await john.page.getByLabel("Quantity").fill("2");
+  await john.page.getByLabel("Price of one").fill("1200");
+  await addressOf(john.page);
+  await look(john, "order-form");
+  await john.page.getByRole("button", { name: "Submit" }).click();
+  await john.page.getByText("Form submitted.").waitFor();
+
+  const mary = await openWindow(browser, service);
+  const { page } = mary;
+  await signIn(mary, "mary.major");
+  const task = page.getByRole("link", { name: "Approve the order of john.doe: 2400" });
+  await task.focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Approve the order of john.doe: 2400" }).waitFor();
+  await page.getByText("Laptop").first().waitFor();
+  await commented(page, "The cheaper one, please");
+  await look(mary, "order-decision");
+  await page.reload();
+  await commentOf(page).waitFor();
+  assert.equal(await commentOf(page).inputValue(), "The cheaper one, please", "the draft is kept by the service");
+  await page.getByRole("button", { name: "Approve" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByText("“Approve” completed.").waitFor();
+  await page.getByRole("region", { name: "Activity" }).getByText("The cheaper one, please").waitFor();
+  assert.doesNotMatch(page.url(), /task=/);
+  await look(mary, "order-approved");
+  await closeWindow(mary);
+
+  // John's page is still open, and is told.
+  await john.page.getByText("The cheaper one, please").first().waitFor();
+  await closeWindow(john);
+
+  const paulo = await openWindow(browser, service);
+  await signIn(paulo, "paulo.santos");
+  await paulo.page.getByRole("link", { name: "Confirm the delivery" }).click(); // it comes when the supplier has answered
+  await paulo.page.getByRole("button", { name: "Confirm the delivery" }).click();
+  await paulo.page.getByRole("dialog").getByRole("button", { name: "Confirm the delivery" }).click();
+  await paulo.page.getByText("“Confirm the delivery” completed.").waitFor();
+  await paulo.page.getByText("Closed", { exact: true }).first().waitFor();
+  await look(paulo, "order-closed");
+  await closeWindow(paulo);
+});
+
+const sizes = {
+  wide: { viewport: { width: 1280, height: 900 } },
+  dark: { viewport: { width: 1280, height: 900 }, colorScheme: "dark" },
+  phone: { viewport: { width: 390, height: 844 }, hasTouch: true },
+  "phone-dark": { viewport: { width: 320, height: 700 }, hasTouch: true, colorScheme: "dark" },
+};
+
+for (const [name, options] of Object.entries(sizes)) {
+  test(`the form of a task, ${name}`, async () => {
+    const id = await order(2000);
+    const mary = await openWindow(browser, service, options);
+    const { page } = mary;
+    await signIn(mary, "mary.major", `instances/purchase-order/${id}`);
+    await page.getByRole("button", { name: "Reject" }).click();
+    assert.match(page.url(), /\?task=/);
+    const heading = page.getByRole("heading", { name: "Approve the order of john.doe: 2000" });
+    await heading.and(page.locator(":focus")).waitFor(); // the keyboard goes with it
+    await page.getByRole("img").waitFor();
+    await look(mary, `task-form-${name}`);
+    assert.equal(await isTooWide(page), false, "it scrolls sideways");
+    await page.goBack();
+    await page.getByRole("button", { name: "Reject" }).waitFor();
+    assert.doesNotMatch(page.url(), /\?task=/);
+    await closeWindow(mary);
+  });
+}
+
+test("what was typed stays when somebody else is quicker", async () => {
+  const id = await order(3000);
+  const manager = await service.caller("mary.major"); // NB: a new password ends the sessions before it
+  const mary = await openWindow(browser, service);
+  const { page } = mary;
+  await signIn(mary, "mary.major", `instances/purchase-order/${id}`);
+  await page.getByRole("button", { name: "Approve" }).click();
+  await commented(page, "Too dear");
+  await manager.ask("event", { workflowId: "purchase-order", instanceId: id, event: { name: "reject", data: {} } });
+  await page.getByText("“Approve the order of john.doe: 3000” no longer waits.").waitFor();
+  assert.equal(await commentOf(page).inputValue(), "Too dear");
+  assert.equal(await page.getByRole("button", { name: "Approve" }).count(), 0);
+  await page.getByRole("button", { name: "Close" }).click();
+  await page.getByText("Rejected", { exact: true }).first().waitFor();
+  await closeWindow(mary);
+});
