@@ -103,6 +103,7 @@ func summaryShows(t *testing.T, s *scene) {
 func presentationShows(t *testing.T, s *scene) {
 	const want = `{"workflowId":"seen","name":"Claim","version":1,"titled":true,` +
 		`"columns":[{"path":"svcPublic.customer","label":"Kundin"},{"path":"svcPublic.amount","label":"amount"}],` +
+		`"stateMachines":[{"stateMachineId":"main","label":"Schadensfall"}],` +
 		`"nodes":[{"stateMachineId":"main","nodeId":"draft","label":"Entwurf","tone":"neutral"},{"stateMachineId":"main","nodeId":"review","label":"In Prüfung","tone":"waiting"},` +
 		`{"stateMachineId":"main","nodeId":"dropped","label":"<b>Dropped</b>","tone":"bad"}],` +
 		`"events":[{"name":"drop","label":"</title><script>alert(1)</script>","done":null,"style":"danger"},{"name":"send","label":"Absenden","done":"hat abgesendet","style":"primary"},` +

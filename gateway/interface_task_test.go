@@ -72,6 +72,11 @@ func TestInterfaceTasks(t *testing.T) {
 	if mine, left := list(s.bob, "scope=mine"), list(s.bob, "scope=open"); len(mine.Tasks) != 1 || mine.Tasks[0].TaskID != first.TaskID || len(left.Tasks) != 1 {
 		t.Errorf("got %+v and %+v", mine, left)
 	}
+	// Whoever may read the instance sees who has its task, also who could not.
+	summary := s.ann.Get(t, wiretest.Root+"/instance/claim/"+first.InstanceID+"/summary").Body
+	if !strings.Contains(summary, `"tasks":[{"taskId":"`+first.TaskID) || !strings.Contains(summary, `"assigneeName":"Bob"`) || !strings.Contains(summary, `"events":[]`) {
+		t.Errorf("a summary for somebody who is no candidate: got %s", summary)
+	}
 	if a := s.ann.Post(t, wiretest.Root+"/instance/claim/"+first.InstanceID+"/comments", `{"text":"Is it much?"}`); a.Status != 200 {
 		t.Errorf("got %d %s", a.Status, a.Body)
 	}

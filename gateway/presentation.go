@@ -80,10 +80,13 @@ func showPresentation(x *exchange) error {
 	languages := x.languages()
 	answer := api.Presentation{
 		WorkflowID: string(d.ID), Name: d.Name, Version: d.Version, Titled: d.IsTitled(),
-		Columns: []api.Column{}, Nodes: []api.Status{}, Events: []api.PresentedEvent{}, Sorts: []string{},
+		Columns: []api.Column{}, StateMachines: []api.PresentedMachine{}, Nodes: []api.Status{}, Events: []api.PresentedEvent{}, Sorts: []string{},
 	}
 	for _, c := range d.Columns() {
 		answer.Columns = append(answer.Columns, api.Column{Path: c.Path.String(), Label: c.Label.For(languages...)})
+	}
+	for _, r := range d.Regions() {
+		answer.StateMachines = append(answer.StateMachines, api.PresentedMachine{StateMachineID: string(r.ID), Label: r.Label.For(languages...)})
 	}
 	for _, s := range d.StandingNodes() {
 		answer.Nodes = append(answer.Nodes, statusOf(s.Position, s.NodeLabel, languages))
@@ -128,7 +131,7 @@ func showSummary(x *exchange) error {
 		WorkflowID: of.WorkflowID, InstanceID: of.InstanceID, WorkflowName: s.Of.Name, Version: s.Of.Version,
 		Title: titleOf(&s.Line, languages), Status: standingOf(&s.Line, languages), Columns: columnsOf(&s.Line, languages),
 		CreatedAt: timeText(s.Created), UpdatedAt: timeText(s.Updated), Requester: s.Requester, RequesterName: x.nameOf(s.Requester),
-		Done: s.IsDone, Ended: endedText(s.IsDone, s.IsEnded),
+		Done: s.IsDone, Ended: endedText(s.IsDone, s.IsEnded), Tasks: x.tasksIn(s.Tasks, languages),
 	}
 	if s.Form != nil {
 		answer.Form = &api.SummaryForm{FormID: s.Form.TemplateID, Name: s.Form.Name, Kind: s.Form.Kind.String()}

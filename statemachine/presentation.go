@@ -152,6 +152,23 @@ type Standing struct {
 	NodeLabel
 }
 
+// Region is a state machine, or a region of a parallel node, with how people see it.
+type Region struct {
+	ID    MachineID
+	Label Text // the id when the definition has none
+}
+
+// Regions returns all of them, in the order of the file.
+func (d *Definition) Regions() []Region {
+	var out []Region
+	for _, n := range d.nodes[1:] {
+		if n.parent.kind == parallel { // NB: that of a state machine is
+			out = append(out, Region{MachineID(n.id), n.presented().Label})
+		}
+	}
+	return out
+}
+
 // EventLabel is how people see an event.
 type EventLabel struct {
 	Label Text // the event's name when the definition has none

@@ -142,19 +142,31 @@ type Summary struct {
 	IsDone, IsEnded bool
 	// Form is nil when the instance is none.
 	Form *form.Form
+	// Tasks are all that wait, also those that somebody else has or is a candidate for.
+	Tasks []*task.Item
 }
 
 // Summary returns an instance as people see it. The errors are those of workflow.Router.Load.
 func (s *Service) Summary(ctx context.Context, req *request.Load) (*Summary, error) {
 	out := &Summary{}
 	var id persistence.ID
-	err := s.o.Instances.View(ctx, req, func(v request.View) {
-		in := v.Instance
-		id, out.Line, out.Sequence, out.Form = v.ID, lineOf(v.Of, in), in.Sequence, v.Form
-		out.Created, out.Updated, out.IsDone, out.IsEnded = in.CreatedAt, in.UpdatedAt, v.Of.IsDone(in), in.IsEnded()
-	})
+	rules, err := s.o.Catalog.Newest(req.WorkflowID)
+	if err == nil {
+		err = s.o.Instances.View(ctx, req, func(v request.View) {
+			in := v.Instance
+			id, out.Line, out.Sequence, out.Form = v.ID, lineOf(v.Of, in), in.Sequence, v.Form
+			out.Created, out.Updated, out.IsDone, out.IsEnded = in.CreatedAt, in.UpdatedAt, v.Of.IsDone(in), in.IsEnded()
+			whole := task.Whole{Workflow: req.WorkflowID, Of: v.Of, Rules: rules, State: in}
+			for _, t := range in.Tasks() {
+				out.Tasks = append(out.Tasks, whole.ItemOf(&t, catalog.CallerOf(req.Caller), s.o.Clock(), ""))
+			}
+		})
+	}
 	if err == nil {
 		out.Requester, err = task.LoadRequester(s.o.Store, s.o.Store.ShardOf(id), id)
+	}
+	for _, t := range out.Tasks {
+		t.Requester = out.Requester
 	}
 	if err != nil {
 		return nil, failure.In("summary of", req.WorkflowID+"/"+req.InstanceID, err)

@@ -8,12 +8,20 @@ type Presentation struct {
 	Name       string `json:"name"`
 	Version    uint64 `json:"version"`
 	// Titled: its instances have titles of their own.
-	Titled  bool             `json:"titled"`
-	Columns []Column         `json:"columns"`
-	Nodes   []Status         `json:"nodes"`
-	Events  []PresentedEvent `json:"events"`
+	Titled  bool     `json:"titled"`
+	Columns []Column `json:"columns"`
+	// StateMachines are the state machines and the regions of parallel nodes.
+	StateMachines []PresentedMachine `json:"stateMachines"`
+	Nodes         []Status           `json:"nodes"`
+	Events        []PresentedEvent   `json:"events"`
 	// Sorts are the paths by which a list can be sorted besides _id.
 	Sorts []string `json:"sorts"`
+}
+
+// PresentedMachine is a state machine or region as people see it.
+type PresentedMachine struct {
+	StateMachineID string `json:"stateMachineId"`
+	Label          string `json:"label"`
 }
 
 // Column is a part of svcPublic that lists show.
@@ -61,6 +69,8 @@ type Summary struct {
 	// Ended is that of Pending.
 	Ended *string      `json:"ended"`
 	Form  *SummaryForm `json:"form"` // nil: the instance is no form
+	// Tasks are all that wait, whoever has them.
+	Tasks []Task `json:"tasks"`
 }
 
 // ColumnValue is a column with what an instance has there; null when it has nothing.

@@ -40,6 +40,12 @@ export const formatMinute = (time: Date) => minuteFormat().format(time);
 export const formatClock = (time: Date) => clockFormat().format(time);
 export const formatNumber = (value: number) => numberFormat().format(value);
 
+/** How many tasks the service counts; beyond it says null (gateway/INTERFACE.md, "Tasks"). */
+export const countedTasks = 10_000;
+
+/** How many there are; null is more than countedTasks. */
+export const formatCount = (count: number | null) => (count === null ? `${formatNumber(countedTasks)}+` : formatNumber(count));
+
 /** A calendar day such as "2026-12-24", which belongs to no time zone. */
 export function formatDay(day: string): string {
   const [year, month, date] = day.split("-").map(Number);
@@ -63,6 +69,9 @@ export function formatAgo(time: Date, now: Date): string {
   return past < day ? relativeFormat().format(-Math.floor(past / hour), "hour") : dayFormat().format(time);
 }
 
+/** When the calendar day of a time has begun. */
+const midnight = (time: Date) => new Date(time.getFullYear(), time.getMonth(), time.getDate()).getTime();
+
 /** "in 3 hours", "in 2 days", "2 days ago": how far a time is from now, for what is due. */
 export function formatDue(time: Date, now: Date): string {
   const left = time.getTime() - now.getTime();
@@ -73,5 +82,7 @@ export function formatDue(time: Date, now: Date): string {
   if (far < day) {
     return relativeFormat().format(Math.trunc(left / hour), "hour");
   }
-  return far < 14 * day ? relativeFormat().format(Math.trunc(left / day), "day") : dayFormat().format(time);
+  // By the calendar of the reader: what is due in 30 hours may be due tomorrow or the day after.
+  const days = Math.round((midnight(time) - midnight(now)) / day);
+  return Math.abs(days) < 14 ? relativeFormat().format(days, "day") : dayFormat().format(time);
 }

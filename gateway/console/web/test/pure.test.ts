@@ -65,7 +65,7 @@ test("a redirect does not climb to another server", () => {
 const form = (over: Partial<Form>): Form => ({ id: "1", formType: "Form", formId: "f", submissionId: "", name: "Leave request", fullPath: "", by: "", when: 0, status: "", role: "employee", ...over });
 
 const presentation: Presentation = {
-  workflowId: "leave", name: "Leave", version: 1, titled: true, columns: [],
+  workflowId: "leave", name: "Leave", version: 1, titled: true, columns: [], stateMachines: [{ stateMachineId: "approval", label: "Approval" }],
   nodes: [
     { stateMachineId: "main", nodeId: "review", label: "Waiting for a manager", tone: "waiting" },
     { stateMachineId: "side", nodeId: "review", label: "Side review", tone: "neutral" },

@@ -47,6 +47,29 @@ test("numbers are read as the reader's locale writes them", () => {
   assert.equal(numberIn("-3", "de"), -3);
   assert.equal(numberIn("abc", "en"), undefined);
   assert.equal(numberIn("12x", "en"), undefined);
+  for (const [text, of, want] of [
+    ["1.299", "de-DE", 1299],
+    ["1.299,50", "de-DE", 1299.5],
+    ["1 299,50", "de-DE", 1299.5],
+    ["1299,", "de-DE", 1299],
+    ["1.5", "de-DE", 1.5],
+    ["1.2995", "de-DE", 1.2995],
+    ["1.29.9", "de-DE", undefined],
+    ["12.34,5", "de-DE", undefined],
+    ["649,90", "en-US", undefined],
+    ["1.299,50", "en-US", undefined],
+    ["1,2,3", "en-US", undefined],
+    ["1,234,567.25", "en-US", 1234567.25],
+    ["-1,234", "en-GB", -1234],
+    ["1,23,456.7", "en-IN", 123456.7],
+    ["1’234.5", "de-CH", 1234.5],
+    ["1234.5", "de-CH", 1234.5],
+    ["1234,5", "de-AT", 1234.5],
+    ["", "de-DE", undefined],
+    [".", "en-US", undefined],
+  ] as const) {
+    assert.equal(numberIn(text, of), want, `${text} in ${of}`);
+  }
 });
 
 test("sums are exact to the places that are written", () => {

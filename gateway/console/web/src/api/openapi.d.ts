@@ -2374,6 +2374,12 @@ export interface components {
                 path: string;
                 label: string;
             }[];
+            /** @description The state machines, and the regions of parallel nodes. */
+            stateMachines: {
+                stateMachineId: string;
+                /** @description The id when the definition has no label. */
+                label: string;
+            }[];
             /** @description All positions that an instance can have. */
             nodes: components["schemas"]["Status"][];
             events: {
@@ -2422,6 +2428,8 @@ export interface components {
                 /** @enum {string} */
                 kind: "form" | "checklist";
             } | null;
+            /** @description All tasks that wait, whoever has them; `events` are what the caller may send. */
+            tasks: components["schemas"]["Task"][];
         };
         DefinitionList: {
             definitions: components["schemas"]["PublishedWorkflow"][];

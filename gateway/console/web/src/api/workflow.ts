@@ -16,6 +16,11 @@ export async function loadEvents(of: Instance, signal?: AbortSignal): Promise<Se
   return { events: value.events, tag };
 }
 
+/** What an instance holds for those who may read it. */
+export async function loadData(of: Instance, signal?: AbortSignal): Promise<JSONObject> {
+  return (await ask<InstanceReply>(`${api}/instance/${path(of)}`, { signal, headers: { Prefer: "return=minimal" } })).value.state.svcPublic;
+}
+
 /** How people see a workflow, in the language of the pages. */
 export async function loadPresentation(workflowId: string, signal?: AbortSignal): Promise<Presentation> {
   return (await ask<Presentation>(`${api}/presentation/${encodeURIComponent(workflowId)}`, { signal })).value;

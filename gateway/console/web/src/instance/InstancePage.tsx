@@ -5,7 +5,7 @@ import { useTranslation } from "react-i18next";
 import { ServiceError } from "../api/http";
 import { type Instance, loadForm } from "../api/runtime";
 import { loadDiagram, type Summary } from "../api/tasks";
-import { loadEvents, loadPending } from "../api/workflow";
+import { loadData, loadEvents, loadPending } from "../api/workflow";
 import type { Caller, Pending } from "../api/types";
 import { Badge, toneOf } from "../kit/Badge";
 import { LoadFault, Notice, Skeleton } from "../kit/Notice";
@@ -14,7 +14,7 @@ import { Person } from "../kit/Person";
 import { Time } from "../kit/Time";
 import { Link, useQueryPart } from "../navigate";
 import { runtimePath, safeRedirect, taskPath } from "../route";
-import { ReadOnly } from "../runtime/ReadOnly";
+import { PlainFacts, ReadOnly } from "../runtime/ReadOnly";
 import { useWatch } from "../runtime/useWatch";
 import { language } from "../text";
 import { readable } from "../words";
@@ -137,6 +137,7 @@ function Inside({ instance, caller, summary }: InstancePageProps & { summary: Su
           <NextSteps
             instance={instance}
             caller={caller}
+            tasks={summary.tasks}
             events={events.data}
             fault={events.error}
             retry={look}
@@ -149,6 +150,19 @@ function Inside({ instance, caller, summary }: InstancePageProps & { summary: Su
             onMoved={look}
             onTaken={onTaken}
           />
+          <section className="card" aria-labelledby="data-title">
+            <h2 id="data-title">{t("instance.data")}</h2>
+            {form.data ? <ReadOnly view={form.data} /> : <Columns columns={summary.columns} />}
+            {summary.form === null && <AllData instance={instance} />}
+            {summary.form && (
+              <p>
+                <Link to={runtimePath(summary.form.formId, instance.workflowId, instance.instanceId)} className="button button-plain">
+                  <FileText aria-hidden />
+                  {t("instance.openForm")}
+                </Link>
+              </p>
+            )}
+          </section>
           {taskId !== "" && (
             <TaskFormCard
               key={taskId}
@@ -164,18 +178,6 @@ function Inside({ instance, caller, summary }: InstancePageProps & { summary: Su
               onClose={() => change({ task: "" }, "replace")}
             />
           )}
-          <section className="card" aria-labelledby="data-title">
-            <h2 id="data-title">{t("instance.data")}</h2>
-            {form.data ? <ReadOnly view={form.data} /> : <Columns columns={summary.columns} />}
-            {summary.form && (
-              <p>
-                <Link to={runtimePath(summary.form.formId, instance.workflowId, instance.instanceId)} className="button button-plain">
-                  <FileText aria-hidden />
-                  {t("instance.openForm")}
-                </Link>
-              </p>
-            )}
-          </section>
           <section className="card" aria-labelledby="activity-title">
             <h2 id="activity-title">{t("instance.activity")}</h2>
             <CommentForm instance={instance} onAdded={look} />
@@ -189,6 +191,18 @@ function Inside({ instance, caller, summary }: InstancePageProps & { summary: Su
       </div>
     </>
   );
+}
+
+/** What the instance holds besides its columns, for who wants to see all of it. */
+function AllData({ instance }: { instance: Instance }) {
+  const { t } = useTranslation();
+  const data = useQuery({ queryKey: [...instanceKey(instance), "data"], queryFn: ({ signal }) => loadData(instance, signal) });
+  return data.data && Object.keys(data.data).length > 0 ? (
+    <details className="all-data">
+      <summary>{t("instance.allData")}</summary>
+      <PlainFacts data={data.data} />
+    </details>
+  ) : null;
 }
 
 /** The first of what else waits for the caller; after a decision it is the usual way on. */

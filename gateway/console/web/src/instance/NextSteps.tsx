@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { Instance } from "../api/runtime";
+import type { Task } from "../api/tasks";
 import type { Caller, WorkflowEvent } from "../api/types";
 import type { Sendable } from "../api/workflow";
 import { Button, kinds } from "../kit/Button";
@@ -20,6 +21,8 @@ export interface Taken {
 interface NextStepsProps {
   instance: Instance;
   caller: Caller;
+  /** All tasks that wait. */
+  tasks: Task[];
   events: Sendable | undefined;
   fault: unknown;
   retry: () => void;
@@ -32,7 +35,7 @@ interface NextStepsProps {
 }
 
 /** What may be done now. On a phone it stays in sight. */
-export function NextSteps({ instance, caller, events, fault, retry, live, taskId, onTask, onMoved, onTaken }: NextStepsProps) {
+export function NextSteps({ instance, caller, tasks, events, fault, retry, live, taskId, onTask, onMoved, onTaken }: NextStepsProps) {
   const { t } = useTranslation();
   const [opened, setOpened] = useState<WorkflowEvent | null>(null);
   const [places, setPlaces] = useState("");
@@ -65,7 +68,7 @@ export function NextSteps({ instance, caller, events, fault, retry, live, taskId
           ))}
         </div>
       )}
-      <TaskLines instance={instance} caller={caller} onChanged={onMoved} />
+      <TaskLines instance={instance} caller={caller} tasks={tasks} onChanged={onMoved} />
       <p className={live ? "live live-on" : "live"}>{live ? t("status.live") : t("status.delayed")}</p>
       {opened && events && (
         <EventDialog

@@ -4,7 +4,7 @@ import { useTranslation } from "react-i18next";
 import { messageFor, ServiceError } from "../api/http";
 import type { Instance } from "../api/runtime";
 import { changeTask, type Task, type TaskAction } from "../api/tasks";
-import type { Caller } from "../api/types";
+import { type Caller, privilege } from "../api/types";
 import { Button } from "../kit/Button";
 import { Dialog } from "../kit/Dialog";
 import { Notice } from "../kit/Notice";
@@ -12,13 +12,22 @@ import { Person } from "../kit/Person";
 import { Time } from "../kit/Time";
 import { useInstanceTasks } from "./taskForms";
 
-/** The tasks of an instance that are the caller's or nobody's: who has them, and whose they are to be. */
-export function TaskLines({ instance, caller, onChanged }: { instance: Instance; caller: Caller; onChanged: () => void }) {
+interface TaskLinesProps {
+  instance: Instance;
+  caller: Caller;
+  /** All that wait, whoever has them. */
+  tasks: Task[];
+  onChanged: () => void;
+}
+
+/** The tasks of an instance: who has them, and whose they are to be. */
+export function TaskLines({ instance, caller, tasks, onChanged }: TaskLinesProps) {
   const { t } = useTranslation();
   const queries = useQueryClient();
   const [fault, setFault] = useState("");
   const [assigning, setAssigning] = useState<Task | null>(null);
-  const tasks = useInstanceTasks(instance);
+  const own = new Set(useInstanceTasks(instance).map((task) => task.taskId));
+  const operates = caller.privileges.includes(privilege.workflows);
 
   const act = async (task: Task, action: TaskAction, to?: string) => {
     setFault("");
@@ -38,11 +47,21 @@ export function TaskLines({ instance, caller, onChanged }: { instance: Instance;
       {fault !== "" && assigning === null && <Notice tone="bad" title={fault} alert />}
       {tasks.map((task) => {
         const mine = task.assignee === caller.id;
+        const claims = task.assignee === null && own.has(task.taskId);
+        const disposes = mine || operates;
         return (
           <div key={task.taskId} className="task-line">
             <span className="task-holder">
               {tasks.length > 1 && <span>{task.title}: </span>}
-              {mine ? <Person name={t("tasks.assignedToYou")} sign={false} /> : <span className="quiet">{t("tasks.forNobody")}</span>}
+              {mine ? (
+                <Person name={t("tasks.assignedToYou")} sign={false} />
+              ) : task.assignee === null ? (
+                <span className="quiet">{t("tasks.forNobody")}</span>
+              ) : (
+                <>
+                  <span className="quiet">{t("tasks.assignee")}</span> <Person name={task.assigneeName ?? task.assignee} />
+                </>
+              )}
               {task.due && (
                 <span className={new Date(task.due).getTime() < Date.now() ? "overdue" : "quiet"}>
                   {t("tasks.due")} <Time at={task.due} as="due" />
@@ -50,14 +69,16 @@ export function TaskLines({ instance, caller, onChanged }: { instance: Instance;
               )}
             </span>
             <span className="buttons">
-              {mine && (
+              {disposes && (
                 <Button small onPress={() => setAssigning(task)}>
                   {t("tasks.assign")}
                 </Button>
               )}
-              <Button small onPress={() => void act(task, mine ? "release" : "claim")}>
-                {mine ? t("tasks.release") : t("tasks.claim")}
-              </Button>
+              {(claims || (disposes && task.assignee !== null)) && (
+                <Button small onPress={() => void act(task, claims ? "claim" : "release")}>
+                  {claims ? t("tasks.claim") : t("tasks.release")}
+                </Button>
+              )}
             </span>
           </div>
         );

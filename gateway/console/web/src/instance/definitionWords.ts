@@ -1,19 +1,32 @@
 import type { Presentation } from "../api/types";
+import { t } from "../text";
 import { readable } from "../words";
 
 /** What people call nodes and events: as the definition does, else the names made readable. */
 export interface Words {
+  machine: (stateMachineId: string) => string;
   node: (nodeId: string) => string;
   event: (name: string) => string;
   /** What somebody has done who sent the event, such as "approved it"; empty when the definition does not say. */
   done: (name: string) => string;
 }
 
+/** What a timer of a node sends, with the node's name (statemachine/DEFINITION.md, "Timers"). */
+const timerEvent = /^after\.[^.]+\.(.+)$/;
+
+/** A label, or an id made readable. */
+const named = (label: string | undefined, id: string) => (label === undefined || label === id ? readable(id) : label);
+
 export function wordsOf(workflow: Presentation | undefined): Words {
   const event = (name: string) => workflow?.events.find((each) => each.name === name);
+  const node = (id: string) => workflow?.nodes.find((each) => each.nodeId === id)?.label ?? readable(id);
   return {
-    node: (id) => workflow?.nodes.find((node) => node.nodeId === id)?.label ?? readable(id),
-    event: (name) => event(name)?.label ?? readable(name),
+    machine: (id) => named(workflow?.stateMachines.find((machine) => machine.stateMachineId === id)?.label, id),
+    node,
+    event: (name) => {
+      const [, waited] = timerEvent.exec(name) ?? [];
+      return event(name)?.label ?? (waited === undefined ? readable(name) : t("history.timer", { node: node(waited) }));
+    },
     done: (name) => event(name)?.done ?? "",
   };
 }

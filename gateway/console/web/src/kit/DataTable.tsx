@@ -60,12 +60,15 @@ export function DataTable<T>({ label, columns, rows, rowKey, sort = "", onSort, 
       <tbody role="rowgroup">
         {rows.map((row) => (
           <tr key={rowKey(row)} role="row">
-            {columns.map((column) => (
-              <td key={column.key} role="cell" className={classOf(column, true)}>
-                {column.named && <span className="cell-name">{column.title} </span>}
-                {column.cell(row)}
-              </td>
-            ))}
+            {columns.map((column) => {
+              const inside = column.cell(row);
+              return (
+                <td key={column.key} role="cell" className={classOf(column, true)}>
+                  {column.named && inside !== null && inside !== undefined && inside !== "" && <span className="cell-name">{column.title} </span>}
+                  {inside}
+                </td>
+              );
+            })}
           </tr>
         ))}
       </tbody>

@@ -1,4 +1,4 @@
-import { formatNumber } from "../words";
+import { formatCount } from "../words";
 import type { TabOf } from "./Tabs";
 
 interface SwitchProps<Key extends string> {
@@ -15,7 +15,7 @@ export function Switch<Key extends string>({ label, options, selected, onSelect 
       {options.map((option) => (
         <button key={option.key} type="button" className="switch-part" aria-pressed={option.key === selected} onClick={() => onSelect(option.key)}>
           {option.label}
-          {option.count !== undefined && <span className="count">{formatNumber(option.count)}</span>}
+          {option.count !== undefined && <span className="count">{formatCount(option.count)}</span>}
         </button>
       ))}
     </div>

@@ -1,12 +1,12 @@
 import type { ReactNode } from "react";
 import { Tab, TabList, TabPanel, Tabs as AriaTabs } from "react-aria-components";
-import { formatNumber } from "../words";
+import { formatCount } from "../words";
 
 export interface TabOf<Key extends string> {
   key: Key;
   label: string;
-  /** Shown beside the label when it is known. */
-  count?: number | undefined;
+  /** Shown beside the label when it is known; null is more than the service counts. */
+  count?: number | null | undefined;
 }
 
 interface TabsProps<Key extends string> {
@@ -25,7 +25,7 @@ export function Tabs<Key extends string>({ label, tabs, selected, onSelect, chil
         {tabs.map((tab) => (
           <Tab key={tab.key} id={tab.key} className="tab">
             {tab.label}
-            {tab.count !== undefined && <span className="count">{formatNumber(tab.count)}</span>}
+            {tab.count !== undefined && <span className="count">{formatCount(tab.count)}</span>}
           </Tab>
         ))}
       </TabList>

@@ -151,7 +151,7 @@ function columnsOf(t: Translate, shown: string[], labelOf: (path: string) => str
       cell: (of) => (
         <>
           <Link to={instancePath(of.workflowId, of.id)} className="row-link">
-            {of.title ?? of.id}
+            <span className="row-short">{of.title ?? of.id}</span>
           </Link>
           <span className="row-id" title={of.id}>
             {shortId(of.id)}

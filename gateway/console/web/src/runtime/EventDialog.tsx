@@ -101,13 +101,12 @@ function Leads({ transitions, workflowId }: { transitions: Transition[]; workflo
   const words = wordsOf(usePresentation(workflowId).data);
   const ways = transitions.filter((transition) => transition.guard !== "false" && transition.targets.length > 0);
   const targets = [...new Set(ways.flatMap((way) => way.targets))];
-  const from = [...new Set(ways.map((way) => way.nodeId))];
   if (targets.length === 0) {
     return null;
   }
   return (
     <p className="leads">
-      <Trans i18nKey="actions.leads" values={{ from: from.map(words.node).join(", "), to: targets.map(words.node).join(` ${t("actions.or")} `) }} components={{ 1: <strong /> }} />
+      <Trans i18nKey="actions.leads" values={{ to: targets.map(words.node).join(` ${t("actions.or")} `) }} components={{ 1: <strong /> }} />
     </p>
   );
 }

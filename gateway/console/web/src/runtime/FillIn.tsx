@@ -3,6 +3,7 @@ import { useTranslation } from "react-i18next";
 import { messageFor, RetryKeys, ServiceError } from "../api/http";
 import type { ChecklistItem, Fillable, JSONObject } from "../api/types";
 import { Button, kinds } from "../kit/Button";
+import { Dialog } from "../kit/Dialog";
 import { keep, keptObject } from "../kit/kept";
 import { Notice } from "../kit/Notice";
 import { SchemaForm } from "../schemaform/SchemaForm";
@@ -71,6 +72,7 @@ export function FillIn<V extends Fillable, S>({ calls, store, view, drops, choic
   const faultBox = useRef<HTMLDivElement>(null);
   const [keys] = useState(() => new RetryKeys());
   const chosen = useRef("");
+  const [asked, setAsked] = useState<{ complete: JSONObject; choice: Choice } | null>(null);
 
   useEffect(() => {
     if (refusals > 0) {
@@ -148,6 +150,16 @@ export function FillIn<V extends Fillable, S>({ calls, store, view, drops, choic
       }
     });
 
+  /** Submits; but asks first about what the definition calls dangerous. */
+  const decide = (complete: JSONObject) => {
+    const choice = choices?.find(({ name }) => name === chosen.current);
+    if (choice?.style === "danger") {
+      setAsked({ complete, choice });
+    } else {
+      void submit(complete);
+    }
+  };
+
   if (!template) {
     return <Notice tone="info" title={t("form.noTemplate")} />;
   }
@@ -189,6 +201,23 @@ export function FillIn<V extends Fillable, S>({ calls, store, view, drops, choic
   return (
     <>
       {fault !== "" && <Notice tone="bad" title={fault} ref={faultBox} />}
+      {asked && (
+        <Dialog title={t("form.sure", { name: asked.choice.label })} onClose={() => setAsked(null)}>
+          <p>{t("form.sureText")}</p>
+          <div className="dialog-foot">
+            <Button onPress={() => setAsked(null)}>{t("cancel")}</Button>
+            <Button
+              kind="danger"
+              onPress={() => {
+                setAsked(null);
+                void submit(asked.complete);
+              }}
+            >
+              {asked.choice.label}
+            </Button>
+          </div>
+        </Dialog>
+      )}
       {changesNow && <ChangedNotice onRenew={() => void renew()} />}
       {status.state === "conflict" && <Conflict onLoad={() => void guarded(async () => onView(await calls.load()))} onOverwrite={() => saver.overwrite()} />}
       {(words.length > 0 || (wasChanged && !changesNow)) && (
@@ -204,7 +233,7 @@ export function FillIn<V extends Fillable, S>({ calls, store, view, drops, choic
       )}
       {/* NB: a button is pressed before or behind the submission it causes, by whether a mouse or a key does it. */}
       <div onSubmitCapture={(event) => (chosen.current = submitterOf(event.nativeEvent))}>
-        <Fields schema={template.schema} ui={template.ui} items={template.items} data={data} disabled={submitting} onChange={change} onSubmit={(complete) => void submit(complete)}>
+        <Fields schema={template.schema} ui={template.ui} items={template.items} data={data} disabled={submitting} onChange={change} onSubmit={decide}>
           {foot}
         </Fields>
       </div>

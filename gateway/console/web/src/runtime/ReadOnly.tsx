@@ -26,7 +26,7 @@ export function ReadOnly({ view }: { view: Fillable }) {
       {Object.keys(rest).length > 0 && (
         <section className="more-facts" aria-labelledby="more-facts">
           {template && <h3 id="more-facts">{t("form.fromWorkflow")}</h3>}
-          <Facts data={rest} schema={{}} whole={{}} />
+          <PlainFacts data={rest} />
         </section>
       )}
     </>
@@ -35,9 +35,16 @@ export function ReadOnly({ view }: { view: Fillable }) {
 
 interface FactsProps {
   data: JSONObject;
+  /** What describes them; nothing for what no schema does. */
   schema: JSONObject;
   whole: JSONObject;
 }
+
+/** The schema of what none describes. */
+const nothing: JSONObject = {};
+
+/** What no schema describes. */
+export const PlainFacts = ({ data }: { data: JSONObject }) => <Facts data={data} schema={nothing} whole={nothing} />;
 
 /** The members of an object, in the order of the schema, as names and values. */
 function Facts({ data, schema, whole }: FactsProps) {

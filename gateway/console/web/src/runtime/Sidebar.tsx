@@ -2,8 +2,9 @@ import { useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { Instance } from "../api/runtime";
 import type { Sent } from "../api/workflow";
-import type { Caller, FormView, Position, Status, WorkflowEvent } from "../api/types";
+import type { Caller, FormView, Position, Presentation, WorkflowEvent } from "../api/types";
 import { ActivityList } from "../instance/ActivityList";
+import { wordsOf } from "../instance/definitionWords";
 import { instancePath } from "../route";
 import { Link } from "../navigate";
 import { Badge, toneOf } from "../kit/Badge";
@@ -55,7 +56,7 @@ export function Sidebar({ instance, caller, view, onMoved, onSent }: SidebarProp
           <h2 id="where-title">{t("status.title")}</h2>
           {/* Others move it on: that is read out when there is time. */}
           <div aria-live="polite">
-            <Positions states={view.states} nodes={workflow.data?.nodes ?? []} />
+            <Positions states={view.states} workflow={workflow.data} />
           </div>
         </section>
       )}
@@ -107,14 +108,15 @@ export function Sidebar({ instance, caller, view, onMoved, onSent }: SidebarProp
   );
 }
 
-function Positions({ states, nodes }: { states: Position[]; nodes: Status[] }) {
+function Positions({ states, workflow }: { states: Position[]; workflow: Presentation | undefined }) {
+  const words = wordsOf(workflow);
   return (
     <dl className="machines">
       {states.map((state) => {
-        const seen = nodes.find((node) => node.nodeId === state.nodeId && node.stateMachineId === state.stateMachineId);
+        const seen = workflow?.nodes.find((node) => node.nodeId === state.nodeId && node.stateMachineId === state.stateMachineId);
         return (
           <div key={`${state.stateMachineId} ${state.nodeId}`}>
-            <dt>{readable(state.stateMachineId)}</dt>
+            <dt>{words.machine(state.stateMachineId)}</dt>
             <dd>
               <Badge tone={toneOf(seen?.tone)}>{seen?.label ?? readable(state.nodeId)}</Badge>
             </dd>

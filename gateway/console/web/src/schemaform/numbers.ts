@@ -6,14 +6,43 @@ import { resolved, titleOf } from "./titles";
 // Numbers as people write them, and lists of them: a list of small objects is a
 // table, one line an entry, the names on top.
 
-/** A number as people write it; undefined when the text is none. */
+/**
+ * A number as people write it; undefined when the text is none. NB: what separates
+ * thousands in one language separates decimals in another. So it counts only where it
+ * stands before three digits, and never is passed over: "649,90" is no English number.
+ */
 export function numberIn(text: string, of: string): number | undefined {
-  const plain = text.trim().replace(/\s/g, " ");
-  const value = new NumberParser(of, { style: "decimal", maximumFractionDigits: 20 }).parse(plain);
-  if (Number.isFinite(value)) {
-    return value;
+  const plain = text.trim().replace(/[\s\u00a0\u202f]/g, " ").replace(/^\u2212/, "-");
+  if (/[^\x20-\x7e\u2019]/.test(plain)) {
+    const value = new NumberParser(of, { style: "decimal", maximumFractionDigits: 20 }).parse(plain); // other digits than ours
+    return Number.isFinite(value) ? value : undefined;
   }
-  return /^-?\d+(\.\d+)?$/.test(plain) ? Number(plain) : undefined;
+  const { group, decimal, whole } = marksOf(of);
+  const [, sign, digits, fraction] = new RegExp(`^([-+]?)(\\d+|${whole})(?:${decimal}(\\d*))?$`).exec(plain) ?? [];
+  if (digits !== undefined) {
+    return Number(`${sign}${digits.replace(/\D/g, "")}.${fraction || "0"}`);
+  }
+  // A point is understood everywhere, where it cannot be meant otherwise.
+  return group !== "," && /^[-+]?\d+\.(\d{1,2}|\d{4,})$/.test(plain) ? Number(plain) : undefined;
+}
+
+interface Marks {
+  group: string;
+  /** The pattern of what separates decimals. */
+  decimal: string;
+  /** The pattern of whole numbers with marks between their thousands. */
+  whole: string;
+}
+
+function marksOf(of: string): Marks {
+  const parts = new Intl.NumberFormat(of, { useGrouping: true, numberingSystem: "latn" }).formatToParts(12_345_678.9);
+  const markOf = (type: string) => parts.find((part) => part.type === type)?.value ?? "";
+  const group = markOf("group");
+  const separator = group === "." ? "[. ]" : group === "," ? "[,]" : "[ '\u2019]";
+  // In India thousands are followed by hundreds of thousands: 1,23,45,678.
+  const groups = parts.filter((part) => part.type === "integer").map((part) => part.value.length);
+  const middle = groups[1] === 2 ? `(?:${separator}\\d{2})*${separator}\\d{3}` : `(?:${separator}\\d{3})+`;
+  return { group, decimal: markOf("decimal") === "," ? "," : "\\.", whole: `\\d{1,3}${middle}` };
 }
 
 export interface LineColumn {

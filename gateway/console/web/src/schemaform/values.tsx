@@ -16,9 +16,11 @@ export function NumberInput(props: BaseInputTemplateProps<JSONObject> & AriaAttr
   const shown = (of: unknown) => (typeof of === "number" ? formatNumber(of) : of === undefined || of === null ? "" : String(of));
   const [text, setText] = useState(() => shown(value));
   const own = useRef<unknown>(value);
-  // Values that come from elsewhere, a default or another draft.
+  const typing = useRef(false);
+  // Values that come from elsewhere, a default or another draft. NB: the form library
+  // makes another text of one that is no number; what is being typed stays.
   useEffect(() => {
-    if (value !== own.current) {
+    if (value !== own.current && !typing.current) {
       own.current = value;
       setText(shown(value));
     }
@@ -46,8 +48,12 @@ export function NumberInput(props: BaseInputTemplateProps<JSONObject> & AriaAttr
       aria-invalid={props["aria-invalid"]}
       aria-required={props["aria-required"]}
       onChange={(event) => change(event.target.value)}
-      onFocus={() => onFocus(id, value)}
+      onFocus={() => {
+        typing.current = true;
+        onFocus(id, value);
+      }}
       onBlur={() => {
+        typing.current = false;
         setText(shown(own.current));
         onBlur(id, own.current);
       }}

@@ -159,7 +159,7 @@ function columnsOf(t: Translate, category: Category, forms: Form[], several: boo
       cell: (form) => (
         <>
           <Link to={form.fullPath} className="row-link">
-            {titleOf(form)}
+            <span className="row-short">{titleOf(form)}</span>
           </Link>
           <span className="row-id" title={form.id}>
             {shortId(form.submissionId || form.id)}

@@ -16,7 +16,7 @@ import { Time } from "../kit/Time";
 import { Link, useQueryPart } from "../navigate";
 import { wordsOf } from "../instance/definitionWords";
 import { instancePath, taskPath } from "../route";
-import { readable } from "../words";
+import { countedTasks, readable } from "../words";
 import { scopes, tasksAsked } from "./asked";
 import { usePresentation } from "./queries";
 import { useTasks, useTaskWorkflows, useWorkflowNames } from "./useTasks";
@@ -65,6 +65,7 @@ export function TasksTab({ caller, done }: { caller: Caller; done: boolean }) {
       </div>
       <div role="status" className="news">
         {news && <Notice tone={news.tone} title={news.text} />}
+        {narrowed && typeof list.data?.count === "number" && <span className="visually-hidden">{t("list.found", { count: list.data.count })}</span>}
       </div>
       {list.isPending && <Skeleton rows={6} />}
       {list.isError && !list.data && <LoadFault fault={list.error} retry={() => void list.refetch()} />}
@@ -87,10 +88,13 @@ export function TasksTab({ caller, done }: { caller: Caller; done: boolean }) {
           action={narrowed && <Button onPress={() => change({ q: "", workflow: "", scope: "", cursor: "" })}>{t("list.clearAll")}</Button>}
         />
       )}
-      <CursorPager cursor={cursor} next={list.data?.next ?? null} total={typeof list.data?.count === "number" ? t("tasks.total", { count: list.data.count }) : ""} onTurn={(to) => change({ cursor: to })} />
+      <CursorPager cursor={cursor} next={list.data?.next ?? null} total={list.data ? totalOf(t, list.data.count) : ""} onTurn={(to) => change({ cursor: to })} />
     </>
   );
 }
+
+/** How many there are in all. */
+const totalOf = (t: Translate, count: number | null | undefined) => (count === undefined ? "" : count === null ? t("tasks.more", { count: countedTasks }) : t("tasks.total", { count }));
 
 type Translate = ReturnType<typeof useTranslation>["t"];
 
@@ -104,9 +108,13 @@ function columnsOf(t: Translate, caller: Caller, done: boolean, act: (task: Task
       cell: (task) => (
         <>
           <Link to={done ? instancePath(task.workflowId, task.instanceId) : taskPath(task)} className="row-link">
-            {task.title}
+            <span className="row-short">{task.title}</span>
           </Link>
-          {task.description && <span className="row-text">{task.description}</span>}
+          {task.description && (
+            <span className="row-text">
+              <span className="row-short">{task.description}</span>
+            </span>
+          )}
         </>
       ),
     },

@@ -9,6 +9,7 @@ import { Notice } from "../kit/Notice";
 import { PageTitle } from "../kit/Page";
 import { Tabs } from "../kit/Tabs";
 import { useQueryPart } from "../navigate";
+import { formatCount } from "../words";
 import { type FormsKey, kindOf, type TabKey } from "./asked";
 import { FormsTab } from "./FormsTab";
 import { useRoles } from "./queries";
@@ -45,12 +46,12 @@ export function WorkPage({ caller }: { caller: Caller }) {
   return (
     <>
       <div className="page-head">
-        <PageTitle tab={count ? t("tasks.tabCount", { count, title: t(`work.tabs.${tab}`) }) : t(`work.tabs.${tab}`)}>{t("work.title")}</PageTitle>
+        <PageTitle tab={count || count === null ? t("tasks.tabCount", { shown: formatCount(count), title: t(`work.tabs.${tab}`) }) : t(`work.tabs.${tab}`)}>{t("work.title")}</PageTitle>
         <NewButton kinds={creatable} onNew={setCreating} />
       </div>
       <Tabs
         label={t("work.title")}
-        tabs={keys.map((key) => ({ key, label: t(`work.tabs.${key}`), count: key === "waiting" ? (count ?? undefined) : undefined }))}
+        tabs={keys.map((key) => ({ key, label: t(`work.tabs.${key}`), count: key === "waiting" ? count : undefined }))}
         selected={tab}
         onSelect={(key) => change({ tab: key === keys[0] ? "" : key, show: "", q: "", sort: "", scope: "", workflow: "", cursor: "" })}
       >
