@@ -22,7 +22,7 @@ import (
 const (
 	LimitMax = 1000
 	// recordsMax is how many instances a page looks at, and rowsMax how many rows. A page that needs more ends early, with a
-	// cursor.
+	// cursor. A count has the same bounds.
 	recordsMax = 10_000
 	rowsMax    = 200_000
 )
@@ -70,6 +70,8 @@ type Lists struct {
 	Queries *query.Service
 	Catalog *catalog.Catalog
 	Clock   func() time.Time
+	// RecordsMax is how many instances a page or a count looks at; zero is 10,000.
+	RecordsMax int
 }
 
 var errTooManyTitles = failure.Refuse(failure.ErrInvalid, "there are too many tasks to sort them by title: narrow the list, or sort it by something else")
@@ -103,11 +105,11 @@ type reading struct {
 	shown  []byte // the place of the last task on the page
 	page   *Page
 
-	from          *query.Reader
-	rows, records int
-	count         int64
-	last          *entry // the instance that was read last
-	all           []titled
+	from    *query.Reader
+	records int // instances that were read since walk began
+	count   int64
+	last    *entry // the instance that was read last
+	all     []titled
 }
 
 // entry is an instance that was read; whole is nil when the caller may not see it.
@@ -207,110 +209,113 @@ func candidateLists(c *statemachine.Caller) []worklist {
 	return lists
 }
 
-// read makes the page.
-func (r *reading) read(from *query.Reader) (err error) {
+// read makes the page, and counts the list. A page and its count have a bound each, so that one that cannot be counted goes on all the same.
+func (r *reading) read(from *query.Reader) error {
 	r.from = from
-	var ranges []persistence.Range
-	for _, list := range r.worklists() {
-		of := persistence.Range{Prefix: list.prefix(nil, persistence.EveryShard, r.order)}
-		switch {
-		case r.after == nil || r.titles || r.req.Count: // a count is of all
-		case r.down:
-			of.To = r.after
-		default:
-			of.From = append(slices.Clone(r.after), 0)
+	after := r.after
+	if r.titles {
+		after = nil // all are read
+	}
+	stopped, err := r.walk(after, r.add)
+	switch {
+	case err != nil:
+		return err
+	case r.titles && stopped != nil:
+		return errTooManyTitles
+	case r.titles:
+		r.count = int64(len(r.all))
+		r.sortTitles()
+	case stopped != nil && len(r.page.Items) < r.req.Limit:
+		r.page.Next = r.list.Cursor(stopped)
+	case stopped != nil:
+		r.page.Next = r.list.Cursor(r.shown)
+	}
+	if r.req.Count {
+		return r.countAll()
+	}
+	return nil
+}
+
+// countAll counts the list. Page.Count stays nil when that would take too long.
+func (r *reading) countAll() error {
+	switch {
+	case r.titles: // it is counted
+	case r.after == nil && r.page.Next == "":
+		r.count = int64(len(r.page.Items))
+	default:
+		stopped, err := r.walk(nil, func(*Item, []byte) bool { r.count++; return false })
+		if err != nil || stopped != nil {
+			return err
 		}
-		ranges = append(ranges, of)
 	}
-	merge := from.Merge
+	r.page.Count = &r.count
+	return nil
+}
+
+// walk calls take with the tasks of the list behind a place, nil for its beginning, until take is true. When it has looked at enough before
+// the end, it returns the place that it looked at last, else nil.
+func (r *reading) walk(after []byte, take func(item *Item, place []byte) bool) (stopped []byte, err error) {
+	merge := r.from.Merge
 	if r.down {
-		merge = from.MergeBackward
+		merge = r.from.MergeBackward
 	}
-	c := merge(ranges...)
+	c := merge(r.ranges(after)...)
 	defer func() { err = errors.Join(err, failure.OfStore(c.Close())) }()
 	var place []byte
+	rows := 0
+	r.records = 0
 	for c.Next() {
-		if err := from.Step(); err != nil {
-			return err
+		if err := r.from.Step(); err != nil {
+			return nil, err
 		}
 		if bytes.Equal(place, c.Rest()) { // in several worklists
 			continue
 		}
-		if r.isOver() {
-			return r.stop(place)
+		if rows >= rowsMax || r.records >= cmp.Or(r.RecordsMax, recordsMax) {
+			return place, nil
 		}
 		place = append(place[:0], c.Rest()...)
-		r.rows++
+		rows++
 		item, err := r.item(c.Key(), c.Value())
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if item != nil && r.add(item, place) {
-			return nil
+		if item != nil && take(item, place) {
+			return nil, nil
 		}
 	}
-	if err := c.Err(); err != nil {
-		return failure.OfStore(err)
-	}
-	return r.finish()
+	return nil, failure.OfStore(c.Err())
 }
 
-// isOver reports whether the page has looked at enough.
-func (r *reading) isOver() bool { return r.rows >= rowsMax || r.records >= recordsMax }
-
-// stop ends a page early, behind a place.
-func (r *reading) stop(place []byte) error {
-	switch {
-	case r.titles:
-		return errTooManyTitles
-	case r.page.Next != "": // it is whole, and was only counted
-	case len(r.page.Items) == r.req.Limit:
-		r.page.Next = r.list.Cursor(r.shown)
-	case r.isBefore(place): // it has only counted
-		r.page.Next = r.list.Cursor(r.after)
-	default:
-		r.page.Next = r.list.Cursor(place)
+// ranges are those of the worklists behind a place.
+func (r *reading) ranges(after []byte) (ranges []persistence.Range) {
+	for _, list := range r.worklists() {
+		of := persistence.Range{Prefix: list.prefix(nil, persistence.EveryShard, r.order)}
+		switch {
+		case after == nil:
+		case r.down:
+			of.To = after
+		default:
+			of.From = append(slices.Clone(after), 0)
+		}
+		ranges = append(ranges, of)
 	}
-	return nil
-}
-
-// isBefore reports whether a place is on one of the pages before.
-func (r *reading) isBefore(place []byte) bool {
-	if r.after == nil {
-		return false
-	}
-	order := bytes.Compare(place, r.after)
-	return order <= 0 && !r.down || order >= 0 && r.down
+	return ranges
 }
 
 // add puts a task on the page. It is true when nothing more is to be read.
 func (r *reading) add(item *Item, place []byte) bool {
-	r.count++
 	switch {
 	case r.titles:
 		r.all = append(r.all, titled{strings.ToLower(item.Title.For(r.req.Languages...)), bytes.Clone(place), item})
-	case r.isBefore(place):
 	case len(r.page.Items) < r.req.Limit:
 		r.page.Items = append(r.page.Items, item)
 		r.shown = append(r.shown[:0], place...)
 	default:
-		if r.page.Next == "" {
-			r.page.Next = r.list.Cursor(r.shown)
-		}
-		return !r.req.Count
+		r.page.Next = r.list.Cursor(r.shown)
+		return true
 	}
 	return false
-}
-
-// finish completes a page when all rows were read.
-func (r *reading) finish() error {
-	if r.req.Count {
-		r.page.Count = &r.count
-	}
-	if r.titles {
-		r.sortTitles()
-	}
-	return nil
 }
 
 // sortTitles makes the page of a list that is sorted by title. The position of such a page is the title and the place, whose length is known.

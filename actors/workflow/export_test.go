@@ -96,3 +96,6 @@ func (r *Router) SkipIndexCheck() {
 
 // Store is the router's.
 func (r *Router) Store() *persistence.Store { return r.store }
+
+// BoundTasks has pages of tasks look at n instances.
+func (r *Router) BoundTasks(n int) { r.tasks.RecordsMax = n }

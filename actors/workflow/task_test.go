@@ -142,6 +142,9 @@ func listed(t testing.TB, h *harness, req task.ListRequest) (ids []string) {
 		if len(page.Items) > req.Limit {
 			t.Errorf("a page of %d, want %d", len(page.Items), req.Limit)
 		}
+		if page.Next == req.Cursor && page.Next != "" {
+			t.Fatalf("the page behind %q goes on there", req.Cursor)
+		}
 		if req.Cursor = page.Next; page.Next == "" {
 			return ids
 		}
@@ -200,6 +203,34 @@ func TestListsOfTasks(t *testing.T) {
 			checkWorklists(t, h, r)
 			checkWorkRows(t, h)
 		}
+	}
+}
+
+// TestListsBeyondTheBound reads lists of more instances than one page looks at: with a count they come as without one, to their end.
+func TestListsBeyondTheBound(t *testing.T) {
+	h := start(t, workflow.Options{})
+	h.Publish(desk)
+	for range 11 {
+		_, err := h.Send(context.Background(), event(requester, "desk", h.Make(requester, "desk", ""), "submit", "", ""))
+		h.Must(err)
+	}
+	h.BoundTasks(4)
+	for _, sort := range []string{"due", "-due", "created", "-created", "priority", "-priority"} {
+		for _, limit := range []int{1, 3, 5, 20} {
+			want := inOrder(expected(t, h, manager, task.ScopeOpen), sort)
+			req := task.ListRequest{Caller: manager, Scope: task.ScopeOpen, Sort: sort, Limit: limit, Count: true}
+			if got := listed(t, h, req); !slices.Equal(got, want) {
+				t.Errorf("by %s, %d a page: got\n%q, want\n%q", sort, limit, got, want)
+			}
+			page, err := h.Tasks(context.Background(), &req)
+			if err != nil || page.Count != nil {
+				t.Errorf("the number of those by %s: got %v, %v, want none", sort, page, err)
+			}
+		}
+	}
+	_, err := h.Tasks(context.Background(), &task.ListRequest{Caller: manager, Scope: task.ScopeOpen, Sort: "title", Limit: 20})
+	if !errors.Is(err, failure.ErrInvalid) {
+		t.Errorf("sorted by title: got %v, want %v", err, failure.ErrInvalid)
 	}
 }
 
