@@ -1,6 +1,7 @@
 package activity
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"errors"
@@ -18,8 +19,12 @@ import (
 	"troupe/statemachine/data"
 )
 
-// LimitMax is the longest page.
-const LimitMax = 1000
+const (
+	// LimitMax is the longest page.
+	LimitMax = 1000
+	// pageBytesMax ends a page early, so that it fits into memory.
+	pageBytesMax = 4 << 20
+)
 
 // Item is one line of what has happened. Exactly one of its last fields is set.
 type Item struct {
@@ -66,7 +71,7 @@ func (p place) compare(q place) int {
 // Request asks for a page of an instance that the caller may see.
 type Request struct {
 	Instance persistence.ID
-	// Sequence is that of its last entry. Entries up to that are durable.
+	// Sequence is that of its last entry. Entries up to that are durable, and nothing behind a later one is shown.
 	Sequence   uint64
 	Timers     []statemachine.Timer
 	Deliveries []pending.Delivery
@@ -76,13 +81,14 @@ type Request struct {
 	Cursor      string
 }
 
-// Page is a part of it. Next is empty at the end.
+// Page is a part of it. It may be shorter than the limit although more follows: Next is empty at the end.
 type Page struct {
 	Items []*Item
 	Next  string
 }
 
-// Read returns a page: failure.ErrInvalid for a limit or cursor that cannot be, and the errors of failure.OfStore.
+// Read returns a page when everything on it is durable: failure.ErrInvalid for a limit or cursor that cannot be, and the errors of
+// failure.OfStore.
 func Read(store *persistence.Store, req *Request) (*Page, error) {
 	if req.Limit < 1 || req.Limit > LimitMax {
 		return nil, failure.Refuse(failure.ErrInvalid, "the limit must be 1 to %d", LimitMax)
@@ -107,21 +113,22 @@ func Read(store *persistence.Store, req *Request) (*Page, error) {
 		return nil, err
 	}
 	r.addWaiting()
-	slices.SortFunc(r.items, func(a, b *Item) int { return r.order(a.place, b.place) })
 	page := &Page{Items: r.items}
-	if len(r.items) > req.Limit {
-		page.Items = r.items[:req.Limit]
-		page.Next = list.Cursor(page.Items[req.Limit-1].place.append(nil))
+	if n, more := r.cut(); more {
+		page.Items = r.items[:n]
+		page.Next = list.Cursor(page.Items[n-1].place.append(nil))
 	}
-	return page, nil
+	return page, failure.OfStore(store.AwaitDurable())
 }
 
-// reading is one call of Read. Of each kind it has one item more than the page, at least, where there are so many.
+// reading is one call of Read. Of each kind it has one item more than the page, at least, where there are so many, but for what stands behind
+// end.
 type reading struct {
 	store *persistence.Store
 	req   *Request
 	sh    persistence.Shard
 	after *place // where the page before ended; nil for the first
+	end   *place // the page ends there at the latest: of some kind nothing was read behind it; nil for nowhere
 	items []*Item
 }
 
@@ -132,76 +139,139 @@ func (r *reading) order(a, b place) int {
 	return b.compare(a)
 }
 
-// add takes an item that belongs to this page or a later one.
-func (r *reading) add(i *Item) {
-	if r.after == nil || r.order(i.place, *r.after) > 0 {
-		r.items = append(r.items, i)
+// add takes an item if it belongs to this page or a later one, and returns how much it takes.
+func (r *reading) add(i *Item) (size int) {
+	if r.after != nil && r.order(i.place, *r.after) <= 0 {
+		return 0
 	}
+	r.items = append(r.items, i)
+	return i.size()
+}
+
+// endAt ends the page behind a place.
+func (r *reading) endAt(p place) {
+	if r.end == nil || r.order(p, *r.end) < 0 {
+		r.end = &p
+	}
+}
+
+// cut sorts the items, and says how many are on the page and whether others follow.
+func (r *reading) cut() (n int, more bool) {
+	slices.SortFunc(r.items, func(a, b *Item) int { return r.order(a.place, b.place) })
+	size := 0
+	for n, i := range r.items {
+		if n == r.req.Limit || size >= pageBytesMax || r.end != nil && r.order(i.place, *r.end) > 0 {
+			return n, true
+		}
+		size += i.size()
+	}
+	return len(r.items), r.end != nil
+}
+
+// size is about how many bytes a kind of which there may be many takes.
+func (i *Item) size() int {
+	if i.Row != nil {
+		return len(i.Row.Text)
+	}
+	return len(i.Entry)
 }
 
 // addEntries reads history entries next to the place.
 func (r *reading) addEntries() error {
 	first, last := uint64(1), r.req.Sequence
-	most := uint64(r.req.Limit) + 1 //nolint:gosec // positive
-	if r.req.OldestFirst {
-		if r.after != nil {
-			first = r.after.sequence
-		}
-		last = min(last, first+most)
-	} else {
-		if r.after != nil {
-			last = min(last, r.after.sequence)
-		}
-		if last > most {
-			first = last - most
-		}
+	if r.after != nil && r.req.OldestFirst {
+		first = max(first, r.after.sequence)
 	}
-	for n := max(first, 1); n <= last; n++ {
-		entry, _, err := history.Page(r.store, r.sh, r.req.Instance, n, n, true)
+	if r.after != nil && !r.req.OldestFirst {
+		last = min(last, r.after.sequence)
+	}
+	for size, read := 0, 0; first <= last && read < r.req.Limit+2; read++ { // NB: the one at the place may be on the page before
+		n := first
+		if r.req.OldestFirst {
+			first++
+		} else {
+			n = last
+			last--
+		}
+		item, err := r.entry(n)
 		if err != nil {
-			return failure.OfStore(err)
+			return err
 		}
-		item := &Item{Entry: entry, Sequence: n, place: place{n, entryRank, 0}}
-		if user, ok := item.Entry.Lookup("user"); ok {
-			item.User = user.Text()
+		if size += r.add(item); size >= pageBytesMax {
+			r.endAt(item.place)
+			break
 		}
-		if ts, ok := item.Entry.Lookup("ts"); ok {
-			item.At, _ = time.Parse(statemachine.TimeLayout, ts.Text())
-		}
-		r.add(item)
 	}
 	return nil
 }
 
+func (r *reading) entry(n uint64) (*Item, error) {
+	entry, _, err := history.Page(r.store, r.sh, r.req.Instance, n, n, true)
+	if err != nil {
+		return nil, failure.OfStore(err)
+	}
+	item := &Item{Entry: entry, Sequence: n, place: place{n, entryRank, 0}}
+	if user, ok := item.Entry.Lookup("user"); ok {
+		item.User = user.Text()
+	}
+	if ts, ok := item.Entry.Lookup("ts"); ok {
+		item.At, _ = time.Parse(statemachine.TimeLayout, ts.Text())
+	}
+	return item, nil
+}
+
 // addRows reads rows next to the place.
 func (r *reading) addRows() error {
-	prefix := persistence.ActivityPrefix(nil, r.sh, r.req.Instance)
 	snapshot := r.store.Snapshot()
 	defer func() { _ = snapshot.Close() }() // read-only: nothing to lose
-	lower, upper := prefix, persistence.PrefixEnd(prefix)
-	if r.after != nil {
-		at := binary.BigEndian.AppendUint64(slices.Clone(prefix), r.after.sequence)
-		if r.req.OldestFirst {
-			lower = at
-		} else {
-			upper = binary.BigEndian.AppendUint32(at, math.MaxUint32)
-		}
-	}
 	cursor := snapshot.Backward
 	if r.req.OldestFirst {
 		cursor = snapshot.Cursor
 	}
-	c := cursor(lower, upper)
-	before, read := len(r.items), error(nil)
-	for c.Next() && len(r.items)-before <= r.req.Limit {
+	c := cursor(r.rowRange())
+	before, size, read := len(r.items), 0, error(nil)
+	for len(r.items)-before <= r.req.Limit && c.Next() {
 		var row Row
 		if row, read = Parse(c.Key(), c.Value()); read != nil {
 			read = failure.Errorf(failure.ErrExecution, "%w", read)
 			break
 		}
-		r.add(&Item{At: row.At, User: row.User, Row: &row, place: place{row.Sequence, rowRank, uint64(row.Number)}})
+		at := place{row.Sequence, rowRank, uint64(row.Number)}
+		if size += r.add(&Item{At: row.At, User: row.User, Row: &row, place: at}); size >= pageBytesMax {
+			r.endAt(at)
+			break
+		}
 	}
 	return errors.Join(read, failure.OfStore(errors.Join(c.Err(), c.Close())))
+}
+
+// rowRange is that of the rows behind the place, up to the last entry.
+func (r *reading) rowRange() (lower, upper []byte) {
+	prefix := persistence.ActivityPrefix(nil, r.sh, r.req.Instance)
+	lower, upper = prefix, behind(prefix, r.req.Sequence)
+	if r.after == nil || r.after.sequence > r.req.Sequence && !r.req.OldestFirst {
+		return lower, upper
+	}
+	of := binary.BigEndian.AppendUint64(slices.Clone(prefix), r.after.sequence)
+	number := uint32(min(r.after.number, math.MaxUint32)) //nolint:gosec // bounded
+	at := of
+	switch {
+	case r.after.rank == rowRank && r.req.OldestFirst:
+		at = append(binary.BigEndian.AppendUint32(of, number), 0)
+	case r.after.rank == rowRank:
+		at = binary.BigEndian.AppendUint32(of, number)
+	case r.after.rank > rowRank:
+		at = behind(prefix, r.after.sequence)
+	}
+	if r.req.OldestFirst {
+		return slices.MinFunc([][]byte{at, upper}, bytes.Compare), upper
+	}
+	return lower, at
+}
+
+// behind is where the keys end that begin with a prefix and a number up to sequence.
+func behind(prefix []byte, sequence uint64) []byte {
+	return persistence.PrefixEnd(binary.BigEndian.AppendUint64(slices.Clone(prefix), sequence))
 }
 
 // addWaiting adds what is there as long as it waits.

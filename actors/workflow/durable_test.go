@@ -9,12 +9,13 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"troupe/actors/workflow"
-
+	"troupe/actors/activity"
 	"troupe/actors/failure"
 	"troupe/actors/form"
+	"troupe/actors/internal/instanceid"
 	"troupe/actors/query"
 	"troupe/actors/watch"
+	"troupe/actors/workflow"
 	"troupe/actors/workflow/batch"
 	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence/clocktest"
@@ -124,6 +125,15 @@ func TestNothingIsShownThatACrashCouldTakeBack(t *testing.T) {
 		ask("the events", nil, func() error { _, err := h.Events(t.Context(), look); return err })
 		ask("the history", nil, func() error {
 			_, err := h.History(t.Context(), &workflow.HistoryRequest{Caller: boss, WorkflowID: "stock", InstanceID: item, Limit: 10})
+			return err
+		})
+		ask("the activity", nil, func() error {
+			_, err := h.Activity(t.Context(), &workflow.ActivityRequest{Load: *look, Limit: 10})
+			return err
+		})
+		ask("an activity that is read while something comes", nil, func() error { // after the instance was asked
+			of, _ := instanceid.Parse(item)
+			_, err := activity.Read(h.Store, &activity.Request{Instance: of, Sequence: 1, Limit: 10})
 			return err
 		})
 		synctest.Wait()

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"troupe/actors/activity"
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/internal/instanceid"
@@ -443,6 +444,12 @@ func TestComments(t *testing.T) {
 			}
 		}
 	}
+	at, _ := instanceid.Parse(id)
+	earlier, err := activity.Read(h.Store, &activity.Request{Instance: at, Sequence: 1, OldestFirst: true, Limit: 100})
+	h.Must(err)
+	if n := len(earlier.Items); n != 2 { // what came while it was read: the next page would pass over its entry
+		t.Errorf("as of the first entry: got %d lines, want 2", n)
+	}
 	reply, err := h.Load(t.Context(), &of)
 	h.Must(err)
 	if reply.Sequence != 3 {
@@ -467,8 +474,53 @@ func activities(t *testing.T, h *harness, req *workflow.ActivityRequest) (lines 
 		if req.Cursor = page.Next; page.Next == "" {
 			return lines
 		}
-		if len(page.Items) != req.Limit {
+		if len(page.Items) != req.Limit && req.Limit < task.LimitMax {
 			t.Errorf("a page of %d, want %d", len(page.Items), req.Limit)
+		}
+	}
+}
+
+// TestLongActivitiesComeInPages has more comments, and more of what events brought, than one page may have.
+func TestLongActivitiesComeInPages(t *testing.T) {
+	h := start(t, workflow.Options{})
+	h.Publish(desk)
+	id := h.Make(requester, "desk", "")
+	h.MustSend(requester, "desk", id, "submit", "")
+	of := workflow.LoadRequest{Caller: manager, WorkflowID: "desk", InstanceID: id}
+	want := []string{"1 ", "2 submit"}
+	comments := func(n int) {
+		for range n {
+			text := strings.Repeat("x", 900<<10) + fmt.Sprint(len(want))
+			h.Must(workflowtest.Second(h.AddComment(t.Context(), &workflow.CommentRequest{Load: of, Text: text})))
+			want = append(want, "comment "+text)
+		}
+	}
+	comments(7)
+	for n := range 600 {
+		h.MustSend(manager, "desk", id, "change", fmt.Sprintf(`{"pad":%q}`, strings.Repeat("y", 15<<10)))
+		want = append(want, fmt.Sprint(n+3, " change"))
+	}
+	comments(6)
+	for _, oldest := range []bool{true, false} {
+		req := &workflow.ActivityRequest{Load: of, OldestFirst: oldest, Limit: task.LimitMax}
+		got := activities(t, h, req)
+		if !oldest {
+			slices.Reverse(got)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("the oldest first %t: got %d lines, want %d in their order", oldest, len(got), len(want))
+		}
+		req.Cursor = ""
+		page, err := h.Activity(t.Context(), req)
+		h.Must(err)
+		size := 0
+		for _, i := range page.Items {
+			if size += len(i.Entry); i.Row != nil {
+				size += len(i.Row.Text)
+			}
+		}
+		if size > 6<<20 {
+			t.Errorf("the oldest first %t: a page of %d bytes", oldest, size)
 		}
 	}
 }
