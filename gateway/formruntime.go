@@ -91,17 +91,21 @@ func pageForms(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	answer := api.FormPage{Next: x.linkNext(page.Next)}
+	answer := api.FormPage{}
 	if answer.Forms, err = x.presentForms(page.Forms); err != nil {
 		return err
 	}
+	if n := len(answer.Forms); n < len(page.Forms) {
+		page.Next = page.NextBehind(n - 1)
+	}
+	answer.Next = x.linkNext(page.Next)
 	if request.Count {
 		answer.Count = &api.FormCount{N: page.Count}
 	}
 	return x.answerJSON(answer)
 }
 
-// presentForms adds to forms how people see their instances.
+// presentForms adds to forms how people see their instances. Where that would be too much for one answer, it returns the first of them.
 func (x *exchange) presentForms(forms []formportal.Paged) ([]api.PagedForm, error) {
 	out, names, at := make([]api.PagedForm, len(forms)), []presentation.Name{}, []int{}
 	for n, f := range forms {
@@ -117,6 +121,9 @@ func (x *exchange) presentForms(forms []formportal.Paged) ([]api.PagedForm, erro
 	lines, err := x.services.Presentations.Lines(x.r.Context(), x.caller, names)
 	if err != nil {
 		return nil, err
+	}
+	if len(lines) < len(names) {
+		out = out[:at[len(lines)]]
 	}
 	for k, l := range lines {
 		if l == nil {

@@ -31,6 +31,7 @@ func TestInterfaceForms(t *testing.T) {
 		{`gateway/INTERFACE.md, "Deleting a form"`, "its creator, before it was submitted, and nobody finds it again", deletions},
 		{`gateway/INTERFACE.md, "Pages of forms"`, "each form once, in each order", pagesOfForms},
 		{`gateway/INTERFACE.md, "Pages of forms"`, "as people see them, who may read them", pagesShowInstances},
+		{`gateway/INTERFACE.md, "Pages of forms"`, "early at its end, where columns have much", pagesOfLargeColumns},
 	} {
 		t.Run(nameOf(l.rule, l.says), func(t *testing.T) { l.check(t, scene) })
 	}
@@ -297,7 +298,11 @@ allow: {read: {when: '!has(svcPublic.closed)'}}
 stateMachines:
   main:
     states:
-      draft: {label: {en: A draft, de: Entwurf}, tone: waiting, entry: [{assign: {svcPublic.to: Rome}}], on: {send: {target: gone, actions: [{assign: {svcPublic.closed: true}}]}}}
+      draft:
+        label: {en: A draft, de: Entwurf}
+        tone: waiting
+        entry: [{assign: {svcPublic.to: Rome}}]
+        on: {fill: {}, send: {target: gone, actions: [{assign: {svcPublic.closed: true}}]}}
       gone: {type: final}
 `
 
@@ -328,6 +333,42 @@ func pagesShowInstances(t *testing.T, s *scene) {
 	}
 	if a := ann.Get(t, "/form-portal/forms/mycurrent"); strings.Contains(a.Body, `"title"`) {
 		t.Errorf("the published list has more members: %s", a.Body)
+	}
+}
+
+func pagesOfLargeColumns(t *testing.T, s *scene) {
+	bob := s.desk("bob")
+	var want []string
+	for n := range 14 {
+		place := bob.form(t, []string{"shown", "feedback"}[n%2], []string{"shown", "-"}[n%2])
+		flow, id, _ := strings.Cut(place, "/")
+		if flow != "-" {
+			bob.Event(t, flow, id, "fill", `{"days":"`+strings.Repeat("x", 900<<10)+`"}`).Record(t)
+		}
+		want = append(want, id)
+	}
+	for _, sort := range []string{"when", "-when", "name"} {
+		var got []string
+		for parameters := "limit=1000&sort=" + sort; ; {
+			a := bob.formsPage(t, parameters)
+			a.WantStatus(t, 200)
+			if len(a.Body) > 6<<20 {
+				t.Errorf("by %s: a page of %d bytes", sort, len(a.Body))
+			}
+			p := wiretest.Decode[formPage](t, a.Body)
+			for _, f := range p.Forms {
+				if slices.Contains(want, f.ID) {
+					got = append(got, f.ID)
+				}
+			}
+			if p.Next == nil {
+				break
+			}
+			parameters = "limit=1000&sort=" + sort + "&cursor=" + *p.Next
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("by %s: got\n%q\nwant\n%q", sort, got, want)
+		}
 	}
 }
 

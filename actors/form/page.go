@@ -43,7 +43,13 @@ type Page struct {
 	Next  string // the cursor of the next page; empty when there is none
 	// Count is how many forms the whole list has; nil when that was not asked, and when counting would take long.
 	Count *int64
+
+	list  query.List
+	place func(Listed) []byte
 }
+
+// NextBehind is the cursor of a page that begins behind a form of this one.
+func (p *Page) NextBehind(n int) string { return p.list.Cursor(p.place(p.Forms[n])) }
 
 const (
 	// searchedMax is how many rows a page looks at that has not found enough: it is shorter then.
@@ -74,12 +80,15 @@ func ReadPage(ctx context.Context, lists *query.Service, req *PageRequest) (*Pag
 			return nil, query.ErrCursor
 		}
 	}
-	read := r.byTime
+	read, place := r.byTime, placeOf
 	if req.Sort == ByName {
-		read = r.byName
+		read, place = r.byName, nameKey
 	}
 	out, err := read(after)
-	if err == nil && req.Count {
+	if err != nil {
+		return nil, err
+	}
+	if out.list, out.place = r.name(), place; req.Count {
 		out.Count, err = r.count()
 	}
 	return out, err

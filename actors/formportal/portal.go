@@ -178,7 +178,12 @@ type Page struct {
 	Forms []Paged
 	Next  string // the cursor of the next page; empty when there is none
 	Count *int64 // nil when it was not asked, and when counting would take long
+
+	of *form.Page
 }
+
+// NextBehind is the cursor of a page that begins behind a form of this one.
+func (p *Page) NextBehind(n int) string { return p.of.NextBehind(n) }
 
 // Paged is a form of a page.
 type Paged struct {
@@ -196,7 +201,7 @@ func (p *Portal) Page(ctx context.Context, req *PageRequest) (page *Page, err er
 		if err != nil {
 			return err
 		}
-		page = &Page{Next: of.Next, Count: of.Count}
+		page = &Page{Next: of.Next, Count: of.Count, of: of}
 		for _, f := range of.Forms {
 			page.Forms = append(page.Forms, Paged{*summaryOf(&f.Form, f.WorkflowID, f.Nodes, f.InstanceID, f.When), f.WorkflowID})
 		}

@@ -14,6 +14,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"troupe/actors/catalog"
@@ -79,24 +80,41 @@ func lineOf(of *statemachine.Definition, in *statemachine.Instance) Line {
 	return l
 }
 
+// cloneValues lets the record of the instance go, and returns how many bytes the values have.
+func (l *Line) cloneValues() (size int) {
+	if l == nil {
+		return 0
+	}
+	for k, v := range l.Values {
+		l.Values[k] = slices.Clone(v)
+		size += len(v)
+	}
+	return size
+}
+
 // Name names an instance.
 type Name struct{ WorkflowID, InstanceID string }
 
+// linesBytesMax is about the most that the values of Lines take.
+const linesBytesMax = 4 << 20
+
 // Lines returns some instances as people see them, in their order: nil for those that the caller may not read, that are gone, or that
-// cannot be read. It wakes none of them, and costs a read each. The errors are those of query.Service.Read.
+// cannot be read. It wakes none of them, and costs a read each. When what their columns have would take more than about 4 MiB, it returns
+// the first of them, at least one. The errors are those of query.Service.Read.
 func (s *Service) Lines(ctx context.Context, p *identity.Principal, of []Name) ([]*Line, error) {
-	lines := make([]*Line, len(of))
+	lines := make([]*Line, 0, len(of))
 	if len(of) == 0 {
 		return lines, nil
 	}
 	caller, now := catalog.CallerOf(p), s.o.Clock()
 	err := s.o.Instances.Read(ctx, p.ID, func(r *query.Reader) error {
-		for n, name := range of {
-			l, err := s.line(r, caller, now, name)
+		for size := 0; len(lines) < len(of) && size < linesBytesMax; {
+			l, err := s.line(r, caller, now, of[len(lines)])
 			if err != nil {
 				return err
 			}
-			lines[n] = l
+			size += l.cloneValues()
+			lines = append(lines, l)
 		}
 		return nil
 	})
