@@ -123,7 +123,7 @@ func (m *move) beginTask(n *node) {
 	r := n.task
 	t := task{id: m.nextPart(), node: n, created: m.scope.Now}
 	if r.assignee != nil {
-		if v, err := r.assignee.eval(&m.scope); err == nil && v.Kind() == data.String {
+		if v, err := r.assignee.eval(&m.scope); err == nil && v.Kind() == data.String && isUser(v.Text()) {
 			t.assignee = v.Text()
 		}
 	}
@@ -137,6 +137,9 @@ func (m *move) beginTask(n *node) {
 		m.begin(timer{due: t.due, event: taskOverdue, send: t.overdueName(), data: m.overdueData(&t)})
 	}
 }
+
+// isUser reports whether a user can have the name. A task of anybody else would keep all others from it.
+func isUser(name string) bool { return IsIdentifier(name) && name != System }
 
 // endTask ends the task of a node that is left.
 func (m *move) endTask(n *node) {

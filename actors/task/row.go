@@ -78,7 +78,9 @@ func worklistsOf(of *statemachine.Definition, t *statemachine.Task) (lists []wor
 		lists = append(lists, worklist{listPrivilege, name})
 	}
 	for _, name := range c.Users {
-		lists = append(lists, worklist{listUser, name})
+		if statemachine.IsIdentifier(name) { // nobody else can be a user, and a key has no room for every text
+			lists = append(lists, worklist{listUser, name})
+		}
 	}
 	return lists
 }

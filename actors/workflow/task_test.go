@@ -235,6 +235,20 @@ func TestListsBeyondTheBound(t *testing.T) {
 	}
 }
 
+// TestTasksForNobody has names that no user has, and that are too long for a key.
+func TestTasksForNobody(t *testing.T) {
+	h := start(t, workflow.Options{})
+	long := strings.Repeat("x", 70_000)
+	h.Publish(strings.Replace(desk, "users: [ida]", "users: ["+long+"]", 1))
+	id := h.Make(requester, "desk", fmt.Sprintf(`{"wanted":%q}`, long))
+	h.MustSend(requester, "desk", id, "submit", "")
+	h.MustSend(manager, "desk", id, "approve", "")
+	if of := one(t, h, clerk, task.ScopeOpen); of.At.Node != "packing" || of.Assignee != "" {
+		t.Errorf("got %+v, want one that nobody has", of.Task)
+	}
+	checkWorkRows(t, h)
+}
+
 func checkWorklists(t *testing.T, h *harness, r *rand.Rand) {
 	t.Helper()
 	for _, who := range deskPeople {
