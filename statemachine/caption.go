@@ -104,7 +104,7 @@ func (b *builder) caption(n *document.Node) *caption {
 			}
 		}
 	}
-	if len(c.prose.parts) <= 1 && strings.TrimSpace(constant) == "" && (len(c.prose.parts) == 0 || c.prose.parts[0].program == nil) {
+	if strings.TrimSpace(n.Text) == "" {
 		b.Add(n, "the text is empty")
 	}
 	if len(c.prose.parts) == 1 && c.prose.parts[0].program == nil {
