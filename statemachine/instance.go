@@ -34,12 +34,11 @@ type Instance struct {
 	timers []timer
 	// children run, or have ended not long ago, in the order in which they began. It is replaced and never changed in place.
 	children []child
-	// tasks are open, in the order in which they began. It is replaced and never changed in place. tasksNew: the stored record does not
-	// have them.
-	tasks    []task
-	tasksNew bool
-	parent   *Parent // nil: nobody has invoked it
-	ended    bool    // the parent has cancelled it
+	// tasks are open, in the order in which they began. It is replaced and never changed in place.
+	tasks         []task
+	tasksUnstored bool    // the stored record does not have tasks
+	parent        *Parent // nil: nobody has invoked it
+	ended         bool    // the parent has cancelled it
 }
 
 // memory is what one history node recorded when its parent was last left.

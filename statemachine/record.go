@@ -60,7 +60,7 @@ type Record struct {
 //	crc32c(4) of all before it
 func (d *Definition) AppendRecord(dst []byte, in *Instance, chain Chain, attachment []byte) []byte {
 	start := len(dst)
-	tasks := !in.tasksNew && len(in.tasks) > 0
+	tasks := !in.tasksUnstored && len(in.tasks) > 0
 	sections := in.hasParts() || in.ended || tasks
 	switch {
 	case sections:

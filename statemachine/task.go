@@ -74,13 +74,13 @@ func (in *Instance) Tasks() []Task {
 }
 
 // TaskChanges compares with the instance before: a task that is assigned to somebody else is in both. Tasks that the record
-// of before does not have (Instance.HasNewTasks) have all begun.
+// of before does not have (Instance.HasUnstoredTasks) have all begun.
 func (in *Instance) TaskChanges(before *Instance) (ended, begun []Task) {
-	if !before.tasksNew && len(in.tasks) == len(before.tasks) && (len(in.tasks) == 0 || &in.tasks[0] == &before.tasks[0]) {
+	if !before.tasksUnstored && len(in.tasks) == len(before.tasks) && (len(in.tasks) == 0 || &in.tasks[0] == &before.tasks[0]) {
 		return nil, nil
 	}
 	var old []Task
-	if !before.tasksNew {
+	if !before.tasksUnstored {
 		old = before.Tasks()
 	}
 	now := in.Tasks()
@@ -97,13 +97,13 @@ func (in *Instance) TaskChanges(before *Instance) (ended, begun []Task) {
 	return ended, begun
 }
 
-// HasNewTasks reports whether the instance has tasks that its stored record does not have: it was written by a program that
+// HasUnstoredTasks reports whether the instance has tasks that its stored record does not have: it was written by a program that
 // knew none.
-func (in *Instance) HasNewTasks() bool { return in.tasksNew && len(in.tasks) > 0 }
+func (in *Instance) HasUnstoredTasks() bool { return in.tasksUnstored && len(in.tasks) > 0 }
 
-// SetTasksNew says whether the record of the instance has its tasks from now on: not while other nodes of a cluster cannot read
-// such a record.
-func (in *Instance) SetTasksNew(isNew bool) { in.tasksNew = isNew }
+// SetTasksUnstored says whether records of the instance leave its tasks out from now on, as they do while other nodes of a cluster
+// cannot read such a record.
+func (in *Instance) SetTasksUnstored(unstored bool) { in.tasksUnstored = unstored }
 
 // Assign returns the instance with a task that belongs to somebody; "" is nobody. It returns ErrNoTask.
 func (*Definition) Assign(in *Instance, id PartID, assignee string) (Instance, error) {
@@ -325,7 +325,7 @@ func (d *Definition) deriveTasks(in *Instance) {
 	}
 	for i := in.at.active.next(1); i >= 0; i = in.at.active.next(i + 1) {
 		if n := d.nodes[i]; n.task != nil {
-			in.tasksNew = true
+			in.tasksUnstored = true
 			in.tasks = append(in.tasks, task{id: PartID{in.Sequence, derivedNumbers + uint32(len(in.tasks))}, node: n, created: in.UpdatedAt}) //nolint:gosec // few
 		}
 	}
@@ -336,7 +336,7 @@ const derivedNumbers = 1 << 30
 
 // appendTasks writes the tasks, their nodes by name, as appendMemory does.
 func (in *Instance) appendTasks(dst []byte) []byte {
-	if in.tasksNew {
+	if in.tasksUnstored {
 		return dst
 	}
 	for i := range in.tasks {

@@ -107,5 +107,5 @@ func (b *Builder) lacks(workflow string, id persistence.ID, stored []byte) bool 
 		return false
 	}
 	in, err := of.Restore(instanceid.Text(id), record)
-	return err == nil && in.HasNewTasks()
+	return err == nil && in.HasUnstoredTasks()
 }

@@ -231,7 +231,7 @@ func (r *Router) Activity(ctx context.Context, req *request.Activity) (*activity
 // putTasks writes what a step changes in the tasks of the instance. before is its definition until now, and was what it was.
 func (i *instance) putTasks(w *persistence.Writes, c *call, ch *change, before *statemachine.Definition, was *statemachine.Instance, ended, begun []statemachine.Task) (changed bool) {
 	keeps := i.router.keepsTasks()
-	i.state.SetTasksNew(!keeps)
+	i.state.SetTasksUnstored(!keeps)
 	if len(ended)+len(begun) == 0 || !keeps {
 		return false
 	}
@@ -268,7 +268,7 @@ func (bringTasks) run(i *instance, c *call) error {
 	if err := i.ensureLoaded(); err != nil {
 		return err
 	}
-	if !i.state.HasNewTasks() {
+	if !i.state.HasUnstoredTasks() {
 		i.deliver(c, nil)
 		return nil
 	}
