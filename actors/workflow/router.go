@@ -125,7 +125,7 @@ func Start(o Options) (*Router, error) {
 	go r.every(trimEvery, r.changes.Trim)
 	r.done.Go(func() { r.catalog.BuildIndexes(building, r) })
 	r.done.Go(func() { r.lists.Run(building, r.log) })
-	r.done.Go(func() { r.builder().Run(building) })
+	r.done.Go(func() { r.backfill().Run(building) })
 	r.startByItself()
 	return r, nil
 }

@@ -32,9 +32,9 @@ func (r *Router) makeTasks() {
 	r.watcher = &task.Watcher{Lists: r.tasks.Lists, Feed: r.feed, Stopped: r.watches.Stopped()}
 }
 
-// builder brings the tasks of earlier instances.
-func (r *Router) builder() *task.Builder {
-	return &task.Builder{Store: r.store, Catalog: r.catalog, Ready: r.keepsTasks, Bring: r.bring, Log: r.log}
+// backfill has the instances that an earlier program has stored write their tasks.
+func (r *Router) backfill() *task.Backfill {
+	return &task.Backfill{Store: r.store, Catalog: r.catalog, Ready: r.keepsTasks, Write: r.writeTasks, Log: r.log}
 }
 
 // Tasks lists tasks, as task.Lists says.
@@ -261,10 +261,10 @@ func (r *Router) publishTasks(change *task.Change, err error) {
 	}
 }
 
-// bringTasks is the request to write tasks that an earlier program did not know.
-type bringTasks struct{}
+// writeTasks is the request to write tasks that an earlier program did not know.
+type writeTasks struct{}
 
-func (bringTasks) run(i *instance, c *call) error {
+func (writeTasks) run(i *instance, c *call) error {
 	if err := i.ensureLoaded(); err != nil {
 		return err
 	}
@@ -275,9 +275,9 @@ func (bringTasks) run(i *instance, c *call) error {
 	return i.commit(c, &change{next: i.state, caller: statemachine.System}, false)
 }
 
-// bring has an instance write its tasks, and returns when they are durable.
-func (r *Router) bring(workflow string, id persistence.ID) error {
+// writeTasks has an instance write its tasks, and returns when they are durable.
+func (r *Router) writeTasks(workflow string, id persistence.ID) error {
 	done := make(chan error, 1)
-	r.postByItself(workflow, id, bringTasks{}, func(err error) { done <- err })
+	r.postByItself(workflow, id, writeTasks{}, func(err error) { done <- err })
 	return <-done
 }

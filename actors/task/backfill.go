@@ -14,28 +14,28 @@ import (
 	"troupe/statemachine"
 )
 
-// buildAgain is how long Builder waits before it looks again at shards that others lead, or that it could not finish.
-const buildAgain = 5 * time.Second
+// backfillAgain is how long Backfill waits before it looks again at shards that others lead, or that it could not finish.
+const backfillAgain = 5 * time.Second
 
-// Builder brings the tasks of instances that a program before has written, once in the life of each shard.
-type Builder struct {
+// Backfill has the instances that an earlier program has stored write their tasks, once in the life of each shard.
+type Backfill struct {
 	Store   *persistence.Store
 	Catalog *catalog.Catalog
 	// Ready reports whether tasks may be written: all nodes of a cluster can read them.
 	Ready func() bool
-	// Bring has an instance write its tasks, and returns when that is durable.
-	Bring func(workflow string, id persistence.ID) error
+	// Write has an instance write its tasks, and returns when that is durable.
+	Write func(workflow string, id persistence.ID) error
 	Log   zerolog.Logger
 }
 
 // Run returns when all shards are done, or ctx ends.
-func (b *Builder) Run(ctx context.Context) {
+func (b *Backfill) Run(ctx context.Context) {
 	for {
 		done := true
 		for sh := range persistence.Shard(b.Store.Shards()) {
-			of, err := b.build(ctx, sh)
+			of, err := b.shard(ctx, sh)
 			if err != nil && ctx.Err() == nil && failure.Of(err).Kind != failure.ErrElsewhere && failure.Of(err).Kind != failure.ErrUnavailable {
-				b.Log.Warn().Err(err).Uint16("shard", uint16(sh)).Msg("the tasks of earlier instances could not be brought yet")
+				b.Log.Warn().Err(err).Uint16("shard", uint16(sh)).Msg("the tasks of earlier instances could not be written yet")
 			}
 			done = done && of
 		}
@@ -45,13 +45,13 @@ func (b *Builder) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(buildAgain):
+		case <-time.After(backfillAgain):
 		}
 	}
 }
 
-// build brings the tasks of a shard, and is true when they are there.
-func (b *Builder) build(ctx context.Context, sh persistence.Shard) (done bool, err error) {
+// shard has the tasks of a shard written, and is true when they are there.
+func (b *Backfill) shard(ctx context.Context, sh persistence.Shard) (done bool, err error) {
 	mark := persistence.TaskKey(nil, sh, persistence.ID{}, 0, 0)
 	if _, err := b.Store.Load(mark); err == nil || !errors.Is(err, persistence.ErrNotFound) {
 		return err == nil, failure.OfStore(err)
@@ -75,8 +75,8 @@ func (b *Builder) build(ctx context.Context, sh persistence.Shard) (done bool, e
 	return true, nil
 }
 
-// each brings the instances of a shard one after the other, beside live traffic, and counts them.
-func (b *Builder) each(ctx context.Context, sh persistence.Shard) (read int, err error) {
+// each asks the instances of a shard one after the other, beside live traffic, and counts them.
+func (b *Backfill) each(ctx context.Context, sh persistence.Shard) (read int, err error) {
 	snapshot := b.Store.Snapshot()
 	defer func() { _ = snapshot.Close() }() // read-only: nothing to lose
 	prefix := persistence.RecordsPrefix(nil, sh)
@@ -88,7 +88,7 @@ func (b *Builder) each(ctx context.Context, sh persistence.Shard) (read int, err
 		if !ok || !b.lacks(k.Workflow, k.ID, c.Value()) {
 			continue
 		}
-		if err := b.Bring(k.Workflow, k.ID); err != nil && !isSkipped(err) {
+		if err := b.Write(k.Workflow, k.ID); err != nil && !isSkipped(err) {
 			failed = err
 			break
 		}
@@ -97,7 +97,7 @@ func (b *Builder) each(ctx context.Context, sh persistence.Shard) (read int, err
 }
 
 // lacks reports whether an instance has tasks that its record does not have. What cannot be read has none.
-func (b *Builder) lacks(workflow string, id persistence.ID, stored []byte) bool {
+func (b *Backfill) lacks(workflow string, id persistence.ID, stored []byte) bool {
 	record, err := statemachine.ParseRecord(stored)
 	if err != nil {
 		return false
