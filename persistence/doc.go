@@ -30,11 +30,17 @@
 //	         'g' place                         row of the feed of the shard; place 0: what was removed
 //	         'n' workflow node machine id      node index, ids in order
 //	         'i' index value id                declared index
+//	         'j' index                         how far the index is in the shard
 //	         'p' list user when id             list of a user, newest first
-//	         'b' id sequence number            open task
+//	         'b' id sequence number            task that is open, or was decided
 //	         'h' list name order value id …    task in a worklist, sorted
 //	         'u' id sequence number user       draft for a task
 //	         'm' id sequence number            comments, claims: what is no history
+//	         'o' id queue sequence number      delivery
+//	         'q' workflow queue when id …      attempt of a delivery, by its time
+//	         'w' deadline id sequence number   timer
+//	         'x' id sequence number            incident
+//	         'y' workflow name                 schedule
 //	         'k' scope key                     first answer to an idempotency key
 //	         'c' workflow version              count, a sum that is merged
 //	         'a' kind                          how far the replica of the shard is

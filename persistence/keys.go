@@ -28,13 +28,13 @@ type table byte
 
 const (
 	replicaTable    table = 'a' // name                      -> how far this replica is
-	taskTable       table = 'b' // id, sequence, number      -> open task
+	taskTable       table = 'b' // id, sequence, number      -> open task, or one that was decided
 	countTable      table = 'c' // workflow, version         -> sum of int64 (merged)
 	definitionTable table = 'd' // workflow, version         -> definition
 	entryTable      table = 'e' // id, sequence              -> history entry
 	draftTable      table = 'f' // id, user                  -> draft
 	feedTable       table = 'g' // place                     -> row of the feed
-	workTable       table = 'h' // list, name, order, value, id, sequence, number -> what the list shows
+	workTable       table = 'h' // list, name, order, value, id, sequence, number -> workflow
 	indexTable      table = 'i' // index, value, id          -> index entry
 	indexStateTable table = 'j' // index                     -> how far the index is in the shard
 	replyTable      table = 'k' // scope, key                -> first answer
@@ -270,13 +270,13 @@ func ScheduleKey(dst []byte, sh Shard, workflow, name string) []byte {
 // SchedulePrefix appends the prefix of all schedules in sh.
 func SchedulePrefix(dst []byte, sh Shard) []byte { return appendHead(dst, sh, scheduleTable) }
 
-// TaskKey appends the key of an open task of instance id. The zero ID has none, and its key is for how far the tasks of
-// the shard are.
+// TaskKey appends the key of a task of instance id, which is open or was decided. The zero ID has none, and its key says that
+// all instances of the shard have written their tasks.
 func TaskKey(dst []byte, sh Shard, id ID, sequence uint64, number uint32) []byte {
 	return appendPart(append(appendHead(dst, sh, taskTable), id[:]...), sequence, number)
 }
 
-// TaskPrefix appends the prefix of the open tasks of an instance.
+// TaskPrefix appends the prefix of the tasks of an instance.
 func TaskPrefix(dst []byte, sh Shard, id ID) []byte {
 	return append(appendHead(dst, sh, taskTable), id[:]...)
 }
