@@ -7,8 +7,8 @@ import (
 	"troupe/statemachine"
 )
 
-// place names an instance.
-type place struct {
+// instance names an instance.
+type instance struct {
 	workflow string
 	id       persistence.ID
 }
@@ -33,21 +33,21 @@ func NewFeed(s *persistence.Store) *Feed {
 type watcher struct {
 	lists   []worklist // read only
 	mu      sync.Mutex
-	pending map[place]bool // guarded by mu
-	lost    bool           // guarded by mu
-	wake    chan struct{}  // has room for one
+	pending map[instance]bool // guarded by mu
+	lost    bool              // guarded by mu
+	wake    chan struct{}     // has room for one
 }
 
 // pendingMax bounds what a watcher has not told yet.
 const pendingMax = 1000
 
 // add notes an instance.
-func (w *watcher) add(p place) {
+func (w *watcher) add(of instance) {
 	w.mu.Lock()
-	if len(w.pending) >= pendingMax && !w.pending[p] {
+	if len(w.pending) >= pendingMax && !w.pending[of] {
 		w.lost = true
 	} else {
-		w.pending[p] = true
+		w.pending[of] = true
 	}
 	w.mu.Unlock()
 	w.rouse()
@@ -69,19 +69,19 @@ func (w *watcher) rouse() {
 }
 
 // take returns what was noted since the last time.
-func (w *watcher) take() (places []place, lost bool) {
+func (w *watcher) take() (changed []instance, lost bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for p := range w.pending {
-		places = append(places, p)
+	for of := range w.pending {
+		changed = append(changed, of)
 	}
 	clear(w.pending)
 	lost, w.lost = w.lost, false
-	return places, lost
+	return changed, lost
 }
 
 func (f *Feed) join(lists []worklist) *watcher {
-	w := &watcher{lists: lists, pending: map[place]bool{}, wake: make(chan struct{}, 1)}
+	w := &watcher{lists: lists, pending: map[instance]bool{}, wake: make(chan struct{}, 1)}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.all[w] = true
@@ -114,13 +114,13 @@ func (f *Feed) IsWatched() bool {
 
 // Change is what a commit changes in worklists.
 type Change struct {
-	of    place
+	of    instance
 	lists []worklist
 }
 
-// ChangeOf is what Put writes.
+// ChangeOf says which worklists Put changes with the same tasks.
 func ChangeOf(of *Origin, ended, begun []statemachine.Task) *Change {
-	c := &Change{of: place{of.Workflow, of.Instance}}
+	c := &Change{of: instance{of.Workflow, of.Instance}}
 	for i := range ended {
 		c.lists = append(c.lists, worklistsOf(of.Before, &ended[i])...)
 	}
@@ -163,7 +163,7 @@ func (f follower) Written(_ persistence.Shard, each func(visit func(key, value [
 		if _, w, ok := persistence.WorkEntry(key); ok {
 			c.lists = append(c.lists, worklist{w.List, w.Name})
 		} else if k, ok := persistence.ParseKey(key); ok && k.Table == "record" { // also one that was deleted
-			c.of = place{k.Workflow, k.ID}
+			c.of = instance{k.Workflow, k.ID}
 		}
 	})
 	if len(c.lists) > 0 && c.of.workflow != "" {

@@ -96,7 +96,7 @@ func (s *Watcher) run(ctx context.Context, w *watcher, req *WatchRequest, yield 
 	if err := tell(&Event{Kind: Opened}); err != nil {
 		return err
 	}
-	told := map[place]bool{} // those of which the caller has heard that they have tasks
+	told := map[instance]bool{} // those of which the caller was last told that they have tasks
 	for {
 		select {
 		case <-w.wake:
@@ -110,14 +110,14 @@ func (s *Watcher) run(ctx context.Context, w *watcher, req *WatchRequest, yield 
 		case <-s.Stopped.Done():
 			return errOver
 		}
-		places, lost := w.take()
+		changed, lost := w.take()
 		if lost {
 			if err := tell(&Event{Kind: Lost}); err != nil {
 				return err
 			}
 		}
-		for _, p := range places {
-			e, err := s.look(ctx, caller, p, told)
+		for _, of := range changed {
+			e, err := s.look(ctx, caller, of, told)
 			if err == nil && e != nil {
 				err = tell(e)
 			}
@@ -132,7 +132,7 @@ func (s *Watcher) run(ctx context.Context, w *watcher, req *WatchRequest, yield 
 const toldMax = 10_000
 
 // look reads the tasks of an instance as the caller sees them; nil when there is nothing to be told.
-func (s *Watcher) look(ctx context.Context, p *identity.Principal, at place, told map[place]bool) (e *Event, err error) {
+func (s *Watcher) look(ctx context.Context, p *identity.Principal, at instance, told map[instance]bool) (e *Event, err error) {
 	c, now := catalog.CallerOf(p), s.Clock()
 	err = s.Queries.Read(ctx, p.ID, func(r *query.Reader) error {
 		sh := s.Store.ShardOf(at.id)
@@ -154,12 +154,15 @@ func (s *Watcher) look(ctx context.Context, p *identity.Principal, at place, tol
 		return nil, err
 	}
 	switch {
-	case e == nil && told[at]: // the caller has seen it before
+	case e != nil && len(e.Items) > 0:
+		if len(told) < toldMax {
+			told[at] = true
+		}
+		return e, nil
+	case e == nil && told[at]: // it may not be read any more
 		e = &Event{Kind: Changed, WorkflowID: at.workflow, InstanceID: instanceid.Text(at.id)}
-		delete(told, at)
-	case e != nil && len(e.Items) > 0 && len(told) < toldMax:
-		told[at] = true
 	}
+	delete(told, at)
 	return e, nil
 }
 

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"troupe/actors/query"
-
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence/storetest"

@@ -539,58 +539,6 @@ func TestLongActivitiesComeInPages(t *testing.T) {
 	}
 }
 
-// TestTasksAreWatched holds gateway/INTERFACE.md, "Watching tasks".
-func TestTasksAreWatched(t *testing.T) {
-	h := start(t, workflow.Options{})
-	h.Publish(desk)
-	events := make(chan *task.Event)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error)
-	watch := func(who *identity.Principal) {
-		reauthorize := func() (*identity.Principal, error) { return who, nil }
-		ended <- h.WatchTasks(ctx, &task.WatchRequest{Caller: who, Reauthorize: reauthorize}, func(e *task.Event) error {
-			if e.Kind != task.Heartbeat {
-				events <- e
-			}
-			return nil
-		})
-	}
-	go watch(manager)
-	if e := <-events; e.Kind != task.Opened {
-		t.Fatalf("got %+v", e)
-	}
-	next := func(what string, status ...task.Status) {
-		t.Helper()
-		e := <-events
-		var got []task.Status
-		for _, i := range e.Items {
-			got = append(got, i.Status)
-		}
-		if e.Kind != task.Changed || !slices.Equal(got, status) {
-			t.Errorf("%s: got %v %v, want %v", what, e.Kind, got, status)
-		}
-	}
-	id := h.Make(requester, "desk", `{"amount":5}`)
-	h.MustSend(requester, "desk", id, "submit", "")
-	next("submitted", task.Open)
-	of := one(t, h, manager2, task.ScopeOpen)
-	claim := func(who *identity.Principal, action workflow.TaskAction) {
-		h.Must(workflowtest.Second(h.ChangeTask(t.Context(), &workflow.TaskRequest{Caller: who, TaskID: of.TaskID(), Action: action})))
-	}
-	claim(manager2, workflow.ClaimTask)
-	next("claimed by another")
-	claim(manager2, workflow.ReleaseTask)
-	next("released", task.Open)
-	claim(manager, workflow.ClaimTask)
-	next("claimed", task.Taken)
-	h.MustSend(manager, "desk", id, "reject", "")
-	next("decided")
-	cancel()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
-}
-
 // TestTasksOfEarlierInstances: a store that a program without tasks has written gets its worklists, once.
 func TestTasksOfEarlierInstances(t *testing.T) {
 	var level atomic.Int64
