@@ -108,12 +108,12 @@ type reading struct {
 	from    *query.Reader
 	records int // instances that were read since walk began
 	count   int64
-	last    *entry // the instance that was read last
+	last    *readInstance // nil before the first
 	all     []titled
 }
 
-// entry is an instance that was read; whole is nil when the caller may not see it.
-type entry struct {
+// readInstance is an instance that was read; whole is nil when the caller may not see it.
+type readInstance struct {
 	id        persistence.ID
 	whole     *Whole
 	requester string
@@ -162,10 +162,10 @@ func (l *Lists) newReading(req *ListRequest) (*reading, error) {
 }
 
 func (r *reading) sortBy(text string) error {
-	name, down := strings.CutPrefix(text, "-")
+	name, down := strings.CutPrefix(cmp.Or(text, "due"), "-")
 	r.down = down
 	switch name {
-	case "", "due":
+	case "due":
 		r.order = ByDue
 	case "created":
 		r.order = ByCreated
@@ -174,9 +174,6 @@ func (r *reading) sortBy(text string) error {
 	case "title":
 		r.order, r.titles = ByCreated, true
 	default:
-		name = ""
-	}
-	if name == "" && text != "" {
 		return failure.Refuse(failure.ErrInvalid, "tasks are sorted by due, created, priority or title, or by one of them behind -")
 	}
 	return nil
@@ -434,7 +431,7 @@ func (r *reading) instance(sh persistence.Shard, workflow string, id persistence
 		if err != nil && !isSkipped(err) {
 			return nil, "", err
 		}
-		r.last = &entry{id: id}
+		r.last = &readInstance{id: id}
 		if err == nil && whole.MayRead(r.caller, r.now) {
 			if r.last.requester, err = LoadRequester(r.from, sh, id); err != nil && !isSkipped(err) {
 				return nil, "", err

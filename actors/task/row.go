@@ -52,7 +52,7 @@ func (o Order) value(t *statemachine.Task) uint64 {
 
 func milliseconds(at time.Time) uint64 { return uint64(max(at.UnixMilli(), 0)) } //nolint:gosec // not negative
 
-// worklist is the list of a role, user and so on.
+// worklist names the list of a role, a user and so on.
 type worklist struct {
 	letter byte
 	name   string
@@ -158,7 +158,7 @@ func (of *Origin) key(id statemachine.PartID) []byte {
 	return persistence.TaskKey(nil, of.Shard, of.Instance, id.Sequence, id.Number)
 }
 
-// ErrDamaged: the row of a task or an activity cannot be read.
+// ErrDamaged: the row of a task cannot be read.
 var ErrDamaged = errors.New("a task cannot be read")
 
 // row is the row of a task.

@@ -23,7 +23,8 @@ type Name struct {
 // InstanceID is the text of Instance.
 func (n *Name) InstanceID() string { return instanceid.Text(n.Instance) }
 
-// LocateTask returns the workflow of a task where its shard is led: failure.ErrNotFound, failure.ErrElsewhere.
+// LocateTask takes the name of a task apart and finds its workflow, where its shard is led: failure.ErrNotFound, failure.ErrElsewhere.
+// It asks for no right.
 func (l *Lists) LocateTask(ctx context.Context, taskID string) (*Name, error) {
 	n, _, err := l.locate(ctx, taskID)
 	return n, err
