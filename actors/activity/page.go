@@ -77,8 +77,9 @@ type Request struct {
 	Deliveries []pending.Delivery
 	// OldestFirst: otherwise the newest come first.
 	OldestFirst bool
-	Limit       int
-	Cursor      string
+	// Limit is 1 to LimitMax, and Cursor Page.Next of the page before, in the same order.
+	Limit  int
+	Cursor string
 }
 
 // Page is a part of it. It may be shorter than the limit although more follows: Next is empty at the end.

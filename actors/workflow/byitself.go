@@ -21,7 +21,6 @@ func (r *Router) makeByItself() {
 		})
 	}
 	r.Lists = pending.New(r.store, r.queries, r.outbox)
-	r.makeTasks()
 	r.timers = timer.New(timer.Options{Store: r.store, Clock: r.o.Clock, Fire: r.fire, Log: r.log})
 	r.schedules = schedule.New(schedule.Options{Store: r.store, Clock: r.o.Clock, Schedules: r.catalog.Schedules, Create: r.createScheduled, Log: r.log})
 }

@@ -2,8 +2,8 @@
 // and changes its state, behind one Router.
 //
 //	request ─► Router ─► instance actor ─► statemachine.Step
-//	              ▲            │ one batch: record, history entry, node index,
-//	              │            ▼ count, idempotency key
+//	              ▲            │ one batch: record, history entry, indexes, count,
+//	              │            ▼ tasks, timers, what leaves, idempotency key
 //	              │      persistence.Append ──► applier ──► fsync, shared by many
 //	              └──── reply, when the batch is durable ◄──┘
 //
@@ -28,6 +28,8 @@
 //	changefeed  rows of what was committed, in its order; reading and trimming them
 //	watch     feeds, to which the journal's goroutine gives what has become durable
 //	form      what a form's record and row are, and drafts
+//	task      the rows of tasks, and their lists and watches
+//	activity  comments and claims, and the one order of all that happened
 //	request   what callers ask and are answered
 //	batch     many requests of one caller, which share commits
 //	quota     rates, and the length of histories

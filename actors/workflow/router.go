@@ -113,6 +113,7 @@ func Start(o Options) (*Router, error) {
 	})
 	r.watches = watch.New(watch.Options{Store: o.Store, Catalog: o.Catalog, Queries: r.queries, Changes: r.changes, Instances: r, Clock: o.Clock})
 	r.makeByItself()
+	r.makeTasks()
 	building, endBuilding := context.WithCancel(context.Background())
 	r.endBuilding = endBuilding
 	first := make(chan struct{})

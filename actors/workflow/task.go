@@ -8,7 +8,6 @@ import (
 	"troupe/actors/activity"
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
-	"troupe/actors/identity"
 	"troupe/actors/internal/retry"
 	"troupe/actors/task"
 	"troupe/actors/workflow/request"
@@ -26,7 +25,7 @@ type tasks struct {
 	watcher *task.Watcher
 }
 
-// makeTasks makes them, when there are queries.
+// makeTasks makes them of the queries and the watches. NB: before anything runs that commits, since each commit tells the feed.
 func (r *Router) makeTasks() {
 	r.tasks = tasks{Lists: &task.Lists{Store: r.store, Queries: r.queries, Catalog: r.catalog, Clock: r.o.Clock}, feed: task.NewFeed(r.store)}
 	r.watcher = &task.Watcher{Lists: r.tasks.Lists, Feed: r.feed, Stopped: r.watches.Stopped()}
@@ -64,20 +63,11 @@ func (r *Router) changeTask(ctx context.Context, req *request.TaskChange) (*task
 		return nil, err
 	}
 	var item task.Item
-	_, err = r.askReader(&LoadRequest{Caller: req.Caller, WorkflowID: name.Workflow, InstanceID: name.InstanceID()}, changeTask{req, name.Task, &item})
-	if errors.Is(err, failure.ErrForbidden) && !r.mayReadSome(req.Caller, name.Workflow) {
-		err = failure.ErrNotFound // NB: the caller did not name the workflow
-	}
-	if err != nil {
+	// NB: not askReader, whose ErrForbidden is for who has named the workflow.
+	if _, err = r.ask(name.Workflow, name.InstanceID(), changeTask{req, name.Task, &item}); err != nil {
 		return nil, err // NB: without an answer the actor may be writing item
 	}
 	return &item, nil
-}
-
-// mayReadSome reports whether a caller may see instances of a workflow at all.
-func (r *Router) mayReadSome(p *identity.Principal, workflow string) bool {
-	d, err := r.catalog.Newest(workflow)
-	return err == nil && d.ReadRight(catalog.CallerOf(p), r.o.Clock()) != statemachine.Denied
 }
 
 // changeTask is the request of ChangeTask. item is written before the answer.
@@ -96,9 +86,8 @@ func (req changeTask) run(i *instance, c *call) error {
 		return failure.ErrNotFound
 	}
 	caller, now := catalog.CallerOf(req.Caller), i.router.o.Clock()
-	whole := &task.Whole{Workflow: i.workflowID, Of: i.of, State: &i.state}
-	var err error
-	if whole.Rules, err = i.router.catalog.Newest(i.workflowID); err != nil {
+	whole, err := i.whole()
+	if err != nil {
 		return err
 	}
 	to, kind, err := req.Decide(whole, t, now)
@@ -157,7 +146,8 @@ func (i *instance) nextActivity() (uint32, error) {
 	return activity.Next(store, i.shard, i.id, i.state.Sequence)
 }
 
-// AddComment writes a comment beside an instance's history. The errors are those of Load, and failure.ErrInvalid, ErrQuota and ErrKeyReused.
+// AddComment writes a comment beside an instance's history, and returns it when it is durable; a repetition returns the first one. The errors are
+// those of Load, and failure.ErrQuota, ErrKeyReused and ErrOutcomeUnknown.
 func (r *Router) AddComment(_ context.Context, req *request.Comment) (*activity.Row, error) {
 	var row activity.Row
 	err := r.accepting()

@@ -77,6 +77,7 @@ func mayWork(of *task.Whole, t *statemachine.Task, c *statemachine.Caller, now t
 // Comment asks to write a comment to an instance.
 type Comment struct {
 	Load
+	// Text is not empty; its bounds are the caller's to hold (gateway/INTERFACE.md, "Comments").
 	Text  string
 	Retry Retry
 	// Counted: by the caller's quota, already.
@@ -86,6 +87,7 @@ type Comment struct {
 // Activity asks for a page of what has happened to an instance.
 type Activity struct {
 	Load
+	// OldestFirst, Limit and Cursor are those of activity.Request.
 	OldestFirst bool
 	Limit       int
 	Cursor      string
