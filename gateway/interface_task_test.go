@@ -84,6 +84,16 @@ func TestInterfaceTasks(t *testing.T) {
 	if done := list(s.bob, "scope=done"); len(done.Tasks) != 1 || done.Tasks[0].Status != "done" || done.Tasks[0].Title != "Look at 1" {
 		t.Errorf("got %+v", done)
 	}
+	if a := s.bob.Get(t, tasks+"?scope=done&sort=due"); a.Status != 400 {
+		t.Errorf("what is done, sorted: got %d %s", a.Status, a.Body)
+	}
+	shown := s.ann.Get(t, change+"/"+first.TaskID)
+	if !strings.Contains(shown.Body, `"status":"done"`) || !strings.Contains(shown.Body, `"candidates":{"roles":[],"users":[],"privileges":[]}`) || !strings.Contains(shown.Body, `"events":[]`) {
+		t.Errorf("the requester is shown %d %s", shown.Status, shown.Body)
+	}
+	if a := s.eve.Get(t, change+"/"+first.TaskID); a.Status != 404 {
+		t.Errorf("a stranger is shown %d %s", a.Status, a.Body)
+	}
 	a := s.ann.Get(t, wiretest.Root+"/instance/claim/"+first.InstanceID+"/activity")
 	for _, what := range []string{`"transitionEvent":"approve"`, `"text":"Is it much?"`, `"action":"claim"`, `"transitionEvent":"send"`} {
 		at := strings.Index(a.Body, what)
