@@ -30,8 +30,9 @@ export function parseRoute(pathname: string, basePath: string): Route {
     }
     return { page: "runtime", formId, instance: { workflowId, instanceId } };
   }
-  if (page === "instances" && formId && workflowId && segments.length === 3) {
-    return { page: "instance", instance: { workflowId: formId, instanceId: workflowId } };
+  const [, ofWorkflow, id] = segments;
+  if (page === "instances" && ofWorkflow && id && segments.length === 3) {
+    return { page: "instance", instance: { workflowId: ofWorkflow, instanceId: id } };
   }
   if (page === "operations" && segments.length === 1) {
     return { page: "operations" };
