@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import { RetryKeys, ServiceError } from "../src/api/http";
 import { createChecklist, createForm } from "../src/api/portal";
+import { addComment } from "../src/api/tasks";
 import { sendEvent } from "../src/api/workflow";
 
 const realFetch = globalThis.fetch;
@@ -61,4 +62,14 @@ test("an event that is sent again after a lost answer happens once", async () =>
   await assert.rejects(send(), ServiceError);
   await assert.rejects(send(), ServiceError);
   assert.equal(new Set(sent).size, 4, "what is answered for good is over");
+});
+
+test("a comment that is sent again after a lost answer is there once", async () => {
+  const of = { workflowId: "w", instanceId: "i" };
+  const sent = answering(new TypeError("Failed to fetch"), ...[1, 2].map(() => Response.json({ comment: {} })));
+  await assert.rejects(addComment(of, "well"), ServiceError);
+  await addComment(of, "well");
+  assert.equal(new Set(sent).size, 1, `${sent}`);
+  await addComment(of, "well");
+  assert.equal(new Set(sent).size, 2, "the same words again are another comment");
 });

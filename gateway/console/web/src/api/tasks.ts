@@ -1,4 +1,4 @@
-import { ask, askText } from "./http";
+import { ask, askText, RetryKeys } from "./http";
 import type { components } from "./openapi";
 import type { Instance } from "./runtime";
 
@@ -89,8 +89,12 @@ export async function loadActivity(of: Instance, cursor: string, signal?: AbortS
   return (await ask<ActivityPage>(`${path(of)}/activity?${asked}`, { signal })).value;
 }
 
+const commentKeys = new RetryKeys();
+
+/** Writes a comment. Sent again after a lost answer, it is there once. */
 export async function addComment(of: Instance, text: string): Promise<void> {
-  await ask(`${path(of)}/comments`, { method: "POST", body: { text } });
+  const to = `${path(of)}/comments`;
+  await commentKeys.once(JSON.stringify([to, text]), (key) => ask(to, { method: "POST", body: { text }, headers: { "Idempotency-Key": key } }));
 }
 
 /** The statechart as an image, which cannot run or load anything. */

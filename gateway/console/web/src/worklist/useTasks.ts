@@ -7,7 +7,7 @@ import { presentationQuery } from "./queries";
 
 /** How long changes are gathered before the lists are asked for again. */
 const gather = 400;
-/** How often lists are asked for where there is no stream. */
+/** How often lists are asked for all the same: a stream can be away, and does not tell what only data change. */
 const lookEvery = 30_000;
 
 export const tasksQuery = (query: TaskQuery) => ({ queryKey: ["tasks", query, language()], queryFn: ({ signal }: { signal: AbortSignal }) => loadTasks(query, signal) });
@@ -44,7 +44,8 @@ export function useTaskWatch(): void {
         return;
       }
       source = new EventSource(tasksWatchAddress());
-      for (const kind of ["tasks", "lost"]) {
+      // "open": something may have come before it, or while it was away.
+      for (const kind of ["open", "tasks", "lost"]) {
         source.addEventListener(kind, look);
       }
     };
