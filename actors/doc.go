@@ -27,14 +27,15 @@
 // Each imports only what stands below it; treecheck holds that.
 //
 //	home
-//	formportal          template
-//	workflow            repository
-//	form   watch          │
-//	   changefeed         │
-//	   query              │
-//	  catalog             │
-//	quota               internal/supervise
-//	  failure   identity   internal/…
+//	formportal   presentation   migration      template
+//	workflow                                   repository
+//	deletion   activity                          │
+//	task   form   watch   pending                │
+//	changefeed   outbox   timer   schedule       │
+//	query   child                                │
+//	catalog                                      │
+//	quota                                      internal/supervise
+//	failure   identity   internal/…
 //
 // cluster, the node of a cluster, imports failure and its port, cluster/peer, which imports none of them.
 //
@@ -56,7 +57,12 @@
 //	trimming of changes   workflow.Router    Router.Stop
 //	memory relief         workflow.Router    Router.Stop
 //	index builder         workflow.Router    Router.Stop
+//	backfill of tasks     workflow.Router    all shards are done, or Router.Stop
 //	splitting of lists    workflow.Router    Router.Stop
+//	timers of a shard     timer.Service      Router.Stop
+//	sender of a shard     outbox.Service     Router.Stop
+//	attempt of a delivery outbox.Service     its answer, or Router.Stop
+//	schedules             schedule.Service   Router.Stop
 //	slow match            watch.Service      its call of Watch
 //	identity flush        identity.Service   Service.Stop
 //	home watch            home.Watcher       Watcher.Stop
@@ -129,6 +135,17 @@
 //	template              a file that describes a form or a checklist. A template of
 //	                      the repository is a report or a document with parameters
 //	plain form            a form that belongs to no workflow
+//	form of a task        a template that a task names: what is filled in becomes the data of one of
+//	                      the task's events, and no instance is made
+//	task                  work for people that an instance waits for, while a node is active; it begins
+//	                      when the node is entered
+//	candidate             who may take a task over
+//	claim                 a candidate takes a task over and is its assignee; it holds others back
+//	bring on, decide      to send an event that a transition of the task's own node takes and leaves it by
+//	worklist              the rows of the open tasks for a role, a privilege, a user or everybody, of those
+//	                      that a user has, and of those that a user has decided
+//	activity              what happened to an instance in one order: history entries, comments, claims,
+//	                      and what waits
 //	feed                  the latest history entries in memory, which watchers follow
 //	feed of changes       rows in the store that say which instance has a new entry, in the
 //	                      order of the commits of a shard
