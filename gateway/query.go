@@ -199,11 +199,11 @@ func listHistory(x *exchange) error {
 		return err
 	}
 	request.WithData = fields != ""
-	order, err := parseChoice(x.query, "order", "asc", "desc")
+	by, err := parseChoice(x.query, "order", ascending, descending)
 	if err != nil {
 		return err
 	}
-	request.Descending = order == "desc"
+	request.Descending = by == descending
 	if err := x.checkIdentifiers(); err != nil {
 		return err
 	}

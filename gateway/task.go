@@ -268,7 +268,7 @@ func addComment(x *exchange) error {
 	return x.answerJSON(api.CommentReply{Comment: api.Comment{User: row.User, UserName: x.nameOf(row.User), Text: row.Text, TS: timeText(row.At)}})
 }
 
-// order is in which order an activity comes.
+// order is in which order a history or an activity comes.
 type order string
 
 const (
