@@ -75,8 +75,8 @@ export function TasksTab({ caller, done }: { caller: Caller; done: boolean }) {
           columns={columnsOf(t, caller, done, act)}
           rows={tasks}
           rowKey={(task) => task.taskId}
-          sort={sort}
-          onSort={(to) => change({ sort: to, cursor: "" }, "replace")}
+          sort={done ? "" : sort || "due"}
+          onSort={(to) => change({ sort: to === "due" ? "" : to, cursor: "" }, "replace")}
           stale={list.isPlaceholderData}
         />
       )}
