@@ -21,9 +21,9 @@ export async function loadData(of: Instance, signal?: AbortSignal): Promise<JSON
   return (await ask<InstanceReply>(`${api}/instance/${path(of)}`, { signal, headers: { Prefer: "return=minimal" } })).value.state.svcPublic;
 }
 
-/** How people see a workflow, in the language of the pages. */
-export async function loadPresentation(workflowId: string, signal?: AbortSignal): Promise<Presentation> {
-  return (await ask<Presentation>(`${api}/presentation/${encodeURIComponent(workflowId)}`, { signal })).value;
+/** How people see a workflow, in the language of the pages; version 0 is the newest. */
+export async function loadPresentation(workflowId: string, version: number, signal?: AbortSignal): Promise<Presentation> {
+  return (await ask<Presentation>(`${api}/presentation/${encodeURIComponent(workflowId)}${version === 0 ? "" : `?version=${version}`}`, { signal })).value;
 }
 
 /** What became of an event. */

@@ -84,12 +84,12 @@ interface CursorPagerProps {
   /** Where the next one begins, null when there is none. */
   next: string | null;
   /** How much there is in all, in words. */
-  total: string;
+  total?: string;
   onTurn: (cursor: string) => void;
 }
 
-/** Steps through pages of a list of which only the service knows how long it is. */
-export function CursorPager({ cursor, next, total, onTurn }: CursorPagerProps) {
+/** Steps through pages of a list of which only the service knows how long it is. Back goes back. */
+export function CursorPager({ cursor, next, total = "", onTurn }: CursorPagerProps) {
   const { t } = useTranslation();
   if (cursor === "" && next === null) {
     return null;

@@ -1,14 +1,14 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { CircleCheck } from "lucide-react";
 import { useState } from "react";
-import { type ColumnOf, DataTable } from "../kit/DataTable";
+import { type ColumnOf, CursorPager, DataTable } from "../kit/DataTable";
 import { Empty } from "../kit/Notice";
 import { Time } from "../kit/Time";
 import { Link, useQueryPart } from "../navigate";
 import { readable } from "../words";
 import { inspectPath } from "./address";
 import { changeIncident, type Incident, type Repair } from "./api";
-import { Confirm, InstanceOf, Loaded, Pages, reasonFor, RepairButtons, shortId, statusOf, type Told, useNews } from "./parts";
+import { Confirm, InstanceOf, Loaded, reasonFor, RepairButtons, shortId, statusOf, type Told, useNews } from "./parts";
 import { operationsKey, useIncidents } from "./queries";
 import { type Translate, useText } from "./text";
 
@@ -74,7 +74,7 @@ export function IncidentsSection() {
             ) : (
               <DataTable label={t("section.incidents")} columns={columnsOf(t, (of) => void repair(of, "retry"), setDropping)} rows={list} rowKey={({ id }) => id} stale={incidents.isPlaceholderData} />
             )}
-            <Pages cursor={cursor} next={next} onCursor={(to) => change({ cursor: to })} />
+            <CursorPager cursor={cursor} next={next ?? null} onTurn={(to) => change({ cursor: to })} />
           </>
         )}
       </Loaded>

@@ -2,7 +2,7 @@ import { Columns3, Layers } from "lucide-react";
 import type { Caller } from "../api/types";
 import { Badge, toneOf } from "../kit/Badge";
 import { Button } from "../kit/Button";
-import { type ColumnOf, DataTable } from "../kit/DataTable";
+import { type ColumnOf, CursorPager, DataTable } from "../kit/DataTable";
 import { Choices, MenuBox } from "../kit/Menu";
 import { Empty, Notice } from "../kit/Notice";
 import { Link, useQueryPart } from "../navigate";
@@ -12,7 +12,7 @@ import { inspectPath } from "./address";
 import type { InstanceList, ListedInstance, Presentation, PublishedWorkflow } from "./api";
 import { FilterBuilder } from "./FilterBuilder";
 import { valueAt } from "./filter";
-import { Loaded, Pages, reasonFor, shortId, statusOf } from "./parts";
+import { Loaded, reasonFor, shortId, statusOf } from "./parts";
 import { useInstanceCount, useInstances, usePresentation, useWorkflows } from "./queries";
 import { type Translate, useText } from "./text";
 import { Value } from "./Value";
@@ -120,7 +120,7 @@ function Instances({ list, caller }: { list: PublishedWorkflow[]; caller: Caller
                   stale={page.isPlaceholderData}
                 />
               )}
-              <Pages cursor={cursor} next={next} onCursor={(to) => change({ cursor: to })} />
+              <CursorPager cursor={cursor} next={next ?? null} onTurn={(to) => change({ cursor: to })} />
             </>
           )}
         </Loaded>

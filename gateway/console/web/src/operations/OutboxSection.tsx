@@ -2,7 +2,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { CircleCheck } from "lucide-react";
 import { useState } from "react";
 import { Badge } from "../kit/Badge";
-import { type ColumnOf, DataTable } from "../kit/DataTable";
+import { type ColumnOf, CursorPager, DataTable } from "../kit/DataTable";
 import { Empty } from "../kit/Notice";
 import { Switch } from "../kit/Switch";
 import { Time } from "../kit/Time";
@@ -10,7 +10,7 @@ import { Link, useQueryPart } from "../navigate";
 import { formatNumber } from "../words";
 import { inspectPath } from "./address";
 import { changeDelivery, type Delivery, type PendingDelivery, type Repair } from "./api";
-import { Confirm, InstanceOf, Loaded, Pages, reasonFor, RepairButtons, shortId, statusOf, type Told, useNews } from "./parts";
+import { Confirm, InstanceOf, Loaded, reasonFor, RepairButtons, shortId, statusOf, type Told, useNews } from "./parts";
 import { operationsKey, useOutbox } from "./queries";
 import { type Translate, useText } from "./text";
 
@@ -70,7 +70,7 @@ export function OutboxSection() {
             ) : (
               <DataTable label={t("section.outbox")} columns={columnsOf(t, (of) => void repair(of, "retry"), setDropping)} rows={list} rowKey={({ id }) => id} stale={outbox.isPlaceholderData} />
             )}
-            <Pages cursor={cursor} next={next} onCursor={(to) => change({ cursor: to })} />
+            <CursorPager cursor={cursor} next={next ?? null} onTurn={(to) => change({ cursor: to })} />
           </>
         )}
       </Loaded>

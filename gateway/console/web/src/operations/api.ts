@@ -29,11 +29,6 @@ export async function loadWorkflows(signal?: AbortSignal): Promise<PublishedWork
   return (await ask<Schemas["DefinitionList"]>(`${api}/definitions`, { signal })).value.definitions;
 }
 
-/** version 0 is the newest. */
-export async function loadPresentation(workflowId: string, version: number, signal?: AbortSignal): Promise<Presentation> {
-  return (await ask<Presentation>(`${api}/presentation/${encode(workflowId)}${version === 0 ? "" : `?version=${version}`}`, { signal })).value;
-}
-
 /** The statechart of a version, with how many instances stand at its states, as the text of a picture. */
 export function loadChart(workflowId: string, version: number, signal?: AbortSignal): Promise<string> {
   return askText(`${api}/definitions/${encode(workflowId)}/${version}/diagram?counts=true`, { signal, headers: { Accept: "image/svg+xml, application/json" } });

@@ -1,5 +1,4 @@
 import { type ReactNode, useEffect, useRef, useState } from "react";
-import { useTranslation } from "react-i18next";
 import { LockKeyhole } from "lucide-react";
 import { messageFor, ServiceError } from "../api/http";
 import { privilege } from "../api/types";
@@ -88,39 +87,6 @@ export function Confirm({ title, text, yes, no, danger = false, onYes, onClose }
         </Button>
       </div>
     </Dialog>
-  );
-}
-
-interface PagesProps {
-  cursor: string;
-  next: string | null | undefined;
-  onCursor: (cursor: string) => void;
-}
-
-/** Steps through a list that has only a next page. Back goes back. */
-export function Pages({ cursor, next, onCursor }: PagesProps) {
-  const t = useText();
-  const { t: common } = useTranslation();
-  const turn = (to: string) => {
-    onCursor(to);
-    window.scrollTo({ top: 0 });
-  };
-  if (cursor === "" && !next) {
-    return null;
-  }
-  return (
-    <nav className="pager" aria-label={common("list.pages")}>
-      {cursor !== "" && (
-        <Button small onPress={() => turn("")}>
-          {t("first")}
-        </Button>
-      )}
-      {next && (
-        <Button small onPress={() => turn(next)}>
-          {t("next")}
-        </Button>
-      )}
-    </nav>
   );
 }
 

@@ -1,6 +1,7 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { loadPresentation } from "../api/workflow";
 import { language } from "../text";
-import { countInstances, type DeliveryState, type InstanceQuery, loadChart, loadHealth, loadIncidents, loadInstances, loadOutbox, loadPresentation, loadSchedules, loadWorkflows } from "./api";
+import { countInstances, type DeliveryState, type InstanceQuery, loadChart, loadHealth, loadIncidents, loadInstances, loadOutbox, loadSchedules, loadWorkflows } from "./api";
 
 /** How often what happens by itself is asked for while the page is in sight. */
 const lookEvery = 10_000;

@@ -28,7 +28,7 @@ export const useTemplate = (formId: string) =>
 /** What people call the parts of a workflow; none for the empty id. */
 export const presentationQuery = (workflowId: string) => ({
   queryKey: ["presentation", workflowId, language()],
-  queryFn: ({ signal }: { signal: AbortSignal }) => loadPresentation(workflowId, signal),
+  queryFn: ({ signal }: { signal: AbortSignal }) => loadPresentation(workflowId, 0, signal),
   enabled: workflowId !== "",
   staleTime: 5 * minute,
   retry: false,

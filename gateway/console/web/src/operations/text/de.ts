@@ -29,8 +29,6 @@ export const de: Widened<typeof en> = {
   retry: "Wiederholen",
   drop: "Verwerfen",
   open: "Untersuchen",
-  first: "Erste Seite",
-  next: "Nächste Seite",
   workflow: "Workflow",
   workflowsFirst: "Es gibt noch keine Workflows",
   workflowsFirstText: "Hier stehen die Workflows, die veröffentlicht sind.",

@@ -26,8 +26,6 @@ export const en = {
   retry: "Retry",
   drop: "Drop",
   open: "Inspect",
-  first: "First page",
-  next: "Next page",
   workflow: "Workflow",
   workflowsFirst: "There are no workflows yet",
   workflowsFirstText: "Workflows that are published are shown here.",
