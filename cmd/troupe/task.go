@@ -95,7 +95,7 @@ func showTask(out *output, t *client.Task) error {
 		{"NODE", t.StateMachineID + ": " + t.NodeID},
 		{"STATUS", t.Status},
 		{"ASSIGNEE", shownText(t.Assignee)},
-		{"FOR", candidatesText(&t.Candidates)},
+		{"FOR", candidatesText(t)},
 		{"REQUESTER", t.RequesterName},
 		{"CREATED", t.Created},
 		{"DUE", shownText(t.Due)},
@@ -114,9 +114,13 @@ func showTask(out *output, t *client.Task) error {
 	return out.table(kept)
 }
 
-func candidatesText(c *api.Candidates) string {
+// candidatesText says who may take a task over; nobody when it is done.
+func candidatesText(t *client.Task) string {
+	if t.Done != nil {
+		return ""
+	}
 	var texts []string
-	for kind, names := range map[string][]string{"role": c.Roles, "user": c.Users, "privilege": c.Privileges} {
+	for kind, names := range map[string][]string{"role": t.Candidates.Roles, "user": t.Candidates.Users, "privilege": t.Candidates.Privileges} {
 		for _, name := range names {
 			texts = append(texts, kind+":"+name)
 		}

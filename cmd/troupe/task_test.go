@@ -43,7 +43,7 @@ func TestTasks(t *testing.T) {
 		{[]string{"task", "do", id, "wave"}, "", `takes no "wave" from you; it takes: approve extend note`, exitFailed},
 		{[]string{"task", "do", id, "approve", "--comment", "Enjoy it."}, "approved", "", 0},
 		{[]string{"task", "do", id, "approve"}, "", "was done by John Doe", exitFailed},
-		{[]string{"task", "show", id}, "DONE", "", 0},
+		{[]string{"task", "show", id}, "ASSIGNEE   john.doe\nREQUESTER  John Doe\n", "", 0}, // and nobody whom it is for
 		{[]string{"instance", "comment", "leave", i.ID, "Thank you."}, "", "", 0},
 		{[]string{"instance", "activity", "leave", i.ID}, "comment         Thank you.", "", 0},
 		{[]string{"instance", "activity", "leave", i.ID, "--oldest-first", "--all", "-o", "jsonl"}, `"text":"Enjoy it."`, "", 0},
