@@ -14,6 +14,9 @@ import { usePresentation } from "../worklist/queries";
 import { type Words, wordsOf } from "./definitionWords";
 import { instanceKey } from "./useSummary";
 
+/** How often what others said is looked for, while the page is in sight. */
+const lookEvery = 15_000;
+
 export const activityKey = (instance: Instance) => [...instanceKey(instance), "activity"];
 
 /** What has happened, and what people said: the newest first, older things when they are asked for. */
@@ -25,6 +28,7 @@ export function ActivityList({ instance, caller }: { instance: Instance; caller:
     queryFn: ({ pageParam, signal }) => loadActivity(instance, pageParam, signal),
     initialPageParam: "",
     getNextPageParam: (page) => page.next ?? undefined,
+    refetchInterval: lookEvery, // comments and claims are no entries of the history, and no stream tells them
   });
   if (!activity.data) {
     return activity.isError ? <LoadFault fault={activity.error} retry={() => void activity.refetch()} /> : <Skeleton label={t("instance.activityLoading")} rows={3} />;
