@@ -50,7 +50,10 @@ export function TaskFormCard({ instance, taskId, caller, focused, onLook, onTake
   const form = loaded.data?.form;
   const title = form?.task.title ?? t("tasks.title");
   const over = loaded.error instanceof ServiceError && loaded.error.status === 404;
-  const choices = form?.task.events.filter((event) => form.events.includes(event.name)) ?? [];
+  // The template's own event has the first button.
+  const choices = (form?.task.events ?? [])
+    .filter((event) => form?.events.includes(event.name))
+    .toSorted((a, b) => Number(b.name === form?.template?.submit) - Number(a.name === form?.template?.submit));
   return (
     <section className="card task-form" aria-labelledby="task-title">
       <h2 id="task-title" ref={heading} tabIndex={-1}>

@@ -3,9 +3,9 @@ import type { JSONObject } from "../api/types";
 import { t } from "../text";
 import { formatNumber } from "../words";
 import { asObject } from "./layout";
-import { type LineColumn, sumOf } from "./numbers";
+import { type LineColumn, productOf, sumOf } from "./numbers";
 
-/** The columns that layout hints want summed: "ui:sums": ["price"]. */
+/** The columns, or products of columns, that layout hints want summed: "ui:sums": ["weight", "quantity * price"]. */
 export function sumsOf(uiSchema: UiSchema<JSONObject[]> | undefined): string[] {
   const { sums } = getUiOptions(uiSchema) as { sums?: unknown };
   return Array.isArray(sums) ? sums.filter((name): name is string => typeof name === "string") : [];
@@ -13,15 +13,19 @@ export function sumsOf(uiSchema: UiSchema<JSONObject[]> | undefined): string[] {
 
 /** The totals below a list. */
 export function Sums({ names, columns, rows }: { names: string[]; columns: LineColumn[]; rows: JSONObject[] }) {
-  const shown = columns.filter((column) => column.numeric && names.includes(column.name));
+  const numbers = new Map(columns.filter((column) => column.numeric).map((column) => [column.name, column.title]));
+  const shown = names
+    .map((name) => ({ name, factors: name.split("*").map((factor) => factor.trim()) }))
+    .filter(({ factors }) => factors.every((factor) => numbers.has(factor)));
   if (shown.length === 0 || rows.length === 0) {
     return null;
   }
   return (
     <p className="sums">
-      {shown.map((column) => (
-        <span key={column.name}>
-          {shown.length > 1 ? column.title : t("field.sum")} <strong>{formatNumber(sumOf(rows.map((row) => asObject(row)[column.name])))}</strong>
+      {shown.map(({ name, factors }) => (
+        <span key={name}>
+          {shown.length > 1 ? factors.map((factor) => numbers.get(factor)).join(" × ") : t("field.sum")}{" "}
+          <strong>{formatNumber(sumOf(rows.map((row) => productOf(factors.map((factor) => asObject(row)[factor])))))}</strong>
         </span>
       ))}
     </p>
