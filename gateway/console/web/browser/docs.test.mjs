@@ -23,7 +23,9 @@ test("the description of the interface", async () => {
     await page.locator("#queryInstances .faults summary").click();
     await page.locator("#queryInstances").getByText("The request is malformed").waitFor();
     assert.equal(await isTooWide(page), false);
-    await look(window, `docs-${options.viewport?.width ?? "wide"}`);
+    if (options.viewport?.width !== 320) {
+      await look(window, `docs-${options.viewport?.width ?? "wide"}`); // it is long: half a minute
+    }
     await closeWindow(window);
   }
 });

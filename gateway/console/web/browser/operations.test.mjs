@@ -200,8 +200,6 @@ test("refused, failed and empty are told apart", async () => {
 
 const sizes = {
   wide: { viewport: { width: 1280, height: 900 } },
-  dark: { viewport: { width: 1280, height: 900 }, colorScheme: "dark" },
-  phone: { viewport: { width: 390, height: 844 }, hasTouch: true },
   "phone-dark": { viewport: { width: 390, height: 844 }, hasTouch: true, colorScheme: "dark" },
   "german-small": { locale: "de-DE", viewport: { width: 320, height: 700 }, hasTouch: true },
   forced: { viewport: { width: 1280, height: 900 }, forcedColors: "active" },

@@ -59,7 +59,7 @@ test("a leave request, from signing in to the archive", async () => {
   await closeWindow(mary);
 
   await john.page.getByText("Approved").first().waitFor(); // told by the stream, without a reload
-  await john.page.getByText("Enjoy!").waitFor();
+  await john.page.getByText("Enjoy!").first().waitFor();
   await john.page.goto(service.root + "?tab=requests&show=submitted");
   await john.page.getByRole("button", { name: /Submitted/, pressed: true }).waitFor();
   const until = Date.now() + 120_000;

@@ -53,7 +53,7 @@ for (const [name, options] of Object.entries(sizes)) {
     await look(mary, `work-${name}`);
     assert.equal(await isTooWide(page), false, "the worklist scrolls sideways");
     await page.goto(`${service.root}instances/purchase/${id}`);
-    await page.getByText("1,234.5").or(page.getByText("1.234,5")).waitFor();
+    await page.getByText("1,234.5").or(page.getByText("1.234,5")).first().waitFor();
     await page.getByRole("img").waitFor();
     await page.getByText(/John Doe (asked for it|hat angefragt)/).waitFor();
     await look(mary, `instance-${name}`);
