@@ -136,3 +136,39 @@ test("what was typed stays when somebody else is quicker", async () => {
   await page.getByText("Rejected", { exact: true }).first().waitFor();
   await closeWindow(mary);
 });
+
+test("who runs the service gives back what somebody else has", async () => {
+  const id = await order(4000);
+  const manager = await service.caller("mary.major");
+  const { tasks } = await manager.read(`tasks?filter=${encodeURIComponent(JSON.stringify({ instanceId: id }))}`);
+  await manager.ask("task", { taskId: tasks[0].taskId, action: "claim" });
+  const paulo = await openWindow(browser, service);
+  const { page } = paulo;
+  await signIn(paulo, "paulo.santos", `instances/purchase-order/${id}`);
+  const steps = page.getByRole("region", { name: "Next steps" });
+  await steps.getByText("Mary Major").waitFor();
+  await steps.getByRole("button", { name: "Assign" }).waitFor();
+  await look(paulo, "order-claimed");
+  await steps.getByRole("button", { name: "Release" }).click();
+  await steps.getByText("Nobody has this task yet").waitFor();
+  await closeWindow(paulo);
+});
+
+test("what cannot be taken back is asked about", async () => {
+  const id = await order(5000);
+  const mary = await openWindow(browser, service);
+  const { page } = mary;
+  await signIn(mary, "mary.major", `instances/purchase-order/${id}`);
+  await page.getByRole("button", { name: "Reject" }).click();
+  await commented(page, "No");
+  await page.getByRole("button", { name: "Reject" }).click();
+  const dialog = page.getByRole("dialog", { name: "Reject?" });
+  await dialog.waitFor();
+  await look(mary, "order-reject");
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  await dialog.waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Reject" }).click();
+  await dialog.getByRole("button", { name: "Reject" }).click();
+  await page.getByText("“Reject” completed.").waitFor();
+  await closeWindow(mary);
+});
