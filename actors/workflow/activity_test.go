@@ -116,6 +116,9 @@ func (h *harness) activity(req *workflow.ActivityRequest) (lines []string) {
 
 // TestLongActivitiesComeInPages has more comments, and more of what events brought, than one page may have.
 func TestLongActivitiesComeInPages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it has megabytes, which is slow under the race detector")
+	}
 	h := start(t, workflow.Options{})
 	h.Publish(desk)
 	id := h.Make(requester, "desk", "")
