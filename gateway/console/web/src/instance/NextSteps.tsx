@@ -39,7 +39,7 @@ export function NextSteps({ instance, caller, tasks, events, fault, retry, live,
   const { t } = useTranslation();
   const [opened, setOpened] = useState<WorkflowEvent | null>(null);
   const [places, setPlaces] = useState("");
-  const forms = useFormEvents(instance);
+  const forms = useFormEvents(instance, tasks);
   const offered = events?.events.filter((event) => event.guard !== "false" && (taskId === "" || forms.get(event.name) !== taskId)) ?? [];
   return (
     <section className="card steps" aria-labelledby="steps-title">

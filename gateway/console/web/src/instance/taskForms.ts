@@ -21,9 +21,9 @@ export const taskFormQuery = (instance: Instance, taskId: string) => ({
   retry: false,
 });
 
-/** The events of an instance that are sent with the form of a task, and whose it is. */
-export function useFormEvents(instance: Instance): Map<string, string> {
-  const withForm = useInstanceTasks(instance).filter((task) => task.form !== null);
+/** The events of an instance's tasks that the caller may send with the form of one, and whose it is. */
+export function useFormEvents(instance: Instance, tasks: Task[]): Map<string, string> {
+  const withForm = tasks.filter((task) => task.form !== null && task.events.length > 0);
   const forms = useQueries({ queries: withForm.map((task) => taskFormQuery(instance, task.taskId)) });
   return new Map(forms.flatMap(({ data }) => (data?.form.editable ? data.form.events.map((event) => [event, data.form.task.taskId] as const) : [])));
 }

@@ -125,7 +125,7 @@ export function FillIn<V extends Fillable, S>({ calls, store, view, drops, choic
         throw cause;
       }
     });
-  const submit = (complete: JSONObject) =>
+  const submit = (complete: JSONObject, event: string) =>
     guarded(async () => {
       if (submitting) {
         return;
@@ -136,7 +136,6 @@ export function FillIn<V extends Fillable, S>({ calls, store, view, drops, choic
       const unsaved = saver.hasUnsaved;
       await saver.close();
       try {
-        const event = chosen.current;
         const sent = await keys.once(JSON.stringify([event, complete]), (key) => calls.submit(complete, event, key));
         keep(store, "");
         onSubmitted(sent);
@@ -156,7 +155,7 @@ export function FillIn<V extends Fillable, S>({ calls, store, view, drops, choic
     if (choice?.style === "danger") {
       setAsked({ complete, choice });
     } else {
-      void submit(complete);
+      void submit(complete, chosen.current);
     }
   };
 
@@ -170,8 +169,8 @@ export function FillIn<V extends Fillable, S>({ calls, store, view, drops, choic
           {submitting ? t("form.submitting") : t("form.submit")}
         </Button>
       )}
-      {/* Enter in a field presses the first button of a form: where there is a choice it must choose nothing. */}
-      {choices && choices.length > 1 && <button type="submit" disabled hidden aria-label={t("form.submit")} />}
+      {/* Enter in a field presses the first button of a form: where there is a choice, or none, it must send nothing. */}
+      {choices && choices.length !== 1 && <button type="submit" disabled hidden aria-label={t("form.submit")} />}
       {choices?.map(({ name, label, style }) => (
         <Button key={name} type="submit" kind={kinds[style] ?? "plain"} isDisabled={submitting} value={name}>
           {label}
@@ -210,7 +209,7 @@ export function FillIn<V extends Fillable, S>({ calls, store, view, drops, choic
               kind="danger"
               onPress={() => {
                 setAsked(null);
-                void submit(asked.complete);
+                void submit(asked.complete, asked.choice.name);
               }}
             >
               {asked.choice.label}
