@@ -88,4 +88,7 @@ export async function findings(page) {
 }
 
 /** Whether a page scrolls sideways. */
+/** Waits until something has the focus: a dialog that has gone gives it back a moment later. */
+export const hasFocus = (locator) => locator.and(locator.page().locator(":focus")).waitFor();
+
 export const isTooWide = (page) => page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth);

@@ -1,7 +1,7 @@
 // Forms that are not submitted yet: made, saved, deleted, and kept through what goes wrong.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { closeWindow, look, openWindow, signIn, startBrowser } from "./browser.mjs";
+import { closeWindow, hasFocus, look, openWindow, signIn, startBrowser } from "./browser.mjs";
 import { addressOf, lose, make, saved } from "./scene.mjs";
 import { startService } from "./service.mjs";
 
@@ -50,7 +50,7 @@ test("a form is made at the first input, and once, also when the answer is lost"
   await page.getByLabel("Reason").pressSequentially("Skiing");
   await page.getByText(/Saved at/).waitFor();
   await addressOf(page);
-  assert.ok(await page.getByLabel("Reason").evaluate((field) => field === document.activeElement), "the page stays as it was");
+  await hasFocus(page.getByLabel("Reason")); // the page stays as it was
   assert.ok(created.length >= 2 && new Set(created).size === 1, `${created}`);
   await page.reload();
   assert.equal(await page.getByLabel("Reason").inputValue(), "Skiing");

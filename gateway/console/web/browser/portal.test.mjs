@@ -1,7 +1,7 @@
 // The portal as people use it, in a real browser against the real program.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { closeWindow, findings, isTooWide, look, openWindow, signIn, startBrowser } from "./browser.mjs";
+import { closeWindow, findings, hasFocus, isTooWide, look, openWindow, signIn, startBrowser } from "./browser.mjs";
 import { addressOf, lose, make } from "./scene.mjs";
 import { startService } from "./service.mjs";
 
@@ -123,7 +123,8 @@ test("phones, darkness, and the keyboard alone", async () => {
   await page.waitForURL(/\/login\?next=/);
   await page.getByLabel("User").waitFor();
   await look(john, "phone-login");
-  await page.keyboard.type("john.doe"); // the field has the focus
+  await hasFocus(page.getByLabel("User"));
+  await page.keyboard.type("john.doe");
   await page.keyboard.press("Tab");
   await page.keyboard.type("an old oak, 1843");
   await page.keyboard.press("Enter");
@@ -132,8 +133,8 @@ test("phones, darkness, and the keyboard alone", async () => {
   await look(john, "phone-portal");
   assert.equal(await isTooWide(page), false, "the portal scrolls sideways");
   await press(page, "New");
-  await page.getByRole("menuitem", { name: "New request" }).waitFor();
-  await page.keyboard.press("Enter"); // the first one has the focus
+  await hasFocus(page.getByRole("menuitem", { name: "New request" })); // the first one
+  await page.keyboard.press("Enter");
   await page.getByRole("dialog").waitFor();
   await page.getByRole("dialog").getByRole("radio", { name: "Leave request" }).focus();
   await page.keyboard.press("Space");

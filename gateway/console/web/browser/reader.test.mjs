@@ -64,7 +64,7 @@ test("a list is what its address says, also after Back", async () => {
   await page.goto(`${service.root}?tab=requests`);
   await page.getByRole("searchbox").fill("leave");
   await page.getByRole("link", { name: "Feedback" }).waitFor({ state: "detached" });
-  assert.match(page.url(), /[?&]q=leave/);
+  await page.waitForURL(/[?&]q=leave/);
   await page.getByRole("link", { name: "Leave request" }).click();
   await page.getByRole("heading", { level: 1, name: "Leave request" }).waitFor();
   await page.goBack();
