@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
 	"unicode/utf8"
 
@@ -87,6 +88,9 @@ func pageForms(x *exchange) error {
 	if err != nil {
 		return err
 	}
+	if x.services.Presentations != nil {
+		request.Titles = x.titlesOf
+	}
 	page, err := x.services.Portal.Page(x.r.Context(), request)
 	if err != nil {
 		return err
@@ -103,6 +107,17 @@ func pageForms(x *exchange) error {
 		answer.Count = &api.FormCount{N: page.Count}
 	}
 	return x.answerJSON(answer)
+}
+
+// titlesOf are those of forms, for a search.
+func (x *exchange) titlesOf(ctx context.Context, forms []form.Listed) ([]statemachine.Text, error) {
+	names := make([]presentation.Name, len(forms))
+	for n, f := range forms {
+		if f.WorkflowID != formportal.PlainWorkflow {
+			names[n] = presentation.Name{WorkflowID: f.WorkflowID, InstanceID: f.InstanceID}
+		}
+	}
+	return x.services.Presentations.Titles(ctx, x.caller, names)
 }
 
 // presentForms adds to forms how people see their instances. Where that would be too much for one answer, it returns the first of them.
@@ -129,7 +144,7 @@ func (x *exchange) presentForms(forms []formportal.Paged) ([]api.PagedForm, erro
 		if l == nil {
 			continue
 		}
-		f, title := &out[at[k]], titleOf(l, languages)
+		f, title := &out[at[k]], l.Called().For(languages...)
 		f.Title, f.States, f.Columns = &title, standingOf(l, languages), columnsOf(l, languages)
 	}
 	return out, nil

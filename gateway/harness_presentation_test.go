@@ -50,6 +50,10 @@ func (f *fakeWorkflows) Lines(_ context.Context, _ *identity.Principal, of []pre
 	return lines, f.ask(func() { f.asked = of })
 }
 
+func (f *fakeWorkflows) Titles(_ context.Context, _ *identity.Principal, of []presentation.Name) ([]statemachine.Text, error) {
+	return make([]statemachine.Text, len(of)), f.ask(func() { f.asked = of })
+}
+
 func (f *fakeWorkflows) Summary(context.Context, *workflow.LoadRequest) (*presentation.Summary, error) {
 	return &presentation.Summary{
 		Line: lineOne(), Sequence: 2,

@@ -322,8 +322,14 @@ func pagesShowInstances(t *testing.T, s *scene) {
 	if !strings.HasPrefix(got, shown) || !strings.Contains(a.Body, `"status":"draft"`) || !strings.Contains(a.Header.Get("Vary"), "Accept-Language") {
 		t.Errorf("got %s with Vary: %s", a.Body, a.Header.Get("Vary"))
 	}
+	if _, a := page("q=TO+rom"); !strings.Contains(a.Body, `"title":"To Rome"`) || strings.Count(a.Body, `"title"`) != 1 {
+		t.Errorf("found by its title: got %s", a.Body)
+	}
 	const nothing = `"title":null,"states":null,"columns":null}`
 	ann.submit(t, place, `{}`).WantStatus(t, 200)
+	if _, a := page("q=TO+rom&category=submitted"); strings.Contains(a.Body, `"id"`) {
+		t.Errorf("a title that may not be read any more is found: got %s", a.Body)
+	}
 	if got, a := page("workflowId=shown&category=submitted"); !strings.HasPrefix(got, nothing) {
 		t.Errorf("what may not be read any more: got %s", a.Body)
 	}

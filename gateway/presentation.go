@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"math"
@@ -22,6 +21,8 @@ type Presentations interface {
 	Summary(context.Context, *workflow.LoadRequest) (*presentation.Summary, error)
 	// Lines returns some instances as people see them in a list; nil for those that the caller may not read.
 	Lines(ctx context.Context, caller *identity.Principal, of []presentation.Name) ([]*presentation.Line, error)
+	// Titles returns what these are called; no text for those.
+	Titles(ctx context.Context, caller *identity.Principal, of []presentation.Name) ([]statemachine.Text, error)
 	// Trace returns where an instance stands and the way that it came.
 	Trace(context.Context, *workflow.LoadRequest) (*presentation.Trace, error)
 	// Presented returns a version of a workflow's definition, 0 being the newest, for who may read or create its instances.
@@ -129,7 +130,7 @@ func showSummary(x *exchange) error {
 	languages := x.languages()
 	answer := api.Summary{
 		WorkflowID: of.WorkflowID, InstanceID: of.InstanceID, WorkflowName: s.Of.Name, Version: s.Of.Version,
-		Title: titleOf(&s.Line, languages), Status: standingOf(&s.Line, languages), Columns: columnsOf(&s.Line, languages),
+		Title: s.Called().For(languages...), Status: standingOf(&s.Line, languages), Columns: columnsOf(&s.Line, languages),
 		CreatedAt: timeText(s.Created), UpdatedAt: timeText(s.Updated), Requester: s.Requester, RequesterName: x.nameOf(s.Requester),
 		Done: s.IsDone, Ended: endedText(s.IsDone, s.IsEnded), Tasks: x.tasksIn(s.Tasks, languages),
 	}
@@ -138,11 +139,6 @@ func showSummary(x *exchange) error {
 	}
 	x.w.Header()["Etag"] = []string{entityTag(s.Sequence)}
 	return x.answerJSON(answer)
-}
-
-// titleOf is the title of an instance: the name of the workflow when it has none of its own.
-func titleOf(l *presentation.Line, languages []string) string {
-	return cmp.Or(l.Title.For(languages...), l.Of.Name)
 }
 
 // standingOf are its positions.

@@ -22,6 +22,14 @@ func Plain(text string) Text {
 	return Text{{Text: text}}
 }
 
+// All are the texts without their languages.
+func (t Text) All() (texts []string) {
+	for _, tr := range t {
+		texts = append(texts, tr.Text)
+	}
+	return texts
+}
+
 // For returns the text in the first of the reader's languages that there is a text in, else the first text. A tag also
 // finds what is written for its language alone ("de-AT" finds "de"), and, after all of these, a variant of it ("de" finds "de-CH").
 func (t Text) For(languages ...string) string {

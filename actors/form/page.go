@@ -6,12 +6,14 @@ import (
 	"container/heap"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"troupe/actors/failure"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/query"
 	"troupe/persistence"
+	"troupe/statemachine"
 )
 
 // Sort is the order of a page.
@@ -30,8 +32,11 @@ type PageRequest struct {
 	Sort Sort // empty: NewestFirst
 	// WorkflowID has only forms of that workflow; empty: of all.
 	WorkflowID string
-	// Query has words that are all in the name or the id; upper and lower case are the same.
-	Query  string
+	// Query has words that are all in the name, the id or a title; upper and lower case are the same.
+	Query string
+	// Titles has what each form's instance is called for the user, in each language: those that the user does not see have none.
+	// It may return those of the first forms only, of one at least. nil: a search looks for no titles.
+	Titles func(context.Context, []Listed) ([]statemachine.Text, error)
 	Limit  int
 	Cursor string // Page.Next of the page before; empty: the first page
 	Count  bool   // asks for Page.Count
@@ -54,8 +59,10 @@ func (p *Page) NextBehind(n int) string { return p.list.Cursor(p.place(p.Forms[n
 const (
 	// searchedMax is how many rows a page looks at that has not found enough: it is shorter then.
 	searchedMax = 10_000
-	// countedMax is how many rows a count, and an order by names, look at.
+	// countedMax is how many rows a count, and an order by names, look at; one that looks for titles, too, at searchedMax.
 	countedMax = 100_000
+	// titledMax is how many titles a search asks for at a time.
+	titledMax = 128
 )
 
 // errEnough ends a list.
@@ -108,13 +115,66 @@ func (r *pageReader) name() query.List {
 	return query.List{"forms", string(req.User), req.Kind.String(), req.Category.String(), req.WorkflowID, string(req.Sort), req.Query}
 }
 
-func (r *pageReader) matches(l Listed) bool {
-	if l.CategoryAt(r.req.ArchivedBefore) != r.req.Category || r.req.WorkflowID != "" && l.WorkflowID != r.req.WorkflowID {
-		return false
+func (r *pageReader) searchesTitles() bool { return len(r.words) > 0 && r.req.Titles != nil }
+
+// each calls yield with the rows of a selection, and whether they match. It reads rows ahead where titles are searched.
+func (r *pageReader) each(of query.Selection, yield func(l Listed, matches bool) error) error {
+	var rows []Listed
+	most := 1
+	if r.searchesTitles() {
+		most = titledMax
 	}
-	name, id := strings.ToLower(l.Name), strings.ToLower(l.InstanceID)
+	flush := func() error {
+		matches, err := r.match(rows)
+		for n := 0; err == nil && n < len(rows); n++ {
+			err = yield(rows[n], matches[n])
+		}
+		rows = rows[:0]
+		return err
+	}
+	err := list(r.ctx, r.lists, &r.req.ListRequest, of, func(l Listed) error {
+		if rows = append(rows, l); len(rows) < most {
+			return nil
+		}
+		return flush()
+	})
+	if err != nil {
+		return err
+	}
+	return flush()
+}
+
+// match says which rows are asked for.
+func (r *pageReader) match(rows []Listed) ([]bool, error) {
+	out, titled, at := make([]bool, len(rows)), []Listed(nil), []int(nil)
+	for n, l := range rows {
+		if l.CategoryAt(r.req.ArchivedBefore) != r.req.Category || r.req.WorkflowID != "" && l.WorkflowID != r.req.WorkflowID {
+			continue
+		}
+		if out[n] = r.hasWords(l, nil); !out[n] && r.req.Titles != nil {
+			titled, at = append(titled, l), append(at, n)
+		}
+	}
+	for len(titled) > 0 {
+		titles, err := r.req.Titles(r.ctx, titled)
+		if err != nil {
+			return nil, err
+		}
+		for n, title := range titles {
+			out[at[n]] = r.hasWords(titled[n], title)
+		}
+		titled, at = titled[len(titles):], at[len(titles):]
+	}
+	return out, nil
+}
+
+func (r *pageReader) hasWords(l Listed, title statemachine.Text) bool {
+	texts := append([]string{l.Name, l.InstanceID}, title.All()...)
+	for n, t := range texts {
+		texts[n] = strings.ToLower(t)
+	}
 	for _, word := range r.words {
-		if !strings.Contains(name, word) && !strings.Contains(id, word) {
+		if !slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(t, word) }) {
 			return false
 		}
 	}
@@ -132,14 +192,14 @@ func (r *pageReader) byTime(after []byte) (*Page, error) {
 	var last []byte
 	of := r.req.selection()
 	of.After, of.Backward = after, r.req.Sort == OldestFirst
-	err := list(r.ctx, r.lists, &r.req.ListRequest, of, func(l Listed) error {
+	err := r.each(of, func(l Listed, matches bool) error {
 		if len(page.Forms) == r.req.Limit || looked == searchedMax {
 			page.Next = r.name().Cursor(last)
 			return errEnough
 		}
 		looked++
 		last = placeOf(l)
-		if r.matches(l) {
+		if matches {
 			page.Forms = append(page.Forms, l)
 		}
 		return nil
@@ -151,12 +211,15 @@ func (r *pageReader) byTime(after []byte) (*Page, error) {
 }
 
 func (r *pageReader) count() (*int64, error) {
-	n, looked := int64(0), 0
-	err := list(r.ctx, r.lists, &r.req.ListRequest, r.req.selection(), func(l Listed) error {
-		if looked++; looked > countedMax {
+	n, looked, most := int64(0), 0, countedMax
+	if r.searchesTitles() {
+		most = searchedMax
+	}
+	err := r.each(r.req.selection(), func(_ Listed, matches bool) error {
+		if looked++; looked > most {
 			return errEnough
 		}
-		if r.matches(l) {
+		if matches {
 			n++
 		}
 		return nil
@@ -180,12 +243,12 @@ func nameKey(l Listed) []byte {
 // byName keeps the first forms behind the place while it looks at all.
 func (r *pageReader) byName(after []byte) (*Page, error) {
 	first, looked := &lastFirst{}, 0
-	err := list(r.ctx, r.lists, &r.req.ListRequest, r.req.selection(), func(l Listed) error {
+	err := r.each(r.req.selection(), func(l Listed, matches bool) error {
 		if looked++; looked > countedMax {
 			return failure.Refuse(failure.ErrInvalid, "the list has more than %d forms, which is too many to sort them by name", countedMax)
 		}
 		key := nameKey(l)
-		if !r.matches(l) || bytes.Compare(key, after) <= 0 {
+		if !matches || bytes.Compare(key, after) <= 0 {
 			return nil
 		}
 		if heap.Push(first, namedForm{key, l}); first.Len() > r.req.Limit+1 {

@@ -16,6 +16,7 @@ import (
 	"troupe/actors/query"
 	"troupe/persistence"
 	"troupe/persistence/storetest"
+	"troupe/statemachine"
 )
 
 // shelf is a store with rows of john.doe's forms.
@@ -89,6 +90,45 @@ func TestASearchIsBounded(t *testing.T) {
 	req = PageRequest{Limit: 10, Query: "needle", Sort: ByName, Count: true}
 	if page := s.page(t, req); len(page.Forms) != 1 || page.Count == nil || *page.Count != 1 {
 		t.Errorf("by name: %+v", page)
+	}
+}
+
+// TestTitlesAreSearched: also some at a time, in each order, by what is in another language; and nothing is asked for when a page is not searched.
+func TestTitlesAreSearched(t *testing.T) {
+	s := newShelf(t)
+	s.put(t, 0, 1000, 1, 0, "Leave")
+	asked := 0
+	req := PageRequest{Limit: 1000, Query: "LEAVE süden", Count: true, Titles: func(_ context.Context, of []Listed) (titles []statemachine.Text, _ error) {
+		for _, l := range of[:min(50, len(of))] {
+			asked++
+			title := statemachine.Text{{Language: "en", Text: fmt.Sprint("To the north ", l.When)}}
+			if l.When%100 == 0 {
+				title = append(title, statemachine.Translation{Language: "de", Text: "Nach Süden"})
+			}
+			titles = append(titles, title)
+		}
+		return titles, nil
+	}}
+	for _, req.Sort = range []Sort{NewestFirst, OldestFirst, ByName} {
+		if page := s.page(t, req); len(page.Forms) != 10 || *page.Count != 10 || page.Next != "" {
+			t.Errorf("%q by %s: %d forms of %d, next %q", req.Query, req.Sort, len(page.Forms), *page.Count, page.Next)
+		}
+	}
+	if req.Limit, req.Query = 1, "süden"; asked < 1000 {
+		t.Errorf("%d titles were asked for", asked)
+	}
+	for n := range 10 {
+		page := s.page(t, req)
+		if len(page.Forms) != 1 || page.Forms[0].When%100 != 0 || (page.Next == "") != (n == 9) {
+			t.Fatalf("page %d: %d forms, next %q", n, len(page.Forms), page.Next)
+		}
+		req.Cursor = page.Next
+	}
+	asked = 0
+	s.page(t, PageRequest{Limit: 10, Titles: req.Titles, Count: true})
+	s.page(t, PageRequest{Limit: 10, Titles: req.Titles, Count: true, Query: "leave"})
+	if asked != 0 {
+		t.Errorf("%d titles were asked for, of forms whose names have the words", asked)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"troupe/actors/identity"
 	"troupe/actors/internal/supervise"
 	"troupe/actors/workflow"
+	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
 
@@ -171,6 +172,7 @@ type PageRequest struct {
 	WorkflowID, Query, Cursor string
 	Limit                     int
 	Count                     bool
+	Titles                    func(context.Context, []form.Listed) ([]statemachine.Text, error)
 }
 
 // Page is a part of a list.
@@ -196,7 +198,7 @@ func (p *Portal) Page(ctx context.Context, req *PageRequest) (page *Page, err er
 	err = p.do(ctx, req.Caller, "page", func(ctx context.Context) error {
 		of, err := p.o.Workflows.FormPage(ctx, &form.PageRequest{
 			ListRequest: p.listOf(&req.ListRequest), Sort: req.Sort, WorkflowID: req.WorkflowID, Query: req.Query,
-			Limit: req.Limit, Cursor: req.Cursor, Count: req.Count,
+			Limit: req.Limit, Cursor: req.Cursor, Count: req.Count, Titles: req.Titles,
 		})
 		if err != nil {
 			return err

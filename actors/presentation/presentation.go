@@ -71,6 +71,14 @@ type Line struct {
 	Values []data.Value
 }
 
+// Called is its title, or else the name of its workflow.
+func (l *Line) Called() statemachine.Text {
+	if l.Title.For() != "" {
+		return l.Title
+	}
+	return statemachine.Plain(l.Of.Name)
+}
+
 func lineOf(of *statemachine.Definition, in *statemachine.Instance) Line {
 	l := Line{Of: of, Title: of.Title(in), At: of.Positions(in)}
 	columns := of.Columns()
@@ -124,7 +132,46 @@ func (s *Service) Lines(ctx context.Context, p *identity.Principal, of []Name) (
 	return lines, nil
 }
 
+// Titles returns what some instances are called, in their order: their titles, or the names of their workflows; no text for those of which
+// Lines has none. The costs and errors are those of Lines.
+func (s *Service) Titles(ctx context.Context, p *identity.Principal, of []Name) ([]statemachine.Text, error) {
+	titles := make([]statemachine.Text, 0, len(of))
+	if len(of) == 0 {
+		return titles, nil
+	}
+	caller, now := catalog.CallerOf(p), s.o.Clock()
+	err := s.o.Instances.Read(ctx, p.ID, func(r *query.Reader) error {
+		for _, name := range of {
+			in, err := s.readable(r, caller, now, name)
+			if err != nil {
+				return err
+			}
+			var title statemachine.Text
+			if in != nil {
+				l := Line{Of: in.Of, Title: in.Of.Title(&in.State)}
+				title = l.Called()
+			}
+			titles = append(titles, title)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, failure.In("list", "titles", err)
+	}
+	return titles, nil
+}
+
 func (s *Service) line(r *query.Reader, c *statemachine.Caller, now time.Time, of Name) (*Line, error) {
+	in, err := s.readable(r, c, now, of)
+	if in == nil || err != nil {
+		return nil, err
+	}
+	l := lineOf(in.Of, &in.State)
+	return &l, nil
+}
+
+// readable is nil for an instance that the caller may not read, that is gone, or that cannot be read.
+func (s *Service) readable(r *query.Reader, c *statemachine.Caller, now time.Time, of Name) (*query.Instance, error) {
 	id, ok := instanceid.Parse(of.InstanceID)
 	if !ok {
 		return nil, nil
@@ -145,8 +192,7 @@ func (s *Service) line(r *query.Reader, c *statemachine.Caller, now time.Time, o
 	case !rules.MayRead(statemachine.View{Instance: &in.State, Of: in.Of}, c, now):
 		return nil, nil
 	}
-	l := lineOf(in.Of, &in.State)
-	return &l, nil
+	return in, nil
 }
 
 // Summary is an instance as people see it. It is only read.

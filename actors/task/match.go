@@ -12,7 +12,7 @@ import (
 // matches asks the filter and the words of a list.
 func (r *reading) matches(i *Item, of *Whole) bool {
 	if len(r.words) > 0 {
-		text := strings.ToLower(strings.Join(append([]string{i.TaskID(), i.Requester, r.nameOf(i.Requester)}, allOf(i.Title)...), "\n"))
+		text := strings.ToLower(strings.Join(append([]string{i.TaskID(), i.Requester, r.nameOf(i.Requester)}, i.Title.All()...), "\n"))
 		for _, word := range r.words {
 			if !strings.Contains(text, word) {
 				return false
@@ -32,13 +32,6 @@ func (r *reading) nameOf(user string) string {
 		return ""
 	}
 	return r.req.NameOf(user)
-}
-
-func allOf(t statemachine.Text) (texts []string) {
-	for _, tr := range t {
-		texts = append(texts, tr.Text)
-	}
-	return texts
 }
 
 // document has what a filter sees of a task: ownRoots.
