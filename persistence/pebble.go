@@ -61,6 +61,7 @@ type iterator interface {
 	SeekGE(key []byte) bool
 	SeekLT(key []byte) bool
 	SeekPrefixGE(key []byte) bool
+	SetBounds(lower, upper []byte)
 	Valid() bool
 	Key() []byte
 	ValueAndErr() ([]byte, error)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -54,4 +55,41 @@ func BenchmarkLoadMissing(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkMerge reads the first 50 rows of a worklist of a role, beside those of a user and ten privileges that are empty. The
+// rows are in 16 shards, each in three orders.
+func BenchmarkMerge(b *testing.B) {
+	s := mustOpen(b, b.TempDir(), Options{})
+	defer s.Close()
+	const tasks, shown = 300_000, 50
+	orders := []byte("cdp")
+	for i := range uint64(tasks) {
+		work := Work{List: 'r', Name: "manager", Value: i * 0x9E3779B97F4A7C15}
+		binary.BigEndian.PutUint64(work.ID[:], work.Value)
+		w := s.NewWrites(s.ShardOf(work.ID))
+		for _, work.Order = range orders {
+			w.Set(WorkKey(nil, w.shard, &work), []byte("purchase"))
+		}
+		w.Set(RecordKey(nil, w.shard, "purchase", work.ID), make([]byte, 200))
+		s.Append(w, make(waitFor, 1))
+	}
+	must(b, s.AwaitDurable())
+	must(b, pebbleOf(s.db.Load()).Flush())
+	ranges := []Range{{Prefix: WorkPrefix(nil, EveryShard, 'e', "", 'd')}, {Prefix: WorkPrefix(nil, EveryShard, 'u', "john", 'd')}, {Prefix: WorkPrefix(nil, EveryShard, 'r', "manager", 'd')}}
+	for i := range 10 {
+		ranges = append(ranges, Range{Prefix: WorkPrefix(nil, EveryShard, 'p', fmt.Sprint("mod-", i), 'd')})
+	}
+	sn := s.Snapshot()
+	defer sn.Close()
+	b.ReportAllocs()
+	for b.Loop() {
+		c := sn.Merge(ranges...)
+		for n := range shown {
+			if !c.Next() {
+				b.Fatalf("row %d: %v", n, c.Err())
+			}
+		}
+		must(b, c.Close())
+	}
 }

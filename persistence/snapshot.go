@@ -126,6 +126,14 @@ func (c *Cursor) Seek(key []byte) bool {
 	return c.land(c.it.SeekGE(key))
 }
 
+// confine gives the cursor other bounds, and has it stand before the first key.
+func (c *Cursor) confine(lower, upper []byte) {
+	c.lower, c.moved = lower, false
+	if c.it != nil {
+		c.it.SetBounds(lower, upper)
+	}
+}
+
 // land reads what stands at the new position.
 func (c *Cursor) land(valid bool) bool {
 	c.value = nil
