@@ -228,7 +228,8 @@ func (i *instance) putTasks(w *persistence.Writes, c *call, ch *change, before *
 	of := &task.Origin{
 		Shard: i.shard, Workflow: i.workflowID, Instance: i.id, Before: before, Of: i.of, User: ch.caller, Event: string(ch.entry.Event), At: i.state.UpdatedAt,
 	}
-	task.Put(w, of, ended, begun, ch.decided, func(t *statemachine.Task) statemachine.TaskText { return before.TaskText(was, t) })
+	earlier := *was // NB: a copy, so that only steps that change tasks have one on the heap
+	task.Put(w, of, ended, begun, ch.decided, func(t *statemachine.Task) statemachine.TaskText { return before.TaskText(&earlier, t) })
 	i.tellTasks(c, task.ChangeOf(of, ended, begun))
 	return true
 }
