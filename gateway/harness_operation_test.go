@@ -57,6 +57,13 @@ func (f *fakeWorkflows) Incidents(_ context.Context, r *pending.IncidentList) (*
 	}}}, f.ask(func() { f.asked = *r })
 }
 
+func (f *fakeWorkflows) Timers(_ context.Context, r *pending.TimerList) (*pending.TimerPage, error) {
+	return &pending.TimerPage{Timers: []pending.Timer{{
+		ID: instanceOne + "-1-0", Workflow: "order", InstanceID: instanceOne,
+		Timer: statemachine.Timer{Event: "after.PT1H.open", Due: time.Unix(1_800_000_000, 0), At: statemachine.Position{Machine: "main", Node: "open"}},
+	}}, Next: "more"}, f.ask(func() { f.asked = *r })
+}
+
 func (f *fakeWorkflows) ChangeIncident(_ context.Context, id string, drop bool) error {
 	action := outbox.Retry
 	if drop {

@@ -25,6 +25,7 @@ type Operations interface {
 	// ChangeDelivery returns when it is durable.
 	ChangeDelivery(ctx context.Context, id string, action outbox.Action) error
 	Incidents(context.Context, *pending.IncidentList) (*pending.IncidentPage, error)
+	Timers(context.Context, *pending.TimerList) (*pending.TimerPage, error)
 	Schedules(context.Context) ([]schedule.State, error)
 	// ChangeSchedule returns when it is durable.
 	ChangeSchedule(ctx context.Context, workflowID, name string, action schedule.Action) error
@@ -49,6 +50,7 @@ func operationRoutes() []route {
 		row("change-delivery", http.MethodPost, path+"/outbox/:id", changeDelivery),
 		row("incidents", http.MethodGet, path+"/incidents", listIncidents, "limit", "cursor"),
 		row("change-incident", http.MethodPost, path+"/incidents/:id", changeIncident),
+		row("timers", http.MethodGet, path+"/timers", listTimers, "workflowId", "limit", "cursor"),
 		row("schedules", http.MethodGet, path+"/schedules", listSchedules),
 		row("migrate", http.MethodPost, path+"/instances/:workflowId/migrate", migrateInstances),
 		row("change-schedule", http.MethodPost, path+"/schedules/:workflowId/:name", changeSchedule),
@@ -73,7 +75,7 @@ func listPending(x *exchange) error {
 		answer.Children = append(answer.Children, api.Child{WorkflowID: c.WorkflowID, InstanceID: c.InstanceID, Status: c.Status.String()})
 	}
 	for i := range pending.Timers {
-		answer.Timers = append(answer.Timers, timerOf(&pending.Timers[i]))
+		answer.Timers = append(answer.Timers, timerOf(pending.Timers[i].ID, &pending.Timers[i].Timer))
 	}
 	for i := range pending.Deliveries {
 		answer.Deliveries = append(answer.Deliveries, x.pendingDelivery(&pending.Deliveries[i]))
@@ -91,8 +93,8 @@ func (x *exchange) pendingDelivery(of *pending.Delivery) api.PendingDelivery {
 	return shown
 }
 
-func timerOf(t *workflow.Timer) api.Timer {
-	out := api.Timer{ID: t.ID, Event: string(t.Event), Due: timeText(t.Due), Incident: t.Failed}
+func timerOf(id string, t *statemachine.Timer) api.Timer {
+	out := api.Timer{ID: id, Event: string(t.Event), Due: timeText(t.Due), Incident: t.Failed}
 	if t.At != (statemachine.Position{}) {
 		machine, node := string(t.At.Machine), string(t.At.Node)
 		out.StateMachineID, out.NodeID = &machine, &node
@@ -164,6 +166,33 @@ func listIncidents(x *exchange) (err error) {
 		answer.Incidents = append(answer.Incidents, api.Incident{
 			ID: in.ID, WorkflowID: in.Workflow, InstanceID: in.InstanceID, Event: in.Event, Error: in.Error, TS: timeText(in.At),
 		})
+	}
+	return x.answerJSON(answer)
+}
+
+// listTimers answers GET workflow/api/v1/timers.
+func listTimers(x *exchange) (err error) {
+	list := pending.TimerList{User: x.caller.ID}
+	if list.Workflow, err = parseText(x.query, "workflowId"); err != nil {
+		return err
+	}
+	if list.Limit, err = parseLimit(x.query, operationsPageDefault); err != nil {
+		return err
+	}
+	if list.Cursor, err = parseCursor(x.query); err != nil {
+		return err
+	}
+	page, err := x.services.Workflows.Timers(x.r.Context(), &list)
+	if err != nil {
+		return err
+	}
+	answer := struct {
+		Timers []api.RunningTimer `json:"timers"`
+		Next   *string            `json:"next"`
+	}{[]api.RunningTimer{}, x.linkNext(page.Next)}
+	for i := range page.Timers {
+		t := &page.Timers[i]
+		answer.Timers = append(answer.Timers, api.RunningTimer{WorkflowID: t.Workflow, InstanceID: t.InstanceID, Timer: timerOf(t.ID, &t.Timer)})
 	}
 	return x.answerJSON(answer)
 }

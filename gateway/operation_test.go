@@ -35,6 +35,8 @@ func TestListsOfOperations(t *testing.T) {
 			`"created":"2027-01-15T08:00:00.000Z","nextAttempt":null,"lastStatus":500,"lastError":"the answer was 500"},{"id":"01JD0000000000000000000001-3-0","kind":"mail","workflowId":"order",` +
 			`"instanceId":"01JD0000000000000000000001","name":"","state":"pending","attempts":0,"created":"2027-01-15T08:00:00.000Z","nextAttempt":"2027-01-15T08:00:05.000Z","lastStatus":0,"lastError":""}],"next":"more"}`,
 		"/incidents": `{"incidents":[{"id":"01JD0000000000000000000001-1-1","workflowId":"order","instanceId":"01JD0000000000000000000001","event":"remind","error":"division by zero","ts":"2027-01-15T08:00:00.000Z"}],"next":null}`,
+		"/timers": `{"timers":[{"id":"01JD0000000000000000000001-1-0","event":"after.PT1H.open","stateMachineId":"main","nodeId":"open","due":"2027-01-15T08:00:00.000Z","incident":false,` +
+			`"workflowId":"order","instanceId":"01JD0000000000000000000001"}],"next":"more"}`,
 		"/schedules": `{"schedules":[{"workflowId":"stock","name":"monthly","cron":"0 7 1 * *","zone":"Europe/Berlin","paused":false,"last":null,"next":"2027-01-15T08:00:00.000Z","lastError":"access denied"},` +
 			`{"workflowId":"stock","name":"monthly","cron":"0 7 1 * *","zone":"Europe/Berlin","paused":true,"last":"2023-11-14T22:13:20.000Z","next":null,"lastError":""}]}`,
 	} {
@@ -44,13 +46,14 @@ func TestListsOfOperations(t *testing.T) {
 	}
 	for target, asked := range map[string]string{
 		"/outbox": "{ } 100", "/outbox?state=dead&limit=7&cursor=x": "{dead x 7}", "/incidents?limit=1000&cursor=y": "{y 1000}",
+		"/timers?workflowId=order&limit=3&cursor=z": "{mod order z 3}",
 	} {
 		a := s.do(t, request{Method: "GET", Path: operationPath + target, Headers: []string{withModToken}})
 		if got := fmt.Sprint(s.workflows.asked); a.Status != 200 || strings.Join(strings.Fields(got), "") != strings.Join(strings.Fields(asked), "") && asked != "{ } 100" {
 			t.Errorf("%s: got %d, asked for %s", target, a.Status, got)
 		}
 	}
-	for _, target := range []string{"/outbox?state=", "/outbox?state=x", "/outbox?limit=0", "/outbox?cursor=", "/outbox?filter={}", "/incidents?state=dead", "/incidents?limit=1001"} {
+	for _, target := range []string{"/outbox?state=", "/outbox?state=x", "/outbox?limit=0", "/outbox?cursor=", "/outbox?filter={}", "/incidents?state=dead", "/incidents?limit=1001", "/timers?workflowId=", "/timers?state=due"} {
 		if a := s.do(t, request{Method: "GET", Path: operationPath + target, Headers: []string{withModToken}}); a.Status != 400 {
 			t.Errorf("%s: got %d %s", target, a.Status, a.Body)
 		}

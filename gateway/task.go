@@ -322,7 +322,7 @@ func (x *exchange) activityOf(i *activity.Item, instanceID string) api.Activity 
 			a.ToName = textOrNil(x.nameOf(i.Row.To))
 		}
 	case i.Timer != nil:
-		timer := timerOf(&workflow.Timer{ID: i.Name, Timer: *i.Timer})
+		timer := timerOf(i.Name, i.Timer)
 		a.Kind, a.Timer = "timer", &timer
 	case i.Delivery != nil:
 		delivery := x.pendingDelivery(i.Delivery)

@@ -1,7 +1,8 @@
-// Package pending lists what waits in the whole store: deliveries that have not arrived, and incidents.
+// Package pending lists what waits in the whole store: deliveries that have not arrived, incidents, and timers.
 //
 //	GET outbox, GET incidents ──► Lists ──► rows of all shards, page by page
-//	GET pending of an instance ──► Lists.OfInstance
+//	GET timers ─────────────────► Lists ──► rows of all shards in the order of their deadlines, and their instances
+//	GET pending of an instance ─► Lists.OfInstance
 //
 // A list is not of one moment: each page has what is there when it is read, in the order of the keys, so nothing is left
 // out that is there from the first page to the last. In a cluster a page has everything that was acknowledged before it was
@@ -13,6 +14,7 @@ import (
 	"encoding/binary"
 	"errors"
 
+	"troupe/actors/catalog"
 	"troupe/actors/failure"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/outbox"
@@ -26,11 +28,14 @@ import (
 type Lists struct {
 	store   *persistence.Store
 	queries *query.Service
+	catalog *catalog.Catalog
 	outbox  *outbox.Service // nil: nothing leaves
 }
 
 // New returns the lists of a store.
-func New(s *persistence.Store, q *query.Service, o *outbox.Service) *Lists { return &Lists{s, q, o} }
+func New(s *persistence.Store, q *query.Service, c *catalog.Catalog, o *outbox.Service) *Lists {
+	return &Lists{s, q, c, o}
+}
 
 // errEnough ends a scan.
 var errEnough = errors.New("enough")
@@ -61,6 +66,70 @@ func (l *Lists) Incidents(ctx context.Context, req *IncidentList) (page *Inciden
 		return len(page.Incidents) < req.Limit, err
 	})
 	return page, failure.In("list", "incidents", err)
+}
+
+// Timers lists the timers that are running, of all instances: what is due next comes first. Those of instances that cannot be read are left
+// out. The errors are those of query.Service.Read, and failure.ErrInvalid for a cursor of another list.
+//
+// Sketch of the cost: a row of each shard, and a read for each instance that is shown.
+func (l *Lists) Timers(ctx context.Context, req *TimerList) (*TimerPage, error) {
+	list := query.List{"timers", req.Workflow}
+	all := persistence.Range{Prefix: persistence.TimerPrefix(nil, persistence.EveryShard)}
+	page, err := &TimerPage{}, error(nil)
+	if req.Cursor != "" {
+		all.From, err = list.Position(req.Cursor)
+	}
+	if err == nil {
+		err = l.queries.Read(ctx, req.User, func(from *query.Reader) (err error) {
+			c := from.Merge(all)
+			defer func() { err = errors.Join(err, failure.OfStore(c.Close())) }()
+			for scanned := 0; c.Next(); scanned++ {
+				if err := from.Step(); err != nil {
+					return err
+				}
+				if len(page.Timers) == req.Limit || scanned == scannedMax {
+					page.Next = list.Cursor(c.Rest())
+					return nil
+				}
+				if workflow := string(c.Value()); req.Workflow == "" || workflow == req.Workflow {
+					t, err := l.timerOf(from, workflow, c.Key())
+					if err != nil {
+						return err
+					}
+					if t != nil {
+						page.Timers = append(page.Timers, *t)
+					}
+				}
+			}
+			return failure.OfStore(c.Err())
+		})
+	}
+	if err != nil {
+		return nil, failure.In("list", "timers", err)
+	}
+	return page, nil
+}
+
+// timerOf is the timer of a row; nil when its instance cannot be read.
+func (l *Lists) timerOf(from *query.Reader, workflow string, key []byte) (*Timer, error) {
+	_, k, ok := persistence.TimerEntry(key)
+	if !ok {
+		return nil, failure.OfStore(persistence.ErrCorrupt)
+	}
+	in, err := query.LoadInstance(from, l.catalog, l.store.ShardOf(k.ID), workflow, k.ID)
+	switch {
+	case errors.Is(err, failure.ErrNotFound), errors.Is(err, failure.ErrExecution):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	id := statemachine.PartID{Sequence: k.Sequence, Number: k.Number}
+	for _, t := range in.State.Timers() {
+		if t.ID == id {
+			return &Timer{ID: instanceid.PartText(k.ID, k.Sequence, k.Number), Workflow: workflow, InstanceID: instanceid.Text(k.ID), Timer: t}, nil
+		}
+	}
+	return nil, nil
 }
 
 // OfInstance returns the deliveries of an instance.

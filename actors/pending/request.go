@@ -1,6 +1,7 @@
 package pending
 
 import (
+	"troupe/actors/identity"
 	"troupe/actors/outbox"
 	"troupe/actors/timer"
 	"troupe/statemachine"
@@ -29,6 +30,28 @@ type DeliveryList struct {
 type DeliveryPage struct {
 	Deliveries []Delivery
 	Next       string // the cursor of the next page; empty when there is none
+}
+
+// Timer is an event that comes to an instance by itself, unless something else happens before.
+type Timer struct {
+	ID                   string
+	Workflow, InstanceID string
+	statemachine.Timer
+}
+
+// TimerList asks for a part of the timers that are running.
+type TimerList struct {
+	// User asks: users take turns.
+	User     identity.UserID
+	Workflow string // "": of all
+	Cursor   string // TimerPage.Next of the page before; empty is the first page
+	Limit    int
+}
+
+// TimerPage is a part of the timers, in the order in which they are due.
+type TimerPage struct {
+	Timers []Timer
+	Next   string // the cursor of the next page; empty when there is none
 }
 
 // Incident is an event that came by itself and failed.

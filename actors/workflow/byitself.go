@@ -20,7 +20,7 @@ func (r *Router) makeByItself() {
 			Store: r.store, Clock: r.o.Clock, Definition: r.catalog.Version, Sender: r.o.Sender, Tell: r.tell, Inside: r.deliverInside, Log: r.log,
 		})
 	}
-	r.Lists = pending.New(r.store, r.queries, r.outbox)
+	r.Lists = pending.New(r.store, r.queries, r.catalog, r.outbox)
 	r.timers = timer.New(timer.Options{Store: r.store, Clock: r.o.Clock, Fire: r.fire, Log: r.log})
 	r.schedules = schedule.New(schedule.Options{Store: r.store, Clock: r.o.Clock, Schedules: r.catalog.Schedules, Create: r.createScheduled, Log: r.log})
 }

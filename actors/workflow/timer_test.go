@@ -1,13 +1,18 @@
 package workflow_test
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"troupe/actors/failure"
+	"troupe/actors/internal/instanceid"
+	"troupe/actors/pending"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence"
@@ -77,6 +82,55 @@ func TestATimerComesByItself(t *testing.T) {
 		}
 		if n := h.rows(persistence.TimerPrefix); n != 0 {
 			t.Errorf("%d timers are pending, want none", n)
+		}
+	})
+}
+
+// TestRunningTimersAreListed: of all instances in the order in which they are due, page by page, without those that have come or failed.
+func TestRunningTimersAreListed(t *testing.T) {
+	timed(t, func(h *harness, _ *atomic.Int64) {
+		h.Publish(remind, strings.Replace(remind, "id: remind", "id: other", 1))
+		var due []string
+		for n := range 40 {
+			wait := 10 + n*7%40 // minutes, each once
+			id := h.Make(boss, []string{"remind", "other"}[n%2], fmt.Sprintf(`{"wait":"PT%dM"}`, wait))
+			due = append(due, fmt.Sprintf("%02d %s %s", wait, []string{"remind", "other"}[n%2], id))
+		}
+		slices.Sort(due)
+		h.Make(boss, "remind", `{"wait":"PT1M","bad":true}`) // becomes an incident
+		h.Make(boss, "remind", `{"wait":"PT1M"}`)
+		begun := time.Now()
+		clocktest.Advance(2 * time.Minute)
+		lost := strings.Fields(due[5])
+		damaged, _ := instanceid.Parse(lost[2])
+		w := h.Store.NewWrites(h.Store.ShardOf(damaged))
+		w.Set(persistence.RecordKey(nil, h.Store.ShardOf(damaged), lost[1], damaged), []byte("damaged"))
+		h.Must(h.Store.Commit(w))
+		due = slices.Delete(due, 5, 6)
+		for _, of := range []string{"", "other"} {
+			for _, limit := range []int{1, 7, 1000} {
+				var got []string
+				for req := (pending.TimerList{User: "boss", Workflow: of, Limit: limit}); ; {
+					page, err := h.Timers(h.t.Context(), &req)
+					h.Must(err)
+					for _, timer := range page.Timers {
+						got = append(got, fmt.Sprintf("%02d %s %s", timer.Due.Sub(begun)/time.Minute, timer.Workflow, timer.InstanceID))
+						if timer.At.Node != "waiting" || timer.Event != "after.computed.waiting" || timer.Failed {
+							t.Errorf("got %+v", timer)
+						}
+					}
+					if req.Cursor = page.Next; req.Cursor == "" {
+						break
+					}
+				}
+				want := slices.DeleteFunc(slices.Clone(due), func(line string) bool { return of != "" && !strings.Contains(line, of) })
+				if !slices.Equal(got, want) {
+					t.Errorf("of %q, %d at a time: got\n%q\nwant\n%q", of, limit, got, want)
+				}
+			}
+		}
+		if _, err := h.Timers(h.t.Context(), &pending.TimerList{User: "boss", Limit: 1, Cursor: "of another list"}); !errors.Is(err, failure.ErrInvalid) {
+			t.Errorf("a cursor of another list: got %v", err)
 		}
 	})
 }

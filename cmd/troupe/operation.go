@@ -35,6 +35,12 @@ func newIncident() *cobra.Command {
 		newOperation("drop", "Remove incidents", "", "incident", (*client.Client).ChangeIncident))
 }
 
+func newTimer() *cobra.Command {
+	return group("timer", "List the timers of instances that are running",
+		"  troupe timer list --workflow leave-request",
+		newTimerList())
+}
+
 func newSchedule() *cobra.Command {
 	return group("schedule", "List the schedules of workflows, and pause, resume or run them",
 		"  troupe schedule list\n"+
@@ -186,6 +192,41 @@ func incidentsPage(page *client.IncidentsPage) *listPage {
 		in := &page.Incidents[i]
 		p.rows = append(p.rows, []string{in.ID, in.WorkflowID, in.InstanceID, in.Event, in.TS, in.Error})
 		p.items = append(p.items, itemOf(in))
+	}
+	return p
+}
+
+func newTimerList() *cobra.Command {
+	var p paging
+	var workflow string
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List running timers, those that are due next first (needs mod-workflows)",
+		Example: "  troupe timer list --workflow leave-request --all -o jsonl",
+		Args:    arguments,
+	}
+	p.add(cmd)
+	cmd.Flags().StringVar(&workflow, "workflow", "", "only those of instances of the workflow `ID`")
+	return operating(cmd, anyForm, func(cmd *cobra.Command, c *client.Client, out *output, _ []string) error {
+		r := client.TimersRequest{WorkflowID: workflow, Limit: p.limit, Cursor: p.cursor}
+		l := &lister{cmd: cmd, out: out, member: "timers", head: []string{"ID", "WORKFLOW", "INSTANCE", "EVENT", "DUE"}}
+		if p.all {
+			return writePages(l, c.TimersPages(cmd.Context(), r), timersPage)
+		}
+		page, err := c.Timers(cmd.Context(), r)
+		if err != nil {
+			return err
+		}
+		return l.one(timersPage(page))
+	})
+}
+
+func timersPage(page *client.TimersPage) *listPage {
+	p := &listPage{raw: page.Raw, next: page.Next}
+	for i := range page.Timers {
+		t := &page.Timers[i]
+		p.rows = append(p.rows, []string{t.ID, t.WorkflowID, t.InstanceID, t.Event, t.Due})
+		p.items = append(p.items, itemOf(t))
 	}
 	return p
 }

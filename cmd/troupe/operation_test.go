@@ -43,6 +43,10 @@ func TestOperations(t *testing.T) {
 			id + "-1-0  timer    after.P1D.open  pending             2026-11-22T10:00:00.000Z\n" +
 			failed + "  timer    late            incident            2026-11-21T10:00:01.000Z\n" +
 			id + "-2-0  webhook  hook            dead      1         \n"},
+		{name: "running timers", args: []string{"timer", "list", "--all", "--limit", "1"}, stdout: "" +
+			"ID                              WORKFLOW  INSTANCE                    EVENT           DUE\n" +
+			id + "-1-0  notice    " + id + "  after.P1D.open  2026-11-22T10:00:00.000Z\n"},
+		{name: "timers of no workflow", args: []string{"timer", "list", "--workflow", "none", "-o", "json"}, stdout: `{"timers":[],"next":null}` + "\n"},
 		{name: "retry fails again", args: []string{"incident", "retry", failed}, code: exitFailed, stderr: "500 MarshallingError"},
 		{name: "retry of a dead letter", args: []string{"outbox", "retry", id + "-2-0"}},
 		{name: "one of two is there", args: []string{"incident", "drop", "nothing", failed}, code: exitFailed, stderr: "drop incident nothing: 404 NotFound"},

@@ -86,6 +86,19 @@ type Incident struct {
 	TS         string `json:"ts"`
 }
 
+// TimerList answers GET timers.
+type TimerList struct {
+	Timers []RunningTimer `json:"timers"`
+	Next   string         `json:"next"`
+}
+
+// RunningTimer is a timer of an instance that has not come yet.
+type RunningTimer struct {
+	Timer
+	WorkflowID string `json:"workflowId"`
+	InstanceID string `json:"instanceId"`
+}
+
 // ScheduleList answers GET schedules.
 type ScheduleList struct {
 	Schedules []Schedule `json:"schedules"`

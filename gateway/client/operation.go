@@ -53,7 +53,7 @@ type OutboxPage struct {
 func (c *Client) Outbox(ctx context.Context, r OutboxRequest) (page *OutboxPage, err error) {
 	defer asking(&err, "list the outbox")
 	page = &OutboxPage{}
-	page.Raw, err = c.list(ctx, "outbox", r.State, r.Limit, r.Cursor, &page.DeliveryList)
+	page.Raw, err = c.list(ctx, "outbox", "state", r.State, r.Limit, r.Cursor, &page.DeliveryList)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ type IncidentsPage struct {
 func (c *Client) Incidents(ctx context.Context, r IncidentsRequest) (page *IncidentsPage, err error) {
 	defer asking(&err, "list incidents")
 	page = &IncidentsPage{}
-	page.Raw, err = c.list(ctx, "incidents", "", r.Limit, r.Cursor, &page.IncidentList)
+	page.Raw, err = c.list(ctx, "incidents", "state", "", r.Limit, r.Cursor, &page.IncidentList)
 	if err != nil {
 		return nil, err
 	}
@@ -106,13 +106,51 @@ func (c *Client) IncidentsPages(ctx context.Context, r IncidentsRequest) iter.Se
 
 func (p *IncidentsPage) next() string { return p.Next }
 
-// list reads a page of a list into a struct of package api.
-func (c *Client) list(ctx context.Context, path, state string, limit int, cursor string, to any) (raw json.RawMessage, err error) {
+// TimersRequest asks for a part of the timers that are running.
+type TimersRequest struct {
+	// WorkflowID is whose instances' timers are listed; empty: all.
+	WorkflowID string
+	// Limit is the most that one page holds, 1 to 1000. 0: the service's 100.
+	Limit int
+	// Cursor is TimersPage.Next of the page before; empty is the first page.
+	Cursor string
+}
+
+// TimersPage is a part of the timers.
+type TimersPage struct {
+	api.TimerList
+	// Raw is the whole answer as it came.
+	Raw json.RawMessage
+}
+
+// Timers returns one page of the timers that are running, those that are due next first. It may be empty and not the last.
+func (c *Client) Timers(ctx context.Context, r TimersRequest) (page *TimersPage, err error) {
+	defer asking(&err, "list timers")
+	page = &TimersPage{}
+	page.Raw, err = c.list(ctx, "timers", "workflowId", r.WorkflowID, r.Limit, r.Cursor, &page.TimerList)
+	if err != nil {
+		return nil, err
+	}
+	return page, nil
+}
+
+// TimersPages returns all pages from r.Cursor on, one call each. An error is the last thing it yields.
+func (c *Client) TimersPages(ctx context.Context, r TimersRequest) iter.Seq2[*TimersPage, error] {
+	return pages(r.Cursor, func(cursor string) (*TimersPage, error) {
+		r.Cursor = cursor
+		return c.Timers(ctx, r)
+	})
+}
+
+func (p *TimersPage) next() string { return p.Next }
+
+// list reads a page of a list into a struct of package api. An empty value narrows nothing.
+func (c *Client) list(ctx context.Context, path, name, value string, limit int, cursor string, to any) (raw json.RawMessage, err error) {
 	if err := checkLimit(limit); err != nil {
 		return nil, err
 	}
 	q := url.Values{}
-	setUnlessZero(q, "state", state)
+	setUnlessZero(q, name, value)
 	setUnlessZero(q, "limit", limit)
 	setUnlessZero(q, "cursor", cursor)
 	a, err := c.get(ctx, []string{path}, q, to)

@@ -13,7 +13,18 @@ func TestOperations(t *testing.T) {
 	if err != nil || len(p.Timers) != 2 || len(p.Deliveries) != 1 || p.Deliveries[0].URL != "https://example.org/hook" || p.Ended != nil {
 		t.Fatalf("got %+v, %v", p, err)
 	}
-	var outbox, incidents []string
+	var outbox, incidents, timers []string
+	for page, err := range c.TimersPages(t.Context(), TimersRequest{WorkflowID: servertest.Notice, Limit: 1}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, timer := range page.Timers {
+			timers = append(timers, timer.ID+" "+timer.InstanceID)
+		}
+	}
+	if len(timers) != 1 || timers[0] != p.Timers[0].ID+" "+id {
+		t.Errorf("got the timers %q, want the first of %+v", timers, p.Timers)
+	}
 	for page, err := range c.OutboxPages(t.Context(), OutboxRequest{State: "dead", Limit: 1}) {
 		if err != nil {
 			t.Fatal(err)

@@ -48,7 +48,7 @@ var innerArrows = map[string][]string{
 	"outbox":              {"child", "failure", "internal/instanceid"},
 	"schedule":            {"catalog", "failure"},
 	"deletion":            {"task", "catalog", "form", "outbox", "timer", "failure"},
-	"pending":             {"timer", "outbox", "query", "failure", "internal/instanceid"},
+	"pending":             {"timer", "outbox", "catalog", "query", "failure", "identity", "internal/instanceid"},
 	"task":                {"catalog", "query", "failure", "identity", "internal/history", "internal/instanceid"},
 	"activity":            {"pending", "query", "failure", "internal/history", "internal/instanceid"},
 	"workflow":            {".", "deletion", "task", "activity", "child", "schedule", "timer", "outbox", "pending", "watch", "changefeed", "form", "query", "catalog", "quota", "failure", "identity", "logtest", "internal/grace", "internal/retry", "internal/history", "internal/instanceid"},
