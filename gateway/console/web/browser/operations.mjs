@@ -86,6 +86,10 @@ export async function answerLists(page) {
     id: `${id(n)}-3-0`, kind: ["webhook", "mail", "invoke"][n % 3], workflowId: "purchase-order", instanceId: id(n), name: n === 0 ? hostile : n % 3 === 1 ? "" : n % 3 ? "supplier-check" : "supplier",
     state: n % 2 ? "pending" : "dead", attempts: n % 2 ? n % 5 : 9, created: minutes(-n * 90), nextAttempt: n % 2 ? minutes(n) : null, lastStatus: n % 2 ? 0 : 503, lastError: n === 0 ? hostile : n % 2 ? "connection refused" : "the answer was 503",
   })) }));
+  await page.route("**/workflow/api/v1/timers?**", (route) => json(route, { next: "more", timers: Array.from({ length: 12 }, (_, n) => ({
+    id: `${id(n)}-4-0`, event: n === 0 ? hostile : n % 2 ? "after.P2DT6H.review" : "remind", stateMachineId: n % 2 ? "main" : null, nodeId: n % 2 ? "review" : null, due: minutes(n * n * 90 + 5), incident: false,
+    workflowId: n % 3 ? "leave-request" : "purchase-order", instanceId: id(n),
+  })) }));
   await page.route("**/workflow/api/v1/schedules", (route) => json(route, { schedules: [
     { workflowId: "stock-take", name: "monthly", cron: "0 7 1 * *", zone: "Europe/Berlin", paused: false, last: minutes(-30_000), next: minutes(8_000), lastError: "" },
     { workflowId: "report", name: "nightly", cron: "15 2 * * *", zone: "UTC", paused: true, last: minutes(-900), next: null, lastError: "" },

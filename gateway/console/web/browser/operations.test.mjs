@@ -115,7 +115,7 @@ test("conditions are rows or text, stand in the address, and are kept as views",
   await page.waitForURL(/sort=svcPublic.amount/);
   await page.getByRole("button", { name: "Amount" }).click();
   await page.waitForURL(/sort=-svcPublic.amount/);
-  await page.getByRole("row").nth(1).getByRole("link", { name: "Claim of Gerda" }).waitFor();
+  await page.getByRole("row").nth(1).getByRole("link", { name: "Claim of Gerda" }).first().waitFor();
   assert.match(decodeURIComponent(page.url()), /filter={"svcPublic.amount":{"\$gte":2000}}/);
   await look(paulo, "operations-filter-wide");
 
@@ -185,6 +185,25 @@ test("an administrator sees the health, as the service tells it, and nothing els
   await closeWindow(paulo);
 });
 
+test("running timers are listed, and lead to their instances", async () => {
+  const ask = await session(service, "paulo.santos");
+  await ask("PUT", "workflow/api/v1/definitions/parcel/1", "id: parcel\nversion: 1\nname: Parcel\nstateMachines: {main: {states: {under-way: {after: {PT50H: lost}}, lost: {type: final}}}}", "application/yaml");
+  const { instanceId } = await ask("POST", "workflow/api/v1/create", { workflowId: "parcel" });
+  const paulo = await openWindow(browser, service);
+  const { page } = paulo;
+  await signIn(paulo, "paulo.santos", "operations?section=timers");
+  await page.getByLabel("Workflow").selectOption({ label: "Leave request" });
+  await page.getByText("No timers are running").waitFor();
+  await page.getByLabel("Workflow").selectOption({ label: "Parcel" });
+  const row = page.getByRole("row").filter({ hasText: instanceId.slice(-6) });
+  await row.getByText("Ends when “Under way” is left").waitFor();
+  await row.locator("time").waitFor();
+  await row.getByRole("link", { name: "Timer of Under way after 50 h" }).click();
+  await page.getByRole("heading", { name: "Parcel" }).waitFor();
+  await page.getByText("Timer of Under way after 50 h").first().waitFor();
+  await closeWindow(paulo);
+});
+
 test("refused, failed and empty are told apart", async () => {
   const paulo = await openWindow(browser, service);
   const { page } = paulo;
@@ -222,6 +241,7 @@ for (const [name, options] of Object.entries(sizes)) {
       [`instances&workflow=claim&instance=${made.second}`]: page.getByRole("button", { name: /^(Check|Prüfen)$/ }),
       incidents: page.getByRole("cell", { name: /division by zero/ }).first(),
       outbox: page.getByText("connection refused").first(),
+      timers: page.getByText(/of Review after 2 d 6 h|von Review nach 2 d 6 h/).first(),
       schedules: page.getByText("nightly"),
       health: page.getByText("N0DE3"),
     };

@@ -510,6 +510,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/workflow/api/v1/timers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the timers that are running
+         * @description Events that come to instances by themselves, unless something else happens before. What is due next comes first. Those that came and failed are among the incidents. Pages are those of `listOutbox`.
+         */
+        get: operations["listTimers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/workflow/api/v1/incidents": {
         parameters: {
             query?: never;
@@ -2257,6 +2277,26 @@ export interface components {
             event: string;
             error: string;
             ts: components["schemas"]["Time"];
+        };
+        TimerList: {
+            timers: components["schemas"]["RunningTimer"][];
+            next: components["schemas"]["NextCursor"];
+        };
+        /** @description A timer of an instance that has not come yet. */
+        RunningTimer: {
+            id: string;
+            event: string;
+            /** @description Null for an event that was sent with a delay. */
+            stateMachineId: string | null;
+            nodeId: string | null;
+            due: components["schemas"]["Time"];
+            /**
+             * @description Those that came and failed are among the incidents.
+             * @constant
+             */
+            incident: false;
+            workflowId: components["schemas"]["Identifier"];
+            instanceId: components["schemas"]["Identifier"];
         };
         ScheduleList: {
             schedules: components["schemas"]["Schedule"][];
@@ -4287,6 +4327,40 @@ export interface operations {
             504: components["responses"]["OutcomeUnknown"];
         };
     };
+    listTimers: {
+        parameters: {
+            query?: {
+                /** @description Only timers of instances of that workflow. */
+                workflowId?: string;
+                /** @description The most entries of a page. */
+                limit?: components["parameters"]["Limit"];
+                /** @description The member `next` of the page before. It needs `limit` where there are no pages without it. */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of the timers. */
+            200: {
+                headers: {
+                    Link: components["headers"]["NextPage"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TimerList"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
     listIncidents: {
         parameters: {
             query?: {
@@ -5302,7 +5376,7 @@ export interface operations {
                 category?: "current" | "submitted" | "archived";
                 /** @description Only forms of that workflow; `-` is that of those without one. */
                 workflowId?: string;
-                /** @description Words that are all in the name or the id. Upper and lower case are the same. */
+                /** @description Words that are all in the name, the id or the title, in any language. Upper and lower case are the same. */
                 q?: string;
                 /** @description `-when`, the newest first, without it. `name` looks at the whole list, and is 400 for more than 100,000 forms. */
                 sort?: "-when" | "when" | "name";

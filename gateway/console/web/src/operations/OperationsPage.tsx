@@ -1,5 +1,5 @@
 import "./operations.css";
-import { Activity, CalendarClock, Layers, type LucideIcon, Send, TriangleAlert, Workflow } from "lucide-react";
+import { Activity, AlarmClock, CalendarClock, Layers, type LucideIcon, Send, TriangleAlert, Workflow } from "lucide-react";
 import { useEffect, useRef } from "react";
 import { type Caller, privilege } from "../api/types";
 import { PageTitle } from "../kit/Page";
@@ -16,6 +16,7 @@ import { Refused } from "./parts";
 import { useIncidents, useOutbox } from "./queries";
 import { SchedulesSection } from "./SchedulesSection";
 import { useText } from "./text";
+import { TimersSection } from "./TimersSection";
 import { WorkflowsSection } from "./WorkflowsSection";
 
 type Group = "instances" | "background" | "service";
@@ -36,6 +37,7 @@ const sections: readonly SectionOf[] = [
   { key: "instances", group: "instances", sign: Layers, needs: forWorkflows },
   { key: "incidents", group: "background", sign: TriangleAlert, needs: forWorkflows },
   { key: "outbox", group: "background", sign: Send, needs: forWorkflows },
+  { key: "timers", group: "background", sign: AlarmClock, needs: forWorkflows },
   { key: "schedules", group: "background", sign: CalendarClock, needs: forWorkflows },
   { key: "health", group: "service", sign: Activity, needs: [privilege.workflows, privilege.admin] },
 ];
@@ -99,6 +101,8 @@ function Current({ section, caller, isInside }: { section: Section; caller: Call
       return <IncidentsSection />;
     case "outbox":
       return <OutboxSection />;
+    case "timers":
+      return <TimersSection />;
     case "schedules":
       return <SchedulesSection />;
     case "health":

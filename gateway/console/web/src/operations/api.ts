@@ -20,6 +20,7 @@ export interface InstanceList {
 export type Migrated = Schemas["Migrated"];
 export type Health = Schemas["Health"];
 export type Timer = Pending["timers"][number];
+export type RunningTimer = Schemas["RunningTimer"];
 export type PendingDelivery = Pending["deliveries"][number];
 
 const api = "workflow/api/v1";
@@ -74,6 +75,14 @@ export async function loadOutbox(state: DeliveryState | "", cursor: string, sign
     asked.set("state", state);
   }
   return (await ask<Schemas["DeliveryList"]>(`${api}/outbox?${asked}`, { signal })).value;
+}
+
+export async function loadTimers(workflowId: string, cursor: string, signal?: AbortSignal): Promise<Schemas["TimerList"]> {
+  const asked = paged(cursor);
+  if (workflowId !== "") {
+    asked.set("workflowId", workflowId);
+  }
+  return (await ask<Schemas["TimerList"]>(`${api}/timers?${asked}`, { signal })).value;
 }
 
 export async function loadSchedules(signal?: AbortSignal): Promise<Schedule[]> {

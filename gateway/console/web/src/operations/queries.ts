@@ -1,7 +1,7 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { loadPresentation } from "../api/workflow";
 import { language } from "../text";
-import { countInstances, type DeliveryState, type InstanceQuery, loadChart, loadHealth, loadIncidents, loadInstances, loadOutbox, loadSchedules, loadWorkflows } from "./api";
+import { countInstances, type DeliveryState, type InstanceQuery, loadChart, loadHealth, loadIncidents, loadInstances, loadOutbox, loadSchedules, loadTimers, loadWorkflows } from "./api";
 
 /** How often what happens by itself is asked for while the page is in sight. */
 const lookEvery = 10_000;
@@ -30,6 +30,9 @@ export const useIncidents = (cursor: string, enabled = true) =>
 
 export const useOutbox = (state: DeliveryState | "", cursor: string, enabled = true) =>
   useQuery({ queryKey: [...operationsKey, "outbox", state, cursor], queryFn: ({ signal }) => loadOutbox(state, cursor, signal), placeholderData: keepPreviousData, refetchInterval: lookEvery, enabled });
+
+export const useTimers = (workflowId: string, cursor: string) =>
+  useQuery({ queryKey: [...operationsKey, "timers", workflowId, cursor], queryFn: ({ signal }) => loadTimers(workflowId, cursor, signal), placeholderData: keepPreviousData, refetchInterval: lookEvery });
 
 export const useSchedules = () => useQuery({ queryKey: [...operationsKey, "schedules"], queryFn: ({ signal }) => loadSchedules(signal), refetchInterval: lookEvery });
 

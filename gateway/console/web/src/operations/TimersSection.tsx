@@ -1,0 +1,72 @@
+import { AlarmClock } from "lucide-react";
+import { type ColumnOf, CursorPager, DataTable } from "../kit/DataTable";
+import { Empty } from "../kit/Notice";
+import { Time } from "../kit/Time";
+import { Link, useQueryPart } from "../navigate";
+import { readable } from "../words";
+import { inspectPath } from "./address";
+import type { RunningTimer } from "./api";
+import { eventName } from "./IncidentsSection";
+import { InstanceOf, Loaded } from "./parts";
+import { useTimers, useWorkflows } from "./queries";
+import { type Translate, useText } from "./text";
+import { nameOfWorkflow } from "./WorkflowsSection";
+
+/** What will come to instances by itself, the next one first. */
+export function TimersSection() {
+  const t = useText();
+  const [asked, change] = useQueryPart();
+  const workflowId = asked.get("workflow") ?? "";
+  const cursor = asked.get("cursor") ?? "";
+  const workflows = useWorkflows();
+  const timers = useTimers(workflowId, cursor);
+  return (
+    <>
+      <div className="tools">
+        <label className="ops-pick">
+          <span>{t("workflow")}</span>
+          <select value={workflowId} onChange={(event) => change({ workflow: event.target.value, cursor: "" })}>
+            <option value="">{t("timers.allWorkflows")}</option>
+            {workflows.data?.map((of) => (
+              <option key={of.id} value={of.id}>
+                {nameOfWorkflow(of)}
+              </option>
+            ))}
+          </select>
+        </label>
+      </div>
+      <Loaded query={timers}>
+        {({ timers: list, next }) => (
+          <>
+            {list.length === 0 ? (
+              <Empty sign={<AlarmClock aria-hidden />} title={t("timers.emptyTitle")} text={t("timers.emptyText")} />
+            ) : (
+              <DataTable label={t("section.timers")} columns={columnsOf(t)} rows={list} rowKey={({ id }) => id} stale={timers.isPlaceholderData} />
+            )}
+            <CursorPager cursor={cursor} next={next ?? null} onTurn={(to) => change({ cursor: to })} />
+          </>
+        )}
+      </Loaded>
+    </>
+  );
+}
+
+function columnsOf(t: Translate): ColumnOf<RunningTimer>[] {
+  return [
+    {
+      key: "event",
+      title: t("incidents.event"),
+      head: true,
+      cell: (of) => (
+        <>
+          <Link to={inspectPath(of.workflowId, of.instanceId)} className="row-link">
+            {eventName(of.event, t)}
+          </Link>
+          {of.nodeId !== null && <span className="row-text">{t("timers.endsWith", { state: readable(of.nodeId) })}</span>}
+        </>
+      ),
+    },
+    { key: "instance", title: t("incidents.instance"), cell: (of) => <InstanceOf workflowId={of.workflowId} instanceId={of.instanceId} /> },
+    { key: "due", title: t("timers.due"), narrow: true, named: true, cell: (of) => <Time at={of.due} as="due" /> },
+  ];
+}
