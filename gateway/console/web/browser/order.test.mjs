@@ -53,6 +53,10 @@ test("an order through three people", async () => {
   await john.page.getByLabel("Quantity").fill("2");
   await john.page.getByLabel("Price of one").fill("1200");
   await addressOf(john.page);
+  await john.page.getByLabel("Price of one").blur();
+  assert.equal(await john.page.getByLabel("Price of one").inputValue(), "€1,200.00");
+  await john.page.getByText("€2,400.00").waitFor(); // the sum
+  await john.page.getByLabel("Price of one").fill("EUR 1200.00");
   await look(john, "order-form");
   await john.page.getByRole("button", { name: "Submit" }).click();
   await john.page.getByText("Form submitted.").waitFor();
@@ -65,6 +69,7 @@ test("an order through three people", async () => {
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "Approve the order of john.doe: 2400" }).waitFor();
   await page.getByText("Laptop").first().waitFor();
+  await page.getByText("€2,400.00").waitFor(); // the sum
   await commented(page, "The cheaper one, please");
   await look(mary, "order-decision");
   await page.reload();

@@ -40,6 +40,20 @@ export const formatMinute = (time: Date) => minuteFormat().format(time);
 export const formatClock = (time: Date) => clockFormat().format(time);
 export const formatNumber = (value: number) => numberFormat().format(value);
 
+const amountFormats = perLocale(() => new Map<string, Intl.NumberFormat>());
+
+/** An amount with its currency, a code of ISO 4217; a plain number with what is none. */
+export function formatAmount(value: number, currency: string): string {
+  const known = amountFormats();
+  try {
+    const format = known.get(currency) ?? new Intl.NumberFormat(locale(), { style: "currency", currency, maximumFractionDigits: 20 });
+    known.set(currency, format);
+    return format.format(value);
+  } catch {
+    return formatNumber(value);
+  }
+}
+
 /** How many tasks the service counts; beyond it says null (gateway/INTERFACE.md, "Tasks"). */
 export const countedTasks = 10_000;
 

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { lineColumns, numberIn, productOf, sumOf } from "../src/schemaform/numbers";
+import { amountIn, lineColumns, numberIn, productOf, sumOf } from "../src/schemaform/numbers";
 import { i18n, language, speak, t } from "../src/text";
 import { de } from "../src/text/de";
 import { en } from "../src/text/en";
-import { formatDay, formatNumber } from "../src/words";
+import { formatAmount, formatDay, formatNumber } from "../src/words";
 
 after(() => speak("en"));
 
@@ -72,6 +72,29 @@ test("numbers are read as the reader's locale writes them", () => {
   }
 });
 
+test("amounts are written with their currency, and read with and without it", () => {
+  assert.equal(formatAmount(1299.5, "EUR"), "€1,299.50");
+  assert.equal(formatAmount(0.125, "USD"), "$0.125", "what is there is shown");
+  assert.equal(formatAmount(1299, "JPY"), "¥1,299");
+  for (const none of ["", "euros", "<b>"]) {
+    assert.equal(formatAmount(1299.5, none), "1,299.5");
+  }
+  for (const [text, of, currency, want] of [
+    ["€1,299.50", "en-US", "EUR", 1299.5],
+    ["1.299,50 €", "de-DE", "EUR", 1299.5],
+    ["1299,5", "de-DE", "EUR", 1299.5],
+    ["EUR 20", "en-US", "EUR", 20],
+    ["-€5.00", "en-US", "EUR", -5],
+    ["CA$7", "en-US", "CAD", 7],
+    ["$7", "en-US", "CAD", 7],
+    ["$7", "en-US", "EUR", undefined],
+    ["7", "en-US", "euros", 7],
+    ["€", "en-US", "EUR", undefined],
+  ] as const) {
+    assert.equal(amountIn(text, of, currency), want, `${text} in ${of}`);
+  }
+});
+
 test("sums are exact to the places that are written", () => {
   assert.equal(sumOf([0.1, 0.2, "x", undefined]), 0.3);
   assert.equal(sumOf([]), 0);
@@ -81,10 +104,10 @@ test("sums are exact to the places that are written", () => {
 });
 
 test("a list of small entries is a table, one of large ones is not", () => {
-  const list = (properties: object) => lineColumns({ items: { type: "object", properties } }, {});
+  const list = (properties: object) => lineColumns({ items: { type: "object", properties } }, {}, { items: { price: { "ui:currency": "EUR" } } });
   assert.deepEqual(list({ name: { type: "string" }, price: { type: "number", title: "Unit price" } }), [
-    { name: "name", title: "Name", numeric: false },
-    { name: "price", title: "Unit price", numeric: true },
+    { name: "name", title: "Name", numeric: false, currency: "" },
+    { name: "price", title: "Unit price", numeric: true, currency: "EUR" },
   ]);
   assert.equal(list({ name: { type: "string" }, why: { type: "string", maxLength: 500 } }), null);
   assert.equal(list({ name: { type: "string" } }), null);

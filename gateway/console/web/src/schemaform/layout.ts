@@ -56,6 +56,15 @@ const wantsLines = (name: string, property: JSONObject) =>
   property.enum === undefined &&
   property.oneOf === undefined;
 
+/** The currency that layout hints give to a number: "ui:currency": "EUR"; "" without one. */
+export function currencyOf(ui: unknown): string {
+  const currency = hintOf(ui, "currency");
+  return typeof currency === "string" ? currency : "";
+}
+
+/** A layout hint, which stands by itself or among the options. */
+export const hintOf = (ui: unknown, name: string) => asObject(ui)[`ui:${name}`] ?? asObject(asObject(ui)["ui:options"])[name];
+
 const hasWidget = (ui: JSONObject) => ui["ui:widget"] !== undefined || asObject(ui["ui:options"]).widget !== undefined;
 
 export const asObject = (value: unknown): JSONObject =>

@@ -1,19 +1,18 @@
-import { getUiOptions, type UiSchema } from "@rjsf/utils";
 import type { JSONObject } from "../api/types";
 import { t } from "../text";
-import { formatNumber } from "../words";
-import { asObject } from "./layout";
+import { formatAmount } from "../words";
+import { asObject, hintOf } from "./layout";
 import { type LineColumn, productOf, sumOf } from "./numbers";
 
 /** The columns, or products of columns, that layout hints want summed: "ui:sums": ["weight", "quantity * price"]. */
-export function sumsOf(uiSchema: UiSchema<JSONObject[]> | undefined): string[] {
-  const { sums } = getUiOptions(uiSchema) as { sums?: unknown };
+export function sumsOf(ui: unknown): string[] {
+  const sums = hintOf(ui, "sums");
   return Array.isArray(sums) ? sums.filter((name): name is string => typeof name === "string") : [];
 }
 
 /** The totals below a list. */
 export function Sums({ names, columns, rows }: { names: string[]; columns: LineColumn[]; rows: JSONObject[] }) {
-  const numbers = new Map(columns.filter((column) => column.numeric).map((column) => [column.name, column.title]));
+  const numbers = new Map(columns.filter((column) => column.numeric).map((column) => [column.name, column]));
   const shown = names
     .map((name) => ({ name, factors: name.split("*").map((factor) => factor.trim()) }))
     .filter(({ factors }) => factors.every((factor) => numbers.has(factor)));
@@ -24,8 +23,13 @@ export function Sums({ names, columns, rows }: { names: string[]; columns: LineC
     <p className="sums">
       {shown.map(({ name, factors }) => (
         <span key={name}>
-          {shown.length > 1 ? factors.map((factor) => numbers.get(factor)).join(" × ") : t("field.sum")}{" "}
-          <strong>{formatNumber(sumOf(rows.map((row) => productOf(factors.map((factor) => asObject(row)[factor])))))}</strong>
+          {shown.length > 1 ? factors.map((factor) => numbers.get(factor)?.title).join(" × ") : t("field.sum")}{" "}
+          <strong>
+            {formatAmount(
+              sumOf(rows.map((row) => productOf(factors.map((factor) => asObject(row)[factor])))),
+              factors.map((factor) => numbers.get(factor)?.currency ?? "").find((currency) => currency !== "") ?? "",
+            )}
+          </strong>
         </span>
       ))}
     </p>

@@ -1,6 +1,6 @@
 import { NumberParser } from "@internationalized/number";
 import type { JSONObject } from "../api/types";
-import { asObject, longText } from "./layout";
+import { asObject, currencyOf, longText } from "./layout";
 import { resolved, titleOf } from "./titles";
 
 // Numbers as people write them, and lists of them: a list of small objects is a
@@ -26,6 +26,22 @@ export function numberIn(text: string, of: string): number | undefined {
   return group !== "," && /^[-+]?\d+\.(\d{1,2}|\d{4,})$/.test(plain) ? Number(plain) : undefined;
 }
 
+/** A number as people write it, with or without the sign of its currency. */
+export function amountIn(text: string, of: string, currency: string): number | undefined {
+  const signs = currency === "" ? [] : [...signsOf(of, currency), currency];
+  return numberIn(signs.reduce((rest, sign) => rest.replace(sign, ""), text), of);
+}
+
+function signsOf(of: string, currency: string): string[] {
+  try {
+    return (["symbol", "narrowSymbol"] as const).flatMap((currencyDisplay) =>
+      new Intl.NumberFormat(of, { style: "currency", currency, currencyDisplay }).formatToParts(0).flatMap(({ type, value }) => (type === "currency" ? [value] : [])),
+    );
+  } catch {
+    return [];
+  }
+}
+
 interface Marks {
   group: string;
   /** The pattern of what separates decimals. */
@@ -49,20 +65,23 @@ export interface LineColumn {
   name: string;
   title: string;
   numeric: boolean;
+  /** That of amounts; "" for what is none. */
+  currency: string;
 }
 
 /** From this many columns on a line would be too narrow. */
 const columnsMax = 5;
 
-/** The columns of a list's entries, or null when they are more than a line each. */
-export function lineColumns(schema: object, whole: object): LineColumn[] | null {
+/** The columns of a list's entries, or null when they are more than a line each. ui are the hints for the list. */
+export function lineColumns(schema: object, whole: object, ui?: unknown): LineColumn[] | null {
   const item = resolved((schema as JSONObject).items, whole as JSONObject);
   const parts = Object.entries(asObject(item.properties)).map(([name, part]) => [name, resolved(part, whole as JSONObject)] as const);
   const small = (part: JSONObject) => ["string", "number", "integer"].includes(String(part.type)) && !(typeof part.maxLength === "number" && part.maxLength >= longText);
   if (item.type !== "object" || parts.length < 2 || parts.length > columnsMax || !parts.every(([, part]) => small(part))) {
     return null;
   }
-  return parts.map(([name, part]) => ({ name, title: titleOf(name, part), numeric: part.type !== "string" }));
+  const hints = asObject(asObject(ui).items);
+  return parts.map(([name, part]) => ({ name, title: titleOf(name, part), numeric: part.type !== "string", currency: currencyOf(hints[name]) }));
 }
 
 /** Adds numbers as they are written: 0.1 and 0.2 are 0.3. What is none counts nothing. */

@@ -128,7 +128,7 @@ function ObjectFields(props: ObjectFieldTemplateProps<JSONObject>) {
 
 function List(props: ArrayFieldTemplateProps<JSONObject[]>) {
   const { canAdd, disabled, readonly, fieldPathId, items, onAddClick, optionalDataControl, required, schema, title, rawErrors, registry, formData, uiSchema } = props;
-  const columns = lineColumns(schema, registry.rootSchema);
+  const columns = lineColumns(schema, registry.rootSchema, uiSchema);
   const add = (event: MouseEvent<HTMLButtonElement>) => {
     onAddClick(event);
     afterwards(event.currentTarget.closest("fieldset"), ":scope > .stack > .item:last-child :is(input, select, textarea)");

@@ -5,16 +5,18 @@ import { type AriaAttributes, useEffect, useRef, useState } from "react";
 import { Button, Calendar, CalendarCell, CalendarGrid, DateInput, DatePicker, DateSegment, Dialog, Group, Heading, Popover } from "react-aria-components";
 import type { JSONObject } from "../api/types";
 import { locale, t } from "../text";
-import { formatNumber } from "../words";
-import { numberIn } from "./numbers";
+import { formatAmount } from "../words";
+import { amountIn } from "./numbers";
 
 // Numbers and days as the reader's locale writes them. What is typed is data at
 // once, key by key, so that a draft never lacks the last field.
 
+const shownOf = (value: unknown, currency: string) => (typeof value === "number" ? formatAmount(value, currency) : value === undefined || value === null ? "" : String(value));
+
 export function NumberInput(props: BaseInputTemplateProps<JSONObject> & AriaAttributes) {
   const { id, value, disabled, readonly, options, onChange, onBlur, onFocus, placeholder, schema } = props;
-  const shown = (of: unknown) => (typeof of === "number" ? formatNumber(of) : of === undefined || of === null ? "" : String(of));
-  const [text, setText] = useState(() => shown(value));
+  const currency = typeof options.currency === "string" ? options.currency : "";
+  const [text, setText] = useState(() => shownOf(value, currency));
   const own = useRef<unknown>(value);
   const typing = useRef(false);
   // Values that come from elsewhere, a default or another draft. NB: the form library
@@ -22,13 +24,13 @@ export function NumberInput(props: BaseInputTemplateProps<JSONObject> & AriaAttr
   useEffect(() => {
     if (value !== own.current && !typing.current) {
       own.current = value;
-      setText(shown(value));
+      setText(shownOf(value, currency));
     }
-  }, [value]);
+  }, [value, currency]);
   const change = (next: string) => {
     setText(next);
     // NB: what is no number stays as it is written, and is said to be none.
-    const read = next.trim() === "" ? options.emptyValue : (numberIn(next, locale()) ?? next);
+    const read = next.trim() === "" ? options.emptyValue : (amountIn(next, locale(), currency) ?? next);
     own.current = read;
     onChange(read);
   };
@@ -54,7 +56,7 @@ export function NumberInput(props: BaseInputTemplateProps<JSONObject> & AriaAttr
       }}
       onBlur={() => {
         typing.current = false;
-        setText(shown(own.current));
+        setText(shownOf(own.current, currency));
         onBlur(id, own.current);
       }}
     />
