@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"encoding/json"
 	"unicode/utf8"
 
@@ -10,6 +9,7 @@ import (
 	"troupe/actors/formportal"
 	"troupe/actors/identity"
 	"troupe/actors/presentation"
+	"troupe/actors/query"
 	"troupe/gateway/api"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -89,7 +89,7 @@ func pageForms(x *exchange) error {
 		return err
 	}
 	if x.services.Presentations != nil {
-		request.Titles = x.titlesOf
+		request.Title = x.titleOf
 	}
 	page, err := x.services.Portal.Page(x.r.Context(), request)
 	if err != nil {
@@ -109,15 +109,12 @@ func pageForms(x *exchange) error {
 	return x.answerJSON(answer)
 }
 
-// titlesOf are those of forms, for a search.
-func (x *exchange) titlesOf(ctx context.Context, forms []form.Listed) ([]statemachine.Text, error) {
-	names := make([]presentation.Name, len(forms))
-	for n, f := range forms {
-		if f.WorkflowID != formportal.PlainWorkflow {
-			names[n] = presentation.Name{WorkflowID: f.WorkflowID, InstanceID: f.InstanceID}
-		}
+// titleOf is that of a form, for a search.
+func (x *exchange) titleOf(from *query.Reader, f form.Listed) (statemachine.Text, error) {
+	if f.WorkflowID == formportal.PlainWorkflow {
+		return nil, nil
 	}
-	return x.services.Presentations.Titles(ctx, x.caller, names)
+	return x.services.Presentations.Called(from, x.caller, presentation.Name{WorkflowID: f.WorkflowID, InstanceID: f.InstanceID})
 }
 
 // presentForms adds to forms how people see their instances. Where that would be too much for one answer, it returns the first of them.

@@ -50,8 +50,8 @@ func (f *fakeWorkflows) Lines(_ context.Context, _ *identity.Principal, of []pre
 	return lines, f.ask(func() { f.asked = of })
 }
 
-func (f *fakeWorkflows) Titles(_ context.Context, _ *identity.Principal, of []presentation.Name) ([]statemachine.Text, error) {
-	return make([]statemachine.Text, len(of)), f.ask(func() { f.asked = of })
+func (f *fakeWorkflows) Called(*query.Reader, *identity.Principal, presentation.Name) (statemachine.Text, error) {
+	return nil, f.ask()
 }
 
 func (f *fakeWorkflows) Summary(context.Context, *workflow.LoadRequest) (*presentation.Summary, error) {

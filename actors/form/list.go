@@ -10,6 +10,7 @@ import (
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/query"
 	"troupe/persistence"
+	"troupe/statemachine"
 )
 
 // ListRequest asks for the forms of one kind that a user created.
@@ -29,6 +30,8 @@ type Listed struct {
 	InstanceID string
 	// When is the creation, in Unix milliseconds.
 	When int64
+
+	title statemachine.Text // where a search has looked for it
 }
 
 // listedBytes is about what a Listed takes besides its texts.
@@ -44,7 +47,7 @@ const listedBytes = 400
 // long, and yield's own error when it stops early. While yield waits, other lists are
 // read; the time counts all the same.
 func List(ctx context.Context, lists *query.Service, req *ListRequest, yield func(Listed) error) error {
-	return list(ctx, lists, req, req.selection(), func(l Listed) error {
+	return list(ctx, lists, req, req.selection(), nil, func(l Listed) error {
 		if l.CategoryAt(req.ArchivedBefore) != req.Category {
 			return nil
 		}
@@ -52,15 +55,18 @@ func List(ctx context.Context, lists *query.Service, req *ListRequest, yield fun
 	})
 }
 
-// list calls yield with all rows of a selection, whatever their category.
-func list(ctx context.Context, lists *query.Service, req *ListRequest, of query.Selection, yield func(Listed) error) error {
-	decode := func(r query.Row) (Listed, int, error) {
+// list calls yield with all rows of a selection, whatever their category. look, unless it is nil, looks at each before.
+func list(ctx context.Context, lists *query.Service, req *ListRequest, of query.Selection, look func(*query.Reader, *Listed) error, yield func(Listed) error) error {
+	decode := func(from *query.Reader, r query.Row) (Listed, int, error) {
 		row, err := ParseRow(r.Value)
 		if err != nil {
 			return Listed{}, 0, failure.Errorf(failure.ErrExecution, "list row of %s: %w", instanceid.Text(r.ID), err)
 		}
 		listed := Listed{Row: row, InstanceID: instanceid.Text(r.ID), When: int64(^binary.BigEndian.Uint64(r.Place))}
-		return listed, len(r.Value) + listedBytes, nil
+		if look != nil {
+			err = look(from, &listed)
+		}
+		return listed, len(r.Value) + listedBytes, err
 	}
 	return failure.In("list", req.Kind.String()+"s", query.Rows(ctx, lists, req.User, of, decode, yield))
 }

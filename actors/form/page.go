@@ -26,6 +26,9 @@ const (
 	ByName      Sort = "name"
 )
 
+// TitleOf returns what a form's instance is called for the user, in each language; no text for one that the user does not see.
+type TitleOf func(*query.Reader, Listed) (statemachine.Text, error)
+
 // PageRequest asks for a part of a list.
 type PageRequest struct {
 	ListRequest
@@ -33,10 +36,8 @@ type PageRequest struct {
 	// WorkflowID has only forms of that workflow; empty: of all.
 	WorkflowID string
 	// Query has words that are all in the name, the id or a title; upper and lower case are the same.
-	Query string
-	// Titles has what each form's instance is called for the user, in each language: those that the user does not see have none.
-	// It may return those of the first forms only, of one at least. nil: a search looks for no titles.
-	Titles func(context.Context, []Listed) ([]statemachine.Text, error)
+	Query  string
+	Title  TitleOf // nil: a search looks for no titles
 	Limit  int
 	Cursor string // Page.Next of the page before; empty: the first page
 	Count  bool   // asks for Page.Count
@@ -61,8 +62,6 @@ const (
 	searchedMax = 10_000
 	// countedMax is how many rows a count, and an order by names, look at; one that looks for titles, too, at searchedMax.
 	countedMax = 100_000
-	// titledMax is how many titles a search asks for at a time.
-	titledMax = 128
 )
 
 // errEnough ends a list.
@@ -115,61 +114,29 @@ func (r *pageReader) name() query.List {
 	return query.List{"forms", string(req.User), req.Kind.String(), req.Category.String(), req.WorkflowID, string(req.Sort), req.Query}
 }
 
-func (r *pageReader) searchesTitles() bool { return len(r.words) > 0 && r.req.Titles != nil }
+func (r *pageReader) searchesTitles() bool { return len(r.words) > 0 && r.req.Title != nil }
 
-// each calls yield with the rows of a selection, and whether they match. It reads rows ahead where titles are searched.
+// each calls yield with the rows of a selection, and whether they match.
 func (r *pageReader) each(of query.Selection, yield func(l Listed, matches bool) error) error {
-	var rows []Listed
-	most := 1
+	var look func(*query.Reader, *Listed) error
 	if r.searchesTitles() {
-		most = titledMax
-	}
-	flush := func() error {
-		matches, err := r.match(rows)
-		for n := 0; err == nil && n < len(rows); n++ {
-			err = yield(rows[n], matches[n])
+		look = func(from *query.Reader, l *Listed) (err error) {
+			if r.isAsked(*l) && !r.hasWords(*l) {
+				l.title, err = r.req.Title(from, *l)
+			}
+			return err
 		}
-		rows = rows[:0]
-		return err
 	}
-	err := list(r.ctx, r.lists, &r.req.ListRequest, of, func(l Listed) error {
-		if rows = append(rows, l); len(rows) < most {
-			return nil
-		}
-		return flush()
-	})
-	if err != nil {
-		return err
-	}
-	return flush()
+	return list(r.ctx, r.lists, &r.req.ListRequest, of, look, func(l Listed) error { return yield(l, r.isAsked(l) && r.hasWords(l)) })
 }
 
-// match says which rows are asked for.
-func (r *pageReader) match(rows []Listed) ([]bool, error) {
-	out, titled, at := make([]bool, len(rows)), []Listed(nil), []int(nil)
-	for n, l := range rows {
-		if l.CategoryAt(r.req.ArchivedBefore) != r.req.Category || r.req.WorkflowID != "" && l.WorkflowID != r.req.WorkflowID {
-			continue
-		}
-		if out[n] = r.hasWords(l, nil); !out[n] && r.req.Titles != nil {
-			titled, at = append(titled, l), append(at, n)
-		}
-	}
-	for len(titled) > 0 {
-		titles, err := r.req.Titles(r.ctx, titled)
-		if err != nil {
-			return nil, err
-		}
-		for n, title := range titles {
-			out[at[n]] = r.hasWords(titled[n], title)
-		}
-		titled, at = titled[len(titles):], at[len(titles):]
-	}
-	return out, nil
+// isAsked reports whether a form is one of those in which the words are looked for.
+func (r *pageReader) isAsked(l Listed) bool {
+	return l.CategoryAt(r.req.ArchivedBefore) == r.req.Category && (r.req.WorkflowID == "" || l.WorkflowID == r.req.WorkflowID)
 }
 
-func (r *pageReader) hasWords(l Listed, title statemachine.Text) bool {
-	texts := append([]string{l.Name, l.InstanceID}, title.All()...)
+func (r *pageReader) hasWords(l Listed) bool {
+	texts := append(l.title.All(), l.Name, l.InstanceID)
 	for n, t := range texts {
 		texts[n] = strings.ToLower(t)
 	}

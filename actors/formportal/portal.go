@@ -16,7 +16,6 @@ import (
 	"troupe/actors/identity"
 	"troupe/actors/internal/supervise"
 	"troupe/actors/workflow"
-	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
 
@@ -172,7 +171,7 @@ type PageRequest struct {
 	WorkflowID, Query, Cursor string
 	Limit                     int
 	Count                     bool
-	Titles                    func(context.Context, []form.Listed) ([]statemachine.Text, error)
+	Title                     form.TitleOf
 }
 
 // Page is a part of a list.
@@ -198,7 +197,7 @@ func (p *Portal) Page(ctx context.Context, req *PageRequest) (page *Page, err er
 	err = p.do(ctx, req.Caller, "page", func(ctx context.Context) error {
 		of, err := p.o.Workflows.FormPage(ctx, &form.PageRequest{
 			ListRequest: p.listOf(&req.ListRequest), Sort: req.Sort, WorkflowID: req.WorkflowID, Query: req.Query,
-			Limit: req.Limit, Cursor: req.Cursor, Count: req.Count, Titles: req.Titles,
+			Limit: req.Limit, Cursor: req.Cursor, Count: req.Count, Title: req.Title,
 		})
 		if err != nil {
 			return err

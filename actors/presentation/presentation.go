@@ -132,46 +132,16 @@ func (s *Service) Lines(ctx context.Context, p *identity.Principal, of []Name) (
 	return lines, nil
 }
 
-// Titles returns what some instances are called, in their order: their titles, or the names of their workflows; no text for those of which
-// Lines has none. The costs and errors are those of Lines.
-func (s *Service) Titles(ctx context.Context, p *identity.Principal, of []Name) ([]statemachine.Text, error) {
-	titles := make([]statemachine.Text, 0, len(of))
-	if len(of) == 0 {
-		return titles, nil
+// Called returns what an instance is called: its title, or the name of its workflow; no text where Lines has nothing. It costs a read.
+func (s *Service) Called(r *query.Reader, p *identity.Principal, of Name) (statemachine.Text, error) {
+	l, err := s.line(r, catalog.CallerOf(p), s.o.Clock(), of)
+	if l == nil || err != nil {
+		return nil, err
 	}
-	caller, now := catalog.CallerOf(p), s.o.Clock()
-	err := s.o.Instances.Read(ctx, p.ID, func(r *query.Reader) error {
-		for _, name := range of {
-			in, err := s.readable(r, caller, now, name)
-			if err != nil {
-				return err
-			}
-			var title statemachine.Text
-			if in != nil {
-				l := Line{Of: in.Of, Title: in.Of.Title(&in.State)}
-				title = l.Called()
-			}
-			titles = append(titles, title)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, failure.In("list", "titles", err)
-	}
-	return titles, nil
+	return l.Called(), nil
 }
 
 func (s *Service) line(r *query.Reader, c *statemachine.Caller, now time.Time, of Name) (*Line, error) {
-	in, err := s.readable(r, c, now, of)
-	if in == nil || err != nil {
-		return nil, err
-	}
-	l := lineOf(in.Of, &in.State)
-	return &l, nil
-}
-
-// readable is nil for an instance that the caller may not read, that is gone, or that cannot be read.
-func (s *Service) readable(r *query.Reader, c *statemachine.Caller, now time.Time, of Name) (*query.Instance, error) {
 	id, ok := instanceid.Parse(of.InstanceID)
 	if !ok {
 		return nil, nil
@@ -192,7 +162,8 @@ func (s *Service) readable(r *query.Reader, c *statemachine.Caller, now time.Tim
 	case !rules.MayRead(statemachine.View{Instance: &in.State, Of: in.Of}, c, now):
 		return nil, nil
 	}
-	return in, nil
+	l := lineOf(in.Of, &in.State)
+	return &l, nil
 }
 
 // Summary is an instance as people see it. It is only read.

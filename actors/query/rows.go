@@ -55,7 +55,7 @@ func (of *Selection) ranges() (out []persistence.Range) {
 }
 
 // Rows calls yield with what decode makes of each selected row, in the order of
-// places and ids. It sees one consistent moment, with everything that
+// places and ids. It sees one consistent moment, which decode may read too, with everything that
 // was acknowledged before the call, as Query does. decode also says how many bytes an item takes,
 // which bounds what is held for a yield that waits; others are read meanwhile. Besides
 // those it holds the keys to which Pointers lead.
@@ -63,12 +63,13 @@ func (of *Selection) ranges() (out []persistence.Range) {
 // It returns failure.ErrBusy when no slot comes free in time or the list takes too
 // long, failure.ErrUnavailable and failure.ErrElsewhere as Query does, an error of decode, and
 // yield's own.
-func Rows[T any](ctx context.Context, s *Service, user identity.UserID, of Selection, decode func(Row) (item T, bytes int, err error), yield func(T) error) error {
+func Rows[T any](ctx context.Context, s *Service, user identity.UserID, of Selection, decode func(*Reader, Row) (item T, bytes int, err error), yield func(T) error) error {
 	out := batch[T]{yield: yield}
 	return s.list(ctx, user, func(t *throttle, h held) error {
 		err := s.at(h, func(snapshot *persistence.Snapshot) error {
+			from := s.reader(t, snapshot)
 			return s.selected(t, snapshot, of, func(row Row) error {
-				item, bytes, err := decode(row)
+				item, bytes, err := decode(from, row)
 				if err != nil {
 					s.damaged.Add(1)
 					return err
@@ -132,9 +133,13 @@ func (r *Reader) Step() error { return r.rows.step() }
 func (s *Service) Read(ctx context.Context, user identity.UserID, read func(*Reader) error) error {
 	return s.list(ctx, user, func(t *throttle, h held) error {
 		return s.at(h, func(snapshot *persistence.Snapshot) error {
-			return read(&Reader{snapshot, rows{service: s, throttle: t, snapshot: snapshot}})
+			return read(s.reader(t, snapshot))
 		})
 	})
+}
+
+func (s *Service) reader(t *throttle, snapshot *persistence.Snapshot) *Reader {
+	return &Reader{snapshot, rows{service: s, throttle: t, snapshot: snapshot}}
 }
 
 // selected calls visit with the selected rows of all shards in order.
