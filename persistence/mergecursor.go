@@ -20,14 +20,15 @@ type MergeCursor struct {
 	err     error // the first error; the cursor has ended
 }
 
-// What is read of a source at a time: few rows at first, and each time twice as many.
+// What is read of a source at a time: few rows at first, and each time twice as many, up to about so many bytes.
 const (
-	aheadMin = 2
-	aheadMax = 32
+	aheadMin   = 2
+	aheadMax   = 32
+	aheadBytes = 16 << 10
 )
 
-// Merge returns a cursor over all keys of the ranges. It keeps up to 32 rows for each
-// range and shard, so the caller bounds their number. It stands before the first key.
+// Merge returns a cursor over all keys of the ranges. It keeps a row of each range
+// and shard, or up to 32 small ones, so the caller bounds their number. It stands before the first key.
 func (sn *Snapshot) Merge(ranges ...Range) *MergeCursor { return sn.merge(ranges, false) }
 
 // MergeBackward is Merge from the last key to the first.
@@ -39,6 +40,9 @@ func (sn *Snapshot) merge(ranges []Range, backward bool) *MergeCursor {
 		for _, r := range ranges {
 			if sh < sn.store.shardsOf(r) {
 				lower, upper := r.in(Shard(sh))
+				if upper != nil && bytes.Compare(lower, upper) >= 0 { // NB: an iterator with such bounds may have rows
+					continue
+				}
 				m.sources.all = append(m.sources.all, &mergeSource{lower: lower, upper: upper, prefix: lower[:len(r.Prefix)], most: aheadMin})
 			}
 		}
@@ -127,6 +131,7 @@ func (s *mergeSource) rest() []byte { return s.key()[len(s.prefix):] }
 // next moves to the next row.
 func (s *mergeSource) next(rows *Cursor) (more bool, err error) {
 	if len(s.ahead) > 1 {
+		s.ahead[0] = mergeRow{} // frees it
 		s.ahead = s.ahead[1:]
 		return true, nil
 	}
@@ -157,10 +162,11 @@ func (s *mergeSource) read(rows *Cursor, from []byte) (more bool, err error) {
 	}
 	rows.confine(s.lower, s.upper)
 	more = from == nil && rows.Next() || from != nil && rows.Seek(from)
-	for ; more; more = rows.Next() {
+	for size := 0; more; more = rows.Next() {
 		both := slices.Concat(rows.Key(), rows.Value())
 		n := len(rows.Key())
-		if s.ahead = append(s.ahead, mergeRow{both[:n:n], both[n:]}); len(s.ahead) == s.most {
+		size += len(both)
+		if s.ahead = append(s.ahead, mergeRow{both[:n:n], both[n:]}); len(s.ahead) == s.most || size >= aheadBytes {
 			break
 		}
 	}
