@@ -60,7 +60,7 @@ func (p *Page) NextBehind(n int) string { return p.list.Cursor(p.place(p.Forms[n
 const (
 	// searchedMax is how many rows a page looks at that has not found enough: it is shorter then.
 	searchedMax = 10_000
-	// countedMax is how many rows a count, and an order by names, look at; one that looks for titles, too, at searchedMax.
+	// countedMax is how many rows a count, and an order by names, look at; a count reads searchedMax titles at most.
 	countedMax = 100_000
 )
 
@@ -106,6 +106,8 @@ type pageReader struct {
 	lists *query.Service
 	req   *PageRequest
 	words []string // lower case
+
+	titles int // that were read
 }
 
 // name is what the list was asked for.
@@ -122,6 +124,7 @@ func (r *pageReader) each(of query.Selection, yield func(l Listed, matches bool)
 	if r.searchesTitles() {
 		look = func(from *query.Reader, l *Listed) (err error) {
 			if r.isAsked(*l) && !r.hasWords(*l) {
+				r.titles++
 				l.title, err = r.req.Title(from, *l)
 			}
 			return err
@@ -178,12 +181,10 @@ func (r *pageReader) byTime(after []byte) (*Page, error) {
 }
 
 func (r *pageReader) count() (*int64, error) {
-	n, looked, most := int64(0), 0, countedMax
-	if r.searchesTitles() {
-		most = searchedMax
-	}
+	n, looked := int64(0), 0
+	r.titles = 0
 	err := r.each(r.req.selection(), func(_ Listed, matches bool) error {
-		if looked++; looked > most {
+		if looked++; looked > countedMax || r.titles > searchedMax {
 			return errEnough
 		}
 		if matches {

@@ -83,6 +83,7 @@ func (l *Lists) Timers(ctx context.Context, req *TimerList) (*TimerPage, error) 
 		err = l.queries.Read(ctx, req.User, func(from *query.Reader) (err error) {
 			c := from.Merge(all)
 			defer func() { err = errors.Join(err, failure.OfStore(c.Close())) }()
+			var last timersOf
 			for scanned := 0; c.Next(); scanned++ {
 				if err := from.Step(); err != nil {
 					return err
@@ -92,7 +93,7 @@ func (l *Lists) Timers(ctx context.Context, req *TimerList) (*TimerPage, error) 
 					return nil
 				}
 				if workflow := string(c.Value()); req.Workflow == "" || workflow == req.Workflow {
-					t, err := l.timerOf(from, workflow, c.Key())
+					t, err := l.timerOf(from, &last, workflow, c.Key())
 					if err != nil {
 						return err
 					}
@@ -110,21 +111,31 @@ func (l *Lists) Timers(ctx context.Context, req *TimerList) (*TimerPage, error) 
 	return page, nil
 }
 
-// timerOf is the timer of a row; nil when its instance cannot be read.
-func (l *Lists) timerOf(from *query.Reader, workflow string, key []byte) (*Timer, error) {
+// timersOf are those of an instance.
+type timersOf struct {
+	id  persistence.ID
+	all []statemachine.Timer
+}
+
+// timerOf is the timer of a row; nil when its instance cannot be read. last is the instance that was read before: its timers are often due
+// together.
+func (l *Lists) timerOf(from *query.Reader, last *timersOf, workflow string, key []byte) (*Timer, error) {
 	_, k, ok := persistence.TimerEntry(key)
 	if !ok {
 		return nil, failure.OfStore(persistence.ErrCorrupt)
 	}
-	in, err := query.LoadInstance(from, l.catalog, l.store.ShardOf(k.ID), workflow, k.ID)
-	switch {
-	case errors.Is(err, failure.ErrNotFound), errors.Is(err, failure.ErrExecution):
-		return nil, nil
-	case err != nil:
-		return nil, err
+	if last.id != k.ID {
+		in, err := query.LoadInstance(from, l.catalog, l.store.ShardOf(k.ID), workflow, k.ID)
+		switch {
+		case errors.Is(err, failure.ErrNotFound), errors.Is(err, failure.ErrExecution):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		}
+		*last = timersOf{k.ID, in.State.Timers()}
 	}
 	id := statemachine.PartID{Sequence: k.Sequence, Number: k.Number}
-	for _, t := range in.State.Timers() {
+	for _, t := range last.all {
 		if t.ID == id {
 			return &Timer{ID: instanceid.PartText(k.ID, k.Sequence, k.Number), Workflow: workflow, InstanceID: instanceid.Text(k.ID), Timer: t}, nil
 		}
