@@ -40,18 +40,50 @@ export const formatMinute = (time: Date) => minuteFormat().format(time);
 export const formatClock = (time: Date) => clockFormat().format(time);
 export const formatNumber = (value: number) => numberFormat().format(value);
 
-const amountFormats = perLocale(() => new Map<string, Intl.NumberFormat>());
+interface AmountFormat {
+  whole: Intl.NumberFormat;
+  /** The number alone: Intl has other marks for money in some regions, and what is shown must be read again. */
+  plain: Intl.NumberFormat;
+  signs: string[];
+}
 
-/** An amount with its currency, a code of ISO 4217; a plain number with what is none. */
-export function formatAmount(value: number, currency: string): string {
-  const known = amountFormats();
+const amountFormats = new Map<string, AmountFormat | null>();
+
+/** How amounts of a currency are written; null for what is no code of ISO 4217. */
+function amountFormat(currency: string, of: string): AmountFormat | null {
+  const key = `${of} ${currency}`;
+  const before = amountFormats.get(key);
+  if (before !== undefined) {
+    return before;
+  }
+  let made: AmountFormat | null = null;
   try {
-    const format = known.get(currency) ?? new Intl.NumberFormat(locale(), { style: "currency", currency, maximumFractionDigits: 20 });
-    known.set(currency, format);
-    return format.format(value);
+    const whole = new Intl.NumberFormat(of, { style: "currency", currency, maximumFractionDigits: 20 });
+    const { minimumFractionDigits } = whole.resolvedOptions();
+    const signs = (["symbol", "narrowSymbol", "code"] as const).flatMap((currencyDisplay) =>
+      new Intl.NumberFormat(of, { style: "currency", currency, currencyDisplay }).formatToParts(0).flatMap(({ type, value }) => (type === "currency" ? [value] : [])),
+    );
+    made = { whole, plain: new Intl.NumberFormat(of, { minimumFractionDigits, maximumFractionDigits: 20 }), signs: signs.toSorted((a, b) => b.length - a.length) };
   } catch {
+    // It is shown without a currency.
+  }
+  amountFormats.set(key, made);
+  return made;
+}
+
+/** What stands for a currency beside its amounts, the longest first. */
+export const currencySigns = (currency: string, of: string): string[] => amountFormat(currency, of)?.signs ?? [];
+
+/** An amount with its currency; a plain number with what is none. */
+export function formatAmount(value: number, currency: string, of = locale()): string {
+  const format = amountFormat(currency, of);
+  if (!format) {
     return formatNumber(value);
   }
+  const isDigits = (type: string) => ["integer", "group", "decimal", "fraction"].includes(type);
+  const parts = format.whole.formatToParts(value);
+  const first = parts.findIndex(({ type }) => isDigits(type));
+  return parts.map(({ type, value: text }, at) => (at === first ? format.plain.format(Math.abs(value)) : isDigits(type) ? "" : text)).join("");
 }
 
 /** How many tasks the service counts; beyond it says null (gateway/INTERFACE.md, "Tasks"). */

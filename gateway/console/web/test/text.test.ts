@@ -90,8 +90,22 @@ test("amounts are written with their currency, and read with and without it", ()
     ["$7", "en-US", "EUR", undefined],
     ["7", "en-US", "euros", 7],
     ["€", "en-US", "EUR", undefined],
+    ["12€50", "de-DE", "EUR", undefined],
+    ["1.2€34", "en-US", "EUR", undefined],
+    ["150", "en-US", "1", 150],
+    ["1.50", "en-US", ".", 1.5],
+    ["1,50", "de-DE", ",", 1.5],
+    ["-5", "en-US", "-", -5],
   ] as const) {
     assert.equal(amountIn(text, of, currency), want, `${text} in ${of}`);
+  }
+  // What is shown is read as what it is, wherever Intl has other marks for money than for numbers.
+  for (const of of ["en-US", "en-GB", "en-DE", "en-NL", "en-AU", "en-IN", "en-ZA", "de-DE", "de-AT", "de-CH", "de-LI"]) {
+    for (const currency of ["EUR", "USD", "CHF", "JPY", "KWD", "SEK", "INR", "XAF"]) {
+      for (const value of [0, 5, -5, 1.5, 649.9, 1234.5, -1234.5, 1299, 0.126, 1234567.89]) {
+        assert.equal(amountIn(formatAmount(value, currency, of), of, currency), value, `${formatAmount(value, currency, of)} in ${of}`);
+      }
+    }
   }
 });
 

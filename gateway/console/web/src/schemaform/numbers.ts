@@ -1,6 +1,7 @@
 import { NumberParser } from "@internationalized/number";
 import type { JSONObject } from "../api/types";
 import { asObject, currencyOf, longText } from "./layout";
+import { currencySigns } from "../words";
 import { resolved, titleOf } from "./titles";
 
 // Numbers as people write them, and lists of them: a list of small objects is a
@@ -26,20 +27,18 @@ export function numberIn(text: string, of: string): number | undefined {
   return group !== "," && /^[-+]?\d+\.(\d{1,2}|\d{4,})$/.test(plain) ? Number(plain) : undefined;
 }
 
-/** A number as people write it, with or without the sign of its currency. */
+/** A number as people write it, with or without the sign of its currency in front or behind. */
 export function amountIn(text: string, of: string, currency: string): number | undefined {
-  const signs = currency === "" ? [] : [...signsOf(of, currency), currency];
-  return numberIn(signs.reduce((rest, sign) => rest.replace(sign, ""), text), of);
-}
-
-function signsOf(of: string, currency: string): string[] {
-  try {
-    return (["symbol", "narrowSymbol"] as const).flatMap((currencyDisplay) =>
-      new Intl.NumberFormat(of, { style: "currency", currency, currencyDisplay }).formatToParts(0).flatMap(({ type, value }) => (type === "currency" ? [value] : [])),
-    );
-  } catch {
-    return [];
+  let rest = text.trim();
+  const minus = /^[-+\u2212]/.exec(rest)?.[0] ?? "";
+  rest = rest.slice(minus.length).trim();
+  for (const sign of currencySigns(currency, of)) {
+    if (rest.startsWith(sign) || rest.endsWith(sign)) {
+      rest = (rest.startsWith(sign) ? rest.slice(sign.length) : rest.slice(0, -sign.length)).trim();
+      break;
+    }
   }
+  return numberIn(minus + rest, of);
 }
 
 interface Marks {
