@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -15,6 +16,10 @@ type attack struct {
 	what string
 	// run goes on until ctx ends, and returns when its connections are closed.
 	run func(ctx context.Context, e *hostile)
+
+	before  func(ctx context.Context, e *hostile) // what is done before anything is measured; may be nil
+	alone   bool                                  // it has a home of its own, because it leaves something behind
+	aligned bool                                  // a full minute begins in the measured window
 }
 
 // queryAll is a query of all tickets that a filter matches.
@@ -29,7 +34,9 @@ const (
 )
 
 // attacks are all, in the order in which they are carried out.
-func attacks() []attack { return append(append(readAttacks(), heldAttacks()...), writeAttacks()...) }
+func attacks() []attack {
+	return slices.Concat(readAttacks(), heldAttacks(), writeAttacks(), authorAttacks())
+}
 
 // readAttacks ask for much.
 func readAttacks() []attack {
@@ -40,36 +47,36 @@ func readAttacks() []attack {
 	}
 	lists := []string{"forms/mycurrent", "forms/mysubmitted", "forms/myarchived", "checklists/mycurrent", "forms/role/staff", "role-info"}
 	return []attack{
-		{"nobody", "no attack: what the others are compared with", func(ctx context.Context, _ *hostile) { <-ctx.Done() }},
-		{"queries-unread", "pages of 1,000 records whose answers are never read", func(ctx context.Context, e *hostile) {
+		{name: "nobody", what: "no attack: what the others are compared with", run: func(ctx context.Context, _ *hostile) { <-ctx.Done() }},
+		{name: "queries-unread", what: "pages of 1,000 records whose answers are never read", run: func(ctx context.Context, e *hostile) {
 			e.hold(ctx, e.connections/2, bytes.Repeat(e.raw(queryAll(`{"states.nodeId":"open"}`, "&limit=1000"), ""), 8), 0)
 		}},
-		{"queries-regex", "the slowest regular expression over all records", loop(func(*hostile, int) string { return queryAll(slowMatch, "") })},
-		{"queries-scan", "full scans for nothing", loop(func(*hostile, int) string { return queryAll(noneMatches, "&count=true") })},
-		{"histories-unread", "an instance with a long history, many times on each connection, never read", func(ctx context.Context, e *hostile) {
+		{name: "queries-regex", what: "the slowest regular expression over all records", run: loop(func(*hostile, int) string { return queryAll(slowMatch, "") })},
+		{name: "queries-scan", what: "full scans for nothing", run: loop(func(*hostile, int) string { return queryAll(noneMatches, "&count=true") })},
+		{name: "histories-unread", what: "an instance with a long history, many times on each connection, never read", run: func(ctx context.Context, e *hostile) {
 			e.hold(ctx, e.connections/2, bytes.Repeat(e.raw(workflowPath+"/instance/ticket/"+e.hot, ""), 64), 0)
 		}},
-		{"forms-lists", "lists of group A", loop(func(_ *hostile, n int) string { return "/form-portal/" + lists[n%len(lists)] })},
+		{name: "forms-lists", what: "lists of group A", run: loop(func(_ *hostile, n int) string { return "/form-portal/" + lists[n%len(lists)] })},
 	}
 }
 
 // heldAttacks keep connections.
 func heldAttacks() []attack {
 	return []attack{
-		{"idle-connections", "connections without a credential that send nothing", func(ctx context.Context, e *hostile) {
+		{name: "idle-connections", what: "connections without a credential that send nothing", run: func(ctx context.Context, e *hostile) {
 			e.hold(ctx, e.connections, nil, 0)
 		}},
-		{"slow-bodies", "bodies of an event that come byte by byte, with a credential", func(ctx context.Context, e *hostile) {
+		{name: "slow-bodies", what: "bodies of an event that come byte by byte, with a credential", run: func(ctx context.Context, e *hostile) {
 			e.hold(ctx, e.connections, slowBody(e.caller, workflowPath+"/event"), trickle)
 		}},
-		{"slow-bodies-stranger", "bodies of a sign-in that come byte by byte, without a credential", func(ctx context.Context, e *hostile) {
+		{name: "slow-bodies-stranger", what: "bodies of a sign-in that come byte by byte, without a credential", run: func(ctx context.Context, e *hostile) {
 			e.hold(ctx, e.connections, slowBody(e.stranger, "/session"), trickle)
 		}},
-		{"line-without-end", "batches of lines: eight lines of 15 MiB that go on byte by byte", func(ctx context.Context, e *hostile) {
+		{name: "line-without-end", what: "batches of lines: eight lines of 15 MiB that go on byte by byte", run: func(ctx context.Context, e *hostile) {
 			head := e.head(workflowPath+"/events", "application/x-ndjson", 16<<20)
 			e.hold(ctx, 8, append(head, `{"workflowId":"`+strings.Repeat("x", 15<<20)...), time.Millisecond)
 		}},
-		{"watches", "streams of events that are never read, while events come", func(ctx context.Context, e *hostile) {
+		{name: "watches", what: "streams of events that are never read, while events come", run: func(ctx context.Context, e *hostile) {
 			watch := e.raw(workflowPath+"/watch/ticket?filter="+url.QueryEscape(`{"svcPublic.comment":{"$regex":"number .*7$"}}`), "")
 			together(
 				func() { e.hold(ctx, e.connections, watch, 0) },
@@ -82,11 +89,11 @@ func heldAttacks() []attack {
 // writeAttacks change things, or try to.
 func writeAttacks() []attack {
 	return []attack{
-		{"hot-instance", "events to one instance", func(ctx context.Context, e *hostile) {
+		{name: "hot-instance", what: "events to one instance", run: func(ctx context.Context, e *hostile) {
 			e.loop(ctx, e.caller, e.loops, func(int) (string, string) { return workflowPath + "/event", event(e.records[0], `{"comment":"flood"}`) })
 		}},
-		{"creates", "new instances", func(ctx context.Context, e *hostile) { e.loop(ctx, e.caller, e.loops, newTicket("flood")) }},
-		{"passwords", "wrong passwords for other users, from the polite user's address", func(ctx context.Context, e *hostile) {
+		{name: "creates", what: "new instances", run: func(ctx context.Context, e *hostile) { e.loop(ctx, e.caller, e.loops, newTicket("flood")) }},
+		{name: "passwords", what: "wrong passwords for other users, from the polite user's address", run: func(ctx context.Context, e *hostile) {
 			e.loop(ctx, e.neighbour, e.loops, func(n int) (string, string) {
 				user := "hostile"
 				if n%2 == 0 {
@@ -95,7 +102,7 @@ func writeAttacks() []attack {
 				return "/session", fmt.Sprintf(`{"user":%q,"password":"wrong number %d"}`, user, n)
 			})
 		}},
-		{"bodies", "huge bodies and such that are no JSON, with a credential and without", func(ctx context.Context, e *hostile) {
+		{name: "bodies", what: "huge bodies and such that are no JSON, with a credential and without", run: func(ctx context.Context, e *hostile) {
 			bodies := []string{
 				event(e.records[0], "["+strings.Repeat("[1],", 1<<17)+"1]"),
 				event(e.records[0], `{"a":`+strings.Repeat(`{"a":`, 1<<17)), // never closed

@@ -20,6 +20,8 @@ type hostile struct {
 	neighbour   *caller  // without, from the polite user's address
 	records     []string // instances of its own
 	hot         string   // one with a long history
+	made        string   // what an attack has made before
+	tasks       int      // how many tasks it makes that nobody else may read
 	loops       int
 	connections int
 	got         tally
@@ -33,7 +35,7 @@ func newHostile(addr string, h *home, m *measurement) *hostile {
 	stranger := newCaller(addr, hostileAddr, m.loops)
 	e := &hostile{
 		caller: stranger.with(h.hostile.token, h.hostile.cookie), stranger: stranger, neighbour: newCaller(addr, politeAddr, m.loops),
-		records: h.hostileIDs, hot: h.hot, loops: m.loops, connections: m.connections,
+		records: h.hostileIDs, hot: h.hot, loops: m.loops, connections: m.connections, tasks: m.tasks,
 	}
 	e.budget.Store(budgetMax)
 	return e

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -37,6 +38,7 @@ type measurement struct {
 	loops       int           // hostile requests at a time
 	connections int           // hostile connections that are only held
 	records     int           // hostile instances that are there before
+	tasks       int           // hostile tasks, and events of a long history
 	program     string        // "" is built from this tree
 	serve       []string      // arguments of troupe serve
 	dir, record string
@@ -57,6 +59,7 @@ func parse(args []string, errs io.Writer) (*measurement, error) {
 	flags.IntVar(&m.loops, "loops", 32, "hostile requests at a time")
 	flags.IntVar(&m.connections, "connections", 300, "hostile connections that are held, at most 2000")
 	flags.IntVar(&m.records, "records", 3000, "hostile instances of 4 KiB that are made before")
+	flags.IntVar(&m.tasks, "tasks", 50_000, "tasks that the polite user may not read, and events of a long history")
 	flags.StringVar(&m.program, "program", "", "the build that is measured; empty builds this tree")
 	flags.StringVar(&m.dir, "dir", "", "folder for the home; empty is the system's temporary one")
 	flags.StringVar(&m.record, "o", "", "write a record to this file, and its figures to the same name with .json")
@@ -64,7 +67,7 @@ func parse(args []string, errs io.Writer) (*measurement, error) {
 		return nil, err
 	}
 	m.serve = append([]string{"--connections-max", "200", "--drain-max", "1s"}, flags.Args()...)
-	if m.duration <= 0 || m.duration > time.Minute || m.warmUp < 0 || m.rate <= 0 || m.loops < 1 || m.records < 1 ||
+	if m.duration <= 0 || m.duration > time.Minute || m.warmUp < 0 || m.rate <= 0 || m.loops < 1 || m.records < 1 || m.tasks < 1 ||
 		m.connections < 1 || m.connections > 2000 {
 		return nil, errors.New("numbers must be positive and within their bounds")
 	}
@@ -100,13 +103,13 @@ func (m *measurement) run(ctx context.Context, out io.Writer) (err error) {
 			return err
 		}
 	}
-	h, err := m.newHome(ctx, dir)
+	h, err := m.newHome(ctx, filepath.Join(dir, "shared"))
 	if err != nil {
 		return err
 	}
 	var phases []*phase
 	for _, a := range m.attacks {
-		p, err := m.measure(ctx, h, a)
+		p, err := m.measureAt(ctx, h, a)
 		if err != nil {
 			return fmt.Errorf("%s: %w", a.name, err)
 		}

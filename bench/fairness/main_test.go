@@ -62,8 +62,8 @@ func TestARunLeavesARecordAndNothingElse(t *testing.T) {
 	dir, record := t.TempDir(), filepath.Join(t.TempDir(), "record.md")
 	var out, errs bytes.Buffer
 	err = run(t.Context(), []string{
-		"-program", self, "-attacks", "slow-bodies,watches", "-duration", "50ms", "-warmup", "0s",
-		"-records", "10", "-loops", "2", "-connections", "2", "-dir", dir, "-o", record, "--", "--requests-max", "9",
+		"-program", self, "-attacks", "slow-bodies,watches,author-tasks", "-duration", "50ms", "-warmup", "0s",
+		"-records", "10", "-tasks", "10", "-loops", "2", "-connections", "2", "-dir", dir, "-o", record, "--", "--requests-max", "9",
 	}, &out, &errs)
 	if err != nil {
 		t.Fatalf("%v: %s", err, errs.String())
@@ -88,7 +88,7 @@ func TestARunLeavesARecordAndNothingElse(t *testing.T) {
 		Attack string
 		Kinds  map[string]json.RawMessage
 	}
-	if err := json.Unmarshal(figures, &phases); err != nil || len(phases) != 3 || phases[2].Attack != "watches" || len(phases[0].Kinds) != len(kinds) {
+	if err := json.Unmarshal(figures, &phases); err != nil || len(phases) != 4 || phases[2].Attack != "watches" || len(phases[0].Kinds) != len(kinds) {
 		t.Errorf("got %v and %s", err, figures)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
@@ -216,7 +216,10 @@ func TestThePoliteUserCountsEveryRequestOnce(t *testing.T) {
 
 func TestAReportComparesWithTheBaseline(t *testing.T) {
 	at := func(name string, p99 time.Duration, errors map[string]int64) *phase {
-		p := &phase{Attack: name, What: "what it is", Kinds: map[string]*outcome{}, Hostile: map[string]int64{"status 200": 1, "status 503": 5}}
+		p := &phase{
+			Attack: name, What: "what it is", Kinds: map[string]*outcome{}, Hostile: map[string]int64{"status 200": 1, "status 503": 5},
+			All: load.Summary{P99: load.Duration(2 * time.Millisecond)},
+		}
 		for _, k := range kinds {
 			p.Kinds[k.name] = &outcome{Summary: load.Summary{Count: 10, P99: load.Duration(2 * time.Millisecond)}}
 		}
@@ -224,7 +227,7 @@ func TestAReportComparesWithTheBaseline(t *testing.T) {
 		return p
 	}
 	text := report([]*phase{at("nobody", time.Millisecond, nil), at("flood", 30*time.Millisecond, map[string]int64{"status 503": 4})})
-	for _, part := range []string{"| flood | 80 | 4 | 30.0 | query |", "| 5 status 503, 1 status 200 |", "| query | 10 | 0.00 | 30.00 | 0.00 | 30.0 | 4 status 503 |"} {
+	for _, part := range []string{"| flood | 90 | 4 | 1.0 | 30.0 | query |", "| 5 status 503, 1 status 200 |", "| query | 10 | 0.00 | 30.00 | 0.00 | 30.0 | 4 status 503 |"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("the report lacks %q:\n%s", part, text)
 		}

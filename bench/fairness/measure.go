@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -17,6 +19,8 @@ type phase struct {
 	What   string `json:"what"`
 	// Kinds are the polite user's requests.
 	Kinds map[string]*outcome `json:"kinds"`
+	// All are those of all kinds but sign-in, which costs a password's hash whoever is there.
+	All load.Summary `json:"all"`
 	// Hostile counts what the hostile one was answered.
 	Hostile map[string]int64 `json:"hostile"`
 	// Recovered is how long after the attack the polite user waited until a new
@@ -44,6 +48,19 @@ func (o *outcome) failed() int64 {
 	return n
 }
 
+// measureAt carries out one attack on the home that is there, or on a new one if it leaves something behind.
+func (m *measurement) measureAt(ctx context.Context, shared *home, a attack) (*phase, error) {
+	if !a.alone {
+		return m.measure(ctx, shared, a)
+	}
+	h, err := m.newHome(ctx, filepath.Join(filepath.Dir(filepath.Dir(shared.dir)), a.name))
+	if err != nil {
+		return nil, err
+	}
+	p, err := m.measure(ctx, h, a)
+	return p, errors.Join(err, os.RemoveAll(filepath.Dir(h.dir)))
+}
+
 // measure carries out one attack on a new server.
 func (m *measurement) measure(ctx context.Context, h *home, a attack) (*phase, error) {
 	s, err := m.start(ctx, h)
@@ -55,7 +72,14 @@ func (m *measurement) measure(ctx context.Context, h *home, a attack) (*phase, e
 	defer p.close()
 	result := &phase{Attack: a.name, What: a.what, Kinds: map[string]*outcome{}}
 
+	if a.before != nil {
+		a.before(ctx, e)
+	}
 	p.recovered(ctx) // who was there before has a connection
+	if a.aligned {
+		lead := m.warmUp + m.duration/4
+		load.Sleep(ctx, time.Until(time.Now().Add(lead).Truncate(time.Minute).Add(time.Minute-lead)))
+	}
 	attacking, stop := context.WithCancel(ctx)
 	var beside sync.WaitGroup
 	beside.Go(func() { a.run(attacking, e) })
@@ -78,6 +102,7 @@ func (m *measurement) measure(ctx context.Context, h *home, a attack) (*phase, e
 		}
 	}
 	result.Hostile = e.got.counts
+	result.All = p.all.latency.Summary(m.duration)
 	for i, k := range kinds {
 		o := &p.observed[i]
 		result.Kinds[k.name] = &outcome{Summary: o.latency.Summary(m.duration), Errors: o.errors.counts}

@@ -23,6 +23,8 @@ type kind struct {
 
 const workflowPath = "/workflow/api/v1"
 
+const signIn = "sign-in"
+
 // byNode is a query that an index answers, with few hits.
 var byNode = workflowPath + "/instances/ticket?limit=50&filter=" + url.QueryEscape(`{"states.nodeId":"closed"}`)
 
@@ -35,6 +37,9 @@ var kinds = []kind{
 		return p.request(ctx, workflowPath+"/instance/ticket/"+p.ids[n%len(p.ids)], "")
 	}},
 	{name: "query", share: 10, make: func(ctx context.Context, p *polite, _ int) *http.Request { return p.request(ctx, byNode, "") }},
+	{name: "tasks", share: 10, make: func(ctx context.Context, p *polite, _ int) *http.Request {
+		return p.request(ctx, workflowPath+"/tasks?limit=50", "")
+	}},
 	{name: "forms", share: 10, make: func(ctx context.Context, p *polite, _ int) *http.Request {
 		return p.request(ctx, "/form-portal/forms/mycurrent", "")
 	}},
@@ -44,7 +49,7 @@ var kinds = []kind{
 	{name: "parameters", share: 5, make: func(ctx context.Context, p *polite, _ int) *http.Request {
 		return p.request(ctx, "/rml-engine/api/v1/parameters?rml=/reports/summary.rml", "")
 	}},
-	{name: "sign-in", share: 1, make: func(ctx context.Context, p *polite, _ int) *http.Request {
+	{name: signIn, share: 1, make: func(ctx context.Context, p *polite, _ int) *http.Request {
 		return p.with("", "").request(ctx, "/session", `{"user":"polite","password":"`+politePassword+`"}`)
 	}},
 	{name: "livez, new connection", share: 10, fresh: true, make: func(ctx context.Context, p *polite, _ int) *http.Request {
@@ -66,6 +71,7 @@ type polite struct {
 	fresh    *caller  // keeps no connection
 	waitMax  time.Duration
 	observed []observed
+	all      observed // of all kinds but signIn
 }
 
 // politeConnections is how many connections the polite user keeps.
@@ -120,6 +126,9 @@ func (p *polite) send(ctx context.Context, k, number int, due time.Time, measure
 		o.errors.add(statusText(status, body))
 	default:
 		o.answered(elapsed)
+		if kinds[k].name != signIn {
+			p.all.answered(elapsed)
+		}
 	}
 }
 

@@ -5,20 +5,22 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"troupe/bench/load"
 )
 
 // worst is the kind whose p99 grew the most beside the baseline, and how many times.
 // A kind without an answer has no p99: its errors speak.
 func (p *phase) worst(base *phase) (name string, times float64) {
 	for _, k := range kinds {
-		if t := ratio(p.Kinds[k.name], base.Kinds[k.name]); t > times {
+		if t := ratio(p.Kinds[k.name].Summary, base.Kinds[k.name].Summary); t > times {
 			name, times = k.name, t
 		}
 	}
 	return name, times
 }
 
-func ratio(o, base *outcome) float64 {
+func ratio(o, base load.Summary) float64 {
 	if base.P99 == 0 {
 		return 0
 	}
@@ -38,7 +40,7 @@ func (p *phase) sums() (answered, failed int64) {
 func (p *phase) line(base *phase) string {
 	answered, failed := p.sums()
 	name, times := p.worst(base)
-	return fmt.Sprintf("%5d answered, %4d errors, worst p99 %5.1f times (%s), recovered in %.0f ms", answered, failed, times, name, p.Recovered.Milliseconds())
+	return fmt.Sprintf("%5d answered, %4d errors, p99 %5.1f times, worst %5.1f (%s), recovered in %.0f ms", answered, failed, ratio(p.All, base.All), times, name, p.Recovered.Milliseconds())
 }
 
 // report is one table of all attacks, and one for each, in Markdown. The first phase
@@ -47,12 +49,12 @@ func report(phases []*phase) string {
 	base := phases[0]
 	var b strings.Builder
 	b.WriteString("\n## The polite user under each attack\n\n" +
-		"| Attack | answered | errors | worst p99 beside nobody | of | recovered ms | server cores | peak MB | the hostile one got |\n" +
-		"|---|---|---|---|---|---|---|---|---|\n")
+		"| Attack | answered | errors | p99 of all beside nobody | worst p99 beside nobody | of | recovered ms | server cores | peak MB | the hostile one got |\n" +
+		"|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, p := range phases {
 		answered, failed := p.sums()
 		name, times := p.worst(base)
-		fmt.Fprintf(&b, "| %s | %d | %d | %.1f | %s | %.0f | %.2f | %d | %s |\n", p.Attack, answered, failed, times, name,
+		fmt.Fprintf(&b, "| %s | %d | %d | %.1f | %.1f | %s | %.0f | %.2f | %d | %s |\n", p.Attack, answered, failed, ratio(p.All, base.All), times, name,
 			p.Recovered.Milliseconds(), p.Cores, p.PeakBytes>>20, counts(p.Hostile))
 	}
 	for _, p := range phases {
@@ -72,7 +74,7 @@ func (p *phase) table(b *strings.Builder, base *phase) {
 	for _, k := range kinds {
 		o := p.Kinds[k.name]
 		fmt.Fprintf(b, "| %s | %d | %.2f | %.2f | %.2f | %.1f | %s |\n", k.name, o.Count, o.P50.Milliseconds(), o.P99.Milliseconds(),
-			o.Max.Milliseconds(), ratio(o, base.Kinds[k.name]), counts(o.Errors))
+			o.Max.Milliseconds(), ratio(o.Summary, base.Kinds[k.name].Summary), counts(o.Errors))
 	}
 }
 
