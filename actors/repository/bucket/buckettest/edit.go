@@ -1,20 +1,11 @@
 package buckettest
 
 import (
-	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
@@ -35,103 +26,11 @@ type Server struct {
 	t      testing.TB
 	client *minio.Client
 	stop   func()
-}
-
-// Start runs a server until the end of the test. Without a network the first time
-// the test is skipped.
-func Start(t testing.TB) *Server {
-	t.Helper()
-	program := build(t)
-	dir := t.TempDir()
-	for _, sub := range []string{"files", "notes"} {
-		if err := os.Mkdir(filepath.Join(dir, sub), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for range 5 { // somebody else may take the port in between
-		address, health := freeAddress(t), "/health-"+rand.Text() // which only this server has
-		var log bytes.Buffer
-		cmd := exec.Command(program, "--port", address, "--access", AccessKey, "--secret", SecretKey, "--region", region,
-			"--health", health, "--quiet", "posix", "--sidecar", filepath.Join(dir, "notes"), filepath.Join(dir, "files"))
-		cmd.Stdout, cmd.Stderr = &log, &log
-		if err := cmd.Start(); err != nil {
-			t.Fatalf("start the object store: %v", err)
-		}
-		exited := make(chan struct{})
-		go func() { _ = cmd.Wait(); close(exited) }()
-		s := &Server{Endpoint: "http://" + address, t: t}
-		s.stop = func() { _ = cmd.Process.Kill(); <-exited }
-		t.Cleanup(s.stop)
-		if s.answers(health, exited) {
-			s.connect()
-			return s
-		}
-		s.stop()
-		t.Logf("the object store does not answer at %s:\n%s", address, log.String())
-	}
-	t.Fatal("the object store does not start")
-	return nil
+	access access
 }
 
 // Stop ends the server before the test does.
 func (s *Server) Stop() { s.stop() }
-
-// build returns the path of the server's program.
-func build(t testing.TB) string {
-	t.Helper()
-	_, here, _, _ := runtime.Caller(0)
-	module := filepath.Join(filepath.Dir(here), "server")
-	if out, err := goCommand(t, module, "mod", "download"); err != nil {
-		t.Skipf("the object store cannot be fetched: %v\n%s", err, out)
-	}
-	out, err := goCommand(t, module, "tool", "-n", "versitygw")
-	if err != nil {
-		t.Fatalf("build the object store: %v\n%s", err, out)
-	}
-	lines := strings.Split(strings.TrimSpace(out), "\n")
-	return lines[len(lines)-1]
-}
-
-func goCommand(t testing.TB, module string, args ...string) (string, error) {
-	cmd := exec.CommandContext(t.Context(), "go", append([]string{"-C", module}, args...)...)
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly")
-	out, err := cmd.CombinedOutput()
-	return string(out), err
-}
-
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
-}
-
-// answers waits until the server does.
-func (s *Server) answers(health string, exited <-chan struct{}) bool {
-	client := &http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-	again := time.NewTicker(20 * time.Millisecond)
-	defer again.Stop()
-	late := time.NewTimer(30 * time.Second)
-	defer late.Stop()
-	for {
-		if response, err := client.Get(s.Endpoint + health); err == nil {
-			_ = response.Body.Close()
-			if response.StatusCode == http.StatusOK {
-				return true
-			}
-		}
-		select {
-		case <-again.C:
-		case <-exited:
-			return false
-		case <-late.C:
-			return false
-		}
-	}
-}
 
 func (s *Server) connect() {
 	s.t.Helper()
@@ -155,7 +54,7 @@ func (s *Server) Bucket(name string) *Bucket {
 	if refusal := minio.ToErrorResponse(err); err != nil && refusal.Code != minio.BucketAlreadyOwnedByYou {
 		s.t.Fatalf("make bucket %s: %v", name, err)
 	}
-	return &Bucket{Name: name, client: s.client}
+	return &Bucket{Name: name, server: s, client: s.client}
 }
 
 // Bucket is the editor of a bucket: a sourcetest.Editor.
@@ -163,6 +62,7 @@ type Bucket struct {
 	Name string
 	// Prefix stands before each key, with a slash at its end.
 	Prefix string
+	server *Server
 	client *minio.Client
 }
 
@@ -218,7 +118,5 @@ func (b *Bucket) each(path string, do func(key string) error) error {
 	return errors.Join(faults...)
 }
 
-// SetPolicy says who else may do what (Amazon S3, "Bucket policies").
-func (b *Bucket) SetPolicy(policy string) error {
-	return b.client.SetBucketPolicy(context.Background(), b.Name, policy)
-}
+// Open lets everybody list the bucket and read what is in a folder.
+func (b *Bucket) Open(folder string) error { return b.server.access.open(b, b.key(folder)+"/") }
