@@ -202,6 +202,11 @@ func explainNames(t *testing.T, s *scene) {
 			t.Errorf("filter %s: got %s, want %q, %q and %d", c.filter, a.Body, c.index, c.plan, c.matched)
 		}
 	}
+	s.ann.Create(t, "mine", `{"svcPublic":{"owner":"ann","secret":1}}`).Record(t)
+	a := s.adm.query(t, "mine", "explain=true&"+filterOf(`{"svcPublic.secret":1}`))
+	if want := `{"instances":[],"explain":{"index":null,"plan":null,"keysRead":null,"recordsRead":null,"matched":0,"milliseconds":null,"considered":[]}}`; a.Body != want {
+		t.Errorf("where some are hidden: got %s, want %s", a.Body, want)
+	}
 	for _, u := range []user{s.ann, s.bob, s.eve} {
 		u.refuses(t, 403, "AccessDenied", wiretest.Root+"/instances/stock?explain=true", wiretest.Root+"/instances/vault?explain=true")
 	}

@@ -161,12 +161,18 @@ func (x *exchange) appendQueryEnd(request *query.Request, end *query.End) error 
 }
 
 func explainOf(e *query.Explain) api.Explain {
-	out := api.Explain{
-		Index: e.Index, Plan: e.Plan, KeysRead: e.KeysRead, RecordsRead: e.RecordsRead, Matched: e.Matched,
-		Milliseconds: e.Milliseconds, Considered: []api.Considered{},
+	out := api.Explain{Matched: e.Matched, Considered: []api.Considered{}}
+	all := e.Plan != ""
+	if all {
+		out.Index, out.Plan, out.KeysRead, out.RecordsRead, out.Milliseconds = e.Index, &e.Plan, &e.KeysRead, &e.RecordsRead, &e.Milliseconds
 	}
-	for _, c := range e.Considered {
-		out.Considered = append(out.Considered, api.Considered(c))
+	for i := range e.Considered {
+		c := &e.Considered[i]
+		shown := api.Considered{Index: c.Index}
+		if all {
+			shown.Keys, shown.AtLeast = &c.Keys, &c.AtLeast
+		}
+		out.Considered = append(out.Considered, shown)
 	}
 	return out
 }

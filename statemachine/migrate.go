@@ -67,25 +67,10 @@ func (p *Plan) Target() *Definition { return p.to }
 // Migrate makes an instance of From one of To. It is pure as Step is, and in is not changed. ErrNotMigrated means that nothing
 // happened; its text says why.
 func (p *Plan) Migrate(in *Instance, caller *Caller, now time.Time) (Result, error) {
-	if in.ended || p.from.IsDone(in) {
-		return Result{}, refuseMigration("it has ended")
-	}
-	next := *in
-	active, err := p.activeNodes(in)
-	if err == nil {
-		next.memory, err = p.memoryOf(in)
-	}
-	if err == nil {
-		next.children, err = p.childrenOf(in)
-	}
-	if err == nil {
-		next.timers, err = p.timersOf(in, active)
-	}
-	p.carryTasks(&next, in, active)
+	next, active, err := p.carry(in)
 	if err != nil {
 		return Result{}, err
 	}
-	next.Redirect = ""
 	m := p.to.newMove(&next, active, caller, in.timeOf(now))
 	defer m.release()
 	m.setEvent(expr.Event{Name: string(migrateEvent)})
@@ -112,6 +97,52 @@ func (p *Plan) Migrate(in *Instance, caller *Caller, now time.Time) (Result, err
 		return Result{}, notMigrated{err.Error(), fmt.Sprintf("an action fails, or the data does not fit version %d", p.to.Version)}
 	}
 	return result, nil
+}
+
+// TryBlind is Migrate for who may not see the data, without its result: whether it would be refused for where the instance stands and what it
+// waits for. What the data decides is left out.
+func (p *Plan) TryBlind(in *Instance, caller *Caller, now time.Time) error {
+	next, active, err := p.carry(in)
+	if err != nil {
+		return err
+	}
+	m := p.to.newMove(&next, active, caller, in.timeOf(now))
+	defer m.release()
+	_, err = p.planMissing(m)
+	return err
+}
+
+// ReadsData reports whether what the plan assigns depends on the instance.
+func (p *Plan) ReadsData() bool {
+	for _, a := range p.assign {
+		for _, s := range a.(assign).settings { //nolint:forcetypeassert // a plan has no other
+			if s.value.readsInstance() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// carry takes along what does not depend on the data. The result has no configuration yet: active is where it stands then.
+func (p *Plan) carry(in *Instance) (next Instance, active nodeSet, err error) {
+	if in.ended || p.from.IsDone(in) {
+		return next, active, refuseMigration("it has ended")
+	}
+	next = *in
+	active, err = p.activeNodes(in)
+	if err == nil {
+		next.memory, err = p.memoryOf(in)
+	}
+	if err == nil {
+		next.children, err = p.childrenOf(in)
+	}
+	if err == nil {
+		next.timers, err = p.timersOf(in, active)
+	}
+	p.carryTasks(&next, in, active)
+	next.Redirect = ""
+	return next, active, err
 }
 
 // activeNodes are the nodes of to where the instance stands then, before regions that only to has are entered.

@@ -1,6 +1,7 @@
 package statemachine
 
 import (
+	"slices"
 	"strings"
 
 	"troupe/statemachine/data"
@@ -55,4 +56,14 @@ func (t *template) eval(s *expr.Scope) (data.Value, error) {
 	}
 	s.Budget.ChargeBytes(len(out))
 	return append(out, shut), nil
+}
+
+// readsInstance reports whether the value depends on the instance.
+func (t *template) readsInstance() bool {
+	for _, root := range []string{"svcPublic", "svcPrivate", "instance"} {
+		if t.program != nil && t.program.Reads(root) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(t.values, (*template).readsInstance)
 }

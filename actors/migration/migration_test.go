@@ -144,6 +144,10 @@ func TestAPlanIsTriedAndCarriedOut(t *testing.T) {
 
 	filtered := request(plan)
 	filtered.Filter = `{"svcPublic.n": {"$lt": 5}}`
+	if _, err := h.Service.Migrate(t.Context(), &filtered); !errors.Is(err, failure.ErrForbidden) {
+		t.Errorf("filtered by data that she may not read: %v", err)
+	}
+	filtered.Caller = workflowtest.John
 	if a, _ := h.run(t, filtered); a.Matched != 5 || a.Migrated != 4 || len(a.Refused) != 1 {
 		t.Errorf("filtered: got %+v", a)
 	}
@@ -163,7 +167,7 @@ func TestAPlanIsTriedAndCarriedOut(t *testing.T) {
 		h.serve()
 	}
 	for _, in := range h.Instances("order") {
-		if in.ID == h.ID(ids[4]) && !strings.Contains(string(in.Document.Public), `"by":"mary"`) {
+		if in.ID == h.ID(ids[4]) && !strings.Contains(string(in.Document.Public), `"by":"john"`) {
 			t.Errorf("assigned: got %s", in.Document.Public)
 		}
 	}
@@ -178,6 +182,37 @@ func TestAPlanIsTriedAndCarriedOut(t *testing.T) {
 	if a, _ := h.run(t, last); a.Matched != 0 {
 		t.Errorf("again: got %+v", a)
 	}
+}
+
+// TestAMigrationTellsNothingHidden: for instances that the caller may not read a trial looks at nothing but where they stand, and a plan assigns nothing
+// that it has read in them.
+func TestAMigrationTellsNothingHidden(t *testing.T) {
+	h := start(t)
+	ids := h.Fill("order", []string{`{"n":1}`, `{"n":2}`})
+	h.Publish(next + "schema: {svcPublic: {properties: {n: {maximum: 1}}}}\n")
+	dry := request("from: 1\nto: 2\nnodes: {m: {checking: review}}\n")
+	dry.DryRun = true
+	if a, _ := h.run(t, dry); a.Migrated != 2 || len(a.Refused) != 0 {
+		t.Errorf("tried by mary: got %+v", a)
+	}
+	reading := request(assigning("${svcPublic.n > 1 ? 1 / 0 : 1}"))
+	for _, reading.DryRun = range []bool{true, false} {
+		a, _ := h.run(t, reading)
+		if a.Migrated != 0 || len(a.Refused) != 2 || a.Refused[0].Reason != a.Refused[1].Reason || !strings.Contains(a.Refused[0].Reason, "you may not read that") {
+			t.Errorf("a plan that reads, by mary, dry %t: got %+v", reading.DryRun, a)
+		}
+	}
+	dry.Caller, reading.Caller, reading.DryRun = workflowtest.John, workflowtest.John, true
+	for name, req := range map[string]migration.Request{"the schema": dry, "the plan": reading} {
+		if a, _ := h.run(t, req); a.Migrated != 1 || len(a.Refused) != 1 || a.Refused[0].InstanceID != ids[1] {
+			t.Errorf("%s, by john, who may read: got %+v", name, a)
+		}
+	}
+}
+
+// assigning is a plan that assigns a value.
+func assigning(value string) string {
+	return "from: 1\nto: 2\nnodes: {m: {checking: review}}\nassign: {svcPublic.n: '" + value + "'}\n"
 }
 
 func TestWhatCannotBePlanned(t *testing.T) {

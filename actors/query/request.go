@@ -24,7 +24,8 @@ type Request struct {
 	Count, Explain bool
 	// Version has only instances of that version of the definition; 0 has all.
 	Version uint64
-	// Everyones has all instances, whoever may see them: it is for who runs the service. The filter then sees no private data.
+	// Everyones has all instances, whoever may see them: it is for who runs the service, to whom ids and states are no secret. A filter that
+	// looks at anything else finds only what the caller may see, and it sees no private data.
 	Everyones bool
 }
 
@@ -38,13 +39,14 @@ type End struct {
 	Explain *Explain
 }
 
-// Explain says how a query found its instances.
+// Explain says how a query found its instances. To a caller who may not see all of them it tells no more than Matched, and which indexes there are for
+// the filter: everything else depends on what the others hold.
 type Explain struct {
 	// Index is the path whose index gave the candidates; for the plan "union" those of
 	// all branches, sorted and joined by " | ", where "_id" stands for ids that a branch
 	// names; nil for the plans "ids" and "scan".
 	Index *string
-	// Plan is "ids", "index", "union", "sorted index" or "scan".
+	// Plan is "ids", "index", "union", "sorted index" or "scan"; empty when it is not told, and so is everything but Matched and the names in Considered.
 	Plan string
 	// KeysRead counts index rows, RecordsRead instances, Matched those given.
 	KeysRead     int64

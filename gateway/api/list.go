@@ -16,17 +16,17 @@ type InstanceList struct {
 	Explain json.RawMessage `json:"explain"`
 }
 
-// Explain says how a query was answered.
+// Explain says how a query was answered. To a caller who may not read all instances it tells what it matched and the names of the indexes, and the rest is nil.
 type Explain struct {
 	// Index is the path whose index was read, nil when none was. For the plan "union" it
 	// is the paths of all branches of an $or, joined by " | ".
 	Index       *string `json:"index"`
-	Plan        string  `json:"plan"`
-	KeysRead    int64   `json:"keysRead"`
-	RecordsRead int64   `json:"recordsRead"`
+	Plan        *string `json:"plan"`
+	KeysRead    *int64  `json:"keysRead"`
+	RecordsRead *int64  `json:"recordsRead"`
 	Matched     int64   `json:"matched"`
 	// Milliseconds is the time that the query took.
-	Milliseconds float64 `json:"milliseconds"`
+	Milliseconds *float64 `json:"milliseconds"`
 	// Considered lists the indexes that were looked at.
 	Considered []Considered `json:"considered"`
 }
@@ -36,8 +36,8 @@ type Considered struct {
 	Index string `json:"index"`
 	// Keys is how many of its rows would have been read. AtLeast: counting stopped
 	// there.
-	Keys    int64 `json:"keys"`
-	AtLeast bool  `json:"atLeast"`
+	Keys    *int64 `json:"keys"`
+	AtLeast *bool  `json:"atLeast"`
 }
 
 // HistoryList answers GET instance/…/history, oldest entry first unless the newest was asked for first.

@@ -106,6 +106,18 @@ func (f *Filter) UsesHistory() bool {
 	return false
 }
 
+// UsesData reports whether a match depends on more than the id, the workflow and the states.
+func (f *Filter) UsesData() bool { return usesData(f.all) }
+
+func usesData(nodes []node) bool {
+	for i := range nodes {
+		if n := &nodes[i]; n.kind == isCondition && n.condition.root > rootStates || usesData(n.nodes) {
+			return true
+		}
+	}
+	return false
+}
+
 // matching is one call of Match.
 type matching struct {
 	document Document

@@ -2043,28 +2043,28 @@ export interface components {
         };
         /** @description The cursor of the next page; null when there is none. */
         NextCursor: string | null;
-        /** @description How a query was answered. */
+        /** @description How a query was answered. To a caller who may not read all instances of the workflow it tells `matched` and the names in `considered`; everything else is null, because it would depend on what the others hold. */
         Explain: {
             /** @description The path whose index was read; null when none was. For the plan `union` the paths of all branches of an `$or`, sorted and joined by ` | `, where `_id` stands for ids that a branch names. */
             index: string | null;
-            /** @enum {string} */
-            plan: "ids" | "index" | "union" | "sorted index" | "scan";
+            /** @enum {string|null} */
+            plan: "ids" | "index" | "union" | "sorted index" | "scan" | null;
             /**
              * Format: int64
              * @description Rows of indexes that were read.
              */
-            keysRead: number;
+            keysRead: number | null;
             /**
              * Format: int64
              * @description Records of instances that were read. With `limit` and `count=true` the page and the count read them each for themselves, so it can exceed the number of instances.
              */
-            recordsRead: number;
+            recordsRead: number | null;
             /**
              * Format: int64
              * @description Instances that were given.
              */
             matched: number;
-            milliseconds: number;
+            milliseconds: number | null;
             /** @description The indexes that could have been used. */
             considered: {
                 index: string;
@@ -2072,9 +2072,9 @@ export interface components {
                  * Format: int64
                  * @description How many rows it would read.
                  */
-                keys: number;
+                keys: number | null;
                 /** @description Counting stopped there. */
-                atLeast: boolean;
+                atLeast: boolean | null;
             }[];
         };
         HistoryList: {
