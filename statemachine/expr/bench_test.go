@@ -41,6 +41,7 @@ func BenchmarkGuard(b *testing.B) {
 		{"in", `In("payment.paid")`, 4},
 		{"event", `has(event.data.comment) && event.name == "submit"`, 4},
 		{"arithmetic", `svcPublic.amount * 1.2 + 10 > 500`, 4},
+		{"money", `svcPublic.amount * 0.19 + 4.9 > 250`, 4},
 		{"time", `now - instance.createdAt > duration("48h")`, 4},
 		{"loop", `event.data.items.exists(i, i.qty == 0)`, 4}, // 20 elements, tracked
 	} {

@@ -96,6 +96,7 @@ func New(o Options) (*Env, error) {
 	}
 	opts = append(opts, arithmetic()...)
 	opts = append(opts, rounding()...)
+	opts = append(opts, sums()...)
 	texts, err := textFunctions()
 	if err != nil {
 		return nil, fmt.Errorf("expression functions: %w", err)

@@ -1,0 +1,278 @@
+package decimal
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/big"
+	"os"
+	"strconv"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// exactly returns the decimal that f is written as.
+func exactly(f float64) *big.Rat {
+	r, ok := new(big.Rat).SetString(strconv.FormatFloat(f, 'e', -1, 64))
+	if !ok {
+		panic(f)
+	}
+	return r
+}
+
+// nearest returns the double next to r.
+func nearest(r *big.Rat) float64 {
+	f, _ := r.Float64()
+	return f
+}
+
+// amount draws a decimal of at most n digits, as people write it.
+func amount(t *rapid.T, label string, n int) float64 {
+	most := int64(powers[n]) - 1
+	c := rapid.Int64Range(-most, most).Draw(t, label)
+	places := rapid.IntRange(0, 6).Draw(t, label+" places")
+	f, err := strconv.ParseFloat(fmt.Sprintf("%de-%d", c, places), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// any draws any finite double but 0.
+func anyDouble(t *rapid.T, label string) float64 {
+	return rapid.Custom(func(t *rapid.T) float64 { return math.Float64frombits(rapid.Uint64().Draw(t, "bits")) }).
+		Filter(func(f float64) bool { return f-f == 0 && f != 0 }).Draw(t, label)
+}
+
+// TestWhatFitsFifteenDigitsIsExact is the promise: a sum, a difference or a product
+// that fits 15 digits is read as the very decimal that a person calculates.
+func TestWhatFitsFifteenDigitsIsExact(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := amount(t, "a", 8), amount(t, "b", 7)
+		for name, c := range map[string]struct {
+			got  float64
+			want *big.Rat
+		}{
+			"+": {Add(a, b), new(big.Rat).Add(exactly(a), exactly(b))},
+			"-": {Sub(a, b), new(big.Rat).Sub(exactly(a), exactly(b))},
+			"*": {Mul(a, b), new(big.Rat).Mul(exactly(a), exactly(b))},
+		} {
+			if exactly(c.got).Cmp(c.want) != 0 {
+				t.Fatalf("%v %s %v: got %v, want %s", a, name, b, c.got, c.want.FloatString(20))
+			}
+		}
+		if b != 0 {
+			if back := Div(Mul(a, b), b); back != a {
+				t.Fatalf("%v * %v / %v: got %v", a, b, b, back)
+			}
+		}
+		var total Total
+		sum := new(big.Rat)
+		for _, f := range rapid.SliceOfN(rapid.Custom(func(t *rapid.T) float64 { return amount(t, "item", 7) }), 0, 50).Draw(t, "items") {
+			total.Add(f)
+			sum.Add(sum, exactly(f))
+		}
+		if exactly(total.Float()).Cmp(sum) != 0 {
+			t.Fatalf("total: got %v, want %s", total.Float(), sum.FloatString(20))
+		}
+	})
+}
+
+// TestResultsAreRoundedOnce compares with fractions of any size.
+func TestResultsAreRoundedOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a := anyDouble(t, "a")
+		// Half of the time the other one is near, so that their digits overlap.
+		b := anyDouble(t, "b")
+		if rapid.Bool().Draw(t, "near") {
+			b = a * amount(t, "factor", 5)
+		}
+		if !ordinary(a, b) {
+			t.Skip("the factor was 0 or too much")
+		}
+		x, y := exactly(a), exactly(b)
+		if got, want := Mul(a, b), nearest(new(big.Rat).Mul(x, y)); got != want {
+			t.Fatalf("%v * %v: got %v, want %v", a, b, got, want)
+		}
+		exact := nearest(new(big.Rat).Add(x, y))
+		if _, ok := numberOf(a).plus(numberOf(b)); !ok {
+			exact = a + b
+		}
+		if got := Add(a, b); got != exact {
+			t.Fatalf("%v + %v: got %v, want %v", a, b, got, exact)
+		}
+		quotient, err := strconv.ParseFloat(new(big.Float).SetPrec(2000).Quo(new(big.Float).SetPrec(2000).SetRat(x), new(big.Float).SetPrec(2000).SetRat(y)).Text('e', 16), 64)
+		if got := Div(a, b); got != quotient && err == nil {
+			t.Fatalf("%v / %v: got %v, want %v", a, b, got, quotient)
+		}
+		root, _ := strconv.ParseFloat(new(big.Float).SetPrec(2000).Sqrt(new(big.Float).SetPrec(2000).SetRat(new(big.Rat).Abs(x))).Text('e', 16), 64)
+		if got := Sqrt(math.Abs(a)); got != root {
+			t.Fatalf("root of %v: got %v, want %v", math.Abs(a), got, root)
+		}
+		if _, ok := numberOf(a).plus(numberOf(b)); ok {
+			whole := new(big.Rat).Quo(x, y)
+			times := new(big.Int).Quo(whole.Num(), whole.Denom())
+			want := nearest(new(big.Rat).Sub(x, new(big.Rat).Mul(y, new(big.Rat).SetInt(times))))
+			if got := Mod(a, b); got != want {
+				t.Fatalf("%v %% %v: got %v, want %v", a, b, got, want)
+			}
+		}
+	})
+}
+
+// TestATotalIsExactAtAnyDistance adds doubles of all sizes.
+func TestATotalIsExactAtAnyDistance(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var total Total
+		sum := new(big.Rat)
+		for range rapid.IntRange(0, 20).Draw(t, "count") {
+			f := anyDouble(t, "item")
+			if rapid.Bool().Draw(t, "an amount") {
+				f = amount(t, "amount", 15)
+			}
+			total.Add(f)
+			sum.Add(sum, exactly(f))
+		}
+		if got := total.Float(); got != nearest(sum) {
+			t.Fatalf("got %v, want %v", got, nearest(sum))
+		}
+	})
+}
+
+func TestWhatIsNoDecimalIsAsInFloat64(t *testing.T) {
+	inf, nan := math.Inf(1), math.NaN()
+	var mixed, infinite, wide Total
+	for _, f := range []float64{1, inf, 2, -inf} {
+		mixed.Add(f)
+	}
+	for _, f := range []float64{1e300, 1, -inf} {
+		infinite.Add(f)
+	}
+	for _, f := range []float64{1e308, 1e308, 5e-324} {
+		wide.Add(f)
+	}
+	for name, c := range map[string]struct{ got, want float64 }{
+		"0 + 5": {Add(0, 5.5), 5.5}, "5 * 0": {Mul(5.5, 0), 0}, "1 / 0": {Div(1.5, 0), inf}, "-1 / 0": {Div(-1.5, 0), -inf},
+		"0 / 0": {Div(0, 0), nan}, "1 % 0": {Mod(1.5, 0), nan}, "inf + 1": {Add(inf, 1), inf}, "inf - inf": {Sub(inf, inf), nan},
+		"5 % inf": {Mod(5, inf), 5}, "too large": {Mul(1e200, 1e200), inf}, "too small": {Mul(1e-200, -1e-200), math.Copysign(0, -1)},
+		"root of -1": {Sqrt(-1), nan}, "root of 0": {Sqrt(0), 0}, "far apart": {Add(1e23, 1e-300), 1e23},
+		"a total of both infinities": {mixed.Float(), nan}, "a total with one": {infinite.Float(), -inf}, "a total that is too large": {wide.Float(), inf},
+		"the remainder": {Mod(0.3, 0.1), 0}, "its sign": {Mod(-7.5, 2), -1.5}, "of many digits": {Mod(1e22, 0.03), 0.01}, "a root": {Sqrt(1.21), 1.1},
+		"a third": {Div(1, 3), 1.0 / 3}, "a seventh": {Div(3071.32, 7), 438.76},
+	} {
+		if c.got != c.want && !(math.IsNaN(c.got) && math.IsNaN(c.want)) {
+			t.Errorf("%s: got %v, want %v", name, c.got, c.want)
+		}
+	}
+}
+
+// TestCases holds the table that the pages are held to as well.
+func TestCases(t *testing.T) {
+	text, err := os.ReadFile("testdata/cases.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases struct {
+		About        string
+		Sum, Product []struct {
+			Of []float64
+			Is float64
+		}
+		Lines []struct {
+			Of [][]float64
+			Is float64
+		}
+	}
+	strict := json.NewDecoder(bytes.NewReader(text))
+	strict.DisallowUnknownFields()
+	if err := strict.Decode(&cases); err != nil {
+		t.Fatal(err)
+	}
+	product := func(of []float64) float64 {
+		p := 1.0
+		for _, f := range of {
+			p = Mul(p, f)
+		}
+		return p
+	}
+	sum := func(of []float64) float64 {
+		var total Total
+		for _, f := range of {
+			total.Add(f)
+		}
+		return total.Float()
+	}
+	for _, c := range cases.Sum {
+		if got := sum(c.Of); got != c.Is {
+			t.Errorf("sum of %v: got %v, want %v", c.Of, got, c.Is)
+		}
+	}
+	for _, c := range cases.Product {
+		if got := product(c.Of); got != c.Is {
+			t.Errorf("product of %v: got %v, want %v", c.Of, got, c.Is)
+		}
+	}
+	for _, c := range cases.Lines {
+		var products []float64
+		for _, line := range c.Of {
+			products = append(products, product(line))
+		}
+		if got := sum(products); got != c.Is {
+			t.Errorf("lines of %v: got %v, want %v", c.Of, got, c.Is)
+		}
+	}
+	if len(cases.Sum) == 0 || len(cases.Product) == 0 || len(cases.Lines) == 0 {
+		t.Error("the table is empty")
+	}
+}
+
+// TestTheUsualAllocatesNothing holds what arithmetic costs: guards run it for each event.
+func TestTheUsualAllocatesNothing(t *testing.T) {
+	for _, pair := range [][2]float64{{438.76, 7}, {0.1, 0.2}, {1234.5678901234, 1e-9}, {2.0 / 3, 0.07}} {
+		got := testing.AllocsPerRun(100, func() {
+			var total Total
+			total.Add(pair[0])
+			total.Add(pair[1])
+			sink = Add(pair[0], pair[1]) + Mul(pair[0], pair[1]) + Div(pair[0], pair[1]) + total.Float()
+		})
+		if got != 0 {
+			t.Errorf("%v: got %v allocations", pair, got)
+		}
+	}
+}
+
+var sink float64
+
+func BenchmarkDecimal(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		op   func(a, b float64) float64
+		a, b float64
+	}{
+		{"add", Add, 3071.32, 0.1},
+		{"mul", Mul, 438.76, 7},
+		{"div", Div, 100, 7},
+		{"add/17", Add, 2.0 / 3, 1.0 / 7},
+		{"mul/17", Mul, 2.0 / 3, 1.0 / 7},
+		{"add/apart", Add, 1e308, 1e-308},
+		{"mod", Mod, 438.76, 0.05},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				sink = c.op(c.a, c.b)
+			}
+		})
+	}
+	b.Run("total/wide", func(b *testing.B) {
+		for b.Loop() {
+			var t Total
+			for _, f := range [...]float64{1e300, 1e-300, 1, 1e-320, 1e305} {
+				t.Add(f)
+			}
+			sink = t.Float()
+		}
+	})
+}
