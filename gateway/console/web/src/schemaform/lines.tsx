@@ -1,8 +1,9 @@
 import type { JSONObject } from "../api/types";
+import { productOf, sumOf } from "../decimal";
 import { t } from "../text";
 import { formatAmount } from "../words";
 import { asObject, hintOf } from "./layout";
-import { type LineColumn, productOf, sumOf } from "./numbers";
+import type { LineColumn } from "./numbers";
 
 /** The columns, or products of columns, that layout hints want summed: "ui:sums": ["weight", "quantity * price"]. */
 export function sumsOf(ui: unknown): string[] {

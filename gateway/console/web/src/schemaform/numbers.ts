@@ -82,18 +82,3 @@ export function lineColumns(schema: object, whole: object, ui?: unknown): LineCo
   const hints = asObject(asObject(ui).items);
   return parts.map(([name, part]) => ({ name, title: titleOf(name, part), numeric: part.type !== "string", currency: currencyOf(hints[name]) }));
 }
-
-/** Adds numbers as they are written: 0.1 and 0.2 are 0.3. What is none counts nothing. */
-export function sumOf(values: unknown[]): number {
-  const numbers = values.filter(isNumber);
-  return rounded(numbers.reduce((sum, value) => sum + value, 0), Math.max(0, ...numbers.map(placesOf)));
-}
-
-/** Multiplies numbers as they are written; undefined when one is none. */
-export function productOf(values: unknown[]): number | undefined {
-  return values.every(isNumber) ? rounded(values.reduce((product, value) => product * value, 1), values.reduce((places, value) => places + placesOf(value), 0)) : undefined;
-}
-
-const isNumber = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value);
-const placesOf = (value: number) => (/\.(\d+)$/.exec(String(value))?.[1] ?? "").length;
-const rounded = (value: number, places: number) => Number(value.toFixed(Math.min(places, 20)));
