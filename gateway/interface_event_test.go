@@ -1,6 +1,8 @@
 package gateway_test
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -18,6 +20,8 @@ func TestInterfaceEvent(t *testing.T) {
 		{`gateway/INTERFACE.md, "Unmatched events"`, "record, reject and ignore, for all events and for one, guards included", unmatchedEvents},
 		{`gateway/INTERFACE.md, "Unmatched events"`, "of many at once one is enabled", oneOfManyWins},
 		{`gateway/INTERFACE.md, "Events without the right"`, "403, and no trace", enabledButForbidden},
+		{`gateway/INTERFACE.md, "Events without the right"`, "403 where no transition now, and none that the caller may take anywhere, takes the event", neverAllowed},
+		{`gateway/INTERFACE.md, "Pages of a history"`, "what nothing took is an attempt, with data and in the activity", attemptsShow},
 		{`gateway/INTERFACE.md, "Execution errors"`, "nothing is stored", executionErrorStoresNothing},
 	})
 }
@@ -131,6 +135,45 @@ func enabledButForbidden(t *testing.T, s *scene) {
 	r = s.bob.Event(t, "order", r.ID, "approve", "").Record(t)
 	if !slices.Equal(r.Nodes(), []string{"approved", "unpaid"}) {
 		t.Errorf("states after the approver's event: got %v", r.States)
+	}
+}
+
+// neverAllowed: in a state where nothing takes the event, who could send it nowhere is refused, and who could is recorded.
+func neverAllowed(t *testing.T, s *scene) {
+	r := s.ann.Create(t, "order", "").Record(t)
+	s.ann.Event(t, "order", r.ID, "approve", "").WantFault(t, 403, "AccessDenied")
+	s.unchanged(t, r)
+	if after := s.bob.Event(t, "order", r.ID, "approve", "").Record(t); len(after.History) != 2 {
+		t.Errorf("the approver's event left %d entries, want 2", len(after.History))
+	}
+	s.ann.Event(t, "order", r.ID, "submit", "").Record(t)
+	after := s.bob.Event(t, "order", r.ID, "approve", "").Record(t)
+	s.ann.Event(t, "order", r.ID, "approve", "").WantFault(t, 403, "AccessDenied")
+	s.unchanged(t, after)
+}
+
+// attemptsShow: an entry of which nothing but itself is left says so, and no other.
+func attemptsShow(t *testing.T, s *scene) {
+	r := s.ann.Create(t, "order", "").Record(t)
+	for _, event := range []string{"submit", "note", "spare"} {
+		s.ann.Event(t, "order", r.ID, event, `{"x":1}`).Record(t)
+	}
+	type entry struct {
+		Kind, TransitionEvent string
+		Attempt               *bool
+	}
+	path := wiretest.Root + "/instance/order/" + r.ID
+	for query, member := range map[string]string{"/history?fields=data": "history", "/activity?order=asc": "activity", "/history": ""} {
+		lists := wiretest.Decode[map[string]json.RawMessage](t, s.ann.Get(t, path+query).Body)
+		list := wiretest.Decode[[]entry](t, lists[cmp.Or(member, "history")])
+		for _, e := range list {
+			if want := member != "" && e.TransitionEvent == "spare"; (e.Attempt != nil) != want || want && !*e.Attempt {
+				t.Errorf("%s: %q is an attempt: %v, want %v", query, e.TransitionEvent, e.Attempt, want)
+			}
+		}
+		if len(list) != 4 {
+			t.Errorf("%s: got %d lines, want 4", query, len(list))
+		}
 	}
 }
 

@@ -357,6 +357,8 @@ func addEntry(a *api.Activity, entry data.Value) {
 			a.Data = []byte(v)
 		case "dataDigest":
 			a.DataDigest = []byte(v)
+		case "attempt":
+			a.Attempt = true
 		}
 	}
 }

@@ -90,7 +90,7 @@ func (m *move) availableFrom(leaf *node, out []Available) []Available {
 				continue
 			}
 			guard := m.foresee(tr)
-			switch tr.allow.foresee(m.caller, &m.scope, (*rule).readsEvent) {
+			switch m.foreseen(tr.allow) {
 			case Denied:
 				continue
 			case ByInstance:
@@ -116,8 +116,14 @@ func (m *move) availableAnywhere(out []Available) []Available {
 		return out
 	}
 	for _, name := range m.d.EventNames() {
-		if m.d.unmatchedRule(name) == unmatchedApply && !slices.ContainsFunc(out, func(a Available) bool { return a.Name == name }) {
+		if m.d.unmatchedRule(name) != unmatchedApply || slices.ContainsFunc(out, func(a Available) bool { return a.Name == name }) {
+			continue
+		}
+		switch m.rightTo(&trigger{name: name, external: true}, m.foreseen) {
+		case Granted:
 			out = append(out, Available{Name: name, Guard: GuardTrue})
+		case ByInstance:
+			out = append(out, Available{Name: name, Guard: GuardUnknown})
 		}
 	}
 	return out
@@ -129,7 +135,7 @@ func (m *move) withAllow(out []Available) []Available {
 	kept := out[:0]
 	for _, a := range out {
 		if declared := m.d.events[a.Name]; declared != nil {
-			switch declared.allow.foresee(m.caller, &m.scope, (*rule).readsEvent) {
+			switch m.foreseen(declared.allow) {
 			case Denied:
 				continue
 			case ByInstance:

@@ -15,7 +15,8 @@ var (
 	// ErrNotSettable: the create block lets nobody set what a creator gave. The text
 	// names it; tell the caller.
 	ErrNotSettable = errors.New("the definition lets nobody set it")
-	// ErrForbidden: a transition would take the event, but not from this caller.
+	// ErrForbidden: a transition would take the event, but not from this caller; or nothing takes it now, and nowhere in the
+	// definition would it from this caller.
 	ErrForbidden = errors.New("caller may not send the event")
 	// ErrClaimed: a transition would take the event from this caller, but somebody else has the task of its node.
 	ErrClaimed = errors.New("somebody else has the task")

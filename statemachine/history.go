@@ -17,6 +17,8 @@ type Entry struct {
 	// Data is what the event brought, and no part of the JSON; nil for nothing, and where the event's declaration says
 	// history: false.
 	Data data.Value
+	// Attempt: nothing took the event, and only this entry is left of it. No part of the JSON either.
+	Attempt bool
 }
 
 // TimeLayout is how times are written: RFC 3339, UTC, milliseconds

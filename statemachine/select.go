@@ -125,6 +125,38 @@ func (m *move) isEnabled(tr *transition, external bool) (enabled bool, why refus
 	return true, notRefused
 }
 
+// rightTo is the best right that the caller has to an event by the transitions that take it, wherever they stand; Granted when
+// none does. of says what one rule gives. It looks at the whole chart, so it is for an event that nothing takes now.
+func (m *move) rightTo(t *trigger, of func(*rule) Right) Right {
+	best, taken := Denied, false
+	for _, n := range m.d.nodes {
+		for _, tr := range n.on {
+			if !tr.takes(*t) {
+				continue
+			}
+			if best = max(best, of(tr.allow)); best == Granted {
+				return Granted
+			}
+			taken = true
+		}
+	}
+	if !taken {
+		return Granted
+	}
+	return best
+}
+
+// rightNow is what a rule gives the caller of the event.
+func (m *move) rightNow(r *rule) Right {
+	if r.admits(m.caller, &m.scope) {
+		return Granted
+	}
+	return Denied
+}
+
+// foreseen is rightNow without the event.
+func (m *move) foreseen(r *rule) Right { return r.foresee(m.caller, &m.scope, (*rule).readsEvent) }
+
 // guard evaluates p; a guard that fails is false and raises error.execution.
 func (m *move) guard(p *expr.Program) bool {
 	ok, err := p.Bool(&m.scope)

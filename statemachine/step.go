@@ -191,8 +191,13 @@ func (d *Definition) takeTo(r *Result, in *Instance, e *Event, t trigger) error 
 	if m.isSpent() {
 		return m.failure
 	}
+	if len(picked) == 0 && t.external {
+		if err := m.mayTry(&t, refused); err != nil {
+			return err
+		}
+	}
 	if len(picked) == 0 && len(m.queue) == 0 && !touched {
-		return m.takeNothing(r, in, e, &t, &parts, refused)
+		return m.takeNothing(r, in, e, &t, &parts)
 	}
 	if len(picked) > 0 {
 		if err := m.applyData(picked, rule, e.Data, &parts); err != nil {
@@ -211,18 +216,31 @@ func (d *Definition) takeTo(r *Result, in *Instance, e *Event, t trigger) error 
 	return m.finishTo(r, Moved, start, e.Name, in)
 }
 
-// takeNothing is the end of takeTo when no transition takes the event.
-func (m *move) takeNothing(r *Result, in *Instance, e *Event, t *trigger, parts *parts, refused refusal) error {
-	start := in.at.end
-	if t.ending {
-		m.endInstance(t.leaving)
-		return m.finishTo(r, Recorded, start, e.Name, in)
-	}
+// mayTry asks whether the caller may send an event that no transition takes now. Those that refused it decide, and without one the
+// rights to the event anywhere in the chart: who has none leaves no trace, whatever unmatched says.
+func (m *move) mayTry(t *trigger, refused refusal) error {
 	switch refused {
 	case byClaim:
 		return ErrClaimed
 	case byRights:
 		return ErrForbidden
+	}
+	right := m.rightTo(t, m.rightNow)
+	if m.isSpent() {
+		return m.failure
+	}
+	if right == Denied {
+		return ErrForbidden
+	}
+	return nil
+}
+
+// takeNothing is the end of takeTo when no transition takes the event.
+func (m *move) takeNothing(r *Result, in *Instance, e *Event, t *trigger, parts *parts) error {
+	start := in.at.end
+	if t.ending {
+		m.endInstance(t.leaving)
+		return m.finishTo(r, Recorded, start, e.Name, in)
 	}
 	switch word := m.d.unmatchedRule(e.Name); word {
 	case unmatchedReject, unmatchedIgnore:
@@ -237,7 +255,9 @@ func (m *move) takeNothing(r *Result, in *Instance, e *Event, t *trigger, parts 
 		}
 		return m.finishTo(r, Applied, start, e.Name, in)
 	}
-	return m.finishTo(r, Recorded, start, e.Name, in)
+	err := m.finishTo(r, Recorded, start, e.Name, in)
+	r.Entry.Attempt = err == nil
+	return err
 }
 
 // timeOf is the time of the instance's next entry: it never goes back

@@ -255,8 +255,8 @@ func (i *instance) countVersion(w *persistence.Writes, by int64) {
 func (i *instance) putEntry(w *persistence.Writes, c *call, e *statemachine.Entry, before []byte) []byte {
 	value := e.AppendJSON(make([]byte, history.HeadBytes, 256))
 	end := len(value)
-	if len(e.Data) > 0 && i.router.hasLevel(levelOfData) {
-		value = history.Keep(value, e.Data)
+	if attempt := e.Attempt && i.router.hasLevel(levelOfAttempts); attempt || len(e.Data) > 0 && i.router.hasLevel(levelOfData) {
+		value = history.Keep(value, e.Data, attempt)
 	}
 	i.chain = history.Seal(value, i.chain)
 	i.scratch = persistence.EntryKey(i.scratch[:0], i.shard, i.id, i.state.Sequence)
@@ -285,6 +285,8 @@ const (
 	levelOfTemplates = 3
 	// levelOfTasks is that from which on instances keep tasks and activities.
 	levelOfTasks = 3
+	// levelOfAttempts is that from which on entries say that nothing took their event.
+	levelOfAttempts = 4
 )
 
 // putIndexes writes what a step changes in the declared indexes.

@@ -158,8 +158,16 @@ func (o *output) showAs(i *client.Instance, title string, l *labels) error {
 	return o.table(rows)
 }
 
+// attemptText says of an event that nothing took that it was one.
+func attemptText(event string, attempt bool) string {
+	if attempt {
+		return event + " (tried; nothing changed)"
+	}
+	return event
+}
+
 var historyHead = []string{"TIME", "USER", "EVENT", "FROM", "TO"}
 
 func historyRow(e *api.HistoryEntry, l *labels) []string {
-	return []string{timeText(e.Time), e.User, l.eventText(e), l.nodeText(e.StartState), l.nodeText(e.EndState)}
+	return []string{timeText(e.Time), e.User, attemptText(l.eventText(e), e.Attempt), l.nodeText(e.StartState), l.nodeText(e.EndState)}
 }

@@ -69,5 +69,8 @@ func activityText(a *api.Activity) (what, text string) {
 	case "delivery":
 		return a.Delivery.Kind, a.Delivery.Name + " " + a.Delivery.State
 	}
+	if a.Attempt {
+		return "attempt", shownText(a.TransitionEvent) + " (nothing changed)"
+	}
 	return "event", strings.TrimSpace(shownText(a.TransitionEvent) + " (" + strings.Join(a.StartState, ", ") + " → " + strings.Join(a.EndState, ", ") + ")")
 }

@@ -152,7 +152,9 @@ func newInstanceHistory() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		ready := func(page *client.HistoryPage) *listPage { return historyPage(page, r.Data, seen) }
+		withData := r.Data
+		r.Data = withData || out.form == formTable // it says which entries are attempts
+		ready := func(page *client.HistoryPage) *listPage { return historyPage(page, withData, seen) }
 		if !all {
 			page, err := c.History(cmd.Context(), r)
 			if err != nil {

@@ -24,9 +24,49 @@ func newInstanceShow() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if out.form == formTable {
+			markAttempts(cmd.Context(), c, i)
+		}
 		title, seen := seenInstance(cmd.Context(), c, out, args[0], args[1])
 		return out.showAs(i, title, seen)
 	})
+}
+
+// markAttempts marks the entries of which a record does not say whether anything took their event. Where the service does not tell, as
+// one that has just gone, the table shows them as the record does.
+func markAttempts(ctx context.Context, c *client.Client, i *client.Instance) {
+	isOpen := func(e *api.HistoryEntry) bool {
+		return e.TransitionEvent != "" && slices.Equal(e.StartState, e.EndState)
+	}
+	open := 0
+	for n := range i.History {
+		if isOpen(&i.History[n]) {
+			open++
+		}
+	}
+	if open == 0 {
+		return
+	}
+	n := len(i.History) - 1
+	for page, err := range c.HistoryPages(ctx, client.HistoryRequest{WorkflowID: i.WorkflowID, InstanceID: i.ID, NewestFirst: true, Data: true}) {
+		if err != nil {
+			return
+		}
+		for k := range page.Entries {
+			if n < 0 || open == 0 {
+				return
+			}
+			shown, e := &i.History[n], &page.Entries[k].HistoryEntry
+			if !shown.Time.Equal(e.Time) || shown.User != e.User || shown.TransitionEvent != e.TransitionEvent || !slices.Equal(shown.StartState, e.StartState) {
+				continue // it came later
+			}
+			if isOpen(shown) {
+				open--
+			}
+			shown.Attempt = e.Attempt
+			n--
+		}
+	}
 }
 
 // seenInstance asks for the title of an instance and for the labels of its version, for a table. Both are empty where the service

@@ -51,6 +51,8 @@ type HistoryEntry struct {
 	// size.
 	Data       json.RawMessage `json:"data,omitempty"`
 	DataDigest json.RawMessage `json:"dataDigest,omitempty"`
+	// Attempt: nothing took the event, and only this entry is left of it. With Data, on request.
+	Attempt bool `json:"attempt,omitempty"`
 }
 
 // CreateRequest is the body of POST create.

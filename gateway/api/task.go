@@ -107,6 +107,7 @@ type Activity struct {
 	EndState        []string        `json:"endState,omitempty"`
 	Data            json.RawMessage `json:"data,omitempty"`
 	DataDigest      json.RawMessage `json:"dataDigest,omitempty"`
+	Attempt         bool            `json:"attempt,omitempty"` // nothing took the event
 
 	Text string `json:"text,omitempty"` // of a comment
 

@@ -1,6 +1,6 @@
 // Package history is the stored form of an instance's history. An entry is
 // format(1) chain(16) JSON; the chain is a hash over all entries up to this one, so
-// that a missing or foreign entry shows. One that keeps what its event brought is
+// that a missing or foreign entry shows. One that keeps what its event brought, or that is an attempt, is
 // format(2) chain(16) JSON brought kind(1) and the length of the JSON(4).
 package history
 
@@ -26,22 +26,31 @@ const (
 	DataBytesMax = 16 << 10
 )
 
-// The kinds of what is kept of what an event brought.
+// The kinds of what is kept of what an event brought; 0: nothing.
 const (
 	wholeKind  byte = iota + 1
 	digestKind      // {"sha256", "bytes"}
+	// attemptBit is set beside them: nothing took the event (statemachine.Entry.Attempt).
+	attemptBit byte = 1 << 7
 )
 
 // ErrDamaged: what is stored is no history, or lacks a part of one.
 var ErrDamaged = errors.New("stored history cannot be read")
 
-// Keep appends to an entry, whose JSON stands behind HeadBytes that are free, what its event brought. It comes before Seal.
-func Keep(entry []byte, brought data.Value) []byte {
-	end, kind := len(entry)-HeadBytes, wholeKind
-	if len(brought) > DataBytesMax {
+// Keep appends to an entry, whose JSON stands behind HeadBytes that are free, what its event brought, nil for nothing, and whether
+// it is an attempt. It comes before Seal.
+func Keep(entry []byte, brought data.Value, attempt bool) []byte {
+	end, kind := len(entry)-HeadBytes, byte(0)
+	switch {
+	case len(brought) > DataBytesMax:
 		sum := sha256.Sum256(brought)
 		brought = fmt.Appendf(nil, `{"sha256":"%x","bytes":%d}`, sum, len(brought))
 		kind = digestKind
+	case len(brought) > 0:
+		kind = wholeKind
+	}
+	if attempt {
+		kind |= attemptBit
 	}
 	entry[0] = withFormat
 	entry = append(append(entry, brought...), kind)
@@ -75,7 +84,7 @@ func Entry(stored []byte) (data.Value, bool) {
 	return entry, ok
 }
 
-// split takes a stored entry apart: its JSON, and what is kept of what the event brought, nil for nothing.
+// split takes a stored entry apart: its JSON, what is kept of what the event brought, and the kind of that, 0 for nothing, with attemptBit.
 func split(stored []byte) (entry, brought data.Value, kind byte, ok bool) {
 	if len(stored) < HeadBytes {
 		return nil, nil, 0, false
@@ -90,7 +99,7 @@ func split(stored []byte) (entry, brought data.Value, kind byte, ok bool) {
 		}
 		at := len(rest) - tailBytes
 		end := binary.BigEndian.Uint32(rest[at+1:])
-		if kind = rest[at]; uint64(end) > uint64(at) || kind != wholeKind && kind != digestKind {
+		if kind = rest[at]; uint64(end) > uint64(at) || kind == 0 || kind&^attemptBit > digestKind {
 			return nil, nil, 0, false
 		}
 		return data.Value(rest[:end]), data.Value(rest[end:at]), kind, true
@@ -98,18 +107,23 @@ func split(stored []byte) (entry, brought data.Value, kind byte, ok bool) {
 	return nil, nil, 0, false
 }
 
-// appendWith appends an entry with what its event brought as the member data, or dataDigest when that was too long to be kept.
+// appendWith appends an entry with what its event brought as the member data, or dataDigest when that was too long to be kept, and
+// with the member attempt when it is one.
 func appendWith(dst []byte, entry, brought data.Value, kind byte) []byte {
 	if kind == 0 || len(entry) == 0 {
 		return append(dst, entry...)
 	}
 	dst = append(dst, entry[:len(entry)-1]...)
-	if kind == digestKind {
-		dst = append(dst, `,"data":null,"dataDigest":`...)
-	} else {
-		dst = append(dst, `,"data":`...)
+	switch kind &^ attemptBit {
+	case digestKind:
+		dst = append(append(dst, `,"data":null,"dataDigest":`...), brought...)
+	case wholeKind:
+		dst = append(append(dst, `,"data":`...), brought...)
 	}
-	return append(append(dst, brought...), '}')
+	if kind&attemptBit != 0 {
+		dst = append(dst, `,"attempt":true`...)
+	}
+	return append(dst, '}')
 }
 
 // pageBytesMax ends a page early, so that it fits into memory.
@@ -117,7 +131,7 @@ const pageBytesMax = 8 << 20
 
 // Page returns the JSON of the entries from first to last, joined by commas, and the number of the last one in
 // it, which is another one when the page would be too large. last may be below first: then they come newest first.
-// With withData it has what the events brought. A missing entry is persistence.ErrCorrupt.
+// With withData it has what the events brought, and which entries are attempts. A missing entry is persistence.ErrCorrupt.
 func Page(store *persistence.Store, sh persistence.Shard, id persistence.ID, first, last uint64, withData bool) (page []byte, end uint64, err error) {
 	for end = first; ; end = next(end, last) {
 		value, err := store.Load(persistence.EntryKey(nil, sh, id, end))

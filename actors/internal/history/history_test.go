@@ -30,7 +30,7 @@ func sealed(n int) (entries [][]byte, chain statemachine.Chain) {
 
 // with is the nth entry, which keeps what its event brought.
 func with(n int, brought string) []byte {
-	return Keep(append(make([]byte, HeadBytes), entry(n)...), data.Value(brought))
+	return Keep(append(make([]byte, HeadBytes), entry(n)...), data.Value(brought), false)
 }
 
 // TestWhatAnEventBrought stands beside its entry, and in the chain.
@@ -50,7 +50,10 @@ func TestWhatAnEventBrought(t *testing.T) {
 	w := store.NewWrites(sh)
 	var chain statemachine.Chain
 	var all [][]byte
-	for n, e := range [][]byte{append(make([]byte, HeadBytes), entry(1)...), with(2, `{"a":1}`), with(3, long)} {
+	attempt := func(n int, brought data.Value) []byte {
+		return Keep(append(make([]byte, HeadBytes), entry(n)...), brought, true)
+	}
+	for n, e := range [][]byte{append(make([]byte, HeadBytes), entry(1)...), with(2, `{"a":1}`), with(3, long), attempt(4, nil), attempt(5, data.Value(`{"b":2}`)), attempt(6, data.Value(long))} {
 		chain = Seal(e, chain)
 		w.Set(persistence.EntryKey(nil, sh, id, uint64(n+1)), e)
 		all = append(all, e)
@@ -58,19 +61,20 @@ func TestWhatAnEventBrought(t *testing.T) {
 	if err := store.Commit(w); err != nil {
 		t.Fatal(err)
 	}
-	want := entry(1) + "," + entry(2) + "," + entry(3)
-	if joined, got, err := Load(store, sh, id, 3); string(joined) != want || got != chain || err != nil {
+	want := entry(1) + "," + entry(2) + "," + entry(3) + "," + entry(4) + "," + entry(5) + "," + entry(6)
+	if joined, got, err := Load(store, sh, id, 6); string(joined) != want || got != chain || err != nil {
 		t.Errorf("got %s, %x, %v", joined, got, err)
 	}
-	if page, end, err := Page(store, sh, id, 1, 3, false); string(page) != want || end != 3 || err != nil {
+	if page, end, err := Page(store, sh, id, 1, 6, false); string(page) != want || end != 6 || err != nil {
 		t.Errorf("a page: %s, %d, %v", page, end, err)
 	}
 	want = entry(3) + "," + entry(2)
 	if page, end, err := Page(store, sh, id, 3, 2, false); string(page) != want || end != 2 || err != nil {
 		t.Errorf("a page, newest first: %s, %d, %v", page, end, err)
 	}
-	want = entry(1) + `,{"n":2,"data":{"a":1}},{"n":3,"data":null,"dataDigest":{"sha256":"` + fmt.Sprintf("%x", sha256.Sum256([]byte(long))) + fmt.Sprintf(`","bytes":%d}}`, len(long))
-	if page, _, err := Page(store, sh, id, 1, 3, true); string(page) != want || err != nil {
+	digest := fmt.Sprintf(`"data":null,"dataDigest":{"sha256":"%x","bytes":%d}`, sha256.Sum256([]byte(long)), len(long))
+	want = entry(1) + `,{"n":2,"data":{"a":1}},{"n":3,` + digest + `},{"n":4,"attempt":true},{"n":5,"data":{"b":2},"attempt":true},{"n":6,` + digest + `,"attempt":true}`
+	if page, _, err := Page(store, sh, id, 1, 6, true); string(page) != want || err != nil {
 		t.Errorf("a page with data: %s, %v", page, err)
 	}
 	all[1][len(all[1])-tailBytes-2]++ // of what the event brought
@@ -166,6 +170,8 @@ func TestEntry(t *testing.T) {
 		{entries[0][:HeadBytes-1], "", false},
 		{append([]byte{withFormat + 1}, entries[0][1:]...), "", false},
 		{append([]byte{withFormat}, entries[0][1:]...), "", false},
+		{Keep(append(make([]byte, HeadBytes), entry(1)...), nil, true), entry(1), true},
+		{Keep(append(make([]byte, HeadBytes), entry(1)...), nil, false), "", false}, // it keeps nothing, and is no attempt
 		{nil, "", false},
 	} {
 		if got, ok := Entry(c.stored); string(got) != c.want || ok != c.ok {

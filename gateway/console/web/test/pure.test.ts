@@ -4,7 +4,7 @@ import type { Draft, Form, FormView, Misfit, Presentation, WorkflowEvent } from 
 import { formWorkflow, sharedColumns, statusOf } from "../src/worklist/statusWords";
 import { beginPath, instancePath, parseRoute, runtimePath, safeRedirect } from "../src/route";
 import { initialData } from "../src/runtime/initialData";
-import { wordsOf } from "../src/instance/definitionWords";
+import { wordingOf, wordsOf } from "../src/instance/definitionWords";
 import { joined, otherTemplate, parted } from "../src/runtime/misfits";
 import { FormPlace } from "../src/runtime/formPlace";
 import { offered } from "../src/runtime/offered";
@@ -182,4 +182,14 @@ test("times of the last day are told as people say them", () => {
   assert.match(before(5 * 60_000), /5/);
   assert.match(before(3 * 3_600_000), /3/);
   assert.match(before(40 * 86_400_000), /12|Oct/);
+});
+
+test("what nothing took is an attempt, and nothing that its user did", () => {
+  const words = wordsOf({ events: [{ name: "approve", label: "Approve", done: "approved it" }, { name: "note", label: "Note", done: "" }], nodes: [], stateMachines: [] } as unknown as Presentation);
+  assert.equal(wordingOf({ user: "alice", transitionEvent: "" }, words), "created");
+  assert.equal(wordingOf({ user: "alice", transitionEvent: "approve" }, words), "done");
+  assert.equal(wordingOf({ user: "alice", transitionEvent: "note" }, words), "event");
+  assert.equal(wordingOf({ user: "alice", transitionEvent: "approve", attempt: true }, words), "attempt");
+  assert.equal(wordingOf({ user: "alice", transitionEvent: "note", attempt: true }, words), "attempt");
+  assert.equal(wordingOf({ user: "system", transitionEvent: "after.P2D.review", attempt: true }, words), "event");
 });

@@ -2028,6 +2028,11 @@ export interface components {
                 sha256: string;
                 bytes: number;
             };
+            /**
+             * @description Nothing took the event, and this entry is all that is left of it. Only with `fields=data`.
+             * @constant
+             */
+            attempt?: true;
         };
         InstanceList: {
             instances: components["schemas"]["ListedInstance"][];
@@ -2213,7 +2218,7 @@ export interface components {
             ts: components["schemas"]["Time"];
             user: string | null;
             userName: string | null;
-            /** @description Of a history entry; so are the next five. */
+            /** @description Of a history entry; so are the next six. */
             sequence?: number;
             startState?: string[];
             transitionEvent?: string;
@@ -2224,6 +2229,11 @@ export interface components {
                 sha256: string;
                 bytes: number;
             };
+            /**
+             * @description Nothing took the event.
+             * @constant
+             */
+            attempt?: true;
             /** @description Of a comment. */
             text?: string;
             /**

@@ -11,7 +11,7 @@ import { asObject, explaining } from "../schemaform/layout";
 import { language } from "../text";
 import { readable } from "../words";
 import { usePresentation } from "../worklist/queries";
-import { type Words, wordsOf } from "./definitionWords";
+import { type Words, wordingOf, wordsOf } from "./definitionWords";
 import { instanceKey } from "./useSummary";
 
 /** How often what others said is looked for, while the page is in sight. */
@@ -45,7 +45,7 @@ export function ActivityList({ instance, caller }: { instance: Instance; caller:
             <p>
               <What entry={entry} caller={caller} words={words} />
             </p>
-            {entry.kind === "history" && <Moves entry={entry} words={words} />}
+            {entry.kind === "history" && wordingOf(entry, words) !== "attempt" && <Moves entry={entry} words={words} />}
             {entry.kind === "history" && <Said data={entry.data} />}
             {entry.kind === "comment" && <p className="text comment">{entry.text}</p>}
             <p className="moment-when">
@@ -78,15 +78,7 @@ function What({ entry, caller, words }: WhatProps) {
   switch (entry.kind) {
     case "history": {
       const event = entry.transitionEvent ?? "";
-      if (event === "") {
-        return <Trans i18nKey="history.created" values={{ user }} components={emphasis} />;
-      }
-      const done = words.done(event);
-      return done === "" ? (
-        <Trans i18nKey="history.event" values={{ event: words.event(event), user }} components={emphasis} />
-      ) : (
-        <Trans i18nKey="history.done" values={{ done, user }} components={emphasis} />
-      );
+      return <Trans i18nKey={`history.${wordingOf(entry, words)}`} values={{ event: words.event(event), done: words.done(event), user }} components={emphasis} />;
     }
     case "comment":
       return <Trans i18nKey="instance.kinds.comment" values={{ user }} components={emphasis} />;

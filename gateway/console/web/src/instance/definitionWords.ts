@@ -1,3 +1,4 @@
+import type { Activity } from "../api/tasks";
 import type { Presentation } from "../api/types";
 import { t } from "../text";
 import { readable } from "../words";
@@ -16,6 +17,21 @@ const timerEvent = /^after\.[^.]+\.(.+)$/;
 
 /** A label, or an id made readable. */
 const named = (label: string | undefined, id: string) => (label === undefined || label === id ? readable(id) : label);
+
+/** The user of what the service itself sends. */
+const system = "system";
+
+/** How a history entry is worded. What nothing took is an attempt: its user did not do what the event is for. */
+export function wordingOf(entry: Pick<Activity, "user" | "transitionEvent" | "attempt">, words: Words): "created" | "attempt" | "done" | "event" {
+  const event = entry.transitionEvent ?? "";
+  if (event === "") {
+    return "created";
+  }
+  if (entry.attempt && entry.user !== system) {
+    return "attempt";
+  }
+  return words.done(event) === "" ? "event" : "done";
+}
 
 export function wordsOf(workflow: Presentation | undefined): Words {
   const event = (name: string) => workflow?.events.find((each) => each.name === name);

@@ -279,6 +279,7 @@ export const de: Texts = {
     created: "<1>{{user}}</1> hat angelegt",
     event: "<1>{{user}}</1>: {{event}}",
     done: "<1>{{user}}</1> {{done}}",
+    attempt: "<1>{{user}}</1> hat „{{event}}“ versucht; nichts wurde geändert",
     noMove: "Status unverändert",
     timer: "Zeit abgelaufen in „{{node}}“",
     to: "nach",

@@ -278,6 +278,7 @@ export const en = {
     created: "<1>{{user}}</1> created it",
     event: "<1>{{user}}</1>: {{event}}",
     done: "<1>{{user}}</1> {{done}}",
+    attempt: "<1>{{user}}</1> tried “{{event}}”; nothing changed",
     noMove: "No change of status",
     timer: "time ran out in “{{node}}”",
     to: "to",
