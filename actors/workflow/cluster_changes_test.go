@@ -59,11 +59,11 @@ func (f *feedReader) read() (n int, err error) {
 // TestAReaderOfAnyNodeMissesNothing holds persistence/PROMISES.md, "P31": while nodes lose power and links, and lead one
 // after the other; the same for streams, which break all the time.
 func TestAReaderOfAnyNodeMissesNothing(t *testing.T) {
-	seeds, rounds := uint64(2), 6
+	rounds := 6
 	if testing.Short() {
-		seeds, rounds = 1, 2
+		rounds = 2
 	}
-	for seed := range seeds {
+	for seed := range *seeds {
 		synctest.Test(t, func(t *testing.T) {
 			c := newCluster(t)
 			r := rand.New(rand.NewPCG(seed, 31))

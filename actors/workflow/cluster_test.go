@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -33,6 +34,10 @@ const (
 	clusterInstances = 6
 	clusterClients   = 6
 )
+
+// seeds is how many runs each test makes that draws what happens. One holds each promise; .ci/run
+// makes more.
+var seeds = flag.Uint64("seeds", 1, "how many runs the tests make that draw what happens")
 
 // cluster is some nodes that have the same shards, with a router on each.
 type cluster struct {
@@ -257,11 +262,11 @@ var countModel = porcupine.Model{
 // while nodes lose power and links: the history of each instance is that of one that
 // exists once.
 func TestInstancesAreLinearizableOnACluster(t *testing.T) {
-	seeds, rounds := uint64(2), 10
+	rounds := 10
 	if testing.Short() {
-		seeds, rounds = 1, 4
+		rounds = 4
 	}
-	for seed := range seeds {
+	for seed := range *seeds {
 		synctest.Test(t, func(t *testing.T) {
 			c := newCluster(t)
 			r := rand.New(rand.NewPCG(seed, 1))
