@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 )
@@ -87,26 +88,54 @@ func (s *source) Uses(visit func(at token.Pos, importPath, name string)) {
 // folders and in what npm installs, in the order of their paths.
 func sources(t *testing.T, tree fs.FS) []*source {
 	t.Helper()
-	files := texts(t, tree, func(name string) bool {
+	read := func() ([]*source, error) { return parse(tree) }
+	if tree == whole {
+		read = parseWhole
+	}
+	all, err := read()
+	if err != nil {
+		t.Fatalf("read the tree: %v", err)
+	}
+	return all
+}
+
+// whole is the tree that this test stands in. It is large: its files are parsed once.
+var (
+	whole      = os.DirFS("../../..")
+	parseWhole = sync.OnceValues(func() ([]*source, error) { return parse(whole) })
+)
+
+func parse(tree fs.FS) (all []*source, err error) {
+	files, err := read(tree, func(name string) bool {
 		hidden := strings.HasPrefix(name, ".") || strings.Contains(name, "/.") || strings.Contains("/"+name, "/testdata/")
 		return path.Ext(name) == ".go" && !hidden
 	})
-	var all []*source
+	if err != nil {
+		return nil, err
+	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		set := token.NewFileSet()
 		syntax, err := parser.ParseFile(set, name, files[name], parser.ParseComments)
 		if err != nil {
-			t.Fatalf("read the tree: %v", err)
+			return nil, err
 		}
 		all = append(all, &source{Path: name, Lines: strings.Count(files[name], "\n"), Syntax: syntax, Set: set})
 	}
-	return all
+	return all, nil
 }
 
 // texts reads all files that are wanted, except in git's folder and in what npm
 // installs or makes.
 func texts(t *testing.T, tree fs.FS, wanted func(name string) bool) map[string]string {
 	t.Helper()
+	all, err := read(tree, wanted)
+	if err != nil {
+		t.Fatalf("read the tree: %v", err)
+	}
+	return all
+}
+
+func read(tree fs.FS, wanted func(name string) bool) (map[string]string, error) {
 	all := map[string]string{}
 	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
@@ -121,20 +150,16 @@ func texts(t *testing.T, tree fs.FS, wanted func(name string) bool) map[string]s
 		all[name] = string(text)
 		return err
 	})
-	if err != nil {
-		t.Fatalf("read the tree: %v", err)
-	}
-	return all
+	return all, err
 }
 
-// top is the tree that this test stands in.
+// top is whole.
 func top(t *testing.T) fs.FS {
 	t.Helper()
-	tree := os.DirFS("../../..")
-	if _, err := fs.Stat(tree, "go.mod"); err != nil {
+	if _, err := fs.Stat(whole, "go.mod"); err != nil {
 		t.Fatalf("the top of the tree is not where it was: %v", err)
 	}
-	return tree
+	return whole
 }
 
 // check is one rule about the tree.
