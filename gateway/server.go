@@ -40,6 +40,8 @@ type Services struct {
 	// Sessions signs people in and out. Nil: nobody can sign in, and the routes for
 	// it answer 404.
 	Sessions Sessions
+	// Links signs people in who have a link. Nil: there are none.
+	Links Links
 	// Provider signs people in through an identity provider. Nil: there is none, and
 	// the routes for it answer 404.
 	Provider Provider

@@ -25,7 +25,7 @@ type Sessions interface {
 	// with failure.ErrOutcomeUnknown when the store does not confirm it; it can then be
 	// called again.
 	SignOut(ctx context.Context, session string) error
-	// SignInVouched is SignIn for a person whom the identity provider has
+	// SignInVouched is SignIn for a person whom the identity provider, or a link, has
 	// authenticated.
 	SignInVouched(ctx context.Context, v identity.Vouched) (string, *identity.Principal, error)
 }
@@ -37,7 +37,7 @@ func signIn(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	user, password, err := parseSignIn(body)
+	asked, err := parseSignIn(body)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,13 @@ func signIn(x *exchange) error {
 		return failure.ErrNotFound
 	}
 	from, secure := x.server.clientOf(x.r)
-	session, caller, err := x.services.Sessions.SignIn(x.r.Context(), identity.UserID(user), password, from)
+	var session string
+	var caller *identity.Principal
+	if asked.link != "" {
+		session, caller, err = x.signInByLink(asked.link, from)
+	} else {
+		session, caller, err = x.services.Sessions.SignIn(x.r.Context(), identity.UserID(asked.user), asked.password, from)
+	}
 	if err != nil {
 		return err
 	}
@@ -133,33 +139,42 @@ func (s *Server) setCookie(h http.Header, value string, maxAge int, secure bool)
 	h["Set-Cookie"] = append(h["Set-Cookie"], cookie.String())
 }
 
+// signInRequest is the body of POST /session: a user with a password, or a link.
+type signInRequest struct{ user, password, link string }
+
 // parseSignIn reads the body of POST /session. Errors are failure.ErrInvalid and never
-// repeat a value. It does not check the form of user and password: the
+// repeat a value. It does not check the form of user, password and link: the
 // answer must be the same as for wrong ones.
-func parseSignIn(body data.Value) (user, password string, err error) {
-	hasUser, hasPassword := false, false
+func parseSignIn(body data.Value) (r signInRequest, err error) {
+	has := map[string]bool{}
 	for key, v := range body.Members() {
+		has[key] = true
 		switch key {
 		case "user":
-			hasUser = true
-			user, err = stringMember(v, key)
+			r.user, err = stringMember(v, key)
 		case "password":
-			hasPassword = true
-			password, err = stringMember(v, key)
+			r.password, err = stringMember(v, key)
+		case "link":
+			if r.link, err = stringMember(v, key); err == nil && r.link == "" {
+				err = malformed("%q is empty", key)
+			}
 		default:
-			err = unknownMember("", key, "user", "password")
+			err = unknownMember("", key, "user", "password", "link")
 		}
 		if err != nil {
-			return "", "", err
+			return signInRequest{}, err
 		}
 	}
 	switch {
-	case !hasUser:
-		return "", "", missingMember("user")
-	case !hasPassword:
-		return "", "", missingMember("password")
+	case has["link"] && len(has) > 1:
+		return signInRequest{}, malformed("%q stands alone", "link")
+	case has["link"]:
+	case !has["user"]:
+		return signInRequest{}, missingMember("user")
+	case !has["password"]:
+		return signInRequest{}, missingMember("password")
 	}
-	return user, password, nil
+	return r, nil
 }
 
 // showLogin answers GET /login.

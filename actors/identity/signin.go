@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/netip"
@@ -96,7 +97,7 @@ func (s *Service) verify(ctx context.Context, holder hashHolder, user UserID, no
 // sessionRolesMax bounds the roles of a session.
 const sessionRolesMax = 32
 
-// Vouched is somebody whom an identity provider has recognised.
+// Vouched is somebody whom an identity provider, or a link, has recognised.
 type Vouched struct {
 	User UserID
 	// Roles are those that the provider gives, at most 32. The session has them
@@ -104,6 +105,8 @@ type Vouched struct {
 	Roles []RoleID
 	// Address is where the request comes from; zero when it is unknown.
 	Address netip.Addr
+	// How is what the log and the list of sessions say of it; empty: that the provider did it.
+	How string
 }
 
 // SignInVouched makes a session without a password, for a user whom the caller has
@@ -129,7 +132,7 @@ func (s *Service) signInVouched(ctx context.Context, v Vouched) (string, *Princi
 	if len(roles) > sessionRolesMax || slices.ContainsFunc(roles, func(r RoleID) bool { return !statemachine.IsIdentifier(string(r)) }) {
 		return "", nil, failure.Refuse(failure.ErrInvalid, "the roles are too many, or one is not a valid id")
 	}
-	return s.openSession(ctx, opening{user: v.User, roles: roles, how: "signed in by the provider", address: v.Address})
+	return s.openSession(ctx, opening{user: v.User, roles: roles, how: cmp.Or(v.How, "signed in by the provider"), address: v.Address})
 }
 
 // opening asks for a session.

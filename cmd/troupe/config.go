@@ -81,11 +81,19 @@ func (c *config) startIdentities(store *persistence.Store, directory *identity.D
 // logger writes to standard error.
 func (c *config) logger() zerolog.Logger {
 	level, _ := zerolog.ParseLevel(c.logLevel) // isLogLevel has looked at it
-	var to io.Writer = os.Stderr
-	if c.logFormat == "text" || c.logFormat == "auto" && isTerminal(os.Stderr) {
-		to = zerolog.ConsoleWriter{Out: os.Stderr, TimeFormat: time.TimeOnly}
+	return zerolog.New(c.logWriter()).Level(level).With().Timestamp().Logger()
+}
+
+// logsText reports whether the log is for a person.
+func (c *config) logsText() bool {
+	return c.logFormat == "text" || c.logFormat == "auto" && isTerminal(os.Stderr)
+}
+
+func (c *config) logWriter() io.Writer {
+	if c.logsText() {
+		return zerolog.ConsoleWriter{Out: os.Stderr, TimeFormat: time.TimeOnly}
 	}
-	return zerolog.New(to).Level(level).With().Timestamp().Logger()
+	return os.Stderr
 }
 
 func newConfigCommand() *cobra.Command {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"os/signal"
 	"path/filepath"
 	"syscall"
@@ -27,6 +27,7 @@ import (
 	"troupe/actors/workflow"
 	"troupe/gateway"
 	"troupe/gateway/admin"
+	"troupe/gateway/login"
 	"troupe/gateway/provider"
 	"troupe/persistence"
 	"troupe/statemachine"
@@ -34,13 +35,16 @@ import (
 
 func newServe() *cobra.Command {
 	c := newConfig()
+	demo := false
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the server",
 		Long: "Run the server on a home folder. A missing or empty folder is filled with a small\n" +
-			"working example first. It is ready when GET /readyz answers 200; SIGTERM,\n" +
-			"SIGINT or SIGHUP answers every accepted request and ends it with exit code 0.",
+			"working example first, and links are printed that sign you in to it. It is ready when\n" +
+			"GET /readyz answers 200, and prints its address then; SIGTERM, SIGINT or SIGHUP answers\n" +
+			"every accepted request and ends it with exit code 0.",
 		Example: "  troupe serve\n" +
+			"  troupe serve --demo\n" +
 			"  troupe serve --home /srv/troupe --listen :8080",
 		Args: arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -51,11 +55,12 @@ func newServe() *cobra.Command {
 			defer stop()
 			// A second signal ends the process at once.
 			context.AfterFunc(ctx, stop)
-			return serve(ctx, c)
+			return serve(ctx, c, demo, cmd.OutOrStdout())
 		},
 	}
 	cmd.Flags().SetNormalizeFunc(dotted)
 	cmd.Flags().AddFlagSet(c.flags)
+	cmd.Flags().BoolVar(&demo, "demo", false, "fill the example home with a few dozen requests, and print links that sign you in")
 	return cmd
 }
 
@@ -63,6 +68,9 @@ func newServe() *cobra.Command {
 type service struct {
 	config *config
 	log    zerolog.Logger
+	links  *login.Links // nil when there are none
+	demo   bool         // the store is filled with requests of the example
+	made   int          // how many of them were made
 
 	started stack // what stop has to stop
 
@@ -91,8 +99,9 @@ type service struct {
 	reloads reloads
 }
 
-// serve runs the server until ctx ends or something fails for good.
-func serve(ctx context.Context, c *config) (err error) {
+// serve runs the server until ctx ends or something fails for good. It says on out where it can
+// be reached, and nothing else but what a person reads at a first start.
+func serve(ctx context.Context, c *config, demo bool, out io.Writer) (err error) {
 	paceCollector()
 	if err := aloneAt(ctx, c.home); err != nil {
 		return err
@@ -109,7 +118,11 @@ func serve(ctx context.Context, c *config) (err error) {
 			return err
 		}
 	}
-	s := &service{config: c, log: c.logger()}
+	log, started := c.serverLogger()
+	s := &service{config: c, log: log, demo: demo}
+	if demo || filled {
+		s.links = login.NewLinks(nil)
+	}
 	if err := home.RefreshSchemas(c.home); err != nil { // a home may be read-only
 		s.log.Info().Err(err).Msg("schemas for editors are not brought up to date")
 	}
@@ -121,8 +134,9 @@ func serve(ctx context.Context, c *config) (err error) {
 		return err
 	}
 	s.log.Info().Str("home", c.home).Int("workflows", s.catalog.Len()).Int("templates", s.formTemplates.Len()).Msg("ready")
-	if filled {
-		s.showTour()
+	started()
+	if err := s.greet(out); err != nil {
+		s.log.Warn().Err(err).Msg("standard output cannot be written")
 	}
 	select {
 	case <-ctx.Done():
@@ -169,7 +183,9 @@ func (s *service) start(ctx context.Context) error {
 		s.listen,
 		func() error { return s.claimNode(ctx) },
 		func() error { return s.open(ctx) },
-		s.readHome, s.run, s.takeCommands,
+		s.readHome,
+		func() error { return s.seed(ctx) },
+		s.run, s.takeCommands,
 	} {
 		if err := step(); err != nil {
 			return err
@@ -367,6 +383,9 @@ func (s *service) serveRequests() {
 		services.Provider = s.provider
 		s.started.push(closing{s.provider})
 	}
+	if s.links != nil { // NB: likewise
+		services.Links = s.links
+	}
 	if s.node != nil {
 		services.Peers = peers{s.node}
 		services.Cluster = func() any { return publicStatus(s.node.Status()) }
@@ -399,23 +418,3 @@ func (c *config) stopMax() time.Duration {
 // stopMargin is more than the gateway and the admin socket take to close their
 // connections, which is two seconds and five.
 const stopMargin = 10 * time.Second
-
-// showTour logs what to try next on the example home.
-func (s *service) showTour() {
-	self := "go run ./cmd/troupe"
-	if exe, err := os.Executable(); err == nil && filepath.Base(filepath.Dir(exe)) != "exe" {
-		self = exe
-	}
-	base := "http://" + s.gateway.Addr().String() + s.config.gateway.BasePath
-	for _, line := range []string{
-		fmt.Sprintf("TOKEN=$(%s token create --home %s --user john.doe)", self, s.config.home),
-		fmt.Sprintf(`curl -s -H "Authorization: svc.token $TOKEN" %s/workflow/api/v1/choices`, base),
-		fmt.Sprintf(`curl -s -H "Authorization: svc.token $TOKEN" -H "Content-Type: application/json" -d '{"workflowId":"leave-request"}' %s/workflow/api/v1/create`, base),
-		fmt.Sprintf(`ID=$(curl -s -H "Authorization: svc.token $TOKEN" %s/workflow/api/v1/instances/leave-request | grep -o '"_id":"[^"]*' | head -1 | cut -d'"' -f4)`, base),
-		fmt.Sprintf(`curl -s -H "Authorization: svc.token $TOKEN" -H "Content-Type: application/json" -d '{"workflowId":"leave-request","instanceId":"'$ID'","event":{"name":"submit","data":{"days":5}}}' %s/workflow/api/v1/event`, base),
-		fmt.Sprintf(`curl -s -H "Authorization: svc.token $TOKEN" %s/workflow/api/v1/instance/leave-request/$ID`, base),
-		fmt.Sprintf("echo 'a password' | %s password set --home %s --user john.doe # then sign in at %s/login", self, s.config.home, base),
-	} {
-		s.log.Info().Msg("try next: " + line)
-	}
-}

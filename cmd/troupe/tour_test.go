@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -50,7 +49,7 @@ func TestTours(t *testing.T) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			blocks, received := tourBlocks(t, file), receivedBlocks(t, file)
 			if len(received) == 0 {
-				startProgram(t).tour(file, blocks)
+				startProgram(t, "--demo").tour(file, blocks) // as README says
 				return
 			}
 			output := startReceiver(t)
@@ -84,23 +83,19 @@ func (p *realProgram) tour(file string, blocks []tourBlock) {
 	}
 }
 
-// shownTour runs what the first start has said to try next, on standard error.
+// shownTour runs what the first start has said to try, in plain lines among those of the log.
 func (p *realProgram) shownTour() {
 	p.t.Helper()
-	const mark = "try next: "
 	var script string
-	for line := range strings.Lines(p.awaitLog("/login\"}\n")) {
-		var entry struct{ Message string }
-		if err := json.Unmarshal([]byte(line), &entry); err != nil {
-			p.t.Fatalf("%s: %v", line, err)
-		}
-		if command, found := strings.CutPrefix(entry.Message, mark); found {
-			script += command + "\n"
+	for line := range strings.Lines(p.awaitLog(" password set --home ")) {
+		command, found := strings.CutPrefix(line, "  ")
+		if found && !strings.Contains(command, "#link=") {
+			script += command
 		}
 	}
 	script += `curl -s -H "Content-Type: application/json" -d '{"user":"john.doe","password":"a password"}' http://` + p.Addr + "/session\n"
 	printed := p.shell(script)
-	for _, want := range []string{`"id":"leave-request"`, `"transitionEvent":"submit"`, `{"user":"john.doe","name":"John Doe",`} {
+	for _, want := range []string{`"workflowId":"leave-request"`, `"nodeId":"draft"`, `{"user":"john.doe","name":"John Doe",`} {
 		if !strings.Contains(printed, want) {
 			p.t.Errorf("%s\nprints no %s:\n%s", script, want, printed)
 		}
@@ -218,9 +213,9 @@ const (
 	programLog  = "log"
 )
 
-// startProgram runs `troupe serve` in a new folder, which becomes the test's, and
+// startProgram runs `troupe serve` with more flags in a new folder, which becomes the test's, and
 // waits until it is ready. It ends with the test.
-func startProgram(t *testing.T) *realProgram {
+func startProgram(t *testing.T, flags ...string) *realProgram {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	t.Setenv(asProgram, "1")
@@ -231,7 +226,7 @@ func startProgram(t *testing.T) *realProgram {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := process.Start(t.Context(), programLog, programFile, "serve")
+	server, err := process.Start(t.Context(), programLog, programFile, append([]string{"serve"}, flags...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,13 +20,13 @@ function messageFor(answer) {
 	return words.failed.replace("#", answer.status);
 }
 
-// signIn returns why the sign-in failed, or "".
-async function signIn() {
+// signIn returns why the sign-in with a user and a password, or with a link, failed, or "".
+async function signIn(proof) {
 	try {
 		const answer = await fetch(form.dataset.session, {
 			method: "POST",
 			headers: { "Content-Type": "application/json" },
-			body: JSON.stringify({ user: user.value, password: password.value }),
+			body: JSON.stringify(proof),
 			credentials: "same-origin",
 			redirect: "error",
 		});
@@ -36,7 +36,7 @@ async function signIn() {
 		if (answer.status === 401) {
 			password.value = "";
 		}
-		return messageFor(answer);
+		return answer.status === 401 && proof.link ? words.used : messageFor(answer);
 	} catch {
 		return words.unreachable;
 	}
@@ -50,7 +50,7 @@ form.addEventListener("submit", async (event) => {
 	submit.disabled = true;
 	problem.textContent = "";
 	password.removeAttribute("aria-invalid");
-	const text = await signIn();
+	const text = await signIn({ user: user.value, password: password.value });
 	if (text === "") {
 		location.replace(form.dataset.next);
 		return;
@@ -75,11 +75,24 @@ try {
 	// A browser may refuse its store.
 }
 
-// Who is signed in already, in another tab for example, goes on.
-fetch(form.dataset.session, { credentials: "same-origin", cache: "no-store" }).then((answer) => {
-	if (answer.ok && user.value === "" && password.value === "") {
-		location.replace(form.dataset.next);
-	}
-}, () => {});
-
-submit.disabled = false;
+// The link that the server prints for its example is spent here. It leaves the address bar and the history first.
+const link = /^#link=(.+)$/.exec(location.hash);
+if (link) {
+	history.replaceState(null, "", location.pathname + location.search);
+	signIn({ link: link[1] }).then((text) => {
+		if (text === "") {
+			location.replace(form.dataset.next);
+			return;
+		}
+		problem.textContent = text;
+		submit.disabled = false;
+	});
+} else {
+	// Who is signed in already, in another tab for example, goes on.
+	fetch(form.dataset.session, { credentials: "same-origin", cache: "no-store" }).then((answer) => {
+		if (answer.ok && user.value === "" && password.value === "") {
+			location.replace(form.dataset.next);
+		}
+	}, () => {});
+	submit.disabled = false;
+}

@@ -11,6 +11,7 @@ var words = map[Language]map[string]string{
 		"wrong": "Wrong user or password.", "slow-minutes": "Too many failed attempts. Try again in # minutes.",
 		"slow-seconds": "Too many failed attempts. Try again in # seconds.", "slow-second": "Too many failed attempts. Try again in a second.",
 		"busy": "The service is busy. Try again in a moment.", "failed": "Sign-in failed (#).",
+		"used":        "This link has been used, or its time is over. “troupe serve --demo” prints new ones.",
 		"unreachable": "The service cannot be reached. Check your connection and try again.",
 	},
 	German: {
@@ -19,6 +20,7 @@ var words = map[Language]map[string]string{
 		"wrong": "Benutzer oder Passwort ist falsch.", "slow-minutes": "Zu viele Fehlversuche. Versuchen Sie es in # Minuten wieder.",
 		"slow-seconds": "Zu viele Fehlversuche. Versuchen Sie es in # Sekunden wieder.", "slow-second": "Zu viele Fehlversuche. Versuchen Sie es in einer Sekunde wieder.",
 		"busy": "Der Dienst ist ausgelastet. Versuchen Sie es gleich noch einmal.", "failed": "Die Anmeldung ist fehlgeschlagen (#).",
+		"used":        "Dieser Link wurde schon benutzt, oder seine Zeit ist um. „troupe serve --demo“ zeigt neue.",
 		"unreachable": "Der Dienst ist nicht erreichbar. Prüfen Sie die Verbindung und versuchen Sie es noch einmal.",
 	},
 }

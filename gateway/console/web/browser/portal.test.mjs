@@ -15,6 +15,25 @@ after(async () => {
   await service?.stop();
 });
 
+test("the links that a first start prints", async () => {
+  const [johns, , olivias] = service.links();
+  const john = await openWindow(browser, service);
+  await john.page.goto(johns);
+  await john.page.getByRole("button", { name: "John Doe" }).waitFor();
+  assert.equal(john.page.url(), service.root, "the secret is out of the address");
+  await john.page.goto(olivias); // another link ends the session of the browser
+  await john.page.getByRole("button", { name: "Olivia Park" }).waitFor();
+  assert.match(john.page.url(), /\/operations$/);
+  await closeWindow(john);
+
+  const again = await openWindow(browser, service);
+  await again.page.goto(johns);
+  await again.page.getByText("This link has been used").waitFor();
+  await look(again, "login-link-used");
+  again.wrong.length = 0; // the browser reports the 401
+  await closeWindow(again);
+});
+
 test("a leave request, from signing in to the archive", async () => {
   const john = await openWindow(browser, service);
   await john.page.goto(service.root);

@@ -25,8 +25,9 @@ export async function startService(settings = {}) {
   const log = createWriteStream(join(work, "log"));
   child.stdout.pipe(log);
   child.stderr.pipe(log);
-  let said = "";
+  let said = "", shown = "";
   child.stderr.setEncoding("utf8").on("data", (text) => (said += text));
+  child.stdout.setEncoding("utf8").on("data", (text) => (shown += text));
   const ended = () => child.exitCode !== null || child.signalCode !== null;
   const stop = async () => {
     if (!ended()) {
@@ -82,5 +83,7 @@ export async function startService(settings = {}) {
       await new Promise((done) => setTimeout(done, 50));
     }
   };
-  return { root, stop, change, caller };
+  /** The links that the first start prints: for an employee, a manager and an operator. */
+  const links = () => shown.match(/http:\S+#link=\S+/g);
+  return { root, stop, change, caller, links };
 }

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"troupe/cmd/internal/demo"
+	"troupe/gateway"
+)
+
+// seed fills the store with the requests of the example, if it shall and has none. It comes
+// before the router, because the clock of the requests goes through the weeks before.
+func (s *service) seed(ctx context.Context) error {
+	if !s.demo {
+		return nil
+	}
+	if s.node != nil {
+		return errors.New("--demo is for a server that is not a node of a cluster")
+	}
+	workflows := s.config.workflow
+	workflows.Store, workflows.Catalog = s.store, s.catalog
+	made, err := demo.Seed(ctx, demo.Options{
+		Workflow: workflows, Templates: s.formTemplates, Directory: s.identities.Directory(), Now: time.Now(), Log: s.log.Level(zerolog.WarnLevel),
+	})
+	if err != nil {
+		return fmt.Errorf("--demo in %s: %w", s.config.home, err)
+	}
+	s.made = made
+	return nil
+}
+
+// greet says where the service can be reached, and how to begin with the example.
+func (s *service) greet(out io.Writer) error {
+	g := demo.Greeting{
+		Home: s.config.home, Address: addressOf(s.gateway.Addr()), BasePath: strings.TrimSuffix(s.config.gateway.BasePath, "/"),
+		Troupe: programName(), Made: s.made,
+	}
+	if _, err := fmt.Fprintf(out, "troupe is ready at %s%s\n", g.Address, g.BasePath); err != nil || s.links == nil {
+		return err
+	}
+	if gateway.IsLoopback(s.gateway.Addr()) {
+		g.Link = s.links.Add
+	}
+	return g.Write(out)
+}
+
+// addressOf is the address to type into a browser on this machine.
+func addressOf(a net.Addr) string {
+	host, port, err := net.SplitHostPort(a.String())
+	if ip := net.ParseIP(host); err == nil && ip.IsUnspecified() {
+		return "http://" + net.JoinHostPort("localhost", port)
+	}
+	return "http://" + a.String()
+}
+
+// programName is how the program was called: by its file, or by go run, whose file is gone
+// afterwards.
+func programName() string {
+	exe, err := os.Executable()
+	if err != nil || filepath.Base(filepath.Dir(exe)) == "exe" && strings.Contains(exe, "go-build") {
+		return "go run ./cmd/troupe"
+	}
+	return exe
+}
+
+// serverLogger is the logger of the server, and what ends its start: a person at a terminal
+// reads one line then, and until then what is amiss alone.
+func (c *config) serverLogger() (log zerolog.Logger, started func()) {
+	log = c.logger()
+	if c.sources["log-level"] != "default" || !c.logsText() {
+		return log, func() {}
+	}
+	w := &quietStart{to: c.logWriter()}
+	return log.Output(w), func() { w.started.Store(true) }
+}
+
+// quietStart leaves out what is less than a warning until the server has started.
+type quietStart struct {
+	to      io.Writer
+	started atomic.Bool
+}
+
+func (w *quietStart) Write(line []byte) (int, error) { return w.to.Write(line) }
+
+// WriteLevel implements zerolog.LevelWriter.
+func (w *quietStart) WriteLevel(level zerolog.Level, line []byte) (int, error) {
+	if level < zerolog.WarnLevel && !w.started.Load() {
+		return len(line), nil
+	}
+	return w.to.Write(line)
+}
