@@ -63,6 +63,7 @@
 //	sender of a shard     outbox.Service     Router.Stop
 //	attempt of a delivery outbox.Service     its answer, or Router.Stop
 //	schedules             schedule.Service   Router.Stop
+//	runs of a schedule    schedule.Service   its last run that is due, or Router.Stop
 //	slow match            watch.Service      its call of Watch
 //	identity flush        identity.Service   Service.Stop
 //	home watch            home.Watcher       Watcher.Stop

@@ -7,6 +7,9 @@ import (
 	"troupe/statemachine/document"
 )
 
+// maxSchedules bounds the schedules of a definition.
+const maxSchedules = 100
+
 // schedules reads the mapping of names to schedules.
 func (b *builder) schedules(n *document.Node) {
 	if n == nil {
@@ -14,6 +17,10 @@ func (b *builder) schedules(n *document.Node) {
 	}
 	if n.Kind != document.Mapping {
 		b.Add(n, "must be a mapping of names")
+		return
+	}
+	if len(n.Fields) > maxSchedules && !b.parser.options.Stored { // it was no fault once
+		b.advise(n.Fields[maxSchedules].Key, "one schedule with a shorter pause, or several workflows", "a definition has at most %d schedules, and this one has %d", maxSchedules, len(n.Fields))
 		return
 	}
 	b.byItself(n)

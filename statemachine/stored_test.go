@@ -1,6 +1,7 @@
 package statemachine_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -34,6 +35,7 @@ func TestWhatWasAcceptedStaysReadable(t *testing.T) {
 		{"a node that there is not", head + "a: {on: {go: {guard: 'In(\"x\")', target: b}}}, b: {type: final}" + tail, `unknown node "x"`, true},
 		{"an expensive expression", head + "a: {on: {go: {guard: '" + costly + "', target: b}}}, b: {type: final}" + tail, "too expensive", true},
 		{"a role that is gone", head + "a: {on: {go: {allow: {roles: [clerk]}, target: b}}}, b: {type: final}" + tail, `unknown role "clerk"`, true},
+		{"more than 100 schedules", manySchedules(101) + head + "a: {on: {go: b}}, b: {type: final}" + tail, "w.yaml:102:3: a definition has at most 100 schedules, and this one has 101", true},
 		{"a target that there is not", head + "a: {on: {go: x}}" + tail, `unknown target "x"`, false},
 		{"an expression that is none", head + "a: {on: {go: {guard: '1 +', target: b}}}, b: {type: final}" + tail, "not complete", false},
 		{"a text that had no expressions once", head + "a: {entry: [{log: 'costs ${1 +} EUR'}], on: {go: b}}, b: {type: final}" + tail, "not complete", true},
@@ -55,5 +57,27 @@ func TestWhatWasAcceptedStaysReadable(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// manySchedules are the first lines of a definition that has so many.
+func manySchedules(n int) string {
+	var out strings.Builder
+	out.WriteString("schedules:\n")
+	for i := range n {
+		fmt.Fprintf(&out, "  s%d: {cron: '* * * * *'}\n", i)
+	}
+	return out.String()
+}
+
+// TestSchedulesUpToTheLimit are no fault.
+func TestSchedulesUpToTheLimit(t *testing.T) {
+	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := manySchedules(100) + "id: w\nstateMachines: {m: {initial: a, states: {a: {on: {go: b}}, b: {type: final}}}}\n"
+	if d, err := parser.Parse(statemachine.Source{File: "w.yaml", Text: []byte(text)}); err != nil || len(d.Schedules()) != 100 {
+		t.Errorf("100 schedules: %v", err)
 	}
 }

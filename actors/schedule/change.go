@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -72,41 +73,32 @@ func (s *Service) Change(workflow, schedule string, action Action) error {
 	if sc == nil {
 		return failure.ErrNotFound
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	k, sh, err := s.load(n, sc)
-	if err != nil {
-		return failure.OfStore(err)
-	}
-	if k == nil {
-		return failure.Elsewhere(uint16(sh))
-	}
 	now := s.o.Clock()
-	if action == Run {
-		return s.runNow(n, sc, k, sh, now)
+	s.mu.Lock()
+	e := s.entryLocked(n)
+	l := s.leadLocked(e.shard, now)
+	e.users++
+	s.mu.Unlock()
+	defer s.leave(e)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := s.load(e, sc, l, now); err != nil {
+		return err
 	}
-	next := *k.row
+	if action == Run { // beside those that are due
+		refused, err := s.create(e, sc, now, s.idOf(name{n.workflow, n.schedule + "\x00now"}, now, e.shard), e.row.upTo)
+		return cmp.Or(err, refused)
+	}
+	next := *e.row
 	next.paused = action == Pause
-	if k.row.paused && !next.paused {
+	if e.row.paused && !next.paused {
 		next.upTo = now
 	}
-	if next == *k.row {
+	if next == *e.row {
 		return nil
 	}
-	if err := s.write(sh, k.epoch, n, &next); err != nil {
-		delete(s.known, n)
+	if err := s.write(e, &next); err != nil {
 		return err
 	}
-	k.row = &next
-	return s.plan(k, sc)
-}
-
-// runNow makes a run beside those that are due.
-func (s *Service) runNow(n name, sc *statemachine.Schedule, k *known, sh persistence.Shard, now time.Time) error {
-	refused, err := s.create(n, sc, k, sh, now, s.idOf(name{n.workflow, n.schedule + "\x00now"}, now, sh), k.row.upTo)
-	if err != nil {
-		delete(s.known, n)
-		return err
-	}
-	return refused
+	return s.plan(e, sc)
 }

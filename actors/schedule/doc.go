@@ -1,7 +1,7 @@
 // Package schedule creates instances when the schedules of their workflows are due.
 //
-//	clock ──► Service ──► Create: the instance and the schedule's row, in one commit
-//	people ── pause, resume, run ──┘
+//	clock ──► Service ──► pool, fair between workflows ──► Create: the instance and the schedule's row, in one commit
+//	people ── pause, resume, run ──────────────────────────────┘
 //
 // A schedule belongs to a shard, which its workflow and name choose, and runs where that is led; its instances are in that shard,
 // too. Its row says up to which time all runs were made, so that each is made once, whoever leads and whatever stops in between.

@@ -1,12 +1,12 @@
 package schedule
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -15,6 +15,8 @@ import (
 
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
+	"troupe/actors/identity"
+	"troupe/actors/internal/semaphore"
 	"troupe/persistence"
 	"troupe/statemachine"
 )
@@ -22,10 +24,8 @@ import (
 const (
 	// lookMax is the longest pause between two looks at the clock and the definitions.
 	lookMax = time.Second
-	// missedAfter is how late a run can be without having been missed.
-	missedAfter = time.Minute
-	// missedMax bounds the missed runs that are made.
-	missedMax = 100
+	// runsMax is how many runs are made at a time, so that those of events have the rest of the room.
+	runsMax = 4
 )
 
 // Options configures a Service. All fields are required.
@@ -53,12 +53,17 @@ type Creation struct {
 // Service runs the schedules of all shards that are led here.
 type Service struct {
 	o       Options
-	ctx     context.Context //nolint:containedctx // of the service's goroutine
+	ctx     context.Context //nolint:containedctx // of the service's goroutines
 	cancel  context.CancelFunc
 	running sync.WaitGroup
+	// pool has the places of runs. Workflows share it as users share other semaphores.
+	pool *semaphore.Semaphore
+	// gate has one place, for the run that waits for the quota.
+	gate *semaphore.Semaphore
 
-	mu    sync.Mutex // held while a schedule runs or is changed
-	known map[name]*known
+	mu    sync.Mutex
+	known map[name]*entry            // guarded by mu
+	leads map[persistence.Shard]lead // guarded by mu
 
 	zones sync.Map // by their names, *time.Location
 }
@@ -66,17 +71,15 @@ type Service struct {
 // name is that of a schedule.
 type name struct{ workflow, schedule string }
 
-// known is what is in memory of a schedule, in an epoch of its shard.
-type known struct {
+// lead is an epoch of a shard, and when this service saw it first.
+type lead struct {
 	epoch uint64
-	row   *row
-	times string    // for which next is
-	next  time.Time // zero: never
+	since time.Time
 }
 
 // New returns a service that creates nothing before Start.
 func New(o Options) *Service {
-	s := &Service{o: o, known: map[name]*known{}}
+	s := &Service{o: o, pool: semaphore.New(runsMax), gate: semaphore.New(1), known: map[name]*entry{}, leads: map[persistence.Shard]lead{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }
@@ -103,107 +106,121 @@ func (s *Service) run() {
 	}
 }
 
-// look runs what is due, and returns how long to wait.
+// look has what is due run, and returns how long to wait. It reads and writes nothing of the store, so that no schedule
+// waits for another one here.
 func (s *Service) look() time.Duration {
-	pause := lookMax
-	seen := map[name]bool{}
-	for _, sc := range s.o.Schedules() {
-		n := name{sc.Workflow, sc.Name}
-		seen[n] = true
-		if s.ctx.Err() != nil {
-			break
-		}
-		if next := s.lookAt(n, sc.Schedule); !next.IsZero() {
-			pause = min(pause, max(next.Sub(s.o.Clock()), 0))
-		}
-	}
+	pause, now, all := lookMax, s.o.Clock(), s.o.Schedules()
+	seen := make(map[name]bool, len(all))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for n := range s.known {
-		if !seen[n] {
+	for _, sc := range all {
+		n := name{sc.Workflow, sc.Name}
+		seen[n] = true
+		e := s.entryLocked(n)
+		l := s.leadLocked(e.shard, now)
+		switch {
+		case l.epoch == 0 || e.users > 0: // of another node, or at work
+		case e.epoch != l.epoch || e.times != timesOf(sc.Schedule) || e.isDue(now):
+			e.users++
+			s.running.Go(func() { s.work(e, sc.Schedule, l, now) })
+		case !e.next.IsZero():
+			pause = min(pause, e.next.Sub(now))
+		}
+	}
+	for n, e := range s.known {
+		if !seen[n] && e.users == 0 {
 			delete(s.known, n)
 		}
 	}
 	return max(pause, time.Millisecond)
 }
 
-// lookAt runs a schedule when it is due, and returns when it will be next; zero when nothing here has to look.
-func (s *Service) lookAt(n name, sc *statemachine.Schedule) time.Time {
+func (s *Service) entryLocked(n name) *entry {
+	e := s.known[n]
+	if e == nil {
+		e = &entry{name: n, shard: s.shardOf(n)}
+		s.known[n] = e
+	}
+	return e
+}
+
+func (s *Service) leadLocked(sh persistence.Shard, now time.Time) lead {
+	l := s.leads[sh]
+	if epoch := s.o.Store.Epoch(sh); l.epoch != epoch {
+		l = lead{epoch, now}
+		s.leads[sh] = l
+	}
+	return l
+}
+
+// leave ends the work with a schedule.
+func (s *Service) leave(e *entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k, sh, err := s.load(n, sc)
-	if k == nil || err != nil {
-		s.log(n, err)
-		return time.Time{}
+	e.users--
+}
+
+// work makes the runs of a schedule that are due, one after the other. For each it stands in line for the pool again, so that
+// workflows take turns however many schedules each has, and so do the schedules of one.
+func (s *Service) work(e *entry, sc *statemachine.Schedule, l lead, noticed time.Time) {
+	defer s.leave(e)
+	workflow := identity.UserID(e.name.workflow)
+	place, gate := s.pool.Slot(workflow), s.gate.Slot(workflow)
+	for more := true; more && place.Acquire(s.ctx) == nil; place.Release() {
+		_ = gate.Acquire(s.ctx) // NB: it is closed while another run waits for the quota, and this one must not be faster
+		gate.Release()
+		var wait time.Duration
+		more, wait = s.step(e, sc, l, noticed)
+		for waited := false; wait > 0; waited = true {
+			if _ = gate.Acquire(s.ctx); waited {
+				s.sleep(wait)
+			}
+			more, wait = s.step(e, sc, l, noticed)
+		}
+		gate.Release()
 	}
+}
+
+func (s *Service) sleep(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-s.ctx.Done():
+	}
+}
+
+// step makes one run, if one is due, and reports whether another one is. When the quota is used up it does nothing, and returns how
+// long to wait.
+func (s *Service) step(e *entry, sc *statemachine.Schedule, l lead, noticed time.Time) (more bool, wait time.Duration) {
+	if s.ctx.Err() != nil {
+		return false, 0
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	err := s.load(e, sc, l, noticed)
 	now := s.o.Clock()
-	if k.row.paused || k.next.IsZero() {
-		return time.Time{}
+	if err == nil && e.isDue(now) {
+		err = s.runNext(e, sc, now)
 	}
-	if now.Before(k.next) {
-		return k.next
+	if err != nil {
+		e.epoch = 0 // what is there is read again at the next look
 	}
-	if err := s.runDue(n, sc, k, sh, now); err != nil {
-		s.log(n, err)
-		delete(s.known, n) // what is there is read again
-		return time.Time{}
+	s.log(e, err)
+	if failure.Of(err).Kind == failure.ErrQuota {
+		return true, cmp.Or(failure.Of(err).Wait, lookMax)
 	}
-	return k.next
+	return err == nil && e.isDue(now), 0
 }
 
-func (s *Service) log(n name, err error) {
-	if err != nil && !errors.Is(err, failure.ErrElsewhere) && !errors.Is(err, persistence.ErrClosed) && s.ctx.Err() == nil {
-		s.o.Log.Warn().Err(err).Str("workflow", n.workflow).Str("schedule", n.schedule).Msg("a schedule is not run now")
+// log says why a schedule is not run, once for each reason.
+func (s *Service) log(e *entry, err error) {
+	if err == nil || errors.Is(err, failure.ErrElsewhere) || errors.Is(err, persistence.ErrClosed) || s.ctx.Err() != nil {
+		e.trouble = ""
+		return
 	}
-}
-
-// load returns what is known of a schedule; nil when its shard is not led here.
-func (s *Service) load(n name, sc *statemachine.Schedule) (*known, persistence.Shard, error) {
-	sh := s.shardOf(n)
-	epoch := s.o.Store.Epoch(sh)
-	if epoch == 0 {
-		delete(s.known, n)
-		return nil, sh, nil
+	if text := err.Error(); text != e.trouble {
+		e.trouble = text
+		s.o.Log.Warn().Err(err).Str("workflow", e.name.workflow).Str("schedule", e.name.schedule).Msg("a schedule is not run now, and is tried again")
 	}
-	k := s.known[n]
-	if k == nil || k.epoch != epoch {
-		stored, err := s.o.Store.Load(persistence.ScheduleKey(nil, sh, n.workflow, n.schedule))
-		r := &row{}
-		if err == nil {
-			r, err = parseRow(stored)
-		}
-		if err != nil && !errors.Is(err, persistence.ErrNotFound) {
-			return nil, sh, err
-		}
-		k = &known{epoch: epoch, row: r}
-	}
-	times := timesOf(sc)
-	if k.row.times != times { // from now on it can miss runs: those of other times, or of none, are no missed ones
-		next := *k.row
-		next.upTo, next.times = s.o.Clock(), times
-		if err := s.write(sh, epoch, n, &next); err != nil {
-			return nil, sh, err
-		}
-		k.row = &next
-	}
-	if s.known[n] = k; k.times != times {
-		if err := s.plan(k, sc); err != nil {
-			return nil, sh, err
-		}
-		k.times = times
-	}
-	return k, sh, nil
-}
-
-func timesOf(sc *statemachine.Schedule) string { return sc.Zone + " " + sc.Cron }
-
-// plan finds the next run.
-func (s *Service) plan(k *known, sc *statemachine.Schedule) error {
-	zone, err := s.zone(sc.Zone)
-	if err == nil {
-		k.next = sc.Spec.Next(k.row.upTo, zone)
-	}
-	return err
 }
 
 func (s *Service) zone(of string) (*time.Location, error) {
@@ -215,91 +232,6 @@ func (s *Service) zone(of string) (*time.Location, error) {
 		s.zones.Store(of, z)
 	}
 	return z, err
-}
-
-func (s *Service) write(sh persistence.Shard, epoch uint64, n name, r *row) error {
-	w := s.o.Store.NewWritesIn(sh, epoch)
-	w.Set(persistence.ScheduleKey(nil, sh, n.workflow, n.schedule), r.append(nil))
-	return failure.OfStore(s.o.Store.Commit(w))
-}
-
-// runDue makes the runs that are due. An error is one that may pass.
-func (s *Service) runDue(n name, sc *statemachine.Schedule, k *known, sh persistence.Shard, now time.Time) error {
-	zone, err := s.zone(sc.Zone)
-	if err != nil {
-		return err
-	}
-	times, last := s.dueTimes(sc, k.row.upTo, now, zone)
-	for _, at := range times {
-		if err := s.ctx.Err(); err != nil {
-			return err
-		}
-		if _, err := s.create(n, sc, k, sh, at, s.idOf(n, at, sh), at); err != nil {
-			return err
-		}
-	}
-	if last.After(k.row.upTo) { // what was missed is left out
-		next := *k.row
-		next.upTo = last
-		if err := s.write(sh, k.epoch, n, &next); err != nil {
-			return err
-		}
-		k.row = &next
-	}
-	return s.plan(k, sc)
-}
-
-// dueTimes returns the runs to make, and the time of the last one that was due.
-func (*Service) dueTimes(sc *statemachine.Schedule, upTo, now time.Time, zone *time.Location) (times []time.Time, last time.Time) {
-	var missed []time.Time
-	sc.Spec.Each(upTo, zone, func(at time.Time) bool {
-		if at.After(now) {
-			return false
-		}
-		last = at
-		if now.Sub(at) <= missedAfter {
-			times = append(times, at)
-			return true
-		}
-		if missed = append(missed, at); len(missed) > 2*missedMax {
-			missed = slices.Clone(missed[len(missed)-missedMax:])
-		}
-		return true
-	})
-	keep := map[statemachine.Missed]int{statemachine.MissedSkip: 0, statemachine.MissedOne: 1, statemachine.MissedAll: missedMax}[sc.Missed]
-	missed = missed[len(missed)-min(keep, len(missed)):]
-	return append(missed, times...), last
-}
-
-// create makes a run. One that is refused is over, and the list shows why.
-func (s *Service) create(n name, sc *statemachine.Schedule, k *known, sh persistence.Shard, at time.Time, id persistence.ID, upTo time.Time) (refused, err error) {
-	next := *k.row
-	next.upTo, next.last, next.lastError = upTo, s.o.Clock(), ""
-	err = s.o.Create(&Creation{
-		Workflow: n.workflow, Schedule: sc, ID: id, At: at,
-		Writes: func(w *persistence.Writes) {
-			w.Set(persistence.ScheduleKey(nil, sh, n.workflow, n.schedule), next.append(nil))
-		},
-	})
-	if err != nil && mayPass(err) {
-		return nil, err
-	}
-	if refused = err; refused != nil {
-		s.o.Log.Warn().Err(err).Str("workflow", n.workflow).Str("schedule", n.schedule).Time("due", at).Msg("a schedule has created nothing")
-		next.last, next.lastError = k.row.last, err.Error()
-		if err := s.write(sh, k.epoch, n, &next); err != nil {
-			return nil, err
-		}
-	}
-	k.row = &next
-	return refused, nil
-}
-
-func mayPass(err error) bool {
-	kind := failure.Of(err).Kind
-	return slices.Contains([]failure.Kind{
-		failure.ErrBusy, failure.ErrInstanceBusy, failure.ErrUnavailable, failure.ErrElsewhere, failure.ErrOutcomeUnknown, failure.ErrInternal,
-	}, kind)
 }
 
 // shardOf is the shard that a schedule belongs to.

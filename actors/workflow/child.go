@@ -154,8 +154,11 @@ func (req createUnasked) run(i *instance, c *call) error {
 	}, false)
 }
 
-// createScheduled implements schedule.Options.Create.
+// createScheduled implements schedule.Options.Create. Runs count towards a quota of their own, whoever creates them.
 func (r *Router) createScheduled(c *schedule.Creation) error {
+	if err := r.countRefusal(r.createQuota.Take(statemachine.System, r.o.Clock())); err != nil {
+		return err
+	}
 	public, private, err := c.Schedule.Data(c.At)
 	if err != nil {
 		return failure.Errorf(failure.ErrExecution, "%w", err)

@@ -11,6 +11,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
+	"troupe/actors/quota"
 	"troupe/actors/schedule"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
@@ -51,10 +52,16 @@ func (c *clara) has(roles ...string) {
 }
 
 func scheduled(t *testing.T, test func(h *harness, of *clara)) {
+	t.Helper()
+	scheduledWith(t, quota.Limits{}, test)
+}
+
+func scheduledWith(t *testing.T, limits quota.Limits, test func(h *harness, of *clara)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		of := &clara{}
 		of.has("clerk")
-		h := &harness{workflowtest.Start(t, workflowtest.Options{Workflow: workflow.Options{Clock: time.Now, Principal: func(user identity.UserID) *identity.Principal {
+		h := &harness{workflowtest.Start(t, workflowtest.Options{Workflow: workflow.Options{Quotas: limits, Clock: time.Now, Principal: func(user identity.UserID) *identity.Principal {
 			if user == "clara" {
 				return of.now.Load()
 			}
@@ -179,6 +186,30 @@ func TestAPersonChangesSchedules(t *testing.T) {
 		}
 		if err := h.ChangeSchedule(context.Background(), "none", "every", schedule.Pause); !errors.Is(err, failure.ErrNotFound) {
 			t.Errorf("an unknown workflow: %v", err)
+		}
+	})
+}
+
+// TestSchedulesHaveAQuotaOfTheirOwn: runs beyond it are made later, although the schedules leave out what they miss, and users keep theirs.
+func TestSchedulesHaveAQuotaOfTheirOwn(t *testing.T) {
+	scheduledWith(t, quota.Limits{CreatesPerSecond: 1. / 60}, func(h *harness, of *clara) {
+		h.Publish(nightly, `
+id: minutely
+schedules:
+  a: {cron: '* * * * *', missed: skip, as: clara, create: {svcPublic: {due: '${now}'}}}
+  b: {cron: '* * * * *', missed: skip, as: clara, create: {svcPublic: {due: '${now}'}}}
+stateMachines: {main: {initial: open, states: {open: {on: {go: end}}, end: {type: final}}}}
+`)
+		clocktest.Advance(5*time.Minute + time.Second)
+		due := map[string]int{}
+		for _, i := range h.Instances("minutely") {
+			due[string(i.Record.Public)]++
+		}
+		if n := len(h.Instances("minutely")); n != 5 || due[`{"due":"2000-01-01T00:01:00Z"}`] != 2 || due[`{"due":"2000-01-01T00:02:00Z"}`] != 2 {
+			t.Errorf("%d runs in five minutes, %v, want one a minute, and those that were due first", n, due)
+		}
+		if _, err := h.Create(t.Context(), &workflow.CreateRequest{Caller: of.now.Load(), WorkflowID: "nightly"}); err != nil {
+			t.Errorf("a create of the user whom the schedules name: %v", err)
 		}
 	})
 }

@@ -92,7 +92,10 @@ func (s *Spec) Next(after time.Time, zone *time.Location) (next time.Time) {
 // Each calls visit with the times behind after, one after the other, until it says that it has enough.
 func (s *Spec) Each(after time.Time, zone *time.Location, visit func(at time.Time) (more bool)) {
 	at := after.In(zone)
-	wall := time.Date(at.Year(), at.Month(), at.Day(), at.Hour(), at.Minute(), at.Second(), 0, time.UTC).Add(-skipMax)
+	wall := time.Date(at.Year(), at.Month(), at.Day(), at.Hour(), at.Minute(), at.Second(), 0, time.UTC)
+	if set, _ := at.ZoneBounds(); !set.IsZero() && after.Sub(set) < 2*skipMax { // else all that the clock has shown lies before
+		wall = wall.Add(-skipMax)
+	}
 	for {
 		if wall = s.nextWall(wall); wall.IsZero() {
 			return

@@ -46,7 +46,7 @@ var innerArrows = map[string][]string{
 	"timer":               {"failure", "internal/instanceid"},
 	"child":               {"internal/instanceid"},
 	"outbox":              {"child", "failure", "internal/instanceid"},
-	"schedule":            {"catalog", "failure"},
+	"schedule":            {"catalog", "failure", "identity", "internal/semaphore"},
 	"deletion":            {"task", "catalog", "form", "outbox", "timer", "failure"},
 	"pending":             {"timer", "outbox", "catalog", "query", "failure", "identity", "internal/instanceid"},
 	"task":                {"catalog", "query", "failure", "identity", "internal/history", "internal/instanceid"},

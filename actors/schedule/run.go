@@ -1,0 +1,173 @@
+package schedule
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"troupe/actors/failure"
+	"troupe/persistence"
+	"troupe/statemachine"
+)
+
+const (
+	// missedAfter is how late the service can begin without a run having been missed.
+	missedAfter = time.Minute
+	// missedMax bounds the missed runs that are made.
+	missedMax = 100
+)
+
+// entry is what is in memory of a schedule.
+type entry struct {
+	name  name
+	shard persistence.Shard
+	users int // guarded by Service.mu: who work with it; without any, the service may read and forget it
+
+	mu    sync.Mutex // held while it runs or is changed; guards the rest
+	epoch uint64     // in which row was read; 0: it must be read
+	// since is when the service began in that epoch. What was due by then was missed; what comes later can only be late.
+	since   time.Time
+	row     *row
+	times   string    // for which next is
+	next    time.Time // zero: never
+	trouble string    // why it was not run at last
+}
+
+// isDue reports whether a run is to be made.
+func (e *entry) isDue(now time.Time) bool {
+	return e.row != nil && !e.row.paused && !e.next.IsZero() && !now.Before(e.next)
+}
+
+// load reads what is there of a schedule, unless it is known: failure.ErrElsewhere when its shard is not led here. A schedule that
+// is new, or has other times, has missed nothing before it was noticed.
+func (s *Service) load(e *entry, sc *statemachine.Schedule, l lead, noticed time.Time) error {
+	epoch := s.o.Store.Epoch(e.shard)
+	if epoch == 0 || epoch != l.epoch {
+		return failure.Elsewhere(uint16(e.shard))
+	}
+	if e.epoch != epoch {
+		stored, err := s.o.Store.Load(persistence.ScheduleKey(nil, e.shard, e.name.workflow, e.name.schedule))
+		r := &row{}
+		if err == nil {
+			r, err = parseRow(stored)
+		}
+		if err != nil && !errors.Is(err, persistence.ErrNotFound) {
+			return failure.OfStore(err)
+		}
+		e.epoch, e.since, e.row, e.times = epoch, l.since, r, ""
+	}
+	times := timesOf(sc)
+	if e.row.times != times { // from now on it can miss runs: those of other times, or of none, are no missed ones
+		next := *e.row
+		next.upTo, next.times = noticed, times
+		if err := s.write(e, &next); err != nil {
+			return err
+		}
+	}
+	if e.times == times {
+		return nil
+	}
+	err := s.plan(e, sc)
+	if err == nil {
+		e.times = times
+	}
+	return err
+}
+
+func timesOf(sc *statemachine.Schedule) string { return sc.Zone + " " + sc.Cron }
+
+// plan finds the next run.
+func (s *Service) plan(e *entry, sc *statemachine.Schedule) error {
+	zone, err := s.zone(sc.Zone)
+	if err == nil {
+		e.next = sc.Spec.Next(e.row.upTo, zone)
+	}
+	return err
+}
+
+// write commits the row of a schedule. After an error it must be read.
+func (s *Service) write(e *entry, r *row) error {
+	w := s.o.Store.NewWritesIn(e.shard, e.epoch)
+	w.Set(persistence.ScheduleKey(nil, e.shard, e.name.workflow, e.name.schedule), r.append(nil))
+	err := failure.OfStore(s.o.Store.Commit(w))
+	if e.row = r; err != nil {
+		e.epoch = 0
+	}
+	return err
+}
+
+// runNext makes the first run that is due, or leaves out what was missed. An error is one that may pass.
+func (s *Service) runNext(e *entry, sc *statemachine.Schedule, now time.Time) error {
+	zone, err := s.zone(sc.Zone)
+	if err != nil {
+		return err
+	}
+	if at, last := e.firstOf(sc, zone); !at.IsZero() {
+		_, err = s.create(e, sc, at, s.idOf(e.name, at, e.shard), at)
+	} else {
+		next := *e.row
+		next.upTo = last
+		err = s.write(e, &next)
+	}
+	if err != nil {
+		return err
+	}
+	return s.plan(e, sc)
+}
+
+// firstOf returns the first run to make of those behind row.upTo, of which one is due; zero when those up to last were missed and
+// are left out.
+func (e *entry) firstOf(sc *statemachine.Schedule, zone *time.Location) (at, last time.Time) {
+	served := e.since.Add(-missedAfter) // from then on nothing is missed
+	var missed []time.Time
+	sc.Spec.Each(e.row.upTo, zone, func(due time.Time) bool {
+		if !due.Before(served) {
+			at = due
+			return false
+		}
+		last = due
+		if missed = append(missed, due); len(missed) > 2*missedMax {
+			missed = slices.Clone(missed[len(missed)-missedMax:])
+		}
+		return true
+	})
+	keep := map[statemachine.Missed]int{statemachine.MissedSkip: 0, statemachine.MissedOne: 1, statemachine.MissedAll: missedMax}[sc.Missed]
+	switch missed = missed[len(missed)-min(keep, len(missed)):]; {
+	case len(missed) > 0:
+		at = missed[0]
+	case !last.IsZero():
+		at = time.Time{}
+	}
+	return at, last
+}
+
+// create makes a run. One that is refused is over, and the list shows why.
+func (s *Service) create(e *entry, sc *statemachine.Schedule, at time.Time, id persistence.ID, upTo time.Time) (refused, err error) {
+	next := *e.row
+	next.upTo, next.last, next.lastError = upTo, s.o.Clock(), ""
+	err = s.o.Create(&Creation{
+		Workflow: e.name.workflow, Schedule: sc, ID: id, At: at,
+		Writes: func(w *persistence.Writes) {
+			w.Set(persistence.ScheduleKey(nil, e.shard, e.name.workflow, e.name.schedule), next.append(nil))
+		},
+	})
+	if err != nil && mayPass(err) {
+		e.epoch = 0
+		return nil, err
+	}
+	if refused = err; refused != nil {
+		s.o.Log.Warn().Err(err).Str("workflow", e.name.workflow).Str("schedule", e.name.schedule).Time("due", at).Msg("a schedule has created nothing")
+		next.last, next.lastError = e.row.last, err.Error()
+		return refused, s.write(e, &next)
+	}
+	e.row = &next
+	return nil, nil
+}
+
+func mayPass(err error) bool {
+	kind := failure.Of(err).Kind
+	return slices.Contains([]failure.Kind{
+		failure.ErrBusy, failure.ErrInstanceBusy, failure.ErrQuota, failure.ErrUnavailable, failure.ErrElsewhere, failure.ErrOutcomeUnknown, failure.ErrInternal,
+	}, kind)
+}
