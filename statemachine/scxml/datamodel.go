@@ -33,7 +33,9 @@ func (i *importer) dataModel() (context mapping, setup []*document.Node) {
 		}
 	}
 	walk(i.root)
-	if context.Field("svcPublic") == nil {
+	if of := context.Field("svcPublic"); of != nil {
+		of.Fields = append(of.Fields, public.Fields...)
+	} else {
 		context.set("svcPublic", public.orNil())
 	}
 	return context, setup
@@ -47,8 +49,12 @@ func (i *importer) datum(e *element, later bool, context, public mapping) *docum
 	v := i.datumValue(e)
 	switch {
 	case i.isCEL && (id == "svcPublic" || id == "svcPrivate"):
-		if v != nil && v.Kind == document.Mapping {
+		switch {
+		case v == nil:
+		case v.Kind == document.Mapping:
 			context.set(id, v)
+		default:
+			i.Add(e.at(), "the value of %s must be the JSON of an object, inside the element", id)
 		}
 		return nil
 	case v == nil || later:

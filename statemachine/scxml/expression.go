@@ -30,7 +30,7 @@ func (i *importer) declare(e *element) {
 			}
 		case "foreach":
 			for _, key := range []string{"item", "index"} {
-				if v, ok := c.attribute(key); ok && isName(v) {
+				if v, ok := c.attribute(key); ok && isName(v) && (!i.isCEL || i.isForeignCEL()) {
 					i.addVariable(v)
 				}
 			}
@@ -136,7 +136,7 @@ func (i *importer) expression(e *element, src string) string {
 
 func (i *importer) write(e *element, src string, how func(*ecmascript.Expression, ecmascript.Names) (string, error)) string {
 	if i.isCEL {
-		return src
+		return i.renamed(e, src)
 	}
 	x := i.parse(e, src)
 	if x == nil {
@@ -167,7 +167,7 @@ func (i *importer) value(e *element, src string) *document.Node {
 func (i *importer) place(e *element, location string) string {
 	location = strings.TrimSpace(location)
 	if i.isCEL {
-		return location
+		return i.celPlace(e, location)
 	}
 	bad := "undeclared." + strings.ReplaceAll(location, "svcP", "svc.P")
 	x, err := ecmascript.Parse(location)
@@ -216,7 +216,7 @@ func (i *importer) logText(e *element) string {
 	switch {
 	case !ok || strings.TrimSpace(expr) == "":
 	case i.isCEL:
-		parts = append(parts, ecmascript.Part{Value: expr})
+		parts = append(parts, ecmascript.Part{Value: i.renamed(e, expr)})
 	default:
 		if x := i.parse(e, expr); x != nil {
 			more, err := x.Text(i.scope())

