@@ -13,6 +13,7 @@ import (
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
 	"troupe/statemachine/internal/markdown"
+	"troupe/statemachine/internal/schemacost"
 )
 
 // readDocument returns DEFINITION.md, to which these tests hold the code.
@@ -253,9 +254,12 @@ func TestTheLimitsOfTheDocument(t *testing.T) {
 		"states":                        maxNodes,
 		"columns":                       maxColumns,
 		"languages of a text":           maxLanguages,
-		"length of a label, and of a title as it is shown, in characters": maxLabel,
-		"actions, named ones counted where they are used":                 maxParsedActions,
-		"named actions inside each other":                                 maxActionDepth,
+		"length of a label, and of a title as it is shown, in characters":  maxLabel,
+		"actions, named ones counted where they are used":                  maxParsedActions,
+		"named actions inside each other":                                  maxActionDepth,
+		"cost of a visit to everything in a schema":                        maxSchemaCost,
+		"mappings and lists in a schema, with the files that it refers to": schemacost.ObjectsMax,
+		"instructions of a regular expression":                             schemacost.PatternSizeMax,
 	} {
 		if documented[limit] != fmt.Sprint(n) {
 			t.Errorf("%s: DEFINITION.md says %q, the limit is %d", limit, documented[limit], n)

@@ -38,7 +38,7 @@ func (s *Schema) misfits(taken *Schema) []Misfit {
 	if s == nil || taken == nil {
 		return nil
 	}
-	c := comparison{seen: map[[2]*jsonschema.Schema]bool{}}
+	c := comparison{seen: map[[2]*jsonschema.Schema]bool{}, left: maxCost}
 	c.compare(s.compiled, taken.compiled, nil)
 	return c.misfits
 }
@@ -83,6 +83,17 @@ func (d *Definition) Misfits(event EventName, sent *Schema) []Misfit {
 type comparison struct {
 	seen    map[[2]*jsonschema.Schema]bool
 	misfits []Misfit
+	left    uint64 // what it may still cost, in the units of checks
+}
+
+// pays reports whether there is enough left for something that costs so much.
+func (c *comparison) pays(cost int) bool {
+	if uint64(cost) > c.left {
+		c.left = 0
+		return false
+	}
+	c.left -= uint64(cost)
+	return true
 }
 
 func (c *comparison) compare(sent, taken *jsonschema.Schema, path []string) {
@@ -92,6 +103,9 @@ func (c *comparison) compare(sent, taken *jsonschema.Schema, path []string) {
 	}
 	c.seen[pair] = true
 	fields, parts := properties(sent), conjuncts(taken, nil)
+	if !c.pays((len(fields) + 1) * (len(parts)*len(parts) + 1)) { // conjuncts compares them with each other
+		return
+	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		below := append(slices.Clone(path), name)
 		if refuses(taken, name) {
@@ -102,7 +116,7 @@ func (c *comparison) compare(sent, taken *jsonschema.Schema, path []string) {
 		for _, part := range parts {
 			takes = append(takes, membersOf(part, name)...)
 		}
-		if v := valuesRefused(fields[name], takes); v != nil {
+		if v := valuesRefused(fields[name], takes, &c.left); v != nil {
 			if c.misfits = append(c.misfits, Misfit{Path: below, Values: v}); v.All {
 				continue
 			}
@@ -128,7 +142,7 @@ func (c *comparison) compare(sent, taken *jsonschema.Schema, path []string) {
 	}
 	for _, one := range conjuncts(sent, nil) {
 		for _, other := range parts {
-			if v := valuesRefused(one.Items2020, present(other.Items2020)); v != nil && len(path) > 0 {
+			if v := valuesRefused(one.Items2020, present(other.Items2020), &c.left); v != nil && len(path) > 0 {
 				if c.misfits = append(c.misfits, Misfit{Path: path, Values: v}); v.All {
 					continue
 				}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"troupe/statemachine/internal/schemacost"
 )
 
 // valueKinds is a set of kinds of JSON values. A whole number is a number, too.
@@ -60,8 +62,19 @@ func kindsOf(parts []*jsonschema.Schema) valueKinds {
 }
 
 // choicesOf returns the values that are named one by one, by enum, const or alternatives that are const or enum each. It
-// is false when they are not. Other rules of the schema may leave fewer.
+// is false when they are not, or when too many alternatives would have to be looked at. Other rules of the schema may leave fewer.
 func choicesOf(parts []*jsonschema.Schema) ([]any, bool) {
+	left := alternativesMax
+	return choicesWithin(parts, &left)
+}
+
+// alternativesMax bounds choicesOf: alternatives may have alternatives, and refer to the same ones.
+const alternativesMax = 10_000
+
+func choicesWithin(parts []*jsonschema.Schema, left *int) ([]any, bool) {
+	if *left -= len(parts); *left < 0 {
+		return nil, false
+	}
 	for _, part := range parts {
 		switch {
 		case part.Const != nil:
@@ -75,7 +88,7 @@ func choicesOf(parts []*jsonschema.Schema) ([]any, bool) {
 			var all []any
 			whole := len(alternatives) > 0
 			for _, one := range alternatives {
-				choices, ok := choicesOf(conjuncts(one, nil))
+				choices, ok := choicesWithin(conjuncts(one, nil), left)
 				all, whole = append(all, choices...), whole && ok
 			}
 			if whole {
@@ -96,8 +109,8 @@ type Values struct {
 }
 
 // valuesRefused compares a field that is sent with the schemas that all take it. It is nil unless some values are refused for
-// certain.
-func valuesRefused(sent *jsonschema.Schema, taken []*jsonschema.Schema) *Values {
+// certain. left bounds the checks.
+func valuesRefused(sent *jsonschema.Schema, taken []*jsonschema.Schema, left *uint64) *Values {
 	if sent == nil || isFalse(sent) {
 		return nil
 	}
@@ -116,11 +129,11 @@ func valuesRefused(sent *jsonschema.Schema, taken []*jsonschema.Schema) *Values 
 	}
 	v, offered := Values{}, 0
 	for _, choice := range choices {
-		if fitsNot(sent, choice) {
+		if fitsNot(sent, choice, left) {
 			continue
 		}
 		offered++
-		if slices.ContainsFunc(taken, func(one *jsonschema.Schema) bool { return fitsNot(one, choice) }) {
+		if slices.ContainsFunc(taken, func(one *jsonschema.Schema) bool { return fitsNot(one, choice, left) }) {
 			v.Refused = append(v.Refused, textOf(choice))
 		}
 	}
@@ -131,12 +144,15 @@ func valuesRefused(sent *jsonschema.Schema, taken []*jsonschema.Schema) *Values 
 	return &v
 }
 
-// fitsNot reports whether a value fails a schema. One with numbers beyond the bounds of checks never does.
-func fitsNot(s *jsonschema.Schema, v any) bool {
+// fitsNot reports whether a value fails a schema. One with numbers beyond the bounds of checks never does, nor one whose check
+// costs more than is left; left goes down by the cost.
+func fitsNot(s *jsonschema.Schema, v any, left *uint64) bool {
 	if _, far := farNumber(v); far {
 		return false
 	}
-	return s.Validate(v) != nil
+	cost, within := schemacost.Within(s, v, *left)
+	*left -= cost
+	return within && s.Validate(v) != nil
 }
 
 // textOf is a value as JSON, for people.

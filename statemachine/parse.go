@@ -390,11 +390,14 @@ func (b *builder) schema(n *document.Node) *Schema {
 	v, err := n.Data()
 	if err == nil {
 		var s *Schema
-		if s, err = CompileSchema(v, b.readRef); err == nil {
+		if s, err = compileUnbounded(v, b.readRef); err == nil && !b.parser.options.Stored {
+			err = s.affordable()
+		}
+		if err == nil {
 			return s
 		}
 	}
-	b.Add(n, "JSON Schema: %v", err)
+	b.Add(SchemaFaultAt(n, err), "JSON Schema: %v", err)
 	return nil
 }
 

@@ -14,6 +14,8 @@ import (
 	"golang.org/x/text/message"
 
 	"troupe/statemachine/data"
+	"troupe/statemachine/document"
+	"troupe/statemachine/internal/schemacost"
 )
 
 // Schema is a compiled JSON Schema 2020-12. It is built once and never changed,
@@ -21,6 +23,14 @@ import (
 type Schema struct {
 	compiled *jsonschema.Schema
 	text     data.Value // as it was written
+	cost     schemacost.Estimate
+	weight   schemaWeight
+}
+
+// schemaWeight is what compiling a schema takes.
+type schemaWeight struct {
+	objects  int // mappings and lists that it is written with
+	patterns int // instructions of its regular expressions
 }
 
 // printer words the schema library's complaints.
@@ -32,14 +42,17 @@ const schemaBase = "file:///"
 
 // schemaLoader resolves references between schema files through the reader
 // that the caller gave. Nothing is ever fetched.
-type schemaLoader func(name string) ([]byte, error)
+type schemaLoader struct {
+	read func(name string) ([]byte, error)
+	docs *schemacost.Documents
+}
 
 func (l schemaLoader) Load(url string) (any, error) {
 	name, ok := strings.CutPrefix(url, schemaBase)
-	if !ok || l == nil {
+	if !ok || l.read == nil {
 		return nil, fmt.Errorf("reference %q leads outside the folder", shorten(url))
 	}
-	src, err := l(name)
+	src, err := l.read(name)
 	if err != nil {
 		return nil, err
 	}
@@ -47,26 +60,83 @@ func (l schemaLoader) Load(url string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return v.Any(), nil
+	doc := v.Any()
+	return doc, l.docs.Add(doc)
 }
 
 // CompileSchema compiles doc. A relative reference to another file is resolved
 // through load, which gets the name relative to doc; with a nil load there are
 // no other files. Nothing else can be reached. The error says what is wrong with
-// the schema and is meant for its author.
+// the schema and is meant for its author: also that checking against it costs too much.
 func CompileSchema(doc data.Value, load func(name string) ([]byte, error)) (*Schema, error) {
-	c := jsonschema.NewCompiler()
-	c.DefaultDraft(jsonschema.Draft2020)
-	c.UseLoader(schemaLoader(load))
-	const name = schemaBase + "-"
-	if err := c.AddResource(name, doc.Any()); err != nil {
-		return nil, err
+	s, err := compileUnbounded(doc, load)
+	if err == nil {
+		err = s.affordable()
 	}
-	compiled, err := c.Compile(name)
 	if err != nil {
 		return nil, err
 	}
-	return &Schema{compiled, doc}, nil
+	return s, nil
+}
+
+// compileUnbounded is CompileSchema without a bound on the cost of a check: only its own cost is bounded.
+func compileUnbounded(doc data.Value, load func(name string) ([]byte, error)) (*Schema, error) {
+	var docs schemacost.Documents
+	var patterns schemacost.Patterns
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	c.UseLoader(schemaLoader{load, &docs})
+	c.UseRegexpEngine(patterns.Compile)
+	const name = schemaBase + "-"
+	written := doc.Any()
+	if err := docs.Add(written); err != nil {
+		return nil, err
+	}
+	if err := c.AddResource(name, written); err != nil {
+		return nil, err
+	}
+	compiled, err := c.Compile(name)
+	patterns.End()
+	if err != nil && patterns.Fault != nil {
+		return nil, &patternError{patterns.Text, patterns.Fault}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Schema{compiled, doc, schemacost.Of(compiled, maxSchemaCost), schemaWeight{docs.Objects, patterns.Size}}, nil
+}
+
+// patternError says that a regular expression of a schema is wrong.
+type patternError struct {
+	text   string
+	reason error
+}
+
+func (e *patternError) Error() string {
+	return fmt.Sprintf("the pattern %s: %v", data.Quote(shorten(e.text)), e.reason)
+}
+
+// SchemaFaultAt is where a fault of CompileSchema stands in the schema that n writes: at the pattern that it is about, else at
+// the top. What stands in another file has no place.
+func SchemaFaultAt(n *document.Node, err error) *document.Node {
+	var bad *patternError
+	if errors.As(err, &bad) {
+		if at := n.Find(bad.text); at != nil {
+			return at
+		}
+	}
+	return n
+}
+
+// affordable is why a schema costs too much.
+func (s *Schema) affordable() error {
+	if s.cost.Foreign {
+		return errors.New("it refers to the schema of JSON Schema itself, which has no bound")
+	}
+	if once := s.cost.Once(); once > maxSchemaCost {
+		return fmt.Errorf("too expensive: a check costs more than %d, however small the data; each reference counts as all that it refers to", maxSchemaCost)
+	}
+	return nil
 }
 
 // Text returns the schema as it was written; absent for nil.
@@ -77,6 +147,10 @@ func (s *Schema) Text() data.Value {
 	return s.text
 }
 
+// maxSchemaCost is what one visit to everything in a schema may cost, in the units of expressions. A check costs maxCost at
+// most, like all expressions of an event together (statemachine/DEFINITION.md, "Schemas").
+const maxSchemaCost = 1_000_000
+
 // Check returns an ErrInvalidData that names the first place that does not fit.
 func (s *Schema) Check(v data.Value) error {
 	if s == nil {
@@ -86,6 +160,11 @@ func (s *Schema) Check(v data.Value) error {
 	if at, far := farNumber(given); far {
 		return fmt.Errorf("%w: at %s: a number with more than %d digits or an exponent beyond %d",
 			ErrInvalidData, shorten("/"+strings.Join(at, "/")), maxDigits, maxExponent)
+	}
+	if s.cost.Bound(len(v)) > maxCost { // NB: small data need not be counted
+		if _, within := schemacost.Within(s.compiled, given, maxCost); !within {
+			return fmt.Errorf("%w: checking it against the schema costs more than %d", ErrInvalidData, maxCost)
+		}
 	}
 	err := s.compiled.Validate(given)
 	if err == nil {

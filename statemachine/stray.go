@@ -40,13 +40,16 @@ func (s *Schema) Strays(v data.Value) []Stray {
 	if s == nil {
 		return nil
 	}
-	w := &strayWalk{}
+	w := &strayWalk{left: maxCost}
 	w.value(conjuncts(s.compiled, nil), v, nil)
 	return w.found
 }
 
 // strayWalk is one call of Strays.
-type strayWalk struct{ found []Stray }
+type strayWalk struct {
+	found []Stray
+	left  uint64 // what checks may still cost
+}
 
 func (w *strayWalk) add(path []string, reason StrayReason) {
 	w.found = append(w.found, Stray{Pointer: pointerTo(path), Reason: reason})
@@ -65,9 +68,11 @@ func pointerTo(path []string) string {
 
 // value looks at a value that has to fit all parts.
 func (w *strayWalk) value(parts []*jsonschema.Schema, v data.Value, path []string) {
-	if len(parts) == 0 || len(w.found) >= straysMax {
+	cost := uint64(len(parts) * len(parts)) // conjuncts compared them with each other
+	if len(parts) == 0 || len(w.found) >= straysMax || cost > w.left {
 		return
 	}
+	w.left -= cost
 	if kinds := kindsOf(parts); kinds != 0 && kinds&kindOfValue(v) == 0 {
 		w.add(path, StrayType)
 		return
@@ -83,7 +88,7 @@ func (w *strayWalk) value(parts []*jsonschema.Schema, v data.Value, path []strin
 			return
 		}
 		given := v.Any()
-		if slices.ContainsFunc(parts, func(part *jsonschema.Schema) bool { return fitsNot(part, given) }) {
+		if slices.ContainsFunc(parts, func(part *jsonschema.Schema) bool { return fitsNot(part, given, &w.left) }) {
 			w.add(path, StrayChoice)
 		}
 	}

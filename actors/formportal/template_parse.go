@@ -261,7 +261,7 @@ func (p *templateParser) formSchema(n *document.Node) {
 		p.t.schema, err = statemachine.CompileSchema(bundled, nil)
 	}
 	if err != nil {
-		p.Add(field, "JSON Schema: %v", err)
+		p.Add(statemachine.SchemaFaultAt(field, err), "JSON Schema: %v", err)
 		return
 	}
 	p.t.Schema = bundled

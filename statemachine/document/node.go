@@ -70,6 +70,27 @@ func (n *Node) Field(name string) *Node {
 // errNode is returned by Data for a tree that Parse did not make.
 var errNode = errors.New("not a node of a file")
 
+// Find returns the first string in n with the given text, keys included; nil when there is none.
+func (n *Node) Find(text string) *Node {
+	if n == nil || n.Kind == String && n.Text == text {
+		return n
+	}
+	for _, f := range n.Fields {
+		if f.Key.Text == text {
+			return f.Key
+		}
+		if at := f.Value.Find(text); at != nil {
+			return at
+		}
+	}
+	for _, item := range n.Items {
+		if at := item.Find(text); at != nil {
+			return at
+		}
+	}
+	return nil
+}
+
 // Data returns the JSON value that the node writes: keys in their order, numbers
 // as they are spelled where JSON has that spelling. A nil node is absent. For
 // what Parse returned there is no error; a tree made by hand can be wrong.

@@ -1,0 +1,93 @@
+package schemacost
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+const (
+	// ObjectsMax is how many objects and lists a schema may be written with, together with the files that it refers to. NB: the library
+	// compares each schema with all before it when it compiles.
+	ObjectsMax = 3_000
+	// A number in a schema is held against those of the data, which have bounds of their own.
+	digitsMax   = 1_000
+	exponentMax = 2_000
+)
+
+// Documents are the texts of one schema. The zero value has none.
+type Documents struct {
+	Objects   int // objects and lists, together
+	dynamic   map[string]bool
+	recursive int
+}
+
+// Add looks at one more text of the schema. The error says why it cannot be compiled at a bounded cost.
+func (d *Documents) Add(v any) error {
+	switch v := v.(type) {
+	case json.Number:
+		if isFar(string(v)) {
+			return fmt.Errorf("a number with more than %d digits or an exponent beyond %d", digitsMax, exponentMax)
+		}
+	case []any:
+		if err := d.object(); err != nil {
+			return err
+		}
+		for _, one := range v {
+			if err := d.Add(one); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		if err := d.object(); err != nil {
+			return err
+		}
+		if err := d.anchor(v); err != nil {
+			return err
+		}
+		for _, one := range v {
+			if err := d.Add(one); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (d *Documents) object() error {
+	if d.Objects++; d.Objects > ObjectsMax {
+		return fmt.Errorf("it has more than %d mappings and lists, with the files that it refers to", ObjectsMax)
+	}
+	return nil
+}
+
+// anchor refuses what would make a reference mean different things in different places: its cost could not be told.
+func (d *Documents) anchor(v map[string]any) error {
+	if name, is := v["$dynamicAnchor"].(string); is {
+		if d.dynamic[name] {
+			return fmt.Errorf("two schemas have the $dynamicAnchor %.64q", name)
+		}
+		if d.dynamic == nil {
+			d.dynamic = map[string]bool{}
+		}
+		d.dynamic[name] = true
+	}
+	if v["$recursiveAnchor"] == true {
+		if d.recursive++; d.recursive > 1 {
+			return fmt.Errorf("two schemas have a $recursiveAnchor")
+		}
+	}
+	return nil
+}
+
+func isFar(literal string) bool {
+	if e := strings.IndexAny(literal, "eE"); e >= 0 {
+		exponent, err := strconv.Atoi(literal[e+1:])
+		if err != nil || exponent < -exponentMax || exponent > exponentMax {
+			return true
+		}
+		literal = literal[:e]
+	}
+	return len(literal) > digitsMax
+}
