@@ -167,7 +167,7 @@ func TestListParameters(t *testing.T) {
 		t.Errorf("got %+v, want history and svcPrivate", i)
 	}
 	var explain api.Explain
-	if err := json.Unmarshal(page.Explain, &explain); err != nil || explain.Plan != "index" || explain.Index == nil || *explain.Index != "states.nodeId" || explain.Matched != 1 || explain.Milliseconds <= 0 {
+	if err := json.Unmarshal(page.Explain, &explain); err != nil || explain.Plan == nil || *explain.Plan != "index" || explain.Index == nil || *explain.Index != "states.nodeId" || explain.Matched != 1 || explain.Milliseconds == nil || *explain.Milliseconds <= 0 {
 		t.Errorf("explain: got %+v, %v", explain, err)
 	}
 	if got, want := s.Requests()[0].Query.Encode(), "count=true&explain=true&fields=svcHistory%2CsvcPrivate&filter=%7B%22states.nodeId%22%3A%22review%22%7D&limit=7&sort=-_id"; got != want {
