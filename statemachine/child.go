@@ -20,7 +20,7 @@ const (
 )
 
 var (
-	errTooManyChildren error = executionError{fmt.Sprintf("more than %d children", maxChildren)}
+	errTooManyChildren error = executionError{reason: fmt.Sprintf("more than %d children", maxChildren)}
 	errTooDeep               = fmt.Errorf("invoke: more than %d instances would stand above the child", MaxDepth)
 	errChildData             = errors.New("invoke: svcPublic and svcPrivate must be objects")
 )

@@ -16,6 +16,8 @@ type Definition struct {
 	Name    string // display name; the id when the file has none
 	Version uint64 // 1 or more
 
+	places places
+
 	semantics          semantics
 	create, read, send *rule // nil: see rights.go
 	unmatched          unmatched

@@ -51,6 +51,7 @@ type move struct {
 	decided  []Task
 
 	microsteps, actions int
+	faults              int    // of expressions
 	parts               uint32 // timers and children that have begun
 	out                 []Out
 	outBytes            int
@@ -74,6 +75,8 @@ type internalEvent struct {
 	name EventName
 	data data.Value
 	done *node // see trigger.done
+	// fault is why, of error.execution; nil for all others.
+	fault *Fault
 	signal
 }
 
@@ -166,11 +169,14 @@ func (m *move) raiseError(cause error) {
 		return
 	}
 	name, s := errorExecution, signal{}
+	cause = m.place(cause, nil)
 	if of := (*dispatchError)(nil); errors.As(cause, &of) {
 		name, s = of.event, signal{sendID: of.sendID}
 	}
 	reason := append(data.Value(`{"message":`), data.AppendString(nil, shorten(cause.Error()))...)
-	m.enqueue(internalEvent{name: name, data: append(reason, '}'), signal: s})
+	at := (*placed)(nil)
+	errors.As(cause, &at)
+	m.enqueue(internalEvent{name: name, data: append(reason, '}'), fault: at.Fault, signal: s})
 }
 
 const (
@@ -211,13 +217,13 @@ func (m *move) runBlock(actions []action) {
 }
 
 func (m *move) runAll(actions []action) error {
-	for _, a := range actions {
+	for k := range actions {
 		if m.actions++; m.actions > maxActions {
 			m.fail(errTooManyActions)
 			return errTooManyActions
 		}
-		if err := a.run(m); err != nil {
-			return err
+		if err := actions[k].run(m); err != nil {
+			return m.place(err, &actions[k])
 		}
 		if m.isSpent() || m.failure != nil {
 			return m.failure
@@ -275,11 +281,15 @@ func (m *move) takeInternal() {
 
 // failUntaken fails the macrostep for an error.execution that no transition takes.
 func (m *move) failUntaken(e internalEvent) {
-	text := ""
+	if e.fault != nil {
+		m.fail(executionError{e.fault.Error(), e.fault})
+		return
+	}
+	text := "" // an action has raised it
 	if v, ok := e.data.Lookup("message"); ok {
 		text = v.Text()
 	}
-	m.fail(executionError{text})
+	m.fail(executionError{reason: text})
 }
 
 // microstep leaves nodes, runs the transitions' actions and enters nodes

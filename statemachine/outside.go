@@ -22,8 +22,8 @@ const (
 )
 
 var (
-	errTooManyOut error = executionError{fmt.Sprintf("more than %d deliveries", maxOut)}
-	errOutLarge   error = executionError{fmt.Sprintf("deliveries with more than %d MiB", maxOutBytes>>20)}
+	errTooManyOut error = executionError{reason: fmt.Sprintf("more than %d deliveries", maxOut)}
+	errOutLarge   error = executionError{reason: fmt.Sprintf("deliveries with more than %d MiB", maxOutBytes>>20)}
 )
 
 // Out is what an event sends out of the instance: to a webhook, or as a mail. It leaves after the event is

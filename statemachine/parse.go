@@ -79,6 +79,7 @@ func (p *Parser) Parse(src Source) (*Parsed, error) {
 	}
 	b := &builder{Collector: document.Collector{File: src.File}, parser: p, source: src, language: p.env, d: &Definition{
 		Version: 1,
+		places:  newPlaces(src.File),
 		events:  map[EventName]*contract{},
 		regions: map[MachineID]*node{},
 	}}
@@ -248,7 +249,7 @@ func (b *builder) definition(n *document.Node) {
 func (b *builder) checkNamed() {
 	// NB: a copy, so that what they would do is not the definition's.
 	shape := *b
-	shape.shapeOnly, shape.d = true, &Definition{}
+	shape.shapeOnly, shape.d = true, &Definition{places: newPlaces("")}
 	for _, name := range keysOf(b.namedGuards) {
 		shape.Text(b.namedGuards[name])
 	}

@@ -1,6 +1,7 @@
 package statemachine
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"regexp"
@@ -129,6 +130,7 @@ func (b *builder) compiled(n *document.Node, p *expr.Program, err error) *expr.P
 		b.byItself(n)
 	}
 	b.programs = append(b.programs, placedProgram{n, p})
+	b.d.places.programs[p] = n.Line
 	return p
 }
 
@@ -192,8 +194,17 @@ func (b *builder) actions(n *document.Node) []action {
 		items = []*document.Node{n}
 	}
 	var out []action
+	var lines []int
 	for _, item := range items {
-		out = append(out, b.action(item)...)
+		more := b.action(item)
+		for k := range more {
+			lines = append(lines, cmp.Or(b.d.places.actions[&more[k]], item.Line)) // a named one stands elsewhere
+			delete(b.d.places.actions, &more[k])
+		}
+		out = append(out, more...)
+	}
+	for k, line := range lines {
+		b.d.places.actions[&out[k]] = line
 	}
 	return out
 }

@@ -19,7 +19,7 @@ func (p *Parser) ParsePlan(file string, text []byte, version func(number uint64)
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{Collector: document.Collector{File: file}, parser: p, language: p.env, d: &Definition{}}
+	b := &builder{Collector: document.Collector{File: file}, parser: p, language: p.env, d: &Definition{places: newPlaces(file)}}
 	plan := b.plan(tree, version)
 	return plan, b.Err()
 }

@@ -17,6 +17,14 @@ type Caller struct {
 	OverridesClaims bool
 }
 
+// Name is the user's; that of nobody is System.
+func (c *Caller) Name() string {
+	if c == nil {
+		return System
+	}
+	return c.ID
+}
+
 func (c *Caller) user() expr.User {
 	return expr.User{ID: c.ID, Roles: c.Roles, Privileges: c.Privileges}
 }

@@ -41,17 +41,20 @@ type Result struct {
 }
 
 // executionError is an error.execution that no transition took.
-type executionError struct{ reason string }
+type executionError struct {
+	reason string
+	fault  *Fault // nil: the step as a whole failed
+}
 
 func (e executionError) Error() string { return ErrExecution.Error() + ": " + e.reason }
 func (e executionError) Unwrap() error { return ErrExecution }
 
 var (
-	errTooManyMicrosteps error = executionError{fmt.Sprintf("more than %d microsteps", maxMicrosteps)}
-	errTooManyActions    error = executionError{fmt.Sprintf("more than %d actions", maxActions)}
-	errTooManyWait       error = executionError{fmt.Sprintf("more than %d raised events wait", maxWaiting)}
-	errTooMuchWaits      error = executionError{fmt.Sprintf("raised events with more than %d MiB of data wait", maxWaitingBytes>>20)}
-	errTooCostly         error = executionError{fmt.Sprintf("the expressions of the event cost more than %d", maxCost)}
+	errTooManyMicrosteps error = executionError{reason: fmt.Sprintf("more than %d microsteps", maxMicrosteps)}
+	errTooManyActions    error = executionError{reason: fmt.Sprintf("more than %d actions", maxActions)}
+	errTooManyWait       error = executionError{reason: fmt.Sprintf("more than %d raised events wait", maxWaiting)}
+	errTooMuchWaits      error = executionError{reason: fmt.Sprintf("raised events with more than %d MiB of data wait", maxWaitingBytes>>20)}
+	errTooCostly         error = executionError{reason: fmt.Sprintf("the expressions of the event cost more than %d", maxCost)}
 	errTemplateTooLarge        = fmt.Errorf("a value would be larger than %d MiB", maxTemplateBytes>>20)
 )
 
@@ -353,7 +356,7 @@ func (d *Definition) checkChanged(before, after *Instance) error {
 	}
 	err := d.checkData(after)
 	if errors.Is(err, ErrInvalidData) {
-		return executionError{shorten(err.Error())}
+		return executionError{reason: shorten(err.Error())}
 	}
 	return err
 }

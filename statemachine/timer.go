@@ -16,8 +16,8 @@ const (
 )
 
 var (
-	errTooManyTimers error = executionError{fmt.Sprintf("more than %d timers", maxTimers)}
-	errTimersLarge   error = executionError{fmt.Sprintf("timers with more than %d MiB of data", maxTimerBytes>>20)}
+	errTooManyTimers error = executionError{reason: fmt.Sprintf("more than %d timers", maxTimers)}
+	errTimersLarge   error = executionError{reason: fmt.Sprintf("timers with more than %d MiB of data", maxTimerBytes>>20)}
 )
 
 // PartID tells a timer or child from every other one that its instance ever has: the history entry that began it, and
@@ -235,18 +235,16 @@ func (d *Definition) Receive(in *Instance, name EventName, brought data.Value, n
 	return d.take(in, &Event{Name: name, Data: brought, Caller: systemCaller, Now: now}, trigger{name: name, exact: d.semantics != scxmlSemantics})
 }
 
-// incidentNumbers are those of timers that stand for events which failed: no step begins so many timers.
-const incidentNumbers = 1 << 31
-
 // FailEvent returns the instance with an event that Receive could not take, as a timer that has failed.
 func (d *Definition) FailEvent(in *Instance, name EventName, brought data.Value, now time.Time) Instance {
 	return in.withIncident(timer{due: now, event: name, data: brought})
 }
 
-// withIncident returns the instance with an event that has failed.
+// withIncident returns the instance with an event that has failed. Its id names the time and no history entry: it left none, and one that
+// is dropped must not be the id of the next.
 func (in *Instance) withIncident(t timer) Instance {
 	next := *in
-	t.id, t.due, t.failed = PartID{in.Sequence + 1, incidentNumbers}, t.due.Truncate(time.Millisecond), true
+	t.id, t.due, t.failed = PartID{uint64(t.due.UnixNano()), 0}, t.due.Truncate(time.Millisecond), true //nolint:gosec // behind 1970
 	for slices.ContainsFunc(in.timers, func(other timer) bool { return other.id == t.id }) {
 		t.id.Number++
 	}

@@ -78,7 +78,7 @@ func (e *Env) compile(src string, fits func(*cel.Type) bool) (p *Program, err er
 		source:  src,
 		program: planned, counted: counted, path: pathOf(tree.Expr()).fixedBy(e.constants),
 		reads: i.reads, reading: readingOf(i.reads), nodes: i.nodes,
-		privateMembers: i.privateMembers, privateWhole: i.privateUses > i.privateNamed,
+		privateMembers: i.privateMembers, privateWhole: i.privateUses > i.privateNamed, named: namedBy(tree.Expr(), e.constants),
 	}, nil
 }
 

@@ -27,7 +27,11 @@ type Program struct {
 
 	privateMembers []string // of svcPrivate, that are named
 	privateWhole   bool     // svcPrivate is read otherwise as well
+	named          []*path  // the parts of the data that it names
 }
+
+// Source is the text of the expression.
+func (p *Program) Source() string { return p.source }
 
 // Bool evaluates a condition. Errors wrap ErrEval, also when the result is not
 // a bool, and the result is then false. They wrap ErrLimit as well when the
@@ -40,6 +44,9 @@ func (p *Program) Bool(s *Scope) (result bool, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			result, err = false, rescued(r)
+		}
+		if err != nil {
+			err = &Failure{p, err}
 		}
 		a.release()
 	}()
@@ -71,6 +78,9 @@ func (p *Program) Value(s *Scope) (result data.Value, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			result, err = nil, rescued(r)
+		}
+		if err != nil {
+			err = &Failure{p, err}
 		}
 		a.release()
 	}()

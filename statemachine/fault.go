@@ -1,0 +1,87 @@
+package statemachine
+
+import (
+	"cmp"
+	"errors"
+	"strconv"
+
+	"troupe/statemachine/expr"
+)
+
+// places says where a definition's parts stand, for whoever asks why a step failed.
+type places struct {
+	file     string
+	programs map[*expr.Program]int // lines
+	actions  map[*action]int       // those of elements of the lists that run
+}
+
+func newPlaces(file string) places {
+	return places{file, map[*expr.Program]int{}, map[*action]int{}}
+}
+
+// Fault says where and why a step failed.
+type Fault struct {
+	// File is that of the definition, as it was published. Line is where the expression or the action stands; 0: the step as a
+	// whole failed, as one that never ends does.
+	File string
+	Line int
+	// Expression is its text; "" when it was no expression that failed.
+	Expression string
+	// Read are the values that the expression names, private ones included.
+	Read []expr.Read
+	// Message is the reason. It quotes no data that the expression does not have itself.
+	Message string
+}
+
+// Error is the place and the message.
+func (f *Fault) Error() string {
+	if f.Line == 0 {
+		return f.Message
+	}
+	return f.File + ":" + strconv.Itoa(f.Line) + ": " + f.Message
+}
+
+// FaultOf returns why a step of an instance of the definition failed; nil for an error that is not ErrExecution.
+func (d *Definition) FaultOf(err error) *Fault {
+	if !errors.Is(err, ErrExecution) {
+		return nil
+	}
+	var of executionError
+	errors.As(err, &of)
+	if of.fault != nil {
+		return of.fault
+	}
+	return &Fault{File: d.places.file, Message: cmp.Or(of.reason, err.Error())}
+}
+
+// faultsRead is how many faults of a macrostep have the values that their expressions name: those that are handled need none.
+const faultsRead = 4
+
+// placed is the error of an action or an expression, with what is known of its place.
+type placed struct {
+	*Fault
+	cause error
+}
+
+func (e *placed) Error() string { return e.cause.Error() }
+func (e *placed) Unwrap() error { return e.cause }
+
+// place notes where an error comes from while the scope is the one that it comes from. at is the action; nil: it was none.
+func (m *move) place(err error, at *action) error {
+	var known *placed
+	if errors.As(err, &known) {
+		return err
+	}
+	f := &Fault{File: m.d.places.file, Message: err.Error()}
+	var failed *expr.Failure
+	switch {
+	case errors.As(err, &failed):
+		f.Line, f.Expression = m.d.places.programs[failed.Program], failed.Program.Source()
+		if m.faults++; m.faults <= faultsRead {
+			f.Read = failed.Program.Read(&m.scope)
+		}
+	case at != nil:
+		f.Line = m.d.places.actions[at]
+	}
+	return &placed{f, err}
+}

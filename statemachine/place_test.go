@@ -1,0 +1,73 @@
+package statemachine
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"troupe/statemachine/expr"
+)
+
+// TestAFaultHasItsPlace: file, line, expression, and the values that the expression names, where a step fails.
+func TestAFaultHasItsPlace(t *testing.T) {
+	const chart = `id: w
+context: {svcPublic: {item: chair, list: [{n: 7}, {n: x}]}, svcPrivate: {limit: 3}}
+events: {go: {}}
+guards:
+  bad: 'svcPublic.itm > 1'
+actions:
+  named:
+    - assign: {svcPublic.a: '${svcPrivate.limit + svcPublic.item}'}
+webhooks: {to: {url: 'https://example.org'}}
+stateMachines:
+  m:
+    states:
+      a:
+        on:
+          go:
+            - ACTION
+          end: b
+      b: {type: final}
+`
+	for what, c := range map[string]struct {
+		action string
+		line   int
+		source string
+		read   []expr.Read
+	}{
+		"a webhook's body, lines below": {
+			"actions:\n                - webhook:\n                    to: to\n                    body:\n                      item: '${svcPublic.itm}'\n", 20,
+			"svcPublic.itm",
+			[]expr.Read{{Path: "svcPublic.itm"}},
+		},
+		"a named action": {
+			"actions: [named]", 8, "svcPrivate.limit + svcPublic.item",
+			[]expr.Read{{Path: "svcPrivate.limit", Value: "3"}, {Path: "svcPublic.item", Value: `"chair"`}},
+		},
+		"a named guard": {"guard: bad", 5, "svcPublic.itm > 1", []expr.Read{{Path: "svcPublic.itm"}}},
+		"a loop": {
+			"actions:\n                - foreach: {array: 'svcPublic.list', item: it, do: [{assign: {svcPublic.b: '${it.n + 1}'}}]}", 17,
+			"it.n + 1",
+			[]expr.Read{{Path: "it.n", Value: `"x"`}},
+		},
+		"no expression":                    {"actions:\n                - log: hi\n                - redirect: 'javascript:alert(1)'", 18, "", nil},
+		"what an event brings, and a user": {"actions: [{log: '${user.id + event.data.text + event.name + string(svcPublic.none)}'}]", 16, "user.id + event.data.text + event.name + string(svcPublic.none)", []expr.Read{{Path: "user.id", Value: `"john"`}, {Path: "event.data.text"}, {Path: "event.name", Value: `"go"`}, {Path: "svcPublic.none"}}},
+	} {
+		d := parseChart(t, strings.Replace(chart, "ACTION", c.action, 1))
+		in := begin(t, d, nil)
+		_, err := d.Step(in, Event{Name: "go", Caller: &Caller{ID: "john"}, Now: testTime})
+		f := d.FaultOf(err)
+		if f == nil || f.Line != c.line || f.Expression != c.source || len(f.Read) != len(c.read) {
+			t.Errorf("%s: got %+v, %v", what, f, err)
+			continue
+		}
+		for k := range c.read {
+			if f.Read[k] != c.read[k] {
+				t.Errorf("%s: got %+v, want %+v", what, f.Read[k], c.read[k])
+			}
+		}
+	}
+	if d := parseChart(t, strings.Replace(chart, "ACTION", "target: b", 1)); d.FaultOf(errors.New("another")) != nil || d.FaultOf(errTooManyActions).Line != 0 {
+		t.Error("an error without a place")
+	}
+}
