@@ -32,7 +32,7 @@
 //	deletion   activity                          │
 //	task   form   watch   pending                │
 //	changefeed   outbox   timer   schedule       │
-//	query   child                                │
+//	query   child   incident                     │
 //	catalog                                      │
 //	quota                                      internal/supervise
 //	failure   identity   internal/…
@@ -64,6 +64,7 @@
 //	attempt of a delivery outbox.Service     its answer, or Router.Stop
 //	schedules             schedule.Service   Router.Stop
 //	runs of a schedule    schedule.Service   its last run that is due, or Router.Stop
+//	writing of incidents  incident.Service   Router.Stop
 //	slow match            watch.Service      its call of Watch
 //	identity flush        identity.Service   Service.Stop
 //	home watch            home.Watcher       Watcher.Stop

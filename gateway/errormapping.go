@@ -119,12 +119,16 @@ func isClosed(err *failure.Error) bool {
 func mappingOf(err error) *errorMapping { return &errorMappings[failure.Of(err).Kind] }
 
 // message returns the text for the caller. id is that of the request; internal
-// errors name it.
+// errors name it, and those with an incident name that.
 func (f *errorMapping) message(err error, id string) string {
-	if f.internal {
+	of := failure.Of(err)
+	switch {
+	case of.Reference != "":
+		return "The workflow failed (expression error). Nothing was saved. Reference " + of.Reference + "."
+	case f.internal && of.Reason == "":
 		return f.text + "; the log has more under " + id
 	}
-	return clip(cmp.Or(failure.Of(err).Reason, f.text))
+	return clip(cmp.Or(of.Reason, f.text))
 }
 
 // appendBody appends the body of an error to dst.

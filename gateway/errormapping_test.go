@@ -166,6 +166,14 @@ func TestErrorMessages(t *testing.T) {
 			t.Errorf("%v: got %q, want %q", c.err, got, c.want)
 		}
 	}
+	failed := error(&failure.Error{Kind: failure.ErrExecution, Reference: "7ZAB", Cause: errors.New("no such key")})
+	if got := mappingOf(failed).message(failure.In("send", "x", failed), "id7"); got != "The workflow failed (expression error). Nothing was saved. Reference 7ZAB." {
+		t.Errorf("an expression: got %q", got)
+	}
+	again := failure.Refuse(failure.ErrExecution, "the event failed again: no such key")
+	if got := mappingOf(again).message(again, "id7"); got != "the event failed again: no such key" {
+		t.Errorf("a retry: got %q", got)
+	}
 	if f := mappingOf(errors.New("new")); f != &errorMappings[failure.ErrInternal] || f.message(nil, "id7") != "an internal error occurred; the log has more under id7" {
 		t.Errorf("an unknown error: got %+v", f)
 	}

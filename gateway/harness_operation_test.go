@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"troupe/actors/incident"
 	"troupe/actors/migration"
 	"troupe/actors/outbox"
 	"troupe/actors/pending"
@@ -12,6 +13,7 @@ import (
 	"troupe/actors/timer"
 	"troupe/actors/workflow"
 	"troupe/statemachine"
+	"troupe/statemachine/expr"
 )
 
 // What a fakeWorkflows has of what happens by itself: a timer, an event that was sent, a delivery that is dead, a mail,
@@ -54,6 +56,13 @@ func (f *fakeWorkflows) Incidents(_ context.Context, r *pending.IncidentList) (*
 	return &pending.IncidentPage{Incidents: []pending.Incident{{
 		ID: instanceOne + "-1-1", InstanceID: instanceOne,
 		Incident: timer.Incident{Workflow: "order", Event: "remind", Error: "division by zero", At: time.Unix(1_800_000_000, 0)},
+	}, {
+		ID: "7ZAB0JD3F6XW5RHKTN42M8CQEY-1-2", InstanceID: instanceOne,
+		Incident: timer.Incident{Workflow: "order", Event: "pay", Error: "no such key: sum", At: time.Unix(1_800_000_000, 0)},
+		Row: &incident.Row{
+			Kind: incident.Expression, Version: 2, File: "workflows/order.yaml", Line: 7, Expression: "svcPublic.sum + svcPrivate.fee", User: "ann", First: time.Unix(1_700_000_000, 0), Count: 3,
+			Read: []expr.Read{{Path: "svcPublic.sum"}, {Path: "svcPrivate.fee", Value: "3"}},
+		},
 	}}}, f.ask(func() { f.asked = *r })
 }
 

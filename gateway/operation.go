@@ -29,7 +29,7 @@ type Operations interface {
 	Schedules(context.Context) ([]schedule.State, error)
 	// ChangeSchedule returns when it is durable.
 	ChangeSchedule(ctx context.Context, workflowID, name string, action schedule.Action) error
-	// ChangeIncident gives the instance its event once more, or drops it.
+	// ChangeIncident gives the instance its event once more, or drops the incident.
 	ChangeIncident(ctx context.Context, id string, drop bool) error
 }
 
@@ -163,11 +163,27 @@ func listIncidents(x *exchange) (err error) {
 		Next      *string        `json:"next"`
 	}{[]api.Incident{}, x.linkNext(page.Next)}
 	for _, in := range page.Incidents {
-		answer.Incidents = append(answer.Incidents, api.Incident{
-			ID: in.ID, WorkflowID: in.Workflow, InstanceID: in.InstanceID, Event: in.Event, Error: in.Error, TS: timeText(in.At),
-		})
+		answer.Incidents = append(answer.Incidents, incidentOf(&in))
 	}
 	return x.answerJSON(answer)
+}
+
+func incidentOf(in *pending.Incident) api.Incident {
+	out := api.Incident{ID: in.ID, WorkflowID: in.Workflow, InstanceID: in.InstanceID, Event: in.Event, Error: in.Error, TS: timeText(in.At)}
+	r := in.Row
+	if r == nil {
+		return out
+	}
+	out.Kind, out.Version, out.File, out.Line, out.Expression = string(r.Kind), r.Version, r.File, r.Line, r.Expression
+	out.User, out.First, out.Count = r.User, timeText(r.First), r.Count
+	for _, read := range r.Read {
+		v := api.IncidentValue{Path: read.Path}
+		if read.Value != "" {
+			v.Value = &read.Value
+		}
+		out.Values = append(out.Values, v)
+	}
+	return out
 }
 
 // listTimers answers GET workflow/api/v1/timers.

@@ -34,7 +34,10 @@ func TestListsOfOperations(t *testing.T) {
 		"/outbox": `{"outbox":[{"id":"01JD0000000000000000000001-2-0","kind":"webhook","workflowId":"order","instanceId":"01JD0000000000000000000001","name":"hook","state":"dead","attempts":9,` +
 			`"created":"2027-01-15T08:00:00.000Z","nextAttempt":null,"lastStatus":500,"lastError":"the answer was 500"},{"id":"01JD0000000000000000000001-3-0","kind":"mail","workflowId":"order",` +
 			`"instanceId":"01JD0000000000000000000001","name":"","state":"pending","attempts":0,"created":"2027-01-15T08:00:00.000Z","nextAttempt":"2027-01-15T08:00:05.000Z","lastStatus":0,"lastError":""}],"next":"more"}`,
-		"/incidents": `{"incidents":[{"id":"01JD0000000000000000000001-1-1","workflowId":"order","instanceId":"01JD0000000000000000000001","event":"remind","error":"division by zero","ts":"2027-01-15T08:00:00.000Z"}],"next":null}`,
+		"/incidents": `{"incidents":[{"id":"01JD0000000000000000000001-1-1","workflowId":"order","instanceId":"01JD0000000000000000000001","event":"remind","error":"division by zero","ts":"2027-01-15T08:00:00.000Z"},` +
+			`{"id":"7ZAB0JD3F6XW5RHKTN42M8CQEY-1-2","workflowId":"order","instanceId":"01JD0000000000000000000001","event":"pay","error":"no such key: sum","ts":"2027-01-15T08:00:00.000Z",` +
+			`"kind":"expression","version":2,"file":"workflows/order.yaml","line":7,"expression":"svcPublic.sum + svcPrivate.fee","values":[{"path":"svcPublic.sum","value":null},{"path":"svcPrivate.fee","value":"3"}],` +
+			`"user":"ann","first":"2023-11-14T22:13:20.000Z","count":3}],"next":null}`,
 		"/timers": `{"timers":[{"id":"01JD0000000000000000000001-1-0","event":"after.PT1H.open","stateMachineId":"main","nodeId":"open","due":"2027-01-15T08:00:00.000Z","incident":false,` +
 			`"workflowId":"order","instanceId":"01JD0000000000000000000001"}],"next":"more"}`,
 		"/schedules": `{"schedules":[{"workflowId":"stock","name":"monthly","cron":"0 7 1 * *","zone":"Europe/Berlin","paused":false,"last":null,"next":"2027-01-15T08:00:00.000Z","lastError":"access denied"},` +

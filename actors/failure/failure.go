@@ -121,7 +121,7 @@ func (k Kind) Error() string { return texts[k] }
 
 func (k Kind) failure() *Error { return &Error{Kind: k} }
 
-// Error is a failed request. Only Reason and Wait are for the caller, the rest is
+// Error is a failed request. Only Reason, Reference and Wait are for the caller, the rest is
 // for the log.
 type Error struct {
 	Kind Kind
@@ -129,6 +129,8 @@ type Error struct {
 	Op, Subject string
 	// Reason is the text for the caller. Empty: the kind says all.
 	Reason string
+	// Reference leads whoever runs the service to the incident (package incident); empty: there is none.
+	Reference string
 	// Wait is the time after which the request may pass; 0 when it is not known.
 	Wait time.Duration
 	// Shard is the one that is led elsewhere, of ErrElsewhere; persistence.EveryShard: a node is
@@ -179,7 +181,7 @@ func In(op, subject string, err error) error {
 		return nil
 	}
 	of := Of(err)
-	return &Error{Kind: of.Kind, Op: op, Subject: subject, Reason: of.Reason, Wait: of.Wait, Shard: of.Shard, Cause: err}
+	return &Error{Kind: of.Kind, Op: op, Subject: subject, Reason: of.Reason, Reference: of.Reference, Wait: of.Wait, Shard: of.Shard, Cause: err}
 }
 
 // OfStore translates what the store says; nil stays nil.

@@ -16,6 +16,7 @@ import (
 
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
+	"troupe/actors/incident"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/outbox"
 	"troupe/actors/query"
@@ -57,7 +58,7 @@ func (l *Lists) Deliveries(ctx context.Context, req *DeliveryList) (page *Delive
 	return page, failure.In("list", "the outbox", err)
 }
 
-// Incidents lists events that came by themselves and failed. The errors are those of Deliveries.
+// Incidents lists what failed. The errors are those of Deliveries.
 func (l *Lists) Incidents(ctx context.Context, req *IncidentList) (page *IncidentPage, err error) {
 	page = &IncidentPage{}
 	page.Next, err = l.page(ctx, query.List{"incidents"}, req.Cursor, persistence.IncidentPrefix, func(key, value []byte) (bool, error) {
@@ -180,14 +181,25 @@ func (l *Lists) Incident(id string) (in Incident, err error) {
 
 func incidentOf(key, value []byte) (Incident, error) {
 	k, ok := persistence.ParseKey(key)
+	if !ok {
+		return Incident{}, damaged(nil)
+	}
+	out := Incident{ID: instanceid.PartText(k.ID, k.Number, k.Place)}
+	if incident.IsRow(value) {
+		row, err := incident.Parse(value)
+		if err != nil {
+			return Incident{}, damaged(err)
+		}
+		out.Row, out.InstanceID = row, row.Instance
+		out.Incident = timer.Incident{Workflow: row.Workflow, Event: row.Event, Error: row.Error, At: row.Last}
+		return out, nil
+	}
 	in, err := timer.ParseIncident(value)
-	if err != nil || !ok {
+	if err != nil {
 		return Incident{}, damaged(err)
 	}
-	return Incident{
-		ID: instanceid.PartText(k.ID, k.Number, k.Place), InstanceID: instanceid.Text(k.ID),
-		Timer: statemachine.PartID{Sequence: k.Number, Number: k.Place}, Incident: in,
-	}, nil
+	out.InstanceID, out.Timer, out.Incident = instanceid.Text(k.ID), statemachine.PartID{Sequence: k.Number, Number: k.Place}, in
+	return out, nil
 }
 
 // page calls visit for the rows of a table in all shards, behind those of the pages before, until it says that it has enough.

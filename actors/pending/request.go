@@ -2,6 +2,7 @@ package pending
 
 import (
 	"troupe/actors/identity"
+	"troupe/actors/incident"
 	"troupe/actors/outbox"
 	"troupe/actors/timer"
 	"troupe/statemachine"
@@ -54,13 +55,15 @@ type TimerPage struct {
 	Next   string // the cursor of the next page; empty when there is none
 }
 
-// Incident is an event that came by itself and failed.
+// Incident is something that failed.
 type Incident struct {
 	ID         string
-	InstanceID string
-	// Timer is how the instance calls the event.
-	Timer statemachine.PartID
+	InstanceID string // "": it was never created
 	timer.Incident
+	// Timer is how the instance calls the event, which came by itself.
+	Timer statemachine.PartID
+	// Row is what is known of an incident that no timer keeps; nil for others.
+	Row *incident.Row
 }
 
 // IncidentList asks for a part of the incidents.

@@ -123,7 +123,8 @@ func (req changeIncident) run(i *instance, c *call) error {
 	}
 	result, err := i.of.Fire(&i.state, req.id, i.router.o.Clock())
 	if err != nil {
-		return failure.OfStep(err) // it stays an incident
+		again := failure.Of(failure.OfStep(err)) // it stays an incident
+		return &failure.Error{Kind: again.Kind, Reason: "the event failed again: " + err.Error(), Cause: err}
 	}
 	if err := i.mayAdd(&result); err != nil {
 		return err

@@ -145,7 +145,7 @@ func (req createUnasked) run(i *instance, c *call) error {
 	of.ID, of.Now, of.ByItself = i.name, i.router.o.Clock(), true
 	result, err := i.of.Create(of)
 	if err != nil {
-		return failure.OfStep(err)
+		return i.undone(err, "", of.Caller.Name())
 	}
 	i.log(result.Logs)
 	i.router.metrics.creates.Add(1)

@@ -2,7 +2,6 @@ package workflow
 
 import (
 	"bytes"
-	"errors"
 	"slices"
 	"time"
 
@@ -53,7 +52,7 @@ func (req createInstance) run(i *instance, c *call) error {
 		ID: i.name, Caller: catalog.CallerOf(req.Caller), Public: req.Public, Private: req.Private, Now: i.router.o.Clock(),
 	})
 	if err != nil {
-		return failure.OfStep(err)
+		return i.undone(err, "", string(req.Caller.ID))
 	}
 	i.log(result.Logs)
 	i.router.metrics.creates.Add(1)
@@ -97,10 +96,7 @@ func (req *EventRequest) run(i *instance, c *call) error {
 		Name: name, ID: req.ID, Data: req.Data, Caller: req.caller, Now: now,
 	})
 	if err != nil {
-		if errors.Is(err, statemachine.ErrExecution) {
-			i.router.log.Warn().Err(err).Str("workflow", i.workflowID).Str("instance", i.name).Msg("event undone by an execution error")
-		}
-		return failure.OfStep(err)
+		return i.undone(err, req.Name, string(req.Caller.ID))
 	}
 	if req.submits != nil && result.Outcome != statemachine.Moved {
 		return failure.ErrNotAllowed
@@ -287,6 +283,8 @@ const (
 	levelOfTasks = 3
 	// levelOfAttempts is that from which on entries say that nothing took their event.
 	levelOfAttempts = 4
+	// levelOfIncidents is that from which on incidents are there that no timer keeps.
+	levelOfIncidents = 4
 )
 
 // putIndexes writes what a step changes in the declared indexes.

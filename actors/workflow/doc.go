@@ -35,6 +35,7 @@
 //	quota     rates, and the length of histories
 //	timer     the rows of timers, and which of them come when
 //	outbox    the rows of what leaves, and the attempts
+//	incident  what failed for whoever asked for it
 //	schedule  instances that are created at times of a clock
 //	child     what parents and children tell each other
 //	deletion  what an instance has in the store, and the end of it

@@ -5,6 +5,7 @@ import (
 
 	"troupe/actors/child"
 	"troupe/actors/failure"
+	"troupe/actors/incident"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/outbox"
 	"troupe/actors/pending"
@@ -45,16 +46,33 @@ func (r *Router) ChangeDelivery(ctx context.Context, id string, action outbox.Ac
 	return failure.In(string(action), "delivery "+id, err)
 }
 
-// ChangeIncident gives an instance the event that failed once more, or drops it: failure.ErrNotFound, ErrExecution when it
-// fails again, and otherwise the errors of Send.
-func (r *Router) ChangeIncident(_ context.Context, id string, drop bool) error {
+// ChangeIncident gives an instance the event that failed once more, or drops it: failure.ErrNotFound, ErrConflict when nothing keeps
+// the event, ErrExecution when it fails again, and otherwise the errors of Send.
+func (r *Router) ChangeIncident(ctx context.Context, id string, drop bool) error {
 	err := r.accepting()
 	var in pending.Incident
 	if err == nil {
 		in, err = r.Incident(id)
 	}
-	if err == nil {
+	if err == nil && in.Row != nil {
+		err = r.incidents.Change(ctx, id, drop)
+	} else if err == nil {
 		_, err = r.ask(in.Workflow, in.InstanceID, changeIncident{in.Timer, drop})
 	}
 	return failure.In("change", "incident "+id, err)
+}
+
+// undone is the error of a step that failed for whoever asked for it. event is "" for a create.
+func (i *instance) undone(err error, event, user string) error {
+	f := i.of.FaultOf(err)
+	if f == nil {
+		return failure.OfStep(err)
+	}
+	i.router.metrics.incidents.Add(1)
+	return i.router.incidents.Undone(f, &incident.Row{Workflow: i.workflowID, Version: i.of.Version, Instance: i.name, Event: event, User: user, Last: i.router.o.Clock()})
+}
+
+// PutIncidents is incident.Service.Put.
+func (r *Router) PutIncidents(ctx context.Context, shard uint16, rows []incident.Row) error {
+	return r.incidents.Put(ctx, shard, rows)
 }

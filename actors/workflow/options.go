@@ -12,6 +12,7 @@ import (
 	"troupe/actors/catalog"
 	"troupe/actors/child"
 	"troupe/actors/identity"
+	"troupe/actors/incident"
 	"troupe/actors/outbox"
 	"troupe/actors/quota"
 	"troupe/persistence"
@@ -43,6 +44,9 @@ type Options struct {
 	// Elsewhere has the node that leads a shard carry out a message between instances (Router.Inside). Nil: the store stands
 	// alone.
 	Elsewhere func(ctx context.Context, shard uint16, m *child.Message) (refused string, err error)
+
+	// PutElsewhere has the node that leads a shard put incidents there (Router.PutIncidents). Nil: the store stands alone.
+	PutElsewhere func(ctx context.Context, shard uint16, rows []incident.Row) error
 
 	// IdleAfter is how long an instance stays awake after its last request.
 	// Default 1 min. Shorter saves memory, longer saves loads.

@@ -18,6 +18,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/identity"
+	"troupe/actors/incident"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/internal/retry"
 	"troupe/actors/outbox"
@@ -64,6 +65,7 @@ type Router struct {
 	// schedules creates instances at their times.
 	schedules *schedule.Service
 	outbox    *outbox.Service // nil: nothing leaves
+	incidents *incident.Service
 	metrics   metrics
 	// eventQuota and createQuota are those of users; nil without one.
 	eventQuota, createQuota *quota.Buckets
@@ -112,6 +114,9 @@ func Start(o Options) (*Router, error) {
 		Level: o.Level, KeptFor: o.ChangesKeptFor, RowsMax: o.ChangesMax,
 	})
 	r.watches = watch.New(watch.Options{Store: o.Store, Catalog: o.Catalog, Queries: r.queries, Changes: r.changes, Instances: r, Clock: o.Clock})
+	r.incidents = incident.New(incident.Options{
+		Store: o.Store, Log: o.Log, Elsewhere: o.PutElsewhere, Writes: func() bool { return r.hasLevel(levelOfIncidents) },
+	})
 	r.makeByItself()
 	r.makeTasks()
 	building, endBuilding := context.WithCancel(context.Background())
@@ -127,6 +132,7 @@ func Start(o Options) (*Router, error) {
 	r.done.Go(func() { r.catalog.BuildIndexes(building, r) })
 	r.done.Go(func() { r.lists.Run(building, r.log) })
 	r.done.Go(func() { r.backfill().Run(building) })
+	r.incidents.Start()
 	r.startByItself()
 	return r, nil
 }
@@ -155,6 +161,7 @@ func (r *Router) Stop(ctx context.Context) error {
 	}
 	r.stopOnce.Do(func() { close(r.stop) })
 	r.done.Wait()
+	r.incidents.Stop()
 	r.awake.Range(func(_ persistence.ID, a *activation) bool {
 		if a.close() {
 			r.remove(a)

@@ -9,7 +9,7 @@
 //	troupe store      make an empty store in place of one that is gone
 //	troupe instance   work with instances of a running service
 //	troupe outbox     list, retry and drop what has not been delivered
-//	troupe incident   list, retry and drop events that came by themselves and failed
+//	troupe incident   list, retry and drop what failed
 //	troupe schedule   list, pause, resume and run schedules
 //	troupe context    name services and keep the tokens for them
 //	troupe bench      measure a service under load

@@ -25,6 +25,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/home"
 	"troupe/actors/identity"
+	"troupe/actors/incident"
 	"troupe/actors/migration"
 	"troupe/gateway"
 	"troupe/persistence"
@@ -47,6 +48,7 @@ const (
 	pathUses        = "/cluster/uses"
 	pathInside      = "/cluster/inside"
 	pathMigrate     = "/cluster/migrate"
+	pathIncidents   = "/cluster/incidents"
 )
 
 // isNode says whether the home is that of a node of a cluster.
@@ -264,6 +266,23 @@ func (s *service) takeInside(ctx context.Context, _ peer.NodeID, m child.Message
 func (s *service) tellElsewhere(ctx context.Context, shard uint16, m *child.Message) (refused string, err error) {
 	a, err := cluster.AskIn(ctx, s.node, persistence.Shard(shard), pathInside, s.takeInside, *m)
 	return a.Refused, err
+}
+
+// incidentRows are what failed on one node and belong into a shard that another one leads.
+type incidentRows struct {
+	Shard uint16         `json:"shard"`
+	Rows  []incident.Row `json:"rows"`
+}
+
+// takeIncidents puts incidents into a shard that is led here.
+func (s *service) takeIncidents(ctx context.Context, _ peer.NodeID, m incidentRows) (struct{}, error) {
+	return struct{}{}, s.router.PutIncidents(ctx, m.Shard, m.Rows)
+}
+
+// putElsewhere has the node that leads a shard put incidents there.
+func (s *service) putElsewhere(ctx context.Context, shard uint16, rows []incident.Row) error {
+	_, err := cluster.AskIn(ctx, s.node, persistence.Shard(shard), pathIncidents, s.takeIncidents, incidentRows{shard, rows})
+	return err
 }
 
 // newMigrations has other nodes migrate what they lead.

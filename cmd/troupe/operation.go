@@ -27,11 +27,12 @@ func newOutbox() *cobra.Command {
 }
 
 func newIncident() *cobra.Command {
-	return group("incident", "List events that came by themselves and failed, and retry or drop them",
+	return group("incident", "List what failed, and retry or drop it",
 		"  troupe incident list\n"+
 			"  troupe incident retry 01M7YZAB2GNTJFQE62690KHSQT-3-0",
 		newIncidentList(),
-		newOperation("retry", "Give instances the events once more, as of now", "", "incident", (*client.Client).ChangeIncident),
+		newOperation("retry", "Give instances the events once more, as of now",
+			"Give instances the events once more, as of now. Only an event that came by itself can be retried: whoever sent\nanother one was told that it failed.", "incident", (*client.Client).ChangeIncident),
 		newOperation("drop", "Remove incidents", "", "incident", (*client.Client).ChangeIncident))
 }
 
@@ -163,7 +164,8 @@ func newIncidentList() *cobra.Command {
 	var p paging
 	cmd := &cobra.Command{
 		Use:     "list",
-		Short:   "List events that came by themselves and failed (needs mod-workflows)",
+		Short:   "List what failed: timers and callbacks, and expressions (needs mod-workflows)",
+		Long:    "List what failed: timers and callbacks, each of which can be retried, and expressions that failed for whoever sent an event, one\nincident for each place of a version. The message that those people got has the first part of the incident's id. Where it failed, with\nwhat values and how often: -o json.",
 		Example: "  troupe incident list --all -o jsonl",
 		Args:    arguments,
 	}
@@ -175,7 +177,7 @@ func newIncidentList() *cobra.Command {
 
 func listIncidents(cmd *cobra.Command, c *client.Client, out *output, p *paging) error {
 	r := client.IncidentsRequest{Limit: p.limit, Cursor: p.cursor}
-	l := &lister{cmd: cmd, out: out, member: "incidents", head: []string{"ID", "WORKFLOW", "INSTANCE", "EVENT", "TIME", "ERROR"}}
+	l := &lister{cmd: cmd, out: out, member: "incidents", head: []string{"ID", "WORKFLOW", "INSTANCE", "EVENT", "TIME", "COUNT", "ERROR"}}
 	if p.all {
 		return writePages(l, c.IncidentsPages(cmd.Context(), r), incidentsPage)
 	}
@@ -190,10 +192,18 @@ func incidentsPage(page *client.IncidentsPage) *listPage {
 	p := &listPage{raw: page.Raw, next: page.Next}
 	for i := range page.Incidents {
 		in := &page.Incidents[i]
-		p.rows = append(p.rows, []string{in.ID, in.WorkflowID, in.InstanceID, in.Event, in.TS, in.Error})
+		p.rows = append(p.rows, []string{in.ID, in.WorkflowID, in.InstanceID, in.Event, in.TS, strconv.FormatUint(max(in.Count, 1), 10), placedError(in)})
 		p.items = append(p.items, itemOf(in))
 	}
 	return p
+}
+
+// placedError is the error of an incident with the place where it failed.
+func placedError(in *api.Incident) string {
+	if in.Line == 0 {
+		return in.Error
+	}
+	return fmt.Sprintf("%s:%d: %s", in.File, in.Line, in.Error)
 }
 
 func newTimerList() *cobra.Command {

@@ -47,10 +47,10 @@ func TestOperations(t *testing.T) {
 			"ID                              WORKFLOW  INSTANCE                    EVENT           DUE\n" +
 			id + "-1-0  notice    " + id + "  after.P1D.open  2026-11-22T10:00:00.000Z\n"},
 		{name: "timers of no workflow", args: []string{"timer", "list", "--workflow", "none", "-o", "json"}, stdout: `{"timers":[],"next":null}` + "\n"},
-		{name: "retry fails again", args: []string{"incident", "retry", failed}, code: exitFailed, stderr: "500 MarshallingError"},
+		{name: "retry fails again", args: []string{"incident", "retry", failed}, code: exitFailed, stderr: "500 MarshallingError: the event failed again: "},
 		{name: "retry of a dead letter", args: []string{"outbox", "retry", id + "-2-0"}},
 		{name: "one of two is there", args: []string{"incident", "drop", "nothing", failed}, code: exitFailed, stderr: "drop incident nothing: 404 NotFound"},
-		{name: "no incidents", args: []string{"incident", "list"}, stdout: "ID  WORKFLOW  INSTANCE  EVENT  TIME  ERROR\n"},
+		{name: "no incidents", args: []string{"incident", "list"}, stdout: "ID  WORKFLOW  INSTANCE  EVENT  TIME  COUNT  ERROR\n"},
 		{name: "drop", args: []string{"outbox", "drop", id + "-2-0"}},
 		{name: "an empty outbox", args: []string{"outbox", "list"}, stdout: "ID  WORKFLOW  KIND  NAME  STATE  ATTEMPTS  NEXT  STATUS  ERROR\n"},
 		{name: "no id", args: []string{"outbox", "drop"}, code: exitUsage, stderr: "ID is missing"},

@@ -276,6 +276,7 @@ func (s *service) run() (err error) {
 	workflows.Store, workflows.System, workflows.Catalog, workflows.Log = s.store, s.system, s.catalog, s.log
 	if s.node != nil {
 		workflows.Current, workflows.Elsewhere, workflows.Level = s.node.Current, s.tellElsewhere, s.node.Level
+		workflows.PutElsewhere = s.putElsewhere
 	}
 	workflows.Sender = s.sender
 	workflows.Principal = func(user identity.UserID) *identity.Principal { return s.identities.Directory().Principal(user) }
@@ -287,6 +288,7 @@ func (s *service) run() (err error) {
 	s.migrations = s.newMigrations()
 	if s.node != nil {
 		cluster.Handle(s.node, pathInside, s.takeInside)
+		cluster.Handle(s.node, pathIncidents, s.takeIncidents)
 		cluster.Handle(s.node, pathMigrate, s.takeMigration)
 	}
 	s.repository = repository.Start(repository.Options{System: s.system, Source: s.files, Rights: s.rights, Log: s.log})

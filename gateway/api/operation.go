@@ -76,14 +76,35 @@ type IncidentList struct {
 	Next      string     `json:"next"`
 }
 
-// Incident is an event that came by itself and failed.
+// Incident is something that failed: an event that came by itself, or what Kind says.
 type Incident struct {
 	ID         string `json:"id"`
 	WorkflowID string `json:"workflowId"`
-	InstanceID string `json:"instanceId"`
-	Event      string `json:"event"`
+	InstanceID string `json:"instanceId"` // of what failed last; empty: it was never created
+	Event      string `json:"event"`      // of what failed last; empty: a create
 	Error      string `json:"error"`
-	TS         string `json:"ts"`
+	TS         string `json:"ts"` // when it failed last
+	// The rest is not there for an event that came by itself, which is the only one to be retried.
+	//
+	// Kind is "expression" for a step that failed for whoever asked for it, "loop" for an instance that sends itself events without
+	// end, and "tree" for the root of too many instances.
+	Kind    string `json:"kind,omitempty"`
+	Version uint64 `json:"version,omitempty"`
+	// File, Line and Expression are where it failed; Line is 0 when it was no single place.
+	File       string          `json:"file,omitempty"`
+	Line       int             `json:"line,omitempty"`
+	Expression string          `json:"expression,omitempty"`
+	Values     []IncidentValue `json:"values,omitempty"`
+	User       string          `json:"user,omitempty"`
+	First      string          `json:"first,omitempty"`
+	Count      uint64          `json:"count,omitempty"`
+}
+
+// IncidentValue is what an expression has read.
+type IncidentValue struct {
+	Path string `json:"path"`
+	// Value is JSON, cut when it is long; nil: there was none.
+	Value *string `json:"value"`
 }
 
 // TimerList answers GET timers.

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"strings"
 	"testing"
 
 	"troupe/gateway/servertest"
@@ -44,7 +45,11 @@ func TestOperations(t *testing.T) {
 	if len(outbox) != 1 || outbox[0] != p.Deliveries[0].ID || len(incidents) != 1 {
 		t.Fatalf("got %v and %v", outbox, incidents)
 	}
-	wantStatus(t, c.ChangeIncident(t.Context(), incidents[0], Retry), 500, "MarshallingError")
+	again := c.ChangeIncident(t.Context(), incidents[0], Retry)
+	wantStatus(t, again, 500, "MarshallingError")
+	if !strings.Contains(again.Error(), "the event failed again: ") {
+		t.Errorf("got %v", again)
+	}
 	for _, err := range []error{
 		c.ChangeIncident(t.Context(), incidents[0], Drop), c.ChangeDelivery(t.Context(), outbox[0], Retry), c.ChangeDelivery(t.Context(), outbox[0], Drop),
 	} {

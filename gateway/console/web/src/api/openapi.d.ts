@@ -538,9 +538,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List events that came by themselves and failed
+         * List what failed
          * @description An event of a timer, or of what became of a delivery, whose actions failed while no caller waited. Nothing of it was done. Its instance keeps it until a person retries or drops it, or the instance leaves the node whose timer it
-         *     is. Pages are those of `listOutbox`.
+         *     is. An incident with a `kind` is about all failures at one place of one version: an `expression` that failed for whoever asked for the step, who got 500 `MarshallingError` with the first part of its `id` as reference;
+         *     a `loop` of an instance that sends itself events without end; a `tree` of too many instances. It is there until somebody drops it. Pages are those of `listOutbox`.
          */
         get: operations["listIncidents"];
         put?: never;
@@ -568,7 +569,7 @@ export interface paths {
         put?: never;
         /**
          * Retry or drop an incident
-         * @description `retry` gives the instance its event once more, as of now. When it fails again, the answer says why, and it stays an incident. `drop` removes it.
+         * @description `retry` gives the instance its event once more, as of now. When it fails again, the answer says why, and it stays an incident. An incident with a `kind` has nothing to retry: 409. `drop` removes it.
          */
         post: operations["changeIncident"];
         delete?: never;
@@ -1509,8 +1510,9 @@ export interface paths {
         get: operations["getSession"];
         put?: never;
         /**
-         * Sign in with a password
-         * @description The answer sets the session cookie. The session is always a new one; what the browser had before ends. A wrong name, a wrong password and a disabled user are the same 401. Failures make the account and the address wait: 429 with the seconds in `Retry-After`.
+         * Sign in with a password or a link
+         * @description `link` is the secret of a link that `troupe serve` prints for its example. It works once, for ten minutes, and only on the machine of the server: when the server listens on loopback, and the caller's address and `Host` are loopback too. Otherwise it is 401.
+         *     The answer sets the session cookie. The session is always a new one; what the browser had before ends. A wrong name, a wrong password and a disabled user are the same 401. Failures make the account and the address wait: 429 with the seconds in `Retry-After`.
          *     A page of another site is refused with 403. The `Content-Type` must be `application/json`.
          */
         post: operations["signIn"];
@@ -2279,14 +2281,36 @@ export interface components {
             incidents: components["schemas"]["Incident"][];
             next: components["schemas"]["NextCursor"];
         };
-        /** @description An event that came by itself and failed. */
+        /** @description An event that came by itself and failed, or what `kind` says. All but the required members are of those with a `kind`. */
         Incident: {
             id: string;
             workflowId: components["schemas"]["Identifier"];
-            instanceId: components["schemas"]["Identifier"];
+            /** @description Of what failed last; empty when it was never created. */
+            instanceId: string;
+            /** @description Of what failed last; empty for a create. */
             event: string;
             error: string;
             ts: components["schemas"]["Time"];
+            /** @enum {unknown} */
+            kind?: "expression" | "loop" | "tree";
+            /** @description That of the definition. */
+            version?: number;
+            /** @description That of the definition. */
+            file?: string;
+            /** @description Where the expression or the action stands. */
+            line?: number;
+            expression?: string;
+            /** @description What the expression names, when it failed last. Values of `svcPrivate` are among them. */
+            values?: {
+                path: string;
+                /** @description JSON, cut after 256 bytes; null: there was none. */
+                value: string | null;
+            }[];
+            /** @description Who was last told of the failure. */
+            user?: string;
+            first?: components["schemas"]["Time"];
+            /** @description How often it has failed. */
+            count?: number;
         };
         TimerList: {
             timers: components["schemas"]["RunningTimer"][];
@@ -2752,10 +2776,12 @@ export interface components {
             defaultValue: string;
         };
         SignInRequest: {
-            user: string;
+            user?: string;
             /** Format: password */
-            password: string;
-        };
+            password?: string;
+            /** Format: password */
+            link?: string;
+        } & (unknown | unknown);
         /** @description Who is signed in. */
         Caller: {
             user: string;
@@ -2838,7 +2864,7 @@ export interface components {
                 awake: number;
                 creates: number;
                 events: number;
-                /** @description Events that came by themselves and failed. */
+                /** @description Events and creates that failed. */
                 incidents: number;
                 /** @description Events of timers that came. */
                 fired: number;
@@ -2998,6 +3024,15 @@ export interface components {
         };
         /** @description `AlreadyExists`: the version is there with other content. `Conflict`: a file of the home names the workflow. */
         DefinitionConflict: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Fault"];
+            };
+        };
+        /** @description No instance keeps the event of the incident, or the instance takes none now. */
+        NothingToRetry: {
             headers: {
                 [name: string]: unknown;
             };
@@ -4427,6 +4462,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["AccessDenied"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["NothingToRetry"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["Busy"];

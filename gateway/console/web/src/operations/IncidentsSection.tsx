@@ -5,15 +5,18 @@ import { type ColumnOf, CursorPager, DataTable } from "../kit/DataTable";
 import { Empty } from "../kit/Notice";
 import { Time } from "../kit/Time";
 import { Link, useQueryPart } from "../navigate";
-import { readable } from "../words";
+import { formatNumber, readable } from "../words";
 import { inspectPath } from "./address";
 import { changeIncident, type Incident, type Repair } from "./api";
 import { Confirm, InstanceOf, Loaded, reasonFor, RepairButtons, shortId, statusOf, type Told, useNews } from "./parts";
 import { operationsKey, useIncidents } from "./queries";
 import { type Translate, useText } from "./text";
 
-/** The name of an event that came by itself, as people say it. */
+/** The name of an event, as people say it. */
 export function eventName(event: string, t: Translate): string {
+  if (event === "") {
+    return t("incidents.create");
+  }
   const [, time, state] = /^after\.(P[^.]+)\.(.+)$/.exec(event) ?? [];
   return time !== undefined && state !== undefined ? t("incidents.timer", { state: readable(state), time: durationText(time) }) : event;
 }
@@ -44,14 +47,14 @@ export function useIncidentRepair(tell: (told: Told) => void) {
 }
 
 interface DropProps {
-  of: Pick<Incident, "id" | "event">;
+  of: Pick<Incident, "id" | "event"> & Partial<Pick<Incident, "kind">>;
   onDrop: () => Promise<void>;
   onClose: () => void;
 }
 
 export function DropIncident({ of, onDrop, onClose }: DropProps) {
   const t = useText();
-  return <Confirm title={t("incidents.dropTitle")} text={t("incidents.dropText", { name: eventName(of.event, t) })} yes={t("incidents.dropYes")} no={t("incidents.keep")} danger onYes={onDrop} onClose={onClose} />;
+  return <Confirm title={t("incidents.dropTitle")} text={t(of.kind ? "incidents.dropFailureText" : "incidents.dropText", { name: eventName(of.event, t) })} yes={t("incidents.dropYes")} no={t("incidents.keep")} danger onYes={onDrop} onClose={onClose} />;
 }
 
 /** Events that came by themselves and failed. */
@@ -83,6 +86,27 @@ export function IncidentsSection() {
   );
 }
 
+/** Where something has failed, for whom and how often. */
+function Place({ of }: { of: Incident }) {
+  const t = useText();
+  return (
+    <span className="row-text ops-place">
+      <span>{t("incidents.times", { count: of.count ?? 1, number: formatNumber(of.count ?? 1), user: of.user ?? "" })}</span>
+      {of.file && (
+        <span>
+          {t("incidents.place")} <code>{of.line ? `${of.file}:${of.line}` : of.file}</code> ({t("incidents.version", { version: of.version ?? 1 })})
+        </span>
+      )}
+      {of.expression && <code>{of.expression}</code>}
+      {of.values?.map(({ path, value }) => (
+        <span key={path}>
+          <code>{path}</code> {value === null ? t("incidents.missing") : <code>{value}</code>}
+        </span>
+      ))}
+    </span>
+  );
+}
+
 function columnsOf(t: Translate, retry: (of: Incident) => void, drop: (of: Incident) => void): ColumnOf<Incident>[] {
   return [
     {
@@ -91,19 +115,24 @@ function columnsOf(t: Translate, retry: (of: Incident) => void, drop: (of: Incid
       head: true,
       cell: (of) => (
         <>
-          <Link to={inspectPath(of.workflowId, of.instanceId)} className="row-link">
-            {eventName(of.event, t)}
-          </Link>
+          {of.instanceId === "" ? (
+            eventName(of.event, t)
+          ) : (
+            <Link to={inspectPath(of.workflowId, of.instanceId)} className="row-link">
+              {eventName(of.event, t)}
+            </Link>
+          )}
           <span className="row-text ops-error">{of.error}</span>
+          {of.kind && <Place of={of} />}
         </>
       ),
     },
     {
       key: "instance",
       title: t("incidents.instance"),
-      cell: (of) => <InstanceOf workflowId={of.workflowId} instanceId={of.instanceId} />,
+      cell: (of) => (of.instanceId === "" ? readable(of.workflowId) : <InstanceOf workflowId={of.workflowId} instanceId={of.instanceId} />),
     },
     { key: "when", title: t("incidents.when"), narrow: true, named: true, cell: (of) => <Time at={of.ts} /> },
-    { key: "actions", title: t("actions"), narrow: true, cell: (of) => <RepairButtons name={`${eventName(of.event, t)}, ${shortId(of.instanceId)}`} onRetry={() => retry(of)} onDrop={() => drop(of)} /> },
+    { key: "actions", title: t("actions"), narrow: true, cell: (of) => <RepairButtons name={`${eventName(of.event, t)}, ${shortId(of.instanceId)}`} onRetry={of.kind ? undefined : () => retry(of)} onDrop={() => drop(of)} /> },
   ];
 }

@@ -235,7 +235,7 @@ function HiddenIncidents({ of, tell }: { of: Instance; tell: Tell }) {
               <p className="ops-strong">{eventName(incident.event, t)}</p>
               <p className="ops-error">{incident.error}</p>
             </div>
-            <RepairButtons name={eventName(incident.event, t)} onRetry={() => void repair(incident, "retry")} onDrop={() => setDropping(incident)} />
+            <RepairButtons name={eventName(incident.event, t)} onRetry={incident.kind ? undefined : () => void repair(incident, "retry")} onDrop={() => setDropping(incident)} />
           </li>
         ))}
       </ul>

@@ -92,7 +92,8 @@ export function Confirm({ title, text, yes, no, danger = false, onYes, onClose }
 
 interface RepairProps {
   name: string;
-  onRetry: () => void;
+  /** Undefined: there is nothing to retry. */
+  onRetry: (() => void) | undefined;
   onDrop: () => void;
 }
 
@@ -101,9 +102,11 @@ export function RepairButtons({ name, onRetry, onDrop }: RepairProps) {
   const t = useText();
   return (
     <span className="row-actions">
-      <Button small aria-label={t("actionOf", { action: t("retry"), name })} onPress={onRetry}>
-        {t("retry")}
-      </Button>
+      {onRetry && (
+        <Button small aria-label={t("actionOf", { action: t("retry"), name })} onPress={onRetry}>
+          {t("retry")}
+        </Button>
+      )}
       <Button small aria-label={t("actionOf", { action: t("drop"), name })} onPress={onDrop}>
         {t("drop")}
       </Button>

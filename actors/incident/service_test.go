@@ -1,0 +1,159 @@
+package incident
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"troupe/actors/failure"
+	"troupe/persistence"
+	"troupe/persistence/clocktest"
+	"troupe/persistence/storetest"
+	"troupe/statemachine/expr"
+)
+
+var begun = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// on runs a service on a store of one shard.
+func on(t *testing.T, test func(t *testing.T, s *Service, o Options)) {
+	synctest.Test(t, func(t *testing.T) {
+		store, err := storetest.NewDisk().Open(persistence.Options{Shards: 1, Log: zerolog.Nop()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := Options{Store: store, Log: zerolog.Nop()}
+		s := New(o)
+		s.Start()
+		test(t, s, o)
+		s.Stop()
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// failed is a failure of a workflow at a line, so many seconds later.
+func failed(workflow string, line, later int) *Row {
+	at := begun.Add(time.Duration(later) * time.Second)
+	return &Row{Kind: Expression, Workflow: workflow, Version: 1, File: "a.yaml", Line: line, Error: fmt.Sprint("error ", later), First: at, Last: at, Count: 1}
+}
+
+func rows(t *testing.T, s *Service) map[string]*Row {
+	t.Helper()
+	there, err := s.load(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]*Row{}
+	for _, k := range there {
+		out[fmt.Sprint(k.Workflow, " ", k.Line, k.Place)] = k.Row
+	}
+	return out
+}
+
+// TestFailuresAreCounted, also those that come out of order from other nodes; what is said is of the last.
+func TestFailuresAreCounted(t *testing.T) {
+	on(t, func(t *testing.T, s *Service, o Options) {
+		if s.Note(failed("w", 1, 5)) != New(o).Note(failed("w", 1, 9)) || s.Note(failed("w", 2, 5)) == s.Note(failed("v", 2, 5)) {
+			t.Error("the reference is that of the place")
+		}
+		clocktest.Advance(time.Millisecond)
+		for _, r := range []*Row{failed("w", 1, 9), failed("w", 1, 2)} {
+			if err := s.Put(context.Background(), 0, []Row{*r}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := rows(t, s)["w 1"]
+		if r.Count != 3 || r.Error != "error 9" || !r.First.Equal(begun.Add(2*time.Second)) || !r.Last.Equal(begun.Add(9*time.Second)) {
+			t.Errorf("got %+v", r)
+		}
+	})
+}
+
+// TestKindsAndPlacesAreApart: an instance has an incident of its own for each kind.
+func TestKindsAndPlacesAreApart(t *testing.T) {
+	on(t, func(t *testing.T, s *Service, _ Options) {
+		for _, r := range []*Row{{Kind: Loop, Place: "1"}, {Kind: Loop, Place: "2"}, {Kind: Tree, Place: "1"}, {Kind: Tree, Place: "1"}} {
+			r.Workflow, r.Version, r.Error, r.First, r.Last, r.Count = "w", 1, "too many", begun, begun, 1
+			s.Note(r)
+		}
+		s.Note(&Row{Kind: Expression, Workflow: "w", Event: "go", Error: strings.Repeat("x", 3000), Expression: strings.Repeat("y", 3000), First: begun, Last: begun, Count: 1, Read: []expr.Read{{Path: "a"}}})
+		clocktest.Advance(time.Millisecond)
+		there, err := s.load(0)
+		if err != nil || len(there) != 4 {
+			t.Fatalf("got %v, %v", there, err)
+		}
+		for _, k := range there {
+			if len(k.Error) > textMax+len("…") || len(k.Expression) > textMax+len("…") {
+				t.Errorf("%s: %d and %d bytes", k.Kind, len(k.Error), len(k.Expression))
+			}
+		}
+	})
+}
+
+// TestIncidentsAreBounded: the workflow that has most gives way, not another one.
+func TestIncidentsAreBounded(t *testing.T) {
+	on(t, func(t *testing.T, s *Service, o Options) {
+		s.Note(failed("quiet", 1, 0))
+		clocktest.Advance(time.Second)
+		for line := range rowsMax + 20 {
+			s.Note(failed("loud", line+1, line))
+			if line%100 == 99 {
+				clocktest.Advance(time.Second)
+			}
+		}
+		clocktest.Advance(2 * time.Second)
+		there := rows(t, s)
+		if len(there) != rowsMax || there["quiet 1"] == nil || there["loud 1"] != nil || there[fmt.Sprint("loud ", rowsMax+20)] == nil {
+			t.Errorf("got %d", len(there))
+		}
+		full := New(o) // which does not run
+		for line := range 2 * waitingMax {
+			full.Note(failed("loud", line+1, line))
+		}
+		if len(full.waiting) != waitingMax {
+			t.Errorf("%d wait", len(full.waiting))
+		}
+	})
+}
+
+// TestWhatCannotBeWrittenWaits until the node that leads takes it, and is written at the end.
+func TestWhatCannotBeWrittenWaits(t *testing.T) {
+	on(t, func(t *testing.T, _ *Service, o Options) {
+		ready := false
+		o.Writes = func() bool { return ready }
+		old := New(o)
+		old.Note(failed("w", 1, 0))
+		old.Start()
+		old.Stop()
+		if there := rows(t, old); len(there) != 0 {
+			t.Errorf("an old node cannot read %v", there)
+		}
+		ready = true
+		s := New(o)
+		s.Note(failed("w", 1, 0))
+		s.Start()
+		s.Stop()
+		if there := rows(t, s); len(there) != 1 {
+			t.Errorf("at the end: got %v", there)
+		}
+		if err := s.Change(context.Background(), "nothing", true); !errors.Is(err, failure.ErrNotFound) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func FuzzParse(f *testing.F) {
+	stored, err := failed("w", 1, 0).stored()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(stored)
+	f.Fuzz(func(_ *testing.T, stored []byte) { _, _ = Parse(stored) })
+}

@@ -1,0 +1,238 @@
+package workflow_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"troupe/actors/failure"
+	"troupe/actors/incident"
+	"troupe/actors/outbox"
+	"troupe/actors/pending"
+	"troupe/actors/workflow"
+	"troupe/actors/workflow/workflowtest"
+	"troupe/persistence"
+	"troupe/persistence/clocktest"
+	"troupe/statemachine/expr"
+)
+
+const faulty = `id: faulty
+context: {svcPublic: {item: chair}, svcPrivate: {limit: 3}}
+events: {go: {}, other: {}, many: {}}
+stateMachines:
+  main:
+    states:
+      a:
+        on:
+          go: {actions: [{log: '${svcPublic.itm + svcPrivate.limit}'}]}
+          other: {actions: [{redirect: 'javascript:x'}]}
+          many: {guard: 'has(svcPublic.many)', actions: [{assign: {svcPublic.x: '${1 / 0}'}}]}
+          end: b
+      b: {type: final}
+`
+
+// TestAFailureOfACallerIsAnIncident: one for each place, with its line, its values, for whom, when and how often, also after a restart.
+func TestAFailureOfACallerIsAnIncident(t *testing.T) {
+	timed(t, func(h *harness, _ *atomic.Int64) {
+		h.Publish(remind, faulty)
+		id, twin := h.Make(boss, "faulty", ""), h.Make(boss, "faulty", "")
+		begun := time.Now()
+		for k, of := range []string{id, id, twin} {
+			_, err := h.Try(john, "faulty", of, "go", "", "")
+			if got := failure.Of(err); got.Kind != failure.ErrExecution || got.Reference == "" {
+				t.Fatalf("failure %d: got %v", k, err)
+			}
+			clocktest.Advance(700 * time.Millisecond)
+		}
+		_, err := h.Try(mary, "faulty", twin, "other", "", "")
+		reference := failure.Of(err).Reference
+		clocktest.Advance(time.Second)
+		if n := h.Metrics().Incidents; n != 4 {
+			t.Errorf("%d failures are counted", n)
+		}
+		if log := h.Log.String(); !strings.Contains(log, `"line":9,"expression":"svcPublic.itm + svcPrivate.limit"`) {
+			t.Errorf("the log: %s", log)
+		}
+		h.Restart()
+		list := h.incidents()
+		if len(list) != 2 {
+			t.Fatalf("got %v", list)
+		}
+		first, other := list[0], list[1]
+		if strings.HasPrefix(first.ID, reference) {
+			first, other = other, first
+		}
+		if !strings.HasPrefix(other.ID, reference+"-") || other.Row.Line != 10 || other.Row.Expression != "" || other.Row.Count != 1 {
+			t.Errorf("got %+v", other.Row)
+		}
+		r := first.Row
+		want := []expr.Read{{Path: "svcPublic.itm"}, {Path: "svcPrivate.limit", Value: "3"}}
+		if r.Kind != incident.Expression || r.Workflow != "faulty" || r.Version != 1 || r.Line != 9 || r.Expression != "svcPublic.itm + svcPrivate.limit" ||
+			fmt.Sprint(r.Read) != fmt.Sprint(want) || r.User != "john" || r.Count != 3 || !r.First.Equal(begun) || r.Last.Sub(begun) != 1400*time.Millisecond {
+			t.Errorf("got %+v", r)
+		}
+		if first.InstanceID != twin || first.Event != "go" || !strings.Contains(first.Error, "no such key: itm") {
+			t.Errorf("got %+v", first)
+		}
+		ctx := context.Background()
+		if err := h.ChangeIncident(ctx, first.ID, false); !errors.Is(err, failure.ErrConflict) || !strings.Contains(failure.Of(err).Reason, "nothing to retry") {
+			t.Errorf("retry: got %v", err)
+		}
+		h.Must(h.ChangeIncident(ctx, first.ID, true))
+		if err := h.ChangeIncident(ctx, first.ID, true); !errors.Is(err, failure.ErrNotFound) {
+			t.Errorf("dropped twice: got %v", err)
+		}
+		if list := h.incidents(); len(list) != 1 || list[0].ID != other.ID {
+			t.Errorf("dropped, but got %v", list)
+		}
+		_ = workflowtest.Second(h.Try(john, "faulty", id, "go", "", ""))
+		clocktest.Advance(2 * time.Second)
+		if list := h.incidents(); len(list) != 2 || list[0].ID == first.ID || list[1].ID == first.ID {
+			t.Errorf("the id came twice, or not at all: %v", list)
+		}
+	})
+}
+
+// TestACreateThatFailsIsAnIncident without an instance.
+func TestACreateThatFailsIsAnIncident(t *testing.T) {
+	timed(t, func(h *harness, _ *atomic.Int64) {
+		h.Publish(remind, "id: never\nstateMachines: {m: {states: {a: {entry: [{log: '${svcPublic.none}'}], on: {go: b}}, b: {type: final}}}}\n")
+		_, err := h.Create(context.Background(), &workflow.CreateRequest{Caller: boss, WorkflowID: "never"})
+		clocktest.Advance(time.Second)
+		list := h.incidents()
+		if len(list) != 1 || list[0].InstanceID != "" || list[0].Event != "" || list[0].Row.Line != 2 || failure.Of(err).Reference == "" {
+			t.Errorf("got %+v, %v", list, err)
+		}
+	})
+}
+
+// TestAFloodOfFailuresIsWrittenOnceASecond, whatever callers do.
+func TestAFloodOfFailuresIsWrittenOnceASecond(t *testing.T) {
+	timed(t, func(h *harness, _ *atomic.Int64) {
+		h.Publish(remind, faulty)
+		id := h.Make(boss, "faulty", "")
+		_ = workflowtest.Second(h.Try(john, "faulty", id, "go", "", ""))
+		clocktest.Advance(time.Millisecond) // it is written
+		before := h.Store.Metrics().Committed
+		for range 500 {
+			_ = workflowtest.Second(h.Try(john, "faulty", id, "go", "", ""))
+		}
+		clocktest.Advance(900 * time.Millisecond)
+		if n := h.Store.Metrics().Committed - before; n != 0 {
+			t.Errorf("%d commits in the first second", n)
+		}
+		clocktest.Advance(200 * time.Millisecond)
+		if n := h.Store.Metrics().Committed - before; n != 1 {
+			t.Errorf("%d commits, want one", n)
+		}
+		if list := h.incidents(); len(list) != 1 || list[0].Row.Count != 501 {
+			t.Errorf("got %+v", list)
+		}
+	})
+}
+
+// TestIDsOfIncidentsDoNotRepeat, also when the one before is dropped and the instance has no new entry.
+func TestIDsOfIncidentsDoNotRepeat(t *testing.T) {
+	delivering(t, func(h *harness, to *receiver) {
+		var late atomic.Bool
+		to.answer = func(a outbox.Attempt) outbox.Answer {
+			if a.Queue == "other" && !late.Load() {
+				return outbox.Answer{Status: 503, Err: errors.New("the answer was 503")}
+			}
+			return outbox.Answer{Status: 200}
+		}
+		h.Publish(notify, "id: told\nwebhooks: {hook: {url: 'https://example.org', onDone: done}, other: {url: 'https://example.org', onDone: done}}\n"+
+			"stateMachines:\n  m:\n    states:\n      a:\n        on:\n          tell: {actions: [{webhook: {to: hook}}, {webhook: {to: other}}]}\n"+
+			"          done: {actions: [{log: '${1 / 0}'}]}\n          end: b\n      b: {type: final}\n")
+		id := h.Make(boss, "told", "")
+		h.MustSend(boss, "told", id, "tell", "")
+		clocktest.Advance(time.Second)
+		first := h.incidents()
+		if len(first) != 1 || first[0].InstanceID != id {
+			t.Fatalf("got %v", first)
+		}
+		if err := h.ChangeIncident(context.Background(), first[0].ID, false); !errors.Is(err, failure.ErrExecution) || !strings.Contains(failure.Of(err).Reason, "the event failed again: ") || !strings.Contains(failure.Of(err).Reason, "division by zero") {
+			t.Errorf("retry: got %v", err)
+		}
+		h.Must(h.ChangeIncident(context.Background(), first[0].ID, true))
+		late.Store(true)
+		clocktest.Advance(time.Hour)
+		if next := h.incidents(); len(next) != 1 || next[0].ID == first[0].ID {
+			t.Errorf("got %v behind %v", next, first)
+		}
+	})
+}
+
+// TestIncidentsOfAClusterAreOne: whatever node they fail on, any lists them, and they are one.
+func TestIncidentsOfAClusterAreOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		r := rand.New(rand.NewPCG(3, 5))
+		for sh := range c.nodes[0].Store.AllShards() {
+			if to := c.nodes[int(sh)%clusterNodes]; to != c.nodes[0] {
+				c.must(c.nodes[0].Store.Replica(sh).HandOver(t.Context(), to.Name))
+			}
+		}
+		led := map[string]int{}
+		for k := range 24 {
+			id := c.createWith(r, fmt.Sprint(k), "faulty", "")
+			c.fails(r, id, led)
+		}
+		if len(led) != 2 {
+			t.Fatalf("failed on %v", led)
+		}
+		c.pass(5 * time.Second)
+		var id string
+		for _, n := range c.nodes {
+			page, err := n.router.Incidents(context.Background(), &pending.IncidentList{Limit: 10})
+			c.must(err)
+			if len(page.Incidents) != 1 || page.Incidents[0].Row.Count != 24 || id != "" && page.Incidents[0].ID != id {
+				t.Errorf("%s lists %+v", n.Name, page.Incidents)
+				continue
+			}
+			id = page.Incidents[0].ID
+		}
+		c.must(c.ask(r, func(router *workflow.Router) error { return router.ChangeIncident(context.Background(), id, true) }))
+		page, err := c.nodes[0].router.Incidents(context.Background(), &pending.IncidentList{Limit: 10})
+		if c.must(err); len(page.Incidents) != 0 {
+			t.Errorf("dropped, but %v", page.Incidents)
+		}
+		for _, n := range c.nodes {
+			n.stop()
+		}
+	})
+}
+
+// fails has an instance fail where it is led.
+func (c *cluster) fails(r *rand.Rand, id string, led map[string]int) {
+	c.t.Helper()
+	for {
+		for _, n := range c.nodes {
+			_, err := n.router.Send(context.Background(), event(boss, "faulty", id, "go", "", ""))
+			if errors.Is(err, failure.ErrExecution) {
+				led[n.Name]++
+				return
+			}
+			if !errors.Is(err, failure.ErrElsewhere) && !errors.Is(err, failure.ErrUnavailable) {
+				c.t.Fatal(err)
+			}
+		}
+		c.pass(time.Duration(r.IntN(100)) * time.Millisecond)
+	}
+}
+
+// putElsewhere has the leader of a shard put incidents there, over links that are not cut.
+func (n *clusterNode) putElsewhere(ctx context.Context, sh uint16, rows []incident.Row) error {
+	for _, to := range n.c.nodes {
+		if to.router != nil && to.router.Store().Epoch(persistence.Shard(sh)) != 0 {
+			return to.router.PutIncidents(ctx, sh, rows)
+		}
+	}
+	return failure.ErrUnavailable
+}
