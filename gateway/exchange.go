@@ -536,7 +536,7 @@ func (x *exchange) finish() (aborted bool) {
 	if x.server.logsRequests {
 		e := x.server.options.Log.Debug().Str("request", x.requestID()).
 			Str("method", x.r.Method).Str("route", x.route.name).
-			Int("status", x.status).Dur("took", time.Since(x.begun))
+			Int("status", x.status).Dur("tookMs", time.Since(x.begun))
 		if x.caller != nil {
 			e = e.Str("user", string(x.caller.ID))
 		}

@@ -23,7 +23,7 @@ type Homes interface {
 // publishHome answers PUT admin/api/v1/home.
 func publishHome(x *exchange) error {
 	if x.services.Homes == nil {
-		return failure.Refuse(failure.ErrConflict, "this server stands alone and uses the files of its home: change those")
+		return failure.Refuse(failure.ErrConflict, "%s", api.NotANode)
 	}
 	dryRun, err := parseFlag(x.query, "dryRun")
 	if err != nil {

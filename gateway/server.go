@@ -307,7 +307,7 @@ func (s *Server) stop(ctx context.Context) {
 	}
 	<-served
 	s.packing.Wait()
-	s.options.Log.Info().Bool("drained", drained).Dur("took", time.Since(begun)).Msg("stopped listening")
+	s.options.Log.Info().Bool("drained", drained).Dur("tookMs", time.Since(begun)).Msg("stopped listening")
 }
 
 // drain waits until the accepted requests are answered, and reports whether

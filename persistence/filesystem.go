@@ -28,7 +28,7 @@ func (s *Store) wrapFS() {
 
 func (s *Store) diskSlow(info vfs.DiskSlowInfo) {
 	s.metrics.slowDisk.Add(1)
-	s.log.Warn().Str("path", info.Path).Dur("took", info.Duration).Msg("slow disk operation")
+	s.log.Warn().Str("path", info.Path).Dur("tookMs", info.Duration).Msg("slow disk operation")
 }
 
 // storeFS makes a new MANIFEST's directory entry durable before anything can

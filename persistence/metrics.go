@@ -40,8 +40,8 @@ type Metrics struct {
 	CheckpointWrites uint64 // of the integrity checkpoint
 	CheckpointErrors uint64 // checkpoints that could not be written
 
-	FreeBytes  int64 // on the file system; -1 when it does not say
-	DiskBytes  uint64
+	FreeBytes  int64  // on the file system; -1 when it does not say
+	DiskBytes  uint64 // the files in the store's folder
 	Tables     int64
 	CacheBytes int64
 }
@@ -66,7 +66,7 @@ func (s *Store) Metrics() Metrics {
 	}
 	defer g.leave()
 	p := pebbleOf(g).Metrics()
-	m.DiskBytes, m.CacheBytes = p.DiskSpaceUsage(), p.BlockCache.Size
+	m.DiskBytes, m.CacheBytes = diskBytes(s.fs, s.dir), p.BlockCache.Size
 	for _, level := range p.Levels {
 		m.Tables += level.TablesCount
 	}

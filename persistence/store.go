@@ -164,7 +164,7 @@ func (s *Store) open() error {
 		return errors.Join(err, s.endLoops())
 	}
 	s.log.Info().Str("dir", s.dir).Int("shards", s.shards).Bool("after_crash", s.crashed).
-		Dur("took", time.Since(s.started)).Msg("store is open")
+		Dur("tookMs", time.Since(s.started)).Msg("store is open")
 	return nil
 }
 

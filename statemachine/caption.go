@@ -1,6 +1,7 @@
 package statemachine
 
 import (
+	"slices"
 	"strings"
 
 	"troupe/statemachine/document"
@@ -65,22 +66,35 @@ func parentTag(tag string) string {
 // caption is a Text that is made from an instance's data: exactly one of its fields is set. Built once, then read only.
 type caption struct {
 	fixed Text
-	prose *prose
+	made  []madeText
 }
 
-// eval returns the text in a scope, as one line.
-func (c *caption) eval(s *expr.Scope) (Text, error) {
+// madeText is a text with expressions, for the readers of a language; "" stands for every reader.
+type madeText struct {
+	language string
+	prose    *prose
+}
+
+// eval returns the text in a scope, as lines of at most so many characters. One that fails in a language fails in all: readers
+// see the same.
+func (c *caption) eval(s *expr.Scope, most int) (Text, error) {
 	if c == nil {
 		return nil, nil
 	}
-	if c.prose == nil {
+	if c.made == nil {
 		return c.fixed, nil
 	}
-	text, err := c.prose.text(s)
-	if err != nil {
-		return nil, err
+	var t Text
+	for _, m := range c.made {
+		text, err := m.prose.text(s)
+		if err != nil {
+			return nil, err
+		}
+		if text = cutText(oneLine(text), most); text != "" {
+			t = append(t, Translation{m.language, text})
+		}
 	}
-	return Plain(oneLine(text)), nil
+	return t, nil
 }
 
 // captionVariables are what a text for people may not read: it is the same for all readers, and shows nothing private.
@@ -91,19 +105,42 @@ var captionVariables = map[string]string{
 	"now":        "the text is made when the data change, not when it is read",
 }
 
-// caption reads a text that may have ${…} anywhere, or a map of languages; nil when n is nil.
+// caption reads a text that may have ${…} anywhere, or a map of languages with such texts; nil when n is nil.
 func (b *builder) caption(n *document.Node) *caption {
 	if n == nil {
 		return nil
 	}
-	if n.Kind == document.Mapping {
-		return &caption{fixed: b.words(n)}
+	c, hasExpression := &caption{}, false
+	add := func(language string, n *document.Node) {
+		p := b.captionProse(n)
+		if language != "" {
+			b.visible(n, p.constant())
+		}
+		c.made = append(c.made, madeText{language, p})
+		hasExpression = hasExpression || slices.ContainsFunc(p.parts, func(p prosePart) bool { return p.program != nil })
 	}
-	c := &caption{prose: b.prose(n)}
-	constant := ""
-	for _, part := range c.prose.parts {
+	if n.Kind == document.Mapping {
+		b.eachLanguage(n, add)
+	} else {
+		add("", n)
+	}
+	if hasExpression {
+		return c
+	}
+	for _, m := range c.made {
+		if text := m.prose.constant(); text != "" {
+			c.fixed = append(c.fixed, Translation{m.language, text})
+		}
+	}
+	c.made = nil
+	return c
+}
+
+// captionProse reads one text of a caption.
+func (b *builder) captionProse(n *document.Node) *prose {
+	p := b.prose(n)
+	for _, part := range p.parts {
 		if part.program == nil {
-			constant += part.literal
 			continue
 		}
 		for _, variable := range []string{"svcPrivate", "event", "user", "now"} {
@@ -112,13 +149,18 @@ func (b *builder) caption(n *document.Node) *caption {
 			}
 		}
 	}
-	if strings.TrimSpace(n.Text) == "" {
+	if n.Kind != document.Mapping && n.Kind != document.Sequence && strings.TrimSpace(n.Text) == "" {
 		b.Add(n, "the text is empty")
 	}
-	if len(c.prose.parts) == 1 && c.prose.parts[0].program == nil {
-		return &caption{fixed: Plain(constant)}
+	return p
+}
+
+// constant is the text without its expressions.
+func (p *prose) constant() (text string) {
+	for _, part := range p.parts {
+		text += part.literal
 	}
-	return c
+	return text
 }
 
 // maxLanguages bounds the texts of one element.
@@ -132,19 +174,24 @@ func (b *builder) words(n *document.Node) Text {
 	if n.Kind != document.Mapping {
 		return Plain(b.word(n))
 	}
+	var t Text
+	b.eachLanguage(n, func(language string, n *document.Node) { t = append(t, Translation{language, b.word(n)}) })
+	return t
+}
+
+// eachLanguage calls f with each text of a map of languages.
+func (b *builder) eachLanguage(n *document.Node, f func(language string, text *document.Node)) {
 	if len(n.Fields) == 0 || len(n.Fields) > maxLanguages {
 		b.Add(n, "must have one to %d languages", maxLanguages)
-		return nil
+		return
 	}
-	var t Text
-	for _, f := range n.Fields {
-		if !isLanguage(f.Key.Text) {
-			b.advise(f.Key, `write a tag such as "en" or "pt-BR"`, "%q is not a language", shorten(f.Key.Text))
+	for _, field := range n.Fields {
+		if !isLanguage(field.Key.Text) {
+			b.advise(field.Key, `write a tag such as "en" or "pt-BR"`, "%q is not a language", shorten(field.Key.Text))
 			continue
 		}
-		t = append(t, Translation{f.Key.Text, b.word(f.Value)})
+		f(field.Key.Text, field.Value)
 	}
-	return t
 }
 
 // word reads one text that has no expression.

@@ -47,16 +47,13 @@ func (d *Definition) Title(in *Instance) Text {
 	if d.title == nil {
 		return nil
 	}
-	if d.title.prose == nil {
+	if d.title.made == nil {
 		return d.title.fixed
 	}
 	m := d.newMove(in, in.at.active, systemCaller, in.UpdatedAt)
 	defer m.release()
-	title, err := d.title.eval(&m.scope)
-	if err != nil {
-		return nil
-	}
-	return Plain(cutText(title.For(), maxTitle))
+	title, _ := d.title.eval(&m.scope, maxTitle)
+	return title
 }
 
 // IsTitled reports whether the definition has titles.

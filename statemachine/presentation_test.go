@@ -1,6 +1,7 @@
 package statemachine
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -124,6 +125,21 @@ func TestTitleOfAnInstance(t *testing.T) {
 	fixed := parseChart(t, "id: w\ntitle: {en: One, de: Eins}\nstateMachines: {m: {states: {a: {on: {b: {}}}}}}\n")
 	if got := fixed.Title(begin(t, fixed, nil)).For("de"); got != "Eins" || !fixed.IsTitled() {
 		t.Errorf("got %q", got)
+	}
+	made := parseChart(t, `
+id: w
+title: {en: '${svcPublic.by}: ${svcPublic.n == 1 ? "1 day" : string(svcPublic.n) + " days"}', de: '${svcPublic.by}: ${svcPublic.n} Tage', fr: '${svcPublic.?c.orValue("")}'}
+stateMachines: {m: {states: {a: {entry: [{assign: {svcPublic.by: '${user.name}', svcPublic.n: 3}}], task: {title: {en: 'Ask ${svcPublic.by}', de: '${svcPublic.by} fragen'}}, on: {b: {allow: {roles: [x]}}}}}}}
+`)
+	for caller, name := range map[*Caller]string{{ID: "ann", FullName: "Ann Lee"}: "Ann Lee", {ID: "ann"}: "ann"} {
+		r, err := made.Create(Creation{ID: "1", Caller: caller, Now: testTime})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := []string{made.Title(&r.Instance).For("en-GB"), made.Title(&r.Instance).For("de"), made.Title(&r.Instance).For("fr"), made.TaskText(&r.Instance, &r.Instance.Tasks()[0]).Title.For("de")}
+		if want := []string{name + ": 3 days", name + ": 3 Tage", name + ": 3 days", name + " fragen"}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 	none := parseChart(t, "id: w\nstateMachines: {m: {states: {a: {on: {b: {}}}}}}\n")
 	in := begin(t, none, nil)

@@ -1,6 +1,7 @@
 package statemachine
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 // hold at present.
 type Caller struct {
 	ID                string
+	FullName          string // for people; empty: the id
 	Roles, Privileges []string
 	// OverridesClaims: the tasks of others do not hold the caller back.
 	OverridesClaims bool
@@ -26,7 +28,7 @@ func (c *Caller) Name() string {
 }
 
 func (c *Caller) user() expr.User {
-	return expr.User{ID: c.ID, Roles: c.Roles, Privileges: c.Privileges}
+	return expr.User{ID: c.ID, Name: cmp.Or(c.FullName, c.ID), Roles: c.Roles, Privileges: c.Privileges}
 }
 
 // Right is what a rule says before an instance is looked at.

@@ -256,7 +256,8 @@ type TaskText struct{ Title, Description Text }
 func (d *Definition) TaskText(in *Instance, t *Task) (out TaskText) {
 	if r := d.taskRuleAt(t.At); r != nil && (r.title != nil || r.description != nil) {
 		scope := View{in, d}.scope(systemCaller, t.Created)
-		out.Title, out.Description = r.title.line(scope, maxTitle), r.description.line(scope, maxDescription)
+		out.Title, _ = r.title.eval(scope, maxTitle)
+		out.Description, _ = r.description.eval(scope, maxDescription)
 	}
 	if len(out.Title) == 0 {
 		out.Title = d.LabelOf(t.At).Label
@@ -266,15 +267,6 @@ func (d *Definition) TaskText(in *Instance, t *Task) (out TaskText) {
 
 // maxDescription is the longest description of a task, in characters; a longer one is cut.
 const maxDescription = 2000
-
-// line makes a text of at most so many characters; no text when that fails.
-func (c *caption) line(s *expr.Scope, most int) Text {
-	t, err := c.eval(s)
-	if err != nil || c == nil || c.prose == nil {
-		return t
-	}
-	return Plain(cutText(t.For(), most))
-}
 
 // TaskEvents lists those of the available events that a transition of the task's own node takes.
 func TaskEvents(t *Task, available []Available) (out []Available) {

@@ -85,7 +85,7 @@ func (c *Catalog) finishIndex(ctx context.Context, instances Instances, row stor
 		return err
 	}
 	c.log.Info().Str("workflow", row.Workflow).Str("index", row.Path).Int64("instances", b.seen).
-		Dur("took", time.Since(b.begun)).Msg("index is whole")
+		Dur("tookMs", time.Since(b.begun)).Msg("index is whole")
 	return nil
 }
 

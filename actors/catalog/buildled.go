@@ -168,7 +168,7 @@ func (t *tending) build(ctx context.Context, row storedIndex, state indexState) 
 	err := t.put(ctx, t.writes(), row.Number, whole)
 	if err == nil {
 		c.log.Info().Str("workflow", row.Workflow).Str("index", row.Path).Uint16("shard", uint16(t.shard)).
-			Int64("instances", b.seen).Dur("took", time.Since(b.begun)).Msg("index is whole in a shard")
+			Int64("instances", b.seen).Dur("tookMs", time.Since(b.begun)).Msg("index is whole in a shard")
 	}
 	return err
 }

@@ -269,7 +269,7 @@ func (x *index) publish() {
 			x.current.Store(x.tree.snapshot())
 		}
 	case x.last.Load() != nil && !x.isShort():
-		x.log.Info().Int("files", x.tree.files).Int("folders", x.tree.folders).Dur("took", time.Since(x.started)).Msg("repository is indexed")
+		x.log.Info().Int("files", x.tree.files).Int("folders", x.tree.folders).Dur("tookMs", time.Since(x.started)).Msg("repository is indexed")
 		x.current.Store(x.tree.snapshot())
 		close(x.ready)
 	}

@@ -66,22 +66,36 @@ func latencyCells(l *report.Latency) []string {
 func decimals(f float64, n int) string { return strconv.FormatFloat(f, 'f', n, 64) }
 
 // liveLine says on a terminal how a measurement goes, on one line that is written again
-// and again. On anything else it says nothing.
+// and again. On anything else it has a line for each part of a measurement.
 type liveLine struct {
-	to io.Writer // nil: nothing is said
+	to    io.Writer // nil: nothing is said
+	parts io.Writer // nil on a terminal
+	last  string    // of the parts
 }
 
 func newLiveLine(to io.Writer) *liveLine {
 	if !isTerminal(to) {
-		return &liveLine{}
+		return &liveLine{parts: to}
 	}
-	return &liveLine{to}
+	return &liveLine{to: to}
 }
 
 // clearLine takes the cursor to the begin of the line and erases it (ECMA-48, EL).
 const clearLine = "\r\x1b[K"
 
-func (l *liveLine) show(p trial.Progress) { l.say(liveText(&p)) }
+func (l *liveLine) show(p trial.Progress) {
+	if l.to != nil {
+		l.say(liveText(&p))
+		return
+	}
+	if p.Doing == "" {
+		p.Doing = fmt.Sprintf("measuring for %v", p.Total)
+	}
+	if text := liveText(&p); text != l.last {
+		l.last = text
+		_, _ = fmt.Fprintln(l.parts, text)
+	}
+}
 
 func (l *liveLine) say(text string) {
 	if l.to != nil {

@@ -71,7 +71,7 @@ func smallHome(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	edit(t, dir, "workflows/purchase-order.yaml", ", form: order-decision", "")
+	edit(t, dir, "workflows/purchase-order.yaml", "          form: order-decision\n", "")
 	return dir
 }
 

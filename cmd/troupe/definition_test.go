@@ -119,7 +119,7 @@ func TestPublishingADefinitionInACluster(t *testing.T) {
 		t.Errorf("got %d %s", a.Status, a.Body)
 	}
 	put(strings.Replace(door, "go:", "move:", 1)).WantFault(t, 409, "AlreadyExists")
-	(&invocation{args: []string{"publish", "--home", dir}, stdout: "in use now: 3 workflows, 3 templates and 3 users\n"}).run(t)
+	(&invocation{args: []string{"publish", "--home", dir}, stdout: "in use now: 3 workflows, 3 templates and 4 users\n"}).run(t)
 	o.wants("a home was published", 4, 3)
 	putFile(t, dir, "workflows/door.yaml", door)
 	for _, args := range [][]string{{"publish", "--home", dir}, {"publish", "--home", dir, "--dry-run"}, {"check", "--home", dir}} {

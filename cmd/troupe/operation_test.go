@@ -94,7 +94,7 @@ func TestCheckWarnsOfSending(t *testing.T) {
 	}
 	check()
 	edit(t, dir, "troupe.yaml", "supplier:", "suplier:")
-	check("purchase-order.yaml:71: webhook supplier has no url", "webhooks.endpoints of troupe.yaml has a webhook suplier, and the definition has none of that name (did you mean supplier?)")
+	check("purchase-order.yaml:73: webhook supplier has no url", "webhooks.endpoints of troupe.yaml has a webhook suplier, and the definition has none of that name (did you mean supplier?)")
 	edit(t, dir, "troupe.yaml", "purchase-order:", "purchase-ordr:")
 	check("webhooks.endpoints has the workflow purchase-ordr, which nobody defines (did you mean purchase-order?)")
 }

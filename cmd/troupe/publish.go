@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -27,6 +28,8 @@ func newPublish() *cobra.Command {
 			"rights.yaml, and the workflows, forms and checklists with what they refer to. All\n" +
 			"are checked together and taken together; all faults are printed, and then nothing is\n" +
 			"changed (exit 1). Within a second every node uses them. DIR is --home without it.\n\n" +
+			"It is for clusters: a server that is not a node of one takes over the files of its\n" +
+			"home by itself when they change, and `troupe check` says whether it will.\n\n" +
 			"The node that runs on --home is asked, or the service of --address or --context with\n" +
 			"the token of a holder of mod-admin.",
 		Example: "  troupe publish --home /srv/troupe\n" +
@@ -46,6 +49,10 @@ func newPublish() *cobra.Command {
 		if err == nil {
 			published, err = publishArchive(cmd.Context(), c, connection, archive, dryRun)
 			warnings = merge(warnings, faultsOf(published.Warnings))
+		}
+		if dryRun && isNotANode(err) {
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), "no faults in the files; "+api.NotANode)
+			return err
 		}
 		return showPublished(cmd, dir, published, warnings, dryRun, err)
 	}
@@ -94,6 +101,11 @@ func publishArchive(ctx context.Context, c *config, to *connection, archive []by
 	ctx, cancel := context.WithTimeout(ctx, to.timeout)
 	defer cancel()
 	return node.Publish(ctx, archive, dryRun)
+}
+
+// isNotANode reports whether a server refused to publish because it is not a node of a cluster.
+func isNotANode(err error) bool {
+	return err != nil && strings.Contains(err.Error(), api.NotANode)
 }
 
 func faultsOf(wire []api.FileFault) (faults document.Faults) {

@@ -56,7 +56,7 @@ func TestPublish(t *testing.T) {
 	removeFile(t, other, "forms/feedback.yaml")
 	edit(t, other, "identity.yaml", "privileges: [mod-workflows]", "privileges: [mod-workflows, mod-admin]")
 
-	const users, wouldBe = " and 3 users", "no faults: 2 workflows, 2 templates and 3 users would be in use\n"
+	const users, wouldBe = " and 4 users", "no faults: 2 workflows, 2 templates and 4 users would be in use\n"
 	(&invocation{args: []string{"publish", "--home", dir, "--dry-run", other}, stdout: wouldBe}).run(t)
 	o.wants("after a dry run", 3, 3)
 	(&invocation{args: []string{"publish", "--home", dir, other}, stdout: "in use now: 2 workflows, 2 templates" + users + "\n"}).run(t)
@@ -111,7 +111,7 @@ func TestOwnFilesOfANodeOfACluster(t *testing.T) {
 	if code, stdout, _ := invoke("check", "--home", dir); code != exitDone || !strings.Contains(stdout, "warning: ") || !strings.Contains(stdout, "are not what is published") {
 		t.Errorf("troupe check: got %d %s", code, stdout)
 	}
-	(&invocation{args: []string{"publish", "--home", dir}, stdout: "in use now: 3 workflows, 2 templates and 3 users\n"}).run(t)
+	(&invocation{args: []string{"publish", "--home", dir}, stdout: "in use now: 3 workflows, 2 templates and 4 users\n"}).run(t)
 	if err := o.reloads.definitionsReady(); err != nil {
 		t.Errorf("published files: got %v", err)
 	}
@@ -129,8 +129,18 @@ func TestPublishOnANodeThatStandsAlone(t *testing.T) {
 	if err := o.takeCommands(); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := invoke("publish", "--home", dir); code != exitFailed || !strings.Contains(stderr, "stands alone") {
+	if code, _, stderr := invoke("publish", "--home", dir); code != exitFailed || !strings.Contains(stderr, "is not a node of a cluster: it takes over the files of its home by itself") {
 		t.Errorf("with one: got %d %s", code, stderr)
+	}
+	if code, stdout, stderr := invoke("publish", "--home", dir, "--dry-run"); code != exitDone || !strings.HasPrefix(stdout, "no faults in the files; this server is not a node of a cluster") {
+		t.Errorf("a dry run: got %d %s%s", code, stdout, stderr)
+	}
+	edit(t, dir, "workflows/leave-request.yaml", "target: review", "target: reveiw")
+	if code, stdout, _ := invoke("publish", "--home", dir, "--dry-run"); code != exitFailed || !strings.Contains(stdout, "reveiw") {
+		t.Errorf("a dry run of faulty files: got %d %s", code, stdout)
+	}
+	if !strings.Contains(newPublish().Long, "It is for clusters") {
+		t.Error("the help does not say that it is for clusters")
 	}
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,9 +12,14 @@ import (
 	"troupe/gateway"
 )
 
+// sourceVersion is that of the tree: what the next release is to be. CHANGELOG.md has no newer
+// one (a test).
+const sourceVersion = "v0.1.0-dev"
+
 // build is what the program was made from.
 type build struct {
-	// Version is the main module's, "(devel)" when the Go tool knew none.
+	// Version is the main module's, or that of the source when the Go tool knew none: go run does
+	// not look for one.
 	Version string `json:"version"`
 	// Commit is the revision of the source, empty when the Go tool knew none.
 	Commit string `json:"commit"`
@@ -41,7 +45,11 @@ func buildInfo() *debug.BuildInfo {
 }
 
 func buildOf(info *debug.BuildInfo) build {
-	b := build{Version: cmp.Or(info.Main.Version, "(devel)"), Go: info.GoVersion, OS: runtime.GOOS, Arch: runtime.GOARCH}
+	version := info.Main.Version
+	if version == "" || version == "(devel)" {
+		version = sourceVersion
+	}
+	b := build{Version: version, Go: info.GoVersion, OS: runtime.GOOS, Arch: runtime.GOARCH}
 	for _, s := range info.Settings {
 		switch s.Key {
 		case "vcs.revision":
@@ -57,11 +65,14 @@ func buildOf(info *debug.BuildInfo) build {
 
 // String is the line that people read.
 func (b build) String() string {
-	commit := cmp.Or(b.Commit, "unknown")
-	if b.Modified {
-		commit += " (modified)"
+	from := "built from source"
+	if b.Commit != "" {
+		from = "commit " + b.Commit
 	}
-	return fmt.Sprintf("troupe %s, commit %s, %s %s/%s", b.Version, commit, b.Go, b.OS, b.Arch)
+	if b.Modified {
+		from += " (modified)"
+	}
+	return fmt.Sprintf("troupe %s, %s, %s %s/%s", b.Version, from, b.Go, b.OS, b.Arch)
 }
 
 // forGateway is what /readyz?verbose shows.

@@ -36,7 +36,7 @@ func TestBuild(t *testing.T) {
 	platform := runtime.GOOS + "/" + runtime.GOARCH
 	for want, info := range map[string]*debug.BuildInfo{
 		"troupe v0.3.1, commit 0123456789abcdef0123456789abcdef01234567 (modified), go1.26.8 X:jsonv2 " + platform: released,
-		"troupe (devel), commit unknown, go1.26.8 " + platform:                                                     {GoVersion: "go1.26.8"},
+		"troupe " + sourceVersion + ", built from source, go1.26.8 " + platform:                                    {GoVersion: "go1.26.8", Main: debug.Module{Version: "(devel)"}},
 	} {
 		if got := buildOf(info).String(); got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -47,7 +47,7 @@ func TestBuild(t *testing.T) {
 // TestVersion: the command and the flag say the same of this program.
 func TestVersion(t *testing.T) {
 	code, line, stderr := invoke("version")
-	if want := regexp.MustCompile(`^troupe \S+, commit .+, ` + regexp.QuoteMeta(runtime.Version()) + ` \S+\n$`); code != exitDone || !want.MatchString(line) || stderr != "" {
+	if want := regexp.MustCompile(`^troupe v\S+, (commit .+|built from source), ` + regexp.QuoteMeta(runtime.Version()) + ` \S+\n$`); code != exitDone || !want.MatchString(line) || stderr != "" {
 		t.Fatalf("version: got code %d, %q, %q", code, line, stderr)
 	}
 	if code, stdout, stderr := invoke("--version"); code != exitDone || stdout != line || stderr != "" {
@@ -64,6 +64,24 @@ func TestVersion(t *testing.T) {
 	for _, args := range [][]string{{"version", "now"}, {"version", "-o", "line"}, {"version", "--sbom", "-o", "yaml"}} {
 		if code, stdout, _ := invoke(args...); code != exitUsage || stdout != "" {
 			t.Errorf("%v: got code %d and %q, want %d", args, code, stdout, exitUsage)
+		}
+	}
+}
+
+// TestSourceVersionIsTheNextRelease: the tree says what it will be, and the changelog has not
+// released that yet.
+func TestSourceVersionIsTheNextRelease(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "CHANGELOG.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !regexp.MustCompile(`^v\d+\.\d+\.\d+-dev$`).MatchString(sourceVersion) {
+		t.Errorf("the version of the source is %s", sourceVersion)
+	}
+	next := strings.TrimSuffix(strings.TrimPrefix(sourceVersion, "v"), "-dev")
+	for _, released := range regexp.MustCompile(`(?m)^## \[?v?(\d\S*?)\]?( |$)`).FindAllStringSubmatch(string(text), -1) {
+		if released[1] == next {
+			t.Errorf("%s is released: the source is a version behind", next)
 		}
 	}
 }

@@ -202,7 +202,7 @@ func (s *Server) check(*http.Request) (any, error) {
 
 func (s *Server) publish(r *http.Request) (any, error) {
 	if s.options.Homes == nil {
-		return nil, failure.Refuse(failure.ErrConflict, "this server stands alone and uses the files of its home: change those")
+		return nil, failure.Refuse(failure.ErrConflict, "%s", api.NotANode)
 	}
 	archive, err := io.ReadAll(r.Body)
 	if err != nil {

@@ -22,3 +22,6 @@ type FileFault struct {
 	// Suggestion is what to write in its place; it may be empty.
 	Suggestion string `json:"suggestion,omitempty"`
 }
+
+// NotANode is why nothing is published to a server that is not a node of a cluster.
+const NotANode = "this server is not a node of a cluster: it takes over the files of its home by itself when they change, and nothing has to be published"

@@ -38,7 +38,7 @@ func sample(tb testing.TB) *Scope {
 		Event:   &Event{Name: "approve", ID: "e1", Data: mustData(tb, `{"comment":"ok","address":{"z":1,"a":[1, 2.50]}}`)},
 		Public:  mustData(tb, samplePublic),
 		Private: mustData(tb, `{"autoLimit":2000,"secret":"s"}`),
-		User:    User{ID: "bob", Roles: []string{"clerk", "manager"}, Privileges: []string{"mod-form"}},
+		User:    User{ID: "bob", Name: "Bob Ray", Roles: []string{"clerk", "manager"}, Privileges: []string{"mod-form"}},
 		Instance: Instance{
 			ID: "01ARZ", WorkflowID: "invoice", Version: 3, CreatedAt: time.Date(2026, 3, 1, 12, 0, 0, 0, time.FixedZone("", 3600)),
 			States: func() data.Value { return mustData(tb, `[{"stateMachineId":"main","nodeId":"review"}]`) },
@@ -153,10 +153,11 @@ func TestExpressions(t *testing.T) {
 		{"a uint is an integer", `18446744073709551615u`, `18446744073709551615`},
 
 		{"user has an id", `user.id`, `"bob"`},
+		{"user has a name", `user.name`, `"Bob Ray"`},
 		{"user has roles", `user.roles`, `["clerk","manager"]`},
 		{"a role is found", `"manager" in user.roles`, `true`},
 		{"a role is not found", `"boss" in user.roles`, `false`},
-		{"user can be taken whole", `user`, `{"id":"bob","privileges":["mod-form"],"roles":["clerk","manager"]}`},
+		{"user can be taken whole", `user`, `{"id":"bob","name":"Bob Ray","privileges":["mod-form"],"roles":["clerk","manager"]}`},
 		{"event has a name", `event.name + "/" + event.id`, `"approve/e1"`},
 		{"event can be taken whole", `event`, `{"data":{"comment":"ok","address":{"z":1,"a":[1,2.50]}},"id":"e1","name":"approve"}`},
 		{"instance has states", `instance.states[0].nodeId`, `"review"`},

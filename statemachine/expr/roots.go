@@ -47,6 +47,7 @@ var (
 	})
 	userType = newRoot("troupe.User", []field{
 		{"id", cel.StringType, text(func(s *Scope) string { return s.User.ID }), nil},
+		{"name", cel.StringType, text(func(s *Scope) string { return s.User.Name }), nil},
 		{"roles", cel.ListType(cel.StringType), texts(func(s *Scope) []string { return s.User.Roles }), nil},
 		{"privileges", cel.ListType(cel.StringType), texts(func(s *Scope) []string { return s.User.Privileges }), nil},
 	})

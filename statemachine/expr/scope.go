@@ -48,7 +48,7 @@ type Event struct {
 
 // User is who acts.
 type User struct {
-	ID                string
+	ID, Name          string // Name is for people
 	Roles, Privileges []string
 }
 

@@ -69,6 +69,35 @@ func TestBannedUsesControl(t *testing.T) {
 	})
 }
 
+func TestLoggedTimesHaveAUnit(t *testing.T) { holds(t, checkLoggedTimes) }
+
+// checkLoggedTimes demands the unit in the key of each time span in a log line: zerolog writes
+// the number of milliseconds.
+func checkLoggedTimes(t *testing.T, tree fs.FS) (faults []string) {
+	for _, s := range sources(t, tree) {
+		ast.Inspect(s.Syntax, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) != 2 {
+				return true
+			}
+			method, ok := call.Fun.(*ast.SelectorExpr)
+			key, isText := call.Args[0].(*ast.BasicLit)
+			if ok && isText && method.Sel.Name == "Dur" && !strings.HasSuffix(key.Value, `Ms"`) {
+				faults = append(faults, s.faultf(call.Pos(), "the key %s does not say that it is milliseconds: end it with Ms", key.Value))
+			}
+			return true
+		})
+	}
+	return faults
+}
+
+func TestLoggedTimesHaveAUnitControl(t *testing.T) {
+	catches(t, checkLoggedTimes, []planted{
+		{"with its unit", map[string]string{"gateway/a.go": "package a\nfunc f(l *zerolog.Event) { l.Dur(\"tookMs\", 1) }\n"}, nil},
+		{"without", map[string]string{"gateway/a.go": "package a\nfunc f(l *zerolog.Event) { l.Dur(\"took\", 1) }\n"}, []string{"gateway/a.go:2: the key \"took\""}},
+	})
+}
+
 func TestBannedStatements(t *testing.T) { holds(t, checkBannedStatements) }
 
 // checkBannedStatements finds init functions, dot imports and the print

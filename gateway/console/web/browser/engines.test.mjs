@@ -48,7 +48,7 @@ for (const [name, start] of Object.entries(engines)) {
       const mary = await browser.open();
       await signIn(mary, "mary.major");
       await look(mary, "work");
-      await mary.click("link", "Leave of john.doe (5 days)");
+      await mary.click("link", "Leave for John Doe, 5 days");
       await mary.see("text", "Waiting for a manager");
       await look(mary, "instance");
       await mary.click("button", "Approve");
@@ -61,7 +61,7 @@ for (const [name, start] of Object.entries(engines)) {
       const johnAgain = await browser.open();
       await signIn(johnAgain, "john.doe");
       await johnAgain.goto(`${service.root}?tab=requests&show=submitted`);
-      await johnAgain.click("link", "Leave of john.doe (5 days)");
+      await johnAgain.click("link", "Leave for John Doe, 5 days");
       await johnAgain.see("text", "Approved");
       await johnAgain.see("text", "Enjoy!");
       await johnAgain.close();

@@ -64,10 +64,10 @@ test("an order through three people", async () => {
   const mary = await openWindow(browser, service);
   const { page } = mary;
   await signIn(mary, "mary.major");
-  const task = page.getByRole("link", { name: "Approve the order of john.doe: 2400" });
+  const task = page.getByRole("link", { name: "Approve the order by John Doe: €2400.00" });
   await task.focus();
   await page.keyboard.press("Enter");
-  await page.getByRole("heading", { name: "Approve the order of john.doe: 2400" }).waitFor();
+  await page.getByRole("heading", { name: "Approve the order by John Doe: €2400.00" }).waitFor();
   await page.getByText("Laptop").first().waitFor();
   await page.getByText("€2,400.00").waitFor(); // the sum
   await commented(page, "The cheaper one, please");
@@ -113,7 +113,7 @@ for (const [name, options] of Object.entries(sizes)) {
     await signIn(mary, "mary.major", `instances/purchase-order/${id}`);
     await page.getByRole("button", { name: "Reject" }).click();
     await page.waitForURL(/\?task=/);
-    const heading = page.getByRole("heading", { name: "Approve the order of john.doe: 2000" });
+    const heading = page.getByRole("heading", { name: "Approve the order by John Doe: €2000.00" });
     await heading.and(page.locator(":focus")).waitFor(); // the keyboard goes with it
     await page.getByRole("img").waitFor();
     await look(mary, `task-form-${name}`);
@@ -134,7 +134,7 @@ test("what was typed stays when somebody else is quicker", async () => {
   await page.getByRole("button", { name: "Approve" }).click();
   await commented(page, "Too dear");
   await manager.ask("event", { workflowId: "purchase-order", instanceId: id, event: { name: "reject", data: {} } });
-  await page.getByText("“Approve the order of john.doe: 3000” no longer waits.").waitFor();
+  await page.getByText("“Approve the order by John Doe: €3000.00” no longer waits.").waitFor();
   assert.equal(await commentOf(page).inputValue(), "Too dear");
   await page.getByRole("button", { name: "Approve" }).waitFor({ state: "detached" });
   await page.getByRole("button", { name: "Close" }).click();

@@ -87,7 +87,7 @@ test("a leave request, from signing in to the archive", async () => {
     await john.page.goto(service.root + "?tab=requests&show=archived");
     await john.page.getByRole("button", { name: /Archived/, pressed: true }).waitFor();
     await john.page.getByText(/Loading/).first().waitFor({ state: "detached" });
-  } while ((await john.page.getByRole("link", { name: "Leave of john.doe (5 days)" }).count()) === 0);
+  } while ((await john.page.getByRole("link", { name: "Leave for John Doe, 5 days" }).count()) === 0);
   await look(john, "portal-archived");
 
   await john.page.getByRole("button", { name: /John Doe/ }).click();
