@@ -1,6 +1,6 @@
 //go:build !linux
 
-package template
+package cputest
 
 import "time"
 
