@@ -149,7 +149,7 @@ func playFaultyProcess(spec string) {
 	})
 	s, err := Open(parts[2], Options{
 		FS: errorfs.Wrap(vfs.Default, inject), MemTableBytes: 64 << 10,
-		Log: zerolog.New(os.Stderr), CommitWaitMax: 20 * time.Second,
+		Log: zerolog.New(os.Stderr), CommitWaitMax: 2 * time.Minute,
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -22,9 +22,10 @@ import (
 	"time"
 )
 
-// AnswerMax bounds one request with its answer. The promise is 2 s for any input
-// (persistence/PROMISES.md, "P20"); a machine shared with others is given more.
-const AnswerMax = 10 * time.Second
+// AnswerMax is when a test gives up on one request with its answer. The promise is 2 s for
+// any input (persistence/PROMISES.md, "P20"), which bench measures: a machine that has other
+// work is given as much time as it needs.
+const AnswerMax = 2 * time.Minute
 
 const (
 	Root     = "/workflow/api/v1" // of group B
@@ -69,6 +70,8 @@ func (r Request) Text(host string) []byte {
 type Client struct {
 	Address func() (string, error) // "host:port", when the service listens
 	Base    string                 // the base path; a Request has it in its Path
+	// Connect opens the connections of Try and Send in place of Dial, when it is set.
+	Connect func() (net.Conn, error)
 }
 
 // Dial opens a connection to the service.
@@ -84,9 +87,16 @@ func (c *Client) Dial() (*net.TCPConn, error) {
 	return conn.(*net.TCPConn), conn.SetDeadline(time.Now().Add(AnswerMax))
 }
 
+func (c *Client) connect() (net.Conn, error) {
+	if c.Connect != nil {
+		return c.Connect()
+	}
+	return c.Dial()
+}
+
 // Try asks on a connection of its own.
 func (c *Client) Try(r Request) (Answer, error) {
-	conn, err := c.Dial()
+	conn, err := c.connect()
 	if err != nil {
 		return Answer{}, err
 	}

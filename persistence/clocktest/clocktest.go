@@ -1,4 +1,4 @@
-// Package clocktest moves the virtual clock of tests. It is the one place that
+// Package clocktest moves the virtual clock of tests, and has connections that live by it. It is the one place that
 // sleeps, and it does so only where sleeping costs no time: in a bubble of
 // testing/synctest.
 package clocktest

@@ -33,25 +33,6 @@ func smallStore() storetest.Opener {
 	})
 }
 
-// findMax is how long a harness looks for a bug that is there. A second is nearly
-// always enough, but not where others have the processors.
-const findMax = time.Minute
-
-// find looks until something is found.
-func find(t *testing.T, what string, look func() (found, tried int)) {
-	t.Helper()
-	all := 0
-	for late := time.Now().Add(findMax); ; {
-		found, tried := look()
-		if found > 0 {
-			return
-		}
-		if all += tried; time.Now().After(late) {
-			t.Fatalf("%d %s found nothing", all, what)
-		}
-	}
-}
-
 func crash(t *testing.T, open storetest.Opener, d time.Duration) storetest.CrashReport {
 	t.Helper()
 	o := storetest.CrashOptions{Time: d, Seed: uint64(time.Now().UnixNano())}
@@ -68,21 +49,5 @@ func crash(t *testing.T, open storetest.Opener, d time.Duration) storetest.Crash
 func TestNoCrashLosesOrTearsAnAcknowledgedEvent(t *testing.T) {
 	if report := crash(t, smallStore(), harnessTime(3*time.Second)); report.Violations > 0 {
 		t.Errorf("%d violations, want 0: %s", report.Violations, report.First)
-	}
-}
-
-// TestCrashesFindJournalsWithABug is the control: a journal that acknowledges
-// before the sync (persistence/PROMISES.md, "F8"), and one that writes in halves.
-func TestCrashesFindJournalsWithABug(t *testing.T) {
-	for name, open := range map[string]storetest.Opener{
-		"early acknowledgement": storetest.EarlyAck(smallStore()),
-		"split batch":           storetest.SplitBatch(smallStore()),
-	} {
-		t.Run(name, func(t *testing.T) {
-			find(t, "crashes", func() (found, tried int) {
-				report := crash(t, open, time.Second)
-				return report.Violations, report.Points
-			})
-		})
 	}
 }

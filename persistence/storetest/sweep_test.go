@@ -60,10 +60,11 @@ func TestNoDamageIsSilent(t *testing.T) {
 	}
 }
 
+// TestTheSweepFindsAStoreThatStartsOver is the control: all damages of a kind are tried, in whatever
+// time that takes.
 func TestTheSweepFindsAStoreThatStartsOver(t *testing.T) {
 	open := storetest.StartOver(storetest.Store(staleCheckpoint(64 << 10)))
-	find(t, "damages", func() (silent, tried int) {
-		report := sweep(t, open, storetest.SweepOptions{Time: time.Second})
-		return report.Silent, report.Cases
-	})
+	if report := sweep(t, open, storetest.SweepOptions{Flips: 1}); report.Silent == 0 {
+		t.Errorf("%d damages found nothing", report.Cases)
+	}
 }

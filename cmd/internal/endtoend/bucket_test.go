@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"troupe/actors/repository/bucket/buckettest"
 )
@@ -96,6 +95,6 @@ func TestBucketChanges(t *testing.T) {
 	if ready.Status != 200 || !strings.Contains(ready.Body, `"name":"repository","ready":false`) {
 		t.Errorf("a start without the store: got %d %s", ready.Status, ready.Body)
 	}
-	p.await("the log to say why", 20*time.Second, func() bool { return p.log.has("it is tried again") })
+	p.await("the log to say why", func() bool { return p.log.has("it is tried again") })
 	p.stop()
 }

@@ -7,11 +7,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 )
-
-// commandMax bounds one command.
-const commandMax = 30 * time.Second
 
 // output is what a command left behind.
 type output struct {
@@ -28,7 +24,7 @@ func command(t testing.TB, args ...string) output {
 // commandReading is command with standard input.
 func commandReading(t testing.TB, stdin string, args ...string) output {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), commandMax)
+	ctx, cancel := context.WithTimeout(context.Background(), waitMax)
 	defer cancel()
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, binary(), args...)

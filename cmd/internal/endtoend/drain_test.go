@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"troupe/gateway/wiretest"
 )
@@ -27,7 +26,9 @@ func TestDrain(t *testing.T) {
 }
 
 func drain(t *testing.T, args []string) {
-	p := start(t, newHome(t, map[string]string{"workflows/load.yaml": loadFlow}), args...)
+	// NB: how long draining may take is held by TestDrainDelay of the gateway, on a virtual clock. Here
+	// nothing may depend on how busy the machine is.
+	p := start(t, newHome(t, map[string]string{"workflows/load.yaml": loadFlow}), append(args, "--drain-max", "2m")...)
 	token := p.home.token("ann")
 	address, err := p.log.listening()
 	if err != nil {
@@ -67,17 +68,15 @@ func drain(t *testing.T, args []string) {
 	}
 	<-enough // the load is at its height
 	terminated.Store(1)
-	begin := time.Now()
 	p.signal(syscall.SIGTERM)
 	if len(args) > 0 {
 		notReady(t, p)
 	}
 	code := p.wait()
-	took := time.Since(begin)
 	done.Wait()
-	t.Logf("acknowledged %d, refused with 503 %d, without an answer %d, ended after %v", l.mu.acks, refusals.Load(), ends.Load(), took.Round(time.Millisecond))
-	if code != 0 || took > 10*time.Second {
-		t.Errorf("the end: got exit code %d after %v, want 0 within 10 s", code, took)
+	t.Logf("acknowledged %d, refused with 503 %d, without an answer %d", l.mu.acks, refusals.Load(), ends.Load())
+	if code != 0 {
+		t.Errorf("the end: got exit code %d, want 0", code)
 	}
 	if !p.log.has(`"drained":true`) {
 		t.Error("the log does not say that all accepted requests were answered")
@@ -127,7 +126,7 @@ func drainStreams(t *testing.T, s syscall.Signal) {
 // notReady demands that a draining program says so.
 func notReady(t *testing.T, p *program) {
 	t.Helper()
-	p.awaitOrEnd("/readyz to turn", wiretest.AnswerMax, func() bool {
+	p.awaitOrEnd("/readyz to turn", func() bool {
 		a, err := p.Try(request{Method: "GET", Path: "/readyz"})
 		if err == nil && a.Status == 503 {
 			if reason := a.FaultReason(503, "Unavailable"); reason != "" {

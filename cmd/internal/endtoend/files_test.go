@@ -13,12 +13,6 @@ users:
   - {id: adm, privileges: [mod-repository-admin]}
 `
 
-// filesMax is when a test gives up waiting for a change to count. Promised are two
-// seconds (gateway/INTERFACE.md, "Paths and their order"), which actors/repository
-// holds by its own clock; here other programs may have the processors. It is far
-// below the next walk of everything, which would find the change anyway.
-const filesMax = 20 * time.Second
-
 const filesPath = "/repository/api/v1/list-files"
 
 // says is an answer: the body, or the status and the word of an error.
@@ -29,10 +23,12 @@ func says(a answer) string {
 	return fmt.Sprintf("%d %s", a.Status, a.Label())
 }
 
-// awaitFiles waits for an answer.
+// awaitFiles waits for an answer. Promised are two seconds (gateway/INTERFACE.md, "Paths and
+// their order"), which actors/repository holds by its own clock. waitMax is far below the next
+// walk of everything, which would find the change anyway.
 func awaitFiles(t *testing.T, u user, what, query, want string) {
 	t.Helper()
-	late := time.Now().Add(filesMax)
+	late := time.Now().Add(waitMax)
 	for {
 		got := says(u.Get(t, filesPath+query))
 		if got == want {

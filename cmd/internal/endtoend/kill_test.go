@@ -127,14 +127,21 @@ func (k killing) run(t *testing.T, l *ledger) (got killed) {
 		done.Wait()
 	}()
 	for got.kills < k.kills {
+		least := l.acknowledged() + k.workers
 		g.open(p)
 		pause(logUniform(random, 5*time.Millisecond, 500*time.Millisecond))
+		if k.untilLoss { // so that there is something that an early acknowledgement loses
+			p.await("acknowledgements", func() bool { return l.acknowledged() >= least })
+		}
 		k.kill(p, got.kills)
 		got.kills++
 		g.shut(len(workers))
 		p = k.recover(p, random, &got)
 		inspector.Client = p.Client
 		instances, keys := l.due(random, 10, 20)
+		if k.untilLoss { // it is in what was acknowledged last, which a sample may leave out
+			instances, keys = l.all(random, math.MaxInt)
+		}
 		got.check(t, inspector, l, instances, keys)
 		if k.untilLoss && len(got.found.lost) > 0 {
 			return got

@@ -320,6 +320,13 @@ func (l *ledger) due(random *rand.Rand, others, repeats int) (instances []string
 	return instances, keys
 }
 
+// acknowledged is how many requests were.
+func (l *ledger) acknowledged() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.acks
+}
+
 // all returns all instances, and up to so many acknowledged keys.
 func (l *ledger) all(random *rand.Rand, repeats int) (instances []string, keys []*promise) {
 	l.mu.Lock()

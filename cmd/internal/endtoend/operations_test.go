@@ -17,7 +17,7 @@ import (
 func TestOperationsPage(t *testing.T) {
 	p := start(t, newHome(t, map[string]string{"identity.yaml": "users: [{id: ann, privileges: [mod-form-portal, mod-form]}]\n"}), "--admin", "127.0.0.1:0")
 	var found []string
-	p.await("the line that says where the page is", wiretest.AnswerMax, func() bool {
+	p.await("the line that says where the page is", func() bool {
 		found = regexp.MustCompile(`"address":"([^"]+)"[^\n]*"metrics and profiles"`).FindStringSubmatch(p.log.all())
 		return found != nil
 	})

@@ -169,7 +169,7 @@ func killForms(t *testing.T, binary string, kills int) (lost []string) {
 				}
 			})
 		}
-		p.await("some forms", 30*time.Second, func() bool {
+		p.await("some forms", func() bool {
 			mu.Lock()
 			defer mu.Unlock()
 			return len(kept[0])+len(kept[1]) >= least

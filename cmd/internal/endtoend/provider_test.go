@@ -267,7 +267,7 @@ func TestProviderSignsIn(t *testing.T) {
 		t.Errorf("after a restart: got %s", got.Body)
 	}
 	p.home.write("identity.yaml", strings.Replace(wiretest.People, "name: Approver, privileges: []", "name: Approver, privileges: [mod-admin]", 1))
-	p.await("the role to have a privilege", reloadMax, func() bool {
+	p.await("the role to have a privilege", func() bool {
 		return strings.Contains(p.withCookie(eve).Get(t, "/session").Body, `"privileges":["mod-admin"]`)
 	})
 	p.stop()

@@ -29,7 +29,7 @@ func TestReload(t *testing.T) {
 	refused := func(file, text string, says ...string) {
 		t.Helper()
 		s.home.write(file, text)
-		s.await("the refusal of "+file, reloadMax, func() bool { return s.log.has(append(says, file)...) })
+		s.await("the refusal of "+file, func() bool { return s.log.has(append(says, file)...) })
 		if got := s.initial(t); got != "a" {
 			t.Errorf("%s: a new instance begins in %s, want a", file, got)
 		}
@@ -39,20 +39,20 @@ func TestReload(t *testing.T) {
 	refused("workflows/broken.yaml", "id: broken\nstateMachines: {main: {initial: a, states: {a: {on: {go: nowhere}}}}}\n", `"line":2`, "nowhere")
 	s.ann.Create(t, "broken", "").WantFault(t, 404, "NotFound")
 	s.home.remove("workflows/broken.yaml")
-	s.await("version 2", reloadMax, func() bool { return s.initial(t) == "b" })
+	s.await("version 2", func() bool { return s.initial(t) == "b" })
 	s.ann.Event(t, "flow", old.ID, "only1", "").Record(t)
 
 	form := "id: ask\naccess: {roles: [clerk]}\nworkflows: [flow]\nsubmit: only1\nschema: {type: object}\n"
 	s.home.write("forms/ask.yaml", form)
-	s.await("the refusal of an event that is not there any more", reloadMax, func() bool { return s.log.has("forms/ask.yaml", `"line":4`, "only1", "only2") })
+	s.await("the refusal of an event that is not there any more", func() bool { return s.log.has("forms/ask.yaml", `"line":4`, "only1", "only2") })
 	s.home.write("workflows/flow.yaml", strings.Replace(flow("2", "b"), "go: end", "go: b", 1)) // faulty as well: version 2 is in use
 	s.home.write("identity.yaml", "users: [{id: ann, role: [x]}]\n")
-	s.await("the refusal of the users", reloadMax, func() bool { return s.log.has("identity.yaml", "role") })
+	s.await("the refusal of the users", func() bool { return s.log.has("identity.yaml", "role") })
 	s.bob.Get(t, wiretest.Root+"/choices").WantStatus(t, 200)
 	s.home.write("identity.yaml", wiretest.People)
 	s.home.write("forms/ask.yaml", strings.Replace(form, "only1", "only2", 1))
 	s.home.write("workflows/flow.yaml", flow("2", "b"))
-	s.await("the log to tell of the template", reloadMax, func() bool { return s.log.has("changed workflows and templates are in use", `"templates":1`) })
+	s.await("the log to tell of the template", func() bool { return s.log.has("changed workflows and templates are in use", `"templates":1`) })
 }
 
 // TestRestart stops a program, and starts it on a home with a faulty definition: the
@@ -104,7 +104,7 @@ func TestNoSpace(t *testing.T) {
 	r := u.Create(t, "plain", "").Record(t)
 	p.stop()
 	p = launch(t, h, binary(), "--free-bytes-min", "1000000GiB")
-	p.await("readiness", readyMax, func() bool { return p.log.has(`"message":"ready"`) })
+	p.await("readiness", func() bool { return p.log.has(`"message":"ready"`) })
 	u.Client = p.Client
 	for name, a := range map[string]answer{
 		"create": u.Create(t, "plain", ""), "event": u.Event(t, "plain", r.ID, "go", ""), "readyz": u.Get(t, "/readyz"),
