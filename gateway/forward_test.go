@@ -162,35 +162,6 @@ func TestForwarding(t *testing.T) {
 	}
 }
 
-// TestASilentNodeIsAnswered: the caller of a node that falls silent reads why, although the time for
-// the answer was over by then.
-func TestASilentNodeIsAnswered(t *testing.T) {
-	s := startServer(t, Options{WriteMax: time.Second, LeaderWaitMax: 100 * time.Millisecond}, nil)
-	workflows, peers := new(elsewhereWorkflows), new(fakePeers)
-	workflows.setFail(failure.Elsewhere(7))
-	s.Open(Services{Workflows: workflows, Credentials: fakeCredentials{}, Peers: peers})
-	peers.say(leader{})
-	s.do(t, post("event", eventBody)).WantFault(t, 503, "Unavailable") // NB: the first answer of a test takes its time
-	peers.say(leading(Peer{Node: "B", Transport: silent}))
-	batch := "[" + batchEvent("one", "") + "]"
-	for _, c := range []struct {
-		name string
-		ask  request
-		want int
-	}{
-		{"an event", post("event", eventBody), 504},
-		{"an event with a key", post("event", eventBody, "Idempotency-Key: k"), 504},
-		{"reading", get("/workflow/api/v1/instance/leave/" + instanceOne), 503},
-		{"a batch", post("events", batch), 200},
-		{"a batch with a key, which was not kept", post("events", batch, "Idempotency-Key: k"), 503},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			s.do(t, c.ask).WantStatus(t, c.want)
-		})
-	}
-}
-
 // says is the answers of a cluster in which B always leads.
 func says(outcomes ...roundTrip) func(*[]string) []leader {
 	return func(tries *[]string) []leader { return []leader{leading(script(tries, "B", outcomes...))} }

@@ -358,7 +358,12 @@ type testServer struct {
 // startServer starts and opens a server that the end of the test stops.
 func startServer(t testing.TB, o Options, workflows *fakeWorkflows) *testServer {
 	t.Helper()
-	s := startClosed(t, o)
+	return startServerOn(t, o, workflows, net.Listen)
+}
+
+func startServerOn(t testing.TB, o Options, workflows *fakeWorkflows, listen listenFunc) *testServer {
+	t.Helper()
+	s := startClosedOn(t, o, listen)
 	s.workflows = workflows
 	if workflows == nil {
 		s.workflows = new(fakeWorkflows)
@@ -371,6 +376,11 @@ func startServer(t testing.TB, o Options, workflows *fakeWorkflows) *testServer 
 // startClosed starts a server that is not open yet.
 func startClosed(t testing.TB, o Options) *testServer {
 	t.Helper()
+	return startClosedOn(t, o, net.Listen)
+}
+
+func startClosedOn(t testing.TB, o Options, listen listenFunc) *testServer {
+	t.Helper()
 	o.Addr = "127.0.0.1:0"
 	log := new(logtest.Log)
 	o.Log = zerolog.New(log)
@@ -378,6 +388,7 @@ func startClosed(t testing.TB, o Options) *testServer {
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}
+	server.listen = listen
 	observed := observe(t, server)
 	server.http.Handler = observed
 	if err := server.Start(); err != nil {
@@ -433,6 +444,19 @@ func (s *testServer) rawErr(t testing.TB, text string) (string, error) {
 func (s *testServer) dial(t testing.TB) *net.TCPConn {
 	t.Helper()
 	c, err := s.client.Dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// connect is dial for a server that may be on pipes.
+func (s *testServer) connect(t testing.TB) net.Conn {
+	t.Helper()
+	if s.client.Connect == nil {
+		return s.dial(t)
+	}
+	c, err := s.client.Connect()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"net/http"
 	"testing"
-	"time"
 
 	"troupe/actors/failure"
 	"troupe/actors/query"
@@ -37,26 +35,5 @@ func TestExplainThatCannotBeWritten(t *testing.T) {
 	a := s.do(t, request{Method: "GET", Path: "/workflow/api/v1/instances/leave?limit=1&explain=true", Headers: []string{withModToken}})
 	if a.Status != 500 || a.Label() != "Internal" || a.Header.Get("Link") != "" {
 		t.Errorf("got %d %s with Link %q, want 500 without", a.Status, a.Body, a.Header.Get("Link"))
-	}
-}
-
-// TestQueryMayTakeLongerThanARequest holds that a query goes on when ReadMax is
-// over, and that its answer has WriteMax from its end.
-func TestQueryMayTakeLongerThanARequest(t *testing.T) {
-	const short = 250 * time.Millisecond
-	s := startServer(t, Options{ReadMax: short, HeaderReadMax: short, WriteMax: short}, &fakeWorkflows{
-		query: func(ctx context.Context, _ *query.Request, item func([]byte) error) (*query.End, error) {
-			select {
-			case <-time.After(2 * short):
-			case <-ctx.Done():
-				return nil, ctx.Err()
-			}
-			return smallEnd(), item([]byte(listedOne))
-		},
-	})
-	for _, query := range []string{"", "?limit=1"} {
-		if a := s.do(t, get("/workflow/api/v1/instances/leave"+query)); a.Status != http.StatusOK {
-			t.Errorf("%q: got %d %s, want 200", query, a.Status, a.Body)
-		}
 	}
 }

@@ -86,6 +86,7 @@ type Server struct {
 	shells        map[console.Page]*staticFile // likewise
 	methods       []string                     // of the table, sorted; likewise
 	http          *http.Server
+	listen        listenFunc                 // net.Listen, but for tests
 	crossOrigin   http.CrossOriginProtection // the zero value; trusts nobody
 	exchanges     sync.Pool                  // *exchange; BenchmarkExchangePool is the reason
 	idPrefix      string                     // of request ids, different in each process
@@ -189,6 +190,7 @@ func newServer(o Options, table []route) (*Server, error) {
 	s.watching, s.endWatching = context.WithCancel(ctx)
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
+	s.listen = net.Listen
 	s.http = &http.Server{
 		Handler:                      s,
 		Protocols:                    protocols,
@@ -222,6 +224,9 @@ func (w logWriter) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
+// listenFunc is the type of net.Listen.
+type listenFunc func(network, address string) (net.Listener, error)
+
 // Start opens the port and serves until Stop. It returns when the port is open.
 func (s *Server) Start() error {
 	s.mu.Lock()
@@ -230,7 +235,7 @@ func (s *Server) Start() error {
 		return fmt.Errorf("start gateway: %w", ErrStopped)
 	}
 	s.mu.used = true
-	inner, err := net.Listen("tcp", s.options.Addr)
+	inner, err := s.listen("tcp", s.options.Addr)
 	if err != nil {
 		return fmt.Errorf("start gateway: %w", err)
 	}

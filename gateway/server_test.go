@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"syscall"
@@ -276,7 +275,7 @@ func exchangeOn(t *testing.T, c net.Conn, r *bufio.Reader, text string) (status 
 // waitFor waits until a condition that another goroutine makes true.
 func waitFor(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	limit := time.NewTimer(10 * time.Second)
+	limit := time.NewTimer(wiretest.AnswerMax)
 	defer limit.Stop()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
@@ -400,77 +399,4 @@ func TestDrainCutsWhatIsLeft(t *testing.T) {
 	if err := <-ended; !errors.Is(err, net.ErrClosed) {
 		t.Errorf("the list ended with %v, want a connection that is closed", err)
 	}
-}
-
-// TestSlowCallers holds gateway/INTERFACE.md, "Slow callers", with shorter times.
-// The connections of the test give up after 10 s, before any limit that is not
-// set.
-func TestSlowCallers(t *testing.T) {
-	const short = 300 * time.Millisecond
-	head := "POST /workflow/api/v1/event HTTP/1.1\r\nHost: x\r\n" + withToken + "\r\nContent-Length: 106\r\n\r\n"
-	for line, c := range map[string]struct {
-		options    Options
-		text, want string
-	}{
-		"headers that do not end":       {Options{HeaderReadMax: short}, "GET /livez HTTP/1.1\r\nHost: x\r\n", ""},
-		"nothing":                       {Options{HeaderReadMax: short}, "", ""},
-		"a body that does not end":      {Options{ReadMax: short}, head + eventBody[:10], "HTTP/1.1 400 "},
-		"a second request that is late": {Options{IdleMax: short}, "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 200 OK"},
-	} {
-		t.Run(line, func(t *testing.T) {
-			s := startServer(t, c.options, nil)
-			conn := s.dial(t)
-			defer func() { _ = conn.Close() }()
-			if _, err := io.WriteString(conn, c.text); err != nil {
-				t.Fatal(err)
-			}
-			got, err := io.ReadAll(conn)
-			if err != nil || !strings.HasPrefix(string(got), c.want) || c.want == "" && len(got) > 0 {
-				t.Errorf("got %q, %v; want %q and the end", got, err, c.want)
-			}
-			if s.workflows.calls() != 0 {
-				t.Error("a request acted whose body did not end")
-			}
-		})
-	}
-}
-
-// TestSlowReaders holds that an answer which nobody reads is given up, and that
-// a stream has its time for every piece anew. A machine that stands still for
-// longer than WriteMax looks like a reader who stops, so a failure counts when it
-// comes again with ten times the time.
-func TestSlowReaders(t *testing.T) {
-	err := readSlowly(t, 500*time.Millisecond, time.Second)
-	if err == nil {
-		return
-	}
-	t.Logf("once more, because of: %v", err)
-	if err := readSlowly(t, 5*time.Second, 10*time.Second); err != nil {
-		t.Error(err)
-	}
-}
-
-// readSlowly reads an endless answer for a while and then no more.
-func readSlowly(t *testing.T, writeMax, while time.Duration) error {
-	t.Helper()
-	workflows, ended := endless()
-	s := startServer(t, Options{WriteMax: writeMax}, workflows)
-	c := s.dial(t)
-	defer func() { _ = c.Close() }()
-	if err := c.SetDeadline(time.Now().Add(while + 10*time.Second)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.WriteString(c, "GET /workflow/api/v1/instances/leave HTTP/1.1\r\nHost: x\r\n"+withToken+"\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	begun, piece := time.Now(), make([]byte, 1<<20)
-	for time.Since(begun) < while { // as long as somebody reads, it goes on
-		if _, err := io.ReadFull(c, piece); err != nil {
-			return fmt.Errorf("with %v for a piece: the answer ended after %v: %w", writeMax, time.Since(begun), err)
-		}
-	}
-	if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) {
-		return fmt.Errorf("with %v for a piece: got %w, want the write deadline", writeMax, err)
-	}
-	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"syscall"
@@ -73,7 +72,7 @@ func entryEvent(id, data string) watch.Event {
 
 // watcher is an open stream.
 type watcher struct {
-	conn *net.TCPConn
+	conn net.Conn
 	body *bufio.Reader
 }
 
@@ -82,7 +81,7 @@ const watchPath = "/workflow/api/v1/watch/leave"
 // watch opens a stream and returns when its header is there.
 func (s *testServer) watch(t testing.TB, headers ...string) *watcher {
 	t.Helper()
-	c := s.dial(t)
+	c := s.connect(t)
 	text := "GET " + watchPath + " HTTP/1.1\r\nHost: x\r\n" + strings.Join(append(headers, ""), "\r\n") + "\r\n"
 	if _, err := io.WriteString(c, text); err != nil {
 		t.Fatal(err)
@@ -203,51 +202,6 @@ func TestWatchThatFails(t *testing.T) {
 				t.Errorf("the log has nothing about it: %s", log)
 			}
 		})
-	}
-}
-
-// TestWatchOutlivesTheTimesOfARequest holds that neither ReadMax nor WriteMax
-// ends a stream in which nothing happens for longer, nor its orderly end.
-func TestWatchOutlivesTheTimesOfARequest(t *testing.T) {
-	const short = 250 * time.Millisecond
-	f := newFeed()
-	s := startServer(t, Options{ReadMax: short, WriteMax: short, HeaderReadMax: short, IdleMax: short}, f.workflows())
-	w := s.watch(t, withToken)
-	w.expect(t, opening)
-	<-time.After(3 * short)
-	f.events <- entryEvent("p1", watchedOne)
-	w.expect(t, "id: p1\nevent: entry\ndata: "+watchedOne+"\n\n")
-	<-time.After(3 * short)
-	f.stop()
-	w.expectEnd(t)
-	if err := <-f.ended; err != nil {
-		t.Errorf("the call ended with %v, want nil", err)
-	}
-}
-
-// TestSlowWatcher holds that a watcher who does not read for WriteMax is disconnected.
-func TestSlowWatcher(t *testing.T) {
-	f := newFeed()
-	s := startServer(t, Options{WriteMax: 300 * time.Millisecond}, f.workflows())
-	w := s.watch(t, withToken)
-	big := entryEvent("p1", strings.Replace(watchedOne, `"draft"`, `"`+strings.Repeat("x", 1<<20)+`"`, 1))
-	for {
-		select {
-		case f.events <- big:
-			continue
-		case err := <-f.heard:
-			if !errors.Is(err, errAborted) || !errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Errorf("got %v, want the write deadline", err)
-			}
-		}
-		break
-	}
-	if err := <-f.ended; !errors.Is(err, errAborted) {
-		t.Errorf("the call ended with %v", err)
-	}
-	waitFor(t, "the watcher to be counted as aborted", func() bool { m := s.Metrics(); return m.Cut == 1 && m.Watchers == 0 })
-	if _, err := io.ReadAll(w.body); err == nil {
-		t.Error("the stream looks whole")
 	}
 }
 

@@ -1,0 +1,19 @@
+package gateway
+
+import (
+	"context"
+	"net"
+	"testing"
+
+	"troupe/gateway/wiretest"
+	"troupe/persistence/clocktest"
+)
+
+// startOnPipes starts a server whose connections are pipes, for a bubble of testing/synctest.
+func startOnPipes(t testing.TB, o Options, workflows *fakeWorkflows) *testServer {
+	t.Helper()
+	p := clocktest.NewPipes()
+	s := startServerOn(t, o, workflows, func(string, string) (net.Listener, error) { return p, nil })
+	s.client = &wiretest.Client{Connect: func() (net.Conn, error) { return p.Dial(context.Background(), "", "") }}
+	return s
+}

@@ -1,0 +1,180 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"troupe/actors/failure"
+	"troupe/actors/query"
+	"troupe/persistence/clocktest"
+)
+
+// short is a limit of time in these tests, in which the virtual clock passes.
+const short = 300 * time.Millisecond
+
+// onPipes runs a test of a server on pipes in a bubble.
+func onPipes(t *testing.T, o Options, workflows *fakeWorkflows, test func(*testing.T, *testServer)) {
+	synctest.Test(t, func(t *testing.T) { test(t, startOnPipes(t, o, workflows)) })
+}
+
+// TestSlowCallers holds gateway/INTERFACE.md, "Slow callers", with shorter times.
+func TestSlowCallers(t *testing.T) {
+	head := "POST /workflow/api/v1/event HTTP/1.1\r\nHost: x\r\n" + withToken + "\r\nContent-Length: 106\r\n\r\n"
+	for line, c := range map[string]struct {
+		options    Options
+		text, want string
+	}{
+		"headers that do not end":       {Options{HeaderReadMax: short}, "GET /livez HTTP/1.1\r\nHost: x\r\n", ""},
+		"nothing":                       {Options{HeaderReadMax: short}, "", ""},
+		"a body that does not end":      {Options{ReadMax: short}, head + eventBody[:10], "HTTP/1.1 400 "},
+		"a second request that is late": {Options{IdleMax: short}, "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 200 OK"},
+	} {
+		t.Run(line, func(t *testing.T) {
+			onPipes(t, c.options, nil, func(t *testing.T, s *testServer) {
+				conn := s.connect(t)
+				defer func() { _ = conn.Close() }()
+				begun := time.Now()
+				if _, err := io.WriteString(conn, c.text); err != nil {
+					t.Fatal(err)
+				}
+				got, err := io.ReadAll(conn)
+				if err != nil || !strings.HasPrefix(string(got), c.want) || c.want == "" && len(got) > 0 {
+					t.Errorf("got %q, %v; want %q and the end", got, err, c.want)
+				}
+				if took := time.Since(begun); took < short || took > 2*short {
+					t.Errorf("the end came after %v, want %v", took, short)
+				}
+				if s.workflows.calls() != 0 {
+					t.Error("a request acted whose body did not end")
+				}
+			})
+		})
+	}
+}
+
+// TestSlowReaders holds that an answer which nobody reads is given up, and that
+// a stream has its time for every piece anew.
+func TestSlowReaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		workflows, ended := endless()
+		s := startOnPipes(t, Options{WriteMax: short}, workflows)
+		c := s.connect(t)
+		defer func() { _ = c.Close() }()
+		if _, err := io.WriteString(c, "GET /workflow/api/v1/instances/leave HTTP/1.1\r\nHost: x\r\n"+withToken+"\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		piece := make([]byte, 1<<20)
+		for range 5 { // as long as somebody reads, it goes on
+			if _, err := io.ReadFull(c, piece); err != nil {
+				t.Fatalf("the answer ended: %v", err)
+			}
+			clocktest.Advance(short - time.Millisecond)
+		}
+		select {
+		case err := <-ended:
+			t.Fatalf("it ended too early: %v", err)
+		default:
+		}
+		clocktest.Advance(2 * time.Millisecond)
+		if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("got %v, want the write deadline", err)
+		}
+	})
+}
+
+// TestWatchOutlivesTheTimesOfARequest holds that neither ReadMax nor WriteMax
+// ends a stream in which nothing happens for longer, nor its orderly end.
+func TestWatchOutlivesTheTimesOfARequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFeed()
+		s := startOnPipes(t, Options{ReadMax: short, WriteMax: short, HeaderReadMax: short, IdleMax: short}, f.workflows())
+		w := s.watch(t, withToken)
+		w.expect(t, opening)
+		clocktest.Advance(3 * short)
+		f.events <- entryEvent("p1", watchedOne)
+		w.expect(t, "id: p1\nevent: entry\ndata: "+watchedOne+"\n\n")
+		clocktest.Advance(3 * short)
+		f.stop()
+		w.expectEnd(t)
+		if err := <-f.ended; err != nil {
+			t.Errorf("the call ended with %v, want nil", err)
+		}
+	})
+}
+
+// TestSlowWatcher holds that a watcher who does not read for WriteMax is disconnected.
+func TestSlowWatcher(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFeed()
+		s := startOnPipes(t, Options{WriteMax: short}, f.workflows())
+		w := s.watch(t, withToken)
+		f.events <- entryEvent("p1", strings.Replace(watchedOne, `"draft"`, `"`+strings.Repeat("x", 1<<20)+`"`, 1))
+		if err := <-f.heard; !errors.Is(err, errAborted) || !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("got %v, want the write deadline", err)
+		}
+		if err := <-f.ended; !errors.Is(err, errAborted) {
+			t.Errorf("the call ended with %v", err)
+		}
+		synctest.Wait()
+		if m := s.Metrics(); m.Cut != 1 || m.Watchers != 0 {
+			t.Errorf("%d answers are counted as cut and %d watchers, want 1 and 0", m.Cut, m.Watchers)
+		}
+		if _, err := io.ReadAll(w.body); err == nil {
+			t.Error("the stream looks whole")
+		}
+	})
+}
+
+// TestQueryMayTakeLongerThanARequest holds that a query goes on when ReadMax is
+// over, and that its answer has WriteMax from its end.
+func TestQueryMayTakeLongerThanARequest(t *testing.T) {
+	slow := &fakeWorkflows{query: func(ctx context.Context, _ *query.Request, item func([]byte) error) (*query.End, error) {
+		select {
+		case <-time.After(2 * short):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		return smallEnd(), item([]byte(listedOne))
+	}}
+	onPipes(t, Options{ReadMax: short, HeaderReadMax: short, WriteMax: short}, slow, func(t *testing.T, s *testServer) {
+		for _, query := range []string{"", "?limit=1"} {
+			if a := s.do(t, get("/workflow/api/v1/instances/leave"+query)); a.Status != http.StatusOK {
+				t.Errorf("%q: got %d %s, want 200", query, a.Status, a.Body)
+			}
+		}
+	})
+}
+
+// TestASilentNodeIsAnswered: the caller of a node that falls silent reads why, although the time for
+// the answer was over by then.
+func TestASilentNodeIsAnswered(t *testing.T) {
+	batch := "[" + batchEvent("one", "") + "]"
+	for _, c := range []struct {
+		name string
+		ask  request
+		want int
+	}{
+		{"an event", post("event", eventBody), 504},
+		{"an event with a key", post("event", eventBody, "Idempotency-Key: k"), 504},
+		{"reading", get("/workflow/api/v1/instance/leave/" + instanceOne), 503},
+		{"a batch", post("events", batch), 200},
+		{"a batch with a key, which was not kept", post("events", batch, "Idempotency-Key: k"), 503},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			onPipes(t, Options{WriteMax: short, LeaderWaitMax: short / 3}, nil, func(t *testing.T, s *testServer) {
+				workflows, peers := new(elsewhereWorkflows), new(fakePeers)
+				workflows.setFail(failure.Elsewhere(7))
+				s.Open(Services{Workflows: workflows, Credentials: fakeCredentials{}, Peers: peers})
+				peers.say(leading(Peer{Node: "B", Transport: silent}))
+				s.do(t, c.ask).WantStatus(t, c.want)
+			})
+		})
+	}
+}
