@@ -123,11 +123,8 @@ func TestWatchCallsBackForWhatMatters(t *testing.T) {
 	defer stop(t, w)
 	await := func(what string) {
 		t.Helper()
-		select {
-		case <-changed:
-		case <-time.After(10 * time.Second):
-			t.Fatalf("%s was not noticed", what)
-		}
+		t.Log("waiting for " + what)
+		<-changed
 	}
 	// Nothing of this matters; the change behind it must be the first call.
 	write(t, filepath.Join(dir, "data", "000001.log"), "x")

@@ -134,9 +134,9 @@ func TestBadReceivers(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = closed.Close()
-	open := webhooks(t, outbox.WebhookOptions{Allow: loopback, AttemptMax: 300 * time.Millisecond})
+	open := webhooks(t, outbox.WebhookOptions{Allow: loopback, AttemptMax: 2 * time.Minute})
 	shut := webhooks(t, outbox.WebhookOptions{})
-	patient := webhooks(t, outbox.WebhookOptions{Allow: loopback, AttemptMax: time.Minute})
+	hasty := webhooks(t, outbox.WebhookOptions{Allow: loopback, AttemptMax: 100 * time.Millisecond})
 	for _, c := range []struct {
 		what, url string
 		by        *outbox.Webhooks
@@ -149,8 +149,8 @@ func TestBadReceivers(t *testing.T) {
 		{what: "an error", url: plain.URL + "/500", by: open, want: "the answer was 500", status: 500, body: `"broken\n"`},
 		{what: "gone", url: plain.URL + "/410", by: open, want: "the answer was 410", status: 410, final: true},
 		{what: "too many", url: plain.URL + "/429", by: open, want: "the answer was 429", status: 429, after: 30 * time.Second},
-		{what: "a late answer", url: plain.URL + "/late", by: patient, status: 202},
-		{what: "no answer", url: plain.URL + "/never", by: open, want: "deadline exceeded"},
+		{what: "a late answer", url: plain.URL + "/late", by: open, status: 202},
+		{what: "no answer", url: plain.URL + "/never", by: hasty, want: "deadline exceeded"},
 		{what: "half an answer", url: plain.URL + "/half", by: open, want: "broke off", status: 200, body: `"half"`},
 		{what: "a redirect to a private address", url: plain.URL + "/private", by: open, want: "the answer was 301", status: 301},
 		{what: "a redirect", url: plain.URL + "/moved", by: open, want: "the answer was 308", status: 308},

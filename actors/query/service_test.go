@@ -105,7 +105,7 @@ func TestAnAnswerThatWasReadHasEnded(t *testing.T) {
 		}
 		return err
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // or it would wait for the slot
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // or it would wait for the slot
 	defer cancel()
 	if _, err := h.Query(ctx, &query.Request{Caller: boss, WorkflowID: "order"}, func([]byte) error { return taken(false) }); err != nil {
 		t.Errorf("a query, while mary has the slot: %v", err)

@@ -172,8 +172,6 @@ func (e *ear) next() heard {
 		return got
 	case err := <-e.done:
 		e.t.Fatalf("the watch has ended: %v", err)
-	case <-time.After(20 * time.Second):
-		e.t.Fatal("nothing is heard")
 	}
 	return heard{}
 }
@@ -205,11 +203,5 @@ func (e *ear) end() {
 
 func (e *ear) ended() error {
 	e.t.Helper()
-	select {
-	case err := <-e.done:
-		return err
-	case <-time.After(20 * time.Second):
-		e.t.Fatal("the watch does not end")
-	}
-	return nil
+	return <-e.done
 }

@@ -39,10 +39,19 @@ type fakeStore struct {
 }
 
 func newFakeStore(t testing.TB, bucket string, keys ...string) *fakeStore {
+	return newFakeStoreOn(t, nil, bucket, keys...)
+}
+
+// newFakeStoreOn makes one that listens on l; nil: on a port.
+func newFakeStoreOn(t testing.TB, l net.Listener, bucket string, keys ...string) *fakeStore {
 	s := &fakeStore{bucket: bucket, closed: make(chan struct{})}
 	slices.Sort(keys)
 	s.mu.keys, s.mu.broken, s.mu.hanging = keys, map[string]int{}, map[string]int{}
 	s.server = httptest.NewUnstartedServer(s)
+	if l != nil {
+		_ = s.server.Listener.Close()
+		s.server.Listener = l
+	}
 	s.server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateNew {
 			s.mu.Lock()
