@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"context"
+
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
 	"troupe/actors/identity"
@@ -15,7 +17,7 @@ type Definitions interface {
 	Text(workflow string, version uint64) (catalog.Text, error)
 	// PublishDefinition checks a definition and makes it what new instances get. The error of one
 	// with faults is failure.ErrInvalid and wraps document.Faults.
-	PublishDefinition(r *DefinitionRequest) (api.PublishedDefinition, error)
+	PublishDefinition(ctx context.Context, r *DefinitionRequest) (api.PublishedDefinition, error)
 }
 
 // DefinitionRequest is a definition that somebody publishes.
@@ -79,7 +81,7 @@ func publishDefinition(x *exchange) error {
 	if hasType(x.r.Header, "application/json") {
 		file = "body.json"
 	}
-	published, err := x.services.Definitions.PublishDefinition(&DefinitionRequest{
+	published, err := x.services.Definitions.PublishDefinition(x.r.Context(), &DefinitionRequest{
 		Caller: x.caller, WorkflowID: x.params.ByName("workflowId"), Version: x.params.ByName("version"),
 		File: file, Text: x.body, DryRun: dryRun,
 	})

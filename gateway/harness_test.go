@@ -307,7 +307,7 @@ func (f *fakeWorkflows) Text(_ string, version uint64) (catalog.Text, error) {
 }
 
 // PublishDefinition remembers what was asked.
-func (f *fakeWorkflows) PublishDefinition(r *DefinitionRequest) (api.PublishedDefinition, error) {
+func (f *fakeWorkflows) PublishDefinition(_ context.Context, r *DefinitionRequest) (api.PublishedDefinition, error) {
 	err := f.ask(func() {
 		f.asked = fmt.Sprint(r.Caller.ID, " ", r.WorkflowID, " ", r.Version, " ", r.File, " ", string(r.Text), " ", r.DryRun)
 	})

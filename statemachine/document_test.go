@@ -13,6 +13,7 @@ import (
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
 	"troupe/statemachine/internal/markdown"
+	"troupe/statemachine/internal/pattern"
 	"troupe/statemachine/internal/schemacost"
 )
 
@@ -259,7 +260,11 @@ func TestTheLimitsOfTheDocument(t *testing.T) {
 		"named actions inside each other":                                  maxActionDepth,
 		"cost of a visit to everything in a schema":                        maxSchemaCost,
 		"mappings and lists in a schema, with the files that it refers to": schemacost.ObjectsMax,
-		"instructions of a regular expression":                             schemacost.PatternSizeMax,
+		"bytes of all expressions of a file together, 40 added for each":   maxExpressionBytes,
+		"instructions of all regular expressions of a file together":       maxInstructions,
+		"mappings and lists in all schemas of a file together":             maxSchemaObjects,
+		"cost of a visit to everything in all schemas of a file together":  maxSchemasCost,
+		"instructions of a regular expression":                             pattern.SizeMax,
 	} {
 		if documented[limit] != fmt.Sprint(n) {
 			t.Errorf("%s: DEFINITION.md says %q, the limit is %d", limit, documented[limit], n)

@@ -38,7 +38,7 @@ func (s *Schema) misfits(taken *Schema) []Misfit {
 	if s == nil || taken == nil {
 		return nil
 	}
-	c := comparison{seen: map[[2]*jsonschema.Schema]bool{}, left: maxCost}
+	c := comparison{seen: map[[2]*jsonschema.Schema]bool{}, left: maxSchemaCost}
 	c.compare(s.compiled, taken.compiled, nil)
 	return c.misfits
 }

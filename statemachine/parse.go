@@ -32,6 +32,13 @@ type ParserOptions struct {
 type Parser struct {
 	options ParserOptions
 	env     *expr.Env
+	ended   func() error // nil: never
+}
+
+// Until returns a parser like p that gives up when ended says why nobody waits for a definition any more. It asks between
+// expressions.
+func (p *Parser) Until(ended func() error) *Parser {
+	return &Parser{options: p.options, env: p.env, ended: ended}
 }
 
 // NewParser builds a parser; it fails only when the expression language cannot
@@ -48,7 +55,7 @@ func NewParser(o ParserOptions) (*Parser, error) {
 func (p *Parser) With(o ParserOptions) *Parser {
 	// NB: this release may estimate a higher worst case than the one that accepted
 	// the text.
-	return &Parser{options: o, env: p.env.AnyWorstCase(o.Stored)}
+	return &Parser{options: o, env: p.env.AnyWorstCase(o.Stored), ended: p.ended}
 }
 
 // Source is a definition's text with what it refers to: everything that decides
@@ -71,7 +78,7 @@ type Parsed struct {
 }
 
 // Parse reads and checks one definition (statemachine/DEFINITION.md). The error is
-// document.Faults: all faults of the file, with their lines.
+// document.Faults: all faults of the file, with their lines; or that of Until.
 func (p *Parser) Parse(src Source) (*Parsed, error) {
 	tree, err := document.Parse(src.File, src.Text)
 	if err != nil {
@@ -86,6 +93,9 @@ func (p *Parser) Parse(src Source) (*Parsed, error) {
 	b.definition(tree)
 	if b.Err() == nil {
 		b.check()
+	}
+	if b.cost.stopped != nil {
+		return nil, b.cost.stopped
 	}
 	if err := b.Err(); err != nil {
 		return nil, err
@@ -117,6 +127,7 @@ type builder struct {
 	guards       []placedProgram  // those of programs that are conditions
 	slips        []*document.Node // texts in actions that have "${" and are no expressions
 	language     *expr.Env        // with the constants of the definition
+	cost         parseCost
 }
 
 // placedProgram is an expression and where it stands, for what can only be
@@ -256,7 +267,7 @@ func (b *builder) checkNamed() {
 	for _, name := range keysOf(b.namedActions) {
 		shape.actions(b.namedActions[name])
 	}
-	b.Collector = shape.Collector
+	b.Collector, b.cost = shape.Collector, shape.cost
 }
 
 func (b *builder) named(n *document.Node) map[string]*document.Node {
@@ -382,24 +393,6 @@ func (b *builder) schemas(n *document.Node) {
 	}
 	b.d.publicSchema = b.schema(n.Field("svcPublic"))
 	b.d.privateSchema = b.schema(n.Field("svcPrivate"))
-}
-
-func (b *builder) schema(n *document.Node) *Schema {
-	if n == nil {
-		return nil
-	}
-	v, err := n.Data()
-	if err == nil {
-		var s *Schema
-		if s, err = compileUnbounded(v, b.readRef); err == nil && !b.parser.options.Stored {
-			err = s.affordable()
-		}
-		if err == nil {
-			return s
-		}
-	}
-	b.Add(SchemaFaultAt(n, err), "JSON Schema: %v", err)
-	return nil
 }
 
 // readRef reads a file that a schema refers to, and remembers its name.

@@ -95,7 +95,7 @@ func (b *builder) guard(n *document.Node) *expr.Program {
 	if inner, ok := expression(text); ok {
 		text = inner
 	}
-	p, err := b.env().CompileBool(text)
+	p, err := b.compile(n, text, b.env().CompileBool)
 	if p = b.compiled(n, p, err); p != nil {
 		b.guards = append(b.guards, placedProgram{n, p})
 	}
@@ -121,7 +121,7 @@ func (b *builder) compiled(n *document.Node, p *expr.Program, err error) *expr.P
 		return expr.Failing(err)
 	}
 	if err != nil {
-		if !b.shapeOnly {
+		if !b.shapeOnly && err != errUncompiled { //nolint:errorlint // it is never wrapped
 			b.compileFault(n, err)
 		}
 		return nil
@@ -141,7 +141,7 @@ func (b *builder) template(n *document.Node) *template {
 	switch n.Kind {
 	case document.String:
 		if text, ok := expression(n.Text); ok {
-			p, err := b.env().Compile(text)
+			p, err := b.compile(n, text, b.env().Compile)
 			if p = b.compiled(n, p, err); p == nil {
 				return nil
 			}
@@ -442,7 +442,7 @@ func (b *builder) forEach(n *document.Node) action {
 	if inner, ok := expression(text); ok {
 		text = inner
 	}
-	p, err := b.env().Compile(text)
+	p, err := b.compile(list, text, b.env().Compile)
 	a.list = b.compiled(list, p, err)
 	outer := len(b.locals)
 	defer func() { b.locals = b.locals[:outer] }()

@@ -203,7 +203,7 @@ func (b *builder) prose(n *document.Node) *prose {
 			p.parts = append(p.parts, prosePart{literal: part})
 			continue
 		}
-		program, err := b.env().Compile(part)
+		program, err := b.compile(n, part, b.env().Compile)
 		if err != nil && b.parser.options.Stored { // it was no expression when it was accepted
 			p.parts = append(p.parts, prosePart{literal: "${" + part + "}"})
 			continue

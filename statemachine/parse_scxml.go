@@ -140,7 +140,7 @@ func (b *builder) forEachPlace(n *document.Node) action {
 	if inner, ok := expression(text); ok {
 		text = inner
 	}
-	p, err := b.env().Compile(text)
+	p, err := b.compile(list, text, b.env().Compile)
 	return forEachPlace{
 		list: &template{program: b.compiled(list, p, err)},
 		item: b.place(n.Field("item")), index: b.optionalPlace(n.Field("index")), body: b.actions(n.Field("do")),

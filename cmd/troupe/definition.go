@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"strconv"
 
@@ -27,29 +28,38 @@ type definitions struct {
 	parser     *statemachine.Parser
 	identities identity.Identities // knows the roles that a definition may name
 	templates  *formportal.Templates
+	queue      *home.Queue
 	log        zerolog.Logger
 }
 
 func (s *service) definitions() *definitions {
-	return &definitions{Catalog: s.catalog, store: s.store, parser: s.parser, identities: s.identities, templates: s.formTemplates, log: s.log}
+	return &definitions{Catalog: s.catalog, store: s.store, parser: s.parser, identities: s.identities, templates: s.formTemplates, queue: s.queue, log: s.log}
 }
 
 // PublishDefinition implements gateway.Definitions. A dry run too asks the leader, who has what
 // was published last.
-func (d *definitions) PublishDefinition(r *gateway.DefinitionRequest) (answer api.PublishedDefinition, err error) {
+func (d *definitions) PublishDefinition(ctx context.Context, r *gateway.DefinitionRequest) (answer api.PublishedDefinition, err error) {
 	if d.store.Epoch(persistence.Meta) == 0 {
 		return answer, failure.Elsewhere(uint16(persistence.Meta))
 	}
-	source, warnings, err := home.ParseDefinition(r.File, r.Text, d.parser, d.identities.Directory())
+	var source catalog.Source
+	var warnings document.Faults
+	err = d.queue.Do(ctx, r.Caller.ID, d.parser, func(parser *statemachine.Parser) error {
+		source, warnings, err = home.ParseDefinition(r.File, r.Text, parser, d.identities.Directory())
+		if err != nil {
+			return err
+		}
+		wrong, more := d.templates.TaskForms().Check(source.File, source.Parsed)
+		if faults := append(disagreements(r, &source), wrong...); len(faults) > 0 {
+			return faults
+		}
+		warnings = append(warnings, more...)
+		return nil
+	})
 	if err != nil {
 		return answer, refusedHome(err)
 	}
 	id, version := string(source.Parsed.ID), source.Parsed.Version
-	wrong, more := d.templates.TaskForms().Check(source.File, source.Parsed)
-	if faults := append(disagreements(r, &source), wrong...); len(faults) > 0 {
-		return answer, refusedHome(faults)
-	}
-	warnings = append(warnings, more...)
 	for _, s := range source.Parsed.Schedules() {
 		if s.As != "" && !r.Caller.Has(identity.Admin) {
 			return answer, failure.Refuse(failure.ErrForbidden, "schedule %s creates instances as %s: that is for holders of mod-admin", s.Name, s.As)

@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors/failure"
+	"troupe/actors/home"
 	"troupe/actors/identity"
 	"troupe/gateway"
 	"troupe/gateway/wiretest"
@@ -19,7 +20,7 @@ const door = "id: door\nversion: 2\nstateMachines: {m: {initial: a, states: {a: 
 
 // publish publishes a definition of door, if dryRun does not say otherwise.
 func (o *opened) publish(version, text string, dryRun bool) error {
-	_, err := o.definitions().PublishDefinition(&gateway.DefinitionRequest{
+	_, err := o.definitions().PublishDefinition(context.Background(), &gateway.DefinitionRequest{
 		Caller: &identity.Principal{ID: "paulo.santos"}, WorkflowID: "door", Version: version, File: "body.yaml", Text: []byte(text), DryRun: dryRun,
 	})
 	return err
@@ -128,4 +129,33 @@ func TestPublishingADefinitionInACluster(t *testing.T) {
 		}
 	}
 	o.wants("after what was refused", 4, 3)
+}
+
+// TestNobodyWaitsForACheck: what is sent by a caller who has left, or to a server that stops, is not checked.
+func TestNobodyWaitsForACheck(t *testing.T) {
+	o := mustOpenService(t, smallHome(t))
+	defer o.close()
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	for name, ask := range map[string]func() error{
+		"the caller has left": func() error {
+			_, err := o.definitions().PublishDefinition(left, &gateway.DefinitionRequest{
+				Caller: &identity.Principal{ID: "paulo.santos"}, WorkflowID: "door", File: "body.yaml", Text: []byte(door),
+			})
+			return err
+		},
+		"the server stops": func() error {
+			of := o.definitions()
+			of.queue = home.NewQueue(left)
+			_, err := of.PublishDefinition(t.Context(), &gateway.DefinitionRequest{
+				Caller: &identity.Principal{ID: "paulo.santos"}, WorkflowID: "door", File: "body.yaml", Text: []byte(door), DryRun: true,
+			})
+			return err
+		},
+	} {
+		if err := ask(); !errors.Is(err, failure.ErrUnavailable) {
+			t.Errorf("%s: got %v, want ErrUnavailable", name, err)
+		}
+	}
+	o.wants("after what nobody waits for", 3, 3)
 }

@@ -154,23 +154,24 @@ type homes struct {
 	store     *persistence.Store
 	published *home.Published
 	parser    *statemachine.Parser
+	queue     *home.Queue
 }
 
 func (s *service) homes() *homes {
-	return &homes{store: s.store, published: s.published, parser: s.parser}
+	return &homes{store: s.store, published: s.published, parser: s.parser, queue: s.queue}
 }
 
 // PublishHome implements gateway.Homes, which asks the leader by itself.
-func (h *homes) PublishHome(_ context.Context, caller *identity.Principal, archive []byte, dryRun bool) (api.PublishedHome, error) {
-	return h.publish(archive, string(caller.ID), dryRun)
+func (h *homes) PublishHome(ctx context.Context, caller *identity.Principal, archive []byte, dryRun bool) (api.PublishedHome, error) {
+	return h.publish(ctx, archive, string(caller.ID), dryRun)
 }
 
 // Publish implements admin.Homes for a node that leads the shard Meta.
-func (h *homes) Publish(_ context.Context, archive []byte, dryRun bool) (api.PublishedHome, error) {
-	return h.publish(archive, adminSocket, dryRun)
+func (h *homes) Publish(ctx context.Context, archive []byte, dryRun bool) (api.PublishedHome, error) {
+	return h.publish(ctx, archive, adminSocket, dryRun)
 }
 
-func (h *homes) publish(archive []byte, by string, dryRun bool) (api.PublishedHome, error) {
+func (h *homes) publish(ctx context.Context, archive []byte, by string, dryRun bool) (api.PublishedHome, error) {
 	if !dryRun && h.store.Epoch(persistence.Meta) == 0 {
 		return api.PublishedHome{}, failure.Elsewhere(uint16(persistence.Meta))
 	}
@@ -178,7 +179,11 @@ func (h *homes) publish(archive []byte, by string, dryRun bool) (api.PublishedHo
 	if err != nil {
 		return api.PublishedHome{}, failure.Refuse(failure.ErrInvalid, "%w", err)
 	}
-	set, err := home.Load(files, h.parser)
+	var set *home.Set
+	err = h.queue.Do(ctx, identity.UserID(by), h.parser, func(parser *statemachine.Parser) error {
+		set, err = home.Load(files, parser)
+		return err
+	})
 	if err != nil { // NB: it is in memory, so nothing but its content can be wrong
 		return api.PublishedHome{}, refusedHome(err)
 	}

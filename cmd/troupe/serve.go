@@ -76,7 +76,8 @@ type service struct {
 
 	gateway            *gateway.Server
 	store              *persistence.Store
-	parser             *statemachine.Parser
+	parser             *statemachine.Parser // gives up when the server has to stop
+	queue              *home.Queue
 	catalog            *catalog.Catalog
 	formTemplates      *formportal.Templates
 	identities         identity.Identities
@@ -126,9 +127,13 @@ func serve(ctx context.Context, c *config, demo bool, out io.Writer) (err error)
 	if err := home.RefreshSchemas(c.home); err != nil { // a home may be read-only
 		s.log.Info().Err(err).Msg("schemas for editors are not brought up to date")
 	}
-	defer func() { err = errors.Join(err, s.stop()) }()
+	ctx, cancel := context.WithCancel(ctx)
+	defer func() {
+		cancel() // NB: what is being checked need not be awaited
+		err = errors.Join(err, s.stop())
+	}()
 	if err := s.start(ctx); err != nil {
-		if errors.Is(err, errStopped) {
+		if errors.Is(err, errStopped) || errors.Is(err, context.Canceled) && ctx.Err() != nil {
 			return nil
 		}
 		return err
@@ -245,22 +250,24 @@ func (s *service) open(ctx context.Context) (err error) {
 	if err := ignoreStoreID(c.home); err != nil {
 		s.log.Warn().Err(err).Msg("the store's id cannot be kept out of git")
 	}
-	return s.openDefinitions()
+	return s.openDefinitions(ctx)
 }
 
 // openDefinitions opens what the store holds of definitions.
-func (s *service) openDefinitions() (err error) {
-	if s.parser, err = statemachine.NewParser(statemachine.ParserOptions{}); err != nil {
+func (s *service) openDefinitions(ctx context.Context) (err error) {
+	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
+	if err != nil {
 		return err
 	}
-	o := catalog.Options{Store: s.store, Parser: s.parser, Current: s.current, Log: s.log}
+	s.parser, s.queue = parser.Until(ctx.Err), home.NewQueue(ctx)
+	o := catalog.Options{Store: s.store, Parser: parser, Current: s.current, Log: s.log}
 	if s.node != nil {
 		o.Level = s.node.Level
 	}
 	if s.catalog, err = catalog.Open(o); err != nil {
 		return err
 	}
-	if err = formportal.AddPlainWorkflow(s.catalog, s.parser); err != nil {
+	if err = formportal.AddPlainWorkflow(s.catalog, parser); err != nil {
 		return err
 	}
 	s.formTemplates, err = formportal.OpenTemplates(s.store, s.log)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,7 +53,7 @@ func (o *opened) openOn(store *persistence.Store) {
 	for _, step := range []struct {
 		log zerolog.Logger
 		do  func() error
-	}{{zerolog.Nop(), o.openDefinitions}, {logged, o.readHome}, {zerolog.Nop(), o.run}} {
+	}{{zerolog.Nop(), func() error { return o.openDefinitions(context.Background()) }}, {logged, o.readHome}, {zerolog.Nop(), o.run}} {
 		o.service.log = step.log
 		if err := step.do(); err != nil {
 			t.Fatal(err)

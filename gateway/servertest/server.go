@@ -100,7 +100,7 @@ func StartNotice(t testing.TB) (s *Server, id string) {
 // shown has the definitions in use. Nobody can publish here.
 type shown struct{ *catalog.Catalog }
 
-func (shown) PublishDefinition(*gateway.DefinitionRequest) (api.PublishedDefinition, error) {
+func (shown) PublishDefinition(context.Context, *gateway.DefinitionRequest) (api.PublishedDefinition, error) {
 	return api.PublishedDefinition{}, failure.ErrForbidden
 }
 

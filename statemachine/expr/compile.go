@@ -12,7 +12,10 @@ import (
 	"cel.dev/cel-go/common"
 	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/operators"
+	"cel.dev/cel-go/common/overloads"
 	"cel.dev/cel-go/common/types"
+
+	"troupe/statemachine/internal/pattern"
 )
 
 // Compile checks and plans an expression of any type. The error is a
@@ -78,7 +81,8 @@ func (e *Env) compile(src string, fits func(*cel.Type) bool) (p *Program, err er
 		source:  src,
 		program: planned, counted: counted, path: pathOf(tree.Expr()).fixedBy(e.constants),
 		reads: i.reads, reading: readingOf(i.reads), nodes: i.nodes,
-		privateMembers: i.privateMembers, privateWhole: i.privateUses > i.privateNamed, named: namedBy(tree.Expr(), e.constants),
+		privateMembers: i.privateMembers, privateWhole: i.privateUses > i.privateNamed, patternSize: i.patternSize,
+		named: namedBy(tree.Expr(), e.constants),
 	}, nil
 }
 
@@ -198,6 +202,7 @@ type inspection struct {
 	// how often that happens, and privateUses how often svcPrivate stands there.
 	privateMembers            []string
 	privateNamed, privateUses int
+	patternSize               int
 	// bad is the first thing that the profile does not have.
 	bad *CompileError
 }
@@ -246,6 +251,12 @@ func (i *inspection) call(e ast.Expr) {
 		// change with them.
 		if zone, ok := literalText(call.Args()[0]); !ok || !fixedZone.MatchString(zone) {
 			i.refuse(e, `a time zone must be written as "UTC" or as an offset like "+02:00"`)
+		}
+	case name == overloads.Matches:
+		args := call.Args()
+		if text, ok := literalText(args[len(args)-1]); ok {
+			size, _ := pattern.Size(text) // NB: the library has checked it
+			i.patternSize += size
 		}
 	}
 }

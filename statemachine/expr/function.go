@@ -13,6 +13,8 @@ import (
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
 	"cel.dev/cel-go/ext"
+
+	"troupe/statemachine/internal/pattern"
 )
 
 const (
@@ -20,7 +22,7 @@ const (
 	maxPatternBytes = 256
 	// maxPatternSize is how many instructions a regular expression may have. The
 	// time of a match is their number times the length of the text.
-	maxPatternSize = 2_000
+	maxPatternSize = pattern.SizeMax
 	// maxFormatBytes is what the operands of format may weigh. A number of six
 	// bytes, 1e+300, can become a text of 400.
 	maxFormatBytes = 256 << 10

@@ -58,7 +58,7 @@ var innerArrows = map[string][]string{
 	"formportal":          {".", "workflow", "task", "form", "catalog", "failure", "identity", "internal/supervise"},
 	"repository":          {".", "failure", "identity", "internal/supervise"},
 	"template":            {".", "repository", "failure", "identity", "internal/semaphore", "internal/supervise"},
-	"home":                {"formportal", "form", "catalog", "repository", "identity"},
+	"home":                {"failure", "internal/semaphore", "formportal", "form", "catalog", "repository", "identity"},
 	"actorstest":          {".", "cluster", "cluster/peer", "failure", "form", "home", "template", "formportal", "repository", "presentation", "workflow", "migration", "catalog", "identity"},
 }
 

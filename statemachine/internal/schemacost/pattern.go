@@ -1,23 +1,15 @@
 package schemacost
 
 import (
-	"fmt"
 	"regexp"
-	"regexp/syntax"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"troupe/statemachine/internal/pattern"
 )
 
-const (
-	// PatternSizeMax is how many instructions a regular expression may have, as in expressions. The time of a match is
-	// their number times the length of the text, and each takes some 400 bytes.
-	PatternSizeMax = 2_000
-	// patternBytesMax is how long a regular expression may be. Reading it costs before its size is known.
-	patternBytesMax = 4 << 10
-)
-
-// pattern is a regular expression whose size is known.
-type pattern struct {
+// known is a regular expression whose size is known.
+type known struct {
 	*regexp.Regexp
 	size int
 }
@@ -29,21 +21,21 @@ type Patterns struct {
 	Text  string
 	Fault error
 
-	known map[string]*pattern
+	texts map[string]*known
 	whole bool
 }
 
 // End says that the schema has no more. NB: the library goes on to use Compile, from any goroutine, for texts of the data where an
 // old schema says that they are regular expressions.
-func (p *Patterns) End() { p.known, p.whole = nil, true }
+func (p *Patterns) End() { p.texts, p.whole = nil, true }
 
 // Compile is a jsonschema.RegexpEngine.
 func (p *Patterns) Compile(text string) (jsonschema.Regexp, error) {
 	if p.whole {
 		return measured(text)
 	}
-	if known := p.known[text]; known != nil {
-		return known, nil
+	if before := p.texts[text]; before != nil {
+		return before, nil
 	}
 	made, err := measured(text)
 	if err != nil {
@@ -52,64 +44,31 @@ func (p *Patterns) Compile(text string) (jsonschema.Regexp, error) {
 		}
 		return nil, err
 	}
-	if p.known == nil {
-		p.known = map[string]*pattern{}
+	if p.texts == nil {
+		p.texts = map[string]*known{}
 	}
-	p.known[text] = made
+	p.texts[text] = made
 	p.Size += made.size
 	return made, nil
 }
 
 // measured compiles a regular expression unless it is too large.
-func measured(text string) (*pattern, error) {
-	if len(text) > patternBytesMax {
-		return nil, fmt.Errorf("longer than %d bytes", patternBytesMax)
-	}
-	tree, err := syntax.Parse(text, syntax.Perl)
+func measured(text string) (*known, error) {
+	size, err := pattern.Size(text)
 	if err != nil {
 		return nil, err
-	}
-	size := instructions(tree)
-	if size > PatternSizeMax {
-		return nil, fmt.Errorf("it has %d instructions, the limit is %d: a repetition counts as what it repeats, so many times", size, PatternSizeMax)
 	}
 	re, err := regexp.Compile(text)
 	if err != nil {
 		return nil, err
 	}
-	return &pattern{re, size}, nil
-}
-
-// instructions is how many instructions the expression compiles to, or a few more. NB: it must not be compiled to find out.
-func instructions(re *syntax.Regexp) int {
-	below := 0
-	for _, sub := range re.Sub {
-		below += instructions(sub)
-	}
-	switch re.Op {
-	case syntax.OpLiteral:
-		return len(re.Rune)
-	case syntax.OpAlternate:
-		return below + len(re.Sub)
-	case syntax.OpStar, syntax.OpPlus, syntax.OpQuest:
-		return below + 1
-	case syntax.OpCapture:
-		return below + 2
-	case syntax.OpRepeat:
-		if re.Max < 0 {
-			return below*max(re.Min, 1) + 1
-		}
-		return below*re.Max + re.Max - re.Min
-	case syntax.OpConcat:
-		return below
-	}
-	return 1
+	return &known{re, size}, nil
 }
 
 // sizeOf is how many instructions an expression has that Compile made.
 func sizeOf(re jsonschema.Regexp) uint64 {
-	if p, ok := re.(*pattern); ok {
+	if p, ok := re.(*known); ok {
 		return uint64(p.size)
 	}
-	return PatternSizeMax
+	return pattern.SizeMax
 }

@@ -1,0 +1,45 @@
+package home
+
+import (
+	"cmp"
+	"context"
+	"runtime"
+
+	"troupe/actors/failure"
+	"troupe/actors/identity"
+	"troupe/actors/internal/semaphore"
+	"troupe/statemachine"
+)
+
+// Queue lets definitions that somebody sends be read and checked one after the other, fairly between users: that takes seconds for
+// a file at its limits (statemachine/DEFINITION.md, "Limits"), and must leave a processor to the events. It is safe for concurrent
+// use.
+type Queue struct {
+	ctx   context.Context //nolint:containedctx // the life of the queue
+	slots *semaphore.Semaphore
+}
+
+// NewQueue returns a queue that ends with ctx.
+func NewQueue(ctx context.Context) *Queue {
+	// NB: one of two processors, else two.
+	return &Queue{ctx, semaphore.New(max(1, min(2, runtime.GOMAXPROCS(0)-1)))}
+}
+
+// Do calls check when it is the user's turn. parser is parser until ctx or the queue ends: then check is not called, or its parser
+// gives up between two expressions. The error is failure.ErrUnavailable in both cases, and nothing was done.
+func (q *Queue) Do(ctx context.Context, user identity.UserID, parser *statemachine.Parser, check func(parser *statemachine.Parser) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(q.ctx, cancel)()
+	ended := func() error { return cmp.Or(q.ctx.Err(), ctx.Err()) } // NB: AfterFunc cancels a little later
+	slot := q.slots.Slot(user)
+	err := cmp.Or(ended(), slot.Acquire(ctx))
+	defer slot.Release()
+	if err == nil {
+		err = check(parser.Until(ended))
+	}
+	if why := ended(); why != nil && err != nil {
+		return failure.Errorf(failure.ErrUnavailable, "check a definition: %w", why)
+	}
+	return err
+}
