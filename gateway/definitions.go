@@ -7,6 +7,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/gateway/api"
+	"troupe/statemachine"
 )
 
 // Definitions is what showing and publishing definitions needs. Errors are those of package
@@ -43,7 +44,9 @@ func listDefinitions(x *exchange) error {
 	}
 	answer := api.DefinitionList{Definitions: make([]api.PublishedWorkflow, 0, len(all))}
 	for _, w := range all {
-		answer.Definitions = append(answer.Definitions, api.PublishedWorkflow(w))
+		answer.Definitions = append(answer.Definitions, api.PublishedWorkflow{
+			ID: w.ID, Name: w.Name, Current: w.Current, Creatable: w.Creatable, Versions: w.Versions, Owners: ownersOf(w.Owners), Publisher: textOrNil(w.Publisher),
+		})
 	}
 	return x.answerJSON(answer)
 }
@@ -65,7 +68,16 @@ func showDefinition(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	return x.answerJSON(api.Definition{ID: id, Version: d.Version, Current: d.Current, File: d.File, Text: d.Text, Refs: d.Refs})
+	return x.answerJSON(api.Definition{
+		ID: id, Version: d.Version, Current: d.Current, File: d.File, Text: d.Text, Refs: d.Refs, Owners: ownersOf(d.Owners), Publisher: textOrNil(d.Publisher),
+	})
+}
+
+func ownersOf(o *statemachine.Owners) api.Owners {
+	if o == nil {
+		o = &statemachine.Owners{}
+	}
+	return api.Owners{Roles: orEmpty(o.Roles), Privileges: orEmpty(o.Privileges), Users: orEmpty(o.Users)}
 }
 
 // publishDefinition answers PUT workflow/api/v1/definitions/{workflowId} and …/{version}.

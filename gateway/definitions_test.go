@@ -14,9 +14,9 @@ func TestShowingDefinitions(t *testing.T) {
 	s := startServer(t, Options{}, nil)
 	const path = "/workflow/api/v1/definitions"
 	for target, want := range map[string]string{
-		path:              `{"definitions":[{"id":"leave","name":"Leave","current":2,"creatable":true,"versions":[1,2]}]}`,
-		path + "/leave":   `{"id":"leave","version":1,"current":false,"file":"workflows/leave.yaml","text":"id: leave\n","refs":{"a.schema.json":"{}"}}`,
-		path + "/leave/7": `{"id":"leave","version":7,"current":false,"file":"workflows/leave.yaml","text":"id: leave\n","refs":{"a.schema.json":"{}"}}`,
+		path:              `{"definitions":[{"id":"leave","name":"Leave","current":2,"creatable":true,"versions":[1,2],"owners":{"roles":["clerk"],"privileges":[],"users":[]},"publisher":"ann"}]}`,
+		path + "/leave":   `{"id":"leave","version":1,"current":false,"file":"workflows/leave.yaml","text":"id: leave\n","refs":{"a.schema.json":"{}"},"owners":{"roles":[],"privileges":[],"users":[]},"publisher":null}`,
+		path + "/leave/7": `{"id":"leave","version":7,"current":false,"file":"workflows/leave.yaml","text":"id: leave\n","refs":{"a.schema.json":"{}"},"owners":{"roles":[],"privileges":[],"users":[]},"publisher":null}`,
 	} {
 		if a := s.do(t, request{Method: "GET", Path: target, Headers: []string{withModToken}}); a.Status != 200 || a.Body != want {
 			t.Errorf("%s: got %d %s, want %s", target, a.Status, a.Body, want)

@@ -299,7 +299,7 @@ func (f *fakeWorkflows) StopWatching() {
 }
 
 func (f *fakeWorkflows) List() ([]catalog.Listed, error) {
-	return []catalog.Listed{{ID: "leave", Name: "Leave", Current: 2, Creatable: true, Versions: []uint64{1, 2}}}, f.ask()
+	return []catalog.Listed{{ID: "leave", Name: "Leave", Current: 2, Creatable: true, Versions: []uint64{1, 2}, Owners: &statemachine.Owners{Roles: []string{"clerk"}}, Publisher: "ann"}}, f.ask()
 }
 
 func (f *fakeWorkflows) Text(_ string, version uint64) (catalog.Text, error) {

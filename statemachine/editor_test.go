@@ -88,6 +88,7 @@ func TestTheSchemaHasEveryKey(t *testing.T) {
 		"properties/schema":              documentKeys,
 		"$defs/instanceData":             documentKeys,
 		"properties/allow":               rightKeys,
+		"properties/owners":              ownersKeys,
 		"$defs/rule":                     ruleKeys,
 		"$defs/event":                    eventKeys,
 		"$defs/column":                   columnKeys,

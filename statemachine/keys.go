@@ -6,11 +6,12 @@ import "slices"
 // Messages list them in this order.
 var (
 	definitionKeys = []string{
-		"$schema", "id", "name", "description", "version", "semantics", "allow", "unmatched", "const", "context", "create",
+		"$schema", "id", "name", "description", "version", "semantics", "owners", "allow", "unmatched", "const", "context", "create",
 		"schema", "indexes", "title", "columns", "events", "stateMachines", "guards", "actions", "webhooks", "schedules", "tags", "meta",
 	}
 	// documentKeys are those of context, create and schema.
 	documentKeys = []string{"svcPublic", "svcPrivate"}
+	ownersKeys   = []string{"roles", "privileges", "users"}
 	rightKeys    = []string{"create", "read", "send"}
 	ruleKeys     = []string{"roles", "privileges", "users", "when", "deny"}
 	eventKeys    = []string{"data", "into", "apply", "unmatched", "private", "history", "allow", "label", "done", "style", "description"}

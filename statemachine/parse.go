@@ -232,6 +232,7 @@ func (b *builder) definition(n *document.Node) {
 	}
 	b.constants(n.Field("const"))
 	b.addSignal()
+	b.ownersOf(n.Field("owners"))
 	b.allow(n.Field("allow"))
 	d.unmatched = oneOf(b, n.Field("unmatched"), unmatchedWords)
 	b.context(n.Field("context"))

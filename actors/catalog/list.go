@@ -7,6 +7,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/persistence"
+	"troupe/statemachine"
 )
 
 // Listed is a workflow with all its versions.
@@ -18,6 +19,10 @@ type Listed struct {
 	Current   uint64
 	Creatable bool
 	Versions  []uint64 // ascending
+	// Owners may publish the next version; nil: nobody is known. Publisher first published the workflow through the interface; "":
+	// nobody did, or it is not known who.
+	Owners    *statemachine.Owners
+	Publisher string
 }
 
 // List returns all workflows that were ever published, by id. In a cluster only the node that
@@ -27,6 +32,10 @@ func (c *Catalog) List() ([]Listed, error) {
 		return nil, err
 	}
 	published, err := c.published(persistence.DefinitionsPrefix(nil))
+	if err != nil {
+		return nil, failure.OfStore(err)
+	}
+	owners, err := c.loadOwners()
 	if err != nil {
 		return nil, failure.OfStore(err)
 	}
@@ -40,6 +49,8 @@ func (c *Catalog) List() ([]Listed, error) {
 		if o.Definition != nil {
 			w.Name = o.Name
 		}
+		of, _ := c.ownersOf(owners, id, o)
+		w.Owners, w.Publisher = of.effective(), of.By
 		all = append(all, w)
 	}
 	slices.SortFunc(all, func(a, b Listed) int { return cmp.Compare(a.ID, b.ID) })
@@ -55,6 +66,10 @@ type Text struct {
 	File, Text string
 	// Refs are the files that it refers to, by name.
 	Refs map[string]string
+	// Owners may publish the next version while this is the newest; nil: nobody is known. Publisher has published this one through the
+	// interface; "": nobody did, or it is not known who.
+	Owners    *statemachine.Owners
+	Publisher string
 }
 
 // Text returns a version; 0 is the current one. failure.ErrNotFound when there is none, otherwise
@@ -72,7 +87,17 @@ func (c *Catalog) Text(workflow string, number uint64) (Text, error) {
 	if errors.Is(err, persistence.ErrNotFound) {
 		return Text{}, failure.ErrNotFound
 	}
-	return Text{Version: number, Current: number == o.version, File: s.File, Text: s.Text, Refs: s.Refs}, failure.OfStore(err)
+	if err != nil {
+		return Text{}, failure.OfStore(err)
+	}
+	owners, err := c.loadOwners()
+	if err != nil {
+		return Text{}, failure.OfStore(err)
+	}
+	of, _ := c.ownersOf(owners, workflow, &currentVersion{version: number})
+	return Text{
+		Version: number, Current: number == o.version, File: s.File, Text: s.Text, Refs: s.Refs, Owners: of.effective(), Publisher: s.By,
+	}, nil
 }
 
 // awaitNewest returns when everything that was published before is here and in use.

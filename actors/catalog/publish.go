@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"troupe/actors/failure"
+	"troupe/actors/identity"
 	"troupe/persistence"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -31,10 +32,18 @@ type stored struct {
 	File string            `json:"file"`
 	Text string            `json:"text"`
 	Refs map[string]string `json:"refs,omitempty"`
+	// By is the user who published the version through the interface; "" when it came from a home, or when that is not known.
+	By string `json:"by,omitempty"`
 }
 
-func (s *Source) stored() stored {
-	kept := stored{File: s.File, Text: string(s.Text)}
+// hasContentOf reports whether two mean the same: where they come from does not count.
+func (s stored) hasContentOf(other stored) bool {
+	return s.Text == other.Text && maps.Equal(s.Refs, other.Refs)
+}
+
+// stored is what is kept of a source. by: who publishes it through the interface.
+func (s *Source) stored(by identity.UserID) stored {
+	kept := stored{File: s.File, Text: string(s.Text), By: string(by)}
 	for name, ref := range s.Refs {
 		if kept.Refs == nil {
 			kept.Refs = map[string]string{}
@@ -85,6 +94,9 @@ type publication struct {
 	indexes    storedIndexes
 	indexSet   Indexes
 	newIndexes bool
+	// owners are those of all workflows where some have changed, and changes the versions that change rights.
+	owners  map[string]ownership
+	changes []rightsChange
 }
 
 // Publish makes a checked set of files what new instances get, and the companions
@@ -103,7 +115,10 @@ type publication struct {
 func (c *Catalog) Publish(set []Source, companions ...Companion) error {
 	c.publishing.Lock()
 	defer c.publishing.Unlock()
-	_, err := c.publishLocked(set, c.prepareLocked, companions...)
+	p, err := c.publishLocked(set, c.prepareLocked, companions...)
+	if err == nil {
+		c.logRights(p, "")
+	}
 	return err
 }
 
@@ -222,12 +237,29 @@ func (c *Catalog) prepareLocked(set []Source) (*publication, error) {
 		if err := c.prepareOneLocked(p, s, key); err != nil {
 			return p, fmt.Errorf("publish %s: %w", s.File, err)
 		}
+		if now := (*c.current.Load())[key.workflow]; now != nil && (now.version != key.version || p.writes[key] != nil) {
+			if err := c.noteRights(p, s, now); err != nil {
+				return p, fmt.Errorf("publish %s: %w", s.File, err)
+			}
+		}
 		if before := p.next[key.workflow]; before == nil || !before.listed || before.version < key.version {
 			p.next[key.workflow] = &currentVersion{Definition: s.Parsed, version: key.version, listed: true}
 		}
 	}
 	if len(p.faults) > 0 {
 		return p, p.faults
+	}
+	owners, err := c.loadOwners()
+	if err != nil {
+		return p, err
+	}
+	for id, o := range p.next {
+		if o.listed && !o.published {
+			p.remember(owners, id, o.Definition, "")
+			if p.owners != nil {
+				owners = p.owners
+			}
+		}
 	}
 	return p, c.prepareIndexesLocked(p)
 }
@@ -262,6 +294,7 @@ func (c *Catalog) checkLevel(p *publication, s *Source) {
 	for _, newer := range []struct{ level, line int }{
 		{levelOfTime, s.Parsed.ByItselfLine()},
 		{levelOfPresentation, s.Parsed.PresentationLine()},
+		{levelOfAccess, s.Parsed.AccessLine()},
 	} {
 		if newer.line > 0 && level < newer.level {
 			p.faults = append(p.faults, document.Fault{
@@ -284,15 +317,15 @@ func (p *publication) checkIndexes(s *Source) {
 }
 
 // write notes that a version is to be stored, unless the store has it as it is. other: it has
-// other content under this version; where the definition came from is none.
-func (c *Catalog) write(p *publication, s *Source) (other bool, err error) {
-	kept := s.stored()
+// other content under this version; where the definition came from is none. by: who publishes it through the interface.
+func (c *Catalog) write(p *publication, s *Source, by identity.UserID) (other bool, err error) {
+	kept := s.stored(by)
 	before, err := c.loadStored(s.key())
 	switch {
 	case errors.Is(err, persistence.ErrNotFound):
 	case err != nil:
 		return false, err
-	case before.Text != kept.Text || !maps.Equal(before.Refs, kept.Refs):
+	case !before.hasContentOf(kept):
 		other = true
 	case before.File == kept.File:
 		return false, nil
@@ -304,7 +337,7 @@ func (c *Catalog) write(p *publication, s *Source) (other bool, err error) {
 func (c *Catalog) prepareOneLocked(p *publication, s *Source, key versionKey) error {
 	p.checkIndexes(s)
 	c.checkLevel(p, s)
-	if other, err := c.write(p, s); err != nil || !other {
+	if other, err := c.write(p, s, ""); err != nil || !other {
 		return err
 	}
 	reason := "has other content, and in a cluster a version never gets another"
@@ -371,6 +404,9 @@ func (c *Catalog) writePublication(p *publication, epoch uint64, companions []Co
 	)
 	if p.newIndexes {
 		err = errors.Join(err, c.putSetting(w, indexesSetting, p.indexes, false))
+	}
+	if p.owners != nil {
+		err = errors.Join(err, c.putSetting(w, ownersSetting, p.owners, false))
 	}
 	for _, companion := range companions {
 		name, value, empty := companion.Setting()

@@ -1,37 +1,42 @@
 package catalog
 
 import (
+	"errors"
 	"fmt"
 
 	"troupe/actors/failure"
+	"troupe/actors/identity"
+	"troupe/persistence"
 	"troupe/statemachine/document"
 )
 
 // PublishDefinition makes one definition what new instances get, unless a higher version of its
 // workflow was published in this way before. A workflow has one source: when a file of the current
 // set names it, the error is failure.ErrConflict. A version that is stored with other content is
-// failure.ErrExists, whether it has instances or not; with the same content nothing is changed.
+// failure.ErrExists, whether it has instances or not; with the same content nothing is changed. A workflow that was
+// published before is for its owners and holders of mod-admin: the error of anybody else is failure.ErrForbidden.
 // Sets of files leave the definition alone, and must not name its workflow.
 //
 // current: new instances get it. When it is in use, and the other errors, are as for Publish.
-func (c *Catalog) PublishDefinition(s Source) (current bool, err error) {
+func (c *Catalog) PublishDefinition(s Source, by *identity.Principal) (current bool, err error) {
 	c.publishing.Lock()
 	defer c.publishing.Unlock()
-	p, err := c.publishLocked([]Source{s}, c.prepareDefinitionLocked)
+	p, err := c.publishLocked([]Source{s}, func([]Source) (*publication, error) { return c.prepareDefinitionLocked(&s, by) })
 	if err != nil {
 		return false, err
 	}
+	c.logRights(p, by.ID)
 	return p.isCurrent(&s), nil
 }
 
 // CheckDefinition returns what PublishDefinition would return now. Nothing is changed.
-func (c *Catalog) CheckDefinition(s Source) (current bool, err error) {
+func (c *Catalog) CheckDefinition(s Source, by *identity.Principal) (current bool, err error) {
 	c.publishing.Lock()
 	defer c.publishing.Unlock()
 	if _, err := c.beginEpochLocked(); err != nil {
 		return false, failure.In("check", string(s.Parsed.ID), err)
 	}
-	p, err := c.prepareDefinitionLocked([]Source{s})
+	p, err := c.prepareDefinitionLocked(&s, by)
 	return err == nil && p.isCurrent(&s), err
 }
 
@@ -39,11 +44,9 @@ func (p *publication) isCurrent(s *Source) bool {
 	return p.next[string(s.Parsed.ID)].version == s.Parsed.Version
 }
 
-// prepareDefinitionLocked is prepareLocked for a single definition, the only one in set. Content
-// is never replaced, so there is nothing to undo.
-func (c *Catalog) prepareDefinitionLocked(set []Source) (*publication, error) {
-	p, s := c.newPublication(), &set[0]
-	key := s.key()
+// prepareDefinitionLocked is prepareLocked for a single definition. Content is never replaced, so there is nothing to undo.
+func (c *Catalog) prepareDefinitionLocked(s *Source, by *identity.Principal) (*publication, error) {
+	p, key := c.newPublication(), s.key()
 	c.checkLevel(p, s)
 	if p.checkIndexes(s); len(p.faults) > 0 {
 		return p, p.faults
@@ -56,9 +59,24 @@ func (c *Catalog) prepareDefinitionLocked(set []Source) (*publication, error) {
 		}
 		return p, failure.Refuse(failure.ErrConflict, "workflow %s comes from %s of the home: change that file", key.workflow, kept.File)
 	}
-	other, err := c.write(p, s)
+	owners, err := c.loadOwners()
+	if err != nil {
+		return p, failure.In("publish", key.workflow, err)
+	}
+	if again, err := c.isRepeated(s, now, by); again || err != nil {
+		return p, failure.In("publish", key.workflow, err)
+	}
+	if of, known := c.ownersOf(owners, key.workflow, now); known {
+		if err := mayPublish(key.workflow, of, by); err != nil {
+			return p, err
+		}
+	}
+	other, err := c.write(p, s, by.ID)
 	if err == nil && other {
 		err = c.errExists(key)
+	}
+	if err == nil {
+		err = c.noteRights(p, s, now)
 	}
 	if err != nil {
 		return p, failure.In("publish", key.workflow, err)
@@ -66,7 +84,22 @@ func (c *Catalog) prepareDefinitionLocked(set []Source) (*publication, error) {
 	if now == nil || !now.published || key.version > now.version {
 		p.next[key.workflow] = &currentVersion{Definition: s.Parsed, version: key.version, listed: true, published: true}
 	}
+	p.remember(owners, key.workflow, p.next[key.workflow].Definition, by.ID)
 	return p, c.prepareIndexesLocked(p)
+}
+
+// isRepeated reports whether the user has published the very same before, so that nothing changes: a caller who did not hear of the success
+// may ask again, also when the definition names others as its owners.
+func (c *Catalog) isRepeated(s *Source, now *currentVersion, by *identity.Principal) (bool, error) {
+	if now == nil || !now.published {
+		return false, nil
+	}
+	before, err := c.loadStored(s.key())
+	if errors.Is(err, persistence.ErrNotFound) {
+		return false, nil
+	}
+	kept := s.stored(by.ID)
+	return err == nil && before.By == kept.By && before.File == kept.File && before.hasContentOf(kept), err
 }
 
 // errExists is why a version does not get other content.

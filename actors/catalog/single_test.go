@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"troupe/actors/failure"
+	"troupe/actors/identity"
 	"troupe/persistence/clocktest"
 	"troupe/statemachine/document"
 )
@@ -32,7 +33,7 @@ func (c *Catalog) single(t *testing.T, text string) Source {
 // publishSingle publishes a definition.
 func (c *Catalog) publishSingle(t *testing.T, text string) (current bool) {
 	t.Helper()
-	current, err := c.PublishDefinition(c.single(t, text))
+	current, err := c.PublishDefinition(c.single(t, text), root)
 	must(t, err)
 	return current
 }
@@ -79,7 +80,7 @@ func TestTheHighestPublishedVersionIsTheCurrentOne(t *testing.T) {
 		current         bool
 		version, number uint64 // the current one, and that of the text
 	}{{doorTwo, true, 2, 2}, {door, false, 2, 1}, {doorThree, true, 3, 3}, {doorTwo, false, 3, 2}, {doorThree, true, 3, 3}} {
-		checked, err := c.CheckDefinition(c.single(t, step.text))
+		checked, err := c.CheckDefinition(c.single(t, step.text), root)
 		must(t, err)
 		if current := c.publishSingle(t, step.text); current != step.current || checked != step.current {
 			t.Errorf("version %d: got %t, and %t when it was checked, want %t", step.number, current, checked, step.current)
@@ -93,8 +94,8 @@ func TestTheHighestPublishedVersionIsTheCurrentOne(t *testing.T) {
 func TestAWorkflowHasOneSource(t *testing.T) {
 	c := openCatalog(t, openStore(t))
 	must(t, c.Publish(c.sources(t, plain)))
-	for _, publish := range []func(Source) (bool, error){c.PublishDefinition, c.CheckDefinition} {
-		_, err := publish(c.single(t, strings.Replace(plain, "version: 1", "version: 2", 1)))
+	for _, publish := range []func(Source, *identity.Principal) (bool, error){c.PublishDefinition, c.CheckDefinition} {
+		_, err := publish(c.single(t, strings.Replace(plain, "version: 1", "version: 2", 1)), root)
 		if !errors.Is(err, failure.ErrConflict) || !strings.Contains(failure.Of(err).Reason, "workflows/0.yaml") {
 			t.Errorf("what a file names: got %v, want ErrConflict with the file", err)
 		}
@@ -121,8 +122,8 @@ func TestAPublishedVersionNeverChanges(t *testing.T) {
 	c := openCatalog(t, openStore(t))
 	c.publishSingle(t, door)
 	c.publishSingle(t, doorTwo)
-	for _, publish := range []func(Source) (bool, error){c.PublishDefinition, c.CheckDefinition} {
-		_, err := publish(c.single(t, doorOther))
+	for _, publish := range []func(Source, *identity.Principal) (bool, error){c.PublishDefinition, c.CheckDefinition} {
+		_, err := publish(c.single(t, doorOther), root)
 		if !errors.Is(err, failure.ErrExists) || !strings.Contains(failure.Of(err).Reason, "raise version to 3") {
 			t.Errorf("got %v, want ErrExists with the free version", err)
 		}
@@ -131,14 +132,14 @@ func TestAPublishedVersionNeverChanges(t *testing.T) {
 		t.Errorf("got %+v, %v, want the text before", text, err)
 	}
 	var faults document.Faults
-	if _, err := c.CheckDefinition(c.single(t, "indexes: ['svcPublic.0.1.2.3.4']\n"+doorThree)); !errors.As(err, &faults) || faults[0].File != "body.yaml" {
+	if _, err := c.CheckDefinition(c.single(t, "indexes: ['svcPublic.0.1.2.3.4']\n"+doorThree), root); !errors.As(err, &faults) || faults[0].File != "body.yaml" {
 		t.Errorf("an index that cannot be: got %v, want its fault", err)
 	}
 }
 
 func TestCheckingADefinitionChangesNothing(t *testing.T) {
 	c := openCatalog(t, openStore(t))
-	if current, err := c.CheckDefinition(c.single(t, door)); err != nil || !current {
+	if current, err := c.CheckDefinition(c.single(t, door), root); err != nil || !current {
 		t.Errorf("got %t, %v", current, err)
 	}
 	c.wantCreatable(t, "checked", "door", 0)
@@ -152,14 +153,14 @@ func TestADefinitionPublishedInACluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := startLate(t)
 		defer l.stop(t)
-		for _, publish := range []func(Source) (bool, error){l.second.PublishDefinition, l.second.CheckDefinition} {
-			if _, err := publish(l.second.single(t, door)); !errors.Is(err, failure.ErrElsewhere) {
+		for _, publish := range []func(Source, *identity.Principal) (bool, error){l.second.PublishDefinition, l.second.CheckDefinition} {
+			if _, err := publish(l.second.single(t, door), root); !errors.Is(err, failure.ErrElsewhere) {
 				t.Errorf("another node: got %v, want ErrElsewhere", err)
 			}
 		}
 		l.first.publishSingle(t, door)
 		l.first.wantCreatable(t, "at the leader", "door", 1)
-		if _, err := l.first.PublishDefinition(l.first.single(t, doorOther)); !errors.Is(err, failure.ErrExists) {
+		if _, err := l.first.PublishDefinition(l.first.single(t, doorOther), root); !errors.Is(err, failure.ErrExists) {
 			t.Errorf("other content: got %v, want ErrExists", err)
 		}
 		must(t, l.first.Publish(l.first.sources(t, strings.Replace(plain, "version: 1", "version: 2", 1))))
@@ -182,6 +183,7 @@ func TestWhatANodeCannotRunIsNotPublished(t *testing.T) {
 		text  string
 	}{
 		{levelOfTime, strings.Replace(door, "{on:", "{after: {PT1H: b}, on:", 1)},
+		{levelOfAccess, "owners: {users: [ann]}\n" + door},
 		{levelOfPresentation, strings.Replace(door, "{on:", "{tone: waiting, on:", 1)},
 	}
 	for _, newer := range all {
@@ -189,7 +191,7 @@ func TestWhatANodeCannotRunIsNotPublished(t *testing.T) {
 		for what, publish := range map[string]func() error{
 			"a home": func() error { return c.Publish(c.sources(t, newer.text)) },
 			"a definition": func() error {
-				_, err := c.PublishDefinition(c.single(t, newer.text))
+				_, err := c.PublishDefinition(c.single(t, newer.text), root)
 				return err
 			},
 		} {

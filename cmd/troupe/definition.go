@@ -69,7 +69,7 @@ func (d *definitions) PublishDefinition(ctx context.Context, r *gateway.Definiti
 	if r.DryRun {
 		publish = d.CheckDefinition
 	}
-	current, err := publish(source)
+	current, err := publish(source, r.Caller)
 	if err != nil {
 		return answer, refusedHome(err)
 	}

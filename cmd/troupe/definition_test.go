@@ -63,6 +63,35 @@ func TestFaultsOfAPublishedDefinition(t *testing.T) {
 	o.wantsLog("published", `"workflow":"door","version":2,"user":"paulo.santos"`)
 }
 
+// TestOnlyOwnersPublishADefinition: who else holds mod-workflows is told who may, also in a dry run and after a restart.
+func TestOnlyOwnersPublishADefinition(t *testing.T) {
+	dir := smallHome(t)
+	o := mustOpenService(t, dir)
+	if err := o.publish("", door, false); err != nil {
+		t.Fatal(err)
+	}
+	o.close()
+	o = mustOpenService(t, dir)
+	defer o.close()
+	next := strings.Replace(door, "version: 2", "version: 3\nallow: {read: {users: [mallory]}}", 1)
+	for _, c := range []struct {
+		by     *identity.Principal
+		reason string
+	}{
+		{&identity.Principal{ID: "mallory", Privileges: []string{"mod-workflows"}}, "only the owners of workflow door (user paulo.santos) and holders of mod-admin may publish a version of it"},
+		{&identity.Principal{ID: "paulo.santos", Privileges: []string{"mod-workflows"}}, ""},
+		{&identity.Principal{ID: "root", Privileges: []string{"mod-admin", "mod-workflows"}}, ""},
+	} {
+		for _, dryRun := range []bool{true, false} {
+			_, err := o.definitions().PublishDefinition(&gateway.DefinitionRequest{Caller: c.by, WorkflowID: "door", File: "body.yaml", Text: []byte(next), DryRun: dryRun})
+			if c.reason == "" && err != nil || c.reason != "" && (!errors.Is(err, failure.ErrForbidden) || failure.Of(err).Reason != c.reason) {
+				t.Errorf("%s, dry run %t: got %v, want %q", c.by.ID, dryRun, err, c.reason)
+			}
+		}
+	}
+	o.wantsLog("published", `"workflow":"door","version":3,"user":"paulo.santos"`)
+}
+
 const doorFault = "workflow door is published by PUT definitions/door already, and has one source only (remove the file, or give its workflow another id)"
 
 // TestAPublishedDefinitionBesideAHome: it is in use after a reload and a restart, and a file that names

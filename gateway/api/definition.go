@@ -13,6 +13,17 @@ type PublishedWorkflow struct {
 	Current   uint64   `json:"current"`
 	Creatable bool     `json:"creatable"`
 	Versions  []uint64 `json:"versions"`
+	// Owners may publish the next version, beside holders of mod-admin; all lists are empty where nobody else may.
+	Owners Owners `json:"owners"`
+	// Publisher first published the workflow through the interface; nil: nobody did, or it is not known who.
+	Publisher *string `json:"publisher"`
+}
+
+// Owners are those whom one of the lists names.
+type Owners struct {
+	Roles      []string `json:"roles"`
+	Privileges []string `json:"privileges"`
+	Users      []string `json:"users"`
 }
 
 // Definition answers GET definitions/{workflowId} and …/{version}: a version as it was
@@ -25,6 +36,10 @@ type Definition struct {
 	Text    string `json:"text"`
 	// Refs are the texts of the files that it refers to, by name.
 	Refs map[string]string `json:"refs,omitempty"`
+	// Owners may publish the next version while this is the newest. Publisher has published this one through the interface; nil:
+	// nobody did, or it is not known who.
+	Owners    Owners  `json:"owners"`
+	Publisher *string `json:"publisher"`
 }
 
 // PublishedDefinition answers PUT definitions/{workflowId} and …/{version}.

@@ -755,6 +755,7 @@ export interface paths {
          *     workflow was published before; within a second it is in use on every node of a cluster.
          *
          *     What a version says never changes: other content is 409 `AlreadyExists`, and the same content again a success. A workflow has one source: one that a file of the home names is 409 `Conflict`.
+         *     A new id is for every holder of `mod-workflows`; a version of one that was published before, whatever its number, is for the workflow's owners and holders of `mod-admin` (403 otherwise).
          */
         put: operations["publishDefinition"];
         post?: never;
@@ -793,6 +794,7 @@ export interface paths {
          *     workflow was published before; within a second it is in use on every node of a cluster.
          *
          *     What a version says never changes: other content is 409 `AlreadyExists`, and the same content again a success. A workflow has one source: one that a file of the home names is 409 `Conflict`.
+         *     A new id is for every holder of `mod-workflows`; a version of one that was published before, whatever its number, is for the workflow's owners and holders of `mod-admin` (403 otherwise).
          */
         put: operations["publishDefinitionVersion"];
         post?: never;
@@ -2517,6 +2519,15 @@ export interface components {
             /** @description New instances can be made. */
             creatable: boolean;
             versions: number[];
+            owners: components["schemas"]["Owners"];
+            /** @description The user who first published the workflow through the interface; null when nobody did or it is not known who. */
+            publisher: string | null;
+        };
+        /** @description Who may publish the next version, beside holders of `mod-admin`; whoever one of the lists names is an owner. All are empty where nobody else may. */
+        Owners: {
+            roles: string[];
+            privileges: string[];
+            users: string[];
         };
         Definition: {
             id: components["schemas"]["Identifier"];
@@ -2531,6 +2542,10 @@ export interface components {
             refs?: {
                 [key: string]: string;
             };
+            /** @description Those that hold while this version is the newest. */
+            owners: components["schemas"]["Owners"];
+            /** @description The user who published this version through the interface; null when nobody did or it is not known who. */
+            publisher: string | null;
         };
         PublishedDefinition: {
             id: components["schemas"]["Identifier"];

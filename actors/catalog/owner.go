@@ -1,0 +1,158 @@
+package catalog
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"troupe/actors/failure"
+	"troupe/actors/identity"
+	"troupe/persistence"
+	"troupe/statemachine"
+	"troupe/statemachine/document"
+)
+
+// ownersSetting says who owns every workflow that was ever published. It keeps those that are gone, so that
+// nobody takes over an id that was in use.
+const ownersSetting = "workflow-owners"
+
+// levelOfAccess is that of programs that read who may publish a workflow.
+const levelOfAccess = 4
+
+// ownership is what is kept about the owners of a workflow.
+type ownership struct {
+	// By is the user who first published it through the interface; "": nobody did, or it is not known who.
+	By string `json:"by,omitempty"`
+	// Owners are those that its newest version names; nil: none.
+	Owners *statemachine.Owners `json:"owners,omitempty"`
+}
+
+// effective are the owners; nil: nobody is known.
+func (o ownership) effective() *statemachine.Owners {
+	if o.Owners == nil && o.By != "" {
+		return &statemachine.Owners{Users: []string{o.By}}
+	}
+	return o.Owners
+}
+
+// loadOwners reads who owns every workflow.
+func (c *Catalog) loadOwners() (map[string]ownership, error) {
+	owners := map[string]ownership{}
+	text, err := c.store.Load(persistence.SettingKey(nil, ownersSetting))
+	if errors.Is(err, persistence.ErrNotFound) {
+		return owners, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &owners)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", ownersSetting, err)
+	}
+	return owners, nil
+}
+
+// ownersOf returns who owns a workflow of which now is the newest version; known: it was published before. A version that
+// is there decides, and what is kept only where it is gone or cannot be read.
+func (c *Catalog) ownersOf(all map[string]ownership, workflow string, now *currentVersion) (of ownership, known bool) {
+	of, known = all[workflow]
+	if now == nil {
+		return of, known
+	}
+	if d, err := c.rules(workflow, now); err == nil {
+		of.Owners = d.Owners()
+	}
+	return of, true
+}
+
+// mayPublish is the refusal of a user who does not own the workflow; nil when the user may publish a version of it.
+func mayPublish(workflow string, of ownership, by *identity.Principal) error {
+	owners := of.effective()
+	if by.Has(identity.Admin) || owners.Has(CallerOf(by)) {
+		return nil
+	}
+	if owners == nil {
+		return failure.Refuse(failure.ErrForbidden, "workflow %s has no owners: only holders of %s may publish a version of it", workflow, identity.Admin)
+	}
+	var who []string
+	for _, list := range []struct {
+		what  string
+		names []string
+	}{{"user", owners.Users}, {"role", owners.Roles}, {"privilege", owners.Privileges}} {
+		if len(list.names) > 0 {
+			who = append(who, list.what+" "+strings.Join(list.names, ", "))
+		}
+	}
+	return failure.Refuse(failure.ErrForbidden, "only the owners of workflow %s (%s) and holders of %s may publish a version of it", workflow, strings.Join(who, "; "), identity.Admin)
+}
+
+// remember notes who owns a workflow, by the version that is its newest then. by: who publishes it through the interface; "" when it
+// comes from a home.
+func (p *publication) remember(all map[string]ownership, workflow string, d *statemachine.Definition, by identity.UserID) {
+	before, known := all[workflow]
+	next := ownership{By: cmp.Or(before.By, string(by)), Owners: before.Owners}
+	if d != nil { // NB: else the newest version cannot be read
+		next.Owners = d.Owners()
+	}
+	if known && before.By == next.By && before.Owners.Equal(next.Owners) {
+		return
+	}
+	if p.owners == nil {
+		p.owners = maps.Clone(all)
+	}
+	p.owners[workflow] = next
+}
+
+// rightsChange is a version that gives other rights than the one that was the newest.
+type rightsChange struct {
+	key    versionKey
+	before uint64
+	blocks []string
+}
+
+// noteRights notes which blocks about rights a source changes. now is the newest version; nil: there is none.
+func (c *Catalog) noteRights(p *publication, s *Source, now *currentVersion) error {
+	if now == nil {
+		return nil
+	}
+	before, err := c.loadStored(versionKey{s.key().workflow, now.version})
+	if errors.Is(err, persistence.ErrNotFound) || errors.Is(err, persistence.ErrCorrupt) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if blocks := changedBlocks(before, s.stored("")); len(blocks) > 0 {
+		p.changes = append(p.changes, rightsChange{s.key(), now.version, blocks})
+	}
+	return nil
+}
+
+// changedBlocks are the keys at the top about rights whose values differ.
+func changedBlocks(before, after stored) (blocks []string) {
+	old, oldErr := document.Parse(before.File, []byte(before.Text))
+	next, nextErr := document.Parse(after.File, []byte(after.Text))
+	if oldErr != nil || nextErr != nil {
+		return nil // NB: what was published could be read
+	}
+	for _, key := range []string{"owners", "allow", "create"} {
+		a, aErr := old.Field(key).Data()
+		b, bErr := next.Field(key).Data()
+		refers := strings.Contains(string(b), `"$ref"`) && !maps.Equal(before.Refs, after.Refs)
+		if aErr != nil || bErr != nil || string(a) != string(b) || refers {
+			blocks = append(blocks, key)
+		}
+	}
+	return blocks
+}
+
+// logRights writes which rights have changed. by: who published it; "" when it came from a home.
+func (c *Catalog) logRights(p *publication, by identity.UserID) {
+	for _, change := range p.changes {
+		c.log.Info().Str("workflow", change.key.workflow).Uint64("version", change.key.version).Uint64("before", change.before).
+			Str("user", cmp.Or(string(by), "home")).Strs("blocks", slices.Clone(change.blocks)).Msg("a version changes the rights of its workflow")
+	}
+}
