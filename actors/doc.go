@@ -36,70 +36,88 @@
 //	catalog                                      │
 //	quota                                      internal/supervise
 //	failure   identity   internal/…
+//	guard
 //
-// cluster, the node of a cluster, imports failure and its port, cluster/peer, which imports none of them.
+// cluster, the node of a cluster, imports failure, guard and its port, cluster/peer, which imports guard alone.
 //
 // # Actors and goroutines
 //
-//	name                  owner              ends with
-//	portal supervisor     formportal.Portal  Portal.Stop
-//	portal worker         its supervisor     its request
-//	template supervisor   template.Service   Service.Stop
-//	template worker       its supervisor     its request
-//	files supervisor      repository.Service Service.Stop
-//	files worker          its supervisor     its request
-//	files index           repository.Service Service.Stop
-//	files watch           repository.Service Service.Stop
-//	notices of the disk   disk.Disk          Disk.Close
-//	instance actor        workflow.Router    sweep, relief, or Router.Stop
-//	router sweep          workflow.Router    Router.Stop
-//	router cleaner        workflow.Router    Router.Stop
-//	trimming of changes   workflow.Router    Router.Stop
-//	memory relief         workflow.Router    Router.Stop
-//	index builder         workflow.Router    Router.Stop
-//	backfill of tasks     workflow.Router    all shards are done, or Router.Stop
-//	splitting of lists    workflow.Router    Router.Stop
-//	timers of a shard     timer.Service      Router.Stop
-//	sender of a shard     outbox.Service     Router.Stop
-//	attempt of a delivery outbox.Service     its answer, or Router.Stop
-//	schedules             schedule.Service   Router.Stop
-//	runs of a schedule    schedule.Service   its last run that is due, or Router.Stop
-//	writing of incidents  incident.Service   Router.Stop
-//	slow match            watch.Service      its call of Watch
-//	identity flush        identity.Service   Service.Stop
-//	home watch            home.Watcher       Watcher.Stop
-//	home followers, two   home.Watcher       Watcher.Stop
-//	published home        home.Published     Published.Stop
-//	greeting, and four    cluster.Node       Node.Stop
-//	tending of a shard    cluster.Node       the end of its leadership, or Node.Stop
-//	cluster port, Accept  peer.Port          Port.Stop
-//	handshake of a node   peer.Port          5.5 s, or Port.Stop
-//	calls and joins, two  peer.Port          Port.Stop
-//	journal applier       persistence.Store  Store.Close
-//	journal committer     persistence.Store  Store.Close
-//	store watchdog        persistence.Store  Store.Close
-//	store space loop      persistence.Store  Store.Close
-//	integrity recorder    persistence.Store  Store.Close
-//	proposer of a shard   replica.Group      Store.Close, Store.Leave
-//	finisher of a shard   replica.Group      Store.Close, Store.Leave
-//	leadership of a shard replica.Group      Store.Close, Store.Leave
-//	trimming of a log     replica.Group      Store.Close, Store.Leave
-//	checking of messages  replica.transport  Store.Close, Store.Leave
-//	gateway, serving      gateway.Server     Server.Stop
-//	gateway, places       gateway.Server     Server.Stop
-//	admin socket          admin.Server       Server.Stop
-//	operations listener   admin.Operations   Operations.Stop
+//	name                  owner              after a panic  ends with
+//	portal supervisor     formportal.Portal  protoactor     Portal.Stop
+//	portal worker         its supervisor     answers        its request
+//	template supervisor   template.Service   protoactor     Service.Stop
+//	template worker       its supervisor     answers        its request
+//	files supervisor      repository.Service protoactor     Service.Stop
+//	files worker          its supervisor     answers        its request
+//	files index           repository.Service again          Service.Stop
+//	files watch           repository.Service looks          Service.Stop
+//	notices of the disk   disk.Disk          ends           Disk.Close
+//	instance actor        workflow.Router    answers        sweep, relief, or Router.Stop
+//	router sweep          workflow.Router    round          Router.Stop
+//	router cleaner        workflow.Router    round          Router.Stop
+//	trimming of changes   workflow.Router    round          Router.Stop
+//	memory relief         workflow.Router    round          Router.Stop
+//	index builder         workflow.Router    again          Router.Stop
+//	backfill of tasks     workflow.Router    again          all shards are done, or Router.Stop
+//	splitting of lists    workflow.Router    again          Router.Stop
+//	timers of a shard     timer.Service      again          Router.Stop
+//	sender of a shard     outbox.Service     again          Router.Stop
+//	attempt of a delivery outbox.Service     failed         its answer, or Router.Stop
+//	schedules             schedule.Service   round          Router.Stop
+//	runs of a schedule    schedule.Service   failed         its last run that is due, or Router.Stop
+//	writing of incidents  incident.Service   again          Router.Stop
+//	slow match            watch.Service      caller         its call of Watch
+//	identity flush        identity.Service   ends           Service.Stop
+//	home watch            home.Watcher       again          Watcher.Stop
+//	home followers, two   home.Watcher       round          Watcher.Stop
+//	published home        home.Published     round          Published.Stop
+//	greeting, and four    cluster.Node       round          Node.Stop
+//	tending of a shard    cluster.Node       again          the end of its leadership, or Node.Stop
+//	cluster port, Accept  peer.Port          again          Port.Stop
+//	handshake of a node   peer.Port          closes         5.5 s, or Port.Stop
+//	calls and joins, two  peer.Port          ends           Port.Stop
+//	journal applier       persistence.Store  ends           Store.Close
+//	journal committer     persistence.Store  ends           Store.Close
+//	store watchdog        persistence.Store  ends           Store.Close
+//	store space loop      persistence.Store  ends           Store.Close
+//	integrity recorder    persistence.Store  ends           Store.Close
+//	proposer of a shard   replica.Group      ends           Store.Close, Store.Leave
+//	finisher of a shard   replica.Group      ends           Store.Close, Store.Leave
+//	leadership of a shard replica.Group      ends           Store.Close, Store.Leave
+//	trimming of a log     replica.Group      ends           Store.Close, Store.Leave
+//	checking of messages  replica.transport  ends           Store.Close, Store.Leave
+//	gateway, serving      gateway.Server     ends           Server.Stop
+//	gateway, places       gateway.Server     again          Server.Stop
+//	admin socket          admin.Server       ends           Server.Stop
+//	operations listener   admin.Operations   ends           Operations.Stop
 //
 // Every other goroutine is net/http's own, one for each connection, or Pebble's or Raft's, or ends by
 // itself soon: one that handles the messages of a busy instance, one for a create of a batch that
-// waits for another with its key, and one that reads the lines of a batch.
+// waits for another with its key, one that reads the lines of a batch, and those that ask other nodes or
+// migrate instances for a request.
 //
-// # Restart rules
+// # Panics
 //
-// protoactor never restarts one of our actors: a panic in an instance actor is
-// caught inside receive, the request that caused it gets an error, the state in
-// memory is dropped and read again from the store with the next request. What
-// was not durable then was not acknowledged either.
+// What the third column says, and what holds it:
+//
+//	answers     the request gets an error, and the others go on. An instance drops its state and
+//	            reads it again from the store with the next request: what was not durable then was not
+//	            acknowledged either. protoactor never restarts one of our actors.
+//	protoactor  it has no state but its workers, and protoactor calls it again
+//	again       it is logged, counted (Recovered, of the metrics of workflows) and begun anew, after 1 s at first and
+//	            1 min at last (package guard). All that it knows it reads again from the store.
+//	round       it is logged and counted, and the next round comes as if nothing was (package guard)
+//	failed      what it was about has failed: a delivery is tried again and is at last a dead letter, a
+//	            run of a schedule is made with the next look at the clock
+//	looks       changes of the files are found by looking from then on
+//	closes      the connection is closed
+//	caller      it goes on in the goroutine that waits, which is a request
+//	ends        the process ends on purpose. It alone knows what is not durable yet (the journal, the one writer of
+//	            credentials), or may have left a shard between two states that must not be mixed (Raft), or
+//	            only hands connections to others. The next start reads what is there.
+//
+// Goroutines that ask other nodes end the process as well. One that migrates an instance for a request, and a create of a batch,
+// answer with an error.
 //
 // # Glossary
 //

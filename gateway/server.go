@@ -17,6 +17,7 @@ import (
 	"github.com/julienschmidt/httprouter"
 	"github.com/rs/zerolog"
 
+	"troupe/actors/guard"
 	"troupe/actors/identity"
 	"troupe/gateway/api"
 	"troupe/gateway/console"
@@ -241,7 +242,7 @@ func (s *Server) Start() error {
 	}
 	s.mu.listener = limitConnections(inner, s.options.ConnectionsMax, &s.connections, s.isTrusted)
 	s.mu.served = make(chan struct{})
-	go s.pressure.run(s.stopping, &s.inFlight, &s.metrics.shed)
+	go guard.Loop(s.stopping, s.options.Log, "places", func() { s.pressure.run(s.stopping, &s.inFlight, &s.metrics.shed) })
 	go s.run(s.mu.listener, s.mu.served)
 	line := s.options.Log.Info().Stringer("address", inner.Addr())
 	if s.options.BasePath != "" {

@@ -171,3 +171,41 @@ func playFaultyProcess(spec string) {
 	}
 	os.Exit(4) // the fault did not end it
 }
+
+// panicEnv makes the test binary play a process in which the journal's committer panics.
+const panicEnv = "PERSISTENCE_TEST_PANIC"
+
+// TestAPanicOfTheJournalEndsTheProcess on purpose: what it had not told yet, nobody else knows.
+func TestAPanicOfTheJournalEndsTheProcess(t *testing.T) {
+	if dir := os.Getenv(panicEnv); dir != "" {
+		s, err := Open(dir, Options{})
+		if err == nil {
+			w := s.NewWrites(Meta)
+			w.Set(SettingKey(nil, "a"), []byte("1"))
+			s.Append(w, badWaiter{})
+			err = s.Close()
+		}
+		_, _ = fmt.Fprintln(os.Stdout, "still there", err)
+		return
+	}
+	if testing.Short() {
+		t.Skip("starts a process")
+	}
+	dir := t.TempDir()
+	cmd := exec.Command(os.Args[0], "-test.run", "^TestAPanicOfTheJournalEndsTheProcess$")
+	cmd.Env = append(os.Environ(), panicEnv+"="+dir)
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "panic: a waiter") || strings.Contains(string(out), "still there") {
+		t.Errorf("the process ended with %v\n%s", err, out)
+	}
+	s, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	wantSetting(t, s, "a", "1")
+}
+
+type badWaiter struct{}
+
+func (badWaiter) Committed(error) { panic("a waiter") }

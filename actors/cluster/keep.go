@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors/cluster/peer"
+	"troupe/actors/guard"
 	"troupe/persistence"
 )
 
@@ -303,7 +304,7 @@ func (n *Node) Led(sh persistence.Shard, epoch uint64) {
 	ctx, cancel := context.WithCancel(n.ctx)
 	n.tending.stop[sh] = cancel
 	n.o.Log.Debug().Str("shard", shown(sh)).Uint64("epoch", epoch).Msg("leading")
-	n.running.Go(func() { n.tend(ctx, sh) })
+	n.running.Go(func() { guard.Loop(ctx.Done(), n.o.Log, "tending of a shard", func() { n.tend(ctx, sh) }) })
 	n.news()
 }
 

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"troupe/actors/cluster/peer"
+	"troupe/actors/guard"
 	"troupe/persistence"
 	"troupe/persistence/replica"
 )
@@ -244,7 +245,7 @@ func (n *Node) every(pause time.Duration, do func(context.Context)) {
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
 	for n.ctx.Err() == nil {
-		do(n.ctx)
+		_ = guard.Try(n.o.Log, "loop of the node", func() { do(n.ctx) }) // the log has it
 		select {
 		case <-ticker.C:
 		case <-n.ctx.Done():
@@ -256,7 +257,9 @@ func (n *Node) rereadLoop() {
 	for {
 		select {
 		case <-n.rereads:
-			n.reread()
+			if guard.Try(n.o.Log, "reading of the directory", n.reread) != nil {
+				time.AfterFunc(n.o.Pace, n.Replaced) // again
+			}
 		case <-n.ctx.Done():
 			return
 		}

@@ -100,3 +100,21 @@ func TestNoClockMakesANodeFresh(t *testing.T) {
 		t.Errorf("%s has no monotonic part", at)
 	}
 }
+
+// TestALoopOfTheNodeGoesOnAfterAPanic.
+func TestALoopOfTheNodeGoesOnAfterAPanic(t *testing.T) {
+	w := newWorld(t, 1)
+	defer w.end()
+	a, calls, twice := w.first(), 0, make(chan struct{})
+	a.running.Go(func() {
+		a.every(time.Millisecond, func(context.Context) {
+			switch calls++; calls {
+			case 1:
+				panic("a round")
+			case 2:
+				close(twice)
+			}
+		})
+	})
+	<-twice
+}

@@ -11,6 +11,8 @@ import (
 	"testing/fstest" // its file system in memory needs nothing of a test
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"troupe/actors/catalog"
 	"troupe/actors/formportal"
 	"troupe/persistence"
@@ -45,6 +47,7 @@ type PublishedOptions struct {
 	// Took is told afterwards, and why not all of it is in use. There is one call at a time. Nil: nobody
 	// is told.
 	Took func(err error)
+	Log  zerolog.Logger
 }
 
 // Published is the home of a cluster. It is kept in the shard Meta, which every node has: one
@@ -72,6 +75,7 @@ type Published struct {
 func OpenPublished(o PublishedOptions) (*Published, error) {
 	p := &Published{o: o, turn: make(chan struct{}, 1)}
 	p.follow = newFollower(p.changed, 0)
+	p.follow.log = o.Log
 	o.Store.Follow(p)
 	poke(p.follow.changed) // NB: what the catalog and the templates have may be older
 	_, err := p.Publication()

@@ -14,6 +14,8 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 	"github.com/rs/zerolog"
+
+	"troupe/actors/guard"
 )
 
 // WatchOptions configures a Watcher.
@@ -65,6 +67,7 @@ func NewWatcher(o WatchOptions) (*Watcher, error) {
 		_ = notify.Close()
 		return nil, fmt.Errorf("watch %s: %w", o.Dir, err)
 	}
+	w.access.log, w.definitions.log = o.Log, o.Log
 	for _, folder := range folders {
 		w.addFolder(filepath.Join(o.Dir, folder))
 	}
@@ -74,8 +77,18 @@ func NewWatcher(o WatchOptions) (*Watcher, error) {
 // Start begins to call back. It can be called again, and does nothing after Stop.
 func (w *Watcher) Start() {
 	w.starting.Do(func() {
-		for _, loop := range []func(){w.loop, w.access.loop, w.definitions.loop} {
-			w.running.Go(loop)
+		w.running.Go(func() {
+			before := false
+			guard.Loop(w.access.stop, w.o.Log, "home watch", func() {
+				if before { // NB: what the panic was about has been passed over
+					w.Retry()
+				}
+				before = true
+				w.loop()
+			})
+		})
+		for _, f := range []*follower{w.access, w.definitions} {
+			w.running.Go(f.loop)
 		}
 	})
 }
@@ -177,6 +190,7 @@ type follower struct {
 	settle         time.Duration
 	changed, retry chan struct{} // one entry when there is something to do
 	stop           chan struct{} // closed when loop is to end
+	log            zerolog.Logger
 }
 
 func newFollower(callback func() (again bool), settle time.Duration) *follower {
@@ -206,7 +220,9 @@ func (f *follower) loop() {
 			continue
 		case <-f.retry:
 		case <-quiet:
-			if !f.callback() {
+			again := true // after a panic
+			_ = guard.Try(f.log, "home follower", func() { again = f.callback() })
+			if !again {
 				quiet, wait = nil, retryMin
 				continue
 			}

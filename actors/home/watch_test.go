@@ -56,6 +56,26 @@ func TestARefusedSetIsTriedAgain(t *testing.T) {
 	})
 }
 
+// TestASetWhoseReadingPanicsIsTriedAgain as one that is refused.
+func TestASetWhoseReadingPanicsIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		f := newFollower(func() bool {
+			if calls++; calls < 3 {
+				panic("a file that is read")
+			}
+			return false
+		}, 200*time.Millisecond)
+		go f.loop()
+		defer close(f.stop)
+		poke(f.changed)
+		clocktest.Advance(time.Minute)
+		if calls != 3 {
+			t.Errorf("%d calls, want 3", calls)
+		}
+	})
+}
+
 // TestUsersDoNotWaitForDefinitions: a store that hangs while definitions are
 // published keeps no changed user waiting.
 func TestUsersDoNotWaitForDefinitions(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"github.com/puzpuzpuz/xsync/v4"
 
 	"troupe/actors/failure"
+	"troupe/actors/guard"
 	"troupe/actors/internal/rounds"
 	"troupe/persistence"
 )
@@ -117,7 +118,7 @@ func StartReplicated(o ReplicatedOptions) (*Replicated, error) {
 	r.rounds.Ask, r.rounds.Context = o.Current, r.stopping
 	r.rounds.WaitMax, r.rounds.WaitersMax = currentWaitMax, currentWaitersMax
 	r.directory.Store(o.Directory)
-	r.running.Go(r.tellUses)
+	r.running.Go(func() { guard.Loop(r.stopping.Done(), o.Log, "telling of uses", r.tellUses) })
 	o.Store.FollowLeads(leads{r})
 	return r, nil
 }

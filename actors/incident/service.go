@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors/failure"
+	"troupe/actors/guard"
 	"troupe/actors/internal/instanceid"
 	"troupe/persistence"
 	"troupe/statemachine"
@@ -62,7 +63,9 @@ func New(o Options) *Service {
 }
 
 // Start begins.
-func (s *Service) Start() { s.running.Go(s.run) }
+func (s *Service) Start() {
+	s.running.Go(func() { guard.Loop(s.ctx.Done(), s.o.Log, "writing of incidents", s.run) })
+}
 
 // Stop writes what waits and ends.
 func (s *Service) Stop() {

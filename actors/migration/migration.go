@@ -10,6 +10,7 @@ import (
 
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
+	"troupe/actors/guard"
 	"troupe/actors/identity"
 	"troupe/actors/query"
 	"troupe/actors/workflow"
@@ -226,7 +227,9 @@ func (s *Service) here(ctx context.Context, plan *statemachine.Plan, p *Part) []
 		room <- struct{}{}
 		all.Go(func() {
 			defer func() { <-room }()
-			outcomes[i] = s.one(p.WorkflowID, id, m)
+			if guard.Try(s.o.Log, "migration of an instance", func() { outcomes[i] = s.one(p.WorkflowID, id, m) }) != nil {
+				outcomes[i] = Outcome{Refused: reasonOf(failure.ErrInternal)}
+			}
 		})
 	}
 	all.Wait()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"troupe/actors/failure"
+	"troupe/actors/guard"
 	"troupe/persistence"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -28,7 +29,10 @@ func (s *Service) try(ctx context.Context, sh persistence.Shard, epoch uint64, k
 		if err := s.o.Store.AwaitDurable(); err != nil {
 			return err
 		}
-		answer = s.o.Sender.Send(ctx, attemptOf(key, row, hook))
+		// NB: an attempt that panics is one that failed, so that it ends among the dead letters.
+		if err := guard.Try(s.o.Log, "attempt of a delivery", func() { answer = s.o.Sender.Send(ctx, attemptOf(key, row, hook)) }); err != nil {
+			answer = Answer{Err: err}
+		}
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"troupe/actors/failure"
+	"troupe/actors/guard"
 	"troupe/persistence"
 )
 
@@ -250,7 +251,10 @@ func (s *sender) start(st *stream, id persistence.ID, asked []*ask, do func(cont
 	all, epoch, results := s.ctx, s.epoch, s.results
 	s.service.running.Go(func() {
 		defer cancel()
-		err := do(ctx, epoch)
+		var err error
+		if panicked := guard.Try(s.service.o.Log, "attempt of a delivery", func() { err = do(ctx, epoch) }); panicked != nil {
+			err = panicked
+		}
 		select {
 		case results <- result{st, id, epoch, err}:
 		case <-all.Done():

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"troupe/actors/guard"
 	"troupe/persistence"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -121,7 +122,9 @@ func New(o Options) *Service {
 // Start begins.
 func (s *Service) Start() {
 	for _, x := range s.shards {
-		s.running.Go(func() { (&sender{service: s, shard: x}).run() })
+		s.running.Go(func() {
+			guard.Loop(s.ctx.Done(), s.o.Log, "sender of a shard", func() { (&sender{service: s, shard: x}).run() })
+		})
 	}
 	s.o.Store.FollowLeads(leads{s})
 }

@@ -3,6 +3,7 @@ package outbox_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,11 +24,23 @@ type sendings struct {
 	disk  *storetest.SlowDisk
 	sent  chan string // ids
 	shard persistence.Shard
+	// badSend and badClock have the next attempt, and the next look of the sender, panic.
+	badSend, badClock atomic.Bool
 }
 
 func (s *sendings) Send(_ context.Context, a outbox.Attempt) outbox.Answer {
+	if s.badSend.Swap(false) {
+		panic("an attempt")
+	}
 	s.sent <- a.ID
 	return outbox.Answer{}
+}
+
+func (s *sendings) clock() time.Time {
+	if s.badClock.Swap(false) {
+		panic("the clock")
+	}
+	return time.Now()
 }
 
 func (*sendings) URL(outbox.Attempt) string { return "" }
@@ -40,7 +53,7 @@ func startSendings(t *testing.T) *sendings {
 		t.Fatal(err)
 	}
 	s.Service = outbox.New(outbox.Options{
-		Store: s.store, Clock: time.Now, Sender: s, Log: zerolog.Nop(),
+		Store: s.store, Clock: s.clock, Sender: s, Log: zerolog.Nop(),
 		Definition: func(string, uint64) (*statemachine.Definition, error) { return nil, errors.New("there is none") },
 		Inside:     func(context.Context, persistence.Delivery, *outbox.Delivery) outbox.Answer { return outbox.Answer{} },
 		Tell: func(o *outbox.Outcome, done func(error)) {
@@ -121,4 +134,37 @@ func TestNothingLeavesBeforeItIsDurable(t *testing.T) {
 			t.Errorf("%d were sent", len(s.sent))
 		}
 	})
+}
+
+// TestTheOutboxGoesOnAfterAPanic: an attempt that panics is one that failed, and the sender of a shard begins again.
+func TestTheOutboxGoesOnAfterAPanic(t *testing.T) {
+	for what, broken := range map[string]func(*sendings) *atomic.Bool{
+		"an attempt": func(s *sendings) *atomic.Bool { return &s.badSend }, "the sender": func(s *sendings) *atomic.Bool { return &s.badClock },
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := startSendings(t)
+				defer s.stop(t)
+				synctest.Wait()
+				broken(s).Store(true)
+				now := time.Now()
+				if err := <-s.mail(1, now); err != nil {
+					t.Fatal(err)
+				}
+				s.Began(s.shard, "w", outbox.MailQueue, now)
+				synctest.Wait()
+				if len(s.sent) != 0 || broken(s).Load() {
+					t.Fatal("nothing panicked: the test proves nothing")
+				}
+				clocktest.Advance(time.Minute)
+				if len(s.sent) != 1 {
+					t.Errorf("%d were sent, want 1", len(s.sent))
+				}
+				rows := 0
+				if err := s.store.Scan(persistence.DeliveryPrefix(nil, s.shard, persistence.ID{1}), func(_, _ []byte) error { rows++; return nil }); err != nil || rows != 0 {
+					t.Errorf("%d rows are left, %v", rows, err)
+				}
+			})
+		})
+	}
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"troupe/actors/guard"
 )
 
 // index keeps a tree in step with a source.
@@ -106,7 +108,10 @@ func newIndex(o *Options) *index {
 
 // watch passes on what the source tells until ctx ends.
 func (x *index) watch(ctx context.Context) {
-	err := x.source.Watch(ctx, x.changed)
+	var err error
+	if panicked := guard.Try(x.log, "files watch", func() { err = x.source.Watch(ctx, x.changed) }); panicked != nil {
+		err = panicked
+	}
 	if ctx.Err() != nil {
 		return
 	}
@@ -138,6 +143,7 @@ func (x *index) changed(c Change) {
 
 // run keeps the tree in step until ctx ends.
 func (x *index) run(ctx context.Context) {
+	x.walk, x.whole, x.nextWhole = nil, false, time.Time{} // NB: after a panic everything is looked at
 	for ctx.Err() == nil {
 		now := time.Now()
 		if changes := x.due(now); len(changes) > 0 {
@@ -287,7 +293,11 @@ func (x *index) list(ctx context.Context, folder string, deep bool) {
 		return // it has gone in the meantime
 	}
 	x.counters.lists.Add(1)
-	listing, err := x.source.List(ctx, folder)
+	var listing *Listing
+	var err error
+	if panicked := guard.Try(x.log, "files index", func() { listing, err = x.source.List(ctx, folder) }); panicked != nil {
+		err = panicked // NB: a folder that panics is one that cannot be read now
+	}
 	if err == nil && bytesOf(listing.Files) > namesBytesMax {
 		err = errTooManyNames
 	}

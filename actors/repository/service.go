@@ -14,6 +14,7 @@ import (
 
 	"troupe/actors"
 	"troupe/actors/failure"
+	"troupe/actors/guard"
 	"troupe/actors/identity"
 	"troupe/actors/internal/supervise"
 )
@@ -75,7 +76,7 @@ func Start(o Options) *Service {
 	s.index = newIndex(&s.o)
 	var ctx context.Context
 	ctx, s.cancel = context.WithCancel(context.Background())
-	s.running.Go(func() { s.index.run(ctx) })
+	s.running.Go(func() { guard.Loop(ctx.Done(), o.Log, "files index", func() { s.index.run(ctx) }) })
 	s.running.Go(func() { s.index.watch(ctx) })
 	return s
 }

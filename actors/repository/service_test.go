@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -605,4 +606,40 @@ func TestAfterStopNothingIsTaken(t *testing.T) {
 			t.Errorf("it took %v: somebody waited for the index", took)
 		}
 	})
+}
+
+// TestTheIndexGoesOnAfterAPanic, of what lists a folder and of what watches.
+func TestTheIndexGoesOnAfterAPanic(t *testing.T) {
+	m := &panicking{Memory: sourcetest.NewMemory()}
+	m.watch.Store(true)
+	put(t, m.Memory, "/a.rml")
+	s := start(t, repository.Options{Source: m, ReconcileUnwatched: 10 * time.Millisecond})
+	s.wantList(admin, "rml", "/a.rml")
+	s.until(func() bool { return !m.watch.Load() })
+	m.list.Store(true)
+	put(t, m.Memory, "/b.rml")
+	s.awaits("the file behind the panics", admin, "rml", "/a.rml /b.rml")
+	if m.list.Load() {
+		t.Error("nothing panicked: the test proves nothing")
+	}
+}
+
+// panicking is a source whose next call panics.
+type panicking struct {
+	*sourcetest.Memory
+	list, watch atomic.Bool
+}
+
+func (p *panicking) List(ctx context.Context, folder string) (*repository.Listing, error) {
+	if p.list.Swap(false) {
+		panic("a list")
+	}
+	return p.Memory.List(ctx, folder)
+}
+
+func (p *panicking) Watch(ctx context.Context, changed func(repository.Change)) error {
+	if p.watch.Swap(false) {
+		panic("the watch")
+	}
+	return p.Memory.Watch(ctx, changed)
 }

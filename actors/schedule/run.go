@@ -144,8 +144,9 @@ func (e *entry) firstOf(sc *statemachine.Schedule, zone *time.Location) (at, las
 
 // create makes a run. One that is refused is over, and the list shows why.
 func (s *Service) create(e *entry, sc *statemachine.Schedule, at time.Time, id persistence.ID, upTo time.Time) (refused, err error) {
-	next := *e.row
+	next, epoch := *e.row, e.epoch
 	next.upTo, next.last, next.lastError = upTo, s.o.Clock(), ""
+	e.epoch = 0 // NB: when it panics, the row must be read
 	err = s.o.Create(&Creation{
 		Workflow: e.name.workflow, Schedule: sc, ID: id, At: at,
 		Writes: func(w *persistence.Writes) {
@@ -153,9 +154,9 @@ func (s *Service) create(e *entry, sc *statemachine.Schedule, at time.Time, id p
 		},
 	})
 	if err != nil && mayPass(err) {
-		e.epoch = 0
 		return nil, err
 	}
+	e.epoch = epoch
 	if refused = err; refused != nil {
 		s.o.Log.Warn().Err(err).Str("workflow", e.name.workflow).Str("schedule", e.name.schedule).Time("due", at).Msg("a schedule has created nothing")
 		next.last, next.lastError = e.row.last, err.Error()

@@ -15,6 +15,7 @@ import (
 
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
+	"troupe/actors/guard"
 	"troupe/actors/identity"
 	"troupe/actors/internal/semaphore"
 	"troupe/persistence"
@@ -102,7 +103,9 @@ func (s *Service) run() {
 		case <-s.ctx.Done():
 			return
 		}
-		timer.Reset(s.look())
+		pause := lookMax
+		_ = guard.Try(s.o.Log, "schedules", func() { pause = s.look() }) // the log has it
+		timer.Reset(pause)
 	}
 }
 
@@ -122,7 +125,9 @@ func (s *Service) look() time.Duration {
 		case l.epoch == 0 || e.users > 0: // of another node, or at work
 		case e.epoch != l.epoch || e.times != timesOf(sc.Schedule) || e.isDue(now):
 			e.users++
-			s.running.Go(func() { s.work(e, sc.Schedule, l, now) })
+			s.running.Go(func() {
+				_ = guard.Try(s.o.Log, "runs of a schedule", func() { s.work(e, sc.Schedule, l, now) }) // it is tried again at the next look
+			})
 		case !e.next.IsZero():
 			pause = min(pause, e.next.Sub(now))
 		}
@@ -166,6 +171,8 @@ func (s *Service) work(e *entry, sc *statemachine.Schedule, l lead, noticed time
 	defer s.leave(e)
 	workflow := identity.UserID(e.name.workflow)
 	place, gate := s.pool.Slot(workflow), s.gate.Slot(workflow)
+	defer gate.Release()
+	defer place.Release() // of a panic
 	for more := true; more && place.Acquire(s.ctx) == nil; place.Release() {
 		_ = gate.Acquire(s.ctx) // NB: it is closed while another run waits for the quota, and this one must not be faster
 		gate.Release()

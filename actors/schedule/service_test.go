@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
+	"troupe/actors/guard"
 	"troupe/actors/schedule"
 	"troupe/persistence"
 	"troupe/persistence/clocktest"
@@ -26,6 +28,8 @@ type bench struct {
 	t     testing.TB
 	store *persistence.Store
 	all   []catalog.Schedule
+	// broken has the next look panic.
+	broken atomic.Bool
 
 	mu     sync.Mutex
 	create func(c *schedule.Creation) error // guarded by mu
@@ -63,7 +67,13 @@ func testRuns(t *testing.T, test func(b *bench), workflows ...string) {
 
 func (b *bench) begin() {
 	b.Service = schedule.New(schedule.Options{
-		Store: b.store, Clock: time.Now, Schedules: func() []catalog.Schedule { return b.all }, Log: zerolog.Nop(), Create: b.make,
+		Store: b.store, Clock: time.Now, Log: zerolog.Nop(), Create: b.make,
+		Schedules: func() []catalog.Schedule {
+			if b.broken.Swap(false) {
+				panic("the look")
+			}
+			return b.all
+		},
 	})
 	b.Start()
 }
@@ -214,4 +224,27 @@ func TestWhatNobodyWasThereForIsMissed(t *testing.T) {
 			t.Errorf("a minute later: got the runs of %v", got)
 		}
 	}, one, "id: all\nschedules: {often: {cron: '* * * * *', missed: all}}\n")
+}
+
+// TestSchedulesGoOnAfterAPanic, of the goroutine that looks at the clock and of a run.
+func TestSchedulesGoOnAfterAPanic(t *testing.T) {
+	testRuns(t, func(b *bench) {
+		before, once := guard.Panics(), true
+		b.by(func(*schedule.Creation) error {
+			if once {
+				once = false
+				panic("a run")
+			}
+			return nil
+		})
+		clocktest.Advance(time.Minute + 2*time.Second)
+		b.broken.Store(true)
+		clocktest.Advance(time.Minute + 2*time.Second)
+		if got := b.of("one"); !slices.Equal(got, []int{1, 2}) || b.broken.Load() {
+			t.Errorf("got the runs of %v, want both", got)
+		}
+		if n := guard.Panics() - before; n != 2 {
+			t.Errorf("%d panics were counted, want 2", n)
+		}
+	}, one)
 }

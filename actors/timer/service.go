@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors/failure"
+	"troupe/actors/guard"
 	"troupe/actors/internal/instanceid"
 	"troupe/persistence"
 	"troupe/statemachine"
@@ -84,7 +85,9 @@ func New(o Options) *Service {
 // Start begins.
 func (s *Service) Start() {
 	for _, x := range s.shards {
-		s.running.Go(func() { s.run(x) })
+		s.running.Go(func() {
+			guard.Loop(s.ctx.Done(), s.o.Log, "timers of a shard", func() { s.run(x) })
+		})
 	}
 	s.o.Store.FollowLeads(leads{s})
 }

@@ -3,6 +3,7 @@ package workflow
 import (
 	"sync/atomic"
 
+	"troupe/actors/guard"
 	"troupe/actors/outbox"
 	"troupe/actors/timer"
 )
@@ -19,6 +20,8 @@ type Metrics struct {
 	// The rest is counted since the start: Refused by limits of capacity, OverQuota
 	// by Options.Quotas.
 	Woken, Slept, Refused, OverQuota, Panics, Damaged, Events, Creates, Incidents int64
+	// Recovered is how often a goroutine of the process panicked and went on (package guard).
+	Recovered int64
 	// Timers and Outbox are those of what happens by itself.
 	Timers timer.Metrics
 	Outbox outbox.Metrics
@@ -40,6 +43,7 @@ func (r *Router) Metrics() Metrics {
 		Events:     r.metrics.events.Load(),
 		Creates:    r.metrics.creates.Load(),
 		Incidents:  r.metrics.incidents.Load(),
+		Recovered:  guard.Panics(),
 		Timers:     r.timers.Metrics(),
 	}
 	if r.outbox != nil {

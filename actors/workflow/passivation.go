@@ -4,15 +4,16 @@ import (
 	"sync/atomic"
 	"time"
 
+	"troupe/actors/guard"
 	"troupe/persistence"
 )
 
 // sweepEvery is the length of one round. Idle times are counted in rounds.
 const sweepEvery = time.Second
 
-// every calls do again and again until the router stops. It is the body of a
+// every calls do again and again until the router stops, also after a panic. It is the body of a
 // goroutine.
-func (r *Router) every(interval time.Duration, do func()) {
+func (r *Router) every(interval time.Duration, name string, do func()) {
 	defer r.done.Done()
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -21,7 +22,7 @@ func (r *Router) every(interval time.Duration, do func()) {
 		case <-r.stop:
 			return
 		case <-ticker.C:
-			do()
+			_ = guard.Try(r.log, name, do) // the log has it
 		}
 	}
 }
@@ -141,7 +142,7 @@ func (r *Router) relieveLoop() {
 		case <-r.stop:
 			return
 		case <-r.memory.pressure:
-			r.relieve()
+			_ = guard.Try(r.log, "memory relief", r.relieve) // the log has it
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"troupe/actors/changefeed"
 	"troupe/actors/failure"
 	"troupe/actors/form"
+	"troupe/actors/guard"
 	"troupe/actors/identity"
 	"troupe/actors/incident"
 	"troupe/actors/internal/instanceid"
@@ -126,12 +127,13 @@ func Start(o Options) (*Router, error) {
 	r.memory.pressure = make(chan struct{}, 1)
 	r.done.Add(4)
 	go r.relieveLoop()
-	go r.every(sweepEvery, r.sweep)
-	go r.every(cleanEvery, r.clean)
-	go r.every(trimEvery, r.changes.Trim)
-	r.done.Go(func() { r.catalog.BuildIndexes(building, r) })
-	r.done.Go(func() { r.lists.Run(building, r.log) })
-	r.done.Go(func() { r.backfill().Run(building) })
+	go r.every(sweepEvery, "router sweep", r.sweep)
+	go r.every(cleanEvery, "router cleaner", r.clean)
+	go r.every(trimEvery, "trimming of changes", r.changes.Trim)
+	background := func(name string, do func()) { r.done.Go(func() { guard.Loop(building.Done(), r.log, name, do) }) }
+	background("index builder", func() { r.catalog.BuildIndexes(building, r) })
+	background("splitting of lists", func() { r.lists.Run(building, r.log) })
+	background("backfill of tasks", func() { r.backfill().Run(building) })
 	r.incidents.Start()
 	r.startByItself()
 	return r, nil

@@ -11,12 +11,14 @@ import (
 	"time"
 
 	"troupe/actors/failure"
+	"troupe/actors/guard"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/pending"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence"
 	"troupe/persistence/clocktest"
+	"troupe/persistence/storetest"
 )
 
 const remind = `
@@ -195,5 +197,42 @@ func TestATimerThatFailsIsAnIncident(t *testing.T) {
 		if n := h.rows(persistence.IncidentPrefix); n != 0 {
 			t.Errorf("%d incidents when the node was left", n)
 		}
+	})
+}
+
+// TestTheServiceGoesOnAfterPanics of the goroutines that it has for itself: each takes its turn at a clock that panics.
+func TestTheServiceGoesOnAfterPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var broken atomic.Int64
+		clock := func() time.Time {
+			if broken.Add(-1) >= 0 {
+				panic("the clock")
+			}
+			return time.Now()
+		}
+		h := &harness{workflowtest.Start(t, workflowtest.Options{Workflow: workflow.Options{Clock: clock, IdleAfter: 2 * time.Second}, Disk: storetest.NewDisk()}), t}
+		h.Publish("id: tick\nschedules: {often: {cron: '* * * * *'}}\nstateMachines: {m: {initial: a, states: {a: {after: {PT5M: b}}, b: {type: final}}}}\n")
+		id := h.Make(boss, "tick", "")
+		clocktest.Advance(time.Second)
+		before := guard.Panics()
+		broken.Store(100)
+		clocktest.Advance(10 * time.Minute)
+		if left := broken.Load(); left > 0 {
+			t.Errorf("the clock was not asked %d times", left)
+		}
+		if n := guard.Panics() - before; n < 50 || h.Metrics().Recovered < n {
+			t.Errorf("%d panics were counted, %d are shown", n, h.Metrics().Recovered)
+		}
+		if got := events(t, h.MustLook(boss, "tick", id)); got != ",after.PT5M.a" {
+			t.Errorf("the timer: %q", got)
+		}
+		if n := len(h.Instances("tick")); n < 9 {
+			t.Errorf("%d instances, want those of the schedule, too", n)
+		}
+		clocktest.Advance(10 * time.Second)
+		if n := h.Metrics().Awake; n != 0 {
+			t.Errorf("%d instances are awake: nothing puts them to sleep", n)
+		}
+		h.End()
 	})
 }

@@ -56,6 +56,7 @@ func publishFirst(store *persistence.Store, dir string, log zerolog.Logger) erro
 func (s *service) readPublished() (err error) {
 	s.reloads.access.what, s.reloads.definitions.what = "published users and rights", "published workflows and templates"
 	s.published, err = home.OpenPublished(home.PublishedOptions{
+		Log:   s.log,
 		Store: s.store, Catalog: s.catalog, Templates: s.formTemplates, TookAccess: s.tookAccess, Took: s.tookPublished,
 	})
 	if err != nil {

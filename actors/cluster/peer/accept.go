@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"troupe/actors/guard"
 )
 
 // connection is one of the port's, below TLS. It leaves the table when it is closed.
@@ -102,7 +104,11 @@ func (p *Port) accept(l net.Listener) {
 			_ = inner.Close()
 			continue
 		}
-		p.background.Go(func() { p.receive(c) })
+		p.background.Go(func() {
+			if guard.Try(p.options.Log, "handshake of a node", func() { p.receive(c) }) != nil {
+				_ = c.Close()
+			}
+		})
 	}
 }
 

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"troupe/actors/guard"
 )
 
 const (
@@ -130,7 +132,7 @@ func (p *Port) Start() error {
 		return fmt.Errorf("start the cluster port: %w", err)
 	}
 	p.mu.used, p.mu.listener = true, l
-	p.background.Go(func() { p.accept(l) })
+	p.background.Go(func() { guard.Loop(p.ctx.Done(), p.options.Log, "cluster port", func() { p.accept(l) }) })
 	p.background.Go(func() { _ = p.calls.Serve(p.callInbox) }) // ends with Stop alone: an inbox has no other error
 	p.background.Go(func() { _ = p.joins.Serve(p.joinInbox) })
 	p.options.Log.Info().Stringer("address", l.Addr()).Str("node", string(p.options.Identity.Node())).Msg("cluster port open")

@@ -1,0 +1,65 @@
+// Package guard lets the goroutines of the service go on after a panic.
+//
+//	Loop ──► do ──panic──► log, count ──pause──► do again
+//	Try  ──► do ──panic──► log, count ──► ErrPanicked
+//
+// It is for goroutines whose state in memory can be made anew: whatever they do begins with what the store has. One
+// that alone knows what is not durable yet has no guard. A panic there ends the process, and the next start reads what is there. The table in
+// actors/doc.go says which is which.
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// ErrPanicked is the error of what panicked; the log has more.
+var ErrPanicked = errors.New("panicked")
+
+const (
+	// The pause before do is called again doubles from pauseMin to pauseMax. It is pauseMin again after do went well for pauseMax.
+	pauseMin = time.Second
+	pauseMax = time.Minute
+)
+
+var panics atomic.Int64
+
+// Panics is how often something panicked since the start of the process.
+func Panics() int64 { return panics.Load() }
+
+// Loop calls do, and again after each panic, until do returns or done is closed.
+func Loop(done <-chan struct{}, log zerolog.Logger, name string, do func()) {
+	for pause := pauseMin; ; pause = min(2*pause, pauseMax) {
+		begun := time.Now()
+		if Try(log, name, do) == nil {
+			return
+		}
+		if time.Since(begun) >= pauseMax {
+			pause = pauseMin
+		}
+		select {
+		case <-time.After(pause):
+		case <-done:
+			return
+		}
+	}
+}
+
+// Try calls do. After a panic it returns ErrPanicked.
+func Try(log zerolog.Logger, name string, do func()) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			panics.Add(1)
+			log.Error().Str("goroutine", name).Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).
+				Msg("a goroutine of the service panicked; it goes on")
+			err = ErrPanicked
+		}
+	}()
+	do()
+	return nil
+}
