@@ -10,13 +10,18 @@ import (
 // check finds the faults that only the whole chart shows (statemachine/DEFINITION.md,
 // "Faults of the chart").
 func (b *builder) check() {
+	before := b.Count()
 	b.checkTargets()
 	b.checkHistory()
-	if b.Err() != nil || b.parser.options.Stored || b.d.semantics != nativeSemantics {
-		return // the walks below need valid targets; a stored text runs with a slip, and other tools take one
+	misshapen := b.misshapen || b.Count() > before
+	if b.parser.options.Stored || b.d.semantics != nativeSemantics {
+		return // a stored text runs with a slip, and other tools take one
+	}
+	b.checkShadowed()
+	if misshapen {
+		return // what is missing would make the rest of the chart look wrong
 	}
 	b.checkReachable()
-	b.checkShadowed()
 	b.checkExits()
 	b.checkLoops()
 	b.checkEvents()

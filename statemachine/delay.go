@@ -129,7 +129,10 @@ func (b *builder) delay(n *document.Node) delay {
 	b.byItself(n)
 	if n.Kind == document.String {
 		if text, ok := expression(n.Text); ok {
-			return delay{value: b.template(n), text: text}
+			before := len(b.programs)
+			d := delay{value: b.template(n), text: text}
+			b.timed = append(b.timed, b.programs[before:]...)
+			return d
 		}
 	}
 	if n.Kind != document.String && n.Kind != document.Number {
@@ -138,12 +141,18 @@ func (b *builder) delay(n *document.Node) delay {
 	}
 	d, err := ParseDelay(n.Text)
 	if err != nil {
-		if f := b.Add(n, "%q: %v", shorten(n.Text), err); errors.Is(err, errNegativeDelay) {
+		switch f := b.Add(n, "%q: %v", shorten(n.Text), err); {
+		case errors.Is(err, errNegativeDelay):
 			f.Suggestion = "0 is at once"
+		case pathOfData.MatchString(n.Text):
+			f.Suggestion = "an expression is written '${" + n.Text + "}'"
 		}
 	}
 	return delay{constant: d, text: n.Text}
 }
+
+// pathOfData is a text that was meant as an expression.
+var pathOfData = regexp.MustCompile(`^(svcPublic|svcPrivate|event|const|now|instance)\b[\w.]*$`)
 
 // byItself notes that an instance does something by itself, or has something else that programs of a cluster's first level do not know.
 func (b *builder) byItself(n *document.Node) { b.d.ownLine = cmp.Or(b.d.ownLine, n.Line) }

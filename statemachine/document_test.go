@@ -222,14 +222,14 @@ func TestTheCompleteExampleRuns(t *testing.T) {
 }
 
 // TestTheFaultsOfTheDocumentExist: each message of DEFINITION.md, "Faults", stands in
-// the scripts of TestFault or is one of TestWarnings.
+// the scripts of TestFault or is a warning of a test.
 func TestTheFaultsOfTheDocumentExist(t *testing.T) {
 	scripts, err := filepath.Glob("testdata/fault/*.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var produced strings.Builder
-	for _, file := range append(scripts, "private_test.go") {
+	for _, file := range append(scripts, "private_test.go", "warn_test.go") {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

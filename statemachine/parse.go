@@ -84,14 +84,14 @@ func (p *Parser) Parse(src Source) (*Parsed, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{Collector: document.Collector{File: src.File}, parser: p, source: src, language: p.env, d: &Definition{
+	b := &builder{Collector: document.Collector{File: src.File}, parser: p, source: src, language: p.env, misshapen: true, d: &Definition{
 		Version: 1,
 		places:  newPlaces(src.File),
 		events:  map[EventName]*contract{},
 		regions: map[MachineID]*node{},
 	}}
 	b.definition(tree)
-	if b.Err() == nil {
+	if b.goesOn() {
 		b.check()
 	}
 	if b.cost.stopped != nil {
@@ -128,6 +128,11 @@ type builder struct {
 	slips        []*document.Node // texts in actions that have "${" and are no expressions
 	language     *expr.Env        // with the constants of the definition
 	cost         parseCost
+	tree         *document.Node  // the whole file
+	readAt       *document.Node  // the rule who reads; nil: none
+	timed        []placedProgram // expressions that are delays
+	harmless     int             // faults of the chart that leave its shape as it is
+	misshapen    bool            // it lacks something because of a fault
 }
 
 // placedProgram is an expression and where it stands, for what can only be
@@ -247,11 +252,14 @@ func (b *builder) definition(n *document.Node) {
 	b.schedules(n.Field("schedules"))
 	b.namedGuards = b.named(n.Field("guards"))
 	b.namedActions = b.named(n.Field("actions"))
+	b.tree = n
+	before := b.Count() - b.harmless
 	b.stateMachines(n)
+	b.misshapen = b.Count()-b.harmless > before
 	b.settleTasks()
 	b.checkWebhooks()
 	b.checkApplied(n.Field("unmatched"))
-	if b.Err() == nil && !b.parser.options.Stored {
+	if !b.parser.options.Stored {
 		b.checkNamed()
 	}
 }
@@ -292,7 +300,8 @@ func (b *builder) allow(n *document.Node) {
 		return
 	}
 	b.d.create = b.rule(n.Field("create"))
-	b.d.read = b.rule(n.Field("read"))
+	b.readAt = n.Field("read")
+	b.d.read = b.rule(b.readAt)
 	b.d.send = b.rule(n.Field("send"))
 }
 
@@ -333,6 +342,7 @@ func (b *builder) names(n *document.Node, what string, has func(string) bool, al
 		for _, name := range names {
 			if !has(name) {
 				b.suggest(n, name, all, "unknown %s %q", what, shorten(name))
+				b.harmless++
 			}
 		}
 	}

@@ -40,6 +40,12 @@ func (b *builder) compileFault(n *document.Node, err error) {
 		at.Line += bad.Line - 1
 	}
 	b.Add(&at, "expression: %v", err).Suggestion = b.expressionAdvice(err)
+	b.harmless++
+	if bad != nil {
+		for _, more := range bad.More {
+			b.compileFault(n, more)
+		}
+	}
 }
 
 // expressionAdvice says what to do about a compile error.
@@ -96,10 +102,11 @@ func (b *builder) guard(n *document.Node) *expr.Program {
 		text = inner
 	}
 	p, err := b.compile(n, text, b.env().CompileBool)
-	if p = b.compiled(n, p, err); p != nil {
+	compiled := b.compiled(n, p, err)
+	if err == nil {
 		b.guards = append(b.guards, placedProgram{n, p})
 	}
-	return p
+	return compiled
 }
 
 // conditionText is a condition as it stands in the file: the name, or the expression without ${ }.
@@ -115,16 +122,14 @@ func conditionText(n *document.Node) string {
 	return n.Text
 }
 
-// compiled notes an expression, or its fault; nil then.
+// compiled notes an expression, or its fault. What does not compile fails when it runs,
+// so that the rest of the chart can be checked as if it did.
 func (b *builder) compiled(n *document.Node, p *expr.Program, err error) *expr.Program {
-	if err != nil && b.isSCXML() {
-		return expr.Failing(err)
-	}
 	if err != nil {
-		if !b.shapeOnly && err != errUncompiled { //nolint:errorlint // it is never wrapped
+		if !b.shapeOnly && !b.isSCXML() && err != errUncompiled { //nolint:errorlint // it is never wrapped
 			b.compileFault(n, err)
 		}
-		return nil
+		return expr.Failing(err)
 	}
 	if p.Reads("parent") {
 		b.byItself(n)
@@ -142,10 +147,7 @@ func (b *builder) template(n *document.Node) *template {
 	case document.String:
 		if text, ok := expression(n.Text); ok {
 			p, err := b.compile(n, text, b.env().Compile)
-			if p = b.compiled(n, p, err); p == nil {
-				return nil
-			}
-			return &template{program: p}
+			return &template{program: b.compiled(n, p, err)}
 		}
 		if strings.Contains(n.Text, "${") {
 			b.slips = append(b.slips, n)

@@ -97,8 +97,8 @@ func (b *builder) checkApplied(at *document.Node) {
 }
 
 // warn returns the warnings (statemachine/DEFINITION.md, "Warnings"): a condition that
-// reads a default of svcPrivate which creators may replace, and a text that looks like
-// an expression. A stored text has no author who would read them.
+// reads a default of svcPrivate which creators may replace, a text that looks like an
+// expression, and what warn.go has. A stored text has no author who would read them.
 func (b *builder) warn() document.Faults {
 	if b.parser.options.Stored {
 		return nil
@@ -106,6 +106,9 @@ func (b *builder) warn() document.Faults {
 	w := document.Collector{File: b.File}
 	b.warnOfDefaults(&w)
 	b.warnOfTexts(&w)
+	b.warnOfReaders(&w)
+	b.warnOfUnset(&w)
+	b.warnOfPlainDelays(&w)
 	if w.Err() == nil {
 		return nil
 	}

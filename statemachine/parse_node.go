@@ -329,6 +329,10 @@ func (b *builder) resolve() {
 		}
 		where := fmt.Sprintf("unknown target %q in state machine %q", shorten(string(p.name)), string(p.machine.id))
 		b.suggest(p.at, string(p.name), all, "%s", where)
+		if near := document.Closest(string(p.name), all); near != "" {
+			p.found(names[NodeID(near)]) // so that the rest is not told to be unreachable
+			b.harmless++
+		}
 	}
 }
 

@@ -45,6 +45,9 @@ func (c *Collector) Add(n *Node, reason string, args ...any) *Entry {
 // at adds a fault at a place. Above the limit it is counted only.
 func (c *Collector) at(line, column int, reason string, args ...any) *Entry {
 	e := &Entry{line: line, column: column, reason: fmt.Sprintf(reason, args...)}
+	if slices.ContainsFunc(c.entries, func(f *Entry) bool { return f.line == line && f.column == column && f.reason == e.reason }) {
+		return e // two walks have come there
+	}
 	if len(c.entries) == maxFaults {
 		c.dropped++
 		return e
@@ -53,8 +56,8 @@ func (c *Collector) at(line, column int, reason string, args ...any) *Entry {
 	return e
 }
 
-// count returns how many faults were added, dropped ones included.
-func (c *Collector) count() int { return len(c.entries) + c.dropped }
+// Count returns how many faults were added, those above the limit included.
+func (c *Collector) Count() int { return len(c.entries) + c.dropped }
 
 // Faults returns what was added so far, in order.
 func (c *Collector) Faults() Faults {

@@ -224,12 +224,12 @@ func (b *yamlBuilder) key(y *yaml.Node) (*Node, bool) {
 		return nil, false
 	}
 	// A plain number may be a fault by itself; then one message is enough.
-	before := b.faults.count()
+	before := b.faults.Count()
 	b.scalar(n, y)
 	if n.Kind == Number && wholeNumber.MatchString(n.Text) { // after: {250: x}
 		n.Kind = String
 	}
-	if n.Kind != String && b.faults.count() == before {
+	if n.Kind != String && b.faults.Count() == before {
 		b.faults.Add(n, "a key must be a text, and %s is %s", data.Quote(n.Text), n.Kind).Suggestion = "quote it"
 	}
 	return n, n.Kind == String

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"regexp"
@@ -49,9 +50,7 @@ func (e *Env) compile(src string, fits func(*cel.Type) bool) (p *Program, err er
 	}
 	checked, issues := e.check(src)
 	if issues.Err() != nil {
-		first := firstIssue(issues.Errors())
-		first.Fields = fieldsAsked(src, first)
-		return nil, first
+		return nil, allIssues(src, issues.Errors())
 	}
 	if t := checked.OutputType(); !fits(t) {
 		return nil, fault("the result must be a bool, not %s", plainType(t.String()))
@@ -81,7 +80,7 @@ func (e *Env) compile(src string, fits func(*cel.Type) bool) (p *Program, err er
 		source:  src,
 		program: planned, counted: counted, path: pathOf(tree.Expr()).fixedBy(e.constants),
 		reads: i.reads, reading: readingOf(i.reads), nodes: i.nodes,
-		privateMembers: i.privateMembers, privateWhole: i.privateUses > i.privateNamed, patternSize: i.patternSize,
+		publicMembers: i.publicMembers, privateMembers: i.privateMembers, privateWhole: i.privateUses > i.privateNamed, patternSize: i.patternSize,
 		named: namedBy(tree.Expr(), e.constants),
 	}, nil
 }
@@ -115,15 +114,33 @@ func faultAt(at common.Location, reason string) *CompileError {
 	return &CompileError{Line: max(at.Line(), 1), Column: max(at.Column(), 0) + 1, Reason: oneLine(reason)}
 }
 
+// syntaxError begins what the parser says. All but its first are about how it went on.
+const syntaxError = "Syntax error"
+
+// allIssues returns the first of cel-go's errors, by position, and the others with it.
+func allIssues(src string, issues []*cel.Error) *CompileError {
+	slices.SortStableFunc(issues, byPlace)
+	var first *CompileError
+	for _, issue := range issues {
+		one := faultAt(issue.Location, plainMessage(issue.Message))
+		one.Fields = fieldsAsked(src, one)
+		if first == nil {
+			first = one
+		} else if one.Reason != first.Reason && !strings.HasPrefix(first.Reason, syntaxError) {
+			first.More = append(first.More, one)
+		}
+	}
+	return first
+}
+
 // firstIssue returns the first of cel-go's errors, by position.
 func firstIssue(issues []*cel.Error) *CompileError {
-	first := slices.MinFunc(issues, func(a, b *cel.Error) int {
-		if d := a.Location.Line() - b.Location.Line(); d != 0 {
-			return d
-		}
-		return a.Location.Column() - b.Location.Column()
-	})
+	first := slices.MinFunc(issues, byPlace)
 	return faultAt(first.Location, plainMessage(first.Message))
+}
+
+func byPlace(a, b *cel.Error) int {
+	return cmp.Or(a.Location.Line()-b.Location.Line(), a.Location.Column()-b.Location.Column())
 }
 
 // unknownField is how the checker says that a variable has no such field.
@@ -197,7 +214,8 @@ type inspection struct {
 	// reads are the names of all variables, those of macros included.
 	reads []string
 	// nodes are the literal operands of In.
-	nodes []string
+	nodes         []string
+	publicMembers []string // of svcPublic, that are named
 	// privateMembers are the members of svcPrivate that are named, privateNamed
 	// how often that happens, and privateUses how often svcPrivate stands there.
 	privateMembers            []string
@@ -266,6 +284,10 @@ func (i *inspection) member(of ast.Expr, name string) {
 	switch {
 	case isIdent(of, nodesRoot):
 		i.nodes = append(i.nodes, name)
+	case isIdent(of, publicRoot):
+		if !slices.Contains(i.publicMembers, name) {
+			i.publicMembers = append(i.publicMembers, name)
+		}
 	case isIdent(of, privateRoot):
 		i.privateNamed++
 		if !slices.Contains(i.privateMembers, name) {

@@ -34,6 +34,8 @@ type CompileError struct {
 	// Fields are those that the variable has of which the expression names another;
 	// nil for every other reason.
 	Fields []string
+	// More are the other errors of the same text, in order.
+	More []*CompileError
 }
 
 func (e *CompileError) Error() string {

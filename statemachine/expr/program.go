@@ -25,6 +25,7 @@ type Program struct {
 	reading reading     // the same, sorted
 	nodes   []string    // literal operands of In
 
+	publicMembers  []string // of svcPublic, that are named
 	privateMembers []string // of svcPrivate, that are named
 	privateWhole   bool     // svcPrivate is read otherwise as well
 	named          []*path  // the parts of the data that it names
@@ -159,6 +160,25 @@ func (p *Program) Reads(root string) bool {
 // order of the text, so that a loader can look for them. The caller must not
 // change the slice.
 func (p *Program) Nodes() []string { return p.nodes }
+
+// PublicMembers returns the members of svcPublic that the expression names, in the
+// order of the text. The caller must not change the slice.
+func (p *Program) PublicMembers() []string { return p.publicMembers }
+
+// PlainPath returns the variable and the members that the expression names when it does
+// nothing else, such as svcPublic and due; ok is false for all others.
+func (p *Program) PlainPath() (root string, members []string, ok bool) {
+	if p.path == nil {
+		return "", nil, false
+	}
+	for _, s := range p.path.steps {
+		if s.inList {
+			return "", nil, false
+		}
+		members = append(members, s.key)
+	}
+	return p.path.root, members, true
+}
 
 // PrivateMembers returns the members of svcPrivate that the expression names, in
 // the order of the text. all: it reads svcPrivate in another way as well, so that

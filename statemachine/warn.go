@@ -1,0 +1,270 @@
+package statemachine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"troupe/statemachine/data"
+	"troupe/statemachine/document"
+)
+
+// warnOfReaders tells who may create instances and cannot read them. Of a rule, its lists and its condition
+// must both hold: with read: {roles: [manager], when: …} nobody else reads, whatever the condition says.
+func (b *builder) warnOfReaders(w *document.Collector) {
+	create, read := b.d.create, b.d.read
+	if read == nil || len(read.roles)+len(read.privileges)+len(read.users) == 0 {
+		return
+	}
+	var who []string
+	missing := func(what string, have, wanted []string) {
+		for _, name := range have {
+			if !slices.Contains(wanted, name) {
+				who = append(who, what+" "+data.Quote(shorten(name)))
+			}
+		}
+	}
+	if create == nil || len(create.roles)+len(create.privileges)+len(create.users) == 0 {
+		who = []string{"everybody else"}
+	} else {
+		missing("the role", create.roles, read.roles)
+		missing("the privilege", create.privileges, read.privileges)
+		missing("the user", create.users, read.users)
+	}
+	if len(who) == 0 {
+		return
+	}
+	f := w.Add(b.readAt, "%s may create instances and cannot read them", strings.Join(who, ", "))
+	f.Suggestion = "name them here too"
+	if read.when != nil {
+		f.Suggestion = "the lists and when must both hold: give when alone, with \"manager\" in user.roles || … inside"
+	}
+}
+
+// warnOfUnset tells members of the data that expressions read and nothing sets: neither this file nor, as far as it
+// says what may come in, whoever creates an instance or sends an event. Where anything may come in, only a name that
+// is close to another one is told.
+func (b *builder) warnOfUnset(w *document.Collector) {
+	if b.isSCXML() {
+		return
+	}
+	of := [...]*members{b.membersOf("svcPublic"), b.membersOf("svcPrivate")}
+	type place struct {
+		line, column int
+		path         string
+	}
+	told := map[place]bool{}
+	for _, p := range b.programs {
+		private, _ := p.program.PrivateMembers()
+		for i, read := range [][]string{p.program.PublicMembers(), private} {
+			for _, name := range read {
+				m := of[i]
+				at := place{p.at.Line, p.at.Column, m.root + "." + name}
+				near := ""
+				if m.whole || slices.Contains(m.names, name) || told[at] {
+					continue
+				}
+				if near = document.Closest(name, m.names); near == "" && m.comesIn(name) {
+					continue
+				}
+				told[at] = true
+				f := w.Add(p.at, "%s is read, and nothing sets it", shorten(at.path))
+				if near != "" {
+					f.Suggestion = fmt.Sprintf("did you mean %q?", m.root+"."+near)
+				}
+			}
+		}
+	}
+}
+
+// members are those of one root that the file speaks of.
+type members struct {
+	root  string
+	names []string
+	whole bool                     // an action sets all of it
+	doors []func(name string) bool // ways by which members come in from outside
+}
+
+func (m *members) comesIn(name string) bool {
+	return slices.ContainsFunc(m.doors, func(door func(string) bool) bool { return door(name) })
+}
+
+// takes adds what a schema describes, and a door when it takes others; nil takes everything.
+func (m *members) takes(s *Schema) {
+	m.names = append(m.names, s.Shape().Fields()...)
+	m.doors = append(m.doors, func(name string) bool { return s == nil || !s.refuses(name) })
+}
+
+func (b *builder) membersOf(root string) *members {
+	d := b.d
+	m := &members{root: root}
+	defaults, created, own := d.public, d.createPublic, d.publicSchema
+	if root == "svcPrivate" {
+		defaults, created, own = d.private, d.createPrivate, d.privateSchema
+	}
+	for name := range defaults.Members() {
+		m.names = append(m.names, name)
+	}
+	m.names = append(m.names, own.Shape().Fields()...)
+	m.takes(created)
+	b.brought(m)
+	m.assigned(b.tree)
+	if schedules := b.tree.Field("schedules"); schedules != nil {
+		for _, f := range schedules.Fields {
+			if created := f.Value.Field("create").Field(root); created != nil {
+				for _, member := range created.Fields {
+					m.names = append(m.names, member.Key.Text)
+				}
+			}
+		}
+	}
+	return m
+}
+
+// brought adds what events bring.
+func (b *builder) brought(m *members) {
+	for _, n := range b.d.nodes {
+		for _, t := range n.on {
+			if t.onDone != nil || t.after != nil || t.told != nil {
+				continue
+			}
+			c := b.d.events[t.event.name]
+			into, apply := t.into, t.apply
+			var schema *Schema
+			private := false
+			if c != nil {
+				schema, private = c.schema, c.private
+				if into == rootUnset {
+					into = c.into
+				}
+				if apply == applyUnset {
+					apply = c.apply
+				}
+			}
+			switch {
+			case apply == applyNone:
+			case into == rootUnset && m.root == "svcPrivate":
+				if private {
+					m.doors = append(m.doors, func(string) bool { return true })
+				}
+			case into == rootUnset || into.name() == m.root:
+				m.takes(schema)
+			}
+		}
+	}
+}
+
+// assigned adds the members that actions set, wherever they stand: the keys of assign, and paths that other keys name.
+func (m *members) assigned(n *document.Node) {
+	if n == nil {
+		return
+	}
+	note := func(text string) {
+		if name, ok := strings.CutPrefix(text, m.root+"."); ok {
+			name, _, _ = strings.Cut(name, ".")
+			m.names = append(m.names, name)
+		}
+	}
+	for _, f := range n.Fields {
+		note(f.Key.Text)
+		if f.Key.Text == "assign" && f.Value.Field(m.root) != nil {
+			m.whole = true
+		}
+		if f.Key.Text == "idTo" {
+			note(f.Value.Text)
+		}
+		m.assigned(f.Value)
+	}
+	for _, item := range n.Items {
+		m.assigned(item)
+	}
+}
+
+// warnOfPlainDelays tells timers whose data is said to be a text that is no time.
+func (b *builder) warnOfPlainDelays(w *document.Collector) {
+	for _, p := range b.timed {
+		root, names, ok := p.program.PlainPath()
+		if !ok || len(names) == 0 {
+			continue
+		}
+		for _, s := range b.schemasOf(root) {
+			format, text := s.textFormat(names)
+			path := shorten(root + "." + strings.Join(names, "."))
+			switch {
+			case !text || format == "date-time" || format == "duration":
+				continue
+			case format == "date":
+				w.Add(p.at, "the delay is %s, a date without a time", path).Suggestion = fmt.Sprintf(`'${%s + "T00:00:00Z"}'`, path)
+			default:
+				w.Add(p.at, "the delay is %s, which a schema calls a plain text", path).Suggestion = "format: date-time or duration in the schema, or a number of milliseconds"
+			}
+			break
+		}
+	}
+	for _, p := range b.timed {
+		root, names, ok := p.program.PlainPath()
+		if !ok || len(names) != 1 {
+			continue
+		}
+		defaults := b.d.public
+		if root == "svcPrivate" {
+			defaults = b.d.private
+		}
+		if v, ok := defaults.Lookup(names[0]); ok && v.Kind() == data.String && v.Text() != "" && !isDelay(v.Text()) {
+			w.Add(p.at, "the delay is %s, whose default %s is neither a time nor a duration", shorten(root+"."+names[0]), data.Quote(shorten(v.Text()))).
+				Suggestion = "2026-12-24T18:00:00Z, P2D or a number of milliseconds"
+		}
+	}
+}
+
+func isDelay(text string) bool {
+	if _, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		return true
+	}
+	_, err := ParseDelay(text)
+	return err == nil
+}
+
+// schemasOf are the schemas that say what a root holds.
+func (b *builder) schemasOf(root string) []*Schema {
+	d := b.d
+	var schemas []*Schema
+	switch root {
+	case "svcPublic":
+		schemas = append(schemas, d.publicSchema, d.createPublic)
+	case "svcPrivate":
+		schemas = append(schemas, d.privateSchema, d.createPrivate)
+	default:
+		return nil
+	}
+	for _, c := range d.events {
+		if c.into == rootUnset && root == "svcPublic" || c.into.name() == root {
+			schemas = append(schemas, c.schema)
+		}
+	}
+	return slices.DeleteFunc(schemas, func(s *Schema) bool { return s == nil })
+}
+
+// textFormat returns the format of a member that is written down as a text, and not as one of several.
+func (s *Schema) textFormat(names []string) (format string, isText bool) {
+	v := s.text
+	for _, name := range names {
+		v, _ = v.Lookup("properties")
+		v, _ = v.Lookup(name)
+	}
+	kind, _ := v.Lookup("type")
+	if kind.Text() != "string" {
+		return "", false
+	}
+	for _, key := range []string{"enum", "const", "pattern", "$ref"} {
+		if _, ok := v.Lookup(key); ok {
+			return "", false
+		}
+	}
+	of, _ := v.Lookup("format")
+	return of.Text(), true
+}
+
+// name is how a definition writes a root; "" for none.
+func (r root) name() string { return [...]string{"", "svcPublic", "svcPrivate"}[r] }

@@ -1,0 +1,69 @@
+package statemachine
+
+import "testing"
+
+// TestWarningsForAuthors: each is told with its place, and what is meant is not.
+func TestWarningsForAuthors(t *testing.T) {
+	p := newParser(t)
+	const chart = "stateMachines: {m: {initial: a, states: {a: {on: {go: {target: b}}}, b: {on: {back: a}}}}}\n"
+	closed := "create: {svcPublic: {properties: {amount: {type: number}}, additionalProperties: false}, svcPrivate: false}\nevents: {go: {apply: none}, back: {data: {properties: {note: {type: string}}, additionalProperties: false}}}\n"
+	reads := func(text string) string {
+		return "stateMachines: {m: {initial: a, states: {a: {on: {go: {guard: '" + text + "', target: b}}}, b: {on: {back: a}}}}}\n"
+	}
+	after := func(text string) string {
+		return "stateMachines: {m: {initial: a, states: {a: {after: {'${" + text + "}': b}}, b: {type: final}}}}\n"
+	}
+	for _, c := range []struct{ name, text, want string }{
+		{
+			"a role that creates and cannot read, with a condition", "id: w\nallow: {create: {roles: [employee, manager]}, read: {roles: [manager], when: 'user.id == svcPublic.requester'}}\n" + chart,
+			`w.yaml:2:53: the role "employee" may create instances and cannot read them (the lists and when must both hold: give when alone, with "manager" in user.roles || … inside)`,
+		},
+		{
+			"everybody creates", "id: w\nallow: {read: {roles: [manager]}}\n" + chart,
+			`w.yaml:2:15: everybody else may create instances and cannot read them (name them here too)`,
+		},
+		{"all who create read", "id: w\nallow: {create: {roles: [employee]}, read: {roles: [employee, manager]}}\n" + chart, ""},
+		{"a condition alone", "id: w\nallow: {create: {roles: [employee]}, read: {when: 'user.id == svcPublic.requester'}}\n" + chart, ""},
+		{
+			"a path that nothing sets", "id: w\n" + closed + reads("svcPublic.total > 5 || has(svcPrivate.limit)"),
+			"w.yaml:4:63: svcPublic.total is read, and nothing sets it\nw.yaml:4:63: svcPrivate.limit is read, and nothing sets it",
+		},
+		{"paths that create, an event and a default set", "id: w\ncontext: {svcPublic: {kind: x}}\n" + closed + reads("svcPublic.amount > 5 || svcPublic.note == svcPublic.kind"), ""},
+		{
+			"a path that an action sets", "id: w\n" + closed +
+				"stateMachines: {m: {initial: a, states: {a: {entry: [{assign: {svcPublic.by.whom: '${user.id}'}}], on: {go: {guard: 'svcPublic.by.whom == user.id', target: b}}}, b: {on: {back: a}}}}}\n", "",
+		},
+		{"what an event may bring", "id: w\ncreate: {svcPublic: false}\n" + reads("svcPublic.total > 5"), ""},
+		{
+			"a slip where anything may come in", "id: w\ncontext: {svcPublic: {amount: 1}}\n" + reads("svcPublic.amout > 5"),
+			`w.yaml:3:63: svcPublic.amout is read, and nothing sets it (did you mean "svcPublic.amount"?)`,
+		},
+		{
+			"a delay that is a plain text", "id: w\nschema: {svcPublic: {properties: {due: {type: string}}}}\n" + after("svcPublic.due"),
+			`w.yaml:3:54: the delay is svcPublic.due, which a schema calls a plain text (format: date-time or duration in the schema, or a number of milliseconds)`,
+		},
+		{
+			"a date without a time", "id: w\ncreate: {svcPublic: {properties: {due: {type: string, format: date}}}}\n" + after("svcPublic.due"),
+			`w.yaml:3:54: the delay is svcPublic.due, a date without a time ('${svcPublic.due + "T00:00:00Z"}')`,
+		},
+		{
+			"a default that is no time", "id: w\ncontext: {svcPublic: {due: soon}}\n" + after("svcPublic.due"),
+			`w.yaml:3:54: the delay is svcPublic.due, whose default "soon" is neither a time nor a duration (2026-12-24T18:00:00Z, P2D or a number of milliseconds)`,
+		},
+		{"a time", "id: w\ncontext: {svcPublic: {due: P2D}}\ncreate: {svcPublic: {properties: {due: {type: string, format: date-time}}}}\n" + after("svcPublic.due"), ""},
+		{"a computed delay", "id: w\nschema: {svcPublic: {properties: {due: {type: string, format: date}}}}\n" + after(`svcPublic.due + "T08:00:00Z"`), ""},
+	} {
+		parsed, err := p.Parse(Source{File: "w.yaml", Text: []byte(c.text)})
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		got := ""
+		if len(parsed.Warnings) > 0 {
+			got = parsed.Warnings.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
+		}
+	}
+}
