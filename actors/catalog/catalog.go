@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"maps"
@@ -40,6 +41,8 @@ type Catalog struct {
 	// versions has the definitions that instances asked for, and those that cannot
 	// be read with the reason.
 	versions *xsync.Map[versionKey, version]
+	// compiling is held while one of them is being compiled.
+	compiling turn
 	// publishing is held while a set is being published, also over the commit
 	// (DESIGN.md, "Definitions").
 	publishing struct {
@@ -74,7 +77,7 @@ type currentVersions map[string]*currentVersion
 
 // currentVersion is the newest version of one workflow.
 type currentVersion struct {
-	// Definition is nil when what is stored cannot be read; Catalog.Version knows why.
+	// Definition is nil when what is stored was not needed yet, or cannot be read; Catalog.rules has it, or knows why.
 	*statemachine.Definition
 	version uint64
 	listed  bool // its file is in the current set, or it is published: new instances can be made
@@ -111,25 +114,22 @@ const levelOfTime = 2
 // levelOfPresentation is that of programs that read how people see a workflow.
 const levelOfPresentation = 3
 
-// Open reads what was published before.
+// Open finds what was published before. A definition is compiled when it is first needed, so that many of them, or one that
+// cannot be read, do not keep the service from starting.
 func Open(o Options) (*Catalog, error) {
 	c := &Catalog{
 		store: o.Store, log: o.Log, awaitCurrent: o.Current, level: o.Level, versions: xsync.NewMap[versionKey, version](),
 		parser: o.Parser.With(statemachine.ParserOptions{Stored: true}), indexesChanged: make(chan struct{}, 1),
 	}
 	c.builtin = currentVersions{}
-	c.publishing.turn = make(turn, 1)
+	c.publishing.turn, c.compiling = make(turn, 1), make(turn, 1)
 	c.publishing.pins = map[versionKey]*atomic.Int64{}
 	c.indexes.Store(&Indexes{})
 	c.inShards.init(o.Store)
 	if err := c.reloadIndexesLocked(); err != nil { // NB: nobody else has it yet
 		return nil, err
 	}
-	published, err := c.readCurrentLocked()
-	if err != nil {
-		return nil, err
-	}
-	return c, c.readInUse(published)
+	return c, c.readCurrentLocked()
 }
 
 // AddBuiltin makes a definition of our own available under an id that no file can
@@ -185,10 +185,29 @@ func (c *Catalog) rules(workflow string, o *currentVersion) (*statemachine.Defin
 	switch {
 	case o == nil:
 		return nil, failure.ErrNotFound
-	case o.Definition == nil:
-		return c.Version(workflow, o.version)
+	case o.Definition != nil:
+		return o.Definition, nil
 	}
-	return o.Definition, nil
+	d, err := c.Version(workflow, o.version)
+	if err == nil {
+		c.adopt(workflow, o, d)
+	}
+	return d, err
+}
+
+// adopt puts the definition of a current version in its place, now that it was read, unless another one is current by now.
+func (c *Catalog) adopt(workflow string, o *currentVersion, d *statemachine.Definition) {
+	for {
+		all := c.current.Load()
+		if (*all)[workflow] != o {
+			return
+		}
+		next := maps.Clone(*all)
+		next[workflow] = &currentVersion{Definition: d, version: o.version, listed: o.listed, published: o.published, pins: o.pins}
+		if c.current.CompareAndSwap(all, &next) {
+			return
+		}
+	}
 }
 
 // Pin keeps the content of a workflow's current version.
@@ -206,12 +225,13 @@ func (c *Catalog) Pin(workflow string) (Pin, error) {
 		if _, err := c.rules(workflow, o); err != nil {
 			return Pin{}, err
 		}
-		if o.Definition != nil { // or it was published again since
-			if o.pins.Add(1) > 0 {
-				return Pin{o}, nil
-			}
-			o.pins.Add(-1)
+		if o.Definition == nil {
+			continue // it was read just now, or published again since
 		}
+		if o.pins.Add(1) > 0 {
+			return Pin{o}, nil
+		}
+		o.pins.Add(-1)
 		// Publish is replacing it: wait until it has decided, then look again.
 		c.publishing.Lock()
 		c.publishing.Unlock() //nolint:staticcheck // only to wait
@@ -265,13 +285,28 @@ type Schedule struct {
 func (c *Catalog) Schedules() (out []Schedule) {
 	all := *c.current.Load()
 	for _, id := range slices.Sorted(maps.Keys(all)) {
-		if o := all[id]; o.listed && o.Definition != nil {
-			for _, s := range o.Definition.Schedules() {
-				out = append(out, Schedule{id, s})
-			}
+		o := all[id]
+		if !o.listed || o.Definition == nil && !c.mayHaveSchedules(versionKey{id, o.version}) {
+			continue
+		}
+		d, err := c.rules(id, o)
+		if err != nil {
+			continue
+		}
+		for _, s := range d.Schedules() {
+			out = append(out, Schedule{id, s})
 		}
 	}
 	return out
+}
+
+// mayHaveSchedules reports whether the text of a version that was not read yet has the word, so that the others need not be read.
+func (c *Catalog) mayHaveSchedules(key versionKey) bool {
+	if _, known := c.versions.Load(key); known {
+		return true
+	}
+	text, err := c.store.Load(persistence.DefinitionKey(nil, key.workflow, key.version))
+	return err == nil && bytes.Contains(text, []byte("schedules"))
 }
 
 // Choice is a workflow that a caller may create.
@@ -281,7 +316,7 @@ type Choice struct{ ID, Name string }
 func (c *Catalog) Choices(caller *statemachine.Caller, now time.Time) []Choice {
 	out := []Choice{}
 	for id, o := range *c.current.Load() {
-		if choice, ok := o.choice(id, caller, now); ok {
+		if choice, ok := c.choice(id, o, caller, now); ok {
 			out = append(out, choice)
 		}
 	}
@@ -291,14 +326,18 @@ func (c *Catalog) Choices(caller *statemachine.Caller, now time.Time) []Choice {
 
 // Choice returns one of the Choices; false when the caller may not create it.
 func (c *Catalog) Choice(id string, caller *statemachine.Caller, now time.Time) (Choice, bool) {
-	return (*c.current.Load())[id].choice(id, caller, now)
+	return c.choice(id, (*c.current.Load())[id], caller, now)
 }
 
 // choice is the workflow as one that the caller may create; false when it is none.
 // nil is none, and so is one whose definition cannot be read.
-func (o *currentVersion) choice(id string, caller *statemachine.Caller, now time.Time) (Choice, bool) {
-	if o == nil || !o.listed || o.Definition == nil || o.CreateRight(caller, now) == statemachine.Denied {
+func (c *Catalog) choice(id string, o *currentVersion, caller *statemachine.Caller, now time.Time) (Choice, bool) {
+	if o == nil || !o.listed {
 		return Choice{}, false
 	}
-	return Choice{ID: id, Name: o.Name}, true
+	d, err := c.rules(id, o)
+	if err != nil || d.CreateRight(caller, now) == statemachine.Denied {
+		return Choice{}, false
+	}
+	return Choice{ID: id, Name: d.Name}, true
 }

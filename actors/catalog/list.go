@@ -46,8 +46,8 @@ func (c *Catalog) List() ([]Listed, error) {
 			continue // it is being published
 		}
 		w := Listed{ID: id, Current: o.version, Creatable: o.listed, Versions: versions}
-		if o.Definition != nil {
-			w.Name = o.Name
+		if d, err := c.rules(id, o); err == nil {
+			w.Name = d.Name
 		}
 		of, _ := c.ownersOf(owners, id, o)
 		w.Owners, w.Publisher = of.effective(), of.By

@@ -34,20 +34,20 @@ const (
 	publishedSetting = "published-workflows"
 )
 
-// readCurrentLocked makes the versions that the store lists the current ones, and returns
-// all that it has of each workflow. What was read of them already is not read again.
-func (c *Catalog) readCurrentLocked() (published map[string][]uint64, err error) {
+// readCurrentLocked makes the versions that the store lists the current ones. None is compiled for it.
+func (c *Catalog) readCurrentLocked() error {
 	// NB: definitions stay, so all that are listed now are among those that are read later.
 	listed, err := c.loadVersions(listedSetting)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	single, err := c.loadVersions(publishedSetting)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if published, err = c.published(persistence.DefinitionsPrefix(nil)); err != nil {
-		return nil, fmt.Errorf("read published definitions: %w", err)
+	published, err := c.published(persistence.DefinitionsPrefix(nil))
+	if err != nil {
+		return fmt.Errorf("read published definitions: %w", err)
 	}
 	now := currentVersions{}
 	for workflow, versions := range published {
@@ -59,17 +59,13 @@ func (c *Catalog) readCurrentLocked() (published map[string][]uint64, err error)
 		if !isListed {
 			number = slices.Max(versions)
 		}
-		// NB: one that cannot be read stays here: its instances are not gone.
-		d, err := c.Version(workflow, number)
-		if err != nil && !errors.Is(err, failure.ErrExecution) {
-			return nil, fmt.Errorf("read published definitions: %w", err)
-		}
+		known, _ := c.versions.Load(versionKey{workflow, number})
 		now[workflow] = &currentVersion{
-			Definition: d, version: number, listed: isListed, published: isPublished, pins: c.pinsLocked(versionKey{workflow, number}),
+			Definition: known.Definition, version: number, listed: isListed, published: isPublished, pins: c.pinsLocked(versionKey{workflow, number}),
 		}
 	}
 	c.current.Store(&now)
-	return published, nil
+	return nil
 }
 
 // Reload makes what the store has by now what is in use: in a cluster another node may have
@@ -87,8 +83,7 @@ func (c *Catalog) reloadLocked() error {
 		}
 		return true
 	})
-	_, err := c.readCurrentLocked()
-	return errors.Join(err, c.reloadIndexesLocked())
+	return errors.Join(c.readCurrentLocked(), c.reloadIndexesLocked())
 }
 
 // Concerns reports whether a row of Meta is of the catalog: when it changes in a cluster,
@@ -110,23 +105,6 @@ func (c *Catalog) published(prefix []byte) (map[string][]uint64, error) {
 		return nil
 	})
 	return all, err
-}
-
-// readInUse reads the definitions of all instances, so that those that cannot be
-// read are known from the start.
-func (c *Catalog) readInUse(published map[string][]uint64) error {
-	for workflow, versions := range published {
-		for _, number := range versions {
-			used, err := c.hasInstances(versionKey{workflow, number})
-			if err == nil && used {
-				_, err = c.Version(workflow, number)
-			}
-			if err != nil && !errors.Is(err, failure.ErrExecution) {
-				return fmt.Errorf("read published definitions: %w", err)
-			}
-		}
-	}
-	return nil
 }
 
 // hasInstances reports whether the store counts an instance of the version.
@@ -174,6 +152,12 @@ func (c *Catalog) Version(workflow string, number uint64) (*statemachine.Definit
 	}
 	if err != nil {
 		return nil, failure.OfStore(err)
+	}
+	// NB: one at a time, so that many who want the same version, or many versions, do not take all processors and memory.
+	c.compiling.Lock()
+	defer c.compiling.Unlock()
+	if v, ok := c.versions.Load(key); ok {
+		return v.Definition, v.err
 	}
 	d, err := c.parse(text)
 	if err != nil {

@@ -147,6 +147,12 @@ func TestInstancesOfAnUnreadableDefinitionAreNotGone(t *testing.T) {
 	}
 	h.Make(john, "plain", "")
 	h.Restart()
+	if err := h.Catalog.Readable(); err != nil {
+		t.Errorf("after a restart, before anybody needs the version: the catalog says %v", err)
+	}
+	if _, err := h.Look(john, "plain", id); !errors.Is(err, failure.ErrExecution) {
+		t.Errorf("after a restart: got %v, want ErrExecution", err)
+	}
 	if err := h.Catalog.Readable(); err == nil || !strings.Contains(err.Error(), "definition plain version 1:") {
 		t.Errorf("after a restart with a newer version: the catalog says %v", err)
 	}

@@ -83,7 +83,7 @@ func TestOnlyOwnersPublishADefinition(t *testing.T) {
 		{&identity.Principal{ID: "root", Privileges: []string{"mod-admin", "mod-workflows"}}, ""},
 	} {
 		for _, dryRun := range []bool{true, false} {
-			_, err := o.definitions().PublishDefinition(&gateway.DefinitionRequest{Caller: c.by, WorkflowID: "door", File: "body.yaml", Text: []byte(next), DryRun: dryRun})
+			_, err := o.definitions().PublishDefinition(context.Background(), &gateway.DefinitionRequest{Caller: c.by, WorkflowID: "door", File: "body.yaml", Text: []byte(next), DryRun: dryRun})
 			if c.reason == "" && err != nil || c.reason != "" && (!errors.Is(err, failure.ErrForbidden) || failure.Of(err).Reason != c.reason) {
 				t.Errorf("%s, dry run %t: got %v, want %q", c.by.ID, dryRun, err, c.reason)
 			}
