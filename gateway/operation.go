@@ -99,6 +99,13 @@ func timerOf(id string, t *statemachine.Timer) api.Timer {
 		machine, node := string(t.At.Machine), string(t.At.Node)
 		out.StateMachineID, out.NodeID = &machine, &node
 	}
+	out.TargetID = string(t.Effect.Target)
+	if t.Effect.Mails {
+		out.Sends = append(out.Sends, "mail")
+	}
+	if t.Effect.Calls {
+		out.Sends = append(out.Sends, "webhook")
+	}
 	return out
 }
 

@@ -2,10 +2,12 @@ package gateway
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"troupe/actors/failure"
+	"troupe/statemachine"
 )
 
 const operationPath = "/workflow/api/v1"
@@ -95,5 +97,13 @@ func TestOperations(t *testing.T) {
 	s.workflows.setFail(failure.ErrNotFound)
 	if a := ask("/outbox/x", `{"action":"drop"}`); a.Status != 404 {
 		t.Errorf("got %d %s", a.Status, a.Body)
+	}
+}
+
+// TestATimerSaysWhatItWillDo beside what it is.
+func TestATimerSaysWhatItWillDo(t *testing.T) {
+	got := timerOf("1", &statemachine.Timer{Event: "after.P2D.a", Effect: statemachine.Effect{Target: "b", Mails: true, Calls: true}})
+	if got.TargetID != "b" || !slices.Equal(got.Sends, []string{"mail", "webhook"}) {
+		t.Errorf("got %+v", got)
 	}
 }

@@ -38,6 +38,40 @@ type Timer struct {
 	At Position
 	// Failed: it came, and an action failed (Definition.Fail). It does not come by itself again.
 	Failed bool
+	// Effect is what it does, as far as that is sure.
+	Effect Effect
+}
+
+// Effect is what one of a node's timers does whatever the data are then.
+type Effect struct {
+	Target NodeID // where it leads; "" for nowhere, or for nobody knows
+	// Mails and Calls: it sends a mail, or something to a webhook.
+	Mails, Calls bool
+}
+
+// effect is that of the first transition that the timer takes, unless a guard decides.
+func (a *after) effect() (e Effect) {
+	for _, tr := range a.node.on {
+		if tr.after != a {
+			continue
+		}
+		if tr.guard != nil {
+			return Effect{}
+		}
+		if len(tr.targets) == 1 {
+			e.Target = tr.targets[0].id
+		}
+		for _, action := range tr.actions {
+			switch action.(type) {
+			case sendMail:
+				e.Mails = true
+			case sendOut:
+				e.Calls = true
+			}
+		}
+		return e
+	}
+	return e
 }
 
 // timer is a Timer as the machine keeps it.
@@ -81,7 +115,7 @@ func (in *Instance) Timers() []Timer {
 		t := &in.timers[i]
 		out[i] = Timer{ID: t.id, Event: t.name(), Due: t.due, Failed: t.failed}
 		if t.after != nil {
-			out[i].At = Position{MachineID(t.after.node.machine.id), t.after.node.id}
+			out[i].At, out[i].Effect = Position{MachineID(t.after.node.machine.id), t.after.node.id}, t.after.effect()
 		}
 	}
 	return out

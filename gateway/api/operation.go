@@ -31,6 +31,9 @@ type Timer struct {
 	Due            string  `json:"due"`
 	// Incident: it came, and an action failed. It is among the incidents under the same id.
 	Incident bool `json:"incident"`
+	// TargetID is the node that it leads to, and Sends has "mail" and "webhook" for what it sends, as far as that is sure.
+	TargetID string   `json:"targetId,omitempty"`
+	Sends    []string `json:"sends,omitempty"`
 }
 
 // PendingDelivery is what an instance has sent out and what has not arrived.

@@ -54,9 +54,8 @@ const style = `
 .tp .back{fill:#f6f8fb}
 .tp .back.even{fill:#eef2f8}
 .tp .back.odd{fill:#fff}
-.tp .quiet{opacity:.5}
-.tp .label.quiet{opacity:1}
-.tp .label.quiet>text{opacity:.55}
+.tp .quiet>.box,.tp .quiet>.ring,.tp .quiet>.divider,.tp .quiet>.line,.tp .quiet>path.head,.tp .quiet>.dot{opacity:.5}
+.tp .quiet>text,.tp .quiet>g>text{fill:#5d6b82}
 .tp .visited>.box{stroke:#2563eb;stroke-width:2}
 .tp .leaf.visited>.box{fill:#eaf1ff;stroke:#2563eb}
 .tp .leaf.visited.waiting>.box{fill:#fff4d6}
@@ -73,12 +72,12 @@ const style = `
 .tp .leaf.now.bad>.box{fill:#b91c1c;stroke:#861414}
 .tp .leaf.now>.ring{stroke:#fff}
 .tp .leaf.now>text,.tp .leaf.now>.internal>text{fill:#fff}
-.tp .now>.internal.quiet{opacity:.75}
 .tp .count>rect{fill:#1d2433;stroke:#fff}
 .tp .count>text{fill:#fff;font-size:11px;font-weight:700}
 @media (prefers-color-scheme:dark){
 .tp text{fill:#e6eaf1}
 .tp .guard,.tp .note,.tp .key{fill:#9aa7bb}
+.tp .quiet>text,.tp .quiet>g>text{fill:#a3aec0}
 .tp .page{fill:#10141a}
 .tp .machine>.box{fill:#171c24;stroke:#2b3442}
 .tp .even>.box{fill:#10151c;stroke:#3c4759}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -67,7 +68,7 @@ func (w *svgWriter) open() {
 	width := max(w.width, font{size: 180, bold: true}.width(heading), font{size: 120}.width(clean(under))) + 2*pagePad
 	height := w.top + w.height + pagePad
 	if w.picture.Instance != nil {
-		width = max(width, legendWidth+2*pagePad)
+		width = max(width, legendWidth+30*max(0, len(w.classesNow())-1)+2*pagePad)
 		height += 30
 	}
 	w.f(`<svg xmlns="http://www.w3.org/2000/svg" class="tp" role="img" width="%d" height="%d" viewBox="0 0 %d %d">`+"\n", width, height, width, height)
@@ -407,16 +408,30 @@ func (w *svgWriter) label(of *wire) {
 
 const legendWidth = 330
 
-// legend explains the marks.
+// legend explains the marks. Where it is now has the colours of the nodes that it stands at.
 func (w *svgWriter) legend() {
 	if w.picture.Instance == nil {
 		return
 	}
 	x, y := w.left, w.top+w.height+14
-	w.f(`<g class="legend"><g class="leaf visited now"><rect class="box" x="%d" y="%d" width="26" height="16" rx="5"/></g>`, x, y)
-	w.f(`<text class="key" x="%d" y="%d">where it is now</text>`, x+33, y+12)
-	x += 128
+	w.f(`<g class="legend">`)
+	for _, class := range w.classesNow() {
+		w.f(`<g class="%s visited now"><rect class="box" x="%d" y="%d" width="26" height="16" rx="5"/></g>`, class, x, y)
+		x += 30
+	}
+	w.f(`<text class="key" x="%d" y="%d">where it is now</text>`, x+3, y+12)
+	x += 98
 	w.f(`<g class="leaf visited"><rect class="box" x="%d" y="%d" width="26" height="16" rx="5"/></g>`, x, y)
 	w.f(`<g class="visited"><path class="line" d="M%d %dh22"/><path class="head" d="M%d %dl-8 -4v8z"/></g>`, x+26, y+8, x+56, y+8)
 	w.f(`<text class="key" x="%d" y="%d">where it has been</text></g>`+"\n", x+63, y+12)
+}
+
+// classesNow are those of the leaves that the instance stands at, each once.
+func (w *svgWriter) classesNow() (classes []string) {
+	for i := range w.chart.Nodes {
+		if class := strings.TrimPrefix(leafClass(&w.chart.Nodes[i]), "node "); w.marks.now[i] && !w.isContainer(i) && !slices.Contains(classes, class) {
+			classes = append(classes, class)
+		}
+	}
+	return classes
 }

@@ -24,6 +24,12 @@ test("the links that a first start prints", async () => {
   await john.page.goto(olivias); // another link ends the session of the browser
   await john.page.getByRole("button", { name: "Olivia Park" }).waitFor();
   assert.match(john.page.url(), /\/operations$/);
+  const places = async () =>
+    Promise.all([".brand", ".top-link >> nth=0", ".top-link >> nth=1", ".top-inside > :last-child"].map(async (part) => (await john.page.locator(part).boundingBox()).x));
+  const atOperations = await places();
+  await john.page.getByRole("link", { name: "Work", exact: true }).click();
+  await john.page.getByRole("heading", { level: 1, name: "Work" }).waitFor();
+  assert.deepEqual(await places(), atOperations, "logo and links stay where they are");
   await closeWindow(john);
 
   const again = await openWindow(browser, service);

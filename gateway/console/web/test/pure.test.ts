@@ -4,7 +4,7 @@ import type { Draft, Form, FormView, Misfit, Presentation, WorkflowEvent } from 
 import { formWorkflow, sharedColumns, statusOf } from "../src/worklist/statusWords";
 import { beginPath, instancePath, parseRoute, runtimePath, safeRedirect } from "../src/route";
 import { initialData } from "../src/runtime/initialData";
-import { wordingOf, wordsOf } from "../src/instance/definitionWords";
+import { timerWords, wordingOf, wordsOf } from "../src/instance/definitionWords";
 import { joined, otherTemplate, parted } from "../src/runtime/misfits";
 import { FormPlace } from "../src/runtime/formPlace";
 import { offered } from "../src/runtime/offered";
@@ -182,6 +182,16 @@ test("times of the last day are told as people say them", () => {
   assert.match(before(5 * 60_000), /5/);
   assert.match(before(3 * 3_600_000), /3/);
   assert.match(before(40 * 86_400_000), /12|Oct/);
+});
+
+test("a timer says what it will do", () => {
+  const words = wordsOf(undefined);
+  const timer = { id: "1", event: "after.P2D.review", stateMachineId: "main", nodeId: "review", due: "2027-01-15T08:00:00.000Z", incident: false };
+  assert.equal(timerWords({ ...timer, targetId: "overdue", sends: ["mail"] }, words), "Changes to “Overdue”");
+  assert.equal(timerWords({ ...timer, sends: ["mail"] }, words), "Sends a reminder by mail");
+  assert.equal(timerWords({ ...timer, sends: ["webhook"] }, words), "Notifies another service");
+  assert.equal(timerWords(timer, words), "Timer of “Review”");
+  assert.equal(timerWords({ ...timer, nodeId: null, event: "remind" }, words), "Timer of “Remind”");
 });
 
 test("what nothing took is an attempt, and nothing that its user did", () => {

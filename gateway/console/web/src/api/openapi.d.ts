@@ -1488,7 +1488,7 @@ export interface paths {
          * @description The body is a tar archive of `identity.yaml`, `rights.yaml` and the folders `workflows`, `forms` and `checklists`. It is checked as one set and taken as a whole or refused as a whole; what it does
          *     not have is not in use any more. With the answer it is durable, and within a second every node uses it. `troupe publish` makes the archive from a folder.
          *
-         *     In a cluster the content of a version of a definition never changes: raise `version`. A server that stands alone uses the files of its home, and answers 409.
+         *     In a cluster the content of a version of a definition never changes: raise `version`. A server that is not a node of a cluster takes over the files of its home by itself, and answers 409.
          */
         put: operations["publishHome"];
         post?: never;
@@ -2116,6 +2116,10 @@ export interface components {
             due: components["schemas"]["Time"];
             /** @description It came and failed. It is among the incidents under the same id. */
             incident: boolean;
+            /** @description The node that it leads to. Missing when it leads nowhere, or when a guard decides. */
+            targetId?: string;
+            /** @description What it sends; missing when that is nothing, or when a guard decides. */
+            sends?: ("mail" | "webhook")[];
         };
         PendingDelivery: {
             /** @description Also what a webhook gets as `webhook-id`. */
@@ -2331,6 +2335,10 @@ export interface components {
              * @constant
              */
             incident: false;
+            /** @description The node that it leads to. Missing when it leads nowhere, or when a guard decides. */
+            targetId?: string;
+            /** @description What it sends; missing when that is nothing, or when a guard decides. */
+            sends?: ("mail" | "webhook")[];
             workflowId: components["schemas"]["Identifier"];
             instanceId: components["schemas"]["Identifier"];
         };
@@ -6002,7 +6010,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["AccessDenied"];
-            /** @description The server stands alone. */
+            /** @description The server is not a node of a cluster. */
             409: {
                 headers: {
                     [name: string]: unknown;

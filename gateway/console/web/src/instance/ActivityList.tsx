@@ -11,7 +11,7 @@ import { asObject, explaining } from "../schemaform/layout";
 import { language } from "../text";
 import { readable } from "../words";
 import { usePresentation } from "../worklist/queries";
-import { type Words, wordingOf, wordsOf } from "./definitionWords";
+import { timerWords, type Words, wordingOf, wordsOf } from "./definitionWords";
 import { instanceKey } from "./useSummary";
 
 /** How often what others said is looked for, while the page is in sight. */
@@ -87,7 +87,7 @@ function What({ entry, caller, words }: WhatProps) {
       return <Trans i18nKey={`instance.kinds.${action}`} values={{ user, to: entry.toName ?? entry.to ?? "" }} components={emphasis} />;
     }
     case "timer":
-      return t("instance.kinds.timer", { name: entry.timer?.nodeId ? words.node(entry.timer.nodeId) : readable(entry.timer?.event ?? "") });
+      return entry.timer ? timerWords(entry.timer, words) : null;
     case "delivery":
       return t("instance.kinds.delivery", { name: readable(entry.delivery?.name || (entry.delivery?.kind ?? "")) });
   }

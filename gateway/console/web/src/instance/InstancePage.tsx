@@ -23,7 +23,7 @@ import { useTasks } from "../worklist/useTasks";
 import { ActivityList } from "./ActivityList";
 import { Columns } from "./Columns";
 import { CommentForm } from "./CommentForm";
-import { wordsOf } from "./definitionWords";
+import { timerWords, wordsOf } from "./definitionWords";
 import { NextSteps, type Taken } from "./NextSteps";
 import { TaskFormCard } from "./TaskFormCard";
 import { instanceKey, useSummary } from "./useSummary";
@@ -251,9 +251,7 @@ function PendingCard({ pending, workflowId }: { pending: Pending; workflowId: st
       <dl className="machines">
         {pending.timers.map((timer) => (
           <div key={timer.id}>
-            <dt>
-              {t("instance.timer")}: {timer.nodeId ? words.node(timer.nodeId) : readable(timer.event)}
-            </dt>
+            <dt>{timerWords(timer, words)}</dt>
             <dd>{timer.due !== null && <Time at={timer.due} as="due" />}</dd>
           </div>
         ))}

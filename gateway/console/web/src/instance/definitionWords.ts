@@ -1,7 +1,9 @@
 import type { Activity } from "../api/tasks";
-import type { Presentation } from "../api/types";
+import type { Pending, Presentation } from "../api/types";
 import { t } from "../text";
 import { readable } from "../words";
+
+type Timer = Pending["timers"][number];
 
 /** What people call nodes and events: as the definition does, else the names made readable. */
 export interface Words {
@@ -31,6 +33,20 @@ export function wordingOf(entry: Pick<Activity, "user" | "transitionEvent" | "at
     return "attempt";
   }
   return words.done(event) === "" ? "event" : "done";
+}
+
+/** What a timer will do, and what it is for when nobody knows. */
+export function timerWords(timer: Timer, words: Words): string {
+  if (timer.targetId !== undefined) {
+    return t("instance.timers.moves", { node: words.node(timer.targetId) });
+  }
+  if (timer.sends?.includes("mail")) {
+    return t("instance.timers.mails");
+  }
+  if (timer.sends?.includes("webhook")) {
+    return t("instance.timers.calls");
+  }
+  return t("instance.timers.other", { name: timer.nodeId ? words.node(timer.nodeId) : readable(timer.event) });
 }
 
 export function wordsOf(workflow: Presentation | undefined): Words {
