@@ -34,7 +34,7 @@ const (
 	entryTable      table = 'e' // id, sequence              -> history entry
 	draftTable      table = 'f' // id, user                  -> draft
 	feedTable       table = 'g' // place                     -> row of the feed
-	workTable       table = 'h' // list, name, order, value, id, sequence, number -> workflow
+	workTable       table = 'h' // list, name, order, value, id, sequence, number -> workflow; of upper-case lists it stands behind order
 	indexTable      table = 'i' // index, value, id          -> index entry
 	indexStateTable table = 'j' // index                     -> how far the index is in the shard
 	replyTable      table = 'k' // scope, key                -> first answer
@@ -311,11 +311,13 @@ func appendPart(dst []byte, sequence uint64, number uint32) []byte {
 }
 
 // Work is a task in one of the worklists, as keys name it. List is the caller's letter for the sort of list, and Name whose
-// it is; Order is the letter of what the list is sorted by, and Value the task's.
+// it is; Order is the letter of what the list is sorted by, and Value the task's. A list with an upper-case letter has the tasks of each workflow by
+// themselves: keys of others have no Workflow.
 type Work struct {
 	List     byte
 	Name     string
 	Order    byte
+	Workflow string
 	Value    uint64
 	ID       ID
 	Sequence uint64
@@ -324,14 +326,29 @@ type Work struct {
 
 // WorkKey appends the key of a task in a worklist.
 func WorkKey(dst []byte, sh Shard, w *Work) []byte {
-	dst = binary.BigEndian.AppendUint64(WorkPrefix(dst, sh, w.List, w.Name, w.Order), w.Value)
+	dst = WorkPrefix(dst, sh, w.List, w.Name, w.Order)
+	if isByWorkflow(w.List) {
+		dst = appendText(dst, w.Workflow)
+	}
+	dst = binary.BigEndian.AppendUint64(dst, w.Value)
 	return appendPart(append(dst, w.ID[:]...), w.Sequence, w.Number)
 }
 
-// WorkPrefix appends the prefix of a worklist in one order: by value, and where that is the same by instance.
+func isByWorkflow(list byte) bool { return 'A' <= list && list <= 'Z' }
+
+// WorkPrefix appends the prefix of a worklist in one order: by value, and where that is the same by instance; of an upper-case list workflow after
+// workflow.
 func WorkPrefix(dst []byte, sh Shard, list byte, name string, order byte) []byte {
-	return append(appendText(append(appendHead(dst, sh, workTable), list), name), order)
+	return append(WorkListPrefix(dst, sh, list, name), order)
 }
+
+// WorkListPrefix appends the prefix of a worklist in all orders.
+func WorkListPrefix(dst []byte, sh Shard, list byte, name string) []byte {
+	return appendText(append(WorksPrefix(dst, sh), list), name)
+}
+
+// WorksPrefix appends the prefix of all worklists.
+func WorksPrefix(dst []byte, sh Shard) []byte { return appendHead(dst, sh, workTable) }
 
 // CountKey appends the key of a counter: the instances of one version of a
 // workflow in sh. Counters are written with [Writes.Add] only.

@@ -66,8 +66,11 @@ func drawKey(t *rapid.T, label string) Key {
 	case "feed":
 		k.Number = number.Draw(t, label+" place")
 	case "work":
-		k.Kind, k.Order, k.Name = rapid.Byte().Draw(t, label+" list"), rapid.Byte().Draw(t, label+" order"), name.Draw(t, label+" whose")
+		k.Kind, k.Order, k.Name = rapid.SampledFrom([]byte("aMzR")).Draw(t, label+" list"), rapid.Byte().Draw(t, label+" order"), name.Draw(t, label+" whose")
 		k.Sorted, k.ID = number.Draw(t, label+" sorted"), array(label+" id")
+		if isByWorkflow(k.Kind) {
+			k.Workflow = name.Draw(t, label+" workflow")
+		}
 		k.Number, k.Place = number.Draw(t, label+" seq"), uint32(number.Draw(t, label+" place"))
 	case "timer", "incident", "delivery", "attempt", "task", "taskdraft", "activity":
 		k.ID, k.Number, k.Place = array(label+" id"), number.Draw(t, label+" seq"), uint32(number.Draw(t, label+" place"))
@@ -130,7 +133,7 @@ func build(k Key) []byte {
 	case "activity":
 		return ActivityKey(nil, k.Shard, k.ID, k.Number, k.Place)
 	case "work":
-		return WorkKey(nil, k.Shard, &Work{k.Kind, k.Name, k.Order, k.Sorted, k.ID, k.Number, k.Place})
+		return WorkKey(nil, k.Shard, &Work{k.Kind, k.Name, k.Order, k.Workflow, k.Sorted, k.ID, k.Number, k.Place})
 	case "replica":
 		switch k.Kind {
 		case 'l':
@@ -220,6 +223,9 @@ func TestAPrefixCoversItsKeysAndNoOthers(t *testing.T) {
 		case "work":
 			prefix = WorkPrefix(nil, a.Shard, a.Kind, a.Name, a.Order)
 			same = sameTable && a.Kind == b.Kind && a.Name == b.Name && a.Order == b.Order
+			if rapid.Bool().Draw(t, "in all orders") {
+				prefix, same = WorkListPrefix(nil, a.Shard, a.Kind, a.Name), sameTable && a.Kind == b.Kind && a.Name == b.Name
+			}
 		case "schedule":
 			prefix, same = SchedulePrefix(nil, a.Shard), sameTable
 		case "feed":

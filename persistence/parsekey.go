@@ -12,7 +12,7 @@ import (
 type Key struct {
 	Table    string // "record", "entry", "draft", "node", "list", "index", "indexstate", "reply", "count", "definition", "setting", "credential", "timer", "incident", "delivery", "attempt", "schedule", "task", "taskdraft", "work", "activity", "feed" or "replica"
 	Shard    Shard
-	Workflow string   // record, node, count, definition, schedule
+	Workflow string   // record, node, count, definition, schedule; work of an upper-case kind
 	Node     string   // node
 	Machine  string   // node
 	ID       ID       // record, entry, draft, node, list, index, timer, incident, delivery, attempt, task, taskdraft, work, activity; the scope of a reply
@@ -81,8 +81,11 @@ func ParseKey(key []byte) (Key, bool) {
 	case feedTable:
 		k.Number = p.uint64()
 	case workTable:
-		k.Kind, k.Name, k.Order, k.Sorted = p.byte(), p.text(), p.byte(), p.uint64()
-		k.ID, k.Number, k.Place = p.id(), p.uint64(), p.uint32()
+		k.Kind, k.Name, k.Order = p.byte(), p.text(), p.byte()
+		if isByWorkflow(k.Kind) {
+			k.Workflow = p.text()
+		}
+		k.Sorted, k.ID, k.Number, k.Place = p.uint64(), p.id(), p.uint64(), p.uint32()
 	case taskDraftTable:
 		k.ID, k.Number, k.Place, k.Name = p.id(), p.uint64(), p.uint32(), p.text()
 	case incidentTable, taskTable, activityTable:
@@ -260,11 +263,20 @@ func AttemptEntry(key []byte) (workflow string, place []byte, when int64, d Deli
 	return workflow, place, when, d, ok && p.done() && when >= 0
 }
 
+// ShardOfKey returns the shard of a key or prefix of a numbered shard.
+func ShardOfKey(key []byte) Shard {
+	p := keyParser{rest: key}
+	return Shard(p.uint16())
+}
+
 // WorkEntry returns the key of a task in a worklist taken apart, and its place in the list, which is a part of key.
 func WorkEntry(key []byte) (place []byte, w Work, ok bool) {
 	p := keyParser{rest: key}
 	ok = p.head(workTable)
 	w.List, w.Name, w.Order = p.byte(), p.text(), p.byte()
+	if isByWorkflow(w.List) {
+		w.Workflow = p.text()
+	}
 	place = p.rest
 	w.Value, w.ID, w.Sequence, w.Number = p.uint64(), p.id(), p.uint64(), p.uint32()
 	return place, w, ok && p.done()

@@ -55,6 +55,32 @@ func (sn *Snapshot) ScanRanges(visit func(key, value []byte) error, ranges ...Ra
 	return sn.store.scan(sn.db, visit, ranges...)
 }
 
+// Hop calls visit with the first key of each range in each shard, and then with the first one at or behind next, which it returned; nil leads to the next
+// range. The slice is valid during the call only. An error of visit ends it and is returned as it is.
+func (sn *Snapshot) Hop(visit func(key []byte) (next []byte, err error), ranges ...Range) (err error) {
+	c := sn.cursor(nil, nil, false)
+	defer func() { err = errors.Join(err, c.Close()) }()
+	for sh := range sn.store.shards {
+		for _, r := range ranges {
+			if sh >= sn.store.shardsOf(r) {
+				continue
+			}
+			c.confine(r.in(Shard(sh)))
+			for more := c.Next(); more; {
+				next, err := visit(c.Key())
+				if err != nil {
+					return err
+				}
+				more = next != nil && c.Seek(next)
+			}
+			if err := c.Err(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // Estimate is about how many keys there are.
 type Estimate struct {
 	Keys  int64

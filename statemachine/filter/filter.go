@@ -106,12 +106,12 @@ func (f *Filter) UsesHistory() bool {
 	return false
 }
 
-// UsesData reports whether a match depends on more than the id, the workflow and the states.
+// UsesData reports whether a match depends on svcPublic, svcPrivate or svcHistory.
 func (f *Filter) UsesData() bool { return usesData(f.all) }
 
 func usesData(nodes []node) bool {
 	for i := range nodes {
-		if n := &nodes[i]; n.kind == isCondition && n.condition.root > rootStates || usesData(n.nodes) {
+		if n := &nodes[i]; n.kind == isCondition && rootPublic <= n.condition.root && n.condition.root <= rootHistory || usesData(n.nodes) {
 			return true
 		}
 	}
