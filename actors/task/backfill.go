@@ -21,6 +21,7 @@ const backfillAgain = 5 * time.Second
 type Backfill struct {
 	Store   *persistence.Store
 	Catalog *catalog.Catalog
+	Layouts *Layouts
 	// Ready reports whether tasks may be written: all nodes of a cluster can read them.
 	Ready func() bool
 	// Write has an instance write its tasks, and returns when that is durable.
@@ -50,16 +51,28 @@ func (b *Backfill) Run(ctx context.Context) {
 	}
 }
 
+// markGrouped is the value of the mark of a shard that is Grouped. Before that it was 1.
+const markGrouped = 2
+
 // shard has the tasks of a shard written, and is true when they are there.
 func (b *Backfill) shard(ctx context.Context, sh persistence.Shard) (done bool, err error) {
+	defer func() {
+		if done {
+			b.Layouts.grouped[sh].Store(true)
+		}
+	}()
 	mark := persistence.TaskKey(nil, sh, persistence.ID{}, 0, 0)
-	if _, err := b.Store.Load(mark); err == nil || !errors.Is(err, persistence.ErrNotFound) {
-		return err == nil, failure.OfStore(err)
+	switch value, err := b.Store.Load(mark); {
+	case err == nil && len(value) == 1 && value[0] >= markGrouped:
+		return true, nil
+	case err != nil && !errors.Is(err, persistence.ErrNotFound):
+		return false, failure.OfStore(err)
 	}
 	epoch := b.Store.Epoch(sh)
 	if epoch == 0 || !b.Ready() || b.Store.Accepting() != nil {
 		return false, nil
 	}
+	b.Catalog.AwaitCommits() // NB: those of before Ready may have other rows
 	if err := b.Store.AwaitVisibleIn(sh, epoch); err != nil {
 		return false, failure.OfStore(err)
 	}
@@ -68,7 +81,7 @@ func (b *Backfill) shard(ctx context.Context, sh persistence.Shard) (done bool, 
 		return err == nil, err
 	}
 	w := b.Store.NewWritesIn(sh, epoch)
-	w.Set(mark, []byte{rowFormat})
+	w.Set(mark, []byte{markGrouped})
 	if err := b.Store.Commit(w); err != nil {
 		return false, failure.OfStore(err)
 	}
@@ -85,10 +98,14 @@ func (b *Backfill) each(ctx context.Context, sh persistence.Shard) (read int, er
 	for c.Next() && ctx.Err() == nil {
 		read++
 		k, ok := persistence.ParseKey(c.Key())
-		if !ok || !b.lacks(k.Workflow, k.ID, c.Value()) {
+		if !ok {
 			continue
 		}
-		if err := b.Write(k.Workflow, k.ID); err != nil && !isSkipped(err) {
+		lacks, err := b.lacks(sh, k.Workflow, k.ID, c.Value())
+		if err == nil && lacks {
+			err = b.Write(k.Workflow, k.ID)
+		}
+		if err != nil && !isSkipped(err) {
 			failed = err
 			break
 		}
@@ -96,16 +113,21 @@ func (b *Backfill) each(ctx context.Context, sh persistence.Shard) (read int, er
 	return read, errors.Join(failed, ctx.Err(), failure.OfStore(errors.Join(c.Err(), c.Close())))
 }
 
-// lacks reports whether an instance has tasks that its record does not have. What cannot be read has none.
-func (b *Backfill) lacks(workflow string, id persistence.ID, stored []byte) bool {
+// lacks reports whether an instance has tasks that its record does not have, or that have no rows of their own. What cannot be read has none.
+func (b *Backfill) lacks(sh persistence.Shard, workflow string, id persistence.ID, stored []byte) (bool, error) {
 	record, err := statemachine.ParseRecord(stored)
 	if err != nil {
-		return false
+		return false, nil
 	}
-	of, err := b.Catalog.Version(workflow, record.Version)
-	if err != nil || !of.HasTasks() {
-		return false
+	d, err := b.Catalog.Version(workflow, record.Version)
+	if err != nil || !d.HasTasks() {
+		return false, nil
 	}
-	in, err := of.Restore(instanceid.Text(id), record)
-	return err == nil && in.HasUnstoredTasks()
+	in, err := d.Restore(instanceid.Text(id), record)
+	if err != nil || in.HasUnstoredTasks() {
+		return err == nil, nil
+	}
+	of := Origin{Shard: sh, Workflow: workflow, Instance: id, Of: d}
+	grouped, err := of.areTasksGrouped(b.Store, in.Tasks())
+	return !grouped, err
 }

@@ -12,9 +12,9 @@
 //	activity  comments and claims, which are no history
 //	taskdraft what somebody has written for the form of an open task
 //
-// A task that nobody has stands in the worklist of each role, privilege and user that is a candidate; one that somebody has only in
-// theirs. So a list merges the few worklists of its caller, and reads what it shows, however many tasks there are. Rights are asked of the
-// record, with the rules of now: a row gives nobody a right.
+// A task that nobody has stands in the worklist of each role, privilege and user that is a candidate, there with those of its workflow; one that somebody
+// has only in theirs. So a list merges the few groups of its caller, and reads what it shows, however many tasks there are: those of workflows that the
+// caller may not read are not even passed over. Rights are asked of the record, with the rules of now: a row gives nobody a right.
 //
 // # On whose goroutine
 //

@@ -39,6 +39,8 @@ type Item struct {
 	Decided *Decided
 	// IsCandidate: the reader may take it over.
 	IsCandidate bool
+	// IsBlind: the title is the label of the node, and nothing is known of what the instance holds, nor of its requester.
+	IsBlind bool
 }
 
 // TaskID is the name of the task.
@@ -66,6 +68,19 @@ func (w *Whole) ItemOf(t *statemachine.Task, c *statemachine.Caller, now time.Ti
 		for _, e := range i.Events {
 			i.EventLabels = append(i.EventLabels, w.Of.EventLabel(e.Name))
 		}
+	}
+	return i
+}
+
+// BlindItemOf is an open task as those see it who run the service and may not read the instance.
+func (w *Whole) BlindItemOf(t *statemachine.Task) *Item {
+	i := &Item{
+		WorkflowID: w.Workflow, InstanceID: w.State.ID, Task: *t, TaskText: statemachine.TaskText{Title: w.Of.LabelOf(t.At).Label},
+		Status: Open, Candidates: w.Of.Candidates(t.At), IsBlind: true,
+	}
+	i.Form = ""
+	if t.Assignee != "" {
+		i.Status = Taken
 	}
 	return i
 }

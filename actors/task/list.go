@@ -18,14 +18,19 @@ import (
 	"troupe/statemachine/filter"
 )
 
-// Bounds of one page.
-const (
-	LimitMax = 1000
-	// recordsMax is how many instances a page looks at, and rowsMax how many rows. A page that needs more ends early, with a
-	// cursor. A count has the same bounds.
-	recordsMax = 10_000
-	rowsMax    = 200_000
-)
+// LimitMax is the longest page.
+const LimitMax = 1000
+
+// Bounds are how much a page looks at. One that needs more ends early, with a cursor. A count has the same bounds.
+type Bounds struct {
+	// Shown is how many instances that the caller may see, and Hidden how many others, in workflows of which the caller may see some.
+	Shown, Hidden int
+	// Rows is how many rows of tasks.
+	Rows int
+}
+
+// UsualBounds let a page take some tenths of a second, and where much is hidden a second or two: a list should not be empty that has something.
+var UsualBounds = Bounds{Shown: 10_000, Hidden: 100_000, Rows: 200_000}
 
 // Scope says which tasks a list has.
 type Scope string
@@ -35,6 +40,8 @@ const (
 	ScopeOpen Scope = "open" // that nobody has, and for which the caller is a candidate
 	ScopeAll  Scope = "all"  // both
 	ScopeDone Scope = "done" // that the caller has brought on, the newest first
+	// ScopeEvery has all open tasks, for holders of identity.Workflows, who see nothing of the data of their instances.
+	ScopeEvery Scope = "every"
 )
 
 // ListRequest asks for tasks of the caller.
@@ -69,9 +76,9 @@ type Lists struct {
 	Store   *persistence.Store
 	Queries *query.Service
 	Catalog *catalog.Catalog
+	Layouts *Layouts
 	Clock   func() time.Time
-	// RecordsMax is how many instances a page or a count looks at; zero is 10,000.
-	RecordsMax int
+	Bounds  Bounds
 }
 
 var errTooManyTitles = failure.Refuse(failure.ErrInvalid, "there are too many tasks to sort them by title: narrow the list, or sort it by something else")
@@ -105,14 +112,18 @@ type reading struct {
 	shown  []byte // the place of the last task on the page
 	page   *Page
 
+	grouped bool // no shard has rows of before
+	rights  map[string]bool
+	groups  []persistence.Range // nil before they were looked for
 	from    *query.Reader
-	records int // instances that were read since walk began
+	looked  Bounds                  // at how much since walk began
+	hidden  map[persistence.ID]bool // instances that the caller may not see, as far as they were read
 	count   int64
-	last    *readInstance // nil before the first
+	last    *readInstance // of those that the caller may see; nil before the first
 	all     []titled
 }
 
-// readInstance is an instance that was read; whole is nil when the caller may not see it.
+// readInstance is an instance that was read.
 type readInstance struct {
 	id        persistence.ID
 	whole     *Whole
@@ -130,12 +141,18 @@ type titled struct {
 var ownRoots = []string{"taskId", "instanceId", "stateMachineId", "nodeId", "title", "status", "created", "due", "priority", "assignee", "requester"}
 
 func (l *Lists) newReading(req *ListRequest) (*reading, error) {
-	r := &reading{Lists: l, req: req, caller: catalog.CallerOf(req.Caller), now: l.Clock(), page: &Page{}, order: ByCreated, down: true}
+	r := &reading{
+		Lists: l, req: req, caller: catalog.CallerOf(req.Caller), now: l.Clock(), page: &Page{}, order: ByCreated, down: true, rights: map[string]bool{}, hidden: map[persistence.ID]bool{},
+		grouped: l.Layouts.areGrouped(), // NB: before the snapshot is taken
+	}
 	if req.Limit < 1 || req.Limit > LimitMax {
 		return nil, failure.Refuse(failure.ErrInvalid, "the limit must be 1 to %d", LimitMax)
 	}
+	if req.Scope == ScopeEvery && !req.Caller.Has(identity.Workflows) {
+		return nil, failure.ErrForbidden
+	}
 	switch req.Scope {
-	case ScopeMine, ScopeOpen, ScopeAll:
+	case ScopeMine, ScopeOpen, ScopeAll, ScopeEvery:
 		if err := r.sortBy(req.Sort); err != nil {
 			return nil, err
 		}
@@ -144,7 +161,7 @@ func (l *Lists) newReading(req *ListRequest) (*reading, error) {
 			return nil, failure.Refuse(failure.ErrInvalid, "what is done comes newest first, and is not sorted otherwise")
 		}
 	default:
-		return nil, failure.Refuse(failure.ErrInvalid, "the scope must be mine, open, all or done")
+		return nil, failure.Refuse(failure.ErrInvalid, "the scope must be mine, open, all, done or every")
 	}
 	var err error
 	if r.filter, err = filter.Parse([]byte(req.Filter), filter.Options{Own: ownRoots}); err != nil {
@@ -152,6 +169,9 @@ func (l *Lists) newReading(req *ListRequest) (*reading, error) {
 	}
 	if r.filter.UsesHistory() {
 		return nil, failure.Refuse(failure.ErrInvalid, "the filter of tasks cannot look at svcHistory")
+	}
+	if req.Scope == ScopeEvery && r.filter.UsesData() {
+		return nil, failure.Refuse(failure.ErrInvalid, "the filter of every task cannot look at svcPublic")
 	}
 	r.words = strings.Fields(strings.ToLower(req.Query))
 	r.list = query.List{"tasks", string(req.Caller.ID), string(req.Scope), req.WorkflowID, req.Filter, req.Query, req.Sort}
@@ -252,6 +272,11 @@ func (r *reading) countAll() error {
 // walk calls take with the tasks of the list behind a place, nil for its beginning, until take is true. When it has looked at enough before
 // the end, it returns the place that it looked at last, else nil.
 func (r *reading) walk(after []byte, take func(item *Item, place []byte) bool) (stopped []byte, err error) {
+	if r.groups == nil {
+		if err := r.findGroups(); err != nil {
+			return nil, err
+		}
+	}
 	merge := r.from.Merge
 	if r.down {
 		merge = r.from.MergeBackward
@@ -259,8 +284,7 @@ func (r *reading) walk(after []byte, take func(item *Item, place []byte) bool) (
 	c := merge(r.ranges(after)...)
 	defer func() { err = errors.Join(err, failure.OfStore(c.Close())) }()
 	var place []byte
-	rows := 0
-	r.records = 0
+	r.looked = Bounds{}
 	for c.Next() {
 		if err := r.from.Step(); err != nil {
 			return nil, err
@@ -268,11 +292,11 @@ func (r *reading) walk(after []byte, take func(item *Item, place []byte) bool) (
 		if bytes.Equal(place, c.Rest()) { // in several worklists
 			continue
 		}
-		if rows >= rowsMax || r.records >= cmp.Or(r.RecordsMax, recordsMax) {
+		if l := &r.looked; l.Rows >= r.Bounds.Rows || l.Shown >= r.Bounds.Shown || l.Hidden >= r.Bounds.Hidden {
 			return place, nil
 		}
 		place = append(place[:0], c.Rest()...)
-		rows++
+		r.looked.Rows++
 		item, err := r.item(c.Key(), c.Value())
 		if err != nil {
 			return nil, err
@@ -284,10 +308,9 @@ func (r *reading) walk(after []byte, take func(item *Item, place []byte) bool) (
 	return nil, failure.OfStore(c.Err())
 }
 
-// ranges are those of the worklists behind a place.
+// ranges are those of the groups behind a place.
 func (r *reading) ranges(after []byte) (ranges []persistence.Range) {
-	for _, list := range r.worklists() {
-		of := persistence.Range{Prefix: list.prefix(nil, persistence.EveryShard, r.order)}
+	for _, of := range r.groups {
 		switch {
 		case after == nil:
 		case r.down:
@@ -354,7 +377,7 @@ func (r *reading) item(key, value []byte) (*Item, error) {
 	id := statemachine.PartID{Sequence: w.Sequence, Number: w.Number}
 	sh := r.Store.ShardOf(w.ID)
 	var decided *Decided
-	workflow := string(value)
+	workflow := cmp.Or(w.Workflow, string(value))
 	if w.List == listDecided {
 		of, err := loadRow(r.from, sh, w.ID, id)
 		if errors.Is(err, failure.ErrNotFound) {
@@ -365,7 +388,7 @@ func (r *reading) item(key, value []byte) (*Item, error) {
 		}
 		workflow, decided = of.Workflow, of.Decided
 	}
-	if r.req.WorkflowID != "" && r.req.WorkflowID != workflow || !r.mayReadSome(workflow) {
+	if !r.isWanted(workflow) {
 		return nil, nil
 	}
 	whole, requester, err := r.instance(sh, workflow, w.ID)
@@ -387,6 +410,9 @@ func (r *reading) itemOf(whole *Whole, id statemachine.PartID, decided *Decided,
 	t := Find(whole.State, id)
 	if t == nil {
 		return nil
+	}
+	if r.req.Scope == ScopeEvery {
+		return whole.BlindItemOf(t)
 	}
 	item := whole.ItemOf(t, r.caller, r.now, requester)
 	if !item.IsFor(r.caller) {
@@ -418,28 +444,48 @@ func loadRow(from query.Loader, sh persistence.Shard, instance persistence.ID, i
 
 // mayReadSome reports whether the caller may read instances of a workflow at all.
 func (r *reading) mayReadSome(workflow string) bool {
-	rules, err := r.Catalog.Newest(workflow)
-	return err == nil && rules.ReadRight(r.caller, r.now) != statemachine.Denied
+	may, known := r.rights[workflow]
+	if !known && r.req.Scope == ScopeEvery {
+		return true
+	}
+	if !known {
+		rules, err := r.Catalog.Newest(workflow)
+		may = err == nil && rules.ReadRight(r.caller, r.now) != statemachine.Denied
+		r.rights[workflow] = may
+	}
+	return may
 }
 
 // instance reads an instance and who created it; nil when the caller may not see it, or nobody can read it: one that is damaged
 // keeps nobody from the others.
 func (r *reading) instance(sh persistence.Shard, workflow string, id persistence.ID) (*Whole, string, error) {
-	if r.last == nil || r.last.id != id {
-		r.records++
-		whole, err := loadWhole(r.from, r.Catalog, sh, workflow, id)
-		if err != nil && !isSkipped(err) {
-			return nil, "", err
-		}
-		r.last = &readInstance{id: id}
-		if err == nil && whole.MayRead(r.caller, r.now) {
-			if r.last.requester, err = LoadRequester(r.from, sh, id); err != nil && !isSkipped(err) {
-				return nil, "", err
-			}
-			r.last.whole = whole
-		}
+	if r.last != nil && r.last.id == id {
+		return r.last.whole, r.last.requester, nil
 	}
-	return r.last.whole, r.last.requester, nil
+	if r.hidden[id] {
+		return nil, "", nil
+	}
+	whole, err := loadWhole(r.from, r.Catalog, sh, workflow, id)
+	requester := ""
+	switch {
+	case err != nil:
+	case r.req.Scope == ScopeEvery:
+	case whole.MayRead(r.caller, r.now):
+		requester, err = LoadRequester(r.from, sh, id)
+	default:
+		whole = nil
+	}
+	if err != nil && !isSkipped(err) {
+		return nil, "", err
+	}
+	if whole == nil {
+		r.looked.Hidden++
+		r.hidden[id] = true
+		return nil, "", nil
+	}
+	r.looked.Shown++
+	r.last = &readInstance{id, whole, requester}
+	return whole, requester, nil
 }
 
 // isSkipped reports whether an error is about one instance alone.

@@ -5,6 +5,7 @@ import (
 
 	"troupe/actors/catalog"
 	"troupe/actors/internal/retry"
+	"troupe/actors/task"
 	"troupe/persistence"
 )
 
@@ -97,5 +98,5 @@ func (r *Router) SkipIndexCheck() {
 // Store is the router's.
 func (r *Router) Store() *persistence.Store { return r.store }
 
-// BoundTasks has pages of tasks look at n instances.
-func (r *Router) BoundTasks(n int) { r.tasks.RecordsMax = n }
+// BoundTasks has pages of tasks look at so much.
+func (r *Router) BoundTasks(to task.Bounds) { r.tasks.Bounds = to }

@@ -18,6 +18,17 @@ import (
 // keepsTasks reports whether tasks and activities are kept: all nodes can read them.
 func (r *Router) keepsTasks() bool { return r.hasLevel(levelOfTasks) }
 
+// groupsTasks reports whether the rows of tasks stand by their workflows: all nodes can read them there.
+func (r *Router) groupsTasks() bool { return r.hasLevel(levelOfGroups) }
+
+// layoutOf says how the rows of tasks are written in a shard.
+func (r *Router) layoutOf(sh persistence.Shard) task.Layout {
+	if !r.groupsTasks() {
+		return task.Earlier
+	}
+	return r.tasks.Layouts.Of(sh)
+}
+
 // tasks are the worklists of a router.
 type tasks struct {
 	*task.Lists
@@ -27,13 +38,13 @@ type tasks struct {
 
 // makeTasks makes them of the queries and the watches. NB: before anything runs that commits, since each commit tells the feed.
 func (r *Router) makeTasks() {
-	r.tasks = tasks{Lists: &task.Lists{Store: r.store, Queries: r.queries, Catalog: r.catalog, Clock: r.o.Clock}, feed: task.NewFeed(r.store)}
+	r.tasks = tasks{Lists: &task.Lists{Store: r.store, Queries: r.queries, Catalog: r.catalog, Layouts: task.NewLayouts(r.store), Bounds: task.UsualBounds, Clock: r.o.Clock}, feed: task.NewFeed(r.store)}
 	r.watcher = &task.Watcher{Lists: r.tasks.Lists, Feed: r.feed, Stopped: r.watches.Stopped()}
 }
 
 // backfill has the instances that an earlier program has stored write their tasks.
 func (r *Router) backfill() *task.Backfill {
-	return &task.Backfill{Store: r.store, Catalog: r.catalog, Ready: r.keepsTasks, Write: r.writeTasks, Log: r.log}
+	return &task.Backfill{Store: r.store, Catalog: r.catalog, Layouts: r.tasks.Layouts, Ready: r.groupsTasks, Write: r.writeTasks, Log: r.log}
 }
 
 // Tasks lists tasks, as task.Lists says.
@@ -78,14 +89,18 @@ type changeTask struct {
 }
 
 func (req changeTask) run(i *instance, c *call) error {
-	if err := i.mayRead(req.Caller); err != nil {
+	caller, now := catalog.CallerOf(req.Caller), i.router.o.Clock()
+	if err := i.ensureLoaded(); err != nil {
 		return err
+	}
+	blind := !i.mayBeRead(caller)
+	if blind && (!caller.OverridesClaims || req.Action == request.Claim) {
+		return failure.ErrNotFound
 	}
 	t := task.Find(&i.state, req.id)
 	if t == nil {
 		return failure.ErrNotFound
 	}
-	caller, now := catalog.CallerOf(req.Caller), i.router.o.Clock()
 	whole, err := i.whole()
 	if err != nil {
 		return err
@@ -109,7 +124,11 @@ func (req changeTask) run(i *instance, c *call) error {
 		}
 	}
 	whole.State = &next
-	*req.item = *whole.ItemOf(task.Find(&next, req.id), caller, now, requester)
+	if blind {
+		*req.item = *whole.BlindItemOf(task.Find(&next, req.id))
+	} else {
+		*req.item = *whole.ItemOf(task.Find(&next, req.id), caller, now, requester)
+	}
 	if to == t.Assignee {
 		i.deliver(c, nil)
 		return nil
@@ -227,6 +246,7 @@ func (i *instance) putTasks(w *persistence.Writes, c *call, ch *change, before *
 	}
 	of := &task.Origin{
 		Shard: i.shard, Workflow: i.workflowID, Instance: i.id, Before: before, Of: i.of, User: ch.caller, Event: string(ch.entry.Event), At: i.state.UpdatedAt,
+		Layout: i.router.layoutOf(i.shard),
 	}
 	earlier := *was // NB: a copy, so that only steps that change tasks have one on the heap
 	task.Put(w, of, ended, begun, ch.decided, func(t *statemachine.Task) statemachine.TaskText { return before.TaskText(&earlier, t) })
@@ -259,11 +279,12 @@ func (writeTasks) run(i *instance, c *call) error {
 	if err := i.ensureLoaded(); err != nil {
 		return err
 	}
+	ch := &change{next: i.state, caller: statemachine.System}
 	if !i.state.HasUnstoredTasks() {
-		i.deliver(c, nil)
-		return nil
+		of := &task.Origin{Shard: i.shard, Workflow: i.workflowID, Instance: i.id, Of: i.of}
+		ch.writes = func(w *persistence.Writes) { of.Group(w, i.state.Tasks()) }
 	}
-	return i.commit(c, &change{next: i.state, caller: statemachine.System}, false)
+	return i.commit(c, ch, false)
 }
 
 // writeTasks has an instance write its tasks, and returns when they are durable.

@@ -107,7 +107,7 @@ func TestALostRowOfATaskIsNoticed(t *testing.T) {
 	h.Make(requester, "desk", "")
 	checkWorkRows(t, h)
 	h.EachRow(func(k persistence.Key, text, value []byte) {
-		if k.Table != "work" && k.Table != "task" {
+		if k.Table != "work" && k.Table != "task" || k.ID == (persistence.ID{}) { // the mark of a shard says nothing of a task
 			return
 		}
 		change := func(apply func(*persistence.Writes)) {

@@ -214,7 +214,7 @@ func TestListsBeyondTheBound(t *testing.T) {
 		_, err := h.Send(context.Background(), event(requester, "desk", h.Make(requester, "desk", ""), "submit", "", ""))
 		h.Must(err)
 	}
-	h.BoundTasks(4)
+	h.BoundTasks(task.Bounds{Shown: 4, Hidden: 100, Rows: 1000})
 	for _, sort := range []string{"due", "-due", "created", "-created", "priority", "-priority"} {
 		for _, limit := range []int{1, 3, 5, 20} {
 			want := inOrder(expected(t, h, manager, task.ScopeOpen), sort)
@@ -426,7 +426,7 @@ func TestTasksOfEarlierInstances(t *testing.T) {
 		t.Errorf("an earlier program has the tasks %q", got)
 	}
 	h.sleepAll()
-	level.Store(3)
+	level.Store(4)
 	h.Restart()
 	h.Publish(desk)
 	workflowtest.Await(t, "the tasks", func() bool {
