@@ -72,6 +72,13 @@ func TestInterfaceTasks(t *testing.T) {
 	if mine, left := list(s.bob, "scope=mine"), list(s.bob, "scope=open"); len(mine.Tasks) != 1 || mine.Tasks[0].TaskID != first.TaskID || len(left.Tasks) != 1 {
 		t.Errorf("got %+v and %+v", mine, left)
 	}
+	// Who runs the place sees whose it is, and nothing that it says.
+	every := s.adm.Get(t, tasks+"?scope=every&workflowId=claim&sort=created&limit=1&count=true").Body
+	if !strings.Contains(every, `"title":"review","description":null,"status":"claimed"`) || !strings.Contains(every, `"assignee":"bob","assigneeName":"Bob","candidates":{`) ||
+		!strings.Contains(every, `"requester":null,"requesterName":null,"form":null,"events":[],"done":null}],"next":"`) || !strings.Contains(every, `"count":`) {
+		t.Errorf("every task: got %s", every)
+	}
+	s.ann.refuses(t, 403, "AccessDenied", tasks+"?scope=every")
 	// Whoever may read the instance sees who has its task, also who could not.
 	summary := s.ann.Get(t, wiretest.Root+"/instance/claim/"+first.InstanceID+"/summary").Body
 	if !strings.Contains(summary, `"tasks":[{"taskId":"`+first.TaskID) || !strings.Contains(summary, `"assigneeName":"Bob"`) || !strings.Contains(summary, `"events":[]`) {

@@ -59,7 +59,7 @@ const taskPageDefault = 50
 // listTasks answers GET workflow/api/v1/tasks.
 func listTasks(x *exchange) (err error) {
 	list := task.ListRequest{Caller: x.caller, Languages: x.languages(), NameOf: x.nameOf}
-	if list.Scope, err = parseChoice(x.query, "scope", task.ScopeMine, task.ScopeOpen, task.ScopeAll, task.ScopeDone); err != nil {
+	if list.Scope, err = parseChoice(x.query, "scope", task.ScopeMine, task.ScopeOpen, task.ScopeAll, task.ScopeDone, task.ScopeEvery); err != nil {
 		return err
 	}
 	if list.Scope == "" {
@@ -193,7 +193,10 @@ func (x *exchange) taskIn(i *task.Item, languages []string) api.Task {
 		Title: i.Title.For(languages...), Description: textOrNil(i.Description.For(languages...)), Status: string(i.Status),
 		Created: timeText(i.Created), Due: timeOrNil(i.Due), Priority: i.Priority, Assignee: textOrNil(i.Assignee),
 		Candidates: api.Candidates{Roles: orEmpty(i.Candidates.Roles), Users: orEmpty(i.Candidates.Users), Privileges: orEmpty(i.Candidates.Privileges)},
-		Requester:  i.Requester, RequesterName: x.nameOf(i.Requester), Form: textOrNil(i.Form), Events: []api.TaskEvent{},
+		Requester:  textOrNil(i.Requester), Form: textOrNil(i.Form), Events: []api.TaskEvent{},
+	}
+	if !i.IsBlind {
+		t.RequesterName = textOrNil(x.nameOf(i.Requester))
 	}
 	if i.Assignee != "" {
 		t.AssigneeName = textOrNil(x.nameOf(i.Assignee))

@@ -30,14 +30,15 @@ func newTaskList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List your tasks",
-		Long:  "List your tasks: those that you have, and those that nobody has and that you may take over.",
+		Long: "List your tasks: those that you have, and those that nobody has and that you may take over.\n" +
+			"Holders of mod-workflows list all open tasks with --scope every, with the state in place of the title.",
 		Example: "  troupe task list\n" +
 			"  troupe task list --scope mine --sort -priority\n" +
 			"  troupe task list --query 'laptop john' -o json",
 		Args: arguments,
 	}
 	f := cmd.Flags()
-	f.StringVar(&r.Scope, "scope", "", "mine: you have them; open: nobody has them; all: both (default); done: you have done them")
+	f.StringVar(&r.Scope, "scope", "", "mine: you have them; open: nobody has them; all: both (default); done: you have done them; every: all that are open (needs mod-workflows)")
 	f.StringVar(&r.WorkflowID, "workflow", "", "only those of one workflow")
 	f.StringVar(&r.Filter, "filter", "", "a filter over the fields of a task, and svcPublic of its instance")
 	f.StringVar(&r.Query, "query", "", "words that title, requester or id must have")
@@ -48,6 +49,10 @@ func newTaskList() *cobra.Command {
 	f.StringVar(&r.Cursor, "cursor", "", "continue where an earlier page ended")
 	return asking(cmd, anyForm, func(cmd *cobra.Command, c *client.Client, out *output, _ []string) error {
 		l := &lister{cmd: cmd, out: out, member: "tasks", head: []string{"ID", "TITLE", "WORKFLOW", "REQUESTER", "STATUS", "ASSIGNEE", "DUE"}}
+		tasksPage := tasksPage
+		if r.Scope == client.EveryTask {
+			l.head, tasksPage = []string{"ID", "STATE", "WORKFLOW", "FOR", "ASSIGNEE", "CREATED", "DUE"}, everyTasksPage
+		}
 		if all {
 			return writePages(l, c.TasksPages(cmd.Context(), r), tasksPage)
 		}
@@ -63,7 +68,18 @@ func tasksPage(page *client.TasksPage) *listPage {
 	p := &listPage{raw: page.Raw, next: page.Next, count: page.Count}
 	for i := range page.Tasks {
 		t := &page.Tasks[i]
-		p.rows = append(p.rows, []string{t.TaskID, t.Title, t.WorkflowID, t.RequesterName, t.Status, shownText(t.Assignee), shownText(t.Due)})
+		p.rows = append(p.rows, []string{t.TaskID, t.Title, t.WorkflowID, shownText(t.RequesterName), t.Status, shownText(t.Assignee), shownText(t.Due)})
+		p.items = append(p.items, itemOf(t))
+	}
+	return p
+}
+
+// everyTasksPage is tasksPage for who sees whose the tasks are, and not what they are about.
+func everyTasksPage(page *client.TasksPage) *listPage {
+	p := &listPage{raw: page.Raw, next: page.Next, count: page.Count}
+	for i := range page.Tasks {
+		t := &page.Tasks[i]
+		p.rows = append(p.rows, []string{t.TaskID, t.Title, t.WorkflowID, candidatesText(t), shownText(t.Assignee), t.Created, shownText(t.Due)})
 		p.items = append(p.items, itemOf(t))
 	}
 	return p
@@ -95,8 +111,8 @@ func showTask(out *output, t *client.Task) error {
 		{"NODE", t.StateMachineID + ": " + t.NodeID},
 		{"STATUS", t.Status},
 		{"ASSIGNEE", shownText(t.Assignee)},
-		{"FOR", candidatesText(t)},
-		{"REQUESTER", t.RequesterName},
+		{"FOR", candidatesText(&t.Task)},
+		{"REQUESTER", shownText(t.RequesterName)},
 		{"CREATED", t.Created},
 		{"DUE", shownText(t.Due)},
 		{"PRIORITY", strconv.Itoa(t.Priority)},
@@ -115,7 +131,7 @@ func showTask(out *output, t *client.Task) error {
 }
 
 // candidatesText says who may take a task over; nobody when it is done.
-func candidatesText(t *client.Task) string {
+func candidatesText(t *api.Task) string {
 	if t.Done != nil {
 		return ""
 	}

@@ -34,6 +34,7 @@ func TestTasks(t *testing.T) {
 		{[]string{"task", "list"}, "ID                              TITLE       WORKFLOW  REQUESTER  STATUS  ASSIGNEE  DUE\n" + id + "  Look at it  leave     John Doe   open", "", 0},
 		{[]string{"task", "list", "--scope", "mine", "-o", "json", "--count"}, `{"tasks":[],"next":null,"count":0}`, "", 0},
 		{[]string{"task", "list", "--scope", "hers"}, "", `"scope" must be`, exitFailed},
+		{[]string{"task", "list", "--scope", "every"}, "ID                              STATE", "", 0},
 		{[]string{"task", "show", id}, "EVENTS", "", 0},
 		{[]string{"task", "claim", id}, "", "", 0},
 		{[]string{"task", "list", "--scope", "mine", "-o", "jsonl"}, `"assignee":"john.doe"`, "", 0},

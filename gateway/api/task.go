@@ -20,9 +20,9 @@ type Task struct {
 	Assignee     *string    `json:"assignee"`
 	AssigneeName *string    `json:"assigneeName"`
 	Candidates   Candidates `json:"candidates"`
-	// Requester has created the instance.
-	Requester     string `json:"requester"`
-	RequesterName string `json:"requesterName"`
+	// Requester has created the instance; nil: the caller may not know.
+	Requester     *string `json:"requester"`
+	RequesterName *string `json:"requesterName"`
 	// Form is the template of a form for the data of the events; nil: none.
 	Form *string `json:"form"`
 	// Events are what the caller may send now to bring it on.

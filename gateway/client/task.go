@@ -98,6 +98,9 @@ func (c *Client) Task(ctx context.Context, taskID string) (t *Task, err error) {
 	return t, nil
 }
 
+// EveryTask is the scope of all open tasks.
+const EveryTask = "every"
+
 // What can be done with a task besides sending its events.
 const (
 	ClaimTask   = "claim"

@@ -390,7 +390,7 @@ export interface paths {
         put?: never;
         /**
          * Claim, release or assign a task
-         * @description `claim` takes it over, `release` gives it back to all candidates, and `assign` gives it to another candidate. 404 when it is gone or the caller may not read its instance, 403 for who is no candidate, 409 `Claimed` when somebody else has it.
+         * @description `claim` takes it over, `release` gives it back to all candidates, and `assign` gives it to another candidate. 404 when it is gone or the caller may not read its instance (holders of `mod-workflows` release and assign it all the same, and see it as in the list with `scope=every`), 403 for who is no candidate, 409 `Claimed` when somebody else has it.
          *     Who has it, or a holder of `mod-workflows`, releases or assigns it. Each is idempotent: repeat it after a 504.
          */
         post: operations["changeTask"];
@@ -2169,9 +2169,9 @@ export interface components {
                 users: string[];
                 privileges: string[];
             };
-            /** @description The user who created the instance. */
-            requester: string;
-            requesterName: string;
+            /** @description The user who created the instance; null for who may not read it. */
+            requester: string | null;
+            requesterName: string | null;
             /** @description The form template for the data of its events. */
             form: string | null;
             /** @description What the caller may send now to bring it on. */
@@ -4113,8 +4113,8 @@ export interface operations {
     listTasks: {
         parameters: {
             query?: {
-                /** @description `mine`: the caller has them. `open`: nobody has them, and the caller is a candidate. `all` (default): both. `done`: the caller has brought them on; the newest first. */
-                scope?: "mine" | "open" | "all" | "done";
+                /** @description `mine`: the caller has them. `open`: nobody has them, and the caller is a candidate. `all` (default): both. `done`: the caller has brought them on; the newest first. `every`: all open tasks, for holders of `mod-workflows` (from others 403), with the label of the node as title and nothing of the data. */
+                scope?: "mine" | "open" | "all" | "done" | "every";
                 /** @description Only those of this workflow. */
                 workflowId?: string;
                 /** @description A filter over the fields of a task and the `svcPublic` and `states` of its instance. */
@@ -4148,6 +4148,7 @@ export interface operations {
             };
             400: components["responses"]["InvalidContent"];
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
             504: components["responses"]["OutcomeUnknown"];
