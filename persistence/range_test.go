@@ -316,3 +316,42 @@ func TestAMergeKeepsLargeRowsOneAtATime(t *testing.T) {
 		}
 	}
 }
+
+// TestHoppingFindsEachGroupOnce: from the values of an index it goes to the next one, in each shard.
+func TestHoppingFindsEachGroupOnce(t *testing.T) {
+	s := mustOpen(t, "store", sharded(4))
+	defer func() { must(t, s.Close()) }()
+	keys := rows(t, s)
+	sn := s.Snapshot()
+	defer func() { must(t, sn.Close()) }()
+	valueOf := func(key []byte) []byte { return key[:len(key)-len(ID{})] }
+	want := map[string]bool{}
+	for _, k := range keys {
+		if key, ok := ParseKey(k); ok && key.Table == "index" && key.Number == 1 {
+			want[string(valueOf(k))] = true
+		}
+	}
+	index := Range{Prefix: IndexPrefix(nil, EveryShard, 1)}
+	got := map[string]int{}
+	must(t, sn.Hop(func(key []byte) ([]byte, error) {
+		got[string(valueOf(key))]++
+		return PrefixEnd(valueOf(key)), nil
+	}, index))
+	if len(got) != len(want) || len(want) == 0 {
+		t.Errorf("got %d values, want %d", len(got), len(want))
+	}
+	for value, n := range got {
+		if n != 1 || !want[value] {
+			t.Errorf("%x: visited %d times, is one: %t", value, n, want[value])
+		}
+	}
+	first := 0
+	must(t, sn.Hop(func([]byte) ([]byte, error) { first++; return nil, nil }, index, index))
+	if first != 2*int(s.Shards()) {
+		t.Errorf("without a next one: %d visits, want one of each range in each shard", first)
+	}
+	failed := errors.New("enough")
+	if err := sn.Hop(func([]byte) ([]byte, error) { return nil, failed }, index); !errors.Is(err, failed) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -22,8 +22,6 @@ type Backfill struct {
 	Store   *persistence.Store
 	Catalog *catalog.Catalog
 	Layouts *Layouts
-	// Ready reports whether tasks may be written: all nodes of a cluster can read them.
-	Ready func() bool
 	// Write has an instance write its tasks, and returns when that is durable.
 	Write func(workflow string, id persistence.ID) error
 	Log   zerolog.Logger
@@ -69,10 +67,10 @@ func (b *Backfill) shard(ctx context.Context, sh persistence.Shard) (done bool, 
 		return false, failure.OfStore(err)
 	}
 	epoch := b.Store.Epoch(sh)
-	if epoch == 0 || !b.Ready() || b.Store.Accepting() != nil {
+	if epoch == 0 || !b.Layouts.ready() || b.Store.Accepting() != nil {
 		return false, nil
 	}
-	b.Catalog.AwaitCommits() // NB: those of before Ready may have other rows
+	b.Catalog.AwaitCommits() // NB: those of before it was ready may have other rows
 	if err := b.Store.AwaitVisibleIn(sh, epoch); err != nil {
 		return false, failure.OfStore(err)
 	}

@@ -24,16 +24,27 @@ const (
 )
 
 // Layouts remembers which shards are Grouped. Its methods are safe for concurrent use.
-type Layouts struct{ grouped []atomic.Bool }
-
-// NewLayouts returns that of a store, in which nothing is known yet.
-func NewLayouts(s *persistence.Store) *Layouts {
-	return &Layouts{make([]atomic.Bool, s.Shards())}
+type Layouts struct {
+	hasLevel func(int) bool
+	grouped  []atomic.Bool
 }
 
-// Of returns the layout of a shard for which all nodes can read grouped rows.
+// levelOfGroups is that from which on all nodes of a cluster can read grouped rows.
+const levelOfGroups = 4
+
+// NewLayouts returns that of a store, in which nothing is known yet. hasLevel reports whether all nodes have a level.
+func NewLayouts(s *persistence.Store, hasLevel func(level int) bool) *Layouts {
+	return &Layouts{hasLevel, make([]atomic.Bool, s.Shards())}
+}
+
+func (l *Layouts) ready() bool { return l.hasLevel(levelOfGroups) }
+
+// Of returns the layout of a shard.
 func (l *Layouts) Of(sh persistence.Shard) Layout {
-	if l.grouped[sh].Load() {
+	switch {
+	case !l.ready():
+		return Earlier
+	case l.grouped[sh].Load():
 		return Grouped
 	}
 	return Mixed

@@ -285,8 +285,6 @@ const (
 	levelOfAttempts = 4
 	// levelOfIncidents is that from which on incidents are there that no timer keeps.
 	levelOfIncidents = 4
-	// levelOfGroups is that from which on the rows of tasks stand by their workflows.
-	levelOfGroups = 4
 )
 
 // putIndexes writes what a step changes in the declared indexes.

@@ -50,20 +50,20 @@ func (req migrateInstance) run(i *instance, c *call) error {
 		i.deliver(c, nil)
 		return nil
 	}
-	blind := !i.mayBeRead(req.Caller)
-	if blind && req.Plan.ReadsData() {
+	whole, err := i.whole()
+	if err != nil {
+		return err
+	}
+	blind := !whole.MayRead(req.Caller, i.router.o.Clock())
+	var result statemachine.Result
+	switch {
+	case blind && req.Plan.ReadsData():
 		return failure.Refuse(failure.ErrNotAllowed, "the plan assigns what it reads in the instance, and you may not read that")
+	case blind && req.DryRun: // NB: what the data would decide is not told by trying
+		err = req.Plan.TryBlind(&i.state, req.Caller, i.router.o.Clock())
+	default:
+		result, err = req.Plan.Migrate(&i.state, req.Caller, i.router.o.Clock())
 	}
-	if blind && req.DryRun { // NB: what the data would decide is not told by trying
-		err := req.Plan.TryBlind(&i.state, req.Caller, i.router.o.Clock())
-		if err != nil {
-			return failure.Refuse(failure.ErrNotAllowed, "%s", statemachine.BriefReason(err))
-		}
-		*req.had = true
-		i.deliver(c, nil)
-		return nil
-	}
-	result, err := req.Plan.Migrate(&i.state, req.Caller, i.router.o.Clock())
 	if errors.Is(err, statemachine.ErrNotMigrated) {
 		if blind {
 			return failure.Refuse(failure.ErrNotAllowed, "%s", statemachine.BriefReason(err))
@@ -83,10 +83,4 @@ func (req migrateInstance) run(i *instance, c *call) error {
 	i.log(result.Logs)
 	i.router.metrics.events.Add(1)
 	return i.commit(c, &change{next: result.Instance, entry: result.Entry, hasEntry: true, out: result.Out, caller: req.Caller.ID, of: req.Plan.Target()}, false)
-}
-
-// mayBeRead asks the newest rules; without them nobody may.
-func (i *instance) mayBeRead(caller *statemachine.Caller) bool {
-	newest, err := i.router.catalog.Newest(i.workflowID)
-	return err == nil && newest.MayRead(i.view(), caller, i.router.o.Clock())
 }

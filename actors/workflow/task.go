@@ -18,17 +18,6 @@ import (
 // keepsTasks reports whether tasks and activities are kept: all nodes can read them.
 func (r *Router) keepsTasks() bool { return r.hasLevel(levelOfTasks) }
 
-// groupsTasks reports whether the rows of tasks stand by their workflows: all nodes can read them there.
-func (r *Router) groupsTasks() bool { return r.hasLevel(levelOfGroups) }
-
-// layoutOf says how the rows of tasks are written in a shard.
-func (r *Router) layoutOf(sh persistence.Shard) task.Layout {
-	if !r.groupsTasks() {
-		return task.Earlier
-	}
-	return r.tasks.Layouts.Of(sh)
-}
-
 // tasks are the worklists of a router.
 type tasks struct {
 	*task.Lists
@@ -38,13 +27,13 @@ type tasks struct {
 
 // makeTasks makes them of the queries and the watches. NB: before anything runs that commits, since each commit tells the feed.
 func (r *Router) makeTasks() {
-	r.tasks = tasks{Lists: &task.Lists{Store: r.store, Queries: r.queries, Catalog: r.catalog, Layouts: task.NewLayouts(r.store), Bounds: task.UsualBounds, Clock: r.o.Clock}, feed: task.NewFeed(r.store)}
+	r.tasks = tasks{Lists: &task.Lists{Store: r.store, Queries: r.queries, Catalog: r.catalog, Layouts: task.NewLayouts(r.store, r.hasLevel), Bounds: task.UsualBounds, Clock: r.o.Clock}, feed: task.NewFeed(r.store)}
 	r.watcher = &task.Watcher{Lists: r.tasks.Lists, Feed: r.feed, Stopped: r.watches.Stopped()}
 }
 
 // backfill has the instances that an earlier program has stored write their tasks.
 func (r *Router) backfill() *task.Backfill {
-	return &task.Backfill{Store: r.store, Catalog: r.catalog, Layouts: r.tasks.Layouts, Ready: r.groupsTasks, Write: r.writeTasks, Log: r.log}
+	return &task.Backfill{Store: r.store, Catalog: r.catalog, Layouts: r.tasks.Layouts, Write: r.writeTasks, Log: r.log}
 }
 
 // Tasks lists tasks, as task.Lists says.
@@ -93,17 +82,17 @@ func (req changeTask) run(i *instance, c *call) error {
 	if err := i.ensureLoaded(); err != nil {
 		return err
 	}
-	blind := !i.mayBeRead(caller)
+	whole, err := i.whole()
+	if err != nil {
+		return err
+	}
+	blind := !whole.MayRead(caller, now)
 	if blind && (!caller.OverridesClaims || req.Action == request.Claim) {
 		return failure.ErrNotFound
 	}
 	t := task.Find(&i.state, req.id)
 	if t == nil {
 		return failure.ErrNotFound
-	}
-	whole, err := i.whole()
-	if err != nil {
-		return err
 	}
 	to, kind, err := req.Decide(whole, t, now)
 	if err != nil {
@@ -246,7 +235,7 @@ func (i *instance) putTasks(w *persistence.Writes, c *call, ch *change, before *
 	}
 	of := &task.Origin{
 		Shard: i.shard, Workflow: i.workflowID, Instance: i.id, Before: before, Of: i.of, User: ch.caller, Event: string(ch.entry.Event), At: i.state.UpdatedAt,
-		Layout: i.router.layoutOf(i.shard),
+		Layout: i.router.tasks.Layouts.Of(i.shard),
 	}
 	earlier := *was // NB: a copy, so that only steps that change tasks have one on the heap
 	task.Put(w, of, ended, begun, ch.decided, func(t *statemachine.Task) statemachine.TaskText { return before.TaskText(&earlier, t) })

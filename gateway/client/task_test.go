@@ -31,7 +31,7 @@ func TestTasks(t *testing.T) {
 		}
 		for _, task := range page.Tasks {
 			tasks = append(tasks, task.TaskID)
-			if task.Title != "Look at it" || task.RequesterName != "John Doe" || len(task.Events) == 0 || task.Due == nil {
+			if task.Title != "Look at it" || task.RequesterName == nil || *task.RequesterName != "John Doe" || len(task.Events) == 0 || task.Due == nil {
 				t.Errorf("got %+v", task)
 			}
 		}
