@@ -30,7 +30,7 @@ func TestPageThatFailsLate(t *testing.T) {
 // away.
 func TestExplainThatCannotBeWritten(t *testing.T) {
 	s := startServer(t, Options{}, &fakeWorkflows{query: func(context.Context, *query.Request, func([]byte) error) (*query.End, error) {
-		return &query.End{Next: "c1", Explain: &query.Explain{Milliseconds: math.NaN()}}, nil
+		return &query.End{Next: "c1", Explain: &query.Explain{Plan: "scan", Milliseconds: math.NaN()}}, nil
 	}})
 	a := s.do(t, request{Method: "GET", Path: "/workflow/api/v1/instances/leave?limit=1&explain=true", Headers: []string{withModToken}})
 	if a.Status != 500 || a.Label() != "Internal" || a.Header.Get("Link") != "" {
