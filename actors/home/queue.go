@@ -16,13 +16,13 @@ import (
 // use.
 type Queue struct {
 	ctx   context.Context //nolint:containedctx // the life of the queue
-	slots *semaphore.Semaphore
+	slots *semaphore.Semaphore[identity.UserID]
 }
 
 // NewQueue returns a queue that ends with ctx.
 func NewQueue(ctx context.Context) *Queue {
 	// NB: one of two processors, else two.
-	return &Queue{ctx, semaphore.New(max(1, min(2, runtime.GOMAXPROCS(0)-1)))}
+	return &Queue{ctx, semaphore.New[identity.UserID](max(1, min(2, runtime.GOMAXPROCS(0)-1)))}
 }
 
 // Do calls check when it is the user's turn. parser is parser until ctx or the queue ends: then check is not called, or its parser

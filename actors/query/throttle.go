@@ -13,16 +13,16 @@ import (
 type readers struct {
 	// open has a slot for each that has a snapshot. It is kept while the caller
 	// reads, however slowly, so one user never has more than half.
-	open *semaphore.Semaphore
+	open *semaphore.Semaphore[identity.UserID]
 	// busy has a slot for each that works now. It is given back whenever there is
 	// something to wait for.
-	busy *semaphore.Semaphore
+	busy *semaphore.Semaphore[identity.UserID]
 	// shares has the work of queries; nil for lists, which never rest.
 	shares *shares
 }
 
 func newReaders(open, busy int, shares *shares) *readers {
-	return &readers{open: semaphore.NewReserving(open), busy: semaphore.New(busy), shares: shares}
+	return &readers{open: semaphore.NewReserving[identity.UserID](open), busy: semaphore.New[identity.UserID](busy), shares: shares}
 }
 
 // count is how many slots are held. A query that works holds one of each kind.
@@ -50,8 +50,8 @@ func (s *Service) enter(ctx context.Context, of *readers, user identity.UserID, 
 type slots struct {
 	of      *readers
 	user    identity.UserID
-	open    *semaphore.Slot // nil for the look of a watch, which has no snapshot
-	busy    *semaphore.Slot
+	open    *semaphore.Slot[identity.UserID] // nil for the look of a watch, which has no snapshot
+	busy    *semaphore.Slot[identity.UserID]
 	working bool      // from resume to pause
 	since   time.Time // while working: what was done before is charged
 }

@@ -58,9 +58,9 @@ type Service struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 	// pool has the places of runs. Workflows share it as users share other semaphores.
-	pool *semaphore.Semaphore
+	pool *semaphore.Semaphore[identity.UserID]
 	// gate has one place, for the run that waits for the quota.
-	gate *semaphore.Semaphore
+	gate *semaphore.Semaphore[identity.UserID]
 
 	mu    sync.Mutex
 	known map[name]*entry            // guarded by mu
@@ -80,7 +80,7 @@ type lead struct {
 
 // New returns a service that creates nothing before Start.
 func New(o Options) *Service {
-	s := &Service{o: o, pool: semaphore.New(runsMax), gate: semaphore.New(1), known: map[name]*entry{}, leads: map[persistence.Shard]lead{}}
+	s := &Service{o: o, pool: semaphore.New[identity.UserID](runsMax), gate: semaphore.New[identity.UserID](1), known: map[name]*entry{}, leads: map[persistence.Shard]lead{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }

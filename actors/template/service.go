@@ -50,7 +50,7 @@ type Options struct {
 type Service struct {
 	o          Options
 	supervisor *supervise.Supervisor
-	parsers    *semaphore.Semaphore
+	parsers    *semaphore.Semaphore[identity.UserID]
 	cache      *cache
 
 	parsed, cached atomic.Int64
@@ -68,7 +68,7 @@ func Start(o Options) *Service {
 		o.CachedBytesMax = 16 << 20
 	}
 	return &Service{
-		o: o, parsers: semaphore.New(o.ParsersMax), cache: newCache(o.CachedBytesMax),
+		o: o, parsers: semaphore.New[identity.UserID](o.ParsersMax), cache: newCache(o.CachedBytesMax),
 		supervisor: supervise.Start(supervise.Options{System: o.System, Name: "template", WaitMax: o.WaitMax, Log: o.Log}),
 	}
 }
@@ -152,7 +152,7 @@ func refuse(err error) error {
 }
 
 // acquire waits until a file for this user can be parsed.
-func (s *Service) acquire(ctx context.Context, parser *semaphore.Slot) error {
+func (s *Service) acquire(ctx context.Context, parser *semaphore.Slot[identity.UserID]) error {
 	waiting, cancel := context.WithTimeout(ctx, s.o.WaitMax)
 	defer cancel()
 	if parser.Acquire(waiting) == nil {

@@ -122,7 +122,7 @@ func (f *fake) run(o Options) *Result {
 // and returns whether it was enough.
 func inLongerWindows(t *testing.T, window time.Duration, round func(window time.Duration) (enough bool)) {
 	t.Helper()
-	for range 4 {
+	for range 6 {
 		if round(window) || t.Failed() {
 			return
 		}

@@ -158,13 +158,13 @@ func TestManyAttempts(t *testing.T) {
 // TestDeadlineBeforeTheWait holds that a call which cannot wait long enough
 // tells the cause at once.
 func TestDeadlineBeforeTheWait(t *testing.T) {
-	s, c := started(t, Options{CallMax: 20 * time.Second})
+	s, c := started(t, Options{CallMax: 2 * time.Minute, RetryWaitMax: time.Hour})
 	var waited, ended error
 	c.pause = func(ctx context.Context, wait time.Duration) error {
 		waited, ended = pause(ctx, wait), ctx.Err()
 		return waited
 	}
-	s.Fail("choices", servertest.Fault{Status: 503, Code: "Busy", RetryAfter: "25"})
+	s.Fail("choices", servertest.Fault{Status: 503, Code: "Busy", RetryAfter: "150"})
 	_, err := c.Choices(t.Context())
 	wantStatus(t, err, 503, "Busy")
 	if waited == nil || ended != nil {

@@ -1,4 +1,4 @@
-// Package semaphore shares slots fairly between users.
+// Package semaphore shares slots fairly between users, whatever names them.
 //
 //	Slot.Acquire ──► free? ──► held ──► Release ──► the next user's
 //	                   │                   ▲
@@ -17,45 +17,43 @@ import (
 	"container/list"
 	"context"
 	"sync"
-
-	"troupe/actors/identity"
 )
 
 // Semaphore is a number of slots. Its methods are safe for concurrent use.
 //
 // Invariant: a slot that a waiting user may take is given to that user before mu is
 // unlocked. So TryAcquire takes only slots that no waiting user could have had.
-type Semaphore struct {
+type Semaphore[U comparable] struct {
 	size      int
 	reserving bool
 
 	mu struct {
 		sync.Mutex
 		held  int
-		users map[identity.UserID]*user // who hold slots or wait for one
-		queue list.List                 // of *user: who wait, served least recently first
+		users map[U]*user[U] // who hold slots or wait for one
+		queue list.List      // of *user: who wait, served least recently first
 	}
 }
 
 // user is one user's part in a semaphore.
-type user struct {
-	id      identity.UserID
+type user[U comparable] struct {
+	id      U
 	held    int
 	waiters list.List     // of *waiter, oldest first
 	queued  *list.Element // in the queue; nil without waiters
 }
 
 // waiter is one caller who waits.
-type waiter struct {
-	user    *user
+type waiter[U comparable] struct {
+	user    *user[U]
 	place   *list.Element // among the user's waiters; nil once it was granted a slot
 	granted chan struct{} // closed then
 }
 
 // New makes a semaphore in which a user may take every free slot.
-func New(size int) *Semaphore {
-	s := &Semaphore{size: size}
-	s.mu.users = map[identity.UserID]*user{}
+func New[U comparable](size int) *Semaphore[U] {
+	s := &Semaphore[U]{size: size}
+	s.mu.users = map[U]*user[U]{}
 	return s
 }
 
@@ -63,43 +61,43 @@ func New(size int) *Semaphore {
 // further ones, only while at least as many stay free as the user then holds. So
 // one user gets half of the slots at most, two get three quarters, and somebody
 // who has none still finds one.
-func NewReserving(size int) *Semaphore {
-	s := New(size)
+func NewReserving[U comparable](size int) *Semaphore[U] {
+	s := New[U](size)
 	s.reserving = true
 	return s
 }
 
 // Held is how many slots are held.
-func (s *Semaphore) Held() int {
+func (s *Semaphore[U]) Held() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.held
 }
 
 // Waiting is how many callers wait.
-func (s *Semaphore) Waiting() int {
+func (s *Semaphore[U]) Waiting() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := 0
 	for e := s.mu.queue.Front(); e != nil; e = e.Next() {
-		n += userAt(e).waiters.Len()
+		n += userAt[U](e).waiters.Len()
 	}
 	return n
 }
 
 // Slot is a place for one slot of a user's. One goroutine uses it at a time.
-type Slot struct {
-	semaphore *Semaphore
-	user      identity.UserID
+type Slot[U comparable] struct {
+	semaphore *Semaphore[U]
+	user      U
 	held      bool
 }
 
 // Slot returns a place for a slot. It holds none yet.
-func (s *Semaphore) Slot(user identity.UserID) *Slot { return &Slot{semaphore: s, user: user} }
+func (s *Semaphore[U]) Slot(user U) *Slot[U] { return &Slot[U]{semaphore: s, user: user} }
 
 // TryAcquire takes a slot if there is one that the user may take now. A slot that
 // is held stays held.
-func (l *Slot) TryAcquire() bool {
+func (l *Slot[U]) TryAcquire() bool {
 	s := l.semaphore
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,7 +115,7 @@ func (l *Slot) TryAcquire() bool {
 
 // Acquire waits for a slot, and takes it. The only error is that of ctx: then no
 // slot is held. A slot that is held stays held.
-func (l *Slot) Acquire(ctx context.Context) error {
+func (l *Slot[U]) Acquire(ctx context.Context) error {
 	if err := ctx.Err(); err != nil && !l.held {
 		return err
 	}
@@ -133,7 +131,7 @@ func (l *Slot) Acquire(ctx context.Context) error {
 }
 
 // Release gives the slot back, if it is held.
-func (l *Slot) Release() {
+func (l *Slot[U]) Release() {
 	if !l.held {
 		return
 	}
@@ -151,7 +149,7 @@ func (l *Slot) Release() {
 // Yield gives the slot to somebody who waits and has no more slots than the user
 // would have left, another of the user's own included, and then waits for the
 // next. Otherwise it returns at once. Errors are those of Acquire.
-func (l *Slot) Yield(ctx context.Context) error {
+func (l *Slot[U]) Yield(ctx context.Context) error {
 	s := l.semaphore
 	s.mu.Lock()
 	u := s.mu.users[l.user]
@@ -176,7 +174,7 @@ func (l *Slot) Yield(ctx context.Context) error {
 }
 
 // wait returns when the waiter has a slot, or ctx has ended.
-func (l *Slot) wait(ctx context.Context, w *waiter) error {
+func (l *Slot[U]) wait(ctx context.Context, w *waiter[U]) error {
 	select {
 	case <-w.granted:
 		l.held = true
@@ -190,7 +188,7 @@ func (l *Slot) wait(ctx context.Context, w *waiter) error {
 }
 
 // leave ends a wait. It is false when the waiter was granted a slot.
-func (s *Semaphore) leave(w *waiter) bool {
+func (s *Semaphore[U]) leave(w *waiter[U]) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if w.place == nil {
@@ -203,24 +201,24 @@ func (s *Semaphore) leave(w *waiter) bool {
 
 // userLocked returns the part of a user; dropLocked must follow when it gets
 // nothing.
-func (s *Semaphore) userLocked(id identity.UserID) *user {
+func (s *Semaphore[U]) userLocked(id U) *user[U] {
 	u := s.mu.users[id]
 	if u == nil {
-		u = &user{id: id}
+		u = &user[U]{id: id}
 		s.mu.users[id] = u
 	}
 	return u
 }
 
 // dropLocked forgets a user who neither holds nor waits.
-func (s *Semaphore) dropLocked(u *user) {
+func (s *Semaphore[U]) dropLocked(u *user[U]) {
 	if u.held == 0 && u.queued == nil {
 		delete(s.mu.users, u.id)
 	}
 }
 
 // mayTakeLocked reports whether there is a slot that the user may take.
-func (s *Semaphore) mayTakeLocked(u *user) bool {
+func (s *Semaphore[U]) mayTakeLocked(u *user[U]) bool {
 	free := s.size - s.mu.held
 	if !s.reserving || u.held == 0 {
 		return free > 0
@@ -229,8 +227,8 @@ func (s *Semaphore) mayTakeLocked(u *user) bool {
 }
 
 // joinLocked adds a waiter of a user's.
-func (s *Semaphore) joinLocked(u *user) *waiter {
-	w := &waiter{user: u, granted: make(chan struct{})}
+func (s *Semaphore[U]) joinLocked(u *user[U]) *waiter[U] {
+	w := &waiter[U]{user: u, granted: make(chan struct{})}
 	w.place = u.waiters.PushBack(w)
 	if u.queued == nil {
 		u.queued = s.mu.queue.PushBack(u)
@@ -239,7 +237,7 @@ func (s *Semaphore) joinLocked(u *user) *waiter {
 }
 
 // unqueueLocked removes a waiter.
-func (s *Semaphore) unqueueLocked(w *waiter) {
+func (s *Semaphore[U]) unqueueLocked(w *waiter[U]) {
 	u := w.user
 	u.waiters.Remove(w.place)
 	w.place = nil
@@ -251,10 +249,10 @@ func (s *Semaphore) unqueueLocked(w *waiter) {
 
 // nextLocked returns the waiting user who gets the next slot; nil when none of them may
 // take one.
-func (s *Semaphore) nextLocked() *user {
-	var next *user
+func (s *Semaphore[U]) nextLocked() *user[U] {
+	var next *user[U]
 	for e := s.mu.queue.Front(); e != nil; e = e.Next() {
-		if u := userAt(e); next == nil || u.held < next.held {
+		if u := userAt[U](e); next == nil || u.held < next.held {
 			next = u
 		}
 	}
@@ -265,7 +263,7 @@ func (s *Semaphore) nextLocked() *user {
 }
 
 // serveLocked gives out the slots that waiting users may take.
-func (s *Semaphore) serveLocked() {
+func (s *Semaphore[U]) serveLocked() {
 	for u := s.nextLocked(); u != nil; u = s.nextLocked() {
 		s.grantLocked(u)
 	}
@@ -273,8 +271,8 @@ func (s *Semaphore) serveLocked() {
 
 // grantLocked gives a slot to the first of a user's waiters. The user then
 // stands behind all others.
-func (s *Semaphore) grantLocked(u *user) {
-	w, _ := u.waiters.Front().Value.(*waiter)
+func (s *Semaphore[U]) grantLocked(u *user[U]) {
+	w, _ := u.waiters.Front().Value.(*waiter[U])
 	s.unqueueLocked(w)
 	if u.queued != nil {
 		s.mu.queue.MoveToBack(u.queued)
@@ -284,7 +282,7 @@ func (s *Semaphore) grantLocked(u *user) {
 	close(w.granted)
 }
 
-func userAt(e *list.Element) *user {
-	u, _ := e.Value.(*user)
+func userAt[U comparable](e *list.Element) *user[U] {
+	u, _ := e.Value.(*user[U])
 	return u
 }

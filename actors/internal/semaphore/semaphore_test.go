@@ -10,14 +10,12 @@ import (
 
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
-
-	"troupe/actors/identity"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // take takes a slot that must be there at once.
-func take(t *testing.T, s *Semaphore, user identity.UserID) *Slot {
+func take(t *testing.T, s *Semaphore[string], user string) *Slot[string] {
 	t.Helper()
 	slot := s.Slot(user)
 	if !slot.TryAcquire() {
@@ -28,12 +26,12 @@ func take(t *testing.T, s *Semaphore, user identity.UserID) *Slot {
 
 // queued is a caller who waits.
 type queued struct {
-	*Slot
+	*Slot[string]
 	done chan error
 }
 
 // await lets a user wait for a slot.
-func await(ctx context.Context, s *Semaphore, user identity.UserID) queued {
+func await(ctx context.Context, s *Semaphore[string], user string) queued {
 	q := queued{s.Slot(user), make(chan error, 1)}
 	go func() { q.done <- q.Acquire(ctx) }()
 	synctest.Wait()
@@ -47,8 +45,8 @@ func served(q queued) bool {
 }
 
 func TestAUserAloneMayTakeAll(t *testing.T) {
-	s := New(3)
-	var slots []*Slot
+	s := New[string](3)
+	var slots []*Slot[string]
 	for range 3 {
 		slots = append(slots, take(t, s, "john"))
 	}
@@ -66,9 +64,9 @@ func TestAUserAloneMayTakeAll(t *testing.T) {
 
 // TestASlotThatIsYieldedComesBack when the waiter has had it, also one of the same user.
 func TestASlotThatIsYieldedComesBack(t *testing.T) {
-	for _, other := range []identity.UserID{"mary", "john"} {
+	for _, other := range []string{"mary", "john"} {
 		synctest.Test(t, func(t *testing.T) {
-			s := New(1)
+			s := New[string](1)
 			john := take(t, s, "john")
 			if err := john.Yield(t.Context()); err != nil || s.Held() != 1 {
 				t.Fatalf("nobody waits: %v, %d held", err, s.Held())
@@ -90,7 +88,7 @@ func TestASlotThatIsYieldedComesBack(t *testing.T) {
 // TestWhoHasLessKeepsIt: a user never yields a slot to one who has more.
 func TestWhoHasLessKeepsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(3)
+		s := New[string](3)
 		_, _, mary := take(t, s, "john"), take(t, s, "john"), take(t, s, "mary")
 		john := await(t.Context(), s, "john")
 		if err := mary.Yield(t.Context()); err != nil || served(john) {
@@ -100,9 +98,9 @@ func TestWhoHasLessKeepsIt(t *testing.T) {
 }
 
 func TestReservingLeavesRoomForOthers(t *testing.T) {
-	s := NewReserving(32)
+	s := NewReserving[string](32)
 	for _, c := range []struct {
-		user identity.UserID
+		user string
 		want int
 	}{{"john", 16}, {"mary", 8}, {"eve", 4}, {"ann", 2}, {"bob", 1}, {"tom", 1}, {"late", 0}, {"john", 0}} {
 		got := 0
@@ -113,7 +111,7 @@ func TestReservingLeavesRoomForOthers(t *testing.T) {
 			t.Errorf("%s: got %d slots, want %d", c.user, got, c.want)
 		}
 	}
-	if one := NewReserving(1); !one.Slot("john").TryAcquire() {
+	if one := NewReserving[string](1); !one.Slot("john").TryAcquire() {
 		t.Error("the only slot cannot be taken")
 	}
 }
@@ -121,7 +119,7 @@ func TestReservingLeavesRoomForOthers(t *testing.T) {
 // TestAWaiterWhoLeavesTakesNothing, and nothing of it is kept.
 func TestAWaiterWhoLeavesTakesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(1)
+		s := New[string](1)
 		john := take(t, s, "john")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -146,7 +144,7 @@ func TestAWaiterWhoLeavesTakesNothing(t *testing.T) {
 // TestASlotThatComesTooLateIsGivenBack: grant and end at the same time.
 func TestASlotThatComesTooLateIsGivenBack(t *testing.T) {
 	for range 100 {
-		s := New(1)
+		s := New[string](1)
 		john := take(t, s, "john")
 		ctx, cancel := context.WithCancel(t.Context())
 		mary, done := s.Slot("mary"), make(chan error, 1)
@@ -167,15 +165,15 @@ func TestASlotThatComesTooLateIsGivenBack(t *testing.T) {
 type model struct {
 	size      int
 	reserving bool
-	held      map[identity.UserID]int
-	served    map[identity.UserID]int // when a user was served last, or began to wait
-	waiting   []*modelWaiter          // oldest first
+	held      map[string]int
+	served    map[string]int // when a user was served last, or began to wait
+	waiting   []*modelWaiter // oldest first
 	clock     int
 }
 
 type modelWaiter struct {
-	user identity.UserID
-	w    *waiter
+	user string
+	w    *waiter[string]
 }
 
 func (m *model) free() int {
@@ -186,7 +184,7 @@ func (m *model) free() int {
 	return n
 }
 
-func (m *model) mayTake(u identity.UserID) bool {
+func (m *model) mayTake(u string) bool {
 	return m.free() > 0 && (!m.reserving || m.held[u] == 0 || m.held[u]+1 <= m.free()-1)
 }
 
@@ -196,14 +194,14 @@ func TestLikeTheObviousVersion(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &model{
 			size: rapid.IntRange(1, 6).Draw(t, "size"), reserving: rapid.Bool().Draw(t, "reserving"),
-			held: map[identity.UserID]int{}, served: map[identity.UserID]int{},
+			held: map[string]int{}, served: map[string]int{},
 		}
-		s := New(m.size)
+		s := New[string](m.size)
 		s.reserving = m.reserving
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
-			u := rapid.SampledFrom([]identity.UserID{"a", "b", "c"}).Draw(t, "user")
+			u := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "user")
 			if m.held[u] > 0 && rapid.Bool().Draw(t, "release") {
-				(&Slot{semaphore: s, user: u, held: true}).Release()
+				(&Slot[string]{semaphore: s, user: u, held: true}).Release()
 				m.held[u]--
 			} else {
 				s.mu.Lock()
@@ -218,7 +216,7 @@ func TestLikeTheObviousVersion(t *testing.T) {
 	})
 }
 
-func (m *model) join(u identity.UserID, w *waiter) {
+func (m *model) join(u string, w *waiter[string]) {
 	m.clock++
 	first := true
 	for _, other := range m.waiting {
@@ -263,7 +261,7 @@ func (m *model) serve(t *rapid.T) {
 	}
 }
 
-func (m *model) check(t *rapid.T, s *Semaphore) {
+func (m *model) check(t *rapid.T, s *Semaphore[string]) {
 	for _, w := range m.waiting {
 		select {
 		case <-w.w.granted:

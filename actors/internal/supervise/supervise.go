@@ -56,7 +56,7 @@ type Options struct {
 type Supervisor struct {
 	o        Options
 	pid      *actor.PID
-	workers  *semaphore.Semaphore
+	workers  *semaphore.Semaphore[identity.UserID]
 	open     atomic.Int64 // requests that are not answered, those that wait for a worker included
 	stopping atomic.Bool
 	ended    sync.Once
@@ -81,7 +81,7 @@ func Start(o Options) *Supervisor {
 	if o.WaitMax == 0 {
 		o.WaitMax = 2 * time.Second
 	}
-	s := &Supervisor{o: o, workers: semaphore.NewReserving(o.WorkersMax)}
+	s := &Supervisor{o: o, workers: semaphore.NewReserving[identity.UserID](o.WorkersMax)}
 	s.waiting, s.endWaiting = context.WithCancel(context.Background())
 	s.pid = o.System.Root().Spawn(actor.PropsFromFunc(s.receive))
 	return s
@@ -118,7 +118,7 @@ func (s *Supervisor) Do(ctx context.Context, user identity.UserID, name string, 
 }
 
 // acquire waits for a worker.
-func (s *Supervisor) acquire(ctx context.Context, worker *semaphore.Slot) error {
+func (s *Supervisor) acquire(ctx context.Context, worker *semaphore.Slot[identity.UserID]) error {
 	if worker.TryAcquire() {
 		return nil
 	}
