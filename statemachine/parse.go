@@ -84,12 +84,7 @@ func (p *Parser) Parse(src Source) (*Parsed, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{Collector: document.Collector{File: src.File}, parser: p, source: src, language: p.env, misshapen: true, d: &Definition{
-		Version: 1,
-		places:  newPlaces(src.File),
-		events:  map[EventName]*contract{},
-		regions: map[MachineID]*node{},
-	}}
+	b := p.builder(src)
 	b.definition(tree)
 	if b.goesOn() {
 		b.check()
@@ -101,6 +96,16 @@ func (p *Parser) Parse(src Source) (*Parsed, error) {
 		return nil, err
 	}
 	return &Parsed{b.d, b.refs, b.warn()}, nil
+}
+
+// builder returns a builder that has read nothing yet.
+func (p *Parser) builder(src Source) *builder {
+	return &builder{Collector: document.Collector{File: src.File}, parser: p, source: src, language: p.env, misshapen: true, d: &Definition{
+		Version: 1,
+		places:  newPlaces(src.File),
+		events:  map[EventName]*contract{},
+		regions: map[MachineID]*node{},
+	}}
 }
 
 // builder makes one definition from its tree, collecting every fault on the way.

@@ -41,6 +41,7 @@ func newDiagram() *cobra.Command {
 			"ID is a workflow of a running service (needs mod-workflows): the version in use, or with\n" +
 			"--instance that of the instance. With --home it is a workflow of that home, whether a service\n" +
 			"runs on it or not, and without a token. A file is drawn as it is: troupe diagram FILE.yaml.\n" +
+			"Of a file with faults it is what can be drawn; the faults are told, and the exit code is 1.\n" +
 			"The instance is always read from the service, with the token of whoever may read it.",
 		Example: "  troupe diagram leave-request > leave-request.svg\n" +
 			"  troupe diagram leave-request --instance 01M7YZAB2GNTJFQE62690KHSQT > where.svg\n" +
@@ -57,12 +58,14 @@ func newDiagram() *cobra.Command {
 			return err
 		}
 		picture, err := d.picture(cmd.Context(), args[0])
-		if err != nil {
+		if sketch := (*sketched)(nil); errors.As(err, &sketch) {
+			picture = &diagram.Picture{Chart: sketch.chart}
+		} else if err != nil {
 			return explained(err)
 		}
 		picture.Languages = readerLanguages()
-		_, err = cmd.OutOrStdout().Write(draw(picture))
-		return err
+		_, writeErr := cmd.OutOrStdout().Write(draw(picture))
+		return errors.Join(err, writeErr)
 	}
 	return cmd
 }
@@ -183,7 +186,9 @@ func definitionInFile(name string) (*statemachine.Definition, error) {
 		return nil, err
 	}
 	beside := func(ref string) ([]byte, error) { return readInputFile(filepath.Join(filepath.Dir(name), ref)) }
-	return parseDefinition(statemachine.Source{File: name, Text: text, Read: beside}, statemachine.ParserOptions{})
+	source := statemachine.Source{File: name, Text: text, Read: beside}
+	definition, err := parseDefinition(source, statemachine.ParserOptions{})
+	return definition, sketchOf(source, err)
 }
 
 func parseDefinition(source statemachine.Source, options statemachine.ParserOptions) (*statemachine.Definition, error) {
@@ -252,6 +257,9 @@ func sourceInHome(dir, id string, version uint64) (*catalog.Source, error) {
 		return found, nil
 	case slices.Contains(known, id):
 		return nil, fmt.Errorf("the files of %s do not have version %d of %s", dir, version, id)
+	case faults != nil && definitionIn(dir, id) != "":
+		_, err := definitionInFile(definitionIn(dir, id))
+		return nil, err
 	case faults != nil:
 		return nil, fmt.Errorf("the files of %s have faults, and those without do not have the workflow %s%s\n%w", dir, id, didYouMean(id, known), faults)
 	}

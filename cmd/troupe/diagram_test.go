@@ -20,7 +20,10 @@ func TestDiagram(t *testing.T) {
 	mermaid := func(args ...string) []string { return append([]string{"diagram", "--to", "mermaid"}, args...) }
 	runAll(t, []invocation{
 		{name: "a file", args: mermaid(file), stdout: "---\ntitle: \"leave\"\n---\nstateDiagram-v2\n  state \"main\" as n0 {\n    state \"alone\" as n1\n    n1 --> [*]\n    [*] --> n1\n  }\n"},
-		{name: "a file with a fault", args: mermaid(filepath.Join(dir, "wrong.yaml")), code: exitFailed, stderr: `did you mean "draft"?`},
+		{
+			name: "a file with a fault", args: mermaid(filepath.Join(dir, "wrong.yaml")), code: exitFailed, stderr: `did you mean "draft"?`,
+			stdout: "---\ntitle: \"leave\"\n---\nstateDiagram-v2\n  state \"main\" as n0 {\n    state \"draft\" as n1\n    n1 --> [*]\n    [*] --> n1\n  }\n",
+		},
 		{name: "no file", args: mermaid(filepath.Join(dir, "none.yaml")), code: exitFailed, stderr: "no such file"},
 		{name: "no file that could be an id", args: mermaid("none.yaml"), code: exitFailed, stderr: "404 NotFound: there is nothing here, or nothing that you may see; and there is no file none.yaml"},
 		{name: "a file of another version", args: mermaid(file, "--instance", id), code: exitFailed, stderr: "runs under version 1 of leave, and " + file + " is version 7"},
@@ -69,7 +72,7 @@ func TestDiagramOfAHome(t *testing.T) {
 	if _, beside, _ := invoke("diagram", "leave-request", "--home", dir); beside != stdout {
 		t.Errorf("a fault in another file: got %.100s", beside)
 	}
-	if code, _, stderr := invoke("diagram", "purchase-order", "--home", dir); code != exitFailed || !strings.Contains(stderr, `did you mean "review"?`) {
-		t.Errorf("a fault in the file: got code %d, %s", code, stderr)
+	if code, drawn, stderr := invoke("diagram", "purchase-order", "--home", dir); code != exitFailed || !strings.Contains(stderr, `did you mean "review"?`) || !strings.HasPrefix(drawn, "<svg ") {
+		t.Errorf("a fault in the file: got code %d, %.100s, %s", code, drawn, stderr)
 	}
 }
