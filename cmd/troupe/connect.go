@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -201,6 +202,8 @@ func explained(err error) error {
 	switch {
 	case errors.Is(err, client.ErrInvalid):
 		return usageError{err}
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("%w; no service listens there: troupe serve starts one, --address names another", err)
 	case errors.As(err, &refused) && refused.Status == 401:
 		return fmt.Errorf("%w; the token may be revoked or expired: troupe token list", err)
 	}

@@ -57,8 +57,9 @@ func askingAt(cmd *cobra.Command, at *connection, forms []string, do doing) *cob
 			return err
 		}
 		defer c.Close()
-		return explained(do(cmd, c, out, args))
+		return explained(hinted(cmd, c, args, do(cmd, c, out, args)))
 	}
+	completing(cmd, at)
 	return cmd
 }
 

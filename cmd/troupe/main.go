@@ -15,6 +15,8 @@
 //	troupe bench      measure a service under load
 //	troupe diagram    draw a workflow, and where an instance is
 //	troupe check      check the text files of a home
+//	troupe init       make a small home to begin with
+//	troupe new        add a workflow to a home
 //	troupe import     make definitions of files of other tools
 //	troupe export     write a definition in the format of another tool
 //	troupe parameters list the parameters of template files
@@ -99,7 +101,7 @@ func newRoot() *cobra.Command {
 		},
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newServe(), newToken(), newSession(), newPassword(), newCheck(), newPublish(), newDiagram(), newConfigCommand(), newInstance(), newTask(), newOutbox(), newIncident(), newTimer(), newSchedule(), newContext(), newImport(), newExport(), newParameters(), newSchema(), newStore(), newCluster(), newBench(), newVersion())
+	root.AddCommand(newServe(), newToken(), newSession(), newPassword(), newCheck(), newInit(), newNew(), newPublish(), newDiagram(), newConfigCommand(), newInstance(), newTask(), newOutbox(), newIncident(), newTimer(), newSchedule(), newContext(), newImport(), newExport(), newParameters(), newSchema(), newStore(), newCluster(), newBench(), newVersion())
 	root.SetVersionTemplate("{{.Version}}\n")
 	return root
 }
@@ -129,7 +131,11 @@ func arguments(cmd *cobra.Command, args []string) error {
 	case len(args) <= most:
 		return nil
 	case cmd.HasSubCommands():
-		return usageError{fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath())}
+		var known []string
+		for _, below := range cmd.Commands() {
+			known = append(known, below.Name())
+		}
+		return usageError{fmt.Errorf("unknown command %q for %q%s", args[0], cmd.CommandPath(), didYouMean(args[0], known))}
 	}
 	return usageError{fmt.Errorf("%q is one argument too many: %s", args[most], usage)}
 }

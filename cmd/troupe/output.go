@@ -171,7 +171,7 @@ func jsonInput(cmd *cobra.Command, flag, value string) (json.RawMessage, error) 
 	}
 	text = bytes.TrimSpace(text)
 	if !json.Valid(text) {
-		return nil, usageError{fmt.Errorf("--%s: must be JSON, @file or -", flag)}
+		return nil, usageError{fmt.Errorf("--%s: must be JSON, @file or -: %w", flag, jsonFault(text))}
 	}
 	return text, nil
 }

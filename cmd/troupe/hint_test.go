@@ -1,0 +1,64 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"troupe/gateway/servertest"
+	"troupe/statemachine"
+)
+
+// TestHints: a mistyped name is answered with what was meant, and invalid JSON with its place.
+func TestHints(t *testing.T) {
+	s := startService(t)
+	id := s.Create(`{}`)
+	runAll(t, []invocation{
+		{name: "a command", args: []string{"servr"}, code: exitUsage, stderr: `unknown command "servr" for "troupe"; did you mean serve?`},
+		{name: "a command of a group", args: []string{"instance", "lst"}, code: exitUsage, stderr: `; did you mean list?`},
+		{name: "a workflow", args: []string{"instance", "list", "laeve"}, code: exitFailed, stderr: "did you mean leave?"},
+		{name: "an event", args: []string{"instance", "send", "leave", id, "sumbit"}, code: exitFailed, stderr: "did you mean submit?"},
+		{name: "JSON", args: []string{"instance", "send", "leave", id, "submit", "--data", "{\n  \"days\": 5,\n  why: 1}"}, code: exitUsage, stderr: "--data: must be JSON, @file or -: line 3, column 3: invalid character 'w'"},
+		{name: "JSON that ends early", args: []string{"instance", "send", "leave", id, "submit", "--data", `{"days"`}, code: exitUsage, stderr: "line 1, column 8: unexpected end of JSON input"},
+		{name: "workflows are completed", args: []string{"__complete", "instance", "list", ""}, stdout: "leave\n:4\n", stderr: "ShellCompDirectiveNoFileComp"},
+		{name: "events are completed", args: []string{"__complete", "instance", "send", "leave", id, ""}, stdout: "submit\n:4\n", stderr: "ShellCompDirectiveNoFileComp"},
+		{name: "nobody listens", args: []string{"instance", "list", "leave", "--address", "http://" + servertest.Nobody(t)}, code: exitFailed, stderr: "connection refused; no service listens there: troupe serve starts one"},
+	})
+}
+
+// TestWhatAuthorsBeginWithRuns serves a home of troupe init with a workflow of troupe new, and plays that.
+func TestWhatAuthorsBeginWithRuns(t *testing.T) {
+	isolated(t)
+	dir := filepath.Join(t.TempDir(), "office")
+	code, stdout, stderr := invoke("init", dir)
+	if code != exitDone || !strings.Contains(stdout, filepath.Join(dir, "workflows", "request.yaml")) || !strings.Contains(stderr, "troupe serve --home "+dir) {
+		t.Fatalf("init: got code %d\n%s%s", code, stdout, stderr)
+	}
+	runAll(t, []invocation{
+		{name: "a workflow", args: []string{"new", "workflow", "travel-request", "--home", dir}, stdout: filepath.Join(dir, "workflows", "travel-request.yaml") + "\n"},
+		{name: "one that is there", args: []string{"new", "workflow", "travel-request", "--home", dir}, code: exitFailed, stderr: "file exists"},
+		{name: "a name that cannot be", args: []string{"new", "workflow", "../x", "--home", dir}, code: exitFailed, stderr: "cannot be the id of a workflow"},
+		{name: "no home", args: []string{"new", "workflow", "x", "--home", t.TempDir()}, code: exitFailed, stderr: "there is no home in "},
+		{name: "a folder with files", args: []string{"init", dir}, code: exitFailed, stderr: "is not empty"},
+	})
+	if code, stdout, stderr = invoke("check", "--home", dir); code != exitDone || stdout != "" {
+		t.Errorf("check: got code %d\n%s%s", code, stdout, stderr)
+	}
+	o := mustOpenService(t, dir)
+	defer o.close()
+	o.wants("after init and new", 2, 0)
+	d, err := definitionInFile(filepath.Join(dir, "workflows", "travel-request.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	alice, bob := &statemachine.Caller{ID: "alice", Roles: []string{"employee"}}, &statemachine.Caller{ID: "bob", Roles: []string{"employee"}}
+	for want, events := range map[string][]sent{
+		"approved":                        {{name: "submit", data: `{}`}, {name: "approve", data: `{}`, by: bob}},
+		"rejected":                        {{name: "submit", data: `{}`}, {name: "reject", data: `{}`, by: bob}},
+		statemachine.ErrForbidden.Error(): {{name: "submit", data: `{}`}, {name: "approve", data: `{}`}},
+	} {
+		if _, got := (&attempt{by: alice, created: `{"svcPublic":{"subject":"Bregenz"}}`, events: events}).run(d); got != want {
+			t.Errorf("%v: got %s, want %s", events, got, want)
+		}
+	}
+}
