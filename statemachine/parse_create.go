@@ -109,6 +109,7 @@ func (b *builder) warn() document.Faults {
 	b.warnOfReaders(&w)
 	b.warnOfUnset(&w)
 	b.warnOfPlainDelays(&w)
+	b.warnOfOwnSteps(&w)
 	if w.Err() == nil {
 		return nil
 	}

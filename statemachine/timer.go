@@ -140,6 +140,23 @@ func (in *Instance) TimerChanges(before *Instance) (ended, begun []Timer) {
 	return ended, begun
 }
 
+// Postpone has the timers come no earlier than at that a step has begun, before which the instance was as before says. It reports whether
+// one of them would have.
+func (in *Instance) Postpone(before *Instance, at time.Time) (postponed bool) {
+	at = at.Truncate(time.Millisecond)
+	isEarly := func(t timer) bool { return t.id.Sequence > before.Sequence && !t.failed && t.due.Before(at) }
+	if !slices.ContainsFunc(in.timers, isEarly) {
+		return false
+	}
+	in.timers = slices.Clone(in.timers)
+	for i := range in.timers {
+		if isEarly(in.timers[i]) {
+			in.timers[i].due = at
+		}
+	}
+	return true
+}
+
 // begin starts a timer. The instance's own list is never changed in place.
 func (m *move) begin(t timer) {
 	if len(m.in.timers) >= maxTimers {

@@ -3,8 +3,10 @@ package workflow
 import (
 	"errors"
 	"slices"
+	"time"
 
 	"troupe/actors/failure"
+	"troupe/actors/incident"
 	"troupe/actors/outbox"
 	"troupe/actors/pending"
 	"troupe/actors/schedule"
@@ -63,7 +65,7 @@ func (req fireTimer) run(i *instance, c *call) error {
 func (i *instance) commitByItself(c *call, result statemachine.Result, err error, writes func(*persistence.Writes), failed func() (statemachine.Instance, error)) error {
 	if err == nil {
 		if err = i.mayAdd(&result); err == nil {
-			return i.commitResult(c, &result, writes)
+			return i.commitResult(c, &result, writes, i.paced(&result))
 		}
 	}
 	if errors.Is(err, statemachine.ErrEnded) || errors.Is(err, statemachine.ErrNoChild) { // nobody waits for it any more
@@ -82,6 +84,21 @@ func (i *instance) commitByItself(c *call, result statemachine.Result, err error
 	return i.commit(c, &change{next: next, caller: statemachine.System, fault: err, writes: writes}, false)
 }
 
+// paced counts a step that the instance has caused itself. After too many of them it has what this one causes come later, and returns by
+// how much.
+func (i *instance) paced(result *statemachine.Result) time.Duration {
+	i.hasOwnSteps = true
+	now := i.router.o.Clock()
+	delay := i.router.paces.Step(i.id, now)
+	if delay > 0 && (result.Instance.Postpone(&i.state, now.Add(delay)) || len(result.Out) > 0) {
+		i.router.incidents.Note(&incident.Row{
+			Kind: incident.Loop, Workflow: i.workflowID, Version: i.of.Version, Place: i.name, Instance: i.name, Event: string(result.Entry.Event),
+			Error: "the instance causes its own steps without end; each waits longer, up to a minute", First: now, Last: now, Count: 1,
+		})
+	}
+	return delay
+}
+
 // mayAdd asks the quota of the history.
 func (i *instance) mayAdd(result *statemachine.Result) error {
 	if result.Outcome == statemachine.Ignored {
@@ -91,8 +108,9 @@ func (i *instance) mayAdd(result *statemachine.Result) error {
 }
 
 // commitResult commits the step of an event that nobody sent.
-func (i *instance) commitResult(c *call, result *statemachine.Result, writes func(*persistence.Writes)) error {
-	ch := &change{next: result.Instance, caller: statemachine.System, out: result.Out, writes: writes}
+// What it sends out leaves after a delay.
+func (i *instance) commitResult(c *call, result *statemachine.Result, writes func(*persistence.Writes), delay time.Duration) error {
+	ch := &change{next: result.Instance, caller: statemachine.System, out: result.Out, delay: delay, writes: writes}
 	if result.Outcome != statemachine.Ignored {
 		ch.entry, ch.hasEntry = result.Entry, true
 	}
@@ -129,7 +147,7 @@ func (req changeIncident) run(i *instance, c *call) error {
 	if err := i.mayAdd(&result); err != nil {
 		return err
 	}
-	return i.commitResult(c, &result, nil)
+	return i.commitResult(c, &result, nil, 0)
 }
 
 // tellOutcome is the request to tell an instance what became of what it sent out.
@@ -173,9 +191,9 @@ func (r *Router) tell(o *outbox.Outcome, done func(error)) {
 }
 
 // putOut writes what a step sends out.
-func (i *instance) putOut(w *persistence.Writes, c *call, outs []statemachine.Out) {
+func (i *instance) putOut(w *persistence.Writes, c *call, outs []statemachine.Out, delay time.Duration) {
 	n := c.withNews()
-	n.sentAt = i.router.o.Clock() // NB: the time of the entry may be ahead of a clock that was set back
+	n.sentAt = i.router.o.Clock().Add(delay) // NB: the time of the entry may be ahead of a clock that was set back
 	outbox.Put(w, outbox.Origin{
 		Shard: i.shard, Workflow: i.workflowID, Version: i.of.Version, Instance: i.id, Sequence: i.state.Sequence, At: i.state.UpdatedAt, Due: n.sentAt,
 	}, outs)

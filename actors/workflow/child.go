@@ -252,7 +252,7 @@ func (req inside) run(i *instance, c *call) error {
 	if err != nil {
 		return failure.OfStep(err)
 	}
-	return i.commitResult(c, &result, nil)
+	return i.commitResult(c, &result, nil, 0)
 }
 
 // hear takes an event of a child or of the parent.

@@ -32,6 +32,7 @@ type change struct {
 	// fault is why an event that came by itself has failed.
 	fault error
 	out   []statemachine.Out
+	delay time.Duration // of out
 	// decided are tasks that the caller has brought on.
 	decided []statemachine.Task
 	// writes adds what else is in the commit. Nil: nothing.
@@ -105,6 +106,10 @@ func (req *EventRequest) run(i *instance, c *call) error {
 		if err := i.router.countRefusal(i.router.o.Quotas.MayAdd(i.state.Sequence)); err != nil {
 			return err
 		}
+	}
+	if i.hasOwnSteps {
+		i.router.paces.Calm(i.id)
+		i.hasOwnSteps = false
 	}
 	i.log(result.Logs)
 	i.router.metrics.events.Add(1)
@@ -214,7 +219,7 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (err error) {
 		i.putTimers(w, c, ch, ended, begun)
 	}
 	if len(ch.out) > 0 {
-		i.putOut(w, c, ch.out)
+		i.putOut(w, c, ch.out, ch.delay)
 	}
 	if ch.writes != nil {
 		ch.writes(w)

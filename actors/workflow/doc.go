@@ -37,6 +37,7 @@
 //	outbox    the rows of what leaves, and the attempts
 //	incident  what failed for whoever asked for it
 //	schedule  instances that are created at times of a clock
+//	pace      how fast instances may cause their own steps
 //	child     what parents and children tell each other
 //	deletion  what an instance has in the store, and the end of it
 //	failure   the errors that all of them return

@@ -48,6 +48,8 @@ type instance struct {
 	// keyRows is about how many idempotency rows there are since the actor
 	// began to count, and keyRowsLook when to look for old ones.
 	keyRows, keyRowsLook int32
+	// hasOwnSteps: it has caused steps itself since a caller's event.
+	hasOwnSteps bool
 }
 
 // receive is what the actors of all instances do with a message.

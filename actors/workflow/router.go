@@ -29,6 +29,7 @@ import (
 	"troupe/actors/schedule"
 	"troupe/actors/timer"
 	"troupe/actors/watch"
+	"troupe/actors/workflow/pace"
 	"troupe/persistence"
 	"troupe/statemachine"
 )
@@ -63,6 +64,8 @@ type Router struct {
 	watches  *watch.Service
 	changes  *changefeed.Service
 	timers   *timer.Service
+	// paces has the steps that instances cause themselves.
+	paces pace.Steps
 	// schedules creates instances at their times.
 	schedules *schedule.Service
 	outbox    *outbox.Service // nil: nothing leaves

@@ -1,0 +1,119 @@
+package workflow_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"troupe/actors/incident"
+	"troupe/actors/quota"
+	"troupe/actors/workflow"
+	"troupe/actors/workflow/workflowtest"
+	"troupe/persistence/clocktest"
+	"troupe/persistence/storetest"
+)
+
+// loops are workflows whose instances cause their own steps without end from go on.
+var loops = map[string]string{
+	"a send": `
+id: loop
+stateMachines: {m: {initial: a, states: {a: {on: {go: {actions: [{send: {event: go}}]}, hello: b}}, b: {type: final}}}}
+`,
+	"timers": `
+id: loop
+stateMachines: {m: {initial: rest, states: {rest: {on: {go: a}}, a: {after: {PT0S: b}, on: {hello: c}}, b: {after: {PT0.001S: a}, on: {hello: c}}, c: {type: final}}}}
+`,
+	"children": `
+id: loop
+stateMachines: {m: {initial: rest, states: {rest: {on: {go: a}}, a: {invoke: {workflow: quick, onDone: b}, on: {hello: c}}, b: {invoke: {workflow: quick, onDone: a}, on: {hello: c}}, c: {type: final}}}}
+`,
+	"a webhook": `
+id: loop
+webhooks: {call: {url: 'https://example.org/', onDone: again}}
+stateMachines: {m: {initial: a, states: {a: {on: {go: {actions: [{webhook: {to: call}}]}, again: {actions: [{webhook: {to: call}}]}, hello: b}}, b: {type: final}}}}
+`,
+}
+
+const quick = "id: quick\nstateMachines: {m: {initial: a, states: {a: {type: final}}}}\n"
+
+func looping(t *testing.T, text string, limits quota.Limits, test func(h *harness, id string)) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &harness{workflowtest.Start(t, workflowtest.Options{Workflow: workflow.Options{Clock: time.Now, Sender: &receiver{}, Quotas: limits}, Disk: storetest.NewDisk()}), t}
+		h.Publish(text, quick)
+		id := h.Make(boss, "loop", "")
+		h.MustSend(boss, "loop", id, "go", "")
+		test(h, id)
+		h.End()
+	})
+}
+
+// TestALoopIsSlowedDown: after 100 own steps each waits twice as long as the one before, a minute at last, and there is one incident. It is
+// slow again after a restart, and takes events of callers at once.
+func TestALoopIsSlowedDown(t *testing.T) {
+	for what, text := range loops {
+		t.Run(what, func(t *testing.T) {
+			looping(t, text, quota.Limits{}, func(h *harness, id string) {
+				clocktest.Advance(10 * time.Minute)
+				entries := func() int { return int(h.MustLook(boss, "loop", id).Sequence) }
+				first := entries()
+				if first < 100 || first > 2+100+6+10 {
+					t.Errorf("%d entries in ten minutes", first)
+				}
+				list := h.incidents()
+				if len(list) != 1 || list[0].Row == nil || list[0].Row.Kind != incident.Loop || list[0].Row.Instance != id || list[0].Row.Count < 2 {
+					t.Errorf("incidents: %+v", list)
+				}
+				h.SweepIdle()
+				clocktest.Advance(10 * time.Minute)
+				if n := entries() - first; n < 8 || n > 12 {
+					t.Errorf("%d entries in the next ten minutes, in which it fell asleep", n)
+				}
+				h.Restart()
+				clocktest.Advance(10 * time.Minute)
+				if n := entries() - first; n > 12+100+6+10 {
+					t.Errorf("%d entries in the ten minutes after a restart", n)
+				}
+				begun := time.Now()
+				h.MustSend(boss, "loop", id, "hello", "")
+				if d := time.Since(begun); d > time.Second {
+					t.Errorf("the event of a caller took %s", d)
+				}
+			})
+		})
+	}
+}
+
+// TestALoopHasAQuota: own steps count among the entries that an instance may have.
+func TestALoopHasAQuota(t *testing.T) {
+	looping(t, loops["a send"], quota.Limits{HistoryEntries: 20}, func(h *harness, id string) {
+		clocktest.Advance(10 * time.Minute)
+		if n := h.MustLook(boss, "loop", id).Sequence; n != 20 {
+			t.Errorf("%d entries, want 20", n)
+		}
+		if list := h.incidents(); len(list) != 1 || !strings.Contains(list[0].Error, "20 history entries") {
+			t.Errorf("incidents: %+v", list)
+		}
+	})
+}
+
+// TestManyOwnStepsAreNoLoop: what comes to an end, or has a caller in between, is not slowed down and no incident.
+func TestManyOwnStepsAreNoLoop(t *testing.T) {
+	const text = `
+id: loop
+stateMachines: {m: {initial: a, states: {a: {on: {go: {actions: [{foreach: {array: '${lists.range(90)}', item: n, do: [{send: {event: one}}]}}]}, one: {actions: [{assign: {svcPublic.n: '${svcPublic.?n.orValue(0) + 1}'}}]}, hello: b}}, b: {type: final}}}}
+`
+	looping(t, text, quota.Limits{}, func(h *harness, id string) {
+		for range 5 {
+			clocktest.Advance(time.Second)
+			h.MustSend(boss, "loop", id, "go", "")
+		}
+		clocktest.Advance(time.Second)
+		if got := string(h.MustLook(boss, "loop", id).Public); got != `{"n":540}` {
+			t.Errorf("got %s", got)
+		}
+		if list := h.incidents(); len(list) != 0 {
+			t.Errorf("incidents: %+v", list)
+		}
+	})
+}

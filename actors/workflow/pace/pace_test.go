@@ -1,0 +1,60 @@
+package pace
+
+import (
+	"testing"
+	"time"
+
+	"troupe/persistence"
+)
+
+func TestStepsAreDelayed(t *testing.T) {
+	var s Steps
+	id, now := persistence.ID{1}, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for n := range 100 {
+		if d := s.Step(id, now.Add(time.Duration(n)*time.Millisecond)); d != 0 {
+			t.Fatalf("step %d is delayed by %s", n+1, d)
+		}
+	}
+	for n, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
+		d := s.Step(id, now)
+		if d != want*time.Second {
+			t.Errorf("step %d is delayed by %s, want %d s", 101+n, d, want)
+		}
+		now = now.Add(d)
+	}
+	if d := s.Step(persistence.ID{2}, now); d != 0 {
+		t.Errorf("another instance is delayed by %s", d)
+	}
+	if d := s.Step(id, now.Add(2*time.Minute+time.Second)); d != 0 {
+		t.Errorf("after a rest it is delayed by %s", d)
+	}
+}
+
+func TestACallerCalms(t *testing.T) {
+	var s Steps
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for range 1000 {
+		for range 100 {
+			if d := s.Step(persistence.ID{}, now); d != 0 {
+				t.Fatalf("it is delayed by %s", d)
+			}
+		}
+		s.Calm(persistence.ID{})
+	}
+}
+
+// TestSlowStepsAreNotDelayed, and what is at rest takes no memory.
+func TestSlowStepsAreNotDelayed(t *testing.T) {
+	var s Steps
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for n := range 10_000 {
+		now = now.Add(time.Second)
+		if d := s.Step(persistence.ID{1}, now); d != 0 {
+			t.Fatalf("one step a second is delayed by %s", d)
+		}
+		s.Step(persistence.ID{2, byte(n), byte(n >> 8)}, now)
+	}
+	if len(s.of) > 300 {
+		t.Errorf("%d instances are remembered", len(s.of))
+	}
+}
