@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -45,7 +46,10 @@ type hello struct {
 	Level    int         `json:"level"`
 	Shards   int         `json:"shards,omitempty"`   // 0 while it is not known
 	Settings string      `json:"settings,omitempty"` // a digest
-	Clock    time.Time   `json:"clock"`
+	Name     string      `json:"name,omitempty"`     // for people
+	// Changed has a digest of each setting that is not its default; nil: a node of before, which does not say it.
+	Changed map[string]string `json:"changed"`
+	Clock   time.Time         `json:"clock"`
 
 	Groups map[persistence.Shard]groupState `json:"groups,omitempty"`
 }
@@ -154,7 +158,7 @@ func (n *Node) isSettled(id peer.NodeID) bool {
 func (n *Node) hello() hello {
 	h := hello{
 		Node: n.self, Boot: n.boot, Address: n.o.Advertise, Version: n.o.Version, Level: n.level,
-		Settings: n.o.Settings, Clock: time.Now(), Stopping: n.stopping.Load(),
+		Settings: n.o.Settings, Name: n.o.Name, Changed: n.o.Changed, Clock: time.Now(), Stopping: n.stopping.Load(),
 	}
 	if !n.started.Load() {
 		h.Starting, h.Shards = true, n.o.Shards
@@ -278,7 +282,11 @@ func (n *Node) note(said hello) {
 	}
 	if d := n.directory.Load(); d != nil && said.Settings != n.o.Settings {
 		n.warnings.log(n.o.Log, "settings of "+string(said.Node), func() string {
-			return fmt.Sprintf("the settings of node %s differ from those here; troupe config shows them", said.Node)
+			which := "the settings"
+			if names := differing(said.Changed, n.o.Changed); len(names) > 0 {
+				which += " " + strings.Join(names, ", ")
+			}
+			return fmt.Sprintf("%s of node %s differ from those here; troupe config shows them", which, said.Node)
 		})
 	}
 	n.news()

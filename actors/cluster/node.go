@@ -35,6 +35,10 @@ type Options struct {
 	// Version is that of the program, for people; Settings is a digest of the settings that should
 	// be the same on all nodes.
 	Version, Settings string
+	// Changed has a digest of each of those settings that is not its default, to name what differs.
+	Changed map[string]string
+	// Name is what people know the node by; empty: its address.
+	Name string
 	// Shards is how many a store that is made would have. Zero: nothing is said of it before the store is open.
 	Shards int
 	// Tick is that of persistence.Replication.

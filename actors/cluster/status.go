@@ -20,6 +20,7 @@ type Status struct {
 // NodeStatus is one node. What a node has that is not alive is as it was heard last.
 type NodeStatus struct {
 	ID      peer.NodeID `json:"id"`
+	Name    string      `json:"name,omitempty"` // for people; empty: it has none but its address
 	Address string      `json:"address,omitempty"`
 	Alive   bool        `json:"alive"`
 	Voter   bool        `json:"voter"` // it has a vote in every shard in which it shall vote, and that is at least one
@@ -31,6 +32,27 @@ type NodeStatus struct {
 	Lag     uint64      `json:"lag"`  // entries that the replica lacks that is behind the most, a second ago
 	// SettingsDiffer: from those of Self.
 	SettingsDiffer bool `json:"settingsDiffer"`
+	// DifferingSettings are their names, as far as the node says them.
+	DifferingSettings []string `json:"differingSettings,omitempty"`
+}
+
+// differing are the settings that two nodes do not have alike, in order; none when one of them does not say.
+func differing(a, b map[string]string) (names []string) {
+	if a == nil || b == nil {
+		return nil
+	}
+	for name, digest := range a {
+		if b[name] != digest {
+			names = append(names, name)
+		}
+	}
+	for name := range b {
+		if _, both := a[name]; !both {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // Status returns the cluster as this node knows it.
@@ -63,7 +85,10 @@ func (n *Node) Status() Status {
 	for _, id := range slices.Sorted(maps.Keys(d.Nodes)) {
 		m, h := d.Nodes[id], said[id]
 		node := NodeStatus{ID: id, Address: m.Address, Alive: n.isAlive(id), Leaving: m.Leaving, Full: h.Full, Version: h.Version}
-		node.SettingsDiffer = h.Settings != n.o.Settings && h.Node != ""
+		node.Name = h.Name
+		if node.SettingsDiffer = h.Settings != n.o.Settings && h.Node != ""; node.SettingsDiffer {
+			node.DifferingSettings = differing(h.Changed, n.o.Changed)
+		}
 		shall, votes := 0, 0
 		for sh := range n.store.AllShards() {
 			g := h.Groups[sh]

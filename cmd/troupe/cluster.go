@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,7 +40,7 @@ func nodeFolder(home string) string {
 // clusterFlags adds the flags that say where a node listens. cluster-listen is cluster.listen.
 func clusterFlags(cmd *cobra.Command, c *config) {
 	cmd.Flags().SetNormalizeFunc(dotted)
-	for _, name := range []string{"home", "cluster.listen", "cluster.advertise"} {
+	for _, name := range []string{"home", "cluster.listen", "cluster.advertise", "cluster.name"} {
 		cmd.Flags().AddFlag(c.flags.Lookup(name))
 	}
 }
@@ -199,6 +200,9 @@ func (c *config) keepInFile(advertise string) error {
 	add := "cluster:\n  listen: " + strconv.Quote(c.cluster.Listen) + "\n"
 	if advertise != c.cluster.Listen {
 		add += "  advertise: " + strconv.Quote(advertise) + "\n"
+	}
+	if c.cluster.Name != "" && of.cluster.Name == "" {
+		add += "  name: " + strconv.Quote(c.cluster.Name) + "\n"
 	}
 	if c.joinedShards != 0 {
 		add += "shards: " + strconv.Itoa(c.joinedShards) + "\n"
@@ -466,8 +470,24 @@ func newClusterStatus() *cobra.Command {
 			}
 			return o.raw(append(text, '\n'))
 		}
-		return o.table(clusterTable(status))
+		if err := o.table(clusterTable(status)); err != nil || len(status.Short) == 0 {
+			return err
+		}
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), shortText(status.Short))
+		return err
 	})
+}
+
+// shortText says which shards have fewer replicas than they should.
+func shortText(short []persistence.Shard) string {
+	names := make([]string, len(short))
+	for i, sh := range short {
+		names[i] = strconv.Itoa(int(sh))
+		if sh == persistence.Meta {
+			names[i] = "the cluster's own"
+		}
+	}
+	return plural(len(short), "under-replicated shard") + ": " + strings.Join(names, ", ")
 }
 
 // contractOf is a cluster as programs see it. NB: its fields are a contract; notes are for people, in the
@@ -482,7 +502,7 @@ func contractOf(status cluster.Status) cluster.Status {
 
 // clusterTable shows a cluster to people.
 func clusterTable(status cluster.Status) [][]string {
-	rows := [][]string{{"NODE", "ADDRESS", "ALIVE", "VOTER", "VERSION", "LED", "HELD", "LAG", "NOTE"}}
+	rows := [][]string{{"NAME", "NODE", "ADDRESS", "ALIVE", "VOTER", "VERSION", "LED", "HELD", "LAG", "NOTE"}}
 	word := map[bool]string{true: "yes", false: "no"}
 	led := 0
 	for _, n := range status.Nodes {
@@ -503,10 +523,14 @@ func clusterTable(status cluster.Status) [][]string {
 			notes = append(notes, "disk is full")
 		}
 		if n.SettingsDiffer {
-			notes = append(notes, "other settings")
+			note := "other settings"
+			if len(n.DifferingSettings) > 0 {
+				note += ": " + strings.Join(n.DifferingSettings, " ")
+			}
+			notes = append(notes, note)
 		}
 		rows = append(rows, []string{
-			string(n.ID), n.Address, word[n.Alive], word[n.Voter], n.Version,
+			cmp.Or(n.Name, n.Address), string(n.ID), n.Address, word[n.Alive], word[n.Voter], n.Version,
 			strconv.Itoa(n.Led), strconv.Itoa(n.Held), strconv.FormatUint(n.Lag, 10), strings.Join(notes, ", "),
 		})
 	}

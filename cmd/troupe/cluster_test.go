@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -362,12 +363,20 @@ func TestARecoverThatWasCutOff(t *testing.T) {
 // TestHowAClusterIsShown: people are told what is unusual, and programs have the same fields always.
 func TestHowAClusterIsShown(t *testing.T) {
 	status := cluster.Status{Self: "A", Short: []persistence.Shard{}, Nodes: []cluster.NodeStatus{
-		{ID: "A", Address: "a:1", Alive: true, Voter: true, Version: "v1", Led: 2, Held: 3, Full: true, Leaving: true, SettingsDiffer: true},
+		{ID: "A", Address: "a:1", Alive: true, Voter: true, Version: "v1", Led: 2, Held: 3, Full: true, Leaving: true, SettingsDiffer: true, DifferingSettings: []string{"mail.host", "quota.historyEntries"}},
 	}}
-	if rows := clusterTable(status); rows[1][8] != "this node, leaving, disk is full, other settings" {
-		t.Errorf("got the notes %q", rows[1][8])
+	if rows := clusterTable(status); rows[1][9] != "this node, leaving, disk is full, other settings: mail.host quota.historyEntries" || rows[1][0] != "a:1" {
+		t.Errorf("got %q", rows[1])
 	}
-	const want = `{"self":"A","nodes":[{"id":"A","address":"a:1","alive":true,"voter":true,"version":"v1","led":2,"held":3,"lag":0,"settingsDiffer":true}],"short":[]}`
+	const want = `{"self":"A","nodes":[{"id":"A","address":"a:1","alive":true,"voter":true,"version":"v1","led":2,"held":3,"lag":0,"settingsDiffer":true,"differingSettings":["mail.host","quota.historyEntries"]}],"short":[]}`
+	if got := shortText([]persistence.Shard{1, 7, persistence.Meta}); got != "3 under-replicated shards: 1, 7, the cluster's own" {
+		t.Errorf("got %q", got)
+	}
+	status.Nodes[0].Name = "berlin-1"
+	if rows := clusterTable(status); rows[1][0] != "berlin-1" || rows[1][1] != "A" {
+		t.Errorf("got %q", rows[1])
+	}
+	status.Nodes[0].Name = ""
 	if got, err := json.Marshal(contractOf(status)); err != nil || string(got) != want {
 		t.Errorf("got %s %v, want %s", got, err, want)
 	}
@@ -379,8 +388,8 @@ func TestHowAClusterIsShown(t *testing.T) {
 		t.Error("the status itself has changed")
 	}
 	status.Nodes = []cluster.NodeStatus{{ID: "A", Alive: true}, {ID: "B"}}
-	if rows := clusterTable(status); rows[1][8] != "this node, nobody leads" || rows[2][8] != "" {
-		t.Errorf("got the notes %q and %q", rows[1][8], rows[2][8])
+	if rows := clusterTable(status); rows[1][9] != "this node, nobody leads" || rows[2][9] != "" {
+		t.Errorf("got the notes %q and %q", rows[1][9], rows[2][9])
 	}
 }
 
@@ -580,5 +589,22 @@ func TestAllUsesAreTold(t *testing.T) {
 		if got := <-told; got != want {
 			t.Errorf("call %d has %d uses, want %d", i, got, want)
 		}
+	}
+}
+
+// TestSettingsThatDifferAreNamed, as far as they are not the default and may not differ.
+func TestSettingsThatDifferAreNamed(t *testing.T) {
+	a, b := newConfig(), newConfig()
+	a.mail.Host, a.workflow.Quotas.HistoryEntries, a.cluster.Name, a.gateway.Addr = "mail.example.com", 7, "berlin-1", "127.0.0.1:1"
+	all, changed := a.sharedSettings()
+	other, none := b.sharedSettings()
+	if names := slices.Sorted(maps.Keys(changed)); all == other || len(none) != 0 || !slices.Equal(names, []string{"mail.host", "quota.historyEntries"}) {
+		t.Errorf("got %v, %v", changed, none)
+	}
+	if err := isNodeName("berlin 1"); err != nil {
+		t.Error(err)
+	}
+	if isNodeName("a\nb") == nil || isNodeName(strings.Repeat("x", 65)) == nil {
+		t.Error("a name that fits into no list is taken")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -144,7 +145,8 @@ func (c *config) loadNode(log zerolog.Logger) (_ *cluster.Node, err error) {
 	if o.Advertise, err = c.advertised(); err != nil {
 		return nil, fmt.Errorf("%s is a node of a cluster: %w", c.home, err)
 	}
-	o.Version, o.Settings, o.Shards = buildOf(buildInfo()).Version, c.sharedSettings(), c.store.Shards
+	o.Version, o.Shards = buildOf(buildInfo()).Version, c.store.Shards
+	o.Settings, o.Changed = c.sharedSettings()
 	node, err := cluster.Load(o)
 	if errors.Is(err, cluster.ErrIdentity) {
 		err = c.adviceForNode(err)
@@ -159,17 +161,26 @@ type stopping struct{ do func(context.Context) error }
 func (s *stopping) Stop(ctx context.Context) error { return s.do(ctx) }
 
 // localSettings may differ between the nodes of a cluster without any harm.
-var localSettings = []string{"home", "listen", "admin", "cluster.listen", "cluster.advertise", "log-level", "log-format", "shards"}
+var localSettings = []string{"home", "listen", "admin", "cluster.listen", "cluster.advertise", "cluster.name", "log-level", "log-format", "shards"}
 
-// sharedSettings is a digest of those that should be the same on all nodes.
-func (c *config) sharedSettings() string {
+// sharedSettings is a digest of those that should be the same on all nodes, and one of each that is not
+// its default.
+func (c *config) sharedSettings() (all string, changed map[string]string) {
 	h := sha256.New()
-	for _, s := range c.settings {
-		if !slices.Contains(localSettings, s.name) {
-			_, _ = fmt.Fprintf(h, "%s=%q\n", s.name, s.value.String())
+	changed = map[string]string{}
+	standard := newConfig()
+	for i, s := range c.settings {
+		if slices.Contains(localSettings, s.name) {
+			continue
+		}
+		line := fmt.Sprintf("%s=%q\n", s.name, s.value.String())
+		_, _ = io.WriteString(h, line)
+		if s.value.String() != standard.settings[i].value.String() {
+			sum := sha256.Sum256([]byte(line))
+			changed[keyName(s.name)] = hex.EncodeToString(sum[:8])
 		}
 	}
-	return hex.EncodeToString(h.Sum(nil)[:8])
+	return hex.EncodeToString(h.Sum(nil)[:8]), changed
 }
 
 // openReplica opens the store of the node.

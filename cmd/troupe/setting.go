@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/pflag"
@@ -140,6 +141,7 @@ func (c *config) table() []setting {
 
 		{"cluster.listen", checked(text(&c.cluster.Listen), isAddressOrEmpty), "", "address of the cluster port of a node, host:port; cluster init and join write it here"},
 		{"cluster.advertise", checked(text(&c.cluster.Advertise), isAddressOrEmpty), "", "address at which other nodes reach it; empty: cluster.listen"},
+		{"cluster.name", checked(text(&c.cluster.Name), isNodeName), "", "what people know the node by, such as its machine; empty: its address"},
 		{"cluster.replicas", checked(count(&c.cluster.Replicas), isReplicas), "", "nodes with a vote in each shard, once there are so many: 1, 3 or 5"},
 		{"cluster.read-consistency", checked(text(&c.readConsistency), isReadConsistency), "leader", "what a read shows: all that its leader has acknowledged; there is no weaker one"},
 	}
@@ -220,6 +222,14 @@ func isAddressOrEmpty(s string) error {
 		return nil
 	}
 	return isAddress(s)
+}
+
+// isNodeName takes what fits into a list of nodes.
+func isNodeName(s string) error {
+	if len(s) > 64 || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return errors.New("must be at most 64 characters that can be seen")
+	}
+	return nil
 }
 
 func isReplicas(s string) error {

@@ -2917,6 +2917,10 @@ export interface components {
                 lag: number;
                 /** @description From those of the node that answers. */
                 settingsDiffer: boolean;
+                /** @description Their keys, as far as the node says them. */
+                differingSettings?: string[];
+                /** @description What people know the node by; missing when it has no name. */
+                name?: string;
             }[];
             /** @description Shards that have fewer votes alive than they should. */
             short: number[];

@@ -6,7 +6,7 @@ import { useTranslation } from "react-i18next";
 import { formatNumber, readable } from "../words";
 import type { Health } from "./api";
 import { type Chart, charts, isRate, lineOf, seriesOf, sizeOf, withReading } from "./load";
-import { Loaded, reasonFor } from "./parts";
+import { Loaded, reasonFor, shortId } from "./parts";
 import { useHealth } from "./queries";
 import { type Translate, useText } from "./text";
 
@@ -26,7 +26,8 @@ export function HealthSection() {
       {(now) => (
         <div className="stack">
           <div className="ops-facts">
-            <Badge tone={now.ready ? "good" : "bad"}>{t(now.ready ? "health.ready" : "health.notReady")}</Badge>
+            <Badge tone={now.ready ? (isShort(now) ? "waiting" : "good") : "bad"}>{t(now.ready ? "health.ready" : "health.notReady")}</Badge>
+            {isShort(now) && <Badge tone="bad">{t("health.short", { count: now.cluster?.short.length ?? 0 })}</Badge>}
             <span>
               {t("health.started")} <Time at={now.started} as="exact" />
             </span>
@@ -44,6 +45,9 @@ export function HealthSection() {
     </Loaded>
   );
 }
+
+/** Shards have fewer nodes than they should: the next loss may stop them. */
+const isShort = (now: Health) => (now.cluster?.short.length ?? 0) > 0;
 
 const box = { width: 180, height: 40 };
 
@@ -135,9 +139,9 @@ function Nodes({ cluster }: { cluster: Health["cluster"] }) {
       head: true,
       cell: (node) => (
         <>
-          <code>{node.id}</code>
+          {node.name ?? ""} <code>{node.name === undefined ? node.id : shortId(node.id)}</code>
           {node.id === cluster.self && <span className="row-id">{t("health.self")}</span>}
-          {node.settingsDiffer && <span className="row-text ops-error">{t("health.settings")}</span>}
+          {node.settingsDiffer && <span className="row-text ops-error">{node.differingSettings === undefined ? t("health.settings") : t("health.settingsOf", { names: node.differingSettings.join(", ") })}</span>}
         </>
       ),
     },

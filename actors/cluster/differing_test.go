@@ -1,0 +1,25 @@
+package cluster
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+)
+
+func TestDiffering(t *testing.T) {
+	got := differing(map[string]string{"a": "1", "b": "2", "c": "3"}, map[string]string{"b": "2", "c": "4", "d": "5"})
+	if want := []string{"a", "c", "d"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got := differing(nil, map[string]string{"a": "1"}); got != nil {
+		t.Errorf("got %v of a node that does not say what it has", got)
+	}
+	var heard hello
+	text, err := json.Marshal(hello{Changed: map[string]string{}})
+	if err == nil {
+		err = json.Unmarshal(text, &heard)
+	}
+	if err != nil || heard.Changed == nil {
+		t.Errorf("a node with defaults alone says %s, %v", text, err)
+	}
+}
