@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"troupe/bench/process"
+	"troupe/cmd/internal/receiver"
 )
 
 // asProgram makes this test the program: what a tour runs is built as its test is,
@@ -154,18 +155,16 @@ func receivedBlocks(t *testing.T, file string) (blocks []string) {
 // startReceiver starts the receiver at addresses of its own, which the program of the test is told, and returns what it has printed.
 func startReceiver(t *testing.T) func() string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "receiver")
-	if text, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "troupe/cmd/receiver").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
-	receiver := exec.CommandContext(t.Context(), program, "-webhooks", "127.0.0.1:0", "-mails", "127.0.0.1:0")
-	printed, err := receiver.StdoutPipe()
-	if err == nil {
-		err = receiver.Start()
-	}
+	printed, out, err := os.Pipe() // NB: it has room for what the receiver prints meanwhile
 	if err != nil {
 		t.Fatal(err)
 	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		err := receiver.Run(ctx, []string{"-webhooks", "127.0.0.1:0", "-mails", "127.0.0.1:0"}, out, io.Discard)
+		ended <- errors.Join(err, out.Close())
+	}()
 	lines := bufio.NewReader(printed)
 	var webhooks, mails string
 	if _, err := fmt.Fscanf(lines, "webhooks at http://%s mails at %s\n", &webhooks, &mails); err != nil {
@@ -177,9 +176,9 @@ func startReceiver(t *testing.T) func() string {
 	t.Setenv("TROUPE_MAIL_PORT", port)
 	t.Setenv("TROUPE_MAIL_FROM", "Troupe <troupe@example.org>")
 	return func() string {
-		_ = receiver.Process.Signal(os.Interrupt)
+		stop()
 		rest, err := io.ReadAll(lines)
-		if err := errors.Join(err, receiver.Wait()); err != nil {
+		if err := errors.Join(err, <-ended); err != nil {
 			t.Error(err)
 		}
 		return string(rest)

@@ -8,8 +8,8 @@
 //	TestRestart        what was acknowledged, after an orderly end
 //	TestDrain…         SIGTERM under load
 //	TestKill…          SIGKILL under load, against a ledger of acknowledged answers
-//	TestProvider…      signing in through an OpenID Connect provider, which runs as
-//	                   a process of its own (cmd/internal/openid)
+//	TestProvider…      signing in through an OpenID Connect provider
+//	                   (cmd/internal/openid)
 //	TestOtherProcess…  the command line beside a running program and without one
 //
 // # How a rule is found again

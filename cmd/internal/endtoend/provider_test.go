@@ -1,20 +1,19 @@
 package endtoend
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
 	"testing"
 
+	"troupe/cmd/internal/openid"
 	"troupe/gateway/wiretest"
 )
 
@@ -23,23 +22,9 @@ const (
 	personPassword = "a lake, 1907"
 )
 
-// buildProvider builds the OpenID Connect provider of the tests, once.
-var buildProvider = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(built.folder, "openid")
-	if out, err := exec.Command("go", "build", "-o", path, "troupe/cmd/internal/openid").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the provider: %w\n%s", err, out)
-	}
-	return path, nil
-})
-
-// newProvided starts a provider as a process of its own, and a program that trusts
-// it. The provider knows ann (in the groups heads and more), bob, eve and a stranger.
+// newProvided starts a provider, and a program that trusts it. The provider knows ann (in the groups heads and more), bob, eve and a stranger.
 func newProvided(t *testing.T) (p *program, stopProvider func()) {
 	t.Helper()
-	path, err := buildProvider()
-	if err != nil {
-		t.Fatal(err)
-	}
 	var people []string
 	for i, person := range []string{`"Username": "ann", "groups": ["heads", "more"]`, `"Username": "bob"`, `"Username": "eve", "groups": ["heads"]`, `"Username": "stranger", "groups": ["heads"]`} {
 		people = append(people, fmt.Sprintf(`"%d": {"ID": "%d", %s, "Password": %q}`, i, i, person, personPassword))
@@ -50,27 +35,16 @@ func newProvided(t *testing.T) (p *program, stopProvider func()) {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command(path, "-people", filepath.Join(dir, "people.json"), "-secret", clientSecret)
-	out, err := cmd.StdoutPipe()
+	issuer, stop, err := openid.Start(filepath.Join(dir, "people.json"), clientSecret)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	stopProvider = sync.OnceFunc(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
+	stopProvider = sync.OnceFunc(stop)
 	t.Cleanup(stopProvider)
-	issuer, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatalf("the provider's address: %v", err)
-	}
 	t.Setenv("TROUPE_OIDC_CLIENT_SECRET_FILE", filepath.Join(dir, "secret"))
 	return start(t, newHome(t, map[string]string{
 		"workflows/plain.yaml": plainFlow,
-		"troupe.yaml": "oidc:\n  issuer: " + issuer + "  name: Staff & co\n  clientId: troupe\n" +
+		"troupe.yaml": "oidc:\n  issuer: " + issuer + "\n  name: Staff & co\n  clientId: troupe\n" +
 			"  rolesClaim: groups\n  roles:\n    heads: [approver]\n    nobody: clerk\n",
 	})), stopProvider
 }

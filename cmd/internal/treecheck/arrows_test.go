@@ -87,7 +87,7 @@ var homes = []struct {
 	{"github.com/spf13", []string{"cmd/troupe"}, "the command line ends in cmd"},
 	{"github.com/getkin/kin-openapi", []string{"gateway/harness_openapi_test.go", "gateway/openapi_test.go", "gateway/openapi_serve_test.go"}, "tests hold exchanges against the document; the program does not need it"},
 	{"github.com/wneessen/go-mail", []string{"actors/outbox"}, "mails leave through the outbox"},
-	{"github.com/emersion", []string{"actors/outbox/mail_test.go", "cmd/receiver"}, "tests and the receiver have a server that takes mails; the program needs none"},
+	{"github.com/emersion", []string{"actors/outbox/mail_test.go", "cmd/internal/receiver"}, "tests and the receiver have a server that takes mails; the program needs none"},
 	{"github.com/robfig/cron", []string{"statemachine/cron"}, "its reader of expressions is used, and not its clock"},
 	{"github.com/rs/zerolog/log", []string{}, "loggers are injected, never global"},
 	{"unsafe", []string{}, "nothing here is worth it"},

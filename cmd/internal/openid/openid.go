@@ -1,29 +1,19 @@
-// Openid is an OpenID Connect provider for tests: the one that zitadel/oidc shows
-// as its example, with groups. It listens on this machine only, keeps everything
-// in memory, and writes its address, which is its issuer, to standard output.
-//
-//	openid -people people.json -secret SECRET
-//
-// People sign in at its page with what people.json says:
+// Package openid is an OpenID Connect provider for tests: the one that zitadel/oidc shows
+// as its example, with groups. It listens on this machine only, and keeps everything in
+// memory. People sign in at its page with what a file of them says:
 //
 //	{"1": {"ID": "1", "Username": "ann", "Password": "…", "groups": ["staff"]}}
 //
-// Its client, with the secret, is "troupe". Nobody else should ever run it.
-package main
+// Its client, with the secret, is "troupe". Only tests import it.
+package openid
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"flag"
-	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
-	"os/signal"
-	"syscall"
-	"time"
 
 	"github.com/zitadel/oidc/v3/example/server/exampleop"
 	"github.com/zitadel/oidc/v3/example/server/storage"
@@ -34,40 +24,21 @@ import (
 // callbacks are the addresses that people may be sent back to.
 const callbacks = "http://127.0.0.1:*/**/callback"
 
-func main() {
-	people := flag.String("people", "", "file with the people")
-	secret := flag.String("secret", "", "secret of the client")
-	flag.Parse()
-	if err := run(*people, *secret); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
-
-func run(people, secret string) error {
+// Start runs a provider until stop is called. Its address is its issuer.
+func Start(people, secret string) (issuer string, stop func(), err error) {
 	store, err := newGroupStorage(people, secret)
 	if err != nil {
-		return err
+		return "", nil, err
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	issuer := "http://" + listener.Addr().String()
-	server := &http.Server{
-		Handler:           exampleop.SetupServer(issuer, store, slog.New(slog.NewTextHandler(os.Stderr, nil)), false),
-		ReadHeaderTimeout: 10 * time.Second,
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, func() { _ = server.Close() })
-	if _, err := fmt.Fprintln(os.Stdout, issuer); err != nil {
-		return err
-	}
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
+	var provider http.Handler
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { provider.ServeHTTP(w, r) }))
+	issuer = "http://" + server.Listener.Addr().String()
+	provider = exampleop.SetupServer(issuer, store, slog.New(slog.DiscardHandler), false)
+	server.Start()
+	return issuer, func() {
+		server.CloseClientConnections()
+		server.Close()
+	}, nil
 }
 
 // groupStorage is the example's storage, whose people are in groups.

@@ -1,4 +1,4 @@
-package main
+package receiver
 
 import (
 	"bytes"
@@ -60,7 +60,7 @@ func TestMails(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	for _, args := range [][]string{{"x"}, {"--answer", "99"}, {"--secret", "whsec_x"}, {"--none"}} {
-		if err := run(context.Background(), args, io.Discard, io.Discard); !errors.Is(err, process.ErrUsage) {
+		if err := Run(context.Background(), args, io.Discard, io.Discard); !errors.Is(err, process.ErrUsage) {
 			t.Errorf("%q: got %v", args, err)
 		}
 	}
