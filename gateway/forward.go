@@ -305,6 +305,7 @@ func (p *passing) run() error {
 		}
 		defer x.releaseWatcher()
 		defer context.AfterFunc(x.server.watching, p.cancel)()
+		defer x.followRights(2 * rightsEvery)() // NB: the node that makes the stream says more when it ends it
 		defer context.AfterFunc(x.r.Context(), p.cancel)()
 		p.begin()
 		x.endAdmission()
@@ -355,6 +356,8 @@ func (p *passing) copy(events bool) error {
 		}
 		switch {
 		case readErr == nil:
+		case events && isOverByRights(context.Cause(x.r.Context())):
+			return context.Cause(x.r.Context())
 		case errors.Is(readErr, io.EOF), events && x.server.watching.Err() != nil:
 			return nil
 		default:

@@ -2,8 +2,6 @@ package gateway_test
 
 import (
 	"bufio"
-	"errors"
-	"io"
 	"net"
 	"net/http"
 	"reflect"
@@ -26,11 +24,37 @@ type listener struct {
 // listen opens the stream of a path below watch, and demands its beginning.
 func (u user) listen(t testing.TB, path string, headers ...string) *listener {
 	t.Helper()
+	status, header, l := u.openStream(t, "/watch/"+path, headers...)
+	if want := (http.Header{
+		"Content-Type": {"text/event-stream"}, "Cache-Control": {"no-store"}, "X-Accel-Buffering": {"no"}, "X-Content-Type-Options": {"nosniff"},
+		"Vary": {"Cookie, Authorization, Authentication"},
+	}); status != 200 || !reflect.DeepEqual(header, want) {
+		t.Fatalf("watch %s: got %d %v, want 200 %v", path, status, header, want)
+	}
+	if lines, err := l.block(); err != nil || len(lines) != 2 || lines[0] != "retry: 2000" || l.id == "" {
+		t.Fatalf("watch %s begins with %q (%v), want retry and id", path, lines, err)
+	}
+	return l
+}
+
+// listenToTasks opens the stream of tasks.
+func (u user) listenToTasks(t testing.TB) *listener {
+	t.Helper()
+	status, _, l := u.openStream(t, "/tasks/watch")
+	if lines, err := l.block(); status != 200 || err != nil || len(lines) != 2 || lines[1] != ": open" {
+		t.Fatalf("tasks: got %d, and it begins with %q (%v)", status, lines, err)
+	}
+	return l
+}
+
+// openStream asks for a stream.
+func (u user) openStream(t testing.TB, path string, headers ...string) (status int, header http.Header, l *listener) {
+	t.Helper()
 	conn, err := u.Dial()
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := request{Method: http.MethodGet, Path: u.Base + wiretest.Root + "/watch/" + path, Headers: append(headers, u.Credential...)}
+	request := request{Method: http.MethodGet, Path: u.Base + wiretest.Root + path, Headers: append(headers, u.Credential...)}
 	if _, err := conn.Write(request.Text(conn.RemoteAddr().String())); err != nil {
 		t.Fatal(err)
 	}
@@ -43,17 +67,7 @@ func (u user) listen(t testing.TB, path string, headers ...string) *listener {
 		_ = res.Body.Close()
 	})
 	res.Header.Del("Date")
-	if want := (http.Header{
-		"Content-Type": {"text/event-stream"}, "Cache-Control": {"no-store"}, "X-Accel-Buffering": {"no"}, "X-Content-Type-Options": {"nosniff"},
-		"Vary": {"Cookie, Authorization, Authentication"},
-	}); res.StatusCode != 200 || !reflect.DeepEqual(res.Header, want) {
-		t.Fatalf("watch %s: got %d %v, want 200 %v", path, res.StatusCode, res.Header, want)
-	}
-	l := &listener{conn: conn, body: bufio.NewReader(res.Body)}
-	if lines, err := l.block(); err != nil || len(lines) != 2 || lines[0] != "retry: 2000" || l.id == "" {
-		t.Fatalf("watch %s begins with %q (%v), want retry and id", path, lines, err)
-	}
-	return l
+	return res.StatusCode, res.Header, &listener{conn: conn, body: bufio.NewReader(res.Body)}
 }
 
 // block reads the lines up to an empty one; heartbeats are ignored.
@@ -113,13 +127,5 @@ func (l *listener) wantLost(t testing.TB) {
 	lines, err := l.block()
 	if err != nil || len(lines) != 3 || lines[0] != "event: lost" || !strings.HasPrefix(lines[1], `data: {"message":"`) {
 		t.Fatalf("got %q and %v, want lost", lines, err)
-	}
-}
-
-// wantEnd demands an orderly end of the stream, and nothing before.
-func (l *listener) wantEnd(t testing.TB) {
-	t.Helper()
-	if lines, err := l.block(); !errors.Is(err, io.EOF) || len(lines) > 0 {
-		t.Errorf("got %q and %v, want the end of the stream", lines, err)
 	}
 }

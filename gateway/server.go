@@ -118,6 +118,8 @@ type Server struct {
 	// batches counts the batches on their way, and batchBytes the bytes of their large
 	// bodies.
 	batches, batchBytes atomic.Int64
+	// names are what people are called.
+	names knownNames
 	// watchers counts the streams that are open or about to be, and leaderWaits the requests
 	// that wait for a leader.
 	watchers, leaderWaits atomic.Int64

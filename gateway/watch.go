@@ -61,15 +61,16 @@ func (x *exchange) stream(watch func(send func(appendEvent) error) error) error 
 		return err
 	}
 	defer x.releaseWatcher()
+	defer x.followRights(rightsEvery)()
 	var sendErr error
 	err := watch(func(e appendEvent) error {
 		sendErr = x.sendEvent(e)
 		return sendErr
 	})
 	if sendErr != nil {
-		err = sendErr
+		return x.endStream(sendErr)
 	}
-	return x.endStream(err)
+	return x.endStream(x.tellRights(x.rightsError(err)))
 }
 
 // admitWatcher counts a watcher, or refuses it because there are too many.
@@ -135,6 +136,9 @@ func (x *exchange) beginStream() {
 // also ends when the caller's rights have changed, because the filter was checked
 // with them; clients reconnect and are then checked with the new rights.
 func (x *exchange) reauthorize() (*identity.Principal, error) {
+	if x.caller == operator {
+		return operator, nil // who has shown no credential loses none
+	}
 	now, err := x.identify(x.kind)
 	if err != nil {
 		return nil, err
