@@ -178,6 +178,9 @@ func (x *exchange) setInstanceHeaders(reply *workflow.Reply) {
 	if !reply.WithHistory {
 		h["Preference-Applied"] = valueMinimal
 	}
+	if reply.HistoryFrom > 1 {
+		h["Link"] = []string{"<" + x.server.options.BasePath + "/workflow/api/v1/instance/" + reply.WorkflowID + "/" + reply.InstanceID + `/history>; rel="prev"`}
+	}
 }
 
 // listEvents answers GET

@@ -30,17 +30,18 @@ func (e *Entry) AppendJSON(dst []byte) []byte {
 	dst = append(dst, `{"user":`...)
 	dst = data.AppendString(dst, e.User)
 	dst = append(dst, `,"startState":`...)
-	dst = appendNodes(dst, e.Start)
+	dst = AppendNodes(dst, e.Start)
 	dst = append(dst, `,"transitionEvent":`...)
 	dst = data.AppendString(dst, string(e.Event))
 	dst = append(dst, `,"endState":`...)
-	dst = appendNodes(dst, e.End)
+	dst = AppendNodes(dst, e.End)
 	dst = append(dst, `,"ts":"`...)
 	dst = e.At.UTC().AppendFormat(dst, TimeLayout)
 	return append(dst, `"}`...)
 }
 
-func appendNodes(dst []byte, nodes []NodeID) []byte {
+// AppendNodes appends a list of names as a JSON array.
+func AppendNodes(dst []byte, nodes []NodeID) []byte {
 	dst = append(dst, '[')
 	for i, n := range nodes {
 		if i > 0 {
@@ -79,6 +80,14 @@ func (d *Definition) positionsOf(out []Position, region *node, names []NodeID) (
 		}
 	}
 	return out, names
+}
+
+// Ends are the names that the newest entry of the instance ends with. They are shared, so not to be changed.
+func (in *Instance) Ends() []NodeID {
+	if in.at == nil {
+		return nil
+	}
+	return in.at.end
 }
 
 // startNode stands in startState of the first entry, once for each state machine.

@@ -95,6 +95,7 @@ func Read(store *persistence.Store, req *Request) (*Page, error) {
 		return nil, failure.Refuse(failure.ErrInvalid, "the limit must be 1 to %d", LimitMax)
 	}
 	r := &reading{store: store, req: req, sh: store.ShardOf(req.Instance)}
+	r.entries = history.NewReader(store, r.sh, req.Instance)
 	order := "desc"
 	if req.OldestFirst {
 		order = "asc"
@@ -128,9 +129,11 @@ type reading struct {
 	store *persistence.Store
 	req   *Request
 	sh    persistence.Shard
-	after *place // where the page before ended; nil for the first
-	end   *place // the page ends there at the latest: of some kind nothing was read behind it; nil for nowhere
-	items []*Item
+	// entries are read one after the other.
+	entries *history.Reader
+	after   *place // where the page before ended; nil for the first
+	end     *place // the page ends there at the latest: of some kind nothing was read behind it; nil for nowhere
+	items   []*Item
 }
 
 func (r *reading) order(a, b place) int {
@@ -207,7 +210,7 @@ func (r *reading) addEntries() error {
 }
 
 func (r *reading) entry(n uint64) (*Item, error) {
-	entry, _, err := history.Page(r.store, r.sh, r.req.Instance, n, n, true)
+	entry, _, err := r.entries.Page(n, n, true)
 	if err != nil {
 		return nil, failure.OfStore(err)
 	}

@@ -44,9 +44,8 @@ func (s *Service) LoadText(sn *persistence.Snapshot, e *Entry) error {
 	if err != nil {
 		return failure.OfStore(err)
 	}
-	var ok bool
-	if e.Text, ok = history.Entry(value); !ok {
-		return failure.Errorf(failure.ErrExecution, "history entry %d of %s", e.Sequence, e.Name)
+	if e.Text, err = history.NewReader(sn, e.Shard, e.ID).Entry(e.Sequence, value); err != nil {
+		return failure.Errorf(failure.ErrExecution, "entry of %s: %w", e.Name, err)
 	}
 	if e.Newest = e.Sequence == e.Instance.Sequence; e.Newest {
 		e.States = e.Of.States(&e.Instance)

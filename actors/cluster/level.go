@@ -14,8 +14,9 @@ import (
 //	2  2026-11-26  timers, deliveries and incidents have rows, and records that have timers another format
 //	3  2026-11-26  tasks and activities have rows, records that have tasks a section of their own, drafts say to which content of a
 //	               template they belong, commits have rows in the feed of changes, and definitions say how people see a workflow
-//	4  2026-11-28  entries of histories say that nothing took their event, incidents are there that no timer keeps, definitions say who
-//	               may publish the next version, and tasks stand in the worklists of their candidates by workflow
+//	4  2026-11-28  entries of histories say that nothing took their event, or only which state machines have moved, incidents are there
+//	               that no timer keeps, definitions say who may publish the next version, and tasks stand in the worklists of their
+//	               candidates by workflow
 const levelHere = 4
 
 // Level is the highest that all nodes of the cluster have had.

@@ -3,8 +3,10 @@ package query
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"slices"
+	"strconv"
 
 	"troupe/actors/failure"
 	"troupe/actors/internal/history"
@@ -100,8 +102,7 @@ func (q *query) show(c *candidate) error {
 		b = append(b, q.record.Private...)
 	}
 	if q.fields.history {
-		b = append(b, `,"svcHistory":`...)
-		b = append(b, q.history(c)...)
+		b = q.appendHistory(b, c)
 	}
 	b = append(b, `,"states":`...)
 	b = append(b, q.record.States...)
@@ -147,19 +148,40 @@ func (q *query) title() string {
 // history returns svcHistory. What goes wrong is left in q.failed.
 func (q *query) history(c *candidate) data.Value {
 	out := data.Value("[")
-	var ended error
-	err := q.snapshot.Scan(persistence.EntryPrefix(nil, q.service.o.Store.ShardOf(c.id), c.id), func(_, value []byte) error {
-		entry, ok := history.Entry(value)
-		if !ok {
-			return persistence.ErrCorrupt
-		}
-		if ended = q.chargeBytes(len(value)); ended != nil {
-			return ended
-		}
+	q.eachEntry(c, func(entry data.Value) {
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
 		out = append(out, entry...)
+	})
+	return append(out, ']')
+}
+
+// appendHistory appends svcHistory as far as an answer has it.
+func (q *query) appendHistory(b []byte, c *candidate) []byte {
+	var joined history.Joined
+	q.eachEntry(c, func(entry data.Value) { joined = joined.With(entry) })
+	b = append(append(append(b, `,"svcHistory":[`...), joined.Text...), ']')
+	if joined.From > 1 {
+		b = strconv.AppendUint(append(b, `,"historyFrom":`...), joined.From, 10)
+	}
+	return b
+}
+
+// eachEntry reads the history. What goes wrong is left in q.failed.
+func (q *query) eachEntry(c *candidate, visit func(data.Value)) {
+	var ended error
+	sh := q.service.o.Store.ShardOf(c.id)
+	reader := history.NewReader(q.snapshot, sh, c.id)
+	err := q.snapshot.Scan(persistence.EntryPrefix(nil, sh, c.id), func(key, value []byte) error {
+		entry, err := reader.Entry(binary.BigEndian.Uint64(key[len(key)-8:]), value)
+		if err != nil {
+			return err
+		}
+		if ended = q.chargeBytes(len(entry)); ended != nil {
+			return ended
+		}
+		visit(entry)
 		return nil
 	})
 	switch {
@@ -168,7 +190,6 @@ func (q *query) history(c *candidate) data.Value {
 	case err != nil:
 		q.failed = failure.OfStore(err)
 	}
-	return append(out, ']')
 }
 
 // sorted brings the few matches of a chosen plan into the order of q.sort.

@@ -119,9 +119,9 @@ func LoadRequester(from query.Loader, sh persistence.Shard, id persistence.ID) (
 	if err != nil {
 		return "", failure.OfStore(err)
 	}
-	entry, ok := history.Entry(stored)
+	entry, err := history.NewReader(from, sh, id).Entry(1, stored)
 	user, has := entry.Lookup("user")
-	if !ok || !has || user.Kind() != data.String {
+	if err != nil || !has || user.Kind() != data.String {
 		return "", failure.Errorf(failure.ErrExecution, "the first history entry: %w", persistence.ErrCorrupt)
 	}
 	return user.Text(), nil

@@ -56,13 +56,13 @@ func (s follower) itemOf(of persistence.Key, record, entry []byte) *Item {
 		return nil
 	}
 	definition, here := s.o.Catalog.VersionHere(of.Workflow, stored.Version)
-	text, ok := history.Entry(bytes.Clone(entry))
-	if !here || !ok {
+	if !here {
 		return nil
 	}
 	name := instanceid.Text(of.ID)
 	state, err := definition.Restore(name, stored)
-	if err != nil {
+	text, ok := history.Ending(bytes.Clone(entry), state.Ends())
+	if err != nil || !ok {
 		return nil
 	}
 	return &Item{

@@ -280,6 +280,7 @@ func (w *watcher) catchUp(sequence uint64) error {
 	if err != nil {
 		return failure.Errorf(failure.ErrExecution, "%w", err)
 	}
+	reader := history.NewReader(store, sh, w.id)
 	for n := w.last + 1; n <= sequence; n++ {
 		if err := w.reauthorize(); err != nil {
 			return err
@@ -292,9 +293,9 @@ func (w *watcher) catchUp(sequence uint64) error {
 		if err != nil {
 			return failure.OfStore(err)
 		}
-		entry, ok := history.Entry(value)
-		if !ok {
-			return failure.Errorf(failure.ErrExecution, "history entry %d", n)
+		entry, err := reader.Entry(n, value)
+		if err != nil {
+			return failure.Errorf(failure.ErrExecution, "%w", err)
 		}
 		if err := w.show(w.req.InstanceID, n, entry, of.StatesOf(entry), strconv.FormatUint(n, 10)); err != nil {
 			return err

@@ -173,7 +173,7 @@ func (i *instance) firstReply(req *EventRequest) (*Reply, error) {
 // survives a crash.
 func (i *instance) commit(c *call, ch *change, withHistory bool) (err error) {
 	r := i.router
-	var before []byte // the history that the new entry follows
+	var before history.Joined // that the new entry follows
 	if withHistory {
 		if before, err = i.historyUpTo(i.state.Sequence); err != nil {
 			return err
@@ -202,7 +202,7 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (err error) {
 	tasksChanged := i.putTasks(w, c, ch, definition, &was, ended, begun)
 	joined := before
 	if ch.hasEntry {
-		joined = i.putEntry(w, c, &ch.entry, before)
+		joined = i.putEntry(w, c, ch, before)
 		var positions []statemachine.Position
 		var states data.Value
 		if !ch.created {
@@ -232,7 +232,7 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (err error) {
 		w.Delete(key)
 	}
 	reply := i.shown(withHistory)
-	reply.History = joined
+	reply.History, reply.HistoryFrom = joined.Text, joined.From
 	if ch.retry.Key != "" {
 		i.putReply(w, ch, reply)
 	}
@@ -253,12 +253,13 @@ func (i *instance) countVersion(w *persistence.Writes, by int64) {
 
 // putEntry writes one history entry, has it told to those who watch when it is
 // durable, and returns the history with it: before is the one without.
-func (i *instance) putEntry(w *persistence.Writes, c *call, e *statemachine.Entry, before []byte) []byte {
+func (i *instance) putEntry(w *persistence.Writes, c *call, ch *change, before history.Joined) history.Joined {
+	e := &ch.entry
 	value := e.AppendJSON(make([]byte, history.HeadBytes, 256))
-	end := len(value)
-	if attempt := e.Attempt && i.router.hasLevel(levelOfAttempts); attempt || len(e.Data) > 0 && i.router.hasLevel(levelOfData) {
-		value = history.Keep(value, e.Data, attempt)
-	}
+	shown := value[history.HeadBytes:]
+	value = history.Complete(value, e, i.state.Sequence, history.Forms{ // NB: nodes have other names behind a migration
+		Data: i.router.hasLevel(levelOfData), Attempts: i.router.hasLevel(levelOfAttempts), Folds: ch.of == nil && i.router.hasLevel(levelOfFolds),
+	})
 	i.chain = history.Seal(value, i.chain)
 	i.scratch = persistence.EntryKey(i.scratch[:0], i.shard, i.id, i.state.Sequence)
 	w.Set(i.scratch, value)
@@ -266,13 +267,13 @@ func (i *instance) putEntry(w *persistence.Writes, c *call, e *statemachine.Entr
 	if feeds := i.router.watches.Feeds(i.workflowID, i.id); feeds != nil {
 		n := c.withNews()
 		n.feeds, n.item = feeds, &watch.Item{
-			ID: i.id, Name: i.name, Sequence: i.state.Sequence, Entry: value[history.HeadBytes:end],
+			ID: i.id, Name: i.name, Sequence: i.state.Sequence, Entry: shown,
 			States: i.of.States(&i.state), State: i.state, Of: i.of, Shard: i.shard,
 		}
 		placed = &n.item.Place
 	}
 	i.router.changes.Announce(w, &changefeed.Row{ID: i.id, Sequence: i.state.Sequence, Workflow: i.workflowID}, placed)
-	return i.extendHistory(before, value[history.HeadBytes:end])
+	return i.extendHistory(before, shown)
 }
 
 // hasLevel reports whether all nodes can read what is written from a level on (cluster.Node.Level).
@@ -286,10 +287,9 @@ const (
 	levelOfTemplates = 3
 	// levelOfTasks is that from which on instances keep tasks and activities.
 	levelOfTasks = 3
-	// levelOfAttempts is that from which on entries say that nothing took their event.
-	levelOfAttempts = 4
-	// levelOfIncidents is that from which on incidents are there that no timer keeps.
-	levelOfIncidents = 4
+	// levelOfAttempts is that from which on entries say that nothing took their event, levelOfFolds only where state machines have
+	// moved, and levelOfIncidents that from which on incidents are there that no timer keeps.
+	levelOfAttempts, levelOfFolds, levelOfIncidents = 4, 4, 4
 )
 
 // putIndexes writes what a step changes in the declared indexes.

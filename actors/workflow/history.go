@@ -8,31 +8,28 @@ import (
 	"troupe/actors/internal/history"
 )
 
-// historyUpTo returns the JSON of entries 1 to sequence, joined by commas. It
+// historyUpTo returns the JSON of entries 1 to sequence, as far as an answer has them. It
 // reads them from the store when they are not in memory.
-func (i *instance) historyUpTo(sequence uint64) ([]byte, error) {
+func (i *instance) historyUpTo(sequence uint64) (joined history.Joined, err error) {
 	if i.hasHistory && sequence == i.state.Sequence {
-		return i.history, nil
+		return history.Joined{Text: i.history, From: 1}, nil
 	}
 	store, err := i.rows()
 	if err != nil {
-		return nil, err
+		return joined, err
 	}
 	joined, chain, err := history.Load(store, i.shard, i.id, sequence)
 	if errors.Is(err, history.ErrDamaged) {
-		return nil, i.damagedHistory(err)
+		return joined, i.damagedHistory(err)
 	}
-	if err != nil {
-		return nil, err
-	}
-	if sequence != i.state.Sequence {
-		return joined, nil
+	if err != nil || sequence != i.state.Sequence {
+		return joined, err
 	}
 	if chain != i.chain {
-		return nil, i.damagedHistory(fmt.Errorf("%w: the chain ends elsewhere", history.ErrDamaged))
+		return joined, i.damagedHistory(fmt.Errorf("%w: the chain ends elsewhere", history.ErrDamaged))
 	}
-	if len(joined) <= i.router.o.HistoryResidentBytes {
-		i.history, i.hasHistory = joined, true
+	if joined.From == 1 && len(joined.Text) <= i.router.o.HistoryResidentBytes {
+		i.history, i.hasHistory = joined.Text, true
 	}
 	return joined, nil
 }
@@ -46,11 +43,13 @@ func (i *instance) damagedHistory(err error) error {
 // extendHistory adds one entry to the history and keeps the result in memory
 // when it is kept there and not too long. Replies hold prefixes of what is kept:
 // appending never changes what they see.
-func (i *instance) extendHistory(before, entry []byte) []byte {
+func (i *instance) extendHistory(before history.Joined, entry []byte) history.Joined {
 	if i.hasHistory && len(i.history)+len(entry)+1 <= i.router.o.HistoryResidentBytes {
-		i.history = history.Join(i.history, entry)
-		return i.history
+		joined := history.Joined{Text: i.history, From: 1}.With(entry)
+		i.history = joined.Text
+		return joined
 	}
 	i.history, i.hasHistory = nil, false
-	return history.Join(before[:len(before):len(before)], entry)
+	before.Text = before.Text[:len(before.Text):len(before.Text)]
+	return before.With(entry)
 }

@@ -7,7 +7,7 @@ func (i *instance) reply(withHistory bool) (*Reply, error) {
 	r := i.shown(withHistory)
 	var err error
 	if withHistory {
-		r.History, err = i.historyUpTo(r.Sequence)
+		err = i.putHistory(r)
 	}
 	return r, err
 }
@@ -25,7 +25,13 @@ func (i *instance) repeated(first *retry.First, withHistory bool) (r *Reply, err
 	r = &Reply{WorkflowID: i.workflowID, InstanceID: i.name, Sequence: first.Sequence, WithHistory: withHistory}
 	r.Public, r.Private, r.States, r.Redirect = first.Shown()
 	if withHistory {
-		r.History, err = i.historyUpTo(first.Sequence)
+		err = i.putHistory(r)
 	}
 	return r, err
+}
+
+func (i *instance) putHistory(r *Reply) error {
+	joined, err := i.historyUpTo(r.Sequence)
+	r.History, r.HistoryFrom = joined.Text, joined.From
+	return err
 }

@@ -152,6 +152,11 @@ func (o *output) showAs(i *client.Instance, title string, l *labels) error {
 	if _, err := fmt.Fprintln(o.to); err != nil {
 		return err
 	}
+	if i.HistoryFrom > 1 {
+		if _, err := fmt.Fprintf(o.to, "entries 1 to %d: troupe instance history %s %s\n", i.HistoryFrom-1, i.WorkflowID, i.ID); err != nil {
+			return err
+		}
+	}
 	rows = [][]string{historyHead}
 	for n := range i.History {
 		rows = append(rows, historyRow(&i.History[n], l))

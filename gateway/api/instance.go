@@ -30,7 +30,9 @@ type Instance struct {
 	Private    json.RawMessage `json:"svcPrivate,omitempty"`
 	// History is oldest first; nil when it was not asked for.
 	History []HistoryEntry `json:"svcHistory,omitempty"`
-	States  []Position     `json:"states"`
+	// HistoryFrom is the sequence number of the first entry of History where that is not 1: an answer has the newest 16 MiB.
+	HistoryFrom uint64     `json:"historyFrom,omitempty"`
+	States      []Position `json:"states"`
 	// Redirect is empty when the instance has none.
 	Redirect string `json:"svcRedirect,omitempty"`
 	// Title is empty where it was not asked for.

@@ -1,7 +1,7 @@
 // Package history is the stored form of an instance's history. An entry is
 // format(1) chain(16) JSON; the chain is a hash over all entries up to this one, so
 // that a missing or foreign entry shows. One that keeps what its event brought, or that is an attempt, is
-// format(2) chain(16) JSON brought kind(1) and the length of the JSON(4).
+// format(2) chain(16) JSON brought kind(1) and the length of the JSON(4). fold.go has the third form.
 package history
 
 import (
@@ -40,7 +40,14 @@ var ErrDamaged = errors.New("stored history cannot be read")
 // Keep appends to an entry, whose JSON stands behind HeadBytes that are free, what its event brought, nil for nothing, and whether
 // it is an attempt. It comes before Seal.
 func Keep(entry []byte, brought data.Value, attempt bool) []byte {
-	end, kind := len(entry)-HeadBytes, byte(0)
+	end := len(entry) - HeadBytes
+	entry, kind := appendBrought(entry, brought, attempt)
+	entry[0] = withFormat
+	return binary.BigEndian.AppendUint32(append(entry, kind), uint32(end)) //nolint:gosec // of an entry
+}
+
+// appendBrought appends what an event brought, and returns of what kind that is.
+func appendBrought(entry []byte, brought data.Value, attempt bool) (_ []byte, kind byte) {
 	switch {
 	case len(brought) > DataBytesMax:
 		sum := sha256.Sum256(brought)
@@ -52,16 +59,14 @@ func Keep(entry []byte, brought data.Value, attempt bool) []byte {
 	if attempt {
 		kind |= attemptBit
 	}
-	entry[0] = withFormat
-	entry = append(append(entry, brought...), kind)
-	return binary.BigEndian.AppendUint32(entry, uint32(end)) //nolint:gosec // of an entry
+	return append(entry, brought...), kind
 }
 
 // Seal completes a stored entry, whose JSON stands behind HeadBytes that are free.
 // before is the chain up to the entry; Seal returns the one with it.
 func Seal(stored []byte, before statemachine.Chain) statemachine.Chain {
 	chain := link(before, stored[HeadBytes:])
-	if stored[0] != withFormat {
+	if stored[0] != withFormat && stored[0] != foldedFormat {
 		stored[0] = format
 	}
 	copy(stored[1:], chain[:])
@@ -77,34 +82,30 @@ func link(chain statemachine.Chain, entry []byte) statemachine.Chain {
 	return statemachine.Chain(h.Sum(sum[:0])[:16])
 }
 
-// Entry returns the JSON of a stored entry, which it aliases. It is false when the bytes
-// are no entry. It does not check the chain.
-func Entry(stored []byte) (data.Value, bool) {
-	entry, _, _, ok := split(stored)
-	return entry, ok
-}
-
 // split takes a stored entry apart: its JSON, what is kept of what the event brought, and the kind of that, 0 for nothing, with attemptBit.
-func split(stored []byte) (entry, brought data.Value, kind byte, ok bool) {
+func split(stored []byte) (p parts, ok bool) {
 	if len(stored) < HeadBytes {
-		return nil, nil, 0, false
+		return p, false
 	}
 	rest := stored[HeadBytes:]
 	switch stored[0] {
 	case format:
-		return data.Value(rest), nil, 0, true
+		return parts{entry: data.Value(rest)}, true
+	case foldedFormat:
+		return splitFolded(rest)
 	case withFormat:
 		if len(rest) < tailBytes {
-			return nil, nil, 0, false
+			return p, false
 		}
 		at := len(rest) - tailBytes
 		end := binary.BigEndian.Uint32(rest[at+1:])
-		if kind = rest[at]; uint64(end) > uint64(at) || kind == 0 || kind&^attemptBit > digestKind {
-			return nil, nil, 0, false
+		if p.kind = rest[at]; uint64(end) > uint64(at) || p.kind == 0 || p.kind&^attemptBit > digestKind {
+			return p, false
 		}
-		return data.Value(rest[:end]), data.Value(rest[end:at]), kind, true
+		p.entry, p.brought = data.Value(rest[:end]), data.Value(rest[end:at])
+		return p, true
 	}
-	return nil, nil, 0, false
+	return p, false
 }
 
 // appendWith appends an entry with what its event brought as the member data, or dataDigest when that was too long to be kept, and
@@ -129,26 +130,34 @@ func appendWith(dst []byte, entry, brought data.Value, kind byte) []byte {
 // pageBytesMax ends a page early, so that it fits into memory.
 const pageBytesMax = 8 << 20
 
+// Page is Reader.Page of a new reader.
+func Page(store *persistence.Store, sh persistence.Shard, id persistence.ID, first, last uint64, withData bool) (page []byte, end uint64, err error) {
+	return NewReader(store, sh, id).Page(first, last, withData)
+}
+
 // Page returns the JSON of the entries from first to last, joined by commas, and the number of the last one in
 // it, which is another one when the page would be too large. last may be below first: then they come newest first.
 // With withData it has what the events brought, and which entries are attempts. A missing entry is persistence.ErrCorrupt.
-func Page(store *persistence.Store, sh persistence.Shard, id persistence.ID, first, last uint64, withData bool) (page []byte, end uint64, err error) {
+func (r *Reader) Page(first, last uint64, withData bool) (page []byte, end uint64, err error) {
 	for end = first; ; end = next(end, last) {
-		value, err := store.Load(persistence.EntryKey(nil, sh, id, end))
-		entry, brought, kind, ok := split(value)
-		if err == nil && !ok || errors.Is(err, persistence.ErrNotFound) {
+		stored, err := r.from.Load(persistence.EntryKey(nil, r.sh, r.id, end))
+		if errors.Is(err, persistence.ErrNotFound) {
 			err = persistence.ErrCorrupt
 		}
 		if err != nil {
 			return nil, 0, fmt.Errorf("history entry %d: %w", end, err)
 		}
+		p, err := r.read(end, stored)
+		if err != nil {
+			return nil, 0, err
+		}
 		if !withData {
-			kind = 0
+			p.kind = 0
 		}
 		if len(page) > 0 {
 			page = append(page, ',')
 		}
-		page = appendWith(page, entry, brought, kind)
+		page = appendWith(page, p.entry, p.brought, p.kind)
 		if end == last || len(page) >= pageBytesMax {
 			return page, end, nil
 		}
@@ -163,12 +172,53 @@ func next(n, last uint64) uint64 {
 	return n + 1
 }
 
-// Join appends an entry to entries that are joined by commas.
-func Join(joined, entry []byte) []byte {
-	if len(joined) > 0 {
-		joined = append(joined, ',')
+// AnswerBytesMax is the most that an answer has of a history: the newest part.
+const AnswerBytesMax = 16 << 20
+
+// Joined is the JSON of entries, joined by commas, that fits into an answer.
+type Joined struct {
+	Text []byte
+	// From is the number of the first entry in it; 1: it has all, or there is none.
+	From uint64
+}
+
+// With returns it with one entry more. The text of j is not changed, though what is behind it may be.
+func (j Joined) With(entry []byte) Joined { return j.with(entry, AnswerBytesMax) }
+
+func (j Joined) with(entry []byte, most int) Joined {
+	if len(j.Text) > 0 {
+		j.Text = append(j.Text, ',')
 	}
-	return append(joined, entry...)
+	j.Text, j.From = append(j.Text, entry...), max(j.From, 1)
+	for len(j.Text) > most {
+		first := firstEntry(j.Text)
+		if first == len(j.Text) {
+			break // there is no other one
+		}
+		j.Text, j.From = j.Text[first+1:], j.From+1
+	}
+	return j
+}
+
+// firstEntry is where the first of the entries ends: at a comma, or at the end.
+func firstEntry(joined []byte) int {
+	depth, quoted := 0, false
+	for at := 0; at < len(joined); at++ {
+		switch c := joined[at]; {
+		case quoted && c == '\\':
+			at++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{':
+			depth++
+		case c == '}':
+			if depth--; depth == 0 {
+				return at + 1
+			}
+		}
+	}
+	return len(joined)
 }
 
 // errEnough ends a scan early.
@@ -176,29 +226,34 @@ var errEnough = errors.New("seen enough")
 
 // Load reads the entries 1 to sequence of an instance, joined by commas, and their
 // chain. ErrDamaged: one is missing or not what was stored.
-func Load(store *persistence.Store, sh persistence.Shard, id persistence.ID, sequence uint64) (joined []byte, chain statemachine.Chain, err error) {
+func Load(store *persistence.Store, sh persistence.Shard, id persistence.ID, sequence uint64) (joined Joined, chain statemachine.Chain, err error) {
 	var seen uint64
+	reader := NewReader(store, sh, id)
 	err = store.Scan(persistence.EntryPrefix(nil, sh, id), func(key, stored []byte) error {
 		if seen == sequence {
 			return errEnough
 		}
 		seen++
-		entry, ok := Entry(stored)
-		if !ok || binary.BigEndian.Uint64(key[len(key)-8:]) != seen {
+		if len(stored) < HeadBytes || binary.BigEndian.Uint64(key[len(key)-8:]) != seen {
 			return fmt.Errorf("%w: entry %d", ErrDamaged, seen)
 		}
 		if chain = link(chain, stored[HeadBytes:]); chain != statemachine.Chain(stored[1:HeadBytes]) {
 			return fmt.Errorf("%w: entry %d", ErrDamaged, seen)
 		}
-		joined = Join(joined, entry)
+		entry, err := reader.Entry(seen, stored)
+		if err != nil {
+			return err
+		}
+		joined = joined.With(entry)
 		return nil
 	})
 	switch {
 	case errors.Is(err, errEnough):
 	case err != nil:
-		return nil, chain, err
+		return Joined{}, chain, err
 	case seen != sequence:
-		return nil, chain, fmt.Errorf("%w: entry %d is missing", ErrDamaged, seen+1)
+		return Joined{}, chain, fmt.Errorf("%w: entry %d is missing", ErrDamaged, seen+1)
 	}
+	joined.From = max(joined.From, 1)
 	return joined, chain, nil
 }

@@ -62,8 +62,8 @@ func TestWhatAnEventBrought(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := entry(1) + "," + entry(2) + "," + entry(3) + "," + entry(4) + "," + entry(5) + "," + entry(6)
-	if joined, got, err := Load(store, sh, id, 6); string(joined) != want || got != chain || err != nil {
-		t.Errorf("got %s, %x, %v", joined, got, err)
+	if joined, got, err := Load(store, sh, id, 6); string(joined.Text) != want || got != chain || err != nil {
+		t.Errorf("got %s, %x, %v", joined.Text, got, err)
 	}
 	if page, end, err := Page(store, sh, id, 1, 6, false); string(page) != want || end != 6 || err != nil {
 		t.Errorf("a page: %s, %d, %v", page, end, err)
@@ -94,11 +94,12 @@ func FuzzEntry(f *testing.F) {
 		f.Add(e)
 	}
 	f.Fuzz(func(t *testing.T, stored []byte) {
-		entry, brought, kind, ok := split(stored)
-		if ok && HeadBytes+len(entry)+len(brought) > len(stored) {
-			t.Errorf("%d bytes hold %d and %d", len(stored), len(entry), len(brought))
+		p, ok := split(stored)
+		if ok && HeadBytes+len(p.entry)+len(p.brought)+len(p.changes) > len(stored) {
+			t.Errorf("%d bytes hold %d, %d and %d", len(stored), len(p.entry), len(p.brought), len(p.changes))
 		}
-		_ = appendWith(nil, entry, brought, kind)
+		_ = appendWith(nil, p.entry, p.brought, p.kind)
+		_, _ = Ending(stored, []statemachine.NodeID{"a", "b"})
 	})
 }
 
@@ -149,8 +150,8 @@ func TestLoad(t *testing.T) {
 		}
 		joined, got, err := Load(store, sh, id, c.ask)
 		damaged := c.want == "" && c.ask > 0
-		if string(joined) != c.want || errors.Is(err, ErrDamaged) != damaged || !damaged && err != nil {
-			t.Errorf("%s: got %q, %v, want %q", c.name, joined, err, c.want)
+		if string(joined.Text) != c.want || errors.Is(err, ErrDamaged) != damaged || !damaged && err != nil {
+			t.Errorf("%s: got %q, %v, want %q", c.name, joined.Text, err, c.want)
 		}
 		if c.ask == 3 && !damaged && got != chain {
 			t.Errorf("%s: got the chain %x, want %x", c.name, got, chain)
@@ -174,7 +175,7 @@ func TestEntry(t *testing.T) {
 		{Keep(append(make([]byte, HeadBytes), entry(1)...), nil, false), "", false}, // it keeps nothing, and is no attempt
 		{nil, "", false},
 	} {
-		if got, ok := Entry(c.stored); string(got) != c.want || ok != c.ok {
+		if got, ok := Ending(c.stored, nil); string(got) != c.want || ok != c.ok {
 			t.Errorf("%x: got %q, %v, want %q, %v", c.stored, got, ok, c.want, c.ok)
 		}
 	}

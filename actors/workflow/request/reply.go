@@ -2,6 +2,7 @@ package request
 
 import (
 	"slices"
+	"strconv"
 
 	"troupe/statemachine/data"
 )
@@ -20,6 +21,8 @@ type Reply struct {
 	// History is the JSON of the entries, separated by commas, without
 	// brackets. It is meant only when the request asked WithHistory.
 	History []byte
+	// HistoryFrom is the number of the first entry in it: above 1 it is too long for an answer, and has the newest part.
+	HistoryFrom uint64
 	// WithHistory repeats what was asked.
 	WithHistory bool
 }
@@ -37,6 +40,9 @@ func (r *Reply) AppendRecord(dst []byte) []byte {
 		dst = append(dst, `,"svcHistory":[`...)
 		dst = append(dst, r.History...)
 		dst = append(dst, ']')
+		if r.HistoryFrom > 1 {
+			dst = strconv.AppendUint(append(dst, `,"historyFrom":`...), r.HistoryFrom, 10)
+		}
 	}
 	dst = append(dst, ',')
 	dst = r.AppendTail(dst)

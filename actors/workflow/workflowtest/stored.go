@@ -36,6 +36,7 @@ func (r *Router) Instances(workflow string) []Stored {
 // Moment is a store as it is, or a snapshot of it.
 type Moment interface {
 	Scan(prefix []byte, visit func(key, value []byte) error) error
+	Load(key []byte) ([]byte, error)
 }
 
 // InstancesIn is Instances at a moment.
@@ -69,10 +70,11 @@ func (r *Router) InstancesIn(at Moment, workflow string) []Stored {
 // StoredHistory is the history of an instance as JSON.
 func (r *Router) StoredHistory(at Moment, id persistence.ID) data.Value {
 	var entries [][]byte
+	reader := history.NewReader(at, r.Store.ShardOf(id), id)
 	err := at.Scan(persistence.EntryPrefix(nil, r.Store.ShardOf(id), id), func(_, value []byte) error {
-		entry, _ := history.Entry(value)
+		entry, err := reader.Entry(uint64(len(entries)+1), value)
 		entries = append(entries, bytes.Clone(entry))
-		return nil
+		return err
 	})
 	if err != nil {
 		r.t.Error(err)

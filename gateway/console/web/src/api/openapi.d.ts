@@ -1983,11 +1983,14 @@ export interface components {
             svcPublic: components["schemas"]["Object"];
             /** @description Free-form data for the server; not for display. */
             svcPrivate: components["schemas"]["Object"];
-            /** @description Oldest first. Left out with `return=minimal`. */
+            /** @description Oldest first, and of more than 16 MiB the newest part. Left out with `return=minimal`. */
             svcHistory?: components["schemas"]["HistoryEntry"][];
+            historyFrom?: components["schemas"]["HistoryFrom"];
             states: components["schemas"]["States"];
             svcRedirect?: components["schemas"]["Redirect"];
         };
+        /** @description The sequence number of the first entry of `svcHistory`, where that is not all of the history. The pages of the history (`listHistory`) have the entries before. */
+        HistoryFrom: number;
         /** @description Where a client goes on. There until the next event that leaves a history entry. */
         Redirect: string;
         /** @description An entry of a list of instances. */
@@ -1998,8 +2001,9 @@ export interface components {
             states: components["schemas"]["States"];
             /** @description With `fields=svcPrivate`. */
             svcPrivate?: components["schemas"]["Object"];
-            /** @description With `fields=svcHistory`. */
+            /** @description With `fields=svcHistory`; of more than 16 MiB the newest part. */
             svcHistory?: components["schemas"]["HistoryEntry"][];
+            historyFrom?: components["schemas"]["HistoryFrom"];
             svcRedirect?: components["schemas"]["Redirect"];
             /** @description With `fields=title`. */
             title?: string;
@@ -2944,6 +2948,7 @@ export interface components {
             headers: {
                 ETag: components["headers"]["InstanceTag"];
                 "Preference-Applied": components["headers"]["PreferenceApplied"];
+                Link: components["headers"]["EarlierHistory"];
                 [name: string]: unknown;
             };
             content: {
@@ -3639,6 +3644,8 @@ export interface components {
         FileTag: string;
         /** @description The history was left out. */
         PreferenceApplied: "return=minimal";
+        /** @description The history, when `svcHistory` has the newest part of it only. */
+        EarlierHistory: string;
         /** @description The next page, when there is one. */
         NextPage: string;
         /**
@@ -3828,6 +3835,7 @@ export interface operations {
                 headers: {
                     ETag: components["headers"]["InstanceTag"];
                     "Preference-Applied": components["headers"]["PreferenceApplied"];
+                    Link: components["headers"]["EarlierHistory"];
                     [name: string]: unknown;
                 };
                 content: {

@@ -1,0 +1,194 @@
+package history
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"troupe/persistence"
+	"troupe/persistence/storetest"
+	"troupe/statemachine"
+	"troupe/statemachine/data"
+)
+
+// stored is what Load of a store has in a map; reads counts.
+type stored struct {
+	rows  map[string][]byte
+	reads int
+}
+
+func (s *stored) Load(key []byte) ([]byte, error) {
+	s.reads++
+	if value, ok := s.rows[string(key)]; ok {
+		return value, nil
+	}
+	return nil, persistence.ErrNotFound
+}
+
+// walk returns the entries of an instance with many state machines, some of which have regions that come and go, as they are shown and
+// as they are stored.
+func walk(r *rand.Rand, machines, entries int) (shown []string, kept [][]byte) {
+	at := make([]statemachine.NodeID, machines)
+	for k := range at {
+		at[k] = "Start"
+	}
+	var chain statemachine.Chain
+	for n := 1; n <= entries; n++ {
+		to := append([]statemachine.NodeID(nil), at...)
+		for range r.IntN(4) {
+			k := r.IntN(len(to))
+			switch r.IntN(6) {
+			case 0:
+				to = append(to[:k:k], append([]statemachine.NodeID{"region"}, to[k:]...)...)
+			case 1:
+				if len(to) > machines {
+					to = append(to[:k:k], to[k+1:]...)
+				}
+			default:
+				to[k] = statemachine.NodeID(fmt.Sprintf("a node of a long name \"%d\"", r.IntN(9)))
+			}
+		}
+		e := statemachine.Entry{User: `jo","startState":[]`, Start: at, Event: `go,"endState":[]`, End: to, At: time.UnixMilli(int64(n))}
+		if r.IntN(3) == 0 {
+			e.Data = data.Value(`{"a":1}`)
+		}
+		value := e.AppendJSON(make([]byte, HeadBytes))
+		shown = append(shown, string(value[HeadBytes:]))
+		e.Attempt = n%5 == 0
+		value = Complete(value, &e, uint64(n), Forms{true, true, true})
+		chain = Seal(value, chain)
+		kept, at = append(kept, value), to
+	}
+	return shown, kept
+}
+
+// TestFoldedEntriesAreShownWhole, whatever comes before or behind them is read, byte for byte.
+func TestFoldedEntriesAreShownWhole(t *testing.T) {
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		shown, kept := walk(r, 2+r.IntN(60), 150)
+		id, from := persistence.ID{1}, &stored{rows: map[string][]byte{}}
+		for k, value := range kept {
+			from.rows[string(persistence.EntryKey(nil, 0, id, uint64(k+1)))] = value
+		}
+		check := func(what string, reader *Reader, n int) {
+			t.Helper()
+			if got, err := reader.Entry(uint64(n), kept[n-1]); string(got) != shown[n-1] || err != nil {
+				t.Fatalf("seed %d, %s, entry %d: got %s, %v, want %s", seed, what, n, got, err, shown[n-1])
+			}
+		}
+		up, down, other := NewReader(from, 0, id), NewReader(from, 0, id), NewReader(from, 0, id)
+		for n := 1; n <= len(kept); n++ {
+			check("forward", up, n)
+			check("backward", down, len(kept)+1-n)
+			check("anywhere", other, 1+r.IntN(len(kept)))
+			from.reads = 0
+			if check("alone", NewReader(from, 0, id), n); from.reads > wholeEvery {
+				t.Errorf("entry %d alone took %d reads", n, from.reads)
+			}
+		}
+	}
+}
+
+// TestAFoldedEntryIsSmall: what moves counts, not how many state machines there are.
+func TestAFoldedEntryIsSmall(t *testing.T) {
+	at := make([]statemachine.NodeID, 100)
+	for k := range at {
+		at[k] = statemachine.NodeID(fmt.Sprint(strings.Repeat("long", 15), k))
+	}
+	to := append([]statemachine.NodeID(nil), at...)
+	to[50] = "another"
+	e := statemachine.Entry{User: "john", Start: at, Event: "go", End: to, At: time.UnixMilli(1)}
+	whole := e.AppendJSON(nil)
+	folded := fold(&e, nil, false)
+	if !mayFold(&e, 2, len(whole)) || len(whole) < 12_000 || len(folded) > 250 {
+		t.Errorf("%d bytes become %d", len(whole), len(folded))
+	}
+	for _, no := range []uint64{1, wholeEvery} {
+		if mayFold(&e, no, len(whole)) {
+			t.Errorf("entry %d may be folded", no)
+		}
+	}
+	if got, ok := Ending(folded, to); !ok || !bytes.Equal(got, whole) {
+		t.Errorf("got %s", got)
+	}
+	if _, ok := Ending(folded, at); ok {
+		t.Error("another end fits")
+	}
+	e.Start, e.End = at[:1], to[:1]
+	if mayFold(&e, 2, 1<<20) {
+		t.Error("one state machine gains by it")
+	}
+}
+
+// TestAnAnswerHasTheNewestPart, whether entries are read or come one by one.
+func TestAnAnswerHasTheNewestPart(t *testing.T) {
+	const most = 100
+	var joined Joined
+	var all []string
+	for n := 1; n <= 50; n++ {
+		entry := fmt.Sprintf(`{"n":%d,"t":"}{\"\\"}`, n)
+		if n == 40 {
+			entry = `{"long":"` + strings.Repeat("x", most) + `"}`
+		}
+		all = append(all, entry)
+		joined = joined.with([]byte(entry), most)
+		from, size := n, len(entry)
+		for from > 1 && size+1+len(all[from-2]) <= most {
+			from--
+			size += 1 + len(all[from-1])
+		}
+		if want := strings.Join(all[from-1:], ","); string(joined.Text) != want || joined.From != uint64(from) {
+			t.Fatalf("after %d: got %d, %s, want %d, %s", n, joined.From, joined.Text, from, want)
+		}
+	}
+}
+
+// TestADamagedFoldShows where the entry before is missing or another one.
+func TestADamagedFoldShows(t *testing.T) {
+	disk, err := storetest.NewDisk().Open(persistence.Options{Log: zerolog.Nop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := disk.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	shown, kept := walk(rand.New(rand.NewPCG(7, 7)), 40, 20)
+	_, other := walk(rand.New(rand.NewPCG(8, 8)), 40, 20)
+	for what, spoil := range map[string]func([][]byte){
+		"nothing": func([][]byte) {}, "the one before is missing": func(all [][]byte) { all[9] = nil }, "the one before is another": func(all [][]byte) { all[9] = other[9] },
+		"a byte": func(all [][]byte) { all[10][len(all[10])-12]++ },
+	} {
+		all := make([][]byte, len(kept))
+		id := persistence.ID{byte(len(what)), 1}
+		w := disk.NewWrites(disk.ShardOf(id))
+		for k := range kept {
+			all[k] = bytes.Clone(kept[k])
+		}
+		spoil(all)
+		for k, value := range all {
+			if value != nil {
+				w.Set(persistence.EntryKey(nil, disk.ShardOf(id), id, uint64(k+1)), value)
+			}
+		}
+		if err := disk.Commit(w); err != nil {
+			t.Fatal(err)
+		}
+		joined, _, err := Load(disk, disk.ShardOf(id), id, uint64(len(kept)))
+		if what == "nothing" {
+			if string(joined.Text) != strings.Join(shown, ",") || err != nil {
+				t.Errorf("got %v", err)
+			}
+		} else if !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: got %v", what, err)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package workflow_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"troupe/actors/workflow"
+	"troupe/persistence"
+)
+
+// wide is a workflow of many state machines with long names, of which each event moves one.
+func wide(machines int) string {
+	var b strings.Builder
+	b.WriteString("id: wide\nstateMachines:\n")
+	for k := range machines {
+		long := strings.Repeat("x", 50)
+		fmt.Fprintf(&b, "  m%d: {states: {a%s%d: {on: {e%d: b%s%d}}, b%s%d: {on: {e%d: a%s%d, end: c}}, c: {type: final}}}\n", k, long, k, k, long, k, long, k, k, long, k)
+	}
+	return b.String()
+}
+
+// TestALongHistoryIsAnsweredInPart: entries keep only what moved, and an answer has the newest 16 MiB, the same bytes when it is repeated.
+func TestALongHistoryIsAnsweredInPart(t *testing.T) {
+	const machines, events, most = 100, 1500, 16 << 20
+	h := start(t, workflow.Options{})
+	h.Publish(leave, order, wide(machines))
+	id := h.Make(boss, "wide", "")
+	for n := 1; n < events; n++ {
+		send := event(boss, "wide", id, fmt.Sprint("e", n%machines), "", "")
+		send.WithHistory = false
+		if _, err := h.Send(context.Background(), send); err != nil {
+			t.Fatal(err)
+		}
+	}
+	last := h.MustSend(boss, "wide", id, "e0", "", "key").AppendRecord(nil)
+	var record struct {
+		From    uint64 `json:"historyFrom"`
+		History []struct {
+			Start []string `json:"startState"`
+			End   []string `json:"endState"`
+		} `json:"svcHistory"`
+	}
+	check := func(what string, text []byte) {
+		t.Helper()
+		record.From, record.History = 0, nil
+		if err := json.Unmarshal(text, &record); err != nil || len(record.History) == 0 {
+			t.Fatalf("%s: %v", what, err)
+		}
+		if got := record.From + uint64(len(record.History)) - 1; got != events+1 || record.From < 2 || len(text) > most+100_000 || len(text) < most-30_000 {
+			t.Errorf("%s: %d bytes, from %d to %d", what, len(text), record.From, got)
+		}
+		for k, e := range record.History {
+			if len(e.Start) != machines || len(e.End) != machines || k > 0 && fmt.Sprint(e.Start) != fmt.Sprint(record.History[k-1].End) {
+				t.Fatalf("%s: entry %d: %v", what, k, e)
+			}
+		}
+	}
+	check("an event", last)
+	h.Restart()
+	if again := h.MustSend(boss, "wide", id, "e0", "", "key").AppendRecord(nil); string(again) != string(last) {
+		t.Errorf("repeated it has %d bytes instead of %d, or others", len(again), len(last))
+	}
+	check("the instance", h.MustLook(boss, "wide", id).AppendRecord(nil))
+	size := 0
+	h.Must(h.Store.Scan(persistence.EntryPrefix(nil, h.Store.ShardOf(h.ID(id)), h.ID(id)), func(_, value []byte) error { size += len(value); return nil }))
+	if size/events > 1000 {
+		t.Errorf("an entry has %d bytes", size/events)
+	}
+	page, err := h.History(context.Background(), &workflow.HistoryRequest{Caller: boss, WorkflowID: "wide", InstanceID: id, Limit: 3, Descending: true})
+	if err != nil || !strings.HasSuffix(string(last[:strings.LastIndex(string(last), `],"historyFrom"`)]), string(page.Entries[:strings.Index(string(page.Entries), `},{`)+1])) {
+		t.Errorf("the newest page: %.200s, %v", page.Entries, err)
+	}
+}
