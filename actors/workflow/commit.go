@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 	"time"
 
@@ -96,6 +97,9 @@ func (req *EventRequest) run(i *instance, c *call) error {
 	result, err := i.of.Step(&i.state, statemachine.Event{
 		Name: name, ID: req.ID, Data: req.Data, Caller: req.caller, Now: now,
 	})
+	if errors.Is(err, statemachine.ErrForbidden) {
+		return i.router.catalog.MayNotSend(i.workflowID, i.view(), req.caller, req.Name, now)
+	}
 	if err != nil {
 		return i.undone(err, req.Name, string(req.Caller.ID))
 	}
@@ -140,7 +144,7 @@ func (i *instance) mayReceive(req *EventRequest, caller *statemachine.Caller, no
 	}
 	if !newest.MaySend(i.view(), caller, now) {
 		if newest.ReadRight(caller, now) != statemachine.Denied && newest.MayRead(i.view(), caller, now) {
-			return failure.ErrForbidden // the caller sees the instance anyway
+			return i.router.catalog.MayNotSend(i.workflowID, i.view(), caller, "", now) // the caller sees the instance anyway
 		}
 		return failure.ErrNotFound
 	}

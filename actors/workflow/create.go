@@ -84,7 +84,7 @@ func (r *Router) mayAskToCreate(req *CreateRequest) error {
 		return err
 	}
 	if d.CreateRight(catalog.CallerOf(req.Caller), r.o.Clock()) == statemachine.Denied {
-		return failure.ErrForbidden
+		return failure.Refuse(failure.ErrForbidden, "permission denied: you may not create instances of %s (allow.create)", req.WorkflowID)
 	}
 	return nil
 }

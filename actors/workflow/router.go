@@ -260,7 +260,7 @@ func (r *Router) maySend(req *EventRequest) error {
 	req.caller = catalog.CallerOf(req.Caller)
 	now := r.o.Clock()
 	if d.SendRight(req.caller, now) == statemachine.Denied {
-		return failure.ErrForbidden
+		return failure.Refuse(failure.ErrForbidden, "permission denied: you may not send events to instances of %s (allow.send)", req.WorkflowID)
 	}
 	if err := r.isElsewhere(req.InstanceID); err != nil {
 		return err // before it counts towards a quota, as it does where it is led
@@ -308,7 +308,7 @@ func (r *Router) askReader(req *LoadRequest, m message) (*Reply, error) {
 		return nil, err
 	}
 	if d.ReadRight(catalog.CallerOf(req.Caller), r.o.Clock()) == statemachine.Denied {
-		return nil, failure.ErrForbidden
+		return nil, failure.Refuse(failure.ErrForbidden, "permission denied: you may not read instances of %s (allow.read)", req.WorkflowID)
 	}
 	return r.ask(req.WorkflowID, req.InstanceID, m)
 }
