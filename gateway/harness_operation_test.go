@@ -81,6 +81,10 @@ func (f *fakeWorkflows) ChangeIncident(_ context.Context, id string, drop bool) 
 	return f.ask(func() { f.asked = id + " " + string(action) })
 }
 
+func (f *fakeWorkflows) StopTree(_ context.Context, workflowID, instanceID, user string) error {
+	return f.ask(func() { f.asked = workflowID + "/" + instanceID + " " + user })
+}
+
 func (f *fakeWorkflows) Schedules(context.Context) ([]schedule.State, error) {
 	of := &statemachine.Schedule{Name: "monthly", Cron: "0 7 1 * *", Zone: "Europe/Berlin"}
 	return []schedule.State{

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/outbox"
 	"troupe/actors/pending"
@@ -31,6 +32,8 @@ type Operations interface {
 	ChangeSchedule(ctx context.Context, workflowID, name string, action schedule.Action) error
 	// ChangeIncident gives the instance its event once more, or drops the incident.
 	ChangeIncident(ctx context.Context, id string, drop bool) error
+	// StopTree ends an instance and all that it has invoked.
+	StopTree(ctx context.Context, workflowID, instanceID, user string) error
 }
 
 // operationRoutes show what happens by itself, and change it.
@@ -50,6 +53,7 @@ func operationRoutes() []route {
 		row("change-delivery", http.MethodPost, path+"/outbox/:id", changeDelivery),
 		row("incidents", http.MethodGet, path+"/incidents", listIncidents, "limit", "cursor"),
 		row("change-incident", http.MethodPost, path+"/incidents/:id", changeIncident),
+		row("stop", http.MethodPost, path+"/instance/:workflowId/:instanceId/stop", stopInstance),
 		row("timers", http.MethodGet, path+"/timers", listTimers, "workflowId", "limit", "cursor"),
 		row("schedules", http.MethodGet, path+"/schedules", listSchedules),
 		row("migrate", http.MethodPost, path+"/instances/:workflowId/migrate", migrateInstances),
@@ -248,6 +252,28 @@ func changeIncident(x *exchange) error {
 		return err
 	}
 	if err := x.services.Workflows.ChangeIncident(x.r.Context(), x.params.ByName("id"), action == outbox.Drop); err != nil {
+		return err
+	}
+	return x.answerJSON(struct{}{})
+}
+
+// stopInstance answers POST workflow/api/v1/instance/{workflowId}/{instanceId}/stop.
+func stopInstance(x *exchange) error {
+	body, err := parseBody(x.body)
+	if err != nil {
+		return err
+	}
+	tree := false
+	for key, v := range body.Members() {
+		if key != "tree" {
+			return unknownMember("", key, "tree")
+		}
+		tree = string(v) == "true"
+	}
+	if !tree {
+		return failure.Refuse(failure.ErrInvalid, "tree must be true: with an instance all that it has invoked ends")
+	}
+	if err := x.services.Workflows.StopTree(x.r.Context(), x.params.ByName("workflowId"), x.params.ByName("instanceId"), string(x.caller.ID)); err != nil {
 		return err
 	}
 	return x.answerJSON(struct{}{})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"troupe/actors/failure"
+	"troupe/actors/internal/instanceid"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence"
@@ -134,6 +135,54 @@ func TestAChildIsCancelledWithItsNode(t *testing.T) {
 			t.Errorf("after a restart: %v", err)
 		}
 	})
+}
+
+// TestATreeIsStopped: the root, its child and the child of that, also when the power fails in between, and a child that was not created yet.
+func TestATreeIsStopped(t *testing.T) {
+	for _, crash := range []bool{false, true} {
+		family(t, func(h *harness) {
+			id := h.Make(boss, "above", "")
+			h.MustSend(boss, "above", id, "go", "")
+			clocktest.Advance(time.Second)
+			child, _ := h.child("above", id)
+			grandchild, _ := h.child("below", child)
+			if err := h.StopTree(t.Context(), "below", child, "boss"); !errors.Is(err, failure.ErrConflict) || !strings.Contains(err.Error(), "above/"+id) {
+				t.Errorf("the child is not refused with its parent's name: %v", err)
+			}
+			if err := h.StopTree(t.Context(), "above", "01M7YZAB2GNTJFQE62690KHSQT", "boss"); !errors.Is(err, failure.ErrNotFound) {
+				t.Errorf("none: %v", err)
+			}
+			young := h.Make(boss, "above", "")
+			h.MustSend(boss, "above", young, "go", "")
+			for _, root := range []string{id, young} {
+				for range 2 { // it can be asked again
+					h.Must(h.StopTree(t.Context(), "above", root, "boss"))
+				}
+			}
+			if crash {
+				h.crashAt(0)
+			}
+			clocktest.Advance(time.Minute)
+			for of, workflowID := range map[string]string{id: "above", child: "below", grandchild: "deepest", young: "above"} {
+				if p := h.pending(workflowID, of); !p.IsEnded {
+					t.Errorf("%s goes on", workflowID)
+				}
+				if _, err := h.Try(boss, workflowID, of, "finish", "", ""); workflowID != "above" && !errors.Is(err, failure.ErrEnded) {
+					t.Errorf("%s takes an event: %v", workflowID, err)
+				}
+			}
+			for _, workflowID := range []string{"below", "deepest"} {
+				for _, i := range h.Instances(workflowID) {
+					if !h.pending(workflowID, instanceid.Text(i.ID)).IsEnded {
+						t.Errorf("an instance of %s runs", workflowID)
+					}
+				}
+			}
+			if n := h.rows(persistence.DeliveriesPrefix); n != 0 {
+				t.Errorf("%d messages are left", n)
+			}
+		})
+	}
 }
 
 func TestAChildThatFails(t *testing.T) {

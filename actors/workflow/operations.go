@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"context"
+	"errors"
 
 	"troupe/actors/child"
 	"troupe/actors/failure"
@@ -11,6 +12,7 @@ import (
 	"troupe/actors/pending"
 	"troupe/actors/workflow/request"
 	"troupe/persistence"
+	"troupe/statemachine"
 )
 
 // Pending lists what an instance waits for. The errors are those of Load.
@@ -60,6 +62,40 @@ func (r *Router) ChangeIncident(ctx context.Context, id string, drop bool) error
 		_, err = r.ask(in.Workflow, in.InstanceID, changeIncident{in.Timer, drop})
 	}
 	return failure.In("change", "incident "+id, err)
+}
+
+// StopTree ends an instance that no other one has invoked, and all that it has invoked, and returns when it is durable that none of them
+// will go on: each is cancelled, and so are its own children. An instance that has ended is not asked again. failure.ErrConflict names the
+// parent of one that has one.
+func (r *Router) StopTree(_ context.Context, workflowID, instanceID, user string) error {
+	err := r.accepting()
+	if err == nil {
+		_, err = r.ask(workflowID, instanceID, stopTree{user})
+	}
+	return failure.In("stop", workflowID+"/"+instanceID, err)
+}
+
+// stopTree is the request of that. The commit that ends the instance has what cancels its children, so that nothing is left to
+// remember: a child that was not created yet never will be.
+type stopTree struct{ user string }
+
+func (req stopTree) run(i *instance, c *call) error {
+	if err := i.ensureLoaded(); err != nil {
+		return err
+	}
+	if p := i.state.Parent(); p != nil {
+		return failure.Refuse(failure.ErrConflict, "it was invoked by %s/%s: stop that one", p.Workflow, p.Instance)
+	}
+	result, err := i.of.Cancel(&i.state, i.router.o.Clock())
+	if errors.Is(err, statemachine.ErrEnded) || err == nil && result.Outcome == statemachine.Ignored {
+		i.deliver(c, nil)
+		return nil
+	}
+	if err != nil {
+		return failure.OfStep(err)
+	}
+	i.router.log.Info().Str("workflow", i.workflowID).Str("instance", i.name).Str("user", req.user).Msg("a tree of instances is stopped")
+	return i.commitResult(c, &result, nil, 0)
 }
 
 // undone is the error of a step that failed for whoever asked for it. event is "" for a create.

@@ -21,7 +21,7 @@ func newInstance() *cobra.Command {
 		"  troupe instance create leave-request --public '{\"from\": \"2026-12-21\"}'\n"+
 			"  troupe instance list leave-request --filter '{\"states.nodeId\": \"review\"}'",
 		newInstanceList(), newInstanceShow(), newInstanceCreate(), newInstanceSend(),
-		newInstanceHistory(), newInstanceActivity(), newInstanceComment(), newInstancePending(), newInstanceWatch(), newInstanceEvents(), newInstanceMigrate())
+		newInstanceHistory(), newInstanceActivity(), newInstanceComment(), newInstancePending(), newInstanceWatch(), newInstanceEvents(), newInstanceMigrate(), newInstanceStop())
 }
 
 // anyForm are the forms of most results.

@@ -148,6 +148,12 @@ type OperationRequest struct {
 	Action string `json:"action"`
 }
 
+// StopRequest is the body of POST instance/{workflowId}/{instanceId}/stop.
+type StopRequest struct {
+	// Tree is true: with an instance all that it has invoked ends.
+	Tree bool `json:"tree"`
+}
+
 // MigrationRequest is the body of POST instances/{workflowId}/migrate.
 type MigrationRequest struct {
 	// Plan is an object, or a string with YAML.

@@ -178,6 +178,12 @@ func (c *Client) ChangeIncident(ctx context.Context, id, action string) (err err
 	return c.operate(ctx, []string{"incidents", id}, api.OperationRequest{Action: action})
 }
 
+// StopTree ends an instance that no other one has invoked, and all that it has invoked. It may be called again.
+func (c *Client) StopTree(ctx context.Context, workflowID, instanceID string) (err error) {
+	defer asking(&err, "stop %s/%s", workflowID, instanceID)
+	return c.operate(ctx, []string{"instance", workflowID, instanceID, "stop"}, api.StopRequest{Tree: true})
+}
+
 // operate posts what has no instance as its answer.
 func (c *Client) operate(ctx context.Context, path []string, body any) error {
 	text, err := encode(body)

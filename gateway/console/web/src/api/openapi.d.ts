@@ -552,6 +552,38 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/workflow/api/v1/instance/{workflowId}/{instanceId}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A workflow.
+                 * @example leave-request
+                 */
+                workflowId: components["parameters"]["WorkflowID"];
+                /**
+                 * @description An instance.
+                 * @example 01JD0000000000000000000001
+                 */
+                instanceId: components["parameters"]["InstanceID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Stop an instance and all that it has invoked
+         * @description The instance is cancelled, and with it its children, and theirs. None of them takes anything more (409 `Ended`), and none starts again, also when the service stops in between.
+         *     The answer comes when the instance has ended; those below it follow. An instance that another one has invoked is 409: stop that one. One that has ended, or is done, stays as it is.
+         */
+        post: operations["stopInstance"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/workflow/api/v1/incidents/{id}": {
         parameters: {
             query?: never;
@@ -2396,6 +2428,13 @@ export interface components {
             /** @enum {string} */
             action: "pause" | "resume" | "run";
         };
+        StopRequest: {
+            /**
+             * @description With an instance all that it has invoked ends.
+             * @constant
+             */
+            tree: true;
+        };
         OperationRequest: {
             /** @enum {string} */
             action: "retry" | "drop";
@@ -3056,6 +3095,15 @@ export interface components {
         };
         /** @description `AlreadyExists`: the version is there with other content. `Conflict`: a file of the home names the workflow. */
         DefinitionConflict: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Fault"];
+            };
+        };
+        /** @description Another instance has invoked this one. */
+        HasParent: {
             headers: {
                 [name: string]: unknown;
             };
@@ -4469,6 +4517,44 @@ export interface operations {
             400: components["responses"]["InvalidContent"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["AccessDenied"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    stopInstance: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A workflow.
+                 * @example leave-request
+                 */
+                workflowId: components["parameters"]["WorkflowID"];
+                /**
+                 * @description An instance.
+                 * @example 01JD0000000000000000000001
+                 */
+                instanceId: components["parameters"]["InstanceID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StopRequest"];
+            };
+        };
+        responses: {
+            200: components["responses"]["Nothing"];
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["HasParent"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["Busy"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
             504: components["responses"]["OutcomeUnknown"];

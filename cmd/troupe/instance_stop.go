@@ -1,0 +1,26 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"troupe/gateway/client"
+)
+
+func newInstanceStop() *cobra.Command {
+	tree := false
+	cmd := &cobra.Command{
+		Use: "stop WORKFLOW INSTANCE", Short: "Stop an instance and all that it has invoked (needs mod-workflows)", Args: arguments,
+		Long: "Stop an instance and all that it has invoked. Each is cancelled: it takes nothing more, and nothing starts again. One that another\n" +
+			"instance has invoked is refused, and the message names that one.",
+		Example: "  troupe instance stop purchase 01M7YZAB2GNTJFQE62690KHSQT --tree",
+	}
+	cmd.Flags().BoolVar(&tree, "tree", false, "with it all that it has invoked ends (required)")
+	return operating(cmd, nil, func(cmd *cobra.Command, c *client.Client, _ *output, args []string) error {
+		if !tree {
+			return errors.New("say --tree: with the instance all that it has invoked ends")
+		}
+		return c.StopTree(cmd.Context(), args[0], args[1])
+	})
+}
