@@ -19,6 +19,8 @@ type Definitions interface {
 	// PublishDefinition checks a definition and makes it what new instances get. The error of one
 	// with faults is failure.ErrInvalid and wraps document.Faults.
 	PublishDefinition(ctx context.Context, r *DefinitionRequest) (api.PublishedDefinition, error)
+	// Retire removes a version of a workflow, or all of them when version is 0, and returns which.
+	Retire(workflow string, version uint64, by *identity.Principal) ([]uint64, error)
 }
 
 // DefinitionRequest is a definition that somebody publishes.
@@ -101,4 +103,21 @@ func publishDefinition(x *exchange) error {
 		return x.answerFaults(err)
 	}
 	return x.answerJSON(published)
+}
+
+// retireDefinition answers DELETE workflow/api/v1/definitions/{workflowId} and …/{version}.
+func retireDefinition(x *exchange) error {
+	number, ok := uint64(0), true
+	if text := x.params.ByName("version"); text != "" {
+		number, ok = parseVersion(text)
+	}
+	if x.services.Definitions == nil || !ok {
+		return failure.ErrNotFound
+	}
+	id := x.params.ByName("workflowId")
+	retired, err := x.services.Definitions.Retire(id, number, x.caller)
+	if err != nil {
+		return err
+	}
+	return x.answerJSON(api.RetiredDefinition{ID: id, Versions: retired})
 }

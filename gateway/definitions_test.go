@@ -74,3 +74,23 @@ func TestPublishingADefinition(t *testing.T) {
 		}
 	}
 }
+
+// TestRetiringADefinition holds gateway/INTERFACE.md, "Retiring a definition"; what becomes of it is held by the tests of
+// actors/catalog and cmd/troupe.
+func TestRetiringADefinition(t *testing.T) {
+	s := startServer(t, Options{}, nil)
+	const path = "/workflow/api/v1/definitions/leave"
+	for target, want := range map[string]string{path: "mod retires leave 0", path + "/2": "mod retires leave 2"} {
+		a := s.do(t, request{Method: "DELETE", Path: target, Headers: []string{withModToken}})
+		if a.Status != 200 || a.Body != `{"id":"leave","versions":[1,2]}` || fmt.Sprint(s.workflows.asked) != want {
+			t.Errorf("%s: got %d %s, asked for %v", target, a.Status, a.Body, s.workflows.asked)
+		}
+	}
+	if a := s.do(t, request{Method: "DELETE", Path: path + "/02", Headers: []string{withModToken}}); a.Status != 404 {
+		t.Errorf("another spelling: got %d", a.Status)
+	}
+	s.workflows.setFail(failure.Refuse(failure.ErrInUse, "instances use it"))
+	if a := s.do(t, request{Method: "DELETE", Path: path, Headers: []string{withModToken}}); a.Status != 409 || a.Label() != "InUse" || a.Message() != "instances use it" {
+		t.Errorf("in use: got %d %s", a.Status, a.Body)
+	}
+}

@@ -314,6 +314,12 @@ func (f *fakeWorkflows) PublishDefinition(_ context.Context, r *DefinitionReques
 	return api.PublishedDefinition{ID: "leave", Version: 3, Current: true, Warnings: []api.FileFault{}}, err
 }
 
+// Retire remembers what was asked.
+func (f *fakeWorkflows) Retire(workflow string, version uint64, by *identity.Principal) ([]uint64, error) {
+	err := f.ask(func() { f.asked = fmt.Sprint(by.ID, " retires ", workflow, " ", version) })
+	return []uint64{1, 2}, err
+}
+
 // PublishHome remembers the archive.
 func (f *fakeWorkflows) PublishHome(_ context.Context, _ *identity.Principal, archive []byte, dryRun bool) (api.PublishedHome, error) {
 	err := f.ask(func() { f.asked = fmt.Sprint(string(archive), dryRun) })

@@ -99,7 +99,45 @@ var (
 
 // routes is the table of operations, which gateway/openapi.yaml describes.
 func routes() []route {
-	return slices.Concat(workflowRoutes(), presentationRoutes(), operationRoutes(), taskRoutes(), portalRoutes(), taskFormRoutes(), ownRoutes(), fileRoutes(), adminRoutes())
+	return slices.Concat(workflowRoutes(), definitionRoutes(), presentationRoutes(), operationRoutes(), taskRoutes(), portalRoutes(), taskFormRoutes(), ownRoutes(), fileRoutes(), adminRoutes())
+}
+
+// definitionRoutes are those of definitions, in group B.
+func definitionRoutes() []route {
+	const workflowPath = "/workflow/api/v1"
+	workflowAccess := signedIn(identity.Token | identity.Session)
+	return []route{
+		{
+			name: "definitions", method: http.MethodGet, path: workflowPath + "/definitions",
+			group: groupWorkflow, access: workflowAccess, privilege: identity.Workflows, handle: listDefinitions,
+		},
+		{
+			name: "definition", method: http.MethodGet, path: workflowPath + "/definitions/:workflowId",
+			group: groupWorkflow, access: workflowAccess, privilege: identity.Workflows, handle: showDefinition,
+		},
+		{
+			name: "definition-version", method: http.MethodGet, path: workflowPath + "/definitions/:workflowId/:version",
+			group: groupWorkflow, access: workflowAccess, privilege: identity.Workflows, handle: showDefinition,
+		},
+		{
+			name: "publish-definition", method: http.MethodPut, path: workflowPath + "/definitions/:workflowId",
+			group: groupWorkflow, access: workflowAccess, privilege: identity.Workflows,
+			query: []string{"dryRun"}, takesYAML: true, contentBytesMax: home.MaxFileBytes, handle: publishDefinition,
+		},
+		{
+			name: "publish-definition-version", method: http.MethodPut, path: workflowPath + "/definitions/:workflowId/:version",
+			group: groupWorkflow, access: workflowAccess, privilege: identity.Workflows,
+			query: []string{"dryRun"}, takesYAML: true, contentBytesMax: home.MaxFileBytes, handle: publishDefinition,
+		},
+		{
+			name: "retire-definition", method: http.MethodDelete, path: workflowPath + "/definitions/:workflowId",
+			group: groupWorkflow, access: workflowAccess, privilege: identity.Workflows, handle: retireDefinition,
+		},
+		{
+			name: "retire-definition-version", method: http.MethodDelete, path: workflowPath + "/definitions/:workflowId/:version",
+			group: groupWorkflow, access: workflowAccess, privilege: identity.Workflows, handle: retireDefinition,
+		},
+	}
 }
 
 // workflowRoutes is group B.
@@ -131,28 +169,6 @@ func workflowRoutes() []route {
 		{
 			name: "choices", method: http.MethodGet, path: workflowPath + "/choices",
 			group: groupWorkflow, access: workflowAccess, handle: listChoices,
-		},
-		{
-			name: "definitions", method: http.MethodGet, path: workflowPath + "/definitions",
-			group: groupWorkflow, access: workflowAccess, privilege: identity.Workflows, handle: listDefinitions,
-		},
-		{
-			name: "definition", method: http.MethodGet, path: workflowPath + "/definitions/:workflowId",
-			group: groupWorkflow, access: workflowAccess, privilege: identity.Workflows, handle: showDefinition,
-		},
-		{
-			name: "definition-version", method: http.MethodGet, path: workflowPath + "/definitions/:workflowId/:version",
-			group: groupWorkflow, access: workflowAccess, privilege: identity.Workflows, handle: showDefinition,
-		},
-		{
-			name: "publish-definition", method: http.MethodPut, path: workflowPath + "/definitions/:workflowId",
-			group: groupWorkflow, access: workflowAccess, privilege: identity.Workflows,
-			query: []string{"dryRun"}, takesYAML: true, contentBytesMax: home.MaxFileBytes, handle: publishDefinition,
-		},
-		{
-			name: "publish-definition-version", method: http.MethodPut, path: workflowPath + "/definitions/:workflowId/:version",
-			group: groupWorkflow, access: workflowAccess, privilege: identity.Workflows,
-			query: []string{"dryRun"}, takesYAML: true, contentBytesMax: home.MaxFileBytes, handle: publishDefinition,
 		},
 		{
 			name: "events", method: http.MethodGet, path: workflowPath + "/instance/:workflowId/:instanceId/events",

@@ -84,8 +84,9 @@ type Companion interface {
 
 // publication is one Publish on its way.
 type publication struct {
-	next   currentVersions
-	writes map[versionKey][]byte
+	next    currentVersions
+	writes  map[versionKey][]byte
+	removed []versionKey // versions that are retired
 	// replaced are the pins of content that goes; they are retired.
 	replaced map[versionKey]*atomic.Int64
 	faults   document.Faults
@@ -189,6 +190,9 @@ func (c *Catalog) installLocked(p *publication, set []Source, companions []Compa
 	}
 	for _, s := range set {
 		c.keep(s.key(), s.Parsed)
+	}
+	for _, key := range p.removed {
+		c.versions.Delete(key)
 	}
 	for id, o := range p.next {
 		o.pins = c.pinsLocked(versionKey{id, o.version})
@@ -388,6 +392,9 @@ func (c *Catalog) writePublication(p *publication, epoch uint64, companions []Co
 	w := c.store.NewWritesIn(persistence.Meta, epoch)
 	for key, value := range p.writes {
 		w.Set(persistence.DefinitionKey(nil, key.workflow, key.version), value)
+	}
+	for _, key := range p.removed {
+		w.Delete(persistence.DefinitionKey(nil, key.workflow, key.version))
 	}
 	listed, published := map[string]uint64{}, map[string]uint64{}
 	for id, o := range p.next {

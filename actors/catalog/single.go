@@ -71,6 +71,9 @@ func (c *Catalog) prepareDefinitionLocked(s *Source, by *identity.Principal) (*p
 			return p, err
 		}
 	}
+	if err := c.bounded(owners, key, now, by); err != nil {
+		return p, failure.In("publish", key.workflow, err)
+	}
 	other, err := c.write(p, s, by.ID)
 	if err == nil && other {
 		err = c.errExists(key)

@@ -17,6 +17,7 @@
 //	troupe check      check the text files of a home
 //	troupe init       make a small home to begin with
 //	troupe new        add a workflow to a home
+//	troupe definition remove versions of workflows that nothing uses
 //	troupe import     make definitions of files of other tools
 //	troupe export     write a definition in the format of another tool
 //	troupe parameters list the parameters of template files
@@ -101,7 +102,7 @@ func newRoot() *cobra.Command {
 		},
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newServe(), newToken(), newSession(), newPassword(), newCheck(), newInit(), newNew(), newPublish(), newDiagram(), newConfigCommand(), newInstance(), newTask(), newOutbox(), newIncident(), newTimer(), newSchedule(), newContext(), newImport(), newExport(), newParameters(), newSchema(), newStore(), newCluster(), newBench(), newVersion())
+	root.AddCommand(newServe(), newToken(), newSession(), newPassword(), newCheck(), newInit(), newNew(), newPublish(), newDefinition(), newDiagram(), newConfigCommand(), newInstance(), newTask(), newOutbox(), newIncident(), newTimer(), newSchedule(), newContext(), newImport(), newExport(), newParameters(), newSchema(), newStore(), newCluster(), newBench(), newVersion())
 	root.SetVersionTemplate("{{.Version}}\n")
 	return root
 }

@@ -50,3 +50,10 @@ type PublishedDefinition struct {
 	Current  bool        `json:"current"`
 	Warnings []FileFault `json:"warnings"`
 }
+
+// RetiredDefinition answers DELETE definitions/{workflowId} and …/{version}.
+type RetiredDefinition struct {
+	ID string `json:"id"`
+	// Versions are those that are gone, ascending.
+	Versions []uint64 `json:"versions"`
+}

@@ -1,0 +1,118 @@
+package catalog
+
+import (
+	"slices"
+
+	"troupe/actors/failure"
+	"troupe/actors/identity"
+	"troupe/persistence"
+)
+
+// Bounds of what is published through the interface (gateway/INTERFACE.md, "Publishing a definition"). Holders of mod-admin have none.
+const (
+	workflowsMax = 100 // that one user has published first
+	versionsMax  = 500 // of one workflow
+)
+
+// bounded refuses one more workflow, or version, than a user may publish. now is the workflow's newest version; nil: there is none.
+func (c *Catalog) bounded(owners map[string]ownership, key versionKey, now *currentVersion, by *identity.Principal) error {
+	if by.Has(identity.Admin) {
+		return nil
+	}
+	if now == nil {
+		count := 0
+		for id, of := range owners {
+			if of.By == string(by.ID) && (*c.current.Load())[id] != nil {
+				count++
+			}
+		}
+		if count >= workflowsMax {
+			return failure.Refuse(failure.ErrConflict, "%s has published %d workflows, and no more are allowed: retire some that nobody uses", by.ID, count)
+		}
+		return nil
+	}
+	published, err := c.published(persistence.DefinitionPrefix(nil, key.workflow))
+	if err != nil {
+		return err
+	}
+	if all := published[key.workflow]; len(all) >= versionsMax && !slices.Contains(all, key.version) {
+		return failure.Refuse(failure.ErrConflict, "workflow %s has %d versions, and no more are allowed: retire some that nobody uses", key.workflow, len(all))
+	}
+	return nil
+}
+
+// Retire removes a version of a workflow, or all of them when number is 0, and returns which. It is for whoever may publish a
+// version; a nil by may everything. The owners of a workflow are remembered, so that nobody else publishes its id again. When the
+// newest version goes, the rules of the one before hold.
+//
+// The errors are failure.ErrInUse while an instance has one of them, ended ones included, or is being created;
+// failure.ErrConflict for a workflow that a file of the home names, and in a cluster; failure.ErrNotFound, failure.ErrForbidden and
+// those of Publish. Then nothing is changed.
+func (c *Catalog) Retire(workflow string, number uint64, by *identity.Principal) (retired []uint64, err error) {
+	c.publishing.Lock()
+	defer c.publishing.Unlock()
+	if !c.store.Alone() { // NB: other nodes have creates on their way, and the instances of other shards
+		return nil, failure.Refuse(failure.ErrConflict, "in a cluster definitions cannot be retired")
+	}
+	p, err := c.publishLocked(nil, func([]Source) (*publication, error) { return c.prepareRetirementLocked(workflow, number, by) })
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range p.removed {
+		retired = append(retired, key.version)
+	}
+	return retired, nil
+}
+
+// prepareRetirementLocked decides about a retirement. undo is for the caller even after an error.
+func (c *Catalog) prepareRetirementLocked(workflow string, number uint64, by *identity.Principal) (*publication, error) {
+	p := c.newPublication()
+	now := p.next[workflow]
+	if now == nil {
+		return p, failure.ErrNotFound
+	}
+	published, err := c.published(persistence.DefinitionPrefix(nil, workflow))
+	if err != nil {
+		return p, failure.In("retire", workflow, err)
+	}
+	all := slices.Sorted(slices.Values(published[workflow]))
+	gone := all
+	if number > 0 {
+		gone = []uint64{number}
+	}
+	if number > 0 && !slices.Contains(all, number) {
+		return p, failure.ErrNotFound
+	}
+	owners, err := c.loadOwners()
+	if err != nil {
+		return p, failure.In("retire", workflow, err)
+	}
+	if of, _ := c.ownersOf(owners, workflow, now); by != nil {
+		if err := mayPublish(workflow, of, by); err != nil {
+			return p, err
+		}
+	}
+	if now.listed && !now.published && slices.Contains(gone, now.version) {
+		return p, failure.Refuse(failure.ErrConflict, "workflow %s comes from a file of the home: remove that first", workflow)
+	}
+	for _, version := range gone {
+		key := versionKey{workflow, version}
+		free, err := c.retireLocked(p, key)
+		if err != nil {
+			return p, failure.In("retire", workflow, err)
+		}
+		if !free {
+			return p, failure.Refuse(failure.ErrInUse, "instances use version %d of workflow %s", version, workflow)
+		}
+		p.removed = append(p.removed, key)
+	}
+	p.remember(owners, workflow, now.Definition, "")
+	left := slices.DeleteFunc(all, func(version uint64) bool { return slices.Contains(gone, version) })
+	switch {
+	case len(left) == 0:
+		delete(p.next, workflow)
+	case slices.Contains(gone, now.version):
+		p.next[workflow] = &currentVersion{version: left[len(left)-1], listed: now.listed, published: now.published}
+	}
+	return p, nil
+}

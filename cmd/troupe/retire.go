@@ -1,0 +1,118 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"troupe/actors/catalog"
+	"troupe/actors/failure"
+	"troupe/statemachine"
+)
+
+func newDefinition() *cobra.Command {
+	return group("definition", "Remove workflows, or versions of them, that nothing uses",
+		"  troupe definition retire leave-request@2",
+		newRetire())
+}
+
+func newRetire() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "retire ID[@VERSION]...",
+		Short: "Remove versions of workflows that no instance has (needs mod-workflows)",
+		Long: "Remove versions of workflows that no instance has, not even one that has ended;\n" +
+			"without @VERSION all of a workflow. When the newest goes, the rules of the one before\n" +
+			"hold. It is for owners of the workflow and holders of mod-admin. A version that a file\n" +
+			"of the home names goes with the file.\n\n" +
+			"With --home it asks the server that runs there, or opens the store itself when none\n" +
+			"does.",
+		Example: "  troupe definition retire leave-request@2\n" +
+			"  troupe definition retire --home /srv/troupe old-workflow",
+		Args: arguments,
+	}
+	at := addConnection(cmd)
+	at.addHome(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		retire, end, err := retiring(cmd, at)
+		if err != nil {
+			return err
+		}
+		var faults []error
+		for _, arg := range args {
+			faults = append(faults, retireOne(cmd.OutOrStdout(), arg, retire))
+		}
+		return errors.Join(append(faults, end())...)
+	}
+	return cmd
+}
+
+// retireOne retires what an argument names, and prints it.
+func retireOne(out io.Writer, arg string, retire func(id string, version uint64) ([]uint64, error)) error {
+	id, text, found := strings.Cut(arg, "@")
+	version := uint64(0)
+	if found {
+		var err error
+		if version, err = strconv.ParseUint(text, 10, 64); err != nil || version == 0 {
+			return usageError{fmt.Errorf("%q: a version is a number from 1: ID@VERSION", arg)}
+		}
+	}
+	gone, err := retire(id, version)
+	if err != nil {
+		return err
+	}
+	for _, version := range gone {
+		if _, err := fmt.Fprintf(out, "%s@%d\n", id, version); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// retiring returns what retires: the service, or the store of a home on which no server runs. end is called afterwards.
+func retiring(cmd *cobra.Command, at *connection) (retire func(string, uint64) ([]uint64, error), end func() error, err error) {
+	if at.home != "" && !isServed(cmd.Context(), at.home) {
+		return retiringOffline(at.home)
+	}
+	service, err := at.client(0)
+	if err != nil {
+		return nil, nil, err
+	}
+	retire = func(id string, version uint64) ([]uint64, error) {
+		gone, err := service.Retire(cmd.Context(), id, version)
+		if err != nil {
+			return nil, explained(err)
+		}
+		return gone.Versions, nil
+	}
+	return retire, func() error { service.Close(); return nil }, nil
+}
+
+func retiringOffline(dir string) (retire func(string, uint64) ([]uint64, error), end func() error, err error) {
+	c := newConfig()
+	c.home = dir
+	store, err := openStore(c, zerolog.Nop())
+	if err != nil {
+		return nil, nil, err
+	}
+	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
+	var definitions *catalog.Catalog
+	if err == nil {
+		definitions, err = catalog.Open(catalog.Options{Store: store, Parser: parser, Log: zerolog.Nop()})
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, store.Close())
+	}
+	retire = func(id string, version uint64) ([]uint64, error) {
+		gone, err := definitions.Retire(id, version, nil)
+		if errors.Is(err, failure.ErrNotFound) {
+			err = fmt.Errorf("%s: there is no such workflow or version in the store", id)
+		}
+		return gone, err
+	}
+	return retire, store.Close, nil
+}
