@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -79,6 +80,11 @@ func TestARoundTripKeepsBehaviour(t *testing.T) {
 	}
 }
 
+// lines are where an expression stands, which is elsewhere after a round trip.
+var lines = regexp.MustCompile(`[\w.-]+\.yaml:\d+: `)
+
+func withoutLines(err error) string { return lines.ReplaceAllString(fmt.Sprint(err), "") }
+
 // compareBehaviour plays the same to both.
 func compareBehaviour(t *rapid.T, a, b *statemachine.Definition) {
 	caller := &statemachine.Caller{ID: "john", Roles: rapid.SliceOfDistinct(rapid.SampledFrom([]string{"manager", "clerk", "hr"}), rapid.ID).Draw(t, "roles")}
@@ -87,7 +93,7 @@ func compareBehaviour(t *rapid.T, a, b *statemachine.Definition) {
 	both := func(what string, step func(d *statemachine.Definition, in *statemachine.Instance) (statemachine.Result, error)) bool {
 		ra, errA := step(a, &p[0])
 		rb, errB := step(b, &p[1])
-		if fmt.Sprint(errA) != fmt.Sprint(errB) {
+		if withoutLines(errA) != withoutLines(errB) {
 			t.Fatalf("%s: got %v, want %v", what, errB, errA)
 		}
 		if errA != nil {
