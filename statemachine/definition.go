@@ -45,7 +45,8 @@ type Definition struct {
 	columns               []Column
 	shownLine             int // of the first key that says how people see the workflow; 0: none
 	owners                *Owners
-	accessLine            int // of the first key that says who may publish the workflow; 0: none
+	invokers              []string // workflows that may invoke it with any data
+	accessLine            int      // of the first key that says who may publish or invoke the workflow; 0: none
 
 	// nodes is the whole chart in document order; nodes[0] is the implicit
 	// parallel root. A node's descendants are the places right behind it, up

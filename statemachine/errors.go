@@ -18,6 +18,8 @@ var (
 	// ErrForbidden: a transition would take the event, but not from this caller; or nothing takes it now, and nowhere in the
 	// definition would it from this caller.
 	ErrForbidden = errors.New("caller may not send the event")
+	// ErrMayNotCreate: a user on whose behalf a child is invoked may not create it.
+	ErrMayNotCreate = errors.New("the user may not create such an instance")
 	// ErrClaimed: a transition would take the event from this caller, but somebody else has the task of its node.
 	ErrClaimed = errors.New("somebody else has the task")
 	// ErrRejected: nothing takes the event now, and the definition says reject.

@@ -12,7 +12,8 @@ var (
 	// documentKeys are those of context, create and schema.
 	documentKeys = []string{"svcPublic", "svcPrivate"}
 	ownersKeys   = []string{"roles", "privileges", "users"}
-	rightKeys    = []string{"create", "read", "send"}
+	rightKeys    = []string{"create", "read", "send", "invoke"}
+	invokerKeys  = []string{"workflows"} // of allow.invoke
 	ruleKeys     = []string{"roles", "privileges", "users", "when", "deny"}
 	eventKeys    = []string{"data", "into", "apply", "unmatched", "private", "history", "allow", "label", "done", "style", "description"}
 	nodeKeys     = []string{

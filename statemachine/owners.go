@@ -31,7 +31,7 @@ func (o *Owners) Equal(other *Owners) bool {
 // Owners are those that the definition names; nil: it names none, and whoever published the workflow first is its owner.
 func (d *Definition) Owners() *Owners { return d.owners }
 
-// AccessLine is the line of the first key that says who may publish the workflow; 0 when none does. Programs of
+// AccessLine is the line of the first key that says who may publish or invoke the workflow; 0 when none does. Programs of
 // before 2026-11-28 do not know it.
 func (d *Definition) AccessLine() int { return d.accessLine }
 

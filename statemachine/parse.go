@@ -308,6 +308,7 @@ func (b *builder) allow(n *document.Node) {
 	b.readAt = n.Field("read")
 	b.d.read = b.rule(b.readAt)
 	b.d.send = b.rule(n.Field("send"))
+	b.invokersOf(n.Field("invoke"))
 }
 
 // rule reads one allow rule; nil when there is none.

@@ -43,6 +43,9 @@ type Catalog struct {
 	versions *xsync.Map[versionKey, version]
 	// compiling is held while one of them is being compiled.
 	compiling turn
+	// origins say where versions come from, and owners who owns each workflow: replaced, never changed.
+	origins *origins
+	owners  atomic.Pointer[map[string]ownership]
 	// publishing is held while a set is being published, also over the commit
 	// (DESIGN.md, "Definitions").
 	publishing struct {
@@ -118,7 +121,7 @@ const levelOfPresentation = 3
 // cannot be read, do not keep the service from starting.
 func Open(o Options) (*Catalog, error) {
 	c := &Catalog{
-		store: o.Store, log: o.Log, awaitCurrent: o.Current, level: o.Level, versions: xsync.NewMap[versionKey, version](),
+		store: o.Store, log: o.Log, awaitCurrent: o.Current, level: o.Level, versions: xsync.NewMap[versionKey, version](), origins: xsync.NewMap[versionKey, origin](),
 		parser: o.Parser.With(statemachine.ParserOptions{Stored: true}), indexesChanged: make(chan struct{}, 1),
 	}
 	c.builtin = currentVersions{}

@@ -190,6 +190,10 @@ func (c *Catalog) installLocked(p *publication, set []Source, companions []Compa
 	}
 	for _, s := range set {
 		c.keep(s.key(), s.Parsed)
+		c.origins.Delete(s.key())
+	}
+	if p.owners != nil {
+		c.owners.Store(&p.owners)
 	}
 	for _, key := range p.removed {
 		c.versions.Delete(key)

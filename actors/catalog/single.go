@@ -74,6 +74,9 @@ func (c *Catalog) prepareDefinitionLocked(s *Source, by *identity.Principal) (*p
 	if err := c.bounded(owners, key, now, by); err != nil {
 		return p, failure.In("publish", key.workflow, err)
 	}
+	if err := c.checkInvocations(s, by); err != nil {
+		return p, err
+	}
 	other, err := c.write(p, s, by.ID)
 	if err == nil && other {
 		err = c.errExists(key)

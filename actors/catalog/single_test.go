@@ -184,6 +184,7 @@ func TestWhatANodeCannotRunIsNotPublished(t *testing.T) {
 	}{
 		{levelOfTime, strings.Replace(door, "{on:", "{after: {PT1H: b}, on:", 1)},
 		{levelOfAccess, "owners: {users: [ann]}\n" + door},
+		{levelOfAccess, "allow: {invoke: {workflows: [other]}}\n" + door},
 		{levelOfPresentation, strings.Replace(door, "{on:", "{tone: waiting, on:", 1)},
 	}
 	for _, newer := range all {

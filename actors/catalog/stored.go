@@ -49,6 +49,12 @@ func (c *Catalog) readCurrentLocked() error {
 	if err != nil {
 		return fmt.Errorf("read published definitions: %w", err)
 	}
+	owners, err := c.loadOwners()
+	if err != nil {
+		return err
+	}
+	c.owners.Store(&owners)
+	c.origins.Clear()
 	now := currentVersions{}
 	for workflow, versions := range published {
 		number, isPublished := single[workflow]
@@ -89,7 +95,7 @@ func (c *Catalog) reloadLocked() error {
 // Concerns reports whether a row of Meta is of the catalog: when it changes in a cluster,
 // Reload is due.
 func Concerns(row persistence.Key) bool {
-	return row.Table == "definition" || row.Table == "setting" && slices.Contains([]string{listedSetting, publishedSetting, indexesSetting}, row.Name)
+	return row.Table == "definition" || row.Table == "setting" && slices.Contains([]string{listedSetting, publishedSetting, indexesSetting, ownersSetting}, row.Name)
 }
 
 // published returns the versions in the store of every workflow whose definitions

@@ -67,6 +67,9 @@ type Start struct {
 	Public  json.RawMessage `json:"public,omitempty"`
 	Private json.RawMessage `json:"private,omitempty"`
 	Depth   int             `json:"depth"`
+	// Bound: the rules of its workflow bind, asked of the user For; "" is nobody.
+	Bound bool   `json:"bound,omitempty"`
+	For   string `json:"for,omitempty"`
 }
 
 // End has the child cancelled.

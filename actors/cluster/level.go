@@ -15,7 +15,7 @@ import (
 //	3  2026-11-26  tasks and activities have rows, records that have tasks a section of their own, drafts say to which content of a
 //	               template they belong, commits have rows in the feed of changes, and definitions say how people see a workflow
 //	4  2026-11-28  entries of histories say that nothing took their event, or only which state machines have moved, incidents are there
-//	               that no timer keeps, definitions say who may publish the next version, and tasks stand in the worklists of their
+//	               that no timer keeps, definitions say who may publish the next version and who may invoke them, and tasks stand in the worklists of their
 //	               candidates by workflow
 const levelHere = 4
 

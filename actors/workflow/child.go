@@ -26,13 +26,22 @@ func (r *Router) deliverInside(ctx context.Context, key persistence.Delivery, ro
 		return outbox.Answer{Err: err, Final: true}
 	}
 	m.From = child.Ref{Workflow: row.Workflow, Instance: instanceid.Text(key.ID)}
-	if m.Start != nil {
-		wants := wantsChild{part: m.PartID(), answer: new(bool)}
-		if _, err := r.ask(m.From.Workflow, m.From.Instance, wants); err != nil && !errors.Is(err, failure.ErrNotFound) {
+	if m.Start != nil || m.Event != nil && !m.Event.Up {
+		parent := parentOf{part: m.PartID(), wants: new(bool), version: new(uint64)}
+		if _, err := r.ask(m.From.Workflow, m.From.Instance, parent); err != nil && !errors.Is(err, failure.ErrNotFound) {
 			return outbox.Answer{Err: err}
 		}
-		if !*wants.answer { // its node was left meanwhile: what it would create is cancelled already
+		if m.Start != nil && !*parent.wants { // its node was left meanwhile: what it would create is cancelled already
 			return outbox.Answer{}
+		}
+		free, by, err := r.catalog.MayInvoke(m.From.Workflow, *parent.version, m.To().Workflow, r.find)
+		switch {
+		case err != nil:
+			return outbox.Answer{Err: err}
+		case !free && m.Start != nil:
+			m.Start.Bound, m.Start.For = true, by.ID
+		case !free:
+			return outbox.Answer{Err: failure.Refuse(failure.ErrForbidden, "workflow %s may not send events to its children of workflow %s", m.From.Workflow, m.To().Workflow), Final: true}
 		}
 	}
 	m.SetMark(key)
@@ -86,10 +95,48 @@ func (r *Router) startChild(m *child.Message) error {
 	if err != nil {
 		return failure.Refuse(failure.ErrInvalid, "%w", err)
 	}
-	return r.createUnasked(m.Start.To, m.Start.Version, id, createUnasked{of: statemachine.Creation{
+	req := createUnasked{of: statemachine.Creation{
 		Public: public, Private: private,
 		Parent: &statemachine.Parent{Workflow: m.From.Workflow, Instance: m.From.Instance, Child: m.PartID(), Depth: m.Start.Depth},
-	}})
+	}}
+	if m.Start.Bound {
+		req.may = func() error { return r.mayInvoke(m, req.of) }
+	}
+	return r.createUnasked(m.Start.To, m.Start.Version, id, req)
+}
+
+// mayInvoke asks the rules of a child's workflow, and those of its version where the parent names one.
+func (r *Router) mayInvoke(m *child.Message, of statemachine.Creation) error {
+	by := &statemachine.Caller{}
+	if p := r.find(identity.UserID(m.Start.For)); p != nil {
+		by = catalog.CallerOf(p)
+	}
+	of.ID, of.Now = m.Start.Child, r.o.Clock()
+	newest, err := r.catalog.Creatable(m.Start.To)
+	if err == nil {
+		err = newest.MayInvoke(by, of)
+	}
+	if err == nil && m.Start.Version != 0 && m.Start.Version != newest.Version {
+		var d *statemachine.Definition
+		if d, err = r.catalog.Find(m.Start.To, m.Start.Version); err == nil {
+			err = d.MayInvoke(by, of)
+		}
+	}
+	for _, refused := range []error{statemachine.ErrMayNotCreate, statemachine.ErrNotSettable, statemachine.ErrInvalidData} {
+		if errors.Is(err, refused) {
+			return failure.Refuse(failure.ErrForbidden, "workflow %s may not invoke it with this data: %w", m.From.Workflow, err)
+		}
+	}
+	return err
+}
+
+// find returns a user by name; nil when there is none, or the user is disabled.
+func (r *Router) find(user identity.UserID) *identity.Principal {
+	p, err := r.principal(user)
+	if err != nil {
+		return nil
+	}
+	return p
 }
 
 // createUnasked creates an instance that nobody has asked for, unless it is there.
@@ -104,6 +151,11 @@ func (r *Router) createUnasked(workflowID string, version uint64, id persistence
 	ended := r.ended.Load()
 	if _, err := r.loadLed(workflowID, id, epoch); !errors.Is(err, failure.ErrNotFound) {
 		return err
+	}
+	if req.may != nil { // NB: behind that, because one that is there was created
+		if err := req.may(); err != nil {
+			return err
+		}
 	}
 	pin, err := r.catalog.PinVersion(workflowID, version)
 	if err != nil {
@@ -137,6 +189,7 @@ func (r *Router) createUnasked(workflowID string, version uint64, id persistence
 type createUnasked struct {
 	of     statemachine.Creation     // without ID and Now
 	writes func(*persistence.Writes) // what else is in the commit; nil: nothing
+	may    func() error              // asked before it is created; nil: nobody is
 	done   func()
 }
 
@@ -208,17 +261,19 @@ func (r *Router) ChangeSchedule(_ context.Context, workflowID, name string, acti
 	return failure.In(string(action), "schedule "+workflowID+"/"+name, err)
 }
 
-// wantsChild is the question whether a child still runs for its parent. answer is written before the answer.
-type wantsChild struct {
-	part   statemachine.PartID
-	answer *bool
+// parentOf is the question whether a child still runs for its parent, and which version that has. Both are written before the answer.
+type parentOf struct {
+	part    statemachine.PartID
+	wants   *bool
+	version *uint64
 }
 
-func (req wantsChild) run(i *instance, c *call) error {
+func (req parentOf) run(i *instance, c *call) error {
 	if err := i.ensureLoaded(); err != nil {
 		return err
 	}
-	*req.answer = slices.ContainsFunc(i.state.Children(), func(k statemachine.Child) bool { return k.ID == req.part && k.Status == statemachine.ChildRuns })
+	*req.version = i.of.Version
+	*req.wants = slices.ContainsFunc(i.state.Children(), func(k statemachine.Child) bool { return k.ID == req.part && k.Status == statemachine.ChildRuns })
 	i.deliver(c, nil)
 	return nil
 }

@@ -788,6 +788,7 @@ export interface paths {
          *
          *     What a version says never changes: other content is 409 `AlreadyExists`, and the same content again a success. A workflow has one source: one that a file of the home names is 409 `Conflict`.
          *     A new id is for every holder of `mod-workflows`; a version of one that was published before, whatever its number, is for the workflow's owners and holders of `mod-admin` (403 otherwise).
+         *     It is 403 too when it invokes a workflow of others with data that neither their `allow.invoke` nor `allow.create` and `create`, asked of the caller, let it begin with.
          */
         put: operations["publishDefinition"];
         post?: never;
@@ -827,6 +828,7 @@ export interface paths {
          *
          *     What a version says never changes: other content is 409 `AlreadyExists`, and the same content again a success. A workflow has one source: one that a file of the home names is 409 `Conflict`.
          *     A new id is for every holder of `mod-workflows`; a version of one that was published before, whatever its number, is for the workflow's owners and holders of `mod-admin` (403 otherwise).
+         *     It is 403 too when it invokes a workflow of others with data that neither their `allow.invoke` nor `allow.create` and `create`, asked of the caller, let it begin with.
          */
         put: operations["publishDefinitionVersion"];
         post?: never;
