@@ -792,7 +792,11 @@ export interface paths {
          */
         put: operations["publishDefinition"];
         post?: never;
-        delete?: never;
+        /**
+         * Retire a workflow
+         * @description Removes all versions of a workflow, as [for one version](INTERFACE.md#retiring-a-definition).
+         */
+        delete: operations["retireDefinition"];
         options?: never;
         head?: never;
         patch?: never;
@@ -832,7 +836,13 @@ export interface paths {
          */
         put: operations["publishDefinitionVersion"];
         post?: never;
-        delete?: never;
+        /**
+         * Retire a version of a definition
+         * @description Removes the version, for whoever may publish the next one: an owner of the workflow or a holder of `mod-admin`. When the newest one goes, the rules of the one before hold, and new instances get it.
+         *
+         *     It is 409 `InUse` while an instance has it, ended ones included, and 409 `Conflict` when a file of the home names it, or in a cluster. The owners of a workflow are remembered: nobody else can publish its id again.
+         */
+        delete: operations["retireDefinitionVersion"];
         options?: never;
         head?: never;
         patch?: never;
@@ -2600,6 +2610,10 @@ export interface components {
             /** @description The user who published this version through the interface; null when nobody did or it is not known who. */
             publisher: string | null;
         };
+        RetiredDefinition: {
+            id: components["schemas"]["Identifier"];
+            versions: number[];
+        };
         PublishedDefinition: {
             id: components["schemas"]["Identifier"];
             version: number;
@@ -3095,7 +3109,25 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description `AlreadyExists`: the version is there with other content. `Conflict`: a file of the home names the workflow. */
+        /** @description It is gone. */
+        RetiredDefinition: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["RetiredDefinition"];
+            };
+        };
+        /** @description `InUse`: an instance has the version. `Conflict`: a file of the home names it, or the service is a cluster. */
+        DefinitionInUse: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Fault"];
+            };
+        };
+        /** @description `AlreadyExists`: the version is there with other content. `Conflict`: a file of the home names the workflow, or its publisher has published as many as allowed. */
         DefinitionConflict: {
             headers: {
                 [name: string]: unknown;
@@ -4869,6 +4901,34 @@ export interface operations {
             504: components["responses"]["OutcomeUnknown"];
         };
     };
+    retireDefinition: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A workflow.
+                 * @example leave-request
+                 */
+                workflowId: components["parameters"]["WorkflowID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["RetiredDefinition"];
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["DefinitionInUse"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
     showDefinitionVersion: {
         parameters: {
             query?: never;
@@ -4933,6 +4993,39 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["AccessDenied"];
             409: components["responses"]["DefinitionConflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    retireDefinitionVersion: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description A workflow.
+                 * @example leave-request
+                 */
+                workflowId: components["parameters"]["WorkflowID"];
+                /**
+                 * @description The version. Another spelling than that of a number from 1 is not found.
+                 * @example 1
+                 */
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["RetiredDefinition"];
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["AccessDenied"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["DefinitionInUse"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             500: components["responses"]["Internal"];
