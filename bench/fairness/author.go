@@ -18,7 +18,7 @@ func authorAttacks() []attack {
 		{name: "author-schemas", what: "event data with a schema of 2^25 steps, and with a pattern of 270,000 instructions", run: func(ctx context.Context, e *hostile) {
 			together(
 				func() { e.sendOne(ctx, "doubling", doubling(25), "{}") },
-				func() { e.sendOne(ctx, "pattern", patterned(300), `{"text":"aaaaaaaaaa"}`) },
+				func() { e.sendOne(ctx, "pattern", patterned(300, 900), `{"text":"aaaaaaaaaa"}`) },
 			)
 		}},
 		{name: "author-schedules", what: "5,000 schedules, and if they are refused 100, each of every minute", aligned: true, run: func(ctx context.Context, e *hostile) {
@@ -174,9 +174,9 @@ func doubling(levels int) string {
 	return one("doubling", head, "        on: {go: a}\n")
 }
 
-// patterned has a pattern of n times 900 optional letters, repeated.
-func patterned(n int) string {
-	pattern := "^(" + strings.Repeat("(a?){900}", n) + ")*$"
+// patterned has a pattern of n times so many optional letters, repeated.
+func patterned(n, letters int) string {
+	pattern := fmt.Sprintf("^(%s)*$", strings.Repeat(fmt.Sprintf("(a?){%d}", letters), n))
 	return one("pattern", "events:\n  go:\n    data: {properties: {text: {pattern: '"+pattern+"'}}}\n", "        on: {go: a}\n")
 }
 

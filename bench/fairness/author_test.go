@@ -14,7 +14,7 @@ func TestWhatAnAuthorPublishesIsADefinition(t *testing.T) {
 	}
 	texts := map[string]string{
 		"clock": schedules(100), "spin": spinning, "hidden": hidden, "fork": forking(), "wide": wide(), "guarded": guards(5, 2000),
-		"doubling": doubling(5), "pattern": patterned(2),
+		"doubling": doubling(5), "pattern": patterned(2, 100),
 	}
 	for id, text := range texts {
 		if parsed, err := parser.Parse(statemachine.Source{File: id + ".yaml", Text: []byte(text)}); err != nil {
