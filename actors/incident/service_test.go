@@ -63,7 +63,7 @@ func TestFailuresAreCounted(t *testing.T) {
 		if s.Note(failed("w", 1, 5)) != New(o).Note(failed("w", 1, 9)) || s.Note(failed("w", 2, 5)) == s.Note(failed("v", 2, 5)) {
 			t.Error("the reference is that of the place")
 		}
-		clocktest.Advance(time.Millisecond)
+		clocktest.Advance(2 * pause)
 		for _, r := range []*Row{failed("w", 1, 9), failed("w", 1, 2)} {
 			if err := s.Put(context.Background(), 0, []Row{*r}); err != nil {
 				t.Fatal(err)
@@ -84,7 +84,7 @@ func TestKindsAndPlacesAreApart(t *testing.T) {
 			s.Note(r)
 		}
 		s.Note(&Row{Kind: Expression, Workflow: "w", Event: "go", Error: strings.Repeat("x", 3000), Expression: strings.Repeat("y", 3000), First: begun, Last: begun, Count: 1, Read: []expr.Read{{Path: "a"}}})
-		clocktest.Advance(time.Millisecond)
+		clocktest.Advance(2 * pause)
 		there, err := s.load(0)
 		if err != nil || len(there) != 4 {
 			t.Fatalf("got %v, %v", there, err)
