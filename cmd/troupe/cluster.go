@@ -1,9 +1,7 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -444,99 +442,6 @@ func newClusterInvite() *cobra.Command {
 	})
 }
 
-func newClusterStatus() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "status",
-		Short: "Show the nodes of the cluster, as the one on this home knows them",
-		Example: "  troupe cluster status --home ./a\n" +
-			"  troupe cluster status --home ./a -o json",
-		Args: arguments,
-	}
-	o := addOutput(cmd, formTable, formJSON)
-	return atNode(cmd, 0, func(ctx context.Context, node *admin.Client, _ []string) error {
-		if err := o.open(cmd); err != nil {
-			return err
-		}
-		ctx, cancel := context.WithTimeout(ctx, commandTimeMax)
-		defer cancel()
-		status, err := clusterStatus(ctx, node)
-		if err != nil {
-			return err
-		}
-		if o.form == formJSON {
-			text, err := json.Marshal(contractOf(status))
-			if err != nil {
-				return err
-			}
-			return o.raw(append(text, '\n'))
-		}
-		if err := o.table(clusterTable(status)); err != nil || len(status.Short) == 0 {
-			return err
-		}
-		_, err = fmt.Fprintln(cmd.OutOrStdout(), shortText(status.Short))
-		return err
-	})
-}
-
-// shortText says which shards have fewer replicas than they should.
-func shortText(short []persistence.Shard) string {
-	names := make([]string, len(short))
-	for i, sh := range short {
-		names[i] = strconv.Itoa(int(sh))
-		if sh == persistence.Meta {
-			names[i] = "the cluster's own"
-		}
-	}
-	return plural(len(short), "under-replicated shard") + ": " + strings.Join(names, ", ")
-}
-
-// contractOf is a cluster as programs see it. NB: its fields are a contract; notes are for people, in the
-// table.
-func contractOf(status cluster.Status) cluster.Status {
-	status.Nodes = slices.Clone(status.Nodes)
-	for i := range status.Nodes {
-		status.Nodes[i].Leaving, status.Nodes[i].Full = false, false
-	}
-	return status
-}
-
-// clusterTable shows a cluster to people.
-func clusterTable(status cluster.Status) [][]string {
-	rows := [][]string{{"NAME", "NODE", "ADDRESS", "ALIVE", "VOTER", "VERSION", "LED", "HELD", "LAG", "NOTE"}}
-	word := map[bool]string{true: "yes", false: "no"}
-	led := 0
-	for _, n := range status.Nodes {
-		led += n.Led
-	}
-	for _, n := range status.Nodes {
-		var notes []string
-		if n.ID == status.Self {
-			notes = append(notes, "this node")
-			if led == 0 {
-				notes = append(notes, "nobody leads")
-			}
-		}
-		if n.Leaving {
-			notes = append(notes, "leaving")
-		}
-		if n.Full {
-			notes = append(notes, "disk is full")
-		}
-		if n.SettingsDiffer {
-			note := "other settings"
-			if len(n.DifferingSettings) > 0 {
-				note += ": " + strings.Join(n.DifferingSettings, " ")
-			}
-			notes = append(notes, note)
-		}
-		rows = append(rows, []string{
-			cmp.Or(n.Name, n.Address), string(n.ID), n.Address, word[n.Alive], word[n.Voter], n.Version,
-			strconv.Itoa(n.Led), strconv.Itoa(n.Held), strconv.FormatUint(n.Lag, 10), strings.Join(notes, ", "),
-		})
-	}
-	return rows
-}
-
 // removeEvery is the pause between two looks at a node that is being removed.
 const removeEvery = 500 * time.Millisecond
 
@@ -592,17 +497,4 @@ func awaitRemoved(ctx context.Context, asked statusTeller, id string, itself boo
 			return ctx.Err()
 		}
 	}
-}
-
-// statusTeller is what clusterStatus needs of admin.Client.
-type statusTeller interface {
-	ClusterStatus(ctx context.Context) ([]byte, error)
-}
-
-func clusterStatus(ctx context.Context, asked statusTeller) (status cluster.Status, err error) {
-	text, err := asked.ClusterStatus(ctx)
-	if err == nil {
-		err = json.Unmarshal(text, &status)
-	}
-	return status, err
 }
