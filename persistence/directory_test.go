@@ -225,3 +225,16 @@ func putFile(t testing.TB, fs vfs.FS, name, content string) {
 	}
 	must(t, f.Close())
 }
+
+// TestFormatsWithReplicas are told from those without, also those of earlier programs.
+func TestFormatsWithReplicas(t *testing.T) {
+	var with []int
+	for version := 1; version <= max(formatVersion, replicatedVersion); version++ {
+		if hasReplicas(version) {
+			with = append(with, version)
+		}
+	}
+	if want := []int{3, 5, 7, 9}; !slices.Equal(with, want) {
+		t.Errorf("got %v, want %v", with, want)
+	}
+}

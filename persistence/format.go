@@ -20,14 +20,17 @@ import (
 //	5  2026-11-26  4 with replicas. One that has 3 stays at it: the cluster's level says when such rows come
 //	6  2026-11-26  commits have rows in a feed, which an earlier program would leave out
 //	7  2026-11-26  6 with replicas. One that has 3 or 5 stays at it
-const formatVersion = 6
+//	8  2026-11-28  entries of histories name only the state machines that moved, and tasks stand by workflow
+//	9  2026-11-28  8 with replicas. One that has 3, 5 or 7 stays at it
+const formatVersion = 8
 
 // replicatedVersion is the format of a store whose shards have replicas.
-const replicatedVersion = 7
+const replicatedVersion = 9
 
-// hasReplicas reports whether the shards of a store of a format have replicas.
+// hasReplicas reports whether the shards of a store of a format have replicas: those of odd
+// formats have, but for the first.
 func hasReplicas(version int) bool {
-	return version == 3 || version == 5 || version == replicatedVersion
+	return version > 1 && version%2 == 1
 }
 
 // formatName is the file that makes a directory a store. It is written last at
