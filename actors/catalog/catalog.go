@@ -31,6 +31,7 @@ type Catalog struct {
 	// awaitCurrent is Options.Current.
 	awaitCurrent func(context.Context) error
 	level        func() int // nil: the store stands alone
+	bounds       bounds
 
 	// current has what new instances get, and for workflows whose file is gone what
 	// rules their instances. Replaced, never changed.
@@ -121,7 +122,7 @@ const levelOfPresentation = 3
 // cannot be read, do not keep the service from starting.
 func Open(o Options) (*Catalog, error) {
 	c := &Catalog{
-		store: o.Store, log: o.Log, awaitCurrent: o.Current, level: o.Level, versions: xsync.NewMap[versionKey, version](), origins: xsync.NewMap[versionKey, origin](),
+		store: o.Store, log: o.Log, awaitCurrent: o.Current, level: o.Level, bounds: defaultBounds, versions: xsync.NewMap[versionKey, version](), origins: xsync.NewMap[versionKey, origin](),
 		parser: o.Parser.With(statemachine.ParserOptions{Stored: true}), indexesChanged: make(chan struct{}, 1),
 	}
 	c.builtin = currentVersions{}

@@ -8,11 +8,14 @@ import (
 	"troupe/persistence"
 )
 
-// Bounds of what is published through the interface (gateway/INTERFACE.md, "Publishing a definition"). Holders of mod-admin have none.
-const (
-	workflowsMax = 100 // that one user has published first
-	versionsMax  = 500 // of one workflow
-)
+// bounds are those of what is published through the interface (gateway/INTERFACE.md, "Publishing a definition"). Holders of mod-admin
+// have none.
+type bounds struct {
+	workflows int // that one user has published first
+	versions  int // of one workflow
+}
+
+var defaultBounds = bounds{workflows: 100, versions: 500}
 
 // bounded refuses one more workflow, or version, than a user may publish. now is the workflow's newest version; nil: there is none.
 func (c *Catalog) bounded(owners map[string]ownership, key versionKey, now *currentVersion, by *identity.Principal) error {
@@ -26,7 +29,7 @@ func (c *Catalog) bounded(owners map[string]ownership, key versionKey, now *curr
 				count++
 			}
 		}
-		if count >= workflowsMax {
+		if count >= c.bounds.workflows {
 			return failure.Refuse(failure.ErrConflict, "%s has published %d workflows, and no more are allowed: retire some that nobody uses", by.ID, count)
 		}
 		return nil
@@ -35,7 +38,7 @@ func (c *Catalog) bounded(owners map[string]ownership, key versionKey, now *curr
 	if err != nil {
 		return err
 	}
-	if all := published[key.workflow]; len(all) >= versionsMax && !slices.Contains(all, key.version) {
+	if all := published[key.workflow]; len(all) >= c.bounds.versions && !slices.Contains(all, key.version) {
 		return failure.Refuse(failure.ErrConflict, "workflow %s has %d versions, and no more are allowed: retire some that nobody uses", key.workflow, len(all))
 	}
 	return nil
@@ -61,6 +64,11 @@ func (c *Catalog) Retire(workflow string, number uint64, by *identity.Principal)
 	for _, key := range p.removed {
 		retired = append(retired, key.version)
 	}
+	who := "offline"
+	if by != nil {
+		who = string(by.ID)
+	}
+	c.log.Info().Str("workflow", workflow).Uints64("versions", retired).Str("user", who).Msg("versions of a workflow were retired")
 	return retired, nil
 }
 

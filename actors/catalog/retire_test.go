@@ -1,11 +1,14 @@
 package catalog
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rs/zerolog"
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
@@ -76,30 +79,75 @@ func TestWhatNobodyUsesIsRetired(t *testing.T) {
 	c.wantCreatable(t, "the file is back", "plain", 1)
 }
 
+// TestAPublisherHasABound: small ones hold as those that everybody has do.
 func TestAPublisherHasABound(t *testing.T) {
 	c := openCatalog(t, openStore(t))
+	if c.bounds != (bounds{workflows: 100, versions: 500}) {
+		t.Errorf("got %+v, and not what gateway/INTERFACE.md says", c.bounds)
+	}
+	c.bounds = bounds{workflows: 3, versions: 4}
 	named := func(n int) string { return strings.Replace(door, "id: door", fmt.Sprintf("id: door-%d", n), 1) }
-	for n := range workflowsMax {
-		if _, err := c.PublishDefinition(c.single(t, named(n)), ann); err != nil {
-			t.Fatal(err)
-		}
+	later := func(version int) string {
+		return strings.Replace(named(0), "version: 1", fmt.Sprintf("version: %d", version), 1)
 	}
-	more := c.single(t, named(workflowsMax))
+	for n := range 3 {
+		c.takes(t, "a workflow", ann, named(n))
+	}
+	c.isTooMany(t, ann, named(3), "ann has published 3 workflows")
+	c.takes(t, "of another", mallory, named(3))
+	c.takes(t, "of an administrator", root, named(4))
+	for _, version := range []int{2, 3, 7} {
+		c.takes(t, "a version", ann, later(version))
+	}
+	for _, version := range []int{4, 8} {
+		c.isTooMany(t, ann, later(version), "workflow door-0 has 4 versions")
+	}
+	c.takes(t, "what there is already", ann, later(3))
+	c.takes(t, "of an administrator", root, later(8))
+	c.isTooMany(t, ann, later(9), "workflow door-0 has 5 versions")
+	c.retires(t, "some versions", ann, "door-0", 2, nil, 2)
+	c.retires(t, "some versions", ann, "door-0", 1, nil, 1)
+	c.takes(t, "after some are retired", ann, later(9))
+	c.isTooMany(t, ann, later(10), "workflow door-0 has 4 versions")
+	c.retires(t, "a workflow", ann, "door-1", 0, nil, 1)
+	c.takes(t, "after one is retired", ann, named(1))
+	c.isTooMany(t, ann, named(5), "ann has published 3 workflows")
+}
+
+// isTooMany demands that a user can neither publish a definition nor check it, because of a bound.
+func (c *Catalog) isTooMany(t *testing.T, by *identity.Principal, text, message string) {
+	t.Helper()
+	message += ", and no more are allowed: retire some that nobody uses"
 	for _, publish := range []func(Source, *identity.Principal) (bool, error){c.CheckDefinition, c.PublishDefinition} {
-		if _, err := publish(more, ann); !errors.Is(err, failure.ErrConflict) || !strings.Contains(failure.Of(err).Reason, "ann has published 100 workflows") {
-			t.Errorf("got %v, want ErrConflict", err)
+		if _, err := publish(c.single(t, text), by); !errors.Is(err, failure.ErrConflict) || failure.Of(err).Reason != message {
+			t.Errorf("got %v, want ErrConflict: %s", err, message)
 		}
-	}
-	for _, err := range []error{
-		second(c.CheckDefinition(more, mallory)), second(c.CheckDefinition(more, root)),
-		second(c.PublishDefinition(c.single(t, strings.Replace(named(0), "version: 1", "version: 2", 1)), ann)),
-	} {
-		must(t, err)
-	}
-	c.retires(t, "one of them", ann, "door-7", 0, nil, 1)
-	if _, err := c.PublishDefinition(more, ann); err != nil {
-		t.Errorf("after one is retired: %v", err)
 	}
 }
 
-func second[T any](_ T, err error) error { return err }
+// TestWhoRetiredIsLogged: with what, and nothing else is.
+func TestWhoRetiredIsLogged(t *testing.T) {
+	var log bytes.Buffer
+	c := openCatalog(t, openStore(t))
+	for _, version := range []string{"1", "2", "3"} {
+		c.takes(t, "ann", ann, numbered(version, ""))
+	}
+	c.log = zerolog.New(&log)
+	said := func(what, want string) {
+		t.Helper()
+		if want != "" {
+			want = `{"level":"info","workflow":"door",` + want + `,"message":"versions of a workflow were retired"}` + "\n"
+		}
+		if got := log.String(); got != want {
+			t.Errorf("%s: got %s, want %s", what, got, want)
+		}
+		log.Reset()
+	}
+	c.retires(t, "not an owner", mallory, "door", 1, failure.ErrForbidden)
+	c.retires(t, "not there", root, "door", 4, failure.ErrNotFound)
+	said("what was refused", "")
+	c.retires(t, "one", root, "door", 2, nil, 2)
+	said("one", `"versions":[2],"user":"root"`)
+	c.retires(t, "all", ann, "door", 0, nil, 1, 3)
+	said("all", `"versions":[1,3],"user":"ann"`)
+}
