@@ -112,6 +112,9 @@ func (p *Plan) TryBlind(in *Instance, caller *Caller, now time.Time) error {
 	return err
 }
 
+// Assigns reports whether the plan writes data of instances.
+func (p *Plan) Assigns() bool { return len(p.assign) > 0 }
+
 // ReadsData reports whether what the plan assigns depends on the instance.
 func (p *Plan) ReadsData() bool {
 	for _, a := range p.assign {

@@ -135,7 +135,7 @@ func (a *Actors) run(o Options, rights *repository.Rights) {
 	a.must(err)
 	a.stopAtEnd(a.Workflows)
 	a.Presentations = presentation.New(presentation.Options{Instances: a.Workflows, Catalog: a.catalog, Store: a.Store, Clock: o.Clock})
-	a.Migrations = migration.New(migration.Options{Instances: a.Workflows, Parser: a.parser, Newest: a.catalog.Newest, Pin: a.catalog.PinVersion, Log: o.Log})
+	a.Migrations = migration.New(migration.Options{Instances: a.Workflows, Parser: a.parser, Newest: a.catalog.Newest, Pin: a.catalog.PinVersion, MayAssign: a.catalog.MayAssign, Log: o.Log})
 	files, err := disk.Open(disk.Options{Dir: filepath.Join(a.Dir, home.RepositoryFolder), Log: o.Log})
 	a.must(err)
 	a.t.Cleanup(func() { a.must(files.Close()) })

@@ -70,12 +70,24 @@ func (c *Catalog) ownersOf(all map[string]ownership, workflow string, now *curre
 
 // mayPublish is the refusal of a user who does not own the workflow; nil when the user may publish a version of it.
 func mayPublish(workflow string, of ownership, by *identity.Principal) error {
+	return mayAsOwner(workflow, "publish a version of it", of, by)
+}
+
+// MayAssign is the refusal of a user who may not migrate the workflow's instances by a plan that writes their data: create and the
+// rules of the workflow do not bind it, so it is for those who decide about these.
+func (c *Catalog) MayAssign(workflow string, by *identity.Principal) error {
+	of, _ := c.ownersOf(*c.owners.Load(), workflow, c.currentOf(workflow))
+	return mayAsOwner(workflow, "migrate its instances with assign", of, by)
+}
+
+// mayAsOwner is the refusal of a user who wants to do what is for the owners of a workflow.
+func mayAsOwner(workflow, what string, of ownership, by *identity.Principal) error {
 	owners := of.effective()
 	if by.Has(identity.Admin) || owners.Has(CallerOf(by)) {
 		return nil
 	}
 	if owners == nil {
-		return failure.Refuse(failure.ErrForbidden, "workflow %s has no owners: only holders of %s may publish a version of it", workflow, identity.Admin)
+		return failure.Refuse(failure.ErrForbidden, "workflow %s has no owners: only holders of %s may %s", workflow, identity.Admin, what)
 	}
 	var who []string
 	for _, list := range []struct {
@@ -86,7 +98,7 @@ func mayPublish(workflow string, of ownership, by *identity.Principal) error {
 			who = append(who, list.what+" "+strings.Join(list.names, ", "))
 		}
 	}
-	return failure.Refuse(failure.ErrForbidden, "only the owners of workflow %s (%s) and holders of %s may publish a version of it", workflow, strings.Join(who, "; "), identity.Admin)
+	return failure.Refuse(failure.ErrForbidden, "only the owners of workflow %s (%s) and holders of %s may %s", workflow, strings.Join(who, "; "), identity.Admin, what)
 }
 
 // remember notes who owns a workflow, by the version that is its newest then. by: who publishes it through the interface; "" when it

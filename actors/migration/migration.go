@@ -44,6 +44,8 @@ type Options struct {
 	Newest func(workflowID string) (*statemachine.Definition, error)
 	// Pin is catalog.Catalog.PinVersion: what a plan was read with stays what the instances get.
 	Pin func(workflowID string, number uint64) (catalog.Pin, error)
+	// MayAssign is catalog.Catalog.MayAssign.
+	MayAssign func(workflowID string, by *identity.Principal) error
 	// Elsewhere has the node that leads a shard carry out a part. Nil: the store stands alone.
 	Elsewhere func(ctx context.Context, shard uint16, p *Part) ([]Outcome, error)
 	Log       zerolog.Logger
@@ -108,7 +110,7 @@ type Outcome struct {
 }
 
 // Migrate migrates a page of instances. It returns document.Faults for a plan that cannot be, failure.ErrNotFound without the
-// workflow, and the errors of a query. What goes wrong with one instance is a Refusal.
+// workflow, failure.ErrForbidden for a plan with assign by somebody who does not own the workflow, and the errors of a query. What goes wrong with one instance is a Refusal.
 func (s *Service) Migrate(ctx context.Context, req *Request) (*Answer, error) {
 	answer, err := s.migrate(ctx, req)
 	return answer, failure.In("migrate", req.WorkflowID, err)
@@ -122,6 +124,11 @@ func (s *Service) migrate(ctx context.Context, req *Request) (*Answer, error) {
 	defer release()
 	if err != nil {
 		return nil, err
+	}
+	if plan.Assigns() {
+		if err := s.o.MayAssign(req.WorkflowID, req.Caller); err != nil {
+			return nil, err
+		}
 	}
 	if req.Limit < 1 || req.Limit > PageMax {
 		return nil, failure.Refuse(failure.ErrInvalid, "the limit must be 1 to %d", PageMax)
@@ -162,7 +169,7 @@ func (s *Service) migrate(ctx context.Context, req *Request) (*Answer, error) {
 		what = "a migration was tried; nothing has changed"
 	}
 	s.o.Log.Info().Str("workflow", req.WorkflowID).Uint64("from", plan.From()).Uint64("to", plan.To()).Str("user", part.User).
-		Bool("dry_run", req.DryRun).Int("migrated", answer.Migrated).Int("refused", len(answer.Refused)).Msg(what)
+		Bool("assigns", plan.Assigns()).Bool("dry_run", req.DryRun).Int("migrated", answer.Migrated).Int("refused", len(answer.Refused)).Msg(what)
 	return answer, nil
 }
 

@@ -14,6 +14,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors/failure"
+	"troupe/actors/identity"
+	"troupe/actors/logtest"
 	"troupe/actors/migration"
 	"troupe/actors/pending"
 	"troupe/actors/query"
@@ -26,9 +28,9 @@ import (
 )
 
 const (
-	old = "id: order\nversion: 1\nindexes: [svcPublic.n]\ncreate: {svcPrivate: false}\n" +
+	old = "id: order\nversion: 1\nowners: {users: [mary, john]}\nindexes: [svcPublic.n]\ncreate: {svcPrivate: false}\n" +
 		"stateMachines: {m: {initial: checking, states: {checking: {after: {P2D: {actions: [{log: late}]}}, on: {go: packed}}, packed: {on: {go: checking, odd: strange}}, strange: {on: {go: packed}}}}}\n"
-	next = "id: order\nversion: 2\nindexes: [svcPublic.n, svcPublic.by]\nallow: {read: {users: [john]}}\n" +
+	next = "id: order\nversion: 2\nowners: {users: [mary, john]}\nindexes: [svcPublic.n, svcPublic.by]\nallow: {read: {users: [john]}}\n" +
 		"stateMachines: {m: {initial: review, states: {review: {after: {P2D: {actions: [{log: late}]}}, on: {done: packed}}, packed: {on: {done: review}}}}}\n"
 	plan = "from: 1\nto: 2\nnodes: {m: {checking: review}}\nassign: {svcPublic.by: '${user.id}'}\n"
 )
@@ -47,7 +49,7 @@ func start(t *testing.T) *harness {
 
 // serve makes the service for the router that runs.
 func (h *harness) serve() {
-	h.Service = migration.New(migration.Options{Instances: h.Router.Router, Parser: h.Parser, Newest: h.Catalog.Newest, Pin: h.Catalog.PinVersion, Log: zerolog.Nop()})
+	h.Service = migration.New(migration.Options{Instances: h.Router.Router, Parser: h.Parser, Newest: h.Catalog.Newest, Pin: h.Catalog.PinVersion, MayAssign: h.Catalog.MayAssign, Log: zerolog.Nop()})
 }
 
 // run asks for one page after the other.
@@ -106,7 +108,7 @@ func TestAPlanKeepsItsVersions(t *testing.T) {
 	var refused error
 	h.Service = migration.New(migration.Options{
 		Instances: meanwhile{h.Router.Router, func() { refused = h.Catalog.Publish(h.Sources(other)) }},
-		Parser:    h.Parser, Newest: h.Catalog.Newest, Pin: h.Catalog.PinVersion, Log: zerolog.Nop(),
+		Parser:    h.Parser, Newest: h.Catalog.Newest, Pin: h.Catalog.PinVersion, MayAssign: h.Catalog.MayAssign, Log: zerolog.Nop(),
 	})
 	dry := request(plan)
 	dry.DryRun = true
@@ -213,6 +215,54 @@ func TestAMigrationTellsNothingHidden(t *testing.T) {
 // assigning is a plan that assigns a value.
 func assigning(value string) string {
 	return "from: 1\nto: 2\nnodes: {m: {checking: review}}\nassign: {svcPublic.n: '" + value + "'}\n"
+}
+
+// TestWhoMayAssign: a plan that writes data is for owners of the workflow and holders of mod-admin, tried or not. One that writes none is for
+// every operator.
+func TestWhoMayAssign(t *testing.T) {
+	h := start(t)
+	h.Fill("order", []string{`{"n":1}`, `{"n":2}`, `{"n":3}`})
+	h.Publish(next)
+	var log logtest.Log
+	h.Service = migration.New(migration.Options{
+		Instances: h.Router.Router, Parser: h.Parser, Newest: h.Catalog.Newest, Pin: h.Catalog.PinVersion, MayAssign: h.Catalog.MayAssign, Log: zerolog.New(&log),
+	})
+	const refusal = "only the owners of workflow order (user mary, john) and holders of mod-admin may migrate its instances with assign"
+	operator, admin := workflowtest.Principal("op", nil, "mod-workflows"), workflowtest.Principal("root", nil, "mod-admin", "mod-workflows")
+	assigning := request(strings.Replace(plan, "${user.id}", "none", 1))
+	assigning.Caller, assigning.Limit = operator, 1
+	for _, assigning.DryRun = range []bool{true, false} {
+		if _, err := h.Service.Migrate(t.Context(), &assigning); !errors.Is(err, failure.ErrForbidden) || failure.Of(err).Reason != refusal {
+			t.Errorf("no owner, dry %t: got %v, want ErrForbidden: %s", assigning.DryRun, err, refusal)
+		}
+	}
+	if text := log.String(); text != "" {
+		t.Errorf("what was refused is logged as done: %s", text)
+	}
+	plain := request("from: 1\nto: 2\nnodes: {m: {checking: review}}\n")
+	plain.Caller, plain.Limit = operator, 1
+	for _, c := range []struct {
+		req  migration.Request
+		by   *identity.Principal
+		said string
+	}{
+		{plain, operator, `"user":"op","assigns":false`}, {assigning, admin, `"user":"root","assigns":true`}, {assigning, workflowtest.Mary, `"user":"mary","assigns":true`},
+	} {
+		c.req.Caller = c.by
+		a, err := h.Service.Migrate(t.Context(), &c.req)
+		if err != nil || a.Migrated != 1 || log.Count(c.said) != 1 {
+			t.Errorf("%s: got %+v, %v, and the log %s", c.said, a, err, log.String())
+		}
+	}
+	if one, two := h.versions(t); one != 0 || two != 3 {
+		t.Errorf("got %d and %d instances of the versions, want 0 and 3", one, two)
+	}
+	h.Publish(strings.NewReplacer("version: 2", "version: 3", "owners: {users: [mary, john]}\n", "").Replace(next))
+	assigning.Plan = []byte("from: 2\nto: 3\nassign: {svcPublic.by: none}\n")
+	assigning.Caller = workflowtest.Mary
+	if _, err := h.Service.Migrate(t.Context(), &assigning); failure.Of(err).Reason != "workflow order has no owners: only holders of mod-admin may migrate its instances with assign" {
+		t.Errorf("without owners: got %v", err)
+	}
 }
 
 func TestWhatCannotBePlanned(t *testing.T) {

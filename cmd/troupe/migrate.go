@@ -24,7 +24,8 @@ func newInstanceMigrate() *cobra.Command {
 			"version to which, and which nodes have other names there (statemachine/DEFINITION.md,\n" +
 			"\"Migration\"). Each instance is one commit with one entry in its history. An instance\n" +
 			"that has no place in the new version is refused and stays as it is; then exit 1. What\n" +
-			"was interrupted is done by the same command again.",
+			"was interrupted is done by the same command again. A plan with assign is for owners of\n" +
+			"the workflow and holders of mod-admin.",
 		Example: "  troupe instance migrate invoice-approval --plan plan.yaml --dry-run\n" +
 			"  troupe instance migrate invoice-approval --plan plan.yaml --filter '{\"states.nodeId\": \"review\"}'",
 		Args: arguments,

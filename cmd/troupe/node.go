@@ -298,7 +298,7 @@ func (s *service) putElsewhere(ctx context.Context, shard uint16, rows []inciden
 
 // newMigrations has other nodes migrate what they lead.
 func (s *service) newMigrations() *migration.Service {
-	o := migration.Options{Instances: s.router, Parser: s.parser, Newest: s.catalog.Newest, Pin: s.catalog.PinVersion, Log: s.log}
+	o := migration.Options{Instances: s.router, Parser: s.parser, Newest: s.catalog.Newest, Pin: s.catalog.PinVersion, MayAssign: s.catalog.MayAssign, Log: s.log}
 	if s.node != nil {
 		o.Elsewhere = func(ctx context.Context, shard uint16, p *migration.Part) ([]migration.Outcome, error) {
 			return cluster.AskIn(ctx, s.node, persistence.Shard(shard), pathMigrate, s.takeMigration, *p)

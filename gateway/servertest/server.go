@@ -138,10 +138,10 @@ func start(t testing.TB, files map[string]string) *Server {
 	return s
 }
 
-// Revise publishes version 2 of Workflow, in which a node has another name.
+// Revise publishes version 2 of Workflow, in which a node has another name. User owns it.
 func (s *Server) Revise(node, name string) {
 	s.t.Helper()
-	s.write("workflows/leave.yaml", "version: 2\n"+strings.ReplaceAll(string(definition), node, name))
+	s.write("workflows/leave.yaml", "version: 2\nowners: {users: ["+User+"]}\n"+strings.ReplaceAll(string(definition), node, name))
 }
 
 func (s *Server) must(err error) {

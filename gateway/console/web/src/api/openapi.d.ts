@@ -682,7 +682,7 @@ export interface paths {
          *     may ask migrates all instances, also those that they may not read. One node migrates at most 1,000 a second.
          *
          *     `next` goes into the next request; `null` is the end. An instance that was migrated does not have the version `from` any more, so the same requests can be made again after any failure.
-         *     With `dryRun` nothing changes. `statemachine/DEFINITION.md`, "Migration", has the format of plans.
+         *     With `dryRun` nothing changes. `statemachine/DEFINITION.md`, "Migration", has the format of plans. One with `assign` is for owners of the workflow and holders of `mod-admin` (403 for others).
          */
         post: operations["migrateInstances"];
         delete?: never;
