@@ -20,6 +20,8 @@ func newClusterStatus() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the nodes of the cluster, as the one on this home knows them",
+		Long: "Show the nodes of the cluster, as the one on this home knows them. While shards have fewer replicas than\n" +
+			"they should, standard error names them and the exit code is 1.",
 		Example: "  troupe cluster status --home ./a\n" +
 			"  troupe cluster status --home ./a -o json",
 		Args: arguments,
@@ -40,18 +42,17 @@ func newClusterStatus() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return o.raw(append(text, '\n'))
+			return cmp.Or(o.raw(append(text, '\n')), errShort(status.Short))
 		}
-		if err := o.table(clusterTable(status)); err != nil || len(status.Short) == 0 {
-			return err
-		}
-		_, err = fmt.Fprintln(cmd.OutOrStdout(), shortText(status.Short))
-		return err
+		return cmp.Or(o.table(clusterTable(status)), errShort(status.Short))
 	})
 }
 
-// shortText says which shards have fewer replicas than they should.
-func shortText(short []persistence.Shard) string {
+// errShort says which shards have fewer replicas than they should; nil when none has.
+func errShort(short []persistence.Shard) error {
+	if len(short) == 0 {
+		return nil
+	}
 	names := make([]string, len(short))
 	for i, sh := range short {
 		names[i] = strconv.Itoa(int(sh))
@@ -59,7 +60,7 @@ func shortText(short []persistence.Shard) string {
 			names[i] = "the cluster's own"
 		}
 	}
-	return plural(len(short), "under-replicated shard") + ": " + strings.Join(names, ", ")
+	return fmt.Errorf("%s: %s", plural(len(short), "under-replicated shard"), strings.Join(names, ", "))
 }
 
 // contractOf is a cluster as programs see it. NB: its fields are a contract; notes are for people, in the

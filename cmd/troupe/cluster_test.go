@@ -70,11 +70,14 @@ func refuses(t *testing.T, want string, args ...string) {
 	}
 }
 
-// clusterOf is the status as a home's command shows it.
+// clusterOf is the status as a home's command shows it. It fails while shards have too few replicas.
 func clusterOf(t *testing.T, home string) (status cluster.Status) {
 	t.Helper()
 	code, stdout, stderr := invoke("cluster", "status", "--home", home, "-o", "json")
-	if code != exitDone || json.Unmarshal([]byte(stdout), &status) != nil {
+	if json.Unmarshal([]byte(stdout), &status) != nil {
+		t.Fatalf("status: %d %s %s", code, stdout, stderr)
+	}
+	if short := len(status.Short) > 0; short != (code == exitFailed) || short != strings.Contains(stderr, "under-replicated shard") {
 		t.Fatalf("status: %d %s %s", code, stdout, stderr)
 	}
 	return status
@@ -369,8 +372,11 @@ func TestHowAClusterIsShown(t *testing.T) {
 		t.Errorf("got %q", rows[1])
 	}
 	const want = `{"self":"A","nodes":[{"id":"A","address":"a:1","alive":true,"voter":true,"version":"v1","led":2,"held":3,"lag":0,"settingsDiffer":true,"differingSettings":["mail.host","quota.historyEntries"]}],"short":[]}`
-	if got := shortText([]persistence.Shard{1, 7, persistence.Meta}); got != "3 under-replicated shards: 1, 7, the cluster's own" {
+	if got := errShort([]persistence.Shard{1, 7, persistence.Meta}); got == nil || got.Error() != "3 under-replicated shards: 1, 7, the cluster's own" {
 		t.Errorf("got %q", got)
+	}
+	if got := errShort(nil); got != nil {
+		t.Errorf("nothing is short: got %q", got)
 	}
 	status.Nodes[0].Name = "berlin-1"
 	if rows := clusterTable(status); rows[1][0] != "berlin-1" || rows[1][1] != "A" {
