@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -120,10 +121,15 @@ func cellAt(record json.RawMessage, path data.Path) string {
 	return value.String()
 }
 
-// show writes one instance.
-func (o *output) show(i *client.Instance) error { return o.showAs(i, "", nil) }
+// showChanged writes an instance after a change. The labels are waited for as long as the look before it.
+func (o *output) showChanged(ctx context.Context, c *client.Client, i *client.Instance) error {
+	ctx, cancel := context.WithTimeout(ctx, lookMax)
+	defer cancel()
+	_, seen := seenInstance(ctx, c, o, i.WorkflowID, i.ID)
+	return o.showAs(i, "", seen)
+}
 
-// showAs is show with a title, if it is not empty, and labels.
+// showAs writes an instance with a title, if it is not empty, and labels.
 func (o *output) showAs(i *client.Instance, title string, l *labels) error {
 	if o.form != formTable {
 		return o.document(i.Raw)

@@ -35,22 +35,24 @@ func newInstanceActivity() *cobra.Command {
 	return asking(cmd, anyForm, func(cmd *cobra.Command, c *client.Client, out *output, args []string) error {
 		r.WorkflowID, r.InstanceID, r.Limit, r.Cursor = args[0], args[1], p.limit, p.cursor
 		l := &lister{cmd: cmd, out: out, member: "activity", head: []string{"TIME", "USER", "WHAT", "TEXT"}}
+		_, seen := seenInstance(cmd.Context(), c, out, r.WorkflowID, r.InstanceID)
+		ready := func(page *client.ActivityPage) *listPage { return activityPage(page, seen) }
 		if p.all {
-			return writePages(l, c.ActivityPages(cmd.Context(), r), activityPage)
+			return writePages(l, c.ActivityPages(cmd.Context(), r), ready)
 		}
 		page, err := c.Activity(cmd.Context(), r)
 		if err != nil {
 			return err
 		}
-		return l.one(activityPage(page))
+		return l.one(ready(page))
 	})
 }
 
-func activityPage(page *client.ActivityPage) *listPage {
+func activityPage(page *client.ActivityPage, seen *labels) *listPage {
 	p := &listPage{raw: page.Raw, next: page.Next}
 	for i := range page.Activity {
 		a := &page.Activity[i]
-		what, text := activityText(a)
+		what, text := activityText(a, seen)
 		p.rows = append(p.rows, []string{a.TS, shownText(a.UserName), what, text})
 		p.items = append(p.items, itemOf(a))
 	}
@@ -58,19 +60,23 @@ func activityPage(page *client.ActivityPage) *listPage {
 }
 
 // activityText says what happened, and more about it.
-func activityText(a *api.Activity) (what, text string) {
+func activityText(a *api.Activity, seen *labels) (what, text string) {
 	switch a.Kind {
 	case "comment":
 		return "comment", a.Text
 	case "task":
-		return a.Action + " " + a.NodeID, shownText(a.ToName)
+		return a.Action + " " + seen.nodeText([]string{a.NodeID}), shownText(a.ToName)
 	case "timer":
-		return "timer", a.Timer.Event
+		return "timer", seen.timerText(a.Timer)
 	case "delivery":
 		return a.Delivery.Kind, a.Delivery.Name + " " + a.Delivery.State
 	}
-	if a.Attempt {
-		return "attempt", shownText(a.TransitionEvent) + " (nothing changed)"
+	event := shownText(a.TransitionEvent)
+	if event != "" {
+		event = seen.event(event)
 	}
-	return "event", strings.TrimSpace(shownText(a.TransitionEvent) + " (" + strings.Join(a.StartState, ", ") + " → " + strings.Join(a.EndState, ", ") + ")")
+	if a.Attempt {
+		return "attempt", event + " (nothing changed)"
+	}
+	return "event", strings.TrimSpace(event + " (" + seen.nodeText(a.StartState) + " → " + seen.nodeText(a.EndState) + ")")
 }

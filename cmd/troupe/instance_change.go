@@ -45,7 +45,7 @@ func newInstanceCreate() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return out.show(i)
+		return out.showChanged(cmd.Context(), c, i)
 	})
 }
 
@@ -107,7 +107,7 @@ func newInstanceSend() *cobra.Command {
 			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s moved nothing: the states are as before; troupe instance events %s %s lists what moves it now\n",
 				client.Printable(r.Event), client.Printable(i.WorkflowID), client.Printable(i.ID))
 		}
-		return out.show(i)
+		return out.showChanged(cmd.Context(), c, i)
 	})
 }
 

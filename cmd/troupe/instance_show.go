@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -103,12 +102,13 @@ func newInstanceEvents() *cobra.Command {
 			return out.document(e.Raw)
 		}
 		rows := [][]string{{"EVENT", "GUARD", "MACHINE", "FROM", "TO"}}
+		_, seen := seenInstance(cmd.Context(), c, out, args[0], args[1])
 		isLabelled := slices.ContainsFunc(e.Events, func(e api.Event) bool { return e.Label != "" && e.Label != e.Name })
 		if isLabelled {
 			rows[0] = append(rows[0], "LABEL")
 		}
 		for i := range e.Events {
-			for _, row := range eventRows(&e.Events[i]) {
+			for _, row := range eventRows(&e.Events[i], seen) {
 				if isLabelled {
 					row = append(row, e.Events[i].Label)
 				}
@@ -120,9 +120,9 @@ func newInstanceEvents() *cobra.Command {
 }
 
 // eventRows has a row for each transition, one at least.
-func eventRows(e *api.Event) (rows [][]string) {
+func eventRows(e *api.Event, seen *labels) (rows [][]string) {
 	for _, t := range e.Transitions {
-		rows = append(rows, []string{e.Name, string(t.Guard), t.StateMachineID, t.NodeID, strings.Join(t.Targets, ", ")})
+		rows = append(rows, []string{e.Name, string(t.Guard), t.StateMachineID, seen.nodeText([]string{t.NodeID}), seen.nodeText(t.Targets)})
 	}
 	if len(rows) == 0 {
 		rows = append(rows, []string{e.Name, string(e.Guard), "", "", ""})

@@ -284,7 +284,8 @@ func TestInstanceSendLooks(t *testing.T) {
 	send(true, "wave")
 	send(false, "approve")
 	for _, r := range s.Requests() {
-		if r.Header.Get("Prefer") != "return=minimal" {
+		isLabelled := strings.HasSuffix(r.Path, "/summary") || strings.Contains(r.Path, "/presentation/") // which have none
+		if !isLabelled && r.Header.Get("Prefer") != "return=minimal" {
 			t.Errorf("%s %s asks for a history that is not shown", r.Method, r.Path)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 
 	"troupe/gateway/api"
@@ -113,13 +115,65 @@ func (l *labels) nodeText(nodes []string) string {
 
 // eventText names the event of an entry; the first has none.
 func (l *labels) eventText(e *api.HistoryEntry) string {
-	switch {
-	case e.TransitionEvent == "":
+	if e.TransitionEvent == "" {
 		return "(created)"
-	case l == nil:
-		return e.TransitionEvent
 	}
-	return cmp.Or(l.events[e.TransitionEvent], e.TransitionEvent)
+	return l.event(e.TransitionEvent)
+}
+
+// event is what an event is called.
+func (l *labels) event(name string) string {
+	switch timed := timerEvent.FindStringSubmatch(name); {
+	case l == nil:
+		return name
+	case l.events[name] != "":
+		return l.events[name]
+	case timed != nil:
+		return "time ran out in " + l.nodeText(timed[1:])
+	}
+	return name
+}
+
+// timerEvent is the event of a timer of a node, with the node's name (statemachine/DEFINITION.md, "Timers").
+var timerEvent = regexp.MustCompile(`^after\.[^.]+\.(.+)$`)
+
+// timerText says what a timer will do, or whose it is where nobody knows.
+func (l *labels) timerText(t *api.Timer) string {
+	switch {
+	case l == nil:
+		return t.Event
+	case t.TargetID != "":
+		return "changes to " + l.nodeText([]string{t.TargetID})
+	case slices.Contains(t.Sends, "mail"):
+		return "sends a mail"
+	case slices.Contains(t.Sends, "webhook"):
+		return "calls a webhook"
+	case t.NodeID != nil:
+		return "timer of " + l.nodeText([]string{*t.NodeID})
+	}
+	return l.event(t.Event)
+}
+
+// labelBook has the labels of workflows, each asked for once: of the newest version, whatever the instances run under.
+type labelBook struct {
+	ctx context.Context //nolint:containedctx // of a command
+	c   *client.Client
+	out *output
+	by  map[string]*labels
+}
+
+func newLabelBook(ctx context.Context, c *client.Client, out *output) *labelBook {
+	return &labelBook{ctx, c, out, map[string]*labels{}}
+}
+
+// of returns those of a workflow; nil where they cannot be had.
+func (b *labelBook) of(workflowID string) *labels {
+	l, asked := b.by[workflowID]
+	if !asked {
+		l, _ = labelsOf(b.ctx, b.c, b.out, workflowID, 0)
+		b.by[workflowID] = l
+	}
+	return l
 }
 
 // isTitled reports whether instances have titles of their own.

@@ -51,7 +51,14 @@ func TestLabels(t *testing.T) {
 		l.eventText(&api.HistoryEntry{}): "(created)",
 		l.eventText(&api.HistoryEntry{TransitionEvent: "go"}):  "Go on",
 		l.eventText(&api.HistoryEntry{TransitionEvent: "old"}): "old",
-		heads[0]: "GRÖßE",
+		heads[0]:                        "GRÖßE",
+		l.event("after.P1D.a"):          "time ran out in Open",
+		l.event("after.days"):           "after.days",
+		l.timerText(timer("a", "b")):    "changes to b",
+		l.timerText(timer("a", "")):     "timer of Open",
+		l.timerText(mailing("mail")):    "sends a mail",
+		l.timerText(mailing("webhook")): "calls a webhook",
+		l.timerText(timer("", "")):      "Go on",
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -61,7 +68,21 @@ func TestLabels(t *testing.T) {
 		t.Errorf("got %v and %v", paths, heads)
 	}
 	var none *labels
+	if got := none.timerText(timer("a", "b")) + none.event("go"); got != "gogo" {
+		t.Errorf("without labels: got %q", got)
+	}
 	if got := none.stateText(states[:1]) + none.nodeText(nodes[:1]) + none.idText(states[:1]) + none.eventText(&api.HistoryEntry{TransitionEvent: "go"}); got != "m: aam: ago" || none.isTitled() {
 		t.Errorf("without labels: got %q", got)
 	}
 }
+
+// timer is one with the event "go" of a node, that leads to another one; "": none.
+func timer(node, target string) *api.Timer {
+	t := &api.Timer{Event: "go", TargetID: target}
+	if node != "" {
+		t.NodeID = &node
+	}
+	return t
+}
+
+func mailing(what string) *api.Timer { return &api.Timer{Event: "go", Sends: []string{what}} }

@@ -178,21 +178,23 @@ func newIncidentList() *cobra.Command {
 func listIncidents(cmd *cobra.Command, c *client.Client, out *output, p *paging) error {
 	r := client.IncidentsRequest{Limit: p.limit, Cursor: p.cursor}
 	l := &lister{cmd: cmd, out: out, member: "incidents", head: []string{"ID", "WORKFLOW", "INSTANCE", "EVENT", "TIME", "COUNT", "ERROR"}}
+	seen := newLabelBook(cmd.Context(), c, out)
+	ready := func(page *client.IncidentsPage) *listPage { return incidentsPage(page, seen) }
 	if p.all {
-		return writePages(l, c.IncidentsPages(cmd.Context(), r), incidentsPage)
+		return writePages(l, c.IncidentsPages(cmd.Context(), r), ready)
 	}
 	page, err := c.Incidents(cmd.Context(), r)
 	if err != nil {
 		return err
 	}
-	return l.one(incidentsPage(page))
+	return l.one(ready(page))
 }
 
-func incidentsPage(page *client.IncidentsPage) *listPage {
+func incidentsPage(page *client.IncidentsPage, seen *labelBook) *listPage {
 	p := &listPage{raw: page.Raw, next: page.Next}
 	for i := range page.Incidents {
 		in := &page.Incidents[i]
-		p.rows = append(p.rows, []string{in.ID, in.WorkflowID, in.InstanceID, in.Event, in.TS, strconv.FormatUint(max(in.Count, 1), 10), placedError(in)})
+		p.rows = append(p.rows, []string{in.ID, in.WorkflowID, in.InstanceID, seen.of(in.WorkflowID).event(in.Event), in.TS, strconv.FormatUint(max(in.Count, 1), 10), placedError(in)})
 		p.items = append(p.items, itemOf(in))
 	}
 	return p
@@ -219,23 +221,25 @@ func newTimerList() *cobra.Command {
 	cmd.Flags().StringVar(&workflow, "workflow", "", "only those of instances of the workflow `ID`")
 	return operating(cmd, anyForm, func(cmd *cobra.Command, c *client.Client, out *output, _ []string) error {
 		r := client.TimersRequest{WorkflowID: workflow, Limit: p.limit, Cursor: p.cursor}
-		l := &lister{cmd: cmd, out: out, member: "timers", head: []string{"ID", "WORKFLOW", "INSTANCE", "EVENT", "DUE"}}
+		l := &lister{cmd: cmd, out: out, member: "timers", head: []string{"ID", "WORKFLOW", "INSTANCE", "TIMER", "DUE"}}
+		seen := newLabelBook(cmd.Context(), c, out)
+		ready := func(page *client.TimersPage) *listPage { return timersPage(page, seen) }
 		if p.all {
-			return writePages(l, c.TimersPages(cmd.Context(), r), timersPage)
+			return writePages(l, c.TimersPages(cmd.Context(), r), ready)
 		}
 		page, err := c.Timers(cmd.Context(), r)
 		if err != nil {
 			return err
 		}
-		return l.one(timersPage(page))
+		return l.one(ready(page))
 	})
 }
 
-func timersPage(page *client.TimersPage) *listPage {
+func timersPage(page *client.TimersPage, seen *labelBook) *listPage {
 	p := &listPage{raw: page.Raw, next: page.Next}
 	for i := range page.Timers {
 		t := &page.Timers[i]
-		p.rows = append(p.rows, []string{t.ID, t.WorkflowID, t.InstanceID, t.Event, t.Due})
+		p.rows = append(p.rows, []string{t.ID, t.WorkflowID, t.InstanceID, seen.of(t.WorkflowID).timerText(&t.Timer), t.Due})
 		p.items = append(p.items, itemOf(t))
 	}
 	return p
@@ -294,17 +298,22 @@ func newInstancePending() *cobra.Command {
 		if out.form != formTable {
 			return out.document(p.Raw)
 		}
-		return out.table(slices.Concat([][]string{{"ID", "WHAT", "NAME", "STATE", "ATTEMPTS", "WHEN"}}, timerRows(p.Timers), deliveryRows(p.Deliveries), childRows(p.Children)))
+		seen, err := labelsOf(cmd.Context(), c, out, args[0], p.Version)
+		if err != nil {
+			return err
+		}
+		return out.table(slices.Concat([][]string{{"ID", "WHAT", "NAME", "STATE", "ATTEMPTS", "WHEN"}}, timerRows(p.Timers, seen), deliveryRows(p.Deliveries), childRows(p.Children)))
 	})
 }
 
-func timerRows(timers []api.Timer) (rows [][]string) {
-	for _, t := range timers {
+func timerRows(timers []api.Timer, seen *labels) (rows [][]string) {
+	for i := range timers {
+		t := &timers[i]
 		state := "pending"
 		if t.Incident {
 			state = "incident"
 		}
-		rows = append(rows, []string{t.ID, "timer", t.Event, state, "", t.Due})
+		rows = append(rows, []string{t.ID, "timer", seen.timerText(t), state, "", t.Due})
 	}
 	return rows
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"troupe/gateway/api"
+	"troupe/gateway/client"
 	"troupe/gateway/servertest"
 )
 
@@ -39,13 +41,26 @@ func TestOperations(t *testing.T) {
 		{name: "incidents of all pages", args: []string{"incident", "list", "-o", "jsonl", "--all", "--limit", "1"}, stdout: incident + "\n"},
 		{name: "incidents of a workflow", args: []string{"instance", "list", "notice", "--incidents"}, code: exitUsage, stderr: "those of all workflows"},
 		{name: "pending", args: []string{"instance", "pending", "notice", id}, stdout: "" +
-			"ID                              WHAT     NAME            STATE     ATTEMPTS  WHEN\n" +
-			id + "-1-0  timer    after.P1D.open  pending             2026-11-22T10:00:00.000Z\n" +
-			failed + "  timer    late            incident            2026-11-21T10:00:01.000Z\n" +
-			id + "-2-0  webhook  hook            dead      1         \n"},
+			"ID                              WHAT     NAME                   STATE     ATTEMPTS  WHEN\n" +
+			id + "-1-0  timer    changes to Taken down  pending             2026-11-22T10:00:00.000Z\n" +
+			failed + "  timer    Comes late             incident            2026-11-21T10:00:01.000Z\n" +
+			id + "-2-0  webhook  hook                   dead      1         \n"},
+		{name: "ids for programs", args: []string{"instance", "pending", "notice", id, "-o", "yaml"}, stdout: "" +
+			"timers:\n" +
+			"- id: \"" + id + "-1-0\"\n  event: after.P1D.open\n  stateMachineId: main\n  nodeId: open\n  due: \"2026-11-22T10:00:00.000Z\"\n  incident: false\n  targetId: closed\n" +
+			"- id: \"" + failed + "\"\n  event: late\n  stateMachineId: null\n  nodeId: null\n  due: \"2026-11-21T10:00:01.000Z\"\n  incident: true\n" +
+			"deliveries:\n" +
+			"- id: \"" + id + "-2-0\"\n  kind: webhook\n  name: hook\n  state: dead\n  attempts: 1\n  nextAttempt: null\n" +
+			"  url: \"https://example.org/hook\"\n  lastStatus: 500\n  lastError: the answer was 500\n" +
+			"children: []\nended: null\nversion: 1\n"},
+		{name: "events", args: []string{"instance", "events", "notice", id}, stdout: "" +
+			"EVENT    GUARD  MACHINE  FROM         TO  LABEL\n" +
+			"tell     true   main     In the hall      tell\n" +
+			"late     true   main     In the hall      Comes late\n" +
+			"correct  true   main     In the hall      correct\n"},
 		{name: "running timers", args: []string{"timer", "list", "--all", "--limit", "1"}, stdout: "" +
-			"ID                              WORKFLOW  INSTANCE                    EVENT           DUE\n" +
-			id + "-1-0  notice    " + id + "  after.P1D.open  2026-11-22T10:00:00.000Z\n"},
+			"ID                              WORKFLOW  INSTANCE                    TIMER                  DUE\n" +
+			id + "-1-0  notice    " + id + "  changes to Taken down  2026-11-22T10:00:00.000Z\n"},
 		{name: "timers of no workflow", args: []string{"timer", "list", "--workflow", "none", "-o", "json"}, stdout: `{"timers":[],"next":null}` + "\n"},
 		{name: "retry fails again", args: []string{"incident", "retry", failed}, code: exitFailed, stderr: "500 MarshallingError: the event failed again: "},
 		{name: "retry of a dead letter", args: []string{"outbox", "retry", id + "-2-0"}},
@@ -97,4 +112,40 @@ func TestCheckWarnsOfSending(t *testing.T) {
 	check("purchase-order.yaml:73: webhook supplier has no url", "webhooks.endpoints of troupe.yaml has a webhook suplier, and the definition has none of that name (did you mean supplier?)")
 	edit(t, dir, "troupe.yaml", "purchase-order:", "purchase-ordr:")
 	check("webhooks.endpoints has the workflow purchase-ordr, which nobody defines (did you mean purchase-order?)")
+}
+
+// TestLabelsOfWhatHappened: what has happened to an instance, and a task, is in the words of the definition.
+func TestLabelsOfWhatHappened(t *testing.T) {
+	id := startNotice(t)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"instance", "activity", "notice", id}, "timer    changes to Taken down"},
+		{[]string{"instance", "activity", "notice", id}, "event    (Start → In the hall)"},
+		{[]string{"instance", "activity", "notice", id, "-o", "jsonl"}, `"endState":["open"]`},
+		{[]string{"instance", "history", "notice", id}, "In the hall"},
+		{[]string{"incident", "list"}, "  Comes late  "},
+		{[]string{"incident", "list", "-o", "jsonl"}, `"event":"late"`},
+	} {
+		if code, stdout, stderr := invoke(c.args...); code != exitDone || !strings.Contains(stdout, c.want) {
+			t.Errorf("%q: got %d %q %q, want %q", c.args, code, stdout, stderr, c.want)
+		}
+	}
+	var text strings.Builder
+	task := &client.Task{Task: api.Task{
+		WorkflowID: "leave", StateMachineID: "main", NodeID: "review", Done: &api.TaskEnd{UserName: "Ann", Event: "approve"},
+		Events: []api.TaskEvent{{Name: "approve", Label: "Go ahead"}, {Name: "note", Label: "note"}},
+	}}
+	seen := newLabels(&api.Presentation{
+		Nodes: []api.Status{{StateMachineID: "main", NodeID: "review", Label: "To be decided"}}, Events: []api.PresentedEvent{{Name: "approve", Label: "Go ahead"}},
+	})
+	if err := showTask(&output{form: formTable, to: &text}, task, seen); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"main: To be decided\n", "Go ahead (approve), note\n", "Ann: Go ahead, "} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("got %q, want %q", &text, want)
+		}
+	}
 }

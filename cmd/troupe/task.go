@@ -95,20 +95,21 @@ func newTaskShow() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return showTask(out, t)
+		if out.form != formTable {
+			return out.document(t.Raw)
+		}
+		_, seen := seenInstance(cmd.Context(), c, out, t.WorkflowID, t.InstanceID)
+		return showTask(out, t, seen)
 	})
 }
 
-func showTask(out *output, t *client.Task) error {
-	if out.form != formTable {
-		return out.document(t.Raw)
-	}
+func showTask(out *output, t *client.Task, seen *labels) error {
 	rows := [][]string{
 		{"TASK", t.TaskID},
 		{"TITLE", t.Title},
 		{"DESCRIPTION", shownText(t.Description)},
 		{"INSTANCE", t.WorkflowID + " " + t.InstanceID},
-		{"NODE", t.StateMachineID + ": " + t.NodeID},
+		{"STATE", seen.stateText([]api.Position{{StateMachineID: t.StateMachineID, NodeID: t.NodeID}})},
 		{"STATUS", t.Status},
 		{"ASSIGNEE", shownText(t.Assignee)},
 		{"FOR", candidatesText(&t.Task)},
@@ -116,10 +117,10 @@ func showTask(out *output, t *client.Task) error {
 		{"CREATED", t.Created},
 		{"DUE", shownText(t.Due)},
 		{"PRIORITY", strconv.Itoa(t.Priority)},
-		{"EVENTS", eventNames(t.Events)},
+		{"EVENTS", eventTexts(t.Events)},
 	}
 	if t.Done != nil {
-		rows = append(rows, []string{"DONE", t.Done.UserName + ": " + t.Done.Event + ", " + t.Done.TS})
+		rows = append(rows, []string{"DONE", t.Done.UserName + ": " + seen.event(t.Done.Event) + ", " + t.Done.TS})
 	}
 	kept := rows[:0]
 	for _, row := range rows {
@@ -146,6 +147,17 @@ func candidatesText(t *api.Task) string {
 	}
 	slices.Sort(texts)
 	return strings.Join(texts, " ")
+}
+
+// eventTexts names events as people see them, with the names by which `troupe task do` takes them.
+func eventTexts(events []api.TaskEvent) string {
+	texts := make([]string, len(events))
+	for i, e := range events {
+		if texts[i] = e.Name; e.Label != "" && e.Label != e.Name {
+			texts[i] = e.Label + " (" + e.Name + ")"
+		}
+	}
+	return strings.Join(texts, ", ")
 }
 
 func eventNames(events []api.TaskEvent) string {
@@ -214,7 +226,7 @@ func newTaskDo() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return out.show(i)
+		return out.showChanged(cmd.Context(), c, i)
 	})
 }
 
