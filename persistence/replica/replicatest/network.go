@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -134,28 +135,54 @@ func (c *lossy) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// LyingFS says that everything is synced and syncs nothing.
-type LyingFS struct{ vfs.FS }
+// LyingFS says that everything is synced, and syncs nothing while Lies is true.
+type LyingFS struct {
+	vfs.FS
+	Lies *atomic.Bool
+}
 
 // Create implements vfs.FS.
 func (l LyingFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	return lying(l.FS.Create(name, category))
+	return l.lying(l.FS.Create(name, category))
 }
 
 // ReuseForWrite implements vfs.FS.
 func (l LyingFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	return lying(l.FS.ReuseForWrite(oldname, newname, category))
+	return l.lying(l.FS.ReuseForWrite(oldname, newname, category))
 }
 
-func lying(f vfs.File, err error) (vfs.File, error) {
+func (l LyingFS) lying(f vfs.File, err error) (vfs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return lyingFile{f}, nil
+	return lyingFile{f, l.Lies}, nil
 }
 
-type lyingFile struct{ vfs.File }
+type lyingFile struct {
+	vfs.File
+	lies *atomic.Bool
+}
 
-func (lyingFile) Sync() error                { return nil }
-func (lyingFile) SyncData() error            { return nil }
-func (lyingFile) SyncTo(int64) (bool, error) { return true, nil }
+// Sync implements vfs.File.
+func (f lyingFile) Sync() error {
+	if f.lies.Load() {
+		return nil
+	}
+	return f.File.Sync()
+}
+
+// SyncData implements vfs.File.
+func (f lyingFile) SyncData() error {
+	if f.lies.Load() {
+		return nil
+	}
+	return f.File.SyncData()
+}
+
+// SyncTo implements vfs.File.
+func (f lyingFile) SyncTo(length int64) (full bool, err error) {
+	if f.lies.Load() {
+		return true, nil
+	}
+	return f.File.SyncTo(length)
+}
