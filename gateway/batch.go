@@ -29,6 +29,9 @@ const (
 	// representWindow is batchWindow when answers have the record, which wait in memory for
 	// a slow caller.
 	representWindow = 16
+	// A batch whose lines come when there is no place for it looks for one again after placePauseMin, later
+	// after placePauseMax.
+	placePauseMin, placePauseMax = 5 * time.Millisecond, 100 * time.Millisecond
 	// batchBacklogMax is how many bytes may wait for the store before each batch has one item
 	// on its way only: what batches have ahead of others, who wait behind it.
 	batchBacklogMax = 4 << 20
@@ -47,6 +50,9 @@ func sendBatch(x *exchange) error {
 	run.represent = preferredReturn(x.r.Header["Prefer"]) == "representation"
 	defer x.releaseBody()
 	if run.results && key == "" {
+		if err := x.keepLines(lineBytes); err != nil {
+			return err
+		}
 		run.source = x.streamItems()
 	} else if run.source, err = x.readItems(run.results); err != nil {
 		return err
@@ -93,12 +99,13 @@ func (run *batchRun) do() error {
 	run.begin()
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
+	pause := time.Duration(0) // until it is looked for a place again
 	for {
 		if err := run.answer(); err != nil {
 			return err
 		}
-		run.count(run.batch.Len() > 0 || run.source.atHand())
-		hasRoom := run.batch.Len() < run.window()
+		hasPlace := run.count(run.batch.Len() > 0 || run.source.atHand())
+		hasRoom := hasPlace && run.batch.Len() < run.window()
 		if hasRoom && run.take() {
 			continue
 		}
@@ -112,7 +119,14 @@ func (run *batchRun) do() error {
 		if hasRoom && run.waiting == nil {
 			more = run.source.chunks
 		}
+		var place <-chan time.Time
+		if pause = min(2*pause+placePauseMin, placePauseMax); hasPlace {
+			pause = 0
+		} else {
+			place = time.After(pause)
+		}
 		select {
+		case <-place:
 		case c := <-more:
 			run.source.add(x, c)
 		case <-run.batch.Ready(more == nil):
@@ -125,10 +139,17 @@ func (run *batchRun) do() error {
 	}
 }
 
-// count counts the batch among those that share what there is of windows, while it has items.
-func (run *batchRun) count(has bool) {
+// count counts the batch among the requests that are worked on, and among those that share what there is of windows, while it
+// has items. It reports false when there is no place for one that has items again.
+func (run *batchRun) count(has bool) bool {
+	switch {
+	case has && !run.x.takePlace():
+		return false
+	case !has && run.source.chunks != nil:
+		run.x.leavePlace()
+	}
 	if has == run.counted {
-		return
+		return true
 	}
 	run.counted = has
 	n := int64(1)
@@ -137,6 +158,7 @@ func (run *batchRun) count(has bool) {
 	}
 	run.x.usage.batches.Add(n)
 	run.x.server.batches.Add(n)
+	return true
 }
 
 // window is how many items may be on their way now.

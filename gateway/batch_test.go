@@ -37,16 +37,27 @@ type stream struct {
 
 func startStream(t *testing.T) *stream {
 	t.Helper()
-	s, err := New(Options{})
+	s, w := startPatient(t, Options{})
+	return openStream(s, w, tokenAnn)
+}
+
+// startPatient makes a server whose workflows keep their answers back.
+func startPatient(t *testing.T, o Options) (*Server, *patientWorkflows) {
+	t.Helper()
+	s, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &patientWorkflows{asked: make(chan workflow.Recipient, 10)}
-	s.Open(Services{Workflows: w, Credentials: fakeCredentials{}})
+	w := &patientWorkflows{asked: make(chan workflow.Recipient, 1000)}
+	s.Open(Services{Workflows: w, Credentials: fakeCredentials{}, Sessions: new(fakeSessions)})
+	return s, w
+}
+
+func openStream(s *Server, w *patientWorkflows, token string) *stream {
 	body, lines := io.Pipe()
 	r := httptest.NewRequest(http.MethodPost, s.options.BasePath+"/workflow/api/v1/events", body)
 	r.Header.Set("Content-Type", "application/x-ndjson")
-	r.Header.Set("Authorization", "svc.token "+tokenAnn)
+	r.Header.Set("Authorization", "svc.token "+token)
 	on := &stream{s, w, lines, httptest.NewRecorder(), make(chan struct{})}
 	go func() { s.ServeHTTP(on.answer, r); close(on.done) }()
 	return on
@@ -181,7 +192,7 @@ func TestTheReaderOfLinesIsStopped(t *testing.T) {
 		caller, conn := net.Pipe()
 		defer func() { _ = caller.Close() }()
 		w := &lateReader{ResponseWriter: httptest.NewRecorder(), Conn: conn, reading: make(chan struct{}), second: make(chan struct{})}
-		source := (&exchange{server: s, w: w, r: &http.Request{Body: conn}}).streamItems()
+		source := (&exchange{server: s, w: w, r: &http.Request{Body: conn}, usage: new(userUsage)}).streamItems()
 		<-w.reading
 		began := time.Now()
 		source.close()
@@ -189,26 +200,4 @@ func TestTheReaderOfLinesIsStopped(t *testing.T) {
 			t.Errorf("stopping took %v, want %v", took, lingerMax)
 		}
 	})
-}
-
-// TestTheMemoryOfLinesIsCounted: that of both buffers, which take turns.
-func TestTheMemoryOfLinesIsCounted(t *testing.T) {
-	s, err := New(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := &exchange{server: s, w: httptest.NewRecorder(), usage: new(userUsage)}
-	line := strings.Repeat("x", 3<<20)
-	l := &lineReader{x: x, control: http.NewResponseController(x.w), body: strings.NewReader(line + "\n" + line + "\n" + line)}
-	for c := (chunk{}); c.err == nil; {
-		c = l.read()
-	}
-	kept := int64(cap(l.buffers[0]) + cap(l.buffers[1]))
-	if most := x.bodyKept + s.options.BodyBytesMax; kept < int64(2*len(line)) || most < kept || most > 2*kept {
-		t.Errorf("%d bytes were counted, two buffers have %d", most, kept)
-	}
-	x.releaseBody()
-	if s.batchBytes.Load() != 0 || x.usage.batchBytes.Load() != 0 {
-		t.Error("bytes are counted that nobody has any more")
-	}
 }

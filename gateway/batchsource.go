@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"troupe/actors/failure"
+	"troupe/gateway/toll"
 	"troupe/statemachine/data"
 )
 
@@ -132,7 +133,7 @@ func (x *exchange) readItems(lines bool) (*itemSource, error) {
 	body := &countedBody{x: x, r: x.r.Body}
 	r := *x.r
 	r.Body = body
-	text, err := readBody(x.w, &r, batchBytesMax)
+	text, err := readBody(x.w, &r, batchBytesMax, x.payBody)
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +200,13 @@ func (x *exchange) keepBody(size int64) error {
 	return nil
 }
 
-// releaseBody is the end of keepBody.
+// keepLines is keepBody for lines that come while others are carried out. All of their bytes count: a stream of lines may
+// wait for long, and there may be more of them than requests are worked on.
+func (x *exchange) keepLines(size int) error {
+	return x.keepBody(int64(size) + x.server.options.BodyBytesMax)
+}
+
+// releaseBody is the end of keepBody and of keepLines.
 func (x *exchange) releaseBody() {
 	x.usage.batchBytes.Add(-x.bodyKept)
 	x.server.batchBytes.Add(-x.bodyKept)
@@ -207,7 +214,7 @@ func (x *exchange) releaseBody() {
 }
 
 // batchBodiesMax bounds the bodies of all batches, as far as they are larger than those
-// of other requests, and half of it those of one user.
+// of other requests, and all lines that are in memory; half of it is for one user.
 const batchBodiesMax = 256 << 20
 
 // lineBytes is what is set aside for lines at first.
@@ -272,6 +279,7 @@ type lineReader struct {
 	turn    int
 	rest    []byte // of the last read: a line without its end
 	total   int
+	paid    int // of total
 }
 
 // read waits for lines, and returns as many as there are.
@@ -284,7 +292,7 @@ func (l *lineReader) read() chunk {
 		if len(buffer) == cap(buffer) {
 			buffer = slices.Grow(buffer, cap(buffer))
 		}
-		if err := l.x.keepBody(int64(cap(buffer) + cap(l.buffers[1-l.turn]))); err != nil {
+		if err := l.x.keepLines(cap(buffer) + cap(l.buffers[1-l.turn])); err != nil {
 			return chunk{err: err}
 		}
 		_ = l.control.SetReadDeadline(time.Now().Add(l.x.server.options.ReadMax))
@@ -296,7 +304,9 @@ func (l *lineReader) read() chunk {
 		before := len(buffer)
 		n, err := l.body.Read(buffer[before:cap(buffer)])
 		buffer = buffer[:before+n]
-		l.total += n
+		if l.total += n; !l.pay() {
+			return chunk{err: io.ErrUnexpectedEOF}
+		}
 		whole := 0
 		// NB: no line ends in what was there before; to look there after each byte of a long
 		// line would take a processor from others.
@@ -320,4 +330,27 @@ func (l *lineReader) read() chunk {
 		l.rest = buffer[whole:]
 		return chunk{buffer[:whole], err}
 	}
+}
+
+// pay charges what was read, and waits until what was charged before is paid. It reports false when nobody wants lines
+// any more.
+func (l *lineReader) pay() bool {
+	for n := l.total - bodyFirstBytes - l.paid; n > 0; {
+		wait, ok := l.x.chargeBody(int64(n))
+		if ok {
+			l.paid += n
+			n = 0
+		}
+		if wait == 0 {
+			continue
+		}
+		timer := time.NewTimer(min(wait, toll.WaitMax))
+		select {
+		case <-timer.C:
+		case <-l.stopped:
+			timer.Stop()
+			return false
+		}
+	}
+	return true
 }

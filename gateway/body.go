@@ -20,9 +20,9 @@ const bodyFirstBytes = 16 << 10
 
 // readBody reads a request's body to its end. It must be called before anything is
 // done: wrong chunk framing and a body that stops short show only here, and such a
-// request must not act (persistence/PROMISES.md, "F11"). The bytes are new and
-// belong to the caller.
-func readBody(w http.ResponseWriter, r *http.Request, maxBytes int64) ([]byte, error) {
+// request must not act (persistence/PROMISES.md, "F11"). What is beyond bodyFirstBytes it has
+// paid before it reads it. The bytes are new and belong to the caller.
+func readBody(w http.ResponseWriter, r *http.Request, maxBytes int64, pay func(n int64) error) ([]byte, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil, nil
 	}
@@ -31,15 +31,20 @@ func readBody(w http.ResponseWriter, r *http.Request, maxBytes int64) ([]byte, e
 		return nil, failure.Refuse(failure.ErrTooLarge, "the body must not be larger than %d bytes", maxBytes)
 	}
 	var src io.Reader = r.Body
-	room := r.ContentLength
+	room, most := r.ContentLength, r.ContentLength
 	if room < 0 { // chunked; otherwise net/http stops at the length
 		src = http.MaxBytesReader(w, r.Body, maxBytes)
-		room = 512
+		room, most = 512, maxBytes
 	}
 	body := make([]byte, 0, min(room, bodyFirstBytes)+1) // NB: the end is found by reading one byte more
 	for {
 		if len(body) == cap(body) {
-			body = slices.Grow(body, max(512, min(len(body), int(maxBytes)-len(body)+1)))
+			body = slices.Grow(body, max(512, min(len(body), int(most)-len(body)+1)))
+			if len(body) >= bodyFirstBytes {
+				if err := pay(min(int64(cap(body)), most) - int64(len(body))); err != nil {
+					return nil, err
+				}
+			}
 		}
 		n, err := src.Read(body[len(body):cap(body)])
 		body = body[:len(body)+n]

@@ -39,6 +39,7 @@ type exchange struct {
 	connection *connection // nil when the server did not accept it, as in tests
 	counted    bool        // in Server.inFlight, and in usage
 	usage      *userUsage  // the caller's; nil until the caller is known
+	idle       bool        // see leavePlace
 	// anonymous: the request is counted in Server.anonymous too, under network.
 	anonymous bool
 	network   netip.Prefix
@@ -120,46 +121,13 @@ func (s *Server) serve(rt *route, w http.ResponseWriter, r *http.Request, params
 			x.refuse(x.closed())
 			return
 		}
-		if inFlight > s.pressure.limit.Load() || inFlight+s.watchers.Load() > s.limits.busyConnections || !x.admitAnonymous() {
+		if inFlight-s.idle.Load() > s.pressure.limit.Load() || inFlight+s.watchers.Load() > s.limits.busyConnections || !x.admitAnonymous() {
 			x.refuseInTime(x.shed())
 			return
 		}
 	}
 	if err := x.run(); err != nil {
 		x.refuseInTime(err)
-	}
-}
-
-// shed counts a request that is refused because a limit is reached, and returns the reason.
-func (x *exchange) shed() error {
-	x.server.metrics.shed.Add(1)
-	return failure.ErrBusy
-}
-
-// admitAnonymous admits a request to a route that takes no credential.
-func (x *exchange) admitAnonymous() bool {
-	if x.route.access.kinds != 0 {
-		return true
-	}
-	address, _ := x.server.clientOf(x.r)
-	x.network = networkOf(address)
-	x.anonymous = x.server.anonymous.admit(x.network, &x.server.limits)
-	return x.anonymous
-}
-
-// endAdmission ends what serve began by counting the request. The second call does
-// nothing.
-func (x *exchange) endAdmission() {
-	if x.anonymous {
-		x.anonymous = false
-		x.server.anonymous.release(x.network)
-	}
-	if x.counted {
-		x.counted = false
-		if x.usage != nil {
-			x.usage.requests.Add(-1)
-		}
-		x.server.requestEnded()
 	}
 }
 
@@ -207,7 +175,7 @@ func (x *exchange) run() error {
 	if x.route.readsBody {
 		return x.route.handle(x)
 	}
-	if x.body, err = readBody(x.w, x.r, x.bodyBytesMax()); err != nil {
+	if x.body, err = readBody(x.w, x.r, x.bodyBytesMax(), x.payBody); err != nil {
 		return err // NB: net/http closes a connection whose body it could not read to the end
 	}
 	if x.connection != nil {

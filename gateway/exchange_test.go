@@ -203,6 +203,7 @@ func TestRoutesWithoutAnAccessPolicyAreRefused(t *testing.T) {
 
 // TestReadBody holds what the reader does with sources that are unusual.
 func TestReadBody(t *testing.T) {
+	free := func(int64) error { return nil }
 	text := strings.Repeat("0123456789", 5000)
 	for line, c := range map[string]struct {
 		body   io.Reader
@@ -221,7 +222,7 @@ func TestReadBody(t *testing.T) {
 	} {
 		r := newTestRequest("POST", "/", "")
 		r.Body, r.ContentLength = io.NopCloser(c.body), c.length
-		got, err := readBody(newRecorder(), r, 60_000)
+		got, err := readBody(newRecorder(), r, 60_000, free)
 		if !errors.Is(err, c.want) || c.want == nil && !strings.HasPrefix(string(got), text) {
 			t.Errorf("%s: got %d bytes and %v, want %v", line, len(got), err, c.want)
 		}
@@ -229,7 +230,7 @@ func TestReadBody(t *testing.T) {
 	for _, body := range []io.ReadCloser{nil, http.NoBody} {
 		r := newTestRequest("GET", "/", "")
 		r.Body = body
-		if got, err := readBody(newRecorder(), r, 10); len(got) > 0 || err != nil {
+		if got, err := readBody(newRecorder(), r, 10, free); len(got) > 0 || err != nil {
 			t.Errorf("no body: got %d bytes and %v", len(got), err)
 		}
 	}

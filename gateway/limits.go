@@ -1,11 +1,13 @@
 package gateway
 
 import (
+	"runtime"
 	"sync/atomic"
 
 	"github.com/puzpuzpuz/xsync/v4"
 
 	"troupe/actors/identity"
+	"troupe/gateway/toll"
 )
 
 // usageTable has what each user uses of the limits of capacity, of which nobody may
@@ -24,6 +26,8 @@ type userUsage struct {
 	answerBytes atomic.Int64 // of large answers that are being sent
 	batches     atomic.Int64 // on their way
 	batchBytes  atomic.Int64 // of their large bodies
+	idle        atomic.Int64 // of the requests: see leavePlace
+	bodies      toll.Account // what is beyond bodyFirstBytes of each
 }
 
 func (t usageTable) of(user identity.UserID) *userUsage {
@@ -55,6 +59,9 @@ type limits struct {
 	// inFlight together. anonymousPerNetwork is for those of one network: a quarter,
 	// because many people may sign in from one.
 	anonymous, anonymousPerNetwork int64
+	// bodyBytes is how many bytes of large bodies one user may send in a second: what half of the processors read and
+	// parse. All requests without a credential have as much together.
+	bodyBytes int64
 }
 
 func newLimits(o *Options) limits {
@@ -66,14 +73,6 @@ func newLimits(o *Options) limits {
 		userBusyConnections: half(connections),
 		userWatchers:        min(o.WatchersPerUserMax, half(o.WatchersMax)), userAnswerBytes: half(o.AnswerBytesMax),
 		anonymous: half(inFlight), anonymousPerNetwork: max(1, inFlight/4),
+		bodyBytes: half(toll.ProcessorBytes * int64(runtime.GOMAXPROCS(0))),
 	}
-}
-
-// admitUser counts the request for its caller, or reports that the caller has
-// reached the limit for one user.
-func (x *exchange) admitUser() bool {
-	x.usage = x.server.usage.of(x.caller.ID)
-	requests := x.usage.requests.Add(1)
-	l := &x.server.limits
-	return requests <= half(x.server.pressure.limit.Load()) && requests+x.usage.watchers.Load() <= l.userBusyConnections
 }

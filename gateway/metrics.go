@@ -86,7 +86,7 @@ func (m *routeMetrics) snapshot() RouteMetrics {
 // Metrics returns the counters.
 func (s *Server) Metrics() Metrics {
 	m := Metrics{
-		InFlight:           s.inFlight.Load(),
+		InFlight:           s.working(),
 		Places:             s.pressure.limit.Load(),
 		Watchers:           s.watchers.Load(),
 		Connections:        s.connections.open.Load(),

@@ -50,9 +50,9 @@ func newPressure(most int64) *pressure {
 	return p
 }
 
-// run follows the pressure until stop is closed. inFlight counts the requests, and refused
-// those that were refused for want of a place.
-func (p *pressure) run(stop <-chan struct{}, inFlight *atomic.Int64, refused *atomic.Uint64) {
+// run follows the pressure until stop is closed. working counts the requests that have places, and
+// refused those that were refused for want of one.
+func (p *pressure) run(stop <-chan struct{}, working func() int64, refused *atomic.Uint64) {
 	ticker := time.NewTicker(pressureEvery)
 	defer ticker.Stop()
 	before := refused.Load()
@@ -61,7 +61,7 @@ func (p *pressure) run(stop <-chan struct{}, inFlight *atomic.Int64, refused *at
 		case <-stop:
 			return
 		case <-ticker.C:
-			p.follow(p.waited(), inFlight.Load())
+			p.follow(p.waited(), working())
 			if tick%int(time.Second/pressureEvery) == 0 {
 				now := refused.Load()
 				p.spread(now - before)

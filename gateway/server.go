@@ -21,6 +21,7 @@ import (
 	"troupe/actors/identity"
 	"troupe/gateway/api"
 	"troupe/gateway/console"
+	"troupe/gateway/toll"
 )
 
 // Credentials authenticates callers. Errors are failure.ErrUnauthorized for every cause.
@@ -108,9 +109,12 @@ type Server struct {
 	// packing counts the files that are packed behind a request (packBrotli); Stop waits for them.
 	packing  sync.WaitGroup
 	pressure *pressure
-	// inFlight counts the requests in serve, probes and watchers left out.
-	inFlight  atomic.Int64
-	anonymous anonymousRequests
+	// inFlight counts the requests in serve, probes and watchers left out, and idle those of them that have left their
+	// places (leavePlace).
+	inFlight, idle atomic.Int64
+	anonymous      anonymousRequests
+	// anonymousBodies is what all requests without a credential together owe for large bodies.
+	anonymousBodies toll.Account
 	// answerBytes counts the bytes of large answers that are being sent.
 	answerBytes atomic.Int64
 	// drawing has an element for each picture that is being drawn.
@@ -244,7 +248,7 @@ func (s *Server) Start() error {
 	}
 	s.mu.listener = limitConnections(inner, s.options.ConnectionsMax, &s.connections, s.isTrusted)
 	s.mu.served = make(chan struct{})
-	go guard.Loop(s.stopping, s.options.Log, "places", func() { s.pressure.run(s.stopping, &s.inFlight, &s.metrics.shed) })
+	go guard.Loop(s.stopping, s.options.Log, "places", func() { s.pressure.run(s.stopping, s.working, &s.metrics.shed) })
 	go s.run(s.mu.listener, s.mu.served)
 	line := s.options.Log.Info().Stringer("address", inner.Addr())
 	if s.options.BasePath != "" {

@@ -1,0 +1,196 @@
+package gateway
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+
+	"troupe/actors/identity"
+	"troupe/gateway/toll"
+)
+
+// bodySender sends bodies at once, and counts the bytes that are read and the answers.
+type bodySender struct {
+	*Server
+	all      sync.WaitGroup
+	read     atomic.Int64
+	mu       sync.Mutex
+	statuses map[int]int
+}
+
+func (s *bodySender) send(path, contentType string, length int64, body io.Reader, headers ...string) {
+	r := newTestRequest("POST", path, "", append(headers, "Content-Type: "+contentType)...)
+	r.ContentLength = length
+	r.Body = io.NopCloser(countingReader{body, &s.read})
+	s.all.Go(func() {
+		w := newRecorder()
+		s.ServeHTTP(w, r)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.statuses[w.status]++
+	})
+}
+
+type countingReader struct {
+	io.Reader
+	n *atomic.Int64
+}
+
+func (r countingReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	r.n.Add(int64(n))
+	return n, err
+}
+
+// TestBodiesArePaidForBeforeTheyAreRead holds gateway/INTERFACE.md, "Fair shares": whoever sends large bodies pays for their bytes,
+// whatever is wrong with them and whether they end, and nobody else waits for that.
+func TestBodiesArePaidForBeforeTheyAreRead(t *testing.T) {
+	const many, size = 32, 1 << 18
+	text := `{"workflowId":"leave","text":"` + strings.Repeat("a", size)
+	whole := func() io.Reader { return strings.NewReader(text[:size]) } // no JSON
+	token := "Authorization: svc.token " + tokenAnn
+	const path = "/workflow/api/v1/event"
+	for name, c := range map[string]struct {
+		send   func(s *bodySender)
+		status int
+		bytes  int64 // of each that are charged
+	}{
+		"no JSON":    {func(s *bodySender) { s.send(path, "application/json", size, whole(), token) }, 400, size - bodyFirstBytes},
+		"chunked":    {func(s *bodySender) { s.send(path, "application/json", -1, whole(), token) }, 400, size - bodyFirstBytes},
+		"broken off": {func(s *bodySender) { s.send(path, "application/json", size, iotest.ErrReader(io.EOF), token) }, 0, 0},
+		"broken off late": {func(s *bodySender) {
+			s.send(path, "application/json", size, io.MultiReader(strings.NewReader(text[:size-9]), iotest.ErrReader(errors.New("closed"))), token)
+		}, 400, size - bodyFirstBytes},
+		"too long for a line": {func(s *bodySender) {
+			s.send(path+"s", "application/x-ndjson", 2*size, io.MultiReader(whole(), whole()), token)
+		}, 200, 2*size - bodyFirstBytes},
+		"an array": {func(s *bodySender) {
+			s.send(path+"s", "application/json", 2*size, io.MultiReader(whole(), whole()), token)
+		}, 400, 2*size - bodyFirstBytes},
+		"no operation reads": {func(s *bodySender) { s.send("/workflow/api/v1/incidents/x", "application/json", size, whole(), token) }, 403, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				inner, _ := startPatient(t, Options{InFlightMax: 2 * many})
+				s := &bodySender{Server: inner, statuses: map[int]int{}}
+				clock := time.Hour // the account has its credit then
+				s.started = time.Now().Add(-clock)
+				began := time.Now()
+				for range many {
+					c.send(s)
+				}
+				synctest.Wait()
+				// NB: lines are charged when they are read, and a buffer doubles.
+				free := int64(2*many*lineBytes + 2*(toll.CreditBytes+size))
+				if read := s.read.Load(); c.bytes > 0 && read > free {
+					t.Errorf("%d bytes were read at once, want at most %d", read, free)
+				}
+				// Another user, and small requests of the same one, wait for nothing.
+				if mine, others := askAs(s.Server, tokenAnn), askAs(s.Server, tokenBob); mine != 200 || others != 200 {
+					t.Errorf("beside them: got %d, and %d for another user, want 200", mine, others)
+				}
+				w := newRecorder()
+				s.ServeHTTP(w, newTestRequest("POST", path, text[:size], "Authorization: svc.token "+tokenBob))
+				if took := time.Since(began); w.status != 400 || took != 0 {
+					t.Errorf("a large body of another user: got %d after %v, want 400 at once", w.status, took)
+				}
+				s.all.Wait()
+				due := time.Duration(many*c.bytes-toll.CreditBytes-c.bytes) * time.Second / time.Duration(s.limits.bodyBytes)
+				if took := time.Since(began); took < due || c.bytes == 0 && took != 0 {
+					t.Errorf("all were done after %v, want %v at least", took, due)
+				}
+				if c.status != 0 && s.statuses[c.status] != many {
+					t.Errorf("got the answers %v, want %d times %d", s.statuses, many, c.status)
+				}
+				wantNobody(t, s.Server)
+			})
+		})
+	}
+}
+
+// owe charges as much to a user as is ever charged.
+func (s *Server) owe(user identity.UserID) {
+	for ok := true; ok; {
+		_, ok = s.usage.of(user).bodies.Charge(time.Since(s.started), toll.CreditBytes/16, s.limits.bodyBytes)
+	}
+}
+
+// TestWhoOwesTooMuchIsRefused, and nobody else is.
+func TestWhoOwesTooMuchIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner, _ := startPatient(t, Options{})
+		s := &bodySender{Server: inner, statuses: map[int]int{}}
+		s.started = time.Now().Add(-time.Hour) // there is credit then
+		s.owe(ann.ID)
+		began := time.Now()
+		const size = 4 * bodyFirstBytes
+		text := strings.Repeat("x", size)
+		for range 16 {
+			s.send("/workflow/api/v1/event", "application/json", size, strings.NewReader(text), "Authorization: svc.token "+tokenAnn)
+			s.send("/workflow/api/v1/event", "application/json", size, strings.NewReader(text), "Authorization: svc.token "+tokenBob)
+		}
+		s.all.Wait()
+		if s.statuses[503] != 16 || s.statuses[400] != 16 || time.Since(began) != 0 || s.Metrics().Shed != 16 {
+			t.Errorf("got the answers %v after %v, want 16 times 503 for one user and 400 for the other", s.statuses, time.Since(began))
+		}
+		wantNobody(t, s.Server)
+	})
+}
+
+// TestStrangersHaveOneAccount for large bodies, and sign in beside it.
+func TestStrangersHaveOneAccount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner, _ := startPatient(t, Options{})
+		s := &bodySender{Server: inner, statuses: map[int]int{}}
+		const size = anonymousBodyBytesMax
+		began := time.Now()
+		for range 64 {
+			s.send("/session", "application/json", size, strings.NewReader(strings.Repeat("x", size)))
+		}
+		synctest.Wait()
+		w := newRecorder()
+		s.ServeHTTP(w, newTestRequest("POST", "/session", signInBody, "Content-Type: application/json"))
+		if took := time.Since(began); w.status != 200 || took != 0 {
+			t.Errorf("signing in beside them: got %d after %v, want 200 at once", w.status, took)
+		}
+		s.all.Wait()
+		due := time.Duration(63*(size-bodyFirstBytes)-toll.CreditBytes) * time.Second / time.Duration(s.limits.bodyBytes)
+		if took := time.Since(began); took < due || s.statuses[400] != 64 {
+			t.Errorf("got the answers %v after %v, want 64 times 400, after %v at least", s.statuses, took, due)
+		}
+	})
+}
+
+// TestWhatWaitsToBePaidEndsWithTheServer, and a stream of lines with its batch.
+func TestWhatWaitsToBePaidEndsWithTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner, _ := startPatient(t, Options{})
+		s := &bodySender{Server: inner, statuses: map[int]int{}}
+		s.owe(ann.ID)
+		began := time.Now()
+		x := &exchange{server: s.Server, usage: s.usage.of(ann.ID)}
+		stopped := make(chan struct{})
+		ended := make(chan bool)
+		go func() { ended <- (&lineReader{x: x, stopped: stopped, total: bodyFirstBytes + 1}).pay() }()
+		synctest.Wait()
+		close(stopped)
+		if <-ended {
+			t.Error("lines are paid for that nobody wants")
+		}
+		<-time.After(toll.WaitMax / 2)
+		s.send("/workflow/api/v1/event", "application/json", 1<<20, strings.NewReader(strings.Repeat("x", 1<<20)), "Authorization: svc.token "+tokenAnn)
+		synctest.Wait()
+		s.cancel()
+		s.all.Wait()
+		if took := time.Since(began); s.statuses[http.StatusServiceUnavailable] != 1 || took != toll.WaitMax/2 {
+			t.Errorf("got %v after %v", s.statuses, took)
+		}
+	})
+}

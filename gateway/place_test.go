@@ -1,0 +1,180 @@
+package gateway
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"troupe/persistence/clocktest"
+)
+
+// askAs carries an event of a user out, beside streams, and returns the status.
+func askAs(s *Server, token string) int {
+	w := newRecorder()
+	s.ServeHTTP(w, newTestRequest("POST", "/workflow/api/v1/event", eventBody, "Authorization: svc.token "+token))
+	return w.status
+}
+
+// wantNobody holds that nothing is counted any more.
+func wantNobody(t *testing.T, s *Server) {
+	t.Helper()
+	u := s.usage.of(ann.ID)
+	if s.inFlight.Load() != 0 || s.idle.Load() != 0 || u.requests.Load() != 0 || u.idle.Load() != 0 || s.batches.Load() != 0 || s.batchBytes.Load() != 0 || u.batchBytes.Load() != 0 {
+		t.Errorf("at the end %d requests are in flight, %d idle, of the user %d and %d; %d batches and %d bytes", s.inFlight.Load(), s.idle.Load(),
+			u.requests.Load(), u.idle.Load(), s.batches.Load(), s.batchBytes.Load())
+	}
+}
+
+// TestSilentBatchesHaveNoPlaces holds gateway/INTERFACE.md, "Batches": however many batches of one user wait for lines, all others have
+// their places, also when there are few of them.
+func TestSilentBatchesHaveNoPlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, w := startPatient(t, Options{InFlightMax: 8})
+		var silent []*stream
+		for range 300 {
+			silent = append(silent, openStream(s, w, tokenAnn))
+			synctest.Wait()
+		}
+		if n := s.Metrics().InFlight; n != 0 {
+			t.Errorf("%d requests are in flight, want none", n)
+		}
+		for range 8 {
+			if mine, others := askAs(s, tokenAnn), askAs(s, tokenBob); mine != 200 || others != 200 {
+				t.Fatalf("beside silent batches: got %d, and %d for another user, want 200", mine, others)
+			}
+		}
+		s.pressure.limit.Store(2) // processors have become short
+		if mine, others := askAs(s, tokenAnn), askAs(s, tokenBob); mine != 200 || others != 200 {
+			t.Errorf("with two places: got %d, and %d for another user, want 200", mine, others)
+		}
+		for _, b := range silent {
+			if got := b.end(t); b.answer.Code != 200 || got != "" {
+				t.Fatalf("a silent batch: got %d %q", b.answer.Code, got)
+			}
+		}
+		wantNobody(t, s)
+	})
+}
+
+// TestLinesThatAreWorkedOnHavePlaces: a batch counts from its line to the answer. One that finds no place for its line waits
+// for one.
+func TestLinesThatAreWorkedOnHavePlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, w := startPatient(t, Options{InFlightMax: 8}) // four for one user
+		var all []*stream
+		for range 6 {
+			all = append(all, openStream(s, w, tokenAnn))
+			synctest.Wait()
+		}
+		for _, b := range all {
+			b.send(t, 1)
+		}
+		if n := s.Metrics().InFlight; n != 4 || len(w.asked) != 4 || s.batches.Load() != 4 {
+			t.Fatalf("%d are in flight, %d lines handed over, %d batches share the window; want 4", n, len(w.asked), s.batches.Load())
+		}
+		if mine, others := askAs(s, tokenAnn), askAs(s, tokenBob); mine != 503 || others != 200 {
+			t.Errorf("beside four lines: got %d, and %d for another user, want 503 and 200", mine, others)
+		}
+		(<-w.asked).Answered(smallReply("leave", instanceOne, 2, false), nil)
+		clocktest.Advance(2 * placePauseMax)
+		if n := s.Metrics().InFlight; n != 4 || len(w.asked) != 4 {
+			t.Errorf("when one is answered: %d are in flight, %d lines handed over, want 4", n, len(w.asked))
+		}
+		for range 5 {
+			(<-w.asked).Answered(smallReply("leave", instanceOne, 2, false), nil)
+			clocktest.Advance(2 * placePauseMax)
+		}
+		if mine := askAs(s, tokenAnn); mine != 200 {
+			t.Errorf("when all are answered: got %d, want 200", mine)
+		}
+		for _, b := range all {
+			if got := b.end(t); strings.Count(got, `"status":200`) != 1 {
+				t.Errorf("got %q, want one result", got)
+			}
+		}
+		wantNobody(t, s)
+	})
+}
+
+// TestSilentBatchesAreBounded by the connections of their user, and by the memory of their lines.
+func TestSilentBatchesAreBounded(t *testing.T) {
+	for name, c := range map[string]struct {
+		options Options
+		used    int64 // bytes of the user's batches
+		most    int
+	}{
+		"half of the connections": {Options{ConnectionsMax: 64}, 0, 32},
+		"half of the memory":      {Options{}, batchBodiesMax/2 - 3*lineBytes, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, w := startPatient(t, c.options)
+				s.usage.of(ann.ID).batchBytes.Store(c.used)
+				var silent []*stream
+				for range c.most {
+					silent = append(silent, openStream(s, w, tokenAnn))
+					synctest.Wait()
+				}
+				more := openStream(s, w, tokenAnn)
+				if <-more.done; more.answer.Code != 503 {
+					t.Errorf("batch %d: got %d, want 503", c.most+1, more.answer.Code)
+				}
+				if got := askAs(s, tokenBob); got != 200 {
+					t.Errorf("another user: got %d, want 200", got)
+				}
+				for _, b := range silent {
+					if b.end(t); b.answer.Code != 200 {
+						t.Errorf("a silent batch: got %d, want 200", b.answer.Code)
+					}
+				}
+				s.usage.of(ann.ID).batchBytes.Add(-c.used)
+				wantNobody(t, s)
+			})
+		})
+	}
+}
+
+// TestASilentBatchEndsWhenTheServerDrains: Stop waits for its last line.
+func TestASilentBatchEndsWhenTheServerDrains(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, w := startPatient(t, Options{})
+		b := openStream(s, w, tokenAnn)
+		synctest.Wait()
+		s.draining.Store(true)
+		if s.inFlight.Load() != 1 {
+			t.Error("Stop does not wait for it")
+		}
+		clocktest.Advance(time.Second)
+		if got := b.end(t); !strings.Contains(got, `"status":503`) {
+			t.Errorf("got %q, want the end", got)
+		}
+		wantNobody(t, s)
+	})
+}
+
+// TestTheMemoryOfLinesIsCounted: that of both buffers, which take turns.
+func TestTheMemoryOfLinesIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := New(Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := &exchange{server: s, w: httptest.NewRecorder(), usage: new(userUsage)}
+		line := strings.Repeat("x", 3<<20)
+		l := &lineReader{x: x, control: http.NewResponseController(x.w), body: strings.NewReader(line + "\n" + line + "\n" + line)}
+		for c := (chunk{}); c.err == nil; {
+			c = l.read()
+		}
+		kept := int64(cap(l.buffers[0]) + cap(l.buffers[1]))
+		if most := x.bodyKept; kept < int64(2*len(line)) || most < kept || most > 2*kept {
+			t.Errorf("%d bytes were counted, two buffers have %d", most, kept)
+		}
+		x.releaseBody()
+		if s.batchBytes.Load() != 0 || x.usage.batchBytes.Load() != 0 {
+			t.Error("bytes are counted that nobody has any more")
+		}
+	})
+}
