@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"troupe/actors/failure"
@@ -68,7 +69,12 @@ const insidePause = 6 * time.Second
 // tryInside makes one attempt to tell another instance, and writes what became of it. What cannot be carried out is gone with
 // it: the instance that had wanted a child is told.
 func (s *Service) tryInside(ctx context.Context, sh persistence.Shard, epoch uint64, key persistence.Delivery, row *Delivery) error {
+	leave, err := s.enterInside(ctx, row.Workflow)
+	if err != nil {
+		return err
+	}
 	answer := s.o.Inside(ctx, key, row)
+	leave()
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -87,6 +93,28 @@ func (s *Service) tryInside(ctx context.Context, sh persistence.Shard, epoch uin
 		c.after = &next
 	}
 	return s.write(c, "", nil)
+}
+
+const (
+	// insidePlaces is how many messages to other instances are carried out at a time. The work of
+	// hundreds would stand in the line of the processors before that of people.
+	insidePlaces = 4
+	// insideHold is how long one keeps its place: who waits for a disk or another node is in nobody's way.
+	insideHold = 50 * time.Millisecond
+)
+
+// enterInside waits for a place, which workflows share fairly. leave gives it back, once.
+func (s *Service) enterInside(ctx context.Context, workflow string) (leave func(), err error) {
+	slot := s.inside.Slot(workflow)
+	if err := slot.Acquire(ctx); err != nil {
+		return nil, err
+	}
+	release := sync.OnceFunc(slot.Release)
+	timer := time.AfterFunc(insideHold, release)
+	return func() {
+		timer.Stop()
+		release()
+	}, nil
 }
 
 func attemptOf(key persistence.Delivery, row *Delivery, hook *statemachine.Webhook) Attempt {

@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors/guard"
+	"troupe/actors/internal/semaphore"
 	"troupe/persistence"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -87,7 +88,8 @@ type Outcome struct {
 type Service struct {
 	o       Options
 	shards  []*shard
-	ctx     context.Context //nolint:containedctx // of the service's goroutines
+	inside  *semaphore.Semaphore[string] // places of workflows
+	ctx     context.Context              //nolint:containedctx // of the service's goroutines
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 	metrics metrics
@@ -110,7 +112,7 @@ const never = math.MaxInt64
 
 // New returns a service that sends nothing before Start. Whoever it calls may call it from then on.
 func New(o Options) *Service {
-	s := &Service{o: o}
+	s := &Service{o: o, inside: semaphore.New[string](insidePlaces)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	for sh := range persistence.Shard(o.Store.Shards()) {
 		x := &shard{number: sh, wake: make(chan struct{}, 1), begun: map[streamName]int64{}}

@@ -26,6 +26,7 @@ type sendings struct {
 	shard persistence.Shard
 	// badSend and badClock have the next attempt, and the next look of the sender, panic.
 	badSend, badClock atomic.Bool
+	inside            func(ctx context.Context, workflow string) // carries out a message to another instance
 }
 
 func (s *sendings) Send(_ context.Context, a outbox.Attempt) outbox.Answer {
@@ -55,7 +56,10 @@ func startSendings(t *testing.T) *sendings {
 	s.Service = outbox.New(outbox.Options{
 		Store: s.store, Clock: s.clock, Sender: s, Log: zerolog.Nop(),
 		Definition: func(string, uint64) (*statemachine.Definition, error) { return nil, errors.New("there is none") },
-		Inside:     func(context.Context, persistence.Delivery, *outbox.Delivery) outbox.Answer { return outbox.Answer{} },
+		Inside: func(ctx context.Context, _ persistence.Delivery, row *outbox.Delivery) outbox.Answer {
+			s.inside(ctx, row.Workflow)
+			return outbox.Answer{}
+		},
 		Tell: func(o *outbox.Outcome, done func(error)) {
 			w := s.store.NewWrites(s.shard)
 			o.Writes(w)

@@ -47,7 +47,7 @@ var innerArrows = map[string][]string{
 	"timer":               {"guard", "failure", "internal/instanceid"},
 	"incident":            {"guard", "failure", "internal/instanceid"},
 	"child":               {"internal/instanceid"},
-	"outbox":              {"guard", "child", "failure", "internal/instanceid"},
+	"outbox":              {"guard", "child", "failure", "internal/instanceid", "internal/semaphore"},
 	"schedule":            {"guard", "catalog", "failure", "identity", "internal/semaphore"},
 	"deletion":            {"task", "catalog", "form", "outbox", "timer", "failure"},
 	"pending":             {"incident", "timer", "outbox", "catalog", "query", "failure", "identity", "internal/instanceid"},
