@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"troupe/actors/identity"
 	"troupe/actors/incident"
 	"troupe/actors/migration"
 	"troupe/actors/outbox"
@@ -63,7 +64,7 @@ func (f *fakeWorkflows) Incidents(_ context.Context, r *pending.IncidentList) (*
 			Kind: incident.Expression, Version: 2, File: "workflows/order.yaml", Line: 7, Expression: "svcPublic.sum + svcPrivate.fee", User: "ann", First: time.Unix(1_700_000_000, 0), Count: 3,
 			Read: []expr.Read{{Path: "svcPublic.sum"}, {Path: "svcPrivate.fee", Value: "3"}},
 		},
-	}}}, f.ask(func() { f.asked = *r })
+	}}}, f.ask(func() { f.asked = []any{r.Caller.ID, r.Cursor, r.Limit} })
 }
 
 func (f *fakeWorkflows) Timers(_ context.Context, r *pending.TimerList) (*pending.TimerPage, error) {
@@ -73,7 +74,7 @@ func (f *fakeWorkflows) Timers(_ context.Context, r *pending.TimerList) (*pendin
 	}}, Next: "more"}, f.ask(func() { f.asked = *r })
 }
 
-func (f *fakeWorkflows) ChangeIncident(_ context.Context, id string, drop bool) error {
+func (f *fakeWorkflows) ChangeIncident(_ context.Context, _ *identity.Principal, id string, drop bool) error {
 	action := outbox.Retry
 	if drop {
 		action = outbox.Drop

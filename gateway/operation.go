@@ -31,7 +31,7 @@ type Operations interface {
 	// ChangeSchedule returns when it is durable.
 	ChangeSchedule(ctx context.Context, workflowID, name string, action schedule.Action) error
 	// ChangeIncident gives the instance its event once more, or drops the incident.
-	ChangeIncident(ctx context.Context, id string, drop bool) error
+	ChangeIncident(ctx context.Context, caller *identity.Principal, id string, drop bool) error
 	// StopTree ends an instance and all that it has invoked.
 	StopTree(ctx context.Context, workflowID, instanceID, user string) error
 }
@@ -158,7 +158,7 @@ func listDeliveries(x *exchange) (err error) {
 
 // listIncidents answers GET workflow/api/v1/incidents.
 func listIncidents(x *exchange) (err error) {
-	list := pending.IncidentList{}
+	list := pending.IncidentList{Caller: x.caller}
 	if list.Limit, err = parseLimit(x.query, operationsPageDefault); err != nil {
 		return err
 	}
@@ -251,7 +251,7 @@ func changeIncident(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	if err := x.services.Workflows.ChangeIncident(x.r.Context(), x.params.ByName("id"), action == outbox.Drop); err != nil {
+	if err := x.services.Workflows.ChangeIncident(x.r.Context(), x.caller, x.params.ByName("id"), action == outbox.Drop); err != nil {
 		return err
 	}
 	return x.answerJSON(struct{}{})

@@ -50,7 +50,7 @@ func TestListsOfOperations(t *testing.T) {
 		}
 	}
 	for target, asked := range map[string]string{
-		"/outbox": "{ } 100", "/outbox?state=dead&limit=7&cursor=x": "{dead x 7}", "/incidents?limit=1000&cursor=y": "{y 1000}",
+		"/outbox": "{ } 100", "/outbox?state=dead&limit=7&cursor=x": "{dead x 7}", "/incidents?limit=1000&cursor=y": "[mod y 1000]",
 		"/timers?workflowId=order&limit=3&cursor=z": "{mod order z 3}",
 	} {
 		a := s.do(t, request{Method: "GET", Path: operationPath + target, Headers: []string{withModToken}})

@@ -29,7 +29,7 @@ type Fault struct {
 	Expression string
 	// Read are the values that the expression names, private ones included.
 	Read []expr.Read
-	// Message is the reason. It quotes no data that the expression does not have itself.
+	// Message is the reason. It may quote data of the instance.
 	Message string
 }
 

@@ -209,8 +209,17 @@ func OfStep(err error) error {
 	case errors.Is(err, statemachine.ErrTooLarge):
 		return ErrTooLarge
 	}
+	if errors.Is(err, statemachine.ErrExecution) {
+		err = unquoted{err}
+	}
 	return Errorf(ErrExecution, "%w", err)
 }
+
+// unquoted is an ErrExecution of the state machine for the log: why it failed may quote data of the instance.
+type unquoted struct{ cause error }
+
+func (unquoted) Error() string   { return statemachine.ErrExecution.Error() }
+func (u unquoted) Unwrap() error { return u.cause }
 
 // Of returns the outermost Error of err. An error without one gets the kind of the
 // store's error or of the context's in it, else ErrInternal.

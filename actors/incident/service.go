@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -91,12 +92,44 @@ func (s *Service) Undone(f *statemachine.Fault, r *Row) error {
 	r.Last = r.Last.UTC()
 	r.Kind, r.First, r.Count = Expression, r.Last, 1
 	r.Error, r.File, r.Line, r.Expression, r.Read = f.Message, f.File, f.Line, f.Expression, f.Read
-	err := &failure.Error{Kind: failure.ErrExecution, Reference: s.Note(r), Cause: f}
-	s.o.Log.Warn().Str("workflow", r.Workflow).Uint64("version", r.Version).Str("instance", r.Instance).Str("event", r.Event).
-		Str("file", f.File).Int("line", f.Line).Str("expression", f.Expression).Str("incident", err.Reference).Str("error", f.Message).
-		Msg("event undone by an execution error")
-	return err
+	reference := s.Note(r)
+	logged(s.o.Log.Warn(), f).Str("workflow", r.Workflow).Uint64("version", r.Version).Str("instance", r.Instance).Str("event", r.Event).
+		Str("incident", reference).Msg("event undone by an execution error")
+	return &failure.Error{Kind: failure.ErrExecution, Reference: reference, Cause: placed{reference}}
 }
+
+// LogFailed says in the log of events that came by themselves that they have failed: of the timers that the instance keeps them as now.
+// Without an error none has.
+func (s *Service) LogFailed(of *statemachine.Definition, workflow string, instance persistence.ID, err error, begun []statemachine.Timer) {
+	for _, t := range begun {
+		if err == nil || !t.Failed {
+			continue
+		}
+		line := s.o.Log.Warn()
+		if f := of.FaultOf(err); f != nil {
+			line = logged(line, f)
+		} else {
+			line = line.Err(err)
+		}
+		line.Str("workflow", workflow).Str("instance", instanceid.Text(instance)).Str("event", string(t.Event)).
+			Str("incident", instanceid.PartText(instance, t.ID.Sequence, t.ID.Number)).Msg("an event that came by itself has failed; it is an incident")
+	}
+}
+
+// logged adds where a step failed to a line of the log. NB: why may quote data of the instance, which is for those who may read it: the
+// incident has that.
+func logged(line *zerolog.Event, f *statemachine.Fault) *zerolog.Event {
+	return line.Str("file", f.File).Int("line", f.Line).Str("expression", f.Expression)
+}
+
+// placed is a failure for the log, which has the place with the incident.
+type placed struct{ incident string }
+
+func (p placed) Error() string {
+	return fmt.Sprintf("%v, incident %s", statemachine.ErrExecution, p.incident)
+}
+
+func (placed) Unwrap() error { return statemachine.ErrExecution }
 
 func (s *Service) add(name persistence.ID, r *Row) {
 	s.mu.Lock()

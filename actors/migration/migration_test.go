@@ -366,7 +366,7 @@ func TestAnIncidentGoesAlong(t *testing.T) {
 		}
 		incidents := func() []pending.Incident {
 			t.Helper()
-			page, err := h.Incidents(t.Context(), &pending.IncidentList{Limit: 10})
+			page, err := h.Incidents(t.Context(), &pending.IncidentList{Caller: workflowtest.John, Limit: 10})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -376,7 +376,7 @@ func TestAnIncidentGoesAlong(t *testing.T) {
 		if len(list) != 1 || list[0].Error == "" {
 			t.Fatalf("got the incidents %+v", list)
 		}
-		if err := h.ChangeIncident(t.Context(), list[0].ID, false); err != nil {
+		if err := h.ChangeIncident(t.Context(), workflowtest.John, list[0].ID, false); err != nil {
 			t.Fatal(err)
 		}
 		if left := incidents(); len(left) != 0 {

@@ -13,6 +13,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"time"
 
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
@@ -31,11 +32,12 @@ type Lists struct {
 	queries *query.Service
 	catalog *catalog.Catalog
 	outbox  *outbox.Service // nil: nothing leaves
+	clock   func() time.Time
 }
 
 // New returns the lists of a store.
-func New(s *persistence.Store, q *query.Service, c *catalog.Catalog, o *outbox.Service) *Lists {
-	return &Lists{s, q, c, o}
+func New(s *persistence.Store, q *query.Service, c *catalog.Catalog, o *outbox.Service, clock func() time.Time) *Lists {
+	return &Lists{s, q, c, o, clock}
 }
 
 // errEnough ends a scan.
@@ -66,6 +68,9 @@ func (l *Lists) Incidents(ctx context.Context, req *IncidentList) (page *Inciden
 		page.Incidents = append(page.Incidents, in)
 		return len(page.Incidents) < req.Limit, err
 	})
+	if err == nil {
+		err = l.hide(ctx, req.Caller, page.Incidents)
+	}
 	return page, failure.In("list", "incidents", err)
 }
 

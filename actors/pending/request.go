@@ -62,12 +62,15 @@ type Incident struct {
 	timer.Incident
 	// Timer is how the instance calls the event, which came by itself.
 	Timer statemachine.PartID
-	// Row is what is known of an incident that no timer keeps; nil for others.
+	// Row is what is known of an incident that no timer keeps; nil for others. Where the caller may not read the instance, Error is
+	// HiddenReason and Row has no values.
 	Row *incident.Row
 }
 
 // IncidentList asks for a part of the incidents.
 type IncidentList struct {
+	// Caller asks: of instances that they may not read, the incidents have no data.
+	Caller *identity.Principal
 	Cursor string // IncidentPage.Next of the page before; empty is the first page
 	Limit  int
 }

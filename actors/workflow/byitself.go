@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"troupe/actors/failure"
+	"troupe/actors/identity"
 	"troupe/actors/incident"
 	"troupe/actors/outbox"
 	"troupe/actors/pending"
@@ -22,7 +23,7 @@ func (r *Router) makeByItself() {
 			Store: r.store, Clock: r.o.Clock, Definition: r.catalog.Version, Sender: r.o.Sender, Tell: r.tell, Inside: r.deliverInside, Log: r.log,
 		})
 	}
-	r.Lists = pending.New(r.store, r.queries, r.catalog, r.outbox)
+	r.Lists = pending.New(r.store, r.queries, r.catalog, r.outbox, r.o.Clock)
 	r.timers = timer.New(timer.Options{Store: r.store, Clock: r.o.Clock, Fire: r.fire, Log: r.log})
 	r.schedules = schedule.New(schedule.Options{Store: r.store, Clock: r.o.Clock, Schedules: r.catalog.Schedules, Create: r.createScheduled, Log: r.log})
 }
@@ -76,7 +77,6 @@ func (i *instance) commitByItself(c *call, result statemachine.Result, err error
 		return i.commit(c, &change{next: i.state, caller: statemachine.System, writes: writes}, false)
 	}
 	i.router.metrics.incidents.Add(1)
-	i.router.log.Warn().Err(err).Str("workflow", i.workflowID).Str("instance", i.name).Msg("an event that came by itself has failed; it is an incident")
 	next, restored := failed()
 	if restored != nil {
 		return failure.Errorf(failure.ErrInternal, "%w", restored)
@@ -121,8 +121,9 @@ func (i *instance) commitResult(c *call, result *statemachine.Result, writes fun
 
 // changeIncident is the request to retry an event that failed, or to drop it.
 type changeIncident struct {
-	id   statemachine.PartID
-	drop bool
+	caller *identity.Principal
+	id     statemachine.PartID
+	drop   bool
 }
 
 func (req changeIncident) run(i *instance, c *call) error {
@@ -142,7 +143,8 @@ func (req changeIncident) run(i *instance, c *call) error {
 	result, err := i.of.Fire(&i.state, req.id, i.router.o.Clock())
 	if err != nil {
 		again := failure.Of(failure.OfStep(err)) // it stays an incident
-		return &failure.Error{Kind: again.Kind, Reason: "the event failed again: " + err.Error(), Cause: err}
+		reason := pending.Reason(err.Error(), i.mayRead(req.caller) == nil)
+		return &failure.Error{Kind: again.Kind, Reason: "the event failed again: " + reason, Cause: again}
 	}
 	if err := i.mayAdd(&result); err != nil {
 		return err
@@ -220,6 +222,7 @@ func (r *Router) tellServices(c *call) {
 
 // putTimers writes what a step changes in the timers of the instance.
 func (i *instance) putTimers(w *persistence.Writes, c *call, ch *change, ended, begun []statemachine.Timer) {
+	i.router.incidents.LogFailed(i.of, i.workflowID, i.id, ch.fault, begun)
 	c.withNews().began = timer.Put(w, &timer.Origin{
 		Shard: i.shard, Workflow: i.workflowID, Instance: i.id, At: i.router.o.Clock(), Fault: ch.fault,
 	}, ended, begun)

@@ -81,11 +81,11 @@ func TestAFailureOfACallerIsAnIncident(t *testing.T) {
 			t.Errorf("got %+v", first)
 		}
 		ctx := context.Background()
-		if err := h.ChangeIncident(ctx, first.ID, false); !errors.Is(err, failure.ErrConflict) || !strings.Contains(failure.Of(err).Reason, "nothing to retry") {
+		if err := h.ChangeIncident(ctx, boss, first.ID, false); !errors.Is(err, failure.ErrConflict) || !strings.Contains(failure.Of(err).Reason, "nothing to retry") {
 			t.Errorf("retry: got %v", err)
 		}
-		h.Must(h.ChangeIncident(ctx, first.ID, true))
-		if err := h.ChangeIncident(ctx, first.ID, true); !errors.Is(err, failure.ErrNotFound) {
+		h.Must(h.ChangeIncident(ctx, boss, first.ID, true))
+		if err := h.ChangeIncident(ctx, boss, first.ID, true); !errors.Is(err, failure.ErrNotFound) {
 			t.Errorf("dropped twice: got %v", err)
 		}
 		if list := h.incidents(); len(list) != 1 || list[0].ID != other.ID {
@@ -157,10 +157,10 @@ func TestIDsOfIncidentsDoNotRepeat(t *testing.T) {
 		if len(first) != 1 || first[0].InstanceID != id {
 			t.Fatalf("got %v", first)
 		}
-		if err := h.ChangeIncident(context.Background(), first[0].ID, false); !errors.Is(err, failure.ErrExecution) || !strings.Contains(failure.Of(err).Reason, "the event failed again: ") || !strings.Contains(failure.Of(err).Reason, "division by zero") {
+		if err := h.ChangeIncident(context.Background(), boss, first[0].ID, false); !errors.Is(err, failure.ErrExecution) || !strings.Contains(failure.Of(err).Reason, "the event failed again: ") || !strings.Contains(failure.Of(err).Reason, "division by zero") {
 			t.Errorf("retry: got %v", err)
 		}
-		h.Must(h.ChangeIncident(context.Background(), first[0].ID, true))
+		h.Must(h.ChangeIncident(context.Background(), boss, first[0].ID, true))
 		late.Store(true)
 		clocktest.Advance(time.Hour)
 		if next := h.incidents(); len(next) != 1 || next[0].ID == first[0].ID {
@@ -190,7 +190,7 @@ func TestIncidentsOfAClusterAreOne(t *testing.T) {
 		c.pass(5 * time.Second)
 		var id string
 		for _, n := range c.nodes {
-			page, err := n.router.Incidents(context.Background(), &pending.IncidentList{Limit: 10})
+			page, err := n.router.Incidents(context.Background(), &pending.IncidentList{Caller: boss, Limit: 10})
 			c.must(err)
 			if len(page.Incidents) != 1 || page.Incidents[0].Row.Count != 24 || id != "" && page.Incidents[0].ID != id {
 				t.Errorf("%s lists %+v", n.Name, page.Incidents)
@@ -198,8 +198,10 @@ func TestIncidentsOfAClusterAreOne(t *testing.T) {
 			}
 			id = page.Incidents[0].ID
 		}
-		c.must(c.ask(r, func(router *workflow.Router) error { return router.ChangeIncident(context.Background(), id, true) }))
-		page, err := c.nodes[0].router.Incidents(context.Background(), &pending.IncidentList{Limit: 10})
+		c.must(c.ask(r, func(router *workflow.Router) error {
+			return router.ChangeIncident(context.Background(), boss, id, true)
+		}))
+		page, err := c.nodes[0].router.Incidents(context.Background(), &pending.IncidentList{Caller: boss, Limit: 10})
 		if c.must(err); len(page.Incidents) != 0 {
 			t.Errorf("dropped, but %v", page.Incidents)
 		}

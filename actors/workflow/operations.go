@@ -6,6 +6,7 @@ import (
 
 	"troupe/actors/child"
 	"troupe/actors/failure"
+	"troupe/actors/identity"
 	"troupe/actors/incident"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/outbox"
@@ -49,8 +50,8 @@ func (r *Router) ChangeDelivery(ctx context.Context, id string, action outbox.Ac
 }
 
 // ChangeIncident gives an instance the event that failed once more, or drops it: failure.ErrNotFound, ErrConflict when nothing keeps
-// the event, ErrExecution when it fails again, and otherwise the errors of Send.
-func (r *Router) ChangeIncident(ctx context.Context, id string, drop bool) error {
+// the event, ErrExecution when it fails again, which says why to a caller who may read it, and otherwise the errors of Send.
+func (r *Router) ChangeIncident(ctx context.Context, caller *identity.Principal, id string, drop bool) error {
 	err := r.accepting()
 	var in pending.Incident
 	if err == nil {
@@ -59,7 +60,7 @@ func (r *Router) ChangeIncident(ctx context.Context, id string, drop bool) error
 	if err == nil && in.Row != nil {
 		err = r.incidents.Change(ctx, id, drop)
 	} else if err == nil {
-		_, err = r.ask(in.Workflow, in.InstanceID, changeIncident{in.Timer, drop})
+		_, err = r.ask(in.Workflow, in.InstanceID, changeIncident{caller, in.Timer, drop})
 	}
 	return failure.In("change", "incident "+id, err)
 }

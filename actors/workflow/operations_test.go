@@ -32,7 +32,7 @@ func (h *harness) deliveries(state outbox.State) (out []pending.Delivery) {
 func (h *harness) incidents() (out []pending.Incident) {
 	h.t.Helper()
 	for cursor := ""; ; {
-		page, err := h.Incidents(context.Background(), &pending.IncidentList{Cursor: cursor, Limit: 2})
+		page, err := h.Incidents(context.Background(), &pending.IncidentList{Caller: boss, Cursor: cursor, Limit: 2})
 		h.Must(err)
 		out = append(out, page.Incidents...)
 		if cursor = page.Next; cursor == "" {
@@ -129,15 +129,15 @@ func TestAPersonChangesIncidents(t *testing.T) {
 		if p := h.pending("notify", all[0].InstanceID); len(p.Timers) != 1 || !p.Timers[0].Failed || p.Timers[0].ID != all[0].ID {
 			t.Errorf("the instance waits for %v", p.Timers)
 		}
-		if err := h.ChangeIncident(context.Background(), all[0].ID, false); !errors.Is(err, failure.ErrExecution) {
+		if err := h.ChangeIncident(context.Background(), boss, all[0].ID, false); !errors.Is(err, failure.ErrExecution) {
 			t.Errorf("it fails again: got %v", err)
 		}
-		h.Must(h.ChangeIncident(context.Background(), all[1].ID, true))
+		h.Must(h.ChangeIncident(context.Background(), boss, all[1].ID, true))
 		if left := h.incidents(); len(left) != 2 {
 			t.Errorf("left: %v", left)
 		}
 		for _, of := range []string{all[1].ID, "x", ids[0] + "-9-9", ids[0]} {
-			if err := h.ChangeIncident(context.Background(), of, true); !errors.Is(err, failure.ErrNotFound) {
+			if err := h.ChangeIncident(context.Background(), boss, of, true); !errors.Is(err, failure.ErrNotFound) {
 				t.Errorf("%s: got %v", of, err)
 			}
 		}

@@ -541,7 +541,7 @@ export interface paths {
          * List what failed
          * @description An event of a timer, or of what became of a delivery, whose actions failed while no caller waited. Nothing of it was done. Its instance keeps it until a person retries or drops it, or the instance leaves the node whose timer it
          *     is. An incident with a `kind` is about all failures at one place of one version: an `expression` that failed for whoever asked for the step, who got 500 `MarshallingError` with the first part of its `id` as reference;
-         *     a `loop` of an instance that sends itself events without end; a `tree` of too many instances. It is there until somebody drops it. Pages are those of `listOutbox`.
+         *     a `loop` of an instance that sends itself events without end; a `tree` of too many instances. It is there until somebody drops it. Why it failed, and with what values, is told to those who may read the instance. Pages are those of `listOutbox`.
          */
         get: operations["listIncidents"];
         put?: never;
@@ -601,7 +601,7 @@ export interface paths {
         put?: never;
         /**
          * Retry or drop an incident
-         * @description `retry` gives the instance its event once more, as of now. When it fails again, the answer says why, and it stays an incident. An incident with a `kind` has nothing to retry: 409. `drop` removes it.
+         * @description `retry` gives the instance its event once more, as of now. When it fails again, the answer says why to those who may read the instance, and it stays an incident. An incident with a `kind` has nothing to retry: 409. `drop` removes it.
          */
         post: operations["changeIncident"];
         delete?: never;
@@ -2343,6 +2343,7 @@ export interface components {
             instanceId: string;
             /** @description Of what failed last; empty for a create. */
             event: string;
+            /** @description Why it failed. For who may not read the instance a text that says so: the reason may quote data. */
             error: string;
             ts: components["schemas"]["Time"];
             /** @enum {unknown} */
@@ -2354,7 +2355,7 @@ export interface components {
             /** @description Where the expression or the action stands. */
             line?: number;
             expression?: string;
-            /** @description What the expression names, when it failed last. Values of `svcPrivate` are among them. */
+            /** @description What the expression names, when it failed last. Values of `svcPrivate` are among them. Missing for who may not read the instance. */
             values?: {
                 path: string;
                 /** @description JSON, cut after 256 bytes; null: there was none. */

@@ -1,0 +1,118 @@
+package workflow_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"troupe/actors/failure"
+	"troupe/actors/identity"
+	"troupe/actors/incident"
+	"troupe/actors/pending"
+	"troupe/actors/workflow"
+	"troupe/actors/workflow/workflowtest"
+	"troupe/persistence/clocktest"
+)
+
+// secretive fails on what an instance holds, for its caller and by itself, so that the error itself quotes it.
+const secretive = `id: secretive
+allow: {read: {when: 'user.id == svcPublic.owner'}}
+stateMachines:
+  main:
+    states:
+      a:
+        after: {PT1S: {actions: [{mail: {to: '${svcPublic.salary}', subject: s, body: t}}]}}
+        on:
+          go: {actions: [{log: '${svcPublic[svcPublic.salary]}'}]}
+          tell: {actions: [{mail: {to: '${svcPublic.salary}', subject: s, body: t}}]}
+          end: b
+      b: {type: final}
+`
+
+// secret is what nobody may see who may not read the instance.
+const secret = "4711 a month"
+
+// TestIncidentsTellDataToReadersOnly: an operator who may not read the instance learns that something failed, where, for whom and how
+// often; and nobody learns from the log what it holds.
+func TestIncidentsTellDataToReadersOnly(t *testing.T) {
+	timed(t, func(h *harness, _ *atomic.Int64) {
+		h.Publish(remind, secretive)
+		operator := workflowtest.Principal("olga", nil, string(identity.Workflows))
+		id := h.Make(john, "secretive", `{"owner":"john","salary":"`+secret+`"}`)
+		for _, event := range []string{"go", "tell"} {
+			if _, err := h.Try(john, "secretive", id, event, "", ""); failure.Of(err).Kind != failure.ErrExecution || strings.Contains(err.Error(), secret) {
+				t.Fatalf("the error of %s for the log: %v", event, err)
+			}
+		}
+		clocktest.Advance(2 * time.Second)
+		for _, c := range []struct {
+			caller *identity.Principal
+			sees   bool
+		}{{john, true}, {operator, false}, {nil, false}} {
+			page, err := h.Incidents(context.Background(), &pending.IncidentList{Caller: c.caller, Limit: 10})
+			if h.Must(err); len(page.Incidents) != 3 {
+				t.Fatalf("got %+v", page.Incidents)
+			}
+			var timer string
+			for _, in := range page.Incidents {
+				text := fmt.Sprintf("%q %+v", in.Error, in.Row)
+				if strings.Contains(text, secret) != c.sees || (in.Error == pending.HiddenReason) == c.sees {
+					t.Errorf("%v sees %s", c.caller, text)
+				}
+				if r := in.Row; r == nil {
+					timer = in.ID
+				} else if r.File == "" || r.Line < 9 || (r.Expression == "") != (r.Event == "tell") || r.User != "john" || r.Count != 1 || r.Instance != id {
+					t.Errorf("%v: got %s", c.caller, text)
+				}
+			}
+			if c.caller == nil {
+				continue
+			}
+			err = h.ChangeIncident(context.Background(), c.caller, timer, false)
+			if reason := failure.Of(err).Reason; !errors.Is(err, failure.ErrExecution) || strings.Contains(reason, secret) != c.sees {
+				t.Errorf("%v retries: got %q", c.caller, reason)
+			}
+			if strings.Contains(err.Error(), secret) {
+				t.Errorf("%v retries: the log has %v", c.caller, err)
+			}
+			if !strings.Contains(h.Log.String(), `"incident":"`+timer+`"`) {
+				t.Errorf("the log does not name the incident %s", timer)
+			}
+		}
+		switch log := h.Log.String(); {
+		case strings.Contains(log, secret):
+			t.Errorf("the log has data: %s", log)
+		case !strings.Contains(log, `"line":9,"expression":"svcPublic[svcPublic.salary]"`), !strings.Contains(log, `"line":7,"expression":""`), !strings.Contains(log, `"line":10`):
+			t.Errorf("the log does not say where: %s", log)
+		}
+	})
+}
+
+// TestIncidentsWithoutAnInstance: what was never created is for those who may read all of its workflow.
+func TestIncidentsWithoutAnInstance(t *testing.T) {
+	timed(t, func(h *harness, _ *atomic.Int64) {
+		const never = "id: ID\nallow: {create: {users: [boss]}, read: READ}\nstateMachines: {m: {states: {a: {entry: [{log: '${svcPublic[\"" + secret + "\" + svcPublic.?x.orValue(\"\")]}'}], on: {go: b}}, b: {type: final}}}}\n"
+		h.Publish(remind, strings.NewReplacer("ID", "all", "READ", "{users: [boss]}").Replace(never), strings.NewReplacer("ID", "some", "READ", "{when: 'svcPublic.x == 1'}").Replace(never))
+		for _, of := range []string{"all", "some"} {
+			if _, err := h.Create(context.Background(), &workflow.CreateRequest{Caller: boss, WorkflowID: of}); !errors.Is(err, failure.ErrExecution) {
+				t.Fatalf("%s: got %v", of, err)
+			}
+		}
+		clocktest.Advance(time.Second)
+		for caller, want := range map[*identity.Principal]bool{boss: true, john: false} {
+			page, err := h.Incidents(context.Background(), &pending.IncidentList{Caller: caller, Limit: 10})
+			if h.Must(err); len(page.Incidents) != 2 {
+				t.Fatalf("got %+v", page.Incidents)
+			}
+			for _, in := range page.Incidents {
+				if sees := strings.Contains(in.Error, secret); sees != (want && in.Workflow == "all") || in.Row.Kind != incident.Expression {
+					t.Errorf("%s sees of %s %q", caller.ID, in.Workflow, in.Error)
+				}
+			}
+		}
+	})
+}
