@@ -9,21 +9,21 @@ type Count struct {
 	AtLeast   bool // there are more
 }
 
-// String is the number as people read it. Of an estimate it has two digits.
-func (c Count) String() string {
+// count is a number as people read it. Of an estimate it has two digits.
+func (w *phrases) count(c Count) string {
 	number, unit := c.Instances, int64(1)
 	for (c.About || c.AtLeast) && number/unit >= 100 {
 		unit *= 10
 	}
 	digits := strconv.FormatInt(c.rounded(number, unit), 10)
 	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
+		digits = digits[:i] + w.group + digits[i:]
 	}
 	switch {
 	case c.AtLeast:
-		return "over " + digits
+		return w.over + digits
 	case c.About:
-		return "about " + digits
+		return w.about + digits
 	}
 	return digits
 }
@@ -36,7 +36,7 @@ func (w *svgWriter) counts() {
 		if !ok {
 			continue
 		}
-		b, text := &w.boxes[i], of.String()
+		b, text := &w.boxes[i], w.words.count(of)
 		width := f.width(text) + 12
 		x, y := w.left+b.x+b.width-width/2-6, w.top+b.y-8
 		w.f(`<g class="count" %s><rect x="%d" y="%d" width="%d" height="17" rx="8"/><text x="%d" y="%d" text-anchor="middle">%s</text></g>`+"\n",

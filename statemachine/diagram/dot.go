@@ -14,7 +14,7 @@ func (p *Picture) DOT() []byte {
 	w.line(0, "digraph %s {", dotText(string(p.Chart.ID)))
 	title := string(p.Chart.ID)
 	if p.Instance != nil {
-		title += ", instance " + p.Instance.ID
+		title += w.words.instance + p.Instance.ID
 	}
 	w.line(1, "graph [label=%s, labelloc=t, labeljust=l, compound=true, fontname=\"Helvetica\", fontsize=14, style=\"rounded\", color=\"#b9c3d3\"];", dotText(title))
 	w.line(1, `node [shape=box, style="rounded,filled", fillcolor="#ffffff", color="#7b8798", fontname="Helvetica", fontsize=12, fontcolor="#1d2433"];`)
@@ -55,9 +55,9 @@ func (w *dotWriter) text(i int) string {
 	n := &w.chart.Nodes[i]
 	lines := []string{nodeText(n)}
 	if of, ok := w.picture.Counts[i]; ok {
-		lines = append(lines, of.String())
+		lines = append(lines, w.words.count(of))
 	}
-	for _, of := range nodeNotes(n) {
+	for _, of := range w.words.notes(n) {
 		lines = append(lines, of.text)
 	}
 	return strings.Join(lines, "\n")
@@ -106,7 +106,7 @@ func (w *dotWriter) transitions(i int) {
 	for k := range n.Transitions {
 		for j, to := range n.Transitions[k].Targets {
 			label := ""
-			if text := transitionText(n, k); j == 0 && text != "" {
+			if text := w.words.transition(n, k); j == 0 && text != "" {
 				label = "label=" + dotText(strings.Join(noteFont.wrap(clean(text), labelWidthMax, 3), "\n"))
 			}
 			w.edge(w.anchor(i), i, to, label, w.marks.taken[i][k])

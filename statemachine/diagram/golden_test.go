@@ -133,8 +133,8 @@ func TestCountsAreRead(t *testing.T) {
 		"0": {}, "999": {Instances: 999}, "1,000": {Instances: 1000}, "12,345,678": {Instances: 12_345_678},
 		"about 99": {99, true, false}, "about 78,000": {78_499, true, false}, "about 79,000": {78_500, true, false}, "about 1,000": {999, true, false}, "over 78,000": {78_999, true, true},
 	} {
-		if c.String() != want {
-			t.Errorf("%+v: got %s, want %s", c, c, want)
+		if got := english.count(c); got != want {
+			t.Errorf("%+v: got %s, want %s", c, got, want)
 		}
 	}
 }

@@ -14,10 +14,11 @@ type lineWriter struct {
 	picture *Picture
 	chart   *statemachine.Chart
 	marks   *marks
+	words   *phrases
 }
 
 func newLineWriter(p *Picture) lineWriter {
-	return lineWriter{picture: p, chart: p.translated(), marks: marksOf(p)}
+	return lineWriter{picture: p, chart: p.translated(), marks: marksOf(p), words: p.words()}
 }
 
 // line writes a line at a depth.

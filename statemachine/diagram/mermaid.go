@@ -30,7 +30,7 @@ func mermaidTitle(p *Picture) string {
 		title = string(p.Chart.ID)
 	}
 	if p.Instance != nil {
-		title += ", instance " + p.Instance.ID
+		title += p.words().instance + p.Instance.ID
 	}
 	return strings.NewReplacer("<", "‹", ">", "›", "\\", "/").Replace(clean(title))
 }
@@ -75,7 +75,7 @@ func (w *mermaidWriter) text(i int) string {
 		text += " (" + string(n.ID) + ")"
 	}
 	if of, ok := w.picture.Counts[i]; ok {
-		text += ": " + of.String()
+		text += ": " + w.words.count(of)
 	}
 	return text
 }
@@ -96,7 +96,7 @@ func (w *mermaidWriter) transitions(i int) {
 	}
 	for k := range n.Transitions {
 		for j, to := range n.Transitions[k].Targets {
-			text := mermaidText(transitionText(n, k))
+			text := mermaidText(w.words.transition(n, k))
 			if j > 0 {
 				text = "" // the other targets of one transition
 			}
@@ -115,13 +115,13 @@ func (w *mermaidWriter) notes() {
 	for i := range w.chart.Nodes {
 		n := &w.chart.Nodes[i]
 		var lines []string
-		for _, of := range nodeNotes(n) {
+		for _, of := range w.words.notes(n) {
 			lines = append(lines, of.text)
 		}
 		for k := range n.Transitions {
 			for _, to := range n.Transitions[k].Targets {
 				if w.hasNoArrow(i, to) {
-					lines = append(lines, strings.TrimLeft(transitionText(n, k)+" → "+nodeText(&w.chart.Nodes[to]), " "))
+					lines = append(lines, strings.TrimLeft(w.words.transition(n, k)+" → "+nodeText(&w.chart.Nodes[to]), " "))
 				}
 			}
 		}

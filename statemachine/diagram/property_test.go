@@ -145,7 +145,7 @@ func (s *scene) crossed(points []layout.Point) int {
 // TestPlaces holds DESIGN.md, "What is promised".
 func TestPlaces(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		for _, fault := range faultsOf(newScene(charts(30).Draw(t, "chart"))) {
+		for _, fault := range faultsOf(newScene(charts(30).Draw(t, "chart"), english)) {
 			t.Error(fault)
 		}
 	})
@@ -154,7 +154,7 @@ func TestPlaces(t *testing.T) {
 // TestPlacesControl moves things, which TestPlaces must find.
 func TestPlacesControl(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := newScene(charts(20).Draw(t, "chart"))
+		s := newScene(charts(20).Draw(t, "chart"), english)
 		child := place(rapid.SampledFrom(s.chart.Nodes[0].Children).Draw(t, "child"))
 		s.boxes[child].x += s.boxes[0].x + s.boxes[0].width
 		if len(faultsOf(s)) == 0 {
@@ -285,7 +285,7 @@ func TestTraceOfAnything(t *testing.T) {
 
 // TestPlacesOfALongChart has more bends than edges get places for, so that the longest run in the margin.
 func TestPlacesOfALongChart(t *testing.T) {
-	for _, fault := range faultsOf(newScene(flatChart(300))) {
+	for _, fault := range faultsOf(newScene(flatChart(300), english)) {
 		t.Error(fault)
 	}
 }

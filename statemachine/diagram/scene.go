@@ -10,6 +10,7 @@ import (
 // scene is a chart with the places of everything that is drawn.
 type scene struct {
 	chart *statemachine.Chart
+	words *phrases
 	boxes []box // those of the nodes, and behind them the dots of the containers
 	wires []*wire
 
@@ -60,8 +61,8 @@ const (
 )
 
 // newScene places everything.
-func newScene(c *statemachine.Chart) *scene {
-	s := &scene{chart: c, boxes: make([]box, 2*len(c.Nodes))}
+func newScene(c *statemachine.Chart, w *phrases) *scene {
+	s := &scene{chart: c, words: w, boxes: make([]box, 2*len(c.Nodes))}
 	s.makeWires()
 	for i := range c.Nodes {
 		s.orient(i)
@@ -112,7 +113,7 @@ func (s *scene) write(i int) {
 		b.titleWidth = max(b.titleWidth, f.width(text))
 	}
 	b.header = 8 + len(b.title)*f.height()
-	for _, of := range nodeNotes(n) {
+	for _, of := range s.words.notes(n) {
 		shown := shownNote{of, noteFont.wrap(clean(of.text), noteWidthMax, 2)}
 		for _, text := range shown.lines {
 			b.titleWidth = max(b.titleWidth, noteFont.width(text))

@@ -14,7 +14,7 @@ import (
 
 // SVG draws the picture: one document without scripts and without anything from elsewhere, for light and dark pages.
 func (p *Picture) SVG() []byte {
-	s := newScene(p.translated())
+	s := newScene(p.translated(), p.words())
 	w := &svgWriter{scene: s, picture: p, marks: marksOf(p)}
 	w.open()
 	w.containers()
@@ -56,19 +56,20 @@ func (w *svgWriter) open() {
 	if heading == "" {
 		heading = string(c.ID)
 	}
-	under := string(c.ID) + " version " + strconv.FormatUint(c.Version, 10)
+	under := string(c.ID) + w.words.version + strconv.FormatUint(c.Version, 10)
 	if w.picture.Instance != nil {
-		under += ", instance " + w.picture.Instance.ID
+		under += w.words.instance + w.picture.Instance.ID
 	}
 	if w.picture.Counts != nil {
-		under += ", with the instances of all versions"
+		under += w.words.everywhere
 	}
 	w.left, w.top = pagePad, pagePad+46
 	heading = font{size: 180, bold: true}.cut(clean(heading), max(320, w.width))
 	width := max(w.width, font{size: 180, bold: true}.width(heading), font{size: 120}.width(clean(under))) + 2*pagePad
 	height := w.top + w.height + pagePad
 	if w.picture.Instance != nil {
-		width = max(width, legendWidth+30*max(0, len(w.classesNow())-1)+2*pagePad)
+		now, been := w.legendWidths()
+		width = max(width, now+been+2*pagePad)
 		height += 30
 	}
 	w.f(`<svg xmlns="http://www.w3.org/2000/svg" class="tp" role="img" width="%d" height="%d" viewBox="0 0 %d %d">`+"\n", width, height, width, height)
@@ -86,7 +87,7 @@ func (w *svgWriter) description() string {
 			machines = append(machines, nodeText(n))
 		}
 	}
-	text := fmt.Sprintf("Statechart of %s with the state machines %s.", w.chart.ID, strings.Join(machines, ", "))
+	text := fmt.Sprintf(w.words.chart, w.chart.ID, strings.Join(machines, ", "))
 	if in := w.picture.Instance; in != nil {
 		for _, p := range in.At {
 			node := string(p.Node)
@@ -95,7 +96,7 @@ func (w *svgWriter) description() string {
 			}
 			at = append(at, string(p.Machine)+": "+node)
 		}
-		text += fmt.Sprintf(" The instance %s stands at %s.", in.ID, strings.Join(at, ", "))
+		text += fmt.Sprintf(w.words.stands, in.ID, strings.Join(at, ", "))
 	}
 	return text
 }
@@ -406,7 +407,10 @@ func (w *svgWriter) label(of *wire) {
 	}
 }
 
-const legendWidth = 330
+// legendWidths are those of its two halves: where the instance is now, and where it has been.
+func (w *svgWriter) legendWidths() (now, been int) {
+	return 30*max(1, len(w.classesNow())) + 3 + noteFont.width(w.words.now) + 17, 63 + noteFont.width(w.words.been)
+}
 
 // legend explains the marks. Where it is now has the colours of the nodes that it stands at.
 func (w *svgWriter) legend() {
@@ -419,11 +423,12 @@ func (w *svgWriter) legend() {
 		w.f(`<g class="%s visited now"><rect class="box" x="%d" y="%d" width="26" height="16" rx="5"/></g>`, class, x, y)
 		x += 30
 	}
-	w.f(`<text class="key" x="%d" y="%d">where it is now</text>`, x+3, y+12)
-	x += 98
+	w.f(`<text class="key" x="%d" y="%d">%s</text>`, x+3, y+12, w.words.now)
+	now, _ := w.legendWidths()
+	x = w.left + now
 	w.f(`<g class="leaf visited"><rect class="box" x="%d" y="%d" width="26" height="16" rx="5"/></g>`, x, y)
 	w.f(`<g class="visited"><path class="line" d="M%d %dh22"/><path class="head" d="M%d %dl-8 -4v8z"/></g>`, x+26, y+8, x+56, y+8)
-	w.f(`<text class="key" x="%d" y="%d">where it has been</text></g>`+"\n", x+63, y+12)
+	w.f(`<text class="key" x="%d" y="%d">%s</text></g>`+"\n", x+63, y+12, w.words.been)
 }
 
 // classesNow are those of the leaves that the instance stands at, each once.

@@ -3,7 +3,6 @@ package diagram
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 )
@@ -27,15 +26,4 @@ func TestWrap(t *testing.T) {
 			t.Errorf("%q: got %q", text, got)
 		}
 	})
-}
-
-func TestDurationText(t *testing.T) {
-	for of, want := range map[time.Duration]string{
-		48 * time.Hour: "2 days", 24 * time.Hour: "1 day", 90 * time.Minute: "1 hour 30 minutes", 250 * time.Millisecond: "250 ms",
-		0: "0 ms", 25*time.Hour + time.Minute + time.Second: "1 day 1 hour", 30 * time.Second: "30 seconds",
-	} {
-		if got := durationText(of); got != want {
-			t.Errorf("%v: got %q, want %q", of, got, want)
-		}
-	}
 }

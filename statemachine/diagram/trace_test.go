@@ -23,7 +23,7 @@ func takenIn(p *Picture) string {
 				continue
 			}
 			n.Transitions[k].Label = nil // NB: it is told by its name
-			words := []string{string(n.ID), transitionText(n, k)}
+			words := []string{string(n.ID), english.transition(n, k)}
 			for _, to := range n.Transitions[k].Targets {
 				words = append(words, string(p.Chart.Nodes[to].ID))
 			}

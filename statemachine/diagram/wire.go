@@ -60,12 +60,12 @@ var (
 const labelWidthMax = 190
 
 // newLabel lays out the text of a transition; nil when there is nothing to say.
-func newLabel(n *statemachine.ChartNode, k int) *label {
-	l := &label{full: fullText(n, k)}
+func (s *scene) newLabel(n *statemachine.ChartNode, k int) *label {
+	l := &label{full: s.words.full(n, k)}
 	if l.full == "" {
 		return nil
 	}
-	if trigger := triggerText(&n.Transitions[k]); trigger != "" {
+	if trigger := s.words.trigger(&n.Transitions[k]); trigger != "" {
 		class := "event"
 		if n.Transitions[k].Trigger != statemachine.OnEvent {
 			class = "timer"
@@ -74,7 +74,7 @@ func newLabel(n *statemachine.ChartNode, k int) *label {
 			l.add(line{text, class}, eventFont)
 		}
 	}
-	if guard := guardText(n, k); guard != "" {
+	if guard := s.words.guard(n, k); guard != "" {
 		for _, text := range noteFont.wrap("["+clean(guard)+"]", labelWidthMax, 2) {
 			l.add(line{text, "guard"}, noteFont)
 		}
@@ -109,7 +109,7 @@ func (s *scene) makeWires() {
 			for j, to := range n.Transitions[k].Targets {
 				w := &wire{from: place(i), to: place(to), node: i, transition: k}
 				if j == 0 {
-					w.label = newLabel(n, k)
+					w.label = s.newLabel(n, k)
 				}
 				s.addWire(w)
 			}
