@@ -24,30 +24,30 @@ func newInstanceShow() *cobra.Command {
 			return err
 		}
 		if out.form == formTable {
-			markAttempts(cmd.Context(), c, i)
+			markAttempts(cmd.Context(), c, i.WorkflowID, i.ID, i.History)
 		}
 		title, seen := seenInstance(cmd.Context(), c, out, args[0], args[1])
 		return out.showAs(i, title, seen)
 	})
 }
 
-// markAttempts marks the entries of which a record does not say whether anything took their event. Where the service does not tell, as
-// one that has just gone, the table shows them as the record does.
-func markAttempts(ctx context.Context, c *client.Client, i *client.Instance) {
+// markAttempts marks the entries of a history, or of the newest part of one, of which a record does not say whether anything took their
+// event. Where the service does not tell, as one that has just gone, they are shown as the record has them.
+func markAttempts(ctx context.Context, c *client.Client, workflowID, instanceID string, history []api.HistoryEntry) {
 	isOpen := func(e *api.HistoryEntry) bool {
 		return e.TransitionEvent != "" && slices.Equal(e.StartState, e.EndState)
 	}
 	open := 0
-	for n := range i.History {
-		if isOpen(&i.History[n]) {
+	for n := range history {
+		if isOpen(&history[n]) {
 			open++
 		}
 	}
 	if open == 0 {
 		return
 	}
-	n := len(i.History) - 1
-	for page, err := range c.HistoryPages(ctx, client.HistoryRequest{WorkflowID: i.WorkflowID, InstanceID: i.ID, NewestFirst: true, Data: true}) {
+	n := len(history) - 1
+	for page, err := range c.HistoryPages(ctx, client.HistoryRequest{WorkflowID: workflowID, InstanceID: instanceID, NewestFirst: true, Data: true}) {
 		if err != nil {
 			return
 		}
@@ -55,7 +55,10 @@ func markAttempts(ctx context.Context, c *client.Client, i *client.Instance) {
 			if n < 0 || open == 0 {
 				return
 			}
-			shown, e := &i.History[n], &page.Entries[k].HistoryEntry
+			shown, e := &history[n], &page.Entries[k].HistoryEntry
+			if e.Time.Before(shown.Time) {
+				return // times never go back in a history: it is not there
+			}
 			if !shown.Time.Equal(e.Time) || shown.User != e.User || shown.TransitionEvent != e.TransitionEvent || !slices.Equal(shown.StartState, e.StartState) {
 				continue // it came later
 			}

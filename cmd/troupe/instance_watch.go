@@ -64,6 +64,11 @@ func follow(ctx context.Context, complaints io.Writer, out *output, c *client.Cl
 			asked = true
 			seen, _ = labelsOf(ctx, c, out, r.WorkflowID, 0) // what cannot be had now is called by its id
 		}
+		if err == nil && n.Entry != nil && out.form == formLine {
+			entry := []api.HistoryEntry{n.Entry.Entry}
+			markAttempts(ctx, c, r.WorkflowID, n.Entry.InstanceID, entry)
+			n.Entry.Entry = entry[0]
+		}
 		if err == nil {
 			err = out.notice(complaints, n, seen)
 		}
@@ -102,7 +107,7 @@ func (o *output) notice(complaints io.Writer, n *client.Notice, seen *labels) er
 	}
 	e := n.Entry
 	_, err := fmt.Fprintf(o.to, "%s %s #%d %s by %s: %s -> %s\n", timeText(e.Entry.Time), client.Printable(e.InstanceID), e.Sequence,
-		client.Printable(seen.eventText(&e.Entry)), client.Printable(e.Entry.User), client.Printable(seen.nodeText(e.Entry.StartState)),
+		client.Printable(attemptText(seen.eventText(&e.Entry), e.Entry.Attempt)), client.Printable(e.Entry.User), client.Printable(seen.nodeText(e.Entry.StartState)),
 		client.Printable(seen.nodeText(e.Entry.EndState)))
 	return err
 }

@@ -60,6 +60,29 @@ func TestInstanceWatch(t *testing.T) {
 	}
 }
 
+// TestWatchTellsAttempts: an event that nothing took is no deed, and one that a node took without leaving it is one. Also where both are
+// behind others in the history when they are told.
+func TestWatchTellsAttempts(t *testing.T) {
+	s := startService(t)
+	id := s.Create(`{}`, "submit", "idle", "note", "approve", "idle")
+	line, interrupt := watching(t, "leave", id, "--last-event-id", "2")
+	for _, want := range []string{
+		"#3 idle (tried; nothing changed) by john.doe: review -> review", "#4 note by john.doe: review -> review",
+		"#5 approve by john.doe: review -> approved", "#6 idle (tried; nothing changed) by john.doe: approved -> approved",
+	} {
+		if got := line(); !strings.HasSuffix(got, id+" "+want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	s.Send(id, "idle")
+	if got, want := line(), "#7 idle (tried; nothing changed) by john.doe: approved -> approved"; !strings.HasSuffix(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if code, stderr := interrupt(); code != exitDone {
+		t.Errorf("got code %d and %q", code, stderr)
+	}
+}
+
 // TestNoticesForTheTerminal holds that what a service sends cannot steer a
 // terminal.
 func TestNoticesForTheTerminal(t *testing.T) {
