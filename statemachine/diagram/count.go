@@ -9,13 +9,32 @@ type Count struct {
 	AtLeast   bool // there are more
 }
 
-// count is a number as people read it. Of an estimate it has two digits.
-func (w *phrases) count(c Count) string {
+// shown is the number that is shown: of an estimate it has two digits, and what is a bound is not rounded up.
+func (c Count) shown() int64 {
 	number, unit := c.Instances, int64(1)
 	for (c.About || c.AtLeast) && number/unit >= 100 {
 		unit *= 10
 	}
-	digits := strconv.FormatInt(c.rounded(number, unit), 10)
+	if !c.AtLeast {
+		number += unit / 2
+	}
+	return number / unit * unit
+}
+
+// how says in the attribute data-how what the number is, whatever the language of the text.
+func (c Count) how() string {
+	switch {
+	case c.AtLeast:
+		return "over"
+	case c.About:
+		return "about"
+	}
+	return "exactly"
+}
+
+// count is a number as people read it.
+func (w *phrases) count(c Count) string {
+	digits := strconv.FormatInt(c.shown(), 10)
 	for i := len(digits) - 3; i > 0; i -= 3 {
 		digits = digits[:i] + w.group + digits[i:]
 	}
@@ -39,15 +58,7 @@ func (w *svgWriter) counts() {
 		b, text := &w.boxes[i], w.words.count(of)
 		width := f.width(text) + 12
 		x, y := w.left+b.x+b.width-width/2-6, w.top+b.y-8
-		w.f(`<g class="count" %s><rect x="%d" y="%d" width="%d" height="17" rx="8"/><text x="%d" y="%d" text-anchor="middle">%s</text></g>`+"\n",
-			w.nodeData(i), x, y, width, x+width/2, y+12, text)
+		w.f(`<g class="count" %s data-count="%d" data-how="%s"><rect x="%d" y="%d" width="%d" height="17" rx="8"/><text x="%d" y="%d" text-anchor="middle">%s</text></g>`+"\n",
+			w.nodeData(i), of.shown(), of.how(), x, y, width, x+width/2, y+12, text)
 	}
-}
-
-// rounded is a number in whole units; what is a bound is not rounded up.
-func (c Count) rounded(number, unit int64) int64 {
-	if !c.AtLeast {
-		number += unit / 2
-	}
-	return number / unit * unit
 }

@@ -136,6 +136,9 @@ func TestCountsAreRead(t *testing.T) {
 		if got := english.count(c); got != want {
 			t.Errorf("%+v: got %s, want %s", c, got, want)
 		}
+		if got, want := german.count(c), strings.NewReplacer("about", "etwa", "over", "über", ",", ".").Replace(want); got != want {
+			t.Errorf("%+v: got %s, want %s", c, got, want)
+		}
 	}
 }
 

@@ -81,6 +81,12 @@ export async function answerLists(page) {
   await page.route("**/workflow/api/v1/incidents?**", (route) => json(route, { next: "more", incidents: Array.from({ length: 16 }, (_, n) => ({
     id: `${id(n)}-2-0`, workflowId: n % 3 ? "leave-request" : "purchase-order", instanceId: id(n), event: n === 0 ? hostile : n % 2 ? "after.P2DT6H.review" : "supplier.accepted",
     error: n === 0 ? hostile : n % 2 ? "assign svcPublic.share: division by zero" : 'no such key: "orderNumber" in event.data of the answer', ts: minutes(-n * 150),
+    ...(n > 13 ? { event: "", kind: n === 14 ? "tree" : "loop", version: 1, first: minutes(-n * 300), count: n } : {}),
+  })) }));
+  await page.route("**/workflow/api/v1/tasks?**", (route) => json(route, { next: "more", count: null, tasks: Array.from({ length: 14 }, (_, n) => ({
+    taskId: `${id(n)}-2-0`, workflowId: n % 3 ? "leave-request" : "purchase-order", instanceId: id(n), stateMachineId: "main", nodeId: "review", title: n === 0 ? hostile : n % 2 ? "Waiting for approval" : "Being checked by several people at once",
+    description: null, status: n % 3 ? "open" : "claimed", created: minutes(-n * 900), due: n % 4 ? minutes(n * n * 90 - 900) : null, priority: [50, 80, 20][n % 3], assignee: n % 3 ? null : "mary.major", assigneeName: n % 3 ? null : "Mary Major",
+    candidates: { roles: n % 5 ? ["manager", "purchasing"] : [], users: n === 1 ? [hostile] : [], privileges: [] }, requester: null, requesterName: null, form: null, events: [], done: null,
   })) }));
   await page.route("**/workflow/api/v1/outbox?**", (route) => json(route, { next: null, outbox: Array.from({ length: 14 }, (_, n) => ({
     id: `${id(n)}-3-0`, kind: ["webhook", "mail", "invoke"][n % 3], workflowId: "purchase-order", instanceId: id(n), name: n === 0 ? hostile : n % 3 === 1 ? "" : n % 3 ? "supplier-check" : "supplier",

@@ -1,8 +1,10 @@
+import { useQueryClient } from "@tanstack/react-query";
 import { lazy, Suspense, useEffect, useMemo } from "react";
 import { I18nProvider } from "react-aria-components";
 import { useTranslation } from "react-i18next";
 import { messageFor } from "./api/http";
 import { loadCaller, signInAddress } from "./api/session";
+import { onAskAgain } from "./api/stream";
 import type { Caller } from "./api/types";
 import { Header } from "./frame/Header";
 import { OfflineNotice, SignedOutNotice } from "./frame/SessionNotice";
@@ -23,13 +25,24 @@ const OperationsPage = lazy(() => import("./operations/OperationsPage"));
 
 export function App() {
   const { t } = useTranslation();
-  const { loaded, reload } = useLoaded(loadCaller);
+  const { loaded, reload, replace } = useLoaded(loadCaller);
+  const queries = useQueryClient();
   const nobody = loaded.state === "ready" && loaded.value === null;
   useEffect(() => {
     if (nobody) {
       window.location.replace(signInAddress());
     }
   }, [nobody]);
+
+  // NB: who is signed out meanwhile stays on the page, where a notice says so.
+  useEffect(
+    () =>
+      onAskAgain(() => {
+        loadCaller().then((now) => now && replace(now), () => {});
+        void queries.invalidateQueries();
+      }),
+    [queries, replace],
+  );
 
   const caller = loaded.state === "ready" ? loaded.value : null;
   return (

@@ -3,9 +3,11 @@ import { test } from "node:test";
 import { inspectPath, pathOf } from "../src/operations/address";
 import type { Health } from "../src/operations/api";
 import { filterOf, operators, type Row, rowsOf, typedOf, valueAt, valueOf } from "../src/operations/filter";
-import { lineOf, readingsMax, seriesOf, sizeOf, withReading } from "../src/operations/load";
+import { eventName, incidentName, timesText, whatEnds } from "../src/operations/names";
+import { lineOf, readingsMax, seriesOf, sizeOf, toneOfHealth, withReading } from "../src/operations/load";
 import { planOf, stepsOf } from "../src/operations/plan";
 import { parseCount } from "../src/operations/standing";
+import { i18n } from "../src/text";
 import { de } from "../src/operations/text/de";
 import { en } from "../src/operations/text/en";
 import { parseViews, queryOfView, withView } from "../src/operations/views";
@@ -128,10 +130,11 @@ test("sizes are told in the unit that fits", () => {
 });
 
 test("the numbers of a picture are read, estimates too", () => {
-  assert.deepEqual(parseCount("1,234"), { count: 1234, how: "" });
-  assert.deepEqual(parseCount("about 78,000"), { count: 78_000, how: "about" });
-  assert.deepEqual(parseCount("over 78,000"), { count: 78_000, how: "over" });
-  assert.equal(parseCount("many"), null);
+  assert.deepEqual(parseCount("1234", "exactly"), { count: 1234, how: "" });
+  assert.deepEqual(parseCount("78000", "about"), { count: 78_000, how: "about" });
+  assert.deepEqual(parseCount("78000", "over"), { count: 78_000, how: "over" });
+  assert.equal(parseCount("1,234", "exactly"), null);
+  assert.equal(parseCount(null, null), null);
 });
 
 test("a plan names what has another name, and nothing goes on by guess", () => {
@@ -145,4 +148,31 @@ test("a plan names what has another name, and nothing goes on by guess", () => {
   assert.equal(planOf(1, 2, gone, "keep"), null);
   assert.deepEqual(planOf(1, 2, stepsOf([status("checking")], nodes, { "main checking": "review" }), "drop"), { from: 1, to: 2, timers: "drop", nodes: { main: { checking: "review" } } });
   assert.equal(planOf(2, 2, same, "keep"), null);
+});
+
+test("a node with under-replicated shards takes requests, with a warning", () => {
+  const cluster = { self: "A", nodes: [], short: [] as number[] };
+  assert.equal(toneOfHealth({ ...reading(0), cluster: null }), "good", "no cluster");
+  assert.equal(toneOfHealth({ ...reading(0), cluster }), "good");
+  assert.equal(toneOfHealth({ ...reading(0), cluster: { ...cluster, short: [4] } }), "waiting");
+  assert.equal(toneOfHealth({ ...reading(0), ready: false, cluster: { ...cluster, short: [4] } }), "bad");
+});
+
+test("incidents and what a stop ends have words in both languages", () => {
+  const child = (workflowId: string) => ({ workflowId, instanceId: workflowId, status: "running" as const });
+  for (const [language, want] of [
+    ["en", { tree: "Too many running in its tree", loop: "Goes on without end", times: "2 times, last for ann", unnamed: "1 time", ends: "“A” is cancelled, and with it 3 running child instances (2 × Check it, 1 × Job) and all that they have invoked." }],
+    ["de", { tree: "Zu viele laufen in ihrem Baum", loop: "Geht ohne Ende weiter", times: "2-mal, zuletzt für ann", unnamed: "1-mal", ends: "„A“ wird abgebrochen, mit 3 laufenden Kind-Instanzen (2 × Check it, 1 × Job) und allem, was sie aufgerufen haben." }],
+  ] as const) {
+    i18n.addResourceBundle(language, "operations", { en, de }[language]);
+    const t = i18n.getFixedT(language, "operations");
+    assert.equal(incidentName({ event: "", kind: "tree" }, t), want.tree);
+    assert.equal(incidentName({ event: "go", kind: "loop" }, t), want.loop);
+    assert.equal(incidentName({ event: "go", kind: "expression" }, t), eventName("go", t));
+    assert.equal(incidentName({ event: "go" }, t), "go");
+    assert.equal(timesText({ count: 2, user: "ann" }, t), want.times);
+    assert.equal(timesText({ count: 1 }, t), want.unnamed);
+    assert.equal(whatEnds("A", [child("check-it"), child("job"), child("check-it")], t), want.ends);
+    assert.notEqual(whatEnds("A", [], t), "");
+  }
 });

@@ -36,6 +36,9 @@ export class ServiceError extends Error {
   }
 }
 
+/** Whether the caller may not see something, or it is gone. */
+export const isRefusal = (fault: unknown) => fault instanceof ServiceError && (fault.status === 403 || fault.status === 404);
+
 export interface Ask {
   method?: "GET" | "POST" | "PUT" | "DELETE";
   /** Sent as JSON. */

@@ -10,7 +10,8 @@ export type TaskEvent = Schemas["TaskEvent"];
 export type Task = Schemas["Task"];
 export type TaskList = Schemas["TaskList"];
 
-export type Scope = "mine" | "open" | "all" | "done";
+/** "every" is for those who run the service. */
+export type Scope = "mine" | "open" | "all" | "done" | "every";
 
 export interface TaskQuery {
   scope: Scope;

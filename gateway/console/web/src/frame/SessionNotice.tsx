@@ -27,6 +27,7 @@ export function SignedOutNotice() {
   }
   return (
     <Notice tone="bad" title={t("signedOut.title")} alert>
+      <p>{t("signedOut.why")}</p>
       <p>
         <a href={signInAddress()} target="_blank" rel="noopener">
           {t("signedOut.link")}

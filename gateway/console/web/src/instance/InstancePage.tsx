@@ -2,7 +2,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { ChevronLeft, ChevronRight, FileText } from "lucide-react";
 import { useCallback, useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { ServiceError } from "../api/http";
+import { isRefusal, ServiceError } from "../api/http";
 import { type Instance, loadForm } from "../api/runtime";
 import { loadDiagram, type Summary } from "../api/tasks";
 import { loadData, loadEvents, loadPending } from "../api/workflow";
@@ -38,6 +38,8 @@ export default function InstancePage({ instance, caller }: InstancePageProps) {
   const { t } = useTranslation();
   const [own] = useState(instance);
   const summary = useSummary(own);
+  // What a passing fault leaves on the page goes when it is not for the caller any more.
+  const shown = isRefusal(summary.error) ? undefined : summary.data;
   return (
     <>
       <p className="trail">
@@ -47,8 +49,8 @@ export default function InstancePage({ instance, caller }: InstancePageProps) {
         </Link>
       </p>
       {summary.isPending && <Skeleton rows={6} />}
-      {summary.isError && !summary.data && <Refused fault={summary.error} retry={() => void summary.refetch()} />}
-      {summary.data && <Inside instance={own} caller={caller} summary={summary.data} />}
+      {summary.isError && !shown && <Refused fault={summary.error} retry={() => void summary.refetch()} />}
+      {shown && <Inside instance={own} caller={caller} summary={shown} />}
     </>
   );
 }

@@ -13,14 +13,21 @@ interface Field {
 interface FilterBuilderProps {
   /** The text of the filter that is in use. */
   filter: string;
+  /** Where the state stands, which a new condition begins with. */
+  stateAt?: string;
   fields: Field[];
+  /** What another field's path begins with; without it there are no other fields. */
+  others?: string;
+  /** A filter, as an example. */
+  example?: string;
   states: components["schemas"]["Status"][];
   onFilter: (filter: string) => void;
 }
 
 /** Conditions as rows, or as text for those who write filters. Nothing is asked for until it is applied. */
-export function FilterBuilder({ filter, fields, states, onFilter }: FilterBuilderProps) {
+export function FilterBuilder({ filter, stateAt = statePath, fields, others, example = '{"states.nodeId": "review"}', states, onFilter }: FilterBuilderProps) {
   const t = useText();
+  const known = [{ path: stateAt, label: t("instances.state") }, ...fields];
   const [text, setText] = useState<string | null>(null);
   const [rows, setRows] = useState<Row[]>(() => rowsOf(filter) ?? []);
   const [fault, setFault] = useState("");
@@ -64,7 +71,7 @@ export function FilterBuilder({ filter, fields, states, onFilter }: FilterBuilde
           </label>
           <textarea id="filter-text" className="ops-code" rows={4} spellCheck={false} value={shown} onChange={(event) => setText(event.target.value)} aria-invalid={fault !== ""} aria-describedby="filter-help" />
           <p id="filter-help" className={fault === "" ? "field-help" : "field-fault"}>
-            {fault !== "" ? fault : t("instances.textHelp", { example: '{"states.nodeId": "review"}' })}
+            {fault !== "" ? fault : t("instances.textHelp", { example })}
           </p>
         </div>
       ) : (
@@ -73,7 +80,9 @@ export function FilterBuilder({ filter, fields, states, onFilter }: FilterBuilde
             key={index}
             number={index + 1}
             row={row}
-            fields={fields}
+            stateAt={stateAt}
+            known={known}
+            others={others}
             states={states}
             takesFocus={index === added}
             onChange={(part) => change(index, part)}
@@ -93,7 +102,7 @@ export function FilterBuilder({ filter, fields, states, onFilter }: FilterBuilde
           <Button
             small
             onPress={() => {
-              setRows([...rows, { path: statePath, operator: "is", value: states[0]?.nodeId ?? "" }]);
+              setRows([...rows, { path: stateAt, operator: "is", value: states[0]?.nodeId ?? "" }]);
               setAdded(rows.length);
             }}
           >
@@ -136,7 +145,7 @@ export function FilterBuilder({ filter, fields, states, onFilter }: FilterBuilde
         </Button>
         {isText && rowsOf(shown) === null && objectOf(shown) !== null && <span className="quiet ops-small">{t("instances.noRows")}</span>}
       </div>
-      {!isText && rows.some((row) => row.path !== statePath && takesValue(row.operator)) && <p className="field-help">{t("instances.valueHelp")}</p>}
+      {!isText && rows.some((row) => row.path !== stateAt && takesValue(row.operator)) && <p className="field-help">{t("instances.valueHelp")}</p>}
     </form>
   );
 }
@@ -144,7 +153,9 @@ export function FilterBuilder({ filter, fields, states, onFilter }: FilterBuilde
 interface ConditionProps {
   number: number;
   row: Row;
-  fields: Field[];
+  stateAt: string;
+  known: Field[];
+  others: string | undefined;
   states: components["schemas"]["Status"][];
   takesFocus: boolean;
   onChange: (part: Partial<Row>) => void;
@@ -153,7 +164,7 @@ interface ConditionProps {
 
 const otherField = "-";
 
-function Condition({ number, row, fields, states, takesFocus, onChange, onRemove }: ConditionProps) {
+function Condition({ number, row, stateAt, known, others, states, takesFocus, onChange, onRemove }: ConditionProps) {
   const t = useText();
   const first = useRef<HTMLSelectElement>(null);
   const [isOther, setOther] = useState(false);
@@ -162,13 +173,12 @@ function Condition({ number, row, fields, states, takesFocus, onChange, onRemove
       first.current?.focus();
     }
   }, [takesFocus]);
-  const known = [{ path: statePath, label: t("instances.state") }, { path: "_id", label: t("instances.id") }, ...fields];
   const isKnown = !isOther && known.some(({ path }) => path === row.path);
   const choose = (path: string) => {
     setOther(path === otherField);
-    onChange(path === otherField ? { path: "svcPublic.", value: "" } : { path, value: path === statePath ? (states[0]?.nodeId ?? "") : row.path === statePath ? "" : row.value });
+    onChange(path === otherField ? { path: others ?? "", value: "" } : { path, value: path === stateAt ? (states[0]?.nodeId ?? "") : row.path === stateAt ? "" : row.value });
   };
-  const picksState = row.path === statePath && isKnown && (row.operator === "is" || row.operator === "isNot") && states.some(({ nodeId }) => nodeId === row.value);
+  const picksState = row.path === stateAt && isKnown && (row.operator === "is" || row.operator === "isNot") && states.some(({ nodeId }) => nodeId === row.value);
   return (
     <fieldset className="ops-row">
       <legend className="visually-hidden">{`${t("instances.filter")} ${number}`}</legend>
@@ -178,7 +188,7 @@ function Condition({ number, row, fields, states, takesFocus, onChange, onRemove
             {label}
           </option>
         ))}
-        <option value={otherField}>{t("instances.other")}</option>
+        {(others !== undefined || !isKnown) && <option value={otherField}>{t("instances.other")}</option>}
       </select>
       {!isKnown && <input aria-label={t("instances.pathOf", { number })} className="ops-code" spellCheck={false} value={row.path} onChange={(event) => onChange({ path: event.target.value })} />}
       <select aria-label={t("instances.operatorOf", { number })} value={row.operator} onChange={(event) => onChange({ operator: event.target.value as Operator })}>

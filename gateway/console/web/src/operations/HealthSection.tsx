@@ -5,7 +5,7 @@ import { Time } from "../kit/Time";
 import { useTranslation } from "react-i18next";
 import { formatNumber, readable } from "../words";
 import type { Health } from "./api";
-import { type Chart, charts, isRate, lineOf, seriesOf, sizeOf, withReading } from "./load";
+import { type Chart, charts, isRate, isShort, lineOf, seriesOf, sizeOf, toneOfHealth, withReading } from "./load";
 import { Loaded, reasonFor, shortId } from "./parts";
 import { useHealth } from "./queries";
 import { type Translate, useText } from "./text";
@@ -26,7 +26,7 @@ export function HealthSection() {
       {(now) => (
         <div className="stack">
           <div className="ops-facts">
-            <Badge tone={now.ready ? (isShort(now) ? "waiting" : "good") : "bad"}>{t(now.ready ? "health.ready" : "health.notReady")}</Badge>
+            <Badge tone={toneOfHealth(now)}>{t(now.ready ? "health.ready" : "health.notReady")}</Badge>
             {isShort(now) && <Badge tone="bad">{t("health.short", { count: now.cluster?.short.length ?? 0 })}</Badge>}
             <span>
               {t("health.started")} <Time at={now.started} as="exact" />
@@ -45,9 +45,6 @@ export function HealthSection() {
     </Loaded>
   );
 }
-
-/** Shards have fewer nodes than they should: the next loss may stop them. */
-const isShort = (now: Health) => (now.cluster?.short.length ?? 0) > 0;
 
 const box = { width: 180, height: 40 };
 

@@ -5,37 +5,20 @@ import { type ColumnOf, CursorPager, DataTable } from "../kit/DataTable";
 import { Empty } from "../kit/Notice";
 import { Time } from "../kit/Time";
 import { Link, useQueryPart } from "../navigate";
-import { formatNumber, readable } from "../words";
+import { readable } from "../words";
 import { inspectPath } from "./address";
 import { changeIncident, type Incident, type Repair } from "./api";
+import { incidentName, type Named, timesText } from "./names";
 import { Confirm, InstanceOf, Loaded, reasonFor, RepairButtons, shortId, statusOf, type Told, useNews } from "./parts";
 import { operationsKey, useIncidents } from "./queries";
 import { type Translate, useText } from "./text";
-
-/** The name of an event, as people say it. */
-export function eventName(event: string, t: Translate): string {
-  if (event === "") {
-    return t("incidents.create");
-  }
-  const [, time, state] = /^after\.(P[^.]+)\.(.+)$/.exec(event) ?? [];
-  return time !== undefined && state !== undefined ? t("incidents.timer", { state: readable(state), time: durationText(time) }) : event;
-}
-
-/** "P2DT3H" as "2 d 3 h": short, and the same in both languages. */
-function durationText(time: string): string {
-  const units: Record<string, string> = { Y: "y", W: "w", D: "d", H: "h", S: "s" };
-  const [days = "", hours = ""] = time.slice(1).split("T");
-  const parts = [...days.matchAll(/([\d.]+)([YMWD])/g)].map(([, n, unit]) => `${n} ${unit === "M" ? "mo" : units[unit ?? ""]}`);
-  parts.push(...[...hours.matchAll(/([\d.]+)([HMS])/g)].map(([, n, unit]) => `${n} ${unit === "M" ? "min" : units[unit ?? ""]}`));
-  return parts.length === 0 ? time : parts.join(" ");
-}
 
 /** Retries or drops incidents, and tells what became of it. */
 export function useIncidentRepair(tell: (told: Told) => void) {
   const t = useText();
   const queries = useQueryClient();
-  return async (of: Pick<Incident, "id" | "event">, action: Repair) => {
-    const name = eventName(of.event, t);
+  return async (of: Named & Pick<Incident, "id">, action: Repair) => {
+    const name = incidentName(of, t);
     try {
       await changeIncident(of.id, action);
       tell({ tone: "good", title: t(action === "retry" ? "incidents.retried" : "incidents.dropped", { name }) });
@@ -47,14 +30,14 @@ export function useIncidentRepair(tell: (told: Told) => void) {
 }
 
 interface DropProps {
-  of: Pick<Incident, "id" | "event"> & Partial<Pick<Incident, "kind">>;
+  of: Named;
   onDrop: () => Promise<void>;
   onClose: () => void;
 }
 
 export function DropIncident({ of, onDrop, onClose }: DropProps) {
   const t = useText();
-  return <Confirm title={t("incidents.dropTitle")} text={t(of.kind ? "incidents.dropFailureText" : "incidents.dropText", { name: eventName(of.event, t) })} yes={t("incidents.dropYes")} no={t("incidents.keep")} danger onYes={onDrop} onClose={onClose} />;
+  return <Confirm title={t("incidents.dropTitle")} text={t(of.kind ? "incidents.dropFailureText" : "incidents.dropText", { name: incidentName(of, t) })} yes={t("incidents.dropYes")} no={t("incidents.keep")} danger onYes={onDrop} onClose={onClose} />;
 }
 
 /** Events that came by themselves and failed. */
@@ -91,7 +74,7 @@ function Place({ of }: { of: Incident }) {
   const t = useText();
   return (
     <span className="row-text ops-place">
-      <span>{t("incidents.times", { count: of.count ?? 1, number: formatNumber(of.count ?? 1), user: of.user ?? "" })}</span>
+      <span>{timesText(of, t)}</span>
       {of.file && (
         <span>
           {t("incidents.place")} <code>{of.line ? `${of.file}:${of.line}` : of.file}</code> ({t("incidents.version", { version: of.version ?? 1 })})
@@ -116,10 +99,10 @@ function columnsOf(t: Translate, retry: (of: Incident) => void, drop: (of: Incid
       cell: (of) => (
         <>
           {of.instanceId === "" ? (
-            eventName(of.event, t)
+            incidentName(of, t)
           ) : (
             <Link to={inspectPath(of.workflowId, of.instanceId)} className="row-link">
-              {eventName(of.event, t)}
+              {incidentName(of, t)}
             </Link>
           )}
           <span className="row-text ops-error">{of.error}</span>
@@ -133,6 +116,6 @@ function columnsOf(t: Translate, retry: (of: Incident) => void, drop: (of: Incid
       cell: (of) => (of.instanceId === "" ? readable(of.workflowId) : <InstanceOf workflowId={of.workflowId} instanceId={of.instanceId} />),
     },
     { key: "when", title: t("incidents.when"), narrow: true, named: true, cell: (of) => <Time at={of.ts} /> },
-    { key: "actions", title: t("actions"), narrow: true, cell: (of) => <RepairButtons name={`${eventName(of.event, t)}, ${shortId(of.instanceId)}`} onRetry={of.kind ? undefined : () => retry(of)} onDrop={() => drop(of)} /> },
+    { key: "actions", title: t("actions"), narrow: true, cell: (of) => <RepairButtons name={`${incidentName(of, t)}, ${shortId(of.instanceId)}`} onRetry={of.kind ? undefined : () => retry(of)} onDrop={() => drop(of)} /> },
   ];
 }

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { ChevronLeft, SquareArrowOutUpRight } from "lucide-react";
 import { type ReactNode, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
+import { isRefusal } from "../api/http";
 import type { Instance } from "../api/runtime";
 import { loadDiagram, loadSummary, type Summary } from "../api/tasks";
 import { loadPending } from "../api/workflow";
@@ -14,11 +15,13 @@ import { language } from "../text";
 import { formatNumber, readable } from "../words";
 import { inspectPath, pathOf } from "./address";
 import type { Incident, PendingDelivery, Timer } from "./api";
-import { DropIncident, eventName, useIncidentRepair } from "./IncidentsSection";
+import { eventName, incidentName } from "./names";
+import { DropIncident, useIncidentRepair } from "./IncidentsSection";
 import { MoveCard } from "./MoveCard";
 import { deliveryName, DeliveryState, DropDelivery, LastAnswer, useDeliveryRepair } from "./OutboxSection";
-import { Loaded, RepairButtons, shortId, statusOf, type Told, useNews } from "./parts";
+import { Loaded, RepairButtons, shortId, type Told, useNews } from "./parts";
 import { operationsKey, useIncidents } from "./queries";
+import { StopTree } from "./StopTree";
 import { useText } from "./text";
 
 /** One instance as an operator looks after it: what it waits for, what has failed, and where it can go. */
@@ -36,7 +39,13 @@ function Inspect({ of }: { of: Instance }) {
   const key = [...operationsKey, "instance", of.workflowId, of.instanceId];
   const summary = useQuery({ queryKey: [...key, "summary", language()], queryFn: ({ signal }) => loadSummary(of, signal), retry: false });
   const pending = useQuery({ queryKey: [...key, "pending"], queryFn: ({ signal }) => loadPending(of, signal), refetchInterval: 10_000, retry: false });
-  const isHidden = statusOf(summary.error) === 404 || statusOf(summary.error) === 403;
+  const incidents = useIncidents("");
+  const running = pending.data?.children.filter(({ status }) => status === "running") ?? [];
+  const isRoot = incidents.data?.incidents.some(({ kind, instanceId }) => kind === "tree" && instanceId === of.instanceId) ?? false;
+  const isHidden = isRefusal(summary.error);
+  const shown = isHidden ? undefined : summary.data;
+  // Of an instance that is hidden nothing says whether it has children.
+  const mayStop = isHidden || (pending.data?.ended === null && (running.length > 0 || isRoot));
   return (
     <>
       <p className="trail">
@@ -45,7 +54,7 @@ function Inspect({ of }: { of: Instance }) {
           {t("inspect.back")}
         </Link>
       </p>
-      <Head of={of} summary={summary.data} ended={pending.data?.ended ?? null} />
+      <Head of={of} summary={shown} ended={pending.data?.ended ?? null} stop={mayStop && <StopTree of={of} name={shown?.title ?? readable(of.workflowId)} running={running} tell={tell} />} />
       {news}
       {isHidden ? (
         <div className="stack">
@@ -62,7 +71,7 @@ function Inspect({ of }: { of: Instance }) {
               <div className="stack">
                 <Timers of={of} timers={timers} tell={tell} />
                 <Deliveries deliveries={deliveries} tell={tell} />
-                {summary.data && <Course of={of} summary={summary.data} />}
+                {shown && <Course of={of} summary={shown} />}
                 {children.length > 0 && (
                   <Card id="children-title" title={t("inspect.children")}>
                     <ul className="ops-children">
@@ -77,7 +86,7 @@ function Inspect({ of }: { of: Instance }) {
                 )}
               </div>
               {ended === null ? (
-                summary.data && <MoveCard of={of} version={version} at={summary.data.status} onTold={tell} />
+                shown && <MoveCard of={of} version={version} at={shown.status} onTold={tell} />
               ) : (
                 <Card id="move-title" title={t("inspect.move")}>
                   <p className="quiet">{t("inspect.isEnded")}</p>
@@ -91,7 +100,14 @@ function Inspect({ of }: { of: Instance }) {
   );
 }
 
-function Head({ of, summary, ended }: { of: Instance; summary: Summary | undefined; ended: "done" | "cancelled" | null }) {
+interface HeadProps {
+  of: Instance;
+  summary: Summary | undefined;
+  ended: "done" | "cancelled" | null;
+  stop: ReactNode;
+}
+
+function Head({ of, summary, ended, stop }: HeadProps) {
   const t = useText();
   return (
     <div className="ops-head">
@@ -102,6 +118,7 @@ function Head({ of, summary, ended }: { of: Instance; summary: Summary | undefin
             <SquareArrowOutUpRight aria-hidden />
             {t("inspect.page")}
           </Link>
+          {stop}
         </span>
       </div>
       <p className="ops-facts">
@@ -232,10 +249,10 @@ function HiddenIncidents({ of, tell }: { of: Instance; tell: Tell }) {
         {own.map((incident) => (
           <li key={incident.id}>
             <div className="ops-item">
-              <p className="ops-strong">{eventName(incident.event, t)}</p>
+              <p className="ops-strong">{incidentName(incident, t)}</p>
               <p className="ops-error">{incident.error}</p>
             </div>
-            <RepairButtons name={eventName(incident.event, t)} onRetry={incident.kind ? undefined : () => void repair(incident, "retry")} onDrop={() => setDropping(incident)} />
+            <RepairButtons name={incidentName(incident, t)} onRetry={incident.kind ? undefined : () => void repair(incident, "retry")} onDrop={() => setDropping(incident)} />
           </li>
         ))}
       </ul>

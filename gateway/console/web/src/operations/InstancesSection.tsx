@@ -87,7 +87,8 @@ function Instances({ list, caller }: { list: PublishedWorkflow[]; caller: Caller
       </div>
       <FilterBuilder
         filter={filter}
-        fields={known.map((path) => ({ path, label: labelOf(path) }))}
+        fields={[{ path: "_id", label: t("instances.id") }, ...known.map((path) => ({ path, label: labelOf(path) }))]}
+        others="svcPublic."
         states={presentation.data?.nodes ?? []}
         onFilter={(to) => change({ filter: to, cursor: "" })}
       />

@@ -1,10 +1,11 @@
 import "./operations.css";
-import { Activity, AlarmClock, CalendarClock, Layers, type LucideIcon, Send, TriangleAlert, Workflow } from "lucide-react";
+import { Activity, AlarmClock, CalendarClock, Layers, ListTodo, type LucideIcon, Send, TriangleAlert, Workflow } from "lucide-react";
 import { useEffect, useRef } from "react";
 import { type Caller, privilege } from "../api/types";
 import { PageTitle } from "../kit/Page";
 import { Link, useQueryPart } from "../navigate";
 import { formatNumber } from "../words";
+import { useTaskWatch } from "../worklist/useTasks";
 import { pathOf, type Section } from "./address";
 import { pageSize } from "./api";
 import { HealthSection } from "./HealthSection";
@@ -15,6 +16,7 @@ import { OutboxSection } from "./OutboxSection";
 import { Refused } from "./parts";
 import { useIncidents, useOutbox } from "./queries";
 import { SchedulesSection } from "./SchedulesSection";
+import { TasksSection } from "./TasksSection";
 import { useText } from "./text";
 import { TimersSection } from "./TimersSection";
 import { WorkflowsSection } from "./WorkflowsSection";
@@ -35,6 +37,7 @@ const forWorkflows = [privilege.workflows];
 const sections: readonly SectionOf[] = [
   { key: "workflows", group: "instances", sign: Workflow, needs: forWorkflows },
   { key: "instances", group: "instances", sign: Layers, needs: forWorkflows },
+  { key: "tasks", group: "instances", sign: ListTodo, needs: forWorkflows },
   { key: "incidents", group: "background", sign: TriangleAlert, needs: forWorkflows },
   { key: "outbox", group: "background", sign: Send, needs: forWorkflows },
   { key: "timers", group: "background", sign: AlarmClock, needs: forWorkflows },
@@ -45,6 +48,7 @@ const sections: readonly SectionOf[] = [
 /** For those who run the service. Which section is shown, and how, stands in the address. */
 export default function OperationsPage({ caller }: { caller: Caller }) {
   const t = useText();
+  useTaskWatch(); // it tells when names and rights change
   const [asked] = useQueryPart();
   const own = sections.filter(({ needs }) => needs.some((each) => caller.privileges.includes(each)));
   const section = own.find(({ key }) => key === asked.get("section")) ?? own[0];
@@ -97,6 +101,8 @@ function Current({ section, caller, isInside }: { section: Section; caller: Call
       return <WorkflowsSection />;
     case "instances":
       return isInside ? <InspectSection /> : <InstancesSection caller={caller} />;
+    case "tasks":
+      return <TasksSection />;
     case "incidents":
       return <IncidentsSection />;
     case "outbox":

@@ -6,7 +6,7 @@ import { Link, useQueryPart } from "../navigate";
 import { readable } from "../words";
 import { inspectPath } from "./address";
 import type { RunningTimer } from "./api";
-import { eventName } from "./IncidentsSection";
+import { eventName } from "./names";
 import { InstanceOf, Loaded } from "./parts";
 import { useTimers, useWorkflows } from "./queries";
 import { type Translate, useText } from "./text";

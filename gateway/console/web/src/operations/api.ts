@@ -99,6 +99,11 @@ export async function changeDelivery(id: string, action: Repair): Promise<void> 
   await ask(`${api}/outbox/${encode(id)}`, { method: "POST", body: { action } });
 }
 
+/** Cancels an instance that no other one has invoked, and all that it has invoked. */
+export async function stopTree(workflowId: string, instanceId: string): Promise<void> {
+  await ask(`${api}/instance/${encode(workflowId)}/${encode(instanceId)}/stop`, { method: "POST", body: { tree: true } });
+}
+
 export type ScheduleAction = "pause" | "resume" | "run";
 
 export async function changeSchedule(of: Schedule, action: ScheduleAction): Promise<void> {

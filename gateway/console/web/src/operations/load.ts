@@ -1,6 +1,12 @@
+import type { Tone } from "../kit/Badge";
 import type { Health } from "./api";
 
-// Rates and lines of the load charts. Pure.
+// How a node is, and rates and lines of the load charts. Pure.
+
+/** Shards have fewer nodes than they should: the next loss may stop them. */
+export const isShort = (now: Health) => (now.cluster?.short.length ?? 0) > 0;
+
+export const toneOfHealth = (now: Health): Tone => (!now.ready ? "bad" : isShort(now) ? "waiting" : "good");
 
 /** What is drawn, by the name of its chart. */
 export const charts = ["requests", "failed", "events", "creates", "commits", "inFlight", "awake", "waiting"] as const;

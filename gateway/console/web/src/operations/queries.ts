@@ -1,4 +1,5 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { loadTasks, type TaskQuery } from "../api/tasks";
 import { loadPresentation } from "../api/workflow";
 import { language } from "../text";
 import { countInstances, type DeliveryState, type InstanceQuery, loadChart, loadHealth, loadIncidents, loadInstances, loadOutbox, loadSchedules, loadTimers, loadWorkflows } from "./api";
@@ -24,6 +25,10 @@ export const useInstances = (query: InstanceQuery) =>
 
 export const useInstanceCount = (workflowId: string, filter: string) =>
   useQuery({ queryKey: [...operationsKey, "count", workflowId, filter], queryFn: ({ signal }) => countInstances(workflowId, filter, signal), retry: false, enabled: workflowId !== "" });
+
+/** The tasks of everybody. */
+export const useEveryTask = (query: TaskQuery) =>
+  useQuery({ queryKey: [...operationsKey, "tasks", query, language()], queryFn: ({ signal }) => loadTasks(query, signal), placeholderData: keepPreviousData, refetchInterval: lookEvery });
 
 export const useIncidents = (cursor: string, enabled = true) =>
   useQuery({ queryKey: [...operationsKey, "incidents", cursor], queryFn: ({ signal }) => loadIncidents(cursor, signal), placeholderData: keepPreviousData, refetchInterval: lookEvery, enabled });

@@ -16,6 +16,7 @@ import { nameOf } from "../words";
 import { useSummary } from "../instance/useSummary";
 import { FormStatus } from "../worklist/FormStatus";
 import { tellNext } from "../worklist/news";
+import { useTaskWatch } from "../worklist/useTasks";
 import { type FillCalls, FillIn } from "./FillIn";
 import { FormPlace } from "./formPlace";
 import { loadNew, makeForm } from "./newForm";
@@ -37,13 +38,15 @@ export default function RuntimePage({ subject, caller }: RuntimePageProps) {
   // The route makes a new object whenever the address is read, and the address changes when the form is made.
   const [own] = useState(subject);
   const [key] = useState(() => knownEntryKey() ?? randomKey());
+  const [first] = useState(caller); // one with another name or other rights begins nothing anew
   const [place] = useState(() => ("instance" in own ? new FormPlace(own.instance, () => Promise.resolve(own.instance)) : new FormPlace(null, () => makeForm(own, key))));
   const instance = useSyncExternalStore(place.subscribe, () => place.instance);
   const load = useCallback(
-    (signal: AbortSignal) => (place.instance || "instance" in own ? place.made().then((made) => loadForm(made, signal)) : loadNew(own, caller, signal)),
-    [own, place, caller],
+    (signal: AbortSignal) => (place.instance || "instance" in own ? place.made().then((made) => loadForm(made, signal)) : loadNew(own, first, signal)),
+    [own, place, first],
   );
   const { loaded, reload, replace } = useLoaded(load);
+  useTaskWatch(instance === null || instance.workflowId === noWorkflow); // the others are followed themselves
   useEffect(() => {
     if (place.isNew && instance && "formId" in own) {
       settle(runtimePath(own.formId, instance.workflowId, instance.instanceId));

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from "react";
 import type { Instance } from "../api/runtime";
+import { followStream } from "../api/stream";
 import type { Watched } from "../api/types";
 import { watchAddress } from "../api/workflow";
 
@@ -35,17 +36,20 @@ export function useWatch(instance: Instance | null, calls: WatchCalls): boolean 
       return;
     }
     let source: EventSource | undefined;
+    let leave = () => {};
     let askAgain: number | undefined;
 
     const close = () => {
       window.clearTimeout(askAgain);
-      source?.close();
+      leave();
       source = undefined;
       setLive(false);
     };
-    const open = () => {
+    const open = (wasAway: boolean) => {
       close();
-      const own = new EventSource(watchAddress(instance));
+      leave = followStream(watchAddress(instance), wasAway, listen);
+    };
+    const listen = (own: EventSource) => {
       source = own;
       own.addEventListener("open", () => {
         setLive(true);
@@ -58,19 +62,18 @@ export function useWatch(instance: Instance | null, calls: WatchCalls): boolean 
           latest.current.onEntry(watched);
         }
       });
-      own.addEventListener("lost", () => latest.current.onLook());
       own.addEventListener("error", () => {
         setLive(false);
         if (own.readyState === EventSource.CLOSED) {
-          askAgain = window.setTimeout(open, askAgainAfter);
+          askAgain = window.setTimeout(() => open(true), askAgainAfter);
         }
       });
     };
     const visible = () => document.visibilityState === "visible";
-    const sightChanged = () => (visible() ? open() : close());
+    const sightChanged = () => (visible() ? open(true) : close());
 
     if (visible()) {
-      open();
+      open(false);
     }
     const look = window.setInterval(() => {
       if (source?.readyState !== EventSource.OPEN && visible()) {

@@ -28,6 +28,7 @@ export const de: Texts = {
   },
   signedOut: {
     title: "Sie sind abgemeldet.",
+    why: "Ihre Sitzung ist zu Ende: Sie haben sich anderswo abgemeldet, sie ist abgelaufen, oder Ihr Konto wurde geändert.",
     link: "In einem neuen Tab wieder anmelden",
     rest: "Danach geht es auf dieser Seite weiter. Ihre Eingaben bleiben erhalten.",
   },

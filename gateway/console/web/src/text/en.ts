@@ -27,6 +27,7 @@ export const en = {
   },
   signedOut: {
     title: "You are signed out.",
+    why: "Your session has ended: you have signed out elsewhere, it has expired, or your account was changed.",
     link: "Sign in again in a new tab",
     rest: "Then continue on this page. Your entries are kept.",
   },

@@ -94,7 +94,7 @@ export function TasksTab({ caller, done }: { caller: Caller; done: boolean }) {
 }
 
 /** How many there are in all. */
-const totalOf = (t: Translate, count: number | null | undefined) => (count === undefined ? "" : count === null ? t("tasks.more", { count: countedTasks }) : t("tasks.total", { count }));
+export const totalOf = (t: Translate, count: number | null | undefined) => (count === undefined ? "" : count === null ? t("tasks.more", { count: countedTasks }) : t("tasks.total", { count }));
 
 type Translate = ReturnType<typeof useTranslation>["t"];
 
@@ -125,7 +125,7 @@ function columnsOf(t: Translate, caller: Caller, done: boolean, act: (task: Task
   }
   return [
     ...columns,
-    { key: "priority", title: t("tasks.priority"), sorts: true, narrow: true, cell: (task) => (task.priority > 50 ? <Badge tone="bad">{t("tasks.high")}</Badge> : task.priority < 50 ? <Badge>{t("tasks.low")}</Badge> : null) },
+    { key: "priority", title: t("tasks.priority"), sorts: true, narrow: true, cell: (task) => <Priority of={task.priority} /> },
     { key: "due", title: t("tasks.due"), sorts: true, named: true, narrow: true, cell: (task) => task.due && <Due at={task.due} /> },
     { key: "created", title: t("tasks.created"), sorts: true, named: true, narrow: true, cell: (task) => <Time at={task.created} /> },
     { key: "assignee", title: t("tasks.assignee"), narrow: true, cell: (task) => <Holder task={task} caller={caller} act={act} /> },
@@ -138,7 +138,13 @@ function Decision({ task }: { task: Task }) {
   return task.done && <Badge tone="neutral">{words.event(task.done.event)}</Badge>;
 }
 
-function Due({ at }: { at: string }) {
+/** Says only what is out of the ordinary. */
+export function Priority({ of }: { of: number }) {
+  const { t } = useTranslation();
+  return of > 50 ? <Badge tone="bad">{t("tasks.high")}</Badge> : of < 50 ? <Badge>{t("tasks.low")}</Badge> : null;
+}
+
+export function Due({ at }: { at: string }) {
   return (
     <span className={new Date(at).getTime() < Date.now() ? "overdue" : undefined}>
       <Time at={at} as="due" />

@@ -1,5 +1,6 @@
 import { keepPreviousData, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
+import { followStream } from "../api/stream";
 import { loadTasks, loadTaskWorkflows, type Scope, type TaskQuery, tasksWatchAddress } from "../api/tasks";
 import { language } from "../text";
 import { countAsked } from "./asked";
@@ -24,39 +25,41 @@ export const useTaskWorkflows = (scope: Scope, enabled: boolean) =>
 /** What workflows are called, as far as it is known yet. */
 export const useWorkflowNames = (ids: string[]) => useQueries({ queries: ids.map(presentationQuery) }).map((query) => query.data?.name);
 
-/** Follows what comes and goes while the page is in sight, and has the lists asked for again. */
-export function useTaskWatch(): void {
+/** Follows what comes and goes while the page is in sight, and has the lists asked for again. A page that follows something else is not enabled. */
+export function useTaskWatch(enabled = true): void {
   const queries = useQueryClient();
   useEffect(() => {
-    let source: EventSource | undefined;
+    if (!enabled) {
+      return;
+    }
+    let close = () => {};
     let timer: number | undefined;
     const look = () => {
       window.clearTimeout(timer);
       timer = window.setTimeout(() => void queries.invalidateQueries({ queryKey: ["tasks"] }), gather);
     };
-    const close = () => {
-      source?.close();
-      source = undefined;
-    };
-    const follow = () => {
+    const follow = (wasAway: boolean) => {
       close();
       if (document.visibilityState !== "visible") {
         return;
       }
-      source = new EventSource(tasksWatchAddress());
-      // "open": something may have come before it, or while it was away.
-      for (const kind of ["open", "tasks", "lost"]) {
-        source.addEventListener(kind, look);
-      }
+      close = followStream(tasksWatchAddress(), wasAway, (source) => {
+        // "open": something may have come before it, or while it was away.
+        for (const kind of ["open", "tasks"]) {
+          source.addEventListener(kind, look);
+        }
+      });
     };
-    follow();
-    document.addEventListener("visibilitychange", follow);
-    window.addEventListener("pagehide", close);
+    const hide = () => close();
+    const sightChanged = () => follow(true);
+    follow(false);
+    document.addEventListener("visibilitychange", sightChanged);
+    window.addEventListener("pagehide", hide);
     return () => {
-      document.removeEventListener("visibilitychange", follow);
-      window.removeEventListener("pagehide", close);
+      document.removeEventListener("visibilitychange", sightChanged);
+      window.removeEventListener("pagehide", hide);
       window.clearTimeout(timer);
       close();
     };
-  }, [queries]);
+  }, [queries, enabled]);
 }

@@ -1,0 +1,183 @@
+// Whoever runs the service gives tasks to others without reading them, and ends what goes on.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { closeWindow, hasFocus, isTooWide, look, openWindow, signIn, startBrowser } from "./browser.mjs";
+import { session } from "./operations.mjs";
+import { startService } from "./service.mjs";
+
+let browser, service, john, paulo;
+const tasks = 55;
+const secret = "Salary of somebody";
+
+/** Only managers read it, and paulo, who runs the service, is none. */
+const salary = `
+id: salary
+name: Salaries
+version: 1
+title: '\${svcPublic.about}'
+allow: {create: {roles: [employee]}, read: {roles: [manager]}}
+context: {svcPublic: {about: '', urgent: false}}
+events: {settle: {label: Settle}}
+stateMachines:
+  main:
+    states:
+      open:
+        label: {en: To be reviewed, de: Zu prüfen}
+        task: {title: '\${svcPublic.about}', due: P2D}
+        on: {settle: {target: settled, allow: {roles: [manager]}}}
+      settled: {type: final}
+`;
+const job = `
+id: job
+name: Job
+version: 1
+stateMachines: {main: {states: {working: {on: {finish: finished}}, finished: {type: final}}}}
+`;
+const batch = `
+id: batch
+name: Batch
+version: 1
+stateMachines:
+  main:
+    states:
+      both: {type: parallel, onDone: {target: done}, states: {one: {initial: a, states: {a: {invoke: {workflow: job, onDone: ready-one}}, ready-one: {type: final}}}, two: {initial: b, states: {b: {invoke: {workflow: job, onDone: ready-two}}, ready-two: {type: final}}}}}
+      done: {type: final}
+`;
+
+before(async () => {
+  [browser, service] = await Promise.all([startBrowser(), startService()]);
+  [john, paulo] = await Promise.all(["john.doe", "paulo.santos"].map((user) => session(service, user)));
+  for (const [id, text] of Object.entries({ salary, job, batch })) {
+    await paulo("PUT", `workflow/api/v1/definitions/${id}/1`, text, "application/yaml");
+  }
+  for (let n = 0; n < tasks; n++) {
+    await john("POST", "workflow/api/v1/create", { workflowId: "salary", data: { svcPublic: { about: secret } } });
+  }
+});
+after(async () => {
+  await browser?.close();
+  await service?.stop();
+});
+
+test("every task is listed without what is in it, and given to somebody who may have it", async () => {
+  const operator = await openWindow(browser, service);
+  const { page } = operator;
+  await signIn(operator, "paulo.santos", "operations?section=tasks");
+  await page.getByRole("heading", { name: "Tasks" }).waitFor();
+  await page.getByText(`${tasks} tasks`).waitFor();
+  const rows = page.getByRole("table", { name: "Tasks" }).getByRole("row");
+  assert.equal(await rows.count(), 51, "a page, and the head");
+  const first = rows.nth(1);
+  for (const text of ["To be reviewed", "Salaries", "in 2 days", "Manager", "Nobody"]) {
+    await first.getByText(text).waitFor();
+  }
+  assert.equal((await page.locator("body").textContent()).includes(secret), false, "what is in it is not shown");
+  await look(operator, "operations-tasks-wide");
+
+  // The service sorts and pages.
+  await page.getByRole("button", { name: "Next page" }).click();
+  await page.waitForURL(/cursor=/);
+  await page.waitForFunction((n) => document.querySelectorAll("tbody tr").length === n, tasks - 50);
+  await page.getByRole("button", { name: "Since" }).click();
+  await page.waitForURL((url) => url.searchParams.get("sort") === "created" && !url.searchParams.has("cursor"));
+  await page.waitForFunction(() => document.querySelectorAll("tbody tr").length === 50);
+
+  // One that is not asked for by name, given to who may have it.
+  const id = (await first.locator(".row-id").getAttribute("title")) ?? "";
+  const row = page.getByRole("row").filter({ has: page.locator(`.row-id[title="${id}"]`) });
+  await row.getByRole("button", { name: /^Assign: / }).click();
+  const dialog = page.getByRole("dialog", { name: "Assign the task" });
+  await dialog.getByLabel("User").fill("john.doe");
+  await dialog.getByRole("button", { name: "Assign" }).click();
+  await dialog.getByText("“john.doe” cannot get this task").waitFor();
+  assert.equal(await dialog.getByLabel("User").inputValue(), "john.doe", "what was typed stays");
+  await dialog.getByLabel("User").fill("mary.major");
+  await dialog.getByRole("button", { name: "Assign" }).click();
+  await page.getByText(/^“To be reviewed, ….{6}” is assigned to mary\.major\.$/).waitFor();
+  await hasFocus(page.locator(".page-news .notice"));
+  await row.getByText("Mary Major").waitFor();
+
+  // And looked for.
+  await page.getByRole("button", { name: "Add condition" }).click();
+  await page.getByLabel("Field of condition 1").selectOption({ label: "Assigned to" });
+  await page.getByLabel("Value of condition 1").fill("mary.major");
+  await page.keyboard.press("Enter");
+  await page.getByText("1 task", { exact: true }).waitFor();
+  await page.getByRole("button", { name: "Clear all" }).click();
+  await page.getByRole("searchbox").fill(id.toLowerCase());
+  await page.getByText("1 task", { exact: true }).waitFor();
+  await row.getByRole("button", { name: /^Release: / }).click();
+  await page.getByText(/is open again\.$/).waitFor();
+  await row.getByText("Nobody").waitFor();
+  await page.getByLabel("Workflow").selectOption({ label: "Leave request" });
+  await page.getByText("No task matches").waitFor();
+  await page.getByRole("button", { name: "Clear all" }).click();
+  await page.getByText(`${tasks} tasks`).waitFor();
+  await closeWindow(operator);
+});
+
+test("every task in German on a phone", async () => {
+  const operator = await openWindow(browser, service, { locale: "de-DE", viewport: { width: 320, height: 700 }, hasTouch: true });
+  const { page } = operator;
+  await signIn(operator, "paulo.santos", "operations?section=tasks");
+  await page.getByText(`${tasks} Aufgaben`).waitFor();
+  await page.getByText("Zu prüfen").first().waitFor();
+  await page.getByText("Für").first().waitFor(); // what the heads of columns say elsewhere
+  assert.equal(await isTooWide(page), false, "it scrolls sideways");
+  await look(operator, "operations-tasks-german-small");
+
+  // The numbers of a German picture are numbers, too.
+  await page.goto(`${service.root}operations?section=workflows&workflow=salary`);
+  await page.getByRole("row").filter({ hasText: new RegExp(`Zu prüfen.*${tasks}$`) }).waitFor();
+  await closeWindow(operator);
+});
+
+test("a tree is stopped where it begins, after a question that says what ends", async () => {
+  const { instanceId: root } = await paulo("POST", "workflow/api/v1/create", { workflowId: "batch" });
+  const pending = (workflow, id) => paulo("GET", `workflow/api/v1/instance/${workflow}/${id}/pending`);
+  let children = [];
+  for (const until = Date.now() + 120_000; children.filter(({ status, instanceId }) => status === "running" && instanceId).length < 2; ) {
+    assert.ok(Date.now() < until, "the children do not come");
+    ({ children } = await pending("batch", root));
+  }
+  const operator = await openWindow(browser, service);
+  const { page } = operator;
+  const stop = page.getByRole("button", { name: "Stop the tree" });
+  await signIn(operator, "paulo.santos", `operations?section=instances&workflow=job&instance=${children[0].instanceId}`);
+  await page.getByText("No timer is running.").waitFor();
+  assert.equal(await stop.count(), 0, "where nothing runs below there is no tree");
+
+  await page.goto(`${service.root}operations?section=instances&workflow=batch&instance=${root}`);
+  await stop.click();
+  const dialog = page.getByRole("dialog", { name: "Stop “Batch” and all below it?" });
+  await dialog.getByText("and with it 2 running child instances (2 × Job) and all that they have invoked").waitFor();
+  await look(operator, "operations-stop-tree");
+  await dialog.getByRole("button", { name: "Let them run" }).click();
+  await dialog.waitFor({ state: "detached" });
+  await hasFocus(stop); // it comes back
+  assert.equal((await pending("batch", root)).ended, null);
+  await stop.click();
+  await dialog.getByRole("button", { name: "Stop them all" }).click();
+  await page.getByText("“Batch” has ended.").waitFor();
+  await stop.waitFor({ state: "detached" });
+  assert.equal((await pending("batch", root)).ended, "cancelled");
+  for (const { instanceId } of children) {
+    for (const until = Date.now() + 120_000; (await pending("job", instanceId)).ended !== "cancelled"; ) {
+      assert.ok(Date.now() < until, "a child goes on");
+    }
+  }
+  await closeWindow(operator);
+});
+
+test("who may not read a tree stops it all the same", async () => {
+  const { instanceId } = await john("POST", "workflow/api/v1/create", { workflowId: "salary" });
+  const operator = await openWindow(browser, service);
+  const { page } = operator;
+  await signIn(operator, "paulo.santos", `operations?section=instances&workflow=salary&instance=${instanceId}`);
+  await page.getByText("You may not read this instance.").waitFor();
+  await page.getByRole("button", { name: "Stop the tree" }).click();
+  await page.getByRole("dialog").getByText("“Salary” is cancelled, and with it all that it has invoked").waitFor();
+  await page.getByRole("button", { name: "Stop them all" }).click();
+  await page.getByText("“Salary” has ended.").waitFor();
+  await closeWindow(operator);
+});
