@@ -79,7 +79,7 @@ func TestOnlyTheNameTakesACancel(t *testing.T) {
 	parent := &Parent{Workflow: "above", Instance: "01ARZ3NDEKTSV4RRFFQ69G5FAA", Child: PartID{7, 1}}
 	for key, want := range map[string]string{"'*'": "a", "parent.*": "a", "parent.cancelled": "b"} {
 		d := parseChart(t, "id: w\nstateMachines: {m: {states: {a: {on: {"+key+": b}}, b: {on: {x: a}}}}}\n")
-		r, err := d.Cancel(begin(t, d, parent), testTime)
+		r, err := d.Cancel(begin(t, d, parent), "", testTime)
 		if err != nil || !strings.Contains(nodes(d, &r.Instance), `"`+want+`"`) {
 			t.Errorf("%s: got %s, %v", key, nodes(d, &r.Instance), err)
 		}

@@ -103,6 +103,7 @@ type ChildEnd struct {
 	ID       PartID
 	Begun    time.Time
 	Workflow string
+	By       string // who has stopped the whole tree; "": nobody
 }
 
 // ParentNews tells the parent what has become of its child.
@@ -343,8 +344,8 @@ const parentCancelled EventName = "parent.cancelled"
 
 // Cancel takes parent.cancelled, which the instance may handle, and ends it: it takes nothing more, has no timers, and its
 // own children are cancelled. Where an action of that fails, it ends all the same. One that is done stays as it is. It returns
-// ErrEnded when it has ended already.
-func (d *Definition) Cancel(in *Instance, now time.Time) (Result, error) {
+// ErrEnded when it has ended already. by is who has stopped the whole tree, and stands in the history of each of its instances; "": nobody.
+func (d *Definition) Cancel(in *Instance, by string, now time.Time) (Result, error) {
 	if in.ended {
 		return Result{}, ErrEnded
 	}
@@ -359,6 +360,14 @@ func (d *Definition) Cancel(in *Instance, now time.Time) (Result, error) {
 	result, err := d.take(in, e, of)
 	if err != nil {
 		result, err = d.take(in, e, trigger{ending: true, nothing: true})
+	}
+	if err == nil && by != "" { // NB: for rules and expressions the event is the system's
+		result.Entry.User = by
+		for k := range result.Out {
+			if end := result.Out[k].End; end != nil {
+				end.By = by
+			}
+		}
 	}
 	return result, err
 }

@@ -272,7 +272,7 @@ func (c *child) workflowID() string {
 	return c.invoke.workflow
 }
 
-func (c *child) end() *ChildEnd { return &ChildEnd{c.id, c.begun, c.workflowID()} }
+func (c *child) end() *ChildEnd { return &ChildEnd{ID: c.id, Begun: c.begun, Workflow: c.workflowID()} }
 
 // invocation evaluates an invoke. start has an ID.
 func (m *move) invocation(inv *invoke, start *ChildStart) (of invoked, err error) {

@@ -109,7 +109,7 @@ func (s *scenario) run(t *testing.T, cmd *datadriven.TestData) string {
 		s.in = restored(t, s.d, &next)
 		return "assigned\n"
 	case "cancel":
-		return s.show(s.d.Cancel(&s.in, s.now))
+		return s.show(s.d.Cancel(&s.in, "", s.now))
 	case "hear":
 		h := statemachine.Heard{Event: statemachine.EventName(cmd.CmdArgs[1].Key), Data: clean(t, cmd.Input), From: part(t, cmd.CmdArgs[2].Vals[0])}
 		if cmd.CmdArgs[0].Key != "parent" {

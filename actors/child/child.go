@@ -76,6 +76,8 @@ type Start struct {
 type End struct {
 	Child string `json:"child"`
 	To    string `json:"to"`
+	// By is who has stopped the whole tree; "": nobody, the parent has left the node.
+	By string `json:"by,omitempty"`
 }
 
 // News tells the parent what has become of the child.
@@ -110,7 +112,7 @@ func Of(sender persistence.ID, out *statemachine.Out) data.Value {
 			Child: name(s.ID, s.Begun), To: s.Workflow, Version: s.Version, Public: json.RawMessage(s.Public), Private: json.RawMessage(s.Private), Depth: s.Depth,
 		}
 	case out.End != nil:
-		m.End = &End{Child: name(out.End.ID, out.End.Begun), To: out.End.Workflow}
+		m.End = &End{Child: name(out.End.ID, out.End.Begun), To: out.End.Workflow, By: out.End.By}
 	case out.Tell != nil:
 		p := out.Tell.Parent
 		m.Part = Part(p.Child)

@@ -299,7 +299,7 @@ func (req inside) run(i *instance, c *call) error {
 	if req.Event != nil {
 		return i.hear(c, req.Message)
 	}
-	result, err := i.of.Cancel(&i.state, i.router.o.Clock())
+	result, err := i.of.Cancel(&i.state, req.End.By, i.router.o.Clock())
 	if errors.Is(err, statemachine.ErrEnded) || err == nil && result.Outcome == statemachine.Ignored {
 		i.deliver(c, nil)
 		return nil

@@ -1,6 +1,7 @@
 package workflow_test
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -167,6 +168,9 @@ func TestATreeIsStopped(t *testing.T) {
 				if p := h.pending(workflowID, of); !p.IsEnded {
 					t.Errorf("%s goes on", workflowID)
 				}
+				if of != young && lastUser(t, h.MustLook(boss, workflowID, of)) != "boss" {
+					t.Errorf("the history of %s does not end with who has stopped it", workflowID)
+				}
 				if _, err := h.Try(boss, workflowID, of, "finish", "", ""); workflowID != "above" && !errors.Is(err, failure.ErrEnded) {
 					t.Errorf("%s takes an event: %v", workflowID, err)
 				}
@@ -183,6 +187,20 @@ func TestATreeIsStopped(t *testing.T) {
 			}
 		})
 	}
+}
+
+// lastUser is the user of the last entry of a history.
+func lastUser(t *testing.T, r *workflow.Reply) string {
+	t.Helper()
+	var record struct {
+		History []struct {
+			User string `json:"user"`
+		} `json:"svcHistory"`
+	}
+	if err := json.Unmarshal(r.AppendRecord(nil), &record); err != nil {
+		t.Fatal(err)
+	}
+	return record.History[len(record.History)-1].User
 }
 
 func TestAChildThatFails(t *testing.T) {

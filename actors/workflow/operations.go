@@ -87,7 +87,7 @@ func (req stopTree) run(i *instance, c *call) error {
 	if p := i.state.Parent(); p != nil {
 		return failure.Refuse(failure.ErrConflict, "it was invoked by %s/%s: stop that one", p.Workflow, p.Instance)
 	}
-	result, err := i.of.Cancel(&i.state, i.router.o.Clock())
+	result, err := i.of.Cancel(&i.state, req.user, i.router.o.Clock())
 	if errors.Is(err, statemachine.ErrEnded) || err == nil && result.Outcome == statemachine.Ignored {
 		i.deliver(c, nil)
 		return nil

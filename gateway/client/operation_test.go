@@ -63,3 +63,28 @@ func TestOperations(t *testing.T) {
 		t.Error("a limit of 1001 is taken")
 	}
 }
+
+// TestATreeIsStopped: by its user, whom the history names. It can be asked again.
+func TestATreeIsStopped(t *testing.T) {
+	s, id := servertest.StartNotice(t)
+	c := connect(t, s.URL, Options{Token: s.Token})
+	for range 2 {
+		if err := c.StopTree(t.Context(), servertest.Notice, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := c.Pending(t.Context(), servertest.Notice, id)
+	if err != nil || p.Ended == nil || *p.Ended != "cancelled" || len(p.Timers) != 0 {
+		t.Errorf("it waits for %+v, %v", p, err)
+	}
+	history, err := c.History(t.Context(), HistoryRequest{WorkflowID: servertest.Notice, InstanceID: id, Limit: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := history.Entries[len(history.Entries)-1]; last.TransitionEvent != "parent.cancelled" || last.User != servertest.User {
+		t.Errorf("the last entry is %+v", last)
+	}
+	_, err = c.Send(t.Context(), SendRequest{WorkflowID: servertest.Notice, InstanceID: id, Event: "tell"})
+	wantStatus(t, err, 409, "Ended")
+	wantStatus(t, c.StopTree(t.Context(), servertest.Notice, "01M7YZAB2GNTJFQE62690KHSQT"), 404, "NotFound")
+}

@@ -323,7 +323,7 @@ func (s *stage) send(from *actor, out statemachine.Out, mark statemachine.PartID
 			return s.start(from, out.Start)
 		case out.End != nil:
 			if child := from.children[out.End.ID]; child != nil {
-				r, err := child.d.Cancel(&child.in, s.now)
+				r, err := child.d.Cancel(&child.in, "", s.now)
 				return s.take(child, r, err)
 			}
 		case out.Tell != nil:
