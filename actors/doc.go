@@ -32,6 +32,7 @@
 //	deletion   activity                          │
 //	task   form   watch   pending                │
 //	changefeed   outbox   timer   schedule       │
+//	invoke                                       │
 //	query   child   incident                     │
 //	catalog                                      │
 //	quota                                      internal/supervise

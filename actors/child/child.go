@@ -3,6 +3,7 @@
 //	parent ── Start, End ──► outbox ──► child's shard
 //	parent ◄── outbox ◄── News ── child
 //	parent ◄── Event ──► child
+//	parent ── Join ──► root of its tree
 //
 // The id of a child follows from its parent and from how that calls it, so it is the same however often the child is asked for.
 package child
@@ -41,7 +42,7 @@ func ID(parent persistence.ID, part statemachine.PartID, begun time.Time) persis
 	return persistence.ID(id)
 }
 
-// Message is one of the four.
+// Message is one of the five.
 type Message struct {
 	// From is who sends it: the parent, and with News the child.
 	From Ref `json:"from,omitzero"`
@@ -51,6 +52,7 @@ type Message struct {
 	End   *End   `json:"end,omitempty"`
 	News  *News  `json:"news,omitempty"`
 	Event *Event `json:"event,omitempty"`
+	Join  *Join  `json:"join,omitempty"`
 }
 
 // Part is a statemachine.PartID.
@@ -70,6 +72,14 @@ type Start struct {
 	// Bound: the rules of its workflow bind, asked of the user For; "" is nobody.
 	Bound bool   `json:"bound,omitempty"`
 	For   string `json:"for,omitempty"`
+	// Full is why its tree takes no more (package invoke); "" is none.
+	Full string `json:"full,omitempty"`
+}
+
+// Join asks, before a child is created, whether its tree takes one more. It is no delivery: it goes to another node at most.
+type Join struct {
+	Root  Ref    `json:"root"`
+	Child string `json:"child"`
 }
 
 // End has the child cancelled.
@@ -137,7 +147,7 @@ func Of(sender persistence.ID, out *statemachine.Out) data.Value {
 	return data.Value(bytes.TrimSpace(body.Bytes()))
 }
 
-// ErrMessage: it is none of the four.
+// ErrMessage: it is none of the five.
 var ErrMessage = errors.New("a message between parent and child cannot be read")
 
 // Parse reads the body of a delivery.
@@ -156,10 +166,10 @@ func Value(raw json.RawMessage) (data.Value, error) {
 	return data.Clean(raw)
 }
 
-// Check returns nil for one of the four messages.
+// Check returns nil for one of the five messages.
 func (m *Message) Check() error {
 	n := 0
-	for _, there := range []bool{m.Start != nil, m.End != nil, m.News != nil, m.Event != nil} {
+	for _, there := range []bool{m.Start != nil, m.End != nil, m.News != nil, m.Event != nil, m.Join != nil} {
 		if there {
 			n++
 		}
@@ -193,6 +203,8 @@ func (m *Message) To() Ref {
 		return Ref{m.End.To, m.End.Child}
 	case m.Event != nil:
 		return m.Event.To
+	case m.Join != nil:
+		return m.Join.Root
 	}
 	return m.News.Parent
 }

@@ -1,6 +1,7 @@
 package child
 
 import (
+	"encoding/json"
 	"errors"
 	"testing"
 	"time"
@@ -48,6 +49,18 @@ func TestMessages(t *testing.T) {
 	}
 	if Of(sender, &statemachine.Out{Webhook: "hook"}) != nil {
 		t.Error("a webhook is a message")
+	}
+}
+
+// TestAQuestionGoesToTheRoot, as it goes to another node.
+func TestAQuestionGoesToTheRoot(t *testing.T) {
+	root := Ref{"order", "01ARZ3NDEKTSV4RRFFQ69G5FAV"}
+	body, err := json.Marshal(&Message{From: Ref{"check", "01M7YZAB2GNTJFQE62690KHSQT"}, Part: Part(part), Join: &Join{Root: root, Child: "c"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err := Parse(body); err != nil || m.To() != root || m.IsForParent() || m.Join.Child != "c" {
+		t.Errorf("got %+v, %v", m, err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/incident"
+	"troupe/actors/invoke"
 	"troupe/actors/outbox"
 	"troupe/actors/pending"
 	"troupe/actors/schedule"
@@ -23,6 +25,11 @@ func (r *Router) makeByItself() {
 			Store: r.store, Clock: r.o.Clock, Definition: r.catalog.Version, Sender: r.o.Sender, Tell: r.tell, Inside: r.deliverInside, Log: r.log,
 		})
 	}
+	r.invokes = invoke.New(invoke.Options{
+		Store: r.store, Catalog: r.catalog, Clock: r.o.Clock, Log: r.log, Find: r.find, Note: r.incidents.Note, TreeMax: r.o.TreeInstancesMax,
+		Current:   func(ctx context.Context) error { return r.queries.AwaitCurrent(ctx, persistence.EveryShard) },
+		Elsewhere: r.o.Elsewhere, Joins: func() bool { return r.hasLevel(levelOfTrees) },
+	})
 	r.Lists = pending.New(r.store, r.queries, r.catalog, r.outbox, r.o.Clock)
 	r.timers = timer.New(timer.Options{Store: r.store, Clock: r.o.Clock, Fire: r.fire, Log: r.log})
 	r.schedules = schedule.New(schedule.Options{Store: r.store, Clock: r.o.Clock, Schedules: r.catalog.Schedules, Create: r.createScheduled, Log: r.log})

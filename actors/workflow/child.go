@@ -12,6 +12,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/internal/instanceid"
+	"troupe/actors/invoke"
 	"troupe/actors/outbox"
 	"troupe/actors/schedule"
 	"troupe/persistence"
@@ -27,21 +28,15 @@ func (r *Router) deliverInside(ctx context.Context, key persistence.Delivery, ro
 	}
 	m.From = child.Ref{Workflow: row.Workflow, Instance: instanceid.Text(key.ID)}
 	if m.Start != nil || m.Event != nil && !m.Event.Up {
-		parent := parentOf{part: m.PartID(), wants: new(bool), version: new(uint64)}
-		if _, err := r.ask(m.From.Workflow, m.From.Instance, parent); err != nil && !errors.Is(err, failure.ErrNotFound) {
+		var parent invoke.Parent
+		if _, err := r.ask(m.From.Workflow, m.From.Instance, parentOf{m.PartID(), &parent}); err != nil && !errors.Is(err, failure.ErrNotFound) {
 			return outbox.Answer{Err: err}
 		}
-		if m.Start != nil && !*parent.wants { // its node was left meanwhile: what it would create is cancelled already
+		if m.Start != nil && !parent.Wants { // its node was left meanwhile: what it would create is cancelled already
 			return outbox.Answer{}
 		}
-		free, by, err := r.catalog.MayInvoke(m.From.Workflow, *parent.version, m.To().Workflow, r.find)
-		switch {
-		case err != nil:
-			return outbox.Answer{Err: err}
-		case !free && m.Start != nil:
-			m.Start.Bound, m.Start.For = true, by.ID
-		case !free:
-			return outbox.Answer{Err: failure.Refuse(failure.ErrForbidden, "workflow %s may not send events to its children of workflow %s", m.From.Workflow, m.To().Workflow), Final: true}
+		if err := r.invokes.Prepare(ctx, &m, &parent); err != nil {
+			return outbox.Answer{Err: err, Final: errors.Is(err, failure.ErrForbidden)}
 		}
 	}
 	m.SetMark(key)
@@ -57,9 +52,12 @@ func (r *Router) deliverInside(ctx context.Context, key persistence.Delivery, ro
 
 // Inside carries out a message between a parent and its child where the shard of its instance is led, else failure.ErrElsewhere. It
 // may be carried out again and again. refused says why it never will be.
-func (r *Router) Inside(_ context.Context, m *child.Message) (refused string, err error) {
+func (r *Router) Inside(ctx context.Context, m *child.Message) (refused string, err error) {
 	if err := m.Check(); err != nil {
 		return err.Error(), nil
+	}
+	if m.Join != nil {
+		return r.invokes.Join(ctx, m.Join)
 	}
 	to := m.To()
 	if m.Start != nil {
@@ -99,35 +97,8 @@ func (r *Router) startChild(m *child.Message) error {
 		Public: public, Private: private,
 		Parent: &statemachine.Parent{Workflow: m.From.Workflow, Instance: m.From.Instance, Child: m.PartID(), Depth: m.Start.Depth},
 	}}
-	if m.Start.Bound {
-		req.may = func() error { return r.mayInvoke(m, req.of) }
-	}
+	req.may = func() error { return r.invokes.May(m, req.of) }
 	return r.createUnasked(m.Start.To, m.Start.Version, id, req)
-}
-
-// mayInvoke asks the rules of a child's workflow, and those of its version where the parent names one.
-func (r *Router) mayInvoke(m *child.Message, of statemachine.Creation) error {
-	by := &statemachine.Caller{}
-	if p := r.find(identity.UserID(m.Start.For)); p != nil {
-		by = catalog.CallerOf(p)
-	}
-	of.ID, of.Now = m.Start.Child, r.o.Clock()
-	newest, err := r.catalog.Creatable(m.Start.To)
-	if err == nil {
-		err = newest.MayInvoke(by, of)
-	}
-	if err == nil && m.Start.Version != 0 && m.Start.Version != newest.Version {
-		var d *statemachine.Definition
-		if d, err = r.catalog.Find(m.Start.To, m.Start.Version); err == nil {
-			err = d.MayInvoke(by, of)
-		}
-	}
-	for _, refused := range []error{statemachine.ErrMayNotCreate, statemachine.ErrNotSettable, statemachine.ErrInvalidData} {
-		if errors.Is(err, refused) {
-			return failure.Refuse(failure.ErrForbidden, "workflow %s may not invoke it with this data: %w", m.From.Workflow, err)
-		}
-	}
-	return err
 }
 
 // find returns a user by name; nil when there is none, or the user is disabled.
@@ -261,19 +232,18 @@ func (r *Router) ChangeSchedule(_ context.Context, workflowID, name string, acti
 	return failure.In(string(action), "schedule "+workflowID+"/"+name, err)
 }
 
-// parentOf is the question whether a child still runs for its parent, and which version that has. Both are written before the answer.
+// parentOf is the question what a parent knows of a child. It is written before the answer.
 type parentOf struct {
-	part    statemachine.PartID
-	wants   *bool
-	version *uint64
+	part statemachine.PartID
+	*invoke.Parent
 }
 
 func (req parentOf) run(i *instance, c *call) error {
 	if err := i.ensureLoaded(); err != nil {
 		return err
 	}
-	*req.version = i.of.Version
-	*req.wants = slices.ContainsFunc(i.state.Children(), func(k statemachine.Child) bool { return k.ID == req.part && k.Status == statemachine.ChildRuns })
+	req.Version, req.Parent.Parent = i.of.Version, i.state.Parent()
+	req.Wants = slices.ContainsFunc(i.state.Children(), func(k statemachine.Child) bool { return k.ID == req.part && k.Status == statemachine.ChildRuns })
 	i.deliver(c, nil)
 	return nil
 }

@@ -46,6 +46,8 @@ type cluster struct {
 	begun time.Time
 	// served is called when a node has its router. Nil: nothing is done.
 	served func(*clusterNode)
+	// treeMax is how many instances of a tree may run; 0: the default.
+	treeMax int
 
 	mu    sync.Mutex // guards the nodes' routers, which are nil while a node is down
 	nodes []*clusterNode
@@ -85,7 +87,7 @@ func (c *cluster) start(before func(*persistence.Store) error) {
 // publish makes the definitions on a node that stands alone.
 func (c *cluster) publish(store *persistence.Store) error {
 	var set []catalog.Source
-	for _, text := range []string{stock("stock", 1), remind, above, below, deepest, minutely, faulty} {
+	for _, text := range []string{stock("stock", 1), remind, above, below, deepest, minutely, faulty, bomb(bombMachines)} {
 		file := fmt.Sprintf("workflows/%d.yaml", len(set))
 		parsed, err := c.parser().Parse(statemachine.Source{File: file, Text: []byte(text)})
 		c.must(err)
@@ -121,7 +123,7 @@ func (c *cluster) catalog(store *persistence.Store) *catalog.Catalog {
 // serve starts a router on the store.
 func (n *clusterNode) serve() {
 	system, definitions := actors.NewSystem(zerolog.Nop()), n.c.catalog(n.Store)
-	router, err := workflow.Start(workflow.Options{Store: n.Store, System: system, Catalog: definitions, Log: zerolog.Nop(), Clock: time.Now, Current: n.current, Sender: &receiver{}, Elsewhere: n.elsewhere, PutElsewhere: n.putElsewhere})
+	router, err := workflow.Start(workflow.Options{Store: n.Store, System: system, Catalog: definitions, Log: zerolog.Nop(), Clock: time.Now, Current: n.current, Sender: &receiver{}, Elsewhere: n.elsewhere, PutElsewhere: n.putElsewhere, TreeInstancesMax: n.c.treeMax})
 	n.c.must(err)
 	n.c.mu.Lock()
 	n.system, n.catalog, n.router = system, definitions, router

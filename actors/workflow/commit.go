@@ -294,6 +294,8 @@ const (
 	// levelOfAttempts is that from which on entries say that nothing took their event, levelOfFolds only where state machines have
 	// moved, and levelOfIncidents that from which on incidents are there that no timer keeps.
 	levelOfAttempts, levelOfFolds, levelOfIncidents = 4, 4, 4
+	// levelOfTrees is that from which on the node of a root is asked about its tree.
+	levelOfTrees = 5
 )
 
 // putIndexes writes what a step changes in the declared indexes.

@@ -57,6 +57,9 @@ type Options struct {
 	// InstanceInFlightMax bounds them for one instance. Default 256. Above it
 	// failure.ErrInstanceBusy.
 	InstanceInFlightMax int
+	// TreeInstancesMax bounds the instances of one tree that run: one that nobody has invoked, and all below it. Default 10,000. An
+	// invocation beyond fails.
+	TreeInstancesMax int
 	// ReplyWaitMax is how long a caller waits. It should be longer than the
 	// store's CommitWaitMax. Default 15 s, to the second.
 	ReplyWaitMax time.Duration
@@ -97,6 +100,7 @@ func (o *Options) EnsureDefaults() {
 	o.IdleAfter = cmp.Or(o.IdleAfter, time.Minute)
 	o.InFlightMax = cmp.Or(o.InFlightMax, 16_384)
 	o.InstanceInFlightMax = cmp.Or(o.InstanceInFlightMax, 256)
+	o.TreeInstancesMax = cmp.Or(o.TreeInstancesMax, 10_000)
 	o.ReplyWaitMax = cmp.Or(o.ReplyWaitMax, 15*time.Second)
 	o.AwakeBytesMax = cmp.Or(o.AwakeBytesMax, 1<<30)
 	o.HistoryResidentBytes = cmp.Or(o.HistoryResidentBytes, 1<<20)
@@ -129,7 +133,7 @@ func (o *Options) Validate() error {
 	require(o.Catalog != nil, "Catalog is missing")
 	require(o.IdleAfter > 0 && o.ReplyWaitMax > 0 && o.QueryTimeMax > 0, "durations must be positive")
 	require(o.ChangesKeptFor > 0 && o.ChangesMax > 0, "what the feed of changes keeps must be positive")
-	require(o.AwakeBytesMax > 0 && o.InFlightMax > 0 && o.InstanceInFlightMax > 0 && o.QueriesMax > 0 && o.ListsMax > 0, "limits must be positive")
+	require(o.AwakeBytesMax > 0 && o.InFlightMax > 0 && o.InstanceInFlightMax > 0 && o.TreeInstancesMax > 0 && o.QueriesMax > 0 && o.ListsMax > 0, "limits must be positive")
 	require(o.QueriesOpenMax >= o.QueriesMax && o.ListsOpenMax >= o.ListsMax, "QueriesOpenMax and ListsOpenMax must be at least QueriesMax and ListsMax")
 	return errors.Join(append(faults, o.Quotas.Validate())...)
 }

@@ -22,6 +22,7 @@ import (
 	"troupe/actors/incident"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/internal/retry"
+	"troupe/actors/invoke"
 	"troupe/actors/outbox"
 	"troupe/actors/pending"
 	"troupe/actors/query"
@@ -55,20 +56,19 @@ type Router struct {
 	// keys has the idempotency keys of creates and batches that are on their way.
 	keys retry.Keys
 
-	memory   memory       // of the awake instances
-	inFlight atomic.Int64 // calls admitted and not answered, over all instances
-	round    atomic.Int64 // sweeps since the start
-	ended    atomic.Int64 // activations that were in awake and are no longer
-	stopping atomic.Bool
-	queries  *query.Service
-	watches  *watch.Service
-	changes  *changefeed.Service
-	timers   *timer.Service
-	// paces has the steps that instances cause themselves.
-	paces pace.Steps
-	// schedules creates instances at their times.
-	schedules *schedule.Service
-	outbox    *outbox.Service // nil: nothing leaves
+	memory    memory       // of the awake instances
+	inFlight  atomic.Int64 // calls admitted and not answered, over all instances
+	round     atomic.Int64 // sweeps since the start
+	ended     atomic.Int64 // activations that were in awake and are no longer
+	stopping  atomic.Bool
+	queries   *query.Service
+	watches   *watch.Service
+	changes   *changefeed.Service
+	timers    *timer.Service
+	paces     pace.Steps        // that instances cause themselves
+	invokes   *invoke.Service   // whether children may be created
+	schedules *schedule.Service // creates instances at their times
+	outbox    *outbox.Service   // nil: nothing leaves
 	incidents *incident.Service
 	metrics   metrics
 	// eventQuota and createQuota are those of users; nil without one.

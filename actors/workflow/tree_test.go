@@ -1,0 +1,265 @@
+package workflow_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"troupe/actors/incident"
+	"troupe/actors/internal/instanceid"
+	"troupe/actors/pending"
+	"troupe/actors/workflow"
+	"troupe/actors/workflow/workflowtest"
+	"troupe/persistence"
+	"troupe/persistence/clocktest"
+	"troupe/persistence/storetest"
+	"troupe/statemachine"
+)
+
+// bomb is a workflow with state machines that each invoke it again. What is refused counts in svcPublic.
+func bomb(machines int) string {
+	var text strings.Builder
+	text.WriteString("id: bomb\nstateMachines:\n")
+	for n := range machines {
+		fmt.Fprintf(&text, "  m%d: {initial: a, states: {a: {invoke: {workflow: bomb, onError: {target: b, actions: [{assign: {svcPublic.refused: '${svcPublic.?refused.orValue(0) + 1}', svcPublic.why: '${event.data.message}'}}]}}}, b: {on: {again: a}}}}\n", n)
+	}
+	return text.String()
+}
+
+// bombMachines is how many the bomb of a cluster has.
+const bombMachines = 5
+
+// limited is a harness in which so many instances of a tree may run.
+func limited(t *testing.T, most int, test func(h *harness)) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &harness{workflowtest.Start(t, workflowtest.Options{Workflow: workflow.Options{Clock: time.Now, Sender: &receiver{}, TreeInstancesMax: most}, Disk: storetest.NewDisk()}), t}
+		test(h)
+		h.End()
+	})
+}
+
+// running returns the instances of a workflow that run, and how many invocations their data says were refused.
+func (h *harness) running(workflowID string) (ids []string, refused int) {
+	h.t.Helper()
+	for _, i := range h.Instances(workflowID) {
+		id := instanceid.Text(i.ID)
+		if h.pending(workflowID, id).IsEnded {
+			continue
+		}
+		ids = append(ids, id)
+		var public struct {
+			Refused int    `json:"refused"`
+			Why     string `json:"why"`
+		}
+		h.Must(json.Unmarshal(h.MustLook(boss, workflowID, id).Public, &public))
+		if refused += public.Refused; public.Refused > 0 && !strings.Contains(public.Why, "treeInstancesMax") {
+			h.t.Errorf("an invocation was refused with %q", public.Why)
+		}
+	}
+	return ids, refused
+}
+
+// TestATreeIsLimited: of a workflow that invokes itself a hundred times so many instances run as may, whatever restarts, and all others get
+// error.invoke. There is one incident, at the root. Once its tree is stopped a new one may grow (gateway/INTERFACE.md, "Trees of instances").
+func TestATreeIsLimited(t *testing.T) {
+	most, machines := 20, 100
+	if testing.Short() {
+		most, machines = 8, 20
+	}
+	limited(t, most, func(h *harness) {
+		h.Publish(bomb(machines))
+		grown := func(root string, lost int) { // lost: refusals that a crash has forgotten
+			t.Helper()
+			clocktest.Advance(10 * time.Minute)
+			ids, refused := h.running("bomb")
+			if want := most*machines - (most - 1); len(ids) != most || refused != want {
+				t.Errorf("%d instances run, and %d invocations were refused, want %d and %d", len(ids), refused, most, want)
+			}
+			n := 0
+			for _, in := range h.incidents() {
+				if in.Row != nil && in.Row.Kind == incident.Tree && in.InstanceID == root {
+					n++
+					if count := int(in.Row.Count); count < refused-lost || count > refused+16 { // NB: what a restart has broken off may be refused twice
+						t.Errorf("the incident counts %d, and %d were refused", count, refused)
+					}
+				}
+			}
+			if n != 1 {
+				t.Errorf("%d incidents at the root", n)
+			}
+		}
+		root := h.Make(boss, "bomb", "")
+		h.Restart()
+		grown(root, 0)
+		if list := h.incidents(); len(list) != 1 {
+			t.Errorf("the incidents are %+v", list)
+		}
+		h.Restart()
+		ids, refused := h.running("bomb")
+		for _, id := range ids[:3] { // once more, of machines that were refused
+			h.MustSend(boss, "bomb", id, "again", "")
+		}
+		clocktest.Advance(10 * time.Minute)
+		if now, more := h.running("bomb"); len(now) != most || more <= refused {
+			t.Errorf("after a restart %d instances run, want %d, and %d invocations more are refused", len(now), most, more-refused)
+		}
+		h.Must(h.StopTree(t.Context(), "bomb", root, "olivia"))
+		clocktest.Advance(10 * time.Minute)
+		if ids, _ := h.running("bomb"); len(ids) != 0 {
+			t.Errorf("%d instances run in a tree that was stopped", len(ids))
+		}
+		for _, i := range h.Instances("bomb") {
+			if reply := h.MustLook(boss, "bomb", instanceid.Text(i.ID)); !strings.Contains(string(reply.AppendRecord(nil)), `"transitionEvent":"parent.cancelled"`) || lastUser(t, reply) != "olivia" {
+				t.Errorf("the history of one ends with %q", lastUser(t, reply))
+			}
+		}
+		root = h.Make(boss, "bomb", "")
+		h.crashAt(3)
+		grown(root, most*machines)
+	})
+}
+
+// TestATreeWhoseInstancesEnd never comes to its limit, however many it has had: thirty times as many children as may run at a time, in a child
+// of a child of the root.
+func TestATreeWhoseInstancesEnd(t *testing.T) {
+	const most, machines = 10, 6
+	workers := strings.Replace(bomb(machines), "id: bomb", "id: workers", 1)
+	workers = strings.NewReplacer("workflow: bomb", "workflow: quick, onDone: {target: b}", "states: {a:", "states: {rest: {on: {go: a}}, a:", "initial: a", "initial: rest").Replace(workers)
+	const foremen = "id: foremen\nstateMachines: {m: {initial: a, states: {a: {invoke: {workflow: workers}, on: {end: b}}, b: {type: final}}}}\n"
+	limited(t, most, func(h *harness) {
+		h.Publish(strings.NewReplacer("id: foremen", "id: roots", "workers", "foremen").Replace(foremen), foremen, workers, quick)
+		root := h.Make(boss, "roots", "")
+		clocktest.Advance(time.Second)
+		middle, _ := h.child("roots", root)
+		low, _ := h.child("foremen", middle)
+		for round := range 50 {
+			event := "again"
+			if round == 0 {
+				event = "go"
+			}
+			h.MustSend(boss, "workers", low, event, "")
+			clocktest.Advance(time.Second)
+			if round == 20 {
+				h.Restart()
+			}
+		}
+		clocktest.Advance(time.Minute)
+		if n := h.made("quick"); n != 50*machines {
+			t.Errorf("%d children were made, want %d", n, 50*machines)
+		}
+		if ids, _ := h.running("workers"); len(ids) != 1 {
+			t.Fatalf("%d workers run", len(ids))
+		}
+		if list := h.incidents(); len(list) != 0 {
+			t.Errorf("incidents: %+v", list)
+		}
+	})
+}
+
+// TestAFullTreeTakesMoreLater: ten seconds after it was found full, once one of its instances has ended.
+func TestAFullTreeTakesMoreLater(t *testing.T) {
+	const most, machines = 4, 6
+	workers := strings.NewReplacer("id: bomb", "id: workers", "workflow: bomb", "workflow: deepest").Replace(bomb(machines))
+	limited(t, most, func(h *harness) {
+		h.Publish(workers, deepest)
+		root := h.Make(boss, "workers", "")
+		clocktest.Advance(time.Second)
+		ids, _ := h.running("deepest")
+		if len(ids) != most-1 {
+			t.Fatalf("%d children run", len(ids))
+		}
+		h.MustSend(boss, "deepest", ids[0], "finish", "")
+		for _, c := range []struct {
+			after time.Duration
+			made  int
+		}{{time.Second, most - 1}, {10 * time.Second, most}} {
+			clocktest.Advance(c.after)
+			h.MustSend(boss, "workers", root, "again", "") // the machines that were refused try once more
+			clocktest.Advance(time.Second)
+			if n := h.made("deepest"); n != c.made {
+				t.Errorf("%d children were made, want %d", n, c.made)
+			}
+		}
+	})
+}
+
+// TestATreeIsLimitedOnACluster: one count, whatever nodes lead its instances, also when the root moves.
+func TestATreeIsLimitedOnACluster(t *testing.T) {
+	const most, machines = 12, bombMachines
+	synctest.Test(t, func(t *testing.T) {
+		c := &cluster{t: t, begun: time.Now(), treeMax: most}
+		c.start(c.publish)
+		r := rand.New(rand.NewPCG(3, 7))
+		move := func(by int) {
+			t.Helper()
+			for _, n := range c.nodes {
+				for sh := range n.Store.AllShards() {
+					if to := c.nodes[(int(sh)+by)%clusterNodes]; to != n && n.Store.Epoch(sh) != 0 {
+						c.must(n.Store.Replica(sh).HandOver(t.Context(), to.Name))
+					}
+				}
+			}
+			c.pass(5 * time.Second)
+		}
+		// running counts the instances that run, and those that there are, and returns one with a machine that was refused.
+		running := func() (runs int, one string, refused int) {
+			t.Helper()
+			c.pass(time.Minute)
+			n := c.nodes[0]
+			c.must(n.Store.Scan(persistence.RecordPrefix(nil, persistence.EveryShard, "bomb"), func(key, _ []byte) error {
+				id, ok := persistence.RecordID(key)
+				if !ok {
+					t.Fatalf("the key %q is no record's", key)
+				}
+				name := instanceid.Text(id)
+				return c.ask(r, func(router *workflow.Router) error {
+					p, err := router.Pending(context.Background(), &workflow.LoadRequest{Caller: boss, WorkflowID: "bomb", InstanceID: name})
+					if err != nil || p.IsEnded {
+						return err
+					}
+					runs++
+					for _, k := range p.Children {
+						if k.Status == statemachine.ChildFailed {
+							one = name
+						}
+					}
+					return nil
+				})
+			}))
+			page, err := n.router.Incidents(context.Background(), &pending.IncidentList{Limit: 10})
+			c.must(err)
+			if len(page.Incidents) != 1 || page.Incidents[0].Row.Kind != incident.Tree {
+				t.Fatalf("the incidents are %+v", page.Incidents)
+			}
+			return runs, one, int(page.Incidents[0].Row.Count)
+		}
+		move(0)
+		root := c.createWith(r, "root", "bomb", "")
+		runs, one, refused := running()
+		if want := most*machines - (most - 1); runs != most || refused != want {
+			t.Errorf("%d instances run, and %d invocations were refused, want %d and %d", runs, refused, most, want)
+		}
+		move(1)
+		c.must(c.ask(r, func(router *workflow.Router) error {
+			_, err := router.Send(context.Background(), event(boss, "bomb", one, "again", "", "again"))
+			return err
+		}))
+		if runs, _, more := running(); runs != most || more <= refused {
+			t.Errorf("behind a move %d instances run, want %d, and %d invocations more were refused", runs, most, more-refused)
+		}
+		c.must(c.ask(r, func(router *workflow.Router) error {
+			return router.StopTree(context.Background(), "bomb", root, "olivia")
+		}))
+		if runs, _, _ := running(); runs != 0 {
+			t.Errorf("%d instances run in a tree that was stopped", runs)
+		}
+		for _, n := range c.nodes {
+			n.stop()
+		}
+	})
+}
