@@ -87,7 +87,7 @@ func (c *cluster) start(before func(*persistence.Store) error) {
 // publish makes the definitions on a node that stands alone.
 func (c *cluster) publish(store *persistence.Store) error {
 	var set []catalog.Source
-	for _, text := range []string{stock("stock", 1), remind, above, below, deepest, minutely, faulty, bomb(bombMachines)} {
+	for _, text := range []string{stock("stock", 1), remind, above, below, deepest, minutely, faulty, bomb(bombMachines), hand()} {
 		file := fmt.Sprintf("workflows/%d.yaml", len(set))
 		parsed, err := c.parser().Parse(statemachine.Source{File: file, Text: []byte(text)})
 		c.must(err)

@@ -188,6 +188,38 @@ func TestAFullTreeTakesMoreLater(t *testing.T) {
 	})
 }
 
+// TestADamagedInstanceOfATree counts as one that runs, and holds up nobody.
+func TestADamagedInstanceOfATree(t *testing.T) {
+	const most, machines = 4, 6
+	workers := strings.NewReplacer("id: bomb", "id: workers", "workflow: bomb", "workflow: deepest").Replace(bomb(machines))
+	limited(t, most, func(h *harness) {
+		h.Publish(workers, deepest)
+		root := h.Make(boss, "workers", "")
+		clocktest.Advance(time.Second)
+		ids, _ := h.running("deepest")
+		h.Spoil("deepest", ids[0])
+		clocktest.Advance(10 * time.Second)
+		h.MustSend(boss, "workers", root, "again", "")
+		clocktest.Advance(time.Second)
+		if n, left := h.made("deepest"), h.rows(persistence.DeliveriesPrefix); n != most-1 || left != 0 {
+			t.Errorf("%d children were made, want %d, and %d messages are left", n, most-1, left)
+		}
+	})
+}
+
+// move has other nodes lead the shards, each one a number of places further in the list of nodes than the shard's number.
+func (c *cluster) move(by int) {
+	c.t.Helper()
+	for _, n := range c.nodes {
+		for sh := range n.Store.AllShards() {
+			if to := c.nodes[(int(sh)+by)%clusterNodes]; to != n && n.Store.Epoch(sh) != 0 {
+				c.must(n.Store.Replica(sh).HandOver(c.t.Context(), to.Name))
+			}
+		}
+	}
+	c.pass(5 * time.Second)
+}
+
 // TestATreeIsLimitedOnACluster: one count, whatever nodes lead its instances, also when the root moves.
 func TestATreeIsLimitedOnACluster(t *testing.T) {
 	const most, machines = 12, bombMachines
@@ -195,17 +227,6 @@ func TestATreeIsLimitedOnACluster(t *testing.T) {
 		c := &cluster{t: t, begun: time.Now(), treeMax: most}
 		c.start(c.publish)
 		r := rand.New(rand.NewPCG(3, 7))
-		move := func(by int) {
-			t.Helper()
-			for _, n := range c.nodes {
-				for sh := range n.Store.AllShards() {
-					if to := c.nodes[(int(sh)+by)%clusterNodes]; to != n && n.Store.Epoch(sh) != 0 {
-						c.must(n.Store.Replica(sh).HandOver(t.Context(), to.Name))
-					}
-				}
-			}
-			c.pass(5 * time.Second)
-		}
 		// running counts the instances that run, and those that there are, and returns one with a machine that was refused.
 		running := func() (runs int, one string, refused int) {
 			t.Helper()
@@ -238,13 +259,13 @@ func TestATreeIsLimitedOnACluster(t *testing.T) {
 			}
 			return runs, one, int(page.Incidents[0].Row.Count)
 		}
-		move(0)
+		c.move(0)
 		root := c.createWith(r, "root", "bomb", "")
 		runs, one, refused := running()
 		if want := most*machines - (most - 1); runs != most || refused != want {
 			t.Errorf("%d instances run, and %d invocations were refused, want %d and %d", runs, refused, most, want)
 		}
-		move(1)
+		c.move(1)
 		c.must(c.ask(r, func(router *workflow.Router) error {
 			_, err := router.Send(context.Background(), event(boss, "bomb", one, "again", "", "again"))
 			return err
@@ -262,4 +283,40 @@ func TestATreeIsLimitedOnACluster(t *testing.T) {
 			n.stop()
 		}
 	})
+}
+
+// TestALeaderThatComesBackCountsAnew: others have let children in meanwhile.
+func TestALeaderThatComesBackCountsAnew(t *testing.T) {
+	const most = 4
+	synctest.Test(t, func(t *testing.T) {
+		c := &cluster{t: t, begun: time.Now(), treeMax: most}
+		c.start(c.publish)
+		r := rand.New(rand.NewPCG(3, 8))
+		c.move(0)
+		root := c.createWith(r, "root", "hand", "")
+		for n, led := range []int{0, 1, 1, 0} { // the last one is beyond
+			c.move(led)
+			c.must(c.ask(r, func(router *workflow.Router) error {
+				_, err := router.Send(context.Background(), event(boss, "hand", root, fmt.Sprint("finger", n), "", fmt.Sprint(n)))
+				return err
+			}))
+			c.pass(time.Second)
+			made, err := c.nodes[0].Store.CountAll(persistence.CountPrefix(nil, persistence.EveryShard, "deepest"))
+			if c.must(err); int(made) != min(n+1, most-1) {
+				t.Errorf("behind %d fingers %d children were made", n+1, made)
+			}
+		}
+		for _, n := range c.nodes {
+			n.stop()
+		}
+	})
+}
+
+// hand is a workflow whose state machines invoke a child each, one event after the other.
+func hand() string {
+	text := "id: hand\nstateMachines:\n"
+	for n := range 4 {
+		text += fmt.Sprintf("  m%d: {initial: rest, states: {rest: {on: {finger%d: a}}, a: {invoke: {workflow: deepest}, on: {back: rest}}}}\n", n, n)
+	}
+	return text
 }
