@@ -20,7 +20,7 @@ type Definitions interface {
 	// with faults is failure.ErrInvalid and wraps document.Faults.
 	PublishDefinition(ctx context.Context, r *DefinitionRequest) (api.PublishedDefinition, error)
 	// Retire removes a version of a workflow, or all of them when version is 0, and returns which.
-	Retire(workflow string, version uint64, by *identity.Principal) ([]uint64, error)
+	Retire(ctx context.Context, workflow string, version uint64, by *identity.Principal) ([]uint64, error)
 }
 
 // DefinitionRequest is a definition that somebody publishes.
@@ -115,7 +115,7 @@ func retireDefinition(x *exchange) error {
 		return failure.ErrNotFound
 	}
 	id := x.params.ByName("workflowId")
-	retired, err := x.services.Definitions.Retire(id, number, x.caller)
+	retired, err := x.services.Definitions.Retire(x.r.Context(), id, number, x.caller)
 	if err != nil {
 		return err
 	}

@@ -315,7 +315,7 @@ func (f *fakeWorkflows) PublishDefinition(_ context.Context, r *DefinitionReques
 }
 
 // Retire remembers what was asked.
-func (f *fakeWorkflows) Retire(workflow string, version uint64, by *identity.Principal) ([]uint64, error) {
+func (f *fakeWorkflows) Retire(_ context.Context, workflow string, version uint64, by *identity.Principal) ([]uint64, error) {
 	err := f.ask(func() { f.asked = fmt.Sprint(by.ID, " retires ", workflow, " ", version) })
 	return []uint64{1, 2}, err
 }

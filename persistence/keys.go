@@ -113,7 +113,7 @@ func IndexPrefix(dst []byte, sh Shard, index uint32) []byte {
 	return binary.BigEndian.AppendUint32(appendHead(dst, sh, indexTable), index)
 }
 
-// IndexStateKey appends the key of how far a declared index is in sh. Only shards with
+// IndexStateKey appends the key of how far a declared index is in sh; 0 is no index, and has what else leaders of the shard must know. Only shards with
 // replicas have such rows.
 func IndexStateKey(dst []byte, sh Shard, index uint32) []byte {
 	return binary.BigEndian.AppendUint32(IndexStatePrefix(dst, sh), index)

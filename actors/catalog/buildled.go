@@ -12,7 +12,7 @@ import (
 	"troupe/persistence"
 )
 
-// ledShards are the numbered shards that this node leads, each with the epoch.
+// ledShards are the shards that this node leads, each with the epoch.
 type ledShards struct {
 	changed chan struct{} // has an entry when the builder has something to look at
 
@@ -22,9 +22,6 @@ type ledShards struct {
 
 // Led implements persistence.Leads.
 func (l *ledShards) Led(sh persistence.Shard, epoch uint64) {
-	if sh == persistence.Meta {
-		return
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.epochs[sh] = epoch
@@ -57,6 +54,13 @@ func (c *Catalog) buildLed(ctx context.Context, instances Instances) {
 	for {
 		var again <-chan time.Time
 		present := led.now()
+		if _, leads := present[persistence.Meta]; leads {
+			if err := c.endRetirement(); err != nil {
+				c.log.Warn().Err(err).Msg("a retirement that another node has begun cannot be given up yet, trying again")
+				again = time.After(buildRetry)
+			}
+			delete(present, persistence.Meta)
+		}
 		for _, sh := range slices.Sorted(maps.Keys(present)) {
 			t := &tending{catalog: c, instances: instances, shard: sh, epoch: present[sh]}
 			err := t.run(ctx)

@@ -47,12 +47,18 @@ type Catalog struct {
 	// origins say where versions come from, and owners who owns each workflow: replaced, never changed.
 	origins *origins
 	owners  atomic.Pointer[map[string]ownership]
+	// retirements are those of a cluster: replaced, never changed. retiring is held while one is carried out here.
+	retirements atomic.Pointer[retirements]
+	retiring    turn
+	vacate      func(context.Context, Vacancy) (used uint64, err error) // Options.Vacate
 	// publishing is held while a set is being published, also over the commit
 	// (DESIGN.md, "Definitions").
 	publishing struct {
 		turn
 		pins    map[versionKey]*atomic.Int64 // see currentVersion.pins
 		indexes storedIndexes                // as the store has them
+		// retirement is the number of the one that is carried out here; 0: none.
+		retirement uint64
 	}
 
 	// indexes are what commits maintain (DESIGN.md, "Generations of indexes").
@@ -108,6 +114,8 @@ type Options struct {
 	// cluster is visible in Store, or why it is not. Nil: never. It is not called when the
 	// store stands alone.
 	Current func(context.Context) error
+	// Vacate has the node that leads the shard answer Catalog.Vacate. Nil: this catalog answers.
+	Vacate func(context.Context, Vacancy) (used uint64, err error)
 	// Level is the one that all nodes of the cluster have (cluster.Node.Level). Nil: the store stands alone.
 	Level func() int
 }
@@ -126,7 +134,10 @@ func Open(o Options) (*Catalog, error) {
 		parser: o.Parser.With(statemachine.ParserOptions{Stored: true}), indexesChanged: make(chan struct{}, 1),
 	}
 	c.builtin = currentVersions{}
-	c.publishing.turn, c.compiling = make(turn, 1), make(turn, 1)
+	c.publishing.turn, c.compiling, c.retiring = make(turn, 1), make(turn, 1), make(turn, 1)
+	if c.vacate = o.Vacate; c.vacate == nil {
+		c.vacate = c.Vacate
+	}
 	c.publishing.pins = map[versionKey]*atomic.Int64{}
 	c.indexes.Store(&Indexes{})
 	c.inShards.init(o.Store)

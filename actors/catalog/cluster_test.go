@@ -17,6 +17,7 @@ import (
 	"troupe/persistence/clocktest"
 	"troupe/persistence/replica/replicatest"
 	"troupe/statemachine"
+	"troupe/statemachine/document"
 )
 
 // late is a cluster whose second node has not got what the first published last.
@@ -171,4 +172,55 @@ func checkListed(t *testing.T, c *Catalog) {
 			t.Errorf("%s version %d: got %v, want ErrNotFound", workflow, number, err)
 		}
 	}
+}
+
+// TestARetirementWaitsForCommits: one that has looked before the version is being retired is counted, however long it takes.
+func TestARetirementWaitsForCommits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := startLate(t)
+		defer l.stop(t)
+		c := l.first
+		commit := c.BeginCommit(0)
+		must(t, c.MayHave("plain", 1))
+		ended := make(chan error, 1)
+		go func() {
+			_, err := c.Retire(t.Context(), "plain", 1, root)
+			ended <- err
+		}()
+		clocktest.Advance(time.Minute)
+		select {
+		case err := <-ended:
+			t.Fatalf("it did not wait: %v", err)
+		default:
+		}
+		if err := c.MayHave("plain", 1); !errors.Is(err, failure.ErrUnavailable) {
+			t.Errorf("a commit that begins meanwhile: got %v, want ErrUnavailable", err)
+		}
+		w := c.store.NewWritesIn(0, c.store.Epoch(0))
+		w.Add(persistence.CountKey(nil, 0, "plain", 1), 1)
+		c.store.Append(w, make(confirmation, 1))
+		c.EndCommit(commit)
+		if err := <-ended; !errors.Is(err, failure.ErrInUse) {
+			t.Errorf("got %v, want ErrInUse", err)
+		}
+		must(t, c.MayHave("plain", 1))
+	})
+}
+
+// TestAnOlderProgramKeepsAClusterFromRetiring: it would not know of it.
+func TestAnOlderProgramKeepsAClusterFromRetiring(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := startLate(t)
+		defer l.stop(t)
+		level := levelOfRetirements - 1
+		l.first.level = func() int { return level }
+		l.first.retires(t, "beside an older one", root, "plain", 1, failure.ErrConflict)
+		level = levelOfRetirements
+		l.first.retires(t, "afterwards", root, "plain", 1, nil, 1)
+		must(t, l.first.Check(l.first.sources(t, strings.Replace(plain, "version: 1", "version: 3", 1))))
+		var faults document.Faults
+		if err := l.first.Check(l.first.sources(t, plain)); !errors.As(err, &faults) || faults[0].Reason != "workflow plain version 1 was retired, and in a cluster its number stays free" || faults[0].Suggestion != "raise version to 3" {
+			t.Errorf("a file with its number: got %v", err)
+		}
+	})
 }

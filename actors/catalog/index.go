@@ -205,6 +205,11 @@ func (c *Catalog) installIndexesLocked(rows storedIndexes, now Indexes) {
 	c.replaceIndexes(now, rows.Last)
 	c.commits.Wait()
 	c.publishing.indexes = rows
+	c.pokeIndexes()
+}
+
+// pokeIndexes has the builder look whether there is something to do.
+func (c *Catalog) pokeIndexes() {
 	select {
 	case c.indexesChanged <- struct{}{}:
 	default:

@@ -33,6 +33,8 @@ type inShards struct {
 	// alone.
 	checked []atomic.Uint64
 
+	floors sync.Mutex // held while a retirement is looked at and a row about it appended; that does not wait
+
 	mu sync.Mutex // held while the Indexes are replaced, and while one of the three appends
 	// last is the last number of an index in the rows of Meta that are installed: every number
 	// up to it that is not among the Indexes is dropped for good.
@@ -65,7 +67,7 @@ func (c *Catalog) IndexesIn(sh persistence.Shard, epoch uint64, workflow string)
 	}
 }
 
-// checkEpoch returns nil when all that is appended from now on in an epoch of a shard, with the
+// checkEpoch returns nil when this node knows every retirement that the shard demands, and all that is appended from now on in an epoch of a shard, with the
 // Indexes that are looked at behind it, or were before and are the same still, maintains every
 // index that the shard has a row of. A node may lead the shard that does not have yet what was
 // published last, or that has it earlier than the leader before.
@@ -82,6 +84,13 @@ func (c *Catalog) checkEpoch(sh persistence.Shard, epoch uint64) error {
 	states, err := loadStates(c.store, sh)
 	if err != nil {
 		return failure.OfStore(err)
+	}
+	floor, err := loadFloor(c.store, sh)
+	if err != nil {
+		return failure.OfStore(err)
+	}
+	if floor > c.retirements.Load().Last {
+		return failure.Errorf(failure.ErrUnavailable, "retirement %d, which shard %d has, is not known here yet", floor, sh)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,6 +170,9 @@ func loadStates(at moment, sh persistence.Shard) (map[uint32]indexState, error) 
 	states := map[uint32]indexState{}
 	err := at.Scan(persistence.IndexStatePrefix(nil, sh), func(key, value []byte) error {
 		k, ok := persistence.ParseKey(key)
+		if ok && k.Number == marks {
+			return nil // see floorKey
+		}
 		state := indexState(value)
 		if !ok || state != kept && state != whole {
 			return fmt.Errorf("%w: state of an index", persistence.ErrCorrupt)

@@ -98,6 +98,8 @@ type publication struct {
 	// owners are those of all workflows where some have changed, and changes the versions that change rights.
 	owners  map[string]ownership
 	changes []rightsChange
+	// retirements are what is known of them afterwards; nil: as before.
+	retirements *retirements
 }
 
 // Publish makes a checked set of files what new instances get, and the companions
@@ -194,6 +196,9 @@ func (c *Catalog) installLocked(p *publication, set []Source, companions []Compa
 	}
 	if p.owners != nil {
 		c.owners.Store(&p.owners)
+	}
+	if p.retirements != nil {
+		c.retirements.Store(p.retirements)
 	}
 	for _, key := range p.removed {
 		c.versions.Delete(key)
@@ -345,11 +350,14 @@ func (c *Catalog) write(p *publication, s *Source, by identity.UserID) (other bo
 func (c *Catalog) prepareOneLocked(p *publication, s *Source, key versionKey) error {
 	p.checkIndexes(s)
 	c.checkLevel(p, s)
-	if other, err := c.write(p, s, ""); err != nil || !other {
+	isGone := c.retirements.Load().isGone(key)
+	if other, err := c.write(p, s, ""); err != nil || !other && !isGone {
 		return err
 	}
 	reason := "has other content, and in a cluster a version never gets another"
-	if c.store.Alone() { // NB: else other nodes have instances and creates as well
+	if isGone {
+		reason = "was retired, and in a cluster its number stays free"
+	} else if c.store.Alone() { // NB: else other nodes have instances and creates as well
 		free, err := c.retireLocked(p, key)
 		if err != nil || free {
 			return err
@@ -368,13 +376,13 @@ func (c *Catalog) prepareOneLocked(p *publication, s *Source, key versionKey) er
 	return nil
 }
 
-// freeVersion is the first version above all that a workflow has.
+// freeVersion is the first version above all that a workflow has, or has had in a cluster. There are some.
 func (c *Catalog) freeVersion(workflow string) (uint64, error) {
 	published, err := c.published(persistence.DefinitionPrefix(nil, workflow))
 	if err != nil {
 		return 0, err
 	}
-	return slices.Max(published[workflow]) + 1, nil
+	return slices.Max(slices.Concat(published[workflow], c.retirements.Load().Gone[workflow])) + 1, nil
 }
 
 // retireLocked makes sure that no instance has, and none will get, the present
@@ -418,6 +426,9 @@ func (c *Catalog) writePublication(p *publication, epoch uint64, companions []Co
 	}
 	if p.owners != nil {
 		err = errors.Join(err, c.putSetting(w, ownersSetting, p.owners, false))
+	}
+	if p.retirements != nil {
+		err = errors.Join(err, c.putSetting(w, retirementsSetting, p.retirements, false))
 	}
 	for _, companion := range companions {
 		name, value, empty := companion.Setting()

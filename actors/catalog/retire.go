@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"slices"
 
 	"troupe/actors/failure"
@@ -49,15 +50,14 @@ func (c *Catalog) bounded(owners map[string]ownership, key versionKey, now *curr
 // newest version goes, the rules of the one before hold.
 //
 // The errors are failure.ErrInUse while an instance has one of them, ended ones included, or is being created;
-// failure.ErrConflict for a workflow that a file of the home names, and in a cluster; failure.ErrNotFound, failure.ErrForbidden and
-// those of Publish. Then nothing is changed.
-func (c *Catalog) Retire(workflow string, number uint64, by *identity.Principal) (retired []uint64, err error) {
-	c.publishing.Lock()
-	defer c.publishing.Unlock()
-	if !c.store.Alone() { // NB: other nodes have creates on their way, and the instances of other shards
-		return nil, failure.Refuse(failure.ErrConflict, "in a cluster definitions cannot be retired")
+// failure.ErrConflict for a workflow that a file of the home names; failure.ErrUnavailable when some shard of a cluster does not
+// answer; failure.ErrNotFound, failure.ErrForbidden and those of Publish. Then nothing is changed.
+func (c *Catalog) Retire(ctx context.Context, workflow string, number uint64, by *identity.Principal) (retired []uint64, err error) {
+	retire := c.retireAlone
+	if !c.store.Alone() {
+		retire = c.retireEverywhere
 	}
-	p, err := c.publishLocked(nil, func([]Source) (*publication, error) { return c.prepareRetirementLocked(workflow, number, by) })
+	p, err := retire(ctx, workflow, number, by)
 	if err != nil {
 		return nil, err
 	}
@@ -70,6 +70,13 @@ func (c *Catalog) Retire(workflow string, number uint64, by *identity.Principal)
 	}
 	c.log.Info().Str("workflow", workflow).Uints64("versions", retired).Str("user", who).Msg("versions of a workflow were retired")
 	return retired, nil
+}
+
+// retireAlone is Retire on a store that stands alone.
+func (c *Catalog) retireAlone(_ context.Context, workflow string, number uint64, by *identity.Principal) (*publication, error) {
+	c.publishing.Lock()
+	defer c.publishing.Unlock()
+	return c.publishLocked(nil, func([]Source) (*publication, error) { return c.prepareRetirementLocked(workflow, number, by) })
 }
 
 // prepareRetirementLocked decides about a retirement. undo is for the caller even after an error.
@@ -96,7 +103,7 @@ func (c *Catalog) prepareRetirementLocked(workflow string, number uint64, by *id
 		return p, failure.In("retire", workflow, err)
 	}
 	if of, _ := c.ownersOf(owners, workflow, now); by != nil {
-		if err := mayPublish(workflow, of, by); err != nil {
+		if err := mayAsOwner(workflow, "retire a version of it", of, by); err != nil {
 			return p, err
 		}
 	}
@@ -105,12 +112,15 @@ func (c *Catalog) prepareRetirementLocked(workflow string, number uint64, by *id
 	}
 	for _, version := range gone {
 		key := versionKey{workflow, version}
-		free, err := c.retireLocked(p, key)
+		free := true
+		if c.store.Alone() { // NB: else all shards are asked
+			free, err = c.retireLocked(p, key)
+		}
 		if err != nil {
 			return p, failure.In("retire", workflow, err)
 		}
 		if !free {
-			return p, failure.Refuse(failure.ErrInUse, "instances use version %d of workflow %s", version, workflow)
+			return p, errInUse(workflow, version)
 		}
 		p.removed = append(p.removed, key)
 	}

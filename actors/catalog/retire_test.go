@@ -18,7 +18,7 @@ import (
 // retires demands what becomes of a retirement.
 func (c *Catalog) retires(t *testing.T, what string, by *identity.Principal, workflow string, version uint64, want error, gone ...uint64) {
 	t.Helper()
-	got, err := c.Retire(workflow, version, by)
+	got, err := c.Retire(t.Context(), workflow, version, by)
 	if !errors.Is(err, want) || !slices.Equal(got, gone) {
 		t.Errorf("%s: got %v, %v, want %v, %v", what, got, err, gone, want)
 	}

@@ -78,8 +78,8 @@ func (c *Catalog) prepareDefinitionLocked(s *Source, by *identity.Principal) (*p
 		return p, err
 	}
 	other, err := c.write(p, s, by.ID)
-	if err == nil && other {
-		err = c.errExists(key)
+	if gone := c.retirements.Load().isGone(key); err == nil && (other || gone) {
+		err = c.errExists(key, gone)
 	}
 	if err == nil {
 		err = c.noteRights(p, s, now)
@@ -108,13 +108,17 @@ func (c *Catalog) isRepeated(s *Source, now *currentVersion, by *identity.Princi
 	return err == nil && before.By == kept.By && before.File == kept.File && before.hasContentOf(kept), err
 }
 
-// errExists is why a version does not get other content.
-func (c *Catalog) errExists(key versionKey) error {
+// errExists is why a version does not get other content. gone: it was retired.
+func (c *Catalog) errExists(key versionKey, gone bool) error {
 	free, err := c.freeVersion(key.workflow)
 	if err != nil {
 		return err
 	}
-	return failure.Refuse(failure.ErrExists, "workflow %s version %d has other content: raise version to %d", key.workflow, key.version, free)
+	has := "has other content"
+	if gone {
+		has = "was retired, and in a cluster its number stays free"
+	}
+	return failure.Refuse(failure.ErrExists, "workflow %s version %d %s: raise version to %d", key.workflow, key.version, has, free)
 }
 
 // secondSource is the fault of a file that names a workflow which was published singly.

@@ -36,7 +36,16 @@ const (
 
 // readCurrentLocked makes the versions that the store lists the current ones. None is compiled for it.
 func (c *Catalog) readCurrentLocked() error {
-	// NB: definitions stay, so all that are listed now are among those that are read later.
+	retired, err := c.loadRetirements()
+	if err != nil {
+		return err
+	}
+	c.retirements.Store(retired)
+	// NB: read before what lists them: in a cluster both may change in between, and what is listed then is in the store, whether it was among these or not.
+	published, err := c.published(persistence.DefinitionsPrefix(nil))
+	if err != nil {
+		return fmt.Errorf("read published definitions: %w", err)
+	}
 	listed, err := c.loadVersions(listedSetting)
 	if err != nil {
 		return err
@@ -44,10 +53,6 @@ func (c *Catalog) readCurrentLocked() error {
 	single, err := c.loadVersions(publishedSetting)
 	if err != nil {
 		return err
-	}
-	published, err := c.published(persistence.DefinitionsPrefix(nil))
-	if err != nil {
-		return fmt.Errorf("read published definitions: %w", err)
 	}
 	owners, err := c.loadOwners()
 	if err != nil {
@@ -89,13 +94,19 @@ func (c *Catalog) reloadLocked() error {
 		}
 		return true
 	})
-	return errors.Join(c.readCurrentLocked(), c.reloadIndexesLocked())
+	err := errors.Join(c.readCurrentLocked(), c.reloadIndexesLocked())
+	for workflow, versions := range c.retirements.Load().Gone {
+		for _, version := range versions {
+			c.versions.Delete(versionKey{workflow, version})
+		}
+	}
+	return err
 }
 
 // Concerns reports whether a row of Meta is of the catalog: when it changes in a cluster,
 // Reload is due.
 func Concerns(row persistence.Key) bool {
-	return row.Table == "definition" || row.Table == "setting" && slices.Contains([]string{listedSetting, publishedSetting, indexesSetting, ownersSetting}, row.Name)
+	return row.Table == "definition" || row.Table == "setting" && slices.Contains([]string{listedSetting, publishedSetting, indexesSetting, ownersSetting, retirementsSetting}, row.Name)
 }
 
 // published returns the versions in the store of every workflow whose definitions
@@ -146,13 +157,18 @@ func (c *Catalog) loadStored(key versionKey) (s stored, err error) {
 	return s, nil
 }
 
-// Version returns one published version. failure.ErrExecution when it cannot be read.
+// Version returns one published version. failure.ErrExecution when it cannot be read, and failure.ErrUnavailable when it was retired a moment ago.
 func (c *Catalog) Version(workflow string, number uint64) (*statemachine.Definition, error) {
 	key := versionKey{workflow, number}
 	if v, ok := c.versions.Load(key); ok {
 		return v.Definition, v.err
 	}
 	text, err := c.loadVersion(key)
+	if errors.Is(err, persistence.ErrNotFound) {
+		if stored, err := c.loadRetirements(); err == nil && stored.isGone(key) {
+			return nil, errRetired(key) // NB: what is in use here lists it until the next Reload
+		}
+	}
 	if errors.Is(err, persistence.ErrNotFound) || errors.Is(err, persistence.ErrCorrupt) {
 		return c.spoilt(key, err)
 	}

@@ -48,6 +48,8 @@ type cluster struct {
 	served func(*clusterNode)
 	// treeMax is how many instances of a tree may run; 0: the default.
 	treeMax int
+	// options changes those of a node's catalog. Nil: nothing does.
+	options func(*clusterNode, *catalog.Options)
 
 	mu    sync.Mutex // guards the nodes' routers, which are nil while a node is down
 	nodes []*clusterNode
@@ -114,15 +116,22 @@ func (c *cluster) parser() *statemachine.Parser {
 	return parser
 }
 
-func (c *cluster) catalog(store *persistence.Store) *catalog.Catalog {
-	definitions, err := catalog.Open(catalog.Options{Store: store, Parser: c.parser(), Log: zerolog.Nop()})
+func (c *cluster) catalog(store *persistence.Store) *catalog.Catalog { return c.catalogOf(nil, store) }
+
+// catalogOf opens the catalog of a node; nil: of one that stands alone.
+func (c *cluster) catalogOf(n *clusterNode, store *persistence.Store) *catalog.Catalog {
+	o := catalog.Options{Store: store, Parser: c.parser(), Log: zerolog.Nop()}
+	if n != nil && c.options != nil {
+		c.options(n, &o)
+	}
+	definitions, err := catalog.Open(o)
 	c.must(err)
 	return definitions
 }
 
 // serve starts a router on the store.
 func (n *clusterNode) serve() {
-	system, definitions := actors.NewSystem(zerolog.Nop()), n.c.catalog(n.Store)
+	system, definitions := actors.NewSystem(zerolog.Nop()), n.c.catalogOf(n, n.Store)
 	router, err := workflow.Start(workflow.Options{Store: n.Store, System: system, Catalog: definitions, Log: zerolog.Nop(), Clock: time.Now, Current: n.current, Sender: &receiver{}, Elsewhere: n.elsewhere, PutElsewhere: n.putElsewhere, TreeInstancesMax: n.c.treeMax})
 	n.c.must(err)
 	n.c.mu.Lock()

@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"slices"
 	"time"
@@ -154,8 +155,7 @@ func (i *instance) mayReceive(req *EventRequest, caller *statemachine.Caller, no
 	return nil
 }
 
-// firstReply returns the answer that the event's idempotency key got before, or
-// nil when it is new.
+// firstReply returns the answer that the event's idempotency key got before, or nil when it is new.
 func (i *instance) firstReply(req *EventRequest) (*Reply, error) {
 	if req.Retry.Key == "" {
 		return nil, nil
@@ -172,9 +172,8 @@ func (i *instance) firstReply(req *EventRequest) (*Reply, error) {
 	return i.repeated(first, req.WithHistory)
 }
 
-// commit takes the change over and hands it to the journal with the reply that
-// leaves when it is durable. Everything is one batch: all of it or nothing
-// survives a crash.
+// commit takes the change over and hands it to the journal with the reply that leaves when it is durable. Everything is one
+// batch: all of it or nothing survives a crash.
 func (i *instance) commit(c *call, ch *change, withHistory bool) (err error) {
 	r := i.router
 	var before history.Joined // that the new entry follows
@@ -187,10 +186,12 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (err error) {
 	if err := i.dropTaskDrafts(ch, ended, begun); err != nil {
 		return err
 	}
-	// NB: a Publish waits until this batch is visible, so the indexes and feeds that are
-	// read below are those that the batch is for.
+	// NB: a Publish waits until this batch is visible, so the indexes and feeds that are read below are those that it is for.
 	c.commit = r.catalog.BeginCommit(i.shard)
 	indexes, err := r.indexesIn(i.shard, i.activation.epoch, i.workflowID)
+	if err == nil && (ch.created || ch.of != nil) {
+		err = r.catalog.MayHave(i.workflowID, cmp.Or(ch.of, i.of).Version)
+	}
 	if err != nil {
 		c.endCommit()
 		return err
@@ -201,6 +202,8 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (err error) {
 	if ch.of != nil {
 		i.countVersion(w, -1)
 		i.of = ch.of
+	}
+	if ch.created || ch.of != nil {
 		i.countVersion(w, 1)
 	}
 	tasksChanged := i.putTasks(w, c, ch, definition, &was, ended, begun)
@@ -229,9 +232,6 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (err error) {
 		ch.writes(w)
 	}
 	i.putIndexes(w, indexes, ch.created, &was)
-	if ch.created {
-		i.countVersion(w, 1)
-	}
 	for _, key := range ch.drafts {
 		w.Delete(key)
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"troupe/actors/catalog"
 	"troupe/actors/child"
 	"troupe/actors/cluster"
 	"troupe/actors/cluster/peer"
@@ -50,6 +51,7 @@ const (
 	pathInside      = "/cluster/inside"
 	pathMigrate     = "/cluster/migrate"
 	pathIncidents   = "/cluster/incidents"
+	pathVacate      = "/cluster/vacate"
 )
 
 // isNode says whether the home is that of a node of a cluster.
@@ -294,6 +296,16 @@ func (s *service) takeIncidents(ctx context.Context, _ peer.NodeID, m incidentRo
 func (s *service) putElsewhere(ctx context.Context, shard uint16, rows []incident.Row) error {
 	_, err := cluster.AskIn(ctx, s.node, persistence.Shard(shard), pathIncidents, s.takeIncidents, incidentRows{shard, rows})
 	return err
+}
+
+// takeVacancy says whether instances of a shard that is led here use a definition that is to be retired: which version, or 0.
+func (s *service) takeVacancy(ctx context.Context, _ peer.NodeID, v catalog.Vacancy) (used uint64, err error) {
+	return s.catalog.Vacate(ctx, v)
+}
+
+// vacate has the node that leads a shard say so.
+func (s *service) vacate(ctx context.Context, v catalog.Vacancy) (used uint64, err error) {
+	return cluster.AskIn(ctx, s.node, persistence.Shard(v.Shard), pathVacate, s.takeVacancy, v)
 }
 
 // newMigrations has other nodes migrate what they lead.

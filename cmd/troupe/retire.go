@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -76,7 +77,7 @@ func retireOne(out io.Writer, arg string, retire func(id string, version uint64)
 // retiring returns what retires: the service, or the store of a home on which no server runs. end is called afterwards.
 func retiring(cmd *cobra.Command, at *connection) (retire func(string, uint64) ([]uint64, error), end func() error, err error) {
 	if at.home != "" && !isServed(cmd.Context(), at.home) {
-		return retiringOffline(at.home)
+		return retiringOffline(cmd.Context(), at.home)
 	}
 	service, err := at.client(0)
 	if err != nil {
@@ -92,7 +93,7 @@ func retiring(cmd *cobra.Command, at *connection) (retire func(string, uint64) (
 	return retire, func() error { service.Close(); return nil }, nil
 }
 
-func retiringOffline(dir string) (retire func(string, uint64) ([]uint64, error), end func() error, err error) {
+func retiringOffline(ctx context.Context, dir string) (retire func(string, uint64) ([]uint64, error), end func() error, err error) {
 	c := newConfig()
 	c.home = dir
 	store, err := openStore(c, zerolog.Nop())
@@ -108,7 +109,7 @@ func retiringOffline(dir string) (retire func(string, uint64) ([]uint64, error),
 		return nil, nil, errors.Join(err, store.Close())
 	}
 	retire = func(id string, version uint64) ([]uint64, error) {
-		gone, err := definitions.Retire(id, version, nil)
+		gone, err := definitions.Retire(ctx, id, version, nil)
 		if errors.Is(err, failure.ErrNotFound) {
 			err = fmt.Errorf("%s: there is no such workflow or version in the store", id)
 		}

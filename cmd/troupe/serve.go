@@ -262,7 +262,7 @@ func (s *service) openDefinitions(ctx context.Context) (err error) {
 	s.parser, s.queue = parser.Until(ctx.Err), home.NewQueue(ctx)
 	o := catalog.Options{Store: s.store, Parser: parser, Current: s.current, Log: s.log}
 	if s.node != nil {
-		o.Level = s.node.Level
+		o.Level, o.Vacate = s.node.Level, s.vacate
 	}
 	if s.catalog, err = catalog.Open(o); err != nil {
 		return err
@@ -297,6 +297,7 @@ func (s *service) run() (err error) {
 		cluster.Handle(s.node, pathInside, s.takeInside)
 		cluster.Handle(s.node, pathIncidents, s.takeIncidents)
 		cluster.Handle(s.node, pathMigrate, s.takeMigration)
+		cluster.Handle(s.node, pathVacate, s.takeVacancy)
 	}
 	s.repository = repository.Start(repository.Options{System: s.system, Source: s.files, Rights: s.rights, Log: s.log})
 	s.started.push(s.repository)

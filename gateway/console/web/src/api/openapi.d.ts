@@ -3119,7 +3119,7 @@ export interface components {
                 "application/json": components["schemas"]["RetiredDefinition"];
             };
         };
-        /** @description `InUse`: an instance has the version. `Conflict`: a file of the home names it, or the service is a cluster. */
+        /** @description `InUse`: an instance has the version. `Conflict`: a file of the home names it, a version was published meanwhile, or some node of the cluster runs an older program. */
         DefinitionInUse: {
             headers: {
                 [name: string]: unknown;
@@ -3128,7 +3128,7 @@ export interface components {
                 "application/json": components["schemas"]["Fault"];
             };
         };
-        /** @description `AlreadyExists`: the version is there with other content. `Conflict`: a file of the home names the workflow, or its publisher has published as many as allowed. */
+        /** @description `AlreadyExists`: the version is there with other content, or was retired in a cluster. `Conflict`: a file of the home names the workflow, or its publisher has published as many as allowed. */
         DefinitionConflict: {
             headers: {
                 [name: string]: unknown;
