@@ -116,12 +116,15 @@ func parseSession(lines []string, name string) (session string, present bool, er
 
 func trimBlanks(s string) string { return strings.Trim(s, " \t") }
 
-const secretCharsMin = 43 // 256 bits in base64url
+const (
+	secretCharsMin = 43 // 256 bits in base64url
+	secretCharsMax = 255
+)
 
 // isSecret reports whether s has the form of a token or session:
-// [A-Za-z0-9._-]{43,}.
+// [A-Za-z0-9._-]{43,255}.
 func isSecret(s string) bool {
-	if len(s) < secretCharsMin {
+	if len(s) < secretCharsMin || len(s) > secretCharsMax {
 		return false
 	}
 	for i := range len(s) {

@@ -79,8 +79,16 @@ func deleteForm(x *exchange) error {
 // formsPageDefault is the page of a list of forms.
 const formsPageDefault = 50
 
-// queryCharsMax bounds the words of a search.
+// queryCharsMax bounds the words of a search, each of which is looked for in thousands of titles.
 const queryCharsMax = 200
+
+// checkWords refuses a parameter "q" that is too long.
+func checkWords(words string) error {
+	if utf8.RuneCountInString(words) > queryCharsMax {
+		return malformed(`the query parameter "q" has more than %d characters`, queryCharsMax)
+	}
+	return nil
+}
 
 // pageForms answers GET form-runtime/api/v1/forms.
 func pageForms(x *exchange) error {
@@ -172,8 +180,8 @@ func (x *exchange) formPageRequest() (*formportal.PageRequest, error) {
 	if request.Query, err = parseText(x.query, "q"); err != nil {
 		return nil, err
 	}
-	if utf8.RuneCountInString(request.Query) > queryCharsMax {
-		return nil, malformed(`the query parameter "q" has more than %d characters`, queryCharsMax)
+	if err = checkWords(request.Query); err != nil {
+		return nil, err
 	}
 	if request.WorkflowID, err = parseText(x.query, "workflowId"); err != nil {
 		return nil, err

@@ -83,7 +83,7 @@ func (s *service) signIn(t testing.TB, password string, headers ...string) answe
 	return s.Send(t, request{Method: "POST", Path: s.Base + "/session", Headers: append(headers, wiretest.JSONType), Body: signInBody(password)})
 }
 
-var sessionCookie = regexp.MustCompile(`^([a-z]+)=([A-Za-z0-9._-]{43,})(; .*)$`)
+var sessionCookie = regexp.MustCompile(`^([a-z]+)=([A-Za-z0-9._-]{43,255})(; .*)$`)
 
 // session signs ann in and returns her session.
 func (s *service) session(t testing.TB, headers ...string) string {

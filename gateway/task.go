@@ -70,6 +70,9 @@ func listTasks(x *exchange) (err error) {
 			return err
 		}
 	}
+	if err = checkWords(list.Query); err != nil {
+		return err
+	}
 	if list.Limit, err = parseLimit(x.query, taskPageDefault); err != nil {
 		return err
 	}

@@ -136,6 +136,8 @@ func (m *move) putOut(out Out, bytes int) {
 	}
 }
 
+var errLongURL = fmt.Errorf("longer than %d bytes", webhookURLMax)
+
 var errWebhookURL = errors.New("a webhook is http or https, with a host, and without user and #")
 
 var errAddressee = errors.New("mail: to is user:NAME, role:NAME, an address, or a list of them")

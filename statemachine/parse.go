@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
@@ -228,7 +229,9 @@ func (b *builder) definition(n *document.Node) {
 	}
 	d.Name = string(d.ID)
 	if name := n.Field("name"); name != nil {
-		d.Name = b.Text(name)
+		if d.Name = b.Text(name); utf8.RuneCountInString(d.Name) > maxLabel && !b.parser.options.Stored {
+			b.advise(name, "say the rest in the description", "the name is longer than %d characters", maxLabel)
+		}
 	}
 	if v := n.Field("version"); v != nil {
 		if i, ok := b.Int(v); ok && i < 1 {
@@ -427,11 +430,18 @@ func (b *builder) readRef(name string) ([]byte, error) {
 	return text, err
 }
 
+// maxIndexes bounds the indexes of a workflow: each has a row or more of every instance, which an event may change.
+const maxIndexes = 64
+
 func (b *builder) indexes(n *document.Node) {
 	if n == nil {
 		return
 	}
-	for _, text := range b.Texts(n) {
+	texts := b.Texts(n)
+	if len(texts) > maxIndexes && !b.parser.options.Stored {
+		b.Add(n, "more than %d indexes", maxIndexes)
+	}
+	for _, text := range texts {
 		p, err := data.ParsePath(text)
 		if err != nil || len(p) < 2 || p[0] != "svcPublic" && p[0] != "svcPrivate" {
 			b.Add(n, "index %q: must be a path below svcPublic or svcPrivate", shorten(text))

@@ -20,6 +20,7 @@ const (
 	retryDelayMax     = time.Hour
 	backoffDefault    = 2
 	backoffMax        = 100
+	webhookURLMax     = 2048
 )
 
 // webhooks reads the mapping of names to destinations.
@@ -99,6 +100,9 @@ func CheckWebhookURL(text string) error {
 	u, err := url.Parse(text)
 	if err == nil && u.Port() != "" {
 		_, err = strconv.ParseUint(u.Port(), 10, 16)
+	}
+	if len(text) > webhookURLMax {
+		return errLongURL
 	}
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "" {
 		return errWebhookURL

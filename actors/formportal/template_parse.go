@@ -75,8 +75,14 @@ var (
 	itemKeys      = []string{"id", "label", "help", "required"}
 )
 
-// maxNameChars bounds the display name of a template.
-const maxNameChars = 200
+const (
+	// maxNameChars bounds the display name of a template, which is kept with each form, and the label of an item.
+	maxNameChars = 200
+	// maxTextChars bounds its description, which lists have, and the help of an item.
+	maxTextChars = 2000
+	// maxItems bounds the items of a checklist.
+	maxItems = 1000
+)
 
 // templateParser makes one template from its tree, collecting every fault on
 // the way.
@@ -104,10 +110,7 @@ func (p *templateParser) template(n *document.Node) {
 	if t.ID == reservedID {
 		p.Add(n.Field("id"), "the id %q is taken: addresses of the form runtime begin with it", reservedID).Suggestion = "choose another id"
 	}
-	t.Name, t.Description = p.Text(n.Field("name")), p.Text(n.Field("description"))
-	if utf8.RuneCountInString(t.Name) > maxNameChars { // it is kept with each form
-		p.Add(n.Field("name"), "the name has more than %d characters", maxNameChars)
-	}
+	t.Name, t.Description = p.atMost(n, "name", maxNameChars), p.atMost(n, "description", maxTextChars)
 	if t.Name == "" {
 		t.Name = t.ID
 	}
@@ -133,6 +136,15 @@ func (p *templateParser) template(n *document.Node) {
 	p.formSchema(n)
 	p.fillable(n)
 	p.submit(n)
+}
+
+// atMost reads a text that has at most so many characters.
+func (p *templateParser) atMost(n *document.Node, key string, most int) string {
+	text := p.Text(n.Field(key))
+	if utf8.RuneCountInString(text) > most {
+		p.Add(n.Field(key), "the %s has more than %d characters", key, most)
+	}
+	return text
 }
 
 // refuse adds a fault for each key that belongs to the other kind.
@@ -281,6 +293,10 @@ func (p *templateParser) items(n *document.Node) {
 		p.Add(field, "expected %s, found %s", document.Sequence, field.Kind)
 		return
 	}
+	if len(field.Items) > maxItems {
+		p.Add(field, "the checklist has more than %d items", maxItems)
+		return
+	}
 	seen := map[string]bool{}
 	for _, item := range field.Items {
 		p.Known(item, itemKeys...)
@@ -288,8 +304,8 @@ func (p *templateParser) items(n *document.Node) {
 			continue
 		}
 		i := Item{
-			ID: p.id(item, "the item"), Label: p.Text(item.Field("label")),
-			Help: p.Text(item.Field("help")), Required: p.Bool(item.Field("required")),
+			ID: p.id(item, "the item"), Label: p.atMost(item, "label", maxNameChars),
+			Help: p.atMost(item, "help", maxTextChars), Required: p.Bool(item.Field("required")),
 		}
 		if i.ID != "" && seen[i.ID] {
 			p.Add(item.Field("id"), "item %q is there twice", i.ID)

@@ -5,6 +5,7 @@ import (
 	"net/mail"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -280,18 +281,30 @@ func (p *directoryParser) id(n *document.Node, what string) (string, bool) {
 
 // name reads the display name, which is the id when there is none.
 func (p *directoryParser) name(n *document.Node, id string) string {
-	if field := n.Field("name"); field != nil {
-		return p.Text(field)
+	field := n.Field("name")
+	if field == nil {
+		return id
 	}
-	return id
+	name := p.Text(field)
+	if utf8.RuneCountInString(name) > nameCharsMax {
+		p.Add(field, "the name has more than %d characters", nameCharsMax)
+	}
+	return name
 }
+
+const (
+	// nameCharsMax bounds what a user or role is called: it is shown beside all that the user does.
+	nameCharsMax = 200
+	// emailBytesMax is the longest address that a mail can go to (RFC 5321, 4.5.3.1.3).
+	emailBytesMax = 254
+)
 
 func (p *directoryParser) email(n *document.Node) string {
 	if n == nil {
 		return ""
 	}
 	text := p.Text(n)
-	if a, err := mail.ParseAddress(text); n.Kind == document.String && (err != nil || a.Address != text) {
+	if a, err := mail.ParseAddress(text); n.Kind == document.String && (err != nil || a.Address != text || len(text) > emailBytesMax) {
 		p.Add(n, "%s is not an address", data.Quote(text)).Suggestion = "one alone, such as john.doe@example.com"
 	}
 	return text

@@ -65,6 +65,8 @@ func TestParseDirectoryFaults(t *testing.T) {
 		{"a text for a user", "users: [john]\n", []string{"identity.yaml:1:9: "}},
 		{"a number for a name", "users: [{id: a, name: 7}]\n", []string{"identity.yaml:1:23: "}},
 		{"a text for disabled", "users: [{id: a, disabled: maybe}]\n", []string{"identity.yaml:1:27: "}},
+		{"a name that is too long", "roles: [{id: a, name: " + strings.Repeat("ä", 201) + "}]\nusers: [{id: a, name: " + strings.Repeat("x", 201) + "}, {id: b, name: " + strings.Repeat("ä", 200) + "}]\n", []string{"identity.yaml:1:23: the name has more than 200 characters", "identity.yaml:2:23: the name has more than 200"}},
+		{"an address that is too long", "users: [{id: a, email: " + strings.Repeat("x", 64) + "@" + strings.Repeat("x", 190) + "}, {id: b, email: " + strings.Repeat("x", 64) + "@" + strings.Repeat("x", 189) + "}]\n", []string{"identity.yaml:1:24: "}},
 		{"all faults at once", "roles: [{id: a b}]\nusers:\n  - {id: c, roles: [d]}\n  - {id: c}\n", []string{":1:", ":3:", ":4:"}},
 		{"broken YAML", "users: [", []string{"identity.yaml:"}},
 	}
