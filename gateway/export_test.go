@@ -1,6 +1,14 @@
 package gateway
 
-import "testing"
+import (
+	"testing"
+
+	"troupe/actors/home"
+	"troupe/gateway/login"
+	"troupe/gateway/toll"
+	"troupe/statemachine"
+	"troupe/statemachine/data"
+)
 
 // StartService starts a server with services, for the tests of the interface in
 // package gateway_test: its exchanges are held against openapi.yaml, and the end of
@@ -10,4 +18,32 @@ func StartService(t testing.TB, o Options, services Services) (s *Server, log fu
 	started := startClosed(t, o)
 	started.Open(services)
 	return started.Server, started.log.String
+}
+
+// InputLimits are limits of gateway/INTERFACE.md, "Limits of inputs", by the first cell of their rows.
+func InputLimits() map[string]int64 {
+	var o Options
+	o.EnsureDefaults()
+	return map[string]int64{
+		"line and headers of a request, so that of a path, a query and all cookies together": int64(o.HeaderBytesMax),
+		"token, session id":                      secretCharsMax,
+		"`next` of a sign-in":                    login.DestinationBytesMax,
+		"`Host` of a sign-in through a provider": hostBytesMax,
+		"`Accept-Language`":                      languageBytesMax,
+		"`Accept-Language`, languages in it":     languagesMax,
+		"bodies of one user beyond 16 KiB of each, a second and processor": half(toll.ProcessorBytes),
+		"objects and arrays inside each other, in any body":                data.MaxDepth,
+		"`svcPublic` and `svcPrivate` of an instance together":             statemachine.MaxDataBytes,
+		"batch, bytes":            batchBytesMax,
+		"batch, items":            batchItemsMax,
+		"batch, bytes of an item": o.BodyBytesMax,
+		"batches, bytes of all beyond those of one body each; half for one user":                            batchBodiesMax,
+		"home that is published, bytes":                                                                     home.MaxPackedBytes,
+		"definition that is published; [what is in it](../statemachine/DEFINITION.md#limits)":               home.MaxFileBytes,
+		"home that is published, bytes of an entry; [what is in it](../cmd/troupe/HOME.md#limits-of-files)": home.MaxFileBytes,
+		"requests in flight (`requestsMax`), half for one user":                                             o.InFlightMax,
+		"connections (`connectionsMax`)":                                                                    int64(o.ConnectionsMax),
+		"streams of events (`watchersMax`)":                                                                 o.WatchersMax,
+		"streams of events of one user (`watchersPerUserMax`)":                                              o.WatchersPerUserMax,
+	}
 }

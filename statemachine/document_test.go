@@ -253,10 +253,15 @@ func TestTheLimitsOfTheDocument(t *testing.T) {
 		documented[row[0]] = strings.ReplaceAll(row[1], ",", "")
 	}
 	for limit, n := range map[string]int{
-		"nesting of a file and of data": data.MaxDepth,
-		"states":                        maxNodes,
-		"columns":                       maxColumns,
-		"languages of a text":           maxLanguages,
+		"nesting of a file and of data":       data.MaxDepth,
+		"states":                              maxNodes,
+		"columns":                             maxColumns,
+		"indexes":                             maxIndexes,
+		"schedules":                           maxSchedules,
+		"name of a workflow, in characters":   maxLabel,
+		"address of a webhook, in bytes":      webhookURLMax,
+		"tries of a webhook behind the first": retryLimitMax,
+		"languages of a text":                 maxLanguages,
 		"length of a label, and of a title as it is shown, in characters":  maxLabel,
 		"actions, named ones counted where they are used":                  maxParsedActions,
 		"named actions inside each other":                                  maxActionDepth,
@@ -272,6 +277,29 @@ func TestTheLimitsOfTheDocument(t *testing.T) {
 			t.Errorf("%s: DEFINITION.md says %q, the limit is %d", limit, documented[limit], n)
 		}
 	}
+	running := map[string]string{}
+	for _, row := range markdown.Tables(markdown.Section(readDocument(t), "Limits"))[1].Rows {
+		running[row[0]] = row[1]
+	}
+	for limit, want := range map[string]string{
+		"`svcPublic` and `svcPrivate` together": mebibytes(MaxDataBytes),
+		"microsteps of an event":                grouped(maxMicrosteps),
+		"actions of an event":                   grouped(maxActions),
+		"raised events that wait":               grouped(maxWaiting),
+		"data of raised events that wait":       mebibytes(maxWaitingBytes),
+		"cost of all expressions of an event":   grouped(maxCost),
+		"deliveries of an event":                grouped(maxOut),
+		"bytes of all deliveries of an event":   mebibytes(maxOutBytes),
+		"addressees of a mail":                  grouped(maxMailTo),
+		"timers":                                grouped(maxTimers),
+		"data of all timers":                    mebibytes(maxTimerBytes),
+		"children that run":                     grouped(maxChildren),
+		"instances above a child":               grouped(MaxDepth),
+	} {
+		if running[limit] != want {
+			t.Errorf("%s: DEFINITION.md says %q, the limit is %s", limit, running[limit], want)
+		}
+	}
 	section := markdown.Section(readDocument(t), "Bounds of one event")
 	for what, n := range map[string]int{"microsteps": maxMicrosteps, "actions": maxActions, "raised events": maxWaiting, "units": maxCost} {
 		if want := grouped(n) + " " + what; !strings.Contains(section, want) {
@@ -279,6 +307,8 @@ func TestTheLimitsOfTheDocument(t *testing.T) {
 		}
 	}
 }
+
+func mebibytes(n int) string { return fmt.Sprintf("%d MiB", n>>20) }
 
 // grouped writes a number with a comma before each three digits.
 func grouped(n int) string {

@@ -29,8 +29,8 @@ import (
 const (
 	// perHost is how many requests a host gets at a time.
 	perHost = 8
-	// bodyMax is how much of an answer is read and kept, in bytes.
-	bodyMax = 64 << 10
+	// AnswerBytesMax is how much of an answer is read and kept, in bytes.
+	AnswerBytesMax = 64 << 10
 	// afterMax bounds what an answer can demand by Retry-After.
 	afterMax      = 24 * time.Hour
 	secretPrefix  = "whsec_"
@@ -82,7 +82,7 @@ func NewWebhooks(o WebhookOptions) *Webhooks {
 	w.client = &http.Client{
 		Transport: &http.Transport{
 			DialContext: dialer.DialContext, MaxIdleConnsPerHost: perHost, IdleConnTimeout: time.Minute,
-			MaxResponseHeaderBytes: bodyMax, ForceAttemptHTTP2: true,
+			MaxResponseHeaderBytes: AnswerBytesMax, ForceAttemptHTTP2: true,
 		},
 		// NB: another host would get what is meant for this one, and a GET nothing of it.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -200,7 +200,7 @@ func (w *Webhooks) post(ctx context.Context, a Attempt, to Endpoint) Answer {
 	if response.StatusCode == http.StatusSwitchingProtocols { // NB: its body is the connection, which the context does not end
 		return Answer{Status: response.StatusCode, Err: errors.New("the answer was 101")}
 	}
-	text, err := io.ReadAll(io.LimitReader(response.Body, bodyMax))
+	text, err := io.ReadAll(io.LimitReader(response.Body, AnswerBytesMax))
 	answer := Answer{Status: response.StatusCode, Body: bodyOf(response.Header.Get("Content-Type"), text)}
 	switch code := response.StatusCode; {
 	case code >= 200 && code < 300 && err == nil:

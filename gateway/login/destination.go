@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// destinationBytesMax bounds the address to go to.
-const destinationBytesMax = 2048
+// DestinationBytesMax bounds the address to go to.
+const DestinationBytesMax = 2048
 
 // Destination returns where a browser goes after signing in: to requested, when that is
 // a path of this server below base, with its query and fragment; otherwise to the
@@ -15,7 +15,7 @@ const destinationBytesMax = 2048
 // redirect). The login page itself is not used either.
 func Destination(base, requested string) string {
 	root := base + "/"
-	if len(requested) > destinationBytesMax || !isPlainASCII(requested) {
+	if len(requested) > DestinationBytesMax || !isPlainASCII(requested) {
 		return root
 	}
 	// NB: a browser takes "//x" and "/\x" for the name of a server, and so it

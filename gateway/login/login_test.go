@@ -68,8 +68,8 @@ func TestDestination(t *testing.T) {
 		{"a name that begins like the base path", "/platform", "/platformer", "/platform/"},
 		{"above the base path", "/platform", "/platform/../x", "/platform/"},
 		{"the login page below the base path", "/platform", "/platform/login", "/platform/"},
-		{"the longest", "", "/" + strings.Repeat("x", destinationBytesMax-1), kept},
-		{"too long", "", "/" + strings.Repeat("x", destinationBytesMax), "/"},
+		{"the longest", "", "/" + strings.Repeat("x", DestinationBytesMax-1), kept},
+		{"too long", "", "/" + strings.Repeat("x", DestinationBytesMax), "/"},
 	}
 	for _, c := range cases {
 		t.Run(c.line, func(t *testing.T) {
