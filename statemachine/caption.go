@@ -3,6 +3,8 @@ package statemachine
 import (
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"troupe/statemachine/document"
 	"troupe/statemachine/expr"
@@ -114,13 +116,13 @@ func (b *builder) caption(n *document.Node) *caption {
 	add := func(language string, n *document.Node) {
 		p := b.captionProse(n)
 		if language != "" {
-			b.visible(n, p.constant())
+			b.texts().visible(n, p.constant())
 		}
 		c.made = append(c.made, madeText{language, p})
 		hasExpression = hasExpression || slices.ContainsFunc(p.parts, func(p prosePart) bool { return p.program != nil })
 	}
 	if n.Kind == document.Mapping {
-		b.eachLanguage(n, add)
+		b.texts().eachLanguage(n, add)
 	} else {
 		add("", n)
 	}
@@ -166,28 +168,43 @@ func (p *prose) constant() (text string) {
 // maxLanguages bounds the texts of one element.
 const maxLanguages = 64
 
+// texts reads texts for people into the definition's faults.
+func (b *builder) texts() textReader { return textReader{&b.Collector, b.parser.options.Stored} }
+
+// textReader reads texts for people. stored: what was accepted once has no new faults.
+type textReader struct {
+	*document.Collector
+	stored bool
+}
+
+// ReadText reads a text without expressions, or a map of languages, and adds what is wrong to faults. stored says that it was accepted once;
+// nil has no text.
+func ReadText(faults *document.Collector, n *document.Node, stored bool) Text {
+	return textReader{faults, stored}.words(n)
+}
+
 // words reads a text without expressions, or a map of languages; nil when n is nil.
-func (b *builder) words(n *document.Node) Text {
+func (r textReader) words(n *document.Node) Text {
 	if n == nil {
 		return nil
 	}
 	if n.Kind != document.Mapping {
-		return Plain(b.word(n))
+		return Plain(r.word(n))
 	}
 	var t Text
-	b.eachLanguage(n, func(language string, n *document.Node) { t = append(t, Translation{language, b.word(n)}) })
+	r.eachLanguage(n, func(language string, n *document.Node) { t = append(t, Translation{language, r.word(n)}) })
 	return t
 }
 
 // eachLanguage calls f with each text of a map of languages.
-func (b *builder) eachLanguage(n *document.Node, f func(language string, text *document.Node)) {
+func (r textReader) eachLanguage(n *document.Node, f func(language string, text *document.Node)) {
 	if len(n.Fields) == 0 || len(n.Fields) > maxLanguages {
-		b.Add(n, "must have one to %d languages", maxLanguages)
+		r.Add(n, "must have one to %d languages", maxLanguages)
 		return
 	}
 	for _, field := range n.Fields {
 		if !isLanguage(field.Key.Text) {
-			b.advise(field.Key, `write a tag such as "en" or "pt-BR"`, "%q is not a language", shorten(field.Key.Text))
+			r.Add(field.Key, "%q is not a language", shorten(field.Key.Text)).Suggestion = `write a tag such as "en" or "pt-BR"`
 			continue
 		}
 		f(field.Key.Text, field.Value)
@@ -195,16 +212,24 @@ func (b *builder) eachLanguage(n *document.Node, f func(language string, text *d
 }
 
 // word reads one text that has no expression.
-func (b *builder) word(n *document.Node) string {
-	text := b.Text(n)
+func (r textReader) word(n *document.Node) string {
+	text := r.Text(n)
 	if strings.Contains(text, "${") {
-		b.Add(n, "this text cannot have an expression")
+		r.Add(n, "this text cannot have an expression")
 	}
 	if n.Kind != document.Mapping && n.Kind != document.Sequence && strings.TrimSpace(text) == "" {
-		b.Add(n, "the text is empty")
+		r.Add(n, "the text is empty")
 	}
-	b.visible(n, text)
+	r.visible(n, text)
 	return text
+}
+
+// visible holds that a text has no characters that people cannot see and that change how they see others.
+func (r textReader) visible(n *document.Node, text string) {
+	if i := strings.IndexFunc(text, func(c rune) bool { return isHidden(c) && !unicode.IsSpace(c) }); i >= 0 && !r.stored {
+		hidden, _ := utf8.DecodeRuneInString(text[i:])
+		r.Add(n, "the text has %U, a character that cannot be seen", hidden).Suggestion = "leave it out"
+	}
 }
 
 // isLanguage reports whether text has the shape of a language tag (RFC 5646, section 2.1).

@@ -3,8 +3,6 @@ package statemachine
 import (
 	"cmp"
 	"slices"
-	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"troupe/statemachine/data"
@@ -28,7 +26,7 @@ func (b *builder) shown(n *document.Node) {
 // label reads a short text without expressions, or a map of languages; nil when n is nil.
 func (b *builder) label(n *document.Node) Text {
 	b.shown(n)
-	t := b.words(n)
+	t := b.texts().words(n)
 	for i := range t {
 		t[i].Text = oneLine(t[i].Text)
 		if utf8.RuneCountInString(t[i].Text) > maxLabel && !b.parser.options.Stored {
@@ -36,14 +34,6 @@ func (b *builder) label(n *document.Node) Text {
 		}
 	}
 	return t
-}
-
-// visible holds that a text has no characters that people cannot see and that change how they see others.
-func (b *builder) visible(n *document.Node, text string) {
-	if i := strings.IndexFunc(text, func(r rune) bool { return isHidden(r) && !unicode.IsSpace(r) }); i >= 0 && !b.parser.options.Stored {
-		hidden, _ := utf8.DecodeRuneInString(text[i:])
-		b.advise(n, "leave it out", "the text has %U, a character that cannot be seen", hidden)
-	}
 }
 
 // columns reads the paths that lists show.
