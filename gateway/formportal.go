@@ -1,8 +1,10 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"troupe/actors/catalog"
@@ -89,10 +91,13 @@ func listTemplates(kind form.Kind) func(*exchange) error {
 		if err != nil {
 			return err
 		}
-		out := []api.TemplateSummary{}
+		out, languages := []api.TemplateSummary{}, x.languages()
 		for _, t := range templates {
-			out = append(out, api.TemplateSummary{FormID: t.ID, Name: t.Name, Description: t.Description, LastModified: t.Modified.UnixMilli()})
+			out = append(out, api.TemplateSummary{
+				FormID: t.ID, Name: t.Name.For(languages...), Description: t.Description.For(languages...), LastModified: t.Modified.UnixMilli(),
+			})
 		}
+		slices.SortStableFunc(out, func(a, b api.TemplateSummary) int { return cmp.Compare(a.Name, b.Name) })
 		return x.answerJSON(out)
 	}
 }
@@ -102,10 +107,11 @@ func listTemplates(kind form.Kind) func(*exchange) error {
 func listForms(kind form.Kind, category form.Category) func(*exchange) error {
 	return func(x *exchange) error {
 		request := formportal.ListRequest{Caller: x.caller, Kind: kind, Category: category}
+		languages := x.languages()
 		list := x.beginList()
 		return list.end(x.services.Portal.List(x.r.Context(), &request, func(f *formportal.Summary) error {
 			list.beforeElement()
-			x.out = appendSummary(x.out, f)
+			x.out = appendSummary(x.out, f, languages)
 			return list.afterElement()
 		}))
 	}
@@ -113,13 +119,13 @@ func listForms(kind form.Kind, category form.Category) func(*exchange) error {
 
 // appendSummary appends a form as package api writes it (gateway/INTERFACE.md, "Fields of a
 // form"). A list may have many, so it does not allocate.
-func appendSummary(dst []byte, f *formportal.Summary) []byte {
+func appendSummary(dst []byte, f *formportal.Summary, languages []string) []byte {
 	for i, member := range []struct{ name, value string }{
 		{"id", f.ID},
 		{"formType", f.FormType},
 		{"formId", f.FormID},
 		{"submissionId", f.SubmissionID},
-		{"name", f.Name},
+		{"name", f.Name.For(languages...)},
 		{"fullPath", f.FullPath},
 		{"by", f.By},
 		{"status", f.Status},

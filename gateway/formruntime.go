@@ -38,8 +38,9 @@ func showForm(x *exchange) error {
 	if err != nil {
 		return err
 	}
+	languages := x.languages()
 	answer := api.FormView{
-		Form: api.Form(*view.Summary), Category: view.Category.String(), Template: templateOf(view.Template),
+		Form: formOf(view.Summary, languages), Category: view.Category.String(), Template: templateOf(view.Template, languages),
 		Data: json.RawMessage(view.Data), States: view.States, SubmittedAt: view.SubmittedAt, Editable: view.Editable,
 	}
 	answer.Draft = draftOf(view.Draft, view.TemplateChanged, view.Strays)
@@ -99,6 +100,7 @@ func pageForms(x *exchange) error {
 	if x.services.Presentations != nil {
 		request.Title = x.titleOf
 	}
+	request.Languages = x.languages()
 	page, err := x.services.Portal.Page(x.r.Context(), request)
 	if err != nil {
 		return err
@@ -128,13 +130,13 @@ func (x *exchange) titleOf(from *query.Reader, f form.Listed) (statemachine.Text
 // presentForms adds to forms how people see their instances. Where that would be too much for one answer, it returns the first of them.
 func (x *exchange) presentForms(forms []formportal.Paged) ([]api.PagedForm, error) {
 	out, names, at := make([]api.PagedForm, len(forms)), []presentation.Name{}, []int{}
+	languages := x.languages()
 	for n, f := range forms {
-		out[n].Form = api.Form(f.Summary)
+		out[n].Form = formOf(&f.Summary, languages)
 		if f.WorkflowID != formportal.PlainWorkflow {
 			names, at = append(names, presentation.Name{WorkflowID: f.WorkflowID, InstanceID: f.ID}), append(at, n)
 		}
 	}
-	languages := x.languages()
 	if x.services.Presentations == nil {
 		return out, nil
 	}
@@ -218,21 +220,29 @@ func showTemplate(x *exchange) error {
 		return err
 	}
 	return x.answerJSON(api.TemplatePage{
-		Template: templateOf(template), Workflows: choicesOf(bound), NeedsWorkflow: len(template.Workflows) > 0,
+		Template: templateOf(template, x.languages()), Workflows: choicesOf(bound), NeedsWorkflow: len(template.Workflows) > 0,
 	})
 }
 
-// templateOf is what a page sees of a template; nil stays nil.
-func templateOf(t *formportal.Template) *api.Template {
+// formOf is a form as the lists show it.
+func formOf(f *formportal.Summary, languages []string) api.Form {
+	return api.Form{
+		ID: f.ID, FormType: f.FormType, FormID: f.FormID, SubmissionID: f.SubmissionID, Name: f.Name.For(languages...), FullPath: f.FullPath,
+		By: f.By, When: f.When, Status: f.Status, Role: f.Role,
+	}
+}
+
+// templateOf is what a page sees of a template, in the first of the languages that its texts are in; nil stays nil.
+func templateOf(t *formportal.Template, languages []string) *api.Template {
 	if t == nil {
 		return nil
 	}
 	out := &api.Template{
-		FormID: t.ID, Name: t.Name, Description: t.Description,
-		Schema: json.RawMessage(t.Schema), UI: json.RawMessage(t.UI), Submit: t.Submit, Digest: t.Digest.String(),
+		FormID: t.ID, Name: t.Name.For(languages...), Description: t.Description.For(languages...),
+		Schema: json.RawMessage(t.SchemaFor(languages...)), UI: json.RawMessage(t.UIFor(languages...)), Submit: t.Submit, Digest: t.Digest.String(),
 	}
 	for _, item := range t.Items {
-		out.Items = append(out.Items, api.Item(item))
+		out.Items = append(out.Items, api.Item{ID: item.ID, Label: item.Label.For(languages...), Help: item.Help.For(languages...), Required: item.Required})
 	}
 	return out
 }

@@ -13,7 +13,6 @@ import (
 	"troupe/actors/formportal"
 	"troupe/actors/identity"
 	"troupe/actors/workflow"
-	"troupe/gateway/api"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -71,7 +70,7 @@ func (f *fakePortal) OfRole(context.Context, *identity.Principal, form.Kind, str
 }
 
 func (f *fakePortal) Template(_ context.Context, _ *identity.Principal, kind form.Kind, id string) (*formportal.Template, []catalog.Choice, error) {
-	return &formportal.Template{Kind: kind, ID: id, Name: "Leave", Digest: form.DigestOf(nil)}, nil, f.ask()
+	return &formportal.Template{Kind: kind, ID: id, Name: statemachine.Plain("Leave"), Digest: form.DigestOf(nil)}, nil, f.ask()
 }
 
 func (f *fakePortal) List(_ context.Context, _ *formportal.ListRequest, item func(*formportal.Summary) error) error {
@@ -124,13 +123,13 @@ func (f *fakePortal) SubmitTask(_ context.Context, r *formportal.TaskSubmitReque
 
 // leaveForm is a form with something in every member.
 var leaveForm = &formportal.Summary{
-	ID: instanceOne, FormType: "WorkflowForm", FormID: "leave-form", SubmissionID: "01JD0000000000000000000009", Name: `Leave "now"`,
+	ID: instanceOne, FormType: "WorkflowForm", FormID: "leave-form", SubmissionID: "01JD0000000000000000000009", Name: statemachine.Plain(`Leave "now"`),
 	FullPath: "form-runtime/leave-form/leave/" + instanceOne + "/index.html", By: "ann", When: 1760000000123, Status: "review, open", Role: "clerk",
 }
 
 // leaveJSON is how package api shows it.
 var leaveJSON = func() string {
-	text, _ := json.Marshal(api.Form(*leaveForm)) // strings can always be written
+	text, _ := json.Marshal(formOf(leaveForm, nil)) // strings can always be written
 	return string(text)
 }()
 

@@ -58,7 +58,7 @@ func showTaskForm(x *exchange) error {
 		return err
 	}
 	answer := api.TaskForm{
-		Task: x.taskOf(view.Task), Events: []string{}, Template: templateOf(view.Template), Data: json.RawMessage(view.Data), States: json.RawMessage(view.States),
+		Task: x.taskOf(view.Task), Events: []string{}, Template: templateOf(view.Template, x.languages()), Data: json.RawMessage(view.Data), States: json.RawMessage(view.States),
 		Draft: draftOf(view.Draft, view.TemplateChanged, view.Strays), Editable: view.Editable,
 	}
 	for _, name := range view.Events {

@@ -36,11 +36,14 @@ type PageRequest struct {
 	// WorkflowID has only forms of that workflow; empty: of all.
 	WorkflowID string
 	// Query has words that are all in the name, the id or a title; upper and lower case are the same.
-	Query  string
-	Title  TitleOf // nil: a search looks for no titles
-	Limit  int
-	Cursor string // Page.Next of the page before; empty: the first page
-	Count  bool   // asks for Page.Count
+	Query string
+	Title TitleOf // nil: a search looks for no titles
+	// Name is what a form is called in each language; nil: Form.Name. Languages are those of the reader, for ByName.
+	Name      func(*Form) statemachine.Text
+	Languages []string
+	Limit     int
+	Cursor    string // Page.Next of the page before; empty: the first page
+	Count     bool   // asks for Page.Count
 }
 
 // Page is a part of a list.
@@ -74,6 +77,9 @@ var errEnough = errors.New("enough")
 func ReadPage(ctx context.Context, lists *query.Service, req *PageRequest) (*Page, error) {
 	of := *req
 	of.Sort = cmp.Or(req.Sort, NewestFirst)
+	if of.Name == nil {
+		of.Name = func(f *Form) statemachine.Text { return statemachine.Plain(f.Name) }
+	}
 	req = &of
 	r := pageReader{ctx: ctx, lists: lists, req: req, words: strings.Fields(strings.ToLower(req.Query))}
 	var after []byte
@@ -88,7 +94,7 @@ func ReadPage(ctx context.Context, lists *query.Service, req *PageRequest) (*Pag
 	}
 	read, place := r.byTime, placeOf
 	if req.Sort == ByName {
-		read, place = r.byName, nameKey
+		read, place = r.byName, r.nameKey
 	}
 	out, err := read(after)
 	if err != nil {
@@ -139,7 +145,10 @@ func (r *pageReader) isAsked(l Listed) bool {
 }
 
 func (r *pageReader) hasWords(l Listed) bool {
-	texts := append(l.title.All(), l.Name, l.InstanceID)
+	if len(r.words) == 0 {
+		return true
+	}
+	texts := append(append(l.title.All(), l.InstanceID), r.req.Name(&l.Form).All()...)
 	for n, t := range texts {
 		texts[n] = strings.ToLower(t)
 	}
@@ -201,11 +210,11 @@ func (r *pageReader) count() (*int64, error) {
 	return &n, nil
 }
 
-// nameKey is where a form stands in the order of names: the name without case, a byte that no name has in front of another,
-// and the id.
-func nameKey(l Listed) []byte {
+// nameKey is where a form stands in the order of names: the name that the reader sees, without case, a byte that no name has in front
+// of another, and the id.
+func (r *pageReader) nameKey(l Listed) []byte {
 	id, _ := instanceid.Parse(l.InstanceID)
-	return append(append([]byte(strings.ToLower(l.Name)), 0), id[:]...)
+	return append(append([]byte(strings.ToLower(r.req.Name(&l.Form).For(r.req.Languages...))), 0), id[:]...)
 }
 
 // byName keeps the first forms behind the place while it looks at all.
@@ -215,7 +224,7 @@ func (r *pageReader) byName(after []byte) (*Page, error) {
 		if looked++; looked > countedMax {
 			return failure.Refuse(failure.ErrInvalid, "the list has more than %d forms, which is too many to sort them by name", countedMax)
 		}
-		key := nameKey(l)
+		key := r.nameKey(l)
 		if !matches || bytes.Compare(key, after) <= 0 {
 			return nil
 		}

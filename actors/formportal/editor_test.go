@@ -43,11 +43,11 @@ func shipped(t *testing.T, folder string) (texts []string) {
 const nobodysForm = "{id: off, enabled: false, schema: {type: object}, workflows: any, submit: go, $schema: x}"
 
 func TestTheSchemaOfFormsIsNeverStricter(t *testing.T) {
-	all := append(shipped(t, "forms"), leaveForm, "# flow style\n"+nobodysForm)
+	all := append(shipped(t, "forms"), leaveForm, travel, "# flow style\n"+nobodysForm)
 	f := fileFormat(t, form.KindForm)
 	f.Takes(t, all...)
 	f.IsNeverStricter(t, all...)
-	slip := strings.Replace(FileSchema(form.KindForm), `"description": "What it is for, for people.", "type": "string"`, `"type": "number"`, 1)
+	slip := strings.Replace(FileSchema(form.KindForm), `"description": "What it is for, for people, in one or in several languages.", "maxLength": 2000, "$ref": "#/$defs/text"`, `"type": "number"`, 1)
 	schematest.New(t, slip, func([]byte) error { return nil }).IsStricter(t, 100, all...)
 	f.Sees(t,
 		"id: a\n", "schema: {type: object}\naccess: {roles: a}\n", "id: a\nschema: {type: object}\n", "id: a\nacces: {roles: a}\nschema: {type: object}\n",
@@ -55,6 +55,7 @@ func TestTheSchemaOfFormsIsNeverStricter(t *testing.T) {
 		"id: a b\naccess: {roles: a}\nschema: {type: object}\n", "id: a\naccess: {roles: a}\nschema: {type: array}\n",
 		"id: a\naccess: {roles: a}\nschema: {type: object}\nenabled: maybe\n", "id: a\naccess: {roles: a}\nschema: {type: object}\nitems: []\n",
 		"id: a\naccess: {roles: a}\nschema: {type: object}\nworkflows: [x, x]\n", "[]",
+		"id: a\nname: {en: 1}\naccess: {roles: a}\nschema: {type: object}\n", "id: a\nname: {}\naccess: {roles: a}\nschema: {type: object}\n", "id: a\naccess: {roles: a}\nschema: {type: object, title: {x_y: A}}\n",
 	)
 }
 

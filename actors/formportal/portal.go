@@ -158,7 +158,7 @@ func (p *Portal) List(ctx context.Context, req *ListRequest, yield func(*Summary
 	return p.do(ctx, req.Caller, "list", func(ctx context.Context) error {
 		list := p.listOf(req)
 		return p.o.Workflows.Forms(ctx, &list, func(f form.Listed) error {
-			return yield(summaryOf(&f.Form, f.WorkflowID, f.Nodes, f.InstanceID, f.When))
+			return yield(p.summaryOf(&f.Form, f.WorkflowID, f.Nodes, f.InstanceID, f.When))
 		})
 	})
 }
@@ -172,6 +172,7 @@ type PageRequest struct {
 	Limit                     int
 	Count                     bool
 	Title                     form.TitleOf
+	Languages                 []string
 }
 
 // Page is a part of a list.
@@ -197,14 +198,14 @@ func (p *Portal) Page(ctx context.Context, req *PageRequest) (page *Page, err er
 	err = p.do(ctx, req.Caller, "page", func(ctx context.Context) error {
 		of, err := p.o.Workflows.FormPage(ctx, &form.PageRequest{
 			ListRequest: p.listOf(&req.ListRequest), Sort: req.Sort, WorkflowID: req.WorkflowID, Query: req.Query,
-			Limit: req.Limit, Cursor: req.Cursor, Count: req.Count, Title: req.Title,
+			Limit: req.Limit, Cursor: req.Cursor, Count: req.Count, Title: req.Title, Name: p.nameOf, Languages: req.Languages,
 		})
 		if err != nil {
 			return err
 		}
 		page = &Page{Next: of.Next, Count: of.Count, of: of}
 		for _, f := range of.Forms {
-			page.Forms = append(page.Forms, Paged{*summaryOf(&f.Form, f.WorkflowID, f.Nodes, f.InstanceID, f.When), f.WorkflowID})
+			page.Forms = append(page.Forms, Paged{*p.summaryOf(&f.Form, f.WorkflowID, f.Nodes, f.InstanceID, f.When), f.WorkflowID})
 		}
 		return nil
 	})
@@ -269,7 +270,7 @@ func (p *Portal) creation(req *CreateRequest) (*workflow.CreateRequest, error) {
 		return create, failure.ErrNotFound
 	}
 	create.Form = &form.Form{
-		Kind: req.Kind, TemplateID: template.ID, Name: template.Name, By: string(req.Caller.ID), Role: role,
+		Kind: req.Kind, TemplateID: template.ID, Name: template.Name.For(), By: string(req.Caller.ID), Role: role,
 	}
 	switch {
 	case req.WorkflowID == "" && len(template.Workflows) > 0:

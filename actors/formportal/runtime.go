@@ -60,7 +60,7 @@ func (p *Portal) Form(ctx context.Context, req *FormRequest) (view *View, err er
 			return err
 		}
 		view = &View{
-			Summary:  summaryOf(v.Form, req.WorkflowID, v.Nodes, req.InstanceID, v.When),
+			Summary:  p.summaryOf(v.Form, req.WorkflowID, v.Nodes, req.InstanceID, v.When),
 			Category: v.Form.CategoryAt(archivedBefore(p.o.Clock(), p.o.ArchiveAfter)),
 			Template: template, Data: v.Public, Draft: v.Draft, States: v.States,
 			SubmittedAt: v.Form.SubmittedAt, Editable: v.Editable, Sequence: v.Sequence,

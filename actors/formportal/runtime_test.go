@@ -148,7 +148,7 @@ func TestTemplatesThatChange(t *testing.T) {
 		t.Errorf("a draft, switched off: %v", err)
 	}
 	h.mustSubmit("john", "-", first, `{"text":"x"}`)
-	if v := h.view("john", "-", first); v.Summary.Name != "Feedback" || v.Template.Name != "Changed" {
+	if v := h.view("john", "-", first); v.Summary.Name.For() != "Feedback" || v.Template.Name.For() != "Changed" {
 		t.Errorf("got the name %q, want that of the creation; template %+v", v.Summary.Name, v.Template)
 	}
 	h.offer(strings.Replace(feedbackTemplate, "type: string", "type: integer", 1), strings.Replace(leaveTemplate, "submit: submit", "submit: note", 1))

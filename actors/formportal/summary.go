@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"troupe/actors/form"
+	"troupe/statemachine"
 )
 
 // archivedBefore returns the moment in Unix milliseconds such that what was completed
@@ -23,7 +24,7 @@ type Summary struct {
 	FormType     string // "Form", "WorkflowForm" or "Checklist"
 	FormID       string
 	SubmissionID string // a ULID; empty before the first submission
-	Name         string
+	Name         statemachine.Text
 	FullPath     string // of the page, behind the base path, without a leading slash
 	By           string
 	When         int64 // Unix milliseconds
@@ -31,10 +32,19 @@ type Summary struct {
 	Role         string
 }
 
+// nameOf is what a form is called: what its template was called when it was made, in all languages of the template while the template is
+// called so.
+func (p *Portal) nameOf(f *form.Form) statemachine.Text {
+	if t := p.o.Templates.Get(f.Kind, f.TemplateID); t != nil && t.Name.For() == f.Name {
+		return t.Name
+	}
+	return statemachine.Plain(f.Name)
+}
+
 // summaryOf shows a form. nodes are the names of the instance's present nodes.
-func summaryOf(f *form.Form, workflowID, nodes, instanceID string, when int64) *Summary {
+func (p *Portal) summaryOf(f *form.Form, workflowID, nodes, instanceID string, when int64) *Summary {
 	item := &Summary{
-		ID: instanceID, FormType: "WorkflowForm", FormID: f.TemplateID, SubmissionID: f.SubmissionID, Name: f.Name,
+		ID: instanceID, FormType: "WorkflowForm", FormID: f.TemplateID, SubmissionID: f.SubmissionID, Name: p.nameOf(f),
 		FullPath: "form-runtime/" + f.TemplateID + "/" + workflowID + "/" + instanceID + "/index.html",
 		By:       f.By, When: when, Status: nodes, Role: f.Role,
 	}

@@ -16,9 +16,9 @@ import (
 type Template struct {
 	Kind        form.Kind
 	ID          string
-	Name        string // display name; the id when the file has none
-	Description string // may be empty
-	Enabled     bool   // false: offered to nobody
+	Name        statemachine.Text // the id when the file has none
+	Description statemachine.Text // may be no text
+	Enabled     bool              // false: offered to nobody
 
 	// Roles are those that are offered the template, in the order of the file; at
 	// least one unless the template is disabled.
@@ -34,9 +34,9 @@ type Template struct {
 	Submit string
 	// Schema is a form's JSON Schema 2020-12, with what it refers to in other
 	// files put into its $defs, so that it can be read alone. Absent for a
-	// checklist.
+	// checklist. Each text is the first of the file; SchemaFor has them for a reader.
 	Schema data.Value
-	// UI are layout hints, an object; absent when the file has none.
+	// UI are layout hints, an object; absent when the file has none. UIFor has them for a reader.
 	UI data.Value
 	// Items are what a checklist asks, in the order of the file; at least one.
 	// A form has none.
@@ -50,14 +50,15 @@ type Template struct {
 	Warnings document.Faults
 
 	schema *statemachine.Schema // what Check asks; never nil
+	texts  data.Value           // Schema with the texts in all languages; absent when each is in one
 }
 
 // Item is one line of a checklist.
 type Item struct {
 	ID       string
-	Label    string // the id when the file has none
-	Help     string // may be empty
-	Required bool   // must be ticked before the checklist can be submitted
+	Label    statemachine.Text // the id when the file has none
+	Help     statemachine.Text // may be no text
+	Required bool              // must be ticked before the checklist can be submitted
 }
 
 // Check checks what was filled in: a form's data against its schema, and for a checklist

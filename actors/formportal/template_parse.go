@@ -55,8 +55,8 @@ func ParseTemplate(src TemplateText, known Known) (*Template, error) {
 		t:         &Template{Kind: src.Kind, Enabled: true, Modified: src.Modified.Truncate(time.Millisecond).UTC()},
 	}
 	p.template(tree)
-	if err := p.Err(); err != nil {
-		return nil, err
+	if faults := append(p.Faults(), p.beside...); len(faults) > 0 {
+		return nil, faults
 	}
 	if p.warnings.Err() != nil {
 		p.t.Warnings = p.warnings.Faults()
@@ -91,6 +91,7 @@ type templateParser struct {
 	warnings document.Collector
 	known    Known
 	read     func(name string) ([]byte, error)
+	beside   document.Faults // of files that the schema refers to
 	t        *Template
 }
 
@@ -111,8 +112,8 @@ func (p *templateParser) template(n *document.Node) {
 		p.Add(n.Field("id"), "the id %q is taken: addresses of the form runtime begin with it", reservedID).Suggestion = "choose another id"
 	}
 	t.Name, t.Description = p.atMost(n, "name", maxNameChars), p.atMost(n, "description", maxTextChars)
-	if t.Name == "" {
-		t.Name = t.ID
+	if t.Name == nil {
+		t.Name = statemachine.Plain(t.ID)
 	}
 	if enabled := n.Field("enabled"); enabled != nil {
 		t.Enabled = p.Bool(enabled)
@@ -120,6 +121,7 @@ func (p *templateParser) template(n *document.Node) {
 	p.access(n)
 	if ui := n.Field("ui"); ui != nil {
 		t.UI = p.object(ui)
+		p.checkHints(ui, hintTexts)
 	}
 	if t.Kind == form.KindChecklist {
 		p.refuse(n, "a checklist", formKeys...)
@@ -138,13 +140,15 @@ func (p *templateParser) template(n *document.Node) {
 	p.submit(n)
 }
 
-// atMost reads a text that has at most so many characters.
-func (p *templateParser) atMost(n *document.Node, key string, most int) string {
-	text := p.Text(n.Field(key))
-	if utf8.RuneCountInString(text) > most {
-		p.Add(n.Field(key), "the %s has more than %d characters", key, most)
+// atMost reads a text that has at most so many characters, in each language.
+func (p *templateParser) atMost(n *document.Node, key string, most int) statemachine.Text {
+	t := p.text(n.Field(key))
+	for _, text := range t.All() {
+		if utf8.RuneCountInString(text) > most {
+			p.Add(n.Field(key), "the %s has more than %d characters", key, most)
+		}
 	}
-	return text
+	return t
 }
 
 // refuse adds a fault for each key that belongs to the other kind.
@@ -268,15 +272,22 @@ func (p *templateParser) formSchema(n *document.Node) {
 		p.Add(at, "JSON Schema: the type of a form's data must be object").Suggestion = "type: object"
 		return
 	}
-	bundled, err := bundle(doc, p.read)
+	p.checkSchema(&p.Collector, field)
+	var read func(string) ([]byte, error)
+	if p.read != nil {
+		read = p.readChecked
+	}
+	texts, err := bundle(doc, read)
 	if err == nil {
-		p.t.schema, err = statemachine.CompileSchema(bundled, nil)
+		plain, several := plainSchema(texts)
+		if p.t.Schema = texts; several {
+			p.t.Schema, p.t.texts = plain, texts
+		}
+		p.t.schema, err = statemachine.CompileSchema(p.t.Schema, nil)
 	}
 	if err != nil {
 		p.Add(statemachine.SchemaFaultAt(field, err), "JSON Schema: %v", err)
-		return
 	}
-	p.t.Schema = bundled
 }
 
 // items reads what a checklist asks, and makes its schema.
@@ -311,8 +322,8 @@ func (p *templateParser) items(n *document.Node) {
 			p.Add(item.Field("id"), "item %q is there twice", i.ID)
 		}
 		seen[i.ID] = true
-		if i.Label == "" {
-			i.Label = i.ID
+		if i.Label == nil {
+			i.Label = statemachine.Plain(i.ID)
 		}
 		p.t.Items = append(p.t.Items, i)
 	}

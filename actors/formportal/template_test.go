@@ -116,7 +116,7 @@ func TestAFormHasWhatItsFileSays(t *testing.T) {
 	}
 	got.Digest = form.Digest{}
 	want := &Template{
-		Kind: form.KindForm, ID: "leave-form", Name: "Leave Request", Description: "Ask for days off", Enabled: true,
+		Kind: form.KindForm, ID: "leave-form", Name: statemachine.Plain("Leave Request"), Description: statemachine.Plain("Ask for days off"), Enabled: true,
 		Roles: []string{"clerk", "boss"}, Workflows: []string{"leave"}, Submit: "submit",
 		UI: data.Value(`{"order":["days","home"]}`), Modified: time.Unix(1, 2_000_000).UTC(),
 		Schema: data.Value(`{"type":"object","properties":{"days":{"type":"integer","minimum":1,"maximum":60},"home":{"$ref":"#/$defs/address.schema.json"}},"required":["days"],"$defs":{` +
@@ -163,8 +163,10 @@ func TestAFormWithoutWorkflowsBindsWithAnyThatKnowsItsEvent(t *testing.T) {
 
 func TestAChecklistHasItsItems(t *testing.T) {
 	got := parseSample(t, form.KindChecklist, safety)
-	want := []Item{{ID: "exits", Label: "Exits are free", Help: "Open every door.", Required: true}, {ID: "light", Label: "light"}}
-	if !reflect.DeepEqual(got.Items, want) || got.Name != "safety" || got.Schema != nil {
+	want := []Item{
+		{ID: "exits", Label: statemachine.Plain("Exits are free"), Help: statemachine.Plain("Open every door."), Required: true}, {ID: "light", Label: statemachine.Plain("light")},
+	}
+	if !reflect.DeepEqual(got.Items, want) || got.Name.For() != "safety" || got.Schema != nil {
 		t.Errorf("got %+v", got)
 	}
 	if got.Kind.String() != "checklist" || form.KindForm.String() != "form" {

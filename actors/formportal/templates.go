@@ -55,7 +55,7 @@ func newTemplateSet(templates []*Template) *templateSet {
 		s.byID[templateKey{t.Kind, t.ID}] = t
 	}
 	slices.SortFunc(s.order, func(a, b *Template) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name.For(), b.Name.For()), cmp.Compare(a.ID, b.ID))
 	})
 	return s
 }

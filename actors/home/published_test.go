@@ -108,7 +108,7 @@ func (c *publishing) wants(version uint64, template, user string) {
 		if err != nil || d.Version != version {
 			c.t.Errorf("%s has the definition %v, %v, want version %d", n.Name, d, err, version)
 		}
-		if got := n.o.Templates.Get(form.KindForm, "trip"); got == nil || got.Name != template {
+		if got := n.o.Templates.Get(form.KindForm, "trip"); got == nil || got.Name.For() != template {
 			c.t.Errorf("%s has the template %v, want %s", n.Name, got, template)
 		}
 		if n.Access().Directory.Principal("ann") == nil || (n.Access().Directory.Principal("bob") != nil) != (user == "bob") {

@@ -3675,7 +3675,7 @@ export interface components {
          */
         IncidentID: string;
         /**
-         * @description The reader's languages, for texts that the definition has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+         * @description The reader's languages, for texts that the definition or the template has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
          * @example de-AT, en;q=0.5
          */
         AcceptLanguage: string;
@@ -3940,7 +3940,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The reader's languages, for texts that the definition has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @description The reader's languages, for texts that the definition or the template has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
                  * @example de-AT, en;q=0.5
                  */
                 "Accept-Language"?: components["parameters"]["AcceptLanguage"];
@@ -4035,7 +4035,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The reader's languages, for texts that the definition has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @description The reader's languages, for texts that the definition or the template has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
                  * @example de-AT, en;q=0.5
                  */
                 "Accept-Language"?: components["parameters"]["AcceptLanguage"];
@@ -4081,7 +4081,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The reader's languages, for texts that the definition has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @description The reader's languages, for texts that the definition or the template has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
                  * @example de-AT, en;q=0.5
                  */
                 "Accept-Language"?: components["parameters"]["AcceptLanguage"];
@@ -4131,7 +4131,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The reader's languages, for texts that the definition has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @description The reader's languages, for texts that the definition or the template has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
                  * @example de-AT, en;q=0.5
                  */
                 "Accept-Language"?: components["parameters"]["AcceptLanguage"];
@@ -4754,7 +4754,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The reader's languages, for texts that the definition has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @description The reader's languages, for texts that the definition or the template has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
                  * @example de-AT, en;q=0.5
                  */
                 "Accept-Language"?: components["parameters"]["AcceptLanguage"];
@@ -5042,7 +5042,7 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description The reader's languages, for texts that the definition has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @description The reader's languages, for texts that the definition or the template has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
                  * @example de-AT, en;q=0.5
                  */
                 "Accept-Language"?: components["parameters"]["AcceptLanguage"];
@@ -5258,7 +5258,13 @@ export interface operations {
     listCurrentForms: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The reader's languages, for texts that the definition or the template has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @example de-AT, en;q=0.5
+                 */
+                "Accept-Language"?: components["parameters"]["AcceptLanguage"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -5286,7 +5292,13 @@ export interface operations {
     listSubmittedForms: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The reader's languages, for texts that the definition or the template has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @example de-AT, en;q=0.5
+                 */
+                "Accept-Language"?: components["parameters"]["AcceptLanguage"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -5314,7 +5326,13 @@ export interface operations {
     listArchivedForms: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The reader's languages, for texts that the definition or the template has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @example de-AT, en;q=0.5
+                 */
+                "Accept-Language"?: components["parameters"]["AcceptLanguage"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -5342,7 +5360,13 @@ export interface operations {
     listCurrentChecklists: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The reader's languages, for texts that the definition or the template has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @example de-AT, en;q=0.5
+                 */
+                "Accept-Language"?: components["parameters"]["AcceptLanguage"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -5370,7 +5394,13 @@ export interface operations {
     listSubmittedChecklists: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The reader's languages, for texts that the definition or the template has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @example de-AT, en;q=0.5
+                 */
+                "Accept-Language"?: components["parameters"]["AcceptLanguage"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -5398,7 +5428,13 @@ export interface operations {
     listArchivedChecklists: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The reader's languages, for texts that the definition or the template has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @example de-AT, en;q=0.5
+                 */
+                "Accept-Language"?: components["parameters"]["AcceptLanguage"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -5426,7 +5462,13 @@ export interface operations {
     listFormTemplates: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The reader's languages, for texts that the definition or the template has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @example de-AT, en;q=0.5
+                 */
+                "Accept-Language"?: components["parameters"]["AcceptLanguage"];
+            };
             path: {
                 /**
                  * @description A role of the caller's.
@@ -5460,7 +5502,13 @@ export interface operations {
     listChecklistTemplates: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The reader's languages, for texts that the definition or the template has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @example de-AT, en;q=0.5
+                 */
+                "Accept-Language"?: components["parameters"]["AcceptLanguage"];
+            };
             path: {
                 /**
                  * @description A role of the caller's.
@@ -5560,7 +5608,13 @@ export interface operations {
     getForm: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The reader's languages, for texts that the definition or the template has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @example de-AT, en;q=0.5
+                 */
+                "Accept-Language"?: components["parameters"]["AcceptLanguage"];
+            };
             path: {
                 /**
                  * @description A workflow, or `-` for a form without one.
@@ -5651,7 +5705,13 @@ export interface operations {
                 /** @description `true`: the answer has `count`. */
                 count?: boolean;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description The reader's languages, for texts that the definition or the template has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @example de-AT, en;q=0.5
+                 */
+                "Accept-Language"?: components["parameters"]["AcceptLanguage"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -5680,7 +5740,13 @@ export interface operations {
     getTemplate: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The reader's languages, for texts that the definition or the template has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @example de-AT, en;q=0.5
+                 */
+                "Accept-Language"?: components["parameters"]["AcceptLanguage"];
+            };
             path: {
                 /** @description Another word is 404. */
                 kind: "form" | "checklist";
@@ -5849,7 +5915,13 @@ export interface operations {
     getTaskForm: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The reader's languages, for texts that the definition or the template has in several (RFC 9110, 12.5.4). What cannot be read is ignored.
+                 * @example de-AT, en;q=0.5
+                 */
+                "Accept-Language"?: components["parameters"]["AcceptLanguage"];
+            };
             path: {
                 /**
                  * @description A task.

@@ -90,7 +90,7 @@ function Inside({ instance, caller, summary }: InstancePageProps & { summary: Su
   const key = instanceKey(instance);
   const events = useQuery({ queryKey: [...key, "events", language()], queryFn: ({ signal }) => loadEvents(instance, signal) });
   const pending = useQuery({ queryKey: [...key, "pending"], queryFn: ({ signal }) => loadPending(instance, signal) });
-  const form = useQuery({ queryKey: [...key, "form"], queryFn: ({ signal }) => loadForm(instance, signal), enabled: summary.form !== null });
+  const form = useQuery({ queryKey: [...key, "form", language()], queryFn: ({ signal }) => loadForm(instance, signal), enabled: summary.form !== null });
   const look = useCallback(() => void queries.invalidateQueries({ queryKey: instanceKey(instance) }), [queries, instance]);
   const live = useWatch(instance, { onEntry: look, onLook: look });
 

@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from "react";
+import { useTranslation } from "react-i18next";
 
 /** What was asked for: not yet here, here, or refused. */
 export type Loaded<T> = { state: "loading" } | { state: "ready"; value: T } | { state: "failed"; fault: unknown };
@@ -12,8 +13,9 @@ export interface Loading<T> {
 }
 
 /**
- * Loads when the component appears, when load changes, and on reload. Only the
- * last request counts; the ones before are given up.
+ * Loads when the component appears, when load changes, on reload, and in another
+ * language when the person chooses one. Only the last request counts; the ones
+ * before are given up.
  */
 export function useLoaded<T>(load: (signal: AbortSignal) => Promise<T>): Loading<T> {
   const [loaded, setLoaded] = useState<Loaded<T>>({ state: "loading" });
@@ -39,6 +41,15 @@ export function useLoaded<T>(load: (signal: AbortSignal) => Promise<T>): Loading
     start();
     return () => running.current?.abort();
   }, [start]);
+
+  const { i18n } = useTranslation();
+  const spoken = useRef(i18n.language);
+  useEffect(() => {
+    if (spoken.current !== i18n.language) {
+      spoken.current = i18n.language;
+      start();
+    }
+  }, [i18n.language, start]);
 
   const reload = useCallback(() => {
     setLoaded((before) => (before.state === "failed" ? { state: "loading" } : before));

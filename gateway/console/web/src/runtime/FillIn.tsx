@@ -57,7 +57,9 @@ interface FillInProps<V extends Fillable, S> {
 export function FillIn<V extends Fillable, S>({ calls, store, view, drops, choices, onLook, onSubmitting, onSubmitted, onView, onDeleted }: FillInProps<V, S>) {
   const { t } = useTranslation();
   // What is filled in is the template as it was when the page began; a newer one is asked for.
-  const [template] = useState(view.template);
+  // In another language it is the same one.
+  const [atFirst] = useState(view.template);
+  const template = view.template?.digest === atFirst?.digest ? view.template : atFirst;
   const [begun] = useState(() => (view.draft ? undefined : keptObject(store)));
   const [first] = useState(() => initialData(view));
   const [words, setWords] = useState(first.words);

@@ -19,11 +19,11 @@ export const useForms = (query: FormQuery) => useQuery({ ...formsQuery(query), p
 export const useWorkflows = (enabled: boolean) => useQuery({ queryKey: ["workflows"], queryFn: ({ signal }) => loadWorkflows(signal), enabled, staleTime: 5 * minute });
 
 export const useTemplates = (kind: Kind, roleId: string) =>
-  useQuery({ queryKey: ["templates", kind, roleId], queryFn: ({ signal }) => loadTemplates(kind, roleId, signal), placeholderData: keepPreviousData });
+  useQuery({ queryKey: ["templates", kind, roleId, language()], queryFn: ({ signal }) => loadTemplates(kind, roleId, signal), placeholderData: keepPreviousData });
 
 /** What a form is made of, and with which workflows. */
 export const useTemplate = (formId: string) =>
-  useQuery({ queryKey: ["template", formId], queryFn: ({ signal }) => loadTemplate("form", formId, signal), enabled: formId !== "" });
+  useQuery({ queryKey: ["template", formId, language()], queryFn: ({ signal }) => loadTemplate("form", formId, signal), enabled: formId !== "" });
 
 /** What people call the parts of a workflow; none for the empty id. */
 export const presentationQuery = (workflowId: string) => ({

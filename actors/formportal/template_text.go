@@ -1,0 +1,184 @@
+package formportal
+
+import (
+	"path"
+	"slices"
+
+	"troupe/statemachine"
+	"troupe/statemachine/data"
+	"troupe/statemachine/document"
+)
+
+// Texts of a template are in one or in several languages, as those of a definition are. What is kept of a schema and of hints has them as
+// the file does; what is compiled, and what a page gets, has one of each.
+
+// text reads a text for people: any text, or a map of languages.
+func (p *templateParser) text(n *document.Node) statemachine.Text {
+	if n == nil || n.Kind != document.Mapping {
+		return statemachine.Plain(p.Text(n))
+	}
+	return p.languages(&p.Collector, n)
+}
+
+func (p *templateParser) languages(faults *document.Collector, n *document.Node) statemachine.Text {
+	return statemachine.ReadText(faults, n, p.known.Workflow == nil)
+}
+
+// schemaText reports whether a keyword of a schema is a text for people.
+func schemaText(keyword string) bool { return keyword == "title" || keyword == "description" }
+
+// hintTexts are hints that are texts for people, and options those of ui:options. Of enumNames each element is one.
+var (
+	hintTexts   = []string{"ui:title", "ui:description", "ui:help", "ui:placeholder", "ui:enumNames"}
+	optionTexts = []string{"title", "description", "help", "placeholder", "enumNames"}
+)
+
+// checkSchema finds faults in the texts of a schema, which are maps of languages.
+func (p *templateParser) checkSchema(faults *document.Collector, n *document.Node) {
+	if n.Kind == document.Sequence {
+		for _, item := range n.Items {
+			p.checkSchema(faults, item)
+		}
+	}
+	for _, f := range n.Fields {
+		switch key := f.Key.Text; {
+		case schemaText(key) && f.Value.Kind == document.Mapping:
+			p.languages(faults, f.Value)
+		case values[key]:
+		case named[key] && f.Value.Kind == document.Mapping:
+			for _, schema := range f.Value.Fields {
+				p.checkSchema(faults, schema.Value)
+			}
+		default:
+			p.checkSchema(faults, f.Value)
+		}
+	}
+}
+
+// checkHints is checkSchema for hints.
+func (p *templateParser) checkHints(n *document.Node, texts []string) {
+	for _, f := range n.Fields {
+		switch key, v := f.Key.Text, f.Value; {
+		case slices.Contains(texts, key):
+			for _, text := range append([]*document.Node{v}, v.Items...) {
+				if text.Kind == document.Mapping {
+					p.languages(&p.Collector, text)
+				}
+			}
+		case key == "ui:options":
+			p.checkHints(v, optionTexts)
+		default:
+			p.checkHints(v, hintTexts)
+		}
+	}
+}
+
+// readChecked reads a file beside the template, and finds faults in its texts. What is no document at all is found when it is bundled.
+func (p *templateParser) readChecked(name string) ([]byte, error) {
+	text, err := p.read(name)
+	if err != nil {
+		return nil, err
+	}
+	file := path.Join(path.Dir(p.File), name)
+	if tree, err := document.Parse(file, text); err == nil {
+		beside := &document.Collector{File: file}
+		p.checkSchema(beside, tree)
+		p.beside = append(p.beside, beside.Faults()...)
+	}
+	return text, nil
+}
+
+// picker takes one text of each that is there in several languages.
+type picker struct {
+	languages []string
+	picked    bool // there was one
+}
+
+// text appends the text of a map of languages.
+func (p *picker) text(dst []byte, v data.Value) []byte {
+	var t statemachine.Text
+	for language, text := range v.Members() {
+		t = append(t, statemachine.Translation{Language: language, Text: text.Text()})
+	}
+	p.picked = true
+	return data.AppendString(dst, t.For(p.languages...))
+}
+
+// each appends an array or an object with each of its elements replaced; anything else is copied.
+func each(dst []byte, v data.Value, replace func(dst []byte, key string, v data.Value) []byte) []byte {
+	switch v.Kind() {
+	case data.Array:
+		dst = append(dst, '[')
+		for _, element := range v.Elements() {
+			dst = append(replace(dst, "", element), ',')
+		}
+		return append(trimComma(dst), ']')
+	case data.Object:
+		dst = append(dst, '{')
+		for key, value := range v.Members() {
+			dst = append(replace(append(data.AppendString(dst, key), ':'), key, value), ',')
+		}
+		return append(trimComma(dst), '}')
+	}
+	return append(dst, v...)
+}
+
+// schema appends a schema.
+func (p *picker) schema(dst []byte, v data.Value) []byte {
+	return each(dst, v, func(dst []byte, key string, v data.Value) []byte {
+		switch isObject := v.Kind() == data.Object; {
+		case schemaText(key) && isObject:
+			return p.text(dst, v)
+		case values[key]:
+			return append(dst, v...)
+		case named[key] && isObject:
+			return each(dst, v, func(dst []byte, _ string, v data.Value) []byte { return p.schema(dst, v) })
+		}
+		return p.schema(dst, v)
+	})
+}
+
+// hints appends hints. texts are the keys of those that are texts.
+func (p *picker) hints(dst []byte, v data.Value, texts []string) []byte {
+	return each(dst, v, func(dst []byte, key string, v data.Value) []byte {
+		switch isText := slices.Contains(texts, key); {
+		case isText && v.Kind() == data.Object:
+			return p.text(dst, v)
+		case isText:
+			return each(dst, v, func(dst []byte, _ string, v data.Value) []byte {
+				if v.Kind() == data.Object {
+					return p.text(dst, v)
+				}
+				return append(dst, v...)
+			})
+		case key == "ui:options":
+			return p.hints(dst, v, optionTexts)
+		}
+		return p.hints(dst, v, hintTexts)
+	})
+}
+
+// plainSchema is a schema with the first text of each; several: there was one in several languages.
+func plainSchema(v data.Value) (plain data.Value, several bool) {
+	p := picker{}
+	plain = p.schema(nil, v)
+	return plain, p.picked
+}
+
+// SchemaFor is the schema with texts in the first of the languages that they are in, else in the first of the file. It is only read.
+func (t *Template) SchemaFor(languages ...string) data.Value {
+	if t.texts == nil {
+		return t.Schema
+	}
+	p := picker{languages: languages}
+	return p.schema(nil, t.texts)
+}
+
+// UIFor are the hints in the same way.
+func (t *Template) UIFor(languages ...string) data.Value {
+	p := picker{languages: languages}
+	if of := p.hints(nil, t.UI, hintTexts); p.picked {
+		return of
+	}
+	return t.UI
+}

@@ -1,0 +1,142 @@
+package formportal
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"troupe/actors/form"
+	"troupe/statemachine"
+	"troupe/statemachine/data"
+	"troupe/statemachine/document"
+)
+
+// travel has each text of a form in two languages, wherever one can stand; title and description are also the names of fields.
+const travel = `id: travel
+name: {en: Travel, de: Reise}
+description: {en: Ask for a trip., de: Eine Reise beantragen.}
+access: {roles: [clerk]}
+schema:
+  type: object
+  title: {en: Your trip, de: Ihre Reise}
+  properties:
+    title: {type: string, title: {en: Occasion, de: Anlass}, default: {en: kept}}
+    class:
+      oneOf: [{const: 1, title: {en: First, de: Erste}}, {const: 2, title: Second}]
+    legs:
+      type: array
+      items:
+        type: object
+        properties:
+          to: {type: string, title: {en: To, de: Nach}, description: {en: A town., de: Ein Ort.}}
+  if: {properties: {class: {const: 1}}}
+  then: {description: {en: Dear., de: Teuer.}}
+ui:
+  title: {"ui:placeholder": {en: A fair, de: Eine Messe}, "ui:options": {rows: 3, help: {en: Be brief., de: Kurz.}}}
+  class: {"ui:enumNames": [{en: One, de: Eins}, Two]}
+  legs: {items: {to: {"ui:title": {en: Town, de: Ort}}}}
+`
+
+// inOne is a file with only one of two languages, which is what a page shows.
+func inOne(file, language string) string {
+	for _, m := range []string{
+		"Travel|Reise", "Ask for a trip.|Eine Reise beantragen.", "Your trip|Ihre Reise", "Occasion|Anlass", "First|Erste", "To|Nach", "A town.|Ein Ort.", "Dear.|Teuer.",
+		"A fair|Eine Messe", "Be brief.|Kurz.", "One|Eins", "Town|Ort",
+	} {
+		en, de, _ := strings.Cut(m, "|")
+		text := en
+		if language == "de" {
+			text = de
+		}
+		file = strings.ReplaceAll(file, "{en: "+en+", de: "+de+"}", `"`+text+`"`)
+	}
+	return file
+}
+
+// TestTextsOfAFormAreInSeveralLanguages: a reader gets one of each, as if the file had only that one.
+func TestTextsOfAFormAreInSeveralLanguages(t *testing.T) {
+	got := parseSample(t, form.KindForm, travel)
+	for _, c := range []struct {
+		languages []string
+		as        string
+	}{
+		{nil, "en"},
+		{[]string{"de-AT", "en"}, "de"},
+		{[]string{"en-GB"}, "en"},
+		{[]string{"fr", "de"}, "de"},
+		{[]string{"fr"}, "en"},
+	} {
+		want := parseSample(t, form.KindForm, inOne(travel, c.as))
+		if schema := got.SchemaFor(c.languages...); schema.String() != want.Schema.String() {
+			t.Errorf("%q: got the schema\n%s, want\n%s", c.languages, schema, want.Schema)
+		}
+		if ui := got.UIFor(c.languages...); ui.String() != want.UI.String() {
+			t.Errorf("%q: got the hints\n%s, want\n%s", c.languages, ui, want.UI)
+		}
+		if name, what := got.Name.For(c.languages...), got.Description.For(c.languages...); name != want.Name.For() || what != want.Description.For() {
+			t.Errorf("%q: got %q and %q", c.languages, name, what)
+		}
+		if want.texts != nil {
+			t.Error("a file with plain texts has others")
+		}
+	}
+	plain := parseSample(t, form.KindForm, inOne(travel, "en"))
+	if got.Digest != plain.Digest || got.Schema.String() != plain.Schema.String() {
+		t.Error("drafts do not fit any more when a form is translated")
+	}
+	if err := got.Check(data.Value(`{"class":3}`)); !errors.Is(err, statemachine.ErrInvalidData) {
+		t.Errorf("what does not fit: got %v", err)
+	}
+	if err := got.Check(data.Value(`{"title":"a","class":2,"legs":[{"to":"b"}]}`)); err != nil {
+		t.Errorf("what fits: got %v", err)
+	}
+}
+
+// TestTextsOfAChecklistAreInSeveralLanguages, those of a file beside a form too.
+func TestTextsOfAChecklistAreInSeveralLanguages(t *testing.T) {
+	got := parseSample(t, form.KindChecklist, "id: walk\nname: {en: Walk, de: Gang}\naccess: {roles: [clerk]}\nitems: [{id: a, label: {de: Licht, en: Light}, help: {en: All, de: Alle}}, {id: b}]\n")
+	if i := got.Items[0]; i.Label.For("en") != "Light" || i.Label.For() != "Licht" || i.Help.For("de") != "Alle" || got.Items[1].Label.For("de") != "b" || got.Name.For("de") != "Gang" {
+		t.Errorf("got %+v", got)
+	}
+	read := func(string) ([]byte, error) {
+		return []byte(`{"type": "string", "title": {"en": "Contact", "de": "Kontakt"}}`), nil
+	}
+	of, err := ParseTemplate(TemplateText{Kind: form.KindForm, File: "forms/t.yaml", Read: read, Text: []byte("id: f\naccess: {roles: [clerk]}\nschema: {type: object, properties: {c: {$ref: contact.json}}}\n")}, Known{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for language, want := range map[string]string{"de": "Kontakt", "en": "Contact", "fr": "Contact"} {
+		if s := of.SchemaFor(language).String(); !strings.Contains(s, `"title":"`+want+`"`) || strings.Contains(s, `"de"`) {
+			t.Errorf("%s: got %s", language, s)
+		}
+	}
+}
+
+// TestFaultsInTextsHaveTheirPlace, in the file that has them.
+func TestFaultsInTextsHaveTheirPlace(t *testing.T) {
+	const head = "id: f\naccess: {roles: [clerk]}\n"
+	known := Known{Workflow: func(string) (*statemachine.Definition, bool) { return nil, true }}
+	for _, c := range []struct {
+		kind       form.Kind
+		text, want string
+	}{
+		{form.KindForm, head + "name: {deutsch_: A}\nschema: {type: object}\n", `forms/t.yaml:3:8: "deutsch_" is not a language (write a tag such as "en" or "pt-BR")`},
+		{form.KindForm, head + "description: {}\nschema: {type: object}\n", "forms/t.yaml:3:14: must have one to 64 languages"},
+		{form.KindForm, head + "name: {en: " + strings.Repeat("a", 201) + "}\nschema: {type: object}\n", "forms/t.yaml:3:7: the name has more than 200 characters"},
+		{form.KindForm, head + "schema:\n  type: object\n  properties:\n    a: {title: {en: [1]}}\n", "forms/t.yaml:6:21: expected a text, found a list"},
+		{form.KindForm, head + "schema:\n  type: object\n  properties:\n    a:\n      items:\n        description: {en: ''}\n", "forms/t.yaml:8:27: the text is empty"},
+		{form.KindForm, head + "schema:\n  type: object\n  anyOf:\n    - title: {en: '${x}'}\n", "forms/t.yaml:6:19: this text cannot have an expression"},
+		{form.KindForm, head + "schema: {type: object}\nui:\n  a: {\"ui:placeholder\": {en: [b]}}\n", "forms/t.yaml:5:30: expected a text, found a list"},
+		{form.KindForm, head + "schema: {type: object}\nui:\n  a: {\"ui:enumNames\": [{x_: b}]}\n", `forms/t.yaml:5:25: "x_" is not a language`},
+		{form.KindForm, head + "schema: {type: object, $ref: shared.json}\n", `forms/shared.json:2:11: "x_" is not a language`},
+		{form.KindChecklist, head + "items:\n  - id: a\n    help: {en: \"a\\u202Eb\"}\n", "forms/t.yaml:5:16: the text has U+202E, a character that cannot be seen"},
+	} {
+		read := func(string) ([]byte, error) { return []byte("{\n\"title\": {\"x_\": \"b\"}}"), nil }
+		_, err := ParseTemplate(TemplateText{Kind: c.kind, File: "forms/t.yaml", Text: []byte(c.text), Read: read}, known)
+		var faults document.Faults
+		if !errors.As(err, &faults) || len(faults) != 1 || !strings.HasPrefix(fmt.Sprint(faults[0]), c.want) {
+			t.Errorf("%s: got %v, want %s", c.text, err, c.want)
+		}
+	}
+}
