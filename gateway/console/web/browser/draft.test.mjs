@@ -159,7 +159,7 @@ test("a template that changes under a draft loses no word of it", async () => {
     await page.getByText(/Saved at/).waitFor();
     const address = await addressOf(page);
     await own.change("forms/feedback.yaml", (text) =>
-      text.replace("[Workplace, Tools, Working together, Something else]", "[Workplace, Machines]").replaceAll("message", "praise").replace("Your praise", "Praise"));
+      text.replace(/oneOf:\n(?: +- .*\n)+/, "enum: [Workplace, Machines]\n").replaceAll("message", "praise").replace("Your praise", "Praise"));
     await page.getByLabel("Your message").fill("<b>More</b> of it, please."); // the page is still the one of before
     await page.getByText(/Saved at/).waitFor();
     await page.getByRole("button", { name: "Submit", exact: true }).click();

@@ -32,16 +32,18 @@ test("German, from the browser's wish, and English from the menu", async () => {
   await signIn(john, "john.doe");
   await page.getByRole("heading", { level: 1, name: "Arbeit" }).waitFor();
   assert.equal(await page.getAttribute("html", "lang"), "de");
-  await begin(john, ["Neu", "Neuer Antrag", "Leave request", "Weiter"]);
+  await begin(john, ["Neu", "Neuer Antrag", "Urlaubsantrag", "Weiter"]);
   await page.getByRole("button", { name: "Einreichen" }).click();
   await page.getByText("Dieses Feld ist erforderlich.").first().waitFor();
   await look(john, "german-form");
-  await page.getByLabel("Days off").fill("3");
+  await page.getByText("Arbeitstage, von 1 bis 60.").waitFor();
+  await page.getByLabel("Urlaubstage").fill("3");
   await page.getByText(/Gespeichert um/).waitFor();
   await page.getByRole("button", { name: /John Doe/ }).click();
   await page.getByRole("menuitemradio", { name: "English" }).click();
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Submit" }).waitFor();
+  await page.getByRole("heading", { level: 1, name: "Leave request" }).waitFor(); // the form is asked for again
   assert.equal(await page.getByLabel("Days off").inputValue(), "3", "what was typed stays");
   await page.reload();
   await page.getByRole("button", { name: "Submit" }).waitFor(); // the choice is kept
