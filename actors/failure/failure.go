@@ -221,6 +221,19 @@ type unquoted struct{ cause error }
 func (unquoted) Error() string   { return statemachine.ErrExecution.Error() }
 func (u unquoted) Unwrap() error { return u.cause }
 
+// Why is for those who may see what it quotes.
+func (u unquoted) Why() string { return u.cause.Error() }
+
+// Why is the text of err for those who may see what it quotes: that of its method Why, where it has one, which says more
+// than a log may.
+func Why(err error) string {
+	var of interface{ Why() string }
+	if errors.As(err, &of) {
+		return of.Why()
+	}
+	return err.Error()
+}
+
 // Of returns the outermost Error of err. An error without one gets the kind of the
 // store's error or of the context's in it, else ErrInternal.
 func Of(err error) *Error {

@@ -95,7 +95,7 @@ func (s *Service) Undone(f *statemachine.Fault, r *Row) error {
 	reference := s.Note(r)
 	logged(s.o.Log.Warn(), f).Str("workflow", r.Workflow).Uint64("version", r.Version).Str("instance", r.Instance).Str("event", r.Event).
 		Str("incident", reference).Msg("event undone by an execution error")
-	return &failure.Error{Kind: failure.ErrExecution, Reference: reference, Cause: placed{reference}}
+	return &failure.Error{Kind: failure.ErrExecution, Reference: reference, Cause: placed{reference, f}}
 }
 
 // LogFailed says in the log of events that came by themselves that they have failed: of the timers that the instance keeps them as now.
@@ -123,13 +123,19 @@ func logged(line *zerolog.Event, f *statemachine.Fault) *zerolog.Event {
 }
 
 // placed is a failure for the log, which has the place with the incident.
-type placed struct{ incident string }
+type placed struct {
+	incident string
+	fault    *statemachine.Fault
+}
 
 func (p placed) Error() string {
 	return fmt.Sprintf("%v, incident %s", statemachine.ErrExecution, p.incident)
 }
 
 func (placed) Unwrap() error { return statemachine.ErrExecution }
+
+// Why is for those who may see what it quotes.
+func (p placed) Why() string { return p.fault.Error() }
 
 func (s *Service) add(name persistence.ID, r *Row) {
 	s.mu.Lock()

@@ -159,7 +159,7 @@ func (s *Service) create(e *entry, sc *statemachine.Schedule, at time.Time, id p
 	e.epoch = epoch
 	if refused = err; refused != nil {
 		s.o.Log.Warn().Err(err).Str("workflow", e.name.workflow).Str("schedule", e.name.schedule).Time("due", at).Msg("a schedule has created nothing")
-		next.last, next.lastError = e.row.last, err.Error()
+		next.last, next.lastError = e.row.last, failure.Why(err) // of a schedule's own data
 		return refused, s.write(e, &next)
 	}
 	e.row = &next
