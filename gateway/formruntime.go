@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"encoding/json"
+	"slices"
 	"unicode/utf8"
 
 	"troupe/actors/failure"
@@ -93,30 +94,62 @@ func checkWords(words string) error {
 
 // pageForms answers GET form-runtime/api/v1/forms.
 func pageForms(x *exchange) error {
-	request, err := x.formPageRequest()
+	request, err := x.formPageRequest(form.KindForm, form.KindChecklist)
 	if err != nil {
 		return err
 	}
+	page, answer, err := x.pageOf(request)
+	if err != nil {
+		return err
+	}
+	if answer.Forms, err = x.presentForms(page); err != nil {
+		return err
+	}
+	answer.Next = x.linkNext(page.Next)
+	return x.answerJSON(answer)
+}
+
+// pageRequests answers GET workflow/api/v1/requests: all that the caller has created but for checklists.
+func pageRequests(x *exchange) error {
+	request, err := x.formPageRequest(form.KindForm, form.KindChecklist, form.KindInstance)
+	if err != nil {
+		return err
+	}
+	request.WithInstances = x.query.Get("kind") == ""
+	if x.query.Get("category") == "" {
+		request.Category = form.Every
+	}
+	page, of, err := x.pageOf(request)
+	if err != nil {
+		return err
+	}
+	shown, err := x.presentForms(page)
+	if err != nil {
+		return err
+	}
+	answer := api.RequestPage{Forms: []api.Request{}, Next: x.linkNext(page.Next), Count: of.Count}
+	for n, f := range shown {
+		if f.FormType == formportal.TypeInstance && f.Title == nil { // it is gone, or hidden, since it was found
+			continue
+		}
+		of := &page.Forms[n]
+		answer.Forms = append(answer.Forms, api.Request{PagedForm: f, WorkflowID: of.WorkflowID, Category: of.Category.String()})
+	}
+	return x.answerJSON(answer)
+}
+
+// pageOf reads a page, and begins its answer.
+func (x *exchange) pageOf(request *formportal.PageRequest) (*formportal.Page, *api.FormPage, error) {
 	if x.services.Presentations != nil {
 		request.Title = x.titleOf
 	}
 	request.Languages = x.languages()
 	page, err := x.services.Portal.Page(x.r.Context(), request)
-	if err != nil {
-		return err
-	}
-	answer := api.FormPage{}
-	if answer.Forms, err = x.presentForms(page.Forms); err != nil {
-		return err
-	}
-	if n := len(answer.Forms); n < len(page.Forms) {
-		page.Next = page.NextBehind(n - 1)
-	}
-	answer.Next = x.linkNext(page.Next)
-	if request.Count {
+	answer := &api.FormPage{}
+	if err == nil && request.Count {
 		answer.Count = &api.FormCount{N: page.Count}
 	}
-	return x.answerJSON(answer)
+	return page, answer, err
 }
 
 // titleOf is that of a form, for a search.
@@ -127,11 +160,12 @@ func (x *exchange) titleOf(from *query.Reader, f form.Listed) (statemachine.Text
 	return x.services.Presentations.Called(from, x.caller, presentation.Name{WorkflowID: f.WorkflowID, InstanceID: f.InstanceID})
 }
 
-// presentForms adds to forms how people see their instances. Where that would be too much for one answer, it returns the first of them.
-func (x *exchange) presentForms(forms []formportal.Paged) ([]api.PagedForm, error) {
-	out, names, at := make([]api.PagedForm, len(forms)), []presentation.Name{}, []int{}
+// presentForms adds to the forms of a page how people see their instances. Where that would be too much for one answer, it returns the
+// first of them, and the page ends there.
+func (x *exchange) presentForms(page *formportal.Page) ([]api.PagedForm, error) {
+	out, names, at := make([]api.PagedForm, len(page.Forms)), []presentation.Name{}, []int{}
 	languages := x.languages()
-	for n, f := range forms {
+	for n, f := range page.Forms {
 		out[n].Form = formOf(&f.Summary, languages)
 		if f.WorkflowID != formportal.PlainWorkflow {
 			names, at = append(names, presentation.Name{WorkflowID: f.WorkflowID, InstanceID: f.ID}), append(at, n)
@@ -146,6 +180,7 @@ func (x *exchange) presentForms(forms []formportal.Paged) ([]api.PagedForm, erro
 	}
 	if len(lines) < len(names) {
 		out = out[:at[len(lines)]]
+		page.Next = page.NextBehind(len(out) - 1)
 	}
 	for k, l := range lines {
 		if l == nil {
@@ -153,19 +188,26 @@ func (x *exchange) presentForms(forms []formportal.Paged) ([]api.PagedForm, erro
 		}
 		f, title := &out[at[k]], l.Called().For(languages...)
 		f.Title, f.States, f.Columns = &title, standingOf(l, languages), columnsOf(l, languages)
+		if f.FormType == formportal.TypeInstance {
+			f.Status = statemachine.NodeNames(l.At)
+		}
 	}
 	return out, nil
 }
 
-// formPageRequest reads the query of pageForms.
-func (x *exchange) formPageRequest() (*formportal.PageRequest, error) {
-	request := &formportal.PageRequest{ListRequest: formportal.ListRequest{Caller: x.caller, Kind: form.KindForm}}
-	kind, err := parseChoice(x.query, "kind", form.KindForm.String(), form.KindChecklist.String())
+// formPageRequest reads the query of a page of forms of one of some kinds, which is the first without another.
+func (x *exchange) formPageRequest(kinds ...form.Kind) (*formportal.PageRequest, error) {
+	request := &formportal.PageRequest{ListRequest: formportal.ListRequest{Caller: x.caller, Kind: kinds[0]}}
+	words := make([]string, len(kinds))
+	for n, k := range kinds {
+		words[n] = k.String()
+	}
+	kind, err := parseChoice(x.query, "kind", words...)
 	if err != nil {
 		return nil, err
 	}
-	if kind == form.KindChecklist.String() {
-		request.Kind = form.KindChecklist
+	if n := slices.Index(words, kind); n >= 0 {
+		request.Kind = kinds[n]
 	}
 	category, err := parseChoice(x.query, "category", form.Current.String(), form.Submitted.String(), form.Archived.String())
 	if err != nil {

@@ -167,6 +167,11 @@ func workflowRoutes() []route {
 			query: []string{"filter", "limit", "cursor", "sort", "fields", "count", "explain"}, handle: queryInstances,
 		},
 		{
+			name: "requests", method: http.MethodGet, path: workflowPath + "/requests",
+			group: groupWorkflow, access: workflowAccess,
+			query: []string{"kind", "category", "workflowId", "q", "sort", "limit", "cursor", "count"}, handle: pageRequests,
+		},
+		{
 			name: "choices", method: http.MethodGet, path: workflowPath + "/choices",
 			group: groupWorkflow, access: workflowAccess, handle: listChoices,
 		},

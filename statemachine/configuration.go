@@ -3,8 +3,10 @@ package statemachine
 import (
 	"encoding/binary"
 	"maps"
+	"slices"
 	"sync"
 	concurrent "sync/atomic" // atomic is a kind of node
+	"time"
 )
 
 // configuration is a set of active nodes (W3C SCXML, 3.11, "legal state
@@ -15,6 +17,8 @@ type configuration struct {
 	positions []Position
 	end       []NodeID // the nodes of positions
 	states    []byte   // the JSON array of positions
+	// initial: these are the nodes that a creation enters, before anything else moves it; done: every state machine is in a final one.
+	initial, done bool
 }
 
 // configurationsKept is how many configurations of a definition are kept. A chart
@@ -39,7 +43,9 @@ func (d *Definition) configurationOf(active nodeSet) *configuration {
 			return c
 		}
 	}
-	return d.configurations.add(string(key), d.newConfiguration(active.clone()))
+	c := d.newConfiguration(active.clone())
+	c.initial, c.done = slices.Equal(active, d.initialNodes()), d.isDoneWith(active)
+	return d.configurations.add(string(key), c)
 }
 
 // add keeps c unless there are too many, and returns the one to use.
@@ -71,4 +77,15 @@ func (d *Definition) newConfiguration(active nodeSet) *configuration {
 	}
 	c.states = appendPositionList(nil, c.positions)
 	return c
+}
+
+// initialNodes are those that a creation enters, before anything else moves it.
+func (d *Definition) initialNodes() nodeSet {
+	d.initialOnce.Do(func() {
+		m := d.newMove(&Instance{}, newNodeSet(len(d.nodes)), systemCaller, time.Time{})
+		defer m.release()
+		d.initial = newNodeSet(len(d.nodes))
+		m.planRegions(d.initial, d.nodes[0], d.nodes[0])
+	})
+	return d.initial
 }

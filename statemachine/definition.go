@@ -3,6 +3,7 @@ package statemachine
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/expr"
@@ -56,6 +57,8 @@ type Definition struct {
 	regions  map[MachineID]*node
 
 	configurations configurations
+	initialOnce    sync.Once
+	initial        nodeSet // see initialNodes
 }
 
 // semantics says whose rules hold (statemachine/DEFINITION.md, "Semantics of imported files").

@@ -1,6 +1,7 @@
 package statemachine
 
 import (
+	"strings"
 	"time"
 
 	"troupe/statemachine/data"
@@ -58,6 +59,15 @@ type Position struct {
 	Node    NodeID
 }
 
+// NodeNames lists the nodes of positions, joined with ", ".
+func NodeNames(positions []Position) string {
+	names := make([]string, len(positions))
+	for k, p := range positions {
+		names[k] = string(p.Node)
+	}
+	return strings.Join(names, ", ")
+}
+
 // Positions returns the instance's states in the order of the definition's
 // machines (statemachine/DEFINITION.md, "Positions"). A nested parallel node stands
 // for its machine and is followed by one position for each of its regions. The result
@@ -111,7 +121,11 @@ func appendPositionList(dst []byte, positions []Position) []byte {
 }
 
 // IsDone reports whether every state machine is in a final node.
-func (d *Definition) IsDone(in *Instance) bool { return d.isDoneWith(in.at.active) }
+func (d *Definition) IsDone(in *Instance) bool { return in.at.done }
+
+// IsInitial reports whether the instance is in the nodes that its creation entered before anything else moved it: every state machine, and
+// every region in it, is in its initial node.
+func (d *Definition) IsInitial(in *Instance) bool { return in.at.initial }
 
 // isDoneWith reports whether every state machine is in a final node when these nodes are active.
 func (d *Definition) isDoneWith(active nodeSet) bool {

@@ -52,6 +52,9 @@ func (in *Instance) Put(w *persistence.Writes, store *persistence.Store) error {
 	if err := in.putDeliveries(w, store); err != nil {
 		return err
 	}
+	if err := in.putLists(w, store); err != nil {
+		return err
+	}
 	for _, prefix := range persistence.InstancePrefixes(in.Shard, in.ID) {
 		if err := remove(w, store, prefix); err != nil {
 			return err
@@ -69,11 +72,18 @@ func (in *Instance) Put(w *persistence.Writes, store *persistence.Store) error {
 	for _, p := range in.Of.Positions(in.State) {
 		w.Delete(persistence.NodeKey(nil, in.Shard, in.Workflow, string(p.Node), string(p.Machine), in.ID))
 	}
-	if in.Form != nil {
-		in.Form.Remove(w, form.Spot{Shard: in.Shard, ID: in.ID, Made: in.State.CreatedAt.UnixMilli()})
-	}
 	w.Add(persistence.CountKey(nil, in.Shard, in.Workflow, in.Of.Version), -1)
 	w.Delete(persistence.RecordKey(nil, in.Shard, in.Workflow, in.ID))
+	return nil
+}
+
+// putLists removes the rows in the lists of whoever created it.
+func (in *Instance) putLists(w *persistence.Writes, store *persistence.Store) error {
+	at := form.Spot{Shard: in.Shard, ID: in.ID, Made: in.State.CreatedAt.UnixMilli()}
+	if in.Form == nil {
+		return form.RemoveInstance(w, store, at)
+	}
+	in.Form.Remove(w, at)
 	return nil
 }
 

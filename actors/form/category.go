@@ -1,6 +1,6 @@
 package form
 
-// Category is one of the three lists that a form can be in.
+// Category is one of the three lists that a form can be in, or Every.
 type Category uint8
 
 const (
@@ -10,10 +10,12 @@ const (
 	Submitted
 	// Archived: completed longer ago.
 	Archived
+	// Every is all of them together. No form has it.
+	Every
 )
 
 // String returns the word of the interface.
-func (c Category) String() string { return [...]string{"current", "submitted", "archived"}[c] }
+func (c Category) String() string { return [...]string{"current", "submitted", "archived", "every"}[c] }
 
 // CategoryAt decides the category of a form (gateway/INTERFACE.md, "Categories").
 // archivedBefore is in Unix milliseconds: what was completed before it is archived. So

@@ -17,6 +17,8 @@ type Kind byte
 const (
 	KindForm      Kind = 'f' // forms, with a workflow and without
 	KindChecklist Kind = 'c'
+	// KindInstance is an instance that is no form (instance.go).
+	KindInstance Kind = 'i'
 )
 
 // String returns the word for logs.
@@ -26,6 +28,8 @@ func (k Kind) String() string {
 		return "form"
 	case KindChecklist:
 		return "checklist"
+	case KindInstance:
+		return "instance"
 	}
 	return fmt.Sprintf("kind %q", byte(k))
 }
@@ -124,7 +128,7 @@ func Parse(b []byte) (*Form, error) {
 func takeForm(r *packed.Reader) *Form {
 	version, kind, flags := r.Byte(), Kind(r.Byte()), r.Byte()
 	f := &Form{Kind: kind, left: flags == leftFlag}
-	if version != formatVersion || flags&^leftFlag != 0 || kind != KindForm && kind != KindChecklist {
+	if _, known := listsOf[kind]; version != formatVersion || flags&^leftFlag != 0 || !known {
 		r.Fail()
 	}
 	for _, text := range f.texts() {

@@ -15,9 +15,11 @@ import (
 
 // ListRequest asks for the forms of one kind that a user created.
 type ListRequest struct {
-	Kind     Kind
-	User     identity.UserID
-	Category Category
+	Kind Kind
+	// WithInstances asks for instances that are no forms, too.
+	WithInstances bool
+	User          identity.UserID
+	Category      Category
 	// ArchivedBefore is that of Form.CategoryAt, 0 or later.
 	ArchivedBefore int64
 	// Unsplit: the lists are not, or not all, as this program writes them; see Lists.
@@ -48,11 +50,16 @@ const listedBytes = 400
 // read; the time counts all the same.
 func List(ctx context.Context, lists *query.Service, req *ListRequest, yield func(Listed) error) error {
 	return list(ctx, lists, req, req.selection(), nil, func(l Listed) error {
-		if l.CategoryAt(req.ArchivedBefore) != req.Category {
+		if !req.has(&l) {
 			return nil
 		}
 		return yield(l)
 	})
+}
+
+// has reports whether a row is in the category.
+func (req *ListRequest) has(l *Listed) bool {
+	return req.Category == Every || l.CategoryAt(req.ArchivedBefore) == req.Category
 }
 
 // list calls yield with all rows of a selection, whatever their category. look, unless it is nil, looks at each before.
@@ -73,33 +80,47 @@ func list(ctx context.Context, lists *query.Service, req *ListRequest, of query.
 
 // selection says where the rows of a category are. What was created at or after
 // ArchivedBefore was not completed before it.
-func (req *ListRequest) selection() query.Selection {
-	lists := listsOf[req.Kind]
-	prefix := func(list byte) []byte {
-		return persistence.ListPrefix(nil, persistence.EveryShard, list, string(req.User))
-	}
-	if req.Unsplit { // a row may be in each of them
-		return query.Selection{Ranges: []persistence.Range{{Prefix: prefix(lists.current)}, {Prefix: prefix(lists.underWay)}, {Prefix: prefix(lists.done)}}}
+func (req *ListRequest) selection() (of query.Selection) {
+	kinds := []Kind{req.Kind}
+	if req.WithInstances {
+		kinds = append(kinds, KindInstance)
 	}
 	cut := behind(place(req.ArchivedBefore))
-	switch req.Category {
-	case Submitted:
-		return query.Selection{
-			Ranges:   []persistence.Range{{Prefix: prefix(lists.underWay)}, {Prefix: prefix(lists.done), To: cut}},
-			Pointers: persistence.Range{Prefix: prefix(lists.ended), To: cut}, TargetsFrom: cut,
-			Target: func(key, value []byte) ([]byte, error) {
-				if bytes.Compare(value, cut) < 0 {
-					return nil, nil
-				}
-				k, ok := persistence.ParseKey(key)
-				if !ok || len(value) != placeBytes {
-					return nil, failure.Errorf(failure.ErrExecution, "row of a completed form")
-				}
-				return persistence.ListKey(nil, k.Shard, lists.done, k.Name, int64(^binary.BigEndian.Uint64(value)), k.ID), nil
-			},
+	for _, kind := range kinds {
+		lists := listsOf[kind]
+		in := func(list byte) persistence.Range {
+			return persistence.Range{Prefix: persistence.ListPrefix(nil, persistence.EveryShard, list, string(req.User))}
 		}
-	case Archived:
-		return query.Selection{Ranges: []persistence.Range{{Prefix: prefix(lists.done), From: cut}}}
+		current, underWay, done, ended := in(lists.current), in(lists.underWay), in(lists.done), in(lists.ended)
+		switch {
+		case req.Unsplit, req.Category == Every: // when it is not split, a row may be in each of them
+			of.Ranges = append(of.Ranges, current, underWay, done)
+		case req.Category == Submitted:
+			done.To, ended.To = cut, cut
+			of.Ranges, of.Pointers = append(of.Ranges, underWay, done), append(of.Pointers, ended)
+		case req.Category == Archived:
+			done.From = cut
+			of.Ranges = append(of.Ranges, done)
+		default:
+			of.Ranges = append(of.Ranges, current)
+		}
 	}
-	return query.Selection{Ranges: []persistence.Range{{Prefix: prefix(lists.current)}}}
+	if of.Pointers != nil {
+		of.TargetsFrom, of.Target = cut, func(key, value []byte) ([]byte, error) { return targetOf(key, value, cut) }
+	}
+	return of
+}
+
+// targetOf is the key of the row to which that of a completed form leads; nil when it is in front of cut.
+func targetOf(key, value, cut []byte) ([]byte, error) {
+	k, ok := persistence.ParseKey(key)
+	if !ok || len(value) != placeBytes {
+		return nil, failure.Errorf(failure.ErrExecution, "row of a completed form")
+	}
+	for _, lists := range listsOf {
+		if lists.ended == k.Kind && bytes.Compare(value, cut) >= 0 {
+			return persistence.ListKey(nil, k.Shard, lists.done, k.Name, int64(^binary.BigEndian.Uint64(value)), k.ID), nil
+		}
+	}
+	return nil, nil
 }

@@ -37,7 +37,8 @@ type PageRequest struct {
 	WorkflowID string
 	// Query has words that are all in the name, the id or a title; upper and lower case are the same.
 	Query string
-	Title TitleOf // nil: a search looks for no titles
+	// Title has a search look for titles, and shows those instances that are no forms and have one: nil shows none of them.
+	Title TitleOf
 	// Name is what a form is called in each language; nil: Form.Name. Languages are those of the reader, for ByName.
 	Name      func(*Form) statemachine.Text
 	Languages []string
@@ -119,29 +120,33 @@ type pageReader struct {
 // name is what the list was asked for.
 func (r *pageReader) name() query.List {
 	req := r.req
-	return query.List{"forms", string(req.User), req.Kind.String(), req.Category.String(), req.WorkflowID, string(req.Sort), req.Query}
+	of := req.Kind.String()
+	if req.WithInstances {
+		of += " or " + KindInstance.String()
+	}
+	return query.List{"forms", string(req.User), of, req.Category.String(), req.WorkflowID, string(req.Sort), req.Query}
 }
-
-func (r *pageReader) searchesTitles() bool { return len(r.words) > 0 && r.req.Title != nil }
 
 // each calls yield with the rows of a selection, and whether they match.
 func (r *pageReader) each(of query.Selection, yield func(l Listed, matches bool) error) error {
 	var look func(*query.Reader, *Listed) error
-	if r.searchesTitles() {
+	if r.req.Title != nil {
 		look = func(from *query.Reader, l *Listed) (err error) {
-			if r.isAsked(*l) && !r.hasWords(*l) {
+			if r.isAsked(*l) && (l.Kind == KindInstance || !r.hasWords(*l)) {
 				r.titles++
 				l.title, err = r.req.Title(from, *l)
 			}
 			return err
 		}
 	}
-	return list(r.ctx, r.lists, &r.req.ListRequest, of, look, func(l Listed) error { return yield(l, r.isAsked(l) && r.hasWords(l)) })
+	return list(r.ctx, r.lists, &r.req.ListRequest, of, look, func(l Listed) error {
+		return yield(l, r.isAsked(l) && (l.Kind != KindInstance || l.title != nil) && r.hasWords(l))
+	})
 }
 
 // isAsked reports whether a form is one of those in which the words are looked for.
 func (r *pageReader) isAsked(l Listed) bool {
-	return l.CategoryAt(r.req.ArchivedBefore) == r.req.Category && (r.req.WorkflowID == "" || l.WorkflowID == r.req.WorkflowID)
+	return r.req.has(&l) && (r.req.WorkflowID == "" || l.WorkflowID == r.req.WorkflowID)
 }
 
 func (r *pageReader) hasWords(l Listed) bool {

@@ -146,9 +146,11 @@ func (p *Portal) Template(ctx context.Context, caller *identity.Principal, kind 
 
 // ListRequest asks for the caller's forms of one kind in one category.
 type ListRequest struct {
-	Caller   *identity.Principal
-	Kind     form.Kind
-	Category form.Category
+	Caller *identity.Principal
+	Kind   form.Kind
+	// WithInstances asks for instances that are no forms, too.
+	WithInstances bool
+	Category      form.Category
 }
 
 // List calls yield with each form, the newest first and those of the same
@@ -191,13 +193,15 @@ func (p *Page) NextBehind(n int) string { return p.of.NextBehind(n) }
 type Paged struct {
 	Summary
 	WorkflowID string // PlainWorkflow for those without one
+	Category   form.Category
 }
 
 // Page returns a part of a list, as form.ReadPage says.
 func (p *Portal) Page(ctx context.Context, req *PageRequest) (page *Page, err error) {
 	err = p.do(ctx, req.Caller, "page", func(ctx context.Context) error {
+		list := p.listOf(&req.ListRequest)
 		of, err := p.o.Workflows.FormPage(ctx, &form.PageRequest{
-			ListRequest: p.listOf(&req.ListRequest), Sort: req.Sort, WorkflowID: req.WorkflowID, Query: req.Query,
+			ListRequest: list, Sort: req.Sort, WorkflowID: req.WorkflowID, Query: req.Query,
 			Limit: req.Limit, Cursor: req.Cursor, Count: req.Count, Title: req.Title, Name: p.nameOf, Languages: req.Languages,
 		})
 		if err != nil {
@@ -205,7 +209,8 @@ func (p *Portal) Page(ctx context.Context, req *PageRequest) (page *Page, err er
 		}
 		page = &Page{Next: of.Next, Count: of.Count, of: of}
 		for _, f := range of.Forms {
-			page.Forms = append(page.Forms, Paged{*p.summaryOf(&f.Form, f.WorkflowID, f.Nodes, f.InstanceID, f.When), f.WorkflowID})
+			summary := p.summaryOf(&f.Form, f.WorkflowID, f.Nodes, f.InstanceID, f.When)
+			page.Forms = append(page.Forms, Paged{*summary, f.WorkflowID, f.CategoryAt(list.ArchivedBefore)})
 		}
 		return nil
 	})
@@ -215,7 +220,7 @@ func (p *Portal) Page(ctx context.Context, req *PageRequest) (page *Page, err er
 // listOf is the list as it is now.
 func (p *Portal) listOf(req *ListRequest) form.ListRequest {
 	return form.ListRequest{
-		Kind: req.Kind, User: req.Caller.ID, Category: req.Category, ArchivedBefore: archivedBefore(p.o.Clock(), p.o.ArchiveAfter),
+		Kind: req.Kind, WithInstances: req.WithInstances, User: req.Caller.ID, Category: req.Category, ArchivedBefore: archivedBefore(p.o.Clock(), p.o.ArchiveAfter),
 	}
 }
 

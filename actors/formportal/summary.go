@@ -18,10 +18,13 @@ func archivedBefore(now time.Time, archiveAfter time.Duration) int64 {
 	return max(0, ms)
 }
 
+// TypeInstance is the FormType of an instance that is no form.
+const TypeInstance = "Instance"
+
 // Summary is a form as the lists show it (gateway/INTERFACE.md, "Fields of a form").
 type Summary struct {
 	ID           string
-	FormType     string // "Form", "WorkflowForm" or "Checklist"
+	FormType     string // "Form", "WorkflowForm", "Checklist" or TypeInstance
 	FormID       string
 	SubmissionID string // a ULID; empty before the first submission
 	Name         statemachine.Text
@@ -54,8 +57,11 @@ func (p *Portal) summaryOf(f *form.Form, workflowID, nodes, instanceID string, w
 			item.Status = "submitted"
 		}
 	}
-	if f.Kind == form.KindChecklist {
+	switch f.Kind {
+	case form.KindChecklist:
 		item.FormType = "Checklist"
+	case form.KindInstance:
+		item.FormType, item.FullPath = TypeInstance, "instances/"+workflowID+"/"+instanceID
 	}
 	return item
 }

@@ -24,11 +24,10 @@ type Selection struct {
 	// Ranges have rows of the list, all of which are read. They are of
 	// persistence.EveryShard, and disjoint.
 	Ranges []persistence.Range
-	// Pointers, unless its prefix is empty, has rows that lead to rows outside of
-	// Ranges. Each is given to Target, which returns the key of one, in storage of its
+	// Pointers have rows that lead to rows outside of Ranges. Each is given to Target, which returns the key of one, in storage of its
 	// own, or nil when it leads to none. All of them have places behind TargetsFrom: the
 	// pointers are not read before the list comes there.
-	Pointers    persistence.Range
+	Pointers    []persistence.Range
 	Target      func(key, value []byte) ([]byte, error)
 	TargetsFrom []byte
 	// Backward: from the last place to the first.
@@ -200,7 +199,7 @@ func (r *rows) step() error {
 // follow reads the pointers.
 func (r *rows) follow() error {
 	of := &r.of
-	if r.followed = true; len(of.Pointers.Prefix) == 0 {
+	if r.followed = true; len(of.Pointers) == 0 {
 		return nil
 	}
 	var stopped error
@@ -215,7 +214,7 @@ func (r *rows) follow() error {
 			r.targets = append(r.targets, target)
 		}
 		return stopped
-	}, of.Pointers)
+	}, of.Pointers...)
 	slices.SortFunc(r.targets, func(a, b []byte) int { return bytes.Compare(placeOf(a), placeOf(b)) })
 	if of.Backward {
 		slices.Reverse(r.targets)

@@ -186,6 +186,9 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (err error) {
 	if err := i.dropTaskDrafts(ch, ended, begun); err != nil {
 		return err
 	}
+	if err := i.lookLine(ch); err != nil {
+		return err
+	}
 	// NB: a Publish waits until this batch is visible, so the indexes and feeds that are read below are those that it is for.
 	c.commit = r.catalog.BeginCommit(i.shard)
 	indexes, err := r.indexesIn(i.shard, i.activation.epoch, i.workflowID)
@@ -231,6 +234,7 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (err error) {
 	if ch.writes != nil {
 		ch.writes(w)
 	}
+	i.line.Put(w, i.spot(), i.of, &i.state)
 	i.putIndexes(w, indexes, ch.created, &was)
 	for _, key := range ch.drafts {
 		w.Delete(key)
@@ -294,8 +298,9 @@ const (
 	// levelOfAttempts is that from which on entries say that nothing took their event, levelOfFolds only where state machines have
 	// moved, and levelOfIncidents that from which on incidents are there that no timer keeps.
 	levelOfAttempts, levelOfFolds, levelOfIncidents = 4, 4, 4
-	// levelOfTrees is that from which on the node of a root is asked about its tree.
-	levelOfTrees = 5
+	// levelOfTrees is that from which on the node of a root is asked about its tree, and levelOfCreators that from which on instances that
+	// are no forms stand in the lists of whoever created them.
+	levelOfTrees, levelOfCreators = 5, 5
 )
 
 // putIndexes writes what a step changes in the declared indexes.

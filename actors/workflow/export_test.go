@@ -100,3 +100,9 @@ func (r *Router) Store() *persistence.Store { return r.store }
 
 // BoundTasks has pages of tasks look at so much.
 func (r *Router) BoundTasks(to task.Bounds) { r.tasks.Bounds = to }
+
+// Delete deletes an instance, whoever may.
+func (r *Router) Delete(workflowID, id string) error {
+	_, err := r.ask(workflowID, id, deleteInstance{func(*instance) error { return nil }})
+	return err
+}

@@ -1,21 +1,22 @@
 package workflow
 
 import (
+	"cmp"
 	"context"
-	"strings"
 
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/identity"
 	"troupe/actors/internal/instanceid"
+	"troupe/actors/workflow/request"
 	"troupe/persistence"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
 
 // FormRequest asks for an instance as a form, or to write it.
-type FormRequest = form.Request
+type FormRequest = request.FormRequest
 
 // FormView is the answer.
 type FormView = form.View
@@ -32,16 +33,8 @@ type DraftRequest struct {
 	saved form.Draft // what the actor made of it
 }
 
-// SubmitRequest asks to submit a form. Its Refusal answers a new request; a repetition
-// still gets its first answer.
-type SubmitRequest struct {
-	FormRequest
-	// Data is a checked, compact object.
-	Data  data.Value
-	Retry Retry
-	// WithHistory says whether the reply carries svcHistory.
-	WithHistory bool
-}
+// SubmitRequest asks to submit a form.
+type SubmitRequest = request.Submit
 
 // FormOf returns what an instance's form was made from, which never changes. It asks
 // for no right. An instance that is no form is failure.ErrNotFound.
@@ -94,7 +87,7 @@ func (i *instance) formView(req *FormRequest) (*FormView, error) {
 	}
 	return &FormView{
 		Form: i.form, Sequence: i.state.Sequence, When: i.state.CreatedAt.UnixMilli(), Public: i.state.Public,
-		States: i.of.States(&i.state), Nodes: i.nodeNames(), Draft: draft,
+		States: i.of.States(&i.state), Nodes: statemachine.NodeNames(i.of.Positions(&i.state)), Draft: draft,
 		Editable: i.mayWriteForms(req) == nil && i.maySubmit(req) == nil,
 	}, nil
 }
@@ -326,18 +319,49 @@ func (i *instance) putForm(w *persistence.Writes, ch *change, statesBefore []byt
 	before := i.form
 	i.form, i.attachment = &next, attachment
 	if changed {
-		row := form.Row{Form: next, WorkflowID: i.workflowID, Nodes: i.nodeNames()}
-		row.Put(w, form.Spot{Shard: i.shard, ID: i.id, Made: i.state.CreatedAt.UnixMilli()}, before)
+		row := form.Row{Form: next, WorkflowID: i.workflowID, Nodes: statemachine.NodeNames(i.of.Positions(&i.state))}
+		row.Put(w, i.spot(), before)
 	}
 }
 
-// nodeNames lists the present nodes for people.
-func (i *instance) nodeNames() string {
-	var names []string
-	for _, p := range i.of.Positions(&i.state) {
-		names = append(names, string(p.Node))
+// spot is what the keys of the instance's list rows have of it.
+func (i *instance) spot() form.Spot {
+	return form.Spot{Shard: i.shard, ID: i.id, Made: i.state.CreatedAt.UnixMilli()}
+}
+
+// lookLine finds out what the row takes that whoever created the instance has of it, if a change may write it.
+func (i *instance) lookLine(ch *change) error {
+	switch {
+	case ch.form != nil, i.form != nil, !i.router.hasLevel(levelOfCreators):
+	case ch.created:
+		i.line.Begin(ch.caller)
+	case form.IsMoved(i.of, cmp.Or(ch.of, i.of), &i.state, &ch.next):
+		return i.line.Look(i.rows, i.spot())
 	}
-	return strings.Join(names, ", ")
+	return nil
+}
+
+// enterLists is the request to write the row that an earlier program did not know.
+type enterLists struct{}
+
+func (enterLists) run(i *instance, c *call) error {
+	err := i.ensureLoaded()
+	if err == nil && i.form == nil {
+		err = i.line.Look(i.rows, i.spot())
+	}
+	if err != nil {
+		return err
+	}
+	if !i.line.IsLacking() {
+		i.deliver(c, nil)
+		return nil
+	}
+	w := i.writes()
+	i.line.Put(w, i.spot(), i.of, &i.state)
+	if !i.handOver(w, c, nil) {
+		i.loaded = false
+	}
+	return nil
 }
 
 // FormPage returns a part of that list, as form.ReadPage says.

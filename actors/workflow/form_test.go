@@ -94,10 +94,11 @@ func (h *harness) checkLists() {
 		}
 	}
 	h.EachRow(func(key persistence.Key, text, value []byte) {
-		if key.Table == "list" {
+		if key.Table == "list" && !isOfInstance(key) {
 			got[string(text)] = string(value)
 		}
 	})
+	h.checkLines()
 	for key, row := range want {
 		if got[key] != row {
 			h.t.Errorf("row %x: got %q, want %q", key, got[key], row)

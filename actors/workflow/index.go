@@ -15,9 +15,14 @@ import (
 	"troupe/statemachine/filter"
 )
 
-// EnterIndex implements catalog.Instances. An instance that it wakes goes back to
-// sleep as soon as its entries are durable.
+// EnterIndex implements catalog.Instances.
 func (r *Router) EnterIndex(workflowID string, id persistence.ID, ix *catalog.Index) (wait func() error, err error) {
+	return r.have(workflowID, id, enterIndex{ix})
+}
+
+// have has an instance write something that nobody waits for. One that it wakes goes back to sleep as soon as that is durable, when wait
+// returns.
+func (r *Router) have(workflowID string, id persistence.ID, write message) (wait func() error, err error) {
 	epoch, err := r.epochOf(r.store.ShardOf(id))
 	if err != nil {
 		return nil, err
@@ -42,7 +47,7 @@ func (r *Router) EnterIndex(workflowID string, id persistence.ID, ix *catalog.In
 			return nil, err
 		}
 		r.inFlight.Add(1)
-		c := r.send(a, enterIndex{ix}, nil)
+		c := r.send(a, write, nil)
 		return func() error {
 			_, err := r.wait(c)
 			if woken {

@@ -136,7 +136,9 @@ func Start(o Options) (*Router, error) {
 	background := func(name string, do func()) { r.done.Go(func() { guard.Loop(building.Done(), r.log, name, do) }) }
 	background("index builder", func() { r.catalog.BuildIndexes(building, r) })
 	background("splitting of lists", func() { r.lists.Run(building, r.log) })
-	background("backfill of tasks", func() { r.backfill().Run(building) })
+	tasks, creators := r.backfills()
+	background("backfill of tasks", func() { tasks.Run(building) })
+	background("backfill of lists", func() { creators.Run(building) })
 	r.incidents.Start()
 	r.startByItself()
 	return r, nil

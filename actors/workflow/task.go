@@ -8,6 +8,8 @@ import (
 	"troupe/actors/activity"
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
+	"troupe/actors/form"
+	"troupe/actors/internal/backfill"
 	"troupe/actors/internal/retry"
 	"troupe/actors/task"
 	"troupe/actors/workflow/request"
@@ -31,9 +33,13 @@ func (r *Router) makeTasks() {
 	r.watcher = &task.Watcher{Lists: r.tasks.Lists, Feed: r.feed, Stopped: r.watches.Stopped()}
 }
 
-// backfill has the instances that an earlier program has stored write their tasks.
-func (r *Router) backfill() *task.Backfill {
-	return &task.Backfill{Store: r.store, Catalog: r.catalog, Layouts: r.tasks.Layouts, Write: r.writeTasks, Log: r.log}
+// backfills have the instances that an earlier program has stored write their tasks, and enter the lists of their creators.
+func (r *Router) backfills() (tasks, lists *backfill.Backfill) {
+	write := func(m message) func(string, persistence.ID) (func() error, error) {
+		return func(workflow string, id persistence.ID) (func() error, error) { return r.have(workflow, id, m) }
+	}
+	return task.NewBackfill(r.store, r.catalog, r.tasks.Layouts, write(writeTasks{}), r.log),
+		form.NewBackfill(r.store, r.catalog, func() bool { return r.hasLevel(levelOfCreators) }, write(enterLists{}), r.log)
 }
 
 // Tasks lists tasks, as task.Lists says.
@@ -274,11 +280,4 @@ func (writeTasks) run(i *instance, c *call) error {
 		ch.writes = func(w *persistence.Writes) { of.Group(w, i.state.Tasks()) }
 	}
 	return i.commit(c, ch, false)
-}
-
-// writeTasks has an instance write its tasks, and returns when they are durable.
-func (r *Router) writeTasks(workflow string, id persistence.ID) error {
-	done := make(chan error, 1)
-	r.postByItself(workflow, id, writeTasks{}, func(err error) { done <- err })
-	return <-done
 }

@@ -98,6 +98,22 @@ type FormPage struct {
 	Count *FormCount `json:"count,omitempty"`
 }
 
+// RequestPage answers GET workflow/api/v1/requests.
+type RequestPage struct {
+	Forms []Request `json:"forms"`
+	Next  *string   `json:"next"`
+	// Count is nil when it was not asked.
+	Count *FormCount `json:"count,omitempty"`
+}
+
+// Request is something that the caller has created. Of an instance that is no form, the members of templates are empty, and Name is that
+// of the workflow.
+type Request struct {
+	PagedForm
+	WorkflowID string `json:"workflowId"` // "-" for a form without a workflow
+	Category   string `json:"category"`
+}
+
 // PagedForm is a form of a page, with how people see its instance. The latter is nil for a form without a workflow, and where the caller
 // may not read the instance any more.
 type PagedForm struct {

@@ -127,7 +127,7 @@ func start(t testing.TB, files map[string]string) *Server {
 	t.Cleanup(func() { s.must(handler.Stop(context.Background())) })
 	s.workflows = a.Workflows
 	s.write = a.Write
-	handler.Open(gateway.Services{Workflows: a.Workflows, Credentials: a.Identities, Users: a.Identities, Presentations: a.Presentations, Migrations: a.Migrations, Definitions: shown{a.Catalog()}})
+	handler.Open(gateway.Services{Workflows: a.Workflows, Credentials: a.Identities, Users: a.Identities, Presentations: a.Presentations, Portal: a.Portal, Migrations: a.Migrations, Definitions: shown{a.Catalog()}})
 	s.service = handler
 	port := httptest.NewServer(http.HandlerFunc(s.serve))
 	t.Cleanup(func() {

@@ -41,6 +41,20 @@ type Create struct {
 	Counted bool
 }
 
+// FormRequest asks for an instance as a form, or to write it.
+type FormRequest = form.Request
+
+// Submit asks to submit a form. Its Refusal answers a new request; a repetition
+// still gets its first answer.
+type Submit struct {
+	FormRequest
+	// Data is a checked, compact object.
+	Data  data.Value
+	Retry Retry
+	// WithHistory says whether the reply carries svcHistory.
+	WithHistory bool
+}
+
 // Load asks for one instance.
 type Load struct {
 	Caller                 *identity.Principal

@@ -723,6 +723,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/workflow/api/v1/requests": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what the caller has created
+         * @description The forms and the other instances that the caller has created, in pages that cost what they show. `q` and `workflowId` look at 10,000 of them for a page at most, and those that the caller may not read any more are passed over: a page may be shorter, also empty, and only `next: null` is the end.
+         */
+        get: operations["listRequests"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/workflow/api/v1/choices": {
         parameters: {
             query?: never;
@@ -2810,6 +2830,47 @@ export interface components {
             /** @description How many the list has, when it was asked; null when counting would take long. */
             count?: number | null;
         };
+        RequestPage: {
+            forms: components["schemas"]["Request"][];
+            /** @description The cursor of the next page. */
+            next: string | null;
+            /** @description How many the list has, when it was asked; null when counting would take long. */
+            count?: number | null;
+        };
+        /** @description A form as `PagedForm` has it, or an instance that is none: `formType` is `Instance`, and `formId`, `submissionId` and `role` are empty. */
+        Request: {
+            /** @description The instance. */
+            id: components["schemas"]["Identifier"];
+            /**
+             * @description `Instance` is no form.
+             * @enum {string}
+             */
+            formType: "Form" | "Checklist" | "WorkflowForm" | "Instance";
+            /** @description The template; empty for an instance. */
+            formId: string;
+            /** @description Given when a form is first submitted; empty before, and for an instance. */
+            submissionId: string;
+            /** @description The name of the template, or of an instance's workflow when it was created. */
+            name: string;
+            /** @description The path of its page, relative to the base path. */
+            fullPath: string;
+            /** @description The user who made it. */
+            by: string;
+            /** @description When it was made. */
+            when: components["schemas"]["Milliseconds"];
+            /** @description The names of the present nodes, joined by a comma and a blank. Of forms without a workflow `submitted`, and empty before. */
+            status: string;
+            /** @description The role through which the user saw the template; empty for an instance. */
+            role: string;
+            title: string | null;
+            /** @description Its positions. */
+            states: components["schemas"]["Status"][] | null;
+            columns: components["schemas"]["ColumnValue"][] | null;
+            /** @description `-` for a form without a workflow. */
+            workflowId: string;
+            /** @enum {string} */
+            category: "current" | "submitted" | "archived";
+        };
         /** @description A form with how people see its instance, as `Summary` has it. `title`, `states` and `columns` are null for a form without a workflow, and when the caller may not read the instance any more. */
         PagedForm: {
             /** @description The instance. */
@@ -4785,6 +4846,49 @@ export interface operations {
             403: components["responses"]["AccessDenied"];
             404: components["responses"]["NotFound"];
             429: components["responses"]["Busy"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["OutcomeUnknown"];
+        };
+    };
+    listRequests: {
+        parameters: {
+            query?: {
+                /** @description `instance`: those that are no forms. Without it forms and instances, and no checklists. */
+                kind?: "form" | "checklist" | "instance";
+                /** @description Without it all. */
+                category?: "current" | "submitted" | "archived";
+                /** @description Only those of that workflow; `-` is that of forms without one. */
+                workflowId?: string;
+                /** @description Words that are all in the name, the id or the title, in any language. Upper and lower case are the same. */
+                q?: string;
+                /** @description `-when`, the newest first, without it. `name` looks at the whole list, and is 400 for more than 100,000. */
+                sort?: "-when" | "when" | "name";
+                /** @description The most entries of a page. */
+                limit?: components["parameters"]["Limit"];
+                /** @description The member `next` of the page before. It needs `limit` where there are no pages without it. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description `true`: the answer has `count`. */
+                count?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of them. */
+            200: {
+                headers: {
+                    Link: components["headers"]["NextPage"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RequestPage"];
+                };
+            };
+            400: components["responses"]["InvalidContent"];
+            401: components["responses"]["Unauthorized"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
             504: components["responses"]["OutcomeUnknown"];

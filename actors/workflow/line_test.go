@@ -1,0 +1,383 @@
+package workflow_test
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"troupe/actors/catalog"
+	"troupe/actors/form"
+	"troupe/actors/identity"
+	"troupe/actors/internal/instanceid"
+	"troupe/actors/query"
+	"troupe/actors/workflow"
+	"troupe/actors/workflow/workflowtest"
+	"troupe/persistence"
+	"troupe/persistence/clocktest"
+	"troupe/persistence/storetest"
+	"troupe/statemachine"
+)
+
+// lineLetters are the lists of instances that are no forms: current, under way, done, by the time of that, and the mark of a shard.
+const lineLetters = "ijklm"
+
+func isOfInstance(k persistence.Key) bool { return strings.IndexByte(lineLetters, k.Kind) >= 0 }
+
+// lines are the keys of the rows of instances that are no forms, without the marks of shards.
+func (h *harness) lines() map[string][]byte {
+	h.t.Helper()
+	rows := map[string][]byte{}
+	h.EachRow(func(k persistence.Key, key, value []byte) {
+		if k.Table == "list" && isOfInstance(k) && k.Kind != 'm' {
+			rows[string(key)] = slices.Clone(value)
+		}
+	})
+	return rows
+}
+
+// checkLines is the invariant: each instance that is no form and that somebody has created has its row where its history says that it
+// belongs, and there are no other rows.
+func (h *harness) checkLines() {
+	h.t.Helper()
+	got := h.lines()
+	take := func(list byte, by string, when int64, id persistence.ID) []byte {
+		key := string(persistence.ListKey(nil, h.Store.ShardOf(id), list, by, when, id))
+		value := got[key]
+		delete(got, key)
+		return value
+	}
+	var workflows []string
+	h.EachRow(func(k persistence.Key, _, _ []byte) {
+		if k.Table == "record" && !slices.Contains(workflows, k.Workflow) {
+			workflows = append(workflows, k.Workflow)
+		}
+	})
+	for _, workflowID := range workflows {
+		for _, s := range h.Instances(workflowID) {
+			var entries []struct {
+				User string
+				End  []string `json:"endState"`
+			}
+			h.Must(json.Unmarshal(s.Document.History(), &entries))
+			by, left := entries[0].User, false
+			if by == statemachine.System || len(s.Record.Attachment) > 0 {
+				continue
+			}
+			for _, e := range entries { // NB: the creations of these tests stay in the initial nodes
+				left = left || !slices.Equal(e.End, entries[0].End)
+			}
+			d, err := h.Catalog.Version(workflowID, s.Record.Version)
+			h.Must(err)
+			in, err := d.Restore(s.Name, s.Record)
+			h.Must(err)
+			list, made := byte('i'), s.Record.CreatedAt.UnixMilli()
+			switch {
+			case d.IsDone(&in) || in.IsEnded():
+				list = 'k'
+			case left:
+				list = 'j'
+			}
+			row, err := form.ParseRow(take(list, by, made, s.ID))
+			if err != nil {
+				h.t.Errorf("%s/%s: row in the list %c of %s: %v", workflowID, s.Name, list, by, err)
+				continue
+			}
+			if row.By != by || row.WorkflowID != workflowID || row.Name != d.Name || row.Kind != form.KindInstance || (row.DoneAt != 0) != (list == 'k') {
+				h.t.Errorf("%s/%s in the list %c: %+v", workflowID, s.Name, list, row)
+			}
+			if list == 'k' {
+				if place := take('l', by, row.DoneAt, s.ID); len(place) != 8 || binary.BigEndian.Uint64(place) != ^uint64(made) {
+					h.t.Errorf("%s/%s is done, and the list of what is has %x", workflowID, s.Name, place)
+				}
+			}
+		}
+	}
+	for key := range got {
+		h.t.Errorf("row %x is too many", key)
+	}
+}
+
+// created is a page of what a user has created, by id, and how many there are.
+func (h *harness) created(who *identity.Principal, category form.Category, more ...func(*form.PageRequest)) (ids []string, page *form.Page) {
+	h.t.Helper()
+	req := &form.PageRequest{
+		ListRequest: form.ListRequest{Kind: form.KindForm, WithInstances: true, User: who.ID, Category: category}, Limit: 100, Count: true,
+		Title: func(from *query.Reader, f form.Listed) (statemachine.Text, error) { return h.seen(from, who, f) },
+	}
+	for _, change := range more {
+		change(req)
+	}
+	page, err := h.FormPage(h.t.Context(), req)
+	h.Must(err)
+	for _, f := range page.Forms {
+		ids = append(ids, f.InstanceID)
+	}
+	return ids, page
+}
+
+// seen is a title for an instance that a user may read.
+func (h *harness) seen(from *query.Reader, who *identity.Principal, f form.Listed) (statemachine.Text, error) {
+	id, _ := instanceid.Parse(f.InstanceID)
+	in, err := query.LoadInstance(from, h.Catalog, h.Store.ShardOf(id), f.WorkflowID, id)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := h.Catalog.Newest(f.WorkflowID)
+	if err != nil || !rules.MayRead(statemachine.View{Instance: &in.State, Of: in.Of}, catalog.CallerOf(who), h.Clock()) {
+		return nil, err
+	}
+	return statemachine.Plain("title of " + f.InstanceID), nil
+}
+
+// TestWhoCreatesAnInstanceHasItInAList: current until it leaves its initial nodes, then submitted, also when it comes back; archived when it
+// has ended and the time has passed. Forms stand beside it, and nobody else has it.
+func TestWhoCreatesAnInstanceHasItInAList(t *testing.T) {
+	h := start(t, workflow.Options{})
+	id := h.Make(john, "leave", "")
+	aForm := h.createForm(john, "leave", form.KindForm)
+	h.createForm(john, "leave", form.KindChecklist)
+	h.Make(mary, "order", "")
+	for _, c := range []struct {
+		name, event string
+		want        form.Category
+	}{
+		{"created", "", form.Current},
+		{"an event that stays", "note", form.Current},
+		{"an event that nothing takes", "approve", form.Current},
+		{"submitted", "submit", form.Submitted},
+		{"sent back", "back", form.Submitted},
+		{"submitted again", "submit", form.Submitted},
+		{"approved", "approve", form.Submitted},
+		{"an event behind its end", "note", form.Submitted},
+	} {
+		if c.event != "" {
+			h.MustSend(mary, "leave", id, c.event, "")
+		}
+		h.checkLists()
+		for _, category := range []form.Category{form.Current, form.Submitted, form.Archived} {
+			ids, page := h.created(john, category)
+			if slices.Contains(ids, id) != (category == c.want) || slices.Contains(ids, aForm) != (category == form.Current) || int(*page.Count) != len(ids) {
+				t.Errorf("%s: %s has %v of %d, and %s should be %s", c.name, category, ids, *page.Count, id, c.want)
+			}
+		}
+		if ids, _ := h.created(john, form.Every); !slices.Equal(ids, []string{aForm, id}) && !slices.Equal(ids, []string{id, aForm}) {
+			t.Errorf("%s: all are %v, want %s and %s", c.name, ids, id, aForm)
+		}
+	}
+	later := func(req *form.PageRequest) { req.ArchivedBefore = h.Clock().Add(time.Hour).UnixMilli() }
+	if ids, _ := h.created(john, form.Archived, later); !slices.Equal(ids, []string{id}) {
+		t.Errorf("archived are %v, want %s", ids, id)
+	}
+	if ids, _ := h.created(john, form.Submitted, later); len(ids) != 0 {
+		t.Errorf("submitted are %v, want none", ids)
+	}
+	if all := append(h.listed(john, form.KindForm), h.listed(john, form.KindChecklist)...); len(all) != 2 {
+		t.Errorf("the lists of forms have %d, want the form and the checklist", len(all))
+	}
+	h.Restart()
+	h.checkLists()
+	h.MustSend(mary, "leave", h.Make(john, "leave", ""), "submit", "") // its actor knows who has created it
+	cold := h.Make(john, "leave", "")
+	h.sleepAll()
+	h.MustSend(mary, "leave", cold, "submit", "") // this one has to look
+	h.checkLists()
+}
+
+// TestAPlainEventWritesNothingForLists compares what commits write for an instance that somebody has created with what they write for one that
+// the service has created, which is in no list: the same, but for the first event that leaves the initial nodes, and the last one.
+func TestAPlainEventWritesNothingForLists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := startOn(t, storetest.NewSteadyDisk(), workflow.Options{Clock: time.Now})
+		h.Publish(`
+id: twin
+schedules: {each: {cron: '* * * * *'}}
+stateMachines:
+  main:
+    initial: draft
+    states: {draft: {on: {submit: review, note: {}}}, review: {on: {approve: approved, back: draft, note: {}}}, approved: {type: final}}
+`)
+		clocktest.Advance(time.Minute)
+		all := h.Instances("twin")
+		if len(all) == 0 {
+			t.Fatal("the schedule has created nothing")
+		}
+		ids := []string{h.Make(john, "twin", ""), all[0].Name}
+		for _, asleep := range []bool{false, true} {
+			for _, c := range []struct {
+				event string
+				moves bool
+			}{{"note", false}, {"submit", !asleep}, {"back", false}, {"note", false}, {"submit", false}, {"note", false}, {"back", false}, {"note", false}} {
+				var sizes [2]uint64
+				for n, id := range ids {
+					if asleep {
+						h.sleepAll()
+					}
+					before := h.Store.Metrics().AppendedBytes
+					h.MustSend(mary, "twin", id, c.event, "")
+					sizes[n] = h.Store.Metrics().AppendedBytes - before
+				}
+				if (sizes[0] != sizes[1]) != c.moves {
+					t.Errorf("%s (asleep: %t): %d bytes are written, and %d for an instance that is in no list", c.event, asleep, sizes[0], sizes[1])
+				}
+			}
+		}
+		h.checkLines()
+	})
+}
+
+// TestNobodysInstances: what a schedule or a parent has created is in no list.
+func TestNobodysInstances(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := startOn(t, storetest.NewSteadyDisk(), workflow.Options{Clock: time.Now})
+		h.Publish(leave, order, `
+id: mother
+stateMachines: {main: {initial: wait, states: {wait: {on: {go: have}}, have: {invoke: {workflow: kid}, on: {back: wait}}}}}
+`, `
+id: kid
+stateMachines: {main: {initial: open, states: {open: {on: {go: gone}}, gone: {type: final}}}}
+`, `
+id: daily
+schedules: {each: {cron: '* * * * *'}}
+stateMachines: {main: {initial: open, states: {open: {on: {go: open}}}}}
+`)
+		mother := h.Make(john, "mother", "")
+		h.MustSend(john, "mother", mother, "go", "")
+		clocktest.Advance(3 * time.Minute)
+		if len(h.Instances("daily")) == 0 {
+			t.Fatal("the schedule has created nothing")
+		}
+		if got := len(h.lines()); got != 1 {
+			t.Errorf("%d rows, want that of the instance that john has created", got)
+		}
+		h.checkLines()
+	})
+}
+
+// TestInstancesOfAnEarlierProgramAreListed: they get their rows once, where they belong now, while others move on.
+func TestInstancesOfAnEarlierProgramAreListed(t *testing.T) {
+	var level atomic.Int64
+	level.Store(4)
+	h := start(t, workflow.Options{Level: func() int { return int(level.Load()) }})
+	for n := range 60 {
+		id := h.Make(oneOfTwo(n), "leave", "")
+		for _, event := range []string{"submit", "approve"}[:n%3] {
+			h.MustSend(mary, "leave", id, event, "")
+		}
+	}
+	last := h.Make(john, "leave", "")
+	h.createForm(john, "leave", form.KindForm)
+	if got := len(h.lines()); got != 0 {
+		t.Fatalf("at level 4: %d rows", got)
+	}
+	level.Store(5)
+	h.MustSend(mary, "leave", last, "submit", "") // it enters by itself
+	if ids, _ := h.created(john, form.Submitted); !slices.Contains(ids, last) {
+		t.Errorf("submitted are %v, want %s among them", ids, last)
+	}
+	h.sleepAll()
+	h.Restart()
+	marks := func() (n int) {
+		h.EachRow(func(k persistence.Key, _, _ []byte) {
+			if k.Table == "list" && k.Kind == 'm' {
+				n++
+			}
+		})
+		return n
+	}
+	workflowtest.Await(t, "the rows", func() bool { return marks() > 0 && len(h.lines()) == 81 })
+	h.checkLists()
+	for category, want := range map[form.Category]int{form.Current: 11, form.Submitted: 21} { // and a form
+		if _, page := h.created(john, category); len(page.Forms) != want {
+			t.Errorf("john has %d that are %s, want %d", len(page.Forms), category, want)
+		}
+	}
+	h.sleepAll()
+	h.Restart()
+	h.checkLists()
+}
+
+func oneOfTwo(n int) *identity.Principal {
+	if n/3%2 == 0 {
+		return john
+	}
+	return mary
+}
+
+// TestPagesOfWhatSomebodyHasCreated: each instance stands on one page, in order, those that the reader may not read on none.
+func TestPagesOfWhatSomebodyHasCreated(t *testing.T) {
+	h := start(t, workflow.Options{})
+	var want []string
+	for n := range 40 {
+		public := ""
+		if n%4 == 1 {
+			public = `{"by":"eve"}`
+		}
+		switch {
+		case n%4 == 3:
+			want = append(want, h.createForm(john, "leave", form.KindForm))
+		default:
+			id := h.Make(john, "leave", public)
+			if public == "" {
+				want = append(want, id)
+			}
+		}
+		h.Make(mary, "leave", "")
+	}
+	for _, sort := range []form.Sort{form.NewestFirst, form.OldestFirst, form.ByName} {
+		var got []string
+		cursor := ""
+		for pages := 0; pages < 100; pages++ {
+			ids, page := h.created(john, form.Every, func(req *form.PageRequest) { req.Limit, req.Cursor, req.Sort = 7, cursor, sort })
+			got = append(got, ids...)
+			if *page.Count != 30 {
+				t.Errorf("by %s: %d in all, want 30", sort, *page.Count)
+			}
+			if cursor = page.Next; cursor == "" {
+				break
+			}
+		}
+		if sorted := slices.Sorted(slices.Values(got)); !slices.Equal(sorted, slices.Sorted(slices.Values(want))) {
+			t.Errorf("by %s: got %v\nwant %v", sort, sorted, want)
+		}
+	}
+	if _, err := h.FormPage(t.Context(), &form.PageRequest{ListRequest: form.ListRequest{Kind: form.KindForm, User: john.ID, Category: form.Every}, Limit: 7, Cursor: func() string {
+		_, page := h.created(john, form.Every, func(req *form.PageRequest) { req.Limit = 7 })
+		return page.Next
+	}()}); err == nil {
+		t.Error("a cursor of another list is taken")
+	}
+	found, _ := h.created(john, form.Every, func(req *form.PageRequest) { req.Query = "TITLE " + want[0] })
+	if !slices.Equal(found, want[:1]) {
+		t.Errorf("searched: got %v, want %v", found, want[:1])
+	}
+	if none, page := h.created(eve, form.Every); len(none) != 0 || *page.Count != 0 {
+		t.Errorf("eve has %v of %d", none, *page.Count)
+	}
+}
+
+// TestTheRowGoesWithItsInstance, wherever it stands.
+func TestTheRowGoesWithItsInstance(t *testing.T) {
+	h := start(t, workflow.Options{})
+	h.Make(john, "leave", "")
+	for _, asleep := range []bool{false, true} {
+		for _, events := range [][]string{nil, {"submit"}, {"submit", "back"}, {"submit", "approve"}} {
+			id := h.Make(john, "leave", "")
+			for _, event := range events {
+				h.MustSend(mary, "leave", id, event, "")
+			}
+			if asleep {
+				h.sleepAll()
+			}
+			h.Must(h.Delete("leave", id))
+			if got := len(h.lines()); got != 1 {
+				t.Errorf("%v (asleep: %t): %d rows are left, want that of another instance", events, asleep, got)
+			}
+		}
+	}
+	h.checkLists()
+}
