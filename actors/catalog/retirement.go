@@ -37,7 +37,7 @@ type retirement struct {
 const retirementsSetting = "retired-workflows"
 
 // levelOfRetirements is that of programs that read it.
-const levelOfRetirements = 5
+const levelOfRetirements = 4
 
 // shardsAtOnce is how many shards are asked at a time.
 const shardsAtOnce = 16

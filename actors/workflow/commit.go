@@ -300,7 +300,7 @@ const (
 	levelOfAttempts, levelOfFolds, levelOfIncidents = 4, 4, 4
 	// levelOfTrees is that from which on the node of a root is asked about its tree, and levelOfCreators that from which on instances that
 	// are no forms stand in the lists of whoever created them.
-	levelOfTrees, levelOfCreators = 5, 5
+	levelOfTrees, levelOfCreators = 4, 4
 )
 
 // putIndexes writes what a step changes in the declared indexes.
