@@ -234,9 +234,15 @@ func (r *Reader) read(n uint64, stored []byte) (p parts, err error) {
 	if !ok {
 		return p, damagedEntry(n)
 	}
+	return r.unfold(n, p)
+}
+
+// unfold is read of an entry that was taken apart.
+func (r *Reader) unfold(n uint64, p parts) (_ parts, err error) {
 	if !p.folded {
 		return p, nil
 	}
+	ok := false
 	switch {
 	case r.at != 0 && n == r.at+1:
 		r.start = r.end

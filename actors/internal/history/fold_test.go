@@ -150,6 +150,38 @@ func TestAnAnswerHasTheNewestPart(t *testing.T) {
 	}
 }
 
+// TestTheEndOfAHistory is the same whether entries are unfolded one after the other, or only those that an answer has. No more
+// is kept than that, and few are read a second time.
+func TestTheEndOfAHistory(t *testing.T) {
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		machines := 1 + int(seed)*3 // one: nothing is folded
+		shown, kept := walk(r, machines, 150)
+		id, from := persistence.ID{1}, &stored{rows: map[string][]byte{}}
+		for k, value := range kept {
+			from.rows[string(persistence.EntryKey(nil, 0, id, uint64(k+1)))] = value
+		}
+		for _, most := range []int{1, 2 * len(shown[0]), 30 * len(shown[0]), 1 << 20} {
+			var want Joined
+			end := newest{first: 1, most: most}
+			for k, value := range kept {
+				want = want.with([]byte(shown[k]), most)
+				p, ok := split(value)
+				if end.add(p); !ok || len(end.text) > most+end.entries[0].length+1 {
+					t.Fatalf("seed %d, %d bytes, entry %d: %d are kept", seed, most, k+1, len(end.text))
+				}
+			}
+			from.reads = 0
+			if got, err := end.join(NewReader(from, 0, id)); err != nil || !bytes.Equal(got.Text, want.Text) || got.From != want.From {
+				t.Errorf("seed %d, %d bytes: got %d bytes from entry %d, %v, want %d from %d", seed, most, len(got.Text), got.From, err, len(want.Text), want.From)
+			}
+			if from.reads > len(end.entries)+wholeEvery {
+				t.Errorf("seed %d, %d bytes: %d entries are read again", seed, most, from.reads)
+			}
+		}
+	}
+}
+
 // TestADamagedFoldShows where the entry before is missing or another one.
 func TestADamagedFoldShows(t *testing.T) {
 	disk, err := storetest.NewDisk().Open(persistence.Options{Log: zerolog.Nop()})

@@ -5,10 +5,12 @@
 package history
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"troupe/persistence"
 	"troupe/statemachine"
@@ -228,7 +230,7 @@ var errEnough = errors.New("seen enough")
 // chain. ErrDamaged: one is missing or not what was stored.
 func Load(store *persistence.Store, sh persistence.Shard, id persistence.ID, sequence uint64) (joined Joined, chain statemachine.Chain, err error) {
 	var seen uint64
-	reader := NewReader(store, sh, id)
+	kept := newest{first: 1, most: AnswerBytesMax}
 	err = store.Scan(persistence.EntryPrefix(nil, sh, id), func(key, stored []byte) error {
 		if seen == sequence {
 			return errEnough
@@ -240,11 +242,11 @@ func Load(store *persistence.Store, sh persistence.Shard, id persistence.ID, seq
 		if chain = link(chain, stored[HeadBytes:]); chain != statemachine.Chain(stored[1:HeadBytes]) {
 			return fmt.Errorf("%w: entry %d", ErrDamaged, seen)
 		}
-		entry, err := reader.Entry(seen, stored)
-		if err != nil {
-			return err
+		p, ok := split(stored)
+		if !ok {
+			return damagedEntry(seen)
 		}
-		joined = joined.With(entry)
+		kept.add(p)
 		return nil
 	})
 	switch {
@@ -254,6 +256,72 @@ func Load(store *persistence.Store, sh persistence.Shard, id persistence.ID, seq
 	case seen != sequence:
 		return Joined{}, chain, fmt.Errorf("%w: entry %d is missing", ErrDamaged, seen+1)
 	}
-	joined.From = max(joined.From, 1)
-	return joined, chain, nil
+	joined, err = kept.join(NewReader(store, sh, id))
+	return joined, chain, err
+}
+
+// newest is the end of a history that is read from its first entry on: as many entries as an answer can have. Folded ones are unfolded
+// when it is known which of them it has, since they are many times as long then.
+type newest struct {
+	text    []byte // their JSON as stored, joined by commas
+	entries []keptEntry
+	first   uint64 // number of the first of them
+	most    int    // bytes of an answer
+	folds   bool
+}
+
+type keptEntry struct {
+	length  int // of the JSON
+	changes []byte
+	folded  bool
+}
+
+func (k *newest) add(p parts) {
+	if len(k.entries) > 0 {
+		k.text = append(k.text, ',')
+	}
+	k.text = append(k.text, p.entry...)
+	k.entries = append(k.entries, keptEntry{len(p.entry), bytes.Clone(p.changes), p.folded})
+	k.folds = k.folds || p.folded
+	for len(k.entries) > 1 && len(k.text)-k.entries[0].length-1 >= k.most { // what is behind is enough
+		k.dropFirst()
+	}
+}
+
+func (k *newest) dropFirst() {
+	k.text, k.entries, k.first = k.text[k.entries[0].length+1:], k.entries[1:], k.first+1
+}
+
+// join returns as much of the end as fits into an answer.
+func (k *newest) join(r *Reader) (Joined, error) {
+	if !k.folds {
+		for len(k.entries) > 1 && len(k.text) > k.most {
+			k.dropFirst()
+		}
+		return Joined{k.text, k.first}, nil
+	}
+	var whole []data.Value // newest first
+	total, rest := 0, k.text
+	for at := len(k.entries) - 1; at >= 0; at-- {
+		e := k.entries[at]
+		text := rest[len(rest)-e.length:]
+		rest = rest[:max(0, len(rest)-e.length-1)]
+		p, err := r.unfold(k.first+uint64(at), parts{entry: text, changes: e.changes, folded: e.folded}) //nolint:gosec // not negative
+		if err != nil {
+			return Joined{}, err
+		}
+		if total += len(p.entry) + 1; total-1 > k.most && len(whole) > 0 {
+			break
+		}
+		whole = append(whole, p.entry)
+	}
+	joined := Joined{From: k.first + uint64(len(k.entries)-len(whole))} //nolint:gosec // not negative
+	joined.Text = make([]byte, 0, total)
+	for _, entry := range slices.Backward(whole) {
+		if len(joined.Text) > 0 {
+			joined.Text = append(joined.Text, ',')
+		}
+		joined.Text = append(joined.Text, entry...)
+	}
+	return joined, nil
 }
