@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"troupe/gateway/servertest"
 	"troupe/statemachine"
@@ -60,5 +61,14 @@ func TestWhatAuthorsBeginWithRuns(t *testing.T) {
 		if _, got := (&attempt{by: alice, created: `{"svcPublic":{"subject":"Bregenz"}}`, events: events}).run(d); got != want {
 			t.Errorf("%v: got %s, want %s", events, got, want)
 		}
+	}
+	in, _ := (&attempt{by: alice, created: `{}`, events: []sent{{name: "submit", data: `{}`}}}).run(d)
+	for _, task := range in.Tasks() {
+		if d.IsCandidate(&in, &task, alice, time.Unix(0, 0)) || !d.IsCandidate(&in, &task, bob, time.Unix(0, 0)) {
+			t.Error("the task is not for everybody but the requester, who would hold all others back with it")
+		}
+	}
+	if len(in.Tasks()) != 1 {
+		t.Errorf("got %d tasks of a submitted request, want 1", len(in.Tasks()))
 	}
 }
