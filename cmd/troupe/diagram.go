@@ -96,9 +96,9 @@ func didYouMean(word string, known []string) string {
 	return ""
 }
 
-// suggestion asks for the known word that is meant; empty when none is near.
+// suggestion asks for the known word that is meant; empty when none is near, or the word is known itself: then something else is wrong.
 func suggestion(word string, known []string) string {
-	if near := document.Closest(word, known); near != "" {
+	if near := document.Closest(word, known); near != "" && !slices.Contains(known, word) {
 		return "did you mean " + near + "?"
 	}
 	return ""
@@ -333,9 +333,6 @@ func suggestWorkflow(ctx context.Context, c *client.Client, id string, err error
 	}
 	var known []string
 	for _, w := range all {
-		if w.ID == id {
-			return err // NB: it is the instance or the version that is not there
-		}
 		known = append(known, w.ID)
 	}
 	return fmt.Errorf("%w%s", err, didYouMean(id, known))

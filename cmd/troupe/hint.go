@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"troupe/gateway/api"
 	"troupe/gateway/client"
 )
 
@@ -38,7 +39,7 @@ func hinted(cmd *cobra.Command, c *client.Client, args []string, err error) erro
 	case workflow == "":
 	case refused.Status == http.StatusNotFound:
 		meant = didYouMean(workflow, workflowsKnown(cmd.Context(), c))
-	case event != "" && slices.Contains([]int{http.StatusBadRequest, http.StatusForbidden, http.StatusConflict}, refused.Status):
+	case event != "" && slices.Contains([]int{http.StatusBadRequest, http.StatusForbidden, http.StatusConflict}, refused.Status) && !isDeclared(cmd.Context(), c, workflow, of("INSTANCE"), event):
 		meant = didYouMean(event, eventsKnown(cmd.Context(), c, workflow, of("INSTANCE")))
 	}
 	if meant == "" {
@@ -75,6 +76,16 @@ func eventsKnown(ctx context.Context, c *client.Client, workflow, instance strin
 		known = append(known, e.Name)
 	}
 	return known
+}
+
+// isDeclared reports whether the workflow of an instance has the event: then something else than its name is wrong.
+func isDeclared(ctx context.Context, c *client.Client, workflow, instance, event string) bool {
+	of, err := c.Summary(ctx, workflow, instance)
+	if err != nil {
+		return false
+	}
+	shown, err := c.Presentation(ctx, workflow, of.Version)
+	return err == nil && slices.ContainsFunc(shown.Events, func(e api.PresentedEvent) bool { return e.Name == event })
 }
 
 // completing has the shell complete the arguments that Use calls WORKFLOW and EVENT with what the service says.

@@ -27,6 +27,29 @@ func TestHints(t *testing.T) {
 	})
 }
 
+// TestNoHintIsTheWordItself: a refusal of something else than a name, which is typed correctly, has no suggestion.
+func TestNoHintIsTheWordItself(t *testing.T) {
+	s := startService(t)
+	s.Revise("note", "submits") // which draft does not take, and is near what it takes
+	id, submitted := s.Create(`{}`), s.Create(`{}`, "submit")
+	for _, args := range [][]string{
+		{"send", "leave", id, "submits"},
+		{"send", "leave", submitted, "extend", "--data", `{}`},
+		{"send", "leave", id, "submit", "--if-match", "77"},
+		{"send", "leave", absentID, "submit"},
+		{"show", "leave", absentID},
+		{"stop", "leave", absentID, "--tree"},
+	} {
+		code, _, stderr := invoke(append([]string{"instance"}, args...)...)
+		if code != exitFailed || !strings.Contains(stderr, ": 4") || strings.Contains(stderr, "did you mean") {
+			t.Errorf("%v: got code %d, %s", args, code, stderr)
+		}
+	}
+}
+
+// absentID is the id of an instance that is nowhere.
+const absentID = "01M7YZAB2GNTJFQE62690KHSQT"
+
 // TestWhatAuthorsBeginWithRuns serves a home of troupe init with a workflow of troupe new, and plays that.
 func TestWhatAuthorsBeginWithRuns(t *testing.T) {
 	isolated(t)
