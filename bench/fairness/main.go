@@ -20,6 +20,9 @@ import (
 func main() { os.Exit(process.Main("fairness", run)) }
 
 func run(ctx context.Context, args []string, out, errs io.Writer) error {
+	if len(args) == 1 && args[0] == politeCommand {
+		return bePolite(ctx, os.Stdin, out)
+	}
 	m, err := parse(args, errs)
 	if err != nil {
 		return fmt.Errorf("%w: %w", process.ErrUsage, err)

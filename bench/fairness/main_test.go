@@ -33,6 +33,12 @@ func TestMain(m *testing.M) {
 		_, _ = os.Stdout.WriteString("secret\n")
 		return
 	}
+	if len(os.Args) == 2 && os.Args[1] == politeCommand {
+		if err := bePolite(context.Background(), os.Stdin, os.Stdout); err != nil {
+			panic(err)
+		}
+		return
+	}
 	if i := slices.Index(os.Args, "--listen"); i > 0 {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 		defer stop()

@@ -62,20 +62,26 @@ func (m *measurement) measureAt(ctx context.Context, shared *home, a attack) (*p
 }
 
 // measure carries out one attack on a new server.
-func (m *measurement) measure(ctx context.Context, h *home, a attack) (*phase, error) {
+func (m *measurement) measure(ctx context.Context, h *home, a attack) (result *phase, err error) {
 	s, err := m.start(ctx, h)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Stop()
-	p, e := newPolite(s.Addr, h), newHostile(s.Addr, h, m)
-	defer p.close()
-	result := &phase{Attack: a.name, What: a.what, Kinds: map[string]*outcome{}}
+	e := newHostile(s.Addr, h, m)
+	p, err := m.startPolite(ctx, politeSetup{s.Addr, h.polite.token, h.polite.cookie, h.politeIDs})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	result = &phase{Attack: a.name, What: a.what}
 
 	if a.before != nil {
 		a.before(ctx, e)
 	}
-	p.recovered(ctx) // who was there before has a connection
+	if _, err := p.do(politeOrder{}); err != nil { // who was there before has a connection
+		return nil, err
+	}
 	if a.aligned {
 		lead := m.warmUp + m.duration/4
 		load.Sleep(ctx, time.Until(time.Now().Add(lead).Truncate(time.Minute).Add(time.Minute-lead)))
@@ -86,13 +92,17 @@ func (m *measurement) measure(ctx context.Context, h *home, a attack) (*phase, e
 	beside.Go(func() { result.PeakBytes = process.PeakBytes(attacking, s.PID()) })
 	begun := time.Now()
 	used, err1 := process.ProcessorTime(s.PID())
-	p.run(ctx, m.rate, begun, m.warmUp, m.duration)
+	got, err := p.do(politeOrder{m.rate, m.warmUp, m.duration})
 	later, err2 := process.ProcessorTime(s.PID())
 	result.Cores = (later - used).Seconds() / time.Since(begun).Seconds()
 	stop()
 	beside.Wait()
 	e.close()
-	result.Recovered = load.Duration(p.recovered(ctx))
+	after, err3 := p.do(politeOrder{})
+	if err := errors.Join(err, err3); err != nil {
+		return nil, err
+	}
+	result.Recovered = load.Duration(after.Recovered)
 	select {
 	case <-s.Ended():
 		result.Died = s.LastWords()
@@ -102,10 +112,6 @@ func (m *measurement) measure(ctx context.Context, h *home, a attack) (*phase, e
 		}
 	}
 	result.Hostile = e.got.counts
-	result.All = p.all.latency.Summary(m.duration)
-	for i, k := range kinds {
-		o := &p.observed[i]
-		result.Kinds[k.name] = &outcome{Summary: o.latency.Summary(m.duration), Errors: o.errors.counts}
-	}
+	result.All, result.Kinds = got.All, got.Kinds
 	return result, ctx.Err()
 }

@@ -64,6 +64,14 @@ func (d Duration) Milliseconds() float64 { return float64(d) / float64(time.Mill
 // MarshalJSON implements json.Marshaler.
 func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(d.Milliseconds()) }
 
+// UnmarshalJSON implements json.Unmarshaler.
+func (d *Duration) UnmarshalJSON(text []byte) error {
+	var ms float64
+	err := json.Unmarshal(text, &ms)
+	*d = Duration(ms * float64(time.Millisecond))
+	return err
+}
+
 // summarize joins what the workers counted in a window.
 func summarize(workers []*worker, window time.Duration) *Result {
 	var shed Histogram
