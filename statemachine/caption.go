@@ -202,7 +202,13 @@ func (r textReader) eachLanguage(n *document.Node, f func(language string, text 
 		r.Add(n, "must have one to %d languages", maxLanguages)
 		return
 	}
+	seen := map[string]bool{}
 	for _, field := range n.Fields {
+		tag := strings.ToLower(field.Key.Text) // RFC 5646, 2.1.1: the case says nothing
+		if seen[tag] && !r.stored {
+			r.Add(field.Key, "the language %q stands twice", tag)
+		}
+		seen[tag] = true
 		if !isLanguage(field.Key.Text) {
 			r.Add(field.Key, "%q is not a language", shorten(field.Key.Text)).Suggestion = `write a tag such as "en" or "pt-BR"`
 			continue
