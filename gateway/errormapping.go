@@ -58,7 +58,7 @@ var errorMappings = [failure.Kinds]errorMapping{
 		text: "no transition takes this event in the current state",
 	},
 	failure.ErrClaimed:  {status: 409, labels: labelsOf("Conflict", "Claimed"), text: "somebody else has the task"},
-	failure.ErrEnded:    {status: 409, labels: labelsOf("Conflict", "Ended"), text: "the instance was cancelled by its parent, and takes nothing more"},
+	failure.ErrEnded:    {status: 409, labels: labelsOf("Conflict", "Ended"), text: "the instance was stopped, or cancelled by its parent, and takes nothing more"},
 	failure.ErrConflict: {status: 409, labels: labelsOf("Conflict", "Conflict"), text: failure.ErrConflict.Error()},
 	failure.ErrExists:   {status: 409, labels: labelsOf("Conflict", "AlreadyExists"), text: failure.ErrExists.Error()},
 	failure.ErrInUse:    {status: 409, labels: labelsOf("Conflict", "InUse"), text: "another instance needs this one: its parent, or its child"},

@@ -28,8 +28,8 @@ var (
 // ErrNoChild: the instance does not wait for such a child any more.
 var ErrNoChild = errors.New("there is no such child")
 
-// ErrEnded: the instance was cancelled by its parent, and takes nothing more.
-var ErrEnded = errors.New("the instance was cancelled with the node that had invoked it")
+// ErrEnded: the instance was stopped, or cancelled by its parent, and takes nothing more.
+var ErrEnded = errors.New("the instance was stopped, or cancelled by its parent")
 
 // ChildStatus is what has become of a child.
 type ChildStatus byte
@@ -137,7 +137,7 @@ func (in *Instance) Children() []Child {
 // Parent returns the instance that has invoked this one; nil when none has.
 func (in *Instance) Parent() *Parent { return in.parent }
 
-// IsEnded reports whether the parent has cancelled the instance.
+// IsEnded reports whether the instance was stopped, or cancelled by its parent.
 func (in *Instance) IsEnded() bool { return in.ended }
 
 // beginChildren begins those of the nodes that were entered. It comes behind everything else of the step, so that a node

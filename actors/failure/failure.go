@@ -37,7 +37,7 @@ const (
 	ErrNotAllowed
 	// ErrClaimed: somebody else has the task (409 Claimed). Nothing was stored.
 	ErrClaimed
-	// ErrEnded: the instance was cancelled with the node that had invoked it, and takes nothing more (409 Ended). Nothing
+	// ErrEnded: the instance was stopped, or cancelled by its parent, and takes nothing more (409 Ended). Nothing
 	// was stored.
 	ErrEnded
 	// ErrConflict: the way in which this server is run does not have what the request is about

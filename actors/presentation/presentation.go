@@ -173,7 +173,7 @@ type Summary struct {
 	Created, Updated time.Time
 	// Requester is the user who created the instance.
 	Requester string
-	// IsDone: all its state machines have reached a final node. IsEnded: its parent has cancelled it.
+	// IsDone: all its state machines have reached a final node. IsEnded: it was stopped, or its parent has cancelled it.
 	IsDone, IsEnded bool
 	// Form is nil when the instance is none.
 	Form *form.Form

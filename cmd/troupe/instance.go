@@ -126,22 +126,19 @@ func (o *output) showChanged(ctx context.Context, c *client.Client, i *client.In
 	ctx, cancel := context.WithTimeout(ctx, lookMax)
 	defer cancel()
 	_, seen := seenInstance(ctx, c, o, i.WorkflowID, i.ID)
-	return o.showAs(i, "", seen)
+	return o.showAs(i, nil, seen)
 }
 
-// showAs writes an instance with a title, if it is not empty, and labels.
-func (o *output) showAs(i *client.Instance, title string, l *labels) error {
+// showAs writes an instance, in a table with labels and what seenInstance knows more.
+func (o *output) showAs(i *client.Instance, more [][]string, l *labels) error {
 	if o.form != formTable {
 		return o.document(i.Raw)
 	}
-	rows := [][]string{
+	rows := append([][]string{
 		{"ID", i.ID},
 		{"WORKFLOW", i.WorkflowID},
 		{"STATES", l.idText(i.States)},
-	}
-	if title != "" {
-		rows = append(rows, []string{"TITLE", title})
-	}
+	}, more...)
 	if i.Sequence != 0 {
 		rows = append(rows, []string{"SEQUENCE", strconv.FormatUint(i.Sequence, 10)})
 	}

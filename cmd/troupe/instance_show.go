@@ -26,8 +26,8 @@ func newInstanceShow() *cobra.Command {
 		if out.form == formTable {
 			markAttempts(cmd.Context(), c, i.WorkflowID, i.ID, i.History)
 		}
-		title, seen := seenInstance(cmd.Context(), c, out, args[0], args[1])
-		return out.showAs(i, title, seen)
+		more, seen := seenInstance(cmd.Context(), c, out, args[0], args[1])
+		return out.showAs(i, more, seen)
 	})
 }
 
@@ -71,20 +71,23 @@ func markAttempts(ctx context.Context, c *client.Client, workflowID, instanceID 
 	}
 }
 
-// seenInstance asks for the title of an instance and for the labels of its version, for a table. Both are empty where the service
-// does not tell: the instance itself is shown all the same.
-func seenInstance(ctx context.Context, c *client.Client, out *output, workflowID, instanceID string) (title string, seen *labels) {
+// seenInstance asks for what a table shows of an instance beside its record, which is its title and how it has ended, and for the labels
+// of its version. Both are empty where the service does not tell: the instance itself is shown all the same.
+func seenInstance(ctx context.Context, c *client.Client, out *output, workflowID, instanceID string) (more [][]string, seen *labels) {
 	if out.form != formTable {
-		return "", nil
+		return nil, nil
 	}
 	summary, err := c.Summary(ctx, workflowID, instanceID)
 	if err != nil {
-		return "", nil
+		return nil, nil
 	}
 	if seen, _ = labelsOf(ctx, c, out, workflowID, summary.Version); seen.isTitled() {
-		title = summary.Title
+		more = append(more, []string{"TITLE", summary.Title})
 	}
-	return title, seen
+	if summary.Ended != nil {
+		more = append(more, []string{"ENDED", *summary.Ended})
+	}
+	return more, seen
 }
 
 func newInstanceEvents() *cobra.Command {

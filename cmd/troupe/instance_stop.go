@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -19,8 +20,12 @@ func newInstanceStop() *cobra.Command {
 	cmd.Flags().BoolVar(&tree, "tree", false, "with it all that it has invoked ends (required)")
 	return operating(cmd, nil, func(cmd *cobra.Command, c *client.Client, _ *output, args []string) error {
 		if !tree {
-			return errors.New("say --tree: with the instance all that it has invoked ends")
+			return usageError{errors.New("say --tree: with the instance all that it has invoked ends")}
 		}
-		return c.StopTree(cmd.Context(), args[0], args[1])
+		if err := c.StopTree(cmd.Context(), args[0], args[1]); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s/%s has ended; what it had invoked ends with it\n", client.Printable(args[0]), client.Printable(args[1]))
+		return err
 	})
 }

@@ -286,7 +286,7 @@ func newOperation(action, short, long, of string, do func(c *client.Client, ctx 
 func newInstancePending() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "pending WORKFLOW INSTANCE",
-		Short:   "Show what an instance waits for: its timers, what it has sent out, and its children",
+		Short:   "Show what an instance waits for: its timers, what it has sent out, and its children; or how it has ended",
 		Example: "  troupe instance pending leave-request 01M7YZAB2GNTJFQE62690KHSQT",
 		Args:    arguments,
 	}
@@ -302,7 +302,11 @@ func newInstancePending() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return out.table(slices.Concat([][]string{{"ID", "WHAT", "NAME", "STATE", "ATTEMPTS", "WHEN"}}, timerRows(p.Timers, seen), deliveryRows(p.Deliveries), childRows(p.Children)))
+		rows := [][]string{{"ID", "WHAT", "NAME", "STATE", "ATTEMPTS", "WHEN"}}
+		if p.Ended != nil {
+			rows = append(rows, []string{args[1], "instance", args[0], *p.Ended, "", ""})
+		}
+		return out.table(slices.Concat(rows, timerRows(p.Timers, seen), deliveryRows(p.Deliveries), childRows(p.Children)))
 	})
 }
 

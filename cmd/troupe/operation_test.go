@@ -77,16 +77,25 @@ func TestOperations(t *testing.T) {
 // TestInstanceStop: an instance that is stopped says by whom, and takes nothing more.
 func TestInstanceStop(t *testing.T) {
 	id := startNotice(t)
+	stopped := "notice/" + id + " has ended; what it had invoked ends with it\n"
 	runAll(t, []invocation{
-		{name: "without --tree", args: []string{"instance", "stop", "notice", id}, code: exitFailed, stderr: "say --tree: with the instance all that it has invoked ends"},
+		{name: "without --tree", args: []string{"instance", "stop", "notice", id}, code: exitUsage, stderr: "say --tree: with the instance all that it has invoked ends"},
 		{name: "no instance", args: []string{"instance", "stop", "notice", "--tree"}, code: exitUsage, stderr: "INSTANCE is missing"},
 		{name: "nothing by that name", args: []string{"instance", "stop", "notice", "01M7YZAB2GNTJFQE62690KHSQT", "--tree"}, code: exitFailed, stderr: "stop notice/01M7YZAB2GNTJFQE62690KHSQT: 404 NotFound"},
-		{name: "a tree", args: []string{"instance", "stop", "notice", id, "--tree"}},
-		{name: "once more", args: []string{"instance", "stop", "notice", id, "--tree"}},
+		{name: "a tree", args: []string{"instance", "stop", "notice", id, "--tree"}, stdout: stopped},
+		{name: "once more", args: []string{"instance", "stop", "notice", id, "--tree"}, stdout: stopped},
+		{name: "what pending shows", args: []string{"instance", "pending", "notice", id}, stdout: "" +
+			"ID                              WHAT      NAME    STATE      ATTEMPTS  WHEN\n" +
+			id + "      instance  notice  cancelled            \n" +
+			id + "-2-0  webhook   hook    dead       1         \n"},
 		{name: "what it waits for", args: []string{"timer", "list", "-o", "json"}, stdout: `{"timers":[],"next":null}` + "\n"},
-		{name: "an event", args: []string{"instance", "send", "notice", id, "tell"}, code: exitFailed, stderr: "409 Ended"},
+		{name: "an event", args: []string{"instance", "send", "notice", id, "tell"}, code: exitFailed, stderr: "409 Ended: the instance was stopped, or"},
 	})
-	_, shown, _ := invoke("instance", "history", "notice", id, "-o", "jsonl")
+	_, shown, _ := invoke("instance", "show", "notice", id)
+	if !strings.Contains(shown, "\nENDED     cancelled\n") {
+		t.Errorf("it is shown as\n%s", shown)
+	}
+	_, shown, _ = invoke("instance", "history", "notice", id, "-o", "jsonl")
 	lines := strings.Split(strings.TrimSpace(shown), "\n")
 	if last := lines[len(lines)-1]; !strings.Contains(last, `"transitionEvent":"parent.cancelled"`) || !strings.Contains(last, `"user":"john.doe"`) {
 		t.Errorf("the last entry is %s", last)

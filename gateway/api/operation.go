@@ -7,8 +7,8 @@ type Pending struct {
 	Timers     []Timer           `json:"timers"`
 	Deliveries []PendingDelivery `json:"deliveries"`
 	Children   []Child           `json:"children"`
-	// Ended is "done" when all state machines have reached a final node, and "cancelled" when the parent has cancelled the
-	// instance; nil while it goes on.
+	// Ended is "done" when all state machines have reached a final node, and "cancelled" when the instance was stopped, or its
+	// parent has cancelled it; nil while it goes on.
 	Ended *string `json:"ended"`
 	// Version is that of the definition that the instance runs under.
 	Version uint64 `json:"version"`

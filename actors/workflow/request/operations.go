@@ -12,7 +12,7 @@ type Pending struct {
 	Children   []Child
 	// Version is that of the definition that the instance runs under.
 	Version uint64
-	// IsDone: all its state machines have reached a final node. IsEnded: its parent has cancelled it.
+	// IsDone: all its state machines have reached a final node. IsEnded: it was stopped, or its parent has cancelled it.
 	IsDone, IsEnded bool
 }
 
