@@ -66,14 +66,17 @@ func (s *Service) try(ctx context.Context, sh persistence.Shard, epoch uint64, k
 // insidePause is between two attempts to reach another instance: ten a minute.
 const insidePause = 6 * time.Second
 
-// tryInside makes one attempt to tell another instance, and writes what became of it. What cannot be carried out is gone with
-// it: the instance that had wanted a child is told.
+// tryInside makes one attempt to tell another instance, and writes what became of it. A message that can never be carried out
+// is removed: the instance that had wanted a child is told.
 func (s *Service) tryInside(ctx context.Context, sh persistence.Shard, epoch uint64, key persistence.Delivery, row *Delivery) error {
 	leave, err := s.enterInside(ctx, row.Workflow)
 	if err != nil {
 		return err
 	}
-	answer := s.o.Inside(ctx, key, row)
+	var answer Answer
+	if err := guard.Try(s.o.Log, "message to another instance", func() { answer = s.o.Inside(ctx, key, row) }); err != nil {
+		answer = Answer{Err: err}
+	}
 	leave()
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -2,6 +2,7 @@ package outbox_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -63,5 +64,44 @@ func TestWorkflowsTakeTurnsInside(t *testing.T) {
 		}
 		close(end)
 		synctest.Wait()
+	})
+}
+
+// TestAMessageThatPanicsHasFailed: the attempt counts, its place is free at once, and the next one comes after the usual pause.
+func TestAMessageThatPanicsHasFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startSendings(t)
+		defer s.stop(t)
+		var begun atomic.Int64
+		s.inside = func(context.Context, string) {
+			if begun.Add(1) <= 6 {
+				panic("a message")
+			}
+		}
+		s.messages(t, "w", 0, 6) // which are more than there are places
+		if n := begun.Load(); n != 6 {
+			t.Errorf("%d have begun, want 6: the places of those that panicked are not free", n)
+		}
+		left := func(want int) {
+			t.Helper()
+			rows := 0
+			err := s.store.Scan(persistence.DeliveriesPrefix(nil, s.shard), func(_, stored []byte) error {
+				row, err := outbox.Parse(stored)
+				if rows++; err == nil && (row.Attempts != 1 || row.LastError == "" || row.State != outbox.Pending) {
+					t.Errorf("got %+v", row)
+				}
+				return err
+			})
+			if err != nil || rows != want {
+				t.Errorf("%d rows are left, %v, want %d", rows, err, want)
+			}
+		}
+		left(6)
+		clocktest.Advance(5 * time.Second)
+		if n := begun.Load(); n != 6 {
+			t.Errorf("%d have begun within the pause, want 6", n)
+		}
+		clocktest.Advance(2 * time.Second)
+		left(0)
 	})
 }
