@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"troupe/actors/failure"
 	"troupe/persistence"
 	"troupe/statemachine/data"
 	"troupe/statemachine/expr"
@@ -116,4 +117,16 @@ func (r *Row) merge(later *Row) {
 		*r = *later
 	}
 	r.First, r.Count = first, count
+}
+
+// retry is the answer to whoever wants one retried.
+func (k Kind) retry() error {
+	instead := "whoever sent the event was told that it failed, and can send it again"
+	switch k {
+	case Loop:
+		instead = "send the instance an event that leads it out, or publish a version without the circle and migrate it"
+	case Tree:
+		instead = "the instances that invoked more got error.invoke; end instances of the tree, or have treeInstancesMax raised, before they invoke again"
+	}
+	return failure.Refuse(failure.ErrConflict, "there is nothing to retry: %s", instead)
 }

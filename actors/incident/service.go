@@ -22,7 +22,8 @@ import (
 const (
 	// waitingMax is how many incidents wait to be written. Others are lost meanwhile; the log has them.
 	waitingMax = 1024
-	// rowsMax is how many a shard has. A new one takes the place of the oldest of the workflow that has most.
+	// rowsMax is how many a shard has. A new one takes the place of one of the workflow that has most: of that which has not failed for the
+	// longest time.
 	rowsMax = 256
 	// pause is how long an incident rests between two times that it is written, and putMax how long one commit is waited for.
 	pause  = time.Second
@@ -145,6 +146,11 @@ func (s *Service) add(name persistence.ID, r *Row) {
 		s.waiting[name] = r
 	}
 	s.mu.Unlock()
+	s.begin()
+}
+
+// begin has run write soon.
+func (s *Service) begin() {
 	select {
 	case s.wake <- struct{}{}:
 	default:
@@ -167,15 +173,16 @@ func (s *Service) run() {
 	}
 }
 
-// flush writes what waits; what cannot be written waits on.
+// flush writes what waits; what cannot be written yet waits on.
 func (s *Service) flush(ctx context.Context) {
+	if s.o.Writes != nil && !s.o.Writes() {
+		s.begin()
+		return
+	}
 	s.mu.Lock()
 	waiting := s.waiting
 	s.waiting = map[persistence.ID]*Row{}
 	s.mu.Unlock()
-	if s.o.Writes != nil && !s.o.Writes() {
-		return
-	}
 	of := map[persistence.Shard][]Row{}
 	for name, r := range waiting {
 		sh := s.o.Store.ShardOf(name)
@@ -213,16 +220,17 @@ func (s *Service) Put(ctx context.Context, shard uint16, rows []Row) error {
 type kept struct {
 	key []byte
 	*Row
+	unreadable bool
 }
 
 // load returns the rows of a shard.
 func (s *Service) load(sh persistence.Shard) (out []kept, err error) {
 	err = s.o.Store.Scan(append(persistence.IncidentPrefix(nil, sh), mark), func(key, stored []byte) error {
 		r, err := Parse(stored)
-		if err != nil { // it can be dropped
+		if err != nil { // it can be dropped, and the next failure at its place takes it
 			r = &Row{}
 		}
-		out = append(out, kept{bytes.Clone(key), r})
+		out = append(out, kept{bytes.Clone(key), r, err != nil})
 		return nil
 	})
 	return out, failure.OfStore(err)
@@ -243,7 +251,9 @@ func put(w *persistence.Writes, sh persistence.Shard, there []kept, r *Row) ([]k
 		}
 		// NB: one that was dropped and comes again has another id.
 		key := persistence.IncidentKey(nil, sh, name, uint64(r.First.UnixMilli()), rand.Uint32()) //nolint:gosec // no secret
-		at, there = len(there), append(there, kept{key, r})
+		at, there = len(there), append(there, kept{key: key, Row: r})
+	} else if there[at].unreadable {
+		there[at] = kept{key: there[at].key, Row: r}
 	} else {
 		there[at].merge(r)
 	}
@@ -254,7 +264,7 @@ func put(w *persistence.Writes, sh persistence.Shard, there []kept, r *Row) ([]k
 	return there, err
 }
 
-// outlived is the oldest of the workflow that has most.
+// outlived is that which has not failed for the longest time, of the workflow that has most.
 func outlived(there []kept) (least int) {
 	count := map[string]int{}
 	for _, k := range there {
@@ -269,10 +279,11 @@ func outlived(there []kept) (least int) {
 	return least
 }
 
-// Change drops an incident whose shard is led here: failure.ErrNotFound, and failure.ErrElsewhere. To retry it is failure.ErrConflict.
-func (s *Service) Change(ctx context.Context, id string, drop bool) error {
+// Change drops an incident whose shard is led here: failure.ErrNotFound, and failure.ErrElsewhere. To retry it is failure.ErrConflict, which
+// says what to do instead.
+func (s *Service) Change(ctx context.Context, id string, kind Kind, drop bool) error {
 	if !drop {
-		return failure.Refuse(failure.ErrConflict, "there is nothing to retry: whoever sent the event was told that it failed, and can send it again")
+		return kind.retry()
 	}
 	name, sequence, number, ok := instanceid.ParsePart(id)
 	if !ok {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -123,28 +124,104 @@ func TestIncidentsAreBounded(t *testing.T) {
 	})
 }
 
-// TestWhatCannotBeWrittenWaits until the node that leads takes it, and is written at the end.
+// TestWhatCannotBeWrittenWaits: while not all nodes know such rows, and while the node that leads does not take them. What still waits at the
+// end is written then.
 func TestWhatCannotBeWrittenWaits(t *testing.T) {
-	on(t, func(t *testing.T, _ *Service, o Options) {
-		ready := false
-		o.Writes = func() bool { return ready }
-		old := New(o)
-		old.Note(failed("w", 1, 0))
-		old.Start()
-		old.Stop()
-		if there := rows(t, old); len(there) != 0 {
-			t.Errorf("an old node cannot read %v", there)
+	t.Run("old nodes", func(t *testing.T) {
+		on(t, func(t *testing.T, _ *Service, o Options) {
+			var ready atomic.Bool
+			o.Writes = ready.Load
+			s := New(o)
+			s.Start()
+			s.Note(failed("w", 1, 0))
+			clocktest.Advance(3 * pause)
+			s.Note(failed("w", 1, 9))
+			s.Note(failed("w", 2, 9))
+			clocktest.Advance(3 * pause)
+			if there := rows(t, s); len(there) != 0 {
+				t.Errorf("an old node cannot read %v", there)
+			}
+			ready.Store(true)
+			clocktest.Advance(2 * pause)
+			if there := rows(t, s); len(there) != 2 || there["w 1"] == nil || there["w 1"].Count != 2 || !there["w 1"].First.Equal(begun) {
+				t.Errorf("once all nodes know them: got %+v", there)
+			}
+			s.Stop()
+		})
+	})
+	t.Run("the leader", func(t *testing.T) {
+		on(t, func(t *testing.T, there *Service, o Options) {
+			follower, err := storetest.NewDisk().Open(persistence.Options{Shards: 1, Log: zerolog.Nop(), Replication: &persistence.Replication{Node: "a"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var asked atomic.Int64
+			o.Store = follower
+			o.Elsewhere = func(ctx context.Context, shard uint16, rows []Row) error {
+				if asked.Add(1) == 1 {
+					return failure.ErrUnavailable
+				}
+				return there.Put(ctx, shard, rows)
+			}
+			s := New(o)
+			s.Start()
+			s.Note(failed("w", 1, 0))
+			clocktest.Advance(3 * pause)
+			if got := rows(t, there); asked.Load() != 2 || len(got) != 1 || got["w 1"].Count != 1 {
+				t.Errorf("asked %d times, and it has %+v", asked.Load(), got)
+			}
+			s.Stop()
+			if err := follower.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	})
+	t.Run("the end", func(t *testing.T) {
+		on(t, func(t *testing.T, _ *Service, o Options) {
+			s := New(o)
+			s.Note(failed("w", 1, 0))
+			s.Start()
+			s.Stop()
+			if there := rows(t, s); len(there) != 1 {
+				t.Errorf("got %v", there)
+			}
+		})
+	})
+}
+
+// TestAnUnreadableRowIsReplaced: the next failure at its place is the first that is known.
+func TestAnUnreadableRowIsReplaced(t *testing.T) {
+	on(t, func(t *testing.T, s *Service, o Options) {
+		r := failed("w", 1, 5)
+		w := o.Store.NewWritesIn(0, o.Store.Epoch(0))
+		w.Set(persistence.IncidentKey(nil, 0, r.name(), 1, 2), []byte("no row"))
+		if err := o.Store.Commit(w); err != nil {
+			t.Fatal(err)
 		}
-		ready = true
-		s := New(o)
-		s.Note(failed("w", 1, 0))
-		s.Start()
-		s.Stop()
-		if there := rows(t, s); len(there) != 1 {
-			t.Errorf("at the end: got %v", there)
+		for k := range 2 {
+			if err := s.Put(context.Background(), 0, []Row{*failed("w", 1, 5-k), *failed("w", 1, 5+k)}); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if err := s.Change(context.Background(), "nothing", true); !errors.Is(err, failure.ErrNotFound) {
+		got := rows(t, s)
+		if r := got["w 1"]; len(got) != 1 || r == nil || !r.First.Equal(begun.Add(4*time.Second)) || !r.Last.Equal(begun.Add(6*time.Second)) || r.Count != 4 {
+			t.Errorf("got %+v", got)
+		}
+	})
+}
+
+// TestDropAndRetry: what is not there cannot be dropped, and of each kind the answer to a retry says what to do instead
+// (gateway/INTERFACE.md, "Incidents").
+func TestDropAndRetry(t *testing.T) {
+	on(t, func(t *testing.T, s *Service, _ Options) {
+		if err := s.Change(context.Background(), "nothing", Expression, true); !errors.Is(err, failure.ErrNotFound) {
 			t.Errorf("got %v", err)
+		}
+		for kind, instead := range map[Kind]string{Expression: "send it again", Loop: "leads it out", Tree: "treeInstancesMax"} {
+			err := s.Change(context.Background(), "nothing", kind, false)
+			if !errors.Is(err, failure.ErrConflict) || !strings.Contains(failure.Of(err).Reason, instead) {
+				t.Errorf("%s: got %v", kind, err)
+			}
 		}
 	})
 }

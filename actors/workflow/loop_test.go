@@ -1,11 +1,14 @@
 package workflow_test
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"troupe/actors/failure"
 	"troupe/actors/incident"
 	"troupe/actors/quota"
 	"troupe/actors/workflow"
@@ -63,6 +66,9 @@ func TestALoopIsSlowedDown(t *testing.T) {
 				list := h.incidents()
 				if len(list) != 1 || list[0].Row == nil || list[0].Row.Kind != incident.Loop || list[0].Row.Instance != id || list[0].Row.Count < 2 {
 					t.Errorf("incidents: %+v", list)
+				}
+				if err := h.ChangeIncident(context.Background(), boss, list[0].ID, false); !errors.Is(err, failure.ErrConflict) || !strings.Contains(failure.Of(err).Reason, "leads it out") {
+					t.Errorf("retry: got %v", err)
 				}
 				h.SweepIdle()
 				clocktest.Advance(10 * time.Minute)

@@ -58,7 +58,7 @@ func (r *Router) ChangeIncident(ctx context.Context, caller *identity.Principal,
 		in, err = r.Incident(id)
 	}
 	if err == nil && in.Row != nil {
-		err = r.incidents.Change(ctx, id, drop)
+		err = r.incidents.Change(ctx, id, in.Row.Kind, drop)
 	} else if err == nil {
 		_, err = r.ask(in.Workflow, in.InstanceID, changeIncident{caller, in.Timer, drop})
 	}
