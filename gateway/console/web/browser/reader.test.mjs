@@ -93,11 +93,11 @@ test("requests are shown as their definition says, and hostile words are words",
   const { page } = john;
   const form = (n, workflow) => ({
     id: `01M8C76F1RE9GBQH1WD23MPYA${n}`, formType: "WorkflowForm", formId: "f", submissionId: n === 2 ? "" : "S", name: "Purchase", fullPath: `form-runtime/f/${workflow}/${n}/index.html`, by: "john.doe", when: Date.now() - n * 1e8, status: "review", role: "employee",
-    title: `${n} ${hostile}`, states: [{ stateMachineId: "main", nodeId: "review", label: `In review ${hostile}`, tone: "waiting" }], columns: [{ path: "amount", label: "Amount", value: 1234.5 }, { path: "supplier", label: "Supplier", value: hostile }],
+    workflowId: workflow, title: `${n} ${hostile}`, states: [{ stateMachineId: "main", nodeId: "review", label: `In review ${hostile}`, tone: "waiting" }], columns: [{ path: "amount", label: "Amount", value: 1234.5 }, { path: "supplier", label: "Supplier", value: hostile }],
   });
   let forms = [form(1, "purchase"), form(2, "purchase")];
   const asked = [];
-  await page.route("**/form-runtime/api/v1/forms?**", (route) => {
+  await page.route("**/workflow/api/v1/requests?**", (route) => {
     const query = new URL(route.request().url()).searchParams;
     asked.push(query);
     return route.fulfill({ contentType: "application/json", body: JSON.stringify({ forms, next: query.has("cursor") ? null : "second", count: 120 }) });
@@ -117,11 +117,11 @@ test("requests are shown as their definition says, and hostile words are words",
   await page.setViewportSize({ width: 320, height: 700 });
   assert.equal(await isTooWide(page), false, "the list scrolls sideways");
   await look(john, "requests-phone");
-  await page.route("**/form-runtime/api/v1/forms?**", (route) => route.fulfill({ status: 403, contentType: "application/json", body: '{"error":"AccessDenied","message":"no"}' }));
+  await page.route("**/workflow/api/v1/requests?**", (route) => route.fulfill({ status: 403, contentType: "application/json", body: '{"error":"AccessDenied","message":"no"}' }));
   await page.reload();
   await page.getByText("You do not have access to this.").waitFor();
   await look(john, "requests-refused");
-  await page.route("**/form-runtime/api/v1/forms?**", (route) => route.fulfill({ status: 500, contentType: "application/json", body: '{"error":"Internal","message":"no"}' }));
+  await page.route("**/workflow/api/v1/requests?**", (route) => route.fulfill({ status: 500, contentType: "application/json", body: '{"error":"Internal","message":"no"}' }));
   await page.reload();
   await page.getByText("Loading failed.").waitFor();
   await closeWindow(john);

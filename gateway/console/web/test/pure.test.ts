@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Draft, Form, FormView, Misfit, Presentation, WorkflowEvent } from "../src/api/types";
-import { formWorkflow, sharedColumns, statusOf } from "../src/worklist/statusWords";
+import { formsAddress } from "../src/api/portal";
+import { formsAsked, mayCreate, tabsOf } from "../src/worklist/asked";
+import { formWorkflow, isSubmitted, sharedColumns, statusOf, titleOf, valuesOf } from "../src/worklist/statusWords";
 import { beginPath, instancePath, parseRoute, runtimePath, safeRedirect } from "../src/route";
 import { initialData } from "../src/runtime/initialData";
 import { timerWords, wordingOf, wordsOf } from "../src/instance/definitionWords";
@@ -86,6 +88,39 @@ test("a status is said in the words of the definition, where they are known", ()
   assert.deepEqual([words.node("review"), words.node("sentBack"), words.event("send"), words.done("send"), words.event("callOff"), words.done("callOff")], ["Waiting for a manager", "Sent back", "Send it", "sent it", "Call off", ""]);
 });
 
+test("an instance that is no form is shown as what it is, and cannot be deleted", () => {
+  const shown: Partial<Form> = { title: "5 days", columns: [{ path: "svcPublic.days", label: "Days", value: 5 }] };
+  const instance = form({ ...shown, formType: "Instance", formId: "", role: "", fullPath: "instances/of%20path/1", workflowId: "leave", status: "review" });
+  assert.equal(formWorkflow(instance), "leave");
+  assert.deepEqual(statusOf(instance, presentation).map((status) => status.label), ["Waiting for a manager"]);
+  assert.deepEqual([isSubmitted(instance), titleOf(instance), valuesOf(instance)], [true, "5 days", shown.columns]);
+  assert.deepEqual(sharedColumns([instance, form({ ...shown, formType: "WorkflowForm", workflowId: "leave" })]).map(({ label }) => label), ["Days"]);
+  const draft = form({ ...shown, formType: "WorkflowForm", workflowId: "leave" });
+  assert.deepEqual([isSubmitted(draft), titleOf(draft), valuesOf(draft)], [false, "Leave request", []]);
+  assert.equal(formWorkflow(form({ workflowId: "-" })), "");
+  assert.deepEqual(statusOf(form({ workflowId: "-", status: "submitted" }), undefined), []);
+});
+
+test("what was created through the interface is asked for with forms, and checklists are as ever", () => {
+  const address = (asked: string, kind: "forms" | "checklists") => {
+    const { pathname, searchParams } = new URL(formsAddress(formsAsked(new URLSearchParams(asked), kind)), "https://ours.example/");
+    return [pathname, searchParams.get("kind"), searchParams.get("category"), searchParams.get("workflowId"), searchParams.get("q"), searchParams.get("count")];
+  };
+  assert.deepEqual(address("show=archived&workflow=leave&q=5+days", "forms"), ["/workflow/api/v1/requests", null, "archived", "leave", "5 days", "true"]);
+  assert.deepEqual(address("", "checklists"), ["/form-runtime/api/v1/forms", "checklist", "current", null, null, "true"]);
+});
+
+test("whoever may not use the portal still sees what he or she has created", () => {
+  const may = (...privileges: string[]) => ({ id: "jane", name: "Jane", privileges });
+  const always = ["waiting", "requests", "decided"];
+  assert.deepEqual(tabsOf(may()), always);
+  assert.deepEqual(tabsOf(may("mod-form-portal", "mod-form")), always);
+  assert.deepEqual(tabsOf(may("mod-form-portal")), [...always, "checklists"]);
+  assert.deepEqual(tabsOf(may("mod-form-portal", "mod-checklist")), [...always, "checklists"]);
+  assert.deepEqual(tabsOf(may("mod-checklist")), always);
+  assert.deepEqual([mayCreate(may("mod-form"), "forms"), mayCreate(may("mod-form-portal", "mod-form"), "forms")], [false, true]);
+});
+
 test("a list has the columns of a workflow when all its forms are of that one", () => {
   const of = (workflow: string) => form({ formType: "WorkflowForm", fullPath: `form-runtime/f/${workflow}/1/index.html`, columns: [1, 2, 3, 4].map((n) => ({ path: `p${n}`, label: `P${n}`, value: n })) });
   assert.deepEqual(sharedColumns([of("a"), of("a")]).map(({ label }) => label), ["P1", "P2", "P3"]);
@@ -129,7 +164,7 @@ test("a draft keeps what fits a changed template, and nothing of the rest is los
 });
 
 const view = (over: Partial<FormView>): FormView => ({
-  form: form({}),
+  form: { ...form({}), formType: "Form" },
   category: "current",
   template: { formId: "f", name: "F", description: "", schema: { type: "object", properties: { days: { type: "integer", minimum: 1 }, text: { type: "string" } }, required: ["days"] }, submit: "submit" },
   data: { status: "draft", days: 0, text: "hello" },

@@ -17,16 +17,21 @@ export interface FormQuery {
   limit: number;
 }
 
-/** A page of the caller's own forms, and how many there are in all. */
-export async function loadForms(query: FormQuery, signal?: AbortSignal): Promise<FormPage> {
+/** Where a page of the caller's own is: checklists, or else forms with what was created through the interface. */
+export function formsAddress({ kind, ...query }: FormQuery): string {
   const asked = new URLSearchParams({ count: "true" });
   Object.entries(query).forEach(([name, value]) => value !== "" && asked.set(name, String(value)));
-  return (await ask<FormPage>(`form-runtime/api/v1/forms?${asked}`, { signal })).value;
+  return kind === "checklist" ? `form-runtime/api/v1/forms?kind=checklist&${asked}` : `workflow/api/v1/requests?${asked}`;
 }
 
-/** The workflows that the caller may create. */
+/** A page of what the caller has created, and how many there are in all. */
+export async function loadForms(query: FormQuery, signal?: AbortSignal): Promise<FormPage> {
+  return (await ask<FormPage>(formsAddress(query), { signal })).value;
+}
+
+/** The workflows that the caller may create. It takes no privilege of the portal. */
 export async function loadWorkflows(signal?: AbortSignal): Promise<Workflow[]> {
-  return (await ask<Workflow[]>("form-portal/workflows", { signal })).value;
+  return (await ask<{ workflows: Workflow[] }>("workflow/api/v1/choices", { signal })).value.workflows;
 }
 
 export async function loadRoles(signal?: AbortSignal): Promise<RoleInfo> {

@@ -27,9 +27,9 @@ export const privilege = {
 export const mayOperate = (caller: Caller) => caller.privileges.includes(privilege.workflows) || caller.privileges.includes(privilege.admin);
 
 export type SignedIn = Schemas["Caller"];
-/** Pages of forms have how people see them, as a summary has it. */
-export type Form = Schemas["Form"] & Partial<Pick<Schemas["PagedForm"], "title" | "states" | "columns">>;
-export type FormPage = Schemas["FormPage"];
+/** A form, or an instance that is none. Pages have how people see them, as a summary has it; those of requests name the workflow. */
+export type Form = Omit<Schemas["Form"], "formType"> & Pick<Schemas["Request"], "formType"> & Partial<Pick<Schemas["Request"], "title" | "states" | "columns" | "workflowId">>;
+export type FormPage = Omit<Schemas["FormPage"], "forms"> & { forms: Form[] };
 export type Role = Schemas["Role"];
 export type RoleInfo = Schemas["RoleInfo"];
 export type Workflow = Schemas["Workflow"];

@@ -91,14 +91,16 @@ function Inside({ instance, caller, summary }: InstancePageProps & { summary: Su
   const events = useQuery({ queryKey: [...key, "events", language()], queryFn: ({ signal }) => loadEvents(instance, signal) });
   const pending = useQuery({ queryKey: [...key, "pending"], queryFn: ({ signal }) => loadPending(instance, signal) });
   const form = useQuery({ queryKey: [...key, "form", language()], queryFn: ({ signal }) => loadForm(instance, signal), enabled: summary.form !== null });
-  const look = useCallback(() => void queries.invalidateQueries({ queryKey: instanceKey(instance) }), [queries, instance]);
+  const look = useCallback(() => {
+    void queries.invalidateQueries({ queryKey: instanceKey(instance) });
+    void queries.invalidateQueries({ queryKey: ["forms"] }); // it may stand elsewhere in them now
+  }, [queries, instance]);
   const live = useWatch(instance, { onEntry: look, onLook: look });
 
   const onTaken = (taken: Taken) => {
     setNews(taken);
     look();
     void queries.invalidateQueries({ queryKey: ["tasks"] });
-    void queries.invalidateQueries({ queryKey: ["forms"] });
   };
   const redirect = news ? safeRedirect(news.redirect, document.baseURI) : "";
   return (

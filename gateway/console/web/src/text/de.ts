@@ -55,7 +55,6 @@ export const de: Texts = {
     new: "Neu",
     newForm: "Neuer Antrag",
     newChecklist: "Neue Checkliste",
-    noAccess: "Sie haben keinen Zugang zum Formularportal.",
     askAdmin: "Zugang bekommen Sie von Ihrer Administration.",
     tabs: { requests: "Ihre Anträge", checklists: "Checklisten", waiting: "Wartet auf Sie", decided: "Von Ihnen entschieden" },
     show: { label: "Anzeigen", current: "Aktuell", submitted: "Eingereicht", archived: "Archiv" },
@@ -87,8 +86,8 @@ export const de: Texts = {
     all: "Alle",
     empty: {
       requests: {
-        current: { title: "Keine aktuellen Anträge", text: "Hier stehen die Anträge, die Sie anlegen, bis Sie sie einreichen." },
-        submitted: { title: "Keine eingereichten Anträge", text: "Hier stehen eingereichte Anträge mit ihrem Status." },
+        current: { title: "Keine aktuellen Anträge", text: "Was Sie hier oder mit einem Programm anlegen, steht hier, bis es eingereicht ist oder weitergeht." },
+        submitted: { title: "Keine eingereichten Anträge", text: "Was Sie eingereicht haben und was seit dem Anlegen weitergegangen ist, steht hier mit seinem Status." },
         archived: { title: "Keine archivierten Anträge", text: "Abgeschlossene Anträge kommen nach einiger Zeit von selbst hierher." },
       },
       checklists: {

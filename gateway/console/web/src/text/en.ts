@@ -54,7 +54,6 @@ export const en = {
     new: "New",
     newForm: "New request",
     newChecklist: "New checklist",
-    noAccess: "You do not have access to the form portal.",
     askAdmin: "To get access, ask your administrator.",
     tabs: { requests: "Your requests", checklists: "Checklists", waiting: "Waiting for you", decided: "Decided by you" },
     show: { label: "Show", current: "Current", submitted: "Submitted", archived: "Archived" },
@@ -86,8 +85,8 @@ export const en = {
     all: "All",
     empty: {
       requests: {
-        current: { title: "No current requests", text: "Requests that you create are shown here until you submit them." },
-        submitted: { title: "No submitted requests", text: "Requests that you have submitted are shown here with their status." },
+        current: { title: "No current requests", text: "What you create, on these pages or through a program, is shown here until it is submitted or moves on." },
+        submitted: { title: "No submitted requests", text: "What you have submitted, and what has moved on since you created it, is shown here with its status." },
         archived: { title: "No archived requests", text: "Completed requests are moved here automatically after some time." },
       },
       checklists: {

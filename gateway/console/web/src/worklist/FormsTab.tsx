@@ -18,7 +18,7 @@ import { formsAsked } from "./asked";
 import { FormStatus } from "./FormStatus";
 import { takeNews } from "./news";
 import { useForms, useWorkflows } from "./queries";
-import { formWorkflow, sharedColumns } from "./statusWords";
+import { formWorkflow, isSubmitted, sharedColumns, titleOf, valuesOf } from "./statusWords";
 
 const DeleteDialog = lazy(() => import("../runtime/DeleteDialog"));
 
@@ -34,7 +34,7 @@ interface News {
   text: string;
 }
 
-/** The caller's forms, or checklists, in three parts. Looked for, sorted and cut by the service. */
+/** What the caller has created, or the caller's checklists, in three parts. Looked for, sorted and cut by the service. */
 export function FormsTab({ list, kind, onNew }: FormsTabProps) {
   const { t } = useTranslation();
   const queries = useQueryClient();
@@ -141,12 +141,6 @@ function NewButton({ kind, onNew }: { kind: Kind; onNew: () => void }) {
 }
 
 type Translate = ReturnType<typeof useTranslation>["t"];
-
-/** Before it is submitted, a form's instance knows nothing of what stands in its draft. */
-const isSubmitted = (form: Form) => form.submissionId !== "";
-
-const titleOf = (form: Form) => (isSubmitted(form) && form.title) || form.name;
-const valuesOf = (form: Form) => (isSubmitted(form) && form.columns) || [];
 
 function columnsOf(t: Translate, category: Category, forms: Form[], several: boolean, onDelete: (form: Form) => void): ColumnOf<Form>[] {
   const shared = sharedColumns(forms);

@@ -2,15 +2,14 @@ import { ClipboardCheck, FilePlus2, Plus } from "lucide-react";
 import { lazy, Suspense, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { Kind } from "../api/portal";
-import { type Caller, privilege } from "../api/types";
+import type { Caller } from "../api/types";
 import { Button } from "../kit/Button";
 import { Item, MenuBox } from "../kit/Menu";
-import { Notice } from "../kit/Notice";
 import { PageTitle } from "../kit/Page";
 import { Tabs } from "../kit/Tabs";
 import { useQueryPart } from "../navigate";
 import { formatCount } from "../words";
-import { type FormsKey, kindOf, type TabKey } from "./asked";
+import { kindOf, mayCreate, tabsOf } from "./asked";
 import { FormsTab } from "./FormsTab";
 import { useRoles } from "./queries";
 import { TasksTab } from "./TasksTab";
@@ -26,23 +25,12 @@ export function WorkPage({ caller }: { caller: Caller }) {
   const [creating, setCreating] = useState<Kind | null>(null);
   const waiting = useTaskCount();
   useTaskWatch();
-  const forms = formTabsOf(caller);
-  const keys = tabOrder.filter((key) => key === "waiting" || key === "decided" || forms.includes(key));
+  const keys = tabsOf(caller);
   const count = waiting.data?.count;
   const roles = useRoles(creating !== null);
-  const tab = keys.find((key) => key === asked.get("tab")) ?? keys[0];
+  const tab = keys.find((key) => key === asked.get("tab")) ?? "waiting";
   const creatable = (["forms", "checklists"] as const).filter((kind) => mayCreate(caller, kind));
 
-  if (!tab) {
-    return (
-      <>
-        <PageTitle tab={t("work.title")}>{t("work.title")}</PageTitle>
-        <Notice tone="info" title={t("work.noAccess")}>
-          <p>{t("work.askAdmin")}</p>
-        </Notice>
-      </>
-    );
-  }
   return (
     <>
       <div className="page-head">
@@ -53,7 +41,7 @@ export function WorkPage({ caller }: { caller: Caller }) {
         label={t("work.title")}
         tabs={keys.map((key) => ({ key, label: t(`work.tabs.${key}`), count: key === "waiting" ? count : undefined }))}
         selected={tab}
-        onSelect={(key) => change({ tab: key === keys[0] ? "" : key, show: "", q: "", sort: "", scope: "", workflow: "", cursor: "" })}
+        onSelect={(key) => change({ tab: key === "waiting" ? "" : key, show: "", q: "", sort: "", scope: "", workflow: "", cursor: "" })}
       >
         {tab === "waiting" || tab === "decided" ? (
           <TasksTab key={tab} caller={caller} done={tab === "decided"} />
@@ -68,20 +56,6 @@ export function WorkPage({ caller }: { caller: Caller }) {
       )}
     </>
   );
-}
-
-const mayCreate = (caller: Caller, kind: Kind) => caller.privileges.includes(kind === "forms" ? privilege.form : privilege.checklist);
-
-const tabOrder: TabKey[] = ["waiting", "requests", "decided", "checklists"];
-
-/** Without a privilege to make anything, forms of earlier days can still be seen. */
-function formTabsOf(caller: Caller): FormsKey[] {
-  if (!caller.privileges.includes(privilege.portal)) {
-    return [];
-  }
-  const all: FormsKey[] = ["requests", "checklists"];
-  const own = all.filter((key) => mayCreate(caller, kindOf[key]));
-  return own.length > 0 ? own : all;
 }
 
 function NewButton({ kinds, onNew }: { kinds: Kind[]; onNew: (kind: Kind) => void }) {

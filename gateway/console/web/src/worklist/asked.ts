@@ -1,6 +1,7 @@
 import type { FormQuery } from "../api/portal";
 import { categories, type Kind } from "../api/portal";
 import type { TaskQuery } from "../api/tasks";
+import { type Caller, privilege } from "../api/types";
 
 // What an address of the work page asks the service for. Pure, so that the question can
 // go out before the page is drawn.
@@ -9,6 +10,18 @@ export type FormsKey = "requests" | "checklists";
 export type TabKey = FormsKey | "waiting" | "decided";
 
 export const kindOf: Record<FormsKey, Kind> = { requests: "forms", checklists: "checklists" };
+
+export const mayCreate = (caller: Caller, kind: Kind) =>
+  [privilege.portal, kind === "forms" ? privilege.form : privilege.checklist].every((needed) => caller.privileges.includes(needed));
+
+/**
+ * What somebody has created through the interface takes no privilege to be seen. Checklists
+ * of earlier days are seen by whoever may not make anything.
+ */
+export function tabsOf(caller: Caller): TabKey[] {
+  const checklists = mayCreate(caller, "checklists") || (caller.privileges.includes(privilege.portal) && !mayCreate(caller, "forms"));
+  return ["waiting", "requests", "decided", ...(checklists ? (["checklists"] as const) : [])];
+}
 
 const pageSize = 50;
 export const scopes = ["all", "mine", "open"] as const;

@@ -6,14 +6,16 @@ import { language } from "../text";
 // What the work page asks the service, kept while one goes back and forth.
 
 const minute = 60_000;
+/** How often lists are asked for all the same: a stream can be away, and does not tell everything. */
+export const lookEvery = 30_000;
 
 export const useRoles = (enabled: boolean) => useQuery({ queryKey: ["roles"], queryFn: ({ signal }) => loadRoles(signal), enabled, staleTime: minute });
 export type RolesQuery = ReturnType<typeof useRoles>;
 
 export const formsQuery = (query: FormQuery) => ({ queryKey: ["forms", query, language()], queryFn: ({ signal }: { signal: AbortSignal }) => loadForms(query, signal) });
 
-/** Others move workflows on: asked again when the person comes back to the window. */
-export const useForms = (query: FormQuery) => useQuery({ ...formsQuery(query), placeholderData: keepPreviousData });
+/** Others move workflows on, and programs create what is the caller's: no stream tells of either. */
+export const useForms = (query: FormQuery) => useQuery({ ...formsQuery(query), placeholderData: keepPreviousData, refetchInterval: lookEvery });
 
 /** The workflows that the caller may create. */
 export const useWorkflows = (enabled: boolean) => useQuery({ queryKey: ["workflows"], queryFn: ({ signal }) => loadWorkflows(signal), enabled, staleTime: 5 * minute });

@@ -1,14 +1,25 @@
+import { noWorkflow } from "../api/runtime";
 import type { Form, Presentation, Status } from "../api/types";
 import { readable } from "../words";
 
-// How people see the status of a form. Pure.
+// How people see a form, or an instance that is none, and its status. Pure.
 
 type Seen = Pick<Status, "nodeId" | "label" | "tone">;
 
-/** The workflow that a form is bound to, empty when it is bound to none. */
+/** The workflow that a form is bound to, empty when it is bound to none. Only pages of requests name it. */
 export function formWorkflow(form: Form): string {
-  return form.formType === "WorkflowForm" ? decodeURIComponent(form.fullPath.split("/")[2] ?? "") : "";
+  const id = form.workflowId ?? decodeURIComponent(form.fullPath.split("/")[2] ?? "");
+  return id === noWorkflow ? "" : id;
 }
+
+/**
+ * Before it is submitted, a form's instance knows nothing of what stands in its draft,
+ * and can be deleted. An instance that is no form has no draft.
+ */
+export const isSubmitted = (form: Form) => form.formType === "Instance" || form.submissionId !== "";
+
+export const titleOf = (form: Form) => (isSubmitted(form) && form.title) || form.name;
+export const valuesOf = (form: Form) => (isSubmitted(form) && form.columns) || [];
 
 /**
  * The status as the list has it, else with the labels of the workflow's definition,
@@ -18,7 +29,7 @@ export function statusOf(form: Form, workflow: Presentation | undefined): Seen[]
   if (form.states) {
     return form.states;
   }
-  if (form.formType !== "WorkflowForm" || form.status === "") {
+  if (formWorkflow(form) === "" || form.status === "") {
     return [];
   }
   return form.status.split(", ").map((nodeId) => {

@@ -4,12 +4,10 @@ import { followStream } from "../api/stream";
 import { loadTasks, loadTaskWorkflows, type Scope, type TaskQuery, tasksWatchAddress } from "../api/tasks";
 import { language } from "../text";
 import { countAsked } from "./asked";
-import { presentationQuery } from "./queries";
+import { lookEvery, presentationQuery } from "./queries";
 
 /** How long changes are gathered before the lists are asked for again. */
 const gather = 400;
-/** How often lists are asked for all the same: a stream can be away, and does not tell what only data change. */
-const lookEvery = 30_000;
 
 export const tasksQuery = (query: TaskQuery) => ({ queryKey: ["tasks", query, language()], queryFn: ({ signal }: { signal: AbortSignal }) => loadTasks(query, signal) });
 
@@ -36,7 +34,10 @@ export function useTaskWatch(enabled = true): void {
     let timer: number | undefined;
     const look = () => {
       window.clearTimeout(timer);
-      timer = window.setTimeout(() => void queries.invalidateQueries({ queryKey: ["tasks"] }), gather);
+      timer = window.setTimeout(() => {
+        void queries.invalidateQueries({ queryKey: ["tasks"] });
+        void queries.invalidateQueries({ queryKey: ["forms"] });
+      }, gather);
     };
     const follow = (wasAway: boolean) => {
       close();
