@@ -217,14 +217,14 @@ func (c *Catalog) pokeIndexes() {
 }
 
 // declaredIndexes returns the rows that the definitions in next ask for, and
-// whether they differ from the present ones. Workflows that are not in next
-// keep what they have, and so do those whose definition cannot be read.
+// whether they differ from the present ones. Workflows whose definition was
+// not needed yet, or cannot be read, keep what they have; those that are not in next are gone.
 func declaredIndexes(present storedIndexes, next currentVersions) (storedIndexes, bool) {
 	rows := storedIndexes{Last: present.Last, Indexes: slices.Clone(present.Indexes)}
 	changed := false
 	wanted := func(workflow, path string) bool {
 		o := next[workflow]
-		return o == nil || o.Definition == nil || slices.ContainsFunc(o.Indexes(), func(p data.Path) bool { return p.String() == path })
+		return o != nil && (o.Definition == nil || slices.ContainsFunc(o.Indexes(), func(p data.Path) bool { return p.String() == path }))
 	}
 	for i := range rows.Indexes {
 		if row := &rows.Indexes[i]; row.State != dropping && !wanted(row.Workflow, row.Path) {

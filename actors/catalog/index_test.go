@@ -2,6 +2,7 @@ package catalog_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,4 +66,43 @@ func TestAPathThatCannotBeIndexedIsAFault(t *testing.T) {
 	h.Make(workflowtest.John, "order", "")
 	h.Restart()
 	h.Make(workflowtest.John, "order", "")
+}
+
+// TestARetirementLeavesTheIndexesOfWhatRulesThen: those of the version before, and none of a workflow that is gone.
+func TestARetirementLeavesTheIndexesOfWhatRulesThen(t *testing.T) {
+	h := workflowtest.Start(t, workflowtest.Options{})
+	h.Publish(workflowtest.Stock("stock", 1, "svcPublic.a"))
+	h.Fill("stock", workflowtest.Publics(5, 100))
+	h.Publish(workflowtest.Stock("stock", 2, "svcPublic.t"), workflowtest.Stock("gone", 1, "svcPublic.a"))
+	h.Publish() // the files are gone
+	h.AwaitIndexes()
+	retire := func(workflow string, version uint64) {
+		t.Helper()
+		if _, err := h.Catalog.Retire(t.Context(), workflow, version, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wants := func(when string, want ...string) {
+		t.Helper()
+		h.AwaitIndexes()
+		var got []string
+		for _, row := range h.Indexes() {
+			got = append(got, row.Workflow+" "+row.Path+" "+string(row.State))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s the indexes are %v, want %v", when, got, want)
+		}
+	}
+	wants("before", "gone svcPublic.a whole", "stock svcPublic.t whole")
+	h.Restart() // NB: so that the version before must be read
+	retire("stock", 2)
+	wants("after the newest was retired", "gone svcPublic.a whole", "stock svcPublic.a whole")
+	h.CheckIndexes()
+	if _, _, err := workflowtest.IDs(t, h.Query, query.Request{Caller: workflowtest.Boss, WorkflowID: "stock", Sort: "svcPublic.a"}); err != nil {
+		t.Errorf("sorted by an index that is back: %v", err)
+	}
+	retire("gone", 0)
+	wants("after a workflow was retired", "stock svcPublic.a whole")
+	h.Restart()
+	wants("after a restart", "stock svcPublic.a whole")
 }

@@ -111,6 +111,18 @@ func TestAnIdThatIsGoneKeepsItsOwners(t *testing.T) {
 	c.takes(t, "the owner that a file named", ann, plainTwo)
 }
 
+// TestOwnersOfARetiredVersion: when all versions are gone, it belongs to the owners of the last one.
+func TestOwnersOfARetiredVersion(t *testing.T) {
+	store := openStore(t)
+	c := openCatalog(t, store)
+	c.takes(t, "the first", ann, numbered("1", "owners: {users: [ann]}\n"))
+	c.takes(t, "other owners", ann, numbered("2", "owners: {users: [mallory]}\n"))
+	c.retires(t, "the newest", mallory, "door", 2, nil, 2)
+	c = openCatalog(t, store)
+	c.retires(t, "the one before", ann, "door", 0, nil, 1)
+	c.refuses(t, "an owner of what is gone", mallory, door, onlyAnn)
+}
+
 // forget removes a version, and what the settings say of its workflow.
 func forget(t *testing.T, store *persistence.Store, workflow string, version uint64) {
 	t.Helper()

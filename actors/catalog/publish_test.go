@@ -26,6 +26,7 @@ func TestARefusedPublicationChangesNothing(t *testing.T) {
 	rows := &c.publishing.indexes.Indexes // as another release could have written it
 	*rows = append(*rows, storedIndex{Number: 99, Workflow: "gone", Path: "states", State: building})
 	c.publishing.Unlock()
+	(*c.current.Load())["gone"] = &currentVersion{version: 1} // it was not read yet
 	before, appended := c.Len(), c.store.Metrics().Appended
 	indexed := strings.Replace(plain, "id: plain", "id: stock\nindexes: [svcPublic.a]", 1)
 	if err := c.Publish(c.sources(t, plain, indexed)); !errors.Is(err, filter.ErrRoot) {

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"troupe/actors/failure"
@@ -124,13 +125,17 @@ func (c *Catalog) prepareRetirementLocked(workflow string, number uint64, by *id
 		}
 		p.removed = append(p.removed, key)
 	}
-	p.remember(owners, workflow, now.Definition, "")
-	left := slices.DeleteFunc(all, func(version uint64) bool { return slices.Contains(gone, version) })
+	left, newest := slices.DeleteFunc(all, func(version uint64) bool { return slices.Contains(gone, version) }), now.Definition
 	switch {
 	case len(left) == 0:
 		delete(p.next, workflow)
 	case slices.Contains(gone, now.version):
-		p.next[workflow] = &currentVersion{version: left[len(left)-1], listed: now.listed, published: now.published}
+		next := &currentVersion{version: left[len(left)-1], listed: now.listed, published: now.published}
+		if next.Definition, err = c.Version(workflow, next.version); err != nil && !errors.Is(err, failure.ErrExecution) {
+			return p, failure.In("retire", workflow, err)
+		}
+		p.next[workflow], newest = next, next.Definition
 	}
-	return p, nil
+	p.remember(owners, workflow, newest, "")
+	return p, c.prepareIndexesLocked(p)
 }
