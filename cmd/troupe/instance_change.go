@@ -104,7 +104,7 @@ func newInstanceSend() *cobra.Command {
 			return err
 		}
 		if stayed(&r, before, i) {
-			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s moved nothing: the states are as before; troupe instance events %s %s lists what moves it now\n",
+			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s moved no state: the states are as before; troupe instance events %s %s lists what moves it now\n",
 				client.Printable(r.Event), client.Printable(i.WorkflowID), client.Printable(i.ID))
 		}
 		return out.showChanged(cmd.Context(), c, i)

@@ -251,7 +251,7 @@ func TestInstanceCreateAndSend(t *testing.T) {
 		{name: "moved on", args: []string{"instance", "send", "leave", firstID, "approve", "--if-match", `"1"`}, code: exitFailed, stderr: "412 PreconditionFailed"},
 		{name: "not now", args: []string{"instance", "send", "leave", firstID, "submit"}, code: exitFailed, stderr: "409 EventNotAllowed"},
 		{name: "an unknown event", args: []string{"instance", "send", "leave", firstID, "sbumit"}, code: exitFailed, stderr: "send sbumit to leave/" + firstID + ": 400 InvalidContent: event is not declared by the workflow: \"sbumit\""},
-		{name: "an event that moves nothing", args: []string{"instance", "send", "leave", firstID, "note"}, stdout: shown(firstID, "review", "3", `{"days":5}`, "{}"), stderr: "note moved nothing: the states are as before; troupe instance events leave " + firstID + " lists what moves it now\n"},
+		{name: "an event that moves nothing", args: []string{"instance", "send", "leave", firstID, "note"}, stdout: shown(firstID, "review", "3", `{"days":5}`, "{}"), stderr: "note moved no state: the states are as before; troupe instance events leave " + firstID + " lists what moves it now\n"},
 		{name: "JSON has the history", args: []string{"instance", "send", "leave", firstID, "approve", "-o", "json"}, stdout: `{"_id":"` + firstID + `","workflowId":"leave","svcPublic":{"days":5},"svcPrivate":{},"svcHistory":[` +
 			`{"user":"john.doe","startState":["Start"],"transitionEvent":"","endState":["draft"],"ts":"2026-11-21T10:00:00.000Z"},` +
 			`{"user":"john.doe","startState":["draft"],"transitionEvent":"submit","endState":["review"],"ts":"2026-11-21T10:00:04.000Z"},` +
@@ -276,7 +276,7 @@ func TestInstanceSendLooks(t *testing.T) {
 		t.Helper()
 		id := s.Create(`{}`, "submit", "note")
 		code, stdout, stderr := invoke(append([]string{"instance", "send", "leave", id, event}, args...)...)
-		if code != exitDone || !strings.Contains(stdout, id) || (stderr != "") != remark || remark && !strings.HasPrefix(stderr, event+" moved nothing: ") {
+		if code != exitDone || !strings.Contains(stdout, id) || (stderr != "") != remark || remark && !strings.HasPrefix(stderr, event+" moved no state: ") {
 			t.Errorf("%s %v: got code %d, %q and %q, want a remark: %v", event, args, code, stdout, stderr, remark)
 		}
 	}
@@ -299,7 +299,7 @@ func TestInstanceSendLooks(t *testing.T) {
 
 	id := s.Create(`{}`, "submit")
 	s.Fail("event", servertest.Fault{Status: 504, Code: "OutcomeUnknown", Done: true, RetryAfter: "0"})
-	for _, want := range []string{"note moved nothing", ""} {
+	for _, want := range []string{"note moved no state", ""} {
 		code, _, stderr := invoke("instance", "send", "leave", id, "note", "--key", "k")
 		if code != exitDone || !strings.HasPrefix(stderr, want) || want == "" && stderr != "" {
 			t.Errorf("a repetition: got code %d and %q, want %q", code, stderr, want)

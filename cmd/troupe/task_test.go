@@ -47,7 +47,7 @@ func TestTasks(t *testing.T) {
 		{[]string{"task", "show", id}, "ASSIGNEE   john.doe\nREQUESTER  John Doe\n", "", 0}, // and nobody whom it is for
 		{[]string{"instance", "comment", "leave", i.ID, "Thank you."}, "", "", 0},
 		{[]string{"instance", "activity", "leave", i.ID}, "comment         Thank you.", "", 0},
-		{[]string{"instance", "send", "leave", i.ID, "idle", "--data", `{"a":1}`}, "", "idle moved nothing", 0},
+		{[]string{"instance", "send", "leave", i.ID, "idle", "--data", `{"a":1}`}, "", "idle moved no state", 0},
 		{[]string{"instance", "activity", "leave", i.ID}, "attempt         idle (nothing changed)", "", 0},
 		{[]string{"instance", "history", "leave", i.ID}, "idle (tried; nothing changed)  approved  approved\n", "", 0},
 		{[]string{"instance", "history", "leave", i.ID, "--data"}, `idle (tried; nothing changed)  approved  approved  {"a":1}`, "", 0},
