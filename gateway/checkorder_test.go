@@ -24,7 +24,7 @@ func TestOrderOfChecks(t *testing.T) {
 		{400, "two session cookies", cookie(sessionOf(0) + "; session=" + sessionOf(0))},
 		{403, "other sites", func(r *request) { r.Headers = append(r.Headers, "Sec-Fetch-Site: cross-site") }},
 		{401, textSessionNeeded, cookie(nobody)},
-		{403, textForbidden, cookie(sessionOf(0))},
+		{403, textForbidden + ": it needs mod-form", cookie(sessionOf(0))},
 		{400, "unknown query parameter", func(r *request) { r.Path += "?x=1" }},
 		{415, "Content-Type", func(r *request) { r.Headers[1] = "Content-Type: text/plain" }},
 		{413, "larger than", func(r *request) { r.Body += strings.Repeat(" ", 2<<20) }},

@@ -241,7 +241,10 @@ func (x *exchange) authenticate() error {
 		x.connection.markAuthenticated()
 	}
 	if p := x.route.privilege; p != "" && !x.caller.Has(p) && (x.route.orPrivilege == "" || !x.caller.Has(x.route.orPrivilege)) {
-		return failure.ErrForbidden
+		if x.route.orPrivilege != "" {
+			p += " or " + x.route.orPrivilege
+		}
+		return failure.Refuse(failure.ErrForbidden, "%s: it needs %s", textForbidden, p)
 	}
 	return nil
 }

@@ -219,7 +219,7 @@ func TestAnOlderProgramKeepsAClusterFromRetiring(t *testing.T) {
 		l.first.retires(t, "afterwards", root, "plain", 1, nil, 1)
 		must(t, l.first.Check(l.first.sources(t, strings.Replace(plain, "version: 1", "version: 3", 1))))
 		var faults document.Faults
-		if err := l.first.Check(l.first.sources(t, plain)); !errors.As(err, &faults) || faults[0].Reason != "workflow plain version 1 was retired, and in a cluster its number stays free" || faults[0].Suggestion != "raise version to 3" {
+		if err := l.first.Check(l.first.sources(t, plain)); !errors.As(err, &faults) || faults[0].Reason != "workflow plain version 1 was retired, and in a cluster its number cannot be used again" || faults[0].Suggestion != "raise version to 3" {
 			t.Errorf("a file with its number: got %v", err)
 		}
 	})

@@ -356,7 +356,7 @@ func (c *Catalog) prepareOneLocked(p *publication, s *Source, key versionKey) er
 	}
 	reason := "has other content, and in a cluster a version never gets another"
 	if isGone {
-		reason = "was retired, and in a cluster its number stays free"
+		reason = "was retired, and in a cluster its number cannot be used again"
 	} else if c.store.Alone() { // NB: else other nodes have instances and creates as well
 		free, err := c.retireLocked(p, key)
 		if err != nil || free {

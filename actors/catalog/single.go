@@ -116,7 +116,7 @@ func (c *Catalog) errExists(key versionKey, gone bool) error {
 	}
 	has := "has other content"
 	if gone {
-		has = "was retired, and in a cluster its number stays free"
+		has = "was retired, and in a cluster its number cannot be used again"
 	}
 	return failure.Refuse(failure.ErrExists, "workflow %s version %d %s: raise version to %d", key.workflow, key.version, has, free)
 }

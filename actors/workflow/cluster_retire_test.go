@@ -184,7 +184,7 @@ func (c *retireCluster) noneWithoutDefinition() {
 	}
 }
 
-// TestAVersionIsRetiredInACluster: when no shard has an instance of it, whoever leads that. Its number stays free.
+// TestAVersionIsRetiredInACluster: when no shard has an instance of it, whoever leads that. Its number cannot be used again.
 func TestAVersionIsRetiredInACluster(t *testing.T) {
 	onRetireCluster(t, func(c *retireCluster) {
 		c.give(c.nodes[1])

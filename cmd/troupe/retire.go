@@ -28,8 +28,8 @@ func newRetire() *cobra.Command {
 		Short: "Remove versions of workflows that no instance has (needs mod-workflows)",
 		Long: "Remove versions of workflows that no instance has, not even one that has ended;\n" +
 			"without @VERSION all of a workflow. When the newest goes, the rules of the one before\n" +
-			"hold. It is for owners of the workflow and holders of mod-admin. A version that a file\n" +
-			"of the home names goes with the file.\n\n" +
+			"hold. It needs mod-workflows, and is for owners of the workflow and holders of\n" +
+			"mod-admin. A version that a file of the home names goes with the file.\n\n" +
 			"With --home it asks the server that runs there, or opens the store itself when none\n" +
 			"does.",
 		Example: "  troupe definition retire leave-request@2\n" +
