@@ -157,7 +157,7 @@ func (s *testServer) checkCell(t *testing.T, rt *route, r *http.Request, status 
 		w.header.Get("Set-Cookie") != "", w.header.Get("WWW-Authenticate") != "", w.header.Get("Allow") != "",
 	}
 	asksWorkflows := rt.group == groupWorkflow && rt.access.kinds&identity.Token != 0 && rt.name != "health" || rt.name == "forms" // how people see them
-	want := effects{status, status == 200 && asksWorkflows, status == 200 && rt.group == groupPortal, makesOrEnds, makesOrEnds || status == 303, status == 401, status == 405}
+	want := effects{status, status == 200 && asksWorkflows, status == 200 && (rt.group == groupPortal || rt.name == "requests"), makesOrEnds, makesOrEnds || status == 303, status == 401, status == 405}
 	if got != want {
 		t.Errorf("%s %s with %q: got %+v %.200s, want %+v", r.Method, rt.name, r.Header, got, w.body.String(), want)
 	}
