@@ -25,7 +25,8 @@ const levelOfAccess = 4
 
 // ownership is what is kept about the owners of a workflow.
 type ownership struct {
-	// By is the user who first published it through the interface; "": nobody did, or it is not known who.
+	// By is the user who first published it through the interface, and since a file of a home named it last; "": nobody did, or it is not
+	// known who.
 	By string `json:"by,omitempty"`
 	// Owners are those that its newest version names; nil: none.
 	Owners *statemachine.Owners `json:"owners,omitempty"`
@@ -101,11 +102,10 @@ func mayAsOwner(workflow, what string, of ownership, by *identity.Principal) err
 	return failure.Refuse(failure.ErrForbidden, "only the owners of workflow %s (%s) and holders of %s may %s", workflow, strings.Join(who, "; "), identity.Admin, what)
 }
 
-// remember notes who owns a workflow, by the version that is its newest then. by: who publishes it through the interface; "" when it
-// comes from a home.
-func (p *publication) remember(all map[string]ownership, workflow string, d *statemachine.Definition, by identity.UserID) {
+// remember notes who owns a workflow, by the version that is its newest then. by is ownership.By.
+func (p *publication) remember(all map[string]ownership, workflow string, d *statemachine.Definition, by string) {
 	before, known := all[workflow]
-	next := ownership{By: cmp.Or(before.By, string(by)), Owners: before.Owners}
+	next := ownership{By: by, Owners: before.Owners}
 	if d != nil { // NB: else the newest version cannot be read
 		next.Owners = d.Owners()
 	}

@@ -111,6 +111,26 @@ func TestAnIdThatIsGoneKeepsItsOwners(t *testing.T) {
 	c.takes(t, "the owner that a file named", ann, plainTwo)
 }
 
+// TestAHomeTakesAWorkflow: whoever published it before a file named it has no right to it by that any more.
+func TestAHomeTakesAWorkflow(t *testing.T) {
+	store := openStore(t)
+	c := openCatalog(t, store)
+	c.takes(t, "a new id", ann, door)
+	must(t, c.MayAssign("door", ann))
+	c.retires(t, "her own", ann, "door", 0, nil, 1)
+	must(t, c.Publish(c.sources(t, door)))
+	if err := c.MayAssign("door", ann); !errors.Is(err, failure.ErrForbidden) {
+		t.Errorf("assign: got %v, want ErrForbidden", err)
+	}
+	if c.isFree("other", "ann", ann, "door") {
+		t.Error("she may invoke it with any data")
+	}
+	must(t, c.Publish(nil))
+	c = openCatalog(t, store)
+	c.retires(t, "what was the home's", ann, "door", 1, failure.ErrForbidden)
+	c.refuses(t, "what was the home's", ann, doorTwo, onlyAdmin)
+}
+
 // TestOwnersOfARetiredVersion: when all versions are gone, it belongs to the owners of the last one.
 func TestOwnersOfARetiredVersion(t *testing.T) {
 	store := openStore(t)

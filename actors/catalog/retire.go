@@ -13,8 +13,8 @@ import (
 // bounds are those of what is published through the interface (gateway/INTERFACE.md, "Publishing a definition"). Holders of mod-admin
 // have none.
 type bounds struct {
-	workflows int // that one user has published first
-	versions  int // of one workflow
+	workflows int // that one user has published first, also those that are gone: their ids stay the user's
+	versions  int // of one workflow, also those whose numbers a cluster keeps
 }
 
 var defaultBounds = bounds{workflows: 100, versions: 500}
@@ -24,24 +24,27 @@ func (c *Catalog) bounded(owners map[string]ownership, key versionKey, now *curr
 	if by.Has(identity.Admin) {
 		return nil
 	}
-	if now == nil {
+	if now == nil && owners[key.workflow].By == "" {
 		count := 0
-		for id, of := range owners {
-			if of.By == string(by.ID) && (*c.current.Load())[id] != nil {
+		for _, of := range owners {
+			if of.By == string(by.ID) {
 				count++
 			}
 		}
 		if count >= c.bounds.workflows {
-			return failure.Refuse(failure.ErrConflict, "%s has published %d workflows, and no more are allowed: retire some that nobody uses", by.ID, count)
+			return failure.Refuse(failure.ErrConflict, "%s has published %d workflows, retired ones included, and no more are allowed: ask a holder of %s", by.ID, count, identity.Admin)
 		}
-		return nil
 	}
 	published, err := c.published(persistence.DefinitionPrefix(nil, key.workflow))
 	if err != nil {
 		return err
 	}
-	if all := published[key.workflow]; len(all) >= c.bounds.versions && !slices.Contains(all, key.version) {
-		return failure.Refuse(failure.ErrConflict, "workflow %s has %d versions, and no more are allowed: retire some that nobody uses", key.workflow, len(all))
+	all, gone := published[key.workflow], c.retirements.Load().Gone[key.workflow]
+	if count := len(all) + len(gone); count >= c.bounds.versions && !slices.Contains(all, key.version) {
+		if len(gone) > 0 {
+			return failure.Refuse(failure.ErrConflict, "workflow %s has had %d versions, and no more are allowed: ask a holder of %s", key.workflow, count, identity.Admin)
+		}
+		return failure.Refuse(failure.ErrConflict, "workflow %s has %d versions, and no more are allowed: retire some that nobody uses", key.workflow, count)
 	}
 	return nil
 }
@@ -136,6 +139,6 @@ func (c *Catalog) prepareRetirementLocked(workflow string, number uint64, by *id
 		}
 		p.next[workflow], newest = next, next.Definition
 	}
-	p.remember(owners, workflow, newest, "")
+	p.remember(owners, workflow, newest, owners[workflow].By)
 	return p, c.prepareIndexesLocked(p)
 }

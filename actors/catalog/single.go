@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -90,7 +91,7 @@ func (c *Catalog) prepareDefinitionLocked(s *Source, by *identity.Principal) (*p
 	if now == nil || !now.published || key.version > now.version {
 		p.next[key.workflow] = &currentVersion{Definition: s.Parsed, version: key.version, listed: true, published: true}
 	}
-	p.remember(owners, key.workflow, p.next[key.workflow].Definition, by.ID)
+	p.remember(owners, key.workflow, p.next[key.workflow].Definition, cmp.Or(owners[key.workflow].By, string(by.ID)))
 	return p, c.prepareIndexesLocked(p)
 }
 
