@@ -93,14 +93,16 @@ type currentVersion struct {
 	listed  bool // its file is in the current set, or it is published: new instances can be made
 	// published: it came by PublishDefinition, and no file may name the workflow.
 	published bool
+	// older are the versions below that files of the current set name, too.
+	older []uint64
 	// pins counts the creates that are on their way with this content of this
-	// version, and is shared by all that have it. It becomes retired, for good, when
-	// other content takes the version.
+	// version, and is shared by all that have it. It becomes closed, for good, when
+	// other content takes the version, or the version goes.
 	pins *atomic.Int64
 }
 
-// retired is a value of pins below any that creates can bring it to.
-const retired = -1 << 40
+// closed is a value of pins below any that creates can bring it to.
+const closed = -1 << 40
 
 // Options configures Open.
 type Options struct {
@@ -218,7 +220,9 @@ func (c *Catalog) adopt(workflow string, o *currentVersion, d *statemachine.Defi
 			return
 		}
 		next := maps.Clone(*all)
-		next[workflow] = &currentVersion{Definition: d, version: o.version, listed: o.listed, published: o.published, pins: o.pins}
+		read := *o
+		read.Definition = d
+		next[workflow] = &read
 		if c.current.CompareAndSwap(all, &next) {
 			return
 		}

@@ -87,7 +87,7 @@ type publication struct {
 	next    currentVersions
 	writes  map[versionKey][]byte
 	removed []versionKey // versions that are retired
-	// replaced are the pins of content that goes; they are retired.
+	// replaced are the pins of content that goes; they are closed.
 	replaced map[versionKey]*atomic.Int64
 	faults   document.Faults
 	// indexes are what the definitions declare, and indexSet the set of them, when
@@ -180,7 +180,7 @@ func (c *Catalog) Check(set []Source) error {
 // undo gives creates back the content that was to be replaced.
 func (p *publication) undo() {
 	for _, pins := range p.replaced {
-		pins.Add(-retired)
+		pins.Add(-closed)
 	}
 }
 
@@ -229,7 +229,7 @@ func (c *Catalog) pinsLocked(key versionKey) *atomic.Int64 {
 func (c *Catalog) prepareLocked(set []Source) (*publication, error) {
 	p := c.newPublication()
 	for _, o := range p.next {
-		o.listed = o.published // its file may be gone
+		o.listed, o.older = o.published, nil // its files may be gone
 	}
 	seen := map[versionKey]string{}
 	for i := range set {
@@ -255,8 +255,13 @@ func (c *Catalog) prepareLocked(set []Source) (*publication, error) {
 				return p, fmt.Errorf("publish %s: %w", s.File, err)
 			}
 		}
-		if before := p.next[key.workflow]; before == nil || !before.listed || before.version < key.version {
+		switch before := p.next[key.workflow]; {
+		case before == nil || !before.listed:
 			p.next[key.workflow] = &currentVersion{Definition: s.Parsed, version: key.version, listed: true}
+		case before.version < key.version:
+			p.next[key.workflow] = &currentVersion{Definition: s.Parsed, version: key.version, listed: true, older: append(before.older, before.version)}
+		default:
+			before.older = append(before.older, key.version)
 		}
 	}
 	if len(p.faults) > 0 {
@@ -281,7 +286,7 @@ func (c *Catalog) prepareLocked(set []Source) (*publication, error) {
 func (c *Catalog) newPublication() *publication {
 	p := &publication{next: currentVersions{}, writes: map[versionKey][]byte{}, replaced: map[versionKey]*atomic.Int64{}}
 	for id, o := range *c.current.Load() {
-		p.next[id] = &currentVersion{Definition: o.Definition, version: o.version, listed: o.listed, published: o.published}
+		p.next[id] = &currentVersion{Definition: o.Definition, version: o.version, listed: o.listed, published: o.published, older: o.older}
 	}
 	return p
 }
@@ -358,7 +363,7 @@ func (c *Catalog) prepareOneLocked(p *publication, s *Source, key versionKey) er
 	if isGone {
 		reason = "was retired, and in a cluster its number cannot be used again"
 	} else if c.store.Alone() { // NB: else other nodes have instances and creates as well
-		free, err := c.retireLocked(p, key)
+		free, err := c.closeLocked(p, key)
 		if err != nil || free {
 			return err
 		}
@@ -385,11 +390,11 @@ func (c *Catalog) freeVersion(workflow string) (uint64, error) {
 	return slices.Max(slices.Concat(published[workflow], c.retirements.Load().Gone[workflow])) + 1, nil
 }
 
-// retireLocked makes sure that no instance has, and none will get, the present
+// closeLocked makes sure that no instance has, and none will get, the present
 // content of a version. It is false when one has it already.
-func (c *Catalog) retireLocked(p *publication, key versionKey) (free bool, err error) {
+func (c *Catalog) closeLocked(p *publication, key versionKey) (free bool, err error) {
 	pins := c.pinsLocked(key)
-	if !pins.CompareAndSwap(0, retired) {
+	if !pins.CompareAndSwap(0, closed) {
 		return false, nil
 	}
 	p.replaced[key] = pins
@@ -408,17 +413,21 @@ func (c *Catalog) writePublication(p *publication, epoch uint64, companions []Co
 	for _, key := range p.removed {
 		w.Delete(persistence.DefinitionKey(nil, key.workflow, key.version))
 	}
-	listed, published := map[string]uint64{}, map[string]uint64{}
+	listed, published, older := map[string]uint64{}, map[string]uint64{}, map[string][]uint64{}
 	for id, o := range p.next {
 		switch {
 		case o.published:
 			published[id] = o.version
 		case o.listed:
 			listed[id] = o.version
+			if len(o.older) > 0 {
+				older[id] = o.older
+			}
 		}
 	}
 	err = errors.Join(
 		c.putSetting(w, listedSetting, listed, len(listed) == 0),
+		c.putSetting(w, olderSetting, older, len(older) == 0),
 		c.putSetting(w, publishedSetting, published, len(published) == 0),
 	)
 	if p.newIndexes {

@@ -54,7 +54,7 @@ func (c *Catalog) bounded(owners map[string]ownership, key versionKey, now *curr
 // newest version goes, the rules of the one before hold.
 //
 // The errors are failure.ErrInUse while an instance has one of them, ended ones included, or is being created;
-// failure.ErrConflict for a workflow that a file of the home names; failure.ErrUnavailable when some shard of a cluster does not
+// failure.ErrConflict for a version that a file of the home names; failure.ErrUnavailable when some shard of a cluster does not
 // answer; failure.ErrNotFound, failure.ErrForbidden and those of Publish. Then nothing is changed.
 func (c *Catalog) Retire(ctx context.Context, workflow string, number uint64, by *identity.Principal) (retired []uint64, err error) {
 	retire := c.retireAlone
@@ -111,14 +111,16 @@ func (c *Catalog) prepareRetirementLocked(workflow string, number uint64, by *id
 			return p, err
 		}
 	}
-	if now.listed && !now.published && slices.Contains(gone, now.version) {
-		return p, failure.Refuse(failure.ErrConflict, "workflow %s comes from a file of the home: remove that first", workflow)
+	for _, version := range gone {
+		if now.listed && !now.published && (version == now.version || slices.Contains(now.older, version)) {
+			return p, failure.Refuse(failure.ErrConflict, "version %d of workflow %s comes from a file of the home: remove that first", version, workflow)
+		}
 	}
 	for _, version := range gone {
 		key := versionKey{workflow, version}
 		free := true
 		if c.store.Alone() { // NB: else all shards are asked
-			free, err = c.retireLocked(p, key)
+			free, err = c.closeLocked(p, key)
 		}
 		if err != nil {
 			return p, failure.In("retire", workflow, err)

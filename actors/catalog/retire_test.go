@@ -79,6 +79,31 @@ func TestWhatNobodyUsesIsRetired(t *testing.T) {
 	c.wantCreatable(t, "the file is back", "plain", 1)
 }
 
+// TestAVersionOfAFileStays: any that a file of the home names, also below the newest and after a restart.
+func TestAVersionOfAFileStays(t *testing.T) {
+	store := openStore(t)
+	c := openCatalog(t, store)
+	must(t, c.Publish(c.sources(t, doorThree, door)))
+	must(t, c.Publish(c.sources(t, doorTwo, doorThree, door)))
+	for _, when := range []string{"at once", "after a restart"} {
+		for version := range uint64(4) {
+			c.retires(t, when, root, "door", version, failure.ErrConflict)
+		}
+		c = openCatalog(t, store)
+	}
+	must(t, c.Publish(c.sources(t, doorThree, doorTwo)))
+	c.retires(t, "its file is gone", root, "door", 1, nil, 1)
+	c.retires(t, "the other's is there", root, "door", 2, failure.ErrConflict)
+	must(t, c.Publish(c.sources(t, doorThree)))
+	c = openCatalog(t, store)
+	c.retires(t, "its file is gone, too", root, "door", 2, nil, 2)
+	w := store.NewWrites(persistence.Meta)
+	w.Delete(persistence.SettingKey(nil, olderSetting))
+	must(t, store.Commit(w))
+	c = openCatalog(t, store)
+	c.retires(t, "of a store from before", root, "door", 3, failure.ErrConflict)
+}
+
 // TestAPublisherHasABound: small ones hold as those that everybody has do.
 func TestAPublisherHasABound(t *testing.T) {
 	c := openCatalog(t, openStore(t))

@@ -277,7 +277,7 @@ func (c *Catalog) Vacate(ctx context.Context, v Vacancy) (used uint64, err error
 // is, and no index has the number.
 func floorKey(sh persistence.Shard) []byte { return persistence.IndexStateKey(nil, sh, marks) }
 
-// raiseFloor has the shard demand of its leaders that they know a retirement which is under way.
+// raiseFloor writes into the shard's log which retirement its leaders must know. It is one that is under way.
 func (c *Catalog) raiseFloor(ctx context.Context, sh persistence.Shard, epoch, number uint64) error {
 	c.inShards.floors.Lock()
 	r := c.retirements.Load()

@@ -30,6 +30,8 @@ const (
 	// listedSetting has those of the current set of files, so that a restart with faulty files
 	// can go on with it.
 	listedSetting = "listed-workflows"
+	// olderSetting has the lower versions that the files name beside them, where there are some.
+	olderSetting = "listed-older-versions"
 	// publishedSetting has those that came by PublishDefinition.
 	publishedSetting = "published-workflows"
 )
@@ -46,11 +48,15 @@ func (c *Catalog) readCurrentLocked() error {
 	if err != nil {
 		return fmt.Errorf("read published definitions: %w", err)
 	}
-	listed, err := c.loadVersions(listedSetting)
+	listed, err := loadVersions[uint64](c, listedSetting)
 	if err != nil {
 		return err
 	}
-	single, err := c.loadVersions(publishedSetting)
+	older, err := loadVersions[[]uint64](c, olderSetting)
+	if err != nil {
+		return err
+	}
+	single, err := loadVersions[uint64](c, publishedSetting)
 	if err != nil {
 		return err
 	}
@@ -72,7 +78,7 @@ func (c *Catalog) readCurrentLocked() error {
 		}
 		known, _ := c.versions.Load(versionKey{workflow, number})
 		now[workflow] = &currentVersion{
-			Definition: known.Definition, version: number, listed: isListed, published: isPublished, pins: c.pinsLocked(versionKey{workflow, number}),
+			Definition: known.Definition, version: number, listed: isListed, published: isPublished, older: older[workflow], pins: c.pinsLocked(versionKey{workflow, number}),
 		}
 	}
 	c.current.Store(&now)
@@ -106,7 +112,7 @@ func (c *Catalog) reloadLocked() error {
 // Concerns reports whether a row of Meta is of the catalog: when it changes in a cluster,
 // Reload is due.
 func Concerns(row persistence.Key) bool {
-	return row.Table == "definition" || row.Table == "setting" && slices.Contains([]string{listedSetting, publishedSetting, indexesSetting, ownersSetting, retirementsSetting}, row.Name)
+	return row.Table == "definition" || row.Table == "setting" && slices.Contains([]string{listedSetting, olderSetting, publishedSetting, indexesSetting, ownersSetting, retirementsSetting}, row.Name)
 }
 
 // published returns the versions in the store of every workflow whose definitions
@@ -131,7 +137,7 @@ func (c *Catalog) hasInstances(key versionKey) (bool, error) {
 }
 
 // loadVersions returns the versions that a setting has, by workflow.
-func (c *Catalog) loadVersions(setting string) (versions map[string]uint64, err error) {
+func loadVersions[T uint64 | []uint64](c *Catalog, setting string) (versions map[string]T, err error) {
 	text, err := c.store.Load(persistence.SettingKey(nil, setting))
 	if errors.Is(err, persistence.ErrNotFound) {
 		return nil, nil
