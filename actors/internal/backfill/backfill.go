@@ -1,4 +1,6 @@
-// Package backfill has the instances that an earlier program has stored write what this one keeps of them, once in the life of each shard.
+// Package backfill has the instances that an earlier program has stored write what this one keeps of them, once in the life of each shard
+// that has instances. A shard without any gets no mark and is looked at again at each start: where it is not led, Run asks on until it is led
+// there or has a mark, which is a read every five seconds.
 //
 //	goroutine of the router ── Run ──► a snapshot of each shard that is led here ── Lacks ──► Write: a message to the actor
 //
@@ -43,7 +45,7 @@ type Backfill struct {
 	Log  zerolog.Logger
 }
 
-// Run returns when all shards are done, or ctx ends.
+// Run returns when each shard has its mark, or has nothing and is led here; or ctx ends.
 func (b *Backfill) Run(ctx context.Context) {
 	for {
 		done := true
