@@ -46,7 +46,7 @@ func (f *fakeWorkflows) Pending(context.Context, *workflow.LoadRequest) (*workfl
 }
 
 func (f *fakeWorkflows) Deliveries(_ context.Context, r *pending.DeliveryList) (*pending.DeliveryPage, error) {
-	return &pending.DeliveryPage{Deliveries: []pending.Delivery{deliveryOne, deliveryTwo}, Next: "more"}, f.ask(func() { f.asked = *r })
+	return &pending.DeliveryPage{Deliveries: []pending.Delivery{deliveryOne, deliveryTwo}, Next: "more"}, f.ask(func() { f.asked = []any{r.Caller.ID, r.State, r.Cursor, r.Limit} })
 }
 
 func (f *fakeWorkflows) ChangeDelivery(_ context.Context, id string, action outbox.Action) error {

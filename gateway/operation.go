@@ -132,7 +132,7 @@ const operationsPageDefault = 100
 
 // listDeliveries answers GET workflow/api/v1/outbox.
 func listDeliveries(x *exchange) (err error) {
-	list := pending.DeliveryList{}
+	list := pending.DeliveryList{Caller: x.caller}
 	if list.State, err = parseChoice(x.query, "state", outbox.Pending, outbox.Dead); err != nil {
 		return err
 	}

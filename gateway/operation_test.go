@@ -50,11 +50,11 @@ func TestListsOfOperations(t *testing.T) {
 		}
 	}
 	for target, asked := range map[string]string{
-		"/outbox": "{ } 100", "/outbox?state=dead&limit=7&cursor=x": "{dead x 7}", "/incidents?limit=1000&cursor=y": "[mod y 1000]",
+		"/outbox": "[mod 100]", "/outbox?state=dead&limit=7&cursor=x": "[mod dead x 7]", "/incidents?limit=1000&cursor=y": "[mod y 1000]",
 		"/timers?workflowId=order&limit=3&cursor=z": "{mod order z 3}",
 	} {
 		a := s.do(t, request{Method: "GET", Path: operationPath + target, Headers: []string{withModToken}})
-		if got := fmt.Sprint(s.workflows.asked); a.Status != 200 || strings.Join(strings.Fields(got), "") != strings.Join(strings.Fields(asked), "") && asked != "{ } 100" {
+		if got := fmt.Sprint(s.workflows.asked); a.Status != 200 || strings.Join(strings.Fields(got), "") != strings.Join(strings.Fields(asked), "") {
 			t.Errorf("%s: got %d, asked for %s", target, a.Status, got)
 		}
 	}

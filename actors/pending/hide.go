@@ -13,7 +13,7 @@ import (
 	"troupe/statemachine"
 )
 
-// HiddenReason stands for why an event failed, which may quote data of the instance.
+// HiddenReason stands for why an event or a delivery failed, which may quote data of the instance.
 const HiddenReason = "why is told to those who may read the instance"
 
 // Reason is why an event failed, for a caller who may read the instance or not.
@@ -26,35 +26,56 @@ func Reason(reason string, mayRead bool) string {
 
 // hide takes out of incidents what their caller may not see: an operator learns that something failed, where, for whom and how often, and
 // data only of instances that they may read.
-//
-// Sketch of the cost: a read for each instance of the page.
 func (l *Lists) hide(ctx context.Context, p *identity.Principal, incidents []Incident) error {
-	may := map[[2]string]bool{}
-	if p != nil && len(incidents) > 0 {
-		caller := catalog.CallerOf(p)
-		err := l.queries.Read(ctx, p.ID, func(from *query.Reader) error {
-			for k := range incidents {
-				of := [2]string{incidents[k].Workflow, incidents[k].InstanceID}
-				if _, asked := may[of]; asked {
-					continue
-				}
-				ok, err := l.mayRead(from, caller, of[0], of[1])
-				if may[of] = ok; err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
+	of := func(k int) [2]string { return [2]string{incidents[k].Workflow, incidents[k].InstanceID} }
+	may, err := l.readable(ctx, p, len(incidents), of)
 	for k := range incidents {
-		if in := &incidents[k]; !may[[2]string{in.Workflow, in.InstanceID}] {
-			in.hide()
+		if err == nil && !may[of(k)] {
+			incidents[k].hide()
 		}
 	}
-	return nil
+	return err
+}
+
+// hideErrors takes out of deliveries what was wrong, where the caller may not read the instance: the answer of a mail server has addresses,
+// and a receiver may repeat what it was sent.
+func (l *Lists) hideErrors(ctx context.Context, p *identity.Principal, all []Delivery) error {
+	var failed []*Delivery
+	for k := range all {
+		if all[k].LastError != "" {
+			failed = append(failed, &all[k])
+		}
+	}
+	of := func(k int) [2]string { return [2]string{failed[k].Workflow, failed[k].InstanceID} }
+	may, err := l.readable(ctx, p, len(failed), of)
+	for k, d := range failed {
+		d.LastError = Reason(d.LastError, err == nil && may[of(k)])
+	}
+	return err
+}
+
+// readable tells which of n instances a caller may read.
+//
+// Sketch of the cost: a read for each instance.
+func (l *Lists) readable(ctx context.Context, p *identity.Principal, n int, instance func(int) [2]string) (map[[2]string]bool, error) {
+	may := map[[2]string]bool{}
+	if p == nil || n == 0 {
+		return may, nil
+	}
+	caller := catalog.CallerOf(p)
+	return may, l.queries.Read(ctx, p.ID, func(from *query.Reader) error {
+		for k := range n {
+			of := instance(k)
+			if _, asked := may[of]; asked {
+				continue
+			}
+			ok, err := l.mayRead(from, caller, of[0], of[1])
+			if may[of] = ok; err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 func (in *Incident) hide() {

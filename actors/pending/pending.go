@@ -47,7 +47,7 @@ var errEnough = errors.New("enough")
 const scannedMax = 100_000
 
 // Deliveries lists what has not left, or not got there, of all instances. The errors are failure.ErrInvalid for a cursor
-// of another list, failure.ErrUnavailable and failure.ErrElsewhere.
+// of another list, failure.ErrUnavailable and failure.ErrElsewhere, and those of query.Service.Read.
 func (l *Lists) Deliveries(ctx context.Context, req *DeliveryList) (page *DeliveryPage, err error) {
 	page = &DeliveryPage{}
 	page.Next, err = l.page(ctx, query.List{"outbox", string(req.State)}, req.Cursor, persistence.DeliveriesPrefix, func(key, value []byte) (bool, error) {
@@ -57,6 +57,9 @@ func (l *Lists) Deliveries(ctx context.Context, req *DeliveryList) (page *Delive
 		}
 		return len(page.Deliveries) < req.Limit, err
 	})
+	if err == nil {
+		err = l.hideErrors(ctx, req.Caller, page.Deliveries)
+	}
 	return page, failure.In("list", "the outbox", err)
 }
 

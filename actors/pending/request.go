@@ -22,6 +22,8 @@ type Delivery struct {
 
 // DeliveryList asks for a part of the outbox.
 type DeliveryList struct {
+	// Caller asks: of instances that they may not read, LastError is HiddenReason.
+	Caller *identity.Principal
 	State  outbox.State // 0: all
 	Cursor string       // DeliveryPage.Next of the page before; empty is the first page
 	Limit  int

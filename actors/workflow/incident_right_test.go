@@ -12,6 +12,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/incident"
+	"troupe/actors/outbox"
 	"troupe/actors/pending"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
@@ -111,6 +112,32 @@ func TestIncidentsWithoutAnInstance(t *testing.T) {
 			for _, in := range page.Incidents {
 				if sees := strings.Contains(in.Error, secret); sees != (want && in.Workflow == "all") || in.Row.Kind != incident.Expression {
 					t.Errorf("%s sees of %s %q", caller.ID, in.Workflow, in.Error)
+				}
+			}
+		}
+	})
+}
+
+// TestDeliveriesTellDataToReadersOnly: what was wrong with a delivery may quote what it carried.
+func TestDeliveriesTellDataToReadersOnly(t *testing.T) {
+	delivering(t, func(h *harness, to *receiver) {
+		to.answer = func(a outbox.Attempt) outbox.Answer {
+			return outbox.Answer{Status: 550, Err: fmt.Errorf("550 nobody is %s", a.To), Final: true}
+		}
+		h.Publish(secretive)
+		h.MustSend(john, "secretive", h.Make(john, "secretive", `{"owner":"john","salary":["x@example.org"]}`), "tell", "")
+		clocktest.Advance(time.Second)
+		for _, c := range []struct {
+			caller *identity.Principal
+			sees   bool
+		}{{john, true}, {workflowtest.Principal("olga", nil, string(identity.Workflows)), false}, {nil, false}} {
+			page, err := h.Deliveries(context.Background(), &pending.DeliveryList{Caller: c.caller, State: outbox.Dead, Limit: 10})
+			if h.Must(err); len(page.Deliveries) == 0 {
+				t.Fatal("nothing is dead")
+			}
+			for _, d := range page.Deliveries {
+				if strings.Contains(d.LastError, "x@example.org") != c.sees || (d.LastError == pending.HiddenReason) == c.sees || d.LastStatus != 550 {
+					t.Errorf("%v sees %d %q", c.caller, d.LastStatus, d.LastError)
 				}
 			}
 		}

@@ -20,7 +20,7 @@ import (
 func (h *harness) deliveries(state outbox.State) (out []pending.Delivery) {
 	h.t.Helper()
 	for cursor := ""; ; {
-		page, err := h.Deliveries(context.Background(), &pending.DeliveryList{State: state, Cursor: cursor, Limit: 2})
+		page, err := h.Deliveries(context.Background(), &pending.DeliveryList{Caller: boss, State: state, Cursor: cursor, Limit: 2})
 		h.Must(err)
 		out = append(out, page.Deliveries...)
 		if cursor = page.Next; cursor == "" {
