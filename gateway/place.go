@@ -77,11 +77,16 @@ func (x *exchange) takePlace() bool {
 	if !x.idle {
 		return true
 	}
+	// NB: it counts before it looks, as admitUser does: of two at the last place one at least sees the other. The lock is
+	// so that of two that come back not both see the other.
+	x.server.placing.Lock()
+	defer x.server.placing.Unlock()
+	x.returnToPlace()
 	limit := x.server.pressure.limit.Load()
-	if x.server.working() >= limit || x.usage.requests.Load()-x.usage.idle.Load() >= half(limit) {
+	if x.server.working() > limit || x.usage.requests.Load()-x.usage.idle.Load() > half(limit) {
+		x.leavePlace()
 		return false
 	}
-	x.returnToPlace()
 	return true
 }
 

@@ -3,7 +3,10 @@ package gateway
 import (
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -153,6 +156,42 @@ func TestASilentBatchEndsWhenTheServerDrains(t *testing.T) {
 		}
 		wantNobody(t, s)
 	})
+}
+
+// TestNoTwoTakeTheLastPlace, of batches that get lines and have none again at any time.
+func TestNoTwoTakeTheLastPlace(t *testing.T) {
+	s, err := New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.pressure.limit.Store(2) // one for one user
+	usage := new(userUsage)
+	var working atomic.Int64
+	var end sync.WaitGroup
+	for range 4 {
+		x := &exchange{server: s, usage: usage, counted: true}
+		s.inFlight.Add(1)
+		usage.requests.Add(1)
+		x.leavePlace()
+		end.Go(func() {
+			for took := 0; took < 300_000 && !t.Failed(); {
+				if !x.takePlace() {
+					runtime.Gosched()
+					continue
+				}
+				if n := working.Add(1); n > 1 {
+					t.Errorf("%d are worked on, want 1", n)
+				}
+				working.Add(-1)
+				x.leavePlace()
+				took++
+			}
+		})
+	}
+	end.Wait()
+	if n := s.working(); n != 0 {
+		t.Errorf("at the end %d are worked on", n)
+	}
 }
 
 // TestTheMemoryOfLinesIsCounted: that of both buffers, which take turns.

@@ -112,6 +112,7 @@ type Server struct {
 	// inFlight counts the requests in serve, probes and watchers left out, and idle those of them that have left their
 	// places (leavePlace).
 	inFlight, idle atomic.Int64
+	placing        sync.Mutex // takePlace
 	anonymous      anonymousRequests
 	// anonymousBodies is what all requests without a credential together owe for large bodies.
 	anonymousBodies toll.Account
