@@ -156,10 +156,14 @@ func (s *Service) rootOf(ctx context.Context, p *statemachine.Parent) (child.Ref
 				above, err = s.look(at)
 			}
 		}
-		if err != nil && !errors.Is(err, failure.ErrNotFound) && !errors.Is(err, failure.ErrExecution) {
+		switch {
+		case errors.Is(err, failure.ErrNotFound), errors.Is(err, failure.ErrExecution):
+			// NB: not found: what is below ends. One that cannot be read is the root until it is repaired.
+			return at, nil
+		case err != nil:
 			return child.Ref{}, err
 		}
-		if above.parent == nil { // NB: or it cannot be read; what is below it is a tree then
+		if above.parent == nil {
 			break
 		}
 		at = child.Ref{Workflow: above.parent.Workflow, Instance: above.parent.Instance}

@@ -18,7 +18,7 @@ const pause = 10 * time.Second
 
 // tree is what is known of one where its root is led.
 type tree struct {
-	turn    chan struct{} // has room for one, who asks or counts; the rest is theirs
+	turn    chan struct{} // has room for one, who asks or counts; the rest is theirs, or nobody's while none is asked
 	epoch   uint64        // of the shard of the root; 0: it was not counted yet
 	version uint64        // of the root
 	ended   bool          // the root
@@ -28,7 +28,8 @@ type tree struct {
 	begun   int // how many were let in since
 	full    bool
 
-	used time.Time // guarded by Service.mu
+	used  time.Time // guarded by Service.mu
+	asked int       // by how many, those who wait among them; guarded by Service.mu
 }
 
 // Join lets a child into the tree of a root that is led here, else failure.ErrElsewhere. It may be asked again and again. refused says why
@@ -46,6 +47,7 @@ func (s *Service) Join(ctx context.Context, m *child.Join) (refused string, err 
 	}
 	now := s.o.Clock()
 	t := s.tree(root, now)
+	defer s.leave(t)
 	select {
 	case t.turn <- struct{}{}:
 		defer func() { <-t.turn }()
@@ -140,7 +142,7 @@ func (s *Service) count(ctx context.Context, t *tree, m *child.Join) error {
 	return nil
 }
 
-// tree returns the tree of a root, and forgets, once in a while, those in which nothing happens.
+// tree returns the tree of a root until leave is called, and forgets, once in a while, those in which nothing happens.
 func (s *Service) tree(root persistence.ID, now time.Time) *tree {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,16 +160,18 @@ func (s *Service) tree(root persistence.ID, now time.Time) *tree {
 		s.trees[root] = t
 	}
 	t.used = now
+	t.asked++
 	return t
+}
+
+// leave is the end of tree.
+func (s *Service) leave(t *tree) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t.asked--
 }
 
 // isIdle reports whether a tree can be forgotten. NB: Service.mu is held.
 func (t *tree) isIdle(now time.Time) bool {
-	select {
-	case t.turn <- struct{}{}:
-		defer func() { <-t.turn }()
-		return now.Sub(t.used) >= pause+time.Duration(len(t.running))*time.Second
-	default: // somebody has it
-		return false
-	}
+	return t.asked == 0 && now.Sub(t.used) >= pause+time.Duration(len(t.running))*time.Second
 }

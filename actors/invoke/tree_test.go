@@ -7,7 +7,7 @@ import (
 	"troupe/persistence"
 )
 
-// TestATreeAtRestIsForgotten, a large one later than a small one, and one that is asked not at all.
+// TestATreeAtRestIsForgotten, a large one later than a small one, and one that is being asked, never.
 func TestATreeAtRestIsForgotten(t *testing.T) {
 	s, now := New(Options{}), time.Unix(1_700_000_000, 0)
 	id := func(n int) persistence.ID { return persistence.ID{byte(n)} }
@@ -16,12 +16,13 @@ func TestATreeAtRestIsForgotten(t *testing.T) {
 	for n := range 100 {
 		large.running[id(n)] = struct{}{}
 	}
-	asked.turn <- struct{}{}
+	s.leave(small)
+	s.leave(large)
 	for _, c := range []struct {
 		after time.Duration
 		want  int // with the one that looks
 	}{{0, 4}, {pause - 1, 4}, {pause, 3}, {pause + 99*time.Second, 3}, {pause + 112*time.Second, 2}} {
-		if s.tree(id(9), now.Add(c.after)); len(s.trees) != c.want {
+		if s.leave(s.tree(id(9), now.Add(c.after))); len(s.trees) != c.want {
 			t.Errorf("after %s there are %d, want %d", c.after, len(s.trees), c.want)
 		}
 	}

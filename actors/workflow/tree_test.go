@@ -207,6 +207,34 @@ func TestADamagedInstanceOfATree(t *testing.T) {
 	})
 }
 
+// TestARepairedAncestorBelongsToItsTree: while it cannot be read, what is below counts apart; once it can, nothing does any more.
+func TestARepairedAncestorBelongsToItsTree(t *testing.T) {
+	const most, fingers = 5, 4 // the root, the one between, the hand, and two children
+	const upper = "id: roots\nstateMachines: {m: {initial: a, states: {a: {invoke: {workflow: foremen}, on: {end: b}}, b: {type: final}}}}\n"
+	limited(t, most, func(h *harness) {
+		h.Publish(upper, strings.NewReplacer("id: roots", "id: foremen", "workflow: foremen", "workflow: hand").Replace(upper), hand(), deepest)
+		root := h.Make(boss, "roots", "")
+		clocktest.Advance(time.Second)
+		middle, _ := h.child("roots", root)
+		low, _ := h.child("foremen", middle)
+		sh := h.Store.ShardOf(h.ID(middle))
+		key := persistence.RecordKey(nil, sh, "foremen", h.ID(middle))
+		record, err := h.Store.Load(key)
+		h.Must(err)
+		h.Spoil("foremen", middle)
+		for n := range fingers {
+			h.MustSend(boss, "hand", low, fmt.Sprint("finger", n), "")
+			clocktest.Advance(time.Second)
+			if n == 0 {
+				h.Overwrite(sh, key, record)
+			}
+		}
+		if n := h.made("deepest"); n != fingers-1 { // NB: the tree did not know of the one that had counted apart until it was full
+			t.Errorf("%d children were made, want %d", n, fingers-1)
+		}
+	})
+}
+
 // move has other nodes lead the shards, each one a number of places further in the list of nodes than the shard's number.
 func (c *cluster) move(by int) {
 	c.t.Helper()
