@@ -129,9 +129,10 @@ func whole(s *jsonschema.Schema) []*jsonschema.Schema {
 	return all
 }
 
-// below returns the schemas about parts of the value, and nils.
+// below returns the schemas about parts of the value, and nils. That of the content of a text is none: the library does not look into it
+// (jsonschema.Compiler.AssertContent).
 func below(s *jsonschema.Schema) []*jsonschema.Schema {
-	all := []*jsonschema.Schema{s.PropertyNames, s.UnevaluatedProperties, s.Contains, s.Items2020, s.UnevaluatedItems, s.ContentSchema}
+	all := []*jsonschema.Schema{s.PropertyNames, s.UnevaluatedProperties, s.Contains, s.Items2020, s.UnevaluatedItems}
 	all = append(all, s.PrefixItems...)
 	all = slices.AppendSeq(all, maps.Values(s.Properties))
 	all = slices.AppendSeq(all, maps.Values(s.PatternProperties))

@@ -256,11 +256,15 @@ func TestEverySchemaInASchemaCounts(t *testing.T) {
 		found++
 		s := &jsonschema.Schema{}
 		reflect.ValueOf(s).Elem().FieldByIndex(field.Index).Set(reflect.ValueOf(value))
-		if e := Of(s, math.MaxUint64); e.visited < 2*visitCost {
-			t.Errorf("the estimate does not see %s", field.Name)
-		}
+		e := Of(s, math.MaxUint64)
 		if field.Name == "ContentSchema" { // of content that is never looked into
+			if e.visited >= 2*visitCost {
+				t.Error("the estimate counts the schema of content")
+			}
 			continue
+		}
+		if e.visited < 2*visitCost {
+			t.Errorf("the estimate does not see %s", field.Name)
 		}
 		object, _ := Within(s, map[string]any{"a": true}, math.MaxUint64)
 		list, _ := Within(s, []any{true}, math.MaxUint64)
