@@ -72,7 +72,7 @@ func sendBatch(x *exchange) error {
 		forwarder = f
 	}
 	run.batch = batch.New(x.services.Workflows, forwarder)
-	defer run.count(false)
+	defer run.occupy(false)
 	return run.do()
 }
 
@@ -85,7 +85,7 @@ type batchRun struct {
 	results bool
 	// represent: answers have the record.
 	represent bool
-	counted   bool        // see count
+	counted   bool        // see occupy
 	key       string      // that of the whole batch; empty without one
 	numbers   []int       // of the items in the whole batch; nil when this is the whole
 	taken     int         // items that the batch has
@@ -104,7 +104,7 @@ func (run *batchRun) do() error {
 		if err := run.answer(); err != nil {
 			return err
 		}
-		hasPlace := run.count(run.batch.Len() > 0 || run.source.atHand())
+		hasPlace := run.occupy(run.batch.Len() > 0 || run.source.atHand())
 		hasRoom := hasPlace && run.batch.Len() < run.window()
 		if hasRoom && run.take() {
 			continue
@@ -139,9 +139,9 @@ func (run *batchRun) do() error {
 	}
 }
 
-// count counts the batch among the requests that are worked on, and among those that share what there is of windows, while it
+// occupy counts the batch among the requests that are worked on, and among those that share what there is of windows, while it
 // has items. It reports false when there is no place for one that has items again.
-func (run *batchRun) count(has bool) bool {
+func (run *batchRun) occupy(has bool) bool {
 	switch {
 	case has && !run.x.takePlace():
 		return false

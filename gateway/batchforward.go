@@ -60,7 +60,7 @@ func sendPart(x *exchange) error {
 		represent: preferredReturn(x.r.Header["Prefer"]) == "representation",
 	}
 	defer source.close()
-	defer run.count(false)
+	defer run.occupy(false)
 	return run.do()
 }
 

@@ -194,8 +194,7 @@ func (x *exchange) keepBody(size int64) error {
 	x.bodyKept += more
 	ofUser, ofAll := x.usage.batchBytes.Add(more), x.server.batchBytes.Add(more)
 	if ofUser > batchBodiesMax/2 || ofAll > batchBodiesMax {
-		x.server.metrics.shed.Add(1)
-		return failure.ErrBusy
+		return x.shed()
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ type userUsage struct {
 	requests    atomic.Int64 // in flight
 	watchers    atomic.Int64 // open or about to be
 	answerBytes atomic.Int64 // of large answers that are being sent
-	batches     atomic.Int64 // on their way
+	batches     atomic.Int64 // that have items
 	batchBytes  atomic.Int64 // of their large bodies
 	idle        atomic.Int64 // of the requests: see leavePlace
 	bodies      toll.Account // what is beyond bodyFirstBytes of each

@@ -123,6 +123,9 @@ func appendPositionList(dst []byte, positions []Position) []byte {
 // IsDone reports whether every state machine is in a final node.
 func (d *Definition) IsDone(in *Instance) bool { return in.at.done }
 
+// IsOver reports whether the instance has come to its end, or its parent has cancelled it.
+func (d *Definition) IsOver(in *Instance) bool { return in.ended || in.at.done }
+
 // IsInitial reports whether the instance is in the nodes that its creation entered before anything else moved it: every state machine, and
 // every region in it, is in its initial node.
 func (d *Definition) IsInitial(in *Instance) bool { return in.at.initial }

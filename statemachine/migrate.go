@@ -129,7 +129,7 @@ func (p *Plan) ReadsData() bool {
 
 // carry takes along what does not depend on the data. The result has no configuration yet: active is where it stands then.
 func (p *Plan) carry(in *Instance) (next Instance, active nodeSet, err error) {
-	if in.ended || p.from.IsDone(in) {
+	if p.from.IsOver(in) {
 		return next, active, refuseMigration("it has ended")
 	}
 	next = *in

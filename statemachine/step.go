@@ -300,7 +300,7 @@ func (m *move) finishTo(r *Result, o Outcome, start []NodeID, event EventName, b
 			return m.failure
 		}
 	}
-	if len(m.in.tasks) > 0 && (m.in.ended || m.d.IsDone(&m.in)) {
+	if len(m.in.tasks) > 0 && m.d.IsOver(&m.in) {
 		m.in.tasks = nil
 	}
 	m.in.Sequence++

@@ -312,7 +312,7 @@ func (d *Definition) HasTasks() bool { return d.tasked }
 
 // deriveTasks gives an instance whose record knows no tasks those that its nodes have, as if they had begun with the last entry.
 func (d *Definition) deriveTasks(in *Instance) {
-	if !d.tasked || in.ended || d.IsDone(in) {
+	if !d.tasked || d.IsOver(in) {
 		return
 	}
 	for i := in.at.active.next(1); i >= 0; i = in.at.active.next(i + 1) {

@@ -7,7 +7,7 @@ import (
 )
 
 // levelHere is what this program can do together with others. It goes up when programs of the level before
-// cannot work with what this one sends or writes, which it does once all nodes have the level (directory).
+// cannot work with what this one sends or writes. It does so once all nodes have the level (directory).
 // Nodes whose levels differ by one run together, so that a cluster can be upgraded node by node.
 //
 //	1  2026-11-24  the first

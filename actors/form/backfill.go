@@ -26,9 +26,9 @@ func NewBackfill(s *persistence.Store, c *catalog.Catalog, ready func() bool, wr
 			if err != nil || len(record.Attachment) > 0 { // it cannot be read, or is a form
 				return false, nil
 			}
-			l := &Line{}
-			err = l.Look(func() (*persistence.Store, error) { return s, nil }, Spot{Shard: sh, ID: key.ID, Made: record.CreatedAt.UnixMilli()})
-			return l.IsLacking(), err
+			row := &CreatorRow{}
+			err = row.Look(func() (*persistence.Store, error) { return s, nil }, Spot{Shard: sh, ID: key.ID, Made: record.CreatedAt.UnixMilli()})
+			return row.IsLacking(), err
 		},
 	}
 }

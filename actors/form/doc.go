@@ -1,5 +1,5 @@
 // Package form is what makes a workflow instance a form or a checklist: a small
-// record beside the instance's own, and the row that a list of its owner shows. An instance that is no form has a row, too (Line).
+// record beside the instance's own, and the row that a list of its owner shows. An instance that is no form has a row, too (CreatorRow).
 //
 //	created ──► draft ──first move──► submitted ──every machine final──► done
 //	              ▲                      │

@@ -12,39 +12,34 @@ import (
 	"troupe/statemachine/data"
 )
 
-// Line is what the actor of an instance that is no form remembers of its row in the lists of whoever created it. The row is written when
+// CreatorRow is what the actor of an instance that is no form remembers of its row in the lists of whoever created it. The row is written when
 // the instance is created, and again when it gets into another category; no other commit reads or writes anything for it. The zero value
 // knows nothing.
-type Line struct {
+type CreatorRow struct {
 	known bool
 	by    string // who created it; empty: it is in nobody's list
 	row   *Form  // nil: an earlier program has created it, and it has none yet
 }
 
 // Begin is for an instance that is being created. by is the user of the first entry of its history.
-func (l *Line) Begin(by string) {
-	*l = Line{known: true, by: by}
+func (c *CreatorRow) Begin(by string) {
+	*c = CreatorRow{known: true, by: by}
 	if by == statemachine.System {
-		l.by = ""
+		c.by = ""
 	}
 }
 
-// IsLacking reports whether the instance is in a list and has no row. It is for a line that was looked up.
-func (l *Line) IsLacking() bool { return l.by != "" && l.row == nil }
+// IsLacking reports whether the instance is in a list and has no row. It is for one that was looked up.
+func (c *CreatorRow) IsLacking() bool { return c.by != "" && c.row == nil }
 
 // IsMoved reports whether a step may bring an instance into another category. of is its definition before the step, and next behind it.
 func IsMoved(of, next *statemachine.Definition, before, after *statemachine.Instance) bool {
-	return of.IsInitial(before) && !next.IsInitial(after) || isOver(of, before) != isOver(next, after)
+	return of.IsInitial(before) && !next.IsInitial(after) || of.IsOver(before) != next.IsOver(after)
 }
 
-// isOver reports whether an instance has come to its end, or was ended.
-func isOver(d *statemachine.Definition, in *statemachine.Instance) bool {
-	return d.IsDone(in) || in.IsEnded()
-}
-
-// Look finds out what Put has to know, unless the line knows it. rows returns what has all that the instance has written.
-func (l *Line) Look(rows func() (*persistence.Store, error), at Spot) error {
-	if l.known {
+// Look finds out what Put has to know, unless it is known. rows returns what has all that the instance has written.
+func (c *CreatorRow) Look(rows func() (*persistence.Store, error), at Spot) error {
+	if c.known {
 		return nil
 	}
 	from, err := rows()
@@ -55,13 +50,13 @@ func (l *Line) Look(rows func() (*persistence.Store, error), at Spot) error {
 	if err != nil {
 		return err
 	}
-	found := &Line{}
+	found := &CreatorRow{}
 	if found.Begin(by); found.by != "" {
 		if found.row, err = loadRow(from, at, found.by); err != nil {
 			return err
 		}
 	}
-	*l = *found
+	*c = *found
 	return nil
 }
 
@@ -99,22 +94,22 @@ func loadRow(from query.Loader, at Spot, by string) (*Form, error) {
 	return nil, nil
 }
 
-// Put writes the row as it is for an instance that is there now, if it has changed. A line that was not looked up writes none.
-func (l *Line) Put(w *persistence.Writes, at Spot, of *statemachine.Definition, in *statemachine.Instance) {
-	if l.by == "" {
+// Put writes the row as it is for an instance that is there now, if it has changed. One that was not looked up writes none.
+func (c *CreatorRow) Put(w *persistence.Writes, at Spot, of *statemachine.Definition, in *statemachine.Instance) {
+	if c.by == "" {
 		return
 	}
-	next := Form{Kind: KindInstance, Name: of.Name, By: l.by}
-	if l.row != nil {
-		next = *l.row
+	next := Form{Kind: KindInstance, Name: of.Name, By: c.by}
+	if c.row != nil {
+		next = *c.row
 	}
-	next = next.nextInstance(of.IsInitial(in), isOver(of, in), in.UpdatedAt)
-	if l.row != nil && next.left == l.row.left && next.DoneAt == l.row.DoneAt {
+	next = next.nextInstance(of.IsInitial(in), of.IsOver(in), in.UpdatedAt)
+	if c.row != nil && next.left == c.row.left && next.DoneAt == c.row.DoneAt {
 		return
 	}
 	row := Row{Form: next, WorkflowID: string(of.ID)}
-	row.Put(w, at, l.row)
-	l.row = &next
+	row.Put(w, at, c.row)
+	c.row = &next
 }
 
 // nextInstance returns f, of an instance that is no form, as it is after a step. Once it has left its initial nodes it is on its way, also
@@ -132,10 +127,10 @@ func (f Form) nextInstance(initial, over bool, at time.Time) Form {
 
 // RemoveInstance removes the row of an instance that is no form and is deleted. s has all that the instance has written.
 func RemoveInstance(w *persistence.Writes, s *persistence.Store, at Spot) error {
-	l := &Line{}
-	if err := l.Look(func() (*persistence.Store, error) { return s, nil }, at); err != nil || l.row == nil {
+	c := &CreatorRow{}
+	if err := c.Look(func() (*persistence.Store, error) { return s, nil }, at); err != nil || c.row == nil {
 		return err
 	}
-	l.row.Remove(w, at)
+	c.row.Remove(w, at)
 	return nil
 }

@@ -63,7 +63,7 @@ type Parent struct {
 	Parent *statemachine.Parent
 }
 
-// Prepare asks, where a parent is led, all that its side knows, before a message goes to its child. A start says afterwards under which rules
+// Prepare asks, where a parent is led, all that its side knows, before a message goes to its child. It notes in m.Start under which rules
 // the child may be created, and why its tree takes no more. failure.ErrForbidden: the child may not be sent events.
 func (s *Service) Prepare(ctx context.Context, m *child.Message, parent *Parent) error {
 	free, by, err := s.o.Catalog.MayInvoke(m.From.Workflow, parent.Version, m.To().Workflow, s.o.Find)
@@ -210,7 +210,7 @@ func (s *Service) look(at child.Ref) (relative, error) {
 	if err != nil {
 		return relative{}, failure.Errorf(failure.ErrExecution, "%w", err)
 	}
-	r := relative{version: of.Version, runs: !of.IsDone(&state) && !state.IsEnded(), parent: state.Parent()}
+	r := relative{version: of.Version, runs: !of.IsOver(&state), parent: state.Parent()}
 	for _, c := range state.Children() {
 		if c.Status == statemachine.ChildRuns {
 			r.children = append(r.children, child.Ref{Workflow: c.Workflow, Instance: instanceid.Text(child.ID(id, c.ID, c.Begun))})
@@ -221,5 +221,5 @@ func (s *Service) look(at child.Ref) (relative, error) {
 
 // full is why a tree takes no more.
 func (s *Service) full() string {
-	return fmt.Sprintf("%d instances of its tree run, and no more may (treeInstancesMax)", s.o.TreeMax)
+	return fmt.Sprintf("%d instances of its tree run, which is the limit (treeInstancesMax)", s.o.TreeMax)
 }

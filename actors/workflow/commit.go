@@ -99,7 +99,7 @@ func (req *EventRequest) run(i *instance, c *call) error {
 		Name: name, ID: req.ID, Data: req.Data, Caller: req.caller, Now: now,
 	})
 	if errors.Is(err, statemachine.ErrForbidden) {
-		return i.router.catalog.MayNotSend(i.workflowID, i.view(), req.caller, req.Name, now)
+		return i.router.catalog.MayNotSend(i.workflowID, i.view(), req.caller, req.Name, now, failure.ErrForbidden)
 	}
 	if err != nil {
 		return i.undone(err, req.Name, string(req.Caller.ID))
@@ -144,10 +144,7 @@ func (i *instance) mayReceive(req *EventRequest, caller *statemachine.Caller, no
 		return err
 	}
 	if !newest.MaySend(i.view(), caller, now) {
-		if newest.ReadRight(caller, now) != statemachine.Denied && newest.MayRead(i.view(), caller, now) {
-			return i.router.catalog.MayNotSend(i.workflowID, i.view(), caller, "", now) // the caller sees the instance anyway
-		}
-		return failure.ErrNotFound
+		return i.router.catalog.MayNotSend(i.workflowID, i.view(), caller, "", now, failure.ErrNotFound)
 	}
 	if req.IfMatch != nil && !slices.Contains(req.IfMatch, i.state.Sequence) {
 		return failure.ErrPrecondition
@@ -186,7 +183,7 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (err error) {
 	if err := i.dropTaskDrafts(ch, ended, begun); err != nil {
 		return err
 	}
-	if err := i.lookLine(ch); err != nil {
+	if err := i.lookCreatorRow(ch); err != nil {
 		return err
 	}
 	// NB: a Publish waits until this batch is visible, so the indexes and feeds that are read below are those that it is for.
@@ -234,7 +231,7 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (err error) {
 	if ch.writes != nil {
 		ch.writes(w)
 	}
-	i.line.Put(w, i.spot(), i.of, &i.state)
+	i.creatorRow.Put(w, i.spot(), i.of, &i.state)
 	i.putIndexes(w, indexes, ch.created, &was)
 	for _, key := range ch.drafts {
 		w.Delete(key)

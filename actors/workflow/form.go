@@ -329,14 +329,14 @@ func (i *instance) spot() form.Spot {
 	return form.Spot{Shard: i.shard, ID: i.id, Made: i.state.CreatedAt.UnixMilli()}
 }
 
-// lookLine finds out what the row takes that whoever created the instance has of it, if a change may write it.
-func (i *instance) lookLine(ch *change) error {
+// lookCreatorRow finds out what the row takes that whoever created the instance has of it, if a change may write it.
+func (i *instance) lookCreatorRow(ch *change) error {
 	switch {
 	case ch.form != nil, i.form != nil, !i.router.hasLevel(levelOfCreators):
 	case ch.created:
-		i.line.Begin(ch.caller)
+		i.creatorRow.Begin(ch.caller)
 	case form.IsMoved(i.of, cmp.Or(ch.of, i.of), &i.state, &ch.next):
-		return i.line.Look(i.rows, i.spot())
+		return i.creatorRow.Look(i.rows, i.spot())
 	}
 	return nil
 }
@@ -347,17 +347,17 @@ type enterLists struct{}
 func (enterLists) run(i *instance, c *call) error {
 	err := i.ensureLoaded()
 	if err == nil && i.form == nil {
-		err = i.line.Look(i.rows, i.spot())
+		err = i.creatorRow.Look(i.rows, i.spot())
 	}
 	if err != nil {
 		return err
 	}
-	if !i.line.IsLacking() {
+	if !i.creatorRow.IsLacking() {
 		i.deliver(c, nil)
 		return nil
 	}
 	w := i.writes()
-	i.line.Put(w, i.spot(), i.of, &i.state)
+	i.creatorRow.Put(w, i.spot(), i.of, &i.state)
 	if !i.handOver(w, c, nil) {
 		i.loaded = false
 	}

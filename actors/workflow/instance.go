@@ -44,8 +44,8 @@ type instance struct {
 	// stored bytes. Both are replaced, never changed.
 	form       *form.Form
 	attachment []byte
-	line       form.Line // of one that is no form
-	revision   uint64    // the highest that a draft got since the actor began
+	creatorRow form.CreatorRow // of one that is no form
+	revision   uint64          // the highest that a draft got since the actor began
 	// keyRows is about how many idempotency rows there are since the actor
 	// began to count, and keyRowsLook when to look for old ones.
 	keyRows, keyRowsLook int32
@@ -174,7 +174,7 @@ func (i *instance) ensureLoaded() error {
 		r.log.Error().Err(err).Str("workflow", i.workflowID).Str("instance", i.name).Msg("stored instance cannot be read")
 		return failure.Errorf(failure.ErrExecution, "%w", err)
 	}
-	i.chain, i.line = record.Chain, form.Line{}
+	i.chain, i.creatorRow = record.Chain, form.CreatorRow{}
 	i.history, i.hasHistory = nil, false
 	i.loaded = true
 	return nil

@@ -46,7 +46,7 @@ func (req migrateInstance) run(i *instance, c *call) error {
 	if err := i.ensureLoaded(); err != nil {
 		return err
 	}
-	if i.of.Version != req.Plan.From() || i.of.IsDone(&i.state) || i.state.IsEnded() {
+	if i.of.Version != req.Plan.From() || i.of.IsOver(&i.state) {
 		i.deliver(c, nil)
 		return nil
 	}

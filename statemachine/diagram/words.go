@@ -43,7 +43,7 @@ var german = &phrases{
 	point: ",", group: ".",
 }
 
-// words are those in the first of the reader's languages that there are any in, else the English ones.
+// words are the phrases of the first of the reader's languages that we have, else English.
 func (p *Picture) words() *phrases {
 	for _, tag := range p.Languages {
 		switch language, _, _ := strings.Cut(strings.ToLower(tag), "-"); language {
