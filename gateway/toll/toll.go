@@ -1,5 +1,5 @@
-// Package toll makes senders pay for the bytes that they send, before these are read and whatever becomes of them: in
-// time, which goes by while others have the processors. See gateway/DESIGN.md, "Bytes are paid for".
+// Package toll makes senders pay for the bytes that they send, whatever becomes of them: in time, which goes by while
+// others have the processors. See gateway/DESIGN.md, "Bytes are paid for".
 package toll
 
 import (
@@ -11,7 +11,8 @@ const (
 	// ProcessorBytes is how many bytes of bodies one processor reads and parses in a second at least: those of an object
 	// with 100,000 keys, the dearest there are, in two thirds of it.
 	ProcessorBytes = 32 << 20
-	// CreditBytes may be charged at once to who has paid everything: the largest body of one request.
+	// CreditBytes are what a sender may owe without a wait: the largest body of one request. No charge waits for its own
+	// bytes, so who has paid everything may send one body more.
 	CreditBytes = 1 << 20
 	// WaitMax is the longest wait: who owes more is charged nothing more.
 	WaitMax = time.Second
@@ -22,8 +23,8 @@ type Account struct {
 	paid atomic.Int64 // when all that was charged is paid, in nanoseconds on the clock of the callers
 }
 
-// Charge charges n bytes to an account that pays perSecond, and returns how long the sender has to wait before they are
-// read. ok is false when that is longer than WaitMax: nothing is charged then. Callers give the time on one clock.
+// Charge charges n bytes to an account that pays perSecond, and returns how long the sender has to wait for what
+// was charged before. ok is false when that is longer than WaitMax: nothing is charged then. Callers give the time on one clock.
 func (a *Account) Charge(now time.Duration, n, perSecond int64) (wait time.Duration, ok bool) {
 	for {
 		paid := a.paid.Load()
