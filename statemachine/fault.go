@@ -21,8 +21,8 @@ func newPlaces(file string) places {
 
 // Fault says where and why a step failed.
 type Fault struct {
-	// File is that of the definition, as it was published. Line is where the expression or the action stands; 0: the step as a
-	// whole failed, as one that never ends does.
+	// File is that of the definition, as it was published. Line is where the expression, the action or, of a step that never
+	// ends, the transition stands; 0: the step as a whole failed, or nobody knows.
 	File string
 	Line int
 	// Expression is its text; "" when it was no expression that failed.
@@ -52,6 +52,16 @@ func (d *Definition) FaultOf(err error) *Fault {
 		return of.fault
 	}
 	return &Fault{File: d.places.file, Message: cmp.Or(of.reason, err.Error())}
+}
+
+// placeBound notes the line of the action or the transition with which the step has passed a bound; of those that stand inside each other
+// the innermost counts. 0: it is not known.
+func (m *move) placeBound(line int) {
+	var of executionError
+	if line > 0 && errors.As(m.failure, &of) && of.fault == nil {
+		of.fault = &Fault{File: m.d.places.file, Line: line, Message: of.reason}
+		m.failure = of
+	}
 }
 
 // faultsRead is how many faults of a macrostep have the values that their expressions name: those that are handled need none.

@@ -220,13 +220,16 @@ func (m *move) runAll(actions []action) error {
 	for k := range actions {
 		if m.actions++; m.actions > maxActions {
 			m.fail(errTooManyActions)
-			return errTooManyActions
-		}
-		if err := actions[k].run(m); err != nil {
-			return m.place(err, &actions[k])
-		}
-		if m.isSpent() || m.failure != nil {
+			m.placeBound(m.d.places.actions[&actions[k]])
 			return m.failure
+		}
+		err := actions[k].run(m)
+		if m.isSpent() || m.failure != nil {
+			m.placeBound(m.d.places.actions[&actions[k]])
+			return m.failure
+		}
+		if err != nil {
+			return m.place(err, &actions[k])
 		}
 	}
 	return nil
@@ -297,6 +300,7 @@ func (m *move) failUntaken(e internalEvent) {
 func (m *move) microstep(picked []*transition) {
 	if m.microsteps++; m.microsteps > maxMicrosteps {
 		m.fail(errTooManyMicrosteps)
+		m.placeBound(picked[0].line)
 		return
 	}
 	m.leave, m.enter = m.leave.emptyFor(len(m.d.nodes)), m.enter.emptyFor(len(m.d.nodes))

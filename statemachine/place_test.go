@@ -67,6 +67,21 @@ stateMachines:
 			}
 		}
 	}
+	for what, c := range map[string]struct {
+		action string
+		line   int
+	}{
+		"more than 1000 microsteps": {"actions: [{raise: again}]\n          again: {actions: [{raise: again}]}", 17},
+		"more than 100 deliveries":  {"actions:\n                - log: hi\n                - foreach:\n                    array: 'svcPublic.many'\n                    item: it\n                    do:\n                      - webhook: {to: to}\n", 22},
+		"more than 1000 timers":     {"actions:\n                - foreach:\n                    array: 'svcPublic.many'\n                    item: it\n                    do: [{send: {event: go, delay: PT1S}}]\n", 20},
+		"more than 10000 actions":   {"actions:\n                - foreach:\n                    array: 'svcPublic.many'\n                    item: it\n                    do:\n                      - foreach:\n                          array: 'svcPublic.many'\n                          item: other\n                          do: [{log: hi}]\n", 24},
+	} {
+		d := parseChart(t, strings.NewReplacer("ACTION", c.action, "{item: chair,", "{many: ["+strings.Repeat("1,", 1100)+"1], item: chair,").Replace(chart))
+		_, err := d.Step(begin(t, d, nil), Event{Name: "go", Caller: &Caller{ID: "john"}, Now: testTime})
+		if f := d.FaultOf(err); f == nil || f.Line != c.line || f.File == "" || f.Message != what {
+			t.Errorf("%s: got %+v, %v", what, f, err)
+		}
+	}
 	if d := parseChart(t, strings.Replace(chart, "ACTION", "target: b", 1)); d.FaultOf(errors.New("another")) != nil || d.FaultOf(errTooManyActions).Line != 0 {
 		t.Error("an error without a place")
 	}
