@@ -56,7 +56,7 @@ func (f *fakeWorkflows) ChangeDelivery(_ context.Context, id string, action outb
 func (f *fakeWorkflows) Incidents(_ context.Context, r *pending.IncidentList) (*pending.IncidentPage, error) {
 	return &pending.IncidentPage{Incidents: []pending.Incident{{
 		ID: instanceOne + "-1-1", InstanceID: instanceOne,
-		Incident: timer.Incident{Workflow: "order", Event: "remind", Error: "division by zero", At: time.Unix(1_800_000_000, 0)},
+		Incident: timer.Incident{Workflow: "order", Event: "remind", Error: "division by zero", At: time.Unix(1_800_000_000, 0), Version: 3, File: "workflows/order.yaml", Line: 9, Expression: "1 / svcPublic.n"},
 	}, {
 		ID: "7ZAB0JD3F6XW5RHKTN42M8CQEY-1-2", InstanceID: instanceOne,
 		Incident: timer.Incident{Workflow: "order", Event: "pay", Error: "no such key: sum", At: time.Unix(1_800_000_000, 0)},

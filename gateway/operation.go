@@ -183,6 +183,7 @@ func incidentOf(in *pending.Incident) api.Incident {
 	out := api.Incident{ID: in.ID, WorkflowID: in.Workflow, InstanceID: in.InstanceID, Event: in.Event, Error: in.Error, TS: timeText(in.At)}
 	r := in.Row
 	if r == nil {
+		out.Version, out.File, out.Line, out.Expression, out.First, out.Count = in.Version, in.File, in.Line, in.Expression, out.TS, 1
 		return out
 	}
 	out.Kind, out.Version, out.File, out.Line, out.Expression = string(r.Kind), r.Version, r.File, r.Line, r.Expression

@@ -36,7 +36,8 @@ func TestListsOfOperations(t *testing.T) {
 		"/outbox": `{"outbox":[{"id":"01JD0000000000000000000001-2-0","kind":"webhook","workflowId":"order","instanceId":"01JD0000000000000000000001","name":"hook","state":"dead","attempts":9,` +
 			`"created":"2027-01-15T08:00:00.000Z","nextAttempt":null,"lastStatus":500,"lastError":"the answer was 500"},{"id":"01JD0000000000000000000001-3-0","kind":"mail","workflowId":"order",` +
 			`"instanceId":"01JD0000000000000000000001","name":"","state":"pending","attempts":0,"created":"2027-01-15T08:00:00.000Z","nextAttempt":"2027-01-15T08:00:05.000Z","lastStatus":0,"lastError":""}],"next":"more"}`,
-		"/incidents": `{"incidents":[{"id":"01JD0000000000000000000001-1-1","workflowId":"order","instanceId":"01JD0000000000000000000001","event":"remind","error":"division by zero","ts":"2027-01-15T08:00:00.000Z"},` +
+		"/incidents": `{"incidents":[{"id":"01JD0000000000000000000001-1-1","workflowId":"order","instanceId":"01JD0000000000000000000001","event":"remind","error":"division by zero","ts":"2027-01-15T08:00:00.000Z",` +
+			`"version":3,"file":"workflows/order.yaml","line":9,"expression":"1 / svcPublic.n","first":"2027-01-15T08:00:00.000Z","count":1},` +
 			`{"id":"7ZAB0JD3F6XW5RHKTN42M8CQEY-1-2","workflowId":"order","instanceId":"01JD0000000000000000000001","event":"pay","error":"no such key: sum","ts":"2027-01-15T08:00:00.000Z",` +
 			`"kind":"expression","version":2,"file":"workflows/order.yaml","line":7,"expression":"svcPublic.sum + svcPrivate.fee","values":[{"path":"svcPublic.sum","value":null},{"path":"svcPrivate.fee","value":"3"}],` +
 			`"user":"ann","first":"2023-11-14T22:13:20.000Z","count":3}],"next":null}`,

@@ -15,7 +15,7 @@ import (
 //	3  2026-11-26  tasks and activities have rows, records that have tasks a section of their own, drafts say to which content of a
 //	               template they belong, commits have rows in the feed of changes, and definitions say how people see a workflow
 //	4  2026-11-28  entries of histories say that nothing took their event, or only which state machines have moved, incidents are there
-//	               that no timer keeps, definitions say who may publish the next version and who may invoke them, tasks stand in the worklists of their
+//	               that no timer keeps, those of timers say where, definitions say who may publish the next version and who may invoke them, tasks stand in the worklists of their
 //	               candidates by workflow, the node of a root is asked whether its tree of instances takes one more, shards say which
 //	               retirements of definitions their leaders must know, and instances that are no forms stand in the lists of whoever
 //	               created them

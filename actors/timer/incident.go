@@ -1,8 +1,10 @@
 package timer
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -17,24 +19,42 @@ import (
 type Incident struct {
 	Workflow, Event, Error string
 	At                     time.Time
+	// Version is that of the definition, and File, Line and Expression are those of statemachine.Fault. A row of a program before has
+	// none of them: 0 and "".
+	Version    uint64
+	File       string
+	Line       int
+	Expression string
 }
 
 // ErrDamaged: the row of an incident cannot be read.
 var ErrDamaged = errors.New("an incident cannot be read")
 
 const (
-	// incidentFormat is the version of the stored form.
-	incidentFormat = 1
-	// errorMax bounds Incident.Error, in bytes.
-	errorMax = 2 << 10
+	// incidentFormat is the version of the stored form that has no place, and placedFormat that of the one that has. NB: 2 is a row of
+	// package incident.
+	incidentFormat, placedFormat = 1, 3
+	// textMax bounds Incident.Error and Expression, in bytes.
+	textMax = 2 << 10
 )
 
-// Append appends the stored form: format(1) workflow event error, each with its length, and the time in milliseconds.
+// Append appends the stored form: format(1) workflow event error, each with its length, and the time in milliseconds; of one with a
+// Version, that, the line, file and expression as well.
 func (in Incident) Append(dst []byte) []byte {
-	dst = packed.AppendText(append(dst, incidentFormat), in.Workflow)
+	format := byte(incidentFormat)
+	if in.Version > 0 {
+		format = placedFormat
+	}
+	dst = packed.AppendText(append(dst, format), in.Workflow)
 	dst = packed.AppendText(dst, in.Event)
-	dst = packed.AppendText(dst, data.Clip(in.Error, errorMax))
-	return packed.AppendTime(dst, in.At)
+	dst = packed.AppendText(dst, data.Clip(in.Error, textMax))
+	dst = packed.AppendTime(dst, in.At)
+	if format == incidentFormat {
+		return dst
+	}
+	dst = binary.AppendUvarint(binary.AppendUvarint(dst, in.Version), uint64(in.Line)) //nolint:gosec // not negative
+	dst = packed.AppendText(dst, in.File)
+	return packed.AppendText(dst, data.Clip(in.Expression, textMax))
 }
 
 // ParseIncident reads the stored form.
@@ -42,7 +62,11 @@ func ParseIncident(stored []byte) (in Incident, err error) {
 	r := packed.NewReader(stored)
 	format := r.Byte()
 	in = Incident{Workflow: string(r.Text()), Event: string(r.Text()), Error: string(r.Text()), At: r.Time()}
-	if format != incidentFormat || !r.Whole() {
+	if format == placedFormat {
+		in.Version, in.Line = r.Uvarint(), int(min(r.Uvarint(), math.MaxInt32)) //nolint:gosec // bounded
+		in.File, in.Expression = string(r.Text()), string(r.Text())
+	}
+	if format != incidentFormat && (format != placedFormat || in.Version == 0) || !r.Whole() {
 		return Incident{}, fmt.Errorf("%w: layout", ErrDamaged)
 	}
 	return in, nil
@@ -55,6 +79,9 @@ type Origin struct {
 	Instance persistence.ID
 	At       time.Time
 	Fault    error // why it failed, if it did
+	// Of is the definition. Placed: all nodes read where it failed.
+	Of     *statemachine.Definition
+	Placed bool
 }
 
 // Put writes what an event changes in the timers of its instance, into the commit of that event. It returns the
@@ -71,7 +98,7 @@ func Put(w *persistence.Writes, of *Origin, ended, begun []statemachine.Timer) (
 			continue
 		}
 		if t.Failed {
-			w.Set(of.key(t), Incident{Workflow: of.Workflow, Event: string(t.Event), Error: of.Fault.Error(), At: of.At}.Append(nil))
+			w.Set(of.key(t), of.incident(t).Append(nil))
 			continue
 		}
 		w.Set(of.key(t), []byte(of.Workflow))
@@ -80,6 +107,19 @@ func Put(w *persistence.Writes, of *Origin, ended, begun []statemachine.Timer) (
 		}
 	}
 	return first
+}
+
+// incident is the row of a timer that has failed.
+func (of *Origin) incident(t statemachine.Timer) Incident {
+	in := Incident{Workflow: of.Workflow, Event: string(t.Event), Error: of.Fault.Error(), At: of.At}
+	if !of.Placed {
+		return in
+	}
+	in.Version = of.Of.Version
+	if f := of.Of.FaultOf(of.Fault); f != nil {
+		in.File, in.Line, in.Expression = f.File, f.Line, f.Expression
+	}
+	return in
 }
 
 // key is that of a timer's row: of its incident when it has failed.

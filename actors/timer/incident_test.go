@@ -10,17 +10,27 @@ import (
 
 var incident = Incident{Workflow: "order", Event: "after.PT1H.open", Error: "division by zero", At: time.UnixMilli(1_800_000_000_123).UTC()}
 
+// placed says where it failed; incident, as programs before wrote it, does not.
+var placed = Incident{
+	Workflow: "order", Event: "after.PT1H.open", Error: "division by zero", At: time.UnixMilli(1_800_000_000_123).UTC(),
+	Version: 3, File: "order.yaml", Line: 16, Expression: "1 / svcPublic.n",
+}
+
 func TestAnIncidentIsReadAsItWasWritten(t *testing.T) {
 	if got, err := ParseIncident(incident.Append(nil)); err != nil || got != incident {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	if n := len((Incident{Error: strings.Repeat("x", 1<<20)}).Append(nil)); n > 3000 {
+	if got, err := ParseIncident(placed.Append(nil)); err != nil || got != placed {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if n := len((Incident{Error: strings.Repeat("x", 1<<20), Version: 1, Expression: strings.Repeat("x", 1<<20)}).Append(nil)); n > 5000 {
 		t.Errorf("an error of a megabyte takes %d bytes", n)
 	}
 }
 
 func FuzzParseIncident(f *testing.F) {
 	f.Add(incident.Append(nil))
+	f.Add(placed.Append(nil))
 	f.Fuzz(func(t *testing.T, stored []byte) {
 		in, err := ParseIncident(stored)
 		if err != nil {

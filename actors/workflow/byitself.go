@@ -231,7 +231,7 @@ func (r *Router) tellServices(c *call) {
 func (i *instance) putTimers(w *persistence.Writes, c *call, ch *change, ended, begun []statemachine.Timer) {
 	i.router.incidents.LogFailed(i.of, i.workflowID, i.id, ch.fault, begun)
 	c.withNews().began = timer.Put(w, &timer.Origin{
-		Shard: i.shard, Workflow: i.workflowID, Instance: i.id, At: i.router.o.Clock(), Fault: ch.fault,
+		Shard: i.shard, Workflow: i.workflowID, Instance: i.id, At: i.router.o.Clock(), Fault: ch.fault, Of: i.of, Placed: ch.fault != nil && i.router.hasLevel(levelOfIncidents),
 	}, ended, begun)
 }
 

@@ -293,7 +293,7 @@ const (
 	// levelOfTasks is that from which on instances keep tasks and activities.
 	levelOfTasks = 3
 	// levelOfAttempts is that from which on entries say that nothing took their event, levelOfFolds only where state machines have
-	// moved, and levelOfIncidents that from which on incidents are there that no timer keeps.
+	// moved, and levelOfIncidents that from which on incidents are there that no timer keeps, and those of timers say where.
 	levelOfAttempts, levelOfFolds, levelOfIncidents = 4, 4, 4
 	// levelOfTrees is that from which on the node of a root is asked about its tree, and levelOfCreators that from which on instances that
 	// are no forms stand in the lists of whoever created them.

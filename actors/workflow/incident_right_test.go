@@ -65,7 +65,9 @@ func TestIncidentsTellDataToReadersOnly(t *testing.T) {
 					t.Errorf("%v sees %s", c.caller, text)
 				}
 				if r := in.Row; r == nil {
-					timer = in.ID
+					if timer = in.ID; in.Version != 1 || in.File != "workflows/1.yaml" || in.Line != 7 || in.Expression != "" {
+						t.Errorf("%v: the incident of the timer has the place %+v", c.caller, in.Incident)
+					}
 				} else if r.File == "" || r.Line < 9 || (r.Expression == "") != (r.Event == "tell") || r.User != "john" || r.Count != 1 || r.Instance != id {
 					t.Errorf("%v: got %s", c.caller, text)
 				}

@@ -87,10 +87,9 @@ type Incident struct {
 	Event      string `json:"event"`      // of what failed last; empty: a create
 	Error      string `json:"error"`
 	TS         string `json:"ts"` // when it failed last
-	// The rest is not there for an event that came by itself, which is the only one to be retried.
-	//
 	// Kind is "expression" for a step that failed for whoever asked for it, "loop" for an instance that sends itself events without
-	// end, and "tree" for the root of too many instances.
+	// end, and "tree" for the root of too many instances. An event that came by itself, which is the only one to be retried, has none,
+	// and neither values nor a user.
 	Kind    string `json:"kind,omitempty"`
 	Version uint64 `json:"version,omitempty"`
 	// File, Line and Expression are where it failed; Line is 0 when it was no single place.

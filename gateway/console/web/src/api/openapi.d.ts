@@ -540,7 +540,7 @@ export interface paths {
         /**
          * List what failed
          * @description An event of a timer, or of what became of a delivery, whose actions failed while no caller waited. Nothing of it was done. Its instance keeps it until a person retries or drops it, or the instance leaves the node whose timer it
-         *     is. An incident with a `kind` is about all failures at one place of one version: an `expression` that failed for whoever asked for the step, who got 500 `MarshallingError` with the first part of its `id` as reference;
+         *     is; `file`, `line` and `expression` say where it failed. An incident with a `kind` is about all failures at one place of one version: an `expression` that failed for whoever asked for the step, who got 500 `MarshallingError` with the first part of its `id` as reference;
          *     a `loop` of an instance that sends itself events without end; a `tree` of too many instances. It is there until somebody drops it. Why it failed, and with what values, is told to those who may read the instance. Pages are those of `listOutbox`.
          */
         get: operations["listIncidents"];
@@ -2355,7 +2355,7 @@ export interface components {
             incidents: components["schemas"]["Incident"][];
             next: components["schemas"]["NextCursor"];
         };
-        /** @description An event that came by itself and failed, or what `kind` says. All but the required members are of those with a `kind`. */
+        /** @description An event that came by itself and failed, or what `kind` says. `values` and `user` are of those with a `kind`. */
         Incident: {
             id: string;
             workflowId: components["schemas"]["Identifier"];
