@@ -151,7 +151,7 @@ func (b *builder) captionProse(n *document.Node) *prose {
 			}
 		}
 	}
-	if n.Kind != document.Mapping && n.Kind != document.Sequence && strings.TrimSpace(n.Text) == "" {
+	if n.Kind == document.String && strings.TrimSpace(n.Text) == "" {
 		b.Add(n, "the text is empty")
 	}
 	return p
@@ -223,7 +223,7 @@ func (r textReader) word(n *document.Node) string {
 	if strings.Contains(text, "${") {
 		r.Add(n, "this text cannot have an expression")
 	}
-	if n.Kind != document.Mapping && n.Kind != document.Sequence && strings.TrimSpace(text) == "" {
+	if n.Kind == document.String && strings.TrimSpace(text) == "" {
 		r.Add(n, "the text is empty")
 	}
 	r.visible(n, text)
