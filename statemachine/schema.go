@@ -175,6 +175,10 @@ func (s *Schema) Check(v data.Value) error {
 		return fmt.Errorf("%w: %w", ErrInvalidData, err)
 	}
 	for len(bad.Causes) > 0 {
+		if all := namedBy(bad); all != nil {
+			bad.ErrorKind = all
+			break
+		}
 		bad = slices.MinFunc(bad.Causes, func(a, b *jsonschema.ValidationError) int { // the library's order changes
 			return slices.Compare(a.InstanceLocation, b.InstanceLocation)
 		})
@@ -184,6 +188,25 @@ func (s *Schema) Check(v data.Value) error {
 	}
 	at := "/" + strings.Join(bad.InstanceLocation, "/")
 	return fmt.Errorf("%w: at %s: %s", ErrInvalidData, shorten(at), shorten(bad.ErrorKind.LocalizedString(printer)))
+}
+
+// namedBy is the choice between the values of which each alternative of oneOf or anyOf names one by const, when none of them fits; nil for
+// others.
+func namedBy(bad *jsonschema.ValidationError) *faultkind.Enum {
+	switch bad.ErrorKind.(type) {
+	case *faultkind.OneOf, *faultkind.AnyOf:
+	default:
+		return nil
+	}
+	all := &faultkind.Enum{}
+	for _, of := range bad.Causes {
+		one, ok := of.ErrorKind.(*faultkind.Const)
+		if !ok || len(of.InstanceLocation) != len(bad.InstanceLocation) {
+			return nil
+		}
+		all.Want = append(all.Want, one.Want)
+	}
+	return all
 }
 
 // Bounds of a number that a schema checks (statemachine/DEFINITION.md, "Schemas").

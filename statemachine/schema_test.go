@@ -44,6 +44,26 @@ func TestASchemaOfItsOwn(t *testing.T) {
 	}
 }
 
+// TestAChoiceByConstNamesAllChoices, as enum does.
+func TestAChoiceByConstNamesAllChoices(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"properties":{"size":{"enum":["s","l"]}}}`:                                              "at /size: value must be one of 's', 'l'",
+		`{"properties":{"size":{"oneOf":[{"const":"s","title":"Small"},{"const":"l"}]}}}`:         "at /size: value must be one of 's', 'l'",
+		`{"properties":{"size":{"type":"string","anyOf":[{"const":"s"},{"const":"l"}]}}}`:         "at /size: value must be one of 's', 'l'",
+		`{"properties":{"size":{"oneOf":[{"const":"s"}]}}}`:                                       "at /size: value must be 's'",
+		`{"properties":{"size":{"oneOf":[{"type":"integer"},{"const":"l"}]}}}`:                    "at /size: got string, want integer",
+		`{"oneOf":[{"properties":{"size":{"const":"s"}}},{"properties":{"size":{"const":"l"}}}]}`: "at /size: value must be 's'",
+	} {
+		s, err := CompileSchema(data.Value(text), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Check(data.Value(`{"size":"q"}`)); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", text, err, want)
+		}
+	}
+}
+
 func TestEventNamesAreThoseThatACallerCanSend(t *testing.T) {
 	d := parseChart(t, `
 id: a
