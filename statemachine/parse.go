@@ -137,8 +137,9 @@ type builder struct {
 	tree         *document.Node  // the whole file
 	readAt       *document.Node  // the rule who reads; nil: none
 	timed        []placedProgram // expressions that are delays
-	harmless     int             // faults of the chart that leave its shape as it is
-	misshapen    bool            // it lacks something because of a fault
+	schemaNodes  []*document.Node
+	harmless     int  // faults of the chart that leave its shape as it is
+	misshapen    bool // it lacks something because of a fault
 }
 
 // placedProgram is an expression and where it stands, for what can only be

@@ -78,6 +78,7 @@ func (b *builder) schema(n *document.Node) *Schema {
 	if n == nil || !b.goesOn() {
 		return nil
 	}
+	b.schemaNodes = append(b.schemaNodes, n)
 	v, err := n.Data()
 	var s *Schema
 	if err == nil {

@@ -110,6 +110,7 @@ func (b *builder) warn() document.Faults {
 	b.warnOfUnset(&w)
 	b.warnOfPlainDelays(&w)
 	b.warnOfOwnSteps(&w)
+	b.warnOfKeywords(&w)
 	if w.Err() == nil {
 		return nil
 	}

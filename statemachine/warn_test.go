@@ -51,6 +51,19 @@ func TestWarningsForAuthors(t *testing.T) {
 			`w.yaml:3:54: the delay is svcPublic.due, whose default "soon" is neither a time nor a duration (2026-12-24T18:00:00Z, P2D or a number of milliseconds)`,
 		},
 		{"a time", "id: w\ncontext: {svcPublic: {due: P2D}}\ncreate: {svcPublic: {properties: {due: {type: string, format: date-time}}}}\n" + after("svcPublic.due"), ""},
+		{
+			"misspelt keywords of a schema", "id: w\nevents: {go: {data: {type: object, properties: {n: {typ: integer}, typ: {type: string, minLenght: 2}}, additionalPropertys: false}}}\n" + chart,
+			`w.yaml:2:53: JSON Schema has no keyword "typ": it does nothing (did you mean "type"?)` + "\n" +
+				`w.yaml:2:88: JSON Schema has no keyword "minLenght": it does nothing (did you mean "minLength"?)` + "\n" +
+				`w.yaml:2:104: JSON Schema has no keyword "additionalPropertys": it does nothing (did you mean "additionalProperties"?)`,
+		},
+		{
+			"a misspelt keyword in a choice of what creators set", "id: w\ncreate: {svcPublic: {properties: {n: {oneOf: [{const: a}, {titel: b, const: b}]}}}}\n" + chart,
+			`w.yaml:2:60: JSON Schema has no keyword "titel": it does nothing (did you mean "title"?)`,
+		},
+		{
+			"keywords of others, names and values that look like keywords", "id: w\nevents: {go: {data: {x-typ: 1, 'ui:typ': 2, wholly: 3, properties: {typ: {enum: [{typ: 1}], default: {typ: 1}, examples: [{typ: 2}], const: {typ: 1}}}}}}\n" + chart, "",
+		},
 		{"a computed delay", "id: w\nschema: {svcPublic: {properties: {due: {type: string, format: date}}}}\n" + after(`svcPublic.due + "T08:00:00Z"`), ""},
 	} {
 		parsed, err := p.Parse(Source{File: "w.yaml", Text: []byte(c.text)})

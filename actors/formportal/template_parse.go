@@ -287,7 +287,9 @@ func (p *templateParser) formSchema(n *document.Node) {
 	}
 	if err != nil {
 		p.Add(statemachine.SchemaFaultAt(field, err), "JSON Schema: %v", err)
+		return
 	}
+	statemachine.WarnOfKeywords(&p.warnings, field)
 }
 
 // items reads what a checklist asks, and makes its schema.

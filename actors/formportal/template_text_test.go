@@ -140,3 +140,12 @@ func TestFaultsInTextsHaveTheirPlace(t *testing.T) {
 		}
 	}
 }
+
+// TestAMisspeltKeywordIsTold: a schema takes it and does nothing with it.
+func TestAMisspeltKeywordIsTold(t *testing.T) {
+	const want = `JSON Schema has no keyword "minLenght": it does nothing (did you mean "minLength"?)`
+	text := fillFile("properties: {a: {type: string, minLenght: 3, 'x-typ': 1}, typ: {type: object}}", "")
+	if got := parseSample(t, form.KindForm, text).Warnings; len(got) != 1 || !strings.HasPrefix(got.Error(), "t.yaml:4:") || !strings.HasSuffix(got.Error(), want) {
+		t.Errorf("got %v", got)
+	}
+}
