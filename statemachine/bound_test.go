@@ -175,3 +175,39 @@ func TestALongLogLineIsCut(t *testing.T) {
 		t.Errorf("a line that fits: got %.20q, %v", r.Logs, err)
 	}
 }
+
+// TestTheLimitsCountAsTheDocumentSays: at each the file is taken, and one beyond it is refused.
+func TestTheLimitsCountAsTheDocumentSays(t *testing.T) {
+	p := newParser(t)
+	states := func(n int) string { // with the machine and the whole they are two more
+		var b strings.Builder
+		b.WriteString("id: w\nstateMachines: {m: {initial: s0, states: {")
+		for k := range n - 1 {
+			fmt.Fprintf(&b, "s%d: {on: {go: s%d}}, ", k, k+1)
+		}
+		return fmt.Sprintf("%ss%d: {type: final}}}}\n", b.String(), n-1)
+	}
+	guard := func(text string) string {
+		return "id: w\nstateMachines: {m: {initial: a, states: {a: {on: {go: {guard: '" + text + "', target: b}}}, b: {type: final}}}}\n"
+	}
+	nested := func(n int) string { return guard(strings.Repeat("(", n) + "true" + strings.Repeat(")", n)) }
+	actions := "{log: hi}"
+	for k := range 9 {
+		actions = fmt.Sprintf("{foreach: {array: 'svcPublic.l', item: it%d, do: [%s]}}", k, actions)
+	}
+	loops := "id: w\nstateMachines: {m: {initial: a, states: {a: {type: final, entry: [" + actions + "]}}}}\n"
+	for _, c := range []struct {
+		name, text string
+		fits       bool
+	}{
+		{"states", states(maxNodes - 2), true},
+		{"one state more", states(maxNodes - 1), false},
+		{"nesting of an expression", nested(99), true},
+		{"one more", nested(100), false},
+		{"loops of actions inside each other", loops, true},
+	} {
+		if _, err := p.Parse(Source{File: "w.yaml", Text: []byte(c.text)}); (err == nil) != c.fits {
+			t.Errorf("%s: got %.200v", c.name, err)
+		}
+	}
+}

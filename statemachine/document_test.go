@@ -253,8 +253,8 @@ func TestTheLimitsOfTheDocument(t *testing.T) {
 		documented[row[0]] = strings.ReplaceAll(row[1], ",", "")
 	}
 	for limit, n := range map[string]int{
-		"nesting of a file and of data":       data.MaxDepth,
-		"states":                              maxNodes,
+		"nesting of a file and of data":                                      data.MaxDepth,
+		"states, with one more for each state machine and one for the whole": maxNodes,
 		"columns":                             maxColumns,
 		"indexes":                             maxIndexes,
 		"schedules":                           maxSchedules,
