@@ -51,3 +51,9 @@ func (r *Router) Metrics() Metrics {
 	}
 	return m
 }
+
+// InFlightMax is Options.InFlightMax.
+func (r *Router) InFlightMax() int { return r.o.InFlightMax }
+
+// Backlog is how many bytes wait for the store.
+func (r *Router) Backlog() int64 { return r.store.Backlog() }

@@ -219,12 +219,6 @@ func (r *Router) accepting() error {
 	return err
 }
 
-// InFlightMax is Options.InFlightMax.
-func (r *Router) InFlightMax() int { return r.o.InFlightMax }
-
-// Backlog is how many bytes wait for the store.
-func (r *Router) Backlog() int64 { return r.store.Backlog() }
-
 // Send delivers one event to an instance: ErrNotFound without such an instance or a
 // newest definition, ErrForbidden without the right to the workflow or to the event,
 // ErrInvalid for what the definition does not declare, ErrNotAllowed, ErrPrecondition,
