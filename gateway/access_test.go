@@ -169,7 +169,7 @@ func (s *testServer) checkCell(t *testing.T, rt *route, r *http.Request, status 
 // TestSecretsHaveALength: what is longer or shorter is not looked up.
 func TestSecretsHaveALength(t *testing.T) {
 	for n, want := range map[int]bool{secretCharsMin - 1: false, secretCharsMin: true, secretCharsMax: true, secretCharsMax + 1: false} {
-		if got := isSecret(strings.Repeat("a", n)); got != want {
+		if got := isSecret(strings.Repeat("a", n), secretCharsMax); got != want {
 			t.Errorf("%d characters: got %v, want %v", n, got, want)
 		}
 	}

@@ -86,7 +86,7 @@ func parseToken(lines []string) (string, error) {
 		return "", malformed("a credential header holds a list")
 	}
 	scheme, token, _ := strings.Cut(lines[0], " ")
-	if !equalASCII(scheme, "svc.token") && !equalASCII(scheme, "bearer") || !isSecret(token) {
+	if !equalASCII(scheme, "svc.token") && !equalASCII(scheme, "bearer") || !isSecret(token, secretCharsMax) {
 		return "", nil
 	}
 	return token, nil
@@ -96,6 +96,11 @@ func parseToken(lines []string) (string, error) {
 // are refused even when they are equal: a sibling domain can set one, and
 // nobody can tell which is ours.
 func parseSession(lines []string, name string) (session string, present bool, err error) {
+	return parseCookie(lines, name, secretCharsMax)
+}
+
+// parseCookie is parseSession for a secret of up to so many characters.
+func parseCookie(lines []string, name string, most int) (session string, present bool, err error) {
 	for _, line := range lines {
 		for pair := range strings.SplitSeq(line, ";") {
 			key, value, found := strings.Cut(pair, "=")
@@ -106,7 +111,7 @@ func parseSession(lines []string, name string) (session string, present bool, er
 				return "", false, malformed("the request carries two session cookies")
 			}
 			present = true
-			if value = trimBlanks(value); isSecret(value) {
+			if value = trimBlanks(value); isSecret(value, most) {
 				session = value
 			}
 		}
@@ -121,10 +126,10 @@ const (
 	secretCharsMax = 255
 )
 
-// isSecret reports whether s has the form of a token or session:
-// [A-Za-z0-9._-]{43,255}.
-func isSecret(s string) bool {
-	if len(s) < secretCharsMin || len(s) > secretCharsMax {
+// isSecret reports whether s has the form of a token or session of up to so many characters:
+// [A-Za-z0-9._-]{43,most}.
+func isSecret(s string, most int) bool {
+	if len(s) < secretCharsMin || len(s) > most {
 		return false
 	}
 	for i := range len(s) {

@@ -60,7 +60,7 @@ func finishProvider(x *exchange) error {
 	if _, err := parseCredentials(x.r.Header, s.options.SessionCookie); err != nil {
 		return err
 	}
-	cookie, _, err := parseSession(x.r.Header["Cookie"], s.flowCookie())
+	cookie, _, err := parseCookie(x.r.Header["Cookie"], s.flowCookie(), flowCharsMax)
 	if err != nil {
 		return provider.ErrFlow // two cookies: nobody can tell which is the right one
 	}
@@ -88,6 +88,9 @@ func finishProvider(x *exchange) error {
 	s.setFlowCookie(x.w.Header(), "", -1, secure)
 	return x.redirect(login.Destination(s.options.BasePath, person.Next))
 }
+
+// flowCharsMax is the longest cookie of a sign-in: what browsers keep.
+const flowCharsMax = 4096
 
 // flowCookie is the name of the cookie of a sign-in through the provider.
 func (s *Server) flowCookie() string { return s.options.SessionCookie + "-oidc" }
