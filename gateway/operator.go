@@ -8,8 +8,9 @@ import (
 	"troupe/statemachine"
 )
 
-// operator is who runs the service on its own machine, and shows no credential.
-var operator = &identity.Principal{ID: statemachine.System, Privileges: []string{string(identity.Workflows)}}
+// operator is who runs the service on its own machine, and shows no credential. Whoever can open the socket can change the
+// home's files, so there is no more to give than mod-admin.
+var operator = &identity.Principal{ID: statemachine.System, Privileges: []string{string(identity.Admin), string(identity.Workflows)}}
 
 // operatorKey is the key of a request of the operator in its context.
 type operatorKey struct{}
