@@ -166,7 +166,7 @@ func TestCheck(t *testing.T) {
 			{leave, "target: approved", "target: aproved"},
 			{form, "[leave-request]", "leave-request\nbound: yes"}, // a workflow with faults is not called unknown
 			{"forms/feedback.yaml", "maxLength: 2000", "maxLength: many"},
-			{"checklists/workplace-safety.yaml", "label: All", "lable: All"},
+			{"checklists/workplace-safety.yaml", "label: {en: All", "lable: {en: All"},
 			{"rights.yaml", "readers: ", "raeders: "},
 		}, exitFailed, []string{
 			`checklists/workplace-safety\.yaml:\d+:\d+: .*label.*`, `forms/feedback\.yaml:\d+:\d+: JSON Schema.*`,

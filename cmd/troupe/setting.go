@@ -119,7 +119,7 @@ func (c *config) table() []setting {
 		{"awake-bytes-max", size(&w.AwakeBytesMax), "", "memory for awake instances; above it they go to sleep earlier"},
 		{"in-flight-max", count(&w.InFlightMax), "", "requests at instances at a time; more are answered with 503"},
 		{"instance-in-flight-max", count(&w.InstanceInFlightMax), "", "requests at one instance at a time; more are answered with 429"},
-		{"tree-instances-max", count(&w.TreeInstancesMax), "", "instances that run of one that nobody has invoked and all below it; an invocation beyond fails with error.invoke"},
+		{"tree-instances-max", count(&w.TreeInstancesMax), "", "instances that run of one that nobody has invoked and all below it; the parent of a child beyond gets `error.invoke.<state>`"},
 		{"connections-max", count(&g.ConnectionsMax), "", "open connections; a new one beyond takes the place of an idle one"},
 		{"requests-max", count(&g.InFlightMax), "", "requests worked on at a time, fewer while processors are short; at most half of them for one user; more are answered with 503"},
 		{"queries-max", count(&w.QueriesMax), "", "queries that work at a time"},
