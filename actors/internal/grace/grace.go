@@ -26,9 +26,11 @@ type Period struct {
 	// draining says that a Wait looks for an entry of left after its row has changed.
 	draining atomic.Bool
 
-	waiting sync.Mutex    // held during Wait: one at a time
-	left    chan struct{} // made by changed
-	once    sync.Once
+	// The channels are made by make, once. turn has room for one Wait at a time. NB: a mutex would keep the clock of a
+	// test that uses synctest from going on while another Wait is on its way.
+	once sync.Once
+	turn chan struct{}
+	left chan struct{} // see changed
 }
 
 // counter has a cache line for itself.
@@ -67,8 +69,9 @@ func (p *Period) Leave(r Reader) {
 // Wait returns when every reader has left that entered before the call. The
 // caller must not be one.
 func (p *Period) Wait() {
-	p.waiting.Lock()
-	defer p.waiting.Unlock()
+	p.make()
+	p.turn <- struct{}{}
+	defer func() { <-p.turn }()
 	p.draining.Store(true)
 	defer p.draining.Store(false)
 	before := &p.readers[(p.epoch.Add(1)-1)%2]
@@ -81,6 +84,10 @@ func (p *Period) Wait() {
 
 // changed has an entry when a counter came to zero during a Wait.
 func (p *Period) changed() chan struct{} {
-	p.once.Do(func() { p.left = make(chan struct{}, 1) })
+	p.make()
 	return p.left
+}
+
+func (p *Period) make() {
+	p.once.Do(func() { p.turn, p.left = make(chan struct{}, 1), make(chan struct{}, 1) })
 }

@@ -82,3 +82,18 @@ func BenchmarkReader(b *testing.B) {
 		}
 	})
 }
+
+// TestWaitsDoNotHoldUpTheClock: one that waits for its turn is at rest, so that the time of a test goes on.
+func TestWaitsDoNotHoldUpTheClock(t *testing.T) {
+	synctest.Test(t, func(*testing.T) {
+		var p Period
+		r := p.Enter(0)
+		var waits sync.WaitGroup
+		for range 3 {
+			waits.Go(p.Wait)
+		}
+		synctest.Wait() // NB: with a mutex it never returns
+		p.Leave(r)
+		waits.Wait()
+	})
+}
