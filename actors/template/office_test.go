@@ -83,7 +83,13 @@ func TestOfficePassword(t *testing.T) {
 	defer end.Stop()
 	defer func() { _ = listening.Wait() }() // lock.py ends it
 	if output, err := exec.CommandContext(ctx, python, filepath.Join("testdata", "lock.py"), pipe, "file://"+source, "file://"+locked).CombinedOutput(); err != nil {
-		t.Fatalf("lock.py: %v\n%s", err, output)
+		// NB: Python's bridge to LibreOffice may crash when that ends; the document has been written by then, or the next step fails.
+		var exit *exec.ExitError
+		if errors.As(err, &exit) && exit.ExitCode() == -1 {
+			t.Logf("lock.py: %v\n%s", err, output)
+		} else {
+			t.Fatalf("lock.py: %v\n%s", err, output)
+		}
 	}
 	file, err := os.ReadFile(locked)
 	if err != nil {
