@@ -8,14 +8,18 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"troupe/actors/catalog"
+	"troupe/actors/home"
 	"troupe/cmd/internal/demo"
 	"troupe/gateway"
+	"troupe/statemachine"
 )
 
 // seed fills the store with the requests of the example, if it shall and has none. It comes
@@ -36,6 +40,29 @@ func (s *service) seed(ctx context.Context) error {
 		return fmt.Errorf("--demo in %s: %w", s.config.home, err)
 	}
 	s.made = made
+	return nil
+}
+
+// checkDemo refuses a home that is not the example before anything is written in it. One with faults is refused by the start, with all of them.
+func (s *service) checkDemo() error {
+	c := s.config
+	if !s.demo || c.isNode() {
+		return nil
+	}
+	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
+	if err != nil {
+		return err
+	}
+	set, err := home.Load(os.DirFS(c.home), parser)
+	if err != nil {
+		return nil //nolint:nilerr // see above
+	}
+	has := func(id string) bool {
+		return slices.ContainsFunc(set.Workflows, func(w catalog.Source) bool { return string(w.Parsed.ID) == id })
+	}
+	if err := demo.Check(has, set.Directory); err != nil {
+		return fmt.Errorf("--demo in %s: %w", c.home, err)
+	}
 	return nil
 }
 

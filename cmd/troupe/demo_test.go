@@ -116,6 +116,9 @@ func TestDemoIsOfTheExample(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "--demo in "+dir+": it is not the example: it has no user paulo.santos") {
 		t.Errorf("got %v", err)
 	}
+	if _, err := os.Stat(filepath.Join(dir, "data")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("there is a store: %v", err)
+	}
 }
 
 // TestLinksOfAFirstStart: each link signs its person in, once.

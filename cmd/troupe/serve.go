@@ -185,6 +185,7 @@ func (s *service) nodeFailed() <-chan error {
 // opened, and the watcher sees changes from before the home is read.
 func (s *service) start(ctx context.Context) error {
 	for _, step := range []func() error{
+		s.checkDemo,
 		s.listen,
 		func() error { return s.claimNode(ctx) },
 		func() error { return s.open(ctx) },

@@ -44,11 +44,15 @@ type Options struct {
 // Seed makes the requests in a store that has no instance of the example's workflows, and
 // returns how many it made. A store that has one is left alone.
 func Seed(ctx context.Context, o Options) (made int, err error) {
-	s := &seeder{o: o, directory: o.Directory, answers: map[string]supplier{}}
-	requests := story()
-	if err := s.check(requests); err != nil {
+	hasWorkflow := func(id string) bool {
+		_, err := o.Workflow.Catalog.Newest(id)
+		return err == nil
+	}
+	if err := Check(hasWorkflow, o.Directory); err != nil {
 		return 0, err
 	}
+	s := &seeder{o: o, directory: o.Directory, answers: map[string]supplier{}}
+	requests := story()
 	s.now.Store(o.Now.UnixNano())
 	system := actors.NewSystem(o.Log)
 	w := o.Workflow
@@ -123,13 +127,13 @@ func (s *seeder) make(ctx context.Context, requests []*wanted) (int, error) {
 	return len(requests), nil
 }
 
-// check refuses a home that lacks somebody, or a workflow, of the story.
-func (s *seeder) check(requests []*wanted) error {
-	for _, r := range requests {
-		if _, err := s.o.Workflow.Catalog.Newest(r.workflow); err != nil {
+// Check refuses a home that lacks somebody, or a workflow, of the requests.
+func Check(hasWorkflow func(id string) bool, directory *identity.Directory) error {
+	for _, r := range story() {
+		if r.workflow != formportal.PlainWorkflow && !hasWorkflow(r.workflow) {
 			return fmt.Errorf("it is not the example: it has no workflow %s", r.workflow)
 		}
-		if s.directory.Principal(r.by) == nil {
+		if directory.Principal(r.by) == nil {
 			return fmt.Errorf("it is not the example: it has no user %s", r.by)
 		}
 	}
