@@ -1,0 +1,41 @@
+package breaks
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"troupe/persistence/clocktest"
+)
+
+// TestWorkTakesBreaks behind each piece, as long as it is asked to, and none before what is free is over.
+func TestWorkTakesBreaks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := Breaks{Free: 10 * time.Millisecond, Times: 3}
+		b.Begin()
+		start := time.Now()
+		for i, step := range []struct{ work, want time.Duration }{
+			{9 * time.Millisecond, 0},
+			{3 * time.Millisecond, 6 * time.Millisecond}, // for the two that were not free
+			{piece - 1, 0},
+			{1, 3 * piece},
+			{5 * piece, 15 * piece},
+		} {
+			clocktest.Advance(step.work)
+			before := time.Now()
+			if b.Take(nil); time.Since(before) != step.want {
+				t.Errorf("step %d: a break of %s, want %s", i, time.Since(before), step.want)
+			}
+		}
+		if want := 18*time.Millisecond + 24*time.Millisecond; time.Since(start) != want {
+			t.Errorf("it took %s, want %s", time.Since(start), want)
+		}
+		done := make(chan struct{})
+		close(done)
+		clocktest.Advance(time.Second)
+		before := time.Now()
+		if b.Take(done); !time.Now().Equal(before) {
+			t.Error("a break that has ended goes on")
+		}
+	})
+}
