@@ -162,7 +162,13 @@ func unfold(entry []byte, start, end []statemachine.NodeID) (data.Value, bool) {
 	if first < 0 || last < first {
 		return nil, false
 	}
-	out := make(data.Value, 0, len(entry)+16*(len(start)+len(end)))
+	length := len(entry)
+	for _, list := range [][]statemachine.NodeID{start, end} {
+		for _, name := range list {
+			length += len(name) + len(`"",`)
+		}
+	}
+	out := make(data.Value, 0, length)
 	first, last = first+len(startList)-2, last+len(endList)-2
 	out = statemachine.AppendNodes(append(out, entry[:first]...), start)
 	out = statemachine.AppendNodes(append(out, entry[first+2:last]...), end)

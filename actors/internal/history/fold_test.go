@@ -150,6 +150,14 @@ func TestAnAnswerHasTheNewestPart(t *testing.T) {
 	}
 }
 
+// changes are the bytes of what the kept entries change.
+func (k *newest) changes() (n int) {
+	for _, e := range k.entries {
+		n += e.changes
+	}
+	return n
+}
+
 // TestTheEndOfAHistory is the same whether entries are unfolded one after the other, or only those that an answer has. No more
 // is kept than that, and few are read a second time.
 func TestTheEndOfAHistory(t *testing.T) {
@@ -167,13 +175,16 @@ func TestTheEndOfAHistory(t *testing.T) {
 			for k, value := range kept {
 				want = want.with([]byte(shown[k]), most)
 				p, ok := split(value)
-				if end.add(p); !ok || len(end.text) > most+end.entries[0].length+1 {
+				if end.add(p); !ok || len(end.text) > most+end.changes()+end.entries[0].stored() {
 					t.Fatalf("seed %d, %d bytes, entry %d: %d are kept", seed, most, k+1, len(end.text))
 				}
 			}
 			from.reads = 0
 			if got, err := end.join(NewReader(from, 0, id)); err != nil || !bytes.Equal(got.Text, want.Text) || got.From != want.From {
 				t.Errorf("seed %d, %d bytes: got %d bytes from entry %d, %v, want %d from %d", seed, most, len(got.Text), got.From, err, len(want.Text), want.From)
+			}
+			if has := uint64(len(kept)) + 1 - want.From; machines > 20 && uint64(len(end.entries)) > 4*has+4 {
+				t.Errorf("seed %d, %d bytes: %d entries are kept for %d", seed, most, len(end.entries), has)
 			}
 			if from.reads > len(end.entries)+wholeEvery {
 				t.Errorf("seed %d, %d bytes: %d entries are read again", seed, most, from.reads)

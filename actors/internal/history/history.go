@@ -5,13 +5,14 @@
 package history
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
+	"troupe/actors/internal/breaks"
 	"troupe/persistence"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -141,7 +142,10 @@ func Page(store *persistence.Store, sh persistence.Shard, id persistence.ID, fir
 // it, which is another one when the page would be too large. last may be below first: then they come newest first.
 // With withData it has what the events brought, and which entries are attempts. A missing entry is persistence.ErrCorrupt.
 func (r *Reader) Page(first, last uint64, withData bool) (page []byte, end uint64, err error) {
+	pauses := breaks.Breaks{Free: loadFree, Times: 2}
+	pauses.Begin()
 	for end = first; ; end = next(end, last) {
+		pauses.Take(nil)
 		stored, err := r.from.Load(persistence.EntryKey(nil, r.sh, r.id, end))
 		if errors.Is(err, persistence.ErrNotFound) {
 			err = persistence.ErrCorrupt
@@ -223,6 +227,13 @@ func firstEntry(joined []byte) int {
 	return len(joined)
 }
 
+const (
+	// loadFree is how long a history is read without a break: 5,000 entries.
+	loadFree = 5 * time.Millisecond
+	// breakEvery is how many entries are read between two looks at the clock.
+	breakEvery = 16
+)
+
 // errEnough ends a scan early.
 var errEnough = errors.New("seen enough")
 
@@ -230,7 +241,8 @@ var errEnough = errors.New("seen enough")
 // chain. ErrDamaged: one is missing or not what was stored.
 func Load(store *persistence.Store, sh persistence.Shard, id persistence.ID, sequence uint64) (joined Joined, chain statemachine.Chain, err error) {
 	var seen uint64
-	kept := newest{first: 1, most: AnswerBytesMax}
+	kept := newest{first: 1, most: AnswerBytesMax, breaks: breaks.Breaks{Free: loadFree, Times: 2}}
+	kept.breaks.Begin()
 	err = store.Scan(persistence.EntryPrefix(nil, sh, id), func(key, stored []byte) error {
 		if seen == sequence {
 			return errEnough
@@ -247,6 +259,9 @@ func Load(store *persistence.Store, sh persistence.Shard, id persistence.ID, seq
 			return damagedEntry(seen)
 		}
 		kept.add(p)
+		if seen%breakEvery == 0 {
+			kept.breaks.Take(nil)
+		}
 		return nil
 	})
 	switch {
@@ -263,65 +278,89 @@ func Load(store *persistence.Store, sh persistence.Shard, id persistence.ID, seq
 // newest is the end of a history that is read from its first entry on: as many entries as an answer can have. Folded ones are unfolded
 // when it is known which of them it has, since they are many times as long then.
 type newest struct {
-	text    []byte // their JSON as stored, joined by commas
+	text    []byte // each entry as stored, with what it changes if it is folded, and a comma
 	entries []keptEntry
 	first   uint64 // number of the first of them
 	most    int    // bytes of an answer
+	whole   int    // length of the last entry that was not folded
+	total   int    // sum of about
 	folds   bool
+	breaks  breaks.Breaks
 }
 
 type keptEntry struct {
-	length  int // of the JSON
-	changes []byte
-	folded  bool
+	length, changes int // of the JSON, and of the changes behind it
+	about           int // of the JSON when it is unfolded, rather less
+	folded          bool
 }
 
+func (e keptEntry) stored() int { return e.length + e.changes + 1 }
+
 func (k *newest) add(p parts) {
-	if len(k.entries) > 0 {
-		k.text = append(k.text, ',')
+	e := keptEntry{length: len(p.entry), changes: len(p.changes), about: len(p.entry) + 1, folded: p.folded}
+	if p.folded {
+		e.about = max(e.about, k.whole/2) // NB: so that as much is kept as an answer can have, and not all of a long history
+		k.folds = true
+	} else {
+		k.whole = len(p.entry)
 	}
-	k.text = append(k.text, p.entry...)
-	k.entries = append(k.entries, keptEntry{len(p.entry), bytes.Clone(p.changes), p.folded})
-	k.folds = k.folds || p.folded
-	for len(k.entries) > 1 && len(k.text)-k.entries[0].length-1 >= k.most { // what is behind is enough
+	k.text = append(append(append(k.text, p.entry...), p.changes...), ',')
+	k.entries = append(k.entries, e)
+	for k.total += e.about; len(k.entries) > 1 && k.total-k.entries[0].about-1 >= k.most; { // what is behind is enough
 		k.dropFirst()
 	}
 }
 
 func (k *newest) dropFirst() {
-	k.text, k.entries, k.first = k.text[k.entries[0].length+1:], k.entries[1:], k.first+1
+	e := k.entries[0]
+	k.text, k.entries, k.first, k.total = k.text[e.stored():], k.entries[1:], k.first+1, k.total-e.about
 }
 
 // join returns as much of the end as fits into an answer.
 func (k *newest) join(r *Reader) (Joined, error) {
 	if !k.folds {
-		for len(k.entries) > 1 && len(k.text) > k.most {
+		for len(k.entries) > 1 && len(k.text)-1 > k.most {
 			k.dropFirst()
 		}
-		return Joined{k.text, k.first}, nil
+		return Joined{k.text[:max(0, len(k.text)-1)], k.first}, nil
 	}
-	var whole []data.Value // newest first
-	total, rest := 0, k.text
-	for at := len(k.entries) - 1; at >= 0; at-- {
-		e := k.entries[at]
-		text := rest[len(rest)-e.length:]
-		rest = rest[:max(0, len(rest)-e.length-1)]
-		p, err := r.unfold(k.first+uint64(at), parts{entry: text, changes: e.changes, folded: e.folded}) //nolint:gosec // not negative
+	out := backward{room: make([]byte, min(2*k.total, k.most))}
+	out.at = len(out.room)
+	n, rest := k.first+uint64(len(k.entries)), k.text
+	for _, e := range slices.Backward(k.entries) {
+		at := len(rest) - e.stored()
+		p := parts{entry: rest[at : at+e.length], changes: rest[at+e.length : at+e.length+e.changes], folded: e.folded}
+		p, err := r.unfold(n-1, p)
 		if err != nil {
 			return Joined{}, err
 		}
-		if total += len(p.entry) + 1; total-1 > k.most && len(whole) > 0 {
+		length := len(out.text())
+		if length > 0 && length+1+len(p.entry) > k.most {
 			break
 		}
-		whole = append(whole, p.entry)
-	}
-	joined := Joined{From: k.first + uint64(len(k.entries)-len(whole))} //nolint:gosec // not negative
-	joined.Text = make([]byte, 0, total)
-	for _, entry := range slices.Backward(whole) {
-		if len(joined.Text) > 0 {
-			joined.Text = append(joined.Text, ',')
+		if length > 0 {
+			out.put([]byte{','})
 		}
-		joined.Text = append(joined.Text, entry...)
+		out.put(p.entry)
+		n, rest = n-1, rest[:at]
+		k.breaks.Take(nil)
 	}
-	return joined, nil
+	return Joined{out.text(), n}, nil
+}
+
+// backward is a text that grows at its beginning.
+type backward struct {
+	room []byte
+	at   int // where it begins
+}
+
+func (b *backward) text() []byte { return b.room[b.at:] }
+
+func (b *backward) put(text []byte) {
+	if len(text) > b.at {
+		more := len(b.room) + len(text)
+		b.room, b.at = append(make([]byte, more, more+len(b.room)), b.room...), b.at+more
+	}
+	b.at -= len(text)
+	copy(b.room[b.at:], text)
 }
