@@ -166,6 +166,14 @@ func Value(raw json.RawMessage) (data.Value, error) {
 	return data.Clean(raw)
 }
 
+// Data is the child's data. The error is about what a valid message cannot have.
+func (s *Start) Data() (public, private data.Value, err error) {
+	if public, err = Value(s.Public); err == nil {
+		private, err = Value(s.Private)
+	}
+	return public, private, err
+}
+
 // Check returns nil for one of the five messages.
 func (m *Message) Check() error {
 	n := 0

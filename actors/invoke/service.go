@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,8 +26,8 @@ type Options struct {
 	Catalog *catalog.Catalog
 	Clock   func() time.Time
 	Log     zerolog.Logger
-	// Find returns a user with the rights of now; nil when there is none.
-	Find func(identity.UserID) *identity.Principal
+	// Principal returns a user with the rights of now, or why there is none.
+	Principal func(identity.UserID) (*identity.Principal, error)
 	// Current returns when this node has everything that any node acknowledged before the call.
 	Current func(context.Context) error
 	// Elsewhere has the node that leads a shard carry out a message (Service.Join). Nil: the store stands alone.
@@ -66,7 +67,7 @@ type Parent struct {
 // Prepare asks, where a parent is led, all that its side knows, before a message goes to its child. It notes in m.Start under which rules
 // the child may be created, and why its tree takes no more. failure.ErrForbidden: the child may not be sent events.
 func (s *Service) Prepare(ctx context.Context, m *child.Message, parent *Parent) error {
-	free, by, err := s.o.Catalog.MayInvoke(m.From.Workflow, parent.Version, m.To().Workflow, s.o.Find)
+	free, by, err := s.o.Catalog.MayInvoke(m.From.Workflow, parent.Version, m.To().Workflow, s.find)
 	if err != nil {
 		return err
 	}
@@ -92,7 +93,7 @@ func (s *Service) May(m *child.Message, of statemachine.Creation) error {
 		return nil
 	}
 	by := &statemachine.Caller{}
-	if p := s.o.Find(identity.UserID(m.Start.For)); p != nil {
+	if p := s.find(identity.UserID(m.Start.For)); p != nil {
 		by = catalog.CallerOf(p)
 	}
 	of.ID, of.Now = m.Start.Child, s.o.Clock()
@@ -217,6 +218,23 @@ func (s *Service) look(at child.Ref) (relative, error) {
 		}
 	}
 	return r, nil
+}
+
+// find returns a user by name; nil when there is none, or the user is disabled.
+func (s *Service) find(user identity.UserID) *identity.Principal {
+	p, err := s.o.Principal(user)
+	if err != nil {
+		return nil
+	}
+	return p
+}
+
+// IsRefusal reports whether an error says that a child can never be created.
+func IsRefusal(err error) bool {
+	kind := failure.Of(err).Kind
+	return err != nil && slices.Contains([]failure.Kind{
+		failure.ErrInvalid, failure.ErrForbidden, failure.ErrNotFound, failure.ErrTooLarge, failure.ErrExecution,
+	}, kind)
 }
 
 // full is why a tree takes no more.

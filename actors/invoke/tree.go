@@ -8,6 +8,7 @@ import (
 	"troupe/actors/child"
 	"troupe/actors/failure"
 	"troupe/actors/incident"
+	"troupe/actors/internal/breaks"
 	"troupe/actors/internal/instanceid"
 	"troupe/persistence"
 )
@@ -15,6 +16,9 @@ import (
 // pause is how long a tree that was found full counts as full, and that a tree is remembered in which nothing happens; a large one, which
 // takes longer to count, is remembered for a second more for each of its instances.
 const pause = 10 * time.Second
+
+// countRest is how many times as long as a piece of counting the break behind it is: the processors are there for people.
+const countRest = 8
 
 // tree is what is known of one where its root is led.
 type tree struct {
@@ -109,7 +113,10 @@ func (s *Service) count(ctx context.Context, t *tree, m *child.Join) error {
 		at.children = nil
 	}
 	isCurrent := false
+	pauses := breaks.Breaks{Times: countRest}
+	pauses.Begin()
 	for todo := at.children; len(todo) > 0 && len(running) < s.o.TreeMax; {
+		pauses.Take(ctx.Done())
 		if err := ctx.Err(); err != nil {
 			return err
 		}

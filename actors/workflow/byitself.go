@@ -26,7 +26,7 @@ func (r *Router) makeByItself() {
 		})
 	}
 	r.invokes = invoke.New(invoke.Options{
-		Store: r.store, Catalog: r.catalog, Clock: r.o.Clock, Log: r.log, Find: r.find, Note: r.incidents.Note, TreeMax: r.o.TreeInstancesMax,
+		Store: r.store, Catalog: r.catalog, Clock: r.o.Clock, Log: r.log, Principal: r.principal, Note: r.incidents.Note, TreeMax: r.o.TreeInstancesMax,
 		Current:   func(ctx context.Context) error { return r.queries.AwaitCurrent(ctx, persistence.EveryShard) },
 		Elsewhere: r.o.Elsewhere, Joins: func() bool { return r.hasLevel(levelOfTrees) },
 	})
@@ -161,6 +161,8 @@ func (req changeIncident) run(i *instance, c *call) error {
 
 // tellOutcome is the request to tell an instance what became of what it sent out.
 type tellOutcome struct{ *outbox.Outcome }
+
+func (req tellOutcome) paidBy() string { return req.Workflow }
 
 func (req tellOutcome) run(i *instance, c *call) error {
 	store, err := i.rows()

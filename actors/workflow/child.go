@@ -59,24 +59,21 @@ func (r *Router) Inside(ctx context.Context, m *child.Message) (refused string, 
 	if m.Join != nil {
 		return r.invokes.Join(ctx, m.Join)
 	}
+	end, err := r.work.Begin(ctx, m.From.Workflow)
+	if err != nil {
+		return "", err
+	}
+	defer end()
 	to := m.To()
 	if m.Start != nil {
 		err = r.startChild(m)
 	} else if _, err = r.ask(to.Workflow, to.Instance, inside{m}); errors.Is(err, failure.ErrNotFound) {
 		err = nil // who is not there needs no end and no news
 	}
-	if isRefusal(err) {
+	if invoke.IsRefusal(err) {
 		return failure.In("invoke", to.Workflow, err).Error(), nil
 	}
 	return "", err
-}
-
-// isRefusal reports whether a child can never be created.
-func isRefusal(err error) bool {
-	kind := failure.Of(err).Kind
-	return err != nil && slices.Contains([]failure.Kind{
-		failure.ErrInvalid, failure.ErrForbidden, failure.ErrNotFound, failure.ErrTooLarge, failure.ErrExecution,
-	}, kind)
 }
 
 // startChild creates a child, unless it is there.
@@ -85,29 +82,16 @@ func (r *Router) startChild(m *child.Message) error {
 	if !ok {
 		return failure.ErrNotFound
 	}
-	public, err := child.Value(m.Start.Public)
+	public, private, err := m.Start.Data()
 	if err != nil {
 		return failure.Refuse(failure.ErrInvalid, "%w", err)
 	}
-	private, err := child.Value(m.Start.Private)
-	if err != nil {
-		return failure.Refuse(failure.ErrInvalid, "%w", err)
-	}
-	req := createUnasked{of: statemachine.Creation{
+	req := createUnasked{payer: m.From.Workflow, of: statemachine.Creation{
 		Public: public, Private: private,
 		Parent: &statemachine.Parent{Workflow: m.From.Workflow, Instance: m.From.Instance, Child: m.PartID(), Depth: m.Start.Depth},
 	}}
 	req.may = func() error { return r.invokes.May(m, req.of) }
 	return r.createUnasked(m.Start.To, m.Start.Version, id, req)
-}
-
-// find returns a user by name; nil when there is none, or the user is disabled.
-func (r *Router) find(user identity.UserID) *identity.Principal {
-	p, err := r.principal(user)
-	if err != nil {
-		return nil
-	}
-	return p
 }
 
 // createUnasked creates an instance that nobody has asked for, unless it is there.
@@ -158,11 +142,14 @@ func (r *Router) createUnasked(workflowID string, version uint64, id persistence
 
 // createUnasked is the request of that. Its actor is new. done is called when it is known what became of it.
 type createUnasked struct {
+	payer  string                    // the workflow that has caused it; "": one that is not asked to rest
 	of     statemachine.Creation     // without ID and Now
 	writes func(*persistence.Writes) // what else is in the commit; nil: nothing
 	may    func() error              // asked before it is created; nil: nobody is
 	done   func()
 }
+
+func (req createUnasked) paidBy() string { return req.payer }
 
 func (req createUnasked) run(i *instance, c *call) error {
 	of := req.of
@@ -250,6 +237,8 @@ func (req parentOf) run(i *instance, c *call) error {
 
 // inside is the request to take a message of a parent or child.
 type inside struct{ *child.Message }
+
+func (req inside) paidBy() string { return req.From.Workflow }
 
 func (req inside) run(i *instance, c *call) error {
 	if err := i.ensureLoaded(); err != nil {

@@ -66,6 +66,7 @@ type Router struct {
 	changes   *changefeed.Service
 	timers    *timer.Service
 	paces     pace.Steps        // that instances cause themselves
+	work      pace.Work         // that workflows do by themselves
 	invokes   *invoke.Service   // whether children may be created
 	schedules *schedule.Service // creates instances at their times
 	outbox    *outbox.Service   // nil: nothing leaves

@@ -348,3 +348,45 @@ func hand() string {
 	}
 	return text
 }
+
+// TestAWorkflowRestsBehindDearChildren: children that take long to make come one after the other, each behind a rest of its parent's workflow.
+// Here a look at the clock takes as long.
+func TestAWorkflowRestsBehindDearChildren(t *testing.T) {
+	for _, c := range []struct {
+		look        time.Duration
+		least, most time.Duration
+	}{{0, 0, 0}, {time.Millisecond, 5 * 16 * time.Millisecond, time.Second}} {
+		synctest.Test(t, func(t *testing.T) {
+			look := time.Duration(0)
+			clock := func() time.Time {
+				<-time.After(look)
+				return time.Now()
+			}
+			h := &harness{workflowtest.Start(t, workflowtest.Options{Workflow: workflow.Options{Clock: clock, Sender: &receiver{}}, Disk: storetest.NewDisk()}), t}
+			h.Publish("id: leaf\nstateMachines: {m: {states: {a: {on: {go: a}}}}}\n", "id: top\nstateMachines:\n"+machinesThatInvoke(6, "leaf"))
+			h.Make(boss, "top", "")
+			look = c.look
+			begun := time.Now()
+			synctest.Wait()
+			for range 10_000 {
+				if len(h.Instances("leaf")) == 6 {
+					break
+				}
+				clocktest.Advance(time.Millisecond)
+			}
+			if took := time.Since(begun); took < c.least || took > c.most {
+				t.Errorf("with looks of %s it took %s, want %s to %s", c.look, took, c.least, c.most)
+			}
+			look = 0
+			h.End()
+		})
+	}
+}
+
+func machinesThatInvoke(n int, workflowID string) string {
+	var text strings.Builder
+	for k := range n {
+		fmt.Fprintf(&text, "  m%d: {initial: a, states: {a: {invoke: {workflow: %s}, on: {go: a}}}}\n", k, workflowID)
+	}
+	return text.String()
+}

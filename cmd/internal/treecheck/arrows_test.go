@@ -32,7 +32,8 @@ var innerArrows = map[string][]string{
 	"identity":            {"guard", "failure", "internal/rounds"},
 	"internal/retry":      {"failure"},
 	"internal/grace":      {},
-	"internal/history":    {},
+	"internal/breaks":     {},
+	"internal/history":    {"internal/breaks"},
 	"internal/instanceid": {},
 	"internal/mailbox":    {},
 	"internal/rounds":     {},
@@ -48,7 +49,7 @@ var innerArrows = map[string][]string{
 	"timer":               {"guard", "failure", "internal/instanceid"},
 	"incident":            {"guard", "failure", "internal/instanceid"},
 	"child":               {"internal/instanceid"},
-	"invoke":              {"child", "incident", "catalog", "failure", "identity", "internal/instanceid"},
+	"invoke":              {"child", "incident", "catalog", "failure", "identity", "internal/breaks", "internal/instanceid"},
 	"outbox":              {"guard", "child", "failure", "internal/instanceid", "internal/semaphore"},
 	"schedule":            {"guard", "catalog", "failure", "identity", "internal/semaphore"},
 	"deletion":            {"task", "catalog", "form", "outbox", "timer", "failure"},
@@ -61,7 +62,7 @@ var innerArrows = map[string][]string{
 	"formportal":          {".", "workflow", "task", "form", "catalog", "failure", "identity", "internal/supervise"},
 	"repository":          {"guard", ".", "failure", "identity", "internal/supervise"},
 	"template":            {".", "repository", "failure", "identity", "internal/semaphore", "internal/supervise"},
-	"home":                {"guard", "failure", "internal/semaphore", "formportal", "form", "catalog", "repository", "identity"},
+	"home":                {"guard", "failure", "internal/breaks", "internal/semaphore", "formportal", "form", "catalog", "repository", "identity"},
 	"actorstest":          {".", "cluster", "cluster/peer", "failure", "form", "home", "template", "formportal", "repository", "presentation", "workflow", "migration", "catalog", "identity"},
 }
 

@@ -1,0 +1,109 @@
+package pace
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"troupe/persistence/clocktest"
+)
+
+// begun is a piece of work that wants to begin. end is nil until it has.
+type begun struct {
+	end  func()
+	err  error
+	done chan struct{}
+}
+
+func begin(ctx context.Context, w *Work, workflow string) *begun {
+	b := &begun{done: make(chan struct{})}
+	go func() {
+		b.end, b.err = w.Begin(ctx, workflow)
+		close(b.done)
+	}()
+	synctest.Wait()
+	return b
+}
+
+func (b *begun) has() bool {
+	synctest.Wait()
+	select {
+	case <-b.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// TestAWorkflowRestsBehindDearWork: one piece comes after the other then, others are not held up, and in the end nothing is remembered.
+func TestAWorkflowRestsBehindDearWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, w := t.Context(), &Work{}
+		w.Took("cheap", workFree-1)
+		w.Took("", time.Hour)
+		if len(w.of) != 0 {
+			t.Fatalf("%d rest, want none", len(w.of))
+		}
+		w.Took("dear", time.Millisecond)
+		w.Took("dear", time.Millisecond)
+		other := begin(ctx, w, "cheap")
+		if !other.has() {
+			t.Fatal("another workflow waits")
+		}
+		first, second := begin(ctx, w, "dear"), begin(ctx, w, "dear")
+		clocktest.Advance(2*workPrice*time.Millisecond - 1)
+		if first.has() || second.has() {
+			t.Fatal("it begins while its workflow rests")
+		}
+		clocktest.Advance(1)
+		if !first.has() && !second.has() {
+			t.Fatal("it does not begin behind the rest")
+		}
+		if first.has() && second.has() {
+			t.Fatal("both begin at once")
+		}
+		if second.has() {
+			first, second = second, first
+		}
+		w.Took("dear", time.Millisecond)
+		first.end()
+		if second.has() {
+			t.Fatal("the second begins while its workflow rests")
+		}
+		clocktest.Advance(workPrice * time.Millisecond)
+		if !second.has() {
+			t.Fatal("the second does not begin")
+		}
+		second.end()
+		other.end()
+		if len(w.of) != 0 {
+			t.Errorf("%d rest, want none", len(w.of))
+		}
+		begin(ctx, w, "dear").end()
+	})
+}
+
+// TestWhoWaitsForARestCanLeave, with the turn and without, and the next one has it.
+func TestWhoWaitsForARestCanLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &Work{}
+		w.Took("dear", time.Second)
+		ctx, cancel := context.WithCancel(t.Context())
+		first, second := begin(ctx, w, "dear"), begin(ctx, w, "dear")
+		third := begin(t.Context(), w, "dear")
+		cancel()
+		if !first.has() || !second.has() || !errors.Is(first.err, context.Canceled) || !errors.Is(second.err, context.Canceled) {
+			t.Fatalf("got %v and %v, want that of the context", first.err, second.err)
+		}
+		clocktest.Advance(workPrice * time.Second)
+		if !third.has() || third.err != nil {
+			t.Fatal("the third has no turn")
+		}
+		third.end()
+		if len(w.of) != 0 {
+			t.Errorf("%d rest, want none", len(w.of))
+		}
+	})
+}
