@@ -133,7 +133,7 @@ func (x *exchange) readItems(lines bool) (*itemSource, error) {
 	body := &countedBody{x: x, r: x.r.Body}
 	r := *x.r
 	r.Body = body
-	text, err := readBody(x.w, &r, batchBytesMax, x.payBody)
+	text, err := readBody(x.w, &r, batchBytesMax, x.pay)
 	if err != nil {
 		return nil, err
 	}
@@ -335,7 +335,7 @@ func (l *lineReader) read() chunk {
 // any more.
 func (l *lineReader) pay() bool {
 	for n := l.total - bodyFirstBytes - l.paid; n > 0; {
-		wait, ok := l.x.chargeBody(int64(n))
+		wait, ok := l.x.charge(int64(n))
 		if ok {
 			l.paid += n
 			n = 0

@@ -172,7 +172,7 @@ func (x *exchange) run() error {
 	if x.route.readsBody {
 		return x.route.handle(x)
 	}
-	if x.body, err = readBody(x.w, x.r, x.bodyBytesMax(), x.payBody); err != nil {
+	if x.body, err = readBody(x.w, x.r, x.bodyBytesMax(), x.pay); err != nil {
 		return err // NB: net/http closes a connection whose body it could not read to the end
 	}
 	if x.connection != nil {
@@ -340,9 +340,15 @@ func (x *exchange) send(status int) {
 		ofUser, ofAll := x.usage.answerBytes.Add(size), s.answerBytes.Add(size)
 		defer x.usage.answerBytes.Add(-size)
 		defer s.answerBytes.Add(-size)
-		if (ofUser > s.limits.userAnswerBytes || ofAll > s.options.AnswerBytesMax) && isSafe(x.r.Method) {
+		var err error
+		if ofUser > s.limits.userAnswerBytes || ofAll > s.options.AnswerBytesMax {
+			err = x.shed()
+		} else {
+			err = x.pay(int64(len(x.out)))
+		}
+		if err != nil && isSafe(x.r.Method) {
 			x.out = nil
-			x.refuse(x.shed())
+			x.refuse(err)
 			return
 		}
 	}

@@ -27,7 +27,7 @@ type userUsage struct {
 	batches     atomic.Int64 // that have items
 	batchBytes  atomic.Int64 // of their large bodies
 	idle        atomic.Int64 // of the requests: see leavePlace
-	bodies      toll.Account // what is beyond bodyFirstBytes of each
+	bytes       toll.Account // of bodies beyond bodyFirstBytes of each, and of large answers
 }
 
 func (t usageTable) of(user identity.UserID) *userUsage {
@@ -59,9 +59,9 @@ type limits struct {
 	// inFlight together. anonymousPerNetwork is for those of one network: a quarter,
 	// because many people may sign in from one.
 	anonymous, anonymousPerNetwork int64
-	// bodyBytes is how many bytes of large bodies one user may send in a second: what half of the processors read and
-	// parse. All requests without a credential have as much together.
-	bodyBytes int64
+	// userBytes is how many bytes of large bodies and answers one user may have in a second: what half of the processors
+	// read and parse. All requests without a credential have as much together.
+	userBytes int64
 }
 
 func newLimits(o *Options) limits {
@@ -73,6 +73,6 @@ func newLimits(o *Options) limits {
 		userBusyConnections: half(connections),
 		userWatchers:        min(o.WatchersPerUserMax, half(o.WatchersMax)), userAnswerBytes: half(o.AnswerBytesMax),
 		anonymous: half(inFlight), anonymousPerNetwork: max(1, inFlight/4),
-		bodyBytes: half(toll.ProcessorBytes * int64(runtime.GOMAXPROCS(0))),
+		userBytes: half(toll.ProcessorBytes * int64(runtime.GOMAXPROCS(0))),
 	}
 }

@@ -102,7 +102,7 @@ func TestBodiesArePaidForBeforeTheyAreRead(t *testing.T) {
 					t.Errorf("a large body of another user: got %d after %v, want 400 at once", w.status, took)
 				}
 				s.all.Wait()
-				due := time.Duration(many*c.bytes-toll.CreditBytes-c.bytes) * time.Second / time.Duration(s.limits.bodyBytes)
+				due := time.Duration(many*c.bytes-toll.CreditBytes-c.bytes) * time.Second / time.Duration(s.limits.userBytes)
 				if took := time.Since(began); took < due || c.bytes == 0 && took != 0 {
 					t.Errorf("all were done after %v, want %v at least", took, due)
 				}
@@ -118,7 +118,7 @@ func TestBodiesArePaidForBeforeTheyAreRead(t *testing.T) {
 // owe charges as much to a user as is ever charged.
 func (s *Server) owe(user identity.UserID) {
 	for ok := true; ok; {
-		_, ok = s.usage.of(user).bodies.Charge(time.Since(s.started), toll.CreditBytes/16, s.limits.bodyBytes)
+		_, ok = s.usage.of(user).bytes.Charge(time.Since(s.started), toll.CreditBytes/16, s.limits.userBytes)
 	}
 }
 
@@ -161,7 +161,7 @@ func TestStrangersHaveOneAccount(t *testing.T) {
 			t.Errorf("signing in beside them: got %d after %v, want 200 at once", w.status, took)
 		}
 		s.all.Wait()
-		due := time.Duration(63*(size-bodyFirstBytes)-toll.CreditBytes) * time.Second / time.Duration(s.limits.bodyBytes)
+		due := time.Duration(63*(size-bodyFirstBytes)-toll.CreditBytes) * time.Second / time.Duration(s.limits.userBytes)
 		if took := time.Since(began); took < due || s.statuses[400] != 64 {
 			t.Errorf("got the answers %v after %v, want 64 times 400, after %v at least", s.statuses, took, due)
 		}

@@ -53,8 +53,8 @@ func (x *exchange) endAdmission() {
 // Stop waits for them.
 func (s *Server) working() int64 { return s.inFlight.Load() - s.idle.Load() }
 
-// leavePlace gives the place of a user's request to others, while nothing is done for it: it waits for lines of a batch, or
-// until bytes are paid for. It belongs to the goroutine of the request, as all of these.
+// leavePlace gives the place of a user's request to others, while nothing is done for it: it waits for lines of a batch, until
+// bytes are paid for, or for its turn to be checked. It belongs to the goroutine of the request, as all of these.
 func (x *exchange) leavePlace() {
 	if x.counted && x.usage != nil && !x.idle {
 		x.idle = true
@@ -90,20 +90,20 @@ func (x *exchange) takePlace() bool {
 	return true
 }
 
-// chargeBody charges n bytes of a body to its sender (package toll).
-func (x *exchange) chargeBody(n int64) (wait time.Duration, ok bool) {
+// charge charges n bytes of a body or an answer to the caller (package toll).
+func (x *exchange) charge(n int64) (wait time.Duration, ok bool) {
 	s := x.server
-	account := &s.anonymousBodies
+	account := &s.anonymousBytes
 	if x.usage != nil {
-		account = &x.usage.bodies
+		account = &x.usage.bytes
 	}
-	return account.Charge(time.Since(s.started), n, s.limits.bodyBytes)
+	return account.Charge(time.Since(s.started), n, s.limits.userBytes)
 }
 
-// payBody charges bytes of a body before they are read, and waits until those are paid that were charged before. The
-// request is not worked on meanwhile. Who owes too much is refused.
-func (x *exchange) payBody(n int64) error {
-	wait, ok := x.chargeBody(n)
+// pay charges bytes of a body before they are read, or of an answer before it is sent, and waits until those are paid that
+// were charged before. The request is not worked on meanwhile. Who owes too much is refused.
+func (x *exchange) pay(n int64) error {
+	wait, ok := x.charge(n)
 	switch {
 	case !ok:
 		return x.shed()

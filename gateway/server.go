@@ -114,8 +114,8 @@ type Server struct {
 	inFlight, idle atomic.Int64
 	placing        sync.Mutex // takePlace
 	anonymous      anonymousRequests
-	// anonymousBodies is what all requests without a credential together owe for large bodies.
-	anonymousBodies toll.Account
+	// anonymousBytes is what all requests without a credential together owe for large bodies.
+	anonymousBytes toll.Account
 	// answerBytes counts the bytes of large answers that are being sent.
 	answerBytes atomic.Int64
 	// drawing has an element for each picture that is being drawn.
