@@ -1,6 +1,7 @@
 package statemachine
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -37,7 +38,7 @@ type Parser struct {
 }
 
 // Until returns a parser like p that gives up when ended says why nobody waits for a definition any more. It asks between
-// expressions.
+// expressions, and every few kilobytes of YAML.
 func (p *Parser) Until(ended func() error) *Parser {
 	return &Parser{options: p.options, env: p.env, ended: ended}
 }
@@ -81,9 +82,13 @@ type Parsed struct {
 // Parse reads and checks one definition (statemachine/DEFINITION.md). The error is
 // document.Faults: all faults of the file, with their lines; or that of Until.
 func (p *Parser) Parse(src Source) (*Parsed, error) {
-	tree, err := document.Parse(src.File, src.Text)
+	ended := p.ended
+	if ended == nil {
+		ended = func() error { return nil }
+	}
+	tree, err := document.ParseUntil(src.File, src.Text, ended)
 	if err != nil {
-		return nil, err
+		return nil, cmp.Or(ended(), err)
 	}
 	b := p.builder(src)
 	b.definition(tree)

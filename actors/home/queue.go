@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"runtime"
+	"time"
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
+	"troupe/actors/internal/breaks"
 	"troupe/actors/internal/semaphore"
 	"troupe/statemachine"
 )
@@ -18,6 +20,9 @@ type Queue struct {
 	ctx   context.Context //nolint:containedctx // the life of the queue
 	slots *semaphore.Semaphore[identity.UserID]
 }
+
+// checkFree is how long a definition is checked without a break. Those that people write take less.
+const checkFree = 20 * time.Millisecond
 
 // NewQueue returns a queue that ends with ctx.
 func NewQueue(ctx context.Context) *Queue {
@@ -31,11 +36,17 @@ func (q *Queue) Do(ctx context.Context, user identity.UserID, parser *statemachi
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(q.ctx, cancel)()
-	ended := func() error { return cmp.Or(q.ctx.Err(), ctx.Err()) } // NB: AfterFunc cancels a little later
+	pauses := breaks.Breaks{Free: checkFree, Times: 1}
+	ended := func() error {
+		pauses.Take(ctx.Done())
+		return cmp.Or(q.ctx.Err(), ctx.Err()) // NB: AfterFunc cancels a little later
+	}
 	slot := q.slots.Slot(user)
+	pauses.Begin()
 	err := cmp.Or(ended(), slot.Acquire(ctx))
 	defer slot.Release()
 	if err == nil {
+		pauses.Begin()
 		err = check(parser.Until(ended))
 	}
 	if why := ended(); why != nil && err != nil {

@@ -24,6 +24,11 @@ const adviceTwice = "leave one of them out"
 // Parse reads a file: strict JSON when its name ends in .json, otherwise YAML.
 // An empty YAML file is a Null node. src is not kept. Errors are Faults.
 func Parse(file string, src []byte) (*Node, error) {
+	return ParseUntil(file, src, func() error { return nil })
+}
+
+// ParseUntil gives up a YAML file when ended says why nobody waits for it any more; it asks every few kilobytes.
+func ParseUntil(file string, src []byte, ended func() error) (*Node, error) {
 	c := &Collector{File: file}
 	if len(src) > maxBytes {
 		c.at(0, 0, "the file has %d bytes, more than %d", len(src), maxBytes)
@@ -33,7 +38,7 @@ func Parse(file string, src []byte) (*Node, error) {
 	if strings.EqualFold(path.Ext(file), ".json") {
 		n = parseJSON(c, src)
 	} else {
-		n = parseYAML(c, src)
+		n = parseYAML(c, src, ended)
 	}
 	if err := c.Err(); err != nil {
 		return nil, err

@@ -17,11 +17,11 @@ import (
 // parseYAML builds the tree of a YAML text. The library reads the grammar; what
 // a scalar means is decided here, because the library follows YAML 1.1 in
 // places: it reads 010 as eight, 2026-11-21 as a time and 1e400 as a text.
-func parseYAML(c *Collector, src []byte) *Node {
+func parseYAML(c *Collector, src []byte, ended func() error) *Node {
 	if !checkUTF8(c, src) {
 		return nil
 	}
-	root, err := composeYAML(src)
+	root, err := composeYAML(&asking{bytes.NewReader(src), ended})
 	if err != nil {
 		addYAMLError(c, root, err)
 		return nil
@@ -37,7 +37,7 @@ var errDocuments = errors.New("several documents in one file")
 
 // composeYAML returns the only document of a text, and nil when there is none.
 // With errDocuments it returns the second one.
-func composeYAML(src []byte) (root *yaml.Node, err error) {
+func composeYAML(src io.Reader) (root *yaml.Node, err error) {
 	// NB: the library panics on a broken invariant of its own. A file must not
 	// end the process.
 	defer func() {
@@ -48,7 +48,7 @@ func composeYAML(src []byte) (root *yaml.Node, err error) {
 	// NB: the library checks aliases only while it decodes into Go values; for
 	// nodes the budget of the builder does.
 	limits := loaderlimits.New(loaderlimits.DepthValue(data.MaxDepth), loaderlimits.AliasNone())
-	loader, err := yaml.NewLoader(bytes.NewReader(src), yaml.WithPlugin(limits))
+	loader, err := yaml.NewLoader(src, yaml.WithPlugin(limits))
 	if err != nil {
 		return nil, err
 	}
@@ -68,6 +68,19 @@ func composeYAML(src []byte) (root *yaml.Node, err error) {
 		return nil, nil
 	}
 	return documents[0].Content[0], nil
+}
+
+// asking reads a text as long as it is wanted.
+type asking struct {
+	text  *bytes.Reader
+	ended func() error
+}
+
+func (a *asking) Read(p []byte) (int, error) {
+	if err := a.ended(); err != nil {
+		return 0, err
+	}
+	return a.text.Read(p[:min(len(p), 4<<10)])
 }
 
 // advice is what to do about the messages of the library that people meet most.
