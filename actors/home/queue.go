@@ -36,13 +36,12 @@ func (q *Queue) Do(ctx context.Context, user identity.UserID, parser *statemachi
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(q.ctx, cancel)()
-	pauses := breaks.Breaks{Free: checkFree, Times: 1}
+	pauses := breaks.New(checkFree, 1, 1)
 	ended := func() error {
 		pauses.Take(ctx.Done())
 		return cmp.Or(q.ctx.Err(), ctx.Err()) // NB: AfterFunc cancels a little later
 	}
 	slot := q.slots.Slot(user)
-	pauses.Begin()
 	err := cmp.Or(ended(), slot.Acquire(ctx))
 	defer slot.Release()
 	if err == nil {

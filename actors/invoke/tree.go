@@ -113,8 +113,7 @@ func (s *Service) count(ctx context.Context, t *tree, m *child.Join) error {
 		at.children = nil
 	}
 	isCurrent := false
-	pauses := breaks.Breaks{Times: countRest}
-	pauses.Begin()
+	pauses := breaks.New(0, countRest, 1)
 	for todo := at.children; len(todo) > 0 && len(running) < s.o.TreeMax; {
 		pauses.Take(ctx.Done())
 		if err := ctx.Err(); err != nil {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"troupe/actors/guard"
+	"troupe/actors/internal/breaks"
 	"troupe/persistence"
 )
 
@@ -37,11 +38,13 @@ func (r *Router) sweep() {
 	r.eventQuota.Sweep(now)
 	r.createQuota.Sweep(now)
 	round, idle := r.round.Add(1), r.idleRounds()
+	pauses := breaks.New(0, 1, 64)
 	r.awake.Range(func(_ persistence.ID, a *activation) bool {
 		if a.isOver() {
 			a.abandon()
 		}
 		r.letSleep(a, round-idle)
+		pauses.Take(r.stop)
 		return true
 	})
 	r.limitMemory()

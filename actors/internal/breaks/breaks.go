@@ -9,29 +9,42 @@ import "time"
 // piece is how long work goes on between two breaks.
 const piece = time.Millisecond
 
-// Breaks are those of one piece of work, which calls Take often. The zero value has no breaks.
+// Breaks are those of one piece of work, which calls Take often. One goroutine uses them at a time.
 type Breaks struct {
-	Free  time.Duration // how long it works without any
-	Times int           // a break is so many times as long as what came before it
+	free  time.Duration // how long it works without any
+	times time.Duration // a break is so many times as long as what came before it
+	each  int           // how many calls of Take there are for one look at the clock
 
-	begun time.Time // of what comes before the next break
-	free  time.Duration
+	begun time.Time     // of what comes before the next break
+	left  time.Duration // of free
+	calls int
 }
 
-// Begin begins the work, behind which it may be called again.
-func (b *Breaks) Begin() { b.begun, b.free = time.Now(), b.Free }
+// New begins work that takes no break before free is over. A break is so many times as long as what came before it. The clock costs 50 ns, and is
+// looked at once for so many calls of Take as each says.
+func New(free time.Duration, times, each int) *Breaks {
+	b := &Breaks{free: free, times: time.Duration(times), each: each}
+	b.Begin()
+	return b
+}
+
+// Begin begins the work anew.
+func (b *Breaks) Begin() { b.begun, b.left = time.Now(), b.free }
 
 // Take takes a break if one is due. It ends early when done is closed; nil never is.
 func (b *Breaks) Take(done <-chan struct{}) {
-	took := time.Since(b.begun)
-	if b.Times == 0 || took < max(piece, b.free) {
+	if b.calls++; b.calls%b.each != 0 {
 		return
 	}
-	pause := time.NewTimer((took - b.free) * time.Duration(b.Times))
+	took := time.Since(b.begun)
+	if took < max(piece, b.left) {
+		return
+	}
+	pause := time.NewTimer((took - b.left) * b.times)
 	defer pause.Stop()
 	select {
 	case <-pause.C:
 	case <-done:
 	}
-	b.begun, b.free = time.Now(), 0
+	b.begun, b.left = time.Now(), 0
 }

@@ -11,8 +11,7 @@ import (
 // TestWorkTakesBreaks behind each piece, as long as it is asked to, and none before what is free is over.
 func TestWorkTakesBreaks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := Breaks{Free: 10 * time.Millisecond, Times: 3}
-		b.Begin()
+		b := New(10*time.Millisecond, 3, 1)
 		start := time.Now()
 		for i, step := range []struct{ work, want time.Duration }{
 			{9 * time.Millisecond, 0},
@@ -36,6 +35,23 @@ func TestWorkTakesBreaks(t *testing.T) {
 		before := time.Now()
 		if b.Take(done); !time.Now().Equal(before) {
 			t.Error("a break that has ended goes on")
+		}
+		clocktest.Advance(time.Second)
+		before = time.Now()
+		if b.Begin(); time.Since(before) != 0 {
+			t.Error("it takes a break at its begin")
+		}
+		clocktest.Advance(10*time.Millisecond - 1)
+		if b.Take(nil); time.Since(before) != 10*time.Millisecond-1 {
+			t.Error("what is free is not free at the second time")
+		}
+		seldom := New(0, 1, 3)
+		for call := 1; call <= 6; call++ {
+			clocktest.Advance(time.Second)
+			before := time.Now()
+			if seldom.Take(nil); (time.Since(before) > 0) != (call%3 == 0) {
+				t.Errorf("call %d: a break of %s", call, time.Since(before))
+			}
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"troupe/actors/internal/breaks"
 	"troupe/persistence"
 	"troupe/persistence/storetest"
 	"troupe/statemachine"
@@ -171,7 +172,7 @@ func TestTheEndOfAHistory(t *testing.T) {
 		}
 		for _, most := range []int{1, 2 * len(shown[0]), 30 * len(shown[0]), 1 << 20} {
 			var want Joined
-			end := newest{first: 1, most: most}
+			end := newest{first: 1, most: most, breaks: breaks.New(time.Hour, 1, 1)}
 			for k, value := range kept {
 				want = want.with([]byte(shown[k]), most)
 				p, ok := split(value)

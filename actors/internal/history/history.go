@@ -142,8 +142,7 @@ func Page(store *persistence.Store, sh persistence.Shard, id persistence.ID, fir
 // it, which is another one when the page would be too large. last may be below first: then they come newest first.
 // With withData it has what the events brought, and which entries are attempts. A missing entry is persistence.ErrCorrupt.
 func (r *Reader) Page(first, last uint64, withData bool) (page []byte, end uint64, err error) {
-	pauses := breaks.Breaks{Free: loadFree, Times: 2}
-	pauses.Begin()
+	pauses := breaks.New(loadFree, loadRest, 1)
 	for end = first; ; end = next(end, last) {
 		pauses.Take(nil)
 		stored, err := r.from.Load(persistence.EntryKey(nil, r.sh, r.id, end))
@@ -230,8 +229,8 @@ func firstEntry(joined []byte) int {
 const (
 	// loadFree is how long a history is read without a break: 5,000 entries.
 	loadFree = 5 * time.Millisecond
-	// breakEvery is how many entries are read between two looks at the clock.
-	breakEvery = 16
+	// loadRest is how many times as long the breaks are behind it.
+	loadRest = 2
 )
 
 // errEnough ends a scan early.
@@ -241,8 +240,7 @@ var errEnough = errors.New("seen enough")
 // chain. ErrDamaged: one is missing or not what was stored.
 func Load(store *persistence.Store, sh persistence.Shard, id persistence.ID, sequence uint64) (joined Joined, chain statemachine.Chain, err error) {
 	var seen uint64
-	kept := newest{first: 1, most: AnswerBytesMax, breaks: breaks.Breaks{Free: loadFree, Times: 2}}
-	kept.breaks.Begin()
+	kept := newest{first: 1, most: AnswerBytesMax, breaks: breaks.New(loadFree, loadRest, 16)}
 	err = store.Scan(persistence.EntryPrefix(nil, sh, id), func(key, stored []byte) error {
 		if seen == sequence {
 			return errEnough
@@ -259,9 +257,7 @@ func Load(store *persistence.Store, sh persistence.Shard, id persistence.ID, seq
 			return damagedEntry(seen)
 		}
 		kept.add(p)
-		if seen%breakEvery == 0 {
-			kept.breaks.Take(nil)
-		}
+		kept.breaks.Take(nil)
 		return nil
 	})
 	switch {
@@ -285,7 +281,7 @@ type newest struct {
 	whole   int    // length of the last entry that was not folded
 	total   int    // sum of about
 	folds   bool
-	breaks  breaks.Breaks
+	breaks  *breaks.Breaks
 }
 
 type keptEntry struct {

@@ -56,7 +56,7 @@ var innerArrows = map[string][]string{
 	"pending":             {"incident", "timer", "outbox", "catalog", "query", "failure", "identity", "internal/instanceid"},
 	"task":                {"catalog", "query", "failure", "identity", "internal/backfill", "internal/history", "internal/instanceid"},
 	"activity":            {"pending", "query", "failure", "internal/history", "internal/instanceid"},
-	"workflow":            {"guard", ".", "deletion", "incident", "task", "activity", "child", "invoke", "schedule", "timer", "outbox", "pending", "watch", "changefeed", "form", "query", "catalog", "quota", "failure", "identity", "logtest", "internal/backfill", "internal/grace", "internal/retry", "internal/history", "internal/instanceid"},
+	"workflow":            {"guard", ".", "deletion", "incident", "task", "activity", "child", "invoke", "schedule", "timer", "outbox", "pending", "watch", "changefeed", "form", "query", "catalog", "quota", "failure", "identity", "logtest", "internal/backfill", "internal/breaks", "internal/grace", "internal/retry", "internal/history", "internal/instanceid"},
 	"presentation":        {"workflow", "form", "task", "catalog", "query", "failure", "identity", "internal/history", "internal/instanceid"},
 	"migration":           {"guard", "pending", "workflow", "catalog", "query", "failure", "identity"},
 	"formportal":          {".", "workflow", "task", "form", "catalog", "failure", "identity", "internal/supervise"},
