@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -13,7 +14,9 @@ import (
 	"time"
 
 	"troupe/actors/identity"
+	"troupe/actors/workflow"
 	"troupe/gateway/toll"
+	"troupe/statemachine/data"
 )
 
 // bodySender sends bodies at once, and counts the bytes that are read and the answers.
@@ -141,6 +144,57 @@ func TestWhoOwesTooMuchIsRefused(t *testing.T) {
 			t.Errorf("got the answers %v after %v, want 16 times 503 for one user and 400 for the other", s.statuses, time.Since(began))
 		}
 		wantNobody(t, s.Server)
+	})
+}
+
+// TestLargeAnswersArePaidFor holds gateway/INTERFACE.md, "Fair shares": an answer waits for what was charged before, one of who owes too much is
+// refused unless something was changed, and small answers and other users wait for nothing.
+func TestLargeAnswersArePaidFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := New(Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		size := largeAnswerBytes
+		answer := func() (*workflow.Reply, error) {
+			reply := smallReply("leave", instanceOne, 1, true)
+			reply.Public = data.Value(`{"a":"` + strings.Repeat("x", size) + `"}`)
+			return reply, nil
+		}
+		s.Open(Services{Credentials: fakeCredentials{}, Sessions: new(fakeSessions), Workflows: &fakeWorkflows{
+			load: func(context.Context, *workflow.LoadRequest) (*workflow.Reply, error) { return answer() },
+			send: func(context.Context, *workflow.EventRequest) (*workflow.Reply, error) { return answer() },
+		}})
+		s.started = time.Now().Add(-time.Hour) // there is credit then
+		s.limits.userBytes = 5 << 20
+		ask := func(token string) (status int, took time.Duration) {
+			w, began := newRecorder(), time.Now()
+			s.ServeHTTP(w, newTestRequest("GET", "/workflow/api/v1/instance/leave/"+instanceOne, "", "Authorization: svc.token "+token))
+			return w.status, time.Since(began)
+		}
+		size = 4 << 20
+		for n, want := range []time.Duration{0, 600 * time.Millisecond, 800 * time.Millisecond} { // 0.8 s for each, and 0.2 s of credit
+			if status, took := ask(tokenAnn); status != 200 || (took-want).Abs() > time.Millisecond {
+				t.Errorf("answer %d: got %d after %s, want 200 after %s", n, status, took, want)
+			}
+		}
+		s.owe(ann.ID)
+		if status, took := ask(tokenAnn); status != 503 || took != 0 {
+			t.Errorf("who owes too much: got %d after %s, want 503", status, took)
+		}
+		if status, took := ask(tokenBob); status != 200 || took != 0 {
+			t.Errorf("another user: got %d after %s, want 200", status, took)
+		}
+		w, began := newRecorder(), time.Now()
+		s.ServeHTTP(w, newTestRequest("POST", "/workflow/api/v1/event", eventBody, "Content-Type: application/json", "Authorization: svc.token "+tokenAnn))
+		if w.status != 200 || time.Since(began) != 0 {
+			t.Errorf("an event: got %d after %s, want 200", w.status, time.Since(began))
+		}
+		size = largeAnswerBytes / 2
+		if status, took := ask(tokenAnn); status != 200 || took != 0 {
+			t.Errorf("a small answer: got %d after %s, want 200", status, took)
+		}
+		wantNobody(t, s)
 	})
 }
 

@@ -324,6 +324,7 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 		load: func(context.Context, *workflow.LoadRequest) (*workflow.Reply, error) { return large, nil },
 		send: func(context.Context, *workflow.EventRequest) (*workflow.Reply, error) { return large, nil },
 	})
+	s.limits.userBytes = 1 << 40 // what they take is not waited for
 	read := get("/workflow/api/v1/instance/leave/" + instanceOne)
 	slow := s.dial(t)
 	if _, err := io.WriteString(slow, "GET "+read.Path+" HTTP/1.1\r\nHost: x\r\n"+read.Headers[0]+"\r\n\r\n"); err != nil {

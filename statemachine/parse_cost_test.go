@@ -83,3 +83,18 @@ func TestAParserStopsWhenNobodyWaits(t *testing.T) {
 		}
 	}
 }
+
+// TestAParserStopsAmidYAML: a long text has no expression before its end.
+func TestAParserStopsAmidYAML(t *testing.T) {
+	gone, asked := errors.New("the caller is gone"), 0
+	ended := func() error {
+		if asked++; asked > 3 {
+			return gone
+		}
+		return nil
+	}
+	text := "id: long\n" + strings.Repeat("# a remark\n", 10_000)
+	if _, err := newParser(t).Until(ended).Parse(Source{File: "a.yaml", Text: []byte(text)}); !errors.Is(err, gone) || asked > 5 {
+		t.Errorf("got %v after it was asked %d times, want the reason after 4", err, asked)
+	}
+}
