@@ -24,7 +24,8 @@ func listener(s *Store) *pebble.EventListener {
 		},
 		DiskSlow: s.diskSlow,
 		LowDiskSpace: func(info pebble.LowDiskSpaceInfo) {
-			s.log.Warn().Uint64("free_bytes", info.AvailBytes).Msg("disk space is running low")
+			s.log.Warn().Uint64("free_bytes", info.AvailBytes).Uint64("of_bytes", info.TotalBytes).Int("below_percent", info.PercentThreshold).
+				Msg("disk space is running low")
 		},
 		FlushEnd:        func(info pebble.FlushInfo) { s.tablesChanged(info.Err) },
 		CompactionEnd:   func(info pebble.CompactionInfo) { s.tablesChanged(info.Err) },
