@@ -99,17 +99,18 @@ func (c *CreatorRow) Put(w *persistence.Writes, at Spot, of *statemachine.Defini
 	if c.by == "" {
 		return
 	}
-	next := Form{Kind: KindInstance, Name: of.Name, By: c.by}
-	if c.row != nil {
-		next = *c.row
-	}
-	next = next.nextInstance(of.IsInitial(in), of.IsOver(in), in.UpdatedAt)
-	if c.row != nil && next.left == c.row.left && next.DoneAt == c.row.DoneAt {
+	over := of.IsOver(in)
+	if c.row != nil && (c.row.left || of.IsInitial(in)) && over == (c.row.DoneAt != 0) {
 		return
 	}
-	row := Row{Form: next, WorkflowID: string(of.ID)}
+	next := &Form{Kind: KindInstance, Name: of.Name, By: c.by}
+	if c.row != nil {
+		*next = *c.row
+	}
+	*next = next.nextInstance(of.IsInitial(in), over, in.UpdatedAt)
+	row := Row{Form: *next, WorkflowID: string(of.ID)}
 	row.Put(w, at, c.row)
-	c.row = &next
+	c.row = next
 }
 
 // nextInstance returns f, of an instance that is no form, as it is after a step. Once it has left its initial nodes it is on its way, also
