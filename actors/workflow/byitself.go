@@ -162,8 +162,6 @@ func (req changeIncident) run(i *instance, c *call) error {
 // tellOutcome is the request to tell an instance what became of what it sent out.
 type tellOutcome struct{ *outbox.Outcome }
 
-func (req tellOutcome) paidBy() string { return req.Workflow }
-
 func (req tellOutcome) run(i *instance, c *call) error {
 	store, err := i.rows()
 	if err != nil {
@@ -187,6 +185,8 @@ func (req tellOutcome) run(i *instance, c *call) error {
 		return err
 	}
 	if req.Refused != "" {
+		begun := time.Now()
+		defer func() { i.router.work.Took(req.Workflow, time.Since(begun)) }() // its message had a turn
 		return i.takeRefusal(c, req.Outcome, stored)
 	}
 	now := i.router.o.Clock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/puzpuzpuz/xsync/v4"
 
@@ -15,6 +16,7 @@ import (
 	"troupe/actors/invoke"
 	"troupe/actors/outbox"
 	"troupe/actors/schedule"
+	"troupe/actors/workflow/pace"
 	"troupe/persistence"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -59,15 +61,15 @@ func (r *Router) Inside(ctx context.Context, m *child.Message) (refused string, 
 	if m.Join != nil {
 		return r.invokes.Join(ctx, m.Join)
 	}
-	end, err := r.work.Begin(ctx, m.From.Workflow)
+	turn, err := r.work.Begin(ctx, m.From.Workflow)
 	if err != nil {
 		return "", err
 	}
-	defer end()
+	defer turn.End()
 	to := m.To()
 	if m.Start != nil {
-		err = r.startChild(m)
-	} else if _, err = r.ask(to.Workflow, to.Instance, inside{m}); errors.Is(err, failure.ErrNotFound) {
+		err = r.startChild(m, turn)
+	} else if _, err = r.ask(to.Workflow, to.Instance, inside{m, turn}); errors.Is(err, failure.ErrNotFound) {
 		err = nil // who is not there needs no end and no news
 	}
 	if invoke.IsRefusal(err) {
@@ -77,7 +79,7 @@ func (r *Router) Inside(ctx context.Context, m *child.Message) (refused string, 
 }
 
 // startChild creates a child, unless it is there.
-func (r *Router) startChild(m *child.Message) error {
+func (r *Router) startChild(m *child.Message, turn *pace.Turn) error {
 	id, ok := instanceid.Parse(m.Start.Child)
 	if !ok {
 		return failure.ErrNotFound
@@ -86,7 +88,7 @@ func (r *Router) startChild(m *child.Message) error {
 	if err != nil {
 		return failure.Refuse(failure.ErrInvalid, "%w", err)
 	}
-	req := createUnasked{payer: m.From.Workflow, of: statemachine.Creation{
+	req := createUnasked{turn: turn, of: statemachine.Creation{
 		Public: public, Private: private,
 		Parent: &statemachine.Parent{Workflow: m.From.Workflow, Instance: m.From.Instance, Child: m.PartID(), Depth: m.Start.Depth},
 	}}
@@ -142,16 +144,15 @@ func (r *Router) createUnasked(workflowID string, version uint64, id persistence
 
 // createUnasked is the request of that. Its actor is new. done is called when it is known what became of it.
 type createUnasked struct {
-	payer  string                    // the workflow that has caused it; "": one that is not asked to rest
+	turn   *pace.Turn                // nil: nobody is asked to rest behind it
 	of     statemachine.Creation     // without ID and Now
 	writes func(*persistence.Writes) // what else is in the commit; nil: nothing
 	may    func() error              // asked before it is created; nil: nobody is
 	done   func()
 }
 
-func (req createUnasked) paidBy() string { return req.payer }
-
 func (req createUnasked) run(i *instance, c *call) error {
+	defer req.turn.Done(time.Now())
 	of := req.of
 	of.ID, of.Now, of.ByItself = i.name, i.router.o.Clock(), true
 	result, err := i.of.Create(of)
@@ -236,14 +237,16 @@ func (req parentOf) run(i *instance, c *call) error {
 }
 
 // inside is the request to take a message of a parent or child.
-type inside struct{ *child.Message }
-
-func (req inside) paidBy() string { return req.From.Workflow }
+type inside struct {
+	*child.Message
+	turn *pace.Turn
+}
 
 func (req inside) run(i *instance, c *call) error {
 	if err := i.ensureLoaded(); err != nil {
 		return err
 	}
+	defer req.turn.Done(time.Now())
 	if req.News != nil {
 		output, err := child.Value(req.News.Output)
 		if err != nil {

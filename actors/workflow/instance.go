@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
-	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -108,15 +107,8 @@ func (i *instance) run(c *call) error {
 			return err
 		}
 	}
-	if p, ok := c.request.(unasked); ok {
-		begun := time.Now()
-		defer func() { i.router.work.Took(p.paidBy(), time.Since(begun)) }()
-	}
 	return c.request.run(i, c)
 }
-
-// unasked is a request that comes from another instance, or from nobody. A workflow rests behind those that take long; "" names none.
-type unasked interface{ paidBy() string }
 
 // rows returns the store, in which the instance may read its own rows: all that it wrote
 // is visible there.

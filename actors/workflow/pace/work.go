@@ -9,18 +9,20 @@ import (
 const (
 	// workFree is how much of the processor a piece of work has for nothing: the creation of a child with a few machines takes less.
 	workFree = 200 * time.Microsecond
-	// workPrice is how long a workflow rests for what a piece took beyond that.
+	// workPrice is how many times as long as a dearer piece the workflow rests behind it.
 	workPrice = 16
+	// restMax is the longest rest.
+	restMax = 2 * time.Second
 )
 
 // Work has workflows rest behind dear pieces of what they do by themselves, so that the processors are there for people. Its methods are safe
 // for concurrent use; the zero value is ready.
 type Work struct {
 	mu sync.Mutex
-	of map[string]*debtor // those who rest, and where somebody is asked to wait; guarded by mu
+	of map[string]*debtor // guarded by mu
 }
 
-// debtor is a workflow that rests. While it does, its work comes one piece after the other.
+// debtor is a workflow that rests, or did until a moment ago. Its work comes one piece after the other.
 type debtor struct {
 	turn chan struct{} // has room for one
 	// Guarded by Work.mu:
@@ -28,23 +30,31 @@ type debtor struct {
 	waiting int       // how many have the turn or wait for it
 }
 
-// Begin returns when a workflow does not rest. end must be called behind the work, after Took. The only error is that of ctx.
-func (w *Work) Begin(ctx context.Context, workflow string) (end func(), err error) {
+// Turn is a piece of work that may begin. Nil is one that nobody asked for.
+type Turn struct {
+	work     *Work
+	workflow string
+	end      func() // once
+}
+
+// Begin returns when a workflow does not rest. The turn must be ended. The only error is that of ctx.
+func (w *Work) Begin(ctx context.Context, workflow string) (*Turn, error) {
 	w.mu.Lock()
 	d := w.of[workflow]
-	if d != nil {
-		d.waiting++
+	if d != nil && d.waiting == 0 && !time.Now().Before(d.rests) {
+		delete(w.of, workflow)
+		d = nil
 	}
-	w.mu.Unlock()
 	if d == nil {
-		return func() {}, nil
+		w.mu.Unlock()
+		return &Turn{w, workflow, func() {}}, nil
 	}
+	d.waiting++
+	w.mu.Unlock()
 	leave := func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if d.waiting--; d.waiting == 0 && !time.Now().Before(d.rests) {
-			delete(w.of, workflow)
-		}
+		d.waiting--
 	}
 	select {
 	case d.turn <- struct{}{}:
@@ -52,30 +62,44 @@ func (w *Work) Begin(ctx context.Context, workflow string) (end func(), err erro
 		leave()
 		return nil, ctx.Err()
 	}
-	end = func() {
+	t := &Turn{w, workflow, sync.OnceFunc(func() {
 		<-d.turn
 		leave()
-	}
+	})}
 	for {
 		w.mu.Lock()
 		rest := time.Until(d.rests)
 		w.mu.Unlock()
 		if rest <= 0 {
-			return end, nil
+			return t, nil
 		}
 		select {
 		case <-time.After(rest):
 		case <-ctx.Done():
-			end()
+			t.End()
 			return nil, ctx.Err()
 		}
 	}
 }
 
+// End ends a turn. The second call does nothing.
+func (t *Turn) End() {
+	if t != nil {
+		t.end()
+	}
+}
+
+// Done ends a turn whose work began then. The next one need not wait until what was done is durable.
+func (t *Turn) Done(begun time.Time) {
+	if t != nil {
+		t.work.Took(t.workflow, time.Since(begun))
+		t.end()
+	}
+}
+
 // Took has a workflow rest behind a piece of work that took so long.
 func (w *Work) Took(workflow string, took time.Duration) {
-	rest := took * workPrice
-	if took < workFree || workflow == "" {
+	if took < workFree {
 		return
 	}
 	w.mu.Lock()
@@ -92,5 +116,7 @@ func (w *Work) Took(workflow string, took time.Duration) {
 	if d.rests.Before(now) {
 		d.rests = now
 	}
-	d.rests = d.rests.Add(rest)
+	if d.rests = d.rests.Add(took * workPrice); d.rests.After(now.Add(restMax)) {
+		d.rests = now.Add(restMax)
+	}
 }

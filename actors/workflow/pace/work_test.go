@@ -10,9 +10,9 @@ import (
 	"troupe/persistence/clocktest"
 )
 
-// begun is a piece of work that wants to begin. end is nil until it has.
+// begun is a piece of work that wants to begin.
 type begun struct {
-	end  func()
+	turn *Turn // nil until it has
 	err  error
 	done chan struct{}
 }
@@ -20,7 +20,7 @@ type begun struct {
 func begin(ctx context.Context, w *Work, workflow string) *begun {
 	b := &begun{done: make(chan struct{})}
 	go func() {
-		b.end, b.err = w.Begin(ctx, workflow)
+		b.turn, b.err = w.Begin(ctx, workflow)
 		close(b.done)
 	}()
 	synctest.Wait()
@@ -42,7 +42,6 @@ func TestAWorkflowRestsBehindDearWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, w := t.Context(), &Work{}
 		w.Took("cheap", workFree-1)
-		w.Took("", time.Hour)
 		if len(w.of) != 0 {
 			t.Fatalf("%d rest, want none", len(w.of))
 		}
@@ -67,8 +66,9 @@ func TestAWorkflowRestsBehindDearWork(t *testing.T) {
 		if second.has() {
 			first, second = second, first
 		}
-		w.Took("dear", time.Millisecond)
-		first.end()
+		begun := time.Now()
+		clocktest.Advance(time.Millisecond)
+		first.turn.Done(begun)
 		if second.has() {
 			t.Fatal("the second begins while its workflow rests")
 		}
@@ -76,12 +76,21 @@ func TestAWorkflowRestsBehindDearWork(t *testing.T) {
 		if !second.has() {
 			t.Fatal("the second does not begin")
 		}
-		second.end()
-		other.end()
-		if len(w.of) != 0 {
+		second.turn.End()
+		second.turn.End()
+		other.turn.End()
+		(*Turn)(nil).End()
+		if begin(ctx, w, "dear").turn.End(); len(w.of) != 0 {
 			t.Errorf("%d rest, want none", len(w.of))
 		}
-		begin(ctx, w, "dear").end()
+		for range 100 {
+			w.Took("dear", time.Second)
+		}
+		last := begin(ctx, w, "dear")
+		if clocktest.Advance(restMax); !last.has() {
+			t.Error("it rests for longer than anybody should")
+		}
+		last.turn.End()
 	})
 }
 
@@ -97,12 +106,12 @@ func TestWhoWaitsForARestCanLeave(t *testing.T) {
 		if !first.has() || !second.has() || !errors.Is(first.err, context.Canceled) || !errors.Is(second.err, context.Canceled) {
 			t.Fatalf("got %v and %v, want that of the context", first.err, second.err)
 		}
-		clocktest.Advance(workPrice * time.Second)
+		clocktest.Advance(restMax)
 		if !third.has() || third.err != nil {
 			t.Fatal("the third has no turn")
 		}
-		third.end()
-		if len(w.of) != 0 {
+		third.turn.End()
+		if begin(t.Context(), w, "dear").turn.End(); len(w.of) != 0 {
 			t.Errorf("%d rest, want none", len(w.of))
 		}
 	})
