@@ -37,16 +37,17 @@ func (q *Queue) Do(ctx context.Context, user identity.UserID, parser *statemachi
 	defer cancel()
 	defer context.AfterFunc(q.ctx, cancel)()
 	pauses := breaks.New(checkFree, 1, 1)
-	ended := func() error {
+	ended := func() error { return cmp.Or(q.ctx.Err(), ctx.Err()) } // NB: AfterFunc cancels a little later
+	asked := func() error {
 		pauses.Take(ctx.Done())
-		return cmp.Or(q.ctx.Err(), ctx.Err()) // NB: AfterFunc cancels a little later
+		return ended()
 	}
 	slot := q.slots.Slot(user)
 	err := cmp.Or(ended(), slot.Acquire(ctx))
 	defer slot.Release()
 	if err == nil {
 		pauses.Begin()
-		err = check(parser.Until(ended))
+		err = check(parser.Until(asked))
 	}
 	if why := ended(); why != nil && err != nil {
 		return failure.Errorf(failure.ErrUnavailable, "check a definition: %w", why)

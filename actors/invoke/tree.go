@@ -126,6 +126,7 @@ func (s *Service) count(ctx context.Context, t *tree, m *child.Join) error {
 				return err
 			}
 			isCurrent = true
+			pauses.Begin() // that was a wait
 		}
 		id, _ := instanceid.Parse(next.Instance)
 		at, err := s.look(next)

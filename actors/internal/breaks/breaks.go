@@ -9,6 +9,9 @@ import "time"
 // piece is how long work goes on between two breaks.
 const piece = time.Millisecond
 
+// longest is the longest break: what came before may have been a wait.
+const longest = 250 * time.Millisecond
+
 // Breaks are those of one piece of work, which calls Take often. One goroutine uses them at a time.
 type Breaks struct {
 	free  time.Duration // how long it works without any
@@ -40,7 +43,7 @@ func (b *Breaks) Take(done <-chan struct{}) {
 	if took < max(piece, b.left) {
 		return
 	}
-	pause := time.NewTimer((took - b.left) * b.times)
+	pause := time.NewTimer(min((took-b.left)*b.times, longest))
 	defer pause.Stop()
 	select {
 	case <-pause.C:

@@ -19,6 +19,7 @@ func TestWorkTakesBreaks(t *testing.T) {
 			{piece - 1, 0},
 			{1, 3 * piece},
 			{5 * piece, 15 * piece},
+			{time.Hour, longest},
 		} {
 			clocktest.Advance(step.work)
 			before := time.Now()
@@ -26,7 +27,7 @@ func TestWorkTakesBreaks(t *testing.T) {
 				t.Errorf("step %d: a break of %s, want %s", i, time.Since(before), step.want)
 			}
 		}
-		if want := 18*time.Millisecond + 24*time.Millisecond; time.Since(start) != want {
+		if want := 18*time.Millisecond + 24*time.Millisecond + time.Hour + longest; time.Since(start) != want {
 			t.Errorf("it took %s, want %s", time.Since(start), want)
 		}
 		done := make(chan struct{})

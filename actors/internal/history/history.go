@@ -5,6 +5,7 @@
 package history
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -286,14 +287,14 @@ type newest struct {
 
 type keptEntry struct {
 	length, changes int // of the JSON, and of the changes behind it
-	about           int // of the JSON when it is unfolded, rather less
+	about           int // of the JSON when it is unfolded: half of it where entries are alike
 	folded          bool
 }
 
 func (e keptEntry) stored() int { return e.length + e.changes + 1 }
 
 func (k *newest) add(p parts) {
-	e := keptEntry{length: len(p.entry), changes: len(p.changes), about: len(p.entry) + 1, folded: p.folded}
+	e := keptEntry{length: len(p.entry), changes: len(p.changes), about: len(p.entry) + len(p.changes) + 1, folded: p.folded}
 	if p.folded {
 		e.about = max(e.about, k.whole/2) // NB: so that as much is kept as an answer can have, and not all of a long history
 		k.folds = true
@@ -341,7 +342,11 @@ func (k *newest) join(r *Reader) (Joined, error) {
 		n, rest = n-1, rest[:at]
 		k.breaks.Take(nil)
 	}
-	return Joined{out.text(), n}, nil
+	text := out.text()
+	if out.at > len(text) { // it may be kept in memory
+		text = bytes.Clone(text)
+	}
+	return Joined{text, n}, nil
 }
 
 // backward is a text that grows at its beginning.
