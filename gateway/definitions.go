@@ -95,8 +95,6 @@ func publishDefinition(x *exchange) error {
 	if hasType(x.r.Header, "application/json") {
 		file = "body.json"
 	}
-	x.leavePlace() // NB: it waits for its turn, and whoever checks one after the other says how many are worked on
-	defer x.returnToPlace()
 	published, err := x.services.Definitions.PublishDefinition(x.r.Context(), &DefinitionRequest{
 		Caller: x.caller, WorkflowID: x.params.ByName("workflowId"), Version: x.params.ByName("version"),
 		File: file, Text: x.body, DryRun: dryRun,

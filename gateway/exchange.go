@@ -341,12 +341,15 @@ func (x *exchange) send(status int) {
 		defer x.usage.answerBytes.Add(-size)
 		defer s.answerBytes.Add(-size)
 		var err error
-		if ofUser > s.limits.userAnswerBytes || ofAll > s.options.AnswerBytesMax {
+		switch {
+		case !isSafe(x.r.Method): // what was done is answered at once
+			x.charge(int64(len(x.out)))
+		case ofUser > s.limits.userAnswerBytes || ofAll > s.options.AnswerBytesMax:
 			err = x.shed()
-		} else {
+		default:
 			err = x.pay(int64(len(x.out)))
 		}
-		if err != nil && isSafe(x.r.Method) {
+		if err != nil {
 			x.out = nil
 			x.refuse(err)
 			return

@@ -185,10 +185,21 @@ func TestLargeAnswersArePaidFor(t *testing.T) {
 		if status, took := ask(tokenBob); status != 200 || took != 0 {
 			t.Errorf("another user: got %d after %s, want 200", status, took)
 		}
+		if shed := s.Metrics().Shed; shed != 1 {
+			t.Errorf("%d are counted as refused, want 1", shed)
+		}
 		w, began := newRecorder(), time.Now()
 		s.ServeHTTP(w, newTestRequest("POST", "/workflow/api/v1/event", eventBody, "Content-Type: application/json", "Authorization: svc.token "+tokenAnn))
 		if w.status != 200 || time.Since(began) != 0 {
 			t.Errorf("an event: got %d after %s, want 200", w.status, time.Since(began))
+		}
+		<-time.After(toll.WaitMax / 2) // it may be charged again
+		for range 2 {
+			w, began = newRecorder(), time.Now()
+			s.ServeHTTP(w, newTestRequest("POST", "/workflow/api/v1/event", eventBody, "Content-Type: application/json", "Authorization: svc.token "+tokenAnn))
+			if w.status != 200 || time.Since(began) != 0 || s.Metrics().Shed != 1 {
+				t.Errorf("an event of who has debts: got %d after %s, want 200 at once", w.status, time.Since(began))
+			}
 		}
 		size = largeAnswerBytes / 2
 		if status, took := ask(tokenAnn); status != 200 || took != 0 {

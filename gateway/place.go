@@ -53,8 +53,8 @@ func (x *exchange) endAdmission() {
 // Stop waits for them.
 func (s *Server) working() int64 { return s.inFlight.Load() - s.idle.Load() }
 
-// leavePlace gives the place of a user's request to others, while nothing is done for it: it waits for lines of a batch, until
-// bytes are paid for, or for its turn to be checked. It belongs to the goroutine of the request, as all of these.
+// leavePlace gives the place of a user's request to others, while nothing is done for it: it waits for lines of a batch, or
+// until bytes are paid for. It belongs to the goroutine of the request, as all of these.
 func (x *exchange) leavePlace() {
 	if x.counted && x.usage != nil && !x.idle {
 		x.idle = true
