@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -357,15 +358,15 @@ func TestAWorkflowRestsBehindDearChildren(t *testing.T) {
 		least, most time.Duration
 	}{{0, 0, 0}, {time.Millisecond, 5 * 16 * time.Millisecond, time.Second}} {
 		synctest.Test(t, func(t *testing.T) {
-			look := time.Duration(0)
+			var look atomic.Int64
 			clock := func() time.Time {
-				<-time.After(look)
+				<-time.After(time.Duration(look.Load()))
 				return time.Now()
 			}
 			h := &harness{workflowtest.Start(t, workflowtest.Options{Workflow: workflow.Options{Clock: clock, Sender: &receiver{}}, Disk: storetest.NewDisk()}), t}
 			h.Publish("id: leaf\nstateMachines: {m: {states: {a: {on: {go: a}}}}}\n", "id: top\nstateMachines:\n"+machinesThatInvoke(6, "leaf"))
 			h.Make(boss, "top", "")
-			look = c.look
+			look.Store(int64(c.look))
 			begun := time.Now()
 			synctest.Wait()
 			for range 10_000 {
@@ -377,7 +378,7 @@ func TestAWorkflowRestsBehindDearChildren(t *testing.T) {
 			if took := time.Since(begun); took < c.least || took > c.most {
 				t.Errorf("with looks of %s it took %s, want %s to %s", c.look, took, c.least, c.most)
 			}
-			look = 0
+			look.Store(0)
 			h.End()
 		})
 	}
