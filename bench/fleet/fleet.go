@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -83,20 +82,8 @@ func Found(ctx context.Context, o Options) (*Fleet, error) {
 			return f, err
 		}
 	}
-	for _, n := range f.Nodes {
-		var err1, err2 error
-		n.HTTP, err1 = n.lastingAddr()
-		n.cluster, err2 = n.lastingAddr()
-		if err := errors.Join(err1, err2); err != nil {
-			return f, err
-		}
-		if o.Profiled {
-			var err error
-			if n.Admin, err = n.lastingAddr(); err != nil {
-				return f, err
-			}
-			n.args = append(slices.Clone(n.args), "--admin", n.Admin)
-		}
+	if err := f.setAddresses(o.Profiled); err != nil {
+		return f, err
 	}
 	first := f.Nodes[0]
 	if err := load.BuiltIn().WriteHome(first.Home); err != nil {
@@ -154,18 +141,42 @@ func (f *Fleet) setApart(ctx context.Context) error {
 	return nil
 }
 
-// lastingAddr returns an address of the node that nobody listens on. Its port is none that
-// systems give to connections, so that it is still free when a node that was ended comes back.
-func (n *Node) lastingAddr() (string, error) {
-	var err error
-	for range 100 {
-		port := strconv.Itoa(12_000 + rand.IntN(18_000))
-		var l net.Listener
-		if l, err = net.Listen("tcp", "127.0.0.1:"+port); err == nil {
-			return net.JoinHostPort(n.ip, port), l.Close()
+// setAddresses gives each node addresses that nobody listens on. All ports are held until the last one
+// is chosen, so that no two are the same.
+func (f *Fleet) setAddresses(profiled bool) error {
+	for _, n := range f.Nodes {
+		addresses := []*string{&n.HTTP, &n.cluster}
+		if profiled {
+			addresses = append(addresses, &n.Admin)
+		}
+		for _, to := range addresses {
+			l, err := listenLasting()
+			if err != nil {
+				return err
+			}
+			defer func() { _ = l.Close() }()
+			_, port, err := net.SplitHostPort(l.Addr().String())
+			if err != nil {
+				return err
+			}
+			*to = net.JoinHostPort(n.ip, port)
+		}
+		if profiled {
+			n.args = append(slices.Clone(n.args), "--admin", n.Admin)
 		}
 	}
-	return "", err
+	return nil
+}
+
+// listenLasting holds a port that is none of those that systems give to connections, so that it is
+// still free when a node that was ended comes back.
+func listenLasting() (l net.Listener, err error) {
+	for range 100 {
+		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 12_000+rand.IntN(18_000))); err == nil {
+			return l, nil
+		}
+	}
+	return nil, err
 }
 
 // Output is what a command of the program says on the machine of the node.
@@ -174,7 +185,7 @@ func (n *Node) Output(ctx context.Context, args ...string) (string, error) {
 	return process.Output(ctx, command[0], command[1:]...)
 }
 
-// Start starts the node, and returns when it answers.
+// Start starts the node. Whole says when it takes part.
 func (n *Node) Start(ctx context.Context) error {
 	command := n.command(n.program, append([]string{"serve", "--home", n.Home}, n.args...)...)
 	p, err := process.Launch(ctx, n.log, n.HTTP, command[0], command[1:]...)
@@ -304,10 +315,14 @@ func (n *Node) Status(ctx context.Context) (status cluster.Status, err error) {
 	return status, json.Unmarshal(text, &status)
 }
 
-// Whole returns when every node says that all are there and nothing lacks replicas.
+// Whole returns when every node says that all are there and nothing lacks replicas, and with an error
+// once a node has ended by itself.
 func (f *Fleet) Whole(ctx context.Context) error {
 	return Again(ctx, func() error {
 		for _, n := range f.Nodes {
+			if err := n.Process().Failure(); err != nil {
+				return fmt.Errorf("%s: %w", n.Home, err)
+			}
 			status, err := n.Status(ctx)
 			if err != nil {
 				return fmt.Errorf("%s: %w", n.Home, err)
@@ -324,14 +339,14 @@ func (f *Fleet) Whole(ctx context.Context) error {
 	})
 }
 
-// Again does something until it works, for WholeMax.
+// Again does something until it works, for WholeMax, or until a process that is needed has ended.
 func Again(ctx context.Context, do func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, WholeMax)
 	defer cancel()
 	for {
 		err := do()
-		if err == nil {
-			return nil
+		if err == nil || errors.Is(err, process.ErrEnded) {
+			return err
 		}
 		if !Wait(ctx, lookEach) {
 			return fmt.Errorf("%w: %w", ctx.Err(), err)

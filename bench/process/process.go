@@ -52,13 +52,35 @@ func Start(ctx context.Context, log, program string, args ...string) (*Process, 
 	}
 	if err := p.waitReady(ctx); err != nil {
 		p.Stop()
-		err = fmt.Errorf("%s %s: %w", filepath.Base(program), strings.Join(p.cmd.Args[1:], " "), err)
-		if words := p.LastWords(); words != "" {
-			err = fmt.Errorf("%w\n%s", err, words)
-		}
-		return nil, err
+		return nil, p.explain(err)
 	}
 	return p, nil
+}
+
+// explain adds to an error about the process how it was started, and what it said last.
+func (p *Process) explain(err error) error {
+	err = fmt.Errorf("%s: %w", strings.Join(append([]string{filepath.Base(p.cmd.Path)}, p.cmd.Args[1:]...), " "), err)
+	if words := p.LastWords(); words != "" {
+		err = fmt.Errorf("%w\n%s", err, words)
+	}
+	return err
+}
+
+// Failure is nil while the process runs, and wraps ErrEnded when it is gone.
+func (p *Process) Failure() error {
+	select {
+	case <-p.ended:
+		return p.explain(p.endedError())
+	default:
+		return nil
+	}
+}
+
+func (p *Process) endedError() error {
+	if p.err != nil {
+		return fmt.Errorf("%w: %w", ErrEnded, p.err)
+	}
+	return ErrEnded
 }
 
 // Launch is Start, but does not wait for the server, and is told where it shall listen.
@@ -122,17 +144,15 @@ func (p *Process) waitReady(ctx context.Context) error {
 		select {
 		case <-ticker.C:
 		case <-p.ended:
-			if p.err != nil {
-				return fmt.Errorf("%w: %w", errEnded, p.err)
-			}
-			return errEnded
+			return p.endedError()
 		case <-ctx.Done():
 			return fmt.Errorf("not ready: %w", ctx.Err())
 		}
 	}
 }
 
-var errEnded = errors.New("the program did not serve: it ended")
+// ErrEnded is the error of a process that is gone.
+var ErrEnded = errors.New("the program does not serve: it ended")
 
 // Stop asks the process to end, kills it when that takes too long, and returns
 // when it is gone.

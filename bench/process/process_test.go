@@ -19,11 +19,30 @@ func TestAServerThatEndsIsAnErrorWithItsLastWords(t *testing.T) {
 
 // TestAProgramThatDoesNotServe is named as that, without an empty log behind it.
 func TestAProgramThatDoesNotServe(t *testing.T) {
-	for program, want := range map[string]string{"true": ": the program did not serve: it ended", "false": ": the program did not serve: it ended: exit status 1"} {
+	for program, want := range map[string]string{"true": ": the program does not serve: it ended", "false": ": the program does not serve: it ended: exit status 1"} {
 		if _, err := Start(t.Context(), filepath.Join(t.TempDir(), "log"), program, "serve"); err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%s: got %v, want it to end with %q", program, err, want)
 		}
 	}
+}
+
+func TestAProcessThatHasEndedSaysSo(t *testing.T) {
+	p, err := Launch(t.Context(), filepath.Join(t.TempDir(), "log"), "nowhere", "/bin/sh", "-c", "echo the port is taken; read line")
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-p.Ended() // nothing is on its standard input
+	if err := p.Failure(); !errors.Is(err, ErrEnded) || !strings.Contains(err.Error(), "the port is taken") {
+		t.Errorf("behind its end: %v", err)
+	}
+	p, err = Launch(t.Context(), filepath.Join(t.TempDir(), "log"), "nowhere", "/bin/sh", "-c", "exec sleep 600")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Failure(); err != nil {
+		t.Errorf("while it runs: %v", err)
+	}
+	p.Kill()
 }
 
 func TestWhatAProcessHasUsed(t *testing.T) {
