@@ -14,9 +14,14 @@ import (
 	"troupe/statemachine/data"
 )
 
-// bodyFirstBytes is what is set aside for a body before any of it is there, so
-// that a length which is only claimed costs nothing.
-const bodyFirstBytes = 16 << 10
+const (
+	// bodyFirstBytes is what is set aside for a body before any of it is there, so
+	// that a length which is only claimed costs nothing.
+	bodyFirstBytes = 16 << 10
+	// bodySureBytes must have come before all is set aside that was claimed: growing on and on
+	// makes twice as much garbage.
+	bodySureBytes = 64 << 10
+)
 
 // readBody reads a request's body to its end. It must be called before anything is
 // done: wrong chunk framing and a body that stops short show only here, and such a
@@ -39,7 +44,11 @@ func readBody(w http.ResponseWriter, r *http.Request, maxBytes int64, pay func(n
 	body := make([]byte, 0, min(room, bodyFirstBytes)+1) // NB: the end is found by reading one byte more
 	for {
 		if len(body) == cap(body) {
-			body = slices.Grow(body, max(512, min(len(body), int(most)-len(body)+1)))
+			more := int(most) - len(body) + 1
+			if r.ContentLength < 0 || len(body) < bodySureBytes {
+				more = max(512, min(len(body), more))
+			}
+			body = slices.Grow(body, more)
 			if len(body) >= bodyFirstBytes {
 				if err := pay(min(int64(cap(body)), most) - int64(len(body))); err != nil {
 					return nil, err

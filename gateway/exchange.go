@@ -37,6 +37,8 @@ type exchange struct {
 	counted    bool        // in Server.inFlight, and in usage
 	usage      *userUsage  // the caller's; nil until the caller is known
 	idle       bool        // see leavePlace
+	// beyondShare: the request is refused because its user has too much already.
+	beyondShare bool
 	// anonymous: the request is counted in Server.anonymous too, under network.
 	anonymous bool
 	network   netip.Prefix
@@ -160,7 +162,7 @@ func (x *exchange) run() error {
 		return err
 	}
 	if x.caller != nil && !x.admitUser() {
-		return x.shed()
+		return x.shedUser()
 	}
 	if err := x.parseQuery(); err != nil {
 		return err

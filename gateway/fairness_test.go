@@ -125,6 +125,9 @@ func TestOneUserHasHalfOfTheRequests(t *testing.T) {
 		if a := s.do(t, post("event", eventBody)); a.Status != 503 || a.Label() != "Busy" || a.Header.Get("Retry-After") == "" {
 			t.Errorf("a ninth: got %d %s, want 503 Busy", a.Status, a.Body)
 		}
+		if mine.retryAt.Swap(0) == 0 { // else the next one would wait
+			t.Error("the user is not known to have been refused")
+		}
 	}
 	for range 16 {
 		if a := s.do(t, postAsBob("event", eventBody)); a.Status != 200 {

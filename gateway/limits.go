@@ -27,6 +27,7 @@ type userUsage struct {
 	batches     atomic.Int64 // that have items
 	batchBytes  atomic.Int64 // of their large bodies
 	idle        atomic.Int64 // of the requests: see leavePlace
+	retryAt     atomic.Int64 // when the user was told to come again for being beyond its share, in nanoseconds since the server's start
 	bytes       toll.Account // of bodies beyond bodyFirstBytes of each, and of large answers
 }
 

@@ -20,17 +20,24 @@ import (
 // answered.
 func TestWhoComesAgainEarlyWaits(t *testing.T) {
 	const told = retryAfterMin * time.Second
+	var ann, bob userUsage
 	for name, c := range map[string]struct {
-		after  time.Duration // between the two requests
-		during func(s *Server, c *connection)
-		waited time.Duration
-		status int
+		first, second *userUsage    // of the two requests
+		again         bool          // the second one comes on the same connection
+		after         time.Duration // between them
+		during        func(s *Server, c *connection)
+		waited        time.Duration
+		status        int
 	}{
-		"at once":              {0, nil, told, http.StatusServiceUnavailable},
-		"a little early":       {told - time.Second, nil, time.Second, http.StatusServiceUnavailable},
-		"in time":              {told, nil, 0, http.StatusServiceUnavailable},
-		"and the server stops": {0, func(s *Server, _ *connection) { close(s.stopping) }, time.Second, http.StatusServiceUnavailable},
-		"and is closed":        {0, func(_ *Server, c *connection) { c.state.CompareAndSwap(connectionIdle, connectionEvicted) }, told, statusAborted},
+		"at once":                    {again: true, waited: told, status: http.StatusServiceUnavailable},
+		"a little early":             {again: true, after: told - time.Second, waited: time.Second, status: http.StatusServiceUnavailable},
+		"in time":                    {again: true, after: told, status: http.StatusServiceUnavailable},
+		"on another connection":      {first: &ann, second: &ann, waited: told, status: http.StatusServiceUnavailable},
+		"in time on another":         {first: &ann, second: &ann, after: told, status: http.StatusServiceUnavailable},
+		"another user":               {first: &ann, second: &bob, status: http.StatusServiceUnavailable},
+		"without a credential, anew": {status: http.StatusServiceUnavailable},
+		"and the server stops":       {again: true, during: func(s *Server, _ *connection) { close(s.stopping) }, waited: time.Second, status: http.StatusServiceUnavailable},
+		"and is closed":              {again: true, during: func(_ *Server, c *connection) { c.state.CompareAndSwap(connectionIdle, connectionEvicted) }, waited: told, status: statusAborted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -38,9 +45,14 @@ func TestWhoComesAgainEarlyWaits(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				conn := &connection{listener: &listener{freed: make(chan struct{}, 1)}, opened: time.Now()}
-				refuse := func() int {
-					x := &exchange{server: s, route: &s.unmatched[groupWorkflow], w: httptest.NewRecorder(), r: httptest.NewRequest("GET", "/", nil), connection: conn}
+				ann.retryAt.Store(0)
+				bob.retryAt.Store(0)
+				connect := func() *connection {
+					return &connection{listener: &listener{freed: make(chan struct{}, 1)}, opened: time.Now()}
+				}
+				conn := connect()
+				refuse := func(usage *userUsage) int {
+					x := &exchange{usage: usage, beyondShare: usage != nil, server: s, route: &s.unmatched[groupWorkflow], w: httptest.NewRecorder(), r: httptest.NewRequest("GET", "/", nil), connection: conn}
 					conn.state.Store(connectionBusy)
 					s.inFlight.Add(1)
 					x.counted = true
@@ -49,13 +61,16 @@ func TestWhoComesAgainEarlyWaits(t *testing.T) {
 					return x.status
 				}
 				begun := time.Now()
-				if status := refuse(); status != http.StatusServiceUnavailable || time.Since(begun) != 0 {
+				if status := refuse(c.first); status != http.StatusServiceUnavailable || time.Since(begun) != 0 {
 					t.Fatalf("the first: got %d after %v, want 503 at once", status, time.Since(begun))
 				}
 				<-time.After(c.after)
 				begun = time.Now()
+				if !c.again {
+					conn = connect()
+				}
 				ended := make(chan int)
-				go func() { ended <- refuse() }()
+				go func() { ended <- refuse(c.second) }()
 				<-time.After(c.waited / 2)
 				synctest.Wait()
 				if n := s.inFlight.Load(); n != 0 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/workflow"
 	"troupe/gateway/toll"
@@ -144,7 +146,28 @@ func TestWhoOwesTooMuchIsRefused(t *testing.T) {
 			t.Errorf("got the answers %v after %v, want 16 times 503 for one user and 400 for the other", s.statuses, time.Since(began))
 		}
 		wantNobody(t, s.Server)
+		x := &exchange{server: s.Server, usage: s.usage.of(ann.ID)}
+		if err := x.pay(1); !errors.Is(err, failure.ErrBusy) || !x.beyondShare {
+			t.Errorf("got %v, want ErrBusy of a user who is beyond the share", err)
+		}
 	})
+}
+
+// TestABodyOfAKnownLengthIsSetAsideAtOnce when the first of it has come: three payments, and not one for each doubling.
+func TestABodyOfAKnownLengthIsSetAsideAtOnce(t *testing.T) {
+	const size = 1 << 20
+	for name, length := range map[string]int64{"known": size, "chunked": -1} {
+		r := httptest.NewRequest("POST", "/", strings.NewReader(strings.Repeat("x", size)))
+		r.ContentLength = length
+		var payments []int64
+		body, err := readBody(httptest.NewRecorder(), r, size, func(n int64) error {
+			payments = append(payments, n)
+			return nil
+		})
+		if few := len(payments) <= 3; err != nil || len(body) != size || few != (length > 0) {
+			t.Errorf("%s: %d bytes, %v, payments of %v bytes", name, len(body), err, payments)
+		}
+	}
 }
 
 // TestLargeAnswersArePaidFor holds gateway/INTERFACE.md, "Fair shares": an answer waits for what was charged before, one of who owes too much is

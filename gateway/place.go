@@ -12,6 +12,12 @@ func (x *exchange) shed() error {
 	return failure.ErrBusy
 }
 
+// shedUser is shed for a limit of one user, whom x.usage is of.
+func (x *exchange) shedUser() error {
+	x.beyondShare = x.usage != nil
+	return x.shed()
+}
+
 // admitAnonymous admits a request to a route that takes no credential.
 func (x *exchange) admitAnonymous() bool {
 	if x.route.access.kinds != 0 {
@@ -106,7 +112,7 @@ func (x *exchange) pay(n int64) error {
 	wait, ok := x.charge(n)
 	switch {
 	case !ok:
-		return x.shed()
+		return x.shedUser()
 	case wait == 0:
 		return nil
 	}

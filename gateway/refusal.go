@@ -10,7 +10,8 @@ import (
 // Callers who come again at once when the service has refused them for want of room can
 // take the processors from the requests that were accepted: a refusal may cost as much as an
 // event (gateway/DESIGN.md, "Overload"). So whoever is refused once more on the same connection,
-// before the time that Retry-After said, hears of it at that time, or after retryHeldMax.
+// before the time that Retry-After said, hears of it at that time, or after retryHeldMax. So does a
+// user who is beyond what one user may have, on any connection.
 
 // retryHeldMax is how long such a caller waits at most, however long Retry-After is.
 const retryHeldMax = 3 * time.Second
@@ -30,13 +31,20 @@ func (x *exchange) refuseInTime(err error) {
 // expectRetry remembers when the caller of a refusal was told to come again.
 func (x *exchange) expectRetry() {
 	seconds, _ := strconv.Atoi(x.w.Header().Get("Retry-After"))
-	x.connection.retryAt = x.connection.age() + min(time.Duration(seconds)*time.Second, retryHeldMax)
+	wait := min(time.Duration(seconds)*time.Second, retryHeldMax)
+	x.connection.retryAt = x.connection.age() + wait
+	if x.beyondShare {
+		x.usage.retryAt.Store(int64(time.Since(x.server.started) + wait))
+	}
 }
 
 // awaitRetry waits until the caller was to come again. The request has left its place to
 // others then, and its connection may be closed for a new one; that is reported as false.
 func (x *exchange) awaitRetry() bool {
 	wait := x.connection.retryAt - x.connection.age()
+	if x.beyondShare {
+		wait = max(wait, time.Duration(x.usage.retryAt.Load())-time.Since(x.server.started))
+	}
 	if wait <= 0 {
 		return true
 	}
