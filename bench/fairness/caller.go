@@ -21,19 +21,29 @@ import (
 type caller struct {
 	addr          string // of the server
 	token, cookie string // "" is none
-	dialer        net.Dialer
+	dial          func(ctx context.Context, network, addr string) (net.Conn, error)
 	client        *http.Client
 }
 
 // answerWaitMax is how long the polite user waits for an answer.
 const answerWaitMax = 5 * time.Second
 
-// newCaller makes a caller whose connections come from a loopback address. It keeps
-// up to connections of them.
-func newCaller(addr, from string, connections int) *caller {
-	c := &caller{addr: addr, dialer: net.Dialer{Timeout: answerWaitMax, LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}}
+// newCaller makes a caller whose connections come from a loopback address, over a link; nil is
+// loopback itself. It keeps up to connections of them.
+func newCaller(addr, from string, connections int, over *link) *caller {
+	dialer := net.Dialer{Timeout: answerWaitMax, LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	c := &caller{addr: addr, dial: dialer.DialContext}
+	if over != nil {
+		c.dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := dialer.DialContext(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			return over.carry(conn), nil
+		}
+	}
 	c.client = &http.Client{Transport: &http.Transport{
-		DialContext: c.dialer.DialContext, MaxConnsPerHost: connections, MaxIdleConnsPerHost: connections,
+		DialContext: c.dial, MaxConnsPerHost: connections, MaxIdleConnsPerHost: connections,
 	}}
 	return c
 }

@@ -87,8 +87,8 @@ const (
 
 // fill creates the instances and forms of both users.
 func (h *home) fill(ctx context.Context, addr string, m *measurement) error {
-	polite := newCaller(addr, politeAddr, m.loops).with(h.polite.token, h.polite.cookie)
-	hostile := newCaller(addr, hostileAddr, m.loops).with(h.hostile.token, h.hostile.cookie)
+	polite := newCaller(addr, politeAddr, m.loops, nil).with(h.polite.token, h.polite.cookie)
+	hostile := newCaller(addr, hostileAddr, m.loops, nil).with(h.hostile.token, h.hostile.cookie)
 	defer polite.close()
 	defer hostile.close()
 	var err error

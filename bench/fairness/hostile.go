@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,9 +31,10 @@ type hostile struct {
 const budgetMax = 2_000_000
 
 func newHostile(addr string, h *home, m *measurement) *hostile {
-	stranger := newCaller(addr, hostileAddr, m.loops)
+	over := newLink(m.link)
+	stranger := newCaller(addr, hostileAddr, m.loops, over)
 	e := &hostile{
-		caller: stranger.with(h.hostile.token, h.hostile.cookie), stranger: stranger, neighbour: newCaller(addr, politeAddr, m.loops),
+		caller: stranger.with(h.hostile.token, h.hostile.cookie), stranger: stranger, neighbour: newCaller(addr, politeAddr, m.loops, over),
 		records: h.hostileIDs, hot: h.hot, loops: m.loops, connections: m.connections, tasks: m.tasks,
 	}
 	e.budget.Store(budgetMax)
@@ -103,7 +103,7 @@ func (e *hostile) hold(ctx context.Context, n int, text []byte, pause time.Durat
 
 // holdOne is one connection of hold. It returns what became of it.
 func (e *hostile) holdOne(ctx context.Context, text []byte, pause time.Duration) string {
-	conn, err := e.dialer.DialContext(ctx, "tcp", e.addr)
+	conn, err := e.dial(ctx, "tcp", e.addr)
 	if err != nil {
 		return "not connected: " + cause(err)
 	}
@@ -112,7 +112,7 @@ func (e *hostile) holdOne(ctx context.Context, text []byte, pause time.Duration)
 	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	// The less fits into buffers, the sooner the server has to wait.
-	if tcp, ok := conn.(*net.TCPConn); ok {
+	if tcp, ok := conn.(interface{ SetReadBuffer(bytes int) error }); ok {
 		_ = tcp.SetReadBuffer(4 << 10)
 	}
 	writing.Go(func() {

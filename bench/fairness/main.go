@@ -20,8 +20,11 @@ import (
 func main() { os.Exit(process.Main("fairness", run)) }
 
 func run(ctx context.Context, args []string, out, errs io.Writer) error {
-	if len(args) == 1 && args[0] == politeCommand {
+	switch {
+	case len(args) == 1 && args[0] == politeCommand:
 		return bePolite(ctx, os.Stdin, out)
+	case len(args) == 3 && args[0] == refuseCommand:
+		return refuse(ctx, args[2])
 	}
 	m, err := parse(args, errs)
 	if err != nil {
@@ -42,6 +45,8 @@ type measurement struct {
 	connections int           // hostile connections that are only held
 	records     int           // hostile instances that are there before
 	tasks       int           // hostile tasks, and events of a long history
+	link        float64       // megabits a second of the hostile one's network; 0 is loopback
+	bare        bool          // the hostile one attacks a server that only refuses
 	program     string        // "" is built from this tree
 	serve       []string      // arguments of troupe serve
 	dir, record string
@@ -63,6 +68,8 @@ func parse(args []string, errs io.Writer) (*measurement, error) {
 	flags.IntVar(&m.connections, "connections", 300, "hostile connections that are held, at most 2000")
 	flags.IntVar(&m.records, "records", 3000, "hostile instances of 4 KiB that are made before")
 	flags.IntVar(&m.tasks, "tasks", 50_000, "tasks that the polite user may not read, and events of a long history")
+	flags.Float64Var(&m.link, "link", 1000, "the hostile one's network in megabits a second each way; 0 is loopback as it is")
+	flags.BoolVar(&m.bare, "bare", false, "the hostile one attacks a server beside it that refuses everything: what its client alone takes from the polite user")
 	flags.StringVar(&m.program, "program", "", "the build that is measured; empty builds this tree")
 	flags.StringVar(&m.dir, "dir", "", "folder for the home; empty is the system's temporary one")
 	flags.StringVar(&m.record, "o", "", "write a record to this file, and its figures to the same name with .json")
@@ -70,7 +77,7 @@ func parse(args []string, errs io.Writer) (*measurement, error) {
 		return nil, err
 	}
 	m.serve = append([]string{"--connections-max", "200", "--drain-max", "1s"}, flags.Args()...)
-	if m.duration <= 0 || m.duration > time.Minute || m.warmUp < 0 || m.rate <= 0 || m.loops < 1 || m.records < 1 || m.tasks < 1 ||
+	if m.duration <= 0 || m.duration > time.Minute || m.warmUp < 0 || m.rate <= 0 || m.loops < 1 || m.records < 1 || m.tasks < 1 || m.link < 0 ||
 		m.connections < 1 || m.connections > 2000 {
 		return nil, errors.New("numbers must be positive and within their bounds")
 	}
@@ -130,9 +137,21 @@ func (m *measurement) run(ctx context.Context, out io.Writer) (err error) {
 	}
 	header := facts.Header("Fairness", "go run ./bench/fairness "+strings.Join(m.args, " "),
 		[2]string{"Server", "`troupe serve " + strings.Join(m.serve, " ") + "`"},
-		[2]string{"Load", fmt.Sprintf("open loop, %g requests/s of the polite user, %s after %s for each attack; %d hostile requests at a time, %d connections held, %d hostile records of 4 KiB",
-			m.rate, m.duration, m.warmUp, m.loops, m.connections, m.records)})
+		[2]string{"Load", fmt.Sprintf("open loop, %g requests/s of the polite user, %s after %s for each attack; %d hostile requests at a time, %d connections held, %d hostile records of 4 KiB; %s",
+			m.rate, m.duration, m.warmUp, m.loops, m.connections, m.records, m.aim())})
 	return errors.Join(
 		os.WriteFile(m.record, []byte(header+text), 0o644),
 		os.WriteFile(strings.TrimSuffix(m.record, ".md")+".json", append(figures, '\n'), 0o644))
+}
+
+// aim says what the hostile one attacks, and over what.
+func (m *measurement) aim() string {
+	over, at := "loopback", ""
+	if m.link > 0 {
+		over = fmt.Sprintf("%g Mbit/s each way", m.link)
+	}
+	if m.bare {
+		at = ", to a server that refuses everything, and not to this one"
+	}
+	return "the hostile one comes over " + over + at
 }

@@ -39,6 +39,14 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if len(os.Args) == 4 && os.Args[1] == refuseCommand {
+		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+		defer stop()
+		if err := refuse(ctx, os.Args[3]); err != nil {
+			panic(err)
+		}
+		return
+	}
 	if i := slices.Index(os.Args, "--listen"); i > 0 {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 		defer stop()

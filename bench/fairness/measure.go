@@ -68,7 +68,16 @@ func (m *measurement) measure(ctx context.Context, h *home, a attack) (result *p
 		return nil, err
 	}
 	defer s.Stop()
-	e := newHostile(s.Addr, h, m)
+	target := s.Addr
+	if m.bare {
+		refuser, err := startRefuser(ctx, h.log)
+		if err != nil {
+			return nil, err
+		}
+		defer refuser.Stop()
+		target = refuser.Addr
+	}
+	e := newHostile(target, h, m)
 	p, err := m.startPolite(ctx, politeSetup{s.Addr, h.polite.token, h.polite.cookie, h.politeIDs})
 	if err != nil {
 		return nil, err

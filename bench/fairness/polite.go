@@ -79,8 +79,8 @@ const politeConnections = 32
 
 func newPolite(addr string, h *home) *polite {
 	return &polite{
-		caller: newCaller(addr, politeAddr, politeConnections).with(h.polite.token, h.polite.cookie),
-		fresh:  newCaller(addr, politeAddr, 0), ids: h.politeIDs, waitMax: answerWaitMax, observed: make([]observed, len(kinds)),
+		caller: newCaller(addr, politeAddr, politeConnections, nil).with(h.polite.token, h.polite.cookie),
+		fresh:  newCaller(addr, politeAddr, 0, nil), ids: h.politeIDs, waitMax: answerWaitMax, observed: make([]observed, len(kinds)),
 	}
 }
 
