@@ -59,7 +59,7 @@ func Start(ctx context.Context, log, program string, args ...string) (*Process, 
 
 // explain adds to an error about the process how it was started, and what it said last.
 func (p *Process) explain(err error) error {
-	err = fmt.Errorf("%s: %w", strings.Join(append([]string{filepath.Base(p.cmd.Path)}, p.cmd.Args[1:]...), " "), err)
+	err = fmt.Errorf("%s: %w", lineOf(p.cmd), err)
 	if words := p.LastWords(); words != "" {
 		err = fmt.Errorf("%w\n%s", err, words)
 	}
@@ -283,10 +283,13 @@ func statOf(pid int) (procfs.ProcStat, error) {
 	return p.Stat()
 }
 
-// Build builds troupe from this tree into a folder and returns its path.
+// Build builds troupe from this tree into a folder and returns its path. It is the program that README has people
+// build, without C: with it, what Pebble sets aside is no memory of Go's, and the collector has another pace.
 func Build(ctx context.Context, dir string) (program string, err error) {
 	program = filepath.Join(dir, "troupe")
-	_, err = Output(ctx, "go", "build", "-o", program, "troupe/cmd/troupe")
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, "troupe/cmd/troupe")
+	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0")
+	_, err = outputOf(cmd)
 	return program, err
 }
 
@@ -304,7 +307,11 @@ func Tokens(ctx context.Context, program, home string, users []string) (map[stri
 
 // Output runs a command and returns what it prints, without the line end.
 func Output(ctx context.Context, name string, args ...string) (string, error) {
-	text, err := exec.CommandContext(ctx, name, args...).Output()
+	return outputOf(exec.CommandContext(ctx, name, args...))
+}
+
+func outputOf(cmd *exec.Cmd) (string, error) {
+	text, err := cmd.Output()
 	if err == nil {
 		return strings.TrimSpace(string(text)), nil
 	}
@@ -312,5 +319,10 @@ func Output(ctx context.Context, name string, args ...string) (string, error) {
 	if errors.As(err, &failed) {
 		err = fmt.Errorf("%w\n%s", err, failed.Stderr)
 	}
-	return "", fmt.Errorf("%s %s: %w", filepath.Base(name), strings.Join(args, " "), err)
+	return "", fmt.Errorf("%s: %w", lineOf(cmd), err)
+}
+
+// lineOf is a command as it would be typed.
+func lineOf(cmd *exec.Cmd) string {
+	return strings.Join(append([]string{filepath.Base(cmd.Path)}, cmd.Args[1:]...), " ")
 }
