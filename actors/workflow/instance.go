@@ -29,6 +29,8 @@ type instance struct {
 	// loaded says that the fields below are what the store has, or will have
 	// when the journal is through.
 	loaded bool
+	// hasOwnSteps: it has caused steps itself since a caller's event.
+	hasOwnSteps bool
 	// history is the JSON of all entries, joined by commas, when hasHistory.
 	// It only grows, so replies may hold on to a prefix of it.
 	hasHistory bool
@@ -49,8 +51,6 @@ type instance struct {
 	// keyRows is about how many idempotency rows there are since the actor
 	// began to count, and keyRowsLook when to look for old ones.
 	keyRows, keyRowsLook int32
-	// hasOwnSteps: it has caused steps itself since a caller's event.
-	hasOwnSteps bool
 }
 
 // receive is what the actors of all instances do with a message.
