@@ -238,48 +238,6 @@ func (tr *transition) enabledNext() []*node {
 	return out
 }
 
-// checkEvents finds names that look like slips: events that are raised and that
-// nothing takes, and contracts for a name beside a name that is used.
-func (b *builder) checkEvents() {
-	var used []string
-	taken := func(name EventName) bool {
-		for _, n := range b.d.nodes {
-			if slices.ContainsFunc(n.on, func(t *transition) bool { return t.event.matches(name) }) {
-				return true
-			}
-		}
-		return false
-	}
-	for _, n := range b.d.nodes {
-		for _, t := range n.on {
-			if t.event.name != "" && t.onDone == nil {
-				used = append(used, string(t.event.name))
-			}
-		}
-	}
-	for _, r := range b.raised {
-		if r.byAction && b.d.owned[r.name] && !b.isSCXML() {
-			b.advise(r.at, "give it another name, and a transition that does the same", "%q says what became of a delivery: only the service sends it", string(r.name))
-		}
-		if !taken(r.name) {
-			b.suggest(r.at, string(r.name), used, "unknown event %q: no transition takes it", string(r.name))
-		}
-	}
-	for _, n := range b.cancelled {
-		if !slices.Contains(b.sent, n.Text) {
-			b.suggest(n, n.Text, b.sent, "unknown id %q: nothing is sent under it", shorten(n.Text))
-		}
-	}
-	for name, c := range b.d.events {
-		if taken(name) {
-			continue
-		}
-		if near := document.Closest(string(name), used); near != "" && b.d.events[EventName(near)] == nil {
-			b.suggest(at(c.line), string(name), used, "unknown event %q: no transition takes it", string(name))
-		}
-	}
-}
-
 // checkNodeNames finds names in In(…) that no node has.
 func (b *builder) checkNodeNames() {
 	names := map[string]bool{}

@@ -130,6 +130,7 @@ type builder struct {
 	locals       []string // variables of the foreach bodies around
 	byName       map[*node]map[NodeID]*node
 	pending      []pendingTarget
+	taking       []*document.Node // the names of events in on
 	raised       []raisedEvent
 	sent         []string         // ids of delayed events
 	cancelled    []*document.Node // ids that a cancel names

@@ -111,6 +111,7 @@ func (b *builder) warn() document.Faults {
 	b.warnOfPlainDelays(&w)
 	b.warnOfOwnSteps(&w)
 	b.warnOfKeywords(&w)
+	b.warnOfSlips(&w)
 	if w.Err() == nil {
 		return nil
 	}

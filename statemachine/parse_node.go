@@ -222,6 +222,9 @@ func (b *builder) on(n *node, f document.Field) {
 		return
 	}
 	b.d.declared.add(p)
+	if p.name != "" {
+		b.taking = append(b.taking, f.Key)
+	}
 	list := b.transitions(n, f.Value, p)
 	for _, t := range list {
 		t.everything = p.any && b.d.semantics == xstateSemantics

@@ -10,6 +10,9 @@ func TestWarningsForAuthors(t *testing.T) {
 	reads := func(text string) string {
 		return "stateMachines: {m: {initial: a, states: {a: {on: {go: {guard: '" + text + "', target: b}}}, b: {on: {back: a}}}}}\n"
 	}
+	two := func(first, second string) string {
+		return "stateMachines: {m: {initial: a, states: {a: {on: {" + first + ": b}}, b: {on: {" + second + ": a}}}}}\n"
+	}
 	after := func(text string) string {
 		return "stateMachines: {m: {initial: a, states: {a: {after: {'${" + text + "}': b}}, b: {type: final}}}}\n"
 	}
@@ -64,6 +67,18 @@ func TestWarningsForAuthors(t *testing.T) {
 		{
 			"keywords of others, names and values that look like keywords", "id: w\nevents: {go: {data: {x-typ: 1, 'ui:typ': 2, wholly: 3, properties: {typ: {enum: [{typ: 1}], default: {typ: 1}, examples: [{typ: 2}], const: {typ: 1}}}}}}\n" + chart, "",
 		},
+		{
+			"an event that is a slip of a declared one", "id: w\nevents: {approve: {}}\n" + two("approve", "aprove"),
+			`w.yaml:3:74: the event "aprove" stands nowhere else in the file (did you mean "approve"?)`,
+		},
+		{
+			"an event that is a slip of one that others take", "id: w\n" + two("sumbit: a, submit", "submit"),
+			`w.yaml:2:51: the event "sumbit" stands nowhere else in the file (did you mean "submit"?)`,
+		},
+		{"two events that each stand once", "id: w\n" + two("approve", "aprove"), ""},
+		{"an event that is declared or raised too", "id: w\nevents: {approve: {}, aprove: {}, remind: {}}\n" + two("approve: {target: b, actions: {raise: remnid}}, remind", "aprove: a, remnid"), ""},
+		{"names that are counted, forms of one word, and short ones", "id: w\nevents: {step1: {}, close: {}, go: {}}\n" + two("step1: b, close: b, go", "step2: a, closed: a, no"), ""},
+		{"words that are near and another's", "id: w\nevents: {approve: {}, submit: {}}\n" + two("approve: b, submit", "disapprove: a, resubmit"), ""},
 		{"a computed delay", "id: w\nschema: {svcPublic: {properties: {due: {type: string, format: date}}}}\n" + after(`svcPublic.due + "T08:00:00Z"`), ""},
 	} {
 		parsed, err := p.Parse(Source{File: "w.yaml", Text: []byte(c.text)})
