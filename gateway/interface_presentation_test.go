@@ -105,7 +105,7 @@ func presentationShows(t *testing.T, s *scene) {
 		`"columns":[{"path":"svcPublic.customer","label":"Kundin"},{"path":"svcPublic.amount","label":"amount"}],` +
 		`"stateMachines":[{"stateMachineId":"main","label":"Schadensfall"}],` +
 		`"nodes":[{"stateMachineId":"main","nodeId":"draft","label":"Entwurf","tone":"neutral"},{"stateMachineId":"main","nodeId":"review","label":"In Prüfung","tone":"waiting"},` +
-		`{"stateMachineId":"main","nodeId":"dropped","label":"<b>Dropped</b>","tone":"bad"}],` +
+		`{"stateMachineId":"main","nodeId":"dropped","label":"<b>Dropped</b>","tone":"bad"}],"compounds":[{"stateMachineId":"main","nodeId":"main","label":"Schadensfall","tone":"neutral"}],` +
 		`"events":[{"name":"drop","label":"</title><script>alert(1)</script>","done":null,"style":"danger"},{"name":"send","label":"Absenden","done":"hat abgesendet","style":"primary"},` +
 		`{"name":"touch","label":"touch","done":null,"style":"default"}],"sorts":["svcPublic.customer"]}`
 	for _, query := range []string{"", "?version=1"} {

@@ -81,7 +81,7 @@ func showPresentation(x *exchange) error {
 	languages := x.languages()
 	answer := api.Presentation{
 		WorkflowID: string(d.ID), Name: d.Name, Version: d.Version, Titled: d.IsTitled(),
-		Columns: []api.Column{}, StateMachines: []api.PresentedMachine{}, Nodes: []api.Status{}, Events: []api.PresentedEvent{}, Sorts: []string{},
+		Columns: []api.Column{}, StateMachines: []api.PresentedMachine{}, Nodes: []api.Status{}, Compounds: []api.Status{}, Events: []api.PresentedEvent{}, Sorts: []string{},
 	}
 	for _, c := range d.Columns() {
 		answer.Columns = append(answer.Columns, api.Column{Path: c.Path.String(), Label: c.Label.For(languages...)})
@@ -91,6 +91,9 @@ func showPresentation(x *exchange) error {
 	}
 	for _, s := range d.StandingNodes() {
 		answer.Nodes = append(answer.Nodes, statusOf(s.Position, s.NodeLabel, languages))
+	}
+	for _, s := range d.CompoundNodes() {
+		answer.Compounds = append(answer.Compounds, statusOf(s.Position, s.NodeLabel, languages))
 	}
 	for _, name := range d.PresentedEvents() {
 		answer.Events = append(answer.Events, presentedEvent(d, name, languages))

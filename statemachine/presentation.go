@@ -129,9 +129,19 @@ func (d *Definition) nodeAt(p Position) *node {
 
 // StandingNodes returns each position that an instance can have and how people see it, in the order of the file.
 func (d *Definition) StandingNodes() []Standing {
+	return d.nodesWhere(func(n *node) bool { return n.isLeaf() || n.kind == parallel })
+}
+
+// CompoundNodes returns the other nodes that events, timers and tasks can belong to, the state machines among them, and how people see
+// them: an instance stands at one of the nodes inside.
+func (d *Definition) CompoundNodes() []Standing {
+	return d.nodesWhere(func(n *node) bool { return n.kind == compound })
+}
+
+func (d *Definition) nodesWhere(belongs func(*node) bool) []Standing {
 	var out []Standing
 	for _, n := range d.nodes[1:] {
-		if !n.isLeaf() && n.kind != parallel {
+		if !belongs(n) {
 			continue
 		}
 		region := n

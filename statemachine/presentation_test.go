@@ -89,6 +89,13 @@ func TestWhereInstancesCanStand(t *testing.T) {
 	if strings.Join(got, " ") != want {
 		t.Errorf("got %s, want %s", strings.Join(got, " "), want)
 	}
+	got = nil
+	for _, s := range parseChart(t, presentedChart).CompoundNodes() {
+		got = append(got, string(s.Machine)+"."+string(s.Node)+" "+s.Label.For("de"))
+	}
+	if want := "main.main main, main.checked In Prüfung, paper.paper paper"; strings.Join(got, ", ") != want {
+		t.Errorf("the others: got %s, want %s", strings.Join(got, ", "), want)
+	}
 	d := parseChart(t, "id: w\nstateMachines: {p: {type: parallel, states: {q: {type: parallel, states: {r: {on: {a: {}}}, s: {on: {a: {}}}}}, u: {on: {a: {}}}}}}\n")
 	in := begin(t, d, nil)
 	standing := map[Position]bool{}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -128,7 +129,8 @@ func newInstanceEvents() *cobra.Command {
 // eventRows has a row for each transition, one at least.
 func eventRows(e *api.Event, seen *labels) (rows [][]string) {
 	for _, t := range e.Transitions {
-		rows = append(rows, []string{e.Name, string(t.Guard), t.StateMachineID, seen.nodeText([]string{t.NodeID}), seen.nodeText(t.Targets)})
+		from := seen.nodeIn(api.Position{StateMachineID: t.StateMachineID, NodeID: t.NodeID})
+		rows = append(rows, []string{e.Name, string(t.Guard), t.StateMachineID, from, strings.Join(t.TargetLabels, ", ")})
 	}
 	if len(rows) == 0 {
 		rows = append(rows, []string{e.Name, string(e.Guard), "", "", ""})

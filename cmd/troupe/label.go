@@ -59,7 +59,7 @@ func labelsOf(ctx context.Context, c *client.Client, out *output, workflowID str
 
 func newLabels(of *api.Presentation) *labels {
 	l := &labels{of: of, positions: map[api.Position]string{}, nodes: map[string]string{}, events: map[string]string{}}
-	for _, n := range of.Nodes {
+	for _, n := range slices.Concat(of.Nodes, of.Compounds) {
 		l.positions[api.Position{StateMachineID: n.StateMachineID, NodeID: n.NodeID}] = n.Label
 		if before, ok := l.nodes[n.NodeID]; ok && before != n.Label {
 			l.nodes[n.NodeID] = ""
@@ -111,6 +111,14 @@ func (l *labels) nodeText(nodes []string) string {
 		texts[i] = cmp.Or(l.nodes[node], node)
 	}
 	return strings.Join(texts, ", ")
+}
+
+// nodeIn shows the node of a state machine that a task or a transition belongs to: one where instances stand, or one with others inside.
+func (l *labels) nodeIn(at api.Position) string {
+	if l == nil {
+		return at.NodeID
+	}
+	return cmp.Or(l.positions[at], l.nodeText([]string{at.NodeID})) // NB: it is not known by its state machine where it is in a region
 }
 
 // eventText names the event of an entry; the first has none.

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"troupe/gateway/api"
+	"troupe/gateway/client"
 )
 
 func TestReaderLanguage(t *testing.T) {
@@ -86,3 +88,38 @@ func timer(node, target string) *api.Timer {
 }
 
 func mailing(what string) *api.Timer { return &api.Timer{Event: "go", Sends: []string{what}} }
+
+// TestLabelsOfCompoundStates: a task or an event can belong to a state with others inside, at which no instance stands. It is called
+// as the definition says, also where another state machine has a node of its name.
+func TestLabelsOfCompoundStates(t *testing.T) {
+	seen := newLabels(&api.Presentation{
+		Nodes: []api.Status{
+			{StateMachineID: "main", NodeID: "review", Label: "Waiting for a manager"},
+			{StateMachineID: "paper", NodeID: "printing", Label: "Being printed"},
+			{StateMachineID: "delivery", NodeID: "waiting", Label: "Not ordered yet"},
+		},
+		Compounds: []api.Status{{StateMachineID: "main", NodeID: "main", Label: "Approval"}, {StateMachineID: "main", NodeID: "waiting", Label: "To be decided"}},
+	})
+	var text strings.Builder
+	task := &client.Task{Task: api.Task{StateMachineID: "main", NodeID: "waiting"}}
+	if err := showTask(&output{form: formTable, to: &text}, task, seen); err != nil || !strings.Contains(text.String(), "main: To be decided\n") {
+		t.Errorf("a task: got %v %s", err, &text)
+	}
+	for node, want := range map[string]string{
+		"waiting": "To be decided", "review": "Waiting for a manager", "main": "Approval",
+		"printing": "Being printed", // in a region
+		"gone":     "gone",
+	} {
+		rows := eventRows(&api.Event{Transitions: []api.Transition{{StateMachineID: "main", NodeID: node, Targets: []string{"x", "y"}, TargetLabels: []string{"An x", "A y"}}}}, seen)
+		if rows[0][3] != want || rows[0][4] != "An x, A y" {
+			t.Errorf("an event of %s: got %q, want %q", node, rows, want)
+		}
+	}
+	seen = newLabels(&api.Presentation{Compounds: []api.Status{{StateMachineID: "main", NodeID: "waiting", Label: "To be decided"}}})
+	if what, _ := activityText(&api.Activity{Kind: "task", Action: "claim", NodeID: "waiting"}, seen); what != "claim To be decided" {
+		t.Errorf("an entry of the activity: got %q", what)
+	}
+	if got := seen.event("after.P1D.waiting"); got != "time ran out in To be decided" {
+		t.Errorf("a timer: got %q", got)
+	}
+}

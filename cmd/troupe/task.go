@@ -109,7 +109,7 @@ func showTask(out *output, t *client.Task, seen *labels) error {
 		{"TITLE", t.Title},
 		{"DESCRIPTION", shownText(t.Description)},
 		{"INSTANCE", t.WorkflowID + " " + t.InstanceID},
-		{"STATE", seen.stateText([]api.Position{{StateMachineID: t.StateMachineID, NodeID: t.NodeID}})},
+		{"STATE", statesText([]api.Position{{StateMachineID: t.StateMachineID, NodeID: t.NodeID}}, seen.nodeIn)},
 		{"STATUS", t.Status},
 		{"ASSIGNEE", shownText(t.Assignee)},
 		{"FOR", candidatesText(&t.Task)},

@@ -13,7 +13,9 @@ type Presentation struct {
 	// StateMachines are the state machines and the regions of parallel nodes.
 	StateMachines []PresentedMachine `json:"stateMachines"`
 	Nodes         []Status           `json:"nodes"`
-	Events        []PresentedEvent   `json:"events"`
+	// Compounds are the nodes with others inside, in one of which an instance stands.
+	Compounds []Status         `json:"compounds"`
+	Events    []PresentedEvent `json:"events"`
 	// Sorts are the paths by which a list can be sorted besides _id.
 	Sorts []string `json:"sorts"`
 }

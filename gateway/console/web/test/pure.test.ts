@@ -72,6 +72,7 @@ const presentation: Presentation = {
     { stateMachineId: "main", nodeId: "review", label: "Waiting for a manager", tone: "waiting" },
     { stateMachineId: "side", nodeId: "review", label: "Side review", tone: "neutral" },
   ],
+  compounds: [{ stateMachineId: "main", nodeId: "deciding", label: "To be decided", tone: "waiting" }],
   events: [{ name: "send", label: "Send it", done: "sent it", style: "default" }],
   sorts: [],
 };
@@ -85,7 +86,7 @@ test("a status is said in the words of the definition, where they are known", ()
   assert.deepEqual(statusOf({ ...bound, states: [{ stateMachineId: "main", nodeId: "x", label: "X!", tone: "good" }] }, presentation).map((status) => status.label), ["X!"]);
   assert.deepEqual(statusOf(form({ status: "submitted" }), undefined), []);
   const words = wordsOf(presentation);
-  assert.deepEqual([words.node("review"), words.node("sentBack"), words.event("send"), words.done("send"), words.event("callOff"), words.done("callOff")], ["Waiting for a manager", "Sent back", "Send it", "sent it", "Call off", ""]);
+  assert.deepEqual([words.node("review"), words.node("deciding"), words.node("sentBack"), words.event("send"), words.done("send"), words.event("callOff"), words.done("callOff")], ["Waiting for a manager", "To be decided", "Sent back", "Send it", "sent it", "Call off", ""]);
 });
 
 test("an instance that is no form is shown as what it is, and cannot be deleted", () => {

@@ -2542,6 +2542,8 @@ export interface components {
             }[];
             /** @description All positions that an instance can have. */
             nodes: components["schemas"]["Status"][];
+            /** @description The nodes with others inside, state machines among them. An instance stands at one of those inside, but an event, a timer or a task can be theirs. */
+            compounds: components["schemas"]["Status"][];
             events: {
                 name: string;
                 /** @description The name when the definition has no label. */

@@ -51,7 +51,7 @@ export function timerWords(timer: Timer, words: Words): string {
 
 export function wordsOf(workflow: Presentation | undefined): Words {
   const event = (name: string) => workflow?.events.find((each) => each.name === name);
-  const node = (id: string) => workflow?.nodes.find((each) => each.nodeId === id)?.label ?? readable(id);
+  const node = (id: string) => [...(workflow?.nodes ?? []), ...(workflow?.compounds ?? [])].find((each) => each.nodeId === id)?.label ?? readable(id);
   return {
     machine: (id) => named(workflow?.stateMachines.find((machine) => machine.stateMachineId === id)?.label, id),
     node,
