@@ -2,7 +2,6 @@ package form
 
 import (
 	"errors"
-	"time"
 
 	"troupe/actors/failure"
 	"troupe/actors/internal/history"
@@ -16,9 +15,19 @@ import (
 // the instance is created, and again when it gets into another category; no other commit reads or writes anything for it. The zero value
 // knows nothing.
 type CreatorRow struct {
-	known bool
-	by    string // who created it; empty: it is in nobody's list
-	row   *Form  // nil: an earlier program has created it, and it has none yet
+	by     string // who created it; empty: it is in nobody's list
+	doneAt int64  // Form.DoneAt of the row
+	left   bool   // Form.left of the row
+	has    bool   // false: it has no row yet, since it is new, or an earlier program has created it
+	known  bool
+}
+
+// form is what the row says. NB: it is made when it is needed. An awake instance is one of a million.
+func (c *CreatorRow) form() *Form {
+	if !c.has {
+		return nil
+	}
+	return &Form{Kind: KindInstance, By: c.by, DoneAt: c.doneAt, left: c.left}
 }
 
 // Begin is for an instance that is being created. by is the user of the first entry of its history.
@@ -30,7 +39,7 @@ func (c *CreatorRow) Begin(by string) {
 }
 
 // IsLacking reports whether the instance is in a list and has no row. It is for one that was looked up.
-func (c *CreatorRow) IsLacking() bool { return c.by != "" && c.row == nil }
+func (c *CreatorRow) IsLacking() bool { return c.by != "" && !c.has }
 
 // IsMoved reports whether a step may bring an instance into another category. of is its definition before the step, and next behind it.
 func IsMoved(of, next *statemachine.Definition, before, after *statemachine.Instance) bool {
@@ -52,8 +61,12 @@ func (c *CreatorRow) Look(rows func() (*persistence.Store, error), at Spot) erro
 	}
 	found := &CreatorRow{}
 	if found.Begin(by); found.by != "" {
-		if found.row, err = loadRow(from, at, found.by); err != nil {
+		row, err := loadRow(from, at, found.by)
+		if err != nil {
 			return err
+		}
+		if row != nil {
+			found.has, found.left, found.doneAt = true, row.left, row.DoneAt
 		}
 	}
 	*c = *found
@@ -99,39 +112,30 @@ func (c *CreatorRow) Put(w *persistence.Writes, at Spot, of *statemachine.Defini
 	if c.by == "" {
 		return
 	}
-	over := of.IsOver(in)
-	if c.row != nil && (c.row.left || of.IsInitial(in)) && over == (c.row.DoneAt != 0) {
+	initial, over := of.IsInitial(in), of.IsOver(in)
+	if c.has && (c.left || initial) && over == (c.doneAt != 0) {
 		return
 	}
-	next := &Form{Kind: KindInstance, Name: of.Name, By: c.by}
-	if c.row != nil {
-		*next = *c.row
-	}
-	*next = next.nextInstance(of.IsInitial(in), over, in.UpdatedAt)
-	row := Row{Form: *next, WorkflowID: string(of.ID)}
-	row.Put(w, at, c.row)
-	c.row = next
-}
-
-// nextInstance returns f, of an instance that is no form, as it is after a step. Once it has left its initial nodes it is on its way, also
-// when it comes back there: what goes round would write its row with every event.
-func (f Form) nextInstance(initial, over bool, at time.Time) Form {
-	f.left = f.left || !initial
+	before := c.form()
+	c.has = true
+	c.left = c.left || !initial // NB: once, also when it comes back there: what goes round would write its row with every event
 	switch {
 	case !over:
-		f.DoneAt = 0
-	case f.DoneAt == 0:
-		f.DoneAt = at.UnixMilli()
+		c.doneAt = 0
+	case c.doneAt == 0:
+		c.doneAt = in.UpdatedAt.UnixMilli()
 	}
-	return f
+	row := Row{Form: *c.form(), WorkflowID: string(of.ID)}
+	row.Name = of.Name
+	row.Put(w, at, before)
 }
 
 // RemoveInstance removes the row of an instance that is no form and is deleted. s has all that the instance has written.
 func RemoveInstance(w *persistence.Writes, s *persistence.Store, at Spot) error {
 	c := &CreatorRow{}
-	if err := c.Look(func() (*persistence.Store, error) { return s, nil }, at); err != nil || c.row == nil {
+	if err := c.Look(func() (*persistence.Store, error) { return s, nil }, at); err != nil || !c.has {
 		return err
 	}
-	c.row.Remove(w, at)
+	c.form().Remove(w, at)
 	return nil
 }
