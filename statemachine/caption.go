@@ -169,18 +169,21 @@ func (p *prose) constant() (text string) {
 const maxLanguages = 64
 
 // texts reads texts for people into the definition's faults.
-func (b *builder) texts() textReader { return textReader{&b.Collector, b.parser.options.Stored} }
+func (b *builder) texts() textReader {
+	return textReader{&b.Collector, &b.doubts, b.parser.options.Stored}
+}
 
 // textReader reads texts for people. stored: what was accepted once has no new faults.
 type textReader struct {
 	*document.Collector
-	stored bool
+	warnings *document.Collector
+	stored   bool
 }
 
-// ReadText reads a text without expressions, or a map of languages, and adds what is wrong to faults. stored says that it was accepted once;
-// nil has no text.
-func ReadText(faults *document.Collector, n *document.Node, stored bool) Text {
-	return textReader{faults, stored}.words(n)
+// ReadText reads a text without expressions, or a map of languages, and adds what is wrong to faults, and what looks like a slip to warnings.
+// stored says that it was accepted once; nil has no text.
+func ReadText(faults, warnings *document.Collector, n *document.Node, stored bool) Text {
+	return textReader{faults, warnings, stored}.words(n)
 }
 
 // words reads a text without expressions, or a map of languages; nil when n is nil.
@@ -213,6 +216,7 @@ func (r textReader) eachLanguage(n *document.Node, f func(language string, text 
 			r.Add(field.Key, "%q is not a language", shorten(field.Key.Text)).Suggestion = `write a tag such as "en" or "pt-BR"`
 			continue
 		}
+		r.warnOfLanguage(field.Key)
 		f(field.Key.Text, field.Value)
 	}
 }

@@ -106,7 +106,7 @@ func (p *Parser) Parse(src Source) (*Parsed, error) {
 
 // builder returns a builder that has read nothing yet.
 func (p *Parser) builder(src Source) *builder {
-	return &builder{Collector: document.Collector{File: src.File}, parser: p, source: src, language: p.env, misshapen: true, d: &Definition{
+	return &builder{Collector: document.Collector{File: src.File}, doubts: document.Collector{File: src.File}, parser: p, source: src, language: p.env, misshapen: true, d: &Definition{
 		Version: 1,
 		places:  newPlaces(src.File),
 		events:  map[EventName]*contract{},
@@ -144,8 +144,9 @@ type builder struct {
 	readAt       *document.Node  // the rule who reads; nil: none
 	timed        []placedProgram // expressions that are delays
 	schemaNodes  []*document.Node
-	harmless     int  // faults of the chart that leave its shape as it is
-	misshapen    bool // it lacks something because of a fault
+	doubts       document.Collector // warnings that come up amid reading
+	harmless     int                // faults of the chart that leave its shape as it is
+	misshapen    bool               // it lacks something because of a fault
 }
 
 // placedProgram is an expression and where it stands, for what can only be

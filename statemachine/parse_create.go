@@ -103,7 +103,7 @@ func (b *builder) warn() document.Faults {
 	if b.parser.options.Stored {
 		return nil
 	}
-	w := document.Collector{File: b.File}
+	w := b.doubts
 	b.warnOfDefaults(&w)
 	b.warnOfTexts(&w)
 	b.warnOfReaders(&w)

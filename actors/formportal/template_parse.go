@@ -58,8 +58,8 @@ func ParseTemplate(src TemplateText, known Known) (*Template, error) {
 	if faults := append(p.Faults(), p.beside...); len(faults) > 0 {
 		return nil, faults
 	}
-	if p.warnings.Err() != nil {
-		p.t.Warnings = p.warnings.Faults()
+	if p.t.Warnings = append(p.warnings.Faults(), p.warningsBeside...); len(p.t.Warnings) == 0 {
+		p.t.Warnings = nil
 	}
 	p.t.Digest = form.DigestOf(p.t.schema.Text())
 	return p.t, nil
@@ -91,8 +91,9 @@ type templateParser struct {
 	warnings document.Collector
 	known    Known
 	read     func(name string) ([]byte, error)
-	beside   document.Faults // of files that the schema refers to
 	t        *Template
+
+	beside, warningsBeside document.Faults // of files that the schema refers to
 }
 
 // suggest adds a fault with the closest known word, when there is one.
@@ -272,7 +273,7 @@ func (p *templateParser) formSchema(n *document.Node) {
 		p.Add(at, "JSON Schema: the type of a form's data must be object").Suggestion = "type: object"
 		return
 	}
-	p.checkSchema(&p.Collector, field)
+	p.checkSchema(p.own(), field)
 	var read func(string) ([]byte, error)
 	if p.read != nil {
 		read = p.readChecked

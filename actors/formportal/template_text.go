@@ -17,58 +17,40 @@ func (p *templateParser) text(n *document.Node) statemachine.Text {
 	if n == nil || n.Kind != document.Mapping {
 		return statemachine.Plain(p.Text(n))
 	}
-	return p.languages(&p.Collector, n)
+	return p.languages(p.own(), n)
 }
 
-func (p *templateParser) languages(faults *document.Collector, n *document.Node) statemachine.Text {
-	return statemachine.ReadText(faults, n, p.known.Workflow == nil)
+// report is what is told of one file: the template's own, or one beside it.
+type report struct{ faults, warnings *document.Collector }
+
+func (p *templateParser) own() report { return report{&p.Collector, &p.warnings} }
+
+func (p *templateParser) languages(to report, n *document.Node) statemachine.Text {
+	return statemachine.ReadText(to.faults, to.warnings, n, p.known.Workflow == nil)
 }
 
 // schemaText reports whether a keyword of a schema is a text for people.
 func schemaText(keyword string) bool { return keyword == "title" || keyword == "description" }
 
-// hintTexts are hints that are texts for people, and options those of ui:options. Of enumNames each element is one.
-var (
-	hintTexts   = []string{"ui:title", "ui:description", "ui:help", "ui:placeholder", "ui:enumNames"}
-	optionTexts = []string{"title", "description", "help", "placeholder", "enumNames"}
-)
-
-// checkSchema finds faults in the texts of a schema, which are maps of languages.
-func (p *templateParser) checkSchema(faults *document.Collector, n *document.Node) {
+// checkSchema finds faults in the texts of a schema, which are maps of languages, and hints that nothing knows.
+func (p *templateParser) checkSchema(to report, n *document.Node) {
 	if n.Kind == document.Sequence {
 		for _, item := range n.Items {
-			p.checkSchema(faults, item)
+			p.checkSchema(to, item)
 		}
 	}
 	for _, f := range n.Fields {
+		warnOfHint(to.warnings, f.Key)
 		switch key := f.Key.Text; {
 		case schemaText(key) && f.Value.Kind == document.Mapping:
-			p.languages(faults, f.Value)
+			p.languages(to, f.Value)
 		case values[key]:
 		case named[key] && f.Value.Kind == document.Mapping:
 			for _, schema := range f.Value.Fields {
-				p.checkSchema(faults, schema.Value)
+				p.checkSchema(to, schema.Value)
 			}
 		default:
-			p.checkSchema(faults, f.Value)
-		}
-	}
-}
-
-// checkHints is checkSchema for hints.
-func (p *templateParser) checkHints(n *document.Node, texts []string) {
-	for _, f := range n.Fields {
-		switch key, v := f.Key.Text, f.Value; {
-		case slices.Contains(texts, key):
-			for _, text := range append([]*document.Node{v}, v.Items...) {
-				if text.Kind == document.Mapping {
-					p.languages(&p.Collector, text)
-				}
-			}
-		case key == "ui:options":
-			p.checkHints(v, optionTexts)
-		default:
-			p.checkHints(v, hintTexts)
+			p.checkSchema(to, f.Value)
 		}
 	}
 }
@@ -81,9 +63,10 @@ func (p *templateParser) readChecked(name string) ([]byte, error) {
 	}
 	file := path.Join(path.Dir(p.File), name)
 	if tree, err := document.Parse(file, text); err == nil {
-		beside := &document.Collector{File: file}
+		beside := report{&document.Collector{File: file}, &document.Collector{File: file}}
 		p.checkSchema(beside, tree)
-		p.beside = append(p.beside, beside.Faults()...)
+		p.beside = append(p.beside, beside.faults.Faults()...)
+		p.warningsBeside = append(p.warningsBeside, beside.warnings.Faults()...)
 	}
 	return text, nil
 }

@@ -141,11 +141,49 @@ func TestFaultsInTextsHaveTheirPlace(t *testing.T) {
 	}
 }
 
-// TestAMisspeltKeywordIsTold: a schema takes it and does nothing with it.
-func TestAMisspeltKeywordIsTold(t *testing.T) {
-	const want = `JSON Schema has no keyword "minLenght": it does nothing (did you mean "minLength"?)`
-	text := fillFile("properties: {a: {type: string, minLenght: 3, 'x-typ': 1}, typ: {type: object}}", "")
-	if got := parseSample(t, form.KindForm, text).Warnings; len(got) != 1 || !strings.HasPrefix(got.Error(), "t.yaml:4:") || !strings.HasSuffix(got.Error(), want) {
-		t.Errorf("got %v", got)
+// TestWarningsForAuthors: what is allowed and looks like a slip, in the file that has it. Of a form without such there is none.
+func TestWarningsForAuthors(t *testing.T) {
+	schema := "properties: {a: {type: string, minLenght: 3, 'x-typ': 1, 'ui:typ': 2}, typ: {type: object}}"
+	hints := "a: {'ui:widgit': textarea, 'ui:foo': 1, 'ui:options': {rows: 3, foo: 1}}, l: {items: {'ui:ordre': []}}, anyOf: [{'ui:hlep': a}]"
+	known := "'ui:order': ['*'], a: {'ui:widget': radio, 'ui:help': {en: a, de: b}, 'ui:readonly': true, 'ui:classNames': x, 'ui:ArrayFieldTemplate': T, 'ui:enumNames': [a, {en: b}], 'ui:sums': [b], 'ui:currency': EUR}"
+	kinds := "'ui:order': a, a: {'ui:title': 3, 'ui:help': [a], 'ui:enumNames': a, 'ui:options': [], b: {'ui:options': {placeholder: true}, 'ui:enumNames': [1, b], 'ui:widget': {}}}"
+	for _, c := range []struct{ name, text, want string }{
+		{"nothing", fillFile("properties: {a: {type: string}}", known), ""},
+		{
+			"keywords and hints of a schema", fillFile(schema, ""), `t.yaml:4:55: JSON Schema has no keyword "minLenght": it does nothing (did you mean "minLength"?)
+t.yaml:4:81: the page knows no hint "ui:typ": it does nothing`,
+		},
+		{"hints", fillFile("properties: {a: {}, l: {}}", hints), `t.yaml:5:10: the page knows no hint "ui:widgit": it does nothing (did you mean "ui:widget"?)
+t.yaml:5:33: the page knows no hint "ui:foo": it does nothing
+t.yaml:5:92: the page knows no hint "ui:ordre": it does nothing (did you mean "ui:order"?)
+t.yaml:5:119: the page knows no hint "ui:hlep": it does nothing (did you mean "ui:help"?)`},
+		{"hints that are something else", fillFile("properties: {a: {}}", kinds), `t.yaml:5:18: the hint "ui:order": expected a list, found a text
+t.yaml:5:37: the hint "ui:title": expected a text, found a number (quote it)
+t.yaml:5:51: the hint "ui:help": expected a text, found a list
+t.yaml:5:72: the hint "ui:enumNames": expected a list, found a text
+t.yaml:5:89: the hint "ui:options": expected a mapping, found a list
+t.yaml:5:125: the hint "placeholder": expected a text, found true or false (quote it)
+t.yaml:5:149: the hint "ui:enumNames": expected a text, found a number (quote it)
+t.yaml:5:169: the hint "ui:widget": expected a text, found a mapping`},
+		{"languages", fillFile("properties: {a: {title: {en: A, deutsch: B}}}", "a: {'ui:help': {eng: A}}") + "name: {xx: A, de-AT: B}\n", `t.yaml:4:56: "deutsch" is the tag of no known language (write one such as "en" or "pt-BR")
+t.yaml:5:22: readers ask for the language by its shorter tag, and not for "eng" (did you mean "en"?)
+t.yaml:6:8: "xx" is the tag of no known language (write one such as "en" or "pt-BR")`},
+		{"a file beside it", fillFile("$ref: s.json", ""), `s.json:1:12: "xx" is the tag of no known language (write one such as "en" or "pt-BR")
+s.json:1:24: the page knows no hint "ui:hlep": it does nothing (did you mean "ui:help"?)`},
+	} {
+		of, err := ParseTemplate(TemplateText{Kind: form.KindForm, File: "t.yaml", Text: []byte(c.text), Read: func(string) ([]byte, error) {
+			return []byte(`{"title": {"xx": "a"}, "ui:hlep": 1}`), nil
+		}}, Known{Workflow: func(string) (*statemachine.Definition, bool) { return nil, true }})
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		got := ""
+		if len(of.Warnings) > 0 {
+			got = of.Warnings.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
+		}
 	}
 }
