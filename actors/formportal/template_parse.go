@@ -41,7 +41,8 @@ type Known struct {
 const reservedID = "api"
 
 // ParseTemplate reads and checks one file. The error is document.Faults: all
-// faults of the file, with their places.
+// faults of the file, with their places; the template has nothing but Warnings then, since
+// a slip that is one may be what a fault comes from. It is nil when the file is no document.
 func ParseTemplate(src TemplateText, known Known) (*Template, error) {
 	tree, err := document.Parse(src.File, src.Text)
 	if err != nil {
@@ -55,11 +56,11 @@ func ParseTemplate(src TemplateText, known Known) (*Template, error) {
 		t:         &Template{Kind: src.Kind, Enabled: true, Modified: src.Modified.Truncate(time.Millisecond).UTC()},
 	}
 	p.template(tree)
-	if faults := append(p.Faults(), p.beside...); len(faults) > 0 {
-		return nil, faults
-	}
 	if p.t.Warnings = append(p.warnings.Faults(), p.warningsBeside...); len(p.t.Warnings) == 0 {
 		p.t.Warnings = nil
+	}
+	if faults := append(p.Faults(), p.beside...); len(faults) > 0 {
+		return &Template{Warnings: p.t.Warnings}, faults
 	}
 	p.t.Digest = form.DigestOf(p.t.schema.Text())
 	return p.t, nil
@@ -274,6 +275,7 @@ func (p *templateParser) formSchema(n *document.Node) {
 		return
 	}
 	p.checkSchema(p.own(), field)
+	statemachine.WarnOfKeywords(&p.warnings, field)
 	var read func(string) ([]byte, error)
 	if p.read != nil {
 		read = p.readChecked
@@ -290,7 +292,6 @@ func (p *templateParser) formSchema(n *document.Node) {
 		p.Add(statemachine.SchemaFaultAt(field, err), "JSON Schema: %v", err)
 		return
 	}
-	statemachine.WarnOfKeywords(&p.warnings, field)
 }
 
 // items reads what a checklist asks, and makes its schema.

@@ -47,9 +47,11 @@ func loadTemplates(set *Definitions, files fs.FS, known formportal.Known) (docum
 	for _, folder := range templateFolders {
 		err := eachSource(files, folder.name, &faults, func(f *sourceFile) error {
 			parsed, err := formportal.ParseTemplate(formportal.TemplateText{Kind: folder.kind, File: f.shown, Text: f.text, Modified: f.modified, Read: f.ref}, known)
+			if parsed != nil {
+				set.Warnings = append(set.Warnings, parsed.Warnings...)
+			}
 			if err == nil {
 				set.Templates = append(set.Templates, formportal.TemplateSource{File: f.shown, Text: f.text, Refs: f.refs, Parsed: parsed})
-				set.Warnings = append(set.Warnings, parsed.Warnings...)
 			}
 			return err
 		})
