@@ -276,3 +276,15 @@ func BenchmarkDecimal(b *testing.B) {
 		}
 	})
 }
+
+// TestADifferenceThatIsNothingIsZero, and not -0, which JSON would show.
+func TestADifferenceThatIsNothingIsZero(t *testing.T) {
+	var total Total
+	total.Add(-0.3)
+	total.Add(0.3)
+	for what, got := range map[string]float64{"Add": Add(-0.3, 0.3), "Sub": Sub(-0.3, -0.3), "Total": total.Float()} {
+		if math.Float64bits(got) != 0 {
+			t.Errorf("%s: got %v", what, got)
+		}
+	}
+}

@@ -169,6 +169,7 @@ func (n number) plus(m number) (number, bool) {
 	low, borrow := bits.Sub64(n.low, m.low, 0)
 	n.high, _ = bits.Sub64(n.high, m.high, borrow)
 	n.low = low
+	n.negative = n.negative && !n.isZero() // as float64 has it: -0.3 + 0.3 is 0
 	return n, true
 }
 
