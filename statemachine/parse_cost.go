@@ -5,13 +5,14 @@ import (
 
 	"troupe/statemachine/document"
 	"troupe/statemachine/expr"
+	"troupe/statemachine/internal/schemacost"
 )
 
 // What a file may take to be compiled, and to be kept: a second or two, and some tens of megabytes (statemachine/DEFINITION.md,
 // "Limits"). Of what is used in several places, each use counts.
 const (
 	maxExpressionBytes = 250_000
-	maxInstructions    = 20_000 // 400 bytes each; what is compiled twice counts once
+	maxInstructions    = schemacost.WeightMax // 400 bytes each; what is compiled twice counts once
 	maxSchemaObjects   = 30_000
 	maxSchemasCost     = 10_000_000
 )
@@ -66,7 +67,7 @@ func (b *builder) compile(n *document.Node, text string, with func(string) (*exp
 	}
 	p, err := with(text)
 	if err == nil {
-		b.spend(n, &b.cost.instructions, p.PatternSize(), maxInstructions, patternsTogether)
+		b.spend(n, &b.cost.instructions, p.PatternWeight(), maxInstructions, patternsTogether)
 	}
 	return p, err
 }

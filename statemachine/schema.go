@@ -30,7 +30,7 @@ type Schema struct {
 // schemaWeight is what compiling a schema takes.
 type schemaWeight struct {
 	objects  int // mappings and lists that it is written with
-	patterns int // instructions of its regular expressions
+	patterns int // weight of its regular expressions, in instructions
 }
 
 // printer words the schema library's complaints.
@@ -103,7 +103,7 @@ func compileUnbounded(doc data.Value, load func(name string) ([]byte, error)) (*
 	if err != nil {
 		return nil, err
 	}
-	return &Schema{compiled, doc, schemacost.Of(compiled, maxSchemaCost), schemaWeight{docs.Objects, patterns.Size}}, nil
+	return &Schema{compiled, doc, schemacost.Of(compiled, maxSchemaCost), schemaWeight{docs.Objects, patterns.Weight}}, nil
 }
 
 // patternError says that a regular expression of a schema is wrong.

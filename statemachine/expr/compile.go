@@ -64,14 +64,14 @@ func (e *Env) compile(src string, fits func(*cel.Type) bool) (p *Program, err er
 	if err != nil {
 		return nil, err
 	}
-	options := []cel.ProgramOption{cel.CustomDecoratorV2(plan), cel.EvalOptions(cel.OptOptimize)}
-	counting := append(slices.Clone(options), cel.CostTracking(meter{}), cel.CostLimit(e.options.CostMax))
+	options := []cel.ProgramOption{cel.CustomDecoratorV2(plan), cel.EvalOptions(cel.OptOptimize), cel.OptimizeRegex(writtenPatterns()...)}
+	counting := append(slices.Clone(options), cel.CostTracking(meter{i.patterns}), cel.CostLimit(e.options.CostMax))
 	counted, err := e.cel.Program(checked, counting...)
 	if err != nil {
 		return nil, fault("%v", err)
 	}
 	planned := counted
-	if worst <= e.options.TrackAbove {
+	if worst <= e.options.TrackAbove && !i.matches { // NB: the library's worst case knows no instructions
 		if planned, err = e.cel.Program(checked, options...); err != nil {
 			return nil, fault("%v", err)
 		}
@@ -80,7 +80,7 @@ func (e *Env) compile(src string, fits func(*cel.Type) bool) (p *Program, err er
 		source:  src,
 		program: planned, counted: counted, path: pathOf(tree.Expr()).fixedBy(e.constants),
 		reads: i.reads, reading: readingOf(i.reads), nodes: i.nodes,
-		publicMembers: i.publicMembers, privateMembers: i.privateMembers, privateWhole: i.privateUses > i.privateNamed, patternSize: i.patternSize,
+		publicMembers: i.publicMembers, privateMembers: i.privateMembers, privateWhole: i.privateUses > i.privateNamed, patternWeight: i.patternWeight,
 		named: namedBy(tree.Expr(), e.constants),
 	}, nil
 }
@@ -220,7 +220,9 @@ type inspection struct {
 	// how often that happens, and privateUses how often svcPrivate stands there.
 	privateMembers            []string
 	privateNamed, privateUses int
-	patternSize               int
+	patterns                  map[string]int // the sizes of regular expressions that are written
+	patternWeight             int
+	matches                   bool // texts with regular expressions
 	// bad is the first thing that the profile does not have.
 	bad *CompileError
 }
@@ -271,10 +273,15 @@ func (i *inspection) call(e ast.Expr) {
 			i.refuse(e, `a time zone must be written as "UTC" or as an offset like "+02:00"`)
 		}
 	case name == overloads.Matches:
+		i.matches = true
 		args := call.Args()
 		if text, ok := literalText(args[len(args)-1]); ok {
-			size, _ := pattern.Size(text) // NB: the library has checked it
-			i.patternSize += size
+			cost, _ := pattern.Of(text) // NB: patternLimit has checked it
+			i.patternWeight += cost.Weight
+			if i.patterns == nil {
+				i.patterns = map[string]int{}
+			}
+			i.patterns[text] = cost.Size
 		}
 	}
 }

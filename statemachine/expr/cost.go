@@ -108,11 +108,13 @@ func membership(e cost.Estimator, _ *cost.AstNode, args []cost.AstNode) *cost.Ca
 // NB: cel-go finds a call's cost by its overload. All our data is of unknown type,
 // so that a call has no overload when several fit, and then costs 1. meter charges
 // such calls by the sizes of their operands.
-type meter struct{}
+type meter struct {
+	patterns map[string]int // the sizes of those that the expression writes
+}
 
 // CallCost implements cost.ActualCostEstimator. cel-go calls it after the call. nil
 // leaves the cost to the models.
-func (meter) CallCost(function, overload string, args []ref.Val, _ ref.Val) *uint64 {
+func (m meter) CallCost(function, overload string, args []ref.Val, _ ref.Val) *uint64 {
 	switch function {
 	case weighFunction:
 		return charge(int(args[0].(types.Int)) / 8)
@@ -128,6 +130,8 @@ func (meter) CallCost(function, overload string, args []ref.Val, _ ref.Val) *uin
 			return charge(0)
 		}
 		return charge(heavier(args))
+	case overloads.Matches:
+		return charge(m.match(args))
 	case operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals:
 		return charge(lighter(args) / 10)
 	}

@@ -81,7 +81,7 @@ func New(o Options) (*Env, error) {
 		cel.OptionalTypes(), ext.Strings(), ext.Math(), ext.Sets(), ext.Bindings(ext.BindingsVersion(0)),
 		ext.Lists(ext.ListsMaxRangeSize(maxRange)),
 		cel.ASTValidators(cel.ValidateDurationLiterals(), cel.ValidateTimestampLiterals(),
-			cel.ValidateRegexLiterals(), cel.ValidateRegexProgramSizeLimit(maxPatternSize),
+			patternLimit{},
 			cel.ValidateComprehensionNestingLimit(maxLoops), cel.ValidateBindNestingLimit(maxLoops)),
 		cel.Variable(publicRoot, cel.DynType),
 		cel.Variable(privateRoot, cel.DynType),

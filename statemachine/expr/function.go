@@ -2,7 +2,6 @@ package expr
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -13,16 +12,9 @@ import (
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
 	"cel.dev/cel-go/ext"
-
-	"troupe/statemachine/internal/pattern"
 )
 
 const (
-	// maxPatternBytes is how long a regular expression from the data may be.
-	maxPatternBytes = 256
-	// maxPatternSize is how many instructions a regular expression may have. The
-	// time of a match is their number times the length of the text.
-	maxPatternSize = pattern.SizeMax
 	// maxFormatBytes is what the operands of format may weigh. A number of six
 	// bytes, 1e+300, can become a text of 400.
 	maxFormatBytes = 256 << 10
@@ -207,23 +199,4 @@ func join(l ref.Val, sep string) ref.Val {
 		b.WriteString(string(s))
 	}
 	return types.String(b.String())
-}
-
-// matchDynamic is matches for a pattern that is not written in the expression.
-// The pattern may come from a caller, so it is kept small; a match takes time
-// linear in the text whatever the pattern is.
-func matchDynamic(args ...ref.Val) ref.Val {
-	text, ok1 := args[0].(types.String)
-	pattern, ok2 := args[1].(types.String)
-	if !ok1 || !ok2 {
-		return types.MaybeNoSuchOverloadErr(args[0])
-	}
-	if len(pattern) > maxPatternBytes {
-		return types.NewErr("the pattern has more than %d bytes", maxPatternBytes)
-	}
-	re, err := types.CompileRegexWithLimit(string(pattern), maxPatternSize)
-	if err != nil {
-		return types.WrapErr(fmt.Errorf("bad pattern: %w", err))
-	}
-	return types.Bool(re.MatchString(string(text)))
 }

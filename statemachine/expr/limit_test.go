@@ -80,7 +80,12 @@ func TestNothingBlowsUp(t *testing.T) {
 		{"split into characters", `svcPublic.s.split("").size()`, fine},
 		{"case, reverse and trim", `svcPublic.s.upperAscii().lowerAscii().reverse().trim().size()`, costly},
 		{"a pattern that is a large text", `user.id.matches(svcPublic.s)`, "the pattern has more than 256 bytes"},
-		{"a pattern that counts far", `user.id.matches("(a|b){0,900" + "}")`, "exceeds limit of 2000"},
+		{"a pattern that counts far", `user.id.matches("(a|b){0,900" + "}")`, "the limit is 2000"},
+		{"a pattern from the data that takes long to read", `user.id.matches("(?i)" + "[B-\U0001E943]")`, fine},
+		{"many patterns from the data that take long to read", `lists.range(100).all(i, user.id.matches("(?i)" + "[B-\U0001E943]"))`, costly},
+		{"a large pattern and a long text", `svcPublic.s.matches("[a-z]{900}0")`, "a match of a text of"},
+		{"a small pattern and a long text", `svcPublic.s.matches("^[a-z]+0")`, fine},
+		{"many matches of a large pattern", `lists.range(1000).exists(i, svcPublic.s.substring(0, 100).matches("[a-z]{900}0"))`, costly},
 		{"a bad pattern", `user.id.matches("(" + user.id)`, "bad pattern"},
 	} {
 		got, allocated := measure(e, c.src, s)

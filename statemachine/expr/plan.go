@@ -64,7 +64,7 @@ func planCall(n interpreter.InterpretableCall) interpreter.InterpretableV2 {
 		return replaced(sortLists)
 	case overloads.Matches:
 		if _, constant := n.Args()[1].(interpreter.InterpretableConst); !constant {
-			return replaced(matchDynamic)
+			return replaced(matchDynamic) // writtenPatterns has the others
 		}
 	}
 	return n

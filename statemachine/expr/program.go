@@ -30,14 +30,14 @@ type Program struct {
 	privateWhole   bool     // svcPrivate is read otherwise as well
 	named          []*path  // the parts of the data that it names
 
-	patternSize int
+	patternWeight int
 }
 
 // Source is the text of the expression.
 func (p *Program) Source() string { return p.source }
 
-// PatternSize is how many instructions the regular expressions have that the expression writes, together.
-func (p *Program) PatternSize() int { return p.patternSize }
+// PatternWeight is what the regular expressions that the expression writes take together, in instructions.
+func (p *Program) PatternWeight() int { return p.patternWeight }
 
 // Bool evaluates a condition. Errors wrap ErrEval, also when the result is not
 // a bool, and the result is then false. They wrap ErrLimit as well when the

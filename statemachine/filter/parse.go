@@ -65,8 +65,8 @@ type parser struct {
 	private bool
 	own     []string
 	// clauses counts the conditions so far, and steps those of their regular
-	// expressions.
-	clauses, steps int
+	// expressions. reading is how long these take to read.
+	clauses, steps, reading int
 }
 
 // subject is the path that a condition is about.

@@ -7,6 +7,7 @@ import (
 	"regexp/syntax"
 
 	"troupe/statemachine/data"
+	regexcost "troupe/statemachine/internal/pattern"
 )
 
 // Limits of regular expressions (statemachine/filter/FILTER.md, "Limits"). RE2 takes
@@ -15,6 +16,8 @@ import (
 const (
 	maxPattern = 1 << 10
 	maxSteps   = 1100 // of all expressions of a filter together
+	// maxReading is how long they may take to be read, together, in units of 50 ns: "[B-𞥂]" is short and takes 4 ms with the option i.
+	maxReading = 500_000
 )
 
 // regularExpression reads $regex and its $options, which may be absent.
@@ -29,6 +32,9 @@ func (p *parser) regularExpression(operand, options data.Value) (predicate, erro
 	flags, err := parseFlags(options)
 	if err != nil {
 		return predicate{}, err
+	}
+	if p.reading += regexcost.Reading(flags + pattern); p.reading > maxReading {
+		return predicate{}, fmt.Errorf("%w: $regex takes too long to read: it has many classes by name, or with i long ranges", ErrTooLarge)
 	}
 	tree, err := syntax.Parse(flags+pattern, syntax.Perl)
 	if err != nil {

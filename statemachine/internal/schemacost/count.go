@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"troupe/statemachine/internal/pattern"
 )
 
 // Within counts what checking a value costs, and reports whether that is at most most. It counts every alternative, also where the
@@ -113,6 +115,10 @@ func (c *counter) value(s *jsonschema.Schema, v any) {
 	text, isText := v.(string)
 	if s.Format != nil && isText {
 		c.charge(2*visitCost + patternShare*uint64(len(text)))
+		if s.Format.Name == regexFormat {
+			cost, _ := pattern.Of(text) // what is too large is not read
+			c.charge(uint64(cost.Reading))
+		}
 	}
 	if isText {
 		c.charge(uint64(len(text)) / 8)

@@ -18,6 +18,8 @@ import (
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"troupe/statemachine/internal/pattern"
 )
 
 // What things cost, in units.
@@ -25,9 +27,12 @@ const (
 	visitCost  = 10 // of one schema with one value: the library makes three objects for it
 	numberCost = 10 // of reading a number
 	// patternShare is how many instructions of a regular expression handle a byte in one unit, when all are at work.
-	patternShare = 4
+	patternShare = pattern.Share
 	// patternStart is how many instructions are made ready in one unit.
 	patternStart = 16
+	// regexPerByte is above what a byte of a regular expression takes that the data has: the most are in a(?i:-𞥃), and in
+	// a{1000}.
+	regexPerByte = 50_000
 	// deepShare is how many schemas about the same value the library looks through in one unit, for cycles.
 	deepShare = 16
 	// assumedText is how long texts are taken to be before there is a value.
@@ -35,6 +40,9 @@ const (
 	// closePairs is up to how many elements of a list are compared in pairs.
 	closePairs = 20
 )
+
+// regexFormat is the format of texts that are regular expressions.
+const regexFormat = "regex"
 
 // Estimate is the cost of a schema. The zero value is that of one that takes everything.
 type Estimate struct {
@@ -169,6 +177,9 @@ func ownCost(s *jsonschema.Schema) Estimate {
 	}
 	if s.Format != nil {
 		e.visited, e.perByte = e.visited+2*visitCost, e.perByte+patternShare
+		if s.Format.Name == regexFormat {
+			e.perByte += regexPerByte
+		}
 	}
 	checks, digits := numberChecks(s)
 	e.visited, e.perByte = e.visited+checks*numberCost+digits, e.perByte+2*checks

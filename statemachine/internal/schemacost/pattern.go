@@ -1,6 +1,7 @@
 package schemacost
 
 import (
+	"fmt"
 	"regexp"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -11,12 +12,15 @@ import (
 // known is a regular expression whose size is known.
 type known struct {
 	*regexp.Regexp
-	size int
+	cost pattern.Cost
 }
+
+// WeightMax is what the regular expressions of one schema may weigh together, in instructions.
+const WeightMax = 20_000
 
 // Patterns compiles the regular expressions of one schema. It counts what they take, each text once.
 type Patterns struct {
-	Size int // instructions, together
+	Weight int // of all, in instructions
 	// Text and Fault are of the first one that is wrong; Fault is nil when none is.
 	Text  string
 	Fault error
@@ -34,27 +38,31 @@ func (p *Patterns) Compile(text string) (jsonschema.Regexp, error) {
 	if p.whole {
 		return measured(text)
 	}
+	if p.Fault != nil {
+		return nil, p.Fault // NB: the library goes on after a fault, and each text costs
+	}
 	if before := p.texts[text]; before != nil {
 		return before, nil
 	}
 	made, err := measured(text)
+	if err == nil && p.Weight+made.cost.Weight > WeightMax {
+		err = fmt.Errorf("the regular expressions come to more than %d instructions together", WeightMax)
+	}
 	if err != nil {
-		if p.Fault == nil {
-			p.Text, p.Fault = text, err
-		}
+		p.Text, p.Fault = text, err
 		return nil, err
 	}
 	if p.texts == nil {
 		p.texts = map[string]*known{}
 	}
 	p.texts[text] = made
-	p.Size += made.size
+	p.Weight += made.cost.Weight
 	return made, nil
 }
 
 // measured compiles a regular expression unless it is too large.
 func measured(text string) (*known, error) {
-	size, err := pattern.Size(text)
+	cost, err := pattern.Of(text)
 	if err != nil {
 		return nil, err
 	}
@@ -62,13 +70,13 @@ func measured(text string) (*known, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &known{re, size}, nil
+	return &known{re, cost}, nil
 }
 
 // sizeOf is how many instructions an expression has that Compile made.
 func sizeOf(re jsonschema.Regexp) uint64 {
 	if p, ok := re.(*known); ok {
-		return uint64(p.size)
+		return uint64(p.cost.Size)
 	}
 	return pattern.SizeMax
 }

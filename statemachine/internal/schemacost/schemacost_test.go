@@ -92,14 +92,14 @@ func TestAPatternIsMeasuredBeforeItIsCompiled(t *testing.T) {
 		if _, err := p.Compile(text); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
-		if p.Size < size-10 || p.Size > size+20 {
-			t.Errorf("%s: got %d, want about %d", text, p.Size, size)
+		if p.Weight < size-10 || p.Weight > size+20 {
+			t.Errorf("%s: got %d, want about %d", text, p.Weight, size)
 		}
 	}
 	for _, text := range []string{`(a|b){0,600}`, `^((a?){900}` + strings.Repeat(`(a?){900}`, 299) + `)*$`, strings.Repeat("a", 5000), `(`} {
 		p := Patterns{}
-		if _, err := p.Compile(text); err == nil || p.Size != 0 {
-			t.Errorf("%.40s: got %v and the size %d, want a refusal", text, err, p.Size)
+		if _, err := p.Compile(text); err == nil || p.Weight != 0 {
+			t.Errorf("%.40s: got %v and the size %d, want a refusal", text, err, p.Weight)
 		}
 	}
 }
