@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -141,8 +140,7 @@ func (f *Fleet) setApart(ctx context.Context) error {
 	return nil
 }
 
-// setAddresses gives each node addresses that nobody listens on. All ports are held until the last one
-// is chosen, so that no two are the same.
+// setAddresses gives each node addresses that nobody listens on.
 func (f *Fleet) setAddresses(profiled bool) error {
 	for _, n := range f.Nodes {
 		addresses := []*string{&n.HTTP, &n.cluster}
@@ -150,12 +148,11 @@ func (f *Fleet) setAddresses(profiled bool) error {
 			addresses = append(addresses, &n.Admin)
 		}
 		for _, to := range addresses {
-			l, err := listenLasting()
+			free, err := process.FreeAddr()
 			if err != nil {
 				return err
 			}
-			defer func() { _ = l.Close() }()
-			_, port, err := net.SplitHostPort(l.Addr().String())
+			_, port, err := net.SplitHostPort(free)
 			if err != nil {
 				return err
 			}
@@ -166,17 +163,6 @@ func (f *Fleet) setAddresses(profiled bool) error {
 		}
 	}
 	return nil
-}
-
-// listenLasting holds a port that is none of those that systems give to connections, so that it is
-// still free when a node that was ended comes back.
-func listenLasting() (l net.Listener, err error) {
-	for range 100 {
-		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 12_000+rand.IntN(18_000))); err == nil {
-			return l, nil
-		}
-	}
-	return nil, err
 }
 
 // Output is what a command of the program says on the machine of the node.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -185,16 +184,6 @@ func (p *Process) PID() int { return p.cmd.Process.Pid }
 
 // Ended is closed when the process is gone.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
-
-// FreeAddr returns a loopback address that nobody listens on.
-func FreeAddr() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String(), nil
-}
 
 // ProcessorTime returns the processor time, in user and system mode, that a
 // process has used.
