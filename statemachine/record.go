@@ -52,6 +52,9 @@ type Record struct {
 	tasks                            []byte
 }
 
+// IsEnded reports whether the instance was stopped, or its parent has cancelled it.
+func (r *Record) IsEnded() bool { return len(r.parent) > 0 && r.parent[0]&parentEnded != 0 }
+
 // AppendRecord appends the stored form of the instance:
 //
 //	format(1) version sequence created updated  (varints; times in ms)

@@ -347,6 +347,9 @@ func restored(t *testing.T, d *statemachine.Definition, in *statemachine.Instanc
 	if err != nil {
 		t.Fatalf("parse stored record: %v", err)
 	}
+	if record.IsEnded() != in.IsEnded() {
+		t.Fatalf("the record of an instance that has ended (%t) says %t", in.IsEnded(), record.IsEnded())
+	}
 	again, err := d.Restore(in.ID, record)
 	if err != nil {
 		t.Fatalf("restore: %v", err)

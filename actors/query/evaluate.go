@@ -110,6 +110,9 @@ func (q *query) show(c *candidate) error {
 		b = append(b, `,"svcRedirect":`...)
 		b = data.AppendString(b, q.record.Redirect)
 	}
+	if q.record.IsEnded() {
+		b = append(b, `,"cancelled":true`...)
+	}
 	if q.fields.title {
 		b = append(b, `,"title":`...)
 		b = data.AppendString(b, q.title())

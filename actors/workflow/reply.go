@@ -17,6 +17,7 @@ func (i *instance) shown(withHistory bool) *Reply {
 	return &Reply{
 		WorkflowID: i.workflowID, InstanceID: i.name, Sequence: i.state.Sequence, WithHistory: withHistory,
 		Public: i.state.Public, Private: i.state.Private, States: i.of.States(&i.state), Redirect: i.state.Redirect,
+		IsEnded: i.state.IsEnded(),
 	}
 }
 

@@ -76,7 +76,7 @@ func repetitions(cmd *cobra.Command) int {
 func timeText(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // recordMembers are what the path of a column begins with.
-var recordMembers = []string{"_id", "workflowId", "svcPublic", "svcPrivate", "svcHistory", "states", "svcRedirect"}
+var recordMembers = []string{"_id", "workflowId", "svcPublic", "svcPrivate", "svcHistory", "states", "svcRedirect", "cancelled"}
 
 // parseColumns checks the paths of --columns.
 func parseColumns(columns []string) ([]data.Path, error) {

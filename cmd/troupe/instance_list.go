@@ -114,7 +114,11 @@ func (r *instanceRows) page(page *client.InstancePage) *listPage {
 		if r.labels.isTitled() {
 			row = append(row, instance.Title)
 		}
-		row = append(row, r.labels.stateText(instance.States))
+		states := r.labels.stateText(instance.States)
+		if instance.Cancelled {
+			states += "; cancelled"
+		}
+		row = append(row, states)
 		for _, path := range r.paths {
 			row = append(row, cellAt(instance.Raw, path))
 		}

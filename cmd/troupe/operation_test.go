@@ -78,6 +78,8 @@ func TestOperations(t *testing.T) {
 func TestInstanceStop(t *testing.T) {
 	id := startNotice(t)
 	stopped := "notice/" + id + " has ended; what it had invoked ends with it\n"
+	_, listed, _ := invoke("instance", "list", "notice", "-o", "jsonl")
+	listed = strings.TrimSuffix(listed, "}\n")
 	runAll(t, []invocation{
 		{name: "without --tree", args: []string{"instance", "stop", "notice", id}, code: exitUsage, stderr: "say --tree: with the instance all that it has invoked ends"},
 		{name: "no instance", args: []string{"instance", "stop", "notice", "--tree"}, code: exitUsage, stderr: "INSTANCE is missing"},
@@ -90,10 +92,16 @@ func TestInstanceStop(t *testing.T) {
 			id + "-2-0  webhook   hook    dead       1         \n"},
 		{name: "what it waits for", args: []string{"timer", "list", "-o", "json"}, stdout: `{"timers":[],"next":null}` + "\n"},
 		{name: "an event", args: []string{"instance", "send", "notice", id, "tell"}, code: exitFailed, stderr: "409 Ended: the instance was stopped, or"},
+		{name: "a list", args: []string{"instance", "list", "notice"}, stdout: "" +
+			"ID                          STATES\n" + id + "  main: In the hall; cancelled\n"},
+		{name: "lines of a list", args: []string{"instance", "list", "notice", "-o", "jsonl", "--all"}, stdout: listed + `,"cancelled":true}` + "\n"},
 	})
 	_, shown, _ := invoke("instance", "show", "notice", id)
 	if !strings.Contains(shown, "\nENDED     cancelled\n") {
 		t.Errorf("it is shown as\n%s", shown)
+	}
+	if _, shown, _ := invoke("instance", "show", "notice", id, "-o", "json"); !strings.HasSuffix(shown, `,"cancelled":true}`+"\n") || strings.Contains(listed, "cancelled") {
+		t.Errorf("as JSON it is %s, and was listed as %s before", shown, listed)
 	}
 	_, shown, _ = invoke("instance", "history", "notice", id, "-o", "jsonl")
 	lines := strings.Split(strings.TrimSpace(shown), "\n")

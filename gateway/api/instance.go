@@ -21,7 +21,7 @@ type Position struct {
 }
 
 // Instance is an instance record (gateway/INTERFACE.md, "The record"). An
-// entry of a list has ID, WorkflowID, Public and States, and of the others
+// entry of a list has ID, WorkflowID, Public, States and Cancelled, and of the others
 // those that the request named in fields.
 type Instance struct {
 	ID         string          `json:"_id"`
@@ -35,6 +35,8 @@ type Instance struct {
 	States      []Position `json:"states"`
 	// Redirect is empty when the instance has none.
 	Redirect string `json:"svcRedirect,omitempty"`
+	// Cancelled: it was stopped, or its parent has cancelled it; it takes nothing more.
+	Cancelled bool `json:"cancelled,omitempty"`
 	// Title is empty where it was not asked for.
 	Title string `json:"title,omitempty"`
 }

@@ -25,6 +25,8 @@ type Reply struct {
 	HistoryFrom uint64
 	// WithHistory repeats what was asked.
 	WithHistory bool
+	// IsEnded: it was stopped, or its parent has cancelled it.
+	IsEnded bool
 }
 
 // AppendRecord appends the instance record (gateway/INTERFACE.md, "The record") as
@@ -68,6 +70,9 @@ func (r *Reply) AppendTail(dst []byte) []byte {
 	if r.Redirect != "" {
 		dst = append(dst, `,"svcRedirect":`...)
 		dst = data.AppendString(dst, r.Redirect)
+	}
+	if r.IsEnded {
+		dst = append(dst, `,"cancelled":true`...)
 	}
 	return dst
 }

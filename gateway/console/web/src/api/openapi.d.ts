@@ -2052,11 +2052,17 @@ export interface components {
             historyFrom?: components["schemas"]["HistoryFrom"];
             states: components["schemas"]["States"];
             svcRedirect?: components["schemas"]["Redirect"];
+            cancelled?: components["schemas"]["Cancelled"];
         };
         /** @description The sequence number of the first entry of `svcHistory`, where that is not all of the history. The pages of the history (`listHistory`) have the entries before. */
         HistoryFrom: number;
         /** @description Where a client goes on. There until the next event that leaves a history entry. */
         Redirect: string;
+        /**
+         * @description The instance was stopped, or its parent has cancelled it, and it takes nothing more. Others do not have the member.
+         * @enum {boolean}
+         */
+        Cancelled: true;
         /** @description An entry of a list of instances. */
         ListedInstance: {
             _id: components["schemas"]["Identifier"];
@@ -2069,6 +2075,7 @@ export interface components {
             svcHistory?: components["schemas"]["HistoryEntry"][];
             historyFrom?: components["schemas"]["HistoryFrom"];
             svcRedirect?: components["schemas"]["Redirect"];
+            cancelled?: components["schemas"]["Cancelled"];
             /** @description With `fields=title`. */
             title?: string;
         };
