@@ -42,6 +42,8 @@ type Catalog struct {
 	// versions has the definitions that instances asked for, and those that cannot
 	// be read with the reason.
 	versions *xsync.Map[versionKey, version]
+	// timeless are those that were not read yet and have no schedules, as far as somebody has looked.
+	timeless *xsync.Map[versionKey, struct{}]
 	// compiling is held while one of them is being compiled.
 	compiling turn
 	// origins say where versions come from, and owners who owns each workflow: replaced, never changed.
@@ -132,7 +134,7 @@ const levelOfPresentation = 3
 // cannot be read, do not keep the service from starting.
 func Open(o Options) (*Catalog, error) {
 	c := &Catalog{
-		store: o.Store, log: o.Log, awaitCurrent: o.Current, level: o.Level, bounds: defaultBounds, versions: xsync.NewMap[versionKey, version](), origins: xsync.NewMap[versionKey, origin](),
+		store: o.Store, log: o.Log, awaitCurrent: o.Current, level: o.Level, bounds: defaultBounds, versions: xsync.NewMap[versionKey, version](), origins: xsync.NewMap[versionKey, origin](), timeless: xsync.NewMap[versionKey, struct{}](),
 		parser: o.Parser.With(statemachine.ParserOptions{Stored: true}), indexesChanged: make(chan struct{}, 1),
 	}
 	c.builtin = currentVersions{}
@@ -319,13 +321,21 @@ func (c *Catalog) Schedules() (out []Schedule) {
 	return out
 }
 
-// mayHaveSchedules reports whether the text of a version that was not read yet has the word, so that the others need not be read.
+// mayHaveSchedules reports whether the text of a version that was not read yet has the word, so that the others need not be read. NB: it is
+// asked every second; content under a number is replaced only by what is among the versions then.
 func (c *Catalog) mayHaveSchedules(key versionKey) bool {
 	if _, known := c.versions.Load(key); known {
 		return true
 	}
+	if _, known := c.timeless.Load(key); known {
+		return false
+	}
 	text, err := c.store.Load(persistence.DefinitionKey(nil, key.workflow, key.version))
-	return err == nil && bytes.Contains(text, []byte("schedules"))
+	has := err == nil && bytes.Contains(text, []byte("schedules"))
+	if err == nil && !has {
+		c.timeless.Store(key, struct{}{})
+	}
+	return has
 }
 
 // Choice is a workflow that a caller may create.

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -55,4 +56,33 @@ func TestAStartCompilesNothing(t *testing.T) {
 	c.publishSingle(t, strings.Replace(door, "version: 1", "version: 41", 1))
 	c.wantCreatable(t, "published after a restart", "door", 41)
 	c.wantCreatable(t, "a file of before", "plain", 1)
+}
+
+// TestSchedulesAreLookedForOnce in the text of a version that was not read yet: whoever runs them asks every second.
+func TestSchedulesAreLookedForOnce(t *testing.T) {
+	store := openStore(t)
+	const size = 512 << 10
+	openCatalog(t, store).publishSingle(t, door+"# "+strings.Repeat("x", size)+"\n")
+	c := openCatalog(t, store)
+	look := func() (allocated uint64) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range 20 {
+			if all := c.Schedules(); len(all) != 0 {
+				t.Errorf("got %v", all)
+			}
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	if n := look(); n > 10*size {
+		t.Errorf("20 looks read %d bytes of a text with %d", n, size)
+	}
+	if n := c.versions.Size(); n != 0 {
+		t.Errorf("%d versions are compiled", n)
+	}
+	c.publishSingle(t, strings.Replace(door, "version: 1", "version: 2\nschedules: {daily: {cron: '0 7 * * *'}}", 1))
+	if all := c.Schedules(); len(all) != 1 {
+		t.Errorf("got %v, want that of the next version", all)
+	}
 }

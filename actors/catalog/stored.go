@@ -66,6 +66,7 @@ func (c *Catalog) readCurrentLocked() error {
 	}
 	c.owners.Store(&owners)
 	c.origins.Clear()
+	c.timeless.Clear()
 	now := currentVersions{}
 	for workflow, versions := range published {
 		number, isPublished := single[workflow]
