@@ -25,9 +25,11 @@ const (
 	// rowsMax is how many a shard has. A new one takes the place of one of the workflow that has most: of that which has not failed for the
 	// longest time.
 	rowsMax = 256
-	// pause is how long an incident rests between two times that it is written, and putMax how long one commit is waited for.
+	// pause is how long an incident rests between two times that it is written, putMax how long one commit is waited for, and endMax how long
+	// all are that still wait when the service stops.
 	pause  = time.Second
 	putMax = 2 * time.Second
+	endMax = 2 * putMax
 )
 
 // Options configures a Service.
@@ -69,7 +71,7 @@ func (s *Service) Start() {
 	s.running.Go(func() { guard.Loop(s.ctx.Done(), s.o.Log, "writing of incidents", s.run) })
 }
 
-// Stop writes what waits and ends.
+// Stop writes what waits, as far as that can be done within endMax, and ends.
 func (s *Service) Stop() {
 	s.cancel()
 	s.running.Wait()
@@ -162,7 +164,9 @@ func (s *Service) run() {
 		select {
 		case <-s.wake:
 		case <-s.ctx.Done():
-			s.flush(context.Background())
+			ctx, cancel := context.WithTimeout(context.Background(), endMax)
+			defer cancel()
+			s.flush(ctx)
 			return
 		}
 		s.flush(s.ctx)

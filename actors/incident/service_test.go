@@ -189,6 +189,36 @@ func TestWhatCannotBeWrittenWaits(t *testing.T) {
 	})
 }
 
+// TestTheEndDoesNotWaitForEachShard that nobody leads.
+func TestTheEndDoesNotWaitForEachShard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		follower, err := storetest.NewDisk().Open(persistence.Options{Shards: 8, Log: zerolog.Nop(), Replication: &persistence.Replication{Node: "a"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := New(Options{Store: follower, Log: zerolog.Nop(), Elsewhere: func(ctx context.Context, _ uint16, _ []Row) error {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(endMax):
+				return failure.ErrUnavailable
+			}
+		}})
+		for line := range 100 {
+			s.Note(failed("w", line+1, 0))
+		}
+		s.Start()
+		from := time.Now()
+		s.Stop()
+		if took := time.Since(from); took > endMax {
+			t.Errorf("it took %s", took)
+		}
+		if err := follower.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestAnUnreadableRowIsReplaced: the next failure at its place is the first that is known.
 func TestAnUnreadableRowIsReplaced(t *testing.T) {
 	on(t, func(t *testing.T, s *Service, o Options) {
