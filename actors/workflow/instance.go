@@ -29,7 +29,7 @@ type instance struct {
 	// loaded says that the fields below are what the store has, or will have
 	// when the journal is through.
 	loaded bool
-	// hasOwnSteps: it has caused steps itself since a caller's event.
+	// hasOwnSteps: it has caused steps itself since a caller's event, also before it was asleep.
 	hasOwnSteps bool
 	// history is the JSON of all entries, joined by commas, when hasHistory.
 	// It only grows, so replies may hold on to a prefix of it.
@@ -176,6 +176,7 @@ func (i *instance) ensureLoaded() error {
 	}
 	i.chain, i.creatorRow = record.Chain, form.CreatorRow{}
 	i.history, i.hasHistory = nil, false
+	i.hasOwnSteps = r.paces.Has(i.id)
 	i.loaded = true
 	return nil
 }

@@ -90,6 +90,22 @@ func TestALoopIsSlowedDown(t *testing.T) {
 	}
 }
 
+// TestACallerCalmsALoopThatWasAsleep: the steps that an event of a caller begins are quick again, whether the instance was awake or not.
+func TestACallerCalmsALoopThatWasAsleep(t *testing.T) {
+	looping(t, loops["a send"], quota.Limits{}, func(h *harness, id string) {
+		clocktest.Advance(10 * time.Minute)
+		for what, sleep := range map[string]func(){"awake": func() {}, "asleep": func() { h.SweepIdle() }} {
+			sleep()
+			before := h.MustSend(boss, "loop", id, "go", "").Sequence
+			clocktest.Advance(time.Second)
+			if n := h.MustLook(boss, "loop", id).Sequence - before; n < 90 {
+				t.Errorf("%s: %d steps within a second behind an event of a caller", what, n)
+			}
+			clocktest.Advance(10 * time.Minute)
+		}
+	})
+}
+
 // TestALoopHasAQuota: own steps count among the entries that an instance may have.
 func TestALoopHasAQuota(t *testing.T) {
 	looping(t, loops["a send"], quota.Limits{HistoryEntries: 20}, func(h *harness, id string) {

@@ -59,6 +59,14 @@ func (s *Steps) Step(id persistence.ID, now time.Time) time.Duration {
 	return c.delay
 }
 
+// Has reports whether steps of an instance are counted.
+func (s *Steps) Has(id persistence.ID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, has := s.of[id]
+	return has
+}
+
 // Calm forgets the steps of an instance.
 func (s *Steps) Calm(id persistence.ID) {
 	s.mu.Lock()
