@@ -65,6 +65,16 @@ func (h *harness) running(workflowID string) (ids []string, refused int) {
 	return ids, refused
 }
 
+// crew makes an instance of a workflow with state machines that each invoke a child, and returns it and the children that run.
+func (h *harness) crew(machines int) (root string, children []string) {
+	h.t.Helper()
+	h.Publish(strings.NewReplacer("id: bomb", "id: workers", "workflow: bomb", "workflow: deepest").Replace(bomb(machines)), deepest)
+	root = h.Make(boss, "workers", "")
+	clocktest.Advance(time.Second)
+	children, _ = h.running("deepest")
+	return root, children
+}
+
 // TestATreeIsLimited: of a workflow that invokes itself a hundred times so many instances run as may, whatever restarts, and all others get
 // error.invoke. There is one incident, at the root. Once its tree is stopped a new one may grow (gateway/INTERFACE.md, "Trees of instances").
 func TestATreeIsLimited(t *testing.T) {
@@ -165,12 +175,8 @@ func TestATreeWhoseInstancesEnd(t *testing.T) {
 // TestAFullTreeTakesMoreLater: ten seconds after it was found full, once one of its instances has ended.
 func TestAFullTreeTakesMoreLater(t *testing.T) {
 	const most, machines = 4, 6
-	workers := strings.NewReplacer("id: bomb", "id: workers", "workflow: bomb", "workflow: deepest").Replace(bomb(machines))
 	limited(t, most, func(h *harness) {
-		h.Publish(workers, deepest)
-		root := h.Make(boss, "workers", "")
-		clocktest.Advance(time.Second)
-		ids, _ := h.running("deepest")
+		root, ids := h.crew(machines)
 		if len(ids) != most-1 {
 			t.Fatalf("%d children run", len(ids))
 		}
@@ -192,12 +198,8 @@ func TestAFullTreeTakesMoreLater(t *testing.T) {
 // TestADamagedInstanceOfATree counts as one that runs, and holds up nobody.
 func TestADamagedInstanceOfATree(t *testing.T) {
 	const most, machines = 4, 6
-	workers := strings.NewReplacer("id: bomb", "id: workers", "workflow: bomb", "workflow: deepest").Replace(bomb(machines))
 	limited(t, most, func(h *harness) {
-		h.Publish(workers, deepest)
-		root := h.Make(boss, "workers", "")
-		clocktest.Advance(time.Second)
-		ids, _ := h.running("deepest")
+		root, ids := h.crew(machines)
 		h.Spoil("deepest", ids[0])
 		clocktest.Advance(10 * time.Second)
 		h.MustSend(boss, "workers", root, "again", "")
@@ -249,13 +251,23 @@ func (c *cluster) move(by int) {
 	c.pass(5 * time.Second)
 }
 
-// TestATreeIsLimitedOnACluster: one count, whatever nodes lead its instances, also when the root moves.
-func TestATreeIsLimitedOnACluster(t *testing.T) {
-	const most, machines = 12, bombMachines
+// limitedCluster is limited for a cluster, whose shards the nodes lead in turn.
+func limitedCluster(t *testing.T, most int, seed uint64, test func(t *testing.T, c *cluster, r *rand.Rand)) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &cluster{t: t, begun: time.Now(), treeMax: most}
 		c.start(c.publish)
-		r := rand.New(rand.NewPCG(3, 7))
+		c.move(0)
+		test(t, c, rand.New(rand.NewPCG(3, seed)))
+		for _, n := range c.nodes {
+			n.stop()
+		}
+	})
+}
+
+// TestATreeIsLimitedOnACluster: one count, whatever nodes lead its instances, also when the root moves.
+func TestATreeIsLimitedOnACluster(t *testing.T) {
+	const most, machines = 12, bombMachines
+	limitedCluster(t, most, 7, func(t *testing.T, c *cluster, r *rand.Rand) {
 		// running counts the instances that run, and those that there are, and returns one with a machine that was refused.
 		running := func() (runs int, one string, refused int) {
 			t.Helper()
@@ -288,7 +300,6 @@ func TestATreeIsLimitedOnACluster(t *testing.T) {
 			}
 			return runs, one, int(page.Incidents[0].Row.Count)
 		}
-		c.move(0)
 		root := c.createWith(r, "root", "bomb", "")
 		runs, one, refused := running()
 		if want := most*machines - (most - 1); runs != most || refused != want {
@@ -308,20 +319,13 @@ func TestATreeIsLimitedOnACluster(t *testing.T) {
 		if runs, _, _ := running(); runs != 0 {
 			t.Errorf("%d instances run in a tree that was stopped", runs)
 		}
-		for _, n := range c.nodes {
-			n.stop()
-		}
 	})
 }
 
 // TestALeaderThatComesBackCountsAnew: others have let children in meanwhile.
 func TestALeaderThatComesBackCountsAnew(t *testing.T) {
 	const most = 4
-	synctest.Test(t, func(t *testing.T) {
-		c := &cluster{t: t, begun: time.Now(), treeMax: most}
-		c.start(c.publish)
-		r := rand.New(rand.NewPCG(3, 8))
-		c.move(0)
+	limitedCluster(t, most, 8, func(t *testing.T, c *cluster, r *rand.Rand) {
 		root := c.createWith(r, "root", "hand", "")
 		for n, led := range []int{0, 1, 1, 0} { // the last one is beyond
 			c.move(led)
@@ -334,9 +338,6 @@ func TestALeaderThatComesBackCountsAnew(t *testing.T) {
 			if c.must(err); int(made) != min(n+1, most-1) {
 				t.Errorf("behind %d fingers %d children were made", n+1, made)
 			}
-		}
-		for _, n := range c.nodes {
-			n.stop()
 		}
 	})
 }
