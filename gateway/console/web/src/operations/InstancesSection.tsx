@@ -17,7 +17,7 @@ import { useInstanceCount, useInstances, usePresentation, useWorkflows } from ".
 import { type Translate, useText } from "./text";
 import { Value } from "./Value";
 import { ViewsMenu } from "./ViewsMenu";
-import { nameOfWorkflow } from "./WorkflowsSection";
+import { WorkflowPick } from "./WorkflowPick";
 
 const rowsOfPage = 50;
 /** How many of the definition's columns are shown before anybody has chosen. */
@@ -53,16 +53,7 @@ function Instances({ list, caller }: { list: PublishedWorkflow[]; caller: Caller
   return (
     <>
       <div className="tools">
-        <label className="ops-pick">
-          <span>{t("workflow")}</span>
-          <select value={workflowId} onChange={(event) => change({ workflow: event.target.value, filter: "", sort: "", cursor: "", col: [], private: "" })}>
-            {list.map((of) => (
-              <option key={of.id} value={of.id}>
-                {nameOfWorkflow(of)}
-              </option>
-            ))}
-          </select>
-        </label>
+        <WorkflowPick of={list} value={workflowId} onPick={(workflow) => change({ workflow, filter: "", sort: "", cursor: "", col: [], private: "" })} />
         <div className="tools-end">
           <ViewsMenu user={caller.id} workflow={workflowId} />
           <MenuBox

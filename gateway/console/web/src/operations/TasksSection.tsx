@@ -19,6 +19,7 @@ import { FilterBuilder } from "./FilterBuilder";
 import { Loaded, reasonFor, shortId, statusOf, useNews } from "./parts";
 import { operationsKey, useEveryTask, usePresentation, useWorkflows } from "./queries";
 import { type Translate, useText } from "./text";
+import { WorkflowPick } from "./WorkflowPick";
 import { nameOfWorkflow } from "./WorkflowsSection";
 
 /** Every task that waits, whoever it waits for, without data: whose it is, and whose it is to be. */
@@ -59,17 +60,7 @@ export function TasksSection() {
   return (
     <>
       <div className="tools">
-        <label className="ops-pick">
-          <span>{t("workflow")}</span>
-          <select value={workflowId} onChange={(event) => change({ workflow: event.target.value, cursor: "" })}>
-            <option value="">{t("timers.allWorkflows")}</option>
-            {workflows.data?.map((of) => (
-              <option key={of.id} value={of.id}>
-                {nameOfWorkflow(of)}
-              </option>
-            ))}
-          </select>
-        </label>
+        <WorkflowPick of={workflows.data ?? []} value={workflowId} all onPick={(workflow) => change({ workflow, cursor: "" })} />
         <div className="tools-end">
           <SearchBox label={common("list.searchIn", { list: t("section.tasks") })} value={q} onSearch={(words) => change({ q: words, cursor: "" }, "replace")} />
         </div>

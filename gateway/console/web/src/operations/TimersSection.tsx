@@ -10,7 +10,7 @@ import { eventName } from "./names";
 import { InstanceOf, Loaded } from "./parts";
 import { useTimers, useWorkflows } from "./queries";
 import { type Translate, useText } from "./text";
-import { nameOfWorkflow } from "./WorkflowsSection";
+import { WorkflowPick } from "./WorkflowPick";
 
 /** What will come to instances by itself, the next one first. */
 export function TimersSection() {
@@ -23,17 +23,7 @@ export function TimersSection() {
   return (
     <>
       <div className="tools">
-        <label className="ops-pick">
-          <span>{t("workflow")}</span>
-          <select value={workflowId} onChange={(event) => change({ workflow: event.target.value, cursor: "" })}>
-            <option value="">{t("timers.allWorkflows")}</option>
-            {workflows.data?.map((of) => (
-              <option key={of.id} value={of.id}>
-                {nameOfWorkflow(of)}
-              </option>
-            ))}
-          </select>
-        </label>
+        <WorkflowPick of={workflows.data ?? []} value={workflowId} all onPick={(workflow) => change({ workflow, cursor: "" })} />
       </div>
       <Loaded query={timers}>
         {({ timers: list, next }) => (
