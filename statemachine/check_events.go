@@ -19,6 +19,10 @@ func (b *builder) checkEvents() {
 	}
 	named, told := b.spelt(), map[string]bool{}
 	untaken := func(at *document.Node, name EventName) {
+		if b.IsFull() {
+			b.Add(at, "unknown event %q: no transition takes it", string(name))
+			return
+		}
 		near := document.Closest(string(name), used)
 		if near == "" || !b.slipped(named, near, name) {
 			b.suggest(at, string(name), used, "unknown event %q: no transition takes it", string(name))

@@ -176,7 +176,11 @@ const knownShown = 12
 // suggest adds a fault about an unknown word. It suggests the closest known word or,
 // if none is close, lists them.
 func (b *builder) suggest(n *document.Node, word string, known []string, reason string, args ...any) {
+	full := b.IsFull()
 	f := b.Add(n, reason, args...)
+	if full {
+		return
+	}
 	if near := document.Closest(word, known); near != "" {
 		f.Suggestion = fmt.Sprintf("did you mean %q?", near)
 		return

@@ -9,17 +9,21 @@ import (
 // errors.
 const maxWord = 64
 
+// maxAmong is with how many words one is compared at most: a large file has tens of thousands, and as many slips.
+const maxAmong = 1_000
+
 // Closest returns the word of among that word was probably meant to be, and ""
 // when none is near: at most 2 or a third of its characters are wrong, missing,
 // too many or swapped with a neighbour, and no more than half. Case does not
-// count. Of words equally near it is the first.
+// count. Of words equally near it is the first. Of a long list only the first words are
+// looked at.
 func Closest(word string, among []string) string {
 	if len(word) > maxWord {
 		return ""
 	}
 	w := []rune(strings.ToLower(word))
 	best, bestDistance := "", maxWord
-	for _, candidate := range among {
+	for _, candidate := range among[:min(len(among), maxAmong)] {
 		if len(candidate) > maxWord {
 			continue
 		}

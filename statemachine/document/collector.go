@@ -59,6 +59,9 @@ func (c *Collector) at(line, column int, reason string, args ...any) *Entry {
 // Count returns how many faults were added, those above the limit included.
 func (c *Collector) Count() int { return len(c.entries) + c.dropped }
 
+// IsFull reports whether further faults are only counted, so that nobody sees their suggestions.
+func (c *Collector) IsFull() bool { return len(c.entries) == maxFaults }
+
 // Faults returns what was added so far, in order.
 func (c *Collector) Faults() Faults {
 	faults := make(Faults, 0, len(c.entries)+1)

@@ -1,0 +1,69 @@
+package statemachine
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"troupe/statemachine/cputest"
+)
+
+// TestTheSearchForCirclesEnds: each of the regions sends what all of them take, and enters all of them.
+func TestTheSearchForCirclesEnds(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("id: a\nstateMachines: {m: {states: {\n p: {type: parallel, on: {out: b}, states: {\n")
+	for i := range 700 {
+		fmt.Fprintf(&b, "  r%d: {states: {a%[1]d: {entry: [{send: {event: go}}], on: {go: p}}}},\n", i)
+	}
+	b.WriteString(" }}, b: {type: final}}}}\n")
+	took := cputest.Watch()
+	p, err := parseAs(t, b.String(), ParserOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := took(); d > 10*time.Second { // without a bound it is minutes
+		t.Errorf("it took %v of a processor", d)
+	}
+	if !strings.Contains(p.Warnings.Error(), "a circle of steps") {
+		t.Errorf("got %.200v", p.Warnings)
+	}
+}
+
+// TestAConditionMayMeanWhoReads: only lists can be held against each other.
+func TestAConditionMayMeanWhoReads(t *testing.T) {
+	for create, want := range map[string]bool{
+		`{when: '"manager" in user.roles'}`: false, `{roles: [manager]}`: false, `{roles: [employee]}`: true,
+	} {
+		text := "id: a\nallow: {create: " + create + ", read: {roles: [manager]}}\nstateMachines: {m: {states: {a: {type: final}}}}\n"
+		p, err := parseAs(t, text, ParserOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if told := strings.Contains(p.Warnings.Error(), "cannot read them"); told != want {
+			t.Errorf("%s: got %v", create, p.Warnings)
+		}
+	}
+}
+
+// TestNamesAreComparedWhileTheyAreFew: each of thousands of reads would be held against each of thousands of names.
+func TestNamesAreComparedWhileTheyAreFew(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("id: a\ncontext: {svcPublic: {")
+	for i := range 20_000 {
+		fmt.Fprintf(&b, "abcdefghijk%dx: 1, ", i)
+	}
+	b.WriteString("x: 1}}\nstateMachines: {m: {states: {p: {entry: [\n")
+	for i := range 2_000 {
+		fmt.Fprintf(&b, "{assign: {svcPublic.x: '${svcPublic.zbcdzfghzjk%d}'}},\n", i)
+	}
+	b.WriteString("], on: {out: b}}, b: {type: final}}}}\n")
+	took := cputest.Watch()
+	_, err := parseAs(t, b.String(), ParserOptions{})
+	if d := took(); d > 20*time.Second { // without a bound it is a minute
+		t.Errorf("it took %v of a processor", d)
+	}
+	if err != nil {
+		t.Errorf("got %.300v", err)
+	}
+}
