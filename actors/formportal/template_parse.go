@@ -41,8 +41,8 @@ type Known struct {
 const reservedID = "api"
 
 // ParseTemplate reads and checks one file. The error is document.Faults: all
-// faults of the file, with their places; the template has nothing but Warnings then, since
-// a slip that is one may be what a fault comes from. It is nil when the file is no document.
+// faults of the file, with their places; the template is nil then, or has nothing but
+// Warnings, since a slip that is one may be what a fault comes from.
 func ParseTemplate(src TemplateText, known Known) (*Template, error) {
 	tree, err := document.Parse(src.File, src.Text)
 	if err != nil {
@@ -59,8 +59,12 @@ func ParseTemplate(src TemplateText, known Known) (*Template, error) {
 	if p.t.Warnings = append(p.warnings.Faults(), p.warningsBeside...); len(p.t.Warnings) == 0 {
 		p.t.Warnings = nil
 	}
-	if faults := append(p.Faults(), p.beside...); len(faults) > 0 {
+	faults := append(p.Faults(), p.beside...)
+	switch {
+	case len(faults) > 0 && p.t.Warnings != nil:
 		return &Template{Warnings: p.t.Warnings}, faults
+	case len(faults) > 0:
+		return nil, faults
 	}
 	p.t.Digest = form.DigestOf(p.t.schema.Text())
 	return p.t, nil
