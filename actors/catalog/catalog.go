@@ -63,8 +63,7 @@ type Catalog struct {
 		retirement uint64
 	}
 
-	// indexes are what commits maintain (DESIGN.md, "Generations of indexes").
-	// Replaced, never changed.
+	// indexes are what commits maintain (DESIGN.md, "Generations of indexes"). Replaced, never changed.
 	indexes atomic.Pointer[Indexes]
 	// commits are those that may work with what was replaced.
 	commits grace.Period
@@ -74,8 +73,7 @@ type Catalog struct {
 	inShards inShards
 }
 
-// turn is a lock. It is no mutex, because bubbles of testing/synctest do not let time pass for
-// who waits for one.
+// turn is a lock. It is no mutex, because bubbles of testing/synctest do not let time pass for who waits for one.
 type turn chan struct{}
 
 // Lock implements sync.Locker.
@@ -97,9 +95,8 @@ type currentVersion struct {
 	published bool
 	// older are the versions below that files of the current set name, too.
 	older []uint64
-	// pins counts the creates that are on their way with this content of this
-	// version, and is shared by all that have it. It becomes closed, for good, when
-	// other content takes the version, or the version goes.
+	// pins counts the creates that are on their way with this content of this version, and is shared by all that have it. It
+	// becomes closed, for good, when other content takes the version, or the version goes.
 	pins *atomic.Int64
 }
 
@@ -109,9 +106,8 @@ const closed = -1 << 40
 // Options configures Open.
 type Options struct {
 	Store *persistence.Store
-	// Parser brings the expression language. Stored definitions are read again by one
-	// like it that takes every role, because roles come and go, and that minds only what
-	// keeps a definition from running.
+	// Parser brings the expression language. Stored definitions are read again by one like it that takes every role,
+	// because roles come and go, and that minds only what keeps a definition from running.
 	Parser *statemachine.Parser
 	Log    zerolog.Logger
 	// Current returns when everything that was acknowledged before in any node of the
@@ -324,18 +320,16 @@ func (c *Catalog) Schedules() (out []Schedule) {
 // mayHaveSchedules reports whether the text of a version that was not read yet has the word, so that the others need not be read. NB: it is
 // asked every second; content under a number is replaced only by what is among the versions then.
 func (c *Catalog) mayHaveSchedules(key versionKey) bool {
-	if _, known := c.versions.Load(key); known {
-		return true
-	}
-	if _, known := c.timeless.Load(key); known {
-		return false
+	_, isRead := c.versions.Load(key)
+	if _, isTimeless := c.timeless.Load(key); isRead || isTimeless {
+		return isRead
 	}
 	text, err := c.store.Load(persistence.DefinitionKey(nil, key.workflow, key.version))
-	has := err == nil && bytes.Contains(text, []byte("schedules"))
-	if err == nil && !has {
-		c.timeless.Store(key, struct{}{})
+	if err != nil || bytes.Contains(text, []byte("schedules")) {
+		return err == nil
 	}
-	return has
+	c.timeless.Store(key, struct{}{})
+	return false
 }
 
 // Choice is a workflow that a caller may create.
