@@ -14,7 +14,6 @@ import (
 	"golang.org/x/text/message"
 
 	"troupe/statemachine/data"
-	"troupe/statemachine/document"
 	"troupe/statemachine/internal/schemacost"
 )
 
@@ -38,7 +37,10 @@ var printer = message.NewPrinter(language.English)
 
 // schemaBase stands before a schema's name while it is compiled, so that a
 // relative $ref resolves to a sibling file and to nothing else.
-const schemaBase = "file:///"
+const (
+	schemaBase = "file:///"
+	schemaName = "-"
+)
 
 // schemaLoader resolves references between schema files through the reader
 // that the caller gave. Nothing is ever fetched.
@@ -50,7 +52,7 @@ type schemaLoader struct {
 func (l schemaLoader) Load(url string) (any, error) {
 	name, ok := strings.CutPrefix(url, schemaBase)
 	if !ok || l.read == nil {
-		return nil, fmt.Errorf("reference %q leads outside the folder", shorten(url))
+		return nil, errOutside
 	}
 	src, err := l.read(name)
 	if err != nil {
@@ -87,7 +89,7 @@ func compileUnbounded(doc data.Value, load func(name string) ([]byte, error)) (*
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.UseLoader(schemaLoader{load, &docs})
 	c.UseRegexpEngine(patterns.Compile)
-	const name = schemaBase + "-"
+	const name = schemaBase + schemaName
 	written := doc.Any()
 	if err := docs.Add(written); err != nil {
 		return nil, err
@@ -101,7 +103,7 @@ func compileUnbounded(doc data.Value, load func(name string) ([]byte, error)) (*
 		return nil, &patternError{patterns.Text, patterns.Fault}
 	}
 	if err != nil {
-		return nil, err
+		return nil, faultOfSchema(err)
 	}
 	return &Schema{compiled, doc, schemacost.Of(compiled, maxSchemaCost), schemaWeight{docs.Objects, patterns.Weight}}, nil
 }
@@ -114,18 +116,6 @@ type patternError struct {
 
 func (e *patternError) Error() string {
 	return fmt.Sprintf("the pattern %s: %v", data.Quote(shorten(e.text)), e.reason)
-}
-
-// SchemaFaultAt is where a fault of CompileSchema stands in the schema that n writes: at the pattern that it is about, else at
-// the top. What stands in another file has no place.
-func SchemaFaultAt(n *document.Node, err error) *document.Node {
-	var bad *patternError
-	if errors.As(err, &bad) {
-		if at := n.Find(bad.text); at != nil {
-			return at
-		}
-	}
-	return n
 }
 
 // affordable is why a schema costs too much.
