@@ -496,11 +496,17 @@ func TestWhatIsSaidAtAnAddress(t *testing.T) {
 			t.Errorf("got %q, %v", word, err)
 		}
 	}
+	// NB: the near end of a connection listens nowhere, and nobody else can at its port.
+	near, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}}).Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = near.Close() }()
 	if err := l.Close(); err != nil {
 		t.Error(err)
 	}
 	<-said
-	if word, err := listenTo(t.Context(), l.Addr().String()); err == nil {
+	if word, err := listenTo(t.Context(), near.LocalAddr().String()); err == nil {
 		t.Errorf("got %q where nobody is", word)
 	}
 	silent, err := net.Listen("tcp", "127.0.0.1:0")

@@ -129,11 +129,12 @@ func TestBadReceivers(t *testing.T) {
 	plain, secure := httptest.NewServer(serve), httptest.NewTLSServer(serve)
 	defer plain.Close()
 	defer secure.Close()
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	// NB: the near end of a connection listens nowhere, and nobody else can at its port.
+	near, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}}).Dial("tcp", plain.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = closed.Close()
+	defer func() { _ = near.Close() }()
 	open := webhooks(t, outbox.WebhookOptions{Allow: loopback, AttemptMax: 2 * time.Minute})
 	shut := webhooks(t, outbox.WebhookOptions{})
 	hasty := webhooks(t, outbox.WebhookOptions{Allow: loopback, AttemptMax: 100 * time.Millisecond})
@@ -157,7 +158,7 @@ func TestBadReceivers(t *testing.T) {
 		{what: "a text", url: plain.URL + "/text", by: open, status: 200, body: "\"a\\\"\uFFFD\""},
 		{what: "half of JSON", url: plain.URL + "/json", by: open, status: 200, body: `"{\"a\":1"`},
 		{what: "an unknown authority", url: secure.URL + "/500", by: open, want: "certificate"},
-		{what: "nobody there", url: "http://" + closed.Addr().String(), by: open, want: "refused"},
+		{what: "nobody there", url: "http://" + near.LocalAddr().String(), by: open, want: "refused"},
 		{what: "loopback", url: plain.URL + "/text", by: shut, want: "webhooks.allow"},
 		{what: "loopback by name", url: strings.Replace(plain.URL, "127.0.0.1", "localhost", 1) + "/text", by: shut, want: "webhooks.allow"},
 		{what: "a network of a carrier", url: "http://100.64.1.1/", by: shut, want: "webhooks.allow"},
