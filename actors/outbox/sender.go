@@ -235,12 +235,13 @@ func (s *sender) tryFirst(st *stream, id persistence.ID, now time.Time) error {
 // carryOut begins what a person wants; others want something behind it.
 func (s *sender) carryOut(st *stream, a *ask, others []*ask) {
 	s.start(st, a.key.ID, others, func(_ context.Context, epoch uint64) error {
-		err := s.service.change(s.shard.number, epoch, a)
-		a.done <- err
-		if errors.Is(err, failure.ErrNotFound) { // another person was faster
-			err = nil
+		var said error = failure.ErrInternal // NB: of a panic, too
+		defer func() { a.done <- said }()
+		said = s.service.change(s.shard.number, epoch, a)
+		if errors.Is(said, failure.ErrNotFound) { // another person was faster
+			return nil
 		}
-		return err
+		return said
 	})
 }
 

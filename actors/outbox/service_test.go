@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"troupe/actors/failure"
 	"troupe/actors/outbox"
 	"troupe/persistence"
 	"troupe/persistence/clocktest"
@@ -24,9 +25,9 @@ type sendings struct {
 	disk  *storetest.SlowDisk
 	sent  chan string // ids
 	shard persistence.Shard
-	// badSend and badClock have the next attempt, and the next look of the sender, panic.
-	badSend, badClock atomic.Bool
-	inside            func(ctx context.Context, workflow string) // carries out a message to another instance
+	// badSend, badClock and badRules have the next attempt, the next look of the sender, and the next look for the rules of a webhook panic.
+	badSend, badClock, badRules atomic.Bool
+	inside                      func(ctx context.Context, workflow string) // carries out a message to another instance
 }
 
 func (s *sendings) Send(_ context.Context, a outbox.Attempt) outbox.Answer {
@@ -55,7 +56,12 @@ func startSendings(t *testing.T) *sendings {
 	}
 	s.Service = outbox.New(outbox.Options{
 		Store: s.store, Clock: s.clock, Sender: s, Log: zerolog.Nop(),
-		Definition: func(string, uint64) (*statemachine.Definition, error) { return nil, errors.New("there is none") },
+		Definition: func(string, uint64) (*statemachine.Definition, error) {
+			if s.badRules.Swap(false) {
+				panic("the rules")
+			}
+			return nil, errors.New("there is none")
+		},
 		Inside: func(ctx context.Context, _ persistence.Delivery, row *outbox.Delivery) outbox.Answer {
 			s.inside(ctx, row.Workflow)
 			return outbox.Answer{}
@@ -136,6 +142,32 @@ func TestNothingLeavesBeforeItIsDurable(t *testing.T) {
 		synctest.Wait()
 		if len(s.sent) != 1 {
 			t.Errorf("%d were sent", len(s.sent))
+		}
+	})
+}
+
+// TestAWishThatPanicsIsAnswered, and the next one is carried out.
+func TestAWishThatPanicsIsAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startSendings(t)
+		defer s.stop(t)
+		s.shard = s.store.ShardOf(persistence.ID{1})
+		due := time.Now().Add(time.Hour)
+		w := s.store.NewWrites(s.shard)
+		outbox.Put(w, outbox.Origin{Shard: s.shard, Workflow: "w", Version: 1, Instance: persistence.ID{1}, Sequence: 1, At: due, Due: due}, []statemachine.Out{{Webhook: "hook"}})
+		if err := s.store.Commit(w); err != nil {
+			t.Fatal(err)
+		}
+		id := outbox.IDOf(persistence.Delivery{ID: persistence.ID{1}, Sequence: 1})
+		s.badRules.Store(true)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := s.Change(ctx, id, outbox.Drop); !errors.Is(err, failure.ErrInternal) {
+			t.Errorf("got %v, want ErrInternal", err)
+		}
+		clocktest.Advance(time.Minute)
+		if err := s.Change(t.Context(), id, outbox.Drop); err != nil {
+			t.Errorf("afterwards: %v", err)
 		}
 	})
 }
