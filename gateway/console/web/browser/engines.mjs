@@ -146,11 +146,15 @@ async function startWebKit(driver, program) {
 
 const keys = { Enter: "\uE007", Tab: "\uE004", Escape: "\uE00C" };
 
+/** A free port below those that systems give to connections, so that none takes it before the driver has it. */
 async function freePort() {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address();
-  server.close();
-  await once(server, "close");
-  return port;
+  for (;;) {
+    const server = createServer().listen(12_000 + Math.floor(Math.random() * 18_000), "127.0.0.1");
+    if (await once(server, "listening").catch(() => false)) {
+      const { port } = server.address();
+      server.close();
+      await once(server, "close");
+      return port;
+    }
+  }
 }
