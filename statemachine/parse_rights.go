@@ -1,0 +1,59 @@
+package statemachine
+
+import "troupe/statemachine/document"
+
+// allow reads the workflow's own allow block.
+func (b *builder) allow(n *document.Node) {
+	if !b.known(n, rightKeys) {
+		return
+	}
+	b.d.create = b.rule(n.Field("create"))
+	b.readAt = n.Field("read")
+	b.d.read = b.rule(b.readAt)
+	b.d.send = b.rule(n.Field("send"))
+	b.invokersOf(n.Field("invoke"))
+}
+
+// rule reads one allow rule; nil when there is none.
+func (b *builder) rule(n *document.Node) *rule {
+	if !b.known(n, ruleKeys) {
+		return nil
+	}
+	r := &rule{
+		roles:      b.names(n.Field("roles"), "role", b.parser.options.HasRole, b.parser.options.Roles),
+		privileges: b.names(n.Field("privileges"), "privilege", b.parser.options.HasPrivilege, b.parser.options.Privileges),
+		users:      b.Texts(n.Field("users")),
+		deny:       b.rule(n.Field("deny")),
+	}
+	if w := n.Field("when"); w != nil {
+		r.when = b.guard(w)
+	}
+	if r.when != nil {
+		for _, variable := range []string{"svcPublic", "svcPrivate", "instance", "event"} {
+			r.perInstance = r.perInstance || r.when.Reads(variable)
+		}
+	}
+	if empty := len(r.roles)+len(r.privileges)+len(r.users) == 0; empty && n.Field("when") == nil && n.Field("deny") == nil {
+		b.Add(n, "the rule says nothing: give roles, privileges, users, when or deny")
+	}
+	return r
+}
+
+func (b *builder) names(n *document.Node, what string, has func(string) bool, all []string) []string {
+	if n == nil {
+		return nil
+	}
+	names := b.Texts(n)
+	if len(names) == 0 {
+		b.Add(n, "the list of %ss is empty", what)
+	}
+	if has != nil {
+		for _, name := range names {
+			if !has(name) {
+				b.suggest(n, name, all, "unknown %s %q", what, shorten(name))
+				b.harmless++
+			}
+		}
+	}
+	return names
+}
