@@ -53,11 +53,7 @@ func writtenPatterns() (both []*interpreter.RegexOptimization) {
 		both = append(both, &interpreter.RegexOptimization{
 			Function: overloads.Matches, OverloadID: id, RegexIndex: 1,
 			Factory: func(call interpreter.InterpretableCall, text string) (interpreter.InterpretableCall, error) {
-				cost, err := pattern.Of(text)
-				if err != nil {
-					return nil, err
-				}
-				re, err := regexp.Compile(text)
+				re, cost, err := pattern.Compile(text)
 				if err != nil {
 					return nil, err
 				}
@@ -80,11 +76,7 @@ func matchDynamic(args ...ref.Val) ref.Val {
 	if len(text) > maxPatternBytes {
 		return types.NewErr("the pattern has more than %d bytes", maxPatternBytes)
 	}
-	cost, err := pattern.Of(string(text))
-	if err != nil {
-		return types.WrapErr(fmt.Errorf("bad pattern: %w", err))
-	}
-	re, err := regexp.Compile(string(text))
+	re, cost, err := pattern.Compile(string(text))
 	if err != nil {
 		return types.WrapErr(fmt.Errorf("bad pattern: %w", err))
 	}

@@ -63,6 +63,16 @@ func Of(text string) (Cost, error) {
 	return c, nil
 }
 
+// Compile compiles a regular expression that Of has nothing against.
+func Compile(text string) (*regexp.Regexp, Cost, error) {
+	cost, err := Of(text)
+	if err != nil {
+		return nil, cost, err
+	}
+	re, err := regexp.Compile(text)
+	return re, cost, err
+}
+
 // Share is how many instructions handle a byte in one unit, when all are at work.
 const Share = 4
 

@@ -62,11 +62,7 @@ func (p *Patterns) Compile(text string) (jsonschema.Regexp, error) {
 
 // measured compiles a regular expression unless it is too large.
 func measured(text string) (*known, error) {
-	cost, err := pattern.Of(text)
-	if err != nil {
-		return nil, err
-	}
-	re, err := regexp.Compile(text)
+	re, cost, err := pattern.Compile(text)
 	if err != nil {
 		return nil, err
 	}
