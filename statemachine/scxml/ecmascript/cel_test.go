@@ -54,6 +54,8 @@ func TestRewriting(t *testing.T) {
 		{"list[1]", "svcPublic.list[1]", "2", "", "true"},
 		{"list.length", "size(svcPublic.list)", "3", "size(svcPublic.list) != 0", "true"},
 		{"[].concat(list, [4])", "svcPublic.list + [4]", "[1,2,3,4]", "", "true"},
+		{"[].concat([])", "[]", "[]", "true", "true"},
+		{"[].concat().length", "size([])", "0", "size([]) != 0", "false"},
 		{"{p1: 'v1', 'p 2': a}", `{"p1": "v1", "p 2": svcPublic.a}`, `{"p 2":2,"p1":"v1"}`, "true", "true"},
 		{"list instanceof Array", "type(svcPublic.list) == list", "true", "", "true"},
 		{"2 in list", "2 in svcPublic.list", "true", "", "true"},

@@ -122,6 +122,9 @@ func (w *writer) concat(first *node, rest []*node) (cel, error) {
 		}
 		parts = append(parts, c.within(productLevel))
 	}
+	if len(parts) == 0 {
+		return cel{"[]", memberLevel, listType}, nil
+	}
 	return cel{strings.Join(parts, " + "), sumLevel, anyType}, nil
 }
 
