@@ -289,11 +289,12 @@ func TestLongPath(t *testing.T) {
 	identities := openIdentities(t)
 	for _, length := range []int{socketPathMax, socketPathMax + 1, 107, 108, 109, 500, 2000} {
 		t.Run(fmt.Sprint(length), func(t *testing.T) {
-			dir, err := os.MkdirTemp("", "s") //nolint:usetesting // t.TempDir is too long for the shortest case
+			root, err := os.MkdirTemp("", "s") //nolint:usetesting // t.TempDir is too long for the shortest case
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(func() { _ = os.RemoveAll(dir) })
+			t.Cleanup(func() { _ = os.RemoveAll(root) })
+			dir := root
 			for missing := length - len(dir+"/admin.sock"); missing > 0; missing = length - len(dir+"/admin.sock") {
 				step := min(missing-1, 200)
 				if missing-1-step == 1 { // a rest of one byte would be a slash without a name
