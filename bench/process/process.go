@@ -21,7 +21,9 @@ import (
 )
 
 const (
-	readyWaitMax = 30 * time.Second
+	// readyWaitMax is when a server that neither answers nor ends is given up. It is no promise: other programs may
+	// have the processors.
+	readyWaitMax = 3 * time.Minute
 	stopWaitMax  = 15 * time.Second
 )
 
