@@ -31,7 +31,7 @@ const answerWaitMax = 5 * time.Second
 // newCaller makes a caller whose connections come from a loopback address, over a link; nil is
 // loopback itself. It keeps up to connections of them.
 func newCaller(addr, from string, connections int, over *link) *caller {
-	dialer := net.Dialer{Timeout: answerWaitMax, LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
 	c := &caller{addr: addr, dial: dialer.DialContext}
 	if over != nil {
 		c.dial = func(ctx context.Context, network, addr string) (net.Conn, error) {

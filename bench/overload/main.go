@@ -41,11 +41,12 @@ type measurement struct {
 	serve       []string      // arguments of troupe serve
 	dir, record string
 
-	shared string // what became of the share
+	probeWaitMax time.Duration
+	shared       string // what became of the share
 }
 
 func parse(args []string, errs io.Writer) (*measurement, error) {
-	m := &measurement{args: args, errs: errs}
+	m := &measurement{args: args, errs: errs, probeWaitMax: probeWaitMax}
 	flags := flag.NewFlagSet("overload", flag.ContinueOnError)
 	flags.SetOutput(errs)
 	flags.Usage = func() {

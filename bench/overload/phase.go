@@ -209,7 +209,7 @@ func (m *measurement) measure(ctx context.Context, t *target, p phase, capacity 
 	probing, stop := context.WithCancel(ctx)
 	defer stop()
 	var beside sync.WaitGroup
-	probes := newProbes(t)
+	probes := newProbes(t, m.probeWaitMax)
 	defer probes.close()
 	var begun, used time.Duration
 	var err1, err2 error

@@ -32,7 +32,8 @@ type probes struct {
 }
 
 const (
-	probeRate    = 60 // a second, over all
+	probeRate = 60 // a second, over all
+	// probeWaitMax is when a probe counts as not answered.
 	probeWaitMax = 5 * time.Second
 	// quickMax is what counts as quick once the load is over, and the goal under it.
 	quickMax = 50 * time.Millisecond
@@ -40,9 +41,9 @@ const (
 	recoverMax = 15 * time.Second
 )
 
-func newProbes(t *target) *probes {
+func newProbes(t *target, waitMax time.Duration) *probes {
 	client := func(fresh bool) *http.Client {
-		return &http.Client{Transport: &http.Transport{DisableKeepAlives: fresh}, Timeout: probeWaitMax}
+		return &http.Client{Transport: &http.Transport{DisableKeepAlives: fresh}, Timeout: waitMax}
 	}
 	p := &probes{all: []*probe{
 		{name: "livez on a new connection", client: client(true), method: http.MethodGet, url: "http://" + t.Addr + "/livez"},
@@ -124,7 +125,9 @@ func (p *probes) worst(errors map[string]int64) (slowest float64) {
 // recoverMax when they are not.
 func (p *probes) recovered(ctx context.Context) time.Duration {
 	begun := time.Now()
-	for ctx.Err() == nil && time.Since(begun) < recoverMax {
+	ctx, cancel := context.WithTimeout(ctx, recoverMax)
+	defer cancel()
+	for ctx.Err() == nil {
 		quick := true
 		for _, one := range p.quick {
 			asked := time.Now()
