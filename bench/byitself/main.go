@@ -116,7 +116,7 @@ func (m *measurement) start(ctx context.Context, s *server, settings string) (re
 		return 0, err
 	}
 	begun := time.Now()
-	if s.Process, err = process.Start(ctx, filepath.Join(s.home, "log"), m.program, "serve", "--home", s.home, "--admin", s.admin, "--log-level", "warn"); err != nil {
+	if s.Process, err = process.Start(ctx, filepath.Join(s.home, "log"), m.program, "serve", "--home", s.home, "--admin", s.admin, "--log-level", "warn", "--commit-wait-max", "2m"); err != nil {
 		return 0, err
 	}
 	ready = time.Since(begun)

@@ -35,15 +35,24 @@ func check(ctx context.Context, n *fleet.Node, all []*instance) error {
 
 // read reads an instance through a node, which must know it.
 func read(ctx context.Context, n *fleet.Node, workflow, id string) (found *client.Instance, err error) {
-	var refused error
-	err = fleet.Again(ctx, func() (err error) {
+	err = patiently(ctx, func() (err error) {
 		found, err = n.Client.Instance(ctx, client.InstanceRequest{WorkflowID: workflow, InstanceID: id})
+		return err
+	})
+	return found, err
+}
+
+// patiently asks until there is an answer: what is busy for a moment may refuse.
+func patiently(ctx context.Context, ask func() error) error {
+	var refused error
+	err := fleet.Again(ctx, func() error {
+		err := ask()
 		if err != nil && !passing(err) {
 			refused, err = err, nil
 		}
 		return err
 	})
-	return found, cmp.Or(err, refused)
+	return cmp.Or(err, refused)
 }
 
 // compare says how an instance differs from one with so many entries, each of which was
@@ -91,7 +100,11 @@ func (r *run) check(ctx context.Context, workers []*worker) error {
 
 // count holds that a node lists all instances, and none that was made twice.
 func (r *run) count(ctx context.Context, n *fleet.Node) error {
-	page, err := n.Client.Instances(ctx, client.ListRequest{WorkflowID: load.WorkflowID, Limit: 1, Count: true})
+	var page *client.InstancePage
+	err := patiently(ctx, func() (err error) {
+		page, err = n.Client.Instances(ctx, client.ListRequest{WorkflowID: load.WorkflowID, Limit: 1, Count: true})
+		return err
+	})
 	if err == nil && *page.Count != int64(len(r.ledger.made)) {
 		err = fmt.Errorf("%d instances are listed, and %d were made", *page.Count, len(r.ledger.made))
 	}
