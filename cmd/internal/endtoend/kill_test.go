@@ -127,10 +127,12 @@ func (k killing) run(t *testing.T, l *ledger) (got killed) {
 		done.Wait()
 	}()
 	for got.kills < k.kills {
-		least := l.acknowledged() + k.workers
+		least := l.acknowledged() + max(k.workers, k.kills)
 		g.open(p)
 		pause(logUniform(random, 5*time.Millisecond, 500*time.Millisecond))
-		if k.untilLoss { // so that there is something that an early acknowledgement loses
+		// Before the first kill there is some load, however slow the machine is. The control needs something each
+		// time that an early acknowledgement loses.
+		if got.kills == 0 || k.untilLoss {
 			p.await("acknowledgements", func() bool { return l.acknowledged() >= least })
 		}
 		k.kill(p, got.kills)

@@ -35,8 +35,13 @@ func TestReload(t *testing.T) {
 		}
 	}
 	refused("workflows/flow.yaml", flow("1", "z"), "raise version to 2")
+	broken := func(to string) string {
+		return "id: broken\nstateMachines: {main: {initial: a, states: {a: {on: {go: " + to + "}}}}}\n"
+	}
+	refused("workflows/broken.yaml", broken("nowhere"), `"line":2`, "nowhere")
+	// NB: the files are read at any time, so a fault must be there before the good file comes, and another one behind it.
 	s.home.write("workflows/flow.yaml", flow("2", "b"))
-	refused("workflows/broken.yaml", "id: broken\nstateMachines: {main: {initial: a, states: {a: {on: {go: nowhere}}}}}\n", `"line":2`, "nowhere")
+	refused("workflows/broken.yaml", broken("elsewhere"), "elsewhere")
 	s.ann.Create(t, "broken", "").WantFault(t, 404, "NotFound")
 	s.home.remove("workflows/broken.yaml")
 	s.await("version 2", func() bool { return s.initial(t) == "b" })
