@@ -304,12 +304,17 @@ func runningTarget(name string, at connection, as string, further []string, scen
 func commandLine(args []string) string {
 	words := []string{"troupe"}
 	for _, arg := range args {
-		if strings.ContainsAny(arg, " \t\n'\"$&|;<>(){}*?!\\`") || arg == "" {
-			arg = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
-		}
-		words = append(words, arg)
+		words = append(words, shellWord(arg))
 	}
 	return strings.Join(words, " ")
+}
+
+// shellWord is a word as it can be typed into a shell.
+func shellWord(s string) string {
+	if strings.ContainsAny(s, " \t\n'\"$&|;<>(){}*?!\\`") || s == "" {
+		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	}
+	return s
 }
 
 // run measures and shows what came out.

@@ -69,8 +69,8 @@ func (s *service) checkDemo() error {
 // greet says where the service can be reached, and how to begin with the example.
 func (s *service) greet(out io.Writer) error {
 	g := demo.Greeting{
-		Home: s.config.home, Address: addressOf(s.gateway.Addr()), BasePath: strings.TrimSuffix(s.config.gateway.BasePath, "/"),
-		Troupe: programName(), Made: s.made,
+		Home: shellWord(s.config.home), Address: addressOf(s.gateway.Addr()), BasePath: strings.TrimSuffix(s.config.gateway.BasePath, "/"),
+		Troupe: shellProgram(), Made: s.made,
 	}
 	if _, err := fmt.Fprintf(out, "troupe is ready at %s%s\n", g.Address, g.BasePath); err != nil || s.links == nil {
 		return err
@@ -90,14 +90,14 @@ func addressOf(a net.Addr) string {
 	return "http://" + a.String()
 }
 
-// programName is how the program was called: by its file, or by go run, whose file is gone
+// shellProgram is how the program is called in a shell: by its file, or by go run, whose file is gone
 // afterwards.
-func programName() string {
+func shellProgram() string {
 	exe, err := os.Executable()
 	if err != nil || filepath.Base(filepath.Dir(exe)) == "exe" && strings.Contains(exe, "go-build") {
 		return "go run ./cmd/troupe"
 	}
-	return exe
+	return shellWord(exe)
 }
 
 // serverLogger is the logger of the server, and what ends its start: a person at a terminal

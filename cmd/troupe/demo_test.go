@@ -121,9 +121,13 @@ func TestDemoIsOfTheExample(t *testing.T) {
 	}
 }
 
-// TestLinksOfAFirstStart: each link signs its person in, once.
+// TestLinksOfAFirstStart: each link signs its person in, once. What a shell has to be told is there as it takes it.
 func TestLinksOfAFirstStart(t *testing.T) {
-	s := newService(exampleHome(t))
+	dir := filepath.Join(t.TempDir(), "my home")
+	if _, err := ensureHome(dir); err != nil {
+		t.Fatal(err)
+	}
+	s := newService(dir)
 	s.config.gateway.BasePath, s.links = "/platform", login.NewLinks(nil)
 	if err := s.start(t.Context()); err != nil {
 		t.Fatal(errors.Join(err, s.stop()))
@@ -140,6 +144,9 @@ func TestLinksOfAFirstStart(t *testing.T) {
 	base := "http://" + s.gateway.Addr().String() + "/platform"
 	if first, _, _ := strings.Cut(said.String(), "\n"); first != "troupe is ready at "+base {
 		t.Errorf("got the line %q", first)
+	}
+	if want := " token create --home '" + dir + "' --user john.doe)"; !strings.Contains(said.String(), want) {
+		t.Errorf("got no line with%s:\n%s", want, &said)
 	}
 	links := regexp.MustCompile(regexp.QuoteMeta(base)+`/login(\S*)#link=(\S+)`).FindAllStringSubmatch(said.String(), -1)
 	if len(links) != 3 {

@@ -105,6 +105,13 @@ func completing(cmd *cobra.Command, at *connection) {
 		case "WORKFLOW":
 			known = workflowsKnown(cmd.Context(), c)
 		case "EVENT":
+			if names[0] == "ID" { // of a task
+				task, err := c.Task(cmd.Context(), args[0])
+				for i := 0; err == nil && i < len(task.Events); i++ {
+					known = append(known, task.Events[i].Name)
+				}
+				break
+			}
 			known = eventsKnown(cmd.Context(), c, args[0], args[1])
 		case "INSTANCE":
 			page, err := c.Instances(cmd.Context(), client.ListRequest{WorkflowID: args[0]})

@@ -8,8 +8,10 @@
 //	troupe cluster    make several nodes one service, and look after it
 //	troupe store      make an empty store in place of one that is gone
 //	troupe instance   work with instances of a running service
+//	troupe task       list and do what waits for you
 //	troupe outbox     list, retry and drop what has not been delivered
 //	troupe incident   list, retry and drop what failed
+//	troupe timer      list what is due later
 //	troupe schedule   list, pause, resume and run schedules
 //	troupe context    name services and keep the tokens for them
 //	troupe bench      measure a service under load
@@ -17,6 +19,7 @@
 //	troupe check      check the text files of a home
 //	troupe init       make a small home to begin with
 //	troupe new        add a workflow to a home
+//	troupe publish    give a cluster the files that all its nodes use
 //	troupe definition remove versions of workflows that nothing uses
 //	troupe import     make definitions of files of other tools
 //	troupe export     write a definition in the format of another tool

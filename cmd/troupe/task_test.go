@@ -42,6 +42,8 @@ func TestTasks(t *testing.T) {
 		{[]string{"task", "assign", id, "john.doe"}, "", "", 0},
 		{[]string{"task", "assign", id, "nobody"}, "", "a task is assigned to a user who may take it over", exitFailed},
 		{[]string{"task", "do", id, "wave"}, "", `takes no "wave" from you; it takes: approve extend note`, exitFailed},
+		{[]string{"__complete", "task", "do", id, ""}, "approve\nextend\nnote\n:4\n", "ShellCompDirectiveNoFileComp", 0},
+		{[]string{"__complete", "task", "do", "nothing", ""}, ":4\n", "ShellCompDirectiveNoFileComp", 0},
 		{[]string{"task", "do", id, "approve", "--comment", "Enjoy it."}, "approved", "", 0},
 		{[]string{"task", "do", id, "approve"}, "", "was done by John Doe", exitFailed},
 		{[]string{"task", "show", id}, "ASSIGNEE   john.doe\nREQUESTER  John Doe\n", "", 0}, // and nobody whom it is for

@@ -11,7 +11,7 @@ import (
 // Greeting is what the server says of the example to the person who has started it. It is made
 // of plain lines; those to copy are indented.
 type Greeting struct {
-	// Home is its folder. The service is at Address, with BasePath behind it.
+	// Home is its folder, as a shell takes it. The service is at Address, with BasePath behind it.
 	Home, Address, BasePath string
 	// Troupe is how the program is called.
 	Troupe string
