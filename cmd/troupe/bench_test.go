@@ -23,8 +23,28 @@ import (
 	"troupe/gateway/servertest"
 )
 
+// measured is the report of a measurement, in longer windows for as long as too little was answered: a machine
+// may stand still for a while.
+func measured(t *testing.T, args ...string) (window time.Duration, rep report.Report) {
+	t.Helper()
+	for window = 300 * time.Millisecond; ; window *= 5 {
+		code, stdout, stderr := invoke(slices.Concat([]string{"bench", "--duration", window.String(), "--warmup", "0s", "-o", "json"}, args)...)
+		rep = report.Report{}
+		if err := json.Unmarshal([]byte(stdout), &rep); err != nil || len(rep.Runs) == 0 {
+			t.Fatalf("%q: got code %d, %v, %s\n%s", args, code, err, stderr, stdout)
+		}
+		little := slices.ContainsFunc(rep.Runs, func(r *report.Run) bool { return r.Requests < 20 && r.ErrorsTotal == 0 })
+		if !little && code != exitDone {
+			t.Fatalf("%q: got code %d, %s\n%s", args, code, stderr, stdout)
+		}
+		if !little || window > 30*time.Second {
+			return window, rep
+		}
+	}
+}
+
 // TestBench measures two servers of its own with the scenario in the tree and every kind
-// of request. What is asserted are counts: 60 requests are due in each window.
+// of request. What is asserted are counts: 200 requests are due in each second.
 func TestBench(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts servers")
@@ -36,16 +56,16 @@ func TestBench(t *testing.T) {
 	temporary, page := t.TempDir(), filepath.Join(t.TempDir(), "bench.html")
 	t.Setenv(asProgram, "1")
 	t.Setenv("TMPDIR", temporary)
-	code, stdout, stderr := invoke("bench", "--scenario", "../../bench/scenarios/leave-request.yaml", "--mix", "create=1,event=8,read=1,query=0.5",
-		"--rate", "200", "--connections", "4", "--instances", "8", "--duration", "300ms", "--warmup", "0s", "--against", self, "--rounds", "1",
-		"--fail-if", "errors>0,missed>1000,shed>1000,cpu>10s", "--report", page, "-o", "json")
-	var rep report.Report
-	if err := json.Unmarshal([]byte(stdout), &rep); code != exitDone || err != nil || len(rep.Runs) != 2 {
-		t.Fatalf("got code %d, %v, %s\n%s", code, err, stderr, stdout)
+	window, rep := measured(t, "--scenario", "../../bench/scenarios/leave-request.yaml", "--mix", "create=1,event=8,read=1,query=0.5",
+		"--rate", "200", "--connections", "4", "--instances", "8", "--against", self, "--rounds", "1",
+		"--fail-if", "errors>0,missed>10000,shed>10000,cpu>10s", "--report", page)
+	if len(rep.Runs) != 2 {
+		t.Fatalf("got %d runs, want 2", len(rep.Runs))
 	}
 	for _, r := range rep.Runs {
-		if due := r.InLatencies() + r.Missed + r.Shed; due != 60 || r.ErrorsTotal != 0 || r.Requests == 0 || r.Operations != r.Requests {
-			t.Errorf("%s: got %d of 60 requests, errors %v", r.Target, due, r.Errors)
+		want := 200 * window.Milliseconds() / 1000
+		if due := r.InLatencies() + r.Missed + r.Shed; due != want || r.ErrorsTotal != 0 || r.Requests == 0 || r.Operations != r.Requests {
+			t.Errorf("%s: got %d of %d requests, errors %v", r.Target, due, want, r.Errors)
 		}
 		if r.Kinds["event"].Requests == 0 || len(r.Series) == 0 || len(r.Percentiles) == 0 || r.ServerCPUCores == nil {
 			t.Errorf("%s: got %+v", r.Target, r)
@@ -54,10 +74,8 @@ func TestBench(t *testing.T) {
 	if rep.Load.Workflow != "leave-request" || !rep.Targets[0].Local || rep.Targets[0].Build == "" || len(rep.Ratios) < 3 || len(rep.Thresholds) != 4 {
 		t.Errorf("got %+v", rep)
 	}
-	code, stdout, stderr = invoke("bench", "--batch", "5", "--connections", "2", "--instances", "10", "--duration", "200ms", "--warmup", "0s", "-o", "json")
-	rep = report.Report{}
-	if err := json.Unmarshal([]byte(stdout), &rep); code != exitDone || err != nil || len(rep.Runs) != 1 || rep.Runs[0].ErrorsTotal > 0 {
-		t.Fatalf("batches: got code %d, %v, %s\n%s", code, err, stderr, stdout)
+	if _, rep = measured(t, "--batch", "5", "--connections", "2", "--instances", "10"); len(rep.Runs) != 1 || rep.Runs[0].ErrorsTotal > 0 {
+		t.Fatalf("batches: got %d runs, errors %v", len(rep.Runs), rep.Runs[0].Errors)
 	}
 	if r := rep.Runs[0]; (r.Operations+r.Shed)%5 != 0 || r.Operations+r.Shed < 5*r.Requests || r.Requests == 0 {
 		t.Errorf("batches: got %d events done and %d refused in %d requests", r.Operations, r.Shed, r.Requests)
@@ -83,13 +101,20 @@ func TestBenchOfAnAddress(t *testing.T) {
 	t.Setenv("TROUPE_CONTEXTS", "c.yaml")
 	putFile(t, ".", "load.yaml", "workflow: leave-request\nusers: {john: [], mary: []}\n"+
 		"walk:\n  draft: [{event: submit, data: {days: 5}, to: review}]\n  review: [{event: approve, as: mary, to: approved}]\n")
-	small := []string{"bench", "--connections", "2", "--instances", "4", "--duration", "300ms", "--warmup", "0s"}
-	code, stdout, stderr := invoke(append(small, "--context", "here", "--scenario", "load.yaml", "--as", "mary=mary.token", "--fail-if", "errors>0,rate>0")...)
+	small := []string{"bench", "--connections", "2", "--instances", "4", "--warmup", "0s"}
+	var code int
+	var stdout, stderr string
+	for _, window := range []string{"300ms", "3s", "30s"} { // a machine may stand still for a while
+		code, stdout, stderr = invoke(append(small, "--duration", window, "--context", "here", "--scenario", "load.yaml", "--as", "mary=mary.token", "--fail-if", "errors>0,rate>0")...)
+		if code != exitDone {
+			break
+		}
+	}
 	if code != exitFailed || !strings.Contains(stderr, "troupe: --fail-if: rate>0 (rate was ") || strings.Contains(stderr, "errors>0 (") {
 		t.Errorf("got code %d, %s\n%s", code, stderr, stdout)
 	}
 	// The example's leave request does not take the data of the built-in load.
-	code, _, stderr = invoke(append(small, "--context", "here")...)
+	code, _, stderr = invoke(append(small, "--duration", "300ms", "--context", "here")...)
 	if code != exitFailed || !strings.Contains(stderr, "prepare: create as bench: status 400 InvalidContent: ") || !strings.Contains(stderr, "--as mary=FILE") {
 		t.Errorf("another workflow: got code %d, %s", code, stderr)
 	}
