@@ -87,8 +87,8 @@ export async function findings(page) {
   return found;
 }
 
-/** Whether a page scrolls sideways. */
 /** Waits until something has the focus: a dialog that has gone gives it back a moment later. */
 export const hasFocus = (locator) => locator.and(locator.page().locator(":focus")).waitFor();
 
+/** Whether a page scrolls sideways. */
 export const isTooWide = (page) => page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth);

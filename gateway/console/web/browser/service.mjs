@@ -20,7 +20,7 @@ export async function startService(settings = {}) {
   const work = mkdtempSync(join(tmpdir(), "troupe-browser-"));
   const home = join(work, "home");
   const basePath = settings.TROUPE_BASE_PATH ?? "";
-  const env = { ...process.env, ...settings };
+  const env = { TROUPE_COMMIT_WAIT_MAX: "2m", ...process.env, ...settings }; // a busy machine is not taken for a disk that hangs
   const child = spawn(program, ["serve", "--home", home, "--listen", "127.0.0.1:0"], { env, stdio: ["ignore", "pipe", "pipe"] });
   const log = createWriteStream(join(work, "log"));
   child.stdout.pipe(log);
