@@ -57,9 +57,11 @@ export async function signIn(window, user, next = "") {
 /**
  * Looks at a page with axe-core in a world of its own, where the page's policy
  * does not reach, and takes a picture when PICTURES names a folder. No finding
- * may be serious or critical.
+ * may be serious or critical. A list whose next rows are on their way is pale: it
+ * waits for them.
  */
 export async function look(window, name) {
+  await window.page.locator("[aria-busy]").first().waitFor({ state: "detached" });
   assert.deepEqual(await findings(window.page), [], name);
   window.checked++;
   if (pictures) {

@@ -35,12 +35,14 @@ function search(kind, name) {
 function windowOf(driver) {
   const until = async (what, look) => {
     for (const end = Date.now() + patience; ; ) {
-      const found = await look();
+      // Between two pages nothing can be asked, and a page that is drawn anew takes an element away, or moves something before it.
+      let fault = "";
+      const found = await look().catch((error) => void (fault = ` (${error.message})`));
       if (found) {
         return found;
       }
       if (Date.now() > end) {
-        throw new Error(`not there: ${what}, at ${await driver.evaluate("return location.href")}: ${await driver.evaluate("return document.body.innerText")}`);
+        throw new Error(`not there: ${what}${fault}, at ${await driver.evaluate("return location.href")}: ${await driver.evaluate("return document.body.innerText")}`);
       }
       await new Promise((done) => setTimeout(done, 100));
     }
@@ -52,18 +54,10 @@ function windowOf(driver) {
     press: driver.press,
     evaluate: driver.evaluate,
     see: async (kind, name) => void (await find(kind, name)),
-    // A page that is drawn anew takes an element away, or moves something before it.
     click: (kind, name) =>
       until(`${kind} ${name} in reach`, async () => {
-        try {
-          await driver.click(await find(kind, name));
-          return true;
-        } catch (error) {
-          if (/intercepted|stale|not interactable|detached/.test(error.message)) {
-            return false;
-          }
-          throw error;
-        }
+        await driver.click(await find(kind, name));
+        return true;
       }),
     type: async (name, text) => driver.type(await find("field", name), text),
     focus: async (kind, name) => driver.evaluate("arguments[0].focus()", await find(kind, name)),
@@ -79,7 +73,7 @@ function windowOf(driver) {
 
 /** Firefox speaks WebDriver BiDi itself. */
 async function startFirefox(program) {
-  const browser = await puppeteer.launch({ browser: "firefox", executablePath: program, headless: true });
+  const browser = await puppeteer.launch({ browser: "firefox", executablePath: program, headless: true, timeout: patience });
   const open = async () => {
     const context = await browser.createBrowserContext();
     const page = await context.newPage();

@@ -16,7 +16,7 @@ after(async () => {
 });
 
 test("the links that a first start prints", async () => {
-  const [johns, , olivias] = service.links();
+  const [johns, , olivias] = await service.links();
   const john = await openWindow(browser, service);
   await john.page.goto(johns);
   await john.page.getByRole("button", { name: "John Doe" }).waitFor();

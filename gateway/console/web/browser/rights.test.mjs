@@ -41,6 +41,15 @@ after(async () => {
   await service?.stop();
 });
 
+/** A window at a page that has begun to follow what happens. */
+async function follow(browser, user, next = "") {
+  const window = await openWindow(browser, service);
+  const followed = window.page.waitForResponse((answer) => /\/watch(\/|$)/.test(answer.url()));
+  await signIn(window, user, next);
+  await followed;
+  return window;
+}
+
 /** Changes a person, and waits until the pages say so. Prints how long that took once the service had taken it over. */
 async function changed(t, what, edit, shown) {
   await service.change("identity.yaml", edit);
@@ -50,14 +59,11 @@ async function changed(t, what, edit, shown) {
 }
 
 test("names, roles and a disabled account take effect in open pages", async (t) => {
-  const desk = await openWindow(first, service);
-  await signIn(desk, "mary.major", `instances/salary/${instance}`);
+  const desk = await follow(first, "mary.major", `instances/salary/${instance}`);
   await desk.page.getByRole("heading", { name: "Salary of Ann" }).waitFor();
-  const list = await openWindow(first, service);
-  await signIn(list, "mary.major");
+  const list = await follow(first, "mary.major");
   await list.page.getByRole("link", { name: "Salary of Ann" }).waitFor();
-  const boss = await openWindow(second, service);
-  await signIn(boss, "paulo.santos", "operations?section=tasks");
+  const boss = await follow(second, "paulo.santos", "operations?section=tasks");
   await boss.page.getByText("Jane Roe").waitFor();
   const menu = ({ page }, name) => page.getByRole("banner").getByText(name, { exact: true });
   const shows = (locator) => () => locator.first().waitFor();

@@ -83,7 +83,18 @@ export async function startService(settings = {}) {
       await new Promise((done) => setTimeout(done, 50));
     }
   };
-  /** The links that the first start prints: for an employee, a manager and an operator. */
-  const links = () => shown.match(/http:\S+#link=\S+/g);
+  /** The links that the first start prints when it is ready: for an employee, a manager and an operator. */
+  const links = async () => {
+    for (const until = Date.now() + 120_000; ; ) {
+      const found = shown.match(/http:\S+#link=\S+(?=\s)/g) ?? [];
+      if (found.length === 3) {
+        return found;
+      }
+      if (Date.now() > until) {
+        throw new Error(`the links are not printed: ${shown}`);
+      }
+      await new Promise((done) => setTimeout(done, 50));
+    }
+  };
   return { root, stop, change, caller, links };
 }
