@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { followStream, onAskAgain } from "../src/api/stream";
+import { askAgainAfter, followStream, onAskAgain } from "../src/api/stream";
 
 class Source extends EventTarget {
   static readonly made: Source[] = [];
@@ -19,7 +19,8 @@ class Source extends EventTarget {
   }
 }
 
-test("all is asked for again when a stream has lost something or was away, and not when it opens first", () => {
+test("all is asked for again when a stream has lost something or was away, and not when it opens first", ({ mock }) => {
+  mock.timers.enable({ apis: ["setTimeout"] });
   Object.assign(globalThis, { EventSource: Source });
   let asked = 0;
   let heard = 0;
@@ -38,10 +39,18 @@ test("all is asked for again when a stream has lost something or was away, and n
   assert.deepEqual(after("open", "open"), [2, 2, 2], "it came back by itself");
   last().close();
   assert.deepEqual(after("error"), [3, 2, 2], "it was refused");
+  mock.timers.tick(askAgainAfter - 1);
+  assert.equal(Source.made.length, 2);
+  mock.timers.tick(1);
+  assert.deepEqual(after("open", "tasks"), [4, 3, 3], "it is asked for again after a while");
+  last().close();
+  assert.deepEqual(after("error"), [5, 3, 3]);
   close();
+  mock.timers.tick(askAgainAfter);
+  assert.equal(Source.made.length, 3, "nobody follows any more");
   followStream("stream", true, () => {});
-  assert.deepEqual(after("open", "open"), [4, 2, 3], "the page is back in sight");
+  assert.deepEqual(after("open", "open"), [6, 3, 4], "the page is back in sight");
   leave();
-  assert.deepEqual(after("open"), [4, 2, 3]);
-  assert.equal(Source.made[1]?.readyState, 2);
+  assert.deepEqual(after("open"), [6, 3, 4]);
+  assert.equal(Source.made[2]?.readyState, 2);
 });

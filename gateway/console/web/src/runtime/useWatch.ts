@@ -6,8 +6,6 @@ import { watchAddress } from "../api/workflow";
 
 /** How often to look when the stream cannot be had. */
 const lookEvery = 15_000;
-/** How long to wait before a stream that was refused is asked for again. */
-const askAgainAfter = 60_000;
 
 export interface WatchCalls {
   /** A new history entry, with the positions after it. */
@@ -37,10 +35,8 @@ export function useWatch(instance: Instance | null, calls: WatchCalls): boolean 
     }
     let source: EventSource | undefined;
     let leave = () => {};
-    let askAgain: number | undefined;
 
     const close = () => {
-      window.clearTimeout(askAgain);
       leave();
       source = undefined;
       setLive(false);
@@ -62,12 +58,7 @@ export function useWatch(instance: Instance | null, calls: WatchCalls): boolean 
           latest.current.onEntry(watched);
         }
       });
-      own.addEventListener("error", () => {
-        setLive(false);
-        if (own.readyState === EventSource.CLOSED) {
-          askAgain = window.setTimeout(() => open(true), askAgainAfter);
-        }
-      });
+      own.addEventListener("error", () => setLive(false));
     };
     const visible = () => document.visibilityState === "visible";
     const sightChanged = () => (visible() ? open(true) : close());
