@@ -1,7 +1,8 @@
 // Package console has the web pages: what waits for the caller, the caller's
 // requests and checklists, the page on which one of them is filled in, read and
-// moved on, and the page of each instance. It gives out bytes; who may ask for them, and under which path, is
-// the gateway's business.
+// moved on, the page of each instance, and the pages of those who run the service.
+// It gives out bytes; who may ask for them, and under which path, is the gateway's
+// business.
 //
 //	web/ (TypeScript) ──.ci/console──► dist/ (committed) ──go:embed──► Shell, Asset
 //
@@ -14,10 +15,10 @@
 //
 // # What the caller must do
 //
-//  1. Answer the paths of the pages, {base}/,
-//     {base}/form-runtime/{formId}/{workflowId}/{instanceId}/index.html and
-//     {base}/instances/{workflowId}/{instanceId}, with Shell and their Page, as text/html, with the header Content-Security-Policy: Policy and
-//     Cache-Control: ShellCache.
+//  1. Answer the paths of the pages, {base}/, those below {base}/form-runtime/
+//     that end in index.html, {base}/instances/{workflowId}/{instanceId} and
+//     {base}/operations, with Shell and their Page, as text/html, with the header
+//     Content-Security-Policy: Policy and Cache-Control: ShellCache.
 //  2. Answer {base}/assets/{name} with Asset, with the content type that it
 //     returns and Cache-Control: AssetCache. An unknown name is 404.
 //

@@ -147,7 +147,17 @@ test("a tree is stopped where it begins, after a question that says what ends", 
   await page.getByText("No timer is running.").waitFor();
   assert.equal(await stop.count(), 0, "where nothing runs below there is no tree");
 
-  await page.goto(`${service.root}operations?section=instances&workflow=batch&instance=${root}`);
+  const inspect = `operations?section=instances&workflow=batch&instance=${root}`;
+  const german = await openWindow(browser, service, { locale: "de-DE" });
+  await german.page.route("**/workflow/api/v1/incidents?**", (route) =>
+    route.fulfill({ contentType: "application/json", body: JSON.stringify({ next: null, incidents: [{ id: `${root}-9-0`, workflowId: "batch", instanceId: root, event: "go", error: "it goes on", kind: "loop", ts: new Date().toISOString() }] }) }));
+  await signIn(german, "paulo.santos", inspect);
+  await german.page.getByRole("region", { name: "Kind-Instanzen" }).getByText("Läuft").nth(1).waitFor();
+  await german.page.getByRole("region", { name: "Störungen" }).getByText("Geht ohne Ende weiter").waitFor(); // it is no timer
+  await look(german, "operations-inspect-german");
+  await closeWindow(german);
+
+  await page.goto(service.root + inspect);
   await stop.click();
   const dialog = page.getByRole("dialog", { name: "Stop “Batch” and all below it?" });
   await dialog.getByText("and with it 2 running child instances (2 × Job) and all that they have invoked").waitFor();
@@ -166,6 +176,14 @@ test("a tree is stopped where it begins, after a question that says what ends", 
       assert.ok(Date.now() < until, "a child goes on");
     }
   }
+
+  // Lists and its own page say so as well.
+  await page.goto(`${service.root}operations?section=instances&workflow=batch`);
+  await page.getByRole("row").filter({ hasText: root.slice(-6) }).getByText("Cancelled").waitFor();
+  await page.goto(`${service.root}instances/batch/${root}`);
+  await page.locator(".form-facts").getByText("Cancelled").waitFor();
+  await page.getByRole("region", { name: "Activity" }).getByText("Paulo Santos cancelled it").waitFor();
+  await look(operator, "instance-cancelled");
   await closeWindow(operator);
 });
 

@@ -234,6 +234,7 @@ test("what nothing took is an attempt, and nothing that its user did", () => {
   const words = wordsOf({ events: [{ name: "approve", label: "Approve", done: "approved it" }, { name: "note", label: "Note", done: "" }], nodes: [], stateMachines: [] } as unknown as Presentation);
   assert.equal(wordingOf({ user: "alice", transitionEvent: "" }, words), "created");
   assert.equal(wordingOf({ user: "alice", transitionEvent: "approve" }, words), "done");
+  assert.equal(wordingOf({ user: "paulo", transitionEvent: "parent.cancelled" }, words), "cancelled", "also where no parent has done it");
   assert.equal(wordingOf({ user: "alice", transitionEvent: "note" }, words), "event");
   assert.equal(wordingOf({ user: "alice", transitionEvent: "approve", attempt: true }, words), "attempt");
   assert.equal(wordingOf({ user: "alice", transitionEvent: "note", attempt: true }, words), "attempt");

@@ -2169,7 +2169,7 @@ export interface components {
             timers: components["schemas"]["Timer"][];
             deliveries: components["schemas"]["PendingDelivery"][];
             children: components["schemas"]["Child"][];
-            /** @description `done` when all its state machines have reached a final node; `cancelled` when its parent has left the node that had invoked it. */
+            /** @description `done` when all its state machines have reached a final node; `cancelled` when it was stopped, or its parent has left the node that had invoked it. */
             ended: ("done" | "cancelled") | null;
             /** @description The version of the definition that it runs under. */
             version: number;
@@ -2588,7 +2588,7 @@ export interface components {
             requesterName: string;
             /** @description All state machines are in final nodes. */
             done: boolean;
-            /** @description How it came to its end; null while it goes on. `cancelled`: its parent has ended it. */
+            /** @description How it came to its end; null while it goes on. `cancelled`: it was stopped, or its parent has ended it. */
             ended: ("done" | "cancelled") | null;
             /** @description The form that the instance is; null when it is none. */
             form: {

@@ -45,7 +45,7 @@ export function ActivityList({ instance, caller }: { instance: Instance; caller:
             <p>
               <What entry={entry} caller={caller} words={words} />
             </p>
-            {entry.kind === "history" && wordingOf(entry, words) !== "attempt" && <Moves entry={entry} words={words} />}
+            {entry.kind === "history" && !["attempt", "cancelled"].includes(wordingOf(entry, words)) && <Moves entry={entry} words={words} />}
             {entry.kind === "history" && <Said data={entry.data} />}
             {entry.kind === "comment" && <p className="text comment">{entry.text}</p>}
             <p className="moment-when">

@@ -114,6 +114,7 @@ function Inside({ instance, caller, summary }: InstancePageProps & { summary: Su
                 {status.label}
               </Badge>
             ))}
+            {summary.ended === "cancelled" && <Badge>{t("instance.cancelled")}</Badge>}
           </span>
           <span>{summary.workflowName}</span>
           {summary.requester !== null && <Person name={summary.requesterName ?? summary.requester} />}

@@ -23,11 +23,17 @@ const named = (label: string | undefined, id: string) => (label === undefined ||
 /** The user of what the service itself sends. */
 const system = "system";
 
+/** The event with which an instance is cancelled: by its parent, or by who stops it. */
+const cancelling = "parent.cancelled";
+
 /** How a history entry is worded. What nothing took is an attempt: its user did not do what the event is for. */
-export function wordingOf(entry: Pick<Activity, "user" | "transitionEvent" | "attempt">, words: Words): "created" | "attempt" | "done" | "event" {
+export function wordingOf(entry: Pick<Activity, "user" | "transitionEvent" | "attempt">, words: Words): "created" | "cancelled" | "attempt" | "done" | "event" {
   const event = entry.transitionEvent ?? "";
   if (event === "") {
     return "created";
+  }
+  if (event === cancelling) {
+    return "cancelled";
   }
   if (entry.attempt && entry.user !== system) {
     return "attempt";

@@ -116,6 +116,6 @@ function columnsOf(t: Translate, retry: (of: Incident) => void, drop: (of: Incid
       cell: (of) => (of.instanceId === "" ? readable(of.workflowId) : <InstanceOf workflowId={of.workflowId} instanceId={of.instanceId} />),
     },
     { key: "when", title: t("incidents.when"), narrow: true, named: true, cell: (of) => <Time at={of.ts} /> },
-    { key: "actions", title: t("actions"), narrow: true, cell: (of) => <RepairButtons name={`${incidentName(of, t)}, ${shortId(of.instanceId)}`} onRetry={of.kind ? undefined : () => retry(of)} onDrop={() => drop(of)} /> },
+    { key: "actions", title: t("actions"), narrow: true, cell: (of) => <RepairButtons name={`${incidentName(of, t)}, ${of.instanceId === "" ? readable(of.workflowId) : shortId(of.instanceId)}`} onRetry={of.kind ? undefined : () => retry(of)} onDrop={() => drop(of)} /> },
   ];
 }

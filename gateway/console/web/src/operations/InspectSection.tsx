@@ -61,7 +61,7 @@ function Inspect({ of }: { of: Instance }) {
           <Notice tone="info" title={t("inspect.hidden")}>
             <p>{t("inspect.hiddenText")}</p>
           </Notice>
-          <HiddenIncidents of={of} tell={tell} />
+          <Incidents of={of} tell={tell} all />
           <MoveCard of={of} version={0} at={[]} onTold={tell} />
         </div>
       ) : (
@@ -69,6 +69,7 @@ function Inspect({ of }: { of: Instance }) {
           {({ timers, deliveries, children, ended, version }) => (
             <div className="ops-inspect">
               <div className="stack">
+                <Incidents of={of} tell={tell} />
                 <Timers of={of} timers={timers} tell={tell} />
                 <Deliveries deliveries={deliveries} tell={tell} />
                 {shown && <Course of={of} summary={shown} />}
@@ -78,7 +79,7 @@ function Inspect({ of }: { of: Instance }) {
                       {children.map((child) => (
                         <li key={child.instanceId}>
                           <Link to={inspectPath(child.workflowId, child.instanceId)}>{readable(child.workflowId)}</Link>
-                          <span className="row-id">{shortId(child.instanceId)}</span> <Badge tone={child.status === "failed" ? "bad" : child.status === "done" ? "good" : "neutral"}>{readable(child.status)}</Badge>
+                          <span className="row-id">{shortId(child.instanceId)}</span> <Badge tone={child.status === "failed" ? "bad" : child.status === "done" ? "good" : "neutral"}>{t(`inspect.statuses.${child.status}`)}</Badge>
                         </li>
                       ))}
                     </ul>
@@ -127,7 +128,7 @@ function Head({ of, summary, ended, stop }: HeadProps) {
             {status.label}
           </Badge>
         ))}
-        {ended !== null && <Badge>{t(`inspect.ended.${ended}`)}</Badge>}
+        {ended !== null && <Badge>{t(`inspect.statuses.${ended}`)}</Badge>}
         <span>{summary?.workflowName ?? readable(of.workflowId)}</span>
         {summary && <span>{t("inspect.version", { version: summary.version })}</span>}
         {summary && (
@@ -236,13 +237,13 @@ function Deliveries({ deliveries, tell }: { deliveries: PendingDelivery[]; tell:
   );
 }
 
-/** The incidents of an instance that the operator may not read: the list of incidents has them. */
-function HiddenIncidents({ of, tell }: { of: Instance; tell: Tell }) {
+/** The incidents of an instance, from the list of incidents. Without all of them, only those that are no timer that is shown. */
+function Incidents({ of, tell, all = false }: { of: Instance; tell: Tell; all?: boolean }) {
   const t = useText();
   const incidents = useIncidents("");
   const repair = useIncidentRepair(tell);
   const [dropping, setDropping] = useState<Incident | null>(null);
-  const own = incidents.data?.incidents.filter(({ instanceId }) => instanceId === of.instanceId) ?? [];
+  const own = incidents.data?.incidents.filter(({ instanceId, kind }) => instanceId === of.instanceId && (all || kind !== undefined)) ?? [];
   return own.length === 0 ? null : (
     <Card id="incidents-title" title={t("inspect.incidents")}>
       <ul className="ops-items">

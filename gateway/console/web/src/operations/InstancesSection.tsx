@@ -164,6 +164,7 @@ function columnsOf(t: Translate, shown: string[], labelOf: (path: string) => str
               </Badge>
             );
           })}
+          {of.cancelled && <Badge>{t("inspect.statuses.cancelled")}</Badge>}
         </span>
       ),
     },

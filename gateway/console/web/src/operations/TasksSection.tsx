@@ -42,14 +42,14 @@ export function TasksSection() {
     try {
       await changeTask(task.taskId, action, to);
       setAssigning(null);
-      tell({ tone: "good", title: to === undefined ? t("tasks.released", { name }) : t("tasks.assigned", { name, to }) });
+      tell({ tone: "good", title: to === undefined ? common("tasks.released", { title: name }) : t("tasks.assigned", { name, to }) });
     } catch (cause) {
       if (to !== undefined && statusOf(cause) === 400) {
         setFault(common("tasks.noCandidate", { to })); // the question stays, with what was typed
         return;
       }
       setAssigning(null);
-      tell(statusOf(cause) === 404 ? { tone: "info", title: t("tasks.gone", { name }) } : { tone: "bad", title: t("tasks.failed", { name }), detail: reasonFor(cause) });
+      tell(statusOf(cause) === 404 ? { tone: "info", title: common("tasks.gone", { title: name }) } : { tone: "bad", title: t("tasks.failed", { name }), detail: reasonFor(cause) });
     }
     await Promise.all([operationsKey, ["tasks"], ["instance"]].map((queryKey) => queries.invalidateQueries({ queryKey })));
   };
@@ -88,7 +88,7 @@ export function TasksSection() {
               {list.length > 0 && (
                 <DataTable
                   label={t("section.tasks")}
-                  columns={columnsOf(t, workflows.data ?? [], assign, (task) => void act(task, "release"))}
+                  columns={columnsOf(t, common, workflows.data ?? [], assign, (task) => void act(task, "release"))}
                   rows={list}
                   rowKey={({ taskId }) => taskId}
                   sort={sort || "due"}
@@ -117,7 +117,9 @@ export function TasksSection() {
 /** What a task is called where many have the same state. */
 const taskName = (task: Task) => `${task.title}, ${shortId(task.instanceId)}`;
 
-function columnsOf(t: Translate, workflows: PublishedWorkflow[], assign: (task: Task) => void, release: (task: Task) => void): ColumnOf<Task>[] {
+type Common = ReturnType<typeof useTranslation>["t"];
+
+function columnsOf(t: Translate, common: Common, workflows: PublishedWorkflow[], assign: (task: Task) => void, release: (task: Task) => void): ColumnOf<Task>[] {
   const names = new Map(workflows.map((of) => [of.id, nameOfWorkflow(of)]));
   return [
     {
@@ -148,12 +150,12 @@ function columnsOf(t: Translate, workflows: PublishedWorkflow[], assign: (task: 
       narrow: true,
       cell: (task) => (
         <span className="row-actions">
-          <Button small aria-label={t("actionOf", { action: t("tasks.assign"), name: taskName(task) })} onPress={() => assign(task)}>
-            {t("tasks.assign")}
+          <Button small aria-label={t("actionOf", { action: common("tasks.assign"), name: taskName(task) })} onPress={() => assign(task)}>
+            {common("tasks.assign")}
           </Button>
           {task.assignee !== null && (
-            <Button small aria-label={t("actionOf", { action: t("tasks.release"), name: taskName(task) })} onPress={() => release(task)}>
-              {t("tasks.release")}
+            <Button small aria-label={t("actionOf", { action: common("tasks.release"), name: taskName(task) })} onPress={() => release(task)}>
+              {common("tasks.release")}
             </Button>
           )}
         </span>

@@ -144,6 +144,7 @@ export const en = {
     notFoundTitle: "Not found",
     created: "Created",
     changed: "Last change",
+    cancelled: "Cancelled",
     openForm: "Open the form",
     data: "Data",
     noData: "There is no data to show.",
@@ -280,6 +281,7 @@ export const en = {
   history: {
     title: "Activity",
     created: "<1>{{user}}</1> created it",
+    cancelled: "<1>{{user}}</1> cancelled it",
     event: "<1>{{user}}</1>: {{event}}",
     done: "<1>{{user}}</1> {{done}}",
     attempt: "<1>{{user}}</1> tried “{{event}}”; nothing changed",
