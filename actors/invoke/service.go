@@ -55,19 +55,20 @@ func New(o Options) *Service {
 	return &Service{o: o, trees: map[persistence.ID]*tree{}, roots: map[persistence.ID]child.Ref{}}
 }
 
-// Parent is what the actor of a parent knows.
-type Parent struct {
-	// Wants: the child still runs for it.
+// Sender is what the actor of a parent knows, or that of a child that sends its parent an event.
+type Sender struct {
+	// Wants: the child of a start still runs for it.
 	Wants   bool
 	Version uint64
 	// Parent is its own; nil: it is a root.
 	Parent *statemachine.Parent
 }
 
-// Prepare asks, where a parent is led, all that its side knows, before a message goes to its child. It notes in m.Start under which rules
-// the child may be created, and why its tree takes no more. failure.ErrForbidden: the child may not be sent events.
-func (s *Service) Prepare(ctx context.Context, m *child.Message, parent *Parent) error {
-	free, by, err := s.o.Catalog.MayInvoke(m.From.Workflow, parent.Version, m.To().Workflow, s.find)
+// Prepare asks, where the sender is led, all that its side knows, before a start or an event goes to a child, or an event to the parent. It
+// notes in m.Start under which rules the child may be created, and why its tree takes no more. failure.ErrForbidden: it may not send the other
+// one events, for which nobody asks an allow.
+func (s *Service) Prepare(ctx context.Context, m *child.Message, sender *Sender) error {
+	free, by, err := s.o.Catalog.MayInvoke(m.From.Workflow, sender.Version, m.To().Workflow, s.find)
 	if err != nil {
 		return err
 	}
@@ -75,12 +76,12 @@ func (s *Service) Prepare(ctx context.Context, m *child.Message, parent *Parent)
 		if free {
 			return nil
 		}
-		return failure.Refuse(failure.ErrForbidden, "workflow %s may not send events to its children of workflow %s", m.From.Workflow, m.To().Workflow)
+		return failure.Refuse(failure.ErrForbidden, "workflow %s may not send events to instances of workflow %s", m.From.Workflow, m.To().Workflow)
 	}
 	if !free {
 		m.Start.Bound, m.Start.For = true, by.ID
 	}
-	m.Start.Full, err = s.askRoot(ctx, m, parent)
+	m.Start.Full, err = s.askRoot(ctx, m, sender)
 	return err
 }
 
@@ -116,7 +117,7 @@ func (s *Service) May(m *child.Message, of statemachine.Creation) error {
 }
 
 // askRoot asks the node that leads the root whether the tree takes the child of a start.
-func (s *Service) askRoot(ctx context.Context, m *child.Message, parent *Parent) (refused string, err error) {
+func (s *Service) askRoot(ctx context.Context, m *child.Message, parent *Sender) (refused string, err error) {
 	join := child.Message{From: m.From, Part: m.Part, Join: &child.Join{Root: m.From, Child: m.Start.Child}}
 	if parent.Parent != nil {
 		if join.Join.Root, err = s.rootOf(ctx, parent.Parent); err != nil {

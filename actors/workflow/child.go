@@ -29,15 +29,15 @@ func (r *Router) deliverInside(ctx context.Context, key persistence.Delivery, ro
 		return outbox.Answer{Err: err, Final: true}
 	}
 	m.From = child.Ref{Workflow: row.Workflow, Instance: instanceid.Text(key.ID)}
-	if m.Start != nil || m.Event != nil && !m.Event.Up {
-		var parent invoke.Parent
-		if _, err := r.ask(m.From.Workflow, m.From.Instance, parentOf{m.PartID(), &parent}); err != nil && !errors.Is(err, failure.ErrNotFound) {
+	if m.Start != nil || m.Event != nil {
+		var sender invoke.Sender
+		if _, err := r.ask(m.From.Workflow, m.From.Instance, senderOf{m.PartID(), &sender}); err != nil && !errors.Is(err, failure.ErrNotFound) {
 			return outbox.Answer{Err: err}
 		}
-		if m.Start != nil && !parent.Wants { // its node was left meanwhile: what it would create is cancelled already
+		if m.Start != nil && !sender.Wants { // its node was left meanwhile: what it would create is cancelled already
 			return outbox.Answer{}
 		}
-		if err := r.invokes.Prepare(ctx, &m, &parent); err != nil {
+		if err := r.invokes.Prepare(ctx, &m, &sender); err != nil {
 			return outbox.Answer{Err: err, Final: errors.Is(err, failure.ErrForbidden)}
 		}
 	}
@@ -220,17 +220,17 @@ func (r *Router) ChangeSchedule(_ context.Context, workflowID, name string, acti
 	return failure.In(string(action), "schedule "+workflowID+"/"+name, err)
 }
 
-// parentOf is the question what a parent knows of a child. It is written before the answer.
-type parentOf struct {
+// senderOf is the question what the sender of a message knows, and, where that is a parent, of a child. It is written before the answer.
+type senderOf struct {
 	part statemachine.PartID
-	*invoke.Parent
+	*invoke.Sender
 }
 
-func (req parentOf) run(i *instance, c *call) error {
+func (req senderOf) run(i *instance, c *call) error {
 	if err := i.ensureLoaded(); err != nil {
 		return err
 	}
-	req.Version, req.Parent.Parent = i.of.Version, i.state.Parent()
+	req.Version, req.Parent = i.of.Version, i.state.Parent()
 	req.Wants = slices.ContainsFunc(i.state.Children(), func(k statemachine.Child) bool { return k.ID == req.part && k.Status == statemachine.ChildRuns })
 	i.deliver(c, nil)
 	return nil

@@ -163,3 +163,39 @@ stateMachines:
 		})
 	}
 }
+
+// TestAStrangerSendsItsParentNoEvents: whoever has a child of another one's wants its output, and nothing for which no allow is asked.
+func TestAStrangerSendsItsParentNoEvents(t *testing.T) {
+	const (
+		answering = `
+id: answering
+semantics: scxml
+stateMachines: {main: {initial: open, states: {open: {entry: [{send: {event: approve, to: '#_parent'}}], on: {x: end}}, end: {type: final}}}}
+`
+		asking = `
+id: asking
+stateMachines:
+  main: {initial: open, states: {open: {invoke: {workflow: answering}, on: {approve: {target: end, allow: {users: [nobody]}}}}, end: {type: final}}}
+`
+	)
+	for _, c := range []struct {
+		by    *identity.Principal // who publishes the child's workflow
+		rules string
+		want  string
+	}{
+		{mallory, "", ""},
+		{mallory, "allow: {invoke: {workflows: [answering]}}", ",approve"},
+		{ann, "", ",approve"},
+		{root, "", ",approve"},
+	} {
+		strangers(t, func(h *harness, _ map[identity.UserID]*identity.Principal) {
+			h.publishes(c.by, answering)
+			h.publishes(ann, c.rules+asking)
+			id := h.Make(boss, "asking", "")
+			clocktest.Advance(time.Minute)
+			if got := events(t, h.MustLook(boss, "asking", id)); got != c.want {
+				t.Errorf("the parent of a child of %s, with %q, has taken %q, want %q", c.by.ID, c.rules, got, c.want)
+			}
+		})
+	}
+}
