@@ -66,19 +66,22 @@ func (s *service) checkDemo() error {
 	return nil
 }
 
-// greet says where the service can be reached, and how to begin with the example.
+// greet says where the service can be reached, and how to begin with the example. NB: in one piece, since whoever
+// wants the first line alone, as head does, goes then, and what comes behind it would end the process.
 func (s *service) greet(out io.Writer) error {
 	g := demo.Greeting{
 		Home: shellWord(s.config.home), Address: addressOf(s.gateway.Addr()), BasePath: strings.TrimSuffix(s.config.gateway.BasePath, "/"),
 		Troupe: shellProgram(), Made: s.made,
 	}
-	if _, err := fmt.Fprintf(out, "troupe is ready at %s%s\n", g.Address, g.BasePath); err != nil || s.links == nil {
-		return err
+	text := "troupe is ready at " + g.Address + g.BasePath + "\n"
+	if s.links != nil {
+		if gateway.IsLoopback(s.gateway.Addr()) {
+			g.Link = s.links.Add
+		}
+		text += g.Text()
 	}
-	if gateway.IsLoopback(s.gateway.Addr()) {
-		g.Link = s.links.Add
-	}
-	return g.Write(out)
+	_, err := io.WriteString(out, text)
+	return err
 }
 
 // addressOf is the address to type into a browser on this machine.

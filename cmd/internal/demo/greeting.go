@@ -2,7 +2,6 @@ package demo
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"troupe/actors/identity"
@@ -33,8 +32,8 @@ var guests = []struct {
 	{olivia, "Olivia Park, an operator", "/operations"},
 }
 
-// Write writes it.
-func (g *Greeting) Write(to io.Writer) error {
+// Text is what the person reads.
+func (g *Greeting) Text() string {
 	var b strings.Builder
 	base := g.Address + g.BasePath
 	if g.Made > 0 {
@@ -56,6 +55,5 @@ func (g *Greeting) Write(to io.Writer) error {
 		"  TOKEN=$(%s token create --home %s --user john.doe)\n"+
 		"  curl -s -H \"Authorization: svc.token $TOKEN\" -H \"Content-Type: application/json\" -d '{\"workflowId\":\"leave-request\"}' %s/workflow/api/v1/create\n"+
 		"  echo 'a password' | %s password set --home %[2]s --user john.doe\n", g.Troupe, g.Home, base, g.Troupe)
-	_, err := io.WriteString(to, b.String())
-	return err
+	return b.String()
 }
