@@ -60,7 +60,7 @@ func (s *server) count(ctx context.Context, workflow, filter string) (int64, err
 	return *page.Count, nil
 }
 
-// awaitChildren returns when nobody waits for a child and nothing is in the outbox, or nothing of that has changed for a minute.
+// awaitChildren returns when nobody waits for a child and nothing is in the outbox, or nothing of that has changed for silenceMax.
 func (s *server) awaitChildren(ctx context.Context) error {
 	last, since := int64(-1), time.Now()
 	for {
@@ -78,8 +78,8 @@ func (s *server) awaitChildren(ctx context.Context) error {
 			return nil
 		case left != last:
 			last, since = left, time.Now()
-		case time.Since(since) > time.Minute:
-			return fmt.Errorf("%d instances wait for their child, and nothing has come for a minute", waiting)
+		case time.Since(since) > silenceMax:
+			return fmt.Errorf("%d instances wait for their child, and nothing has come for %s", waiting, silenceMax)
 		}
 		select {
 		case <-time.After(100 * time.Millisecond):

@@ -80,7 +80,10 @@ func (r *receiver) note(of string, n int, id string) {
 	}
 }
 
-// await returns when so many have arrived, or nothing has for a minute.
+// silenceMax is how long nothing may come. NB: a host that was away for long is asked once a minute.
+const silenceMax = 3 * time.Minute
+
+// await returns when so many have arrived, or nothing has for silenceMax.
 func (r *receiver) await(ctx context.Context, count int) error {
 	for {
 		r.mu.Lock()
@@ -91,8 +94,8 @@ func (r *receiver) await(ctx context.Context, count int) error {
 		}
 		select {
 		case <-r.changed:
-		case <-time.After(time.Minute):
-			return fmt.Errorf("%d of %d have arrived, and nothing has for a minute", arrived, count)
+		case <-time.After(silenceMax):
+			return fmt.Errorf("%d of %d have arrived, and nothing has for %s", arrived, count, silenceMax)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
