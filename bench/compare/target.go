@@ -193,7 +193,7 @@ func serveCeiling(ctx context.Context, args []string) error {
 	if *admin != "" {
 		go servePprof(*admin)
 	}
-	server := &http.Server{Addr: *listen, Handler: s, ReadHeaderTimeout: 5 * time.Second}
+	server := &http.Server{Addr: *listen, Handler: s, ReadHeaderTimeout: time.Minute}
 	stopped := make(chan error, 1)
 	defer context.AfterFunc(ctx, func() {
 		// Not ctx: it has ended.
