@@ -243,7 +243,7 @@ func (x *exchange) authenticate() error {
 		if x.route.orPrivilege != "" {
 			p += " or " + x.route.orPrivilege
 		}
-		return failure.Refuse(failure.ErrForbidden, "%s: it needs %s", textForbidden, p)
+		return failure.Needs(p)
 	}
 	return nil
 }

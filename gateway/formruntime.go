@@ -252,7 +252,7 @@ func showTemplate(x *exchange) error {
 		return failure.ErrNotFound
 	}
 	if !x.caller.Has(privilege) {
-		return failure.ErrForbidden
+		return failure.Needs(privilege)
 	}
 	if err := x.checkIdentifiers(); err != nil {
 		return err

@@ -96,3 +96,21 @@ func TestInterfaceRights(t *testing.T) {
 		}
 	})
 }
+
+// TestInterfaceRefusalNamesTheRight: whoever may know of a workflow learns which right is missing.
+func TestInterfaceRefusalNamesTheRight(t *testing.T) {
+	s := newScene(t)
+	for path, want := range map[string]string{
+		"/instances/vault":              "you may not read instances of vault (allow.read)",
+		"/watch/vault":                  "you may not read instances of vault (allow.read)",
+		"/changes?workflowId=vault":     "you may not read instances of vault (allow.read)",
+		"/instance/vault/" + nowhere:    "you may not read instances of vault (allow.read)",
+		"/instances/plain?explain=true": "it needs mod-workflows",
+		"/tasks?scope=every":            "it needs mod-workflows",
+		"/definitions":                  "it needs mod-workflows",
+	} {
+		if a := s.eve.Get(t, wiretest.Root+path); a.Status != 403 || !strings.Contains(a.Body, want) {
+			t.Errorf("%s: got %d %s, want 403 with %q", path, a.Status, a.Body, want)
+		}
+	}
+}

@@ -34,7 +34,7 @@ func queryInstances(x *exchange) error {
 		return malformed(`the query parameter "fields" can name %q only for holders of the privilege %s`, fieldPrivate, identity.Workflows)
 	}
 	if request.Explain && !mayManage {
-		return failure.ErrForbidden
+		return failure.Needs(identity.Workflows)
 	}
 	if err := x.checkIdentifiers(); err != nil {
 		return err

@@ -134,7 +134,7 @@ func (r *reading) check() (err error) {
 			return err
 		}
 		if d.ReadRight(r.caller, s.o.Clock()) == statemachine.Denied {
-			return failure.ErrForbidden
+			return failure.MayNotRead(r.req.WorkflowID)
 		}
 	}
 	if !s.Writes() {

@@ -167,6 +167,16 @@ func Refuse(kind Kind, format string, args ...any) error {
 	return &Error{Kind: kind, Reason: cause.Error(), Cause: cause}
 }
 
+// MayNotRead is ErrForbidden for who has no right to read the instances of a workflow.
+func MayNotRead(workflow string) error {
+	return Refuse(ErrForbidden, "permission denied: you may not read instances of %s (allow.read)", workflow)
+}
+
+// Needs is ErrForbidden for who lacks a privilege, which it names.
+func Needs[P ~string](privilege P) error {
+	return Refuse(ErrForbidden, "you have no right to do this: it needs %s", privilege)
+}
+
 // Errorf returns an error whose text is for the log.
 func Errorf(kind Kind, format string, args ...any) error {
 	return &Error{Kind: kind, Cause: fmt.Errorf(format, args...)}

@@ -102,8 +102,11 @@ func (s *Service) newQuery(req *Request, yield func([]byte) error) (*query, erro
 	}
 	q.right = d.ReadRight(q.caller, q.now)
 	manages := req.Caller.Has(identity.Workflows)
-	if q.right == statemachine.Denied && !req.Everyones || req.Explain && !manages {
-		return nil, failure.ErrForbidden
+	switch {
+	case q.right == statemachine.Denied && !req.Everyones:
+		return nil, failure.MayNotRead(req.WorkflowID)
+	case req.Explain && !manages:
+		return nil, failure.Needs(identity.Workflows)
 	}
 	if q.filter, err = filter.Parse([]byte(req.Filter), filter.Options{Private: manages && !req.Everyones}); err != nil {
 		return nil, failure.Refuse(failure.ErrInvalid, "%w", err)

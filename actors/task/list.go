@@ -149,7 +149,7 @@ func (l *Lists) newReading(req *ListRequest) (*reading, error) {
 		return nil, failure.Refuse(failure.ErrInvalid, "the limit must be 1 to %d", LimitMax)
 	}
 	if req.Scope == ScopeEvery && !req.Caller.Has(identity.Workflows) {
-		return nil, failure.ErrForbidden
+		return nil, failure.Needs(identity.Workflows)
 	}
 	switch req.Scope {
 	case ScopeMine, ScopeOpen, ScopeAll, ScopeEvery:

@@ -76,7 +76,7 @@ func (w *watcher) open(ctx context.Context) error {
 		return err
 	}
 	if d.ReadRight(w.caller, s.o.Clock()) == statemachine.Denied {
-		return failure.ErrForbidden
+		return failure.MayNotRead(w.req.WorkflowID)
 	}
 	if w.filter, err = filter.Parse([]byte(w.req.Filter), filter.Options{Private: w.req.Caller.Has(identity.Workflows)}); err != nil {
 		return failure.Refuse(failure.ErrInvalid, "%w", err)

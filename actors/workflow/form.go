@@ -143,8 +143,10 @@ func (i *instance) mayWriteForms(req *FormRequest) error {
 	if err != nil {
 		return err
 	}
-	if req.Privilege != "" && !req.Caller.Has(req.Privilege) ||
-		newest.SendRight(catalog.CallerOf(req.Caller), i.router.o.Clock()) == statemachine.Denied {
+	if req.Privilege != "" && !req.Caller.Has(req.Privilege) {
+		return failure.Needs(req.Privilege)
+	}
+	if newest.SendRight(catalog.CallerOf(req.Caller), i.router.o.Clock()) == statemachine.Denied {
 		return failure.ErrForbidden
 	}
 	return nil

@@ -305,7 +305,7 @@ func (r *Router) askReader(req *LoadRequest, m message) (*Reply, error) {
 		return nil, err
 	}
 	if d.ReadRight(catalog.CallerOf(req.Caller), r.o.Clock()) == statemachine.Denied {
-		return nil, failure.Refuse(failure.ErrForbidden, "permission denied: you may not read instances of %s (allow.read)", req.WorkflowID)
+		return nil, failure.MayNotRead(req.WorkflowID)
 	}
 	return r.ask(req.WorkflowID, req.InstanceID, m)
 }

@@ -32,6 +32,7 @@ type TaskChange struct {
 
 var (
 	errNoCandidate  = failure.Refuse(failure.ErrInvalid, "a task is assigned to a user who may take it over and see its instance")
+	errForOthers    = failure.Refuse(failure.ErrForbidden, "permission denied: the task is for others")
 	errNotAssignees = failure.Refuse(failure.ErrForbidden, "only who has the task, or a holder of mod-workflows, assigns it: claim it first")
 )
 
@@ -67,7 +68,7 @@ func mayWork(of *task.Whole, t *statemachine.Task, c *statemachine.Caller, now t
 	case overrides, t.Assignee != "" && t.Assignee == c.ID:
 		return nil
 	case !of.Of.IsCandidate(of.State, t, c, now):
-		return failure.ErrForbidden
+		return errForOthers
 	case t.Assignee != "":
 		return failure.ErrClaimed
 	}
