@@ -165,11 +165,11 @@ func LoadAccess(files fs.FS) (Access, error) {
 func LoadDefinitions(files fs.FS, parser *statemachine.Parser, directory *identity.Directory) (Definitions, error) {
 	options := mayName(directory)
 	var set Definitions
-	faults, whole, err := loadDefinitions(&set, files, parser.With(options))
+	faults, unread, err := loadDefinitions(&set, files, parser.With(options))
 	if err != nil {
 		return set, err
 	}
-	wrong, err := loadTemplates(&set, files, templatesMayName(&set, options, whole))
+	wrong, err := loadTemplates(&set, files, templatesMayName(&set, options, unread))
 	if err != nil {
 		return set, err
 	}
@@ -302,19 +302,33 @@ func loadRights(files fs.FS, directory *identity.Directory) (rights *repository.
 	return rights, text, err
 }
 
-// loadDefinitions reads the definitions into the set. whole is false when the set lacks
-// some of them because of their faults.
-func loadDefinitions(set *Definitions, files fs.FS, parser *statemachine.Parser) (faults document.Faults, whole bool, err error) {
+// loadDefinitions reads the definitions into the set. unread are the ids of those that the set lacks
+// because of their faults, an empty one when some cannot be told.
+func loadDefinitions(set *Definitions, files fs.FS, parser *statemachine.Parser) (faults document.Faults, unread []string, err error) {
+	wrong := 0
 	err = eachSource(files, WorkflowsFolder, &faults, func(f *sourceFile) error {
 		parsed, err := parser.Parse(statemachine.Source{File: f.shown, Text: f.text, Read: f.ref})
 		if err == nil {
 			set.Workflows = append(set.Workflows, catalog.Source{File: f.shown, Text: f.text, Refs: f.refs, Parsed: parsed.Definition})
 			set.Warnings = append(set.Warnings, parsed.Warnings...)
+		} else if of := document.Faults(nil); errors.As(err, &of) {
+			wrong, unread = wrong+len(of), append(unread, idIn(f))
 		}
 		return err
 	})
-	whole = len(faults) == 0
-	return append(faults, twins(set.Workflows)...), whole, err
+	if len(faults) > wrong { // a file, or the folder, cannot be read
+		unread = append(unread, "")
+	}
+	return append(faults, twins(set.Workflows)...), unread, err
+}
+
+// idIn is the id of a workflow whose file has faults; empty when it cannot be told.
+func idIn(f *sourceFile) string {
+	root, err := document.Parse(f.shown, f.text)
+	if id := root.Field("id"); err == nil && id != nil && id.Kind == document.String {
+		return id.Text
+	}
+	return ""
 }
 
 // twins finds files with the same workflow and version as one before.

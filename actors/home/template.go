@@ -2,6 +2,7 @@ package home
 
 import (
 	"io/fs"
+	"slices"
 
 	"troupe/actors/form"
 	"troupe/actors/formportal"
@@ -10,9 +11,9 @@ import (
 )
 
 // templatesMayName says what templates may refer to: the roles and the workflows of
-// their own set, each in its highest version. When some definitions have faults, an
-// unknown workflow may be one of those, and is no fault of the template.
-func templatesMayName(set *Definitions, options statemachine.ParserOptions, whole bool) formportal.Known {
+// their own set, each in its highest version. unread are
+// the ids of definitions with faults, which are known by name alone; with an empty one, any other may be among them.
+func templatesMayName(set *Definitions, options statemachine.ParserOptions, unread []string) formportal.Known {
 	newest := map[string]*statemachine.Definition{}
 	known := formportal.Known{HasRole: options.HasRole, Roles: options.Roles}
 	for _, w := range set.Workflows {
@@ -25,9 +26,10 @@ func templatesMayName(set *Definitions, options statemachine.ParserOptions, whol
 			newest[id] = w.Parsed
 		}
 	}
+	known.Workflows = append(known.Workflows, slices.DeleteFunc(slices.Clone(unread), func(id string) bool { return id == "" || newest[id] != nil })...)
 	known.Workflow = func(id string) (*statemachine.Definition, bool) {
 		d := newest[id]
-		return d, d != nil || !whole
+		return d, d != nil || slices.Contains(unread, id) || slices.Contains(unread, "")
 	}
 	return known
 }

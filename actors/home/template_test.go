@@ -51,6 +51,29 @@ func TestLoadReadsTemplates(t *testing.T) {
 	}
 }
 
+// TestUnknownWorkflowBesideFaultyOne: a form that names no workflow is told in the same round as the faults of a workflow, whose
+// id is known all the same, unless its file is so wrong that it cannot be told.
+func TestUnknownWorkflowBesideFaultyOne(t *testing.T) {
+	const unknown = `forms/survey.yaml:3:13: unknown workflow`
+	for _, c := range []struct {
+		named, faulty string
+		want          bool
+	}{
+		{"smple", "id: other\nversion: none\n", true},
+		{"other", "id: other\nversion: none\n", false},
+		{"smple", "version: none\n", false},
+		{"smple", "id: [other\n", false},
+	} {
+		_, err := Load(os.DirFS(folder(t, map[string]string{
+			"identity.yaml": people, "workflows/simple.yaml": simple, "workflows/simple.schema.json": shape, "workflows/other.yaml": c.faulty,
+			"forms/survey.yaml": strings.Replace(survey, "[simple]", "["+c.named+"]", 1), "forms/a.schema.json": shape,
+		})), parser(t))
+		if err == nil || !strings.Contains(err.Error(), "workflows/other.yaml:") || strings.Contains(err.Error(), unknown) != c.want {
+			t.Errorf("%s beside %q: got %v; that it is unknown is told: %v", c.named, c.faulty, err, c.want)
+		}
+	}
+}
+
 func TestLoadReportsTheFaultsOfAllFilesTogether(t *testing.T) {
 	dir := folder(t, map[string]string{
 		"identity.yaml": people, "workflows/simple.yaml": simple, "workflows/simple.schema.json": shape,
