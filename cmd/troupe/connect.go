@@ -50,6 +50,7 @@ func addConnection(cmd *cobra.Command) *connection {
 	f.StringVar(&c.address, "address", "", "URL of the service (default: the context's, else "+standardAddress+")")
 	f.StringVar(&c.tokenFile, "token-file", "", "file with the API token")
 	f.StringVar(&c.context, "context", "", "context to use; see troupe context")
+	completingFlag(cmd, "context", contextsKnown)
 	f.Var(duration(&c.timeout), "timeout", "how long one request may take, with its repetitions")
 	return c
 }

@@ -127,10 +127,11 @@ func (p *profile) change(cmd *cobra.Command, address, tokenFile string, tokenStd
 
 func newContextUse() *cobra.Command {
 	return &cobra.Command{
-		Use:     "use NAME",
-		Short:   "Make a context the current one",
-		Example: "  troupe context use local",
-		Args:    arguments,
+		Use:               "use NAME",
+		Short:             "Make a context the current one",
+		Example:           "  troupe context use local",
+		Args:              arguments,
+		ValidArgsFunction: contextArgument,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return changeContexts(func(all *contexts) error {
 				all.current = args[0]
@@ -143,10 +144,11 @@ func newContextUse() *cobra.Command {
 
 func newContextRemove() *cobra.Command {
 	return &cobra.Command{
-		Use:     "remove NAME",
-		Short:   "Remove a context and the token that it keeps; the token itself stays valid",
-		Example: "  troupe context remove local",
-		Args:    arguments,
+		Use:               "remove NAME",
+		Short:             "Remove a context and the token that it keeps; the token itself stays valid",
+		Example:           "  troupe context remove local",
+		Args:              arguments,
+		ValidArgsFunction: contextArgument,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return changeContexts(func(all *contexts) error {
 				if _, err := all.named(args[0]); err != nil {
@@ -161,4 +163,12 @@ func newContextRemove() *cobra.Command {
 			})
 		},
 	}
+}
+
+// contextArgument has the shell complete the name of a context.
+func contextArgument(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return contextsKnown(), cobra.ShellCompDirectiveNoFileComp
 }

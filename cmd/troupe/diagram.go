@@ -50,7 +50,9 @@ func newDiagram() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&d.instance, "instance", "", "mark where this instance is and where it has been")
 	cmd.Flags().StringVar(&d.to, "to", pictures[0].name, "form of the picture: svg, mermaid or dot")
+	oneOf(cmd, "to", "svg", "mermaid", "dot")
 	d.at = addConnection(cmd)
+	completing(cmd, d.at)
 	cmd.Flags().StringVar(&d.home, "home", "", "take the definition from this home, without a token")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		draw, err := d.form()

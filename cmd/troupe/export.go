@@ -27,7 +27,14 @@ func newExport() *cobra.Command {
 	}
 	at := addConnection(cmd)
 	at.addHome(cmd)
+	completing(cmd, at)
 	cmd.Flags().StringVar(&to, "to", "", "the format: "+foreignNames())
+	completingFlag(cmd, "to", func() (known []string) {
+		for _, f := range foreigns {
+			known = append(known, f.name)
+		}
+		return known
+	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if to == "" {
 			return usageError{errors.New("--to is missing: the format, " + foreignNames())}

@@ -88,39 +88,106 @@ func isDeclared(ctx context.Context, c *client.Client, workflow, instance, event
 	return err == nil && slices.ContainsFunc(shown.Events, func(e api.PresentedEvent) bool { return e.Name == event })
 }
 
-// completing has the shell complete the arguments that Use calls WORKFLOW and EVENT with what the service says.
+// completing has the shell complete the arguments that Use names, and --workflow, with what the service says. A command that takes a
+// file as well gets the names of files besides.
 func completing(cmd *cobra.Command, at *connection) {
-	names := strings.Fields(cmd.Use)[1:]
-	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if len(args) >= len(names) {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
+	directive := cobra.ShellCompDirectiveNoFileComp
+	if cmd.Name() == "diagram" {
+		directive = cobra.ShellCompDirectiveDefault
+	}
+	asked := func(ask func(c *client.Client) []string) ([]string, cobra.ShellCompDirective) {
 		c, err := at.client(0)
 		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
+			return nil, directive
 		}
 		defer c.Close()
-		var known []string
-		switch strings.Trim(names[len(args)], "[]") {
-		case "WORKFLOW":
-			known = workflowsKnown(cmd.Context(), c)
-		case "EVENT":
-			if names[0] == "ID" { // of a task
-				task, err := c.Task(cmd.Context(), args[0])
-				for i := 0; err == nil && i < len(task.Events); i++ {
-					known = append(known, task.Events[i].Name)
-				}
-				break
-			}
-			known = eventsKnown(cmd.Context(), c, args[0], args[1])
-		case "INSTANCE":
-			page, err := c.Instances(cmd.Context(), client.ListRequest{WorkflowID: args[0]})
-			for i := 0; err == nil && i < len(page.Instances); i++ {
-				known = append(known, page.Instances[i].ID)
+		return ask(c), directive
+	}
+	names := strings.Fields(cmd.Use)[1:]
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(names) == 0 || len(args) >= len(names) && !strings.HasSuffix(names[len(names)-1], "...") {
+			return nil, directive
+		}
+		name := names[min(len(args), len(names)-1)]
+		return asked(func(c *client.Client) []string { return argumentsKnown(cmd, c, strings.Trim(name, "[]."), args) })
+	}
+	if cmd.Flags().Lookup("workflow") != nil {
+		completingFlag(cmd, "workflow", func() (known []string) {
+			known, _ = asked(func(c *client.Client) []string { return workflowsKnown(cmd.Context(), c) })
+			return known
+		})
+	}
+}
+
+// argumentsKnown are what the argument that Use calls name can be, behind those of before.
+func argumentsKnown(cmd *cobra.Command, c *client.Client, name string, before []string) (known []string) {
+	ctx, group := cmd.Context(), cmd.Parent().Name()
+	switch {
+	case name == "EVENT" && group == "task":
+		if t, err := c.Task(ctx, before[0]); err == nil {
+			for _, e := range t.Events {
+				known = append(known, e.Name)
 			}
 		}
-		return known, cobra.ShellCompDirectiveNoFileComp
+	case name == "EVENT":
+		return eventsKnown(ctx, c, before[0], before[1])
+	case name == "INSTANCE":
+		if page, err := c.Instances(ctx, client.ListRequest{WorkflowID: before[0]}); err == nil {
+			for _, i := range page.Instances {
+				known = append(known, i.ID)
+			}
+		}
+	case name == "ID" && group == "task":
+		if page, err := c.Tasks(ctx, client.TasksRequest{}); err == nil {
+			for _, t := range page.Tasks {
+				known = append(known, t.TaskID)
+			}
+		}
+	case name == "ID" && group == "incident":
+		if page, err := c.Incidents(ctx, client.IncidentsRequest{}); err == nil {
+			for _, i := range page.Incidents {
+				known = append(known, i.ID)
+			}
+		}
+	case name == "ID" && group == "outbox":
+		if page, err := c.Outbox(ctx, client.OutboxRequest{}); err == nil {
+			for _, d := range page.Outbox {
+				known = append(known, d.ID)
+			}
+		}
+	case name == "WORKFLOW/NAME":
+		if list, err := c.Schedules(ctx); err == nil {
+			for _, s := range list.Schedules {
+				known = append(known, s.WorkflowID+"/"+s.Name)
+			}
+		}
+	case name == "WORKFLOW", strings.HasPrefix(name, "ID"):
+		return workflowsKnown(ctx, c)
 	}
+	return known
+}
+
+// completingFlag has the shell complete a flag.
+func completingFlag(cmd *cobra.Command, flag string, known func() []string) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return known(), cobra.ShellCompDirectiveNoFileComp
+	}); err != nil { // the flag is not there, or has it already
+		panic(err)
+	}
+}
+
+// oneOf has the shell complete a flag with one of the words.
+func oneOf(cmd *cobra.Command, flag string, words ...string) {
+	completingFlag(cmd, flag, func() []string { return words })
+}
+
+// contextsKnown are the names of the contexts.
+func contextsKnown() []string {
+	all, err := loadContexts()
+	if err != nil {
+		return nil
+	}
+	return all.names()
 }
 
 // jsonFault says where a text stops being JSON.

@@ -18,6 +18,8 @@ func TestHints(t *testing.T) {
 		{name: "a command", args: []string{"servr"}, code: exitUsage, stderr: `unknown command "servr" for "troupe"; did you mean serve?`},
 		{name: "a command of a group", args: []string{"instance", "lst"}, code: exitUsage, stderr: `; did you mean list?`},
 		{name: "a workflow", args: []string{"instance", "list", "laeve"}, code: exitFailed, stderr: "did you mean leave?"},
+		{name: "a workflow to retire", args: []string{"definition", "retire", "laeve@1"}, code: exitFailed, stderr: "did you mean leave?"},
+		{name: "a version to retire", args: []string{"definition", "retire", "leave@9"}, code: exitFailed, stderr: "404 NotFound: there is nothing here, or nothing that you may see\n"},
 		{name: "an event", args: []string{"instance", "send", "leave", id, "sumbit"}, code: exitFailed, stderr: "did you mean submit?"},
 		{name: "JSON", args: []string{"instance", "send", "leave", id, "submit", "--data", "{\n  \"days\": 5,\n  why: 1}"}, code: exitUsage, stderr: "--data: must be JSON, @file or -: line 3, column 3: invalid character 'w'"},
 		{name: "JSON that ends early", args: []string{"instance", "send", "leave", id, "submit", "--data", `{"days"`}, code: exitUsage, stderr: "line 1, column 8: unexpected end of JSON input"},
@@ -25,6 +27,43 @@ func TestHints(t *testing.T) {
 		{name: "events are completed", args: []string{"__complete", "instance", "send", "leave", id, ""}, stdout: "submit\n:4\n", stderr: "ShellCompDirectiveNoFileComp"},
 		{name: "nobody listens", args: []string{"instance", "list", "leave", "--address", "http://" + servertest.Nobody(t)}, code: exitFailed, stderr: "connection refused; no service listens there: troupe serve starts one"},
 	})
+}
+
+// TestCompletion: the shell completes arguments with what the service has, and flags with what they take.
+func TestCompletion(t *testing.T) {
+	id := startNotice(t)
+	_, shown, _ := invoke("incident", "list", "-o", "jsonl")
+	incident := shown[len(`{"id":"`):strings.Index(shown, `","workflowId"`)]
+	t.Setenv("TROUPE_CONTEXTS", filepath.Join(t.TempDir(), "contexts.yaml"))
+	if code, _, stderr := invoke("context", "set", "far", "--address", "http://far"); code != exitDone {
+		t.Fatal(stderr)
+	}
+	for words, want := range map[string]string{
+		"outbox drop":                          id + "-2-0",
+		"outbox drop x":                        id + "-2-0", // another one
+		"incident retry":                       incident,
+		"timer list --workflow":                "notice",
+		"diagram":                              "notice",
+		"definition retire":                    "notice",
+		"export":                               "notice",
+		"instance events notice " + id:         "",
+		"task do x":                            "", // there is no such task
+		"context use":                          "far",
+		"instance list --context":              "far",
+		"instance list -o":                     "table json jsonl yaml",
+		"diagram notice --to":                  "svg mermaid dot",
+		"export notice --to":                   "scxml xstate",
+		"outbox list --state":                  "pending dead",
+		"task list --scope":                    "mine open all done every",
+		"context remove far":                   "",
+		"instance send notice " + id + " tell": "",
+	} {
+		_, stdout, stderr := invoke(append(append([]string{"__complete"}, strings.Fields(words)...), "")...)
+		got := strings.Fields(stdout)
+		if len(got) == 0 || strings.Join(got[:len(got)-1], " ") != want {
+			t.Errorf("%s: got %s%s, want %s", words, stdout, stderr, want)
+		}
+	}
 }
 
 // TestNoHintIsTheWordItself: a refusal of something else than a name, which is typed correctly, has no suggestion.

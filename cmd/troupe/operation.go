@@ -133,6 +133,7 @@ func newOutboxList() *cobra.Command {
 		Args: arguments,
 	}
 	cmd.Flags().StringVar(&state, "state", "", "pending: still tried; dead: given up")
+	oneOf(cmd, "state", "pending", "dead")
 	p.add(cmd)
 	return operating(cmd, anyForm, func(cmd *cobra.Command, c *client.Client, out *output, _ []string) error {
 		r := client.OutboxRequest{State: state, Limit: p.limit, Cursor: p.cursor}

@@ -43,6 +43,7 @@ type output struct {
 func addOutput(cmd *cobra.Command, forms ...string) *output {
 	o := &output{forms: forms}
 	cmd.Flags().StringVarP(&o.form, "output", "o", forms[0], "form of the result: "+strings.Join(forms, ", "))
+	oneOf(cmd, "output", forms...)
 	return o
 }
 

@@ -38,6 +38,7 @@ func newRetire() *cobra.Command {
 	}
 	at := addConnection(cmd)
 	at.addHome(cmd)
+	completing(cmd, at)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		retire, end, err := retiring(cmd, at)
 		if err != nil {
@@ -86,7 +87,7 @@ func retiring(cmd *cobra.Command, at *connection) (retire func(string, uint64) (
 	retire = func(id string, version uint64) ([]uint64, error) {
 		gone, err := service.Retire(cmd.Context(), id, version)
 		if err != nil {
-			return nil, explained(err)
+			return nil, explained(suggestWorkflow(cmd.Context(), service, id, err))
 		}
 		return gone.Versions, nil
 	}

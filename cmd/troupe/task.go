@@ -46,6 +46,8 @@ func newTaskList() *cobra.Command {
 	f.BoolVar(&r.Count, "count", false, "the number of all, too")
 	f.IntVar(&r.Limit, "limit", 50, "tasks of one page, 1 to 1000")
 	f.BoolVar(&all, "all", false, "all pages")
+	oneOf(cmd, "scope", "mine", "open", "all", "done", "every")
+	oneOf(cmd, "sort", "due", "-due", "created", "-created", "priority", "-priority", "title", "-title")
 	f.StringVar(&r.Cursor, "cursor", "", "continue where an earlier page ended")
 	return asking(cmd, anyForm, func(cmd *cobra.Command, c *client.Client, out *output, _ []string) error {
 		l := &lister{cmd: cmd, out: out, member: "tasks", head: []string{"ID", "TITLE", "WORKFLOW", "REQUESTER", "STATUS", "ASSIGNEE", "DUE"}}

@@ -36,6 +36,7 @@ func TestTasks(t *testing.T) {
 		{[]string{"task", "list", "--scope", "hers"}, "", `"scope" must be`, exitFailed},
 		{[]string{"task", "list", "--scope", "every"}, "ID                              STATE", "", 0},
 		{[]string{"task", "show", id}, "EVENTS", "", 0},
+		{[]string{"__complete", "task", "claim", ""}, id + "\n:4\n", "ShellCompDirectiveNoFileComp", 0},
 		{[]string{"task", "claim", id}, "", "", 0},
 		{[]string{"task", "list", "--scope", "mine", "-o", "jsonl"}, `"assignee":"john.doe"`, "", 0},
 		{[]string{"task", "release", id}, "", "", 0},
