@@ -74,7 +74,11 @@ func newContextSet() *cobra.Command {
 					p = &all.all[len(all.all)-1]
 				}
 				all.current = cmp.Or(all.current, p.Name)
-				return p.change(cmd, address, tokenFile, tokenStdin)
+				if err := p.change(cmd, address, tokenFile, tokenStdin); err != nil || all.current == p.Name {
+					return err
+				}
+				_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "the current context is still %s; troupe context use %s\n", all.current, p.Name)
+				return nil
 			})
 		},
 	}

@@ -31,7 +31,7 @@ func TestContextCommands(t *testing.T) {
 		{name: "no token in it", stdin: "\n", args: []string{"context", "set", "far", "--address", "http://far", "--token-stdin"}, code: exitFailed, stderr: "it holds no token"},
 		{name: "two lines", stdin: someToken + "\nx\n", args: []string{"context", "set", "far", "--address", "http://far", "--token-stdin"}, code: exitFailed, stderr: "this is not a token"},
 		{name: "a file that is not there", args: []string{"context", "set", "far", "--address", "http://far", "--token-file", file + "x"}, code: exitFailed, stderr: "no such file"},
-		{name: "a second", args: []string{"context", "set", "far", "--address", "https://far/x/", "--token-file", file}},
+		{name: "a second", args: []string{"context", "set", "far", "--address", "https://far/x/", "--token-file", file}, stderr: "the current context is still local; troupe context use far\n"},
 		{name: "use it", args: []string{"context", "use", "far"}},
 		{name: "use another", args: []string{"context", "use", "lokal"}, code: exitFailed, stderr: `did you mean "local"?`},
 		{name: "the token goes with the address", args: []string{"context", "set", "local", "--address", "http://127.0.0.1:9999"}, stderr: "is forgotten"},

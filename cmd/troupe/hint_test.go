@@ -94,7 +94,8 @@ func TestWhatAuthorsBeginWithRuns(t *testing.T) {
 	isolated(t)
 	dir := filepath.Join(t.TempDir(), "office")
 	code, stdout, stderr := invoke("init", dir)
-	if code != exitDone || !strings.Contains(stdout, filepath.Join(dir, "workflows", "request.yaml")) || !strings.Contains(stderr, "troupe serve --home "+dir) {
+	if code != exitDone || !strings.Contains(stdout, filepath.Join(dir, "workflows", "request.yaml")) || !strings.Contains(stderr, "troupe serve --home "+dir) ||
+		!strings.Contains(stderr, "troupe password set --home "+dir+" --user alice\n") {
 		t.Fatalf("init: got code %d\n%s%s", code, stdout, stderr)
 	}
 	runAll(t, []invocation{

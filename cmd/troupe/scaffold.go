@@ -23,7 +23,8 @@ func newInit() *cobra.Command {
 			for _, file := range files {
 				_, _ = fmt.Fprintln(cmd.OutOrStdout(), file)
 			}
-			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "start it with: troupe serve --home %s\n", args[0])
+			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "start it with: troupe serve --home %[1]s\n"+
+				"then, so that Alice can sign in: echo 'a password' | troupe password set --home %[1]s --user alice\n", args[0])
 			return nil
 		},
 	}
