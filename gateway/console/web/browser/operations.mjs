@@ -44,7 +44,7 @@ export async function session(service, user) {
     const reply = await fetch(service.root + path, init);
     const text = await reply.text();
     assert.equal(reply.status, 200, `${method} ${path}: ${reply.status} ${text}`);
-    return JSON.parse(text);
+    return reply.headers.get("content-type").startsWith("application/json") ? JSON.parse(text) : text;
   };
 }
 

@@ -210,8 +210,13 @@ test("a session that ended is said, and the page stays", async () => {
   await page.getByLabel("Reason").fill("Still here");
   await page.getByText("You are signed out.").first().waitFor();
   await look(john, "signed-out");
+  await page.getByRole("button", { name: /John Doe/ }).click();
+  await page.getByRole("menuitemradio", { name: "Deutsch" }).click();
+  await page.keyboard.press("Escape");
+  await page.getByText("Sie sind abgemeldet.").first().waitFor();
+  assert.equal(await page.getByRole("textbox", { name: "Reason" }).inputValue(), "Still here");
   await context.addCookies(cookies);
-  await page.getByText(/Saved at/).waitFor();
+  await page.getByText(/Gespeichert um/).waitFor();
   await closeWindow(john);
 });
 

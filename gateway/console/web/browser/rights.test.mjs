@@ -22,7 +22,7 @@ stateMachines:
       settled: {type: final}
 `;
 
-let first, second, service, instance;
+let first, second, service, instance, leave;
 
 before(async () => {
   // Two browsers: mary's, who is at work, and that of paulo, who runs the service.
@@ -33,6 +33,9 @@ before(async () => {
   const create = async (about) => (await john("POST", "workflow/api/v1/create", { workflowId: "salary", data: { svcPublic: { about } } })).instanceId;
   instance = await create("Salary of Ann");
   const other = await create("Salary of Bob");
+  const form = await john("POST", "form-portal/forms/create", { formId: "leave-form", workflowId: "leave-request" });
+  await john("POST", "form-runtime/api/v1/submit", { workflowId: "leave-request", instanceId: form, data: { days: 5, reason: "Skiing" } });
+  leave = `form-runtime/leave-form/leave-request/${form}/index.html`;
   const paulo = await session(service, "paulo.santos");
   await paulo("POST", "workflow/api/v1/task", { taskId: `${other}-1-0`, action: "assign", to: "jane.roe" });
 });
@@ -65,6 +68,8 @@ test("names, roles and a disabled account take effect in open pages", async (t) 
   await list.page.getByRole("link", { name: "Salary of Ann" }).waitFor();
   const boss = await follow(second, "paulo.santos", "operations?section=tasks");
   await boss.page.getByText("Jane Roe").waitFor();
+  const form = await follow(first, "mary.major", leave);
+  await form.page.getByText("Skiing").first().waitFor();
   const menu = ({ page }, name) => page.getByRole("banner").getByText(name, { exact: true });
   const shows = (locator) => () => locator.first().waitFor();
   const lacks = (locator) => () => locator.first().waitFor({ state: "detached" });
@@ -80,6 +85,7 @@ test("names, roles and a disabled account take effect in open pages", async (t) 
   await changed(t, "a privilege is taken", (text) => text.replace("roles: [employee, manager]\n    privileges: [mod-workflows]", "roles: [employee, manager]"), [lacks(operations(list)), lacks(operations(desk))]);
   await changed(t, "a role is taken", (text) => text.replace("roles: [employee, manager]", "roles: [employee]"), [
     shows(list.page.getByText("Nothing waits for you")), lacks(desk.page.getByText("Salary of Ann")), shows(desk.page.getByText("You do not have access to this.")),
+    lacks(form.page.getByText("Skiing")), shows(form.page.getByRole("heading", { name: "Form not found" })),
   ]);
   await changed(t, "a role is given", (text) => text.replace("id: mary.major\n    name: Mary Minor\n    email: mary.major@example.org\n    roles: [employee]", "id: mary.major\n    name: Mary Minor\n    email: mary.major@example.org\n    roles: [employee, manager]"), [shows(list.page.getByRole("link", { name: "Salary of Ann" }))]);
 
@@ -90,5 +96,5 @@ test("names, roles and a disabled account take effect in open pages", async (t) 
   await desk.page.getByRole("link", { name: "Sign in again in a new tab" }).waitFor();
   assert.equal(await desk.page.getByLabel("Comment").inputValue(), "What I was about to say", "what was typed stays");
   assert.equal(await boss.page.getByText(why).count(), 0);
-  await Promise.all([desk, list, boss].map(closeWindow));
+  await Promise.all([desk, list, form, boss].map(closeWindow));
 });

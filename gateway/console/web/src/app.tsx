@@ -25,7 +25,7 @@ const OperationsPage = lazy(() => import("./operations/OperationsPage"));
 
 export function App() {
   const { t } = useTranslation();
-  const { loaded, reload, replace } = useLoaded(loadCaller);
+  const { loaded, reload, replace } = useLoaded(loadCaller, { isSame: true });
   const queries = useQueryClient();
   const nobody = loaded.state === "ready" && loaded.value === null;
   useEffect(() => {

@@ -45,7 +45,7 @@ export default function RuntimePage({ subject, caller }: RuntimePageProps) {
     (signal: AbortSignal) => (place.instance || "instance" in own ? place.made().then((made) => loadForm(made, signal)) : loadNew(own, first, signal)),
     [own, place, first],
   );
-  const { loaded, reload, replace } = useLoaded(load);
+  const { loaded, reload, replace } = useLoaded(load, { stays: (view) => view.editable }); // what is typed into it is the person's own
   useTaskWatch(instance === null || instance.workflowId === noWorkflow); // the others are followed themselves
   useEffect(() => {
     if (place.isNew && instance && "formId" in own) {

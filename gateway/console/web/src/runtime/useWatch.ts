@@ -58,7 +58,12 @@ export function useWatch(instance: Instance | null, calls: WatchCalls): boolean 
           latest.current.onEntry(watched);
         }
       });
-      own.addEventListener("error", () => setLive(false));
+      own.addEventListener("error", () => {
+        setLive(false);
+        if (own.readyState === EventSource.CLOSED) {
+          latest.current.onLook(); // the caller may not read it any more, perhaps
+        }
+      });
     };
     const visible = () => document.visibilityState === "visible";
     const sightChanged = () => (visible() ? open(true) : close());
