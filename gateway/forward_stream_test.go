@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
@@ -245,7 +246,7 @@ func (p reports) Leader(_ context.Context, shard uint16) (Peer, error) {
 // event is done once.
 func TestForwardingUnderLoad(t *testing.T) {
 	names := []string{"A", "B", "C"}
-	nodes := startNodes(t, Options{}, names...)
+	nodes := startNodes(t, Options{LeaderWaitMax: time.Hour}, names...) // also on a machine that stands still
 	l := &ledger{leads: map[string]string{"a": "A", "b": "B", "c": "C"}, done: map[string]int{}}
 	for _, n := range nodes {
 		n.open(func(s *Services) { s.Workflows, s.Peers = l.at(n, names), reports{l, nodes, n.name} })

@@ -1,6 +1,7 @@
 package repository_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,9 +59,7 @@ func start(t testing.TB, o repository.Options) *service {
 	s := &service{t: t, log: new(logtest.Log)}
 	o.System = actors.NewSystem(zerolog.Nop())
 	o.Log = zerolog.New(s.log)
-	if o.Settle == 0 {
-		o.Settle = 10 * time.Millisecond
-	}
+	o.Settle, o.WaitMax = cmp.Or(o.Settle, 10*time.Millisecond), cmp.Or(o.WaitMax, lateMax)
 	s.Service = repository.Start(o)
 	t.Cleanup(func() {
 		for range 2 { // it can be called again

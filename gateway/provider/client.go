@@ -36,6 +36,8 @@ type Client struct {
 	options Options
 	http    *http.Client
 	slots   chan struct{} // one entry for each sign-in that waits for the provider
+	// beginMax and finishMax bound a begin and a finish; tests have more time.
+	beginMax, finishMax time.Duration
 
 	mu         sync.Mutex
 	discovered *discovery // nil until the discovery document was read
@@ -75,7 +77,7 @@ func New(o Options) (*Client, error) {
 		return nil, fmt.Errorf("identity provider: %w", err)
 	}
 	return &Client{
-		options: o, slots: make(chan struct{}, requestsMax),
+		options: o, slots: make(chan struct{}, requestsMax), beginMax: requestTimeMax, finishMax: finishTimeMax,
 		http: &http.Client{
 			Transport:     limitedTransport{newTransport()},
 			Timeout:       requestTimeMax,
@@ -128,7 +130,7 @@ func (c *Client) Begin(ctx context.Context, next, redirect string) (Start, error
 		return Start{}, err
 	}
 	defer leave()
-	ctx, cancel := context.WithTimeout(oidc.ClientContext(ctx, c.http), requestTimeMax)
+	ctx, cancel := context.WithTimeout(oidc.ClientContext(ctx, c.http), c.beginMax)
 	defer cancel()
 	k, err := c.discover(ctx)
 	if err != nil {
@@ -231,7 +233,7 @@ func (c *Client) Finish(ctx context.Context, cookie string, query url.Values) (P
 		return unknown, err
 	}
 	defer leave()
-	ctx, cancel := context.WithTimeout(oidc.ClientContext(ctx, c.http), finishTimeMax)
+	ctx, cancel := context.WithTimeout(oidc.ClientContext(ctx, c.http), c.finishMax)
 	defer cancel()
 	k, err := c.discover(ctx)
 	if err != nil {

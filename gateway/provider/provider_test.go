@@ -160,6 +160,7 @@ func (f *fakeProvider) client(t *testing.T, change func(*Options)) (*Client, *st
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
+	c.http.Timeout, c.beginMax, c.finishMax = time.Hour, time.Hour, time.Hour // a machine that stands still is not a provider that is silent
 	return c, log
 }
 
