@@ -51,7 +51,9 @@ export async function signIn(window, user, next = "") {
   await page.locator("#user").fill(user);
   await page.locator("#password").fill(password);
   await page.locator("#submit").click();
-  await page.waitForURL(service.root + next);
+  await page.waitForURL(service.root + next).catch(async (error) => {
+    throw new Error(`${error.message}\nat ${page.url()}: ${await page.locator("body").innerText()}`);
+  });
 }
 
 /**

@@ -66,7 +66,6 @@ export const de: Texts = {
     filterCount: "Filter ({{count}})",
     clearFilter: "Filter aufheben",
     clearAll: "Suche und Filter aufheben",
-    sort: "Sortieren",
     found_one: "{{count, number}} Treffer",
     found_other: "{{count, number}} Treffer",
     pages: "Seiten",
@@ -82,8 +81,6 @@ export const de: Texts = {
     status: "Status",
     name: "Name",
     created: "Erstellt",
-    id: "ID",
-    all: "Alle",
     empty: {
       requests: {
         current: { title: "Keine aktuellen Anträge", text: "Was Sie hier oder mit einem Programm anlegen, steht hier, bis es eingereicht ist oder weitergeht." },
@@ -311,7 +308,6 @@ export const de: Texts = {
     characters: "{{used}} von {{most}} Zeichen",
     sum: "Summe",
     calendar: "Kalender",
-    entry: "Eintrag {{number}}",
   },
   faults: {
     required: "Dieses Feld ist erforderlich.",

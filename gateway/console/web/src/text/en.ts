@@ -65,7 +65,6 @@ export const en = {
     filterCount: "Filter ({{count}})",
     clearFilter: "Clear filter",
     clearAll: "Clear search and filter",
-    sort: "Sort",
     found_one: "{{count, number}} result",
     found_other: "{{count, number}} results",
     pages: "Pages",
@@ -81,8 +80,6 @@ export const en = {
     status: "Status",
     name: "Name",
     created: "Created",
-    id: "ID",
-    all: "All",
     empty: {
       requests: {
         current: { title: "No current requests", text: "What you create, on these pages or through a program, is shown here until it is submitted or moves on." },
@@ -310,7 +307,6 @@ export const en = {
     characters: "{{used}} of {{most}} characters",
     sum: "Total",
     calendar: "Calendar",
-    entry: "Entry {{number}}",
   },
   faults: {
     required: "This field is required.",
