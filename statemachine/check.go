@@ -1,8 +1,10 @@
 package statemachine
 
 import (
+	"iter"
 	"maps"
 	"slices"
+	"strings"
 
 	"troupe/statemachine/document"
 )
@@ -30,8 +32,18 @@ func (b *builder) check() {
 
 func at(line int) *document.Node { return &document.Node{Line: line} }
 
-// transitionsOf returns everything that can be taken while n is active.
-func (n *node) transitionsOf() []*transition { return append(slices.Clone(n.on), n.always...) }
+// transitionsOf yields everything that can be taken while n is active.
+func (n *node) transitionsOf() iter.Seq[*transition] {
+	return func(yield func(*transition) bool) {
+		for _, list := range [2][]*transition{n.on, n.always} {
+			for _, t := range list {
+				if !yield(t) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // checkTargets holds that several targets of one transition can be active
 // together.
@@ -39,7 +51,7 @@ func (b *builder) checkTargets() {
 	for _, n := range b.d.nodes {
 		lists := [][]*node{n.initial, n.fallback}
 		lines := []int{n.line, n.line}
-		for _, t := range n.transitionsOf() {
+		for t := range n.transitionsOf() {
 			lists, lines = append(lists, t.targets), append(lines, t.line)
 		}
 		for i, targets := range lists {
@@ -101,7 +113,7 @@ func (b *builder) checkReachable() {
 		if n.kind == parallel {
 			next = append(next, n.children...)
 		}
-		for _, t := range n.transitionsOf() {
+		for t := range n.transitionsOf() {
 			next = append(next, t.targets...)
 		}
 		for _, to := range next {
@@ -122,43 +134,83 @@ func (b *builder) checkReachable() {
 func (b *builder) checkShadowed() {
 	for _, n := range b.d.nodes {
 		for _, list := range [][]*transition{n.on, n.always} {
+			taken := map[any]int{} // what comes first, by what takes it: the place in the list
 			for i, t := range list {
-				for _, earlier := range list[:i] {
-					if earlier.guard == nil && earlier.allow == nil && earlier.shadows(t) && !(b.d.isExact(t.event) && earlier.event != t.event) {
-						b.advise(at(t.line), "give the earlier one a guard, or put this one before it", "the transition can never be taken: the one in line %d has no guard and comes first", earlier.line)
-						break
+				first := len(list)
+				for _, trigger := range b.triggersOver(t) {
+					if at, ok := taken[trigger]; ok {
+						first = min(first, at)
 					}
+				}
+				if first < len(list) {
+					b.advise(at(t.line), "give the earlier one a guard, or put this one before it", "the transition can never be taken: the one in line %d has no guard and comes first", list[first].line)
+				}
+				if _, ok := taken[t.trigger()]; !ok && t.guard == nil && t.allow == nil {
+					taken[t.trigger()] = i
 				}
 			}
 		}
 	}
 }
 
-func (tr *transition) shadows(later *transition) bool {
+// trigger is what t is taken by: a node that is done, a timer, what becomes of a child, or a pattern of events.
+func (tr *transition) trigger() any {
 	switch {
 	case tr.onDone != nil:
-		return later.onDone == tr.onDone
-	case tr.after != nil, later.after != nil:
-		return later.after == tr.after
-	case tr.told != nil, later.told != nil:
-		return tr.told != nil && later.told != nil && *later.told == *tr.told
+		return tr.onDone
+	case tr.after != nil:
+		return tr.after
+	case tr.told != nil:
+		return *tr.told
 	}
-	return tr.event == later.event || tr.event.covers(later.event)
+	return tr.event
+}
+
+// triggersOver are those of all transitions that take whatever takes t: as many as its event has parts, however many transitions there are.
+func (b *builder) triggersOver(t *transition) []any {
+	if t.after != nil || t.told != nil {
+		return []any{t.trigger()}
+	}
+	over := []any{t.event}
+	if t.onDone != nil {
+		over = append(over, t.onDone)
+	}
+	if b.d.isExact(t.event) || t.event == (eventPattern{}) {
+		return over
+	}
+	over = append(over, eventPattern{any: true})
+	for name := string(t.event.name); name != "" && !t.event.any; {
+		over = append(over, eventPattern{name: EventName(name), prefix: true})
+		name = name[:max(strings.LastIndexByte(name, '.'), 0)]
+	}
+	return over
 }
 
 // checkExits finds nodes that an instance could never leave again although they
 // are not final: no transition on them or around them, and none in a region
 // beside them that leads out.
 func (b *builder) checkExits() {
-	var all []*transition
+	// How many transitions lead out of a parallel node from inside it, and how many of them from inside a region.
+	leave, fromRegion := map[*node]int{}, map[*node]int{}
 	for _, n := range b.d.nodes {
-		all = append(all, n.transitionsOf()...)
+		for t := range n.transitionsOf() {
+			for region, p := n, n.parent; p != nil && p.parent != nil; region, p = p, p.parent {
+				if p.kind == parallel && slices.ContainsFunc(t.targets, func(to *node) bool { return !p.contains(to) }) {
+					leave[p]++
+					fromRegion[region]++
+				}
+			}
+		}
 	}
 	for _, n := range b.d.nodes {
 		if n.kind != atomic || n.parent == nil || hasTransition(n) {
 			continue
 		}
-		if !slices.ContainsFunc(all, func(t *transition) bool { return t.leadsOutBeside(n) }) {
+		isLed := false
+		for region := n; region.parent != nil; region = region.parent {
+			isLed = isLed || leave[region.parent] > fromRegion[region]
+		}
+		if !isLed {
 			b.advise(at(n.line), "give it a transition, or type: final", "node %q has no exit", string(n.id))
 		}
 	}
@@ -171,12 +223,6 @@ func hasTransition(n *node) bool {
 		}
 	}
 	return false
-}
-
-func (tr *transition) leadsOutBeside(n *node) bool {
-	p := common(tr.source, n)
-	return p.parent != nil && p.kind == parallel &&
-		slices.ContainsFunc(tr.targets, func(to *node) bool { return !p.contains(to) })
 }
 
 // checkLoops finds cycles of eventless transitions that nothing guards: an

@@ -23,6 +23,7 @@ func (b *builder) warnOfOwnSteps(w *document.Collector) {
 	}
 	state := map[*transition]uint8{} // 0 new, 1 on the path, 2 done
 	left := ownStepsLooks
+	free := unguarded{}
 	var visit func(t *transition) bool
 	visit = func(t *transition) bool {
 		if state[t] != 0 {
@@ -33,7 +34,7 @@ func (b *builder) warnOfOwnSteps(w *document.Collector) {
 		}
 		state[t] = 1
 		defer func() { state[t] = 2 }()
-		caused, looked := t.caused()
+		caused, looked := free.causedBy(t)
 		left -= looked
 		for _, next := range caused {
 			if visit(next) {
@@ -45,7 +46,7 @@ func (b *builder) warnOfOwnSteps(w *document.Collector) {
 		return false
 	}
 	for _, n := range b.d.nodes {
-		for _, t := range n.transitionsOf() {
+		for t := range n.transitionsOf() {
 			if t.guard == nil {
 				visit(t)
 			}
@@ -53,38 +54,68 @@ func (b *builder) warnOfOwnSteps(w *document.Collector) {
 	}
 }
 
-// caused returns the transitions without a guard that are taken by themselves soon after t, as far as that can be seen, and how much it has
+// unguarded are, for each node that was looked at, its transitions without a guard.
+type unguarded map[*node]*freeSteps
+
+type freeSteps struct {
+	byThemselves []*transition               // eventless ones, and short timers
+	on           map[EventName][]*transition // by the one event that takes them
+}
+
+func (u unguarded) of(n *node) *freeSteps {
+	if s, ok := u[n]; ok {
+		return s
+	}
+	s := &freeSteps{on: map[EventName][]*transition{}}
+	for _, t := range n.on {
+		switch {
+		case t.guard != nil:
+		case t.after != nil:
+			if t.after.delay.isShort() {
+				s.byThemselves = append(s.byThemselves, t)
+			}
+		case t.event == eventPattern{name: t.event.name}:
+			s.on[t.event.name] = append(s.on[t.event.name], t)
+		}
+	}
+	for _, t := range n.always {
+		if t.guard == nil {
+			s.byThemselves = append(s.byThemselves, t)
+		}
+	}
+	u[n] = s
+	return s
+}
+
+// causedBy returns the transitions without a guard that are taken by themselves soon after t, as far as that can be seen, and how much it has
 // looked at.
-func (tr *transition) caused() (out []*transition, looked int) {
-	reached := tr.enabledNext()
-	actions := slices.Clone(tr.actions)
+func (u unguarded) causedBy(t *transition) (out []*transition, looked int) {
+	reached := t.enabledNext()
+	actions := slices.Clone(t.actions)
 	for _, n := range reached {
-		if len(tr.targets) == 0 {
+		if len(t.targets) == 0 {
 			break // nothing is entered
 		}
 		actions = append(actions, n.entry...)
-		for _, t := range n.transitionsOf() {
-			if t.guard == nil && (t.after != nil && t.after.delay.isShort() || slices.Contains(n.always, t)) {
-				out = append(out, t)
-			}
-		}
+		out = append(out, u.of(n).byThemselves...)
 	}
-	sent := map[EventName]bool{}
+	var sent []EventName
+	isSent := map[EventName]bool{}
 	for _, a := range actions {
-		if s, ok := a.(send); ok && s.delay.isShort() {
-			sent[s.event] = true
+		if s, ok := a.(send); ok && s.delay.isShort() && !isSent[s.event] {
+			isSent[s.event] = true
+			sent = append(sent, s.event)
 		}
 	}
 	seen := map[*node]bool{}
 	for _, n := range reached {
 		for ; n != nil && !seen[n] && len(sent) > 0; n = n.parent {
 			seen[n] = true
-			for _, t := range n.on {
-				if t.guard == nil && t.after == nil && sent[t.event.name] && t.event == (eventPattern{name: t.event.name}) {
-					out = append(out, t)
-				}
+			looked += len(sent)
+			for _, name := range sent {
+				out = append(out, u.of(n).on[name]...)
 			}
 		}
 	}
-	return out, len(reached) + len(actions) + len(out)
+	return out, looked + len(reached) + len(actions) + len(out)
 }

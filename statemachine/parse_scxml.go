@@ -91,7 +91,7 @@ func (b *builder) settleInternal() {
 		return
 	}
 	for _, n := range b.d.nodes {
-		for _, t := range n.transitionsOf() {
+		for t := range n.transitionsOf() {
 			outside := func(to *node) bool { return !n.contains(to) }
 			t.reenter = t.reenter || n.kind != compound || slices.ContainsFunc(t.targets, outside)
 		}
