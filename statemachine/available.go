@@ -59,14 +59,15 @@ func (d *Definition) Available(in *Instance, c *Caller, now time.Time) []Availab
 	m := d.newMove(in, in.at.active, c, in.timeOf(now))
 	defer m.release()
 	m.setEvent(expr.Event{Data: emptyObject})
-	var out []Available
+	o := &offers{at: map[EventName]int{}, ways: map[*transition]way{}, made: map[madeOffer]bool{}}
 	done := d.isDoneWith(m.active)
 	for i := m.active.next(1); i >= 0 && !done; i = m.active.next(i + 1) {
 		if leaf := d.nodes[i]; leaf.isLeaf() {
-			out = m.availableFrom(leaf, out)
+			m.availableFrom(leaf, o)
 		}
 	}
-	out = m.withAllow(m.availableAnywhere(out))
+	m.availableAnywhere(o)
+	out := m.withAllow(o.out)
 	for i := range out {
 		for _, t := range out[i].Transitions {
 			out[i].Guard = max(out[i].Guard, t.Guard)
@@ -78,55 +79,86 @@ func (d *Definition) Available(in *Instance, c *Caller, now time.Time) []Availab
 	return out
 }
 
-// availableFrom adds what one active leaf and its ancestors take.
-func (m *move) availableFrom(leaf *node, out []Available) []Available {
-	var settled []EventName // a transition of this leaf takes them for certain
-	for n := leaf; n.parent != nil; n = n.parent {
-		for _, tr := range n.on {
-			if tr.onDone != nil || tr.after != nil || tr.told != nil {
-				continue
-			}
-			if m.isHeld(tr) {
-				continue
-			}
-			guard := m.foresee(tr)
-			switch m.foreseen(tr.allow) {
-			case Denied:
-				continue
-			case ByInstance:
-				guard = min(guard, GuardUnknown)
-			}
-			for _, name := range m.d.namesOf(append([]eventPattern{tr.event}, tr.more...)...) {
-				if slices.Contains(settled, name) {
-					continue
-				}
-				if guard == GuardTrue {
-					settled = append(settled, name)
-				}
-				out = offer(out, name, tr, guard)
-			}
-		}
-	}
-	return out
+// offers are the events found so far.
+type offers struct {
+	out []Available
+	at  map[EventName]int // the place in out
+	// ways has what is known of each transition, which the leaves below its node share.
+	ways map[*transition]way
+	made map[madeOffer]bool
 }
 
-// availableAnywhere adds the events that are applied although nothing takes them.
-func (m *move) availableAnywhere(out []Available) []Available {
-	if !m.d.applies {
-		return out
+type madeOffer struct {
+	name EventName
+	*transition
+}
+
+// way is what a transition offers the caller.
+type way struct {
+	names []EventName // none: nothing that the caller can send
+	guard GuardResult
+}
+
+// availableFrom adds what one active leaf and its ancestors take. It ends early when the budget is spent.
+func (m *move) availableFrom(leaf *node, o *offers) {
+	settled := map[EventName]bool{} // a transition of this leaf takes them for certain
+	for n := leaf; n.parent != nil; n = n.parent {
+		for _, tr := range n.on {
+			w, ok := o.ways[tr]
+			if !ok {
+				w = m.wayOf(tr)
+				o.ways[tr] = w
+			}
+			if m.budget.Charge(2 + 2*uint64(len(w.names))); m.budget.Exhausted() {
+				return
+			}
+			for _, name := range w.names {
+				if settled[name] {
+					continue
+				}
+				if w.guard == GuardTrue {
+					settled[name] = true
+				}
+				m.offer(o, name, tr, w.guard)
+			}
+		}
 	}
-	for _, name := range m.d.EventNames() {
-		if m.d.unmatchedRule(name) != unmatchedApply || slices.ContainsFunc(out, func(a Available) bool { return a.Name == name }) {
+}
+
+func (m *move) wayOf(tr *transition) way {
+	if tr.onDone != nil || tr.after != nil || tr.told != nil || m.isHeld(tr) {
+		return way{}
+	}
+	guard := m.foresee(tr)
+	switch m.foreseen(tr.allow) {
+	case Denied:
+		return way{}
+	case ByInstance:
+		guard = min(guard, GuardUnknown)
+	}
+	return way{m.d.namesOf(append([]eventPattern{tr.event}, tr.more...)...), guard}
+}
+
+// availableAnywhere adds the events that are applied although nothing takes them. It ends early when the budget is spent.
+func (m *move) availableAnywhere(o *offers) {
+	if !m.d.applies {
+		return
+	}
+	for _, name := range m.d.names {
+		if _, ok := o.at[name]; ok || m.d.unmatchedRule(name) != unmatchedApply {
 			continue
 		}
-		switch m.rightTo(&trigger{name: name, external: true}, m.foreseen) {
+		right := m.rightTo(&trigger{name: name, external: true}, m.foreseen)
+		if m.budget.Exhausted() {
+			return
+		}
+		switch right {
 		case Granted:
-			out = append(out, Available{Name: name, Guard: GuardTrue})
+			o.out = append(o.out, Available{Name: name, Guard: GuardTrue})
 		case ByInstance:
-			out = append(out, Available{Name: name, Guard: GuardUnknown})
+			o.out = append(o.out, Available{Name: name, Guard: GuardUnknown})
 		}
 	}
-	return out
 }
 
 // withAllow leaves out the events whose own allow refuses the caller, in every
@@ -167,11 +199,16 @@ func (m *move) foresee(tr *transition) GuardResult {
 // readsEvent reports whether the condition of a rule has to wait for the event.
 func (r *rule) readsEvent() bool { return r.when != nil && r.when.Reads("event") }
 
-// namesOf lists the names that callers can send for a pattern.
+// namesOf lists the names that callers can send for the patterns. It may be a part of d.names.
 func (d *Definition) namesOf(patterns ...eventPattern) (names []EventName) {
+	if len(patterns) == 1 {
+		return d.namesOfOne(patterns[0])
+	}
+	seen := map[EventName]bool{}
 	for _, p := range patterns {
 		for _, name := range d.namesOfOne(p) {
-			if !slices.Contains(names, name) {
+			if !seen[name] {
+				seen[name] = true
 				names = append(names, name)
 			}
 		}
@@ -180,15 +217,28 @@ func (d *Definition) namesOf(patterns ...eventPattern) (names []EventName) {
 }
 
 func (d *Definition) namesOfOne(p eventPattern) []EventName {
-	if !p.any && !p.prefix {
-		if IsReserved(p.name) || d.owned[p.name] {
-			return nil
+	switch {
+	case p.any:
+		return d.names
+	case p.prefix:
+		from, isName := slices.BinarySearch(d.names, p.name)
+		below, _ := slices.BinarySearch(d.names, p.name+".")
+		behind, _ := slices.BinarySearch(d.names, p.name+"/") // the character behind "."
+		if isName {
+			return append([]EventName{d.names[from]}, d.names[below:behind]...)
 		}
-		return []EventName{p.name}
+		return d.names[below:behind]
+	case IsReserved(p.name) || d.owned[p.name]:
+		return nil
 	}
+	return []EventName{p.name}
+}
+
+// callable returns the names that callers can send and that the definition spells out, in order.
+func (d *Definition) callable() []EventName {
 	var names []EventName
 	for _, name := range slices.Sorted(maps.Keys(d.declared.exact)) {
-		if p.matches(name) && !IsReserved(name) && !d.owned[name] {
+		if !IsReserved(name) && !d.owned[name] {
 			names = append(names, name)
 		}
 	}
@@ -198,23 +248,30 @@ func (d *Definition) namesOfOne(p eventPattern) []EventName {
 // EventNames lists the names that callers can send and that the definition spells
 // out, in alphabetical order. Declares may know more: those that only a pattern
 // like "payment.*" matches.
-func (d *Definition) EventNames() []EventName { return d.namesOf(eventPattern{any: true}) }
+func (d *Definition) EventNames() []EventName { return slices.Clone(d.names) }
 
 // offer adds one transition to its event. An ancestor of two leaves is met
 // twice, and listed once.
-func offer(out []Available, name EventName, tr *transition, guard GuardResult) []Available {
+func (m *move) offer(o *offers, name EventName, tr *transition, guard GuardResult) {
+	key := madeOffer{name, tr}
+	if o.made[key] {
+		return
+	}
+	o.made[key] = true
 	t := AvailableTransition{From: Position{MachineID(tr.source.machine.id), tr.source.id}, Guard: guard}
 	for _, target := range tr.targets {
 		t.Targets = append(t.Targets, target.id)
 	}
-	i := slices.IndexFunc(out, func(a Available) bool { return a.Name == name })
-	if i < 0 {
-		return append(out, Available{Name: name, Transitions: []AvailableTransition{t}})
+	i, ok := o.at[name]
+	if !ok {
+		o.at[name] = len(o.out)
+		o.out = append(o.out, Available{Name: name, Transitions: []AvailableTransition{t}})
+		return
 	}
-	if !slices.ContainsFunc(out[i].Transitions, func(u AvailableTransition) bool {
+	m.look(len(o.out[i].Transitions))
+	if !slices.ContainsFunc(o.out[i].Transitions, func(u AvailableTransition) bool {
 		return u.From == t.From && u.Guard == t.Guard && slices.Equal(u.Targets, t.Targets)
 	}) {
-		out[i].Transitions = append(out[i].Transitions, t)
+		o.out[i].Transitions = append(o.out[i].Transitions, t)
 	}
-	return out
 }

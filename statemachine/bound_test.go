@@ -96,7 +96,7 @@ func TestAStepHasABoundOnMemory(t *testing.T) {
 }
 
 func TestAStepHasABoundOnTime(t *testing.T) {
-	const costly = "the expressions of the event cost more than 10000000"
+	const costly = "the event costs more than 10000000 units"
 	for _, c := range []struct {
 		event EventName
 		n     int

@@ -31,6 +31,7 @@ type Definition struct {
 	indexes            []data.Path
 	events             map[EventName]*contract
 	declared           declaredNames
+	names              []EventName // those of declared that callers can send, in order
 	// owned are the events that only the service sends: outcomes.
 	owned     map[EventName]bool
 	webhooks  map[string]*Webhook
@@ -180,19 +181,6 @@ func (p eventPattern) matches(name EventName) bool {
 		return false
 	}
 	return len(name) > len(p.name) && name[len(p.name)] == '.' && name[:len(p.name)] == p.name
-}
-
-// covers reports whether every event that q matches is matched by p as well.
-func (p eventPattern) covers(q eventPattern) bool {
-	switch {
-	case p.any:
-		return true
-	case q.any:
-		return false
-	case p.prefix:
-		return p.matches(q.name)
-	}
-	return p == q
 }
 
 // declaredNames are the names and patterns of events in the whole definition.

@@ -287,7 +287,7 @@ func TestTheLimitsOfTheDocument(t *testing.T) {
 		"actions of an event":                   grouped(maxActions),
 		"raised events that wait":               grouped(maxWaiting),
 		"data of raised events that wait":       mebibytes(maxWaitingBytes),
-		"cost of all expressions of an event":   grouped(maxCost),
+		"cost of an event":                      grouped(maxCost),
 		"deliveries of an event":                grouped(maxOut),
 		"bytes of all deliveries of an event":   mebibytes(maxOutBytes),
 		"addressees of a mail":                  grouped(maxMailTo),

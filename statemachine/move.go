@@ -22,8 +22,8 @@ const (
 	// checked anywhere else.
 	maxTemplateBytes = 4 << 20
 	maxLogBytes      = 2 << 10 // a longer log line is cut
-	// maxCost bounds the cost of all expressions of one event together, copying
-	// included: ten times that of a single expression, about half a second.
+	// maxCost bounds the cost of all expressions of one event together, with copies and
+	// looks at the chart: ten times that of a single expression, about half a second.
 	maxCost = 10_000_000
 )
 
@@ -38,6 +38,7 @@ type move struct {
 	event  expr.Event // what scope.Event points to
 	// leave, enter, domains and picked are the room of a microstep.
 	leave, enter nodeSet
+	seen         nodeSet // where the selection has looked
 	domains      []*node
 	picked       []*transition
 	// queue is SCXML's internal queue; head is its first event.
@@ -53,6 +54,8 @@ type move struct {
 	microsteps, actions int
 	faults              int    // of expressions
 	parts               uint32 // timers and children that have begun
+	ownsTimers          bool   // they are this move's to change; of the instance before is a copy
+	ownsTasks           bool   // likewise
 	out                 []Out
 	outBytes            int
 	toInvoke            []*node         // with children that have not begun yet
@@ -238,7 +241,7 @@ func (m *move) runAll(actions []action) error {
 // settle takes eventless transitions and internal events until there are no more
 // (statemachine/DEFINITION.md, "Run to completion").
 func (m *move) settle() {
-	for m.failure == nil {
+	for m.failure == nil && !m.isSpent() {
 		if m.stopped || m.d.isOver(m.active) {
 			m.stop()
 			return
@@ -342,6 +345,7 @@ func (m *move) exit(leave nodeSet) {
 		}
 	}
 	for i := leave.previous(len(m.d.nodes) - 1); i > 0; i = leave.previous(i - 1) {
+		m.look(looksPerNode)
 		m.runBlock(m.d.nodes[i].exit)
 		m.endAfter(m.d.nodes[i])
 		if m.d.nodes[i].task != nil {
@@ -360,6 +364,7 @@ func (m *move) remember(h *node) {
 			nodes = append(nodes, i)
 		}
 	}
+	m.look(h.parent.last - h.parent.index + looksPerUnit*len(m.in.memory))
 	kept := slices.DeleteFunc(slices.Clone(m.in.memory), func(r memory) bool { return r.history == h.index })
 	m.in.memory = append(kept, memory{h.index, nodes})
 }
@@ -446,6 +451,7 @@ func (m *move) enterAll(enter nodeSet) {
 			continue
 		}
 		n := m.d.nodes[i]
+		m.look(looksPerNode)
 		m.active.add(i)
 		m.runBlock(n.entry)
 		if n.opens {

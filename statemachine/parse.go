@@ -278,6 +278,7 @@ func (b *builder) definition(n *document.Node) {
 	b.misshapen = b.Count()-b.harmless > before
 	b.settleTasks()
 	b.checkWebhooks()
+	d.names = d.callable()
 	b.checkApplied(n.Field("unmatched"))
 	if !b.parser.options.Stored {
 		b.checkNamed()

@@ -32,6 +32,15 @@ const (
 	byClaim            // the caller may, but somebody else has the task of its node
 )
 
+// looksPerUnit is how many transitions one unit pays for that do not take the event.
+const looksPerUnit = 8
+
+// looksPerNode is what leaving or entering a node comes to beside them.
+const looksPerNode = 16
+
+// look charges a look at n transitions, nodes, timers or tasks: a chart of thousands would take minutes for the microsteps of an event.
+func (m *move) look(n int) { m.budget.Charge(uint64(n) / looksPerUnit) }
+
 // selectTransitions picks, for each active leaf in document order, the first
 // enabled transition on the way up, and removes the conflicts (W3C SCXML, Appendix D,
 // selectTransitions). refused reports that a transition would have been
@@ -47,24 +56,23 @@ func (m *move) selectTransitions(t trigger) (picked []*transition, refused refus
 		return nil, notRefused
 	}
 	picked = m.picked[:0]
-	var disabled []*transition // seen and not enabled: ask each guard once
+	m.seen = m.seen.emptyFor(len(m.d.nodes)) // what lies above a node is the same for all leaves below it: ask once
 	for i := m.active.next(1); i >= 0; i = m.active.next(i + 1) {
 		leaf := m.d.nodes[i]
 		if !leaf.isLeaf() {
 			continue
 		}
 	climb:
-		for n := leaf; n.parent != nil; n = n.parent {
+		for n := leaf; n.parent != nil && !m.seen.has(n.index); n = n.parent {
+			m.seen.add(n.index)
 			list := n.on
 			if t.name == "" {
 				list = n.always
 			}
+			m.look(len(list))
 			for _, tr := range list {
-				if t.name != "" && !tr.takes(t) || slices.Contains(disabled, tr) {
+				if t.name != "" && !tr.takes(t) {
 					continue
-				}
-				if slices.Contains(picked, tr) {
-					break climb
 				}
 				enabled, why := m.isEnabled(tr, t.external)
 				if enabled {
@@ -72,12 +80,12 @@ func (m *move) selectTransitions(t trigger) (picked []*transition, refused refus
 					break climb
 				}
 				refused = max(refused, why)
-				disabled = append(disabled, tr)
 			}
 		}
 	}
 	m.picked = picked
 	if len(picked) > 1 && m.d.semantics == xstateSemantics && t.name != "" {
+		m.look(len(picked) * len(picked))
 		picked = innermost(picked)
 	}
 	if len(picked) > 1 {
@@ -130,6 +138,7 @@ func (m *move) isEnabled(tr *transition, external bool) (enabled bool, why refus
 func (m *move) rightTo(t *trigger, of func(*rule) Right) Right {
 	best, taken := Denied, false
 	for _, n := range m.d.nodes {
+		m.look(1 + len(n.on))
 		for _, tr := range n.on {
 			if !tr.takes(*t) {
 				continue
@@ -170,23 +179,30 @@ func (m *move) guard(p *expr.Program) bool {
 // withoutConflicts is removeConflictingTransitions: of two transitions that
 // would leave the same node, the one deeper in the chart wins, else the first.
 func (m *move) withoutConflicts(picked []*transition) []*transition {
-	kept := picked[:0:0]
+	kept := make([]claim, 0, len(picked))
 next:
-	for _, t1 := range picked {
-		var beaten []*transition
-		for _, t2 := range kept {
-			if !m.conflict(t1, t2) {
-				continue
-			}
-			if !t2.source.contains(t1.source) {
+	for _, t := range picked {
+		one := m.claimOf(t)
+		m.look(len(kept))
+		isBeaten := func(other claim) bool { return m.conflict(one, other) }
+		for _, other := range kept {
+			if isBeaten(other) && !other.source.contains(t.source) {
 				continue next
 			}
-			beaten = append(beaten, t2)
 		}
-		kept = slices.DeleteFunc(kept, func(t *transition) bool { return slices.Contains(beaten, t) })
-		kept = append(kept, t1)
+		kept = append(slices.DeleteFunc(kept, isBeaten), one)
 	}
-	return kept
+	picked = picked[:0]
+	for _, c := range kept {
+		picked = append(picked, c.transition)
+	}
+	return picked
+}
+
+// claim is a transition and the places in document order that it needs for itself; none when it has no targets.
+type claim struct {
+	*transition
+	from, to int
 }
 
 // conflict reports whether the transitions cannot be taken together: both would
@@ -194,23 +210,21 @@ next:
 // does not have the second case: there, a transition to its own atomic source leaves
 // it. Here it stays, and its exit set is empty (statemachine/DEFINITION.md,
 // "Conflicts").
-func (m *move) conflict(t1, t2 *transition) bool {
-	if len(t1.targets) == 0 || len(t2.targets) == 0 {
-		return false
-	}
-	from1, to1 := m.claim(t1)
-	from2, to2 := m.claim(t2)
-	return m.active.anyIn(max(from1, from2), min(to1, to2))
+func (m *move) conflict(a, b claim) bool {
+	from, to := max(a.from, b.from), min(a.to, b.to)
+	return from <= to && m.active.anyIn(from, to)
 }
 
-// claim returns the places in document order that the transition needs for
-// itself: what is below its domain, and its source when it stays active.
-func (m *move) claim(t *transition) (from, to int) {
+// claimOf returns what is below the domain of the transition, and its source when it stays active.
+func (m *move) claimOf(t *transition) claim {
+	if len(t.targets) == 0 {
+		return claim{t, 0, -1}
+	}
 	d := m.domain(t)
 	if d == t.source {
-		return d.index, d.last
+		return claim{t, d.index, d.last}
 	}
-	return d.index + 1, d.last
+	return claim{t, d.index + 1, d.last}
 }
 
 // domain is getTransitionDomain: the node whose active descendants the

@@ -54,7 +54,7 @@ var (
 	errTooManyActions    error = executionError{reason: fmt.Sprintf("more than %d actions", maxActions)}
 	errTooManyWait       error = executionError{reason: fmt.Sprintf("more than %d raised events wait", maxWaiting)}
 	errTooMuchWaits      error = executionError{reason: fmt.Sprintf("raised events with more than %d MiB of data wait", maxWaitingBytes>>20)}
-	errTooCostly         error = executionError{reason: fmt.Sprintf("the expressions of the event cost more than %d", maxCost)}
+	errTooCostly         error = executionError{reason: fmt.Sprintf("the event costs more than %d units", maxCost)}
 	errTemplateTooLarge        = fmt.Errorf("a value would be larger than %d MiB", maxTemplateBytes>>20)
 )
 

@@ -132,7 +132,7 @@ func (m *move) beginTask(n *node) {
 			t.due = due.UTC().Truncate(time.Millisecond)
 		}
 	}
-	m.in.tasks = append(slices.Clip(m.in.tasks), t)
+	m.in.tasks = append(own(m.in.tasks, &m.ownsTasks), t)
 	if !t.due.IsZero() && m.d.raisesOverdue {
 		m.begin(timer{due: t.due, event: taskOverdue, send: t.overdueName(), data: m.overdueData(&t)})
 	}
@@ -143,6 +143,7 @@ func isUser(name string) bool { return IsIdentifier(name) && name != System }
 
 // endTask ends the task of a node that is left.
 func (m *move) endTask(n *node) {
+	m.look(len(m.in.tasks))
 	i := slices.IndexFunc(m.in.tasks, func(t task) bool { return t.node == n })
 	if i < 0 {
 		return
@@ -151,7 +152,7 @@ func (m *move) endTask(n *node) {
 	if m.decides(n) {
 		m.decided = append(m.decided, t.public())
 	}
-	m.in.tasks = slices.Delete(slices.Clone(m.in.tasks), i, i+1)
+	m.in.tasks = slices.Delete(own(m.in.tasks, &m.ownsTasks), i, i+1)
 	if !t.due.IsZero() && m.d.raisesOverdue {
 		m.end(func(other *timer) bool { return other.send == t.overdueName() })
 	}

@@ -164,6 +164,7 @@ func (m *move) begin(t timer) {
 		return
 	}
 	bytes := len(t.data)
+	m.look(len(m.in.timers))
 	for i := range m.in.timers {
 		bytes += len(m.in.timers[i].data)
 	}
@@ -172,7 +173,7 @@ func (m *move) begin(t timer) {
 		return
 	}
 	t.id, t.due = m.nextPart(), t.due.Truncate(time.Millisecond)
-	m.in.timers = append(slices.Clip(m.in.timers), t)
+	m.in.timers = append(own(m.in.timers, &m.ownsTimers), t)
 }
 
 // nextPart is the id of a timer or child that begins now.
@@ -183,10 +184,20 @@ func (m *move) nextPart() PartID {
 
 // end removes the timers that match.
 func (m *move) end(matches func(*timer) bool) {
+	m.look(len(m.in.timers))
 	at := func(t timer) bool { return matches(&t) }
 	if slices.ContainsFunc(m.in.timers, at) {
-		m.in.timers = slices.DeleteFunc(slices.Clone(m.in.timers), at)
+		m.look(looksPerUnit * len(m.in.timers)) // they move up
+		m.in.timers = slices.DeleteFunc(own(m.in.timers, &m.ownsTimers), at)
 	}
+}
+
+// own returns a list of the instance that the move may change in place: a copy, the first time.
+func own[T any](list []T, owns *bool) []T {
+	if !*owns {
+		list, *owns = slices.Clone(list), true
+	}
+	return list
 }
 
 // beginAfter starts the timers of a node that was entered, behind its entry actions.
