@@ -192,8 +192,9 @@ func (s *Service) Summary(ctx context.Context, req *request.Load) (*Summary, err
 			id, out.Line, out.Sequence, out.Form = v.ID, lineOf(v.Of, in), in.Sequence, v.Form
 			out.Created, out.Updated, out.IsDone, out.IsEnded = in.CreatedAt, in.UpdatedAt, v.Of.IsDone(in), in.IsEnded()
 			whole := task.Whole{Workflow: req.WorkflowID, Of: v.Of, Rules: rules, State: in}
+			caller, now := catalog.CallerOf(req.Caller), s.o.Clock()
 			for _, t := range in.Tasks() {
-				out.Tasks = append(out.Tasks, whole.ItemOf(&t, catalog.CallerOf(req.Caller), s.o.Clock(), ""))
+				out.Tasks = append(out.Tasks, whole.ItemOf(&t, caller, now, ""))
 			}
 		})
 	}

@@ -52,6 +52,15 @@ type Whole struct {
 	Of       *statemachine.Definition // its own
 	Rules    *statemachine.Definition // the newest
 	State    *statemachine.Instance
+
+	asked     asked
+	available []statemachine.Available // what asked has to send
+}
+
+// asked is who wanted to know what there is to send, and when.
+type asked struct {
+	c   *statemachine.Caller
+	now time.Time
 }
 
 // ItemOf is an open task as a caller sees it. It does not ask whether the caller may read the instance.
@@ -63,8 +72,14 @@ func (w *Whole) ItemOf(t *statemachine.Task, c *statemachine.Caller, now time.Ti
 	if t.Assignee != "" {
 		i.Status = Taken
 	}
-	if w.Rules.MaySend(statemachine.View{Instance: w.State, Of: w.Of}, c, now) {
-		i.Events = statemachine.TaskEvents(t, w.Of.Available(w.State, c, now))
+	if by := (asked{c, now}); w.asked != by { // once for all tasks of an instance
+		w.asked, w.available = by, nil
+		if w.Rules.MaySend(statemachine.View{Instance: w.State, Of: w.Of}, c, now) {
+			w.available = w.Of.Available(w.State, c, now)
+		}
+	}
+	if len(w.available) > 0 {
+		i.Events = statemachine.TaskEvents(t, w.available)
 		for _, e := range i.Events {
 			i.EventLabels = append(i.EventLabels, w.Of.EventLabel(e.Name))
 		}
