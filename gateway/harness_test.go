@@ -3,6 +3,7 @@ package gateway
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -388,6 +390,8 @@ func startClosed(t testing.TB, o Options) *testServer {
 func startClosedOn(t testing.TB, o Options, listen listenFunc) *testServer {
 	t.Helper()
 	o.Addr = "127.0.0.1:0"
+	// A machine may stand still between a connection and its request.
+	o.HeaderReadMax = cmp.Or(o.HeaderReadMax, time.Minute)
 	log := new(logtest.Log)
 	o.Log = zerolog.New(log)
 	server, err := New(o)
