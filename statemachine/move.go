@@ -108,10 +108,10 @@ func (d *Definition) newMove(in *Instance, active nodeSet, caller *Caller, now t
 // release gives the room of a move back. What the move made must have been copied out.
 func (m *move) release() {
 	in, states := m.scope.In, m.scope.Instance.States
-	active, leave, enter, outputs := m.active[:0], m.leave[:0], m.enter[:0], m.outputs[:0]
+	active, leave, enter, seen, outputs := m.active[:0], m.leave[:0], m.enter[:0], m.seen[:0], m.outputs[:0]
 	domains, picked, queue := emptied(m.domains), emptied(m.picked), emptied(m.queue)
 	*m = move{} // NB: cleared in place; a value with these fields would be made elsewhere and copied
-	m.active, m.leave, m.enter, m.outputs, m.domains, m.picked, m.queue = active, leave, enter, outputs, domains, picked, queue
+	m.active, m.leave, m.enter, m.seen, m.outputs, m.domains, m.picked, m.queue = active, leave, enter, seen, outputs, domains, picked, queue
 	m.scope.In, m.scope.Instance.States = in, states
 	moves.Put(m)
 }
