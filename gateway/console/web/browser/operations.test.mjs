@@ -187,7 +187,7 @@ test("an administrator sees the health, as the service tells it, and nothing els
 
 test("running timers are listed, and lead to their instances", async () => {
   const ask = await session(service, "paulo.santos");
-  await ask("PUT", "workflow/api/v1/definitions/parcel/1", "id: parcel\nversion: 1\nname: Parcel\nstateMachines: {main: {states: {under-way: {after: {PT50H: lost}}, lost: {type: final}}}}", "application/yaml");
+  await ask("PUT", "workflow/api/v1/definitions/parcel/1", "id: parcel\nversion: 1\nname: Parcel\nstateMachines: {main: {states: {under-way: {label: On its way, after: {PT50H: lost}}, lost: {label: Given up as lost, type: final}}}}", "application/yaml");
   const { instanceId } = await ask("POST", "workflow/api/v1/create", { workflowId: "parcel" });
   const paulo = await openWindow(browser, service);
   const { page } = paulo;
@@ -196,7 +196,8 @@ test("running timers are listed, and lead to their instances", async () => {
   await page.getByText("No timers are running").waitFor();
   await page.getByLabel("Workflow").selectOption({ label: "Parcel" });
   const row = page.getByRole("row").filter({ hasText: instanceId.slice(-6) });
-  await row.getByText("Ends when “Under way” is left").waitFor();
+  await row.getByText("Changes to “Given up as lost”").waitFor();
+  await row.getByText("Ends when “On its way” is left").waitFor();
   await row.locator("time").waitFor();
   await row.getByRole("link", { name: "Timer of Under way after 50 h" }).click();
   await page.getByRole("heading", { name: "Parcel" }).waitFor();

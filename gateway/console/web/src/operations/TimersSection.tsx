@@ -1,14 +1,14 @@
 import { AlarmClock } from "lucide-react";
+import { timerWords, wordsOf } from "../instance/definitionWords";
 import { type ColumnOf, CursorPager, DataTable } from "../kit/DataTable";
 import { Empty } from "../kit/Notice";
 import { Time } from "../kit/Time";
 import { Link, useQueryPart } from "../navigate";
-import { readable } from "../words";
 import { inspectPath } from "./address";
 import type { RunningTimer } from "./api";
 import { eventName } from "./names";
 import { InstanceOf, Loaded } from "./parts";
-import { useTimers, useWorkflows } from "./queries";
+import { usePresentation, useTimers, useWorkflows } from "./queries";
 import { type Translate, useText } from "./text";
 import { WorkflowPick } from "./WorkflowPick";
 
@@ -41,20 +41,28 @@ export function TimersSection() {
   );
 }
 
+/** What a timer is, what it will do where that is known, and until when it runs. */
+function What({ of }: { of: RunningTimer }) {
+  const t = useText();
+  const words = wordsOf(usePresentation(of.workflowId).data);
+  return (
+    <>
+      <Link to={inspectPath(of.workflowId, of.instanceId)} className="row-link">
+        {eventName(of.event, t)}
+      </Link>
+      {(of.targetId !== undefined || of.sends !== undefined) && <span className="row-text">{timerWords(of, words)}</span>}
+      {of.nodeId !== null && <span className="row-text">{t("timers.endsWith", { state: words.node(of.nodeId) })}</span>}
+    </>
+  );
+}
+
 function columnsOf(t: Translate): ColumnOf<RunningTimer>[] {
   return [
     {
       key: "event",
       title: t("incidents.event"),
       head: true,
-      cell: (of) => (
-        <>
-          <Link to={inspectPath(of.workflowId, of.instanceId)} className="row-link">
-            {eventName(of.event, t)}
-          </Link>
-          {of.nodeId !== null && <span className="row-text">{t("timers.endsWith", { state: readable(of.nodeId) })}</span>}
-        </>
-      ),
+      cell: (of) => <What of={of} />,
     },
     { key: "instance", title: t("incidents.instance"), cell: (of) => <InstanceOf workflowId={of.workflowId} instanceId={of.instanceId} /> },
     { key: "due", title: t("timers.due"), narrow: true, named: true, cell: (of) => <Time at={of.due} as="due" /> },
