@@ -40,35 +40,52 @@ func newRetire() *cobra.Command {
 	at.addHome(cmd)
 	completing(cmd, at)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		all, err := parseRetired(args)
+		if err != nil {
+			return err
+		}
 		retire, end, err := retiring(cmd, at)
 		if err != nil {
 			return err
 		}
 		var faults []error
-		for _, arg := range args {
-			faults = append(faults, retireOne(cmd.OutOrStdout(), arg, retire))
+		for _, r := range all {
+			faults = append(faults, retireOne(cmd.OutOrStdout(), r, retire))
 		}
 		return errors.Join(append(faults, end())...)
 	}
 	return cmd
 }
 
-// retireOne retires what an argument names, and prints it.
-func retireOne(out io.Writer, arg string, retire func(id string, version uint64) ([]uint64, error)) error {
-	id, text, found := strings.Cut(arg, "@")
-	version := uint64(0)
-	if found {
-		var err error
-		if version, err = strconv.ParseUint(text, 10, 64); err != nil || version == 0 {
-			return usageError{fmt.Errorf("%q: a version is a number from 1: ID@VERSION", arg)}
+// retired is a version of a workflow; 0 is all of it.
+type retired struct {
+	id      string
+	version uint64
+}
+
+// parseRetired reads all arguments before anything is tried.
+func parseRetired(args []string) (all []retired, err error) {
+	for _, arg := range args {
+		id, text, found := strings.Cut(arg, "@")
+		r := retired{id: id}
+		if found {
+			if r.version, err = strconv.ParseUint(text, 10, 64); err != nil || r.version == 0 {
+				return nil, usageError{fmt.Errorf("%q: a version is a number from 1: ID@VERSION", arg)}
+			}
 		}
+		all = append(all, r)
 	}
-	gone, err := retire(id, version)
+	return all, nil
+}
+
+// retireOne retires what an argument names, and prints it.
+func retireOne(out io.Writer, r retired, retire func(id string, version uint64) ([]uint64, error)) error {
+	gone, err := retire(r.id, r.version)
 	if err != nil {
 		return err
 	}
 	for _, version := range gone {
-		if _, err := fmt.Fprintf(out, "%s@%d\n", id, version); err != nil {
+		if _, err := fmt.Fprintf(out, "%s@%d\n", r.id, version); err != nil {
 			return err
 		}
 	}

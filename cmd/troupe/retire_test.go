@@ -18,6 +18,7 @@ func TestRetireWithoutAServer(t *testing.T) {
 	for _, c := range []struct{ args, out, err string }{
 		{"door@4", "", "there is no such workflow or version"},
 		{"door@x", "", "a version is a number from 1"},
+		{"door@3 door@x", "", "a version is a number from 1"}, // and nothing was tried
 		{"purchase-order", "", "comes from a file of the home"},
 		{"door@3", "door@3\n", ""},
 		{"door", "door@2\n", ""},
