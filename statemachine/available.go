@@ -52,12 +52,17 @@ type AvailableTransition struct {
 // decided without the event, and a pattern stands for every name of the definition
 // that it matches. Events with unmatched: apply come last, by name. It does not ask
 // whether the caller may send to the instance at all; MaySend does.
-func (d *Definition) Available(in *Instance, c *Caller, now time.Time) []Available {
+func (v View) Available(c *Caller, now time.Time) []Available {
+	d, in := v.Of, v.Instance
 	if in.ended {
 		return nil
 	}
 	m := d.newMove(in, in.at.active, c, in.timeOf(now))
 	defer m.release()
+	if v.Budget != nil {
+		m.budget = *v.Budget
+		defer func() { *v.Budget = m.budget }() // NB: before the move is released
+	}
 	m.setEvent(expr.Event{Data: emptyObject})
 	o := &offers{at: map[EventName]int{}, ways: map[*transition]way{}, made: map[madeOffer]bool{}}
 	done := d.isDoneWith(m.active)

@@ -97,7 +97,7 @@ func TestAvailable(t *testing.T) {
 			continue
 		}
 		before := parsed.AppendRecord(nil, &r.Instance, Chain{}, nil)
-		if got := rendered(parsed.Available(&r.Instance, john, now)); got != c.want {
+		if got := rendered(View{Instance: &r.Instance, Of: parsed.Definition}.Available(john, now)); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
 		}
 		if after := parsed.AppendRecord(nil, &r.Instance, Chain{}, nil); string(after) != string(before) {
@@ -118,7 +118,7 @@ func TestAvailableSeesTheTimeThatStepSees(t *testing.T) {
 	if next, err := parsed.Step(&r.Instance, Event{Name: "go", Caller: caller, Now: late}); err != nil || next.Outcome != Moved {
 		t.Fatalf("control: %+v, %v", next, err)
 	}
-	if got := rendered(parsed.Available(&r.Instance, caller, late)); got != "go true: main.a>b true;" {
+	if got := rendered(View{Instance: &r.Instance, Of: parsed}.Available(caller, late)); got != "go true: main.a>b true;" {
 		t.Errorf("got %s, want what Step would do", got)
 	}
 }
@@ -190,7 +190,7 @@ func TestAvailableForeseesStep(t *testing.T) {
 			holdStates(rt, d, &r, text)
 			next := r
 			for _, caller := range callers {
-				available := d.Available(&r.Instance, caller, now)
+				available := View{Instance: &r.Instance, Of: d}.Available(caller, now)
 				for name := range d.declared.exact {
 					for _, given := range []string{`{}`, `{"x":1}`, `{"x":2}`} {
 						moved, err := d.Step(&r.Instance, Event{Name: name, Data: data.Value(given), Caller: caller, Now: now})

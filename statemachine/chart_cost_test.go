@@ -76,7 +76,7 @@ func TestALongListOfEventsEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	listed := map[EventName]bool{}
-	for _, a := range d.Available(&r.Instance, &Caller{ID: "me"}, time.Unix(2, 0)) {
+	for _, a := range (View{Instance: &r.Instance, Of: d}).Available(&Caller{ID: "me"}, time.Unix(2, 0)) {
 		listed[a.Name] = true
 	}
 	if !listed["first"] || !listed["out"] || !listed["e0"] || !listed[EventName(fmt.Sprintf("e%d", transitions-1))] || listed["last300"] {

@@ -143,7 +143,7 @@ stateMachines: {m: {states: {a: {entry: [{assign: {svcPublic.by: '${user.name}',
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := []string{made.Title(&r.Instance).For("en-GB"), made.Title(&r.Instance).For("de"), made.Title(&r.Instance).For("fr"), made.TaskText(&r.Instance, &r.Instance.Tasks()[0]).Title.For("de")}
+		got := []string{made.Title(&r.Instance).For("en-GB"), made.Title(&r.Instance).For("de"), made.Title(&r.Instance).For("fr"), View{Instance: &r.Instance, Of: made}.TaskText(&r.Instance.Tasks()[0]).Title.For("de")}
 		if want := []string{name + ": 3 days", name + ": 3 Tage", name + ": 3 days", name + " fragen"}; !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}

@@ -161,11 +161,23 @@ type View struct {
 	Instance *Instance
 	// Of is the definition that the instance runs under.
 	Of *Definition
+	// Budget bounds what all that is evaluated costs, of several instances perhaps; nil: each call has that of an event.
+	Budget *expr.Budget
+}
+
+// NewBudget returns a View.Budget of so many units. Beyond it conditions refuse and texts fall back: who sees Exhausted looks again with another one.
+func NewBudget(units uint64) *expr.Budget {
+	b := expr.NewBudget(units)
+	return &b
 }
 
 func (v View) scope(c *Caller, now time.Time) *expr.Scope {
-	in, of := v.Instance, v.Of
+	in, of, budget := v.Instance, v.Of, v.Budget
+	if budget == nil {
+		budget = NewBudget(maxCost)
+	}
 	return &expr.Scope{
+		Budget:   budget,
 		Public:   in.Public,
 		Private:  in.Private,
 		User:     c.user(),

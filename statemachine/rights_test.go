@@ -1,6 +1,7 @@
 package statemachine
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -94,7 +95,7 @@ func requested(t *testing.T) View {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return View{&r.Instance, of}
+	return View{Instance: &r.Instance, Of: of}
 }
 
 // TestSendWithoutARuleIsTheRightToRead holds statemachine/DEFINITION.md, "Allow".
@@ -112,5 +113,32 @@ func TestSendWithoutARuleIsTheRightToRead(t *testing.T) {
 		if got := d.MaySend(in, c.caller, now); got != c.may {
 			t.Errorf("%s: got %v, want %v", c.caller.ID, got, c.may)
 		}
+	}
+}
+
+// TestManyDearRulesAreBounded: what a definition says of who may take over a task, and what that is called, costs no more than an event may.
+func TestManyDearRulesAreBounded(t *testing.T) {
+	const dear = "lists.range(1000).all(x, x in lists.range(500) || x >= 500)" // some 500,000 units
+	rules := strings.Repeat("{target: b, allow: {roles: [x], when: '!"+dear+"'}}, ", 24)
+	titles := strings.Repeat("${"+dear+"}", 24)
+	d := parseChart(t, "id: w\nstateMachines: {m: {states: {a: {task: {title: '"+titles+"'}, on: {go: ["+rules+"{target: b, allow: {roles: [x], when: 'true'}}]}}, b: {type: final}}}}\n")
+	r, err := d.Create(Creation{ID: "1", Caller: &Caller{ID: "anna"}, Now: testTime})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, who, work := View{Instance: &r.Instance, Of: d}, &Caller{ID: "anna", Roles: []string{"x"}}, r.Instance.Tasks()[0]
+	if v.IsCandidate(&work, who, testTime) {
+		t.Error("the last rule was asked, behind all that are dear")
+	}
+	if got := v.TaskText(&work).Title.For("en"); got != "a" {
+		t.Errorf("the title is %.20q, want the label of the node", got)
+	}
+	v.Budget = NewBudget(1_000_000_000)
+	if !v.IsCandidate(&work, who, testTime) || v.Budget.Exhausted() {
+		t.Error("control: with enough to spend the last rule admits")
+	}
+	v.Budget = NewBudget(600_000)
+	if got := v.Available(who, testTime); len(got) != 0 || !v.Budget.Exhausted() {
+		t.Errorf("what can be sent is %v, and not charged", got)
 	}
 }

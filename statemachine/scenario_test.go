@@ -137,9 +137,9 @@ func (s *scenario) run(t *testing.T, cmd *datadriven.TestData) string {
 // tasks prints what waits in the instance.
 func (s *scenario) tasks(c *statemachine.Caller) string {
 	var b strings.Builder
-	available := s.d.Available(&s.in, c, s.now)
+	available := statemachine.View{Instance: &s.in, Of: s.d}.Available(c, s.now)
 	for _, t := range s.in.Tasks() {
-		text, named := s.d.TaskText(&s.in, &t), s.d.Candidates(t.At)
+		text, named := statemachine.View{Instance: &s.in, Of: s.d}.TaskText(&t), s.d.Candidates(t.At)
 		fmt.Fprintf(&b, "%d.%d %s %s priority %d: %s", t.ID.Sequence, t.ID.Number, t.At.Machine, t.At.Node, t.Priority, text.Title)
 		if len(text.Description) > 0 {
 			fmt.Fprintf(&b, " (%s)", text.Description)
@@ -154,7 +154,7 @@ func (s *scenario) tasks(c *statemachine.Caller) string {
 		if t.Assignee != "" {
 			fmt.Fprintf(&b, " assigned to %s", t.Assignee)
 		}
-		if s.d.IsCandidate(&s.in, &t, c, s.now) {
+		if (statemachine.View{Instance: &s.in, Of: s.d}).IsCandidate(&t, c, s.now) {
 			b.WriteString(" candidate")
 		}
 		for _, a := range statemachine.TaskEvents(&t, available) {

@@ -230,8 +230,8 @@ func (d *Definition) taskRuleAt(at Position) *taskRule {
 }
 
 // IsCandidate decides whether the caller may take over a task. It asks nothing that depends on an event.
-func (d *Definition) IsCandidate(in *Instance, t *Task, c *Caller, now time.Time) bool {
-	r := d.taskRuleAt(t.At)
+func (v View) IsCandidate(t *Task, c *Caller, now time.Time) bool {
+	r := v.Of.taskRuleAt(t.At)
 	if r == nil {
 		return false
 	}
@@ -241,7 +241,7 @@ func (d *Definition) IsCandidate(in *Instance, t *Task, c *Caller, now time.Time
 	var scope *expr.Scope
 	for _, names := range r.candidates {
 		if !names.isPlain() && scope == nil {
-			scope = View{in, d}.scope(c, now)
+			scope = v.scope(c, now)
 		}
 		if names.foresee(c, scope, (*rule).readsEvent) != Denied {
 			return true
@@ -254,14 +254,14 @@ func (d *Definition) IsCandidate(in *Instance, t *Task, c *Caller, now time.Time
 type TaskText struct{ Title, Description Text }
 
 // TaskText makes the texts of a task. One that fails to be made falls back: the title to the label of the node, and that to its id.
-func (d *Definition) TaskText(in *Instance, t *Task) (out TaskText) {
-	if r := d.taskRuleAt(t.At); r != nil && (r.title != nil || r.description != nil) {
-		scope := View{in, d}.scope(systemCaller, t.Created)
+func (v View) TaskText(t *Task) (out TaskText) {
+	if r := v.Of.taskRuleAt(t.At); r != nil && (r.title != nil || r.description != nil) {
+		scope := v.scope(systemCaller, t.Created)
 		out.Title, _ = r.title.eval(scope, maxTitle)
 		out.Description, _ = r.description.eval(scope, maxDescription)
 	}
 	if len(out.Title) == 0 {
-		out.Title = d.LabelOf(t.At).Label
+		out.Title = v.Of.LabelOf(t.At).Label
 	}
 	return out
 }

@@ -10,6 +10,7 @@ import (
 	"troupe/persistence"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
+	"troupe/statemachine/expr"
 )
 
 // Status says who has a task.
@@ -52,6 +53,8 @@ type Whole struct {
 	Of       *statemachine.Definition // its own
 	Rules    *statemachine.Definition // the newest
 	State    *statemachine.Instance
+	// Budget is that of a View.
+	Budget *expr.Budget
 
 	asked     asked
 	available []statemachine.Available // what asked has to send
@@ -63,19 +66,23 @@ type asked struct {
 	now time.Time
 }
 
+func (w *Whole) view() statemachine.View {
+	return statemachine.View{Instance: w.State, Of: w.Of, Budget: w.Budget}
+}
+
 // ItemOf is an open task as a caller sees it. It does not ask whether the caller may read the instance.
 func (w *Whole) ItemOf(t *statemachine.Task, c *statemachine.Caller, now time.Time, requester string) *Item {
 	i := &Item{
-		WorkflowID: w.Workflow, InstanceID: w.State.ID, Task: *t, TaskText: w.Of.TaskText(w.State, t), Status: Open, Candidates: w.Of.Candidates(t.At),
-		Requester: requester, IsCandidate: w.Of.IsCandidate(w.State, t, c, now),
+		WorkflowID: w.Workflow, InstanceID: w.State.ID, Task: *t, TaskText: w.view().TaskText(t), Status: Open, Candidates: w.Of.Candidates(t.At),
+		Requester: requester, IsCandidate: w.IsCandidate(t, c, now),
 	}
 	if t.Assignee != "" {
 		i.Status = Taken
 	}
 	if by := (asked{c, now}); w.asked != by { // once for all tasks of an instance
 		w.asked, w.available = by, nil
-		if w.Rules.MaySend(statemachine.View{Instance: w.State, Of: w.Of}, c, now) {
-			w.available = w.Of.Available(w.State, c, now)
+		if w.Rules.MaySend(w.view(), c, now) {
+			w.available = w.view().Available(c, now)
 		}
 	}
 	if len(w.available) > 0 {
@@ -102,7 +109,12 @@ func (w *Whole) BlindItemOf(t *statemachine.Task) *Item {
 
 // MayRead asks whether a caller may see the instance.
 func (w *Whole) MayRead(c *statemachine.Caller, now time.Time) bool {
-	return w.Rules.MayRead(statemachine.View{Instance: w.State, Of: w.Of}, c, now)
+	return w.Rules.MayRead(w.view(), c, now)
+}
+
+// IsCandidate asks whether a caller may take over a task of it.
+func (w *Whole) IsCandidate(t *statemachine.Task, c *statemachine.Caller, now time.Time) bool {
+	return w.view().IsCandidate(t, c, now)
 }
 
 // Find returns an open task of the instance; nil when it has none of that name.

@@ -15,22 +15,12 @@ import (
 	"troupe/actors/query"
 	"troupe/persistence"
 	"troupe/statemachine"
+	"troupe/statemachine/expr"
 	"troupe/statemachine/filter"
 )
 
 // LimitMax is the longest page.
 const LimitMax = 1000
-
-// Bounds are how much a page looks at. One that needs more ends early, with a cursor. A count has the same bounds.
-type Bounds struct {
-	// Shown is how many instances that the caller may see, and Hidden how many others, in workflows of which the caller may see some.
-	Shown, Hidden int
-	// Rows is how many rows of tasks.
-	Rows int
-}
-
-// UsualBounds let a page take some tenths of a second, and where much is hidden a second or two: a list should not be empty that has something.
-var UsualBounds = Bounds{Shown: 10_000, Hidden: 100_000, Rows: 200_000}
 
 // Scope says which tasks a list has.
 type Scope string
@@ -117,6 +107,7 @@ type reading struct {
 	groups  []persistence.Range // nil before they were looked for
 	from    *query.Reader
 	looked  Bounds                  // at how much since walk began
+	budget  *expr.Budget            // of Bounds.Cost, since then
 	hidden  map[persistence.ID]bool // instances that the caller may not see, as far as they were read
 	count   int64
 	last    *readInstance // of those that the caller may see; nil before the first
@@ -284,7 +275,7 @@ func (r *reading) walk(after []byte, take func(item *Item, place []byte) bool) (
 	c := merge(r.ranges(after)...)
 	defer func() { err = errors.Join(err, failure.OfStore(c.Close())) }()
 	var place []byte
-	r.looked = Bounds{}
+	r.looked, r.last, r.budget = Bounds{}, nil, statemachine.NewBudget(r.Bounds.Cost)
 	for c.Next() {
 		if err := r.from.Step(); err != nil {
 			return nil, err
@@ -292,15 +283,19 @@ func (r *reading) walk(after []byte, take func(item *Item, place []byte) bool) (
 		if bytes.Equal(place, c.Rest()) { // in several worklists
 			continue
 		}
-		if l := &r.looked; l.Rows >= r.Bounds.Rows || l.Shown >= r.Bounds.Shown || l.Hidden >= r.Bounds.Hidden {
+		if l := &r.looked; l.Rows >= r.Bounds.Rows || l.Shown >= r.Bounds.Shown || l.Hidden >= r.Bounds.Hidden || r.budget.Exhausted() {
 			return place, nil
 		}
-		place = append(place[:0], c.Rest()...)
-		r.looked.Rows++
 		item, err := r.item(c.Key(), c.Value())
 		if err != nil {
 			return nil, err
 		}
+		if r.budget.Exhausted() && r.looked.Rows > 0 { // NB: it was refused because of those before: the next page begins with it
+			clear(r.hidden)
+			return place, nil
+		}
+		place = append(place[:0], c.Rest()...)
+		r.looked.Rows++
 		if item != nil && take(item, place) {
 			return nil, nil
 		}
@@ -467,6 +462,9 @@ func (r *reading) instance(sh persistence.Shard, workflow string, id persistence
 	}
 	whole, err := loadWhole(r.from, r.Catalog, sh, workflow, id)
 	requester := ""
+	if whole != nil {
+		whole.Budget = r.budget
+	}
 	switch {
 	case err != nil:
 	case r.req.Scope == ScopeEvery:

@@ -162,7 +162,7 @@ func (i *instance) maySubmit(req *FormRequest) error {
 	if req.Refusal != nil {
 		return req.Refusal
 	}
-	for _, e := range i.of.Available(&i.state, caller, i.router.o.Clock()) {
+	for _, e := range i.view().Available(caller, i.router.o.Clock()) {
 		if string(e.Name) == req.Event && e.Guard != statemachine.GuardFalse && len(e.Transitions) > 0 {
 			return nil
 		}

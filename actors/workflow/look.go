@@ -38,7 +38,7 @@ func (i *instance) available(req *LoadRequest) []statemachine.Available {
 	if err != nil || !newest.MaySend(i.view(), caller, now) {
 		return nil
 	}
-	return i.of.Available(&i.state, caller, now)
+	return i.view().Available(caller, now)
 }
 
 // History returns a part of an instance's history, however long it is. The

@@ -244,7 +244,7 @@ func (i *instance) putTasks(w *persistence.Writes, c *call, ch *change, before *
 		Layout: i.router.tasks.Layouts.Of(i.shard),
 	}
 	earlier := *was // NB: a copy, so that only steps that change tasks have one on the heap
-	task.Put(w, of, ended, begun, ch.decided, func(t *statemachine.Task) statemachine.TaskText { return before.TaskText(&earlier, t) })
+	task.Put(w, of, ended, begun, ch.decided, statemachine.View{Instance: &earlier, Of: before}.TaskText)
 	i.tellTasks(c, task.ChangeOf(of, ended, begun))
 	return true
 }

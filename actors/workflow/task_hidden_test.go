@@ -32,7 +32,7 @@ func hiding(t *testing.T, read string, hidden, own int) *harness {
 // TestTasksOfAWorkflowThatNobodyShowsCostNothing: the bound on rows is lower than the number of tasks that the reader can never see, and it does not matter.
 func TestTasksOfAWorkflowThatNobodyShowsCostNothing(t *testing.T) {
 	h := hiding(t, "{roles: [auditor]}", 40, 3)
-	h.BoundTasks(task.Bounds{Shown: 5, Hidden: 1, Rows: 10})
+	h.BoundTasks(task.Bounds{Shown: 5, Hidden: 1, Rows: 10, Cost: 1_000_000})
 	for _, sort := range []string{"due", "-due", "created", "priority", "title", "-title"} {
 		for _, scope := range []task.Scope{task.ScopeOpen, task.ScopeAll} {
 			page, err := h.Tasks(t.Context(), &task.ListRequest{Caller: manager, Scope: scope, Sort: sort, Limit: 2, Count: true})
@@ -53,7 +53,7 @@ func TestTasksBehindHiddenOnes(t *testing.T) {
 	h := hiding(t, "{when: 'svcPublic.owner == user.id'}", 40, 3)
 	want := listed(t, h, task.ListRequest{Caller: manager, Scope: task.ScopeOpen, WorkflowID: "open", Limit: 10})
 	req := task.ListRequest{Caller: manager, Scope: task.ScopeOpen, Limit: 10, Count: true}
-	h.BoundTasks(task.Bounds{Shown: 4, Hidden: 50, Rows: 100})
+	h.BoundTasks(task.Bounds{Shown: 4, Hidden: 50, Rows: 100, Cost: 1_000_000})
 	for _, sort := range []string{"due", "-created", "title"} {
 		req.Sort = sort
 		page, err := h.Tasks(t.Context(), &req)
@@ -62,7 +62,7 @@ func TestTasksBehindHiddenOnes(t *testing.T) {
 		}
 	}
 	// Beyond that bound every page goes on.
-	h.BoundTasks(task.Bounds{Shown: 4, Hidden: 7, Rows: 100})
+	h.BoundTasks(task.Bounds{Shown: 4, Hidden: 7, Rows: 100, Cost: 1_000_000})
 	req.Sort = "due"
 	page, err := h.Tasks(t.Context(), &req)
 	if err != nil || len(page.Items) != 0 || page.Next == "" || page.Count != nil {
@@ -77,5 +77,41 @@ func TestTasksBehindHiddenOnes(t *testing.T) {
 	}
 	if page, err := h.Tasks(t.Context(), &task.ListRequest{Caller: manager, Scope: task.ScopeOpen, WorkflowID: "open", Sort: "title", Limit: 10, Count: true}); err != nil || *page.Count != 3 {
 		t.Errorf("narrowed to a workflow: got %+v, %v", page, err)
+	}
+}
+
+// TestDearRulesEndAPage: what conditions cost bounds a page as well, and no task gets lost where one ends, also when a single instance costs more.
+func TestDearRulesEndAPage(t *testing.T) {
+	const dear = "lists.range(300).all(x, svcPublic.n == 1 && (!(x in lists.range(100)) || x < 100))" // some 30,000 units
+	for _, c := range []struct {
+		rule  string
+		bound uint64
+		want  int // tasks in all
+		pages int // at least
+	}{
+		{"{when: '!" + dear + "'}", 1_000_000, 3, 1},
+		{"{when: '!" + dear + "'}", 100_000, 3, 3},
+		{"{when: '!" + dear + "'}", 1_000, 3, 12}, // each fills a page
+		{"{when: '" + dear + "'}", 1_000_000, 15, 1},
+		{"{when: '" + dear + "'}", 100_000, 15, 3},
+	} {
+		h := hiding(t, c.rule, 12, 3)
+		h.BoundTasks(task.Bounds{Shown: 100, Hidden: 100, Rows: 1000, Cost: c.bound})
+		req := task.ListRequest{Caller: manager, Scope: task.ScopeOpen, Limit: 100, Count: true}
+		pages, got := 0, map[string]bool{}
+		for more := true; more; more = req.Cursor != "" {
+			page, err := h.Tasks(t.Context(), &req)
+			h.Must(err)
+			for _, i := range page.Items {
+				got[i.TaskID()] = true
+			}
+			if pages++; page.Count != nil && *page.Count != int64(c.want) {
+				t.Errorf("%s, %d: a count of %d", c.rule, c.bound, *page.Count)
+			}
+			req.Cursor = page.Next
+		}
+		if len(got) != c.want || pages < c.pages {
+			t.Errorf("%s, %d: %d tasks on %d pages, want %d on %d or more", c.rule, c.bound, len(got), pages, c.want, c.pages)
+		}
 	}
 }

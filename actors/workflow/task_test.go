@@ -82,13 +82,14 @@ func expected(t testing.TB, h *harness, who *identity.Principal, scope task.Scop
 		h.Must(err)
 		in, err := of.Restore(instanceid.Text(k.ID), record)
 		h.Must(err)
-		if !of.MayRead(statemachine.View{Instance: &in, Of: of}, caller, h.Clock()) {
+		seen := statemachine.View{Instance: &in, Of: of}
+		if !of.MayRead(seen, caller, h.Clock()) {
 			return nil
 		}
 		for _, at := range in.Tasks() {
-			mine, open := at.Assignee == caller.ID, at.Assignee == "" && of.IsCandidate(&in, &at, caller, h.Clock())
+			mine, open := at.Assignee == caller.ID, at.Assignee == "" && seen.IsCandidate(&at, caller, h.Clock())
 			if mine && scope != task.ScopeOpen || open && scope != task.ScopeMine {
-				out = append(out, waiting{in.ID + "-" + at.ID.String(), at, of.TaskText(&in, &at).Title.For("de"), in.ID})
+				out = append(out, waiting{in.ID + "-" + at.ID.String(), at, seen.TaskText(&at).Title.For("de"), in.ID})
 			}
 		}
 		return nil
@@ -214,7 +215,7 @@ func TestListsBeyondTheBound(t *testing.T) {
 		_, err := h.Send(context.Background(), event(requester, "desk", h.Make(requester, "desk", ""), "submit", "", ""))
 		h.Must(err)
 	}
-	h.BoundTasks(task.Bounds{Shown: 4, Hidden: 100, Rows: 1000})
+	h.BoundTasks(task.Bounds{Shown: 4, Hidden: 100, Rows: 1000, Cost: 1_000_000})
 	for _, sort := range []string{"due", "-due", "created", "-created", "priority", "-priority"} {
 		for _, limit := range []int{1, 3, 5, 20} {
 			want := inOrder(expected(t, h, manager, task.ScopeOpen), sort)

@@ -55,7 +55,7 @@ func (req *TaskChange) Decide(of *task.Whole, t *statemachine.Task, now time.Tim
 		return "", 0, errNoCandidate
 	}
 	other := catalog.CallerOf(req.To)
-	if !of.Of.IsCandidate(of.State, t, other, now) || !of.MayRead(other, now) {
+	if !of.IsCandidate(t, other, now) || !of.MayRead(other, now) {
 		return "", 0, errNoCandidate
 	}
 	return other.ID, activity.Assigned, nil
@@ -67,7 +67,7 @@ func mayWork(of *task.Whole, t *statemachine.Task, c *statemachine.Caller, now t
 	switch {
 	case overrides, t.Assignee != "" && t.Assignee == c.ID:
 		return nil
-	case !of.Of.IsCandidate(of.State, t, c, now):
+	case !of.IsCandidate(t, c, now):
 		return errForOthers
 	case t.Assignee != "":
 		return failure.ErrClaimed
