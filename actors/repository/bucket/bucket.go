@@ -44,7 +44,7 @@ type Options struct {
 	// failure.ErrTooLarge. Default 64 MiB.
 	FileBytesMax int64
 	// Poll is the pause between two looks of Watch. Default 30 s. It is at least
-	// twenty times as long as a look.
+	// twenty times as long as the quicker one of the last two.
 	Poll time.Duration
 	// OpenMax bounds how long a file is open, reading included. Default 30 s.
 	OpenMax time.Duration

@@ -356,3 +356,17 @@ func TestAStoreThatComesBack(t *testing.T) {
 		t.Errorf("the log has it %d times", n)
 	}
 }
+
+// TestOneSlowLookIsNoReasonToWait: looks that all take long have pauses that do.
+func TestOneSlowLookIsNoReasonToWait(t *testing.T) {
+	for _, c := range []struct{ took, before, want time.Duration }{
+		{time.Millisecond, time.Millisecond, time.Second},
+		{11 * time.Second, time.Millisecond, time.Second},
+		{time.Millisecond, 11 * time.Second, time.Second},
+		{10 * time.Second, 11 * time.Second, 200 * time.Second},
+	} {
+		if got := pauseAfter(time.Second, c.took, c.before); got != c.want {
+			t.Errorf("%s behind %s: got %s, want %s", c.took, c.before, got, c.want)
+		}
+	}
+}

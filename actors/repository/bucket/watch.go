@@ -13,6 +13,12 @@ import (
 // as long as one.
 const lookShare = 20
 
+// pauseAfter is the pause behind a look, by the quicker one of the last two: one alone may have
+// waited for something that has passed, and would keep changes out of lists for minutes.
+func pauseAfter(poll, took, before time.Duration) time.Duration {
+	return max(poll, lookShare*min(took, before))
+}
+
 // listed is what is known of a folder that List has shown.
 type listed struct {
 	// sum is that of its names.
@@ -37,7 +43,7 @@ func sumOf(name string, isFolder bool) uint64 {
 // Watch implements repository.Source: it looks at all keys now and then, and tells of
 // each folder that differs from what List has shown, until List shows it again.
 func (b *Bucket) Watch(ctx context.Context, changed func(repository.Change)) error {
-	pause, failed := b.o.Poll, false
+	pause, failed, before := b.o.Poll, false, time.Duration(0)
 	for {
 		timer := time.NewTimer(pause)
 		select {
@@ -57,7 +63,8 @@ func (b *Bucket) Watch(ctx context.Context, changed func(repository.Change)) err
 			b.o.Log.Info().Str("bucket", b.o.Bucket).Msg("the bucket is looked at again")
 		}
 		failed = err != nil
-		pause = max(b.o.Poll, lookShare*time.Since(begun))
+		took := time.Since(begun)
+		pause, before = pauseAfter(b.o.Poll, took, before), took
 	}
 }
 
