@@ -38,6 +38,8 @@ type Result struct {
 	Out []Out
 	// Decided are the tasks that the caller has brought on: a transition of their own node took the event and left it.
 	Decided []Task
+	// Cost is that of the step, in units of expressions.
+	Cost uint64
 }
 
 // executionError is an error.execution that no transition took.
@@ -305,7 +307,7 @@ func (m *move) finishTo(r *Result, o Outcome, start []NodeID, event EventName, b
 	}
 	m.in.Sequence++
 	m.in.UpdatedAt = m.scope.Now
-	r.Outcome, r.Instance, r.Logs, r.Out, r.Decided = o, m.in, m.logs, m.out, m.decided
+	r.Outcome, r.Instance, r.Logs, r.Out, r.Decided, r.Cost = o, m.in, m.logs, m.out, m.decided, maxCost-m.budget.Left()
 	r.Entry = Entry{User: m.caller.ID, Start: start, Event: event, End: m.in.at.end, At: m.scope.Now, Data: m.brought}
 	return nil
 }

@@ -96,7 +96,7 @@ func (i *instance) commitByItself(c *call, result statemachine.Result, err error
 func (i *instance) paced(result *statemachine.Result) time.Duration {
 	i.hasOwnSteps = true
 	now := i.router.o.Clock()
-	delay := i.router.paces.Step(i.id, now)
+	delay := i.router.paces.Step(i.id, result.Cost, now)
 	if delay > 0 && (result.Instance.Postpone(&i.state, now.Add(delay)) || len(result.Out) > 0) {
 		i.router.incidents.Note(&incident.Row{
 			Kind: incident.Loop, Workflow: i.workflowID, Version: i.of.Version, Place: i.name, Instance: i.name, Event: string(result.Entry.Event),

@@ -3,6 +3,7 @@ package workflow_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -138,4 +139,23 @@ stateMachines: {m: {initial: a, states: {a: {on: {go: {actions: [{foreach: {arra
 			t.Errorf("incidents: %+v", list)
 		}
 	})
+}
+
+// TestDearStepsAreSlowedDown: one step a second is no loop, unless each takes long: then ten instances would take the processors from everybody.
+func TestDearStepsAreSlowedDown(t *testing.T) {
+	const text = `
+id: loop
+stateMachines: {m: {initial: rest, states: {rest: {on: {go: a}}, a: {entry: [{assign: {svcPublic.n: '${%s}'}}], after: {PT1S: {target: a, reenter: true}}, on: {hello: c}}, c: {type: final}}}}
+`
+	for what, c := range map[string]struct{ least, most int }{
+		"1": {590, 610},
+		"lists.range(1000).filter(x, x in lists.range(500)).size()": {20, 70},
+	} {
+		looping(t, fmt.Sprintf(text, what), quota.Limits{}, func(h *harness, id string) {
+			clocktest.Advance(10 * time.Minute)
+			if n := int(h.MustLook(boss, "loop", id).Sequence); n < c.least || n > c.most {
+				t.Errorf("%s: %d entries in ten minutes, want %d to %d", what, n, c.least, c.most)
+			}
+		})
+	}
 }

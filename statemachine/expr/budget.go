@@ -28,6 +28,9 @@ type Budget struct {
 // NewBudget returns a Budget of the given cost.
 func NewBudget(most uint64) Budget { return Budget{left: most} }
 
+// Left is how much of it is left.
+func (b *Budget) Left() uint64 { return b.left }
+
 // Charge takes cost from the budget. A nil Budget has no bound.
 func (b *Budget) Charge(cost uint64) {
 	switch {

@@ -21,6 +21,8 @@ const (
 	// stepsMax is how many own steps within window are made at once.
 	stepsMax = 100
 	window   = time.Minute
+	// A step counts once more for each dearStep units that it costs, some 10 ms.
+	dearStep = 200_000
 	// The delay doubles with each further step, from delayMin to delayMax.
 	delayMin = time.Second
 	delayMax = time.Minute
@@ -42,8 +44,8 @@ type count struct {
 // isOver reports whether an instance was at rest for longer than its delay accounts for.
 func (c *count) isOver(now time.Time) bool { return now.Sub(c.last) > c.delay+window }
 
-// Step counts an own step of an instance, and returns how long what it causes is to wait.
-func (s *Steps) Step(id persistence.ID, now time.Time) time.Duration {
+// Step counts an own step of an instance, which has cost so many units of expressions, and returns how long what it causes is to wait.
+func (s *Steps) Step(id persistence.ID, cost uint64, now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sweepLocked(now)
@@ -53,7 +55,7 @@ func (s *Steps) Step(id persistence.ID, now time.Time) time.Duration {
 		s.of[id] = c
 	}
 	c.last = now
-	if c.steps++; c.steps > stepsMax {
+	if c.steps += 1 + int(cost/dearStep); c.steps > stepsMax { //nolint:gosec // a step costs 10,000,000 at most
 		c.delay = min(max(2*c.delay, delayMin), delayMax)
 	}
 	return c.delay
