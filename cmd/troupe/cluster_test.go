@@ -179,7 +179,7 @@ func TestThreeNodes(t *testing.T) {
 				t.Errorf("/readyz?verbose of node %d has %+v, %v", i, ready, err)
 			}
 		})
-		made, err := client.New(client.Options{Address: "http://" + n.gateway.Addr().String(), Token: token})
+		made, err := client.New(client.Options{Address: "http://" + n.gateway.Addr().String(), Token: token, RetryMax: 50, CallMax: 5 * time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}
