@@ -92,11 +92,12 @@ func (r *rule) hits(c *Caller, s *expr.Scope) bool {
 	if !r.names(c) {
 		return false
 	}
-	if r.when == nil {
-		return true
+	if r.when != nil {
+		if ok, err := r.when.Bool(s); err == nil && !ok {
+			return false
+		}
 	}
-	ok, err := r.when.Bool(s)
-	return err != nil || ok
+	return r.deny == nil || !r.deny.admits(c, s) // whom it does not hit after all has to be certain
 }
 
 // foresee decides as far as possible before everything is there that the rule reads.
@@ -120,12 +121,17 @@ func (r *rule) foresee(c *Caller, s *expr.Scope, open func(*rule) bool) Right {
 	switch {
 	case r.deny == nil || !r.deny.names(c):
 		return right
-	case open(r.deny):
+	case r.deny.waits(open):
 		return ByInstance
 	case r.deny.hits(c, s):
 		return Denied
 	}
 	return right
+}
+
+// waits reports whether some condition of a deny block is open.
+func (r *rule) waits(open func(*rule) bool) bool {
+	return r != nil && (open(r) || r.deny.waits(open))
 }
 
 // without is foresee without an instance.

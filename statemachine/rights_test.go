@@ -45,6 +45,12 @@ func TestRights(t *testing.T) {
 		{"deny by time", "{deny: {when: 'now > timestamp(\"2027-01-01T00:00:00Z\")'}}", Granted, true},
 		{"deny that fails denies", "{deny: {when: 'user.roles[7] == \"x\"'}}", Denied, false},
 		{"deny that fails on the instance denies", "{deny: {when: 'svcPublic.missing'}}", ByInstance, false},
+		{"deny of all but one", "{deny: {roles: [clerk], deny: {users: [anna]}}}", Granted, true},
+		{"deny of all but another", "{deny: {roles: [clerk], deny: {users: [bert]}}}", Denied, false},
+		{"deny but by instance", "{deny: {deny: {when: 'svcPrivate.secret'}}}", ByInstance, true},
+		{"deny but by instance, false", "{deny: {deny: {when: '!svcPrivate.secret'}}}", ByInstance, false},
+		{"deny but what fails", "{deny: {deny: {when: 'user.roles[7] == \"x\"'}}}", Denied, false},
+		{"deny but what is denied", "{deny: {deny: {users: [anna], deny: {roles: [clerk]}}}}", Denied, false},
 		{"when about In", "{when: 'In(\"m.a\")'}", ByInstance, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
