@@ -107,7 +107,11 @@ func Load(files fs.FS, parser *statemachine.Parser) (*Set, error) {
 	if err = collect(&faults, err); err != nil {
 		return set, err
 	}
-	set.Definitions, err = LoadDefinitions(files, parser, set.Directory)
+	options := mayName(set.Directory)
+	if roles, known := rolesIn(set.identity); set.Directory == nil && known {
+		options.Roles, options.HasRole = roles, func(name string) bool { return slices.Contains(roles, name) }
+	}
+	set.Definitions, err = definitions(files, parser.With(options), options, set.Directory)
 	if err = collect(&faults, err); err != nil {
 		return set, err
 	}
@@ -164,8 +168,12 @@ func LoadAccess(files fs.FS) (Access, error) {
 // what is right is returned even then.
 func LoadDefinitions(files fs.FS, parser *statemachine.Parser, directory *identity.Directory) (Definitions, error) {
 	options := mayName(directory)
+	return definitions(files, parser.With(options), options, directory)
+}
+
+func definitions(files fs.FS, parser *statemachine.Parser, options statemachine.ParserOptions, directory *identity.Directory) (Definitions, error) {
 	var set Definitions
-	faults, unread, err := loadDefinitions(&set, files, parser.With(options))
+	faults, unread, err := loadDefinitions(&set, files, parser)
 	if err != nil {
 		return set, err
 	}
@@ -254,6 +262,27 @@ func mayName(directory *identity.Directory) statemachine.ParserOptions {
 		}
 	}
 	return options
+}
+
+// rolesIn returns the roles of an identity.yaml that may have faults, so that those of other files are told beside them.
+// known is false when some role cannot be told.
+func rolesIn(text []byte) (ids []string, known bool) {
+	root, err := document.Parse(IdentityFile, text)
+	if err != nil || root.Kind != document.Mapping {
+		return nil, false
+	}
+	roles := root.Field("roles")
+	if roles == nil || roles.Kind != document.Sequence {
+		return nil, false
+	}
+	for _, role := range roles.Items {
+		id := role.Field("id")
+		if id == nil || id.Kind != document.String {
+			return nil, false
+		}
+		ids = append(ids, id.Text)
+	}
+	return ids, true
 }
 
 // isZone reports whether there is a time zone of the name. The machine's own is none: it is another one elsewhere.

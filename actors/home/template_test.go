@@ -74,6 +74,27 @@ func TestUnknownWorkflowBesideFaultyOne(t *testing.T) {
 	}
 }
 
+// TestUnknownRoleBesideFaultyPeople: roles are held against identity.yaml also when it has faults, unless one of its roles cannot be told.
+func TestUnknownRoleBesideFaultyPeople(t *testing.T) {
+	for _, c := range []struct {
+		people, role string
+		want         bool
+	}{
+		{strings.Replace(people, "mod-form", "mod-frm", 1), "clark", true},
+		{strings.Replace(people, "mod-form", "mod-frm", 1), "clerk", false},
+		{strings.Replace(people, "id: clerk", "id: 7", 1), "clark", false},
+		{"roles: 7\n", "clark", false},
+		{"roles: [\n", "clark", false},
+	} {
+		_, err := Load(os.DirFS(folder(t, map[string]string{
+			"identity.yaml": c.people, "workflows/simple.yaml": strings.Replace(simple, "clerk", c.role, 1), "workflows/simple.schema.json": shape,
+		})), parser(t))
+		if err == nil || !strings.Contains(err.Error(), "identity.yaml:") || strings.Contains(err.Error(), "workflows/simple.yaml:2:") != c.want {
+			t.Errorf("%s beside %q: got %v; that it is unknown is told: %v", c.role, c.people, err, c.want)
+		}
+	}
+}
+
 func TestLoadReportsTheFaultsOfAllFilesTogether(t *testing.T) {
 	dir := folder(t, map[string]string{
 		"identity.yaml": people, "workflows/simple.yaml": simple, "workflows/simple.schema.json": shape,
