@@ -64,7 +64,7 @@ func (v View) Available(c *Caller, now time.Time) []Available {
 		defer func() { *v.Budget = m.budget }() // NB: before the move is released
 	}
 	m.setEvent(expr.Event{Data: emptyObject})
-	o := &offers{at: map[EventName]int{}, ways: map[*transition]way{}, made: map[madeOffer]bool{}}
+	o := &offers{at: map[EventName]int{}, ways: map[*transition]way{}}
 	done := d.isDoneWith(m.active)
 	for i := m.active.next(1); i >= 0 && !done; i = m.active.next(i + 1) {
 		if leaf := d.nodes[i]; leaf.isLeaf() {
@@ -90,12 +90,6 @@ type offers struct {
 	at  map[EventName]int // the place in out
 	// ways has what is known of each transition, which the leaves below its node share.
 	ways map[*transition]way
-	made map[madeOffer]bool
-}
-
-type madeOffer struct {
-	name EventName
-	*transition
 }
 
 // way is what a transition offers the caller.
@@ -258,11 +252,6 @@ func (d *Definition) EventNames() []EventName { return slices.Clone(d.names) }
 // offer adds one transition to its event. An ancestor of two leaves is met
 // twice, and listed once.
 func (m *move) offer(o *offers, name EventName, tr *transition, guard GuardResult) {
-	key := madeOffer{name, tr}
-	if o.made[key] {
-		return
-	}
-	o.made[key] = true
 	t := AvailableTransition{From: Position{MachineID(tr.source.machine.id), tr.source.id}, Guard: guard}
 	for _, target := range tr.targets {
 		t.Targets = append(t.Targets, target.id)

@@ -9,6 +9,20 @@ import (
 	"troupe/statemachine/cputest"
 )
 
+// parseWithin parses a text that would take much longer without a bound.
+func parseWithin(t *testing.T, text string, most time.Duration) *Parsed {
+	t.Helper()
+	took := cputest.Watch()
+	p, err := parseAs(t, text, ParserOptions{})
+	if d := took(); d > most {
+		t.Errorf("it took %v of a processor", d)
+	}
+	if err != nil {
+		t.Fatalf("got %.300v", err)
+	}
+	return p
+}
+
 // TestTheSearchForCirclesEnds: each of the regions sends what all of them take, and enters all of them.
 func TestTheSearchForCirclesEnds(t *testing.T) {
 	var b strings.Builder
@@ -17,14 +31,7 @@ func TestTheSearchForCirclesEnds(t *testing.T) {
 		fmt.Fprintf(&b, "  r%d: {states: {a%[1]d: {entry: [{send: {event: go}}], on: {go: p}}}},\n", i)
 	}
 	b.WriteString(" }}, b: {type: final}}}}\n")
-	took := cputest.Watch()
-	p, err := parseAs(t, b.String(), ParserOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := took(); d > 10*time.Second { // without a bound it is minutes
-		t.Errorf("it took %v of a processor", d)
-	}
+	p := parseWithin(t, b.String(), 10*time.Second) // without a bound it is minutes
 	if !strings.Contains(p.Warnings.Error(), "a circle of steps") {
 		t.Errorf("got %.200v", p.Warnings)
 	}
@@ -58,12 +65,5 @@ func TestNamesAreComparedWhileTheyAreFew(t *testing.T) {
 		fmt.Fprintf(&b, "{assign: {svcPublic.x: '${svcPublic.zbcdzfghzjk%d}'}},\n", i)
 	}
 	b.WriteString("], on: {out: b}}, b: {type: final}}}}\n")
-	took := cputest.Watch()
-	_, err := parseAs(t, b.String(), ParserOptions{})
-	if d := took(); d > 20*time.Second { // without a bound it is a minute
-		t.Errorf("it took %v of a processor", d)
-	}
-	if err != nil {
-		t.Errorf("got %.300v", err)
-	}
+	parseWithin(t, b.String(), 20*time.Second) // without a bound it is a minute
 }
