@@ -3,7 +3,6 @@ package treecheck
 import (
 	"go/token"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -18,52 +17,6 @@ var arrows = map[string][]string{
 	"gateway":      {"actors", "statemachine", "persistence"},
 	"bench":        {"gateway", "actors", "statemachine", "persistence"},
 	"cmd":          {"bench", "gateway", "actors", "statemachine", "persistence"},
-}
-
-// innerArrows says which packages of actors a package of actors may import besides
-// those of its own folder. "." is actors itself.
-var innerArrows = map[string][]string{
-	".":                   {"internal/mailbox"},
-	"cluster":             {"guard", "cluster/peer", "failure"},
-	"cluster/peer":        {"guard"},
-	"failure":             {},
-	"guard":               {},
-	"logtest":             {},
-	"identity":            {"guard", "failure", "internal/rounds"},
-	"internal/retry":      {"failure"},
-	"internal/grace":      {},
-	"internal/breaks":     {},
-	"internal/history":    {"internal/breaks"},
-	"internal/instanceid": {},
-	"internal/mailbox":    {},
-	"internal/rounds":     {},
-	"internal/semaphore":  {"identity"},
-	"internal/backfill":   {"catalog", "failure"},
-	"internal/supervise":  {".", "failure", "identity", "internal/semaphore"},
-	"quota":               {"failure", "identity"},
-	"catalog":             {"failure", "identity", "internal/grace"},
-	"query":               {"catalog", "failure", "identity", "internal/history", "internal/instanceid", "internal/rounds", "internal/semaphore"},
-	"changefeed":          {"query", "catalog", "failure", "identity", "internal/history", "internal/instanceid"},
-	"watch":               {"changefeed", "query", "catalog", "failure", "identity", "internal/history", "internal/instanceid"},
-	"form":                {"query", "catalog", "failure", "identity", "internal/backfill", "internal/history", "internal/instanceid"},
-	"timer":               {"guard", "failure", "internal/instanceid"},
-	"incident":            {"guard", "failure", "internal/instanceid"},
-	"child":               {"internal/instanceid"},
-	"invoke":              {"child", "incident", "catalog", "failure", "identity", "internal/breaks", "internal/instanceid"},
-	"outbox":              {"guard", "child", "failure", "internal/instanceid", "internal/semaphore"},
-	"schedule":            {"guard", "catalog", "failure", "identity", "internal/semaphore"},
-	"deletion":            {"task", "catalog", "form", "outbox", "timer", "failure"},
-	"pending":             {"incident", "timer", "outbox", "catalog", "query", "failure", "identity", "internal/instanceid"},
-	"task":                {"catalog", "query", "failure", "identity", "internal/backfill", "internal/history", "internal/instanceid"},
-	"activity":            {"pending", "query", "failure", "internal/history", "internal/instanceid"},
-	"workflow":            {"guard", ".", "deletion", "incident", "task", "activity", "child", "invoke", "schedule", "timer", "outbox", "pending", "watch", "changefeed", "form", "query", "catalog", "quota", "failure", "identity", "logtest", "internal/backfill", "internal/breaks", "internal/grace", "internal/retry", "internal/history", "internal/instanceid"},
-	"presentation":        {"workflow", "form", "task", "catalog", "query", "failure", "identity", "internal/history", "internal/instanceid"},
-	"migration":           {"guard", "pending", "workflow", "catalog", "query", "failure", "identity"},
-	"formportal":          {".", "workflow", "task", "form", "catalog", "failure", "identity", "internal/supervise"},
-	"repository":          {"guard", ".", "failure", "identity", "internal/supervise"},
-	"template":            {".", "repository", "failure", "identity", "internal/semaphore", "internal/supervise"},
-	"home":                {"guard", "failure", "internal/breaks", "internal/semaphore", "formportal", "form", "catalog", "repository", "identity"},
-	"actorstest":          {".", "cluster", "cluster/peer", "failure", "form", "home", "template", "formportal", "repository", "presentation", "workflow", "migration", "catalog", "identity"},
 }
 
 // homes says where a library, or an inner package of ours, may be imported. A library that stays in one place
@@ -127,54 +80,6 @@ func TestArrowsControl(t *testing.T) {
 		{"aside", map[string]string{"persistence/a.go": "package persistence\nimport _ \"troupe/statemachine\"\n"}, []string{"persistence must not import"}},
 		{"in a test", map[string]string{"persistence/a_test.go": "package persistence\nimport _ \"troupe/statemachine\"\n"}, []string{"persistence must not import"}},
 		{"a new folder", map[string]string{"tools/a.go": "package tools\n"}, []string{"no arrow"}},
-	})
-}
-
-func TestInnerArrows(t *testing.T) { holds(t, checkInnerArrows) }
-
-func checkInnerArrows(t *testing.T, tree fs.FS) (faults []string) {
-	room := func(folder string) string { // the package of the table that a folder belongs to
-		for name := folder; ; name = path.Dir(name) {
-			if _, drawn := innerArrows[name]; drawn && (name != "." || folder == ".") || name == "." {
-				return name
-			}
-		}
-	}
-	for _, s := range sources(t, tree) {
-		folder, inside := strings.CutPrefix(s.Folder()+"/", "actors/")
-		if !inside || s.IsTest() {
-			continue
-		}
-		folder = path.Clean(folder)
-		from := room(folder)
-		if from == "." && folder != "." {
-			faults = append(faults, s.faultf(s.Syntax.Package, "no inner arrow is drawn for the folder %q", folder))
-			continue
-		}
-		s.Imports(func(at token.Pos, _, importPath string) {
-			target, ours := strings.CutPrefix(importPath+"/", module+"/actors/")
-			if !ours {
-				return
-			}
-			to := room(path.Clean(target))
-			if to != from && !slices.Contains(innerArrows[from], to) {
-				faults = append(faults, s.faultf(at, "actors/%s must not import %s: the inner arrows are in this test", folder, importPath))
-			}
-		})
-	}
-	return faults
-}
-
-func TestInnerArrowsControl(t *testing.T) {
-	catches(t, checkInnerArrows, []planted{
-		{"down is allowed", map[string]string{"actors/query/a.go": "package query\nimport _ \"troupe/actors/catalog\"\n"}, nil},
-		{"within a folder is allowed", map[string]string{"actors/template/rml/a.go": "package rml\nimport _ \"troupe/actors/template/param\"\n"}, nil},
-		{"up", map[string]string{"actors/query/a.go": "package query\nimport _ \"troupe/actors/workflow\"\n"}, []string{"actors/query/a.go:2: actors/query must not import"}},
-		{"up from below a folder", map[string]string{"actors/repository/disk/a.go": "package disk\nimport _ \"troupe/actors/template\"\n"}, []string{"actors/repository/disk must not import"}},
-		{"a leaf that imports the actors", map[string]string{"actors/failure/a.go": "package failure\nimport _ \"troupe/actors\"\n"}, []string{"actors/failure must not import"}},
-		{"a test may", map[string]string{"actors/query/a_test.go": "package query_test\nimport _ \"troupe/actors/workflow\"\n"}, nil},
-		{"a new folder", map[string]string{"actors/tools/a.go": "package tools\n"}, []string{"no inner arrow"}},
-		{"elsewhere", map[string]string{"gateway/a.go": "package gateway\nimport _ \"troupe/actors/workflow\"\n"}, nil},
 	})
 }
 

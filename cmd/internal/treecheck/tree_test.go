@@ -113,8 +113,8 @@ func parse(tree fs.FS) (all []*source, err error) {
 	if err != nil {
 		return nil, err
 	}
+	set := token.NewFileSet()
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		set := token.NewFileSet()
 		syntax, err := parser.ParseFile(set, name, files[name], parser.ParseComments)
 		if err != nil {
 			return nil, err

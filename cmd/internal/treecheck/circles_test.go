@@ -1,0 +1,220 @@
+package treecheck
+
+import (
+	"fmt"
+	"go/ast"
+	"go/types"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// circleLinesMax bounds files of one package that use each other in a circle: whoever
+// reads one of them has to read them all.
+const circleLinesMax = 2000
+
+// circleLinesToday are the packages with a larger circle and its lines. A number
+// may only go down, and a row goes when its circle is within the bound.
+var circleLinesToday = map[string]int{
+	"statemachine":        11159,
+	"cmd/troupe":          8773,
+	"gateway":             8681,
+	"persistence":         4888,
+	"actors/workflow":     3945,
+	"statemachine/expr":   3101,
+	"statemachine/xstate": 2845,
+	"actors/catalog":      2633,
+	"actors/cluster":      2562,
+}
+
+func TestCircles(t *testing.T) { holds(t, checkCircles(circleLinesToday)) }
+
+// checkCircles bounds the largest circle among the files of each package, without tests. A
+// file leads to another when it uses a name, a field or a method that the other declares.
+func checkCircles(today map[string]int) check {
+	return func(t *testing.T, tree fs.FS) []string {
+		packages := map[string][]*source{}
+		lines := map[string]int{} // of packages and files
+		for _, s := range sources(t, tree) {
+			if !s.IsTest() {
+				packages[s.Folder()] = append(packages[s.Folder()], s)
+				lines[s.Folder()] += s.Lines
+				lines[s.Path] = s.Lines
+			}
+		}
+		uses := usesOf(packages, func(folder string) bool { return lines[folder] > circleLinesMax })
+		largest, files := map[string]int{}, map[string][]string{}
+		for folder := range uses {
+			for _, circle := range circles(uses[folder]) {
+				sum := 0
+				for _, file := range circle {
+					sum += lines[path.Join(folder, file)]
+				}
+				if sum > largest[folder] {
+					largest[folder], files[folder] = sum, circle
+				}
+			}
+		}
+		return beyond(largest, circleLinesMax, today, func(folder string) string {
+			return fmt.Sprintf("%d files use each other in a circle: %s", len(files[folder]), strings.Join(files[folder], " "))
+		})
+	}
+}
+
+// beyond finds what is larger than a bound, or than the number that today's exceptions
+// have for it, and the exceptions that nobody needs any more.
+func beyond(sizes map[string]int, most int, today map[string]int, why func(folder string) string) (faults []string) {
+	for folder, size := range sizes {
+		if most := max(most, today[folder]); size > most {
+			faults = append(faults, fmt.Sprintf("%s: %d lines are more than %d: %s", folder, size, most, why(folder)))
+		}
+	}
+	for folder := range today {
+		if sizes[folder] <= most {
+			faults = append(faults, fmt.Sprintf("%s: %d lines are within %d: take its row out of the table of today's exceptions", folder, sizes[folder], most))
+		}
+	}
+	return faults
+}
+
+// usesOf finds for each file of the wanted packages which files of its package it leads to.
+func usesOf(packages map[string][]*source, wanted func(folder string) bool) map[string]map[string][]string {
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	found := map[string]map[string][]string{}
+	for folder, files := range packages {
+		if wanted(folder) {
+			all.Go(func() {
+				uses := fileUses(files)
+				mu.Lock()
+				defer mu.Unlock()
+				found[folder] = uses
+			})
+		}
+	}
+	all.Wait()
+	return found
+}
+
+func fileUses(files []*source) map[string][]string {
+	var syntax []*ast.File
+	uses := map[string][]string{}
+	for _, s := range files {
+		syntax = append(syntax, s.Syntax)
+		uses[path.Base(s.Path)] = nil
+	}
+	info := types.Info{Uses: map[*ast.Ident]types.Object{}}
+	// Other packages are taken for empty ones, so many names are not resolved: those of
+	// this package are.
+	config := types.Config{Importer: empty{}, Error: func(error) {}}
+	pkg, _ := config.Check(files[0].Folder(), files[0].Set, syntax, &info)
+	for name, object := range info.Uses {
+		if object.Pkg() != pkg || !object.Pos().IsValid() || object.Parent() != nil && object.Parent() != pkg.Scope() {
+			continue // of another package or of a function
+		}
+		from, to := files[0].Set.File(name.Pos()).Name(), files[0].Set.File(object.Pos()).Name()
+		if from, to = path.Base(from), path.Base(to); from != to && !slices.Contains(uses[from], to) {
+			uses[from] = append(uses[from], to)
+		}
+	}
+	return uses
+}
+
+// empty imports every package as one without names.
+type empty struct{}
+
+func (empty) Import(importPath string) (*types.Package, error) {
+	pkg := types.NewPackage(importPath, path.Base(importPath))
+	pkg.MarkComplete()
+	return pkg, nil
+}
+
+// circles divides a graph into the sets of nodes that lead to each other (Tarjan's
+// algorithm), each in order. A node that is in no circle is a set of its own.
+func circles(leadsTo map[string][]string) (all [][]string) {
+	number, lowest := map[string]int{}, map[string]int{}
+	var open []string // nodes of sets that are not complete
+	var visit func(node string)
+	visit = func(node string) {
+		number[node] = len(number) + 1
+		lowest[node] = number[node]
+		open = append(open, node)
+		for _, next := range leadsTo[node] {
+			if number[next] == 0 {
+				visit(next)
+				lowest[node] = min(lowest[node], lowest[next])
+			} else if slices.Contains(open, next) {
+				lowest[node] = min(lowest[node], number[next])
+			}
+		}
+		if lowest[node] == number[node] {
+			first := slices.Index(open, node)
+			all = append(all, slices.Sorted(slices.Values(open[first:])))
+			open = open[:first]
+		}
+	}
+	for _, node := range slices.Sorted(maps.Keys(leadsTo)) {
+		if number[node] == 0 {
+			visit(node)
+		}
+	}
+	return all
+}
+
+func TestCirclesControl(t *testing.T) {
+	file := func(lines int, text string) string {
+		text = "package a\n" + text + "\n"
+		return text + strings.Repeat("// x\n", lines-strings.Count(text, "\n"))
+	}
+	catches(t, checkCircles(nil), []planted{
+		{"down only", map[string]string{
+			"actors/a.go": file(1500, "func f() { g() }"),
+			"actors/b.go": file(1500, "func g() {}"),
+		}, nil},
+		{"a circle within the bound", map[string]string{
+			"actors/a.go": file(900, "func f() { g() }"),
+			"actors/b.go": file(1100, "func g() { f() }"),
+			"actors/c.go": file(1500, "func h() { f() }"),
+		}, nil},
+		{"a circle too long", map[string]string{
+			"actors/a.go": file(900, "func f() { g() }"),
+			"actors/b.go": file(1101, "func g() { f() }"),
+			"actors/c.go": file(1500, "func h() { f() }"),
+		}, []string{"actors: 2001 lines are more than 2000: 2 files use each other in a circle: a.go b.go"}},
+		{"a circle of three by a field, a method and a type", map[string]string{
+			"actors/a.go": file(700, "type a struct{ b *b }\nfunc (x *a) f() {}"),
+			"actors/b.go": file(700, "type b struct{ inner int }\nfunc g(c c) { c.x.f() }"),
+			"actors/c.go": file(700, "import \"time\"\ntype c struct { x interface{ f() } }\nfunc (c *c) h(a a) time.Time { a.b.inner++; return time.Now() }"),
+		}, []string{"actors: 2100 lines are more than 2000: 3 files"}},
+		{"a circle across a method of a generic type", map[string]string{
+			"actors/a.go": file(1100, "type list[T any] struct{}\nfunc (l list[T]) add(T) { f() }"),
+			"actors/b.go": file(1100, "func f() { list[int]{}.add(1) }"),
+		}, []string{"actors: 2200 lines are more than 2000: 2 files"}},
+		{"locals of the same name", map[string]string{
+			"actors/a.go": file(1100, "func f(g int) int { return g }"),
+			"actors/b.go": file(1100, "func g() { f(1) }"),
+		}, nil},
+		{"a test uses all", map[string]string{
+			"actors/a.go":      file(1500, "func f() {}"),
+			"actors/a_test.go": file(1500, "func g() { f() }"),
+		}, nil},
+	})
+	catches(t, checkCircles(map[string]int{"actors": 2100}), []planted{
+		{"one that is known", map[string]string{
+			"actors/a.go": file(1000, "func f() { g() }"),
+			"actors/b.go": file(1100, "func g() { f() }"),
+		}, nil},
+		{"one that has grown", map[string]string{
+			"actors/a.go": file(1000, "func f() { g() }"),
+			"actors/b.go": file(1101, "func g() { f() }"),
+		}, []string{"actors: 2101 lines are more than 2100"}},
+		{"one that is gone", map[string]string{
+			"actors/a.go": file(1000, "func f() { g() }"),
+			"actors/b.go": file(1100, "func g() {}"),
+		}, []string{"actors: 1100 lines are within 2000: take its row out"}},
+	})
+}

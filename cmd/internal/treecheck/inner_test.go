@@ -1,0 +1,253 @@
+package treecheck
+
+import (
+	"go/token"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// innerArrows says, for each folder of the top, which of its packages a package may
+// import besides those of its own folder. "." is the folder of the top itself. A folder
+// without a row belongs to the one above it; below the top each needs a row.
+var innerArrows = map[string]map[string][]string{
+	"statemachine": statemachineArrows,
+	"persistence":  persistenceArrows,
+	"actors":       actorsArrows,
+	"gateway":      gatewayArrows,
+	"bench":        benchArrows,
+	"cmd":          cmdArrows,
+}
+
+var statemachineArrows = map[string][]string{
+	"internal/markdown":    {},
+	"internal/pattern":     {},
+	"internal/schemacost":  {"internal/pattern"},
+	"cputest":              {},
+	"cron":                 {},
+	"packed":               {},
+	"decimal":              {},
+	"data":                 {},
+	"document":             {"data"},
+	"schematest":           {"data", "document"},
+	"filter":               {"data", "internal/pattern"},
+	"expr":                 {"data", "decimal", "internal/pattern"},
+	".":                    {"cron", "data", "document", "expr", "packed", "internal/schemacost"},
+	"appendixd":            {},
+	"appendixd/comparison": {".", "appendixd", "data", "packed"},
+	"diagram/layout":       {},
+	"diagram":              {".", "diagram/layout"},
+	"scxml/ecmascript":     {"data"},
+	"scxml":                {".", "data", "document", "expr", "scxml/ecmascript"},
+	"xstate":               {".", "data", "document"},
+}
+
+var persistenceArrows = map[string][]string{
+	"internal/file":       {},
+	"clocktest":           {},
+	"integrity":           {"internal/file"},
+	"replica":             {},
+	".":                   {"integrity", "replica", "internal/file"},
+	"replica/replicatest": {".", "replica"},
+	"storetest":           {"."},
+}
+
+var actorsArrows = map[string][]string{
+	".":                   {"internal/mailbox"},
+	"cluster":             {"guard", "cluster/peer", "failure"},
+	"cluster/peer":        {"guard"},
+	"failure":             {},
+	"guard":               {},
+	"logtest":             {},
+	"identity":            {"guard", "failure", "internal/rounds"},
+	"internal/retry":      {"failure"},
+	"internal/grace":      {},
+	"internal/breaks":     {},
+	"internal/history":    {"internal/breaks"},
+	"internal/instanceid": {},
+	"internal/mailbox":    {},
+	"internal/rounds":     {},
+	"internal/semaphore":  {"identity"},
+	"internal/backfill":   {"catalog", "failure"},
+	"internal/supervise":  {".", "failure", "identity", "internal/semaphore"},
+	"quota":               {"failure", "identity"},
+	"catalog":             {"failure", "identity", "internal/grace"},
+	"query":               {"catalog", "failure", "identity", "internal/history", "internal/instanceid", "internal/rounds", "internal/semaphore"},
+	"changefeed":          {"query", "catalog", "failure", "identity", "internal/history", "internal/instanceid"},
+	"watch":               {"changefeed", "query", "catalog", "failure", "identity", "internal/history", "internal/instanceid"},
+	"form":                {"query", "catalog", "failure", "identity", "internal/backfill", "internal/history", "internal/instanceid"},
+	"timer":               {"guard", "failure", "internal/instanceid"},
+	"incident":            {"guard", "failure", "internal/instanceid"},
+	"child":               {"internal/instanceid"},
+	"invoke":              {"child", "incident", "catalog", "failure", "identity", "internal/breaks", "internal/instanceid"},
+	"outbox":              {"guard", "child", "failure", "internal/instanceid", "internal/semaphore"},
+	"schedule":            {"guard", "catalog", "failure", "identity", "internal/semaphore"},
+	"deletion":            {"task", "catalog", "form", "outbox", "timer", "failure"},
+	"pending":             {"incident", "timer", "outbox", "catalog", "query", "failure", "identity", "internal/instanceid"},
+	"task":                {"catalog", "query", "failure", "identity", "internal/backfill", "internal/history", "internal/instanceid"},
+	"activity":            {"pending", "query", "failure", "internal/history", "internal/instanceid"},
+	"workflow":            {"guard", ".", "deletion", "incident", "task", "activity", "child", "invoke", "schedule", "timer", "outbox", "pending", "watch", "changefeed", "form", "query", "catalog", "quota", "failure", "identity", "logtest", "internal/backfill", "internal/breaks", "internal/grace", "internal/retry", "internal/history", "internal/instanceid"},
+	"presentation":        {"workflow", "form", "task", "catalog", "query", "failure", "identity", "internal/history", "internal/instanceid"},
+	"migration":           {"guard", "pending", "workflow", "catalog", "query", "failure", "identity"},
+	"formportal":          {".", "workflow", "task", "form", "catalog", "failure", "identity", "internal/supervise"},
+	"repository":          {"guard", ".", "failure", "identity", "internal/supervise"},
+	"template":            {".", "repository", "failure", "identity", "internal/semaphore", "internal/supervise"},
+	"home":                {"guard", "failure", "internal/breaks", "internal/semaphore", "formportal", "form", "catalog", "repository", "identity"},
+	"actorstest":          {".", "cluster", "cluster/peer", "failure", "form", "home", "template", "formportal", "repository", "presentation", "workflow", "migration", "catalog", "identity"},
+}
+
+var gatewayArrows = map[string][]string{
+	"api":        {},
+	"toll":       {},
+	"console":    {},
+	"login":      {},
+	"errorpage":  {"login"},
+	"provider":   {},
+	"reference":  {},
+	"wiretest":   {},
+	".":          {"api", "console", "errorpage", "login", "provider", "reference", "toll"},
+	"admin":      {"api"},
+	"client":     {"api"},
+	"servertest": {".", "api"},
+}
+
+var benchArrows = map[string][]string{
+	".":         {},
+	"ceiling":   {},
+	"load":      {},
+	"process":   {},
+	"record":    {},
+	"service":   {},
+	"report":    {"record"},
+	"fleet":     {"load", "process"},
+	"appendixd": {"process", "record"},
+	"byitself":  {"process", "record"},
+	"cluster":   {"fleet", "load", "process", "record"},
+	"compare":   {"ceiling", "fleet", "load", "process", "record"},
+	"fairness":  {"load", "process", "record"},
+	"million":   {"load", "process", "record", "service"},
+	"overload":  {"load", "process", "record", "report"},
+	"peers":     {}, // a module of its own
+	"trial":     {"load", "process", "record", "report"},
+}
+
+var cmdArrows = map[string][]string{
+	"internal/demo":      {},
+	"internal/endtoend":  {},
+	"internal/openid":    {},
+	"internal/receiver":  {},
+	"internal/scaffold":  {},
+	"internal/treecheck": {},
+	"receiver":           {"internal/receiver"},
+	"troupe":             {"internal/demo", "internal/scaffold"},
+}
+
+func TestInnerArrows(t *testing.T) { holds(t, checkInnerArrows) }
+
+func checkInnerArrows(t *testing.T, tree fs.FS) (faults []string) {
+	for _, s := range sources(t, tree) {
+		rows, drawn := innerArrows[s.Layer()]
+		if !drawn || s.IsTest() {
+			continue // checkArrows says so of a folder that is new
+		}
+		folder := below(s.Folder(), s.Layer())
+		from := row(rows, folder)
+		if from == "" {
+			faults = append(faults, s.faultf(s.Syntax.Package, "no inner arrow is drawn for the folder %q of %s", folder, s.Layer()))
+			continue
+		}
+		s.Imports(func(at token.Pos, _, importPath string) {
+			target, ours := strings.CutPrefix(importPath, module+"/")
+			if !ours || !within(target, s.Layer()) {
+				return
+			}
+			to := row(rows, below(target, s.Layer()))
+			if to != from && !slices.Contains(rows[from], to) {
+				faults = append(faults, s.faultf(at, "%s must not import %s: the inner arrows are in this test", s.Folder(), importPath))
+			}
+		})
+	}
+	return faults
+}
+
+// below is a folder as seen from a folder of the top.
+func below(folder, layer string) string {
+	return path.Clean(strings.TrimPrefix(strings.TrimPrefix(folder, layer), "/"))
+}
+
+// row is the name in the table that a folder belongs to, or nothing.
+func row(rows map[string][]string, folder string) string {
+	for name := folder; name != "."; name = path.Dir(name) {
+		if _, drawn := rows[name]; drawn {
+			return name
+		}
+	}
+	if _, drawn := rows["."]; drawn && folder == "." {
+		return folder
+	}
+	return ""
+}
+
+func TestInnerArrowsControl(t *testing.T) {
+	catches(t, checkInnerArrows, []planted{
+		{"down is allowed", map[string]string{"actors/query/a.go": "package query\nimport _ \"troupe/actors/catalog\"\n"}, nil},
+		{"within a folder is allowed", map[string]string{"actors/template/rml/a.go": "package rml\nimport _ \"troupe/actors/template/param\"\n"}, nil},
+		{"up", map[string]string{"actors/query/a.go": "package query\nimport _ \"troupe/actors/workflow\"\n"}, []string{"actors/query/a.go:2: actors/query must not import"}},
+		{"up from below a folder", map[string]string{"actors/repository/disk/a.go": "package disk\nimport _ \"troupe/actors/template\"\n"}, []string{"actors/repository/disk must not import"}},
+		{"a leaf that imports the actors", map[string]string{"actors/failure/a.go": "package failure\nimport _ \"troupe/actors\"\n"}, []string{"actors/failure must not import"}},
+		{"up to the folder of the top", map[string]string{"persistence/replica/a.go": "package replica\nimport _ \"troupe/persistence\"\n"}, []string{"persistence/replica must not import"}},
+		{"aside in each folder of the top", map[string]string{
+			"statemachine/expr/a.go": "package expr\nimport _ \"troupe/statemachine/filter\"\n",
+			"gateway/api/a.go":       "package api\nimport _ \"troupe/gateway/login\"\n",
+			"bench/load/a.go":        "package load\nimport _ \"troupe/bench/record\"\n",
+			"cmd/receiver/a.go":      "package main\nimport _ \"troupe/cmd/internal/demo\"\n",
+		}, []string{"bench/load must not import", "cmd/receiver must not import", "gateway/api must not import", "statemachine/expr must not import"}},
+		{"a test may", map[string]string{"actors/query/a_test.go": "package query_test\nimport _ \"troupe/actors/workflow\"\n"}, nil},
+		{"a new folder", map[string]string{"actors/tools/a.go": "package tools\n"}, []string{"no inner arrow"}},
+		{"a new folder without a package at the top", map[string]string{"cmd/a.go": "package cmd\n"}, []string{`no inner arrow is drawn for the folder "." of cmd`}},
+		{"elsewhere", map[string]string{"gateway/a.go": "package gateway\nimport _ \"troupe/actors/workflow\"\n"}, nil},
+	})
+}
+
+func TestInnerArrowsPointDown(t *testing.T) {
+	for layer, rows := range innerArrows {
+		for _, fault := range checkTable(rows) {
+			t.Errorf("%s: %s", layer, fault)
+		}
+	}
+}
+
+// checkTable demands that a table names only folders that it has a row for, and
+// that no arrows in it lead back to where they came from.
+func checkTable(rows map[string][]string) (faults []string) {
+	for from, targets := range rows {
+		for _, to := range targets {
+			if _, drawn := rows[to]; !drawn {
+				faults = append(faults, from+" has an arrow to "+to+", which has no row")
+			}
+		}
+	}
+	for _, circle := range circles(rows) {
+		if len(circle) > 1 {
+			faults = append(faults, "arrows lead in a circle: "+strings.Join(circle, " "))
+		}
+	}
+	return faults
+}
+
+func TestInnerArrowsPointDownControl(t *testing.T) {
+	for _, c := range []struct {
+		rows map[string][]string
+		want string
+	}{
+		{map[string][]string{"a": {"b", "c"}, "b": {"c"}, "c": {}}, ""},
+		{map[string][]string{"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}, "arrows lead in a circle: a b c"},
+		{map[string][]string{"a": {"b"}}, "a has an arrow to b, which has no row"},
+	} {
+		if got := strings.Join(checkTable(c.rows), "; "); got != c.want {
+			t.Errorf("%v: got %q, want %q", c.rows, got, c.want)
+		}
+	}
+}
