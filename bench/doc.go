@@ -10,8 +10,7 @@
 //     which is a module of its own with Restate, DBOS and Temporal
 //   - overload offers more than the program can do, fairness has one user attack it while
 //     another works, and million is about a store of a million instances
-//   - cluster hurts a cluster of three processes under load, and looks for what was lost
-//   - process, service and record start servers, open stores, and say where it was measured
+//   - process, fleet, service and record start servers and clusters, open stores, and say where it was measured
 //
 // What is measured is always the same workflow and the same events, those of
 // package load, so that the figures of the layers add up.

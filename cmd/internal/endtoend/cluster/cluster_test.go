@@ -1,4 +1,4 @@
-package main
+package cluster
 
 import (
 	"cmp"
@@ -9,9 +9,12 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"troupe/bench/fleet"
@@ -19,23 +22,23 @@ import (
 	"troupe/bench/record"
 )
 
-func main() { os.Exit(process.Main("cluster", start)) }
+// What a run is like.
+var (
+	episodes = flag.Int("episodes", 0, "how often the cluster is hurt; 0 leaves it out")
+	names    = flag.String("kinds", strings.Join(simple, ","), "kinds of episodes, with commas; all of them come before one comes again")
+	seed     = flag.Uint64("seed", 0, "what the episodes are drawn from; 0 draws it")
+	senders  = flag.Int("workers", 16, "how many send events and batches to instances of their own")
+	every    = flag.Int("check", 10, "episodes between two reads of everything that changed")
+	to       = flag.String("record", "", "the file for the record, from the top folder on")
+)
 
-// run is one run of the command.
+// run is one run.
 type run struct {
-	args     []string
-	out      io.Writer
-	episodes int
-	kinds    []string
-	seed     uint64
-	workers  int
-	every    int // episodes between checks
-	dir      string
-	program  string
-	record   string
-	keep     bool
-	limit    time.Duration
-	over     func() error // not nil when no more episodes shall begin
+	out   io.Writer
+	kinds []string
+	seed  uint64
+	dir   string
+	over  func() error // not nil when no more episodes shall begin
 
 	fleet   *fleet.Fleet
 	ledger  ledger
@@ -44,38 +47,29 @@ type run struct {
 	done    []episode
 }
 
-func start(ctx context.Context, args []string, out, errs io.Writer) error {
-	r := &run{args: args, out: out, checked: map[*instance]uint64{}}
-	flags := flag.NewFlagSet("cluster", flag.ContinueOnError)
-	flags.SetOutput(errs)
-	flags.IntVar(&r.episodes, "episodes", 50, "how often the cluster is hurt")
-	names := flags.String("kinds", strings.Join(simple, ","), "kinds of episodes, with commas; all of them come before one comes again")
-	flags.Uint64Var(&r.seed, "seed", 0, "what the episodes are drawn from; 0 draws it")
-	flags.IntVar(&r.workers, "workers", 16, "how many send events and batches to instances of their own")
-	flags.IntVar(&r.every, "check", 10, "episodes between two reads of everything that changed")
-	flags.DurationVar(&r.limit, "duration", 0, "no episode begins after this time; 0 is no limit")
-	flags.StringVar(&r.dir, "dir", "", "where the homes are made; empty is the system's temporary folder")
-	flags.StringVar(&r.program, "program", "", "the build that is tested; empty builds this tree")
-	flags.StringVar(&r.record, "o", "", "the file for the record")
-	flags.BoolVar(&r.keep, "keep", false, "leave the homes there")
-	if err := flags.Parse(args); err != nil {
-		return fmt.Errorf("%w: %w", process.ErrUsage, err)
+// TestAClusterUnderFaults is what the package is for. An interrupt ends it early.
+func TestAClusterUnderFaults(t *testing.T) {
+	if *episodes == 0 {
+		t.Skip("-episodes says how often a cluster is hurt; make cluster does it")
 	}
-	r.kinds = strings.Split(*names, ",")
+	r := &run{out: t.Output(), kinds: strings.Split(*names, ","), seed: cmp.Or(*seed, rand.Uint64()), checked: map[*instance]uint64{}}
 	for _, k := range r.kinds {
 		if !slices.Contains(simple, k) && !slices.Contains(apart, k) {
-			return fmt.Errorf("%w: there is no episode %q", process.ErrUsage, k)
+			t.Fatalf("there is no episode %q", k)
 		}
 	}
-	if flags.NArg() > 0 || r.episodes < 1 || r.workers < 1 || r.every < 1 {
-		return fmt.Errorf("%w: there are flags only, and numbers are at least 1", process.ErrUsage)
+	if *episodes < 1 || *senders < 1 || *every < 1 {
+		t.Fatal("numbers are at least 1")
 	}
-	r.seed = cmp.Or(r.seed, rand.Uint64())
-	return r.run(ctx)
+	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt)
+	defer stop()
+	if err := r.run(ctx); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (r *run) run(ctx context.Context) (err error) {
-	if r.dir, err = os.MkdirTemp(r.dir, "troupe-cluster-"); err != nil {
+	if r.dir, err = os.MkdirTemp("", "troupe-cluster-"); err != nil {
 		return err
 	}
 	fmt.Fprintf(r.out, "seed %d, %s\n", r.seed, r.dir)
@@ -89,18 +83,15 @@ func (r *run) run(ctx context.Context) (err error) {
 			logs, err2 := keepLogs(r.dir)
 			err = errors.Join(fmt.Errorf("seed %d, logs in %s: %w", r.seed, logs, err), err2)
 		}
-		if !r.keep {
-			err = errors.Join(err, os.RemoveAll(r.dir))
-		}
+		err = errors.Join(err, os.RemoveAll(r.dir))
 	}()
-	if r.program == "" {
-		if r.program, err = process.Build(ctx, r.dir); err != nil {
-			return err
-		}
+	program, err := process.Build(ctx, r.dir)
+	if err != nil {
+		return err
 	}
 	apart := slices.ContainsFunc(r.kinds, func(k string) bool { return slices.Contains(apart, k) })
 	if r.fleet, err = fleet.Found(ctx, fleet.Options{
-		Program: r.program, Dir: r.dir, Apart: apart, Workflows: map[string]string{counterID + ".yaml": counter},
+		Program: program, Dir: r.dir, Apart: apart, Workflows: map[string]string{counterID + ".yaml": counter},
 	}); err != nil {
 		return err
 	}
@@ -114,12 +105,12 @@ func (r *run) run(ctx context.Context) (err error) {
 	}
 	text := r.report()
 	fmt.Fprint(r.out, text)
-	if r.record == "" {
+	if *to == "" {
 		return nil
 	}
-	header := facts.Header("A cluster under faults", "go run ./bench/cluster "+strings.Join(r.args, " "),
-		[2]string{"Load", fmt.Sprintf("%d workers, each with %d instances, send single events and batches of up to %d; %d more send to and read %d shared instances; each pauses %s after a request; seed %d", r.workers, held, batchMax, sharers, sharedNow, pace, r.seed)})
-	return os.WriteFile(r.record, []byte(header+text), 0o644)
+	header := facts.Header("A cluster under faults", "go test ./cmd/internal/endtoend/cluster "+strings.Join(os.Args[1:], " "),
+		[2]string{"Load", fmt.Sprintf("%d workers, each with %d instances, send single events and batches of up to %d; %d more send to and read %d shared instances; each pauses %s after a request; seed %d", *senders, held, batchMax, sharers, sharedNow, pace, r.seed)})
+	return os.WriteFile(filepath.Join("../../../..", *to), []byte(header+text), 0o644)
 }
 
 // underLoad runs the episodes beside the workers. The first error of anybody ends it.
@@ -129,9 +120,9 @@ func (r *run) underLoad(ctx context.Context) error {
 	r.pool.begun = time.Now()
 	var workers []*worker
 	var running sync.WaitGroup
-	for i := range r.workers + sharers {
+	for i := range *senders + sharers {
 		w := &worker{fleet: r.fleet, ledger: &r.ledger, number: i, node: i % fleet.Count}
-		if i >= r.workers {
+		if i >= *senders {
 			w.pool = &r.pool
 		}
 		workers = append(workers, w)
@@ -158,9 +149,8 @@ func (r *run) underLoad(ctx context.Context) error {
 func (r *run) hurt(ctx context.Context, workers []*worker) error {
 	draw := rand.New(rand.NewPCG(r.seed, 0))
 	var bag []string
-	begun := time.Now()
-	for i := range r.episodes {
-		if r.over() != nil || r.limit > 0 && time.Since(begun) > r.limit {
+	for i := range *episodes {
+		if r.over() != nil {
 			break
 		}
 		if len(bag) == 0 {
@@ -189,7 +179,7 @@ func (r *run) hurt(ctx context.Context, workers []*worker) error {
 		fmt.Fprintf(r.out, ": whole after %s, gap %s, slowest event %s, %d acknowledged\n",
 			short(e.whole), short(e.gap), short(e.slowest), acks)
 		r.done = append(r.done, e)
-		if (i+1)%r.every == 0 {
+		if (i+1)%*every == 0 {
 			if err := r.check(ctx, workers); err != nil {
 				return fmt.Errorf("after episode %d: %w", i+1, err)
 			}

@@ -1,7 +1,7 @@
-// Command cluster runs a cluster of three processes under load, hurts it again and again,
-// and looks whether anything that was acknowledged is missing, or there twice:
+// Package cluster has only a test. It runs a cluster of three processes under load, hurts it again and
+// again, and looks whether anything that was acknowledged is missing, or there twice:
 //
-//	go run ./bench/cluster -episodes 50 -o bench/results/NAME.md
+//	go test -v -timeout 1h ./cmd/internal/endtoend/cluster -episodes 50 -record FILE
 //
 // Kinds of episodes (-kinds):
 //
@@ -12,7 +12,7 @@
 //	all      kill -9 of all
 //	replace  kill -9, and the folder is lost: remove --lost, invite, join
 //
-// Others need a network namespace and a file system for each node, which the command makes
+// Others need a network namespace and a file system for each node, which the test makes
 // and removes; it must be run by root on Linux with iproute2, mkfs.ext4 and fsfreeze:
 //
 //	cut      a node and the others lose each other
@@ -41,4 +41,4 @@
 // Times are recorded and never judged, except that a cluster that is not whole two minutes after
 // an episode is a failure. The order of episodes comes from -seed; what they meet does not. An
 // interrupt ends the run after the episode that is under way, and what was seen is judged and recorded.
-package main
+package cluster
