@@ -166,7 +166,7 @@ test("a template that changes under a draft loses no word of it", async () => {
     await page.getByText("This form was changed while you were filling it in.").waitFor();
     await look(john, "template-changed-open");
     await page.getByRole("button", { name: "Continue with the new form" }).click();
-    await page.getByText("This form has changed since you began.").waitFor();
+    await page.getByText("This form has changed since you started.").waitFor();
     await page.getByText("<b>More</b> of it, please.").waitFor();
     await page.getByText("Tools").first().waitFor();
     await look(john, "template-changed");

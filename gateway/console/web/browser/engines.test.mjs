@@ -58,7 +58,7 @@ for (const [name, start] of Object.entries(engines)) {
       await mary.type("Comment", "Enjoy!");
       await mary.focus("button", "Approve");
       await mary.press("Enter");
-      await mary.see("text", "completed");
+      await mary.see("text", "Done: Approve.");
       await mary.close();
 
       const johnAgain = await browser.open();

@@ -47,14 +47,14 @@ test("an operator finds a stuck instance, retries it, corrects it and moves anot
   // Retried as it is, it fails again, and the page says why.
   const row = page.getByRole("row").filter({ hasText: made.first.slice(-6) });
   await press(row.getByRole("button", { name: /^Retry/ }));
-  await page.getByText("has failed again.").waitFor();
+  await page.getByText("failed again.").waitFor();
   await page.locator(".page-news").getByText(/division by zero/).waitFor();
 
   // Whoever may send events corrects the data; then it works.
   await (await session(service, "paulo.santos"))("POST", "workflow/api/v1/event", { workflowId: "claim", instanceId: made.first, event: { name: "correct", data: { people: 4 } } });
   await page.keyboard.press("Shift+Tab");
   await press(row.getByRole("button", { name: /^Retry/ }));
-  await page.getByText("was retried and has worked.").waitFor();
+  await page.getByText("was retried successfully.").waitFor();
   await row.waitFor({ state: "detached" });
 
   // The next one is moved to the version that asks a person.
@@ -63,21 +63,21 @@ test("an operator finds a stuck instance, retries it, corrects it and moves anot
   await hasFocus(page.getByRole("heading", { name: "Claim of Carl" })); // it has come along
   await page.getByText("Failed", { exact: true }).waitFor();
   await look(paulo, "operations-inspect-wide");
-  const step = page.getByLabel("“Being split” goes on as");
+  const step = page.getByLabel("“Being split” becomes");
   await step.waitFor();
   await tabTo(page, page.getByRole("button", { name: "Check" }));
   await page.keyboard.press("Enter");
-  await page.getByText("Choose where each state goes on.").waitFor();
+  await page.getByText("Choose a target for each state.").waitFor();
   await page.keyboard.press("Shift+Tab");
   await page.keyboard.press("Shift+Tab");
   await page.keyboard.press("I"); // In review
   await page.keyboard.press("Tab");
-  await page.keyboard.press("E"); // End all
+  await page.keyboard.press("C"); // Cancel all
   await press(page.getByRole("button", { name: "Check" }));
   await page.getByText("The instance can be moved to version 2.").waitFor();
   await press(page.getByRole("button", { name: "Move" }));
   await page.getByText("The instance was moved to version 2.").waitFor();
-  await page.getByText("No timer is running.").waitFor();
+  await page.getByText("No running timers.").waitFor();
   await page.getByText("In review").first().waitFor();
 
   // What is left is dropped, after a question.
@@ -92,7 +92,7 @@ test("an operator finds a stuck instance, retries it, corrects it and moves anot
   await dialog.waitFor({ state: "detached" });
   await hasFocus(drop); // it comes back
   await page.keyboard.press("Enter");
-  await press(dialog.getByRole("button", { name: "Drop it" }));
+  await press(dialog.getByRole("button", { name: "Drop" }));
   await page.getByText("No incidents").waitFor();
   await hasFocus(page.locator(".page-news .notice"));
   assert.deepEqual((await (await session(service, "paulo.santos"))("GET", "workflow/api/v1/incidents")).incidents, []);
@@ -176,7 +176,7 @@ test("an administrator sees the health, as the service tells it, and nothing els
   page.on("request", (request) => asked.push(request.url()));
   await signIn(paulo, "paulo.santos", "operations?section=incidents");
   await page.getByRole("heading", { name: "Health and load" }).waitFor();
-  await page.getByText("Takes requests").waitFor();
+  await page.getByText("Accepting requests").waitFor();
   await page.getByRole("cell", { name: "Stored definitions" }).waitFor();
   await page.getByRole("img", { name: /^Requests: now (?!0 )/ }).waitFor();
   assert.equal(await page.getByRole("navigation", { name: "Sections" }).getByRole("link").count(), 1);
@@ -193,11 +193,11 @@ test("running timers are listed, and lead to their instances", async () => {
   const { page } = paulo;
   await signIn(paulo, "paulo.santos", "operations?section=timers");
   await page.getByLabel("Workflow").selectOption({ label: "Leave request" });
-  await page.getByText("No timers are running").waitFor();
+  await page.getByText("No running timers").waitFor();
   await page.getByLabel("Workflow").selectOption({ label: "Parcel" });
   const row = page.getByRole("row").filter({ hasText: instanceId.slice(-6) });
   await row.getByText("Changes to “Given up as lost”").waitFor();
-  await row.getByText("Ends when “On its way” is left").waitFor();
+  await row.getByText("Canceled when “On its way” is left").waitFor();
   await row.locator("time").waitFor();
   await row.getByRole("link", { name: "Timer of Under way after 50 h" }).click();
   await page.getByRole("heading", { name: "Parcel" }).waitFor();
@@ -212,7 +212,7 @@ test("refused, failed and empty are told apart", async () => {
   let answer = 0;
   await page.route("**/workflow/api/v1/outbox?**", (route) => route.fulfill({ status: answers[answer][0], contentType: "application/json", body: JSON.stringify(answers[answer][1]) }));
   await signIn(paulo, "paulo.santos", "operations?section=outbox");
-  for (const text of ["You are not allowed to see this", "Loading failed.", "Nothing is under way"]) {
+  for (const text of ["You are not allowed to see this", "Loading failed.", "No pending deliveries"]) {
     await page.getByText(text).waitFor();
     await look(paulo, `operations-outbox-${answers[answer][0]}`);
     answer = Math.min(answer + 1, 2);
@@ -241,7 +241,7 @@ for (const [name, options] of Object.entries(sizes)) {
       "instances&workflow=claim": page.getByRole("link", { name: /Claim of Dora/ }).first(),
       [`instances&workflow=claim&instance=${made.second}`]: page.getByRole("button", { name: /^(Check|Prüfen)$/ }),
       tasks: page.getByRole("link", { name: /^Waiting for approval/ }).first(),
-      incidents: page.getByRole("cell", { name: /Too many running in its tree|Zu viele laufen in ihrem Baum/ }).first(),
+      incidents: page.getByRole("cell", { name: /Too many instances in the tree|Zu viele Instanzen im Baum/ }).first(),
       outbox: page.getByText("connection refused").first(),
       timers: page.getByText(/of Review after 2 d 6 h|von Review nach 2 d 6 h/).first(),
       schedules: page.getByText("nightly"),
@@ -252,7 +252,7 @@ for (const [name, options] of Object.entries(sizes)) {
       await shown.waitFor();
       if (section === "health") {
         await page.waitForFunction(() => document.querySelectorAll(".spark-line").length === 8);
-        await page.locator(".badge-waiting", { hasText: /Takes requests|Nimmt Anfragen an/ }).waitFor(); // a shard has too few nodes
+        await page.locator(".badge-waiting", { hasText: /Accepting requests|Nimmt Anfragen an/ }).waitFor(); // a shard has too few nodes
       }
       await look(paulo, `operations-${section.replace(/&.*=/, "-").toLowerCase().slice(0, 28)}-${name}`);
       assert.equal(await isTooWide(page), false, `${section} scrolls sideways`);

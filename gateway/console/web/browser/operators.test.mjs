@@ -110,7 +110,7 @@ test("every task is listed without what is in it, and given to somebody who may 
   await page.getByText(/is open again\.$/).waitFor();
   await row.getByText("Nobody").waitFor();
   await page.getByLabel("Workflow").selectOption({ label: "Leave request" });
-  await page.getByText("No task matches").waitFor();
+  await page.getByText("No matching tasks").waitFor();
   await page.getByRole("button", { name: "Clear all" }).click();
   await page.getByText(`${tasks} tasks`).waitFor();
   await closeWindow(operator);
@@ -142,9 +142,9 @@ test("a tree is stopped where it begins, after a question that says what ends", 
   }
   const operator = await openWindow(browser, service);
   const { page } = operator;
-  const stop = page.getByRole("button", { name: "Stop the tree" });
+  const stop = page.getByRole("button", { name: "Stop tree" });
   await signIn(operator, "paulo.santos", `operations?section=instances&workflow=job&instance=${children[0].instanceId}`);
-  await page.getByText("No timer is running.").waitFor();
+  await page.getByText("No running timers.").waitFor();
   assert.equal(await stop.count(), 0, "where nothing runs below there is no tree");
 
   const inspect = `operations?section=instances&workflow=batch&instance=${root}`;
@@ -153,21 +153,21 @@ test("a tree is stopped where it begins, after a question that says what ends", 
     route.fulfill({ contentType: "application/json", body: JSON.stringify({ next: null, incidents: [{ id: `${root}-9-0`, workflowId: "batch", instanceId: root, event: "go", error: "it goes on", kind: "loop", ts: new Date().toISOString() }] }) }));
   await signIn(german, "paulo.santos", inspect);
   await german.page.getByRole("region", { name: "Kind-Instanzen" }).getByText("Läuft").nth(1).waitFor();
-  await german.page.getByRole("region", { name: "Störungen" }).getByText("Geht ohne Ende weiter").waitFor(); // it is no timer
+  await german.page.getByRole("region", { name: "Störungen" }).getByText("Endlosschleife").waitFor(); // it is no timer
   await look(german, "operations-inspect-german");
   await closeWindow(german);
 
   await page.goto(service.root + inspect);
   await stop.click();
-  const dialog = page.getByRole("dialog", { name: "Stop “Batch” and all below it?" });
-  await dialog.getByText("and with it 2 running child instances (2 × Job) and all that they have invoked").waitFor();
+  const dialog = page.getByRole("dialog", { name: "Stop “Batch” and all its child instances?" });
+  await dialog.getByText("This cancels “Batch”, 2 running child instances (2 × Job) and everything below them").waitFor();
   await look(operator, "operations-stop-tree");
-  await dialog.getByRole("button", { name: "Let them run" }).click();
+  await dialog.getByRole("button", { name: "Keep running" }).click();
   await dialog.waitFor({ state: "detached" });
   await hasFocus(stop); // it comes back
   assert.equal((await pending("batch", root)).ended, null);
   await stop.click();
-  await dialog.getByRole("button", { name: "Stop them all" }).click();
+  await dialog.getByRole("button", { name: "Stop all" }).click();
   await page.getByText("“Batch” has ended.").waitFor();
   await stop.waitFor({ state: "detached" });
   assert.equal((await pending("batch", root)).ended, "cancelled");
@@ -179,10 +179,10 @@ test("a tree is stopped where it begins, after a question that says what ends", 
 
   // Lists and its own page say so as well.
   await page.goto(`${service.root}operations?section=instances&workflow=batch`);
-  await page.getByRole("row").filter({ hasText: root.slice(-6) }).getByText("Cancelled").waitFor();
+  await page.getByRole("row").filter({ hasText: root.slice(-6) }).getByText("Canceled").waitFor();
   await page.goto(`${service.root}instances/batch/${root}`);
-  await page.locator(".form-facts").getByText("Cancelled").waitFor();
-  await page.getByRole("region", { name: "Activity" }).getByText("Paulo Santos cancelled it").waitFor();
+  await page.locator(".form-facts").getByText("Canceled").waitFor();
+  await page.getByRole("region", { name: "Activity" }).getByText("Paulo Santos canceled the request").waitFor();
   await look(operator, "instance-cancelled");
   await closeWindow(operator);
 });
@@ -192,10 +192,10 @@ test("who may not read a tree stops it all the same", async () => {
   const operator = await openWindow(browser, service);
   const { page } = operator;
   await signIn(operator, "paulo.santos", `operations?section=instances&workflow=salary&instance=${instanceId}`);
-  await page.getByText("You may not read this instance.").waitFor();
-  await page.getByRole("button", { name: "Stop the tree" }).click();
-  await page.getByRole("dialog").getByText("“Salary” is cancelled, and with it all that it has invoked").waitFor();
-  await page.getByRole("button", { name: "Stop them all" }).click();
+  await page.getByText("You don’t have read access to this instance.").waitFor();
+  await page.getByRole("button", { name: "Stop tree" }).click();
+  await page.getByRole("dialog").getByText("This cancels “Salary” and all its direct and indirect child instances").waitFor();
+  await page.getByRole("button", { name: "Stop all" }).click();
   await page.getByText("“Salary” has ended.").waitFor();
   await closeWindow(operator);
 });

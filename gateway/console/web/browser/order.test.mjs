@@ -77,7 +77,7 @@ test("an order through three people", async () => {
   assert.equal(await commentOf(page).inputValue(), "The cheaper one, please", "the draft is kept by the service");
   await page.getByRole("button", { name: "Approve" }).focus();
   await page.keyboard.press("Enter");
-  await page.getByText("“Approve” completed.").waitFor();
+  await page.getByText("Done: Approve.").waitFor();
   await page.getByRole("region", { name: "Activity" }).getByText("The cheaper one, please").waitFor();
   await page.waitForURL((url) => !url.searchParams.has("task"));
   await look(mary, "order-approved");
@@ -92,7 +92,7 @@ test("an order through three people", async () => {
   await paulo.page.getByRole("link", { name: "Confirm the delivery" }).click(); // it comes when the supplier has answered
   await paulo.page.getByRole("button", { name: "Confirm the delivery" }).click();
   await paulo.page.getByRole("dialog").getByRole("button", { name: "Confirm the delivery" }).click();
-  await paulo.page.getByText("“Confirm the delivery” completed.").waitFor();
+  await paulo.page.getByText("Done: Confirm the delivery.").waitFor();
   await paulo.page.getByText("Closed", { exact: true }).first().waitFor();
   await look(paulo, "order-closed");
   await closeWindow(paulo);
@@ -134,7 +134,7 @@ test("what was typed stays when somebody else is quicker", async () => {
   await page.getByRole("button", { name: "Approve" }).click();
   await commented(page, "Too dear");
   await manager.ask("event", { workflowId: "purchase-order", instanceId: id, event: { name: "reject", data: {} } });
-  await page.getByText("“Approve the order by John Doe: €3000.00” no longer waits.").waitFor();
+  await page.getByText("“Approve the order by John Doe: €3000.00” is no longer open.").waitFor();
   assert.equal(await commentOf(page).inputValue(), "Too dear");
   await page.getByRole("button", { name: "Approve" }).waitFor({ state: "detached" });
   await page.getByRole("button", { name: "Close" }).click();
@@ -155,7 +155,7 @@ test("who runs the service gives back what somebody else has", async () => {
   await steps.getByRole("button", { name: "Assign" }).waitFor();
   await look(paulo, "order-claimed");
   await steps.getByRole("button", { name: "Release" }).click();
-  await steps.getByText("Nobody has this task yet").waitFor();
+  await steps.getByText("Unassigned").waitFor();
   await closeWindow(paulo);
 });
 
@@ -174,6 +174,6 @@ test("what cannot be taken back is asked about", async () => {
   await dialog.waitFor({ state: "detached" });
   await page.getByRole("button", { name: "Reject" }).click();
   await dialog.getByRole("button", { name: "Reject" }).click();
-  await page.getByText("“Reject” completed.").waitFor();
+  await page.getByText("Done: Reject.").waitFor();
   await closeWindow(mary);
 });

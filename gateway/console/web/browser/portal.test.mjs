@@ -79,7 +79,7 @@ test("a leave request, from signing in to the archive", async () => {
   await mary.page.getByRole("dialog").getByRole("button", { name: "Approve" }).click();
   await mary.page.getByText("The service cannot be reached. Check your connection and try again.").waitFor();
   await mary.page.getByRole("dialog").getByRole("button", { name: "Approve" }).click(); // the first one has arrived
-  await mary.page.getByText("“Approve” completed").waitFor();
+  await mary.page.getByText("Done: Approve").waitFor();
   await look(mary, "form-approved");
   await closeWindow(mary);
 

@@ -84,7 +84,7 @@ test("names, roles and a disabled account take effect in open pages", async (t) 
   await changed(t, "a privilege is given", (text) => text.replace("roles: [employee, manager]", "roles: [employee, manager]\n    privileges: [mod-workflows]"), [shows(operations(list)), shows(operations(desk))]);
   await changed(t, "a privilege is taken", (text) => text.replace("roles: [employee, manager]\n    privileges: [mod-workflows]", "roles: [employee, manager]"), [lacks(operations(list)), lacks(operations(desk))]);
   await changed(t, "a role is taken", (text) => text.replace("roles: [employee, manager]", "roles: [employee]"), [
-    shows(list.page.getByText("Nothing waits for you")), lacks(desk.page.getByText("Salary of Ann")), shows(desk.page.getByText("You do not have access to this.")),
+    shows(list.page.getByText("You’re all caught up")), lacks(desk.page.getByText("Salary of Ann")), shows(desk.page.getByText("You do not have access to this.")),
     lacks(form.page.getByText("Skiing")), shows(form.page.getByRole("heading", { name: "Form not found" })),
   ]);
   await changed(t, "a role is given", (text) => text.replace("id: mary.major\n    name: Mary Minor\n    email: mary.major@example.org\n    roles: [employee]", "id: mary.major\n    name: Mary Minor\n    email: mary.major@example.org\n    roles: [employee, manager]"), [shows(list.page.getByRole("link", { name: "Salary of Ann" }))]);

@@ -114,7 +114,7 @@ test("a task is claimed, or somebody else was quicker; and the count follows", a
   await page.route("**/workflow/api/v1/tasks?**", (route) => route.abort()); // mary does not hear of it
   await jane.ask("task", { taskId: tasks[0].taskId, action: "claim" });
   await page.getByRole("button", { name: "Claim: Purchase: Chair of another" }).click();
-  await page.getByText("“Purchase: Chair of another” was claimed by somebody else.").waitFor();
+  await page.getByText("“Purchase: Chair of another” was claimed by someone else.").waitFor();
   await page.unroute("**/workflow/api/v1/tasks?**");
   await page.unroute("**/tasks/watch");
   await page.goto(service.root);
@@ -172,7 +172,7 @@ test("an instance is decided and talked about with the keyboard alone", async ()
   await look(mary, "instance-approve");
   await dialog.getByRole("button", { name: "Approve" }).focus();
   await page.keyboard.press("Enter");
-  await page.getByText("“Approve” completed.").waitFor();
+  await page.getByText("Done: Approve.").waitFor();
   await page.getByText("Approved", { exact: true }).first().waitFor();
   await page.getByText("Mary Major approved it").waitFor();
   await look(mary, "instance-decided");

@@ -122,6 +122,9 @@ const midnight = (time: Date) => new Date(time.getFullYear(), time.getMonth(), t
 export function formatDue(time: Date, now: Date): string {
   const left = time.getTime() - now.getTime();
   const far = Math.abs(left);
+  if (far < minute) {
+    return t(left < 0 ? "time.now" : "time.soon");
+  }
   if (far < hour) {
     return relativeFormat().format(Math.trunc(left / minute), "minute");
   }

@@ -161,8 +161,8 @@ test("a node with under-replicated shards takes requests, with a warning", () =>
 test("incidents and what a stop ends have words in both languages", () => {
   const child = (workflowId: string) => ({ workflowId, instanceId: workflowId, status: "running" as const });
   for (const [language, want] of [
-    ["en", { tree: "Too many running in its tree", loop: "Goes on without end", times: "2 times, last for ann", unnamed: "1 time", ends: "“A” is cancelled, and with it 3 running child instances (2 × Check it, 1 × Job) and all that they have invoked." }],
-    ["de", { tree: "Zu viele laufen in ihrem Baum", loop: "Geht ohne Ende weiter", times: "2-mal, zuletzt für ann", unnamed: "1-mal", ends: "„A“ wird abgebrochen, mit 3 laufenden Kind-Instanzen (2 × Check it, 1 × Job) und allem, was sie aufgerufen haben." }],
+    ["en", { tree: "Too many instances in the tree", loop: "Endless loop", times: "2 times, last for ann", unnamed: "1 time", ends: "This cancels “A”, 3 running child instances (2 × Check it, 1 × Job) and everything below them." }],
+    ["de", { tree: "Zu viele Instanzen im Baum", loop: "Endlosschleife", times: "2-mal, zuletzt für ann", unnamed: "1-mal", ends: "„A“, 3 laufende Kind-Instanzen (2 × Check it, 1 × Job) und alles darunter werden abgebrochen." }],
   ] as const) {
     i18n.addResourceBundle(language, "operations", { en, de }[language]);
     const t = i18n.getFixedT(language, "operations");

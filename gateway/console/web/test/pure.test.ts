@@ -11,7 +11,7 @@ import { joined, otherTemplate, parted } from "../src/runtime/misfits";
 import { FormPlace } from "../src/runtime/formPlace";
 import { offered } from "../src/runtime/offered";
 import { layoutOf, renderable } from "../src/schemaform/layout";
-import { titleAt } from "../src/schemaform/titles";
+import { titlesAt } from "../src/schemaform/titles";
 import { formatAgo, readable } from "../src/words";
 
 test("routes are those of the base path", () => {
@@ -201,8 +201,8 @@ test("long texts get lines, and consents are not given by themselves", () => {
 
 test("a place of the data is named as the fields on the way", () => {
   const schema = { type: "object", properties: { items: { title: "Things", type: "array", items: { $ref: "#/$defs/item" } } }, $defs: { item: { type: "object", properties: { unitPrice: {} } } } };
-  assert.equal(titleAt(schema, ["items", "1", "unitPrice"]), "Things 2, Unit price");
-  assert.equal(titleAt({ $ref: "#" }, ["x"]), "X");
+  assert.equal(titlesAt(schema, ["items", "1", "unitPrice"]).join(", "), "Thing 2, Unit price");
+  assert.equal(titlesAt({ $ref: "#" }, ["x"]).join(", "), "X");
 });
 
 test("names become readable", () => {
@@ -224,7 +224,7 @@ test("a timer says what it will do", () => {
   const words = wordsOf(undefined);
   const timer = { id: "1", event: "after.P2D.review", stateMachineId: "main", nodeId: "review", due: "2027-01-15T08:00:00.000Z", incident: false };
   assert.equal(timerWords({ ...timer, targetId: "overdue", sends: ["mail"] }, words), "Changes to “Overdue”");
-  assert.equal(timerWords({ ...timer, sends: ["mail"] }, words), "Sends a reminder by mail");
+  assert.equal(timerWords({ ...timer, sends: ["mail"] }, words), "Sends an email reminder");
   assert.equal(timerWords({ ...timer, sends: ["webhook"] }, words), "Notifies another service");
   assert.equal(timerWords(timer, words), "Timer of “Review”");
   assert.equal(timerWords({ ...timer, nodeId: null, event: "remind" }, words), "Timer of “Remind”");

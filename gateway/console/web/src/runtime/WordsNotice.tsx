@@ -2,7 +2,7 @@ import { useTranslation } from "react-i18next";
 import type { JSONObject } from "../api/types";
 import { Button } from "../kit/Button";
 import { Notice } from "../kit/Notice";
-import { titleAt } from "../schemaform/titles";
+import { titlesAt } from "../schemaform/titles";
 import type { Word } from "./misfits";
 import { ValueOf } from "./ReadOnly";
 
@@ -26,7 +26,7 @@ export function WordsNotice({ words, schema, onForget }: WordsNoticeProps) {
             {words.map((word) => (
               <div key={word.path.join("/")} className="fact">
                 <dt>
-                  {titleAt(schema, word.path)}
+                  {titlesAt(schema, word.path).join(", ")}
                   <span className="word-reason">{t(`words.${word.reason}`)}</span>
                 </dt>
                 <dd>

@@ -1,5 +1,5 @@
 import type { Draft, JSONObject, Misfit } from "../api/types";
-import { titleAt } from "../schemaform/titles";
+import { titlesAt } from "../schemaform/titles";
 
 // A draft whose template has changed: what still fits goes into the form, the rest
 // is shown beside it in the person's words. Both are kept in the draft until the
@@ -46,7 +46,7 @@ export function joined(fits: JSONObject, words: Word[], schema: JSONObject): JSO
   const whole = structuredClone(fits);
   for (const { path, value } of words) {
     if (!put(whole, path, value)) {
-      let name = titleAt(schema, path);
+      let name = titlesAt(schema, path).join(", ");
       while (name in whole) {
         name += " *";
       }

@@ -7,7 +7,7 @@ import { ErrorSummary, type SummaryEntry } from "../kit/ErrorSummary";
 import { Notice } from "../kit/Notice";
 import { t } from "../text";
 import { messageFor } from "../api/http";
-import { titleAt } from "./titles";
+import { titlesAt } from "./titles";
 import { templates } from "./templates";
 import { layoutOf, renderable } from "./layout";
 import { pathOf, validator } from "./validator";
@@ -64,7 +64,7 @@ function Inside({ schema: written, ui, data, idPrefix, disabled = false, onChang
     setSummary(
       errors.map((error) => {
         const path = pathOf(error);
-        return { fieldId: [idPrefix, ...path].join("_"), label: titleAt(schema, path), message: error.message ?? "" };
+        return { fieldId: [idPrefix, ...path].join("_"), ...faultLine(titlesAt(schema, path), error.message ?? "") };
       }),
     );
 
@@ -105,4 +105,12 @@ function Inside({ schema: written, ui, data, idPrefix, disabled = false, onChang
       </Form>
     </>
   );
+}
+
+/** A fault in the list above a form: "Item 2: “Price” is required.", "Item 2, Price: This must be 1 or more." */
+function faultLine(titles: string[], message: string): { label: string; message: string } {
+  const name = titles.at(-1);
+  return name !== undefined && message === t("faults.required")
+    ? { label: titles.slice(0, -1).join(", "), message: t("faults.requiredNamed", { name }) }
+    : { label: titles.join(", "), message };
 }

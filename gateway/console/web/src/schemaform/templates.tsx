@@ -23,6 +23,7 @@ import { ArrowDown, ArrowUp, CircleAlert, Plus, X } from "lucide-react";
 import type { MouseEvent, ReactNode } from "react";
 import type { JSONObject } from "../api/types";
 import { language, t } from "../text";
+import { oneOf } from "./titles";
 import { readable } from "../words";
 import { Sums, sumsOf } from "./lines";
 import { lineColumns } from "./numbers";
@@ -159,7 +160,7 @@ function List(props: ArrayFieldTemplateProps<JSONObject[]>) {
       {canAdd && (
         <button type="button" id={buttonId(fieldPathId, "add")} className="button button-plain button-small" onClick={add} disabled={disabled || readonly}>
           <Plus aria-hidden />
-          {t("field.add", { name: oneOf(labelText(title, schema)) })}
+          {t("field.add", { name: entryName(labelText(title, schema)) })}
         </button>
       )}
     </fieldset>
@@ -171,10 +172,8 @@ function afterwards(around: Element | null | undefined, selector: string) {
   requestAnimationFrame(() => around?.querySelector<HTMLElement>(selector)?.focus());
 }
 
-/** In English the name of one entry of a list: "Items" are made of an item. */
-function oneOf(name: string): string {
-  return language() === "en" ? name.toLowerCase().replace(/ies$/, "y").replace(/([^s])s$/, "$1") : name;
-}
+/** What a button adds: "item" in English, and German keeps its capitals. */
+const entryName = (list: string) => (language() === "en" ? oneOf(list).toLowerCase() : list);
 
 function ListItem({ children, buttonsProps, hasToolbar }: ArrayFieldItemTemplateProps<JSONObject>) {
   const { disabled, readonly, hasMoveDown, hasMoveUp, hasRemove, index, onMoveDownItem, onMoveUpItem, onRemoveItem } = buttonsProps;

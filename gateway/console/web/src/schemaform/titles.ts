@@ -1,4 +1,5 @@
 import type { JSONObject } from "../api/types";
+import { language } from "../text";
 import { readable } from "../words";
 import { asObject } from "./layout";
 
@@ -22,19 +23,21 @@ export function titleOf(name: string, part: JSONObject): string {
   return typeof part.title === "string" && part.title !== "" ? part.title : readable(name);
 }
 
-/** The names of the fields on the way to a place of the data: "Items 2, Price". */
-export function titleAt(schema: JSONObject, path: string[]): string {
+/** In English the name of one entry of a list: "Items" are made of an "Item". */
+export const oneOf = (name: string): string => (language() === "en" ? name.replace(/ies$/, "y").replace(/([^s])s$/, "$1") : name);
+
+/** The names of the fields on the way to a place of the data: ["Item 2", "Price"]. */
+export function titlesAt(schema: JSONObject, path: string[]): string[] {
   let at = resolved(schema, schema);
   const titles: string[] = [];
   for (const name of path) {
     if (at.type === "array" || at.items !== undefined) {
-      const last = titles.pop() ?? "";
-      titles.push(`${last} ${Number(name) + 1}`.trim());
+      titles.push(`${oneOf(titles.pop() ?? "")} ${Number(name) + 1}`.trim());
       at = resolved(at.items, schema);
     } else {
       at = resolved(asObject(at.properties)[name], schema);
       titles.push(titleOf(name, at));
     }
   }
-  return titles.join(", ");
+  return titles;
 }
