@@ -51,12 +51,12 @@ test("an order through three people", async () => {
   await make(john, "request", "Purchase order");
   await john.page.getByLabel("Item", { exact: true }).fill("Laptop");
   await john.page.getByLabel("Quantity").fill("2");
-  await john.page.getByLabel("Price of one").fill("1200");
+  await john.page.getByLabel("Unit price").fill("1200");
   await addressOf(john.page);
-  await john.page.getByLabel("Price of one").blur();
-  assert.equal(await john.page.getByLabel("Price of one").inputValue(), "€1,200.00");
+  await john.page.getByLabel("Unit price").blur();
+  assert.equal(await john.page.getByLabel("Unit price").inputValue(), "€1,200.00");
   await john.page.getByText("€2,400.00").waitFor(); // the sum
-  await john.page.getByLabel("Price of one").fill("EUR 1200.00");
+  await john.page.getByLabel("Unit price").fill("EUR 1200.00");
   await look(john, "order-form");
   await john.page.getByRole("button", { name: "Submit" }).click();
   await john.page.getByText("Form submitted.").waitFor();
