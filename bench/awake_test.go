@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"testing"
 
-	"troupe/actors/workflow"
+	"troupe/actors/message"
 	"troupe/bench/load"
 	"troupe/statemachine/data"
 )
@@ -20,11 +20,11 @@ func BenchmarkAwake(b *testing.B) {
 	before := liveHeap()
 	runParallel(b, func(pb *testing.PB) {
 		for pb.Next() {
-			reply, err := h.Create(context.Background(), &workflow.CreateRequest{
+			reply, err := h.Create(context.Background(), &message.Create{
 				Caller: h.caller, WorkflowID: load.WorkflowID, Public: data.Value(public),
 			})
 			if err == nil {
-				reply, err = h.Send(context.Background(), &workflow.EventRequest{
+				reply, err = h.Send(context.Background(), &message.Event{
 					Caller: h.caller, WorkflowID: load.WorkflowID, InstanceID: reply.InstanceID, Name: name, Data: data.Value(content),
 				})
 			}

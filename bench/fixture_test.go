@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"troupe/actors/identity"
+	"troupe/actors/message"
 	"troupe/actors/workflow"
 	"troupe/bench/load"
 	"troupe/bench/service"
@@ -122,7 +123,7 @@ func (h *harness) create(tb testing.TB, n int) []string {
 	public, _ := load.CreateData()
 	ids := make([]string, n)
 	for i := range ids {
-		reply, err := h.Create(context.Background(), &workflow.CreateRequest{
+		reply, err := h.Create(context.Background(), &message.Create{
 			Caller: h.caller, WorkflowID: load.WorkflowID, Public: data.Value(public),
 		})
 		if err != nil {

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"troupe/actors/workflow"
+	"troupe/actors/message"
 	"troupe/bench/load"
 	"troupe/statemachine/data"
 )
@@ -32,7 +32,7 @@ func benchRouter(b *testing.B, withHistory bool) {
 		first := (int(number.Add(1)-1) % callers) * instancesEach
 		for n := 0; pb.Next(); n++ {
 			name, content, _ := load.Turn(n / instancesEach)
-			_, err := h.Send(context.Background(), &workflow.EventRequest{
+			_, err := h.Send(context.Background(), &message.Event{
 				Caller: h.caller, WorkflowID: load.WorkflowID, InstanceID: ids[first+n%instancesEach],
 				Name: name, Data: data.Value(content), WithHistory: withHistory,
 			})
@@ -51,7 +51,7 @@ func benchRouterRead(b *testing.B) {
 	runParallel(b, func(pb *testing.PB) {
 		id := ids[int(number.Add(1)-1)%callers]
 		for pb.Next() {
-			_, err := h.Load(context.Background(), &workflow.LoadRequest{
+			_, err := h.Load(context.Background(), &message.Load{
 				Caller: h.caller, WorkflowID: load.WorkflowID, InstanceID: id, WithHistory: true,
 			})
 			if err != nil {
@@ -67,7 +67,7 @@ func benchRouterCreate(b *testing.B) {
 	public, _ := load.CreateData()
 	runParallel(b, func(pb *testing.PB) {
 		for pb.Next() {
-			_, err := h.Create(context.Background(), &workflow.CreateRequest{
+			_, err := h.Create(context.Background(), &message.Create{
 				Caller: h.caller, WorkflowID: load.WorkflowID, Public: data.Value(public),
 			})
 			if err != nil {
@@ -90,7 +90,7 @@ func BenchmarkHistory(b *testing.B) {
 		senders.Go(func() {
 			for left.Add(-1) >= 0 {
 				name, content, _ := load.Turn(0)
-				_, err := h.Send(context.Background(), &workflow.EventRequest{
+				_, err := h.Send(context.Background(), &message.Event{
 					Caller: h.caller, WorkflowID: load.WorkflowID, InstanceID: id, Name: name, Data: data.Value(content),
 				})
 				if err != nil {
@@ -104,7 +104,7 @@ func BenchmarkHistory(b *testing.B) {
 	for _, descending := range []bool{false, true} {
 		b.Run(map[bool]string{false: "oldest page", true: "newest page"}[descending], func(b *testing.B) {
 			for b.Loop() {
-				page, err := h.History(context.Background(), &workflow.HistoryRequest{
+				page, err := h.History(context.Background(), &message.History{
 					Caller: h.caller, WorkflowID: load.WorkflowID, InstanceID: id, Limit: 100, Descending: descending,
 				})
 				if err != nil || page.Next == "" {
@@ -115,7 +115,7 @@ func BenchmarkHistory(b *testing.B) {
 	}
 	b.Run("whole", func(b *testing.B) {
 		for b.Loop() {
-			reply, err := h.Load(context.Background(), &workflow.LoadRequest{Caller: h.caller, WorkflowID: load.WorkflowID, InstanceID: id, WithHistory: true})
+			reply, err := h.Load(context.Background(), &message.Load{Caller: h.caller, WorkflowID: load.WorkflowID, InstanceID: id, WithHistory: true})
 			if err != nil || reply.Sequence != entries {
 				b.Fatal(reply, err)
 			}

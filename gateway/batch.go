@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"troupe/actors/failure"
-	"troupe/actors/workflow"
+	"troupe/actors/message"
 	"troupe/actors/workflow/batch"
 	"troupe/statemachine/data"
 )
@@ -59,7 +59,7 @@ func sendBatch(x *exchange) error {
 	}
 	defer run.source.close()
 	if key != "" {
-		retry := workflow.Retry{Key: key, Fingerprint: run.source.fingerprint(x)}
+		retry := message.Retry{Key: key, Fingerprint: run.source.fingerprint(x)}
 		if err := x.keepKey(retry); err != nil {
 			return err
 		}
@@ -232,7 +232,7 @@ func (run *batchRun) sending(item data.Value) func() bool {
 }
 
 // retryOf is the key of an item. It means the same as the key of a request of its own.
-func (run *batchRun) retryOf(eventID, route string, item data.Value) workflow.Retry {
+func (run *batchRun) retryOf(eventID, route string, item data.Value) message.Retry {
 	key := eventID
 	if key == "" && run.key != "" {
 		number := run.taken
@@ -242,9 +242,9 @@ func (run *batchRun) retryOf(eventID, route string, item data.Value) workflow.Re
 		key = run.key + "\x00" + strconv.Itoa(number) // NB: no key of a caller's has that
 	}
 	if key == "" {
-		return workflow.Retry{}
+		return message.Retry{}
 	}
-	return workflow.Retry{Key: key, Fingerprint: fingerprint(http.MethodPost, route, item)}
+	return message.Retry{Key: key, Fingerprint: fingerprint(http.MethodPost, route, item)}
 }
 
 // begin begins the answer.
@@ -290,7 +290,7 @@ func (run *batchRun) answer() error {
 	}
 }
 
-func (run *batchRun) appendReply(reply *workflow.Reply) {
+func (run *batchRun) appendReply(reply *message.Reply) {
 	x := run.x
 	x.out = append(x.out, `{"status":200,"workflowId":"`...)
 	x.out = append(x.out, reply.WorkflowID...) // NB: identifiers need no escapes

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"troupe/actors/message"
 	"troupe/actors/workflow"
 	"troupe/persistence/clocktest"
 )
@@ -18,10 +19,10 @@ import (
 // patientWorkflows keeps its answers back.
 type patientWorkflows struct {
 	fakeWorkflows
-	asked chan workflow.Recipient
+	asked chan message.Recipient
 }
 
-func (w *patientWorkflows) PostEvent(_ *workflow.EventRequest, to workflow.Recipient) (workflow.Posted, error) {
+func (w *patientWorkflows) PostEvent(_ *message.Event, to message.Recipient) (workflow.Posted, error) {
 	w.asked <- to
 	return workflow.Posted{}, nil
 }
@@ -48,7 +49,7 @@ func startPatient(t *testing.T, o Options) (*Server, *patientWorkflows) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &patientWorkflows{asked: make(chan workflow.Recipient, 1000)}
+	w := &patientWorkflows{asked: make(chan message.Recipient, 1000)}
 	s.Open(Services{Workflows: w, Credentials: fakeCredentials{}, Sessions: new(fakeSessions)})
 	return s, w
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"troupe/actors/failure"
-	"troupe/actors/workflow"
+	"troupe/actors/message"
 	"troupe/actors/workflow/batch"
 )
 
@@ -47,7 +47,7 @@ func sendPart(x *exchange) error {
 		return malformed("a part has %d numbers for %d items", len(p.Numbers), len(source.items))
 	}
 	if p.Keep != "" {
-		retry := workflow.Retry{Key: p.Key}
+		retry := message.Retry{Key: p.Key}
 		if n, err := hex.Decode(retry.Fingerprint[:], []byte(p.Keep)); err != nil || n != len(retry.Fingerprint) {
 			return malformed("a part has no fingerprint")
 		}
@@ -65,7 +65,7 @@ func sendPart(x *exchange) error {
 }
 
 // keepKey keeps the key of a batch, on whichever node leads its shard.
-func (x *exchange) keepKey(retry workflow.Retry) error {
+func (x *exchange) keepKey(retry message.Retry) error {
 	err := x.services.Workflows.KeepKey(x.caller, retry)
 	shard, ok := x.elsewhere(err)
 	if !ok || x.services.Peers == nil {

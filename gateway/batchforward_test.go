@@ -11,6 +11,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
+	"troupe/actors/message"
 	"troupe/actors/workflow"
 )
 
@@ -20,7 +21,7 @@ type elsewhereWorkflows struct {
 	mu     sync.Mutex
 	led    bool
 	events []string // their keys, in the order in which they were posted
-	keys   []workflow.Retry
+	keys   []message.Retry
 }
 
 func (w *elsewhereWorkflows) lead() error {
@@ -32,7 +33,7 @@ func (w *elsewhereWorkflows) lead() error {
 	return nil
 }
 
-func (w *elsewhereWorkflows) PostEvent(req *workflow.EventRequest, to workflow.Recipient) (workflow.Posted, error) {
+func (w *elsewhereWorkflows) PostEvent(req *message.Event, to message.Recipient) (workflow.Posted, error) {
 	if err := w.lead(); err != nil {
 		return workflow.Posted{}, err
 	}
@@ -42,14 +43,14 @@ func (w *elsewhereWorkflows) PostEvent(req *workflow.EventRequest, to workflow.R
 	if req.Name == "refused" {
 		return workflow.Posted{}, failure.ErrQuota
 	}
-	if err := to.Begin(workflow.Turn{}); err != nil {
+	if err := to.Begin(message.Turn{}); err != nil {
 		return workflow.Posted{}, err
 	}
 	to.Answered(smallReply(req.WorkflowID, req.InstanceID, uint64(len(w.events)), false), nil)
 	return workflow.Posted{}, nil
 }
 
-func (w *elsewhereWorkflows) PostCreate(req *workflow.CreateRequest, to workflow.Recipient) (workflow.Posted, error) {
+func (w *elsewhereWorkflows) PostCreate(req *message.Create, to message.Recipient) (workflow.Posted, error) {
 	if err := w.lead(); err != nil {
 		return workflow.Posted{}, err
 	}
@@ -57,7 +58,7 @@ func (w *elsewhereWorkflows) PostCreate(req *workflow.CreateRequest, to workflow
 	return workflow.Posted{}, nil
 }
 
-func (w *elsewhereWorkflows) KeepKey(_ *identity.Principal, retry workflow.Retry) error {
+func (w *elsewhereWorkflows) KeepKey(_ *identity.Principal, retry message.Retry) error {
 	if err := w.lead(); err != nil {
 		return err
 	}

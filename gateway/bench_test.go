@@ -12,28 +12,28 @@ import (
 	"testing"
 
 	"troupe/actors/failure"
-	"troupe/actors/workflow"
+	"troupe/actors/message"
 )
 
 // quickWorkflows answers every event with the same reply: what is measured is
 // the gateway.
 type quickWorkflows struct {
 	Workflows
-	reply *workflow.Reply
+	reply *message.Reply
 }
 
-func (q quickWorkflows) Send(context.Context, *workflow.EventRequest) (*workflow.Reply, error) {
+func (q quickWorkflows) Send(context.Context, *message.Event) (*message.Reply, error) {
 	return q.reply, nil
 }
 
-func (q quickWorkflows) Load(context.Context, *workflow.LoadRequest) (*workflow.Reply, error) {
+func (q quickWorkflows) Load(context.Context, *message.Load) (*message.Reply, error) {
 	return q.reply, nil
 }
 
 func (quickWorkflows) StopWatching() {}
 
 // benchReply is a usual record: about 300 bytes of data and a short history.
-func benchReply() *workflow.Reply {
+func benchReply() *message.Reply {
 	reply := smallReply("leave-request", instanceOne, 5, true)
 	entry := `{"user":"ann","startState":["draft"],"transitionEvent":"submit","endState":["review"],"ts":"2026-11-21T10:00:00.000Z"}`
 	reply.History = []byte(entry + "," + entry + "," + entry)
@@ -149,7 +149,7 @@ func BenchmarkForward(b *testing.B) {
 		return new(net.Dialer).DialContext(ctx, "tcp", port.Listener.Addr().String())
 	}}
 	defer transport.CloseIdleConnections()
-	elsewhere := &fakeWorkflows{send: func(context.Context, *workflow.EventRequest) (*workflow.Reply, error) {
+	elsewhere := &fakeWorkflows{send: func(context.Context, *message.Event) (*message.Reply, error) {
 		return nil, failure.Elsewhere(7)
 	}}
 	peers := &fakePeers{answers: []leader{{Peer: Peer{Node: "B", Transport: transport}}}}

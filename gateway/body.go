@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"troupe/actors/failure"
-	"troupe/actors/workflow"
+	"troupe/actors/message"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -109,8 +109,8 @@ func parseBody(body []byte) (data.Value, error) {
 // parseCreate reads the body of create. The values in the result are slices of
 // body. What the body says wrongly is failure.ErrInvalid with the name of the member; an
 // id that can be nobody's is failure.ErrNotFound, and only when all the rest is well-formed.
-func parseCreate(body data.Value) (*workflow.CreateRequest, error) {
-	request := new(workflow.CreateRequest)
+func parseCreate(body data.Value) (*message.Create, error) {
+	request := new(message.Create)
 	var content data.Value
 	found := false
 	for key, v := range body.Members() {
@@ -153,8 +153,8 @@ func parseCreate(body data.Value) (*workflow.CreateRequest, error) {
 
 // parseEvent reads the body of event, with the errors of parseCreate. The values in
 // the result are slices of body.
-func parseEvent(body data.Value) (*workflow.EventRequest, error) {
-	request := new(workflow.EventRequest)
+func parseEvent(body data.Value) (*message.Event, error) {
+	request := new(message.Event)
 	var event data.Value
 	hasWorkflow, hasInstance := false, false
 	for key, v := range body.Members() {
@@ -193,7 +193,7 @@ func parseEvent(body data.Value) (*workflow.EventRequest, error) {
 }
 
 // parseEventObject reads the member "event" into request.
-func parseEventObject(event data.Value, request *workflow.EventRequest) error {
+func parseEventObject(event data.Value, request *message.Event) error {
 	hasName := false
 	for key, v := range event.Members() {
 		var err error
@@ -266,19 +266,19 @@ func unknownMember(prefix, key string, known ...string) error {
 
 // retryOf joins the key of the header with event.id, which mean the same, and
 // takes the fingerprint of what is asked.
-func retryOf(x *exchange, header, eventID string, body data.Value) (workflow.Retry, error) {
+func retryOf(x *exchange, header, eventID string, body data.Value) (message.Retry, error) {
 	key := header
 	switch {
 	case key == "":
 		key = eventID
 	case eventID != "" && eventID != key:
-		return workflow.Retry{}, malformed(`the header Idempotency-Key and "event.id" differ`)
+		return message.Retry{}, malformed(`the header Idempotency-Key and "event.id" differ`)
 	}
 	if key == "" {
-		return workflow.Retry{}, nil
+		return message.Retry{}, nil
 	}
 	x.keyed = true
-	return workflow.Retry{Key: key, Fingerprint: fingerprint(x.r.Method, x.route.name, body)}, nil
+	return message.Retry{Key: key, Fingerprint: fingerprint(x.r.Method, x.route.name, body)}, nil
 }
 
 // fingerprint is the same for requests that ask the same: the method, the route

@@ -8,7 +8,7 @@ import (
 
 	"troupe/actors/cluster/peer"
 	"troupe/actors/failure"
-	"troupe/actors/workflow"
+	"troupe/actors/message"
 )
 
 // TestClusterPort forwards through the port of package peer: who asks is known there, and a
@@ -70,7 +70,7 @@ func TestClusterPort(t *testing.T) {
 		t.Errorf("the leader does not know who asked: %s", leads.log)
 	}
 	// The leader is lost while it has the request.
-	leads.workflows.send = func(context.Context, *workflow.EventRequest) (*workflow.Reply, error) {
+	leads.workflows.send = func(context.Context, *message.Event) (*message.Reply, error) {
 		from.Disconnect(b)
 		return nil, failure.ErrInternal
 	}

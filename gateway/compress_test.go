@@ -14,8 +14,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"troupe/actors/failure"
+	"troupe/actors/message"
 	"troupe/actors/query"
-	"troupe/actors/workflow"
 )
 
 func TestAcceptsGzip(t *testing.T) {
@@ -50,7 +50,7 @@ func gunzip(t testing.TB, body []byte) string {
 }
 
 // replyOf has a record whose answer is size bytes long.
-func replyOf(size int) *workflow.Reply {
+func replyOf(size int) *message.Reply {
 	reply := smallReply("leave", instanceOne, 5, true)
 	padding := size - len(reply.AppendRecord(nil)) - len(`{"state":}`)
 	reply.States = append(bytes.Repeat([]byte(" "), max(padding, 0)), reply.States...)
@@ -78,8 +78,8 @@ func TestWhatIsCompressed(t *testing.T) {
 	size := gzipJSONBytesMin
 	var item []byte
 	s := startServer(t, Options{}, &fakeWorkflows{
-		load: func(context.Context, *workflow.LoadRequest) (*workflow.Reply, error) { return replyOf(size), nil },
-		send: func(_ context.Context, r *workflow.EventRequest) (*workflow.Reply, error) {
+		load: func(context.Context, *message.Load) (*message.Reply, error) { return replyOf(size), nil },
+		send: func(_ context.Context, r *message.Event) (*message.Reply, error) {
 			if r.IfMatch != nil && (len(r.IfMatch) != 1 || r.IfMatch[0] != 5) {
 				return nil, fmt.Errorf("got If-Match %v: %w", r.IfMatch, failure.ErrPrecondition)
 			}

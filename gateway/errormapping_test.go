@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"troupe/actors/failure"
+	"troupe/actors/message"
 	"troupe/actors/quota"
-	"troupe/actors/workflow"
 )
 
 // TestEveryKindHasARow: a new kind without a row fails here.
@@ -206,7 +206,7 @@ func TestQuotaErrorNamesTheQuota(t *testing.T) {
 		{&failure.Error{Kind: failure.ErrQuota, Reason: rate + "; nothing was done", Wait: 90*time.Second + 1}, rate, "91"},
 		{(&quota.Limits{HistoryEntries: 7}).MayAdd(7), entries, "3600"},
 	} {
-		s := startServer(t, Options{}, &fakeWorkflows{send: func(context.Context, *workflow.EventRequest) (*workflow.Reply, error) {
+		s := startServer(t, Options{}, &fakeWorkflows{send: func(context.Context, *message.Event) (*message.Reply, error) {
 			return nil, fmt.Errorf("send to leave: %w", c.err)
 		}})
 		a := s.do(t, post("event", eventBody))

@@ -17,15 +17,15 @@ import (
 	"troupe/actors/formportal"
 	"troupe/actors/identity"
 	"troupe/actors/logtest"
+	"troupe/actors/message"
 	"troupe/actors/query"
-	"troupe/actors/workflow"
 )
 
 // TestPanic holds gateway/INTERFACE.md, "Messages": a panic is a 500 with an id
 // that is in the log, and nothing of the error; the next request works.
 func TestPanic(t *testing.T) {
 	s := startServer(t, Options{}, &fakeWorkflows{
-		load: func(context.Context, *workflow.LoadRequest) (*workflow.Reply, error) { panic("secret thing") },
+		load: func(context.Context, *message.Load) (*message.Reply, error) { panic("secret thing") },
 	})
 	a := s.do(t, get("/workflow/api/v1/instance/leave/i1"))
 	if a.Status != 500 || a.Label() != "Internal" || strings.Contains(a.Body, "secret") {
@@ -144,7 +144,7 @@ func TestAccessLog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		workflows := &fakeWorkflows{send: func(context.Context, *workflow.EventRequest) (*workflow.Reply, error) { panic("no") }}
+		workflows := &fakeWorkflows{send: func(context.Context, *message.Event) (*message.Reply, error) { panic("no") }}
 		server.Open(Services{Workflows: workflows, Credentials: fakeCredentials{}})
 		for _, r := range []request{
 			post("create", `{"workflowId":"w","data":{"svcPrivate":{"k":"`+private+`"}}}`),

@@ -12,7 +12,7 @@ import (
 	"troupe/actors/form"
 	"troupe/actors/formportal"
 	"troupe/actors/identity"
-	"troupe/actors/workflow"
+	"troupe/actors/message"
 	"troupe/gateway/api"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -44,7 +44,7 @@ type Portal interface {
 	Page(ctx context.Context, request *formportal.PageRequest) (*formportal.Page, error)
 	TaskForms
 	// Submit sends a form on its way. It returns when that is durable.
-	Submit(ctx context.Context, request *formportal.SubmitRequest) (*workflow.Reply, error)
+	Submit(ctx context.Context, request *formportal.SubmitRequest) (*message.Reply, error)
 }
 
 // showRoleInfo answers GET form-portal/role-info.

@@ -16,9 +16,9 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
+	"troupe/actors/message"
 	"troupe/actors/query"
 	"troupe/actors/watch"
-	"troupe/actors/workflow"
 	"troupe/persistence"
 )
 
@@ -142,13 +142,13 @@ func TestForwardedBytes(t *testing.T) {
 	t.Run("a body", func(t *testing.T) {
 		text := strings.Repeat("x", 1<<20-300)
 		a.do(t, post("event", strings.Replace(eventBody, `{"a":1}`, `{"a":"`+text+`"}`, 1))).WantStatus(t, 200)
-		if got := b.workflows.asked.(*workflow.EventRequest).Data; string(got) != `{"a":"`+text+`"}` {
+		if got := b.workflows.asked.(*message.Event).Data; string(got) != `{"a":"`+text+`"}` {
 			t.Errorf("B got %d bytes", len(got))
 		}
 	})
 	t.Run("an answer", func(t *testing.T) {
 		entries := strings.Repeat(entryOfAnn+",", 50_000) + entryOfBob // 6 MB, sent whole
-		b.workflows.load = func(_ context.Context, r *workflow.LoadRequest) (*workflow.Reply, error) {
+		b.workflows.load = func(_ context.Context, r *message.Load) (*message.Reply, error) {
 			reply := smallReply(r.WorkflowID, r.InstanceID, 2, true)
 			reply.History = []byte(entries)
 			return reply, nil
@@ -207,7 +207,7 @@ type ledger struct {
 // at is the workflows of one node, which carries out only what it leads. Every fifth event the
 // leadership of its instance moves on.
 func (l *ledger) at(n *node, names []string) *fakeWorkflows {
-	return &fakeWorkflows{send: func(_ context.Context, r *workflow.EventRequest) (*workflow.Reply, error) {
+	return &fakeWorkflows{send: func(_ context.Context, r *message.Event) (*message.Reply, error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if l.leads[r.InstanceID] != n.name {

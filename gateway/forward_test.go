@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"troupe/actors/failure"
+	"troupe/actors/message"
 	"troupe/actors/query"
-	"troupe/actors/workflow"
 )
 
 // What a try of another node comes to, for script.
@@ -233,7 +233,7 @@ func TestLeaderAfterAll(t *testing.T) {
 				}
 				peers.say(said...)
 				calls := 0
-				workflows.send = func(_ context.Context, r *workflow.EventRequest) (*workflow.Reply, error) {
+				workflows.send = func(_ context.Context, r *message.Event) (*message.Reply, error) {
 					err := c.local[min(calls, len(c.local)-1)]
 					calls++
 					if string(r.Data) != `{"a":1}` {

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"troupe/actors/formportal"
-	"troupe/actors/workflow"
+	"troupe/actors/message"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -131,13 +131,13 @@ func FuzzBody(f *testing.F) {
 		}
 		var got, want, ids []string
 		switch asked := asked.(type) {
-		case *workflow.CreateRequest:
+		case *message.Create:
 			var parts struct{ SvcPublic, SvcPrivate json.RawMessage }
 			_ = json.Unmarshal(std.Data, &parts) // no data is no parts
 			got, want, ids = []string{asked.WorkflowID}, []string{std.WorkflowID}, []string{asked.WorkflowID}
 			checkSame(t, asked.Public, parts.SvcPublic)
 			checkSame(t, asked.Private, parts.SvcPrivate)
-		case *workflow.EventRequest:
+		case *message.Event:
 			var event struct {
 				Name, ID string
 				Data     json.RawMessage

@@ -7,12 +7,12 @@ import (
 
 	"troupe/actors/identity"
 	"troupe/actors/incident"
+	"troupe/actors/message"
 	"troupe/actors/migration"
 	"troupe/actors/outbox"
 	"troupe/actors/pending"
 	"troupe/actors/schedule"
 	"troupe/actors/timer"
-	"troupe/actors/workflow"
 	"troupe/statemachine"
 	"troupe/statemachine/expr"
 )
@@ -33,15 +33,15 @@ var (
 	}
 )
 
-func (f *fakeWorkflows) Pending(context.Context, *workflow.LoadRequest) (*workflow.Pending, error) {
-	return &workflow.Pending{
+func (f *fakeWorkflows) Pending(context.Context, *message.Load) (*message.Pending, error) {
+	return &message.Pending{
 		Version: 3,
-		Timers: []workflow.Timer{
+		Timers: []message.Timer{
 			{ID: instanceOne + "-1-0", Timer: statemachine.Timer{Event: "after.PT1H.open", Due: time.Unix(1_800_000_000, 0), At: statemachine.Position{Machine: "main", Node: "open"}}},
 			{ID: instanceOne + "-1-1", Timer: statemachine.Timer{Event: "remind", Due: time.Unix(1_800_000_000, 0), Failed: true}},
 		},
 		Deliveries: []pending.Delivery{deliveryOne, deliveryTwo}, IsDone: true, IsEnded: true,
-		Children: []workflow.Child{{WorkflowID: "check", InstanceID: instanceOne, Status: statemachine.ChildFailed}},
+		Children: []message.Child{{WorkflowID: "check", InstanceID: instanceOne, Status: statemachine.ChildFailed}},
 	}, f.ask()
 }
 

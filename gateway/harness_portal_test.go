@@ -12,7 +12,7 @@ import (
 	"troupe/actors/form"
 	"troupe/actors/formportal"
 	"troupe/actors/identity"
-	"troupe/actors/workflow"
+	"troupe/actors/message"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -101,7 +101,7 @@ func (f *fakePortal) Page(context.Context, *formportal.PageRequest) (*formportal
 	return &formportal.Page{Forms: []formportal.Paged{{Summary: *leaveForm, WorkflowID: "leave"}, {Summary: *leaveForm, WorkflowID: formportal.PlainWorkflow}}}, f.ask()
 }
 
-func (f *fakePortal) Submit(_ context.Context, r *formportal.SubmitRequest) (*workflow.Reply, error) {
+func (f *fakePortal) Submit(_ context.Context, r *formportal.SubmitRequest) (*message.Reply, error) {
 	return smallReply(r.WorkflowID, r.InstanceID, 2, true), f.ask(func() { f.asked = r })
 }
 
@@ -117,7 +117,7 @@ func (f *fakePortal) SaveTaskDraft(_ context.Context, r *formportal.TaskDraftReq
 	return form.Draft{Revision: 7, SavedAt: 8}, f.ask(func() { f.asked = r })
 }
 
-func (f *fakePortal) SubmitTask(_ context.Context, r *formportal.TaskSubmitRequest) (*workflow.Reply, error) {
+func (f *fakePortal) SubmitTask(_ context.Context, r *formportal.TaskSubmitRequest) (*message.Reply, error) {
 	return smallReply("leave", instanceOne, 3, r.WithHistory), f.ask(func() { f.asked = r })
 }
 

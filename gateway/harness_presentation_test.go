@@ -7,9 +7,9 @@ import (
 
 	"troupe/actors/form"
 	"troupe/actors/identity"
+	"troupe/actors/message"
 	"troupe/actors/presentation"
 	"troupe/actors/query"
-	"troupe/actors/workflow"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -54,14 +54,14 @@ func (f *fakeWorkflows) Called(*query.Reader, *identity.Principal, presentation.
 	return nil, f.ask()
 }
 
-func (f *fakeWorkflows) Summary(context.Context, *workflow.LoadRequest) (*presentation.Summary, error) {
+func (f *fakeWorkflows) Summary(context.Context, *message.Load) (*presentation.Summary, error) {
 	return &presentation.Summary{
 		Line: lineOne(), Sequence: 2,
 		Created: time.Unix(1_800_000_000, 0), Updated: time.Unix(1_800_000_001, 0), Requester: "ann", Form: &form.Form{Kind: form.KindForm, TemplateID: "order-form", Name: "Order form"},
 	}, f.ask()
 }
 
-func (f *fakeWorkflows) Trace(context.Context, *workflow.LoadRequest) (*presentation.Trace, error) {
+func (f *fakeWorkflows) Trace(context.Context, *message.Load) (*presentation.Trace, error) {
 	return &presentation.Trace{
 		Of: presented(), Sequence: 2, At: []statemachine.Position{openNode}, Steps: []presentation.Step{{End: []statemachine.NodeID{"open"}}},
 	}, f.ask()

@@ -7,8 +7,8 @@ import (
 
 	"troupe/actors/activity"
 	"troupe/actors/identity"
+	"troupe/actors/message"
 	"troupe/actors/task"
-	"troupe/actors/workflow"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -45,15 +45,15 @@ func (f *fakeWorkflows) Task(_ context.Context, _ *identity.Principal, id string
 	return &taskOne, f.ask(func() { f.asked = id })
 }
 
-func (f *fakeWorkflows) ChangeTask(_ context.Context, r *workflow.TaskRequest) (*task.Item, error) {
+func (f *fakeWorkflows) ChangeTask(_ context.Context, r *message.TaskChange) (*task.Item, error) {
 	return &taskOne, f.ask(func() { f.asked = fmt.Sprint(r.TaskID, " ", r.Action, " ", r.To != nil) })
 }
 
-func (f *fakeWorkflows) AddComment(_ context.Context, r *workflow.CommentRequest) (*activity.Row, error) {
+func (f *fakeWorkflows) AddComment(_ context.Context, r *message.Comment) (*activity.Row, error) {
 	return &activity.Row{Kind: activity.Comment, User: string(r.Caller.ID), Text: r.Text, At: time.Unix(1_800_000_000, 0)}, f.ask(func() { f.asked = *r })
 }
 
-func (f *fakeWorkflows) Activity(_ context.Context, r *workflow.ActivityRequest) (*activity.Page, error) {
+func (f *fakeWorkflows) Activity(_ context.Context, r *message.Activity) (*activity.Page, error) {
 	at := time.Unix(1_800_000_000, 0)
 	node := statemachine.Position{Machine: "main", Node: "review"}
 	return &activity.Page{Next: "more", Items: []*activity.Item{

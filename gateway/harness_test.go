@@ -27,6 +27,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/logtest"
+	"troupe/actors/message"
 	"troupe/actors/query"
 	"troupe/actors/watch"
 	"troupe/actors/workflow"
@@ -197,8 +198,8 @@ func (f *fakeProvider) Finish(_ context.Context, cookie string, query url.Values
 // fakeWorkflows answers from functions. A nil function answers with a small instance.
 type fakeWorkflows struct {
 	planned
-	send  func(context.Context, *workflow.EventRequest) (*workflow.Reply, error)
-	load  func(context.Context, *workflow.LoadRequest) (*workflow.Reply, error)
+	send  func(context.Context, *message.Event) (*message.Reply, error)
+	load  func(context.Context, *message.Load) (*message.Reply, error)
 	query func(context.Context, *query.Request, func([]byte) error) (*query.End, error)
 	watch func(context.Context, *watch.Request, func(watch.Event) error) error
 	stop  func()
@@ -206,11 +207,11 @@ type fakeWorkflows struct {
 	backlog atomic.Int64
 }
 
-func (f *fakeWorkflows) Create(_ context.Context, r *workflow.CreateRequest) (*workflow.Reply, error) {
+func (f *fakeWorkflows) Create(_ context.Context, r *message.Create) (*message.Reply, error) {
 	return smallReply(r.WorkflowID, instanceOne, 1, r.WithHistory), f.ask(func() { f.asked = r })
 }
 
-func (f *fakeWorkflows) Send(ctx context.Context, r *workflow.EventRequest) (*workflow.Reply, error) {
+func (f *fakeWorkflows) Send(ctx context.Context, r *message.Event) (*message.Reply, error) {
 	err := f.ask(func() { f.asked = r })
 	if f.send != nil {
 		return f.send(ctx, r)
@@ -218,7 +219,7 @@ func (f *fakeWorkflows) Send(ctx context.Context, r *workflow.EventRequest) (*wo
 	return smallReply(r.WorkflowID, r.InstanceID, 2, r.WithHistory), err
 }
 
-func (f *fakeWorkflows) PostEvent(r *workflow.EventRequest, to workflow.Recipient) (workflow.Posted, error) {
+func (f *fakeWorkflows) PostEvent(r *message.Event, to message.Recipient) (workflow.Posted, error) {
 	reply, err := f.Send(context.Background(), r)
 	if err == nil {
 		to.Answered(reply, nil)
@@ -226,7 +227,7 @@ func (f *fakeWorkflows) PostEvent(r *workflow.EventRequest, to workflow.Recipien
 	return workflow.Posted{}, err
 }
 
-func (f *fakeWorkflows) PostCreate(r *workflow.CreateRequest, to workflow.Recipient) (workflow.Posted, error) {
+func (f *fakeWorkflows) PostCreate(r *message.Create, to message.Recipient) (workflow.Posted, error) {
 	reply, err := f.Create(context.Background(), r)
 	if err == nil {
 		to.Answered(reply, nil)
@@ -237,9 +238,9 @@ func (f *fakeWorkflows) PostCreate(r *workflow.CreateRequest, to workflow.Recipi
 func (f *fakeWorkflows) Backlog() int64   { return f.backlog.Load() }
 func (f *fakeWorkflows) InFlightMax() int { return 16_384 }
 
-func (f *fakeWorkflows) KeepKey(*identity.Principal, workflow.Retry) error { return f.ask() }
+func (f *fakeWorkflows) KeepKey(*identity.Principal, message.Retry) error { return f.ask() }
 
-func (f *fakeWorkflows) Load(ctx context.Context, r *workflow.LoadRequest) (*workflow.Reply, error) {
+func (f *fakeWorkflows) Load(ctx context.Context, r *message.Load) (*message.Reply, error) {
 	err := f.ask()
 	if f.load != nil {
 		return f.load(ctx, r)
@@ -266,12 +267,12 @@ func smallEnd() *query.End {
 	return &query.End{Count: 2, Explain: &query.Explain{Plan: "scan", RecordsRead: 2, Matched: 2}}
 }
 
-func (f *fakeWorkflows) Events(context.Context, *workflow.LoadRequest) (*workflow.EventsReply, error) {
-	return &workflow.EventsReply{Sequence: 2, Of: presented(), Events: []statemachine.Available{{Name: "approve", Guard: statemachine.GuardTrue}}}, f.ask()
+func (f *fakeWorkflows) Events(context.Context, *message.Load) (*message.Events, error) {
+	return &message.Events{Sequence: 2, Of: presented(), Events: []statemachine.Available{{Name: "approve", Guard: statemachine.GuardTrue}}}, f.ask()
 }
 
-func (f *fakeWorkflows) History(context.Context, *workflow.HistoryRequest) (*workflow.HistoryPage, error) {
-	return &workflow.HistoryPage{Entries: []byte(entryOfAnn + "," + entryOfBob)}, f.ask()
+func (f *fakeWorkflows) History(context.Context, *message.History) (*message.Page, error) {
+	return &message.Page{Entries: []byte(entryOfAnn + "," + entryOfBob)}, f.ask()
 }
 
 func (f *fakeWorkflows) Watch(ctx context.Context, r *watch.Request, tell func(watch.Event) error) error {
@@ -333,8 +334,8 @@ func (f *fakeWorkflows) Choices(*identity.Principal) []catalog.Choice {
 	return nil
 }
 
-func smallReply(workflowID, instanceID string, sequence uint64, withHistory bool) *workflow.Reply {
-	return &workflow.Reply{
+func smallReply(workflowID, instanceID string, sequence uint64, withHistory bool) *message.Reply {
+	return &message.Reply{
 		WorkflowID: workflowID, InstanceID: instanceID, Sequence: sequence, WithHistory: withHistory,
 		Public: data.Value(`{}`), Private: data.Value(`{}`), States: data.Value(`[{"stateMachineId":"main","nodeId":"draft"}]`),
 		History: []byte(entryOfAnn),

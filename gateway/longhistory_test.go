@@ -5,13 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"troupe/actors/workflow"
+	"troupe/actors/message"
 )
 
 // TestALongHistoryNamesItsPages holds gateway/INTERFACE.md, "The record".
 func TestALongHistoryNamesItsPages(t *testing.T) {
 	from := uint64(0)
-	f := &fakeWorkflows{load: func(_ context.Context, r *workflow.LoadRequest) (*workflow.Reply, error) {
+	f := &fakeWorkflows{load: func(_ context.Context, r *message.Load) (*message.Reply, error) {
 		reply := smallReply(r.WorkflowID, r.InstanceID, 9, true)
 		reply.HistoryFrom = from
 		return reply, nil

@@ -14,7 +14,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"troupe/actors/identity"
-	"troupe/actors/workflow"
+	"troupe/actors/message"
 	"troupe/statemachine/data"
 )
 
@@ -261,7 +261,7 @@ func TestTheHarnessObserves(t *testing.T) {
 	reply := smallReply("leave", instanceOne, 2, true)
 	reply.States = data.Value(`{}`)
 	server.Open(Services{Credentials: fakeCredentials{}, Workflows: &fakeWorkflows{
-		load: func(context.Context, *workflow.LoadRequest) (*workflow.Reply, error) { return reply, nil },
+		load: func(context.Context, *message.Load) (*message.Reply, error) { return reply, nil },
 	}})
 	for path, want := range map[string]int{"/workflow/api/v1/instance/leave/" + instanceOne: 1, "/workflow/api/v1/choices": 0} {
 		d := &deaf{TB: t}

@@ -10,10 +10,10 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
+	"troupe/actors/message"
 	"troupe/actors/outbox"
 	"troupe/actors/pending"
 	"troupe/actors/schedule"
-	"troupe/actors/workflow"
 	"troupe/gateway/api"
 	"troupe/statemachine"
 )
@@ -21,7 +21,7 @@ import (
 // Operations has what happens by itself, as those who run the service see it. Errors are those of package failure.
 type Operations interface {
 	// Pending lists what an instance waits for.
-	Pending(context.Context, *workflow.LoadRequest) (*workflow.Pending, error)
+	Pending(context.Context, *message.Load) (*message.Pending, error)
 	Deliveries(context.Context, *pending.DeliveryList) (*pending.DeliveryPage, error)
 	// ChangeDelivery returns when it is durable.
 	ChangeDelivery(ctx context.Context, id string, action outbox.Action) error
@@ -63,7 +63,7 @@ func operationRoutes() []route {
 
 // listPending answers GET workflow/api/v1/instance/{workflowId}/{instanceId}/pending.
 func listPending(x *exchange) error {
-	of := workflow.LoadRequest{
+	of := message.Load{
 		Caller: x.caller, WorkflowID: x.params.ByName("workflowId"), InstanceID: x.params.ByName("instanceId"),
 	}
 	if err := x.checkIdentifiers(); err != nil {

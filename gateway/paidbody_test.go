@@ -16,7 +16,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
-	"troupe/actors/workflow"
+	"troupe/actors/message"
 	"troupe/gateway/toll"
 	"troupe/statemachine/data"
 )
@@ -179,14 +179,14 @@ func TestLargeAnswersArePaidFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		size := largeAnswerBytes
-		answer := func() (*workflow.Reply, error) {
+		answer := func() (*message.Reply, error) {
 			reply := smallReply("leave", instanceOne, 1, true)
 			reply.Public = data.Value(`{"a":"` + strings.Repeat("x", size) + `"}`)
 			return reply, nil
 		}
 		s.Open(Services{Credentials: fakeCredentials{}, Sessions: new(fakeSessions), Workflows: &fakeWorkflows{
-			load: func(context.Context, *workflow.LoadRequest) (*workflow.Reply, error) { return answer() },
-			send: func(context.Context, *workflow.EventRequest) (*workflow.Reply, error) { return answer() },
+			load: func(context.Context, *message.Load) (*message.Reply, error) { return answer() },
+			send: func(context.Context, *message.Event) (*message.Reply, error) { return answer() },
 		}})
 		s.started = time.Now().Add(-time.Hour) // there is credit then
 		s.limits.userBytes = 5 << 20

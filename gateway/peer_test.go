@@ -10,7 +10,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
-	"troupe/actors/workflow"
+	"troupe/actors/message"
 )
 
 // TestEveryRouteIsForwarded holds gateway/INTERFACE.md, "Any node takes any request": the answer
@@ -81,7 +81,7 @@ func TestWhatANodeTellsTheLeader(t *testing.T) {
 		r := post("event", eventBody, "Troupe-Sender: {\"user\":\"mod\"}")
 		r.Headers[0] = "Authorization: svc.token " + tokenNobody // which B does not know
 		a.do(t, r).WantStatus(t, 200)
-		caller := b.workflows.asked.(*workflow.EventRequest).Caller
+		caller := b.workflows.asked.(*message.Event).Caller
 		if caller.ID != "ann" || !slices.Equal(caller.Roles, []string{"clerk", "visitor"}) {
 			t.Errorf("got the caller %+v, want ann with the role of her credential", caller)
 		}
@@ -157,7 +157,7 @@ func TestWhoMayForward(t *testing.T) {
 			t.Errorf("%s: got %d, want %d", c.name, got, c.want)
 		}
 	}
-	if caller := a.workflows.asked.(*workflow.EventRequest).Caller; caller != ann {
+	if caller := a.workflows.asked.(*message.Event).Caller; caller != ann {
 		t.Errorf("a client made itself %s", caller.ID)
 	}
 	w := newRecorder()

@@ -9,22 +9,22 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
+	"troupe/actors/message"
 	"troupe/actors/presentation"
 	"troupe/actors/query"
-	"troupe/actors/workflow"
 	"troupe/gateway/api"
 	"troupe/statemachine"
 )
 
 // Presentations has how people see workflows and instances. Errors are those of package failure.
 type Presentations interface {
-	Summary(context.Context, *workflow.LoadRequest) (*presentation.Summary, error)
+	Summary(context.Context, *message.Load) (*presentation.Summary, error)
 	// Lines returns some instances as people see them in a list; nil for those that the caller may not read.
 	Lines(ctx context.Context, caller *identity.Principal, of []presentation.Name) ([]*presentation.Line, error)
 	// Called returns what one of them is called; no text for those.
 	Called(from *query.Reader, caller *identity.Principal, of presentation.Name) (statemachine.Text, error)
 	// Trace returns where an instance stands and the way that it came.
-	Trace(context.Context, *workflow.LoadRequest) (*presentation.Trace, error)
+	Trace(context.Context, *message.Load) (*presentation.Trace, error)
 	// Presented returns a version of a workflow's definition, 0 being the newest, for who may read or create its instances.
 	Presented(caller *identity.Principal, workflowID string, version uint64) (*statemachine.Definition, error)
 	// Standing counts how many instances stand at each position, whoever may see them.
@@ -174,13 +174,13 @@ func endedText(isDone, isCancelled bool) *string {
 }
 
 // instanceRequest is for the instance that the path names.
-func (x *exchange) instanceRequest() (*workflow.LoadRequest, error) {
-	of := &workflow.LoadRequest{Caller: x.caller, WorkflowID: x.params.ByName("workflowId"), InstanceID: x.params.ByName("instanceId")}
+func (x *exchange) instanceRequest() (*message.Load, error) {
+	of := &message.Load{Caller: x.caller, WorkflowID: x.params.ByName("workflowId"), InstanceID: x.params.ByName("instanceId")}
 	return of, x.checkIdentifiers()
 }
 
 // presentEvents adds to events how people see them.
-func presentEvents(events []api.Event, reply *workflow.EventsReply, languages []string) {
+func presentEvents(events []api.Event, reply *message.Events, languages []string) {
 	for i := range events {
 		e := &events[i]
 		seen := presentedEvent(reply.Of, statemachine.EventName(e.Name), languages)

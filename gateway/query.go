@@ -11,8 +11,8 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
+	"troupe/actors/message"
 	"troupe/actors/query"
-	"troupe/actors/workflow"
 	"troupe/gateway/api"
 	"troupe/statemachine/data"
 )
@@ -192,7 +192,7 @@ func (x *exchange) appendNext(cursor string) {
 // listHistory answers GET
 // workflow/api/v1/instance/{workflowId}/{instanceId}/history.
 func listHistory(x *exchange) error {
-	request := workflow.HistoryRequest{Caller: x.caller}
+	request := message.History{Caller: x.caller}
 	var err error
 	if request.Limit, err = parseLimit(x.query, historyPageDefault); err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"troupe/actors/workflow"
+	"troupe/actors/message"
 	"troupe/gateway/wiretest"
 	"troupe/statemachine/data"
 )
@@ -30,7 +30,7 @@ func newGate() *gate {
 
 // send is for fakeWorkflows: it waits until leave is closed or the request's
 // context ends.
-func (g *gate) send(ctx context.Context, r *workflow.EventRequest) (*workflow.Reply, error) {
+func (g *gate) send(ctx context.Context, r *message.Event) (*message.Reply, error) {
 	g.entered <- struct{}{}
 	select {
 	case <-g.leave:
@@ -321,8 +321,8 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	large := smallReply("leave", instanceOne, 1, true)
 	large.Public = data.Value(`{"a":"` + strings.Repeat("x", size) + `"}`)
 	s := startServer(t, Options{AnswerBytesMax: size}, &fakeWorkflows{
-		load: func(context.Context, *workflow.LoadRequest) (*workflow.Reply, error) { return large, nil },
-		send: func(context.Context, *workflow.EventRequest) (*workflow.Reply, error) { return large, nil },
+		load: func(context.Context, *message.Load) (*message.Reply, error) { return large, nil },
+		send: func(context.Context, *message.Event) (*message.Reply, error) { return large, nil },
 	})
 	s.limits.userBytes = 1 << 40 // what they take is not waited for
 	read := get("/workflow/api/v1/instance/leave/" + instanceOne)

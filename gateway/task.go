@@ -9,8 +9,8 @@ import (
 
 	"troupe/actors/activity"
 	"troupe/actors/identity"
+	"troupe/actors/message"
 	"troupe/actors/task"
-	"troupe/actors/workflow"
 	"troupe/gateway/api"
 	"troupe/statemachine/data"
 )
@@ -20,9 +20,9 @@ type Tasks interface {
 	Tasks(context.Context, *task.ListRequest) (*task.Page, error)
 	Task(ctx context.Context, caller *identity.Principal, taskID string) (*task.Item, error)
 	// ChangeTask and AddComment return when it is durable.
-	ChangeTask(context.Context, *workflow.TaskRequest) (*task.Item, error)
-	AddComment(context.Context, *workflow.CommentRequest) (*activity.Row, error)
-	Activity(context.Context, *workflow.ActivityRequest) (*activity.Page, error)
+	ChangeTask(context.Context, *message.TaskChange) (*task.Item, error)
+	AddComment(context.Context, *message.Comment) (*activity.Row, error)
+	Activity(context.Context, *message.Activity) (*activity.Page, error)
 	// WatchTasks is as Watches.Watch.
 	WatchTasks(ctx context.Context, request *task.WatchRequest, deliver func(*task.Event) error) error
 }
@@ -116,12 +116,12 @@ func changeTask(x *exchange) error {
 }
 
 // parseTaskChange reads {"taskId", "action", "to"}.
-func parseTaskChange(body []byte) (change *workflow.TaskRequest, to string, err error) {
+func parseTaskChange(body []byte) (change *message.TaskChange, to string, err error) {
 	value, err := parseBody(body)
 	if err != nil {
 		return nil, "", err
 	}
-	change = &workflow.TaskRequest{}
+	change = &message.TaskChange{}
 	for key, v := range value.Members() {
 		text := ""
 		if text, err = stringMember(v, key); err != nil {
@@ -131,20 +131,20 @@ func parseTaskChange(body []byte) (change *workflow.TaskRequest, to string, err 
 		case "taskId":
 			change.TaskID = text
 		case "action":
-			change.Action = workflow.TaskAction(text)
+			change.Action = message.TaskAction(text)
 		case "to":
 			to = text
 		default:
 			return nil, "", unknownMember("", key, "taskId", "action", "to")
 		}
 	}
-	known := []workflow.TaskAction{workflow.ClaimTask, workflow.ReleaseTask, workflow.AssignTask}
+	known := []message.TaskAction{message.Claim, message.Release, message.Assign}
 	switch {
 	case change.TaskID == "":
 		return nil, "", missingMember("taskId")
 	case !slices.Contains(known, change.Action):
 		return nil, "", malformed(`"action" must be %s`, choiceText(known))
-	case (to != "") != (change.Action == workflow.AssignTask):
+	case (to != "") != (change.Action == message.Assign):
 		return nil, "", malformed(`"to" names the user of "assign", and of no other action`)
 	}
 	return change, to, nil
@@ -250,7 +250,7 @@ func addComment(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	comment := workflow.CommentRequest{Load: workflow.LoadRequest{Caller: x.caller, WorkflowID: x.params.ByName("workflowId"), InstanceID: x.params.ByName("instanceId")}}
+	comment := message.Comment{Load: message.Load{Caller: x.caller, WorkflowID: x.params.ByName("workflowId"), InstanceID: x.params.ByName("instanceId")}}
 	for name, v := range body.Members() {
 		if name != "text" {
 			return unknownMember("", name, "text")
@@ -291,8 +291,8 @@ func listActivity(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	list := workflow.ActivityRequest{
-		Load:        workflow.LoadRequest{Caller: x.caller, WorkflowID: x.params.ByName("workflowId"), InstanceID: x.params.ByName("instanceId")},
+	list := message.Activity{
+		Load:        message.Load{Caller: x.caller, WorkflowID: x.params.ByName("workflowId"), InstanceID: x.params.ByName("instanceId")},
 		OldestFirst: by == ascending,
 	}
 	if list.Limit, err = parseLimit(x.query, operationsPageDefault); err != nil {

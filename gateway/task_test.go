@@ -7,7 +7,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
-	"troupe/actors/workflow"
+	"troupe/actors/message"
 )
 
 // users is a Users.
@@ -119,12 +119,12 @@ func TestComments(t *testing.T) {
 			t.Errorf("%.30s: got %d %s", body, a.Status, a.Body)
 		}
 	}
-	key := func(body string) workflow.Retry {
+	key := func(body string) message.Retry {
 		t.Helper()
 		if a := ask(body, "Idempotency-Key: k"); a.Status != 200 {
 			t.Errorf("got %d %s", a.Status, a.Body)
 		}
-		return s.workflows.asked.(workflow.CommentRequest).Retry
+		return s.workflows.asked.(message.Comment).Retry
 	}
 	one, two := key(`{"text":"one"}`), key(`{"text":"two"}`)
 	if one.Key != "k" || one.Fingerprint == two.Fingerprint || one != key(`{ "text": "one" }`) {

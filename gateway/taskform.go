@@ -9,7 +9,7 @@ import (
 	"troupe/actors/form"
 	"troupe/actors/formportal"
 	"troupe/actors/identity"
-	"troupe/actors/workflow"
+	"troupe/actors/message"
 	"troupe/gateway/api"
 	"troupe/statemachine/data"
 )
@@ -21,7 +21,7 @@ type TaskForms interface {
 	// SaveTaskDraft keeps or drops the caller's draft. It returns when that is durable.
 	SaveTaskDraft(ctx context.Context, request *formportal.TaskDraftRequest) (form.Draft, error)
 	// SubmitTask sends what was filled in. It returns when that is durable.
-	SubmitTask(ctx context.Context, request *formportal.TaskSubmitRequest) (*workflow.Reply, error)
+	SubmitTask(ctx context.Context, request *formportal.TaskSubmitRequest) (*message.Reply, error)
 }
 
 // taskFormRoutes are the forms of tasks.

@@ -9,9 +9,9 @@ import (
 	"troupe/actors/changefeed"
 	"troupe/actors/failure"
 	"troupe/actors/identity"
+	"troupe/actors/message"
 	"troupe/actors/query"
 	"troupe/actors/watch"
-	"troupe/actors/workflow"
 	"troupe/actors/workflow/batch"
 	"troupe/gateway/api"
 	"troupe/statemachine"
@@ -32,15 +32,15 @@ type Workflows interface {
 // Instances has the operations on one instance.
 type Instances interface {
 	// Create makes an instance. It returns when the instance is durable.
-	Create(context.Context, *workflow.CreateRequest) (*workflow.Reply, error)
+	Create(context.Context, *message.Create) (*message.Reply, error)
 	// Send hands an event to an instance. It returns when the outcome is durable.
-	Send(context.Context, *workflow.EventRequest) (*workflow.Reply, error)
+	Send(context.Context, *message.Event) (*message.Reply, error)
 	// Load returns an instance as everything acknowledged before has left it.
-	Load(context.Context, *workflow.LoadRequest) (*workflow.Reply, error)
+	Load(context.Context, *message.Load) (*message.Reply, error)
 	// Events returns what the caller may send to an instance now.
-	Events(context.Context, *workflow.LoadRequest) (*workflow.EventsReply, error)
+	Events(context.Context, *message.Load) (*message.Events, error)
 	// History returns a page of an instance's history.
-	History(context.Context, *workflow.HistoryRequest) (*workflow.HistoryPage, error)
+	History(context.Context, *message.History) (*message.Page, error)
 }
 
 // Batches has what many creates and events in one request need.
@@ -51,7 +51,7 @@ type Batches interface {
 	// InFlightMax is how many requests the workflows take at once.
 	InFlightMax() int
 	// KeepKey remembers durably that a key of the caller's stands for a batch.
-	KeepKey(caller *identity.Principal, key workflow.Retry) error
+	KeepKey(caller *identity.Principal, key message.Retry) error
 }
 
 // Lists has the operations on many.
@@ -136,7 +136,7 @@ func sendEvent(x *exchange) error {
 }
 
 // answerInstance answers create and event.
-func (x *exchange) answerInstance(reply *workflow.Reply) {
+func (x *exchange) answerInstance(reply *message.Reply) {
 	x.setInstanceHeaders(reply)
 	x.out = append(x.out, `{"workflowId":`...)
 	x.out = data.AppendString(x.out, reply.WorkflowID)
@@ -150,7 +150,7 @@ func (x *exchange) answerInstance(reply *workflow.Reply) {
 
 // loadInstance answers GET workflow/api/v1/instance/{workflowId}/{instanceId}.
 func loadInstance(x *exchange) error {
-	request := workflow.LoadRequest{
+	request := message.Load{
 		Caller:      x.caller,
 		WorkflowID:  x.params.ByName("workflowId"),
 		InstanceID:  x.params.ByName("instanceId"),
@@ -172,7 +172,7 @@ func loadInstance(x *exchange) error {
 }
 
 // setInstanceHeaders sets what every answer with an instance has.
-func (x *exchange) setInstanceHeaders(reply *workflow.Reply) {
+func (x *exchange) setInstanceHeaders(reply *message.Reply) {
 	h := x.w.Header()
 	h["Etag"] = []string{entityTag(reply.Sequence)}
 	if !reply.WithHistory {
@@ -186,7 +186,7 @@ func (x *exchange) setInstanceHeaders(reply *workflow.Reply) {
 // listEvents answers GET
 // workflow/api/v1/instance/{workflowId}/{instanceId}/events.
 func listEvents(x *exchange) error {
-	request := workflow.LoadRequest{
+	request := message.Load{
 		Caller:     x.caller,
 		WorkflowID: x.params.ByName("workflowId"),
 		InstanceID: x.params.ByName("instanceId"),

@@ -9,9 +9,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors/failure"
+	"troupe/actors/form"
+	"troupe/actors/message"
 	"troupe/actors/query"
 	"troupe/actors/watch"
-	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence"
 	"troupe/persistence/storetest"
@@ -35,7 +36,7 @@ func TestAnAcknowledgedCreateIsReadableAfterAPublishOfUnknownOutcome(t *testing.
 		if err := <-published; !errors.Is(err, persistence.ErrOutcomeUnknown) {
 			t.Fatalf("while the disk hangs: got %v, want ErrOutcomeUnknown", err)
 		}
-		if _, err := h.Create(t.Context(), &workflow.CreateRequest{Caller: john, WorkflowID: "plain"}); !errors.Is(err, failure.ErrUnavailable) {
+		if _, err := h.Create(t.Context(), &message.Create{Caller: john, WorkflowID: "plain"}); !errors.Is(err, failure.ErrUnavailable) {
 			t.Errorf("a create before the outcome is known: got %v, want ErrUnavailable", err)
 		}
 		disk.Release()
@@ -106,17 +107,17 @@ func TestInstancesOfAnUnreadableDefinitionAreNotGone(t *testing.T) {
 		t.Errorf("readable definitions: got %v", err)
 	}
 	spoil(t, h, "go: b", "go: nowhere")
-	look := &workflow.LoadRequest{Caller: john, WorkflowID: "plain", InstanceID: id}
+	look := &message.Load{Caller: john, WorkflowID: "plain", InstanceID: id}
 	for name, err := range map[string]error{
 		"load":    workflowtest.Second(h.Look(john, "plain", id)),
 		"send":    workflowtest.Second(h.Try(john, "plain", id, "go", "", "")),
-		"create":  workflowtest.Second(h.Create(t.Context(), &workflow.CreateRequest{Caller: john, WorkflowID: "plain"})),
-		"a retry": workflowtest.Second(h.Create(t.Context(), &workflow.CreateRequest{Caller: john, WorkflowID: "plain", Retry: workflow.Retry{Key: "k"}})),
+		"create":  workflowtest.Second(h.Create(t.Context(), &message.Create{Caller: john, WorkflowID: "plain"})),
+		"a retry": workflowtest.Second(h.Create(t.Context(), &message.Create{Caller: john, WorkflowID: "plain", Retry: message.Retry{Key: "k"}})),
 		"query":   workflowtest.Second(h.Query(t.Context(), &query.Request{Caller: john, WorkflowID: "plain"}, func([]byte) error { return nil })),
 		"events":  workflowtest.Second(h.Events(t.Context(), look)),
-		"history": workflowtest.Second(h.History(t.Context(), &workflow.HistoryRequest{Caller: john, WorkflowID: "plain", InstanceID: id, Limit: 1})),
+		"history": workflowtest.Second(h.History(t.Context(), &message.History{Caller: john, WorkflowID: "plain", InstanceID: id, Limit: 1})),
 		"watch":   h.Watch(t.Context(), &watch.Request{Caller: john, WorkflowID: "plain"}, func(watch.Event) error { return nil }),
-		"draft":   workflowtest.Second(h.SaveDraft(t.Context(), &workflow.DraftRequest{FormRequest: workflow.FormRequest{Caller: john, WorkflowID: "plain", InstanceID: id}})),
+		"draft":   workflowtest.Second(h.SaveDraft(t.Context(), &message.Draft{Request: form.Request{Caller: john, WorkflowID: "plain", InstanceID: id}})),
 	} {
 		if !errors.Is(err, failure.ErrExecution) {
 			t.Errorf("%s: got %v, want ErrExecution", name, err)

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"troupe/actors/failure"
-	"troupe/actors/workflow"
+	"troupe/actors/message"
 	"troupe/actors/workflow/workflowtest"
 	"troupe/statemachine/document"
 )
@@ -64,7 +64,7 @@ func TestAWorkflowWithoutItsFileTakesEventsAndNoCreates(t *testing.T) {
 	h.Publish(plain)
 	id := h.Make(john, "plain", "")
 	h.Publish(workflowtest.Order)
-	if _, err := h.Create(t.Context(), &workflow.CreateRequest{Caller: john, WorkflowID: "plain"}); !errors.Is(err, failure.ErrNotFound) {
+	if _, err := h.Create(t.Context(), &message.Create{Caller: john, WorkflowID: "plain"}); !errors.Is(err, failure.ErrNotFound) {
 		t.Errorf("create: got %v, want ErrNotFound", err)
 	}
 	h.Restart()

@@ -14,8 +14,8 @@ import (
 	"troupe/actors/catalog"
 	"troupe/actors/form"
 	"troupe/actors/identity"
+	"troupe/actors/message"
 	"troupe/actors/quota"
-	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
 )
 
@@ -185,11 +185,11 @@ func (h *house) creating(who, template, workflowID, key string) *CreateRequest {
 	return r
 }
 
-func retry(key, body string) workflow.Retry {
+func retry(key, body string) message.Retry {
 	if key == "" {
-		return workflow.Retry{}
+		return message.Retry{}
 	}
-	return workflow.Retry{Key: key, Fingerprint: sha256.Sum256([]byte(body))}
+	return message.Retry{Key: key, Fingerprint: sha256.Sum256([]byte(body))}
 }
 
 func (h *house) create(who, template, workflowID string) string {
@@ -219,7 +219,7 @@ func (h *house) save(who, workflowID, id, text string, ifMatch ...uint64) (form.
 	return h.SaveDraft(h.t.Context(), &DraftRequest{FormRequest: h.request(who, workflowID, id), Data: workflowtest.Value(text), DraftCondition: form.DraftCondition{IfMatch: ifMatch}})
 }
 
-func (h *house) submit(who, workflowID, id, text, key string) (*workflow.Reply, error) {
+func (h *house) submit(who, workflowID, id, text, key string) (*message.Reply, error) {
 	return h.Submit(h.t.Context(), &SubmitRequest{FormRequest: h.request(who, workflowID, id), Data: workflowtest.Value(text), Retry: retry(key, text)})
 }
 

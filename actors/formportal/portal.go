@@ -15,6 +15,7 @@ import (
 	"troupe/actors/form"
 	"troupe/actors/identity"
 	"troupe/actors/internal/supervise"
+	"troupe/actors/message"
 	"troupe/actors/workflow"
 	"troupe/statemachine/data"
 )
@@ -231,7 +232,7 @@ type CreateRequest struct {
 	TemplateID string
 	// WorkflowID is empty for a form without a workflow, and for checklists.
 	WorkflowID string
-	Retry      workflow.Retry
+	Retry      message.Retry
 }
 
 // Create makes a form and returns the instance's id, when it is durable. A
@@ -260,8 +261,8 @@ func (p *Portal) Create(ctx context.Context, req *CreateRequest) (id string, err
 
 // creation returns the request that makes the form. With an error it is only good for a
 // repetition, which has its answer already.
-func (p *Portal) creation(req *CreateRequest) (*workflow.CreateRequest, error) {
-	create := &workflow.CreateRequest{Caller: req.Caller, WorkflowID: req.WorkflowID, Retry: req.Retry, NoQuota: true}
+func (p *Portal) creation(req *CreateRequest) (*message.Create, error) {
+	create := &message.Create{Caller: req.Caller, WorkflowID: req.WorkflowID, Retry: req.Retry, NoQuota: true}
 	if req.WorkflowID == "" {
 		create.WorkflowID = PlainWorkflow
 		create.Private = data.Value(append(data.AppendString([]byte(`{"owner":`), string(req.Caller.ID)), '}'))

@@ -16,8 +16,8 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/identity"
+	"troupe/actors/message"
 	"troupe/actors/quota"
-	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence"
 )
@@ -387,7 +387,7 @@ func TestFormsPassQuotas(t *testing.T) {
 		h.create("john", "feedback", "")
 	}
 	for n := range 2 {
-		_, err := h.Router.Create(t.Context(), &workflow.CreateRequest{Caller: h.user("john"), WorkflowID: "leave"})
+		_, err := h.Router.Create(t.Context(), &message.Create{Caller: h.user("john"), WorkflowID: "leave"})
 		if (err == nil) != (n == 0) || err != nil && !errors.Is(err, failure.ErrQuota) {
 			t.Errorf("create %d of group B: got %v", n+1, err)
 		}

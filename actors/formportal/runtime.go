@@ -8,7 +8,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/identity"
-	"troupe/actors/workflow"
+	"troupe/actors/message"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -90,8 +90,8 @@ func isForAnother(d *form.Draft, t *Template) bool {
 
 // request prepares to write a form: the event, the privilege, and a refusal when nobody
 // may. The template is nil when it is gone; a disabled one is returned.
-func (p *Portal) request(req *FormRequest) (workflow.FormRequest, *Template, error) {
-	ask := workflow.FormRequest{Caller: req.Caller, WorkflowID: req.WorkflowID, InstanceID: req.InstanceID, Privilege: identity.Form}
+func (p *Portal) request(req *FormRequest) (form.Request, *Template, error) {
+	ask := form.Request{Caller: req.Caller, WorkflowID: req.WorkflowID, InstanceID: req.InstanceID, Privilege: identity.Form}
 	f, err := p.o.Workflows.FormOf(req.WorkflowID, req.InstanceID)
 	if err != nil {
 		return ask, nil, err
@@ -141,8 +141,8 @@ func (p *Portal) SaveDraft(ctx context.Context, req *DraftRequest) (draft form.D
 		if err != nil {
 			return err
 		}
-		draft, err = p.o.Workflows.SaveDraft(ctx, &workflow.DraftRequest{
-			FormRequest: ask, Data: req.Data, Template: writtenFor(req.Template, template), DraftCondition: req.DraftCondition,
+		draft, err = p.o.Workflows.SaveDraft(ctx, &message.Draft{
+			Request: ask, Data: req.Data, Template: writtenFor(req.Template, template), DraftCondition: req.DraftCondition,
 		})
 		return err
 	})
@@ -170,7 +170,7 @@ func (p *Portal) Delete(ctx context.Context, req *FormRequest) error {
 type SubmitRequest struct {
 	FormRequest
 	Data  data.Value // a checked, compact object
-	Retry workflow.Retry
+	Retry message.Retry
 	// WithHistory says whether the reply carries svcHistory.
 	WithHistory bool
 }
@@ -179,14 +179,14 @@ type SubmitRequest struct {
 // event that submits the form; the caller's draft goes in the same commit. Errors
 // besides those of Form: ErrInvalid when the data does not fit, ErrForbidden,
 // ErrNotAllowed when no transition takes the event now, and those of workflow.Router.Submit.
-func (p *Portal) Submit(ctx context.Context, req *SubmitRequest) (reply *workflow.Reply, err error) {
+func (p *Portal) Submit(ctx context.Context, req *SubmitRequest) (reply *message.Reply, err error) {
 	err = p.do(ctx, req.Caller, "submit", func(ctx context.Context) error {
 		ask, template, err := p.request(&req.FormRequest)
 		if err != nil {
 			return err
 		}
 		ask.Refusal = cmp.Or(ask.Refusal, refusalOf(template, ask.Event, req.Data))
-		reply, err = p.o.Workflows.Submit(ctx, &workflow.SubmitRequest{FormRequest: ask, Data: req.Data, Retry: req.Retry, WithHistory: req.WithHistory})
+		reply, err = p.o.Workflows.Submit(ctx, &message.Submit{Request: ask, Data: req.Data, Retry: req.Retry, WithHistory: req.WithHistory})
 		return err
 	})
 	return reply, err

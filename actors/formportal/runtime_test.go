@@ -12,7 +12,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/identity"
-	"troupe/actors/workflow"
+	"troupe/actors/message"
 	"troupe/actors/workflow/workflowtest"
 	"troupe/statemachine/data"
 )
@@ -82,7 +82,7 @@ func TestWhoMaySeeAndWrite(t *testing.T) {
 	if n := len(h.list("mary", form.KindForm, form.Current)); n != 0 {
 		t.Errorf("a draft put the form into mary's list: %d", n)
 	}
-	plainInstance, err := h.Router.Create(t.Context(), &workflow.CreateRequest{Caller: h.user("john"), WorkflowID: "leave"})
+	plainInstance, err := h.Router.Create(t.Context(), &message.Create{Caller: h.user("john"), WorkflowID: "leave"})
 	if err != nil {
 		t.Fatal(err)
 	}

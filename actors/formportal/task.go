@@ -6,8 +6,8 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/identity"
+	"troupe/actors/message"
 	"troupe/actors/task"
-	"troupe/actors/workflow"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -63,12 +63,12 @@ func (p *Portal) Task(ctx context.Context, req *TaskRequest) (view *TaskView, er
 }
 
 // taskForm prepares to write the form of a task. The template is nil when it is gone.
-func (p *Portal) taskForm(ctx context.Context, req *TaskRequest) (workflow.TaskForm, *Template, error) {
+func (p *Portal) taskForm(ctx context.Context, req *TaskRequest) (message.TaskForm, *Template, error) {
 	name, err := p.o.Workflows.LocateForm(ctx, req.TaskID)
 	if err != nil {
-		return workflow.TaskForm{}, nil, err
+		return message.TaskForm{}, nil, err
 	}
-	ask := workflow.TaskForm{Caller: req.Caller, Task: name}
+	ask := message.TaskForm{Caller: req.Caller, Task: name}
 	var template *Template
 	template, ask.Refusal = p.template(form.KindForm, name.Form)
 	return ask, template, nil
@@ -90,7 +90,7 @@ func (p *Portal) SaveTaskDraft(ctx context.Context, req *TaskDraftRequest) (draf
 		if err != nil {
 			return err
 		}
-		draft, err = p.o.Workflows.SaveTaskDraft(ctx, &workflow.TaskDraft{
+		draft, err = p.o.Workflows.SaveTaskDraft(ctx, &message.TaskDraft{
 			TaskForm: ask, Data: req.Data, Template: writtenFor(req.Template, template), DraftCondition: req.DraftCondition,
 		})
 		return err
@@ -104,8 +104,8 @@ type TaskSubmitRequest struct {
 	// Event brings the task on; empty: the one that the template names.
 	Event string
 	Data  data.Value // a checked, compact object
-	Retry workflow.Retry
-	// IfMatch and WithHistory are those of workflow.EventRequest.
+	Retry message.Retry
+	// IfMatch and WithHistory are those of message.Event.
 	IfMatch     []uint64
 	WithHistory bool
 }
@@ -113,7 +113,7 @@ type TaskSubmitRequest struct {
 // SubmitTask checks the data against the template as it is now and sends it with an event of the task; the caller's draft goes in the same
 // commit. Errors besides those of SaveTaskDraft: ErrInvalid when the data does not fit or the task has no such event, ErrForbidden,
 // ErrNotAllowed when no transition takes the event now, and those of workflow.Router.SubmitTask.
-func (p *Portal) SubmitTask(ctx context.Context, req *TaskSubmitRequest) (reply *workflow.Reply, err error) {
+func (p *Portal) SubmitTask(ctx context.Context, req *TaskSubmitRequest) (reply *message.Reply, err error) {
 	err = p.do(ctx, req.Caller, "task submit", func(ctx context.Context) error {
 		ask, template, err := p.taskForm(ctx, &req.TaskRequest)
 		if err != nil {
@@ -130,7 +130,7 @@ func (p *Portal) SubmitTask(ctx context.Context, req *TaskSubmitRequest) (reply 
 		default:
 			ask.Refusal = refusalOf(template, event, req.Data)
 		}
-		reply, err = p.o.Workflows.SubmitTask(ctx, &workflow.TaskSubmit{
+		reply, err = p.o.Workflows.SubmitTask(ctx, &message.TaskSubmit{
 			TaskForm: ask, Event: event, Data: req.Data, Retry: req.Retry, IfMatch: req.IfMatch, WithHistory: req.WithHistory,
 		})
 		return err

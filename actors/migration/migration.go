@@ -12,8 +12,8 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/guard"
 	"troupe/actors/identity"
+	"troupe/actors/message"
 	"troupe/actors/query"
-	"troupe/actors/workflow"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
@@ -33,7 +33,7 @@ const (
 type Instances interface {
 	Query(context.Context, *query.Request, func(item []byte) error) (*query.End, error)
 	// Migrate is workflow.Router.Migrate.
-	Migrate(workflowID, instanceID string, m *workflow.Migration) (bool, error)
+	Migrate(workflowID, instanceID string, m *message.Migration) (bool, error)
 }
 
 // Options says how a Service works. All but Elsewhere must be set.
@@ -220,7 +220,7 @@ func (s *Service) Here(ctx context.Context, p *Part) ([]Outcome, error) {
 }
 
 func (s *Service) here(ctx context.Context, plan *statemachine.Plan, p *Part) []Outcome {
-	m := &workflow.Migration{
+	m := &message.Migration{
 		Plan: plan, DryRun: p.DryRun, Caller: catalog.CallerOf(&identity.Principal{ID: identity.UserID(p.User), Roles: p.Roles, Privileges: p.Privileges}),
 	}
 	outcomes := make([]Outcome, len(p.Instances))
@@ -244,7 +244,7 @@ func (s *Service) here(ctx context.Context, plan *statemachine.Plan, p *Part) []
 }
 
 // one migrates an instance. An instance that has too much to do is asked three times.
-func (s *Service) one(workflowID, id string, m *workflow.Migration) Outcome {
+func (s *Service) one(workflowID, id string, m *message.Migration) Outcome {
 	for tries := 1; ; tries++ {
 		migrated, err := s.o.Instances.Migrate(workflowID, id, m)
 		switch kind := failure.Of(err).Kind; {

@@ -16,6 +16,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/logtest"
+	"troupe/actors/message"
 	"troupe/actors/migration"
 	"troupe/actors/pending"
 	"troupe/actors/query"
@@ -173,7 +174,7 @@ func TestAPlanIsTriedAndCarriedOut(t *testing.T) {
 			t.Errorf("assigned: got %s", in.Document.Public)
 		}
 	}
-	pending, err := h.Pending(t.Context(), &workflow.LoadRequest{Caller: workflowtest.Mary, WorkflowID: "order", InstanceID: ids[0]})
+	pending, err := h.Pending(t.Context(), &message.Load{Caller: workflowtest.Mary, WorkflowID: "order", InstanceID: ids[0]})
 	if !errors.Is(err, failure.ErrForbidden) && !errors.Is(err, failure.ErrNotFound) {
 		t.Errorf("version 2 does not let her read: got %+v, %v", pending, err)
 	}

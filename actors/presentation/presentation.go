@@ -23,9 +23,9 @@ import (
 	"troupe/actors/identity"
 	"troupe/actors/internal/history"
 	"troupe/actors/internal/instanceid"
+	"troupe/actors/message"
 	"troupe/actors/query"
 	"troupe/actors/task"
-	"troupe/actors/workflow/request"
 	"troupe/persistence"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -34,7 +34,7 @@ import (
 // Instances has the instances.
 type Instances interface {
 	// View calls f with an instance that the caller may see, and returns when what f saw is durable.
-	View(ctx context.Context, req *request.Load, f func(request.View)) error
+	View(ctx context.Context, req *message.Load, f func(message.View)) error
 	Standing(ctx context.Context, caller *identity.Principal, workflowID string, at []statemachine.Position) ([]query.Standing, error)
 	// Read calls read once with one consistent moment, as query.Service says.
 	Read(ctx context.Context, user identity.UserID, read func(*query.Reader) error) error
@@ -182,12 +182,12 @@ type Summary struct {
 }
 
 // Summary returns an instance as people see it. The errors are those of workflow.Router.Load.
-func (s *Service) Summary(ctx context.Context, req *request.Load) (*Summary, error) {
+func (s *Service) Summary(ctx context.Context, req *message.Load) (*Summary, error) {
 	out := &Summary{}
 	var id persistence.ID
 	rules, err := s.o.Catalog.Newest(req.WorkflowID)
 	if err == nil {
-		err = s.o.Instances.View(ctx, req, func(v request.View) {
+		err = s.o.Instances.View(ctx, req, func(v message.View) {
 			in := v.Instance
 			id, out.Line, out.Sequence, out.Form = v.ID, lineOf(v.Of, in), in.Sequence, v.Form
 			out.Created, out.Updated, out.IsDone, out.IsEnded = in.CreatedAt, in.UpdatedAt, v.Of.IsDone(in), in.IsEnded()
@@ -254,10 +254,10 @@ const (
 
 // Trace returns where an instance stands and the way that it came: of a long history the newest part. The errors are
 // those of workflow.Router.Load.
-func (s *Service) Trace(ctx context.Context, req *request.Load) (*Trace, error) {
+func (s *Service) Trace(ctx context.Context, req *message.Load) (*Trace, error) {
 	out := &Trace{}
 	var id persistence.ID
-	err := s.o.Instances.View(ctx, req, func(v request.View) {
+	err := s.o.Instances.View(ctx, req, func(v message.View) {
 		id, out.Of, out.Sequence, out.At = v.ID, v.Of, v.Instance.Sequence, v.Of.Positions(v.Instance)
 	})
 	nodes := 0

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"troupe/actors/failure"
+	"troupe/actors/message"
 	"troupe/actors/presentation"
-	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
 )
 
@@ -31,7 +31,7 @@ func TestSummaryAndWayOfAnInstance(t *testing.T) {
 	member, boss, eve := workflowtest.Member, workflowtest.Boss, workflowtest.Eve
 	h.Publish(told)
 	id := h.Make(member, "told", `{}`)
-	of := &workflow.LoadRequest{Caller: boss, WorkflowID: "told", InstanceID: id}
+	of := &message.Load{Caller: boss, WorkflowID: "told", InstanceID: id}
 	const events = 601
 	for range events - 1 {
 		h.MustSend(boss, "told", id, "count", "")

@@ -11,8 +11,8 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/identity"
+	"troupe/actors/message"
 	"troupe/actors/query"
-	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence/clocktest"
 )
@@ -63,7 +63,7 @@ func TestUnreadAnswersHoldUpNobody(t *testing.T) {
 				h.Make(boss, "order", "")
 				for _, who := range []*identity.Principal{john, mary} {
 					made := &form.Form{Kind: form.KindForm, TemplateID: "f", Name: "A form", By: string(who.ID), Role: "employee"}
-					h.Must(workflowtest.Second(h.Create(t.Context(), &workflow.CreateRequest{Caller: who, WorkflowID: "order", Form: made})))
+					h.Must(workflowtest.Second(h.Create(t.Context(), &message.Create{Caller: who, WorkflowID: "order", Form: made})))
 				}
 				u := &unread{release: make(chan struct{}), ended: make(chan error, 100)}
 				begun := time.Now()

@@ -13,8 +13,8 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/form"
+	"troupe/actors/message"
 	"troupe/actors/query"
-	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
 )
 
@@ -95,7 +95,7 @@ func TestAnAnswerThatWasReadHasEnded(t *testing.T) {
 	h := start(t, query.Options{QueriesMax: 1, ListsMax: 1})
 	h.Publish(workflowtest.Order)
 	made := &form.Form{Kind: form.KindForm, TemplateID: "f", Name: "A form", By: string(john.ID), Role: "employee"}
-	h.Must(workflowtest.Second(h.Create(t.Context(), &workflow.CreateRequest{Caller: john, WorkflowID: "order", Form: made})))
+	h.Must(workflowtest.Second(h.Create(t.Context(), &message.Create{Caller: john, WorkflowID: "order", Form: made})))
 	read := 0
 	taken := func(lists bool) error {
 		read++

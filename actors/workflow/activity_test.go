@@ -14,6 +14,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/internal/instanceid"
+	"troupe/actors/message"
 	"troupe/actors/outbox"
 	"troupe/actors/task"
 	"troupe/actors/workflow"
@@ -27,10 +28,10 @@ func TestComments(t *testing.T) {
 	h := start(t, workflow.Options{})
 	h.Publish(desk)
 	id := h.Make(requester, "desk", `{"amount":5}`)
-	of := workflow.LoadRequest{Caller: manager, WorkflowID: "desk", InstanceID: id}
+	of := message.Load{Caller: manager, WorkflowID: "desk", InstanceID: id}
 	comment := func(who *identity.Principal, text, key string) error {
-		r := &workflow.CommentRequest{Load: of, Text: text}
-		r.Caller, r.Retry = who, workflow.Retry{Key: key}
+		r := &message.Comment{Load: of, Text: text}
+		r.Caller, r.Retry = who, message.Retry{Key: key}
 		r.Retry.Fingerprint[0] = text[0]
 		row, err := h.AddComment(t.Context(), r)
 		if err == nil && (row.Text != text || row.User != string(who.ID)) {
@@ -50,7 +51,7 @@ func TestComments(t *testing.T) {
 	h.Publish(desk)
 	h.Must(comment(requester, "three", ""))
 	claimed := one(t, h, manager, task.ScopeOpen)
-	h.Must(workflowtest.Second(h.ChangeTask(t.Context(), &workflow.TaskRequest{Caller: manager, TaskID: claimed.TaskID(), Action: workflow.ClaimTask})))
+	h.Must(workflowtest.Second(h.ChangeTask(t.Context(), &message.TaskChange{Caller: manager, TaskID: claimed.TaskID(), Action: message.Claim})))
 	h.MustSend(manager, "desk", id, "approve", "")
 	for who, want := range map[*identity.Principal]error{stranger: failure.ErrForbidden, ida: failure.ErrNotFound} {
 		if err := comment(who, "four", ""); !errors.Is(err, want) {
@@ -72,11 +73,11 @@ func TestComments(t *testing.T) {
 }
 
 // wantActivity compares what happened to an instance, in pages of any size and both orders.
-func (h *harness) wantActivity(of workflow.LoadRequest, want ...string) {
+func (h *harness) wantActivity(of message.Load, want ...string) {
 	h.t.Helper()
 	for _, limit := range []int{1, 2, 3, 100} {
 		for _, oldest := range []bool{true, false} {
-			got := h.activity(&workflow.ActivityRequest{Load: of, OldestFirst: oldest, Limit: limit})
+			got := h.activity(&message.Activity{Load: of, OldestFirst: oldest, Limit: limit})
 			if !oldest {
 				slices.Reverse(got)
 			}
@@ -87,7 +88,7 @@ func (h *harness) wantActivity(of workflow.LoadRequest, want ...string) {
 	}
 }
 
-func (h *harness) activity(req *workflow.ActivityRequest) (lines []string) {
+func (h *harness) activity(req *message.Activity) (lines []string) {
 	h.t.Helper()
 	for {
 		page, err := h.Activity(h.t.Context(), req)
@@ -123,12 +124,12 @@ func TestLongActivitiesComeInPages(t *testing.T) {
 	h.Publish(desk)
 	id := h.Make(requester, "desk", "")
 	h.MustSend(requester, "desk", id, "submit", "")
-	of := workflow.LoadRequest{Caller: manager, WorkflowID: "desk", InstanceID: id}
+	of := message.Load{Caller: manager, WorkflowID: "desk", InstanceID: id}
 	want := []string{"1 ", "2 submit"}
 	comments := func(n int) {
 		for range n {
 			text := strings.Repeat("x", 900<<10) + fmt.Sprint(len(want))
-			h.Must(workflowtest.Second(h.AddComment(t.Context(), &workflow.CommentRequest{Load: of, Text: text})))
+			h.Must(workflowtest.Second(h.AddComment(t.Context(), &message.Comment{Load: of, Text: text})))
 			want = append(want, "comment "+text)
 		}
 	}
@@ -139,7 +140,7 @@ func TestLongActivitiesComeInPages(t *testing.T) {
 	}
 	comments(6)
 	for _, oldest := range []bool{true, false} {
-		req := &workflow.ActivityRequest{Load: of, OldestFirst: oldest, Limit: task.LimitMax}
+		req := &message.Activity{Load: of, OldestFirst: oldest, Limit: task.LimitMax}
 		got := h.activity(req)
 		if !oldest {
 			slices.Reverse(got)
@@ -185,9 +186,9 @@ stateMachines:
 		defer h.End()
 		h.Publish(waits)
 		id := h.Make(boss, "waits", "")
-		of := workflow.LoadRequest{Caller: boss, WorkflowID: "waits", InstanceID: id}
+		of := message.Load{Caller: boss, WorkflowID: "waits", InstanceID: id}
 		h.MustSend(boss, "waits", id, "tell", "")
-		h.Must(workflowtest.Second(h.AddComment(t.Context(), &workflow.CommentRequest{Load: of, Text: "well"})))
+		h.Must(workflowtest.Second(h.AddComment(t.Context(), &message.Comment{Load: of, Text: "well"})))
 		h.MustSend(boss, "waits", id, "mark", "")
 		clocktest.Advance(time.Second)
 		h.wantActivity(of, "1 ", "2 tell", "comment well", "delivery first", "delivery second", "3 mark", "timer soon", "timer late")

@@ -10,6 +10,7 @@ import (
 	"troupe/actors/identity"
 	"troupe/actors/incident"
 	"troupe/actors/invoke"
+	"troupe/actors/message"
 	"troupe/actors/outbox"
 	"troupe/actors/pending"
 	"troupe/actors/schedule"
@@ -249,7 +250,7 @@ func (r *Router) fire(row timer.Row, done func(error)) {
 
 // postByItself gives an instance what nobody sent. It is not refused because many others ask: what comes by itself
 // bounds its own number.
-func (r *Router) postByItself(workflowID string, id persistence.ID, m message, done func(error)) {
+func (r *Router) postByItself(workflowID string, id persistence.ID, m request, done func(error)) {
 	err := r.Accepting()
 	if err == nil && r.stopping.Load() {
 		err = failure.ErrUnavailable
@@ -267,10 +268,10 @@ func (r *Router) postByItself(workflowID string, id persistence.ID, m message, d
 type told struct{ done func(error) }
 
 // Begin implements Recipient.
-func (told) Begin(Turn) error { return nil }
+func (told) Begin(message.Turn) error { return nil }
 
 // Refused implements Recipient.
 func (told) Refused(error) {}
 
 // Answered implements Recipient.
-func (f told) Answered(_ *Reply, err error) { f.done(err) }
+func (f told) Answered(_ *message.Reply, err error) { f.done(err) }

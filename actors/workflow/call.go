@@ -8,13 +8,14 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/internal/grace"
+	"troupe/actors/message"
 	"troupe/actors/task"
 	"troupe/actors/watch"
 	"troupe/persistence"
 )
 
-// message is a request to an instance.
-type message interface {
+// request is a request to an instance.
+type request interface {
 	// run carries it out inside receive. It answers c, hands it to the journal, or
 	// returns why nothing was done.
 	run(i *instance, c *call) error
@@ -27,11 +28,11 @@ type message interface {
 // when the commit is durable; not at all when its caller has abandoned it. end releases
 // the activation in each case.
 type call struct {
-	request    message
+	request    request
 	activation *activation
 	// prepared is the answer that leaves when the commit is durable. Written
 	// by the actor before it hands the call to the journal.
-	prepared *Reply
+	prepared *message.Reply
 	// refusal is the error that leaves instead. Written like prepared.
 	refusal error
 	// news is for others than the caller; nil: none. Written like prepared.
@@ -39,7 +40,7 @@ type call struct {
 	// replies has room for one, so that an answer never waits for a caller who
 	// gave up. It is nil with a recipient, who gets the answer instead.
 	replies   chan answer
-	recipient Recipient
+	recipient message.Recipient
 	// done gives back what a create or a migration holds.
 	done func()
 	// commit is under way since catalog.BeginCommit. Written like prepared.
@@ -80,11 +81,11 @@ const (
 )
 
 type answer struct {
-	reply *Reply
+	reply *message.Reply
 	err   error
 }
 
-func newCall(a *activation, m message, to Recipient) *call {
+func newCall(a *activation, m request, to message.Recipient) *call {
 	c := &call{request: m, activation: a, recipient: to}
 	c.done, _ = creates(m)
 	if to == nil {
@@ -94,7 +95,7 @@ func newCall(a *activation, m message, to Recipient) *call {
 }
 
 // creates reports whether a request makes its instance, and what is to be done when the request has ended; nil for nothing.
-func creates(m message) (done func(), ok bool) {
+func creates(m request) (done func(), ok bool) {
 	switch m := m.(type) {
 	case createInstance:
 		return m.done, true
@@ -111,7 +112,7 @@ func (c *call) begin() bool { return c.taken.CompareAndSwap(waiting, running) }
 
 // answer ends the call. What the call holds is free before the caller knows, so
 // that nobody meets a call of their own that was answered already.
-func (c *call) answer(r *Reply, err error) {
+func (c *call) answer(r *message.Reply, err error) {
 	c.end()
 	_, create := creates(c.request)
 	if _, deletes := c.request.(deleteInstance); create && err != nil || deletes && err == nil {
@@ -242,7 +243,7 @@ var _ persistence.VisibleWaiter = (*call)(nil)
 // wait returns the answer, or an error when it does not come in time. It does
 // not look at the request's context: the outcome is decided within
 // milliseconds, and a caller who leaves early would only not hear of it.
-func (r *Router) wait(c *call) (*Reply, error) {
+func (r *Router) wait(c *call) (*message.Reply, error) {
 	var deadline time.Time
 	for {
 		ticked := r.ticks()

@@ -10,6 +10,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/internal/instanceid"
+	"troupe/actors/message"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence"
@@ -190,7 +191,7 @@ func TestATreeIsStopped(t *testing.T) {
 }
 
 // lastUser is the user of the last entry of a history.
-func lastUser(t *testing.T, r *workflow.Reply) string {
+func lastUser(t *testing.T, r *message.Reply) string {
 	t.Helper()
 	var record struct {
 		History []struct {
@@ -245,7 +246,7 @@ func TestAParentThatLeavesAtOnce(t *testing.T) {
 			t.Fatalf("got %v", children)
 		}
 		for _, c := range children {
-			p, err := h.Pending(t.Context(), &workflow.LoadRequest{Caller: boss, WorkflowID: "below", InstanceID: c.InstanceID})
+			p, err := h.Pending(t.Context(), &message.Load{Caller: boss, WorkflowID: "below", InstanceID: c.InstanceID})
 			if errors.Is(err, failure.ErrNotFound) { // it was left before it was created
 				continue
 			}

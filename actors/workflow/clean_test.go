@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"troupe/actors/failure"
+	"troupe/actors/message"
 	"troupe/actors/workflow"
 )
 
@@ -44,8 +45,8 @@ func TestKeysAreKeptForADayAndAtLeastTheLastSixtyFour(t *testing.T) {
 
 func TestKeysOfOldCreatesAreCleaned(t *testing.T) {
 	h := start(t, workflow.Options{})
-	create := func(key string) *workflow.Reply {
-		r, err := h.Create(t.Context(), &workflow.CreateRequest{Caller: john, WorkflowID: "leave", Retry: workflow.Retry{Key: key}})
+	create := func(key string) *message.Reply {
+		r, err := h.Create(t.Context(), &message.Create{Caller: john, WorkflowID: "leave", Retry: message.Retry{Key: key}})
 		h.Must(err)
 		return r
 	}

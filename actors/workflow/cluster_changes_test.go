@@ -11,6 +11,7 @@ import (
 
 	"troupe/actors/changefeed"
 	"troupe/actors/internal/instanceid"
+	"troupe/actors/message"
 	"troupe/actors/watch"
 	"troupe/actors/workflow"
 	"troupe/persistence"
@@ -111,7 +112,7 @@ func TestAReaderOfAnyNodeMissesNothing(t *testing.T) {
 			for _, id := range instances {
 				var have uint64
 				c.must(c.ask(r, func(router *workflow.Router) error {
-					reply, err := router.Load(context.Background(), &workflow.LoadRequest{Caller: boss, WorkflowID: "stock", InstanceID: id})
+					reply, err := router.Load(context.Background(), &message.Load{Caller: boss, WorkflowID: "stock", InstanceID: id})
 					if err == nil {
 						have = reply.Sequence
 					}

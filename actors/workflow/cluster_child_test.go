@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"troupe/actors/message"
 	"troupe/actors/workflow"
 	"troupe/persistence"
 )
@@ -39,9 +40,9 @@ func TestChildrenOnACluster(t *testing.T) {
 		}
 		c.pass(time.Minute)
 		for i, id := range ids {
-			var pending *workflow.Pending
+			var pending *message.Pending
 			c.must(c.ask(r, func(router *workflow.Router) (err error) {
-				pending, err = router.Pending(context.Background(), &workflow.LoadRequest{Caller: boss, WorkflowID: "above", InstanceID: id})
+				pending, err = router.Pending(context.Background(), &message.Load{Caller: boss, WorkflowID: "above", InstanceID: id})
 				return err
 			}))
 			if len(pending.Children) != 1 || pending.Children[0].Status.String() != "running" {
@@ -54,9 +55,9 @@ func TestChildrenOnACluster(t *testing.T) {
 		}
 		c.pass(time.Minute)
 		for _, id := range ids {
-			var reply *workflow.Reply
+			var reply *message.Reply
 			c.must(c.ask(r, func(router *workflow.Router) (err error) {
-				reply, err = router.Load(context.Background(), &workflow.LoadRequest{Caller: boss, WorkflowID: "above", InstanceID: id, WithHistory: true})
+				reply, err = router.Load(context.Background(), &message.Load{Caller: boss, WorkflowID: "above", InstanceID: id, WithHistory: true})
 				return err
 			}))
 			if got := events(t, reply); got != ",go,done.invoke.busy" {

@@ -21,6 +21,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/internal/instanceid"
+	"troupe/actors/message"
 	"troupe/actors/query"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
@@ -86,7 +87,7 @@ func (c *indexCluster) alone(store *persistence.Store) error {
 	router, err := workflow.Start(workflow.Options{Store: store, System: system, Catalog: definitions, Log: zerolog.Nop(), Clock: time.Now})
 	c.must(err)
 	for _, public := range workflowtest.Publics(1, 12) {
-		_, err := router.Create(context.Background(), &workflow.CreateRequest{Caller: boss, WorkflowID: "stock", Public: value(public)})
+		_, err := router.Create(context.Background(), &message.Create{Caller: boss, WorkflowID: "stock", Public: value(public)})
 		c.must(err)
 	}
 	for !(*definitions.Indexes()).Find("stock", "svcPublic.a").Whole() {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"troupe/actors/failure"
-	"troupe/actors/workflow"
+	"troupe/actors/message"
 	"troupe/persistence"
 )
 
@@ -126,7 +126,7 @@ func TestANewLeaderWritesNothingBeforeItKnowsTheIndexes(t *testing.T) {
 				c.fault("an event: got %v, want ErrUnavailable", err)
 			}
 			for _, s := range c.instances(late.Store, 0) {
-				_, err := late.router.Load(context.Background(), &workflow.LoadRequest{Caller: boss, WorkflowID: "stock", InstanceID: s.doc.ID})
+				_, err := late.router.Load(context.Background(), &message.Load{Caller: boss, WorkflowID: "stock", InstanceID: s.doc.ID})
 				if err != nil {
 					c.fault("a look: %v", err)
 				}

@@ -14,6 +14,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/internal/instanceid"
+	"troupe/actors/message"
 	"troupe/actors/query"
 	"troupe/actors/watch"
 	"troupe/actors/workflow"
@@ -70,7 +71,7 @@ func TestAListOfAnyNodeHasWhatWasAcknowledged(t *testing.T) {
 func TestFormsOfAnyNodeAreThoseThatWereAcknowledged(t *testing.T) {
 	onClusterOfThree(t, func(t *testing.T, c *cluster) {
 		for i := range 6 {
-			reply, err := c.nodes[0].router.Create(context.Background(), &workflow.CreateRequest{
+			reply, err := c.nodes[0].router.Create(context.Background(), &message.Create{
 				Caller: boss, WorkflowID: "stock", Form: &form.Form{Kind: form.KindForm, TemplateID: "t", Name: "T", By: string(boss.ID)},
 			})
 			c.must(err)

@@ -13,7 +13,7 @@ import (
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
 	"troupe/actors/internal/instanceid"
-	"troupe/actors/workflow"
+	"troupe/actors/message"
 	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence"
 	"troupe/statemachine"
@@ -127,7 +127,7 @@ func (c *retireCluster) retires(what string, version uint64, want error, gone ..
 
 // opens creates an instance through a node.
 func (c *retireCluster) opens(n *clusterNode) (id string, err error) {
-	r, err := n.router.Create(context.Background(), &workflow.CreateRequest{Caller: keeper, WorkflowID: "door"})
+	r, err := n.router.Create(context.Background(), &message.Create{Caller: keeper, WorkflowID: "door"})
 	if err != nil {
 		return "", err
 	}
@@ -162,7 +162,7 @@ func (c *retireCluster) moves(n *clusterNode, id string, from, to uint64) {
 		return n.catalog.Find("door", number)
 	})
 	c.must(err)
-	moved, err := n.router.Migrate("door", id, &workflow.Migration{Plan: plan, Caller: catalog.CallerOf(keeper)})
+	moved, err := n.router.Migrate("door", id, &message.Migration{Plan: plan, Caller: catalog.CallerOf(keeper)})
 	if err != nil || !moved {
 		c.t.Errorf("%s is not migrated to version %d: %v", id, to, err)
 	}

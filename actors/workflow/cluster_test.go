@@ -22,6 +22,7 @@ import (
 	"troupe/actors/child"
 	"troupe/actors/failure"
 	"troupe/actors/form"
+	"troupe/actors/message"
 	"troupe/actors/workflow"
 	"troupe/persistence"
 	"troupe/persistence/replica/replicatest"
@@ -345,12 +346,12 @@ func (cl *client) run(stop <-chan struct{}) {
 		called := time.Since(cl.c.begun).Nanoseconds()
 		var seen uint64
 		err := cl.c.ask(cl.r, func(router *workflow.Router) error {
-			var reply *workflow.Reply
+			var reply *message.Reply
 			var err error
 			if in.event {
 				reply, err = router.Send(context.Background(), event(boss, "stock", in.instance, "set", `{"a":1}`, key))
 			} else {
-				reply, err = router.Load(context.Background(), &workflow.LoadRequest{Caller: boss, WorkflowID: "stock", InstanceID: in.instance})
+				reply, err = router.Load(context.Background(), &message.Load{Caller: boss, WorkflowID: "stock", InstanceID: in.instance})
 			}
 			if err == nil {
 				seen = reply.Sequence
@@ -375,7 +376,7 @@ func (c *cluster) create(r *rand.Rand, key string) (id string) {
 
 func (c *cluster) createWith(r *rand.Rand, key, workflowID, public string) (id string) {
 	err := c.ask(r, func(router *workflow.Router) error {
-		reply, err := router.Create(context.Background(), &workflow.CreateRequest{
+		reply, err := router.Create(context.Background(), &message.Create{
 			Caller: boss, WorkflowID: workflowID, Public: value(public), Retry: event(boss, "", "", "", "", key).Retry,
 		})
 		if err == nil {
@@ -432,7 +433,7 @@ func TestALeaderThatIsCutOffShowsNothing(t *testing.T) {
 		id := c.create(rand.New(rand.NewPCG(1, 1)), "one")
 		first := c.nodes[0] // it leads everything
 		look := func(id string) error {
-			_, err := first.router.Load(context.Background(), &workflow.LoadRequest{Caller: boss, WorkflowID: "stock", InstanceID: id})
+			_, err := first.router.Load(context.Background(), &message.Load{Caller: boss, WorkflowID: "stock", InstanceID: id})
 			return err
 		}
 		c.must(look(id))

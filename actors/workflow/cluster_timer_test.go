@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"troupe/actors/message"
 	"troupe/actors/workflow"
 	"troupe/persistence"
 )
@@ -31,9 +32,9 @@ func TestTimersComeOnceOnACluster(t *testing.T) {
 		}
 		c.pass(time.Minute)
 		for _, id := range ids {
-			var reply *workflow.Reply
+			var reply *message.Reply
 			c.must(c.ask(r, func(router *workflow.Router) (err error) {
-				reply, err = router.Load(context.Background(), &workflow.LoadRequest{Caller: boss, WorkflowID: "remind", InstanceID: id, WithHistory: true})
+				reply, err = router.Load(context.Background(), &message.Load{Caller: boss, WorkflowID: "remind", InstanceID: id, WithHistory: true})
 				return err
 			}))
 			if got := events(t, reply); got != ",after.computed.waiting" {

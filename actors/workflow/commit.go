@@ -13,6 +13,7 @@ import (
 	"troupe/actors/form"
 	"troupe/actors/internal/history"
 	"troupe/actors/internal/retry"
+	"troupe/actors/message"
 	"troupe/actors/watch"
 	"troupe/persistence"
 	"troupe/statemachine"
@@ -25,7 +26,7 @@ type change struct {
 	// entry is that of the event, when it leaves one. NB: a pointer into the result of a step would have the whole result on the heap.
 	entry    statemachine.Entry
 	hasEntry bool
-	retry    Retry
+	retry    message.Retry
 	caller   string
 	created  bool
 	// of is the definition that the instance gets; nil: it keeps its own.
@@ -46,7 +47,7 @@ type change struct {
 // createInstance is the request of Create. Its actor is new and nobody else has its
 // id. done is called when it is known what became of it.
 type createInstance struct {
-	*CreateRequest
+	*message.Create
 	done func()
 }
 
@@ -66,29 +67,34 @@ func (req createInstance) run(i *instance, c *call) error {
 	}, req.WithHistory)
 }
 
-// run makes one step.
-func (req *EventRequest) run(i *instance, c *call) error {
+// sendEvent is the request of Send.
+type sendEvent struct{ *message.Event }
+
+func (req sendEvent) run(i *instance, c *call) error { return i.take(c, req.Event, nil) }
+
+// take makes one step; submits is nil without a form.
+func (i *instance) take(c *call, req *message.Event, submits submission) error {
 	if err := i.ensureLoaded(); err != nil {
 		return err
 	}
 	if first, err := i.firstReply(req); err != nil {
 		return err
 	} else if first != nil {
-		if req.submits != nil {
-			if err := req.submits.mayRepeat(i); err != nil {
+		if submits != nil {
+			if err := submits.mayRepeat(i); err != nil {
 				return err
 			}
 		}
 		i.deliver(c, first)
 		return nil
 	}
-	if req.submits != nil {
-		if err := req.submits.may(i); err != nil {
+	if submits != nil {
+		if err := submits.may(i); err != nil {
 			return err
 		}
 	}
 	now := i.router.o.Clock()
-	if err := i.mayReceive(req, req.caller, now); err != nil {
+	if err := i.mayReceive(req, req.As, now); err != nil {
 		return err
 	}
 	name, ok := statemachine.ParseEventName(req.Name)
@@ -96,18 +102,18 @@ func (req *EventRequest) run(i *instance, c *call) error {
 		return failure.Refuse(failure.ErrInvalid, "%w: %s", statemachine.ErrUnknownEvent, data.Quote(req.Name))
 	}
 	result, err := i.of.Step(&i.state, statemachine.Event{
-		Name: name, ID: req.ID, Data: req.Data, Caller: req.caller, Now: now,
+		Name: name, ID: req.ID, Data: req.Data, Caller: req.As, Now: now,
 	})
 	if errors.Is(err, statemachine.ErrForbidden) {
-		return i.router.catalog.MayNotSend(i.workflowID, i.view(), req.caller, req.Name, now, failure.ErrForbidden)
+		return i.router.catalog.MayNotSend(i.workflowID, i.view(), req.As, req.Name, now, failure.ErrForbidden)
 	}
 	if err != nil {
 		return i.undone(err, req.Name, string(req.Caller.ID))
 	}
-	if req.submits != nil && result.Outcome != statemachine.Moved {
+	if submits != nil && result.Outcome != statemachine.Moved {
 		return failure.ErrNotAllowed
 	}
-	if result.Outcome != statemachine.Ignored && req.submits == nil {
+	if result.Outcome != statemachine.Ignored && submits == nil {
 		if err := i.router.countRefusal(i.router.o.Quotas.MayAdd(i.state.Sequence)); err != nil {
 			return err
 		}
@@ -121,8 +127,8 @@ func (req *EventRequest) run(i *instance, c *call) error {
 	ch := &change{
 		next: result.Instance, retry: req.Retry, caller: string(req.Caller.ID), out: result.Out, decided: result.Decided,
 	}
-	if req.submits != nil {
-		ch.drafts = append(ch.drafts, req.submits.draft(i))
+	if submits != nil {
+		ch.drafts = append(ch.drafts, submits.draft(i))
 	}
 	if result.Outcome != statemachine.Ignored {
 		ch.entry, ch.hasEntry = result.Entry, true
@@ -138,7 +144,7 @@ func (req *EventRequest) run(i *instance, c *call) error {
 }
 
 // mayReceive asks the workflow's rules about this instance, and If-Match.
-func (i *instance) mayReceive(req *EventRequest, caller *statemachine.Caller, now time.Time) error {
+func (i *instance) mayReceive(req *message.Event, caller *statemachine.Caller, now time.Time) error {
 	newest, err := i.router.catalog.Newest(i.workflowID)
 	if err != nil {
 		return err
@@ -153,7 +159,7 @@ func (i *instance) mayReceive(req *EventRequest, caller *statemachine.Caller, no
 }
 
 // firstReply returns the answer that the event's idempotency key got before, or nil when it is new.
-func (i *instance) firstReply(req *EventRequest) (*Reply, error) {
+func (i *instance) firstReply(req *message.Event) (*message.Reply, error) {
 	if req.Retry.Key == "" {
 		return nil, nil
 	}
@@ -344,7 +350,7 @@ func (i *instance) nodeKey(p statemachine.Position) []byte {
 
 // putReply remembers the answer under the request's idempotency key. A create's
 // row stands outside the instance, because a retry does not know its id.
-func (i *instance) putReply(w *persistence.Writes, ch *change, reply *Reply) {
+func (i *instance) putReply(w *persistence.Writes, ch *change, reply *message.Reply) {
 	scope := i.id
 	if ch.created {
 		scope = persistence.ID{}

@@ -10,17 +10,18 @@ import (
 	"troupe/actors/identity"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/internal/retry"
+	"troupe/actors/message"
 	"troupe/persistence"
 	"troupe/statemachine"
 )
 
 // Create makes a new instance.
-func (r *Router) Create(_ context.Context, req *CreateRequest) (*Reply, error) {
+func (r *Router) Create(_ context.Context, req *message.Create) (*message.Reply, error) {
 	reply, err := r.create(req)
 	return reply, failure.In("create", req.WorkflowID, err)
 }
 
-func (r *Router) create(req *CreateRequest) (*Reply, error) {
+func (r *Router) create(req *message.Create) (*message.Reply, error) {
 	if err := r.mayAskToCreate(req); err != nil {
 		return nil, err
 	}
@@ -42,7 +43,7 @@ func (r *Router) create(req *CreateRequest) (*Reply, error) {
 }
 
 // PostCreate is Create for a caller who does not wait, as PostEvent is Send.
-func (r *Router) PostCreate(req *CreateRequest, to Recipient) (Posted, error) {
+func (r *Router) PostCreate(req *message.Create, to message.Recipient) (Posted, error) {
 	if err := r.mayAskToCreate(req); err != nil {
 		return Posted{}, err
 	}
@@ -60,8 +61,8 @@ func (r *Router) PostCreate(req *CreateRequest, to Recipient) (Posted, error) {
 
 // createFor is Create for a recipient. It may wait for another request with the key, and
 // was admitted: Stop waits for it.
-func (r *Router) createFor(req *CreateRequest, to Recipient) {
-	var reply *Reply
+func (r *Router) createFor(req *message.Create, to message.Recipient) {
+	var reply *message.Reply
 	err := error(failure.ErrInternal) // of a panic
 	defer func() {
 		if p := recover(); p != nil {
@@ -74,7 +75,7 @@ func (r *Router) createFor(req *CreateRequest, to Recipient) {
 }
 
 // mayAskToCreate makes the checks of a create that come before its key.
-func (r *Router) mayAskToCreate(req *CreateRequest) error {
+func (r *Router) mayAskToCreate(req *message.Create) error {
 	definition := r.catalog.Creatable
 	if req.Retry.Key != "" {
 		definition = r.catalog.Newest // a retry is answered also when the file has gone
@@ -101,7 +102,7 @@ type claimed struct {
 // key has a first answer or cannot be held. The key chooses the shard, so that the row that
 // remembers it is written in the same batch as the instance and a retry finds it without a
 // global index. Without a key the shard is one that is led here.
-func (r *Router) claim(req *CreateRequest, wait func(<-chan struct{}) error) (*claimed, *retry.First, error) {
+func (r *Router) claim(req *message.Create, wait func(<-chan struct{}) error) (*claimed, *retry.First, error) {
 	if req.Retry.Key == "" {
 		id := r.ids.Draw(r.o.Clock())
 		for range 8 * int(r.store.Shards()) {
@@ -127,7 +128,7 @@ func (r *Router) claim(req *CreateRequest, wait func(<-chan struct{}) error) (*c
 
 // KeepKey remembers that a key of the caller's stands for all that fingerprint is of, and
 // returns when that is durable: failure.ErrKeyReused when it stands for something else.
-func (r *Router) KeepKey(caller *identity.Principal, key Retry) error {
+func (r *Router) KeepKey(caller *identity.Principal, key message.Retry) error {
 	digest, sh := retry.PlaceOf(r.store, string(caller.ID), key.Key)
 	epoch, err := r.epochOf(sh)
 	if err != nil {
@@ -158,7 +159,7 @@ func (r *Router) waitFor(done <-chan struct{}) error {
 
 // firstCreation is the first answer to a create, which is durable; failure.ErrNotFound when the
 // instance was deleted since.
-func (r *Router) firstCreation(req *CreateRequest, first *retry.First) (*Reply, error) {
+func (r *Router) firstCreation(req *message.Create, first *retry.First) (*message.Reply, error) {
 	id := first.Instance
 	epoch, err := r.epochOf(r.store.ShardOf(id))
 	if err == nil {
@@ -173,7 +174,7 @@ func (r *Router) firstCreation(req *CreateRequest, first *retry.First) (*Reply, 
 
 // mayCreate says whether the service and the caller's quota allow a create that
 // repeats no other.
-func (r *Router) mayCreate(req *CreateRequest) error {
+func (r *Router) mayCreate(req *message.Create) error {
 	err := r.accepting()
 	if err == nil && !req.NoQuota && !req.Counted {
 		err = r.countRefusal(r.createQuota.Take(req.Caller.ID, r.o.Clock()))
@@ -184,7 +185,7 @@ func (r *Router) mayCreate(req *CreateRequest) error {
 
 // postCreate starts an actor under a new id and lets it create the instance. What was
 // claimed is released when it is known what became of it, and with an error.
-func (r *Router) postCreate(req *CreateRequest, of *claimed, to Recipient) (*call, error) {
+func (r *Router) postCreate(req *message.Create, of *claimed, to message.Recipient) (*call, error) {
 	id, release := of.id, of.release
 	pin, err := r.catalog.Pin(req.WorkflowID)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"troupe/actors/deletion"
 	"troupe/actors/failure"
 	"troupe/actors/identity"
+	"troupe/actors/message"
 	"troupe/actors/task"
 )
 
@@ -70,6 +71,6 @@ func (req deleteInstance) run(i *instance, c *call) error {
 		i.tellTasks(c, task.ChangeOf(&task.Origin{Workflow: i.workflowID, Instance: i.id, Before: i.of}, open, nil))
 	}
 	i.loaded = false // NB: also when nothing is written: the next call reads what there is
-	i.handOver(w, c, &Reply{WorkflowID: i.workflowID, InstanceID: i.name})
+	i.handOver(w, c, &message.Reply{WorkflowID: i.workflowID, InstanceID: i.name})
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/identity"
+	"troupe/actors/message"
 	"troupe/actors/outbox"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
@@ -87,20 +88,20 @@ func TestNothingNamesADeletedForm(t *testing.T) {
 		h.Publish(visit)
 		h.AwaitIndexes()
 		create := formOf(john, "visit", form.KindForm)
-		create.Public, create.Private, create.Retry = value(`{"n":1,"tags":["a","b"]}`), value(`{"who":"secret-text"}`), workflow.Retry{Key: "made", Fingerprint: [32]byte{1}}
+		create.Public, create.Private, create.Retry = value(`{"n":1,"tags":["a","b"]}`), value(`{"who":"secret-text"}`), message.Retry{Key: "made", Fingerprint: [32]byte{1}}
 		r, err := h.Create(t.Context(), create)
 		h.Must(err)
 		id, other := r.InstanceID, h.createForm(john, "visit", form.KindForm)
 		for _, who := range []*identity.Principal{john, mary} {
-			_, err := h.SaveDraft(t.Context(), &workflow.DraftRequest{
-				FormRequest: workflow.FormRequest{Caller: who, WorkflowID: "visit", InstanceID: id, Event: "submit"}, Data: value(`{"a":1}`),
+			_, err := h.SaveDraft(t.Context(), &message.Draft{
+				Request: form.Request{Caller: who, WorkflowID: "visit", InstanceID: id, Event: "submit"}, Data: value(`{"a":1}`),
 			})
 			h.Must(err)
 		}
 		h.MustSend(john, "visit", id, "note", `{"n":2}`, "k1") // moves nothing
 		h.MustSend(john, "visit", id, "again", "")             // decides a task, and begins another
 		h.keepTaskDraft(john, h.taskOf(john, id), `{"a":1}`)
-		comment := workflow.CommentRequest{Load: workflow.LoadRequest{Caller: john, WorkflowID: "visit", InstanceID: id}, Text: "hello"}
+		comment := message.Comment{Load: message.Load{Caller: john, WorkflowID: "visit", InstanceID: id}, Text: "hello"}
 		h.Must(workflowtest.Second(h.AddComment(t.Context(), &comment)))
 		clocktest.Advance(2 * time.Minute) // a timer has failed, and deliveries were tried
 		keys, _ := h.named(id)

@@ -13,6 +13,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/internal/instanceid"
+	"troupe/actors/message"
 	"troupe/actors/query"
 	"troupe/actors/watch"
 	"troupe/actors/workflow"
@@ -47,7 +48,7 @@ func TestNothingIsShownThatACrashCouldTakeBack(t *testing.T) {
 				}
 			})
 		}
-		send := func(change func(*workflow.EventRequest)) func() error {
+		send := func(change func(*message.Event)) func() error {
 			e := event(john, "leave", id, "submit", "", "k")
 			change(e)
 			return func() error { _, err := h.Send(t.Context(), e); return err }
@@ -67,7 +68,7 @@ func TestNothingIsShownThatACrashCouldTakeBack(t *testing.T) {
 		synctest.Wait() // they are open
 		hanging := h.Disk.Hold()
 		hangs.Store(true)
-		ask("the event itself", nil, send(func(*workflow.EventRequest) {}))
+		ask("the event itself", nil, send(func(*message.Event) {}))
 		ask("an event of another instance", nil, func() error { _, err := h.Try(boss, "stock", item, "close", `{"a":"new"}`, ""); return err })
 		ask("a draft", nil, func() error { _, err := h.draft(john, drafted, `{}`); return err })
 		<-hanging
@@ -77,7 +78,7 @@ func TestNothingIsShownThatACrashCouldTakeBack(t *testing.T) {
 		}
 		ask("a read", nil, func() error { _, err := h.Look(john, "leave", id); return err })
 		ask("the form", nil, func() error {
-			_, err := h.Form(t.Context(), &workflow.FormRequest{Caller: john, WorkflowID: "leave", InstanceID: id, Event: "submit"})
+			_, err := h.Form(t.Context(), &form.Request{Caller: john, WorkflowID: "leave", InstanceID: id, Event: "submit"})
 			return err
 		})
 		for _, c := range []form.Category{form.Current, form.Submitted} {
@@ -85,8 +86,8 @@ func TestNothingIsShownThatACrashCouldTakeBack(t *testing.T) {
 				return h.Forms(t.Context(), &form.ListRequest{Kind: form.KindForm, User: john.ID, Category: c}, func(form.Listed) error { show("a form"); return nil })
 			})
 		}
-		ask("the repeated event", nil, send(func(*workflow.EventRequest) {}))
-		ask("an event that is ignored", nil, send(func(e *workflow.EventRequest) { e.Name, e.Retry = "drop", workflow.Retry{} }))
+		ask("the repeated event", nil, send(func(*message.Event) {}))
+		ask("an event that is ignored", nil, send(func(e *message.Event) { e.Name, e.Retry = "drop", message.Retry{} }))
 		for _, name := range []string{"drop", "note"} { // one leaves no entry, the other does
 			ask("the event "+name+" of a batch", nil, func() error {
 				b := batch.New(h.Router, nil)
@@ -100,12 +101,12 @@ func TestNothingIsShownThatACrashCouldTakeBack(t *testing.T) {
 			})
 		}
 		ask("a second submission", failure.ErrNotAllowed, func() error {
-			_, err := h.Submit(t.Context(), &workflow.SubmitRequest{FormRequest: workflow.FormRequest{Caller: john, WorkflowID: "leave", InstanceID: id, Event: "submit"}})
+			_, err := h.Submit(t.Context(), &message.Submit{Request: form.Request{Caller: john, WorkflowID: "leave", InstanceID: id, Event: "submit"}})
 			return err
 		})
 		ask("a draft of what is submitted", failure.ErrNotAllowed, func() error { _, err := h.draft(john, id, `{}`); return err })
-		ask("an event at another place", failure.ErrPrecondition, send(func(e *workflow.EventRequest) { e.IfMatch, e.Retry = []uint64{1}, workflow.Retry{} }))
-		ask("another body under the key", failure.ErrKeyReused, send(func(e *workflow.EventRequest) { e.Retry.Fingerprint[0]++ }))
+		ask("an event at another place", failure.ErrPrecondition, send(func(e *message.Event) { e.IfMatch, e.Retry = []uint64{1}, message.Retry{} }))
+		ask("another body under the key", failure.ErrKeyReused, send(func(e *message.Event) { e.Retry.Fingerprint[0]++ }))
 		for what, req := range map[string]query.Request{
 			"by an index":              {Filter: `{"svcPublic.a":"new"}`},
 			"of what is gone":          {Filter: `{"svcPublic.a":"old"}`},
@@ -121,14 +122,14 @@ func TestNothingIsShownThatACrashCouldTakeBack(t *testing.T) {
 				return err
 			})
 		}
-		look := &workflow.LoadRequest{Caller: boss, WorkflowID: "stock", InstanceID: item}
+		look := &message.Load{Caller: boss, WorkflowID: "stock", InstanceID: item}
 		ask("the events", nil, func() error { _, err := h.Events(t.Context(), look); return err })
 		ask("the history", nil, func() error {
-			_, err := h.History(t.Context(), &workflow.HistoryRequest{Caller: boss, WorkflowID: "stock", InstanceID: item, Limit: 10})
+			_, err := h.History(t.Context(), &message.History{Caller: boss, WorkflowID: "stock", InstanceID: item, Limit: 10})
 			return err
 		})
 		ask("the activity", nil, func() error {
-			_, err := h.Activity(t.Context(), &workflow.ActivityRequest{Load: *look, Limit: 10})
+			_, err := h.Activity(t.Context(), &message.Activity{Load: *look, Limit: 10})
 			return err
 		})
 		ask("an activity that is read while something comes", nil, func() error { // after the instance was asked

@@ -5,6 +5,7 @@ import (
 
 	"troupe/actors/catalog"
 	"troupe/actors/internal/retry"
+	"troupe/actors/message"
 	"troupe/actors/task"
 	"troupe/persistence"
 )
@@ -59,15 +60,15 @@ func (r *Router) ReadToWake(workflowID string, id persistence.ID) (wake func(), 
 }
 
 // SendUnchecked sends an event to an awake instance without the checks of Send.
-func (r *Router) SendUnchecked(id persistence.ID, e *EventRequest) (*Reply, error) {
+func (r *Router) SendUnchecked(id persistence.ID, e *message.Event) (*message.Reply, error) {
 	if e.Caller != nil {
-		e.caller = catalog.CallerOf(e.Caller)
+		e.As = catalog.CallerOf(e.Caller)
 	}
-	return r.sendUnchecked(id, e)
+	return r.sendUnchecked(id, sendEvent{e})
 }
 
 // CreateFor is what PostCreate does with a request that may have to wait.
-func (r *Router) CreateFor(req *CreateRequest, to Recipient) {
+func (r *Router) CreateFor(req *message.Create, to message.Recipient) {
 	r.inFlight.Add(1)
 	r.createFor(req, to)
 }
@@ -78,7 +79,7 @@ func (r *Router) EnterAwake(id persistence.ID, ix *catalog.Index) error {
 	return err
 }
 
-func (r *Router) sendUnchecked(id persistence.ID, m message) (*Reply, error) {
+func (r *Router) sendUnchecked(id persistence.ID, m request) (*message.Reply, error) {
 	a, _ := r.awake.Load(id)
 	if err := a.acquire(); err != nil {
 		return nil, err

@@ -9,32 +9,10 @@ import (
 	"troupe/actors/form"
 	"troupe/actors/identity"
 	"troupe/actors/internal/instanceid"
-	"troupe/actors/workflow/request"
+	"troupe/actors/message"
 	"troupe/persistence"
 	"troupe/statemachine"
-	"troupe/statemachine/data"
 )
-
-// FormRequest asks for an instance as a form, or to write it.
-type FormRequest = request.FormRequest
-
-// FormView is the answer.
-type FormView = form.View
-
-// DraftRequest asks to keep a draft, or to drop it.
-type DraftRequest struct {
-	FormRequest
-	// Data is a checked, compact object; absent drops the draft.
-	Data data.Value
-	// Template is what the draft was written for; zero: nobody knows.
-	Template form.Digest
-	form.DraftCondition
-
-	saved form.Draft // what the actor made of it
-}
-
-// SubmitRequest asks to submit a form.
-type SubmitRequest = request.Submit
 
 // FormOf returns what an instance's form was made from, which never changes. It asks
 // for no right. An instance that is no form is failure.ErrNotFound.
@@ -67,9 +45,9 @@ func (r *Router) FormOf(workflowID, instanceID string) (*form.Form, error) {
 
 // Form returns an instance as a form. The errors are those of Load; an instance
 // that is no form is failure.ErrNotFound.
-func (r *Router) Form(ctx context.Context, req *FormRequest) (*FormView, error) {
-	var out *FormView
-	load := &LoadRequest{Caller: req.Caller, WorkflowID: req.WorkflowID, InstanceID: req.InstanceID}
+func (r *Router) Form(ctx context.Context, req *form.Request) (*form.View, error) {
+	var out *form.View
+	load := &message.Load{Caller: req.Caller, WorkflowID: req.WorkflowID, InstanceID: req.InstanceID}
 	err := r.look(ctx, load, func(i *instance) (err error) {
 		out, err = i.formView(req)
 		return err
@@ -77,7 +55,7 @@ func (r *Router) Form(ctx context.Context, req *FormRequest) (*FormView, error) 
 	return out, failure.In("form", req.WorkflowID+"/"+req.InstanceID, err)
 }
 
-func (i *instance) formView(req *FormRequest) (*FormView, error) {
+func (i *instance) formView(req *form.Request) (*form.View, error) {
 	if i.form == nil {
 		return nil, failure.ErrNotFound
 	}
@@ -85,7 +63,7 @@ func (i *instance) formView(req *FormRequest) (*FormView, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &FormView{
+	return &form.View{
 		Form: i.form, Sequence: i.state.Sequence, When: i.state.CreatedAt.UnixMilli(), Public: i.state.Public,
 		States: i.of.States(&i.state), Nodes: statemachine.NodeNames(i.of.Positions(&i.state)), Draft: draft,
 		Editable: i.mayWriteForms(req) == nil && i.maySubmit(req) == nil,
@@ -117,7 +95,7 @@ func (i *instance) loadDraft(at draftPlace) (*form.Draft, error) {
 // mayWrite asks whether the caller sees the form, has the privilege to write it, and
 // has a right to send events of the workflow: failure.ErrNotFound or
 // failure.ErrForbidden if not.
-func (i *instance) mayWrite(req *FormRequest) error {
+func (i *instance) mayWrite(req *form.Request) error {
 	if err := i.maySee(req.Caller); err != nil {
 		return err
 	}
@@ -138,7 +116,7 @@ func (i *instance) maySee(caller *identity.Principal) error {
 // mayWriteForms makes the checks of mayWrite without visibility: for a caller who is
 // known to see the form, and for a repeated submission after which the caller no longer
 // does.
-func (i *instance) mayWriteForms(req *FormRequest) error {
+func (i *instance) mayWriteForms(req *form.Request) error {
 	newest, err := i.router.catalog.Newest(i.workflowID)
 	if err != nil {
 		return err
@@ -154,9 +132,9 @@ func (i *instance) mayWriteForms(req *FormRequest) error {
 
 // maySubmit asks whether the event that submits the form would be taken now:
 // failure.ErrNotAllowed, failure.ErrForbidden or req.Refusal if not.
-func (i *instance) maySubmit(req *FormRequest) error {
+func (i *instance) maySubmit(req *form.Request) error {
 	caller := catalog.CallerOf(req.Caller)
-	if err := i.mayReceive(&EventRequest{}, caller, i.router.o.Clock()); err != nil {
+	if err := i.mayReceive(&message.Event{}, caller, i.router.o.Clock()); err != nil {
 		return err
 	}
 	if req.Refusal != nil {
@@ -172,20 +150,20 @@ func (i *instance) maySubmit(req *FormRequest) error {
 
 // mayDraft asks what SaveDraft demands. Whoever sees the form can drop a draft that is
 // left over.
-func (i *instance) mayDraft(req *DraftRequest) error {
+func (i *instance) mayDraft(req *message.Draft) error {
 	if req.Data == nil {
 		return i.maySee(req.Caller)
 	}
-	if err := i.mayWrite(&req.FormRequest); err != nil {
+	if err := i.mayWrite(&req.Request); err != nil {
 		return err
 	}
-	return i.maySubmit(&req.FormRequest)
+	return i.maySubmit(&req.Request)
 }
 
 // SaveDraft keeps or drops the caller's draft; it is durable when SaveDraft
 // returns. Besides the errors of Send: failure.ErrPrecondition, and failure.ErrNotAllowed when
 // there is something to keep and the caller may not submit the form now.
-func (r *Router) SaveDraft(_ context.Context, req *DraftRequest) (form.Draft, error) {
+func (r *Router) SaveDraft(_ context.Context, req *message.Draft) (form.Draft, error) {
 	err := r.accepting()
 	if err == nil {
 		_, err = r.ask(req.WorkflowID, req.InstanceID, saveDraft{req})
@@ -193,7 +171,7 @@ func (r *Router) SaveDraft(_ context.Context, req *DraftRequest) (form.Draft, er
 	if err != nil {
 		return form.Draft{}, failure.In("draft for", req.WorkflowID+"/"+req.InstanceID, err)
 	}
-	return req.saved, nil
+	return req.Saved, nil
 }
 
 // Submit sends the event that submits the form, and removes the caller's draft in the
@@ -201,7 +179,7 @@ func (r *Router) SaveDraft(_ context.Context, req *DraftRequest) (form.Draft, er
 // definition says about it. The other errors are those of Send, but whoever does not
 // see the form gets failure.ErrNotFound alone, unless it repeats a submission of the
 // caller's.
-func (r *Router) Submit(_ context.Context, req *SubmitRequest) (reply *Reply, err error) {
+func (r *Router) Submit(_ context.Context, req *message.Submit) (reply *message.Reply, err error) {
 	if err = r.accepting(); err == nil {
 		reply, err = r.ask(req.WorkflowID, req.InstanceID, submitForm{req})
 	}
@@ -209,14 +187,14 @@ func (r *Router) Submit(_ context.Context, req *SubmitRequest) (reply *Reply, er
 }
 
 // submitForm is the request of Submit.
-type submitForm struct{ *SubmitRequest }
+type submitForm struct{ *message.Submit }
 
 func (req submitForm) run(i *instance, c *call) error {
-	event := &EventRequest{
+	event := &message.Event{
 		Caller: req.Caller, Name: req.Event, Data: req.Data, Retry: req.Retry, WithHistory: req.WithHistory,
-		caller: catalog.CallerOf(req.Caller), submits: submittedForm{&req.FormRequest},
+		As: catalog.CallerOf(req.Caller),
 	}
-	return event.run(i, c)
+	return i.take(c, event, submittedForm{&req.Request})
 }
 
 // submission is what an event submits.
@@ -230,12 +208,12 @@ type submission interface {
 }
 
 // submittedForm is a form.
-type submittedForm struct{ *FormRequest }
+type submittedForm struct{ *form.Request }
 
-func (f submittedForm) mayRepeat(i *instance) error { return i.mayWriteForms(f.FormRequest) }
+func (f submittedForm) mayRepeat(i *instance) error { return i.mayWriteForms(f.Request) }
 
 func (f submittedForm) may(i *instance) error {
-	if err := i.mayWrite(f.FormRequest); err != nil {
+	if err := i.mayWrite(f.Request); err != nil {
 		return err
 	}
 	return f.Refusal
@@ -244,17 +222,17 @@ func (f submittedForm) may(i *instance) error {
 func (f submittedForm) draft(i *instance) []byte { return i.formDraft(f.Caller.ID).key }
 
 // saveDraft is the request of SaveDraft.
-type saveDraft struct{ *DraftRequest }
+type saveDraft struct{ *message.Draft }
 
 func (req saveDraft) run(i *instance, c *call) error {
-	if err := i.mayDraft(req.DraftRequest); err != nil {
+	if err := i.mayDraft(req.Draft); err != nil {
 		return err
 	}
-	return i.keepDraft(c, i.formDraft(req.Caller.ID), req.DraftRequest)
+	return i.keepDraft(c, i.formDraft(req.Caller.ID), req.Draft)
 }
 
 // keepDraft keeps or drops a draft, if the one that there is allows it.
-func (i *instance) keepDraft(c *call, at draftPlace, req *DraftRequest) error {
+func (i *instance) keepDraft(c *call, at draftPlace, req *message.Draft) error {
 	before := &form.Draft{}
 	if req.Data != nil || req.Demands() { // what cannot be read can be dropped
 		present, err := i.loadDraft(at)
@@ -276,13 +254,13 @@ func (i *instance) keepDraft(c *call, at draftPlace, req *DraftRequest) error {
 		// NB: the clock keeps revisions apart that have a submission in between, and
 		// a draft from being older than the move that it follows.
 		i.revision = max(before.Revision+1, i.revision+1, uint64(now))
-		req.saved = form.Draft{Revision: i.revision, SavedAt: max(now, at.after+1), Data: req.Data}
+		req.Saved = form.Draft{Revision: i.revision, SavedAt: max(now, at.after+1), Data: req.Data}
 		if i.router.hasLevel(levelOfTemplates) {
-			req.saved.Template = req.Template
+			req.Saved.Template = req.Template
 		}
-		w.Set(at.key, req.saved.Append(nil))
+		w.Set(at.key, req.Saved.Append(nil))
 	}
-	i.handOver(w, c, &Reply{WorkflowID: i.workflowID, InstanceID: i.name, Sequence: i.state.Sequence})
+	i.handOver(w, c, &message.Reply{WorkflowID: i.workflowID, InstanceID: i.name, Sequence: i.state.Sequence})
 	return nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"troupe/actors/form"
 	"troupe/actors/identity"
 	"troupe/actors/internal/instanceid"
+	"troupe/actors/message"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence"
@@ -33,8 +34,8 @@ func (h *harness) createForm(who *identity.Principal, workflowID string, kind fo
 	return r.InstanceID
 }
 
-func formOf(who *identity.Principal, workflowID string, kind form.Kind) *workflow.CreateRequest {
-	return &workflow.CreateRequest{Caller: who, WorkflowID: workflowID, Form: &form.Form{
+func formOf(who *identity.Principal, workflowID string, kind form.Kind) *message.Create {
+	return &message.Create{Caller: who, WorkflowID: workflowID, Form: &form.Form{
 		Kind: kind, TemplateID: workflowID + "-form", Name: "A form", By: string(who.ID), Role: "employee",
 	}}
 }
@@ -290,14 +291,14 @@ func TestTheOrderOfAList(t *testing.T) {
 }
 
 func (h *harness) draft(who *identity.Principal, id, body string, ifMatch ...uint64) (form.Draft, error) {
-	return h.SaveDraft(h.t.Context(), &workflow.DraftRequest{
-		FormRequest: workflow.FormRequest{Caller: who, WorkflowID: "leave", InstanceID: id, Event: "submit"}, Data: value(body), DraftCondition: form.DraftCondition{IfMatch: ifMatch},
+	return h.SaveDraft(h.t.Context(), &message.Draft{
+		Request: form.Request{Caller: who, WorkflowID: "leave", InstanceID: id, Event: "submit"}, Data: value(body), DraftCondition: form.DraftCondition{IfMatch: ifMatch},
 	})
 }
 
-func (h *harness) form(who *identity.Principal, id string) *workflow.FormView {
+func (h *harness) form(who *identity.Principal, id string) *form.View {
 	h.t.Helper()
-	v, err := h.Form(h.t.Context(), &workflow.FormRequest{Caller: who, WorkflowID: "leave", InstanceID: id, Event: "submit"})
+	v, err := h.Form(h.t.Context(), &form.Request{Caller: who, WorkflowID: "leave", InstanceID: id, Event: "submit"})
 	h.Must(err)
 	return v
 }
@@ -308,7 +309,7 @@ func TestTheLifeOfADraft(t *testing.T) {
 	if v := h.form(john, id); v.Draft != nil || !v.Editable || v.Nodes != "draft" || v.When == 0 || string(v.Public) != `{"by":"john"}` {
 		t.Errorf("a new form: %+v", v)
 	}
-	req := workflow.FormRequest{Caller: john, WorkflowID: "leave", InstanceID: id, Event: "submit"}
+	req := form.Request{Caller: john, WorkflowID: "leave", InstanceID: id, Event: "submit"}
 	var first, second form.Draft
 	var err error
 	for n, c := range []struct {
@@ -322,7 +323,7 @@ func TestTheLifeOfADraft(t *testing.T) {
 		{"a first where there is one", form.DraftCondition{IfAbsent: true}, failure.ErrPrecondition},
 		{"in the place of any", form.DraftCondition{MustExist: true}, nil},
 	} {
-		first, err = h.SaveDraft(t.Context(), &workflow.DraftRequest{FormRequest: req, Data: value(fmt.Sprintf(`{"days":%d}`, n)), DraftCondition: c.condition})
+		first, err = h.SaveDraft(t.Context(), &message.Draft{Request: req, Data: value(fmt.Sprintf(`{"days":%d}`, n)), DraftCondition: c.condition})
 		if !errors.Is(err, c.want) {
 			t.Errorf("a draft %s: got %v, want %v", c.name, err, c.want)
 		}
@@ -340,7 +341,7 @@ func TestTheLifeOfADraft(t *testing.T) {
 	if v := h.form(john, id); v.Draft == nil || string(v.Draft.Data) != `{"days":2}` || v.Draft.Revision != second.Revision || v.Sequence != 1 {
 		t.Errorf("after a restart: %+v", v.Draft)
 	}
-	drop := &workflow.SubmitRequest{FormRequest: req, Data: value(`{"days":2}`), Retry: event(john, "leave", id, "submit", `{"days":2}`, "key").Retry}
+	drop := &message.Submit{Request: req, Data: value(`{"days":2}`), Retry: event(john, "leave", id, "submit", `{"days":2}`, "key").Retry}
 	h.Must(workflowtest.Second(h.Submit(t.Context(), drop)))
 	if v := h.form(john, id); v.Draft != nil || v.Editable || v.Form.SubmissionID == "" {
 		t.Errorf("after the submission: %+v", v)
@@ -348,7 +349,7 @@ func TestTheLifeOfADraft(t *testing.T) {
 	if r, err := h.Submit(t.Context(), drop); err != nil || r.Sequence != 2 {
 		t.Errorf("the submission again with its key: %v, %v", r, err)
 	}
-	drop.Retry = workflow.Retry{}
+	drop.Retry = message.Retry{}
 	if _, err := h.Submit(t.Context(), drop); !errors.Is(err, failure.ErrNotAllowed) || h.form(john, id).Sequence != 2 {
 		t.Errorf("a second submission: got %v, want failure.ErrNotAllowed and no trace", err)
 	}
@@ -379,7 +380,7 @@ func TestTheLifeOfADraft(t *testing.T) {
 			t.Errorf("a draft %s: got %v, want %v", name, err, c.want)
 		}
 	}
-	if _, err := h.Form(t.Context(), &workflow.FormRequest{Caller: john, WorkflowID: "leave", InstanceID: plain, Event: "submit"}); !errors.Is(err, failure.ErrNotFound) {
+	if _, err := h.Form(t.Context(), &form.Request{Caller: john, WorkflowID: "leave", InstanceID: plain, Event: "submit"}); !errors.Is(err, failure.ErrNotFound) {
 		t.Errorf("an instance that is no form: got %v, want ErrNotFound", err)
 	}
 }
@@ -393,11 +394,11 @@ func TestWhatEarlierNodesReadIsWritten(t *testing.T) {
 	for want, at := range map[form.Digest]int32{{}: 2, digest: 3} {
 		level.Store(at)
 		create := formOf(john, "leave", form.KindForm)
-		create.Retry = workflow.Retry{Key: fmt.Sprint("made at ", at)}
+		create.Retry = message.Retry{Key: fmt.Sprint("made at ", at)}
 		r, err := h.Create(t.Context(), create)
 		h.Must(err)
-		_, err = h.SaveDraft(t.Context(), &workflow.DraftRequest{
-			FormRequest: workflow.FormRequest{Caller: john, WorkflowID: "leave", InstanceID: r.InstanceID, Event: "submit"}, Data: value(`{}`), Template: digest,
+		_, err = h.SaveDraft(t.Context(), &message.Draft{
+			Request: form.Request{Caller: john, WorkflowID: "leave", InstanceID: r.InstanceID, Event: "submit"}, Data: value(`{}`), Template: digest,
 		})
 		h.Must(err)
 		if v := h.form(john, r.InstanceID); v.Draft.Template != want {

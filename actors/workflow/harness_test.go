@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"troupe/actors/message"
 	"troupe/actors/query"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
@@ -47,7 +48,7 @@ func (h *harness) list(req query.Request) (ids []string, end *query.End, err err
 }
 
 // events returns the transition events of a reply's history.
-func events(t *testing.T, r *workflow.Reply) string {
+func events(t *testing.T, r *message.Reply) string {
 	t.Helper()
 	var record struct {
 		History []struct {

@@ -12,9 +12,9 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/incident"
+	"troupe/actors/message"
 	"troupe/actors/outbox"
 	"troupe/actors/pending"
-	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence/clocktest"
 )
@@ -101,7 +101,7 @@ func TestIncidentsWithoutAnInstance(t *testing.T) {
 		const never = "id: ID\nallow: {create: {users: [boss]}, read: READ}\nstateMachines: {m: {states: {a: {entry: [{log: '${svcPublic[\"" + secret + "\" + svcPublic.?x.orValue(\"\")]}'}], on: {go: b}}, b: {type: final}}}}\n"
 		h.Publish(remind, strings.NewReplacer("ID", "all", "READ", "{users: [boss]}").Replace(never), strings.NewReplacer("ID", "some", "READ", "{when: 'svcPublic.x == 1'}").Replace(never))
 		for _, of := range []string{"all", "some"} {
-			if _, err := h.Create(context.Background(), &workflow.CreateRequest{Caller: boss, WorkflowID: of}); !errors.Is(err, failure.ErrExecution) {
+			if _, err := h.Create(context.Background(), &message.Create{Caller: boss, WorkflowID: of}); !errors.Is(err, failure.ErrExecution) {
 				t.Fatalf("%s: got %v", of, err)
 			}
 		}

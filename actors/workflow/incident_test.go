@@ -13,6 +13,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/incident"
+	"troupe/actors/message"
 	"troupe/actors/outbox"
 	"troupe/actors/pending"
 	"troupe/actors/workflow"
@@ -103,7 +104,7 @@ func TestAFailureOfACallerIsAnIncident(t *testing.T) {
 func TestACreateThatFailsIsAnIncident(t *testing.T) {
 	timed(t, func(h *harness, _ *atomic.Int64) {
 		h.Publish(remind, "id: never\nstateMachines: {m: {states: {a: {entry: [{log: '${svcPublic.none}'}], on: {go: b}}, b: {type: final}}}}\n")
-		_, err := h.Create(context.Background(), &workflow.CreateRequest{Caller: boss, WorkflowID: "never"})
+		_, err := h.Create(context.Background(), &message.Create{Caller: boss, WorkflowID: "never"})
 		clocktest.Advance(time.Second)
 		list := h.incidents()
 		if len(list) != 1 || list[0].InstanceID != "" || list[0].Event != "" || list[0].Row.Line != 2 || failure.Of(err).Reference == "" {

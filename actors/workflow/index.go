@@ -10,6 +10,7 @@ import (
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
 	"troupe/actors/internal/instanceid"
+	"troupe/actors/message"
 	"troupe/persistence"
 	"troupe/statemachine"
 	"troupe/statemachine/filter"
@@ -22,7 +23,7 @@ func (r *Router) EnterIndex(workflowID string, id persistence.ID, ix *catalog.In
 
 // have has an instance write something that nobody waits for. One that it wakes goes back to sleep as soon as that is durable, when wait
 // returns.
-func (r *Router) have(workflowID string, id persistence.ID, write message) (wait func() error, err error) {
+func (r *Router) have(workflowID string, id persistence.ID, write request) (wait func() error, err error) {
 	epoch, err := r.epochOf(r.store.ShardOf(id))
 	if err != nil {
 		return nil, err
@@ -76,12 +77,12 @@ func (m enterIndex) run(i *instance, c *call) (err error) {
 	c.commit = r.catalog.BeginCommit(i.shard)
 	if stored == nil || !r.catalog.Maintains(i.workflowID, m.index) {
 		c.endCommit()
-		i.deliver(c, &Reply{})
+		i.deliver(c, &message.Reply{})
 		return nil
 	}
 	w := i.writes()
 	i.scratch = m.index.Enter(w, i.scratch, i.shard, i.id, *stored)
-	i.handOver(w, c, &Reply{})
+	i.handOver(w, c, &message.Reply{})
 	return nil
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/form"
+	"troupe/actors/message"
 	"troupe/actors/query"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
@@ -120,7 +121,7 @@ func (h *harness) live(ids []string) (stop func()) {
 			for !stopping.Load() {
 				var err error
 				if r.IntN(8) == 0 {
-					_, err = h.Create(h.t.Context(), &workflow.CreateRequest{Caller: boss, WorkflowID: "stock", Public: value(workflowtest.RandomPublic(r, r.IntN(1000)))})
+					_, err = h.Create(h.t.Context(), &message.Create{Caller: boss, WorkflowID: "stock", Public: value(workflowtest.RandomPublic(r, r.IntN(1000)))})
 				} else {
 					_, err = h.Try(boss, "stock", ids[r.IntN(len(ids))], oneOf(r, "set", "set", "close", "open", "side", "skip"), workflowtest.RandomSet(r), "")
 				}

@@ -12,6 +12,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/identity"
+	"troupe/actors/message"
 	"troupe/persistence"
 	"troupe/statemachine"
 )
@@ -99,9 +100,9 @@ func (r *Router) notePanic(p any, workflow, instance string) {
 // run carries out a call, unless its recipient does not want that any more.
 func (i *instance) run(c *call) error {
 	if c.recipient != nil {
-		var turn Turn
+		var turn message.Turn
 		if !i.router.store.Alone() {
-			turn = Turn{Shard: uint16(i.shard), Life: i.activation}
+			turn = message.Turn{Shard: uint16(i.shard), Life: i.activation}
 		}
 		if err := c.recipient.Begin(turn); err != nil {
 			return err
@@ -202,7 +203,7 @@ func (i *instance) mayRead(caller *identity.Principal) error {
 }
 
 // loadInstance is the request of Load.
-type loadInstance struct{ *LoadRequest }
+type loadInstance struct{ *message.Load }
 
 func (req loadInstance) run(i *instance, c *call) error {
 	if err := i.mayRead(req.Caller); err != nil {
@@ -219,7 +220,7 @@ func (req loadInstance) run(i *instance, c *call) error {
 // deliver answers now if everything that the instance wrote is durable, and
 // behind the journal's queue otherwise (promise: no reply shows state that a
 // crash could take back).
-func (i *instance) deliver(c *call, reply *Reply) {
+func (i *instance) deliver(c *call, reply *message.Reply) {
 	if i.isConfirmed() {
 		c.answer(reply, nil)
 		return
@@ -241,7 +242,7 @@ func (i *instance) writes() *persistence.Writes {
 
 // handOver gives the journal a batch, and the reply that leaves when it is durable. taken is
 // false when nothing was written; the call is answered even then.
-func (i *instance) handOver(w *persistence.Writes, c *call, reply *Reply) (taken bool) {
+func (i *instance) handOver(w *persistence.Writes, c *call, reply *message.Reply) (taken bool) {
 	c.prepared = reply
 	i.activation.uncommitted.Add(1)
 	if taken = i.router.store.Append(w, c); !taken {

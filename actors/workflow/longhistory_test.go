@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"troupe/actors/message"
 	"troupe/actors/workflow"
 	"troupe/persistence"
 )
@@ -69,7 +70,7 @@ func TestALongHistoryIsAnsweredInPart(t *testing.T) {
 	if size/events > 1000 {
 		t.Errorf("an entry has %d bytes", size/events)
 	}
-	page, err := h.History(context.Background(), &workflow.HistoryRequest{Caller: boss, WorkflowID: "wide", InstanceID: id, Limit: 3, Descending: true})
+	page, err := h.History(context.Background(), &message.History{Caller: boss, WorkflowID: "wide", InstanceID: id, Limit: 3, Descending: true})
 	if err != nil || !strings.HasSuffix(string(last[:strings.LastIndex(string(last), `],"historyFrom"`)]), string(page.Entries[:strings.Index(string(page.Entries), `},{`)+1])) {
 		t.Errorf("the newest page: %.200s, %v", page.Entries, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/internal/history"
+	"troupe/actors/message"
 	"troupe/actors/query"
 	"troupe/persistence"
 	"troupe/statemachine"
@@ -19,8 +20,8 @@ const pageMax = 1000
 // Events lists what the caller may send to an instance now, each with its
 // transitions, the result of its guard and the schema of its data. The errors
 // are those of Load.
-func (r *Router) Events(ctx context.Context, req *LoadRequest) (*EventsReply, error) {
-	out := &EventsReply{}
+func (r *Router) Events(ctx context.Context, req *message.Load) (*message.Events, error) {
+	out := &message.Events{}
 	err := r.look(ctx, req, func(i *instance) error {
 		out.Sequence, out.Of, out.Events = i.state.Sequence, i.of, i.available(req)
 		return nil
@@ -32,7 +33,7 @@ func (r *Router) Events(ctx context.Context, req *LoadRequest) (*EventsReply, er
 }
 
 // available returns the events for the caller.
-func (i *instance) available(req *LoadRequest) []statemachine.Available {
+func (i *instance) available(req *message.Load) []statemachine.Available {
 	caller, now := catalog.CallerOf(req.Caller), i.router.o.Clock()
 	newest, err := i.router.catalog.Newest(i.workflowID)
 	if err != nil || !newest.MaySend(i.view(), caller, now) {
@@ -43,12 +44,12 @@ func (i *instance) available(req *LoadRequest) []statemachine.Available {
 
 // History returns a part of an instance's history, however long it is. The
 // errors are those of Load, and failure.ErrInvalid for a cursor of another list.
-func (r *Router) History(ctx context.Context, req *HistoryRequest) (*HistoryPage, error) {
+func (r *Router) History(ctx context.Context, req *message.History) (*message.Page, error) {
 	page, err := r.history(ctx, req)
 	return page, failure.In("history of", req.WorkflowID+"/"+req.InstanceID, err)
 }
 
-func (r *Router) history(ctx context.Context, req *HistoryRequest) (*HistoryPage, error) {
+func (r *Router) history(ctx context.Context, req *message.History) (*message.Page, error) {
 	if req.Limit < 1 || req.Limit > pageMax {
 		return nil, failure.Refuse(failure.ErrInvalid, "the limit must be 1 to %d", pageMax)
 	}
@@ -81,7 +82,7 @@ func (r *Router) history(ctx context.Context, req *HistoryRequest) (*HistoryPage
 		}
 		end = first - min(first-1, uint64(req.Limit)-1)
 	}
-	page := &HistoryPage{}
+	page := &message.Page{}
 	if first > last {
 		return page, nil // it came back with the cursor of what was the end
 	}
@@ -96,14 +97,14 @@ func (r *Router) history(ctx context.Context, req *HistoryRequest) (*HistoryPage
 
 // look runs f inside the instance's actor when the caller may see the instance,
 // and returns when everything that f saw is durable.
-func (r *Router) look(_ context.Context, req *LoadRequest, f func(*instance) error) error {
+func (r *Router) look(_ context.Context, req *message.Load, f func(*instance) error) error {
 	_, err := r.askReader(req, inspect{req, f})
 	return err
 }
 
 // inspect is the request of look.
 type inspect struct {
-	load *LoadRequest
+	load *message.Load
 	look func(*instance) error
 }
 
@@ -114,20 +115,20 @@ func (m inspect) run(i *instance, c *call) error {
 	if err := m.look(i); err != nil {
 		return err
 	}
-	i.deliver(c, &Reply{})
+	i.deliver(c, &message.Reply{})
 	return nil
 }
 
 // View calls f inside the instance's actor when the caller may see the instance, and returns when what f saw is durable.
-func (r *Router) View(ctx context.Context, req *LoadRequest, f func(View)) error {
+func (r *Router) View(ctx context.Context, req *message.Load, f func(message.View)) error {
 	return r.look(ctx, req, func(i *instance) error {
-		f(View{ID: i.id, Of: i.of, Instance: &i.state, Form: i.form})
+		f(message.View{ID: i.id, Of: i.of, Instance: &i.state, Form: i.form})
 		return nil
 	})
 }
 
 // Locate implements watch.Instances.
 func (r *Router) Locate(ctx context.Context, caller *identity.Principal, workflowID, instanceID string) (id persistence.ID, sequence uint64, err error) {
-	err = r.View(ctx, &LoadRequest{Caller: caller, WorkflowID: workflowID, InstanceID: instanceID}, func(v View) { id, sequence = v.ID, v.Instance.Sequence })
+	err = r.View(ctx, &message.Load{Caller: caller, WorkflowID: workflowID, InstanceID: instanceID}, func(v message.View) { id, sequence = v.ID, v.Instance.Sequence })
 	return id, sequence, err
 }

@@ -12,6 +12,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
+	"troupe/actors/message"
 	"troupe/actors/query"
 	"troupe/actors/workflow"
 	"troupe/statemachine"
@@ -25,8 +26,8 @@ func TestHistoryPages(t *testing.T) {
 		h.MustSend(boss, "stock", id, oneOf(rand.New(rand.NewPCG(5, uint64(n))), "set", "close", "open"), "")
 	}
 	h.MustSend(boss, "stock", other, "set", "")
-	ask := func(who *identity.Principal, id, cursor string, limit int) (*workflow.HistoryPage, error) {
-		return h.History(t.Context(), &workflow.HistoryRequest{Caller: who, WorkflowID: "stock", InstanceID: id, Limit: limit, Cursor: cursor})
+	ask := func(who *identity.Principal, id, cursor string, limit int) (*message.Page, error) {
+		return h.History(t.Context(), &message.History{Caller: who, WorkflowID: "stock", InstanceID: id, Limit: limit, Cursor: cursor})
 	}
 	for _, limit := range []int{1, 7, 24, 25, 26, 1000} {
 		var entries []string
@@ -87,8 +88,8 @@ func TestHistoryPages(t *testing.T) {
 // checkDescending holds the pages of a history against its entries, newest first, while more of them come.
 func (h *harness) checkDescending(id string, limit, entries int) {
 	h.t.Helper()
-	ask := func(descending bool, cursor string) (*workflow.HistoryPage, error) {
-		return h.History(h.t.Context(), &workflow.HistoryRequest{
+	ask := func(descending bool, cursor string) (*message.Page, error) {
+		return h.History(h.t.Context(), &message.History{
 			Caller: member, WorkflowID: "stock", InstanceID: id, Limit: limit, Cursor: cursor, Descending: descending,
 		})
 	}
@@ -130,7 +131,7 @@ func TestWhatComesMeanwhileIsOnNoLaterPageOfTheNewest(t *testing.T) {
 	}
 	cursor := ""
 	for last := 6; last > 0; last -= 2 {
-		p, err := h.History(t.Context(), &workflow.HistoryRequest{Caller: member, WorkflowID: "stock", InstanceID: id, Limit: 2, Cursor: cursor, Descending: true})
+		p, err := h.History(t.Context(), &message.History{Caller: member, WorkflowID: "stock", InstanceID: id, Limit: 2, Cursor: cursor, Descending: true})
 		h.Must(err)
 		if want := all[last-1] + "," + all[last-2]; string(p.Entries) != want {
 			t.Errorf("the page of entry %d: got %s, want %s", last, p.Entries, want)
@@ -142,7 +143,7 @@ func TestWhatComesMeanwhileIsOnNoLaterPageOfTheNewest(t *testing.T) {
 		t.Errorf("behind the first entry there is a cursor %s", cursor)
 	}
 	none := query.List{"history", "stock", id, "desc"}.Cursor(binary.BigEndian.AppendUint64(nil, 1))
-	if _, err := h.History(t.Context(), &workflow.HistoryRequest{Caller: member, WorkflowID: "stock", InstanceID: id, Limit: 2, Cursor: none, Descending: true}); !errors.Is(err, failure.ErrInvalid) {
+	if _, err := h.History(t.Context(), &message.History{Caller: member, WorkflowID: "stock", InstanceID: id, Limit: 2, Cursor: none, Descending: true}); !errors.Is(err, failure.ErrInvalid) {
 		t.Errorf("a cursor behind the first entry: got %v, want ErrInvalid", err)
 	}
 }
@@ -151,7 +152,7 @@ func TestEventsAreWhatTheCallerMaySendNow(t *testing.T) {
 	h := start(t, workflow.Options{})
 	id, hidden := h.Make(john, "leave", ""), h.Make(mary, "leave", `{"by":"mary"}`)
 	ask := func(who *identity.Principal, id string) (string, uint64, error) {
-		r, err := h.Events(t.Context(), &workflow.LoadRequest{Caller: who, WorkflowID: "leave", InstanceID: id})
+		r, err := h.Events(t.Context(), &message.Load{Caller: who, WorkflowID: "leave", InstanceID: id})
 		if err != nil {
 			return "", 0, err
 		}
@@ -190,7 +191,7 @@ func TestEventsAreWhatTheCallerMaySendNow(t *testing.T) {
 	h.Publish(leave, order, strings.Replace(stock("stock", 1), "allow:", "allow:\n  send: {users: [boss]}", 1))
 	sent := h.Make(boss, "stock", "")
 	for who, none := range map[*identity.Principal]bool{boss: false, member: true} {
-		r, err := h.Events(t.Context(), &workflow.LoadRequest{Caller: who, WorkflowID: "stock", InstanceID: sent})
+		r, err := h.Events(t.Context(), &message.Load{Caller: who, WorkflowID: "stock", InstanceID: sent})
 		if err != nil || (len(r.Events) == 0) != none {
 			t.Errorf("for %s: %+v, %v; none: %v", who.ID, r, err, none)
 		}

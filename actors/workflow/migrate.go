@@ -4,20 +4,13 @@ import (
 	"errors"
 
 	"troupe/actors/failure"
+	"troupe/actors/message"
 	"troupe/statemachine"
 )
 
-// Migration gives an instance another version of its workflow.
-type Migration struct {
-	Plan   *statemachine.Plan
-	Caller *statemachine.Caller
-	// DryRun: nothing changes.
-	DryRun bool
-}
-
 // Migrate carries out a plan for one instance, in one commit. It is false when the instance has ended or does not have the
 // version Plan.From, and failure.ErrNotAllowed says why it cannot be migrated. The other errors are those of Send.
-func (r *Router) Migrate(workflowID, instanceID string, m *Migration) (bool, error) {
+func (r *Router) Migrate(workflowID, instanceID string, m *message.Migration) (bool, error) {
 	if err := r.accepting(); err != nil {
 		return false, err
 	}
@@ -37,7 +30,7 @@ func (r *Router) Migrate(workflowID, instanceID string, m *Migration) (bool, err
 
 // migrateInstance is the request of Migrate. had is written before the answer. done is called when it is known what became of it.
 type migrateInstance struct {
-	*Migration
+	*message.Migration
 	had  *bool
 	done func()
 }

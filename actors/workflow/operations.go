@@ -9,25 +9,25 @@ import (
 	"troupe/actors/identity"
 	"troupe/actors/incident"
 	"troupe/actors/internal/instanceid"
+	"troupe/actors/message"
 	"troupe/actors/outbox"
 	"troupe/actors/pending"
-	"troupe/actors/workflow/request"
 	"troupe/persistence"
 	"troupe/statemachine"
 )
 
 // Pending lists what an instance waits for. The errors are those of Load.
-func (r *Router) Pending(ctx context.Context, req *LoadRequest) (*Pending, error) {
-	out := &Pending{}
+func (r *Router) Pending(ctx context.Context, req *message.Load) (*message.Pending, error) {
+	out := &message.Pending{}
 	var id persistence.ID
 	err := r.look(ctx, req, func(i *instance) error {
 		id, out.Version = i.id, i.of.Version
 		out.IsDone, out.IsEnded = i.of.IsDone(&i.state), i.state.IsEnded()
 		for _, c := range i.state.Children() {
-			out.Children = append(out.Children, request.Child{WorkflowID: c.Workflow, InstanceID: instanceid.Text(child.ID(i.id, c.ID, c.Begun)), Status: c.Status})
+			out.Children = append(out.Children, message.Child{WorkflowID: c.Workflow, InstanceID: instanceid.Text(child.ID(i.id, c.ID, c.Begun)), Status: c.Status})
 		}
 		for _, t := range i.state.Timers() {
-			out.Timers = append(out.Timers, Timer{ID: instanceid.PartText(i.id, t.ID.Sequence, t.ID.Number), Timer: t})
+			out.Timers = append(out.Timers, message.Timer{ID: instanceid.PartText(i.id, t.ID.Sequence, t.ID.Number), Timer: t})
 		}
 		return nil
 	})

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"troupe/actors/failure"
+	"troupe/actors/message"
 	"troupe/actors/outbox"
 	"troupe/actors/pending"
-	"troupe/actors/workflow"
 	"troupe/persistence"
 	"troupe/persistence/clocktest"
 )
@@ -41,9 +41,9 @@ func (h *harness) incidents() (out []pending.Incident) {
 	}
 }
 
-func (h *harness) pending(workflowID, id string) *workflow.Pending {
+func (h *harness) pending(workflowID, id string) *message.Pending {
 	h.t.Helper()
-	out, err := h.Pending(context.Background(), &workflow.LoadRequest{Caller: boss, WorkflowID: workflowID, InstanceID: id})
+	out, err := h.Pending(context.Background(), &message.Load{Caller: boss, WorkflowID: workflowID, InstanceID: id})
 	h.Must(err)
 	return out
 }

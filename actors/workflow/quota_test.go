@@ -10,6 +10,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/identity"
+	"troupe/actors/message"
 	"troupe/actors/quota"
 	"troupe/actors/workflow"
 )
@@ -19,9 +20,9 @@ import (
 func TestQuotasHoldEachUserToTheirRate(t *testing.T) {
 	h := start(t, workflow.Options{Quotas: quota.Limits{EventsPerSecond: 3, CreatesPerSecond: 2}})
 	create := func(who *identity.Principal, key string) error {
-		req := &workflow.CreateRequest{Caller: who, WorkflowID: "order"}
+		req := &message.Create{Caller: who, WorkflowID: "order"}
 		if key != "" {
-			req.Retry = workflow.Retry{Key: key, Fingerprint: [32]byte{1}}
+			req.Retry = message.Retry{Key: key, Fingerprint: [32]byte{1}}
 		}
 		_, err := h.Create(t.Context(), req)
 		return err
@@ -54,7 +55,7 @@ func TestQuotasHoldEachUserToTheirRate(t *testing.T) {
 	if err := send(mary); err != nil {
 		t.Errorf("mary, beside john: %v", err)
 	}
-	person := &workflow.SubmitRequest{FormRequest: workflow.FormRequest{Caller: john, WorkflowID: "order", InstanceID: id, Event: "approve"}}
+	person := &message.Submit{Request: form.Request{Caller: john, WorkflowID: "order", InstanceID: id, Event: "approve"}}
 	if _, err := h.Submit(t.Context(), person); err != nil {
 		t.Errorf("john at a form: %v", err)
 	}
@@ -90,8 +91,8 @@ func TestAHistoryHasAQuota(t *testing.T) {
 		t.Errorf("the wait of a quota that time does not give back: got %+v, want an hour", over)
 	}
 	h.MustSend(john, "leave", id, "drop", "") // leaves no entry
-	person := workflow.FormRequest{Caller: john, WorkflowID: "leave", InstanceID: id, Event: "back"}
-	if _, err := h.Submit(t.Context(), &workflow.SubmitRequest{FormRequest: person}); err != nil {
+	person := form.Request{Caller: john, WorkflowID: "leave", InstanceID: id, Event: "back"}
+	if _, err := h.Submit(t.Context(), &message.Submit{Request: person}); err != nil {
 		t.Errorf("at a form: %v", err)
 	}
 	if got := events(t, h.MustLook(john, "leave", id)); got != ",note,submit,back" {

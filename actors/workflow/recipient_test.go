@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"troupe/actors/failure"
+	"troupe/actors/message"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence/clocktest"
@@ -35,7 +36,7 @@ func (n noted) note(what string, err error) {
 	n.lines = append(n.lines, strings.TrimSpace(fmt.Sprintln(n.name, what, failure.Of(err).Kind)))
 }
 
-func (n noted) Begin(workflow.Turn) error {
+func (n noted) Begin(message.Turn) error {
 	n.note("begin", nil)
 	if n.held != nil {
 		<-n.held
@@ -43,8 +44,8 @@ func (n noted) Begin(workflow.Turn) error {
 	}
 	return nil
 }
-func (n noted) Refused(err error)                     { n.note("refused", err) }
-func (n noted) Answered(_ *workflow.Reply, err error) { n.note("answered", err) }
+func (n noted) Refused(err error)                    { n.note("refused", err) }
+func (n noted) Answered(_ *message.Reply, err error) { n.note("answered", err) }
 
 // TestARecipientHearsOfARefusalBeforeTheNextBegins: who sends many to an instance must not
 // let a later one begin when an earlier one was not done.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"troupe/actors/failure"
+	"troupe/actors/message"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
 )
@@ -21,7 +22,7 @@ func TestARefusalSaysWhichRightIsMissing(t *testing.T) {
 		want string
 	}{
 		{"this transition", workflowtest.Second(h.Try(john, "leave", id, "approve", "", "")), `permission denied: you may not send "approve" in state review`},
-		{"create", workflowtest.Second(h.Create(t.Context(), &workflow.CreateRequest{Caller: eve, WorkflowID: "leave"})), "permission denied: you may not create instances of leave (allow.create)"},
+		{"create", workflowtest.Second(h.Create(t.Context(), &message.Create{Caller: eve, WorkflowID: "leave"})), "permission denied: you may not create instances of leave (allow.create)"},
 		{"send", workflowtest.Second(h.Try(member, "stock", stored, "set", "", "")), "permission denied: you may not send events to instances of stock (allow.send)"},
 		{"read", workflowtest.Second(h.Look(eve, "stock", stored)), "permission denied: you may not read instances of stock (allow.read)"},
 	} {

@@ -23,14 +23,15 @@ import (
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/internal/retry"
 	"troupe/actors/invoke"
+	"troupe/actors/message"
 	"troupe/actors/outbox"
+	"troupe/actors/pace"
 	"troupe/actors/pending"
 	"troupe/actors/query"
 	"troupe/actors/quota"
 	"troupe/actors/schedule"
 	"troupe/actors/timer"
 	"troupe/actors/watch"
-	"troupe/actors/workflow/pace"
 	"troupe/persistence"
 	"troupe/statemachine"
 )
@@ -225,11 +226,11 @@ func (r *Router) accepting() error {
 // ErrInvalid for what the definition does not declare, ErrNotAllowed, ErrPrecondition,
 // ErrTooLarge, ErrExecution when an action fails, ErrKeyReused for a key of another
 // request, ErrBusy, ErrInstanceBusy and ErrQuota, ErrUnavailable, and ErrOutcomeUnknown.
-func (r *Router) Send(_ context.Context, req *EventRequest) (*Reply, error) {
+func (r *Router) Send(_ context.Context, req *message.Event) (*message.Reply, error) {
 	if err := r.maySend(req); err != nil {
 		return nil, failure.In("send to", req.WorkflowID, err)
 	}
-	reply, err := r.ask(req.WorkflowID, req.InstanceID, req)
+	reply, err := r.ask(req.WorkflowID, req.InstanceID, sendEvent{req})
 	if err != nil {
 		return nil, failure.In("send to", req.WorkflowID+"/"+req.InstanceID, err)
 	}
@@ -239,32 +240,32 @@ func (r *Router) Send(_ context.Context, req *EventRequest) (*Reply, error) {
 // PostEvent is Send for a caller who does not wait: to gets the answer. The errors that
 // it returns are answers themselves, and to gets none. The same request may be posted
 // again after ErrBusy and ErrInstanceBusy; it counts once towards its caller's quota.
-func (r *Router) PostEvent(req *EventRequest, to Recipient) (Posted, error) {
+func (r *Router) PostEvent(req *message.Event, to message.Recipient) (Posted, error) {
 	err := r.maySend(req)
 	var c *call
 	if err == nil {
-		c, err = r.post(req.WorkflowID, req.InstanceID, req, to)
+		c, err = r.post(req.WorkflowID, req.InstanceID, sendEvent{req}, to)
 	}
 	return Posted{c, r.round.Load()}, err
 }
 
 // maySend makes the checks of an event that come before its instance.
-func (r *Router) maySend(req *EventRequest) error {
+func (r *Router) maySend(req *message.Event) error {
 	d, err := r.catalog.Newest(req.WorkflowID)
 	if err != nil {
 		return err
 	}
-	req.caller = catalog.CallerOf(req.Caller)
+	req.As = catalog.CallerOf(req.Caller)
 	now := r.o.Clock()
-	if d.SendRight(req.caller, now) == statemachine.Denied {
+	if d.SendRight(req.As, now) == statemachine.Denied {
 		return failure.Refuse(failure.ErrForbidden, "permission denied: you may not send events to instances of %s (allow.send)", req.WorkflowID)
 	}
 	if err := r.isElsewhere(req.InstanceID); err != nil {
 		return err // before it counts towards a quota, as it does where it is led
 	}
-	if err = r.accepting(); err == nil && !req.counted {
+	if err = r.accepting(); err == nil && !req.Counted {
 		err = r.countRefusal(r.eventQuota.Take(req.Caller.ID, now))
-		req.counted = err == nil
+		req.Counted = err == nil
 	}
 	return err
 }
@@ -293,13 +294,13 @@ func (r *Router) countRefusal(err error) error {
 // Load returns an instance as it is after everything that was acknowledged: ErrNotFound,
 // ErrForbidden without the right to read the workflow, ErrExecution when what is stored
 // cannot be read, ErrBusy and ErrInstanceBusy, and ErrUnavailable.
-func (r *Router) Load(_ context.Context, req *LoadRequest) (*Reply, error) {
+func (r *Router) Load(_ context.Context, req *message.Load) (*message.Reply, error) {
 	reply, err := r.askReader(req, loadInstance{req})
 	return reply, failure.In("load", req.WorkflowID+"/"+req.InstanceID, err)
 }
 
 // askReader asks an instance what only readers of the workflow may ask.
-func (r *Router) askReader(req *LoadRequest, m message) (*Reply, error) {
+func (r *Router) askReader(req *message.Load, m request) (*message.Reply, error) {
 	d, err := r.catalog.Newest(req.WorkflowID)
 	if err != nil {
 		return nil, err
@@ -357,7 +358,7 @@ func (r *Router) Declares(workflowID, event string) bool {
 }
 
 // ask posts a request and waits for its answer.
-func (r *Router) ask(workflowID, instanceID string, m message) (*Reply, error) {
+func (r *Router) ask(workflowID, instanceID string, m request) (*message.Reply, error) {
 	c, err := r.post(workflowID, instanceID, m, nil)
 	if err != nil {
 		return nil, err
@@ -366,7 +367,7 @@ func (r *Router) ask(workflowID, instanceID string, m message) (*Reply, error) {
 }
 
 // post gives a request to the instance's actor, waking it if needed.
-func (r *Router) post(workflowID, instanceID string, m message, to Recipient) (*call, error) {
+func (r *Router) post(workflowID, instanceID string, m request, to message.Recipient) (*call, error) {
 	id, ok := instanceid.Parse(instanceID)
 	if !ok {
 		return nil, failure.ErrNotFound
@@ -378,7 +379,7 @@ func (r *Router) post(workflowID, instanceID string, m message, to Recipient) (*
 }
 
 // dispatch is post of a request that was admitted.
-func (r *Router) dispatch(workflowID string, id persistence.ID, m message, to Recipient) (*call, error) {
+func (r *Router) dispatch(workflowID string, id persistence.ID, m request, to message.Recipient) (*call, error) {
 	for {
 		a, ok := r.awake.Load(id)
 		if ok && a.isOver() {
@@ -410,7 +411,7 @@ func (r *Router) dispatch(workflowID string, id persistence.ID, m message, to Re
 }
 
 // send puts a request that was admitted into the mailbox of an activation.
-func (r *Router) send(a *activation, m message, to Recipient) *call {
+func (r *Router) send(a *activation, m request, to message.Recipient) *call {
 	c := newCall(a, m, to)
 	r.o.System.Root().Send(a.pid, c)
 	return c

@@ -13,6 +13,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
+	"troupe/actors/message"
 	"troupe/actors/query"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
@@ -26,7 +27,7 @@ func TestWhoMayNotGetsTheAnswerOfTheTable(t *testing.T) {
 	anOrder := h.Make(john, "order", "")
 	h.MustSend(john, "leave", id, "submit", "")
 	create := func(who *identity.Principal, workflowID string) error {
-		return workflowtest.Second(h.Create(t.Context(), &workflow.CreateRequest{Caller: who, WorkflowID: workflowID}))
+		return workflowtest.Second(h.Create(t.Context(), &message.Create{Caller: who, WorkflowID: workflowID}))
 	}
 	look := func(who *identity.Principal, workflowID, id string) error {
 		return workflowtest.Second(h.Look(who, workflowID, id))
@@ -73,8 +74,8 @@ func TestWhoMayNotGetsTheAnswerOfTheTable(t *testing.T) {
 // after the other. An instance keeps its state over sleep and restart.
 func TestARepeatedRequestGetsTheFirstAnswer(t *testing.T) {
 	h := start(t, workflow.Options{})
-	create := func() *workflow.CreateRequest {
-		return &workflow.CreateRequest{Caller: john, WorkflowID: "leave", WithHistory: true, Retry: workflow.Retry{Key: "create", Fingerprint: [32]byte{1}}}
+	create := func() *message.Create {
+		return &message.Create{Caller: john, WorkflowID: "leave", WithHistory: true, Retry: message.Retry{Key: "create", Fingerprint: [32]byte{1}}}
 	}
 	first, err := h.Create(t.Context(), create())
 	h.Must(err)
@@ -87,13 +88,13 @@ func TestARepeatedRequestGetsTheFirstAnswer(t *testing.T) {
 		t.Helper()
 		for _, c := range []struct {
 			what string
-			call func() (*workflow.Reply, error)
-			want *workflow.Reply
+			call func() (*message.Reply, error)
+			want *message.Reply
 		}{
-			{"read", func() (*workflow.Reply, error) { return h.Look(john, "leave", id) }, last},
-			{"create", func() (*workflow.Reply, error) { return h.Create(t.Context(), create()) }, first},
-			{"event", func() (*workflow.Reply, error) { return h.Try(john, "leave", id, "submit", `{"a": 1}`, "k") }, submitted},
-			{"ignored event", func() (*workflow.Reply, error) { return h.Try(john, "leave", id, "drop", "", "d") }, ignored},
+			{"read", func() (*message.Reply, error) { return h.Look(john, "leave", id) }, last},
+			{"create", func() (*message.Reply, error) { return h.Create(t.Context(), create()) }, first},
+			{"event", func() (*message.Reply, error) { return h.Try(john, "leave", id, "submit", `{"a": 1}`, "k") }, submitted},
+			{"ignored event", func() (*message.Reply, error) { return h.Try(john, "leave", id, "drop", "", "d") }, ignored},
 		} {
 			r, err := c.call()
 			if err != nil {
@@ -140,7 +141,7 @@ func TestConcurrentRepeatsAreAppliedOnce(t *testing.T) {
 				return
 			}
 			answers.Store("event "+string(r.AppendRecord(nil)), true)
-			c, err := h.Create(t.Context(), &workflow.CreateRequest{Caller: john, WorkflowID: "leave", Retry: workflow.Retry{Key: "c"}})
+			c, err := h.Create(t.Context(), &message.Create{Caller: john, WorkflowID: "leave", Retry: message.Retry{Key: "c"}})
 			if err != nil {
 				t.Errorf("create %d: %v", n, err)
 				return
@@ -183,7 +184,7 @@ func TestARecordAboveItsLimitIsRefusedBeforeTheCommit(t *testing.T) {
 func TestAPanicCostsOneAnswerAndNothingElse(t *testing.T) {
 	h := start(t, workflow.Options{})
 	id := h.Make(john, "leave", "")
-	broken := &workflow.EventRequest{WorkflowID: "leave"} // no caller: a bug of ours
+	broken := &message.Event{WorkflowID: "leave"} // no caller: a bug of ours
 	if _, err := h.SendUnchecked(h.ID(id), broken); !errors.Is(err, failure.ErrInternal) {
 		t.Errorf("got %v, want ErrInternal", err)
 	}
@@ -191,7 +192,7 @@ func TestAPanicCostsOneAnswerAndNothingElse(t *testing.T) {
 		t.Errorf("after the panic: history %s", got)
 	}
 	var create recipient
-	h.CreateFor(&workflow.CreateRequest{WorkflowID: "leave"}, &create)
+	h.CreateFor(&message.Create{WorkflowID: "leave"}, &create)
 	if !errors.Is(create.err, failure.ErrInternal) {
 		t.Errorf("a create: got %v, want ErrInternal", create.err)
 	}
@@ -202,11 +203,11 @@ func TestAPanicCostsOneAnswerAndNothingElse(t *testing.T) {
 
 // recipient has the error that it was answered.
 type recipient struct {
-	workflow.Recipient
+	message.Recipient
 	err error
 }
 
-func (r *recipient) Answered(_ *workflow.Reply, err error) { r.err = err }
+func (r *recipient) Answered(_ *message.Reply, err error) { r.err = err }
 
 // TestDamageStopsTheInstanceAndNotTheOthers holds persistence/PROMISES.md, "P7", for a
 // store that lost an entry.
@@ -258,7 +259,7 @@ func TestLimitsRefuseBeforeTheMailbox(t *testing.T) {
 	}
 	release()
 	release = h.OccupyAll(3)
-	if _, err := h.Create(t.Context(), &workflow.CreateRequest{Caller: john, WorkflowID: "leave"}); !errors.Is(err, failure.ErrBusy) {
+	if _, err := h.Create(t.Context(), &message.Create{Caller: john, WorkflowID: "leave"}); !errors.Is(err, failure.ErrBusy) {
 		t.Errorf("fourth call at a service with room for three: got %v", err)
 	}
 	release()

@@ -11,6 +11,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
+	"troupe/actors/message"
 	"troupe/actors/quota"
 	"troupe/actors/schedule"
 	"troupe/actors/workflow"
@@ -208,7 +209,7 @@ stateMachines: {main: {initial: open, states: {open: {on: {go: end}}, end: {type
 		if n := len(h.Instances("minutely")); n != 5 || due[`{"due":"2000-01-01T00:01:00Z"}`] != 2 || due[`{"due":"2000-01-01T00:02:00Z"}`] != 2 {
 			t.Errorf("%d runs in five minutes, %v, want one a minute, and those that were due first", n, due)
 		}
-		if _, err := h.Create(t.Context(), &workflow.CreateRequest{Caller: of.now.Load(), WorkflowID: "nightly"}); err != nil {
+		if _, err := h.Create(t.Context(), &message.Create{Caller: of.now.Load(), WorkflowID: "nightly"}); err != nil {
 			t.Errorf("a create of the user whom the schedules name: %v", err)
 		}
 	})

@@ -11,8 +11,8 @@ import (
 	"troupe/actors/form"
 	"troupe/actors/internal/backfill"
 	"troupe/actors/internal/retry"
+	"troupe/actors/message"
 	"troupe/actors/task"
-	"troupe/actors/workflow/request"
 	"troupe/persistence"
 	"troupe/statemachine"
 )
@@ -35,7 +35,7 @@ func (r *Router) makeTasks() {
 
 // backfills have the instances that an earlier program has stored write their tasks, and enter the lists of their creators.
 func (r *Router) backfills() (tasks, lists *backfill.Backfill) {
-	write := func(m message) func(string, persistence.ID) (func() error, error) {
+	write := func(m request) func(string, persistence.ID) (func() error, error) {
 		return func(workflow string, id persistence.ID) (func() error, error) { return r.have(workflow, id, m) }
 	}
 	return task.NewBackfill(r.store, r.catalog, r.tasks.Layouts, write(writeTasks{}), r.log),
@@ -55,12 +55,12 @@ func (r *Router) WatchTasks(ctx context.Context, req *task.WatchRequest, yield f
 // ChangeTask carries out what somebody wants with a task, and returns it as the caller sees it then: failure.ErrNotFound when it is gone or
 // the caller may not read its instance, failure.ErrForbidden for who is no candidate, failure.ErrClaimed when somebody else has it,
 // failure.ErrInvalid when it is assigned to who is no candidate, and otherwise the errors of Send.
-func (r *Router) ChangeTask(ctx context.Context, req *request.TaskChange) (*task.Item, error) {
+func (r *Router) ChangeTask(ctx context.Context, req *message.TaskChange) (*task.Item, error) {
 	item, err := r.changeTask(ctx, req)
 	return item, failure.In(string(req.Action), "task "+req.TaskID, err)
 }
 
-func (r *Router) changeTask(ctx context.Context, req *request.TaskChange) (*task.Item, error) {
+func (r *Router) changeTask(ctx context.Context, req *message.TaskChange) (*task.Item, error) {
 	if err := r.accepting(); err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (r *Router) changeTask(ctx context.Context, req *request.TaskChange) (*task
 
 // changeTask is the request of ChangeTask. item is written before the answer.
 type changeTask struct {
-	*request.TaskChange
+	*message.TaskChange
 	id   statemachine.PartID
 	item *task.Item
 }
@@ -93,7 +93,7 @@ func (req changeTask) run(i *instance, c *call) error {
 		return err
 	}
 	blind := !whole.MayRead(caller, now)
-	if blind && (!caller.OverridesClaims || req.Action == request.Claim) {
+	if blind && (!caller.OverridesClaims || req.Action == message.Claim) {
 		return failure.ErrNotFound
 	}
 	t := task.Find(&i.state, req.id)
@@ -162,7 +162,7 @@ func (i *instance) nextActivity() (uint32, error) {
 
 // AddComment writes a comment beside an instance's history, and returns it when it is durable; a repetition returns the first one. The errors are
 // those of Load, and failure.ErrQuota, ErrKeyReused and ErrOutcomeUnknown.
-func (r *Router) AddComment(_ context.Context, req *request.Comment) (*activity.Row, error) {
+func (r *Router) AddComment(_ context.Context, req *message.Comment) (*activity.Row, error) {
 	var row activity.Row
 	err := r.accepting()
 	if err == nil && !req.Counted {
@@ -179,7 +179,7 @@ func (r *Router) AddComment(_ context.Context, req *request.Comment) (*activity.
 
 // addComment is the request of AddComment. row is written before the answer.
 type addComment struct {
-	*request.Comment
+	*message.Comment
 	row *activity.Row
 }
 
@@ -216,7 +216,7 @@ func (req addComment) run(i *instance, c *call) error {
 }
 
 // Activity returns a page of what has happened to an instance. The errors are those of Load, and failure.ErrInvalid.
-func (r *Router) Activity(ctx context.Context, req *request.Activity) (*activity.Page, error) {
+func (r *Router) Activity(ctx context.Context, req *message.Activity) (*activity.Page, error) {
 	of := activity.Request{OldestFirst: req.OldestFirst, Limit: req.Limit, Cursor: req.Cursor}
 	err := r.look(ctx, &req.Load, func(i *instance) error {
 		of.Instance, of.Sequence, of.Timers = i.id, i.state.Sequence, i.state.Timers()

@@ -10,6 +10,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/form"
+	"troupe/actors/message"
 	"troupe/actors/task"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
@@ -24,14 +25,14 @@ func scramble(h *harness, r *rand.Rand, ids []string) (deleted string, err error
 	case 0:
 		return id, h.deleteForm(requester, "desk", id)
 	case 1:
-		_, err = h.AddComment(ctx, &workflow.CommentRequest{Load: workflow.LoadRequest{Caller: who, WorkflowID: "desk", InstanceID: id}, Text: "hello"})
+		_, err = h.AddComment(ctx, &message.Comment{Load: message.Load{Caller: who, WorkflowID: "desk", InstanceID: id}, Text: "hello"})
 	case 2, 3:
 		page, failed := h.Tasks(ctx, &task.ListRequest{Caller: who, Scope: task.ScopeAll, Limit: 5})
 		if failed != nil || len(page.Items) == 0 {
 			return "", failed
 		}
 		i := page.Items[r.IntN(len(page.Items))]
-		_, err = h.ChangeTask(ctx, &workflow.TaskRequest{Caller: who, TaskID: i.TaskID(), Action: workflowtest.OneOf(r, workflow.ClaimTask, workflow.ReleaseTask)})
+		_, err = h.ChangeTask(ctx, &message.TaskChange{Caller: who, TaskID: i.TaskID(), Action: workflowtest.OneOf(r, message.Claim, message.Release)})
 	default:
 		_, err = h.Send(ctx, event(who, "desk", id, oneOf(r, deskEvents...), "", ""))
 	}

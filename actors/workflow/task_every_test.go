@@ -10,6 +10,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
+	"troupe/actors/message"
 	"troupe/actors/task"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
@@ -73,26 +74,26 @@ func TestEveryTask(t *testing.T) {
 		}
 	}
 	// She assigns what she may not read, and sees no more of it.
-	change := func(who *identity.Principal, action workflow.TaskAction, to *identity.Principal) (*task.Item, error) {
-		return h.ChangeTask(t.Context(), &workflow.TaskRequest{Caller: who, TaskID: i.TaskID(), Action: action, To: to})
+	change := func(who *identity.Principal, action message.TaskAction, to *identity.Principal) (*task.Item, error) {
+		return h.ChangeTask(t.Context(), &message.TaskChange{Caller: who, TaskID: i.TaskID(), Action: action, To: to})
 	}
-	got, err := change(operator, workflow.AssignTask, manager)
+	got, err := change(operator, message.Assign, manager)
 	if err != nil || got.Assignee != "mary" || !got.IsBlind || got.Title.For() != "Waits" || got.Requester != "" || len(got.Events) != 0 || got.Form != "" {
 		t.Errorf("assigned: got %+v, %v", got, err)
 	}
 	if mine := one(t, h, manager, task.ScopeMine); mine.TaskID() != i.TaskID() || mine.IsBlind {
 		t.Errorf("mary has %+v", mine)
 	}
-	if _, err := change(operator, workflow.AssignTask, manager2); !errors.Is(err, failure.ErrInvalid) { // who may not read it
+	if _, err := change(operator, message.Assign, manager2); !errors.Is(err, failure.ErrInvalid) { // who may not read it
 		t.Errorf("assigned to max: %v", err)
 	}
 	if got := every(task.ListRequest{Filter: `{"assignee":"mary"}`, Limit: 20}); len(got) != 1 {
 		t.Errorf("mary's: got %q", got)
 	}
-	if got, err = change(operator, workflow.ReleaseTask, nil); err != nil || got.Assignee != "" || !got.IsBlind {
+	if got, err = change(operator, message.Release, nil); err != nil || got.Assignee != "" || !got.IsBlind {
 		t.Errorf("released: got %+v, %v", got, err)
 	}
-	for who, action := range map[*identity.Principal]workflow.TaskAction{operator: workflow.ClaimTask, manager2: workflow.ReleaseTask, clerk: workflow.AssignTask} {
+	for who, action := range map[*identity.Principal]message.TaskAction{operator: message.Claim, manager2: message.Release, clerk: message.Assign} {
 		if _, err := change(who, action, manager); !errors.Is(err, failure.ErrNotFound) {
 			t.Errorf("%s by %s: %v", action, who.ID, err)
 		}

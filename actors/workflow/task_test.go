@@ -15,6 +15,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/internal/instanceid"
+	"troupe/actors/message"
 	"troupe/actors/task"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
@@ -169,11 +170,11 @@ func act(h *harness, r *rand.Rand, ids []string) {
 	page, err := h.Tasks(context.Background(), &task.ListRequest{Caller: who, Scope: task.ScopeAll, Limit: 3})
 	h.Must(err)
 	for _, i := range page.Items {
-		action, to := workflowtest.OneOf(r, workflow.ClaimTask, workflow.ReleaseTask, workflow.AssignTask), deskPeople[r.IntN(len(deskPeople))]
-		if action != workflow.AssignTask {
+		action, to := workflowtest.OneOf(r, message.Claim, message.Release, message.Assign), deskPeople[r.IntN(len(deskPeople))]
+		if action != message.Assign {
 			to = nil
 		}
-		_, err := h.ChangeTask(context.Background(), &workflow.TaskRequest{Caller: who, TaskID: i.TaskID(), Action: action, To: to})
+		_, err := h.ChangeTask(context.Background(), &message.TaskChange{Caller: who, TaskID: i.TaskID(), Action: action, To: to})
 		if err != nil && !errors.Is(err, failure.ErrForbidden) && !errors.Is(err, failure.ErrInvalid) {
 			h.t.Errorf("%s of %s by %s: %v", action, i.TaskID(), who.ID, err)
 		}
@@ -335,31 +336,31 @@ func TestATaskIsDecided(t *testing.T) {
 	if of.Title.For() != "Approve 5" || of.Requester != "rita" || of.Status != task.Open || len(of.Events) != 3 || of.Priority != 70 || of.Due.Sub(of.Created) != 24*time.Hour {
 		t.Errorf("got %+v", of)
 	}
-	change := func(who *identity.Principal, action workflow.TaskAction, to *identity.Principal) error {
-		_, err := h.ChangeTask(t.Context(), &workflow.TaskRequest{Caller: who, TaskID: of.TaskID(), Action: action, To: to})
+	change := func(who *identity.Principal, action message.TaskAction, to *identity.Principal) error {
+		_, err := h.ChangeTask(t.Context(), &message.TaskChange{Caller: who, TaskID: of.TaskID(), Action: action, To: to})
 		return err
 	}
 	for _, c := range []struct {
 		who    *identity.Principal
-		action workflow.TaskAction
+		action message.TaskAction
 		to     *identity.Principal
 		want   error
 	}{
-		{stranger, workflow.ClaimTask, nil, failure.ErrNotFound},
-		{ida, workflow.ClaimTask, nil, failure.ErrNotFound}, // another requester
-		{requester, workflow.ClaimTask, nil, failure.ErrForbidden},
-		{overseer, workflow.ClaimTask, nil, failure.ErrForbidden},
-		{manager, workflow.AssignTask, manager2, failure.ErrForbidden}, // has not claimed it
-		{manager, workflow.ReleaseTask, nil, nil},
-		{manager, workflow.ClaimTask, nil, nil},
-		{manager, workflow.ClaimTask, nil, nil},
-		{manager2, workflow.ClaimTask, nil, failure.ErrClaimed},
-		{manager2, workflow.ReleaseTask, nil, failure.ErrClaimed},
-		{manager, workflow.AssignTask, clerk, failure.ErrInvalid},
-		{manager, workflow.AssignTask, nil, failure.ErrInvalid},
-		{manager, workflow.AssignTask, manager2, nil},
-		{manager, workflow.ReleaseTask, nil, failure.ErrClaimed},
-		{overseer, workflow.AssignTask, manager, nil},
+		{stranger, message.Claim, nil, failure.ErrNotFound},
+		{ida, message.Claim, nil, failure.ErrNotFound}, // another requester
+		{requester, message.Claim, nil, failure.ErrForbidden},
+		{overseer, message.Claim, nil, failure.ErrForbidden},
+		{manager, message.Assign, manager2, failure.ErrForbidden}, // has not claimed it
+		{manager, message.Release, nil, nil},
+		{manager, message.Claim, nil, nil},
+		{manager, message.Claim, nil, nil},
+		{manager2, message.Claim, nil, failure.ErrClaimed},
+		{manager2, message.Release, nil, failure.ErrClaimed},
+		{manager, message.Assign, clerk, failure.ErrInvalid},
+		{manager, message.Assign, nil, failure.ErrInvalid},
+		{manager, message.Assign, manager2, nil},
+		{manager, message.Release, nil, failure.ErrClaimed},
+		{overseer, message.Assign, manager, nil},
 	} {
 		if err := change(c.who, c.action, c.to); !errors.Is(err, c.want) {
 			t.Errorf("%s by %s: got %v, want %v", c.action, c.who.ID, err, c.want)
@@ -373,7 +374,7 @@ func TestATaskIsDecided(t *testing.T) {
 			t.Errorf("an event of %s: got %v, want %v", who.ID, err, want)
 		}
 	}
-	seen, err := h.Events(t.Context(), &workflow.LoadRequest{Caller: manager2, WorkflowID: "desk", InstanceID: id})
+	seen, err := h.Events(t.Context(), &message.Load{Caller: manager2, WorkflowID: "desk", InstanceID: id})
 	h.Must(err)
 	if len(seen.Events) != 1 || seen.Events[0].Name != "change" {
 		t.Errorf("the events of another: got %+v", seen.Events)
@@ -387,7 +388,7 @@ func TestATaskIsDecided(t *testing.T) {
 	if done.Title.For() != "Approve 6" || done.Status != task.Done || done.Decided.Event != "approve" || done.Decided.By != "mary" {
 		t.Errorf("got %+v, %+v", done, done.Decided)
 	}
-	if err := change(manager, workflow.ClaimTask, nil); !errors.Is(err, failure.ErrNotFound) {
+	if err := change(manager, message.Claim, nil); !errors.Is(err, failure.ErrNotFound) {
 		t.Errorf("a claim of what is done: got %v", err)
 	}
 	if shown, err := h.Task(t.Context(), requester, done.TaskID()); err != nil || shown.Decided == nil {

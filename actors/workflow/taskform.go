@@ -9,6 +9,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/identity"
+	"troupe/actors/message"
 	"troupe/actors/task"
 	"troupe/persistence"
 	"troupe/statemachine"
@@ -17,16 +18,16 @@ import (
 
 // TaskForm returns a task with its form: failure.ErrNotFound when it is gone, has no form, or the caller may not read its instance,
 // failure.ErrForbidden for who is no candidate. That somebody else has it is no error: then it is not editable.
-func (r *Router) TaskForm(_ context.Context, req *TaskForm) (*TaskView, error) {
-	var out *TaskView
-	_, err := r.ask(req.Task.Workflow, req.Task.InstanceID(), inspect{&LoadRequest{Caller: req.Caller}, func(i *instance) (err error) {
+func (r *Router) TaskForm(_ context.Context, req *message.TaskForm) (*message.TaskView, error) {
+	var out *message.TaskView
+	_, err := r.ask(req.Task.Workflow, req.Task.InstanceID(), inspect{&message.Load{Caller: req.Caller}, func(i *instance) (err error) {
 		out, err = i.taskView(req)
 		return err
 	}})
 	return out, failure.In("form of", "task of "+req.Task.InstanceID(), err)
 }
 
-func (i *instance) taskView(req *TaskForm) (*TaskView, error) {
+func (i *instance) taskView(req *message.TaskForm) (*message.TaskView, error) {
 	t, whole, may := i.mayFill(req)
 	if may != nil && !errors.Is(may, failure.ErrClaimed) {
 		return nil, may
@@ -44,7 +45,7 @@ func (i *instance) taskView(req *TaskForm) (*TaskView, error) {
 		return nil, err
 	}
 	item := whole.ItemOf(t, catalog.CallerOf(req.Caller), i.router.o.Clock(), requester)
-	return &TaskView{
+	return &message.TaskView{
 		Item: item, Of: i.of, Sequence: i.state.Sequence, Public: i.state.Public, States: i.of.States(&i.state), Draft: draft,
 		Editable: may == nil && req.Refusal == nil && len(item.Events) > 0,
 	}, nil
@@ -66,8 +67,8 @@ func (i *instance) taskDraft(id statemachine.PartID, user identity.UserID) draft
 
 // SaveTaskDraft keeps or drops the caller's draft for a task; it is durable when SaveTaskDraft returns. Besides the errors of
 // TaskForm: failure.ErrPrecondition, and to keep one failure.ErrClaimed when somebody else has the task.
-func (r *Router) SaveTaskDraft(_ context.Context, req *TaskDraft) (form.Draft, error) {
-	kept := &DraftRequest{Data: req.Data, Template: req.Template, DraftCondition: req.DraftCondition}
+func (r *Router) SaveTaskDraft(_ context.Context, req *message.TaskDraft) (form.Draft, error) {
+	kept := &message.Draft{Data: req.Data, Template: req.Template, DraftCondition: req.DraftCondition}
 	err := r.accepting()
 	if err == nil {
 		_, err = r.ask(req.Task.Workflow, req.Task.InstanceID(), saveTaskDraft{&req.TaskForm, kept})
@@ -75,13 +76,13 @@ func (r *Router) SaveTaskDraft(_ context.Context, req *TaskDraft) (form.Draft, e
 	if err != nil {
 		return form.Draft{}, failure.In("draft for", "task of "+req.Task.InstanceID(), err)
 	}
-	return kept.saved, nil
+	return kept.Saved, nil
 }
 
 // saveTaskDraft is the request of SaveTaskDraft.
 type saveTaskDraft struct {
-	*TaskForm
-	draft *DraftRequest
+	*message.TaskForm
+	draft *message.Draft
 }
 
 func (req saveTaskDraft) run(i *instance, c *call) error {
@@ -100,7 +101,7 @@ func (req saveTaskDraft) run(i *instance, c *call) error {
 }
 
 // mayFill asks what TaskForm and MayFill do. With failure.ErrClaimed it returns the task and its instance all the same.
-func (i *instance) mayFill(req *TaskForm) (*statemachine.Task, *task.Whole, error) {
+func (i *instance) mayFill(req *message.TaskForm) (*statemachine.Task, *task.Whole, error) {
 	if err := i.mayRead(req.Caller); err != nil {
 		return nil, nil, err
 	}
@@ -118,7 +119,7 @@ func (i *instance) mayFill(req *TaskForm) (*statemachine.Task, *task.Whole, erro
 // SubmitTask sends what was filled in for a task with one of its events, and removes the caller's draft in the same commit. The errors
 // are those of SaveTaskDraft and of Send; an event that the task does not have is failure.ErrInvalid, and one that no transition takes
 // now failure.ErrNotAllowed, whatever the definition says about it. A repetition gets its first answer also after the task was decided.
-func (r *Router) SubmitTask(_ context.Context, req *TaskSubmit) (reply *Reply, err error) {
+func (r *Router) SubmitTask(_ context.Context, req *message.TaskSubmit) (reply *message.Reply, err error) {
 	if err = r.accepting(); err == nil {
 		reply, err = r.ask(req.Task.Workflow, req.Task.InstanceID(), submitTask{req})
 	}
@@ -126,21 +127,21 @@ func (r *Router) SubmitTask(_ context.Context, req *TaskSubmit) (reply *Reply, e
 }
 
 // submitTask is the request of SubmitTask.
-type submitTask struct{ *TaskSubmit }
+type submitTask struct{ *message.TaskSubmit }
 
 func (req submitTask) run(i *instance, c *call) error {
-	event := &EventRequest{
+	event := &message.Event{
 		Caller: req.Caller, Name: req.Event, Data: req.Data, Retry: req.Retry, IfMatch: req.IfMatch, WithHistory: req.WithHistory,
-		caller: catalog.CallerOf(req.Caller), submits: submittedTask(req),
+		As: catalog.CallerOf(req.Caller),
 	}
-	return event.run(i, c)
+	return i.take(c, event, submittedTask(req))
 }
 
 // submittedTask is the form of a task.
-type submittedTask struct{ *TaskSubmit }
+type submittedTask struct{ *message.TaskSubmit }
 
 func (s submittedTask) mayRepeat(i *instance) error {
-	return i.mayWriteForms(&FormRequest{Caller: s.Caller})
+	return i.mayWriteForms(&form.Request{Caller: s.Caller})
 }
 
 func (s submittedTask) may(i *instance) error {

@@ -7,8 +7,8 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/identity"
+	"troupe/actors/message"
 	"troupe/actors/task"
-	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence"
 	"troupe/persistence/storetest"
@@ -38,16 +38,16 @@ func (h *harness) taskOf(who *identity.Principal, id string) string {
 	return ""
 }
 
-func (h *harness) taskForm(who *identity.Principal, id string) workflow.TaskForm {
+func (h *harness) taskForm(who *identity.Principal, id string) message.TaskForm {
 	h.t.Helper()
 	name, err := h.LocateForm(h.t.Context(), id)
 	h.Must(err)
-	return workflow.TaskForm{Caller: who, Task: name}
+	return message.TaskForm{Caller: who, Task: name}
 }
 
 func (h *harness) keepTaskDraft(who *identity.Principal, id, data string) form.Draft {
 	h.t.Helper()
-	d, err := h.SaveTaskDraft(h.t.Context(), &workflow.TaskDraft{TaskForm: h.taskForm(who, id), Data: value(data)})
+	d, err := h.SaveTaskDraft(h.t.Context(), &message.TaskDraft{TaskForm: h.taskForm(who, id), Data: value(data)})
 	h.Must(err)
 	return d
 }
@@ -94,7 +94,7 @@ func TestDraftsOfTasksLiveAsLongAsTheirTask(t *testing.T) {
 		t.Errorf("a task that ended: got %v", err)
 	}
 	h.keepTaskDraft(mary, second, `{}`)
-	submit := &workflow.TaskSubmit{TaskForm: h.taskForm(john, second), Event: "go", Data: value(`{"no":1}`)}
+	submit := &message.TaskSubmit{TaskForm: h.taskForm(john, second), Event: "go", Data: value(`{"no":1}`)}
 	if _, err := h.SubmitTask(t.Context(), submit); !errors.Is(err, failure.ErrNotAllowed) {
 		t.Errorf("an event that nothing takes: got %v, want ErrNotAllowed", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"troupe/actors/identity"
+	"troupe/actors/message"
 	"troupe/actors/task"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
@@ -54,15 +55,15 @@ func TestTasksAreWatched(t *testing.T) {
 	h.MustSend(requester, "desk", id, "submit", "")
 	next("submitted", task.Open)
 	of := one(t, h, manager2, task.ScopeOpen)
-	claim := func(who *identity.Principal, action workflow.TaskAction) {
-		h.Must(workflowtest.Second(h.ChangeTask(t.Context(), &workflow.TaskRequest{Caller: who, TaskID: of.TaskID(), Action: action})))
+	claim := func(who *identity.Principal, action message.TaskAction) {
+		h.Must(workflowtest.Second(h.ChangeTask(t.Context(), &message.TaskChange{Caller: who, TaskID: of.TaskID(), Action: action})))
 	}
-	claim(manager2, workflow.ClaimTask)
+	claim(manager2, message.Claim)
 	next("claimed by another")
-	claim(manager2, workflow.ReleaseTask)
+	claim(manager2, message.Release)
 	next("released", task.Open)
 	h.MustSend(manager, "desk", id, "change", `{"amount":6}`) // changes a title alone, which is not told
-	claim(manager, workflow.ClaimTask)
+	claim(manager, message.Claim)
 	if e := next("claimed", task.Taken); len(e.Items) == 1 && e.Items[0].Title.For() != "Approve 6" {
 		t.Errorf("got the title %v", e.Items[0].Title)
 	}

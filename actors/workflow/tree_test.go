@@ -13,6 +13,7 @@ import (
 
 	"troupe/actors/incident"
 	"troupe/actors/internal/instanceid"
+	"troupe/actors/message"
 	"troupe/actors/pending"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
@@ -280,7 +281,7 @@ func TestATreeIsLimitedOnACluster(t *testing.T) {
 				}
 				name := instanceid.Text(id)
 				return c.ask(r, func(router *workflow.Router) error {
-					p, err := router.Pending(context.Background(), &workflow.LoadRequest{Caller: boss, WorkflowID: "bomb", InstanceID: name})
+					p, err := router.Pending(context.Background(), &message.Load{Caller: boss, WorkflowID: "bomb", InstanceID: name})
 					if err != nil || p.IsEnded {
 						return err
 					}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"troupe/actors/identity"
+	"troupe/actors/message"
 	"troupe/actors/query"
 	"troupe/actors/workflow"
 	"troupe/bench/load"
@@ -70,7 +71,7 @@ func (h *harness) fill(ctx context.Context, count int, progress io.Writer) error
 }
 
 func (h *harness) make(ctx context.Context, n int) error {
-	reply, err := h.Create(ctx, &workflow.CreateRequest{Caller: clerk, WorkflowID: workflowID, Public: public(n)})
+	reply, err := h.Create(ctx, &message.Create{Caller: clerk, WorkflowID: workflowID, Public: public(n)})
 	if err != nil {
 		return err
 	}
@@ -84,7 +85,7 @@ func (h *harness) make(ctx context.Context, n int) error {
 }
 
 func (h *harness) event(ctx context.Context, id, name string) error {
-	_, err := h.Send(ctx, &workflow.EventRequest{Caller: clerk, WorkflowID: workflowID, InstanceID: id, Name: name})
+	_, err := h.Send(ctx, &message.Event{Caller: clerk, WorkflowID: workflowID, InstanceID: id, Name: name})
 	return err
 }
 

@@ -36,13 +36,14 @@ import (
 	"sync/atomic"
 
 	"troupe/actors/failure"
+	"troupe/actors/message"
 	"troupe/actors/workflow"
 )
 
 // Router is what a batch needs of workflow.Router.
 type Router interface {
-	PostEvent(*workflow.EventRequest, workflow.Recipient) (workflow.Posted, error)
-	PostCreate(*workflow.CreateRequest, workflow.Recipient) (workflow.Posted, error)
+	PostEvent(*message.Event, message.Recipient) (workflow.Posted, error)
+	PostCreate(*message.Create, message.Recipient) (workflow.Posted, error)
 }
 
 // Batch is a number of requests on their way. Its methods belong to one goroutine.
@@ -83,7 +84,7 @@ func New(r Router, f Forwarder) *Batch {
 
 // Answer is the answer to one item.
 type Answer struct {
-	Reply *workflow.Reply
+	Reply *message.Reply
 	Err   error
 	// Text is what another node answered, in place of Reply and Err; nil when it was this one.
 	Text []byte
@@ -98,14 +99,14 @@ func (b *Batch) Len() int { return len(b.window) }
 // Event adds an event. It is false, and nothing is added, when there is no room for it
 // before earlier items are answered.
 // text is the item, for a Forwarder.
-func (b *Batch) Event(req *workflow.EventRequest, text []byte) bool {
+func (b *Batch) Event(req *message.Event, text []byte) bool {
 	m := b.newItem(req.InstanceID)
 	m.event, m.Text, m.keyed = req, text, req.Retry.Key != ""
 	return b.add(m, m.send())
 }
 
 // Create adds a create, as Event does an event.
-func (b *Batch) Create(req *workflow.CreateRequest, text []byte) (added bool) {
+func (b *Batch) Create(req *message.Create, text []byte) (added bool) {
 	m := b.newItem("")
 	m.create, m.Text, m.keyed = req, text, req.Retry.Key != ""
 	return b.add(m, m.send())
@@ -226,7 +227,7 @@ func (b *Batch) isBehindFailed(m *Item) bool {
 
 // begin notes that an item is begun. The error says that what became of those before it is not
 // known yet, and that they may come back.
-func (b *Batch) begin(m *Item, t workflow.Turn) error {
+func (b *Batch) begin(m *Item, t message.Turn) error {
 	if t.Life == nil || m.instance == "" {
 		return nil
 	}

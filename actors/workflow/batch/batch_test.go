@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"troupe/actors/failure"
+	"troupe/actors/message"
 	"troupe/actors/quota"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/batch"
@@ -29,7 +30,7 @@ func start(t *testing.T, o workflow.Options) *workflowtest.Router {
 	return r
 }
 
-func note(id string) *workflow.EventRequest {
+func note(id string) *message.Event {
 	e := workflowtest.Event(john, "leave", id, "note", "", "")
 	e.WithHistory = false
 	return e
@@ -107,8 +108,8 @@ func TestNoneOvertakesOneThatWasNotDone(t *testing.T) {
 		b.Event(e, nil)
 		b.Refuse(failure.ErrBusy)
 		b.Event(note(a), nil)
-		b.Create(&workflow.CreateRequest{Caller: john, WorkflowID: "nowhere"}, nil)
-		b.Create(&workflow.CreateRequest{Caller: john, WorkflowID: "leave"}, nil)
+		b.Create(&message.Create{Caller: john, WorkflowID: "nowhere"}, nil)
+		b.Create(&message.Create{Caller: john, WorkflowID: "leave"}, nil)
 		want(t, "results", results(t, b), "2 3 invalid content busy 4 not found 1")
 	})
 }
@@ -154,9 +155,9 @@ func refusedByTheStore(t *testing.T) {
 // held is a recipient that keeps the instance until it is closed, and does nothing then.
 type held chan struct{}
 
-func (h held) Begin(workflow.Turn) error     { <-h; return failure.ErrBusy }
-func (held) Refused(error)                   {}
-func (held) Answered(*workflow.Reply, error) {}
+func (h held) Begin(message.Turn) error     { <-h; return failure.ErrBusy }
+func (held) Refused(error)                  {}
+func (held) Answered(*message.Reply, error) {}
 
 func TestARepetitionInABatchGetsTheFirstAnswer(t *testing.T) {
 	h := start(t, workflow.Options{})
@@ -164,7 +165,7 @@ func TestARepetitionInABatchGetsTheFirstAnswer(t *testing.T) {
 	b := batch.New(h.Router, nil)
 	for range 2 {
 		e := note(a)
-		e.Retry = workflow.Retry{Key: "k"}
+		e.Retry = message.Retry{Key: "k"}
 		b.Event(e, nil)
 	}
 	b.Event(note(a), nil)
@@ -179,7 +180,7 @@ func TestACreateWaitsForAnotherWithItsKey(t *testing.T) {
 		h.Disk.Hold()
 		first, second := batch.New(h.Router, nil), batch.New(h.Router, nil)
 		for _, b := range []*batch.Batch{first, second} {
-			b.Create(&workflow.CreateRequest{Caller: john, WorkflowID: "leave", Retry: workflow.Retry{Key: "k"}}, nil)
+			b.Create(&message.Create{Caller: john, WorkflowID: "leave", Retry: message.Retry{Key: "k"}}, nil)
 		}
 		synctest.Wait()
 		if _, ok := second.Next(); ok {
@@ -221,26 +222,26 @@ func TestAnUnknownOutcomeIsSaidOfAllThatWereOnTheirWay(t *testing.T) {
 }
 
 // recording is a router whose requests the test answers.
-type recording struct{ to *[]workflow.Recipient }
+type recording struct{ to *[]message.Recipient }
 
-func (r recording) PostEvent(_ *workflow.EventRequest, to workflow.Recipient) (workflow.Posted, error) {
+func (r recording) PostEvent(_ *message.Event, to message.Recipient) (workflow.Posted, error) {
 	*r.to = append(*r.to, to)
 	return workflow.Posted{}, nil
 }
 
-func (r recording) PostCreate(_ *workflow.CreateRequest, to workflow.Recipient) (workflow.Posted, error) {
+func (r recording) PostCreate(_ *message.Create, to message.Recipient) (workflow.Posted, error) {
 	return r.PostEvent(nil, to)
 }
 
 // TestWhatWasDoneBehindAnUnknownOutcomeIsUnknownToo: its caller repeats from the first on.
 func TestWhatWasDoneBehindAnUnknownOutcomeIsUnknownToo(t *testing.T) {
-	var told []workflow.Recipient
+	var told []message.Recipient
 	b := batch.New(recording{&told}, nil)
 	for _, id := range []string{"a", "a", "c"} {
 		b.Event(note(id), nil)
 	}
-	told[1].Answered(&workflow.Reply{Sequence: 3}, nil)
-	told[2].Answered(&workflow.Reply{Sequence: 2}, nil)
+	told[1].Answered(&message.Reply{Sequence: 3}, nil)
+	told[2].Answered(&message.Reply{Sequence: 2}, nil)
 	told[0].Answered(nil, failure.ErrOutcomeUnknown)
 	want(t, "results", results(t, b), "outcome unknown outcome unknown 2")
 }
@@ -297,7 +298,7 @@ func limitsWait(t *testing.T) {
 	}
 	want(t, "results", all+results(t, b), "2 3 4 5 6 7 8 9 10 11")
 	create := func(key string) bool {
-		return b.Create(&workflow.CreateRequest{Caller: john, WorkflowID: "leave", Retry: workflow.Retry{Key: key}}, nil)
+		return b.Create(&message.Create{Caller: john, WorkflowID: "leave", Retry: message.Retry{Key: key}}, nil)
 	}
 	h.Disk.Hold() // so that the two events stay on their way
 	b.Event(note(a), nil)

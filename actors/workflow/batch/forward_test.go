@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"troupe/actors/failure"
+	"troupe/actors/message"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/batch"
 )
@@ -17,11 +18,11 @@ type scripted struct {
 	elsewhere bool
 	shardOf   map[string]uint16 // by instance; 3 for others
 	onPost    func()            // nil: nothing
-	posted    []workflow.Recipient
+	posted    []message.Recipient
 	names     []string
 }
 
-func (s *scripted) PostEvent(e *workflow.EventRequest, to workflow.Recipient) (workflow.Posted, error) {
+func (s *scripted) PostEvent(e *message.Event, to message.Recipient) (workflow.Posted, error) {
 	if s.elsewhere {
 		return workflow.Posted{}, failure.Elsewhere(cmp.Or(s.shardOf[e.InstanceID], 3))
 	}
@@ -32,7 +33,7 @@ func (s *scripted) PostEvent(e *workflow.EventRequest, to workflow.Recipient) (w
 	return workflow.Posted{}, nil
 }
 
-func (s *scripted) PostCreate(*workflow.CreateRequest, workflow.Recipient) (workflow.Posted, error) {
+func (s *scripted) PostCreate(*message.Create, message.Recipient) (workflow.Posted, error) {
 	return workflow.Posted{}, failure.Elsewhere(3)
 }
 
@@ -41,7 +42,7 @@ func (s *scripted) begin(i int) bool { return s.beginIn(i, nil) }
 
 // beginIn is begin in a life of the instance.
 func (s *scripted) beginIn(i int, life any) bool {
-	err := s.posted[i].Begin(workflow.Turn{Shard: 3, Life: life})
+	err := s.posted[i].Begin(message.Turn{Shard: 3, Life: life})
 	if err != nil {
 		s.posted[i].Answered(nil, err)
 	}
@@ -83,7 +84,7 @@ func startForwarding() (*batch.Batch, *scripted, *parts) {
 // sendTo adds an event for each letter to an instance.
 func sendTo(b *batch.Batch, instance, names string) {
 	for _, name := range names {
-		b.Event(&workflow.EventRequest{WorkflowID: "leave", InstanceID: instance, Name: string(name)}, []byte(string(name)))
+		b.Event(&message.Event{WorkflowID: "leave", InstanceID: instance, Name: string(name)}, []byte(string(name)))
 	}
 }
 
@@ -137,7 +138,7 @@ func TestWhatComesBackIsPostedWithAllThatWait(t *testing.T) {
 	want(t, "posted", strings.Join(s.names, ""), "abcde")
 	for i := range s.posted {
 		s.begin(i)
-		s.posted[i].Answered(&workflow.Reply{Sequence: uint64(i)}, nil)
+		s.posted[i].Answered(&message.Reply{Sequence: uint64(i)}, nil)
 	}
 	want(t, "results", results(t, b), "0 1 2 3 4")
 	want(t, "forwarded", p.String(), "ab")
@@ -211,7 +212,7 @@ func TestAnItemThatIsLost(t *testing.T) {
 	b, s, p := startForwarding()
 	s.elsewhere = true
 	keyed := func(instance, key string) {
-		b.Event(&workflow.EventRequest{WorkflowID: "leave", InstanceID: instance, Retry: workflow.Retry{Key: key}}, []byte("k"))
+		b.Event(&message.Event{WorkflowID: "leave", InstanceID: instance, Retry: message.Retry{Key: key}}, []byte("k"))
 	}
 	keyed("x", "1")
 	keyed("y", "")
@@ -241,6 +242,6 @@ func TestWithoutAForwarder(t *testing.T) {
 	s.elsewhere = false
 	sendTo(b, "x", "b")
 	sendTo(b, "y", "c")
-	s.posted[0].Answered(&workflow.Reply{Sequence: 9}, nil)
+	s.posted[0].Answered(&message.Reply{Sequence: 9}, nil)
 	want(t, "results", results(t, b), "led by another node led by another node 9")
 }

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"troupe/actors/failure"
+	"troupe/actors/message"
 	"troupe/actors/workflow"
 )
 
@@ -17,8 +18,8 @@ type Item struct {
 	instance string // empty for a create, which no other item can follow
 	keyed    bool   // it may be sent twice
 	// event or create is the request; the other is nil, and both are of a refused one.
-	event  *workflow.EventRequest
-	create *workflow.CreateRequest
+	event  *message.Event
+	create *message.Create
 	posted workflow.Posted
 	// place says where it is: see the constants. shard is the one that was led elsewhere.
 	place atomic.Int32
@@ -65,15 +66,15 @@ func (m *Item) mayBegin() error {
 	return nil
 }
 
-// Begin implements workflow.Recipient.
-func (m *Item) Begin(t workflow.Turn) error {
+// Begin implements message.Recipient.
+func (m *Item) Begin(t message.Turn) error {
 	if err := m.mayBegin(); err != nil {
 		return err
 	}
 	return m.batch.begin(m, t)
 }
 
-// Refused implements workflow.Recipient.
+// Refused implements message.Recipient.
 func (m *Item) Refused(err error) {
 	switch of := failure.Of(err); of.Kind {
 	case failure.ErrElsewhere:
@@ -83,8 +84,8 @@ func (m *Item) Refused(err error) {
 	}
 }
 
-// Answered implements workflow.Recipient.
-func (m *Item) Answered(reply *workflow.Reply, err error) {
+// Answered implements message.Recipient.
+func (m *Item) Answered(reply *message.Reply, err error) {
 	defer m.batch.ended(m)
 	if of := failure.Of(err); err != nil && of.Kind == failure.ErrElsewhere && m.batch.forwarder != nil {
 		m.Refused(err)

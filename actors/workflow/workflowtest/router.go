@@ -27,6 +27,7 @@ import (
 	"troupe/actors/identity"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/logtest"
+	"troupe/actors/message"
 	"troupe/actors/query"
 	"troupe/actors/workflow"
 	"troupe/persistence"
@@ -164,7 +165,7 @@ func (r *Router) Publish(texts ...string) {
 // Make creates an instance with the JSON of its public data and returns its id.
 func (r *Router) Make(who *identity.Principal, workflowID, public string) string {
 	r.t.Helper()
-	reply, err := r.Create(r.t.Context(), &workflow.CreateRequest{Caller: who, WorkflowID: workflowID, Public: Value(public)})
+	reply, err := r.Create(r.t.Context(), &message.Create{Caller: who, WorkflowID: workflowID, Public: Value(public)})
 	r.Must(err)
 	return reply.InstanceID
 }
@@ -192,21 +193,21 @@ func (r *Router) ID(id string) persistence.ID {
 }
 
 // Event is a request for a full reply; key is its idempotency key, if any.
-func Event(who *identity.Principal, workflowID, id, name, body, key string) *workflow.EventRequest {
-	e := &workflow.EventRequest{Caller: who, WorkflowID: workflowID, InstanceID: id, Name: name, Data: Value(body), WithHistory: true}
+func Event(who *identity.Principal, workflowID, id, name, body, key string) *message.Event {
+	e := &message.Event{Caller: who, WorkflowID: workflowID, InstanceID: id, Name: name, Data: Value(body), WithHistory: true}
 	if key != "" {
-		e.Retry = workflow.Retry{Key: key, Fingerprint: sha256.Sum256([]byte(name + body))}
+		e.Retry = message.Retry{Key: key, Fingerprint: sha256.Sum256([]byte(name + body))}
 	}
 	return e
 }
 
 // Try sends an event.
-func (r *Router) Try(who *identity.Principal, workflowID, id, name, body, key string) (*workflow.Reply, error) {
+func (r *Router) Try(who *identity.Principal, workflowID, id, name, body, key string) (*message.Reply, error) {
 	return r.Send(r.t.Context(), Event(who, workflowID, id, name, body, key))
 }
 
 // MustSend sends an event that must be taken. It has at most one idempotency key.
-func (r *Router) MustSend(who *identity.Principal, workflowID, id, name, body string, key ...string) *workflow.Reply {
+func (r *Router) MustSend(who *identity.Principal, workflowID, id, name, body string, key ...string) *message.Reply {
 	r.t.Helper()
 	reply, err := r.Try(who, workflowID, id, name, body, strings.Join(key, ""))
 	r.Must(err)
@@ -214,12 +215,12 @@ func (r *Router) MustSend(who *identity.Principal, workflowID, id, name, body st
 }
 
 // Look loads an instance with its history.
-func (r *Router) Look(who *identity.Principal, workflowID, id string) (*workflow.Reply, error) {
-	return r.Load(r.t.Context(), &workflow.LoadRequest{Caller: who, WorkflowID: workflowID, InstanceID: id, WithHistory: true})
+func (r *Router) Look(who *identity.Principal, workflowID, id string) (*message.Reply, error) {
+	return r.Load(r.t.Context(), &message.Load{Caller: who, WorkflowID: workflowID, InstanceID: id, WithHistory: true})
 }
 
 // MustLook is Look for what must be there.
-func (r *Router) MustLook(who *identity.Principal, workflowID, id string) *workflow.Reply {
+func (r *Router) MustLook(who *identity.Principal, workflowID, id string) *message.Reply {
 	r.t.Helper()
 	reply, err := r.Look(who, workflowID, id)
 	r.Must(err)

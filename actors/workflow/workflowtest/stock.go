@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"troupe/actors/identity"
-	"troupe/actors/workflow"
+	"troupe/actors/message"
 	"troupe/statemachine/filter"
 )
 
@@ -88,7 +88,7 @@ func (r *Router) Fill(workflowID string, publics []string) []string {
 	for first := range min(writers, len(publics)) {
 		wg.Go(func() {
 			for n := first; n < len(publics); n += writers {
-				reply, err := r.Create(r.t.Context(), &workflow.CreateRequest{Caller: Boss, WorkflowID: workflowID, Public: Value(publics[n])})
+				reply, err := r.Create(r.t.Context(), &message.Create{Caller: Boss, WorkflowID: workflowID, Public: Value(publics[n])})
 				if err != nil {
 					r.t.Error(err)
 					return

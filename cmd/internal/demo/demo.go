@@ -22,9 +22,9 @@ import (
 	"troupe/actors/form"
 	"troupe/actors/formportal"
 	"troupe/actors/identity"
+	"troupe/actors/message"
 	"troupe/actors/outbox"
 	"troupe/actors/workflow"
-	"troupe/actors/workflow/request"
 	"troupe/persistence"
 	"troupe/statemachine/data"
 )
@@ -158,7 +158,7 @@ func (s *seeder) isUsed(ctx context.Context) (bool, error) {
 // begin makes the request, by its form if it has one.
 func (s *seeder) begin(ctx context.Context, of *made, by *identity.Principal) (err error) {
 	if of.template == "" {
-		reply, err := s.router.Create(ctx, &workflow.CreateRequest{Caller: by, WorkflowID: of.workflow})
+		reply, err := s.router.Create(ctx, &message.Create{Caller: by, WorkflowID: of.workflow})
 		if err != nil {
 			return err
 		}
@@ -201,7 +201,7 @@ func drafts(body string) act {
 // sends sends an event.
 func sends(event, body string) act {
 	return func(s *seeder, ctx context.Context, of *made, by *identity.Principal) error {
-		_, err := s.router.Send(ctx, &workflow.EventRequest{Caller: by, WorkflowID: of.workflow, InstanceID: of.id, Name: event, Data: data.Value(body)})
+		_, err := s.router.Send(ctx, &message.Event{Caller: by, WorkflowID: of.workflow, InstanceID: of.id, Name: event, Data: data.Value(body)})
 		return err
 	}
 }
@@ -209,7 +209,7 @@ func sends(event, body string) act {
 // says adds a comment.
 func says(text string) act {
 	return func(s *seeder, ctx context.Context, of *made, by *identity.Principal) error {
-		_, err := s.router.AddComment(ctx, &request.Comment{Load: request.Load{Caller: by, WorkflowID: of.workflow, InstanceID: of.id}, Text: text})
+		_, err := s.router.AddComment(ctx, &message.Comment{Load: message.Load{Caller: by, WorkflowID: of.workflow, InstanceID: of.id}, Text: text})
 		return err
 	}
 }
@@ -220,7 +220,7 @@ func comesTo(node string) act {
 		look := time.NewTicker(2 * time.Millisecond)
 		defer look.Stop()
 		for {
-			reply, err := s.router.Load(ctx, &workflow.LoadRequest{Caller: by, WorkflowID: of.workflow, InstanceID: of.id})
+			reply, err := s.router.Load(ctx, &message.Load{Caller: by, WorkflowID: of.workflow, InstanceID: of.id})
 			if err != nil || bytes.Contains(reply.States, []byte(`"nodeId":"`+node+`"`)) {
 				return err
 			}

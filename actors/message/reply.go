@@ -1,4 +1,4 @@
-package request
+package message
 
 import (
 	"slices"

@@ -1,5 +1,6 @@
-// Package request is what callers ask of workflow.Router, and what they are answered.
-package request
+// Package message is what callers ask of instances, and what they are answered: plain
+// data, which the gateway fills in and the actors read. It knows neither an actor nor a mailbox.
+package message
 
 import (
 	"troupe/actors/form"
@@ -41,13 +42,10 @@ type Create struct {
 	Counted bool
 }
 
-// FormRequest asks for an instance as a form, or to write it.
-type FormRequest = form.Request
-
 // Submit asks to submit a form. Its Refusal answers a new request; a repetition
 // still gets its first answer.
 type Submit struct {
-	FormRequest
+	form.Request
 	// Data is a checked, compact object.
 	Data  data.Value
 	Retry Retry
@@ -99,4 +97,12 @@ type Page struct {
 	Entries []byte
 	// Next is the cursor of the next page; empty when there is none.
 	Next string
+}
+
+// Migration gives an instance another version of its workflow.
+type Migration struct {
+	Plan   *statemachine.Plan
+	Caller *statemachine.Caller
+	// DryRun: nothing changes.
+	DryRun bool
 }
