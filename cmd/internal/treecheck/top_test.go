@@ -15,7 +15,7 @@ import (
 var topEntries = []string{
 	"actors", "bench", "cmd", "gateway", "persistence", "statemachine",
 	"README.md", "go.mod", "go.sum",
-	".ci", ".gitignore", ".golangci.yml", "CHANGELOG.md", "LICENSE", "Makefile",
+	".ci", ".editorconfig", ".gitignore", ".golangci.yml", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "NOTICE", "SECURITY.md",
 }
 
 // topLater may come; until then nobody misses them.
