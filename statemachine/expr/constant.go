@@ -12,6 +12,7 @@ import (
 	"cel.dev/cel-go/common/types/ref"
 
 	"troupe/statemachine/data"
+	"troupe/statemachine/expr/internal/values"
 )
 
 // constantRoot is the variable whose members are the constants of Env.WithConstants.
@@ -37,7 +38,7 @@ func (e *Env) WithConstants(values data.Value) (*Env, error) {
 	return e.extended(names, constants, opts)
 }
 
-// constantOf returns the type and the value of a constant. Unlike fromData it
+// constantOf returns the type and the value of a constant. Unlike values.FromData it
 // reads everything at once: all evaluations share the value.
 func constantOf(v data.Value) (*cel.Type, ref.Val) {
 	switch v.Kind() {
@@ -49,7 +50,7 @@ func constantOf(v data.Value) (*cel.Type, ref.Val) {
 			elem.add(typ)
 			members[types.String(key)] = val
 		}
-		return cel.MapType(cel.StringType, elem.typ()), newMapping(types.NewRefValMap(types.DefaultTypeAdapter, members))
+		return cel.MapType(cel.StringType, elem.typ()), values.NewMapping(types.NewRefValMap(types.DefaultTypeAdapter, members))
 	case data.Array:
 		elements := []ref.Val{}
 		elem := commonType{}
@@ -60,7 +61,7 @@ func constantOf(v data.Value) (*cel.Type, ref.Val) {
 		}
 		return cel.ListType(elem.typ()), types.NewRefValList(types.DefaultTypeAdapter, elements)
 	}
-	val := fromData(v)
+	val := values.FromData(v)
 	return val.Type().(*types.Type), val
 }
 

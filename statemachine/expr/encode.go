@@ -12,14 +12,15 @@ import (
 	"cel.dev/cel-go/common/types/traits"
 
 	"troupe/statemachine/data"
+	"troupe/statemachine/expr/internal/values"
 )
 
 // encode returns the JSON form of a result. Errors wrap ErrEval: the result has no
 // JSON form, or the form would be too large or nested deeper than a data.Value may
 // be.
 func encode(v ref.Val) (data.Value, error) {
-	if weight, _ := weigh(v); weight > maxWeight {
-		return nil, limitError(tooLarge)
+	if weight, _ := values.Weigh(v); weight > values.WeightMax {
+		return nil, limitError(values.TooLarge)
 	}
 	plain, err := plainValue(v)
 	if err != nil {
@@ -35,7 +36,7 @@ func encode(v ref.Val) (data.Value, error) {
 // plainValue returns v as data.From takes it. Parts of the input stay bytes, and
 // so keep their key order and their numbers.
 //
-// NB: the interfaces of lists and maps come last; object, list and view have them
+// NB: the interfaces of lists and maps come last; values.Object, values.List and view have them
 // as well.
 func plainValue(v ref.Val) (any, error) {
 	switch v := v.(type) {
@@ -60,10 +61,10 @@ func plainValue(v ref.Val) (any, error) {
 			return nil, nil
 		}
 		return plainValue(v.GetValue())
-	case *object:
-		return v.raw, nil
-	case *list:
-		return v.raw, nil
+	case *values.Object:
+		return v.Raw, nil
+	case *values.List:
+		return v.Raw, nil
 	case *view:
 		return plainView(v)
 	case traits.Lister:

@@ -9,9 +9,9 @@ import (
 	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/types"
-	"cel.dev/cel-go/ext"
 
 	"troupe/statemachine/data"
+	"troupe/statemachine/expr/internal/functions"
 )
 
 const (
@@ -24,9 +24,6 @@ const (
 	maxNodes = 10_000
 	// maxNesting is how deep its parentheses and the like may be nested.
 	maxNesting = 100
-	// maxLoops is how deep loops may be nested or chained, and bindings as well.
-	// NB: cel-go's estimate of the cost takes twice as long for each binding more.
-	maxLoops = 8
 )
 
 // Options configures an Env. The zero Options is what a server wants.
@@ -71,18 +68,15 @@ func New(o Options) (*Env, error) {
 	if err != nil {
 		return nil, fmt.Errorf("expression types: %w", err)
 	}
-	opts := []cel.EnvOption{
+	library, err := functions.Library()
+	if err != nil {
+		return nil, err
+	}
+	e, err := cel.NewCustomEnv(append(library,
 		cel.CustomTypeProvider(p),
 		cel.ParserRecursionLimit(maxNesting),
 		cel.ParserErrorRecoveryLimit(1),
 		cel.ExpressionNodeLimit(maxNodes),
-		cel.CrossTypeNumericComparisons(true),
-		standardLibrary(),
-		cel.OptionalTypes(), ext.Strings(), ext.Math(), ext.Sets(), ext.Bindings(ext.BindingsVersion(0)),
-		ext.Lists(ext.ListsMaxRangeSize(maxRange)),
-		cel.ASTValidators(cel.ValidateDurationLiterals(), cel.ValidateTimestampLiterals(),
-			patternLimit{},
-			cel.ValidateComprehensionNestingLimit(maxLoops), cel.ValidateBindNestingLimit(maxLoops)),
 		cel.Variable(publicRoot, cel.DynType),
 		cel.Variable(privateRoot, cel.DynType),
 		cel.Variable(eventRoot, eventType.typ),
@@ -91,19 +85,7 @@ func New(o Options) (*Env, error) {
 		cel.Variable(parentRoot, parentType.typ),
 		cel.Variable(nowRoot, cel.TimestampType),
 		cel.Variable(nodesRoot, cel.MapType(cel.StringType, cel.BoolType)),
-		cel.Macros(cel.GlobalMacro("In", 1, expandIn)),
-		estimates(),
-	}
-	opts = append(opts, arithmetic()...)
-	opts = append(opts, rounding()...)
-	opts = append(opts, sums()...)
-	texts, err := textFunctions()
-	if err != nil {
-		return nil, fmt.Errorf("expression functions: %w", err)
-	}
-	opts = append(opts, texts...)
-	opts = append(opts, collectionFunctions()...)
-	e, err := cel.NewCustomEnv(opts...)
+		cel.Macros(cel.GlobalMacro("In", 1, expandIn)))...)
 	if err != nil {
 		return nil, fmt.Errorf("expression environment: %w", err)
 	}

@@ -42,15 +42,6 @@ func (e *CompileError) Error() string {
 	return fmt.Sprintf("%d:%d: %s", e.Line, e.Column, e.Reason)
 }
 
-// Failure is the error of an evaluation, and says of which expression.
-type Failure struct {
-	Program *Program
-	Cause   error
-}
-
-func (f *Failure) Error() string { return f.Cause.Error() }
-func (f *Failure) Unwrap() error { return f.Cause }
-
 // maxReasonChars bounds the texts of errors. A text may quote the expression or
 // a key that it computed.
 const maxReasonChars = 200

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"troupe/statemachine/data"
+	"troupe/statemachine/expr/internal/values"
 )
 
 // eager decodes v into Go maps and slices, which cel-go then reads with its own
@@ -26,7 +27,7 @@ func eager(v data.Value) any {
 			m[key] = eager(x)
 			order = append(order, types.String(key))
 		}
-		return &mapping{Mapper: types.NewStringInterfaceMap(types.DefaultTypeAdapter, m), keys: order}
+		return &values.Mapping{Mapper: types.NewStringInterfaceMap(types.DefaultTypeAdapter, m), Keys: order}
 	case data.Array:
 		l := []any{}
 		for _, x := range v.Elements() {
@@ -139,12 +140,12 @@ var (
 	keys = rapid.SampledFrom([]string{"a", "b", "l", "k1", "k2", "k3", "\\u0061a"})
 )
 
-// values generates JSON of at most the given depth.
-func values(depth int) *rapid.Generator[string] {
+// jsonTexts generates JSON of at most the given depth.
+func jsonTexts(depth int) *rapid.Generator[string] {
 	if depth == 0 {
 		return scalars
 	}
-	inner := values(depth - 1)
+	inner := jsonTexts(depth - 1)
 	list := rapid.Custom(func(t *rapid.T) string {
 		return "[" + strings.Join(rapid.SliceOfN(inner, 0, 6).Draw(t, "elements"), ",") + "]"
 	})
@@ -159,7 +160,7 @@ func values(depth int) *rapid.Generator[string] {
 }
 
 func drawValue(t *rapid.T) data.Value {
-	v, err := data.Clean([]byte(values(3).Draw(t, "value")))
+	v, err := data.Clean([]byte(jsonTexts(3).Draw(t, "value")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,30 +203,6 @@ func TestAWrongValueIsNoticed(t *testing.T) {
 			t.Errorf("%s: nothing was reported", sentence)
 		}
 	}
-}
-
-// TestWalksThatNoExpressionTakes: cel-go may ask for the entries of an object and for the
-// elements of a list in these ways as well.
-func TestWalksThatNoExpressionTakes(t *testing.T) {
-	o, walked := &object{raw: mustData(t, `{"b":1,"a":2}`)}, ""
-	o.Fold(folder(func(key, val any) { walked += fmt.Sprint(key, "=", val, " ") }))
-	for it := o.Iterator(); it.HasNext() == types.True; {
-		walked += fmt.Sprint(it.Next(), " ")
-	}
-	if want := "b=1 a=2 b a "; walked != want {
-		t.Errorf("got %s, want %s", walked, want)
-	}
-	if got := (&list{raw: data.Value("[1]")}).Get(types.Int(1)); !types.IsError(got) {
-		t.Errorf("an element behind the end: got %v, want an error", got)
-	}
-}
-
-// folder takes every entry.
-type folder func(key, val any)
-
-func (f folder) FoldEntry(key, val any) bool {
-	f(key, val)
-	return true
 }
 
 func FuzzEval(f *testing.F) {

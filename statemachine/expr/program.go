@@ -33,6 +33,15 @@ type Program struct {
 	patternWeight int
 }
 
+// Failure is the error of an evaluation, and says of which expression.
+type Failure struct {
+	Program *Program
+	Cause   error
+}
+
+func (f *Failure) Error() string { return f.Cause.Error() }
+func (f *Failure) Unwrap() error { return f.Cause }
+
 // Source is the text of the expression.
 func (p *Program) Source() string { return p.source }
 

@@ -8,6 +8,8 @@ import (
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
+
+	"troupe/statemachine/expr/internal/values"
 )
 
 // The variables event, user, instance and parent are not maps but have types of their
@@ -104,10 +106,10 @@ type view struct {
 func (v *view) Equal(other ref.Val) ref.Val { return types.Bool(other == ref.Val(v)) }
 
 // ConvertToNative implements ref.Val.
-func (v *view) ConvertToNative(reflect.Type) (any, error) { return nil, errNoNative }
+func (v *view) ConvertToNative(reflect.Type) (any, error) { return nil, values.ErrNoNative }
 
 // ConvertToType implements ref.Val.
-func (v *view) ConvertToType(t ref.Type) ref.Val { return convertTo(v, t) }
+func (v *view) ConvertToType(t ref.Type) ref.Val { return values.ConvertTo(v, t) }
 
 // Type implements ref.Val.
 func (v *view) Type() ref.Type { return v.root.typ }
@@ -139,8 +141,8 @@ func (v *view) named(name ref.Val) *field {
 	return v.root.field(string(s))
 }
 
-// weight is what the variable weighs as JSON, roughly.
-func (v *view) weight() int {
+// Weight implements values.Weigher: what the variable weighs as JSON, roughly.
+func (v *view) Weight() int {
 	s := v.activation.scope
 	switch v.root {
 	case eventType:
@@ -153,7 +155,7 @@ func (v *view) weight() int {
 	n := len(s.User.ID)
 	for _, names := range [][]string{s.User.Roles, s.User.Privileges} {
 		for _, name := range names {
-			n += unitWeight + len(name)
+			n += values.UnitWeight + len(name)
 		}
 	}
 	return n

@@ -10,6 +10,7 @@ import (
 	"cel.dev/cel-go/common/types/traits"
 
 	"troupe/statemachine/data"
+	"troupe/statemachine/expr/internal/values"
 )
 
 // Scope is what the names of an expression mean in one evaluation. The caller
@@ -88,7 +89,7 @@ var (
 // at already. Pooled: BenchmarkGuard allocates 500 bytes more without.
 type activation struct {
 	scope           *Scope
-	public, private object
+	public, private values.Object
 	eventData       ref.Val    // nil until it is asked for
 	rawStates       data.Value // nil until it is asked for
 	states          ref.Val    // nil until it is asked for
@@ -122,8 +123,8 @@ var activations = sync.Pool{New: func() any {
 func newActivation(s *Scope) *activation {
 	a := activations.Get().(*activation)
 	a.scope = s
-	a.public.raw = orEmpty(s.Public)
-	a.private.raw = orEmpty(s.Private)
+	a.public.Raw = orEmpty(s.Public)
+	a.private.Raw = orEmpty(s.Private)
 	return a
 }
 
@@ -138,7 +139,7 @@ func orEmpty(v data.Value) data.Value {
 // release gives a back. Nothing that was read through it may be used any more.
 func (a *activation) release() {
 	a.scope = nil
-	a.public, a.private = object{}, object{}
+	a.public, a.private = values.Object{}, values.Object{}
 	a.eventData, a.rawStates, a.states = nil, nil, nil
 	clear(a.locals)
 	a.locals = a.locals[:0]
@@ -182,11 +183,11 @@ func (a *activation) Parent() cel.Activation { return nil }
 
 // whole returns o, or its value when the caller gave something else than an
 // object.
-func whole(o *object) ref.Val {
-	if o.raw.Kind() == data.Object {
+func whole(o *values.Object) ref.Val {
+	if o.Raw.Kind() == data.Object {
 		return o
 	}
-	return fromData(o.raw)
+	return values.FromData(o.Raw)
 }
 
 // local returns a variable of Locals. It is decoded once, so that a loop in the
@@ -201,7 +202,7 @@ func (a *activation) local(name string) (any, bool) {
 	if !ok {
 		return nil, false
 	}
-	v := fromData(raw)
+	v := values.FromData(raw)
 	a.locals = append(a.locals, local{name, v})
 	return v, true
 }
@@ -209,7 +210,7 @@ func (a *activation) local(name string) (any, bool) {
 // dataOfEvent is event.data. There is an event.
 func (a *activation) dataOfEvent() ref.Val {
 	if a.eventData == nil {
-		a.eventData = fromData(orEmpty(a.scope.Event.Data))
+		a.eventData = values.FromData(orEmpty(a.scope.Event.Data))
 	}
 	return a.eventData
 }
@@ -230,7 +231,7 @@ func (a *activation) statesText() data.Value {
 // statesOfInstance is instance.states.
 func (a *activation) statesOfInstance() ref.Val {
 	if a.states == nil {
-		a.states = fromData(a.statesText())
+		a.states = values.FromData(a.statesText())
 	}
 	return a.states
 }

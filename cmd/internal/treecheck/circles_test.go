@@ -25,7 +25,6 @@ var circleLinesToday = map[string]int{
 	"gateway":             8681,
 	"persistence":         4888,
 	"actors/workflow":     3945,
-	"statemachine/expr":   3101,
 	"statemachine/xstate": 2845,
 	"actors/catalog":      2633,
 	"actors/cluster":      2562,

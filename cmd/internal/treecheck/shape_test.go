@@ -20,13 +20,12 @@ const (
 // packageLinesToday are the packages that have grown beyond one subject, with their lines
 // without tests. A number may only go down, and a row goes when its package is within the bound.
 var packageLinesToday = map[string]int{
-	"statemachine":      11884,
-	"gateway":           9731,
-	"cmd/troupe":        9721,
-	"persistence":       5917,
-	"actors/workflow":   4373,
-	"statemachine/expr": 3866,
-	"actors/identity":   3568,
+	"statemachine":    11884,
+	"gateway":         9731,
+	"cmd/troupe":      9721,
+	"persistence":     5917,
+	"actors/workflow": 4373,
+	"actors/identity": 3568,
 }
 
 // emptyNames say nothing about what is in a package.

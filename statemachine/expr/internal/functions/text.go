@@ -1,4 +1,4 @@
-package expr
+package functions
 
 import (
 	"errors"
@@ -12,6 +12,8 @@ import (
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
 	"cel.dev/cel-go/ext"
+
+	"troupe/statemachine/expr/internal/values"
 )
 
 const (
@@ -61,8 +63,8 @@ func textFunctions() ([]cel.EnvOption, error) {
 			}))),
 		cel.Function("format",
 			cel.MemberOverload("string_format", t(s, cel.ListType(cel.DynType)), s, cel.FunctionBinding(func(args ...ref.Val) ref.Val {
-				if weight, _ := weigh(args[1]); weight > maxFormatBytes {
-					stop("too much to format")
+				if weight, _ := values.Weigh(args[1]); weight > maxFormatBytes {
+					values.Stop("too much to format")
 				}
 				return format(args...)
 			}))),
@@ -73,7 +75,7 @@ func textFunctions() ([]cel.EnvOption, error) {
 			// The library charges a scan of the format, which is not what counts.
 			cost.MemberOverload("string_format",
 				cost.EvalCost(cost.Sum(cost.Const(cost.CallCost), cost.StringScan(cost.Length(cost.Target())), cost.Length(cost.Result()))),
-				cost.ResultSize(cost.AtMost(cost.Sum(cost.Target(), cost.Mul(cost.Length(cost.Arg(0)), cost.Const(assumedPartSize)))))),
+				cost.ResultSize(cost.AtMost(cost.Sum(cost.Target(), cost.Mul(cost.Length(cost.Arg(0)), cost.Const(AssumedPartSize)))))),
 		),
 	}, nil
 }
@@ -108,7 +110,7 @@ func searchCost(overload string) cost.OverloadModel {
 func splitCost(overload string) cost.OverloadModel {
 	return cost.MemberOverload(overload,
 		cost.EvalCost(cost.AllocList(cost.StringScan(cost.Length(cost.Target())), cost.Length(cost.Result()))),
-		cost.ResultSize(cost.List(cost.AtMost(cost.Sum(cost.Target(), cost.Const(1))), cost.AtMost(cost.Const(assumedPartSize)))))
+		cost.ResultSize(cost.List(cost.AtMost(cost.Sum(cost.Target(), cost.Const(1))), cost.AtMost(cost.Const(AssumedPartSize)))))
 }
 
 // indexOf returns the first position of part, counted in characters, at or after
@@ -178,8 +180,8 @@ func replace(args ...ref.Val) ref.Val {
 		count = min(count, limit)
 	}
 	if grows := len(with) - len(old); grows > 0 {
-		// NB: each factor is at most maxWeight, so nothing overflows.
-		checkBytes(len(text) + count*grows)
+		// NB: each factor is at most values.WeightMax, so nothing overflows.
+		values.CheckBytes(len(text) + count*grows)
 	}
 	return types.String(strings.Replace(text, old, with, limit))
 }
@@ -194,7 +196,7 @@ func join(l ref.Val, sep string) ref.Val {
 		if !ok {
 			return types.NewErr("join: an element is not a string")
 		}
-		checkBytes(b.Len() + len(between) + len(s))
+		values.CheckBytes(b.Len() + len(between) + len(s))
 		b.WriteString(between)
 		b.WriteString(string(s))
 	}

@@ -1,4 +1,4 @@
-package expr
+package functions
 
 import (
 	"errors"
@@ -10,6 +10,8 @@ import (
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
+
+	"troupe/statemachine/expr/internal/values"
 )
 
 const (
@@ -20,7 +22,8 @@ const (
 	// with each other. For these it has to try all pairs.
 	maxComparedBytes = 64 << 20
 
-	sortByKeys = "@sortByAssociatedKeys"
+	// SortByKeys is the function behind the macro sortBy.
+	SortByKeys = "@sortByAssociatedKeys"
 )
 
 // collectionFunctions replaces the functions of the lists and sets libraries that
@@ -146,17 +149,17 @@ func (b *bag) has(v ref.Val) bool {
 		return holds(b.scalars[key], v)
 	}
 	if len(b.others) > 0 {
-		weight, _ := weigh(v)
+		weight, _ := values.Weigh(v)
 		if b.budget -= weight * len(b.others); b.budget < 0 {
-			stop("too many lists or maps to compare with each other")
+			values.Stop("too many lists or maps to compare with each other")
 		}
 	}
 	return holds(b.others, v)
 }
 
-// holds compares v with all values, by CEL's equality.
-func holds(values []ref.Val, v ref.Val) bool {
-	return slices.ContainsFunc(values, func(x ref.Val) bool { return types.Equal(v, x) == types.True })
+// holds compares v with all that were found, by CEL's equality.
+func holds(found []ref.Val, v ref.Val) bool {
+	return slices.ContainsFunc(found, func(x ref.Val) bool { return types.Equal(v, x) == types.True })
 }
 
 // distinct returns the elements of l without those that equal an earlier one.
@@ -169,7 +172,7 @@ func distinct(l ref.Val) ref.Val {
 			kept = append(kept, v)
 		}
 	}
-	return newList(kept)
+	return values.NewList(kept)
 }
 
 // containsAll reports whether every element of b is one of a.
@@ -204,22 +207,22 @@ var (
 	errMixedKeys   = errors.New("values of different types cannot be sorted")
 )
 
-// sortLists sorts its first argument by the values of its last, which may be the
+// SortLists sorts its first argument by the values of its last, which may be the
 // same. The library's own refuses a list with an int and a double, which JSON
 // makes of [1, 1.5], and is not stable.
-func sortLists(args ...ref.Val) ref.Val {
-	values, ok1 := args[0].(traits.Lister)
+func SortLists(args ...ref.Val) ref.Val {
+	elements, ok1 := args[0].(traits.Lister)
 	keys, ok2 := args[len(args)-1].(traits.Lister)
-	if !ok1 || !ok2 || values.Size() != keys.Size() {
+	if !ok1 || !ok2 || elements.Size() != keys.Size() {
 		return types.MaybeNoSuchOverloadErr(args[0])
 	}
 	type entry struct {
 		key   traits.Comparer
 		value ref.Val
 	}
-	entries := make([]entry, 0, int(values.Size().(types.Int)))
+	entries := make([]entry, 0, int(elements.Size().(types.Int)))
 	var first ref.Val
-	for v, k := values.Iterator(), keys.Iterator(); v.HasNext() == types.True; {
+	for v, k := elements.Iterator(), keys.Iterator(); v.HasNext() == types.True; {
 		key := k.Next()
 		if first == nil {
 			first = key
@@ -249,7 +252,7 @@ func sortLists(args ...ref.Val) ref.Val {
 	for i := range entries {
 		sorted[i] = entries[i].value
 	}
-	return newList(sorted)
+	return values.NewList(sorted)
 }
 
 // isNumber reports whether v compares with every other number.

@@ -1,4 +1,4 @@
-package expr
+package values
 
 import (
 	"cmp"
@@ -9,22 +9,22 @@ import (
 	"cel.dev/cel-go/common/types/traits"
 )
 
-// mapping is a map that an expression made. cel-go keeps such a map in a Go map
-// and walks over it in a random order; a mapping is walked in ascending order of
+// Mapping is a map that an expression made. cel-go keeps such a map in a Go map
+// and walks over it in a random order; a Mapping is walked in ascending order of
 // its keys, so that a replay sees the same. Immutable.
-type mapping struct {
+type Mapping struct {
 	traits.Mapper
-	keys []ref.Val // ascending
+	Keys []ref.Val // ascending
 }
 
 var (
-	_ traits.Foldable = (*mapping)(nil)
-	_ traits.Zeroer   = (*mapping)(nil)
+	_ traits.Foldable = (*Mapping)(nil)
+	_ traits.Zeroer   = (*Mapping)(nil)
 )
 
-// newMapping wraps m. The result is an error when a key is of a type that maps
+// NewMapping wraps m. The result is an error when a key is of a type that maps
 // cannot have: CEL's checker cannot see that for keys that come from the data.
-func newMapping(m traits.Mapper) ref.Val {
+func NewMapping(m traits.Mapper) ref.Val {
 	keys := make([]ref.Val, 0, int(m.Size().(types.Int)))
 	for it := m.Iterator(); it.HasNext() == types.True; {
 		key := it.Next()
@@ -36,7 +36,7 @@ func newMapping(m traits.Mapper) ref.Val {
 		keys = append(keys, key)
 	}
 	slices.SortFunc(keys, compareKeys)
-	return &mapping{Mapper: m, keys: keys}
+	return &Mapping{Mapper: m, Keys: keys}
 }
 
 // compareKeys orders keys by type, then by value. The order of the types has no
@@ -50,14 +50,14 @@ func compareKeys(a, b ref.Val) int {
 }
 
 // Iterator implements traits.Iterable.
-func (m *mapping) Iterator() traits.Iterator {
-	return &iterator{count: len(m.keys), at: func(i int) ref.Val { return m.keys[i] }}
+func (m *Mapping) Iterator() traits.Iterator {
+	return &iterator{count: len(m.Keys), at: func(i int) ref.Val { return m.Keys[i] }}
 }
 
 // Fold implements traits.Foldable.
-func (m *mapping) Fold(f traits.Folder) {
+func (m *Mapping) Fold(f traits.Folder) {
 	keysOnly := wantsKeysOnly(f)
-	for _, key := range m.keys {
+	for _, key := range m.Keys {
 		var v any
 		if !keysOnly {
 			v, _ = m.Find(key)
@@ -69,11 +69,11 @@ func (m *mapping) Fold(f traits.Folder) {
 }
 
 // IsZeroValue implements traits.Zeroer.
-func (m *mapping) IsZeroValue() bool { return len(m.keys) == 0 }
+func (m *Mapping) IsZeroValue() bool { return len(m.Keys) == 0 }
 
 // ConvertToType implements ref.Val.
-func (m *mapping) ConvertToType(t ref.Type) ref.Val { return convertTo(m, t) }
+func (m *Mapping) ConvertToType(t ref.Type) ref.Val { return ConvertTo(m, t) }
 
 // String stands for the map in messages, where the embedded one would print its
 // entries in a random order.
-func (m *mapping) String() string { return "map" }
+func (m *Mapping) String() string { return "map" }

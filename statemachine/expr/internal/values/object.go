@@ -1,4 +1,4 @@
-package expr
+package values
 
 import (
 	"errors"
@@ -16,19 +16,19 @@ import (
 // document does not read it again in every turn.
 const eagerUses = 8
 
-// errNoNative is the error of functions of cel-go that need a Go value. The profile
+// ErrNoNative is the error of functions of cel-go that need a Go value. The profile
 // has none.
-var errNoNative = errors.New("JSON is not converted to Go values")
+var ErrNoNative = errors.New("JSON is not converted to Go values")
 
-// fromData returns the CEL value of a JSON value. Objects and lists are read
+// FromData returns the CEL value of a JSON value. Objects and lists are read
 // when they are looked into. An absent value is null. A number beyond float64 is
 // infinite; it compares as it should, but cannot be written again.
-func fromData(v data.Value) ref.Val {
+func FromData(v data.Value) ref.Val {
 	switch v.Kind() {
 	case data.Object:
-		return &object{raw: v}
+		return &Object{Raw: v}
 	case data.Array:
-		return &list{raw: v}
+		return &List{Raw: v}
 	case data.String:
 		return types.String(v.Text())
 	case data.Number:
@@ -42,18 +42,18 @@ func fromData(v data.Value) ref.Val {
 	return types.NullValue
 }
 
-// object is a JSON object as a CEL map. It belongs to one evaluation, which may
+// Object is a JSON object as a CEL map. It belongs to one evaluation, which may
 // build its index; the bytes are the caller's.
-type object struct {
-	raw   data.Value
+type Object struct {
+	Raw   data.Value
 	uses  int
 	index *memberIndex // nil until it pays
 }
 
 var (
-	_ traits.Mapper   = (*object)(nil)
-	_ traits.Foldable = (*object)(nil)
-	_ traits.Zeroer   = (*object)(nil)
+	_ traits.Mapper   = (*Object)(nil)
+	_ traits.Foldable = (*Object)(nil)
+	_ traits.Zeroer   = (*Object)(nil)
 )
 
 // memberIndex holds the members of an object in their order. The keys of a
@@ -73,16 +73,16 @@ type member struct {
 // value returns the CEL value, the same one each time.
 func (m *member) value() ref.Val {
 	if m.val == nil {
-		m.val = fromData(m.raw)
+		m.val = FromData(m.raw)
 	}
 	return m.val
 }
 
 // list returns the index, which it makes when there is none.
-func (o *object) list() *memberIndex {
+func (o *Object) list() *memberIndex {
 	if o.index == nil {
 		x := &memberIndex{byKey: make(map[string]int)}
-		for key, raw := range o.raw.Members() {
+		for key, raw := range o.Raw.Members() {
 			x.byKey[key] = len(x.members)
 			x.members = append(x.members, member{key: key, raw: raw})
 		}
@@ -92,14 +92,14 @@ func (o *object) list() *memberIndex {
 }
 
 // find returns the value of a member. Only this member is decoded.
-func (o *object) find(key string) (ref.Val, bool) {
+func (o *Object) find(key string) (ref.Val, bool) {
 	if o.index == nil && o.uses < eagerUses {
 		o.uses++
-		raw, ok := o.raw.Lookup(key)
+		raw, ok := o.Raw.Lookup(key)
 		if !ok {
 			return nil, false
 		}
-		return fromData(raw), true
+		return FromData(raw), true
 	}
 	x := o.list()
 	at, ok := x.byKey[key]
@@ -110,13 +110,13 @@ func (o *object) find(key string) (ref.Val, bool) {
 }
 
 // FindStringKey is what the interpreter asks for when it follows a select.
-func (o *object) FindStringKey(key string) (any, bool) {
+func (o *Object) FindStringKey(key string) (any, bool) {
 	v, ok := o.find(key)
 	return v, ok
 }
 
 // Find implements traits.Mapper. A key that is no string is simply not there.
-func (o *object) Find(key ref.Val) (ref.Val, bool) {
+func (o *Object) Find(key ref.Val) (ref.Val, bool) {
 	k, ok := key.(types.String)
 	if !ok {
 		return nil, false
@@ -125,7 +125,7 @@ func (o *object) Find(key ref.Val) (ref.Val, bool) {
 }
 
 // Get implements traits.Indexer.
-func (o *object) Get(key ref.Val) ref.Val {
+func (o *Object) Get(key ref.Val) ref.Val {
 	if v, ok := o.Find(key); ok {
 		return v
 	}
@@ -133,13 +133,13 @@ func (o *object) Get(key ref.Val) ref.Val {
 }
 
 // Contains implements traits.Container: the operator in.
-func (o *object) Contains(key ref.Val) ref.Val {
+func (o *Object) Contains(key ref.Val) ref.Val {
 	_, ok := o.Find(key)
 	return types.Bool(ok)
 }
 
 // Size implements traits.Sizer.
-func (o *object) Size() ref.Val {
+func (o *Object) Size() ref.Val {
 	if o.IsZeroValue() {
 		return types.IntZero
 	}
@@ -147,16 +147,16 @@ func (o *object) Size() ref.Val {
 }
 
 // IsZeroValue implements traits.Zeroer.
-func (o *object) IsZeroValue() bool { return len(o.raw) <= len("{}") }
+func (o *Object) IsZeroValue() bool { return len(o.Raw) <= len("{}") }
 
 // Iterator implements traits.Iterable: the keys, as they stand in the text.
-func (o *object) Iterator() traits.Iterator {
+func (o *Object) Iterator() traits.Iterator {
 	x := o.list()
 	return &iterator{count: len(x.members), at: func(i int) ref.Val { return types.String(x.members[i].key) }}
 }
 
 // Fold implements traits.Foldable, in the order of the text.
-func (o *object) Fold(f traits.Folder) {
+func (o *Object) Fold(f traits.Folder) {
 	keysOnly := wantsKeysOnly(f)
 	x := o.list()
 	for i := range x.members {
@@ -179,12 +179,12 @@ func wantsKeysOnly(f traits.Folder) bool {
 
 // Equal implements ref.Val: the same members, in whatever order, as CEL compares
 // maps. data.Equal would look at the order.
-func (o *object) Equal(other ref.Val) ref.Val {
+func (o *Object) Equal(other ref.Val) ref.Val {
 	m, ok := other.(traits.Mapper)
 	if !ok {
 		return types.False
 	}
-	if p, ok := other.(*object); ok && string(o.raw) == string(p.raw) {
+	if p, ok := other.(*Object); ok && string(o.Raw) == string(p.Raw) {
 		return types.True
 	}
 	if o.Size() != m.Size() {
@@ -202,24 +202,24 @@ func (o *object) Equal(other ref.Val) ref.Val {
 }
 
 // ConvertToNative implements ref.Val.
-func (o *object) ConvertToNative(reflect.Type) (any, error) { return nil, errNoNative }
+func (o *Object) ConvertToNative(reflect.Type) (any, error) { return nil, ErrNoNative }
 
 // ConvertToType implements ref.Val.
-func (o *object) ConvertToType(t ref.Type) ref.Val { return convertTo(o, t) }
+func (o *Object) ConvertToType(t ref.Type) ref.Val { return ConvertTo(o, t) }
 
 // Type implements ref.Val.
-func (o *object) Type() ref.Type { return types.MapType }
+func (o *Object) Type() ref.Type { return types.MapType }
 
 // Value implements ref.Val.
-func (o *object) Value() any { return o }
+func (o *Object) Value() any { return o }
 
 // String stands for the object in messages, which must not depend on an address
 // and should not repeat the data.
-func (o *object) String() string { return "map" }
+func (o *Object) String() string { return "map" }
 
-// convertTo implements ConvertToType of our own values: to what they are, and to
+// ConvertTo implements ConvertToType of our own values: to what they are, and to
 // the name of their type.
-func convertTo(v ref.Val, t ref.Type) ref.Val {
+func ConvertTo(v ref.Val, t ref.Type) ref.Val {
 	switch t {
 	case v.Type():
 		return v

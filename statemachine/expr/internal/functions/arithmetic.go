@@ -1,4 +1,4 @@
-package expr
+package functions
 
 import (
 	"cel.dev/cel-go/cel"
@@ -11,6 +11,8 @@ import (
 	"cel.dev/cel-go/common/types/traits"
 
 	"troupe/statemachine/decimal"
+
+	"troupe/statemachine/expr/internal/values"
 )
 
 // JSON has one kind of number and CEL has two that do not mix: amount * 2 would fail
@@ -105,22 +107,22 @@ func add(a, b ref.Val) ref.Val {
 	switch x := a.(type) {
 	case types.String:
 		if y, ok := b.(types.String); ok {
-			checkBytes(len(x) + len(y))
+			values.CheckBytes(len(x) + len(y))
 		}
 	case types.Bytes:
 		if y, ok := b.(types.Bytes); ok {
-			checkBytes(len(x) + len(y))
+			values.CheckBytes(len(x) + len(y))
 		}
 	case traits.MutableLister:
 		// A loop collects its result in it; the result is weighed at the end.
 	case traits.Lister:
 		if y, ok := b.(traits.Lister); ok {
-			n, _ := weigh(x)
-			if n <= maxWeight {
-				m, _ := weigh(y)
+			n, _ := values.Weigh(x)
+			if n <= values.WeightMax {
+				m, _ := values.Weigh(y)
 				n += m
 			}
-			checkBytes(n)
+			values.CheckBytes(n)
 		}
 	}
 	return plus(a, b)

@@ -1,4 +1,4 @@
-package expr
+package limits
 
 import (
 	"cel.dev/cel-go/common/overloads"
@@ -6,15 +6,18 @@ import (
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
 	"cel.dev/cel-go/interpreter"
+
+	"troupe/statemachine/expr/internal/functions"
+	"troupe/statemachine/expr/internal/values"
 )
 
-// plan replaces the nodes of a program that cel-go would evaluate in a random
+// Plan replaces the nodes of a program that cel-go would evaluate in a random
 // order or without a bound. It sees each node after its operands.
 //
 // Lists and maps that the expression writes down, and the results of loops and
 // bindings, are weighed. The result of every other function is at most as large
 // as its operands, except for those that add, which have their own checks.
-func plan(n interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+func Plan(n interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	switch node := n.(type) {
 	case interpreter.InterpretableConst, interpreter.InterpretableAttribute:
 		return n, nil
@@ -50,8 +53,8 @@ func planConstructor(n interpreter.InterpretableConstructor) interpreter.Interpr
 	return m
 }
 
-// planCall takes a function call. The functions that function.go and
-// collection.go declare again need nothing here. The ones below cannot be declared
+// planCall takes a function call. Those that package functions
+// declares again need nothing here. The ones below cannot be declared
 // again: cel-go binds them for all overloads at once, or their operands decide.
 func planCall(n interpreter.InterpretableCall) interpreter.InterpretableV2 {
 	replaced := func(impl func(...ref.Val) ref.Val) interpreter.InterpretableV2 {
@@ -60,11 +63,11 @@ func planCall(n interpreter.InterpretableCall) interpreter.InterpretableV2 {
 	switch n.Function() {
 	case "format", "strings.quote":
 		return &weighed{n}
-	case "sort", sortByKeys:
-		return replaced(sortLists)
+	case "sort", functions.SortByKeys:
+		return replaced(functions.SortLists)
 	case overloads.Matches:
 		if _, constant := n.Args()[1].(interpreter.InterpretableConst); !constant {
-			return replaced(matchDynamic) // writtenPatterns has the others
+			return replaced(functions.MatchDynamic) // functions.WrittenPatterns has the others
 		}
 	}
 	return n
@@ -75,7 +78,7 @@ type weighed struct{ interpreter.InterpretableV2 }
 
 // Exec implements interpreter.InterpretableV2.
 func (w *weighed) Exec(frame *interpreter.ExecutionFrame) ref.Val {
-	return checked(frame, w.ID(), w.InterpretableV2.Exec(frame))
+	return values.Checked(frame, w.ID(), w.InterpretableV2.Exec(frame))
 }
 
 // Eval implements interpreter.Interpretable.
@@ -93,7 +96,7 @@ func (n *mapNode) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	if !ok {
 		return v
 	}
-	return checked(frame, n.ID(), newMapping(m))
+	return values.Checked(frame, n.ID(), values.NewMapping(m))
 }
 
 // Eval implements interpreter.Interpretable.

@@ -1,4 +1,4 @@
-package expr
+package functions
 
 import (
 	"fmt"
@@ -12,6 +12,8 @@ import (
 	"cel.dev/cel-go/interpreter"
 
 	"troupe/statemachine/internal/pattern"
+
+	"troupe/statemachine/expr/internal/values"
 )
 
 // The library compiles a regular expression before it looks at its size, and charges a match by the length of the
@@ -19,10 +21,10 @@ import (
 // matches is measured here, before it is compiled and before it begins.
 
 const (
-	// maxPatternBytes is how long a regular expression from the data may be.
-	maxPatternBytes = 256
-	// maxMatch is what one match may cost.
-	maxMatch = defaultCostMax
+	// PatternBytesMax is how long a regular expression from the data may be.
+	PatternBytesMax = 256
+	// matchMax is what one match may cost.
+	matchMax = 1_000_000
 )
 
 // patternLimit is the cel.ASTValidator of regular expressions that an expression writes.
@@ -37,7 +39,7 @@ func (patternLimit) Validate(_ *cel.Env, _ cel.ValidatorConfig, tree *ast.AST, i
 		}
 		args := e.AsCall().Args()
 		at := args[len(args)-1]
-		text, written := literalText(at)
+		text, written := LiteralText(at)
 		if !written {
 			return
 		}
@@ -47,8 +49,8 @@ func (patternLimit) Validate(_ *cel.Env, _ cel.ValidatorConfig, tree *ast.AST, i
 	}))
 }
 
-// writtenPatterns compile the patterns that are written in the expression, in place of the library's.
-func writtenPatterns() (both []*interpreter.RegexOptimization) {
+// WrittenPatterns compile the patterns that are written in the expression, in place of the library's.
+func WrittenPatterns() (both []*interpreter.RegexOptimization) {
 	for _, id := range []string{overloads.Matches, overloads.MatchesString} {
 		both = append(both, &interpreter.RegexOptimization{
 			Function: overloads.Matches, OverloadID: id, RegexIndex: 1,
@@ -66,15 +68,15 @@ func writtenPatterns() (both []*interpreter.RegexOptimization) {
 	return both
 }
 
-// matchDynamic is matches for a pattern that is not written in the expression.
+// MatchDynamic is matches for a pattern that is not written in the expression.
 // The pattern may come from a caller, so it is kept small.
-func matchDynamic(args ...ref.Val) ref.Val {
+func MatchDynamic(args ...ref.Val) ref.Val {
 	text, ok := args[1].(types.String)
 	if !ok {
 		return types.MaybeNoSuchOverloadErr(args[1])
 	}
-	if len(text) > maxPatternBytes {
-		return types.NewErr("the pattern has more than %d bytes", maxPatternBytes)
+	if len(text) > PatternBytesMax {
+		return types.NewErr("the pattern has more than %d bytes", PatternBytesMax)
 	}
 	re, cost, err := pattern.Compile(string(text))
 	if err != nil {
@@ -88,25 +90,17 @@ func match(re *regexp.Regexp, size int, text ref.Val) ref.Val {
 	if !ok {
 		return types.MaybeNoSuchOverloadErr(text)
 	}
-	if pattern.Match(size, len(s)) > maxMatch {
-		stop(fmt.Sprintf("a match of a text of %d bytes costs more than %d", len(s), maxMatch))
+	if pattern.Match(size, len(s)) > matchMax {
+		values.Stop(fmt.Sprintf("a match of a text of %d bytes costs more than %d", len(s), matchMax))
 	}
 	return types.Bool(re.MatchString(string(s)))
 }
 
-// match is what matches has cost.
-func (m meter) match(args []ref.Val) int {
-	text, ok1 := args[0].(types.String)
-	of, ok2 := args[1].(types.String)
-	if !ok1 || !ok2 {
-		return 0
+// LiteralText returns the text that e writes, and false when e is no literal.
+func LiteralText(e ast.Expr) (string, bool) {
+	if e.Kind() != ast.LiteralKind {
+		return "", false
 	}
-	if size, written := m.patterns[string(of)]; written {
-		return pattern.Match(size, len(text))
-	}
-	if len(of) > maxPatternBytes {
-		return 0
-	}
-	cost, _ := pattern.Of(string(of))
-	return cost.Reading + pattern.Match(cost.Size, len(text))
+	s, ok := e.AsLiteral().(types.String)
+	return string(s), ok
 }

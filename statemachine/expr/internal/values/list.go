@@ -1,4 +1,4 @@
-package expr
+package values
 
 import (
 	"reflect"
@@ -10,9 +10,9 @@ import (
 	"troupe/statemachine/data"
 )
 
-// list is a JSON array as a CEL list. Like object it belongs to one evaluation.
-type list struct {
-	raw      data.Value
+// List is a JSON array as a CEL list. Like Object it belongs to one evaluation.
+type List struct {
+	Raw      data.Value
 	uses     int
 	counted  bool
 	count    int      // valid when counted
@@ -20,15 +20,15 @@ type list struct {
 }
 
 var (
-	_ traits.Lister   = (*list)(nil)
-	_ traits.Foldable = (*list)(nil)
-	_ traits.Zeroer   = (*list)(nil)
+	_ traits.Lister   = (*List)(nil)
+	_ traits.Foldable = (*List)(nil)
+	_ traits.Zeroer   = (*List)(nil)
 )
 
 // length counts the elements, once.
-func (l *list) length() int {
+func (l *List) length() int {
 	if !l.counted {
-		for range l.raw.Elements() {
+		for range l.Raw.Elements() {
 			l.count++
 		}
 		l.counted = true
@@ -37,10 +37,10 @@ func (l *list) length() int {
 }
 
 // all returns the elements with room for their values, and keeps them.
-func (l *list) all() []member {
+func (l *List) all() []member {
 	if l.elements == nil {
 		l.elements = make([]member, 0, l.length())
-		for _, raw := range l.raw.Elements() {
+		for _, raw := range l.Raw.Elements() {
 			l.elements = append(l.elements, member{raw: raw})
 		}
 	}
@@ -49,7 +49,7 @@ func (l *list) all() []member {
 
 // spare reports whether the list may be read from its bytes once more. When it
 // may not, or has been indexed, all is the cheaper way.
-func (l *list) spare() bool {
+func (l *List) spare() bool {
 	if l.elements != nil || l.uses >= eagerUses {
 		return false
 	}
@@ -58,16 +58,16 @@ func (l *list) spare() bool {
 }
 
 // GetInt64Index is what the interpreter asks for when it follows an index.
-func (l *list) GetInt64Index(i int64) (any, bool) {
-	if i < 0 || i > int64(len(l.raw)) {
+func (l *List) GetInt64Index(i int64) (any, bool) {
+	if i < 0 || i > int64(len(l.Raw)) {
 		return nil, false
 	}
 	if l.spare() {
-		raw, ok := l.raw.Index(int(i))
+		raw, ok := l.Raw.Index(int(i))
 		if !ok {
 			return nil, false
 		}
-		return fromData(raw), true
+		return FromData(raw), true
 	}
 	all := l.all()
 	if i >= int64(len(all)) {
@@ -77,7 +77,7 @@ func (l *list) GetInt64Index(i int64) (any, bool) {
 }
 
 // Get implements traits.Indexer.
-func (l *list) Get(index ref.Val) ref.Val {
+func (l *List) Get(index ref.Val) ref.Val {
 	i, err := types.GetOrError(index)
 	if err != nil {
 		return types.ValOrErr(index, "%v", err)
@@ -90,12 +90,12 @@ func (l *list) Get(index ref.Val) ref.Val {
 
 // Contains implements traits.Container: the operator in. Numbers are found
 // whatever their type.
-func (l *list) Contains(elem ref.Val) ref.Val {
+func (l *List) Contains(elem ref.Val) ref.Val {
 	if s, ok := elem.(types.String); ok {
 		return types.Bool(l.containsText(string(s)))
 	}
-	for _, raw := range l.raw.Elements() {
-		if elem.Equal(fromData(raw)) == types.True {
+	for _, raw := range l.Raw.Elements() {
+		if elem.Equal(FromData(raw)) == types.True {
 			return types.True
 		}
 	}
@@ -103,9 +103,9 @@ func (l *list) Contains(elem ref.Val) ref.Val {
 }
 
 // containsText compares texts as they are written: nothing is decoded.
-func (l *list) containsText(s string) bool {
+func (l *List) containsText(s string) bool {
 	wanted := data.Value(data.AppendString(nil, s))
-	for _, raw := range l.raw.Elements() {
+	for _, raw := range l.Raw.Elements() {
 		if raw.Kind() == data.String && data.Equal(raw, wanted) {
 			return true
 		}
@@ -114,7 +114,7 @@ func (l *list) containsText(s string) bool {
 }
 
 // Add implements traits.Adder. The result shares the elements of both lists.
-func (l *list) Add(other ref.Val) ref.Val {
+func (l *List) Add(other ref.Val) ref.Val {
 	if _, ok := other.(traits.Lister); !ok {
 		return types.MaybeNoSuchOverloadErr(other)
 	}
@@ -123,29 +123,29 @@ func (l *list) Add(other ref.Val) ref.Val {
 	for i := range all {
 		values[i] = all[i].value()
 	}
-	return newList(values).Add(other)
+	return NewList(values).Add(other)
 }
 
-// newList is a list that an expression made.
-func newList(values []ref.Val) traits.Lister {
+// NewList is a list that an expression made.
+func NewList(values []ref.Val) traits.Lister {
 	return types.NewRefValList(types.DefaultTypeAdapter, values)
 }
 
 // Size implements traits.Sizer.
-func (l *list) Size() ref.Val { return types.Int(l.length()) }
+func (l *List) Size() ref.Val { return types.Int(l.length()) }
 
 // IsZeroValue implements traits.Zeroer.
-func (l *list) IsZeroValue() bool { return len(l.raw) <= len("[]") }
+func (l *List) IsZeroValue() bool { return len(l.Raw) <= len("[]") }
 
 // Iterator implements traits.Iterable.
-func (l *list) Iterator() traits.Iterator {
+func (l *List) Iterator() traits.Iterator {
 	all := l.all()
 	return &iterator{count: len(all), at: func(i int) ref.Val { return all[i].value() }}
 }
 
 // Fold implements traits.Foldable: a loop. The elements that an early end leaves
 // over are not decoded.
-func (l *list) Fold(f traits.Folder) {
+func (l *List) Fold(f traits.Folder) {
 	if !l.spare() {
 		all := l.all()
 		for i := range all {
@@ -155,20 +155,20 @@ func (l *list) Fold(f traits.Folder) {
 		}
 		return
 	}
-	for i, raw := range l.raw.Elements() {
-		if !f.FoldEntry(i, fromData(raw)) {
+	for i, raw := range l.Raw.Elements() {
+		if !f.FoldEntry(i, FromData(raw)) {
 			return
 		}
 	}
 }
 
 // Equal implements ref.Val: the same elements in the same order.
-func (l *list) Equal(other ref.Val) ref.Val {
+func (l *List) Equal(other ref.Val) ref.Val {
 	o, ok := other.(traits.Lister)
 	if !ok {
 		return types.False
 	}
-	if p, ok := other.(*list); ok && string(l.raw) == string(p.raw) {
+	if p, ok := other.(*List); ok && string(l.Raw) == string(p.Raw) {
 		return types.True
 	}
 	if l.Size() != o.Size() {
@@ -184,16 +184,16 @@ func (l *list) Equal(other ref.Val) ref.Val {
 }
 
 // ConvertToNative implements ref.Val.
-func (l *list) ConvertToNative(reflect.Type) (any, error) { return nil, errNoNative }
+func (l *List) ConvertToNative(reflect.Type) (any, error) { return nil, ErrNoNative }
 
 // ConvertToType implements ref.Val.
-func (l *list) ConvertToType(t ref.Type) ref.Val { return convertTo(l, t) }
+func (l *List) ConvertToType(t ref.Type) ref.Val { return ConvertTo(l, t) }
 
 // Type implements ref.Val.
-func (l *list) Type() ref.Type { return types.ListType }
+func (l *List) Type() ref.Type { return types.ListType }
 
 // Value implements ref.Val.
-func (l *list) Value() any { return l }
+func (l *List) Value() any { return l }
 
-// String stands for the list in messages, like object's.
-func (l *list) String() string { return "list" }
+// String stands for the list in messages, like that of Object.
+func (l *List) String() string { return "list" }
