@@ -14,6 +14,7 @@ import (
 	"troupe/gateway/api"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
+	"troupe/statemachine/schema"
 )
 
 // formRequest reads which form the path names.
@@ -49,13 +50,12 @@ func showForm(x *exchange) error {
 }
 
 // draftOf is a draft with what does not fit the template any more; nil stays nil.
-func draftOf(d *form.Draft, templateChanged bool, strays []statemachine.Stray) *api.Draft {
+func draftOf(d *form.Draft, templateChanged bool, strays []schema.Unreachable) *api.Draft {
 	if d == nil {
 		return nil
 	}
-	out := &api.Draft{
-		DraftSaved: savedOf(d), Data: json.RawMessage(d.Data), Template: d.Template.String(), TemplateChanged: templateChanged, Misfits: []api.Misfit{},
-	}
+	out := &api.Draft{DraftSaved: savedOf(d), Data: json.RawMessage(d.Data), Template: d.Template.String(), TemplateChanged: templateChanged}
+	out.Misfits = []api.Misfit{} // NB: none is a list, too
 	for _, s := range strays {
 		out.Misfits = append(out.Misfits, api.Misfit{Path: s.Pointer, Reason: string(s.Reason)})
 	}

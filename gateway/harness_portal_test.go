@@ -15,6 +15,7 @@ import (
 	"troupe/actors/message"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
+	"troupe/statemachine/schema"
 )
 
 // portalPrivileges are the privileges of group A, and two others. A set of them is a
@@ -109,7 +110,7 @@ func (f *fakePortal) Task(_ context.Context, r *formportal.TaskRequest) (*formpo
 	draft := &form.Draft{Revision: 7, SavedAt: 8, Data: data.Value(`{"days":4}`), Template: form.DigestOf(nil)}
 	return &formportal.TaskView{
 		Task: &taskOne, Template: &formportal.Template{ID: "leave-form", Digest: form.DigestOf(nil)}, Events: []statemachine.EventName{"approve"}, Sequence: 2,
-		Data: data.Value(`{}`), States: []byte(`[]`), Draft: draft, TemplateChanged: true, Strays: []statemachine.Stray{{Pointer: "/days", Reason: "type"}}, Editable: true,
+		Data: data.Value(`{}`), States: []byte(`[]`), Draft: draft, TemplateChanged: true, Strays: []schema.Unreachable{{Pointer: "/days", Reason: "type"}}, Editable: true,
 	}, f.ask(func() { f.asked = r.TaskID })
 }
 

@@ -105,10 +105,10 @@ func checkRedirect(to string) error {
 	}
 	u, err := url.Parse(to)
 	if err != nil {
-		return fmt.Errorf("redirect: %q is not a URL", shorten(to))
+		return fmt.Errorf("redirect: %q is not a URL", data.Shorten(to))
 	}
 	if s := strings.ToLower(u.Scheme); s != "" && s != "http" && s != "https" {
-		return fmt.Errorf("redirect: scheme %q is not allowed", shorten(s))
+		return fmt.Errorf("redirect: scheme %q is not allowed", data.Shorten(s))
 	}
 	return nil
 }

@@ -98,6 +98,7 @@ func partsOf(c *contract, given data.Value) (parts, error) {
 type misplaced struct{ reason string }
 
 func (e misplaced) Error() string { return "event.data: " + e.reason }
+
 func (e misplaced) Unwrap() error { return ErrInvalidData }
 
 // errWhole: the event has an into, so its data must not name the documents.

@@ -6,6 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"troupe/statemachine/data"
 	"troupe/statemachine/document"
 	"troupe/statemachine/expr"
 )
@@ -213,7 +214,7 @@ func (r textReader) eachLanguage(n *document.Node, f func(language string, text 
 		}
 		seen[tag] = true
 		if !isLanguage(field.Key.Text) {
-			r.Add(field.Key, "%q is not a language", shorten(field.Key.Text)).Suggestion = `write a tag such as "en" or "pt-BR"`
+			r.Add(field.Key, "%q is not a language", data.Shorten(field.Key.Text)).Suggestion = `write a tag such as "en" or "pt-BR"`
 			continue
 		}
 		r.warnOfLanguage(field.Key)

@@ -1,6 +1,8 @@
 package statemachine
 
-import "testing"
+import (
+	"testing"
+)
 
 func TestTextFor(t *testing.T) {
 	words := Text{{"en", "Review"}, {"de", "Prüfung"}, {"pt-BR", "Revisão"}}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"troupe/statemachine/data"
 	"troupe/statemachine/document"
 )
 
@@ -295,7 +296,7 @@ func (b *builder) checkNodeNames() {
 	for _, p := range b.programs {
 		for _, name := range p.program.Nodes() {
 			if !names[name] {
-				b.suggest(p.at, name, all, "unknown node %q in In(…)", shorten(name))
+				b.suggest(p.at, name, all, "unknown node %q in In(…)", data.Shorten(name))
 			}
 		}
 	}

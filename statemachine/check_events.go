@@ -52,7 +52,7 @@ func (b *builder) checkEvents() {
 	}
 	for _, n := range b.cancelled {
 		if !slices.Contains(b.sent, n.Text) {
-			b.suggest(n, n.Text, b.sent, "unknown id %q: nothing is sent under it", shorten(n.Text))
+			b.suggest(n, n.Text, b.sent, "unknown id %q: nothing is sent under it", data.Shorten(n.Text))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.d.events)) {
@@ -124,7 +124,7 @@ func (b *builder) warnOfSlips(w *document.Collector) {
 			continue
 		}
 		if i := slices.IndexFunc(others, func(other string) bool { return isSlip(name, other) }); i >= 0 {
-			w.Add(key, "the event %s stands nowhere else in the file", data.Quote(shorten(name))).Suggestion = fmt.Sprintf("did you mean %q?", others[i])
+			w.Add(key, "the event %s stands nowhere else in the file", data.Quote(data.Shorten(name))).Suggestion = fmt.Sprintf("did you mean %q?", others[i])
 		}
 	}
 }

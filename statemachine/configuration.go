@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	concurrent "sync/atomic" // atomic is a kind of node
+	concurrent "sync/atomic"
 	"time"
 )
 

@@ -7,6 +7,7 @@ import (
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/expr"
+	"troupe/statemachine/schema"
 )
 
 // Definition is one version of a workflow: a statechart whose regions are its
@@ -22,12 +23,12 @@ type Definition struct {
 	semantics          semantics
 	create, read, send *rule // nil: see rights.go
 	unmatched          unmatched
-	applies            bool       // some event has unmatched: apply
-	public, private    data.Value // defaults of svcPublic and svcPrivate
-	publicSchema       *Schema    // nil: anything goes
-	privateSchema      *Schema
-	createPublic       *Schema // of what create brings; nil: anything goes
-	createPrivate      *Schema
+	applies            bool           // some event has unmatched: apply
+	public, private    data.Value     // defaults of svcPublic and svcPrivate
+	publicSchema       *schema.Schema // nil: anything goes
+	privateSchema      *schema.Schema
+	createPublic       *schema.Schema // of what create brings; nil: anything goes
+	createPrivate      *schema.Schema
 	indexes            []data.Path
 	events             map[EventName]*contract
 	declared           declaredNames
@@ -239,7 +240,7 @@ func (d *Definition) isExact(p eventPattern) bool {
 // "Event declarations").
 type contract struct {
 	line      int
-	schema    *Schema // nil: any object
+	schema    *schema.Schema // nil: any object
 	into      root
 	apply     applyRule
 	unmatched unmatched

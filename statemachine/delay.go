@@ -119,7 +119,7 @@ func (d delay) due(m *move) (time.Time, error) {
 		err = errDelay
 	}
 	if err != nil {
-		return now, fmt.Errorf("%w, not %s", err, shorten(string(v)))
+		return now, fmt.Errorf("%w, not %s", err, data.Shorten(string(v)))
 	}
 	return now.Add(wait), nil
 }
@@ -141,7 +141,7 @@ func (b *builder) delay(n *document.Node) delay {
 	}
 	d, err := ParseDelay(n.Text)
 	if err != nil {
-		switch f := b.Add(n, "%q: %v", shorten(n.Text), err); {
+		switch f := b.Add(n, "%q: %v", data.Shorten(n.Text), err); {
 		case errors.Is(err, errNegativeDelay):
 			f.Suggestion = "0 is at once"
 		case pathOfData.MatchString(n.Text):

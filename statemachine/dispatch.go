@@ -30,6 +30,7 @@ type dispatchError struct {
 }
 
 func (e *dispatchError) Error() string { return "send: " + e.cause.Error() }
+
 func (e *dispatchError) Unwrap() error { return e.cause }
 
 // errUnreachable: there is nobody at the target; error.communication then.
@@ -68,16 +69,16 @@ func (a dispatch) sendAs(m *move, id string) error {
 			return err
 		}
 		if v.Kind() != data.String {
-			return fmt.Errorf("%s is no text", shorten(string(v)))
+			return fmt.Errorf("%s is no text", data.Shorten(string(v)))
 		}
 		texts[i] = v.Text()
 	}
 	name, ok := ParseEventName(texts[0])
 	if !ok {
-		return fmt.Errorf("%q is not an event name", shorten(texts[0]))
+		return fmt.Errorf("%q is not an event name", data.Shorten(texts[0]))
 	}
 	if !slices.Contains(processors, texts[2]) {
-		return fmt.Errorf("type %q is not supported", shorten(texts[2]))
+		return fmt.Errorf("type %q is not supported", data.Shorten(texts[2]))
 	}
 	due, err := a.delay.due(m)
 	if err != nil {
@@ -121,7 +122,7 @@ func (m *move) aim(t *timer) (*Forward, error) {
 	name, ok := strings.CutPrefix(t.to, "#_")
 	switch {
 	case !ok:
-		return nil, fmt.Errorf("target %q is not supported", shorten(t.to))
+		return nil, fmt.Errorf("target %q is not supported", data.Shorten(t.to))
 	case name == "parent", m.in.parent != nil && t.to == sessionPrefix+m.in.parent.Instance:
 		if m.in.parent == nil {
 			return nil, errUnreachable
@@ -290,7 +291,7 @@ func (m *move) invocation(inv *invoke, start *ChildStart) (of invoked, err error
 			return of, err
 		}
 		if kind.Kind() != data.String || !slices.Contains(processors[1:4], kind.Text()) {
-			return of, fmt.Errorf("invoke: type %s is not supported", shorten(string(kind)))
+			return of, fmt.Errorf("invoke: type %s is not supported", data.Shorten(string(kind)))
 		}
 	}
 	if inv.scxmlInvoke.workflow != nil {
@@ -299,7 +300,7 @@ func (m *move) invocation(inv *invoke, start *ChildStart) (of invoked, err error
 			return of, err
 		}
 		if v.Kind() != data.String || !IsIdentifier(v.Text()) {
-			return of, fmt.Errorf("invoke: %s cannot be the id of a workflow", shorten(string(v)))
+			return of, fmt.Errorf("invoke: %s cannot be the id of a workflow", data.Shorten(string(v)))
 		}
 		of.workflow = v.Text()
 		start.Workflow = of.workflow

@@ -15,6 +15,7 @@ import (
 	"troupe/statemachine/internal/markdown"
 	"troupe/statemachine/internal/pattern"
 	"troupe/statemachine/internal/schemacost"
+	"troupe/statemachine/schema"
 )
 
 // readDocument returns DEFINITION.md, to which these tests hold the code.
@@ -265,7 +266,7 @@ func TestTheLimitsOfTheDocument(t *testing.T) {
 		"length of a label, and of a title as it is shown, in characters":  maxLabel,
 		"actions, named ones counted where they are used":                  maxParsedActions,
 		"named actions inside each other":                                  maxActionDepth,
-		"cost of a visit to everything in a schema":                        maxSchemaCost,
+		"cost of a visit to everything in a schema":                        schema.MaxVisitCost,
 		"mappings and lists in a schema, with the files that it refers to": schemacost.ObjectsMax,
 		"bytes of all expressions of a file together, 40 added for each":   maxExpressionBytes,
 		"instructions of all regular expressions of a file together":       maxInstructions,

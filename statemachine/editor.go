@@ -1,6 +1,8 @@
 package statemachine
 
-import _ "embed"
+import (
+	_ "embed"
+)
 
 // definitionSchema is held against the parser by tests, both ways.
 //

@@ -1,6 +1,8 @@
 package statemachine
 
-import "testing"
+import (
+	"testing"
+)
 
 // TestATimerSaysWhatItWillDo as far as that is sure: a guard may decide otherwise.
 func TestATimerSaysWhatItWillDo(t *testing.T) {

@@ -1,6 +1,10 @@
 package statemachine
 
-import "errors"
+import (
+	"errors"
+
+	"troupe/statemachine/schema"
+)
 
 // The errors of Create and Step. None of them changes the instance that was passed
 // in.
@@ -11,7 +15,7 @@ var (
 	// ErrInvalidData: the data does not fit the JSON Schema of the event, of the
 	// workflow or of its create block, or event.data says svcPublic or svcPrivate
 	// where it must not. The text names the place; tell the caller.
-	ErrInvalidData = errors.New("data does not fit the schema")
+	ErrInvalidData = schema.ErrInvalidData
 	// ErrNotSettable: the create block lets nobody set what a creator gave. The text
 	// names it; tell the caller.
 	ErrNotSettable = errors.New("the definition lets nobody set it")

@@ -74,6 +74,7 @@ type placed struct {
 }
 
 func (e *placed) Error() string { return e.cause.Error() }
+
 func (e *placed) Unwrap() error { return e.cause }
 
 // place notes where an error comes from while the scope is the one that it comes from. at is the action; nil: it was none.

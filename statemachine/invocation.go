@@ -1,7 +1,6 @@
 package statemachine
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -9,6 +8,7 @@ import (
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
+	"troupe/statemachine/schema"
 )
 
 // invokersOf reads allow.invoke.
@@ -20,7 +20,7 @@ func (b *builder) invokersOf(n *document.Node) {
 	b.d.invokers = b.Texts(n.Field("workflows"))
 	for _, id := range b.d.invokers {
 		if !IsIdentifier(id) {
-			b.Add(n.Field("workflows"), "%q cannot be the id of a workflow", shorten(id))
+			b.Add(n.Field("workflows"), "%q cannot be the id of a workflow", data.Shorten(id))
 		}
 	}
 	if len(b.d.invokers) == 0 {
@@ -76,13 +76,13 @@ func (d *Definition) ForeseeInvoke(by *Caller, inv Invocation, now time.Time) er
 		name   string
 		given  *template
 		to     *data.Value
-		schema *Schema
+		schema *schema.Schema
 	}{{"svcPublic", inv.invoke.public, &c.Public, d.createPublic}, {"svcPrivate", inv.invoke.private, &c.Private, d.createPrivate}} {
 		switch t := part.given; {
 		case t == nil:
 		case t.constant != nil:
 			*part.to = t.constant
-		case t.object && len(t.keys) > 0 && part.schema != nil && bytes.Equal(part.schema.text, nothing):
+		case t.object && len(t.keys) > 0 && part.schema.IsNothing():
 			return fmt.Errorf("on create %s: %w", part.name, ErrNotSettable)
 		default:
 			open = true

@@ -1,6 +1,8 @@
 package statemachine
 
-import "slices"
+import (
+	"slices"
+)
 
 // The keys of each element of a definition (statemachine/DEFINITION.md, "Keys").
 // Messages list them in this order.

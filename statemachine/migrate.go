@@ -18,7 +18,8 @@ var ErrNotMigrated = errors.New("the instance cannot be migrated")
 type notMigrated struct{ reason, brief string }
 
 func (e notMigrated) Error() string { return e.reason }
-func (notMigrated) Unwrap() error   { return ErrNotMigrated }
+
+func (notMigrated) Unwrap() error { return ErrNotMigrated }
 
 func refuseMigration(reason string, args ...any) error {
 	text := fmt.Sprintf(reason, args...)

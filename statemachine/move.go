@@ -176,7 +176,7 @@ func (m *move) raiseError(cause error) {
 	if of := (*dispatchError)(nil); errors.As(cause, &of) {
 		name, s = of.event, signal{sendID: of.sendID}
 	}
-	reason := append(data.Value(`{"message":`), data.AppendString(nil, shorten(cause.Error()))...)
+	reason := append(data.Value(`{"message":`), data.AppendString(nil, data.Shorten(cause.Error()))...)
 	at := (*placed)(nil)
 	errors.As(cause, &at)
 	m.enqueue(internalEvent{name: name, data: append(reason, '}'), fault: at.Fault, signal: s})

@@ -1,6 +1,8 @@
 package statemachine
 
-import "math/bits"
+import (
+	"math/bits"
+)
 
 // nodeSet is a set of nodes by their place in document order, so that walking
 // it upwards is document order and downwards its reverse.
@@ -20,8 +22,10 @@ func (s nodeSet) emptyFor(nodes int) nodeSet {
 }
 
 func (s nodeSet) has(i int) bool { return s[i>>6]&(1<<(i&63)) != 0 }
-func (s nodeSet) add(i int)      { s[i>>6] |= 1 << (i & 63) }
-func (s nodeSet) remove(i int)   { s[i>>6] &^= 1 << (i & 63) }
+
+func (s nodeSet) add(i int) { s[i>>6] |= 1 << (i & 63) }
+
+func (s nodeSet) remove(i int) { s[i>>6] &^= 1 << (i & 63) }
 
 func (s nodeSet) clone() nodeSet { return append(nodeSet(nil), s...) }
 

@@ -177,7 +177,7 @@ func checkAddressee(text string) error {
 		}
 	}
 	if a, err := mail.ParseAddress(text); err != nil || a.Address != text {
-		return fmt.Errorf("%w, not %q", errAddressee, shorten(text))
+		return fmt.Errorf("%w, not %q", errAddressee, data.Shorten(text))
 	}
 	return nil
 }

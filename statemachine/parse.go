@@ -195,7 +195,7 @@ func (b *builder) suggest(n *document.Node, word string, known []string, reason 
 	if len(known) > knownShown {
 		known, more = known[:knownShown], " …"
 	}
-	f.Suggestion = "known here: " + shorten(strings.Join(known, ", ")) + more
+	f.Suggestion = "known here: " + data.Shorten(strings.Join(known, ", ")) + more
 }
 
 // advise adds a fault with what to do about it.
@@ -235,7 +235,7 @@ func (b *builder) definition(n *document.Node) {
 	if id := n.Field("id"); id == nil {
 		b.Add(n, "\"id\" is missing")
 	} else if wf, ok := ParseWorkflowID(b.Text(id)); !ok {
-		b.Add(id, "%q is not an identifier: letters, digits and . _ ~ -, at most 128", shorten(id.Text))
+		b.Add(id, "%q is not an identifier: letters, digits and . _ ~ -, at most 128", data.Shorten(id.Text))
 	} else {
 		d.ID = wf
 	}
@@ -329,7 +329,7 @@ func oneOf[T any](b *builder, n *document.Node, words map[string]T) T {
 	for w := range words {
 		all = append(all, w)
 	}
-	b.suggest(n, word, all, "%q is not one of the known words", shorten(word))
+	b.suggest(n, word, all, "%q is not one of the known words", data.Shorten(word))
 	return none
 }
 
@@ -375,10 +375,10 @@ func (b *builder) schemas(n *document.Node) {
 // readRef reads a file that a schema refers to, and remembers its name.
 func (b *builder) readRef(name string) ([]byte, error) {
 	if name == "" || path.Clean(name) != name || strings.HasPrefix(name, "../") || strings.HasPrefix(name, "/") {
-		return nil, fmt.Errorf("%q is not a file beside the definition", shorten(name))
+		return nil, fmt.Errorf("%q is not a file beside the definition", data.Shorten(name))
 	}
 	if b.source.Read == nil {
-		return nil, fmt.Errorf("file %q is not there", shorten(name))
+		return nil, fmt.Errorf("file %q is not there", data.Shorten(name))
 	}
 	text, err := b.source.Read(name)
 	if err == nil {
@@ -401,7 +401,7 @@ func (b *builder) indexes(n *document.Node) {
 	for _, text := range texts {
 		p, err := data.ParsePath(text)
 		if err != nil || len(p) < 2 || p[0] != "svcPublic" && p[0] != "svcPrivate" {
-			b.Add(n, "index %q: must be a path below svcPublic or svcPrivate", shorten(text))
+			b.Add(n, "index %q: must be a path below svcPublic or svcPrivate", data.Shorten(text))
 			continue
 		}
 		b.d.indexes = append(b.d.indexes, p)
@@ -420,7 +420,7 @@ func (b *builder) events(n *document.Node) {
 	for _, f := range n.Fields {
 		name, ok := ParseEventName(f.Key.Text)
 		if !ok || IsReserved(name) {
-			b.Add(f.Key, "%q cannot be an event that callers send", shorten(f.Key.Text))
+			b.Add(f.Key, "%q cannot be an event that callers send", data.Shorten(f.Key.Text))
 			continue
 		}
 		c := &contract{line: f.Key.Line}

@@ -90,7 +90,7 @@ func (b *builder) guard(n *document.Node) *expr.Program {
 			return nil
 		}
 		if b.namedGuards[n.Text] == nil {
-			b.suggest(n, n.Text, keysOf(b.namedGuards), "unknown guard %q", shorten(n.Text))
+			b.suggest(n, n.Text, keysOf(b.namedGuards), "unknown guard %q", data.Shorten(n.Text))
 			return nil
 		}
 	}
@@ -268,14 +268,14 @@ func one(a action) []action { return []action{a} }
 func (b *builder) namedAction(n *document.Node) []action {
 	named := b.namedActions[n.Text]
 	if named == nil {
-		b.suggest(n, n.Text, keysOf(b.namedActions), "unknown action %q", shorten(n.Text))
+		b.suggest(n, n.Text, keysOf(b.namedActions), "unknown action %q", data.Shorten(n.Text))
 		return nil
 	}
 	if b.shapeOnly {
 		return nil
 	}
 	if slices.Contains(b.expanding, n.Text) {
-		b.Add(n, "action %q contains itself", shorten(n.Text))
+		b.Add(n, "action %q contains itself", data.Shorten(n.Text))
 		return nil
 	}
 	if len(b.expanding) >= maxActionDepth {
@@ -316,7 +316,7 @@ func (b *builder) assign(n *document.Node) action {
 			s.root = rootPrivate
 		default:
 			b.suggest(f.Key, p[0], []string{"svcPublic", "svcPrivate"},
-				"cannot assign to %q: a path starts with svcPublic or svcPrivate", shorten(f.Key.Text))
+				"cannot assign to %q: a path starts with svcPublic or svcPrivate", data.Shorten(f.Key.Text))
 			continue
 		}
 		s.path = p[1:]
@@ -341,7 +341,7 @@ func (b *builder) raise(n *document.Node) action {
 	}
 	name, ok := ParseEventName(b.Text(at))
 	if !ok || IsReserved(name) && !b.isSCXML() {
-		b.Add(at, "%q cannot be raised", shorten(at.Text))
+		b.Add(at, "%q cannot be raised", data.Shorten(at.Text))
 		return a
 	}
 	a.event = name
@@ -366,7 +366,7 @@ func (b *builder) send(n *document.Node) action {
 	}
 	name, ok := ParseEventName(b.Text(at))
 	if !ok || IsReserved(name) {
-		b.Add(at, "%q cannot be sent", shorten(at.Text))
+		b.Add(at, "%q cannot be sent", data.Shorten(at.Text))
 		return a
 	}
 	a.event = name
@@ -456,7 +456,7 @@ func (b *builder) forEach(n *document.Node) action {
 		v := b.Text(at)
 		older := b.parser.options.Stored && v == "parent" // it was no word of the language then
 		if !variable.MatchString(v) || slices.Contains(reservedVariables, v) && !older || slices.Contains(b.locals, v) {
-			b.Add(at, "%q cannot be a variable here", shorten(v))
+			b.Add(at, "%q cannot be a variable here", data.Shorten(v))
 			return ""
 		}
 		b.locals = append(b.locals, v)

@@ -3,6 +3,7 @@ package statemachine
 import (
 	"slices"
 
+	"troupe/statemachine/data"
 	"troupe/statemachine/document"
 )
 
@@ -37,7 +38,7 @@ func (b *builder) invoke(n *node, v *document.Node) {
 		return
 	}
 	if inv.workflow = b.Text(of); !IsIdentifier(inv.workflow) {
-		b.Add(of, "%q cannot be the id of a workflow", shorten(inv.workflow))
+		b.Add(of, "%q cannot be the id of a workflow", data.Shorten(inv.workflow))
 	}
 	b.d.invoked = addReference(b.d.invoked, inv.workflow, of.Line)
 	if at := v.Field("version"); at != nil {

@@ -6,6 +6,7 @@ import (
 	"troupe/statemachine/document"
 	"troupe/statemachine/expr"
 	"troupe/statemachine/internal/schemacost"
+	"troupe/statemachine/schema"
 )
 
 // What a file may take to be compiled, and to be kept: a second or two, and some tens of megabytes (statemachine/DEFINITION.md,
@@ -75,27 +76,27 @@ func (b *builder) compile(n *document.Node, text string, with func(string) (*exp
 const patternsTogether = "the instructions of its regular expressions"
 
 // schema reads a JSON Schema; nil when there is none or it has a fault.
-func (b *builder) schema(n *document.Node) *Schema {
+func (b *builder) schema(n *document.Node) *schema.Schema {
 	if n == nil || !b.goesOn() {
 		return nil
 	}
 	b.schemaNodes = append(b.schemaNodes, n)
 	v, err := n.Data()
-	var s *Schema
+	var s *schema.Schema
 	if err == nil {
-		s, err = compileUnbounded(v, b.readRef)
+		s, err = schema.CompileUnbounded(v, b.readRef)
 	}
 	if err == nil && !b.parser.options.Stored {
-		err = s.affordable()
+		err = s.Affordable()
 	}
 	if err != nil {
-		b.Add(SchemaFaultAt(n, err), "JSON Schema: %v", err)
+		b.Add(schema.FaultAt(n, err), "JSON Schema: %v", err)
 		return nil
 	}
-	b.spend(n, &b.cost.instructions, s.weight.patterns, maxInstructions, patternsTogether)
+	b.spend(n, &b.cost.instructions, s.Weight.Patterns, maxInstructions, patternsTogether)
 	if !b.parser.options.Stored {
-		b.spend(n, &b.cost.objects, s.weight.objects, maxSchemaObjects, "the mappings and lists in its schemas")
-		b.spend(n, &b.cost.schemas, int(s.cost.Once()), maxSchemasCost, "the costs of its schemas")
+		b.spend(n, &b.cost.objects, s.Weight.Objects, maxSchemaObjects, "the mappings and lists in its schemas")
+		b.spend(n, &b.cost.schemas, int(s.Cost.Once()), maxSchemasCost, "the costs of its schemas")
 	}
 	return s
 }

@@ -7,6 +7,7 @@ import (
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
 	"troupe/statemachine/expr"
+	"troupe/statemachine/schema"
 )
 
 // constants reads const: values that expressions name as const.name. It comes
@@ -27,7 +28,7 @@ func (b *builder) constants(n *document.Node) {
 	}
 	for _, f := range n.Fields {
 		if !expr.IsName(f.Key.Text) {
-			b.advise(f.Key, "letters, digits and _, and no word of the expression language", "%q cannot be the name of a constant", shorten(f.Key.Text))
+			b.advise(f.Key, "letters, digits and _, and no word of the expression language", "%q cannot be the name of a constant", data.Shorten(f.Key.Text))
 		}
 	}
 	if b.Err() == nil {
@@ -48,9 +49,6 @@ func (b *builder) literal(n *document.Node) {
 	}
 }
 
-// nothing is the schema of what must be empty.
-var nothing = data.Value(`{"type":"object","additionalProperties":false}`)
-
 // creation reads create: what callers may set, a JSON Schema each, or false.
 func (b *builder) creation(n *document.Node) {
 	if !b.known(n, documentKeys) {
@@ -60,11 +58,11 @@ func (b *builder) creation(n *document.Node) {
 	b.d.createPrivate = b.settable(n.Field("svcPrivate"))
 }
 
-func (b *builder) settable(n *document.Node) *Schema {
+func (b *builder) settable(n *document.Node) *schema.Schema {
 	if n == nil || n.Kind != document.Bool || b.Bool(n) {
 		return b.schema(n)
 	}
-	s, err := CompileSchema(nothing, nil)
+	s, err := schema.Nothing()
 	if err != nil {
 		b.Add(n, "JSON Schema: %v", err)
 	}
@@ -124,7 +122,7 @@ func (b *builder) warnOfTexts(w *document.Collector) {
 	for _, n := range b.slips {
 		if !told[n] {
 			told[n] = true
-			w.Add(n, "%s has \"${\" and is no expression: only a text that is wholly ${…} is one", data.Quote(shorten(n.Text))).
+			w.Add(n, "%s has \"${\" and is no expression: only a text that is wholly ${…} is one", data.Quote(data.Shorten(n.Text))).
 				Suggestion = "${'…' + …} joins texts"
 		}
 	}
@@ -134,7 +132,7 @@ func (b *builder) warnOfTexts(w *document.Collector) {
 func (b *builder) warnOfDefaults(w *document.Collector) {
 	var open []string
 	for key := range b.d.private.Members() {
-		if !b.d.createPrivate.refuses(key) {
+		if !b.d.createPrivate.Refuses(key) {
 			open = append(open, key)
 		}
 	}
@@ -151,8 +149,8 @@ func (b *builder) warnOfDefaults(w *document.Collector) {
 			if !all && !slices.Contains(names, key) {
 				continue
 			}
-			w.Add(g.at, "the condition reads svcPrivate.%s, and whoever creates an instance may replace its default", shorten(key)).
-				Suggestion = fmt.Sprintf("make it const.%s, or say what may be set: create: {svcPrivate: false}", shorten(key))
+			w.Add(g.at, "the condition reads svcPrivate.%s, and whoever creates an instance may replace its default", data.Shorten(key)).
+				Suggestion = fmt.Sprintf("make it const.%s, or say what may be set: create: {svcPrivate: false}", data.Shorten(key))
 		}
 	}
 }

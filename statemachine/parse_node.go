@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"troupe/statemachine/data"
 	"troupe/statemachine/document"
 )
 
@@ -29,7 +30,7 @@ func (b *builder) stateMachines(top *document.Node) {
 			continue
 		}
 		if m.kind != compound && m.kind != parallel {
-			b.Add(f.Key, "state machine %q has no states", shorten(f.Key.Text))
+			b.Add(f.Key, "state machine %q has no states", data.Shorten(f.Key.Text))
 		}
 		b.region(f.Key, m)
 		root.children = append(root.children, m)
@@ -51,7 +52,7 @@ func (b *builder) stateMachines(top *document.Node) {
 func (b *builder) region(at *document.Node, n *node) {
 	id := MachineID(n.id)
 	if b.d.regions[id] != nil {
-		b.advise(at, "give one of them another name", "duplicate state machine or region %q", shorten(string(id)))
+		b.advise(at, "give one of them another name", "duplicate state machine or region %q", data.Shorten(string(id)))
 	}
 	b.d.regions[id] = n
 }
@@ -66,12 +67,12 @@ func (b *builder) node(f document.Field, parent, machine *node) *node {
 	}
 	b.d.nodes = append(b.d.nodes, n)
 	if !IsNodeName(f.Key.Text, b.isSCXML()) {
-		b.Add(f.Key, "%q is not a name: letters, digits, _ ~ - and inner blanks, at most 64", shorten(f.Key.Text))
+		b.Add(f.Key, "%q is not a name: letters, digits, _ ~ - and inner blanks, at most 64", data.Shorten(f.Key.Text))
 	}
 	names := b.byName[n.machine]
 	if machine != nil {
 		if names[n.id] != nil {
-			b.advise(f.Key, "give one of them another name", "duplicate node %q in its state machine", shorten(f.Key.Text))
+			b.advise(f.Key, "give one of them another name", "duplicate node %q in its state machine", data.Shorten(f.Key.Text))
 		}
 		names[n.id] = n
 	}
@@ -218,7 +219,7 @@ func (b *builder) on(n *node, f document.Field) {
 	}
 	p, ok := parsePattern(f.Key.Text)
 	if !ok {
-		b.Add(f.Key, "%q is not an event name: letters, digits and . _ : ~ -, or a name ending in .*, or *", shorten(f.Key.Text))
+		b.Add(f.Key, "%q is not an event name: letters, digits and . _ : ~ -, or a name ending in .*, or *", data.Shorten(f.Key.Text))
 		return
 	}
 	b.d.declared.add(p)
@@ -330,7 +331,7 @@ func (b *builder) resolve() {
 		for name := range names {
 			all = append(all, string(name))
 		}
-		where := fmt.Sprintf("unknown target %q in state machine %q", shorten(string(p.name)), string(p.machine.id))
+		where := fmt.Sprintf("unknown target %q in state machine %q", data.Shorten(string(p.name)), string(p.machine.id))
 		b.suggest(p.at, string(p.name), all, "%s", where)
 		if near := document.Closest(string(p.name), all); near != "" {
 			p.found(names[NodeID(near)]) // so that the rest is not told to be unreachable

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"troupe/statemachine/data"
 	"troupe/statemachine/document"
 	"troupe/statemachine/expr"
 )
@@ -36,7 +37,7 @@ func (b *builder) webhooks(n *document.Node) {
 	b.d.webhooks = map[string]*Webhook{}
 	for _, f := range n.Fields {
 		if !expr.IsName(f.Key.Text) && !IsIdentifier(f.Key.Text) {
-			b.Add(f.Key, "%q is not a name of a webhook: letters, digits and . _ ~ -", shorten(f.Key.Text))
+			b.Add(f.Key, "%q is not a name of a webhook: letters, digits and . _ ~ -", data.Shorten(f.Key.Text))
 			continue
 		}
 		if w := b.webhook(f); w != nil {
@@ -58,7 +59,7 @@ func (b *builder) webhook(f document.Field) *Webhook {
 	if at := f.Value.Field("url"); at != nil {
 		w.URL = b.Text(at)
 		if err := CheckWebhookURL(w.URL); err != nil {
-			b.Add(at, "%q: %v", shorten(w.URL), err)
+			b.Add(at, "%q: %v", data.Shorten(w.URL), err)
 		}
 	}
 	w.OnDone = b.outcome(f.Value.Field("onDone"))
@@ -117,7 +118,7 @@ func (b *builder) outcome(n *document.Node) EventName {
 	}
 	name, ok := ParseEventName(b.Text(n))
 	if !ok || IsReserved(name) {
-		b.Add(n, "%q cannot be the event of an outcome", shorten(n.Text))
+		b.Add(n, "%q cannot be the event of an outcome", data.Shorten(n.Text))
 		return ""
 	}
 	b.raised = append(b.raised, raisedEvent{n, name, false})
@@ -160,7 +161,7 @@ func (b *builder) checkWebhooks() {
 	}
 	for _, at := range b.webhooked {
 		if !slices.Contains(names, at.Text) {
-			b.suggest(at, at.Text, names, "unknown webhook %q", shorten(at.Text))
+			b.suggest(at, at.Text, names, "unknown webhook %q", data.Shorten(at.Text))
 		}
 	}
 }
@@ -188,7 +189,7 @@ func (b *builder) sendMail(n *document.Node) action {
 				b.d.mailedTo = addReference(b.d.mailedTo, addressee, n.Field("to").Line)
 			}
 			if role, ok := strings.CutPrefix(addressee, "role:"); ok && b.parser.options.HasRole != nil && !b.parser.options.HasRole(role) {
-				b.suggest(n.Field("to"), role, b.parser.options.Roles, "unknown role %q", shorten(role))
+				b.suggest(n.Field("to"), role, b.parser.options.Roles, "unknown role %q", data.Shorten(role))
 			}
 		}
 	}

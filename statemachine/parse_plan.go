@@ -3,6 +3,7 @@ package statemachine
 import (
 	"slices"
 
+	"troupe/statemachine/data"
 	"troupe/statemachine/document"
 )
 
@@ -112,7 +113,7 @@ func (b *builder) mapNodes(p *Plan, n *document.Node) {
 			}
 			if old.isLeaf() != next.isLeaf() || !old.isLeaf() && old.kind != next.kind {
 				b.advise(pair.Value, "map a node without nodes inside to another one without, and others to their own kind",
-					"%q cannot be what %q was", shorten(string(next.id)), shorten(string(old.id)))
+					"%q cannot be what %q was", data.Shorten(string(next.id)), data.Shorten(string(old.id)))
 				continue
 			}
 			p.counterparts[old.index] = next
@@ -128,7 +129,7 @@ func (b *builder) machineOf(d *Definition, at *document.Node) *node {
 	for _, m := range d.machines {
 		known = append(known, string(m.id))
 	}
-	b.suggest(at, at.Text, known, "version %d has no state machine %q", d.Version, shorten(at.Text))
+	b.suggest(at, at.Text, known, "version %d has no state machine %q", d.Version, data.Shorten(at.Text))
 	return nil
 }
 
@@ -146,6 +147,6 @@ func (b *builder) nodeOf(d *Definition, machine *node, at *document.Node) *node 
 			known = append(known, string(n.id))
 		}
 	}
-	b.suggest(at, name, known, "version %d has no node %q in machine %q", d.Version, shorten(name), machine.id)
+	b.suggest(at, name, known, "version %d has no node %q in machine %q", d.Version, data.Shorten(name), machine.id)
 	return nil
 }

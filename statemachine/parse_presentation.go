@@ -73,13 +73,13 @@ func (b *builder) column(n *document.Node) (c Column, ok bool) {
 	case at.Kind != document.String:
 		return c, false
 	case err == nil && path[0] == "svcPrivate":
-		b.advise(at, "show a part of svcPublic", "column %q: svcPrivate is not shown", shorten(text))
+		b.advise(at, "show a part of svcPublic", "column %q: svcPrivate is not shown", data.Shorten(text))
 		return c, false
 	case err != nil || len(path) < 2 || path[0] != "svcPublic":
-		b.Add(at, "column %q: must be a path below svcPublic", shorten(text))
+		b.Add(at, "column %q: must be a path below svcPublic", data.Shorten(text))
 		return c, false
 	case slices.ContainsFunc(b.d.columns, func(before Column) bool { return slices.Equal(before.Path, path) }):
-		b.Add(at, "column %q stands twice", shorten(text))
+		b.Add(at, "column %q stands twice", data.Shorten(text))
 		return c, false
 	}
 	c.Path = path

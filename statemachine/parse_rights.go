@@ -1,6 +1,9 @@
 package statemachine
 
-import "troupe/statemachine/document"
+import (
+	"troupe/statemachine/data"
+	"troupe/statemachine/document"
+)
 
 // allow reads the workflow's own allow block.
 func (b *builder) allow(n *document.Node) {
@@ -50,7 +53,7 @@ func (b *builder) names(n *document.Node, what string, has func(string) bool, al
 	if has != nil {
 		for _, name := range names {
 			if !has(name) {
-				b.suggest(n, name, all, "unknown %s %q", what, shorten(name))
+				b.suggest(n, name, all, "unknown %s %q", what, data.Shorten(name))
 				b.harmless++
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"troupe/statemachine/cron"
+	"troupe/statemachine/data"
 	"troupe/statemachine/document"
 )
 
@@ -26,7 +27,7 @@ func (b *builder) schedules(n *document.Node) {
 	b.byItself(n)
 	for _, f := range n.Fields {
 		if !IsIdentifier(f.Key.Text) {
-			b.Add(f.Key, "%q is not a name of a schedule: letters, digits and . _ ~ -", shorten(f.Key.Text))
+			b.Add(f.Key, "%q is not a name of a schedule: letters, digits and . _ ~ -", data.Shorten(f.Key.Text))
 			continue
 		}
 		if s := b.schedule(f); s != nil {
@@ -48,20 +49,20 @@ func (b *builder) schedule(f document.Field) *Schedule {
 	s.Cron = b.Text(at)
 	var err error
 	if s.Spec, err = cron.Parse(s.Cron); err != nil && at.Kind == document.String {
-		if f := b.Add(at, "%q: %v", shorten(s.Cron), err); errors.Is(err, cron.ErrNever) {
+		if f := b.Add(at, "%q: %v", data.Shorten(s.Cron), err); errors.Is(err, cron.ErrNever) {
 			f.Suggestion = "the months that it names have no such day"
 		}
 	}
 	if at := f.Value.Field("zone"); at != nil {
 		s.Zone = b.Text(at)
 		if has := b.parser.options.HasZone; has != nil && !has(s.Zone) {
-			b.Add(at, "unknown zone %q", shorten(s.Zone)).Suggestion = "a name of the IANA database, such as Europe/Berlin"
+			b.Add(at, "unknown zone %q", data.Shorten(s.Zone)).Suggestion = "a name of the IANA database, such as Europe/Berlin"
 		}
 	}
 	if at := f.Value.Field("as"); at != nil {
 		s.AsLine = at.Line
 		if s.As = b.Text(at); !IsIdentifier(s.As) {
-			b.Add(at, "%q cannot be a user", shorten(s.As))
+			b.Add(at, "%q cannot be a user", data.Shorten(s.As))
 		}
 	}
 	if at := f.Value.Field("create"); at != nil && b.known(at, documentKeys) {

@@ -44,7 +44,7 @@ func (b *builder) descriptors(at *document.Node) (patterns []eventPattern) {
 		if word != "*" {
 			name, ok := ParseEventName(strings.TrimSuffix(strings.TrimSuffix(word, "*"), "."))
 			if !ok {
-				b.Add(at, "%q is not an event name: letters, digits and . _ : ~ -, or a name ending in .*, or *", shorten(word))
+				b.Add(at, "%q is not an event name: letters, digits and . _ : ~ -, or a name ending in .*, or *", data.Shorten(word))
 				continue
 			}
 			p = eventPattern{name: name, prefix: true}
@@ -110,7 +110,7 @@ func (b *builder) place(at *document.Node) place {
 	case p[0] == "svcPrivate":
 		return place{root: rootPrivate, path: p[1:]}
 	}
-	return place{bad: fmt.Errorf("nothing can be assigned to %q", shorten(text))}
+	return place{bad: fmt.Errorf("nothing can be assigned to %q", data.Shorten(text))}
 }
 
 func (b *builder) optionalPlace(at *document.Node) *place {

@@ -1,6 +1,9 @@
 package statemachine
 
-import "troupe/statemachine/document"
+import (
+	"troupe/statemachine/data"
+	"troupe/statemachine/document"
+)
 
 // task reads what work a node has for people. Without the key it has some when a transition of its own names who may take it.
 func (b *builder) task(n *node, v *document.Node) {
@@ -53,7 +56,7 @@ func (b *builder) task(n *node, v *document.Node) {
 	}
 	if at := v.Field("form"); at != nil {
 		if n.task.form = b.Text(at); !IsIdentifier(n.task.form) {
-			b.Add(at, "%q is not the identifier of a form template", shorten(at.Text))
+			b.Add(at, "%q is not the identifier of a form template", data.Shorten(at.Text))
 		}
 		b.d.taskForms = append(b.d.taskForms, TaskForm{Form: n.task.form, At: n.position(), Line: at.Line, Column: at.Column})
 	}

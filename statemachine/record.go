@@ -216,7 +216,7 @@ func (d *Definition) Restore(id string, r Record) (Instance, error) {
 		machine, _ := s.Lookup("stateMachineId")
 		name, _ := s.Lookup("nodeId")
 		if !d.activate(active, MachineID(machine.Text()), NodeID(name.Text())) {
-			return in, fmt.Errorf("%w: node %q is not in definition %s version %d", ErrRecord, shorten(name.Text()), d.ID, d.Version)
+			return in, fmt.Errorf("%w: node %q is not in definition %s version %d", ErrRecord, data.Shorten(name.Text()), d.ID, d.Version)
 		}
 	}
 	if !d.isWhole(active) {

@@ -2,46 +2,27 @@ package statemachine
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
+
+	"troupe/statemachine/data"
+	"troupe/statemachine/schema"
 )
 
-// TestShape: fields that a schema has for certain, through $ref and allOf, and those
-// that it can have.
-func TestShape(t *testing.T) {
-	s := compileSchema(t, `{
-		"$ref": "#/$defs/base", "required": ["b", "a"], "properties": {"a": {"type": "string"}, "list": {"items": {"$ref": "#/$defs/line"}}},
-		"allOf": [{"required": ["c", "a"], "properties": {"c": {}}}], "anyOf": [{"properties": {"maybe": {}}}], "patternProperties": {"^x-": {}},
-		"$defs": {
-			"base": {"properties": {"b": {}}},
-			"line": {"properties": {"price": {"type": "number"}, "sub": {"$ref": "#/$defs/line"}}}
-		}}`)
-	top := s.Shape()
-	for what, c := range map[string]struct {
-		got  []string
-		want string
-	}{
-		"fields":             {top.Fields(), "a b c list"},
-		"required":           {top.Required(), "a b c"},
-		"fields of elements": {top.Field("list").Items().Fields(), "price sub"},
-		"fields of a text":   {top.Field("a").Fields(), ""},
-		"no such field":      {top.Field("z").Items().Required(), ""},
-		"no schema":          {(*Schema)(nil).Shape().Fields(), ""},
-	} {
-		if got := strings.Join(c.got, " "); got != c.want || !slices.IsSorted(c.got) {
-			t.Errorf("%s: got %q, want %q", what, got, c.want)
+// placesOf lists the places of mismatches: ? stands before what may be left out, and - before what is missing.
+func placesOf(mismatches []schema.Mismatch) string {
+	var places []string
+	for _, m := range mismatches {
+		mark := ""
+		switch {
+		case m.Optional:
+			mark = "?"
+		case m.Missing:
+			mark = "-"
 		}
+		places = append(places, mark+strings.Join(m.Path, "."))
 	}
-	for name, want := range map[string]bool{"a": true, "b": true, "maybe": true, "x-1": true, "z": false} {
-		if got := top.Mentions(name); got != want {
-			t.Errorf("mentions %s: got %v, want %v", name, got, want)
-		}
-	}
-	line := top.Field("list").Items()
-	if sub := line.Field("sub"); sub.Within([]Shape{top, line}) || !sub.Field("sub").Within([]Shape{top, line, sub}) {
-		t.Error("a schema that refers to itself: its shape is not found around it")
-	}
+	return strings.Join(places, " ")
 }
 
 // TestMisfitsOfAnEvent holds statemachine/DEFINITION.md, "Event data", for the schema of
@@ -67,11 +48,15 @@ events:
 		{"whole", `{"properties":{"svcPublic":{}}}`, "svcPublic"},
 		{"unknown", `{"properties":{"anything":{}}}`, ""},
 	} {
-		if got := paths(d.Misfits(EventName(c.event), compileSchema(t, c.sent))); got != c.want {
+		sent, err := schema.Compile(data.Value(c.sent), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := placesOf(d.Mismatches(EventName(c.event), sent)); got != c.want {
 			t.Errorf("%s, %s: got %q, want %q", c.event, c.sent, got, c.want)
 		}
 	}
-	if d.Misfits("submit", nil) != nil {
+	if d.Mismatches("submit", nil) != nil {
 		t.Error("without a schema there are misfits")
 	}
 	if got := fmt.Sprint(d.Indexes()); got != "[svcPublic.a svcPrivate.b.c]" {

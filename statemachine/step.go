@@ -1,13 +1,13 @@
 package statemachine
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"time"
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/expr"
+	"troupe/statemachine/schema"
 )
 
 // Outcome says what an event did.
@@ -49,6 +49,7 @@ type executionError struct {
 }
 
 func (e executionError) Error() string { return ErrExecution.Error() + ": " + e.reason }
+
 func (e executionError) Unwrap() error { return ErrExecution }
 
 var (
@@ -319,14 +320,14 @@ func (d *Definition) TakesNoData() error { return d.checkCreation(&Creation{}) }
 func (d *Definition) checkCreation(c *Creation) error {
 	for _, part := range []struct {
 		name   string
-		schema *Schema
+		schema *schema.Schema
 		given  data.Value
 	}{{"svcPublic", d.createPublic, c.Public}, {"svcPrivate", d.createPrivate, c.Private}} {
 		if part.given.Kind() == data.Absent {
 			part.given = emptyObject
 		}
 		err := part.schema.Check(part.given)
-		if err != nil && bytes.Equal(part.schema.text, nothing) {
+		if err != nil && part.schema.IsNothing() {
 			err = ErrNotSettable
 		}
 		if err != nil {
@@ -358,7 +359,7 @@ func (d *Definition) checkChanged(before, after *Instance) error {
 	}
 	err := d.checkData(after)
 	if errors.Is(err, ErrInvalidData) {
-		return executionError{reason: shorten(err.Error())}
+		return executionError{reason: data.Shorten(err.Error())}
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
+	"troupe/statemachine/schema"
 )
 
 // warnOfReaders tells who may create instances and cannot read them. Of a rule, its lists and its condition
@@ -21,7 +22,7 @@ func (b *builder) warnOfReaders(w *document.Collector) {
 	missing := func(what string, have, wanted []string) {
 		for _, name := range have {
 			if !slices.Contains(wanted, name) {
-				who = append(who, what+" "+data.Quote(shorten(name)))
+				who = append(who, what+" "+data.Quote(data.Shorten(name)))
 			}
 		}
 	}
@@ -79,7 +80,7 @@ func (b *builder) warnOfUnset(w *document.Collector) {
 					continue
 				}
 				told[at] = true
-				f := w.Add(p.at, "%s is read, and nothing sets it", shorten(at.path))
+				f := w.Add(p.at, "%s is read, and nothing sets it", data.Shorten(at.path))
 				if near != "" {
 					f.Suggestion = fmt.Sprintf("did you mean %q?", m.root+"."+near)
 				}
@@ -104,9 +105,9 @@ func (m *members) comesIn(name string) bool {
 }
 
 // takes adds what a schema describes, and a door when it takes others; nil takes everything.
-func (m *members) takes(s *Schema) {
+func (m *members) takes(s *schema.Schema) {
 	m.names = append(m.names, s.Shape().Fields()...)
-	m.doors = append(m.doors, func(name string) bool { return s == nil || !s.refuses(name) })
+	m.doors = append(m.doors, func(name string) bool { return s == nil || !s.Refuses(name) })
 }
 
 func (b *builder) membersOf(root string) *members {
@@ -144,7 +145,7 @@ func (b *builder) brought(m *members) {
 			}
 			c := b.d.events[t.event.name]
 			into, apply := t.into, t.apply
-			var schema *Schema
+			var schema *schema.Schema
 			private := false
 			if c != nil {
 				schema, private = c.schema, c.private
@@ -202,8 +203,8 @@ func (b *builder) warnOfPlainDelays(w *document.Collector) {
 			continue
 		}
 		for _, s := range b.schemasOf(root) {
-			format, text := s.textFormat(names)
-			path := shorten(root + "." + strings.Join(names, "."))
+			format, text := s.TextFormat(names)
+			path := data.Shorten(root + "." + strings.Join(names, "."))
 			switch {
 			case !text || format == "date-time" || format == "duration":
 				continue
@@ -225,7 +226,7 @@ func (b *builder) warnOfPlainDelays(w *document.Collector) {
 			defaults = b.d.private
 		}
 		if v, ok := defaults.Lookup(names[0]); ok && v.Kind() == data.String && v.Text() != "" && !isDelay(v.Text()) {
-			w.Add(p.at, "the delay is %s, whose default %s is neither a time nor a duration", shorten(root+"."+names[0]), data.Quote(shorten(v.Text()))).
+			w.Add(p.at, "the delay is %s, whose default %s is neither a time nor a duration", data.Shorten(root+"."+names[0]), data.Quote(data.Shorten(v.Text()))).
 				Suggestion = "2026-12-24T18:00:00Z, P2D or a number of milliseconds"
 		}
 	}
@@ -240,9 +241,9 @@ func isDelay(text string) bool {
 }
 
 // schemasOf are the schemas that say what a root holds.
-func (b *builder) schemasOf(root string) []*Schema {
+func (b *builder) schemasOf(root string) []*schema.Schema {
 	d := b.d
-	var schemas []*Schema
+	var schemas []*schema.Schema
 	switch root {
 	case "svcPublic":
 		schemas = append(schemas, d.publicSchema, d.createPublic)
@@ -256,28 +257,15 @@ func (b *builder) schemasOf(root string) []*Schema {
 			schemas = append(schemas, c.schema)
 		}
 	}
-	return slices.DeleteFunc(schemas, func(s *Schema) bool { return s == nil })
-}
-
-// textFormat returns the format of a member that is written down as a text, and not as one of several.
-func (s *Schema) textFormat(names []string) (format string, isText bool) {
-	v := s.text
-	for _, name := range names {
-		v, _ = v.Lookup("properties")
-		v, _ = v.Lookup(name)
-	}
-	kind, _ := v.Lookup("type")
-	if kind.Text() != "string" {
-		return "", false
-	}
-	for _, key := range []string{"enum", "const", "pattern", "$ref"} {
-		if _, ok := v.Lookup(key); ok {
-			return "", false
-		}
-	}
-	of, _ := v.Lookup("format")
-	return of.Text(), true
+	return slices.DeleteFunc(schemas, func(s *schema.Schema) bool { return s == nil })
 }
 
 // name is how a definition writes a root; "" for none.
 func (r root) name() string { return [...]string{"", "svcPublic", "svcPrivate"}[r] }
+
+// warnOfKeywords tells those of all schemas that the file writes.
+func (b *builder) warnOfKeywords(w *document.Collector) {
+	for _, n := range b.schemaNodes {
+		schema.WarnOfKeywords(w, n)
+	}
+}

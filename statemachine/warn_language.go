@@ -17,12 +17,12 @@ func (r textReader) warnOfLanguage(key *document.Node) {
 	}
 	tag, err := language.Raw.Parse(key.Text)
 	if err != nil {
-		r.warnings.Add(key, "%s is the tag of no known language", data.Quote(shorten(key.Text))).Suggestion = `write one such as "en" or "pt-BR"`
+		r.warnings.Add(key, "%s is the tag of no known language", data.Quote(data.Shorten(key.Text))).Suggestion = `write one such as "en" or "pt-BR"`
 		return
 	}
 	const short = 2
 	if base, _ := tag.Base(); len(base.String()) == short && len(key.Text) > short && key.Text[short] != '-' && key.Text[short] != '_' {
-		r.warnings.Add(key, "readers ask for the language by its shorter tag, and not for %s", data.Quote(shorten(key.Text))).
+		r.warnings.Add(key, "readers ask for the language by its shorter tag, and not for %s", data.Quote(data.Shorten(key.Text))).
 			Suggestion = fmt.Sprintf("did you mean %q?", tag.String())
 	}
 }

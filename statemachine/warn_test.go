@@ -1,6 +1,8 @@
 package statemachine
 
-import "testing"
+import (
+	"testing"
+)
 
 // TestWarningsForAuthors: each is told with its place, and what is meant is not.
 func TestWarningsForAuthors(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"troupe/actors/form"
 	"troupe/actors/identity"
 	"troupe/actors/message"
-	"troupe/statemachine"
 	"troupe/statemachine/data"
+	"troupe/statemachine/schema"
 )
 
 // FormRequest names one form. WorkflowID is PlainWorkflow for those without a
@@ -33,7 +33,7 @@ type View struct {
 	// TemplateChanged: the draft was written for another content of the template. Strays are then the
 	// places of the draft that do not fit any more.
 	TemplateChanged bool
-	Strays          []statemachine.Stray
+	Strays          []schema.Unreachable
 	// States is the JSON of the positions.
 	States []byte
 	// SubmittedAt is the first submission, in Unix milliseconds; 0 before.
@@ -72,7 +72,7 @@ func (p *Portal) Form(ctx context.Context, req *FormRequest) (view *View, err er
 }
 
 // straysOf says whether a draft was written for another content of the template, and what of it does not fit then. Either may be nil.
-func straysOf(d *form.Draft, t *Template) (changed bool, strays []statemachine.Stray) {
+func straysOf(d *form.Draft, t *Template) (changed bool, strays []schema.Unreachable) {
 	if d == nil || t == nil || !isForAnother(d, t) {
 		return false, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"troupe/actors/task"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
+	"troupe/statemachine/schema"
 )
 
 // TaskRequest names the form of a task.
@@ -31,7 +32,7 @@ type TaskView struct {
 	// Draft, TemplateChanged, Strays and Editable are as those of View.
 	Draft           *form.Draft
 	TemplateChanged bool
-	Strays          []statemachine.Stray
+	Strays          []schema.Unreachable
 	Editable        bool
 	// Sequence is the number of history entries.
 	Sequence uint64

@@ -8,6 +8,7 @@ import (
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
+	"troupe/statemachine/schema"
 )
 
 // Template is one file of forms/ or checklists/ (cmd/troupe/HOME.md, "Forms", and
@@ -49,8 +50,8 @@ type Template struct {
 	// Warnings are what the author should look at although it is allowed.
 	Warnings document.Faults
 
-	schema *statemachine.Schema // what Check asks; never nil
-	texts  data.Value           // Schema with the texts in all languages; absent when each is in one
+	schema *schema.Schema // what Check asks; never nil
+	texts  data.Value     // Schema with the texts in all languages; absent when each is in one
 }
 
 // Item is one line of a checklist.
@@ -68,8 +69,8 @@ type Item struct {
 func (t *Template) Check(v data.Value) error { return t.schema.Check(v) }
 
 // Strays returns the places of what was filled in that do not fit the template any more, as
-// statemachine.Schema.Strays does.
-func (t *Template) Strays(v data.Value) []statemachine.Stray { return t.schema.Strays(v) }
+// schema.Schema.Unreachable does.
+func (t *Template) Strays(v data.Value) []schema.Unreachable { return t.schema.Unreachable(v) }
 
 // RoleOf returns the role through which a caller sees the template: the first role of
 // the template that the caller has. It is false when the caller has none of them. It

@@ -9,6 +9,7 @@ import (
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
+	"troupe/statemachine/schema"
 )
 
 // usualSubmit is the event of the submit button of a form that does not say which
@@ -98,7 +99,7 @@ func (p *templateParser) creatable(n *document.Node) {
 // author learns of a form that nobody could submit, and not the person who fills it in.
 func (p *templateParser) compare(schema *document.Node, workflow string, d *statemachine.Definition, event statemachine.EventName) {
 	of := fmt.Sprintf("the event %s of workflow %q", data.Quote(string(event)), workflow)
-	for _, m := range d.Misfits(event, p.t.schema) {
+	for _, m := range d.Mismatches(event, p.t.schema) {
 		at := fieldIn(schema, m.Path)
 		if m.Missing && !m.Optional {
 			at = fieldIn(schema, m.Path[:len(m.Path)-1])
@@ -119,7 +120,7 @@ type misfit struct {
 }
 
 // sayMisfit says it. of names the event.
-func sayMisfit(of string, m statemachine.Misfit) misfit {
+func sayMisfit(of string, m schema.Mismatch) misfit {
 	name := m.Path[len(m.Path)-1]
 	field, meant := data.Quote(strings.Join(m.Path, ".")), document.DidYouMean(name, m.Others)
 	switch {

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"troupe/statemachine"
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
+	"troupe/statemachine/schema"
 )
 
 // everythingElse stands in an order for the fields that it does not name.
@@ -26,7 +26,7 @@ func (p *templateParser) fillable(n *document.Node) {
 }
 
 // required finds fields that must be filled in and that the form does not have.
-func (p *templateParser) required(schema *document.Node, shape statemachine.Shape, path []string, around []statemachine.Shape) {
+func (p *templateParser) required(schema *document.Node, shape schema.Shape, path []string, around []schema.Shape) {
 	fields := shape.Fields()
 	if shape.Within(around) || len(path) > 0 && len(fields) == 0 {
 		return // NB: of a value without fields the schema says nothing
@@ -64,7 +64,7 @@ func requiredIn(schema *document.Node, path []string, name string) *document.Nod
 
 // order checks that each ui:order has the fields of its schema, once: otherwise no page
 // can be made.
-func (p *templateParser) order(ui *document.Node, shape statemachine.Shape) {
+func (p *templateParser) order(ui *document.Node, shape schema.Shape) {
 	for _, f := range ui.Fields {
 		switch name := f.Key.Text; {
 		case name == "ui:order" && f.Value.Kind == document.Sequence:
@@ -77,7 +77,7 @@ func (p *templateParser) order(ui *document.Node, shape statemachine.Shape) {
 	}
 }
 
-func (p *templateParser) ordered(key, list *document.Node, shape statemachine.Shape) {
+func (p *templateParser) ordered(key, list *document.Node, shape schema.Shape) {
 	fields := shape.Fields()
 	var named []string
 	for _, item := range list.Items {

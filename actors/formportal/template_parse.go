@@ -9,6 +9,7 @@ import (
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
+	"troupe/statemachine/schema"
 )
 
 // TemplateText is a template's file with what it refers to.
@@ -279,7 +280,7 @@ func (p *templateParser) formSchema(n *document.Node) {
 		return
 	}
 	p.checkSchema(p.own(), field)
-	statemachine.WarnOfKeywords(&p.warnings, field)
+	schema.WarnOfKeywords(&p.warnings, field)
 	var read func(string) ([]byte, error)
 	if p.read != nil {
 		read = p.readChecked
@@ -290,10 +291,10 @@ func (p *templateParser) formSchema(n *document.Node) {
 		if p.t.Schema = texts; several {
 			p.t.Schema, p.t.texts = plain, texts
 		}
-		p.t.schema, err = statemachine.CompileSchema(p.t.Schema, nil)
+		p.t.schema, err = schema.Compile(p.t.Schema, nil)
 	}
 	if err != nil {
-		p.Add(statemachine.SchemaFaultAt(field, err), "JSON Schema: %v", err)
+		p.Add(schema.FaultAt(field, err), "JSON Schema: %v", err)
 		return
 	}
 }
@@ -335,7 +336,7 @@ func (p *templateParser) items(n *document.Node) {
 		}
 		p.t.Items = append(p.t.Items, i)
 	}
-	schema, err := statemachine.CompileSchema(checklistSchema(p.t.Items), nil)
+	schema, err := schema.Compile(checklistSchema(p.t.Items), nil)
 	if err != nil {
 		p.Add(field, "JSON Schema: %v", err)
 	}

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"testing"
 
-	"troupe/statemachine"
 	"troupe/statemachine/data"
+	"troupe/statemachine/schema"
 )
 
 // TestABundleSaysWhatItsFilesSay compares with the compiler's own way through
@@ -47,7 +47,7 @@ func TestABundleSaysWhatItsFilesSay(t *testing.T) {
 		`{"type":"object","allOf":[{"properties":{"v":{"$ref":"a.json"}}},{"$ref":"#/$defs/few"}],"$defs":{"few":{"maxProperties":1,"not":{"required":["w"]}}}}`,
 		`{"$id":"https://example.org/form","type":"object","properties":{"v":{"$ref":"#/$defs/n"}},"$defs":{"n":{"type":"integer"}}}`,
 	} {
-		oracle, err := statemachine.CompileSchema(data.Value(doc), oracleRead)
+		oracle, err := schema.Compile(data.Value(doc), oracleRead)
 		if err != nil {
 			t.Fatalf("%s: %v", doc, err)
 		}
@@ -56,7 +56,7 @@ func TestABundleSaysWhatItsFilesSay(t *testing.T) {
 			t.Errorf("%s: %v", doc, err)
 			continue
 		}
-		alone, err := statemachine.CompileSchema(bundled, nil)
+		alone, err := schema.Compile(bundled, nil)
 		if err != nil {
 			t.Errorf("%s: got %s, which is no schema: %v", doc, bundled, err)
 			continue
@@ -81,7 +81,7 @@ func TestABundleThatCannotBeIsRefused(t *testing.T) {
 	} {
 		bundled, err := bundle(data.Value(doc), read)
 		if err == nil {
-			_, err = statemachine.CompileSchema(bundled, nil)
+			_, err = schema.Compile(bundled, nil)
 		}
 		if err == nil {
 			t.Errorf("%s: got %s", name, bundled)

@@ -7,11 +7,12 @@ import (
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
+	"troupe/statemachine/schema"
 )
 
 // fits reports whether an event takes what the form sends, as far as that is certain.
 func (t *Template) fits(d *statemachine.Definition, event statemachine.EventName) bool {
-	return !slices.ContainsFunc(d.Misfits(event, t.schema), func(m statemachine.Misfit) bool { return sayMisfit("", m).isFault })
+	return !slices.ContainsFunc(d.Mismatches(event, t.schema), func(m schema.Mismatch) bool { return sayMisfit("", m).isFault })
 }
 
 // TaskForms are the templates that tasks may name.
@@ -70,7 +71,7 @@ func (t *Template) misfitsOf(d *statemachine.Definition, events []statemachine.E
 	}
 	for _, event := range events {
 		var of []misfit
-		for _, m := range d.Misfits(event, t.schema) {
+		for _, m := range d.Mismatches(event, t.schema) {
 			of = append(of, sayMisfit("the event "+data.Quote(string(event)), m))
 		}
 		if !slices.ContainsFunc(of, func(m misfit) bool { return m.isFault }) {

@@ -213,3 +213,18 @@ func char(raw []byte, i int) (r rune, next int) {
 	r, size := utf8.DecodeRune(raw[i:])
 	return r, i + size
 }
+
+// Shorten keeps a text that came from outside below 64 visible characters.
+func Shorten(s string) string {
+	const most = 64
+	clean := strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return '?'
+		}
+		return r
+	}, s)
+	if r := []rune(clean); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return clean
+}

@@ -20,7 +20,7 @@ const circleLinesMax = 2000
 // circleLinesToday are the packages with a larger circle and its lines. A number
 // may only go down, and a row goes when its circle is within the bound.
 var circleLinesToday = map[string]int{
-	"statemachine":        11159,
+	"statemachine":        9984,
 	"cmd/troupe":          8773,
 	"gateway":             8681,
 	"persistence":         4888,

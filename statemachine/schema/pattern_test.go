@@ -1,4 +1,4 @@
-package statemachine
+package schema
 
 import (
 	"encoding/json"
@@ -28,7 +28,7 @@ func TestPatternsOfASchemaAreReadWhileTheyAreFew(t *testing.T) {
 			t.Fatal(err)
 		}
 		took := cputest.Watch()
-		_, err = CompileSchema(text, nil)
+		_, err = Compile(text, nil)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.30s: got %v, want %q", pattern, err, want)
 		}
@@ -40,7 +40,7 @@ func TestPatternsOfASchemaAreReadWhileTheyAreFew(t *testing.T) {
 
 // TestDataThatIsARegularExpressionIsCounted: schemas before 2019 check the format, and so read each text.
 func TestDataThatIsARegularExpressionIsCounted(t *testing.T) {
-	s, err := CompileSchema([]byte(`{"$schema":"http://json-schema.org/draft-07/schema#","items":{"format":"regex"}}`), nil)
+	s, err := Compile([]byte(`{"$schema":"http://json-schema.org/draft-07/schema#","items":{"format":"regex"}}`), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

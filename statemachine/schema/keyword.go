@@ -1,4 +1,4 @@
-package statemachine
+package schema
 
 import (
 	"slices"
@@ -42,15 +42,8 @@ func WarnOfKeywords(w *document.Collector, n *document.Node) {
 		case slices.Contains(schemaKeywords, key), strings.HasPrefix(key, "x-"), strings.HasPrefix(key, "ui:"):
 		default:
 			if near := document.DidYouMean(key, schemaKeywords); near != "" {
-				w.Add(f.Key, "JSON Schema has no keyword %s: it does nothing", data.Quote(shorten(key))).Suggestion = near
+				w.Add(f.Key, "JSON Schema has no keyword %s: it does nothing", data.Quote(data.Shorten(key))).Suggestion = near
 			}
 		}
-	}
-}
-
-// warnOfKeywords tells those of all schemas that the file writes.
-func (b *builder) warnOfKeywords(w *document.Collector) {
-	for _, n := range b.schemaNodes {
-		WarnOfKeywords(w, n)
 	}
 }

@@ -1,6 +1,7 @@
-package statemachine
+package schema
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,40 +18,46 @@ import (
 	"troupe/statemachine/internal/schemacost"
 )
 
+// ErrInvalidData: the data does not fit a JSON Schema. The text names the place; tell whoever has sent it.
+var ErrInvalidData = errors.New("data does not fit the schema")
+
+// maxCheckCost bounds the cost of a check: what all expressions of an event may cost together.
+const maxCheckCost = 10_000_000
+
 // Schema is a compiled JSON Schema 2020-12. It is built once and never changed,
 // so it may be shared. A nil Schema takes everything.
 type Schema struct {
 	compiled *jsonschema.Schema
 	text     data.Value // as it was written
-	cost     schemacost.Estimate
-	weight   schemaWeight
+	Cost     schemacost.Estimate
+	Weight   Weight
 }
 
-// schemaWeight is what compiling a schema takes.
-type schemaWeight struct {
-	objects  int // mappings and lists that it is written with
-	patterns int // weight of its regular expressions, in instructions
+// Weight is what compiling a schema takes.
+type Weight struct {
+	Objects  int // mappings and lists that it is written with
+	Patterns int // weight of its regular expressions, in instructions
 }
 
 // printer words the schema library's complaints.
 var printer = message.NewPrinter(language.English)
 
-// schemaBase stands before a schema's name while it is compiled, so that a
+// baseURL stands before a schema's name while it is compiled, so that a
 // relative $ref resolves to a sibling file and to nothing else.
 const (
-	schemaBase = "file:///"
-	schemaName = "-"
+	baseURL = "file:///"
+	ownName = "-"
 )
 
-// schemaLoader resolves references between schema files through the reader
+// loader resolves references between schema files through the reader
 // that the caller gave. Nothing is ever fetched.
-type schemaLoader struct {
+type loader struct {
 	read func(name string) ([]byte, error)
 	docs *schemacost.Documents
 }
 
-func (l schemaLoader) Load(url string) (any, error) {
-	name, ok := strings.CutPrefix(url, schemaBase)
+func (l loader) Load(url string) (any, error) {
+	name, ok := strings.CutPrefix(url, baseURL)
 	if !ok || l.read == nil {
 		return nil, errOutside
 	}
@@ -66,14 +73,14 @@ func (l schemaLoader) Load(url string) (any, error) {
 	return doc, l.docs.Add(doc)
 }
 
-// CompileSchema compiles doc. A relative reference to another file is resolved
+// Compile compiles doc. A relative reference to another file is resolved
 // through load, which gets the name relative to doc; with a nil load there are
 // no other files. Nothing else can be reached. The error says what is wrong with
 // the schema and is meant for its author: also that checking against it costs too much.
-func CompileSchema(doc data.Value, load func(name string) ([]byte, error)) (*Schema, error) {
-	s, err := compileUnbounded(doc, load)
+func Compile(doc data.Value, load func(name string) ([]byte, error)) (*Schema, error) {
+	s, err := CompileUnbounded(doc, load)
 	if err == nil {
-		err = s.affordable()
+		err = s.Affordable()
 	}
 	if err != nil {
 		return nil, err
@@ -81,15 +88,15 @@ func CompileSchema(doc data.Value, load func(name string) ([]byte, error)) (*Sch
 	return s, nil
 }
 
-// compileUnbounded is CompileSchema without a bound on the cost of a check: only its own cost is bounded.
-func compileUnbounded(doc data.Value, load func(name string) ([]byte, error)) (*Schema, error) {
+// CompileUnbounded is Compile without a bound on the cost of a check: only its own cost is bounded.
+func CompileUnbounded(doc data.Value, load func(name string) ([]byte, error)) (*Schema, error) {
 	var docs schemacost.Documents
 	var patterns schemacost.Patterns
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
-	c.UseLoader(schemaLoader{load, &docs})
+	c.UseLoader(loader{load, &docs})
 	c.UseRegexpEngine(patterns.Compile)
-	const name = schemaBase + schemaName
+	const name = baseURL + ownName
 	written := doc.Any()
 	if err := docs.Add(written); err != nil {
 		return nil, err
@@ -103,9 +110,9 @@ func compileUnbounded(doc data.Value, load func(name string) ([]byte, error)) (*
 		return nil, &patternError{patterns.Text, patterns.Fault}
 	}
 	if err != nil {
-		return nil, faultOfSchema(err)
+		return nil, faultOf(err)
 	}
-	return &Schema{compiled, doc, schemacost.Of(compiled, maxSchemaCost), schemaWeight{docs.Objects, patterns.Weight}}, nil
+	return &Schema{compiled, doc, schemacost.Of(compiled, MaxVisitCost), Weight{docs.Objects, patterns.Weight}}, nil
 }
 
 // patternError says that a regular expression of a schema is wrong.
@@ -115,19 +122,28 @@ type patternError struct {
 }
 
 func (e *patternError) Error() string {
-	return fmt.Sprintf("the pattern %s: %v", data.Quote(shorten(e.text)), e.reason)
+	return fmt.Sprintf("the pattern %s: %v", data.Quote(data.Shorten(e.text)), e.reason)
 }
 
-// affordable is why a schema costs too much.
-func (s *Schema) affordable() error {
-	if s.cost.Foreign {
+// Affordable is why a schema costs too much.
+func (s *Schema) Affordable() error {
+	if s.Cost.Foreign {
 		return errors.New("it refers to the schema of JSON Schema itself, which has no bound")
 	}
-	if once := s.cost.Once(); once > maxSchemaCost {
-		return fmt.Errorf("too expensive: a check costs more than %d, however small the data; each reference counts as all that it refers to", maxSchemaCost)
+	if once := s.Cost.Once(); once > MaxVisitCost {
+		return fmt.Errorf("too expensive: a check costs more than %d, however small the data; each reference counts as all that it refers to", MaxVisitCost)
 	}
 	return nil
 }
+
+// nothing is the schema of what must be empty.
+var nothing = data.Value(`{"type":"object","additionalProperties":false}`)
+
+// Nothing returns the schema of an object that must be empty.
+func Nothing() (*Schema, error) { return Compile(nothing, nil) }
+
+// IsNothing reports whether s is what Nothing returns.
+func (s *Schema) IsNothing() bool { return s != nil && bytes.Equal(s.text, nothing) }
 
 // Text returns the schema as it was written; absent for nil.
 func (s *Schema) Text() data.Value {
@@ -137,9 +153,9 @@ func (s *Schema) Text() data.Value {
 	return s.text
 }
 
-// maxSchemaCost is what one visit to everything in a schema may cost, in the units of expressions. A check costs maxCost at
+// MaxVisitCost is what one visit to everything in a schema may cost, in the units of expressions. A check costs maxCheckCost at
 // most, like all expressions of an event together (statemachine/DEFINITION.md, "Schemas").
-const maxSchemaCost = 1_000_000
+const MaxVisitCost = 1_000_000
 
 // Check returns an ErrInvalidData that names the first place that does not fit.
 func (s *Schema) Check(v data.Value) error {
@@ -149,11 +165,11 @@ func (s *Schema) Check(v data.Value) error {
 	given := v.Any()
 	if at, far := farNumber(given); far {
 		return fmt.Errorf("%w: at %s: a number with more than %d digits or an exponent beyond %d",
-			ErrInvalidData, shorten("/"+strings.Join(at, "/")), maxDigits, maxExponent)
+			ErrInvalidData, data.Shorten("/"+strings.Join(at, "/")), maxDigits, maxExponent)
 	}
-	if s.cost.Bound(len(v)) > maxCost { // NB: small data need not be counted
-		if _, within := schemacost.Within(s.compiled, given, maxCost); !within {
-			return fmt.Errorf("%w: checking it against the schema costs more than %d", ErrInvalidData, maxCost)
+	if s.Cost.Bound(len(v)) > maxCheckCost { // NB: small data need not be counted
+		if _, within := schemacost.Within(s.compiled, given, maxCheckCost); !within {
+			return fmt.Errorf("%w: checking it against the schema costs more than %d", ErrInvalidData, maxCheckCost)
 		}
 	}
 	err := s.compiled.Validate(given)
@@ -177,7 +193,7 @@ func (s *Schema) Check(v data.Value) error {
 		slices.Sort(more.Properties)
 	}
 	at := "/" + strings.Join(bad.InstanceLocation, "/")
-	return fmt.Errorf("%w: at %s: %s", ErrInvalidData, shorten(at), shorten(bad.ErrorKind.LocalizedString(printer)))
+	return fmt.Errorf("%w: at %s: %s", ErrInvalidData, data.Shorten(at), data.Shorten(bad.ErrorKind.LocalizedString(printer)))
 }
 
 // namedBy is the choice between the values of which each alternative of oneOf or anyOf names one by const, when none of them fits; nil for
@@ -248,17 +264,22 @@ func isFar(literal string) bool {
 	return len(literal) > maxDigits && len(literal)-strings.Count(literal, "-")-strings.Count(literal, ".") > maxDigits
 }
 
-// shorten keeps a text that came from outside below 64 visible characters.
-func shorten(s string) string {
-	const most = 64
-	clean := strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return '?'
-		}
-		return r
-	}, s)
-	if r := []rune(clean); len(r) > most {
-		return string(r[:most-1]) + "…"
+// TextFormat returns the format of a member that is written down as a text, and not as one of several.
+func (s *Schema) TextFormat(names []string) (format string, isText bool) {
+	v := s.text
+	for _, name := range names {
+		v, _ = v.Lookup("properties")
+		v, _ = v.Lookup(name)
 	}
-	return clean
+	kind, _ := v.Lookup("type")
+	if kind.Text() != "string" {
+		return "", false
+	}
+	for _, key := range []string{"enum", "const", "pattern", "$ref"} {
+		if _, ok := v.Lookup(key); ok {
+			return "", false
+		}
+	}
+	of, _ := v.Lookup("format")
+	return of.Text(), true
 }

@@ -1,4 +1,4 @@
-package statemachine
+package schema
 
 import (
 	"maps"
@@ -7,15 +7,15 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// refuses reports whether no object with a member of that name fits the schema.
+// Refuses reports whether no object with a member of that name fits the schema.
 // Alternatives and conditions count as taking the member, so it may report false for
 // a member that never fits. A nil Schema refuses nothing.
-func (s *Schema) refuses(member string) bool {
+func (s *Schema) Refuses(member string) bool {
 	return s != nil && refuses(s.compiled, member)
 }
 
-// Misfit is a place where one schema asks for fields or values that another does not take.
-type Misfit struct {
+// Mismatch is a place where one schema asks for fields or values that another does not take.
+type Mismatch struct {
 	// Path leads to the field through the names of properties. An element of a
 	// list is not named: it has the path of its list.
 	Path []string
@@ -29,61 +29,25 @@ type Misfit struct {
 	Others []string
 }
 
-// misfits compares s, the schema of the data that is sent, with the schema of the data
+// Mismatches compares s, the schema of the data that is sent, with the schema of the data
 // that is taken. It returns the fields of s that taken refuses, and the fields that
 // taken requires and s does not have or does not require, in the order of their paths.
 // Of a field that both have it compares the types and the choices; other rules of values are not
-// compared. It has the same limits as refuses.
-func (s *Schema) misfits(taken *Schema) []Misfit {
+// compared. It has the same limits as Refuses.
+func (s *Schema) Mismatches(taken *Schema) []Mismatch {
 	if s == nil || taken == nil {
 		return nil
 	}
-	c := comparison{seen: map[[2]*jsonschema.Schema]bool{}, left: maxSchemaCost}
+	c := comparison{seen: map[[2]*jsonschema.Schema]bool{}, left: MaxVisitCost}
 	c.compare(s.compiled, taken.compiled, nil)
-	return c.misfits
+	return c.mismatches
 }
 
-// Misfits compares the schema of data that is sent with an event with the event's
-// declaration. It returns the fields that the event refuses, those that it requires and that
-// may be missing, and those of which it refuses all values, or some choices. Only what is
-// certain is one (actors/formportal/DESIGN.md, "Forms and events"). An event that the definition does not
-// declare takes everything.
-func (d *Definition) Misfits(event EventName, sent *Schema) []Misfit {
-	c := d.events[event]
-	if sent == nil {
-		return nil
-	}
-	var misfits []Misfit
-	if c != nil {
-		misfits = sent.misfits(c.schema)
-	}
-	fields := properties(sent.compiled)
-	for _, name := range []string{"svcPrivate", "svcPublic"} {
-		if fields[name] == nil {
-			continue
-		}
-		// partsOf decides about an object that has all fields.
-		given := []byte(`{"` + name + `":{}`)
-		for other := range fields {
-			if other != "svcPrivate" && other != "svcPublic" {
-				given = append(given, `,"other":0`...)
-				break
-			}
-		}
-		_, err := partsOf(c, append(given, '}'))
-		told := slices.ContainsFunc(misfits, func(m Misfit) bool { return len(m.Path) == 1 && m.Path[0] == name && !m.Optional })
-		if err != nil && !told {
-			misfits = append(misfits, Misfit{Path: []string{name}})
-		}
-	}
-	return misfits
-}
-
-// comparison is one call of Schema.misfits. Schemas may refer to themselves.
+// comparison is one call of Schema.Mismatches. Schemas may refer to themselves.
 type comparison struct {
-	seen    map[[2]*jsonschema.Schema]bool
-	misfits []Misfit
-	left    uint64 // what it may still cost, in the units of checks
+	seen       map[[2]*jsonschema.Schema]bool
+	mismatches []Mismatch
+	left       uint64 // what it may still cost, in the units of checks
 }
 
 // pays reports whether there is enough left for something that costs so much.
@@ -109,7 +73,7 @@ func (c *comparison) compare(sent, taken *jsonschema.Schema, path []string) {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		below := append(slices.Clone(path), name)
 		if refuses(taken, name) {
-			c.misfits = append(c.misfits, Misfit{Path: below, Others: without(Shape{parts}.Fields(), fields)})
+			c.mismatches = append(c.mismatches, Mismatch{Path: below, Others: without(Shape{parts}.Fields(), fields)})
 			continue
 		}
 		var takes []*jsonschema.Schema
@@ -117,7 +81,7 @@ func (c *comparison) compare(sent, taken *jsonschema.Schema, path []string) {
 			takes = append(takes, membersOf(part, name)...)
 		}
 		if v := valuesRefused(fields[name], takes, &c.left); v != nil {
-			if c.misfits = append(c.misfits, Misfit{Path: below, Values: v}); v.All {
+			if c.mismatches = append(c.mismatches, Mismatch{Path: below, Values: v}); v.All {
 				continue
 			}
 		}
@@ -130,20 +94,20 @@ func (c *comparison) compare(sent, taken *jsonschema.Schema, path []string) {
 		if len(path) > 0 && len(fields) == 0 {
 			continue
 		}
-		m := Misfit{Path: append(slices.Clone(path), name), Missing: !mentions(sent, name)}
+		m := Mismatch{Path: append(slices.Clone(path), name), Missing: !mentions(sent, name)}
 		if m.Missing {
 			m.Others = without(slices.Sorted(maps.Keys(fields)), properties(taken))
 		}
 		// A field with a default is filled in beforehand.
 		filled := fields[name] != nil && fields[name].Default != nil
 		if m.Optional = !m.Missing && !filled && !demands(sent, name); m.Missing || m.Optional {
-			c.misfits = append(c.misfits, m)
+			c.mismatches = append(c.mismatches, m)
 		}
 	}
 	for _, one := range conjuncts(sent, nil) {
 		for _, other := range parts {
 			if v := valuesRefused(one.Items2020, present(other.Items2020), &c.left); v != nil && len(path) > 0 {
-				if c.misfits = append(c.misfits, Misfit{Path: path, Values: v}); v.All {
+				if c.mismatches = append(c.mismatches, Mismatch{Path: path, Values: v}); v.All {
 					continue
 				}
 			}
@@ -187,7 +151,7 @@ func conjuncts(s *jsonschema.Schema, before []*jsonschema.Schema) []*jsonschema.
 	return before
 }
 
-// refuses is Schema.refuses for one that is not nil.
+// refuses is Schema.Refuses for one that is not nil.
 func refuses(s *jsonschema.Schema, member string) bool {
 	all := conjuncts(s, nil)
 	open := slices.ContainsFunc(all, func(part *jsonschema.Schema) bool {

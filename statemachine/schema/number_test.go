@@ -1,4 +1,4 @@
-package statemachine
+package schema
 
 import (
 	"errors"
@@ -18,13 +18,13 @@ const everyNumber = `{"type":"object","additionalProperties":{"$ref":"#/$defs/n"
 	{"enum":[0.001]}]}}}`
 
 // compileSchema compiles a schema without a bound on its checks, for which every other file is the same one.
-func compileSchema(tb testing.TB, text string) *Schema {
+func compiled(tb testing.TB, text string) *Schema {
 	tb.Helper()
 	doc, err := data.Clean([]byte(text))
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s, err := compileUnbounded(doc, func(string) ([]byte, error) {
+	s, err := CompileUnbounded(doc, func(string) ([]byte, error) {
 		return []byte(`{"properties":{"a":{}},"required":["a"],"additionalProperties":false}`), nil
 	})
 	if err != nil {
@@ -34,7 +34,7 @@ func compileSchema(tb testing.TB, text string) *Schema {
 }
 
 func TestANumberBeyondTheBoundsFitsNoSchema(t *testing.T) {
-	s := compileSchema(t, everyNumber)
+	s := compiled(t, everyNumber)
 	zeros := strings.Repeat("0", 1000)
 	for _, n := range []string{
 		"1e401", "1E+401", "-1e401", "1e-401", "1" + zeros, "-1." + zeros, "0." + zeros[:999] + "1", "1" + zeros + "e-1",
@@ -64,7 +64,7 @@ func TestANumberBeyondTheBoundsFitsNoSchema(t *testing.T) {
 // BenchmarkAMebibyteOfNumbers checks the numbers that cost most for their length,
 // against a schema that looks at them in every way.
 func BenchmarkAMebibyteOfNumbers(b *testing.B) {
-	s := compileSchema(b, `{"type":"array","uniqueItems":true,"items":{"type":["integer","number"],"minimum":-1,"maximum":1e1400,"multipleOf":0.01}}`)
+	s := compiled(b, `{"type":"array","uniqueItems":true,"items":{"type":["integer","number"],"minimum":-1,"maximum":1e1400,"multipleOf":0.01}}`)
 	for _, form := range []string{"%de399", "%de-399", "%d", "%d" + strings.Repeat("7", 900), "%d." + strings.Repeat("7", 900) + "e-400"} {
 		list := []byte("[")
 		for i := 1; len(list) < 1<<20; i++ {

@@ -1,4 +1,4 @@
-package statemachine
+package schema
 
 import (
 	"fmt"
@@ -33,7 +33,7 @@ func TestStrays(t *testing.T) {
 		{"a number beyond all bounds", `{"properties":{"a":{"enum":[1,2]}}}`, `{"a":1e999999}`, ""},
 	} {
 		var got []string
-		for _, s := range compileSchema(t, c.schema).Strays(data.Value(c.value)) {
+		for _, s := range compiled(t, c.schema).Unreachable(data.Value(c.value)) {
 			got = append(got, s.Pointer+" "+string(s.Reason))
 		}
 		if strings.Join(got, " ") != c.want {
@@ -41,14 +41,14 @@ func TestStrays(t *testing.T) {
 		}
 	}
 	var many strings.Builder
-	for n := range 2 * straysMax {
+	for n := range 2 * unreachableMax {
 		fmt.Fprintf(&many, `,"x%d":1`, n)
 	}
-	if got := compileSchema(t, `{"properties":{"a":{}}}`).Strays(data.Value(`{"a":1` + many.String() + `}`)); len(got) != straysMax {
-		t.Errorf("got %d, want %d", len(got), straysMax)
+	if got := compiled(t, `{"properties":{"a":{}}}`).Unreachable(data.Value(`{"a":1` + many.String() + `}`)); len(got) != unreachableMax {
+		t.Errorf("got %d, want %d", len(got), unreachableMax)
 	}
 	var none *Schema
-	if got := none.Strays(data.Value(`{"a":1}`)); got != nil {
+	if got := none.Unreachable(data.Value(`{"a":1}`)); got != nil {
 		t.Errorf("without a schema: %v", got)
 	}
 }
@@ -59,9 +59,9 @@ func TestAStrayNeverFits(t *testing.T) {
 	value := rapid.SampledFrom([]string{`null`, `1`, `"x"`, `"y"`, `[true]`, `[1]`, `{"a":1}`, `{"a":"x"}`, `{}`})
 	strays := 0
 	rapid.Check(t, func(rt *rapid.T) {
-		s := compileSchema(t, `{"properties":{"a":`+rule.Draw(rt, "a")+`,"b":`+rule.Draw(rt, "b")+`}}`)
+		s := compiled(t, `{"properties":{"a":`+rule.Draw(rt, "a")+`,"b":`+rule.Draw(rt, "b")+`}}`)
 		v := data.Value(`{"a":` + value.Draw(rt, "value of a") + `,"b":` + value.Draw(rt, "value of b") + `}`)
-		for _, stray := range s.Strays(v) {
+		for _, stray := range s.Unreachable(v) {
 			strays++
 			if s.Check(v) == nil {
 				rt.Fatalf("%s takes %s, and %s strays", s.Text(), v, stray.Pointer)

@@ -1,4 +1,4 @@
-package statemachine
+package schema
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"troupe/statemachine/data"
 	"troupe/statemachine/internal/schemacost"
 )
 
@@ -163,5 +164,5 @@ func textOf(v any) string {
 	if err := e.Encode(v); err != nil {
 		panic(err) // it was JSON
 	}
-	return shorten(string(bytes.TrimSpace(b.Bytes())))
+	return data.Shorten(string(bytes.TrimSpace(b.Bytes())))
 }

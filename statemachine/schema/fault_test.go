@@ -1,4 +1,4 @@
-package statemachine
+package schema
 
 import (
 	"errors"
@@ -53,12 +53,12 @@ func TestFaultsOfASchemaHaveTheirPlace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = CompileSchema(doc, load)
+		_, err = Compile(doc, load)
 		if err == nil || err.Error() != c.want {
 			t.Errorf("%s: got %v, want %s", c.schema, err, c.want)
 			continue
 		}
-		if at := SchemaFaultAt(n, err); at.Line != 1 || at.Column != c.column {
+		if at := FaultAt(n, err); at.Line != 1 || at.Column != c.column {
 			t.Errorf("%s: got the place %d:%d, want column %d", c.schema, at.Line, at.Column, c.column)
 		}
 	}

@@ -1,4 +1,4 @@
-package statemachine
+package schema
 
 import (
 	"cmp"
@@ -16,8 +16,8 @@ import (
 	"troupe/statemachine/document"
 )
 
-// schemaFault says what is wrong with a schema, and where in it.
-type schemaFault struct {
+// fault says what is wrong with a schema, and where in it.
+type fault struct {
 	file   string   // the one that has it; "": the schema itself
 	path   []string // of the innermost place that is wrong
 	leads  string   // or the address that a reference leads to
@@ -25,13 +25,13 @@ type schemaFault struct {
 }
 
 // Error is the reason, behind the path.
-func (e *schemaFault) Error() string {
+func (e *fault) Error() string {
 	text := e.reason
 	if len(e.path) > 0 {
-		text = "at " + shorten("/"+strings.Join(e.path, "/")) + ": " + text
+		text = "at " + data.Shorten("/"+strings.Join(e.path, "/")) + ": " + text
 	}
 	if e.file != "" {
-		text = "in the file " + data.Quote(shorten(e.file)) + ": " + text
+		text = "in the file " + data.Quote(data.Shorten(e.file)) + ": " + text
 	}
 	return text
 }
@@ -39,14 +39,14 @@ func (e *schemaFault) Error() string {
 // errOutside is the fault of a reference to what no file of the folder is.
 var errOutside = errors.New("leads outside the folder")
 
-// faultOfSchema says a fault of the schema library in the words of this service.
-func faultOfSchema(err error) error {
+// faultOf says a fault of the schema library in the words of this service.
+func faultOf(err error) error {
 	var invalid *jsonschema.SchemaValidationError
 	var bad *jsonschema.ValidationError
 	if errors.As(err, &invalid) && errors.As(invalid.Err, &bad) {
 		file, _, _ := strings.Cut(invalid.URL, "#")
 		bad = deepest(bad)
-		return &schemaFault{file: fileOf(file), path: bad.InstanceLocation, reason: schemaReason(bad.ErrorKind)}
+		return &fault{file: fileOf(file), path: bad.InstanceLocation, reason: reasonOf(bad.ErrorKind)}
 	}
 	var unread *jsonschema.LoadURLError
 	var pointer *jsonschema.JSONPointerNotFoundError
@@ -54,9 +54,9 @@ func faultOfSchema(err error) error {
 	var twice *jsonschema.DuplicateAnchorError
 	switch {
 	case errors.As(err, &unread) && errors.Is(unread.Err, errOutside):
-		return &schemaFault{leads: unread.URL, reason: "the reference " + data.Quote(shorten(unread.URL)) + " leads outside the folder"}
+		return &fault{leads: unread.URL, reason: "the reference " + data.Quote(data.Shorten(unread.URL)) + " leads outside the folder"}
 	case errors.As(err, &unread):
-		return &schemaFault{leads: unread.URL, reason: "the file " + data.Quote(shorten(fileOf(unread.URL))) + ": " + unread.Err.Error()}
+		return &fault{leads: unread.URL, reason: "the file " + data.Quote(data.Shorten(fileOf(unread.URL))) + ": " + unread.Err.Error()}
 	case errors.As(err, &pointer):
 		return leadsNowhere(pointer.URL)
 	case errors.As(err, &anchor):
@@ -64,18 +64,18 @@ func faultOfSchema(err error) error {
 	case errors.As(err, &twice):
 		ptrs := []string{twice.Ptr1, twice.Ptr2}
 		slices.Sort(ptrs) // the library's order changes
-		return &schemaFault{file: fileOf(twice.URL), path: strings.Split(ptrs[1], "/")[1:], reason: "the anchor " + data.Quote(shorten(twice.Anchor)) + " is there twice"}
+		return &fault{file: fileOf(twice.URL), path: strings.Split(ptrs[1], "/")[1:], reason: "the anchor " + data.Quote(data.Shorten(twice.Anchor)) + " is there twice"}
 	}
 	return err
 }
 
 func leadsNowhere(address string) error {
-	return &schemaFault{leads: address, reason: "the reference " + data.Quote(shorten(fileOf(address))) + " leads to nothing"}
+	return &fault{leads: address, reason: "the reference " + data.Quote(data.Shorten(fileOf(address))) + " leads to nothing"}
 }
 
 // fileOf is an address as its author writes it; that of the schema itself is "".
 func fileOf(address string) string {
-	return strings.TrimPrefix(strings.TrimPrefix(address, schemaBase), schemaName)
+	return strings.TrimPrefix(strings.TrimPrefix(address, baseURL), ownName)
 }
 
 // deepest returns the fault that lies deepest, of several always the same. Where one of several alternatives must hold, a value that is
@@ -96,7 +96,7 @@ func deepest(bad *jsonschema.ValidationError) *jsonschema.ValidationError {
 	}
 	return slices.MinFunc(below, func(a, b *jsonschema.ValidationError) int { // the library's order changes
 		return cmp.Or(cmp.Compare(len(b.InstanceLocation), len(a.InstanceLocation)), slices.Compare(a.InstanceLocation, b.InstanceLocation),
-			cmp.Compare(rank(a), rank(b)), cmp.Compare(schemaReason(a.ErrorKind), schemaReason(b.ErrorKind)))
+			cmp.Compare(rank(a), rank(b)), cmp.Compare(reasonOf(a.ErrorKind), reasonOf(b.ErrorKind)))
 	})
 }
 
@@ -106,8 +106,8 @@ var kindWords = map[string]string{
 	"integer": "a whole number", "boolean": document.Bool.String(), "null": document.Null.String(),
 }
 
-// schemaReason says what is wrong with a part of a schema.
-func schemaReason(of jsonschema.ErrorKind) string {
+// reasonOf says what is wrong with a part of a schema.
+func reasonOf(of jsonschema.ErrorKind) string {
 	switch of := of.(type) {
 	case *faultkind.Type:
 		var want []string
@@ -123,7 +123,7 @@ func schemaReason(of jsonschema.ErrorKind) string {
 		}
 		reason := fmt.Sprintf("expected one of %s", strings.Join(want, ", "))
 		if got, ok := of.Got.(string); ok {
-			reason += ", found " + data.Quote(shorten(got))
+			reason += ", found " + data.Quote(data.Shorten(got))
 			if near := document.DidYouMean(got, want); near != "" {
 				reason += ": " + near
 			}
@@ -139,16 +139,16 @@ func schemaReason(of jsonschema.ErrorKind) string {
 	return "JSON Schema does not take this"
 }
 
-// SchemaFaultAt is where a fault of CompileSchema stands in the schema that n writes: the innermost place that is wrong, as far as n has
+// FaultAt is where a fault of Compile stands in the schema that n writes: the innermost place that is wrong, as far as n has
 // it, else at the top. What stands in another file has the place of the reference to it.
-func SchemaFaultAt(n *document.Node, err error) *document.Node {
+func FaultAt(n *document.Node, err error) *document.Node {
 	var bad *patternError
 	if errors.As(err, &bad) {
 		if at := n.Find(bad.text); at != nil {
 			return at
 		}
 	}
-	var of *schemaFault
+	var of *fault
 	if !errors.As(err, &of) {
 		return n
 	}

@@ -1,4 +1,4 @@
-package statemachine
+package schema
 
 import (
 	"fmt"
@@ -37,12 +37,12 @@ func TestRefuses(t *testing.T) {
 		{"by itself", `{"$ref":"#"}`, false},
 		{"by an alternative", `{"oneOf":[{"additionalProperties":false},true]}`, false},
 	} {
-		if got := compileSchema(t, c.schema).refuses("a"); got != c.want {
+		if got := compiled(t, c.schema).Refuses("a"); got != c.want {
 			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
 		}
 	}
 	var none *Schema
-	if none.refuses("a") || none.misfits(compileSchema(t, `false`)) != nil || compileSchema(t, `true`).misfits(none) != nil {
+	if none.Refuses("a") || none.Mismatches(compiled(t, `false`)) != nil || compiled(t, `true`).Mismatches(none) != nil {
 		t.Error("no schema refuses something")
 	}
 }
@@ -68,8 +68,8 @@ func TestWhatIsRefusedNeverFits(t *testing.T) {
 	refused := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		text := "{" + part.Draw(rt, "top") + `,"allOf":[{` + part.Draw(rt, "below") + "}]}"
-		s := compileSchema(t, text)
-		if !s.refuses("a") {
+		s := compiled(t, text)
+		if !s.Refuses("a") {
 			return
 		}
 		refused++
@@ -122,14 +122,14 @@ func TestMisfits(t *testing.T) {
 		{"a number beyond all bounds", `{"properties":{"a":{"enum":[1e1999]}}}`, `{"properties":{"a":{"enum":[1]}}}`, ""},
 		{"one that refers to itself", `{"properties":{"a":{"$ref":"#"}}}`, `{"properties":{"a":{"$ref":"#"}},"required":["a"],` + closed + `}`, "?a.a ?a"},
 	} {
-		if got := paths(compileSchema(t, c.sent).misfits(compileSchema(t, c.taken))); got != c.want {
+		if got := pathsOf(compiled(t, c.sent).Mismatches(compiled(t, c.taken))); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
 		}
 	}
 }
 
-// paths returns the paths of misfits: -a is missing, ?a may be left out.
-func paths(misfits []Misfit) string {
+// pathsOf returns the paths of misfits: -a is missing, ?a may be left out.
+func pathsOf(misfits []Mismatch) string {
 	var all []string
 	for _, m := range misfits {
 		name := strings.Join(m.Path, ".")
@@ -157,7 +157,7 @@ func TestEachPartIsAskedOnce(t *testing.T) {
 	for i := range deep {
 		fmt.Fprintf(&defs, `"d%d":{"anyOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]},`, i, i+1, i+1)
 	}
-	s := compileSchema(t, fmt.Sprintf(`{"$ref":"#/$defs/d0","$defs":{%s"d%d":{}}}`, &defs, deep))
+	s := compiled(t, fmt.Sprintf(`{"$ref":"#/$defs/d0","$defs":{%s"d%d":{}}}`, &defs, deep))
 	asked := 0
 	somewhere(s.compiled, map[*jsonschema.Schema]bool{}, func(*jsonschema.Schema) bool {
 		asked++
@@ -183,8 +183,8 @@ func TestRefusedValuesNeverFit(t *testing.T) {
 	})
 	all, some := 0, 0
 	check := func(rt rapid.TB, of, to string) {
-		sent, taken := compileSchema(t, `{"properties":{"a":`+of+`}}`), compileSchema(t, `{"properties":{"a":`+to+`}}`)
-		for _, m := range sent.misfits(taken) {
+		sent, taken := compiled(t, `{"properties":{"a":`+of+`}}`), compiled(t, `{"properties":{"a":`+to+`}}`)
+		for _, m := range sent.Mismatches(taken) {
 			for _, v := range values {
 				given := data.Value(`{"a":` + v + `}`)
 				if both := sent.Check(given) == nil && taken.Check(given) == nil; both && (m.Values.All || slices.Contains(m.Values.Refused, v)) {

@@ -1,4 +1,4 @@
-package statemachine
+package schema
 
 import (
 	"slices"
@@ -10,49 +10,49 @@ import (
 	"troupe/statemachine/data"
 )
 
-// Stray is a place in a value that does not fit a schema, whatever else will be filled in.
-type Stray struct {
+// Unreachable is a place in a value that does not fit a schema, whatever else will be filled in.
+type Unreachable struct {
 	// Pointer leads to the place (RFC 6901).
 	Pointer string
-	Reason  StrayReason
+	Reason  Reason
 }
 
-// StrayReason says why something does not fit.
-type StrayReason string
+// Reason says why something does not fit.
+type Reason string
 
 const (
-	// StrayUnknown: the schema has no such field.
-	StrayUnknown StrayReason = "unknown"
-	// StrayType: the schema has another type of value there.
-	StrayType StrayReason = "type"
-	// StrayChoice: it is none of the choices that the schema has there.
-	StrayChoice StrayReason = "choice"
+	// UnknownField: the schema has no such field.
+	UnknownField Reason = "unknown"
+	// WrongType: the schema has another type of value there.
+	WrongType Reason = "type"
+	// NoChoice: it is none of the choices that the schema has there.
+	NoChoice Reason = "choice"
 )
 
-// straysMax bounds what Strays returns.
-const straysMax = 200
+// unreachableMax bounds what Schema.Unreachable returns.
+const unreachableMax = 200
 
-// Strays returns the places of v that do not fit: fields that the schema does not have, values of another type, and those that
+// Unreachable returns the places of v that do not fit: fields that the schema does not have, values of another type, and those that
 // are none of several choices. What is missing, and what a person can still correct, such as a number that is too small,
 // is none. Alternatives and conditions may have any field, and what they say of values is not asked. It returns at
 // most 200, in the order of v. A nil Schema takes everything.
-func (s *Schema) Strays(v data.Value) []Stray {
+func (s *Schema) Unreachable(v data.Value) []Unreachable {
 	if s == nil {
 		return nil
 	}
-	w := &strayWalk{left: maxCost}
+	w := &walk{left: maxCheckCost}
 	w.value(conjuncts(s.compiled, nil), v, nil)
 	return w.found
 }
 
-// strayWalk is one call of Strays.
-type strayWalk struct {
-	found []Stray
+// walk is one call of Schema.Unreachable.
+type walk struct {
+	found []Unreachable
 	left  uint64 // what checks may still cost
 }
 
-func (w *strayWalk) add(path []string, reason StrayReason) {
-	w.found = append(w.found, Stray{Pointer: pointerTo(path), Reason: reason})
+func (w *walk) add(path []string, reason Reason) {
+	w.found = append(w.found, Unreachable{Pointer: pointerTo(path), Reason: reason})
 }
 
 // pointerTo is a JSON pointer (RFC 6901, section 3).
@@ -67,14 +67,14 @@ func pointerTo(path []string) string {
 }
 
 // value looks at a value that has to fit all parts.
-func (w *strayWalk) value(parts []*jsonschema.Schema, v data.Value, path []string) {
+func (w *walk) value(parts []*jsonschema.Schema, v data.Value, path []string) {
 	cost := uint64(len(parts) * len(parts)) // conjuncts compared them with each other
-	if len(parts) == 0 || len(w.found) >= straysMax || cost > w.left {
+	if len(parts) == 0 || len(w.found) >= unreachableMax || cost > w.left {
 		return
 	}
 	w.left -= cost
 	if kinds := kindsOf(parts); kinds != 0 && kinds&kindOfValue(v) == 0 {
-		w.add(path, StrayType)
+		w.add(path, WrongType)
 		return
 	}
 	switch v.Kind() {
@@ -89,7 +89,7 @@ func (w *strayWalk) value(parts []*jsonschema.Schema, v data.Value, path []strin
 		}
 		given := v.Any()
 		if slices.ContainsFunc(parts, func(part *jsonschema.Schema) bool { return fitsNot(part, given, &w.left) }) {
-			w.add(path, StrayChoice)
+			w.add(path, NoChoice)
 		}
 	}
 }
@@ -111,10 +111,10 @@ func kindOfValue(v data.Value) valueKinds {
 	return objectKind
 }
 
-func (w *strayWalk) object(parts []*jsonschema.Schema, v data.Value, path []string) {
+func (w *walk) object(parts []*jsonschema.Schema, v data.Value, path []string) {
 	open := !slices.ContainsFunc(parts, hasFields)
 	for name, member := range v.Members() {
-		if len(w.found) >= straysMax {
+		if len(w.found) >= unreachableMax {
 			return
 		}
 		below := append(slices.Clone(path), name)
@@ -127,7 +127,7 @@ func (w *strayWalk) object(parts []*jsonschema.Schema, v data.Value, path []stri
 			known = known || mentions(part, name)
 		}
 		if refusedBy(parts, name) || !known && len(of) == 0 {
-			w.add(below, StrayUnknown)
+			w.add(below, UnknownField)
 			continue
 		}
 		w.value(of, member, below)
@@ -154,7 +154,7 @@ func refusedBy(parts []*jsonschema.Schema, name string) bool {
 	return slices.ContainsFunc(parts, func(part *jsonschema.Schema) bool { return refuses(part, name) })
 }
 
-func (w *strayWalk) list(parts []*jsonschema.Schema, v data.Value, path []string) {
+func (w *walk) list(parts []*jsonschema.Schema, v data.Value, path []string) {
 	var of []*jsonschema.Schema
 	for _, part := range parts {
 		if len(part.PrefixItems) > 0 {
