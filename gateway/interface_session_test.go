@@ -11,6 +11,7 @@ import (
 
 	"troupe/actors/actorstest"
 	"troupe/actors/identity"
+	"troupe/actors/identity/password"
 	"troupe/gateway"
 	"troupe/gateway/wiretest"
 	"troupe/persistence/storetest"
@@ -41,7 +42,7 @@ func newDoor(t *testing.T, o gateway.Options) (*service, *clock) {
 	c := newClock()
 	s := startService(t, serviceOptions{Gateway: o, Options: actorstest.Options{
 		Files: map[string]string{"workflows/plain.yaml": plainFlow, "workflows/vault.yaml": vaultFlow}, Clock: c.now,
-		Identity: identity.Options{PasswordCost: identity.PasswordCost{MemoryKiB: 8, Passes: 1, Lanes: 1}, FlushEvery: time.Hour},
+		Identity: identity.Options{PasswordCost: password.Cost{MemoryKiB: 8, Passes: 1, Lanes: 1}, FlushEvery: time.Hour},
 	}})
 	s.setPassword(t)
 	return s, c

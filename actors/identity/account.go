@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"troupe/actors/identity/password"
 	"troupe/statemachine/packed"
 )
 
@@ -13,23 +14,23 @@ import (
 type account struct {
 	// password is the newest durable one. Confirmations set it, in the order of
 	// the appends; nil before the first one.
-	password atomic.Pointer[password]
+	password atomic.Pointer[storedPassword]
 	// changing counts changes that are appended but not yet confirmed. The writer
 	// adds; a confirmation subtracts after it has set the password.
 	changing atomic.Int32
 }
 
-// password is a stored password. It is never changed.
-type password struct {
+// storedPassword is a password of a user. It is never changed.
+type storedPassword struct {
 	user    UserID
-	hash    *passwordHash
+	hash    *password.Hash
 	changed int64 // Unix milliseconds
 }
 
 // proof is the password that a caller has proved to know.
 type proof struct {
 	account  *account
-	password *password
+	password *storedPassword
 }
 
 // holds reports whether the password is still the user's. Only the writer can
@@ -40,7 +41,7 @@ func (p *proof) holds() bool {
 
 // newPassword is a change that the writer carries out.
 type newPassword struct {
-	*password
+	*storedPassword
 	account *account
 }
 
@@ -49,7 +50,7 @@ type newPassword struct {
 //	version 1 byte,
 //	user, PHC string: each a uvarint length and its bytes,
 //	changed: uvarint Unix milliseconds
-func appendPasswordRow(dst []byte, p *password) []byte {
+func appendPasswordRow(dst []byte, p *storedPassword) []byte {
 	dst = append(dst, rowVersion)
 	dst = packed.AppendText(packed.AppendText(dst, p.user), p.hash.String())
 	return binary.AppendUvarint(dst, uint64(p.changed))
@@ -57,7 +58,7 @@ func appendPasswordRow(dst []byte, p *password) []byte {
 
 // parsePasswordRow reads exactly what appendPasswordRow writes; everything else
 // is ErrCorrupt. The result does not alias it.
-func parsePasswordRow(stored []byte) (*password, error) {
+func parsePasswordRow(stored []byte) (*storedPassword, error) {
 	if len(stored) > rowMaxBytes {
 		return nil, fmt.Errorf("%w: %d bytes", ErrCorrupt, len(stored))
 	}
@@ -66,13 +67,13 @@ func parsePasswordRow(stored []byte) (*password, error) {
 		return nil, fmt.Errorf("%w: not of version %d", ErrCorrupt, rowVersion)
 	}
 	user, text := UserID(r.Text()), string(r.Text())
-	p := &password{user: user, changed: int64(r.Uvarint())}
+	p := &storedPassword{user: user, changed: int64(r.Uvarint())}
 	if !r.Whole() || user == "" || p.changed <= 0 {
 		return nil, fmt.Errorf("%w: %d bytes do not hold one password", ErrCorrupt, len(stored))
 	}
 	var err error
-	if p.hash, err = parsePasswordHash(text); err != nil {
-		return nil, err
+	if p.hash, err = password.ParseHash(text); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
 	if !slices.Equal(appendPasswordRow(nil, p), stored) {
 		return nil, fmt.Errorf("%w: not in its shortest form", ErrCorrupt)
@@ -105,7 +106,7 @@ func (s *Service) loadPasswords() error {
 func (w *writer) setPassword(p *newPassword, done chan<- error) {
 	// NB: also those that have ended already: their ends may not be durable yet.
 	rows := w.endSessions(func(e *entry) bool { return e.user == p.user })
-	rows = append(rows, row{kind: passwords, id: string(p.user), value: appendPasswordRow(nil, p.password)})
+	rows = append(rows, row{kind: passwords, id: string(p.user), value: appendPasswordRow(nil, p.storedPassword)})
 	p.account.changing.Add(1)
 	var lost atomic.Pointer[error] // of an append before the last
 	for len(rows) > rowsMax {
@@ -118,7 +119,7 @@ func (w *writer) setPassword(p *newPassword, done chan<- error) {
 	}
 	w.append(rows, func(err error) {
 		if err == nil {
-			p.account.password.Store(p.password)
+			p.account.password.Store(p.storedPassword)
 		}
 		p.account.changing.Add(-1) // NB: after the store; see proof.holds
 		if earlier := lost.Load(); earlier != nil && err == nil {

@@ -12,8 +12,6 @@ var (
 	errNoUser = failure.Errorf(failure.ErrNotFound, "no such user, or disabled")
 	// errNoCredential: there is no credential of that kind with that id.
 	errNoCredential = failure.Errorf(failure.ErrNotFound, "no such credential")
-	// errBusy: too many password hashes wait to be computed. Nothing was done.
-	errBusy = failure.Errorf(failure.ErrBusy, "too many passwords are being checked")
 	// errFull: there are Options.CredentialsMax, and all of them work. Nothing was
 	// stored.
 	errFull = failure.Errorf(failure.ErrBusy, "too many credentials")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"maps"
+	"net/netip"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"troupe/actors/failure"
+	"troupe/actors/identity/password"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -178,7 +180,12 @@ func inBubble(t *testing.T, l ledger, o Options, test func(t *testing.T, s *Serv
 }
 
 // cheap is the least that argon2 takes.
-var cheap = PasswordCost{MemoryKiB: 8, Passes: 1, Lanes: 1}
+var (
+	someDay = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	nearby  = netip.MustParseAddr("192.0.2.7")
+)
+
+var cheap = password.Cost{MemoryKiB: 8, Passes: 1, Lanes: 1}
 
 // open starts a service, which is stopped when the test ends.
 func open(t testing.TB, l ledger, o Options) *Service {
@@ -186,7 +193,7 @@ func open(t testing.TB, l ledger, o Options) *Service {
 	if o.Directory == nil {
 		o.Directory = parse(t, staff)
 	}
-	if o.PasswordCost == (PasswordCost{}) {
+	if o.PasswordCost == (password.Cost{}) {
 		o.PasswordCost = cheap
 	}
 	s, err := start(o, l)

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"troupe/actors/failure"
+	"troupe/actors/identity/password"
 )
 
 func sample() *entry {
@@ -21,10 +22,10 @@ func sample() *entry {
 	return e
 }
 
-func samplePassword() *password {
-	h := &passwordHash{cost: cheap, salt: []byte("0123456789abcdef")}
-	h.sum = derive("tall kid", h.salt, h.cost, hashBytes)
-	return &password{user: "john.doe", hash: h, changed: 1_795_000_000_000}
+func samplePassword() *storedPassword {
+	h := &password.Hash{Cost: cheap, Salt: []byte("0123456789abcdef")}
+	h.Sum = password.Derive("tall kid", h.Salt, h.Cost, password.HashBytes)
+	return &storedPassword{user: "john.doe", hash: h, changed: 1_795_000_000_000}
 }
 
 func TestRowRoundTrip(t *testing.T) {
@@ -55,21 +56,21 @@ func TestPasswordRowRoundTrip(t *testing.T) {
 		bytesOf := func(least, most int, label string) []byte {
 			return rapid.SliceOfN(rapid.Byte(), least, most).Draw(t, label)
 		}
-		p := &password{
+		p := &storedPassword{
 			user:    UserID(rapid.StringN(1, 128, 128).Draw(t, "user")),
 			changed: rapid.Int64Min(1).Draw(t, "changed"),
-			hash: &passwordHash{
-				cost: PasswordCost{
-					MemoryKiB: rapid.Uint32Range(128, costMemoryKiBMax).Draw(t, "memory"),
-					Passes:    rapid.Uint32Range(1, costPassesMax).Draw(t, "passes"),
-					Lanes:     rapid.Uint8Range(1, costLanesMax).Draw(t, "lanes"),
+			hash: &password.Hash{
+				Cost: password.Cost{
+					MemoryKiB: rapid.Uint32Range(128, password.MemoryKiBMax).Draw(t, "memory"),
+					Passes:    rapid.Uint32Range(1, password.PassesMax).Draw(t, "passes"),
+					Lanes:     rapid.Uint8Range(1, password.LanesMax).Draw(t, "lanes"),
 				},
-				salt: bytesOf(8, saltBytesMax, "salt"), sum: bytesOf(hashBytesMin, hashBytesMax, "sum"),
+				Salt: bytesOf(8, password.SaltBytesMax, "salt"), Sum: bytesOf(password.HashBytesMin, password.HashBytesMax, "sum"),
 			},
 		}
 		got, err := parsePasswordRow(appendPasswordRow(nil, p))
 		if err != nil || got.user != p.user || got.changed != p.changed || got.hash.String() != p.hash.String() ||
-			!bytes.Equal(got.hash.salt, p.hash.salt) || !bytes.Equal(got.hash.sum, p.hash.sum) || got.hash.cost != p.hash.cost {
+			!bytes.Equal(got.hash.Salt, p.hash.Salt) || !bytes.Equal(got.hash.Sum, p.hash.Sum) || got.hash.Cost != p.hash.Cost {
 			t.Fatalf("got %+v, %v, want %+v", got, err, p)
 		}
 	})
@@ -87,8 +88,8 @@ func readAgain(t *testing.T, row []byte) (credential, password []byte) {
 	}
 	p, err := parsePasswordRow(row)
 	if err == nil {
-		if password = appendPasswordRow(nil, p); !p.hash.cost.valid() {
-			t.Errorf("a password: its hash costs %+v", p.hash.cost)
+		if password = appendPasswordRow(nil, p); !p.hash.Cost.Valid() {
+			t.Errorf("a password: its hash costs %+v", p.hash.Cost)
 		}
 	} else if p != nil || !errors.Is(err, ErrCorrupt) {
 		t.Errorf("a password: got %v, %v, want nil and ErrCorrupt", p, err)

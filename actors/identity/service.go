@@ -16,6 +16,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors/failure"
+	"troupe/actors/identity/internal/attempts"
+	"troupe/actors/identity/password"
 )
 
 // Options says how a Service works. Only Store must be set.
@@ -49,9 +51,9 @@ type Options struct {
 	SessionsPerUserMax int
 
 	// PasswordCost is the cost of the hash of a new password. Zero is that of
-	// standardCost: 19 MiB, two passes, one lane, about 25 ms of a core. Only
+	// password.StandardCost: 19 MiB, two passes, one lane, about 25 ms of a core. Only
 	// tests want less.
-	PasswordCost PasswordCost
+	PasswordCost password.Cost
 	// HashesMax bounds the password hashes that are computed at a time. Zero is
 	// half the cores, at least one, so that a flood of sign-ins leaves room for
 	// other work. Each needs the memory of its cost.
@@ -75,7 +77,7 @@ func (o *Options) EnsureDefaults() {
 	o.RetainEnded = cmp.Or(o.RetainEnded, 7*24*time.Hour)
 	o.CredentialsMax = cmp.Or(o.CredentialsMax, 200_000)
 	o.SessionsPerUserMax = cmp.Or(o.SessionsPerUserMax, 100)
-	o.PasswordCost = cmp.Or(o.PasswordCost, standardCost)
+	o.PasswordCost = cmp.Or(o.PasswordCost, password.StandardCost)
 	o.HashesMax = cmp.Or(o.HashesMax, max(1, runtime.GOMAXPROCS(0)/2))
 	o.HashesWaitingMax = cmp.Or(o.HashesWaitingMax, 128)
 	o.AttemptsMax = cmp.Or(o.AttemptsMax, 10_000)
@@ -116,7 +118,7 @@ func (o *Options) validate() error {
 			return fmt.Errorf("option %s is %d, but must be at least 1", limit.name, limit.value)
 		}
 	}
-	if !o.PasswordCost.valid() {
+	if !o.PasswordCost.Valid() {
 		return fmt.Errorf("option PasswordCost is %+v, which is outside the bounds of argon2 or of what a sign-in can wait for", o.PasswordCost)
 	}
 	return nil
@@ -141,8 +143,8 @@ type Service struct {
 	// accounts has every user with a password, or about to get one. No entry is ever
 	// removed: there is at most one for each user there ever was.
 	accounts *xsync.Map[UserID, *account]
-	hasher   *hasher
-	attempts *attempts
+	hasher   *password.Hasher[hashHolder]
+	attempts *attempts.Attempts
 
 	changes  chan change   // to the writer
 	recheck  chan struct{} // to the writer: the directory changed; holds one
@@ -209,8 +211,8 @@ func start(o Options, l ledger) (*Service, error) {
 		entries:  xsync.NewMap[string, *entry](),
 		ending:   xsync.NewMap[string, *entry](),
 		accounts: xsync.NewMap[UserID, *account](),
-		hasher:   newHasher(o.PasswordCost, o.HashesMax, o.HashesWaitingMax),
-		attempts: newAttempts(o.AttemptsMax),
+		hasher:   password.NewHasher[hashHolder](o.PasswordCost, o.HashesMax, o.HashesWaitingMax),
+		attempts: attempts.New(o.AttemptsMax),
 		changes:  make(chan change),
 		recheck:  make(chan struct{}, 1),
 		stopping: make(chan struct{}),
@@ -438,7 +440,7 @@ func (s *Service) Metrics() Metrics {
 		SignIns:        s.signIns.Load(),
 		SignInsFailed:  s.signInsFailed.Load(),
 		SignInsRefused: s.signInsRefused.Load(),
-		HashesWaiting:  s.hasher.waiting.Load(),
-		HashesRefused:  s.hasher.refused.Load(),
+		HashesWaiting:  s.hasher.Waiting(),
+		HashesRefused:  s.hasher.Refused(),
 	}
 }

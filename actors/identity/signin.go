@@ -9,6 +9,8 @@ import (
 	"strconv"
 
 	"troupe/actors/failure"
+	"troupe/actors/identity/internal/attempts"
+	"troupe/actors/identity/password"
 	"troupe/statemachine"
 )
 
@@ -36,18 +38,18 @@ func subjectOf(user UserID) string {
 	return strconv.Quote(string(user))
 }
 
-func (s *Service) signIn(ctx context.Context, user UserID, password string, address netip.Addr) (string, *Principal, error) {
+func (s *Service) signIn(ctx context.Context, user UserID, given string, address netip.Addr) (string, *Principal, error) {
 	try, err := s.begin(user, address)
 	if err != nil {
 		return "", nil, err
 	}
-	normal, possible := normalPassword(password)
+	normal, possible := password.Normal(given)
 	if !possible || !statemachine.IsIdentifier(string(user)) {
 		// The sender knows that nobody can have this name or this password: there is
 		// nothing to hide, and no hash to compute. It counts like any failure.
 		return "", nil, s.signInFailed(user, address)
 	}
-	known, right, err := s.verify(ctx, try.holder(), user, normal)
+	known, right, err := s.verify(ctx, holderOf(user, try), user, normal)
 	if err == nil && !right {
 		return "", nil, s.signInFailed(user, address)
 	}
@@ -60,20 +62,20 @@ func (s *Service) signIn(ctx context.Context, user UserID, password string, addr
 	case errors.Is(err, failure.ErrUnauthorized):
 		return "", nil, s.signInFailed(user, address)
 	case err != nil:
-		try.abandoned()
+		try.Abandoned()
 		return "", nil, err
 	}
-	try.succeeded()
+	try.Succeeded()
 	return secret, p, nil
 }
 
-// begin counts an attempt. The error is tooManyAttempts.
-func (s *Service) begin(user UserID, address netip.Addr) (*attempt, error) {
+// begin counts an attempt. The error is that of attempts.Begin.
+func (s *Service) begin(user UserID, address netip.Addr) (*attempts.Attempt, error) {
 	account := user
 	if !statemachine.IsIdentifier(string(user)) {
-		account = nobody
+		account = attempts.Nobody
 	}
-	try, err := s.attempts.begin(account, address, s.options.Clock())
+	try, err := s.attempts.Begin(string(account), address, s.options.Clock())
 	if err != nil {
 		s.signInsRefused.Add(1)
 		s.options.Log.Debug().Err(err).Str("user", loggedName(user)).Stringer("address", address).Msg("sign-in not looked at")
@@ -81,16 +83,31 @@ func (s *Service) begin(user UserID, address netip.Addr) (*attempt, error) {
 	return try, err
 }
 
+// hashHolder is whose share of the places a hash uses: that of an account in a known
+// place, or that of everybody else at one address.
+type hashHolder struct {
+	user UserID
+	from netip.Prefix
+}
+
+func holderOf(user UserID, try *attempts.Attempt) hashHolder {
+	from, known := try.Place()
+	if known {
+		return hashHolder{user: user}
+	}
+	return hashHolder{from: from}
+}
+
 // verify compares the password with the user's, and returns the one that it compared
 // with. It always computes one hash.
 func (s *Service) verify(ctx context.Context, holder hashHolder, user UserID, normal string) (*proof, bool, error) {
-	want, known := s.hasher.unknown, new(proof)
+	want, known := s.hasher.Unknown, new(proof)
 	if a, ok := s.accounts.Load(user); ok && s.directory.Load().Principal(user) != nil {
 		if p := a.password.Load(); p != nil {
 			want, known = p.hash, &proof{a, p}
 		}
 	}
-	right, err := s.hasher.matches(ctx, holder, normal, want)
+	right, err := s.hasher.Matches(ctx, holder, normal, want)
 	return known, right && known.password != nil, err
 }
 
@@ -226,7 +243,7 @@ func (s *Service) SetPassword(ctx context.Context, user UserID, password string)
 	if err != nil {
 		return failure.In("set password of", strconv.Quote(string(user)), err)
 	}
-	s.attempts.forget(user)
+	s.attempts.Forget(string(user))
 	s.options.Log.Info().Str("user", string(user)).Msg("password set")
 	return nil
 }
@@ -235,14 +252,14 @@ func (s *Service) newPassword(ctx context.Context, user UserID, text string) (*n
 	if s.directory.Load().Principal(user) == nil {
 		return nil, errNoUser
 	}
-	normal, err := checkPassword(user, text)
+	normal, err := password.Check(string(user), text)
 	if err != nil {
 		return nil, err
 	}
-	hash, err := s.hasher.hash(ctx, hashHolder{user: user}, normal)
+	hash, err := s.hasher.Hash(ctx, hashHolder{user: user}, normal)
 	if err != nil {
 		return nil, err
 	}
 	a, _ := s.accounts.LoadOrStore(user, new(account))
-	return &newPassword{&password{user: user, hash: hash, changed: s.options.Clock().UnixMilli()}, a}, nil
+	return &newPassword{&storedPassword{user: user, hash: hash, changed: s.options.Clock().UnixMilli()}, a}, nil
 }

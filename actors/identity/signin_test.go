@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors/failure"
+	"troupe/actors/identity/password"
 )
 
 const oak = "an old oak, 1843"
@@ -86,13 +87,13 @@ func TestSignInIsRefusedAlike(t *testing.T) {
 		s.SetDirectory(parse(t, staff)) // gone.girl is disabled
 
 		type work struct {
-			cost        PasswordCost
+			cost        password.Cost
 			salt, bytes int
 		}
 		var done []work
-		s.hasher.derive = func(_ string, salt []byte, cost PasswordCost, bytes int) []byte {
+		s.hasher.Derive = func(_ string, salt []byte, cost password.Cost, bytes int) []byte {
 			done = append(done, work{cost, len(salt), bytes})
-			return derive("x", salt, cost, bytes)
+			return password.Derive("x", salt, cost, bytes)
 		}
 		for cause, try := range map[string]struct {
 			user     UserID
@@ -113,7 +114,7 @@ func TestSignInIsRefusedAlike(t *testing.T) {
 			if want := fmt.Sprintf("sign in %q: %v", try.user, failure.ErrUnauthorized); !errors.Is(err, failure.ErrUnauthorized) || err.Error() != want {
 				t.Errorf("%s: got %v, want %s", cause, err, want)
 			}
-			if len(done) != 1 || done[0] != (work{cheap, saltBytes, hashBytes}) {
+			if len(done) != 1 || done[0] != (work{cheap, password.SaltBytes, password.HashBytes}) {
 				t.Errorf("%s: got the work %+v, want that of one hash", cause, done)
 			}
 		}
@@ -146,8 +147,8 @@ func TestSignInBacksOff(t *testing.T) {
 		}
 		mustSet(t, s, "john.doe", oak)
 		wrong("john.doe", 5)
-		hashes, inner := 0, s.hasher.derive
-		s.hasher.derive = func(p string, salt []byte, cost PasswordCost, bytes int) []byte {
+		hashes, inner := 0, s.hasher.Derive
+		s.hasher.Derive = func(p string, salt []byte, cost password.Cost, bytes int) []byte {
 			hashes++
 			return inner(p, salt, cost, bytes)
 		}
@@ -209,7 +210,7 @@ func TestImpossibleSignInsBackOff(t *testing.T) {
 			if m := s.Metrics(); m.SignInsFailed != uint64(c.looked) || m.SignInsRefused != uint64(1000-c.looked) {
 				t.Errorf("metrics: got %+v", m)
 			}
-			if got := len(s.attempts.mu.accounts.byKey); got > c.lines && got > 1 {
+			if got := s.attempts.Accounts(); got > c.lines && got > 1 {
 				t.Errorf("got %d accounts in the table", got)
 			}
 		})
@@ -218,24 +219,36 @@ func TestImpossibleSignInsBackOff(t *testing.T) {
 
 // TestBusyDoesNotCount holds that an attempt without a free hash slot is not counted.
 func TestBusyDoesNotCount(t *testing.T) {
-	s := open(t, newMemory(), Options{HashesMax: 1, HashesWaitingMax: 1})
-	mustSet(t, s, "john.doe", oak)
-	s.hasher.slots <- struct{}{}
-	s.hasher.waiting.Add(1)
-	for range 50 {
-		turnedAway(t, s, "john.doe", oak, failure.ErrBusy)
-	}
-	if err := s.SetPassword(t.Context(), "john.doe", oak); !errors.Is(err, failure.ErrBusy) {
-		t.Errorf("SetPassword: got %v, want ErrBusy", err)
-	}
-	s.hasher.waiting.Add(-1)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, _, err := s.SignIn(ctx, "john.doe", oak, nearby); !errors.Is(err, context.Canceled) {
-		t.Errorf("a caller who has gone: got %v", err)
-	}
-	<-s.hasher.slots
-	signedIn(t, s, "john.doe", oak)
+	inBubble(t, newMemory(), Options{HashesMax: 1, HashesWaitingMax: 1}, func(t *testing.T, s *Service) {
+		mustSet(t, s, "john.doe", oak)
+		leave, inner := make(chan struct{}), s.hasher.Derive
+		s.hasher.Derive = func(p string, salt []byte, cost password.Cost, bytes int) []byte {
+			<-leave
+			return inner(p, salt, cost, bytes)
+		}
+		waiting, goes := context.WithCancel(t.Context())
+		var others sync.WaitGroup
+		others.Go(func() { _, _ = s.hasher.Hash(t.Context(), hashHolder{user: "mary.major"}, oak) })
+		synctest.Wait()
+		others.Go(func() { _, _ = s.hasher.Hash(waiting, hashHolder{user: "gone.girl"}, oak) })
+		synctest.Wait()
+		for range 50 {
+			turnedAway(t, s, "john.doe", oak, failure.ErrBusy)
+		}
+		if err := s.SetPassword(t.Context(), "john.doe", oak); !errors.Is(err, failure.ErrBusy) {
+			t.Errorf("SetPassword: got %v, want ErrBusy", err)
+		}
+		goes()
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, _, err := s.SignIn(ctx, "john.doe", oak, nearby); !errors.Is(err, context.Canceled) {
+			t.Errorf("a caller who has gone: got %v", err)
+		}
+		close(leave)
+		others.Wait()
+		signedIn(t, s, "john.doe", oak)
+	})
 }
 
 func TestSetPassword(t *testing.T) {
@@ -349,11 +362,11 @@ func TestProofIsAskedAgain(t *testing.T) {
 	s := open(t, newMemory(), Options{HashesMax: 2})
 	mustSet(t, s, "john.doe", oak)
 	var changing atomic.Bool
-	s.hasher.derive = func(p string, salt []byte, cost PasswordCost, bytes int) []byte {
+	s.hasher.Derive = func(p string, salt []byte, cost password.Cost, bytes int) []byte {
 		if p == oak && changing.CompareAndSwap(false, true) {
 			mustSet(t, s, "john.doe", "another oak")
 		}
-		return derive(p, salt, cost, bytes)
+		return password.Derive(p, salt, cost, bytes)
 	}
 	turnedAway(t, s, "john.doe", oak, failure.ErrUnauthorized)
 	if list := credentialsOf(s, Session); len(list) != 0 {
@@ -361,9 +374,9 @@ func TestProofIsAskedAgain(t *testing.T) {
 	}
 	// The same for a user who is disabled meanwhile.
 	changing.Store(false)
-	s.hasher.derive = func(p string, salt []byte, cost PasswordCost, bytes int) []byte {
+	s.hasher.Derive = func(p string, salt []byte, cost password.Cost, bytes int) []byte {
 		s.SetDirectory(parse(t, staffJohnDisabled))
-		return derive(p, salt, cost, bytes)
+		return password.Derive(p, salt, cost, bytes)
 	}
 	turnedAway(t, s, "john.doe", "another oak", failure.ErrUnauthorized)
 }

@@ -1,4 +1,4 @@
-package identity
+package password
 
 import (
 	"errors"
@@ -45,7 +45,7 @@ func TestPasswordRules(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			normal, err := checkPassword("john.doe", test.password)
+			normal, err := Check("john.doe", test.password)
 			if (err == nil) != test.want || err != nil && (!errors.Is(err, failure.ErrInvalid) || normal != "") {
 				t.Fatalf("got %q, %v, want it taken: %v", normal, err, test.want)
 			}
@@ -60,7 +60,7 @@ func TestPasswordRules(t *testing.T) {
 // that each line of it means something.
 func TestGuessedFirst(t *testing.T) {
 	for word := range guessedFirst {
-		if len(word) < passwordCharsMin || strings.ToLower(word) != word {
+		if len(word) < charsMin || strings.ToLower(word) != word {
 			t.Errorf("%q is refused by its length, or not in lower case", word)
 		}
 	}
@@ -72,13 +72,13 @@ func TestGuessedFirst(t *testing.T) {
 // TestPasswordsAreNormalised holds that a password is the same in every spelling
 // of Unicode, and that nothing else about it is changed.
 func TestPasswordsAreNormalised(t *testing.T) {
-	composed, ok := normalPassword("Café crème")
-	decomposed, ok2 := normalPassword("Cafe\u0301 cre\u0300me")
+	composed, ok := Normal("Café crème")
+	decomposed, ok2 := Normal("Cafe\u0301 cre\u0300me")
 	if !ok || !ok2 || composed != decomposed {
 		t.Errorf("got %q and %q, want the same", composed, decomposed)
 	}
 	for _, other := range []string{"café crème", "Café crème ", "Cafe creme", "Ｃafé crème"} {
-		if got, _ := normalPassword(other); got == composed {
+		if got, _ := Normal(other); got == composed {
 			t.Errorf("%q is taken for %q", other, composed)
 		}
 	}
@@ -88,14 +88,15 @@ func TestPasswordsAreNormalised(t *testing.T) {
 // that argon2 itself leads to.
 func TestPasswordHashForm(t *testing.T) {
 	const want = "$argon2id$v=19$m=8,t=1,p=1$MDEyMzQ1Njc4OWFiY2RlZg$"
-	h := samplePassword().hash
+	h := &Hash{Cost: cheap, Salt: []byte("0123456789abcdef")}
+	h.Sum = Derive("tall kid", h.Salt, h.Cost, HashBytes)
 	if got := h.String(); !strings.HasPrefix(got, want) || len(got) != len(want)+43 {
 		t.Errorf("got %s, want %s and 43 characters", got, want)
 	}
-	if !h.equals(argon2.IDKey([]byte("tall kid"), h.salt, 1, 8, 1, 32)) || h.equals(argon2.IDKey([]byte("tall kit"), h.salt, 1, 8, 1, 32)) {
+	if !h.equals(argon2.IDKey([]byte("tall kid"), h.Salt, 1, 8, 1, 32)) || h.equals(argon2.IDKey([]byte("tall kit"), h.Salt, 1, 8, 1, 32)) {
 		t.Error("the hash is not that of argon2id")
 	}
-	if standardCost.MemoryKiB < 19*1024 || standardCost.Passes < 2 || !standardCost.valid() {
-		t.Errorf("the standard cost %+v is less than OWASP's least", standardCost)
+	if StandardCost.MemoryKiB < 19*1024 || StandardCost.Passes < 2 || !StandardCost.Valid() {
+		t.Errorf("the standard cost %+v is less than OWASP's least", StandardCost)
 	}
 }

@@ -1,9 +1,12 @@
-package identity
+// Package password is what a login password may be, its hash at rest, and a bounded number
+// of hashes at a time (actors/identity/DESIGN.md, "Passwords"). It knows no users, no rows and no sessions.
+package password
 
 import (
 	"crypto/rand"
 	"crypto/subtle"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -16,10 +19,10 @@ import (
 	"troupe/actors/failure"
 )
 
-// PasswordCost is what one hash of a password costs whoever guesses, and us at
+// Cost is what one hash of a password costs whoever guesses, and us at
 // every sign-in (argon2id, RFC 9106). A higher cost holds for passwords that are
 // set from then on; each stored hash says itself what it was made with.
-type PasswordCost struct {
+type Cost struct {
 	// MemoryKiB is the memory of a hash, 8 to 1,048,576 for each lane together.
 	MemoryKiB uint32
 	// Passes over the memory, 1 to 64.
@@ -28,55 +31,55 @@ type PasswordCost struct {
 	Lanes uint8
 }
 
-// standardCost is the least that OWASP's password storage cheat sheet
+// StandardCost is the least that OWASP's password storage cheat sheet
 // recommends: 19 MiB, two passes, one lane.
-var standardCost = PasswordCost{MemoryKiB: 19 * 1024, Passes: 2, Lanes: 1}
+var StandardCost = Cost{MemoryKiB: 19 * 1024, Passes: 2, Lanes: 1}
 
 const (
-	costMemoryKiBMax = 1 << 20
-	costPassesMax    = 64
-	costLanesMax     = 16
+	MemoryKiBMax = 1 << 20
+	PassesMax    = 64
+	LanesMax     = 16
 )
 
-// valid reports whether argon2 takes the cost, and this process can pay it.
-func (c PasswordCost) valid() bool {
-	return c.Passes >= 1 && c.Passes <= costPassesMax && c.Lanes >= 1 && c.Lanes <= costLanesMax &&
-		c.MemoryKiB >= 8*uint32(c.Lanes) && c.MemoryKiB <= costMemoryKiBMax
+// Valid reports whether argon2 takes the cost, and this process can pay it.
+func (c Cost) Valid() bool {
+	return c.Passes >= 1 && c.Passes <= PassesMax && c.Lanes >= 1 && c.Lanes <= LanesMax &&
+		c.MemoryKiB >= 8*uint32(c.Lanes) && c.MemoryKiB <= MemoryKiBMax
 }
 
 // The rules for new passwords (NIST SP 800-63B, 3.1.1): a length, and not among the
 // first guesses. There is no rule about kinds of characters.
 const (
-	passwordCharsMin = 8
-	passwordCharsMax = 256
-	// passwordBytesMax bounds the work of putting a text in its normal form. No
-	// password of passwordCharsMax characters is longer.
-	passwordBytesMax = 16 << 10
+	charsMin = 8
+	charsMax = 256
+	// bytesMax bounds the work of putting a text in its normal form. No
+	// password of charsMax characters is longer.
+	bytesMax = 16 << 10
 )
 
-// normalPassword returns the form of a password that is hashed: NFC, as the
+// Normal returns the form of a password that is hashed: NFC, as the
 // profile OpaqueString of RFC 8265 has it, so that "é" is the same from every
 // keyboard. It reports false for what no password can be.
-func normalPassword(password string) (string, bool) {
-	if len(password) > passwordBytesMax || !utf8.ValidString(password) {
+func Normal(password string) (string, bool) {
+	if len(password) > bytesMax || !utf8.ValidString(password) {
 		return "", false
 	}
 	password = norm.NFC.String(password)
-	return password, utf8.RuneCountInString(password) <= passwordCharsMax
+	return password, utf8.RuneCountInString(password) <= charsMax
 }
 
-// checkPassword returns the normal form of a new password, or ErrInvalid with
+// Check returns the normal form of a new password, or failure.ErrInvalid with
 // the rule that it breaks. The error does not repeat the password.
-func checkPassword(user UserID, password string) (string, error) {
+func Check(user string, password string) (string, error) {
 	if !utf8.ValidString(password) {
 		return "", failure.Refuse(failure.ErrInvalid, "the password is not valid UTF-8")
 	}
-	normal, ok := normalPassword(password)
+	normal, ok := Normal(password)
 	switch {
 	case !ok:
-		return "", failure.Refuse(failure.ErrInvalid, "the password is longer than %d characters", passwordCharsMax)
-	case utf8.RuneCountInString(normal) < passwordCharsMin:
-		return "", failure.Refuse(failure.ErrInvalid, "the password is shorter than %d characters", passwordCharsMin)
+		return "", failure.Refuse(failure.ErrInvalid, "the password is longer than %d characters", charsMax)
+	case utf8.RuneCountInString(normal) < charsMin:
+		return "", failure.Refuse(failure.ErrInvalid, "the password is shorter than %d characters", charsMin)
 	case strings.ContainsFunc(normal, unicode.IsControl):
 		return "", failure.Refuse(failure.ErrInvalid, "the password holds a control character, which a login page does not take")
 	case isGuessedFirst(user, normal):
@@ -87,16 +90,16 @@ func checkPassword(user UserID, password string) (string, error) {
 
 // isGuessedFirst reports whether a password is among the first guesses: the
 // login name, one character again and again, or the most used ones.
-func isGuessedFirst(user UserID, password string) bool {
+func isGuessedFirst(user string, password string) bool {
 	lower := strings.ToLower(password)
 	first, size := utf8.DecodeRuneInString(lower)
-	if lower == strings.ToLower(string(user)) || strings.Trim(lower[size:], string(first)) == "" {
+	if lower == strings.ToLower(user) || strings.Trim(lower[size:], string(first)) == "" {
 		return true
 	}
 	return guessedFirst[lower]
 }
 
-// guessedFirst are the most used passwords of at least passwordCharsMin
+// guessedFirst are the most used passwords of at least charsMin
 // characters in published leaks, in lower case.
 var guessedFirst = func() map[string]bool {
 	set := map[string]bool{}
@@ -117,60 +120,60 @@ var guessedFirst = func() map[string]bool {
 }()
 
 const (
-	saltBytes = 16
-	hashBytes = 32
+	SaltBytes = 16
+	HashBytes = 32
 	// Bounds for stored hashes.
-	saltBytesMax, hashBytesMin, hashBytesMax = 64, 16, 64
+	SaltBytesMax, HashBytesMin, HashBytesMax = 64, 16, 64
 )
 
-// passwordHash is a hashed password. It is never changed.
-type passwordHash struct {
-	cost PasswordCost
-	salt []byte
-	sum  []byte
+// Hash is a hashed password. It is never changed.
+type Hash struct {
+	Cost Cost
+	Salt []byte
+	Sum  []byte
 }
 
 func newSalt() []byte {
-	salt := make([]byte, saltBytes)
+	salt := make([]byte, SaltBytes)
 	_, _ = rand.Read(salt) // crypto/rand never returns an error; it ends the program
 	return salt
 }
 
-// derive computes the hash of a password in its normal form. It costs milliseconds and
-// memory: call it through a hasher.
-func derive(password string, salt []byte, cost PasswordCost, bytes int) []byte {
+// Derive computes the hash of a password in its normal form. It costs milliseconds and
+// memory: call it through a Hasher.
+func Derive(password string, salt []byte, cost Cost, bytes int) []byte {
 	return argon2.IDKey([]byte(password), salt, cost.Passes, cost.MemoryKiB, cost.Lanes, uint32(bytes))
 }
 
 // equals compares in constant time.
-func (h *passwordHash) equals(sum []byte) bool {
-	return subtle.ConstantTimeCompare(h.sum, sum) == 1
+func (h *Hash) equals(sum []byte) bool {
+	return subtle.ConstantTimeCompare(h.Sum, sum) == 1
 }
 
 // String writes the hash as a PHC string:
 // $argon2id$v=19$m=19456,t=2,p=1$<salt>$<hash>, in base64 without padding.
-func (h *passwordHash) String() string {
+func (h *Hash) String() string {
 	encode := base64.RawStdEncoding.EncodeToString
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s",
-		argon2.Version, h.cost.MemoryKiB, h.cost.Passes, h.cost.Lanes, encode(h.salt), encode(h.sum))
+		argon2.Version, h.Cost.MemoryKiB, h.Cost.Passes, h.Cost.Lanes, encode(h.Salt), encode(h.Sum))
 }
 
-// parsePasswordHash reads exactly what String writes. The error is ErrCorrupt.
-func parsePasswordHash(text string) (*passwordHash, error) {
-	wrong := func(what string) (*passwordHash, error) {
-		return nil, fmt.Errorf("%w: the password's hash %s", ErrCorrupt, what)
+// ParseHash reads exactly what String writes.
+func ParseHash(text string) (*Hash, error) {
+	wrong := func(what string) (*Hash, error) {
+		return nil, errors.New("the password's hash " + what)
 	}
 	parts := strings.Split(text, "$")
 	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" || parts[2] != "v="+strconv.Itoa(argon2.Version) {
 		return wrong("is not one of argon2id")
 	}
-	h := new(passwordHash)
+	h := new(Hash)
 	var lanes uint32
 	for i, field := range strings.Split(parts[3], ",") {
 		to := []struct {
 			name  string
 			value *uint32
-		}{{"m=", &h.cost.MemoryKiB}, {"t=", &h.cost.Passes}, {"p=", &lanes}}
+		}{{"m=", &h.Cost.MemoryKiB}, {"t=", &h.Cost.Passes}, {"p=", &lanes}}
 		if i >= len(to) || !strings.HasPrefix(field, to[i].name) {
 			return wrong("has other parameters")
 		}
@@ -180,18 +183,18 @@ func parsePasswordHash(text string) (*passwordHash, error) {
 		}
 		*to[i].value = uint32(n)
 	}
-	if lanes > costLanesMax {
+	if lanes > LanesMax {
 		return wrong("has too many lanes")
 	}
-	h.cost.Lanes = uint8(lanes)
-	if !h.cost.valid() {
+	h.Cost.Lanes = uint8(lanes)
+	if !h.Cost.Valid() {
 		return wrong("has a cost that cannot be")
 	}
 	var err error
-	if h.salt, err = base64.RawStdEncoding.DecodeString(parts[4]); err != nil || len(h.salt) < 8 || len(h.salt) > saltBytesMax {
+	if h.Salt, err = base64.RawStdEncoding.DecodeString(parts[4]); err != nil || len(h.Salt) < 8 || len(h.Salt) > SaltBytesMax {
 		return wrong("has no salt")
 	}
-	if h.sum, err = base64.RawStdEncoding.DecodeString(parts[5]); err != nil || len(h.sum) < hashBytesMin || len(h.sum) > hashBytesMax {
+	if h.Sum, err = base64.RawStdEncoding.DecodeString(parts[5]); err != nil || len(h.Sum) < HashBytesMin || len(h.Sum) > HashBytesMax {
 		return wrong("has no sum")
 	}
 	if h.String() != text {

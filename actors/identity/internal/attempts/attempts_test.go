@@ -1,4 +1,4 @@
-package identity
+package attempts
 
 import (
 	"errors"
@@ -18,17 +18,17 @@ var (
 
 // door counts attempts at a time that a test sets.
 type door struct {
-	*attempts
+	*Attempts
 	t   *testing.T
 	now time.Time
 }
 
-func newDoor(t *testing.T, size int) *door { return &door{newAttempts(size), t, someDay} }
+func newDoor(t *testing.T, size int) *door { return &door{New(size), t, someDay} }
 
 // try begins an attempt and leaves it as failed. It returns the wait.
-func (d *door) try(user UserID, from netip.Addr) time.Duration {
+func (d *door) try(user string, from netip.Addr) time.Duration {
 	d.t.Helper()
-	_, err := d.begin(user, from, d.now)
+	_, err := d.Begin(user, from, d.now)
 	if err == nil {
 		return 0
 	}
@@ -40,7 +40,7 @@ func (d *door) try(user UserID, from netip.Addr) time.Duration {
 }
 
 // waits tries, and checks the wait.
-func (d *door) waits(what string, user UserID, from netip.Addr, want time.Duration) {
+func (d *door) waits(what string, user string, from netip.Addr, want time.Duration) {
 	d.t.Helper()
 	if got := d.try(user, from); got != want {
 		d.t.Errorf("%s: %s waits %v, want %v", what, user, got, want)
@@ -48,9 +48,9 @@ func (d *door) waits(what string, user UserID, from netip.Addr, want time.Durati
 }
 
 // enter begins an attempt that must be looked at.
-func (d *door) enter(user UserID, from netip.Addr) *attempt {
+func (d *door) enter(user string, from netip.Addr) *Attempt {
 	d.t.Helper()
-	x, err := d.begin(user, from, d.now)
+	x, err := d.Begin(user, from, d.now)
 	if err != nil {
 		d.t.Fatalf("%s from %s: %v", user, from, err)
 	}
@@ -60,7 +60,7 @@ func (d *door) enter(user UserID, from netip.Addr) *attempt {
 // counted is how many accounts and addresses have failures.
 func (d *door) counted() int { return len(d.mu.accounts.byKey) + len(d.mu.addresses.byKey) }
 
-func named(n int) UserID { return UserID(fmt.Sprintf("user%d", n)) }
+func named(n int) string { return fmt.Sprintf("user%d", n) }
 
 // TestAccountBacksOff holds the growing wait of an account: it is bounded, a quiet time
 // brings all attempts back, and neither an attempt which came too soon nor a clock
@@ -101,8 +101,8 @@ func TestAccountBacksOff(t *testing.T) {
 func TestSuccessForgetsTheAccountOnly(t *testing.T) {
 	d, guessed := newDoor(t, 100), 0
 	for n := range 1000 {
-		if own, err := d.begin("own", nearby, d.now); err == nil {
-			own.succeeded()
+		if own, err := d.Begin("own", nearby, d.now); err == nil {
+			own.Succeeded()
 		}
 		if d.try(named(n), nearby) == 0 {
 			guessed++
@@ -116,7 +116,7 @@ func TestSuccessForgetsTheAccountOnly(t *testing.T) {
 		for range 4 {
 			d.try("john.doe", afar)
 		}
-		d.enter("john.doe", afar).succeeded()
+		d.enter("john.doe", afar).Succeeded()
 	}
 }
 
@@ -124,13 +124,13 @@ func TestSuccessForgetsTheAccountOnly(t *testing.T) {
 // ones, and that an abandoned attempt counts for nothing.
 func TestAttemptsCountInAdvance(t *testing.T) {
 	d := newDoor(t, 100)
-	var begun []*attempt
+	var begun []*Attempt
 	for range 5 {
 		begun = append(begun, d.enter("john.doe", nearby))
 	}
 	d.waits("a sixth at a time", "john.doe", nearby, time.Second)
 	for _, x := range begun {
-		x.abandoned()
+		x.Abandoned()
 	}
 	if n := d.counted(); n != 0 {
 		t.Errorf("%d entries are left of abandoned attempts", n)
@@ -139,7 +139,7 @@ func TestAttemptsCountInAdvance(t *testing.T) {
 		d.try("john.doe", nearby)
 	}
 	d.now = d.now.Add(time.Second)
-	d.enter("john.doe", nearby).abandoned()
+	d.enter("john.doe", nearby).Abandoned()
 	d.waits("after an abandoned attempt", "john.doe", nearby, 0)
 }
 
@@ -150,7 +150,7 @@ func TestGuessesDoNotLockOutOthers(t *testing.T) {
 	for n := range 40 {
 		d.try(named(n), nearby)
 	}
-	d.enter("john.doe", nearby).succeeded()
+	d.enter("john.doe", nearby).Succeeded()
 	// Now the address is a known place of john.doe, whatever else comes from it.
 	for n := range 10_000 {
 		d.try(named(n), nearby)
@@ -160,7 +160,7 @@ func TestGuessesDoNotLockOutOthers(t *testing.T) {
 		t.Error("after 10,000 failures the address does not wait")
 	}
 	for range 3 {
-		d.enter("john.doe", nearby).succeeded()
+		d.enter("john.doe", nearby).Succeeded()
 	}
 	if d.try("john.doe", afar) == 0 {
 		t.Error("a sign-in from a known place has forgotten the failures from elsewhere")
@@ -171,7 +171,7 @@ func TestGuessesDoNotLockOutOthers(t *testing.T) {
 		d.now = d.now.Add(10 * time.Millisecond)
 		if d.try("mary.major", nearby) == 0 {
 			looked++
-			d.forget("mary.major") // only the address bounds this
+			d.Forget("mary.major") // only the address bounds this
 		}
 	}
 	if looked != 40 {
@@ -183,8 +183,8 @@ func TestGuessesDoNotLockOutOthers(t *testing.T) {
 // it known and unknown.
 func TestKnownPlaces(t *testing.T) {
 	d := newDoor(t, 100)
-	d.enter("john.doe", nearby).succeeded()
-	d.enter("john.doe", netip.Addr{}).succeeded() // makes no place known
+	d.enter("john.doe", nearby).Succeeded()
+	d.enter("john.doe", netip.Addr{}).Succeeded() // makes no place known
 	for range 5 {
 		d.waits("in a known place", "john.doe", nearby, 0)
 	}
@@ -192,18 +192,18 @@ func TestKnownPlaces(t *testing.T) {
 	if n := d.counted(); n != 0 {
 		t.Errorf("failures in a known place count elsewhere: %d entries", n)
 	}
-	d.enter("john.doe", afar).succeeded() // the account does not wait for the place
+	d.enter("john.doe", afar).Succeeded() // the account does not wait for the place
 	d.now = d.now.Add(time.Second)
-	d.enter("john.doe", nearby).abandoned()
-	d.enter("john.doe", nearby).succeeded()
+	d.enter("john.doe", nearby).Abandoned()
+	d.enter("john.doe", nearby).Succeeded()
 	for n := range 2 * placesMax {
-		d.enter("john.doe", netip.AddrFrom4([4]byte{10, 0, 0, byte(n)})).succeeded()
-		d.enter("john.doe", nearby).succeeded() // in use, so it stays
+		d.enter("john.doe", netip.AddrFrom4([4]byte{10, 0, 0, byte(n)})).Succeeded()
+		d.enter("john.doe", nearby).Succeeded() // in use, so it stays
 	}
 	if got := d.mu.places["john.doe"]; len(got) != placesMax || got[0].key != network(nearby) {
 		t.Errorf("places: got %v, want %d, the last one first", got, placesMax)
 	}
-	d.forget("john.doe")
+	d.Forget("john.doe")
 	if got := d.mu.places["john.doe"]; got != nil {
 		t.Errorf("after a new password: got the places %v, want none", got)
 	}
