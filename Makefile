@@ -27,18 +27,18 @@ fuzz: ## run every fuzz target for 30 s
 	.ci/fuzz 30
 
 bench: ## measure the program beside the two ceilings, 64 connections
-	go run ./bench/compare -replies full,minimal
+	go run ./bench compare -replies full,minimal
 
 peers: ## get Restate, DBOS and Temporal, and measure the program beside them
 	cd bench/peers/server && npm ci --ignore-scripts --no-audit --no-fund && GOBIN=$$PWD/bin GOFLAGS= go install github.com/temporalio/cli/cmd/temporal@v1.5.1
 	cd bench/peers && go build -o bin ./restate ./dbos ./temporal
-	go run ./bench/compare -targets durable,troupe -peer restate=bench/peers/bin/restate -peer dbos=bench/peers/bin/dbos -peer temporal=bench/peers/bin/temporal -replies minimal -instances 500 -warmup 3s
+	go run ./bench compare -targets durable,troupe -peer restate=bench/peers/bin/restate -peer dbos=bench/peers/bin/dbos -peer temporal=bench/peers/bin/temporal -replies minimal -instances 500 -warmup 3s
 
 fairness: ## show what a hostile user takes from a polite one
-	go run ./bench/fairness
+	go run ./bench fairness
 
 overload: ## offer more than the program can do, and show what it still does
-	go run ./bench/overload
+	go run ./bench overload
 
 layers: ## run the benchmarks of all layers
 	go test -run '^$$' -bench . -benchmem ./...

@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 // one event, its data among it. It is to be run with -benchtime 50000x or so, and within
 // the time after which instances go to sleep.
 func BenchmarkAwake(b *testing.B) {
-	h := newHarness(b)
+	h := newFixture(b)
 	public, _ := load.CreateData()
 	name, content, _ := load.Turn(0)
 	before := liveHeap()

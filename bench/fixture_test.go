@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"troupe/actors/identity"
 	"troupe/actors/message"
 	"troupe/actors/workflow"
+	"troupe/bench/internal/service"
 	"troupe/bench/load"
-	"troupe/bench/service"
 	"troupe/persistence"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -88,14 +88,14 @@ func openStore(tb testing.TB) *persistence.Store {
 	return store
 }
 
-// harness is everything below HTTP, on a real store, with the workflow published.
-type harness struct {
+// fixture is everything below HTTP, on a real store, with the workflow published.
+type fixture struct {
 	*service.Service
 	directory *identity.Directory
 	caller    *identity.Principal
 }
 
-func newHarness(tb testing.TB) *harness {
+func newFixture(tb testing.TB) *fixture {
 	tb.Helper()
 	text, err := load.BuiltIn().IdentityText()
 	if err != nil {
@@ -114,11 +114,11 @@ func newHarness(tb testing.TB) *harness {
 			tb.Error(err)
 		}
 	})
-	return &harness{s, directory, directory.Principal(load.UserID)}
+	return &fixture{s, directory, directory.Principal(load.UserID)}
 }
 
 // create makes n instances and returns their ids.
-func (h *harness) create(tb testing.TB, n int) []string {
+func (h *fixture) create(tb testing.TB, n int) []string {
 	tb.Helper()
 	public, _ := load.CreateData()
 	ids := make([]string, n)

@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 
 // newServer is the whole service in this process: gateway, credentials, router,
 // store. It returns the handler and a token.
-func newServer(tb testing.TB, h *harness) (*gateway.Server, string) {
+func newServer(tb testing.TB, h *fixture) (*gateway.Server, string) {
 	tb.Helper()
 	credentials, err := identity.Start(identity.Options{Store: h.Store, Directory: h.directory})
 	if err != nil {
@@ -62,7 +62,7 @@ func BenchmarkRequest(b *testing.B) {
 }
 
 func benchRequest(b *testing.B, prefer string) {
-	h := newHarness(b)
+	h := newFixture(b)
 	server, token := newServer(b, h)
 	ids := h.create(b, callers*instancesEach)
 	var number atomic.Int64
@@ -98,7 +98,7 @@ func benchRequest(b *testing.B, prefer string) {
 // still may leave a window without an answer; then it is repeated with a longer
 // one.
 func TestTheLoadRunsAgainstTheService(t *testing.T) {
-	h := newHarness(t)
+	h := newFixture(t)
 	server, token := newServer(t, h)
 	if err := server.Start(); err != nil {
 		t.Fatal(err)

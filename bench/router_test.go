@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"context"
@@ -25,7 +25,7 @@ func BenchmarkRouter(b *testing.B) {
 const instancesEach = 16
 
 func benchRouter(b *testing.B, withHistory bool) {
-	h := newHarness(b)
+	h := newFixture(b)
 	ids := h.create(b, callers*instancesEach)
 	var number atomic.Int64
 	runParallel(b, func(pb *testing.PB) {
@@ -45,7 +45,7 @@ func benchRouter(b *testing.B, withHistory bool) {
 }
 
 func benchRouterRead(b *testing.B) {
-	h := newHarness(b)
+	h := newFixture(b)
 	ids := h.create(b, callers)
 	var number atomic.Int64
 	runParallel(b, func(pb *testing.PB) {
@@ -63,7 +63,7 @@ func benchRouterRead(b *testing.B) {
 }
 
 func benchRouterCreate(b *testing.B) {
-	h := newHarness(b)
+	h := newFixture(b)
 	public, _ := load.CreateData()
 	runParallel(b, func(pb *testing.PB) {
 		for pb.Next() {
@@ -80,7 +80,7 @@ func benchRouterCreate(b *testing.B) {
 
 // BenchmarkHistory is a page of 100 entries of a history of 100,000, and beside it the whole.
 func BenchmarkHistory(b *testing.B) {
-	h := newHarness(b)
+	h := newFixture(b)
 	id := h.create(b, 1)[0]
 	const entries = 100_000
 	var left atomic.Int64

@@ -40,7 +40,7 @@ func accepted(t testing.TB) (texts []string) {
 	t.Helper()
 	all := scripts(t)
 	all = append(all, markdown.Blocks(readDefinitionDocument(t), "yaml")...)
-	for _, pattern := range []string{"../cmd/troupe/example/workflows/*", "../cmd/troupe/testdata/homes/*/workflows/*", "../bench/*/*.yaml", "../bench/*/*/workflows/*", "../gateway/servertest/*.yaml", "../actors/formportal/plain.yaml"} {
+	for _, pattern := range []string{"../cmd/troupe/example/workflows/*", "../cmd/troupe/testdata/homes/*/workflows/*", "../bench/*/*.yaml", "../bench/internal/*/*.yaml", "../bench/internal/*/*/workflows/*", "../gateway/servertest/*.yaml", "../actors/formportal/plain.yaml"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: no files, %v", pattern, err)

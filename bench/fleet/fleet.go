@@ -51,16 +51,13 @@ type Options struct {
 	Workflows map[string]string
 	// Args are further words for serve.
 	Args []string
-	// Profiled: each node shows profiles of its processor, at Admin.
-	Profiled bool
 }
 
 // Node is a place for one: a replaced node has the place of the one before.
 type Node struct {
 	Machine
-	Home          string
-	HTTP, cluster string // addresses
-	Admin         string // another one, "" unless it is profiled
+	Home                 string
+	HTTP, Admin, cluster string // addresses
 	// Client makes one attempt: who sends chooses another node after a failure.
 	Client *client.Client
 
@@ -81,7 +78,7 @@ func Found(ctx context.Context, o Options) (*Fleet, error) {
 			return f, err
 		}
 	}
-	if err := f.setAddresses(o.Profiled); err != nil {
+	if err := f.setAddresses(); err != nil {
 		return f, err
 	}
 	first := f.Nodes[0]
@@ -141,13 +138,9 @@ func (f *Fleet) setApart(ctx context.Context) error {
 }
 
 // setAddresses gives each node addresses that nobody listens on.
-func (f *Fleet) setAddresses(profiled bool) error {
+func (f *Fleet) setAddresses() error {
 	for _, n := range f.Nodes {
-		addresses := []*string{&n.HTTP, &n.cluster}
-		if profiled {
-			addresses = append(addresses, &n.Admin)
-		}
-		for _, to := range addresses {
+		for _, to := range []*string{&n.HTTP, &n.Admin, &n.cluster} {
 			free, err := process.FreeAddr()
 			if err != nil {
 				return err
@@ -158,9 +151,7 @@ func (f *Fleet) setAddresses(profiled bool) error {
 			}
 			*to = net.JoinHostPort(n.ip, port)
 		}
-		if profiled {
-			n.args = append(slices.Clone(n.args), "--admin", n.Admin)
-		}
+		n.args = append(slices.Clone(n.args), "--admin", n.Admin)
 	}
 	return nil
 }

@@ -58,8 +58,8 @@ func checkCitations(t *testing.T, tree fs.FS) (faults []string) {
 		text := address.ReplaceAllString(p.text, "")
 		for _, at := range cited.FindAllStringSubmatchIndex(text, -1) {
 			c := []string{text[at[0]:at[1]], text[at[2]:at[3]], text[at[4]:at[5]]}
-			if elsewhere := at[0] > 0 && text[at[0]-1] == '/'; elsewhere || path.Base(c[1]) == "NAME.md" {
-				continue // not of the tree, or a name that the reader chooses
+			if elsewhere := at[0] > 0 && text[at[0]-1] == '/'; elsewhere {
+				continue // not of the tree
 			}
 			if !p.prose && c[2] == "" && !strings.Contains(c[1], "/") {
 				continue // code has names of files for other reasons
@@ -234,7 +234,6 @@ func TestCitationsControl(t *testing.T) {
 		{"a heading on the next line", comment("// See gateway/DOC.md,\n// \"Retries\"."), nil},
 		{"two headings, one with code", comment(`// See gateway/DOC.md, "Retries" and "If-Match, twice".`), nil},
 		{"a document of the folder above", comment(`// See ../DOC.md, "Retries".`), nil},
-		{"a name to choose", comment("// It writes bench/results/NAME.md."), nil},
 		{"an address elsewhere", comment("// See https://example.org/a/b.md."), nil},
 		{"a path of the machine", comment("// It writes /var/lib/a.md."), nil},
 		{"a name in a script", map[string]string{"gateway/a.ts": "// It writes licenses.md.\n"}, nil},

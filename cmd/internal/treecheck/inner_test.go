@@ -122,23 +122,22 @@ var gatewayArrows = map[string][]string{
 }
 
 var benchArrows = map[string][]string{
-	".":         {},
-	"ceiling":   {},
-	"load":      {},
-	"process":   {},
-	"record":    {},
-	"service":   {},
-	"report":    {"record"},
-	"fleet":     {"load", "process"},
-	"appendixd": {"process", "record"},
-	"byitself":  {"process", "record"},
-	"cluster":   {"fleet", "load", "process", "record"},
-	"compare":   {"ceiling", "fleet", "load", "process", "record"},
-	"fairness":  {"load", "process", "record"},
-	"million":   {"load", "process", "record", "service"},
-	"overload":  {"load", "process", "record", "report"},
-	"peers":     {}, // a module of its own
-	"trial":     {"load", "process", "record", "report"},
+	"load":              {},
+	"process":           {},
+	"record":            {},
+	"report":            {"record"},
+	"fleet":             {"load", "process"},
+	"trial":             {"load", "process", "record", "report"},
+	"internal/ceiling":  {},
+	"internal/service":  {},
+	"internal/harness":  {"process", "record"},
+	"internal/byitself": {"internal/harness", "load", "process", "record"},
+	"internal/compare":  {"internal/ceiling", "internal/harness", "fleet", "load", "process", "record"},
+	"internal/fairness": {"internal/harness", "load", "process"},
+	"internal/million":  {"internal/harness", "internal/service", "load", "process", "record"},
+	"internal/overload": {"internal/harness", "load", "process", "record", "report"},
+	".":                 {"internal/byitself", "internal/compare", "internal/fairness", "internal/harness", "internal/million", "internal/overload", "process"},
+	"peers":             {}, // a module of its own
 }
 
 var cmdArrows = map[string][]string{

@@ -1,0 +1,198 @@
+// Package compare measures troupe beside the two ceilings of package ceiling, and beside peers. It starts
+// every server as a process of its own on this machine's loopback, and puts the same load on each in turn, in
+// rounds, so that what disturbs the machine disturbs all of them. What counts are the ratios within a round,
+// with their spread.
+package compare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"troupe/bench/internal/harness"
+	"troupe/bench/load"
+)
+
+// Commands are the measurement, and the ceilings as which the program starts itself.
+var Commands = []harness.Command{
+	{Name: "compare", About: "the program beside the ceilings, other builds and peers", Run: run},
+	{Name: ceilingCommand, Run: serveCeiling},
+}
+
+func run(ctx context.Context, h *harness.Harness) error {
+	p, err := parsePlan(h)
+	if err != nil {
+		return err
+	}
+	return h.Measure(ctx, p.run)
+}
+
+// plan is what is asked for on the command line.
+type plan struct {
+	*harness.Harness
+	targets []string
+	rounds  int
+	cells   []cell
+	load    load.Options // of every run, except for what a cell says
+	against string       // the program of the target "other"; "" without one
+	peers   []peer       // targets of another make
+	profile bool         // also take processor profiles
+	cores   int          // that each server may use; 0: all
+
+	queries  float64 // a second, beside the load; 0: none
+	node     string  // that they ask for
+	scenario *load.Scenario
+}
+
+// cell is one combination of settings that all targets are measured with.
+type cell struct {
+	connections int
+	minimal     bool
+	batch       int // events in a request; 0: requests are single
+}
+
+func (c cell) String() string {
+	if c.batch > 0 {
+		return fmt.Sprintf("%d connections, batches of %d", c.connections, c.batch)
+	}
+	reply := "full"
+	if c.minimal {
+		reply = "minimal"
+	}
+	return fmt.Sprintf("%d connections, %s replies", c.connections, reply)
+}
+
+func parsePlan(h *harness.Harness) (*plan, error) {
+	p, flags := &plan{Harness: h}, h.Flags
+	targets := flags.String("targets", strings.Join(targetNames, ","), "what is measured, in this order in the first round; cluster is three nodes of troupe, and connections go to all of them")
+	connections := flags.String("connections", "64", "connections, or several numbers with commas")
+	replies := flags.String("replies", "full", "full, minimal or full,minimal: whether replies carry the history")
+	batches := flags.String("batch", "", "also batches of so many events, or of several numbers with commas; their ratios are to single events")
+	mix := flags.String("mix", "event=1", "how often each kind is sent, like create=1,event=8,read=1")
+	flags.IntVar(&p.rounds, "rounds", 3, "rounds")
+	flags.DurationVar(&p.load.Duration, "duration", 5*time.Second, "measured time of each run")
+	flags.DurationVar(&p.load.WarmUp, "warmup", time.Second, "time before it")
+	flags.IntVar(&p.load.Instances, "instances", 10_000, "instances; each run makes new ones")
+	flags.IntVar(&p.load.Preload, "preload", 0, "events that each instance gets before")
+	flags.Float64Var(&p.load.Rate, "rate", 0, "requests a second in an open loop; 0 is a closed loop")
+	flags.Float64Var(&p.queries, "queries", 0, "measure each run with so many queries by node a second beside it, too")
+	flags.StringVar(&p.node, "node", parkedNode, fmt.Sprintf("what the queries ask for: %s, where %d instances stand, or %s, which all others enter and leave", parkedNode, parked, movingNode))
+	flags.StringVar(&p.against, "against", "", "another build of troupe, measured beside as the target \"other\"")
+	flags.Func("peer", "`NAME=PROGRAM`, measured beside as the target NAME; may be repeated. It is started with --dir FOLDER --listen ADDRESS and answers like the ceilings (bench/peers)", p.addPeer)
+	flags.IntVar(&p.cores, "cores", 0, "processors that each server may use (GOMAXPROCS); 0 is all")
+	flags.BoolVar(&p.profile, "profile", false, "also say what the servers' processor time goes to; the profiler costs a few per cent itself")
+	if err := h.Parse(""); err != nil {
+		return nil, err
+	}
+	var err error
+	if p.load.Mix, err = load.ParseMix(*mix); err != nil {
+		return nil, harness.Wrong("%w", err)
+	}
+	p.targets = strings.Split(*targets, ",")
+	for _, name := range p.targets {
+		if !slices.Contains(targetNames, name) && name != clusterTarget {
+			return nil, harness.Wrong("target %q is none of %s and %s", name, strings.Join(targetNames, ", "), clusterTarget)
+		}
+	}
+	if p.against != "" {
+		p.targets = append(p.targets, otherTarget)
+	}
+	for _, peer := range p.peers {
+		if slices.Contains(p.targets, peer.name) {
+			return nil, harness.Wrong("two targets %q", peer.name)
+		}
+		p.targets = append(p.targets, peer.name)
+	}
+	if len(p.peers) > 0 && (p.profile || p.queries != 0) {
+		return nil, harness.Wrong("peers have neither -profile nor -queries")
+	}
+	if p.queries < 0 || p.queries > 0 && (slices.Contains(p.targets, httpCeiling) || slices.Contains(p.targets, durableCeiling)) {
+		return nil, harness.Wrong("-queries must not be negative, and the ceilings answer none: -targets troupe")
+	}
+	if p.cores < 0 || p.rounds < 1 || p.load.Duration <= 0 || p.load.Instances < 1 || p.load.Preload < 0 || p.load.Rate < 0 {
+		return nil, harness.Wrong("numbers must be positive")
+	}
+	p.cells, err = parseCells(*connections, *replies, *batches)
+	return p, err
+}
+
+func parseCells(connections, replies, batches string) ([]cell, error) {
+	sizes, err := parseNumbers("batch", batches)
+	if err != nil {
+		return nil, err
+	}
+	counts, err := parseNumbers("connections", connections)
+	if err != nil {
+		return nil, err
+	}
+	var cells []cell
+	for _, n := range counts {
+		minimal := false
+		for reply := range strings.SplitSeq(replies, ",") {
+			if reply != "full" && reply != "minimal" {
+				return nil, harness.Wrong("replies %q are neither full nor minimal", reply)
+			}
+			minimal = minimal || reply == "minimal"
+			cells = append(cells, cell{n, reply == "minimal", 0})
+		}
+		for _, size := range sizes {
+			cells = append(cells, cell{n, minimal, size})
+		}
+	}
+	return cells, nil
+}
+
+// parseNumbers reads numbers above 0 with commas between them.
+func parseNumbers(name, text string) (numbers []int, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(part))
+		if err != nil || n < 1 {
+			return nil, harness.Wrong("%s %q", name, part)
+		}
+		numbers = append(numbers, n)
+	}
+	return numbers, nil
+}
+
+// run carries the plan out and returns the tables, also of runs with errors; what they found out is an error all
+// the same.
+func (p *plan) run(ctx context.Context) (string, error) {
+	if err := os.Chmod(p.Dir, 0o711); err != nil { // the server of a peer may run as another user
+		return "", err
+	}
+	if err := p.readQueries(p.Dir); err != nil {
+		return "", err
+	}
+	all, stop, err := p.startTargets(ctx)
+	defer stop()
+	if err != nil {
+		return "", err
+	}
+	samples, err := p.measure(ctx, all)
+	if err != nil {
+		return "", err
+	}
+	p.describe()
+	return p.report(samples), failures(samples)
+}
+
+// failures are the errors of all runs. Figures of which any has one are not recorded.
+func failures(samples []*sample) (err error) {
+	for _, s := range samples {
+		if n := s.result.Failed(); n > 0 {
+			err = errors.Join(err, fmt.Errorf("%s, %s, round %d: %d errors: %v", s.target, s.cell, s.round, n, s.result.Errors))
+		}
+		if s.queries != nil && s.queries.Failed() > 0 {
+			err = errors.Join(err, fmt.Errorf("%s, %s, round %d: queries: %v", s.target, s.cell, s.round, s.queries.Errors))
+		}
+	}
+	return err
+}

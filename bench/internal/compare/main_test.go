@@ -1,0 +1,271 @@
+package compare
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"troupe/bench/internal/ceiling"
+	"troupe/bench/internal/harness"
+	"troupe/bench/load"
+	"troupe/bench/process"
+	"troupe/bench/record"
+)
+
+// TestMain makes this test binary a ceiling when it is started as one: compare
+// starts itself. With the commands of troupe it is a server that has empty lists.
+func TestMain(m *testing.M) {
+	command := ""
+	if len(os.Args) > 1 {
+		command = os.Args[1]
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	var err error
+	switch {
+	case os.Getenv(asPeer) != "":
+		err = servePeer(ctx, os.Args[1:])
+	case command == ceilingCommand:
+		err = serveCeiling(ctx, harness.New(ceilingCommand, os.Args[2:], io.Discard, os.Stderr))
+	case command == "token":
+		_, err = os.Stdout.WriteString("secret\n")
+	case command == "serve":
+		err = serve(ctx, os.Args[2:])
+	default:
+		stop()
+		goleak.VerifyTestMain(m)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+}
+
+// faulty in the environment makes the server answer 500 to events.
+const faulty = "COMPARE_TEST_FAULTY"
+
+func serve(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
+	listen := flags.String("listen", "", "")
+	flags.String("home", "", "")
+	flags.String("admin", "", "")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	s, err := ceiling.Open("")
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Addr: *listen, ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case os.Getenv(faulty) != "" && strings.HasSuffix(r.URL.Path, "/event"):
+			w.WriteHeader(http.StatusInternalServerError)
+			return
+		case !strings.HasPrefix(r.URL.Path, "/workflow/api/v1/instances/"):
+			s.ServeHTTP(w, r)
+			return
+		}
+		fmt.Fprint(w, `{"instances":[]}`)
+	})}
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
+	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return s.Close()
+}
+
+// planOf is the plan of some arguments, in a folder of its own.
+func planOf(t *testing.T, args []string) (*plan, error) {
+	h := harness.New("compare", args, io.Discard, io.Discard)
+	h.Dir = t.TempDir()
+	return parsePlan(h)
+}
+
+// TestQueriesLastAsLongAsTheEvents: all that are due in the window of the events are sent, in
+// the first run, which makes the instances that they find, as in later ones.
+func TestQueriesLastAsLongAsTheEvents(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
+	p, err := planOf(t, []string{
+		"-targets", "troupe", "-against", self, "-queries", "100", "-rounds", "2", "-duration", "100ms", "-warmup", "10ms",
+		"-connections", "2", "-instances", "8",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.targets = []string{otherTarget}
+	if err := p.readQueries(p.Dir); err != nil {
+		t.Fatal(err)
+	}
+	all, stop, err := p.startTargets(t.Context())
+	defer stop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	samples, err := p.measure(t.Context(), all)
+	if err != nil || len(samples) != 4 {
+		t.Fatalf("got %d samples, %v", len(samples), err)
+	}
+	for _, s := range samples {
+		if s.queries == nil {
+			continue
+		}
+		if got := s.queries.All.Count + s.queries.Missed; got != 10 || s.queries.Failed() > 0 {
+			t.Errorf("round %d: got %d queries, want 10; errors %v", s.round, got, s.queries.Errors)
+		}
+	}
+	if text := p.report(samples); !strings.Contains(text, "### Beside 100 queries/s for what is in the node approved") {
+		t.Errorf("the report lacks the queries:\n%s", text)
+	}
+}
+
+// TestARunLeavesARecordAndNothingElse starts both ceilings as processes. The load
+// generator accepts their answers of whatever kinds it drew: an error is a failure.
+func TestARunLeavesARecordAndNothingElse(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	record := filepath.Join(t.TempDir(), "record.md")
+	var out, errs bytes.Buffer
+	err := Commands[0].Main(t.Context(), []string{
+		"-targets", "http,durable", "-rounds", "2", "-duration", "100ms", "-warmup", "10ms", "-connections", "2,4",
+		"-instances", "8", "-replies", "full,minimal", "-mix", "create=1,event=8,read=1", "-o", record,
+	}, &out, &errs)
+	if err != nil {
+		t.Fatalf("%v: %s", err, errs.String())
+	}
+	text, err := os.ReadFile(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{
+		"| Command | `go run ./bench compare -targets http,durable", "| Commit |", "| Machine |", "go1.", "| Write and sync of 4 KiB | p50 ",
+		"## 2 connections, minimal replies", "## 4 connections", "| durable |", "1.00–1.00–1.00",
+	} {
+		if !strings.Contains(string(text), part) {
+			t.Errorf("the record lacks %q:\n%s", part, text)
+		}
+	}
+	if !strings.HasSuffix(string(text), out.String()) {
+		t.Error("the record does not end with what was printed")
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// TestErrorsLeaveNoRecord: the table is shown, and the errors end the run.
+func TestErrorsLeaveNoRecord(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
+	t.Setenv(faulty, "1")
+	file := filepath.Join(t.TempDir(), "record.md")
+	var out, errs bytes.Buffer
+	for _, window := range []string{"50ms", "200ms", "1s"} { // a machine may stand still for a while
+		err = Commands[0].Main(t.Context(), []string{
+			"-targets", "http", "-against", self, "-rounds", "1", "-duration", window, "-warmup", "1ms", "-connections", "2", "-instances", "2", "-o", file,
+		}, &out, &errs)
+		if err != nil {
+			break
+		}
+		_ = os.Remove(file) // so few events that there was none
+	}
+	if err == nil || !strings.Contains(err.Error(), "event: status 500") || !strings.Contains(out.String(), "| other | 0") {
+		t.Errorf("got %v\n%s", err, out.String())
+	}
+	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("there is a record: %v", err)
+	}
+}
+
+// TestARecordSaysWhatTheLoopWas in words.
+func TestARecordSaysWhatTheLoopWas(t *testing.T) {
+	for want, rate := range map[string]float64{"| Load | closed loop, event=1, ": 0, "| Load | open loop of 5000 requests/s, event=1, ": 5000} {
+		p := plan{Harness: &harness.Harness{}, load: load.Options{Rate: rate, Mix: load.Mix{load.Event: 1}}}
+		p.describe()
+		if got := (&record.Facts{}).Header(p.Title, "", p.Rows...); !strings.Contains(got, want) {
+			t.Errorf("got %s\nwant %s", got, want)
+		}
+	}
+}
+
+func TestWrongUsage(t *testing.T) {
+	for _, args := range [][]string{
+		{"-targets", "nothing"},
+		{"-connections", "many"},
+		{"-connections", "0"},
+		{"-batch", "0"},
+		{"-replies", "short"},
+		{"-mix", "delete=1"},
+		{"-rounds", "0"},
+		{"-unknown"},
+		{"-peer", "program"},
+		{"-peer", "=program"},
+		{"-peer", "a|b=program"},
+		{"-peer", "troupe=program"},
+		{"-peer", "a=program", "-peer", "a=other"},
+		{"-peer", "a=program", "-profile"},
+		{"something"},
+	} {
+		var out, errs bytes.Buffer
+		if err := Commands[0].Main(t.Context(), args, &out, &errs); !errors.Is(err, process.ErrUsage) {
+			t.Errorf("%v: got %v, want ErrUsage", args, err)
+		}
+	}
+}
+
+func TestAPlanHasACellForEachCombination(t *testing.T) {
+	p, err := planOf(t, []string{"-connections", "16,64", "-replies", "full,minimal", "-batch", "100,1000", "-against", "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []cell{
+		{16, false, 0},
+		{16, true, 0},
+		{16, true, 100},
+		{16, true, 1000},
+		{64, false, 0},
+		{64, true, 0},
+		{64, true, 100},
+		{64, true, 1000},
+	}; !slices.Equal(p.cells, want) {
+		t.Errorf("got %v, want %v", p.cells, want)
+	}
+	if want := []string{"http", "durable", "troupe", "other"}; !slices.Equal(p.targets, want) {
+		t.Errorf("got %v, want %v", p.targets, want)
+	}
+}
+
+// TestRatiosAreWithinARound plants rounds of which the second is ten times
+// slower for both: a ratio of medians would not show that they are equal.
+func TestRatiosAreWithinARound(t *testing.T) {
+	at := func(target string, round int, perSecond float64) *sample {
+		return &sample{target: target, round: round, result: &load.Result{PerSecond: perSecond}}
+	}
+	base := []*sample{at("durable", 1, 1000), at("durable", 2, 100), at("durable", 3, 2000)}
+	mine := []*sample{at("troupe", 2, 100), at("troupe", 1, 1000), at("troupe", 3, 1000)}
+	if got, want := ratios(mine, base, (*sample).perSecond), (record.Spread{Least: 0.5, Middle: 1, Most: 1}); got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got := ratios(mine, nil, (*sample).perSecond); got != (record.Spread{}) {
+		t.Errorf("without a base: got %v", got)
+	}
+}

@@ -1,0 +1,153 @@
+package compare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/pprof/profile"
+)
+
+// part is something that a server spends its processor time on.
+type part struct {
+	name string
+	// A sample belongs to the part when one of its frames begins with one of these, and
+	// to no part before it.
+	frames []string
+}
+
+// parts are asked in this order, so that what serves others, such as the collector and
+// the scheduler, is counted where it happens, and only the rest by who asked for it.
+var parts = []part{
+	{"garbage collection", []string{
+		"runtime.gcBgMarkWorker", "runtime.gcAssistAlloc", "runtime.bgsweep", "runtime.bgscavenge", "runtime.gcStart",
+		"runtime.gcMarkDone", "runtime.gcMarkTermination", "runtime.deductSweepCredit", "runtime.gcWriteBarrier", "runtime.wbBufFlush",
+	}},
+	{"log: write and sync", []string{"github.com/cockroachdb/pebble/v2/record.(*LogWriter).flushLoop"}},
+	{"flush and compaction", []string{
+		"github.com/cockroachdb/pebble/v2.(*DB).flush", "github.com/cockroachdb/pebble/v2.(*DB).compact",
+		"github.com/cockroachdb/pebble/v2/sstable", "github.com/cockroachdb/pebble/v2/vfs.(*syncingFile)",
+	}},
+	{"stacks that grow", []string{"runtime.newstack", "runtime.morestack"}},
+	{"scheduler", []string{
+		"runtime.schedule", "runtime.findRunnable", "runtime.park_m", "runtime.goready", "runtime.ready", "runtime.wakep", "runtime.mstart",
+		"runtime.newproc", "runtime.goexit0", "runtime.gosched_m", "runtime.sysmon", "runtime.startm", "runtime.goschedImpl", "runtime.netpoll",
+	}},
+	{"allocation", []string{"runtime.mallocgc", "runtime.growslice"}},
+	{"messages of Raft", []string{"github.com/hashicorp/raft.(*NetworkTransport)", "github.com/hashicorp/go-msgpack", "troupe/persistence/replica.(*transport)"}},
+	{"calls between nodes", []string{
+		"net/http.http2", "net/http.(*http2", "net/http/internal/http2.", "troupe/gateway.(*forwarding)", "troupe/actors/cluster/peer.", "crypto/tls.", "crypto/internal/",
+	}},
+	{"socket: watch for its end", []string{"net/http.(*connReader).backgroundRead", "net/http.(*connReader).startBackgroundRead", "net/http.(*connReader).abortPendingRead"}},
+	{"socket: deadlines", []string{"net.(*conn).SetReadDeadline", "net.(*conn).SetWriteDeadline", "net.(*conn).SetDeadline"}},
+	{"socket: write", []string{"net.(*conn).Write"}},
+	{"socket: read", []string{"net.(*conn).Read"}},
+	{"memtable", []string{"github.com/cockroachdb/pebble/v2.(*memTable).apply"}},
+	{"batch and commit pipeline", []string{"github.com/cockroachdb/pebble/v2."}},
+	{"Raft, the rest", []string{"github.com/hashicorp/raft.", "troupe/persistence/replica."}},
+	{"step of the statechart", []string{"troupe/statemachine.(*Definition).Step"}},
+	{"rights", []string{
+		"troupe/statemachine.(*Definition).MaySend", "troupe/statemachine.(*Definition).SendRight", "troupe/statemachine.(*Definition).ReadRight",
+	}},
+	{"reading the record", []string{"troupe/actors/workflow.(*instance).ensureLoaded", "troupe/actors/workflow.(*Router).wake", "troupe/actors/workflow.(*Router).load"}},
+	{"encoding of record, entry and rows", []string{"troupe/actors/workflow.(*instance).commit"}},
+	{"applier and committer", []string{"troupe/persistence."}},
+	{"actor and mailbox", []string{
+		"github.com/asynkron/protoactor-go", "troupe/actors/internal/mailbox.", "troupe/actors/workflow.(*instance)", "troupe/actors/workflow.(*Router)",
+	}},
+	{"credential", []string{"troupe/actors/identity.", "troupe/gateway.(*exchange).authenticate"}},
+	{"body", []string{
+		"troupe/gateway.readBody", "troupe/gateway.parseBody", "troupe/gateway.parseEvent", "troupe/gateway.parseCreate", "troupe/gateway.(*itemSource)",
+		"troupe/bench/internal/ceiling.decode", "encoding/json",
+	}},
+	{"net/http: read the request", []string{"net/http.(*conn).readRequest", "net/http.(*body)"}},
+	{"handler, the rest", []string{"troupe/gateway.", "troupe/bench/internal/ceiling."}},
+	{"net/http: the answer's head and end", []string{"net/http.(*response)", "net/http.(*chunkWriter)"}},
+	{"net/http: the rest", []string{"net/http."}},
+	{"everything else", []string{""}},
+}
+
+// costs is processor time in microseconds for each answered request, by part.
+type costs []float64
+
+// profileTarget takes a profile of all processes of a target for a time, and says what share of
+// their processor time each part had.
+func profileTarget(ctx context.Context, t *target, length time.Duration) (shares costs, err error) {
+	profiles, faults := make([]*profile.Profile, len(t.admin)), make([]error, len(t.admin))
+	var all sync.WaitGroup
+	for i, addr := range t.admin {
+		all.Go(func() { profiles[i], faults[i] = takeProfile(ctx, addr, length) })
+	}
+	all.Wait()
+	if err := errors.Join(faults...); err != nil {
+		return nil, fmt.Errorf("profile of %s: %w", t.name, err)
+	}
+	merged, err := profile.Merge(profiles)
+	if err != nil {
+		return nil, fmt.Errorf("profile of %s: %w", t.name, err)
+	}
+	return sharesOf(merged), nil
+}
+
+// takeProfile takes a profile of one process.
+func takeProfile(ctx context.Context, addr string, length time.Duration) (*profile.Profile, error) {
+	seconds := max(1, int(length/time.Second))
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", addr, seconds), nil)
+	if err != nil {
+		return nil, err
+	}
+	client := &http.Client{Timeout: length + 30*time.Second}
+	defer client.CloseIdleConnections()
+	reply, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = reply.Body.Close() }()
+	if reply.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(reply.Body)
+		return nil, fmt.Errorf("%s: %s", reply.Status, text)
+	}
+	return profile.Parse(reply.Body)
+}
+
+// sharesOf sums the samples of a profile by part; all together are 1.
+func sharesOf(p *profile.Profile) costs {
+	shares := make(costs, len(parts))
+	var sum float64
+	for _, s := range p.Sample {
+		value := float64(s.Value[len(s.Value)-1])
+		shares[partOf(s)] += value
+		sum += value
+	}
+	for i := range shares {
+		shares[i] /= max(1, sum)
+	}
+	return shares
+}
+
+func partOf(s *profile.Sample) int {
+	for i := range parts {
+		if hasFrame(s, parts[i].frames) {
+			return i
+		}
+	}
+	return len(parts) - 1
+}
+
+func hasFrame(s *profile.Sample, prefixes []string) bool {
+	for _, l := range s.Location {
+		for _, line := range l.Line {
+			for _, p := range prefixes {
+				if strings.HasPrefix(line.Function.Name, p) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,152 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"troupe/bench/record"
+)
+
+// of collects one figure of some samples.
+func of(samples []*sample, figure func(*sample) float64) record.Spread {
+	var values []float64
+	for _, s := range samples {
+		values = append(values, figure(s))
+	}
+	return record.SpreadOf(values)
+}
+
+// ratios divides a figure of each sample by that of the base in the same round.
+func ratios(samples, base []*sample, figure func(*sample) float64) record.Spread {
+	var values []float64
+	for _, s := range samples {
+		i := slices.IndexFunc(base, func(b *sample) bool { return b.round == s.round })
+		if i >= 0 && figure(base[i]) > 0 {
+			values = append(values, figure(s)/figure(base[i]))
+		}
+	}
+	return record.SpreadOf(values)
+}
+
+// describe says in the head of the record what was measured.
+func (p *plan) describe() {
+	o := p.load
+	loop := "closed loop"
+	if o.Rate > 0 {
+		loop = fmt.Sprintf("open loop of %g requests/s", o.Rate)
+	}
+	p.Title = "Comparison"
+	p.Rows = [][2]string{{"Load", fmt.Sprintf(
+		"%s, %s, %d new instances a run with %d events before, %d rounds of %s after %s",
+		loop, o.Mix, o.Instances, o.Preload, p.rounds, o.Duration, o.WarmUp)}}
+}
+
+// report is one table for each cell, in Markdown.
+func (p *plan) report(samples []*sample) string {
+	var b strings.Builder
+	for _, c := range p.cells {
+		p.table(&b, c, samples)
+		if len(p.peers) > 0 && slices.Contains(p.targets, troupeTarget) {
+			p.peersTable(&b, c, samples)
+		}
+		if p.profile {
+			p.partsTable(&b, c, samples)
+		}
+		if p.queries > 0 {
+			p.besideTable(&b, c, samples)
+		}
+	}
+	fmt.Fprintf(&b, "\nFigures are least–median–most of %d rounds. Ratios are to %s in the same round. "+
+		"CPU is user and system time of the server with the processes that it started, and of the load generator, for each answered request. "+
+		"Memory is theirs, too (PSS). "+
+		"Of batches, ratios are to single events of %s, and CPU is for each event.\n", p.rounds, p.base(), troupeTarget)
+	return b.String()
+}
+
+// base is the target that the ratios are to: the durable ceiling, or the first.
+func (p *plan) base() string {
+	if slices.Contains(p.targets, durableCeiling) {
+		return durableCeiling
+	}
+	return p.targets[0]
+}
+
+// in returns the samples of a target in a cell, without those beside queries.
+func in(samples []*sample, target string, c cell) (out []*sample) {
+	for _, s := range samples {
+		if s.target == target && s.cell == c && s.queries == nil {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// peersTable writes how many times as much as each peer troupe does, and how many times as
+// much a peer takes.
+func (p *plan) peersTable(b *strings.Builder, c cell, samples []*sample) {
+	b.WriteString("\n| Peer | troupe's requests/s are N times its | its CPU is N times troupe's | its p99 is N times troupe's |\n|---|---|---|---|\n")
+	ours := in(samples, troupeTarget, c)
+	for _, peer := range p.peers {
+		its := in(samples, peer.name, c)
+		if len(its) == 0 {
+			continue
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", peer.name, ratios(ours, its, (*sample).perSecond).Text("%.1f"),
+			ratios(its, ours, (*sample).serverCost).Text("%.1f"), ratios(its, ours, (*sample).p99).Text("%.1f"))
+	}
+}
+
+// partsTable writes what the processor time of a request, or of an event of a batch, goes
+// to: the part's share of the profile times that time, the middle one of the rounds.
+func (p *plan) partsTable(b *strings.Builder, c cell, samples []*sample) {
+	what := "request"
+	if c.batch > 0 {
+		what = "event"
+	}
+	fmt.Fprintf(b, "\n| Server CPU µs of one %s |", what)
+	for _, name := range p.targets {
+		fmt.Fprintf(b, " %s |", name)
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---|", len(p.targets)) + "\n")
+	for i := range parts {
+		fmt.Fprintf(b, "| %s |", parts[i].name)
+		for _, name := range p.targets {
+			cost := of(in(samples, name, c), func(s *sample) float64 { return s.shares[i] * s.serverCost() })
+			fmt.Fprintf(b, " %.1f |", cost.Middle)
+		}
+		b.WriteString("\n")
+	}
+}
+
+// table writes the rows of one cell. Shed, missed and errors are sums over the
+// rounds, memory is the most: a server stays up for all cells, so that it grows
+// from round to round.
+func (p *plan) table(b *strings.Builder, c cell, samples []*sample) {
+	base, unit := in(samples, p.base(), c), "requests"
+	if c.batch > 0 {
+		base, unit = in(samples, troupeTarget, cell{c.connections, c.minimal, 0}), "events"
+	}
+	fmt.Fprintf(b, "\n## %s\n\n", c)
+	fmt.Fprintf(b, "| Target | %s/s | p50 ms | p99 ms | server CPU µs | generator CPU µs | memory MB | %[1]s/s ratio | CPU ratio | p99 ratio | shed, missed, errors |\n", unit)
+	b.WriteString("|---|---|---|---|---|---|---|---|---|---|---|\n")
+	for _, name := range p.targets {
+		mine := in(samples, name, c)
+		if len(mine) == 0 {
+			continue
+		}
+		var shed, missed, failed, memory int64
+		for _, s := range mine {
+			shed += s.result.Refused
+			missed += s.result.Missed
+			failed += s.result.Failed()
+			memory = max(memory, s.memory)
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %.0f | %d | %s | %s | %s | %d, %d, %d |\n", name,
+			of(mine, (*sample).perSecond).Text("%.0f"), of(mine, (*sample).p50).Text("%.2f"),
+			of(mine, (*sample).p99).Text("%.2f"), of(mine, (*sample).serverCost).Text("%.1f"),
+			of(mine, (*sample).clientCost).Middle, memory>>20,
+			ratios(mine, base, (*sample).perSecond).Text("%.2f"), ratios(mine, base, (*sample).serverCost).Text("%.2f"),
+			ratios(mine, base, (*sample).p99).Text("%.2f"), shed, missed, failed)
+	}
+}

@@ -1,0 +1,253 @@
+package compare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/pprof"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"troupe/bench/fleet"
+	"troupe/bench/internal/ceiling"
+	"troupe/bench/internal/harness"
+	"troupe/bench/load"
+	"troupe/bench/process"
+)
+
+// The names of the targets.
+const (
+	httpCeiling    = "http"
+	durableCeiling = "durable"
+	troupeTarget   = "troupe"
+	clusterTarget  = "cluster" // three nodes of it
+	otherTarget    = "other"   // another build, see -against
+)
+
+var targetNames = []string{httpCeiling, durableCeiling, troupeTarget}
+
+// target is a server that is measured.
+type target struct {
+	*process.Process
+	name  string
+	token string   // "" when it takes none
+	admin []string // where its processes have profiles; none without
+	// cluster has the nodes, of which Process is the first; nil for other targets.
+	cluster *fleet.Fleet
+	// parked: the instances that queries find were made.
+	parked bool
+}
+
+// takes reports whether the target can be asked what a cell says.
+func (t *target) takes(c cell) bool {
+	return c.batch == 0 || t.name == troupeTarget || t.name == otherTarget || t.name == clusterTarget
+}
+
+// processes are those of the target that are measured with all below them.
+func (t *target) processes() []*process.Process {
+	if t.cluster == nil {
+		return []*process.Process{t.Process}
+	}
+	var all []*process.Process
+	for _, n := range t.cluster.Nodes {
+		all = append(all, n.Process())
+	}
+	return all
+}
+
+// more are the addresses of the target besides the first.
+func (t *target) more() (addrs []string) {
+	for _, p := range t.processes()[1:] {
+		addrs = append(addrs, p.Addr)
+	}
+	return addrs
+}
+
+// used is the processor time that the target has used.
+func (t *target) used() (used time.Duration, err error) {
+	for _, p := range t.processes() {
+		one, fault := process.TreeTime(p.PID())
+		used, err = used+one, errors.Join(err, fault)
+	}
+	return used, err
+}
+
+// bytes is the memory that the target has.
+func (t *target) bytes() (bytes int64) {
+	for _, p := range t.processes() {
+		bytes += process.TreeBytes(p.PID())
+	}
+	return bytes
+}
+
+// startTargets starts the servers. What it returns to stop them must be called
+// in any case.
+func (p *plan) startTargets(ctx context.Context) (all []*target, stop func(), err error) {
+	stop = func() {
+		for _, t := range all {
+			if t.cluster == nil {
+				t.Stop()
+			} else if err := t.cluster.Remove(context.WithoutCancel(ctx)); err != nil {
+				fmt.Fprintf(p.Errs, "remove the cluster: %v\n", err)
+			}
+		}
+	}
+	if p.cores > 0 { // NB: this process has read it at its start; those that it starts inherit it
+		if err := os.Setenv("GOMAXPROCS", strconv.Itoa(p.cores)); err != nil {
+			return nil, stop, err
+		}
+	}
+	for _, name := range p.targets {
+		fmt.Fprintf(p.Errs, "start %s\n", name)
+		var t *target
+		switch name {
+		case troupeTarget:
+			if err = p.Build(ctx); err == nil {
+				t, err = p.startTroupe(ctx, name, p.Program)
+			}
+		case clusterTarget:
+			t, err = p.startCluster(ctx, name)
+		case otherTarget:
+			t, err = p.startTroupe(ctx, name, p.against)
+		case httpCeiling, durableCeiling:
+			t, err = p.startCeiling(ctx, name)
+		default:
+			t, err = p.startPeer(ctx, name)
+		}
+		if err != nil {
+			return all, stop, err
+		}
+		all = append(all, t)
+	}
+	return all, stop, nil
+}
+
+// startCluster starts three nodes of troupe.
+func (p *plan) startCluster(ctx context.Context, name string) (*target, error) {
+	dir, err := p.folder(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.Build(ctx); err != nil {
+		return nil, err
+	}
+	nodes, err := fleet.Found(ctx, fleet.Options{Program: p.Program, Dir: dir})
+	if err != nil {
+		return nil, errors.Join(err, nodes.Remove(context.WithoutCancel(ctx)))
+	}
+	t := &target{name: name, Process: nodes.Nodes[0].Process(), token: nodes.Token, cluster: nodes}
+	for _, n := range nodes.Nodes {
+		t.admin = append(t.admin, n.Admin)
+	}
+	return t, nil
+}
+
+// folder makes one for a target.
+func (p *plan) folder(name string) (string, error) {
+	dir := filepath.Join(p.Dir, name)
+	return dir, os.Mkdir(dir, 0o711) // the server of a peer may run as another user
+}
+
+// ceilingCommand is the command by which this program is a ceiling.
+const ceilingCommand = "ceiling"
+
+func (p *plan) startCeiling(ctx context.Context, name string) (*target, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	store := ""
+	if name == durableCeiling {
+		store = filepath.Join(p.Dir, "ceiling")
+	}
+	admin, err := process.FreeAddr()
+	if err != nil {
+		return nil, err
+	}
+	t := &target{name: name, admin: []string{admin}}
+	t.Process, err = process.Start(ctx, filepath.Join(p.Dir, name+".log"), self, ceilingCommand, "-dir", store, "-admin", admin)
+	return t, err
+}
+
+// serveCeiling is the other side of startCeiling: it serves until ctx ends.
+func serveCeiling(ctx context.Context, h *harness.Harness) error {
+	listen := h.Flags.String("listen", "", "address")
+	dir := h.Flags.String("dir", "", "folder of the store; empty stores nothing")
+	admin := h.Flags.String("admin", "", "address for profiles")
+	if err := h.Parse(""); err != nil {
+		return err
+	}
+	s, err := ceiling.Open(*dir)
+	if err != nil {
+		return err
+	}
+	go servePprof(*admin)
+	server := &http.Server{Addr: *listen, Handler: s, ReadHeaderTimeout: time.Minute}
+	stopped := make(chan error, 1)
+	defer context.AfterFunc(ctx, func() {
+		// Not ctx: it has ended.
+		late, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		stopped <- server.Shutdown(late)
+	})()
+	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return errors.Join(<-stopped, s.Close())
+}
+
+// servePprof serves Go's profiles until the process ends.
+func servePprof(addr string) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	server := &http.Server{Addr: addr, Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	_ = server.ListenAndServe() // whoever asks for a profile sees that there is none
+}
+
+// peer is a server that somebody else makes, behind a program that answers like a ceiling.
+type peer struct{ name, program string }
+
+// addPeer reads one NAME=PROGRAM.
+func (p *plan) addPeer(text string) error {
+	name, program, ok := strings.Cut(text, "=")
+	if !ok || name == "" || program == "" || strings.ContainsAny(name, `/\ |`) {
+		return fmt.Errorf("%q is not NAME=PROGRAM", text)
+	}
+	p.peers = append(p.peers, peer{name, program})
+	return nil
+}
+
+// startPeer starts the program of a peer, which starts what else it needs.
+func (p *plan) startPeer(ctx context.Context, name string) (t *target, err error) {
+	i := slices.IndexFunc(p.peers, func(q peer) bool { return q.name == name })
+	folder, err := p.folder(name)
+	if err != nil {
+		return nil, err
+	}
+	program, err := filepath.Abs(p.peers[i].program)
+	if err != nil {
+		return nil, err
+	}
+	t = &target{name: name}
+	t.Process, err = process.Start(ctx, folder+".log", program, "--dir", folder)
+	return t, err
+}
+
+// startTroupe makes a home with the workflow of the load and a token, and serves
+// it.
+func (p *plan) startTroupe(ctx context.Context, name, program string) (*target, error) {
+	home := filepath.Join(p.Dir, name+"-home")
+	if err := load.BuiltIn().WriteHome(home); err != nil {
+		return nil, err
+	}
+	s, err := harness.Serve(ctx, program, home, []string{load.UserID})
+	if err != nil {
+		return nil, err
+	}
+	return &target{name: name, Process: s.Process, token: s.Tokens[load.UserID], admin: []string{s.Admin}}, nil
+}

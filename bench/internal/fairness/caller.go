@@ -1,0 +1,165 @@
+package fairness
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"troupe/bench/load"
+)
+
+// caller sends requests with the credentials of one user, or with none. Its fields
+// are only read once it is in use.
+type caller struct {
+	addr          string // of the server
+	token, cookie string // "" is none
+	dial          func(ctx context.Context, network, addr string) (net.Conn, error)
+	client        *http.Client
+}
+
+// answerWaitMax is how long the polite user waits for an answer.
+const answerWaitMax = 5 * time.Second
+
+// newCaller makes a caller whose connections come from a loopback address, over a link; nil is
+// loopback itself. It keeps up to connections of them.
+func newCaller(addr, from string, connections int, over *link) *caller {
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	c := &caller{addr: addr, dial: dialer.DialContext}
+	if over != nil {
+		c.dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := dialer.DialContext(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			return over.carry(conn), nil
+		}
+	}
+	c.client = &http.Client{Transport: &http.Transport{
+		DialContext: c.dial, MaxConnsPerHost: connections, MaxIdleConnsPerHost: connections,
+	}}
+	return c
+}
+
+func (c *caller) close() { c.client.CloseIdleConnections() }
+
+// with returns a copy that shares the connections and has credentials.
+func (c *caller) with(token, cookie string) *caller {
+	d := *c
+	d.token, d.cookie = token, cookie
+	return &d
+}
+
+// request makes a request; an empty body is a GET. The credential is the one that
+// the path's group takes (gateway/INTERFACE.md, "Credentials").
+func (c *caller) request(ctx context.Context, path, body string) *http.Request {
+	method, reader := http.MethodGet, io.Reader(nil)
+	if body != "" {
+		method, reader = http.MethodPost, strings.NewReader(body)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, "http://"+c.addr+path, reader)
+	if err != nil {
+		panic(err) // our own path
+	}
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	switch {
+	case c.token == "":
+	case strings.HasPrefix(path, "/form-"):
+		r.AddCookie(&http.Cookie{Name: "session", Value: c.cookie})
+	case strings.HasPrefix(path, "/workflow/"):
+		r.Header.Set("Authorization", "svc.token "+c.token)
+	default:
+		r.Header.Set("Authentication", "svc.token "+c.token)
+	}
+	return r
+}
+
+// raw is the text of a request.
+func (c *caller) raw(path, body string) []byte {
+	var b bytes.Buffer
+	if err := c.request(context.Background(), path, body).Write(&b); err != nil {
+		panic(err) // a buffer takes everything
+	}
+	return b.Bytes()
+}
+
+// do sends a request and reads its answer to the end.
+func (c *caller) do(r *http.Request) (status int, body []byte, err error) {
+	reply, err := c.client.Do(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() { _ = reply.Body.Close() }()
+	body, err = io.ReadAll(reply.Body)
+	return reply.StatusCode, body, err
+}
+
+// statusText names an answer. One that refuses for now has its reason too, which
+// says nothing of the request and so repeats.
+func statusText(status int, body []byte) string {
+	var reply struct {
+		Message string `json:"message"`
+	}
+	text := "status " + strconv.Itoa(status)
+	if load.IsShed(status) && json.Unmarshal(body, &reply) == nil && reply.Message != "" {
+		text += " (" + reply.Message + ")"
+	}
+	return text
+}
+
+// cause is why there was no answer, without ports, so that it repeats.
+func cause(err error) string {
+	var op *net.OpError
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return "no answer in " + answerWaitMax.String()
+	case errors.As(err, &op):
+		return op.Op + ": " + op.Err.Error()
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "closed without an answer"
+	}
+	if text := err.Error(); strings.Contains(text, "server closed") {
+		return "closed without an answer"
+	} else if _, reason, ok := strings.Cut(text, `": `); ok { // net/http puts the address in front
+		return reason
+	}
+	return err.Error()
+}
+
+// tally counts by text. Any goroutine may use it.
+type tally struct {
+	mu     sync.Mutex
+	counts map[string]int64
+}
+
+func (t *tally) add(what string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.counts == nil {
+		t.counts = map[string]int64{}
+	}
+	t.counts[what]++
+}
+
+// observed is what one kind of request got.
+type observed struct {
+	errors tally
+
+	mu      sync.Mutex
+	latency load.Histogram // of what was answered with 200
+}
+
+func (o *observed) answered(elapsed time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.latency.Record(elapsed)
+}

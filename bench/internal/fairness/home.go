@@ -1,0 +1,140 @@
+package fairness
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"troupe/bench/load"
+	"troupe/bench/process"
+)
+
+// Where requests come from.
+const (
+	politeAddr  = "127.0.0.1"
+	hostileAddr = "127.0.0.2"
+)
+
+//go:embed home
+var files embed.FS
+
+// home is a home folder with its users and what they have in it.
+type home struct {
+	dir             string
+	log             string // what the servers print
+	polite, hostile credentials
+	politeIDs       []string
+	hostileIDs      []string
+	hot             string
+}
+
+const politePassword = "an old oak, 1843"
+
+type credentials struct{ token, cookie string }
+
+// newHome makes a home and fills its store.
+func (m *measurement) newHome(ctx context.Context, dir string) (*home, error) {
+	h := &home{dir: filepath.Join(dir, "home"), log: filepath.Join(dir, "log")}
+	tree, err := fs.Sub(files, "home")
+	if err == nil {
+		err = os.CopyFS(h.dir, tree)
+	}
+	if err != nil {
+		return nil, err
+	}
+	set := exec.CommandContext(ctx, m.Program, "password", "set", "--home", h.dir, "--user", "polite")
+	set.Stdin = strings.NewReader(politePassword + "\n")
+	if text, err := set.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("set a password: %w\n%s", err, text)
+	}
+	for user, c := range map[string]*credentials{"polite": &h.polite, "hostile": &h.hostile} {
+		var err1, err2 error
+		c.token, err1 = process.Output(ctx, m.Program, "token", "create", "--home", h.dir, "--user", user)
+		c.cookie, err2 = process.Output(ctx, m.Program, "session", "create", "--home", h.dir, "--user", user)
+		if err := errors.Join(err1, err2); err != nil {
+			return nil, err
+		}
+	}
+	s, err := m.start(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Stop()
+	return h, h.fill(ctx, s.Addr, m)
+}
+
+// start starts a server on the home.
+func (m *measurement) start(ctx context.Context, h *home) (*process.Process, error) {
+	return process.Start(ctx, h.log, m.Program, append([]string{"serve", "--home", h.dir}, m.serve...)...)
+}
+
+// How much there is before the attacks. Besides, the hostile user has as many
+// records as the flag says, as many entries in the history of the last of them, and
+// a form for every ten.
+const (
+	politeTickets = 100
+	closedTickets = 20
+	textBytes     = 4 << 10
+)
+
+// fill creates the instances and forms of both users.
+func (h *home) fill(ctx context.Context, addr string, m *measurement) error {
+	polite := newCaller(addr, politeAddr, m.loops, nil).with(h.polite.token, h.polite.cookie)
+	hostile := newCaller(addr, hostileAddr, m.loops, nil).with(h.hostile.token, h.hostile.cookie)
+	defer polite.close()
+	defer hostile.close()
+	var err error
+	if h.politeIDs, err = polite.createAll(ctx, politeTickets+closedTickets, m.loops, newTicket("mine")); err != nil {
+		return err
+	}
+	if h.hostileIDs, err = hostile.createAll(ctx, m.records, m.loops, newTicket(strings.Repeat("a", textBytes))); err != nil {
+		return err
+	}
+	h.hot = h.hostileIDs[len(h.hostileIDs)-1]
+	closed := h.politeIDs[politeTickets:]
+	h.politeIDs = h.politeIDs[:politeTickets]
+	_, err = polite.createAll(ctx, len(closed), m.loops, func(n int) (path, body string) {
+		return workflowPath + "/event", strings.Replace(event(closed[n], "{}"), `"note"`, `"close"`, 1)
+	})
+	if err != nil {
+		return err
+	}
+	_, err = hostile.createAll(ctx, m.records, m.loops, func(int) (path, body string) {
+		return workflowPath + "/event", event(h.hot, `{"comment":"one of many"}`)
+	})
+	if err != nil {
+		return err
+	}
+	_, err = hostile.createAll(ctx, m.records/10, m.loops, func(int) (path, body string) {
+		return "/form-portal/forms/create", `{"formId":"note"}`
+	})
+	return err
+}
+
+// createAll sends n requests, several at a time, and returns the instances that the
+// answers name. Any other answer than 200 ends it.
+func (c *caller) createAll(ctx context.Context, n, parallel int, next func(n int) (path, body string)) ([]string, error) {
+	ids := make([]string, n)
+	err := load.Each(ctx, parallel, n, func(ctx context.Context, i int) error {
+		path, body := next(i)
+		status, reply, err := c.do(c.request(ctx, path, body))
+		if err != nil || status != http.StatusOK {
+			return fmt.Errorf("fill the store: %s: status %d %s: %w", path, status, reply, err)
+		}
+		var named struct {
+			ID string `json:"instanceId"`
+		}
+		_ = json.Unmarshal(reply, &named) // group A answers with a text
+		ids[i] = named.ID
+		return nil
+	})
+	return ids, err
+}

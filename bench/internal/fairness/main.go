@@ -1,0 +1,130 @@
+package fairness
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"troupe/bench/internal/harness"
+)
+
+// Commands are the measurement, and what the program starts itself as: the polite user, and a server that
+// only refuses.
+var Commands = []harness.Command{
+	{Name: "fairness", About: "what a hostile user takes from a polite one", Run: run},
+	{Name: politeCommand, Run: bePolite},
+	{Name: refuseCommand, Run: refuse},
+}
+
+func run(ctx context.Context, h *harness.Harness) error {
+	m, err := parse(h)
+	if err != nil {
+		return err
+	}
+	return h.Measure(ctx, m.run)
+}
+
+// measurement is what is asked for on the command line.
+type measurement struct {
+	*harness.Harness
+	attacks     []attack
+	duration    time.Duration // of the measured window of each attack
+	warmUp      time.Duration // before it, already under attack
+	rate        float64       // of the polite user's requests
+	loops       int           // hostile requests at a time
+	connections int           // hostile connections that are only held
+	records     int           // hostile instances that are there before
+	tasks       int           // hostile tasks, and events of a long history
+	link        float64       // megabits a second of the hostile one's network; 0 is loopback
+	bare        bool          // the hostile one attacks a server that only refuses
+	serve       []string      // arguments of troupe serve
+}
+
+func parse(h *harness.Harness) (*measurement, error) {
+	m, flags := &measurement{Harness: h}, h.Flags
+	names := flags.String("attacks", "", "names of attacks with commas; empty is all. The first is always nobody")
+	flags.DurationVar(&m.duration, "duration", 5*time.Second, "measured time of each attack, at most 1m")
+	flags.DurationVar(&m.warmUp, "warmup", time.Second, "time under attack before it")
+	flags.Float64Var(&m.rate, "rate", 100, "the polite user's requests a second")
+	flags.IntVar(&m.loops, "loops", 32, "hostile requests at a time")
+	flags.IntVar(&m.connections, "connections", 300, "hostile connections that are held, at most 2000")
+	flags.IntVar(&m.records, "records", 3000, "hostile instances of 4 KiB that are made before")
+	flags.IntVar(&m.tasks, "tasks", 50_000, "tasks that the polite user may not read, and events of a long history")
+	flags.Float64Var(&m.link, "link", 1000, "the hostile one's network in megabits a second each way; 0 is loopback as it is")
+	flags.BoolVar(&m.bare, "bare", false, "the hostile one attacks a server beside it that refuses everything: what its client alone takes from the polite user")
+	flags.StringVar(&m.Program, "program", "", "the build that is measured; empty builds this tree")
+	if err := h.Parse("[-- flags of troupe serve]"); err != nil {
+		return nil, err
+	}
+	m.serve = append([]string{"--connections-max", "200", "--drain-max", "1s"}, flags.Args()...)
+	if m.duration <= 0 || m.duration > time.Minute || m.warmUp < 0 || m.rate <= 0 || m.loops < 1 || m.records < 1 || m.tasks < 1 || m.link < 0 ||
+		m.connections < 1 || m.connections > 2000 {
+		return nil, harness.Wrong("numbers must be positive and within their bounds")
+	}
+	all := attacks()
+	m.attacks = all
+	if *names != "" {
+		m.attacks = all[:1]
+		for name := range strings.SplitSeq(*names, ",") {
+			i := slices.IndexFunc(all, func(a attack) bool { return a.name == name })
+			if i < 0 {
+				return nil, harness.Wrong("there is no attack %q", name)
+			}
+			if i > 0 {
+				m.attacks = append(m.attacks, all[i])
+			}
+		}
+	}
+	return m, nil
+}
+
+// run measures all attacks. The figures stand in a file of their own beside the record, with .json.
+func (m *measurement) run(ctx context.Context) (string, error) {
+	if err := m.Build(ctx); err != nil {
+		return "", err
+	}
+	h, err := m.newHome(ctx, filepath.Join(m.Dir, "shared"))
+	if err != nil {
+		return "", err
+	}
+	var phases []*phase
+	for _, a := range m.attacks {
+		p, err := m.measureAt(ctx, h, a)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", a.name, err)
+		}
+		phases = append(phases, p)
+		fmt.Fprintf(m.Errs, "%-24s %s\n", a.name, p.line(phases[0]))
+	}
+	m.Title = "Fairness"
+	m.Rows = [][2]string{
+		{"Server", "`troupe serve " + strings.Join(m.serve, " ") + "`"},
+		{"Load", fmt.Sprintf("open loop, %g requests/s of the polite user, %s after %s for each attack; %d hostile requests at a time, %d connections held, %d hostile records of 4 KiB; %s",
+			m.rate, m.duration, m.warmUp, m.loops, m.connections, m.records, m.aim())},
+	}
+	if m.Record == "" {
+		return report(phases), nil
+	}
+	figures, err := json.MarshalIndent(phases, "", "\t")
+	if err != nil {
+		return "", err
+	}
+	return report(phases), os.WriteFile(strings.TrimSuffix(m.Record, ".md")+".json", append(figures, '\n'), 0o644)
+}
+
+// aim says what the hostile one attacks, and over what.
+func (m *measurement) aim() string {
+	over, at := "loopback", ""
+	if m.link > 0 {
+		over = fmt.Sprintf("%g Mbit/s each way", m.link)
+	}
+	if m.bare {
+		at = ", to a server that refuses everything, and not to this one"
+	}
+	return "the hostile one comes over " + over + at
+}

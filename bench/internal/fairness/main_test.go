@@ -1,0 +1,250 @@
+package fairness
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"troupe/bench/load"
+	"troupe/bench/process"
+)
+
+// TestMain makes this test binary the program that is measured when it is started
+// with one of its commands.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && slices.Contains([]string{"token", "session", "password"}, os.Args[1]) {
+		_, _ = os.Stdout.WriteString("secret\n")
+		return
+	}
+	if len(os.Args) == 2 && os.Args[1] == politeCommand {
+		if err := Commands[1].Main(context.Background(), nil, os.Stdout, os.Stderr); err != nil {
+			panic(err)
+		}
+		return
+	}
+	if len(os.Args) == 4 && os.Args[1] == refuseCommand {
+		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+		defer stop()
+		if err := Commands[2].Main(ctx, os.Args[2:], os.Stdout, os.Stderr); err != nil {
+			panic(err)
+		}
+		return
+	}
+	if i := slices.Index(os.Args, "--listen"); i > 0 {
+		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+		defer stop()
+		s := &http.Server{Addr: os.Args[i+1], ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(agree)}
+		defer context.AfterFunc(ctx, func() { _ = s.Close() })()
+		if err := s.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+			panic(err)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// agree answers everything with 200.
+func agree(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	_, _ = w.Write([]byte(`{"instanceId":"01"}`))
+}
+
+func TestARunLeavesARecordAndNothingElse(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Under the race detector every program sleeps a second before it exits.
+	t.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
+	dir, record := t.TempDir(), filepath.Join(t.TempDir(), "record.md")
+	t.Setenv("TMPDIR", dir)
+	var out, errs bytes.Buffer
+	err = Commands[0].Main(t.Context(), []string{
+		"-program", self, "-attacks", "slow-bodies,watches,author-tasks", "-duration", "50ms", "-warmup", "0s",
+		"-records", "10", "-tasks", "10", "-loops", "2", "-connections", "2", "-o", record, "--", "--requests-max", "9",
+	}, &out, &errs)
+	if err != nil {
+		t.Fatalf("%v: %s", err, errs.String())
+	}
+	text, err := os.ReadFile(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{
+		"| Command | `go run ./bench fairness -program", "| Commit |", "--drain-max 1s --requests-max 9`", "### nobody: no attack",
+		"### slow-bodies: ", "### watches: ", "| livez, new connection |",
+	} {
+		if !strings.Contains(string(text), part) {
+			t.Errorf("the record lacks %q:\n%s", part, text)
+		}
+	}
+	figures, err := os.ReadFile(strings.TrimSuffix(record, ".md") + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var phases []struct {
+		Attack string
+		Kinds  map[string]json.RawMessage
+	}
+	if err := json.Unmarshal(figures, &phases); err != nil || len(phases) != 4 || phases[2].Attack != "watches" || len(phases[0].Kinds) != len(kinds) {
+		t.Errorf("got %v and %s", err, figures)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestWrongUsage(t *testing.T) {
+	for _, args := range [][]string{{"-attacks", "kindness"}, {"-duration", "2h"}, {"-connections", "100000"}, {"-rate", "0"}, {"-unknown"}} {
+		var out, errs bytes.Buffer
+		if err := Commands[0].Main(t.Context(), args, &out, &errs); !errors.Is(err, process.ErrUsage) {
+			t.Errorf("%v: got %v, want ErrUsage", args, err)
+		}
+	}
+}
+
+// hostileTo makes a hostile user of a server, with a context that the server ends.
+func hostileTo(t *testing.T, handle func(w http.ResponseWriter, r *http.Request, stop func())) (context.Context, *hostile) {
+	ctx, stop := context.WithCancel(t.Context())
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handle(w, r, stop) }))
+	t.Cleanup(server.Close)
+	e := newHostile(server.Listener.Addr().String(), &home{hostile: credentials{"t", "c"}, hostileIDs: []string{"01"}}, &measurement{loops: 1, connections: 1})
+	t.Cleanup(e.close)
+	return ctx, e
+}
+
+func TestALoopCountsWhatItWasAnswered(t *testing.T) {
+	var asked atomic.Int64
+	ctx, e := hostileTo(t, func(w http.ResponseWriter, r *http.Request, stop func()) {
+		if from, _, _ := net.SplitHostPort(r.RemoteAddr); from != hostileAddr || r.Header.Get("Authorization") != "svc.token t" {
+			t.Errorf("got a request from %s with %q", from, r.Header)
+		}
+		switch asked.Add(1) {
+		case 2:
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = w.Write([]byte(`{"message":"later"}`))
+		case 3:
+			stop()
+		}
+	})
+	e.loop(ctx, e.caller, 1, e.floodEvents)
+	if want := map[string]int64{"status 200": 1, "status 503 (later)": 1}; !maps.Equal(e.got.counts, want) {
+		t.Errorf("got %v, want %v", e.got.counts, want)
+	}
+}
+
+func TestAnAttackEndsWithItsBudget(t *testing.T) {
+	ctx, e := hostileTo(t, func(http.ResponseWriter, *http.Request, func()) {})
+	e.budget.Store(3)
+	e.loop(ctx, e.caller, 2, e.floodEvents)
+	if e.got.counts["status 200"] != 3 {
+		t.Errorf("got %v, want three answers", e.got.counts)
+	}
+}
+
+// TestASlowBodyGoesOn until the attack is over: the server sees the bracket and two
+// more bytes.
+func TestASlowBodyGoesOn(t *testing.T) {
+	ctx, e := hostileTo(t, func(_ http.ResponseWriter, r *http.Request, stop func()) {
+		if _, err := io.ReadFull(r.Body, make([]byte, 3)); err != nil {
+			t.Error(err)
+		}
+		stop()
+	})
+	e.hold(ctx, 1, slowBody(e.caller, workflowPath+"/event"), trickle)
+	if want := map[string]int64{"held to the end without an answer": 1}; !maps.Equal(e.got.counts, want) {
+		t.Errorf("got %v, want %v", e.got.counts, want)
+	}
+}
+
+func TestAHeldConnectionTellsItsStatusAndHowItEnded(t *testing.T) {
+	var asked atomic.Int64
+	ctx, e := hostileTo(t, func(w http.ResponseWriter, _ *http.Request, stop func()) {
+		switch asked.Add(1) {
+		case 1:
+			w.WriteHeader(http.StatusTooManyRequests)
+		case 2:
+			panic(http.ErrAbortHandler) // closes the connection
+		case 3:
+			stop()
+		}
+	})
+	e.hold(ctx, 1, e.raw("/livez", ""), 0)
+	want := map[string]int64{"status 429": 1, "closed without an answer": 1, "held to the end without an answer": 1}
+	if !maps.Equal(e.got.counts, want) {
+		t.Errorf("got %v, want %v", e.got.counts, want)
+	}
+}
+
+// TestThePoliteUserCountsEveryRequestOnce under the kind that it is of.
+func TestThePoliteUserCountsEveryRequestOnce(t *testing.T) {
+	var asked, connections atomic.Int64
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		if r.URL.Path == "/livez" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	server.Start()
+	defer server.Close()
+	p := newPolite(server.Listener.Addr().String(), &home{polite: credentials{"t", "c"}, politeIDs: []string{"01", "02"}})
+	defer p.close()
+	p.waitMax = time.Hour // a slow machine is no error
+	p.run(t.Context(), 1000, time.Now(), 0, 200*time.Millisecond)
+	var counted, livez int64
+	for i, k := range kinds {
+		o := &p.observed[i]
+		failed := (&outcome{Errors: o.errors.counts}).failed()
+		counted += o.latency.Summary(time.Second).Count + failed
+		if k.fresh {
+			livez = o.errors.counts["status 503"]
+		} else if failed > 0 {
+			t.Errorf("%s: got the errors %v", k.name, o.errors.counts)
+		}
+	}
+	if counted == 0 || counted != asked.Load() || livez == 0 || connections.Load() <= livez {
+		t.Errorf("got %d counted of %d, %d refused, %d connections", counted, asked.Load(), livez, connections.Load())
+	}
+}
+
+func TestAReportComparesWithTheBaseline(t *testing.T) {
+	at := func(name string, p99 time.Duration, errors map[string]int64) *phase {
+		p := &phase{
+			Attack: name, What: "what it is", Kinds: map[string]*outcome{}, Hostile: map[string]int64{"status 200": 1, "status 503": 5},
+			All: load.Summary{P99: load.Duration(2 * time.Millisecond)},
+		}
+		for _, k := range kinds {
+			p.Kinds[k.name] = &outcome{Summary: load.Summary{Count: 10, P99: load.Duration(2 * time.Millisecond)}}
+		}
+		p.Kinds["query"] = &outcome{Summary: load.Summary{Count: 10, P99: load.Duration(p99)}, Errors: errors}
+		return p
+	}
+	text := report([]*phase{at("nobody", time.Millisecond, nil), at("flood", 30*time.Millisecond, map[string]int64{"status 503": 4})})
+	for _, part := range []string{"| flood | 90 | 4 | 1.0 | 30.0 | query |", "| 5 status 503, 1 status 200 |", "| query | 10 | 0.00 | 30.00 | 0.00 | 30.0 | 4 status 503 |"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("the report lacks %q:\n%s", part, text)
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package fairness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"troupe/bench/load"
+	"troupe/bench/process"
+)
+
+// phase is one attack and what became of the polite user meanwhile.
+type phase struct {
+	Attack string `json:"attack"`
+	What   string `json:"what"`
+	// Kinds are the polite user's requests.
+	Kinds map[string]*outcome `json:"kinds"`
+	// All are those of all kinds but sign-in, which costs a password's hash whoever is there.
+	All load.Summary `json:"all"`
+	// Hostile counts what the hostile one was answered.
+	Hostile map[string]int64 `json:"hostile"`
+	// Recovered is how long after the attack the polite user waited until a new
+	// connection and an event were answered again.
+	Recovered load.Duration `json:"recoveredMs"`
+	// Cores is the server's processor time for each second, and PeakBytes the most
+	// memory that it had.
+	Cores     float64 `json:"cores"`
+	PeakBytes int64   `json:"peakBytes"`
+	// Died says how the server ended before it was told to; empty: it did not.
+	Died string `json:"died,omitempty"`
+}
+
+// outcome is what one kind of request got.
+type outcome struct {
+	load.Summary
+	Errors map[string]int64 `json:"errors,omitempty"`
+}
+
+func (o *outcome) failed() int64 {
+	var n int64
+	for _, count := range o.Errors {
+		n += count
+	}
+	return n
+}
+
+// measureAt carries out one attack on the home that is there, or on a new one if it leaves something behind.
+func (m *measurement) measureAt(ctx context.Context, shared *home, a attack) (*phase, error) {
+	if !a.alone {
+		return m.measure(ctx, shared, a)
+	}
+	h, err := m.newHome(ctx, filepath.Join(filepath.Dir(filepath.Dir(shared.dir)), a.name))
+	if err != nil {
+		return nil, err
+	}
+	p, err := m.measure(ctx, h, a)
+	return p, errors.Join(err, os.RemoveAll(filepath.Dir(h.dir)))
+}
+
+// measure carries out one attack on a new server.
+func (m *measurement) measure(ctx context.Context, h *home, a attack) (result *phase, err error) {
+	s, err := m.start(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Stop()
+	target := s.Addr
+	if m.bare {
+		refuser, err := startRefuser(ctx, h.log)
+		if err != nil {
+			return nil, err
+		}
+		defer refuser.Stop()
+		target = refuser.Addr
+	}
+	e := newHostile(target, h, m)
+	p, err := m.startPolite(ctx, politeSetup{s.Addr, h.polite.token, h.polite.cookie, h.politeIDs})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	result = &phase{Attack: a.name, What: a.what}
+
+	if a.before != nil {
+		a.before(ctx, e)
+	}
+	if _, err := p.do(politeOrder{}); err != nil { // who was there before has a connection
+		return nil, err
+	}
+	if a.aligned {
+		lead := m.warmUp + m.duration/4
+		load.Sleep(ctx, time.Until(time.Now().Add(lead).Truncate(time.Minute).Add(time.Minute-lead)))
+	}
+	attacking, stop := context.WithCancel(ctx)
+	var beside sync.WaitGroup
+	beside.Go(func() { a.run(attacking, e) })
+	beside.Go(func() { result.PeakBytes = process.PeakBytes(attacking, s.PID()) })
+	begun := time.Now()
+	used, err1 := process.ProcessorTime(s.PID())
+	got, err := p.do(politeOrder{m.rate, m.warmUp, m.duration})
+	later, err2 := process.ProcessorTime(s.PID())
+	result.Cores = (later - used).Seconds() / time.Since(begun).Seconds()
+	stop()
+	beside.Wait()
+	e.close()
+	after, err3 := p.do(politeOrder{})
+	if err := errors.Join(err, err3); err != nil {
+		return nil, err
+	}
+	result.Recovered = load.Duration(after.Recovered)
+	select {
+	case <-s.Ended():
+		result.Died = s.LastWords()
+	default:
+		if err := errors.Join(err1, err2); err != nil {
+			return nil, fmt.Errorf("processor time: %w", err)
+		}
+	}
+	result.Hostile = e.got.counts
+	result.All, result.Kinds = got.All, got.Kinds
+	return result, ctx.Err()
+}

@@ -1,0 +1,50 @@
+package harness
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"troupe/bench/record"
+)
+
+// Table is a text with tables in Markdown.
+type Table struct{ strings.Builder }
+
+// Printf writes what stands around the tables.
+func (t *Table) Printf(format string, args ...any) { fmt.Fprintf(t, format, args...) }
+
+// Head begins a table.
+func (t *Table) Head(titles ...string) {
+	t.Row(titles)
+	t.Printf("|%s\n", strings.Repeat("---|", len(titles)))
+}
+
+// Row writes a row. A cell is a text, a whole number, or texts that are a cell each.
+func (t *Table) Row(cells ...any) {
+	t.WriteString("|")
+	for _, c := range cells {
+		texts, several := c.([]string)
+		if !several {
+			texts = []string{fmt.Sprint(c)}
+		}
+		for _, text := range texts {
+			t.WriteString(strings.TrimSuffix(" "+text, " ") + " |")
+		}
+	}
+	t.WriteString("\n")
+}
+
+// Spread writes the least, the middle and the most of some figures.
+func Spread(figures []float64, format string) string { return record.SpreadOf(figures).Text(format) }
+
+// Ratios divides figures of the same rounds.
+func Ratios(over, under []float64) (all []float64) {
+	for i := range over {
+		all = append(all, over[i]/under[i])
+	}
+	return all
+}
+
+// Milliseconds is a time as a number.
+func Milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

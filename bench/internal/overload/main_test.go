@@ -1,0 +1,231 @@
+package overload
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"troupe/bench/internal/ceiling"
+	"troupe/bench/internal/harness"
+	"troupe/bench/load"
+	"troupe/bench/process"
+)
+
+// TestMain makes this test binary the program that is measured when it is started with
+// one of its commands: a server without a store that refuses every fourth event.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "token" {
+		_, _ = os.Stdout.WriteString("secret\n")
+		return
+	}
+	if len(os.Args) > 1 && os.Args[1] == "serve" {
+		if err := serve(os.Args[2:]); err != nil {
+			panic(err)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// faulty in the environment makes the server answer 500 instead of refusing.
+const faulty = "OVERLOAD_TEST_FAULTY"
+
+func serve(args []string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
+	listen, admin := flags.String("listen", "", ""), flags.String("admin", "", "")
+	for _, unused := range []string{"home", "drain-max", "requests-max"} {
+		flags.String(unused, "", "")
+	}
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	s, err := ceiling.Open("")
+	if err != nil {
+		return err
+	}
+	refusal := http.StatusServiceUnavailable
+	if os.Getenv(faulty) != "" {
+		refusal = http.StatusInternalServerError
+	}
+	var events atomic.Int64
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/livez" || r.URL.Path == "/metrics":
+		case strings.HasSuffix(r.URL.Path, "/event") && events.Add(1)%4 == 0:
+			w.WriteHeader(refusal)
+		default:
+			s.ServeHTTP(w, r)
+		}
+	})
+	servers := []*http.Server{
+		{Addr: *listen, Handler: handler, ReadHeaderTimeout: time.Minute},
+		{Addr: *admin, Handler: handler, ReadHeaderTimeout: time.Minute},
+	}
+	defer context.AfterFunc(ctx, func() {
+		for _, s := range servers {
+			_ = s.Close()
+		}
+	})()
+	go func() { _ = servers[1].ListenAndServe() }()
+	if err := servers[0].ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return s.Close()
+}
+
+func TestARunLeavesARecordAndNothingElse(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Under the race detector every program sleeps a second before it exits.
+	t.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
+	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "record.md")
+	t.Setenv("TMPDIR", dir)
+	var out, errs bytes.Buffer
+	for _, window := range []string{"50ms", "200ms", "1s"} { // a machine may stand still for a while
+		var m *measurement
+		m, err = parse(harness.New("overload", []string{
+			"-program", self, "-loads", "0.5,hot,storm,idle", "-rounds", "2", "-duration", window, "-warmup", "1ms", "-share", "0",
+			"-connections", "4", "-idle", "3", "-o", file, "--", "--requests-max", "9",
+		}, &out, &errs))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.probeWaitMax = time.Hour // a slow machine is no error
+		if err = m.Measure(t.Context(), m.run); !errors.Is(err, errNoEvent) {
+			break
+		}
+	}
+	if err != nil {
+		t.Fatalf("%v: %s", err, errs.String())
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{
+		"| Command | `go run ./bench overload -program", "| Commit |", "`troupe serve --requests-max 9`", "no share was asked for",
+		"\n| 0.5 | ", "\n| hot | ", "\n| storm | ", "\n| idle | ", "- hot: ten times",
+	} {
+		if !strings.Contains(string(text), part) {
+			t.Errorf("the record lacks %q:\n%s", part, text)
+		}
+	}
+	if strings.Contains(string(text), "Errors:") {
+		t.Errorf("the record has errors:\n%s", text)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// TestErrorsLeaveNoRecord: the table is shown, and the errors end the run.
+func TestErrorsLeaveNoRecord(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
+	t.Setenv(faulty, "1")
+	file := filepath.Join(t.TempDir(), "record.md")
+	var out, errs bytes.Buffer
+	for _, window := range []string{"50ms", "200ms", "1s"} { // a machine may stand still for a while
+		err = Commands[0].Main(t.Context(), []string{
+			"-program", self, "-loads", "0.5", "-rounds", "1", "-duration", window, "-warmup", "1ms", "-share", "0", "-connections", "4", "-idle", "3", "-o", file,
+		}, &out, &errs)
+		if err == nil { // so few events that none of them failed
+			_ = os.Remove(file)
+		} else if !errors.Is(err, errNoEvent) {
+			break
+		}
+	}
+	if err == nil || !strings.Contains(err.Error(), "load 0.5, round 1: ") || !strings.Contains(out.String(), "**Errors:**") {
+		t.Errorf("got %v\n%s", err, out.String())
+	}
+	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("there is a record: %v", err)
+	}
+}
+
+func TestWrongUsage(t *testing.T) {
+	for _, args := range [][]string{{"-loads", "1,11"}, {"-duration", "2h"}, {"-connections", "100000"}, {"-share", "-1"}, {"-idle", "0"}, {"-unknown"}} {
+		var out, errs bytes.Buffer
+		if err := Commands[0].Main(t.Context(), args, &out, &errs); !errors.Is(err, process.ErrUsage) {
+			t.Errorf("%v: got %v, want ErrUsage", args, err)
+		}
+	}
+}
+
+// TestWhatComesTooLateIsNotUseful counts four answers, of which so many came in time.
+func TestWhatComesTooLateIsNotUseful(t *testing.T) {
+	for inTime := range 5 {
+		var r load.Result
+		for i := range 4 {
+			if i < inTime {
+				r.Latencies.Record(usefulMax)
+			} else {
+				r.Latencies.Record(usefulMax * 101 / 100)
+			}
+		}
+		r.All = r.Latencies.Summary(time.Second)
+		if got := usefulOf(&r); got != float64(inTime) {
+			t.Errorf("got %v useful answers a second, want %d", got, inTime)
+		}
+	}
+	if got := usefulOf(&load.Result{}); got != 0 {
+		t.Errorf("got %v useful answers of none", got)
+	}
+}
+
+// TestThePeakIsTheMostOfItsKind: a load has no more than the best one to as many
+// instances, and the closed loop counts.
+func TestThePeakIsTheMostOfItsKind(t *testing.T) {
+	m := &measurement{loads: []phase{{name: "a"}, {name: "b"}, {name: "hot", hot: true}}}
+	all := []*outcome{{}, {}, {}}
+	for i, n := range []float64{50, 200, 30} {
+		all[i].figures[useful] = n
+	}
+	m.comparePeak(all, map[bool]float64{false: 100, true: 60})
+	if got := []float64{all[0].figures[peakPart], all[1].figures[peakPart], all[2].figures[peakPart]}; !slices.Equal(got, []float64{0.25, 1, 0.5}) {
+		t.Errorf("got %v", got)
+	}
+}
+
+// TestAFolderIsNoControlGroup: only the kernel makes the files of one.
+func TestAFolderIsNoControlGroup(t *testing.T) {
+	root := t.TempDir()
+	end, err := limitShare(root, os.Getpid(), 0.5)
+	if err == nil {
+		t.Errorf("the share was limited in a plain folder: %v", end())
+	}
+	if left, err := os.ReadDir(root); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestProbesSayWhatFailed(t *testing.T) {
+	p := &probes{all: []*probe{{name: "livez"}, {name: "metrics"}}}
+	p.all[0].count(true, 20*time.Millisecond)
+	p.all[0].count(true, 30*time.Millisecond)
+	p.all[1].count(false, time.Second)
+	errors := map[string]int64{}
+	if got := p.worst(errors); got < 29 || got > 31 || errors["metrics without an answer"] != 1 {
+		t.Errorf("got %v ms and %v", got, errors)
+	}
+}

@@ -1,0 +1,295 @@
+package overload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"troupe/bench/internal/harness"
+	"troupe/bench/load"
+	"troupe/bench/process"
+	"troupe/bench/report"
+)
+
+// phase is one load.
+type phase struct {
+	name, what string
+	// rate is what is sent, in capacities.
+	rate float64
+	hot  bool // to one instance
+	// storm: beside it the second user repeats each request at once.
+	storm bool
+	idle  bool // beside connections that are only held
+	deaf  bool // refused callers come again at once
+}
+
+// normal is a load that the server can do, in capacities.
+const normal = 0.5
+
+func phases() []phase {
+	return []phase{
+		{name: "0.5", what: "half of the capacity", rate: normal},
+		{name: "1", what: "the capacity", rate: 1},
+		{name: "2", what: "twice the capacity", rate: 2},
+		{name: "5", what: "five times the capacity", rate: 5},
+		{name: "10", what: "ten times the capacity", rate: 10},
+		{name: "deaf", what: "ten times the capacity, by callers who do not heed Retry-After", rate: 10, deaf: true},
+		{name: "hot", what: "ten times the capacity of one instance, for one instance", rate: 10, hot: true},
+		{name: "storm", what: "half of the capacity, beside another user who repeats each request at once, refused or not", rate: normal, storm: true},
+		{name: "idle", what: "half of the capacity, beside idle connections", rate: normal, idle: true},
+	}
+}
+
+// choose returns the loads of the names, all without one.
+func choose(names string) ([]phase, error) {
+	all := phases()
+	if names == "" {
+		return all, nil
+	}
+	var chosen []phase
+	for name := range strings.SplitSeq(names, ",") {
+		i := slices.IndexFunc(all, func(p phase) bool { return p.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no load %q", name)
+		}
+		chosen = append(chosen, all[i])
+	}
+	return chosen, nil
+}
+
+// The figures of a load, each a number.
+const (
+	demanded       = iota // requests a second that were due
+	offered               // that found a free connection
+	useful                // answered as they should be, in usefulMax
+	peakPart              // the same, of the most that any load of the round had
+	accepted50            // ms
+	accepted99            // ms
+	refused               // a second
+	refused50             // ms
+	refused99             // ms
+	politePart            // of the polite user's, answered as they should be in usefulMax
+	polite99              // ms
+	health99              // ms; of the slowest of what is probed
+	processorCores        // that the server used
+	peakMB                // memory
+	recovered             // ms
+	figures
+)
+
+// outcome is one load of one round.
+type outcome struct {
+	figures [figures]float64
+	errors  map[string]int64
+}
+
+// usefulMax is the time after which nobody waits for an answer any more.
+const usefulMax = time.Second
+
+// usefulOf returns how many answers a second came in time.
+func usefulOf(r *load.Result) float64 {
+	return r.All.PerSecond * float64(r.Latencies.AtMost(usefulMax)) / float64(max(1, r.All.Count))
+}
+
+// capacityConnections are those of the closed loop that finds the capacity, and of a
+// load below it.
+const capacityConnections = 256
+
+// Rates and connections of the polite user.
+const (
+	politeRate        = 50
+	politeConnections = 64
+)
+
+// options are those of one user's load.
+func (m *measurement) options(t *harness.Server, user string) load.Options {
+	return load.Options{
+		Addr: t.Addr, Token: t.Tokens[user], Minimal: true, WarmUp: m.warmUp, Duration: m.duration, QueueMax: -1,
+		Connections: min(capacityConnections, m.connections), Instances: m.connections,
+	}
+}
+
+// round measures all loads on one new server.
+func (m *measurement) round(ctx context.Context, home string) (_ []*outcome, err error) {
+	t, err := m.start(ctx, home)
+	if err != nil {
+		return nil, err
+	}
+	end := func() error { return nil }
+	defer func() {
+		t.Stop()
+		err = errors.Join(err, end())
+	}()
+	m.shared = "all of them: no share was asked for"
+	if m.share > 0 {
+		if limited, err := limitShare("/sys/fs/cgroup", t.PID(), m.share); err != nil {
+			m.shared = "**all of them: it could not be limited**: " + err.Error()
+		} else {
+			end, m.shared = limited, fmt.Sprintf("%g of a processor, each %d ms anew", m.share, sharePeriodMicros/1000)
+		}
+	}
+	var all []*outcome
+	capacity := map[bool]float64{} // of all instances, and of one
+	for _, p := range m.loads {
+		if capacity[p.hot] == 0 {
+			o := m.options(t, load.UserID)
+			if p.hot {
+				o.Connections, o.Instances = hotConnections, 1
+			}
+			r, err := load.Run(ctx, o)
+			if err != nil {
+				return nil, err
+			}
+			if capacity[p.hot] = r.PerSecond; r.PerSecond == 0 {
+				return nil, fmt.Errorf("%w: %v", errNoEvent, r.Errors)
+			}
+			fmt.Fprintf(m.Errs, "capacity %.0f/s (one instance: %v), p50 %.0f ms\n", r.PerSecond, p.hot, r.All.P50.Milliseconds())
+		}
+		o, err := m.measure(ctx, t, p, capacity[p.hot])
+		if err != nil {
+			return nil, fmt.Errorf("load %s: %w", p.name, err)
+		}
+		all = append(all, o)
+		fmt.Fprintln(m.Errs, o.line(p))
+	}
+	m.comparePeak(all, capacity)
+	return all, nil
+}
+
+// errNoEvent ends a round: without a capacity there is no load.
+var errNoEvent = errors.New("no event was answered")
+
+// hotConnections fill the queue of one instance to a quarter.
+const hotConnections = 64
+
+// comparePeak sets peakPart: of the most useful answers of all loads, the closed loop
+// included. A load below the capacity can have no more than was due.
+func (m *measurement) comparePeak(all []*outcome, capacity map[bool]float64) {
+	peak := maps.Clone(capacity)
+	for i, o := range all {
+		hot := m.loads[i].hot
+		peak[hot] = max(peak[hot], o.figures[useful])
+	}
+	for i, o := range all {
+		o.figures[peakPart] = o.figures[useful] / peak[m.loads[i].hot]
+	}
+}
+
+// measure puts one load on the server, with everything beside it.
+func (m *measurement) measure(ctx context.Context, t *harness.Server, p phase, capacity float64) (*outcome, error) {
+	o := &outcome{errors: map[string]int64{}}
+	main := m.options(t, load.UserID)
+	main.Rate, main.Heed = p.rate*capacity, !p.deaf
+	if p.rate >= 1 {
+		main.Connections = m.connections
+	}
+	if p.hot {
+		main.Instances = 1
+	}
+	polite := m.options(t, "polite")
+	polite.Rate, polite.Connections, polite.Instances, polite.QueueMax = politeRate, politeConnections, politeConnections, 0
+	loads := []load.Options{main, polite}
+	if p.storm {
+		storm := m.options(t, "storm")
+		storm.Connections = m.connections
+		loads = append(loads, storm)
+	}
+	if p.idle {
+		held, err := hold(ctx, t.Addr, m.idle)
+		defer held.close()
+		if err != nil {
+			return nil, err
+		}
+	}
+	probing, stop := context.WithCancel(ctx)
+	defer stop()
+	var beside sync.WaitGroup
+	probes := newProbes(t, m.probeWaitMax)
+	defer probes.close()
+	var begun, used time.Duration
+	var err1, err2 error
+	loads[0].Began = func() { begun, err1 = process.ProcessorTime(t.PID()) }
+	loads[0].Ended = func() { used, err2 = process.ProcessorTime(t.PID()) }
+	beside.Go(func() { o.figures[peakMB] = float64(process.PeakBytes(probing, t.PID()) >> 20) })
+	results, err := load.RunTogether(ctx, loads, func() { beside.Go(func() { probes.run(probing) }) })
+	stop()
+	beside.Wait()
+	o.figures[processorCores] = (used - begun).Seconds() / m.duration.Seconds()
+	if err := errors.Join(err, err1, err2); err != nil {
+		return nil, err
+	}
+	o.figures[recovered] = ms(probes.recovered(ctx))
+	o.figures[demanded] = main.Rate
+	o.take(results[0])
+	if p.storm {
+		o.add(results[2])
+	}
+	o.figures[politePart] = usefulOf(results[1]) / polite.Rate
+	o.figures[polite99] = results[1].All.P99.Milliseconds()
+	o.figures[health99] = probes.worst(o.errors)
+	for _, r := range results {
+		for text, n := range r.Errors {
+			o.errors[text] += n
+		}
+	}
+	return o, ctx.Err()
+}
+
+// take notes what the load got.
+func (o *outcome) take(r *load.Result) {
+	f := &o.figures
+	f[offered] = r.All.PerSecond + r.Shed.PerSecond
+	f[useful] = usefulOf(r)
+	f[accepted50], f[accepted99] = r.All.P50.Milliseconds(), r.All.P99.Milliseconds()
+	f[refused], f[refused50], f[refused99] = r.Shed.PerSecond, r.Shed.P50.Milliseconds(), r.Shed.P99.Milliseconds()
+}
+
+// add notes what those beside it got, whose requests are as many as are answered.
+func (o *outcome) add(r *load.Result) {
+	f := &o.figures
+	f[demanded] += r.All.PerSecond + r.Shed.PerSecond
+	f[offered] += r.All.PerSecond + r.Shed.PerSecond
+	f[useful] += usefulOf(r)
+	f[refused] += r.Shed.PerSecond
+	f[refused50], f[refused99] = max(f[refused50], r.Shed.P50.Milliseconds()), max(f[refused99], r.Shed.P99.Milliseconds())
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// connections are held and not used.
+type connections []net.Conn
+
+// hold opens n connections from an address of their own.
+func hold(ctx context.Context, addr string, n int) (connections, error) {
+	all := make(connections, n)
+	d := net.Dialer{Timeout: 10 * time.Second, LocalAddr: &net.TCPAddr{IP: net.ParseIP("127.0.0.2")}}
+	err := load.Each(ctx, 64, n, func(ctx context.Context, i int) (err error) {
+		all[i], err = d.DialContext(ctx, "tcp", addr)
+		return err
+	})
+	return all, err
+}
+
+func (c connections) close() {
+	for _, conn := range c {
+		if conn != nil {
+			_ = conn.Close() // nothing was sent
+		}
+	}
+}
+
+// causes writes the errors by how often they came.
+func causes(of map[string]int64) string {
+	var parts []string
+	run := report.Run{Errors: of}
+	for _, text := range run.ErrorTexts() {
+		parts = append(parts, fmt.Sprintf("%d %s", of[text], text))
+	}
+	return strings.Join(parts, ", ")
+}
