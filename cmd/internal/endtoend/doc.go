@@ -9,7 +9,7 @@
 //	TestDrain…         SIGTERM under load
 //	TestKill…          SIGKILL under load, against a ledger of acknowledged answers
 //	TestProvider…      signing in through an OpenID Connect provider
-//	                   (cmd/internal/openid)
+//	                   (cmd/internal/openid), with the build tag openid
 //	TestOtherProcess…  the command line beside a running program and without one
 //
 // # How a rule is found again

@@ -1,19 +1,22 @@
+//go:build openid
+
 package endtoend
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
 	"testing"
 
-	"troupe/cmd/internal/openid"
 	"troupe/gateway/wiretest"
 )
 
@@ -35,10 +38,7 @@ func newProvided(t *testing.T) (p *program, stopProvider func()) {
 			t.Fatal(err)
 		}
 	}
-	issuer, stop, err := openid.Start(filepath.Join(dir, "people.json"), clientSecret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	issuer, stop := startProvider(t, filepath.Join(dir, "secret"), filepath.Join(dir, "people.json"))
 	stopProvider = sync.OnceFunc(stop)
 	t.Cleanup(stopProvider)
 	t.Setenv("TROUPE_OIDC_CLIENT_SECRET_FILE", filepath.Join(dir, "secret"))
@@ -47,6 +47,50 @@ func newProvided(t *testing.T) (p *program, stopProvider func()) {
 		"troupe.yaml": "oidc:\n  issuer: " + issuer + "\n  name: Staff & co\n  clientId: troupe\n" +
 			"  rolesClaim: groups\n  roles:\n    heads: [approver]\n    nobody: clerk\n",
 	})), stopProvider
+}
+
+// buildProvider builds the provider, which is a module of its own.
+var buildProvider = sync.OnceValues(func() (program string, err error) {
+	program = filepath.Join(built.folder, "openid")
+	cmd := exec.Command("go", "build", "-o", program, ".")
+	cmd.Dir = "../openid"
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the provider: %w\n%s", err, out)
+	}
+	return program, nil
+})
+
+// startProvider runs a provider until stop is called.
+func startProvider(t *testing.T, secret, people string) (issuer string, stop func()) {
+	t.Helper()
+	program, err := buildProvider()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, secret, people)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stop = func() {
+		_ = in.Close()
+		_ = cmd.Wait()
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		stop()
+		t.Fatalf("the provider does not start: %v", err)
+	}
+	return strings.TrimSpace(line), stop
 }
 
 // browser keeps cookies and follows nothing by itself.

@@ -1,19 +1,25 @@
-// Package openid is an OpenID Connect provider for tests: the one that zitadel/oidc shows
+// Openid is an OpenID Connect provider for tests: the one that zitadel/oidc shows
 // as its example, with groups. It listens on this machine only, and keeps everything in
-// memory. People sign in at its page with what a file of them says:
+// memory. Its arguments are two files: the secret of its client, "troupe", and the people
+// who can sign in at its page:
 //
 //	{"1": {"ID": "1", "Username": "ann", "Password": "…", "groups": ["staff"]}}
 //
-// Its client, with the secret, is "troupe". Only tests import it.
-package openid
+// It writes its issuer, which is its address, and runs until its standard input ends. It is a
+// module of its own, so that the program and its other tests do not need what it needs.
+package main
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strings"
 
 	"github.com/zitadel/oidc/v3/example/server/exampleop"
 	"github.com/zitadel/oidc/v3/example/server/storage"
@@ -24,21 +30,37 @@ import (
 // callbacks are the addresses that people may be sent back to.
 const callbacks = "http://127.0.0.1:*/**/callback"
 
-// Start runs a provider until stop is called. Its address is its issuer.
-func Start(people, secret string) (issuer string, stop func(), err error) {
-	store, err := newGroupStorage(people, secret)
+func main() {
+	if err := run(os.Args[1:], os.Stdin, os.Stdout); err != nil {
+		_, _ = fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(files []string, until io.Reader, out io.Writer) error {
+	if len(files) != 2 {
+		return errors.New("usage: openid SECRET-FILE PEOPLE-FILE")
+	}
+	secret, err := os.ReadFile(files[0])
 	if err != nil {
-		return "", nil, err
+		return err
+	}
+	store, err := newGroupStorage(files[1], strings.TrimSpace(string(secret)))
+	if err != nil {
+		return err
 	}
 	var provider http.Handler
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { provider.ServeHTTP(w, r) }))
-	issuer = "http://" + server.Listener.Addr().String()
+	defer server.Close()
+	issuer := "http://" + server.Listener.Addr().String()
 	provider = exampleop.SetupServer(issuer, store, slog.New(slog.DiscardHandler), false)
 	server.Start()
-	return issuer, func() {
-		server.CloseClientConnections()
-		server.Close()
-	}, nil
+	if _, err := fmt.Fprintln(out, issuer); err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, until)
+	server.CloseClientConnections()
+	return err
 }
 
 // groupStorage is the example's storage, whose people are in groups.
