@@ -13,7 +13,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"testing/fstest" // its file system in memory needs nothing of a test
 	"time"
 )
 
@@ -111,7 +110,7 @@ func notPacked(format string, args ...any) error {
 }
 
 func unpack(r *tar.Reader) (fs.FS, error) {
-	files, left, entries := fstest.MapFS{}, MaxPackedBytes, 0
+	files, left, entries := memory{}, MaxPackedBytes, 0
 	for {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -144,7 +143,7 @@ func unpack(r *tar.Reader) (fs.FS, error) {
 		if left -= len(text); left < 0 || len(text) > MaxFileBytes {
 			return nil, notPacked("its files have more than %d bytes", MaxPackedBytes)
 		}
-		files[name] = &fstest.MapFile{Data: text, Mode: 0o444, ModTime: h.ModTime}
+		files[name] = packed{text, h.ModTime}
 	}
 }
 
@@ -177,10 +176,10 @@ func placeOf(h *tar.Header) (name string, kept bool, err error) {
 }
 
 // noFolders makes sure that no file stands where another has its folder.
-func noFolders(files fstest.MapFS) error {
+func noFolders(files memory) error {
 	for name := range files {
 		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-			if files[dir] != nil {
+			if _, isFile := files[dir]; isFile {
 				return notPacked("%.60q is a file and a folder", dir)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 )
 
@@ -59,6 +60,9 @@ func TestAPackedHomeIsTheSameSet(t *testing.T) {
 	want := []string{"forms/trip.yaml", "identity.yaml", "rights.yaml", "workflows/simple.schema.json", "workflows/simple.yaml"}
 	if !slices.Equal(names, want) {
 		t.Errorf("got %q, want %q", names, want)
+	}
+	if err := fstest.TestFS(files, want...); err != nil {
+		t.Error(err)
 	}
 	copied := load(t, files)
 	if copied.Access.Digest != set.Access.Digest || copied.Definitions.Digest != set.Definitions.Digest || copied.TextDigest() != set.TextDigest() {

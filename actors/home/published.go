@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"testing/fstest" // its file system in memory needs nothing of a test
 	"time"
 
 	"github.com/rs/zerolog"
@@ -194,7 +193,7 @@ func (p *Published) ReadAccess(take func(Access)) error {
 
 // loadAccess reads the users and rights that are published.
 func (p *Published) loadAccess() (Access, error) {
-	files := fstest.MapFS{}
+	files := memory{}
 	for _, name := range []string{IdentityFile, RightsFile} {
 		row, err := p.o.Store.Load(persistence.SettingKey(nil, textSettings+name))
 		if errors.Is(err, persistence.ErrNotFound) {
@@ -207,7 +206,7 @@ func (p *Published) loadAccess() (Access, error) {
 		if err != nil {
 			return Access{}, fmt.Errorf("read published %s: %w", name, err)
 		}
-		files[name] = &fstest.MapFile{Data: []byte(text)}
+		files[name] = packed{text: []byte(text)}
 	}
 	return LoadAccess(files)
 }

@@ -25,6 +25,7 @@ var banned = []struct {
 	{"os", []string{"Exit"}, []string{"cmd", "bench/main.go", "bench/peers", "persistence"}, "only the program ends itself, or the store that cannot go on"},
 	{"math/rand", []string{"*"}, nil, "use math/rand/v2, or crypto/rand for secrets"},
 	{"io/ioutil", []string{"*"}, nil, "use io and os"},
+	{"testing/fstest", []string{"*"}, []string{testsOnly}, "the program has no part of a test"},
 	{"reflect", []string{"DeepEqual"}, []string{testsOnly}, "compare what matters"},
 }
 
