@@ -19,7 +19,8 @@ import (
 
 	"troupe/bench/load"
 	"troupe/bench/report"
-	"troupe/bench/trial"
+	"troupe/cmd/internal/cli"
+	"troupe/cmd/internal/clitest"
 	"troupe/gateway/servertest"
 )
 
@@ -28,13 +29,13 @@ import (
 func measured(t *testing.T, args ...string) (window time.Duration, rep report.Report) {
 	t.Helper()
 	for window = 300 * time.Millisecond; ; window *= 5 {
-		code, stdout, stderr := invoke(slices.Concat([]string{"bench", "--duration", window.String(), "--warmup", "0s", "-o", "json"}, args)...)
+		code, stdout, stderr := clitest.Invoke(slices.Concat([]string{"bench", "--duration", window.String(), "--warmup", "0s", "-o", "json"}, args)...)
 		rep = report.Report{}
 		if err := json.Unmarshal([]byte(stdout), &rep); err != nil || len(rep.Runs) == 0 {
 			t.Fatalf("%q: got code %d, %v, %s\n%s", args, code, err, stderr, stdout)
 		}
 		little := slices.ContainsFunc(rep.Runs, func(r *report.Run) bool { return r.Requests < 20 && r.ErrorsTotal == 0 })
-		if !little && code != exitDone {
+		if !little && code != cli.ExitDone {
 			t.Fatalf("%q: got code %d, %s\n%s", args, code, stderr, stdout)
 		}
 		if !little || window > 30*time.Second {
@@ -99,23 +100,23 @@ func TestBenchOfAnAddress(t *testing.T) {
 	p.shell("./troupe token create --user john.doe > john.token; ./troupe token create --user mary.major > mary.token\n" +
 		"TROUPE_CONTEXTS=$PWD/c.yaml ./troupe context set here --address " + address + " --token-file john.token")
 	t.Setenv("TROUPE_CONTEXTS", "c.yaml")
-	putFile(t, ".", "load.yaml", "workflow: leave-request\nusers: {john: [], mary: []}\n"+
+	clitest.PutFile(t, ".", "load.yaml", "workflow: leave-request\nusers: {john: [], mary: []}\n"+
 		"walk:\n  draft: [{event: submit, data: {days: 5}, to: review}]\n  review: [{event: approve, as: mary, to: approved}]\n")
 	small := []string{"bench", "--connections", "2", "--instances", "4", "--warmup", "0s"}
 	var code int
 	var stdout, stderr string
 	for _, window := range []string{"300ms", "3s", "30s"} { // a machine may stand still for a while
-		code, stdout, stderr = invoke(append(small, "--duration", window, "--context", "here", "--scenario", "load.yaml", "--as", "mary=mary.token", "--fail-if", "errors>0,rate>0")...)
-		if code != exitDone {
+		code, stdout, stderr = clitest.Invoke(append(small, "--duration", window, "--context", "here", "--scenario", "load.yaml", "--as", "mary=mary.token", "--fail-if", "errors>0,rate>0")...)
+		if code != cli.ExitDone {
 			break
 		}
 	}
-	if code != exitFailed || !strings.Contains(stderr, "troupe: --fail-if: rate>0 (rate was ") || strings.Contains(stderr, "errors>0 (") {
+	if code != cli.ExitFailed || !strings.Contains(stderr, "troupe: --fail-if: rate>0 (rate was ") || strings.Contains(stderr, "errors>0 (") {
 		t.Errorf("got code %d, %s\n%s", code, stderr, stdout)
 	}
 	// The example's leave request does not take the data of the built-in load.
-	code, _, stderr = invoke(append(small, "--duration", "300ms", "--context", "here")...)
-	if code != exitFailed || !strings.Contains(stderr, "prepare: create as bench: status 400 InvalidContent: ") || !strings.Contains(stderr, "--as mary=FILE") {
+	code, _, stderr = clitest.Invoke(append(small, "--duration", "300ms", "--context", "here")...)
+	if code != cli.ExitFailed || !strings.Contains(stderr, "prepare: create as bench: status 400 InvalidContent: ") || !strings.Contains(stderr, "--as mary=FILE") {
 		t.Errorf("another workflow: got code %d, %s", code, stderr)
 	}
 }
@@ -124,50 +125,50 @@ func TestBenchRefusesWhatMakesNoSense(t *testing.T) {
 	t.Setenv("TROUPE_CONTEXTS", filepath.Join(t.TempDir(), "none"))
 	t.Setenv("TROUPE_TOKEN", "token")
 	dir := t.TempDir()
-	putFile(t, dir, "load.yaml", "workflow: x\nwalk: {a: [{event: b}]}\n")
-	putFile(t, dir, "wrong.yaml", "workflow: x\nwalk: {a: [{evnet: b}]}\n")
+	clitest.PutFile(t, dir, "load.yaml", "workflow: x\nwalk: {a: [{event: b}]}\n")
+	clitest.PutFile(t, dir, "wrong.yaml", "workflow: x\nwalk: {a: [{evnet: b}]}\n")
 	here, wrong := filepath.Join(dir, "load.yaml"), filepath.Join(dir, "wrong.yaml")
 	for _, c := range []struct {
 		args []string
 		code int
 		want string
 	}{
-		{[]string{"--rate", "fast"}, exitUsage, `--rate "fast": must be a number of requests a second above 0`},
-		{[]string{"--rate", "100,0"}, exitUsage, `--rate "0"`},
-		{[]string{"--mix", "delete=1"}, exitUsage, `--mix "delete=1": "delete" is none of create, event, read, query`},
-		{[]string{"--connections", "0"}, exitUsage, "--connections must be above 0"},
-		{[]string{"--print-workflow", "--scenario", wrong}, exitUsage, "unknown key"},
-		{[]string{"--duration", "99ms"}, exitUsage, "--duration must be at least 100ms"},
-		{[]string{"--duration", "soon"}, exitUsage, "must be a time such as"},
-		{[]string{"--batch", "20000"}, exitUsage, "--batch must be at most 10,000"},
-		{[]string{"--batch", "5", "--mix", "read=1"}, exitUsage, "--batch: --mix read=1 has no events"},
-		{[]string{"--rounds", "0"}, exitUsage, "--rounds must be above 0"},
-		{[]string{"--fail-if", ""}, exitUsage, `--fail-if "": a condition is like`},
-		{[]string{"--fail-if", "p99>20"}, exitUsage, "p99 needs a time with its unit"},
-		{[]string{"--address", "http://127.0.0.1:1", "--fail-if", "cpu>1us"}, exitUsage, "known only of a server that troupe bench starts"},
-		{[]string{"--address", "127.0.0.1:18300", "--token-file", "gone"}, exitUsage, `"127.0.0.1:18300" must be a URL such as http://127.0.0.1:18300`},
-		{[]string{"--rate", "100,,200"}, exitUsage, `--rate "100,,200": must be a number`},
-		{[]string{"--rate", ""}, exitUsage, `--rate "": must be a number`},
-		{[]string{"--fail-if", "p99>20ms,"}, exitUsage, `--fail-if "p99>20ms,": a condition is like`},
-		{[]string{"--token-file", "x"}, exitUsage, "are for a service that runs"},
-		{[]string{"--against-token-file", "x"}, exitUsage, "--against-token-file and --against-as are for --against with a URL"},
-		{[]string{"--against", "http://127.0.0.1:1"}, exitFailed, "there is no token for http://127.0.0.1:1: give one with --against-token-file FILE"},
-		{[]string{"--workflow", "x"}, exitUsage, "are for a service that runs"},
-		{[]string{"--scenario", "gone.yaml"}, exitUsage, "--scenario: open gone.yaml"},
-		{[]string{"--scenario", wrong}, exitUsage, `wrong.yaml:2:13: unknown key "evnet" (did you mean "event"?)`},
-		{[]string{"--scenario", here}, exitFailed, "the scenario names no definition"},
-		{[]string{"--scenario", here, "--batch", "5"}, exitUsage, "--batch needs a scenario"},
-		{[]string{"--scenario", here, "--instances", "5"}, exitUsage, "--instances 5 is less than --connections 64"},
-		{[]string{"--against", "gone"}, exitUsage, `--against "gone": must be a program`},
-		{[]string{"--report", "/gone/x.html"}, exitUsage, "its folder is not there"},
-		{[]string{"--report", dir}, exitUsage, "is a folder"},
-		{[]string{"--raet", "5"}, exitUsage, "Run 'troupe bench --help'."},
-		{[]string{"--print-workflow", "--scenario", here}, exitFailed, "load.yaml names no definition"},
-		{[]string{"--as", "bob=x", "--address", "http://127.0.0.1:1"}, exitUsage, "--as \"bob=x\": must be USER=FILE with a user of the scenario"},
-		{[]string{"-o", "xml"}, exitUsage, "must be one of table"},
-		{[]string{"--address", "http://" + servertest.Nobody(t)}, exitFailed, "connection refused"},
+		{[]string{"--rate", "fast"}, cli.ExitUsage, `--rate "fast": must be a number of requests a second above 0`},
+		{[]string{"--rate", "100,0"}, cli.ExitUsage, `--rate "0"`},
+		{[]string{"--mix", "delete=1"}, cli.ExitUsage, `--mix "delete=1": "delete" is none of create, event, read, query`},
+		{[]string{"--connections", "0"}, cli.ExitUsage, "--connections must be above 0"},
+		{[]string{"--print-workflow", "--scenario", wrong}, cli.ExitUsage, "unknown key"},
+		{[]string{"--duration", "99ms"}, cli.ExitUsage, "--duration must be at least 100ms"},
+		{[]string{"--duration", "soon"}, cli.ExitUsage, "must be a time such as"},
+		{[]string{"--batch", "20000"}, cli.ExitUsage, "--batch must be at most 10,000"},
+		{[]string{"--batch", "5", "--mix", "read=1"}, cli.ExitUsage, "--batch: --mix read=1 has no events"},
+		{[]string{"--rounds", "0"}, cli.ExitUsage, "--rounds must be above 0"},
+		{[]string{"--fail-if", ""}, cli.ExitUsage, `--fail-if "": a condition is like`},
+		{[]string{"--fail-if", "p99>20"}, cli.ExitUsage, "p99 needs a time with its unit"},
+		{[]string{"--address", "http://127.0.0.1:1", "--fail-if", "cpu>1us"}, cli.ExitUsage, "known only of a server that troupe bench starts"},
+		{[]string{"--address", "127.0.0.1:18300", "--token-file", "gone"}, cli.ExitUsage, `"127.0.0.1:18300" must be a URL such as http://127.0.0.1:18300`},
+		{[]string{"--rate", "100,,200"}, cli.ExitUsage, `--rate "100,,200": must be a number`},
+		{[]string{"--rate", ""}, cli.ExitUsage, `--rate "": must be a number`},
+		{[]string{"--fail-if", "p99>20ms,"}, cli.ExitUsage, `--fail-if "p99>20ms,": a condition is like`},
+		{[]string{"--token-file", "x"}, cli.ExitUsage, "are for a service that runs"},
+		{[]string{"--against-token-file", "x"}, cli.ExitUsage, "--against-token-file and --against-as are for --against with a URL"},
+		{[]string{"--against", "http://127.0.0.1:1"}, cli.ExitFailed, "there is no token for http://127.0.0.1:1: give one with --against-token-file FILE"},
+		{[]string{"--workflow", "x"}, cli.ExitUsage, "are for a service that runs"},
+		{[]string{"--scenario", "gone.yaml"}, cli.ExitUsage, "--scenario: open gone.yaml"},
+		{[]string{"--scenario", wrong}, cli.ExitUsage, `wrong.yaml:2:13: unknown key "evnet" (did you mean "event"?)`},
+		{[]string{"--scenario", here}, cli.ExitFailed, "the scenario names no definition"},
+		{[]string{"--scenario", here, "--batch", "5"}, cli.ExitUsage, "--batch needs a scenario"},
+		{[]string{"--scenario", here, "--instances", "5"}, cli.ExitUsage, "--instances 5 is less than --connections 64"},
+		{[]string{"--against", "gone"}, cli.ExitUsage, `--against "gone": must be a program`},
+		{[]string{"--report", "/gone/x.html"}, cli.ExitUsage, "its folder is not there"},
+		{[]string{"--report", dir}, cli.ExitUsage, "is a folder"},
+		{[]string{"--raet", "5"}, cli.ExitUsage, "Run 'troupe bench --help'."},
+		{[]string{"--print-workflow", "--scenario", here}, cli.ExitFailed, "load.yaml names no definition"},
+		{[]string{"--as", "bob=x", "--address", "http://127.0.0.1:1"}, cli.ExitUsage, "--as \"bob=x\": must be USER=FILE with a user of the scenario"},
+		{[]string{"-o", "xml"}, cli.ExitUsage, "must be one of table"},
+		{[]string{"--address", "http://" + servertest.Nobody(t)}, cli.ExitFailed, "connection refused"},
 	} {
-		code, stdout, stderr := invoke(append([]string{"bench"}, c.args...)...)
+		code, stdout, stderr := clitest.Invoke(append([]string{"bench"}, c.args...)...)
 		if code != c.code || !strings.Contains(stderr, c.want) || stdout != "" {
 			t.Errorf("%v: got code %d, %s%s\nwant %d, %s", c.args, code, stderr, stdout, c.code, c.want)
 		}
@@ -206,39 +207,11 @@ func TestBenchLeavesNothingWhenItsTerminalCloses(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // the code is looked at
-	if got := stderr.String(); cmd.ProcessState.ExitCode() != exitFailed || !strings.HasSuffix(got, "\ntroupe: interrupted, nothing was measured yet\n") {
+	if got := stderr.String(); cmd.ProcessState.ExitCode() != cli.ExitFailed || !strings.HasSuffix(got, "\ntroupe: interrupted, nothing was measured yet\n") {
 		t.Errorf("got %v, %q", cmd.ProcessState, got)
 	}
 	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
-	}
-}
-
-// TestEachServiceGetsItsOwnTokens: none of one service goes to the other.
-func TestEachServiceGetsItsOwnTokens(t *testing.T) {
-	t.Setenv("TROUPE_CONTEXTS", filepath.Join(t.TempDir(), "none"))
-	t.Setenv("TROUPE_TOKEN", "mine")
-	dir := t.TempDir()
-	putFile(t, dir, "john", "john")
-	putFile(t, dir, "mary", "mary")
-	b := benchCommand{as: []string{"bench=" + filepath.Join(dir, "john")}, against: "http://127.0.0.1:2", againstToken: filepath.Join(dir, "mary")}
-	b.at.address = "http://127.0.0.1:1"
-	plan := trial.Plan{Load: load.Options{Scenario: load.BuiltIn()}}
-	if err := b.targets(&plan); err != nil {
-		t.Fatal(err)
-	}
-	mine, other := plan.Targets[0], plan.Targets[1]
-	if mine.Token != "mine" || mine.Tokens["bench"] != "john" || other.Token != "mary" || len(other.Tokens) != 0 {
-		t.Errorf("got %+v and %+v", mine, other)
-	}
-	b.at.tokenFile = filepath.Join(dir, "gone")
-	if err := b.targets(&plan); err == nil || strings.Contains(err.Error(), "--context") {
-		t.Errorf("without the file of the token: got %v", err)
-	}
-	b.at.tokenFile = ""
-	t.Setenv("TROUPE_TOKEN", "")
-	if err := b.targets(&plan); err == nil || !strings.Contains(err.Error(), "--context local") {
-		t.Errorf("without a token: got %v", err)
 	}
 }
 
@@ -276,53 +249,11 @@ func TestHomeHasTheJSONOfAMeasurement(t *testing.T) {
 }
 
 func TestBenchPrintsItsWorkflow(t *testing.T) {
-	code, stdout, stderr := invoke("bench", "--print-workflow", "--scenario", "../../bench/scenarios/leave-request.yaml")
-	if example, err := os.ReadFile("example/workflows/leave-request.yaml"); err != nil || code != exitDone || stdout != string(example) || stderr != "" {
+	code, stdout, stderr := clitest.Invoke("bench", "--print-workflow", "--scenario", "../../bench/scenarios/leave-request.yaml")
+	if example, err := os.ReadFile("example/workflows/leave-request.yaml"); err != nil || code != cli.ExitDone || stdout != string(example) || stderr != "" {
 		t.Errorf("of a scenario: got code %d, %v, %s%s", code, err, stdout, stderr)
 	}
-	if code, stdout, stderr := invoke("bench", "--print-workflow"); code != exitDone || stdout != load.Definition || stderr != "" {
+	if code, stdout, stderr := clitest.Invoke("bench", "--print-workflow"); code != cli.ExitDone || stdout != load.Definition || stderr != "" {
 		t.Errorf("got code %d, %s%s", code, stdout, stderr)
-	}
-}
-
-func TestTheLiveLine(t *testing.T) {
-	var now load.Interval
-	now.Began, now.Ended, now.Operations = time.Second, 1500*time.Millisecond, 500
-	now.Latency.P50, now.Latency.P99 = load.Duration(1500*time.Microsecond), load.Duration(20*time.Millisecond)
-	for _, c := range []struct {
-		p    trial.Progress
-		want string
-	}{
-		{trial.Progress{Target: "troupe", Doing: "starting"}, "troupe: starting"},
-		{
-			trial.Progress{Target: "troupe", RatePerSecond: 1000, Round: 2, Rounds: 3, Failed: 7, Now: now, Total: 10 * time.Second},
-			"troupe 1000/s 2/3: 1000/s  p50 1.5 ms  p99 20.0 ms  errors 7  1.5s of 10s",
-		},
-	} {
-		if got := liveText(&c.p); got != c.want {
-			t.Errorf("got %q, want %q", got, c.want)
-		}
-	}
-	var b strings.Builder
-	l := newLiveLine(&b) // nobody's terminal
-	for _, p := range []trial.Progress{
-		{Target: "troupe", Doing: "starting"},
-		{Target: "troupe", Now: now, Total: 10 * time.Second},
-		{Target: "troupe", Failed: 1, Now: now, Total: 10 * time.Second},
-		{Target: "other", Now: now, Total: 10 * time.Second},
-	} {
-		l.show(p)
-	}
-	l.say("not on a pipe")
-	l.clear()
-	if got, want := b.String(), "troupe: starting\ntroupe: measuring for 10s\nother: measuring for 10s\n"; got != want {
-		t.Errorf("got %q on a pipe, want %q", got, want)
-	}
-}
-
-func TestTheCommandLineIsShownAsItCanBeTyped(t *testing.T) {
-	got := commandLine([]string{"bench", "--fail-if", "p99>20ms,errors>0", "--rate=1,2", "it's", ""})
-	if want := `troupe bench --fail-if 'p99>20ms,errors>0' --rate=1,2 'it'\''s' ''`; got != want {
-		t.Errorf("got %s, want %s", got, want)
 	}
 }

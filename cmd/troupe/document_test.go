@@ -18,6 +18,11 @@ import (
 	"troupe/actors/repository"
 	"troupe/actors/template"
 	"troupe/actors/workflow"
+	"troupe/cmd/internal/cli"
+	"troupe/cmd/internal/clitest"
+	"troupe/cmd/internal/config"
+	"troupe/cmd/internal/homedir"
+	"troupe/cmd/internal/serve"
 	"troupe/gateway"
 	"troupe/persistence"
 )
@@ -52,17 +57,17 @@ var tableRow = regexp.MustCompile("(?m)^\\| (`.*?) \\| (.*?)\\| (.*?) \\|$")
 // and meaning. `troupe config` shows them all.
 func TestHomeHasEverySetting(t *testing.T) {
 	documented := tableRow.FindAllString(section(t, readDocument(t, homeDocument), "Settings"), -1)
-	_, printed, _ := invoke("config", "--home", t.TempDir())
+	_, printed, _ := clitest.Invoke("config", "--home", t.TempDir())
 	var known []string
-	for _, s := range newConfig().settings {
-		key, value := keyName(s.name), s.value.String()
-		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(key) + ` .*` + regexp.QuoteMeta(s.help) + `$`).MatchString(printed) {
+	for _, s := range config.New().Settings {
+		key, value := config.KeyName(s.Name), s.Value.String()
+		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(key) + ` .*` + regexp.QuoteMeta(s.Help) + `$`).MatchString(printed) {
 			t.Errorf("troupe config does not show %s", key)
 		}
 		if value != "" {
 			value = "`" + value + "`"
 		}
-		known = append(known, "| `"+key+"` | "+value+" | "+s.help+" |")
+		known = append(known, "| `"+key+"` | "+value+" | "+s.Help+" |")
 	}
 	compare(t, "Settings", documented, known)
 }
@@ -98,7 +103,7 @@ func TestHomeHasEveryMetric(t *testing.T) {
 		identity.Metrics{},
 		persistence.Metrics{},
 		cluster.Metrics{},
-		new(reloads).metrics(),
+		serve.ReloadsMetrics{},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +137,7 @@ func TestHomeHasEveryCommand(t *testing.T) {
 			flags = append(flagsIn(rest), connection...)
 		}
 		if strings.HasPrefix(strings.TrimSpace(row[2]), "every setting") {
-			newConfig().flags.VisitAll(func(f *pflag.Flag) { flags = append(flags, f.Name) })
+			config.New().Flags.VisitAll(func(f *pflag.Flag) { flags = append(flags, f.Name) })
 		}
 		for _, name := range command.FindAllStringSubmatch(row[1], -1) {
 			documented = append(documented, commandRow(name[1], flags))
@@ -190,11 +195,11 @@ func TestHomeExamplesAreRight(t *testing.T) {
 	var settings []string
 	for _, example := range examples {
 		for _, name := range strings.Fields(example[1]) {
-			if name == settingsFile {
+			if name == homedir.SettingsFile {
 				settings = append(settings, example[2])
 				continue
 			}
-			putFile(t, dir, name, example[2])
+			clitest.PutFile(t, dir, name, example[2])
 		}
 	}
 	for i, example := range append(settings, "") {
@@ -202,15 +207,15 @@ func TestHomeExamplesAreRight(t *testing.T) {
 			if strings.Contains(example, "accessKey:") { // the example says that its secret stands elsewhere
 				t.Setenv("TROUPE_REPOSITORY_SECRET_KEY", "secret")
 			}
-			putFile(t, dir, settingsFile, example)
-			if code, stdout, stderr := invoke("check", "--home", dir); code != exitDone || stdout != "" {
+			clitest.PutFile(t, dir, homedir.SettingsFile, example)
+			if code, stdout, stderr := clitest.Invoke("check", "--home", dir); code != cli.ExitDone || stdout != "" {
 				t.Errorf("got code %d\n%s%swith\n%s", code, stdout, stderr, example)
 			}
 		})
 	}
 	// The control: the same home with a slip in one of the examples.
-	edit(t, dir, "rights.yaml", "inspector", "inspecter")
-	if code, stdout, _ := invoke("check", "--home", dir); code != exitFailed || !strings.Contains(stdout, "inspecter") {
+	clitest.Edit(t, dir, "rights.yaml", "inspector", "inspecter")
+	if code, stdout, _ := clitest.Invoke("check", "--home", dir); code != cli.ExitFailed || !strings.Contains(stdout, "inspecter") {
 		t.Errorf("a slip in rights.yaml: got code %d\n%s", code, stdout)
 	}
 }

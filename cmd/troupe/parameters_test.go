@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"troupe/actors/template/templatetest"
+	"troupe/cmd/internal/cli"
+	"troupe/cmd/internal/clitest"
 )
 
 func TestParameters(t *testing.T) {
@@ -22,24 +24,24 @@ func TestParameters(t *testing.T) {
 		"broken.rml":   "<a>${x}",
 		"unknown.text": "no template",
 	} {
-		putFile(t, ".", name, content)
+		clitest.PutFile(t, ".", name, content)
 	}
-	putFile(t, "folder.rml", "x", "")
+	clitest.PutFile(t, "folder.rml", "x", "")
 	full, err := filepath.Abs("report")
 	if err != nil {
 		t.Fatal(err)
 	}
-	runAll(t, []invocation{
-		{name: "a report", args: []string{"parameters", "invoice.rml"}, stdout: "NAME   TYPE  DEFAULT\na\\nb         \nfrom   date  2026-01-01\ntitle        Invoice <1>\n"},
-		{name: "a document", args: []string{"parameters", "letter.docx"}, stdout: "NAME  TYPE         DEFAULT\nname  choice(A,B)  \n"},
-		{name: "an extension in other letters", args: []string{"parameters", "LETTER.DOCX"}, stdout: "NAME   TYPE  DEFAULT\nupper        \n"},
-		{name: "a report in other letters", args: []string{"parameters", "INVOICE.Rml"}, stdout: "NAME   TYPE  DEFAULT\nupper        \n"},
-		{name: "the wrong extension in other letters", args: []string{"parameters", "wrong.DOTX"}, code: exitFailed, stderr: "wrong.DOTX: not a template: an XML or HTML file, not a document of Office Open XML\ntroupe: 1 of 1 files could not be read as templates\n"},
-		{name: "no extension, XML", args: []string{"parameters", "report"}, stdout: "NAME  TYPE  DEFAULT\nbare        \n"},
-		{name: "no extension, zip", args: []string{"parameters", "letter"}, stdout: "NAME    TYPE  DEFAULT\nzipped        \n"},
-		{name: "no parameters", args: []string{"parameters", "none.rml"}},
-		{name: "several", args: []string{"parameters", "none.rml", "report", "letter"}, stdout: "FILE    NAME    TYPE  DEFAULT\nreport  bare          \nletter  zipped        \n"},
-		{name: "JSON", args: []string{"parameters", "-o", "json", "invoice.rml", "none.rml"}, stdout: `[
+	clitest.RunAll(t, []clitest.Invocation{
+		{Name: "a report", Args: []string{"parameters", "invoice.rml"}, Stdout: "NAME   TYPE  DEFAULT\na\\nb         \nfrom   date  2026-01-01\ntitle        Invoice <1>\n"},
+		{Name: "a document", Args: []string{"parameters", "letter.docx"}, Stdout: "NAME  TYPE         DEFAULT\nname  choice(A,B)  \n"},
+		{Name: "an extension in other letters", Args: []string{"parameters", "LETTER.DOCX"}, Stdout: "NAME   TYPE  DEFAULT\nupper        \n"},
+		{Name: "a report in other letters", Args: []string{"parameters", "INVOICE.Rml"}, Stdout: "NAME   TYPE  DEFAULT\nupper        \n"},
+		{Name: "the wrong extension in other letters", Args: []string{"parameters", "wrong.DOTX"}, Code: cli.ExitFailed, Stderr: "wrong.DOTX: not a template: an XML or HTML file, not a document of Office Open XML\ntroupe: 1 of 1 files could not be read as templates\n"},
+		{Name: "no extension, XML", Args: []string{"parameters", "report"}, Stdout: "NAME  TYPE  DEFAULT\nbare        \n"},
+		{Name: "no extension, zip", Args: []string{"parameters", "letter"}, Stdout: "NAME    TYPE  DEFAULT\nzipped        \n"},
+		{Name: "no parameters", Args: []string{"parameters", "none.rml"}},
+		{Name: "several", Args: []string{"parameters", "none.rml", "report", "letter"}, Stdout: "FILE    NAME    TYPE  DEFAULT\nreport  bare          \nletter  zipped        \n"},
+		{Name: "JSON", Args: []string{"parameters", "-o", "json", "invoice.rml", "none.rml"}, Stdout: `[
   {
     "file": "invoice.rml",
     "parameters": [
@@ -66,13 +68,13 @@ func TestParameters(t *testing.T) {
   }
 ]
 `},
-		{name: "the wrong extension", args: []string{"parameters", "wrong.docx"}, code: exitFailed, stderr: "wrong.docx: not a template: an XML or HTML file, not a document of Office Open XML\ntroupe: 1 of 1 files could not be read as templates\n"},
-		{name: "one of two", args: []string{"parameters", "broken.rml", "report"}, code: exitFailed, stdout: "FILE    NAME  TYPE  DEFAULT\nreport  bare        \n", stderr: "broken.rml: not a template: not well-formed XML: line 1: the text ends inside the element \"a\"\ntroupe: 1 of 2 files could not be read as templates\n"},
-		{name: "one of two in JSON", args: []string{"parameters", "-o", "json", "no.rml"}, code: exitFailed, stdout: "[\n  {\n    \"file\": \"no.rml\",\n    \"error\": \"no such file or directory\"\n  }\n]\n", stderr: "no.rml: no such file or directory\ntroupe: 1 of 1 files could not be read as templates\n"},
-		{name: "a folder", args: []string{"parameters", "folder.rml"}, code: exitFailed, stderr: "folder.rml: is a folder, a pipe or a device, not a file\ntroupe: 1 of 1 files could not be read as templates\n"},
-		{name: "no template at all", args: []string{"parameters", "unknown.text"}, code: exitFailed, stderr: "unknown.text: not a template: not well-formed XML: line 1: text outside the root element\ntroupe: 1 of 1 files could not be read as templates\n"},
-		{name: "a full path", args: []string{"parameters", full}, stdout: "NAME  TYPE  DEFAULT\nbare        \n"},
-		{name: "no file", args: []string{"parameters"}, code: exitUsage, stderr: "troupe: "},
-		{name: "a form that it does not have", args: []string{"parameters", "-o", "yaml", "report"}, code: exitUsage, stderr: "troupe: "},
+		{Name: "the wrong extension", Args: []string{"parameters", "wrong.docx"}, Code: cli.ExitFailed, Stderr: "wrong.docx: not a template: an XML or HTML file, not a document of Office Open XML\ntroupe: 1 of 1 files could not be read as templates\n"},
+		{Name: "one of two", Args: []string{"parameters", "broken.rml", "report"}, Code: cli.ExitFailed, Stdout: "FILE    NAME  TYPE  DEFAULT\nreport  bare        \n", Stderr: "broken.rml: not a template: not well-formed XML: line 1: the text ends inside the element \"a\"\ntroupe: 1 of 2 files could not be read as templates\n"},
+		{Name: "one of two in JSON", Args: []string{"parameters", "-o", "json", "no.rml"}, Code: cli.ExitFailed, Stdout: "[\n  {\n    \"file\": \"no.rml\",\n    \"error\": \"no such file or directory\"\n  }\n]\n", Stderr: "no.rml: no such file or directory\ntroupe: 1 of 1 files could not be read as templates\n"},
+		{Name: "a folder", Args: []string{"parameters", "folder.rml"}, Code: cli.ExitFailed, Stderr: "folder.rml: is a folder, a pipe or a device, not a file\ntroupe: 1 of 1 files could not be read as templates\n"},
+		{Name: "no template at all", Args: []string{"parameters", "unknown.text"}, Code: cli.ExitFailed, Stderr: "unknown.text: not a template: not well-formed XML: line 1: text outside the root element\ntroupe: 1 of 1 files could not be read as templates\n"},
+		{Name: "a full path", Args: []string{"parameters", full}, Stdout: "NAME  TYPE  DEFAULT\nbare        \n"},
+		{Name: "no file", Args: []string{"parameters"}, Code: cli.ExitUsage, Stderr: "troupe: "},
+		{Name: "a form that it does not have", Args: []string{"parameters", "-o", "yaml", "report"}, Code: cli.ExitUsage, Stderr: "troupe: "},
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/CycloneDX/cyclonedx-go"
 
+	"troupe/cmd/internal/build"
 	"troupe/gateway/console"
 )
 
@@ -15,7 +16,7 @@ import (
 // the other modules, Go itself and the npm packages of the pages. It depends on the
 // build alone: the same program always writes the same bytes.
 func writeSBOM(to io.Writer, info *debug.BuildInfo) error {
-	b := buildOf(info)
+	b := build.Of(info)
 	bom := cyclonedx.NewBOM()
 	main := goModule(&debug.Module{Path: info.Main.Path, Version: b.Version})
 	main.Type = cyclonedx.ComponentTypeApplication

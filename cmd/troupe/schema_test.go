@@ -10,28 +10,30 @@ import (
 	"testing"
 
 	"troupe/actors/home"
+	"troupe/cmd/internal/cli"
+	"troupe/cmd/internal/clitest"
 )
 
 func TestSchema(t *testing.T) {
 	all := home.Schemas()
-	tests := []invocation{
-		{name: "without a word", args: []string{"schema"}, stdout: all[0].Text},
-		{name: "a slip", args: []string{"schema", "checklst"}, code: exitUsage, stderr: "troupe: there is no schema of \"checklst\": did you mean \"checklist\"?\n"},
-		{name: "another word", args: []string{"schema", "troupe.yaml"}, code: exitUsage, stderr: "troupe: there is no schema of \"troupe.yaml\": known are definition, form, checklist, identity, rights\n"},
-		{name: "two words", args: []string{"schema", "form", "rights"}, code: exitUsage, stderr: "one argument too many: troupe schema [FORMAT]\n"},
+	tests := []clitest.Invocation{
+		{Name: "without a word", Args: []string{"schema"}, Stdout: all[0].Text},
+		{Name: "a slip", Args: []string{"schema", "checklst"}, Code: cli.ExitUsage, Stderr: "troupe: there is no schema of \"checklst\": did you mean \"checklist\"?\n"},
+		{Name: "another word", Args: []string{"schema", "troupe.yaml"}, Code: cli.ExitUsage, Stderr: "troupe: there is no schema of \"troupe.yaml\": known are definition, form, checklist, identity, rights\n"},
+		{Name: "two words", Args: []string{"schema", "form", "rights"}, Code: cli.ExitUsage, Stderr: "one argument too many: troupe schema [FORMAT]\n"},
 	}
 	for _, s := range all {
-		tests = append(tests, invocation{name: s.Format, args: []string{"schema", s.Format}, stdout: s.Text})
+		tests = append(tests, clitest.Invocation{Name: s.Format, Args: []string{"schema", s.Format}, Stdout: s.Text})
 	}
-	runAll(t, tests)
-	if code, stdout, _ := invoke("__complete", "schema", "che"); code != exitDone || !strings.HasPrefix(stdout, "checklist\n") {
+	clitest.RunAll(t, tests)
+	if code, stdout, _ := clitest.Invoke("__complete", "schema", "che"); code != cli.ExitDone || !strings.HasPrefix(stdout, "checklist\n") {
 		t.Errorf("completion: got code %d and %s", code, stdout)
 	}
 }
 
 // TestTheFilesOfANewHomeNameTheirSchemas in their first lines, as a path that leads from the file to the schema.
 func TestTheFilesOfANewHomeNameTheirSchemas(t *testing.T) {
-	dir := exampleHome(t)
+	dir := clitest.ExampleHome(t)
 	folders := map[string]string{"workflows": "definition", "forms": "form", "checklists": "checklist"}
 	formats := map[string]string{"identity.yaml": "identity", "rights.yaml": "rights"}
 	for folder, format := range folders {
@@ -60,16 +62,16 @@ func TestTheFilesOfANewHomeNameTheirSchemas(t *testing.T) {
 
 // TestAStartRefreshesTheSchemas, before anything else of it can fail.
 func TestAStartRefreshesTheSchemas(t *testing.T) {
-	dir := exampleHome(t)
+	dir := clitest.ExampleHome(t)
 	s := home.Schemas()[0]
 	name := filepath.Join(home.SchemasFolder, s.File())
-	putFile(t, dir, name, strings.Replace(s.Text, "A workflow", "An old workflow", 1))
+	clitest.PutFile(t, dir, name, strings.Replace(s.Text, "A workflow", "An old workflow", 1))
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = taken.Close() }()
-	if code, _, stderr := invoke("serve", "--home", dir, "--listen", taken.Addr().String()); code != exitFailed {
+	if code, _, stderr := clitest.Invoke("serve", "--home", dir, "--listen", taken.Addr().String()); code != cli.ExitFailed {
 		t.Errorf("a start without a port: got code %d and %s", code, stderr)
 	}
 	if text := readDocument(t, filepath.Join(dir, name)); text != s.Text {

@@ -4,13 +4,15 @@ import (
 	"strings"
 	"testing"
 
+	"troupe/cmd/internal/cli"
+	"troupe/cmd/internal/clitest"
 	"troupe/gateway/client"
 	"troupe/gateway/servertest"
 )
 
 // TestTasks works through a task on the command line.
 func TestTasks(t *testing.T) {
-	isolated(t)
+	clitest.Isolated(t)
 	s := servertest.Start(t)
 	c, err := client.New(client.Options{Address: s.URL, Token: s.Token})
 	if err != nil {
@@ -33,7 +35,7 @@ func TestTasks(t *testing.T) {
 	}{
 		{[]string{"task", "list"}, "ID                              TITLE       WORKFLOW  REQUESTER  STATUS  ASSIGNEE  DUE\n" + id + "  Look at it  leave     John Doe   open", "", 0},
 		{[]string{"task", "list", "--scope", "mine", "-o", "json", "--count"}, `{"tasks":[],"next":null,"count":0}`, "", 0},
-		{[]string{"task", "list", "--scope", "hers"}, "", `"scope" must be`, exitFailed},
+		{[]string{"task", "list", "--scope", "hers"}, "", `"scope" must be`, cli.ExitFailed},
 		{[]string{"task", "list", "--scope", "every"}, "ID                              STATE", "", 0},
 		{[]string{"task", "show", id}, "EVENTS", "", 0},
 		{[]string{"__complete", "task", "claim", ""}, id + "\n:4\n", "ShellCompDirectiveNoFileComp", 0},
@@ -41,12 +43,12 @@ func TestTasks(t *testing.T) {
 		{[]string{"task", "list", "--scope", "mine", "-o", "jsonl"}, `"assignee":"john.doe"`, "", 0},
 		{[]string{"task", "release", id}, "", "", 0},
 		{[]string{"task", "assign", id, "john.doe"}, "", "", 0},
-		{[]string{"task", "assign", id, "nobody"}, "", "a task is assigned to a user who may take it over", exitFailed},
-		{[]string{"task", "do", id, "wave"}, "", `takes no "wave" from you; it takes: approve extend note`, exitFailed},
+		{[]string{"task", "assign", id, "nobody"}, "", "a task is assigned to a user who may take it over", cli.ExitFailed},
+		{[]string{"task", "do", id, "wave"}, "", `takes no "wave" from you; it takes: approve extend note`, cli.ExitFailed},
 		{[]string{"__complete", "task", "do", id, ""}, "approve\nextend\nnote\n:4\n", "ShellCompDirectiveNoFileComp", 0},
 		{[]string{"__complete", "task", "do", "nothing", ""}, ":4\n", "ShellCompDirectiveNoFileComp", 0},
 		{[]string{"task", "do", id, "approve", "--comment", "Enjoy it."}, "approved", "", 0},
-		{[]string{"task", "do", id, "approve"}, "", "was done by John Doe", exitFailed},
+		{[]string{"task", "do", id, "approve"}, "", "was done by John Doe", cli.ExitFailed},
 		{[]string{"task", "show", id}, "ASSIGNEE   john.doe\nREQUESTER  John Doe\n", "", 0}, // and nobody whom it is for
 		{[]string{"instance", "comment", "leave", i.ID, "Thank you."}, "", "", 0},
 		{[]string{"instance", "activity", "leave", i.ID}, "comment         Thank you.", "", 0},
@@ -56,10 +58,10 @@ func TestTasks(t *testing.T) {
 		{[]string{"instance", "history", "leave", i.ID, "--data"}, `idle (tried; nothing changed)  approved  approved  {"a":1}`, "", 0},
 		{[]string{"instance", "show", "leave", i.ID}, "idle (tried; nothing changed)  approved  approved\n", "", 0},
 		{[]string{"instance", "activity", "leave", i.ID, "--oldest-first", "--all", "-o", "jsonl"}, `"text":"Enjoy it."`, "", 0},
-		{[]string{"task", "claim", id, i.ID}, "", "404 NotFound", exitFailed},
-		{[]string{"task", "do", id}, "", "EVENT is missing", exitUsage},
+		{[]string{"task", "claim", id, i.ID}, "", "404 NotFound", cli.ExitFailed},
+		{[]string{"task", "do", id}, "", "EVENT is missing", cli.ExitUsage},
 	} {
-		code, stdout, stderr := invoke(step.args...)
+		code, stdout, stderr := clitest.Invoke(step.args...)
 		if code != step.code || !strings.Contains(stdout, step.stdout) || !strings.Contains(stderr, step.stderr) || step.stderr == "" && stderr != "" {
 			t.Errorf("%v: got %d\n%s%s", step.args, code, stdout, stderr)
 		}

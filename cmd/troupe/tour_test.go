@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"troupe/bench/process"
+	"troupe/cmd/internal/clitest"
 	"troupe/cmd/internal/receiver"
 )
 
@@ -32,6 +33,7 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
+	clitest.Program = newRoot
 	os.Exit(m.Run())
 }
 

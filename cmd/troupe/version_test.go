@@ -15,6 +15,10 @@ import (
 
 	"github.com/CycloneDX/cyclonedx-go"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"troupe/cmd/internal/build"
+	"troupe/cmd/internal/cli"
+	"troupe/cmd/internal/clitest"
 )
 
 // released is the build information of a program as `go build` writes it.
@@ -36,9 +40,9 @@ func TestBuild(t *testing.T) {
 	platform := runtime.GOOS + "/" + runtime.GOARCH
 	for want, info := range map[string]*debug.BuildInfo{
 		"troupe v0.3.1, commit 0123456789abcdef0123456789abcdef01234567 (modified), go1.26.8 X:jsonv2 " + platform: released,
-		"troupe " + sourceVersion + ", built from source, go1.26.8 " + platform:                                    {GoVersion: "go1.26.8", Main: debug.Module{Version: "(devel)"}},
+		"troupe " + build.SourceVersion + ", built from source, go1.26.8 " + platform:                              {GoVersion: "go1.26.8", Main: debug.Module{Version: "(devel)"}},
 	} {
-		if got := buildOf(info).String(); got != want {
+		if got := build.Of(info).String(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
@@ -46,24 +50,24 @@ func TestBuild(t *testing.T) {
 
 // TestVersion: the command and the flag say the same of this program.
 func TestVersion(t *testing.T) {
-	code, line, stderr := invoke("version")
-	if want := regexp.MustCompile(`^troupe v\S+, (commit .+|built from source), ` + regexp.QuoteMeta(runtime.Version()) + ` \S+\n$`); code != exitDone || !want.MatchString(line) || stderr != "" {
+	code, line, stderr := clitest.Invoke("version")
+	if want := regexp.MustCompile(`^troupe v\S+, (commit .+|built from source), ` + regexp.QuoteMeta(runtime.Version()) + ` \S+\n$`); code != cli.ExitDone || !want.MatchString(line) || stderr != "" {
 		t.Fatalf("version: got code %d, %q, %q", code, line, stderr)
 	}
-	if code, stdout, stderr := invoke("--version"); code != exitDone || stdout != line || stderr != "" {
+	if code, stdout, stderr := clitest.Invoke("--version"); code != cli.ExitDone || stdout != line || stderr != "" {
 		t.Errorf("--version: got code %d, %q, %q, want %q", code, stdout, stderr, line)
 	}
-	var b build
-	code, text, _ := invoke("version", "-o", "json")
-	if err := json.Unmarshal([]byte(text), &b); err != nil || code != exitDone || b.String()+"\n" != line {
+	var b build.Info
+	code, text, _ := clitest.Invoke("version", "-o", "json")
+	if err := json.Unmarshal([]byte(text), &b); err != nil || code != cli.ExitDone || b.String()+"\n" != line {
 		t.Errorf("-o json: got code %d, %v, %s, want what %q says", code, err, text, line)
 	}
-	if _, text, _ := invoke("version", "-o", "yaml"); !strings.Contains(text, "go: "+runtime.Version()) {
+	if _, text, _ := clitest.Invoke("version", "-o", "yaml"); !strings.Contains(text, "go: "+runtime.Version()) {
 		t.Errorf("-o yaml: got %s", text)
 	}
 	for _, args := range [][]string{{"version", "now"}, {"version", "-o", "line"}, {"version", "--sbom", "-o", "yaml"}} {
-		if code, stdout, _ := invoke(args...); code != exitUsage || stdout != "" {
-			t.Errorf("%v: got code %d and %q, want %d", args, code, stdout, exitUsage)
+		if code, stdout, _ := clitest.Invoke(args...); code != cli.ExitUsage || stdout != "" {
+			t.Errorf("%v: got code %d and %q, want %d", args, code, stdout, cli.ExitUsage)
 		}
 	}
 }
@@ -75,10 +79,10 @@ func TestSourceVersionIsTheNextRelease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !regexp.MustCompile(`^v\d+\.\d+\.\d+-dev$`).MatchString(sourceVersion) {
-		t.Errorf("the version of the source is %s", sourceVersion)
+	if !regexp.MustCompile(`^v\d+\.\d+\.\d+-dev$`).MatchString(build.SourceVersion) {
+		t.Errorf("the version of the source is %s", build.SourceVersion)
 	}
-	next := strings.TrimSuffix(strings.TrimPrefix(sourceVersion, "v"), "-dev")
+	next := strings.TrimSuffix(strings.TrimPrefix(build.SourceVersion, "v"), "-dev")
 	for _, released := range regexp.MustCompile(`(?m)^## \[?v?(\d\S*?)\]?( |$)`).FindAllStringSubmatch(string(text), -1) {
 		if released[1] == next {
 			t.Errorf("%s is released: the source is a version behind", next)
@@ -185,8 +189,8 @@ func TestSBOMOfARelease(t *testing.T) {
 
 // TestSBOMOfThisProgram: modules and npm packages that are certainly in it.
 func TestSBOMOfThisProgram(t *testing.T) {
-	code, text, stderr := invoke("version", "--sbom")
-	if code != exitDone || stderr != "" {
+	code, text, stderr := clitest.Invoke("version", "--sbom")
+	if code != cli.ExitDone || stderr != "" {
 		t.Fatalf("got code %d, %q", code, stderr)
 	}
 	b := readBill(t, []byte(text))

@@ -2,6 +2,7 @@ package document
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -50,6 +51,16 @@ func (f Faults) Error() string {
 		lines[i] = fault.Error()
 	}
 	return strings.Join(lines, "\n")
+}
+
+// Take moves the faults in err here; what is no fault is returned.
+func (f *Faults) Take(err error) error {
+	var faults Faults
+	if errors.As(err, &faults) {
+		*f = append(*f, faults...)
+		return nil
+	}
+	return err
 }
 
 // Sort puts the faults, for example of several files, in their order. Faults

@@ -141,14 +141,26 @@ var benchArrows = map[string][]string{
 }
 
 var cmdArrows = map[string][]string{
-	"internal/demo":      {},
-	"internal/endtoend":  {},
-	"internal/openid":    {},
-	"internal/receiver":  {},
-	"internal/scaffold":  {},
-	"internal/treecheck": {},
-	"receiver":           {"internal/receiver"},
-	"troupe":             {"internal/demo", "internal/scaffold"},
+	"internal/build":      {},
+	"internal/cli":        {},
+	"internal/demo":       {},
+	"internal/endtoend":   {},
+	"internal/homedir":    {},
+	"internal/openid":     {},
+	"internal/receiver":   {},
+	"internal/scaffold":   {},
+	"internal/treecheck":  {},
+	"internal/clitest":    {"internal/cli"},
+	"internal/connect":    {"internal/cli", "internal/homedir"},
+	"internal/config":     {"internal/build", "internal/cli", "internal/homedir"},
+	"internal/bench":      {"internal/build", "internal/cli", "internal/connect"},
+	"internal/author":     {"internal/cli", "internal/config", "internal/connect", "internal/homedir", "internal/scaffold"},
+	"internal/operate":    {"internal/cli", "internal/config", "internal/connect", "internal/homedir"},
+	"internal/credential": {"internal/cli", "internal/config", "internal/connect", "internal/homedir"},
+	"internal/cluster":    {"internal/build", "internal/cli", "internal/config", "internal/homedir"},
+	"internal/serve":      {"internal/cli", "internal/config", "internal/demo", "internal/homedir"},
+	"receiver":            {"internal/receiver"},
+	"troupe":              {"internal/author", "internal/bench", "internal/build", "internal/cli", "internal/cluster", "internal/config", "internal/credential", "internal/operate", "internal/serve"},
 }
 
 func TestInnerArrows(t *testing.T) { holds(t, checkInnerArrows) }

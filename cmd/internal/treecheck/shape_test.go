@@ -22,7 +22,6 @@ const (
 var packageLinesToday = map[string]int{
 	"statemachine":    10764,
 	"gateway":         9731,
-	"cmd/troupe":      9721,
 	"persistence":     5917,
 	"actors/workflow": 4373,
 }

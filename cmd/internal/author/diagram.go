@@ -1,0 +1,300 @@
+package author
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"troupe/actors/catalog"
+	"troupe/actors/home"
+	"troupe/cmd/internal/cli"
+	"troupe/cmd/internal/connect"
+	"troupe/cmd/internal/homedir"
+	"troupe/gateway/client"
+	"troupe/statemachine"
+	"troupe/statemachine/diagram"
+)
+
+// pictures are the forms of a diagram, the default first.
+var pictures = []struct {
+	name string
+	draw func(*diagram.Picture) []byte
+}{
+	{"svg", (*diagram.Picture).SVG},
+	{"mermaid", (*diagram.Picture).Mermaid},
+	{"dot", (*diagram.Picture).DOT},
+}
+
+func newDiagram() *cobra.Command {
+	d := &diagramCommand{}
+	cmd := &cobra.Command{
+		Use:   "diagram ID",
+		Short: "Draw a workflow as a picture, and where one of its instances is",
+		Long: "Draw a workflow as a picture, and where one of its instances is: where it stands is filled,\n" +
+			"and the way it came is drawn stronger. The picture goes to standard output.\n\n" +
+			"ID is a workflow of a running service (needs mod-workflows): the version in use, or with\n" +
+			"--instance that of the instance. With --home it is a workflow of that home, whether a service\n" +
+			"runs on it or not, and without a token. A file is drawn as it is: troupe diagram FILE.yaml.\n" +
+			"Of a file with faults it is what can be drawn; the faults are told, and the exit code is 1.\n" +
+			"The instance is always read from the service, with the token of whoever may read it.",
+		Example: "  troupe diagram leave-request > leave-request.svg\n" +
+			"  troupe diagram leave-request --instance 01M7YZAB2GNTJFQE62690KHSQT > where.svg\n" +
+			"  troupe diagram ./workflows/leave-request.yaml --to mermaid",
+		Args: cli.Arguments,
+	}
+	cmd.Flags().StringVar(&d.instance, "instance", "", "mark where this instance is and where it has been")
+	cmd.Flags().StringVar(&d.to, "to", pictures[0].name, "form of the picture: svg, mermaid or dot")
+	cli.OneOf(cmd, "to", "svg", "mermaid", "dot")
+	d.at = connect.Add(cmd)
+	connect.Complete(cmd, d.at)
+	cmd.Flags().StringVar(&d.home, "home", "", "take the definition from this home, without a token")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		draw, err := d.form()
+		if err != nil {
+			return err
+		}
+		picture, err := d.picture(cmd.Context(), args[0])
+		if sketch := (*sketched)(nil); errors.As(err, &sketch) {
+			picture = &diagram.Picture{Chart: sketch.chart}
+		} else if err != nil {
+			return connect.Explain(err)
+		}
+		picture.Languages = cli.ReaderLanguages()
+		_, writeErr := cmd.OutOrStdout().Write(draw(picture))
+		return errors.Join(err, writeErr)
+	}
+	return cmd
+}
+
+// diagramCommand has the flags of troupe diagram.
+type diagramCommand struct {
+	at                 *connect.Connection // of the instance, and of the definition unless home or a file has it
+	home, instance, to string
+}
+
+// form is the form that --to names.
+func (d *diagramCommand) form() (func(*diagram.Picture) []byte, error) {
+	var names []string
+	for _, p := range pictures {
+		if p.name == d.to {
+			return p.draw, nil
+		}
+		names = append(names, p.name)
+	}
+	return nil, cli.Usagef("--to %q: must be one of %s%s", d.to, strings.Join(names, ", "), cli.DidYouMean(d.to, names))
+}
+
+// definitionSource finds a version of a workflow's definition; 0 is the current one.
+type definitionSource func(ctx context.Context, id string, version uint64) (*statemachine.Definition, error)
+
+// picture finds what is to be drawn.
+func (d *diagramCommand) picture(ctx context.Context, id string) (*diagram.Picture, error) {
+	var service *client.Client
+	isFile := isDefinitionFile(id)
+	if d.instance != "" || !isFile && d.home == "" {
+		var err error
+		if service, err = d.at.Client(0); err != nil {
+			return nil, err
+		}
+		defer service.Close()
+	}
+	var find definitionSource
+	switch {
+	case isFile:
+		definition, err := definitionInFile(id)
+		if err != nil {
+			return nil, err
+		}
+		find, id = onlyDefinition(id, definition), string(definition.ID)
+	case d.home != "" && !homedir.IsServed(ctx, d.home):
+		find = definitionInHome(d.home)
+	case d.home != "":
+		ofHome, err := (&connect.Connection{Home: d.home, Timeout: d.at.Timeout}).Client(0)
+		if err != nil {
+			return nil, err
+		}
+		defer ofHome.Close()
+		find = definitionAt(ofHome)
+	default:
+		find = definitionAt(service)
+	}
+	if d.instance == "" {
+		definition, err := find(ctx, id, 0)
+		if err != nil {
+			return nil, err
+		}
+		return &diagram.Picture{Chart: definition.Chart()}, nil
+	}
+	return pictureOfInstance(ctx, service, find, id, d.instance)
+}
+
+// pictureOfInstance draws the version that an instance runs under.
+func pictureOfInstance(ctx context.Context, c *client.Client, find definitionSource, id, instanceID string) (*diagram.Picture, error) {
+	pending, err := c.Pending(ctx, id, instanceID)
+	if err != nil {
+		return nil, connect.SuggestWorkflow(ctx, c, id, err)
+	}
+	definition, err := find(ctx, id, pending.Version)
+	if err != nil {
+		return nil, err
+	}
+	in, err := instanceIn(ctx, c, definition, id, instanceID)
+	if err != nil {
+		return nil, err
+	}
+	return &diagram.Picture{Chart: definition.Chart(), Instance: in}, nil
+}
+
+// isDefinitionFile reports whether an argument is the name of a file. An id may look like one; then the file wins
+// where it is there.
+func isDefinitionFile(name string) bool {
+	if strings.ContainsAny(name, `/\`) {
+		return true
+	}
+	_, err := os.Stat(name)
+	return err == nil && hasFileSuffix(name)
+}
+
+func hasFileSuffix(name string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name))
+}
+
+// definitionInFile reads a file that need not be in any home. Its faults are the error.
+func definitionInFile(name string) (*statemachine.Definition, error) {
+	text, err := cli.ReadInputFile(name)
+	if err != nil {
+		return nil, err
+	}
+	beside := func(ref string) ([]byte, error) { return cli.ReadInputFile(filepath.Join(filepath.Dir(name), ref)) }
+	source := statemachine.Source{File: name, Text: text, Read: beside}
+	definition, err := parseDefinition(source, statemachine.ParserOptions{})
+	return definition, sketchOf(source, err)
+}
+
+func parseDefinition(source statemachine.Source, options statemachine.ParserOptions) (*statemachine.Definition, error) {
+	parser, err := statemachine.NewParser(options)
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := parser.Parse(source)
+	if err != nil {
+		return nil, err
+	}
+	return parsed.Definition, nil
+}
+
+// onlyDefinition is the definition of a file, which has one version.
+func onlyDefinition(file string, definition *statemachine.Definition) definitionSource {
+	return func(_ context.Context, _ string, version uint64) (*statemachine.Definition, error) {
+		if version != 0 && version != definition.Version {
+			return nil, fmt.Errorf("the instance runs under version %d of %s, and %s is version %d: name the workflow by its id", version, definition.ID, file, definition.Version)
+		}
+		return definition, nil
+	}
+}
+
+// definitionInHome reads the files of a home.
+func definitionInHome(dir string) definitionSource {
+	return func(_ context.Context, id string, version uint64) (*statemachine.Definition, error) {
+		s, err := sourceInHome(dir, id, version)
+		if err != nil {
+			return nil, err
+		}
+		return s.Parsed, nil
+	}
+}
+
+// sourceInHome returns a workflow of the files of a home; version 0 is the newest. Faults in other files do not
+// matter.
+func sourceInHome(dir, id string, version uint64) (*catalog.Source, error) {
+	if err := homedir.Demand(dir); err != nil {
+		return nil, err
+	}
+	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
+	if err != nil {
+		return nil, err
+	}
+	set, faults := home.LoadDefinitions(os.DirFS(dir), parser, nil)
+	var found *catalog.Source
+	var known []string
+	for i := range set.Workflows {
+		s := &set.Workflows[i]
+		known = append(known, string(s.Parsed.ID))
+		if string(s.Parsed.ID) == id && (version == 0 || s.Parsed.Version == version) && (found == nil || s.Parsed.Version > found.Parsed.Version) {
+			found = s
+		}
+	}
+	switch {
+	case found != nil:
+		return found, nil
+	case slices.Contains(known, id):
+		return nil, fmt.Errorf("the files of %s do not have version %d of %s", dir, version, id)
+	case faults != nil && definitionIn(dir, id) != "":
+		_, err := definitionInFile(definitionIn(dir, id))
+		return nil, err
+	case faults != nil:
+		return nil, fmt.Errorf("the files of %s have faults, and those without do not have the workflow %s%s\n%w", dir, id, cli.DidYouMean(id, known), faults)
+	}
+	return nil, fmt.Errorf("there is no workflow %s in %s%s", id, dir, cli.DidYouMean(id, known))
+}
+
+// definitionAt asks a service.
+func definitionAt(c *client.Client) definitionSource {
+	return func(ctx context.Context, id string, version uint64) (*statemachine.Definition, error) {
+		stored, err := c.Definition(ctx, id, version)
+		if err != nil {
+			return nil, adviseDefinition(connect.SuggestWorkflow(ctx, c, id, err), id)
+		}
+		return parseDefinition(sourceOf(stored), statemachine.ParserOptions{Stored: true})
+	}
+}
+
+// instanceIn is an instance with its whole history.
+func instanceIn(ctx context.Context, c *client.Client, d *statemachine.Definition, workflowID, instanceID string) (*diagram.Instance, error) {
+	now, err := c.Instance(ctx, client.InstanceRequest{WorkflowID: workflowID, InstanceID: instanceID, Minimal: true})
+	if err != nil {
+		return nil, err
+	}
+	in := &diagram.Instance{ID: now.ID}
+	for _, p := range now.States {
+		in.At = append(in.At, statemachine.Position{Machine: statemachine.MachineID(p.StateMachineID), Node: statemachine.NodeID(p.NodeID)})
+	}
+	for page, err := range c.HistoryPages(ctx, client.HistoryRequest{WorkflowID: workflowID, InstanceID: instanceID}) {
+		if err != nil {
+			return nil, err
+		}
+		for i := range page.Entries {
+			e := &page.Entries[i]
+			in.Add(diagram.Step{
+				Event: statemachine.EventName(e.TransitionEvent), Start: d.PositionsNamed(nodeIDs(e.StartState)), End: d.PositionsNamed(nodeIDs(e.EndState)),
+			})
+		}
+	}
+	return in, nil
+}
+
+func nodeIDs(names []string) (ids []statemachine.NodeID) {
+	for _, name := range names {
+		ids = append(ids, statemachine.NodeID(name))
+	}
+	return ids
+}
+
+// adviseDefinition says how else a definition can be had.
+func adviseDefinition(err error, id string) error {
+	var refused *client.Error
+	switch {
+	case hasFileSuffix(id):
+		return fmt.Errorf("%w; and there is no file %s", err, id)
+	case errors.As(err, &refused) && refused.Status == http.StatusForbidden:
+		return fmt.Errorf("%w: definitions are for holders of mod-workflows; or name the file in place of the id, or a home with --home", err)
+	}
+	return err
+}

@@ -1,0 +1,372 @@
+// Package bench is the command that measures a service under load: it reads the flags into a plan of bench/trial and
+// shows what came out.
+package bench
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"troupe/bench/load"
+	"troupe/bench/report"
+	"troupe/bench/trial"
+	"troupe/cmd/internal/build"
+	"troupe/cmd/internal/cli"
+	"troupe/cmd/internal/connect"
+)
+
+// benchCommand is what the flags of troupe bench say.
+type benchCommand struct {
+	at                    connect.Connection
+	as, againstAs         []string
+	workflow, scenario    string
+	against, againstToken string
+	rates                 []string
+	mix, failIf, page     string
+	rounds                int
+	load                  load.Options
+	printWorkflow         bool
+	out                   *cli.Output
+}
+
+// Command is troupe bench.
+func Command() *cobra.Command {
+	b := &benchCommand{load: load.Options{WarmUp: 2 * time.Second, Duration: 10 * time.Second}}
+	b.load.EnsureDefaults()
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure throughput and latency of a service under load",
+		Long: "Measure throughput and latency of a service under load. Without --address it starts this program on a temporary home, which it removes " +
+			"afterwards. With --address or --context it puts the load on a service that runs; the instances that it creates stay there.\n\n" +
+			"Without --rate every connection sends its next request when the last one was answered (a closed loop). With --rate requests leave at that rate " +
+			"whatever the service does, and a latency counts from when a request should have left (an open loop).\n\n" +
+			"The exit code is 1 when a condition of --fail-if holds, or when nothing could be measured.",
+		Example: "  troupe bench\n" +
+			"  troupe bench --rate 1000,2000,5000 --report bench.html\n" +
+			"  troupe bench --mix create=1,event=8,read=1,query=0.1 --fail-if 'p99>20ms,errors>0'\n" +
+			"  troupe bench --context staging --scenario load.yaml --as mary=mary.token --rate 200 --duration 5m\n" +
+			"  troupe bench --against ./troupe-before --rounds 5",
+		Args: cli.Arguments,
+	}
+	b.out = cli.AddOutput(cmd, cli.AnyForm...)
+	b.addFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := b.out.Open(cmd); err != nil {
+			return err
+		}
+		if b.printWorkflow {
+			return b.printDefinition()
+		}
+		plan, err := b.plan(cmd.Flags().Changed)
+		if err != nil {
+			return err
+		}
+		ctx, stop := signal.NotifyContext(cmd.Context(), cli.EndSignals()...)
+		defer stop()
+		return b.run(ctx, cmd, plan)
+	}
+	return cmd
+}
+
+func (b *benchCommand) addFlags(cmd *cobra.Command) {
+	f, o := cmd.Flags(), &b.load
+	f.StringVar(&b.at.Address, "address", "", "URL of a running service (default: a server of its own)")
+	f.StringVar(&b.at.TokenFile, "token-file", "", "file with the API token for the service")
+	f.StringVar(&b.at.Context, "context", "", "context that has address and token; see troupe context")
+	f.StringArrayVar(&b.as, "as", nil, "USER=FILE: the API token of a further user of the scenario, once for each")
+	f.StringVar(&b.workflow, "workflow", "", "id of the workflow at the service (default: the scenario's, else "+load.WorkflowID+")")
+	f.StringVar(&b.scenario, "scenario", "", "file with the load: a workflow and a walk through its events")
+	f.BoolVar(&b.printWorkflow, "print-workflow", false, "print the workflow of the load (that of --scenario, else the built-in one), and do nothing else")
+	f.StringSliceVar(&b.rates, "rate", nil, "requests a second of an open loop (with --batch: batches); several with commas are measured one after the other (default: a closed loop)")
+	f.Var(cli.Count(&o.Connections), "connections", "connections, each with one request at a time")
+	f.Var(cli.Count(&o.Instances), "instances", "instances that events and reads go to")
+	f.Var(cli.Count(&o.Preload), "preload", "events that each instance gets before")
+	f.Var(cli.Duration(&o.Duration), "duration", "how long is measured")
+	f.Var(cli.Duration(&o.WarmUp), "warmup", "how long the load runs before")
+	f.StringVar(&b.mix, "mix", o.Mix.String(), "what is sent, how often: create, event, read, query, such as create=1,event=8,query=0.1")
+	f.Var(cli.Count(&o.Batch), "batch", "events in one request (POST workflow/api/v1/events); 0: each is a request")
+	f.BoolVar(&o.Minimal, "minimal", false, "ask for answers without history (Prefer: return=minimal)")
+	f.StringVar(&b.against, "against", "", "path of another build or URL of another service, measured in turn")
+	f.StringVar(&b.againstToken, "against-token-file", "", "file with the API token for the other service")
+	f.StringArrayVar(&b.againstAs, "against-as", nil, "USER=FILE: the API token of a further user of the scenario at the other service")
+	f.Var(cli.Count(&b.rounds), "rounds", "how often everything is measured (default 1; with --against 3)")
+	f.StringVar(&b.failIf, "fail-if", "", "conditions that make the exit code 1, such as 'p99>20ms,errors>0': "+strings.Join(trial.MetricNames(), " ")+
+		" (operations a second: each event of a batch counts); errors, missed and shed must be 0 unless a condition is about them")
+	f.StringVar(&b.page, "report", "", "write a page with plots, one HTML file that needs nothing else")
+}
+
+// plan checks the flags together. given says which there were.
+func (b *benchCommand) plan(given func(flag string) bool) (*trial.Plan, error) {
+	p := &trial.Plan{Command: commandLine(os.Args[1:]), Build: build.This().String(), Load: b.load, ScenarioFile: b.scenario, Rounds: b.rounds}
+	wrong := func(flag string, err error) error { return cli.Usagef("--%s %w", flag, err) }
+	o, err := &p.Load, error(nil)
+	if o.WarmUp == 0 {
+		o.WarmUp = -1 // in Options 0 is the default
+	}
+	if o.Mix, err = load.ParseMix(b.mix); err != nil {
+		return nil, cli.Usagef("--%w", err)
+	}
+	if given("rounds") && b.rounds == 0 {
+		return nil, wrong("rounds", errors.New("must be above 0"))
+	}
+	if p.Rates, err = parseRates(b.rates); err == nil && given("rate") && len(p.Rates) == 0 {
+		_, err = parseRates([]string{""})
+	}
+	if err != nil {
+		return nil, wrong("rate", err)
+	}
+	if given("fail-if") {
+		if p.Thresholds, err = trial.ParseThresholds(b.failIf); err != nil {
+			return nil, wrong("fail-if", err)
+		}
+	}
+	if b.page != "" {
+		if info, err := os.Stat(filepath.Dir(b.page)); err != nil || !info.IsDir() {
+			return nil, wrong("report", fmt.Errorf("%q: its folder is not there", b.page))
+		}
+		if info, err := os.Stat(b.page); err == nil && info.IsDir() {
+			return nil, wrong("report", fmt.Errorf("%q is a folder: name a file", b.page))
+		}
+	}
+	o.Scenario = load.BuiltIn()
+	if b.scenario != "" {
+		if o.Scenario, err = load.ReadScenario(b.scenario); err != nil {
+			return nil, cli.Usagef("--scenario: %w", err)
+		}
+	}
+	if err := checkLoad(o); err != nil {
+		return nil, cli.Usage(err)
+	}
+	if err := b.targets(p); err != nil {
+		return nil, err
+	}
+	if p.Rounds == 0 {
+		p.Rounds = 1 + 2*(len(p.Targets)-1)
+	}
+	if err := p.Check(); err != nil { // what is left
+		return nil, cli.Usage(err)
+	}
+	return p, nil
+}
+
+func (b *benchCommand) printDefinition() error {
+	definition := load.Definition
+	if b.scenario != "" {
+		s, err := load.ReadScenario(b.scenario)
+		if err != nil {
+			return cli.Usagef("--scenario: %w", err)
+		}
+		if definition = s.Definition; definition == "" {
+			return fmt.Errorf("%s names no definition", b.scenario)
+		}
+	}
+	_, err := io.WriteString(b.out.To, definition)
+	return err
+}
+
+// durationMin is the shortest window of which a figure says anything.
+const durationMin = 100 * time.Millisecond
+
+// checkLoad names flags where Options would name its fields.
+func checkLoad(o *load.Options) error {
+	switch {
+	case o.Connections == 0:
+		return errors.New("--connections must be above 0")
+	case o.Instances == 0:
+		return errors.New("--instances must be above 0")
+	case o.Duration < durationMin:
+		return fmt.Errorf("--duration must be at least %v", durationMin)
+	case o.Batch > load.BatchMax:
+		return fmt.Errorf("--batch must be at most 10,000")
+	case o.Batch > 0 && o.Mix[load.Event] == 0:
+		return fmt.Errorf("--batch: --mix %s has no events", o.Mix)
+	case o.Batch > 0 && !o.Scenario.Batches():
+		return errors.New("--batch needs a scenario of one user in which every step has `to`, and every node has a step: the answers to a batch do not say where an instance stands")
+	case o.Instances < o.Connections && !o.Scenario.Round():
+		return fmt.Errorf("--instances %d is less than --connections %d: connections can share instances only if every step of the scenario has `to`, and every node has a step", o.Instances, o.Connections)
+	}
+	return nil
+}
+
+func parseRates(texts []string) (rates []float64, err error) {
+	for _, text := range texts {
+		r, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+		if err != nil || !(r > 0 && r <= 10_000_000) {
+			if strings.TrimSpace(text) == "" {
+				text = strings.Join(texts, ",") // there is nothing to show of it alone
+			}
+			return nil, fmt.Errorf("%q: must be a number of requests a second above 0, such as 1000 or 1000,2000,5000", text)
+		}
+		rates = append(rates, r)
+	}
+	return rates, nil
+}
+
+// targets says what is measured: a server of its own or one that runs, and what it is
+// compared with.
+func (b *benchCommand) targets(p *trial.Plan) (err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	mine := trial.Target{Name: "troupe", Program: self}
+	if elsewhere := b.at.Address != "" || b.at.Context != ""; elsewhere {
+		if mine, err = runningTarget(mine.Name, b.at, "--as", b.as, p.Load.Scenario); err != nil {
+			return err
+		}
+	} else if b.at.TokenFile != "" || len(b.as) > 0 || b.workflow != "" {
+		// NB: nor does the current context: nobody shall put load on it by accident.
+		return cli.Usagef("--token-file, --as and --workflow are for a service that runs: name it by --address or --context")
+	}
+	p.Targets = []trial.Target{mine}
+	p.Load.Scenario.WorkflowID = cmp.Or(b.workflow, p.Load.Scenario.WorkflowID)
+	for _, t := range p.Thresholds {
+		if t.NeedsProcess() && mine.Program == "" {
+			return cli.Usagef("--fail-if %s: the processor time is known only of a server that troupe bench starts", t.Text())
+		}
+	}
+	isURL := strings.Contains(b.against, "://")
+	switch {
+	case (b.againstToken != "" || len(b.againstAs) > 0) && !isURL:
+		return cli.Usagef("--against-token-file and --against-as are for --against with a URL")
+	case b.against == "":
+		return nil
+	case isURL:
+		// NB: a token goes to the service that it was given for: not even that of the
+		// environment goes to a second one.
+		if b.againstToken == "" {
+			return fmt.Errorf("there is no token for %s: give one with --against-token-file FILE", b.against)
+		}
+		other, err := runningTarget("other", connect.Connection{Address: b.against, TokenFile: b.againstToken}, "--against-as", b.againstAs, p.Load.Scenario)
+		p.Targets = append(p.Targets, other)
+		return err
+	}
+	program, err := filepath.Abs(b.against)
+	if err != nil {
+		return err
+	}
+	if info, err := os.Stat(program); err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
+		return cli.Usagef("--against %q: must be a program, or the URL of a service", b.against)
+	}
+	name := filepath.Base(program)
+	if name == mine.Name {
+		name = "other"
+	}
+	p.Targets = append(p.Targets, trial.Target{Name: name, Program: program})
+	return nil
+}
+
+// runningTarget is a target that runs already. further are the tokens of further users, which
+// the flag as has.
+func runningTarget(name string, at connect.Connection, as string, further []string, scenario *load.Scenario) (trial.Target, error) {
+	check := func(address string) error {
+		if _, err := trial.ParseAddress(address); err != nil {
+			return cli.Usagef("%q %w", address, err)
+		}
+		return nil
+	}
+	if at.Address != "" { // before its token is asked for
+		if err := check(at.Address); err != nil {
+			return trial.Target{}, err
+		}
+	}
+	address, token, err := at.Resolve()
+	var none connect.NoTokenError
+	if errors.As(err, &none) {
+		return trial.Target{}, fmt.Errorf("%w.\nA context is used here only when it is named, such as --context local", err)
+	} else if err != nil {
+		return trial.Target{}, err
+	}
+	if err := check(address); err != nil {
+		return trial.Target{}, err
+	}
+	t := trial.Target{Name: name, Address: address, Token: token, Tokens: map[string]string{}}
+	for _, text := range further {
+		user, file, ok := strings.Cut(text, "=")
+		if !ok || !scenario.HasUser(user) {
+			return t, cli.Usagef("%s %q: must be USER=FILE with a user of the scenario", as, text)
+		}
+		if t.Tokens[user], err = connect.ReadTokenFile(as, file); err != nil {
+			return t, err
+		}
+	}
+	return t, nil
+}
+
+// commandLine is what was typed. Secrets are not in it: they come in files and in the
+// environment.
+func commandLine(args []string) string {
+	words := []string{"troupe"}
+	for _, arg := range args {
+		words = append(words, cli.ShellWord(arg))
+	}
+	return strings.Join(words, " ")
+}
+
+// run measures and shows what came out.
+func (b *benchCommand) run(ctx context.Context, cmd *cobra.Command, plan *trial.Plan) error {
+	live := &progressLine{live: cli.NewLiveLine(cmd.ErrOrStderr()), parts: cmd.ErrOrStderr()}
+	plan.Progress = live.show
+	rep, interrupted := plan.Run(ctx)
+	live.live.Clear()
+	if ctx.Err() != nil && interrupted != nil {
+		interrupted = cli.ErrInterrupted // and not what broke off because of it
+	}
+	switch {
+	case rep == nil && ctx.Err() != nil:
+		return fmt.Errorf("%w, nothing was measured yet", interrupted)
+	case rep == nil:
+		return interrupted
+	}
+	var err error
+	if b.out.Form == cli.FormTable {
+		err = benchTables(b.out, rep)
+	} else {
+		var text []byte
+		if text, err = json.MarshalIndent(rep, "", "  "); err == nil {
+			err = b.out.Document(text)
+		}
+	}
+	if b.page != "" { // behind the figures: they are shown also when there is no place for the page
+		err = errors.Join(err, writePage(b.page, rep))
+	}
+	for _, w := range rep.Warnings {
+		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s\n", w)
+	}
+	if err = errors.Join(err, interrupted); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(rep.Runs, func(r *report.Run) bool { return !r.Answered() }) {
+		return errors.New("nothing was answered as it should be")
+	}
+	var failed []string
+	for _, t := range rep.Thresholds {
+		if t.Failed {
+			failed = append(failed, fmt.Sprintf("%s (%s)", t.Text, t.By))
+		}
+	}
+	if len(failed) > 0 {
+		return fmt.Errorf("--fail-if: %s", strings.Join(failed, "; "))
+	}
+	return nil
+}
+
+func writePage(name string, rep *report.Report) (err error) {
+	file, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(rep.WriteHTML(file), file.Close())
+}

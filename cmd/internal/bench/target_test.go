@@ -1,0 +1,83 @@
+package bench
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"troupe/bench/load"
+	"troupe/bench/trial"
+	"troupe/cmd/internal/cli"
+	"troupe/cmd/internal/clitest"
+)
+
+// TestEachServiceGetsItsOwnTokens: none of one service goes to the other.
+func TestEachServiceGetsItsOwnTokens(t *testing.T) {
+	t.Setenv("TROUPE_CONTEXTS", filepath.Join(t.TempDir(), "none"))
+	t.Setenv("TROUPE_TOKEN", "mine")
+	dir := t.TempDir()
+	clitest.PutFile(t, dir, "john", "john")
+	clitest.PutFile(t, dir, "mary", "mary")
+	b := benchCommand{as: []string{"bench=" + filepath.Join(dir, "john")}, against: "http://127.0.0.1:2", againstToken: filepath.Join(dir, "mary")}
+	b.at.Address = "http://127.0.0.1:1"
+	plan := trial.Plan{Load: load.Options{Scenario: load.BuiltIn()}}
+	if err := b.targets(&plan); err != nil {
+		t.Fatal(err)
+	}
+	mine, other := plan.Targets[0], plan.Targets[1]
+	if mine.Token != "mine" || mine.Tokens["bench"] != "john" || other.Token != "mary" || len(other.Tokens) != 0 {
+		t.Errorf("got %+v and %+v", mine, other)
+	}
+	b.at.TokenFile = filepath.Join(dir, "gone")
+	if err := b.targets(&plan); err == nil || strings.Contains(err.Error(), "--context") {
+		t.Errorf("without the file of the token: got %v", err)
+	}
+	b.at.TokenFile = ""
+	t.Setenv("TROUPE_TOKEN", "")
+	if err := b.targets(&plan); err == nil || !strings.Contains(err.Error(), "--context local") {
+		t.Errorf("without a token: got %v", err)
+	}
+}
+
+func TestTheLiveLine(t *testing.T) {
+	var now load.Interval
+	now.Began, now.Ended, now.Operations = time.Second, 1500*time.Millisecond, 500
+	now.Latency.P50, now.Latency.P99 = load.Duration(1500*time.Microsecond), load.Duration(20*time.Millisecond)
+	for _, c := range []struct {
+		p    trial.Progress
+		want string
+	}{
+		{trial.Progress{Target: "troupe", Doing: "starting"}, "troupe: starting"},
+		{
+			trial.Progress{Target: "troupe", RatePerSecond: 1000, Round: 2, Rounds: 3, Failed: 7, Now: now, Total: 10 * time.Second},
+			"troupe 1000/s 2/3: 1000/s  p50 1.5 ms  p99 20.0 ms  errors 7  1.5s of 10s",
+		},
+	} {
+		if got := liveText(&c.p); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+	var b strings.Builder
+	l := &progressLine{live: cli.NewLiveLine(&b), parts: &b} // nobody's terminal
+	for _, p := range []trial.Progress{
+		{Target: "troupe", Doing: "starting"},
+		{Target: "troupe", Now: now, Total: 10 * time.Second},
+		{Target: "troupe", Failed: 1, Now: now, Total: 10 * time.Second},
+		{Target: "other", Now: now, Total: 10 * time.Second},
+	} {
+		l.show(p)
+	}
+	l.live.Say("not on a pipe")
+	l.live.Clear()
+	if got, want := b.String(), "troupe: starting\ntroupe: measuring for 10s\nother: measuring for 10s\n"; got != want {
+		t.Errorf("got %q on a pipe, want %q", got, want)
+	}
+}
+
+func TestTheCommandLineIsShownAsItCanBeTyped(t *testing.T) {
+	got := commandLine([]string{"bench", "--fail-if", "p99>20ms,errors>0", "--rate=1,2", "it's", ""})
+	if want := `troupe bench --fail-if 'p99>20ms,errors>0' --rate=1,2 'it'\''s' ''`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

@@ -1,0 +1,150 @@
+// Package cli is what all commands of the program have alike: exit codes, arguments, groups, the forms of a result,
+// the values of flags, suggestions for a mistyped word, and the line on a terminal that is written again and again.
+// It knows no service, no home and no setting.
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes (cmd/troupe/HOME.md, "Exit codes and output").
+const (
+	ExitDone   = 0
+	ExitFailed = 1
+	ExitUsage  = 2
+)
+
+// usageError is a command line that makes no sense.
+type usageError struct{ error }
+
+// Usage is the error of a command line that makes no sense.
+func Usage(err error) error { return usageError{err} }
+
+// Usagef is Usage of a message.
+func Usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// Run carries out one command line and returns the exit code.
+func Run(root *cobra.Command, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	cmd, err := root.ExecuteC()
+	var usage usageError
+	switch {
+	case err == nil:
+		return ExitDone
+	case errors.As(err, &usage):
+		hint := "'troupe --help' for the commands, 'troupe COMMAND --help' for one of them"
+		if cmd != root {
+			hint = "'" + cmd.CommandPath() + " --help'"
+		}
+		fmt.Fprintf(stderr, "troupe: %v\nRun %s.\n", err, hint)
+		return ExitUsage
+	}
+	fmt.Fprintf(stderr, "troupe: %v\n", err)
+	return ExitFailed
+}
+
+// EndSignals are those that end a command in order. SIGHUP says that the terminal has closed,
+// and is not among them where it is ignored, as nohup makes it.
+func EndSignals() []os.Signal {
+	ends := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		ends = append(ends, syscall.SIGHUP)
+	}
+	return ends
+}
+
+// NewRoot is the whole command line: the commands below one root.
+func NewRoot(short, version string, commands ...*cobra.Command) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "troupe",
+		Short:         short,
+		Version:       version,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          Arguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			showHelp(cmd)
+			return Usagef("a command is missing")
+		},
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return Usage(err) })
+	root.AddCommand(commands...)
+	root.SetVersionTemplate("{{.Version}}\n")
+	return root
+}
+
+// showHelp explains a command that was used wrongly; on standard error, because
+// it is no result.
+func showHelp(cmd *cobra.Command) {
+	cmd.SetOut(cmd.ErrOrStderr())
+	_ = cmd.Help() // what is left to do is to end with an error anyway
+}
+
+// Arguments takes the arguments that the command's Use names: NAME, [NAME] for one
+// that may be missing, NAME... for one or more.
+func Arguments(cmd *cobra.Command, args []string) error {
+	names := strings.Fields(cmd.Use)[1:]
+	usage := strings.Join(append([]string{cmd.CommandPath()}, names...), " ")
+	most := len(names)
+	for i, name := range names {
+		if strings.HasSuffix(strings.TrimSuffix(name, "]"), "...") {
+			most = max(most, len(args))
+		}
+		if i >= len(args) && !strings.HasPrefix(name, "[") {
+			return Usagef("%s is missing: %s", strings.TrimSuffix(name, "..."), usage)
+		}
+	}
+	switch {
+	case len(args) <= most:
+		return nil
+	case cmd.HasSubCommands():
+		var known []string
+		for _, below := range cmd.Commands() {
+			known = append(known, below.Name())
+		}
+		return Usagef("unknown command %q for %q%s", args[0], cmd.CommandPath(), DidYouMean(args[0], known))
+	}
+	return Usagef("%q is one argument too many: %s", args[most], usage)
+}
+
+// Group is a command that only has others below it.
+func Group(name, short, example string, commands ...*cobra.Command) *cobra.Command {
+	g := &cobra.Command{
+		Use: name, Short: short, Example: example, Args: Arguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			showHelp(cmd)
+			return Usagef("%s: a command is missing", name)
+		},
+	}
+	g.AddCommand(commands...)
+	return g
+}
+
+// CompleteFlag has the shell complete a flag.
+func CompleteFlag(cmd *cobra.Command, flag string, known func() []string) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return known(), cobra.ShellCompDirectiveNoFileComp
+	}); err != nil { // the flag is not there, or has it already
+		panic(err)
+	}
+}
+
+// OneOf has the shell complete a flag with one of the words.
+func OneOf(cmd *cobra.Command, flag string, words ...string) {
+	CompleteFlag(cmd, flag, func() []string { return words })
+}
+
+// CommandTimeMax bounds a command, however slow the server or the disk is.
+const CommandTimeMax = 30 * time.Second

@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"troupe/gateway/client"
+)
+
+// The forms of a result.
+const (
+	FormTable = "table"
+	FormJSON  = "json"
+	FormJSONL = "jsonl"
+	FormYAML  = "yaml"
+	FormLine  = "line"
+)
+
+// Output writes the result of a command in the form that was asked for.
+type Output struct {
+	Form  string
+	Forms []string
+	To    io.Writer
+	// terminal says that a person's terminal reads along: what could steer it is
+	// escaped in JSON as well.
+	terminal bool
+}
+
+// AddOutput adds the flag -o with the forms that a command has, the default
+// first.
+func AddOutput(cmd *cobra.Command, forms ...string) *Output {
+	o := &Output{Forms: forms}
+	cmd.Flags().StringVarP(&o.Form, "output", "o", forms[0], "form of the result: "+strings.Join(forms, ", "))
+	OneOf(cmd, "output", forms...)
+	return o
+}
+
+// Open checks the form and takes the command's standard output.
+func (o *Output) Open(cmd *cobra.Command) error {
+	if !slices.Contains(o.Forms, o.Form) {
+		return Usagef("--output %q: must be one of %s", o.Form, strings.Join(o.Forms, ", "))
+	}
+	o.To, o.terminal = cmd.OutOrStdout(), IsTerminal(cmd.OutOrStdout())
+	return nil
+}
+
+// IsTerminal reports whether a person reads or types a stream.
+func IsTerminal(stream any) bool {
+	file, ok := stream.(*os.File)
+	if !ok {
+		return false
+	}
+	st, err := file.Stat()
+	return err == nil && st.Mode()&os.ModeCharDevice != 0
+}
+
+// Raw writes JSON as the service sent it. On a terminal what does not print is
+// escaped; it means the same.
+func (o *Output) Raw(text []byte) error {
+	if o.terminal {
+		text = escapeJSON(text)
+	}
+	_, err := o.To.Write(text)
+	return err
+}
+
+// Line writes JSON on one line.
+func (o *Output) Line(text []byte) error {
+	var b bytes.Buffer
+	if err := json.Compact(&b, text); err != nil {
+		return err
+	}
+	b.WriteByte('\n')
+	return o.Raw(b.Bytes())
+}
+
+// Document writes a JSON text as the whole result, in a form that is no table.
+func (o *Output) Document(text []byte) error {
+	switch o.Form {
+	case FormYAML:
+		return o.Yaml(text)
+	case FormJSONL:
+		return o.Line(text)
+	}
+	if err := o.Raw(bytes.TrimRight(text, "\n")); err != nil {
+		return err
+	}
+	_, err := io.WriteString(o.To, "\n")
+	return err
+}
+
+// Yaml writes a JSON text as YAML.
+func (o *Output) Yaml(text []byte) error {
+	yaml, err := AppendYAML(nil, text)
+	if err != nil {
+		return err
+	}
+	_, err = o.To.Write(yaml)
+	return err
+}
+
+// Table lays rows out in columns.
+func (o *Output) Table(rows [][]string) error { return Table(o.To, rows) }
+
+// Table lays rows out in columns.
+func Table(to io.Writer, rows [][]string) error {
+	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		for i, cell := range row {
+			row[i] = client.Printable(cell)
+		}
+		if _, err := fmt.Fprintln(w, strings.Join(row, "\t")); err != nil {
+			return err
+		}
+	}
+	return w.Flush()
+}
+
+// escapeJSON writes what does not print as \u…; in valid JSON it can only stand
+// in strings, but for white space, which stays.
+func escapeJSON(text []byte) []byte {
+	out := make([]byte, 0, len(text))
+	for len(text) > 0 {
+		r, size := utf8.DecodeRune(text)
+		if strconv.IsPrint(r) && (r != utf8.RuneError || size > 1) || strings.ContainsRune(" \t\r\n", r) {
+			out = append(out, text[:size]...)
+		} else {
+			out = appendUnicodeEscape(out, r)
+		}
+		text = text[size:]
+	}
+	return out
+}
+
+// appendUnicodeEscape appends \u…, two of them beyond the basic plane, as JSON
+// has it.
+func appendUnicodeEscape(dst []byte, r rune) []byte {
+	if high, low := utf16.EncodeRune(r); r > 0xffff {
+		return fmt.Appendf(dst, `\u%04x\u%04x`, high, low)
+	}
+	return fmt.Appendf(dst, `\u%04x`, r)
+}
+
+// AnyForm are the forms of most results.
+var AnyForm = []string{FormTable, FormJSON, FormJSONL, FormYAML}

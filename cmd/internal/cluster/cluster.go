@@ -1,0 +1,372 @@
+// Package cluster has the commands that make several nodes one service and look after it. What a node does while it
+// runs is in actors/cluster and in serve.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"troupe/actors/cluster"
+	"troupe/actors/cluster/peer"
+	"troupe/actors/form"
+	"troupe/cmd/internal/build"
+	"troupe/cmd/internal/cli"
+	"troupe/cmd/internal/config"
+	"troupe/cmd/internal/homedir"
+	"troupe/gateway/admin"
+	"troupe/persistence"
+	"troupe/statemachine/document"
+)
+
+// Command is troupe cluster. The example fills an empty home that becomes a node.
+func Command(example fs.FS) *cobra.Command {
+	return cli.Group("cluster", "Make several nodes one service, and look after it", "  troupe cluster status --home ./troupe-home",
+		newClusterInit(example), newClusterInvite(), newClusterJoin(), newClusterStatus(), newClusterRemove(), newClusterRecover())
+}
+
+// clusterFlags adds the flags that say where a node listens. cluster-listen is cluster.listen.
+func clusterFlags(cmd *cobra.Command, c *config.Config) {
+	cmd.Flags().SetNormalizeFunc(config.Dotted)
+	for _, name := range []string{"home", "cluster.listen", "cluster.advertise", "cluster.name"} {
+		cmd.Flags().AddFlag(c.Flags.Lookup(name))
+	}
+}
+
+// offline runs a command on a home whose server does not run.
+func offline(c *config.Config, do func(ctx context.Context, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := c.Load(); err != nil {
+			return err
+		}
+		c.LogLevel = "warn" // this is a command, not the server
+		if err := homedir.AloneAt(cmd.Context(), c.Home); err != nil {
+			return err
+		}
+		return do(cmd.Context(), cmd, args)
+	}
+}
+
+func newClusterInit(example fs.FS) *cobra.Command {
+	c := config.New()
+	cmd := &cobra.Command{
+		Use:   "init",
+		Short: "Make a home the first node of a new cluster",
+		Long: "Make a home the first node of a new cluster. Its server must not run. A missing or\n" +
+			"empty folder is filled with the example first; the store of a single node keeps what\n" +
+			"it has. From then on the text files of the home are what `troupe publish` makes them.\n" +
+			"There is no way back but a cluster of one node.",
+		Example: "  troupe cluster init --home ./a --cluster-listen 127.0.0.1:9401\n" +
+			"  troupe serve --home ./a --listen :8081",
+		Args: cli.Arguments,
+	}
+	clusterFlags(cmd, c)
+	cmd.Flags().AddFlag(c.Flags.Lookup("shards"))
+	cmd.RunE = offline(c, func(_ context.Context, cmd *cobra.Command, _ []string) error {
+		advertise, err := c.Advertised()
+		if err != nil {
+			return cli.Usage(err)
+		}
+		if c.IsNode() && !homedir.Exists(filepath.Join(c.Home, homedir.StoreIDFile)) { // it has joined, and did not run yet
+			return errNodeAlready(c.Home)
+		}
+		if err := c.FitsFile(); err != nil {
+			return err
+		}
+		id, err := Init(c, advertise, example)
+		if err != nil {
+			return err
+		}
+		out := cmd.OutOrStdout()
+		_, err = fmt.Fprintf(out, "node %s is the first of a new cluster; next:\n  troupe serve --home %s\n  troupe cluster invite --home %s\n", id, c.Home, c.Home)
+		return err
+	})
+	return cmd
+}
+
+func errNodeAlready(home string) error {
+	return fmt.Errorf("%s is a node of a cluster already", home)
+}
+
+// Init makes the home's store that of the first node.
+func Init(c *config.Config, advertise string, example fs.FS) (id peer.NodeID, err error) {
+	if _, err := homedir.Ensure(c.Home, example); err != nil {
+		return "", err
+	}
+	log := c.Logger()
+	store, err := persistence.Open(filepath.Join(c.Home, homedir.DataFolder), c.StoreOptions(log))
+	if errors.Is(err, persistence.ErrReplicated) {
+		return "", errNodeAlready(c.Home)
+	}
+	if err != nil {
+		return "", c.WithAdvice(err)
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	if err := publishFirst(store, c.Home, log); err != nil {
+		if faults := (document.Faults{}); errors.As(err, &faults) {
+			return "", fmt.Errorf("%s has faults; nothing was changed:\n%w", c.Home, err)
+		}
+		return "", err
+	}
+	if _, err := form.OpenLists(store); err != nil { // in its present form before it gets replicas
+		return "", err
+	}
+	if err := c.KeepInFile(advertise); err != nil {
+		return "", err
+	}
+	return cluster.Found(store, homedir.NodeFolder(c.Home), advertise)
+}
+
+func newClusterJoin() *cobra.Command {
+	c := config.New()
+	cmd := &cobra.Command{
+		Use:   "join KEY",
+		Short: "Make an empty folder the home of another node of a cluster",
+		Long: "Make an empty or missing folder the home of another node of a cluster. KEY is what\n" +
+			"`troupe cluster invite` printed on one that runs. Then start the server: the node gets\n" +
+			"its shards by itself, and a vote in them when it has caught up.",
+		Example: "  troupe cluster join KEY --home ./b --cluster-listen 127.0.0.1:9402\n" +
+			"  troupe serve --home ./b --listen :8082",
+		Args: cli.Arguments,
+	}
+	clusterFlags(cmd, c)
+	cmd.RunE = offline(c, func(ctx context.Context, cmd *cobra.Command, args []string) error {
+		advertise, err := c.Advertised()
+		if err != nil {
+			return cli.Usage(err)
+		}
+		entries, err := os.ReadDir(c.Home)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if homedir.HoldsFiles(entries) {
+			return fmt.Errorf("%s is not empty: a node that joins gets everything from the cluster; give --home an empty or missing folder", c.Home)
+		}
+		key, err := peer.ParseJoinKey(args[0])
+		if err != nil {
+			return err
+		}
+		// NB: what can fail here fails before the cluster hears of this machine.
+		if err := homedir.CanFill(c.Home); err != nil {
+			return err
+		}
+		l, err := net.Listen("tcp", c.Cluster.Listen)
+		if err != nil {
+			return config.ExplainAddress(err, "cluster.listen")
+		}
+		ctx, cancel := context.WithTimeout(ctx, cli.CommandTimeMax)
+		defer cancel()
+		joined, err := cluster.Join(ctx, cluster.Joining{Key: key, Advertise: advertise, Version: build.This().Version, Listener: l})
+		if err != nil {
+			return err
+		}
+		if err := os.MkdirAll(c.Home, 0o755); err != nil {
+			return err
+		}
+		c.JoinedShards = joined.Shards
+		if err := c.KeepInFile(advertise); err != nil {
+			return err
+		}
+		if err := joined.Save(homedir.NodeFolder(c.Home)); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "node %s belongs to the cluster; next:\n  troupe serve --home %s --listen :8080\n", joined.Node(), c.Home)
+		return err
+	})
+	return cmd
+}
+
+func newClusterRecover() *cobra.Command {
+	c := config.New()
+	accepted := false
+	cmd := &cobra.Command{
+		Use:   "recover",
+		Short: "Make one node a new cluster, when most of the nodes are lost for good",
+		Long: "Make one node a new cluster with what it has, when most of the nodes are lost for good.\n" +
+			"What was acknowledged in the last moments and did not reach this node is lost. The other\n" +
+			"nodes of the old cluster are shut out: remove their folders and have them join anew.\n" +
+			"Where several nodes are left, take the one that ran last.",
+		Example: "  troupe cluster recover --home ./a --i-accept-loss",
+		Args:    cli.Arguments,
+	}
+	clusterFlags(cmd, c)
+	cmd.Flags().BoolVar(&accepted, "i-accept-loss", false, "what only the lost nodes have is given up")
+	cmd.RunE = offline(c, func(ctx context.Context, cmd *cobra.Command, _ []string) error {
+		dir := homedir.NodeFolder(c.Home)
+		if !cluster.Exists(dir) {
+			return fmt.Errorf("%s is no node of a cluster", c.Home)
+		}
+		if !accepted {
+			return fmt.Errorf("what was acknowledged in the last moments and did not reach this node would be lost, and so would the other nodes' part in the cluster; nothing was changed. "+
+				"If most nodes are lost for good, say so: troupe cluster recover --home %s --i-accept-loss", c.Home)
+		}
+		advertise, err := c.Advertised()
+		if err != nil {
+			return cli.Usage(err)
+		}
+		if err := refuseWhole(ctx, c); err != nil {
+			return err
+		}
+		found, err := cluster.NewAgain(advertise)
+		if err != nil {
+			return err
+		}
+		missing, err := persistence.FoundAgain(filepath.Join(c.Home, homedir.DataFolder), c.StoreOptions(c.Logger()), string(found.Node()))
+		if err != nil {
+			return c.WithAdvice(err)
+		}
+		if err := found.Save(dir); err != nil {
+			return err
+		}
+		out := cmd.OutOrStdout()
+		for _, sh := range missing {
+			_, _ = fmt.Fprintf(out, "this node had no copy of %s: what was in it is lost\n", shardName(sh))
+		}
+		_, err = fmt.Fprintf(out, "node %s is the only one of a new cluster; what did not reach it is lost; next:\n  troupe serve --home %s\n  troupe cluster invite --home %s\n", found.Node(), c.Home, c.Home)
+		return err
+	})
+	return cmd
+}
+
+// shardName says what people lose with a shard.
+func shardName(sh persistence.Shard) string {
+	if sh == persistence.Meta {
+		return "the cluster's own shard (its members, credentials and definitions)"
+	}
+	return fmt.Sprintf("shard %d", sh)
+}
+
+// refuseWhole refuses to make a new cluster of a node whose own one has a majority: there would be two.
+func refuseWhole(ctx context.Context, c *config.Config) error {
+	node, err := c.LoadNode(c.Logger())
+	if err != nil {
+		return nil //nolint:nilerr // whoever is no node any more can ask nobody
+	}
+	defer func() { _ = node.ClosePort(ctx) }()
+	others, all := node.Answering(ctx)
+	if all == 1 {
+		return fmt.Errorf("the cluster has this node alone, so nothing is lost; start it with `troupe serve --home %s`; nothing was changed", c.Home)
+	}
+	if 2*(len(others)+1) > all {
+		return fmt.Errorf("%d of the cluster's %d nodes answer: with this one they are most of them; start it with `troupe serve --home %s`; nothing was changed", len(others), all, c.Home)
+	}
+	return nil
+}
+
+// startMax is how long an invitation waits for a server that starts.
+const startMax = 15 * time.Second
+
+// atNode adds to cmd what asks the node that runs on the home, or is starting there.
+func atNode(cmd *cobra.Command, starting time.Duration, do func(ctx context.Context, node *admin.Client, args []string) error) *cobra.Command {
+	c := config.New()
+	cmd.Flags().AddFlag(c.Flags.Lookup("home"))
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := c.Load(); err != nil {
+			return err
+		}
+		socket := filepath.Join(c.Home, homedir.AdminSocket)
+		node, err := admin.Dial(cmd.Context(), socket)
+		for end := time.Now().Add(starting); errors.Is(err, admin.ErrNoServer) && c.IsNode() && time.Now().Before(end); node, err = admin.Dial(cmd.Context(), socket) {
+			select {
+			case <-time.After(removeEvery / 5):
+			case <-cmd.Context().Done():
+				return cmd.Context().Err()
+			}
+		}
+		if errors.Is(err, admin.ErrNoServer) {
+			return fmt.Errorf("no server is running on %s: start it with `troupe serve --home %s`", c.Home, c.Home)
+		}
+		if err != nil {
+			return err
+		}
+		return do(cmd.Context(), node, args)
+	}
+	return cmd
+}
+
+func newClusterInvite() *cobra.Command {
+	expires := time.Hour
+	cmd := &cobra.Command{
+		Use:     "invite",
+		Short:   "Print a key with which one more node can join the cluster",
+		Long:    "Print a key with which one more node can join the cluster, alone, on standard output.\nWhoever has it can become a node, once, until it expires.",
+		Example: "  troupe cluster invite --home ./a\n  troupe cluster invite --home ./a --expires 10m",
+		Args:    cli.Arguments,
+	}
+	cmd.Flags().Var(cli.Checked(cli.Duration(&expires), config.IsSessionTime), "expires", "time to its end, at least 1s")
+	return atNode(cmd, startMax, func(ctx context.Context, node *admin.Client, _ []string) error {
+		ctx, cancel := context.WithTimeout(ctx, cli.CommandTimeMax)
+		defer cancel()
+		key, err := node.Invite(ctx, expires)
+		if err == nil {
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), key)
+		}
+		return err
+	})
+}
+
+// removeEvery is the pause between two looks at a node that is being removed.
+const removeEvery = 500 * time.Millisecond
+
+func newClusterRemove() *cobra.Command {
+	lost := false
+	cmd := &cobra.Command{
+		Use:   "remove NODE",
+		Short: "Take a node out of the cluster, after its shards have moved to others",
+		Long: "Take a node out of the cluster. NODE is its id as `troupe cluster status` prints it. A\n" +
+			"node that runs gives its shards to others first, and then ends. It goes on by itself\n" +
+			"when this command is interrupted.",
+		Example: "  troupe cluster remove 01K3Q4V7Z9W2M8N5P6R0S1T2A3 --home ./a\n" +
+			"  troupe cluster remove 01K3Q4V7Z9W2M8N5P6R0S1T2A3 --home ./a --lost",
+		Args: cli.Arguments,
+	}
+	cmd.Flags().BoolVar(&lost, "lost", false, "the node does not run and will not come back")
+	return atNode(cmd, 0, func(ctx context.Context, node *admin.Client, args []string) error {
+		id := strings.ToUpper(args[0]) // as the cluster has it
+		begin, cancel := context.WithTimeout(ctx, cli.CommandTimeMax)
+		defer cancel()
+		before, err := clusterStatus(begin, node)
+		if err != nil {
+			return err
+		}
+		if err := node.RemoveNode(begin, id, lost); err != nil {
+			return err
+		}
+		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "node %s is leaving; its shards are moving to other nodes\n", id)
+		if err := awaitRemoved(ctx, node, id, string(before.Self) == id); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "node %s was removed\n", id)
+		return err
+	})
+}
+
+// awaitRemoved waits until the cluster does not list a node any more. A node that is asked about itself
+// ends instead; that another one does not answer says nothing.
+func awaitRemoved(ctx context.Context, asked statusTeller, id string, itself bool) error {
+	for {
+		status, err := clusterStatus(ctx, asked)
+		switch {
+		case itself && errors.Is(err, admin.ErrNoServer):
+			return nil
+		case err != nil:
+			return fmt.Errorf("node %s is leaving, and this command does not see whether it is gone: %w", id, err)
+		case len(status.Nodes) > 0 && !slices.ContainsFunc(status.Nodes, func(n cluster.NodeStatus) bool { return string(n.ID) == id }):
+			return nil // NB: a node that has only just started lists none
+		}
+		select {
+		case <-time.After(removeEvery):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

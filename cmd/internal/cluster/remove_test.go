@@ -1,0 +1,90 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/rs/zerolog"
+
+	"troupe/actors/cluster"
+	"troupe/actors/cluster/peer"
+	"troupe/actors/home"
+	"troupe/cmd/internal/clitest"
+	"troupe/cmd/internal/config"
+	"troupe/gateway/admin"
+	"troupe/persistence"
+)
+
+// tellers answer one after the other how the cluster is.
+type tellers []func() (cluster.Status, error)
+
+func (a *tellers) ClusterStatus(context.Context) ([]byte, error) {
+	status, err := (*a)[0]()
+	*a = (*a)[1:]
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(status)
+}
+
+func TestWhenANodeCountsAsRemoved(t *testing.T) {
+	nodes := func(ids ...peer.NodeID) func() (cluster.Status, error) {
+		var status cluster.Status
+		for _, id := range ids {
+			status.Nodes = append(status.Nodes, cluster.NodeStatus{ID: id})
+		}
+		return func() (cluster.Status, error) { return status, nil }
+	}
+	silent := func() (cluster.Status, error) { return cluster.Status{}, admin.ErrNoServer }
+	for name, c := range map[string]struct {
+		answers tellers
+		itself  bool
+		want    error
+	}{
+		"not listed":                {tellers{nodes("A", "B"), nodes("A")}, false, nil},
+		"a node without its store":  {tellers{nodes(), nodes("A", "B"), nodes("A")}, false, nil},
+		"the node itself ends":      {tellers{nodes("A", "B"), silent}, true, nil},
+		"another one does not tell": {tellers{nodes("A", "B"), silent}, false, admin.ErrNoServer},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				if err := awaitRemoved(t.Context(), &c.answers, "B", c.itself); !errors.Is(err, c.want) {
+					t.Errorf("got %v, want %v", err, c.want)
+				}
+				if len(c.answers) > 0 {
+					t.Errorf("it ended %d answers early", len(c.answers))
+				}
+			})
+		})
+	}
+}
+
+func TestWhatIsLostHasAName(t *testing.T) {
+	for sh, want := range map[persistence.Shard]string{3: "shard 3", persistence.Meta: "credentials and definitions"} {
+		if got := shardName(sh); !strings.Contains(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestPublishFirstRefusesAHomeWithFaults(t *testing.T) {
+	dir := clitest.SmallHome(t)
+	clitest.PutFile(t, dir, "workflows/broken.yaml", "id: [\n")
+	c := config.New()
+	c.Home, c.Store.Shards = dir, 2
+	store, err := c.OpenStore(zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	if err := publishFirst(store, dir, zerolog.Nop()); err == nil || !strings.Contains(err.Error(), "workflows/broken.yaml") {
+		t.Errorf("got %v, want the fault", err)
+	}
+	if _, err := home.OpenPublished(home.PublishedOptions{Store: store}); err == nil {
+		t.Error("something was published")
+	}
+}

@@ -1,0 +1,156 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"troupe/cmd/internal/homedir"
+	"troupe/statemachine/data"
+	"troupe/statemachine/document"
+)
+
+// Load fills in what no flag said: from the environment, then from troupe.yaml.
+func (c *Config) Load() error {
+	var faults []error
+	for _, s := range c.Settings {
+		if c.Flags.Changed(s.Name) {
+			c.sources[s.Name] = "flag"
+			continue
+		}
+		c.sources[s.Name] = "default"
+		if value, ok := os.LookupEnv(envName(s.Name)); ok {
+			faults = append(faults, c.set(s, value, envName(s.Name)))
+		}
+		if s.Value.Type() == secretType {
+			faults = append(faults, c.loadSecret(s))
+		}
+	}
+	faults = append(faults, c.loadFile())
+	if err := errors.Join(faults...); err != nil {
+		return err
+	}
+	return c.validate()
+}
+
+func (c *Config) set(s setting, value, source string) error {
+	if err := s.Value.Set(value); err != nil {
+		return fmt.Errorf("%s: %w", source, err)
+	}
+	c.sources[s.Name] = source
+	return nil
+}
+
+// loadSecret reads a secret from the file that the environment names. Its last
+// line end is not part of it.
+func (c *Config) loadSecret(s setting) error {
+	source := envName(s.Name) + "_FILE"
+	file, ok := os.LookupEnv(source)
+	switch {
+	case !ok:
+		return nil
+	case c.sources[s.Name] != "default":
+		return fmt.Errorf("%s and %s are both set", envName(s.Name), source)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("%s: %w", source, err)
+	}
+	return c.set(s, strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), source)
+}
+
+// loadFile reads troupe.yaml of the home, which may be missing.
+func (c *Config) loadFile() error {
+	path := filepath.Join(c.Home, homedir.SettingsFile)
+	if err := homedir.DemandFile(path); err != nil {
+		return fmt.Errorf("read settings: %w", err)
+	}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read settings: %w", err)
+	}
+	tree, err := document.Parse(homedir.SettingsFile, text)
+	if err != nil {
+		return err
+	}
+	if tree.Kind == document.Null {
+		return nil
+	}
+	known := map[string]setting{} // by key
+	for _, s := range c.Settings {
+		if s.Name != "home" {
+			known[KeyName(s.Name)] = s
+		}
+	}
+	faults := document.Collector{File: homedir.SettingsFile}
+	c.loadFields(&faults, tree, "", known)
+	return faults.Err()
+}
+
+// loadFields takes over the members of a mapping. above is the group that it is,
+// with a dot behind it; empty for the whole file.
+func (c *Config) loadFields(faults *document.Collector, n *document.Node, above string, known map[string]setting) {
+	here := map[string]bool{} // settings and groups of this mapping
+	for key := range known {
+		if rest, ok := strings.CutPrefix(key, above); ok {
+			first, _, _ := strings.Cut(rest, ".")
+			here[first] = true
+		}
+	}
+	faults.Known(n, slices.Sorted(maps.Keys(here))...)
+	for _, field := range n.Fields {
+		key, value := above+field.Key.Text, field.Value
+		s, isSetting := known[key]
+		switch {
+		case isSetting && c.sources[s.Name] == "default":
+			c.loadValue(faults, s, value)
+		case isSetting || !here[field.Key.Text] || value.Kind == document.Null:
+		case value.Kind == document.Mapping:
+			c.loadFields(faults, value, key+".", known)
+		default:
+			faults.Add(value, "%s: must be a group of settings", key)
+		}
+	}
+}
+
+// loadValue takes over one setting.
+func (c *Config) loadValue(faults *document.Collector, s setting, n *document.Node) {
+	var err error
+	switch n.Kind {
+	case document.Null:
+		return
+	case document.String, document.Number, document.Bool:
+		err = s.Value.Set(n.Text)
+	default:
+		err = errors.New("must be a single value")
+		switch s.Value.Type() {
+		case rolesType, endpointsType:
+			if before := len(faults.Faults()); s.Value.Type() == endpointsType {
+				if readEndpoints(faults, n); len(faults.Faults()) > before {
+					return // with their places
+				}
+			}
+			var tree data.Value
+			if tree, err = n.Data(); err == nil {
+				err = s.Value.Set(tree.String())
+			}
+		case prefixesType:
+			if n.Kind == document.Sequence {
+				err = s.Value.Set(strings.Join(faults.Texts(n), ","))
+			}
+		}
+	}
+	if err != nil {
+		faults.Add(n, "%s: %v", KeyName(s.Name), err)
+		return
+	}
+	c.sources[s.Name] = homedir.SettingsFile
+}

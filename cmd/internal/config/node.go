@@ -1,0 +1,211 @@
+package config
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/pflag"
+
+	"troupe/actors/cluster"
+	"troupe/actors/cluster/peer"
+	"troupe/cmd/internal/build"
+	"troupe/cmd/internal/homedir"
+	"troupe/persistence"
+)
+
+// IsNode says whether the home is that of a node of a cluster.
+func (c *Config) IsNode() bool { return cluster.Exists(homedir.NodeFolder(c.Home)) }
+
+// WasNode says whether the home had a store and wants to be a node, whatever has become of its identity.
+func (c *Config) WasNode() bool {
+	return !c.IsNode() && c.Cluster.Listen != "" && homedir.Exists(filepath.Join(c.Home, homedir.StoreIDFile))
+}
+
+// AdviceForNode adds to an error about a node what to do. NB: an empty store, or a copy of an earlier
+// day, has not what the node has confirmed to others.
+func (c *Config) AdviceForNode(err error) error {
+	id := "NODE"
+	if identity, err := peer.LoadIdentity(filepath.Join(homedir.NodeFolder(c.Home), cluster.IdentityFile)); err == nil {
+		id = string(identity.Node())
+	}
+	return fmt.Errorf("%w. The other nodes count on what this one had, so neither an empty store nor a backup can take its place: "+
+		"on one of them `troupe cluster remove %s --lost`, then empty %s and have it join anew; if there are no others, put a backup of %s back, then `troupe cluster recover`",
+		err, id, c.Home, filepath.Join(c.Home, homedir.DataFolder))
+}
+
+// BoundFile lies beside a node's identity, from its first start on, and has what .store has: the
+// identity is of use with that store alone.
+const BoundFile = "store"
+
+// DemandStore has .store demand the store that the node had.
+func (c *Config) DemandStore() error {
+	bound, err := os.ReadFile(filepath.Join(homedir.NodeFolder(c.Home), BoundFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	path := filepath.Join(c.Home, homedir.StoreIDFile)
+	if err == nil {
+		err = homedir.DemandFile(path)
+	}
+	if err != nil {
+		return err
+	}
+	demanded, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return os.WriteFile(path, bound, 0o644)
+	case err == nil && !bytes.Equal(demanded, bound):
+		err = c.AdviceForNode(fmt.Errorf("%w: %s demands another one than the node had", persistence.ErrOtherStore, path))
+	}
+	return err
+}
+
+// BindStore binds the identity of the node to the store that is open.
+func (c *Config) BindStore() error {
+	text, err := os.ReadFile(filepath.Join(c.Home, homedir.StoreIDFile))
+	path := filepath.Join(homedir.NodeFolder(c.Home), BoundFile)
+	if err != nil || homedir.Exists(path) {
+		return err
+	}
+	return peer.ReplaceFile(path, text)
+}
+
+// ErrNeedsServer is the error of commands that would write into a replica.
+func (c *Config) ErrNeedsServer() error {
+	return fmt.Errorf("%s is a node of a cluster: start it with `troupe serve --home %s`; without its server nothing can be changed here, because the other nodes would not have it", c.Home, c.Home)
+}
+
+// LoadNode reads what the home's node is.
+func (c *Config) LoadNode(log zerolog.Logger) (_ *cluster.Node, err error) {
+	o := c.Cluster
+	o.Dir, o.Log = homedir.NodeFolder(c.Home), log
+	if o.Advertise, err = c.Advertised(); err != nil {
+		return nil, fmt.Errorf("%s is a node of a cluster: %w", c.Home, err)
+	}
+	o.Version, o.Shards = build.This().Version, c.Store.Shards
+	o.Settings, o.Changed = c.sharedSettings()
+	node, err := cluster.Load(o)
+	if errors.Is(err, cluster.ErrIdentity) {
+		err = c.AdviceForNode(err)
+	}
+	return node, err
+}
+
+// localSettings may differ between the nodes of a cluster without any harm.
+var localSettings = []string{"home", "listen", "admin", "cluster.listen", "cluster.advertise", "cluster.name", "log-level", "log-format", "shards"}
+
+// sharedSettings is a digest of those that should be the same on all nodes, and one of each that is not
+// its default.
+func (c *Config) sharedSettings() (all string, changed map[string]string) {
+	h := sha256.New()
+	changed = map[string]string{}
+	standard := New()
+	for i, s := range c.Settings {
+		if slices.Contains(localSettings, s.Name) {
+			continue
+		}
+		line := fmt.Sprintf("%s=%q\n", s.Name, s.Value.String())
+		_, _ = io.WriteString(h, line)
+		if s.Value.String() != standard.Settings[i].Value.String() {
+			sum := sha256.Sum256([]byte(line))
+			changed[KeyName(s.Name)] = hex.EncodeToString(sum[:8])
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8]), changed
+}
+
+// Advertised is the address of the cluster port as others reach it.
+func (c *Config) Advertised() (string, error) {
+	if c.Cluster.Listen == "" {
+		return "", errors.New("--cluster-listen is missing: the address that other nodes reach this one at, such as 10.0.0.1:9400")
+	}
+	if c.Cluster.Advertise != "" {
+		if err := peer.CheckAddress(c.Cluster.Advertise); err != nil {
+			return "", fmt.Errorf("other nodes cannot reach this one by --cluster-advertise: %w", err)
+		}
+		return c.Cluster.Advertise, nil
+	}
+	host, port, err := net.SplitHostPort(c.Cluster.Listen)
+	if ip := net.ParseIP(host); err != nil || host == "" || ip != nil && ip.IsUnspecified() || port == "0" {
+		return "", fmt.Errorf("other nodes cannot reach %s: give --cluster-advertise as well, such as 10.0.0.1:9400", c.Cluster.Listen)
+	}
+	return c.Cluster.Listen, nil
+}
+
+// FileOnly are the settings as the home's file alone has them.
+func (c *Config) FileOnly() (*Config, error) {
+	of := New()
+	of.Home = c.Home
+	for _, s := range of.Settings {
+		of.sources[s.Name] = "default"
+	}
+	return of, of.loadFile()
+}
+
+// FitsFile refuses flags of a node that its settings file contradicts: serve reads the file.
+func (c *Config) FitsFile() error {
+	of, err := c.FileOnly()
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{"cluster.listen", "cluster.advertise"} {
+		now, kept := c.Flags.Lookup(name).Value.String(), of.Flags.Lookup(name).Value.String()
+		if kept != "" && kept != now {
+			return fmt.Errorf("%s has %s: %s, and not %s: change it there", homedir.SettingsFile, name, kept, now)
+		}
+	}
+	return nil
+}
+
+// KeepInFile writes what a node needs to know at its start into the home's settings file, unless
+// it is there.
+func (c *Config) KeepInFile(advertise string) error {
+	of, err := c.FileOnly()
+	if err != nil || of.Cluster.Listen != "" {
+		return err
+	}
+	path := filepath.Join(c.Home, homedir.SettingsFile)
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "cluster:") {
+			return fmt.Errorf("%s has a group cluster without listen: add `listen: %s` to it", homedir.SettingsFile, c.Cluster.Listen)
+		}
+	}
+	add := "cluster:\n  listen: " + strconv.Quote(c.Cluster.Listen) + "\n"
+	if advertise != c.Cluster.Listen {
+		add += "  advertise: " + strconv.Quote(advertise) + "\n"
+	}
+	if c.Cluster.Name != "" && of.Cluster.Name == "" {
+		add += "  name: " + strconv.Quote(c.Cluster.Name) + "\n"
+	}
+	if c.JoinedShards != 0 {
+		add += "shards: " + strconv.Itoa(c.JoinedShards) + "\n"
+	}
+	if len(text) > 0 && text[len(text)-1] != '\n' {
+		add = "\n" + add
+	}
+	return homedir.AppendDurably(path, add)
+}
+
+// Dotted takes the settings of the cluster with a hyphen too.
+func Dotted(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	if rest, ok := strings.CutPrefix(name, "cluster-"); ok {
+		name = "cluster." + rest
+	}
+	return pflag.NormalizedName(name)
+}

@@ -1,0 +1,25 @@
+package config
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestSettingsThatDifferAreNamed, as far as they are not the default and may not differ.
+func TestSettingsThatDifferAreNamed(t *testing.T) {
+	a, b := New(), New()
+	a.mail.Host, a.Workflow.Quotas.HistoryEntries, a.Cluster.Name, a.Gateway.Addr = "mail.example.com", 7, "berlin-1", "127.0.0.1:1"
+	all, changed := a.sharedSettings()
+	other, none := b.sharedSettings()
+	if names := slices.Sorted(maps.Keys(changed)); all == other || len(none) != 0 || !slices.Equal(names, []string{"mail.host", "quota.historyEntries"}) {
+		t.Errorf("got %v, %v", changed, none)
+	}
+	if err := isNodeName("berlin 1"); err != nil {
+		t.Error(err)
+	}
+	if isNodeName("a\nb") == nil || isNodeName(strings.Repeat("x", 65)) == nil {
+		t.Error("a name that fits into no list is taken")
+	}
+}

@@ -1,0 +1,288 @@
+// Package config is every setting of the program: the table, where each value comes from, and what is made of the
+// settings alone, such as the store of the home, its node of a cluster and the logger. Nothing else looks at the
+// flags, the environment or troupe.yaml for a setting. It starts nothing that runs.
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/pflag"
+
+	"troupe/actors/cluster"
+	"troupe/actors/formportal"
+	"troupe/actors/identity"
+	"troupe/actors/outbox"
+	"troupe/actors/repository/bucket"
+	"troupe/actors/workflow"
+	"troupe/cmd/internal/cli"
+	"troupe/gateway"
+	"troupe/gateway/provider"
+	"troupe/persistence"
+)
+
+// Config is every setting of the program. Most of them are fields of the Options
+// of the package that they are for. It is read once, by load; nothing else looks at
+// flags, the environment or troupe.yaml.
+type Config struct {
+	Home, Admin         string
+	LogLevel, logFormat string
+
+	Gateway  gateway.Options
+	Identity identity.Options
+	Portal   formportal.Options
+	Workflow workflow.Options
+	Provider provider.Options
+	bucket   bucket.Options
+	webhooks outbox.WebhookOptions
+	mail     outbox.MailOptions
+	Store    persistence.Options
+	Cluster  cluster.Options
+
+	readConsistency string // of a cluster: there is one
+	endpoints       endpointMap
+	mailTLS         string // starttls or implicit
+	JoinedShards    int    // those of the cluster that `cluster join` has joined
+
+	Settings []setting         // the table, with c's fields as targets
+	Flags    *pflag.FlagSet    // one flag for each setting
+	sources  map[string]string // by name: where the value comes from
+}
+
+// setting is one row of the table of settings.
+type setting struct {
+	// Name is that of the flag. The key in troupe.yaml is the same in camel case, the
+	// environment variable in capitals: base-path is basePath and TROUPE_BASE_PATH.
+	// What stands before a dot is a group: oidc.client-id is clientId below oidc, and
+	// TROUPE_OIDC_CLIENT_ID.
+	Name string
+	// Value reads and shows the value, in its unit, and holds it in a field of config.
+	Value pflag.Value
+	// standard is the default as a person would write it. Empty: the default of the
+	// package whose Options have the field.
+	standard string
+	// Help is one line for --help and `troupe config`.
+	Help string
+}
+
+// table has all settings. A new one is one row here, and a field of the Options
+// that it is for. The default stands in the row, or else in that Options.
+func (c *Config) table() []setting {
+	g, w, s := &c.Gateway, &c.Workflow, &c.Store
+	o, b := &c.Provider, &c.bucket
+	return []setting{
+		{"home", cli.Text(&c.Home), "./troupe-home", "folder with the text files and the store"},
+		{"listen", cli.Checked(cli.Text(&g.Addr), isAddress), "", "address of the service, host:port"},
+		{"admin", cli.Checked(cli.Text(&c.Admin), isAddressOrEmpty), "", "address of metrics and profiles, host:port; empty: off"},
+		{"base-path", cli.Checked(cli.Text(&g.BasePath), gateway.CheckBasePath), "", "path in front of every route, such as /platform"},
+		{"session-cookie", cli.Checked(cli.Text(&g.SessionCookie), gateway.CheckCookieName), "", "name of the session cookie"},
+		{"trusted-proxies", prefixes(&g.TrustedProxies), "", "addresses of the proxies in front, such as 10.0.0.5,192.168.0.0/16: their X-Forwarded-For and -Proto count"},
+		{"archive-after", cli.Duration(&c.Portal.ArchiveAfter), "", "time that a completed form stays among the submitted ones; 0: none"},
+		{"session-idle", cli.Checked(cli.Duration(&c.Identity.SessionIdle), IsSessionTime), "", "time without use after which a session ends, at least 1s"},
+		{"session-max", cli.Checked(cli.Duration(&c.Identity.SessionMax), IsSessionTime), "", "time after which a session ends in any case, at least 1s"},
+
+		{"oidc.issuer", cli.Text(&o.Issuer), "", "identity provider to sign in with (OpenID Connect), such as https://login.example.com; empty: none"},
+		{"oidc.name", cli.Text(&o.Name), "", "what people know the provider by; empty: the issuer's host"},
+		{"oidc.client-id", cli.Text(&o.ClientID), "", "what the provider knows this service by"},
+		{"oidc.client-secret", secret(&o.ClientSecret), "", "secret of this service at the provider; better in a file, named by TROUPE_OIDC_CLIENT_SECRET_FILE"},
+		{"oidc.redirect-url", cli.Text(&o.RedirectURL), "", "address of /login/oidc/callback as the provider has it; empty: by the header Host"},
+		{"oidc.scopes", words(&o.Scopes), "", "scopes to ask for beside openid, separated by blanks"},
+		{"oidc.login-claim", cli.Text(&o.LoginClaim), "", "claim that holds the login name of identity.yaml"},
+		{"oidc.login-domain", cli.Text(&o.LoginDomain), "", "the claim is like name@domain and must be of this domain; empty: it is the name"},
+		{"oidc.roles-claim", cli.Text(&o.RolesClaim), "", "claim with a text or a list, such as groups or realm_access.roles; empty: no roles"},
+		{"oidc.roles", roles(&o.Roles), "", "roles that its values add to a session, such as {staff: employee, heads: [manager, employee]}"},
+
+		{"repository.bucket", cli.Text(&b.Bucket), "", "the files are in this bucket of an S3-compatible object store; empty: in the folder repository of the home"},
+		{"repository.endpoint", cli.Text(&b.Endpoint), "https://s3.amazonaws.com", "address of the object store"},
+		{"repository.region", cli.Text(&b.Region), "", "where the bucket is; empty: the store is asked"},
+		{"repository.prefix", cli.Text(&b.Prefix), "", "only what is below this key, such as templates/"},
+		{"repository.access-key", cli.Text(&b.AccessKey), "", "access key that signs requests; empty: they are not signed"},
+		{"repository.secret-key", secret(&b.SecretKey), "", "secret of the access key; better in a file, named by TROUPE_REPOSITORY_SECRET_KEY_FILE"},
+		{"repository.machine-role", cli.Boolean(&b.MachineRole), "", "sign with the role that AWS gives to this machine or container, without keys"},
+		{"repository.poll", cli.Duration(&b.Poll), "", "pause between two checks for changes in the bucket"},
+
+		{"webhooks.allow", prefixes(&c.webhooks.Allow), "", "private networks that webhooks may reach, such as 10.0.0.0/8,127.0.0.0/8; empty: none"},
+		{"webhooks.endpoints", endpoints(&c.endpoints), "", "url, headers and secret of webhooks, by workflow and name, such as {order: {ship: {url: https://example.com, secretFile: ship.key}}}"},
+		{"mail.host", cli.Text(&c.mail.Host), "", "server that takes mails; empty: mails become dead letters"},
+		{"mail.port", cli.Count(&c.mail.Port), "", "its port; 0: 587, or 465 with mail.tls implicit"},
+		{"mail.user", cli.Text(&c.mail.User), "", "who signs in there; empty: nobody does"},
+		{"mail.password", secret(&c.mail.Password), "", "password of that user; better in a file, named by TROUPE_MAIL_PASSWORD_FILE"},
+		{"mail.from", cli.Text(&c.mail.From), "", "who sends, such as Troupe <troupe@example.com>"},
+		{"mail.tls", cli.Checked(cli.Text(&c.mailTLS), isMailTLS), "starttls", "starttls, which is demanded unless the host is this machine, or implicit"},
+
+		{"log-level", cli.Checked(cli.Text(&c.LogLevel), isLogLevel), "info", "debug, info, warn or error"},
+		{"log-format", cli.Checked(cli.Text(&c.logFormat), isLogFormat), "auto", "json, text, or auto: text on a terminal"},
+
+		{"idle-after", cli.Duration(&w.IdleAfter), "", "time without a request after which an instance goes to sleep"},
+		{"awake-bytes-max", cli.Size(&w.AwakeBytesMax), "", "memory for awake instances; above it they go to sleep earlier"},
+		{"in-flight-max", cli.Count(&w.InFlightMax), "", "requests at instances at a time; more are answered with 503"},
+		{"instance-in-flight-max", cli.Count(&w.InstanceInFlightMax), "", "requests at one instance at a time; more are answered with 429"},
+		{"tree-instances-max", cli.Count(&w.TreeInstancesMax), "", "instances that run of one that nobody has invoked and all below it; the parent of a child beyond gets `error.invoke.<state>`"},
+		{"connections-max", cli.Count(&g.ConnectionsMax), "", "open connections; a new one beyond takes the place of an idle one"},
+		{"requests-max", cli.Count(&g.InFlightMax), "", "requests worked on at a time, fewer while processors are short; at most half of them for one user; more are answered with 503"},
+		{"queries-max", cli.Count(&w.QueriesMax), "", "queries that work at a time"},
+		{"watchers-max", cli.Count(&g.WatchersMax), "", "streams of events that are open at a time; more are answered with 503"},
+		{"watchers-per-user-max", cli.Count(&g.WatchersPerUserMax), "", "streams of events of one user at a time, at most half of all; more are answered with 503"},
+		{"query-time-max", cli.Duration(&w.QueryTimeMax), "", "how long a query may run"},
+		{"quota.events-per-second", cli.Rate(&w.Quotas.EventsPerSecond), "", "events that one user may send a second, forms aside; more are answered with 429; 0: no quota"},
+		{"quota.creates-per-second", cli.Rate(&w.Quotas.CreatesPerSecond), "", "instances that one user may create a second, forms aside; more are answered with 429; 0: no quota"},
+		{"quota.history-entries", cli.Count(&w.Quotas.HistoryEntries), "", "history entries of one instance, forms aside; an event beyond is answered with 429; 0: no quota"},
+		{"drain-delay", cli.Duration(&g.DrainDelay), "", "after SIGTERM, how long new requests get 503 before the port closes; 0: not at all"},
+		{"drain-max", cli.Duration(&g.DrainMax), "", "after SIGTERM, how long accepted requests may take"},
+
+		{"shards", cli.Count(&s.Shards), "", "key ranges of a new store; 0: 16; fixed once the store exists"},
+		{"cache-bytes", cli.Size(&s.CacheBytes), "", "memory for stored blocks"},
+		{"mem-table-bytes", cli.Size(&s.MemTableBytes), "", "writes gathered in memory before they become a table"},
+		{"free-bytes-min", cli.Size(&s.FreeBytesMin), "", "free disk space below which writes are refused"},
+		{"commit-wait-max", cli.Duration(&s.CommitWaitMax), "", "how long a commit may take before its outcome counts as unknown"},
+		{"changes-kept-for", cli.Duration(&w.ChangesKeptFor), "", "how long the feed of changes keeps an entry"},
+		{"changes-max", cli.Count(&w.ChangesMax), "", "entries that the feed of changes keeps in each shard"},
+
+		{"cluster.listen", cli.Checked(cli.Text(&c.Cluster.Listen), isAddressOrEmpty), "", "address of the cluster port of a node, host:port; cluster init and join write it here"},
+		{"cluster.advertise", cli.Checked(cli.Text(&c.Cluster.Advertise), isAddressOrEmpty), "", "address at which other nodes reach it; empty: cluster.listen"},
+		{"cluster.name", cli.Checked(cli.Text(&c.Cluster.Name), isNodeName), "", "what people know the node by, such as its machine; empty: its address"},
+		{"cluster.replicas", cli.Checked(cli.Count(&c.Cluster.Replicas), isReplicas), "", "nodes with a vote in each shard, once there are so many: 1, 3 or 5"},
+		{"cluster.read-consistency", cli.Checked(cli.Text(&c.readConsistency), isReadConsistency), "leader", "what a read shows: all that its leader has acknowledged; there is no weaker one"},
+	}
+}
+
+// New returns the settings with their defaults, as flags that a command can
+// take.
+func New() *Config {
+	c := &Config{Flags: pflag.NewFlagSet("settings", pflag.ContinueOnError), sources: map[string]string{}}
+	c.Flags.SortFlags = false
+	c.Settings = c.table()
+	standards := packageDefaults()
+	for i, s := range c.Settings {
+		// NB: only the settings' own fields are filled in. What a package derives from
+		// them, such as a limit that is a multiple of another, it derives itself.
+		if err := s.Value.Set(cmp.Or(s.standard, standards[i].Value.String())); err != nil {
+			panic(fmt.Sprintf("the default of %s: %v", s.Name, err))
+		}
+		f := c.Flags.VarPF(s.Value, s.Name, "", s.Help)
+		if s.Value.Type() == "bool" {
+			f.NoOptDefVal = "true" // what the flag means without a value
+		}
+	}
+	return c
+}
+
+// packageDefaults is the table with the defaults of the packages.
+func packageDefaults() []setting {
+	c := &Config{}
+	c.Gateway.EnsureDefaults()
+	c.Identity.EnsureDefaults()
+	c.Portal.EnsureDefaults()
+	c.Workflow.EnsureDefaults()
+	c.Provider.EnsureDefaults()
+	c.bucket.EnsureDefaults()
+	c.Cluster.EnsureDefaults()
+	c.Store = c.Store.EnsureDefaults()
+	return c.table()
+}
+
+// validate finds what no single setting shows.
+func (c *Config) validate() error {
+	var faults []error
+	for _, first := range []string{"oidc.issuer", "repository.bucket", "mail.host"} { // without it the rest of its group means nothing
+		if c.Flags.Lookup(first).Value.String() != "" {
+			continue
+		}
+		group, _, _ := strings.Cut(first, ".")
+		for _, s := range c.Settings {
+			if strings.HasPrefix(s.Name, group+".") && s.Name != first && c.sources[s.Name] != "default" {
+				faults = append(faults, fmt.Errorf("%s is set, but %s is not", KeyName(s.Name), first))
+			}
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// IsSessionTime leaves sessions some time. NB: package identity takes a zero for its
+// own default.
+func IsSessionTime(s string) error {
+	d, err := cli.ParseDuration(s)
+	if err == nil && d < time.Second {
+		return errors.New("must be at least 1s")
+	}
+	return err
+}
+
+// isAddress wants what can be listened at.
+func isAddress(s string) error {
+	if _, _, err := net.SplitHostPort(s); err != nil {
+		return errors.New("must be host:port, such as 127.0.0.1:8080 or :8080")
+	}
+	return nil
+}
+
+func isAddressOrEmpty(s string) error {
+	if s == "" {
+		return nil
+	}
+	return isAddress(s)
+}
+
+// isNodeName takes what fits into a list of nodes.
+func isNodeName(s string) error {
+	if len(s) > 64 || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return errors.New("must be at most 64 characters that can be seen")
+	}
+	return nil
+}
+
+func isReplicas(s string) error {
+	if s != "1" && s != "3" && s != "5" {
+		return errors.New("must be 1, 3 or 5: an even number survives no more losses than one less")
+	}
+	return nil
+}
+
+func isMailTLS(s string) error {
+	if s != "starttls" && s != "implicit" {
+		return errors.New("must be starttls or implicit")
+	}
+	return nil
+}
+
+func isReadConsistency(s string) error {
+	if s != "leader" {
+		return errors.New("must be leader")
+	}
+	return nil
+}
+
+func isLogLevel(s string) error {
+	if _, err := zerolog.ParseLevel(s); err != nil {
+		return errors.New("must be debug, info, warn or error")
+	}
+	return nil
+}
+
+func isLogFormat(s string) error {
+	if s != "auto" && s != "json" && s != "text" {
+		return errors.New("must be json, text or auto")
+	}
+	return nil
+}
+
+// envName is the environment variable of a setting: TROUPE_BASE_PATH.
+func envName(name string) string {
+	return "TROUPE_" + strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(name))
+}
+
+// KeyName is the key of a setting in troupe.yaml: basePath, or oidc.clientId for
+// clientId below oidc.
+func KeyName(name string) string {
+	words := strings.Split(name, "-")
+	for i, w := range words[1:] {
+		words[i+1] = strings.ToUpper(w[:1]) + w[1:]
+	}
+	return strings.Join(words, "")
+}

@@ -1,0 +1,228 @@
+// Package connect says which service a command asks, and as whom: by flags, the environment, or the contexts file,
+// which names services and keeps the tokens for them. It knows what a service can be asked to complete an argument or
+// to say what was meant by a mistyped one.
+package connect
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"troupe/cmd/internal/cli"
+	"troupe/cmd/internal/homedir"
+	"troupe/gateway/admin"
+	"troupe/gateway/api"
+	"troupe/gateway/client"
+	"troupe/statemachine/document"
+)
+
+// standardAddress is where `troupe serve` listens when nobody says otherwise.
+const standardAddress = "http://127.0.0.1:8080"
+
+// adminHost stands for the socket in the home where a URL needs a host.
+const adminHost = "home.invalid"
+
+// Connection says which service a command asks, and as whom. What stands closer
+// to the command wins:
+//
+//  1. the flags --address and --token-file,
+//  2. the context that --context names,
+//  3. the environment: TROUPE_ADDRESS and TROUPE_TOKEN (or TROUPE_TOKEN_FILE),
+//  4. the context that TROUPE_CONTEXT names,
+//  5. the current context of the contexts file,
+//  6. the standard address.
+//
+// NB: a context's token goes to the context's address and nowhere else, so that
+// --address cannot hand it to another service.
+type Connection struct {
+	Address, TokenFile, Context string
+	Home                        string // "": the flag was not given
+	Timeout                     time.Duration
+}
+
+// Add adds the flags that say where to connect.
+func Add(cmd *cobra.Command) *Connection {
+	c := &Connection{Timeout: 90 * time.Second}
+	f := cmd.Flags()
+	f.StringVar(&c.Address, "address", "", "URL of the service (default: the context's, else "+standardAddress+")")
+	f.StringVar(&c.TokenFile, "token-file", "", "file with the API token")
+	f.StringVar(&c.Context, "context", "", "context to use; see troupe context")
+	cli.CompleteFlag(cmd, "context", contextsKnown)
+	f.Var(cli.Duration(&c.Timeout), "timeout", "how long one request may take, with its repetitions")
+	return c
+}
+
+// AddHome adds --home: the service that runs on it is asked over its socket, without a token.
+func (c *Connection) AddHome(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&c.Home, "home", "", "ask the service that runs on this home on the same machine, without a token")
+}
+
+// Client makes the client of the service; retryMax is that of its options.
+func (c *Connection) Client(retryMax int) (*client.Client, error) {
+	o := client.Options{CallMax: c.Timeout, RetryMax: retryMax, UserAgent: "troupe", Languages: cli.ReaderLanguage()}
+	if c.Home != "" {
+		if c.Address != "" || c.Context != "" || c.TokenFile != "" {
+			return nil, cli.Usagef("--home is a service of this machine: it goes without --address, --context and --token-file")
+		}
+		socket := filepath.Join(c.Home, homedir.AdminSocket)
+		ctx, cancel := context.WithTimeout(context.Background(), homedir.AskMax)
+		defer cancel()
+		if _, err := admin.Dial(ctx, socket); err != nil {
+			if errors.Is(err, admin.ErrNoServer) {
+				err = fmt.Errorf("no server is running on %s: start it, or name a service with --address or --context", c.Home)
+			}
+			return nil, err
+		}
+		o.Address = "http://" + adminHost
+		o.HTTP = &http.Client{Transport: admin.Transport(socket)}
+	} else {
+		var err error
+		if o.Address, o.Token, err = c.Resolve(); err != nil {
+			return nil, err
+		}
+	}
+	made, err := client.New(o)
+	if err != nil {
+		return nil, cli.Usage(err)
+	}
+	return made, nil
+}
+
+// source may say where to connect, and with which token.
+type source struct {
+	Profile        // its Name is empty unless it is a context
+	label   string // of the token in errors
+}
+
+// sources are those that the command has, the closest first.
+func (c *Connection) sources() ([]source, error) {
+	flags := source{Profile{Address: c.Address, TokenFile: c.TokenFile}, "--token-file"}
+	if c.Address != "" && c.TokenFile != "" && c.Context == "" {
+		return []source{flags}, nil // nothing else is looked at
+	}
+	contexts, err := Load()
+	if err != nil {
+		return nil, err
+	}
+	named := func(name, by string) ([]source, error) {
+		if name == "" {
+			return nil, nil
+		}
+		p, err := contexts.Named(name)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", by, err)
+		}
+		return []source{{*p, "context " + name}}, nil
+	}
+	environment := []source{
+		{Profile{Address: os.Getenv("TROUPE_ADDRESS"), Token: os.Getenv("TROUPE_TOKEN")}, "TROUPE_TOKEN"},
+		{Profile{TokenFile: os.Getenv("TROUPE_TOKEN_FILE")}, "TROUPE_TOKEN_FILE"},
+	}
+	standard := source{Profile: Profile{Address: standardAddress}}
+	if c.Context != "" {
+		chosen, err := named(c.Context, "--context")
+		return slices.Concat([]source{flags}, chosen, environment, []source{standard}), err
+	}
+	chosen, err := named(os.Getenv("TROUPE_CONTEXT"), "TROUPE_CONTEXT")
+	if chosen == nil && err == nil {
+		chosen, err = named(contexts.Current, contexts.path)
+	}
+	return slices.Concat([]source{flags}, environment, chosen, []source{standard}), err
+}
+
+// Resolve finds the address and the token.
+func (c *Connection) Resolve() (address, token string, err error) {
+	sources, err := c.sources()
+	if err != nil {
+		return "", "", err
+	}
+	address = sources[slices.IndexFunc(sources, func(s source) bool { return s.Address != "" })].Address
+	name, why := "local", "" // for the advice
+	for _, s := range sources {
+		switch {
+		case s.Name == "":
+		case SameAddress(s.Address, address):
+			name = s.Name
+		case s.Token != "" || s.TokenFile != "":
+			why = fmt.Sprintf(" (that of the context %s is for %s)", s.Name, s.Address)
+			continue
+		}
+		switch {
+		case s.Token != "":
+			token, err = CheckedToken(s.label, s.Token)
+			return address, token, err
+		case s.TokenFile != "":
+			token, err = ReadTokenFile(s.label, s.TokenFile)
+			return address, token, err
+		}
+	}
+	return "", "", NoTokenError{fmt.Errorf(`there is no token for %s%s. Make one on the server's machine and keep it in a context:
+
+  troupe token create --home ./troupe-home --user LOGIN | troupe context set %s --address %s --token-stdin
+
+Or give one with --token-file FILE, or in TROUPE_TOKEN`, address, why, name, address)}
+}
+
+// NoTokenError says that no source has a token for the address.
+type NoTokenError struct{ error }
+
+// SameAddress compares addresses of services.
+func SameAddress(a, b string) bool {
+	return strings.TrimRight(a, "/") == strings.TrimRight(b, "/")
+}
+
+// ReadTokenFile reads a file that holds a token alone.
+func ReadTokenFile(source, name string) (string, error) {
+	text, err := cli.ReadInputFile(name)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", source, err)
+	}
+	return CheckedToken(source+" "+name, string(text))
+}
+
+// CheckedToken takes the white space off a token. Errors never show it.
+func CheckedToken(source, text string) (string, error) {
+	token := string(bytes.TrimSpace([]byte(text)))
+	if token == "" {
+		return "", fmt.Errorf("%s: it holds no token", source)
+	}
+	for i := range len(token) {
+		if c := token[i]; c <= ' ' || c > '~' || c == ',' {
+			return "", fmt.Errorf("%s: this is not a token", source)
+		}
+	}
+	return token, nil
+}
+
+// Explain makes a usageError of what the client would not send, and adds to
+// errors what a person at a terminal can do.
+func Explain(err error) error {
+	var refused *client.Error
+	switch {
+	case errors.Is(err, client.ErrInvalid):
+		return cli.Usage(err)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("%w; no service listens there: troupe serve starts one, --address names another", err)
+	case errors.As(err, &refused) && refused.Status == 401:
+		return fmt.Errorf("%w; the token may be revoked or expired: troupe token list", err)
+	}
+	return err
+}
+
+// FaultsOf are faults as a service has answered them.
+func FaultsOf(wire []api.FileFault) (faults document.Faults) {
+	for _, f := range wire {
+		faults = append(faults, document.Fault(f))
+	}
+	return faults
+}

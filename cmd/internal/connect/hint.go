@@ -1,0 +1,162 @@
+package connect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"troupe/cmd/internal/cli"
+	"troupe/gateway/api"
+	"troupe/gateway/client"
+)
+
+// WorkflowsKnown are those that are published, or that the caller may create instances of.
+func WorkflowsKnown(ctx context.Context, c *client.Client) (known []string) {
+	if all, err := c.Definitions(ctx); err == nil {
+		for _, w := range all {
+			known = append(known, w.ID)
+		}
+		return known
+	}
+	choices, err := c.Choices(ctx)
+	if err != nil {
+		return nil
+	}
+	for _, w := range choices {
+		known = append(known, w.ID)
+	}
+	return known
+}
+
+// EventsKnown are those that the caller may send to the instance now.
+func EventsKnown(ctx context.Context, c *client.Client, workflow, instance string) (known []string) {
+	events, err := c.Events(ctx, workflow, instance)
+	if err != nil {
+		return nil
+	}
+	for _, e := range events.Events {
+		known = append(known, e.Name)
+	}
+	return known
+}
+
+// IsDeclared reports whether the workflow of an instance has the event: then something else than its name is wrong.
+func IsDeclared(ctx context.Context, c *client.Client, workflow, instance, event string) bool {
+	of, err := c.Summary(ctx, workflow, instance)
+	if err != nil {
+		return false
+	}
+	shown, err := c.Presentation(ctx, workflow, of.Version)
+	return err == nil && slices.ContainsFunc(shown.Events, func(e api.PresentedEvent) bool { return e.Name == event })
+}
+
+// Complete has the shell complete the arguments that Use names, and --workflow, with what the service says. A command that takes a
+// file as well gets the names of files besides.
+func Complete(cmd *cobra.Command, at *Connection) {
+	directive := cobra.ShellCompDirectiveNoFileComp
+	if cmd.Name() == "diagram" {
+		directive = cobra.ShellCompDirectiveDefault
+	}
+	asked := func(ask func(c *client.Client) []string) ([]string, cobra.ShellCompDirective) {
+		c, err := at.Client(0)
+		if err != nil {
+			return nil, directive
+		}
+		defer c.Close()
+		return ask(c), directive
+	}
+	names := strings.Fields(cmd.Use)[1:]
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(names) == 0 || len(args) >= len(names) && !strings.HasSuffix(names[len(names)-1], "...") {
+			return nil, directive
+		}
+		name := names[min(len(args), len(names)-1)]
+		return asked(func(c *client.Client) []string { return argumentsKnown(cmd, c, strings.Trim(name, "[]."), args) })
+	}
+	if cmd.Flags().Lookup("workflow") != nil {
+		cli.CompleteFlag(cmd, "workflow", func() (known []string) {
+			known, _ = asked(func(c *client.Client) []string { return WorkflowsKnown(cmd.Context(), c) })
+			return known
+		})
+	}
+}
+
+// argumentsKnown are what the argument that Use calls name can be, behind those of before.
+func argumentsKnown(cmd *cobra.Command, c *client.Client, name string, before []string) (known []string) {
+	ctx, group := cmd.Context(), cmd.Parent().Name()
+	switch {
+	case name == "EVENT" && group == "task":
+		if t, err := c.Task(ctx, before[0]); err == nil {
+			for _, e := range t.Events {
+				known = append(known, e.Name)
+			}
+		}
+	case name == "EVENT":
+		return EventsKnown(ctx, c, before[0], before[1])
+	case name == "INSTANCE":
+		if page, err := c.Instances(ctx, client.ListRequest{WorkflowID: before[0]}); err == nil {
+			for _, i := range page.Instances {
+				known = append(known, i.ID)
+			}
+		}
+	case name == "ID" && group == "task":
+		if page, err := c.Tasks(ctx, client.TasksRequest{}); err == nil {
+			for _, t := range page.Tasks {
+				known = append(known, t.TaskID)
+			}
+		}
+	case name == "ID" && group == "incident":
+		if page, err := c.Incidents(ctx, client.IncidentsRequest{}); err == nil {
+			for _, i := range page.Incidents {
+				known = append(known, i.ID)
+			}
+		}
+	case name == "ID" && group == "outbox":
+		if page, err := c.Outbox(ctx, client.OutboxRequest{}); err == nil {
+			for _, d := range page.Outbox {
+				known = append(known, d.ID)
+			}
+		}
+	case name == "WORKFLOW/NAME":
+		if list, err := c.Schedules(ctx); err == nil {
+			for _, s := range list.Schedules {
+				known = append(known, s.WorkflowID+"/"+s.Name)
+			}
+		}
+	case name == "WORKFLOW", strings.HasPrefix(name, "ID"):
+		return WorkflowsKnown(ctx, c)
+	}
+	return known
+}
+
+// contextsKnown are the names of the contexts.
+func contextsKnown() []string {
+	all, err := Load()
+	if err != nil {
+		return nil
+	}
+	return all.names()
+}
+
+// SuggestWorkflow adds the closest workflow to an answer that there is none. Who may not list them gets the answer
+// alone.
+func SuggestWorkflow(ctx context.Context, c *client.Client, id string, err error) error {
+	var refused *client.Error
+	if !errors.As(err, &refused) || refused.Status != http.StatusNotFound {
+		return err
+	}
+	all, listErr := c.Definitions(ctx)
+	if listErr != nil {
+		return err
+	}
+	var known []string
+	for _, w := range all {
+		known = append(known, w.ID)
+	}
+	return fmt.Errorf("%w%s", err, cli.DidYouMean(id, known))
+}

@@ -1,0 +1,78 @@
+package credential
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"troupe/actors/identity"
+	"troupe/cmd/internal/cli"
+)
+
+// passwordLineMax bounds the line that holds a password; the rules for passwords
+// are those of package identity.
+const passwordLineMax = 8 << 10
+
+func newPassword() *cobra.Command {
+	return cli.Group("password", "Set the passwords that people sign in with", "  troupe password set --user john.doe", newPasswordSet())
+}
+
+func newPasswordSet() *cobra.Command {
+	var user, password string
+	cmd := &cobra.Command{
+		Use:   "set",
+		Short: "Set a user's password from standard input, and end the user's sessions",
+		Long: "Give a user a new password, and end all sessions of the user. The password is one\n" +
+			"line of standard input, without its line end. It has 8 to 256 characters of any kind and\n" +
+			"is not one of the passwords that are guessed first. Tokens stay as they are.",
+		Example: "  troupe password set --user john.doe < password.txt\n" +
+			"  read -rs P && printf %s \"$P\" | troupe password set --home /srv/troupe --user john.doe",
+		Args: cli.Arguments,
+		PreRunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if user == "" {
+				return cli.Usagef("--user is missing")
+			}
+			if cli.IsTerminal(cmd.InOrStdin()) {
+				_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "New password of %s (it shows as you type): ", user)
+			}
+			if password, err = readPassword(cmd.InOrStdin()); err != nil {
+				return fmt.Errorf("read the password: %w", err)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&user, "user", "", "login name of the user (required)")
+	return administering(cmd, func(ctx context.Context, a adminClient, _ []string) error {
+		return a.SetPassword(ctx, identity.UserID(user), password)
+	})
+}
+
+// readPassword reads the only line of in, without its line end. At a terminal it
+// does not wait for the end of the input. Errors never show what was read.
+func readPassword(in io.Reader) (string, error) {
+	var text []byte
+	piece := make([]byte, 4096)
+	for {
+		n, err := in.Read(piece)
+		text = append(text, piece[:n]...)
+		line, rest, ended := bytes.Cut(text, []byte("\n"))
+		switch {
+		case len(rest) > 0:
+			return "", errors.New("there is more than one line on standard input")
+		case len(line) > passwordLineMax:
+			return "", errors.New("the line on standard input is too long")
+		case err != nil && !errors.Is(err, io.EOF):
+			return "", err
+		case err != nil || ended && cli.IsTerminal(in):
+			line = bytes.TrimSuffix(line, []byte("\r"))
+			if len(line) == 0 {
+				return "", errors.New("there is no password on standard input")
+			}
+			return string(line), nil
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package homedir
+
+import (
+	"os"
+	"testing"
+
+	"troupe/actors/home"
+	"troupe/cmd/internal/clitest"
+	"troupe/statemachine"
+)
+
+// TestHomeIsFilledOnlyWhenEmpty, as a new disk or a new working tree is.
+func TestHomeIsFilledOnlyWhenEmpty(t *testing.T) {
+	for _, test := range []struct {
+		name, file      string // what is in the folder
+		filled, refused bool
+	}{
+		{"a home", "identity.yaml", false, false},
+		{"something else", "notes.txt", false, true},
+		{"nothing", "", true, false},
+		{"a new disk", "lost+found/x", true, false},
+		{"a new working tree", ".git/x", true, false},
+	} {
+		dir := t.TempDir()
+		if test.file != "" {
+			clitest.PutFile(t, dir, test.file, "")
+		}
+		if filled, err := Ensure(dir, clitest.Example()); filled != test.filled || (err != nil) != test.refused {
+			t.Errorf("%s: got %v, %v, want %v, refused %v", test.name, filled, err, test.filled, test.refused)
+		}
+	}
+}
+
+// TestAHomeWhoseFillingWasCutOff, by a kill or a full disk, is filled again.
+func TestAHomeWhoseFillingWasCutOff(t *testing.T) {
+	dir := t.TempDir()
+	clitest.PutFile(t, dir, "workflows", "") // no folder can be made there
+	if err := fill(dir, clitest.Example()); err == nil {
+		t.Fatal("filling: got no error")
+	}
+	clitest.RemoveFile(t, dir, "workflows")
+	if filled, err := Ensure(dir, clitest.Example()); !filled || err != nil {
+		t.Fatalf("got %v, %v, want it filled", filled, err)
+	}
+	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := home.Load(os.DirFS(dir), parser); err != nil {
+		t.Errorf("what it was filled with: %v", err)
+	}
+	if filled, err := Ensure(dir, clitest.Example()); filled || err != nil {
+		t.Errorf("the next time: got %v, %v, want it left alone", filled, err)
+	}
+}

@@ -1,0 +1,240 @@
+package operate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"troupe/cmd/internal/cli"
+	"troupe/gateway/client"
+)
+
+const (
+	// batchItems and batchBytes are how much of a file goes into one request: enough for
+	// nearly all that a batch saves, and little to repeat.
+	batchItems = 1000
+	batchBytes = 4 << 20
+)
+
+// sendFile sends the items of a file in batches, one after the other.
+type sendFile struct {
+	cmd    *cobra.Command
+	client *client.Client
+	key    string // of batch n it is key-n
+	live   *cli.LiveLine
+
+	Sent     int           `json:"sent"`
+	Done     int           `json:"done"`
+	Failed   int           `json:"failed"`
+	Created  []createdItem `json:"created"`
+	Failures []failedItem  `json:"failures"`
+	began    time.Time
+	batches  int
+}
+
+// itemPlace says where an item stands in the file. Both count from 1.
+type itemPlace struct {
+	Item int `json:"item"`
+	Line int `json:"line"` // where it begins
+}
+
+// createdItem is an instance that an item made.
+type createdItem struct {
+	itemPlace
+	WorkflowID string `json:"workflowId"`
+	InstanceID string `json:"instanceId"`
+}
+
+// failedItem is an item that was refused.
+type failedItem struct {
+	itemPlace
+	client.BatchResult
+}
+
+func (s *sendFile) run(name string, out *cli.Output) error {
+	in := s.cmd.InOrStdin()
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return fmt.Errorf("--file: %w", err)
+		}
+		defer func() { _ = file.Close() }() // it was only read
+		in = file
+	}
+	err := s.read(in)
+	s.live.Clear()
+	if shown := s.show(out); err == nil {
+		err = shown
+	}
+	if err == nil && s.Failed > 0 {
+		err = s.refused()
+	}
+	return err
+}
+
+// refused is the error of a file of which everything was sent and something refused. NB: what
+// was wrong in an item is wrong again with the same key, and a batch must not change under it.
+func (s *sendFile) refused() error {
+	const mend = "put the mended lines%s into a new file and send it without --key"
+	passing := 0 // those that may be taken the next time
+	for _, f := range s.Failures {
+		if f.Status == http.StatusTooManyRequests || f.Status >= 500 {
+			passing++
+		}
+	}
+	next := "only they are tried again when you " + s.again()
+	switch {
+	case passing == 0:
+		next = fmt.Sprintf(mend, "")
+	case passing < s.Failed:
+		next = fmt.Sprintf(mend+"; the %d with status 429 or 5xx are tried again when you %s", " of the others", passing, s.again())
+	}
+	return fmt.Errorf("%d of %d items have failed; %s", s.Failed, s.Sent, next)
+}
+
+// again is how to go on with the file. NB: nothing may stand behind it, or it is copied as a
+// part of the key, and everything is done twice.
+func (s *sendFile) again() string { return "repeat the same command with --key " + s.key }
+
+// onlyRest is again for what was not sent.
+func (s *sendFile) onlyRest() string { return "what was done is not done again when you " + s.again() }
+
+// fileItem is an item as it stands in the file.
+type fileItem struct {
+	text json.RawMessage
+	line int
+}
+
+// read sends what a stream has: values of JSON one after the other, or an array.
+func (s *sendFile) read(stream io.Reader) error {
+	pipe := interruptible(s.cmd.Context(), stream)
+	defer func() { _ = pipe.Close() }() // never fails
+	in := newItemReader(pipe)
+	var items []fileItem
+	size := 0
+	for {
+		item, err := in.next()
+		if errors.Is(err, io.EOF) {
+			return s.send(items)
+		}
+		if s.cmd.Context().Err() != nil { // NB: not what broke off because of it
+			return fmt.Errorf("%w when %d items were sent; %s", cli.ErrInterrupted, s.Sent, s.onlyRest())
+		}
+		if err != nil {
+			return s.unread(err)
+		}
+		if len(items) == batchItems || len(items) > 0 && size+len(item.text) > batchBytes {
+			if err := s.send(items); err != nil {
+				return err
+			}
+			items, size = items[:0], 0
+		}
+		items = append(items, item)
+		size += len(item.text)
+	}
+}
+
+// unread is the error of a file that cannot be read to its end.
+func (s *sendFile) unread(err error) error {
+	failed := (*fs.PathError)(nil)
+	if s.Sent == 0 && errors.As(err, &failed) {
+		return fmt.Errorf("--file: %w", err)
+	}
+	if s.Sent == 0 {
+		return cli.Usagef("--file: %w; nothing was sent", err)
+	}
+	return fmt.Errorf("--file: %w; the first %d items were sent: mend the rest of the file; %s", err, s.Sent, s.onlyRest())
+}
+
+func (s *sendFile) send(items []fileItem) error {
+	if len(items) == 0 {
+		return nil
+	}
+	r := client.BatchRequest{Key: s.key + "-" + strconv.Itoa(s.batches)}
+	for _, item := range items {
+		r.Items = append(r.Items, item.text)
+	}
+	results, err := s.client.Batch(s.cmd.Context(), r)
+	if err != nil {
+		return s.unsent(err, len(items))
+	}
+	for i := range results {
+		at := itemPlace{s.Sent + i + 1, items[i].line}
+		switch {
+		case results[i].Err() != nil:
+			s.Failures = append(s.Failures, failedItem{at, results[i]})
+		case isCreate(items[i].text):
+			s.Created = append(s.Created, createdItem{at, results[i].WorkflowID, results[i].InstanceID})
+		}
+	}
+	s.batches++
+	s.Sent += len(items)
+	s.Failed = len(s.Failures)
+	s.Done = s.Sent - s.Failed
+	s.live.Say(fmt.Sprintf("%d sent, %d failed, %.0f/s", s.Sent, s.Failed, float64(s.Sent)/max(time.Since(s.began).Seconds(), 0.001)))
+	return nil
+}
+
+// unsent is the error of a batch, with how to go on where that helps. NB: not with the
+// key of the batch, which is not for --key.
+func (s *sendFile) unsent(err error, items int) error {
+	from, to := s.Sent+1, s.Sent+items
+	var refused *client.Error
+	var unknown *client.UnknownError
+	isUnknown := errors.As(err, &unknown)
+	if isUnknown {
+		err = unknown.Cause
+	}
+	if s.cmd.Context().Err() != nil {
+		err = cli.ErrInterrupted
+	}
+	switch {
+	case isUnknown:
+		return fmt.Errorf("items %d to %d: it is not known whether they were done: %w; %s", from, to, err, s.onlyRest())
+	case errors.Is(err, client.ErrInvalid):
+		return err
+	case errors.As(err, &refused) && refused.Status == http.StatusUnprocessableEntity:
+		return fmt.Errorf("items %d to %d: %w; this file was changed since it was sent with this --key: send the file as it was, or send without --key what is missing", from, to, err)
+	}
+	mend := ""
+	if errors.As(err, &refused) && refused.Status < 500 && refused.Status != http.StatusTooManyRequests {
+		mend = "mend that; "
+	}
+	return fmt.Errorf("items %d to %d were not done: %w; %s%s", from, to, err, mend, s.onlyRest())
+}
+
+// isCreate reports whether an item makes an instance.
+func isCreate(item json.RawMessage) bool {
+	var event struct{ InstanceID json.RawMessage }
+	return json.Unmarshal(item, &event) == nil && event.InstanceID == nil
+}
+
+// show writes the failures and the summary.
+func (s *sendFile) show(out *cli.Output) error {
+	if out.Form != cli.FormTable {
+		text, err := json.Marshal(s)
+		if err != nil {
+			return err
+		}
+		return out.Document(text)
+	}
+	if len(s.Failures) > 0 {
+		rows := [][]string{{"ITEM", "LINE", "STATUS", "ERROR", "MESSAGE"}}
+		for _, f := range s.Failures {
+			rows = append(rows, []string{strconv.Itoa(f.Item), strconv.Itoa(f.Line), strconv.Itoa(f.Status), f.Code, f.Message})
+		}
+		if err := out.Table(rows); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(out.To, "%d sent, %d done, %d failed\n", s.Sent, s.Done, s.Failed)
+	return err
+}

@@ -1,0 +1,180 @@
+package operate
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"troupe/cmd/internal/cli"
+	"troupe/gateway/client"
+	"troupe/statemachine/data"
+)
+
+func newInstanceList() *cobra.Command {
+	var r client.ListRequest
+	var filter string
+	var all bool
+	var columns []string
+	var incidents bool
+	cmd := &cobra.Command{
+		Use:   "list [WORKFLOW]",
+		Short: "List the instances of a workflow that you may read",
+		Long: "List the instances of a workflow that you may read: one page, or with --all every one, page by page. " +
+			"With -o json and -o yaml a page is what the service answered.",
+		Example: "  troupe instance list leave-request --filter '{\"states.nodeId\": \"review\"}' --columns svcPublic.requester,svcPublic.days\n" +
+			"  troupe instance list leave-request --all -o jsonl",
+		Args: cli.Arguments,
+	}
+	f := cmd.Flags()
+	f.StringVar(&filter, "filter", "", "only those that match: a JSON filter, @file, or - for standard input")
+	f.IntVar(&r.Limit, "limit", 50, "instances of one page, 1 to 1000 (with --all: 500); 0: all in one answer")
+	f.BoolVar(&all, "all", false, "all pages")
+	f.StringVar(&r.Cursor, "cursor", "", "continue where an earlier page ended")
+	f.StringVar(&r.Sort, "sort", "", "order: _id or an indexed path; - in front of it: descending (default _id)")
+	f.StringSliceVar(&r.Fields, "fields", nil, "ask for svcHistory, svcRedirect, svcPrivate, title as well")
+	f.BoolVar(&r.Count, "count", false, "count all matches")
+	f.BoolVar(&r.Explain, "explain", false, "explain how they were found (needs mod-workflows)")
+	f.StringSliceVar(&columns, "columns", nil, "paths to show in a table, such as svcPublic.days (default: those of the definition)")
+	f.BoolVar(&incidents, "incidents", false, "list incidents of all workflows instead, as troupe incident list")
+	return asking(cmd, cli.AnyForm, func(cmd *cobra.Command, c *client.Client, out *cli.Output, args []string) error {
+		if incidents || len(args) == 0 {
+			if !incidents {
+				return cli.Usagef("WORKFLOW is missing: troupe instance list WORKFLOW")
+			}
+			if len(args) > 0 {
+				return cli.Usagef("--incidents lists those of all workflows")
+			}
+			return listIncidents(cmd, c, out, &paging{limit: r.Limit, cursor: r.Cursor, all: all})
+		}
+		if len(columns) > 0 && out.Form != cli.FormTable {
+			return cli.Usagef("--columns is for tables")
+		}
+		paths, err := parseColumns(columns)
+		if err != nil {
+			return err
+		}
+		text, err := cli.JsonInput(cmd, "filter", filter)
+		if err != nil {
+			return err
+		}
+		r.WorkflowID, r.Filter = args[0], string(text)
+		seen, err := labelsOf(cmd.Context(), c, out, r.WorkflowID, 0)
+		if err != nil {
+			return err
+		}
+		if seen.isTitled() && !slices.Contains(r.Fields, "title") {
+			r.Fields = append(r.Fields, "title")
+		}
+		shown := &instanceRows{labels: seen, paths: paths}
+		heads := columns
+		if len(columns) == 0 {
+			shown.paths, heads = seen.columns()
+		}
+		if all && !cmd.Flags().Changed("limit") {
+			r.Limit = 0 // the client's choice
+		}
+		l := &lister{cmd: cmd, out: out, member: "instances", head: shown.head(heads)}
+		if !all {
+			page, err := c.Instances(cmd.Context(), r)
+			if err != nil {
+				return err
+			}
+			return l.one(shown.page(page))
+		}
+		return writePages(l, c.InstancePages(cmd.Context(), r), shown.page)
+	})
+}
+
+// instanceRows make rows of a table of instances.
+type instanceRows struct {
+	labels *labels
+	paths  []data.Path // of the columns
+}
+
+// head is that of the table; columns are the heads behind what all tables have.
+func (r *instanceRows) head(columns []string) []string {
+	head := []string{"ID"}
+	if r.labels.isTitled() {
+		head = append(head, "TITLE")
+	}
+	return slices.Concat(head, []string{"STATES"}, columns)
+}
+
+func (r *instanceRows) page(page *client.InstancePage) *listPage {
+	p := &listPage{raw: page.Raw, next: page.Next, count: page.Count, explain: page.Explain}
+	for i := range page.Instances {
+		instance := &page.Instances[i]
+		row := []string{instance.ID}
+		if r.labels.isTitled() {
+			row = append(row, instance.Title)
+		}
+		states := r.labels.stateText(instance.States)
+		if instance.Cancelled {
+			states += "; cancelled"
+		}
+		row = append(row, states)
+		for _, path := range r.paths {
+			row = append(row, cellAt(instance.Raw, path))
+		}
+		p.rows, p.items = append(p.rows, row), append(p.items, instance.Raw)
+	}
+	return p
+}
+
+func newInstanceHistory() *cobra.Command {
+	var r client.HistoryRequest
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "history WORKFLOW INSTANCE",
+		Short: "Show the history of an instance, oldest entry first or newest first",
+		Example: "  troupe instance history leave-request 01M7YZAB2GNTJFQE62690KHSQT\n" +
+			"  troupe instance history leave-request 01M7YZAB2GNTJFQE62690KHSQT --newest-first --limit 10\n" +
+			"  troupe instance history leave-request 01M7YZAB2GNTJFQE62690KHSQT --all -o jsonl",
+		Args: cli.Arguments,
+	}
+	cmd.Flags().BoolVar(&r.NewestFirst, "newest-first", false, "from the newest entry to the oldest")
+	cmd.Flags().IntVar(&r.Limit, "limit", 100, "entries of one page, 1 to 1000 (with --all: 500); 0: the default")
+	cmd.Flags().BoolVar(&all, "all", false, "all pages")
+	cmd.Flags().StringVar(&r.Cursor, "cursor", "", "continue where an earlier page ended")
+	cmd.Flags().BoolVar(&r.Data, "data", false, "what the events brought, too")
+	return asking(cmd, cli.AnyForm, func(cmd *cobra.Command, c *client.Client, out *cli.Output, args []string) error {
+		r.WorkflowID, r.InstanceID = args[0], args[1]
+		if all && !cmd.Flags().Changed("limit") {
+			r.Limit = 0 // the client's choice
+		}
+		l := &lister{cmd: cmd, out: out, member: "history", head: historyHead}
+		if r.Data {
+			l.head = append(slices.Clone(historyHead), "DATA")
+		}
+		seen, err := labelsOf(cmd.Context(), c, out, r.WorkflowID, 0)
+		if err != nil {
+			return err
+		}
+		withData := r.Data
+		r.Data = withData || out.Form == cli.FormTable // it says which entries are attempts
+		ready := func(page *client.HistoryPage) *listPage { return historyPage(page, withData, seen) }
+		if !all {
+			page, err := c.History(cmd.Context(), r)
+			if err != nil {
+				return err
+			}
+			return l.one(ready(page))
+		}
+		return writePages(l, c.HistoryPages(cmd.Context(), r), ready)
+	})
+}
+
+func historyPage(page *client.HistoryPage, withData bool, seen *labels) *listPage {
+	p := &listPage{raw: page.Raw, next: page.Next}
+	for i := range page.Entries {
+		e := &page.Entries[i].HistoryEntry
+		row := historyRow(e, seen)
+		if withData {
+			row = append(row, cmp.Or(string(e.DataDigest), string(e.Data)))
+		}
+		p.rows = append(p.rows, row)
+		p.items = append(p.items, page.Entries[i].Raw)
+	}
+	return p
+}

@@ -1,0 +1,143 @@
+package operate
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"strings"
+	"syscall"
+	"testing"
+
+	"troupe/cmd/internal/cli"
+	"troupe/cmd/internal/clitest"
+	"troupe/gateway/api"
+	"troupe/gateway/client"
+	"troupe/gateway/servertest"
+)
+
+// watching runs a watch and returns its lines, and how it ended when it was
+// interrupted. Before that a line must have come.
+func watching(t *testing.T, args ...string) (line func() string, interrupt func() (code int, stderr string)) {
+	t.Helper()
+	in, out := io.Pipe()
+	var stderr bytes.Buffer
+	ended := make(chan int, 1)
+	go func() {
+		ended <- cli.Run(clitest.Program(), append([]string{"instance", "watch"}, args...), strings.NewReader(""), out, &stderr)
+		_ = out.Close()
+	}()
+	lines := bufio.NewScanner(in)
+	line = func() string {
+		t.Helper()
+		if !lines.Scan() {
+			t.Fatalf("the watch has ended: code %d, %s", <-ended, stderr.String())
+		}
+		return lines.Text()
+	}
+	return line, func() (int, string) {
+		// The watch has asked for the signal, so it does not end this process.
+		if err := syscall.Kill(syscall.Getpid(), syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		code := <-ended
+		return code, stderr.String()
+	}
+}
+
+func TestInstanceWatch(t *testing.T) {
+	s := clitest.StartService(t)
+	id := s.Create(`{}`, "submit")
+	s.Fail("watch", servertest.Fault{Status: 503, Code: "Busy", RetryAfter: "0"}) // it connects again
+	line, interrupt := watching(t, "leave", id, "--last-event-id", "1")
+	if got, want := line(), "2026-11-21T10:00:01.000Z "+id+" #2 submit by john.doe: draft -> review"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	s.Send(id, "approve")
+	if got, want := line(), "2026-11-21T10:00:02.000Z "+id+" #3 approve by john.doe: review -> approved"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	code, stderr := interrupt()
+	if code != cli.ExitDone || !strings.Contains(stderr, "503 Busy") || !strings.Contains(stderr, "; again in ") || !strings.HasSuffix(stderr, "to resume from here: --last-event-id 3\n") {
+		t.Errorf("got code %d and %q", code, stderr)
+	}
+}
+
+// TestWatchTellsAttempts: an event that nothing took is no deed, and one that a node took without leaving it is one. Also where both are
+// behind others in the history when they are told.
+func TestWatchTellsAttempts(t *testing.T) {
+	s := clitest.StartService(t)
+	id := s.Create(`{}`, "submit", "idle", "note", "approve", "idle")
+	line, interrupt := watching(t, "leave", id, "--last-event-id", "2")
+	for _, want := range []string{
+		"#3 idle (tried; nothing changed) by john.doe: review -> review", "#4 note by john.doe: review -> review",
+		"#5 approve by john.doe: review -> approved", "#6 idle (tried; nothing changed) by john.doe: approved -> approved",
+	} {
+		if got := line(); !strings.HasSuffix(got, id+" "+want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	s.Send(id, "idle")
+	if got, want := line(), "#7 idle (tried; nothing changed) by john.doe: approved -> approved"; !strings.HasSuffix(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if code, stderr := interrupt(); code != cli.ExitDone {
+		t.Errorf("got code %d and %q", code, stderr)
+	}
+}
+
+// TestNoticesForTheTerminal holds that what a service sends cannot steer a
+// terminal.
+func TestNoticesForTheTerminal(t *testing.T) {
+	for _, n := range []*client.Notice{
+		{Entry: &api.Watched{InstanceID: "i\x1b[2J", Entry: api.HistoryEntry{
+			User: "u\x1b[2J", TransitionEvent: "e\x1b[2J", StartState: []string{"a\x1b[2J"}, EndState: []string{"b\x1b[2J"},
+		}}},
+		{Lost: "m\x1b[2J"},
+	} {
+		var stdout, stderr bytes.Buffer
+		if err := showNotice(&cli.Output{To: &stdout}, &stderr, n, nil); err != nil {
+			t.Fatal(err)
+		}
+		got := stdout.String() + stderr.String()
+		if strings.Contains(got, "\x1b") || !strings.Contains(got, `\x1b[2J`) || n.Entry == nil && got != `m\x1b[2J`+"\n" {
+			t.Errorf("got %q, want the control characters as text", got)
+		}
+	}
+}
+
+func TestInstanceWatchLines(t *testing.T) {
+	s := clitest.StartService(t)
+	id := s.Create(`{}`)
+	line, interrupt := watching(t, "leave", id, "-o", "jsonl", "--last-event-id", "0", "--filter", `{"states.nodeId": "review"}`)
+	if got, want := line(), `{"id":"1","event":"lost","data":{"message":"entries are missing here; read the present state again"}}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	s.Send(id, "submit")
+	want := `{"id":"2","event":"entry","data":{"workflowId":"leave","instanceId":"` + id + `","sequence":2,"entry":` +
+		`{"user":"john.doe","startState":["draft"],"transitionEvent":"submit","endState":["review"],"ts":"2026-11-21T10:00:01.000Z"},` +
+		`"states":[{"stateMachineId":"main","nodeId":"review"}]}}`
+	if got := line(); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if code, stderr := interrupt(); code != cli.ExitDone || stderr != "to resume from here: --last-event-id 2\n" {
+		t.Errorf("got code %d and %q", code, stderr)
+	}
+	if got := s.Requests()[0].Query.Get("filter"); got != `{"states.nodeId": "review"}` {
+		t.Errorf("got the filter %q", got)
+	}
+}
+
+func TestInstanceWatchRefused(t *testing.T) {
+	s := clitest.StartService(t)
+	s.Fail("watch", servertest.Fault{Status: 403, Code: "AccessDenied"})
+	for _, test := range []clitest.Invocation{
+		{Args: []string{"instance", "watch", "leave"}, Code: cli.ExitFailed, Stderr: "watch leave: 403 AccessDenied"},
+		{Args: []string{"instance", "watch", "leave", "x"}, Code: cli.ExitFailed, Stderr: "watch leave/x: 404 NotFound"},
+		{Args: []string{"instance", "watch", "leave", ""}, Code: cli.ExitUsage, Stderr: "empty"},
+		{Args: []string{"instance", "watch"}, Code: cli.ExitUsage, Stderr: "troupe: WORKFLOW is missing: troupe instance watch WORKFLOW [INSTANCE]\n"},
+		{Args: []string{"instance", "watch", "leave", "-o", "json"}, Code: cli.ExitUsage, Stderr: "must be one of line, jsonl"},
+		{Args: []string{"instance", "watch", "leave", "--filter", "{"}, Code: cli.ExitUsage, Stderr: "must be JSON"},
+	} {
+		test.Run(t)
+	}
+}

@@ -1,0 +1,17 @@
+package operate
+
+import (
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"troupe/cmd/internal/cli"
+	"troupe/cmd/internal/clitest"
+)
+
+func TestMain(m *testing.M) {
+	clitest.Program = func() *cobra.Command {
+		return cli.NewRoot("", "", Commands()...)
+	}
+	m.Run()
+}

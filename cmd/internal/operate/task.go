@@ -1,0 +1,250 @@
+package operate
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"troupe/cmd/internal/cli"
+	"troupe/gateway/api"
+	"troupe/gateway/client"
+)
+
+const exampleTask = "01M7YZAB2GNTJFQE62690KHSQT-2-0"
+
+func newTask() *cobra.Command {
+	return cli.Group("task", "List what waits for you, take it over, and do it",
+		"  troupe task list\n"+
+			"  troupe task do "+exampleTask+" approve --comment 'Enjoy it.'",
+		newTaskList(), newTaskShow(), newTaskDo(),
+		newTaskChange(client.ClaimTask, "Take tasks over, so that nobody else acts on them"),
+		newTaskChange(client.ReleaseTask, "Give tasks back, so that every candidate may act"),
+		newTaskAssign())
+}
+
+func newTaskList() *cobra.Command {
+	var r client.TasksRequest
+	all := false
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List your tasks",
+		Long: "List your tasks: those that you have, and those that nobody has and that you may take over.\n" +
+			"Holders of mod-workflows list all open tasks with --scope every, with the state in place of the title.",
+		Example: "  troupe task list\n" +
+			"  troupe task list --scope mine --sort -priority\n" +
+			"  troupe task list --query 'laptop john' -o json",
+		Args: cli.Arguments,
+	}
+	f := cmd.Flags()
+	f.StringVar(&r.Scope, "scope", "", "mine: you have them; open: nobody has them; all: both (default); done: you have done them; every: all that are open (needs mod-workflows)")
+	f.StringVar(&r.WorkflowID, "workflow", "", "only those of one workflow")
+	f.StringVar(&r.Filter, "filter", "", "a filter over the fields of a task, and svcPublic of its instance")
+	f.StringVar(&r.Query, "query", "", "words that title, requester or id must have")
+	f.StringVar(&r.Sort, "sort", "", "due (default), created, priority or title; behind - the other way round")
+	f.BoolVar(&r.Count, "count", false, "the number of all, too")
+	f.IntVar(&r.Limit, "limit", 50, "tasks of one page, 1 to 1000")
+	f.BoolVar(&all, "all", false, "all pages")
+	cli.OneOf(cmd, "scope", "mine", "open", "all", "done", "every")
+	cli.OneOf(cmd, "sort", "due", "-due", "created", "-created", "priority", "-priority", "title", "-title")
+	f.StringVar(&r.Cursor, "cursor", "", "continue where an earlier page ended")
+	return asking(cmd, cli.AnyForm, func(cmd *cobra.Command, c *client.Client, out *cli.Output, _ []string) error {
+		l := &lister{cmd: cmd, out: out, member: "tasks", head: []string{"ID", "TITLE", "WORKFLOW", "REQUESTER", "STATUS", "ASSIGNEE", "DUE"}}
+		tasksPage := tasksPage
+		if r.Scope == client.EveryTask {
+			l.head, tasksPage = []string{"ID", "STATE", "WORKFLOW", "FOR", "ASSIGNEE", "CREATED", "DUE"}, everyTasksPage
+		}
+		if all {
+			return writePages(l, c.TasksPages(cmd.Context(), r), tasksPage)
+		}
+		page, err := c.Tasks(cmd.Context(), r)
+		if err != nil {
+			return err
+		}
+		return l.one(tasksPage(page))
+	})
+}
+
+func tasksPage(page *client.TasksPage) *listPage {
+	p := &listPage{raw: page.Raw, next: page.Next, count: page.Count}
+	for i := range page.Tasks {
+		t := &page.Tasks[i]
+		p.rows = append(p.rows, []string{t.TaskID, t.Title, t.WorkflowID, shownText(t.RequesterName), t.Status, shownText(t.Assignee), shownText(t.Due)})
+		p.items = append(p.items, itemOf(t))
+	}
+	return p
+}
+
+// everyTasksPage is tasksPage for who sees whose the tasks are, and not what they are about.
+func everyTasksPage(page *client.TasksPage) *listPage {
+	p := &listPage{raw: page.Raw, next: page.Next, count: page.Count}
+	for i := range page.Tasks {
+		t := &page.Tasks[i]
+		p.rows = append(p.rows, []string{t.TaskID, t.Title, t.WorkflowID, candidatesText(t), shownText(t.Assignee), t.Created, shownText(t.Due)})
+		p.items = append(p.items, itemOf(t))
+	}
+	return p
+}
+
+func newTaskShow() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "show ID", Short: "Show a task, and what you may do with it", Args: cli.Arguments,
+		Example: "  troupe task show " + exampleTask,
+	}
+	return asking(cmd, cli.AnyForm, func(cmd *cobra.Command, c *client.Client, out *cli.Output, args []string) error {
+		t, err := c.Task(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		if out.Form != cli.FormTable {
+			return out.Document(t.Raw)
+		}
+		_, seen := seenInstance(cmd.Context(), c, out, t.WorkflowID, t.InstanceID)
+		return showTask(out, t, seen)
+	})
+}
+
+func showTask(out *cli.Output, t *client.Task, seen *labels) error {
+	rows := [][]string{
+		{"TASK", t.TaskID},
+		{"TITLE", t.Title},
+		{"DESCRIPTION", shownText(t.Description)},
+		{"INSTANCE", t.WorkflowID + " " + t.InstanceID},
+		{"STATE", statesText([]api.Position{{StateMachineID: t.StateMachineID, NodeID: t.NodeID}}, seen.nodeIn)},
+		{"STATUS", t.Status},
+		{"ASSIGNEE", shownText(t.Assignee)},
+		{"FOR", candidatesText(&t.Task)},
+		{"REQUESTER", shownText(t.RequesterName)},
+		{"CREATED", t.Created},
+		{"DUE", shownText(t.Due)},
+		{"PRIORITY", strconv.Itoa(t.Priority)},
+		{"EVENTS", eventTexts(t.Events)},
+	}
+	if t.Done != nil {
+		rows = append(rows, []string{"DONE", t.Done.UserName + ": " + seen.event(t.Done.Event) + ", " + t.Done.TS})
+	}
+	kept := rows[:0]
+	for _, row := range rows {
+		if row[1] != "" {
+			kept = append(kept, row)
+		}
+	}
+	return out.Table(kept)
+}
+
+// candidatesText says who may take a task over; nobody when it is done.
+func candidatesText(t *api.Task) string {
+	if t.Done != nil {
+		return ""
+	}
+	var texts []string
+	for kind, names := range map[string][]string{"role": t.Candidates.Roles, "user": t.Candidates.Users, "privilege": t.Candidates.Privileges} {
+		for _, name := range names {
+			texts = append(texts, kind+":"+name)
+		}
+	}
+	if len(texts) == 0 {
+		return "everybody who may read it"
+	}
+	slices.Sort(texts)
+	return strings.Join(texts, " ")
+}
+
+// eventTexts names events as people see them, with the names by which `troupe task do` takes them.
+func eventTexts(events []api.TaskEvent) string {
+	texts := make([]string, len(events))
+	for i, e := range events {
+		if texts[i] = e.Name; e.Label != "" && e.Label != e.Name {
+			texts[i] = e.Label + " (" + e.Name + ")"
+		}
+	}
+	return strings.Join(texts, ", ")
+}
+
+func eventNames(events []api.TaskEvent) string {
+	names := make([]string, len(events))
+	for i, e := range events {
+		names[i] = e.Name
+	}
+	return strings.Join(names, " ")
+}
+
+func newTaskChange(action, short string) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: action + " ID...", Short: short, Args: cli.Arguments,
+		Example: "  troupe task " + action + " " + exampleTask,
+	}
+	return asking(cmd, nil, func(cmd *cobra.Command, c *client.Client, _ *cli.Output, args []string) error {
+		var faults []error
+		for _, id := range args {
+			_, err := c.ChangeTask(cmd.Context(), id, action, "")
+			faults = append(faults, err)
+		}
+		return errors.Join(faults...)
+	})
+}
+
+func newTaskAssign() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "assign ID USER", Short: "Give a task that you have to another candidate", Args: cli.Arguments,
+		Long:    "Give a task that you have to another candidate. Holders of mod-workflows assign the tasks of others, too.",
+		Example: "  troupe task assign " + exampleTask + " mary.major",
+	}
+	return asking(cmd, nil, func(cmd *cobra.Command, c *client.Client, _ *cli.Output, args []string) error {
+		_, err := c.ChangeTask(cmd.Context(), args[0], client.AssignTask, args[1])
+		return err
+	})
+}
+
+func newTaskDo() *cobra.Command {
+	var eventData, comment string
+	cmd := &cobra.Command{
+		Use: "do ID EVENT", Short: "Bring a task on: send one of its events", Args: cli.Arguments,
+		Long: "Bring a task on: send one of its events, once, to its instance. With --comment the comment is written first.",
+		Example: "  troupe task do " + exampleTask + " approve\n" +
+			"  troupe task do " + exampleTask + " reject --comment 'Too late this year.'",
+	}
+	cmd.Flags().StringVar(&eventData, "data", "", "event.data: a JSON object, @file, or - for standard input")
+	cmd.Flags().StringVar(&comment, "comment", "", "a comment on the instance")
+	return asking(cmd, cli.AnyForm, func(cmd *cobra.Command, c *client.Client, out *cli.Output, args []string) error {
+		body, err := cli.JsonInput(cmd, "data", eventData)
+		if err != nil {
+			return err
+		}
+		t, err := c.Task(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		if err := offers(t, args[1]); err != nil {
+			return err
+		}
+		if comment != "" {
+			if _, err := c.Comment(cmd.Context(), t.WorkflowID, t.InstanceID, comment); err != nil {
+				return err
+			}
+		}
+		i, err := c.Send(cmd.Context(), client.SendRequest{WorkflowID: t.WorkflowID, InstanceID: t.InstanceID, Event: args[1], Data: body, Minimal: out.Form == cli.FormTable})
+		if err != nil {
+			return err
+		}
+		return showChanged(cmd.Context(), c, out, i)
+	})
+}
+
+// offers returns why a task does not take an event: before a comment says something about it.
+func offers(t *client.Task, event string) error {
+	if t.Done != nil {
+		return errors.New("task " + t.TaskID + " was done by " + t.Done.UserName + " at " + t.Done.TS)
+	}
+	for _, e := range t.Events {
+		if e.Name == event {
+			return nil
+		}
+	}
+	if t.Status == "claimed" && len(t.Events) == 0 {
+		return errors.New(client.Printable(shownText(t.AssigneeName)) + " has task " + t.TaskID)
+	}
+	return errors.New("task " + t.TaskID + " takes no " + strconv.Quote(event) + " from you; it takes: " + eventNames(t.Events))
+}

@@ -1,0 +1,78 @@
+package serve
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"troupe/cmd/internal/cli"
+	"troupe/cmd/internal/clitest"
+	"troupe/statemachine"
+)
+
+// TestWhatAuthorsBeginWithRuns serves a home of troupe init with a workflow of troupe new, and plays that.
+func TestWhatAuthorsBeginWithRuns(t *testing.T) {
+	clitest.Isolated(t)
+	dir := filepath.Join(t.TempDir(), "office")
+	code, stdout, stderr := clitest.Invoke("init", dir)
+	if code != cli.ExitDone || !strings.Contains(stdout, filepath.Join(dir, "workflows", "request.yaml")) || !strings.Contains(stderr, "troupe serve --home "+dir) ||
+		!strings.Contains(stderr, "troupe password set --home "+dir+" --user alice\n") {
+		t.Fatalf("init: got code %d\n%s%s", code, stdout, stderr)
+	}
+	clitest.RunAll(t, []clitest.Invocation{
+		{Name: "a workflow", Args: []string{"new", "workflow", "travel-request", "--home", dir}, Stdout: filepath.Join(dir, "workflows", "travel-request.yaml") + "\n"},
+		{Name: "one that is there", Args: []string{"new", "workflow", "travel-request", "--home", dir}, Code: cli.ExitFailed, Stderr: "file exists"},
+		{Name: "a name that cannot be", Args: []string{"new", "workflow", "../x", "--home", dir}, Code: cli.ExitFailed, Stderr: "cannot be the id of a workflow"},
+		{Name: "no home", Args: []string{"new", "workflow", "x", "--home", t.TempDir()}, Code: cli.ExitFailed, Stderr: "there is no home in "},
+		{Name: "a folder with files", Args: []string{"init", dir}, Code: cli.ExitFailed, Stderr: "is not empty"},
+	})
+	if code, stdout, stderr = clitest.Invoke("check", "--home", dir); code != cli.ExitDone || stdout != "" {
+		t.Errorf("check: got code %d\n%s%s", code, stdout, stderr)
+	}
+	o := mustOpenService(t, dir)
+	defer o.close()
+	o.wants("after init and new", 2, 0)
+	d, err := parseFile(filepath.Join(dir, "workflows", "travel-request.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	alice, bob := &statemachine.Caller{ID: "alice", Roles: []string{"employee"}}, &statemachine.Caller{ID: "bob", Roles: []string{"employee"}}
+	for want, events := range map[string][]sent{
+		"approved":                        {{name: "submit", data: `{}`}, {name: "approve", data: `{}`, by: bob}},
+		"rejected":                        {{name: "submit", data: `{}`}, {name: "reject", data: `{}`, by: bob}},
+		statemachine.ErrForbidden.Error(): {{name: "submit", data: `{}`}, {name: "approve", data: `{}`}},
+	} {
+		if _, got := (&attempt{by: alice, created: `{"svcPublic":{"subject":"Bregenz"}}`, events: events}).run(d); got != want {
+			t.Errorf("%v: got %s, want %s", events, got, want)
+		}
+	}
+	in, _ := (&attempt{by: alice, created: `{}`, events: []sent{{name: "submit", data: `{}`}}}).run(d)
+	seen := statemachine.View{Instance: &in, Of: d}
+	for _, task := range in.Tasks() {
+		if seen.IsCandidate(&task, alice, time.Unix(0, 0)) || !seen.IsCandidate(&task, bob, time.Unix(0, 0)) {
+			t.Error("the task is not for everybody but the requester, who would hold all others back with it")
+		}
+	}
+	if len(in.Tasks()) != 1 {
+		t.Errorf("got %d tasks of a submitted request, want 1", len(in.Tasks()))
+	}
+}
+
+// parseFile reads a definition.
+func parseFile(name string) (*statemachine.Definition, error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := parser.Parse(statemachine.Source{File: name, Text: text})
+	if err != nil {
+		return nil, err
+	}
+	return parsed.Definition, nil
+}

@@ -1,0 +1,192 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"troupe/actors/failure"
+	"troupe/actors/home"
+	"troupe/actors/identity"
+	"troupe/cmd/internal/cli"
+	"troupe/cmd/internal/clitest"
+	"troupe/gateway"
+	"troupe/gateway/wiretest"
+	"troupe/statemachine/document"
+)
+
+const door = "id: door\nversion: 2\nstateMachines: {m: {initial: a, states: {a: {on: {go: b}}, b: {type: final}}}}\n"
+
+// publish publishes a definition of door, if dryRun does not say otherwise.
+func (o *opened) publish(version, text string, dryRun bool) error {
+	_, err := o.definitions().PublishDefinition(context.Background(), &gateway.DefinitionRequest{
+		Caller: &identity.Principal{ID: "paulo.santos"}, WorkflowID: "door", Version: version, File: "body.yaml", Text: []byte(text), DryRun: dryRun,
+	})
+	return err
+}
+
+// TestFaultsOfAPublishedDefinition holds gateway/INTERFACE.md, "Publishing a definition": they are
+// those of a file, and all that the path says otherwise.
+func TestFaultsOfAPublishedDefinition(t *testing.T) {
+	o := mustOpenService(t, clitest.SmallHome(t))
+	defer o.close()
+	for _, c := range []struct{ name, version, text, faults string }{
+		{"not YAML", "", "id: [\n", "body.yaml:"},
+		{"nothing", "", "", "body.yaml:"},
+		{"an unknown key", "", door + "stat: {}\n", `body.yaml:4:1: unknown key "stat"`},
+		{"an unknown role", "", door + "allow: {create: {roles: [clown]}}\n", `body.yaml:4:25: unknown role "clown"`},
+		{"a file beside it", "", door + "schema: {svcPublic: {$ref: a.schema.json}}\n", "has no files beside it"},
+		{"another id", "", strings.Replace(door, "id: door", "id: gate", 1), `body.yaml:1: the id is gate, and the path says "door"`},
+		{"another version", "3", door, `body.yaml:2: the version is 2, and the path says "3"`},
+		{"another spelling", "02", door, `the path says "02"`},
+		{"no version, which is the first", "2", strings.Replace(door, "version: 2\n", "", 1), `body.yaml:1: the version is 1, and the path says "2"`},
+		{"all of the path", "3", strings.Replace(door, "id: door", "id: gate", 1), "says \"door\"\nbody.yaml:2: the version"},
+	} {
+		for _, dryRun := range []bool{true, false} {
+			err := o.publish(c.version, c.text, dryRun)
+			var faults document.Faults
+			if !errors.Is(err, failure.ErrInvalid) || !errors.As(err, &faults) || !strings.Contains(faults.Error(), c.faults) {
+				t.Errorf("%s: got %v, want ErrInvalid with %s", c.name, err, c.faults)
+			}
+		}
+	}
+	o.wants("after what was refused", 3, 3)
+	if err := errors.Join(o.publish("", door, true), o.publish("2", door, true)); err != nil {
+		t.Error(err)
+	}
+	o.wants("after a dry run", 3, 3)
+	if err := errors.Join(o.publish("2", door, false), o.publish("", door, false)); err != nil {
+		t.Error(err)
+	}
+	o.wants("published", 4, 3)
+	o.wantsLog("published", `"workflow":"door","version":2,"user":"paulo.santos"`)
+}
+
+// TestOnlyOwnersPublishADefinition: who else holds mod-workflows is told who may, also in a dry run and after a restart.
+func TestOnlyOwnersPublishADefinition(t *testing.T) {
+	dir := clitest.SmallHome(t)
+	o := mustOpenService(t, dir)
+	if err := o.publish("", door, false); err != nil {
+		t.Fatal(err)
+	}
+	o.close()
+	o = mustOpenService(t, dir)
+	defer o.close()
+	next := strings.Replace(door, "version: 2", "version: 3\nallow: {read: {users: [mallory]}}", 1)
+	for _, c := range []struct {
+		by     *identity.Principal
+		reason string
+	}{
+		{&identity.Principal{ID: "mallory", Privileges: []string{"mod-workflows"}}, "only the owners of workflow door (user paulo.santos) and holders of mod-admin may publish a version of it"},
+		{&identity.Principal{ID: "paulo.santos", Privileges: []string{"mod-workflows"}}, ""},
+		{&identity.Principal{ID: "root", Privileges: []string{"mod-admin", "mod-workflows"}}, ""},
+	} {
+		for _, dryRun := range []bool{true, false} {
+			_, err := o.definitions().PublishDefinition(context.Background(), &gateway.DefinitionRequest{Caller: c.by, WorkflowID: "door", File: "body.yaml", Text: []byte(next), DryRun: dryRun})
+			if c.reason == "" && err != nil || c.reason != "" && (!errors.Is(err, failure.ErrForbidden) || failure.Of(err).Reason != c.reason) {
+				t.Errorf("%s, dry run %t: got %v, want %q", c.by.ID, dryRun, err, c.reason)
+			}
+		}
+	}
+	o.wantsLog("published", `"workflow":"door","version":3,"user":"paulo.santos"`)
+}
+
+const doorFault = "workflow door is published by PUT definitions/door already, and has one source only (remove the file, or give its workflow another id)"
+
+// TestAPublishedDefinitionBesideAHome: it is in use after a reload and a restart, and a file that names
+// its workflow is refused by the reload, at a start and by troupe check.
+func TestAPublishedDefinitionBesideAHome(t *testing.T) {
+	dir := clitest.SmallHome(t)
+	o := mustOpenService(t, dir)
+	if err := o.publish("", door, false); err != nil {
+		t.Fatal(err)
+	}
+	clitest.RemoveFile(t, dir, "workflows/purchase-order.yaml")
+	if o.reloadAll() {
+		t.Errorf("the files are tried again:\n%s", o.log)
+	}
+	o.wants("after a reload", 3, 3)
+	o.close()
+
+	clitest.PutFile(t, dir, "workflows/door.yaml", door)
+	o = mustOpenService(t, dir)
+	defer o.close()
+	o.wants("after a start with a file that names it", 3, 3)
+	wantsPending(t, "after a start with a file that names it", &o.reloads.definitions, "refused: workflows/door.yaml:1: workflow door is published")
+	if err := o.takeCommands(); err != nil {
+		t.Fatal(err)
+	}
+	(&clitest.Invocation{Args: []string{"check", "--home", dir}, Code: cli.ExitFailed, Stdout: "workflows/door.yaml:1: " + doorFault + "\n", Stderr: "1 fault in"}).Run(t)
+	clitest.RemoveFile(t, dir, "workflows/door.yaml")
+	if o.reloadAll() {
+		t.Errorf("the files are tried again:\n%s", o.log)
+	}
+	wantsPending(t, "the file is gone", &o.reloads.definitions, "")
+	if err := o.publish("", strings.Replace(door, "go:", "move:", 1), false); !errors.Is(err, failure.ErrExists) {
+		t.Errorf("other content: got %v, want ErrExists", err)
+	}
+}
+
+// TestPublishingADefinitionInACluster: a home that is published leaves it in use, and must not name it.
+func TestPublishingADefinitionInACluster(t *testing.T) {
+	dir := clitest.SmallHome(t)
+	o := openCluster(t, dir)
+	defer o.close()
+	o.service.log = zerolog.Nop() // NB: the follower is a goroutine of its own
+	o.followPublished()
+	secret, _, err := o.identities.CreateToken(context.Background(), identity.CreateCredential{User: "paulo.santos"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	service := wiretest.Client{Address: func() (string, error) { return o.gateway.Addr().String(), nil }}
+	put := func(text string) wiretest.Answer {
+		return service.Send(t, wiretest.Request{
+			Method: "PUT", Path: "/workflow/api/v1/definitions/door", Body: text, Headers: []string{"Authorization: svc.token " + secret, "Content-Type: application/yaml"},
+		})
+	}
+	if a := put(door); a.Status != 200 || a.Body != `{"id":"door","version":2,"current":true,"warnings":[]}` {
+		t.Errorf("got %d %s", a.Status, a.Body)
+	}
+	put(strings.Replace(door, "go:", "move:", 1)).WantFault(t, 409, "AlreadyExists")
+	(&clitest.Invocation{Args: []string{"publish", "--home", dir}, Stdout: "in use now: 3 workflows, 3 templates and 4 users\n"}).Run(t)
+	o.wants("a home was published", 4, 3)
+	clitest.PutFile(t, dir, "workflows/door.yaml", door)
+	for _, args := range [][]string{{"publish", "--home", dir}, {"publish", "--home", dir, "--dry-run"}, {"check", "--home", dir}} {
+		if code, stdout, _ := clitest.Invoke(args...); code != cli.ExitFailed || !strings.Contains(stdout, "workflows/door.yaml:1: "+doorFault+"\n") {
+			t.Errorf("%v: got %d %s, want the fault", args, code, stdout)
+		}
+	}
+	o.wants("after what was refused", 4, 3)
+}
+
+// TestNobodyWaitsForACheck: what is sent by a caller who has left, or to a server that stops, is not checked.
+func TestNobodyWaitsForACheck(t *testing.T) {
+	o := mustOpenService(t, clitest.SmallHome(t))
+	defer o.close()
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	for name, ask := range map[string]func() error{
+		"the caller has left": func() error {
+			_, err := o.definitions().PublishDefinition(left, &gateway.DefinitionRequest{
+				Caller: &identity.Principal{ID: "paulo.santos"}, WorkflowID: "door", File: "body.yaml", Text: []byte(door),
+			})
+			return err
+		},
+		"the server stops": func() error {
+			of := o.definitions()
+			of.queue = home.NewQueue(left)
+			_, err := of.PublishDefinition(t.Context(), &gateway.DefinitionRequest{
+				Caller: &identity.Principal{ID: "paulo.santos"}, WorkflowID: "door", File: "body.yaml", Text: []byte(door), DryRun: true,
+			})
+			return err
+		},
+	} {
+		if err := ask(); !errors.Is(err, failure.ErrUnavailable) {
+			t.Errorf("%s: got %v, want ErrUnavailable", name, err)
+		}
+	}
+	o.wants("after what nobody waits for", 3, 3)
+}

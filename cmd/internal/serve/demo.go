@@ -1,0 +1,104 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"troupe/actors/catalog"
+	"troupe/actors/home"
+	"troupe/cmd/internal/cli"
+	"troupe/cmd/internal/demo"
+	"troupe/gateway"
+	"troupe/statemachine"
+)
+
+// seed fills the store with the requests of the example, if it shall and has none. It comes
+// before the router, because the clock of the requests goes through the weeks before.
+func (s *service) seed(ctx context.Context) error {
+	if !s.demo {
+		return nil
+	}
+	if s.node != nil {
+		return errors.New("--demo is for a server that is not a node of a cluster")
+	}
+	workflows := s.config.Workflow
+	workflows.Store, workflows.Catalog = s.store, s.catalog
+	made, err := demo.Seed(ctx, demo.Options{
+		Workflow: workflows, Templates: s.formTemplates, Directory: s.identities.Directory(), Now: time.Now(), Log: s.log.Level(zerolog.WarnLevel),
+	})
+	if err != nil {
+		return fmt.Errorf("--demo in %s: %w", s.config.Home, err)
+	}
+	s.made = made
+	return nil
+}
+
+// checkDemo refuses a home that is not the example before anything is written in it. One with faults is refused by the start, with all of them.
+func (s *service) checkDemo() error {
+	c := s.config
+	if !s.demo || c.IsNode() {
+		return nil
+	}
+	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
+	if err != nil {
+		return err
+	}
+	set, err := home.Load(os.DirFS(c.Home), parser)
+	if err != nil {
+		return nil //nolint:nilerr // see above
+	}
+	has := func(id string) bool {
+		return slices.ContainsFunc(set.Workflows, func(w catalog.Source) bool { return string(w.Parsed.ID) == id })
+	}
+	if err := demo.Check(has, set.Directory); err != nil {
+		return fmt.Errorf("--demo in %s: %w", c.Home, err)
+	}
+	return nil
+}
+
+// greet says where the service can be reached, and how to begin with the example. NB: in one piece, since whoever
+// wants the first line alone, as head does, goes then, and what comes behind it would end the process.
+func (s *service) greet(out io.Writer) error {
+	g := demo.Greeting{
+		Home: cli.ShellWord(s.config.Home), Address: addressOf(s.gateway.Addr()), BasePath: strings.TrimSuffix(s.config.Gateway.BasePath, "/"),
+		Troupe: shellProgram(), Made: s.made,
+	}
+	text := "troupe is ready at " + g.Address + g.BasePath + "\n"
+	if s.links != nil {
+		if gateway.IsLoopback(s.gateway.Addr()) {
+			g.Link = s.links.Add
+		}
+		text += g.Text()
+	}
+	_, err := io.WriteString(out, text)
+	return err
+}
+
+// addressOf is the address to type into a browser on this machine.
+func addressOf(a net.Addr) string {
+	host, port, err := net.SplitHostPort(a.String())
+	if ip := net.ParseIP(host); err == nil && ip.IsUnspecified() {
+		return "http://" + net.JoinHostPort("localhost", port)
+	}
+	return "http://" + a.String()
+}
+
+// shellProgram is how the program is called in a shell: by its file, or by go run, whose file is gone
+// afterwards.
+func shellProgram() string {
+	exe, err := os.Executable()
+	if err != nil || filepath.Base(filepath.Dir(exe)) == "exe" && strings.Contains(exe, "go-build") {
+		return "go run ./cmd/troupe"
+	}
+	return cli.ShellWord(exe)
+}

@@ -1,0 +1,210 @@
+package serve
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"troupe/actors/identity"
+	"troupe/actors/query"
+	"troupe/cmd/internal/clitest"
+	"troupe/cmd/internal/demo"
+	"troupe/cmd/internal/homedir"
+	"troupe/gateway/login"
+)
+
+// startDemo starts a service on a home as `serve --demo` does, and returns what it says.
+func startDemo(t *testing.T, dir string) (*service, string) {
+	t.Helper()
+	s := newService(dir)
+	s.demo, s.links = true, login.NewLinks(nil)
+	if err := s.start(t.Context()); err != nil {
+		t.Fatal(errors.Join(err, s.stop()))
+	}
+	t.Cleanup(func() {
+		if err := s.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	var said strings.Builder
+	if err := s.greet(&said); err != nil {
+		t.Fatal(err)
+	}
+	return s, said.String()
+}
+
+// standing counts where the instances of a workflow stand that a user sees, by node.
+func (s *service) standing(t *testing.T, workflow string, user identity.UserID) map[string]int {
+	t.Helper()
+	found := map[string]int{}
+	ask := &query.Request{Caller: s.identities.Directory().Principal(user), WorkflowID: workflow}
+	_, err := s.router.Query(t.Context(), ask, func(item []byte) error {
+		var i struct {
+			States []struct{ StateMachineID, NodeID string }
+		}
+		err := json.Unmarshal(item, &i)
+		for _, at := range i.States {
+			found[at.StateMachineID+"/"+at.NodeID]++
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// TestDemoHasEveryState: somebody who looks at the example finds each state of each workflow, and
+// a second start makes nothing more.
+func TestDemoHasEveryState(t *testing.T) {
+	dir := clitest.ExampleHome(t)
+	s, said := startDemo(t, dir)
+	if !strings.Contains(said, "45 requests were made") {
+		t.Errorf("it says %s", said)
+	}
+	for workflow, reader := range map[string]identity.UserID{"leave-request": "mary.major", "purchase-order": "mary.major", "stock-take": "paulo.santos"} {
+		d, err := s.catalog.Newest(workflow)
+		if err != nil {
+			t.Fatal(err)
+		}
+		missing := func() (nodes []string) {
+			found := s.standing(t, workflow, reader)
+			for _, at := range d.StandingNodes() {
+				name := string(at.Machine) + "/" + string(at.Node)
+				if found[name] == 0 && name != "approval/checking" { // which orders only go through
+					nodes = append(nodes, name)
+				}
+			}
+			return nodes
+		}
+		for at := missing(); len(at) > 0; at = missing() {
+			if len(at) > 1 || !strings.HasSuffix(at[0], "/overdue") { // its timers fire once the service runs
+				t.Fatalf("%s: nothing stands at %v", workflow, at)
+			}
+		}
+	}
+	if err := s.stop(); err != nil {
+		t.Fatal(err)
+	}
+	if _, said := startDemo(t, dir); strings.Contains(said, "requests were made") || !strings.Contains(said, "#link=") {
+		t.Errorf("at the second start it says %s", said)
+	}
+}
+
+// TestDemoIsOfTheExample: another home is refused, and nothing is made in it.
+func TestDemoIsOfTheExample(t *testing.T) {
+	dir := clitest.ExampleHome(t)
+	file := filepath.Join(dir, "identity.yaml")
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = os.WriteFile(file, bytes.ReplaceAll(text, []byte("paulo.santos"), []byte("pablo.santos")), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newService(dir)
+	s.demo = true
+	err = errors.Join(s.start(t.Context()), s.stop())
+	if err == nil || !strings.Contains(err.Error(), "--demo in "+dir+": it is not the example: it has no user paulo.santos") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "data")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("there is a store: %v", err)
+	}
+}
+
+// headed is read by somebody who goes when something has come, as head -1 does.
+type headed []byte
+
+func (h *headed) Write(p []byte) (int, error) {
+	if len(*h) > 0 {
+		return 0, syscall.EPIPE
+	}
+	*h = bytes.Clone(p)
+	return len(p), nil
+}
+
+// TestLinksOfAFirstStart: each link signs its person in, once. What a shell has to be told is there as it takes it.
+func TestLinksOfAFirstStart(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "my home")
+	if _, err := homedir.Ensure(dir, clitest.Example()); err != nil {
+		t.Fatal(err)
+	}
+	s := newService(dir)
+	s.config.Gateway.BasePath, s.links = "/platform", login.NewLinks(nil)
+	if err := s.start(t.Context()); err != nil {
+		t.Fatal(errors.Join(err, s.stop()))
+	}
+	defer func() {
+		if err := s.stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	var said headed
+	if err := s.greet(&said); err != nil {
+		t.Fatal(err)
+	}
+	base := "http://" + s.gateway.Addr().String() + "/platform"
+	if first, _, _ := strings.Cut(string(said), "\n"); first != "troupe is ready at "+base {
+		t.Errorf("got the line %q", first)
+	}
+	if want := " token create --home '" + dir + "' --user john.doe)"; !strings.Contains(string(said), want) {
+		t.Errorf("got no line with%s:\n%s", want, said)
+	}
+	links := regexp.MustCompile(regexp.QuoteMeta(base)+`/login(\S*)#link=(\S+)`).FindAllStringSubmatch(string(said), -1)
+	if len(links) != 3 {
+		t.Fatalf("got %d links in\n%s", len(links), said)
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	for i, want := range []string{`"user":"john.doe","name":"John Doe","roles":["employee","inspector"]`, `"user":"mary.major"`, `"user":"olivia.park","name":"Olivia Park","roles":["operator"],"privileges":["mod-admin","mod-form-portal","mod-workflows"]`} {
+		for _, status := range []int{http.StatusOK, http.StatusUnauthorized} {
+			answer, err := client.Post(base+"/session", "application/json", strings.NewReader(`{"link":"`+links[i][2]+`"}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(answer.Body)
+			_ = answer.Body.Close()
+			if err != nil || answer.StatusCode != status || status == http.StatusOK && !strings.Contains(string(body), want) {
+				t.Errorf("%s: got %d %s, %v, want %d with %s", links[i][0], answer.StatusCode, body, err, status, want)
+			}
+		}
+	}
+	if next := links[2][1]; next != "?next=%2Fplatform%2Foperations" {
+		t.Errorf("the operator begins at %s", next)
+	}
+}
+
+// TestGreetingSaysWhatAPersonCanDo: a later start says its address alone, and an address that
+// others reach has no links.
+func TestGreetingSaysWhatAPersonCanDo(t *testing.T) {
+	s := newService(clitest.ExampleHome(t))
+	defer func() { _ = s.stop() }()
+	if err := s.listen(); err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	if err := s.greet(&said); err != nil || strings.Count(said.String(), "\n") != 1 {
+		t.Errorf("a later start says %s, %v", &said, err)
+	}
+	if said := (&demo.Greeting{Home: "h", Address: "http://localhost:80"}).Text(); strings.Contains(said, "#link") || !strings.Contains(said, "no links to sign in, because other machines") {
+		t.Errorf("an address that others reach: it says %s", said)
+	}
+	for address, want := range map[string]string{"0.0.0.0:80": "http://localhost:80", "[::]:80": "http://localhost:80", "[::1]:80": "http://[::1]:80", "192.0.2.1:80": "http://192.0.2.1:80"} {
+		a, err := net.ResolveTCPAddr("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := addressOf(a); got != want {
+			t.Errorf("%s: got %s, want %s", address, got, want)
+		}
+	}
+}

@@ -1,0 +1,300 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"troupe/actors/catalog"
+	"troupe/actors/child"
+	"troupe/actors/cluster"
+	"troupe/actors/cluster/peer"
+	"troupe/actors/failure"
+	"troupe/actors/home"
+	"troupe/actors/identity"
+	"troupe/actors/incident"
+	"troupe/actors/migration"
+	"troupe/cmd/internal/config"
+	"troupe/cmd/internal/homedir"
+	"troupe/gateway"
+	"troupe/persistence"
+)
+
+// What a node of a cluster has that a server alone has not:
+//
+//	claimNode     the cluster port opens; no other process is this node
+//	store         is opened with Replication
+//	joinNode      the node greets the others, gets its shards and leads some
+//	awaitHome     what is published is here
+//	serveNode     other nodes' requests are answered
+//
+// It stops by handing its leaderships over, before anything else.
+
+// Paths of the calls between nodes that are no requests of users. NB: those come to the same port with the
+// paths that they have. pathAdminOfPeer cannot begin one: no route and no base path has a part that begins with a dot.
+const (
+	pathAdminOfPeer = "/cluster/.admin"
+	pathUses        = "/cluster/uses"
+	pathInside      = "/cluster/inside"
+	pathMigrate     = "/cluster/migrate"
+	pathIncidents   = "/cluster/incidents"
+	pathVacate      = "/cluster/vacate"
+)
+
+// claimNode opens the cluster port; nothing on a server that stands alone.
+func (s *service) claimNode(ctx context.Context) (err error) {
+	c := s.config
+	if !c.IsNode() {
+		return nil
+	}
+	of, err := c.FileOnly()
+	if err != nil {
+		return err
+	}
+	if joined := of.Store.Shards; joined != 0 && joined != c.Store.Shards {
+		return fmt.Errorf("%s has shards: %d, as many as the cluster, and not %d: leave --shards and TROUPE_SHARDS away", homedir.SettingsFile, joined, c.Store.Shards)
+	}
+	if s.node, err = c.LoadNode(s.log); err != nil {
+		return err
+	}
+	s.started.push(&stopping{s.node.ClosePort})
+	if err := s.node.Claim(ctx); err != nil {
+		return config.ExplainAddress(err, "cluster.listen")
+	}
+	s.log.Info().Str("node", string(s.node.Self())).Str("cluster", cmp.Or(c.Cluster.Advertise, c.Cluster.Listen)).Msg("no other process is this node")
+	return nil
+}
+
+// stopping is a part that only has to be stopped.
+type stopping struct{ do func(context.Context) error }
+
+// Stop implements part.
+func (s *stopping) Stop(ctx context.Context) error { return s.do(ctx) }
+
+// openReplica opens the store of the node.
+func (s *service) openReplica() (*persistence.Store, error) {
+	if err := s.config.DemandStore(); err != nil {
+		return nil, err
+	}
+	o := s.config.StoreOptions(s.log)
+	o.Replication = s.node.Replication()
+	store, err := persistence.Open(filepath.Join(s.config.Home, homedir.DataFolder), o)
+	if err != nil {
+		return nil, s.config.WithAdvice(err)
+	}
+	if err := s.config.BindStore(); err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	return store, nil
+}
+
+// homeEvery is the pause between two looks whether what is published has come.
+const homeEvery = 50 * time.Millisecond
+
+// joinNode begins to take part in the cluster, and waits until what is published there is here:
+// at its first start a node has nothing.
+func (s *service) joinNode(ctx context.Context) error {
+	if err := s.node.Run(s.store); err != nil {
+		return err
+	}
+	s.started.push(s.node)
+	waiting := false
+	for {
+		if here, err := home.IsPublished(s.store); here || err != nil {
+			return err
+		}
+		if !waiting {
+			s.log.Info().Msg("waiting for the cluster: what is published there is not here yet")
+			waiting = true
+		}
+		select {
+		case <-time.After(homeEvery):
+		case err := <-s.node.Failed():
+			return err
+		case <-ctx.Done():
+			return errStopped
+		}
+	}
+}
+
+// errStopped: a signal came before the server was ready.
+var errStopped = errors.New("stopped before it was ready")
+
+// current waits until everything that was acknowledged in Meta is visible here.
+func (s *service) current(ctx context.Context) error { return s.node.Current(ctx, persistence.Meta) }
+
+// startReplicated starts the service of identities of a node.
+func (s *service) startReplicated(directory *identity.Directory) (identity.Identities, error) {
+	o := identity.ReplicatedOptions{Options: s.config.Identity, Store: s.store, Fresh: s.node.Fresh, Current: s.current}
+	o.Directory, o.Log = directory, s.log
+	o.ReadDirectory = func(take func(*identity.Directory)) {
+		_ = s.published.ReadAccess(func(access home.Access) { take(access.Directory) }) // it is told when it is taken over
+	}
+	var used *identity.Replicated
+	take := func(_ context.Context, _ peer.NodeID, uses []identity.Use) (struct{}, error) {
+		used.Used(uses)
+		return struct{}{}, nil
+	}
+	tell := usesTeller{ask: func(uses []identity.Use) error {
+		ctx, cancel := context.WithTimeout(context.Background(), homedir.AskMax)
+		defer cancel()
+		_, err := cluster.Ask(ctx, s.node, pathUses, take, uses)
+		return err
+	}}
+	o.TellUses = tell.tell
+	var err error
+	if used, err = identity.StartReplicated(o); err != nil {
+		return nil, err
+	}
+	cluster.Handle(s.node, pathUses, take)
+	return used, nil
+}
+
+// insideAnswer is what becomes of a message between a parent and its child.
+type insideAnswer struct {
+	Refused string `json:"refused,omitempty"`
+}
+
+// takeInside carries out a message whose instance is led here.
+func (s *service) takeInside(ctx context.Context, _ peer.NodeID, m child.Message) (a insideAnswer, err error) {
+	a.Refused, err = s.router.Inside(ctx, &m)
+	return a, err
+}
+
+// tellElsewhere has the node that leads a shard carry out a message.
+func (s *service) tellElsewhere(ctx context.Context, shard uint16, m *child.Message) (refused string, err error) {
+	a, err := cluster.AskIn(ctx, s.node, persistence.Shard(shard), pathInside, s.takeInside, *m)
+	return a.Refused, err
+}
+
+// incidentRows are what failed on one node and belong into a shard that another one leads.
+type incidentRows struct {
+	Shard uint16         `json:"shard"`
+	Rows  []incident.Row `json:"rows"`
+}
+
+// takeIncidents puts incidents into a shard that is led here.
+func (s *service) takeIncidents(ctx context.Context, _ peer.NodeID, m incidentRows) (struct{}, error) {
+	return struct{}{}, s.router.PutIncidents(ctx, m.Shard, m.Rows)
+}
+
+// putElsewhere has the node that leads a shard put incidents there.
+func (s *service) putElsewhere(ctx context.Context, shard uint16, rows []incident.Row) error {
+	_, err := cluster.AskIn(ctx, s.node, persistence.Shard(shard), pathIncidents, s.takeIncidents, incidentRows{shard, rows})
+	return err
+}
+
+// takeVacancy says whether instances of a shard that is led here use a definition that is to be retired: which version, or 0.
+func (s *service) takeVacancy(ctx context.Context, _ peer.NodeID, v catalog.Vacancy) (used uint64, err error) {
+	return s.catalog.Vacate(ctx, v)
+}
+
+// vacate has the node that leads a shard say so.
+func (s *service) vacate(ctx context.Context, v catalog.Vacancy) (used uint64, err error) {
+	return cluster.AskIn(ctx, s.node, persistence.Shard(v.Shard), pathVacate, s.takeVacancy, v)
+}
+
+// newMigrations has other nodes migrate what they lead.
+func (s *service) newMigrations() *migration.Service {
+	o := migration.Options{Instances: s.router, Parser: s.parser, Newest: s.catalog.Newest, Pin: s.catalog.PinVersion, MayAssign: s.catalog.MayAssign, Log: s.log}
+	if s.node != nil {
+		o.Elsewhere = func(ctx context.Context, shard uint16, p *migration.Part) ([]migration.Outcome, error) {
+			return cluster.AskIn(ctx, s.node, persistence.Shard(shard), pathMigrate, s.takeMigration, *p)
+		}
+	}
+	return migration.New(o)
+}
+
+// takeMigration migrates instances that are led here.
+func (s *service) takeMigration(ctx context.Context, _ peer.NodeID, p migration.Part) ([]migration.Outcome, error) {
+	return s.migrations.Here(ctx, &p)
+}
+
+// usesTeller tells the leader of last uses.
+type usesTeller struct {
+	ask  func([]identity.Use) error
+	busy atomic.Bool
+}
+
+// usesMax bounds the uses of one call.
+const usesMax = 1000
+
+// tell does not wait. NB: what is not told now, is told again.
+func (t *usesTeller) tell(uses []identity.Use) {
+	if !t.busy.CompareAndSwap(false, true) {
+		return
+	}
+	go func() {
+		defer t.busy.Store(false)
+		for chunk := range slices.Chunk(uses, usesMax) {
+			if t.ask(chunk) != nil {
+				return
+			}
+		}
+	}()
+}
+
+// flowKey is what the nodes of a cluster share for sign-ins through a provider; nil on a server that
+// stands alone.
+func (s *service) flowKey() func() ([]byte, error) {
+	if !s.config.IsNode() {
+		return nil
+	}
+	return func() ([]byte, error) { return s.identities.(*identity.Replicated).FlowKey() } // NB: requests come when it is there
+}
+
+// serveNode answers the requests of other nodes, and sends them those that they lead.
+func (s *service) serveNode() {
+	mux := http.NewServeMux()
+	mux.Handle(pathAdminOfPeer+"/", http.StripPrefix(pathAdminOfPeer, s.admin.PeerHandler()))
+	mux.Handle("/", s.gateway.PeerHandler(func(r *http.Request) string { return string(peer.NodeOf(r.Context())) }))
+	s.node.Serve(mux)
+}
+
+// peers are the other nodes as the gateway sees them.
+type peers struct{ node *cluster.Node }
+
+// Leader implements gateway.Peers.
+func (p peers) Leader(ctx context.Context, shard uint16) (gateway.Peer, error) {
+	find := func() (peer.NodeID, error) { return p.node.Leader(ctx, persistence.Shard(shard)) }
+	if persistence.Shard(shard) == persistence.EveryShard {
+		find = p.node.Complete
+	}
+	id, err := find()
+	if err != nil || id == p.node.Self() {
+		return gateway.Peer{Node: string(id)}, err
+	}
+	return gateway.Peer{Node: string(id), Transport: p.node.Transport()}, nil
+}
+
+// members is the cluster as the command line sees it.
+type members struct{ *cluster.Node }
+
+// Remove implements admin.Cluster.
+func (m members) Remove(ctx context.Context, id string, lost bool) error {
+	return m.Node.Remove(ctx, peer.NodeID(strings.ToUpper(id)), lost)
+}
+
+// Status implements admin.Cluster.
+func (m members) Status() any { return m.Node.Status() }
+
+// passToLeader implements admin.Options.Leader.
+func (s *service) passToLeader(r *http.Request) (*http.Response, error) {
+	id, err := s.node.Leader(r.Context(), persistence.Meta)
+	if err != nil || id == s.node.Self() {
+		return nil, err
+	}
+	r.URL.Scheme, r.URL.Host, r.URL.Path = "https", string(id), pathAdminOfPeer+r.URL.Path
+	answer, err := s.node.Transport().RoundTrip(r)
+	if errors.Is(err, peer.ErrNotSent) {
+		return nil, failure.Elsewhere(uint16(persistence.Meta))
+	}
+	return answer, err
+}

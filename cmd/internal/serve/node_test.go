@@ -1,0 +1,520 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"troupe/actors/cluster"
+	"troupe/actors/cluster/peer"
+	"troupe/actors/identity"
+	"troupe/cmd/internal/cli"
+	"troupe/cmd/internal/clitest"
+	"troupe/cmd/internal/config"
+	"troupe/cmd/internal/homedir"
+	"troupe/gateway"
+	"troupe/gateway/client"
+	"troupe/persistence"
+)
+
+// nodeOn starts the server on a home.
+func nodeOn(t *testing.T, home string) *service {
+	t.Helper()
+	s := newService(home)
+	s.config.Store.Shards = 0 // as init made it
+	if err := s.config.Load(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.start(t.Context()); err != nil {
+		t.Fatal(err, s.stop())
+	}
+	t.Cleanup(func() {
+		if err := s.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// says runs a command that must be done, and print a text.
+func says(t *testing.T, want string, args ...string) {
+	t.Helper()
+	if code, stdout, stderr := clitest.Invoke(args...); code != cli.ExitDone || !strings.Contains(stdout, want) {
+		t.Errorf("%q: got %d %q %q, want %q", args, code, stdout, stderr, want)
+	}
+}
+
+// saysAtLast is says for a command that does no harm when it is repeated: a machine may stand still for longer than a node
+// waits for another.
+func saysAtLast(t *testing.T, want string, args ...string) {
+	t.Helper()
+	await(t, func() bool {
+		code, stdout, stderr := clitest.Invoke(args...)
+		silent := strings.Contains(stderr, context.DeadlineExceeded.Error()) || strings.Contains(stderr, "no node leads the cluster's own shard")
+		if code == cli.ExitFailed && silent {
+			return false
+		}
+		if code != cli.ExitDone || !strings.Contains(stdout, want) {
+			t.Errorf("%q: got %d %q %q, want %q", args, code, stdout, stderr, want)
+		}
+		return true
+	})
+}
+
+// refuses runs a command that must fail with one line.
+func refuses(t *testing.T, want string, args ...string) {
+	t.Helper()
+	if code, stdout, stderr := clitest.Invoke(args...); code != cli.ExitFailed || stdout != "" || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("%q: got %d %q %q, want one line with %q", args, code, stdout, stderr, want)
+	}
+}
+
+// clusterOf is the status as a home's command shows it. It fails while shards have too few replicas.
+func clusterOf(t *testing.T, home string) (status cluster.Status) {
+	t.Helper()
+	code, stdout, stderr := clitest.Invoke("cluster", "status", "--home", home, "-o", "json")
+	if json.Unmarshal([]byte(stdout), &status) != nil {
+		t.Fatalf("status: %d %s %s", code, stdout, stderr)
+	}
+	if short := len(status.Short) > 0; short != (code == cli.ExitFailed) || short != strings.Contains(stderr, "under-replicated shard") {
+		t.Fatalf("status: %d %s %s", code, stdout, stderr)
+	}
+	return status
+}
+
+// await waits for a condition without a bound of its own.
+func await(t *testing.T, met func() bool) {
+	t.Helper()
+	for !met() {
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-t.Context().Done():
+			t.Fatal("the test's time is over")
+		}
+	}
+}
+
+// askNode asks a node once.
+func askNode(t *testing.T, n *service, token, path string, read func(*http.Response)) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context()) // a stream has no end
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.gateway.Addr().String()+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "svc.token "+token)
+	transport := &http.Transport{DisableKeepAlives: true}
+	answer, err := transport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read(answer)
+	_ = answer.Body.Close()
+}
+
+// TestThreeNodes builds a cluster of three by the commands, works through each node, ends one, and
+// removes one.
+func TestThreeNodes(t *testing.T) {
+	homes := []string{clitest.ExampleHome(t), filepath.Join(t.TempDir(), "b"), filepath.Join(t.TempDir(), "c")}
+	clitest.Edit(t, homes[0], "identity.yaml", "privileges: [mod-form-portal, mod-checklist]", "privileges: [mod-form-portal, mod-checklist, mod-admin]")
+	says(t, "is the first of a new cluster", "cluster", "init", "--home", homes[0], "--cluster-listen", clitest.NodeAddress(), "--shards", "2")
+	nodes := []*service{nodeOn(t, homes[0])}
+	await(t, func() bool { return len(clusterOf(t, homes[0]).Short) == 0 })
+	code, token, stderr := clitest.Invoke("token", "create", "--home", homes[0], "--user", "john.doe")
+	if code != cli.ExitDone {
+		t.Fatalf("token: %d %s", code, stderr)
+	}
+	token = strings.TrimSpace(token)
+	for _, home := range homes[1:] {
+		code, key, stderr := clitest.Invoke("cluster", "invite", "--home", homes[0])
+		if code != cli.ExitDone {
+			t.Fatalf("invite: %d %s", code, stderr)
+		}
+		says(t, "belongs to the cluster", "cluster", "join", strings.TrimSpace(key), "--home", home, "--cluster-listen", clitest.NodeAddress())
+		refuses(t, "leave --shards and TROUPE_SHARDS away", "serve", "--home", home, "--listen", "127.0.0.1:0", "--shards", "3", "--log-level", "error")
+		joined := nodeOn(t, home)
+		nodes = append(nodes, joined)
+		await(t, joined.node.Fresh) // then it knows the token; it has not all shards yet
+		if code, stdout, stderr := clitest.Invoke("check", "--home", home); code != cli.ExitDone || stdout != "" {
+			t.Errorf("check of a node without text files: %d %s %s", code, stdout, stderr)
+		}
+		refuses(t, "no text files to publish in "+home, "publish", "--home", home)
+		for _, path := range []string{"instances/leave-request?limit=1&count=true", "watch/leave-request"} {
+			askNode(t, joined, token, "/workflow/api/v1/"+path, func(answer *http.Response) {
+				if answer.StatusCode != http.StatusOK {
+					t.Errorf("%s at a node that has just joined: got %d", path, answer.StatusCode)
+				}
+			})
+		}
+	}
+	await(t, func() bool {
+		status := clusterOf(t, homes[2])
+		return len(status.Short) == 0 && !slices.ContainsFunc(status.Nodes, func(n cluster.NodeStatus) bool { return !n.Voter || n.Led != 1 })
+	})
+
+	services := make([]*client.Client, len(nodes))
+	for i, n := range nodes {
+		askNode(t, n, "", "/readyz?verbose", func(answer *http.Response) {
+			var ready struct{ Cluster cluster.Status }
+			if err := json.NewDecoder(answer.Body).Decode(&ready); err != nil || ready.Cluster.Self != n.node.Self() || len(ready.Cluster.Nodes) != len(nodes) {
+				t.Errorf("/readyz?verbose of node %d has %+v, %v", i, ready, err)
+			}
+		})
+		made, err := client.New(client.Options{Address: "http://" + n.gateway.Addr().String(), Token: token, RetryMax: 50, CallMax: 5 * time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer made.Close()
+		services[i] = made
+	}
+	var ids []string
+	for i, service := range services {
+		made, err := service.Create(t.Context(), client.CreateRequest{WorkflowID: "leave-request"})
+		if err != nil {
+			t.Fatalf("create at node %d: %v", i, err)
+		}
+		ids = append(ids, made.ID)
+	}
+	for i, service := range services {
+		for _, id := range ids {
+			if _, err := service.Instance(t.Context(), client.InstanceRequest{WorkflowID: "leave-request", InstanceID: id}); err != nil {
+				t.Errorf("node %d: %s: %v", i, id, err)
+			}
+		}
+	}
+
+	if gateway.CheckBasePath(pathAdminOfPeer) == nil {
+		t.Errorf("%s can be a base path", pathAdminOfPeer)
+	}
+	t.Setenv("TROUPE_TOKEN", token)
+	for i, n := range nodes { // one of them leads what is published
+		saysAtLast(t, "in use now", "publish", "--address", "http://"+n.gateway.Addr().String(), homes[0])
+		saysAtLast(t, "in use now", "publish", "--home", homes[i], homes[0])
+	}
+	clitest.Edit(t, homes[0], "workflows/leave-request.yaml", "version: 1", "version: 2")
+	saysAtLast(t, "in use now", "publish", "--home", homes[1], homes[0])
+	plan := filepath.Join(t.TempDir(), "plan.yaml")
+	if err := os.WriteFile(plan, []byte("from: 1\nto: 2\nassign: {svcPublic.node: all}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// NB: each node has created one of them, where it leads.
+	says(t, "WOULD BE MIGRATED  3", "instance", "migrate", "leave-request", "--plan", plan, "--home", homes[1], "--dry-run", "--limit", "2")
+	says(t, `{"matched":3,"migrated":3,"refused":[],"next":null}`, "instance", "migrate", "leave-request", "--plan", plan, "--home", homes[1], "--limit", "2", "-o", "json")
+	says(t, "MIGRATED  0", "instance", "migrate", "leave-request", "--plan", plan, "--home", homes[2])
+
+	last := clusterOf(t, homes[2]).Self
+	if err := nodes[2].stop(); err != nil {
+		t.Error(err)
+	}
+	for i, id := range ids {
+		if _, err := services[i%2].Send(t.Context(), client.SendRequest{WorkflowID: "leave-request", InstanceID: id, Event: "submit", Data: []byte(`{"days": 5}`)}); err != nil {
+			t.Errorf("an event while a node is stopped: %v", err)
+		}
+	}
+	refuses(t, "is a node of a cluster: start it", "token", "create", "--home", homes[2], "--user", "john.doe")
+	refuses(t, "does not answer: start it, or give --lost", "cluster", "remove", "--home", homes[0], string(last))
+	says(t, "was removed", "cluster", "remove", "--home", homes[0], string(last), "--lost")
+	await(t, func() bool { return len(clusterOf(t, homes[1]).Nodes) == 2 })
+
+	recovers := []string{"cluster", "recover", "--home", homes[1], "--i-accept-loss"}
+	for _, node := range []*service{nodes[1], nodes[0]} {
+		if err := node.stop(); err != nil {
+			t.Error(err)
+		}
+		if node == nodes[1] {
+			refuses(t, "1 of the cluster's 2 nodes answer", recovers...)
+		}
+	}
+	says(t, "is the only one of a new cluster", recovers...)
+}
+
+// TestJoinRefuses: each with one line, and nothing is changed.
+func TestJoinRefuses(t *testing.T) {
+	first, other := clitest.ExampleHome(t), clitest.ExampleHome(t)
+	for _, home := range []string{first, other} {
+		says(t, "is the first", "cluster", "init", "--home", home, "--cluster-listen", clitest.NodeAddress(), "--shards", "1")
+	}
+	nodeOn(t, first)
+	invite := func() string {
+		t.Helper()
+		code, key, stderr := clitest.Invoke("cluster", "invite", "--home", first)
+		if code != cli.ExitDone {
+			t.Fatalf("invite: %d %s", code, stderr)
+		}
+		return strings.TrimSpace(key)
+	}
+	used, unreachable := invite(), invite()
+	says(t, "belongs to the cluster", "cluster", "join", used, "--home", filepath.Join(t.TempDir(), "b"), "--cluster-listen", clitest.NodeAddress())
+	parsed, err := peer.ParseJoinKey(unreachable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed.Address = clitest.NodeAddress()
+	unreachable = parsed.String()
+	parsed, err = peer.ParseJoinKey(invite())
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed.Authority[0]++
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ what, key, home, listen, want string }{
+		{"a key that was used", used, "", clitest.NodeAddress(), "was used already"},
+		{"no key", "troupe_join_1_x", "", clitest.NodeAddress(), "join key"},
+		{"a key of another cluster", parsed.String(), "", clitest.NodeAddress(), "not issued by the authority"},
+		{"a cluster that is not there", unreachable, "", clitest.NodeAddress(), "connection refused"},
+		{"a home with files", invite(), other, clitest.NodeAddress(), "is not empty"},
+		{"an address of another machine", invite(), "", "192.0.2.1:9400", "this machine does not have it; give one that it has with --cluster.listen"},
+		{"a home that cannot be made", invite(), filepath.Join(file, "b", "c"), clitest.NodeAddress(), "not a directory"},
+	} {
+		home := cmp.Or(c.home, filepath.Join(t.TempDir(), "new"))
+		before := tree(t, home)
+		code, stdout, stderr := clitest.Invoke("cluster", "join", c.key, "--home", home, "--cluster-listen", c.listen)
+		if code != cli.ExitFailed || stdout != "" || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%s: got %d %q %q, want one line with %q", c.what, code, stdout, stderr, c.want)
+		}
+		if after := tree(t, home); !slices.Equal(after, before) {
+			t.Errorf("%s: the home has changed from %q to %q", c.what, before, after)
+		}
+	}
+	kept, nobody := invite(), clitest.NodeAddress()
+	fresh := filepath.Join(t.TempDir(), "deep", "new")
+	refuses(t, "cannot be reached at "+nobody, "cluster", "join", kept, "--home", fresh, "--cluster-listen", clitest.NodeAddress(), "--cluster-advertise", nobody)
+	if files := tree(t, filepath.Dir(fresh)); len(files) > 0 {
+		t.Errorf("a refused join has left %q", files)
+	}
+	if n := len(clusterOf(t, first).Nodes); n != 2 {
+		t.Errorf("the cluster has %d nodes, want those two that belong to it", n)
+	}
+	says(t, "belongs to the cluster", "cluster", "join", kept, "--home", fresh, "--cluster-listen", clitest.NodeAddress())
+	before := tree(t, fresh)
+	refuses(t, "is a node of a cluster already", "cluster", "init", "--home", fresh, "--cluster-listen", clitest.NodeAddress())
+	if after := tree(t, fresh); !slices.Equal(after, before) {
+		t.Errorf("a home that has joined was changed from %q to %q", before, after)
+	}
+}
+
+// TestAnAddressThatNobodyReaches: the first who hears of it is who says it, and not the next node.
+func TestAnAddressThatNobodyReaches(t *testing.T) {
+	for _, address := range []string{"0.0.0.0:9400", "[::]:9400", ":9400", "10.0.0.1:0"} {
+		for _, command := range [][]string{{"init"}, {"join", "troupe_join_1_x"}} {
+			home := filepath.Join(t.TempDir(), "new")
+			args := slices.Concat([]string{"cluster"}, command, []string{"--home", home, "--cluster-listen", clitest.NodeAddress(), "--cluster-advertise", address})
+			code, stdout, stderr := clitest.Invoke(args...)
+			if code != cli.ExitUsage || stdout != "" || !strings.Contains(stderr, "other nodes cannot reach") || homedir.Exists(home) {
+				t.Errorf("%q: got %d %q %q", args, code, stdout, stderr)
+			}
+		}
+	}
+}
+
+// TestAnInitThatWasCutOff: the node has its identity, and its store stands alone. Nothing but another init goes on.
+func TestAnInitThatWasCutOff(t *testing.T) {
+	home, address := clitest.ExampleHome(t), clitest.NodeAddress()
+	alone := nodeOn(t, home)
+	if err := alone.stop(); err != nil {
+		t.Fatal(err)
+	}
+	cut, err := cluster.NewAgain(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cut.Save(homedir.NodeFolder(home)); err != nil {
+		t.Fatal(err)
+	}
+	refuses(t, "the store stands alone: `troupe cluster init` was cut off here; run it once more on --home "+home,
+		"serve", "--home", home, "--listen", "127.0.0.1:0", "--cluster.listen", address, "--log-level", "error")
+	refuses(t, "start it with `troupe serve", "cluster", "recover", "--home", home, "--cluster-listen", address, "--i-accept-loss")
+	refuses(t, "is a node of a cluster: start it", "token", "create", "--home", home, "--user", "john.doe")
+	says(t, "node "+string(cut.Node())+" is the first of a new cluster", "cluster", "init", "--home", home, "--cluster-listen", address)
+	nodeOn(t, home)
+	await(t, func() bool { return len(clusterOf(t, home).Short) == 0 })
+}
+
+// TestARecoverThatWasCutOff: the store is that of the new node, and the folder that of the old one. Another
+// recover goes on.
+func TestARecoverThatWasCutOff(t *testing.T) {
+	home, address := clitest.ExampleHome(t), clitest.NodeAddress()
+	says(t, "is the first", "cluster", "init", "--home", home, "--cluster-listen", address, "--shards", "1")
+	first := nodeOn(t, home)
+	if err := first.stop(); err != nil {
+		t.Fatal(err)
+	}
+	cut, err := cluster.NewAgain(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := fmt.Sprintf(`{%q: %q, %q: %q}`, first.node.Self(), address, "01K3Q4V7Z9W2M8N5P6R0S1T2A3", clitest.NodeAddress())
+	if err := os.WriteFile(filepath.Join(homedir.NodeFolder(home), "nodes.json"), []byte(lost), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := persistence.FoundAgain(filepath.Join(home, homedir.DataFolder), first.config.StoreOptions(first.log), string(cut.Node())); err != nil {
+		t.Fatal(err)
+	}
+	says(t, "is the only one of a new cluster", "cluster", "recover", "--home", home, "--i-accept-loss")
+	nodeOn(t, home)
+	await(t, func() bool {
+		status := clusterOf(t, home)
+		return len(status.Short) == 0 && len(status.Nodes) == 1 && status.Self != cut.Node()
+	})
+}
+
+// tree is the files of a folder, none when it is missing.
+func tree(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err == nil {
+			names = append(names, path)
+		}
+		return nil
+	})
+	return names
+}
+
+// TestANodeIsNothingWithoutItsStore: what it has confirmed to others is there and nowhere else, so its identity does
+// not come back with another store (persistence/PROMISES.md, "P23").
+func TestANodeIsNothingWithoutItsStore(t *testing.T) {
+	home := clitest.ExampleHome(t)
+	says(t, "is the first", "cluster", "init", "--home", home, "--cluster-listen", clitest.NodeAddress(), "--shards", "1")
+	s := nodeOn(t, home)
+	id := string(s.node.Self())
+	if err := s.stop(); err != nil {
+		t.Fatal(err)
+	}
+	data := filepath.Join(home, homedir.DataFolder)
+	serve := []string{"serve", "--home", home, "--listen", "127.0.0.1:0", "--log-level", "error"}
+	want := "`troupe cluster remove " + id + " --lost`, then empty " + home
+	refusesAll := func(what string) {
+		t.Helper()
+		before := tree(t, data)
+		refuses(t, want, serve...)
+		refuses(t, want, "store", "create", "--home", home)
+		if after := tree(t, data); !slices.Equal(after, before) {
+			t.Errorf("%s: the store has changed from %q to %q", what, before, after)
+		}
+	}
+
+	if err := s.config.WithAdvice(fmt.Errorf("open store: %w", persistence.ErrReplicaDamaged)); !strings.Contains(err.Error(), want) || !errors.Is(err, persistence.ErrReplicaDamaged) {
+		t.Errorf("a damaged replica: got %q, want %q in it", err, want)
+	}
+
+	format := filepath.Join(data, "FORMAT")
+	clitest.MustRename(t, format, format+".away")
+	refusesAll("a damaged store")
+	clitest.MustRename(t, format+".away", format)
+
+	away := filepath.Join(t.TempDir(), "data")
+	clitest.MustRename(t, data, away)
+	if err := os.CopyFS(homedir.NodeFolder(home), os.DirFS(filepath.Join(away, "cluster"))); err != nil {
+		t.Fatal(err)
+	}
+	refusesAll("no store")
+	demanded := filepath.Join(home, homedir.StoreIDFile)
+	clitest.MustRename(t, demanded, demanded+".away")
+	refusesAll("no store, and nothing that demands it")
+
+	if err := os.WriteFile(demanded, []byte("another\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refusesAll("another store is demanded")
+	clitest.MustRename(t, demanded+".away", demanded)
+
+	if err := os.RemoveAll(data); err != nil {
+		t.Fatal(err)
+	}
+	want = "`troupe cluster remove NODE --lost`, then empty " + home
+	refuses(t, want, serve...)
+	clitest.MustRename(t, away, data)
+	pem := filepath.Join(homedir.NodeFolder(home), cluster.IdentityFile)
+	clitest.MustRename(t, pem, pem+".away")
+	if err := os.WriteFile(pem, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refuses(t, want, serve...)
+	clitest.MustRename(t, pem+".away", pem)
+	if again := nodeOn(t, home); string(again.node.Self()) != id {
+		t.Errorf("it is node %s again, want %s", again.node.Self(), id)
+	}
+}
+
+// TestWhatBindsANodeIsWrittenAsAWhole: what a crash has left beside the file is of no use, and its mode neither.
+func TestWhatBindsANodeIsWrittenAsAWhole(t *testing.T) {
+	c := config.New()
+	c.Home = t.TempDir()
+	bound := filepath.Join(homedir.NodeFolder(c.Home), config.BoundFile)
+	if err := os.MkdirAll(filepath.Dir(bound), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range map[string]string{filepath.Join(c.Home, homedir.StoreIDFile): "its store\n", bound + ".tmp": "half"} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.BindStore(); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(bound)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(bound); err != nil || string(text) != "its store\n" || info.Mode() != 0o600 {
+		t.Errorf("got %q of mode %v, %v, want that of .store, of mode 0600", text, info.Mode(), err)
+	}
+}
+
+// TestANodeIsToldThatItWasRemoved: at a real port its connections are closed at that moment.
+func TestANodeIsToldThatItWasRemoved(t *testing.T) {
+	homes := []string{clitest.ExampleHome(t), filepath.Join(t.TempDir(), "b")}
+	says(t, "is the first of a new cluster", "cluster", "init", "--home", homes[0], "--cluster-listen", clitest.NodeAddress(), "--shards", "1")
+	nodeOn(t, homes[0])
+	code, key, stderr := clitest.Invoke("cluster", "invite", "--home", homes[0])
+	if code != cli.ExitDone {
+		t.Fatalf("invite: %d %s", code, stderr)
+	}
+	says(t, "belongs to the cluster", "cluster", "join", strings.TrimSpace(key), "--home", homes[1], "--cluster-listen", clitest.NodeAddress())
+	joined := nodeOn(t, homes[1])
+	await(t, func() bool {
+		status := clusterOf(t, homes[0])
+		return len(status.Short) == 0 && !slices.ContainsFunc(status.Nodes, func(n cluster.NodeStatus) bool { return !n.Voter })
+	})
+	says(t, "was removed", "cluster", "remove", "--home", homes[0], strings.ToLower(string(joined.node.Self())))
+	if status := clusterOf(t, homes[0]); len(status.Nodes) != 1 {
+		t.Errorf("said to be removed, and the cluster has %d nodes", len(status.Nodes))
+	}
+	select {
+	case err := <-joined.node.Failed():
+		if !strings.Contains(err.Error(), "its folder is of no use any more") {
+			t.Errorf("it ends with %q, and was not told", err)
+		}
+	case <-t.Context().Done():
+		t.Fatal("the test's time is over")
+	}
+}
+
+// TestAllUsesAreTold: also those that one call does not take.
+func TestAllUsesAreTold(t *testing.T) {
+	told := make(chan int)
+	tell := usesTeller{ask: func(uses []identity.Use) error {
+		told <- len(uses)
+		return nil
+	}}
+	tell.tell(make([]identity.Use, 2*usesMax+1))
+	for i, want := range []int{usesMax, usesMax, 1} {
+		if got := <-told; got != want {
+			t.Errorf("call %d has %d uses, want %d", i, got, want)
+		}
+	}
+}

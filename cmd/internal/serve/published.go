@@ -1,0 +1,204 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+
+	"troupe/actors/failure"
+	"troupe/actors/home"
+	"troupe/actors/identity"
+	"troupe/cmd/internal/cli"
+	"troupe/cmd/internal/homedir"
+	"troupe/gateway/api"
+	"troupe/persistence"
+	"troupe/statemachine"
+	"troupe/statemachine/document"
+)
+
+// In a cluster, the text files of a node's own home are not the source of anything: what is in
+// use was published, is in the store of every node, and is followed there.
+//
+//	troupe publish ─► admin.sock ───────┐
+//	                                    ├─► homes ─► home.Published ─► the rows of every node
+//	PUT admin/api/v1/home ─► gateway ───┘                                  │
+//	                                       identities, files, catalog ◄────┘
+
+// readPublished is readHome for a node of a cluster: it takes over what is published, and starts
+// the service of identities. Changes are followed once followPublished was called.
+func (s *service) readPublished() (err error) {
+	s.reloads.access.what, s.reloads.definitions.what = "published users and rights", "published workflows and templates"
+	s.published, err = home.OpenPublished(home.PublishedOptions{
+		Log:   s.log,
+		Store: s.store, Catalog: s.catalog, Templates: s.formTemplates, TookAccess: s.tookAccess, Took: s.tookPublished,
+	})
+	if err != nil {
+		return fmt.Errorf("read what is published: %w", err)
+	}
+	access := s.published.Access()
+	if s.identities, err = s.startReplicated(access.Directory); err != nil {
+		return err
+	}
+	s.started.push(s.identities)
+	s.rights = access.Rights
+	s.reloads.access.ended(s.log, access.Digest, nil)
+	s.reloads.definitions.ended(s.log, digestOf(s.published), nil)
+	s.watcher, err = home.NewWatcher(home.WatchOptions{
+		Dir: s.config.Home, Access: s.compareHome, Definitions: s.compareHome, Log: s.log,
+	})
+	if err != nil {
+		return err
+	}
+	s.started.push(s.watcher)
+	s.compareHome()
+	return nil
+}
+
+// followPublished begins to take over what is published from now on, once all parts are started.
+func (s *service) followPublished() {
+	s.published.Start()
+	s.started.push(s.published)
+}
+
+// digestOf is the digest of what is published; zero when it cannot be read.
+func digestOf(p *home.Published) (d home.Digest) {
+	now, err := p.Publication()
+	if text, bad := hex.DecodeString(now.Digest); err == nil && bad == nil {
+		copy(d[:], text)
+	}
+	return d
+}
+
+// tookAccess puts users and rights in use.
+func (s *service) tookAccess(access home.Access) {
+	s.identities.SetDirectory(access.Directory)
+	s.repository.SetRights(access.Rights)
+}
+
+// tookPublished tells what became of the rest.
+func (s *service) tookPublished(err error) {
+	if _, news := s.reloads.definitions.ended(s.log, digestOf(s.published), err); news {
+		s.log.Info().Int("workflows", s.catalog.Len()).Int("templates", s.formTemplates.Len()).Msg("what was published is in use")
+	}
+	s.compareHome()
+}
+
+// compareHome warns when the text files of this node's home are not those that are published:
+// changing them does nothing. A home without identity.yaml has none. again is always false.
+func (s *service) compareHome() (again bool) {
+	differs := ""
+	if homedir.HasText(s.config.Home) {
+		set, err := home.Load(os.DirFS(s.config.Home), s.parser)
+		now, storeErr := s.published.Publication()
+		if storeErr == nil && (err != nil || set.TextDigest() != now.Digest) {
+			differs = ownFilesDiffer
+		}
+	}
+	if before := s.reloads.differs.Swap(&differs); differs != "" && (before == nil || *before != differs) {
+		s.log.Warn().Str("home", s.config.Home).Msg(differs)
+	}
+	return false
+}
+
+const ownFilesDiffer = "the text files of this home are not what is published, and are not in use: troupe publish makes them so"
+
+// checkPublished returns the faults for which the home would not be published now. That its files
+// are not what is published is a warning.
+func (s *service) checkPublished() (faults, warnings document.Faults, err error) {
+	if !homedir.HasText(s.config.Home) {
+		return nil, nil, nil
+	}
+	set, err := home.Load(os.DirFS(s.config.Home), s.parser)
+	var found document.Faults
+	if err := found.Take(err); err != nil {
+		return nil, nil, err
+	}
+	if err := faults.Take(s.catalog.Check(set.Workflows)); err != nil {
+		return nil, nil, err
+	}
+	now, err := s.published.Publication()
+	if err == nil && (len(found) > 0 || set.TextDigest() != now.Digest) {
+		warnings = document.Faults{{File: s.config.Home, Reason: ownFilesDiffer}}
+	}
+	return faults, warnings, err
+}
+
+// homes publishes homes on this node; failure.ErrElsewhere when another one leads the shard Meta.
+type homes struct {
+	store     *persistence.Store
+	published *home.Published
+	parser    *statemachine.Parser
+	queue     *home.Queue
+}
+
+func (s *service) homes() *homes {
+	return &homes{store: s.store, published: s.published, parser: s.parser, queue: s.queue}
+}
+
+// PublishHome implements gateway.Homes, which asks the leader by itself.
+func (h *homes) PublishHome(ctx context.Context, caller *identity.Principal, archive []byte, dryRun bool) (api.PublishedHome, error) {
+	return h.publish(ctx, archive, string(caller.ID), dryRun)
+}
+
+// Publish implements admin.Homes for a node that leads the shard Meta.
+func (h *homes) Publish(ctx context.Context, archive []byte, dryRun bool) (api.PublishedHome, error) {
+	return h.publish(ctx, archive, homedir.AdminSocket, dryRun)
+}
+
+func (h *homes) publish(ctx context.Context, archive []byte, by string, dryRun bool) (api.PublishedHome, error) {
+	if !dryRun && h.store.Epoch(persistence.Meta) == 0 {
+		return api.PublishedHome{}, failure.Elsewhere(uint16(persistence.Meta))
+	}
+	files, err := home.Unpack(bytes.NewReader(archive))
+	if err != nil {
+		return api.PublishedHome{}, failure.Refuse(failure.ErrInvalid, "%w", err)
+	}
+	var set *home.Set
+	err = h.queue.Do(ctx, identity.UserID(by), h.parser, func(parser *statemachine.Parser) error {
+		set, err = home.Load(files, parser)
+		return err
+	})
+	if err != nil { // NB: it is in memory, so nothing but its content can be wrong
+		return api.PublishedHome{}, refusedHome(err)
+	}
+	if dryRun {
+		err = h.published.Check(set)
+	} else {
+		err = h.published.Publish(set, by)
+	}
+	if err != nil {
+		return api.PublishedHome{}, failure.In("publish home", "", refusedHome(err))
+	}
+	workflows := map[statemachine.WorkflowID]bool{}
+	for _, w := range set.Workflows {
+		workflows[w.Parsed.ID] = true
+	}
+	return api.PublishedHome{
+		Workflows: len(workflows), Templates: len(set.Templates), Users: len(set.Directory.Users()), Warnings: wireFaults(set.Warnings),
+	}, nil
+}
+
+// wireFaults are warnings as they are answered.
+func wireFaults(warnings document.Faults) []api.FileFault {
+	wire := make([]api.FileFault, 0, len(warnings))
+	for _, w := range warnings {
+		wire = append(wire, api.FileFault(w))
+	}
+	return wire
+}
+
+// refusedHome makes the faults of what is published failure.ErrInvalid. Other errors stay, but
+// that of a home without identity.yaml.
+func refusedHome(err error) error {
+	var faults document.Faults
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return failure.Refuse(failure.ErrInvalid, "there is no %s", home.IdentityFile)
+	case errors.As(err, &faults):
+		return &failure.Error{Kind: failure.ErrInvalid, Reason: cli.Plural(len(faults), "fault") + "; nothing was published", Cause: faults}
+	}
+	return err
+}

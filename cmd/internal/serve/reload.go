@@ -1,0 +1,292 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/rs/zerolog"
+
+	"troupe/actors/home"
+	"troupe/actors/identity"
+	"troupe/actors/repository"
+	"troupe/persistence"
+	"troupe/statemachine/data"
+	"troupe/statemachine/document"
+)
+
+// reloads tells of each of the two sets of text files whether the newest are in use.
+type reloads struct {
+	access, definitions reload
+	// differs says, in a cluster, that the text files are not what is published. Nil or empty: they
+	// are, or there are none.
+	differs atomic.Pointer[string]
+}
+
+// definitionsReady is the set of definitions as a part of the service.
+func (r *reloads) definitionsReady() error {
+	if err := r.definitions.ready(); err != nil {
+		return err
+	}
+	if differs := r.differs.Load(); differs != nil && *differs != "" {
+		return errors.New(*differs)
+	}
+	return nil
+}
+
+// reload is how the last reading of one set ended.
+type reload struct {
+	// pending is why the newest files are not in use, or not known to be durable; nil
+	// when they are both.
+	pending        atomic.Pointer[string]
+	faults         atomic.Int64 // of those files
+	taken, untaken atomic.Uint64
+	what           string // what the log calls the files
+
+	// Of the goroutine that reads the set.
+	inUse  home.Digest
+	warned document.Faults // logged last
+}
+
+// ready is the set as a part of the service.
+func (r *reload) ready() error {
+	if reason := r.pending.Load(); reason != nil {
+		return errors.New(*reason)
+	}
+	return nil
+}
+
+// Bounds of what a part of /readyz says about faults, so that the first of them
+// can be read whole.
+const (
+	shownFaults     = 3
+	shownFaultBytes = 140
+)
+
+// ended notes how a reading of the files ended: d is in use, or err, which it logs
+// unless it is the same as before. again: the files should be read again. news: what
+// is in use is worth a line of the log, because it is other than before, or because
+// newer files had waited.
+func (r *reload) ended(log zerolog.Logger, d home.Digest, err error) (again, news bool) {
+	if err == nil {
+		r.taken.Add(1)
+		r.faults.Store(0)
+		waited := r.pending.Swap(nil) != nil
+		news = waited || d != r.inUse
+		r.inUse = d
+		return false, news
+	}
+	r.untaken.Add(1)
+	var faults document.Faults
+	const before = "; the set accepted before stays in use"
+	reason, said := "not taken over, trying again: "+err.Error(), " cannot be taken over now"+before
+	switch {
+	case errors.As(err, &faults):
+		reason, said = "refused: "+shortFaults(faults), " have faults"+before
+	case errors.Is(err, persistence.ErrOutcomeUnknown):
+		reason, said = "in use, but not yet confirmed to be durable, asking again: "+err.Error(), " are in use, but not yet confirmed to be durable"
+	}
+	r.faults.Store(int64(len(faults)))
+	if last := r.pending.Swap(&reason); last != nil && *last == reason {
+		return true, false
+	}
+	for _, f := range faults {
+		logFault(log.Error(), f).Msg("fault")
+	}
+	if len(faults) > 0 {
+		log.Error().Int("faults", len(faults)).Msg(r.what + said)
+	} else {
+		log.Error().Err(err).Msg(r.what + said)
+	}
+	return true, false
+}
+
+// warn logs the warnings about the files, unless they are the same as before.
+func (r *reload) warn(log zerolog.Logger, warnings document.Faults) {
+	if slices.Equal(warnings, r.warned) {
+		return
+	}
+	r.warned = warnings
+	for _, w := range warnings {
+		logFault(log.Warn(), w).Msg("warning")
+	}
+}
+
+func logFault(line *zerolog.Event, f document.Fault) *zerolog.Event {
+	line = line.Str("file", f.File).Int("line", f.Line).Str("reason", f.Reason)
+	if f.Suggestion != "" {
+		line = line.Str("suggestion", f.Suggestion)
+	}
+	return line
+}
+
+// shortFaults shows the first faults with their places.
+func shortFaults(faults document.Faults) string {
+	var shown []string
+	for _, f := range faults[:min(len(faults), shownFaults)] {
+		shown = append(shown, data.Clip(f.Error(), shownFaultBytes))
+	}
+	if more := len(faults) - len(shown); more > 0 {
+		shown = append(shown, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(shown, "; ")
+}
+
+// reloadMetrics is a snapshot of a reload's counters.
+type reloadMetrics struct {
+	Taken, Untaken uint64 // readings that ended with the files in use and durable, and the others
+	Pending        int64  // 1 while the newest files are not in use, or not known to be durable
+	Faults         int64  // of those files
+}
+
+func (r *reload) metrics() reloadMetrics {
+	m := reloadMetrics{Taken: r.taken.Load(), Untaken: r.untaken.Load(), Faults: r.faults.Load()}
+	if r.pending.Load() != nil {
+		m.Pending = 1
+	}
+	return m
+}
+
+// ReloadsMetrics is a snapshot of the counters of both.
+type ReloadsMetrics struct{ Access, Definitions reloadMetrics }
+
+func (r *reloads) metrics() ReloadsMetrics {
+	return ReloadsMetrics{r.access.metrics(), r.definitions.metrics()}
+}
+
+// readHome takes the text files over and starts the service of identities, which
+// is made of one of them. The watcher looks from before they are read: a change in
+// between is not missed. It calls back once all parts are started.
+func (s *service) readHome() (err error) {
+	if !s.store.Alone() {
+		return s.readPublished()
+	}
+	s.reloads.access.what, s.reloads.definitions.what = "users and rights", "workflows and templates"
+	s.watcher, err = home.NewWatcher(home.WatchOptions{
+		Dir: s.config.Home, Access: s.reloadAccess, Definitions: s.reloadDefinitions, Log: s.log,
+	})
+	if err != nil {
+		return err
+	}
+	s.started.push(s.watcher)
+	again, err := s.firstSets()
+	if err != nil {
+		return fmt.Errorf("read %s:\n%w", s.config.Home, err)
+	}
+	if again {
+		s.watcher.Retry()
+	}
+	return nil
+}
+
+// firstSets reads the text files at the start. Without a usable identity.yaml there
+// is none. Other faults do not keep the server from starting when definitions were
+// accepted earlier: those go on. again: something is to be tried again.
+func (s *service) firstSets() (again bool, err error) {
+	before := s.catalog.Len()+s.formTemplates.Len() > 0
+	access, accessErr := home.LoadAccess(os.DirFS(s.config.Home))
+	if access.Directory == nil || accessErr != nil && !before {
+		return false, s.allFaults(accessErr)
+	}
+	s.identities, err = s.config.StartIdentities(s.store, access.Directory, s.log)
+	if err != nil {
+		return false, err
+	}
+	s.started.push(s.identities)
+	if s.rights = access.Rights; s.rights == nil {
+		// NB: rights are not kept, so there are none from before.
+		s.rights = repository.Closed()
+		s.log.Error().Str("file", home.RightsFile).Msg("until it is corrected, only holders of mod-repository-admin read files of the repository")
+	}
+	definitions, definitionsErr := s.takeDefinitions(access.Directory)
+	if definitionsErr != nil && !before {
+		return false, definitionsErr
+	}
+	again, _ = s.reloads.access.ended(s.log, access.Digest, accessErr)
+	more, _ := s.reloads.definitions.ended(s.log, definitions, definitionsErr)
+	return again || more, nil
+}
+
+// allFaults adds the faults of all other files to those that keep the server from
+// starting, so that they can be corrected together.
+func (s *service) allFaults(err error) error {
+	_, all := home.Load(os.DirFS(s.config.Home), s.parser)
+	if faults := (document.Faults{}); errors.As(err, &faults) && errors.As(all, &faults) {
+		return all
+	}
+	return err
+}
+
+// takeDefinitions reads the definitions and templates and publishes them in one
+// commit. It returns what is in use without an error.
+func (s *service) takeDefinitions(directory *identity.Directory) (home.Digest, error) {
+	set, err := home.LoadDefinitions(os.DirFS(s.config.Home), s.parser, directory)
+	if err != nil {
+		return home.Digest{}, err
+	}
+	s.reloads.definitions.warn(s.log, append(set.Warnings, s.config.WarnOfSending(set.Workflows)...))
+	templates, err := s.formTemplates.Prepare(set.Templates)
+	if err != nil {
+		return home.Digest{}, err
+	}
+	if err := s.catalog.Publish(set.Workflows, templates); err != nil {
+		return home.Digest{}, err
+	}
+	return set.Digest, nil
+}
+
+// reloadAccess takes users and rights over: a disabled user is out, whatever else
+// is faulty. again: not all is in use.
+func (s *service) reloadAccess() (again bool) {
+	access, err := home.LoadAccess(os.DirFS(s.config.Home))
+	if access.Directory != nil {
+		s.identities.SetDirectory(access.Directory)
+	}
+	if access.Directory != nil && access.Rights != nil {
+		s.repository.SetRights(access.Rights)
+	}
+	again, news := s.reloads.access.ended(s.log, access.Digest, err)
+	if news {
+		s.log.Info().Int("users", len(access.Directory.Users())).Msg("changed users and rights are in use")
+	}
+	return again
+}
+
+// errNoDirectory: which roles there are is not known.
+var errNoDirectory = errors.New("the definitions name roles, and " + home.IdentityFile + " cannot be used")
+
+// reloadDefinitions takes definitions and templates over. again: they are not in use, or not
+// known to be durable.
+func (s *service) reloadDefinitions() (again bool) {
+	// NB: it is read here as well, because the two sets do not wait for each other.
+	directory, _ := home.LoadDirectory(os.DirFS(s.config.Home))
+	var definitions home.Digest
+	err := errNoDirectory
+	if directory != nil {
+		definitions, err = s.takeDefinitions(directory)
+	}
+	again, news := s.reloads.definitions.ended(s.log, definitions, err)
+	if news {
+		s.log.Info().Int("workflows", s.catalog.Len()).Int("templates", s.formTemplates.Len()).Msg("changed workflows and templates are in use")
+	}
+	return again
+}
+
+// checkDefinitions returns the faults for which the definitions in the home, as far
+// as they can be read, would be refused now. Those that can be found without the
+// store are not among them.
+func (s *service) checkDefinitions() (refused, warnings document.Faults, err error) {
+	if s.published != nil {
+		return s.checkPublished()
+	}
+	set, err := home.Load(os.DirFS(s.config.Home), s.parser)
+	var found document.Faults
+	if err := found.Take(err); err != nil {
+		return nil, nil, err
+	}
+	err = refused.Take(s.catalog.Check(set.Workflows))
+	return refused, nil, err
+}

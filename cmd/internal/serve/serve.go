@@ -1,0 +1,433 @@
+// Package serve is the server: it assembles the parts, starts them from the bottom up, takes over changed text files,
+// and stops what it has started. Run is all of it, for the command and for other programs.
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os/signal"
+	"path/filepath"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"troupe/actors"
+	"troupe/actors/catalog"
+	"troupe/actors/cluster"
+	"troupe/actors/formportal"
+	"troupe/actors/home"
+	"troupe/actors/identity"
+	"troupe/actors/migration"
+	"troupe/actors/outbox"
+	"troupe/actors/presentation"
+	"troupe/actors/repository"
+	"troupe/actors/template"
+	"troupe/actors/workflow"
+	"troupe/cmd/internal/cli"
+	"troupe/cmd/internal/config"
+	"troupe/cmd/internal/homedir"
+	"troupe/gateway"
+	"troupe/gateway/admin"
+	"troupe/gateway/login"
+	"troupe/gateway/provider"
+	"troupe/persistence"
+	"troupe/statemachine"
+)
+
+// Command is troupe serve. The example fills an empty home.
+func Command(example fs.FS) *cobra.Command {
+	c := config.New()
+	demo := false
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the server",
+		Long: "Run the server on a home folder. A missing or empty folder is filled with a small\n" +
+			"working example first, and links are printed that sign you in to it. It is ready when\n" +
+			"GET /readyz answers 200, and prints its address then; SIGTERM, SIGINT or SIGHUP answers\n" +
+			"every accepted request and ends it with exit code 0.",
+		Example: "  troupe serve\n" +
+			"  troupe serve --demo\n" +
+			"  troupe serve --home /srv/troupe --listen :8080",
+		Args: cli.Arguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := c.Load(); err != nil {
+				return err
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), cli.EndSignals()...)
+			defer stop()
+			// A second signal ends the process at once.
+			context.AfterFunc(ctx, stop)
+			return Run(ctx, &Options{Config: c, Example: example, Demo: demo, Out: cmd.OutOrStdout()})
+		},
+	}
+	cmd.Flags().SetNormalizeFunc(config.Dotted)
+	cmd.Flags().AddFlagSet(c.Flags)
+	cmd.Flags().BoolVar(&demo, "demo", false, "fill the example home with a few dozen requests, and print links that sign you in")
+	return cmd
+}
+
+// service is everything that runs.
+type service struct {
+	config *config.Config
+	log    zerolog.Logger
+	links  *login.Links // nil when there are none
+	demo   bool         // the store is filled with requests of the example
+	made   int          // how many of them were made
+
+	started stack // what stop has to stop
+
+	gateway            *gateway.Server
+	store              *persistence.Store
+	parser             *statemachine.Parser // gives up when the server has to stop
+	queue              *home.Queue
+	catalog            *catalog.Catalog
+	formTemplates      *formportal.Templates
+	identities         identity.Identities
+	node               *cluster.Node // nil on a server that stands alone
+	system             *actors.System
+	router             *workflow.Router
+	migrations         *migration.Service
+	portal             *formportal.Portal
+	files              config.Files
+	repository         *repository.Service
+	templateParameters *template.Service
+	admin              *admin.Server
+	operations         *admin.Operations
+	watcher            *home.Watcher
+	published          *home.Published  // nil on a node that stands alone
+	provider           *provider.Client // nil without one
+	sender             outbox.Senders
+
+	rights  *repository.Rights // as they were at the start
+	reloads reloads
+}
+
+// Options says what is served.
+type Options struct {
+	Config  *config.Config // as it was loaded; a home that is filled first has more
+	Example fs.FS          // fills a missing or empty home
+	Demo    bool           // the example gets requests
+	Out     io.Writer      // has where the service can be reached, and what a person reads at a first start
+}
+
+// Run runs the server until ctx ends or something fails for good.
+func Run(ctx context.Context, o *Options) (err error) {
+	paceCollector()
+	c := o.Config
+	if err := homedir.AloneAt(ctx, c.Home); err != nil {
+		return err
+	}
+	filled, err := homedir.Ensure(c.Home, o.Example)
+	if err != nil {
+		if c.WasNode() {
+			err = c.AdviceForNode(fmt.Errorf("%s is the home of a node of a cluster, and %s, which says which one, is gone", c.Home, homedir.NodeFolder(c.Home)))
+		}
+		return err
+	}
+	if filled { // there are settings now
+		if err := c.Load(); err != nil {
+			return err
+		}
+	}
+	log, started := c.ServerLogger()
+	s := &service{config: c, log: log, demo: o.Demo}
+	if o.Demo || filled {
+		s.links = login.NewLinks(nil)
+	}
+	if err := home.RefreshSchemas(c.Home); err != nil { // a home may be read-only
+		s.log.Info().Err(err).Msg("schemas for editors are not brought up to date")
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer func() {
+		cancel() // NB: what is being checked need not be awaited
+		err = errors.Join(err, s.stop())
+	}()
+	if err := s.start(ctx); err != nil {
+		if errors.Is(err, errStopped) || errors.Is(err, context.Canceled) && ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	s.log.Info().Str("home", c.Home).Int("workflows", s.catalog.Len()).Int("templates", s.formTemplates.Len()).Msg("ready")
+	started()
+	if err := s.greet(o.Out); err != nil {
+		s.log.Warn().Err(err).Msg("standard output cannot be written")
+	}
+	select {
+	case <-ctx.Done():
+		s.log.Info().Msg("stopping: accepted requests are answered first")
+		return nil
+	case err := <-s.gateway.Failed():
+		return err
+	case err := <-s.nodeFailed():
+		return err
+	}
+}
+
+// nodeFailed tells when a node must end; never on a server that stands alone.
+func (s *service) nodeFailed() <-chan error {
+	if s.node == nil {
+		return nil
+	}
+	return s.node.Failed()
+}
+
+// start starts the parts from the bottom up and puts each onto the stack, from
+// which stop takes them:
+//
+//	node of a cluster            leaderships are handed over
+//	gateway                      drains: accepted requests are answered while
+//	                             everything below still works
+//	identity provider            connections are closed
+//	watcher of the home          no more changed files are taken over
+//	operations, admin socket     commands that were accepted are answered
+//	portal, template parameters, list of files
+//	router                       instances go to sleep
+//	actor system
+//	identities                   last uses are written
+//	node of a cluster            ends what it does by itself
+//	store                        everything appended is durable
+//	cluster port
+//	files of the repository
+//
+// A part that stop must reach earlier than its place says is put on top again: the
+// port opens first, so that /livez and /readyz answer while the store is being
+// opened, and the watcher sees changes from before the home is read.
+func (s *service) start(ctx context.Context) error {
+	for _, step := range []func() error{
+		s.checkDemo,
+		s.listen,
+		func() error { return s.claimNode(ctx) },
+		func() error { return s.open(ctx) },
+		s.readHome,
+		func() error { return s.seed(ctx) },
+		s.run, s.takeCommands,
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	s.watcher.Start()
+	s.started.push(s.watcher)
+	if s.published != nil {
+		s.followPublished()
+	}
+	s.serveRequests()
+	return nil
+}
+
+// listen opens the port. Before, it makes what can fail over its settings.
+func (s *service) listen() (err error) {
+	c := s.config
+	if s.gateway, err = c.NewGateway(s.log); err != nil {
+		return err
+	}
+	if s.provider, err = c.NewProvider(s.flowKey(), s.log); err != nil {
+		return err
+	}
+	if s.sender, err = c.NewSender(func() *identity.Directory { return s.identities.Directory() }); err != nil {
+		return err
+	}
+	files, err := c.OpenFiles(s.log)
+	if err != nil {
+		return err
+	}
+	s.files = files // NB: not before, since a nil pointer in an interface is not nil
+	s.started.push(closing{files})
+	if err := s.gateway.Start(); err != nil {
+		return config.ExplainAddress(err, "listen")
+	}
+	s.started.push(s.gateway)
+	return nil
+}
+
+// open opens the store and what is in it.
+func (s *service) open(ctx context.Context) (err error) {
+	c := s.config
+	if s.node != nil {
+		s.store, err = s.openReplica()
+	} else {
+		s.store, err = c.OpenStore(s.log)
+	}
+	if err != nil {
+		return err
+	}
+	s.started.push(closing{s.store})
+	if s.node != nil {
+		if err := s.joinNode(ctx); err != nil {
+			return err
+		}
+	}
+	if err := ignoreStoreID(c.Home); err != nil {
+		s.log.Warn().Err(err).Msg("the store's id cannot be kept out of git")
+	}
+	return s.openDefinitions(ctx)
+}
+
+// openDefinitions opens what the store holds of definitions.
+func (s *service) openDefinitions(ctx context.Context) (err error) {
+	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
+	if err != nil {
+		return err
+	}
+	s.parser, s.queue = parser.Until(ctx.Err), home.NewQueue(ctx)
+	o := catalog.Options{Store: s.store, Parser: parser, Current: s.current, Log: s.log}
+	if s.node != nil {
+		o.Level, o.Vacate = s.node.Level, s.vacate
+	}
+	if s.catalog, err = catalog.Open(o); err != nil {
+		return err
+	}
+	if err = formportal.AddPlainWorkflow(s.catalog, parser); err != nil {
+		return err
+	}
+	s.formTemplates, err = formportal.OpenTemplates(s.store, s.log)
+	return err
+}
+
+// run starts what works on requests.
+func (s *service) run() (err error) {
+	c := s.config
+	s.system = actors.NewSystem(s.log)
+	s.started.push(s.system)
+	workflows := c.Workflow
+	workflows.Store, workflows.System, workflows.Catalog, workflows.Log = s.store, s.system, s.catalog, s.log
+	if s.node != nil {
+		workflows.Current, workflows.Elsewhere, workflows.Level = s.node.Current, s.tellElsewhere, s.node.Level
+		workflows.PutElsewhere = s.putElsewhere
+	}
+	workflows.Sender = s.sender
+	workflows.Principal = func(user identity.UserID) *identity.Principal { return s.identities.Directory().Principal(user) }
+	workflows.ReplyWaitMax = c.Store.CommitWaitMax + 5*time.Second
+	if s.router, err = workflow.Start(workflows); err != nil {
+		return err
+	}
+	s.started.push(s.router)
+	s.migrations = s.newMigrations()
+	if s.node != nil {
+		cluster.Handle(s.node, pathInside, s.takeInside)
+		cluster.Handle(s.node, pathIncidents, s.takeIncidents)
+		cluster.Handle(s.node, pathMigrate, s.takeMigration)
+		cluster.Handle(s.node, pathVacate, s.takeVacancy)
+	}
+	s.repository = repository.Start(repository.Options{System: s.system, Source: s.files, Rights: s.rights, Log: s.log})
+	s.started.push(s.repository)
+	s.templateParameters = template.Start(template.Options{System: s.system, Files: s.repository, Log: s.log})
+	s.started.push(s.templateParameters)
+	portal := c.Portal
+	portal.System, portal.Workflows, portal.Templates, portal.Directory, portal.Log = s.system, s.router, s.formTemplates, s.identities.Directory, s.log
+	portal.ArchiveAfter = max(portal.ArchiveAfter, 1) // NB: 0 is at once, not the default
+	s.portal = formportal.Start(portal)
+	s.started.push(s.portal)
+	return nil
+}
+
+// takeCommands opens the socket of the command line and, when one is wanted, the
+// listener of those who run the service.
+func (s *service) takeCommands() (err error) {
+	commands := admin.Options{
+		Path: filepath.Join(s.config.Home, homedir.AdminSocket), Identities: s.identities, Check: s.checkDefinitions,
+		Operator: s.gateway.OperatorHandler(), Log: s.log,
+	}
+	if s.published != nil { // NB: a nil pointer in the interface would not be nil
+		commands.Homes = s.homes()
+	}
+	if s.node != nil {
+		commands.Cluster, commands.Leader = members{s.node}, s.passToLeader
+	}
+	if s.admin, err = admin.Start(commands); err != nil {
+		return err
+	}
+	s.started.push(s.admin)
+	if s.config.Admin == "" {
+		return nil
+	}
+	sources := []admin.MetricsSource{
+		{Name: "gateway", Metrics: func() any { return s.gateway.Metrics() }},
+		{Name: "formportal", Metrics: func() any { return s.portal.Metrics() }},
+		{Name: "workflow", Metrics: func() any { return s.router.Metrics() }},
+		{Name: "template", Metrics: func() any { return s.templateParameters.Metrics() }},
+		{Name: "repository", Metrics: func() any { return s.repository.Metrics() }},
+		{Name: "identity", Metrics: func() any { return s.identities.Metrics() }},
+		{Name: "store", Metrics: func() any { return s.store.Metrics() }},
+		{Name: "reload", Metrics: func() any { return s.reloads.metrics() }},
+	}
+	if s.node != nil {
+		sources = append(sources, admin.MetricsSource{Name: "cluster", Metrics: func() any { return s.node.Metrics() }})
+	}
+	if s.operations, err = admin.StartOperations(admin.OperationsOptions{
+		Addr: s.config.Admin, Sources: sources,
+		Log: s.log,
+	}); err != nil {
+		return config.ExplainAddress(err, "admin")
+	}
+	s.started.push(s.operations)
+	return nil
+}
+
+// serveRequests begins to answer requests.
+func (s *service) serveRequests() {
+	services := gateway.Services{
+		Workflows: s.router, Presentations: presentation.New(presentation.Options{Instances: s.router, Catalog: s.catalog, Store: s.store}),
+		Definitions: s.definitions(), Migrations: s.migrations,
+		Portal:      s.portal,
+		Credentials: s.identities,
+		Sessions:    s.identities,
+		Users:       s.identities,
+		Repository:  s.repository,
+		Templates:   s.templateParameters,
+		Vitals:      s.vitals,
+		Parts: []gateway.Part{
+			{Name: "store", Ready: s.router.Accepting},
+			{Name: "repository", Ready: s.repository.Ready, Optional: true},
+			{Name: "access", Ready: s.reloads.access.ready, Optional: true},
+			{Name: "definitions", Ready: s.reloads.definitionsReady, Optional: true},
+			{Name: "stored definitions", Ready: s.catalog.Readable, Optional: true},
+		},
+	}
+	if s.published != nil {
+		services.Homes = s.homes()
+	}
+	if s.provider != nil { // NB: a nil client in the interface would not be nil
+		services.Provider = s.provider
+		s.started.push(closing{s.provider})
+	}
+	if s.links != nil { // NB: likewise
+		services.Links = s.links
+	}
+	if s.node != nil {
+		services.Peers = peers{s.node}
+		services.Cluster = func() any { return s.node.Status().Public() }
+		services.Parts = append(services.Parts, gateway.Part{Name: "cluster", Ready: s.node.Ready})
+	}
+	s.gateway.Open(services)
+	s.started.push(s.gateway)
+	if s.node != nil {
+		s.serveNode()
+		s.started.push(&stopping{func(ctx context.Context) error { s.node.HandOver(ctx); return nil }})
+	}
+}
+
+// stop stops what was started, in the order that start shows.
+func (s *service) stop() error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopMax(s.config))
+	defer cancel()
+	err := s.started.stop(ctx)
+	s.log.Info().Msg("stopped")
+	return err
+}
+
+// stopMax bounds stop: the gateway has DrainDelay and DrainMax for the accepted
+// requests, the parts below have DrainMax again for what is left of those that did
+// not end in time, and all have stopMargin for what is quick when all is well.
+func stopMax(c *config.Config) time.Duration {
+	return c.Gateway.DrainDelay + 2*c.Gateway.DrainMax + stopMargin
+}
+
+// stopMargin is more than the gateway and the admin socket take to close their
+// connections, which is two seconds and five.
+const stopMargin = 10 * time.Second

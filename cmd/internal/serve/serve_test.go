@@ -1,0 +1,202 @@
+package serve
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"troupe/actors/form"
+	"troupe/cmd/internal/clitest"
+	"troupe/cmd/internal/config"
+	"troupe/persistence"
+)
+
+// opened is a service with its text files taken over, without a port. The test says when files are looked at.
+type opened struct {
+	*service
+	t   *testing.T
+	log *strings.Builder
+}
+
+// newService is a service on a home that start has not been called for. It logs
+// nothing, the logs of its store are short, and its ports are free ones.
+func newService(dir string) *service {
+	c := config.New()
+	c.Home, c.Gateway.Addr, c.Admin = dir, "127.0.0.1:0", "127.0.0.1:0"
+	c.Store.Shards, c.Store.MemTableBytes, c.Store.CacheBytes = 2, 64<<10, 1<<20
+	c.Store.CommitWaitMax = 2 * time.Minute // a machine with much to do is not taken for a disk that hangs
+	return &service{config: c, log: zerolog.Nop()}
+}
+
+// openServiceOn starts as serve does with a store, without ports and watching. What
+// works in goroutines of its own does not log.
+func openServiceOn(t *testing.T, dir string, store *persistence.Store) *opened {
+	t.Helper()
+	o := &opened{service: newService(dir), t: t, log: &strings.Builder{}}
+	o.openOn(store)
+	return o
+}
+
+func (o *opened) openOn(store *persistence.Store) {
+	t := o.t
+	t.Helper()
+	o.store = store
+	o.started.push(closing{store})
+	var err error
+	if o.files, err = o.config.OpenFiles(zerolog.Nop()); err != nil {
+		t.Fatal(err)
+	}
+	o.started.push(closing{o.files})
+	logged := zerolog.New(o.log)
+	for _, step := range []struct {
+		log zerolog.Logger
+		do  func() error
+	}{{zerolog.Nop(), func() error { return o.openDefinitions(context.Background()) }}, {logged, o.readHome}, {zerolog.Nop(), o.run}} {
+		o.service.log = step.log
+		if err := step.do(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o.service.log = logged
+}
+
+func mustOpenService(t *testing.T, dir string) *opened {
+	t.Helper()
+	store, err := newService(dir).config.OpenStore(zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return openServiceOn(t, dir, store)
+}
+
+func (o *opened) close() {
+	o.t.Helper()
+	if err := o.stop(); err != nil {
+		o.t.Error(err)
+	}
+}
+
+// reloadAll looks at the text files as the watcher has it done after a change.
+func (o *opened) reloadAll() (again bool) {
+	access := o.reloadAccess()
+	return o.reloadDefinitions() || access
+}
+
+// wants compares what is offered.
+func (o *opened) wants(when string, workflows, templates int) {
+	o.t.Helper()
+	if w, f := o.catalog.Len(), o.formTemplates.Len(); w != workflows || f != templates {
+		o.t.Errorf("%s: got %d workflows and %d templates, want %d and %d\n%s", when, w, f, workflows, templates, o.log)
+	}
+}
+
+func (o *opened) wantsLog(when, part string) {
+	o.t.Helper()
+	if !strings.Contains(o.log.String(), part) {
+		o.t.Errorf("%s: the log lacks %s:\n%s", when, part, o.log)
+	}
+	o.log.Reset()
+}
+
+const (
+	plainForm   = "id: plain\naccess: {roles: [employee]}\nschema: {type: object}\n"
+	faultyForm  = "id: plain\naccess: {roles: [employe]}\nschema: {type: object}\n"
+	smallFlow   = "id: small\nstateMachines: {m: {states: {a: {on: {go: b}}, b: {type: final}}}}\n"
+	faultyFlow  = "id: small\nstateMachines: {m: {states: {a: {on: {go: c}}, b: {type: final}}}}\n"
+	refusedFlow = "id: small\nindexes: [svcPublic.0.0.0.0.0.0.0.0.0.0.0.0]\nstateMachines: {m: {states: {a: {on: {go: b}}, b: {type: final}}}}\n"
+)
+
+func TestWorkflowsAndTemplatesAreTakenTogetherOrNotAtAll(t *testing.T) {
+	const flow, plain = "workflows/small.yaml", "forms/plain.yaml"
+	dir := clitest.SmallHome(t)
+	o := mustOpenService(t, dir)
+	defer o.close()
+	o.wants("the example", 3, 3)
+	for _, step := range []struct {
+		name                 string
+		files                map[string]string // "" removes one
+		workflows, templates int
+		log                  string
+	}{
+		{"a faulty workflow beside a new form", map[string]string{flow: faultyFlow, plain: plainForm}, 3, 3, `"file":"workflows/small.yaml"`},
+		{
+			"a faulty form beside a new workflow",
+			map[string]string{flow: smallFlow, plain: faultyForm},
+			3, 3,
+			`"file":"forms/plain.yaml","line":2,"reason":"unknown role \"employe\"","suggestion":"did you mean \"employee\"?"`,
+		},
+		{"a workflow that only publishing refuses", map[string]string{flow: refusedFlow, plain: plainForm}, 3, 3, `"file":"workflows/small.yaml"`},
+		{"everything right", map[string]string{flow: smallFlow}, 4, 4, "changed workflows and templates are in use"},
+		{"a form of a workflow that is gone", map[string]string{"workflows/leave-request.yaml": ""}, 4, 4, `"file":"forms/leave-form.yaml"`},
+		{"both gone", map[string]string{"forms/leave-form.yaml": ""}, 3, 3, "changed workflows and templates are in use"},
+	} {
+		for name, text := range step.files {
+			if text == "" {
+				clitest.RemoveFile(t, dir, name)
+			} else {
+				clitest.PutFile(t, dir, name, text)
+			}
+		}
+		o.reloadAll()
+		o.wants(step.name, step.workflows, step.templates)
+		o.wantsLog(step.name, step.log)
+	}
+	if o.formTemplates.Get(form.KindForm, "leave-form") != nil {
+		t.Error("a template whose file is gone is offered")
+	}
+}
+
+// TestARestartOnFaultyTemplatesGoesOn with those that were accepted before.
+func TestARestartOnFaultyTemplatesGoesOn(t *testing.T) {
+	dir := clitest.SmallHome(t)
+	o := mustOpenService(t, dir)
+	modified := o.formTemplates.Get(form.KindForm, "leave-form").Modified
+	o.close()
+	clitest.PutFile(t, dir, "checklists/workplace-safety.yaml", "id: [\n")
+	clitest.PutFile(t, dir, "forms/leave-form.yaml", faultyForm)
+	clitest.PutFile(t, dir, "forms/large.yaml", plainForm+strings.Repeat("# \n", 1<<19))
+	for _, name := range []string{"faulty templates", "a role that templates name is gone as well"} {
+		o := mustOpenService(t, dir)
+		o.wants(name, 3, 3)
+		o.wantsLog(name, "the set accepted before stays in use")
+		if got := o.formTemplates.Enabled(form.KindForm, "leave-form"); got == nil || !got.Modified.Equal(modified) {
+			t.Errorf("%s: got %+v, want the template of %s", name, got, modified)
+		}
+		if list := o.formTemplates.OfRole(form.KindChecklist, "inspector"); len(list) != 1 {
+			t.Errorf("%s: checklists of the inspector: got %d, want 1", name, len(list))
+		}
+		o.close()
+		clitest.PutFile(t, dir, "identity.yaml", "roles: [{id: employee}, {id: manager}, {id: purchasing}]\nusers: [{id: ann, roles: [employee]}]\n")
+	}
+}
+
+// TestARestartOnTheSameTemplatesWritesNothing, so that it works on a full disk. There are no schedules and no index: what the
+// background writes of them comes at some time of the first life or the second.
+func TestARestartOnTheSameTemplatesWritesNothing(t *testing.T) {
+	dir := clitest.SmallHome(t)
+	clitest.RemoveFile(t, dir, "workflows/stock-take.yaml")
+	clitest.Edit(t, dir, "workflows/leave-request.yaml", "indexes: [svcPublic.requester]\n", "")
+	mustOpenService(t, dir).close()
+	o := mustOpenService(t, dir)
+	defer o.close()
+	if n := o.store.Metrics().Appended; n != 0 {
+		t.Errorf("the same files: got %d writes, want 0", n)
+	}
+	o.reloadAll()
+	if n := o.store.Metrics().Appended; n != 0 {
+		t.Errorf("a reload of the same files: got %d writes, want 0", n)
+	}
+	later := time.Now().Add(time.Hour)
+	if err := os.Chtimes(filepath.Join(dir, "forms", "feedback.yaml"), later, later); err != nil {
+		t.Fatal(err)
+	}
+	o.reloadAll()
+	if got := o.formTemplates.Get(form.KindForm, "feedback").Modified; !got.Equal(later.Truncate(time.Millisecond)) {
+		t.Errorf("time of modification: got %v, want %v", got, later)
+	}
+}

@@ -1,0 +1,103 @@
+package serve
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"troupe/cmd/internal/cli"
+	"troupe/cmd/internal/clitest"
+	"troupe/cmd/internal/homedir"
+)
+
+// TestAHomeDemandsTheStoreThatItHad with commands that open the store themselves.
+func TestAHomeDemandsTheStoreThatItHad(t *testing.T) {
+	home := clitest.ExampleHome(t)
+	data, away := filepath.Join(home, homedir.DataFolder), filepath.Join(home, "away")
+	create := []string{"store", "create", "--home", home}
+	list := []string{"token", "list", "--home", home}
+	clitest.MustInvoke(t, "token", "create", "--home", home, "--user", "john.doe", "--note", "the first")
+	clitest.WantRefusal(t, create, "there is a store already", data)
+
+	check := []string{"check", "--home", home}
+	if code, stdout, stderr := clitest.Invoke(check...); code != cli.ExitDone || stdout != "" {
+		t.Errorf("check of the store that belongs here: got code %d, %s%s", code, stdout, stderr)
+	}
+	checks := func(when, want string) {
+		t.Helper()
+		if code, stdout, _ := clitest.Invoke(check...); code != cli.ExitFailed || !strings.Contains(stdout, homedir.StoreIDFile+": ") || !strings.Contains(stdout, want) {
+			t.Errorf("check, %s: got code %d, %s", when, code, stdout)
+		}
+	}
+	clitest.MustRename(t, data, away)
+	checks("without the store", "the store is missing")
+	clitest.WantRefusal(t, list, "the store is missing", data, homedir.StoreIDFile, "troupe store create --home "+home)
+	if _, err := os.Stat(data); err == nil {
+		t.Error("a refused command made a store")
+	}
+	clitest.MustRename(t, away, data)
+	if text := clitest.MustInvoke(t, list...); !strings.Contains(text, "the first") {
+		t.Errorf("token list after the store came back: got\n%s", text)
+	}
+
+	clitest.MustRename(t, data, away)
+	if code, stdout, stderr := clitest.Invoke(create...); code != cli.ExitDone || stdout != "" || stderr != data+" holds an empty store now\n" {
+		t.Errorf("store create: got code %d, %q and %q", code, stdout, stderr)
+	}
+	if text := clitest.MustInvoke(t, list...); strings.Contains(text, "the first") {
+		t.Errorf("token list of an empty store: got\n%s", text)
+	}
+	clitest.MustRename(t, data, data+".new")
+	clitest.MustRename(t, away, data)
+	clitest.WantRefusal(t, list, "this is another store", filepath.Join(home, homedir.StoreIDFile))
+	checks("with the store from before", "this is another store")
+	clitest.WantRefusal(t, create, "there is a store already")
+	clitest.PutFile(t, home, homedir.StoreIDFile, "")
+	clitest.WantRefusal(t, list, homedir.StoreIDFile+": it is empty", "remove it")
+	clitest.RemoveFile(t, home, homedir.StoreIDFile)
+	if text := clitest.MustInvoke(t, list...); !strings.Contains(text, "the first") {
+		t.Errorf("token list of the store that was taken over: got\n%s", text)
+	}
+	clitest.WantRefusal(t, []string{"store", "create", "--home", filepath.Join(home, "no")}, "there is no home in")
+}
+
+// TestAPipeInPlaceOfAFile is refused: reading it would wait for its other end, and
+// SIGTERM with it.
+func TestAPipeInPlaceOfAFile(t *testing.T) {
+	for _, name := range []string{homedir.StoreIDFile, homedir.SettingsFile} {
+		home := clitest.ExampleHome(t)
+		path := filepath.Join(home, name)
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		if err := syscall.Mkfifo(path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range [][]string{{"serve", "--listen", "127.0.0.1:0"}, {"store", "create"}, {"token", "list"}} {
+			clitest.WantRefusal(t, append(command, "--home", home), path+" is no file but a folder, a pipe or a device")
+		}
+		if code, stdout, stderr := clitest.Invoke("check", "--home", home); code != cli.ExitFailed || !strings.Contains(stdout+stderr, "is no file but") {
+			t.Errorf("check with %s: got code %d, %s%s", name, code, stdout, stderr)
+		}
+	}
+	home := t.TempDir()
+	if err := syscall.Mkfifo(filepath.Join(home, homedir.GitIgnoreFile), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := ignoreStoreID(home); err == nil {
+		t.Error("a .gitignore that is a pipe: got no error")
+	}
+}
+
+// TestASocketThatWasRemoved leaves commands without an answer while the store is in
+// use; they say what to do.
+func TestASocketThatWasRemoved(t *testing.T) {
+	dir := clitest.ExampleHome(t)
+	o := mustOpenService(t, dir)
+	defer o.close()
+	clitest.WantRefusal(t, []string{"token", "list", "--home", dir}, "does not answer at "+homedir.AdminSocket, "a restart makes it anew")
+}
