@@ -12,7 +12,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"troupe/actors/cluster"
@@ -35,29 +34,33 @@ type Fleet struct {
 	Nodes [Count]*Node
 	// Token is one of load.UserID.
 	Token string
-	// Network is nil unless the nodes are apart.
-	Network *Network
-
-	dir string
 }
 
 // Options say what a cluster is like.
 type Options struct {
 	// Program is the build that the nodes run, and Dir where they have their homes.
 	Program, Dir string
-	// Apart: each node has a network and a disk of its own, which takes root.
-	Apart bool
+	// Machines are where the nodes run, one for each; without any all run here, below Dir.
+	Machines []Machine
 	// Workflows are texts of definitions by the names of their files, beside that of package load.
 	Workflows map[string]string
 	// Args are further words for serve.
 	Args []string
 }
 
+// Machine is where a node runs.
+type Machine struct {
+	// Enter are the words before a command that runs there.
+	Enter []string
+	// IP is its address, and Dir where the home is made.
+	IP, Dir string
+}
+
 // Node is a place for one: a replaced node has the place of the one before.
 type Node struct {
 	Machine
 	Home                 string
-	HTTP, Admin, cluster string // addresses
+	HTTP, Admin, Cluster string // addresses
 	// Client makes one attempt: who sends chooses another node after a failure.
 	Client *client.Client
 
@@ -66,20 +69,19 @@ type Node struct {
 	process      atomic.Pointer[process.Process] // nil while it does not run
 }
 
-// Found makes a cluster of running nodes. What it returns must be removed, with an error too.
+// Found makes a cluster of running nodes. What it returns must be closed, with an error too.
 func Found(ctx context.Context, o Options) (*Fleet, error) {
-	f := &Fleet{dir: o.Dir}
+	f := &Fleet{}
 	for i := range f.Nodes {
-		at := filepath.Join(o.Dir, string(rune('a'+i)))
-		f.Nodes[i] = &Node{program: o.Program, args: o.Args, Home: at, log: at + ".log", Machine: Machine{index: i, ip: "127.0.0.1"}}
-	}
-	if o.Apart {
-		if err := f.setApart(ctx); err != nil {
+		name := string(rune('a' + i))
+		at := Machine{IP: "127.0.0.1", Dir: o.Dir}
+		if len(o.Machines) > 0 {
+			at = o.Machines[i]
+		}
+		f.Nodes[i] = &Node{Machine: at, program: o.Program, args: o.Args, Home: filepath.Join(at.Dir, name), log: filepath.Join(o.Dir, name+".log")}
+		if err := f.Nodes[i].setAddresses(); err != nil {
 			return f, err
 		}
-	}
-	if err := f.setAddresses(); err != nil {
-		return f, err
 	}
 	first := f.Nodes[0]
 	if err := load.BuiltIn().WriteHome(first.Home); err != nil {
@@ -90,7 +92,7 @@ func Found(ctx context.Context, o Options) (*Fleet, error) {
 			return f, err
 		}
 	}
-	if _, err := first.Output(ctx, "cluster", "init", "--home", first.Home, "--cluster-listen", first.cluster); err != nil {
+	if _, err := first.Output(ctx, "cluster", "init", "--home", first.Home, "--cluster-listen", first.Cluster); err != nil {
 		return f, err
 	}
 	if err := first.Start(ctx); err != nil {
@@ -111,60 +113,38 @@ func Found(ctx context.Context, o Options) (*Fleet, error) {
 		if n == first {
 			continue
 		}
-		if err := f.join(ctx, n, first); err != nil {
+		if err := f.Join(ctx, n, first); err != nil {
 			return f, err
 		}
 	}
 	return f, f.Whole(ctx)
 }
 
-// setApart gives each node a network namespace and a disk.
-func (f *Fleet) setApart(ctx context.Context) error {
-	var machines []*Machine
-	for _, n := range f.Nodes {
-		machines = append(machines, &n.Machine)
-	}
-	var err error
-	if f.Network, err = newNetwork(ctx, machines); err != nil {
-		return err
-	}
-	for _, n := range f.Nodes {
-		if err := f.Network.newDisk(ctx, &n.Machine, f.dir); err != nil {
+// setAddresses gives the node addresses that nobody listens on.
+func (n *Node) setAddresses() error {
+	for _, to := range []*string{&n.HTTP, &n.Admin, &n.Cluster} {
+		free, err := process.FreeAddr()
+		if err != nil {
 			return err
 		}
-		n.Home = filepath.Join(n.disk, "home")
-	}
-	return nil
-}
-
-// setAddresses gives each node addresses that nobody listens on.
-func (f *Fleet) setAddresses() error {
-	for _, n := range f.Nodes {
-		for _, to := range []*string{&n.HTTP, &n.Admin, &n.cluster} {
-			free, err := process.FreeAddr()
-			if err != nil {
-				return err
-			}
-			_, port, err := net.SplitHostPort(free)
-			if err != nil {
-				return err
-			}
-			*to = net.JoinHostPort(n.ip, port)
+		_, port, err := net.SplitHostPort(free)
+		if err != nil {
+			return err
 		}
-		n.args = append(slices.Clone(n.args), "--admin", n.Admin)
+		*to = net.JoinHostPort(n.IP, port)
 	}
 	return nil
 }
 
 // Output is what a command of the program says on the machine of the node.
 func (n *Node) Output(ctx context.Context, args ...string) (string, error) {
-	command := n.command(n.program, args...)
+	command := slices.Concat(n.Enter, []string{n.program}, args)
 	return process.Output(ctx, command[0], command[1:]...)
 }
 
 // Start starts the node. Whole says when it takes part.
 func (n *Node) Start(ctx context.Context) error {
-	command := n.command(n.program, append([]string{"serve", "--home", n.Home}, n.args...)...)
+	command := slices.Concat(n.Enter, []string{n.program, "serve", "--home", n.Home, "--admin", n.Admin}, n.args)
 	p, err := process.Launch(ctx, n.log, n.HTTP, command[0], command[1:]...)
 	n.process.Store(p)
 	return err
@@ -187,16 +167,6 @@ func (n *Node) Stop() {
 	}
 }
 
-// Pause makes the node stand still for a while.
-func (n *Node) Pause(ctx context.Context, d time.Duration) error {
-	p := n.process.Load()
-	if err := p.Signal(syscall.SIGSTOP); err != nil {
-		return err
-	}
-	Wait(ctx, d)
-	return p.Signal(syscall.SIGCONT)
-}
-
 // Close ends all nodes.
 func (f *Fleet) Close() {
 	if f == nil {
@@ -212,17 +182,8 @@ func (f *Fleet) Close() {
 	all.Wait()
 }
 
-// Remove ends all nodes, and removes their machines.
-func (f *Fleet) Remove(ctx context.Context) error {
-	f.Close()
-	if f == nil || f.Network == nil {
-		return nil
-	}
-	return f.Network.close(ctx)
-}
-
-// join makes n a node, invited by another one, and starts it.
-func (f *Fleet) join(ctx context.Context, n, by *Node) error {
+// Join makes n a node, invited by another one, and starts it.
+func (f *Fleet) Join(ctx context.Context, n, by *Node) error {
 	var key string
 	err := Again(ctx, func() (err error) {
 		key, err = by.Output(ctx, "cluster", "invite", "--home", by.Home)
@@ -231,50 +192,10 @@ func (f *Fleet) join(ctx context.Context, n, by *Node) error {
 	if err != nil {
 		return err
 	}
-	if _, err := n.Output(ctx, "cluster", "join", key, "--home", n.Home, "--cluster-listen", n.cluster); err != nil {
+	if _, err := n.Output(ctx, "cluster", "join", key, "--home", n.Home, "--cluster-listen", n.Cluster); err != nil {
 		return err
 	}
 	return n.Start(ctx)
-}
-
-// Replace has n, which does not run, lose its folder and join anew.
-func (f *Fleet) Replace(ctx context.Context, n, by *Node) error {
-	var status cluster.Status
-	err := Again(ctx, func() (err error) {
-		status, err = by.Status(ctx)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if err := os.RemoveAll(n.Home); err != nil {
-		return err
-	}
-	for _, s := range status.Nodes {
-		if s.Address != n.cluster {
-			continue
-		}
-		err := Again(ctx, func() error {
-			if status, err := by.Status(ctx); err == nil && !names(status, n.cluster) {
-				return nil // an earlier attempt did it
-			}
-			_, err := by.Output(ctx, "cluster", "remove", string(s.ID), "--lost", "--home", by.Home)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return f.join(ctx, n, by)
-}
-
-func names(status cluster.Status, address string) bool {
-	for _, n := range status.Nodes {
-		if n.Address == address {
-			return true
-		}
-	}
-	return false
 }
 
 // Status is how a node sees the cluster.

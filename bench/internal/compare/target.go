@@ -92,8 +92,8 @@ func (p *plan) startTargets(ctx context.Context) (all []*target, stop func(), er
 		for _, t := range all {
 			if t.cluster == nil {
 				t.Stop()
-			} else if err := t.cluster.Remove(context.WithoutCancel(ctx)); err != nil {
-				fmt.Fprintf(p.Errs, "remove the cluster: %v\n", err)
+			} else {
+				t.cluster.Close()
 			}
 		}
 	}
@@ -138,7 +138,8 @@ func (p *plan) startCluster(ctx context.Context, name string) (*target, error) {
 	}
 	nodes, err := fleet.Found(ctx, fleet.Options{Program: p.Program, Dir: dir})
 	if err != nil {
-		return nil, errors.Join(err, nodes.Remove(context.WithoutCancel(ctx)))
+		nodes.Close()
+		return nil, err
 	}
 	t := &target{name: name, Process: nodes.Nodes[0].Process(), token: nodes.Token, cluster: nodes}
 	for _, n := range nodes.Nodes {

@@ -41,6 +41,7 @@ type run struct {
 	over  func() error // not nil when no more episodes shall begin
 
 	fleet   *fleet.Fleet
+	network *network // nil unless each node has one of its own
 	ledger  ledger
 	pool    pool
 	checked map[*instance]uint64 // entries at the last check
@@ -78,7 +79,8 @@ func (r *run) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() {
-		err = errors.Join(err, r.fleet.Remove(context.WithoutCancel(ctx)))
+		r.fleet.Close()
+		err = errors.Join(err, r.network.close(context.WithoutCancel(ctx)))
 		if err != nil {
 			logs, err2 := keepLogs(r.dir)
 			err = errors.Join(fmt.Errorf("seed %d, logs in %s: %w", r.seed, logs, err), err2)
@@ -89,10 +91,14 @@ func (r *run) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	apart := slices.ContainsFunc(r.kinds, func(k string) bool { return slices.Contains(apart, k) })
-	if r.fleet, err = fleet.Found(ctx, fleet.Options{
-		Program: program, Dir: r.dir, Apart: apart, Workflows: map[string]string{counterID + ".yaml": counter},
-	}); err != nil {
+	o := fleet.Options{Program: program, Dir: r.dir, Workflows: map[string]string{counterID + ".yaml": counter}}
+	if slices.ContainsFunc(r.kinds, func(k string) bool { return slices.Contains(apart, k) }) {
+		if r.network, err = newNetwork(ctx, r.dir); err != nil {
+			return err
+		}
+		o.Machines = r.network.machines()
+	}
+	if r.fleet, err = fleet.Found(ctx, o); err != nil {
 		return err
 	}
 	r.over = ctx.Err
@@ -108,7 +114,8 @@ func (r *run) run(ctx context.Context) (err error) {
 	if *to == "" {
 		return nil
 	}
-	header := facts.Header("A cluster under faults", "go test ./cmd/internal/endtoend/cluster "+strings.Join(os.Args[1:], " "),
+	ours := slices.DeleteFunc(os.Args[1:], func(arg string) bool { return strings.HasPrefix(arg, "-test.") })
+	header := facts.Header("A cluster under faults", "go test ./cmd/internal/endtoend/cluster "+strings.Join(ours, " "),
 		[2]string{"Load", fmt.Sprintf("%d workers, each with %d instances, send single events and batches of up to %d; %d more send to and read %d shared instances; each pauses %s after a request; seed %d", *senders, held, batchMax, sharers, sharedNow, pace, r.seed)})
 	return os.WriteFile(filepath.Join("../../../..", *to), []byte(header+text), 0o644)
 }
@@ -162,7 +169,7 @@ func (r *run) hurt(ctx context.Context, workers []*worker) error {
 		nodes := slices.Clone(r.fleet.Nodes[:])
 		draw.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
 		r.ledger.begin()
-		err := hurt(ctx, r.fleet, draw, e.kind, nodes, func(what string) {
+		err := hurt(ctx, r.fleet, r.network, draw, e.kind, nodes, func(what string) {
 			fmt.Fprintf(r.out, "%s episode %d: %s %s", time.Now().UTC().Format("15:04:05.000"), i+1, e.kind, strings.ReplaceAll(what, r.dir+"/", ""))
 		})
 		back := time.Now()

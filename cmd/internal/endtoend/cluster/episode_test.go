@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
+	"troupe/actors/cluster"
 	"troupe/bench/fleet"
 )
 
@@ -26,7 +30,7 @@ type episode struct {
 }
 
 // hurt does one episode to some of the nodes, in any order.
-func hurt(ctx context.Context, f *fleet.Fleet, draw *rand.Rand, kind string, nodes []*fleet.Node, say func(string)) error {
+func hurt(ctx context.Context, f *fleet.Fleet, net *network, draw *rand.Rand, kind string, nodes []*fleet.Node, say func(string)) error {
 	away := time.Duration(draw.Int64N(int64(6 * time.Second))) // some are back before anybody noticed
 	long := time.Second + time.Duration(draw.Int64N(int64(7*time.Second)))
 	a, b, c := nodes[0], nodes[1], nodes[2]
@@ -34,13 +38,13 @@ func hurt(ctx context.Context, f *fleet.Fleet, draw *rand.Rand, kind string, nod
 	switch kind {
 	case "pause":
 		say(fmt.Sprintf("%s for %s", a.Home, long.Round(time.Millisecond)))
-		return a.Pause(ctx, long)
+		return pause(ctx, a, long)
 	case "cut", "mute", "deaf", "bridge", "split", "flap":
 		say(fmt.Sprintf("%s, %s, %s for %s", a.Home, b.Home, c.Home, long.Round(time.Millisecond)))
-		return part(ctx, f.Network, kind, &a.Machine, &b.Machine, &c.Machine, long)
+		return part(ctx, net, kind, net.of(a), net.of(b), net.of(c), long)
 	case "disk":
 		say(fmt.Sprintf("%s for %s", a.Home, long.Round(time.Millisecond)))
-		return hold(ctx, a, long)
+		return hold(ctx, a, net.of(a), long)
 	case "two":
 		some = nodes[:2]
 	case "all":
@@ -60,7 +64,7 @@ func hurt(ctx context.Context, f *fleet.Fleet, draw *rand.Rand, kind string, nod
 	}
 	fleet.Wait(ctx, away)
 	if kind == "replace" {
-		return f.Replace(ctx, a, b)
+		return replace(ctx, f, a, b)
 	}
 	for _, n := range some {
 		if err := n.Start(ctx); err != nil {
@@ -71,28 +75,28 @@ func hurt(ctx context.Context, f *fleet.Fleet, draw *rand.Rand, kind string, nod
 }
 
 // part cuts links for some time.
-func part(ctx context.Context, n *fleet.Network, kind string, a, b, c *fleet.Machine, long time.Duration) error {
+func part(ctx context.Context, n *network, kind string, a, b, c *machine, long time.Duration) error {
 	var err error
 	switch kind {
 	case "cut":
-		err = errors.Join(n.Cut(ctx, a, b, true), n.Cut(ctx, a, c, true))
+		err = errors.Join(n.cut(ctx, a, b, true), n.cut(ctx, a, c, true))
 	case "mute":
-		err = errors.Join(n.Link(ctx, a, b, true), n.Link(ctx, a, c, true))
+		err = errors.Join(n.link(ctx, a, b, true), n.link(ctx, a, c, true))
 	case "deaf":
-		err = errors.Join(n.Link(ctx, b, a, true), n.Link(ctx, c, a, true))
+		err = errors.Join(n.link(ctx, b, a, true), n.link(ctx, c, a, true))
 	case "bridge":
-		err = n.Cut(ctx, a, b, true)
+		err = n.cut(ctx, a, b, true)
 	case "split":
-		err = errors.Join(n.Cut(ctx, a, b, true), n.Cut(ctx, a, c, true), n.Cut(ctx, b, c, true))
+		err = errors.Join(n.cut(ctx, a, b, true), n.cut(ctx, a, c, true), n.cut(ctx, b, c, true))
 	case "flap":
 		for i := range flaps {
-			err = errors.Join(err, n.Cut(ctx, a, b, i%2 == 0), n.Cut(ctx, a, c, i%2 == 0))
+			err = errors.Join(err, n.cut(ctx, a, b, i%2 == 0), n.cut(ctx, a, c, i%2 == 0))
 			fleet.Wait(ctx, long/flaps)
 		}
 		long = 0
 	}
 	fleet.Wait(ctx, long)
-	return errors.Join(err, n.Heal(context.WithoutCancel(ctx)))
+	return errors.Join(err, n.heal(context.WithoutCancel(ctx)))
 }
 
 // flaps is how many times a link goes or comes back in one episode.
@@ -100,12 +104,12 @@ const flaps = 20
 
 // hold has the disk of a node take no writes for some time. A node whose disk hangs for long ends by
 // itself, and is started again.
-func hold(ctx context.Context, n *fleet.Node, long time.Duration) error {
-	if err := n.Freeze(ctx); err != nil {
+func hold(ctx context.Context, n *fleet.Node, m *machine, long time.Duration) error {
+	if err := m.freeze(ctx); err != nil {
 		return err
 	}
 	fleet.Wait(ctx, long)
-	if err := n.Thaw(context.WithoutCancel(ctx)); err != nil {
+	if err := m.thaw(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
 	return fleet.Again(ctx, func() error {
@@ -117,4 +121,46 @@ func hold(ctx context.Context, n *fleet.Node, long time.Duration) error {
 			return err
 		}
 	})
+}
+
+// pause makes a node stand still for a while.
+func pause(ctx context.Context, n *fleet.Node, d time.Duration) error {
+	p := n.Process()
+	if err := p.Signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	fleet.Wait(ctx, d)
+	return p.Signal(syscall.SIGCONT)
+}
+
+// replace has n, which does not run, lose its folder and join anew.
+func replace(ctx context.Context, f *fleet.Fleet, n, by *fleet.Node) error {
+	is := func(s cluster.NodeStatus) bool { return s.Address == n.Cluster }
+	var status cluster.Status
+	err := fleet.Again(ctx, func() (err error) {
+		status, err = by.Status(ctx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := os.RemoveAll(n.Home); err != nil {
+		return err
+	}
+	for _, s := range status.Nodes {
+		if !is(s) {
+			continue
+		}
+		err := fleet.Again(ctx, func() error {
+			if status, err := by.Status(ctx); err == nil && !slices.ContainsFunc(status.Nodes, is) {
+				return nil // an earlier attempt did it
+			}
+			_, err := by.Output(ctx, "cluster", "remove", string(s.ID), "--lost", "--home", by.Home)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return f.Join(ctx, n, by)
 }

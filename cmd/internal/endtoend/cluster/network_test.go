@@ -1,4 +1,4 @@
-package fleet
+package cluster
 
 import (
 	"context"
@@ -10,26 +10,27 @@ import (
 	"strconv"
 	"strings"
 
+	"troupe/bench/fleet"
 	"troupe/bench/process"
 )
 
 // diskMiB is the size of a disk that can be held.
 const diskMiB = 16 << 10
 
-// Machine is where a node runs: this one, a network namespace with an address of its own,
-// a folder on a file system of its own.
-type Machine struct {
+// machine is where a node runs: a network namespace with an address of its own, and a folder on a
+// file system of its own.
+type machine struct {
 	index     int
-	namespace string // empty: that of this process
+	namespace string
 	ip        string
-	disk      string // where its file system is mounted; empty: none of its own
+	disk      string // where its file system is mounted
 }
 
-// Network is a bridge to which namespaces are tied, one for each node. A link is cut by a wrong
+// network is a bridge to which namespaces are tied, one for each node. A link is cut by a wrong
 // hardware address of the other end: what is sent is lost without an error.
-type Network struct {
+type network struct {
 	bridge string
-	nodes  []*Machine
+	nodes  [fleet.Count]*machine
 	undo   []func(context.Context) error
 }
 
@@ -40,16 +41,16 @@ func sh(ctx context.Context, words string) error {
 }
 
 // hardware is the address of a node, or one that nobody has.
-func (m *Machine) hardware(cut bool) string {
+func (m *machine) hardware(cut bool) string {
 	return fmt.Sprintf("02:00:00:00:%02x:%02x", map[bool]int{true: 1}[cut], m.index+1)
 }
 
-// newNetwork makes the namespaces. close removes what it made, also after an error.
-func newNetwork(ctx context.Context, machines []*Machine) (*Network, error) {
+// newNetwork makes the namespaces, and the disks below dir. close removes what it made, also after an error.
+func newNetwork(ctx context.Context, dir string) (*network, error) {
 	// NB: an interface's name has 15 bytes at most, and other runs may be there.
 	name := "tr" + strconv.Itoa(os.Getpid())
 	subnet := fmt.Sprintf("10.213.%d.", os.Getpid()%250+1)
-	n := &Network{bridge: name, nodes: machines}
+	n := &network{bridge: name}
 	commands := func(lines ...string) error {
 		for _, l := range lines {
 			if err := sh(ctx, l); err != nil {
@@ -65,8 +66,10 @@ func newNetwork(ctx context.Context, machines []*Machine) (*Network, error) {
 	if err := commands("ip addr add "+subnet+"1/24 dev "+n.bridge, "ip link set "+n.bridge+" up"); err != nil {
 		return n, err
 	}
-	for _, m := range machines {
-		link := name + string(rune('a'+m.index))
+	for i := range n.nodes {
+		m := &machine{index: i}
+		n.nodes[i] = m
+		link := name + string(rune('a'+i))
 		if err := sh(ctx, "ip netns add "+link); err != nil {
 			return n, err
 		}
@@ -79,30 +82,43 @@ func newNetwork(ctx context.Context, machines []*Machine) (*Network, error) {
 			"ip -n "+link+" addr add "+m.ip+"/24 dev eth0",
 			"ip -n "+link+" link set eth0 up", "ip -n "+link+" link set lo up",
 		)
-		if err != nil {
+		if err := errors.Join(err, n.newDisk(ctx, m, dir)); err != nil {
 			return n, err
 		}
 	}
-	return n, n.Heal(ctx)
+	return n, n.heal(ctx)
 }
 
-// Link cuts what from sends to to, or mends it.
-func (n *Network) Link(ctx context.Context, from, to *Machine, cut bool) error {
+// machines are where the nodes run.
+func (n *network) machines() (all []fleet.Machine) {
+	for _, m := range n.nodes {
+		all = append(all, fleet.Machine{Enter: []string{"ip", "netns", "exec", m.namespace}, IP: m.ip, Dir: m.disk})
+	}
+	return all
+}
+
+// of is where a node runs.
+func (n *network) of(node *fleet.Node) *machine {
+	return n.nodes[slices.IndexFunc(n.nodes[:], func(m *machine) bool { return m.ip == node.IP })]
+}
+
+// link cuts what from sends to to, or mends it.
+func (n *network) link(ctx context.Context, from, to *machine, cut bool) error {
 	return sh(ctx, "ip -n "+from.namespace+" neigh replace "+to.ip+" lladdr "+to.hardware(cut)+" dev eth0 nud permanent")
 }
 
-// Cut is Link in both directions.
-func (n *Network) Cut(ctx context.Context, a, b *Machine, cut bool) error {
-	return errors.Join(n.Link(ctx, a, b, cut), n.Link(ctx, b, a, cut))
+// cut is link in both directions.
+func (n *network) cut(ctx context.Context, a, b *machine, cut bool) error {
+	return errors.Join(n.link(ctx, a, b, cut), n.link(ctx, b, a, cut))
 }
 
-// Heal mends all links.
-func (n *Network) Heal(ctx context.Context) error {
+// heal mends all links.
+func (n *network) heal(ctx context.Context) error {
 	var errs []error
 	for _, from := range n.nodes {
 		for _, to := range n.nodes {
 			if from != to {
-				errs = append(errs, n.Link(ctx, from, to, false))
+				errs = append(errs, n.link(ctx, from, to, false))
 			}
 		}
 	}
@@ -110,7 +126,7 @@ func (n *Network) Heal(ctx context.Context) error {
 }
 
 // newDisk gives a machine a file system of its own in a file, below dir.
-func (n *Network) newDisk(ctx context.Context, m *Machine, dir string) error {
+func (n *network) newDisk(ctx context.Context, m *machine, dir string) error {
 	image := filepath.Join(dir, string(rune('a'+m.index))+".image")
 	mount := strings.TrimSuffix(image, ".image") + ".disk"
 	file, err := os.Create(image)
@@ -125,27 +141,21 @@ func (n *Network) newDisk(ctx context.Context, m *Machine, dir string) error {
 	return nil
 }
 
-// Freeze holds all writes of a machine's disk up.
-func (m *Machine) Freeze(ctx context.Context) error { return sh(ctx, "fsfreeze -f "+m.disk) }
+// freeze holds all writes of a machine's disk up.
+func (m *machine) freeze(ctx context.Context) error { return sh(ctx, "fsfreeze -f "+m.disk) }
 
-// Thaw lets the writes through.
-func (m *Machine) Thaw(ctx context.Context) error { return sh(ctx, "fsfreeze -u "+m.disk) }
+// thaw lets the writes through.
+func (m *machine) thaw(ctx context.Context) error { return sh(ctx, "fsfreeze -u "+m.disk) }
 
 // close removes what was made. No process may run there any more.
-func (n *Network) close(ctx context.Context) error {
+func (n *network) close(ctx context.Context) error {
+	if n == nil {
+		return nil
+	}
 	var errs []error
 	for _, undo := range slices.Backward(n.undo) {
 		errs = append(errs, undo(ctx))
 	}
 	n.undo = nil
 	return errors.Join(errs...)
-}
-
-// command is how a program is started on a machine.
-func (m *Machine) command(program string, args ...string) []string {
-	command := append([]string{program}, args...)
-	if m.namespace != "" {
-		command = append([]string{"ip", "netns", "exec", m.namespace}, command...)
-	}
-	return command
 }
