@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"troupe/actors/identity"
+	"troupe/gateway/internal/parse"
 )
 
 // visitor is who sends a request of the matrix.
@@ -168,8 +169,8 @@ func (s *testServer) checkCell(t *testing.T, rt *route, r *http.Request, status 
 
 // TestSecretsHaveALength: what is longer or shorter is not looked up.
 func TestSecretsHaveALength(t *testing.T) {
-	for n, want := range map[int]bool{secretCharsMin - 1: false, secretCharsMin: true, secretCharsMax: true, secretCharsMax + 1: false} {
-		if got := isSecret(strings.Repeat("a", n), secretCharsMax); got != want {
+	for n, want := range map[int]bool{parse.SecretCharsMin - 1: false, parse.SecretCharsMin: true, parse.SecretCharsMax: true, parse.SecretCharsMax + 1: false} {
+		if got := parse.IsSecret(strings.Repeat("a", n), parse.SecretCharsMax); got != want {
 			t.Errorf("%d characters: got %v, want %v", n, got, want)
 		}
 	}

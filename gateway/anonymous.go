@@ -44,14 +44,3 @@ func (s *anonymousRequests) release(from netip.Prefix) {
 		delete(s.mu.byNetwork, from)
 	}
 }
-
-// networkOf returns what is counted as one address: the /64 network of an IPv6
-// address, because one machine may use all addresses of it.
-func networkOf(a netip.Addr) netip.Prefix {
-	bits := a.BitLen()
-	if a.Is6() {
-		bits = 64
-	}
-	network, _ := a.Prefix(bits) // zero for no address
-	return network
-}

@@ -70,19 +70,6 @@ func TestAnonymousRequestsDoNotTakeAllPlaces(t *testing.T) {
 	}
 }
 
-func TestNetworks(t *testing.T) {
-	for address, want := range map[string]string{
-		"192.0.2.1": "192.0.2.1/32", "2001:db8:1:2:3::4": "2001:db8:1:2::/64",
-	} {
-		if got := networkOf(netip.MustParseAddr(address)); got.String() != want {
-			t.Errorf("%s: got %s, want %s", address, got, want)
-		}
-	}
-	if got := networkOf(netip.Addr{}); got.IsValid() {
-		t.Errorf("no address: got %s", got)
-	}
-}
-
 // TestAnonymousBodies: nobody keeps much for a caller whom nobody knows.
 func TestAnonymousBodies(t *testing.T) {
 	s := startServer(t, Options{}, nil)

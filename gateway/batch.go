@@ -10,6 +10,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/message"
 	"troupe/actors/workflow/batch"
+	"troupe/gateway/internal/parse"
 	"troupe/statemachine/data"
 )
 
@@ -42,12 +43,12 @@ func sendBatch(x *exchange) error {
 	if x.sender != nil && x.sender.Part != nil {
 		return sendPart(x)
 	}
-	run := &batchRun{x: x, results: isLines(x.r.Header)}
-	key, err := parseIdempotencyKey(x.r.Header["Idempotency-Key"])
+	run := &batchRun{x: x, results: parse.IsLines(x.r.Header)}
+	key, err := parse.IdempotencyKey(x.r.Header["Idempotency-Key"])
 	if err != nil {
 		return err
 	}
-	run.represent = preferredReturn(x.r.Header["Prefer"]) == "representation"
+	run.represent = parse.PreferredReturn(x.r.Header["Prefer"]) == "representation"
 	defer x.releaseBody()
 	if run.results && key == "" {
 		if err := x.keepLines(lineBytes); err != nil {
@@ -211,7 +212,7 @@ func (run *batchRun) sending(item data.Value) func() bool {
 		return refuse(failure.Refuse(failure.ErrTooLarge, "an item must not be larger than %d bytes", x.server.options.BodyBytesMax))
 	}
 	if item.Kind() != data.Object {
-		return refuse(malformed("an item must be a JSON object, not %s", withArticle(item.Kind())))
+		return refuse(parse.Malformed("an item must be a JSON object, not %s", parse.WithArticle(item.Kind())))
 	}
 	if _, isEvent := item.Lookup("instanceId"); !isEvent {
 		request, err := parseCreate(item)

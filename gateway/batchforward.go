@@ -14,6 +14,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/message"
 	"troupe/actors/workflow/batch"
+	"troupe/gateway/internal/parse"
 )
 
 // Items whose shard another node leads go there as parts of the batch, one part of a shard at a time
@@ -44,12 +45,12 @@ func sendPart(x *exchange) error {
 		return err
 	}
 	if p.Key != "" && len(p.Numbers) != len(source.items) {
-		return malformed("a part has %d numbers for %d items", len(p.Numbers), len(source.items))
+		return parse.Malformed("a part has %d numbers for %d items", len(p.Numbers), len(source.items))
 	}
 	if p.Keep != "" {
 		retry := message.Retry{Key: p.Key}
 		if n, err := hex.Decode(retry.Fingerprint[:], []byte(p.Keep)); err != nil || n != len(retry.Fingerprint) {
-			return malformed("a part has no fingerprint")
+			return parse.Malformed("a part has no fingerprint")
 		}
 		if err := x.services.Workflows.KeepKey(x.caller, retry); err != nil {
 			return err
@@ -57,7 +58,7 @@ func sendPart(x *exchange) error {
 	}
 	run := &batchRun{
 		x: x, source: source, batch: batch.New(x.services.Workflows, nil), key: p.Key, numbers: p.Numbers,
-		represent: preferredReturn(x.r.Header["Prefer"]) == "representation",
+		represent: parse.PreferredReturn(x.r.Header["Prefer"]) == "representation",
 	}
 	defer source.close()
 	defer run.occupy(false)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"troupe/actors/failure"
+	"troupe/gateway/internal/parse"
 	"troupe/gateway/toll"
 	"troupe/statemachine/data"
 )
@@ -75,7 +76,7 @@ func cutLine(text []byte) (line, rest []byte) {
 func (s *itemSource) clean(line []byte) (data.Value, error) {
 	item, err := data.Clean(line)
 	if err != nil {
-		return nil, malformed("line %d is %v", s.line, err)
+		return nil, parse.Malformed("line %d is %v", s.line, err)
 	}
 	return item, nil
 }
@@ -138,7 +139,7 @@ func (x *exchange) readItems(lines bool) (*itemSource, error) {
 		return nil, err
 	}
 	if x.connection != nil {
-		x.connection.bodyPending = false
+		x.connection.BodyPending = false
 	}
 	s := &itemSource{err: io.EOF}
 	for lines && len(text) > 0 && len(s.items) <= batchItemsMax {
@@ -156,7 +157,7 @@ func (x *exchange) readItems(lines bool) (*itemSource, error) {
 	}
 	if !lines {
 		if s.items, err = data.CleanArray(text, batchItemsMax+1); err != nil {
-			return nil, malformed("the body is %v", err)
+			return nil, parse.Malformed("the body is %v", err)
 		}
 	}
 	if len(s.items) > batchItemsMax {
@@ -249,7 +250,7 @@ func (x *exchange) streamItems() *itemSource {
 		if s.whole {
 			<-done
 			if x.connection != nil {
-				x.connection.bodyPending = false
+				x.connection.BodyPending = false
 			}
 			return
 		}
@@ -320,7 +321,7 @@ func (l *lineReader) read() chunk {
 		case errors.Is(err, io.EOF):
 			whole = len(buffer) // the last line needs no end
 		case err != nil:
-			err = malformed("the body cannot be read to its end")
+			err = parse.Malformed("the body cannot be read to its end")
 		case whole == 0:
 			continue
 		}

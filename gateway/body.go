@@ -1,17 +1,13 @@
 package gateway
 
 import (
-	"crypto/sha256"
 	"errors"
 	"io"
 	"net/http"
 	"slices"
-	"strings"
 
 	"troupe/actors/failure"
-	"troupe/actors/message"
-	"troupe/statemachine"
-	"troupe/statemachine/data"
+	"troupe/gateway/internal/parse"
 )
 
 const (
@@ -69,7 +65,7 @@ func readBody(w http.ResponseWriter, r *http.Request, maxBytes int64, pay func(n
 		if errors.Is(err, failure.ErrBusy) {
 			return nil, err
 		}
-		return nil, malformed("the body cannot be read to its end")
+		return nil, parse.Malformed("the body cannot be read to its end")
 	}
 }
 
@@ -83,209 +79,4 @@ func lingerBeforeClose(w http.ResponseWriter, r *http.Request) {
 	// NB: net/http does so only when the limit of a MaxBytesReader is exceeded.
 	var first [1]byte
 	_, _ = http.MaxBytesReader(w, r.Body, 0).Read(first[:])
-}
-
-// keyedBody reads the idempotency key of the header, empty without one, and the
-// body of a POST.
-func (x *exchange) keyedBody() (key string, body data.Value, err error) {
-	if key, err = parseIdempotencyKey(x.r.Header["Idempotency-Key"]); err == nil {
-		body, err = parseBody(x.body)
-	}
-	return key, body, err
-}
-
-// parseBody checks the bytes of a JSON body. The result may be a slice of them.
-func parseBody(body []byte) (data.Value, error) {
-	value, err := data.Clean(body)
-	if err != nil {
-		return nil, malformed("the body is %v", err)
-	}
-	if value.Kind() != data.Object {
-		return nil, malformed("the body must be a JSON object")
-	}
-	return value, nil
-}
-
-// parseCreate reads the body of create. The values in the result are slices of
-// body. What the body says wrongly is failure.ErrInvalid with the name of the member; an
-// id that can be nobody's is failure.ErrNotFound, and only when all the rest is well-formed.
-func parseCreate(body data.Value) (*message.Create, error) {
-	request := new(message.Create)
-	var content data.Value
-	found := false
-	for key, v := range body.Members() {
-		var err error
-		switch key {
-		case "workflowId":
-			found = true
-			request.WorkflowID, err = stringMember(v, key)
-		case "data":
-			content, err = objectMember(v, key)
-		default:
-			err = unknownMember("", key, "workflowId", "data")
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	if !found {
-		return nil, missingMember("workflowId")
-	}
-	for key, v := range content.Members() {
-		var err error
-		switch key {
-		case "svcPublic":
-			request.Public, err = objectMember(v, "data.svcPublic")
-		case "svcPrivate":
-			request.Private, err = objectMember(v, "data.svcPrivate")
-		default:
-			err = unknownMember("data.", key, "svcPublic", "svcPrivate")
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	if !statemachine.IsIdentifier(request.WorkflowID) {
-		return nil, failure.ErrNotFound
-	}
-	return request, nil
-}
-
-// parseEvent reads the body of event, with the errors of parseCreate. The values in
-// the result are slices of body.
-func parseEvent(body data.Value) (*message.Event, error) {
-	request := new(message.Event)
-	var event data.Value
-	hasWorkflow, hasInstance := false, false
-	for key, v := range body.Members() {
-		var err error
-		switch key {
-		case "workflowId":
-			hasWorkflow = true
-			request.WorkflowID, err = stringMember(v, key)
-		case "instanceId":
-			hasInstance = true
-			request.InstanceID, err = stringMember(v, key)
-		case "event":
-			event, err = objectMember(v, key)
-		default:
-			err = unknownMember("", key, "workflowId", "instanceId", "event")
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	switch {
-	case !hasWorkflow:
-		return nil, missingMember("workflowId")
-	case !hasInstance:
-		return nil, missingMember("instanceId")
-	case event.Kind() == data.Absent:
-		return nil, missingMember("event")
-	}
-	if err := parseEventObject(event, request); err != nil {
-		return nil, err
-	}
-	if !statemachine.IsIdentifier(request.WorkflowID) || !statemachine.IsIdentifier(request.InstanceID) {
-		return nil, failure.ErrNotFound
-	}
-	return request, nil
-}
-
-// parseEventObject reads the member "event" into request.
-func parseEventObject(event data.Value, request *message.Event) error {
-	hasName := false
-	for key, v := range event.Members() {
-		var err error
-		switch key {
-		case "name":
-			hasName = true
-			request.Name, err = stringMember(v, "event.name")
-		case "data":
-			request.Data, err = objectMember(v, "event.data")
-		case "id":
-			if request.ID, err = stringMember(v, "event.id"); err == nil && !isIdempotencyKey(request.ID) {
-				err = malformed(`"event.id" must have 1 to %d visible ASCII characters`, idempotencyKeyCharsMax)
-			}
-		default:
-			err = unknownMember("event.", key, "name", "data", "id")
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if !hasName {
-		return missingMember("event.name")
-	}
-	return nil // NB: whether there is such an event only its workflow knows, after the rights
-}
-
-// stringMember returns a string member; field is its name in messages.
-func stringMember(v data.Value, field string) (string, error) {
-	if v.Kind() != data.String {
-		return "", malformed("%q must be a string, not %s", field, withArticle(v.Kind()))
-	}
-	return v.Text(), nil
-}
-
-// objectMember returns a member that must be an object. NB: null is not taken for
-// absent; who sends it wants something that we do not know.
-func objectMember(v data.Value, field string) (data.Value, error) {
-	if v.Kind() != data.Object {
-		return nil, malformed("%q must be an object, not %s", field, withArticle(v.Kind()))
-	}
-	return v, nil
-}
-
-// withArticle names a kind of JSON in a sentence.
-func withArticle(k data.Kind) string {
-	switch k {
-	case data.Null:
-		return "null"
-	case data.Array, data.Object:
-		return "an " + k.String()
-	default:
-		return "a " + k.String()
-	}
-}
-
-func missingMember(field string) error {
-	return malformed("%q is missing", field)
-}
-
-// unknownMember refuses a member that is none of the known ones. Keys are
-// compared with their case; whoever got only that wrong is told so.
-func unknownMember(prefix, key string, known ...string) error {
-	for _, k := range known {
-		if strings.EqualFold(k, key) {
-			return malformed("unknown member %s; it is written %q", quote(prefix+key), prefix+k)
-		}
-	}
-	return malformed("unknown member %s; allowed are %s", quote(prefix+key), strings.Join(known, ", "))
-}
-
-// retryOf joins the key of the header with event.id, which mean the same, and
-// takes the fingerprint of what is asked.
-func retryOf(x *exchange, header, eventID string, body data.Value) (message.Retry, error) {
-	key := header
-	switch {
-	case key == "":
-		key = eventID
-	case eventID != "" && eventID != key:
-		return message.Retry{}, malformed(`the header Idempotency-Key and "event.id" differ`)
-	}
-	if key == "" {
-		return message.Retry{}, nil
-	}
-	x.keyed = true
-	return message.Retry{Key: key, Fingerprint: fingerprint(x.r.Method, x.route.name, body)}, nil
-}
-
-// fingerprint is the same for requests that ask the same: the method, the route
-// and the body without its white space.
-func fingerprint(method, route string, body data.Value) [32]byte {
-	h := sha256.New()
-	_, _ = io.WriteString(h, method+" "+route+"\n") // a hash takes everything
-	_, _ = h.Write(body)
-	return [32]byte(h.Sum(nil))
 }

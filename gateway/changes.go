@@ -8,6 +8,7 @@ import (
 
 	"troupe/actors/changefeed"
 	"troupe/actors/failure"
+	"troupe/gateway/internal/parse"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -17,19 +18,19 @@ import (
 func listChanges(x *exchange) error {
 	request := changefeed.Request{Caller: x.caller}
 	var err error
-	if request.Limit, err = parseLimit(x.query, historyPageDefault); err != nil {
+	if request.Limit, err = parse.Limit(x.query, parse.HistoryPageDefault); err != nil {
 		return err
 	}
 	if request.Wait, err = parseWait(x.query); err != nil {
 		return err
 	}
-	if request.Since, err = parseText(x.query, "since"); err != nil {
+	if request.Since, err = parse.Text(x.query, "since"); err != nil {
 		return err
 	}
-	if !isVisible(request.Since) {
-		return malformed(`the query parameter "since" is not valid`)
+	if !parse.IsVisible(request.Since) {
+		return parse.Malformed(`the query parameter "since" is not valid`)
 	}
-	if request.WorkflowID, err = parseText(x.query, "workflowId"); err != nil {
+	if request.WorkflowID, err = parse.Text(x.query, "workflowId"); err != nil {
 		return err
 	}
 	if request.WorkflowID != "" && !statemachine.IsIdentifier(request.WorkflowID) {
@@ -83,7 +84,7 @@ func (x *exchange) appendChanges(page *changefeed.Page) {
 
 // parseWait parses wait: 0 to changefeed.WaitMax in seconds, in decimal digits without leading zeros.
 func parseWait(query url.Values) (time.Duration, error) {
-	text, err := parseText(query, "wait")
+	text, err := parse.Text(query, "wait")
 	if err != nil || text == "" || text == "0" {
 		return 0, err
 	}
@@ -91,7 +92,7 @@ func parseWait(query url.Values) (time.Duration, error) {
 	most := int(changefeed.WaitMax / time.Second)
 	// NB: Atoi accepts signs and leading zeros.
 	if err != nil || n < 1 || n > most || text[0] < '1' || text[0] > '9' {
-		return 0, malformed(`the query parameter "wait" must be a number of seconds from 0 to %d`, most)
+		return 0, parse.Malformed(`the query parameter "wait" must be a number of seconds from 0 to %d`, most)
 	}
 	return time.Duration(n) * time.Second, nil
 }

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"troupe/gateway/internal/parse"
 )
 
 // clientOf returns the address of the client and whether the client used TLS. The
@@ -55,7 +57,7 @@ func (s *Server) forwardedFor(proxy netip.Addr, lines []string) netip.Addr {
 			} else {
 				line, element = "", line
 			}
-			address, ok := parseForwarded(trimBlanks(element))
+			address, ok := parseForwarded(parse.TrimBlanks(element))
 			if !ok {
 				return client
 			}
@@ -86,7 +88,7 @@ func parseForwarded(element string) (netip.Addr, bool) {
 func isForwardedTLS(lines []string) bool {
 	for _, line := range lines {
 		for element := range strings.SplitSeq(line, ",") {
-			if equalASCII(trimBlanks(element), "https") {
+			if parse.EqualASCII(parse.TrimBlanks(element), "https") {
 				return true
 			}
 		}

@@ -12,6 +12,7 @@ import (
 
 	"troupe/actors/identity"
 	"troupe/gateway/api"
+	"troupe/gateway/internal/parse"
 )
 
 // Answers that are sent whole (JSON, pages and the files of pages) are compressed
@@ -31,7 +32,7 @@ func (x *exchange) compress() []byte {
 		return x.out
 	}
 	x.varyEncoding = true
-	if !acceptsGzip(x.r.Header["Accept-Encoding"]) {
+	if !parse.AcceptsGzip(x.r.Header["Accept-Encoding"]) {
 		return x.out
 	}
 	compressed := gzipped(x.out, &fastGzip)

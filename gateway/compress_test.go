@@ -16,6 +16,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/message"
 	"troupe/actors/query"
+	"troupe/gateway/internal/parse"
 )
 
 func TestAcceptsGzip(t *testing.T) {
@@ -26,11 +27,11 @@ func TestAcceptsGzip(t *testing.T) {
 		"gzip;q=0.5, identity": false, "identity;q=0.9, *;q=0.8": false, "gzip;q=": false, "gzip;q=x": false, "gzip;q=2": false, "gzip;q=0.1234": false,
 		"gzipped": false, "not-gzip": false, `"gzip"`: false, `x="a,gzip,b"`: false,
 	} {
-		if got := acceptsGzip([]string{line}); got != want {
+		if got := parse.AcceptsGzip([]string{line}); got != want {
 			t.Errorf("%q: got %v, want %v", line, got, want)
 		}
 	}
-	if acceptsGzip(nil) || !acceptsGzip([]string{"br", "gzip"}) || acceptsGzip([]string{"gzip;q=0", "br"}) {
+	if parse.AcceptsGzip(nil) || !parse.AcceptsGzip([]string{"br", "gzip"}) || parse.AcceptsGzip([]string{"gzip;q=0", "br"}) {
 		t.Error("no header, or one in two lines, is read wrongly")
 	}
 }
@@ -213,20 +214,20 @@ func FuzzNegotiation(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, line string) {
 		lower := strings.ToLower(line)
-		if acceptsHTML([]string{line}) && !strings.Contains(lower, "text/html") {
+		if parse.AcceptsHTML([]string{line}) && !strings.Contains(lower, "text/html") {
 			t.Errorf("%q names no HTML", line)
 		}
-		if acceptsGzip([]string{line}) && !strings.Contains(lower, "gzip") && !strings.Contains(line, "*") {
+		if parse.AcceptsGzip([]string{line}) && !strings.Contains(lower, "gzip") && !strings.Contains(line, "*") {
 			t.Errorf("%q takes no gzip", line)
 		}
 		if strings.ContainsAny(line, `",;`) {
 			return
 		}
-		if got, want := acceptsGzip([]string{line}), equalASCII(trimBlanks(line), "gzip") || equalASCII(trimBlanks(line), "x-gzip") || trimBlanks(line) == "*"; got != want {
+		if got, want := parse.AcceptsGzip([]string{line}), parse.EqualASCII(parse.TrimBlanks(line), "gzip") || parse.EqualASCII(parse.TrimBlanks(line), "x-gzip") || parse.TrimBlanks(line) == "*"; got != want {
 			t.Errorf("%q: got %v, want %v", line, got, want)
 		}
 		for _, weight := range []string{";q=0", ";q=0.000", ";q=1.5", ";q=-1"} {
-			if acceptsGzip([]string{line + weight}) || acceptsHTML([]string{line + weight}) {
+			if parse.AcceptsGzip([]string{line + weight}) || parse.AcceptsHTML([]string{line + weight}) {
 				t.Errorf("%q is taken", line+weight)
 			}
 		}

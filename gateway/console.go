@@ -7,6 +7,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/gateway/console"
+	"troupe/gateway/internal/parse"
 )
 
 // showPage answers GET / and the page of each form and instance, and of operations. Their HTML says nothing
@@ -73,14 +74,14 @@ func (x *exchange) sendStatic(f *staticFile) error {
 	if compressed := f.gzipped(); compressed != nil {
 		x.varyEncoding = true
 		var smaller []byte
-		if prefersBrotli(x.r.Header["Accept-Encoding"]) {
+		if parse.PrefersBrotli(x.r.Header["Accept-Encoding"]) {
 			smaller = x.server.brotlied(f)
 		}
 		switch {
 		case len(smaller) > 0:
 			body, tag = smaller, formTag(tag, brotliSuffix)
 			h["Content-Encoding"] = valueBrotli
-		case acceptsGzip(x.r.Header["Accept-Encoding"]):
+		case parse.AcceptsGzip(x.r.Header["Accept-Encoding"]):
 			body, tag = compressed, gzipTag(tag)
 			h["Content-Encoding"] = valueGzip
 		}
@@ -103,18 +104,18 @@ func (x *exchange) sendStatic(f *staticFile) error {
 // comparison is the weak one).
 func hasTag(lines []string, tag string) bool {
 	for _, rest := range lines {
-		if trimBlanks(rest) == "*" {
+		if parse.TrimBlanks(rest) == "*" {
 			return true
 		}
 		for {
-			given, _, after, ok := cutEntityTag(trimBlanks(rest))
+			given, _, after, ok := parse.CutEntityTag(parse.TrimBlanks(rest))
 			if !ok {
 				break
 			}
 			if `"`+given+`"` == tag {
 				return true
 			}
-			if after = trimBlanks(after); after == "" || after[0] != ',' {
+			if after = parse.TrimBlanks(after); after == "" || after[0] != ',' {
 				break
 			}
 			rest = after[1:]

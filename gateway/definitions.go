@@ -7,6 +7,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/gateway/api"
+	"troupe/gateway/internal/parse"
 	"troupe/statemachine"
 )
 
@@ -84,7 +85,7 @@ func ownersOf(o *statemachine.Owners) api.Owners {
 
 // publishDefinition answers PUT workflow/api/v1/definitions/{workflowId} and …/{version}.
 func publishDefinition(x *exchange) error {
-	dryRun, err := parseFlag(x.query, "dryRun")
+	dryRun, err := parse.Flag(x.query, "dryRun")
 	if err != nil {
 		return err
 	}
@@ -92,7 +93,7 @@ func publishDefinition(x *exchange) error {
 		return failure.ErrNotFound
 	}
 	file := "body.yaml" // NB: without a type as well, since JSON is YAML
-	if hasType(x.r.Header, "application/json") {
+	if parse.HasType(x.r.Header, "application/json") {
 		file = "body.json"
 	}
 	published, err := x.services.Definitions.PublishDefinition(x.r.Context(), &DefinitionRequest{

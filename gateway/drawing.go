@@ -6,6 +6,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/presentation"
+	"troupe/gateway/internal/parse"
 	"troupe/statemachine"
 	"troupe/statemachine/diagram"
 )
@@ -36,7 +37,7 @@ func drawInstance(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.w.Header()["Etag"] = []string{entityTag(trace.Sequence)}
+	x.w.Header()["Etag"] = []string{parse.EntityTag(trace.Sequence)}
 	picture := &diagram.Picture{Chart: trace.Of.Chart()}
 	picture.Instance = wayOf(trace, of.InstanceID, len(picture.Chart.Nodes))
 	return x.draw(picture)
@@ -57,7 +58,7 @@ func wayOf(trace *presentation.Trace, id string, nodes int) *diagram.Instance {
 
 // drawDefinition answers GET workflow/api/v1/definitions/{workflowId}/{version}/diagram.
 func drawDefinition(x *exchange) error {
-	counted, err := parseFlag(x.query, "counts")
+	counted, err := parse.Flag(x.query, "counts")
 	if err != nil {
 		return err
 	}

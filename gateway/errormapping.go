@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"troupe/actors/failure"
+	"troupe/gateway/internal/parse"
 	"troupe/statemachine/data"
 )
 
@@ -128,7 +129,7 @@ func (f *errorMapping) message(err error, id string) string {
 	case f.internal && of.Reason == "":
 		return f.text + "; the log has more under " + id
 	}
-	return clip(cmp.Or(of.Reason, f.text))
+	return parse.Clip(cmp.Or(of.Reason, f.text))
 }
 
 // appendBody appends the body of an error to dst.

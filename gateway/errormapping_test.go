@@ -12,6 +12,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/message"
 	"troupe/actors/quota"
+	"troupe/gateway/internal/parse"
 )
 
 // TestEveryKindHasARow: a new kind without a row fails here.
@@ -151,8 +152,8 @@ func TestServicesThatAreNotThere(t *testing.T) {
 
 // TestErrorMessages holds what a message may be made of.
 func TestErrorMessages(t *testing.T) {
-	long := malformed("%s", strings.Repeat("ü", 1000))
-	if got := mappingOf(long).message(long, ""); len(got) > messageBytesMax+len("…") || !strings.HasSuffix(got, "ü…") {
+	long := parse.Malformed("%s", strings.Repeat("ü", 1000))
+	if got := mappingOf(long).message(long, ""); len(got) > parse.MessageBytesMax+len("…") || !strings.HasSuffix(got, "ü…") {
 		t.Errorf("a long text: got %d bytes, %q", len(got), got)
 	}
 	evil := "invalid content: " + strings.Repeat("x", 300)
@@ -161,10 +162,10 @@ func TestErrorMessages(t *testing.T) {
 		want string
 	}{
 		{failure.ErrInvalid, "invalid content"},
-		{malformed("unknown event"), "unknown event"},
-		{fmt.Errorf("send %q: %w", evil, malformed("%w", errors.New("unknown event"))), "unknown event"},
-		{fmt.Errorf("send %q: %w", evil, errors.Join(errors.New("other"), malformed("unknown event"))), "unknown event"},
-		{malformed("the body is %s", "wrong"), "the body is wrong"},
+		{parse.Malformed("unknown event"), "unknown event"},
+		{fmt.Errorf("send %q: %w", evil, parse.Malformed("%w", errors.New("unknown event"))), "unknown event"},
+		{fmt.Errorf("send %q: %w", evil, errors.Join(errors.New("other"), parse.Malformed("unknown event"))), "unknown event"},
+		{parse.Malformed("the body is %s", "wrong"), "the body is wrong"},
 	} {
 		if got := mappingOf(c.err).message(c.err, ""); got != c.want {
 			t.Errorf("%v: got %q, want %q", c.err, got, c.want)

@@ -6,13 +6,14 @@ import (
 	"strings"
 
 	"troupe/gateway/errorpage"
+	"troupe/gateway/internal/parse"
 	"troupe/gateway/login"
 )
 
 // wantsErrorPage reports whether an error is answered with an HTML page: the request
 // accepts HTML, and its path is not one of the API, which always answers with JSON.
 func (s *Server) wantsErrorPage(r *http.Request, status int) bool {
-	return errorpage.Has(status) && acceptsHTML(r.Header["Accept"]) && !s.isAPI(r.URL.Path)
+	return errorpage.Has(status) && parse.AcceptsHTML(r.Header["Accept"]) && !s.isAPI(r.URL.Path)
 }
 
 // isAPI reports whether a path belongs to groups A to D.

@@ -14,6 +14,8 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
+	"troupe/gateway/internal/listener"
+	"troupe/gateway/internal/parse"
 )
 
 // exchange is one request and its answer. The goroutine of net/http that serves
@@ -30,13 +32,13 @@ type exchange struct {
 	// kind and credential are what the caller authenticated with.
 	kind       identity.Kind
 	credential string
-	query      url.Values  // nil without parameters
-	body       []byte      // belongs to the request; never pooled, since values alias it
-	status     int         // 0 until the answer has begun
-	connection *connection // nil when the server did not accept it, as in tests
-	counted    bool        // in Server.inFlight, and in usage
-	usage      *userUsage  // the caller's; nil until the caller is known
-	idle       bool        // see leavePlace
+	query      url.Values     // nil without parameters
+	body       []byte         // belongs to the request; never pooled, since values alias it
+	status     int            // 0 until the answer has begun
+	connection *listener.Conn // nil when the server did not accept it, as in tests
+	counted    bool           // in Server.inFlight, and in usage
+	usage      *userUsage     // the caller's; nil until the caller is known
+	idle       bool           // see leavePlace
 	// beyondShare: the request is refused because its user has too much already.
 	beyondShare bool
 	// anonymous: the request is counted in Server.anonymous too, under network.
@@ -73,11 +75,11 @@ const outBytesKept = 1 << 20
 
 // ServeHTTP answers every request, from any goroutine. doc.go says with what.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if c := connectionOf(r); c != nil {
-		if !c.begin(r) {
+	if c := listener.Of(r); c != nil {
+		if !c.Begin(r) {
 			panic(http.ErrAbortHandler) // the connection is being closed; nothing was done
 		}
-		defer c.end()
+		defer c.End()
 	}
 	// NB: only the origin form (RFC 9112, 3.2.1) names a path of this server. "*" would list the methods
 	// of the whole table, and with an absolute form the Host is not the header's.
@@ -133,7 +135,7 @@ func (s *Server) serve(rt *route, w http.ResponseWriter, r *http.Request, params
 // acquire takes an exchange from the pool.
 func (s *Server) acquire(rt *route, w http.ResponseWriter, r *http.Request, params httprouter.Params) *exchange {
 	x := s.exchanges.Get().(*exchange)
-	*x = exchange{server: s, route: rt, w: w, r: r, params: params, connection: connectionOf(r), sender: senderOf(r), out: x.out[:0]}
+	*x = exchange{server: s, route: rt, w: w, r: r, params: params, connection: listener.Of(r), sender: senderOf(r), out: x.out[:0]}
 	if s.logsRequests {
 		x.begun = time.Now()
 	}
@@ -178,7 +180,7 @@ func (x *exchange) run() error {
 		return err // NB: net/http closes a connection whose body it could not read to the end
 	}
 	if x.connection != nil {
-		x.connection.bodyPending = false
+		x.connection.BodyPending = false
 	}
 	return x.carryOut()
 }
@@ -212,14 +214,14 @@ func (x *exchange) authenticate() error {
 		x.kind, x.caller = identity.Token, operator
 		return nil
 	}
-	presented, err := parseCredentials(x.r.Header, x.server.options.SessionCookie)
+	presented, err := parse.ReadCredentials(x.r.Header, x.server.options.SessionCookie)
 	if err != nil {
 		return err
 	}
 	if kinds == 0 { // a credential is not looked up here, but must not be ambiguous
 		return x.checkOrigin()
 	}
-	if x.kind, x.credential, err = presented.pick(kinds); err != nil {
+	if x.kind, x.credential, err = presented.Pick(kinds); err != nil {
 		return err
 	}
 	// NB: this comes before the session is looked up: a look-up counts as use, and
@@ -237,7 +239,7 @@ func (x *exchange) authenticate() error {
 		return err
 	}
 	if x.connection != nil {
-		x.connection.markAuthenticated()
+		x.connection.MarkAuthenticated()
 	}
 	if p := x.route.privilege; p != "" && !x.caller.Has(p) && (x.route.orPrivilege == "" || !x.caller.Has(x.route.orPrivilege)) {
 		if x.route.orPrivilege != "" {
@@ -270,14 +272,14 @@ func (x *exchange) parseQuery() error {
 	}
 	query, err := url.ParseQuery(x.r.URL.RawQuery)
 	if err != nil {
-		return malformed("the query is malformed")
+		return parse.Malformed("the query is malformed")
 	}
 	for name, values := range query {
 		if !x.route.anyQuery && !slices.Contains(x.route.query, name) {
-			return malformed("unknown query parameter %s", quote(name))
+			return parse.Malformed("unknown query parameter %s", parse.Quote(name))
 		}
 		if len(values) > 1 {
-			return malformed("the query parameter %q is repeated", name)
+			return parse.Malformed("the query parameter %q is repeated", name)
 		}
 	}
 	x.query = query
@@ -290,18 +292,18 @@ func (x *exchange) checkContent() error {
 	if isSafe(x.r.Method) {
 		return nil
 	}
-	if err := checkEncoding(x.r.Header); err != nil {
+	if err := parse.CheckEncoding(x.r.Header); err != nil {
 		return err
 	}
 	// An HTML form of another site can send a body, but not as application/json.
-	contentType := headerOptional
+	contentType := parse.HeaderOptional
 	if x.kind == identity.Session && x.r.ContentLength != 0 || x.route.access.signIn {
-		contentType = headerRequired
+		contentType = parse.HeaderRequired
 	}
-	if x.route.readsBody && isLines(x.r.Header) || x.route.takesYAML && isYAML(x.r.Header) {
+	if x.route.readsBody && parse.IsLines(x.r.Header) || x.route.takesYAML && parse.IsYAML(x.r.Header) {
 		return nil
 	}
-	err := checkContentType(x.r.Header, cmp.Or(x.route.content, "application/json"), contentType)
+	err := parse.CheckContentType(x.r.Header, cmp.Or(x.route.content, "application/json"), contentType)
 	if err != nil && x.route.readsBody {
 		return failure.Refuse(failure.ErrMediaType, "the Content-Type must be application/json or application/x-ndjson, in UTF-8")
 	}
@@ -485,4 +487,12 @@ func (s *Server) groupOf(path string) group {
 		}
 	}
 	return groupWorkflow
+}
+
+// abort resets the connection of a request. It does not return.
+func (s *Server) abort(r *http.Request) {
+	if c := listener.Of(r); c != nil {
+		c.ResetAtClose()
+	}
+	panic(http.ErrAbortHandler)
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"troupe/actors/home"
+	"troupe/gateway/internal/parse"
 	"troupe/gateway/login"
 	"troupe/gateway/toll"
 	"troupe/statemachine"
@@ -26,11 +27,11 @@ func InputLimits() map[string]int64 {
 	o.EnsureDefaults()
 	return map[string]int64{
 		"line and headers of a request, so that of a path, a query and all cookies together": int64(o.HeaderBytesMax),
-		"token, session id":                      secretCharsMax,
+		"token, session id":                      parse.SecretCharsMax,
 		"`next` of a sign-in":                    login.DestinationBytesMax,
 		"`Host` of a sign-in through a provider": hostBytesMax,
-		"`Accept-Language`":                      languageBytesMax,
-		"`Accept-Language`, languages in it":     languagesMax,
+		"`Accept-Language`":                      parse.LanguageBytesMax,
+		"`Accept-Language`, languages in it":     parse.LanguagesMax,
 		"bodies of one user beyond 16 KiB of each, and answers of 256 KiB and more, a second and processor": half(toll.ProcessorBytes),
 		"objects and arrays inside each other, in any body":                                                 data.MaxDepth,
 		"`svcPublic` and `svcPrivate` of an instance together":                                              statemachine.MaxDataBytes,

@@ -14,6 +14,7 @@ import (
 	"troupe/actors/identity"
 	"troupe/actors/message"
 	"troupe/gateway/api"
+	"troupe/gateway/internal/parse"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -176,18 +177,18 @@ func (x *exchange) create(kind form.Kind, templateMember, workflowMember string)
 		switch {
 		case name == templateMember:
 			found = true
-			request.TemplateID, err = stringMember(v, name)
+			request.TemplateID, err = parse.StringMember(v, name)
 		case name == workflowMember && name != "":
-			request.WorkflowID, err = stringMember(v, name)
+			request.WorkflowID, err = parse.StringMember(v, name)
 		default:
-			err = unknownMember("", name, known...)
+			err = parse.UnknownMember("", name, known...)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	if !found {
-		return missingMember(templateMember)
+		return parse.MissingMember(templateMember)
 	}
 	if !statemachine.IsIdentifier(request.TemplateID) || request.WorkflowID != "" && !statemachine.IsIdentifier(request.WorkflowID) {
 		return failure.ErrNotFound

@@ -12,6 +12,7 @@ import (
 	"troupe/actors/presentation"
 	"troupe/actors/query"
 	"troupe/gateway/api"
+	"troupe/gateway/internal/parse"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 	"troupe/statemachine/schema"
@@ -87,7 +88,7 @@ const queryCharsMax = 200
 // checkWords refuses a parameter "q" that is too long.
 func checkWords(words string) error {
 	if utf8.RuneCountInString(words) > queryCharsMax {
-		return malformed(`the query parameter "q" has more than %d characters`, queryCharsMax)
+		return parse.Malformed(`the query parameter "q" has more than %d characters`, queryCharsMax)
 	}
 	return nil
 }
@@ -202,14 +203,14 @@ func (x *exchange) formPageRequest(kinds ...form.Kind) (*formportal.PageRequest,
 	for n, k := range kinds {
 		words[n] = k.String()
 	}
-	kind, err := parseChoice(x.query, "kind", words...)
+	kind, err := parse.Choice(x.query, "kind", words...)
 	if err != nil {
 		return nil, err
 	}
 	if n := slices.Index(words, kind); n >= 0 {
 		request.Kind = kinds[n]
 	}
-	category, err := parseChoice(x.query, "category", form.Current.String(), form.Submitted.String(), form.Archived.String())
+	category, err := parse.Choice(x.query, "category", form.Current.String(), form.Submitted.String(), form.Archived.String())
 	if err != nil {
 		return nil, err
 	}
@@ -218,25 +219,25 @@ func (x *exchange) formPageRequest(kinds ...form.Kind) (*formportal.PageRequest,
 			request.Category = c
 		}
 	}
-	if request.Sort, err = parseChoice(x.query, "sort", form.NewestFirst, form.OldestFirst, form.ByName); err != nil {
+	if request.Sort, err = parse.Choice(x.query, "sort", form.NewestFirst, form.OldestFirst, form.ByName); err != nil {
 		return nil, err
 	}
-	if request.Query, err = parseText(x.query, "q"); err != nil {
+	if request.Query, err = parse.Text(x.query, "q"); err != nil {
 		return nil, err
 	}
 	if err = checkWords(request.Query); err != nil {
 		return nil, err
 	}
-	if request.WorkflowID, err = parseText(x.query, "workflowId"); err != nil {
+	if request.WorkflowID, err = parse.Text(x.query, "workflowId"); err != nil {
 		return nil, err
 	}
-	if request.Limit, err = parseLimit(x.query, formsPageDefault); err != nil {
+	if request.Limit, err = parse.Limit(x.query, formsPageDefault); err != nil {
 		return nil, err
 	}
-	if request.Count, err = parseFlag(x.query, "count"); err != nil {
+	if request.Count, err = parse.Flag(x.query, "count"); err != nil {
 		return nil, err
 	}
-	request.Cursor, err = parseCursor(x.query)
+	request.Cursor, err = parse.Cursor(x.query)
 	return request, err
 }
 
@@ -292,7 +293,7 @@ func templateOf(t *formportal.Template, languages []string) *api.Template {
 // draftConditions reads what the headers of a request demand of the draft that there is.
 func (x *exchange) draftConditions() (c form.DraftCondition, err error) {
 	lines := x.r.Header["If-Match"]
-	c.IfMatch, err = parseIfMatch(lines)
+	c.IfMatch, err = parse.IfMatch(lines)
 	c.MustExist = len(lines) > 0 && c.IfMatch == nil // a star (RFC 9110, 13.1.1)
 	return c, err
 }
@@ -302,28 +303,28 @@ func (x *exchange) parseDraft() (v data.Value, template form.Digest, c form.Draf
 	if c, err = x.draftConditions(); err != nil {
 		return nil, template, c, err
 	}
-	if c.IfAbsent, err = parseIfAbsent(x.r.Header["If-None-Match"]); err != nil {
+	if c.IfAbsent, err = parse.IfAbsent(x.r.Header["If-None-Match"]); err != nil {
 		return nil, template, c, err
 	}
-	body, err := parseBody(x.body)
+	body, err := parse.Body(x.body)
 	if err != nil {
 		return nil, template, c, err
 	}
 	for key, member := range body.Members() {
 		switch key {
 		case "data":
-			v, err = objectMember(member, key)
+			v, err = parse.ObjectMember(member, key)
 		case "template":
 			template, err = digestMember(member, key)
 		default:
-			err = unknownMember("", key, "data", "template")
+			err = parse.UnknownMember("", key, "data", "template")
 		}
 		if err != nil {
 			return nil, template, c, err
 		}
 	}
 	if v == nil {
-		err = missingMember("data")
+		err = parse.MissingMember("data")
 	}
 	return v, template, c, err
 }
@@ -345,33 +346,21 @@ func saveDraft(x *exchange) (err error) {
 }
 
 func (x *exchange) answerDraftSaved(d *form.Draft) error {
-	x.w.Header()["Etag"] = []string{entityTag(d.Revision)}
+	x.w.Header()["Etag"] = []string{parse.EntityTag(d.Revision)}
 	return x.answerJSON(savedOf(d))
 }
 
 // digestMember reads the digest of a template.
 func digestMember(v data.Value, key string) (form.Digest, error) {
-	text, err := stringMember(v, key)
+	text, err := parse.StringMember(v, key)
 	if err != nil {
 		return form.Digest{}, err
 	}
 	digest, ok := form.ParseDigest(text)
 	if !ok {
-		return form.Digest{}, malformed("%q must be the digest of a template", key)
+		return form.Digest{}, parse.Malformed("%q must be the digest of a template", key)
 	}
 	return digest, nil
-}
-
-// parseIfAbsent reports whether If-None-Match demands that there is nothing yet.
-// Tags have no meaning for what is about to be written.
-func parseIfAbsent(lines []string) (bool, error) {
-	switch {
-	case len(lines) == 0:
-		return false, nil
-	case len(lines) == 1 && trimBlanks(lines[0]) == "*":
-		return true, nil
-	}
-	return false, malformed("the header If-None-Match can only be * here")
 }
 
 // dropDraft answers DELETE form-runtime/api/v1/draft/{workflowId}/{instanceId}.
@@ -402,7 +391,7 @@ func submitForm(x *exchange) error {
 	if request.Retry, err = retryOf(x, key, "", body); err != nil {
 		return err
 	}
-	request.WithHistory = !prefersMinimal(x.r.Header["Prefer"])
+	request.WithHistory = !parse.PrefersMinimal(x.r.Header["Prefer"])
 	reply, err := x.services.Portal.Submit(x.r.Context(), request)
 	if err != nil {
 		return err
@@ -420,13 +409,13 @@ func (x *exchange) parseSubmit(body data.Value) (*formportal.SubmitRequest, erro
 		var err error
 		switch key {
 		case "workflowId":
-			workflowID, err = stringMember(v, key)
+			workflowID, err = parse.StringMember(v, key)
 		case "instanceId":
-			instanceID, err = stringMember(v, key)
+			instanceID, err = parse.StringMember(v, key)
 		case "data":
-			request.Data, err = objectMember(v, key)
+			request.Data, err = parse.ObjectMember(v, key)
 		default:
-			err = unknownMember("", key, "workflowId", "instanceId", "data")
+			err = parse.UnknownMember("", key, "workflowId", "instanceId", "data")
 		}
 		if err != nil {
 			return nil, err
@@ -435,7 +424,7 @@ func (x *exchange) parseSubmit(body data.Value) (*formportal.SubmitRequest, erro
 	}
 	for _, key := range []string{"workflowId", "instanceId", "data"} {
 		if missing[key] {
-			return nil, missingMember(key)
+			return nil, parse.MissingMember(key)
 		}
 	}
 	var err error

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"troupe/actors/failure"
+	"troupe/gateway/internal/parse"
 )
 
 // Any node takes any request (gateway/DESIGN.md, "Forwarding"):
@@ -299,7 +300,7 @@ type passing struct {
 // run sends the answer. A stream of events is counted as one of this node's watchers.
 func (p *passing) run() error {
 	x := p.x
-	if x.usage != nil && hasType(p.answer.Header, valueEventStream[0]) {
+	if x.usage != nil && parse.HasType(p.answer.Header, valueEventStream[0]) {
 		if err := x.admitWatcher(); err != nil {
 			return err
 		}

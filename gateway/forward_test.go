@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/netip"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,6 +16,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/message"
 	"troupe/actors/query"
+	"troupe/gateway/internal/listener"
 )
 
 // What a try of another node comes to, for script.
@@ -315,8 +317,12 @@ func TestRefusedByTheLeader(t *testing.T) {
 		workflows.setFail(failure.Elsewhere(7))
 		var tries []string
 		peers.say(leading(script(&tries, "B", answers503)))
-		c := &connection{listener: &listener{}, opened: time.Now()}
-		ctx := context.WithValue(t.Context(), connectionKey{}, c)
+		l := listener.New(pipes{}, 1, new(listener.Counts), func(netip.Addr) bool { return false })
+		c, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := listener.ConnContext(t.Context(), c)
 		for _, want := range []time.Duration{0, 2 * time.Second} {
 			begun := time.Now()
 			if w := askHandler(ctx, s, post("event", eventBody)); w.status != 503 || time.Since(begun) != want {

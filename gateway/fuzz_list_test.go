@@ -78,45 +78,6 @@ func FuzzQueryParameters(f *testing.F) {
 	})
 }
 
-// FuzzNextLink holds that the Link leads back to the same parameters, and that
-// nothing in it ends the reference or the header.
-func FuzzNextLink(f *testing.F) {
-	f.Add("{}", "1", "c1")
-	f.Add("<>\",;\r\n", "+ %", "a&b=c#d")
-	f.Add("\xff\x00", "ü", "\u2028")
-	link := regexp.MustCompile(`^<(/base/instances/leave\?[!-~]*)>; rel="next"$`)
-	f.Fuzz(func(t *testing.T, filter, sort, cursor string) {
-		query := url.Values{"filter": {filter}, "sort": {sort}, "cursor": {"old"}}
-		got := nextLink("/base/instances/leave", []string{"filter", "limit", "cursor", "sort"}, query, cursor)
-		parts := link.FindStringSubmatch(got)
-		if parts == nil || strings.ContainsAny(parts[1], `<>",;`) {
-			t.Fatalf("got %q", got)
-		}
-		reference, err := url.Parse(parts[1])
-		if err != nil {
-			t.Fatalf("%q: %v", got, err)
-		}
-		back, err := url.ParseQuery(reference.RawQuery)
-		want := url.Values{"filter": {filter}, "sort": {sort}, "cursor": {cursor}}
-		if err != nil || back.Encode() != want.Encode() || reference.Fragment != "" {
-			t.Errorf("%q leads to %v (%v), want %v", got, back, err, want)
-		}
-	})
-}
-
-func FuzzLastEventID(f *testing.F) {
-	for _, seed := range []string{"", "e.7", "a b", "ü", strings.Repeat("x", lastEventIDCharsMax), strings.Repeat("x", lastEventIDCharsMax+1), "\x7f"} {
-		f.Add(seed)
-	}
-	shape := regexp.MustCompile(`^[!-~]*$`)
-	f.Fuzz(func(t *testing.T, line string) {
-		got, err := parseLastEventID([]string{line})
-		if ok := shape.MatchString(line) && len(line) <= lastEventIDCharsMax; (err == nil) != ok || ok && got != line {
-			t.Errorf("%q: got %q, %v", line, got, err)
-		}
-	})
-}
-
 // FuzzWatchEvent holds that whatever stands in the data, a client reads one
 // event with that data.
 func FuzzWatchEvent(f *testing.F) {
@@ -165,4 +126,16 @@ func readEvents(stream string) []event {
 		}
 	}
 	return events
+}
+
+// checkRefusal holds that an error of a reader is the caller's, and short.
+func checkRefusal(t *testing.T, err error) {
+	t.Helper()
+	f := mappingOf(err)
+	if f.status != 400 && f.status != 404 {
+		t.Errorf("%v is answered with %d", err, f.status)
+	}
+	if text := f.message(err, ""); len(text) > 300 {
+		t.Errorf("a message of %d bytes: %q", len(text), text)
+	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"troupe/actors/formportal"
 	"troupe/actors/message"
+	"troupe/gateway/internal/parse"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -148,7 +149,7 @@ func FuzzBody(f *testing.F) {
 			got, want = []string{asked.WorkflowID, asked.InstanceID, asked.Name, asked.ID}, []string{std.WorkflowID, std.InstanceID, event.Name, event.ID}
 			ids = got[:2]
 			checkSame(t, asked.Data, event.Data)
-			if asked.ID != "" && !isIdempotencyKey(asked.ID) {
+			if asked.ID != "" && !parse.IsIdempotencyKey(asked.ID) {
 				t.Errorf("%q: got the id %q", text, asked.ID)
 			}
 		case *formportal.CreateRequest:

@@ -17,3 +17,11 @@ func startOnPipes(t testing.TB, o Options, workflows *fakeWorkflows) *testServer
 	s.client = &wiretest.Client{Connect: func() (net.Conn, error) { return p.Dial(context.Background(), "", "") }}
 	return s
 }
+
+// pipes is a listener whose every connection is a pipe that nobody uses.
+type pipes struct{ net.Listener }
+
+func (pipes) Accept() (net.Conn, error) {
+	one, _ := net.Pipe()
+	return one, nil
+}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"troupe/actors/failure"
+	"troupe/gateway/internal/parse"
 	"troupe/statemachine/data"
 )
 
@@ -63,7 +64,7 @@ func answerReady(x *exchange) error {
 	} else {
 		f := mappingOf(failure.ErrUnavailable)
 		setErrorHeaders(x.w.Header(), f)
-		x.out = f.appendBody(x.out, groupWorkflow, clip(reason))
+		x.out = f.appendBody(x.out, groupWorkflow, parse.Clip(reason))
 		x.out = x.out[:len(x.out)-1] // the brace; more may follow
 	}
 	if x.r.URL.Query().Has("verbose") {
@@ -97,7 +98,7 @@ func appendParts(dst []byte, parts []partState) []byte {
 			continue
 		}
 		dst = append(dst, `,"ready":false,"reason":`...)
-		dst = data.AppendString(dst, clip(part.reason))
+		dst = data.AppendString(dst, parse.Clip(part.reason))
 		dst = append(dst, '}')
 	}
 	return append(dst, ']')

@@ -9,6 +9,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/gateway/api"
+	"troupe/gateway/internal/parse"
 	"troupe/statemachine/document"
 )
 
@@ -25,7 +26,7 @@ func publishHome(x *exchange) error {
 	if x.services.Homes == nil {
 		return failure.Refuse(failure.ErrConflict, "%s", api.NotANode)
 	}
-	dryRun, err := parseFlag(x.query, "dryRun")
+	dryRun, err := parse.Flag(x.query, "dryRun")
 	if err != nil {
 		return err
 	}

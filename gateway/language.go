@@ -1,49 +1,11 @@
 package gateway
 
 import (
-	"cmp"
-	"slices"
-	"strings"
-
-	"golang.org/x/text/language"
-)
-
-// languagesMax bounds the languages of a reader that are looked at, and languageBytesMax the header.
-const (
-	languagesMax     = 16
-	languageBytesMax = 1 << 10
+	"troupe/gateway/internal/parse"
 )
 
 // languages returns the languages of the reader, the preferred one first, and notes that the answer depends on them.
 func (x *exchange) languages() []string {
 	x.varyLanguage = true
-	return parseAcceptLanguage(x.r.Header["Accept-Language"])
-}
-
-// parseAcceptLanguage returns the languages of an Accept-Language header in the order of their weights (RFC 9110, section 12.5.4). What
-// cannot be read is passed over, element by element: a text in the wrong language is better than a refusal.
-func parseAcceptLanguage(lines []string) (out []string) {
-	header := strings.Join(lines, ",")
-	if len(header) > languageBytesMax {
-		return nil
-	}
-	type weighted struct {
-		tag    string
-		weight float32
-	}
-	var read []weighted
-	for element := range strings.SplitSeq(header, ",") {
-		tags, weights, err := language.ParseAcceptLanguage(element)
-		if err != nil || len(tags) != 1 || weights[0] <= 0 {
-			continue
-		}
-		if tag := tags[0].String(); tag != "mul" && tags[0] != language.Und { // NB: "*" is read as mul
-			read = append(read, weighted{tag, weights[0]})
-		}
-	}
-	slices.SortStableFunc(read, func(a, b weighted) int { return cmp.Compare(b.weight, a.weight) })
-	for _, w := range read[:min(len(read), languagesMax)] {
-		out = append(out, w.tag)
-	}
-	return out
+	return parse.AcceptLanguage(x.r.Header["Accept-Language"])
 }

@@ -7,6 +7,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
+	"troupe/gateway/internal/parse"
 )
 
 // Links signs people in who have a link; login.Links does.
@@ -49,7 +50,7 @@ func (x *exchange) isLocal() bool {
 	if err != nil {
 		host = x.r.Host // without a port
 	}
-	if equalASCII(host, "localhost") {
+	if parse.EqualASCII(host, "localhost") {
 		return true
 	}
 	address, ok := parseForwarded(host)

@@ -6,6 +6,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/migration"
 	"troupe/gateway/api"
+	"troupe/gateway/internal/parse"
 	"troupe/statemachine/data"
 )
 
@@ -43,7 +44,7 @@ func migrateInstances(x *exchange) error {
 
 // parseMigration reads the body.
 func parseMigration(body []byte) (*migration.Request, error) {
-	value, err := parseBody(body)
+	value, err := parse.Body(body)
 	if err != nil {
 		return nil, err
 	}
@@ -57,38 +58,38 @@ func parseMigration(body []byte) (*migration.Request, error) {
 			case data.String:
 				request.File, request.Plan = "plan.yaml", []byte(v.Text())
 			default:
-				return nil, malformed(`"plan" must be an object, or a string with YAML, not %s`, withArticle(v.Kind()))
+				return nil, parse.Malformed(`"plan" must be an object, or a string with YAML, not %s`, parse.WithArticle(v.Kind()))
 			}
 		case "filter":
-			filter, err := objectMember(v, key)
+			filter, err := parse.ObjectMember(v, key)
 			if err != nil {
 				return nil, err
 			}
 			request.Filter = string(filter)
 		case "dryRun":
 			if v.Kind() != data.Bool {
-				return nil, malformed(`"dryRun" must be true or false, not %s`, withArticle(v.Kind()))
+				return nil, parse.Malformed(`"dryRun" must be true or false, not %s`, parse.WithArticle(v.Kind()))
 			}
 			request.DryRun = string(v) == "true"
 		case "limit":
 			n, ok := v.Int64()
 			if !ok || n < 1 || n > migration.PageMax {
-				return nil, malformed(`"limit" must be a whole number from 1 to %d`, migration.PageMax)
+				return nil, parse.Malformed(`"limit" must be a whole number from 1 to %d`, migration.PageMax)
 			}
 			request.Limit = int(n)
 		case "cursor":
 			if v.Kind() == data.Null {
 				continue // "next" of an answer
 			}
-			if request.Cursor, err = stringMember(v, key); err != nil {
+			if request.Cursor, err = parse.StringMember(v, key); err != nil {
 				return nil, err
 			}
 		default:
-			return nil, unknownMember("", key, "plan", "filter", "dryRun", "limit", "cursor")
+			return nil, parse.UnknownMember("", key, "plan", "filter", "dryRun", "limit", "cursor")
 		}
 	}
 	if request.Plan == nil {
-		return nil, malformed(`the member "plan" is missing`)
+		return nil, parse.Malformed(`the member "plan" is missing`)
 	}
 	return request, nil
 }

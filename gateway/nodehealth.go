@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"troupe/gateway/api"
+	"troupe/gateway/internal/parse"
 )
 
 // vitalsEvery bounds how often Services.Vitals is asked: it takes locks of the store.
@@ -41,7 +42,7 @@ func showHealth(x *exchange) error {
 	for _, p := range s.readiness() {
 		part := api.HealthPart{Name: p.name, Ready: p.reason == "", Optional: p.optional}
 		if !part.Ready {
-			part.Reason = clip(p.reason)
+			part.Reason = parse.Clip(p.reason)
 		}
 		answer.Ready = answer.Ready && (part.Ready || part.Optional)
 		answer.Parts = append(answer.Parts, part)

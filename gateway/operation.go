@@ -3,9 +3,6 @@ package gateway
 import (
 	"context"
 	"net/http"
-	"net/url"
-	"slices"
-	"strings"
 	"time"
 
 	"troupe/actors/failure"
@@ -15,6 +12,7 @@ import (
 	"troupe/actors/pending"
 	"troupe/actors/schedule"
 	"troupe/gateway/api"
+	"troupe/gateway/internal/parse"
 	"troupe/statemachine"
 )
 
@@ -133,13 +131,13 @@ const operationsPageDefault = 100
 // listDeliveries answers GET workflow/api/v1/outbox.
 func listDeliveries(x *exchange) (err error) {
 	list := pending.DeliveryList{Caller: x.caller}
-	if list.State, err = parseChoice(x.query, "state", outbox.Pending, outbox.Dead); err != nil {
+	if list.State, err = parse.Choice(x.query, "state", outbox.Pending, outbox.Dead); err != nil {
 		return err
 	}
-	if list.Limit, err = parseLimit(x.query, operationsPageDefault); err != nil {
+	if list.Limit, err = parse.Limit(x.query, operationsPageDefault); err != nil {
 		return err
 	}
-	if list.Cursor, err = parseCursor(x.query); err != nil {
+	if list.Cursor, err = parse.Cursor(x.query); err != nil {
 		return err
 	}
 	page, err := x.services.Workflows.Deliveries(x.r.Context(), &list)
@@ -159,10 +157,10 @@ func listDeliveries(x *exchange) (err error) {
 // listIncidents answers GET workflow/api/v1/incidents.
 func listIncidents(x *exchange) (err error) {
 	list := pending.IncidentList{Caller: x.caller}
-	if list.Limit, err = parseLimit(x.query, operationsPageDefault); err != nil {
+	if list.Limit, err = parse.Limit(x.query, operationsPageDefault); err != nil {
 		return err
 	}
-	if list.Cursor, err = parseCursor(x.query); err != nil {
+	if list.Cursor, err = parse.Cursor(x.query); err != nil {
 		return err
 	}
 	page, err := x.services.Workflows.Incidents(x.r.Context(), &list)
@@ -201,13 +199,13 @@ func incidentOf(in *pending.Incident) api.Incident {
 // listTimers answers GET workflow/api/v1/timers.
 func listTimers(x *exchange) (err error) {
 	list := pending.TimerList{User: x.caller.ID}
-	if list.Workflow, err = parseText(x.query, "workflowId"); err != nil {
+	if list.Workflow, err = parse.Text(x.query, "workflowId"); err != nil {
 		return err
 	}
-	if list.Limit, err = parseLimit(x.query, operationsPageDefault); err != nil {
+	if list.Limit, err = parse.Limit(x.query, operationsPageDefault); err != nil {
 		return err
 	}
-	if list.Cursor, err = parseCursor(x.query); err != nil {
+	if list.Cursor, err = parse.Cursor(x.query); err != nil {
 		return err
 	}
 	page, err := x.services.Workflows.Timers(x.r.Context(), &list)
@@ -230,13 +228,13 @@ func (x *exchange) linkNext(cursor string) *string {
 	if cursor == "" {
 		return nil
 	}
-	x.w.Header()["Link"] = []string{nextLink(x.r.URL.Path, x.route.query, x.query, cursor)}
+	x.w.Header()["Link"] = []string{parse.NextLink(x.r.URL.Path, x.route.query, x.query, cursor)}
 	return &cursor
 }
 
 // changeDelivery answers POST workflow/api/v1/outbox/{id}.
 func changeDelivery(x *exchange) error {
-	action, err := parseAction(x.body, outbox.Retry, outbox.Drop)
+	action, err := parse.Action(x.body, outbox.Retry, outbox.Drop)
 	if err != nil {
 		return err
 	}
@@ -248,7 +246,7 @@ func changeDelivery(x *exchange) error {
 
 // changeIncident answers POST workflow/api/v1/incidents/{id}.
 func changeIncident(x *exchange) error {
-	action, err := parseAction(x.body, outbox.Retry, outbox.Drop)
+	action, err := parse.Action(x.body, outbox.Retry, outbox.Drop)
 	if err != nil {
 		return err
 	}
@@ -260,14 +258,14 @@ func changeIncident(x *exchange) error {
 
 // stopInstance answers POST workflow/api/v1/instance/{workflowId}/{instanceId}/stop.
 func stopInstance(x *exchange) error {
-	body, err := parseBody(x.body)
+	body, err := parse.Body(x.body)
 	if err != nil {
 		return err
 	}
 	tree := false
 	for key, v := range body.Members() {
 		if key != "tree" {
-			return unknownMember("", key, "tree")
+			return parse.UnknownMember("", key, "tree")
 		}
 		tree = string(v) == "true"
 	}
@@ -306,7 +304,7 @@ func timeOrNil(at time.Time) *string {
 
 // changeSchedule answers POST workflow/api/v1/schedules/{workflowId}/{name}.
 func changeSchedule(x *exchange) error {
-	action, err := parseAction(x.body, schedule.Pause, schedule.Resume, schedule.Run)
+	action, err := parse.Action(x.body, schedule.Pause, schedule.Resume, schedule.Run)
 	if err != nil {
 		return err
 	}
@@ -314,42 +312,4 @@ func changeSchedule(x *exchange) error {
 		return err
 	}
 	return x.answerJSON(struct{}{})
-}
-
-// parseAction reads {"action": …}.
-func parseAction[T ~string](body []byte, known ...T) (T, error) {
-	value, err := parseBody(body)
-	if err != nil {
-		return "", err
-	}
-	found := ""
-	for key, v := range value.Members() {
-		if key != "action" {
-			return "", unknownMember("", key, "action")
-		}
-		if found, err = stringMember(v, key); err != nil {
-			return "", err
-		}
-	}
-	if !slices.Contains(known, T(found)) {
-		return "", malformed(`"action" must be %s`, choiceText(known))
-	}
-	return T(found), nil
-}
-
-// parseChoice returns a parameter that has one of few values, "" when it is not there.
-func parseChoice[T ~string](query url.Values, name string, known ...T) (T, error) {
-	text, err := parseText(query, name)
-	if err == nil && text != "" && !slices.Contains(known, T(text)) {
-		err = malformed("the query parameter %q must be %s", name, choiceText(known))
-	}
-	return T(text), err
-}
-
-func choiceText[T ~string](known []T) string {
-	texts := make([]string, len(known))
-	for i, k := range known {
-		texts[i] = `"` + string(k) + `"`
-	}
-	return strings.Join(texts, " or ")
 }

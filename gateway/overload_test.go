@@ -2,8 +2,10 @@ package gateway
 
 import (
 	"math"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"runtime"
 	gometrics "runtime/metrics"
 	"slices"
@@ -13,6 +15,7 @@ import (
 	"time"
 
 	"troupe/actors/failure"
+	"troupe/gateway/internal/listener"
 )
 
 // TestWhoComesAgainEarlyWaits until the time that Retry-After said, without a place, or until
@@ -25,7 +28,7 @@ func TestWhoComesAgainEarlyWaits(t *testing.T) {
 		first, second *userUsage    // of the two requests
 		again         bool          // the second one comes on the same connection
 		after         time.Duration // between them
-		during        func(s *Server, c *connection)
+		during        func(s *Server, l net.Listener)
 		waited        time.Duration
 		status        int
 	}{
@@ -36,8 +39,8 @@ func TestWhoComesAgainEarlyWaits(t *testing.T) {
 		"in time on another":         {first: &ann, second: &ann, after: told, status: http.StatusServiceUnavailable},
 		"another user":               {first: &ann, second: &bob, status: http.StatusServiceUnavailable},
 		"without a credential, anew": {status: http.StatusServiceUnavailable},
-		"and the server stops":       {again: true, during: func(s *Server, _ *connection) { close(s.stopping) }, waited: time.Second, status: http.StatusServiceUnavailable},
-		"and is closed":              {again: true, during: func(_ *Server, c *connection) { c.state.CompareAndSwap(connectionIdle, connectionEvicted) }, waited: told, status: statusAborted},
+		"and the server stops":       {again: true, during: func(s *Server, _ net.Listener) { close(s.stopping) }, waited: time.Second, status: http.StatusServiceUnavailable},
+		"and is closed":              {again: true, during: func(_ *Server, l net.Listener) { _, _ = l.Accept() }, waited: told, status: statusAborted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -47,13 +50,16 @@ func TestWhoComesAgainEarlyWaits(t *testing.T) {
 				}
 				ann.retryAt.Store(0)
 				bob.retryAt.Store(0)
-				connect := func() *connection {
-					return &connection{listener: &listener{freed: make(chan struct{}, 1)}, opened: time.Now()}
+				var l net.Listener
+				connect := func() *listener.Conn {
+					l = listener.New(pipes{}, 1, new(listener.Counts), func(netip.Addr) bool { return false })
+					accepted, _ := l.Accept()
+					return accepted.(*listener.Conn)
 				}
 				conn := connect()
 				refuse := func(usage *userUsage) int {
 					x := &exchange{usage: usage, beyondShare: usage != nil, server: s, route: &s.unmatched[groupWorkflow], w: httptest.NewRecorder(), r: httptest.NewRequest("GET", "/", nil), connection: conn}
-					conn.state.Store(connectionBusy)
+					conn.Begin(x.r)
 					s.inFlight.Add(1)
 					x.counted = true
 					x.refuseInTime(&failure.Error{Kind: failure.ErrBusy, Wait: told})
@@ -78,26 +84,13 @@ func TestWhoComesAgainEarlyWaits(t *testing.T) {
 				}
 				if c.during != nil {
 					<-time.After(time.Second - c.waited/2)
-					c.during(s, conn)
+					c.during(s, l)
 				}
 				if status := <-ended; status != c.status || time.Since(begun) != c.waited {
 					t.Errorf("got %d after %v, want %d after %v", status, time.Since(begun), c.status, c.waited)
 				}
 			})
 		})
-	}
-}
-
-// TestARestingConnectionMayBeClosed for a new one, and is not taken up again then.
-func TestARestingConnectionMayBeClosed(t *testing.T) {
-	l := &listener{freed: make(chan struct{}, 1)}
-	c := &connection{listener: l}
-	c.state.Store(connectionBusy)
-	if !c.rest() || !isIdle(c, c.state.Load()) || !c.resume() || c.state.Load() != connectionBusy {
-		t.Errorf("got the state %d, want idle and then busy", c.state.Load())
-	}
-	if !c.rest() || !c.state.CompareAndSwap(connectionIdle, connectionEvicted) || c.resume() || c.state.Load() != connectionEvicted {
-		t.Errorf("got the state %d of a connection that was closed", c.state.Load())
 	}
 }
 

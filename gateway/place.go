@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"troupe/actors/failure"
+	"troupe/gateway/internal/listener"
 )
 
 // shed counts a request that is refused because a limit is reached, and returns the reason.
@@ -24,7 +25,7 @@ func (x *exchange) admitAnonymous() bool {
 		return true
 	}
 	address, _ := x.server.clientOf(x.r)
-	x.network = networkOf(address)
+	x.network = listener.NetworkOf(address)
 	x.anonymous = x.server.anonymous.admit(x.network, &x.server.limits)
 	return x.anonymous
 }

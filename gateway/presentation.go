@@ -13,6 +13,7 @@ import (
 	"troupe/actors/presentation"
 	"troupe/actors/query"
 	"troupe/gateway/api"
+	"troupe/gateway/internal/parse"
 	"troupe/statemachine"
 )
 
@@ -63,13 +64,13 @@ func parseVersion(text string) (number uint64, ok bool) {
 
 // showPresentation answers GET workflow/api/v1/presentation/{workflowId}.
 func showPresentation(x *exchange) error {
-	text, err := parseText(x.query, "version")
+	text, err := parse.Text(x.query, "version")
 	if err != nil {
 		return err
 	}
 	version, ok := parseVersion(text)
 	if text != "" && !ok {
-		return malformed(`the query parameter "version" must be a number from 1 on`)
+		return parse.Malformed(`the query parameter "version" must be a number from 1 on`)
 	}
 	if err := x.checkIdentifiers(); err != nil {
 		return err
@@ -140,7 +141,7 @@ func showSummary(x *exchange) error {
 	if s.Form != nil {
 		answer.Form = &api.SummaryForm{FormID: s.Form.TemplateID, Name: s.Form.Name, Kind: s.Form.Kind.String()}
 	}
-	x.w.Header()["Etag"] = []string{entityTag(s.Sequence)}
+	x.w.Header()["Etag"] = []string{parse.EntityTag(s.Sequence)}
 	return x.answerJSON(answer)
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
+	"troupe/gateway/internal/parse"
 	"troupe/gateway/login"
 	"troupe/gateway/provider"
 )
@@ -33,7 +34,7 @@ func beginProvider(x *exchange) error {
 		return failure.ErrNotFound
 	}
 	if len(x.r.Host) > hostBytesMax {
-		return malformed("the header Host is too long")
+		return parse.Malformed("the header Host is too long")
 	}
 	s := x.server
 	x.next = login.Destination(s.options.BasePath, x.query.Get("next"))
@@ -57,10 +58,10 @@ func finishProvider(x *exchange) error {
 		return failure.ErrNotFound
 	}
 	s := x.server
-	if _, err := parseCredentials(x.r.Header, s.options.SessionCookie); err != nil {
+	if _, err := parse.ReadCredentials(x.r.Header, s.options.SessionCookie); err != nil {
 		return err
 	}
-	cookie, _, err := parseCookie(x.r.Header["Cookie"], s.flowCookie(), flowCharsMax)
+	cookie, _, err := parse.Cookie(x.r.Header["Cookie"], s.flowCookie(), flowCharsMax)
 	if err != nil {
 		return provider.ErrFlow // two cookies: nobody can tell which is the right one
 	}

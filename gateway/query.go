@@ -14,6 +14,7 @@ import (
 	"troupe/actors/message"
 	"troupe/actors/query"
 	"troupe/gateway/api"
+	"troupe/gateway/internal/parse"
 	"troupe/statemachine/data"
 )
 
@@ -31,7 +32,7 @@ func queryInstances(x *exchange) error {
 	}
 	mayManage := x.caller.Has(identity.Workflows)
 	if slices.Contains(request.Fields, fieldPrivate) && !mayManage {
-		return malformed(`the query parameter "fields" can name %q only for holders of the privilege %s`, fieldPrivate, identity.Workflows)
+		return parse.Malformed(`the query parameter "fields" can name %q only for holders of the privilege %s`, fieldPrivate, identity.Workflows)
 	}
 	if request.Explain && !mayManage {
 		return failure.Needs(identity.Workflows)
@@ -186,7 +187,7 @@ func (x *exchange) appendNext(cursor string) {
 	}
 	x.out = append(x.out, `,"next":`...)
 	x.out = data.AppendString(x.out, cursor)
-	x.w.Header()["Link"] = []string{nextLink(x.r.URL.Path, x.route.query, x.query, cursor)}
+	x.w.Header()["Link"] = []string{parse.NextLink(x.r.URL.Path, x.route.query, x.query, cursor)}
 }
 
 // listHistory answers GET
@@ -194,18 +195,18 @@ func (x *exchange) appendNext(cursor string) {
 func listHistory(x *exchange) error {
 	request := message.History{Caller: x.caller}
 	var err error
-	if request.Limit, err = parseLimit(x.query, historyPageDefault); err != nil {
+	if request.Limit, err = parse.Limit(x.query, parse.HistoryPageDefault); err != nil {
 		return err
 	}
-	if request.Cursor, err = parseCursor(x.query); err != nil {
+	if request.Cursor, err = parse.Cursor(x.query); err != nil {
 		return err
 	}
-	fields, err := parseChoice(x.query, "fields", "data")
+	fields, err := parse.Choice(x.query, "fields", "data")
 	if err != nil {
 		return err
 	}
 	request.WithData = fields != ""
-	by, err := parseChoice(x.query, "order", ascending, descending)
+	by, err := parse.Choice(x.query, "order", ascending, descending)
 	if err != nil {
 		return err
 	}

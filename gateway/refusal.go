@@ -32,7 +32,7 @@ func (x *exchange) refuseInTime(err error) {
 func (x *exchange) expectRetry() {
 	seconds, _ := strconv.Atoi(x.w.Header().Get("Retry-After"))
 	wait := min(time.Duration(seconds)*time.Second, retryHeldMax)
-	x.connection.retryAt = x.connection.age() + wait
+	x.connection.RetryAt = x.connection.Age() + wait
 	if x.beyondShare {
 		x.usage.retryAt.Store(int64(time.Since(x.server.started) + wait))
 	}
@@ -41,7 +41,7 @@ func (x *exchange) expectRetry() {
 // awaitRetry waits until the caller was to come again. The request has left its place to
 // others then, and its connection may be closed for a new one; that is reported as false.
 func (x *exchange) awaitRetry() bool {
-	wait := x.connection.retryAt - x.connection.age()
+	wait := x.connection.RetryAt - x.connection.Age()
 	if x.beyondShare {
 		wait = max(wait, time.Duration(x.usage.retryAt.Load())-time.Since(x.server.started))
 	}
@@ -49,7 +49,7 @@ func (x *exchange) awaitRetry() bool {
 		return true
 	}
 	x.endAdmission()
-	if !x.connection.rest() {
+	if !x.connection.Rest() {
 		return false
 	}
 	timer := time.NewTimer(wait)
@@ -59,5 +59,5 @@ func (x *exchange) awaitRetry() bool {
 	case <-x.server.stopping:
 	case <-x.r.Context().Done():
 	}
-	return x.connection.resume()
+	return x.connection.Resume()
 }

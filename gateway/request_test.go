@@ -47,21 +47,3 @@ func TestHeadWorksWhereverGetDoes(t *testing.T) {
 		})
 	}
 }
-
-// TestQuote holds the 64 characters themselves.
-func TestQuote(t *testing.T) {
-	for in, want := range map[string]string{
-		"":                               `""`,
-		"plain":                          `"plain"`,
-		"a\"b\n":                         `"a\"b\n"`,
-		"ü\xff":                          `"\u00fc\xff"`,
-		strings.Repeat("x", 64):          `"` + strings.Repeat("x", 64) + `"`,
-		strings.Repeat("x", 65):          `"` + strings.Repeat("x", 64) + `"…`,
-		strings.Repeat("x", 60) + "\x00": `"` + strings.Repeat("x", 60) + `\x00"`,
-		strings.Repeat("x", 61) + "\x00": `"` + strings.Repeat("x", 61) + `"…`,
-	} {
-		if got := quote(in); got != want {
-			t.Errorf("quote(%q): got %s, want %s", in, got, want)
-		}
-	}
-}

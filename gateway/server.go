@@ -21,6 +21,7 @@ import (
 	"troupe/actors/identity"
 	"troupe/gateway/api"
 	"troupe/gateway/console"
+	"troupe/gateway/internal/listener"
 	"troupe/gateway/toll"
 )
 
@@ -144,16 +145,16 @@ type Server struct {
 	endWatching context.CancelFunc
 
 	metrics     metrics
-	connections connectionCounts
+	connections listener.Counts
 	// started is when the server was made: its counters begin there.
 	started time.Time
 	vitals  vitalsReading
 
 	mu struct {
 		sync.Mutex
-		used     bool          // by Start or Stop
-		listener *listener     // nil until Start
-		served   chan struct{} // closed when serving has ended; nil until Start
+		used     bool               // by Start or Stop
+		listener *listener.Listener // nil until Start
+		served   chan struct{}      // closed when serving has ended; nil until Start
 	}
 	stopOnce sync.Once
 }
@@ -210,8 +211,8 @@ func newServer(o Options, table []route) (*Server, error) {
 		MaxHeaderBytes:               o.HeaderBytesMax,
 		ErrorLog:                     stdlog.New(logWriter{o.Log}, "", 0),
 		BaseContext:                  func(net.Listener) context.Context { return ctx },
-		ConnContext:                  withConnection,
-		ConnState:                    onConnState,
+		ConnContext:                  listener.ConnContext,
+		ConnState:                    listener.OnState,
 	}
 	return s, nil
 }
@@ -247,7 +248,7 @@ func (s *Server) Start() error {
 	if err != nil {
 		return fmt.Errorf("start gateway: %w", err)
 	}
-	s.mu.listener = limitConnections(inner, s.options.ConnectionsMax, &s.connections, s.isTrusted)
+	s.mu.listener = listener.New(inner, s.options.ConnectionsMax, &s.connections, s.isTrusted)
 	s.mu.served = make(chan struct{})
 	go guard.Loop(s.stopping, s.options.Log, "places", func() { s.pressure.run(s.stopping, s.working, &s.metrics.shed) })
 	go s.run(s.mu.listener, s.mu.served)
@@ -315,7 +316,7 @@ func (s *Server) stop(ctx context.Context) {
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.lastBytesMax)
 	defer cancel()
 	if err := s.http.Shutdown(closing); err != nil {
-		listener.resetUnfinished()
+		listener.ResetUnfinished()
 		_ = s.http.Close()
 	}
 	<-served

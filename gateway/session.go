@@ -9,6 +9,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/gateway/console"
+	"troupe/gateway/internal/parse"
 	"troupe/gateway/login"
 	"troupe/statemachine/data"
 )
@@ -33,7 +34,7 @@ type Sessions interface {
 // signIn answers POST /session. A session in the request is not looked up. It ends
 // when the new one has begun.
 func signIn(x *exchange) error {
-	body, err := parseBody(x.body)
+	body, err := parse.Body(x.body)
 	if err != nil {
 		return err
 	}
@@ -66,7 +67,7 @@ func signIn(x *exchange) error {
 // gets the new one.
 func (x *exchange) startSession(session string, caller *identity.Principal, secure bool) error {
 	s := x.server
-	if old, _, err := parseSession(x.r.Header["Cookie"], s.options.SessionCookie); err == nil && old != "" {
+	if old, _, err := parse.Session(x.r.Header["Cookie"], s.options.SessionCookie); err == nil && old != "" {
 		// NB: most old sessions are unknown or over. Nobody may forward the request after an error:
 		// the sign-in has happened.
 		if err := x.services.Sessions.SignOut(x.r.Context(), old); err != nil && !errors.Is(err, failure.ErrUnauthorized) {
@@ -75,7 +76,7 @@ func (x *exchange) startSession(session string, caller *identity.Principal, secu
 	}
 	x.caller = caller
 	if x.connection != nil {
-		x.connection.markAuthenticated()
+		x.connection.MarkAuthenticated()
 	}
 	s.setCookie(x.w.Header(), session, 0, secure)
 	return nil
@@ -151,15 +152,15 @@ func parseSignIn(body data.Value) (r signInRequest, err error) {
 		has[key] = true
 		switch key {
 		case "user":
-			r.user, err = stringMember(v, key)
+			r.user, err = parse.StringMember(v, key)
 		case "password":
-			r.password, err = stringMember(v, key)
+			r.password, err = parse.StringMember(v, key)
 		case "link":
-			if r.link, err = stringMember(v, key); err == nil && r.link == "" {
-				err = malformed("%q is empty", key)
+			if r.link, err = parse.StringMember(v, key); err == nil && r.link == "" {
+				err = parse.Malformed("%q is empty", key)
 			}
 		default:
-			err = unknownMember("", key, "user", "password", "link")
+			err = parse.UnknownMember("", key, "user", "password", "link")
 		}
 		if err != nil {
 			return signInRequest{}, err
@@ -167,12 +168,12 @@ func parseSignIn(body data.Value) (r signInRequest, err error) {
 	}
 	switch {
 	case has["link"] && len(has) > 1:
-		return signInRequest{}, malformed("%q stands alone", "link")
+		return signInRequest{}, parse.Malformed("%q stands alone", "link")
 	case has["link"]:
 	case !has["user"]:
-		return signInRequest{}, missingMember("user")
+		return signInRequest{}, parse.MissingMember("user")
 	case !has["password"]:
-		return signInRequest{}, missingMember("password")
+		return signInRequest{}, parse.MissingMember("password")
 	}
 	return r, nil
 }

@@ -12,6 +12,7 @@ import (
 	"troupe/actors/message"
 	"troupe/actors/task"
 	"troupe/gateway/api"
+	"troupe/gateway/internal/parse"
 	"troupe/statemachine/data"
 )
 
@@ -59,27 +60,27 @@ const taskPageDefault = 50
 // listTasks answers GET workflow/api/v1/tasks.
 func listTasks(x *exchange) (err error) {
 	list := task.ListRequest{Caller: x.caller, Languages: x.languages(), NameOf: x.nameOf}
-	if list.Scope, err = parseChoice(x.query, "scope", task.ScopeMine, task.ScopeOpen, task.ScopeAll, task.ScopeDone, task.ScopeEvery); err != nil {
+	if list.Scope, err = parse.Choice(x.query, "scope", task.ScopeMine, task.ScopeOpen, task.ScopeAll, task.ScopeDone, task.ScopeEvery); err != nil {
 		return err
 	}
 	if list.Scope == "" {
 		list.Scope = task.ScopeAll
 	}
 	for name, to := range map[string]*string{"workflowId": &list.WorkflowID, "filter": &list.Filter, "q": &list.Query, "sort": &list.Sort} {
-		if *to, err = parseText(x.query, name); err != nil {
+		if *to, err = parse.Text(x.query, name); err != nil {
 			return err
 		}
 	}
 	if err = checkWords(list.Query); err != nil {
 		return err
 	}
-	if list.Limit, err = parseLimit(x.query, taskPageDefault); err != nil {
+	if list.Limit, err = parse.Limit(x.query, taskPageDefault); err != nil {
 		return err
 	}
-	if list.Cursor, err = parseCursor(x.query); err != nil {
+	if list.Cursor, err = parse.Cursor(x.query); err != nil {
 		return err
 	}
-	if list.Count, err = parseFlag(x.query, "count"); err != nil {
+	if list.Count, err = parse.Flag(x.query, "count"); err != nil {
 		return err
 	}
 	page, err := x.services.Workflows.Tasks(x.r.Context(), &list)
@@ -117,14 +118,14 @@ func changeTask(x *exchange) error {
 
 // parseTaskChange reads {"taskId", "action", "to"}.
 func parseTaskChange(body []byte) (change *message.TaskChange, to string, err error) {
-	value, err := parseBody(body)
+	value, err := parse.Body(body)
 	if err != nil {
 		return nil, "", err
 	}
 	change = &message.TaskChange{}
 	for key, v := range value.Members() {
 		text := ""
-		if text, err = stringMember(v, key); err != nil {
+		if text, err = parse.StringMember(v, key); err != nil {
 			return nil, "", err
 		}
 		switch key {
@@ -135,17 +136,17 @@ func parseTaskChange(body []byte) (change *message.TaskChange, to string, err er
 		case "to":
 			to = text
 		default:
-			return nil, "", unknownMember("", key, "taskId", "action", "to")
+			return nil, "", parse.UnknownMember("", key, "taskId", "action", "to")
 		}
 	}
 	known := []message.TaskAction{message.Claim, message.Release, message.Assign}
 	switch {
 	case change.TaskID == "":
-		return nil, "", missingMember("taskId")
+		return nil, "", parse.MissingMember("taskId")
 	case !slices.Contains(known, change.Action):
-		return nil, "", malformed(`"action" must be %s`, choiceText(known))
+		return nil, "", parse.Malformed(`"action" must be %s`, parse.ChoiceText(known))
 	case (to != "") != (change.Action == message.Assign):
-		return nil, "", malformed(`"to" names the user of "assign", and of no other action`)
+		return nil, "", parse.Malformed(`"to" names the user of "assign", and of no other action`)
 	}
 	return change, to, nil
 }
@@ -253,14 +254,14 @@ func addComment(x *exchange) error {
 	comment := message.Comment{Load: message.Load{Caller: x.caller, WorkflowID: x.params.ByName("workflowId"), InstanceID: x.params.ByName("instanceId")}}
 	for name, v := range body.Members() {
 		if name != "text" {
-			return unknownMember("", name, "text")
+			return parse.UnknownMember("", name, "text")
 		}
-		if comment.Text, err = stringMember(v, name); err != nil {
+		if comment.Text, err = parse.StringMember(v, name); err != nil {
 			return err
 		}
 	}
 	if n := utf8.RuneCountInString(comment.Text); n > commentRunesMax || strings.TrimSpace(comment.Text) == "" {
-		return malformed(`"text" must have 1 to %d characters, and not only blanks`, commentRunesMax)
+		return parse.Malformed(`"text" must have 1 to %d characters, and not only blanks`, commentRunesMax)
 	}
 	// NB: the same text to another instance is another request.
 	what := data.AppendString(data.AppendString(data.Value(nil), comment.WorkflowID+"/"+comment.InstanceID), comment.Text)
@@ -287,7 +288,7 @@ func listActivity(x *exchange) error {
 	if err := x.checkIdentifiers(); err != nil {
 		return err
 	}
-	by, err := parseChoice(x.query, "order", ascending, descending)
+	by, err := parse.Choice(x.query, "order", ascending, descending)
 	if err != nil {
 		return err
 	}
@@ -295,10 +296,10 @@ func listActivity(x *exchange) error {
 		Load:        message.Load{Caller: x.caller, WorkflowID: x.params.ByName("workflowId"), InstanceID: x.params.ByName("instanceId")},
 		OldestFirst: by == ascending,
 	}
-	if list.Limit, err = parseLimit(x.query, operationsPageDefault); err != nil {
+	if list.Limit, err = parse.Limit(x.query, operationsPageDefault); err != nil {
 		return err
 	}
-	if list.Cursor, err = parseCursor(x.query); err != nil {
+	if list.Cursor, err = parse.Cursor(x.query); err != nil {
 		return err
 	}
 	page, err := x.services.Workflows.Activity(x.r.Context(), &list)

@@ -11,6 +11,7 @@ import (
 	"troupe/actors/identity"
 	"troupe/actors/message"
 	"troupe/gateway/api"
+	"troupe/gateway/internal/parse"
 	"troupe/statemachine/data"
 )
 
@@ -64,7 +65,7 @@ func showTaskForm(x *exchange) error {
 	for _, name := range view.Events {
 		answer.Events = append(answer.Events, string(name))
 	}
-	x.w.Header()["Etag"] = []string{entityTag(view.Sequence)}
+	x.w.Header()["Etag"] = []string{parse.EntityTag(view.Sequence)}
 	return x.answerJSON(answer)
 }
 
@@ -77,7 +78,7 @@ func showTaskDraft(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.w.Header()["Etag"] = []string{entityTag(view.Draft.Revision)}
+	x.w.Header()["Etag"] = []string{parse.EntityTag(view.Draft.Revision)}
 	return x.answerJSON(draftOf(view.Draft, view.TemplateChanged, view.Strays))
 }
 
@@ -112,25 +113,25 @@ func submitTask(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	request := &formportal.TaskSubmitRequest{TaskRequest: x.taskRequest(), WithHistory: !prefersMinimal(x.r.Header["Prefer"])}
-	if request.IfMatch, err = parseIfMatch(x.r.Header["If-Match"]); err != nil {
+	request := &formportal.TaskSubmitRequest{TaskRequest: x.taskRequest(), WithHistory: !parse.PrefersMinimal(x.r.Header["Prefer"])}
+	if request.IfMatch, err = parse.IfMatch(x.r.Header["If-Match"]); err != nil {
 		return err
 	}
 	for name, v := range body.Members() {
 		switch name {
 		case "event":
-			request.Event, err = stringMember(v, name)
+			request.Event, err = parse.StringMember(v, name)
 		case "data":
-			request.Data, err = objectMember(v, name)
+			request.Data, err = parse.ObjectMember(v, name)
 		default:
-			err = unknownMember("", name, "event", "data")
+			err = parse.UnknownMember("", name, "event", "data")
 		}
 		if err != nil {
 			return err
 		}
 	}
 	if request.Data == nil {
-		return missingMember("data")
+		return parse.MissingMember("data")
 	}
 	// NB: the same for another task is another request.
 	what := append(data.AppendString(data.Value(nil), request.TaskID), body...)

@@ -7,6 +7,7 @@ import (
 	"troupe/actors/identity"
 	"troupe/actors/template"
 	"troupe/gateway/api"
+	"troupe/gateway/internal/parse"
 )
 
 // Templates is what group C needs; template.Service does it.
@@ -25,7 +26,7 @@ func listParameters(kind template.Kind) func(*exchange) error {
 		}
 		path := x.query.Get(kind.String())
 		if path == "" {
-			return malformed("the query parameter %q is missing", kind)
+			return parse.Malformed("the query parameter %q is missing", kind)
 		}
 		params, err := x.services.Templates.Parameters(x.r.Context(), x.caller, kind, path)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/watch"
+	"troupe/gateway/internal/parse"
 )
 
 // A watcher gets what is committed as server-sent events:
@@ -36,7 +37,7 @@ var errWatchOver = errors.New("the watch is over")
 func watchInstances(x *exchange) error {
 	request := watch.Request{Caller: x.caller, Reauthorize: x.reauthorize, Filter: x.query.Get("filter")}
 	var err error
-	if request.LastEventID, err = parseLastEventID(x.r.Header["Last-Event-Id"]); err != nil {
+	if request.LastEventID, err = parse.LastEventID(x.r.Header["Last-Event-Id"]); err != nil {
 		return err
 	}
 	// NB: an empty instance id would be all instances.

@@ -14,6 +14,7 @@ import (
 	"troupe/actors/watch"
 	"troupe/actors/workflow/batch"
 	"troupe/gateway/api"
+	"troupe/gateway/internal/parse"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -94,7 +95,7 @@ func createInstance(x *exchange) error {
 		return err
 	}
 	request.Caller = x.caller
-	request.WithHistory = !prefersMinimal(x.r.Header["Prefer"])
+	request.WithHistory = !parse.PrefersMinimal(x.r.Header["Prefer"])
 	reply, err := x.services.Workflows.Create(x.r.Context(), request)
 	if err != nil {
 		return err
@@ -105,15 +106,15 @@ func createInstance(x *exchange) error {
 
 // sendEvent answers POST workflow/api/v1/event.
 func sendEvent(x *exchange) error {
-	key, err := parseIdempotencyKey(x.r.Header["Idempotency-Key"])
+	key, err := parse.IdempotencyKey(x.r.Header["Idempotency-Key"])
 	if err != nil {
 		return err
 	}
-	ifMatch, err := parseIfMatch(x.r.Header["If-Match"])
+	ifMatch, err := parse.IfMatch(x.r.Header["If-Match"])
 	if err != nil {
 		return err
 	}
-	body, err := parseBody(x.body)
+	body, err := parse.Body(x.body)
 	if err != nil {
 		return err
 	}
@@ -126,7 +127,7 @@ func sendEvent(x *exchange) error {
 	}
 	request.Caller = x.caller
 	request.IfMatch = ifMatch
-	request.WithHistory = !prefersMinimal(x.r.Header["Prefer"])
+	request.WithHistory = !parse.PrefersMinimal(x.r.Header["Prefer"])
 	reply, err := x.services.Workflows.Send(x.r.Context(), request)
 	if err != nil {
 		return err
@@ -154,7 +155,7 @@ func loadInstance(x *exchange) error {
 		Caller:      x.caller,
 		WorkflowID:  x.params.ByName("workflowId"),
 		InstanceID:  x.params.ByName("instanceId"),
-		WithHistory: !prefersMinimal(x.r.Header["Prefer"]),
+		WithHistory: !parse.PrefersMinimal(x.r.Header["Prefer"]),
 	}
 	if err := x.checkIdentifiers(); err != nil {
 		return err
@@ -174,7 +175,7 @@ func loadInstance(x *exchange) error {
 // setInstanceHeaders sets what every answer with an instance has.
 func (x *exchange) setInstanceHeaders(reply *message.Reply) {
 	h := x.w.Header()
-	h["Etag"] = []string{entityTag(reply.Sequence)}
+	h["Etag"] = []string{parse.EntityTag(reply.Sequence)}
 	if !reply.WithHistory {
 		h["Preference-Applied"] = valueMinimal
 	}
@@ -199,7 +200,7 @@ func listEvents(x *exchange) error {
 		return err
 	}
 	// The tag is the instance's: what stands here holds until it moves on.
-	x.w.Header()["Etag"] = []string{entityTag(reply.Sequence)}
+	x.w.Header()["Etag"] = []string{parse.EntityTag(reply.Sequence)}
 	out := api.EventList{Events: []api.Event{}}
 	for _, e := range reply.Events {
 		out.Events = append(out.Events, eventOf(e))

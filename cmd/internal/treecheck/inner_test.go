@@ -107,18 +107,20 @@ var actorsArrows = map[string][]string{
 }
 
 var gatewayArrows = map[string][]string{
-	"api":        {},
-	"toll":       {},
-	"console":    {},
-	"login":      {},
-	"errorpage":  {"login"},
-	"provider":   {},
-	"reference":  {},
-	"wiretest":   {},
-	".":          {"api", "console", "errorpage", "login", "provider", "reference", "toll"},
-	"admin":      {"api"},
-	"client":     {"api"},
-	"servertest": {".", "api"},
+	"api":               {},
+	"toll":              {},
+	"console":           {},
+	"login":             {},
+	"errorpage":         {"login"},
+	"provider":          {},
+	"reference":         {},
+	"wiretest":          {},
+	"internal/listener": {},
+	"internal/parse":    {"api"},
+	".":                 {"api", "console", "errorpage", "login", "provider", "reference", "toll", "internal/listener", "internal/parse"},
+	"admin":             {"api"},
+	"client":            {"api"},
+	"servertest":        {".", "api"},
 }
 
 var benchArrows = map[string][]string{

@@ -21,7 +21,7 @@ const (
 // without tests. A number may only go down, and a row goes when its package is within the bound.
 var packageLinesToday = map[string]int{
 	"statemachine":    10764,
-	"gateway":         9731,
+	"gateway":         8494,
 	"persistence":     5917,
 	"actors/workflow": 4373,
 }

@@ -1,4 +1,7 @@
-package gateway
+// Package parse reads what a caller sends as text: headers, credentials, query parameters and the
+// members of JSON bodies. Whatever is wrong is failure.ErrInvalid with a message that the caller
+// may read (Malformed). It knows no route, and looks nobody up.
+package parse
 
 import (
 	"iter"
@@ -15,30 +18,30 @@ import (
 // a fuzz target.
 
 const (
-	idempotencyKeyCharsMax = 255
+	IdempotencyKeyCharsMax = 255
 	entityTagsMax          = 256
 	lastEventIDCharsMax    = 8 << 10
 )
 
-// parseIdempotencyKey returns the key of the Idempotency-Key header, "" when there is
+// IdempotencyKey returns the key of the Idempotency-Key header, "" when there is
 // none. It may be bare or a string of RFC 8941; `abc` and `"abc"` are the same
 // key.
-func parseIdempotencyKey(lines []string) (string, error) {
+func IdempotencyKey(lines []string) (string, error) {
 	if len(lines) == 0 {
 		return "", nil
 	}
 	if len(lines) > 1 {
-		return "", malformed("the header Idempotency-Key is repeated")
+		return "", Malformed("the header Idempotency-Key is repeated")
 	}
 	key := lines[0]
 	if strings.HasPrefix(key, `"`) {
 		var ok bool
 		if key, ok = unquoteKey(key); !ok {
-			return "", malformed("the header Idempotency-Key begins with a quote, but is no quoted string")
+			return "", Malformed("the header Idempotency-Key begins with a quote, but is no quoted string")
 		}
 	}
-	if !isIdempotencyKey(key) {
-		return "", malformed("the header Idempotency-Key must have 1 to %d visible ASCII characters", idempotencyKeyCharsMax)
+	if !IsIdempotencyKey(key) {
+		return "", Malformed("the header Idempotency-Key must have 1 to %d visible ASCII characters", IdempotencyKeyCharsMax)
 	}
 	return key, nil
 }
@@ -70,14 +73,14 @@ func unquoteKey(s string) (string, bool) {
 	return string(key), true
 }
 
-// isIdempotencyKey reports whether s can be an idempotency key: 1 to 255 visible
+// IsIdempotencyKey reports whether s can be an idempotency key: 1 to 255 visible
 // ASCII characters (gateway/INTERFACE.md, "Retries").
-func isIdempotencyKey(s string) bool {
-	return s != "" && len(s) <= idempotencyKeyCharsMax && isVisible(s)
+func IsIdempotencyKey(s string) bool {
+	return s != "" && len(s) <= IdempotencyKeyCharsMax && IsVisible(s)
 }
 
-// isVisible reports whether s has only visible ASCII characters.
-func isVisible(s string) bool {
+// IsVisible reports whether s has only visible ASCII characters.
+func IsVisible(s string) bool {
 	for i := range len(s) {
 		if s[i] <= ' ' || s[i] > '~' {
 			return false
@@ -86,27 +89,27 @@ func isVisible(s string) bool {
 	return true
 }
 
-// parseLastEventID returns the place of the header Last-Event-ID, after which a
+// LastEventID returns the place of the header Last-Event-ID, after which a
 // watcher goes on; "" when there is none. What it means is for those to say who
 // gave it out.
-func parseLastEventID(lines []string) (string, error) {
+func LastEventID(lines []string) (string, error) {
 	switch {
 	case len(lines) == 0:
 		return "", nil
 	case len(lines) > 1:
-		return "", malformed("the header Last-Event-ID is repeated")
-	case len(lines[0]) > lastEventIDCharsMax || !isVisible(lines[0]):
-		return "", malformed("the header Last-Event-ID must have at most %d visible ASCII characters", lastEventIDCharsMax)
+		return "", Malformed("the header Last-Event-ID is repeated")
+	case len(lines[0]) > lastEventIDCharsMax || !IsVisible(lines[0]):
+		return "", Malformed("the header Last-Event-ID must have at most %d visible ASCII characters", lastEventIDCharsMax)
 	}
 	return lines[0], nil
 }
 
-// parseIfMatch returns the sequence numbers that If-Match allows, nil for any.
+// IfMatch returns the sequence numbers that If-Match allows, nil for any.
 // When the header is there but names no number, the result is a list with 0,
 // which no instance has: nothing matches. Weak tags never match (RFC 9110,
 // 13.1.1 demands the strong comparison), nor do tags that are not a number
-// written as entityTag writes it.
-func parseIfMatch(lines []string) ([]uint64, error) {
+// written as EntityTag writes it.
+func IfMatch(lines []string) ([]uint64, error) {
 	if len(lines) == 0 || len(lines) == 1 && lines[0] == "*" {
 		return nil, nil
 	}
@@ -118,10 +121,10 @@ func parseIfMatch(lines []string) ([]uint64, error) {
 			if rest == "" {
 				break
 			}
-			tag, weak, after, ok := cutEntityTag(rest)
+			tag, weak, after, ok := CutEntityTag(rest)
 			tags++
 			if !ok || tags > entityTagsMax {
-				return nil, malformed("the header If-Match must be * or a list of at most %d entity tags", entityTagsMax)
+				return nil, Malformed("the header If-Match must be * or a list of at most %d entity tags", entityTagsMax)
 			}
 			if n, ok := parseSequence(tag); ok && !weak {
 				sequences = append(sequences, n)
@@ -131,16 +134,16 @@ func parseIfMatch(lines []string) ([]uint64, error) {
 	}
 	switch {
 	case tags == 0:
-		return nil, malformed("the header If-Match is empty")
+		return nil, Malformed("the header If-Match is empty")
 	case len(sequences) == 0:
 		sequences = append(sequences, 0)
 	}
 	return sequences, nil
 }
 
-// cutEntityTag cuts an entity tag (RFC 9110, 8.8.3) off the front of s. Behind
+// CutEntityTag cuts an entity tag (RFC 9110, 8.8.3) off the front of s. Behind
 // it must be the end or a comma.
-func cutEntityTag(s string) (tag string, weak bool, rest string, ok bool) {
+func CutEntityTag(s string) (tag string, weak bool, rest string, ok bool) {
 	s, weak = strings.CutPrefix(s, "W/")
 	if s == "" || s[0] != '"' {
 		return "", false, "", false
@@ -149,7 +152,7 @@ func cutEntityTag(s string) (tag string, weak bool, rest string, ok bool) {
 	if end < 0 {
 		return "", false, "", false
 	}
-	tag, rest = s[1:1+end], trimBlanks(s[end+2:])
+	tag, rest = s[1:1+end], TrimBlanks(s[end+2:])
 	for i := range len(tag) {
 		if tag[i] <= ' ' || tag[i] == 0x7f {
 			return "", false, "", false
@@ -161,7 +164,7 @@ func cutEntityTag(s string) (tag string, weak bool, rest string, ok bool) {
 	return tag, weak, rest, true
 }
 
-// parseSequence reads a sequence number exactly as entityTag writes it, or as
+// parseSequence reads a sequence number exactly as EntityTag writes it, or as
 // gzipTag does.
 func parseSequence(tag string) (uint64, bool) {
 	tag = strings.TrimSuffix(tag, api.GzipSuffix)
@@ -169,22 +172,22 @@ func parseSequence(tag string) (uint64, bool) {
 	return n, err == nil && tag[0] != '0'
 }
 
-// entityTag is the tag of an instance after its nth history entry.
-func entityTag(sequence uint64) string {
+// EntityTag is the tag of an instance after its nth history entry.
+func EntityTag(sequence uint64) string {
 	return `"` + strconv.FormatUint(sequence, 10) + `"`
 }
 
-// prefersMinimal reports whether the Prefer header asks for return=minimal.
-func prefersMinimal(lines []string) bool { return preferredReturn(lines) == "minimal" }
+// PrefersMinimal reports whether the Prefer header asks for return=minimal.
+func PrefersMinimal(lines []string) bool { return PreferredReturn(lines) == "minimal" }
 
-// preferredReturn returns what the Prefer header asks for with return (RFC 7240), empty
+// PreferredReturn returns what the Prefer header asks for with return (RFC 7240), empty
 // for nothing. A preference is optional, so malformed ones are ignored. Of several
 // "return" the first counts.
-func preferredReturn(lines []string) string {
+func PreferredReturn(lines []string) string {
 	for preference := range listElements(lines) {
 		name, value, _ := strings.Cut(preference, "=")
-		if equalASCII(trimBlanks(name), "return") {
-			value = trimBlanks(value)
+		if EqualASCII(TrimBlanks(name), "return") {
+			value = TrimBlanks(value)
 			if len(value) > 1 && value[0] == '"' && value[len(value)-1] == '"' {
 				value = value[1 : len(value)-1]
 			}
@@ -203,7 +206,7 @@ func listElements(lines []string) iter.Seq2[string, string] {
 				var element string
 				element, line = cutOutsideQuotes(line, ',')
 				element, parameters := cutOutsideQuotes(element, ';')
-				if !yield(trimBlanks(element), parameters) {
+				if !yield(TrimBlanks(element), parameters) {
 					return
 				}
 			}
@@ -228,27 +231,27 @@ func cutOutsideQuotes(s string, separator byte) (before, after string) {
 	return s, ""
 }
 
-// acceptsHTML reports whether the Accept header names text/html itself, as browsers do
+// AcceptsHTML reports whether the Accept header names text/html itself, as browsers do
 // when a person goes to an address. A weight of 0 refuses it (RFC 9110, 12.4.2). Malformed
 // elements are ignored.
-func acceptsHTML(lines []string) bool {
+func AcceptsHTML(lines []string) bool {
 	for name, parameters := range listElements(lines) {
-		if equalASCII(name, "text/html") && weightOf(parameters) > 0 {
+		if EqualASCII(name, "text/html") && weightOf(parameters) > 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// acceptsGzip reports whether the Accept-Encoding header accepts gzip and does not
+// AcceptsGzip reports whether the Accept-Encoding header accepts gzip and does not
 // prefer identity (RFC 9110, 12.5.3). Without the header gzip is not used.
-func acceptsGzip(lines []string) bool {
+func AcceptsGzip(lines []string) bool {
 	gzip, _, plain := codingWeights(lines)
 	return gzip > 0 && gzip >= plain
 }
 
-// prefersBrotli reports whether the Accept-Encoding header names br, and likes nothing better.
-func prefersBrotli(lines []string) bool {
+// PrefersBrotli reports whether the Accept-Encoding header names br, and likes nothing better.
+func PrefersBrotli(lines []string) bool {
 	gzip, brotli, plain := codingWeights(lines)
 	return brotli > 0 && brotli >= gzip && brotli >= plain
 }
@@ -261,11 +264,11 @@ func codingWeights(lines []string) (gzip, brotli, plain int) {
 	other := unsaid
 	for name, parameters := range listElements(lines) {
 		switch {
-		case equalASCII(name, "gzip"), equalASCII(name, "x-gzip"):
+		case EqualASCII(name, "gzip"), EqualASCII(name, "x-gzip"):
 			gzip = max(gzip, weightOf(parameters))
-		case equalASCII(name, "br"):
+		case EqualASCII(name, "br"):
 			brotli = max(brotli, weightOf(parameters))
-		case equalASCII(name, "identity"):
+		case EqualASCII(name, "identity"):
 			plain = max(plain, weightOf(parameters))
 		case name == "*":
 			other = max(other, weightOf(parameters))
@@ -283,8 +286,8 @@ func weightOf(parameters string) int {
 	for parameters != "" {
 		var parameter string
 		parameter, parameters = cutOutsideQuotes(parameters, ';')
-		name, value, _ := strings.Cut(trimBlanks(parameter), "=")
-		if !equalASCII(name, "q") {
+		name, value, _ := strings.Cut(TrimBlanks(parameter), "=")
+		if !EqualASCII(name, "q") {
 			continue
 		}
 		whole, fraction, _ := strings.Cut(value, ".")
@@ -297,20 +300,20 @@ func weightOf(parameters string) int {
 	return 1000
 }
 
-// checkEncoding refuses bodies with a Content-Encoding.
-func checkEncoding(h http.Header) error {
+// CheckEncoding refuses bodies with a Content-Encoding.
+func CheckEncoding(h http.Header) error {
 	switch lines := h["Content-Encoding"]; {
 	case len(lines) == 0:
 		return nil
-	case len(lines) == 1 && equalASCII(lines[0], "identity"):
+	case len(lines) == 1 && EqualASCII(lines[0], "identity"):
 		return nil
 	}
 	return failure.Refuse(failure.ErrMediaType, "the body must not have a Content-Encoding")
 }
 
-// checkContentType demands a type.
-func checkContentType(h http.Header, wanted string, need presence) error {
-	if len(h["Content-Type"]) == 0 && need == headerOptional || hasType(h, wanted) {
+// CheckContentType demands a type.
+func CheckContentType(h http.Header, wanted string, need Presence) error {
+	if len(h["Content-Type"]) == 0 && need == HeaderOptional || HasType(h, wanted) {
 		return nil
 	}
 	if wanted != "application/json" {
@@ -319,28 +322,40 @@ func checkContentType(h http.Header, wanted string, need presence) error {
 	return failure.Refuse(failure.ErrMediaType, "the Content-Type must be application/json in UTF-8")
 }
 
-// isLines reports whether the body is JSON in lines.
-func isLines(h http.Header) bool { return hasType(h, "application/x-ndjson") }
+// IsLines reports whether the body is JSON in lines.
+func IsLines(h http.Header) bool { return HasType(h, "application/x-ndjson") }
 
-// isYAML reports whether the body is YAML (RFC 9512).
-func isYAML(h http.Header) bool { return hasType(h, "application/yaml") }
+// IsYAML reports whether the body is YAML (RFC 9512).
+func IsYAML(h http.Header) bool { return HasType(h, "application/yaml") }
 
-// hasType reports whether the Content-Type is a type. It accepts charset=utf-8, the
+// HasType reports whether the Content-Type is a type. It accepts charset=utf-8, the
 // encoding of JSON, and ignores other parameters.
-func hasType(h http.Header, wanted string) bool {
+func HasType(h http.Header, wanted string) bool {
 	lines := h["Content-Type"]
 	if len(lines) != 1 || lines[0] == wanted {
 		return len(lines) == 1
 	}
 	mediaType, params, err := mime.ParseMediaType(lines[0])
 	charset, given := params["charset"]
-	return err == nil && mediaType == wanted && (!given || equalASCII(charset, "utf-8"))
+	return err == nil && mediaType == wanted && (!given || EqualASCII(charset, "utf-8"))
 }
 
-// presence says whether a header is required.
-type presence uint8
+// Presence says whether a header is required.
+type Presence uint8
 
 const (
-	headerRequired presence = iota
-	headerOptional
+	HeaderRequired Presence = iota
+	HeaderOptional
 )
+
+// IfAbsent reports whether If-None-Match demands that there is nothing yet.
+// Tags have no meaning for what is about to be written.
+func IfAbsent(lines []string) (bool, error) {
+	switch {
+	case len(lines) == 0:
+		return false, nil
+	case len(lines) == 1 && TrimBlanks(lines[0]) == "*":
+		return true, nil
+	}
+	return false, Malformed("the header If-None-Match can only be * here")
+}

@@ -1,4 +1,4 @@
-package gateway
+package listener
 
 import (
 	"container/heap"
@@ -33,7 +33,7 @@ type tablePosition struct {
 	element *list.Element
 }
 
-func (t *originTable) add(c *connection, from origin) {
+func (t *originTable) add(c *Conn, from origin) {
 	g := t.groups[from]
 	if g == nil {
 		g = &originConnections{origin: from}
@@ -47,7 +47,7 @@ func (t *originTable) add(c *connection, from origin) {
 	heap.Fix(&t.order, g.index)
 }
 
-func (t *originTable) remove(c *connection) {
+func (t *originTable) remove(c *Conn) {
 	g := c.position.group
 	g.members.Remove(c.position.element)
 	c.position = tablePosition{}
@@ -60,10 +60,10 @@ func (t *originTable) remove(c *connection) {
 }
 
 // all yields every connection.
-func (t *originTable) all(yield func(*connection) bool) {
+func (t *originTable) all(yield func(*Conn) bool) {
 	for _, g := range t.order {
 		for e := g.members.Front(); e != nil; e = e.Next() {
-			if !yield(e.Value.(*connection)) {
+			if !yield(e.Value.(*Conn)) {
 				return
 			}
 		}
@@ -72,9 +72,9 @@ func (t *originTable) all(yield func(*connection) bool) {
 
 // candidate returns the connection to close first among those that mayClose allows,
 // and its state: one of the origin with the most connections. Nil is none.
-func (t *originTable) candidate(mayClose func(*connection, connectionState) bool) (*connection, connectionState) {
-	var found *connection
-	var state connectionState
+func (t *originTable) candidate(mayClose func(*Conn, state) bool) (*Conn, state) {
+	var found *Conn
+	var state state
 	most := 0
 	// NB: the first group is the largest, so the search usually ends with it. It goes
 	// on when none of its connections may be closed.
@@ -97,17 +97,17 @@ const candidatesMax = 64
 
 // candidate returns the oldest connection that mayClose allows. It prefers one that
 // had time to be used and never was: on others the next request may be on its way.
-func (g *originConnections) candidate(mayClose func(*connection, connectionState) bool) (*connection, connectionState) {
-	var found *connection
-	var state connectionState
+func (g *originConnections) candidate(mayClose func(*Conn, state) bool) (*Conn, state) {
+	var found *Conn
+	var state state
 	candidates := 0
 	for e := g.members.Front(); e != nil && candidates < candidatesMax; e = e.Next() {
-		c := e.Value.(*connection)
+		c := e.Value.(*Conn)
 		s := c.state.Load()
 		if !mayClose(c, s) {
 			continue
 		}
-		if s == connectionNew && c.age() >= stuckMin {
+		if s == stateNew && c.Age() >= stuckMin {
 			return c, s
 		}
 		if found == nil {
@@ -141,4 +141,15 @@ func (h *largestFirst) Pop() any {
 	(*h)[last] = nil
 	*h = (*h)[:last]
 	return g
+}
+
+// NetworkOf returns what is counted as one address: the /64 network of an IPv6
+// address, because one machine may use all addresses of it.
+func NetworkOf(a netip.Addr) netip.Prefix {
+	bits := a.BitLen()
+	if a.Is6() {
+		bits = 64
+	}
+	network, _ := a.Prefix(bits) // zero for no address
+	return network
 }

@@ -1,4 +1,4 @@
-package gateway
+package parse
 
 import (
 	"slices"
@@ -20,11 +20,11 @@ func TestAcceptLanguage(t *testing.T) {
 		strings.Repeat("de,", 10) + "en":   strings.Repeat("de ", 10) + "en",
 		strings.Repeat("de,", 1000) + "en": "",
 	} {
-		if got := strings.Join(parseAcceptLanguage([]string{header}), " "); got != want {
+		if got := strings.Join(AcceptLanguage([]string{header}), " "); got != want {
 			t.Errorf("%.60q: got %q, want %q", header, got, want)
 		}
 	}
-	if got := parseAcceptLanguage([]string{"en;q=0.1", "de"}); !slices.Equal(got, []string{"de", "en"}) {
+	if got := AcceptLanguage([]string{"en;q=0.1", "de"}); !slices.Equal(got, []string{"de", "en"}) {
 		t.Errorf("two lines: got %q", got)
 	}
 }
@@ -34,7 +34,7 @@ func FuzzAcceptLanguage(f *testing.F) {
 		f.Add(header)
 	}
 	f.Fuzz(func(t *testing.T, header string) {
-		if got := parseAcceptLanguage([]string{header}); len(got) > languagesMax {
+		if got := AcceptLanguage([]string{header}); len(got) > LanguagesMax {
 			t.Errorf("%d languages", len(got))
 		}
 	})

@@ -1,4 +1,4 @@
-package gateway
+package parse
 
 import (
 	"net/http"
@@ -8,37 +8,37 @@ import (
 	"troupe/actors/identity"
 )
 
-// credentials is what a request shows of its sender: read, not yet believed.
+// Credentials is what a request shows of its sender: read, not yet believed.
 // There is one reader for all routes; which kind a route takes is its own
 // business.
-type credentials struct {
+type Credentials struct {
 	// token and session are the texts to authenticate. Empty with the flag set
 	// means that something stood there which cannot be one.
 	token, session       string
 	hasToken, hasSession bool
 }
 
-// parseCredentials reads the headers Authorization and Authentication and the
+// ReadCredentials reads the headers Authorization and Authentication and the
 // session cookie (gateway/INTERFACE.md, "Two headers, one parser"). An error is
 // failure.ErrInvalid: the request says two different things about its sender, so it is
 // answered 400 before anybody is looked up.
-func parseCredentials(h http.Header, cookie string) (credentials, error) {
-	var c credentials
+func ReadCredentials(h http.Header, cookie string) (Credentials, error) {
+	var c Credentials
 	var err error
-	if c.token, c.hasToken, err = parseTokens(h["Authorization"], h["Authentication"]); err != nil {
-		return credentials{}, err
+	if c.token, c.hasToken, err = readTokens(h["Authorization"], h["Authentication"]); err != nil {
+		return Credentials{}, err
 	}
-	if c.session, c.hasSession, err = parseSession(h["Cookie"], cookie); err != nil {
-		return credentials{}, err
+	if c.session, c.hasSession, err = Session(h["Cookie"], cookie); err != nil {
+		return Credentials{}, err
 	}
 	return c, nil
 }
 
-// pick returns the credential to authenticate on a route that takes the given
+// Pick returns the credential to authenticate on a route that takes the given
 // kinds. A token that stands there wins over a session, because a browser adds
 // the cookie by itself and the token was put there by somebody; and it is never
 // fallen back from, so that nobody acts as another user than intended.
-func (c *credentials) pick(kinds identity.Kind) (identity.Kind, string, error) {
+func (c *Credentials) Pick(kinds identity.Kind) (identity.Kind, string, error) {
 	switch {
 	case kinds&identity.Token != 0 && c.hasToken && c.token != "":
 		return identity.Token, c.token, nil
@@ -50,17 +50,17 @@ func (c *credentials) pick(kinds identity.Kind) (identity.Kind, string, error) {
 	return 0, "", failure.ErrUnauthorized
 }
 
-// parseTokens reads the lines of the two headers that may carry a token. The
+// readTokens reads the lines of the two headers that may carry a token. The
 // same token in both is fine.
-func parseTokens(authorization, authentication []string) (token string, present bool, err error) {
+func readTokens(authorization, authentication []string) (token string, present bool, err error) {
 	if len(authorization) > 1 || len(authentication) > 1 {
-		return "", false, malformed("a credential header is repeated")
+		return "", false, Malformed("a credential header is repeated")
 	}
-	first, err := parseToken(authorization)
+	first, err := readToken(authorization)
 	if err != nil {
 		return "", false, err
 	}
-	second, err := parseToken(authentication)
+	second, err := readToken(authentication)
 	switch {
 	case err != nil:
 		return "", false, err
@@ -71,47 +71,47 @@ func parseTokens(authorization, authentication []string) (token string, present 
 	case first == "" || second == "":
 		return "", true, nil
 	}
-	return "", false, malformed("the request carries two different tokens")
+	return "", false, Malformed("the request carries two different tokens")
 }
 
-// parseToken returns the token of a header's only line, and "" when there is
+// readToken returns the token of a header's only line, and "" when there is
 // none. net/http has taken off the blanks around the value.
-func parseToken(lines []string) (string, error) {
+func readToken(lines []string) (string, error) {
 	if len(lines) == 0 {
 		return "", nil
 	}
 	// NB: a comma makes a list, which is how two lines may arrive from a proxy;
 	// so it is answered as two lines are.
 	if strings.IndexByte(lines[0], ',') >= 0 {
-		return "", malformed("a credential header holds a list")
+		return "", Malformed("a credential header holds a list")
 	}
 	scheme, token, _ := strings.Cut(lines[0], " ")
-	if !equalASCII(scheme, "svc.token") && !equalASCII(scheme, "bearer") || !isSecret(token, secretCharsMax) {
+	if !EqualASCII(scheme, "svc.token") && !EqualASCII(scheme, "bearer") || !IsSecret(token, SecretCharsMax) {
 		return "", nil
 	}
 	return token, nil
 }
 
-// parseSession returns the value of the session cookie. Two cookies of the name
+// Session returns the value of the session cookie. Two cookies of the name
 // are refused even when they are equal: a sibling domain can set one, and
 // nobody can tell which is ours.
-func parseSession(lines []string, name string) (session string, present bool, err error) {
-	return parseCookie(lines, name, secretCharsMax)
+func Session(lines []string, name string) (session string, present bool, err error) {
+	return Cookie(lines, name, SecretCharsMax)
 }
 
-// parseCookie is parseSession for a secret of up to so many characters.
-func parseCookie(lines []string, name string, most int) (session string, present bool, err error) {
+// Cookie is Session for a secret of up to so many characters.
+func Cookie(lines []string, name string, most int) (session string, present bool, err error) {
 	for _, line := range lines {
 		for pair := range strings.SplitSeq(line, ";") {
 			key, value, found := strings.Cut(pair, "=")
-			if !found || trimBlanks(key) != name {
+			if !found || TrimBlanks(key) != name {
 				continue
 			}
 			if present {
-				return "", false, malformed("the request carries two session cookies")
+				return "", false, Malformed("the request carries two session cookies")
 			}
 			present = true
-			if value = trimBlanks(value); isSecret(value, most) {
+			if value = TrimBlanks(value); IsSecret(value, most) {
 				session = value
 			}
 		}
@@ -119,17 +119,18 @@ func parseCookie(lines []string, name string, most int) (session string, present
 	return session, present, nil
 }
 
-func trimBlanks(s string) string { return strings.Trim(s, " \t") }
+// TrimBlanks takes off the blanks around an element of a header.
+func TrimBlanks(s string) string { return strings.Trim(s, " \t") }
 
 const (
-	secretCharsMin = 43 // 256 bits in base64url
-	secretCharsMax = 255
+	SecretCharsMin = 43 // 256 bits in base64url
+	SecretCharsMax = 255
 )
 
-// isSecret reports whether s has the form of a token or session of up to so many characters:
+// IsSecret reports whether s has the form of a token or session of up to so many characters:
 // [A-Za-z0-9._-]{43,most}.
-func isSecret(s string, most int) bool {
-	if len(s) < secretCharsMin || len(s) > most {
+func IsSecret(s string, most int) bool {
+	if len(s) < SecretCharsMin || len(s) > most {
 		return false
 	}
 	for i := range len(s) {
@@ -143,9 +144,9 @@ func isSecret(s string, most int) bool {
 	return true
 }
 
-// equalASCII reports whether s is lower, ignoring the case of ASCII letters.
+// EqualASCII reports whether s is lower, ignoring the case of ASCII letters.
 // NB: strings.EqualFold would take "ſ" for an s.
-func equalASCII(s, lower string) bool {
+func EqualASCII(s, lower string) bool {
 	if len(s) != len(lower) {
 		return false
 	}

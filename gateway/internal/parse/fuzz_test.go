@@ -1,4 +1,4 @@
-package gateway
+package parse
 
 import (
 	"errors"
@@ -18,9 +18,16 @@ import (
 // The oracles of this file are the obvious versions of the readers: regular
 // expressions and the standard library instead of loops.
 
+// Credentials of the right form.
+const (
+	tokenSeed   = "tok_aaaaaaaaaaaaaaaa.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+	tokenOther  = "tok_bbbbbbbbbbbbbbbb.BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB"
+	sessionSeed = "ses_cccccccccccccccc.CCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCC"
+)
+
 var tokenHeader = regexp.MustCompile(`^(?:[sS][vV][cC]\.[tT][oO][kK][eE][nN]|[bB][eE][aA][rR][eE][rR]) ([A-Za-z0-9._-]{43,255})$`)
 
-// referenceToken is the oracle of parseTokens.
+// referenceToken is the oracle of readTokens.
 func referenceToken(authorization, authentication []string) (token string, present, ambiguous bool) {
 	lines := slices.Concat(authorization, authentication)
 	if len(authorization) > 1 || len(authentication) > 1 || slices.ContainsFunc(lines, func(s string) bool { return strings.Contains(s, ",") }) {
@@ -43,17 +50,17 @@ func referenceToken(authorization, authentication []string) (token string, prese
 
 func FuzzTokenHeaders(f *testing.F) {
 	for _, seed := range []string{
-		"", "svc.token " + tokenAnn, "Bearer " + tokenAnn, "SVC.TOKEN " + tokenAnn, "svc.token  " + tokenAnn, "svc.token\t" + tokenAnn,
-		"svc.token " + tokenAnn + ",svc.token " + tokenBob, "Basic YTpi", "svc.token " + tokenAnn[:42], "svc.token", tokenAnn, "svc.token " + tokenAnn + " x", "svc.token " + tokenAnn[:50] + "+", "svc.token " + tokenAnn + "\x00", "ſvc.token " + tokenAnn,
+		"", "svc.token " + tokenSeed, "Bearer " + tokenSeed, "SVC.TOKEN " + tokenSeed, "svc.token  " + tokenSeed, "svc.token\t" + tokenSeed,
+		"svc.token " + tokenSeed + ",svc.token " + tokenOther, "Basic YTpi", "svc.token " + tokenSeed[:42], "svc.token", tokenSeed, "svc.token " + tokenSeed + " x", "svc.token " + tokenSeed[:50] + "+", "svc.token " + tokenSeed + "\x00", "ſvc.token " + tokenSeed,
 	} {
 		f.Add(seed, seed, uint8(1), uint8(0))
-		f.Add(seed, "Bearer "+tokenAnn, uint8(1), uint8(1))
+		f.Add(seed, "Bearer "+tokenSeed, uint8(1), uint8(1))
 		f.Add(seed, seed, uint8(0), uint8(2))
 	}
 	f.Fuzz(func(t *testing.T, first, second string, n, m uint8) {
 		authorization := slices.Repeat([]string{first}, int(n%3))
 		authentication := slices.Repeat([]string{second}, int(m%3))
-		token, present, err := parseTokens(authorization, authentication)
+		token, present, err := readTokens(authorization, authentication)
 		wantToken, wantPresent, ambiguous := referenceToken(authorization, authentication)
 		if token != wantToken || present != wantPresent || errors.Is(err, failure.ErrInvalid) != ambiguous {
 			t.Errorf("%q %q: got %q, %v, %v; want %q, %v, ambiguous %v", authorization, authentication, token, present, err, wantToken, wantPresent, ambiguous)
@@ -63,17 +70,17 @@ func FuzzTokenHeaders(f *testing.F) {
 
 func FuzzCookie(f *testing.F) {
 	for _, seed := range []string{
-		"", "session=" + sessionAnn, "a=b; session=" + sessionAnn, "session=" + sessionAnn + "; session=x", "session", "session=", "session =x",
-		`session="` + sessionAnn + `"`, "session= " + sessionAnn, ";;;", "=", "session==", "\tsession=" + sessionAnn + "\t;", "Session=" + sessionAnn, "a=b; sessions=x; session =" + sessionAnn,
+		"", "session=" + sessionSeed, "a=b; session=" + sessionSeed, "session=" + sessionSeed + "; session=x", "session", "session=", "session =x",
+		`session="` + sessionSeed + `"`, "session= " + sessionSeed, ";;;", "=", "session==", "\tsession=" + sessionSeed + "\t;", "Session=" + sessionSeed, "a=b; sessions=x; session =" + sessionSeed,
 	} {
 		f.Add(seed, "")
 		f.Add(seed, seed)
-		f.Add(seed, "session="+sessionAnn)
+		f.Add(seed, "session="+sessionSeed)
 	}
 	shape := regexp.MustCompile(`^[A-Za-z0-9._-]{43,255}$`)
 	f.Fuzz(func(t *testing.T, first, second string) {
 		lines := []string{first, second}
-		session, present, err := parseSession(lines, "session")
+		session, present, err := Session(lines, "session")
 		var values []string
 		for _, pair := range strings.Split(first+";"+second, ";") {
 			name, value, ok := strings.Cut(pair, "=")
@@ -114,7 +121,7 @@ func FuzzIdempotencyKey(f *testing.F) {
 	quoted := regexp.MustCompile(`^"(?:[!#-\[\]-~]|\\["\\])*"$`)
 	bare := regexp.MustCompile(`^[!#-~][!-~]*$`)
 	f.Fuzz(func(t *testing.T, line string) {
-		got, err := parseIdempotencyKey([]string{line})
+		got, err := IdempotencyKey([]string{line})
 		want := ""
 		switch {
 		case quoted.MatchString(line):
@@ -146,7 +153,7 @@ func FuzzIfMatch(f *testing.F) {
 	number := regexp.MustCompile(`^([1-9][0-9]*)(?:-gzip)?$`)
 	f.Fuzz(func(t *testing.T, text string) {
 		lines := strings.Split(text, "\n")
-		got, err := parseIfMatch(lines)
+		got, err := IfMatch(lines)
 		if text == "*" {
 			if got != nil || err != nil {
 				t.Errorf("*: got %v, %v, want any", got, err)
@@ -198,7 +205,7 @@ func FuzzPrefer(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
-		got := prefersMinimal([]string{line})
+		got := PrefersMinimal([]string{line})
 		if got && !strings.Contains(line, "minimal") {
 			t.Errorf("%q: got a wish that is not there", line)
 		}
@@ -206,7 +213,7 @@ func FuzzPrefer(f *testing.F) {
 			t.Errorf("%q: the wish was not heard", line)
 		}
 		// A list is what its lines are.
-		if before, after, found := strings.Cut(line, ","); found && !strings.Contains(line, `"`) && prefersMinimal([]string{before, after}) != got {
+		if before, after, found := strings.Cut(line, ","); found && !strings.Contains(line, `"`) && PrefersMinimal([]string{before, after}) != got {
 			t.Errorf("%q: two lines mean something else", line)
 		}
 	})
@@ -218,7 +225,7 @@ func FuzzContentType(f *testing.F) {
 	}
 	simple := regexp.MustCompile(`(?i)^application/json[ \t]*(;[ \t]*charset=("utf-8"|utf-8)[ \t]*)?;?[ \t]*$`)
 	f.Fuzz(func(t *testing.T, line string) {
-		err := checkContentType(http.Header{"Content-Type": {line}}, "application/json", headerRequired)
+		err := CheckContentType(http.Header{"Content-Type": {line}}, "application/json", HeaderRequired)
 		lower := strings.ToLower(strings.TrimSpace(line))
 		if err == nil && !strings.HasPrefix(lower, "application/json") {
 			t.Errorf("%q passed", line)
@@ -232,29 +239,17 @@ func FuzzContentType(f *testing.F) {
 	})
 }
 
-// checkRefusal holds that an error of a reader is the caller's, and short.
-func checkRefusal(t *testing.T, err error) {
-	t.Helper()
-	f := mappingOf(err)
-	if f.status != 400 && f.status != 404 {
-		t.Errorf("%v is answered with %d", err, f.status)
-	}
-	if text := f.message(err, ""); len(text) > 300 {
-		t.Errorf("a message of %d bytes: %q", len(text), text)
-	}
-}
-
 // TestCredentialsProperty holds pick: never another kind than the route takes,
 // never a fall back from a token that stands there.
 func TestCredentialsProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := credentials{
+		c := Credentials{
 			token: rapid.SampledFrom([]string{"", "T"}).Draw(t, "token"), session: rapid.SampledFrom([]string{"", "S"}).Draw(t, "session"),
 		}
 		c.hasToken = c.token != "" || rapid.Bool().Draw(t, "hasToken")
 		c.hasSession = c.session != "" || rapid.Bool().Draw(t, "hasSession")
 		kinds := rapid.SampledFrom([]uint8{1, 2, 3}).Draw(t, "kinds")
-		kind, text, err := c.pick(identity.Kind(kinds))
+		kind, text, err := c.Pick(identity.Kind(kinds))
 		switch {
 		case err != nil && (kind != 0 || text != ""):
 			t.Fatalf("an error and the credential %q", text)

@@ -1,4 +1,4 @@
-package gateway
+package parse
 
 import (
 	"testing"
@@ -30,7 +30,7 @@ func TestPrefer(t *testing.T) {
 		{"empty", []string{"", ","}, false},
 	}
 	for _, c := range cases {
-		if got := prefersMinimal(c.lines); got != c.want {
+		if got := PrefersMinimal(c.lines); got != c.want {
 			t.Errorf("%s: prefersMinimal(%q): got %v, want %v", c.line, c.lines, got, c.want)
 		}
 	}

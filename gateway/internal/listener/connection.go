@@ -1,4 +1,7 @@
-package gateway
+// Package listener bounds the open connections of a server. When all are taken, it closes the one
+// that is worth least for a new one. It knows what a connection is doing because the server says so
+// (Begin, End); it reads no request.
+package listener
 
 import (
 	"context"
@@ -10,20 +13,20 @@ import (
 	"time"
 )
 
-// connectionCounts counts the open connections; the listener and its connections
+// Counts counts the open connections; the listener and its connections
 // share it.
-type connectionCounts struct {
-	open          atomic.Int64
-	full, evicted atomic.Uint64
+type Counts struct {
+	Open          atomic.Int64
+	Full, Evicted atomic.Uint64
 }
 
-// listener bounds the connections that are open at once. Beyond the bound a new
+// Listener bounds the connections that are open at once. Beyond the bound a new
 // one replaces the one that is worth least (gateway/DESIGN.md,
 // "Fairness"). Where none can be closed, it waits, and the next ones in the
 // kernel's queue.
-type listener struct {
+type Listener struct {
 	net.Listener
-	count *connectionCounts
+	count *Counts
 	limit int64
 	// isProxy reports whether many callers share an address.
 	isProxy func(netip.Addr) bool
@@ -44,14 +47,16 @@ type listener struct {
 	}
 }
 
-func limitConnections(inner net.Listener, limit int, count *connectionCounts, isProxy func(netip.Addr) bool) *listener {
-	return &listener{
+// New bounds the connections of a listener. isProxy reports whether many callers share an address.
+func New(inner net.Listener, limit int, count *Counts, isProxy func(netip.Addr) bool) *Listener {
+	return &Listener{
 		Listener: inner, count: count, limit: int64(limit), isProxy: isProxy,
 		freed: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
 }
 
-func (l *listener) Accept() (net.Conn, error) {
+// Accept waits until one more connection may be open.
+func (l *Listener) Accept() (net.Conn, error) {
 	inner, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
@@ -65,17 +70,17 @@ func (l *listener) Accept() (net.Conn, error) {
 
 // waitForRoom waits until one more connection may be open. It closes another one
 // if it can. It reports false when the listener was closed.
-func (l *listener) waitForRoom() bool {
-	if l.count.open.Load() < l.limit || l.evict() {
+func (l *Listener) waitForRoom() bool {
+	if l.count.Open.Load() < l.limit || l.evict() {
 		return true
 	}
-	l.count.full.Add(1)
+	l.count.Full.Add(1)
 	l.waiting.Store(true)
 	defer l.waiting.Store(false)
 	// NB: no event says that an answer is stuck, only time does.
 	stuck := time.NewTicker(stuckMin)
 	defer stuck.Stop()
-	for l.count.open.Load() >= l.limit && !l.evict() {
+	for l.count.Open.Load() >= l.limit && !l.evict() {
 		select {
 		case <-l.freed:
 		case <-stuck.C:
@@ -86,11 +91,11 @@ func (l *listener) waitForRoom() bool {
 	return true
 }
 
-func (l *listener) admit(inner net.Conn) *connection {
-	c := &connection{Conn: inner, listener: l, opened: time.Now()}
+func (l *Listener) admit(inner net.Conn) *Conn {
+	c := &Conn{Conn: inner, listener: l, opened: time.Now()}
 	address := addressOf(inner.RemoteAddr())
-	from := origin{network: networkOf(address)}
-	l.count.open.Add(1)
+	from := origin{network: NetworkOf(address)}
+	l.count.Open.Add(1)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.isProxy(address) {
@@ -102,16 +107,16 @@ func (l *listener) admit(inner net.Conn) *connection {
 }
 
 // evict closes a connection, or reports that there is none that may be closed.
-func (l *listener) evict() bool {
+func (l *Listener) evict() bool {
 	for {
 		c, state := l.evictionCandidate()
 		if c == nil {
 			return false
 		}
-		if c.state.CompareAndSwap(state, connectionEvicted) { // otherwise a request has just come
-			l.count.evicted.Add(1)
-			if state == connectionFinishing {
-				c.resetAtClose()
+		if c.state.CompareAndSwap(state, stateEvicted) { // otherwise a request has just come
+			l.count.Evicted.Add(1)
+			if state == stateFinishing {
+				c.ResetAtClose()
 			}
 			_ = c.Close()
 			return true
@@ -122,15 +127,15 @@ func (l *listener) evict() bool {
 // evictionCandidate returns the connection to close first and its state: an idle one
 // of an address with more than half of all, then one without a credential, then
 // any, and at last one whose caller does not read the end of an answer.
-func (l *listener) evictionCandidate() (*connection, connectionState) {
+func (l *Listener) evictionCandidate() (*Conn, state) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if order := l.mu.authenticated.order; len(order) > 0 && int64(order[0].members.Len()) > half(l.limit) {
+	if order := l.mu.authenticated.order; len(order) > 0 && int64(order[0].members.Len()) > max(1, l.limit/2) {
 		if c, state := order[0].candidate(isIdle); c != nil {
 			return c, state
 		}
 	}
-	for _, mayClose := range []func(*connection, connectionState) bool{isIdle, isStuck} {
+	for _, mayClose := range []func(*Conn, state) bool{isIdle, isStuck} {
 		for _, table := range []*originTable{&l.mu.anonymous, &l.mu.authenticated} {
 			if c, state := table.candidate(mayClose); c != nil {
 				return c, state
@@ -140,34 +145,34 @@ func (l *listener) evictionCandidate() (*connection, connectionState) {
 	return nil, 0
 }
 
-func isIdle(_ *connection, s connectionState) bool {
-	return s == connectionNew || s == connectionIdle
+func isIdle(_ *Conn, s state) bool {
+	return s == stateNew || s == stateIdle
 }
 
-func isStuck(c *connection, s connectionState) bool {
-	return s == connectionFinishing && c.age()-time.Duration(c.answered.Load()) >= stuckMin
+func isStuck(c *Conn, s state) bool {
+	return s == stateFinishing && c.Age()-time.Duration(c.answered.Load()) >= stuckMin
 }
 
 // stuckMin is the age at which the end of an answer counts as stuck, and a new
 // connection without a request as unused.
 const stuckMin = 2 * time.Second
 
-// resetUnfinished makes Close reset the connections that are in the middle of a request
+// ResetUnfinished makes Close reset the connections that are in the middle of a request
 // or of its answer.
-func (l *listener) resetUnfinished() {
+func (l *Listener) ResetUnfinished() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, table := range []*originTable{&l.mu.anonymous, &l.mu.authenticated} {
 		for c := range table.all {
-			if s := c.state.Load(); s == connectionBusy || s == connectionFinishing {
-				c.resetAtClose()
+			if s := c.state.Load(); s == stateBusy || s == stateFinishing {
+				c.ResetAtClose()
 			}
 		}
 	}
 }
 
 // wake makes a waiting Accept check again.
-func (l *listener) wake() {
+func (l *Listener) wake() {
 	if l.waiting.Load() {
 		select {
 		case l.freed <- struct{}{}:
@@ -176,7 +181,8 @@ func (l *listener) wake() {
 	}
 }
 
-func (l *listener) Close() error {
+// Close ends an Accept that waits, too.
+func (l *Listener) Close() error {
 	l.closeOnce.Do(func() { close(l.closed) })
 	return l.Listener.Close()
 }
@@ -189,29 +195,29 @@ func addressOf(a net.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
-// connectionState is what a connection is doing:
+// state is what a connection is doing:
 //
 //	new ──┐
 //	      ├─► busy ──► finishing ──► idle ──► busy …
 //	idle ─┘    └───── body not read ──► idle
 //
 // New and idle connections may become evicted, and finishing ones that are stuck.
-type connectionState = int32
+type state = int32
 
 const (
-	connectionNew       connectionState = iota // no request yet, perhaps a part of its headers
-	connectionIdle                             // waits for the next request, or for a body that is ignored
-	connectionBusy                             // a handler has a request
-	connectionFinishing                        // the handler has answered; net/http sends the rest
-	connectionEvicted                          // closed for a new one; serves no request
+	stateNew       state = iota // no request yet, perhaps a part of its headers
+	stateIdle                   // waits for the next request, or for a body that is ignored
+	stateBusy                   // a handler has a request
+	stateFinishing              // the handler has answered; net/http sends the rest
+	stateEvicted                // closed for a new one; serves no request
 )
 
-// connection leaves the listener's table when it is closed.
-type connection struct {
+// Conn leaves the listener's table when it is closed.
+type Conn struct {
 	net.Conn
-	listener *listener
+	listener *Listener
 	opened   time.Time
-	state    atomic.Int32 // a connectionState
+	state    atomic.Int32 // a state
 	// answered is its age in nanoseconds when it became finishing.
 	answered atomic.Int64
 	// authenticated: a valid credential has come.
@@ -220,63 +226,65 @@ type connection struct {
 
 	// What follows belongs to the goroutine that handles a request.
 
-	bodyPending bool          // the body of the request is not read
-	retryAt     time.Duration // its age when the caller is to come again
+	BodyPending bool          // the body of the request is not read
+	RetryAt     time.Duration // its age when the caller is to come again
 
 	position tablePosition // guarded by listener.mu
 }
 
-func (c *connection) age() time.Duration { return time.Since(c.opened) }
+// Age is how long the connection has been open.
+func (c *Conn) Age() time.Duration { return time.Since(c.opened) }
 
-// begin is called before a request is handled. It reports false when the connection
+// Begin is called before a request is handled. It reports false when the connection
 // is being closed for another one. Then the request must not be carried out: the
 // caller would not learn of it.
-func (c *connection) begin(r *http.Request) bool {
-	c.bodyPending = r.Body != nil && r.Body != http.NoBody
+func (c *Conn) Begin(r *http.Request) bool {
+	c.BodyPending = r.Body != nil && r.Body != http.NoBody
 	for {
 		state := c.state.Load()
-		if state == connectionEvicted {
+		if state == stateEvicted {
 			return false
 		}
-		if c.state.CompareAndSwap(state, connectionBusy) {
+		if c.state.CompareAndSwap(state, stateBusy) {
 			return true
 		}
 	}
 }
 
-// rest makes a busy connection one that may be closed, while its caller waits to be
-// refused; resume ends that. Each reports false when the connection is being closed.
-func (c *connection) rest() bool {
-	ok := c.state.CompareAndSwap(connectionBusy, connectionIdle)
+// Rest makes a busy connection one that may be closed, while its caller waits to be
+// refused; Resume ends that. It reports false when the connection is being closed.
+func (c *Conn) Rest() bool {
+	ok := c.state.CompareAndSwap(stateBusy, stateIdle)
 	c.listener.wake()
 	return ok
 }
 
-func (c *connection) resume() bool {
-	return c.state.CompareAndSwap(connectionIdle, connectionBusy)
+// Resume ends Rest. It reports false when the connection is being closed.
+func (c *Conn) Resume() bool {
+	return c.state.CompareAndSwap(stateIdle, stateBusy)
 }
 
-// end is called after a request was handled. If its body was not read, net/http
+// End is called after a request was handled. If its body was not read, net/http
 // still reads it, but the connection counts as idle.
-func (c *connection) end() {
-	if c.bodyPending {
-		c.state.Store(connectionIdle)
+func (c *Conn) End() {
+	if c.BodyPending {
+		c.state.Store(stateIdle)
 		c.listener.wake()
 		return
 	}
-	c.answered.Store(int64(c.age()))
-	c.state.Store(connectionFinishing)
+	c.answered.Store(int64(c.Age()))
+	c.state.Store(stateFinishing)
 }
 
 // sent is called when the last byte of an answer was written.
-func (c *connection) sent() {
-	if c.state.CompareAndSwap(connectionFinishing, connectionIdle) {
+func (c *Conn) sent() {
+	if c.state.CompareAndSwap(stateFinishing, stateIdle) {
 		c.listener.wake()
 	}
 }
 
-// markAuthenticated is called when the connection has sent a valid credential.
-func (c *connection) markAuthenticated() {
+// MarkAuthenticated is called when the connection has sent a valid credential.
+func (c *Conn) MarkAuthenticated() {
 	if c.authenticated.Load() {
 		return
 	}
@@ -291,12 +299,13 @@ func (c *connection) markAuthenticated() {
 	l.mu.authenticated.add(c, from)
 }
 
-func (c *connection) Close() error {
+// Close takes the connection out of the listener.
+func (c *Conn) Close() error {
 	c.closeOnce.Do(c.unregister)
 	return c.Conn.Close()
 }
 
-func (c *connection) unregister() {
+func (c *Conn) unregister() {
 	l := c.listener
 	l.mu.Lock()
 	if c.authenticated.Load() {
@@ -305,23 +314,23 @@ func (c *connection) unregister() {
 		l.mu.anonymous.remove(c)
 	}
 	l.mu.Unlock()
-	l.count.open.Add(-1)
+	l.count.Open.Add(-1)
 	l.wake()
 }
 
 // Write resets the connection at its end when not everything could be sent: net/http
 // says nothing of the last bytes of an answer.
-func (c *connection) Write(p []byte) (int, error) {
+func (c *Conn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
 	if err != nil {
-		c.resetAtClose()
+		c.ResetAtClose()
 	}
 	return n, err
 }
 
-// resetAtClose makes Close reset the connection, so that nobody takes what was sent
+// ResetAtClose makes Close reset the connection, so that nobody takes what was sent
 // for the whole answer.
-func (c *connection) resetAtClose() {
+func (c *Conn) ResetAtClose() {
 	// NB: to HTTP/1.0, which many proxies speak to us, an orderly end of the
 	// connection is the end of the answer. A reset is not.
 	if tcp, ok := c.Conn.(*net.TCPConn); ok {
@@ -331,7 +340,7 @@ func (c *connection) resetAtClose() {
 
 // CloseWrite lets net/http end a connection so that a caller who is still
 // sending gets to read the answer.
-func (c *connection) CloseWrite() error {
+func (c *Conn) CloseWrite() error {
 	if inner, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return inner.CloseWrite()
 	}
@@ -341,28 +350,21 @@ func (c *connection) CloseWrite() error {
 // connectionKey is the key of the connection in the context of a request.
 type connectionKey struct{}
 
-func withConnection(ctx context.Context, c net.Conn) context.Context {
+// ConnContext puts a connection into the context of its requests, for Of. It is http.Server.ConnContext.
+func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, c)
 }
 
-// connectionOf returns the connection of a request, nil when the listener
+// Of returns the connection of a request, nil when the listener
 // did not accept it.
-func connectionOf(r *http.Request) *connection {
-	c, _ := r.Context().Value(connectionKey{}).(*connection)
+func Of(r *http.Request) *Conn {
+	c, _ := r.Context().Value(connectionKey{}).(*Conn)
 	return c
 }
 
-// onConnState is told by net/http what a connection does.
-func onConnState(c net.Conn, state http.ConnState) {
-	if c, ok := c.(*connection); ok && state == http.StateIdle {
+// OnState is told by net/http what a connection does.
+func OnState(c net.Conn, state http.ConnState) {
+	if c, ok := c.(*Conn); ok && state == http.StateIdle {
 		c.sent()
 	}
-}
-
-// abort resets the connection of a request. It does not return.
-func (s *Server) abort(r *http.Request) {
-	if c := connectionOf(r); c != nil {
-		c.resetAtClose()
-	}
-	panic(http.ErrAbortHandler)
 }

@@ -1,0 +1,212 @@
+package listener
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"troupe/persistence/clocktest"
+)
+
+// from is a connection that has an address and nothing else.
+type from struct {
+	net.Conn
+	address net.Addr
+}
+
+func (f from) RemoteAddr() net.Addr { return f.address }
+
+// admitAll makes a listener with a connection of each address, in order. Only the
+// address 10.0.0.1 is a proxy's.
+func admitAll(addresses ...string) (*Listener, []*Conn) {
+	l := New(nil, 100, new(Counts), func(a netip.Addr) bool { return a == netip.MustParseAddr("10.0.0.1") })
+	var all []*Conn
+	for _, a := range addresses {
+		one, other := net.Pipe()
+		_ = other.Close()
+		all = append(all, l.admit(from{one, net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(a), 4711))}))
+	}
+	return l, all
+}
+
+// request makes the connection serve a request.
+func (c *Conn) request(withCredential bool) {
+	c.Begin(new(http.Request))
+	if withCredential {
+		c.MarkAuthenticated()
+	}
+	c.End()
+	c.sent()
+}
+
+// evictAll closes one after the other and returns the order.
+func evictAll(l *Listener, all []*Conn) (order []int) {
+	for l.evict() {
+		for n, c := range all {
+			if c.state.Load() == stateEvicted && c.position.group == nil && !slices.Contains(order, n) {
+				order = append(order, n)
+			}
+		}
+	}
+	return order
+}
+
+// TestEvictionOrder holds the order of gateway/DESIGN.md, "Fairness".
+func TestEvictionOrder(t *testing.T) {
+	const one, two, proxy = "192.0.2.1 ", "192.0.2.2 ", "10.0.0.1 "
+	for _, c := range []struct {
+		line, addresses string
+		prepare         func(all []*Conn)
+		want            []int // -1 for any
+	}{
+		{"the oldest of one address", one + one + one, nil, []int{0, 1, 2}},
+		{"the address with the most, down to one each", one + two + two + two, nil, []int{1, 2, -1, -1}},
+		{"one customer's IPv6 addresses are one", one + "2001:db8::1 2001:db8::2 2001:db8::3", nil, []int{1, 2, -1, -1}},
+		{"those without a credential, wherever they are", one + one + one + two, func(all []*Conn) {
+			for _, c := range all[:3] {
+				c.request(true)
+			}
+		}, []int{3, 0, 1, 2}},
+		{"those that were never used", one + one + one, func(all []*Conn) { all[0].request(false) }, []int{1, 2, 0}},
+		{"those with a request never", one + one + two, func(all []*Conn) { all[0].Begin(new(http.Request)) }, []int{1, 2}},
+		{"those whose body nobody wants", one + one, func(all []*Conn) {
+			all[0].Begin(new(http.Request))
+			all[1].Begin(&http.Request{Body: io.NopCloser(strings.NewReader("x"))})
+			all[1].End()
+		}, []int{1}},
+		{"a proxy's are not counted together", proxy + proxy + proxy + one + one, nil, []int{3, -1, -1, -1, -1}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l, all := admitAll(strings.Fields(c.addresses)...)
+			clocktest.Advance(2 * stuckMin)
+			if c.prepare != nil {
+				c.prepare(all)
+			}
+			got := evictAll(l, all)
+			for n, want := range c.want {
+				if len(got) != len(c.want) || want >= 0 && got[n] != want {
+					t.Errorf("%s: got the order %v, want %v", c.line, got, c.want)
+					break
+				}
+			}
+			for _, one := range all {
+				_ = one.Close()
+			}
+			if open := l.count.Open.Load(); open != 0 || len(l.mu.anonymous.groups)+len(l.mu.authenticated.groups) != 0 {
+				t.Errorf("%s: at the end %d connections are open", c.line, open)
+			}
+		})
+	}
+}
+
+// TestAddressWithMoreThanHalfIsEvictedFirst: who has more than half of the connections gives way before
+// anybody without a credential does.
+func TestAddressWithMoreThanHalfIsEvictedFirst(t *testing.T) {
+	addresses := []string{"192.0.2.2"}
+	for range 53 {
+		addresses = append(addresses, "192.0.2.1")
+	}
+	l, all := admitAll(addresses...)
+	for _, c := range all[1:] {
+		c.request(true)
+	}
+	if got := fmt.Sprint(evictAll(l, all)[:4]); got != "[1 2 3 0]" {
+		t.Errorf("got the order %s, want the address with 53 of 100 down to half, then the other", got)
+	}
+}
+
+// TestStuckAnswersAreEvictedLast: an answer whose last bytes nobody takes does not keep a
+// connection, but an answer that was just sent is not aborted.
+func TestStuckAnswersAreEvictedLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, all := admitAll("192.0.2.1", "192.0.2.1")
+		all[0].Begin(new(http.Request))
+		all[0].End()
+		all[1].Begin(new(http.Request))
+		if l.evict() {
+			t.Error("an answer was aborted that was just sent")
+		}
+		clocktest.Advance(stuckMin)
+		if !l.evict() || all[0].state.Load() != stateEvicted || l.evict() {
+			t.Errorf("got the states %d and %d, want the first closed", all[0].state.Load(), all[1].state.Load())
+		}
+	})
+}
+
+// TestUnfinishedAnswersEndWithAReset holds gateway/INTERFACE.md, "What an answer means",
+// for the last bytes of an answer, which net/http sends after the handler.
+func TestUnfinishedAnswersEndWithAReset(t *testing.T) {
+	for line, end := range map[string]func(*Listener, *Conn) bool{
+		"evicted for a new one": func(l *Listener, c *Conn) bool {
+			c.opened = c.opened.Add(-stuckMin)
+			return l.evict()
+		},
+		"nobody reads for the time of an answer": func(_ *Listener, c *Conn) bool {
+			_ = c.SetWriteDeadline(time.Unix(1, 0))
+			_, err := c.Write([]byte("the rest"))
+			return err != nil && c.Close() == nil
+		},
+	} {
+		t.Run(line, func(t *testing.T) {
+			inner, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = inner.Close() }()
+			caller, err := net.Dial("tcp", inner.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = caller.Close() }()
+			l := New(inner, 1, new(Counts), func(netip.Addr) bool { return false })
+			accepted, err := l.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := accepted.(*Conn)
+			c.Begin(new(http.Request))
+			c.End()
+			if !end(l, c) {
+				t.Fatal("the connection was not closed")
+			}
+			if _, err := io.ReadAll(caller); !errors.Is(err, syscall.ECONNRESET) {
+				t.Errorf("got the end %v, want a reset", err)
+			}
+		})
+	}
+}
+
+func TestNetworks(t *testing.T) {
+	for address, want := range map[string]string{
+		"192.0.2.1": "192.0.2.1/32", "2001:db8:1:2:3::4": "2001:db8:1:2::/64",
+	} {
+		if got := NetworkOf(netip.MustParseAddr(address)); got.String() != want {
+			t.Errorf("%s: got %s, want %s", address, got, want)
+		}
+	}
+	if got := NetworkOf(netip.Addr{}); got.IsValid() {
+		t.Errorf("no address: got %s", got)
+	}
+}
+
+// TestARestingConnectionMayBeClosed for a new one, and is not taken up again then.
+func TestARestingConnectionMayBeClosed(t *testing.T) {
+	l := &Listener{freed: make(chan struct{}, 1)}
+	c := &Conn{listener: l}
+	c.state.Store(stateBusy)
+	if !c.Rest() || !isIdle(c, c.state.Load()) || !c.Resume() || c.state.Load() != stateBusy {
+		t.Errorf("got the state %d, want idle and then busy", c.state.Load())
+	}
+	if !c.Rest() || !c.state.CompareAndSwap(stateIdle, stateEvicted) || c.Resume() || c.state.Load() != stateEvicted {
+		t.Errorf("got the state %d of a connection that was closed", c.state.Load())
+	}
+}
