@@ -98,7 +98,7 @@ func admits(rt *route, v visitor, method, contentType string) int {
 }
 
 // TestAccessMatrix sends every credential × route × method × content type. It holds
-// gateway/INTERFACE.md, "Groups", gateway/INTERFACE.md, "Which group takes which",
+// gateway/INTERFACE.md, "Groups", gateway/INTERFACE.md, "Which group accepts which credential",
 // gateway/INTERFACE.md, "Privileges", and persistence/PROMISES.md, "P18".
 func TestAccessMatrix(t *testing.T) {
 	methods := []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"}

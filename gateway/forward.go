@@ -16,7 +16,7 @@ import (
 	"troupe/gateway/internal/parse"
 )
 
-// Any node takes any request (gateway/DESIGN.md, "Forwarding"):
+// Any node accepts any request (gateway/DESIGN.md, "Forwarding"):
 //
 //	handler ── ErrElsewhere ──► who leads? ──► this node ──► handler again
 //	                              ▲    │

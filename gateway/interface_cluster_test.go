@@ -29,7 +29,7 @@ func serveNode(n *cluster.Node, server *gateway.Server) {
 	n.Serve(server.PeerHandler(func(r *http.Request) string { return string(peer.NodeOf(r.Context())) }))
 }
 
-// TestInterfaceThroughOtherNodes holds gateway/INTERFACE.md, "Any node takes any request", and
+// TestInterfaceThroughOtherNodes holds gateway/INTERFACE.md, "Any node accepts any request", and
 // persistence/PROMISES.md, "P27": an instance that one node leads is made and moved through any. It
 // also shows that -nodes does what it says.
 func TestInterfaceThroughOtherNodes(t *testing.T) {

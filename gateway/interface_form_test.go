@@ -27,7 +27,7 @@ func TestInterfaceForms(t *testing.T) {
 	for _, l := range []line{
 		{`gateway/INTERFACE.md, "Creating forms"`, "which workflows a template takes", bindings},
 		{`gateway/INTERFACE.md, "Drafts and changed templates"`, "what fits no more is said, and nothing is lost", changedTemplates},
-		{`gateway/INTERFACE.md, "Beginning a form"`, "once, at the first input", beginnings},
+		{`gateway/INTERFACE.md, "Starting a form"`, "once, at the first input", beginnings},
 		{`gateway/INTERFACE.md, "Deleting a form"`, "its creator, before it was submitted, and nobody finds it again", deletions},
 		{`gateway/INTERFACE.md, "Pages of forms"`, "each form once, in each order", pagesOfForms},
 		{`gateway/INTERFACE.md, "Pages of forms"`, "as people see them, who may read them", pagesShowInstances},

@@ -33,7 +33,7 @@ func TestInterfacePortal(t *testing.T) {
 }
 
 // whatIsOffered holds gateway/INTERFACE.md, "Templates of a role" and
-// "Asking for a template", as well.
+// "Reading a template", as well.
 func whatIsOffered(t *testing.T, s *scene) {
 	for i, name := range []string{"forms/leave.yaml", "forms/broken.yaml", "forms/feedback.yaml", "checklists/safe.yaml"} {
 		at := time.UnixMilli(int64(i + 1))

@@ -64,7 +64,7 @@ func TestInterfaceSession(t *testing.T) {
 		{`gateway/INTERFACE.md, "The session cookie"`, "its name, path and flags", cookieFlags},
 		{`gateway/INTERFACE.md, "How a session ends"`, "in time, by its user, and with the user", sessionsEnd},
 		{`gateway/INTERFACE.md, "How a session ends"`, "at once, and for good when the disk has room", signOutOnAFullDisk},
-		{`gateway/INTERFACE.md, "What a token may do"`, "its owner's present roles, until it ends", tokensEnd},
+		{`gateway/INTERFACE.md, "Rights of a token"`, "its owner's present roles, until it ends", tokensEnd},
 		{`gateway/INTERFACE.md, "Failed sign-ins"`, "too many wait", failuresWait},
 	} {
 		t.Run(nameOf(l.rule, l.says), func(t *testing.T) {

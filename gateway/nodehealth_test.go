@@ -13,7 +13,7 @@ func (f *fakeWorkflows) vitals() api.Vitals {
 	return api.Vitals{Store: api.StoreVitals{DiskBytes: 4096, FreeBytes: -1, Committed: 7}, Work: api.WorkVitals{Awake: 2, Events: 5}}
 }
 
-// TestHealthOfTheService holds gateway/INTERFACE.md, "How the service is".
+// TestHealthOfTheService holds gateway/INTERFACE.md, "Service health".
 func TestHealthOfTheService(t *testing.T) {
 	s := startServer(t, Options{Build: Build{Version: "v1", Commit: "c", Go: "go"}}, nil)
 	ask := func(headers ...string) (h api.Health, status int) {
@@ -73,7 +73,7 @@ func TestAPartThatIsNotReady(t *testing.T) {
 	}
 }
 
-// TestVitalsAreReadSeldom holds gateway/INTERFACE.md, "How the service is".
+// TestVitalsAreReadSeldom holds gateway/INTERFACE.md, "Service health".
 func TestVitalsAreReadSeldom(t *testing.T) {
 	var v vitalsReading
 	asked := 0

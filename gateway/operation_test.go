@@ -12,7 +12,7 @@ import (
 
 const operationPath = "/workflow/api/v1"
 
-// TestWhatAnInstanceWaitsFor holds gateway/INTERFACE.md, "What happens by itself".
+// TestWhatAnInstanceWaitsFor holds gateway/INTERFACE.md, "Automation".
 func TestWhatAnInstanceWaitsFor(t *testing.T) {
 	s := startServer(t, Options{}, nil)
 	const path = operationPath + "/instance/order/" + instanceOne + "/pending"

@@ -13,7 +13,7 @@ import (
 	"troupe/actors/message"
 )
 
-// TestEveryRouteIsForwarded holds gateway/INTERFACE.md, "Any node takes any request": the answer
+// TestEveryRouteIsForwarded holds gateway/INTERFACE.md, "Any node accepts any request": the answer
 // through another node is that of the leader.
 func TestEveryRouteIsForwarded(t *testing.T) {
 	nodes := startNodes(t, Options{BasePath: "/platform"}, "A", "B")

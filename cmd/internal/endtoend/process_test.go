@@ -57,7 +57,7 @@ func TestOtherProcessOnTheSameHome(t *testing.T) {
 
 // TestOtherProcessCredentials makes, lists and revokes credentials beside a running
 // server, and without one; what was made lasts over a stop and a kill, and a list shows
-// when it was used last (gateway/INTERFACE.md, "What a token may do").
+// when it was used last (gateway/INTERFACE.md, "Rights of a token").
 func TestOtherProcessCredentials(t *testing.T) {
 	h := newHome(t, flows())
 	kept := h.token("ann", "--note", "kept over all")

@@ -15,7 +15,7 @@ import (
 )
 
 // TestWebhooks: what is signed with another secret, or is no event, is shown and answered all the same. That one from the service is signed
-// is a part of the tour (cmd/troupe/TOUR.md, "What happens by itself").
+// is a part of the tour (cmd/troupe/TOUR.md, "Automation").
 func TestWebhooks(t *testing.T) {
 	secret, err := outbox.ParseSecret(exampleSecret)
 	if err != nil {

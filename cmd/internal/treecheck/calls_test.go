@@ -18,7 +18,7 @@ var banned = []struct {
 }{
 	{"time", []string{"Sleep"}, []string{"persistence/clocktest"}, "wait for a signal or a condition; tests move a virtual clock by persistence/clocktest"},
 	{"time", []string{"Tick"}, nil, "nobody can stop it"},
-	{"fmt", []string{"Print", "Printf", "Println"}, nil, "write to a writer that was passed in"},
+	{"fmt", []string{"Print", "Printf", "Println"}, []string{examplesOnly}, "write to a writer that was passed in"},
 	{"log", []string{"Print", "Printf", "Println", "Fatal", "Fatalf", "Fatalln", "Panic", "Panicf", "Panicln", "Default"}, nil, "loggers are injected, never global"},
 	{"log/slog", []string{"Debug", "Info", "Warn", "Error", "Log", "Default", "SetDefault"}, nil, "loggers are injected, never global"},
 	{"net/http", []string{"DefaultServeMux", "DefaultClient", "DefaultTransport", "Handle", "HandleFunc", "ListenAndServe", "ListenAndServeTLS", "Get", "Head", "Post", "PostForm"}, nil, "servers and clients have owners and limits"},
@@ -29,8 +29,11 @@ var banned = []struct {
 	{"reflect", []string{"DeepEqual"}, []string{testsOnly}, "compare what matters"},
 }
 
-// testsOnly, as a folder, stands for all tests.
-const testsOnly = "_test.go"
+// testsOnly and examplesOnly, as folders, stand for all tests, and for those whose output go test reads.
+const (
+	testsOnly    = "_test.go"
+	examplesOnly = "/example_test.go"
+)
 
 func TestBannedUses(t *testing.T) { holds(t, checkBannedUses) }
 
@@ -49,7 +52,7 @@ func checkBannedUses(t *testing.T, tree fs.FS) (faults []string) {
 
 func excepted(s *source, folders []string) bool {
 	return slices.ContainsFunc(folders, func(f string) bool {
-		return f == testsOnly && s.IsTest() || within(s.Path, f)
+		return f == testsOnly && s.IsTest() || f == examplesOnly && strings.HasSuffix(s.Path, f) || within(s.Path, f)
 	})
 }
 
@@ -62,6 +65,8 @@ func TestBannedUsesControl(t *testing.T) {
 		{"the one sleep on a virtual clock", map[string]string{"persistence/clocktest/a.go": "package clocktest\nimport \"time\"\nfunc f() { time.Sleep(1) }\n"}, nil},
 		{"a sleep under another name", map[string]string{"gateway/a.go": "package a\nimport clock \"time\"\nvar f = clock.Sleep\n"}, []string{"no time.Sleep"}},
 		{"a print", map[string]string{"actors/a.go": "package a\nimport \"fmt\"\nfunc f() { fmt.Println() }\n"}, []string{"no fmt.Println"}},
+		{"a print of an example", map[string]string{"actors/example_test.go": "package a\nimport \"fmt\"\nfunc f() { fmt.Println() }\n"}, nil},
+		{"a print of another test", map[string]string{"actors/no_example_test.go": "package a\nimport \"fmt\"\nfunc f() { fmt.Println() }\n"}, []string{"no fmt.Println"}},
 		{"the default mux", map[string]string{"gateway/a.go": "package a\nimport \"net/http\"\nvar x = http.DefaultServeMux\n"}, []string{"no net/http.DefaultServeMux"}},
 		{"an exit outside cmd", map[string]string{"gateway/a.go": "package a\nimport \"os\"\nfunc f() { os.Exit(1) }\n"}, []string{"no os.Exit"}},
 		{"an exit in cmd", map[string]string{"cmd/troupe/a.go": "package main\nimport \"os\"\nfunc f() { os.Exit(1) }\n"}, nil},
