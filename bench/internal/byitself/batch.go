@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"sync"
 	"time"
 
+	"troupe/bench/load"
 	"troupe/gateway/client"
 )
 
@@ -16,27 +16,12 @@ const (
 )
 
 // many sends items in batches, and returns the ids of their instances in order.
-func (s *server) many(ctx context.Context, count int, item func(i int) string) (ids []string, err error) {
-	ids = make([]string, count)
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var all sync.WaitGroup
-	work := make(chan int)
-	for range batches {
-		all.Go(func() {
-			for first := range work {
-				if err := s.batch(ctx, ids[first:min(first+batchItems, count)], first, item); err != nil {
-					cancel(err)
-				}
-			}
-		})
-	}
-	for first := 0; first < count && ctx.Err() == nil; first += batchItems {
-		work <- first
-	}
-	close(work)
-	all.Wait()
-	return ids, context.Cause(ctx)
+func (s *server) many(ctx context.Context, count int, item func(i int) string) ([]string, error) {
+	ids := make([]string, count)
+	return ids, load.Each(ctx, batches, (count+batchItems-1)/batchItems, func(ctx context.Context, i int) error {
+		first := i * batchItems
+		return s.batch(ctx, ids[first:min(first+batchItems, count)], first, item)
+	})
 }
 
 func (s *server) batch(ctx context.Context, ids []string, first int, item func(i int) string) error {
@@ -63,9 +48,7 @@ func (s *server) batch(ctx context.Context, ids []string, first int, item func(i
 		if !again {
 			return nil
 		}
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-ctx.Done():
+		if load.Sleep(ctx, 100*time.Millisecond); ctx.Err() != nil {
 			return ctx.Err()
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"troupe/bench/load"
 	"troupe/gateway/client"
 )
 
@@ -81,9 +82,7 @@ func (s *server) awaitChildren(ctx context.Context) error {
 		case time.Since(since) > silenceMax:
 			return fmt.Errorf("%d instances wait for their child, and nothing has come for %s", waiting, silenceMax)
 		}
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-ctx.Done():
+		if load.Sleep(ctx, 100*time.Millisecond); ctx.Err() != nil {
 			return ctx.Err()
 		}
 	}

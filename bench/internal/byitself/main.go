@@ -1,3 +1,5 @@
+// Package byitself measures what instances do by themselves, in a server that is a process of its own, and ends with an
+// error when something is missing, out of order or there twice (bench/README.md, "What instances do by themselves").
 package byitself
 
 import (

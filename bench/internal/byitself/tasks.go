@@ -82,9 +82,7 @@ func awaitRest(ctx context.Context, pid int) (time.Duration, error) {
 			break
 		}
 		before = used
-		select {
-		case <-time.After(look):
-		case <-ctx.Done():
+		if load.Sleep(ctx, look); ctx.Err() != nil {
 			return 0, ctx.Err()
 		}
 	}

@@ -84,10 +84,7 @@ func (m *measurement) runStorm(ctx context.Context) error {
 	}
 	live := &live{s: s, ids: resting}
 	stop := live.begin(ctx)
-	select {
-	case <-time.After(time.Until(due)):
-	case <-ctx.Done():
-	}
+	load.Sleep(ctx, time.Until(due))
 	fired, err := s.fired(ctx, int64(m.storm))
 	ended := time.Now()
 	<-time.After(3 * time.Second)
@@ -133,9 +130,7 @@ func (s *server) fired(ctx context.Context, count int64) (timerMetrics, error) {
 		if err != nil || metrics.Workflow.Timers.Fired >= count {
 			return metrics.Workflow.Timers, err
 		}
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-ctx.Done():
+		if load.Sleep(ctx, 20*time.Millisecond); ctx.Err() != nil {
 			return timerMetrics{}, ctx.Err()
 		}
 	}
@@ -157,31 +152,25 @@ type answered struct {
 
 func (l *live) begin(ctx context.Context) (stop func() error) {
 	ctx, cancel := context.WithCancel(ctx)
-	errs := make(chan error, callers)
-	for c := range callers {
-		go func() {
-			for i := c; ctx.Err() == nil; i += callers {
+	ended := make(chan error, 1)
+	go func() {
+		ended <- load.Each(context.WithoutCancel(ctx), callers, callers, func(whole context.Context, c int) error {
+			for i := c; ctx.Err() == nil && whole.Err() == nil; i += callers {
 				begun := time.Now()
-				_, err := l.s.Send(context.WithoutCancel(ctx), client.SendRequest{WorkflowID: "resting", InstanceID: l.ids[i%len(l.ids)], Event: "go", Minimal: true})
+				_, err := l.s.Send(whole, client.SendRequest{WorkflowID: "resting", InstanceID: l.ids[i%len(l.ids)], Event: "go", Minimal: true})
 				if err != nil {
-					errs <- err
-					return
+					return err
 				}
 				l.mu.Lock()
 				l.called = append(l.called, answered{begun, time.Since(begun)})
 				l.mu.Unlock()
 			}
-			errs <- nil
-		}()
-	}
+			return nil
+		})
+	}()
 	return func() error {
 		cancel()
-		for range callers {
-			if err := <-errs; err != nil {
-				return err
-			}
-		}
-		return nil
+		return <-ended
 	}
 }
 

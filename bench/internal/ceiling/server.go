@@ -1,3 +1,8 @@
+// Package ceiling has the two smallest servers of the workflow interface, as a measure for one that does everything
+// (bench/README.md): net/http, httprouter and encoding/json, with data that stays raw and answers that are appended.
+// No rights, no definition, no merge, no check of what is sent. The HTTP ceiling stores nothing; the durable one commits
+// one Pebble batch with a sync before it answers. Answers are as long as those of troupe, also with their history, which
+// is kept encoded.
 package ceiling
 
 import (

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
+	"troupe/bench/internal/harness"
 	"troupe/bench/load"
 )
 
@@ -72,38 +72,25 @@ func (p *plan) variants(round int) []bool {
 
 // besideTable writes what became of the queries of one cell, and of the events beside
 // them.
-func (p *plan) besideTable(b *strings.Builder, c cell, samples []*sample) {
-	fmt.Fprintf(b, "\n### Beside %g queries/s for what is in the node %s\n\n", p.queries, p.node)
-	b.WriteString("| Target | events/s with | ratio to without | server CPU ratio | queries | p50 ms | p99 ms | most ms | shed, missed, errors |\n|---|---|---|---|---|---|---|---|---|\n")
+func (p *plan) besideTable(b *harness.Table, c cell, samples []*sample) {
+	b.Printf("\n### Beside %g queries/s for what is in the node %s\n\n", p.queries, p.node)
+	b.Head("Target", "events/s with", "ratio to without", "server CPU ratio", "queries", "p50 ms", "p99 ms", "most ms", "shed, missed, errors")
 	for _, name := range p.targets {
-		var with, without []*sample
-		var shed, missed, failed int64
+		var with []*sample
+		var queries []*load.Result
+		var count int64
 		for _, s := range samples {
-			switch {
-			case s.target != name || s.cell != c:
-			case s.queries == nil:
-				without = append(without, s)
-			default:
-				with = append(with, s)
-				shed, missed, failed = shed+s.queries.Refused, missed+s.queries.Missed, failed+s.queries.Failed()
+			if s.target == name && s.cell == c && s.queries != nil {
+				with, queries, count = append(with, s), append(queries, s.queries), count+s.queries.All.Count
 			}
 		}
-		figure := func(of func(*load.Summary) load.Duration) func(*sample) float64 {
-			return func(s *sample) float64 { return of(&s.queries.All).Milliseconds() }
+		without := in(samples, name, c)
+		figure := func(get func(*load.Summary) load.Duration) string {
+			return of(with, func(s *sample) float64 { return get(&s.queries.All).Milliseconds() }).Text("%.1f")
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %d | %s | %s | %s | %d, %d, %d |\n", name,
-			of(with, (*sample).perSecond).Text("%.0f"), ratios(with, without, (*sample).perSecond).Text("%.2f"),
-			ratios(with, without, (*sample).serverCost).Text("%.2f"), count(with),
-			of(with, figure(func(s *load.Summary) load.Duration { return s.P50 })).Text("%.1f"),
-			of(with, figure(func(s *load.Summary) load.Duration { return s.P99 })).Text("%.1f"),
-			of(with, figure(func(s *load.Summary) load.Duration { return s.Max })).Text("%.1f"), shed, missed, failed)
+		b.Row(name, of(with, (*sample).perSecond).Text("%.0f"), ratios(with, without, (*sample).perSecond).Text("%.2f"),
+			ratios(with, without, (*sample).serverCost).Text("%.2f"), count,
+			figure(func(s *load.Summary) load.Duration { return s.P50 }), figure(func(s *load.Summary) load.Duration { return s.P99 }),
+			figure(func(s *load.Summary) load.Duration { return s.Max }), lost(queries))
 	}
-}
-
-// count is how many queries were answered.
-func count(samples []*sample) (n int64) {
-	for _, s := range samples {
-		n += s.queries.All.Count
-	}
-	return n
 }

@@ -3,8 +3,9 @@ package compare
 import (
 	"fmt"
 	"slices"
-	"strings"
 
+	"troupe/bench/internal/harness"
+	"troupe/bench/load"
 	"troupe/bench/record"
 )
 
@@ -44,7 +45,7 @@ func (p *plan) describe() {
 
 // report is one table for each cell, in Markdown.
 func (p *plan) report(samples []*sample) string {
-	var b strings.Builder
+	var b harness.Table
 	for _, c := range p.cells {
 		p.table(&b, c, samples)
 		if len(p.peers) > 0 && slices.Contains(p.targets, troupeTarget) {
@@ -57,7 +58,7 @@ func (p *plan) report(samples []*sample) string {
 			p.besideTable(&b, c, samples)
 		}
 	}
-	fmt.Fprintf(&b, "\nFigures are least–median–most of %d rounds. Ratios are to %s in the same round. "+
+	b.Printf("\nFigures are least–median–most of %d rounds. Ratios are to %s in the same round. "+
 		"CPU is user and system time of the server with the processes that it started, and of the load generator, for each answered request. "+
 		"Memory is theirs, too (PSS). "+
 		"Of batches, ratios are to single events of %s, and CPU is for each event.\n", p.rounds, p.base(), troupeTarget)
@@ -84,69 +85,68 @@ func in(samples []*sample, target string, c cell) (out []*sample) {
 
 // peersTable writes how many times as much as each peer troupe does, and how many times as
 // much a peer takes.
-func (p *plan) peersTable(b *strings.Builder, c cell, samples []*sample) {
-	b.WriteString("\n| Peer | troupe's requests/s are N times its | its CPU is N times troupe's | its p99 is N times troupe's |\n|---|---|---|---|\n")
+func (p *plan) peersTable(b *harness.Table, c cell, samples []*sample) {
+	b.Printf("\n")
+	b.Head("Peer", "troupe's requests/s are N times its", "its CPU is N times troupe's", "its p99 is N times troupe's")
 	ours := in(samples, troupeTarget, c)
 	for _, peer := range p.peers {
-		its := in(samples, peer.name, c)
-		if len(its) == 0 {
-			continue
+		if its := in(samples, peer.name, c); len(its) > 0 {
+			b.Row(peer.name, ratios(ours, its, (*sample).perSecond).Text("%.1f"),
+				ratios(its, ours, (*sample).serverCost).Text("%.1f"), ratios(its, ours, (*sample).p99).Text("%.1f"))
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", peer.name, ratios(ours, its, (*sample).perSecond).Text("%.1f"),
-			ratios(its, ours, (*sample).serverCost).Text("%.1f"), ratios(its, ours, (*sample).p99).Text("%.1f"))
 	}
 }
 
 // partsTable writes what the processor time of a request, or of an event of a batch, goes
 // to: the part's share of the profile times that time, the middle one of the rounds.
-func (p *plan) partsTable(b *strings.Builder, c cell, samples []*sample) {
+func (p *plan) partsTable(b *harness.Table, c cell, samples []*sample) {
 	what := "request"
 	if c.batch > 0 {
 		what = "event"
 	}
-	fmt.Fprintf(b, "\n| Server CPU µs of one %s |", what)
-	for _, name := range p.targets {
-		fmt.Fprintf(b, " %s |", name)
-	}
-	b.WriteString("\n|---|" + strings.Repeat("---|", len(p.targets)) + "\n")
+	b.Printf("\n")
+	b.Head(append([]string{"Server CPU µs of one " + what}, p.targets...)...)
 	for i := range parts {
-		fmt.Fprintf(b, "| %s |", parts[i].name)
+		row := []string{parts[i].name}
 		for _, name := range p.targets {
 			cost := of(in(samples, name, c), func(s *sample) float64 { return s.shares[i] * s.serverCost() })
-			fmt.Fprintf(b, " %.1f |", cost.Middle)
+			row = append(row, fmt.Sprintf("%.1f", cost.Middle))
 		}
-		b.WriteString("\n")
+		b.Row(row)
 	}
 }
 
-// table writes the rows of one cell. Shed, missed and errors are sums over the
-// rounds, memory is the most: a server stays up for all cells, so that it grows
+// lost is what was not answered as it should be, over all rounds.
+func lost(results []*load.Result) string {
+	var shed, missed, failed int64
+	for _, r := range results {
+		shed, missed, failed = shed+r.Refused, missed+r.Missed, failed+r.Failed()
+	}
+	return fmt.Sprintf("%d, %d, %d", shed, missed, failed)
+}
+
+// table writes the rows of one cell. Memory is the most: a server stays up for all cells, so that it grows
 // from round to round.
-func (p *plan) table(b *strings.Builder, c cell, samples []*sample) {
+func (p *plan) table(b *harness.Table, c cell, samples []*sample) {
 	base, unit := in(samples, p.base(), c), "requests"
 	if c.batch > 0 {
 		base, unit = in(samples, troupeTarget, cell{c.connections, c.minimal, 0}), "events"
 	}
-	fmt.Fprintf(b, "\n## %s\n\n", c)
-	fmt.Fprintf(b, "| Target | %s/s | p50 ms | p99 ms | server CPU µs | generator CPU µs | memory MB | %[1]s/s ratio | CPU ratio | p99 ratio | shed, missed, errors |\n", unit)
-	b.WriteString("|---|---|---|---|---|---|---|---|---|---|---|\n")
+	b.Printf("\n## %s\n\n", c)
+	b.Head("Target", unit+"/s", "p50 ms", "p99 ms", "server CPU µs", "generator CPU µs", "memory MB", unit+"/s ratio", "CPU ratio", "p99 ratio", "shed, missed, errors")
 	for _, name := range p.targets {
 		mine := in(samples, name, c)
 		if len(mine) == 0 {
 			continue
 		}
-		var shed, missed, failed, memory int64
+		var results []*load.Result
+		var memory int64
 		for _, s := range mine {
-			shed += s.result.Refused
-			missed += s.result.Missed
-			failed += s.result.Failed()
-			memory = max(memory, s.memory)
+			results, memory = append(results, s.result), max(memory, s.memory)
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %.0f | %d | %s | %s | %s | %d, %d, %d |\n", name,
-			of(mine, (*sample).perSecond).Text("%.0f"), of(mine, (*sample).p50).Text("%.2f"),
-			of(mine, (*sample).p99).Text("%.2f"), of(mine, (*sample).serverCost).Text("%.1f"),
-			of(mine, (*sample).clientCost).Middle, memory>>20,
+		b.Row(name, of(mine, (*sample).perSecond).Text("%.0f"), of(mine, (*sample).p50).Text("%.2f"), of(mine, (*sample).p99).Text("%.2f"),
+			of(mine, (*sample).serverCost).Text("%.1f"), fmt.Sprintf("%.0f", of(mine, (*sample).clientCost).Middle), memory>>20,
 			ratios(mine, base, (*sample).perSecond).Text("%.2f"), ratios(mine, base, (*sample).serverCost).Text("%.2f"),
-			ratios(mine, base, (*sample).p99).Text("%.2f"), shed, missed, failed)
+			ratios(mine, base, (*sample).p99).Text("%.2f"), lost(results))
 	}
 }

@@ -32,7 +32,7 @@ type politeOrder struct {
 // politeReply is what became of an order.
 type politeReply struct {
 	Recovered time.Duration
-	Kinds     map[string]*outcome
+	Kinds     map[string]*harness.Outcome
 	All       load.Summary
 }
 
@@ -103,10 +103,9 @@ func bePolite(ctx context.Context, h *harness.Harness) error {
 			reply.Recovered = p.recovered(ctx)
 		} else {
 			p.run(ctx, order.Rate, time.Now(), order.WarmUp, order.Duration)
-			reply.All, reply.Kinds = p.all.latency.Summary(order.Duration), map[string]*outcome{}
+			reply.All, reply.Kinds = p.all.Outcome(order.Duration).Summary, map[string]*harness.Outcome{}
 			for i, k := range kinds {
-				o := &p.observed[i]
-				reply.Kinds[k.name] = &outcome{Summary: o.latency.Summary(order.Duration), Errors: o.errors.counts}
+				reply.Kinds[k.name] = p.observed[i].Outcome(order.Duration)
 			}
 		}
 		if err := replies.Encode(reply); err != nil {

@@ -93,10 +93,10 @@ func (e *hostile) publish(ctx context.Context, id, text string, dryRun bool) (st
 	r.Header.Set("Content-Type", "application/yaml")
 	status, body, err := e.do(r)
 	if err != nil {
-		e.got.add("published: " + cause(err))
+		e.got.Count("published: " + cause(err))
 		return 0
 	}
-	e.got.add("published: " + statusText(status, body))
+	e.got.Count("published: " + statusText(status, body))
 	return status
 }
 
@@ -106,7 +106,7 @@ func (e *hostile) create(ctx context.Context, workflow string) string {
 		return workflowPath + "/create", `{"workflowId":"` + workflow + `"}`
 	})
 	if err != nil {
-		e.got.add("not created")
+		e.got.Count("not created")
 	}
 	return ids[0]
 }
@@ -121,10 +121,10 @@ func (e *hostile) sendOne(ctx context.Context, workflow, text, data string) {
 	for e.goes(ctx) {
 		status, reply, err := e.do(e.request(ctx, workflowPath+"/event", body))
 		if err != nil {
-			e.got.add(cause(err))
+			e.got.Count(cause(err))
 			continue
 		}
-		e.got.add(statusText(status, reply))
+		e.got.Count(statusText(status, reply))
 		if status == http.StatusOK {
 			return
 		}
@@ -139,10 +139,10 @@ func (e *hostile) batches(ctx context.Context, n int, item string) {
 	for sent := 0; sent < n && e.goes(ctx); sent += size {
 		status, reply, err := e.do(e.request(ctx, workflowPath+"/events", items))
 		if err != nil {
-			e.got.add(cause(err))
+			e.got.Count(cause(err))
 			continue
 		}
-		e.got.add("batches: " + statusText(status, reply))
+		e.got.Count("batches: " + statusText(status, reply))
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"troupe/bench/load"
@@ -133,33 +132,4 @@ func cause(err error) string {
 		return reason
 	}
 	return err.Error()
-}
-
-// tally counts by text. Any goroutine may use it.
-type tally struct {
-	mu     sync.Mutex
-	counts map[string]int64
-}
-
-func (t *tally) add(what string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.counts == nil {
-		t.counts = map[string]int64{}
-	}
-	t.counts[what]++
-}
-
-// observed is what one kind of request got.
-type observed struct {
-	errors tally
-
-	mu      sync.Mutex
-	latency load.Histogram // of what was answered with 200
-}
-
-func (o *observed) answered(elapsed time.Duration) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.latency.Record(elapsed)
 }

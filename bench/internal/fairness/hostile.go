@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"troupe/bench/internal/harness"
 	"troupe/bench/load"
 )
 
@@ -23,7 +24,7 @@ type hostile struct {
 	tasks       int      // how many tasks it makes that nobody else may read
 	loops       int
 	connections int
-	got         tally
+	got         harness.Observed
 	budget      atomic.Int64 // requests and connections that are left
 }
 
@@ -72,10 +73,10 @@ func (e *hostile) loop(ctx context.Context, c *caller, n int, next func(number i
 				switch {
 				case ctx.Err() != nil:
 				case err != nil:
-					e.got.add(cause(err))
+					e.got.Count(cause(err))
 					load.Sleep(ctx, pauseAfterRefusal)
 				default:
-					e.got.add(statusText(status, reply))
+					e.got.Count(statusText(status, reply))
 					if load.IsShed(status) {
 						load.Sleep(ctx, pauseAfterRefusal)
 					}
@@ -93,7 +94,7 @@ func (e *hostile) hold(ctx context.Context, n int, text []byte, pause time.Durat
 	for range n {
 		all.Go(func() {
 			for e.goes(ctx) {
-				e.got.add(e.holdOne(ctx, text, pause))
+				e.got.Count(e.holdOne(ctx, text, pause))
 				load.Sleep(ctx, pauseAfterClose)
 			}
 		})

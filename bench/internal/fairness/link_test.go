@@ -72,8 +72,8 @@ func TestABareServerRefusesEverything(t *testing.T) {
 	defer e.close()
 	e.budget.Store(3)
 	e.loop(t.Context(), e.caller, 2, e.floodEvents)
-	if want := map[string]int64{"status 503": 3}; !maps.Equal(e.got.counts, want) {
-		t.Errorf("got %v, want %v", e.got.counts, want)
+	if want := map[string]int64{"status 503": 3}; !maps.Equal(e.got.Outcome(time.Second).Errors, want) {
+		t.Errorf("got %v, want %v", e.got.Outcome(time.Second).Errors, want)
 	}
 }
 

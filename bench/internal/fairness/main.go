@@ -1,3 +1,7 @@
+// Package fairness shows what one hostile user, or somebody without a credential, takes from a polite one
+// (bench/README.md, "Two users, one of them hostile"). Connections are opened to the server that was started and to
+// nothing else; their number and the time are bounded. The polite user's come from 127.0.0.1, the hostile one's from
+// 127.0.0.2, so that limits by address can be seen.
 package fairness
 
 import (

@@ -22,6 +22,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"troupe/bench/internal/harness"
 	"troupe/bench/load"
 	"troupe/bench/process"
 )
@@ -145,8 +146,8 @@ func TestALoopCountsWhatItWasAnswered(t *testing.T) {
 		}
 	})
 	e.loop(ctx, e.caller, 1, e.floodEvents)
-	if want := map[string]int64{"status 200": 1, "status 503 (later)": 1}; !maps.Equal(e.got.counts, want) {
-		t.Errorf("got %v, want %v", e.got.counts, want)
+	if want := map[string]int64{"status 200": 1, "status 503 (later)": 1}; !maps.Equal(e.got.Outcome(time.Second).Errors, want) {
+		t.Errorf("got %v, want %v", e.got.Outcome(time.Second).Errors, want)
 	}
 }
 
@@ -154,8 +155,8 @@ func TestAnAttackEndsWithItsBudget(t *testing.T) {
 	ctx, e := hostileTo(t, func(http.ResponseWriter, *http.Request, func()) {})
 	e.budget.Store(3)
 	e.loop(ctx, e.caller, 2, e.floodEvents)
-	if e.got.counts["status 200"] != 3 {
-		t.Errorf("got %v, want three answers", e.got.counts)
+	if e.got.Outcome(time.Second).Errors["status 200"] != 3 {
+		t.Errorf("got %v, want three answers", e.got.Outcome(time.Second).Errors)
 	}
 }
 
@@ -169,8 +170,8 @@ func TestASlowBodyGoesOn(t *testing.T) {
 		stop()
 	})
 	e.hold(ctx, 1, slowBody(e.caller, workflowPath+"/event"), trickle)
-	if want := map[string]int64{"held to the end without an answer": 1}; !maps.Equal(e.got.counts, want) {
-		t.Errorf("got %v, want %v", e.got.counts, want)
+	if want := map[string]int64{"held to the end without an answer": 1}; !maps.Equal(e.got.Outcome(time.Second).Errors, want) {
+		t.Errorf("got %v, want %v", e.got.Outcome(time.Second).Errors, want)
 	}
 }
 
@@ -188,8 +189,8 @@ func TestAHeldConnectionTellsItsStatusAndHowItEnded(t *testing.T) {
 	})
 	e.hold(ctx, 1, e.raw("/livez", ""), 0)
 	want := map[string]int64{"status 429": 1, "closed without an answer": 1, "held to the end without an answer": 1}
-	if !maps.Equal(e.got.counts, want) {
-		t.Errorf("got %v, want %v", e.got.counts, want)
+	if !maps.Equal(e.got.Outcome(time.Second).Errors, want) {
+		t.Errorf("got %v, want %v", e.got.Outcome(time.Second).Errors, want)
 	}
 }
 
@@ -215,13 +216,13 @@ func TestThePoliteUserCountsEveryRequestOnce(t *testing.T) {
 	p.run(t.Context(), 1000, time.Now(), 0, 200*time.Millisecond)
 	var counted, livez int64
 	for i, k := range kinds {
-		o := &p.observed[i]
-		failed := (&outcome{Errors: o.errors.counts}).failed()
-		counted += o.latency.Summary(time.Second).Count + failed
+		o := p.observed[i].Outcome(time.Second)
+		failed := o.Failed()
+		counted += o.Count + failed
 		if k.fresh {
-			livez = o.errors.counts["status 503"]
+			livez = o.Errors["status 503"]
 		} else if failed > 0 {
-			t.Errorf("%s: got the errors %v", k.name, o.errors.counts)
+			t.Errorf("%s: got the errors %v", k.name, o.Errors)
 		}
 	}
 	if counted == 0 || counted != asked.Load() || livez == 0 || connections.Load() <= livez {
@@ -232,13 +233,13 @@ func TestThePoliteUserCountsEveryRequestOnce(t *testing.T) {
 func TestAReportComparesWithTheBaseline(t *testing.T) {
 	at := func(name string, p99 time.Duration, errors map[string]int64) *phase {
 		p := &phase{
-			Attack: name, What: "what it is", Kinds: map[string]*outcome{}, Hostile: map[string]int64{"status 200": 1, "status 503": 5},
+			Attack: name, What: "what it is", Kinds: map[string]*harness.Outcome{}, Hostile: map[string]int64{"status 200": 1, "status 503": 5},
 			All: load.Summary{P99: load.Duration(2 * time.Millisecond)},
 		}
 		for _, k := range kinds {
-			p.Kinds[k.name] = &outcome{Summary: load.Summary{Count: 10, P99: load.Duration(2 * time.Millisecond)}}
+			p.Kinds[k.name] = &harness.Outcome{Summary: load.Summary{Count: 10, P99: load.Duration(2 * time.Millisecond)}}
 		}
-		p.Kinds["query"] = &outcome{Summary: load.Summary{Count: 10, P99: load.Duration(p99)}, Errors: errors}
+		p.Kinds["query"] = &harness.Outcome{Summary: load.Summary{Count: 10, P99: load.Duration(p99)}, Errors: errors}
 		return p
 	}
 	text := report([]*phase{at("nobody", time.Millisecond, nil), at("flood", 30*time.Millisecond, map[string]int64{"status 503": 4})})

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"troupe/bench/internal/harness"
 	"troupe/bench/load"
 	"troupe/bench/process"
 )
@@ -18,7 +19,7 @@ type phase struct {
 	Attack string `json:"attack"`
 	What   string `json:"what"`
 	// Kinds are the polite user's requests.
-	Kinds map[string]*outcome `json:"kinds"`
+	Kinds map[string]*harness.Outcome `json:"kinds"`
 	// All are those of all kinds but sign-in, which costs a password's hash whoever is there.
 	All load.Summary `json:"all"`
 	// Hostile counts what the hostile one was answered.
@@ -32,20 +33,6 @@ type phase struct {
 	PeakBytes int64   `json:"peakBytes"`
 	// Died says how the server ended before it was told to; empty: it did not.
 	Died string `json:"died,omitempty"`
-}
-
-// outcome is what one kind of request got.
-type outcome struct {
-	load.Summary
-	Errors map[string]int64 `json:"errors,omitempty"`
-}
-
-func (o *outcome) failed() int64 {
-	var n int64
-	for _, count := range o.Errors {
-		n += count
-	}
-	return n
 }
 
 // measureAt carries out one attack on the home that is there, or on a new one if it leaves something behind.
@@ -120,7 +107,7 @@ func (m *measurement) measure(ctx context.Context, h *home, a attack) (result *p
 			return nil, fmt.Errorf("processor time: %w", err)
 		}
 	}
-	result.Hostile = e.got.counts
+	result.Hostile = e.got.Outcome(m.duration).Errors
 	result.All, result.Kinds = got.All, got.Kinds
 	return result, ctx.Err()
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"troupe/bench/internal/harness"
 	"troupe/bench/load"
 )
 
@@ -70,8 +71,8 @@ type polite struct {
 	ids      []string // of the instances for events and reads
 	fresh    *caller  // keeps no connection
 	waitMax  time.Duration
-	observed []observed
-	all      observed // of all kinds but signIn
+	observed []harness.Observed
+	all      harness.Observed // of all kinds but signIn
 }
 
 // politeConnections is how many connections the polite user keeps.
@@ -80,7 +81,7 @@ const politeConnections = 32
 func newPolite(addr string, h *home) *polite {
 	return &polite{
 		caller: newCaller(addr, politeAddr, politeConnections, nil).with(h.polite.token, h.polite.cookie),
-		fresh:  newCaller(addr, politeAddr, 0, nil), ids: h.politeIDs, waitMax: answerWaitMax, observed: make([]observed, len(kinds)),
+		fresh:  newCaller(addr, politeAddr, 0, nil), ids: h.politeIDs, waitMax: answerWaitMax, observed: make([]harness.Observed, len(kinds)),
 	}
 }
 
@@ -121,13 +122,13 @@ func (p *polite) send(ctx context.Context, k, number int, due time.Time, measure
 	switch {
 	case !measured:
 	case err != nil:
-		o.errors.add(cause(err))
+		o.Count(cause(err))
 	case status != http.StatusOK:
-		o.errors.add(statusText(status, body))
+		o.Count(statusText(status, body))
 	default:
-		o.answered(elapsed)
+		o.Answered(elapsed)
 		if kinds[k].name != signIn {
-			p.all.answered(elapsed)
+			p.all.Answered(elapsed)
 		}
 	}
 }
@@ -142,27 +143,18 @@ func (p *polite) ask(ctx context.Context, k, number int) (status int, body []byt
 }
 
 // recovered is how long after now a request on a new connection and an event are
-// answered again; recoverMax when they are not.
+// answered again.
 func (p *polite) recovered(ctx context.Context) time.Duration {
-	begun := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, recoverMax)
-	defer cancel()
-	for ctx.Err() == nil {
+	return harness.Recovered(ctx, func(ctx context.Context) bool {
 		good := 0
 		for _, k := range []int{0, len(kinds) - 1} {
 			if status, _, err := p.ask(ctx, k, 0); err == nil && status == http.StatusOK {
 				good++
 			}
 		}
-		if good == 2 {
-			return time.Since(begun)
-		}
-		load.Sleep(ctx, 20*time.Millisecond)
-	}
-	return recoverMax
+		return good == 2
+	})
 }
-
-const recoverMax = 15 * time.Second
 
 func (p *polite) close() {
 	p.caller.close()

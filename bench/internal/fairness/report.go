@@ -2,10 +2,9 @@ package fairness
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
+	"troupe/bench/internal/harness"
 	"troupe/bench/load"
 )
 
@@ -31,7 +30,7 @@ func ratio(o, base load.Summary) float64 {
 func (p *phase) sums() (answered, failed int64) {
 	for _, o := range p.Kinds {
 		answered += o.Count
-		failed += o.failed()
+		failed += o.Failed()
 	}
 	return answered, failed
 }
@@ -47,15 +46,14 @@ func (p *phase) line(base *phase) string {
 // is the baseline.
 func report(phases []*phase) string {
 	base := phases[0]
-	var b strings.Builder
-	b.WriteString("\n## The polite user under each attack\n\n" +
-		"| Attack | answered | errors | p99 of all beside nobody | worst p99 beside nobody | of | recovered ms | server cores | peak MB | the hostile one got |\n" +
-		"|---|---|---|---|---|---|---|---|---|---|\n")
+	var b harness.Table
+	b.Printf("\n## The polite user under each attack\n\n")
+	b.Head("Attack", "answered", "errors", "p99 of all beside nobody", "worst p99 beside nobody", "of", "recovered ms", "server cores", "peak MB", "the hostile one got")
 	for _, p := range phases {
 		answered, failed := p.sums()
 		name, times := p.worst(base)
-		fmt.Fprintf(&b, "| %s | %d | %d | %.1f | %.1f | %s | %.0f | %.2f | %d | %s |\n", p.Attack, answered, failed, ratio(p.All, base.All), times, name,
-			p.Recovered.Milliseconds(), p.Cores, p.PeakBytes>>20, counts(p.Hostile))
+		b.Printf("| %s | %d | %d | %.1f | %.1f | %s | %.0f | %.2f | %d | %s |\n", p.Attack, answered, failed, ratio(p.All, base.All), times, name,
+			p.Recovered.Milliseconds(), p.Cores, p.PeakBytes>>20, harness.Counts(p.Hostile))
 	}
 	for _, p := range phases {
 		p.table(&b, base)
@@ -65,29 +63,15 @@ func report(phases []*phase) string {
 	return b.String()
 }
 
-func (p *phase) table(b *strings.Builder, base *phase) {
-	fmt.Fprintf(b, "\n### %s: %s\n\n", p.Attack, p.What)
+func (p *phase) table(b *harness.Table, base *phase) {
+	b.Printf("\n### %s: %s\n\n", p.Attack, p.What)
 	if p.Died != "" {
-		fmt.Fprintf(b, "**The server ended:** %s\n\n", strings.ReplaceAll(p.Died, "\n", " "))
+		b.Printf("**The server ended:** %s\n\n", strings.ReplaceAll(p.Died, "\n", " "))
 	}
-	b.WriteString("| Request | answered | p50 ms | p99 ms | max ms | p99 beside nobody | errors |\n|---|---|---|---|---|---|---|\n")
+	b.Head("Request", "answered", "p50 ms", "p99 ms", "max ms", "p99 beside nobody", "errors")
 	for _, k := range kinds {
 		o := p.Kinds[k.name]
-		fmt.Fprintf(b, "| %s | %d | %.2f | %.2f | %.2f | %.1f | %s |\n", k.name, o.Count, o.P50.Milliseconds(), o.P99.Milliseconds(),
-			o.Max.Milliseconds(), ratio(o.Summary, base.Kinds[k.name].Summary), counts(o.Errors))
+		b.Printf("| %s | %d | %.2f | %.2f | %.2f | %.1f | %s |\n", k.name, o.Count, o.P50.Milliseconds(), o.P99.Milliseconds(),
+			o.Max.Milliseconds(), ratio(o.Summary, base.Kinds[k.name].Summary), harness.Counts(o.Errors))
 	}
-}
-
-// counts writes numbers by text, the most first.
-func counts(of map[string]int64) string {
-	var parts []string
-	for _, text := range slices.SortedFunc(maps.Keys(of), func(a, b string) int {
-		if of[a] != of[b] {
-			return int(of[b] - of[a])
-		}
-		return strings.Compare(a, b)
-	}) {
-		parts = append(parts, fmt.Sprintf("%d %s", of[text], text))
-	}
-	return strings.Join(parts, ", ")
 }

@@ -1,3 +1,7 @@
+// Package million builds a store with a million instances, below HTTP in this process, and measures what depends on
+// their number: events beside a small store, starts, and queries with and without events (bench/README.md, "Many
+// instances"). The workflow is an order with two declared indexes. A window is to be longer than some merges of
+// flushed tables, which come every few seconds.
 package million
 
 import (

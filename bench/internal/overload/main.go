@@ -1,3 +1,6 @@
+// Package overload offers a server more than it can do, and shows what it still does (bench/README.md, "More than it
+// can do"). The server has a share of the processors, by a control group of Linux that only root can make: on a
+// machine that server and load generator both use up, ten times the capacity cannot be offered.
 package overload
 
 import (

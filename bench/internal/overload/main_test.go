@@ -221,9 +221,9 @@ func TestAFolderIsNoControlGroup(t *testing.T) {
 
 func TestProbesSayWhatFailed(t *testing.T) {
 	p := &probes{all: []*probe{{name: "livez"}, {name: "metrics"}}}
-	p.all[0].count(true, 20*time.Millisecond)
-	p.all[0].count(true, 30*time.Millisecond)
-	p.all[1].count(false, time.Second)
+	p.all[0].got.Answered(20 * time.Millisecond)
+	p.all[0].got.Answered(30 * time.Millisecond)
+	p.all[1].got.Count("metrics without an answer")
 	errors := map[string]int64{}
 	if got := p.worst(errors); got < 29 || got > 31 || errors["metrics without an answer"] != 1 {
 		t.Errorf("got %v ms and %v", got, errors)

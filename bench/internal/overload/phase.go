@@ -14,7 +14,6 @@ import (
 	"troupe/bench/internal/harness"
 	"troupe/bench/load"
 	"troupe/bench/process"
-	"troupe/bench/report"
 )
 
 // phase is one load.
@@ -224,7 +223,7 @@ func (m *measurement) measure(ctx context.Context, t *harness.Server, p phase, c
 	if err := errors.Join(err, err1, err2); err != nil {
 		return nil, err
 	}
-	o.figures[recovered] = ms(probes.recovered(ctx))
+	o.figures[recovered] = harness.Milliseconds(probes.recovered(ctx))
 	o.figures[demanded] = main.Rate
 	o.take(results[0])
 	if p.storm {
@@ -260,8 +259,6 @@ func (o *outcome) add(r *load.Result) {
 	f[refused50], f[refused99] = max(f[refused50], r.Shed.P50.Milliseconds()), max(f[refused99], r.Shed.P99.Milliseconds())
 }
 
-func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
 // connections are held and not used.
 type connections []net.Conn
 
@@ -282,14 +279,4 @@ func (c connections) close() {
 			_ = conn.Close() // nothing was sent
 		}
 	}
-}
-
-// causes writes the errors by how often they came.
-func causes(of map[string]int64) string {
-	var parts []string
-	run := report.Run{Errors: of}
-	for _, text := range run.ErrorTexts() {
-		parts = append(parts, fmt.Sprintf("%d %s", of[text], text))
-	}
-	return strings.Join(parts, ", ")
 }

@@ -2,7 +2,6 @@ package overload
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -20,9 +19,7 @@ type probe struct {
 	// method, url, body and token are the request.
 	method, url, body, token string
 
-	mu      sync.Mutex
-	latency load.Histogram // of right answers
-	failed  int64
+	got harness.Observed
 }
 
 // probes are asked in turn.
@@ -38,8 +35,6 @@ const (
 	probeWaitMax = 5 * time.Second
 	// quickMax is what counts as quick once the load is over, and the goal under it.
 	quickMax = 50 * time.Millisecond
-	// recoverMax is how long the end of an overload is waited for.
-	recoverMax = 15 * time.Second
 )
 
 func newProbes(t *harness.Server, waitMax time.Duration) *probes {
@@ -74,22 +69,15 @@ func (p *probes) run(ctx context.Context) {
 		one := p.all[n%len(p.all)]
 		n++
 		sent.Go(func() {
-			ok := one.ask(ctx)
-			if ctx.Err() == nil {
-				one.count(ok, time.Since(due))
+			switch ok := one.ask(ctx); {
+			case ctx.Err() != nil:
+			case ok:
+				one.got.Answered(time.Since(due))
+			default:
+				one.got.Count(one.name + " without an answer")
 			}
 		})
 	})
-}
-
-func (p *probe) count(ok bool, took time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if ok {
-		p.latency.Record(took)
-	} else {
-		p.failed++
-	}
 }
 
 // ask sends the request. It is true when the answer is 200 and complete.
@@ -114,30 +102,23 @@ func (p *probe) ask(ctx context.Context) bool {
 // worst is the p99 of the slowest probe in ms. Probes that failed become errors.
 func (p *probes) worst(errors map[string]int64) (slowest float64) {
 	for _, one := range p.all {
-		if one.failed > 0 {
-			errors[fmt.Sprintf("%s without an answer", one.name)] += one.failed
+		got := one.got.Outcome(time.Second)
+		for text, n := range got.Errors {
+			errors[text] += n
 		}
-		slowest = max(slowest, one.latency.Summary(time.Second).P99.Milliseconds())
+		slowest = max(slowest, got.P99.Milliseconds())
 	}
 	return slowest
 }
 
-// recovered is how long after now the quick probes are all answered in quickMax again;
-// recoverMax when they are not.
+// recovered is how long after now the quick probes are all answered in quickMax again.
 func (p *probes) recovered(ctx context.Context) time.Duration {
-	begun := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, recoverMax)
-	defer cancel()
-	for ctx.Err() == nil {
+	return harness.Recovered(ctx, func(ctx context.Context) bool {
 		quick := true
 		for _, one := range p.quick {
 			asked := time.Now()
 			quick = one.ask(ctx) && time.Since(asked) <= quickMax && quick
 		}
-		if quick {
-			return time.Since(begun)
-		}
-		load.Sleep(ctx, 10*time.Millisecond)
-	}
-	return recoverMax
+		return quick
+	})
 }

@@ -3,9 +3,8 @@ package overload
 import (
 	"errors"
 	"fmt"
-	"strings"
 
-	"troupe/bench/record"
+	"troupe/bench/internal/harness"
 )
 
 // line is a load in a few words.
@@ -13,7 +12,7 @@ func (o *outcome) line(p phase) string {
 	f := &o.figures
 	return fmt.Sprintf("%-6s due %6.0f/s, offered %6.0f/s, useful %6.0f/s, p50 %4.0f, p99 %4.0f ms; refused %6.0f/s, p50 %4.1f, p99 %4.0f ms; polite %3.0f %%, p99 %4.0f ms; health p99 %4.0f ms; %.2f cores, %4.0f MB, recovered in %.0f ms %s",
 		p.name, f[demanded], f[offered], f[useful], f[accepted50], f[accepted99], f[refused], f[refused50], f[refused99],
-		100*f[politePart], f[polite99], f[health99], f[processorCores], f[peakMB], f[recovered], causes(o.errors))
+		100*f[politePart], f[polite99], f[health99], f[processorCores], f[peakMB], f[recovered], harness.Counts(o.errors))
 }
 
 // columns of the two tables: a heading, a figure and how it is written.
@@ -54,7 +53,7 @@ func (m *measurement) failures(rounds [][]*outcome) (err error) {
 	for n, r := range rounds {
 		for i, o := range r {
 			if len(o.errors) > 0 {
-				err = errors.Join(err, fmt.Errorf("load %s, round %d: %s", m.loads[i].name, n+1, causes(o.errors)))
+				err = errors.Join(err, fmt.Errorf("load %s, round %d: %s", m.loads[i].name, n+1, harness.Counts(o.errors)))
 			}
 		}
 	}
@@ -63,23 +62,24 @@ func (m *measurement) failures(rounds [][]*outcome) (err error) {
 
 // report is the tables of all loads, in Markdown, and what they mean.
 func (m *measurement) report(rounds [][]*outcome) string {
-	var b strings.Builder
+	var b harness.Table
 	for _, t := range tables {
-		b.WriteString("\n## " + t.title + "\n\n| Load |")
+		heads := []string{"Load"}
 		for _, c := range t.columns {
-			b.WriteString(" " + c.heading + " |")
+			heads = append(heads, c.heading)
 		}
-		b.WriteString("\n|---|" + strings.Repeat("---|", len(t.columns)) + "\n")
+		b.Printf("\n## %s\n\n", t.title)
+		b.Head(heads...)
 		for i, p := range m.loads {
-			b.WriteString("| " + p.name + " |")
+			row := []string{p.name}
 			for _, c := range t.columns {
 				var values []float64
 				for _, r := range rounds {
 					values = append(values, r[i].figures[c.figure])
 				}
-				b.WriteString(" " + record.SpreadOf(values).Text(c.format) + " |")
+				row = append(row, harness.Spread(values, c.format))
 			}
-			b.WriteString("\n")
+			b.Row(row)
 		}
 	}
 	b.WriteString("\nEach figure is the least, the middle and the most of all rounds.\n\n")
@@ -92,11 +92,11 @@ func (m *measurement) report(rounds [][]*outcome) string {
 			}
 		}
 		if len(found) > 0 {
-			b.WriteString(". **Errors:** " + causes(found))
+			b.WriteString(". **Errors:** " + harness.Counts(found))
 		}
 		b.WriteString("\n")
 	}
-	fmt.Fprintf(&b, "\nDue is the rate of the open loop; offered is what found a free connection, because whoever has all of them busy sends nothing. "+
+	b.Printf("\nDue is the rate of the open loop; offered is what found a free connection, because whoever has all of them busy sends nothing. "+
 		"Useful are right answers in %s, counted from when they were due; of the peak: beside the most of the round, the closed loop that found the capacity included. "+
 		"p50 and p99 are those of right answers. The polite user sends %d events a second: the part that was answered in %s. "+
 		"Health is the slowest of /livez on new connections, /readyz, and /metrics of the operations listener. "+
