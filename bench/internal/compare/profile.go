@@ -62,7 +62,7 @@ var parts = []part{
 	}},
 	{"credential", []string{"troupe/actors/identity.", "troupe/gateway.(*exchange).authenticate"}},
 	{"body", []string{
-		"troupe/gateway.readBody", "troupe/gateway.parseBody", "troupe/gateway.parseEvent", "troupe/gateway.parseCreate", "troupe/gateway.(*itemSource)",
+		"troupe/gateway.readBody", "troupe/gateway.parse", "troupe/gateway/internal/parse.", "troupe/gateway.(*itemSource)",
 		"troupe/bench/internal/ceiling.decode", "encoding/json",
 	}},
 	{"net/http: read the request", []string{"net/http.(*conn).readRequest", "net/http.(*body)"}},
