@@ -246,20 +246,8 @@ func Again(ctx context.Context, do func() error) error {
 		if err == nil || errors.Is(err, process.ErrEnded) {
 			return err
 		}
-		if !Wait(ctx, lookEach) {
+		if !load.Sleep(ctx, lookEach) {
 			return fmt.Errorf("%w: %w", ctx.Err(), err)
 		}
-	}
-}
-
-// Wait reports whether the time has passed before ctx ended.
-func Wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

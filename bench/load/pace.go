@@ -75,12 +75,14 @@ func sleepUntil(ctx context.Context, t time.Time) bool {
 	}
 }
 
-// Sleep waits for d, or until ctx ends.
-func Sleep(ctx context.Context, d time.Duration) {
+// Sleep reports whether d has passed before ctx ended.
+func Sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+		return true
 	case <-ctx.Done():
+		return false
 	}
 }

@@ -48,7 +48,7 @@ func (s *server) batch(ctx context.Context, ids []string, first int, item func(i
 		if !again {
 			return nil
 		}
-		if load.Sleep(ctx, 100*time.Millisecond); ctx.Err() != nil {
+		if !load.Sleep(ctx, 100*time.Millisecond) {
 			return ctx.Err()
 		}
 	}

@@ -82,7 +82,7 @@ func (s *server) awaitChildren(ctx context.Context) error {
 		case time.Since(since) > silenceMax:
 			return fmt.Errorf("%d instances wait for their child, and nothing has come for %s", waiting, silenceMax)
 		}
-		if load.Sleep(ctx, 100*time.Millisecond); ctx.Err() != nil {
+		if !load.Sleep(ctx, 100*time.Millisecond) {
 			return ctx.Err()
 		}
 	}

@@ -82,7 +82,7 @@ func awaitRest(ctx context.Context, pid int) (time.Duration, error) {
 			break
 		}
 		before = used
-		if load.Sleep(ctx, look); ctx.Err() != nil {
+		if !load.Sleep(ctx, look) {
 			return 0, ctx.Err()
 		}
 	}

@@ -130,7 +130,7 @@ func (s *server) fired(ctx context.Context, count int64) (timerMetrics, error) {
 		if err != nil || metrics.Workflow.Timers.Fired >= count {
 			return metrics.Workflow.Timers, err
 		}
-		if load.Sleep(ctx, 20*time.Millisecond); ctx.Err() != nil {
+		if !load.Sleep(ctx, 20*time.Millisecond) {
 			return timerMetrics{}, ctx.Err()
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"troupe/bench/internal/harness"
 	"troupe/bench/load"
 	"troupe/bench/process"
 )
@@ -26,10 +27,9 @@ const (
 //go:embed home
 var files embed.FS
 
-// home is a home folder with its users and what they have in it.
+// home is a server with a home of its own, its users and what they have in it. It does not run between attacks.
 type home struct {
-	dir             string
-	log             string // what the servers print
+	*harness.Server
 	polite, hostile credentials
 	politeIDs       []string
 	hostileIDs      []string
@@ -42,38 +42,32 @@ type credentials struct{ token, cookie string }
 
 // newHome makes a home and fills its store.
 func (m *measurement) newHome(ctx context.Context, dir string) (*home, error) {
-	h := &home{dir: filepath.Join(dir, "home"), log: filepath.Join(dir, "log")}
+	h := &home{Server: &harness.Server{Home: filepath.Join(dir, "home")}}
 	tree, err := fs.Sub(files, "home")
 	if err == nil {
-		err = os.CopyFS(h.dir, tree)
+		err = os.CopyFS(h.Home, tree)
 	}
 	if err != nil {
 		return nil, err
 	}
-	set := exec.CommandContext(ctx, m.Program, "password", "set", "--home", h.dir, "--user", "polite")
+	set := exec.CommandContext(ctx, m.Program, "password", "set", "--home", h.Home, "--user", "polite")
 	set.Stdin = strings.NewReader(politePassword + "\n")
 	if text, err := set.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("set a password: %w\n%s", err, text)
 	}
 	for user, c := range map[string]*credentials{"polite": &h.polite, "hostile": &h.hostile} {
 		var err1, err2 error
-		c.token, err1 = process.Output(ctx, m.Program, "token", "create", "--home", h.dir, "--user", user)
-		c.cookie, err2 = process.Output(ctx, m.Program, "session", "create", "--home", h.dir, "--user", user)
+		c.token, err1 = process.Output(ctx, m.Program, "token", "create", "--home", h.Home, "--user", user)
+		c.cookie, err2 = process.Output(ctx, m.Program, "session", "create", "--home", h.Home, "--user", user)
 		if err := errors.Join(err1, err2); err != nil {
 			return nil, err
 		}
 	}
-	s, err := m.start(ctx, h)
-	if err != nil {
+	if err := h.Start(ctx, m.Program, m.serve...); err != nil {
 		return nil, err
 	}
-	defer s.Stop()
-	return h, h.fill(ctx, s.Addr, m)
-}
-
-// start starts a server on the home.
-func (m *measurement) start(ctx context.Context, h *home) (*process.Process, error) {
-	return process.Start(ctx, h.log, m.Program, append([]string{"serve", "--home", h.dir}, m.serve...)...)
+	defer h.Stop()
+	return h, h.fill(ctx, m)
 }
 
 // How much there is before the attacks. Besides, the hostile user has as many
@@ -86,9 +80,9 @@ const (
 )
 
 // fill creates the instances and forms of both users.
-func (h *home) fill(ctx context.Context, addr string, m *measurement) error {
-	polite := newCaller(addr, politeAddr, m.loops, nil).with(h.polite.token, h.polite.cookie)
-	hostile := newCaller(addr, hostileAddr, m.loops, nil).with(h.hostile.token, h.hostile.cookie)
+func (h *home) fill(ctx context.Context, m *measurement) error {
+	polite := newCaller(h.Addr, politeAddr, m.loops, nil).with(h.polite.token, h.polite.cookie)
+	hostile := newCaller(h.Addr, hostileAddr, m.loops, nil).with(h.hostile.token, h.hostile.cookie)
 	defer polite.close()
 	defer hostile.close()
 	var err error

@@ -40,24 +40,23 @@ func (m *measurement) measureAt(ctx context.Context, shared *home, a attack) (*p
 	if !a.alone {
 		return m.measure(ctx, shared, a)
 	}
-	h, err := m.newHome(ctx, filepath.Join(filepath.Dir(filepath.Dir(shared.dir)), a.name))
+	h, err := m.newHome(ctx, filepath.Join(m.Dir, a.name))
 	if err != nil {
 		return nil, err
 	}
 	p, err := m.measure(ctx, h, a)
-	return p, errors.Join(err, os.RemoveAll(filepath.Dir(h.dir)))
+	return p, errors.Join(err, os.RemoveAll(filepath.Dir(h.Home)))
 }
 
 // measure carries out one attack on a new server.
 func (m *measurement) measure(ctx context.Context, h *home, a attack) (result *phase, err error) {
-	s, err := m.start(ctx, h)
-	if err != nil {
+	if err := h.Start(ctx, m.Program, m.serve...); err != nil {
 		return nil, err
 	}
-	defer s.Stop()
-	target := s.Addr
+	defer h.Stop()
+	target := h.Addr
 	if m.bare {
-		refuser, err := startRefuser(ctx, h.log)
+		refuser, err := startRefuser(ctx, h.Home+".log")
 		if err != nil {
 			return nil, err
 		}
@@ -65,7 +64,7 @@ func (m *measurement) measure(ctx context.Context, h *home, a attack) (result *p
 		target = refuser.Addr
 	}
 	e := newHostile(target, h, m)
-	p, err := m.startPolite(ctx, politeSetup{s.Addr, h.polite.token, h.polite.cookie, h.politeIDs})
+	p, err := m.startPolite(ctx, politeSetup{h.Addr, h.polite.token, h.polite.cookie, h.politeIDs})
 	if err != nil {
 		return nil, err
 	}
@@ -85,11 +84,11 @@ func (m *measurement) measure(ctx context.Context, h *home, a attack) (result *p
 	attacking, stop := context.WithCancel(ctx)
 	var beside sync.WaitGroup
 	beside.Go(func() { a.run(attacking, e) })
-	beside.Go(func() { result.PeakBytes = process.PeakBytes(attacking, s.PID()) })
+	beside.Go(func() { result.PeakBytes = process.PeakBytes(attacking, h.PID()) })
 	begun := time.Now()
-	used, err1 := process.ProcessorTime(s.PID())
+	used, err1 := process.ProcessorTime(h.PID())
 	got, err := p.do(politeOrder{m.rate, m.warmUp, m.duration})
-	later, err2 := process.ProcessorTime(s.PID())
+	later, err2 := process.ProcessorTime(h.PID())
 	result.Cores = (later - used).Seconds() / time.Since(begun).Seconds()
 	stop()
 	beside.Wait()
@@ -100,8 +99,8 @@ func (m *measurement) measure(ctx context.Context, h *home, a attack) (result *p
 	}
 	result.Recovered = load.Duration(after.Recovered)
 	select {
-	case <-s.Ended():
-		result.Died = s.LastWords()
+	case <-h.Ended():
+		result.Died = h.LastWords()
 	default:
 		if err := errors.Join(err1, err2); err != nil {
 			return nil, fmt.Errorf("processor time: %w", err)

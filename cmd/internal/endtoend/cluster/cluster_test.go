@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"troupe/bench/fleet"
+	"troupe/bench/load"
 	"troupe/bench/process"
 	"troupe/bench/record"
 )
@@ -180,7 +181,7 @@ func (r *run) hurt(ctx context.Context, workers []*worker) error {
 			return fmt.Errorf("episode %d, %s: %w", i+1, e.kind, err)
 		}
 		e.whole = time.Since(back)
-		fleet.Wait(ctx, time.Duration(draw.Int64N(int64(time.Second))))
+		load.Sleep(ctx, time.Duration(draw.Int64N(int64(time.Second))))
 		var acks int
 		e.gap, e.slowest, acks = r.ledger.times()
 		fmt.Fprintf(r.out, ": whole after %s, gap %s, slowest event %s, %d acknowledged\n",

@@ -13,6 +13,7 @@ import (
 
 	"troupe/actors/cluster"
 	"troupe/bench/fleet"
+	"troupe/bench/load"
 )
 
 // Kinds of episodes, each of which hurts some nodes of a cluster that is whole. Those in apart need
@@ -62,7 +63,7 @@ func hurt(ctx context.Context, f *fleet.Fleet, net *network, draw *rand.Rand, ki
 			n.Kill()
 		}
 	}
-	fleet.Wait(ctx, away)
+	load.Sleep(ctx, away)
 	if kind == "replace" {
 		return replace(ctx, f, a, b)
 	}
@@ -91,11 +92,11 @@ func part(ctx context.Context, n *network, kind string, a, b, c *machine, long t
 	case "flap":
 		for i := range flaps {
 			err = errors.Join(err, n.cut(ctx, a, b, i%2 == 0), n.cut(ctx, a, c, i%2 == 0))
-			fleet.Wait(ctx, long/flaps)
+			load.Sleep(ctx, long/flaps)
 		}
 		long = 0
 	}
-	fleet.Wait(ctx, long)
+	load.Sleep(ctx, long)
 	return errors.Join(err, n.heal(context.WithoutCancel(ctx)))
 }
 
@@ -108,7 +109,7 @@ func hold(ctx context.Context, n *fleet.Node, m *machine, long time.Duration) er
 	if err := m.freeze(ctx); err != nil {
 		return err
 	}
-	fleet.Wait(ctx, long)
+	load.Sleep(ctx, long)
 	if err := m.thaw(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
@@ -129,7 +130,7 @@ func pause(ctx context.Context, n *fleet.Node, d time.Duration) error {
 	if err := p.Signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
-	fleet.Wait(ctx, d)
+	load.Sleep(ctx, d)
 	return p.Signal(syscall.SIGCONT)
 }
 

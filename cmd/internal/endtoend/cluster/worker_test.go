@@ -107,7 +107,7 @@ func (w *worker) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		fleet.Wait(ctx, pace)
+		load.Sleep(ctx, pace)
 	}
 	return nil
 }
@@ -231,7 +231,7 @@ func (w *worker) insist(ctx context.Context, things int, do func(context.Context
 			return fmt.Errorf("through %s, after %s: %w", node.Home, time.Since(begun), err)
 		}
 		w.node = w.ledger.choose(w.node)
-		if !fleet.Wait(ctx, 20*time.Millisecond) {
+		if !load.Sleep(ctx, 20*time.Millisecond) {
 			return fmt.Errorf("not acknowledged for %s: %w", time.Since(begun), err)
 		}
 	}
