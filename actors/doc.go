@@ -59,8 +59,6 @@
 //	trimming of changes   workflow.Router    round          Router.Stop
 //	memory relief         workflow.Router    round          Router.Stop
 //	index builder         workflow.Router    again          Router.Stop
-//	backfill of tasks     workflow.Router    again          all shards are done, or Router.Stop
-//	splitting of lists    workflow.Router    again          Router.Stop
 //	timers of a shard     timer.Service      again          Router.Stop
 //	sender of a shard     outbox.Service     again          Router.Stop
 //	attempt of a delivery outbox.Service     failed         its answer, or Router.Stop

@@ -13,7 +13,6 @@ import (
 
 	"troupe/actors/cluster"
 	"troupe/actors/cluster/peer"
-	"troupe/actors/form"
 	"troupe/actors/formportal"
 	"troupe/actors/home"
 	"troupe/actors/identity"
@@ -73,8 +72,6 @@ func (a *Actors) found(folder string, nodes int) (address string) {
 	a.must(err)
 	a.openDefinitions(zerolog.Nop())
 	a.must(home.PublishFirst(home.PublishedOptions{Store: a.Store, Catalog: a.catalog, Templates: a.templates}, a.load(), "actorstest"))
-	_, err = form.OpenLists(a.Store)
-	a.must(err)
 	listener := a.listen()
 	address = listener.Addr().String()
 	_, err = cluster.Found(a.Store, folder, address)

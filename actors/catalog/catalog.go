@@ -30,7 +30,6 @@ type Catalog struct {
 	log    zerolog.Logger
 	// awaitCurrent is Options.Current.
 	awaitCurrent func(context.Context) error
-	level        func() int // nil: the store stands alone
 	bounds       bounds
 
 	// current has what new instances get, and for workflows whose file is gone what
@@ -116,21 +115,13 @@ type Options struct {
 	Current func(context.Context) error
 	// Vacate has the node that leads the shard answer Catalog.Vacate. Nil: this catalog answers.
 	Vacate func(context.Context, Vacancy) (used uint64, err error)
-	// Level is the one that all nodes of the cluster have (cluster.Node.Level). Nil: the store stands alone.
-	Level func() int
 }
-
-// levelOfTime is that of programs whose instances do something by themselves.
-const levelOfTime = 2
-
-// levelOfPresentation is that of programs that read how people see a workflow.
-const levelOfPresentation = 3
 
 // Open finds what was published before. A definition is compiled when it is first needed, so that many of them, or one that
 // cannot be read, do not keep the service from starting.
 func Open(o Options) (*Catalog, error) {
 	c := &Catalog{
-		store: o.Store, log: o.Log, awaitCurrent: o.Current, level: o.Level, bounds: defaultBounds, versions: xsync.NewMap[versionKey, version](), origins: xsync.NewMap[versionKey, origin](), timeless: xsync.NewMap[versionKey, struct{}](),
+		store: o.Store, log: o.Log, awaitCurrent: o.Current, bounds: defaultBounds, versions: xsync.NewMap[versionKey, version](), origins: xsync.NewMap[versionKey, origin](), timeless: xsync.NewMap[versionKey, struct{}](),
 		parser: o.Parser.With(statemachine.ParserOptions{Stored: true}), indexesChanged: make(chan struct{}, 1),
 	}
 	c.builtin = currentVersions{}

@@ -207,16 +207,12 @@ func TestARetirementWaitsForCommits(t *testing.T) {
 	})
 }
 
-// TestAnOlderProgramKeepsAClusterFromRetiring: it would not know of it.
-func TestAnOlderProgramKeepsAClusterFromRetiring(t *testing.T) {
+// TestANumberThatAClusterHasRetired: no file can use it again.
+func TestANumberThatAClusterHasRetired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := startLate(t)
 		defer l.stop(t)
-		level := levelOfRetirements - 1
-		l.first.level = func() int { return level }
-		l.first.retires(t, "beside an older one", root, "plain", 1, failure.ErrConflict)
-		level = levelOfRetirements
-		l.first.retires(t, "afterwards", root, "plain", 1, nil, 1)
+		l.first.retires(t, "a version", root, "plain", 1, nil, 1)
 		must(t, l.first.Check(l.first.sources(t, strings.Replace(plain, "version: 1", "version: 3", 1))))
 		l.first.takes(t, "a workflow", ann, door)
 		l.first.retires(t, "a version", ann, "door", 1, nil, 1)

@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/puzpuzpuz/xsync/v4"
@@ -34,8 +33,7 @@ func (c *Catalog) originOf(key versionKey) (origin, error) {
 	if err != nil {
 		return origin{}, failure.OfStore(err)
 	}
-	// NB: a definition that an earlier program published has a name of these, and nobody.
-	o := origin{home: s.By == "" && !slices.Contains([]string{"body.yaml", "body.json"}, s.File), by: identity.UserID(s.By)}
+	o := origin{home: s.By == "", by: identity.UserID(s.By)}
 	c.origins.Store(key, o)
 	return o, nil
 }

@@ -7,7 +7,6 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
-	"troupe/persistence"
 )
 
 // order is a workflow of ann's whose creators set nothing.
@@ -102,8 +101,4 @@ func TestForWhomAVersionInvokes(t *testing.T) {
 	wants("the called one names it now", "evil", 1, "order", true, "")
 	c.publishSingleAs(t, ann, strings.Replace(order, "version: 1", "version: 3", 1))
 	wants("it names it no more", "evil", 1, "order", false, "")
-	w := store.NewWrites(persistence.Meta)
-	w.Set(persistence.DefinitionKey(nil, "old", 1), []byte(`{"file":"body.yaml","text":"id: old"}`))
-	must(t, store.Commit(w))
-	wants("published by an earlier program", "old", 1, "order", false, "")
 }

@@ -20,9 +20,6 @@ import (
 // nobody takes over an id that was in use.
 const ownersSetting = "workflow-owners"
 
-// levelOfAccess is that of programs that read who may publish a workflow.
-const levelOfAccess = 4
-
 // ownership is what is kept about the owners of a workflow.
 type ownership struct {
 	// By is the user who first published it through the interface, and since a file of a home named it last; "": nobody did, or it is not

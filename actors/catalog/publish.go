@@ -303,26 +303,6 @@ func (c *Catalog) prepareIndexesLocked(p *publication) (err error) {
 	return err
 }
 
-// checkLevel refuses what a node of the cluster cannot run yet.
-func (c *Catalog) checkLevel(p *publication, s *Source) {
-	if c.level == nil {
-		return
-	}
-	level := c.level()
-	for _, newer := range []struct{ level, line int }{
-		{levelOfTime, s.Parsed.ByItselfLine()},
-		{levelOfPresentation, s.Parsed.PresentationLine()},
-		{levelOfAccess, s.Parsed.AccessLine()},
-	} {
-		if newer.line > 0 && level < newer.level {
-			p.faults = append(p.faults, document.Fault{
-				File: s.File, Line: newer.line, Reason: "it needs what some node of the cluster cannot do yet: that node runs an older program",
-				Suggestion: "start all nodes with the newer program first",
-			})
-		}
-	}
-}
-
 // checkIndexes adds the faults of the indexes that a definition declares.
 func (p *publication) checkIndexes(s *Source) {
 	for _, path := range s.Parsed.Indexes() {
@@ -354,7 +334,6 @@ func (c *Catalog) write(p *publication, s *Source, by identity.UserID) (other bo
 
 func (c *Catalog) prepareOneLocked(p *publication, s *Source, key versionKey) error {
 	p.checkIndexes(s)
-	c.checkLevel(p, s)
 	isGone := c.retirements.Load().isGone(key)
 	if other, err := c.write(p, s, ""); err != nil || !other && !isGone {
 		return err

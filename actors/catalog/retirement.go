@@ -36,9 +36,6 @@ type retirement struct {
 // retirementsSetting is the name under which retirements are kept.
 const retirementsSetting = "retired-workflows"
 
-// levelOfRetirements is that of programs that read it.
-const levelOfRetirements = 4
-
 // shardsAtOnce is how many shards are asked at a time.
 const shardsAtOnce = 16
 
@@ -85,9 +82,6 @@ func errRetired(key versionKey) error {
 func (c *Catalog) retireEverywhere(ctx context.Context, workflow string, number uint64, by *identity.Principal) (*publication, error) {
 	c.retiring.Lock()
 	defer c.retiring.Unlock()
-	if c.level != nil && c.level() < levelOfRetirements {
-		return nil, failure.Refuse(failure.ErrConflict, "some node of the cluster runs an older program, which cannot retire: start all nodes with the newer one first")
-	}
 	now, err := c.beginRetirement(workflow, number, by)
 	if err != nil {
 		return nil, err

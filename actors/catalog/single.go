@@ -48,7 +48,6 @@ func (p *publication) isCurrent(s *Source) bool {
 // prepareDefinitionLocked is prepareLocked for a single definition. Content is never replaced, so there is nothing to undo.
 func (c *Catalog) prepareDefinitionLocked(s *Source, by *identity.Principal) (*publication, error) {
 	p, key := c.newPublication(), s.key()
-	c.checkLevel(p, s)
 	if p.checkIndexes(s); len(p.faults) > 0 {
 		return p, p.faults
 	}

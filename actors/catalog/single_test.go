@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -170,42 +169,4 @@ func TestADefinitionPublishedInACluster(t *testing.T) {
 		must(t, l.second.Reload())
 		l.second.wantCreatable(t, "at another node", "door", 1)
 	})
-}
-
-// TestWhatANodeCannotRunIsNotPublished: until all nodes of a cluster have a program whose instances do something by
-// themselves, or that reads how people see a workflow.
-func TestWhatANodeCannotRunIsNotPublished(t *testing.T) {
-	level := 0
-	c := openCatalog(t, openStore(t))
-	c.level = func() int { return level }
-	all := []struct {
-		level int
-		text  string
-	}{
-		{levelOfTime, strings.Replace(door, "{on:", "{after: {PT1H: b}, on:", 1)},
-		{levelOfAccess, "owners: {users: [ann]}\n" + door},
-		{levelOfAccess, "allow: {invoke: {workflows: [other]}}\n" + door},
-		{levelOfPresentation, strings.Replace(door, "{on:", "{tone: waiting, on:", 1)},
-	}
-	for _, newer := range all {
-		level = newer.level - 1
-		for what, publish := range map[string]func() error{
-			"a home": func() error { return c.Publish(c.sources(t, newer.text)) },
-			"a definition": func() error {
-				_, err := c.PublishDefinition(c.single(t, newer.text), root)
-				return err
-			},
-		} {
-			var faults document.Faults
-			if err := publish(); !errors.As(err, &faults) || len(faults) != 1 || faults[0].Line == 0 || !strings.Contains(faults[0].Reason, "some node of the cluster") {
-				t.Errorf("%s: got %v", what, err)
-			}
-		}
-	}
-	level = 0
-	c.publishSingle(t, door)
-	for i, newer := range all {
-		level = newer.level
-		c.publishSingle(t, strings.Replace(newer.text, "version: 1", fmt.Sprintf("version: %d", i+2), 1))
-	}
 }

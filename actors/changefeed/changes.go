@@ -137,9 +137,6 @@ func (r *reading) check() (err error) {
 			return failure.MayNotRead(r.req.WorkflowID)
 		}
 	}
-	if !s.Writes() {
-		return failure.Errorf(failure.ErrUnavailable, "a node of the cluster runs a program that has no feed of changes")
-	}
 	return nil
 }
 

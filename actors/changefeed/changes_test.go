@@ -3,7 +3,6 @@ package changefeed_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -262,28 +261,6 @@ func TestAnOldFeedIsTrimmed(t *testing.T) {
 	if n := h.MustLook(boss, "stock", id).Sequence; n != 206 {
 		t.Errorf("the history has %d entries, want 206", n)
 	}
-}
-
-// TestNoRowsAreWrittenForAProgramThatHasNone: the level of the cluster says so.
-func TestNoRowsAreWrittenForAProgramThatHasNone(t *testing.T) {
-	var level atomic.Int32
-	level.Store(2)
-	h := start(t, workflow.Options{Level: func() int { return int(level.Load()) }})
-	id := h.Make(boss, "stock", "")
-	ask := func() error {
-		_, err := h.Changes(t.Context(), &changefeed.Request{Caller: member, Since: "0", Limit: 1})
-		return err
-	}
-	if err := ask(); !errors.Is(err, failure.ErrUnavailable) {
-		t.Errorf("at level 2: got %v, want ErrUnavailable", err)
-	}
-	h.Must(h.Store.Scan(persistence.FeedPrefix(nil, persistence.EveryShard), func(key, _ []byte) error {
-		return fmt.Errorf("at level 2 there is the row %x", key)
-	}))
-	level.Store(3)
-	h.MustSend(boss, "stock", id, "set", "")
-	got, _ := h.page(changefeed.Request{Since: "0"})
-	h.expect("at level 3", got, "stock "+id+" 2 set")
 }
 
 // TestAPageIsShortWhenTooMuchIsPassedOver: its cursor goes on behind what it has looked at.

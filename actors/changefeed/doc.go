@@ -14,6 +14,5 @@
 // What is older than Options.KeptFor, or more than Options.RowsMax rows of a shard back, is
 // removed. A cursor from before that is ErrGone.
 //
-// In a cluster a node writes rows when all nodes have levelOfFeed, and reads the replicas that it
-// has itself. Rights are those of now: a caller sees an entry if it may read the instance when it asks.
+// In a cluster a node reads the replicas that it has itself. Rights are those of now: a caller sees an entry if it may read the instance when it asks.
 package changefeed

@@ -12,10 +12,6 @@ import (
 	"troupe/persistence"
 )
 
-// levelOfFeed is the cluster's level (cluster.Node.Level) from which on rows are written: a program of
-// the level before takes them for damage when it checks its store.
-const levelOfFeed = 3
-
 // Options says how a Service works.
 type Options struct {
 	// Store, Catalog, Current and Clock are required. Current is query.Service.AwaitCurrent.
@@ -24,8 +20,6 @@ type Options struct {
 	Current func(context.Context, persistence.Shard) error
 	Clock   func() time.Time
 	Log     zerolog.Logger
-	// Level is the one that all nodes of the cluster have. Nil: the store stands alone.
-	Level func() int
 	// KeptFor is how long rows are kept, and RowsMax how many are kept in a shard. Required.
 	KeptFor time.Duration
 	RowsMax int
@@ -49,16 +43,9 @@ func New(o Options) *Service {
 // Stop has all calls of Changes that wait answered with what there is.
 func (s *Service) Stop() { s.stop() }
 
-// Writes reports whether commits write rows: all nodes of the cluster can have them.
-func (s *Service) Writes() bool { return s.o.Level == nil || s.o.Level() >= levelOfFeed }
-
 // Announce adds the row of a new entry to its commit, which is of the instance's shard. placed,
-// unless it is nil, has the row's place before the waiter of the commit is told anything; it stays 0
-// when no row is written.
+// unless it is nil, has the row's place before the waiter of the commit is told anything;
 func (s *Service) Announce(w *persistence.Writes, of *Row, placed *persistence.FeedPlace) {
-	if !s.Writes() {
-		return
-	}
 	var room [128]byte
 	w.Announce(s.o.Clock().UnixMilli(), of.appendValue(room[:0]), placed)
 }

@@ -20,8 +20,7 @@ type Draft struct {
 	// clock was set back while the instance slept.
 	Revision uint64
 	SavedAt  int64 // Unix milliseconds
-	// Template is the content of the template that the draft was written for. Zero: it is not known, as of
-	// drafts that earlier programs kept.
+	// Template is the content of the template that the draft was written for. Zero: it is not known.
 	Template Digest
 	Data     data.Value
 }
@@ -74,25 +73,13 @@ func (c *DraftCondition) Holds(present *Draft) bool {
 	return !c.IfAbsent && (c.IfMatch == nil || slices.Contains(c.IfMatch, present.Revision))
 }
 
-// The formats of a draft. The first has no template.
-const (
-	draftFormat         = 1
-	draftTemplateFormat = 2
-)
+const draftFormat = 1
 
-// Append appends the stored draft: format(1) revision saved data, and the template(16) before data in the
-// second format, which a draft with a template has.
+// Append appends the stored draft: format(1) revision saved template(16) data.
 func (d *Draft) Append(dst []byte) []byte {
-	known := d.Template != (Digest{})
-	format := byte(draftFormat)
-	if known {
-		format = draftTemplateFormat
-	}
-	dst = binary.AppendUvarint(append(dst, format), d.Revision)
+	dst = binary.AppendUvarint(append(dst, draftFormat), d.Revision)
 	dst = binary.AppendVarint(dst, d.SavedAt)
-	if known {
-		dst = append(dst, d.Template[:]...)
-	}
+	dst = append(dst, d.Template[:]...)
 	return append(dst, d.Data...)
 }
 
@@ -101,13 +88,9 @@ func parseDraft(b []byte) (*Draft, error) {
 	r := packed.NewReader(b)
 	format := r.Byte()
 	d := &Draft{Revision: r.Uvarint(), SavedAt: r.Varint()}
-	if format == draftTemplateFormat {
-		if copy(d.Template[:], r.Take(len(d.Template))); d.Template == (Digest{}) {
-			r.Fail()
-		}
-	}
+	copy(d.Template[:], r.Take(len(d.Template)))
 	var err error
-	if d.Data, err = data.Clean(r.Rest()); err != nil || format != draftFormat && format != draftTemplateFormat || r.Failed() || d.Data.Kind() != data.Object {
+	if d.Data, err = data.Clean(r.Rest()); err != nil || format != draftFormat || r.Failed() || d.Data.Kind() != data.Object {
 		return nil, failure.Errorf(failure.ErrExecution, "stored draft")
 	}
 	return d, nil

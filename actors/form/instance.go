@@ -18,7 +18,7 @@ type CreatorRow struct {
 	by     string // who created it; empty: it is in nobody's list
 	doneAt int64  // Form.DoneAt of the row
 	left   bool   // Form.left of the row
-	has    bool   // false: it has no row yet, since it is new, or an earlier program has created it
+	has    bool   // false: it has no row yet, since it is new
 	known  bool
 }
 
@@ -37,9 +37,6 @@ func (c *CreatorRow) Begin(by string) {
 		c.by = ""
 	}
 }
-
-// IsLacking reports whether the instance is in a list and has no row. It is for one that was looked up.
-func (c *CreatorRow) IsLacking() bool { return c.by != "" && !c.has }
 
 // IsMoved reports whether a step may bring an instance into another category. of is its definition before the step, and next behind it.
 func IsMoved(of, next *statemachine.Definition, before, after *statemachine.Instance) bool {

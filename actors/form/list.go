@@ -22,8 +22,6 @@ type ListRequest struct {
 	Category      Category
 	// ArchivedBefore is that of Form.CategoryAt, 0 or later.
 	ArchivedBefore int64
-	// Unsplit: the lists are not, or not all, as this program writes them; see Lists.
-	Unsplit bool
 }
 
 // Listed is one line of a list.
@@ -93,7 +91,7 @@ func (req *ListRequest) selection() (of query.Selection) {
 		}
 		current, underWay, done, ended := in(lists.current), in(lists.underWay), in(lists.done), in(lists.ended)
 		switch {
-		case req.Unsplit, req.Category == Every: // when it is not split, a row may be in each of them
+		case req.Category == Every:
 			of.Ranges = append(of.Ranges, current, underWay, done)
 		case req.Category == Submitted:
 			done.To, ended.To = cut, cut

@@ -22,7 +22,7 @@ type lists struct {
 var listsOf = map[Kind]lists{
 	KindForm:      {current: 'f', underWay: 'u', done: 'd', ended: 'e'},
 	KindChecklist: {current: 'c', underWay: 'U', done: 'D', ended: 'E'},
-	KindInstance:  {current: 'i', underWay: 'j', done: 'k', ended: 'l'}, // and enteredList
+	KindInstance:  {current: 'i', underWay: 'j', done: 'k', ended: 'l'},
 }
 
 // of is the list that has the form's row.

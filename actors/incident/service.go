@@ -38,8 +38,6 @@ type Options struct {
 	Log   zerolog.Logger
 	// Elsewhere has the node that leads a shard put rows there (Service.Put). Nil: the store stands alone.
 	Elsewhere func(ctx context.Context, shard uint16, rows []Row) error
-	// Writes reports whether all nodes know such rows. Nil: they do.
-	Writes func() bool
 }
 
 // Service counts failures and writes them down.
@@ -179,10 +177,6 @@ func (s *Service) run() {
 
 // flush writes what waits; what cannot be written yet waits on.
 func (s *Service) flush(ctx context.Context) {
-	if s.o.Writes != nil && !s.o.Writes() {
-		s.begin()
-		return
-	}
 	s.mu.Lock()
 	waiting := s.waiting
 	s.waiting = map[persistence.ID]*Row{}

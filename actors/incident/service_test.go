@@ -124,31 +124,8 @@ func TestIncidentsAreBounded(t *testing.T) {
 	})
 }
 
-// TestWhatCannotBeWrittenWaits: while not all nodes know such rows, and while the node that leads does not take them. What still waits at the
-// end is written then.
+// TestWhatCannotBeWrittenWaits while the node that leads does not take it. What still waits at the end is written then.
 func TestWhatCannotBeWrittenWaits(t *testing.T) {
-	t.Run("old nodes", func(t *testing.T) {
-		on(t, func(t *testing.T, _ *Service, o Options) {
-			var ready atomic.Bool
-			o.Writes = ready.Load
-			s := New(o)
-			s.Start()
-			s.Note(failed("w", 1, 0))
-			clocktest.Advance(3 * pause)
-			s.Note(failed("w", 1, 9))
-			s.Note(failed("w", 2, 9))
-			clocktest.Advance(3 * pause)
-			if there := rows(t, s); len(there) != 0 {
-				t.Errorf("an old node cannot read %v", there)
-			}
-			ready.Store(true)
-			clocktest.Advance(2 * pause)
-			if there := rows(t, s); len(there) != 2 || there["w 1"] == nil || there["w 1"].Count != 2 || !there["w 1"].First.Equal(begun) {
-				t.Errorf("once all nodes know them: got %+v", there)
-			}
-			s.Stop()
-		})
-	})
 	t.Run("the leader", func(t *testing.T) {
 		on(t, func(t *testing.T, there *Service, o Options) {
 			follower, err := storetest.NewDisk().Open(persistence.Options{Shards: 1, Log: zerolog.Nop(), Replication: &persistence.Replication{Node: "a"}})

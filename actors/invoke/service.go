@@ -20,7 +20,7 @@ import (
 	"troupe/statemachine"
 )
 
-// Options says how a Service works. All but Elsewhere and Joins must be set.
+// Options says how a Service works. All but Elsewhere must be set.
 type Options struct {
 	Store   *persistence.Store
 	Catalog *catalog.Catalog
@@ -32,8 +32,6 @@ type Options struct {
 	Current func(context.Context) error
 	// Elsewhere has the node that leads a shard carry out a message (Service.Join). Nil: the store stands alone.
 	Elsewhere func(ctx context.Context, shard uint16, m *child.Message) (refused string, err error)
-	// Joins reports whether all nodes know child.Join; until then nobody is asked who leads a root elsewhere. Nil: they do.
-	Joins func() bool
 	// Note keeps an incident.
 	Note func(*incident.Row) (reference string)
 	// TreeMax is how many instances of a tree run.
@@ -127,9 +125,6 @@ func (s *Service) askRoot(ctx context.Context, m *child.Message, parent *Sender)
 	refused, err = s.Join(ctx, join.Join)
 	if !errors.Is(err, failure.ErrElsewhere) || s.o.Elsewhere == nil {
 		return refused, err
-	}
-	if s.o.Joins != nil && !s.o.Joins() {
-		return "", nil
 	}
 	return s.o.Elsewhere(ctx, failure.Of(err).Shard, &join)
 }

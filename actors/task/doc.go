@@ -19,6 +19,5 @@
 // # On whose goroutine
 //
 // Put writes rows into the commit of the instance. Lists read beside it, with a slot of the lists. The Feed is told by the journal's
-// goroutine, or in a cluster by that of the replica, and never waits for a watcher. Backfill has a goroutine of the router until the instances
-// that an earlier program has stored have written their tasks.
+// goroutine, or in a cluster by that of the replica, and never waits for a watcher.
 package task

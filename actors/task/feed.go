@@ -161,7 +161,7 @@ func (f follower) Written(_ persistence.Shard, each func(visit func(key, value [
 	c := &Change{}
 	each(func(key, _ []byte) {
 		if _, w, ok := persistence.WorkEntry(key); ok {
-			c.lists = append(c.lists, listOf(&w))
+			c.lists = append(c.lists, worklist{w.List, w.Name})
 		} else if k, ok := persistence.ParseKey(key); ok && k.Table == "record" { // also one that was deleted
 			c.of = instance{k.Workflow, k.ID}
 		}

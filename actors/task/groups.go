@@ -19,9 +19,6 @@ func (r *reading) findGroups() error {
 	var lists []persistence.Range
 	for _, list := range r.worklists() {
 		lists = append(lists, persistence.Range{Prefix: list.prefix(nil, persistence.EveryShard, r.order)})
-		if earlier := list.earlier(); !r.grouped && earlier != list {
-			lists = append(lists, persistence.Range{Prefix: earlier.prefix(nil, persistence.EveryShard, r.order)})
-		}
 	}
 	return r.hop(r.hopGroup, lists...)
 }

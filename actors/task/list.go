@@ -66,7 +66,6 @@ type Lists struct {
 	Store   *persistence.Store
 	Queries *query.Service
 	Catalog *catalog.Catalog
-	Layouts *Layouts
 	Clock   func() time.Time
 	Bounds  Bounds
 }
@@ -102,16 +101,15 @@ type reading struct {
 	shown  []byte // the place of the last task on the page
 	page   *Page
 
-	grouped bool // no shard has rows of before
-	rights  map[string]bool
-	groups  []persistence.Range // nil before they were looked for
-	from    *query.Reader
-	looked  Bounds                  // at how much since walk began
-	budget  *expr.Budget            // of Bounds.Cost, since then
-	hidden  map[persistence.ID]bool // instances that the caller may not see, as far as they were read
-	count   int64
-	last    *readInstance // of those that the caller may see; nil before the first
-	all     []titled
+	rights map[string]bool
+	groups []persistence.Range // nil before they were looked for
+	from   *query.Reader
+	looked Bounds                  // at how much since walk began
+	budget *expr.Budget            // of Bounds.Cost, since then
+	hidden map[persistence.ID]bool // instances that the caller may not see, as far as they were read
+	count  int64
+	last   *readInstance // of those that the caller may see; nil before the first
+	all    []titled
 }
 
 // readInstance is an instance that was read.
@@ -134,7 +132,6 @@ var ownRoots = []string{"taskId", "instanceId", "stateMachineId", "nodeId", "tit
 func (l *Lists) newReading(req *ListRequest) (*reading, error) {
 	r := &reading{
 		Lists: l, req: req, caller: catalog.CallerOf(req.Caller), now: l.Clock(), page: &Page{}, order: ByCreated, down: true, rights: map[string]bool{}, hidden: map[persistence.ID]bool{},
-		grouped: l.Layouts.areGrouped(), // NB: before the snapshot is taken
 	}
 	if req.Limit < 1 || req.Limit > LimitMax {
 		return nil, failure.Refuse(failure.ErrInvalid, "the limit must be 1 to %d", LimitMax)

@@ -101,19 +101,17 @@ type Origin struct {
 	User  string
 	Event string
 	At    time.Time
-	// Layout is that of the rows in the shard.
-	Layout Layout
 }
 
 // Put writes what a step changes in the tasks of its instance, into its commit: those that have ended, that have begun, and which of the
 // ended ones the user has decided.
 func Put(w *persistence.Writes, of *Origin, ended, begun, decided []statemachine.Task, text func(*statemachine.Task) statemachine.TaskText) {
 	for i := range ended {
-		of.deleteRows(w, of.Before, &ended[i])
+		of.eachRow(of.Before, &ended[i], w.Delete)
 		w.Delete(of.key(ended[i].ID))
 	}
 	for i := range begun {
-		of.eachRow(of.Of, &begun[i], of.Layout == Earlier, func(key []byte) { w.Set(key, []byte(of.Workflow)) })
+		of.eachRow(of.Of, &begun[i], func(key []byte) { w.Set(key, []byte(of.Workflow)) })
 		w.Set(of.key(begun[i].ID), row{Workflow: of.Workflow}.append(nil))
 	}
 	for i := range decided {
@@ -127,7 +125,7 @@ func Put(w *persistence.Writes, of *Origin, ended, begun, decided []statemachine
 // with the id of the instance are for the caller.
 func (of *Origin) Remove(w *persistence.Writes, store *persistence.Store, open []statemachine.Task) error {
 	for i := range open {
-		of.deleteRows(w, of.Before, &open[i])
+		of.eachRow(of.Before, &open[i], w.Delete)
 	}
 	err := store.Scan(persistence.TaskPrefix(nil, of.Shard, of.Instance), func(key, value []byte) error {
 		k, ok := persistence.ParseKey(key)
@@ -144,27 +142,14 @@ func (of *Origin) Remove(w *persistence.Writes, store *persistence.Store, open [
 	return failure.OfStore(err)
 }
 
-// eachRow visits the keys of the rows of an open task. earlier: as they were before Grouped.
-func (of *Origin) eachRow(d *statemachine.Definition, t *statemachine.Task, earlier bool, visit func(key []byte)) {
+// eachRow visits the keys of the rows of an open task.
+func (of *Origin) eachRow(d *statemachine.Definition, t *statemachine.Task, visit func(key []byte)) {
 	for _, list := range worklistsOf(d, t) {
-		if earlier {
-			list = list.earlier()
-		}
 		for _, o := range orders {
 			visit(persistence.WorkKey(nil, of.Shard, &persistence.Work{
 				List: list.letter, Name: list.name, Order: byte(o), Workflow: of.Workflow, Value: o.value(t), ID: of.Instance, Sequence: t.ID.Sequence, Number: t.ID.Number,
 			}))
 		}
-	}
-}
-
-// deleteRows deletes the rows of an open task.
-func (of *Origin) deleteRows(w *persistence.Writes, d *statemachine.Definition, t *statemachine.Task) {
-	if of.Layout != Earlier {
-		of.eachRow(d, t, false, w.Delete)
-	}
-	if of.Layout != Grouped {
-		of.eachRow(d, t, true, w.Delete)
 	}
 }
 

@@ -79,9 +79,8 @@ type Origin struct {
 	Instance persistence.ID
 	At       time.Time
 	Fault    error // why it failed, if it did
-	// Of is the definition. Placed: all nodes read where it failed.
-	Of     *statemachine.Definition
-	Placed bool
+	// Of is the definition.
+	Of *statemachine.Definition
 }
 
 // Put writes what an event changes in the timers of its instance, into the commit of that event. It returns the
@@ -111,11 +110,7 @@ func Put(w *persistence.Writes, of *Origin, ended, begun []statemachine.Timer) (
 
 // incident is the row of a timer that has failed.
 func (of *Origin) incident(t statemachine.Timer) Incident {
-	in := Incident{Workflow: of.Workflow, Event: string(t.Event), Error: of.Fault.Error(), At: of.At}
-	if !of.Placed {
-		return in
-	}
-	in.Version = of.Of.Version
+	in := Incident{Workflow: of.Workflow, Event: string(t.Event), Error: of.Fault.Error(), At: of.At, Version: of.Of.Version}
 	if f := of.Of.FaultOf(of.Fault); f != nil {
 		in.File, in.Line, in.Expression = f.File, f.Line, f.Expression
 	}

@@ -2,8 +2,6 @@ package watch
 
 import (
 	linked "container/list"
-	"crypto/rand"
-	"encoding/hex"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -63,9 +61,8 @@ func (i *Item) size() int {
 
 // Feed is the newest items and who waits for more.
 type Feed struct {
-	key   feedKey
-	all   *feeds
-	epoch string // tells the feed's positions from those of an earlier one
+	key feedKey
+	all *feeds
 	// settled says that every commit that is not durable yet knows of the feed.
 	settled atomic.Bool
 	// broken is closed when entries have passed the feed by: all watchers end, and come back
@@ -93,9 +90,7 @@ type keptItem struct {
 }
 
 func newFeed(key feedKey, all *feeds) *Feed {
-	var random [4]byte
-	_, _ = rand.Read(random[:]) // crypto/rand never returns an error; it ends the program
-	return &Feed{key: key, all: all, epoch: hex.EncodeToString(random[:]), wake: make(chan struct{}), broken: make(chan struct{})}
+	return &Feed{key: key, all: all, wake: make(chan struct{}), broken: make(chan struct{})}
 }
 
 // Publish adds an item. It never waits for a watcher.
@@ -165,13 +160,6 @@ func (f *Feed) sequence() uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.newest
-}
-
-// holds reports whether a watcher can go on at a place without losing anything.
-func (f *Feed) holds(place uint64) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return place <= f.next && place >= f.next-uint64(len(f.items))
 }
 
 // beginAt says that the feed gets every entry behind a cursor of the store, once.

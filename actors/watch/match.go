@@ -13,7 +13,7 @@ import (
 const lightBytes = 16 << 10
 
 // matches asks rights and filter. next is the item behind this one.
-func (w *watcher) matches(item *Item, next uint64) (bool, error) {
+func (w *watcher) matches(item *Item) (bool, error) {
 	if !w.mayRead(&item.State, item.Of) {
 		return false, nil
 	}
@@ -31,7 +31,7 @@ func (w *watcher) matches(item *Item, next uint64) (bool, error) {
 			return ok, nil
 		}
 	}
-	return w.matchesSlowly(d, next)
+	return w.matchesSlowly(d)
 }
 
 // verdict is the end of a match that took long.
@@ -43,7 +43,7 @@ type verdict struct {
 
 // matchesSlowly is the filter's part of matches for what takes long. What takes longer
 // than a query may loses the entry. The caller gets heartbeats meanwhile.
-func (w *watcher) matchesSlowly(d filter.Document, next uint64) (bool, error) {
+func (w *watcher) matchesSlowly(d filter.Document) (bool, error) {
 	ctx, cancel := context.WithCancel(w.ctx)
 	defer cancel()
 	done := make(chan verdict, 1)
@@ -65,7 +65,7 @@ func (w *watcher) matchesSlowly(d filter.Document, next uint64) (bool, error) {
 			case told != nil:
 				return false, told
 			case errors.Is(v.err, context.DeadlineExceeded) && w.ctx.Err() == nil:
-				return false, w.lose(next)
+				return false, w.lose()
 			case v.err != nil && w.service.stopped.Err() != nil:
 				return false, errStopped
 			}

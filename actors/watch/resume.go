@@ -21,7 +21,7 @@ const chunkMax, chunkRows = 256, 20_000
 func (w *watcher) resumeAll() error {
 	seen, err := changefeed.ParseCursor(w.req.LastEventID, len(w.seen))
 	if err != nil {
-		return w.lose(w.next)
+		return w.lose()
 	}
 	w.seen = seen
 	if place, ok := w.feed.behind(seen); ok {
@@ -120,7 +120,7 @@ func (w *watcher) beginAgain() error {
 		return err
 	}
 	w.seen, w.next = now, w.feed.end()
-	return w.lose(w.next)
+	return w.lose()
 }
 
 // current is a cursor up to which all rows are durable, and have been published in the feed if it was there
@@ -140,13 +140,13 @@ func (w *watcher) current() (changefeed.Cursor, error) {
 // showStored decides about an entry from the store and shows it.
 func (w *watcher) showStored(e *changefeed.Entry, unknown *bool) error {
 	item := &Item{ID: e.ID, Name: e.Name, Sequence: e.Sequence, Entry: e.Text, States: e.States, State: e.Instance, Of: e.Of}
-	if ok, err := w.matches(item, w.next); err != nil || !ok {
+	if ok, err := w.matches(item); err != nil || !ok {
 		return err
 	}
 	if err := w.loseUnknown(unknown); err != nil {
 		return err
 	}
-	return w.show(e.Name, e.Sequence, e.Text, e.States, w.position(w.next))
+	return w.show(e.Name, e.Sequence, e.Text, e.States, w.position())
 }
 
 // loseUnknown says that entries are missing here of which nobody knows whether they matched.
@@ -155,7 +155,7 @@ func (w *watcher) loseUnknown(unknown *bool) error {
 		return nil
 	}
 	*unknown = false
-	return w.lose(w.next)
+	return w.lose()
 }
 
 // pauseBetweenChunks ends a watch that is over, and lets the caller know that it is not.
@@ -182,7 +182,7 @@ func (w *watcher) beat() Event {
 	w.beats = 0
 	if now, err := w.current(); err == nil && w.feed.end() == w.next {
 		w.seen.Raise(now)
-		e.ID = w.position(w.next)
+		e.ID = w.position()
 	}
 	return e
 }

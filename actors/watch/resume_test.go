@@ -3,9 +3,7 @@ package watch_test
 import (
 	"errors"
 	"math/rand/v2"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -129,32 +127,6 @@ func TestAWatchThatOpensWhileTheDiskHangsDoesNotPassOverACommit(t *testing.T) {
 		late.expect("what comes then", "3 close")
 		h.listen(watch.Request{Caller: member, LastEventID: place}).expect("from its place", "3 close")
 	})
-}
-
-// TestAStreamOfAClusterWithoutAFeedGoesOnInItsProcess, and is lost in another one.
-func TestAStreamOfAClusterWithoutAFeedGoesOnInItsProcess(t *testing.T) {
-	var level atomic.Int32
-	level.Store(2)
-	h := start(t, workflow.Options{Level: func() int { return int(level.Load()) }})
-	id := h.Make(boss, "stock", "")
-	first := h.watch(watch.Request{Caller: member}, nil)
-	place := first.next().ID
-	h.MustSend(boss, "stock", id, "set", "")
-	first.expect("as it comes", "2 set")
-	first.end()
-	h.MustSend(boss, "stock", id, "close", "")
-	h.listen(watch.Request{Caller: member, LastEventID: place}).expect("in the process", "2 set", "3 close")
-	epoch, _, _ := strings.Cut(place, "-")
-	for _, lost := range []string{"x", epoch, epoch + "-9999", epoch + "--1", "00000000-1", "18446744073709551616"} {
-		h.listen(watch.Request{Caller: member, LastEventID: lost}).expect("at "+lost, "lost")
-	}
-	e := h.listen(watch.Request{Caller: member})
-	level.Store(3)
-	h.MustSend(boss, "stock", id, "open", "")
-	e.expect("when the level goes up", "4 open")
-	h.listen(watch.Request{Caller: member, LastEventID: place}).expect("at the next level", "lost")
-	h.Restart()
-	h.listen(watch.Request{Caller: member, LastEventID: place}).expect("after a restart", "lost")
 }
 
 // TestAWatcherThatComesBackMissesNothing holds persistence/PROMISES.md, "P31": its stream breaks at any event, in the process and over

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"strconv"
-	"strings"
 	"time"
 
 	"troupe/actors/catalog"
@@ -59,8 +58,7 @@ type watcher struct {
 	id      persistence.ID // the instance; zero for all
 	next    uint64         // the item to read from
 	last    uint64         // one instance: the sequence that was shown last
-	// seen is how far the caller is in the feed of the store; nil for one instance, and while the cluster
-	// has no such feed.
+	// seen is how far the caller is in the feed of the store; nil for one instance.
 	seen      changefeed.Cursor
 	beats     int         // heartbeats since seen was raised
 	heartbeat *time.Timer // runs since something was told
@@ -96,7 +94,7 @@ func (w *watcher) open(ctx context.Context) error {
 	}
 	w.feed = s.feeds.join(feedKey{w.req.WorkflowID, w.id})
 	var unreadable error
-	if w.req.InstanceID == "" && s.o.Changes.Writes() {
+	if w.req.InstanceID == "" {
 		// NB: before the commits are settled, so that all rows up to there have been published by then.
 		w.seen, unreadable = s.o.Changes.Now()
 	}
@@ -165,13 +163,13 @@ func (w *watcher) run(ctx context.Context) error {
 		var wake <-chan struct{}
 		items, w.next, lost, wake = w.feed.read(items[:0], w.next)
 		if lost {
-			if err := w.miss(w.next-uint64(len(items)), len(items) > 0); err != nil {
+			if err := w.miss(len(items) > 0); err != nil {
 				return err
 			}
 		}
 		for n, item := range items {
 			items[n] = nil // NB: or a reader who is slow would keep it
-			if err := w.deliver(item, w.next-uint64(len(items)-n-1)); err != nil {
+			if err := w.deliver(item); err != nil {
 				return err
 			}
 		}
@@ -197,12 +195,10 @@ func (w *watcher) run(ctx context.Context) error {
 // miss is for items that the feed does not keep any more. The entries of one
 // instance are still in the store; if more items follow, the next one shows which
 // are missing.
-func (w *watcher) miss(next uint64, more bool) error {
+func (w *watcher) miss(more bool) error {
 	switch {
 	case w.seen != nil:
 		return w.catchUpAll()
-	case w.id == (persistence.ID{}):
-		return w.lose(next)
 	case more:
 		return nil
 	}
@@ -219,13 +215,13 @@ func (w *watcher) fill(sequence uint64) error {
 		return w.catchUp(sequence)
 	}
 	w.last = sequence // what the data was at an old entry is not kept
-	return w.lose(0)
+	return w.lose()
 }
 
 // begin opens the stream at the position that the request names.
 func (w *watcher) begin() error {
 	if w.req.LastEventID == "" {
-		return w.tell(Event{Kind: Opened, ID: w.position(w.next)})
+		return w.tell(Event{Kind: Opened, ID: w.position()})
 	}
 	if err := w.tell(Event{Kind: Opened, ID: w.req.LastEventID}); err != nil {
 		return err
@@ -233,16 +229,7 @@ func (w *watcher) begin() error {
 	if w.id != (persistence.ID{}) {
 		return w.resumeInstance()
 	}
-	if w.seen != nil {
-		return w.resumeAll()
-	}
-	epoch, text, _ := strings.Cut(w.req.LastEventID, "-")
-	position, err := strconv.ParseUint(text, 10, 64)
-	if err == nil && epoch == w.feed.epoch && w.feed.holds(position) {
-		w.next = position
-		return nil
-	}
-	return w.lose(w.next)
+	return w.resumeAll()
 }
 
 // resumeInstance shows what the store has behind the position that was seen last.
@@ -253,7 +240,7 @@ func (w *watcher) resumeInstance() error {
 	case err == nil && seen == now:
 		return nil
 	case err != nil || seen > now || w.req.Filter != "":
-		return w.lose(0) // what the data was at an old entry is not kept
+		return w.lose() // what the data was at an old entry is not kept
 	}
 	w.last = seen
 	return w.catchUp(now)
@@ -306,26 +293,23 @@ func (w *watcher) catchUp(sequence uint64) error {
 }
 
 // lose says that entries are missing and goes on from what is there.
-func (w *watcher) lose(next uint64) error {
+func (w *watcher) lose() error {
 	b := append(w.buffer[:0], `{"message":"entries are missing here; read the present state again"}`...)
 	w.buffer = b
-	return w.tell(Event{Kind: Lost, ID: w.position(next), Data: b})
+	return w.tell(Event{Kind: Lost, ID: w.position(), Data: b})
 }
 
-// position is the text of a position: of all instances, the next item's number; of
+// position is the text of a position: of all instances, how far the caller is in the feed of the store; of
 // one, the sequence that was seen.
-func (w *watcher) position(next uint64) string {
+func (w *watcher) position() string {
 	if w.id != (persistence.ID{}) {
 		return strconv.FormatUint(w.last, 10)
 	}
-	if w.seen != nil {
-		return w.seen.String()
-	}
-	return w.feed.epoch + "-" + strconv.FormatUint(next, 10)
+	return w.seen.String()
 }
 
-// deliver decides about an item and shows it. next is the one behind it.
-func (w *watcher) deliver(item *Item, next uint64) error {
+// deliver decides about an item and shows it.
+func (w *watcher) deliver(item *Item) error {
 	if err := w.reauthorize(); err != nil {
 		return err
 	}
@@ -333,18 +317,18 @@ func (w *watcher) deliver(item *Item, next uint64) error {
 		return w.deliverOne(item)
 	}
 	if item.Gap {
-		return w.tell(Event{Kind: Lost, ID: w.position(next), Data: []byte(`{"message":"entries may be missing here; read the present state again"}`)})
+		return w.tell(Event{Kind: Lost, ID: w.position(), Data: []byte(`{"message":"entries may be missing here; read the present state again"}`)})
 	}
-	if w.seen != nil && item.Place > 0 {
+	if item.Place > 0 {
 		if item.Place <= w.seen[item.Shard] {
 			return nil // seen from the store, or by an earlier stream
 		}
 		w.seen.Saw(item.Shard, item.Place)
 	}
-	if ok, err := w.matches(item, next); err != nil || !ok {
+	if ok, err := w.matches(item); err != nil || !ok {
 		return err
 	}
-	return w.show(item.Name, item.Sequence, item.Entry, item.States, w.position(next))
+	return w.show(item.Name, item.Sequence, item.Entry, item.States, w.position())
 }
 
 // deliverOne is deliver for a watch of one instance, which can fill gaps.
@@ -359,10 +343,10 @@ func (w *watcher) deliverOne(item *Item) error {
 		return err
 	}
 	w.last = item.Sequence
-	if ok, err := w.matches(item, 0); err != nil || !ok {
+	if ok, err := w.matches(item); err != nil || !ok {
 		return err
 	}
-	return w.show(item.Name, item.Sequence, item.Entry, item.States, w.position(0))
+	return w.show(item.Name, item.Sequence, item.Entry, item.States, w.position())
 }
 
 // mayRead asks whether the caller may see the instance in a state.

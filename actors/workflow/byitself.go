@@ -29,7 +29,7 @@ func (r *Router) makeByItself() {
 	r.invokes = invoke.New(invoke.Options{
 		Store: r.store, Catalog: r.catalog, Clock: r.o.Clock, Log: r.log, Principal: r.principal, Note: r.incidents.Note, TreeMax: r.o.TreeInstancesMax,
 		Current:   func(ctx context.Context) error { return r.queries.AwaitCurrent(ctx, persistence.EveryShard) },
-		Elsewhere: r.o.Elsewhere, Joins: func() bool { return r.hasLevel(levelOfTrees) },
+		Elsewhere: r.o.Elsewhere,
 	})
 	r.Lists = pending.New(r.store, r.queries, r.catalog, r.outbox, r.o.Clock)
 	r.timers = timer.New(timer.Options{Store: r.store, Clock: r.o.Clock, Fire: r.fire, Log: r.log})
@@ -234,7 +234,7 @@ func (r *Router) tellServices(c *call) {
 func (i *instance) putTimers(w *persistence.Writes, c *call, ch *change, ended, begun []statemachine.Timer) {
 	i.router.incidents.LogFailed(i.of, i.workflowID, i.id, ch.fault, begun)
 	c.withNews().began = timer.Put(w, &timer.Origin{
-		Shard: i.shard, Workflow: i.workflowID, Instance: i.id, At: i.router.o.Clock(), Fault: ch.fault, Of: i.of, Placed: ch.fault != nil && i.router.hasLevel(levelOfIncidents),
+		Shard: i.shard, Workflow: i.workflowID, Instance: i.id, At: i.router.o.Clock(), Fault: ch.fault, Of: i.of,
 	}, ended, begun)
 }
 

@@ -19,7 +19,6 @@ import (
 	"troupe/actors"
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
-	"troupe/actors/form"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/message"
 	"troupe/actors/query"
@@ -93,8 +92,7 @@ func (c *indexCluster) alone(store *persistence.Store) error {
 	for !(*definitions.Indexes()).Find("stock", "svcPublic.a").Whole() {
 		c.pass(time.Second)
 	}
-	_, err = form.OpenLists(store)
-	return errors.Join(err, router.Stop(context.Background()), system.Stop(context.Background()))
+	return errors.Join(router.Stop(context.Background()), system.Stop(context.Background()))
 }
 
 // sources is the next version of stock, with indexes.

@@ -21,7 +21,6 @@ import (
 	"troupe/actors/catalog"
 	"troupe/actors/child"
 	"troupe/actors/failure"
-	"troupe/actors/form"
 	"troupe/actors/message"
 	"troupe/actors/workflow"
 	"troupe/persistence"
@@ -97,8 +96,7 @@ func (c *cluster) publish(store *persistence.Store) error {
 		set = append(set, catalog.Source{File: file, Text: []byte(text), Parsed: parsed.Definition})
 	}
 	c.must(c.catalog(store).Publish(set))
-	_, err := form.OpenLists(store)
-	return err
+	return nil
 }
 
 func (c *cluster) must(err error) {

@@ -268,9 +268,7 @@ func (i *instance) putEntry(w *persistence.Writes, c *call, ch *change, before h
 	e := &ch.entry
 	value := e.AppendJSON(make([]byte, history.HeadBytes, 256))
 	shown := value[history.HeadBytes:]
-	value = history.Complete(value, e, i.state.Sequence, history.Forms{ // NB: nodes have other names behind a migration
-		Data: i.router.hasLevel(levelOfData), Attempts: i.router.hasLevel(levelOfAttempts), Folds: ch.of == nil && i.router.hasLevel(levelOfFolds),
-	})
+	value = history.Complete(value, e, i.state.Sequence, ch.of == nil) // NB: nodes have other names behind a migration
 	i.chain = history.Seal(value, i.chain)
 	i.scratch = persistence.EntryKey(i.scratch[:0], i.shard, i.id, i.state.Sequence)
 	w.Set(i.scratch, value)
@@ -286,25 +284,6 @@ func (i *instance) putEntry(w *persistence.Writes, c *call, ch *change, before h
 	i.router.changes.Announce(w, &changefeed.Row{ID: i.id, Sequence: i.state.Sequence, Workflow: i.workflowID}, placed)
 	return i.extendHistory(before, shown)
 }
-
-// hasLevel reports whether all nodes can read what is written from a level on (cluster.Node.Level).
-func (r *Router) hasLevel(level int) bool { return r.o.Level == nil || r.o.Level() >= level }
-
-const (
-	// levelOfData is the level from which on entries keep what their events brought.
-	levelOfData = 2
-	// levelOfTemplates is that from which on drafts say to which content of a template they belong, and the keys of
-	// the creates of forms have no answer beside them.
-	levelOfTemplates = 3
-	// levelOfTasks is that from which on instances keep tasks and activities.
-	levelOfTasks = 3
-	// levelOfAttempts is that from which on entries say that nothing took their event, levelOfFolds only where state machines have
-	// moved, and levelOfIncidents that from which on incidents are there that no timer keeps, and those of timers say where.
-	levelOfAttempts, levelOfFolds, levelOfIncidents = 4, 4, 4
-	// levelOfTrees is that from which on the node of a root is asked about its tree, and levelOfCreators that from which on instances that
-	// are no forms stand in the lists of whoever created them.
-	levelOfTrees, levelOfCreators = 4, 4
-)
 
 // putIndexes writes what a step changes in the declared indexes.
 func (i *instance) putIndexes(w *persistence.Writes, indexes []*catalog.Index, created bool, before *statemachine.Instance) {
@@ -359,7 +338,7 @@ func (i *instance) putReply(w *persistence.Writes, ch *change, reply *message.Re
 		Fingerprint: ch.retry.Fingerprint, Instance: i.id, Sequence: i.state.Sequence, At: i.router.o.Clock().UnixMilli(),
 	}
 	// NB: the answer to the create of a form is its id, and the row outlives a form that is deleted.
-	if ch.form == nil || !i.router.hasLevel(levelOfTemplates) {
+	if ch.form == nil {
 		row.Head, row.Tail = reply.AppendHead(nil), reply.AppendTail(nil)
 	}
 	if !ch.created {

@@ -254,10 +254,7 @@ func (i *instance) keepDraft(c *call, at draftPlace, req *message.Draft) error {
 		// NB: the clock keeps revisions apart that have a submission in between, and
 		// a draft from being older than the move that it follows.
 		i.revision = max(before.Revision+1, i.revision+1, uint64(now))
-		req.Saved = form.Draft{Revision: i.revision, SavedAt: max(now, at.after+1), Data: req.Data}
-		if i.router.hasLevel(levelOfTemplates) {
-			req.Saved.Template = req.Template
-		}
+		req.Saved = form.Draft{Revision: i.revision, SavedAt: max(now, at.after+1), Template: req.Template, Data: req.Data}
 		w.Set(at.key, req.Saved.Append(nil))
 	}
 	i.handOver(w, c, &message.Reply{WorkflowID: i.workflowID, InstanceID: i.name, Sequence: i.state.Sequence})
@@ -312,7 +309,7 @@ func (i *instance) spot() form.Spot {
 // lookCreatorRow finds out what the row takes that whoever created the instance has of it, if a change may write it.
 func (i *instance) lookCreatorRow(ch *change) error {
 	switch {
-	case ch.form != nil, i.form != nil, !i.router.hasLevel(levelOfCreators):
+	case ch.form != nil, i.form != nil:
 	case ch.created:
 		i.creatorRow.Begin(ch.caller)
 	case form.IsMoved(i.of, cmp.Or(ch.of, i.of), &i.state, &ch.next):
@@ -321,39 +318,12 @@ func (i *instance) lookCreatorRow(ch *change) error {
 	return nil
 }
 
-// enterLists is the request to write the row that an earlier program did not know.
-type enterLists struct{}
-
-func (enterLists) run(i *instance, c *call) error {
-	err := i.ensureLoaded()
-	if err == nil && i.form == nil {
-		err = i.creatorRow.Look(i.rows, i.spot())
-	}
-	if err != nil {
-		return err
-	}
-	if !i.creatorRow.IsLacking() {
-		i.deliver(c, nil)
-		return nil
-	}
-	w := i.writes()
-	i.creatorRow.Put(w, i.spot(), i.of, &i.state)
-	if !i.handOver(w, c, nil) {
-		i.loaded = false
-	}
-	return nil
-}
-
 // FormPage returns a part of that list, as form.ReadPage says.
 func (r *Router) FormPage(ctx context.Context, req *form.PageRequest) (*form.Page, error) {
-	of := *req
-	of.Unsplit = r.lists.Ready() != nil
-	return form.ReadPage(ctx, r.queries, &of)
+	return form.ReadPage(ctx, r.queries, req)
 }
 
 // Forms calls yield with a user's forms of one kind and category, as form.List says.
 func (r *Router) Forms(ctx context.Context, req *form.ListRequest, yield func(form.Listed) error) error {
-	of := *req
-	of.Unsplit = r.lists.Ready() != nil
-	return form.List(ctx, r.queries, &of, yield)
+	return form.List(ctx, r.queries, req, yield)
 }

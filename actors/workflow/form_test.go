@@ -8,9 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"troupe/actors/failure"
@@ -21,8 +19,6 @@ import (
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence"
-	"troupe/persistence/clocktest"
-	"troupe/persistence/storetest"
 	"troupe/statemachine"
 )
 
@@ -163,103 +159,6 @@ func TestAListFollowsItsInstances(t *testing.T) {
 	}
 }
 
-// unsplit brings the lists to where earlier programs had all rows: in one of them. Some
-// stay, as if a crash had come behind them.
-func (h *harness) unsplit() {
-	h.t.Helper()
-	moved := 0
-	h.EachRow(func(k persistence.Key, key, value []byte) {
-		old, ok := map[byte]byte{'u': 'f', 'd': 'f', 'U': 'c', 'D': 'c'}[k.Kind]
-		switch {
-		case k.Table != "list" || k.Kind == byte(form.KindForm) || k.Kind == byte(form.KindChecklist),
-			k.ID[15]%4 == 0:
-			return
-		case ok:
-			moved++
-			h.Overwrite(k.Shard, persistence.ListKey(nil, k.Shard, old, k.Name, int64(k.Number), k.ID), value)
-		}
-		h.Overwrite(k.Shard, key, nil)
-	})
-	if moved < 20 {
-		h.t.Fatalf("%d rows were moved, want more", moved)
-	}
-	h.Overwrite(persistence.Meta, persistence.SettingKey(nil, "form-lists"), nil)
-}
-
-// TestListsOfEarlierPrograms: all rows were in one list. They are brought to where
-// they belong, also after a crash in between, and once.
-func TestListsOfEarlierPrograms(t *testing.T) {
-	h := start(t, workflow.Options{})
-	h.createForms()
-	h.checkLists()
-	before := h.listed(john, form.KindForm)
-	h.unsplit()
-	h.Restart()
-	h.checkLists()
-	if got := h.listed(john, form.KindForm); len(got) != len(before) {
-		t.Errorf("%d forms are listed, want %d", len(got), len(before))
-	}
-}
-
-// createForms creates 40 forms and 40 checklists of john's, in all states.
-func (h *harness) createForms() (ids []string) {
-	h.t.Helper()
-	for n := range 40 {
-		for _, kind := range []form.Kind{form.KindForm, form.KindChecklist} {
-			id := h.createForm(john, "leave", kind)
-			for _, event := range []string{"submit", "approve"}[:n%3] {
-				h.MustSend(mary, "leave", id, event, "")
-			}
-			ids = append(ids, id)
-		}
-	}
-	return ids
-}
-
-// TestListsOfEarlierProgramsOnAFullDisk are read as they are, and nothing is written
-// before they are brought to where they belong (persistence/PROMISES.md, "P4").
-func TestListsOfEarlierProgramsOnAFullDisk(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := startOn(t, storetest.NewSteadyDisk(), workflow.Options{})
-		ids := h.createForms()
-		half := h.Clock().UnixMilli()
-		h.createForms()
-		h.MustSend(mary, "leave", ids[2], "approve", "") // made before half, and completed since
-		lists := func() (all string) {
-			for _, kind := range []form.Kind{form.KindForm, form.KindChecklist} {
-				for _, c := range []form.Category{form.Current, form.Submitted, form.Archived} {
-					req := &form.ListRequest{Kind: kind, User: john.ID, Category: c, ArchivedBefore: half}
-					all += fmt.Sprintf("\n%s %s:", kind, c)
-					h.Must(h.Forms(t.Context(), req, func(f form.Listed) error { all += " " + f.InstanceID[20:]; return nil }))
-				}
-			}
-			return all
-		}
-		before := lists()
-		h.unsplit()
-		h.Disk.SetFree(1)
-		for range 2 {
-			h.Restart()
-			if got := lists(); got != before {
-				t.Errorf("on a full disk: got %s\nwant %s", got, before)
-			}
-		}
-		h.Disk.SetFree(1 << 40)
-		clocktest.Advance(500 * time.Millisecond)
-		_, err := h.Try(mary, "leave", ids[8], "approve", "", "")
-		if h.Store.Accepting() != nil || h.Accepting() == nil || !errors.Is(err, failure.ErrUnavailable) {
-			t.Errorf("an event before the lists are split: got %v, want ErrUnavailable; the store: %v", err, h.Store.Accepting())
-		}
-		clocktest.Advance(time.Second)
-		h.checkLists()
-		if got := lists(); got != before {
-			t.Errorf("with room again: got %s\nwant %s", got, before)
-		}
-		h.MustSend(mary, "leave", ids[8], "approve", "")
-		h.checkLists()
-	})
-}
-
 // TestTheOrderOfAList holds gateway/INTERFACE.md, "Order of forms": newest first,
 // then by id.
 func TestTheOrderOfAList(t *testing.T) {
@@ -385,30 +284,23 @@ func TestTheLifeOfADraft(t *testing.T) {
 	}
 }
 
-// TestWhatEarlierNodesReadIsWritten while the cluster has some: drafts without a template, and the whole answer to a create.
-func TestWhatEarlierNodesReadIsWritten(t *testing.T) {
-	var level atomic.Int32
-	level.Store(2)
-	h := start(t, workflow.Options{Level: func() int { return int(level.Load()) }})
+// TestADraftSaysItsTemplate, and the create of a form that comes again is answered with its id alone.
+func TestADraftSaysItsTemplate(t *testing.T) {
+	h := start(t, workflow.Options{})
 	digest := form.DigestOf([]byte("schema"))
-	for want, at := range map[form.Digest]int32{{}: 2, digest: 3} {
-		level.Store(at)
-		create := formOf(john, "leave", form.KindForm)
-		create.Retry = message.Retry{Key: fmt.Sprint("made at ", at)}
-		r, err := h.Create(t.Context(), create)
-		h.Must(err)
-		_, err = h.SaveDraft(t.Context(), &message.Draft{
-			Request: form.Request{Caller: john, WorkflowID: "leave", InstanceID: r.InstanceID, Event: "submit"}, Data: value(`{}`), Template: digest,
-		})
-		h.Must(err)
-		if v := h.form(john, r.InstanceID); v.Draft.Template != want {
-			t.Errorf("at level %d: the draft has the template %s, want %s", at, v.Draft.Template, want)
-		}
-		again, err := h.Create(t.Context(), create)
-		h.Must(err)
-		if whole := len(again.Public) > 0; again.InstanceID != r.InstanceID || whole != (at == 2) {
-			t.Errorf("at level %d: the create again is answered %s with %s", at, again.InstanceID, again.Public)
-		}
+	create := formOf(john, "leave", form.KindForm)
+	create.Retry = message.Retry{Key: "made"}
+	r, err := h.Create(t.Context(), create)
+	h.Must(err)
+	_, err = h.SaveDraft(t.Context(), &message.Draft{
+		Request: form.Request{Caller: john, WorkflowID: "leave", InstanceID: r.InstanceID, Event: "submit"}, Data: value(`{}`), Template: digest,
+	})
+	h.Must(err)
+	if v := h.form(john, r.InstanceID); v.Draft.Template != digest {
+		t.Errorf("the draft has the template %s, want %s", v.Draft.Template, digest)
+	}
+	if again, err := h.Create(t.Context(), create); err != nil || again.InstanceID != r.InstanceID || len(again.Public) > 0 {
+		t.Errorf("the create again is answered %+v, %v", again, err)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,7 +15,6 @@ import (
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/query"
 	"troupe/actors/workflow"
-	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence"
 	"troupe/persistence/clocktest"
 	"troupe/persistence/storetest"
@@ -256,56 +254,6 @@ stateMachines: {main: {initial: open, states: {open: {on: {go: open}}}}}
 		}
 		h.checkLines()
 	})
-}
-
-// TestInstancesOfAnEarlierProgramAreListed: they get their rows once, where they belong now, while others move on.
-func TestInstancesOfAnEarlierProgramAreListed(t *testing.T) {
-	var level atomic.Int64
-	level.Store(3)
-	h := start(t, workflow.Options{Level: func() int { return int(level.Load()) }})
-	for n := range 60 {
-		id := h.Make(oneOfTwo(n), "leave", "")
-		for _, event := range []string{"submit", "approve"}[:n%3] {
-			h.MustSend(mary, "leave", id, event, "")
-		}
-	}
-	last := h.Make(john, "leave", "")
-	h.createForm(john, "leave", form.KindForm)
-	if got := len(h.lines()); got != 0 {
-		t.Fatalf("at level 3: %d rows", got)
-	}
-	level.Store(4)
-	h.MustSend(mary, "leave", last, "submit", "") // it enters by itself
-	if ids, _ := h.created(john, form.Submitted); !slices.Contains(ids, last) {
-		t.Errorf("submitted are %v, want %s among them", ids, last)
-	}
-	h.sleepAll()
-	h.Restart()
-	marks := func() (n int) {
-		h.EachRow(func(k persistence.Key, _, _ []byte) {
-			if k.Table == "list" && k.Kind == 'm' {
-				n++
-			}
-		})
-		return n
-	}
-	workflowtest.Await(t, "the rows", func() bool { return marks() > 0 && len(h.lines()) == 81 })
-	h.checkLists()
-	for category, want := range map[form.Category]int{form.Current: 11, form.Submitted: 21} { // and a form
-		if _, page := h.created(john, category); len(page.Forms) != want {
-			t.Errorf("john has %d that are %s, want %d", len(page.Forms), category, want)
-		}
-	}
-	h.sleepAll()
-	h.Restart()
-	h.checkLists()
-}
-
-func oneOfTwo(n int) *identity.Principal {
-	if n/3%2 == 0 {
-		return john
-	}
-	return mary
 }
 
 // TestPagesOfWhatSomebodyHasCreated: each instance stands on one page, in order, those that the reader may not read on none.

@@ -36,8 +36,6 @@ type Options struct {
 
 	// Sender sends what instances send out. Nil: it waits in the store.
 	Sender outbox.Sender
-	// Level is the one that all nodes of the cluster have (cluster.Node.Level). Nil: the store stands alone.
-	Level func() int
 	// Principal returns a user with the rights of now, nil when there is none or the user is disabled. Nil: nobody can be named
 	// by a schedule.
 	Principal func(identity.UserID) *identity.Principal

@@ -16,7 +16,6 @@ import (
 	"troupe/actors/catalog"
 	"troupe/actors/changefeed"
 	"troupe/actors/failure"
-	"troupe/actors/form"
 	"troupe/actors/guard"
 	"troupe/actors/identity"
 	"troupe/actors/incident"
@@ -46,7 +45,6 @@ type Router struct {
 	store     *persistence.Store
 	catalog   *catalog.Catalog
 	indexesIn func(persistence.Shard, uint64, string) ([]*catalog.Index, error) // the catalog's, but in tests
-	lists     *form.Lists
 	log       zerolog.Logger
 	ids       instanceid.Generator
 	props     *actor.Props // of every instance
@@ -81,7 +79,7 @@ type Router struct {
 	stopOnce sync.Once
 	done     sync.WaitGroup
 
-	// endBuilding ends the building of indexes and of the lists of forms.
+	// endBuilding ends the building of indexes.
 	endBuilding context.CancelFunc
 }
 
@@ -91,16 +89,11 @@ func Start(o Options) (*Router, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	lists, err := form.OpenLists(o.Store)
-	if err != nil {
-		return nil, err
-	}
 	r := &Router{
 		o:           o,
 		store:       o.Store,
 		catalog:     o.Catalog,
 		indexesIn:   o.Catalog.IndexesIn,
-		lists:       lists,
 		log:         o.Log,
 		ids:         instanceid.NewGenerator(),
 		props:       o.System.PropsOfMany(receive),
@@ -117,12 +110,10 @@ func Start(o Options) (*Router, error) {
 	})
 	r.changes = changefeed.New(changefeed.Options{
 		Store: o.Store, Catalog: o.Catalog, Current: r.queries.AwaitCurrent, Clock: o.Clock, Log: o.Log,
-		Level: o.Level, KeptFor: o.ChangesKeptFor, RowsMax: o.ChangesMax,
+		KeptFor: o.ChangesKeptFor, RowsMax: o.ChangesMax,
 	})
 	r.watches = watch.New(watch.Options{Store: o.Store, Catalog: o.Catalog, Queries: r.queries, Changes: r.changes, Instances: r, Clock: o.Clock})
-	r.incidents = incident.New(incident.Options{
-		Store: o.Store, Log: o.Log, Elsewhere: o.PutElsewhere, Writes: func() bool { return r.hasLevel(levelOfIncidents) },
-	})
+	r.incidents = incident.New(incident.Options{Store: o.Store, Log: o.Log, Elsewhere: o.PutElsewhere})
 	r.makeByItself()
 	r.makeTasks()
 	building, endBuilding := context.WithCancel(context.Background())
@@ -135,12 +126,9 @@ func Start(o Options) (*Router, error) {
 	go r.every(sweepEvery, "router sweep", r.sweep)
 	go r.every(cleanEvery, "router cleaner", r.clean)
 	go r.every(trimEvery, "trimming of changes", r.changes.Trim)
-	background := func(name string, do func()) { r.done.Go(func() { guard.Loop(building.Done(), r.log, name, do) }) }
-	background("index builder", func() { r.catalog.BuildIndexes(building, r) })
-	background("splitting of lists", func() { r.lists.Run(building, r.log) })
-	tasks, creators := r.backfills()
-	background("backfill of tasks", func() { tasks.Run(building) })
-	background("backfill of lists", func() { creators.Run(building) })
+	r.done.Go(func() {
+		guard.Loop(building.Done(), r.log, "index builder", func() { r.catalog.BuildIndexes(building, r) })
+	})
 	r.incidents.Start()
 	r.startByItself()
 	return r, nil
@@ -199,12 +187,7 @@ func (r *Router) admit() error {
 }
 
 // Accepting returns nil while writes are taken, else failure.ErrUnavailable.
-func (r *Router) Accepting() error {
-	if err := r.store.Accepting(); err != nil {
-		return failure.OfStore(err)
-	}
-	return r.lists.Ready()
-}
+func (r *Router) Accepting() error { return failure.OfStore(r.store.Accepting()) }
 
 // backlogMax is how much may wait for the store, in bytes, before writes are refused: less
 // than a second of what a disk takes. Large records would fill the memory, and the store

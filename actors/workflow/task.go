@@ -8,17 +8,12 @@ import (
 	"troupe/actors/activity"
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
-	"troupe/actors/form"
-	"troupe/actors/internal/backfill"
 	"troupe/actors/internal/retry"
 	"troupe/actors/message"
 	"troupe/actors/task"
 	"troupe/persistence"
 	"troupe/statemachine"
 )
-
-// keepsTasks reports whether tasks and activities are kept: all nodes can read them.
-func (r *Router) keepsTasks() bool { return r.hasLevel(levelOfTasks) }
 
 // tasks are the worklists of a router.
 type tasks struct {
@@ -29,17 +24,8 @@ type tasks struct {
 
 // makeTasks makes them of the queries and the watches. NB: before anything runs that commits, since each commit tells the feed.
 func (r *Router) makeTasks() {
-	r.tasks = tasks{Lists: &task.Lists{Store: r.store, Queries: r.queries, Catalog: r.catalog, Layouts: task.NewLayouts(r.store, r.hasLevel), Bounds: task.UsualBounds, Clock: r.o.Clock}, feed: task.NewFeed(r.store)}
+	r.tasks = tasks{Lists: &task.Lists{Store: r.store, Queries: r.queries, Catalog: r.catalog, Bounds: task.UsualBounds, Clock: r.o.Clock}, feed: task.NewFeed(r.store)}
 	r.watcher = &task.Watcher{Lists: r.tasks.Lists, Feed: r.feed, Stopped: r.watches.Stopped()}
-}
-
-// backfills have the instances that an earlier program has stored write their tasks, and enter the lists of their creators.
-func (r *Router) backfills() (tasks, lists *backfill.Backfill) {
-	write := func(m request) func(string, persistence.ID) (func() error, error) {
-		return func(workflow string, id persistence.ID) (func() error, error) { return r.have(workflow, id, m) }
-	}
-	return task.NewBackfill(r.store, r.catalog, r.tasks.Layouts, write(writeTasks{}), r.log),
-		form.NewBackfill(r.store, r.catalog, func() bool { return r.hasLevel(levelOfCreators) }, write(enterLists{}), r.log)
 }
 
 // Tasks lists tasks, as task.Lists says.
@@ -134,9 +120,6 @@ func (req changeTask) run(i *instance, c *call) error {
 
 // commitActivity commits a change with something that has happened beside the history.
 func (i *instance) commitActivity(c *call, ch *change, row *activity.Row) error {
-	if !i.router.keepsTasks() {
-		return failure.Errorf(failure.ErrUnavailable, "a node of the cluster cannot read activities yet")
-	}
 	number, err := i.nextActivity()
 	if err != nil {
 		return err
@@ -234,14 +217,11 @@ func (r *Router) Activity(ctx context.Context, req *message.Activity) (*activity
 
 // putTasks writes what a step changes in the tasks of the instance. before is its definition until now, and was what it was.
 func (i *instance) putTasks(w *persistence.Writes, c *call, ch *change, before *statemachine.Definition, was *statemachine.Instance, ended, begun []statemachine.Task) (changed bool) {
-	keeps := i.router.keepsTasks()
-	i.state.SetTasksUnstored(!keeps)
-	if len(ended)+len(begun) == 0 || !keeps {
+	if len(ended)+len(begun) == 0 {
 		return false
 	}
 	of := &task.Origin{
 		Shard: i.shard, Workflow: i.workflowID, Instance: i.id, Before: before, Of: i.of, User: ch.caller, Event: string(ch.entry.Event), At: i.state.UpdatedAt,
-		Layout: i.router.tasks.Layouts.Of(i.shard),
 	}
 	earlier := *was // NB: a copy, so that only steps that change tasks have one on the heap
 	task.Put(w, of, ended, begun, ch.decided, statemachine.View{Instance: &earlier, Of: before}.TaskText)
@@ -265,19 +245,4 @@ func (r *Router) publishTasks(change *task.Change, err error) {
 	case errors.Is(err, persistence.ErrOutcomeUnknown), errors.Is(err, persistence.ErrLost):
 		r.feed.Missed()
 	}
-}
-
-// writeTasks is the request to write tasks that an earlier program did not know.
-type writeTasks struct{}
-
-func (writeTasks) run(i *instance, c *call) error {
-	if err := i.ensureLoaded(); err != nil {
-		return err
-	}
-	ch := &change{next: i.state, caller: statemachine.System}
-	if !i.state.HasUnstoredTasks() {
-		of := &task.Origin{Shard: i.shard, Workflow: i.workflowID, Instance: i.id, Of: i.of}
-		ch.writes = func(w *persistence.Writes) { of.Group(w, i.state.Tasks()) }
-	}
-	return i.commit(c, ch, false)
 }

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -409,32 +408,4 @@ func TestATaskIsDecided(t *testing.T) {
 	if got := listed(t, h, task.ListRequest{Caller: requester, Scope: task.ScopeDone, Limit: 10}); len(got) != 0 {
 		t.Errorf("the requester has decided %q", got)
 	}
-}
-
-// TestTasksOfEarlierInstances: a store that a program without tasks has written gets its worklists, once.
-func TestTasksOfEarlierInstances(t *testing.T) {
-	var level atomic.Int64
-	level.Store(2)
-	h := start(t, workflow.Options{Level: func() int { return int(level.Load()) }})
-	h.Publish(desk)
-	var ids []string
-	for range 5 {
-		id := h.Make(requester, "desk", `{"amount":5}`)
-		h.MustSend(requester, "desk", id, "submit", "")
-		ids = append(ids, id)
-	}
-	h.MustSend(manager, "desk", ids[0], "approve", "")
-	if got := listed(t, h, task.ListRequest{Caller: manager2, Scope: task.ScopeAll, Limit: 10}); len(got) != 0 {
-		t.Errorf("an earlier program has the tasks %q", got)
-	}
-	h.sleepAll()
-	level.Store(4)
-	h.Restart()
-	h.Publish(desk)
-	workflowtest.Await(t, "the tasks", func() bool {
-		return len(listed(t, h, task.ListRequest{Caller: manager2, Scope: task.ScopeAll, Limit: 10})) == 5 // as a clerk and as a manager
-	})
-	checkWorkRows(t, h)
-	h.MustSend(manager, "desk", ids[1], "approve", "")
-	checkWorkRows(t, h)
 }

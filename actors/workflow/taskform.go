@@ -94,9 +94,6 @@ func (req saveTaskDraft) run(i *instance, c *call) error {
 	if req.draft.Data != nil && req.Refusal != nil {
 		return req.Refusal
 	}
-	if !i.router.keepsTasks() {
-		return failure.Errorf(failure.ErrUnavailable, "a node of the cluster cannot read drafts of tasks yet")
-	}
 	return i.keepDraft(c, i.taskDraft(t.ID, req.Caller.ID), req.draft)
 }
 

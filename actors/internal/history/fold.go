@@ -33,21 +33,14 @@ var (
 	endList   = []byte(`,"endState":[]`)
 )
 
-// Forms are those that all who read the store know.
-type Forms struct{ Data, Attempts, Folds bool }
-
 // Complete returns what is stored of an entry, whose JSON stands behind HeadBytes that are free. It comes before Seal. The JSON itself is
-// not changed. With Forms.Folds the entry starts where the one before ended.
-func Complete(value []byte, e *statemachine.Entry, sequence uint64, f Forms) []byte {
-	attempt, brought := e.Attempt && f.Attempts, e.Data
-	if !f.Data {
-		brought = nil
-	}
+// not changed. goesOn: the entry starts where the one before ended.
+func Complete(value []byte, e *statemachine.Entry, sequence uint64, goesOn bool) []byte {
 	switch {
-	case f.Folds && mayFold(e, sequence, len(value)-HeadBytes):
-		return fold(e, brought, attempt)
-	case attempt || len(brought) > 0:
-		return Keep(value, brought, attempt)
+	case goesOn && mayFold(e, sequence, len(value)-HeadBytes):
+		return fold(e, e.Data, e.Attempt)
+	case e.Attempt || len(e.Data) > 0:
+		return Keep(value, e.Data, e.Attempt)
 	}
 	return value
 }

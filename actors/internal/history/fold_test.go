@@ -62,7 +62,7 @@ func walk(r *rand.Rand, machines, entries int) (shown []string, kept [][]byte) {
 		value := e.AppendJSON(make([]byte, HeadBytes))
 		shown = append(shown, string(value[HeadBytes:]))
 		e.Attempt = n%5 == 0
-		value = Complete(value, &e, uint64(n), Forms{true, true, true})
+		value = Complete(value, &e, uint64(n), true)
 		chain = Seal(value, chain)
 		kept, at = append(kept, value), to
 	}

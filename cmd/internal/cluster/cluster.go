@@ -18,7 +18,6 @@ import (
 
 	"troupe/actors/cluster"
 	"troupe/actors/cluster/peer"
-	"troupe/actors/form"
 	"troupe/cmd/internal/build"
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/config"
@@ -115,9 +114,6 @@ func Init(c *config.Config, advertise string, example fs.FS) (id peer.NodeID, er
 		if faults := (document.Faults{}); errors.As(err, &faults) {
 			return "", fmt.Errorf("%s has faults; nothing was changed:\n%w", c.Home, err)
 		}
-		return "", err
-	}
-	if _, err := form.OpenLists(store); err != nil { // in its present form before it gets replicas
 		return "", err
 	}
 	if err := c.KeepInFile(advertise); err != nil {

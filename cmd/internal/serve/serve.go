@@ -277,7 +277,7 @@ func (s *service) openDefinitions(ctx context.Context) (err error) {
 	s.parser, s.queue = parser.Until(ctx.Err), home.NewQueue(ctx)
 	o := catalog.Options{Store: s.store, Parser: parser, Current: s.current, Log: s.log}
 	if s.node != nil {
-		o.Level, o.Vacate = s.node.Level, s.vacate
+		o.Vacate = s.vacate
 	}
 	if s.catalog, err = catalog.Open(o); err != nil {
 		return err
@@ -297,7 +297,7 @@ func (s *service) run() (err error) {
 	workflows := c.Workflow
 	workflows.Store, workflows.System, workflows.Catalog, workflows.Log = s.store, s.system, s.catalog, s.log
 	if s.node != nil {
-		workflows.Current, workflows.Elsewhere, workflows.Level = s.node.Current, s.tellElsewhere, s.node.Level
+		workflows.Current, workflows.Elsewhere = s.node.Current, s.tellElsewhere
 		workflows.PutElsewhere = s.putElsewhere
 	}
 	workflows.Sender = s.sender
