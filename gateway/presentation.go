@@ -84,7 +84,7 @@ func showPresentation(x *exchange) error {
 		WorkflowID: string(d.ID), Name: d.Name, Version: d.Version, Titled: d.IsTitled(),
 		Columns: []api.Column{}, StateMachines: []api.PresentedMachine{}, Nodes: []api.Status{}, Compounds: []api.Status{}, Events: []api.PresentedEvent{}, Sorts: []string{},
 	}
-	for _, c := range d.Columns() {
+	for _, c := range d.Columns {
 		answer.Columns = append(answer.Columns, api.Column{Path: c.Path.String(), Label: c.Label.For(languages...)})
 	}
 	for _, r := range d.Regions() {
@@ -99,7 +99,7 @@ func showPresentation(x *exchange) error {
 	for _, name := range d.PresentedEvents() {
 		answer.Events = append(answer.Events, presentedEvent(d, name, languages))
 	}
-	for _, path := range d.Indexes() {
+	for _, path := range d.Indexes {
 		if path[0] != "svcPrivate" || x.caller.Has(identity.Workflows) {
 			answer.Sorts = append(answer.Sorts, path.String())
 		}
@@ -157,7 +157,7 @@ func standingOf(l *presentation.Line, languages []string) []api.Status {
 // columnsOf are the columns of its definition with what it has there.
 func columnsOf(l *presentation.Line, languages []string) []api.ColumnValue {
 	out := []api.ColumnValue{}
-	for k, c := range l.Of.Columns() {
+	for k, c := range l.Of.Columns {
 		out = append(out, api.ColumnValue{Path: c.Path.String(), Label: c.Label.For(languages...), Value: json.RawMessage(l.Values[k])})
 	}
 	return out

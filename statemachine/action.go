@@ -9,29 +9,52 @@ import (
 	"unicode/utf8"
 
 	"troupe/statemachine/data"
-	"troupe/statemachine/expr"
+	"troupe/statemachine/internal/chart"
 )
 
-// action is one step of executable content. run changes the move; an error ends
-// the block of actions around it (statemachine/DEFINITION.md, "Errors").
-type action interface{ run(m *move) error }
-
-// assign sets paths of svcPublic and svcPrivate, in the order of the file.
-type assign struct{ settings []setting }
-
-type setting struct {
-	root  root
-	path  data.Path // below the root; empty: the whole document
-	value *template
+// run makes one action. An error ends the block of actions around it (statemachine/DEFINITION.md, "Errors").
+func (m *move) run(a chart.Action) error {
+	switch a := a.(type) {
+	case *chart.Assign:
+		return m.runAssign(a)
+	case *chart.Raise:
+		return m.runRaise(a)
+	case *chart.Choose:
+		return m.runChoose(a)
+	case *chart.Send:
+		return m.runSend(a)
+	case *chart.Cancel:
+		return m.runCancel(a)
+	case *chart.SendOut:
+		return m.runSendOut(a)
+	case *chart.SendMail:
+		return m.runSendMail(a)
+	case *chart.Redirect:
+		return m.runRedirect(a)
+	case *chart.LogLine:
+		return m.runLogLine(a)
+	case *chart.ForEach:
+		return m.runForEach(a)
+	case *chart.SetPlaces:
+		return m.runSetPlaces(a)
+	case *chart.Dispatch:
+		return m.runDispatch(a)
+	case *chart.ForEachPlace:
+		return m.runForEachPlace(a)
+	case *chart.Block:
+		m.runBlock(a.Actions)
+		return nil
+	}
+	panic(fmt.Sprintf("statemachine: no action of type %T", a))
 }
 
-func (a assign) run(m *move) error {
-	for _, s := range a.settings {
-		v, err := s.value.eval(&m.scope)
+func (m *move) runAssign(a *chart.Assign) error {
+	for _, s := range a.Settings {
+		v, err := s.Value.Eval(&m.scope)
 		if err != nil {
 			return err
 		}
-		if err := m.setPath(s.root, s.path, v); err != nil {
+		if err := m.setPath(s.Root, s.Path, v); err != nil {
 			return err
 		}
 	}
@@ -39,9 +62,9 @@ func (a assign) run(m *move) error {
 }
 
 // setPath sets a path of svcPublic or svcPrivate.
-func (m *move) setPath(r root, path data.Path, v data.Value) error {
+func (m *move) setPath(r chart.Document, path data.Path, v data.Value) error {
 	doc := m.in.Public
-	if r == rootPrivate {
+	if r == chart.Private {
 		doc = m.in.Private
 	}
 	switch {
@@ -56,29 +79,20 @@ func (m *move) setPath(r root, path data.Path, v data.Value) error {
 	return m.setDocument(r, v)
 }
 
-// raise puts an event on the internal queue.
-type raise struct {
-	event EventName
-	data  *template // nil: none
-}
-
-func (a raise) run(m *move) error {
+func (m *move) runRaise(a *chart.Raise) error {
 	var v data.Value
-	if a.data != nil {
+	if a.Data != nil {
 		var err error
-		if v, err = a.data.eval(&m.scope); err != nil {
+		if v, err = a.Data.Eval(&m.scope); err != nil {
 			return err
 		}
 	}
-	m.enqueue(internalEvent{name: a.event, data: v, signal: signal{kind: internalSignal}})
+	m.enqueue(internalEvent{name: a.Event, data: v, signal: signal{kind: internalSignal}})
 	return nil
 }
 
-// redirect sets svcRedirect; null or "" removes it.
-type redirect struct{ to *template }
-
-func (a redirect) run(m *move) error {
-	v, err := a.to.eval(&m.scope)
+func (m *move) runRedirect(a *chart.Redirect) error {
+	v, err := a.To.Eval(&m.scope)
 	if err != nil {
 		return err
 	}
@@ -113,21 +127,15 @@ func checkRedirect(to string) error {
 	return nil
 }
 
-// logLine adds a line to Result.Logs (statemachine/DEFINITION.md, "Log lines").
-type logLine struct {
-	message *template // no text: it is written as JSON
-	text    *prose
-}
-
-func (a logLine) run(m *move) error {
-	if a.text != nil {
-		text, err := a.text.text(&m.scope)
+func (m *move) runLogLine(a *chart.LogLine) error {
+	if a.Text != nil {
+		text, err := a.Text.Text(&m.scope)
 		if err == nil {
 			m.logs = append(m.logs, data.Clip(text, maxLogBytes))
 		}
 		return err
 	}
-	v, err := a.message.eval(&m.scope)
+	v, err := a.Message.Eval(&m.scope)
 	if err != nil {
 		return err
 	}
@@ -155,23 +163,11 @@ func logText(v data.Value) string {
 	return data.Clip(text, maxLogBytes)
 }
 
-// choose is if / elseif / else.
-type choose struct {
-	branches []branch
-	// lenient: a condition that fails is false and raises error.execution, as SCXML has it.
-	lenient bool
-}
-
-type branch struct {
-	guard   *expr.Program // nil: else
-	actions []action
-}
-
-func (a choose) run(m *move) error {
-	for _, b := range a.branches {
-		if b.guard != nil {
-			ok, err := b.guard.Bool(&m.scope)
-			if err != nil && a.lenient {
+func (m *move) runChoose(a *chart.Choose) error {
+	for _, b := range a.Branches {
+		if b.Guard != nil {
+			ok, err := b.Guard.Bool(&m.scope)
+			if err != nil && a.Lenient {
 				m.raiseError(err)
 				continue
 			}
@@ -182,20 +178,13 @@ func (a choose) run(m *move) error {
 				continue
 			}
 		}
-		return m.runAll(b.actions)
+		return m.runAll(b.Actions)
 	}
 	return nil
 }
 
-// forEach runs its body once for each element that the list had at the start.
-type forEach struct {
-	list        *expr.Program
-	item, index string // index: "" when not wanted
-	body        []action
-}
-
-func (a forEach) run(m *move) error {
-	list, err := a.list.Value(&m.scope)
+func (m *move) runForEach(a *chart.ForEach) error {
+	list, err := a.List.Value(&m.scope)
 	if err != nil {
 		return err
 	}
@@ -213,11 +202,11 @@ func (a forEach) run(m *move) error {
 		if m.budget.Charge(1); m.isSpent() { // the body may be empty
 			return m.failure
 		}
-		locals[a.item] = v
-		if a.index != "" {
-			locals[a.index] = data.Value(fmt.Append(nil, i))
+		locals[a.Item] = v
+		if a.Index != "" {
+			locals[a.Index] = data.Value(fmt.Append(nil, i))
 		}
-		if err := m.runAll(a.body); err != nil {
+		if err := m.runAll(a.Body); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"troupe/statemachine/data"
+	"troupe/statemachine/internal/chart"
 )
 
 // applyData applies event.data to the instance, once, after the selection and before
@@ -11,42 +12,42 @@ import (
 // transition with into or apply decides, then the event's declaration, then the
 // default: data that names svcPublic and svcPrivate is merged into each, all other
 // data into svcPublic. p is the result of partsOf.
-func (m *move) applyData(picked []*transition, c *contract, given data.Value, p *parts) error {
-	into, how := rootUnset, applyUnset
+func (m *move) applyData(picked []*chart.Transition, c *chart.EventDeclaration, given data.Value, p *parts) error {
+	into, how := chart.NoDocument, chart.ApplyUnset
 	for _, t := range picked {
-		if into == rootUnset {
-			into = t.into
+		if into == chart.NoDocument {
+			into = t.Into
 		}
-		if how == applyUnset {
-			how = t.apply
+		if how == chart.ApplyUnset {
+			how = t.Apply
 		}
 	}
 	if c != nil {
-		if into == rootUnset {
-			into = c.into
+		if into == chart.NoDocument {
+			into = c.Into
 		}
-		if how == applyUnset {
-			how = c.apply
+		if how == chart.ApplyUnset {
+			how = c.Apply
 		}
 	}
 	switch {
-	case given.Kind() != data.Object || how == applyNone:
+	case given.Kind() != data.Object || how == chart.ApplyNone:
 		return nil
-	case (m.byItself() || m.d.semantics == scxmlSemantics) && into == rootUnset && how == applyUnset: // data of nobody's goes where the definition says alone
+	case (m.byItself() || m.d.Semantics == chart.SCXMLSemantics) && into == chart.NoDocument && how == chart.ApplyUnset: // data of nobody's goes where the definition says alone
 		return nil
-	case into != rootUnset && p.named():
+	case into != chart.NoDocument && p.named():
 		return errWhole
-	case into != rootUnset:
+	case into != chart.NoDocument:
 		return m.applyTo(into, how, given)
 	case string(given) == string(emptyObject): // it does not replace svcPublic
 		return nil
 	case p.named():
-		if err := m.applyTo(rootPublic, how, p.public); err != nil {
+		if err := m.applyTo(chart.Public, how, p.public); err != nil {
 			return err
 		}
-		return m.applyTo(rootPrivate, how, p.private)
+		return m.applyTo(chart.Private, how, p.private)
 	}
-	return m.applyTo(rootPublic, how, given)
+	return m.applyTo(chart.Public, how, given)
 }
 
 // parts holds the members svcPublic and svcPrivate of event.data.
@@ -61,7 +62,7 @@ var rootPrefix = []byte("svcP")
 
 // partsOf reads which documents event.data names, and refuses ambiguous data
 // (statemachine/DEFINITION.md, "Event data"). c may be nil.
-func partsOf(c *contract, given data.Value) (parts, error) {
+func partsOf(c *chart.EventDeclaration, given data.Value) (parts, error) {
 	var p parts
 	// NB: a byte that few events have is found much faster than a word.
 	if bytes.IndexByte(given, '\\') < 0 && (bytes.IndexByte(given, 'P') < 0 || !bytes.Contains(given, rootPrefix)) {
@@ -86,9 +87,9 @@ func partsOf(c *contract, given data.Value) (parts, error) {
 	case !p.named():
 	case other:
 		return p, misplaced{"svcPublic and svcPrivate cannot stand beside other members"}
-	case c != nil && c.into != rootUnset:
+	case c != nil && c.Into != chart.NoDocument:
 		return p, errWhole
-	case p.private != nil && (c == nil || !c.private):
+	case p.private != nil && (c == nil || !c.Private):
 		return p, misplaced{"svcPrivate cannot be set with this event"}
 	}
 	return p, nil
@@ -104,13 +105,13 @@ func (e misplaced) Unwrap() error { return ErrInvalidData }
 // errWhole: the event has an into, so its data must not name the documents.
 var errWhole error = misplaced{"svcPublic and svcPrivate cannot be named with this event"}
 
-func (m *move) applyTo(r root, how applyRule, v data.Value) error {
+func (m *move) applyTo(r chart.Document, how chart.ApplyRule, v data.Value) error {
 	if v.Kind() == data.Absent {
 		return nil
 	}
-	if how != applyReplace {
+	if how != chart.ApplyReplace {
 		old := m.in.Public
-		if r == rootPrivate {
+		if r == chart.Private {
 			old = m.in.Private
 		}
 		v = data.Merge(old, v)

@@ -1,12 +1,12 @@
 package statemachine
 
 import (
-	"maps"
 	"slices"
 	"time"
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/expr"
+	"troupe/statemachine/internal/chart"
 )
 
 // GuardResult is what is known of a guard before the event comes.
@@ -57,17 +57,17 @@ func (v View) Available(c *Caller, now time.Time) []Available {
 	if in.ended {
 		return nil
 	}
-	m := d.newMove(in, in.at.active, c, in.timeOf(now))
+	m := d.newMove(in, in.at.Active, c, in.timeOf(now))
 	defer m.release()
 	if v.Budget != nil {
 		m.budget = *v.Budget
 		defer func() { *v.Budget = m.budget }() // NB: before the move is released
 	}
 	m.setEvent(expr.Event{Data: emptyObject})
-	o := &offers{at: map[EventName]int{}, ways: map[*transition]way{}}
-	done := d.isDoneWith(m.active)
-	for i := m.active.next(1); i >= 0 && !done; i = m.active.next(i + 1) {
-		if leaf := d.nodes[i]; leaf.isLeaf() {
+	o := &offers{at: map[EventName]int{}, ways: map[*chart.Transition]way{}}
+	done := d.IsDoneWith(m.active)
+	for i := m.active.Next(1); i >= 0 && !done; i = m.active.Next(i + 1) {
+		if leaf := d.Nodes[i]; leaf.IsLeaf() {
 			m.availableFrom(leaf, o)
 		}
 	}
@@ -77,8 +77,8 @@ func (v View) Available(c *Caller, now time.Time) []Available {
 		for _, t := range out[i].Transitions {
 			out[i].Guard = max(out[i].Guard, t.Guard)
 		}
-		if rule := d.events[out[i].Name]; rule != nil && rule.schema != nil {
-			out[i].Schema = rule.schema.Text()
+		if rule := d.Events[out[i].Name]; rule != nil && rule.Schema != nil {
+			out[i].Schema = rule.Schema.Text()
 		}
 	}
 	return out
@@ -89,7 +89,7 @@ type offers struct {
 	out []Available
 	at  map[EventName]int // the place in out
 	// ways has what is known of each transition, which the leaves below its node share.
-	ways map[*transition]way
+	ways map[*chart.Transition]way
 }
 
 // way is what a transition offers the caller.
@@ -99,10 +99,10 @@ type way struct {
 }
 
 // availableFrom adds what one active leaf and its ancestors take. It ends early when the budget is spent.
-func (m *move) availableFrom(leaf *node, o *offers) {
+func (m *move) availableFrom(leaf *chart.Node, o *offers) {
 	settled := map[EventName]bool{} // a transition of this leaf takes them for certain
-	for n := leaf; n.parent != nil; n = n.parent {
-		for _, tr := range n.on {
+	for n := leaf; n.Parent != nil; n = n.Parent {
+		for _, tr := range n.On {
 			w, ok := o.ways[tr]
 			if !ok {
 				w = m.wayOf(tr)
@@ -124,27 +124,27 @@ func (m *move) availableFrom(leaf *node, o *offers) {
 	}
 }
 
-func (m *move) wayOf(tr *transition) way {
-	if tr.onDone != nil || tr.after != nil || tr.told != nil || m.isHeld(tr) {
+func (m *move) wayOf(tr *chart.Transition) way {
+	if tr.OnDone != nil || tr.After != nil || tr.Child != nil || m.isHeld(tr) {
 		return way{}
 	}
 	guard := m.foresee(tr)
-	switch m.foreseen(tr.allow) {
+	switch m.foreseen(tr.Allow) {
 	case Denied:
 		return way{}
 	case ByInstance:
 		guard = min(guard, GuardUnknown)
 	}
-	return way{m.d.namesOf(append([]eventPattern{tr.event}, tr.more...)...), guard}
+	return way{m.d.NamesOf(append([]chart.EventPattern{tr.Event}, tr.More...)...), guard}
 }
 
 // availableAnywhere adds the events that are applied although nothing takes them. It ends early when the budget is spent.
 func (m *move) availableAnywhere(o *offers) {
-	if !m.d.applies {
+	if !m.d.Applies {
 		return
 	}
-	for _, name := range m.d.names {
-		if _, ok := o.at[name]; ok || m.d.unmatchedRule(name) != unmatchedApply {
+	for _, name := range m.d.CallableNames {
+		if _, ok := o.at[name]; ok || m.d.UnmatchedRule(name) != chart.UnmatchedApply {
 			continue
 		}
 		right := m.rightTo(&trigger{name: name, external: true}, m.foreseen)
@@ -165,8 +165,8 @@ func (m *move) availableAnywhere(o *offers) {
 func (m *move) withAllow(out []Available) []Available {
 	kept := out[:0]
 	for _, a := range out {
-		if declared := m.d.events[a.Name]; declared != nil {
-			switch m.foreseen(declared.allow) {
+		if declared := m.d.Events[a.Name]; declared != nil {
+			switch m.foreseen(declared.Allow) {
 			case Denied:
 				continue
 			case ByInstance:
@@ -182,79 +182,25 @@ func (m *move) withAllow(out []Available) []Available {
 }
 
 // foresee is guard without the event.
-func (m *move) foresee(tr *transition) GuardResult {
+func (m *move) foresee(tr *chart.Transition) GuardResult {
 	switch {
-	case tr.guard == nil:
+	case tr.Guard == nil:
 		return GuardTrue
-	case tr.guard.Reads("event") || tr.guard.Reads(signalVariable):
+	case tr.Guard.Reads("event") || tr.Guard.Reads(signalVariable):
 		return GuardUnknown
 	}
-	if ok, err := tr.guard.Bool(&m.scope); err != nil || !ok {
+	if ok, err := tr.Guard.Bool(&m.scope); err != nil || !ok {
 		return GuardFalse
 	}
 	return GuardTrue
 }
 
-// readsEvent reports whether the condition of a rule has to wait for the event.
-func (r *rule) readsEvent() bool { return r.when != nil && r.when.Reads("event") }
-
-// namesOf lists the names that callers can send for the patterns. It may be a part of d.names.
-func (d *Definition) namesOf(patterns ...eventPattern) (names []EventName) {
-	if len(patterns) == 1 {
-		return d.namesOfOne(patterns[0])
-	}
-	seen := map[EventName]bool{}
-	for _, p := range patterns {
-		for _, name := range d.namesOfOne(p) {
-			if !seen[name] {
-				seen[name] = true
-				names = append(names, name)
-			}
-		}
-	}
-	return names
-}
-
-func (d *Definition) namesOfOne(p eventPattern) []EventName {
-	switch {
-	case p.any:
-		return d.names
-	case p.prefix:
-		from, isName := slices.BinarySearch(d.names, p.name)
-		below, _ := slices.BinarySearch(d.names, p.name+".")
-		behind, _ := slices.BinarySearch(d.names, p.name+"/") // the character behind "."
-		if isName {
-			return append([]EventName{d.names[from]}, d.names[below:behind]...)
-		}
-		return d.names[below:behind]
-	case IsReserved(p.name) || d.owned[p.name]:
-		return nil
-	}
-	return []EventName{p.name}
-}
-
-// callable returns the names that callers can send and that the definition spells out, in order.
-func (d *Definition) callable() []EventName {
-	var names []EventName
-	for _, name := range slices.Sorted(maps.Keys(d.declared.exact)) {
-		if !IsReserved(name) && !d.owned[name] {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// EventNames lists the names that callers can send and that the definition spells
-// out, in alphabetical order. Declares may know more: those that only a pattern
-// like "payment.*" matches.
-func (d *Definition) EventNames() []EventName { return slices.Clone(d.names) }
-
 // offer adds one transition to its event. An ancestor of two leaves is met
 // twice, and listed once.
-func (m *move) offer(o *offers, name EventName, tr *transition, guard GuardResult) {
-	t := AvailableTransition{From: Position{MachineID(tr.source.machine.id), tr.source.id}, Guard: guard}
-	for _, target := range tr.targets {
-		t.Targets = append(t.Targets, target.id)
+func (m *move) offer(o *offers, name EventName, tr *chart.Transition, guard GuardResult) {
+	t := AvailableTransition{From: Position{Machine: MachineID(tr.Source.Machine.ID), Node: tr.Source.ID}, Guard: guard}
+	for _, target := range tr.Targets {
+		t.Targets = append(t.Targets, target.ID)
 	}
 	i, ok := o.at[name]
 	if !ok {

@@ -125,7 +125,7 @@ func TestAvailableSeesTheTimeThatStepSees(t *testing.T) {
 
 // guarded draws charts as chart does, with guards, rights and wildcards, but not
 // "*", which takes the errors of guards as well.
-type guarded struct{ chart }
+type guarded struct{ plainChart }
 
 func (g *guarded) transition(last bool) string {
 	parts := []string{fmt.Sprintf("reenter: %v", rapid.Bool().Draw(g.t, "reenter"))}
@@ -159,7 +159,7 @@ func (g *guarded) on(_ *shape, indent string) {
 
 // guardedChart draws a definition; nil when it has faults.
 func guardedChart(t *rapid.T, p *Parser) (*Definition, string) {
-	g := &guarded{chart{t: t}}
+	g := &guarded{plainChart{t: t}}
 	fmt.Fprintf(&g.b, "id: random\nunmatched: %s\ncontext: {svcPublic: {k: 1}}\nstateMachines:\n", g.pick("record", "reject", "ignore"))
 	for m := range rapid.IntRange(1, 2).Draw(t, "machines") {
 		g.machine(fmt.Sprintf("m%d", m), g.pick("compound", "compound", "parallel"), 1, g.on)
@@ -191,7 +191,7 @@ func TestAvailableForeseesStep(t *testing.T) {
 			next := r
 			for _, caller := range callers {
 				available := View{Instance: &r.Instance, Of: d}.Available(caller, now)
-				for name := range d.declared.exact {
+				for name := range d.Declared.Exact {
 					for _, given := range []string{`{}`, `{"x":1}`, `{"x":2}`} {
 						moved, err := d.Step(&r.Instance, Event{Name: name, Data: data.Value(given), Caller: caller, Now: now})
 						verdict := unforeseen(available, name, moved.Outcome, err, counts)
@@ -247,7 +247,7 @@ func unforeseen(available []Available, name EventName, outcome Outcome, err erro
 
 // holdStates holds StatesOf, and that the instance is whole.
 func holdStates(t *rapid.T, d *Definition, r *Result, text string) {
-	if !d.isWhole(r.Instance.at.active) {
+	if !d.IsWhole(r.Instance.at.Active) {
 		t.Fatalf("no configuration: %s\n%s", d.States(&r.Instance), text)
 	}
 	entry := r.Entry.AppendJSON(nil)

@@ -35,12 +35,12 @@ func TestWhatIsNewerIsKnown(t *testing.T) {
 		"nothing of that kind, 1": "entry: [{log: hi}], on: {go: b}",
 	} {
 		d := parseChart(t, "id: w\nstateMachines:\n  m:\n    states:\n      a: {"+of+"}\n      b: {type: final}\n")
-		if newer := !strings.HasPrefix(what, "nothing"); (d.ByItselfLine() > 0) != newer {
-			t.Errorf("%s: got line %d", what, d.ByItselfLine())
+		if newer := !strings.HasPrefix(what, "nothing"); (d.ByItselfLine > 0) != newer {
+			t.Errorf("%s: got line %d", what, d.ByItselfLine)
 		}
 	}
-	if d := parseChart(t, "id: w\nevents: {go: {history: false}}\nstateMachines: {m: {states: {a: {on: {go: b}}, b: {type: final}}}}\n"); d.ByItselfLine() != 2 {
-		t.Errorf("history: got line %d", d.ByItselfLine())
+	if d := parseChart(t, "id: w\nevents: {go: {history: false}}\nstateMachines: {m: {states: {a: {on: {go: b}}, b: {type: final}}}}\n"); d.ByItselfLine != 2 {
+		t.Errorf("history: got line %d", d.ByItselfLine)
 	}
 }
 
@@ -55,7 +55,7 @@ func TestWhatPeopleSeeIsNewerStill(t *testing.T) {
 		7: "id: w\nstateMachines:\n  m:\n    states:\n      a: {on: {go: b}}\n      b:\n        tone: good\n        type: final\n",
 		0: "id: w\nstateMachines: {m: {states: {a: {on: {go: b}}, b: {type: final}}}}\n",
 	} {
-		if got := parseChart(t, file).PresentationLine(); got != line {
+		if got := parseChart(t, file).PresentationLine; got != line {
 			t.Errorf("got line %d, want %d, of\n%s", got, line, file)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 )
 
 func TestTextFor(t *testing.T) {
-	words := Text{{"en", "Review"}, {"de", "Prüfung"}, {"pt-BR", "Revisão"}}
+	words := Text{{Language: "en", Text: "Review"}, {Language: "de", Text: "Prüfung"}, {Language: "pt-BR", Text: "Revisão"}}
 	for _, test := range []struct {
 		languages []string
 		want      string

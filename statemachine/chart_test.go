@@ -42,7 +42,7 @@ stateMachines:
 	if c.ID != "w" || c.Name != "Work" || c.Version != 2 {
 		t.Errorf("got %s, %s, version %d", c.ID, c.Name, c.Version)
 	}
-	if got, want := c.text(), strings.TrimPrefix(`
+	if got, want := text(c), strings.TrimPrefix(`
 main 1 of - [1 2 9] initial [1]
   0 "stop" [9]
   0 "*" []
@@ -74,7 +74,7 @@ closed 3 of 0 []
 }
 
 // text writes a chart with a line for each node and transition.
-func (c *Chart) text() string {
+func text(c *Chart) string {
 	var b strings.Builder
 	for _, n := range c.Nodes {
 		parent := "-"
@@ -110,17 +110,6 @@ func (c *Chart) text() string {
 	return b.String()
 }
 
-// TestChartKinds: the kinds of a Chart are those of the parser.
-func TestChartKinds(t *testing.T) {
-	for of, want := range map[kind]NodeKind{
-		atomic: Atomic, compound: Compound, parallel: Parallel, final: Final, shallowHistory: ShallowHistory, deepHistory: DeepHistory,
-	} {
-		if NodeKind(of) != want || want.IsHistory() != of.isHistory() {
-			t.Errorf("%v is %v", of, NodeKind(of))
-		}
-	}
-}
-
 // TestChartNode finds the node of each position of a machine that is parallel itself.
 func TestChartNode(t *testing.T) {
 	d := parseChart(t, `
@@ -153,7 +142,7 @@ stateMachines:
 	if want := "both/both=both one/deep=deep x/x=x y/a2=a2 two/two=two other/a=a"; strings.Join(got, " ") != want {
 		t.Errorf("got %v, want %s", got, want)
 	}
-	for _, p := range []Position{{"none", "a"}, {"other", "deep"}, {"other", "Start"}} {
+	for _, p := range []Position{{Machine: "none", Node: "a"}, {Machine: "other", Node: "deep"}, {Machine: "other", Node: "Start"}} {
 		if _, ok := c.Node(p); ok {
 			t.Errorf("%v is found", p)
 		}
@@ -177,7 +166,7 @@ func TestChartTakes(t *testing.T) {
 		{ChartTransition{Event: "pay.* stop"}, "stop", true},
 		{ChartTransition{Event: "pay.* stop"}, "stop.late", false},
 		{ChartTransition{Event: "done.*"}, "done.invoke.a", false},
-		{ChartTransition{Event: "done.*", wide: func(EventName) bool { return true }}, "done.invoke.a", true},
+		{ChartTransition{Event: "done.*", Wide: func(EventName) bool { return true }}, "done.invoke.a", true},
 		{ChartTransition{Trigger: AfterDelay, Event: "after.P1D.a"}, "after.P1D.a", true},
 		{ChartTransition{Trigger: AfterDelay, Event: "after.P1D.a"}, "after.P1D.b", false},
 		{ChartTransition{Trigger: Always}, "", false},

@@ -1,13 +1,13 @@
 package statemachine
 
 import (
-	"iter"
 	"maps"
 	"slices"
 	"strings"
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
+	"troupe/statemachine/internal/chart"
 )
 
 // check finds the faults that only the whole chart shows (statemachine/DEFINITION.md,
@@ -17,7 +17,7 @@ func (b *builder) check() {
 	b.checkTargets()
 	b.checkHistory()
 	misshapen := b.misshapen || b.Count() > before
-	if b.parser.options.Stored || b.d.semantics != nativeSemantics {
+	if b.parser.options.Stored || b.d.Semantics != chart.NativeSemantics {
 		return // a stored text runs with a slip, and other tools take one
 	}
 	b.checkShadowed()
@@ -33,66 +33,34 @@ func (b *builder) check() {
 
 func at(line int) *document.Node { return &document.Node{Line: line} }
 
-// transitionsOf yields everything that can be taken while n is active.
-func (n *node) transitionsOf() iter.Seq[*transition] {
-	return func(yield func(*transition) bool) {
-		for _, list := range [2][]*transition{n.on, n.always} {
-			for _, t := range list {
-				if !yield(t) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // checkTargets holds that several targets of one transition can be active
 // together.
 func (b *builder) checkTargets() {
-	for _, n := range b.d.nodes {
-		lists := [][]*node{n.initial, n.fallback}
-		lines := []int{n.line, n.line}
-		for t := range n.transitionsOf() {
-			lists, lines = append(lists, t.targets), append(lines, t.line)
+	for _, n := range b.d.Nodes {
+		lists := [][]*chart.Node{n.Initial, n.Fallback}
+		lines := []int{n.Line, n.Line}
+		for t := range n.TransitionsOf() {
+			lists, lines = append(lists, t.Targets), append(lines, t.Line)
 		}
 		for i, targets := range lists {
-			if !areOrthogonal(targets) {
+			if !chart.AreOrthogonal(targets) {
 				b.advise(at(lines[i]), "name one of them, or one in each region", "the targets cannot be active together: they must lie in different regions of a parallel node")
 			}
 		}
 	}
 }
 
-func areOrthogonal(targets []*node) bool {
-	for i, t := range targets {
-		for _, u := range targets[:i] {
-			if common(t, u).kind != parallel || t.contains(u) || u.contains(t) || t == u {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// common returns the deepest node that holds both, which may be one of them.
-func common(a, b *node) *node {
-	for a != b && !a.contains(b) {
-		a = a.parent
-	}
-	return a
-}
-
 // checkHistory refuses defaults that lead back to themselves.
 func (b *builder) checkHistory() {
-	for _, n := range b.d.nodes {
-		for _, f := range n.fallback {
-			if f.kind.isHistory() {
-				b.advise(at(n.line), "name a node that is none", "the default of history node %q is a history node", string(n.id))
+	for _, n := range b.d.Nodes {
+		for _, f := range n.Fallback {
+			if f.Kind.IsHistory() {
+				b.advise(at(n.Line), "name a node that is none", "the default of history node %q is a history node", string(n.ID))
 			}
 		}
-		for _, i := range n.initial {
-			if i.kind.isHistory() && i.parent == n && i.fallback == nil {
-				b.advise(at(n.line), "give it a target", "history node %q is initial and needs a target as its default", string(i.id))
+		for _, i := range n.Initial {
+			if i.Kind.IsHistory() && i.Parent == n && i.Fallback == nil {
+				b.advise(at(n.Line), "give it a target", "history node %q is initial and needs a target as its default", string(i.ID))
 			}
 		}
 	}
@@ -100,22 +68,22 @@ func (b *builder) checkHistory() {
 
 // checkReachable finds nodes that nothing leads to.
 func (b *builder) checkReachable() {
-	seen := newNodeSet(len(b.d.nodes))
-	var visit func(n *node)
-	visit = func(n *node) {
-		if seen.has(n.index) {
+	seen := chart.NewNodeSet(len(b.d.Nodes))
+	var visit func(n *chart.Node)
+	visit = func(n *chart.Node) {
+		if seen.Has(n.Index) {
 			return
 		}
-		seen.add(n.index)
-		if n.parent != nil {
-			visit(n.parent)
+		seen.Add(n.Index)
+		if n.Parent != nil {
+			visit(n.Parent)
 		}
-		next := slices.Concat(n.initial, n.fallback)
-		if n.kind == parallel {
-			next = append(next, n.children...)
+		next := slices.Concat(n.Initial, n.Fallback)
+		if n.Kind == Parallel {
+			next = append(next, n.Children...)
 		}
-		for t := range n.transitionsOf() {
-			next = append(next, t.targets...)
+		for t := range n.TransitionsOf() {
+			next = append(next, t.Targets...)
 		}
 		for _, to := range next {
 			visit(to)
@@ -123,18 +91,18 @@ func (b *builder) checkReachable() {
 			// which visiting its ancestors does.
 		}
 	}
-	visit(b.d.nodes[0])
-	for _, n := range b.d.nodes {
-		if !seen.has(n.index) {
-			b.advise(at(n.line), "name it as a target, or remove it", "node %q is unreachable: no transition and no initial leads to it", string(n.id))
+	visit(b.d.Nodes[0])
+	for _, n := range b.d.Nodes {
+		if !seen.Has(n.Index) {
+			b.advise(at(n.Line), "name it as a target, or remove it", "node %q is unreachable: no transition and no initial leads to it", string(n.ID))
 		}
 	}
 }
 
 // checkShadowed finds transitions behind one that always comes first.
 func (b *builder) checkShadowed() {
-	for _, n := range b.d.nodes {
-		for _, list := range [][]*transition{n.on, n.always} {
+	for _, n := range b.d.Nodes {
+		for _, list := range [][]*chart.Transition{n.On, n.Always} {
 			taken := map[any]int{} // what comes first, by what takes it: the place in the list
 			for i, t := range list {
 				first := len(list)
@@ -144,44 +112,44 @@ func (b *builder) checkShadowed() {
 					}
 				}
 				if first < len(list) {
-					b.advise(at(t.line), "give the earlier one a guard, or put this one before it", "the transition can never be taken: the one in line %d has no guard and comes first", list[first].line)
+					b.advise(at(t.Line), "give the earlier one a guard, or put this one before it", "the transition can never be taken: the one in line %d has no guard and comes first", list[first].Line)
 				}
-				if _, ok := taken[t.trigger()]; !ok && t.guard == nil && t.allow == nil {
-					taken[t.trigger()] = i
+				if _, ok := taken[triggerOf(t)]; !ok && t.Guard == nil && t.Allow == nil {
+					taken[triggerOf(t)] = i
 				}
 			}
 		}
 	}
 }
 
-// trigger is what t is taken by: a node that is done, a timer, what becomes of a child, or a pattern of events.
-func (tr *transition) trigger() any {
+// triggerOf is what t is taken by: a node that is done, a timer, what becomes of a child, or a pattern of events.
+func triggerOf(tr *chart.Transition) any {
 	switch {
-	case tr.onDone != nil:
-		return tr.onDone
-	case tr.after != nil:
-		return tr.after
-	case tr.told != nil:
-		return *tr.told
+	case tr.OnDone != nil:
+		return tr.OnDone
+	case tr.After != nil:
+		return tr.After
+	case tr.Child != nil:
+		return *tr.Child
 	}
-	return tr.event
+	return tr.Event
 }
 
 // triggersOver are those of all transitions that take whatever takes t: as many as its event has parts, however many transitions there are.
-func (b *builder) triggersOver(t *transition) []any {
-	if t.after != nil || t.told != nil {
-		return []any{t.trigger()}
+func (b *builder) triggersOver(t *chart.Transition) []any {
+	if t.After != nil || t.Child != nil {
+		return []any{triggerOf(t)}
 	}
-	over := []any{t.event}
-	if t.onDone != nil {
-		over = append(over, t.onDone)
+	over := []any{t.Event}
+	if t.OnDone != nil {
+		over = append(over, t.OnDone)
 	}
-	if b.d.isExact(t.event) || t.event == (eventPattern{}) {
+	if b.d.IsExact(t.Event) || t.Event == (chart.EventPattern{}) {
 		return over
 	}
-	over = append(over, eventPattern{any: true})
-	for name := string(t.event.name); name != "" && !t.event.any; {
-		over = append(over, eventPattern{name: EventName(name), prefix: true})
+	over = append(over, chart.EventPattern{Any: true})
+	for name := string(t.Event.Name); name != "" && !t.Event.Any; {
+		over = append(over, chart.EventPattern{Name: EventName(name), Prefix: true})
 		name = name[:max(strings.LastIndexByte(name, '.'), 0)]
 	}
 	return over
@@ -192,34 +160,34 @@ func (b *builder) triggersOver(t *transition) []any {
 // beside them that leads out.
 func (b *builder) checkExits() {
 	// How many transitions lead out of a parallel node from inside it, and how many of them from inside a region.
-	leave, fromRegion := map[*node]int{}, map[*node]int{}
-	for _, n := range b.d.nodes {
-		for t := range n.transitionsOf() {
-			for region, p := n, n.parent; p != nil && p.parent != nil; region, p = p, p.parent {
-				if p.kind == parallel && slices.ContainsFunc(t.targets, func(to *node) bool { return !p.contains(to) }) {
+	leave, fromRegion := map[*chart.Node]int{}, map[*chart.Node]int{}
+	for _, n := range b.d.Nodes {
+		for t := range n.TransitionsOf() {
+			for region, p := n, n.Parent; p != nil && p.Parent != nil; region, p = p, p.Parent {
+				if p.Kind == Parallel && slices.ContainsFunc(t.Targets, func(to *chart.Node) bool { return !p.Contains(to) }) {
 					leave[p]++
 					fromRegion[region]++
 				}
 			}
 		}
 	}
-	for _, n := range b.d.nodes {
-		if n.kind != atomic || n.parent == nil || hasTransition(n) {
+	for _, n := range b.d.Nodes {
+		if n.Kind != Atomic || n.Parent == nil || hasTransition(n) {
 			continue
 		}
 		isLed := false
-		for region := n; region.parent != nil; region = region.parent {
-			isLed = isLed || leave[region.parent] > fromRegion[region]
+		for region := n; region.Parent != nil; region = region.Parent {
+			isLed = isLed || leave[region.Parent] > fromRegion[region]
 		}
 		if !isLed {
-			b.advise(at(n.line), "give it a transition, or type: final", "node %q has no exit", string(n.id))
+			b.advise(at(n.Line), "give it a transition, or type: final", "node %q has no exit", string(n.ID))
 		}
 	}
 }
 
-func hasTransition(n *node) bool {
-	for ; n.parent != nil; n = n.parent {
-		if len(n.on)+len(n.always) > 0 {
+func hasTransition(n *chart.Node) bool {
+	for ; n.Parent != nil; n = n.Parent {
+		if len(n.On)+len(n.Always) > 0 {
 			return true
 		}
 	}
@@ -229,24 +197,24 @@ func hasTransition(n *node) bool {
 // checkLoops finds cycles of eventless transitions that nothing guards: an
 // instance that comes there would never come to rest.
 func (b *builder) checkLoops() {
-	state := make([]uint8, len(b.d.nodes)) // 0 new, 1 on the path, 2 done
-	var visit func(n *node) bool
-	visit = func(n *node) bool {
-		switch state[n.index] {
+	state := make([]uint8, len(b.d.Nodes)) // 0 new, 1 on the path, 2 done
+	var visit func(n *chart.Node) bool
+	visit = func(n *chart.Node) bool {
+		switch state[n.Index] {
 		case 1:
 			return true
 		case 2:
 			return false
 		}
-		state[n.index] = 1
-		defer func() { state[n.index] = 2 }()
-		for _, t := range n.always {
-			if t.guard != nil {
+		state[n.Index] = 1
+		defer func() { state[n.Index] = 2 }()
+		for _, t := range n.Always {
+			if t.Guard != nil {
 				continue
 			}
-			for _, next := range t.enabledNext() {
+			for _, next := range enabledNext(t) {
 				if visit(next) {
-					b.advise(at(t.line), "give one of them a guard", "a cycle of eventless transitions without a guard starts here")
+					b.advise(at(t.Line), "give one of them a guard", "a cycle of eventless transitions without a guard starts here")
 					return false
 				}
 			}
@@ -254,31 +222,31 @@ func (b *builder) checkLoops() {
 		}
 		return false
 	}
-	for _, n := range b.d.nodes {
+	for _, n := range b.d.Nodes {
 		visit(n)
 	}
 }
 
 // enabledNext returns the nodes whose eventless transitions are looked at after
 // t was taken: what is entered, and what stays active around it.
-func (tr *transition) enabledNext() []*node {
-	if len(tr.targets) == 0 {
-		return []*node{tr.source}
+func enabledNext(tr *chart.Transition) []*chart.Node {
+	if len(tr.Targets) == 0 {
+		return []*chart.Node{tr.Source}
 	}
-	var out []*node
-	var enter func(n *node)
-	enter = func(n *node) {
-		if n.kind.isHistory() {
+	var out []*chart.Node
+	var enter func(n *chart.Node)
+	enter = func(n *chart.Node) {
+		if n.Kind.IsHistory() {
 			return // what is remembered is not known here
 		}
 		out = append(out, n)
-		for _, next := range n.defaultEntry() {
+		for _, next := range n.DefaultEntry() {
 			enter(next)
 		}
 	}
-	for _, to := range tr.targets {
+	for _, to := range tr.Targets {
 		enter(to)
-		for p := to.parent; p != nil && p.parent != nil; p = p.parent {
+		for p := to.Parent; p != nil && p.Parent != nil; p = p.Parent {
 			out = append(out, p)
 		}
 	}
@@ -288,9 +256,9 @@ func (tr *transition) enabledNext() []*node {
 // checkNodeNames finds names in In(…) that no node has.
 func (b *builder) checkNodeNames() {
 	names := map[string]bool{}
-	for _, n := range b.d.nodes[1:] {
-		names[string(n.id)] = true
-		names[string(n.machine.id)+"."+string(n.id)] = true
+	for _, n := range b.d.Nodes[1:] {
+		names[string(n.ID)] = true
+		names[string(n.Machine.ID)+"."+string(n.ID)] = true
 	}
 	all := slices.Sorted(maps.Keys(names))
 	for _, p := range b.programs {

@@ -8,6 +8,7 @@ import (
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
+	"troupe/statemachine/internal/chart"
 )
 
 // checkEvents finds names that look like slips: events that are raised and that nothing takes, and declarations of a name beside a name that
@@ -33,7 +34,7 @@ func (b *builder) checkEvents() {
 		}
 		told[near] = true
 		what := "the file sends itself"
-		if b.d.events[name] != nil {
+		if b.d.Events[name] != nil {
 			what = "events declares"
 		}
 		for _, key := range b.taking {
@@ -43,7 +44,7 @@ func (b *builder) checkEvents() {
 		}
 	}
 	for _, r := range b.raised {
-		if r.byAction && b.d.owned[r.name] && !b.isSCXML() {
+		if r.byAction && b.d.ServiceEvents[r.name] && !b.isSCXML() {
 			b.advise(r.at, "give it another name, and a transition that does the same", "%q says what became of a delivery: only the service sends it", string(r.name))
 		}
 		if !b.takes(r.name) {
@@ -55,31 +56,31 @@ func (b *builder) checkEvents() {
 			b.suggest(n, n.Text, b.sent, "unknown id %q: nothing is sent under it", data.Shorten(n.Text))
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(b.d.events)) {
+	for _, name := range slices.Sorted(maps.Keys(b.d.Events)) {
 		if b.takes(name) {
 			continue
 		}
-		if near := document.Closest(string(name), used); near != "" && b.d.events[EventName(near)] == nil {
-			untaken(at(b.d.events[name].line), name)
+		if near := document.Closest(string(name), used); near != "" && b.d.Events[EventName(near)] == nil {
+			untaken(at(b.d.Events[name].Line), name)
 		}
 	}
 }
 
 // takes reports whether some transition takes the event.
 func (b *builder) takes(name EventName) bool {
-	return slices.ContainsFunc(b.d.nodes, func(n *node) bool {
-		return slices.ContainsFunc(n.on, func(t *transition) bool { return t.event.matches(name) })
+	return slices.ContainsFunc(b.d.Nodes, func(n *chart.Node) bool {
+		return slices.ContainsFunc(n.On, func(t *chart.Transition) bool { return t.Event.Matches(name) })
 	})
 }
 
 // slipped reports whether near, an event that transitions take, is the slip, and not name, one that none takes: name stands in the file more
 // often, or as often and is declared.
 func (b *builder) slipped(named map[string]int, near string, name EventName) bool {
-	if b.d.events[EventName(near)] != nil {
+	if b.d.Events[EventName(near)] != nil {
 		return false
 	}
 	often := named[string(name)] - named[near]
-	return often > 0 || often == 0 && b.d.events[name] != nil
+	return often > 0 || often == 0 && b.d.Events[name] != nil
 }
 
 // spelt is how often the file names each event.
@@ -91,7 +92,7 @@ func (b *builder) spelt() map[string]int {
 	for _, r := range b.raised {
 		often[string(r.name)]++
 	}
-	for name := range b.d.events {
+	for name := range b.d.Events {
 		often[string(name)]++
 	}
 	return often
@@ -108,12 +109,12 @@ const (
 // declared or which other states take. It is no fault: whoever sends the event may mean it.
 func (b *builder) warnOfSlips(w *document.Collector) {
 	named := b.spelt()
-	if b.d.semantics != nativeSemantics || len(named) > maxCompared {
+	if b.d.Semantics != chart.NativeSemantics || len(named) > maxCompared {
 		return
 	}
 	var others []string
 	for name, often := range named {
-		if often > 1 || b.d.events[EventName(name)] != nil {
+		if often > 1 || b.d.Events[EventName(name)] != nil {
 			others = append(others, name)
 		}
 	}

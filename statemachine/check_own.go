@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"troupe/statemachine/document"
+	"troupe/statemachine/internal/chart"
 )
 
 // shortDelay is below what keeps a circle of own steps from being too fast.
@@ -13,19 +14,19 @@ const shortDelay = time.Second / 2
 // ownStepsLooks bounds the search for circles: every transition of a large chart may enter all of it.
 const ownStepsLooks = 2_000_000
 
-func (d delay) isShort() bool { return d.value == nil && d.constant < shortDelay }
+func isShort(d chart.Delay) bool { return d.Value == nil && d.Constant < shortDelay }
 
 // warnOfOwnSteps finds circles of steps that an instance causes itself, by sends and timers without a pause, and that nothing guards: it
 // is slowed down when it comes there (statemachine/DEFINITION.md, "Own steps").
 func (b *builder) warnOfOwnSteps(w *document.Collector) {
-	if b.d.semantics != nativeSemantics {
+	if b.d.Semantics != chart.NativeSemantics {
 		return
 	}
-	state := map[*transition]uint8{} // 0 new, 1 on the path, 2 done
+	state := map[*chart.Transition]uint8{} // 0 new, 1 on the path, 2 done
 	left := ownStepsLooks
 	free := unguarded{}
-	var visit func(t *transition) bool
-	visit = func(t *transition) bool {
+	var visit func(t *chart.Transition) bool
+	visit = func(t *chart.Transition) bool {
 		if state[t] != 0 {
 			return state[t] == 1
 		}
@@ -38,16 +39,16 @@ func (b *builder) warnOfOwnSteps(w *document.Collector) {
 		left -= looked
 		for _, next := range caused {
 			if visit(next) {
-				w.Add(at(t.line), "a circle of steps that the instance causes itself starts here, and nothing guards it").
+				w.Add(at(t.Line), "a circle of steps that the instance causes itself starts here, and nothing guards it").
 					Suggestion = "give one of them a guard or a delay: after 100 in a minute each waits longer"
 				return false
 			}
 		}
 		return false
 	}
-	for _, n := range b.d.nodes {
-		for t := range n.transitionsOf() {
-			if t.guard == nil {
+	for _, n := range b.d.Nodes {
+		for t := range n.TransitionsOf() {
+			if t.Guard == nil {
 				visit(t)
 			}
 		}
@@ -55,31 +56,31 @@ func (b *builder) warnOfOwnSteps(w *document.Collector) {
 }
 
 // unguarded are, for each node that was looked at, its transitions without a guard.
-type unguarded map[*node]*freeSteps
+type unguarded map[*chart.Node]*freeSteps
 
 type freeSteps struct {
-	byThemselves []*transition               // eventless ones, and short timers
-	on           map[EventName][]*transition // by the one event that takes them
+	byThemselves []*chart.Transition               // eventless ones, and short timers
+	on           map[EventName][]*chart.Transition // by the one event that takes them
 }
 
-func (u unguarded) of(n *node) *freeSteps {
+func (u unguarded) of(n *chart.Node) *freeSteps {
 	if s, ok := u[n]; ok {
 		return s
 	}
-	s := &freeSteps{on: map[EventName][]*transition{}}
-	for _, t := range n.on {
+	s := &freeSteps{on: map[EventName][]*chart.Transition{}}
+	for _, t := range n.On {
 		switch {
-		case t.guard != nil:
-		case t.after != nil:
-			if t.after.delay.isShort() {
+		case t.Guard != nil:
+		case t.After != nil:
+			if isShort(t.After.Delay) {
 				s.byThemselves = append(s.byThemselves, t)
 			}
-		case t.event == eventPattern{name: t.event.name}:
-			s.on[t.event.name] = append(s.on[t.event.name], t)
+		case t.Event == chart.EventPattern{Name: t.Event.Name}:
+			s.on[t.Event.Name] = append(s.on[t.Event.Name], t)
 		}
 	}
-	for _, t := range n.always {
-		if t.guard == nil {
+	for _, t := range n.Always {
+		if t.Guard == nil {
 			s.byThemselves = append(s.byThemselves, t)
 		}
 	}
@@ -89,27 +90,27 @@ func (u unguarded) of(n *node) *freeSteps {
 
 // causedBy returns the transitions without a guard that are taken by themselves soon after t, as far as that can be seen, and how much it has
 // looked at.
-func (u unguarded) causedBy(t *transition) (out []*transition, looked int) {
-	reached := t.enabledNext()
-	actions := slices.Clone(t.actions)
+func (u unguarded) causedBy(t *chart.Transition) (out []*chart.Transition, looked int) {
+	reached := enabledNext(t)
+	actions := slices.Clone(t.Actions)
 	for _, n := range reached {
-		if len(t.targets) == 0 {
+		if len(t.Targets) == 0 {
 			break // nothing is entered
 		}
-		actions = append(actions, n.entry...)
+		actions = append(actions, n.Entry...)
 		out = append(out, u.of(n).byThemselves...)
 	}
 	var sent []EventName
 	isSent := map[EventName]bool{}
 	for _, a := range actions {
-		if s, ok := a.(send); ok && s.delay.isShort() && !isSent[s.event] {
-			isSent[s.event] = true
-			sent = append(sent, s.event)
+		if s, ok := a.(*chart.Send); ok && isShort(s.Delay) && !isSent[s.Event] {
+			isSent[s.Event] = true
+			sent = append(sent, s.Event)
 		}
 	}
-	seen := map[*node]bool{}
+	seen := map[*chart.Node]bool{}
 	for _, n := range reached {
-		for ; n != nil && !seen[n] && len(sent) > 0; n = n.parent {
+		for ; n != nil && !seen[n] && len(sent) > 0; n = n.Parent {
 			seen[n] = true
 			looked += len(sent)
 			for _, name := range sent {

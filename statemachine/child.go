@@ -9,6 +9,7 @@ import (
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/expr"
+	"troupe/statemachine/internal/chart"
 )
 
 // Bounds of the children of one instance (statemachine/DEFINITION.md, "Children").
@@ -58,33 +59,10 @@ type Child struct {
 // child is a Child as the machine keeps it.
 type child struct {
 	id     PartID
-	invoke *invoke
+	invoke *chart.Invoke
 	begun  time.Time
 	status ChildStatus
 	invoked
-}
-
-// invoke is one child that a node has while it is active.
-type invoke struct {
-	node            *node
-	number          int // among those of the node
-	workflow        string
-	version         uint64    // 0: the newest
-	public, private *template // nil: none
-	*scxmlInvoke              // nil: with our own rules
-}
-
-// telling is what has become of a child.
-type telling struct {
-	invoke *invoke
-	failed bool
-}
-
-func (t *telling) event() EventName {
-	if t.failed {
-		return EventName("error.invoke." + string(t.invoke.node.id))
-	}
-	return EventName("done.invoke." + string(t.invoke.node.id))
 }
 
 // ChildStart has a child created. The instance's own PartID and Begun make the id of the child, so that it is the same
@@ -145,9 +123,9 @@ func (in *Instance) IsEnded() bool { return in.ended }
 func (m *move) beginChildren() {
 	entered := m.toInvoke
 	m.toInvoke = nil
-	slices.SortFunc(entered, func(a, b *node) int { return cmp.Compare(a.index, b.index) })
+	slices.SortFunc(entered, func(a, b *chart.Node) int { return cmp.Compare(a.Index, b.Index) })
 	for _, n := range entered {
-		for _, inv := range n.invoke {
+		for _, inv := range n.Invoke {
 			if m.failure == nil {
 				m.beginChild(inv)
 			}
@@ -155,7 +133,7 @@ func (m *move) beginChildren() {
 	}
 }
 
-func (m *move) beginChild(inv *invoke) {
+func (m *move) beginChild(inv *chart.Invoke) {
 	depth := 1
 	if m.in.parent != nil {
 		depth = m.in.parent.Depth + 1
@@ -166,7 +144,7 @@ func (m *move) beginChild(inv *invoke) {
 			running++
 		}
 	}
-	start := ChildStart{Begun: m.scope.Now, Workflow: inv.workflow, Version: inv.version, Depth: depth}
+	start := ChildStart{Begun: m.scope.Now, Workflow: inv.Workflow, Version: inv.Version, Depth: depth}
 	var of invoked
 	var err error
 	switch {
@@ -175,30 +153,30 @@ func (m *move) beginChild(inv *invoke) {
 	case running >= maxChildren:
 		m.fail(errTooManyChildren)
 		return
-	case inv.scxmlInvoke != nil:
+	case inv.SCXMLInvoke != nil:
 		start.ID = m.nextPart()
 		of, err = m.invocation(inv, &start)
 	default:
-		if start.Public, err = m.childData(inv.public); err == nil {
-			start.Private, err = m.childData(inv.private)
+		if start.Public, err = m.childData(inv.Public); err == nil {
+			start.Private, err = m.childData(inv.Private)
 		}
 	}
 	if err != nil {
 		m.raiseError(err)
 		return
 	}
-	if inv.scxmlInvoke == nil {
+	if inv.SCXMLInvoke == nil {
 		start.ID = m.nextPart()
 	}
 	m.in.children = append(slices.Clip(m.in.children), child{id: start.ID, invoke: inv, begun: start.Begun, status: ChildRuns, invoked: of})
 	m.putOut(Out{Start: &start}, len(start.Public)+len(start.Private))
 }
 
-func (m *move) childData(t *template) (data.Value, error) {
+func (m *move) childData(t *chart.Template) (data.Value, error) {
 	if t == nil {
 		return nil, nil
 	}
-	v, err := t.eval(&m.scope)
+	v, err := t.Eval(&m.scope)
 	if err == nil && v.Kind() != data.Object {
 		err = errChildData
 	}
@@ -206,13 +184,13 @@ func (m *move) childData(t *template) (data.Value, error) {
 }
 
 // endChildren cancels those of a node that is left.
-func (m *move) endChildren(n *node) {
-	if len(n.invoke) == 0 {
+func (m *move) endChildren(n *chart.Node) {
+	if len(n.Invoke) == 0 {
 		return
 	}
-	m.toInvoke = slices.DeleteFunc(m.toInvoke, func(other *node) bool { return other == n })
-	m.cancelChildren(func(c *child) bool { return c.invoke.node == n })
-	m.end(func(t *timer) bool { return t.told != nil && t.told.invoke.node == n })
+	m.toInvoke = slices.DeleteFunc(m.toInvoke, func(other *chart.Node) bool { return other == n })
+	m.cancelChildren(func(c *child) bool { return c.invoke.Node == n })
+	m.end(func(t *timer) bool { return t.told != nil && t.told.Invoke.Node == n })
 }
 
 // cancelChildren cancels those that run and match.
@@ -256,25 +234,25 @@ func (m *move) tellParent(before *Instance) {
 	}
 	news := ParentNews{Parent: *m.in.parent}
 	outputs := []byte{'{'}
-	for i, machine := range m.d.machines {
-		at := activeChild(machine, m.active)
+	for i, machine := range m.d.Machines {
+		at := chart.ActiveChild(machine, m.active)
 		output := data.Value("null")
-		if at != nil && at.kind == final {
-			news.Failed = news.Failed || at.failed
+		if at != nil && at.Kind == Final {
+			news.Failed = news.Failed || at.Failed
 			if v := m.outputAt(at); len(v) > 0 {
 				output = v
 			}
 		}
-		if news.Output = output; len(m.d.machines) == 1 {
+		if news.Output = output; len(m.d.Machines) == 1 {
 			break
 		}
 		if i > 0 {
 			outputs = append(outputs, ',')
 		}
-		outputs = append(data.AppendString(outputs, string(machine.id)), ':')
+		outputs = append(data.AppendString(outputs, string(machine.ID)), ':')
 		outputs = append(outputs, output...)
 	}
-	if len(m.d.machines) > 1 {
+	if len(m.d.Machines) > 1 {
 		news.Output = append(outputs, '}')
 	}
 	m.putOut(Out{Tell: &news}, len(news.Output))
@@ -282,7 +260,7 @@ func (m *move) tellParent(before *Instance) {
 
 // outputAt is the output of an active final node. It is what it was when the node was entered; of a machine that came to its end in an
 // earlier step it is computed again, for nobody has kept it.
-func (m *move) outputAt(n *node) data.Value {
+func (m *move) outputAt(n *chart.Node) data.Value {
 	for _, o := range m.outputs {
 		if o.of == n {
 			return o.value
@@ -301,10 +279,10 @@ func (d *Definition) Told(in *Instance, id PartID, failed bool, brought data.Val
 	if err != nil {
 		return Result{}, err
 	}
-	if d.semantics == scxmlSemantics {
+	if d.Semantics == chart.SCXMLSemantics {
 		return d.take(&next, in.toldEvent(id, failed, brought, now), trigger{name: in.toldName(id, failed)})
 	}
-	return d.take(&next, &Event{Name: told.event(), Data: brought, Caller: systemCaller, Now: now}, trigger{name: told.event(), told: told})
+	return d.take(&next, &Event{Name: told.Event(), Data: brought, Caller: chart.SystemCaller, Now: now}, trigger{name: told.Event(), told: told})
 }
 
 // FailTold returns the instance with what Told could not take, as a timer that has failed.
@@ -313,24 +291,24 @@ func (d *Definition) FailTold(in *Instance, id PartID, failed bool, brought data
 	if err != nil {
 		return next, err
 	}
-	if d.semantics == scxmlSemantics {
+	if d.Semantics == chart.SCXMLSemantics {
 		return next.withIncident(timer{due: now, event: in.toldName(id, failed), data: in.toldEvent(id, failed, brought, now).Data}), nil
 	}
 	return next.withIncident(timer{due: now, told: told, data: brought}), nil
 }
 
 // withoutChild returns the instance with a child that has ended.
-func (in *Instance) withoutChild(id PartID, failed bool) (Instance, *telling, error) {
+func (in *Instance) withoutChild(id PartID, failed bool) (Instance, *chart.ChildTransition, error) {
 	next := *in
 	i := slices.IndexFunc(in.children, func(c child) bool {
 		// NB: with the rules of SCXML, what a child that was done before it was cancelled has said still counts.
-		late := c.invoke.scxmlInvoke != nil && c.status == ChildCancelled && !failed
+		late := c.invoke.SCXMLInvoke != nil && c.status == ChildCancelled && !failed
 		return c.id == id && (c.status == ChildRuns || late)
 	})
 	if i < 0 || in.ended {
 		return next, nil, ErrNoChild
 	}
-	told := &telling{in.children[i].invoke, failed}
+	told := &chart.ChildTransition{Invoke: in.children[i].invoke, Failed: failed}
 	next.children = slices.Clone(in.children)
 	next.children[i].status = ChildDone
 	if failed {
@@ -339,8 +317,6 @@ func (in *Instance) withoutChild(id PartID, failed bool) (Instance, *telling, er
 	next.children = forgetEnded(next.children)
 	return next, told, nil
 }
-
-const parentCancelled EventName = "parent.cancelled"
 
 // Cancel takes parent.cancelled, which the instance may handle, and ends it: it takes nothing more, has no timers, and its
 // own children are cancelled. Where an action of that fails, it ends all the same. One that is done stays as it is. It returns
@@ -352,9 +328,9 @@ func (d *Definition) Cancel(in *Instance, by string, now time.Time) (Result, err
 	if d.IsDone(in) {
 		return Result{Outcome: Ignored, Instance: *in}, nil
 	}
-	e := &Event{Name: parentCancelled, Caller: systemCaller, Now: now}
-	of := trigger{name: parentCancelled, ending: true, exact: true}
-	if d.semantics == scxmlSemantics { // it knows no such event, and runs its exits
+	e := &Event{Name: chart.ParentCancelled, Caller: chart.SystemCaller, Now: now}
+	of := trigger{name: chart.ParentCancelled, ending: true, exact: true}
+	if d.Semantics == chart.SCXMLSemantics { // it knows no such event, and runs its exits
 		of.nothing, of.leaving = true, true
 	}
 	result, err := d.take(in, e, of)

@@ -8,16 +8,8 @@ import (
 	"time"
 
 	"troupe/statemachine/data"
+	"troupe/statemachine/internal/chart"
 )
-
-// dispatch is send with the rules of SCXML: to the instance itself, its parent or a child (W3C SCXML, section 6.2).
-type dispatch struct {
-	event, to, kind *template // to, kind: nil is none
-	id              string    // "": none
-	idTo            *place    // where the id goes that is made; nil: none is
-	payload         payload
-	delay           delay
-}
 
 // processors are the names of the only way to send events.
 var processors = []string{"", "scxml", "http://www.w3.org/TR/scxml/", "http://www.w3.org/TR/scxml", processor}
@@ -36,16 +28,16 @@ func (e *dispatchError) Unwrap() error { return e.cause }
 // errUnreachable: there is nobody at the target; error.communication then.
 var errUnreachable = errors.New("nobody is there")
 
-func (a dispatch) run(m *move) error {
-	id := a.id
-	if a.idTo != nil {
+func (m *move) runDispatch(a *chart.Dispatch) error {
+	id := a.ID
+	if a.IDTo != nil {
 		part := m.nextPart()
 		id = fmt.Sprintf("send.%d.%d", part.Sequence, part.Number)
-		if err := a.idTo.set(m, data.AppendString(nil, id)); err != nil {
+		if err := m.setPlace(a.IDTo, data.AppendString(nil, id)); err != nil {
 			return err
 		}
 	}
-	if err := a.sendAs(m, id); err != nil {
+	if err := m.sendAs(a, id); err != nil {
 		if m.failure != nil {
 			return err
 		}
@@ -58,13 +50,13 @@ func (a dispatch) run(m *move) error {
 	return nil
 }
 
-func (a dispatch) sendAs(m *move, id string) error {
+func (m *move) sendAs(a *chart.Dispatch, id string) error {
 	var texts [3]string
-	for i, t := range []*template{a.event, a.to, a.kind} {
+	for i, t := range []*chart.Template{a.Event, a.To, a.Kind} {
 		if t == nil {
 			continue
 		}
-		v, err := t.eval(&m.scope)
+		v, err := t.Eval(&m.scope)
 		if err != nil {
 			return err
 		}
@@ -80,11 +72,11 @@ func (a dispatch) sendAs(m *move, id string) error {
 	if !slices.Contains(processors, texts[2]) {
 		return fmt.Errorf("type %q is not supported", data.Shorten(texts[2]))
 	}
-	due, err := a.delay.due(m)
+	due, err := m.due(a.Delay)
 	if err != nil {
 		return err
 	}
-	v, err := a.payload.of(m)
+	v, err := m.payload(a.Payload)
 	if err != nil {
 		return err
 	}
@@ -160,7 +152,7 @@ func (t *timer) signal(in *Instance) signal {
 
 // fireOut makes the step of an event that leaves the instance with a delay.
 func (d *Definition) fireOut(in *Instance, t *timer, now time.Time) (Result, error) {
-	m := d.newMove(in, in.at.active, systemCaller, in.timeOf(now))
+	m := d.newMove(in, in.at.Active, chart.SystemCaller, in.timeOf(now))
 	defer m.release()
 	if in.ended {
 		return Result{}, ErrEnded
@@ -173,7 +165,7 @@ func (d *Definition) fireOut(in *Instance, t *timer, now time.Time) (Result, err
 	} else {
 		m.forward(f)
 	}
-	return m.finishWith(Moved, in.at.end, t.event, in)
+	return m.finishWith(Moved, in.at.End, t.event, in)
 }
 
 // Heard is an event that a Forward has brought. From and Number say which it was, so that one that comes twice is taken once:
@@ -197,7 +189,7 @@ func (d *Definition) Hear(in *Instance, h Heard, now time.Time) (Result, error) 
 	if next == nil {
 		return Result{Outcome: Ignored, Instance: *in}, nil
 	}
-	return d.take(next, &Event{Name: h.Event, Data: h.Data, Caller: systemCaller, Now: now, signal: from}, trigger{name: h.Event})
+	return d.take(next, &Event{Name: h.Event, Data: h.Data, Caller: chart.SystemCaller, Now: now, signal: from}, trigger{name: h.Event})
 }
 
 // FailHear returns the instance with what Hear could not take, as a timer that has failed.
@@ -233,7 +225,7 @@ func (d *Definition) withHeard(in *Instance, h Heard) (*Instance, signal, error)
 		next.parent, last = &parent, &parent.heard
 		from = signal{sendID: h.SendID, origin: sessionPrefix + parent.Instance}
 	}
-	if h.From.compare(*last) <= 0 || d.semantics != scxmlSemantics && IsReserved(h.Event) || d.owned[h.Event] {
+	if h.From.compare(*last) <= 0 || d.Semantics != chart.SCXMLSemantics && IsReserved(h.Event) || d.ServiceEvents[h.Event] {
 		return nil, from, nil
 	}
 	*last = h.From
@@ -256,37 +248,27 @@ type invoked struct {
 	heard          PartID // the last event that came from it
 }
 
-// scxmlInvoke is an invoke with the rules of SCXML (W3C SCXML, section 6.4).
-type scxmlInvoke struct {
-	workflow, kind *template // computed; nil: they are not
-	id             string    // "": it is made
-	idTo           *place    // where it goes; nil: nowhere
-	payload        payload   // svcPublic of the child
-	autoforward    bool
-	finalize       []action
-}
-
 func (c *child) workflowID() string {
 	if c.workflow != "" {
 		return c.workflow
 	}
-	return c.invoke.workflow
+	return c.invoke.Workflow
 }
 
 func (c *child) end() *ChildEnd { return &ChildEnd{ID: c.id, Begun: c.begun, Workflow: c.workflowID()} }
 
 // invocation evaluates an invoke. start has an ID.
-func (m *move) invocation(inv *invoke, start *ChildStart) (of invoked, err error) {
-	if of.name = inv.id; of.name == "" {
-		of.name = fmt.Sprintf("%s.%d.%d", inv.node.id, start.ID.Sequence, start.ID.Number)
+func (m *move) invocation(inv *chart.Invoke, start *ChildStart) (of invoked, err error) {
+	if of.name = inv.ID; of.name == "" {
+		of.name = fmt.Sprintf("%s.%d.%d", inv.Node.ID, start.ID.Sequence, start.ID.Number)
 	}
-	if inv.idTo != nil {
-		if err := inv.idTo.set(m, data.AppendString(nil, of.name)); err != nil {
+	if inv.IDTo != nil {
+		if err := m.setPlace(inv.IDTo, data.AppendString(nil, of.name)); err != nil {
 			return of, err
 		}
 	}
-	if inv.kind != nil {
-		kind, err := inv.kind.eval(&m.scope)
+	if inv.Kind != nil {
+		kind, err := inv.Kind.Eval(&m.scope)
 		if err != nil {
 			return of, err
 		}
@@ -294,8 +276,8 @@ func (m *move) invocation(inv *invoke, start *ChildStart) (of invoked, err error
 			return of, fmt.Errorf("invoke: type %s is not supported", data.Shorten(string(kind)))
 		}
 	}
-	if inv.scxmlInvoke.workflow != nil {
-		v, err := inv.scxmlInvoke.workflow.eval(&m.scope)
+	if inv.SCXMLInvoke.Workflow != nil {
+		v, err := inv.SCXMLInvoke.Workflow.Eval(&m.scope)
 		if err != nil {
 			return of, err
 		}
@@ -305,11 +287,11 @@ func (m *move) invocation(inv *invoke, start *ChildStart) (of invoked, err error
 		of.workflow = v.Text()
 		start.Workflow = of.workflow
 	}
-	if start.Public, err = inv.payload.of(m); err == nil && len(start.Public) > 0 && start.Public.Kind() != data.Object {
+	if start.Public, err = m.payload(inv.Payload); err == nil && len(start.Public) > 0 && start.Public.Kind() != data.Object {
 		err = errChildData
 	}
 	if err == nil {
-		start.Private, err = m.childData(inv.private)
+		start.Private, err = m.childData(inv.Private)
 	}
 	return of, err
 }
@@ -333,7 +315,7 @@ func (in *Instance) childName(id PartID) string {
 
 // toldEvent is that event. Its data is what the child has put out.
 func (in *Instance) toldEvent(id PartID, failed bool, brought data.Value, now time.Time) *Event {
-	e := &Event{Name: in.toldName(id, failed), Data: brought, Caller: systemCaller, Now: now}
+	e := &Event{Name: in.toldName(id, failed), Data: brought, Caller: chart.SystemCaller, Now: now}
 	e.signal.invokeID = in.childName(id)
 	if output, ok := brought.Lookup("output"); ok && !failed {
 		e.Data = output

@@ -12,6 +12,7 @@ import (
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
+	"troupe/statemachine/internal/chart"
 	"troupe/statemachine/internal/markdown"
 	"troupe/statemachine/internal/pattern"
 	"troupe/statemachine/internal/schemacost"
@@ -262,7 +263,7 @@ func TestTheLimitsOfTheDocument(t *testing.T) {
 		"name of a workflow, in characters":   maxLabel,
 		"address of a webhook, in bytes":      webhookURLMax,
 		"tries of a webhook behind the first": retryLimitMax,
-		"languages of a text":                 maxLanguages,
+		"languages of a text":                 chart.MaxLanguages,
 		"length of a label, and of a title as it is shown, in characters":  maxLabel,
 		"actions, named ones counted where they are used":                  maxParsedActions,
 		"named actions inside each other":                                  maxActionDepth,
@@ -291,7 +292,7 @@ func TestTheLimitsOfTheDocument(t *testing.T) {
 		"cost of an event":                      grouped(maxCost),
 		"deliveries of an event":                grouped(maxOut),
 		"bytes of all deliveries of an event":   mebibytes(maxOutBytes),
-		"addressees of a mail":                  grouped(maxMailTo),
+		"addressees of a mail":                  grouped(chart.MaxMailTo),
 		"timers":                                grouped(maxTimers),
 		"data of all timers":                    mebibytes(maxTimerBytes),
 		"children that run":                     grouped(maxChildren),

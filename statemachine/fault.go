@@ -6,18 +6,8 @@ import (
 	"strconv"
 
 	"troupe/statemachine/expr"
+	"troupe/statemachine/internal/chart"
 )
-
-// places says where a definition's parts stand, for whoever asks why a step failed.
-type places struct {
-	file     string
-	programs map[*expr.Program]int // lines
-	actions  map[*action]int       // those of elements of the lists that run
-}
-
-func newPlaces(file string) places {
-	return places{file, map[*expr.Program]int{}, map[*action]int{}}
-}
 
 // Fault says where and why a step failed.
 type Fault struct {
@@ -51,7 +41,7 @@ func (d *Definition) FaultOf(err error) *Fault {
 	if of.fault != nil {
 		return of.fault
 	}
-	return &Fault{File: d.places.file, Message: cmp.Or(of.reason, err.Error())}
+	return &Fault{File: d.Places.File, Message: cmp.Or(of.reason, err.Error())}
 }
 
 // placeBound notes the line of the action or the transition with which the step has passed a bound; of those that stand inside each other
@@ -59,7 +49,7 @@ func (d *Definition) FaultOf(err error) *Fault {
 func (m *move) placeBound(line int) {
 	var of executionError
 	if line > 0 && errors.As(m.failure, &of) && of.fault == nil {
-		of.fault = &Fault{File: m.d.places.file, Line: line, Message: of.reason}
+		of.fault = &Fault{File: m.d.Places.File, Line: line, Message: of.reason}
 		m.failure = of
 	}
 }
@@ -78,21 +68,21 @@ func (e *placed) Error() string { return e.cause.Error() }
 func (e *placed) Unwrap() error { return e.cause }
 
 // place notes where an error comes from while the scope is the one that it comes from. at is the action; nil: it was none.
-func (m *move) place(err error, at *action) error {
+func (m *move) place(err error, at *chart.Action) error {
 	var known *placed
 	if errors.As(err, &known) {
 		return err
 	}
-	f := &Fault{File: m.d.places.file, Message: err.Error()}
+	f := &Fault{File: m.d.Places.File, Message: err.Error()}
 	var failed *expr.Failure
 	switch {
 	case errors.As(err, &failed):
-		f.Line, f.Expression = m.d.places.programs[failed.Program], failed.Program.Source()
+		f.Line, f.Expression = m.d.Places.Programs[failed.Program], failed.Program.Source()
 		if m.faults++; m.faults <= faultsRead {
 			f.Read = failed.Program.Read(&m.scope)
 		}
 	case at != nil:
-		f.Line = m.d.places.actions[at]
+		f.Line = m.d.Places.Actions[at]
 	}
 	return &placed{f, err}
 }

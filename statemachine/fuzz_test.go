@@ -89,7 +89,7 @@ func FuzzParse(f *testing.F) {
 				continue
 			}
 			checkWhole(t, parsed.Definition, &r.Instance)
-			for name := range parsed.declared.exact {
+			for name := range parsed.Declared.Exact {
 				if IsReserved(name) {
 					continue
 				}
@@ -106,7 +106,7 @@ func FuzzParse(f *testing.F) {
 // form gives the same instance again, and that it says the same positions.
 func checkWhole(t *testing.T, d *Definition, in *Instance) {
 	t.Helper()
-	if !d.isWhole(in.at.active) {
+	if !d.IsWhole(in.at.Active) {
 		t.Fatalf("not a configuration: %s", d.States(in))
 	}
 	stored := d.AppendRecord(nil, in, Chain{1}, nil)

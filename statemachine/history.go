@@ -52,42 +52,12 @@ func AppendNodes(dst []byte, nodes []NodeID) []byte {
 	return append(dst, ']')
 }
 
-// StatesOf returns the JSON array of positions that a history entry of an
-// instance of this definition led to. It is empty for any other value.
-func (d *Definition) StatesOf(entry data.Value) []byte {
-	end, _ := entry.Lookup("endState")
-	var names []NodeID
-	for _, name := range end.Elements() {
-		names = append(names, NodeID(name.Text()))
-	}
-	return appendPositionList(nil, d.PositionsNamed(names))
-}
-
-// positionsOf takes the names that are about a region from the front.
-func (d *Definition) positionsOf(out []Position, region *node, names []NodeID) ([]Position, []NodeID) {
-	if len(names) == 0 {
-		return out, nil
-	}
-	n := d.find(region.machine, names[0])
-	out = append(out, Position{MachineID(region.id), names[0]})
-	names = names[1:]
-	if region.kind == parallel {
-		n = region
-	}
-	if n != nil && n.kind == parallel {
-		for _, r := range n.children {
-			out, names = d.positionsOf(out, r, names)
-		}
-	}
-	return out, names
-}
-
 // Ends are the names that the newest entry of the instance ends with. They are shared, so not to be changed.
 func (in *Instance) Ends() []NodeID {
 	if in.at == nil {
 		return nil
 	}
-	return in.at.end
+	return in.at.End
 }
 
 // startNode stands in startState of the first entry, once for each state machine.

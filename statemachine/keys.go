@@ -2,6 +2,8 @@ package statemachine
 
 import (
 	"slices"
+
+	"troupe/statemachine/internal/chart"
 )
 
 // The keys of each element of a definition (statemachine/DEFINITION.md, "Keys").
@@ -51,19 +53,19 @@ var (
 
 // The words that some of the keys take.
 var (
-	nodeTypes = map[string]kind{
-		"atomic": atomic, "compound": compound, "parallel": parallel, "final": final, "history": shallowHistory,
+	nodeTypes = map[string]NodeKind{
+		"atomic": Atomic, "compound": Compound, "parallel": Parallel, "final": Final, "history": ShallowHistory,
 	}
-	historyTypes   = map[string]kind{"shallow": shallowHistory, "deep": deepHistory}
-	unmatchedWords = map[string]unmatched{
-		"record": unmatchedRecord, "reject": unmatchedReject, "ignore": unmatchedIgnore, "apply": unmatchedApply,
+	historyTypes   = map[string]NodeKind{"shallow": ShallowHistory, "deep": DeepHistory}
+	unmatchedWords = map[string]chart.Unmatched{
+		"record": chart.UnmatchedRecord, "reject": chart.UnmatchedReject, "ignore": chart.UnmatchedIgnore, "apply": chart.UnmatchedApply,
 	}
-	semanticsWords = map[string]semantics{"native": nativeSemantics, "scxml": scxmlSemantics, "xstate": xstateSemantics}
+	semanticsWords = map[string]chart.Semantics{"native": chart.NativeSemantics, "scxml": chart.SCXMLSemantics, "xstate": chart.XstateSemantics}
 	missedWords    = map[string]Missed{"one": MissedOne, "skip": MissedSkip, "all": MissedAll}
-	intoWords      = map[string]root{"svcPublic": rootPublic, "svcPrivate": rootPrivate}
+	intoWords      = map[string]chart.Document{"svcPublic": chart.Public, "svcPrivate": chart.Private}
 	toneWords      = map[string]Tone{"neutral": Neutral, "waiting": Waiting, "good": Good, "bad": Bad}
 	styleWords     = map[string]Style{"default": DefaultStyle, "primary": PrimaryStyle, "danger": DangerStyle}
-	applyWords     = map[string]applyRule{"merge": applyMerge, "replace": applyReplace, "none": applyNone}
+	applyWords     = map[string]chart.ApplyRule{"merge": chart.ApplyMerge, "replace": chart.ApplyReplace, "none": chart.ApplyNone}
 )
 
 // later names keys that definitions are to have, and that this version does not run, with what they

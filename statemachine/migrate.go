@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/expr"
+	"troupe/statemachine/internal/chart"
 )
 
 // ErrNotMigrated: the instance cannot go to the other version. The text of the error says why, for who migrates.
@@ -51,9 +51,9 @@ const (
 type Plan struct {
 	from, to *Definition
 	// counterparts are the nodes of to for those of from, by index; nil without one.
-	counterparts []*node
+	counterparts []*chart.Node
 	timers       timerRule
-	assign       []action
+	assign       []chart.Action
 }
 
 // From and To are the two versions.
@@ -85,12 +85,12 @@ func (p *Plan) Migrate(in *Instance, caller *Caller, now time.Time) (Result, err
 	}
 	p.beginNew(m, in)
 	m.enterAll(enter)
-	if !p.to.isOver(m.active) { // NB: with the rules of XState the end of a machine runs its exits
+	if !p.to.StopsAt(m.active) { // NB: with the rules of XState the end of a machine runs its exits
 		m.settle()
 	}
 	before := m.in // whose data is checked here, changed or not
 	before.at = nil
-	result, err := m.finishWith(Moved, in.at.end, migrateEvent, &before)
+	result, err := m.finishWith(Moved, in.at.End, migrateEvent, &before)
 	if err == nil {
 		err = p.to.checkData(&result.Instance)
 	}
@@ -119,8 +119,8 @@ func (p *Plan) Assigns() bool { return len(p.assign) > 0 }
 // ReadsData reports whether what the plan assigns depends on the instance.
 func (p *Plan) ReadsData() bool {
 	for _, a := range p.assign {
-		for _, s := range a.(assign).settings { //nolint:forcetypeassert // a plan has no other
-			if s.value.readsInstance() {
+		for _, s := range a.(*chart.Assign).Settings { //nolint:forcetypeassert // a plan has no other
+			if s.Value.ReadsInstance() {
 				return true
 			}
 		}
@@ -129,7 +129,7 @@ func (p *Plan) ReadsData() bool {
 }
 
 // carry takes along what does not depend on the data. The result has no configuration yet: active is where it stands then.
-func (p *Plan) carry(in *Instance) (next Instance, active nodeSet, err error) {
+func (p *Plan) carry(in *Instance) (next Instance, active chart.NodeSet, err error) {
 	if p.from.IsOver(in) {
 		return next, active, refuseMigration("it has ended")
 	}
@@ -150,49 +150,49 @@ func (p *Plan) carry(in *Instance) (next Instance, active nodeSet, err error) {
 }
 
 // activeNodes are the nodes of to where the instance stands then, before regions that only to has are entered.
-func (p *Plan) activeNodes(in *Instance) (nodeSet, error) {
-	active := newNodeSet(len(p.to.nodes))
-	for i := in.at.active.next(1); i >= 0; i = in.at.active.next(i + 1) {
-		n := p.from.nodes[i]
-		if !n.isLeaf() {
+func (p *Plan) activeNodes(in *Instance) (chart.NodeSet, error) {
+	active := chart.NewNodeSet(len(p.to.Nodes))
+	for i := in.at.Active.Next(1); i >= 0; i = in.at.Active.Next(i + 1) {
+		n := p.from.Nodes[i]
+		if !n.IsLeaf() {
 			continue
 		}
 		c := p.counterparts[i]
 		switch {
-		case p.to.machine(MachineID(n.machine.id)) == nil:
-			return nil, refuseMigration("version %d has no state machine %q", p.to.Version, n.machine.id)
+		case p.to.Machine(MachineID(n.Machine.ID)) == nil:
+			return nil, refuseMigration("version %d has no state machine %q", p.to.Version, n.Machine.ID)
 		case c == nil:
-			return nil, refuseMigration("version %d has no node %q in machine %q: map it", p.to.Version, n.id, n.machine.id)
-		case !c.isLeaf():
-			return nil, refuseMigration("node %q of machine %q has nodes inside in version %d: map it to one of them", c.id, c.machine.id, p.to.Version)
+			return nil, refuseMigration("version %d has no node %q in machine %q: map it", p.to.Version, n.ID, n.Machine.ID)
+		case !c.IsLeaf():
+			return nil, refuseMigration("node %q of machine %q has nodes inside in version %d: map it to one of them", c.ID, c.Machine.ID, p.to.Version)
 		}
-		for ; c.parent != nil; c = c.parent {
-			active.add(c.index)
+		for ; c.Parent != nil; c = c.Parent {
+			active.Add(c.Index)
 		}
 	}
 	return active, nil
 }
 
 // planMissing returns the nodes of regions and machines that only to has.
-func (p *Plan) planMissing(m *move) (nodeSet, error) {
-	m.enter = m.enter.emptyFor(len(p.to.nodes))
-	for _, n := range p.to.nodes {
-		if n.kind != parallel || n.parent != nil && !m.active.has(n.index) {
+func (p *Plan) planMissing(m *move) (chart.NodeSet, error) {
+	m.enter = m.enter.EmptyFor(len(p.to.Nodes))
+	for _, n := range p.to.Nodes {
+		if n.Kind != Parallel || n.Parent != nil && !m.active.Has(n.Index) {
 			continue
 		}
-		for _, region := range n.children {
-			if !m.active.anyIn(region.index, region.last) {
+		for _, region := range n.Children {
+			if !m.active.AnyIn(region.Index, region.Last) {
 				m.planDescendants(m.enter, region, n)
 			}
 		}
 	}
-	whole := newNodeSet(len(p.to.nodes))
-	for i := range p.to.nodes {
-		if m.active.has(i) || m.enter.has(i) {
-			whole.add(i)
+	whole := chart.NewNodeSet(len(p.to.Nodes))
+	for i := range p.to.Nodes {
+		if m.active.Has(i) || m.enter.Has(i) {
+			whole.Add(i)
 		}
 	}
-	if !p.to.isWhole(whole) {
+	if !p.to.IsWhole(whole) {
 		return nil, refuseMigration("its nodes cannot be active together in version %d", p.to.Version)
 	}
 	return m.enter, nil
@@ -202,22 +202,22 @@ func (p *Plan) planMissing(m *move) (nodeSet, error) {
 func (p *Plan) memoryOf(in *Instance) (out []memory, err error) {
 	for _, old := range in.memory {
 		h := p.counterparts[old.history]
-		if h == nil || !h.kind.isHistory() {
+		if h == nil || !h.Kind.IsHistory() {
 			continue // nobody can ask for it
 		}
-		next := memory{history: h.index}
-		var nodes []*node
+		next := memory{history: h.Index}
+		var nodes []*chart.Node
 		for _, i := range old.nodes {
 			n := p.counterparts[i]
-			if n == nil || !h.parent.contains(n) || h.kind == deepHistory && !n.isLeaf() || h.kind == shallowHistory && n.parent != h.parent {
-				of := p.from.nodes[i]
-				return nil, refuseMigration("history %q of machine %q remembers node %q, which it cannot in version %d", h.id, h.machine.id, of.id, p.to.Version)
+			if n == nil || !h.Parent.Contains(n) || h.Kind == DeepHistory && !n.IsLeaf() || h.Kind == ShallowHistory && n.Parent != h.Parent {
+				of := p.from.Nodes[i]
+				return nil, refuseMigration("history %q of machine %q remembers node %q, which it cannot in version %d", h.ID, h.Machine.ID, of.ID, p.to.Version)
 			}
-			next.nodes = append(next.nodes, n.index)
+			next.nodes = append(next.nodes, n.Index)
 			nodes = append(nodes, n)
 		}
-		if !areOrthogonal(nodes) {
-			return nil, refuseMigration("what history %q of machine %q remembers cannot be active together in version %d", h.id, h.machine.id, p.to.Version)
+		if !chart.AreOrthogonal(nodes) {
+			return nil, refuseMigration("what history %q of machine %q remembers cannot be active together in version %d", h.ID, h.Machine.ID, p.to.Version)
 		}
 		out = append(out, next)
 	}
@@ -228,37 +228,37 @@ func (p *Plan) memoryOf(in *Instance) (out []memory, err error) {
 func (p *Plan) childrenOf(in *Instance) (out []child, err error) {
 	for _, c := range in.children {
 		old := c.invoke
-		if n := p.counterparts[old.node.index]; n != nil && old.number < len(n.invoke) && n.invoke[old.number].workflow == old.workflow {
-			c.invoke = n.invoke[old.number]
+		if n := p.counterparts[old.Node.Index]; n != nil && old.Number < len(n.Invoke) && n.Invoke[old.Number].Workflow == old.Workflow {
+			c.invoke = n.Invoke[old.Number]
 			out = append(out, c)
 			continue
 		}
 		if c.status == ChildRuns {
-			return nil, refuseMigration("its child of workflow %q runs, and version %d does not invoke it there", old.workflow, p.to.Version)
+			return nil, refuseMigration("its child of workflow %q runs, and version %d does not invoke it there", old.Workflow, p.to.Version)
 		}
 	}
 	return out, nil
 }
 
 // carryTasks keeps the open tasks of nodes that have work in to, with who has them, and ends the timers of the others.
-func (p *Plan) carryTasks(next, in *Instance, active nodeSet) {
+func (p *Plan) carryTasks(next, in *Instance, active chart.NodeSet) {
 	next.tasks = nil
 	for _, t := range in.tasks {
 		name := t.overdueName()
-		n := p.counterparts[t.node.index]
-		goesOn := n != nil && n.task != nil && active.has(n.index)
+		n := p.counterparts[t.node.Index]
+		goesOn := n != nil && n.Task != nil && active.Has(n.Index)
 		if goesOn {
 			t.node = n
 			next.tasks = append(next.tasks, t)
 		}
-		if !goesOn || !p.to.raisesOverdue {
+		if !goesOn || !p.to.RaisesOverdue {
 			next.timers = slices.DeleteFunc(next.timers, func(other timer) bool { return other.send == name })
 		}
 	}
 }
 
 // timersOf are those that go on.
-func (p *Plan) timersOf(in *Instance, active nodeSet) (out []timer, err error) {
+func (p *Plan) timersOf(in *Instance, active chart.NodeSet) (out []timer, err error) {
 	for _, t := range in.timers {
 		switch {
 		case t.told != nil:
@@ -267,7 +267,7 @@ func (p *Plan) timersOf(in *Instance, active nodeSet) (out []timer, err error) {
 		case t.after == nil:
 			out = append(out, t)
 		case p.timers == timersKept:
-			if t.after = counterpartOf(t.after, p.counterparts[t.after.node.index]); t.after != nil && active.has(t.after.node.index) {
+			if t.after = counterpartOf(t.after, p.counterparts[t.after.Node.Index]); t.after != nil && active.Has(t.after.Node.Index) {
 				out = append(out, t)
 			}
 		}
@@ -276,42 +276,39 @@ func (p *Plan) timersOf(in *Instance, active nodeSet) (out []timer, err error) {
 }
 
 // counterpartOf returns the after of n that is written with the same delay as a; nil when there is none.
-func counterpartOf(a *after, n *node) *after {
+func counterpartOf(a *chart.After, n *chart.Node) *chart.After {
 	if n == nil {
 		return nil
 	}
-	i := slices.IndexFunc(n.after, func(other *after) bool { return other.written() == a.written() })
+	i := slices.IndexFunc(n.After, func(other *chart.After) bool { return other.Written() == a.Written() })
 	if i < 0 {
 		return nil
 	}
-	return n.after[i]
+	return n.After[i]
 }
-
-// written is the delay as the name of the event has it.
-func (a *after) written() string { return strings.TrimSuffix(string(a.event), "."+string(a.node.id)) }
 
 // beginNew begins what to has at nodes that are active already, and from does not have there.
 func (p *Plan) beginNew(m *move, in *Instance) {
-	for i := m.active.next(1); i >= 0; i = m.active.next(i + 1) {
-		n := p.to.nodes[i]
-		var olds []*node // that it stands for
-		for j := in.at.active.next(1); j >= 0; j = in.at.active.next(j + 1) {
+	for i := m.active.Next(1); i >= 0; i = m.active.Next(i + 1) {
+		n := p.to.Nodes[i]
+		var olds []*chart.Node // that it stands for
+		for j := in.at.Active.Next(1); j >= 0; j = in.at.Active.Next(j + 1) {
 			if p.counterparts[j] == n {
-				olds = append(olds, p.from.nodes[j])
+				olds = append(olds, p.from.Nodes[j])
 			}
 		}
 		if p.timers != timersDropped {
-			for _, a := range n.after {
-				had := slices.ContainsFunc(olds, func(old *node) bool { return counterpartOf(a, old) != nil })
+			for _, a := range n.After {
+				had := slices.ContainsFunc(olds, func(old *chart.Node) bool { return counterpartOf(a, old) != nil })
 				if p.timers == timersRestarted || !had {
 					m.beginTimer(a)
 				}
 			}
 		}
-		if n.task != nil && !slices.ContainsFunc(m.in.tasks, func(t task) bool { return t.node == n }) {
+		if n.Task != nil && !slices.ContainsFunc(m.in.tasks, func(t task) bool { return t.node == n }) {
 			m.beginTask(n)
 		}
-		if len(n.invoke) > 0 && !slices.ContainsFunc(olds, func(old *node) bool { return len(old.invoke) > 0 }) {
+		if len(n.Invoke) > 0 && !slices.ContainsFunc(olds, func(old *chart.Node) bool { return len(old.Invoke) > 0 }) {
 			m.toInvoke = append(m.toInvoke, n)
 		}
 	}

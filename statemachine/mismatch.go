@@ -12,13 +12,13 @@ import (
 // certain is one (actors/formportal/DESIGN.md, "Forms and events"). An event that the definition does not
 // declare takes everything.
 func (d *Definition) Mismatches(event EventName, sent *schema.Schema) []schema.Mismatch {
-	c := d.events[event]
+	c := d.Events[event]
 	if sent == nil {
 		return nil
 	}
 	var misfits []schema.Mismatch
 	if c != nil {
-		misfits = sent.Mismatches(c.schema)
+		misfits = sent.Mismatches(c.Schema)
 	}
 	fields := sent.Shape().Fields()
 	for _, name := range []string{"svcPrivate", "svcPublic"} {

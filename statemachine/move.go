@@ -8,39 +8,39 @@ import (
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/expr"
+	"troupe/statemachine/internal/chart"
 )
 
-// Bounds of one macrostep (statemachine/DEFINITION.md, "Bounds of one event").
-const (
-	maxMicrosteps = 1000
-	maxActions    = 10_000 // actions run by one event, loops included
-	// maxWaiting and maxWaitingBytes bound the internal queue: more events could not
-	// all be taken, and raising one copies its data.
-	maxWaiting      = maxMicrosteps
-	maxWaitingBytes = 4 << 20
-	// maxTemplateBytes bounds the value that a template builds, before its size is
-	// checked anywhere else.
-	maxTemplateBytes = 4 << 20
-	maxLogBytes      = 2 << 10 // a longer log line is cut
-	// maxCost bounds the cost of all expressions of one event together, with copies and
-	// looks at the chart: ten times that of a single expression, about half a second.
-	maxCost = 10_000_000
-)
+const maxMicrosteps = 1000
+
+const maxActions = 10_000 // actions run by one event, loops included
+
+// maxWaiting and maxWaitingBytes bound the internal queue: more events could not
+// all be taken, and raising one copies its data.
+const maxWaiting = maxMicrosteps
+
+const maxWaitingBytes = 4 << 20
+
+const maxLogBytes = 2 << 10 // a longer log line is cut
+
+// maxCost bounds the cost of all expressions of one event together, with copies and
+// looks at the chart: ten times that of a single expression, about half a second.
+const maxCost = 10_000_000
 
 // move is one macrostep while it is being made. in is a copy of the instance
 // that only the move changes.
 type move struct {
 	d      *Definition
 	in     Instance // all but at, which is where the instance was
-	active nodeSet
+	active chart.NodeSet
 	caller *Caller
 	scope  expr.Scope
 	event  expr.Event // what scope.Event points to
 	// leave, enter, domains and picked are the room of a microstep.
-	leave, enter nodeSet
-	seen         nodeSet // where the selection has looked
-	domains      []*node
-	picked       []*transition
+	leave, enter chart.NodeSet
+	seen         chart.NodeSet // where the selection has looked
+	domains      []*chart.Node
+	picked       []*chart.Transition
 	// queue is SCXML's internal queue; head is its first event.
 	queue   []internalEvent
 	head    int
@@ -48,7 +48,7 @@ type move struct {
 	logs    []string
 	brought data.Value // what the event brought that the history keeps
 	// deciding are the transitions that take what a caller has sent, during their microstep; decided are the tasks that they end.
-	deciding []*transition
+	deciding []*chart.Transition
 	decided  []Task
 
 	microsteps, actions int
@@ -58,9 +58,9 @@ type move struct {
 	ownsTasks           bool   // likewise
 	out                 []Out
 	outBytes            int
-	toInvoke            []*node         // with children that have not begun yet
+	toInvoke            []*chart.Node   // with children that have not begun yet
 	outputs             []machineOutput // of final nodes that were entered, for the parent
-	byDefault           []*node         // entered by default, of those with an opening
+	byDefault           []*chart.Node   // entered by default, of those with an opening
 	stopped             bool            // a final node at the top was entered, with the rules of SCXML
 	budget              expr.Budget
 	// failure ends the macrostep: nothing of it is kept.
@@ -69,7 +69,7 @@ type move struct {
 
 // machineOutput is what a final node of a state machine gives.
 type machineOutput struct {
-	of    *node
+	of    *chart.Node
 	value data.Value
 }
 
@@ -77,7 +77,7 @@ type machineOutput struct {
 type internalEvent struct {
 	name EventName
 	data data.Value
-	done *node // see trigger.done
+	done *chart.Node // see trigger.done
 	// fault is why, of error.execution; nil for all others.
 	fault *Fault
 	signal
@@ -86,20 +86,20 @@ type internalEvent struct {
 // moves are used again: a move is a large value, and most of what it needs is room.
 var moves = sync.Pool{New: func() any {
 	m := &move{}
-	m.scope.In = func(name string) bool { return m.d.isIn(m.active, name) }
-	m.scope.Instance.States = func() data.Value { return m.d.newConfiguration(m.active).states }
+	m.scope.In = func(name string) bool { return m.d.IsIn(m.active, name) }
+	m.scope.Instance.States = func() data.Value { return m.d.NewConfiguration(m.active).States }
 	return m
 }}
 
 // newMove begins a macrostep of an instance with these active nodes. release ends it.
-func (d *Definition) newMove(in *Instance, active nodeSet, caller *Caller, now time.Time) *move {
+func (d *Definition) newMove(in *Instance, active chart.NodeSet, caller *Caller, now time.Time) *move {
 	m := moves.Get().(*move)
 	m.d, m.in, m.caller, m.budget = d, *in, caller, expr.NewBudget(maxCost)
 	m.active = append(m.active[:0], active...)
-	m.scope.Public, m.scope.Private, m.scope.User, m.scope.Now, m.scope.Budget = in.Public, in.Private, caller.user(), now, &m.budget
+	m.scope.Public, m.scope.Private, m.scope.User, m.scope.Now, m.scope.Budget = in.Public, in.Private, caller.User(), now, &m.budget
 	m.scope.Instance = d.exprInstance(in, m.scope.Instance.States)
 	m.scope.Parent = in.exprParent()
-	if d.semantics == scxmlSemantics {
+	if d.Semantics == chart.SCXMLSemantics {
 		m.scope.Locals = noSignal
 	}
 	return m
@@ -195,9 +195,9 @@ func (m *move) fail(err error) {
 }
 
 // setDocument replaces svcPublic or svcPrivate.
-func (m *move) setDocument(r root, v data.Value) error {
+func (m *move) setDocument(r chart.Document, v data.Value) error {
 	m.budget.ChargeBytes(len(v))
-	if r == rootPrivate {
+	if r == chart.Private {
 		m.in.Private, m.scope.Private = v, v
 	} else {
 		m.in.Public, m.scope.Public = v, v
@@ -210,7 +210,7 @@ func (m *move) setDocument(r root, v data.Value) error {
 }
 
 // runBlock runs one block of actions; an error ends the block and is raised.
-func (m *move) runBlock(actions []action) {
+func (m *move) runBlock(actions []chart.Action) {
 	if m.failure != nil {
 		return
 	}
@@ -219,16 +219,16 @@ func (m *move) runBlock(actions []action) {
 	}
 }
 
-func (m *move) runAll(actions []action) error {
+func (m *move) runAll(actions []chart.Action) error {
 	for k := range actions {
 		if m.actions++; m.actions > maxActions {
 			m.fail(errTooManyActions)
-			m.placeBound(m.d.places.actions[&actions[k]])
+			m.placeBound(m.d.Places.Actions[&actions[k]])
 			return m.failure
 		}
-		err := actions[k].run(m)
+		err := m.run(actions[k])
 		if m.isSpent() || m.failure != nil {
-			m.placeBound(m.d.places.actions[&actions[k]])
+			m.placeBound(m.d.Places.Actions[&actions[k]])
 			return m.failure
 		}
 		if err != nil {
@@ -242,7 +242,7 @@ func (m *move) runAll(actions []action) error {
 // (statemachine/DEFINITION.md, "Run to completion").
 func (m *move) settle() {
 	for m.failure == nil && !m.isSpent() {
-		if m.stopped || m.d.isOver(m.active) {
+		if m.stopped || m.d.StopsAt(m.active) {
 			m.stop()
 			return
 		}
@@ -272,7 +272,7 @@ func (m *move) takeInternal() {
 		m.queue, m.head = m.queue[:0], 0
 	}
 	m.setEvent(expr.Event{Name: string(e.name), Data: e.data})
-	if m.d.semantics == scxmlSemantics {
+	if m.d.Semantics == chart.SCXMLSemantics {
 		m.setSignal(e.name, &e.signal, e.data)
 	}
 	picked, _ := m.selectTransitions(trigger{name: e.name, done: e.done})
@@ -280,7 +280,7 @@ func (m *move) takeInternal() {
 		m.microstep(picked)
 		return
 	}
-	if e.name == errorExecution && m.d.semantics != scxmlSemantics {
+	if e.name == errorExecution && m.d.Semantics != chart.SCXMLSemantics {
 		m.failUntaken(e)
 	}
 }
@@ -300,36 +300,36 @@ func (m *move) failUntaken(e internalEvent) {
 
 // microstep leaves nodes, runs the transitions' actions and enters nodes
 // (SCXML appendix D, microstep).
-func (m *move) microstep(picked []*transition) {
+func (m *move) microstep(picked []*chart.Transition) {
 	if m.microsteps++; m.microsteps > maxMicrosteps {
 		m.fail(errTooManyMicrosteps)
-		m.placeBound(picked[0].line)
+		m.placeBound(picked[0].Line)
 		return
 	}
-	m.leave, m.enter = m.leave.emptyFor(len(m.d.nodes)), m.enter.emptyFor(len(m.d.nodes))
+	m.leave, m.enter = m.leave.EmptyFor(len(m.d.Nodes)), m.enter.EmptyFor(len(m.d.Nodes))
 	leave, enter := m.leave, m.enter
 	m.byDefault = m.byDefault[:0]
 	// The domains are those before the exit. SCXML computes them again for the
 	// entry, when history nodes remember something else, and can then leave a
 	// gap between what was left and what is entered.
-	domains := append(m.domains[:0], make([]*node, len(picked))...)
+	domains := append(m.domains[:0], make([]*chart.Node, len(picked))...)
 	m.domains = domains
 	for i, t := range picked {
-		if len(t.targets) == 0 {
+		if len(t.Targets) == 0 {
 			continue
 		}
 		domains[i] = m.domain(t)
-		for j := m.active.next(domains[i].index + 1); j >= 0 && j <= domains[i].last; j = m.active.next(j + 1) {
-			leave.add(j)
+		for j := m.active.Next(domains[i].Index + 1); j >= 0 && j <= domains[i].Last; j = m.active.Next(j + 1) {
+			leave.Add(j)
 		}
 	}
 	m.exit(leave)
 	for _, t := range picked {
-		m.runBlock(t.actions)
+		m.runBlock(t.Actions)
 	}
 	for i, t := range picked {
 		if domains[i] != nil {
-			m.planEntry(enter, t.targets, domains[i])
+			m.planEntry(enter, t.Targets, domains[i])
 		}
 	}
 	m.enterAll(enter)
@@ -338,66 +338,66 @@ func (m *move) microstep(picked []*transition) {
 // exit leaves the nodes in reverse document order, after the history nodes beside
 // them have recorded what is active (statemachine/DEFINITION.md,
 // "Exit and entry order").
-func (m *move) exit(leave nodeSet) {
-	for i := leave.next(1); i >= 0; i = leave.next(i + 1) {
-		for _, h := range m.d.nodes[i].histories {
+func (m *move) exit(leave chart.NodeSet) {
+	for i := leave.Next(1); i >= 0; i = leave.Next(i + 1) {
+		for _, h := range m.d.Nodes[i].Histories {
 			m.remember(h)
 		}
 	}
-	for i := leave.previous(len(m.d.nodes) - 1); i > 0; i = leave.previous(i - 1) {
+	for i := leave.Previous(len(m.d.Nodes) - 1); i > 0; i = leave.Previous(i - 1) {
 		m.look(looksPerNode)
-		m.runBlock(m.d.nodes[i].exit)
-		m.endAfter(m.d.nodes[i])
-		if m.d.nodes[i].task != nil {
-			m.endTask(m.d.nodes[i])
+		m.runBlock(m.d.Nodes[i].Exit)
+		m.endAfter(m.d.Nodes[i])
+		if m.d.Nodes[i].Task != nil {
+			m.endTask(m.d.Nodes[i])
 		}
-		m.endChildren(m.d.nodes[i])
-		m.active.remove(i)
+		m.endChildren(m.d.Nodes[i])
+		m.active.Remove(i)
 	}
 }
 
-func (m *move) remember(h *node) {
+func (m *move) remember(h *chart.Node) {
 	var nodes []int
-	for i := m.active.next(h.parent.index + 1); i >= 0 && i <= h.parent.last; i = m.active.next(i + 1) {
-		n := m.d.nodes[i]
-		if h.kind == deepHistory && n.isLeaf() || h.kind == shallowHistory && n.parent == h.parent {
+	for i := m.active.Next(h.Parent.Index + 1); i >= 0 && i <= h.Parent.Last; i = m.active.Next(i + 1) {
+		n := m.d.Nodes[i]
+		if h.Kind == DeepHistory && n.IsLeaf() || h.Kind == ShallowHistory && n.Parent == h.Parent {
 			nodes = append(nodes, i)
 		}
 	}
-	m.look(h.parent.last - h.parent.index + looksPerUnit*len(m.in.memory))
-	kept := slices.DeleteFunc(slices.Clone(m.in.memory), func(r memory) bool { return r.history == h.index })
-	m.in.memory = append(kept, memory{h.index, nodes})
+	m.look(h.Parent.Last - h.Parent.Index + looksPerUnit*len(m.in.memory))
+	kept := slices.DeleteFunc(slices.Clone(m.in.memory), func(r memory) bool { return r.history == h.Index })
+	m.in.memory = append(kept, memory{h.Index, nodes})
 }
 
 // planEntry adds to enter all nodes that entering the targets below domain implies:
 // SCXML's computeEntrySet.
-func (m *move) planEntry(enter nodeSet, targets []*node, domain *node) {
+func (m *move) planEntry(enter chart.NodeSet, targets []*chart.Node, domain *chart.Node) {
 	for _, n := range targets {
 		m.planDescendants(enter, n, domain)
 	}
 	for _, n := range m.effectiveTargets(targets) {
 		m.planAncestors(enter, n, domain, domain)
 	}
-	if domain.kind == parallel {
+	if domain.Kind == Parallel {
 		// SCXML has only compound domains. This one stays active, and all of its
 		// regions were left.
 		m.planRegions(enter, domain, domain)
 	}
 }
 
-func (m *move) planDescendants(enter nodeSet, n, domain *node) {
-	if n.kind.isHistory() {
-		if n.opening != nil && m.remembered(n) == nil {
+func (m *move) planDescendants(enter chart.NodeSet, n, domain *chart.Node) {
+	if n.Kind.IsHistory() {
+		if n.Opening != nil && m.remembered(n) == nil {
 			m.byDefault = append(m.byDefault, n)
 		}
-		stands := m.effectiveTargets([]*node{n})
+		stands := m.effectiveTargets([]*chart.Node{n})
 		for _, s := range stands {
 			m.planDescendants(enter, s, domain)
 		}
 		// SCXML goes up to the parent of the history node also when the domain lies inside it, and enters regions
 		// beside the domain that were not left (statemachine/DEFINITION.md, "Domains").
-		upTo := n.parent
-		if upTo.contains(domain) {
+		upTo := n.Parent
+		if upTo.Contains(domain) {
 			upTo = domain
 		}
 		for _, s := range stands {
@@ -405,66 +405,66 @@ func (m *move) planDescendants(enter nodeSet, n, domain *node) {
 		}
 		return
 	}
-	enter.add(n.index)
-	switch n.kind {
-	case compound:
-		if n.opening != nil {
+	enter.Add(n.Index)
+	switch n.Kind {
+	case Compound:
+		if n.Opening != nil {
 			m.byDefault = append(m.byDefault, n)
 		}
-		for _, s := range n.initial {
+		for _, s := range n.Initial {
 			m.planDescendants(enter, s, domain)
 		}
-		for _, s := range m.effectiveTargets(n.initial) {
+		for _, s := range m.effectiveTargets(n.Initial) {
 			m.planAncestors(enter, s, n, domain)
 		}
-	case parallel:
+	case Parallel:
 		m.planRegions(enter, n, domain)
 	}
 }
 
 // planRegions adds the regions of a parallel node that nothing else enters.
-func (m *move) planRegions(enter nodeSet, p, domain *node) {
-	for _, r := range p.children {
-		if !enter.anyIn(r.index, r.last) {
+func (m *move) planRegions(enter chart.NodeSet, p, domain *chart.Node) {
+	for _, r := range p.Children {
+		if !enter.AnyIn(r.Index, r.Last) {
 			m.planDescendants(enter, r, domain)
 		}
 	}
 }
 
 // planAncestors adds the nodes between n and ancestor, both left out.
-func (m *move) planAncestors(enter nodeSet, n, ancestor, domain *node) {
+func (m *move) planAncestors(enter chart.NodeSet, n, ancestor, domain *chart.Node) {
 	if n == ancestor {
 		return // an internal transition to its own source
 	}
-	for p := n.parent; p != nil && p != ancestor; p = p.parent {
-		enter.add(p.index)
-		if p.kind == parallel {
+	for p := n.Parent; p != nil && p != ancestor; p = p.Parent {
+		enter.Add(p.Index)
+		if p.Kind == Parallel {
 			m.planRegions(enter, p, domain)
 		}
 	}
 }
 
 // enterAll enters the nodes in document order and raises what is done by it.
-func (m *move) enterAll(enter nodeSet) {
-	for i := enter.next(1); i >= 0; i = enter.next(i + 1) {
-		if m.active.has(i) {
+func (m *move) enterAll(enter chart.NodeSet) {
+	for i := enter.Next(1); i >= 0; i = enter.Next(i + 1) {
+		if m.active.Has(i) {
 			continue
 		}
-		n := m.d.nodes[i]
+		n := m.d.Nodes[i]
 		m.look(looksPerNode)
-		m.active.add(i)
-		m.runBlock(n.entry)
-		if n.opens {
+		m.active.Add(i)
+		m.runBlock(n.Entry)
+		if n.Opens {
 			m.open(n)
 		}
 		m.beginAfter(n)
-		if n.task != nil {
+		if n.Task != nil {
 			m.beginTask(n)
 		}
-		if len(n.invoke) > 0 {
+		if len(n.Invoke) > 0 {
 			m.toInvoke = append(m.toInvoke, n)
 		}
-		if n.kind == final {
+		if n.Kind == Final {
 			m.finish(n)
 		}
 	}
@@ -473,9 +473,9 @@ func (m *move) enterAll(enter nodeSet) {
 // finish raises done.state for the parent of a final node, and for the parallel
 // node above it when that is its last region (statemachine/DEFINITION.md,
 // "Final nodes and done events").
-func (m *move) finish(n *node) {
-	p := n.parent
-	if p.machine == p && m.d.semantics == scxmlSemantics {
+func (m *move) finish(n *chart.Node) {
+	p := n.Parent
+	if p.Machine == p && m.d.Semantics == chart.SCXMLSemantics {
 		m.stopped = true
 		return
 	}
@@ -483,13 +483,13 @@ func (m *move) finish(n *node) {
 	if err != nil {
 		m.raiseError(err)
 	}
-	if p.machine == p && m.in.parent != nil {
+	if p.Machine == p && m.in.parent != nil {
 		m.outputs = append(m.outputs, machineOutput{n, output})
 	}
-	m.enqueue(internalEvent{name: p.done, data: output, done: p})
-	for g := p.parent; g != nil && g.parent != nil && g.kind == parallel && isDone(g, m.active); g = g.parent {
-		m.enqueue(internalEvent{name: g.done, done: g})
-		if m.d.semantics != xstateSemantics {
+	m.enqueue(internalEvent{name: p.Done, data: output, done: p})
+	for g := p.Parent; g != nil && g.Parent != nil && g.Kind == Parallel && chart.IsDone(g, m.active); g = g.Parent {
+		m.enqueue(internalEvent{name: g.Done, done: g})
+		if m.d.Semantics != chart.XstateSemantics {
 			return // W3C SCXML, Appendix D, enterStates: a parallel node around this one hears nothing
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
 	"troupe/statemachine/expr"
+	"troupe/statemachine/internal/chart"
 )
 
 // ParserOptions says what a definition may refer to. The zero value knows no
@@ -101,16 +102,17 @@ func (p *Parser) Parse(src Source) (*Parsed, error) {
 	if err := b.Err(); err != nil {
 		return nil, err
 	}
-	return &Parsed{b.d, b.refs, b.warn()}, nil
+	return &Parsed{newDefinition(b.d), b.refs, b.warn()}, nil
 }
 
 // builder returns a builder that has read nothing yet.
 func (p *Parser) builder(src Source) *builder {
-	return &builder{Collector: document.Collector{File: src.File}, doubts: document.Collector{File: src.File}, parser: p, source: src, language: p.env, misshapen: true, d: &Definition{
-		Version: 1,
-		places:  newPlaces(src.File),
-		events:  map[EventName]*contract{},
-		regions: map[MachineID]*node{},
+	return &builder{Collector: document.Collector{File: src.File}, doubts: document.Collector{File: src.File}, parser: p, source: src, language: p.env, misshapen: true, d: &chart.Definition{
+		Version:        1,
+		Places:         chart.NewPlaces(src.File),
+		Configurations: &chart.Configurations{},
+		Events:         map[EventName]*chart.EventDeclaration{},
+		RegionByID:     map[MachineID]*chart.Node{},
 	}}
 }
 
@@ -120,7 +122,7 @@ type builder struct {
 	parser *Parser
 	source Source
 	refs   []string
-	d      *Definition
+	d      *chart.Definition
 
 	namedGuards  map[string]*document.Node
 	namedActions map[string]*document.Node
@@ -128,7 +130,7 @@ type builder struct {
 	built        int      // actions read so far
 	expanding    []string // named actions being read, to find cycles
 	locals       []string // variables of the foreach bodies around
-	byName       map[*node]map[NodeID]*node
+	byName       map[*chart.Node]map[NodeID]*chart.Node
 	pending      []pendingTarget
 	taking       []*document.Node // the names of events in on
 	raised       []raisedEvent
@@ -159,9 +161,9 @@ type placedProgram struct {
 // pendingTarget is a reference to a node that may stand further down.
 type pendingTarget struct {
 	at      *document.Node
-	machine *node
+	machine *chart.Node
 	name    NodeID
-	found   func(*node)
+	found   func(*chart.Node)
 }
 
 type raisedEvent struct {
@@ -252,20 +254,20 @@ func (b *builder) definition(n *document.Node) {
 			d.Version = uint64(i)
 		}
 	}
-	if d.semantics = oneOf(b, n.Field("semantics"), semanticsWords); d.semantics != nativeSemantics {
+	if d.Semantics = oneOf(b, n.Field("semantics"), semanticsWords); d.Semantics != chart.NativeSemantics {
 		b.byItself(n.Field("semantics")) // NB: earlier programs do not know the key
 	}
 	b.constants(n.Field("const"))
 	b.addSignal()
 	b.ownersOf(n.Field("owners"))
 	b.allow(n.Field("allow"))
-	d.unmatched = oneOf(b, n.Field("unmatched"), unmatchedWords)
+	d.Unmatched = oneOf(b, n.Field("unmatched"), unmatchedWords)
 	b.context(n.Field("context"))
 	b.creation(n.Field("create"))
 	b.schemas(n.Field("schema"))
 	b.indexes(n.Field("indexes"))
 	b.shown(n.Field("title"))
-	d.title = b.caption(n.Field("title"))
+	d.TitleCaption = b.caption(n.Field("title"))
 	b.columns(n.Field("columns"))
 	b.events(n.Field("events"))
 	b.webhooks(n.Field("webhooks"))
@@ -278,7 +280,7 @@ func (b *builder) definition(n *document.Node) {
 	b.misshapen = b.Count()-b.harmless > before
 	b.settleTasks()
 	b.checkWebhooks()
-	d.names = d.callable()
+	d.CallableNames = d.Callable()
 	b.checkApplied(n.Field("unmatched"))
 	if !b.parser.options.Stored {
 		b.checkNamed()
@@ -290,7 +292,7 @@ func (b *builder) definition(n *document.Node) {
 func (b *builder) checkNamed() {
 	// NB: a copy, so that what they would do is not the definition's.
 	shape := *b
-	shape.shapeOnly, shape.d = true, &Definition{places: newPlaces("")}
+	shape.shapeOnly, shape.d = true, &chart.Definition{Places: chart.NewPlaces("")}
 	for _, name := range keysOf(b.namedGuards) {
 		shape.Text(b.namedGuards[name])
 	}
@@ -335,15 +337,15 @@ func oneOf[T any](b *builder, n *document.Node, words map[string]T) T {
 
 // context reads the defaults of the data.
 func (b *builder) context(n *document.Node) {
-	b.d.public, b.d.private = emptyObject, emptyObject
+	b.d.DefaultPublic, b.d.DefaultPrivate = emptyObject, emptyObject
 	if !b.known(n, documentKeys) {
 		return
 	}
 	if v := b.object(n.Field("svcPublic")); v != nil {
-		b.d.public = v
+		b.d.DefaultPublic = v
 	}
 	if v := b.object(n.Field("svcPrivate")); v != nil {
-		b.d.private = v
+		b.d.DefaultPrivate = v
 	}
 }
 
@@ -368,8 +370,8 @@ func (b *builder) schemas(n *document.Node) {
 	if !b.known(n, documentKeys) {
 		return
 	}
-	b.d.publicSchema = b.schema(n.Field("svcPublic"))
-	b.d.privateSchema = b.schema(n.Field("svcPrivate"))
+	b.d.PublicSchema = b.schema(n.Field("svcPublic"))
+	b.d.PrivateSchema = b.schema(n.Field("svcPrivate"))
 }
 
 // readRef reads a file that a schema refers to, and remembers its name.
@@ -404,7 +406,7 @@ func (b *builder) indexes(n *document.Node) {
 			b.Add(n, "index %q: must be a path below svcPublic or svcPrivate", data.Shorten(text))
 			continue
 		}
-		b.d.indexes = append(b.d.indexes, p)
+		b.d.Indexes = append(b.d.Indexes, p)
 	}
 }
 
@@ -423,26 +425,26 @@ func (b *builder) events(n *document.Node) {
 			b.Add(f.Key, "%q cannot be an event that callers send", data.Shorten(f.Key.Text))
 			continue
 		}
-		c := &contract{line: f.Key.Line}
-		b.d.events[name] = c
-		b.d.declared.add(eventPattern{name: name})
+		c := &chart.EventDeclaration{Line: f.Key.Line}
+		b.d.Events[name] = c
+		b.d.Declared.Add(chart.EventPattern{Name: name})
 		if f.Value.Kind == document.Null {
 			continue
 		}
 		b.known(f.Value, eventKeys)
-		c.schema = b.schema(f.Value.Field("data"))
-		c.into = oneOf(b, f.Value.Field("into"), intoWords)
-		c.apply = oneOf(b, f.Value.Field("apply"), applyWords)
-		c.unmatched = oneOf(b, f.Value.Field("unmatched"), unmatchedWords)
-		c.private = b.Bool(f.Value.Field("private"))
+		c.Schema = b.schema(f.Value.Field("data"))
+		c.Into = oneOf(b, f.Value.Field("into"), intoWords)
+		c.Apply = oneOf(b, f.Value.Field("apply"), applyWords)
+		c.Unmatched = oneOf(b, f.Value.Field("unmatched"), unmatchedWords)
+		c.Private = b.Bool(f.Value.Field("private"))
 		if at := f.Value.Field("history"); at != nil {
 			b.byItself(at)
-			c.unkept = !b.Bool(at)
+			c.Unkept = !b.Bool(at)
 		}
-		if at := f.Value.Field("private"); c.into != rootUnset && at != nil {
+		if at := f.Value.Field("private"); c.Into != chart.NoDocument && at != nil {
 			b.advise(at, "leave out one of them", "\"into\" takes the data as a whole, so \"private\" says nothing")
 		}
-		c.allow = b.rule(f.Value.Field("allow"))
+		c.Allow = b.rule(f.Value.Field("allow"))
 		b.presentedEvent(c, f.Value)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
 	"troupe/statemachine/expr"
+	"troupe/statemachine/internal/chart"
 )
 
 // variable is the form of a foreach variable.
@@ -98,7 +99,7 @@ func (b *builder) guard(n *document.Node) *expr.Program {
 	if named := b.namedGuards[text]; named != nil {
 		n, text = named, b.Text(named)
 	}
-	if inner, ok := expression(text); ok {
+	if inner, ok := chart.Expression(text); ok {
 		text = inner
 	}
 	p, err := b.compile(n, text, b.env().CompileBool)
@@ -116,7 +117,7 @@ func conditionText(n *document.Node) string {
 			return ""
 		}
 	}
-	if inner, ok := expression(n.Text); ok {
+	if inner, ok := chart.Expression(n.Text); ok {
 		return inner
 	}
 	return n.Text
@@ -135,59 +136,59 @@ func (b *builder) compiled(n *document.Node, p *expr.Program, err error) *expr.P
 		b.byItself(n)
 	}
 	b.programs = append(b.programs, placedProgram{n, p})
-	b.d.places.programs[p] = n.Line
+	b.d.Places.Programs[p] = n.Line
 	return p
 }
 
 func keysOf(among map[string]*document.Node) []string { return slices.Sorted(maps.Keys(among)) }
 
 // template reads a value in which strings may be expressions.
-func (b *builder) template(n *document.Node) *template {
+func (b *builder) template(n *document.Node) *chart.Template {
 	switch n.Kind {
 	case document.String:
-		if text, ok := expression(n.Text); ok {
+		if text, ok := chart.Expression(n.Text); ok {
 			p, err := b.compile(n, text, b.env().Compile)
-			return &template{program: b.compiled(n, p, err)}
+			return &chart.Template{Program: b.compiled(n, p, err)}
 		}
 		if strings.Contains(n.Text, "${") {
 			b.slips = append(b.slips, n)
 		}
 	case document.Mapping:
-		t := &template{object: true}
+		t := &chart.Template{Object: true}
 		for _, f := range n.Fields {
-			t.keys = append(t.keys, f.Key.Text)
-			t.values = append(t.values, b.template(f.Value))
+			t.Keys = append(t.Keys, f.Key.Text)
+			t.Values = append(t.Values, b.template(f.Value))
 		}
-		return t.folded()
+		return folded(t)
 	case document.Sequence:
-		t := &template{}
+		t := &chart.Template{}
 		for _, item := range n.Items {
-			t.values = append(t.values, b.template(item))
+			t.Values = append(t.Values, b.template(item))
 		}
-		return t.folded()
+		return folded(t)
 	}
 	v, err := n.Data()
 	if err != nil {
 		b.Add(n, "%v", err)
 		return nil
 	}
-	return &template{constant: v}
+	return &chart.Template{Constant: v}
 }
 
 // folded turns an object or array without expressions into a constant.
-func (t *template) folded() *template {
-	if slices.ContainsFunc(t.values, func(v *template) bool { return v == nil || v.constant == nil }) {
+func folded(t *chart.Template) *chart.Template {
+	if slices.ContainsFunc(t.Values, func(v *chart.Template) bool { return v == nil || v.Constant == nil }) {
 		return t
 	}
-	v, err := t.eval(&expr.Scope{})
+	v, err := t.Eval(&expr.Scope{})
 	if err != nil {
 		return t
 	}
-	return &template{constant: v}
+	return &chart.Template{Constant: v}
 }
 
 // actions reads a list of actions, or a single one.
-func (b *builder) actions(n *document.Node) []action {
+func (b *builder) actions(n *document.Node) []chart.Action {
 	if n == nil || n.Kind == document.Null {
 		return nil
 	}
@@ -195,24 +196,24 @@ func (b *builder) actions(n *document.Node) []action {
 	if n.Kind != document.Sequence {
 		items = []*document.Node{n}
 	}
-	var out []action
+	var out []chart.Action
 	var lines []int
 	for _, item := range items {
 		more := b.action(item)
 		for k := range more {
-			lines = append(lines, cmp.Or(b.d.places.actions[&more[k]], item.Line)) // a named one stands elsewhere
-			delete(b.d.places.actions, &more[k])
+			lines = append(lines, cmp.Or(b.d.Places.Actions[&more[k]], item.Line)) // a named one stands elsewhere
+			delete(b.d.Places.Actions, &more[k])
 		}
 		out = append(out, more...)
 	}
 	for k, line := range lines {
-		b.d.places.actions[&out[k]] = line
+		b.d.Places.Actions[&out[k]] = line
 	}
 	return out
 }
 
 // action reads one action. A named one stands for its whole list.
-func (b *builder) action(n *document.Node) []action {
+func (b *builder) action(n *document.Node) []chart.Action {
 	if b.built++; b.built > maxParsedActions {
 		if b.built == maxParsedActions+1 {
 			b.Add(n, "more than %d actions, named ones counted where they are used", maxParsedActions)
@@ -223,7 +224,7 @@ func (b *builder) action(n *document.Node) []action {
 		return b.namedAction(n)
 	}
 	if n.Kind == document.Sequence && b.isSCXML() {
-		return one(block{b.actions(n)})
+		return one(&chart.Block{Actions: b.actions(n)})
 	}
 	if n.Kind != document.Mapping || len(n.Fields) == 0 {
 		b.Add(n, "an action is a name or a mapping such as {raise: event}")
@@ -251,21 +252,21 @@ func (b *builder) action(n *document.Node) []action {
 	case "mail":
 		return one(b.sendMail(v))
 	case "redirect":
-		return one(redirect{b.template(v)})
+		return one(&chart.Redirect{To: b.template(v)})
 	case "log":
 		if _, isExpression := SplitText(v.Text); v.Kind == document.String && (len(isExpression) != 1 || !isExpression[0]) {
-			return one(logLine{text: b.prose(v)})
+			return one(&chart.LogLine{Text: b.prose(v)})
 		}
-		return one(logLine{message: b.template(v)})
+		return one(&chart.LogLine{Message: b.template(v)})
 	case "foreach":
 		return one(b.forEach(v))
 	}
 	return nil
 }
 
-func one(a action) []action { return []action{a} }
+func one(a chart.Action) []chart.Action { return []chart.Action{a} }
 
-func (b *builder) namedAction(n *document.Node) []action {
+func (b *builder) namedAction(n *document.Node) []chart.Action {
 	named := b.namedActions[n.Text]
 	if named == nil {
 		b.suggest(n, n.Text, keysOf(b.namedActions), "unknown action %q", data.Shorten(n.Text))
@@ -294,40 +295,40 @@ const (
 )
 
 // assign reads {path: value, …}.
-func (b *builder) assign(n *document.Node) action {
+func (b *builder) assign(n *document.Node) chart.Action {
 	if n.Kind != document.Mapping {
 		b.Add(n, "assign is a mapping of paths to values")
-		return assign{}
+		return &chart.Assign{}
 	}
 	if b.isSCXML() {
 		return b.setPlaces(n)
 	}
-	var a assign
+	a := &chart.Assign{}
 	for _, f := range n.Fields {
 		p, err := data.ParsePath(f.Key.Text)
-		s := setting{value: b.template(f.Value)}
+		s := chart.Setting{Value: b.template(f.Value)}
 		switch {
 		case err != nil:
 			b.Add(f.Key, "%v", err)
 			continue
 		case p[0] == "svcPublic":
-			s.root = rootPublic
+			s.Root = chart.Public
 		case p[0] == "svcPrivate":
-			s.root = rootPrivate
+			s.Root = chart.Private
 		default:
 			b.suggest(f.Key, p[0], []string{"svcPublic", "svcPrivate"},
 				"cannot assign to %q: a path starts with svcPublic or svcPrivate", data.Shorten(f.Key.Text))
 			continue
 		}
-		s.path = p[1:]
-		a.settings = append(a.settings, s)
+		s.Path = p[1:]
+		a.Settings = append(a.Settings, s)
 	}
 	return a
 }
 
 // raise reads a name, or {event, data}.
-func (b *builder) raise(n *document.Node) action {
-	var a raise
+func (b *builder) raise(n *document.Node) chart.Action {
+	a := &chart.Raise{}
 	at := n
 	if n.Kind == document.Mapping {
 		b.known(n, raiseKeys)
@@ -336,7 +337,7 @@ func (b *builder) raise(n *document.Node) action {
 			return a
 		}
 		if v := n.Field("data"); v != nil {
-			a.data = b.template(v)
+			a.Data = b.template(v)
 		}
 	}
 	name, ok := ParseEventName(b.Text(at))
@@ -344,18 +345,18 @@ func (b *builder) raise(n *document.Node) action {
 		b.Add(at, "%q cannot be raised", data.Shorten(at.Text))
 		return a
 	}
-	a.event = name
+	a.Event = name
 	b.raised = append(b.raised, raisedEvent{at, name, true})
 	return a
 }
 
 // send reads {event, data, delay, id}.
-func (b *builder) send(n *document.Node) action {
+func (b *builder) send(n *document.Node) chart.Action {
 	if b.isSCXML() {
 		return b.dispatch(n)
 	}
 	b.byItself(n)
-	var a send
+	a := &chart.Send{}
 	if !b.known(n, sendKeys) {
 		return a
 	}
@@ -369,44 +370,44 @@ func (b *builder) send(n *document.Node) action {
 		b.Add(at, "%q cannot be sent", data.Shorten(at.Text))
 		return a
 	}
-	a.event = name
+	a.Event = name
 	b.raised = append(b.raised, raisedEvent{at, name, true})
 	if v := n.Field("data"); v != nil {
-		a.data = b.template(v)
+		a.Data = b.template(v)
 	}
 	if v := n.Field("delay"); v != nil {
-		a.delay = b.delay(v)
+		a.Delay = b.delay(v)
 	}
 	if v := n.Field("id"); v != nil {
-		a.id = b.Text(v)
-		b.sent = append(b.sent, a.id)
+		a.ID = b.Text(v)
+		b.sent = append(b.sent, a.ID)
 	}
 	return a
 }
 
 // cancel reads the id of what was sent.
-func (b *builder) cancel(n *document.Node) action {
+func (b *builder) cancel(n *document.Node) chart.Action {
 	b.byItself(n)
 	if n.Kind != document.String {
 		b.Add(n, "cancel takes the id of a send")
-		return cancel{}
+		return &chart.Cancel{}
 	}
-	if _, ok := expression(n.Text); !ok {
+	if _, ok := chart.Expression(n.Text); !ok {
 		b.cancelled = append(b.cancelled, n)
 	}
-	return cancel{b.template(n)}
+	return &chart.Cancel{ID: b.template(n)}
 }
 
 // choose reads {if, then, elseif: [{if, then}], else}.
-func (b *builder) choose(n *document.Node) action {
+func (b *builder) choose(n *document.Node) chart.Action {
 	b.known(n, ifKeys)
-	c := choose{lenient: b.isSCXML()}
+	c := &chart.Choose{Lenient: b.isSCXML()}
 	add := func(n *document.Node) {
 		if n.Field("if") == nil || n.Field("then") == nil {
 			b.Add(n, "needs \"if\" and \"then\"")
 			return
 		}
-		c.branches = append(c.branches, branch{b.guard(n.Field("if")), b.actions(n.Field("then"))})
+		c.Branches = append(c.Branches, chart.Branch{Guard: b.guard(n.Field("if")), Actions: b.actions(n.Field("then"))})
 	}
 	add(n)
 	if more := n.Field("elseif"); more != nil {
@@ -421,31 +422,31 @@ func (b *builder) choose(n *document.Node) action {
 		}
 	}
 	if last := n.Field("else"); last != nil {
-		c.branches = append(c.branches, branch{nil, b.actions(last)})
+		c.Branches = append(c.Branches, chart.Branch{Guard: nil, Actions: b.actions(last)})
 	}
 	return c
 }
 
 // forEach reads {array, item, index, do}.
-func (b *builder) forEach(n *document.Node) action {
+func (b *builder) forEach(n *document.Node) chart.Action {
 	if !b.known(n, forEachKeys) {
-		return forEach{}
+		return &chart.ForEach{}
 	}
 	if b.isSCXML() {
 		return b.forEachPlace(n)
 	}
-	var a forEach
+	a := &chart.ForEach{}
 	list := n.Field("array")
 	if list == nil || n.Field("item") == nil || n.Field("do") == nil {
 		b.Add(n, "foreach needs \"array\", \"item\" and \"do\"")
 		return a
 	}
 	text := b.Text(list)
-	if inner, ok := expression(text); ok {
+	if inner, ok := chart.Expression(text); ok {
 		text = inner
 	}
 	p, err := b.compile(list, text, b.env().Compile)
-	a.list = b.compiled(list, p, err)
+	a.List = b.compiled(list, p, err)
 	outer := len(b.locals)
 	defer func() { b.locals = b.locals[:outer] }()
 	name := func(key string) string {
@@ -462,7 +463,7 @@ func (b *builder) forEach(n *document.Node) action {
 		b.locals = append(b.locals, v)
 		return v
 	}
-	a.item, a.index = name("item"), name("index")
-	a.body = b.actions(n.Field("do"))
+	a.Item, a.Index = name("item"), name("index")
+	a.Body = b.actions(n.Field("do"))
 	return a
 }

@@ -1,14 +1,13 @@
 package statemachine
 
 import (
-	"slices"
-
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
+	"troupe/statemachine/internal/chart"
 )
 
 // invokes reads the children of a node: one, or a list.
-func (b *builder) invokes(n *node, v *document.Node) {
+func (b *builder) invokes(n *chart.Node, v *document.Node) {
 	items := []*document.Node{v}
 	if v.Kind == document.Sequence {
 		items = v.Items
@@ -18,7 +17,7 @@ func (b *builder) invokes(n *node, v *document.Node) {
 	}
 }
 
-func (b *builder) invoke(n *node, v *document.Node) {
+func (b *builder) invoke(n *chart.Node, v *document.Node) {
 	keys := invokeKeys
 	if b.isSCXML() {
 		keys = scxmlInvokeKeys
@@ -27,8 +26,8 @@ func (b *builder) invoke(n *node, v *document.Node) {
 		return
 	}
 	b.byItself(v)
-	inv := &invoke{node: n, number: len(n.invoke)}
-	n.invoke = append(n.invoke, inv)
+	inv := &chart.Invoke{Node: n, Number: len(n.Invoke)}
+	n.Invoke = append(n.Invoke, inv)
 	if b.isSCXML() && !b.scxmlInvoke(inv, v) {
 		return
 	}
@@ -37,19 +36,19 @@ func (b *builder) invoke(n *node, v *document.Node) {
 		b.Add(v, "invoke needs \"workflow\"")
 		return
 	}
-	if inv.workflow = b.Text(of); !IsIdentifier(inv.workflow) {
-		b.Add(of, "%q cannot be the id of a workflow", data.Shorten(inv.workflow))
+	if inv.Workflow = b.Text(of); !IsIdentifier(inv.Workflow) {
+		b.Add(of, "%q cannot be the id of a workflow", data.Shorten(inv.Workflow))
 	}
-	b.d.invoked = addReference(b.d.invoked, inv.workflow, of.Line)
+	b.d.Invokes = chart.AddReference(b.d.Invokes, inv.Workflow, of.Line)
 	if at := v.Field("version"); at != nil {
 		version, ok := b.Int(at)
 		if ok && version < 1 {
 			b.Add(at, "a version is 1 or more")
 		}
-		inv.version = uint64(max(version, 0)) //nolint:gosec // not negative
+		inv.Version = uint64(max(version, 0)) //nolint:gosec // not negative
 	}
-	if at := v.Field("data"); at != nil && inv.scxmlInvoke == nil && b.known(at, documentKeys) {
-		for key, to := range map[string]**template{"svcPublic": &inv.public, "svcPrivate": &inv.private} {
+	if at := v.Field("data"); at != nil && inv.SCXMLInvoke == nil && b.known(at, documentKeys) {
+		for key, to := range map[string]**chart.Template{"svcPublic": &inv.Public, "svcPrivate": &inv.Private} {
 			if part := at.Field(key); part != nil {
 				*to = b.template(part)
 			}
@@ -59,7 +58,7 @@ func (b *builder) invoke(n *node, v *document.Node) {
 }
 
 // tellings reads what takes the end of a child: in one order, so that a file always means the same.
-func (b *builder) tellings(inv *invoke, v *document.Node) {
+func (b *builder) tellings(inv *chart.Invoke, v *document.Node) {
 	for _, of := range []struct {
 		key    string
 		failed bool
@@ -68,27 +67,10 @@ func (b *builder) tellings(inv *invoke, v *document.Node) {
 		if at == nil {
 			continue
 		}
-		list := b.transitions(inv.node, at, eventPattern{})
+		list := b.transitions(inv.Node, at, chart.EventPattern{})
 		for _, t := range list {
-			t.told = &telling{inv, of.failed}
+			t.Child = &chart.ChildTransition{Invoke: inv, Failed: of.failed}
 		}
-		inv.node.on = append(inv.node.on, list...)
+		inv.Node.On = append(inv.Node.On, list...)
 	}
 }
-
-// Reference is a name of something outside that a definition needs, and the line where it stands first.
-type Reference struct {
-	Name string
-	Line int
-}
-
-// addReference adds a name that is new.
-func addReference(to []Reference, name string, line int) []Reference {
-	if slices.ContainsFunc(to, func(r Reference) bool { return r.Name == name }) {
-		return to
-	}
-	return append(to, Reference{name, line})
-}
-
-// Invokes returns the workflows whose instances this one creates, in document order, each once.
-func (d *Definition) Invokes() []Reference { return d.invoked }

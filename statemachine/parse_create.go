@@ -7,6 +7,7 @@ import (
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
 	"troupe/statemachine/expr"
+	"troupe/statemachine/internal/chart"
 	"troupe/statemachine/schema"
 )
 
@@ -38,7 +39,7 @@ func (b *builder) constants(n *document.Node) {
 
 // literal refuses expressions inside a constant.
 func (b *builder) literal(n *document.Node) {
-	if _, is := expression(n.Text); is && n.Kind == document.String {
+	if _, is := chart.Expression(n.Text); is && n.Kind == document.String {
 		b.advise(n, "write the value, or compute it where it is used", "a constant cannot be an expression")
 	}
 	for _, f := range n.Fields {
@@ -54,8 +55,8 @@ func (b *builder) creation(n *document.Node) {
 	if !b.known(n, documentKeys) {
 		return
 	}
-	b.d.createPublic = b.settable(n.Field("svcPublic"))
-	b.d.createPrivate = b.settable(n.Field("svcPrivate"))
+	b.d.CreatePublic = b.settable(n.Field("svcPublic"))
+	b.d.CreatePrivate = b.settable(n.Field("svcPrivate"))
 }
 
 func (b *builder) settable(n *document.Node) *schema.Schema {
@@ -74,22 +75,22 @@ func (b *builder) settable(n *document.Node) *schema.Schema {
 func (b *builder) checkApplied(at *document.Node) {
 	d := b.d
 	for _, name := range d.EventNames() {
-		if d.unmatchedRule(name) != unmatchedApply {
+		if d.UnmatchedRule(name) != chart.UnmatchedApply {
 			continue
 		}
-		d.applies = true
-		c := d.events[name]
-		if c != nil && c.allow != nil {
+		d.Applies = true
+		c := d.Events[name]
+		if c != nil && c.Allow != nil {
 			continue
 		}
 		where := at
-		if c != nil && c.unmatched == unmatchedApply {
-			where = &document.Node{Line: c.line}
+		if c != nil && c.Unmatched == chart.UnmatchedApply {
+			where = &document.Node{Line: c.Line}
 		}
 		b.advise(where, fmt.Sprintf("events: {%s: {allow: …}}", name),
 			"event %q is applied in every state, so its declaration needs an \"allow\"", string(name))
 	}
-	if d.unmatched == unmatchedApply && len(d.declared.patterns) > 0 {
+	if d.Unmatched == chart.UnmatchedApply && len(d.Declared.Patterns) > 0 {
 		b.advise(at, "say unmatched: apply where an event is declared", "\"apply\" cannot hold for events that only a pattern names")
 	}
 }
@@ -131,8 +132,8 @@ func (b *builder) warnOfTexts(w *document.Collector) {
 // warnOfDefaults tells each condition once, however often it is used.
 func (b *builder) warnOfDefaults(w *document.Collector) {
 	var open []string
-	for key := range b.d.private.Members() {
-		if !b.d.createPrivate.Refuses(key) {
+	for key := range b.d.DefaultPrivate.Members() {
+		if !b.d.CreatePrivate.Refuses(key) {
 			open = append(open, key)
 		}
 	}

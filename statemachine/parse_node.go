@@ -8,6 +8,7 @@ import (
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
+	"troupe/statemachine/internal/chart"
 )
 
 // maxNodes bounds a definition's chart.
@@ -21,26 +22,26 @@ func (b *builder) stateMachines(top *document.Node) {
 		return
 	}
 	d := b.d
-	b.byName = map[*node]map[NodeID]*node{}
-	root := &node{kind: parallel}
-	d.nodes = append(d.nodes, root)
+	b.byName = map[*chart.Node]map[NodeID]*chart.Node{}
+	root := &chart.Node{Kind: Parallel}
+	d.Nodes = append(d.Nodes, root)
 	for _, f := range n.Fields {
 		m := b.node(f, root, nil)
 		if m == nil {
 			continue
 		}
-		if m.kind != compound && m.kind != parallel {
+		if m.Kind != Compound && m.Kind != Parallel {
 			b.Add(f.Key, "state machine %q has no states", data.Shorten(f.Key.Text))
 		}
 		b.region(f.Key, m)
-		root.children = append(root.children, m)
+		root.Children = append(root.Children, m)
 	}
 	if len(n.Fields) > 1 && b.isSCXML() {
 		b.advise(n.Fields[1].Key, "put it into a parallel state, or leave out semantics", "a document of SCXML has one state machine")
 	}
-	root.last = len(d.nodes) - 1
-	d.machines = root.children
-	if len(d.nodes) > maxNodes {
+	root.Last = len(d.Nodes) - 1
+	d.Machines = root.Children
+	if len(d.Nodes) > maxNodes {
 		b.Add(n, "more than %d nodes", maxNodes)
 		return
 	}
@@ -49,38 +50,38 @@ func (b *builder) stateMachines(top *document.Node) {
 }
 
 // region notes a name that stands in states as a stateMachineId.
-func (b *builder) region(at *document.Node, n *node) {
-	id := MachineID(n.id)
-	if b.d.regions[id] != nil {
+func (b *builder) region(at *document.Node, n *chart.Node) {
+	id := MachineID(n.ID)
+	if b.d.RegionByID[id] != nil {
 		b.advise(at, "give one of them another name", "duplicate state machine or region %q", data.Shorten(string(id)))
 	}
-	b.d.regions[id] = n
+	b.d.RegionByID[id] = n
 }
 
 // node reads one state with everything below it. machine is nil for a state
 // machine itself.
-func (b *builder) node(f document.Field, parent, machine *node) *node {
-	n := &node{id: NodeID(f.Key.Text), index: len(b.d.nodes), parent: parent, machine: machine, line: f.Key.Line}
+func (b *builder) node(f document.Field, parent, machine *chart.Node) *chart.Node {
+	n := &chart.Node{ID: NodeID(f.Key.Text), Index: len(b.d.Nodes), Parent: parent, Machine: machine, Line: f.Key.Line}
 	if machine == nil {
-		n.machine = n
-		b.byName[n] = map[NodeID]*node{}
+		n.Machine = n
+		b.byName[n] = map[NodeID]*chart.Node{}
 	}
-	b.d.nodes = append(b.d.nodes, n)
+	b.d.Nodes = append(b.d.Nodes, n)
 	if !IsNodeName(f.Key.Text, b.isSCXML()) {
 		b.Add(f.Key, "%q is not a name: letters, digits, _ ~ - and inner blanks, at most 64", data.Shorten(f.Key.Text))
 	}
-	names := b.byName[n.machine]
+	names := b.byName[n.Machine]
 	if machine != nil {
-		if names[n.id] != nil {
+		if names[n.ID] != nil {
 			b.advise(f.Key, "give one of them another name", "duplicate node %q in its state machine", data.Shorten(f.Key.Text))
 		}
-		names[n.id] = n
+		names[n.ID] = n
 	}
-	n.done = EventName("done.state." + f.Key.Text)
-	n.tone = parent.tone
+	n.Done = EventName("done.state." + f.Key.Text)
+	n.Tone = parent.Tone
 	v := f.Value
 	if v.Kind == document.Null {
-		n.last = n.index
+		n.Last = n.Index
 		return n
 	}
 	keys := nodeKeys
@@ -96,23 +97,23 @@ func (b *builder) node(f document.Field, parent, machine *node) *node {
 	if states := v.Field("states"); states != nil {
 		b.states(n, states)
 	}
-	n.last = len(b.d.nodes) - 1
+	n.Last = len(b.d.Nodes) - 1
 	b.entryPoint(n, v)
 	return n
 }
 
 // kind reads what the node is, and refuses keys that do not belong to it.
-func (b *builder) kind(n *node, v *document.Node) {
+func (b *builder) kind(n *chart.Node, v *document.Node) {
 	has := func(key string) bool { return v.Field(key) != nil }
-	n.kind = atomic
+	n.Kind = Atomic
 	if has("states") {
-		n.kind = compound
+		n.Kind = Compound
 	}
 	if t := v.Field("type"); t != nil {
-		n.kind = oneOf(b, t, nodeTypes)
+		n.Kind = oneOf(b, t, nodeTypes)
 	}
-	if n.kind == shallowHistory && has("history") {
-		n.kind = oneOf(b, v.Field("history"), historyTypes)
+	if n.Kind == ShallowHistory && has("history") {
+		n.Kind = oneOf(b, v.Field("history"), historyTypes)
 	}
 	refuse := func(what string, keys ...string) {
 		for _, key := range keys {
@@ -121,45 +122,45 @@ func (b *builder) kind(n *node, v *document.Node) {
 			}
 		}
 	}
-	if n.kind.isHistory() {
+	if n.Kind.IsHistory() {
 		refuse("a history node", "initial", "states", "on", "always", "after", "invoke", "entry", "exit", "onDone", "output", "task")
 		return
 	}
 	refuse("a node that is not of type history", "history", "target")
-	switch n.kind {
-	case final:
+	switch n.Kind {
+	case Final:
 		refuse("a final node", "initial", "states", "on", "always", "after", "invoke", "onDone", "task")
-		if n.parent.kind == parallel && n.machine != n {
+		if n.Parent.Kind == Parallel && n.Machine != n {
 			b.advise(v, "put it into a region", "a final node cannot be a region of a parallel node")
 		}
-	case atomic:
+	case Atomic:
 		refuse("an atomic node", "initial", "states", "onDone", "output")
-	case parallel:
+	case Parallel:
 		refuse("a parallel node", "initial", "output")
 		if !has("states") {
 			b.advise(v, "give it states, or leave type out", "a parallel node needs states: its regions")
 		}
-	case compound:
+	case Compound:
 		refuse("a compound node", "output")
 		if !has("states") {
 			b.advise(v, "give it states, or leave type out", "a compound node needs states")
 		}
 	}
-	if n.machine == n {
+	if n.Machine == n {
 		refuse("a state machine", "onDone", "task")
 	}
 }
 
 // content reads transitions and actions.
-func (b *builder) content(n *node, v *document.Node) {
-	n.entry = b.actions(v.Field("entry"))
-	n.exit = b.actions(v.Field("exit"))
+func (b *builder) content(n *chart.Node, v *document.Node) {
+	n.Entry = b.actions(v.Field("entry"))
+	n.Exit = b.actions(v.Field("exit"))
 	if o := v.Field("output"); o != nil {
-		n.output = b.template(o)
+		n.Output = b.template(o)
 	}
-	n.params = b.params(v.Field("params"))
+	n.Params = b.params(v.Field("params"))
 	if always := v.Field("always"); always != nil {
-		n.always = b.transitions(n, always, eventPattern{})
+		n.Always = b.transitions(n, always, chart.EventPattern{})
 	}
 	for _, f := range v.Fields { // in document order: that of on and onDone counts
 		switch f.Key.Text {
@@ -173,17 +174,17 @@ func (b *builder) content(n *node, v *document.Node) {
 			b.invokes(n, f.Value)
 		}
 	}
-	if b.d.semantics == xstateSemantics { // "*" comes last
-		slices.SortStableFunc(n.on, func(t, u *transition) int { return cmp.Compare(t.rank(), u.rank()) })
+	if b.d.Semantics == chart.XstateSemantics { // "*" comes last
+		slices.SortStableFunc(n.On, func(t, u *chart.Transition) int { return cmp.Compare(rank(t), rank(u)) })
 	}
 	b.task(n, v.Field("task"))
 	if tags := v.Field("tags"); tags != nil && tags.Kind == document.Sequence {
-		n.failed = slices.ContainsFunc(tags.Items, func(tag *document.Node) bool { return tag.Text == "failed" })
+		n.Failed = slices.ContainsFunc(tags.Items, func(tag *document.Node) bool { return tag.Text == "failed" })
 	}
 }
 
 // ons reads the transitions of a node by event.
-func (b *builder) ons(n *node, v *document.Node) {
+func (b *builder) ons(n *chart.Node, v *document.Node) {
 	switch {
 	case v.Kind == document.Sequence && b.isSCXML():
 		b.onList(n, v)
@@ -197,125 +198,125 @@ func (b *builder) ons(n *node, v *document.Node) {
 }
 
 // onDone reads what is taken when the node itself is done.
-func (b *builder) onDone(n *node, v *document.Node) {
-	for _, t := range b.transitions(n, v, eventPattern{name: n.done}) {
-		t.onDone = n
-		n.on = append(n.on, t)
+func (b *builder) onDone(n *chart.Node, v *document.Node) {
+	for _, t := range b.transitions(n, v, chart.EventPattern{Name: n.Done}) {
+		t.OnDone = n
+		n.On = append(n.On, t)
 	}
 }
 
 // rank is the place of a transition among those of its node in XState.
-func (tr *transition) rank() int {
-	if tr.everything {
+func rank(tr *chart.Transition) int {
+	if tr.Everything {
 		return 1
 	}
 	return 0
 }
 
-func (b *builder) on(n *node, f document.Field) {
+func (b *builder) on(n *chart.Node, f document.Field) {
 	if b.isSCXML() {
 		b.onDescriptors(n, f.Key, f.Value)
 		return
 	}
-	p, ok := parsePattern(f.Key.Text)
+	p, ok := chart.ParsePattern(f.Key.Text)
 	if !ok {
 		b.Add(f.Key, "%q is not an event name: letters, digits and . _ : ~ -, or a name ending in .*, or *", data.Shorten(f.Key.Text))
 		return
 	}
-	b.d.declared.add(p)
-	if p.name != "" {
+	b.d.Declared.Add(p)
+	if p.Name != "" {
 		b.taking = append(b.taking, f.Key)
 	}
 	list := b.transitions(n, f.Value, p)
 	for _, t := range list {
-		t.everything = p.any && b.d.semantics == xstateSemantics
+		t.Everything = p.Any && b.d.Semantics == chart.XstateSemantics
 	}
-	n.on = append(n.on, list...)
+	n.On = append(n.On, list...)
 }
 
 // afters reads the timers of a node: delays, each with its transitions.
-func (b *builder) afters(n *node, v *document.Node) {
+func (b *builder) afters(n *chart.Node, v *document.Node) {
 	if v.Kind != document.Mapping {
 		b.Add(v, "must be a mapping of delays to transitions")
 		return
 	}
 	computed := 0
 	for _, f := range v.Fields {
-		a := &after{node: n, delay: b.delay(f.Key)}
+		a := &chart.After{Node: n, Delay: b.delay(f.Key)}
 		name := f.Key.Text
-		if a.delay.value != nil {
+		if a.Delay.Value != nil {
 			name = "computed"
 			if computed++; computed > 1 {
 				name += strconv.Itoa(computed)
 			}
 		}
-		a.event = EventName("after." + name + "." + string(n.id))
-		n.after = append(n.after, a)
-		for _, t := range b.transitions(n, f.Value, eventPattern{}) {
-			t.after = a
-			n.on = append(n.on, t)
+		a.Event = EventName("after." + name + "." + string(n.ID))
+		n.After = append(n.After, a)
+		for _, t := range b.transitions(n, f.Value, chart.EventPattern{}) {
+			t.After = a
+			n.On = append(n.On, t)
 		}
 	}
 }
 
 // states reads the children of a compound or parallel node.
-func (b *builder) states(n *node, states *document.Node) {
+func (b *builder) states(n *chart.Node, states *document.Node) {
 	if states.Kind != document.Mapping || len(states.Fields) == 0 {
 		b.Add(states, "must be a mapping of at least one node")
 		return
 	}
 	for _, f := range states.Fields {
-		c := b.node(f, n, n.machine)
+		c := b.node(f, n, n.Machine)
 		switch {
 		case c == nil:
-		case c.kind.isHistory():
-			n.histories = append(n.histories, c)
-			n.opens = n.opens || c.opening != nil
+		case c.Kind.IsHistory():
+			n.Histories = append(n.Histories, c)
+			n.Opens = n.Opens || c.Opening != nil
 		default:
-			n.children = append(n.children, c)
-			if n.kind == parallel {
+			n.Children = append(n.Children, c)
+			if n.Kind == Parallel {
 				b.region(f.Key, c)
 			}
 		}
 	}
-	if len(n.children) == 0 {
+	if len(n.Children) == 0 {
 		b.Add(states, "has no node that can be active")
 	}
 }
 
 // entryPoint reads initial, and a history node's default target.
-func (b *builder) entryPoint(n *node, v *document.Node) {
-	if t := b.opening(n, v.Field("target")); t != nil && n.kind.isHistory() {
-		b.target(t, n, func(to *node) {
-			if !n.parent.contains(to) {
-				b.advise(t, "name a node that stands beside the history node", "the default of a history node must lie inside %q", string(n.parent.id))
+func (b *builder) entryPoint(n *chart.Node, v *document.Node) {
+	if t := b.opening(n, v.Field("target")); t != nil && n.Kind.IsHistory() {
+		b.target(t, n, func(to *chart.Node) {
+			if !n.Parent.Contains(to) {
+				b.advise(t, "name a node that stands beside the history node", "the default of a history node must lie inside %q", string(n.Parent.ID))
 			}
-			n.fallback = append(n.fallback, to)
+			n.Fallback = append(n.Fallback, to)
 		})
 	}
-	if n.kind != compound {
+	if n.Kind != Compound {
 		return
 	}
 	i := b.opening(n, v.Field("initial"))
-	n.opens = n.opens || n.opening != nil
+	n.Opens = n.Opens || n.Opening != nil
 	if i == nil {
-		if len(n.children) > 0 {
-			n.initial = n.children[:1] // document order, as SCXML has it
+		if len(n.Children) > 0 {
+			n.Initial = n.Children[:1] // document order, as SCXML has it
 		}
 		return
 	}
-	b.target(i, n, func(to *node) {
-		if !n.contains(to) {
-			b.advise(i, "name one of its own states", "the initial node must lie inside %q", string(n.id))
+	b.target(i, n, func(to *chart.Node) {
+		if !n.Contains(to) {
+			b.advise(i, "name one of its own states", "the initial node must lie inside %q", string(n.ID))
 		}
-		n.initial = append(n.initial, to)
+		n.Initial = append(n.Initial, to)
 	})
 }
 
 // target notes a reference to one node or a list of nodes of n's machine.
-func (b *builder) target(at *document.Node, n *node, found func(*node)) {
+func (b *builder) target(at *document.Node, n *chart.Node, found func(*chart.Node)) {
 	for _, name := range b.Texts(at) {
-		b.pending = append(b.pending, pendingTarget{at, n.machine, NodeID(name), found})
+		b.pending = append(b.pending, pendingTarget{at, n.Machine, NodeID(name), found})
 	}
 }
 
@@ -331,7 +332,7 @@ func (b *builder) resolve() {
 		for name := range names {
 			all = append(all, string(name))
 		}
-		where := fmt.Sprintf("unknown target %q in state machine %q", data.Shorten(string(p.name)), string(p.machine.id))
+		where := fmt.Sprintf("unknown target %q in state machine %q", data.Shorten(string(p.name)), string(p.machine.ID))
 		b.suggest(p.at, string(p.name), all, "%s", where)
 		if near := document.Closest(string(p.name), all); near != "" {
 			p.found(names[NodeID(near)]) // so that the rest is not told to be unreachable
@@ -342,14 +343,14 @@ func (b *builder) resolve() {
 
 // transitions reads the value of an event: a target, an object, or a list of
 // these in document order.
-func (b *builder) transitions(n *node, v *document.Node, p eventPattern) []*transition {
+func (b *builder) transitions(n *chart.Node, v *document.Node, p chart.EventPattern) []*chart.Transition {
 	if v.Kind != document.Sequence {
 		if t := b.transition(n, v, p); t != nil {
-			return []*transition{t}
+			return []*chart.Transition{t}
 		}
 		return nil
 	}
-	var out []*transition
+	var out []*chart.Transition
 	for _, item := range v.Items {
 		if t := b.transition(n, item, p); t != nil {
 			out = append(out, t)
@@ -358,9 +359,9 @@ func (b *builder) transitions(n *node, v *document.Node, p eventPattern) []*tran
 	return out
 }
 
-func (b *builder) transition(n *node, v *document.Node, p eventPattern) *transition {
-	t := &transition{source: n, event: p, line: v.Line, reenter: b.isSCXML()}
-	addTarget := func(to *node) { t.targets = append(t.targets, to) }
+func (b *builder) transition(n *chart.Node, v *document.Node, p chart.EventPattern) *chart.Transition {
+	t := &chart.Transition{Source: n, Event: p, Line: v.Line, Reenter: b.isSCXML()}
+	addTarget := func(to *chart.Node) { t.Targets = append(t.Targets, to) }
 	switch v.Kind {
 	case document.Null: // takes the event and does nothing
 		return t
@@ -381,19 +382,19 @@ func (b *builder) transition(n *node, v *document.Node, p eventPattern) *transit
 		b.target(to, n, addTarget)
 	}
 	if g := v.Field("guard"); g != nil {
-		t.guard, t.condition = b.guard(g), conditionText(g)
+		t.Guard, t.Condition = b.guard(g), conditionText(g)
 	}
 	if a := v.Field("allow"); a != nil {
-		if fromNobody := !p.any && !p.prefix && IsReserved(p.name) && !b.parser.options.Stored; fromNobody || p == (eventPattern{}) {
+		if fromNobody := !p.Any && !p.Prefix && IsReserved(p.Name) && !b.parser.options.Stored; fromNobody || p == (chart.EventPattern{}) {
 			b.Add(a, "nobody sends what leads here, so there is nobody whose rights could be asked")
 		}
-		t.allow = b.rule(a)
+		t.Allow = b.rule(a)
 	}
-	t.actions = b.actions(v.Field("actions"))
+	t.Actions = b.actions(v.Field("actions"))
 	if r := v.Field("reenter"); r != nil {
-		t.reenter = b.Bool(r)
+		t.Reenter = b.Bool(r)
 	}
-	t.into = oneOf(b, v.Field("into"), intoWords)
-	t.apply = oneOf(b, v.Field("apply"), applyWords)
+	t.Into = oneOf(b, v.Field("into"), intoWords)
+	t.Apply = oneOf(b, v.Field("apply"), applyWords)
 	return t
 }

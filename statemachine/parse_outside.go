@@ -11,6 +11,7 @@ import (
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
 	"troupe/statemachine/expr"
+	"troupe/statemachine/internal/chart"
 )
 
 // What a webhook does that says nothing else.
@@ -34,14 +35,14 @@ func (b *builder) webhooks(n *document.Node) {
 		return
 	}
 	b.byItself(n)
-	b.d.webhooks = map[string]*Webhook{}
+	b.d.WebhookByName = map[string]*Webhook{}
 	for _, f := range n.Fields {
 		if !expr.IsName(f.Key.Text) && !IsIdentifier(f.Key.Text) {
 			b.Add(f.Key, "%q is not a name of a webhook: letters, digits and . _ ~ -", data.Shorten(f.Key.Text))
 			continue
 		}
 		if w := b.webhook(f); w != nil {
-			b.d.webhooks[w.Name] = w
+			b.d.WebhookByName[w.Name] = w
 		}
 	}
 }
@@ -122,21 +123,13 @@ func (b *builder) outcome(n *document.Node) EventName {
 		return ""
 	}
 	b.raised = append(b.raised, raisedEvent{n, name, false})
-	b.d.own(name)
+	b.d.AddServiceEvent(name)
 	return name
 }
 
-// own notes that nobody but the service sends an event.
-func (d *Definition) own(name EventName) {
-	if d.owned == nil {
-		d.owned = map[EventName]bool{}
-	}
-	d.owned[name] = true
-}
-
 // sendOut reads {to, body}.
-func (b *builder) sendOut(n *document.Node) action {
-	var a sendOut
+func (b *builder) sendOut(n *document.Node) chart.Action {
+	a := &chart.SendOut{}
 	if !b.known(n, sendOutKeys) {
 		return a
 	}
@@ -145,10 +138,10 @@ func (b *builder) sendOut(n *document.Node) action {
 		b.Add(n, "webhook needs \"to\"")
 		return a
 	}
-	a.to = b.Text(to)
+	a.To = b.Text(to)
 	b.webhooked = append(b.webhooked, to)
 	if v := n.Field("body"); v != nil {
-		a.body = b.template(v)
+		a.Body = b.template(v)
 	}
 	return a
 }
@@ -156,7 +149,7 @@ func (b *builder) sendOut(n *document.Node) action {
 // checkWebhooks holds that every action names a webhook that there is.
 func (b *builder) checkWebhooks() {
 	var names []string
-	for name := range b.d.webhooks {
+	for name := range b.d.WebhookByName {
 		names = append(names, name)
 	}
 	for _, at := range b.webhooked {
@@ -167,8 +160,8 @@ func (b *builder) checkWebhooks() {
 }
 
 // sendMail reads {to, subject, body}.
-func (b *builder) sendMail(n *document.Node) action {
-	var a sendMail
+func (b *builder) sendMail(n *document.Node) chart.Action {
+	a := &chart.SendMail{}
 	if !b.known(n, mailKeys) {
 		return a
 	}
@@ -178,43 +171,43 @@ func (b *builder) sendMail(n *document.Node) action {
 			return a
 		}
 	}
-	a.to = b.template(n.Field("to"))
-	if a.to != nil && a.to.constant != nil {
-		to, err := addressees(a.to.constant)
+	a.To = b.template(n.Field("to"))
+	if a.To != nil && a.To.Constant != nil {
+		to, err := chart.Addressees(a.To.Constant)
 		if err != nil {
 			b.Add(n.Field("to"), "%v", err)
 		}
 		for _, addressee := range to {
 			if !strings.Contains(addressee, "@") {
-				b.d.mailedTo = addReference(b.d.mailedTo, addressee, n.Field("to").Line)
+				b.d.Addressees = chart.AddReference(b.d.Addressees, addressee, n.Field("to").Line)
 			}
 			if role, ok := strings.CutPrefix(addressee, "role:"); ok && b.parser.options.HasRole != nil && !b.parser.options.HasRole(role) {
 				b.suggest(n.Field("to"), role, b.parser.options.Roles, "unknown role %q", data.Shorten(role))
 			}
 		}
 	}
-	a.subject, a.body = b.prose(n.Field("subject")), b.prose(n.Field("body"))
+	a.Subject, a.Body = b.prose(n.Field("subject")), b.prose(n.Field("body"))
 	b.byItself(n)
-	b.d.mailLine = cmp.Or(b.d.mailLine, n.Line)
+	b.d.MailLine = cmp.Or(b.d.MailLine, n.Line)
 	return a
 }
 
 // prose reads a text for people, which may have ${…} anywhere.
-func (b *builder) prose(n *document.Node) *prose {
-	p := &prose{}
+func (b *builder) prose(n *document.Node) *chart.Prose {
+	p := &chart.Prose{}
 	parts, isExpression := SplitText(b.Text(n))
 	for i, part := range parts {
 		if !isExpression[i] {
-			p.parts = append(p.parts, prosePart{literal: part})
+			p.Parts = append(p.Parts, chart.ProsePart{Literal: part})
 			continue
 		}
 		program, err := b.compile(n, part, b.env().Compile)
 		if err != nil && b.parser.options.Stored { // it was no expression when it was accepted
-			p.parts = append(p.parts, prosePart{literal: "${" + part + "}"})
+			p.Parts = append(p.Parts, chart.ProsePart{Literal: "${" + part + "}"})
 			continue
 		}
 		if program = b.compiled(n, program, err); program != nil {
-			p.parts = append(p.parts, prosePart{program: program})
+			p.Parts = append(p.Parts, chart.ProsePart{Program: program})
 		}
 	}
 	return p

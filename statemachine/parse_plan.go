@@ -5,6 +5,7 @@ import (
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
+	"troupe/statemachine/internal/chart"
 )
 
 // The keys of a plan, and its words.
@@ -20,7 +21,7 @@ func (p *Parser) ParsePlan(file string, text []byte, version func(number uint64)
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{Collector: document.Collector{File: file}, parser: p, language: p.env, d: &Definition{places: newPlaces(file)}}
+	b := &builder{Collector: document.Collector{File: file}, parser: p, language: p.env, d: &chart.Definition{Places: chart.NewPlaces(file)}}
 	plan := b.plan(tree, version)
 	return plan, b.Err()
 }
@@ -33,7 +34,7 @@ func (b *builder) plan(n *document.Node, version func(uint64) (*Definition, erro
 	p.from, p.to = b.planVersion(n, "from", version), b.planVersion(n, "to", version)
 	p.timers = oneOf(b, n.Field("timers"), timerRules)
 	if at := n.Field("assign"); at != nil {
-		p.assign = []action{b.assign(at)}
+		p.assign = []chart.Action{b.assign(at)}
 	}
 	if p.from == nil || p.to == nil {
 		return p
@@ -41,29 +42,21 @@ func (b *builder) plan(n *document.Node, version func(uint64) (*Definition, erro
 	if p.from.Version == p.to.Version {
 		b.advise(n.Field("to"), "give two versions of the workflow", "the instances have this version already")
 	}
-	p.counterparts = make([]*node, len(p.from.nodes))
-	for i, old := range p.from.nodes {
-		if old.machine == nil {
+	p.counterparts = make([]*chart.Node, len(p.from.Nodes))
+	for i, old := range p.from.Nodes {
+		if old.Machine == nil {
 			continue // the root
 		}
-		switch machine := p.to.machine(MachineID(old.machine.id)); {
+		switch machine := p.to.Machine(MachineID(old.Machine.ID)); {
 		case machine == nil:
-		case old == old.machine:
+		case old == old.Machine:
 			p.counterparts[i] = machine
 		default:
-			p.counterparts[i] = p.to.find(machine, old.id)
+			p.counterparts[i] = p.to.Find(machine, old.ID)
 		}
 	}
 	b.mapNodes(p, n.Field("nodes"))
 	return p
-}
-
-// machine returns the state machine of the name; nil when there is none.
-func (d *Definition) machine(id MachineID) *node {
-	if m := d.regions[id]; m != nil && m.machine == m {
-		return m
-	}
-	return nil
 }
 
 func (b *builder) planVersion(n *document.Node, key string, version func(uint64) (*Definition, error)) *Definition {
@@ -111,42 +104,42 @@ func (b *builder) mapNodes(p *Plan, n *document.Node) {
 			if old == nil || next == nil {
 				continue
 			}
-			if old.isLeaf() != next.isLeaf() || !old.isLeaf() && old.kind != next.kind {
+			if old.IsLeaf() != next.IsLeaf() || !old.IsLeaf() && old.Kind != next.Kind {
 				b.advise(pair.Value, "map a node without nodes inside to another one without, and others to their own kind",
-					"%q cannot be what %q was", data.Shorten(string(next.id)), data.Shorten(string(old.id)))
+					"%q cannot be what %q was", data.Shorten(string(next.ID)), data.Shorten(string(old.ID)))
 				continue
 			}
-			p.counterparts[old.index] = next
+			p.counterparts[old.Index] = next
 		}
 	}
 }
 
-func (b *builder) machineOf(d *Definition, at *document.Node) *node {
-	if m := d.machine(MachineID(at.Text)); m != nil {
+func (b *builder) machineOf(d *Definition, at *document.Node) *chart.Node {
+	if m := d.Machine(MachineID(at.Text)); m != nil {
 		return m
 	}
 	var known []string
-	for _, m := range d.machines {
-		known = append(known, string(m.id))
+	for _, m := range d.Machines {
+		known = append(known, string(m.ID))
 	}
 	b.suggest(at, at.Text, known, "version %d has no state machine %q", d.Version, data.Shorten(at.Text))
 	return nil
 }
 
-func (b *builder) nodeOf(d *Definition, machine *node, at *document.Node) *node {
+func (b *builder) nodeOf(d *Definition, machine *chart.Node, at *document.Node) *chart.Node {
 	name := b.Text(at)
-	if n := d.find(machine, NodeID(name)); n != nil {
+	if n := d.Find(machine, NodeID(name)); n != nil {
 		return n
 	}
 	if name == "" {
 		return nil // a fault already, or nothing was written
 	}
 	var known []string
-	for _, n := range d.nodes[machine.index+1 : machine.last+1] {
-		if !slices.Contains(known, string(n.id)) {
-			known = append(known, string(n.id))
+	for _, n := range d.Nodes[machine.Index+1 : machine.Last+1] {
+		if !slices.Contains(known, string(n.ID)) {
+			known = append(known, string(n.ID))
 		}
 	}
-	b.suggest(at, name, known, "version %d has no node %q in machine %q", d.Version, data.Shorten(name), machine.id)
+	b.suggest(at, name, known, "version %d has no node %q in machine %q", d.Version, data.Shorten(name), machine.ID)
 	return nil
 }

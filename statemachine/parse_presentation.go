@@ -7,6 +7,7 @@ import (
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
+	"troupe/statemachine/internal/chart"
 )
 
 const (
@@ -19,7 +20,7 @@ const (
 // shown notes that a key says how people see the workflow.
 func (b *builder) shown(n *document.Node) {
 	if n != nil {
-		b.d.shownLine = cmp.Or(b.d.shownLine, n.Line)
+		b.d.PresentationLine = cmp.Or(b.d.PresentationLine, n.Line)
 	}
 }
 
@@ -28,7 +29,7 @@ func (b *builder) label(n *document.Node) Text {
 	b.shown(n)
 	t := b.texts().words(n)
 	for i := range t {
-		t[i].Text = oneLine(t[i].Text)
+		t[i].Text = chart.OneLine(t[i].Text)
 		if utf8.RuneCountInString(t[i].Text) > maxLabel && !b.parser.options.Stored {
 			b.advise(n, "say the rest in the description", "the text is longer than %d characters", maxLabel)
 		}
@@ -51,7 +52,7 @@ func (b *builder) columns(n *document.Node) {
 	}
 	for _, item := range n.Items {
 		if c, ok := b.column(item); ok {
-			b.d.columns = append(b.d.columns, c)
+			b.d.Columns = append(b.d.Columns, c)
 		}
 	}
 }
@@ -78,30 +79,30 @@ func (b *builder) column(n *document.Node) (c Column, ok bool) {
 	case err != nil || len(path) < 2 || path[0] != "svcPublic":
 		b.Add(at, "column %q: must be a path below svcPublic", data.Shorten(text))
 		return c, false
-	case slices.ContainsFunc(b.d.columns, func(before Column) bool { return slices.Equal(before.Path, path) }):
+	case slices.ContainsFunc(b.d.Columns, func(before Column) bool { return slices.Equal(before.Path, path) }):
 		b.Add(at, "column %q stands twice", data.Shorten(text))
 		return c, false
 	}
 	c.Path = path
 	if c.Label == nil {
-		c.Label = Plain(cmp.Or(cutText(oneLine(path[len(path)-1]), maxLabel), text))
+		c.Label = Plain(cmp.Or(chart.CutText(chart.OneLine(path[len(path)-1]), maxLabel), text))
 	}
 	return c, true
 }
 
 // presented reads how people see a node.
-func (b *builder) presented(n *node, v *document.Node) {
-	n.label = b.label(v.Field("label"))
-	n.tone = n.toneIn()
+func (b *builder) presented(n *chart.Node, v *document.Node) {
+	n.Label = b.label(v.Field("label"))
+	n.Tone = n.ToneIn()
 	if at := v.Field("tone"); at != nil {
 		b.shown(at)
-		n.tone = oneOf(b, at, toneWords)
+		n.Tone = oneOf(b, at, toneWords)
 	}
 }
 
 // presentedEvent reads how people see an event.
-func (b *builder) presentedEvent(c *contract, v *document.Node) {
-	c.label, c.done = b.label(v.Field("label")), b.label(v.Field("done"))
+func (b *builder) presentedEvent(c *chart.EventDeclaration, v *document.Node) {
+	c.Label, c.Done = b.label(v.Field("label")), b.label(v.Field("done"))
 	b.shown(v.Field("style"))
-	c.style = oneOf(b, v.Field("style"), styleWords)
+	c.Style = oneOf(b, v.Field("style"), styleWords)
 }

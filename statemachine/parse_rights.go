@@ -3,6 +3,7 @@ package statemachine
 import (
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
+	"troupe/statemachine/internal/chart"
 )
 
 // allow reads the workflow's own allow block.
@@ -10,33 +11,33 @@ func (b *builder) allow(n *document.Node) {
 	if !b.known(n, rightKeys) {
 		return
 	}
-	b.d.create = b.rule(n.Field("create"))
+	b.d.CreateRule = b.rule(n.Field("create"))
 	b.readAt = n.Field("read")
-	b.d.read = b.rule(b.readAt)
-	b.d.send = b.rule(n.Field("send"))
+	b.d.ReadRule = b.rule(b.readAt)
+	b.d.SendRule = b.rule(n.Field("send"))
 	b.invokersOf(n.Field("invoke"))
 }
 
 // rule reads one allow rule; nil when there is none.
-func (b *builder) rule(n *document.Node) *rule {
+func (b *builder) rule(n *document.Node) *chart.Rule {
 	if !b.known(n, ruleKeys) {
 		return nil
 	}
-	r := &rule{
-		roles:      b.names(n.Field("roles"), "role", b.parser.options.HasRole, b.parser.options.Roles),
-		privileges: b.names(n.Field("privileges"), "privilege", b.parser.options.HasPrivilege, b.parser.options.Privileges),
-		users:      b.Texts(n.Field("users")),
-		deny:       b.rule(n.Field("deny")),
+	r := &chart.Rule{
+		Roles:      b.names(n.Field("roles"), "role", b.parser.options.HasRole, b.parser.options.Roles),
+		Privileges: b.names(n.Field("privileges"), "privilege", b.parser.options.HasPrivilege, b.parser.options.Privileges),
+		Users:      b.Texts(n.Field("users")),
+		Deny:       b.rule(n.Field("deny")),
 	}
 	if w := n.Field("when"); w != nil {
-		r.when = b.guard(w)
+		r.When = b.guard(w)
 	}
-	if r.when != nil {
+	if r.When != nil {
 		for _, variable := range []string{"svcPublic", "svcPrivate", "instance", "event"} {
-			r.perInstance = r.perInstance || r.when.Reads(variable)
+			r.PerInstance = r.PerInstance || r.When.Reads(variable)
 		}
 	}
-	if empty := len(r.roles)+len(r.privileges)+len(r.users) == 0; empty && n.Field("when") == nil && n.Field("deny") == nil {
+	if empty := len(r.Roles)+len(r.Privileges)+len(r.Users) == 0; empty && n.Field("when") == nil && n.Field("deny") == nil {
 		b.Add(n, "the rule says nothing: give roles, privileges, users, when or deny")
 	}
 	return r

@@ -6,6 +6,7 @@ import (
 	"troupe/statemachine/cron"
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
+	"troupe/statemachine/internal/chart"
 )
 
 // maxSchedules bounds the schedules of a definition.
@@ -31,7 +32,7 @@ func (b *builder) schedules(n *document.Node) {
 			continue
 		}
 		if s := b.schedule(f); s != nil {
-			b.d.schedules = append(b.d.schedules, s)
+			b.d.Schedules = append(b.d.Schedules, s)
 		}
 	}
 }
@@ -66,7 +67,7 @@ func (b *builder) schedule(f document.Field) *Schedule {
 		}
 	}
 	if at := f.Value.Field("create"); at != nil && b.known(at, documentKeys) {
-		for key, to := range map[string]**template{"svcPublic": &s.public, "svcPrivate": &s.private} {
+		for key, to := range map[string]**chart.Template{"svcPublic": &s.Public, "svcPrivate": &s.Private} {
 			if part := at.Field(key); part != nil {
 				*to = b.template(part)
 			}

@@ -7,11 +7,12 @@ import (
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
+	"troupe/statemachine/internal/chart"
 )
 
 // What the rules of SCXML add to the file (statemachine/DEFINITION.md, "Rules of SCXML").
 
-func (b *builder) isSCXML() bool { return b.d.semantics == scxmlSemantics }
+func (b *builder) isSCXML() bool { return b.d.Semantics == chart.SCXMLSemantics }
 
 // addSignal adds the variable _event to the expressions.
 func (b *builder) addSignal() {
@@ -24,13 +25,13 @@ func (b *builder) addSignal() {
 }
 
 // opening reads {target, actions} of a default entry, and returns the target. A target by itself is one without actions.
-func (b *builder) opening(n *node, v *document.Node) *document.Node {
+func (b *builder) opening(n *chart.Node, v *document.Node) *document.Node {
 	if v == nil || v.Kind != document.Mapping {
 		return v
 	}
 	b.byItself(v)
 	b.known(v, openingKeys)
-	n.opening = b.actions(v.Field("actions"))
+	n.Opening = b.actions(v.Field("actions"))
 	if v.Field("target") == nil {
 		b.Add(v, "needs \"target\"")
 	}
@@ -38,19 +39,19 @@ func (b *builder) opening(n *node, v *document.Node) *document.Node {
 }
 
 // descriptors reads event descriptors with blanks between them (W3C SCXML, section 3.12.1).
-func (b *builder) descriptors(at *document.Node) (patterns []eventPattern) {
+func (b *builder) descriptors(at *document.Node) (patterns []chart.EventPattern) {
 	for _, word := range strings.Fields(b.Text(at)) {
-		p := eventPattern{any: true}
+		p := chart.EventPattern{Any: true}
 		if word != "*" {
 			name, ok := ParseEventName(strings.TrimSuffix(strings.TrimSuffix(word, "*"), "."))
 			if !ok {
 				b.Add(at, "%q is not an event name: letters, digits and . _ : ~ -, or a name ending in .*, or *", data.Shorten(word))
 				continue
 			}
-			p = eventPattern{name: name, prefix: true}
-			b.d.declared.add(eventPattern{name: name}) // NB: so that it can be offered
+			p = chart.EventPattern{Name: name, Prefix: true}
+			b.d.Declared.Add(chart.EventPattern{Name: name}) // NB: so that it can be offered
 		}
-		b.d.declared.add(p)
+		b.d.Declared.Add(p)
 		patterns = append(patterns, p)
 	}
 	if len(patterns) == 0 {
@@ -59,21 +60,21 @@ func (b *builder) descriptors(at *document.Node) (patterns []eventPattern) {
 	return patterns
 }
 
-func (b *builder) onDescriptors(n *node, key, v *document.Node) {
+func (b *builder) onDescriptors(n *chart.Node, key, v *document.Node) {
 	patterns := b.descriptors(key)
 	if len(patterns) == 0 {
 		return
 	}
 	for _, t := range b.transitions(n, v, patterns[0]) {
 		if len(patterns) > 1 {
-			t.more = patterns[1:]
+			t.More = patterns[1:]
 		}
-		n.on = append(n.on, t)
+		n.On = append(n.On, t)
 	}
 }
 
 // onList reads transitions that name their events, for an order that a mapping cannot have.
-func (b *builder) onList(n *node, list *document.Node) {
+func (b *builder) onList(n *chart.Node, list *document.Node) {
 	for _, item := range list.Items {
 		event := item.Field("event")
 		if event == nil {
@@ -90,30 +91,30 @@ func (b *builder) settleInternal() {
 	if !b.isSCXML() {
 		return
 	}
-	for _, n := range b.d.nodes {
-		for t := range n.transitionsOf() {
-			outside := func(to *node) bool { return !n.contains(to) }
-			t.reenter = t.reenter || n.kind != compound || slices.ContainsFunc(t.targets, outside)
+	for _, n := range b.d.Nodes {
+		for t := range n.TransitionsOf() {
+			outside := func(to *chart.Node) bool { return !n.Contains(to) }
+			t.Reenter = t.Reenter || n.Kind != Compound || slices.ContainsFunc(t.Targets, outside)
 		}
 	}
 }
 
 // place reads a path. One that is none fails when it is used.
-func (b *builder) place(at *document.Node) place {
+func (b *builder) place(at *document.Node) chart.Place {
 	text := strings.TrimSpace(b.Text(at))
 	p, err := data.ParsePath(text)
 	switch {
 	case err != nil:
-		return place{bad: err}
+		return chart.Place{Bad: err}
 	case p[0] == "svcPublic":
-		return place{root: rootPublic, path: p[1:]}
+		return chart.Place{Root: chart.Public, Path: p[1:]}
 	case p[0] == "svcPrivate":
-		return place{root: rootPrivate, path: p[1:]}
+		return chart.Place{Root: chart.Private, Path: p[1:]}
 	}
-	return place{bad: fmt.Errorf("nothing can be assigned to %q", data.Shorten(text))}
+	return chart.Place{Bad: fmt.Errorf("nothing can be assigned to %q", data.Shorten(text))}
 }
 
-func (b *builder) optionalPlace(at *document.Node) *place {
+func (b *builder) optionalPlace(at *document.Node) *chart.Place {
 	if at == nil {
 		return nil
 	}
@@ -121,34 +122,34 @@ func (b *builder) optionalPlace(at *document.Node) *place {
 	return &p
 }
 
-func (b *builder) setPlaces(n *document.Node) action {
-	var a setPlaces
+func (b *builder) setPlaces(n *document.Node) chart.Action {
+	a := &chart.SetPlaces{}
 	for _, f := range n.Fields {
-		a.places = append(a.places, b.place(f.Key))
-		a.values = append(a.values, b.template(f.Value))
+		a.Places = append(a.Places, b.place(f.Key))
+		a.Values = append(a.Values, b.template(f.Value))
 	}
 	return a
 }
 
-func (b *builder) forEachPlace(n *document.Node) action {
+func (b *builder) forEachPlace(n *document.Node) chart.Action {
 	list := n.Field("array")
 	if list == nil || n.Field("item") == nil || n.Field("do") == nil {
 		b.Add(n, "foreach needs \"array\", \"item\" and \"do\"")
-		return forEach{}
+		return &chart.ForEach{}
 	}
 	text := b.Text(list)
-	if inner, ok := expression(text); ok {
+	if inner, ok := chart.Expression(text); ok {
 		text = inner
 	}
 	p, err := b.compile(list, text, b.env().Compile)
-	return forEachPlace{
-		list: &template{program: b.compiled(list, p, err)},
-		item: b.place(n.Field("item")), index: b.optionalPlace(n.Field("index")), body: b.actions(n.Field("do")),
+	return &chart.ForEachPlace{
+		List: &chart.Template{Program: b.compiled(list, p, err)},
+		Item: b.place(n.Field("item")), Index: b.optionalPlace(n.Field("index")), Body: b.actions(n.Field("do")),
 	}
 }
 
 // params reads a mapping of names to values.
-func (b *builder) params(v *document.Node) (params []parameter) {
+func (b *builder) params(v *document.Node) (params []chart.Parameter) {
 	if v == nil {
 		return nil
 	}
@@ -157,12 +158,12 @@ func (b *builder) params(v *document.Node) (params []parameter) {
 		return nil
 	}
 	for _, f := range v.Fields {
-		params = append(params, parameter{f.Key.Text, b.template(f.Value)})
+		params = append(params, chart.Parameter{Name: f.Key.Text, Value: b.template(f.Value)})
 	}
 	return params
 }
 
-func (b *builder) optional(v *document.Node) *template {
+func (b *builder) optional(v *document.Node) *chart.Template {
 	if v == nil {
 		return nil
 	}
@@ -170,46 +171,46 @@ func (b *builder) optional(v *document.Node) *template {
 }
 
 // dispatch reads send.
-func (b *builder) dispatch(n *document.Node) action {
-	var a dispatch
+func (b *builder) dispatch(n *document.Node) chart.Action {
+	a := &chart.Dispatch{}
 	if !b.known(n, scxmlSendKeys) {
 		return a
 	}
-	if a.event = b.optional(n.Field("event")); a.event == nil {
+	if a.Event = b.optional(n.Field("event")); a.Event == nil {
 		b.Add(n, "send needs an event")
 	}
-	a.to, a.kind = b.optional(n.Field("to")), b.optional(n.Field("type"))
-	a.payload = payload{b.optional(n.Field("data")), b.params(n.Field("params"))}
+	a.To, a.Kind = b.optional(n.Field("to")), b.optional(n.Field("type"))
+	a.Payload = chart.Payload{Value: b.optional(n.Field("data")), Params: b.params(n.Field("params"))}
 	if v := n.Field("delay"); v != nil {
-		a.delay = b.delay(v)
+		a.Delay = b.delay(v)
 	}
 	if v := n.Field("id"); v != nil {
-		a.id = b.Text(v)
-		b.sent = append(b.sent, a.id)
+		a.ID = b.Text(v)
+		b.sent = append(b.sent, a.ID)
 	}
-	a.idTo = b.optionalPlace(n.Field("idTo"))
+	a.IDTo = b.optionalPlace(n.Field("idTo"))
 	return a
 }
 
 // scxmlInvoke reads what an invoke has. It returns false when the workflow is computed, so that nothing else is to be read.
-func (b *builder) scxmlInvoke(inv *invoke, v *document.Node) bool {
-	s := &scxmlInvoke{kind: b.optional(v.Field("type")), idTo: b.optionalPlace(v.Field("idTo"))}
-	inv.scxmlInvoke = s
+func (b *builder) scxmlInvoke(inv *chart.Invoke, v *document.Node) bool {
+	s := &chart.SCXMLInvoke{Kind: b.optional(v.Field("type")), IDTo: b.optionalPlace(v.Field("idTo"))}
+	inv.SCXMLInvoke = s
 	if at := v.Field("id"); at != nil {
-		s.id = b.Text(at)
+		s.ID = b.Text(at)
 	}
 	if at := v.Field("data"); at != nil && b.known(at, documentKeys) {
-		s.payload.value = b.optional(at.Field("svcPublic"))
-		inv.private = b.optional(at.Field("svcPrivate"))
+		s.Payload.Value = b.optional(at.Field("svcPublic"))
+		inv.Private = b.optional(at.Field("svcPrivate"))
 	}
-	s.payload.params = b.params(v.Field("params"))
+	s.Payload.Params = b.params(v.Field("params"))
 	if at := v.Field("autoforward"); at != nil {
-		s.autoforward = b.Bool(at)
+		s.Autoforward = b.Bool(at)
 	}
-	s.finalize = b.actions(v.Field("finalize"))
+	s.Finalize = b.actions(v.Field("finalize"))
 	if of := v.Field("workflow"); of != nil && of.Kind == document.String {
-		if _, computed := expression(of.Text); computed {
-			s.workflow = b.template(of)
+		if _, computed := chart.Expression(of.Text); computed {
+			s.Workflow = b.template(of)
 			return false
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"troupe/statemachine/data"
+	"troupe/statemachine/internal/chart"
 )
 
 const presentedChart = `
@@ -43,26 +44,26 @@ stateMachines:
 func TestHowPeopleSeeNodes(t *testing.T) {
 	d := parseChart(t, presentedChart)
 	for at, want := range map[Position]string{
-		{"main", "draft"}:     "draft waiting",
-		{"main", "first"}:     "First look good",
-		{"main", "second"}:    "second neutral",
-		{"main", "ended"}:     "ended neutral",
-		{"main", "checked"}:   "Being checked good",
-		{"main", "deliver"}:   "deliver waiting",
-		{"paper", "printing"}: "Printing waiting",
-		{"parcel", "parcel"}:  "The parcel waiting",
-		{"main", "failed"}:    "failed bad",
-		{"main", "gone"}:      "gone neutral",
-		{"gone", "draft"}:     "draft neutral",
+		{Machine: "main", Node: "draft"}:     "draft waiting",
+		{Machine: "main", Node: "first"}:     "First look good",
+		{Machine: "main", Node: "second"}:    "second neutral",
+		{Machine: "main", Node: "ended"}:     "ended neutral",
+		{Machine: "main", Node: "checked"}:   "Being checked good",
+		{Machine: "main", Node: "deliver"}:   "deliver waiting",
+		{Machine: "paper", Node: "printing"}: "Printing waiting",
+		{Machine: "parcel", Node: "parcel"}:  "The parcel waiting",
+		{Machine: "main", Node: "failed"}:    "failed bad",
+		{Machine: "main", Node: "gone"}:      "gone neutral",
+		{Machine: "gone", Node: "draft"}:     "draft neutral",
 	} {
 		if got := d.LabelOf(at); got.Label.For()+" "+got.Tone.String() != want {
 			t.Errorf("%v: got %q %v, want %s", at, got.Label.For(), got.Tone, want)
 		}
 	}
-	if got := d.LabelOf(Position{"main", "checked"}).Label.For("de"); got != "In Prüfung" {
+	if got := d.LabelOf(Position{Machine: "main", Node: "checked"}).Label.For("de"); got != "In Prüfung" {
 		t.Errorf("in German: got %q", got)
 	}
-	if got := d.LabelOfTarget(Position{"paper", "printing"}, "checked").Label.For("en"); got != "Being checked" {
+	if got := d.LabelOfTarget(Position{Machine: "paper", Node: "printing"}, "checked").Label.For("en"); got != "Being checked" {
 		t.Errorf("of a target: got %q", got)
 	}
 }
@@ -164,9 +165,9 @@ func TestColumnsOfAnInstance(t *testing.T) {
 		`{"items":{"0":{"price":1}}}`:                 `customer= Preis=1`,
 	} {
 		var got []string
-		for i := range d.Columns() {
-			c := &d.Columns()[i]
-			got = append(got, c.Label.For("de")+"="+string(c.Value(&Instance{Public: data.Value(public)})))
+		for i := range d.Columns {
+			c := &d.Columns[i]
+			got = append(got, c.Label.For("de")+"="+string(c.Value(data.Value(public))))
 		}
 		if strings.Join(got, " ") != want {
 			t.Errorf("%s: got %s, want %s", public, strings.Join(got, " "), want)
@@ -178,11 +179,11 @@ func TestColumnsOfAnInstance(t *testing.T) {
 func TestATitleIsOneLine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.StringOf(rapid.SampledFrom([]rune(" \n\t\u0000\u202e\u2066\u2028\u0085äx")))).Draw(t, "text")
-		got := cutText(oneLine(text), maxTitle)
-		if strings.ContainsFunc(got, isHidden) || got != strings.TrimSpace(got) || strings.Contains(got, "  ") || utf8.RuneCountInString(got) > maxTitle {
+		got := chart.CutText(chart.OneLine(text), chart.MaxTitle)
+		if strings.ContainsFunc(got, chart.IsHidden) || got != strings.TrimSpace(got) || strings.Contains(got, "  ") || utf8.RuneCountInString(got) > chart.MaxTitle {
 			t.Fatalf("%q: got %q", text, got)
 		}
-		if got2 := cutText(oneLine(got), maxTitle); got2 != got {
+		if got2 := chart.CutText(chart.OneLine(got), chart.MaxTitle); got2 != got {
 			t.Fatalf("%q: got %q, and %q from it", text, got, got2)
 		}
 	})

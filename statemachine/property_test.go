@@ -9,9 +9,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// chart draws a random statechart: nested compound and parallel nodes, history,
+// plainChart draws a random statechart: nested compound and parallel nodes, history,
 // and transitions from anywhere to anywhere in their machine.
-type chart struct {
+type plainChart struct {
 	t     *rapid.T
 	names []string // nodes that can be targets
 	b     strings.Builder
@@ -20,7 +20,7 @@ type chart struct {
 
 // machine draws one state machine and writes it. content writes what a node has
 // besides its states.
-func (c *chart) machine(name, kind string, depth int, content func(s *shape, indent string)) {
+func (c *plainChart) machine(name, kind string, depth int, content func(s *shape, indent string)) {
 	c.names = nil
 	root := c.shape(name, kind, depth)
 	fmt.Fprintf(&c.b, "  %s:\n", name)
@@ -33,9 +33,9 @@ type shape struct {
 	children   []*shape
 }
 
-func (c *chart) pick(from ...string) string { return rapid.SampledFrom(from).Draw(c.t, "pick") }
+func (c *plainChart) pick(from ...string) string { return rapid.SampledFrom(from).Draw(c.t, "pick") }
 
-func (c *chart) shape(name, kind string, depth int) *shape {
+func (c *plainChart) shape(name, kind string, depth int) *shape {
 	s := &shape{name: name, kind: kind}
 	if kind != "compound" && kind != "parallel" {
 		return s
@@ -62,7 +62,7 @@ func (c *chart) shape(name, kind string, depth int) *shape {
 	return s
 }
 
-func (c *chart) print(s *shape, indent string, content func(s *shape, indent string)) {
+func (c *plainChart) print(s *shape, indent string, content func(s *shape, indent string)) {
 	switch s.kind {
 	case "final":
 		fmt.Fprintf(&c.b, "%stype: final\n", indent)
@@ -85,7 +85,7 @@ func (c *chart) print(s *shape, indent string, content func(s *shape, indent str
 }
 
 // logged writes actions that log each entry and exit, and a transition for each event.
-func (c *chart) logged(s *shape, indent string) {
+func (c *plainChart) logged(s *shape, indent string) {
 	fmt.Fprintf(&c.b, "%sentry: [{log: '+%s'}]\n%sexit: [{log: '-%s'}]\n", indent, s.name, indent, s.name)
 	fmt.Fprintf(&c.b, "%son:\n", indent)
 	for e := range 3 {
@@ -101,7 +101,7 @@ func TestRandomChartsStayWhole(t *testing.T) {
 	p := newParser(t)
 	taken := 0
 	rapid.Check(t, func(rt *rapid.T) {
-		c := &chart{t: rt}
+		c := &plainChart{t: rt}
 		c.b.WriteString("id: random\nstateMachines:\n")
 		for m := range rapid.IntRange(1, 2).Draw(rt, "machines") {
 			c.machine(fmt.Sprintf("m%d", m), "compound", 0, c.logged)
@@ -130,12 +130,12 @@ func TestRandomChartsStayWhole(t *testing.T) {
 				rt.Fatalf("step %d is not deterministic\n%s", n, c.b.String())
 			}
 			follow(rt, active, next.Logs)
-			if !d.isWhole(next.Instance.at.active) {
+			if !d.IsWhole(next.Instance.at.Active) {
 				rt.Fatalf("step %d leaves no configuration: %s\n%s", n, d.States(&next.Instance), c.b.String())
 			}
-			for _, node := range d.nodes {
-				if node.kind != final && node.parent != nil && !node.kind.isHistory() && active[string(node.id)] != next.Instance.at.active.has(node.index) {
-					rt.Fatalf("step %d: entries and exits say %s is active: %v\n%s", n, node.id, active[string(node.id)], c.b.String())
+			for _, node := range d.Nodes {
+				if node.Kind != Final && node.Parent != nil && !node.Kind.IsHistory() && active[string(node.ID)] != next.Instance.at.Active.Has(node.Index) {
+					rt.Fatalf("step %d: entries and exits say %s is active: %v\n%s", n, node.ID, active[string(node.ID)], c.b.String())
 				}
 			}
 			r = next

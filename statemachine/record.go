@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"troupe/statemachine/data"
+	"troupe/statemachine/internal/chart"
 	"troupe/statemachine/packed"
 )
 
@@ -78,7 +79,7 @@ func (d *Definition) AppendRecord(dst []byte, in *Instance, chain Chain, attachm
 	dst = packed.AppendTime(dst, in.CreatedAt)
 	dst = packed.AppendTime(dst, in.UpdatedAt)
 	dst = append(dst, chain[:]...)
-	dst = packed.AppendText(dst, in.at.states)
+	dst = packed.AppendText(dst, in.at.States)
 	dst = packed.AppendText(dst, in.Redirect)
 	dst = packed.AppendText(dst, in.Public)
 	dst = packed.AppendText(dst, in.Private)
@@ -111,12 +112,12 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // index in another version of the definition.
 func (d *Definition) appendMemory(dst []byte, memories []memory) []byte {
 	for _, m := range memories {
-		h := d.nodes[m.history]
-		dst = packed.AppendText(dst, h.machine.id)
-		dst = packed.AppendText(dst, h.id)
+		h := d.Nodes[m.history]
+		dst = packed.AppendText(dst, h.Machine.ID)
+		dst = packed.AppendText(dst, h.ID)
 		dst = binary.AppendUvarint(dst, uint64(len(m.nodes)))
 		for _, i := range m.nodes {
-			dst = packed.AppendText(dst, d.nodes[i].id)
+			dst = packed.AppendText(dst, d.Nodes[i].ID)
 		}
 	}
 	return dst
@@ -198,7 +199,7 @@ func (d *Definition) Restore(id string, r Record) (Instance, error) {
 		ID: id, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Sequence: r.Sequence,
 		Redirect: r.Redirect,
 	}
-	active := newNodeSet(len(d.nodes))
+	active := chart.NewNodeSet(len(d.Nodes))
 	if r.Version != d.Version {
 		return in, fmt.Errorf("%w: version %d read with definition %d", ErrRecord, r.Version, d.Version)
 	}
@@ -215,14 +216,14 @@ func (d *Definition) Restore(id string, r Record) (Instance, error) {
 	for _, s := range states.Elements() {
 		machine, _ := s.Lookup("stateMachineId")
 		name, _ := s.Lookup("nodeId")
-		if !d.activate(active, MachineID(machine.Text()), NodeID(name.Text())) {
+		if !d.Activate(active, MachineID(machine.Text()), NodeID(name.Text())) {
 			return in, fmt.Errorf("%w: node %q is not in definition %s version %d", ErrRecord, data.Shorten(name.Text()), d.ID, d.Version)
 		}
 	}
-	if !d.isWhole(active) {
+	if !d.IsWhole(active) {
 		return in, fmt.Errorf("%w: states do not make a configuration of %s version %d", ErrRecord, d.ID, d.Version)
 	}
-	in.at = d.configurationOf(active)
+	in.at = d.ConfigurationOf(active)
 	if in.memory, err = d.restoreMemory(r.memory); err != nil {
 		return in, err
 	}
@@ -238,55 +239,6 @@ func (d *Definition) Restore(id string, r Record) (Instance, error) {
 	return in, d.restoreTasks(&in, r.tasks)
 }
 
-// activate adds the node that one position names, with its ancestors.
-func (d *Definition) activate(active nodeSet, region MachineID, name NodeID) bool {
-	r := d.regions[region]
-	if r == nil {
-		return false
-	}
-	n := d.find(r.machine, name)
-	if r == r.machine && r.kind == parallel && NodeID(r.id) == name {
-		n = r
-	}
-	if n == nil || n != r && !r.contains(n) {
-		return false
-	}
-	for ; n.parent != nil; n = n.parent {
-		active.add(n.index)
-	}
-	return true
-}
-
-// find returns the node of a machine by name; nil when it has none.
-func (d *Definition) find(machine *node, name NodeID) *node {
-	for i := machine.index + 1; i <= machine.last; i++ {
-		if d.nodes[i].id == name {
-			return d.nodes[i]
-		}
-	}
-	return nil
-}
-
-// isWhole reports whether the set is a configuration: every compound node in it
-// has exactly one active child, every parallel one all.
-func (d *Definition) isWhole(active nodeSet) bool {
-	for _, n := range d.nodes {
-		if n.parent != nil && !active.has(n.index) {
-			continue
-		}
-		count := 0
-		for _, c := range n.children {
-			if active.has(c.index) {
-				count++
-			}
-		}
-		if n.kind == compound && count != 1 || n.kind == parallel && count != len(n.children) || n.kind.isHistory() {
-			return false
-		}
-	}
-	return true
-}
-
 // errHistory: the memory of history nodes does not fit the definition.
 var errHistory = fmt.Errorf("%w: history", ErrRecord)
 
@@ -294,23 +246,23 @@ func (d *Definition) restoreMemory(b []byte) ([]memory, error) {
 	var out []memory
 	rd := packed.NewReader(b)
 	for !rd.Whole() {
-		machine := d.regions[MachineID(rd.Text())]
+		machine := d.RegionByID[MachineID(rd.Text())]
 		history := NodeID(rd.Text())
 		count := rd.Uvarint()
-		if rd.Failed() || machine == nil || machine.machine != machine || count > uint64(len(d.nodes)) {
+		if rd.Failed() || machine == nil || machine.Machine != machine || count > uint64(len(d.Nodes)) {
 			return nil, errHistory
 		}
-		h := d.find(machine, history)
+		h := d.Find(machine, history)
 		if h == nil {
 			return nil, errHistory
 		}
-		m := memory{history: h.index}
+		m := memory{history: h.Index}
 		for range count {
-			n := d.find(machine, NodeID(rd.Text()))
-			if rd.Failed() || n == nil || !h.kind.isHistory() || !h.parent.contains(n) || n.kind.isHistory() {
+			n := d.Find(machine, NodeID(rd.Text()))
+			if rd.Failed() || n == nil || !h.Kind.IsHistory() || !h.Parent.Contains(n) || n.Kind.IsHistory() {
 				return nil, errHistory
 			}
-			m.nodes = append(m.nodes, n.index)
+			m.nodes = append(m.nodes, n.Index)
 		}
 		out = append(out, m)
 	}
@@ -332,7 +284,7 @@ func appendChildren(dst []byte, children []child) []byte {
 	for i := range children {
 		c := &children[i]
 		flags := byte(c.status)
-		if c.invoke.node.machine == c.invoke.node {
+		if c.invoke.Node.Machine == c.invoke.Node {
 			flags |= childOfMachine
 		}
 		if c.name != "" {
@@ -344,7 +296,7 @@ func appendChildren(dst []byte, children []child) []byte {
 		dst = append(dst, flags)
 		dst = c.id.append(dst)
 		dst = packed.AppendTime(dst, c.begun)
-		dst = c.invoke.append(dst)
+		dst = appendInvoke(dst, c.invoke)
 		if c.name != "" {
 			dst = packed.AppendText(packed.AppendText(dst, c.name), c.workflow)
 		}

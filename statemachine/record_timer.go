@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"troupe/statemachine/internal/chart"
 	"troupe/statemachine/packed"
 )
 
@@ -21,15 +22,15 @@ func appendTimers(dst []byte, timers []timer) []byte {
 		switch {
 		case t.told != nil:
 			flags |= timerTold
-			if t.told.failed {
+			if t.told.Failed {
 				flags |= timerToldFailed
 			}
-			if n := t.told.invoke.node; n.machine == n {
+			if n := t.told.Invoke.Node; n.Machine == n {
 				flags |= timerOfMachine
 			}
 		case t.after == nil:
 			flags |= timerSent
-		case t.after.node.machine == t.after.node:
+		case t.after.Node.Machine == t.after.Node:
 			flags |= timerOfMachine
 		}
 		dst = append(dst, flags)
@@ -37,12 +38,12 @@ func appendTimers(dst []byte, timers []timer) []byte {
 		dst = packed.AppendTime(dst, t.due)
 		dst = packed.AppendText(dst, t.name())
 		if t.after != nil {
-			dst = packed.AppendText(dst, t.after.node.machine.id)
-			dst = packed.AppendText(dst, t.after.node.id)
+			dst = packed.AppendText(dst, t.after.Node.Machine.ID)
+			dst = packed.AppendText(dst, t.after.Node.ID)
 			continue
 		}
 		if t.told != nil {
-			dst = packed.AppendText(t.told.invoke.append(dst), t.data)
+			dst = packed.AppendText(appendInvoke(dst, t.told.Invoke), t.data)
 			continue
 		}
 		dst = packed.AppendText(dst, t.send)
@@ -67,7 +68,7 @@ const (
 // errTimers: the timers do not fit the definition, or what is active.
 var errTimers = fmt.Errorf("%w: timers", ErrRecord)
 
-func (d *Definition) restoreTimers(b []byte, active nodeSet) ([]timer, error) {
+func (d *Definition) restoreTimers(b []byte, active chart.NodeSet) ([]timer, error) {
 	var out []timer
 	rd := packed.NewReader(b)
 	for !rd.Whole() {
@@ -75,8 +76,8 @@ func (d *Definition) restoreTimers(b []byte, active nodeSet) ([]timer, error) {
 		t := timer{id: readPart(&rd), due: rd.Time(), failed: flags&timerFailed != 0}
 		name := EventName(rd.Text())
 		if flags&timerTold != 0 {
-			t.told = &telling{d.readInvoke(&rd, flags&timerOfMachine != 0), flags&timerToldFailed != 0}
-			if t.told.invoke == nil {
+			t.told = &chart.ChildTransition{Invoke: d.readInvoke(&rd, flags&timerOfMachine != 0), Failed: flags&timerToldFailed != 0}
+			if t.told.Invoke == nil {
 				return nil, errTimers
 			}
 			t.data = readData(&rd)
@@ -87,11 +88,11 @@ func (d *Definition) restoreTimers(b []byte, active nodeSet) ([]timer, error) {
 				t.to = string(notEmpty(&rd))
 			}
 		} else {
-			machine, node := d.regions[MachineID(rd.Text())], NodeID(rd.Text())
-			if rd.Failed() || machine == nil || machine.machine != machine {
+			machine, node := d.RegionByID[MachineID(rd.Text())], NodeID(rd.Text())
+			if rd.Failed() || machine == nil || machine.Machine != machine {
 				return nil, errTimers
 			}
-			if t.after = d.findAfter(machine, node, name, flags&timerOfMachine != 0); t.after == nil || !active.has(t.after.node.index) {
+			if t.after = d.findAfter(machine, node, name, flags&timerOfMachine != 0); t.after == nil || !active.Has(t.after.Node.Index) {
 				return nil, errTimers
 			}
 		}
@@ -105,41 +106,41 @@ func (d *Definition) restoreTimers(b []byte, active nodeSet) ([]timer, error) {
 
 // findAfter returns the after of a node whose event has this name, or of the state machine itself; nil when there
 // is none.
-func (d *Definition) findAfter(machine *node, name NodeID, event EventName, ofMachine bool) *after {
+func (d *Definition) findAfter(machine *chart.Node, name NodeID, event EventName, ofMachine bool) *chart.After {
 	n := machine
 	if !ofMachine {
-		n = d.find(machine, name)
+		n = d.Find(machine, name)
 	}
 	if n == nil {
 		return nil
 	}
-	for _, a := range n.after {
-		if a.event == event {
+	for _, a := range n.After {
+		if a.Event == event {
 			return a
 		}
 	}
 	return nil
 }
 
-// append writes where an invoke stands: machine, node and its number there.
-func (inv *invoke) append(dst []byte) []byte {
-	dst = packed.AppendText(dst, inv.node.machine.id)
-	dst = packed.AppendText(dst, inv.node.id)
-	return binary.AppendUvarint(dst, uint64(inv.number)) //nolint:gosec // not negative
+// appendInvoke writes where an invoke stands: machine, node and its number there.
+func appendInvoke(dst []byte, inv *chart.Invoke) []byte {
+	dst = packed.AppendText(dst, inv.Node.Machine.ID)
+	dst = packed.AppendText(dst, inv.Node.ID)
+	return binary.AppendUvarint(dst, uint64(inv.Number)) //nolint:gosec // not negative
 }
 
 // readInvoke returns nil when the definition has no such invoke.
-func (d *Definition) readInvoke(rd *packed.Reader, ofMachine bool) *invoke {
-	machine, name, number := d.regions[MachineID(rd.Text())], NodeID(rd.Text()), rd.Uvarint()
-	if rd.Failed() || machine == nil || machine.machine != machine {
+func (d *Definition) readInvoke(rd *packed.Reader, ofMachine bool) *chart.Invoke {
+	machine, name, number := d.RegionByID[MachineID(rd.Text())], NodeID(rd.Text()), rd.Uvarint()
+	if rd.Failed() || machine == nil || machine.Machine != machine {
 		return nil
 	}
 	n := machine
 	if !ofMachine {
-		n = d.find(machine, name)
+		n = d.Find(machine, name)
 	}
-	if n == nil || number >= uint64(len(n.invoke)) {
+	if n == nil || number >= uint64(len(n.Invoke)) {
 		return nil
 	}
-	return n.invoke[number]
+	return n.Invoke[number]
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"troupe/statemachine/data"
+	"troupe/statemachine/internal/chart"
 )
 
 // What a move does differently with the rules of SCXML (statemachine/DEFINITION.md, "Rules of SCXML").
@@ -75,14 +76,14 @@ func (m *move) arrive(e *Event) (touched bool) {
 	m.setSignal(e.Name, &s, e.Data)
 	for i := range m.in.children {
 		c := &m.in.children[i]
-		if c.invoke.scxmlInvoke == nil {
+		if c.invoke.SCXMLInvoke == nil {
 			continue
 		}
-		if c.name == s.invokeID && s.invokeID != "" && c.invoke.finalize != nil {
-			m.runBlock(c.invoke.finalize)
+		if c.name == s.invokeID && s.invokeID != "" && c.invoke.Finalize != nil {
+			m.runBlock(c.invoke.Finalize)
 			touched = true
 		}
-		if c.status == ChildRuns && c.invoke.autoforward && e.Name != parentCancelled && s.kind == externalSignal {
+		if c.status == ChildRuns && c.invoke.Autoforward && e.Name != chart.ParentCancelled && s.kind == externalSignal {
 			m.forward(&Forward{Child: c.end(), Event: e.Name, Data: e.Data, SendID: s.sendID})
 			touched = true
 		}
@@ -101,11 +102,11 @@ func (m *move) stop() {
 
 // leaveAll runs the exits of all active nodes. Nobody takes their errors, which only the rules of SCXML forgive.
 func (m *move) leaveAll() {
-	for i := m.active.previous(len(m.d.nodes) - 1); i > 0; i = m.active.previous(i - 1) {
-		m.runBlock(m.d.nodes[i].exit)
+	for i := m.active.Previous(len(m.d.Nodes) - 1); i > 0; i = m.active.Previous(i - 1) {
+		m.runBlock(m.d.Nodes[i].Exit)
 	}
 	for _, e := range m.queue[m.head:] {
-		if e.name == errorExecution && m.d.semantics != scxmlSemantics {
+		if e.name == errorExecution && m.d.Semantics != chart.SCXMLSemantics {
 			m.failUntaken(e)
 		}
 	}
@@ -118,46 +119,34 @@ func (m *move) dropQueue() {
 }
 
 // open runs the actions of the default entry of a node, and of the history nodes in it.
-func (m *move) open(n *node) {
-	for _, of := range append([]*node{n}, n.histories...) {
+func (m *move) open(n *chart.Node) {
+	for _, of := range append([]*chart.Node{n}, n.Histories...) {
 		if i := slices.Index(m.byDefault, of); i >= 0 {
 			m.byDefault = slices.Delete(m.byDefault, i, i+1)
-			m.runBlock(of.opening)
+			m.runBlock(of.Opening)
 		}
 	}
-}
-
-// parameter is one member of data; the member is missing when its expression fails (W3C SCXML, section 5.7).
-type parameter struct {
-	name  string
-	value *template
-}
-
-// payload is data for others: a value, with more members when it is an object.
-type payload struct {
-	value  *template // nil: none
-	params []parameter
 }
 
 var errPayload = errors.New("params can be added to an object only")
 
 // of evaluates the data in the move; absent when there is none.
-func (p payload) of(m *move) (data.Value, error) {
+func (m *move) payload(p chart.Payload) (data.Value, error) {
 	var v data.Value
-	if p.value != nil {
+	if p.Value != nil {
 		var err error
-		if v, err = p.value.eval(&m.scope); err != nil {
+		if v, err = p.Value.Eval(&m.scope); err != nil {
 			return nil, err
 		}
 	}
-	if p.params == nil {
+	if p.Params == nil {
 		return v, nil
 	}
 	if len(v) > 0 && v.Kind() != data.Object {
 		return nil, errPayload
 	}
-	for _, param := range p.params {
-		member, err := param.value.eval(&m.scope)
+	for _, param := range p.Params {
+		member, err := param.Value.Eval(&m.scope)
 		if err != nil {
 			m.raiseError(err)
 			continue
@@ -165,52 +154,39 @@ func (p payload) of(m *move) (data.Value, error) {
 		if len(v) == 0 {
 			v = emptyObject
 		}
-		if v, err = data.Set(v, data.Path{param.name}, member); err != nil {
+		if v, err = data.Set(v, data.Path{param.Name}, member); err != nil {
 			return nil, err
 		}
 	}
-	if len(v) > maxTemplateBytes {
-		return nil, errTemplateTooLarge
+	if len(v) > chart.MaxTemplateBytes {
+		return nil, chart.ErrTemplateTooLarge
 	}
 	return v, nil
 }
 
 // outputOf is the data of a final node.
-func (m *move) outputOf(n *node) (data.Value, error) {
+func (m *move) outputOf(n *chart.Node) (data.Value, error) {
 	switch {
-	case n.params != nil:
-		return payload{n.output, n.params}.of(m)
-	case n.output != nil:
-		return n.output.eval(&m.scope)
+	case n.Params != nil:
+		return m.payload(chart.Payload{Value: n.Output, Params: n.Params})
+	case n.Output != nil:
+		return n.Output.Eval(&m.scope)
 	}
 	return nil, nil
 }
 
-// place is a path that an action sets. SCXML tells only when the action runs that nothing can be set there.
-type place struct {
-	root root
-	path data.Path
-	bad  error // why nothing can be set there; nil: it can
-}
-
-func (p *place) set(m *move, v data.Value) error {
-	if p.bad != nil {
-		return p.bad
+func (m *move) setPlace(p *chart.Place, v data.Value) error {
+	if p.Bad != nil {
+		return p.Bad
 	}
-	return m.setPath(p.root, p.path, v)
+	return m.setPath(p.Root, p.Path, v)
 }
 
-// setPlaces is assign where some place may be a bad one.
-type setPlaces struct {
-	places []place
-	values []*template
-}
-
-func (a setPlaces) run(m *move) error {
-	for i := range a.places {
-		v, err := a.values[i].eval(&m.scope)
+func (m *move) runSetPlaces(a *chart.SetPlaces) error {
+	for i := range a.Places {
+		v, err := a.Values[i].Eval(&m.scope)
 		if err == nil {
-			err = a.places[i].set(m, v)
+			err = m.setPlace(&a.Places[i], v)
 		}
 		if err != nil {
 			return err
@@ -219,49 +195,33 @@ func (a setPlaces) run(m *move) error {
 	return nil
 }
 
-// block is a block of its own: an error in it does not end the one around it (W3C SCXML, section 4.9).
-type block struct{ actions []action }
-
-func (a block) run(m *move) error {
-	m.runBlock(a.actions)
-	return nil
-}
-
-// forEachPlace is forEach with variables that stay: places of the data (W3C SCXML, section 4.6).
-type forEachPlace struct {
-	list  *template
-	item  place
-	index *place // nil: not wanted
-	body  []action
-}
-
 var errNoList = errors.New("foreach: not a list")
 
-func (a forEachPlace) run(m *move) error {
-	list, err := a.list.eval(&m.scope)
+func (m *move) runForEachPlace(a *chart.ForEachPlace) error {
+	list, err := a.List.Eval(&m.scope)
 	switch {
 	case err != nil:
 		return err
 	case list.Kind() != data.Array:
 		return errNoList
-	case a.item.bad != nil:
-		return a.item.bad
-	case a.index != nil && a.index.bad != nil:
-		return a.index.bad
+	case a.Item.Bad != nil:
+		return a.Item.Bad
+	case a.Index != nil && a.Index.Bad != nil:
+		return a.Index.Bad
 	}
 	for i, v := range list.Elements() {
 		if m.budget.Charge(1); m.isSpent() { // the body may be empty
 			return m.failure
 		}
-		if err := a.item.set(m, v); err != nil {
+		if err := m.setPlace(&a.Item, v); err != nil {
 			return err
 		}
-		if a.index != nil {
-			if err := a.index.set(m, data.Value(strconv.Itoa(i))); err != nil {
+		if a.Index != nil {
+			if err := m.setPlace(a.Index, data.Value(strconv.Itoa(i))); err != nil {
 				return err
 			}
 		}
-		if err := m.runAll(a.body); err != nil {
+		if err := m.runAll(a.Body); err != nil {
 			return err
 		}
 	}

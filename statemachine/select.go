@@ -4,17 +4,18 @@ import (
 	"slices"
 
 	"troupe/statemachine/expr"
+	"troupe/statemachine/internal/chart"
 )
 
 // trigger is what transitions are selected for.
 type trigger struct {
 	name EventName // "" selects the eventless ones
 	// done is the node whose completion raised the event; nil for all others.
-	done *node
+	done *chart.Node
 	// after is the timer that ended; nil for all others. Its event is no name that a pattern matches.
-	after *after
+	after *chart.After
 	// told is what has become of a child; nil for all others. Its event is no name that a pattern matches.
-	told *telling
+	told *chart.ChildTransition
 	// exact: only a transition that names the event takes it, and no pattern.
 	exact bool
 	// ending: the instance takes nothing behind this. nothing: no transition takes it. leaving: it runs its exits at the end.
@@ -51,27 +52,27 @@ func (m *move) look(n int) { m.budget.Charge(uint64(n) / looksPerUnit) }
 // ignored, so that one event can mean different things to different
 // callers (statemachine/DEFINITION.md, "Selection"). The result is good until the next
 // call.
-func (m *move) selectTransitions(t trigger) (picked []*transition, refused refusal) {
-	if m.d.isDoneWith(m.active) {
+func (m *move) selectTransitions(t trigger) (picked []*chart.Transition, refused refusal) {
+	if m.d.IsDoneWith(m.active) {
 		return nil, notRefused
 	}
 	picked = m.picked[:0]
-	m.seen = m.seen.emptyFor(len(m.d.nodes)) // what lies above a node is the same for all leaves below it: ask once
-	for i := m.active.next(1); i >= 0; i = m.active.next(i + 1) {
-		leaf := m.d.nodes[i]
-		if !leaf.isLeaf() {
+	m.seen = m.seen.EmptyFor(len(m.d.Nodes)) // what lies above a node is the same for all leaves below it: ask once
+	for i := m.active.Next(1); i >= 0; i = m.active.Next(i + 1) {
+		leaf := m.d.Nodes[i]
+		if !leaf.IsLeaf() {
 			continue
 		}
 	climb:
-		for n := leaf; n.parent != nil && !m.seen.has(n.index); n = n.parent {
-			m.seen.add(n.index)
-			list := n.on
+		for n := leaf; n.Parent != nil && !m.seen.Has(n.Index); n = n.Parent {
+			m.seen.Add(n.Index)
+			list := n.On
 			if t.name == "" {
-				list = n.always
+				list = n.Always
 			}
 			m.look(len(list))
 			for _, tr := range list {
-				if t.name != "" && !tr.takes(t) {
+				if t.name != "" && !t.takenBy(tr) {
 					continue
 				}
 				enabled, why := m.isEnabled(tr, t.external)
@@ -84,7 +85,7 @@ func (m *move) selectTransitions(t trigger) (picked []*transition, refused refus
 		}
 	}
 	m.picked = picked
-	if len(picked) > 1 && m.d.semantics == xstateSemantics && t.name != "" {
+	if len(picked) > 1 && m.d.Semantics == chart.XstateSemantics && t.name != "" {
 		m.look(len(picked) * len(picked))
 		picked = innermost(picked)
 	}
@@ -96,36 +97,37 @@ func (m *move) selectTransitions(t trigger) (picked []*transition, refused refus
 
 // innermost leaves out the transitions of nodes that have another one of the list inside: in XState, a region that
 // takes an event keeps it from what is around the parallel node (statemachine/DEFINITION.md, "Rules of XState").
-func innermost(picked []*transition) []*transition {
+func innermost(picked []*chart.Transition) []*chart.Transition {
 	all := slices.Clone(picked)
-	return slices.DeleteFunc(picked, func(outer *transition) bool {
-		return slices.ContainsFunc(all, func(inner *transition) bool { return outer.source.contains(inner.source) })
+	return slices.DeleteFunc(picked, func(outer *chart.Transition) bool {
+		return slices.ContainsFunc(all, func(inner *chart.Transition) bool { return outer.Source.Contains(inner.Source) })
 	})
 }
 
-func (tr *transition) takes(t trigger) bool {
+// takenBy reports whether the transition takes the event, its guard and rights left out.
+func (t *trigger) takenBy(tr *chart.Transition) bool {
 	switch {
-	case tr.onDone != nil:
-		return tr.onDone == t.done
-	case tr.everything:
+	case tr.OnDone != nil:
+		return tr.OnDone == t.done
+	case tr.Everything:
 		return !t.exact
-	case tr.after != nil, t.after != nil:
-		return tr.after == t.after
-	case tr.told != nil, t.told != nil:
-		return tr.told != nil && t.told != nil && *tr.told == *t.told
+	case tr.After != nil, t.after != nil:
+		return tr.After == t.after
+	case tr.Child != nil, t.told != nil:
+		return tr.Child != nil && t.told != nil && *tr.Child == *t.told
 	}
 	if t.exact {
-		return tr.event == eventPattern{name: t.name}
+		return tr.Event == chart.EventPattern{Name: t.name}
 	}
-	return tr.event.matches(t.name) || tr.more != nil && slices.ContainsFunc(tr.more, func(p eventPattern) bool { return p.matches(t.name) })
+	return tr.Event.Matches(t.name) || tr.More != nil && slices.ContainsFunc(tr.More, func(p chart.EventPattern) bool { return p.Matches(t.name) })
 }
 
 // isEnabled evaluates the guard and, for an event from outside, allow and then the claim. why: only that disables the transition.
-func (m *move) isEnabled(tr *transition, external bool) (enabled bool, why refusal) {
+func (m *move) isEnabled(tr *chart.Transition, external bool) (enabled bool, why refusal) {
 	switch {
-	case tr.guard != nil && !m.guard(tr.guard):
+	case tr.Guard != nil && !m.guard(tr.Guard):
 		return false, notRefused
-	case external && tr.allow != nil && !tr.allow.admits(m.caller, &m.scope):
+	case external && tr.Allow != nil && !tr.Allow.Admits(m.caller, &m.scope):
 		return false, byRights
 	case external && len(m.in.tasks) > 0 && m.isHeld(tr):
 		return false, byClaim
@@ -135,15 +137,15 @@ func (m *move) isEnabled(tr *transition, external bool) (enabled bool, why refus
 
 // rightTo is the best right that the caller has to an event by the transitions that take it, wherever they stand; Granted when
 // none does. of says what one rule gives. It looks at the whole chart, so it is for an event that nothing takes now.
-func (m *move) rightTo(t *trigger, of func(*rule) Right) Right {
+func (m *move) rightTo(t *trigger, of func(*chart.Rule) Right) Right {
 	best, taken := Denied, false
-	for _, n := range m.d.nodes {
-		m.look(1 + len(n.on))
-		for _, tr := range n.on {
-			if !tr.takes(*t) {
+	for _, n := range m.d.Nodes {
+		m.look(1 + len(n.On))
+		for _, tr := range n.On {
+			if !t.takenBy(tr) {
 				continue
 			}
-			if best = max(best, of(tr.allow)); best == Granted {
+			if best = max(best, of(tr.Allow)); best == Granted {
 				return Granted
 			}
 			taken = true
@@ -156,15 +158,17 @@ func (m *move) rightTo(t *trigger, of func(*rule) Right) Right {
 }
 
 // rightNow is what a rule gives the caller of the event.
-func (m *move) rightNow(r *rule) Right {
-	if r.admits(m.caller, &m.scope) {
+func (m *move) rightNow(r *chart.Rule) Right {
+	if r.Admits(m.caller, &m.scope) {
 		return Granted
 	}
 	return Denied
 }
 
 // foreseen is rightNow without the event.
-func (m *move) foreseen(r *rule) Right { return r.foresee(m.caller, &m.scope, (*rule).readsEvent) }
+func (m *move) foreseen(r *chart.Rule) Right {
+	return r.Foresee(m.caller, &m.scope, (*chart.Rule).ReadsEvent)
+}
 
 // guard evaluates p; a guard that fails is false and raises error.execution.
 func (m *move) guard(p *expr.Program) bool {
@@ -178,7 +182,7 @@ func (m *move) guard(p *expr.Program) bool {
 
 // withoutConflicts is removeConflictingTransitions: of two transitions that
 // would leave the same node, the one deeper in the chart wins, else the first.
-func (m *move) withoutConflicts(picked []*transition) []*transition {
+func (m *move) withoutConflicts(picked []*chart.Transition) []*chart.Transition {
 	kept := make([]claim, 0, len(picked))
 next:
 	for _, t := range picked {
@@ -186,7 +190,7 @@ next:
 		m.look(len(kept))
 		isBeaten := func(other claim) bool { return m.conflict(one, other) }
 		for _, other := range kept {
-			if isBeaten(other) && !other.source.contains(t.source) {
+			if isBeaten(other) && !other.Source.Contains(t.Source) {
 				continue next
 			}
 		}
@@ -194,14 +198,14 @@ next:
 	}
 	picked = picked[:0]
 	for _, c := range kept {
-		picked = append(picked, c.transition)
+		picked = append(picked, c.Transition)
 	}
 	return picked
 }
 
 // claim is a transition and the places in document order that it needs for itself; none when it has no targets.
 type claim struct {
-	*transition
+	*chart.Transition
 	from, to int
 }
 
@@ -212,87 +216,71 @@ type claim struct {
 // "Conflicts").
 func (m *move) conflict(a, b claim) bool {
 	from, to := max(a.from, b.from), min(a.to, b.to)
-	return from <= to && m.active.anyIn(from, to)
+	return from <= to && m.active.AnyIn(from, to)
 }
 
 // claimOf returns what is below the domain of the transition, and its source when it stays active.
-func (m *move) claimOf(t *transition) claim {
-	if len(t.targets) == 0 {
+func (m *move) claimOf(t *chart.Transition) claim {
+	if len(t.Targets) == 0 {
 		return claim{t, 0, -1}
 	}
 	d := m.domain(t)
-	if d == t.source {
-		return claim{t, d.index, d.last}
+	if d == t.Source {
+		return claim{t, d.Index, d.Last}
 	}
-	return claim{t, d.index + 1, d.last}
+	return claim{t, d.Index + 1, d.Last}
 }
 
 // domain is getTransitionDomain: the node whose active descendants the
 // transition leaves. It never reaches beyond the state machine, so that one
 // machine cannot stop another (statemachine/DEFINITION.md, "Domains").
-func (m *move) domain(t *transition) *node {
-	targets := m.effectiveTargets(t.targets)
-	if !t.reenter && !slices.ContainsFunc(targets, func(n *node) bool {
-		return n != t.source && !t.source.contains(n)
+func (m *move) domain(t *chart.Transition) *chart.Node {
+	targets := m.effectiveTargets(t.Targets)
+	if !t.Reenter && !slices.ContainsFunc(targets, func(n *chart.Node) bool {
+		return n != t.Source && !t.Source.Contains(n)
 	}) {
-		return t.source
+		return t.Source
 	}
-	for p := t.source.parent; p != nil && p != t.source.machine; p = p.parent {
-		if (p.kind == compound || m.d.semantics == xstateSemantics) && !slices.ContainsFunc(targets, func(n *node) bool { return !p.contains(n) }) {
+	for p := t.Source.Parent; p != nil && p != t.Source.Machine; p = p.Parent {
+		if (p.Kind == Compound || m.d.Semantics == chart.XstateSemantics) && !slices.ContainsFunc(targets, func(n *chart.Node) bool { return !p.Contains(n) }) {
 			return p
 		}
 	}
-	return t.source.machine
+	return t.Source.Machine
 }
 
 // effectiveTargets replaces history nodes by what they stand for now.
-func (m *move) effectiveTargets(targets []*node) []*node {
-	if !slices.ContainsFunc(targets, func(n *node) bool { return n.kind.isHistory() }) {
+func (m *move) effectiveTargets(targets []*chart.Node) []*chart.Node {
+	if !slices.ContainsFunc(targets, func(n *chart.Node) bool { return n.Kind.IsHistory() }) {
 		return targets
 	}
 	return m.appendEffective(nil, targets)
 }
 
-func (m *move) appendEffective(out, targets []*node) []*node {
+func (m *move) appendEffective(out, targets []*chart.Node) []*chart.Node {
 	for _, n := range targets {
 		switch {
-		case !n.kind.isHistory():
+		case !n.Kind.IsHistory():
 			if !slices.Contains(out, n) {
 				out = append(out, n)
 			}
 		case m.remembered(n) != nil:
 			for _, i := range m.remembered(n) {
-				if !slices.Contains(out, m.d.nodes[i]) {
-					out = append(out, m.d.nodes[i])
+				if !slices.Contains(out, m.d.Nodes[i]) {
+					out = append(out, m.d.Nodes[i])
 				}
 			}
 		default:
-			out = m.appendEffective(out, n.defaults())
+			out = m.appendEffective(out, n.Defaults())
 		}
 	}
 	return out
 }
 
-// defaults is what a history node enters when it remembers nothing.
-func (n *node) defaults() []*node {
-	if n.fallback != nil {
-		return n.fallback
-	}
-	return n.parent.defaultEntry()
-}
-
-// defaultEntry is what entering a compound or parallel node leads to.
-func (n *node) defaultEntry() []*node {
-	if n.kind == parallel {
-		return n.children
-	}
-	return n.initial
-}
-
 // remembered returns the nodes that a history node recorded, or nil.
-func (m *move) remembered(history *node) []int {
+func (m *move) remembered(history *chart.Node) []int {
 	for _, r := range m.in.memory {
-		if r.history == history.index {
+		if r.history == history.Index {
 			return r.nodes
 		}
 	}

@@ -59,7 +59,7 @@ events:
 	if d.Mismatches("submit", nil) != nil {
 		t.Error("without a schema there are misfits")
 	}
-	if got := fmt.Sprint(d.Indexes()); got != "[svcPublic.a svcPrivate.b.c]" {
+	if got := fmt.Sprint(d.Indexes); got != "[svcPublic.a svcPrivate.b.c]" {
 		t.Errorf("indexes: got %s", got)
 	}
 }

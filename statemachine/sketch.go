@@ -30,7 +30,7 @@ func (p *Parser) Sketch(src Source) (*Chart, error) {
 	}
 	b := p.builder(src)
 	b.definition(tree)
-	if len(b.d.nodes) < 2 { // the first is no node of a chart
+	if len(b.d.Nodes) < 2 { // the first is no node of a chart
 		return nil, err
 	}
 	return b.d.Chart(), err

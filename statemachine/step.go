@@ -7,6 +7,7 @@ import (
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/expr"
+	"troupe/statemachine/internal/chart"
 	"troupe/statemachine/schema"
 )
 
@@ -52,14 +53,15 @@ func (e executionError) Error() string { return ErrExecution.Error() + ": " + e.
 
 func (e executionError) Unwrap() error { return ErrExecution }
 
-var (
-	errTooManyMicrosteps error = executionError{reason: fmt.Sprintf("more than %d microsteps", maxMicrosteps)}
-	errTooManyActions    error = executionError{reason: fmt.Sprintf("more than %d actions", maxActions)}
-	errTooManyWait       error = executionError{reason: fmt.Sprintf("more than %d raised events wait", maxWaiting)}
-	errTooMuchWaits      error = executionError{reason: fmt.Sprintf("raised events with more than %d MiB of data wait", maxWaitingBytes>>20)}
-	errTooCostly         error = executionError{reason: fmt.Sprintf("the event costs more than %d units", maxCost)}
-	errTemplateTooLarge        = fmt.Errorf("a value would be larger than %d MiB", maxTemplateBytes>>20)
-)
+var errTooManyMicrosteps error = executionError{reason: fmt.Sprintf("more than %d microsteps", maxMicrosteps)}
+
+var errTooManyActions error = executionError{reason: fmt.Sprintf("more than %d actions", maxActions)}
+
+var errTooManyWait error = executionError{reason: fmt.Sprintf("more than %d raised events wait", maxWaiting)}
+
+var errTooMuchWaits error = executionError{reason: fmt.Sprintf("raised events with more than %d MiB of data wait", maxWaitingBytes>>20)}
+
+var errTooCostly error = executionError{reason: fmt.Sprintf("the event costs more than %d units", maxCost)}
 
 // Creation is what Create needs to know.
 type Creation struct {
@@ -84,20 +86,20 @@ func (d *Definition) Create(c Creation) (Result, error) {
 		ID:        c.ID,
 		CreatedAt: now,
 		UpdatedAt: now,
-		Public:    data.Overlay(d.public, c.Public),
-		Private:   data.Overlay(d.private, c.Private),
+		Public:    data.Overlay(d.DefaultPublic, c.Public),
+		Private:   data.Overlay(d.DefaultPrivate, c.Private),
 	}
 	in.parent = c.Parent
 	asked := c.Caller != nil
 	if !asked {
-		c.Caller = systemCaller
+		c.Caller = chart.SystemCaller
 	}
-	m := d.newMove(&in, newNodeSet(len(d.nodes)), c.Caller, now)
+	m := d.newMove(&in, chart.NewNodeSet(len(d.Nodes)), c.Caller, now)
 	defer m.release()
 	if len(in.Public)+len(in.Private) > MaxDataBytes {
 		return Result{}, ErrTooLarge
 	}
-	if asked && !d.create.admits(c.Caller, &m.scope) {
+	if asked && !d.CreateRule.Admits(c.Caller, &m.scope) {
 		return Result{}, ErrForbidden
 	}
 	if !c.ByItself {
@@ -108,11 +110,11 @@ func (d *Definition) Create(c Creation) (Result, error) {
 	if err := d.checkData(&in); err != nil {
 		return Result{}, err
 	}
-	m.enter = m.enter.emptyFor(len(d.nodes))
-	m.planRegions(m.enter, d.nodes[0], d.nodes[0])
+	m.enter = m.enter.EmptyFor(len(d.Nodes))
+	m.planRegions(m.enter, d.Nodes[0], d.Nodes[0])
 	m.enterAll(m.enter)
 	m.settle()
-	start := make([]NodeID, len(d.machines))
+	start := make([]NodeID, len(d.Machines))
 	for i := range start {
 		start[i] = startNode
 	}
@@ -136,7 +138,7 @@ type Event struct {
 // that nothing happened.
 func (d *Definition) Step(in *Instance, e Event) (r Result, err error) {
 	if !d.Declares(e.Name) {
-		if d.owned[e.Name] {
+		if d.ServiceEvents[e.Name] {
 			return Result{}, fmt.Errorf("%w for callers: only the service sends %s", ErrUnknownEvent, data.Quote(string(e.Name)))
 		}
 		return Result{}, fmt.Errorf("%w: %s", ErrUnknownEvent, data.Quote(string(e.Name)))
@@ -160,36 +162,36 @@ func (d *Definition) takeTo(r *Result, in *Instance, e *Event, t trigger) error 
 	if given.Kind() == data.Absent {
 		given = emptyObject
 	}
-	rule := d.events[e.Name]
+	rule := d.Events[e.Name]
 	if rule != nil {
-		if err := rule.schema.Check(given); err != nil {
+		if err := rule.Schema.Check(given); err != nil {
 			return err
 		}
 	}
 	var parts parts
-	if d.semantics != scxmlSemantics {
+	if d.Semantics != chart.SCXMLSemantics {
 		var err error
 		if parts, err = partsOf(rule, given); err != nil {
 			return err
 		}
 	}
-	m := d.newMove(in, in.at.active, e.Caller, in.timeOf(e.Now))
+	m := d.newMove(in, in.at.Active, e.Caller, in.timeOf(e.Now))
 	defer m.release()
 	m.in.Redirect = "" // it belongs to the entry before
 	m.setEvent(expr.Event{Name: string(e.Name), ID: e.ID, Data: given})
-	if rule == nil || !rule.unkept {
+	if rule == nil || !rule.Unkept {
 		m.brought = e.Data
 	}
-	start := in.at.end
+	start := in.at.End
 	touched := false
-	if d.semantics == scxmlSemantics {
+	if d.Semantics == chart.SCXMLSemantics {
 		touched = m.arrive(e)
 	}
 
-	if t.external && !rule.mayTake(e.Caller, &m.scope) {
+	if t.external && !rule.MayTake(e.Caller, &m.scope) {
 		return ErrForbidden
 	}
-	var picked []*transition
+	var picked []*chart.Transition
 	var refused refusal
 	if !t.nothing {
 		picked, refused = m.selectTransitions(t)
@@ -243,20 +245,20 @@ func (m *move) mayTry(t *trigger, refused refusal) error {
 
 // takeNothing is the end of takeTo when no transition takes the event.
 func (m *move) takeNothing(r *Result, in *Instance, e *Event, t *trigger, parts *parts) error {
-	start := in.at.end
+	start := in.at.End
 	if t.ending {
 		m.endInstance(t.leaving)
 		return m.finishTo(r, Recorded, start, e.Name, in)
 	}
-	switch word := m.d.unmatchedRule(e.Name); word {
-	case unmatchedReject, unmatchedIgnore:
-		if t.external && word == unmatchedReject {
+	switch word := m.d.UnmatchedRule(e.Name); word {
+	case chart.UnmatchedReject, chart.UnmatchedIgnore:
+		if t.external && word == chart.UnmatchedReject {
 			return ErrRejected
 		}
 		*r = Result{Outcome: Ignored, Instance: *in}
 		return nil
-	case unmatchedApply:
-		if err := m.applyData(nil, m.d.events[e.Name], e.Data, parts); err != nil {
+	case chart.UnmatchedApply:
+		if err := m.applyData(nil, m.d.Events[e.Name], e.Data, parts); err != nil {
 			return err
 		}
 		return m.finishTo(r, Applied, start, e.Name, in)
@@ -294,7 +296,7 @@ func (m *move) finishTo(r *Result, o Outcome, start []NodeID, event EventName, b
 			return err
 		}
 	}
-	m.in.at = m.d.configurationOf(m.active)
+	m.in.at = m.d.ConfigurationOf(m.active)
 	if m.in.hasParts() && m.d.IsDone(&m.in) {
 		m.in.timers = nil // what would come has nobody to take it
 		m.cancelChildren(func(*child) bool { return true })
@@ -309,7 +311,7 @@ func (m *move) finishTo(r *Result, o Outcome, start []NodeID, event EventName, b
 	m.in.Sequence++
 	m.in.UpdatedAt = m.scope.Now
 	r.Outcome, r.Instance, r.Logs, r.Out, r.Decided, r.Cost = o, m.in, m.logs, m.out, m.decided, maxCost-m.budget.Left()
-	r.Entry = Entry{User: m.caller.ID, Start: start, Event: event, End: m.in.at.end, At: m.scope.Now, Data: m.brought}
+	r.Entry = Entry{User: m.caller.ID, Start: start, Event: event, End: m.in.at.End, At: m.scope.Now, Data: m.brought}
 	return nil
 }
 
@@ -322,7 +324,7 @@ func (d *Definition) checkCreation(c *Creation) error {
 		name   string
 		schema *schema.Schema
 		given  data.Value
-	}{{"svcPublic", d.createPublic, c.Public}, {"svcPrivate", d.createPrivate, c.Private}} {
+	}{{"svcPublic", d.CreatePublic, c.Public}, {"svcPrivate", d.CreatePrivate, c.Private}} {
 		if part.given.Kind() == data.Absent {
 			part.given = emptyObject
 		}
@@ -339,10 +341,10 @@ func (d *Definition) checkCreation(c *Creation) error {
 
 // checkData checks the instance's documents against the workflow's schema.
 func (d *Definition) checkData(in *Instance) error {
-	if err := d.publicSchema.Check(in.Public); err != nil {
+	if err := d.PublicSchema.Check(in.Public); err != nil {
 		return fmt.Errorf("svcPublic: %w", err)
 	}
-	if err := d.privateSchema.Check(in.Private); err != nil {
+	if err := d.PrivateSchema.Check(in.Private); err != nil {
 		return fmt.Errorf("svcPrivate: %w", err)
 	}
 	return nil
@@ -351,7 +353,7 @@ func (d *Definition) checkData(in *Instance) error {
 // checkChanged is checkData for data that actions wrote. Data that does not fit is
 // then the definition's fault and not the caller's.
 func (d *Definition) checkChanged(before, after *Instance) error {
-	if d.publicSchema == nil && d.privateSchema == nil {
+	if d.PublicSchema == nil && d.PrivateSchema == nil {
 		return nil
 	}
 	if string(before.Public) == string(after.Public) && string(before.Private) == string(after.Private) {

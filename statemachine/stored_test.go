@@ -77,7 +77,7 @@ func TestSchedulesUpToTheLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := manySchedules(100) + "id: w\nstateMachines: {m: {initial: a, states: {a: {on: {go: b}}, b: {type: final}}}}\n"
-	if d, err := parser.Parse(statemachine.Source{File: "w.yaml", Text: []byte(text)}); err != nil || len(d.Schedules()) != 100 {
+	if d, err := parser.Parse(statemachine.Source{File: "w.yaml", Text: []byte(text)}); err != nil || len(d.Schedules) != 100 {
 		t.Errorf("100 schedules: %v", err)
 	}
 }

@@ -8,29 +8,11 @@ import (
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/expr"
+	"troupe/statemachine/internal/chart"
 	"troupe/statemachine/packed"
 )
 
-const (
-	// taskPriorityDefault is the priority of a task that says none; it may be 0 to taskPriorityMax.
-	taskPriorityDefault = 50
-	taskPriorityMax     = 100
-	// taskOverdue is the event that comes when a task's due time passes, if the definition declares it.
-	taskOverdue EventName = "task.overdue"
-)
-
-// taskRule is what a definition says of the work that an active node has for people
-// (statemachine/DEFINITION.md, "Tasks"). Built once, then read only.
-type taskRule struct {
-	title, description *caption
-	// candidates: the caller is one when any admits. None: everybody who may read the instance is.
-	candidates []*rule
-	assignee   *template // nil: nobody
-	due        delay
-	hasDue     bool
-	priority   int
-	form       string
-}
+const taskPriorityMax = 100
 
 // Task is work for people that an instance waits for.
 type Task struct {
@@ -48,18 +30,16 @@ type Task struct {
 // task is a Task as the machine keeps it.
 type task struct {
 	id           PartID
-	node         *node
+	node         *chart.Node
 	created, due time.Time
 	assignee     string
 }
 
 func (t *task) public() Task {
 	return Task{
-		ID: t.id, At: t.node.position(), Created: t.created, Due: t.due, Priority: t.node.task.priority, Assignee: t.assignee, Form: t.node.task.form,
+		ID: t.id, At: t.node.Position(), Created: t.created, Due: t.due, Priority: t.node.Task.Priority, Assignee: t.assignee, Form: t.node.Task.Form,
 	}
 }
-
-func (n *node) position() Position { return Position{MachineID(n.machine.id), n.id} }
 
 // Tasks returns the open tasks of the instance, in the order in which they began.
 func (in *Instance) Tasks() []Task {
@@ -119,22 +99,22 @@ func (*Definition) Assign(in *Instance, id PartID, assignee string) (Instance, e
 
 // beginTask begins the task of a node that was entered, behind its entry actions. An expression that fails gives no assignee
 // and no due time: the work is there all the same.
-func (m *move) beginTask(n *node) {
-	r := n.task
+func (m *move) beginTask(n *chart.Node) {
+	r := n.Task
 	t := task{id: m.nextPart(), node: n, created: m.scope.Now}
-	if r.assignee != nil {
-		if v, err := r.assignee.eval(&m.scope); err == nil && v.Kind() == data.String && isUser(v.Text()) {
+	if r.Assignee != nil {
+		if v, err := r.Assignee.Eval(&m.scope); err == nil && v.Kind() == data.String && isUser(v.Text()) {
 			t.assignee = v.Text()
 		}
 	}
-	if r.hasDue {
-		if due, err := r.due.due(m); err == nil {
+	if r.HasDue {
+		if due, err := m.due(r.Due); err == nil {
 			t.due = due.UTC().Truncate(time.Millisecond)
 		}
 	}
 	m.in.tasks = append(own(m.in.tasks, &m.ownsTasks), t)
-	if !t.due.IsZero() && m.d.raisesOverdue {
-		m.begin(timer{due: t.due, event: taskOverdue, send: t.overdueName(), data: m.overdueData(&t)})
+	if !t.due.IsZero() && m.d.RaisesOverdue {
+		m.begin(timer{due: t.due, event: chart.TaskOverdue, send: t.overdueName(), data: m.overdueData(&t)})
 	}
 }
 
@@ -142,7 +122,7 @@ func (m *move) beginTask(n *node) {
 func isUser(name string) bool { return IsIdentifier(name) && name != System }
 
 // endTask ends the task of a node that is left.
-func (m *move) endTask(n *node) {
+func (m *move) endTask(n *chart.Node) {
 	m.look(len(m.in.tasks))
 	i := slices.IndexFunc(m.in.tasks, func(t task) bool { return t.node == n })
 	if i < 0 {
@@ -153,97 +133,57 @@ func (m *move) endTask(n *node) {
 		m.decided = append(m.decided, t.public())
 	}
 	m.in.tasks = slices.Delete(own(m.in.tasks, &m.ownsTasks), i, i+1)
-	if !t.due.IsZero() && m.d.raisesOverdue {
+	if !t.due.IsZero() && m.d.RaisesOverdue {
 		m.end(func(other *timer) bool { return other.send == t.overdueName() })
 	}
 }
 
 // overdueName is the name under which the timer of a task that becomes overdue is cancelled. No action can say it.
-func (t *task) overdueName() string { return string(taskOverdue) + "\x00" + t.id.String() }
+func (t *task) overdueName() string { return string(chart.TaskOverdue) + "\x00" + t.id.String() }
 
 // overdueData is the data of the event.
 func (m *move) overdueData(t *task) data.Value {
 	v := data.AppendString(data.Value(`{"taskId":`), m.in.ID+"-"+t.id.String())
-	v = data.AppendString(append(v, `,"stateMachineId":`...), string(t.node.machine.id))
-	v = data.AppendString(append(v, `,"nodeId":`...), string(t.node.id))
+	v = data.AppendString(append(v, `,"stateMachineId":`...), string(t.node.Machine.ID))
+	v = data.AppendString(append(v, `,"nodeId":`...), string(t.node.ID))
 	v = data.AppendString(append(v, `,"due":`...), t.due.Format(TimeLayout))
 	return append(v, '}')
 }
 
 // decides reports whether a transition of the node itself takes what a caller has sent.
-func (m *move) decides(n *node) bool {
-	return m.deciding != nil && slices.ContainsFunc(m.deciding, func(t *transition) bool { return t.source == n })
+func (m *move) decides(n *chart.Node) bool {
+	return m.deciding != nil && slices.ContainsFunc(m.deciding, func(t *chart.Transition) bool { return t.Source == n })
 }
 
 // isHeld reports whether a transition is kept from the caller because somebody else has the task of its node
 // (statemachine/DEFINITION.md, "Claims").
-func (m *move) isHeld(t *transition) bool {
-	if t.source.task == nil || t.allow == nil || m.caller.OverridesClaims {
+func (m *move) isHeld(t *chart.Transition) bool {
+	if t.Source.Task == nil || t.Allow == nil || m.caller.OverridesClaims {
 		return false
 	}
 	for i := range m.in.tasks {
-		if of := &m.in.tasks[i]; of.node == t.source {
+		if of := &m.in.tasks[i]; of.node == t.Source {
 			return of.assignee != "" && of.assignee != m.caller.ID
 		}
 	}
 	return false
 }
 
-// Candidates are who may take over a task, as far as the definition names them: whoever is in one of the lists. Everybody: it names nobody.
-type Candidates struct {
-	Roles, Users, Privileges []string
-	Everybody                bool
-}
-
-// Candidates returns those of the task of a node.
-func (d *Definition) Candidates(at Position) (c Candidates) {
-	r := d.taskRuleAt(at)
-	if r == nil {
-		return c
-	}
-	c.Everybody = len(r.candidates) == 0
-	for _, rule := range r.candidates {
-		c.Roles, c.Users, c.Privileges = union(c.Roles, rule.roles), union(c.Users, rule.users), union(c.Privileges, rule.privileges)
-		c.Everybody = c.Everybody || len(rule.roles)+len(rule.users)+len(rule.privileges) == 0
-	}
-	return c
-}
-
-func union(all, more []string) []string {
-	for _, s := range more {
-		if !slices.Contains(all, s) {
-			all = append(all, s)
-		}
-	}
-	return all
-}
-
-func (d *Definition) taskRuleAt(at Position) *taskRule {
-	r := d.regions[at.Machine]
-	if r == nil {
-		return nil
-	}
-	if n := d.find(r.machine, at.Node); n != nil {
-		return n.task
-	}
-	return nil
-}
-
 // IsCandidate decides whether the caller may take over a task. It asks nothing that depends on an event.
 func (v View) IsCandidate(t *Task, c *Caller, now time.Time) bool {
-	r := v.Of.taskRuleAt(t.At)
+	r := v.Of.TaskRuleAt(t.At)
 	if r == nil {
 		return false
 	}
-	if len(r.candidates) == 0 {
+	if len(r.Candidates) == 0 {
 		return true
 	}
 	var scope *expr.Scope
-	for _, names := range r.candidates {
-		if !names.isPlain() && scope == nil {
+	for _, names := range r.Candidates {
+		if !names.IsPlain() && scope == nil {
 			scope = v.scope(c, now)
 		}
-		if names.foresee(c, scope, (*rule).readsEvent) != Denied {
+		if names.Foresee(c, scope, (*chart.Rule).ReadsEvent) != Denied {
 			return true
 		}
 	}
@@ -255,10 +195,10 @@ type TaskText struct{ Title, Description Text }
 
 // TaskText makes the texts of a task. One that fails to be made falls back: the title to the label of the node, and that to its id.
 func (v View) TaskText(t *Task) (out TaskText) {
-	if r := v.Of.taskRuleAt(t.At); r != nil && (r.title != nil || r.description != nil) {
-		scope := v.scope(systemCaller, t.Created)
-		out.Title, _ = r.title.eval(scope, maxTitle)
-		out.Description, _ = r.description.eval(scope, maxDescription)
+	if r := v.Of.TaskRuleAt(t.At); r != nil && (r.Title != nil || r.Description != nil) {
+		scope := v.scope(chart.SystemCaller, t.Created)
+		out.Title, _ = r.Title.Eval(scope, chart.MaxTitle)
+		out.Description, _ = r.Description.Eval(scope, maxDescription)
 	}
 	if len(out.Title) == 0 {
 		out.Title = v.Of.LabelOf(t.At).Label
@@ -279,45 +219,13 @@ func TaskEvents(t *Task, available []Available) (out []Available) {
 	return out
 }
 
-// TaskForm is a form that the task of a node has, and where the definition says so.
-type TaskForm struct {
-	Form         string // the identifier of its template
-	At           Position
-	Line, Column int
-}
-
-// TaskForms lists the forms of all tasks, in document order.
-func (d *Definition) TaskForms() []TaskForm { return d.taskForms }
-
-// TaskSends lists the events with which callers bring the task of a node on: those that a transition of its own takes.
-func (d *Definition) TaskSends(at Position) []EventName {
-	r := d.regions[at.Machine]
-	if r == nil {
-		return nil
-	}
-	n := d.find(r.machine, at.Node)
-	if n == nil || n.task == nil {
-		return nil
-	}
-	var of []eventPattern
-	for _, t := range n.on {
-		if t.isOutside() {
-			of = append(append(of, t.event), t.more...)
-		}
-	}
-	return d.namesOf(of...)
-}
-
-// HasTasks reports whether an instance can have tasks.
-func (d *Definition) HasTasks() bool { return d.tasked }
-
 // deriveTasks gives an instance whose record knows no tasks those that its nodes have, as if they had begun with the last entry.
 func (d *Definition) deriveTasks(in *Instance) {
-	if !d.tasked || d.IsOver(in) {
+	if !d.HasTasks || d.IsOver(in) {
 		return
 	}
-	for i := in.at.active.next(1); i >= 0; i = in.at.active.next(i + 1) {
-		if n := d.nodes[i]; n.task != nil {
+	for i := in.at.Active.Next(1); i >= 0; i = in.at.Active.Next(i + 1) {
+		if n := d.Nodes[i]; n.Task != nil {
 			in.tasksUnstored = true
 			in.tasks = append(in.tasks, task{id: PartID{in.Sequence, derivedNumbers + uint32(len(in.tasks))}, node: n, created: in.UpdatedAt}) //nolint:gosec // few
 		}
@@ -335,8 +243,8 @@ func (in *Instance) appendTasks(dst []byte) []byte {
 	for i := range in.tasks {
 		t := &in.tasks[i]
 		dst = t.id.append(dst)
-		dst = packed.AppendText(dst, t.node.machine.id)
-		dst = packed.AppendText(dst, t.node.id)
+		dst = packed.AppendText(dst, t.node.Machine.ID)
+		dst = packed.AppendText(dst, t.node.ID)
 		dst = packed.AppendTime(dst, t.created)
 		due := int64(0)
 		if !t.due.IsZero() {
@@ -360,16 +268,16 @@ func (d *Definition) restoreTasks(in *Instance, b []byte) error {
 	rd := packed.NewReader(b)
 	for !rd.Whole() {
 		t := task{id: readPart(&rd)}
-		machine, name := d.regions[MachineID(rd.Text())], NodeID(rd.Text())
+		machine, name := d.RegionByID[MachineID(rd.Text())], NodeID(rd.Text())
 		t.created = rd.Time()
 		if due := rd.Varint(); due != 0 {
 			t.due = time.UnixMilli(due).UTC()
 		}
 		t.assignee = string(rd.Text())
-		if rd.Failed() || machine == nil || machine.machine != machine {
+		if rd.Failed() || machine == nil || machine.Machine != machine {
 			return errTasks
 		}
-		if t.node = d.find(machine, name); t.node == nil || t.node.task == nil || !in.at.active.has(t.node.index) {
+		if t.node = d.Find(machine, name); t.node == nil || t.node.Task == nil || !in.at.Active.Has(t.node.Index) {
 			return errTasks
 		}
 		in.tasks = append(in.tasks, t)

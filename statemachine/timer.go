@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"troupe/statemachine/data"
+	"troupe/statemachine/internal/chart"
 )
 
 // Bounds of what waits in one instance (statemachine/DEFINITION.md, "Bounds of one event").
@@ -42,65 +43,26 @@ type Timer struct {
 	Effect Effect
 }
 
-// Effect is what one of a node's timers does whatever the data are then.
-type Effect struct {
-	Target NodeID // where it leads; "" for nowhere, or for nobody knows
-	// Mails and Calls: it sends a mail, or something to a webhook.
-	Mails, Calls bool
-}
-
-// effect is that of the first transition that the timer takes, unless a guard decides.
-func (a *after) effect() (e Effect) {
-	for _, tr := range a.node.on {
-		if tr.after != a {
-			continue
-		}
-		if tr.guard != nil {
-			return Effect{}
-		}
-		if len(tr.targets) == 1 {
-			e.Target = tr.targets[0].id
-		}
-		for _, action := range tr.actions {
-			switch action.(type) {
-			case sendMail:
-				e.Mails = true
-			case sendOut:
-				e.Calls = true
-			}
-		}
-		return e
-	}
-	return e
-}
-
 // timer is a Timer as the machine keeps it.
 type timer struct {
 	id     PartID
 	due    time.Time
-	after  *after // nil: sent
+	after  *chart.After // nil: sent
 	event  EventName
 	send   string // the name under which it can be cancelled; ""
 	to     string // where an event goes that leaves the instance, with the rules of SCXML; "": it stays
 	data   data.Value
 	failed bool
 	// told is what has become of a child, for an event that has failed; nil for all others.
-	told *telling
-}
-
-// after is one delay of a node, with its transitions in node.on.
-type after struct {
-	node  *node
-	event EventName // "after.<delay>.<node>"
-	delay delay
+	told *chart.ChildTransition
 }
 
 func (t *timer) name() EventName {
 	switch {
 	case t.after != nil:
-		return t.after.event
+		return t.after.Event
 	case t.told != nil:
-		return t.told.event()
+		return t.told.Event()
 	}
 	return t.event
 }
@@ -115,7 +77,7 @@ func (in *Instance) Timers() []Timer {
 		t := &in.timers[i]
 		out[i] = Timer{ID: t.id, Event: t.name(), Due: t.due, Failed: t.failed}
 		if t.after != nil {
-			out[i].At, out[i].Effect = Position{MachineID(t.after.node.machine.id), t.after.node.id}, t.after.effect()
+			out[i].At, out[i].Effect = Position{Machine: MachineID(t.after.Node.Machine.ID), Node: t.after.Node.ID}, t.after.Effect()
 		}
 	}
 	return out
@@ -201,17 +163,17 @@ func own[T any](list []T, owns *bool) []T {
 }
 
 // beginAfter starts the timers of a node that was entered, behind its entry actions.
-func (m *move) beginAfter(n *node) {
-	for _, a := range n.after {
+func (m *move) beginAfter(n *chart.Node) {
+	for _, a := range n.After {
 		m.beginTimer(a)
 	}
 }
 
-func (m *move) beginTimer(a *after) {
+func (m *move) beginTimer(a *chart.After) {
 	if m.failure != nil {
 		return
 	}
-	due, err := a.delay.due(m)
+	due, err := m.due(a.Delay)
 	if err != nil {
 		m.raiseError(fmt.Errorf("after: %w", err))
 		return
@@ -220,41 +182,30 @@ func (m *move) beginTimer(a *after) {
 }
 
 // endAfter ends the timers of a node that is left.
-func (m *move) endAfter(n *node) {
-	if len(n.after) > 0 {
-		m.end(func(t *timer) bool { return t.after != nil && t.after.node == n })
+func (m *move) endAfter(n *chart.Node) {
+	if len(n.After) > 0 {
+		m.end(func(t *timer) bool { return t.after != nil && t.after.Node == n })
 	}
 }
 
-// send has an event come later: as a step of its own, behind this one.
-type send struct {
-	event EventName
-	data  *template // nil: none
-	delay delay
-	id    string // "": it cannot be cancelled
-}
-
-func (a send) run(m *move) error {
+func (m *move) runSend(a *chart.Send) error {
 	var v data.Value
-	if a.data != nil {
+	if a.Data != nil {
 		var err error
-		if v, err = a.data.eval(&m.scope); err != nil {
+		if v, err = a.Data.Eval(&m.scope); err != nil {
 			return err
 		}
 	}
-	due, err := a.delay.due(m)
+	due, err := m.due(a.Delay)
 	if err != nil {
 		return fmt.Errorf("send: %w", err)
 	}
-	m.begin(timer{due: due, event: a.event, send: a.id, data: v})
+	m.begin(timer{due: due, event: a.Event, send: a.ID, data: v})
 	return nil
 }
 
-// cancel removes what was sent under a name and has not come yet.
-type cancel struct{ id *template }
-
-func (a cancel) run(m *move) error {
-	v, err := a.id.eval(&m.scope)
+func (m *move) runCancel(a *chart.Cancel) error {
+	v, err := a.ID.Eval(&m.scope)
 	if err != nil {
 		return err
 	}
@@ -264,11 +215,6 @@ func (a cancel) run(m *move) error {
 	m.end(func(t *timer) bool { return t.send != "" && v.TextIs(t.send) })
 	return nil
 }
-
-// System is the user of events that nobody sent. It has no roles.
-const System = "system"
-
-var systemCaller = &Caller{ID: System}
 
 // ErrNoTimer: the instance has no such timer any more.
 var ErrNoTimer = errors.New("there is no such timer")
@@ -287,14 +233,14 @@ func (d *Definition) Fire(in *Instance, id PartID, now time.Time) (Result, error
 	if t.to != "" {
 		return d.fireOut(&without, &t, now)
 	}
-	return d.take(&without, &Event{Name: t.name(), Data: t.data, Caller: systemCaller, Now: now, signal: t.signal(in)}, trigger{
-		name: t.name(), after: t.after, told: t.told, exact: d.owned[t.event] && d.semantics != scxmlSemantics, // an outcome that has failed is taken as Receive takes it
+	return d.take(&without, &Event{Name: t.name(), Data: t.data, Caller: chart.SystemCaller, Now: now, signal: t.signal(in)}, trigger{
+		name: t.name(), after: t.after, told: t.told, exact: d.ServiceEvents[t.event] && d.Semantics != chart.SCXMLSemantics, // an outcome that has failed is taken as Receive takes it
 	})
 }
 
 // Receive takes an event that the service itself sends, such as what became of a delivery. Otherwise it is Fire.
 func (d *Definition) Receive(in *Instance, name EventName, brought data.Value, now time.Time) (Result, error) {
-	return d.take(in, &Event{Name: name, Data: brought, Caller: systemCaller, Now: now}, trigger{name: name, exact: d.semantics != scxmlSemantics})
+	return d.take(in, &Event{Name: name, Data: brought, Caller: chart.SystemCaller, Now: now}, trigger{name: name, exact: d.Semantics != chart.SCXMLSemantics})
 }
 
 // FailEvent returns the instance with an event that Receive could not take, as a timer that has failed.
@@ -338,4 +284,4 @@ func (*Definition) withTimers(in *Instance, id PartID, edit func(ts []timer, i i
 }
 
 // byItself reports whether the event came from nobody.
-func (m *move) byItself() bool { return m.caller == systemCaller }
+func (m *move) byItself() bool { return m.caller == chart.SystemCaller }

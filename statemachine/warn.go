@@ -8,14 +8,15 @@ import (
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
+	"troupe/statemachine/internal/chart"
 	"troupe/statemachine/schema"
 )
 
 // warnOfReaders tells who may create instances and cannot read them. Of a rule, its lists and its condition
 // must both hold: with read: {roles: [manager], when: …} nobody else reads, whatever the condition says.
 func (b *builder) warnOfReaders(w *document.Collector) {
-	create, read := b.d.create, b.d.read
-	if read == nil || len(read.roles)+len(read.privileges)+len(read.users) == 0 {
+	create, read := b.d.CreateRule, b.d.ReadRule
+	if read == nil || len(read.Roles)+len(read.Privileges)+len(read.Users) == 0 {
 		return
 	}
 	var who []string
@@ -26,22 +27,22 @@ func (b *builder) warnOfReaders(w *document.Collector) {
 			}
 		}
 	}
-	if create == nil || len(create.roles)+len(create.privileges)+len(create.users) == 0 {
-		if create != nil && create.when != nil {
+	if create == nil || len(create.Roles)+len(create.Privileges)+len(create.Users) == 0 {
+		if create != nil && create.When != nil {
 			return // whom a condition means is not known here: "manager" in user.roles is the same as the list
 		}
 		who = []string{"everybody else"}
 	} else {
-		missing("the role", create.roles, read.roles)
-		missing("the privilege", create.privileges, read.privileges)
-		missing("the user", create.users, read.users)
+		missing("the role", create.Roles, read.Roles)
+		missing("the privilege", create.Privileges, read.Privileges)
+		missing("the user", create.Users, read.Users)
 	}
 	if len(who) == 0 {
 		return
 	}
 	f := w.Add(b.readAt, "%s may create instances and cannot read them", strings.Join(who, ", "))
 	f.Suggestion = "name them here too"
-	if read.when != nil {
+	if read.When != nil {
 		f.Suggestion = "the lists and when must both hold: give when alone, with \"manager\" in user.roles || … inside"
 	}
 }
@@ -113,9 +114,9 @@ func (m *members) takes(s *schema.Schema) {
 func (b *builder) membersOf(root string) *members {
 	d := b.d
 	m := &members{root: root}
-	defaults, created, own := d.public, d.createPublic, d.publicSchema
+	defaults, created, own := d.DefaultPublic, d.CreatePublic, d.PublicSchema
 	if root == "svcPrivate" {
-		defaults, created, own = d.private, d.createPrivate, d.privateSchema
+		defaults, created, own = d.DefaultPrivate, d.CreatePrivate, d.PrivateSchema
 	}
 	for name := range defaults.Members() {
 		m.names = append(m.names, name)
@@ -138,31 +139,31 @@ func (b *builder) membersOf(root string) *members {
 
 // brought adds what events bring.
 func (b *builder) brought(m *members) {
-	for _, n := range b.d.nodes {
-		for _, t := range n.on {
-			if t.onDone != nil || t.after != nil || t.told != nil {
+	for _, n := range b.d.Nodes {
+		for _, t := range n.On {
+			if t.OnDone != nil || t.After != nil || t.Child != nil {
 				continue
 			}
-			c := b.d.events[t.event.name]
-			into, apply := t.into, t.apply
+			c := b.d.Events[t.Event.Name]
+			into, apply := t.Into, t.Apply
 			var schema *schema.Schema
 			private := false
 			if c != nil {
-				schema, private = c.schema, c.private
-				if into == rootUnset {
-					into = c.into
+				schema, private = c.Schema, c.Private
+				if into == chart.NoDocument {
+					into = c.Into
 				}
-				if apply == applyUnset {
-					apply = c.apply
+				if apply == chart.ApplyUnset {
+					apply = c.Apply
 				}
 			}
 			switch {
-			case apply == applyNone:
-			case into == rootUnset && m.root == "svcPrivate":
+			case apply == chart.ApplyNone:
+			case into == chart.NoDocument && m.root == "svcPrivate":
 				if private {
 					m.doors = append(m.doors, func(string) bool { return true })
 				}
-			case into == rootUnset || into.name() == m.root:
+			case into == chart.NoDocument || into.Name() == m.root:
 				m.takes(schema)
 			}
 		}
@@ -221,9 +222,9 @@ func (b *builder) warnOfPlainDelays(w *document.Collector) {
 		if !ok || len(names) != 1 {
 			continue
 		}
-		defaults := b.d.public
+		defaults := b.d.DefaultPublic
 		if root == "svcPrivate" {
-			defaults = b.d.private
+			defaults = b.d.DefaultPrivate
 		}
 		if v, ok := defaults.Lookup(names[0]); ok && v.Kind() == data.String && v.Text() != "" && !isDelay(v.Text()) {
 			w.Add(p.at, "the delay is %s, whose default %s is neither a time nor a duration", data.Shorten(root+"."+names[0]), data.Quote(data.Shorten(v.Text()))).
@@ -246,22 +247,19 @@ func (b *builder) schemasOf(root string) []*schema.Schema {
 	var schemas []*schema.Schema
 	switch root {
 	case "svcPublic":
-		schemas = append(schemas, d.publicSchema, d.createPublic)
+		schemas = append(schemas, d.PublicSchema, d.CreatePublic)
 	case "svcPrivate":
-		schemas = append(schemas, d.privateSchema, d.createPrivate)
+		schemas = append(schemas, d.PrivateSchema, d.CreatePrivate)
 	default:
 		return nil
 	}
-	for _, c := range d.events {
-		if c.into == rootUnset && root == "svcPublic" || c.into.name() == root {
-			schemas = append(schemas, c.schema)
+	for _, c := range d.Events {
+		if c.Into == chart.NoDocument && root == "svcPublic" || c.Into.Name() == root {
+			schemas = append(schemas, c.Schema)
 		}
 	}
 	return slices.DeleteFunc(schemas, func(s *schema.Schema) bool { return s == nil })
 }
-
-// name is how a definition writes a root; "" for none.
-func (r root) name() string { return [...]string{"", "svcPublic", "svcPrivate"}[r] }
 
 // warnOfKeywords tells those of all schemas that the file writes.
 func (b *builder) warnOfKeywords(w *document.Collector) {

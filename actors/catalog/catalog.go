@@ -301,7 +301,7 @@ func (c *Catalog) Schedules() (out []Schedule) {
 		if err != nil {
 			continue
 		}
-		for _, s := range d.Schedules() {
+		for _, s := range d.Schedules {
 			out = append(out, Schedule{id, s})
 		}
 	}

@@ -224,7 +224,7 @@ func declaredIndexes(present storedIndexes, next currentVersions) (storedIndexes
 	changed := false
 	wanted := func(workflow, path string) bool {
 		o := next[workflow]
-		return o != nil && (o.Definition == nil || slices.ContainsFunc(o.Indexes(), func(p data.Path) bool { return p.String() == path }))
+		return o != nil && (o.Definition == nil || slices.ContainsFunc(o.Indexes, func(p data.Path) bool { return p.String() == path }))
 	}
 	for i := range rows.Indexes {
 		if row := &rows.Indexes[i]; row.State != dropping && !wanted(row.Workflow, row.Path) {
@@ -235,7 +235,7 @@ func declaredIndexes(present storedIndexes, next currentVersions) (storedIndexes
 		if next[workflow].Definition == nil {
 			continue
 		}
-		for _, p := range next[workflow].Indexes() {
+		for _, p := range next[workflow].Indexes {
 			path := p.String()
 			if slices.ContainsFunc(rows.Indexes, func(row storedIndex) bool {
 				return row.Workflow == workflow && row.Path == path && row.State != dropping

@@ -61,7 +61,7 @@ func (c *Catalog) ownersOf(all map[string]ownership, workflow string, now *curre
 		return of, known
 	}
 	if d, err := c.rules(workflow, now); err == nil {
-		of.Owners = d.Owners()
+		of.Owners = d.Owners
 	}
 	return of, true
 }
@@ -104,7 +104,7 @@ func (p *publication) remember(all map[string]ownership, workflow string, d *sta
 	before, known := all[workflow]
 	next := ownership{By: by, Owners: before.Owners}
 	if d != nil { // NB: else the newest version cannot be read
-		next.Owners = d.Owners()
+		next.Owners = d.Owners
 	}
 	if known && before.By == next.By && before.Owners.Equal(next.Owners) {
 		return

@@ -305,7 +305,7 @@ func (c *Catalog) prepareIndexesLocked(p *publication) (err error) {
 
 // checkIndexes adds the faults of the indexes that a definition declares.
 func (p *publication) checkIndexes(s *Source) {
-	for _, path := range s.Parsed.Indexes() {
+	for _, path := range s.Parsed.Indexes {
 		if _, err := filter.ParseField(path); err != nil {
 			p.faults = append(p.faults, document.Fault{
 				File: s.File, Line: s.Line("indexes"), Reason: fmt.Sprintf("index %s: %s", data.Quote(path.String()), err),

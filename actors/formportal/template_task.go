@@ -27,7 +27,7 @@ type TaskForms struct {
 // Check returns what is wrong with the forms that tasks of a definition have: each exists, and some event of its task takes what it
 // sends; where the template names one of these events, that one does. file is the definition's.
 func (f *TaskForms) Check(file string, d *statemachine.Definition) (faults, warnings document.Faults) {
-	for _, of := range d.TaskForms() {
+	for _, of := range d.TaskForms {
 		add := func(to *document.Faults, reason, suggestion string) {
 			*to = append(*to, document.Fault{File: file, Line: of.Line, Column: of.Column, Reason: reason, Suggestion: suggestion})
 		}

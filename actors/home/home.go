@@ -203,7 +203,7 @@ func (d *Definitions) unknownChildren() (warnings document.Faults) {
 		known[id], ids = true, append(ids, id)
 	}
 	for i := range d.Workflows {
-		for _, of := range d.Workflows[i].Parsed.Invokes() {
+		for _, of := range d.Workflows[i].Parsed.Invokes {
 			if known[of.Name] {
 				continue
 			}
@@ -233,7 +233,7 @@ func (d *Definitions) unknownPeople(directory *identity.Directory) (warnings doc
 			warn(line, document.DidYouMean(login, logins), fmt.Sprintf("there is no user %s: %s", data.Quote(login), then))
 			return true
 		}
-		for _, to := range d.Workflows[i].Parsed.Addressees() {
+		for _, to := range d.Workflows[i].Parsed.Addressees {
 			login, isUser := strings.CutPrefix(to.Name, "user:")
 			if isUser && unknown(login, to.Line, "what is mailed there becomes a dead letter") {
 				continue
@@ -242,7 +242,7 @@ func (d *Definitions) unknownPeople(directory *identity.Directory) (warnings doc
 				warn(to.Line, "", fmt.Sprintf("nobody of %s has an email in %s: what is mailed there becomes a dead letter", to.Name, IdentityFile))
 			}
 		}
-		for _, s := range d.Workflows[i].Parsed.Schedules() {
+		for _, s := range d.Workflows[i].Parsed.Schedules {
 			if s.As != "" && !unknown(s.As, s.AsLine, "the schedule "+s.Name+" creates nothing") && directory.Principal(identity.UserID(s.As)) == nil {
 				warn(s.AsLine, "", fmt.Sprintf("the user %s is disabled: the schedule %s creates nothing", s.As, s.Name))
 			}

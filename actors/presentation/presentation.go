@@ -81,9 +81,9 @@ func (l *Line) Called() statemachine.Text {
 
 func lineOf(of *statemachine.Definition, in *statemachine.Instance) Line {
 	l := Line{Of: of, Title: of.Title(in), At: of.Positions(in)}
-	columns := of.Columns()
+	columns := of.Columns
 	for k := range columns {
-		l.Values = append(l.Values, columns[k].Value(in))
+		l.Values = append(l.Values, columns[k].Value(in.Public))
 	}
 	return l
 }

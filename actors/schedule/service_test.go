@@ -50,7 +50,7 @@ func testRuns(t *testing.T, test func(b *bench), workflows ...string) {
 		for _, text := range workflows {
 			d, err := parser.Parse(statemachine.Source{File: "w.yaml", Text: []byte(text + "stateMachines: {m: {initial: a, states: {a: {on: {go: b}}, b: {type: final}}}}\n")})
 			b.must(err)
-			for _, s := range d.Schedules() {
+			for _, s := range d.Schedules {
 				b.all = append(b.all, catalog.Schedule{Workflow: string(d.ID), Schedule: s})
 			}
 		}

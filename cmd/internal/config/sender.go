@@ -78,7 +78,7 @@ func (c *Config) WarnOfSending(set []catalog.Source) (warnings document.Faults) 
 		warn := func(line int, suggestion, reason string) {
 			warnings = append(warnings, document.Fault{File: s.File, Line: line, Reason: reason, Suggestion: suggestion})
 		}
-		if line := s.Parsed.MailLine(); line > 0 && c.mail.Host == "" {
+		if line := s.Parsed.MailLine; line > 0 && c.mail.Host == "" {
 			warn(line, "set mail.host in troupe.yaml", "it sends mails, and no server takes them: they become dead letters")
 		}
 		settings, names := c.endpoints[string(s.Parsed.ID)], []string{}

@@ -60,7 +60,7 @@ func (d *definitions) PublishDefinition(ctx context.Context, r *gateway.Definiti
 		return answer, refusedHome(err)
 	}
 	id, version := string(source.Parsed.ID), source.Parsed.Version
-	for _, s := range source.Parsed.Schedules() {
+	for _, s := range source.Parsed.Schedules {
 		if s.As != "" && !r.Caller.Has(identity.Admin) {
 			return answer, failure.Refuse(failure.ErrForbidden, "schedule %s creates instances as %s: that is for holders of mod-admin", s.Name, s.As)
 		}

@@ -1,4 +1,4 @@
-package statemachine
+package chart
 
 import (
 	"errors"
@@ -32,28 +32,25 @@ type Schedule struct {
 	As     string
 	AsLine int
 
-	public, private *template // nil: nothing
+	Public, Private *Template // nil: nothing
 }
-
-// Schedules returns the definition's, in document order.
-func (d *Definition) Schedules() []*Schedule { return d.schedules }
 
 var errScheduleData = errors.New("svcPublic and svcPrivate must be objects")
 
 // Data is what an instance gets that is created for a time.
 func (s *Schedule) Data(at time.Time) (public, private data.Value, err error) {
 	scope := &expr.Scope{Now: at}
-	if public, err = s.part(s.public, scope); err == nil {
-		private, err = s.part(s.private, scope)
+	if public, err = s.part(s.Public, scope); err == nil {
+		private, err = s.part(s.Private, scope)
 	}
 	return public, private, err
 }
 
-func (*Schedule) part(t *template, scope *expr.Scope) (data.Value, error) {
+func (*Schedule) part(t *Template, scope *expr.Scope) (data.Value, error) {
 	if t == nil {
 		return nil, nil
 	}
-	v, err := t.eval(scope)
+	v, err := t.Eval(scope)
 	if err == nil && v.Kind() != data.Object {
 		err = errScheduleData
 	}

@@ -1,4 +1,4 @@
-package statemachine
+package chart
 
 import (
 	"regexp"

@@ -1,4 +1,4 @@
-package statemachine
+package chart
 
 import (
 	"slices"
@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Chart is a definition's statechart as a value: what a picture shows of it, and no actions and no rights.
+// Picture is a definition's statechart as a value: what a picture shows of it, and no actions and no rights.
 // It belongs to whoever asked for it.
-type Chart struct {
+type Picture struct {
 	ID      WorkflowID
 	Name    string
 	Version uint64
 	// Nodes are in document order, a state machine before its states. A node is named by its index here.
-	Nodes []ChartNode
+	Nodes []PictureNode
 }
 
 // NodeKind is what a node of a Chart is.
@@ -32,8 +32,8 @@ const (
 // IsHistory reports whether a node of the kind stands for what was active before.
 func (k NodeKind) IsHistory() bool { return k == ShallowHistory || k == DeepHistory }
 
-// ChartNode is a state machine or a state.
-type ChartNode struct {
+// PictureNode is a state machine or a state.
+type PictureNode struct {
 	ID   NodeID
 	Kind NodeKind
 	// Label is how people see the node; no text when the definition has none.
@@ -50,7 +50,7 @@ type ChartNode struct {
 	// Invokes are the workflows of the children that run while the node is active.
 	Invokes []string
 	// Transitions are in the order in which they are tried.
-	Transitions []ChartTransition
+	Transitions []PictureTransition
 }
 
 // Trigger is what a transition waits for.
@@ -66,8 +66,8 @@ const (
 	InvokeError                // the failure of a child
 )
 
-// ChartTransition is one way out of a node, or, without targets, a reaction in it.
-type ChartTransition struct {
+// PictureTransition is one way out of a node, or, without targets, a reaction in it.
+type PictureTransition struct {
 	Trigger Trigger
 	// Event is the event pattern of OnEvent, or several with blanks between them; for the others the event that the machine raises; empty for Always.
 	Event string
@@ -82,12 +82,12 @@ type ChartTransition struct {
 	Targets []int
 	Reenter bool
 
-	// wide reports whether a pattern that is wider than a name may take it; nil: not what comes by itself.
-	wide func(EventName) bool
+	// Wide reports whether a pattern that is wider than a name may take it; nil: not what comes by itself.
+	Wide func(EventName) bool
 }
 
 // Takes reports whether an event of that name triggers the transition. That of Always is none.
-func (t *ChartTransition) Takes(name EventName) bool {
+func (t *PictureTransition) Takes(name EventName) bool {
 	switch {
 	case t.Trigger == Always || name == "":
 		return false
@@ -95,34 +95,34 @@ func (t *ChartTransition) Takes(name EventName) bool {
 		return t.Event == string(name)
 	}
 	return slices.ContainsFunc(strings.Fields(t.Event), func(text string) bool {
-		p, ok := parsePattern(text)
-		if !ok || !p.matches(name) {
+		p, ok := ParsePattern(text)
+		if !ok || !p.Matches(name) {
 			return false
 		}
-		if !p.any && !p.prefix {
+		if !p.Any && !p.Prefix {
 			return true
 		}
-		return t.wide == nil && !IsReserved(name) || t.wide != nil && t.wide(name)
+		return t.Wide == nil && !IsReserved(name) || t.Wide != nil && t.Wide(name)
 	})
 }
 
 // Chart returns the definition's statechart.
-func (d *Definition) Chart() *Chart {
-	c := &Chart{ID: d.ID, Name: d.Name, Version: d.Version, Nodes: make([]ChartNode, len(d.nodes)-1)}
-	for i, n := range d.nodes[1:] {
+func (d *Definition) Chart() *Picture {
+	c := &Picture{ID: d.ID, Name: d.Name, Version: d.Version, Nodes: make([]PictureNode, len(d.Nodes)-1)}
+	for i, n := range d.Nodes[1:] {
 		out := &c.Nodes[i]
-		*out = ChartNode{
-			ID: n.id, Kind: NodeKind(n.kind), Label: n.label, Tone: n.tone, Parent: n.parent.index - 1,
-			Initial: chartIndexes(n.initial), Default: chartIndexes(n.fallback),
+		*out = PictureNode{
+			ID: n.ID, Kind: n.Kind, Label: n.Label, Tone: n.Tone, Parent: n.Parent.Index - 1,
+			Initial: indexesOf(n.Initial), Default: indexesOf(n.Fallback),
 		}
-		for _, inv := range n.invoke {
-			out.Invokes = append(out.Invokes, inv.workflow)
+		for _, inv := range n.Invoke {
+			out.Invokes = append(out.Invokes, inv.Workflow)
 		}
-		for _, t := range n.on {
-			out.Transitions = append(out.Transitions, d.chartOf(t))
+		for _, t := range n.On {
+			out.Transitions = append(out.Transitions, d.pictureOf(t))
 		}
-		for _, t := range n.always {
-			out.Transitions = append(out.Transitions, d.chartOf(t))
+		for _, t := range n.Always {
+			out.Transitions = append(out.Transitions, d.pictureOf(t))
 		}
 		if out.Parent >= 0 { // NB: the root is no node of a Chart
 			c.Nodes[out.Parent].Children = append(c.Nodes[out.Parent].Children, i)
@@ -131,69 +131,69 @@ func (d *Definition) Chart() *Chart {
 	return c
 }
 
-// chartIndexes are those of the nodes in a Chart, which lacks the root.
-func chartIndexes(nodes []*node) (indexes []int) {
+// indexesOf are those of the nodes in a Picture, which lacks the root.
+func indexesOf(nodes []*Node) (indexes []int) {
 	for _, n := range nodes {
-		indexes = append(indexes, n.index-1)
+		indexes = append(indexes, n.Index-1)
 	}
 	return indexes
 }
 
-func (d *Definition) chartOf(t *transition) ChartTransition {
-	out := ChartTransition{Event: t.event.String(), Guard: t.condition, Targets: chartIndexes(t.targets), Reenter: t.reenter}
+func (d *Definition) pictureOf(t *Transition) PictureTransition {
+	out := PictureTransition{Event: t.Event.String(), Guard: t.Condition, Targets: indexesOf(t.Targets), Reenter: t.Reenter}
 	switch {
-	case d.semantics == scxmlSemantics:
-		out.wide = func(name EventName) bool { return !strings.HasPrefix(string(name), "after.") }
-	case t.everything:
-		out.wide = func(name EventName) bool { return name != parentCancelled && !d.owned[name] }
+	case d.Semantics == SCXMLSemantics:
+		out.Wide = func(name EventName) bool { return !strings.HasPrefix(string(name), "after.") }
+	case t.Everything:
+		out.Wide = func(name EventName) bool { return name != ParentCancelled && !d.ServiceEvents[name] }
 	default:
-		out.wide = func(name EventName) bool { return !IsReserved(name) && !d.owned[name] }
+		out.Wide = func(name EventName) bool { return !IsReserved(name) && !d.ServiceEvents[name] }
 	}
-	for _, p := range t.more {
+	for _, p := range t.More {
 		out.Event += " " + p.String()
 	}
 	switch {
-	case t.after != nil:
-		out.Trigger, out.Event = AfterDelay, string(t.after.event)
-		out.Delay, out.Wait = t.after.delay.text, t.after.delay.constant
-	case t.told != nil && t.told.failed:
-		out.Trigger, out.Event = InvokeError, string(t.told.event())
-	case t.told != nil:
-		out.Trigger, out.Event = InvokeDone, string(t.told.event())
-	case t.onDone != nil:
+	case t.After != nil:
+		out.Trigger, out.Event = AfterDelay, string(t.After.Event)
+		out.Delay, out.Wait = t.After.Delay.Text, t.After.Delay.Constant
+	case t.Child != nil && t.Child.Failed:
+		out.Trigger, out.Event = InvokeError, string(t.Child.Event())
+	case t.Child != nil:
+		out.Trigger, out.Event = InvokeDone, string(t.Child.Event())
+	case t.OnDone != nil:
 		out.Trigger = OnDone
-	case t.event == eventPattern{}:
+	case t.Event == EventPattern{}:
 		out.Trigger = Always
 	default:
-		if c := d.events[EventName(out.Event)]; c != nil {
-			out.Label = c.label
+		if c := d.Events[EventName(out.Event)]; c != nil {
+			out.Label = c.Label
 		}
 	}
 	return out
 }
 
 // String is the pattern as it stands in a file.
-func (p eventPattern) String() string {
+func (p EventPattern) String() string {
 	switch {
-	case p.any:
+	case p.Any:
 		return "*"
-	case p.prefix:
-		return string(p.name) + ".*"
+	case p.Prefix:
+		return string(p.Name) + ".*"
 	}
-	return string(p.name)
+	return string(p.Name)
 }
 
 // PositionsNamed returns the positions of which a history entry has the nodes (Entry.Start, Entry.End).
 func (d *Definition) PositionsNamed(names []NodeID) []Position {
 	var out []Position
-	for _, m := range d.machines {
+	for _, m := range d.Machines {
 		out, names = d.positionsOf(out, m, names)
 	}
 	return out
 }
 
 // Node returns the index of the node at a position; false when there is none.
-func (c *Chart) Node(p Position) (int, bool) {
+func (c *Picture) Node(p Position) (int, bool) {
 	region := -1
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
@@ -219,7 +219,7 @@ func (c *Chart) Node(p Position) (int, bool) {
 }
 
 // Contains reports whether a node is another one, or in it.
-func (c *Chart) Contains(around, node int) bool {
+func (c *Picture) Contains(around, node int) bool {
 	for node >= 0 && node != around {
 		node = c.Nodes[node].Parent
 	}
@@ -227,7 +227,7 @@ func (c *Chart) Contains(around, node int) bool {
 }
 
 // Machine returns the index of the state machine that a node belongs to.
-func (c *Chart) Machine(node int) int {
+func (c *Picture) Machine(node int) int {
 	for c.Nodes[node].Parent >= 0 {
 		node = c.Nodes[node].Parent
 	}

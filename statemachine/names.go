@@ -1,0 +1,115 @@
+package statemachine
+
+import (
+	"time"
+
+	"troupe/statemachine/internal/chart"
+)
+
+// The API's names for what a definition says of itself: names (statemachine/DEFINITION.md, "Names"), texts and rights. The
+// parser builds them, and from then on they are only read.
+type (
+	// WorkflowID names a workflow; the others what is in it.
+	WorkflowID = chart.WorkflowID
+	MachineID  = chart.MachineID
+	NodeID     = chart.NodeID
+	EventName  = chart.EventName
+	// Position is one entry of states, Standing one with how people see it, and Region what a position is about.
+	Position = chart.Position
+	Standing = chart.Standing
+	Region   = chart.Region
+
+	// Text is a text for people, made of Translations.
+	Text        = chart.Text
+	Translation = chart.Translation
+	Tone        = chart.Tone
+	Style       = chart.Style
+	NodeLabel   = chart.NodeLabel
+	EventLabel  = chart.EventLabel
+	Column      = chart.Column
+
+	// Caller acts, and Right is what a rule says of one.
+	Caller     = chart.Caller
+	Right      = chart.Right
+	Owners     = chart.Owners
+	Candidates = chart.Candidates
+	TaskForm   = chart.TaskForm
+
+	// Webhook is where deliveries of one name go; the others are about the world around, too.
+	Webhook    = chart.Webhook
+	Schedule   = chart.Schedule
+	Missed     = chart.Missed
+	Invocation = chart.Invocation
+	Reference  = chart.Reference
+	Effect     = chart.Effect
+
+	// Chart is a definition's statechart as a picture shows it.
+	Chart           = chart.Picture
+	ChartNode       = chart.PictureNode
+	ChartTransition = chart.PictureTransition
+	NodeKind        = chart.NodeKind
+	Trigger         = chart.Trigger
+)
+
+// The kinds of nodes, the triggers of transitions, tones, styles, rights, and what becomes of runs that were missed.
+const (
+	Atomic         = chart.Atomic
+	Compound       = chart.Compound
+	Parallel       = chart.Parallel
+	Final          = chart.Final
+	ShallowHistory = chart.ShallowHistory
+	DeepHistory    = chart.DeepHistory
+
+	OnEvent     = chart.OnEvent
+	Always      = chart.Always
+	AfterDelay  = chart.AfterDelay
+	OnDone      = chart.OnDone
+	InvokeDone  = chart.InvokeDone
+	InvokeError = chart.InvokeError
+
+	Neutral      = chart.Neutral
+	Waiting      = chart.Waiting
+	Good         = chart.Good
+	Bad          = chart.Bad
+	DefaultStyle = chart.DefaultStyle
+	PrimaryStyle = chart.PrimaryStyle
+	DangerStyle  = chart.DangerStyle
+
+	Denied     = chart.Denied
+	ByInstance = chart.ByInstance
+	Granted    = chart.Granted
+
+	MissedOne  = chart.MissedOne
+	MissedSkip = chart.MissedSkip
+	MissedAll  = chart.MissedAll
+
+	// System is the user of events that nobody sent. It has no roles.
+	System = chart.System
+)
+
+// IsIdentifier reports whether s has the form of an identifier in paths and bodies: [A-Za-z0-9][A-Za-z0-9._~-]{0,127}.
+func IsIdentifier(s string) bool { return chart.IsIdentifier(s) }
+
+// IsNodeName reports whether a state can have the name; with the rules of SCXML it may have dots.
+func IsNodeName(s string, rulesOfSCXML bool) bool { return chart.IsNodeName(s, rulesOfSCXML) }
+
+// IsReserved reports whether only the machine itself raises events of the name.
+func IsReserved(name EventName) bool { return chart.IsReserved(name) }
+
+// ParseWorkflowID returns s as a WorkflowID, and false when it cannot be one.
+func ParseWorkflowID(s string) (WorkflowID, bool) { return chart.ParseWorkflowID(s) }
+
+// ParseEventName returns s as an EventName, and false when no definition could declare it.
+func ParseEventName(s string) (EventName, bool) { return chart.ParseEventName(s) }
+
+// ParseDelay reads a constant delay as a definition writes it (statemachine/DEFINITION.md, "Delays").
+func ParseDelay(text string) (time.Duration, error) { return chart.ParseDelay(text) }
+
+// SplitText cuts a text for people into literals and the expressions in ${…}.
+func SplitText(text string) (parts []string, isExpression []bool) { return chart.SplitText(text) }
+
+// Plain is a text for every reader; that of "" is no text.
+func Plain(text string) Text { return chart.Plain(text) }
+
+// NodeNames lists the nodes of positions, joined with ", ".
+func NodeNames(positions []Position) string { return chart.NodeNames(positions) }
