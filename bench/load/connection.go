@@ -39,6 +39,10 @@ type connection struct {
 
 const firstBufBytes = 4 << 10
 
+// answerWaitMax is how long an answer may take; the connection is given up then, and
+// the request is an error.
+const answerWaitMax = 20 * time.Second
+
 // dial opens the connection, or opens it anew.
 func (c *connection) dial(ctx context.Context) error {
 	c.close()

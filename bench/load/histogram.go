@@ -1,6 +1,7 @@
 package load
 
 import (
+	"encoding/json"
 	"math"
 	"time"
 
@@ -107,4 +108,33 @@ func (h *Histogram) Distribution() (all []Quantile) {
 		}
 		all = append(all, Quantile{1 - left, microseconds(h.of.ValueAtQuantile(100 * (1 - left)))})
 	}
+}
+
+// Summary is a distribution of latencies.
+type Summary struct {
+	Count     int64    `json:"count"`
+	PerSecond float64  `json:"perSecond"`
+	Mean      Duration `json:"mean"`
+	P50       Duration `json:"p50"`
+	P90       Duration `json:"p90"`
+	P99       Duration `json:"p99"`
+	P999      Duration `json:"p999"`
+	Max       Duration `json:"max"`
+}
+
+// Duration is written as milliseconds in JSON.
+type Duration time.Duration
+
+// Milliseconds returns the duration as a number.
+func (d Duration) Milliseconds() float64 { return float64(d) / float64(time.Millisecond) }
+
+// MarshalJSON implements json.Marshaler.
+func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(d.Milliseconds()) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (d *Duration) UnmarshalJSON(text []byte) error {
+	var ms float64
+	err := json.Unmarshal(text, &ms)
+	*d = Duration(ms * float64(time.Millisecond))
+	return err
 }

@@ -87,10 +87,6 @@ type Options struct {
 // BatchMax bounds a batch, as the interface does.
 const BatchMax = 10_000
 
-// answerWaitMax is how long an answer may take; the connection is given up then, and
-// the request is an error.
-const answerWaitMax = 20 * time.Second
-
 // EnsureDefaults replaces zeroes by the defaults.
 func (o *Options) EnsureDefaults() {
 	o.Connections = cmp.Or(o.Connections, 64)

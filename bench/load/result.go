@@ -1,7 +1,6 @@
 package load
 
 import (
-	"encoding/json"
 	"time"
 )
 
@@ -43,60 +42,27 @@ type Result struct {
 // Failed is the number of errors. Figures of a run that has any say little.
 func (r *Result) Failed() int64 { return total(r.Errors) }
 
-// Summary is a distribution of latencies.
-type Summary struct {
-	Count     int64    `json:"count"`
-	PerSecond float64  `json:"perSecond"`
-	Mean      Duration `json:"mean"`
-	P50       Duration `json:"p50"`
-	P90       Duration `json:"p90"`
-	P99       Duration `json:"p99"`
-	P999      Duration `json:"p999"`
-	Max       Duration `json:"max"`
+// Interval is what happened in a part of the window.
+type Interval struct {
+	// Began and Ended count from the begin of the window. What happened is counted by when
+	// the answers came. There may be one more interval behind the window: for answers of an
+	// open loop to what was due in it, and for requests that had no answer.
+	Began, Ended time.Duration
+	// Operations are those that were answered as they should be, each event of a batch
+	// one.
+	Operations int64
+	// Latency is that of the requests that were answered as they should be.
+	Latency Summary
+	Shed    int64 // each event of a batch one, as in Errors
+	Errors  map[string]int64
 }
 
-// Duration is written as milliseconds in JSON.
-type Duration time.Duration
+// Failed is the number of errors.
+func (i *Interval) Failed() int64 { return total(i.Errors) }
 
-// Milliseconds returns the duration as a number.
-func (d Duration) Milliseconds() float64 { return float64(d) / float64(time.Millisecond) }
-
-// MarshalJSON implements json.Marshaler.
-func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(d.Milliseconds()) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (d *Duration) UnmarshalJSON(text []byte) error {
-	var ms float64
-	err := json.Unmarshal(text, &ms)
-	*d = Duration(ms * float64(time.Millisecond))
-	return err
-}
-
-// summarize joins what the workers counted in a window.
-func summarize(workers []*worker, window time.Duration) *Result {
-	var shed Histogram
-	var errors causes
-	r := &Result{Window: window, Kinds: map[Kind]Summary{}}
-	for k := range kinds {
-		var one Histogram
-		for _, w := range workers {
-			one.Merge(&w.tally.answered[k])
-		}
-		r.Latencies.Merge(&one)
-		if s := one.Summary(window); s.Count > 0 {
-			r.Kinds[k] = s
-		}
+func total(errors map[string]int64) (n int64) {
+	for _, count := range errors {
+		n += count
 	}
-	for _, w := range workers {
-		shed.Merge(&w.tally.shed)
-		r.Requests += w.tally.requests
-		r.Operations += w.tally.operations
-		r.Refused += w.tally.refused
-		for text, n := range w.tally.errors.of {
-			errors.add(text, n)
-		}
-	}
-	r.PerSecond = float64(r.Operations) / window.Seconds()
-	r.All, r.Shed, r.Errors = r.Latencies.Summary(window), shed.Summary(window), errors.of
-	return r
+	return n
 }

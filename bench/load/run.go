@@ -8,32 +8,6 @@ import (
 	"time"
 )
 
-// window is the part of a run that is measured.
-type window struct {
-	begin, end time.Time
-	open       bool // an open loop
-}
-
-// part says what a request has to do with the window.
-type part struct {
-	// came: it was answered inside. By that, what the server does in the window is counted:
-	// requests of an open loop may have waited since the warm-up for their connection.
-	came bool
-	// due: its latency counts. In a closed loop that is the same; in an open one it was
-	// due inside, so that a slow answer cannot fall out of the latencies.
-	due bool
-}
-
-func (w *window) part(begun, ended time.Time) part {
-	came := w.contains(ended)
-	if !w.open {
-		return part{came, came}
-	}
-	return part{came, w.contains(begun)}
-}
-
-func (w *window) contains(at time.Time) bool { return !at.Before(w.begin) && at.Before(w.end) }
-
 // Run puts load on a server and returns what it measured. It returns an error
 // when the run could not be carried out: no connection, no instances, or ctx
 // ended. What was measured until ctx ended comes with its error; the result is nil when that
@@ -184,4 +158,33 @@ func (r *run) watch(over <-chan struct{}, win window) {
 		}
 		tell()
 	}
+}
+
+// summarize joins what the workers counted in a window.
+func summarize(workers []*worker, window time.Duration) *Result {
+	var shed Histogram
+	var errors causes
+	r := &Result{Window: window, Kinds: map[Kind]Summary{}}
+	for k := range kinds {
+		var one Histogram
+		for _, w := range workers {
+			one.Merge(&w.tally.answered[k])
+		}
+		r.Latencies.Merge(&one)
+		if s := one.Summary(window); s.Count > 0 {
+			r.Kinds[k] = s
+		}
+	}
+	for _, w := range workers {
+		shed.Merge(&w.tally.shed)
+		r.Requests += w.tally.requests
+		r.Operations += w.tally.operations
+		r.Refused += w.tally.refused
+		for text, n := range w.tally.errors.of {
+			errors.add(text, n)
+		}
+	}
+	r.PerSecond = float64(r.Operations) / window.Seconds()
+	r.All, r.Shed, r.Errors = r.Latencies.Summary(window), shed.Summary(window), errors.of
+	return r
 }

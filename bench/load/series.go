@@ -2,35 +2,8 @@ package load
 
 import (
 	"context"
-	"sync"
 	"time"
 )
-
-// Interval is what happened in a part of the window.
-type Interval struct {
-	// Began and Ended count from the begin of the window. What happened is counted by when
-	// the answers came. There may be one more interval behind the window: for answers of an
-	// open loop to what was due in it, and for requests that had no answer.
-	Began, Ended time.Duration
-	// Operations are those that were answered as they should be, each event of a batch
-	// one.
-	Operations int64
-	// Latency is that of the requests that were answered as they should be.
-	Latency Summary
-	Shed    int64 // each event of a batch one, as in Errors
-	Errors  map[string]int64
-}
-
-// Failed is the number of errors.
-func (i *Interval) Failed() int64 { return total(i.Errors) }
-
-// recent is what a worker counts in an interval.
-type recent struct {
-	answered   Histogram
-	operations int64
-	shed       int64
-	errors     causes
-}
 
 // sampler joins what the workers count in each interval.
 type sampler struct {
@@ -111,87 +84,4 @@ func (s *sampler) take(ended time.Duration) {
 	i.Latency = all.answered.Summary(i.Ended - i.Began)
 	s.done = append(s.done, i)
 	s.tick(&i)
-}
-
-// tally is what one worker counts.
-type tally struct {
-	answered   [kinds]Histogram // of those that were due in the window, as shed is
-	shed       Histogram
-	requests   int64 // answered in the window, as operations are
-	operations int64
-	refused    int64 // due or answered in the window, as those in errors are
-	errors     causes
-
-	mu struct {
-		sync.Mutex
-		recent recent
-	}
-}
-
-// record counts a request that has to do with the window, or an error.
-func (t *tally) record(s *sent, took time.Duration, p part) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	r := &t.mu.recent
-	if s.operations > 0 {
-		if p.due {
-			t.answered[s.kind].Record(took)
-		}
-		if p.came {
-			t.requests++
-			t.operations += s.operations
-		}
-		r.answered.coarse = true
-		r.answered.Record(took)
-		r.operations += s.operations
-	}
-	if s.shed > 0 {
-		if p.due {
-			t.shed.recordTimes(took, s.shed)
-		}
-		t.refused += s.shed
-		r.shed += s.shed
-	}
-	if f := s.fault; f != nil && !f.shed {
-		t.errors.add(f.Error(), max(1, f.count))
-		r.errors.add(f.Error(), max(1, f.count))
-	}
-}
-
-// drain moves what was counted since the last time.
-func (t *tally) drain(into *recent) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	r := &t.mu.recent
-	into.answered.Merge(&r.answered)
-	into.operations += r.operations
-	into.shed += r.shed
-	for text, n := range r.errors.of {
-		into.errors.add(text, n)
-	}
-	r.answered.Reset()
-	r.operations, r.shed, r.errors.of = 0, 0, nil
-}
-
-// causesMax bounds the different errors that are counted by themselves.
-const causesMax = 20
-
-// causes counts errors by their texts.
-type causes struct{ of map[string]int64 }
-
-func (c *causes) add(text string, n int64) {
-	if c.of == nil {
-		c.of = map[string]int64{}
-	}
-	if _, known := c.of[text]; !known && len(c.of) >= causesMax {
-		text = "others"
-	}
-	c.of[text] += n
-}
-
-func total(errors map[string]int64) (n int64) {
-	for _, count := range errors {
-		n += count
-	}
-	return n
 }

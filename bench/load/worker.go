@@ -192,14 +192,6 @@ func (w *worker) kind() Kind {
 	return mix.pick(w.random.Float64())
 }
 
-// sent is a request that was sent, and what became of it.
-type sent struct {
-	kind       Kind
-	operations int64  // done, each event of a batch one
-	shed       int64  // refused because the server was too busy, likewise
-	fault      *fault // nil: everything else is as it should be
-}
-
 // request sends one request of a kind to the next subject.
 func (w *worker) request(k Kind) sent {
 	switch {
@@ -223,16 +215,6 @@ func (w *worker) request(k Kind) sent {
 		return sentOne(Create, f)
 	}
 	return sentOne(k, w.send(s, s.at.pick(w.random)))
-}
-
-func sentOne(k Kind, f *fault) sent {
-	switch {
-	case f == nil:
-		return sent{kind: k, operations: 1}
-	case f.shed:
-		return sent{kind: k, shed: 1, fault: f}
-	}
-	return sent{kind: k, fault: f}
 }
 
 func (w *worker) nextSubject() *subject {

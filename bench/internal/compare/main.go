@@ -32,41 +32,6 @@ func run(ctx context.Context, h *harness.Harness) error {
 	return h.Measure(ctx, p.run)
 }
 
-// plan is what is asked for on the command line.
-type plan struct {
-	*harness.Harness
-	targets []string
-	rounds  int
-	cells   []cell
-	load    load.Options // of every run, except for what a cell says
-	against string       // the program of the target "other"; "" without one
-	peers   []peer       // targets of another make
-	profile bool         // also take processor profiles
-	cores   int          // that each server may use; 0: all
-
-	queries  float64 // a second, beside the load; 0: none
-	node     string  // that they ask for
-	scenario *load.Scenario
-}
-
-// cell is one combination of settings that all targets are measured with.
-type cell struct {
-	connections int
-	minimal     bool
-	batch       int // events in a request; 0: requests are single
-}
-
-func (c cell) String() string {
-	if c.batch > 0 {
-		return fmt.Sprintf("%d connections, batches of %d", c.connections, c.batch)
-	}
-	reply := "full"
-	if c.minimal {
-		reply = "minimal"
-	}
-	return fmt.Sprintf("%d connections, %s replies", c.connections, reply)
-}
-
 func parsePlan(h *harness.Harness) (*plan, error) {
 	p, flags := &plan{Harness: h}, h.Flags
 	targets := flags.String("targets", strings.Join(targetNames, ","), "what is measured, in this order in the first round; cluster is three nodes of troupe, and connections go to all of them")

@@ -12,37 +12,6 @@ import (
 	"troupe/bench/process"
 )
 
-// sample is one run against one target.
-type sample struct {
-	target string
-	cell   cell
-	round  int // from 1
-	result *load.Result
-	// queries is what became of the queries beside it; nil without any.
-	queries *load.Result
-	// server and client are the processor times of the measured window. Of the server they
-	// and memory are with the processes below it.
-	server, client time.Duration
-	memory         int64 // bytes that the server had after it
-	shares         costs // of the processor time, by part; nil without a profile
-}
-
-// perSecond is the throughput.
-func (s *sample) perSecond() float64 { return s.result.PerSecond }
-
-// p50 and p99 are latencies in milliseconds.
-func (s *sample) p50() float64 { return s.result.All.P50.Milliseconds() }
-func (s *sample) p99() float64 { return s.result.All.P99.Milliseconds() }
-
-// serverCost and clientCost are processor time in microseconds for each request
-// that was answered, and for each event of a batch.
-func (s *sample) serverCost() float64 { return cost(s.server, s.result) }
-func (s *sample) clientCost() float64 { return cost(s.client, s.result) }
-
-func cost(used time.Duration, r *load.Result) float64 {
-	return float64(used.Microseconds()) / float64(max(1, r.Operations))
-}
-
 // measure puts the load on each target in turn. Every round begins with another
 // target, so that none always follows the same.
 func (p *plan) measure(ctx context.Context, all []*target) ([]*sample, error) {

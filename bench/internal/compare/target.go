@@ -20,29 +20,6 @@ import (
 	"troupe/bench/process"
 )
 
-// The names of the targets.
-const (
-	httpCeiling    = "http"
-	durableCeiling = "durable"
-	troupeTarget   = "troupe"
-	clusterTarget  = "cluster" // three nodes of it
-	otherTarget    = "other"   // another build, see -against
-)
-
-var targetNames = []string{httpCeiling, durableCeiling, troupeTarget}
-
-// target is a server that is measured.
-type target struct {
-	*process.Process
-	name  string
-	token string   // "" when it takes none
-	admin []string // where its processes have profiles; none without
-	// cluster has the nodes, of which Process is the first; nil for other targets.
-	cluster *fleet.Fleet
-	// parked: the instances that queries find were made.
-	parked bool
-}
-
 // takes reports whether the target can be asked what a cell says.
 func (t *target) takes(c cell) bool {
 	return c.batch == 0 || t.name == troupeTarget || t.name == otherTarget || t.name == clusterTarget
@@ -209,9 +186,6 @@ func servePprof(addr string) {
 	server := &http.Server{Addr: addr, Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	_ = server.ListenAndServe() // whoever asks for a profile sees that there is none
 }
-
-// peer is a server that somebody else makes, behind a program that answers like a ceiling.
-type peer struct{ name, program string }
 
 // addPeer reads one NAME=PROGRAM.
 func (p *plan) addPeer(text string) error {

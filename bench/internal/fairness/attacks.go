@@ -10,18 +10,6 @@ import (
 	"time"
 )
 
-// attack is something that a hostile user or a stranger does.
-type attack struct {
-	name string
-	what string
-	// run goes on until ctx ends, and returns when its connections are closed.
-	run func(ctx context.Context, e *hostile)
-
-	before  func(ctx context.Context, e *hostile) // what is done before anything is measured; may be nil
-	alone   bool                                  // it has a home of its own, because it leaves something behind
-	aligned bool                                  // a full minute begins in the measured window
-}
-
 // queryAll is a query of all tickets that a filter matches.
 func queryAll(filter, more string) string {
 	return workflowPath + "/instances/ticket?filter=" + url.QueryEscape(filter) + more
@@ -122,10 +110,4 @@ func writeAttacks() []attack {
 // floodEvents sends events to all records in turn.
 func (e *hostile) floodEvents(n int) (path, body string) {
 	return workflowPath + "/event", event(e.records[n%len(e.records)], fmt.Sprintf(`{"comment":"number %d"}`, n))
-}
-
-// newTicket makes requests for new instances.
-func newTicket(text string) func(int) (path, body string) {
-	body := `{"workflowId":"ticket","data":{"svcPublic":{"text":"` + text + `"}}}`
-	return func(int) (string, string) { return workflowPath + "/create", body }
 }

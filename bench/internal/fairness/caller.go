@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -132,4 +133,37 @@ func cause(err error) string {
 		return reason
 	}
 	return err.Error()
+}
+
+const workflowPath = "/workflow/api/v1"
+
+// event is the body of an event "note".
+func event(id, data string) string {
+	return `{"workflowId":"ticket","instanceId":"` + id + `","event":{"name":"note","data":` + data + `}}`
+}
+
+// newTicket makes requests for new instances.
+func newTicket(text string) func(int) (path, body string) {
+	body := `{"workflowId":"ticket","data":{"svcPublic":{"text":"` + text + `"}}}`
+	return func(int) (string, string) { return workflowPath + "/create", body }
+}
+
+// createAll sends n requests, several at a time, and returns the instances that the
+// answers name. Any other answer than 200 ends it.
+func (c *caller) createAll(ctx context.Context, n, parallel int, next func(n int) (path, body string)) ([]string, error) {
+	ids := make([]string, n)
+	err := load.Each(ctx, parallel, n, func(ctx context.Context, i int) error {
+		path, body := next(i)
+		status, reply, err := c.do(c.request(ctx, path, body))
+		if err != nil || status != http.StatusOK {
+			return fmt.Errorf("fill the store: %s: status %d %s: %w", path, status, reply, err)
+		}
+		var named struct {
+			ID string `json:"instanceId"`
+		}
+		_ = json.Unmarshal(reply, &named) // group A answers with a text
+		ids[i] = named.ID
+		return nil
+	})
+	return ids, err
 }

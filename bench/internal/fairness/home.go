@@ -3,18 +3,15 @@ package fairness
 import (
 	"context"
 	"embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 
 	"troupe/bench/internal/harness"
-	"troupe/bench/load"
 	"troupe/bench/process"
 )
 
@@ -27,18 +24,7 @@ const (
 //go:embed home
 var files embed.FS
 
-// home is a server with a home of its own, its users and what they have in it. It does not run between attacks.
-type home struct {
-	*harness.Server
-	polite, hostile credentials
-	politeIDs       []string
-	hostileIDs      []string
-	hot             string
-}
-
 const politePassword = "an old oak, 1843"
-
-type credentials struct{ token, cookie string }
 
 // newHome makes a home and fills its store.
 func (m *measurement) newHome(ctx context.Context, dir string) (*home, error) {
@@ -111,24 +97,4 @@ func (h *home) fill(ctx context.Context, m *measurement) error {
 		return "/form-portal/forms/create", `{"formId":"note"}`
 	})
 	return err
-}
-
-// createAll sends n requests, several at a time, and returns the instances that the
-// answers name. Any other answer than 200 ends it.
-func (c *caller) createAll(ctx context.Context, n, parallel int, next func(n int) (path, body string)) ([]string, error) {
-	ids := make([]string, n)
-	err := load.Each(ctx, parallel, n, func(ctx context.Context, i int) error {
-		path, body := next(i)
-		status, reply, err := c.do(c.request(ctx, path, body))
-		if err != nil || status != http.StatusOK {
-			return fmt.Errorf("fill the store: %s: status %d %s: %w", path, status, reply, err)
-		}
-		var named struct {
-			ID string `json:"instanceId"`
-		}
-		_ = json.Unmarshal(reply, &named) // group A answers with a text
-		ids[i] = named.ID
-		return nil
-	})
-	return ids, err
 }

@@ -31,17 +31,6 @@ type hostile struct {
 // budgetMax bounds what one attack sends, whatever its time.
 const budgetMax = 2_000_000
 
-func newHostile(addr string, h *home, m *measurement) *hostile {
-	over := newLink(m.link)
-	stranger := newCaller(addr, hostileAddr, m.loops, over)
-	e := &hostile{
-		caller: stranger.with(h.hostile.token, h.hostile.cookie), stranger: stranger, neighbour: newCaller(addr, politeAddr, m.loops, over),
-		records: h.hostileIDs, hot: h.hot, loops: m.loops, connections: m.connections, tasks: m.tasks,
-	}
-	e.budget.Store(budgetMax)
-	return e
-}
-
 func (e *hostile) close() {
 	e.stranger.close()
 	e.neighbour.close()
@@ -160,4 +149,16 @@ func (c *caller) head(path, contentType string, length int) []byte {
 		head += "Authorization: svc.token " + c.token + "\r\n"
 	}
 	return []byte(head + "\r\n")
+}
+
+// attack is something that a hostile user or a stranger does.
+type attack struct {
+	name string
+	what string
+	// run goes on until ctx ends, and returns when its connections are closed.
+	run func(ctx context.Context, e *hostile)
+
+	before  func(ctx context.Context, e *hostile) // what is done before anything is measured; may be nil
+	alone   bool                                  // it has a home of its own, because it leaves something behind
+	aligned bool                                  // a full minute begins in the measured window
 }

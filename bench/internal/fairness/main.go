@@ -33,22 +33,6 @@ func run(ctx context.Context, h *harness.Harness) error {
 	return h.Measure(ctx, m.run)
 }
 
-// measurement is what is asked for on the command line.
-type measurement struct {
-	*harness.Harness
-	attacks     []attack
-	duration    time.Duration // of the measured window of each attack
-	warmUp      time.Duration // before it, already under attack
-	rate        float64       // of the polite user's requests
-	loops       int           // hostile requests at a time
-	connections int           // hostile connections that are only held
-	records     int           // hostile instances that are there before
-	tasks       int           // hostile tasks, and events of a long history
-	link        float64       // megabits a second of the hostile one's network; 0 is loopback
-	bare        bool          // the hostile one attacks a server that only refuses
-	serve       []string      // arguments of troupe serve
-}
-
 func parse(h *harness.Harness) (*measurement, error) {
 	m, flags := &measurement{Harness: h}, h.Flags
 	names := flags.String("attacks", "", "names of attacks with commas; empty is all. The first is always nobody")

@@ -9,31 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"troupe/bench/internal/harness"
 	"troupe/bench/load"
 	"troupe/bench/process"
 )
-
-// phase is one attack and what became of the polite user meanwhile.
-type phase struct {
-	Attack string `json:"attack"`
-	What   string `json:"what"`
-	// Kinds are the polite user's requests.
-	Kinds map[string]*harness.Outcome `json:"kinds"`
-	// All are those of all kinds but sign-in, which costs a password's hash whoever is there.
-	All load.Summary `json:"all"`
-	// Hostile counts what the hostile one was answered.
-	Hostile map[string]int64 `json:"hostile"`
-	// Recovered is how long after the attack the polite user waited until a new
-	// connection and an event were answered again.
-	Recovered load.Duration `json:"recoveredMs"`
-	// Cores is the server's processor time for each second, and PeakBytes the most
-	// memory that it had.
-	Cores     float64 `json:"cores"`
-	PeakBytes int64   `json:"peakBytes"`
-	// Died says how the server ended before it was told to; empty: it did not.
-	Died string `json:"died,omitempty"`
-}
 
 // measureAt carries out one attack on the home that is there, or on a new one if it leaves something behind.
 func (m *measurement) measureAt(ctx context.Context, shared *home, a attack) (*phase, error) {
@@ -109,4 +87,15 @@ func (m *measurement) measure(ctx context.Context, h *home, a attack) (result *p
 	result.Hostile = e.got.Outcome(m.duration).Errors
 	result.All, result.Kinds = got.All, got.Kinds
 	return result, ctx.Err()
+}
+
+func newHostile(addr string, h *home, m *measurement) *hostile {
+	over := newLink(m.link)
+	stranger := newCaller(addr, hostileAddr, m.loops, over)
+	e := &hostile{
+		caller: stranger.with(h.hostile.token, h.hostile.cookie), stranger: stranger, neighbour: newCaller(addr, politeAddr, m.loops, over),
+		records: h.hostileIDs, hot: h.hot, loops: m.loops, connections: m.connections, tasks: m.tasks,
+	}
+	e.budget.Store(budgetMax)
+	return e
 }

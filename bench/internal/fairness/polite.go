@@ -22,8 +22,6 @@ type kind struct {
 	make func(ctx context.Context, p *polite, n int) *http.Request
 }
 
-const workflowPath = "/workflow/api/v1"
-
 const signIn = "sign-in"
 
 // byNode is a query that an index answers, with few hits.
@@ -58,11 +56,6 @@ var kinds = []kind{
 		r.Close = true
 		return r
 	}},
-}
-
-// event is the body of an event "note".
-func event(id, data string) string {
-	return `{"workflowId":"ticket","instanceId":"` + id + `","event":{"name":"note","data":` + data + `}}`
 }
 
 // polite is the user who does nothing wrong.

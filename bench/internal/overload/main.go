@@ -25,22 +25,6 @@ func run(ctx context.Context, h *harness.Harness) error {
 	return h.Measure(ctx, m.run)
 }
 
-// measurement is what is asked for on the command line.
-type measurement struct {
-	*harness.Harness
-	loads       []phase
-	rounds      int
-	duration    time.Duration // of the measured window of each load
-	warmUp      time.Duration // before it
-	connections int           // of a load above the capacity
-	idle        int           // idle connections
-	share       float64       // processors that the server has; 0: all
-	serve       []string      // arguments of troupe serve
-
-	probeWaitMax time.Duration
-	shared       string // what became of the share
-}
-
 func parse(h *harness.Harness) (*measurement, error) {
 	m, flags := &measurement{Harness: h, probeWaitMax: probeWaitMax}, h.Flags
 	names := flags.String("loads", "", "names of loads with commas; empty is all")
