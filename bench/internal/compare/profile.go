@@ -17,7 +17,8 @@ import (
 type part struct {
 	name string
 	// A sample belongs to the part when one of its frames begins with one of these, and
-	// to no part before it.
+	// to no part before it. In those with /... the frame is of a package below the folder, and
+	// its name has what follows: rooms of ours are rebuilt.
 	frames []string
 }
 
@@ -39,9 +40,9 @@ var parts = []part{
 		"runtime.newproc", "runtime.goexit0", "runtime.gosched_m", "runtime.sysmon", "runtime.startm", "runtime.goschedImpl", "runtime.netpoll",
 	}},
 	{"allocation", []string{"runtime.mallocgc", "runtime.growslice"}},
-	{"messages of Raft", []string{"github.com/hashicorp/raft.(*NetworkTransport)", "github.com/hashicorp/go-msgpack", "troupe/persistence/replica.(*transport)"}},
+	{"messages of Raft", []string{"github.com/hashicorp/raft.(*NetworkTransport)", "github.com/hashicorp/go-msgpack", "troupe/persistence/...transport)"}},
 	{"calls between nodes", []string{
-		"net/http.http2", "net/http.(*http2", "net/http/internal/http2.", "troupe/gateway.(*forwarding)", "troupe/actors/cluster/peer.", "crypto/tls.", "crypto/internal/",
+		"net/http.http2", "net/http.(*http2", "net/http/internal/http2.", "troupe/gateway/...forwarding)", "troupe/actors/cluster/peer.", "crypto/tls.", "crypto/internal/",
 	}},
 	{"socket: watch for its end", []string{"net/http.(*connReader).backgroundRead", "net/http.(*connReader).startBackgroundRead", "net/http.(*connReader).abortPendingRead"}},
 	{"socket: deadlines", []string{"net.(*conn).SetReadDeadline", "net.(*conn).SetWriteDeadline", "net.(*conn).SetDeadline"}},
@@ -49,24 +50,17 @@ var parts = []part{
 	{"socket: read", []string{"net.(*conn).Read"}},
 	{"memtable", []string{"github.com/cockroachdb/pebble/v2.(*memTable).apply"}},
 	{"batch and commit pipeline", []string{"github.com/cockroachdb/pebble/v2."}},
-	{"Raft, the rest", []string{"github.com/hashicorp/raft.", "troupe/persistence/replica."}},
-	{"step of the statechart", []string{"troupe/statemachine.(*Definition).Step"}},
-	{"rights", []string{
-		"troupe/statemachine.(*Definition).MaySend", "troupe/statemachine.(*Definition).SendRight", "troupe/statemachine.(*Definition).ReadRight",
-	}},
-	{"reading the record", []string{"troupe/actors/workflow.(*instance).ensureLoaded", "troupe/actors/workflow.(*Router).wake", "troupe/actors/workflow.(*Router).load"}},
-	{"encoding of record, entry and rows", []string{"troupe/actors/workflow.(*instance).commit"}},
-	{"applier and committer", []string{"troupe/persistence."}},
-	{"actor and mailbox", []string{
-		"github.com/asynkron/protoactor-go", "troupe/actors/internal/mailbox.", "troupe/actors/workflow.(*instance)", "troupe/actors/workflow.(*Router)",
-	}},
-	{"credential", []string{"troupe/actors/identity.", "troupe/gateway.(*exchange).authenticate"}},
-	{"body", []string{
-		"troupe/gateway.readBody", "troupe/gateway.parse", "troupe/gateway/internal/parse.", "troupe/gateway.(*itemSource)",
-		"troupe/bench/internal/ceiling.decode", "encoding/json",
-	}},
+	{"Raft, the rest", []string{"github.com/hashicorp/raft.", "troupe/persistence/replica/..."}},
+	{"step of the statechart", []string{"troupe/statemachine/...Definition).Step"}},
+	{"rights", []string{"troupe/statemachine/...MaySend", "troupe/statemachine/...SendRight", "troupe/statemachine/...ReadRight"}},
+	{"reading the record", []string{"troupe/actors/...ensureLoaded", "troupe/actors/...Router).wake", "troupe/actors/...Router).load"}},
+	{"encoding of record, entry and rows", []string{"troupe/actors/...instance).commit"}},
+	{"applier and committer", []string{"troupe/persistence/..."}},
+	{"actor and mailbox", []string{"github.com/asynkron/protoactor-go", "troupe/actors/...mailbox", "troupe/actors/...instance)", "troupe/actors/...Router)"}},
+	{"credential", []string{"troupe/actors/identity/...", "troupe/gateway/...authenticate"}},
+	{"body", []string{"troupe/gateway/...readBody", "troupe/gateway/...parse", "troupe/gateway/...itemSource)", "troupe/bench/internal/ceiling.decode", "encoding/json"}},
 	{"net/http: read the request", []string{"net/http.(*conn).readRequest", "net/http.(*body)"}},
-	{"handler, the rest", []string{"troupe/gateway.", "troupe/bench/internal/ceiling."}},
+	{"handler, the rest", []string{"troupe/gateway/...", "troupe/bench/internal/ceiling."}},
 	{"net/http: the answer's head and end", []string{"net/http.(*response)", "net/http.(*chunkWriter)"}},
 	{"net/http: the rest", []string{"net/http."}},
 	{"everything else", []string{""}},
@@ -143,11 +137,18 @@ func hasFrame(s *profile.Sample, prefixes []string) bool {
 	for _, l := range s.Location {
 		for _, line := range l.Line {
 			for _, p := range prefixes {
-				if strings.HasPrefix(line.Function.Name, p) {
+				if isOf(line.Function.Name, p) {
 					return true
 				}
 			}
 		}
 	}
 	return false
+}
+
+// isOf reports whether a function is one that the frames of a part speak of.
+func isOf(function, frame string) bool {
+	folder, name, below := strings.Cut(frame, "/...")
+	rest, begins := strings.CutPrefix(function, folder)
+	return begins && (!below || strings.Contains(rest, name))
 }
