@@ -8,14 +8,14 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/rs/zerolog"
 
-	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 )
 
 // event has the rows that one event writes: the record, a history entry, and the
 // node index, where one row goes and one comes.
 type event struct {
-	id            persistence.ID
+	id            key.ID
 	record, entry []byte
 	sequence      uint64
 	from, to      string
@@ -40,12 +40,12 @@ func newEvent(tb testing.TB, number uint64) *event {
 const workflowID = "leave-request"
 
 // rows gives each row of the next event to set and remove.
-func (e *event) rows(sh persistence.Shard, set func(key, value []byte), remove func(key []byte)) {
+func (e *event) rows(sh key.Shard, set func(key, value []byte), remove func(key []byte)) {
 	e.sequence++
-	set(persistence.EntryKey(nil, sh, e.id, e.sequence), e.entry)
-	set(persistence.RecordKey(nil, sh, workflowID, e.id), e.record)
-	remove(persistence.NodeKey(nil, sh, workflowID, e.from, "main", e.id))
-	set(persistence.NodeKey(nil, sh, workflowID, e.to, "main", e.id), nil)
+	set(key.Entry(nil, sh, e.id, e.sequence), e.entry)
+	set(key.Record(nil, sh, workflowID, e.id), e.record)
+	remove(key.Node(nil, sh, workflowID, e.from, "main", e.id))
+	set(key.Node(nil, sh, workflowID, e.to, "main", e.id), nil)
 	e.from, e.to = e.to, e.from
 }
 

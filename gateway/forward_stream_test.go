@@ -19,7 +19,7 @@ import (
 	"troupe/actors/message"
 	"troupe/actors/query"
 	"troupe/actors/watch"
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // watched starts two nodes, of which B has the feed.
@@ -107,14 +107,14 @@ func TestForwardedWatch(t *testing.T) {
 // TestListsOfANodeThatStillCopies: a node that has all shards answers them, and gives the streams.
 func TestListsOfANodeThatStillCopies(t *testing.T) {
 	a, b, _ := watched(t, Options{})
-	a.fail(failure.Elsewhere(uint16(persistence.EveryShard)))
+	a.fail(failure.Elsewhere(uint16(key.EveryShard)))
 	for _, path := range []string{"/workflow/api/v1/instances/leave", "/workflow/api/v1/instances/leave?limit=1&count=true"} {
 		if want, got := b.do(t, get(path)), a.do(t, get(path)); got.Status != http.StatusOK || got.Body != want.Body {
 			t.Errorf("%s: got %d %s, want %s", path, got.Status, got.Body, want.Body)
 		}
 	}
 	a.watch(t, withToken).expect(t, opening)
-	if asked := a.peers.shards; len(asked) != 3 || slices.ContainsFunc(asked, func(sh uint16) bool { return sh != uint16(persistence.EveryShard) }) {
+	if asked := a.peers.shards; len(asked) != 3 || slices.ContainsFunc(asked, func(sh uint16) bool { return sh != uint16(key.EveryShard) }) {
 		t.Errorf("asked who leads %v, want who has all shards, three times", asked)
 	}
 	a.peers.say(leader{})

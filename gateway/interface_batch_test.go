@@ -213,7 +213,7 @@ func brokenLines(t *testing.T, s *scene) {
 			t.Errorf("%q: got %+v, which does not name line 5", broken, got)
 		}
 		// With a key nothing is done.
-		if a := s.ann.postLines(t, text, key("broken")); !strings.HasPrefix(a.Message(), "line 5 is ") {
+		if a := s.ann.postLines(t, text, retryKey("broken")); !strings.HasPrefix(a.Message(), "line 5 is ") {
 			t.Errorf("%q: got %s, which does not name line 5", broken, a.Body)
 		} else {
 			a.WantFault(t, 400, "InvalidContent")
@@ -259,7 +259,7 @@ func numberOfItems(t *testing.T, s *scene) {
 	if got := resultLines(t, s.ann.postLines(t, many)); len(got) != 10_000 || got[9_999].Status != 400 {
 		t.Errorf("got %d results", len(got))
 	}
-	s.ann.postLines(t, many+"1\n1\n", key("many")).WantFault(t, 413, "TooLarge")
+	s.ann.postLines(t, many+"1\n1\n", retryKey("many")).WantFault(t, 413, "TooLarge")
 	if got := resultLines(t, s.ann.postLines(t, many+"1\n1\n")); len(got) != 10_001 || got[10_000].Status != 413 {
 		t.Errorf("got %d results", len(got))
 	}
@@ -307,17 +307,17 @@ func keyOfBatch(t *testing.T, s *scene) {
 		if n := len(s.instances(t, "order")); n != before && n != before+1 {
 			t.Errorf("%d instances, want one more than %d", n, before)
 		}
-		first := s.ann.sendBatch(t, items, key("whole"))
+		first := s.ann.sendBatch(t, items, retryKey("whole"))
 		wantStatuses(t, "with a key", first, 200, 200, 200, 400)
-		if again := send(t, items, key("whole")); !slices.Equal(again, first) {
+		if again := send(t, items, retryKey("whole")); !slices.Equal(again, first) {
 			t.Errorf("again: got %+v, want %+v", again, first)
 		}
 	}
-	s.ann.Post(t, wiretest.Root+"/events", "["+wiretest.EventBody("order", other.ID, "note", "")+"]", key("whole")).WantFault(t, 422, "KeyReused")
-	s.ann.postLines(t, items[0], key("whole")).WantFault(t, 422, "KeyReused")
-	s.ann.Post(t, wiretest.Root+"/create", items[1], key("whole")).WantFault(t, 422, "KeyReused")
+	s.ann.Post(t, wiretest.Root+"/events", "["+wiretest.EventBody("order", other.ID, "note", "")+"]", retryKey("whole")).WantFault(t, 422, "KeyReused")
+	s.ann.postLines(t, items[0], retryKey("whole")).WantFault(t, 422, "KeyReused")
+	s.ann.Post(t, wiretest.Root+"/create", items[1], retryKey("whole")).WantFault(t, 422, "KeyReused")
 	s.unchanged(t, other)
-	for _, a := range s.AtOnce(t, 8, s.ann.Posting(wiretest.Root+"/events", "["+strings.Join(items, ",")+"]", key("at-once"))) {
+	for _, a := range s.AtOnce(t, 8, s.ann.Posting(wiretest.Root+"/events", "["+strings.Join(items, ",")+"]", retryKey("at-once"))) {
 		wantStatuses(t, "at once", readBatch(t, a), 200, 200, 200, 400)
 	}
 	if got := s.ann.Load(t, "order", r.ID).Record(t); len(got.History) != 5 {

@@ -185,7 +185,7 @@ func TestInterfaceMessages(t *testing.T) {
 		"operator":     s.ann.query(t, "plain", filterOf(`{"svcPublic.x":{"$`+long[:40]+strings.Repeat("x", 300)+`":1}}`)),
 		"parameter":    s.ann.query(t, "plain", escape(long)+"=1"),
 		"content type": s.ann.with("Content-Type: "+strings.Repeat("x", 500)).Post(t, wiretest.Root+"/create", "{}"),
-		"key":          s.ann.Create(t, "plain", "", key(strings.Repeat("x", 500))),
+		"key":          s.ann.Create(t, "plain", "", retryKey(strings.Repeat("x", 500))),
 	} {
 		if a.Status < 400 || a.Status >= 500 {
 			t.Errorf("%s: got %d, want a refusal", name, a.Status)

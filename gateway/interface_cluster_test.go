@@ -9,7 +9,7 @@ import (
 	"troupe/actors/cluster"
 	"troupe/actors/cluster/peer"
 	"troupe/gateway"
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // peers are the other nodes as a gateway sees them; cmd/troupe has the same.
@@ -17,7 +17,7 @@ type peers struct{ node *cluster.Node }
 
 // Leader implements gateway.Peers.
 func (p peers) Leader(ctx context.Context, shard uint16) (gateway.Peer, error) {
-	id, err := p.node.Leader(ctx, persistence.Shard(shard))
+	id, err := p.node.Leader(ctx, key.Shard(shard))
 	if err != nil || id == p.node.Self() {
 		return gateway.Peer{Node: string(id)}, err
 	}

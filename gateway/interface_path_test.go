@@ -96,7 +96,7 @@ func TestInterfaceAnswers(t *testing.T) {
 	r := s.ann.Create(t, "order", "").Record(t)
 	forbidden := s.ann.Create(t, "order", "").Record(t)
 	s.ann.Event(t, "order", forbidden.ID, "submit", "").Record(t)
-	s.ann.Create(t, "plain", "", key("error-values")).Record(t)
+	s.ann.Create(t, "plain", "", retryKey("error-values")).Record(t)
 	for _, c := range []struct {
 		status int
 		word   string
@@ -115,7 +115,7 @@ func TestInterfaceAnswers(t *testing.T) {
 		{412, "PreconditionFailed", s.ann.Event(t, "order", r.ID, "submit", "", `If-Match: "9"`)},
 		{413, "TooLarge", s.ann.Post(t, wiretest.Root+"/create", strings.Repeat(" ", 1<<20+1))},
 		{415, "UnsupportedMediaType", s.ann.Post(t, wiretest.Root+"/create", `{}`, "Content-Encoding: br")},
-		{422, "KeyReused", s.ann.Create(t, "codes", "", key("error-values"))},
+		{422, "KeyReused", s.ann.Create(t, "codes", "", retryKey("error-values"))},
 		{500, "MarshallingError", s.ann.Event(t, "order", r.ID, "boom", "")},
 	} {
 		if reason := c.answer.FaultReason(c.status, c.word); c.word != "" && reason != "" || c.answer.Status != c.status {

@@ -22,8 +22,8 @@ func TestInterfaceRetry(t *testing.T) {
 	})
 }
 
-// key is the header line of an idempotency key.
-func key(k string) string { return "Idempotency-Key: " + k }
+// retryKey is the header line of an idempotency key.
+func retryKey(k string) string { return "Idempotency-Key: " + k }
 
 // wantRepeat demands the first answer again: status, body and entity tag.
 func wantRepeat(t testing.TB, what string, got, first answer) {
@@ -46,17 +46,17 @@ func (s *scene) wantInstances(t testing.TB, workflow string, before, more int) {
 func repeats(t *testing.T, s *scene) {
 	before := len(s.instances(t, "order"))
 	content := `{"svcPublic":` + torture + `}`
-	created := s.ann.Create(t, "order", content, key("create-1"))
+	created := s.ann.Create(t, "order", content, retryKey("create-1"))
 	r := created.Record(t)
 	var sent []answer
 	send := func(i int, headers ...string) answer { // moves, is recorded, is ignored
-		return s.ann.Event(t, "order", r.ID, []string{"pay", "pay", "ping", "submit"}[i], `{"n":9007199254740993}`, append(headers, key(fmt.Sprint("k", i)))...)
+		return s.ann.Event(t, "order", r.ID, []string{"pay", "pay", "ping", "submit"}[i], `{"n":9007199254740993}`, append(headers, retryKey(fmt.Sprint("k", i)))...)
 	}
 	for i := range 4 {
 		sent = append(sent, send(i))
 	}
 	for range 2 {
-		wantRepeat(t, "create", s.ann.Create(t, "order", content, key("create-1")), created)
+		wantRepeat(t, "create", s.ann.Create(t, "order", content, retryKey("create-1")), created)
 		for i := range sent {
 			wantRepeat(t, fmt.Sprint("event ", i), send(i), sent[i])
 			wantRepeat(t, fmt.Sprint("event ", i), send(i, `If-Match: "1"`), sent[i])
@@ -74,14 +74,14 @@ func repeats(t *testing.T, s *scene) {
 }
 
 func repeatsWhenGone(t *testing.T, s *scene) {
-	created := s.ann.Create(t, "guide", "", key("before-it-went"))
+	created := s.ann.Create(t, "guide", "", retryKey("before-it-went"))
 	r := created.Record(t)
-	sent := s.ann.Event(t, "guide", r.ID, "leave", "", key("before-it-went"))
+	sent := s.ann.Event(t, "guide", r.ID, "leave", "", retryKey("before-it-went"))
 	s.Write("workflows/guide.yaml", "")
 	defer s.Write("workflows/guide.yaml", guideFlow)
 	s.ann.Create(t, "guide", "").WantFault(t, 404, "NotFound")
-	wantRepeat(t, "create", s.ann.Create(t, "guide", "", key("before-it-went")), created)
-	wantRepeat(t, "event", s.ann.Event(t, "guide", r.ID, "leave", "", key("before-it-went")), sent)
+	wantRepeat(t, "create", s.ann.Create(t, "guide", "", retryKey("before-it-went")), created)
+	wantRepeat(t, "event", s.ann.Event(t, "guide", r.ID, "leave", "", retryKey("before-it-went")), sent)
 }
 
 // withID is the body of an event go at plain with an id.
@@ -92,16 +92,16 @@ func withID(instance, id string) string {
 func keyForms(t *testing.T, s *scene) {
 	longest := strings.Repeat("~", 254) + "!"
 	for _, forms := range [][2]string{{"k1", `"k1"`}, {`a"b\c`, `"a\"b\\c"`}, {longest, `"` + longest + `"`}} {
-		first := s.ann.Create(t, "plain", "", key(forms[0]))
-		wantRepeat(t, forms[1], s.ann.Create(t, "plain", "", key(forms[1])), first)
+		first := s.ann.Create(t, "plain", "", retryKey(forms[0]))
+		wantRepeat(t, forms[1], s.ann.Create(t, "plain", "", retryKey(forms[1])), first)
 		r := first.Record(t)
-		sent := s.ann.Event(t, "plain", r.ID, "go", "", key(forms[1]))
-		wantRepeat(t, forms[0], s.ann.Event(t, "plain", r.ID, "go", "", key(forms[0])), sent)
+		sent := s.ann.Event(t, "plain", r.ID, "go", "", retryKey(forms[1]))
+		wantRepeat(t, forms[0], s.ann.Event(t, "plain", r.ID, "go", "", retryKey(forms[0])), sent)
 	}
 	r := s.ann.Create(t, "plain", "").Record(t)
 	byID := s.ann.Post(t, wiretest.Root+"/event", withID(r.ID, `"by-id"`))
 	wantRepeat(t, "event.id", s.ann.Post(t, wiretest.Root+"/event", withID(r.ID, `"by-id"`)), byID)
-	wantRepeat(t, "event.id beside the header", s.ann.Post(t, wiretest.Root+"/event", withID(r.ID, `"by-id"`), key(`"by-id"`)), byID)
+	wantRepeat(t, "event.id beside the header", s.ann.Post(t, wiretest.Root+"/event", withID(r.ID, `"by-id"`), retryKey(`"by-id"`)), byID)
 }
 
 func wrongKeys(t *testing.T, s *scene) {
@@ -114,11 +114,11 @@ func wrongKeys(t *testing.T, s *scene) {
 		}
 	}
 	for _, k := range []string{"", `""`, long, "a b", `"a b"`, "ä", `"open`, `"`, "a\tb", `"a"b`, `"k1";a=1`, `"k1\"`, `"k\1"`, `"a"b"`} {
-		refused("create with the key "+k, s.ann.Create(t, "plain", "", key(k)))
-		refused("event with the key "+k, s.ann.Event(t, "plain", r.ID, "go", "", key(k)))
+		refused("create with the key "+k, s.ann.Create(t, "plain", "", retryKey(k)))
+		refused("event with the key "+k, s.ann.Event(t, "plain", r.ID, "go", "", retryKey(k)))
 	}
-	refused("the header twice", s.ann.Event(t, "plain", r.ID, "go", "", key("k1"), key("k1")))
-	refused("event.id and another key", s.ann.Post(t, wiretest.Root+"/event", withID(r.ID, `"one"`), key("two")))
+	refused("the header twice", s.ann.Event(t, "plain", r.ID, "go", "", retryKey("k1"), retryKey("k1")))
+	refused("event.id and another key", s.ann.Post(t, wiretest.Root+"/event", withID(r.ID, `"one"`), retryKey("two")))
 	for _, id := range []string{`""`, `"a b"`, `"` + long + `"`, `7`, `null`} {
 		refused("event.id "+id, s.ann.Post(t, wiretest.Root+"/event", withID(r.ID, id)))
 	}
@@ -127,7 +127,7 @@ func wrongKeys(t *testing.T, s *scene) {
 }
 
 func keyWithOtherBody(t *testing.T, s *scene) {
-	k := key("other-body")
+	k := retryKey("other-body")
 	created := s.ann.Create(t, "plain", `{"svcPublic":{"a":1}}`, k)
 	r := created.Record(t)
 	wantRepeat(t, "other white space", s.ann.Create(t, "plain", ` { "svcPublic" : {"a" : 1} } `, k), created)
@@ -141,7 +141,7 @@ func keyWithOtherBody(t *testing.T, s *scene) {
 
 func repeatsAtOnce(t *testing.T, s *scene) {
 	same := func(path, body string) record {
-		answers := s.AtOnce(t, 64, s.ann.Posting(wiretest.Root+path, body, key("at-once")))
+		answers := s.AtOnce(t, 64, s.ann.Posting(wiretest.Root+path, body, retryKey("at-once")))
 		for i, a := range answers {
 			wantRepeat(t, fmt.Sprint(path, ", copy ", i), a, answers[0])
 		}
@@ -161,7 +161,7 @@ func manyKeys(t *testing.T, s *scene) {
 	r := s.ann.Create(t, "plain", "").Record(t)
 	var first []answer
 	for i := range 128 {
-		a := s.ann.Event(t, "plain", r.ID, "go", fmt.Sprintf(`{"i":%d}`, i%64), key(fmt.Sprint("many-", i%64)))
+		a := s.ann.Event(t, "plain", r.ID, "go", fmt.Sprintf(`{"i":%d}`, i%64), retryKey(fmt.Sprint("many-", i%64)))
 		if first = append(first, a); i >= 64 {
 			wantRepeat(t, fmt.Sprint("event ", i-64), a, first[i-64])
 		}
@@ -170,22 +170,22 @@ func manyKeys(t *testing.T, s *scene) {
 
 func refusedLeavesKey(t *testing.T, s *scene) {
 	r := s.ann.Create(t, "rejecting", "").Record(t)
-	s.ann.Event(t, "rejecting", r.ID, "back", "", key("refused-first")).WantFault(t, 409, "EventNotAllowed")
+	s.ann.Event(t, "rejecting", r.ID, "back", "", retryKey("refused-first")).WantFault(t, 409, "EventNotAllowed")
 	s.ann.Event(t, "rejecting", r.ID, "go", "").Record(t)
-	if got := s.ann.Event(t, "rejecting", r.ID, "back", "", key("refused-first")).Record(t); len(got.History) != 3 {
+	if got := s.ann.Event(t, "rejecting", r.ID, "back", "", retryKey("refused-first")).Record(t); len(got.History) != 3 {
 		t.Errorf("history: got %d entries, want 3", len(got.History))
 	}
-	s.ann.Create(t, "small", `{"svcPublic":{"size":10}}`, key("refused-first")).WantFault(t, 403, "AccessDenied")
-	s.ann.Create(t, "small", `{"svcPublic":{"size":1}}`, key("refused-first")).Record(t)
+	s.ann.Create(t, "small", `{"svcPublic":{"size":10}}`, retryKey("refused-first")).WantFault(t, 403, "AccessDenied")
+	s.ann.Create(t, "small", `{"svcPublic":{"size":1}}`, retryKey("refused-first")).Record(t)
 }
 
 func keyIsOfOneCaller(t *testing.T, s *scene) {
-	first := s.ann.Create(t, "plain", "", key("shared-by-two")).Record(t)
-	if second := s.bob.Create(t, "plain", "", key("shared-by-two")).Record(t); first.ID == second.ID {
+	first := s.ann.Create(t, "plain", "", retryKey("shared-by-two")).Record(t)
+	if second := s.bob.Create(t, "plain", "", retryKey("shared-by-two")).Record(t); first.ID == second.ID {
 		t.Errorf("two callers got the same instance %s", first.ID)
 	}
-	s.ann.Event(t, "plain", first.ID, "go", "", key("shared-by-two")).Record(t)
-	if got := s.bob.Event(t, "plain", first.ID, "go", "", key("shared-by-two")).Record(t); len(got.History) != 3 {
+	s.ann.Event(t, "plain", first.ID, "go", "", retryKey("shared-by-two")).Record(t)
+	if got := s.bob.Event(t, "plain", first.ID, "go", "", retryKey("shared-by-two")).Record(t); len(got.History) != 3 {
 		t.Errorf("history: got %d entries, want 3: each caller's event", len(got.History))
 	}
 }

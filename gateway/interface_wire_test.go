@@ -142,7 +142,7 @@ func TestInterfaceContinue(t *testing.T) {
 func TestInterfaceCut(t *testing.T) {
 	s := newScene(t)
 	r := s.ann.Create(t, "plain", "").Record(t)
-	text := string(s.ann.Posting(wiretest.Root+"/event", wiretest.EventBody("plain", r.ID, "go", `{"whole":true}`), key("cut")).Text("x"))
+	text := string(s.ann.Posting(wiretest.Root+"/event", wiretest.EventBody("plain", r.ID, "go", `{"whole":true}`), retryKey("cut")).Text("x"))
 	for length := range text {
 		s.Raw(t, text[:length])
 	}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"troupe/persistence/key"
 )
 
 // The shape of one event: entry, record, idempotency row, index row, counter.
@@ -24,19 +26,19 @@ func BenchmarkAppend(b *testing.B) {
 			s := mustOpen(b, b.TempDir(), Options{})
 			value := make([]byte, eventBytes)
 			parallel(b, writers, func(n int) func(i uint64) {
-				var id ID
+				var id key.ID
 				binary.BigEndian.PutUint64(id[:], uint64(n))
 				sh := s.ShardOf(id)
 				ack := make(waitFor, 1)
-				var key []byte
+				var k []byte
 				return func(i uint64) {
 					w := s.NewWrites(sh)
-					key = EntryKey(key[:0], sh, id, i)
-					w.Set(key, value)
-					key = RecordKey(key[:0], sh, "workflow", id)
-					w.Set(key, value)
-					key = ReplyKey(key[:0], sh, id, [16]byte{byte(i), byte(i >> 8), byte(i >> 16)})
-					w.Set(key, value[:16])
+					k = key.Entry(k[:0], sh, id, i)
+					w.Set(k, value)
+					k = key.Record(k[:0], sh, "workflow", id)
+					w.Set(k, value)
+					k = key.Reply(k[:0], sh, id, [16]byte{byte(i), byte(i >> 8), byte(i >> 16)})
+					w.Set(k, value[:16])
 					s.Append(w, ack)
 					if err := <-ack; err != nil {
 						b.Error(err)
@@ -63,17 +65,17 @@ func BenchmarkPebbleApply(b *testing.B) {
 			must(b, err)
 			value := make([]byte, eventBytes)
 			parallel(b, writers, func(n int) func(i uint64) {
-				var id ID
+				var id key.ID
 				binary.BigEndian.PutUint64(id[:], uint64(n))
-				var key []byte
+				var k []byte
 				return func(i uint64) {
 					w := db.NewBatch()
-					key = EntryKey(key[:0], 1, id, i)
-					_ = w.Set(key, value, nil)
-					key = RecordKey(key[:0], 1, "workflow", id)
-					_ = w.Set(key, value, nil)
-					key = ReplyKey(key[:0], 1, id, [16]byte{byte(i), byte(i >> 8), byte(i >> 16)})
-					_ = w.Set(key, value[:16], nil)
+					k = key.Entry(k[:0], 1, id, i)
+					_ = w.Set(k, value, nil)
+					k = key.Record(k[:0], 1, "workflow", id)
+					_ = w.Set(k, value, nil)
+					k = key.Reply(k[:0], 1, id, [16]byte{byte(i), byte(i >> 8), byte(i >> 16)})
+					_ = w.Set(k, value[:16], nil)
 					if err := db.Apply(w, pebble.Sync); err != nil {
 						b.Error(err)
 					}
@@ -117,12 +119,12 @@ func BenchmarkAnnounce(b *testing.B) {
 			done := make(chan struct{}, 256)
 			begun := processorTime()
 			for n := range b.N {
-				id := ID{byte(n % 251), byte(n % 13)}
+				id := key.ID{byte(n % 251), byte(n % 13)}
 				sh := s.ShardOf(id)
 				w := s.NewWrites(sh)
-				w.Set(EntryKey(nil, sh, id, uint64(n)), value)
-				w.Set(RecordKey(nil, sh, "workflow", id), value)
-				w.Set(ReplyKey(nil, sh, id, [16]byte{byte(n), byte(n >> 8), byte(n >> 16)}), value[:16])
+				w.Set(key.Entry(nil, sh, id, uint64(n)), value)
+				w.Set(key.Record(nil, sh, "workflow", id), value)
+				w.Set(key.Reply(nil, sh, id, [16]byte{byte(n), byte(n >> 8), byte(n >> 16)}), value[:16])
 				if announced {
 					w.Announce(1_800_000_000_000, row, nil)
 				}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"troupe/persistence/integrity"
+	"troupe/persistence/key"
 )
 
 const (
@@ -130,7 +131,7 @@ func (s *Store) Barrier(waiter Waiter) {
 		waiter.Committed(nil)
 		return
 	}
-	w := s.NewWrites(Meta)
+	w := s.NewWrites(key.Meta)
 	s.metrics.barriers.Add(1)
 	s.Append(w, waiter)
 }

@@ -57,8 +57,7 @@
 // make the same key and no key of a table is the prefix of another; of the values of
 // an index, none may be the prefix of another. An instance
 // belongs to one shard by the hash of its id, and everything of it lies in that
-// key range. keys.go builds every key, and nothing else does; parsekey.go takes one
-// apart.
+// key range. Package key builds every key and takes one apart, and nothing else does.
 //
 // # The feed
 //

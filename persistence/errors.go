@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"troupe/persistence/integrity"
+	"troupe/persistence/key"
 	"troupe/persistence/replica"
 )
 
@@ -98,7 +99,7 @@ var (
 
 // ShardError says of which shard an ErrNotLed or ErrLost is.
 type ShardError struct {
-	Shard Shard
+	Shard key.Shard
 	Err   error
 }
 
@@ -107,7 +108,7 @@ func (e *ShardError) Error() string { return fmt.Sprintf("shard %d: %v", e.Shard
 func (e *ShardError) Unwrap() error { return e.Err }
 
 // ofShard says of which shard an error of its group is.
-func ofShard(sh Shard, err error) error {
+func ofShard(sh key.Shard, err error) error {
 	if errors.Is(err, ErrNotLed) || errors.Is(err, ErrLost) {
 		return &ShardError{sh, err}
 	}

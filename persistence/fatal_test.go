@@ -16,6 +16,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/rs/zerolog"
+
+	"troupe/persistence/key"
 )
 
 // TestAFailedWriteOfTheLogIsNeverAcknowledged holds persistence/PROMISES.md, "P3"
@@ -160,9 +162,9 @@ func playFaultyProcess(spec string) {
 			armed.Store(true)
 		}
 		name := fmt.Sprintf("%04d", n)
-		w := s.NewWrites(Meta)
-		w.Set(SettingKey(nil, name), []byte(name))
-		w.Set(SettingKey(nil, "filler"), make([]byte, 1<<10))
+		w := s.NewWrites(key.Meta)
+		w.Set(key.Setting(nil, name), []byte(name))
+		w.Set(key.Setting(nil, "filler"), make([]byte, 1<<10))
 		c := make(waitFor, 1)
 		s.Append(w, c)
 		if <-c == nil {
@@ -180,8 +182,8 @@ func TestAPanicOfTheJournalEndsTheProcess(t *testing.T) {
 	if dir := os.Getenv(panicEnv); dir != "" {
 		s, err := Open(dir, Options{})
 		if err == nil {
-			w := s.NewWrites(Meta)
-			w.Set(SettingKey(nil, "a"), []byte("1"))
+			w := s.NewWrites(key.Meta)
+			w.Set(key.Setting(nil, "a"), []byte("1"))
 			s.Append(w, badWaiter{})
 			err = s.Close()
 		}

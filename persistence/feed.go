@@ -6,28 +6,14 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+
+	"troupe/persistence/key"
 )
-
-// FeedPlace is where a row stands in the feed of a shard: its time in Unix milliseconds, and
-// a number that tells it from others of that time. Places of a shard only grow, also when a
-// clock is set back; one that was given and not committed is never given again, and neither
-// is one after a store was put back to an earlier moment.
-type FeedPlace uint64
-
-// feedNumberBits is how many bits of a place are the number. More rows in a millisecond
-// take the places of the next one.
-const feedNumberBits = 10
-
-// FeedPlaceAt is the first place of a time in Unix milliseconds, 0 or later.
-func FeedPlaceAt(ms int64) FeedPlace { return FeedPlace(max(ms, 0)) << feedNumberBits }
-
-// Time is the time of a place in Unix milliseconds.
-func (p FeedPlace) Time() int64 { return int64(p >> feedNumberBits) }
 
 // FeedRow is a row of a feed. The rows of a shard are in the order in which their writes became
 // visible.
 type FeedRow struct {
-	Place FeedPlace
+	Place key.FeedPlace
 	// Ordinal counts the rows of the shard from its first one on. Every shard has its own.
 	Ordinal uint64
 	// Value is what the writer announced.
@@ -39,13 +25,12 @@ const feedHeadBytes = 8
 
 // ParseFeedRow takes a row of a feed apart. Its value aliases the stored one. It is false for
 // bytes that are none.
-func ParseFeedRow(key, stored []byte) (r FeedRow, ok bool) {
-	if len(key) != feedKeyBytes || table(key[2]) != feedTable || len(stored) < feedHeadBytes {
+func ParseFeedRow(k, stored []byte) (r FeedRow, ok bool) {
+	if r.Place, ok = key.ParseFeed(k); !ok || len(stored) < feedHeadBytes {
 		return FeedRow{}, false
 	}
-	r.Place = FeedPlace(binary.BigEndian.Uint64(key[feedKeyBytes-8:]))
 	r.Ordinal, r.Value = binary.BigEndian.Uint64(stored), stored[feedHeadBytes:]
-	return r, r.Place != 0
+	return r, true
 }
 
 // Announce adds a row to the feed of the shard, once in a set of writes. It gets its place when the
@@ -55,21 +40,21 @@ func ParseFeedRow(key, stored []byte) (r FeedRow, ok bool) {
 //
 // Sketch of the cost: a key of 11 bytes and 8 bytes beside value in the batch that is
 // written anyway, all rows of a shard behind each other.
-func (w *Writes) Announce(at int64, value []byte, placed *FeedPlace) {
+func (w *Writes) Announce(at int64, value []byte, placed *key.FeedPlace) {
 	if w.feed.row != 0 {
 		panic("persistence: two rows of the feed in one set of writes")
 	}
-	room := FeedKey(w.feed.room[:0], w.shard, FeedPlaceAt(at))
+	room := key.Feed(w.feed.room[:0], w.shard, key.FeedPlaceAt(at))
 	room = append(binary.BigEndian.AppendUint64(room, 0), value...)
-	w.feed.at, w.feed.placed, w.feed.row, w.feed.room = FeedPlaceAt(at), placed, w.batch.Len(), room
-	w.Set(room[:feedKeyBytes], room[feedKeyBytes:])
-	w.feed.head = w.batch.Len() - (len(room) - feedKeyBytes)
+	w.feed.at, w.feed.placed, w.feed.row, w.feed.room = key.FeedPlaceAt(at), placed, w.batch.Len(), room
+	w.Set(room[:key.FeedBytes], room[key.FeedBytes:])
+	w.feed.head = w.batch.Len() - (len(room) - key.FeedBytes)
 }
 
 // announcement is the row of the feed in a set of writes.
 type announcement struct {
-	at     FeedPlace
-	placed *FeedPlace
+	at     key.FeedPlace
+	placed *key.FeedPlace
 	// row is where the row begins in the batch, 0 without one, and head where its value
 	// does.
 	row, head int
@@ -82,7 +67,7 @@ type announcement struct {
 type feedEnd struct {
 	known   bool
 	epoch   uint64 // in which it was read; 0 in a store that stands alone
-	place   FeedPlace
+	place   key.FeedPlace
 	ordinal uint64
 }
 
@@ -112,7 +97,7 @@ func (w *Writes) place() {
 	}
 	// The row is in the batch already, and is overwritten: kind(1) length(1) shard(2) table(1) place(8).
 	repr := w.batch.Repr()
-	binary.BigEndian.PutUint64(repr[w.feed.row+2+feedKeyBytes-8:], uint64(end.place))
+	binary.BigEndian.PutUint64(repr[w.feed.row+2+key.FeedBytes-8:], uint64(end.place))
 	binary.BigEndian.PutUint64(repr[w.feed.head:], end.ordinal)
 	if w.feed.placed != nil {
 		*w.feed.placed = end.place
@@ -122,8 +107,8 @@ func (w *Writes) place() {
 
 // beginFeed notes that a feed begins behind a place, in a shard that had entries before: nodes of an earlier
 // level wrote those without rows, and whoever has a cursor of the empty feed missed some of them.
-func (w *Writes) beginFeed(behind FeedPlace) {
-	some, err := w.store.hasRow(appendHead(nil, w.shard, entryTable))
+func (w *Writes) beginFeed(behind key.FeedPlace) {
+	some, err := w.store.hasRow(key.EntriesPrefix(nil, w.shard))
 	if err != nil {
 		w.store.die(fmt.Sprintf("read the entries of shard %d: %v", w.shard, err))
 	}
@@ -132,15 +117,15 @@ func (w *Writes) beginFeed(behind FeedPlace) {
 	}
 }
 
-func (w *Writes) setFeedFloor(last FeedPlace) {
-	w.Set(FeedFloorKey(nil, w.shard), binary.BigEndian.AppendUint64(nil, uint64(last)))
+func (w *Writes) setFeedFloor(last key.FeedPlace) {
+	w.Set(key.FeedFloor(nil, w.shard), binary.BigEndian.AppendUint64(nil, uint64(last)))
 }
 
 func (a *announcement) reset() { *a = announcement{room: a.room[:0]} }
 
 // FeedEnd returns the last row of a shard's feed, with no value; the zero row when there is none.
 // The row is visible, and perhaps not durable yet.
-func (s *Store) FeedEnd(sh Shard) (FeedRow, error) {
+func (s *Store) FeedEnd(sh key.Shard) (FeedRow, error) {
 	g := s.read()
 	if g == nil {
 		return FeedRow{}, ErrClosed
@@ -150,16 +135,16 @@ func (s *Store) FeedEnd(sh Shard) (FeedRow, error) {
 }
 
 // FeedEnd is [Store.FeedEnd] at this moment.
-func (sn *Snapshot) FeedEnd(sh Shard) (FeedRow, error) {
+func (sn *Snapshot) FeedEnd(sh key.Shard) (FeedRow, error) {
 	if sn.db == nil {
 		return FeedRow{}, ErrClosed
 	}
 	return sn.store.feedEndIn(sn.db, sh)
 }
 
-func (s *Store) feedEndIn(v view, sh Shard) (row FeedRow, err error) {
-	prefix := FeedPrefix(nil, sh)
-	it, err := v.newIter(FeedKey(nil, sh, 1), PrefixEnd(prefix))
+func (s *Store) feedEndIn(v view, sh key.Shard) (row FeedRow, err error) {
+	prefix := key.FeedPrefix(nil, sh)
+	it, err := v.newIter(key.Feed(nil, sh, 1), key.PrefixEnd(prefix))
 	if err != nil {
 		return FeedRow{}, s.readFault("read the feed at", prefix, err)
 	}
@@ -185,8 +170,8 @@ func (s *Store) feedEndIn(v view, sh Shard) (row FeedRow, err error) {
 
 // FeedFloor returns the place of the last row that was removed from the feed of a shard; 0: none
 // was.
-func (sn *Snapshot) FeedFloor(sh Shard) (FeedPlace, error) {
-	stored, err := sn.Load(FeedFloorKey(nil, sh))
+func (sn *Snapshot) FeedFloor(sh key.Shard) (key.FeedPlace, error) {
+	stored, err := sn.Load(key.FeedFloor(nil, sh))
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return 0, nil
@@ -195,12 +180,12 @@ func (sn *Snapshot) FeedFloor(sh Shard) (FeedPlace, error) {
 	case len(stored) != 8:
 		return 0, fmt.Errorf("%w: the floor of the feed of shard %d", ErrCorrupt, sh)
 	}
-	return FeedPlace(binary.BigEndian.Uint64(stored)), nil
+	return key.FeedPlace(binary.BigEndian.Uint64(stored)), nil
 }
 
 // TrimFeed removes the rows of a shard's feed up to last, and notes that. w is of the shard.
-func TrimFeed(w *Writes, last FeedPlace) {
-	w.DeleteRange(FeedKey(nil, w.shard, 1), FeedKey(nil, w.shard, last+1))
+func TrimFeed(w *Writes, last key.FeedPlace) {
+	w.DeleteRange(key.Feed(nil, w.shard, 1), key.Feed(nil, w.shard, last+1))
 	w.setFeedFloor(last)
 }
 

@@ -10,24 +10,26 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"pgregory.net/rapid"
+
+	"troupe/persistence/key"
 )
 
 // announce commits a row of the feed, and returns its place.
-func announce(t fataler, s *Store, sh Shard, at int64, text string) FeedPlace {
+func announce(t fataler, s *Store, sh key.Shard, at int64, text string) key.FeedPlace {
 	t.Helper()
 	w := s.NewWrites(sh)
-	w.Set(RecordKey(nil, sh, "w", ID{}), []byte(text))
-	var placed FeedPlace
+	w.Set(key.Record(nil, sh, "w", key.ID{}), []byte(text))
+	var placed key.FeedPlace
 	w.Announce(at, []byte(text), &placed)
-	w.Set(EntryKey(nil, sh, ID{}, 1), []byte("behind the row in the batch"))
+	w.Set(key.Entry(nil, sh, key.ID{}, 1), []byte("behind the row in the batch"))
 	must(t, s.Commit(w))
 	return placed
 }
 
 // feedOf reads the feed of a shard.
-func feedOf(t fataler, s *Store, sh Shard) (rows []FeedRow) {
+func feedOf(t fataler, s *Store, sh key.Shard) (rows []FeedRow) {
 	t.Helper()
-	must(t, s.Scan(FeedPrefix(nil, sh), func(key, stored []byte) error {
+	must(t, s.Scan(key.FeedPrefix(nil, sh), func(key, stored []byte) error {
 		if row, ok := ParseFeedRow(key, stored); ok {
 			row.Value = slices.Clone(row.Value)
 			rows = append(rows, row)
@@ -43,17 +45,17 @@ func TestAFeedIsInTheOrderOfItsCommits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		fs := vfs.NewMem()
 		s := mustOpen(t, "db", small(fs))
-		want := map[Shard][]FeedRow{}
+		want := map[key.Shard][]FeedRow{}
 		for n := range rapid.IntRange(1, 12).Draw(t, "steps") {
 			if rapid.IntRange(0, 4).Draw(t, "restart") == 0 {
 				must(t, s.Close())
 				s = mustOpen(t, "db", small(fs))
 			}
-			sh := Shard(rapid.IntRange(0, 1).Draw(t, "shard"))
+			sh := key.Shard(rapid.IntRange(0, 1).Draw(t, "shard"))
 			at := rapid.SampledFrom([]int64{0, 1, 2, 1_700_000_000_000, 1_700_000_000_001}).Draw(t, "at")
 			text := fmt.Sprint(n)
 			of := want[sh]
-			place := max(FeedPlaceAt(at), 1)
+			place := max(key.FeedPlaceAt(at), 1)
 			if len(of) > 0 {
 				place = max(place, of[len(of)-1].Place+1)
 			}
@@ -92,11 +94,11 @@ func TestAReaderOfAFeedMissesNoRow(t *testing.T) {
 		})
 	}
 	var seen []string
-	var at FeedPlace
+	var at key.FeedPlace
 	for len(seen) < writers*each {
 		written := s.Written()
 		sn := s.Snapshot()
-		c := sn.Cursor(FeedKey(nil, 3, at+1), PrefixEnd(FeedPrefix(nil, 3)))
+		c := sn.Cursor(key.Feed(nil, 3, at+1), key.PrefixEnd(key.FeedPrefix(nil, 3)))
 		found := false
 		for c.Next() {
 			row, ok := ParseFeedRow(c.Key(), c.Value())
@@ -127,7 +129,7 @@ func TestAReaderOfAFeedMissesNoRow(t *testing.T) {
 // sees the later place first and passes over the other one.
 func TestPlacesAreInTheOrderOfAppend(t *testing.T) {
 	s := open(t, small(vfs.NewMem()))
-	var first, second FeedPlace
+	var first, second key.FeedPlace
 	w, before := s.NewWrites(2), s.NewWrites(2)
 	w.Announce(7, []byte("announced first"), &second)
 	before.Announce(7, []byte("appended first"), &first)
@@ -177,11 +179,11 @@ func TestTheFloorOfAFeedIsNoRow(t *testing.T) {
 		key, value []byte
 		want       bool
 	}{
-		"a row":        {FeedKey(nil, 1, 9), value, true},
-		"the floor":    {FeedFloorKey(nil, 1), value, false},
-		"no ordinal":   {FeedKey(nil, 1, 9), value[:7], false},
-		"a longer key": {append(FeedKey(nil, 1, 9), 0), value, false},
-		"another row":  {EntryKey(nil, 1, ID{}, 9), value, false},
+		"a row":        {key.Feed(nil, 1, 9), value, true},
+		"the floor":    {key.FeedFloor(nil, 1), value, false},
+		"no ordinal":   {key.Feed(nil, 1, 9), value[:7], false},
+		"a longer key": {append(key.Feed(nil, 1, 9), 0), value, false},
+		"another row":  {key.Entry(nil, 1, key.ID{}, 9), value, false},
 	} {
 		if _, ok := ParseFeedRow(c.key, c.value); ok != c.want {
 			t.Errorf("%s: got %v, want %v", name, ok, c.want)

@@ -1,6 +1,10 @@
 package persistence
 
-import "slices"
+import (
+	"slices"
+
+	"troupe/persistence/key"
+)
 
 // Follower is told what changes in a shard, whichever node leads it. Its calls come one after
 // the other and must not block.
@@ -45,16 +49,16 @@ func (r *replicas) listed() []Follower {
 type ShardFollower interface {
 	// Written is called for each set of writes, when it is visible, in the order in which they
 	// were made. each visits the rows that were set and, with a nil value, those that were removed, during the call.
-	Written(sh Shard, each func(visit func(key, value []byte)))
+	Written(sh key.Shard, each func(visit func(key, value []byte)))
 	// Skipped is called when sets of writes were passed over: the rows of a shard came as a copy,
 	// or this node has no replica of it any more.
-	Skipped(sh Shard)
+	Skipped(sh key.Shard)
 }
 
 // shardFollower hands the writes of a numbered shard on.
 type shardFollower struct {
 	of *replicas
-	sh Shard
+	sh key.Shard
 }
 
 // Changed implements replica.Follower.

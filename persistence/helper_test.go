@@ -15,6 +15,7 @@ import (
 
 	"troupe/persistence/integrity"
 	"troupe/persistence/internal/file"
+	"troupe/persistence/key"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -64,8 +65,8 @@ func open(t testing.TB, o Options) *Store {
 
 // appendSetting appends one setting and returns its waiter.
 func appendSetting(s *Store, name, value string) waitFor {
-	w := s.NewWrites(Meta)
-	w.Set(SettingKey(nil, name), []byte(value))
+	w := s.NewWrites(key.Meta)
+	w.Set(key.Setting(nil, name), []byte(value))
 	c := make(waitFor, 1)
 	s.Append(w, c)
 	return c
@@ -74,8 +75,8 @@ func appendSetting(s *Store, name, value string) waitFor {
 // mustCommit commits one setting and returns the sequence number behind it.
 func mustCommit(t testing.TB, s *Store, name, value string) (end uint64) {
 	t.Helper()
-	w := s.NewWrites(Meta)
-	w.Set(SettingKey(nil, name), []byte(value))
+	w := s.NewWrites(key.Meta)
+	w.Set(key.Setting(nil, name), []byte(value))
 	done := sequenced{store: s, end: make(chan uint64, 1), waitFor: make(waitFor, 1)}
 	s.Append(w, done)
 	if err := <-done.waitFor; err != nil {
@@ -152,7 +153,7 @@ type loader interface {
 
 func wantSetting(t testing.TB, s loader, name, want string) {
 	t.Helper()
-	got, err := s.Load(SettingKey(nil, name))
+	got, err := s.Load(key.Setting(nil, name))
 	if err != nil || string(got) != want {
 		t.Errorf("setting %s: got %q, %v, want %q", name, got, err, want)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"troupe/persistence/key"
 	"troupe/persistence/replica"
 )
 
@@ -11,7 +12,7 @@ import (
 // the writes of a store that stands alone, so one sync serves the logs of all groups.
 type localRows struct {
 	s  *Store
-	sh Shard
+	sh key.Shard
 }
 
 // Load implements replica.Store.
@@ -100,10 +101,10 @@ func (l localRows) Snapshot() replica.Snapshot { return shardSnapshot{l.s.Snapsh
 
 type shardSnapshot struct {
 	*Snapshot
-	sh Shard
+	sh key.Shard
 }
 
 // Scan implements replica.Snapshot.
 func (sn shardSnapshot) Scan(visit func(key, value []byte) error) error {
-	return sn.Snapshot.Scan(ShardPrefix(nil, sn.sh), visit)
+	return sn.Snapshot.Scan(key.ShardPrefix(nil, sn.sh), visit)
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"container/heap"
 	"slices"
+
+	"troupe/persistence/key"
 )
 
 // MergeCursor walks over the keys of several ranges at once, in the order of what
@@ -29,17 +31,17 @@ const (
 
 // Merge returns a cursor over all keys of the ranges. It keeps a row of each range
 // and shard, or up to 32 small ones, so the caller bounds their number. It stands before the first key.
-func (sn *Snapshot) Merge(ranges ...Range) *MergeCursor { return sn.merge(ranges, false) }
+func (sn *Snapshot) Merge(ranges ...key.Range) *MergeCursor { return sn.merge(ranges, false) }
 
 // MergeBackward is Merge from the last key to the first.
-func (sn *Snapshot) MergeBackward(ranges ...Range) *MergeCursor { return sn.merge(ranges, true) }
+func (sn *Snapshot) MergeBackward(ranges ...key.Range) *MergeCursor { return sn.merge(ranges, true) }
 
-func (sn *Snapshot) merge(ranges []Range, backward bool) *MergeCursor {
+func (sn *Snapshot) merge(ranges []key.Range, backward bool) *MergeCursor {
 	m := &MergeCursor{rows: sn.cursor(nil, nil, backward), sources: mergeHeap{backward: backward}}
 	for sh := range sn.store.shards { // NB: shard after shard, so that blocks which are read serve several ranges
 		for _, r := range ranges {
 			if sh < sn.store.shardsOf(r) {
-				lower, upper := r.in(Shard(sh))
+				lower, upper := r.In(key.Shard(sh))
 				if upper != nil && bytes.Compare(lower, upper) >= 0 { // NB: an iterator with such bounds may have rows
 					continue
 				}

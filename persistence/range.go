@@ -1,46 +1,14 @@
 package persistence
 
 import (
-	"bytes"
 	"errors"
+
+	"troupe/persistence/key"
 )
 
-// EveryShard stands for all numbered shards in a prefix that is read. No key is
-// written with it.
-const EveryShard Shard = 0xFFFE
-
-// Range is a part of the keys that begin with a prefix. With a prefix that was built
-// for EveryShard it is that part in each numbered shard.
-type Range struct {
-	Prefix []byte
-	// From and To bound what follows the prefix: from From up to but not including To.
-	// Nil: no bound.
-	From, To []byte
-}
-
-// in returns the bounds in a shard.
-func (r Range) in(sh Shard) (lower, upper []byte) {
-	prefix := r.Prefix
-	if isEveryShard(prefix) {
-		prefix = append(ShardPrefix(make([]byte, 0, len(prefix)), sh), prefix[shardBytes:]...)
-	}
-	prefix = prefix[:len(prefix):len(prefix)]
-	if r.To == nil {
-		return append(prefix, r.From...), PrefixEnd(prefix)
-	}
-	return append(prefix, r.From...), append(prefix, r.To...)
-}
-
-// shardBytes is how long the shard at the front of a key is.
-const shardBytes = 2
-
-func isEveryShard(prefix []byte) bool { return bytes.HasPrefix(prefix, everyShard) }
-
-var everyShard = ShardPrefix(nil, EveryShard)
-
 // shardsOf is in how many shards a range is.
-func (s *Store) shardsOf(r Range) int {
-	if isEveryShard(r.Prefix) {
+func (s *Store) shardsOf(r key.Range) int {
+	if r.IsEveryShard() {
 		return s.shards
 	}
 	return 1
@@ -48,7 +16,7 @@ func (s *Store) shardsOf(r Range) int {
 
 // ScanRanges calls visit for every key of the ranges, in no order: range after range
 // and shard after shard. Otherwise it is Scan.
-func (sn *Snapshot) ScanRanges(visit func(key, value []byte) error, ranges ...Range) error {
+func (sn *Snapshot) ScanRanges(visit func(key, value []byte) error, ranges ...key.Range) error {
 	if sn.db == nil {
 		return ErrClosed
 	}
@@ -57,7 +25,7 @@ func (sn *Snapshot) ScanRanges(visit func(key, value []byte) error, ranges ...Ra
 
 // Hop calls visit with the first key of each range in each shard, and then with the first one at or behind next, which it returned; nil leads to the next
 // range. The slice is valid during the call only. An error of visit ends it and is returned as it is.
-func (sn *Snapshot) Hop(visit func(key []byte) (next []byte, err error), ranges ...Range) (err error) {
+func (sn *Snapshot) Hop(visit func(key []byte) (next []byte, err error), ranges ...key.Range) (err error) {
 	c := sn.cursor(nil, nil, false)
 	defer func() { err = errors.Join(err, c.Close()) }()
 	for sh := range sn.store.shards {
@@ -65,7 +33,7 @@ func (sn *Snapshot) Hop(visit func(key []byte) (next []byte, err error), ranges 
 			if sh >= sn.store.shardsOf(r) {
 				continue
 			}
-			c.confine(r.in(Shard(sh)))
+			c.confine(r.In(key.Shard(sh)))
 			for more := c.Next(); more; {
 				next, err := visit(c.Key())
 				if err != nil {
@@ -95,7 +63,7 @@ type Estimate struct {
 // before it looks for the first one of a range in a shard, which costs as much as some
 // keys. The slice is valid during the call only. An error of visit ends it and is returned
 // as it is.
-func (sn *Snapshot) Estimate(enough, most int64, visit func(key []byte) error, ranges ...Range) (Estimate, error) {
+func (sn *Snapshot) Estimate(enough, most int64, visit func(key []byte) error, ranges ...key.Range) (Estimate, error) {
 	var e Estimate
 	shards := int64(sn.store.shards)
 	for sh := range shards {
@@ -104,7 +72,7 @@ func (sn *Snapshot) Estimate(enough, most int64, visit func(key []byte) error, r
 			if err != nil {
 				return Estimate{}, err
 			}
-			c := sn.Cursor(r.in(Shard(sh)))
+			c := sn.Cursor(r.In(key.Shard(sh)))
 			for err == nil && e.Read < most && c.Next() {
 				e.Read++
 				err = visit(c.Key())
@@ -130,12 +98,12 @@ func (sn *Snapshot) Estimate(enough, most int64, visit func(key []byte) error, r
 // crash it is called again. With replicas it does so in the shards that this node leads.
 func (s *Store) DeletePrefixes(prefixes ...[]byte) error {
 	for sh := range s.shards {
-		if s.Epoch(Shard(sh)) == 0 {
+		if s.Epoch(key.Shard(sh)) == 0 {
 			continue
 		}
-		w := s.NewWrites(Shard(sh))
+		w := s.NewWrites(key.Shard(sh))
 		for _, prefix := range prefixes {
-			w.DeleteRange(Range{Prefix: prefix}.in(Shard(sh)))
+			w.DeleteRange(key.Range{Prefix: prefix}.In(key.Shard(sh)))
 		}
 		if err := s.Commit(w); err != nil {
 			return err
@@ -154,20 +122,20 @@ const deletesMax = 1000
 func (s *Store) DeleteWhere(prefix []byte, gone func(value []byte) (bool, error)) error {
 	var failed error
 	for sh := range s.shards {
-		if s.Epoch(Shard(sh)) == 0 {
+		if s.Epoch(key.Shard(sh)) == 0 {
 			continue
 		}
-		inShard, _ := Range{Prefix: prefix}.in(Shard(sh))
-		w := s.NewWrites(Shard(sh))
-		err := s.Scan(inShard, func(key, value []byte) error {
+		inShard, _ := key.Range{Prefix: prefix}.In(key.Shard(sh))
+		w := s.NewWrites(key.Shard(sh))
+		err := s.Scan(inShard, func(k, value []byte) error {
 			yes, err := gone(value)
 			if yes {
-				w.Delete(key)
+				w.Delete(k)
 			}
 			if err != nil || w.Len() < deletesMax {
 				return err
 			}
-			err, w = s.Commit(w), s.NewWrites(Shard(sh))
+			err, w = s.Commit(w), s.NewWrites(key.Shard(sh))
 			return err
 		})
 		failed = errors.Join(failed, err, s.Commit(w))

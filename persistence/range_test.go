@@ -11,6 +11,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"pgregory.net/rapid"
+
+	"troupe/persistence/key"
 )
 
 // sharded are options for a store in memory of so many shards.
@@ -24,21 +26,21 @@ func sharded(n int) Options {
 // and other tables beside: what a test of ranges reads.
 func rows(t testing.TB, s *Store) (keys [][]byte) {
 	t.Helper()
-	for sh := range Shard(s.Shards()) {
+	for sh := range key.Shard(s.Shards()) {
 		w := s.NewWrites(sh)
 		for n := range 24 {
-			var id ID
+			var id key.ID
 			binary.BigEndian.PutUint16(id[:], uint16(n*4+int(sh)))
 			for _, key := range [][]byte{
-				IndexKey(nil, sh, uint32(n%3), []byte{byte(n % 5), 0}, id),
-				RecordKey(nil, sh, "wf", id),
+				key.Index(nil, sh, uint32(n%3), []byte{byte(n % 5), 0}, id),
+				key.Record(nil, sh, "wf", id),
 			} {
 				w.Set(key, append([]byte("v"), key...))
 				keys = append(keys, key)
 			}
 		}
 		// A row with the same rest in every shard.
-		same := IndexKey(nil, sh, 2, []byte{1, 0}, ID{0xEE})
+		same := key.Index(nil, sh, 2, []byte{1, 0}, key.ID{0xEE})
 		w.Set(same, append([]byte("v"), same...))
 		keys = append(keys, same)
 		must(t, s.Commit(w))
@@ -49,16 +51,16 @@ func rows(t testing.TB, s *Store) (keys [][]byte) {
 // oracle is the slow way: all keys of the ranges, in the order of a MergeCursor.
 type oracle struct{ key, rest []byte }
 
-func oracleOf(keys [][]byte, ranges []Range) (all []oracle) {
+func oracleOf(keys [][]byte, ranges []key.Range) (all []oracle) {
 	for _, r := range ranges {
-		for _, key := range keys {
+		for _, k := range keys {
 			prefix := bytes.Clone(r.Prefix)
-			if Shard(binary.BigEndian.Uint16(prefix)) == EveryShard {
-				copy(prefix, key[:2])
+			if key.Shard(binary.BigEndian.Uint16(prefix)) == key.EveryShard {
+				copy(prefix, k[:2])
 			}
-			rest, ok := bytes.CutPrefix(key, prefix)
+			rest, ok := bytes.CutPrefix(k, prefix)
 			if ok && bytes.Compare(rest, r.From) >= 0 && (r.To == nil || bytes.Compare(rest, r.To) < 0) {
-				all = append(all, oracle{key, rest})
+				all = append(all, oracle{k, rest})
 			}
 		}
 	}
@@ -83,14 +85,14 @@ func drawRest(t *rapid.T, label string) []byte {
 	return rest
 }
 
-func drawRanges(t *rapid.T) (ranges []Range) {
+func drawRanges(t *rapid.T) (ranges []key.Range) {
 	for range rapid.IntRange(1, 4).Draw(t, "ranges") {
-		sh := rapid.SampledFrom([]Shard{EveryShard, EveryShard, 0, 3}).Draw(t, "shard")
-		prefix := IndexPrefix(nil, sh, rapid.Uint32Range(0, 3).Draw(t, "index"))
+		sh := rapid.SampledFrom([]key.Shard{key.EveryShard, key.EveryShard, 0, 3}).Draw(t, "shard")
+		prefix := key.IndexPrefix(nil, sh, rapid.Uint32Range(0, 3).Draw(t, "index"))
 		if rapid.Bool().Draw(t, "a point") {
 			prefix = append(prefix, rapid.Byte().Draw(t, "value")%6, 0)
 		}
-		r := Range{Prefix: prefix, From: drawRest(t, "from"), To: drawRest(t, "to")}
+		r := key.Range{Prefix: prefix, From: drawRest(t, "from"), To: drawRest(t, "to")}
 		if r.To != nil && bytes.Compare(r.From, r.To) > 0 && rapid.Bool().Draw(t, "not empty") {
 			r.From, r.To = r.To, r.From
 		}
@@ -161,19 +163,19 @@ func TestRangesOfEveryShardComeInOneOrder(t *testing.T) {
 
 func TestAPrefixOfEveryShardIsScannedAndSummed(t *testing.T) {
 	s := open(t, sharded(4))
-	for sh := range Shard(4) {
+	for sh := range key.Shard(4) {
 		w := s.NewWrites(sh)
-		w.Add(CountKey(nil, sh, "wf", 1), int64(sh)+1)
-		w.Add(CountKey(nil, sh, "wf", 2), 10)
-		w.Add(CountKey(nil, sh, "other", 1), 100)
+		w.Add(key.Count(nil, sh, "wf", 1), int64(sh)+1)
+		w.Add(key.Count(nil, sh, "wf", 2), 10)
+		w.Add(key.Count(nil, sh, "other", 1), 100)
 		must(t, s.Commit(w))
 	}
 	for prefix, want := range map[string]int64{
-		string(CountPrefix(nil, EveryShard, "wf")):     50,
-		string(CountKey(nil, EveryShard, "wf", 1)):     10,
-		string(CountKey(nil, EveryShard, "wf", 3)):     0,
-		string(CountPrefix(nil, 2, "wf")):              13,
-		string(CountPrefix(nil, EveryShard, "nobody")): 0,
+		string(key.CountPrefix(nil, key.EveryShard, "wf")):     50,
+		string(key.Count(nil, key.EveryShard, "wf", 1)):        10,
+		string(key.Count(nil, key.EveryShard, "wf", 3)):        0,
+		string(key.CountPrefix(nil, 2, "wf")):                  13,
+		string(key.CountPrefix(nil, key.EveryShard, "nobody")): 0,
 	} {
 		if got, err := s.CountAll([]byte(prefix)); err != nil || got != want {
 			t.Errorf("%x: got %d, %v, want %d", prefix, got, err, want)
@@ -181,7 +183,7 @@ func TestAPrefixOfEveryShardIsScannedAndSummed(t *testing.T) {
 	}
 	stop := errors.New("enough")
 	calls := 0
-	if err := s.Scan(CountPrefix(nil, EveryShard, "wf"), func(_, _ []byte) error {
+	if err := s.Scan(key.CountPrefix(nil, key.EveryShard, "wf"), func(_, _ []byte) error {
 		if calls++; calls == 3 {
 			return stop
 		}
@@ -196,8 +198,8 @@ func TestAnEstimateIsExactBelowWhatIsEnough(t *testing.T) {
 	keys := rows(t, s)
 	snapshot := s.Snapshot()
 	defer func() { _ = snapshot.Close() }()
-	records := Range{Prefix: RecordPrefix(nil, EveryShard, "wf")}
-	total := int64(len(oracleOf(keys, []Range{records})))
+	records := key.Range{Prefix: key.RecordPrefix(nil, key.EveryShard, "wf")}
+	total := int64(len(oracleOf(keys, []key.Range{records})))
 	for _, c := range []struct {
 		enough, most int64
 		want         Estimate
@@ -210,13 +212,13 @@ func TestAnEstimateIsExactBelowWhatIsEnough(t *testing.T) {
 		visited, begun := int64(0), int64(0)
 		stopAt := int64(-1)
 		stopped := errors.New("stopped")
-		visit := func(key []byte) error {
+		visit := func(k []byte) error {
 			if visited+begun == stopAt {
 				return stopped
 			}
-			if _, ok := RecordID(key); ok {
+			if _, ok := key.RecordID(k); ok {
 				visited++
-			} else if key == nil {
+			} else if k == nil {
 				begun++
 			}
 			return nil
@@ -237,7 +239,7 @@ func TestAnEstimateIsExactBelowWhatIsEnough(t *testing.T) {
 func TestPrefixesOfEveryShardAreDeleted(t *testing.T) {
 	s := open(t, sharded(4))
 	keys := rows(t, s)
-	gone := []Range{{Prefix: IndexPrefix(nil, EveryShard, 1)}, {Prefix: IndexPrefix(nil, EveryShard, 2)}}
+	gone := []key.Range{{Prefix: key.IndexPrefix(nil, key.EveryShard, 1)}, {Prefix: key.IndexPrefix(nil, key.EveryShard, 2)}}
 	must(t, s.DeletePrefixes(gone[0].Prefix, gone[1].Prefix))
 	left := 0
 	must(t, s.Scan(nil, func(_, _ []byte) error { left++; return nil }))
@@ -249,16 +251,16 @@ func TestPrefixesOfEveryShardAreDeleted(t *testing.T) {
 func TestWhatIsGoneIsDeletedInEveryShard(t *testing.T) {
 	s := open(t, sharded(3))
 	for sh, n := range []int{1, deletesMax + 5, 1} { // the second takes two sets of writes
-		w := s.NewWrites(Shard(sh))
+		w := s.NewWrites(key.Shard(sh))
 		for k := range n {
-			w.Set(ReplyKey(nil, Shard(sh), ID{}, [16]byte{byte(k >> 8), byte(k)}), []byte("old"))
+			w.Set(key.Reply(nil, key.Shard(sh), key.ID{}, [16]byte{byte(k >> 8), byte(k)}), []byte("old"))
 		}
-		w.Set(ReplyKey(nil, Shard(sh), ID{}, [16]byte{255}), []byte(map[bool]string{true: "damaged", false: "new"}[sh == 0]))
-		w.Set(ReplyKey(nil, Shard(sh), ID{1}, [16]byte{}), []byte("old")) // has another prefix
+		w.Set(key.Reply(nil, key.Shard(sh), key.ID{}, [16]byte{255}), []byte(map[bool]string{true: "damaged", false: "new"}[sh == 0]))
+		w.Set(key.Reply(nil, key.Shard(sh), key.ID{1}, [16]byte{}), []byte("old")) // has another prefix
 		must(t, s.Commit(w))
 	}
 	damaged := errors.New("damaged")
-	err := s.DeleteWhere(ReplyPrefix(nil, EveryShard, ID{}), func(value []byte) (bool, error) {
+	err := s.DeleteWhere(key.ReplyPrefix(nil, key.EveryShard, key.ID{}), func(value []byte) (bool, error) {
 		if string(value) == "damaged" {
 			return false, damaged
 		}
@@ -281,14 +283,14 @@ func TestAMergeGivesItsCursorsBack(t *testing.T) {
 			s := mustOpen(t, "db", sharded(4))
 			rows(t, s)
 			snapshot := s.Snapshot()
-			c := snapshot.Merge(Range{Prefix: RecordPrefix(nil, EveryShard, "wf"), From: bytes.Repeat([]byte{0}, 2), To: []byte{0, 2}})
+			c := snapshot.Merge(key.Range{Prefix: key.RecordPrefix(nil, key.EveryShard, "wf"), From: bytes.Repeat([]byte{0}, 2), To: []byte{0, 2}})
 			for range moves {
 				c.Next()
 			}
 			if err := errors.Join(c.Err(), c.Close(), snapshot.Close(), s.Close()); err != nil {
 				t.Error(err)
 			}
-			if c := s.Snapshot().Merge(Range{Prefix: RecordPrefix(nil, EveryShard, "wf")}); c.Next() || !errors.Is(c.Err(), ErrClosed) || c.Close() != nil {
+			if c := s.Snapshot().Merge(key.Range{Prefix: key.RecordPrefix(nil, key.EveryShard, "wf")}); c.Next() || !errors.Is(c.Err(), ErrClosed) || c.Close() != nil {
 				t.Errorf("on a closed store: got %v, want ErrClosed", c.Err())
 			}
 		})
@@ -300,14 +302,14 @@ func TestAMergeKeepsLargeRowsOneAtATime(t *testing.T) {
 	s := open(t, sharded(4))
 	for n := range 100 {
 		w := s.NewWrites(1)
-		w.Set(IndexKey(nil, 1, 1, []byte{0}, ID{byte(n)}), make([]byte, 100))
-		w.Set(IndexKey(nil, 1, 2, []byte{0}, ID{byte(n)}), make([]byte, aheadBytes))
+		w.Set(key.Index(nil, 1, 1, []byte{0}, key.ID{byte(n)}), make([]byte, 100))
+		w.Set(key.Index(nil, 1, 2, []byte{0}, key.ID{byte(n)}), make([]byte, aheadBytes))
 		must(t, s.Commit(w))
 	}
 	snapshot := s.Snapshot()
 	defer func() { _ = snapshot.Close() }()
 	for index, want := range map[uint32]int{1: aheadMax, 2: 1} {
-		c, most := snapshot.Merge(Range{Prefix: IndexPrefix(nil, EveryShard, index)}), 0
+		c, most := snapshot.Merge(key.Range{Prefix: key.IndexPrefix(nil, key.EveryShard, index)}), 0
 		for c.Next() {
 			most = max(most, len(c.sources.all[0].ahead))
 		}
@@ -324,18 +326,18 @@ func TestHoppingFindsEachGroupOnce(t *testing.T) {
 	keys := rows(t, s)
 	sn := s.Snapshot()
 	defer func() { must(t, sn.Close()) }()
-	valueOf := func(key []byte) []byte { return key[:len(key)-len(ID{})] }
+	valueOf := func(k []byte) []byte { return k[:len(k)-len(key.ID{})] }
 	want := map[string]bool{}
 	for _, k := range keys {
-		if key, ok := ParseKey(k); ok && key.Table == "index" && key.Number == 1 {
+		if key, ok := key.Parse(k); ok && key.Table == "index" && key.Number == 1 {
 			want[string(valueOf(k))] = true
 		}
 	}
-	index := Range{Prefix: IndexPrefix(nil, EveryShard, 1)}
+	index := key.Range{Prefix: key.IndexPrefix(nil, key.EveryShard, 1)}
 	got := map[string]int{}
-	must(t, sn.Hop(func(key []byte) ([]byte, error) {
-		got[string(valueOf(key))]++
-		return PrefixEnd(valueOf(key)), nil
+	must(t, sn.Hop(func(k []byte) ([]byte, error) {
+		got[string(valueOf(k))]++
+		return key.PrefixEnd(valueOf(k)), nil
 	}, index))
 	if len(got) != len(want) || len(want) == 0 {
 		t.Errorf("got %d values, want %d", len(got), len(want))

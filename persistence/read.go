@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"troupe/persistence/key"
 )
 
 // Load returns the value under key, in storage of the caller's own, or
@@ -20,21 +22,21 @@ func (s *Store) Load(key []byte) ([]byte, error) {
 	return s.load(g, key)
 }
 
-func (s *Store) load(v view, key []byte) ([]byte, error) {
-	if len(key) > 2 && table(key[2]) == replyTable {
-		return s.loadRare(v, key)
+func (s *Store) load(v view, k []byte) ([]byte, error) {
+	if key.IsReply(k) {
+		return s.loadRare(v, k)
 	}
-	value, closer, err := v.Get(key)
+	value, closer, err := v.Get(k)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil, ErrNotFound
 	}
 	if err != nil {
-		return nil, s.readFault("load", key, err)
+		return nil, s.readFault("load", k, err)
 	}
 	own := make([]byte, len(value))
 	copy(own, value)
 	if err := closer.Close(); err != nil {
-		return nil, s.readFault("load", key, err)
+		return nil, s.readFault("load", k, err)
 	}
 	return own, nil
 }
@@ -103,12 +105,12 @@ func (s *Store) Scan(prefix []byte, visit func(key, value []byte) error) error {
 		return ErrClosed
 	}
 	defer g.leave()
-	return s.scan(g, visit, Range{Prefix: prefix})
+	return s.scan(g, visit, key.Range{Prefix: prefix})
 }
 
 // ScanRanges calls visit for every key of the ranges, in no order: range after range and shard after shard. Otherwise
 // it is Scan.
-func (s *Store) ScanRanges(visit func(key, value []byte) error, ranges ...Range) error {
+func (s *Store) ScanRanges(visit func(key, value []byte) error, ranges ...key.Range) error {
 	g := s.read()
 	if g == nil {
 		return ErrClosed
@@ -117,10 +119,10 @@ func (s *Store) ScanRanges(visit func(key, value []byte) error, ranges ...Range)
 	return s.scan(g, visit, ranges...)
 }
 
-func (s *Store) scan(v view, visit func(key, value []byte) error, ranges ...Range) error {
+func (s *Store) scan(v view, visit func(key, value []byte) error, ranges ...key.Range) error {
 	for _, r := range ranges {
 		for sh := range s.shardsOf(r) {
-			lower, upper := r.in(Shard(sh))
+			lower, upper := r.In(key.Shard(sh))
 			if err := s.scanPart(v, lower, upper, visit); err != nil {
 				return err
 			}

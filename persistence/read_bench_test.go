@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"troupe/persistence/key"
 )
 
 // BenchmarkLoadMissing looks for idempotency keys that were never written, in a
@@ -17,9 +19,9 @@ func BenchmarkLoadMissing(b *testing.B) {
 	defer s.Close()
 	const instances, each = 20_000, 10
 	key := func(i, n int) []byte {
-		var id ID
+		var id key.ID
 		binary.BigEndian.PutUint64(id[:], uint64(i)*0x9E3779B97F4A7C15)
-		return ReplyKey(nil, 1, id, [16]byte{byte(n), byte(i), byte(n * i)})
+		return key.Reply(nil, 1, id, [16]byte{byte(n), byte(i), byte(n * i)})
 	}
 	for i := range instances {
 		w := s.NewWrites(1)
@@ -65,20 +67,20 @@ func BenchmarkMerge(b *testing.B) {
 	const tasks, shown = 300_000, 50
 	orders := []byte("cdp")
 	for i := range uint64(tasks) {
-		work := Work{List: 'r', Name: "manager", Value: i * 0x9E3779B97F4A7C15}
+		work := key.Work{List: 'r', Name: "manager", Value: i * 0x9E3779B97F4A7C15}
 		binary.BigEndian.PutUint64(work.ID[:], work.Value)
 		w := s.NewWrites(s.ShardOf(work.ID))
 		for _, work.Order = range orders {
-			w.Set(WorkKey(nil, w.shard, &work), []byte("purchase"))
+			w.Set(work.Key(nil, w.shard), []byte("purchase"))
 		}
-		w.Set(RecordKey(nil, w.shard, "purchase", work.ID), make([]byte, 200))
+		w.Set(key.Record(nil, w.shard, "purchase", work.ID), make([]byte, 200))
 		s.Append(w, make(waitFor, 1))
 	}
 	must(b, s.AwaitDurable())
 	must(b, pebbleOf(s.db.Load()).Flush())
-	ranges := []Range{{Prefix: WorkPrefix(nil, EveryShard, 'e', "", 'd')}, {Prefix: WorkPrefix(nil, EveryShard, 'u', "john", 'd')}, {Prefix: WorkPrefix(nil, EveryShard, 'r', "manager", 'd')}}
+	ranges := []key.Range{{Prefix: key.WorkPrefix(nil, key.EveryShard, 'e', "", 'd')}, {Prefix: key.WorkPrefix(nil, key.EveryShard, 'u', "john", 'd')}, {Prefix: key.WorkPrefix(nil, key.EveryShard, 'r', "manager", 'd')}}
 	for i := range 10 {
-		ranges = append(ranges, Range{Prefix: WorkPrefix(nil, EveryShard, 'p', fmt.Sprint("mod-", i), 'd')})
+		ranges = append(ranges, key.Range{Prefix: key.WorkPrefix(nil, key.EveryShard, 'p', fmt.Sprint("mod-", i), 'd')})
 	}
 	sn := s.Snapshot()
 	defer sn.Close()

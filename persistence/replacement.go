@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"troupe/persistence/internal/file"
+	"troupe/persistence/key"
 	"troupe/persistence/replica"
 )
 
@@ -23,7 +24,7 @@ const replacementTableBytes = 64 << 20
 // one step of Pebble's.
 type replacement struct {
 	s     *Store
-	sh    Shard
+	sh    key.Shard
 	table tableWriter // nil between two tables
 	bytes int64       // of the table being written
 	paths []string
@@ -44,19 +45,19 @@ func (l localRows) Replace() (replica.Replacement, error) {
 }
 
 // Set implements replica.Replacement.
-func (r *replacement) Set(key, value []byte) error {
-	if !bytes.HasPrefix(key, ShardPrefix(nil, r.sh)) || bytes.Compare(key, shardEnd(nil, r.sh)) >= 0 {
-		return fmt.Errorf("key %x in a copy of shard %d", key, r.sh)
+func (r *replacement) Set(k, value []byte) error {
+	if !bytes.HasPrefix(k, key.ShardPrefix(nil, r.sh)) || bytes.Compare(k, key.ShardEnd(nil, r.sh)) >= 0 {
+		return fmt.Errorf("key %x in a copy of shard %d", k, r.sh)
 	}
 	if r.table == nil {
 		if err := r.begin(); err != nil {
 			return err
 		}
 	}
-	if err := r.table.Set(key, value); err != nil {
+	if err := r.table.Set(k, value); err != nil {
 		return err
 	}
-	if r.bytes += int64(len(key) + len(value)); r.bytes > replacementTableBytes {
+	if r.bytes += int64(len(k) + len(value)); r.bytes > replacementTableBytes {
 		return r.end()
 	}
 	return nil
@@ -104,7 +105,7 @@ func (r *replacement) Commit() error {
 	}
 	defer g.leave()
 	// NB: with a range that has no end, Pebble would put the rows in place and leave the old ones.
-	shard := pebble.KeyRange{Start: ShardPrefix(nil, r.sh), End: shardEnd(nil, r.sh)}
+	shard := pebble.KeyRange{Start: key.ShardPrefix(nil, r.sh), End: key.ShardEnd(nil, r.sh)}
 	_, err := pebbleOf(g).IngestAndExcise(context.Background(), r.paths, nil, nil, shard)
 	r.Abort() // Pebble has links of its own
 	if err != nil {

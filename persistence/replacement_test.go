@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"troupe/persistence/key"
 )
 
 // TestACopyTakesRowsOfItsShardOnly: another node must not be able to end this one, or to change
@@ -14,16 +16,16 @@ func TestACopyTakesRowsOfItsShardOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
-		sh   Shard
+		sh   key.Shard
 		key  []byte
 		good bool
 	}{
-		{1, RecordKey(nil, 1, "w", ID{}), true},
-		{1, RecordKey(nil, 0, "w", ID{}), false},
-		{1, RecordKey(nil, Meta, "w", ID{}), false},
-		{Meta, SettingKey(nil, "a"), true},
-		{Meta, RecordKey(nil, 1, "w", ID{}), false},
-		{Meta, []byte{0xFF, 0xFF, 0xFF}, false},
+		{1, key.Record(nil, 1, "w", key.ID{}), true},
+		{1, key.Record(nil, 0, "w", key.ID{}), false},
+		{1, key.Record(nil, key.Meta, "w", key.ID{}), false},
+		{key.Meta, key.Setting(nil, "a"), true},
+		{key.Meta, key.Record(nil, 1, "w", key.ID{}), false},
+		{key.Meta, []byte{0xFF, 0xFF, 0xFF}, false},
 		{1, nil, false},
 		{0, []byte{0}, false},
 	} {

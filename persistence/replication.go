@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"troupe/persistence/key"
 	"troupe/persistence/replica"
 )
 
@@ -17,7 +18,7 @@ type Replication struct {
 	// Node is the id of this node.
 	Node string
 	// Streams returns the streams between the replicas of a shard.
-	Streams func(Shard) replica.Streams
+	Streams func(key.Shard) replica.Streams
 	// Tick, LogWriteMax and LogBytesMax are those of [replica.Options].
 	Tick, LogWriteMax time.Duration
 	LogBytesMax       int64
@@ -27,10 +28,10 @@ type Replication struct {
 // block.
 type Leads interface {
 	// Led is called when this node leads a shard: in this epoch it may read and write there.
-	Led(sh Shard, epoch uint64)
+	Led(sh key.Shard, epoch uint64)
 	// Ended is called when an epoch that Led began is over. Everybody drops what they hold
 	// of the shard.
-	Ended(sh Shard, epoch uint64)
+	Ended(sh key.Shard, epoch uint64)
 }
 
 // alone is the epoch of all shards of a store without replicas.
@@ -50,11 +51,11 @@ type replicas struct {
 
 	telling sync.Mutex // held while those are told
 	leads   []Leads
-	led     map[Shard]uint64 // the epochs that they know of
+	led     map[key.Shard]uint64 // the epochs that they know of
 }
 
-func (s *Store) replicaOf(sh Shard) *atomic.Pointer[replica.Group] {
-	if sh == Meta {
+func (s *Store) replicaOf(sh key.Shard) *atomic.Pointer[replica.Group] {
+	if sh == key.Meta {
 		return &s.replicas.groups[s.shards]
 	}
 	return &s.replicas.groups[sh]
@@ -64,14 +65,14 @@ func (s *Store) replicaOf(sh Shard) *atomic.Pointer[replica.Group] {
 func (s *Store) Shards() uint16 { return uint16(s.shards) }
 
 // AllShards are the numbered shards and Meta.
-func (s *Store) AllShards() iter.Seq[Shard] {
-	return func(yield func(Shard) bool) {
-		for sh := range Shard(s.shards) {
+func (s *Store) AllShards() iter.Seq[key.Shard] {
+	return func(yield func(key.Shard) bool) {
+		for sh := range key.Shard(s.shards) {
 			if !yield(sh) {
 				return
 			}
 		}
-		yield(Meta)
+		yield(key.Meta)
 	}
 }
 
@@ -98,7 +99,7 @@ func (s *Store) Found(node string) error {
 // that this node had no copy of, or had only begun to copy; they are empty now. The states of indexes
 // are removed, so that all are built anew: Meta may have lost what declared them, and give their
 // numbers again. The store must be in use by nobody.
-func FoundAgain(dir string, o Options, node string) (missing []Shard, err error) {
+func FoundAgain(dir string, o Options, node string) (missing []key.Shard, err error) {
 	s, err := newStore(dir, o, purpose{foundAgain: true})
 	if err != nil {
 		return nil, err
@@ -122,9 +123,9 @@ func FoundAgain(dir string, o Options, node string) (missing []Shard, err error)
 }
 
 // forgetIndexStates removes how far indexes are in a shard, past its group.
-func (s *Store) forgetIndexStates(sh Shard) error {
-	prefix := IndexStatePrefix(nil, sh)
-	return localRows{s, sh}.Write(replica.Synced, func(b replica.Batch) { b.DeleteRange(prefix, PrefixEnd(prefix)) })
+func (s *Store) forgetIndexStates(sh key.Shard) error {
+	prefix := key.IndexStatePrefix(nil, sh)
+	return localRows{s, sh}.Write(replica.Synced, func(b replica.Batch) { b.DeleteRange(prefix, key.PrefixEnd(prefix)) })
 }
 
 // beginReplicas gives the store the format of one of a cluster, before its groups start. One that was
@@ -134,7 +135,7 @@ func (s *Store) beginReplicas() error {
 	if hasReplicas(s.found) {
 		return nil
 	}
-	began, err := s.hasReplica(Meta) // NB: Found founds it last
+	began, err := s.hasReplica(key.Meta) // NB: Found founds it last
 	if err != nil {
 		return err
 	}
@@ -151,10 +152,10 @@ func (s *Store) beginReplicas() error {
 }
 
 // hasReplica says whether the store has a replica of a shard, or has begun to copy it.
-func (s *Store) hasReplica(sh Shard) (bool, error) {
-	has, err := s.hasRow(replicaPrefix(nil, sh))
+func (s *Store) hasReplica(sh key.Shard) (bool, error) {
+	has, err := s.hasRow(key.ReplicaPrefix(nil, sh))
 	if err == nil && !has {
-		has, err = s.hasRow(replicaLogPrefix(nil, sh))
+		has, err = s.hasRow(key.ReplicaLogPrefix(nil, sh))
 	}
 	return has, err
 }
@@ -182,7 +183,7 @@ func (s *Store) startReplicas() error {
 	if err := s.beginReplicas(); err != nil {
 		return err
 	}
-	s.replicas = &replicas{groups: make([]atomic.Pointer[replica.Group], s.shards+1), led: map[Shard]uint64{}, written: &s.written}
+	s.replicas = &replicas{groups: make([]atomic.Pointer[replica.Group], s.shards+1), led: map[key.Shard]uint64{}, written: &s.written}
 	for sh := range s.AllShards() {
 		has, err := s.hasReplica(sh)
 		if err == nil && has {
@@ -197,7 +198,7 @@ func (s *Store) startReplicas() error {
 
 // Join begins to take part in the group of a shard. A store that has nothing of it gets it
 // from the leader, once that has added this node.
-func (s *Store) Join(sh Shard) error {
+func (s *Store) Join(sh key.Shard) error {
 	s.replicas.mu.Lock()
 	defer s.replicas.mu.Unlock()
 	at := s.replicaOf(sh)
@@ -215,18 +216,18 @@ func (s *Store) Join(sh Shard) error {
 // Leave ends the taking part in the group of a shard that this node was removed from, and
 // removes what the store has of it. On a full disk it does so too, with the room that is kept for what
 // has to be written.
-func (s *Store) Leave(sh Shard) error {
+func (s *Store) Leave(sh key.Shard) error {
 	s.replicas.mu.Lock()
 	defer s.replicas.mu.Unlock()
 	if g := s.replicaOf(sh).Swap(nil); g != nil {
 		g.Stop()
-		if sh != Meta {
+		if sh != key.Meta {
 			shardFollower{s.replicas, sh}.Replaced()
 		}
 	}
 	return localRows{s, sh}.Write(replica.Vital, func(b replica.Batch) {
-		b.DeleteRange(ShardPrefix(nil, sh), shardEnd(nil, sh))
-		b.DeleteRange(replicaLogPrefix(nil, sh), PrefixEnd(replicaLogPrefix(nil, sh)))
+		b.DeleteRange(key.ShardPrefix(nil, sh), key.ShardEnd(nil, sh))
+		b.DeleteRange(key.ReplicaLogPrefix(nil, sh), key.PrefixEnd(key.ReplicaLogPrefix(nil, sh)))
 	})
 }
 
@@ -252,10 +253,10 @@ func (s *Store) stopReplicas() {
 	stopped.Wait()
 }
 
-func (s *Store) groupOptions(sh Shard, o *Replication) replica.Options {
+func (s *Store) groupOptions(sh key.Shard, o *Replication) replica.Options {
 	options := replica.Options{
 		Shard: uint16(sh), Node: o.Node, Store: localRows{s, sh},
-		LogPrefix: replicaLogPrefix(nil, sh), StatePrefix: replicaPrefix(nil, sh),
+		LogPrefix: key.ReplicaLogPrefix(nil, sh), StatePrefix: key.ReplicaPrefix(nil, sh),
 		Observer: leadsOf{s.replicas, sh},
 		Tick:     o.Tick, LogWriteMax: o.LogWriteMax, LogBytesMax: o.LogBytesMax, TooSlow: s.logTooSlow,
 		Log: s.log.With().Uint16("shard", uint16(sh)).Logger(), Fatal: s.die,
@@ -265,7 +266,7 @@ func (s *Store) groupOptions(sh Shard, o *Replication) replica.Options {
 	}
 	switch {
 	case s.replicas == nil:
-	case sh == Meta:
+	case sh == key.Meta:
 		options.Follower = follower{s.replicas}
 	default:
 		options.Follower = shardFollower{s.replicas, sh}
@@ -283,7 +284,7 @@ func (s *Store) logTooSlow() {
 
 type leadsOf struct {
 	of *replicas
-	sh Shard
+	sh key.Shard
 }
 
 // Led implements replica.Observer.
@@ -307,7 +308,7 @@ func (l leadsOf) Ended(epoch uint64) {
 }
 
 // Replica returns this node's replica of a shard, nil when it has none or the store stands alone.
-func (s *Store) Replica(sh Shard) *replica.Group {
+func (s *Store) Replica(sh key.Shard) *replica.Group {
 	if s.replicas == nil {
 		return nil
 	}
@@ -316,7 +317,7 @@ func (s *Store) Replica(sh Shard) *replica.Group {
 
 // Epoch returns the epoch in which this node may read and write a shard, 0 when it
 // does not lead it. A store that stands alone has one epoch, for good.
-func (s *Store) Epoch(sh Shard) uint64 {
+func (s *Store) Epoch(sh key.Shard) uint64 {
 	if s.replicas == nil {
 		return alone
 	}
@@ -328,7 +329,7 @@ func (s *Store) Epoch(sh Shard) uint64 {
 
 // BarrierIn tells waiter when everything appended before to a shard is durable and
 // visible, and this node leads the shard still in the epoch.
-func (s *Store) BarrierIn(sh Shard, epoch uint64, waiter Waiter) {
+func (s *Store) BarrierIn(sh key.Shard, epoch uint64, waiter Waiter) {
 	w := s.newWrites(sh)
 	w.epoch = epoch
 	s.metrics.barriers.Add(1)
@@ -338,7 +339,7 @@ func (s *Store) BarrierIn(sh Shard, epoch uint64, waiter Waiter) {
 // AwaitVisibleIn is [Store.AwaitVisible] for one shard, in the epoch of a writer there. With
 // replicas it also says whether this node leads the shard still; else the error wraps
 // ErrNotLed.
-func (s *Store) AwaitVisibleIn(sh Shard, epoch uint64) error {
+func (s *Store) AwaitVisibleIn(sh key.Shard, epoch uint64) error {
 	if s.replicas == nil {
 		return s.AwaitVisible()
 	}
@@ -351,7 +352,7 @@ func (s *Store) AwaitVisibleIn(sh Shard, epoch uint64) error {
 // was not overtaken by another node's writes when AwaitLed was called. A store alone
 // leads for good. While this node cannot reach the others, or its disk takes nothing, nothing is
 // known until ctx ends.
-func (s *Store) AwaitLed(ctx context.Context, sh Shard, epoch uint64) error {
+func (s *Store) AwaitLed(ctx context.Context, sh key.Shard, epoch uint64) error {
 	if s.replicas == nil {
 		return nil
 	}
@@ -369,7 +370,7 @@ func (s *Store) AwaitLed(ctx context.Context, sh Shard, epoch uint64) error {
 // that was acknowledged before the call. It is asked of the node that leads the shard; any
 // other returns ErrNotLed. Whoever asked waits with [Store.AwaitApplied] for its own
 // replica to be there, and reads in that (Raft's dissertation, 6.4).
-func (s *Store) ReadIndex(ctx context.Context, sh Shard) (uint64, error) {
+func (s *Store) ReadIndex(ctx context.Context, sh key.Shard) (uint64, error) {
 	g := s.Replica(sh)
 	if g == nil {
 		return 0, NotLed(sh)
@@ -385,7 +386,7 @@ func (s *Store) ReadIndex(ctx context.Context, sh Shard) (uint64, error) {
 func (s *Store) Alone() bool { return s.replicas == nil }
 
 // NotLed is the error of a request that needs a shard which another node leads.
-func NotLed(sh Shard) error { return &ShardError{sh, ErrNotLed} }
+func NotLed(sh key.Shard) error { return &ShardError{sh, ErrNotLed} }
 
 // replicate is Append for a shard with replicas.
 func (s *Store) replicate(w *Writes, waiter Waiter) (taken bool) {
@@ -444,7 +445,7 @@ func (w *Writes) Done(err error) {
 }
 
 // AwaitApplied returns when this node's replica of a shard contains an entry of its log.
-func (s *Store) AwaitApplied(ctx context.Context, sh Shard, index uint64) error {
+func (s *Store) AwaitApplied(ctx context.Context, sh key.Shard, index uint64) error {
 	g := s.Replica(sh)
 	if g == nil {
 		return ErrNotLed

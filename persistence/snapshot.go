@@ -1,5 +1,7 @@
 package persistence
 
+import "troupe/persistence/key"
+
 // Snapshot is one moment of the store, for any number of reads. It may contain
 // what is not durable yet; call [Store.AwaitDurable] after taking it and before
 // showing anything. It keeps old tables on disk, so it must be closed soon.
@@ -44,7 +46,7 @@ func (sn *Snapshot) Scan(prefix []byte, visit func(key, value []byte) error) err
 	if sn.db == nil {
 		return ErrClosed
 	}
-	return sn.store.scan(sn.db, visit, Range{Prefix: prefix})
+	return sn.store.scan(sn.db, visit, key.Range{Prefix: prefix})
 }
 
 // CountAll is [Store.CountAll] at this moment.
@@ -77,7 +79,7 @@ func (sn *Snapshot) cursor(lower, upper []byte, backward bool) *Cursor {
 
 // Cursor walks over keys in order:
 //
-//	c := snapshot.Cursor(prefix, persistence.PrefixEnd(prefix))
+//	c := snapshot.Cursor(prefix, key.PrefixEnd(prefix))
 //	defer c.Close()
 //	for c.Next() {
 //		use(c.Key(), c.Value())

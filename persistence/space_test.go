@@ -10,10 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"troupe/persistence/clocktest"
-
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"troupe/persistence/clocktest"
+	"troupe/persistence/key"
 )
 
 // TestAFullDiskIsRefusedAndHeals holds persistence/PROMISES.md, "P4".
@@ -97,8 +97,8 @@ func TestOpenOnAFullDiskServesReads(t *testing.T) {
 		wantError(t, "accepting", s.Accepting(), ErrDiskFull)
 		wantError(t, "append", <-appendSetting(s, "b", "2"), ErrDiskFull)
 		wantError(t, "await durable", s.AwaitDurable(), nil)
-		begun := s.NewWrites(Meta)
-		begun.Set(SettingKey(nil, "b"), []byte("2"))
+		begun := s.NewWrites(key.Meta)
+		begun.Set(key.Setting(nil, "b"), []byte("2"))
 		if got := fs.String(); got != before {
 			t.Errorf("files: got\n%s\nwant\n%s", got, before)
 		}
@@ -233,7 +233,7 @@ func TestAStoreWithASnapshotOfBeforeCloses(t *testing.T) {
 		default:
 		}
 		must(t, errors.Join(snapshot.Close(), <-closed))
-		wantError(t, "load after close", second(s.Load(SettingKey(nil, "a"))), ErrClosed)
+		wantError(t, "load after close", second(s.Load(key.Setting(nil, "a"))), ErrClosed)
 		wantSetting(t, open(t, o), "b", "2")
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/persistence/integrity"
+	"troupe/persistence/key"
 )
 
 // Store is one open store. All methods are safe for concurrent use.
@@ -332,7 +333,7 @@ func (s *Store) closeDB() error {
 }
 
 // ShardOf returns the shard that an instance belongs to, forever.
-func (s *Store) ShardOf(id ID) Shard { return shardOf(id, s.shards) }
+func (s *Store) ShardOf(id key.ID) key.Shard { return id.Shard(s.shards) }
 
 // OpenedAfterCrash says whether the last process ended without Close.
 func (s *Store) OpenedAfterCrash() bool { return s.crashed }

@@ -16,16 +16,17 @@ import (
 	"pgregory.net/rapid"
 
 	"troupe/persistence/internal/file"
+	"troupe/persistence/key"
 )
 
 func TestWritesOfAnotherShardPanic(t *testing.T) {
 	s := open(t, small(vfs.NewMem()))
 	for name, write := range map[string]func(w *Writes){
-		"set of another shard":    func(w *Writes) { w.Set(EntryKey(nil, 2, ID{}, 1), nil) },
-		"delete of another shard": func(w *Writes) { w.Delete(EntryKey(nil, 2, ID{}, 1)) },
+		"set of another shard":    func(w *Writes) { w.Set(key.Entry(nil, 2, key.ID{}, 1), nil) },
+		"delete of another shard": func(w *Writes) { w.Delete(key.Entry(nil, 2, key.ID{}, 1)) },
 		"a key of no shard":       func(w *Writes) { w.Set([]byte{0}, nil) },
-		"set of a counter":        func(w *Writes) { w.Set(CountKey(nil, 1, "wf", 1), nil) },
-		"add to a record":         func(w *Writes) { w.Add(RecordKey(nil, 1, "wf", ID{}), 1) },
+		"set of a counter":        func(w *Writes) { w.Set(key.Count(nil, 1, "wf", 1), nil) },
+		"add to a record":         func(w *Writes) { w.Add(key.Record(nil, 1, "wf", key.ID{}), 1) },
 		"no shard of the store":   func(*Writes) { s.NewWrites(16) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -43,14 +44,14 @@ func TestWritesOfAnotherShardPanic(t *testing.T) {
 
 func TestDiscardedWritesLeaveNothing(t *testing.T) {
 	s := open(t, small(vfs.NewMem()))
-	w := s.NewWrites(Meta)
-	w.Set(SettingKey(nil, "a"), []byte("1"))
+	w := s.NewWrites(key.Meta)
+	w.Set(key.Setting(nil, "a"), []byte("1"))
 	if got := w.Len(); got != 1 {
 		t.Errorf("length: got %d, want 1", got)
 	}
 	w.Discard()
 	mustCommit(t, s, "b", "2")
-	wantError(t, "load", second(s.Load(SettingKey(nil, "a"))), ErrNotFound)
+	wantError(t, "load", second(s.Load(key.Setting(nil, "a"))), ErrNotFound)
 }
 
 // A set of writes larger than half a memtable goes another way through Pebble.
@@ -64,7 +65,7 @@ func TestAVeryLargeAppendIsCommitted(t *testing.T) {
 
 func TestCountersAddUp(t *testing.T) {
 	s := open(t, small(vfs.NewMem()))
-	key := CountKey(nil, 1, "wf", 1)
+	key := key.Count(nil, 1, "wf", 1)
 	if n, err := s.Count(key); n != 0 || err != nil {
 		t.Errorf("new counter: got %d, %v, want 0", n, err)
 	}
@@ -105,19 +106,19 @@ func TestASnapshotStaysAsItWas(t *testing.T) {
 		mustCommit(t, s, name, "old")
 	}
 	sn := s.Snapshot()
-	w := s.NewWrites(Meta)
-	w.Set(SettingKey(nil, "a"), []byte("new"))
-	w.Delete(SettingKey(nil, "b"))
-	w.Set(SettingKey(nil, "d"), []byte("new"))
+	w := s.NewWrites(key.Meta)
+	w.Set(key.Setting(nil, "a"), []byte("new"))
+	w.Delete(key.Setting(nil, "b"))
+	w.Set(key.Setting(nil, "d"), []byte("new"))
 	c := make(waitFor, 1)
 	s.Append(w, c)
 	must(t, errors.Join(<-c, s.AwaitDurable()))
 
 	wantSetting(t, sn, "a", "old")
-	wantError(t, "load of what came later", second(sn.Load(SettingKey(nil, "d"))), ErrNotFound)
+	wantError(t, "load of what came later", second(sn.Load(key.Setting(nil, "d"))), ErrNotFound)
 	var scanned []string
-	if err := sn.Scan(SettingsPrefix(nil), func(key, _ []byte) error {
-		k, _ := ParseKey(key)
+	if err := sn.Scan(key.SettingsPrefix(nil), func(rowKey, _ []byte) error {
+		k, _ := key.Parse(rowKey)
 		scanned = append(scanned, k.Name)
 		return nil
 	}); err != nil {
@@ -133,13 +134,13 @@ func TestACursorSeeksAndWalks(t *testing.T) {
 	s := open(t, small(vfs.NewMem()))
 	for seq := uint64(1); seq <= 5; seq++ {
 		w := s.NewWrites(1)
-		w.Set(EntryKey(nil, 1, ID{1}, seq*10), []byte{byte(seq)})
+		w.Set(key.Entry(nil, 1, key.ID{1}, seq*10), []byte{byte(seq)})
 		must(t, s.Commit(w))
 	}
 	sn := s.Snapshot()
 	defer sn.Close()
-	entry := func(seq uint64) []byte { return EntryKey(nil, 1, ID{1}, seq) }
-	prefix := EntryPrefix(nil, 1, ID{1})
+	entry := func(seq uint64) []byte { return key.Entry(nil, 1, key.ID{1}, seq) }
+	prefix := key.EntryPrefix(nil, 1, key.ID{1})
 	type step struct {
 		name string
 		seek []byte // nil: to the next key
@@ -149,7 +150,7 @@ func TestACursorSeeksAndWalks(t *testing.T) {
 		cursor *Cursor
 		steps  []step
 	}{
-		"forward": {sn.Cursor(prefix, PrefixEnd(prefix)), []step{
+		"forward": {sn.Cursor(prefix, key.PrefixEnd(prefix)), []step{
 			{"first next", nil, 10},
 			{"second next", nil, 20},
 			{"seek to a key", entry(40), 40},
@@ -177,7 +178,7 @@ func TestACursorSeeksAndWalks(t *testing.T) {
 			}
 			var got uint64
 			if move() {
-				got, _ = EntrySeq(c.cursor.Key())
+				got, _ = key.EntrySeq(c.cursor.Key())
 				if value := c.cursor.Value()[0]; value != byte(got/10) {
 					t.Errorf("%s, %s: value %d at %d", name, step.name, value, got)
 				}
@@ -194,17 +195,17 @@ func TestScanEndsWithTheErrorOfVisit(t *testing.T) {
 	s := open(t, small(vfs.NewMem()))
 	mustCommit(t, s, "a", "1")
 	stop := errors.New("enough")
-	if err := s.Scan(SettingsPrefix(nil), func(_, _ []byte) error { return stop }); !errors.Is(err, stop) {
+	if err := s.Scan(key.SettingsPrefix(nil), func(_, _ []byte) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("got %v, want the error of visit as it is", err)
 	}
 }
 
 func TestAClosedStoreReturnsErrClosed(t *testing.T) {
 	s := mustOpen(t, "db", small(vfs.NewMem()))
-	w := s.NewWrites(Meta)
-	w.Set(SettingKey(nil, "a"), nil)
+	w := s.NewWrites(key.Meta)
+	w.Set(key.Setting(nil, "a"), nil)
 	must(t, errors.Join(s.Close(), s.Close()))
-	wantError(t, "load", second(s.Load(SettingKey(nil, "a"))), ErrClosed)
+	wantError(t, "load", second(s.Load(key.Setting(nil, "a"))), ErrClosed)
 	wantError(t, "scan", s.Scan(nil, nil), ErrClosed)
 	wantError(t, "await durable", s.AwaitDurable(), nil) // nothing is visible any more
 	wantError(t, "accepting", s.Accepting(), ErrClosed)
@@ -212,7 +213,7 @@ func TestAClosedStoreReturnsErrClosed(t *testing.T) {
 	s.Append(w, c)
 	wantError(t, "append", <-c, ErrClosed)
 	sn := s.Snapshot()
-	wantError(t, "load of a snapshot", second(sn.Load(SettingKey(nil, "a"))), ErrClosed)
+	wantError(t, "load of a snapshot", second(sn.Load(key.Setting(nil, "a"))), ErrClosed)
 	cursor := sn.Cursor(nil, nil)
 	if cursor.Next() || !errors.Is(cursor.Err(), ErrClosed) {
 		t.Errorf("cursor: got %v, want %v", cursor.Err(), ErrClosed)
@@ -232,7 +233,7 @@ func TestCloseWaitsForReaders(t *testing.T) {
 		wg.Go(func() {
 			var err error
 			for err == nil {
-				_, err = s.Load(SettingKey(nil, "a"))
+				_, err = s.Load(key.Setting(nil, "a"))
 			}
 			wantError(t, "load while closing", err, ErrClosed)
 		})
@@ -294,8 +295,8 @@ func TestADamagedBlockFailsItsReadsOnly(t *testing.T) {
 	o.VerifyBytesMax = -1
 	s := mustOpen(t, "db", o)
 	for n := range 1000 {
-		w := s.NewWrites(Meta)
-		w.Set(SettingKey(nil, fmt.Sprintf("%04d", n)), binary.BigEndian.AppendUint64(make([]byte, 100), uint64(n*7919)))
+		w := s.NewWrites(key.Meta)
+		w.Set(key.Setting(nil, fmt.Sprintf("%04d", n)), binary.BigEndian.AppendUint64(make([]byte, 100), uint64(n*7919)))
 		s.Append(w, make(waitFor, 1))
 	}
 	must(t, errors.Join(s.AwaitDurable(), pebbleOf(s.db.Load()).Flush(), s.Close()))
@@ -304,7 +305,7 @@ func TestADamagedBlockFailsItsReadsOnly(t *testing.T) {
 	s = open(t, o) // its index and properties are whole
 	corrupt, whole := 0, 0
 	for n := range 1000 {
-		switch _, err := s.Load(SettingKey(nil, fmt.Sprintf("%04d", n))); {
+		switch _, err := s.Load(key.Setting(nil, fmt.Sprintf("%04d", n))); {
 		case err == nil:
 			whole++
 		case errors.Is(err, ErrCorrupt) && strings.Contains(err.Error(), ".sst"):
@@ -316,7 +317,7 @@ func TestADamagedBlockFailsItsReadsOnly(t *testing.T) {
 	if corrupt == 0 || whole == 0 {
 		t.Errorf("got %d corrupt and %d whole reads, want some of each", corrupt, whole)
 	}
-	wantError(t, "scan", s.Scan(SettingsPrefix(nil), func(_, _ []byte) error { return nil }), ErrCorrupt)
+	wantError(t, "scan", s.Scan(key.SettingsPrefix(nil), func(_, _ []byte) error { return nil }), ErrCorrupt)
 	if m := s.Metrics(); m.CorruptReads != uint64(corrupt)+1 || m.CorruptBlocks == 0 {
 		t.Errorf("counted %d reads and %d blocks, want %d reads", m.CorruptReads, m.CorruptBlocks, corrupt+1)
 	}
@@ -341,9 +342,9 @@ func copyMem(t *testing.T, fs *vfs.MemFS) *vfs.MemFS {
 func TestVerifyCountsWhatThereIs(t *testing.T) {
 	s := open(t, small(vfs.NewMem()))
 	for n := range 10 {
-		w := s.NewWrites(Shard(n % 2))
-		w.Set(RecordKey(nil, Shard(n%2), "wf", ID{byte(n)}), nil)
-		w.Add(CountKey(nil, Shard(n%2), "wf", 3), 2)
+		w := s.NewWrites(key.Shard(n % 2))
+		w.Set(key.Record(nil, key.Shard(n%2), "wf", key.ID{byte(n)}), nil)
+		w.Add(key.Count(nil, key.Shard(n%2), "wf", 3), 2)
 		s.Append(w, make(waitFor, 1))
 	}
 	must(t, errors.Join(s.AwaitDurable(), pebbleOf(s.db.Load()).Flush()))

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"troupe/persistence/internal/file"
+	"troupe/persistence/key"
 )
 
 // belonging are options for a store in memory that a file says belongs there.
@@ -65,7 +66,7 @@ func TestAStoreThatBelongsThereIsDemanded(t *testing.T) {
 	must(t, Create("db", o))
 	wantError(t, "create where a store is", Create("db", o), ErrExists)
 	again := mustOpen(t, "db", o)
-	if _, err := again.Load(SettingKey(nil, "a")); !errors.Is(err, ErrNotFound) {
+	if _, err := again.Load(key.Setting(nil, "a")); !errors.Is(err, ErrNotFound) {
 		t.Errorf("setting of the old store: got error %v, want %v", err, ErrNotFound)
 	}
 	must(t, again.Close())

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 
 	"troupe/persistence/integrity"
+	"troupe/persistence/key"
 )
 
 // faultsMax bounds how many faults Verify lists.
@@ -80,13 +81,13 @@ func (s *Store) verifyKeys(ctx context.Context, g *generation, r *VerifyReport, 
 		if n++; n%4096 == 0 && ctx.Err() != nil {
 			return errors.Join(ctx.Err(), it.Close())
 		}
-		k, ok := ParseKey(it.Key())
+		k, ok := key.Parse(it.Key())
 		if !ok {
 			faults.add(fmt.Errorf("%w: key %x is of no known form", ErrCorrupt, it.Key()))
 			continue
 		}
 		r.Keys[k.Table]++
-		if k.Table != tableNames[countTable] {
+		if k.Table != "count" {
 			continue
 		}
 		value, err := it.ValueAndErr()

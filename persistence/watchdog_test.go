@@ -9,11 +9,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"troupe/persistence/clocktest"
-	"troupe/persistence/replica"
-
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"troupe/persistence/clocktest"
+	"troupe/persistence/key"
+	"troupe/persistence/replica"
 )
 
 // hangable opens a store whose log syncs can be held up.
@@ -57,7 +57,7 @@ func TestAStalledStoreRefusesWithoutApplying(t *testing.T) {
 		wantError(t, "accepting", s.Accepting(), ErrStalled)
 
 		second := appendSetting(s, "b", "2")
-		if _, err := s.Load(SettingKey(nil, "b")); !errors.Is(err, ErrNotFound) {
+		if _, err := s.Load(key.Setting(nil, "b")); !errors.Is(err, ErrNotFound) {
 			t.Errorf("a refused append is visible: %v", err)
 		}
 		select {
@@ -100,8 +100,8 @@ func TestEveryWaiterIsToldOnceInOrderWhenTheDiskHangsAndHeals(t *testing.T) {
 				time.AfterFunc(healAfter, release)
 				for n := range waiters {
 					waiters[n] = &orderWaiter{calls: &calls}
-					w := s.NewWrites(Meta)
-					w.Set(SettingKey(nil, "a"), []byte{byte(n)})
+					w := s.NewWrites(key.Meta)
+					w.Set(key.Setting(nil, "a"), []byte{byte(n)})
 					s.Append(w, waiters[n])
 					clocktest.Advance(70 * time.Millisecond)
 				}
@@ -146,8 +146,8 @@ func TestAppendDoesNotWaitForRoomInMemory(t *testing.T) {
 		s, release := withoutRoom(t)
 		told := make(waitFor, memoryAppends)
 		for range memoryAppends {
-			w := s.NewWrites(Meta)
-			w.Set(SettingKey(nil, "big"), make([]byte, 1<<10))
+			w := s.NewWrites(key.Meta)
+			w.Set(key.Setting(nil, "big"), make([]byte, 1<<10))
 			s.Append(w, told)
 		}
 		synctest.Wait()
@@ -238,8 +238,8 @@ func TestAHangingDiskGathersNothing(t *testing.T) {
 			told := make(waitFor, 10)
 			for range cap(told) / 2 {
 				s.Barrier(told)
-				w := s.NewWrites(Meta)
-				w.Set(SettingKey(nil, "b"), nil)
+				w := s.NewWrites(key.Meta)
+				w.Set(key.Setting(nil, "b"), nil)
 				s.Append(w, told)
 			}
 			clocktest.Advance(2 * s.options.CommitWaitMax)
@@ -309,7 +309,7 @@ func TestAVoteWaitsForTheDisk(t *testing.T) {
 		write := func(how replica.Write, name string) <-chan error {
 			done := make(chan error, 1)
 			go func() {
-				done <- localRows{s, Meta}.Write(how, func(b replica.Batch) { b.Set(SettingKey(nil, name), []byte("1")) })
+				done <- localRows{s, key.Meta}.Write(how, func(b replica.Batch) { b.Set(key.Setting(nil, name), []byte("1")) })
 			}()
 			return done
 		}

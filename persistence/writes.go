@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"sync/atomic"
+
+	"troupe/persistence/key"
 )
 
 // batchRetainedBytes is the largest buffer that a pooled batch keeps.
@@ -17,7 +19,7 @@ const batchRetainedBytes = 64 << 10
 // program and panics.
 type Writes struct {
 	store *Store
-	shard Shard
+	shard key.Shard
 	batch batch
 	db    *generation // that the batch was made for
 
@@ -59,8 +61,8 @@ type VisibleWaiter interface {
 
 // NewWrites returns an empty set of changes for sh. It comes from a pool; give
 // it to Append or call Discard.
-func (s *Store) NewWrites(sh Shard) *Writes {
-	if sh != Meta && int(sh) >= s.shards {
+func (s *Store) NewWrites(sh key.Shard) *Writes {
+	if sh != key.Meta && int(sh) >= s.shards {
 		panic(fmt.Sprintf("persistence: shard %d of %d", sh, s.shards))
 	}
 	w := s.newWrites(sh)
@@ -72,13 +74,13 @@ func (s *Store) NewWrites(sh Shard) *Writes {
 
 // NewWritesIn is [Store.NewWrites] for a writer that goes on with what it has read in an
 // epoch of the shard. When that is over, the changes are refused.
-func (s *Store) NewWritesIn(sh Shard, epoch uint64) *Writes {
+func (s *Store) NewWritesIn(sh key.Shard, epoch uint64) *Writes {
 	w := s.NewWrites(sh)
 	w.epoch = epoch
 	return w
 }
 
-func (s *Store) newWrites(sh Shard) *Writes {
+func (s *Store) newWrites(sh key.Shard) *Writes {
 	w, _ := s.pool.Get().(*Writes)
 	if db := s.db.Load(); w == nil || w.db != db {
 		w = &Writes{store: s, db: db}
@@ -90,13 +92,13 @@ func (s *Store) newWrites(sh Shard) *Writes {
 	return w
 }
 
-// Set stores value under key. Both are copied.
-func (w *Writes) Set(key, value []byte) {
-	w.check(key)
-	if table(key[2]) == countTable {
+// Set stores value under k. Both are copied.
+func (w *Writes) Set(k, value []byte) {
+	w.check(k)
+	if key.IsCount(k) {
 		panic("persistence: Set on a counter")
 	}
-	w.must(w.batch.Set(key, value, nil))
+	w.must(w.batch.Set(k, value, nil))
 }
 
 // Delete removes key, whether it exists or not.
@@ -113,16 +115,16 @@ func (w *Writes) DeleteRange(from, to []byte) {
 	w.must(w.batch.DeleteRange(from, to, nil))
 }
 
-// Add changes the counter under key by delta, without reading it. A counter
+// Add changes the counter under k by delta, without reading it. A counter
 // that does not exist is zero.
-func (w *Writes) Add(key []byte, delta int64) {
-	w.check(key)
-	if table(key[2]) != countTable {
+func (w *Writes) Add(k []byte, delta int64) {
+	w.check(k)
+	if !key.IsCount(k) {
 		panic("persistence: Add on something other than a counter")
 	}
 	var value [counterBytes]byte
 	binary.BigEndian.PutUint64(value[:], uint64(delta))
-	w.must(w.batch.Merge(key, value[:], nil))
+	w.must(w.batch.Merge(k, value[:], nil))
 }
 
 // Len returns the number of changes.
@@ -134,9 +136,9 @@ func (w *Writes) writes() bool { return w.refusal == nil && w.Len() > 0 }
 // Discard gives w back without applying it.
 func (w *Writes) Discard() { w.recycle() }
 
-func (w *Writes) check(key []byte) {
-	if len(key) < 3 || Shard(binary.BigEndian.Uint16(key)) != w.shard {
-		panic(fmt.Sprintf("persistence: key %x in writes for shard %d", key, w.shard))
+func (w *Writes) check(k []byte) {
+	if len(k) < 3 || key.Shard(binary.BigEndian.Uint16(k)) != w.shard {
+		panic(fmt.Sprintf("persistence: key %x in writes for shard %d", k, w.shard))
 	}
 }
 

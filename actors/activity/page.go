@@ -15,6 +15,7 @@ import (
 	"troupe/actors/pending"
 	"troupe/actors/query"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -70,7 +71,7 @@ func (p place) compare(q place) int {
 
 // Request asks for a page of an instance that the caller may see.
 type Request struct {
-	Instance persistence.ID
+	Instance key.ID
 	// Sequence is that of its last entry. Entries up to that are durable, and nothing behind a later one is shown.
 	Sequence   uint64
 	Timers     []statemachine.Timer
@@ -128,7 +129,7 @@ func Read(store *persistence.Store, req *Request) (*Page, error) {
 type reading struct {
 	store *persistence.Store
 	req   *Request
-	sh    persistence.Shard
+	sh    key.Shard
 	// entries are read one after the other.
 	entries *history.Reader
 	after   *place // where the page before ended; nil for the first
@@ -251,7 +252,7 @@ func (r *reading) addRows() error {
 
 // rowRange is that of the rows behind the place, up to the last entry.
 func (r *reading) rowRange() (lower, upper []byte) {
-	prefix := persistence.ActivityPrefix(nil, r.sh, r.req.Instance)
+	prefix := key.ActivityPrefix(nil, r.sh, r.req.Instance)
 	lower, upper = prefix, behind(prefix, r.req.Sequence)
 	if r.after == nil || r.after.sequence > r.req.Sequence && !r.req.OldestFirst {
 		return lower, upper
@@ -275,7 +276,7 @@ func (r *reading) rowRange() (lower, upper []byte) {
 
 // behind is where the keys end that begin with a prefix and a number up to sequence.
 func behind(prefix []byte, sequence uint64) []byte {
-	return persistence.PrefixEnd(binary.BigEndian.AppendUint64(slices.Clone(prefix), sequence))
+	return key.PrefixEnd(binary.BigEndian.AppendUint64(slices.Clone(prefix), sequence))
 }
 
 // addWaiting adds what is there as long as it waits.

@@ -8,6 +8,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/packed"
 )
@@ -61,8 +62,8 @@ func (r *Row) Append(dst []byte) []byte {
 }
 
 // Parse reads a row.
-func Parse(key, stored []byte) (a Row, err error) {
-	sequence, number, ok := persistence.ActivityEntry(key)
+func Parse(k, stored []byte) (a Row, err error) {
+	sequence, number, ok := key.ParseActivity(k)
 	r := packed.NewReader(stored)
 	format := r.Byte()
 	a = Row{Kind: Kind(r.Byte()), At: r.Time(), User: string(r.Text()), Text: string(r.Text()), Sequence: sequence, Number: number}
@@ -79,14 +80,14 @@ func Parse(key, stored []byte) (a Row, err error) {
 }
 
 // Next is the number of the next row behind a history entry. The store has all rows of the instance.
-func Next(store *persistence.Store, sh persistence.Shard, id persistence.ID, sequence uint64) (uint32, error) {
-	prefix := binary.BigEndian.AppendUint64(persistence.ActivityPrefix(nil, sh, id), sequence)
+func Next(store *persistence.Store, sh key.Shard, id key.ID, sequence uint64) (uint32, error) {
+	prefix := binary.BigEndian.AppendUint64(key.ActivityPrefix(nil, sh, id), sequence)
 	snapshot := store.Snapshot()
 	defer func() { _ = snapshot.Close() }() // read-only: nothing to lose
-	c := snapshot.Backward(prefix, persistence.PrefixEnd(prefix))
+	c := snapshot.Backward(prefix, key.PrefixEnd(prefix))
 	next := uint32(0)
 	if c.Next() {
-		_, last, ok := persistence.ActivityEntry(c.Key())
+		_, last, ok := key.ParseActivity(c.Key())
 		if !ok {
 			return 0, failure.OfStore(errors.Join(persistence.ErrCorrupt, c.Close()))
 		}

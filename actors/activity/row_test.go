@@ -4,11 +4,11 @@ import (
 	"testing"
 	"time"
 
-	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 )
 
-var rowKey = persistence.ActivityKey(nil, 1, persistence.ID{1}, 7, 2)
+var rowKey = key.Activity(nil, 1, key.ID{1}, 7, 2)
 
 // rowSamples are rows as Parse returns them, each of whose fields has a value of its own.
 func rowSamples() []Row {

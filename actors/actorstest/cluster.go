@@ -17,6 +17,7 @@ import (
 	"troupe/actors/home"
 	"troupe/actors/identity"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/persistence/storetest"
 )
 
@@ -187,7 +188,7 @@ func (a *Actors) runNode(o Options) {
 }
 
 // current returns when this node has what was acknowledged in Meta.
-func (a *Actors) current(ctx context.Context) error { return a.Node.Current(ctx, persistence.Meta) }
+func (a *Actors) current(ctx context.Context) error { return a.Node.Current(ctx, key.Meta) }
 
 // readDirectory reads the users for a new leader.
 func (a *Actors) readDirectory(take func(*identity.Directory)) {
@@ -216,7 +217,7 @@ func (a *Actors) publishToAll() {
 	a.t.Helper()
 	a.await("a node that publishes", func() bool {
 		for _, n := range a.nodes {
-			if n.Store.Epoch(persistence.Meta) != 0 {
+			if n.Store.Epoch(key.Meta) != 0 {
 				a.must(n.published.Publish(n.load(), "actorstest"))
 				return true
 			}

@@ -7,6 +7,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // Instances is what building an index asks of the instances.
@@ -15,7 +16,7 @@ type Instances interface {
 	// its events, so that nothing moves between the look at its data and the entry.
 	// wait returns when they are durable, or why they are not. ErrInstanceBusy: it
 	// takes no more calls now.
-	EnterIndex(workflow string, id persistence.ID, ix *Index) (wait func() error, err error)
+	EnterIndex(workflow string, id key.ID, ix *Index) (wait func() error, err error)
 }
 
 const (
@@ -70,7 +71,7 @@ func (c *Catalog) finishIndex(ctx context.Context, instances Instances, row stor
 	if ix == nil {
 		return nil
 	}
-	b := &build{catalog: c, instances: instances, row: row, index: ix, shard: persistence.EveryShard, begun: time.Now()}
+	b := &build{catalog: c, instances: instances, row: row, index: ix, shard: key.EveryShard, begun: time.Now()}
 	err := b.run(ctx)
 	if err == nil {
 		err = c.store.AwaitDurable()
@@ -91,8 +92,8 @@ func (c *Catalog) finishIndex(ctx context.Context, instances Instances, row stor
 
 // dropIndex frees what an index takes.
 func (c *Catalog) dropIndex(row storedIndex) error {
-	entries := persistence.IndexPrefix(nil, persistence.EveryShard, row.Number)
-	if err := c.store.DeletePrefixes(entries, appendMark(nil, persistence.EveryShard, row.Number)); err != nil {
+	entries := key.IndexPrefix(nil, key.EveryShard, row.Number)
+	if err := c.store.DeletePrefixes(entries, appendMark(nil, key.EveryShard, row.Number)); err != nil {
 		return err
 	}
 	if err := c.setIndexState(row.Number, dropping, ""); err != nil {
@@ -108,7 +109,7 @@ type build struct {
 	instances   Instances
 	row         storedIndex
 	index       *Index
-	shard       persistence.Shard
+	shard       key.Shard
 	begun       time.Time
 	logged      time.Time
 	total, seen int64
@@ -118,7 +119,7 @@ type build struct {
 // run returns when all instances that there were have their entries, or are not going to write any
 // more.
 func (b *build) run(ctx context.Context) (err error) {
-	if b.total, err = b.catalog.store.CountAll(persistence.CountPrefix(nil, b.shard, b.row.Workflow)); err != nil {
+	if b.total, err = b.catalog.store.CountAll(key.CountPrefix(nil, b.shard, b.row.Workflow)); err != nil {
 		return err
 	}
 	err = b.scan(ctx)
@@ -132,14 +133,14 @@ func (b *build) scan(ctx context.Context) error {
 	b.logged = b.begun
 	snapshot := b.catalog.store.Snapshot()
 	defer func() { _ = snapshot.Close() }() // read-only: nothing to lose
-	return snapshot.Scan(persistence.RecordPrefix(nil, b.shard, b.row.Workflow), func(key, _ []byte) error {
+	return snapshot.Scan(key.RecordPrefix(nil, b.shard, b.row.Workflow), func(k, _ []byte) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		if !b.catalog.Maintains(b.row.Workflow, b.index) {
 			return errDropped
 		}
-		id, ok := persistence.RecordID(key)
+		id, ok := key.RecordID(k)
 		if !ok {
 			return persistence.ErrCorrupt
 		}
@@ -157,7 +158,7 @@ func (b *build) scan(ctx context.Context) error {
 }
 
 // instance asks one instance to enter itself.
-func (b *build) instance(ctx context.Context, id persistence.ID) error {
+func (b *build) instance(ctx context.Context, id key.ID) error {
 	for {
 		wait, err := b.instances.EnterIndex(b.row.Workflow, id, b.index)
 		switch {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // ledShards are the shards that this node leads, each with the epoch.
@@ -17,11 +18,11 @@ type ledShards struct {
 	changed chan struct{} // has an entry when the builder has something to look at
 
 	mu     sync.Mutex
-	epochs map[persistence.Shard]uint64
+	epochs map[key.Shard]uint64
 }
 
 // Led implements persistence.Leads.
-func (l *ledShards) Led(sh persistence.Shard, epoch uint64) {
+func (l *ledShards) Led(sh key.Shard, epoch uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.epochs[sh] = epoch
@@ -32,7 +33,7 @@ func (l *ledShards) Led(sh persistence.Shard, epoch uint64) {
 }
 
 // Ended implements persistence.Leads.
-func (l *ledShards) Ended(sh persistence.Shard, epoch uint64) {
+func (l *ledShards) Ended(sh key.Shard, epoch uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.epochs[sh] == epoch {
@@ -40,7 +41,7 @@ func (l *ledShards) Ended(sh persistence.Shard, epoch uint64) {
 	}
 }
 
-func (l *ledShards) now() map[persistence.Shard]uint64 {
+func (l *ledShards) now() map[key.Shard]uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return maps.Clone(l.epochs)
@@ -49,17 +50,17 @@ func (l *ledShards) now() map[persistence.Shard]uint64 {
 // buildLed is BuildIndexes in a cluster. What it writes in a shard is written in an epoch that
 // this node leads, so a build that another node has taken over cannot call an index whole.
 func (c *Catalog) buildLed(ctx context.Context, instances Instances) {
-	led := &ledShards{changed: c.indexesChanged, epochs: map[persistence.Shard]uint64{}}
+	led := &ledShards{changed: c.indexesChanged, epochs: map[key.Shard]uint64{}}
 	c.store.FollowLeads(led)
 	for {
 		var again <-chan time.Time
 		present := led.now()
-		if _, leads := present[persistence.Meta]; leads {
+		if _, leads := present[key.Meta]; leads {
 			if err := c.endRetirement(); err != nil {
 				c.log.Warn().Err(err).Msg("a retirement that another node has begun cannot be given up yet, trying again")
 				again = time.After(buildRetry)
 			}
-			delete(present, persistence.Meta)
+			delete(present, key.Meta)
 		}
 		for _, sh := range slices.Sorted(maps.Keys(present)) {
 			t := &tending{catalog: c, instances: instances, shard: sh, epoch: present[sh]}
@@ -85,7 +86,7 @@ func (c *Catalog) buildLed(ctx context.Context, instances Instances) {
 type tending struct {
 	catalog   *Catalog
 	instances Instances
-	shard     persistence.Shard
+	shard     key.Shard
 	epoch     uint64
 }
 
@@ -181,7 +182,7 @@ func (t *tending) build(ctx context.Context, row storedIndex, state indexState) 
 // errDropped: the index was dropped, and nothing is written.
 func (t *tending) put(ctx context.Context, w *persistence.Writes, number uint32, state indexState) error {
 	c := t.catalog
-	w.Set(persistence.IndexStateKey(nil, t.shard, number), []byte(state))
+	w.Set(key.IndexState(nil, t.shard, number), []byte(state))
 	done := make(confirmation, 1)
 	c.inShards.mu.Lock()
 	switch {

@@ -16,6 +16,7 @@ import (
 	"troupe/actors/identity"
 	"troupe/actors/internal/grace"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 )
 
@@ -310,16 +311,16 @@ func (c *Catalog) Schedules() (out []Schedule) {
 
 // mayHaveSchedules reports whether the text of a version that was not read yet has the word, so that the others need not be read. NB: it is
 // asked every second; content under a number is replaced only by what is among the versions then.
-func (c *Catalog) mayHaveSchedules(key versionKey) bool {
-	_, isRead := c.versions.Load(key)
-	if _, isTimeless := c.timeless.Load(key); isRead || isTimeless {
+func (c *Catalog) mayHaveSchedules(k versionKey) bool {
+	_, isRead := c.versions.Load(k)
+	if _, isTimeless := c.timeless.Load(k); isRead || isTimeless {
 		return isRead
 	}
-	text, err := c.store.Load(persistence.DefinitionKey(nil, key.workflow, key.version))
+	text, err := c.store.Load(key.Definition(nil, k.workflow, k.version))
 	if err != nil || bytes.Contains(text, []byte("schedules")) {
 		return err == nil
 	}
-	c.timeless.Store(key, struct{}{})
+	c.timeless.Store(k, struct{}{})
 	return false
 }
 

@@ -15,6 +15,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/persistence"
 	"troupe/persistence/clocktest"
+	"troupe/persistence/key"
 	"troupe/persistence/replica/replicatest"
 	"troupe/statemachine"
 	"troupe/statemachine/document"
@@ -68,8 +69,8 @@ func TestAVersionThatIsNotHereYetIsWaitedFor(t *testing.T) {
 		}
 		l.current = func(context.Context) error {
 			l.Nodes[1].Isolate(false) // NB: it takes some seconds until the streams are made again
-			index, err := l.Nodes[0].Store.ReadIndex(t.Context(), persistence.Meta)
-			return errors.Join(err, l.Nodes[1].Store.AwaitApplied(t.Context(), persistence.Meta, index))
+			index, err := l.Nodes[0].Store.ReadIndex(t.Context(), key.Meta)
+			return errors.Join(err, l.Nodes[1].Store.AwaitApplied(t.Context(), key.Meta, index))
 		}
 		if d, err := l.second.Version("plain", 2); err != nil || d.Version != 2 {
 			t.Errorf("got %v, %v", d, err)
@@ -197,7 +198,7 @@ func TestARetirementWaitsForCommits(t *testing.T) {
 			t.Errorf("a commit that begins meanwhile: got %v, want ErrUnavailable", err)
 		}
 		w := c.store.NewWritesIn(0, c.store.Epoch(0))
-		w.Add(persistence.CountKey(nil, 0, "plain", 1), 1)
+		w.Add(key.Count(nil, 0, "plain", 1), 1)
 		c.store.Append(w, make(confirmation, 1))
 		c.EndCommit(commit)
 		if err := <-ended; !errors.Is(err, failure.ErrInUse) {

@@ -12,6 +12,7 @@ import (
 
 	"troupe/actors/internal/grace"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 	"troupe/statemachine/filter"
@@ -49,12 +50,12 @@ func (ix *Index) Several() bool { return ix.several.Load() }
 
 // Prefix is what the keys of all shards begin with; a value and an id follow.
 func (ix *Index) Prefix() []byte {
-	return persistence.IndexPrefix(nil, persistence.EveryShard, ix.number)
+	return key.IndexPrefix(nil, key.EveryShard, ix.number)
 }
 
 // key appends the key of an instance's entry for a value.
-func (ix *Index) key(dst []byte, sh persistence.Shard, value []byte, id persistence.ID) []byte {
-	return persistence.IndexKey(dst, sh, ix.number, value, id)
+func (ix *Index) key(dst []byte, sh key.Shard, value []byte, id key.ID) []byte {
+	return key.Index(dst, sh, ix.number, value, id)
 }
 
 // marks is an index number that no declared index gets. An entry in it has the number
@@ -63,20 +64,20 @@ func (ix *Index) key(dst []byte, sh persistence.Shard, value []byte, id persiste
 const marks = 0
 
 // appendMark appends the key of the mark of an index.
-func appendMark(dst []byte, sh persistence.Shard, number uint32) []byte {
-	return persistence.IndexKey(dst, sh, marks, binary.BigEndian.AppendUint32(nil, number), persistence.ID{})
+func appendMark(dst []byte, sh key.Shard, number uint32) []byte {
+	return key.Index(dst, sh, marks, binary.BigEndian.AppendUint32(nil, number), key.ID{})
 }
 
 // loadMarks looks for the marks of an index.
 func (ix *Index) loadMarks(store *persistence.Store) error {
-	return store.Scan(appendMark(nil, persistence.EveryShard, ix.number), func(_, _ []byte) error {
+	return store.Scan(appendMark(nil, key.EveryShard, ix.number), func(_, _ []byte) error {
 		ix.several.Store(true)
 		return nil
 	})
 }
 
 // mark notes that an instance has several values, when it does.
-func (ix *Index) mark(w *persistence.Writes, sh persistence.Shard, values [][]byte) {
+func (ix *Index) mark(w *persistence.Writes, sh key.Shard, values [][]byte) {
 	if len(values) > 1 {
 		ix.several.Store(true)
 		w.Set(appendMark(nil, sh, ix.number), nil)
@@ -145,7 +146,7 @@ const indexesSetting = "indexes"
 // reloadIndexesLocked makes the rows that the store has what commits keep up.
 func (c *Catalog) reloadIndexesLocked() error {
 	rows := storedIndexes{}
-	text, err := c.store.Load(persistence.SettingKey(nil, indexesSetting))
+	text, err := c.store.Load(key.Setting(nil, indexesSetting))
 	switch {
 	case errors.Is(err, persistence.ErrNotFound):
 	case err != nil:
@@ -281,8 +282,8 @@ func (c *Catalog) setIndexState(number uint32, from, to indexState) error {
 	if err != nil {
 		return err
 	}
-	w := c.store.NewWrites(persistence.Meta)
-	w.Set(persistence.SettingKey(nil, indexesSetting), text)
+	w := c.store.NewWrites(key.Meta)
+	w.Set(key.Setting(nil, indexesSetting), text)
 	if err := c.store.Commit(w); err != nil {
 		return fmt.Errorf("write indexes: %w", err)
 	}
@@ -300,7 +301,7 @@ func (c *Catalog) unfinished() []storedIndex {
 // BeginCommit is called before a commit looks at the Indexes, and at whatever else
 // AwaitCommits waits for; the reader leaves when what the commit wrote is visible, or was
 // refused. Commits of different shards do not contend, and nobody keeps them waiting.
-func (c *Catalog) BeginCommit(sh persistence.Shard) grace.Reader { return c.commits.Enter(uint16(sh)) }
+func (c *Catalog) BeginCommit(sh key.Shard) grace.Reader { return c.commits.Enter(uint16(sh)) }
 
 // EndCommit is the end of BeginCommit.
 func (c *Catalog) EndCommit(commit grace.Reader) { c.commits.Leave(commit) }
@@ -315,7 +316,7 @@ func (c *Catalog) Maintains(workflow string, ix *Index) bool {
 }
 
 // Enter writes all entries of an instance. It returns key, the room that it used.
-func (ix *Index) Enter(w *persistence.Writes, key []byte, sh persistence.Shard, id persistence.ID, d filter.Document) []byte {
+func (ix *Index) Enter(w *persistence.Writes, key []byte, sh key.Shard, id key.ID, d filter.Document) []byte {
 	values := ix.field.Keys(d)
 	for _, value := range values {
 		key = ix.key(key[:0], sh, value, id)
@@ -327,7 +328,7 @@ func (ix *Index) Enter(w *persistence.Writes, key []byte, sh persistence.Shard, 
 
 // Update writes what a step changes in the index. before is nil for a new instance.
 // It returns key, the room that it used.
-func (ix *Index) Update(w *persistence.Writes, key []byte, sh persistence.Shard, id persistence.ID, before, after *statemachine.Instance) []byte {
+func (ix *Index) Update(w *persistence.Writes, key []byte, sh key.Shard, id key.ID, before, after *statemachine.Instance) []byte {
 	var old [][]byte
 	if before != nil {
 		old = ix.field.Keys(filter.Document{Public: before.Public, Private: before.Private})
@@ -346,7 +347,7 @@ func (ix *Index) Update(w *persistence.Writes, key []byte, sh persistence.Shard,
 }
 
 // Leave removes all entries of an instance that is deleted. It returns key, the room that it used.
-func (ix *Index) Leave(w *persistence.Writes, key []byte, sh persistence.Shard, id persistence.ID, of *statemachine.Instance) []byte {
+func (ix *Index) Leave(w *persistence.Writes, key []byte, sh key.Shard, id key.ID, of *statemachine.Instance) []byte {
 	for _, value := range ix.field.Keys(filter.Document{Public: of.Public, Private: of.Private}) {
 		key = ix.key(key[:0], sh, value, id)
 		w.Delete(key)

@@ -11,6 +11,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // inShards is what a node of a cluster knows of the indexes in the shards (DESIGN.md, "Indexes in
@@ -40,14 +41,14 @@ type inShards struct {
 	// up to it that is not among the Indexes is dropped for good.
 	last uint32
 	// owed has dropped indexes whose rows could not be removed in a shard; see checked.
-	owed map[persistence.Shard][]uint32
+	owed map[key.Shard][]uint32
 }
 
 // kept is a state of an index in a shard; the other one is whole.
 const kept indexState = "kept"
 
 func (s *inShards) init(store *persistence.Store) {
-	s.owed = map[persistence.Shard][]uint32{}
+	s.owed = map[key.Shard][]uint32{}
 	if !store.Alone() {
 		s.checked = make([]atomic.Uint64, store.Shards())
 	}
@@ -56,7 +57,7 @@ func (s *inShards) init(store *persistence.Store) {
 // IndexesIn returns the indexes of a workflow that a commit in an epoch of a shard maintains. It is
 // called after BeginCommit, and before the commit is appended. With an error nothing may be
 // written. failure.ErrUnavailable: the shard has an index that is not known here yet.
-func (c *Catalog) IndexesIn(sh persistence.Shard, epoch uint64, workflow string) ([]*Index, error) {
+func (c *Catalog) IndexesIn(sh key.Shard, epoch uint64, workflow string) ([]*Index, error) {
 	for {
 		present := c.indexes.Load()
 		// NB: looked at on both sides of the check. The check may know an index that came after the first
@@ -71,7 +72,7 @@ func (c *Catalog) IndexesIn(sh persistence.Shard, epoch uint64, workflow string)
 // Indexes that are looked at behind it, or were before and are the same still, maintains every
 // index that the shard has a row of. A node may lead the shard that does not have yet what was
 // published last, or that has it earlier than the leader before.
-func (c *Catalog) checkEpoch(sh persistence.Shard, epoch uint64) error {
+func (c *Catalog) checkEpoch(sh key.Shard, epoch uint64) error {
 	s := &c.inShards
 	if c.store.Alone() || s.checked[sh].Load() == epoch {
 		return nil
@@ -125,9 +126,9 @@ func (c *Catalog) replaceIndexes(now Indexes, last uint32) {
 		}
 	}
 	for sh := range s.checked {
-		if epoch := s.checked[sh].Load(); epoch != 0 && !c.removeRows(persistence.Shard(sh), epoch, dropped) {
+		if epoch := s.checked[sh].Load(); epoch != 0 && !c.removeRows(key.Shard(sh), epoch, dropped) {
 			// NB: what the shard refuses for a moment only, as while the disk is full, does not end the epoch.
-			s.owed[persistence.Shard(sh)] = append(s.owed[persistence.Shard(sh)], dropped...)
+			s.owed[key.Shard(sh)] = append(s.owed[key.Shard(sh)], dropped...)
 			s.checked[sh].Store(0)
 		}
 	}
@@ -138,13 +139,13 @@ func (c *Catalog) replaceIndexes(now Indexes, last uint32) {
 // removeRows removes the rows of dropped indexes from a shard. It does not wait: what is appended
 // later in the epoch stands behind it in the log, or is lost with it. It is false when the
 // shard takes no writes in the epoch, which may be for a moment only.
-func (c *Catalog) removeRows(sh persistence.Shard, epoch uint64, dropped []uint32) (taken bool) {
+func (c *Catalog) removeRows(sh key.Shard, epoch uint64, dropped []uint32) (taken bool) {
 	if len(dropped) == 0 {
 		return true
 	}
 	w := c.store.NewWritesIn(sh, epoch)
 	for _, number := range dropped {
-		w.Delete(persistence.IndexStateKey(nil, sh, number))
+		w.Delete(key.IndexState(nil, sh, number))
 	}
 	return c.store.Append(w, make(confirmation, 1))
 }
@@ -166,10 +167,10 @@ type moment interface {
 }
 
 // loadStates returns how far the indexes are that a shard has rows of, by number.
-func loadStates(at moment, sh persistence.Shard) (map[uint32]indexState, error) {
+func loadStates(at moment, sh key.Shard) (map[uint32]indexState, error) {
 	states := map[uint32]indexState{}
-	err := at.Scan(persistence.IndexStatePrefix(nil, sh), func(key, value []byte) error {
-		k, ok := persistence.ParseKey(key)
+	err := at.Scan(key.IndexStatePrefix(nil, sh), func(rowKey, value []byte) error {
+		k, ok := key.Parse(rowKey)
 		if ok && k.Number == marks {
 			return nil // see floorKey
 		}
@@ -189,8 +190,8 @@ func loadStates(at moment, sh persistence.Shard) (map[uint32]indexState, error) 
 // IsWholeAt reports whether an index has all its entries in a snapshot of a cluster's store, which
 // has a replica of every shard. Afterwards Several is true of the snapshot as well.
 func (c *Catalog) IsWholeAt(at *persistence.Snapshot, ix *Index) (bool, error) {
-	for sh := range persistence.Shard(c.store.Shards()) {
-		state, err := at.Load(persistence.IndexStateKey(nil, sh, ix.number))
+	for sh := range key.Shard(c.store.Shards()) {
+		state, err := at.Load(key.IndexState(nil, sh, ix.number))
 		if errors.Is(err, persistence.ErrNotFound) || err == nil && !bytes.Equal(state, []byte(whole)) {
 			return false, nil
 		}
@@ -212,7 +213,7 @@ func (c *Catalog) IsWholeAt(at *persistence.Snapshot, ix *Index) (bool, error) {
 }
 
 // numbersIn returns the numbers of indexes of which a shard has anything.
-func (c *Catalog) numbersIn(sh persistence.Shard) (map[uint32]bool, error) {
+func (c *Catalog) numbersIn(sh key.Shard) (map[uint32]bool, error) {
 	at := c.store.Snapshot()
 	defer func() { _ = at.Close() }() // read-only: nothing to lose
 	states, err := loadStates(at, sh)
@@ -223,8 +224,8 @@ func (c *Catalog) numbersIn(sh persistence.Shard) (map[uint32]bool, error) {
 	for number := range states {
 		numbers[number] = true
 	}
-	err = at.Scan(persistence.IndexPrefix(nil, sh, marks), func(key, _ []byte) error {
-		value, _, ok := persistence.IndexEntry(key)
+	err = at.Scan(key.IndexPrefix(nil, sh, marks), func(k, _ []byte) error {
+		value, _, ok := key.ParseIndex(k)
 		if !ok || len(value) != 4 {
 			return fmt.Errorf("%w: mark of an index", persistence.ErrCorrupt)
 		}
@@ -235,23 +236,23 @@ func (c *Catalog) numbersIn(sh persistence.Shard) (map[uint32]bool, error) {
 		return nil, err
 	}
 	// NB: one look for each index, however many entries it has.
-	entries := at.Cursor(persistence.IndexPrefix(nil, sh, marks+1), persistence.IndexStatePrefix(nil, sh))
+	entries := at.Cursor(key.IndexPrefix(nil, sh, marks+1), key.IndexStatePrefix(nil, sh))
 	for ok := entries.Next(); ok; {
-		k, valid := persistence.ParseKey(entries.Key())
+		k, valid := key.Parse(entries.Key())
 		if !valid {
 			return nil, errors.Join(fmt.Errorf("%w: entry of an index", persistence.ErrCorrupt), entries.Close())
 		}
 		number := uint32(k.Number)
 		numbers[number] = true
-		ok = number+1 != 0 && entries.Seek(persistence.IndexPrefix(nil, sh, number+1))
+		ok = number+1 != 0 && entries.Seek(key.IndexPrefix(nil, sh, number+1))
 	}
 	return numbers, errors.Join(entries.Err(), entries.Close())
 }
 
 // freeIn adds the end of all that a shard has of an index.
-func freeIn(w *persistence.Writes, sh persistence.Shard, number uint32) {
-	entries := persistence.IndexPrefix(nil, sh, number)
-	w.DeleteRange(entries, persistence.PrefixEnd(entries))
+func freeIn(w *persistence.Writes, sh key.Shard, number uint32) {
+	entries := key.IndexPrefix(nil, sh, number)
+	w.DeleteRange(entries, key.PrefixEnd(entries))
 	w.Delete(appendMark(nil, sh, number))
-	w.Delete(persistence.IndexStateKey(nil, sh, number))
+	w.Delete(key.IndexState(nil, sh, number))
 }

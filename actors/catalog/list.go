@@ -7,6 +7,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 )
 
@@ -31,7 +32,7 @@ func (c *Catalog) List() ([]Listed, error) {
 	if err := c.awaitNewest(); err != nil {
 		return nil, err
 	}
-	published, err := c.published(persistence.DefinitionsPrefix(nil))
+	published, err := c.published(key.DefinitionsPrefix(nil))
 	if err != nil {
 		return nil, failure.OfStore(err)
 	}

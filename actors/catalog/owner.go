@@ -2,9 +2,7 @@ package catalog
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -40,17 +38,8 @@ func (o ownership) effective() *statemachine.Owners {
 // loadOwners reads who owns every workflow.
 func (c *Catalog) loadOwners() (map[string]ownership, error) {
 	owners := map[string]ownership{}
-	text, err := c.store.Load(persistence.SettingKey(nil, ownersSetting))
-	if errors.Is(err, persistence.ErrNotFound) {
-		return owners, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &owners)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", ownersSetting, err)
-	}
-	return owners, nil
+	err := c.loadSetting(ownersSetting, &owners)
+	return owners, err
 }
 
 // ownersOf returns who owns a workflow of which now is the newest version; known: it was published before. A version that

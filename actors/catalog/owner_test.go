@@ -16,6 +16,7 @@ import (
 	"troupe/actors/identity"
 	"troupe/persistence"
 	"troupe/persistence/clocktest"
+	"troupe/persistence/key"
 )
 
 var (
@@ -146,10 +147,10 @@ func TestOwnersOfARetiredVersion(t *testing.T) {
 // forget removes a version, and what the settings say of its workflow.
 func forget(t *testing.T, store *persistence.Store, workflow string, version uint64) {
 	t.Helper()
-	w := store.NewWrites(persistence.Meta)
-	w.Delete(persistence.DefinitionKey(nil, workflow, version))
-	w.Set(persistence.SettingKey(nil, publishedSetting), []byte("{}"))
-	w.Set(persistence.SettingKey(nil, listedSetting), []byte("{}"))
+	w := store.NewWrites(key.Meta)
+	w.Delete(key.Definition(nil, workflow, version))
+	w.Set(key.Setting(nil, publishedSetting), []byte("{}"))
+	w.Set(key.Setting(nil, listedSetting), []byte("{}"))
 	must(t, store.Commit(w))
 }
 
@@ -167,9 +168,9 @@ func TestOwnersOfEarlierPrograms(t *testing.T) {
 	c.publishSingleAs(t, ann, door)
 	row, err := json.Marshal(stored{File: "body.yaml", Text: door})
 	must(t, err)
-	w := store.NewWrites(persistence.Meta)
-	w.Delete(persistence.SettingKey(nil, ownersSetting))
-	w.Set(persistence.DefinitionKey(nil, "door", 1), row)
+	w := store.NewWrites(key.Meta)
+	w.Delete(key.Setting(nil, ownersSetting))
+	w.Set(key.Definition(nil, "door", 1), row)
 	must(t, store.Commit(w))
 	c = openCatalog(t, store)
 	c.refuses(t, "nobody is known", ann, doorTwo, onlyAdmin)
@@ -187,8 +188,8 @@ func TestADamagedDefinitionKeepsItsOwners(t *testing.T) {
 	store := openStore(t)
 	c := openCatalog(t, store)
 	c.publishSingleAs(t, ann, numbered("1", "owners: {roles: [clerk]}\n"))
-	w := store.NewWrites(persistence.Meta)
-	w.Set(persistence.DefinitionKey(nil, "door", 1), []byte("{"))
+	w := store.NewWrites(key.Meta)
+	w.Set(key.Definition(nil, "door", 1), []byte("{"))
 	must(t, store.Commit(w))
 	c = openCatalog(t, store)
 	c.refuses(t, "damaged", ann, doorTwo, "only the owners of workflow door (role clerk) and holders of mod-admin may publish a version of it")

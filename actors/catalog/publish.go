@@ -12,6 +12,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
@@ -154,14 +155,14 @@ func (c *Catalog) publishLocked(set []Source, prepare func([]Source) (*publicati
 // beginEpochLocked returns the epoch of Meta to write in, when all that was published before
 // is here and in use.
 func (c *Catalog) beginEpochLocked() (epoch uint64, err error) {
-	epoch = c.store.Epoch(persistence.Meta)
+	epoch = c.store.Epoch(key.Meta)
 	switch {
 	case c.store.Alone():
 		return epoch, nil
 	case epoch == 0:
-		return 0, failure.Elsewhere(uint16(persistence.Meta))
+		return 0, failure.Elsewhere(uint16(key.Meta))
 	}
-	if err := c.store.AwaitLed(context.Background(), persistence.Meta, epoch); err != nil {
+	if err := c.store.AwaitLed(context.Background(), key.Meta, epoch); err != nil {
 		return 0, failure.OfStore(err)
 	}
 	return epoch, c.reloadLocked()
@@ -362,7 +363,7 @@ func (c *Catalog) prepareOneLocked(p *publication, s *Source, key versionKey) er
 
 // freeVersion is the first version above all that a workflow has, or has had in a cluster. There are some.
 func (c *Catalog) freeVersion(workflow string) (uint64, error) {
-	published, err := c.published(persistence.DefinitionPrefix(nil, workflow))
+	published, err := c.published(key.DefinitionPrefix(nil, workflow))
 	if err != nil {
 		return 0, err
 	}
@@ -385,12 +386,12 @@ func (c *Catalog) closeLocked(p *publication, key versionKey) (free bool, err er
 // and of the companions, in one commit. taken: the journal has it; with an error
 // then it is not known whether it is durable.
 func (c *Catalog) writePublication(p *publication, epoch uint64, companions []Companion) (taken bool, err error) {
-	w := c.store.NewWritesIn(persistence.Meta, epoch)
-	for key, value := range p.writes {
-		w.Set(persistence.DefinitionKey(nil, key.workflow, key.version), value)
+	w := c.store.NewWritesIn(key.Meta, epoch)
+	for k, value := range p.writes {
+		w.Set(key.Definition(nil, k.workflow, k.version), value)
 	}
-	for _, key := range p.removed {
-		w.Delete(persistence.DefinitionKey(nil, key.workflow, key.version))
+	for _, k := range p.removed {
+		w.Delete(key.Definition(nil, k.workflow, k.version))
 	}
 	listed, published, older := map[string]uint64{}, map[string]uint64{}, map[string][]uint64{}
 	for id, o := range p.next {
@@ -440,7 +441,7 @@ func (c *Catalog) putSetting(w *persistence.Writes, name string, value any, empt
 	if err != nil {
 		return err
 	}
-	key := persistence.SettingKey(nil, name)
+	key := key.Setting(nil, name)
 	before, err := c.store.Load(key)
 	if err == nil && string(before) == string(text) || empty && errors.Is(err, persistence.ErrNotFound) {
 		return nil

@@ -13,6 +13,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/filter"
 )
@@ -46,8 +47,8 @@ func TestAPinWhileAnUnreadableDefinitionIsPublishedAgain(t *testing.T) {
 	store := openStore(t)
 	c := openCatalog(t, store)
 	must(t, c.Publish(c.sources(t, plain)))
-	w := store.NewWrites(persistence.Meta)
-	w.Set(persistence.DefinitionKey(nil, "plain", 1), []byte("no definition"))
+	w := store.NewWrites(key.Meta)
+	w.Set(key.Definition(nil, "plain", 1), []byte("no definition"))
 	must(t, store.Commit(w))
 	c = openCatalog(t, store)
 	if _, err := c.Newest("plain"); !errors.Is(err, failure.ErrExecution) {

@@ -7,7 +7,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // bounds are those of what is published through the interface (gateway/INTERFACE.md, "Publishing a definition"). Holders of mod-admin
@@ -20,11 +20,11 @@ type bounds struct {
 var defaultBounds = bounds{workflows: 100, versions: 500}
 
 // bounded refuses one more workflow, or version, than a user may publish. now is the workflow's newest version; nil: there is none.
-func (c *Catalog) bounded(owners map[string]ownership, key versionKey, now *currentVersion, by *identity.Principal) error {
+func (c *Catalog) bounded(owners map[string]ownership, k versionKey, now *currentVersion, by *identity.Principal) error {
 	if by.Has(identity.Admin) {
 		return nil
 	}
-	if now == nil && owners[key.workflow].By == "" {
+	if now == nil && owners[k.workflow].By == "" {
 		count := 0
 		for _, of := range owners {
 			if of.By == string(by.ID) {
@@ -35,16 +35,16 @@ func (c *Catalog) bounded(owners map[string]ownership, key versionKey, now *curr
 			return failure.Refuse(failure.ErrConflict, "%s has published %d workflows, retired ones included, and no more are allowed: ask a holder of %s", by.ID, count, identity.Admin)
 		}
 	}
-	published, err := c.published(persistence.DefinitionPrefix(nil, key.workflow))
+	published, err := c.published(key.DefinitionPrefix(nil, k.workflow))
 	if err != nil {
 		return err
 	}
-	all, gone := published[key.workflow], c.retirements.Load().Gone[key.workflow]
-	if count := len(all) + len(gone); count >= c.bounds.versions && !slices.Contains(all, key.version) {
+	all, gone := published[k.workflow], c.retirements.Load().Gone[k.workflow]
+	if count := len(all) + len(gone); count >= c.bounds.versions && !slices.Contains(all, k.version) {
 		if len(gone) > 0 {
-			return failure.Refuse(failure.ErrConflict, "workflow %s has had %d versions, and no more are allowed: ask a holder of %s", key.workflow, count, identity.Admin)
+			return failure.Refuse(failure.ErrConflict, "workflow %s has had %d versions, and no more are allowed: ask a holder of %s", k.workflow, count, identity.Admin)
 		}
-		return failure.Refuse(failure.ErrConflict, "workflow %s has %d versions, and no more are allowed: retire some that nobody uses", key.workflow, count)
+		return failure.Refuse(failure.ErrConflict, "workflow %s has %d versions, and no more are allowed: retire some that nobody uses", k.workflow, count)
 	}
 	return nil
 }
@@ -90,7 +90,7 @@ func (c *Catalog) prepareRetirementLocked(workflow string, number uint64, by *id
 	if now == nil {
 		return p, failure.ErrNotFound
 	}
-	published, err := c.published(persistence.DefinitionPrefix(nil, workflow))
+	published, err := c.published(key.DefinitionPrefix(nil, workflow))
 	if err != nil {
 		return p, failure.In("retire", workflow, err)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // retires demands what becomes of a retirement.
@@ -38,7 +38,7 @@ func TestWhatNobodyUsesIsRetired(t *testing.T) {
 	c.retires(t, "a file of the home, as a whole", nil, "plain", 0, failure.ErrConflict)
 
 	w := store.NewWritesIn(0, store.Epoch(0))
-	count := persistence.CountKey(nil, 0, "door", 2)
+	count := key.Count(nil, 0, "door", 2)
 	w.Add(count, 1)
 	done := make(confirmation, 1)
 	store.Append(w, done)
@@ -97,8 +97,8 @@ func TestAVersionOfAFileStays(t *testing.T) {
 	must(t, c.Publish(c.sources(t, doorThree)))
 	c = openCatalog(t, store)
 	c.retires(t, "its file is gone, too", root, "door", 2, nil, 2)
-	w := store.NewWrites(persistence.Meta)
-	w.Delete(persistence.SettingKey(nil, olderSetting))
+	w := store.NewWrites(key.Meta)
+	w.Delete(key.Setting(nil, olderSetting))
 	must(t, store.Commit(w))
 	c = openCatalog(t, store)
 	c.retires(t, "of a store from before", root, "door", 3, failure.ErrConflict)

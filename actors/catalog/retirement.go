@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,6 +12,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // retirements is what a cluster knows of versions that are retired (DESIGN.md, "Retiring in a cluster"). It is one setting of Meta.
@@ -47,17 +47,7 @@ func (r *retirements) isGone(key versionKey) bool {
 // loadRetirements reads the setting.
 func (c *Catalog) loadRetirements() (*retirements, error) {
 	r := &retirements{}
-	text, err := c.store.Load(persistence.SettingKey(nil, retirementsSetting))
-	if errors.Is(err, persistence.ErrNotFound) {
-		return r, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, r)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", retirementsSetting, err)
-	}
-	return r, nil
+	return r, c.loadSetting(retirementsSetting, r)
 }
 
 // MayHave is the refusal of a commit that gives an instance a version which is being retired, or is gone. It is asked after BeginCommit and
@@ -140,7 +130,7 @@ func (c *Catalog) beginRetirement(workflow string, number uint64, by *identity.P
 
 // putRetirementsLocked stores what is known of retirements, and has it in use when that is confirmed.
 func (c *Catalog) putRetirementsLocked(epoch uint64, next *retirements) error {
-	w := c.store.NewWritesIn(persistence.Meta, epoch)
+	w := c.store.NewWritesIn(key.Meta, epoch)
 	if err := c.putSetting(w, retirementsSetting, next, false); err != nil {
 		w.Discard()
 		return failure.OfStore(err)
@@ -235,7 +225,7 @@ func errInUse(workflow string, version uint64) error {
 // of them, and none gets one while the retirement is under way or after it has removed them, whoever leads the shard. The error is failure.ErrElsewhere where
 // the shard is led by another node, and failure.ErrUnavailable when this one does not know of the retirement, or it is over.
 func (c *Catalog) Vacate(ctx context.Context, v Vacancy) (used uint64, err error) {
-	sh := persistence.Shard(v.Shard)
+	sh := key.Shard(v.Shard)
 	epoch := c.store.Epoch(sh)
 	if epoch == 0 {
 		return 0, failure.Elsewhere(v.Shard)
@@ -256,7 +246,7 @@ func (c *Catalog) Vacate(ctx context.Context, v Vacancy) (used uint64, err error
 		return 0, err
 	}
 	for _, version := range v.Versions {
-		n, err := c.store.Count(persistence.CountKey(nil, sh, v.Workflow, version))
+		n, err := c.store.Count(key.Count(nil, sh, v.Workflow, version))
 		if err != nil {
 			return 0, failure.OfStore(err)
 		}
@@ -269,10 +259,10 @@ func (c *Catalog) Vacate(ctx context.Context, v Vacancy) (used uint64, err error
 
 // floorKey is that of the number of the last retirement that whoever leads the shard must know. It stands where an index has how far it
 // is, and no index has the number.
-func floorKey(sh persistence.Shard) []byte { return persistence.IndexStateKey(nil, sh, marks) }
+func floorKey(sh key.Shard) []byte { return key.IndexState(nil, sh, marks) }
 
 // raiseFloor writes into the shard's log which retirement its leaders must know. It is one that is under way.
-func (c *Catalog) raiseFloor(ctx context.Context, sh persistence.Shard, epoch, number uint64) error {
+func (c *Catalog) raiseFloor(ctx context.Context, sh key.Shard, epoch, number uint64) error {
 	c.inShards.floors.Lock()
 	r := c.retirements.Load()
 	if r.Now == nil || r.Now.Number != number { // NB: a later one may have raised it already
@@ -291,7 +281,7 @@ func (c *Catalog) raiseFloor(ctx context.Context, sh persistence.Shard, epoch, n
 }
 
 // loadFloor reads what raiseFloor has written.
-func loadFloor(at moment, sh persistence.Shard) (number uint64, err error) {
+func loadFloor(at moment, sh key.Shard) (number uint64, err error) {
 	err = at.Scan(floorKey(sh), func(_, value []byte) error {
 		number, err = strconv.ParseUint(string(value), 10, 64)
 		return err

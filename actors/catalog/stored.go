@@ -11,6 +11,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 )
 
@@ -44,7 +45,7 @@ func (c *Catalog) readCurrentLocked() error {
 	}
 	c.retirements.Store(retired)
 	// NB: read before what lists them: in a cluster both may change in between, and what is listed then is in the store, whether it was among these or not.
-	published, err := c.published(persistence.DefinitionsPrefix(nil))
+	published, err := c.published(key.DefinitionsPrefix(nil))
 	if err != nil {
 		return fmt.Errorf("read published definitions: %w", err)
 	}
@@ -112,7 +113,7 @@ func (c *Catalog) reloadLocked() error {
 
 // Concerns reports whether a row of Meta is of the catalog: when it changes in a cluster,
 // Reload is due.
-func Concerns(row persistence.Key) bool {
+func Concerns(row key.Parts) bool {
 	return row.Table == "definition" || row.Table == "setting" && slices.Contains([]string{listedSetting, olderSetting, publishedSetting, indexesSetting, ownersSetting, retirementsSetting}, row.Name)
 }
 
@@ -120,8 +121,8 @@ func Concerns(row persistence.Key) bool {
 // have the prefix.
 func (c *Catalog) published(prefix []byte) (map[string][]uint64, error) {
 	all := map[string][]uint64{}
-	err := c.store.Scan(prefix, func(key, _ []byte) error {
-		parsed, ok := persistence.ParseKey(key)
+	err := c.store.Scan(prefix, func(k, _ []byte) error {
+		parsed, ok := key.Parse(k)
 		if !ok {
 			return fmt.Errorf("%w: definition key", persistence.ErrCorrupt)
 		}
@@ -132,29 +133,35 @@ func (c *Catalog) published(prefix []byte) (map[string][]uint64, error) {
 }
 
 // hasInstances reports whether the store counts an instance of the version.
-func (c *Catalog) hasInstances(key versionKey) (bool, error) {
-	n, err := c.store.CountAll(persistence.CountKey(nil, persistence.EveryShard, key.workflow, key.version))
+func (c *Catalog) hasInstances(k versionKey) (bool, error) {
+	n, err := c.store.CountAll(key.Count(nil, key.EveryShard, k.workflow, k.version))
 	return n > 0, err
 }
 
 // loadVersions returns the versions that a setting has, by workflow.
 func loadVersions[T uint64 | []uint64](c *Catalog, setting string) (versions map[string]T, err error) {
-	text, err := c.store.Load(persistence.SettingKey(nil, setting))
+	err = c.loadSetting(setting, &versions)
+	return versions, err
+}
+
+// loadSetting reads a setting into what value points to, which stays as it is when there is none.
+func (c *Catalog) loadSetting(setting string, value any) error {
+	text, err := c.store.Load(key.Setting(nil, setting))
 	if errors.Is(err, persistence.ErrNotFound) {
-		return nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", setting, err)
+		return fmt.Errorf("read %s: %w", setting, err)
 	}
-	if err := json.Unmarshal(text, &versions); err != nil {
-		return nil, fmt.Errorf("read %s: %w: %w", setting, persistence.ErrCorrupt, err)
+	if err := json.Unmarshal(text, value); err != nil {
+		return fmt.Errorf("read %s: %w: %w", setting, persistence.ErrCorrupt, err)
 	}
-	return versions, nil
+	return nil
 }
 
 // loadStored returns a version as it is kept. persistence.ErrNotFound when there is none.
-func (c *Catalog) loadStored(key versionKey) (s stored, err error) {
-	text, err := c.store.Load(persistence.DefinitionKey(nil, key.workflow, key.version))
+func (c *Catalog) loadStored(k versionKey) (s stored, err error) {
+	text, err := c.store.Load(key.Definition(nil, k.workflow, k.version))
 	if err != nil {
 		return s, err
 	}
@@ -200,7 +207,7 @@ func (c *Catalog) Version(workflow string, number uint64) (*statemachine.Definit
 // node yet, or cannot be read.
 func (c *Catalog) VersionHere(workflow string, number uint64) (*statemachine.Definition, bool) {
 	if _, ok := c.versions.Load(versionKey{workflow, number}); !ok {
-		if _, err := c.store.Load(persistence.DefinitionKey(nil, workflow, number)); err != nil {
+		if _, err := c.store.Load(key.Definition(nil, workflow, number)); err != nil {
 			return nil, false
 		}
 	}
@@ -224,19 +231,19 @@ func (c *Catalog) Find(workflow string, number uint64) (*statemachine.Definition
 // loadVersion reads the row of a version. In a cluster an instance can have come from a node
 // that knew of the version before this one: then loadVersion waits until this one is as new. While
 // that is not known, the error is failure.ErrUnavailable.
-func (c *Catalog) loadVersion(key versionKey) ([]byte, error) {
-	row := persistence.DefinitionKey(nil, key.workflow, key.version)
+func (c *Catalog) loadVersion(k versionKey) ([]byte, error) {
+	row := key.Definition(nil, k.workflow, k.version)
 	text, err := c.store.Load(row)
 	if !errors.Is(err, persistence.ErrNotFound) || c.store.Alone() {
 		return text, err
 	}
 	if c.awaitCurrent == nil {
-		return nil, failure.Errorf(failure.ErrUnavailable, "definition %s version %d is not here yet", key.workflow, key.version)
+		return nil, failure.Errorf(failure.ErrUnavailable, "definition %s version %d is not here yet", k.workflow, k.version)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), currentWaitMax)
 	defer cancel()
 	if err := c.awaitCurrent(ctx); err != nil {
-		return nil, failure.Errorf(failure.ErrUnavailable, "definition %s version %d is not here yet: %w", key.workflow, key.version, err)
+		return nil, failure.Errorf(failure.ErrUnavailable, "definition %s version %d is not here yet: %w", k.workflow, k.version, err)
 	}
 	return c.store.Load(row)
 }

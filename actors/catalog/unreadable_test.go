@@ -15,6 +15,7 @@ import (
 	"troupe/actors/watch"
 	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/persistence/storetest"
 )
 
@@ -74,7 +75,7 @@ func TestPublishingAgainTellsWhenTheSetIsDurable(t *testing.T) {
 		h.Publish(workflowtest.Leave, plain)
 		store, err := disk.AfterCrash().Open(persistence.Options{Log: zerolog.Nop()})
 		h.Must(err)
-		if _, err := store.Load(persistence.DefinitionKey(nil, "plain", 1)); err != nil {
+		if _, err := store.Load(key.Definition(nil, "plain", 1)); err != nil {
 			t.Errorf("the confirmed definition after a crash: %v", err)
 		}
 		if err := store.Close(); err != nil {
@@ -87,12 +88,12 @@ func TestPublishingAgainTellsWhenTheSetIsDurable(t *testing.T) {
 // written it.
 func spoil(t *testing.T, h *workflowtest.Router, before, after string) {
 	t.Helper()
-	key := persistence.DefinitionKey(nil, "plain", 1)
-	text, err := h.Store.Load(key)
+	k := key.Definition(nil, "plain", 1)
+	text, err := h.Store.Load(k)
 	if err != nil || !strings.Contains(string(text), before) {
 		t.Fatalf("the stored definition is %s, %v", text, err)
 	}
-	h.Overwrite(persistence.Meta, key, []byte(strings.Replace(string(text), before, after, 1)))
+	h.Overwrite(key.Meta, k, []byte(strings.Replace(string(text), before, after, 1)))
 	h.Restart()
 }
 

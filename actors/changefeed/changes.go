@@ -8,7 +8,7 @@ import (
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
 	"troupe/actors/identity"
-	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 )
 
@@ -64,7 +64,7 @@ func (s *Service) changes(ctx context.Context, req *Request) (*Page, error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	if err := s.o.Current(ctx, persistence.EveryShard); err != nil {
+	if err := s.o.Current(ctx, key.EveryShard); err != nil {
 		return nil, err
 	}
 	if err := r.begin(); err != nil {

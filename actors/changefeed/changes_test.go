@@ -17,12 +17,12 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 func (h *harness) log() zerolog.Logger { return zerolog.New(&h.Log) }
 
-func isCurrent(context.Context, persistence.Shard) error { return nil }
+func isCurrent(context.Context, key.Shard) error { return nil }
 
 func TestChangesGoOnBehindACursor(t *testing.T) {
 	h := start(t, workflow.Options{})
@@ -63,7 +63,7 @@ func TestChangesAreThoseThatTheCallerMayRead(t *testing.T) {
 	order, leave := h.Make(boss, "order", ""), h.Make(workflowtest.John, "leave", "")
 	gone := h.Make(boss, "order", "")
 	sh := h.Store.ShardOf(h.ID(gone))
-	h.Overwrite(sh, persistence.RecordKey(nil, sh, "order", h.ID(gone)), nil)
+	h.Overwrite(sh, key.Record(nil, sh, "order", h.ID(gone)), nil)
 	broken := h.Make(boss, "order", "")
 	h.Restart()
 	h.Spoil("order", broken)
@@ -270,7 +270,7 @@ func TestAPageIsShortWhenTooMuchIsPassedOver(t *testing.T) {
 	s := h.service(changefeed.Options{})
 	for n := range 20_001 {
 		w := h.Store.NewWrites(0)
-		s.Announce(w, &changefeed.Row{Workflow: "another", ID: persistence.ID{1}, Sequence: uint64(n + 1)}, nil)
+		s.Announce(w, &changefeed.Row{Workflow: "another", ID: key.ID{1}, Sequence: uint64(n + 1)}, nil)
 		h.Store.Append(w, ignore{})
 	}
 	h.Must(h.Store.Commit(w))

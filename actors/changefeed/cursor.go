@@ -6,12 +6,12 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/query"
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // Cursor is how far a reader is: for each numbered shard the place of the last row that it
 // has seen, 0 for none.
-type Cursor []persistence.FeedPlace
+type Cursor []key.FeedPlace
 
 // ErrGone: the feed no longer has what comes behind the cursor.
 var ErrGone = failure.Refuse(failure.ErrGone, "the feed of changes no longer has what comes behind this cursor; read the present state, and go on without it")
@@ -53,7 +53,7 @@ func ParseCursor(text string, shards int) (Cursor, error) {
 			return nil, query.ErrCursor
 		}
 		if behind > 0 {
-			c[sh] = persistence.FeedPlace(latest - behind + 1)
+			c[sh] = key.FeedPlace(latest - behind + 1)
 		}
 	}
 	if len(b) != n {
@@ -63,7 +63,7 @@ func ParseCursor(text string, shards int) (Cursor, error) {
 }
 
 // Saw moves the cursor on to a row.
-func (c Cursor) Saw(sh persistence.Shard, place persistence.FeedPlace) {
+func (c Cursor) Saw(sh key.Shard, place key.FeedPlace) {
 	c[sh] = max(c[sh], place)
 }
 

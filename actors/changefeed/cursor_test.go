@@ -9,12 +9,12 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/query"
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 func TestACursorIsReadAsItWasWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		places := rapid.SampledFrom([]persistence.FeedPlace{0, 1, 2, persistence.FeedPlaceAt(1_800_000_000_000), persistence.FeedPlaceAt(1_800_000_000_001) + 7, 1<<64 - 1})
+		places := rapid.SampledFrom([]key.FeedPlace{0, 1, 2, key.FeedPlaceAt(1_800_000_000_000), key.FeedPlaceAt(1_800_000_000_001) + 7, 1<<64 - 1})
 		c := Cursor(rapid.SliceOfN(places, 1, 20).Draw(t, "places"))
 		got, err := ParseCursor(c.String(), len(c))
 		if err != nil || !slices.Equal(got, c) {
@@ -54,10 +54,10 @@ func FuzzParseCursor(f *testing.F) {
 
 // FuzzParseRow holds that any bytes are refused as a row, or are the row that they say.
 func FuzzParseRow(f *testing.F) {
-	row := Row{ID: persistence.ID{1}, Sequence: 300, Workflow: "leave"}
+	row := Row{ID: key.ID{1}, Sequence: 300, Workflow: "leave"}
 	f.Add(append(make([]byte, 8), row.appendValue(nil)...))
 	f.Fuzz(func(t *testing.T, stored []byte) {
-		key := persistence.FeedKey(nil, 3, 9)
+		key := key.Feed(nil, 3, 9)
 		r, err := ParseRow(key, stored)
 		if err != nil {
 			return

@@ -8,6 +8,7 @@ import (
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/query"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -40,7 +41,7 @@ func (s *Service) Load(sn *persistence.Snapshot, row *Row) (*Entry, error) {
 
 // LoadText reads the entry itself, which Load has left out: it comes behind the rights.
 func (s *Service) LoadText(sn *persistence.Snapshot, e *Entry) error {
-	value, err := sn.Load(persistence.EntryKey(nil, e.Shard, e.ID, e.Sequence))
+	value, err := sn.Load(key.Entry(nil, e.Shard, e.ID, e.Sequence))
 	if err != nil {
 		return failure.OfStore(err)
 	}

@@ -4,13 +4,14 @@ import (
 	"encoding/binary"
 
 	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // Row says that an instance has a new entry.
 type Row struct {
-	Shard    persistence.Shard
-	Place    persistence.FeedPlace
-	ID       persistence.ID
+	Shard    key.Shard
+	Place    key.FeedPlace
+	ID       key.ID
 	Sequence uint64 // of the entry
 	Workflow string
 }
@@ -22,8 +23,8 @@ func (r *Row) appendValue(dst []byte) []byte {
 }
 
 // ParseRow reads a row as the store has it. Everything in it is the caller's own.
-func ParseRow(key, stored []byte) (r Row, err error) {
-	of, ok := persistence.ParseFeedRow(key, stored)
+func ParseRow(k, stored []byte) (r Row, err error) {
+	of, ok := persistence.ParseFeedRow(k, stored)
 	if !ok || len(of.Value) < len(r.ID) {
 		return Row{}, persistence.ErrCorrupt
 	}
@@ -32,7 +33,7 @@ func ParseRow(key, stored []byte) (r Row, err error) {
 	if n <= 0 || sequence == 0 || n == len(rest) {
 		return Row{}, persistence.ErrCorrupt
 	}
-	r.Shard, r.Place = persistence.Shard(binary.BigEndian.Uint16(key)), of.Place
+	r.Shard, r.Place = key.Shard(binary.BigEndian.Uint16(k)), of.Place
 	r.Sequence, r.Workflow = sequence, string(rest[n:])
 	return r, nil
 }

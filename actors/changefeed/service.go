@@ -10,6 +10,7 @@ import (
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
 	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // Options says how a Service works.
@@ -17,7 +18,7 @@ type Options struct {
 	// Store, Catalog, Current and Clock are required. Current is query.Service.AwaitCurrent.
 	Store   *persistence.Store
 	Catalog *catalog.Catalog
-	Current func(context.Context, persistence.Shard) error
+	Current func(context.Context, key.Shard) error
 	Clock   func() time.Time
 	Log     zerolog.Logger
 	// KeptFor is how long rows are kept, and RowsMax how many are kept in a shard. Required.
@@ -45,7 +46,7 @@ func (s *Service) Stop() { s.stop() }
 
 // Announce adds the row of a new entry to its commit, which is of the instance's shard. placed,
 // unless it is nil, has the row's place before the waiter of the commit is told anything;
-func (s *Service) Announce(w *persistence.Writes, of *Row, placed *persistence.FeedPlace) {
+func (s *Service) Announce(w *persistence.Writes, of *Row, placed *key.FeedPlace) {
 	var room [128]byte
 	w.Announce(s.o.Clock().UnixMilli(), of.appendValue(room[:0]), placed)
 }
@@ -57,7 +58,7 @@ func (s *Service) Now() (Cursor, error) {
 	defer func() { _ = sn.Close() }() // read-only: nothing to lose
 	c := make(Cursor, s.o.Store.Shards())
 	for sh := range c {
-		last, err := sn.FeedEnd(persistence.Shard(sh)) //nolint:gosec // of the store
+		last, err := sn.FeedEnd(key.Shard(sh)) //nolint:gosec // of the store
 		if err != nil {
 			return nil, failure.OfStore(err)
 		}
@@ -72,7 +73,7 @@ func (s *Service) hasReplicas() error {
 		return nil
 	}
 	for sh := range s.o.Store.Shards() {
-		if s.o.Store.Replica(persistence.Shard(sh)) == nil {
+		if s.o.Store.Replica(key.Shard(sh)) == nil {
 			return failure.Errorf(failure.ErrUnavailable, "this node has no replica of shard %d any more", sh)
 		}
 	}
@@ -84,7 +85,7 @@ func (s *Service) oldest(sn *persistence.Snapshot) (Cursor, error) {
 	c := make(Cursor, s.o.Store.Shards())
 	for sh := range c {
 		var err error
-		if c[sh], err = sn.FeedFloor(persistence.Shard(sh)); err != nil { //nolint:gosec // of the store
+		if c[sh], err = sn.FeedFloor(key.Shard(sh)); err != nil { //nolint:gosec // of the store
 			return nil, failure.OfStore(err)
 		}
 	}
@@ -98,9 +99,9 @@ var ErrEnough = errors.New("seen enough")
 // each for which visit has returned nil. When it returns nil, c is behind all that the snapshot
 // has. ErrGone: rows behind c were removed. Any error of visit ends it and is returned as it is.
 func (s *Service) Walk(sn *persistence.Snapshot, c Cursor, visit func(*Row) error) (err error) {
-	ranges := make([]persistence.Range, len(c))
+	ranges := make([]key.Range, len(c))
 	for n := range c {
-		sh := persistence.Shard(n) //nolint:gosec // of the store
+		sh := key.Shard(n) //nolint:gosec // of the store
 		floor, err := sn.FeedFloor(sh)
 		if err != nil {
 			return failure.OfStore(err)
@@ -108,9 +109,9 @@ func (s *Service) Walk(sn *persistence.Snapshot, c Cursor, visit func(*Row) erro
 		if c[n] < floor {
 			return ErrGone
 		}
-		first := persistence.FeedKey(nil, sh, c[n]+1)
-		prefix := persistence.FeedPrefix(nil, sh)
-		ranges[n] = persistence.Range{Prefix: prefix, From: first[len(prefix):]}
+		first := key.Feed(nil, sh, c[n]+1)
+		prefix := key.FeedPrefix(nil, sh)
+		ranges[n] = key.Range{Prefix: prefix, From: first[len(prefix):]}
 	}
 	m := sn.Merge(ranges...)
 	defer func() { err = errors.Join(err, failure.OfStore(m.Close())) }()

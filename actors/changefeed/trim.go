@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // slack is the part of a bound by which a feed may be over it, so that rows go many at a time.
@@ -12,7 +13,7 @@ const slack = 64
 // Trim removes the rows that are too old or too many, but for the last one of a shard, in the shards that this node leads.
 func (s *Service) Trim() {
 	for n := range s.o.Store.Shards() {
-		sh := persistence.Shard(n)
+		sh := key.Shard(n)
 		epoch := s.o.Store.Epoch(sh)
 		if epoch == 0 {
 			continue
@@ -30,7 +31,7 @@ func (s *Service) Trim() {
 }
 
 // removable is the place of the last row that is to go, 0 for none.
-func (s *Service) removable(sh persistence.Shard) (persistence.FeedPlace, error) {
+func (s *Service) removable(sh key.Shard) (key.FeedPlace, error) {
 	sn := s.o.Store.Snapshot()
 	defer func() { _ = sn.Close() }() // read-only: nothing to lose
 	end, err := sn.FeedEnd(sh)
@@ -38,23 +39,23 @@ func (s *Service) removable(sh persistence.Shard) (persistence.FeedPlace, error)
 		return 0, err
 	}
 	f := shardFeed{sh: sh}
-	f.cursor = sn.Cursor(persistence.FeedKey(nil, sh, 1), persistence.PrefixEnd(persistence.FeedPrefix(nil, sh)))
-	before := sn.Backward(persistence.FeedKey(nil, sh, 1), persistence.PrefixEnd(persistence.FeedPrefix(nil, sh)))
+	f.cursor = sn.Cursor(key.Feed(nil, sh, 1), key.PrefixEnd(key.FeedPrefix(nil, sh)))
+	before := sn.Backward(key.Feed(nil, sh, 1), key.PrefixEnd(key.FeedPrefix(nil, sh)))
 	defer func() { _, _ = f.cursor.Close(), before.Close() }() // read-only: nothing to lose
 	first := f.at(1)
 	if f.err != nil {
 		return 0, f.err
 	}
-	var cut persistence.FeedPlace // rows before it go
+	var cut key.FeedPlace // rows before it go
 	now := s.o.Clock()
 	if kept := s.o.KeptFor; first.Place.Time() < now.Add(-kept-kept/slack).UnixMilli() {
-		cut = persistence.FeedPlaceAt(now.Add(-kept).UnixMilli())
+		cut = key.FeedPlaceAt(now.Add(-kept).UnixMilli())
 	}
 	if most := uint64(s.o.RowsMax); end.Ordinal-first.Ordinal >= most+most/slack {
 		cut = max(cut, f.place(first.Place, end.Place, end.Ordinal-most+1))
 	}
 	cut = min(cut, end.Place) // NB: the last row stays, it has the ordinal and the place behind which the next one comes
-	if cut == 0 || f.err != nil || !before.Seek(persistence.FeedKey(nil, sh, cut)) {
+	if cut == 0 || f.err != nil || !before.Seek(key.Feed(nil, sh, cut)) {
 		return 0, errors.Join(f.err, before.Err())
 	}
 	row, ok := persistence.ParseFeedRow(before.Key(), before.Value())
@@ -66,17 +67,17 @@ func (s *Service) removable(sh persistence.Shard) (persistence.FeedPlace, error)
 
 // shardFeed is the feed of a shard at a moment.
 type shardFeed struct {
-	sh     persistence.Shard
+	sh     key.Shard
 	cursor *persistence.Cursor
 	err    error // the first one
 }
 
 // at is the first row at or behind a place; there is one.
-func (f *shardFeed) at(place persistence.FeedPlace) persistence.FeedRow {
+func (f *shardFeed) at(place key.FeedPlace) persistence.FeedRow {
 	if f.err != nil {
 		return persistence.FeedRow{}
 	}
-	if !f.cursor.Seek(persistence.FeedKey(nil, f.sh, place)) {
+	if !f.cursor.Seek(key.Feed(nil, f.sh, place)) {
 		f.err = errors.Join(persistence.ErrCorrupt, f.cursor.Err())
 		return persistence.FeedRow{}
 	}
@@ -89,7 +90,7 @@ func (f *shardFeed) at(place persistence.FeedPlace) persistence.FeedRow {
 
 // place is that of the first row with an ordinal or a later one, which is from first to last. Ordinals
 // grow with places: it halves what is left.
-func (f *shardFeed) place(first, last persistence.FeedPlace, ordinal uint64) persistence.FeedPlace {
+func (f *shardFeed) place(first, last key.FeedPlace, ordinal uint64) key.FeedPlace {
 	for first < last && f.err == nil {
 		middle := first + (last-first)/2
 		if row := f.at(middle); row.Ordinal < ordinal {

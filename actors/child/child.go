@@ -20,7 +20,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"troupe/actors/internal/instanceid"
-	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -32,14 +32,14 @@ type Ref struct {
 }
 
 // ID is that of the child of a parent.
-func ID(parent persistence.ID, part statemachine.PartID, begun time.Time) persistence.ID {
+func ID(parent key.ID, part statemachine.PartID, begun time.Time) key.ID {
 	h := sha256.New()
 	h.Write(parent[:])
 	h.Write(binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(nil, part.Sequence), part.Number))
 	var id ulid.ULID
 	_ = id.SetTime(uint64(max(begun.UnixMilli(), 0))) // NB: it is no later than what a record can hold
 	_ = id.SetEntropy(h.Sum(nil)[:10])                // it has 10 bytes
-	return persistence.ID(id)
+	return key.ID(id)
 }
 
 // Message is one of the five.
@@ -109,7 +109,7 @@ type Event struct {
 }
 
 // Of returns the body of the delivery for what an instance sends; nil when that is for neither a child nor a parent.
-func Of(sender persistence.ID, out *statemachine.Out) data.Value {
+func Of(sender key.ID, out *statemachine.Out) data.Value {
 	var m Message
 	name := func(part statemachine.PartID, begun time.Time) string {
 		m.Part = Part(part)
@@ -224,7 +224,7 @@ func (m *Message) PartID() statemachine.PartID { return statemachine.PartID(m.Pa
 func (m *Message) IsForParent() bool { return m.News != nil || m.Event != nil && m.Event.Up }
 
 // SetMark tells an event which one of its sender's it is: the outbox knows.
-func (m *Message) SetMark(of persistence.Delivery) {
+func (m *Message) SetMark(of key.Delivery) {
 	if m.Event != nil {
 		m.Event.Mark = Part{Sequence: of.Sequence, Number: of.Number}
 	}

@@ -6,13 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
 
 var (
-	sender = persistence.ID{1, 2, 3}
+	sender = key.ID{1, 2, 3}
 	begun  = time.UnixMilli(1_800_000_000_123)
 	part   = statemachine.PartID{Sequence: 7, Number: 1}
 )
@@ -67,8 +67,8 @@ func TestAQuestionGoesToTheRoot(t *testing.T) {
 // TestTheIDOfAChild is the same for the same child, and another one for every other.
 func TestTheIDOfAChild(t *testing.T) {
 	id := ID(sender, part, begun)
-	for what, other := range map[string]persistence.ID{
-		"another parent": ID(persistence.ID{1, 2, 4}, part, begun), "another entry": ID(sender, statemachine.PartID{Sequence: 8, Number: 1}, begun),
+	for what, other := range map[string]key.ID{
+		"another parent": ID(key.ID{1, 2, 4}, part, begun), "another entry": ID(sender, statemachine.PartID{Sequence: 8, Number: 1}, begun),
 		"another number": ID(sender, statemachine.PartID{Sequence: 7, Number: 2}, begun), "another time": ID(sender, part, begun.Add(time.Millisecond)),
 	} {
 		if other == id {

@@ -12,7 +12,7 @@ import (
 
 	"troupe/actors/cluster/peer"
 	"troupe/actors/failure"
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // The calls between nodes. Each is a POST with a JSON body, and answered with one.
@@ -119,7 +119,7 @@ func readError(status int, text string) error {
 			continue
 		}
 		if k.kind == failure.ErrElsewhere {
-			return failure.Elsewhere(uint16(persistence.Meta))
+			return failure.Elsewhere(uint16(key.Meta))
 		}
 		return failure.Refuse(k.kind, "%s", text)
 	}
@@ -134,13 +134,13 @@ const leaderMax = 10 * time.Second
 
 // Ask is AskIn for Meta.
 func Ask[I, O any](ctx context.Context, n *Node, path string, here func(context.Context, peer.NodeID, I) (O, error), in I) (O, error) {
-	return AskIn(ctx, n, persistence.Meta, path, here, in)
+	return AskIn(ctx, n, key.Meta, path, here, in)
 }
 
 // AskIn has the node that leads a shard carry something out, which Handle has it answer under the
 // path. It waits 10 s for one that leads, or until ctx ends. What a node that fell silent has done is not
 // known: then the error is failure.ErrOutcomeUnknown.
-func AskIn[I, O any](ctx context.Context, n *Node, sh persistence.Shard, path string, here func(context.Context, peer.NodeID, I) (O, error), in I) (out O, err error) {
+func AskIn[I, O any](ctx context.Context, n *Node, sh key.Shard, path string, here func(context.Context, peer.NodeID, I) (O, error), in I) (out O, err error) {
 	waiting, cancel := context.WithTimeout(ctx, leaderMax)
 	defer cancel()
 	for {
@@ -169,7 +169,7 @@ func AskIn[I, O any](ctx context.Context, n *Node, sh persistence.Shard, path st
 
 // Leader returns the node that leads a shard, which may be this one. It waits until there is one, or
 // returns failure.ErrUnavailable when ctx ends.
-func (n *Node) Leader(ctx context.Context, sh persistence.Shard) (peer.NodeID, error) {
+func (n *Node) Leader(ctx context.Context, sh key.Shard) (peer.NodeID, error) {
 	for {
 		isNew := n.whenNew()
 		if id := n.leaderNow(sh); id != "" {
@@ -185,7 +185,7 @@ func (n *Node) Leader(ctx context.Context, sh persistence.Shard) (peer.NodeID, e
 }
 
 // leaderNow returns "" when none is known.
-func (n *Node) leaderNow(sh persistence.Shard) peer.NodeID {
+func (n *Node) leaderNow(sh key.Shard) peer.NodeID {
 	if n.store.Epoch(sh) != 0 {
 		return n.self
 	}
@@ -200,29 +200,29 @@ func (n *Node) leaderNow(sh persistence.Shard) peer.NodeID {
 }
 
 // shown names a shard for people.
-func shown(sh persistence.Shard) string {
-	if sh == persistence.Meta {
+func shown(sh key.Shard) string {
+	if sh == key.Meta {
 		return "the cluster's own shard"
 	}
 	return fmt.Sprintf("shard %d", sh)
 }
 
 // index answers how far a replica must be so that it has everything that was acknowledged.
-func (n *Node) index(ctx context.Context, _ peer.NodeID, sh persistence.Shard) (uint64, error) {
+func (n *Node) index(ctx context.Context, _ peer.NodeID, sh key.Shard) (uint64, error) {
 	at, err := n.store.ReadIndex(ctx, sh)
 	return at, failure.OfStore(err)
 }
 
 // Current returns when this node's replica of a shard has everything that any node has
 // acknowledged before the call. It costs a call to the node that leads the shard. The error is
-// failure.ErrElsewhere for persistence.EveryShard when this node has no replica of a numbered shard,
+// failure.ErrElsewhere for key.EveryShard when this node has no replica of a numbered shard,
 // or one that still copies or lags on a full disk, and another node has all; else failure.ErrUnavailable: nobody answers
 // before ctx ends, or there is no replica.
-func (n *Node) Current(ctx context.Context, sh persistence.Shard) error {
+func (n *Node) Current(ctx context.Context, sh key.Shard) error {
 	for {
 		g := n.store.Replica(sh)
 		if g == nil && n.isAnotherComplete() {
-			return failure.Elsewhere(uint16(persistence.EveryShard))
+			return failure.Elsewhere(uint16(key.EveryShard))
 		}
 		if g == nil {
 			return failure.Refuse(failure.ErrUnavailable, "this node keeps no replica of %s, and no other one keeps all shards", shown(sh))
@@ -235,10 +235,10 @@ func (n *Node) Current(ctx context.Context, sh persistence.Shard) error {
 		if leader == n.self {
 			at, err = n.index(ctx, leader, sh)
 		} else {
-			at, err = call[persistence.Shard, uint64](ctx, n, leader, pathIndex, sh)
+			at, err = call[key.Shard, uint64](ctx, n, leader, pathIndex, sh)
 		}
-		if err == nil && sh != persistence.Meta && lacks(g.Applied(), at, n.full()) && n.isAnotherComplete() {
-			return failure.Elsewhere(uint16(persistence.EveryShard))
+		if err == nil && sh != key.Meta && lacks(g.Applied(), at, n.full()) && n.isAnotherComplete() {
+			return failure.Elsewhere(uint16(key.EveryShard))
 		}
 		if err == nil {
 			err = n.store.AwaitApplied(ctx, sh, at)

@@ -19,6 +19,7 @@ import (
 	"troupe/actors/cluster/peer"
 	"troupe/persistence"
 	"troupe/persistence/clocktest"
+	"troupe/persistence/key"
 	"troupe/persistence/replica/replicatest"
 )
 
@@ -96,7 +97,7 @@ func TestANodeAfterTheOther(t *testing.T) {
 
 		b.stop(false)
 		w.await("leaders for all shards", func() bool {
-			return !a.isAlive(b.self) && !c.isAlive(b.self) && !slices.ContainsFunc(slices.Collect(a.store.AllShards()), func(sh persistence.Shard) bool {
+			return !a.isAlive(b.self) && !c.isAlive(b.self) && !slices.ContainsFunc(slices.Collect(a.store.AllShards()), func(sh key.Shard) bool {
 				return a.Current(t.Context(), sh) != nil && a.store.Replica(sh) != nil
 			})
 		})
@@ -190,7 +191,7 @@ func TestListsOfWhoStillCopies(t *testing.T) {
 		for _, what := range []string{"no replica", "an empty replica"} {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			err := d.Current(ctx, 0)
-			if of := failure.Of(err); of.Kind != failure.ErrElsewhere || of.Shard != uint16(persistence.EveryShard) {
+			if of := failure.Of(err); of.Kind != failure.ErrElsewhere || of.Shard != uint16(key.EveryShard) {
 				t.Errorf("%s: got %v, want ErrElsewhere for all shards", what, err)
 			}
 			if id, err := d.Complete(); err != nil || id == d.self {
@@ -237,7 +238,7 @@ func TestWhoLeavesGivesAllAway(t *testing.T) {
 			clocktest.Advance(time.Duration(phase) * paceDefault / 5)
 			leaving := d
 			for _, p := range []*process{b, c, d} {
-				if !slices.Contains(p.directory.Load().Placement[persistence.Meta], p.self) {
+				if !slices.Contains(p.directory.Load().Placement[key.Meta], p.self) {
 					leaving = p
 				}
 			}
@@ -648,14 +649,14 @@ func TestWithoutALeaderCommandsEnd(t *testing.T) {
 		w := newWorld(t, 1)
 		defer w.end()
 		a, b, c := w.three()
-		key := w.invite(a, time.Hour)
+		k := w.invite(a, time.Hour)
 		b.stop(false)
 		c.stop(false)
-		w.await("nobody leads", func() bool { return a.leaderNow(persistence.Meta) == "" })
+		w.await("nobody leads", func() bool { return a.leaderNow(key.Meta) == "" })
 		for what, do := range map[string]func(context.Context) error{
 			"invite": func(ctx context.Context) error { _, err := a.Invite(ctx, time.Hour); return err },
 			"remove": func(ctx context.Context) error { return a.Remove(ctx, b.self, true) },
-			"join":   func(context.Context) error { _, err := w.joinAs(a, key); return err },
+			"join":   func(context.Context) error { _, err := w.joinAs(a, k); return err },
 		} {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			begun := time.Now()
@@ -689,7 +690,7 @@ func TestANewClusterFromOneNode(t *testing.T) {
 			})
 		})
 		w.check(storeWrite(t, a, "kept"))
-		w.check(c.Current(t.Context(), persistence.Meta))
+		w.check(c.Current(t.Context(), key.Meta))
 		for _, p := range []*process{a, b, c} {
 			p.stop(false)
 		}
@@ -702,7 +703,7 @@ func TestANewClusterFromOneNode(t *testing.T) {
 		w.check(again.Save(c.dir))
 		w.check(c.start())
 		w.await("one node alone", func() bool { return w.whole(1) })
-		if _, err := c.store.Load(persistence.SettingKey(nil, "kept")); err != nil {
+		if _, err := c.store.Load(key.Setting(nil, "kept")); err != nil {
 			t.Errorf("what was acknowledged is gone: %v", err)
 		}
 		d := w.join(c)
@@ -719,9 +720,9 @@ func TestANewClusterFromOneNode(t *testing.T) {
 func storeWrite(t *testing.T, p *process, name string) error {
 	t.Helper()
 	for _, q := range p.w.nodes {
-		if epoch := q.store.Epoch(persistence.Meta); epoch != 0 {
-			writes := q.store.NewWritesIn(persistence.Meta, epoch)
-			writes.Set(persistence.SettingKey(nil, name), []byte("value"))
+		if epoch := q.store.Epoch(key.Meta); epoch != 0 {
+			writes := q.store.NewWritesIn(key.Meta, epoch)
+			writes.Set(key.Setting(nil, name), []byte("value"))
 			return q.append(t.Context(), writes)
 		}
 	}

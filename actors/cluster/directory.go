@@ -12,6 +12,7 @@ import (
 	"troupe/actors/cluster/peer"
 	"troupe/actors/failure"
 	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // directorySetting is the row of the shard Meta that says what the cluster is.
@@ -30,7 +31,7 @@ type directory struct {
 	Gone []peer.NodeID    `json:"gone,omitempty"`
 	Keys map[string]entry `json:"keys,omitempty"`
 	// Placement is which nodes shall have a vote in which shard.
-	Placement map[persistence.Shard][]peer.NodeID `json:"placement"`
+	Placement map[key.Shard][]peer.NodeID `json:"placement"`
 }
 
 // member is a node of the cluster.
@@ -73,7 +74,7 @@ func (d *directory) clone() *directory {
 
 // readDirectory returns nil when the store has none yet.
 func readDirectory(s *persistence.Store) (*directory, error) {
-	text, err := s.Load(persistence.SettingKey(nil, directorySetting))
+	text, err := s.Load(key.Setting(nil, directorySetting))
 	if errors.Is(err, persistence.ErrNotFound) {
 		return nil, nil
 	}
@@ -91,7 +92,7 @@ func readDirectory(s *persistence.Store) (*directory, error) {
 func (d *directory) put(w *persistence.Writes) error {
 	text, err := json.Marshal(d)
 	if err == nil {
-		w.Set(persistence.SettingKey(nil, directorySetting), text)
+		w.Set(key.Setting(nil, directorySetting), text)
 	}
 	return err
 }
@@ -104,11 +105,11 @@ var errUnchanged = errors.New("unchanged")
 func (n *Node) change(ctx context.Context, edit func(*directory) error) error {
 	n.changing.Lock()
 	defer n.changing.Unlock()
-	epoch := n.store.Epoch(persistence.Meta)
+	epoch := n.store.Epoch(key.Meta)
 	if epoch == 0 {
-		return failure.Elsewhere(uint16(persistence.Meta))
+		return failure.Elsewhere(uint16(key.Meta))
 	}
-	if err := n.store.AwaitLed(ctx, persistence.Meta, epoch); err != nil {
+	if err := n.store.AwaitLed(ctx, key.Meta, epoch); err != nil {
 		if ctx.Err() != nil { // nothing was done
 			return failure.Errorf(failure.ErrUnavailable, "%w", err)
 		}
@@ -128,7 +129,7 @@ func (n *Node) change(ctx context.Context, edit func(*directory) error) error {
 		}
 		return err
 	}
-	w := n.store.NewWritesIn(persistence.Meta, epoch)
+	w := n.store.NewWritesIn(key.Meta, epoch)
 	if err := d.put(w); err != nil {
 		w.Discard()
 		return err
@@ -166,8 +167,8 @@ func (o outcome) Committed(err error) { o <- err }
 
 // Changed implements persistence.Follower.
 func (n *Node) Changed(keys [][]byte) {
-	for _, key := range keys {
-		if k, ok := persistence.ParseKey(key); ok && k.Table == "setting" && k.Name == directorySetting {
+	for _, rowKey := range keys {
+		if k, ok := key.Parse(rowKey); ok && k.Table == "setting" && k.Name == directorySetting {
 			n.Replaced()
 			return
 		}

@@ -18,6 +18,7 @@ import (
 
 	"troupe/actors/cluster/peer"
 	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // Joining is what Join needs.
@@ -163,7 +164,7 @@ func Found(s *persistence.Store, dir, advertise string) (peer.NodeID, error) {
 	if err := save(dir, identity, d); err != nil {
 		return "", err
 	}
-	w := s.NewWrites(persistence.Meta)
+	w := s.NewWrites(key.Meta)
 	if err := d.put(w); err != nil {
 		w.Discard()
 		return "", err
@@ -177,7 +178,7 @@ func Found(s *persistence.Store, dir, advertise string) (peer.NodeID, error) {
 }
 
 // firstDirectory is that of a cluster of one node.
-func firstDirectory(authority *peer.Authority, id peer.NodeID, address string, shards []persistence.Shard) (*directory, error) {
+func firstDirectory(authority *peer.Authority, id peer.NodeID, address string, shards []key.Shard) (*directory, error) {
 	text, err := authority.Marshal()
 	if err != nil {
 		return nil, err

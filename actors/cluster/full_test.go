@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"troupe/persistence"
 	"troupe/persistence/clocktest"
+	"troupe/persistence/key"
 )
 
 // TestAFullDiskLeadsNothing: while there is another node that can, and until there is room again.
@@ -46,11 +46,11 @@ func TestFullDisksKeepTheirEpochs(t *testing.T) {
 		w := newWorld(t, 4)
 		defer w.end()
 		a, b, c := w.three()
-		before := [][]persistence.Shard{a.led(), b.led(), c.led()}
+		before := [][]key.Shard{a.led(), b.led(), c.led()}
 		a.full.Store(true)
 		b.full.Store(true)
 		clocktest.Advance(20 * time.Second)
-		if now := [][]persistence.Shard{a.led(), b.led(), c.led()}; !reflect.DeepEqual(now, before) {
+		if now := [][]key.Shard{a.led(), b.led(), c.led()}; !reflect.DeepEqual(now, before) {
 			t.Errorf("two full disks of three: the nodes lead %v, want %v as before", now, before)
 		}
 		a.full.Store(false)

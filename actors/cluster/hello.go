@@ -13,7 +13,7 @@ import (
 
 	"troupe/actors/cluster/peer"
 	"troupe/actors/failure"
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 const (
@@ -51,11 +51,11 @@ type hello struct {
 	Changed map[string]string `json:"changed"`
 	Clock   time.Time         `json:"clock"`
 
-	Groups map[persistence.Shard]groupState `json:"groups,omitempty"`
+	Groups map[key.Shard]groupState `json:"groups,omitempty"`
 }
 
 // leaderIn is the node that leads a shard as some nodes have said, and what it has; "" when none does.
-func leaderIn(said map[peer.NodeID]hello, sh persistence.Shard) (leader peer.NodeID, led groupState) {
+func leaderIn(said map[peer.NodeID]hello, sh key.Shard) (leader peer.NodeID, led groupState) {
 	for id, h := range said {
 		if g := h.Groups[sh]; g.Epoch > led.Epoch {
 			leader, led = id, g
@@ -90,7 +90,7 @@ type other struct {
 	said  hello
 	// lag is how many entries its replicas lacked of the shards that are led here, when it
 	// was heard last.
-	lag map[persistence.Shard]uint64
+	lag map[key.Shard]uint64
 }
 
 func (o *other) alive() bool { return o != nil && time.Since(o.heard) <= aliveMax }
@@ -130,7 +130,7 @@ func (n *Node) isAlive(id peer.NodeID) bool {
 }
 
 // isCaughtUp says whether a node's replica of a shard that is led here lacks next to nothing.
-func (n *Node) isCaughtUp(sh persistence.Shard, id peer.NodeID) bool {
+func (n *Node) isCaughtUp(sh key.Shard, id peer.NodeID) bool {
 	n.others.mu.Lock()
 	defer n.others.mu.Unlock()
 	o := n.others.by[id]
@@ -165,7 +165,7 @@ func (n *Node) hello() hello {
 		return h
 	}
 	h.Full = n.full()
-	h.Shards, h.Groups = int(n.store.Shards()), map[persistence.Shard]groupState{}
+	h.Shards, h.Groups = int(n.store.Shards()), map[key.Shard]groupState{}
 	for sh := range n.store.AllShards() {
 		g := n.store.Replica(sh)
 		if g == nil {
@@ -178,7 +178,7 @@ func (n *Node) hello() hello {
 }
 
 // replicas are those of a shard that this node has.
-func (n *Node) replicas(sh persistence.Shard) (have replicaSet) {
+func (n *Node) replicas(sh key.Shard) (have replicaSet) {
 	g := n.store.Replica(sh)
 	if g == nil {
 		return have
@@ -253,7 +253,7 @@ func refuseClock(who string, clock time.Time) error {
 
 // note remembers what a node has said.
 func (n *Node) note(said hello) {
-	lag := map[persistence.Shard]uint64{}
+	lag := map[key.Shard]uint64{}
 	if n.started.Load() {
 		for sh, g := range said.Groups {
 			if own := n.store.Replica(sh); own != nil && n.store.Epoch(sh) != 0 {

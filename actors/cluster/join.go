@@ -15,7 +15,7 @@ import (
 
 	"troupe/actors/cluster/peer"
 	"troupe/actors/failure"
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // keyKept is how long a key is remembered after its end, so that who uses it is told why it is
@@ -280,7 +280,7 @@ func (n *Node) renewLoop() {
 		if err := n.renew(); err != nil {
 			n.o.Log.Error().Err(err).Msg("the node's certificate cannot be renewed")
 		}
-		if n.store.Epoch(persistence.Meta) == 0 {
+		if n.store.Epoch(key.Meta) == 0 {
 			return
 		}
 		ctx, cancel := context.WithTimeout(ctx, keepMax)

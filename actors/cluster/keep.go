@@ -13,7 +13,7 @@ import (
 
 	"troupe/actors/cluster/peer"
 	"troupe/actors/guard"
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // paceDefault is Options.Pace, and keepMax bounds what a node does for the directory at one look.
@@ -32,7 +32,7 @@ func (n *Node) keepLoop() {
 			before = led
 		}
 		n.keepShards()
-		if n.store.Epoch(persistence.Meta) != 0 {
+		if n.store.Epoch(key.Meta) != 0 {
 			if err := n.keepDirectory(ctx); err != nil {
 				n.warnings.log(n.o.Log, "directory", func() string { return "the cluster's own row cannot be written: " + err.Error() })
 			}
@@ -52,7 +52,7 @@ func (n *Node) keepLoop() {
 
 // wanted is who shall have a replica of a shard: those who shall vote, and all others that stay as
 // learners. So every node answers lists and streams from its own store.
-func (d *directory) wanted(sh persistence.Shard) replicaSet {
+func (d *directory) wanted(sh key.Shard) replicaSet {
 	want := replicaSet{voters: d.Placement[sh]}
 	for _, id := range slices.Sorted(maps.Keys(d.Nodes)) {
 		if !d.Nodes[id].Leaving && !slices.Contains(want.voters, id) {
@@ -72,7 +72,7 @@ func (n *Node) keepShards() {
 	for sh := range n.store.AllShards() {
 		has := n.store.Replica(sh) != nil
 		switch {
-		case sh == persistence.Meta:
+		case sh == key.Meta:
 		case !has && d.wanted(sh).has(n.self):
 			if err := n.store.Join(sh); err != nil {
 				n.warnings.log(n.o.Log, "join", func() string { return fmt.Sprintf("%s cannot be taken in: %v", shown(sh), err) })
@@ -87,7 +87,7 @@ func (n *Node) keepShards() {
 }
 
 // isOut reports whether the leader of a shard says that this node has no part in it.
-func (n *Node) isOut(sh persistence.Shard) bool {
+func (n *Node) isOut(sh key.Shard) bool {
 	leader, led := leaderIn(n.heard(), sh)
 	set := replicaSet{led.Voters, led.Learners}
 	return n.store.Epoch(sh) == 0 && leader != "" && !set.has(n.self)
@@ -183,12 +183,12 @@ func (n *Node) edit(d *directory) (changed bool, left []peer.NodeID) {
 func (n *Node) isBusy(id peer.NodeID) bool {
 	said := n.heard()
 	said[n.self] = n.hello()
-	return n.isAlive(id) && !n.hasNone(id, n.besides(persistence.Meta), said)
+	return n.isAlive(id) && !n.hasNone(id, n.besides(key.Meta), said)
 }
 
 // besides are all shards but one.
-func (n *Node) besides(other persistence.Shard) iter.Seq[persistence.Shard] {
-	return func(yield func(persistence.Shard) bool) {
+func (n *Node) besides(other key.Shard) iter.Seq[key.Shard] {
+	return func(yield func(key.Shard) bool) {
 		for sh := range n.store.AllShards() {
 			if sh != other && !yield(sh) {
 				return
@@ -198,7 +198,7 @@ func (n *Node) besides(other persistence.Shard) iter.Seq[persistence.Shard] {
 }
 
 // hasNone reports whether the leaders of some shards say that a node has no replica of them.
-func (n *Node) hasNone(id peer.NodeID, shards iter.Seq[persistence.Shard], said map[peer.NodeID]hello) bool {
+func (n *Node) hasNone(id peer.NodeID, shards iter.Seq[key.Shard], said map[peer.NodeID]hello) bool {
 	for sh := range shards {
 		leader, led := leaderIn(said, sh)
 		if set := (replicaSet{led.Voters, led.Learners}); leader == "" || set.has(id) {
@@ -257,8 +257,8 @@ func (n *Node) haveRoom(voters []peer.NodeID, said map[peer.NodeID]hello) bool {
 }
 
 // led are the shards that this node leads.
-func (n *Node) led() []persistence.Shard {
-	var own []persistence.Shard
+func (n *Node) led() []key.Shard {
+	var own []key.Shard
 	for sh := range n.store.AllShards() {
 		if n.store.Epoch(sh) != 0 {
 			own = append(own, sh)
@@ -270,7 +270,7 @@ func (n *Node) led() []persistence.Shard {
 // handOverMax bounds a hand-over; while it lasts nothing is written.
 const handOverMax = 2 * time.Second
 
-func (n *Node) handOver(ctx context.Context, sh persistence.Shard, to peer.NodeID) {
+func (n *Node) handOver(ctx context.Context, sh key.Shard, to peer.NodeID) {
 	ctx, cancel := context.WithTimeout(ctx, handOverMax)
 	defer cancel()
 	g := n.store.Replica(sh)
@@ -291,11 +291,11 @@ func (n *Node) handOver(ctx context.Context, sh persistence.Shard, to peer.NodeI
 // tending are the shards that are led here, whose replicas this node looks after.
 type tending struct {
 	mu   sync.Mutex
-	stop map[persistence.Shard]context.CancelFunc
+	stop map[key.Shard]context.CancelFunc
 }
 
 // Led implements persistence.Leads.
-func (n *Node) Led(sh persistence.Shard, epoch uint64) {
+func (n *Node) Led(sh key.Shard, epoch uint64) {
 	n.tending.mu.Lock()
 	defer n.tending.mu.Unlock()
 	if n.ctx.Err() != nil { // Stop waits already
@@ -309,7 +309,7 @@ func (n *Node) Led(sh persistence.Shard, epoch uint64) {
 }
 
 // Ended implements persistence.Leads.
-func (n *Node) Ended(sh persistence.Shard, epoch uint64) {
+func (n *Node) Ended(sh key.Shard, epoch uint64) {
 	n.tending.mu.Lock()
 	defer n.tending.mu.Unlock()
 	if cancel := n.tending.stop[sh]; cancel != nil {
@@ -321,13 +321,13 @@ func (n *Node) Ended(sh persistence.Shard, epoch uint64) {
 }
 
 // tend brings the replicas of a shard, step by step, to what the directory wants.
-func (n *Node) tend(ctx context.Context, sh persistence.Shard) {
+func (n *Node) tend(ctx context.Context, sh key.Shard) {
 	for ctx.Err() == nil {
 		pause := n.o.Pace
 		if d := n.directory.Load(); d != nil && len(d.wanted(sh).voters) > 0 {
 			step, id := nextMove(n.replicas(sh), d.wanted(sh), surroundings{
 				self: n.self, alive: n.isAlive, caughtUp: func(id peer.NodeID) bool { return n.isCaughtUp(sh, id) },
-				busy: func(id peer.NodeID) bool { return sh == persistence.Meta && n.isBusy(id) },
+				busy: func(id peer.NodeID) bool { return sh == key.Meta && n.isBusy(id) },
 			})
 			if step != rest && n.move(ctx, sh, step, id) {
 				pause = n.o.Pace / 20
@@ -341,7 +341,7 @@ func (n *Node) tend(ctx context.Context, sh persistence.Shard) {
 }
 
 // move makes one step, and reports whether that was done.
-func (n *Node) move(ctx context.Context, sh persistence.Shard, step move, id peer.NodeID) bool {
+func (n *Node) move(ctx context.Context, sh key.Shard, step move, id peer.NodeID) bool {
 	g := n.store.Replica(sh)
 	if g == nil {
 		return false

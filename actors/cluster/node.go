@@ -19,6 +19,7 @@ import (
 	"troupe/actors/cluster/peer"
 	"troupe/actors/guard"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/persistence/replica"
 )
 
@@ -99,7 +100,7 @@ type Node struct {
 // network is how a node reaches the others.
 type network struct {
 	port    port
-	streams func(persistence.Shard) replica.Streams
+	streams func(key.Shard) replica.Streams
 	nodeOf  func(context.Context) peer.NodeID // whose call a request is
 	listen  func(ctx context.Context, address string) (string, error)
 }
@@ -128,7 +129,7 @@ func load(o Options, connect func(*Node) (network, error)) (*Node, error) {
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	n.full = func() bool { return errors.Is(n.store.Accepting(), persistence.ErrDiskFull) }
 	n.others.by, n.others.news = map[peer.NodeID]*other{}, make(chan struct{})
-	n.tending.stop = map[persistence.Shard]context.CancelFunc{}
+	n.tending.stop = map[key.Shard]context.CancelFunc{}
 	var err error
 	if n.identity, err = peer.LoadIdentity(n.files.path(IdentityFile)); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrIdentity, err)
@@ -161,7 +162,7 @@ func (n *Node) connect() (network, error) {
 		Admits: func(id peer.NodeID) bool { return !n.isGone(id) },
 		Calls:  n.mux, Join: http.HandlerFunc(n.join),
 	})
-	streams := func(sh persistence.Shard) replica.Streams {
+	streams := func(sh key.Shard) replica.Streams {
 		s, err := p.Streams(uint16(sh))
 		if err != nil {
 			return noStreams{err}
@@ -224,7 +225,7 @@ func (n *Node) Run(s *persistence.Store) error {
 	if d := n.directory.Load(); d != nil && d.Level > n.level {
 		return fmt.Errorf("this is version %s of level %d, and all nodes of the cluster have had level %d: start a newer program", n.o.Version, n.level, d.Level)
 	}
-	if err := s.Join(persistence.Meta); err != nil {
+	if err := s.Join(key.Meta); err != nil {
 		return err
 	}
 	for _, loop := range []func(){n.greetLoop, n.freshLoop, n.keepLoop, n.rereadLoop, n.renewLoop} {
@@ -280,7 +281,7 @@ func (n *Node) freshen(ctx context.Context) {
 	asked := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, freshMax)
 	defer cancel()
-	if n.Current(ctx, persistence.Meta) == nil {
+	if n.Current(ctx, key.Meta) == nil {
 		n.fresh.Store(&asked)
 	}
 }

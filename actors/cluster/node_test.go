@@ -9,7 +9,7 @@ import (
 
 	"troupe/actors/cluster/peer"
 	"troupe/actors/failure"
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // TestNobodyWaitsForAnEntryThatIsStuck: what has a bound ends at it, while a leader cannot know whether it
@@ -20,7 +20,7 @@ func TestNobodyWaitsForAnEntryThatIsStuck(t *testing.T) {
 		defer w.end()
 		a, b, c := w.three()
 		for _, p := range []*process{a, b, c} {
-			if p.store.Epoch(persistence.Meta) == 0 {
+			if p.store.Epoch(key.Meta) == 0 {
 				continue
 			}
 			p.isolate(true)
@@ -28,7 +28,7 @@ func TestNobodyWaitsForAnEntryThatIsStuck(t *testing.T) {
 			for name, do := range map[string]func(context.Context) error{
 				"a change": func(ctx context.Context) error { return p.change(ctx, func(*directory) error { return errUnchanged }) },
 				"a read": func(ctx context.Context) error {
-					_, err := p.index(ctx, p.self, persistence.Meta)
+					_, err := p.index(ctx, p.self, key.Meta)
 					return err
 				},
 			} {
@@ -71,8 +71,8 @@ func TestALeaderThatIsGoneIsNotAsked(t *testing.T) {
 		a, b, c := w.three()
 		var leader peer.NodeID
 		w.await("all know the leader", func() bool {
-			leader = a.leaderNow(persistence.Meta)
-			return leader != "" && b.leaderNow(persistence.Meta) == leader && c.leaderNow(persistence.Meta) == leader
+			leader = a.leaderNow(key.Meta)
+			return leader != "" && b.leaderNow(key.Meta) == leader && c.leaderNow(key.Meta) == leader
 		})
 		gone := w.nodes[leader]
 		gone.vanish() // NB: no time passes, so the others believe that it leads

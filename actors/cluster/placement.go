@@ -5,15 +5,15 @@ import (
 	"slices"
 
 	"troupe/actors/cluster/peer"
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // place decides which nodes shall have a vote in which shard: as many as replicas says, or
 // all nodes when there are fewer. It moves as little as it can: what stays where it is, stays;
 // then the node with the most shards gives one to the one with the fewest, until they differ by
 // one. Meta moves only when it must.
-func place(now map[persistence.Shard][]peer.NodeID, shards []persistence.Shard, nodes []peer.NodeID, replicas int) map[persistence.Shard][]peer.NodeID {
-	next := map[persistence.Shard][]peer.NodeID{}
+func place(now map[key.Shard][]peer.NodeID, shards []key.Shard, nodes []peer.NodeID, replicas int) map[key.Shard][]peer.NodeID {
+	next := map[key.Shard][]peer.NodeID{}
 	count := map[peer.NodeID]int{}
 	for _, sh := range shards {
 		for _, id := range now[sh] {
@@ -46,7 +46,7 @@ func place(now map[persistence.Shard][]peer.NodeID, shards []persistence.Shard, 
 	for moved := true; moved; {
 		moved = false
 		for _, sh := range shards {
-			if sh == persistence.Meta {
+			if sh == key.Meta {
 				continue
 			}
 			to := fewest(next[sh])

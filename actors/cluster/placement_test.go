@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"troupe/actors/cluster/peer"
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 func nodesDrawn(t *rapid.T, label string) []peer.NodeID {
@@ -25,13 +25,13 @@ func nodesDrawn(t *rapid.T, label string) []peer.NodeID {
 // TestPlacement: from wherever it was, each shard gets as many nodes as it should have, all
 // have about as many shards, and nothing moves that need not.
 func TestPlacement(t *testing.T) {
-	var shards []persistence.Shard
-	for sh := range persistence.Shard(16) {
+	var shards []key.Shard
+	for sh := range key.Shard(16) {
 		shards = append(shards, sh)
 	}
-	shards = append(shards, persistence.Meta)
+	shards = append(shards, key.Meta)
 	rapid.Check(t, func(t *rapid.T) {
-		now := map[persistence.Shard][]peer.NodeID{}
+		now := map[key.Shard][]peer.NodeID{}
 		for round := range 3 {
 			nodes := nodesDrawn(t, fmt.Sprint("nodes ", round, " "))
 			if len(nodes) == 0 {
@@ -51,7 +51,7 @@ func TestPlacement(t *testing.T) {
 					if !slices.Contains(nodes, id) {
 						t.Fatalf("shard %d is placed on %s, which does not stay", sh, id)
 					}
-					if sh != persistence.Meta {
+					if sh != key.Meta {
 						count[id]++
 					}
 				}
@@ -66,9 +66,9 @@ func TestPlacement(t *testing.T) {
 			if again := place(next, shards, nodes, replicas); fmt.Sprint(again) != fmt.Sprint(next) {
 				t.Fatalf("placed again it is\n%v, not\n%v", again, next)
 			}
-			stay := slices.DeleteFunc(slices.Clone(now[persistence.Meta]), func(id peer.NodeID) bool { return !slices.Contains(nodes, id) })
-			if len(stay) <= replicas && slices.ContainsFunc(stay, func(id peer.NodeID) bool { return !slices.Contains(next[persistence.Meta], id) }) {
-				t.Fatalf("Meta has moved from %v to %v without need", stay, next[persistence.Meta])
+			stay := slices.DeleteFunc(slices.Clone(now[key.Meta]), func(id peer.NodeID) bool { return !slices.Contains(nodes, id) })
+			if len(stay) <= replicas && slices.ContainsFunc(stay, func(id peer.NodeID) bool { return !slices.Contains(next[key.Meta], id) }) {
+				t.Fatalf("Meta has moved from %v to %v without need", stay, next[key.Meta])
 			}
 			now = next
 		}
@@ -77,7 +77,7 @@ func TestPlacement(t *testing.T) {
 
 // TestEveryNodeKeepsEveryShard: with a vote or without, but for those that leave.
 func TestEveryNodeKeepsEveryShard(t *testing.T) {
-	shards := []persistence.Shard{0, 1, 2, persistence.Meta}
+	shards := []key.Shard{0, 1, 2, key.Meta}
 	rapid.Check(t, func(t *rapid.T) {
 		d := &directory{Nodes: map[peer.NodeID]member{}}
 		for _, id := range nodesDrawn(t, "node ") {

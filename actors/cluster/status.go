@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"troupe/actors/cluster/peer"
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // Status is the cluster as this node knows it.
@@ -13,8 +13,8 @@ type Status struct {
 	Self  peer.NodeID  `json:"self"`
 	Nodes []NodeStatus `json:"nodes"`
 	// Short are the shards that have fewer voters that are alive than they should, by number;
-	// persistence.Meta is the cluster's own.
-	Short []persistence.Shard `json:"short"`
+	// key.Meta is the cluster's own.
+	Short []key.Shard `json:"short"`
 }
 
 // NodeStatus is one node. What a node has that is not alive is as it was heard last.
@@ -57,7 +57,7 @@ func differing(a, b map[string]string) (names []string) {
 
 // Status returns the cluster as this node knows it.
 func (n *Node) Status() Status {
-	status := Status{Self: n.self, Nodes: []NodeStatus{}, Short: []persistence.Shard{}}
+	status := Status{Self: n.self, Nodes: []NodeStatus{}, Short: []key.Shard{}}
 	d := n.directory.Load()
 	if d == nil {
 		return status
@@ -71,7 +71,7 @@ func (n *Node) Status() Status {
 	said[n.self] = n.hello()
 
 	// NB: until another node leads a shard, those that follow know who has a vote.
-	best := map[persistence.Shard]groupState{}
+	best := map[key.Shard]groupState{}
 	for id, h := range said {
 		if !n.isAlive(id) {
 			continue

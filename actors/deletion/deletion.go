@@ -22,13 +22,14 @@ import (
 	"troupe/actors/task"
 	"troupe/actors/timer"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 )
 
 // Instance is an instance as its actor knows it.
 type Instance struct {
-	Shard    persistence.Shard
-	ID       persistence.ID
+	Shard    key.Shard
+	ID       key.ID
 	Workflow string
 	Of       *statemachine.Definition
 	State    *statemachine.Instance
@@ -55,7 +56,7 @@ func (in *Instance) Put(w *persistence.Writes, store *persistence.Store) error {
 	if err := in.putLists(w, store); err != nil {
 		return err
 	}
-	for _, prefix := range persistence.InstancePrefixes(in.Shard, in.ID) {
+	for _, prefix := range key.InstancePrefixes(in.Shard, in.ID) {
 		if err := remove(w, store, prefix); err != nil {
 			return err
 		}
@@ -65,15 +66,15 @@ func (in *Instance) Put(w *persistence.Writes, store *persistence.Store) error {
 		return err
 	}
 	timer.Put(w, &timer.Origin{Shard: in.Shard, Workflow: in.Workflow, Instance: in.ID}, in.State.Timers(), nil)
-	var key []byte
+	var k []byte
 	for _, ix := range in.Indexes {
-		key = ix.Leave(w, key, in.Shard, in.ID, in.State)
+		k = ix.Leave(w, k, in.Shard, in.ID, in.State)
 	}
 	for _, p := range in.Of.Positions(in.State) {
-		w.Delete(persistence.NodeKey(nil, in.Shard, in.Workflow, string(p.Node), string(p.Machine), in.ID))
+		w.Delete(key.Node(nil, in.Shard, in.Workflow, string(p.Node), string(p.Machine), in.ID))
 	}
-	w.Add(persistence.CountKey(nil, in.Shard, in.Workflow, in.Of.Version), -1)
-	w.Delete(persistence.RecordKey(nil, in.Shard, in.Workflow, in.ID))
+	w.Add(key.Count(nil, in.Shard, in.Workflow, in.Of.Version), -1)
+	w.Delete(key.Record(nil, in.Shard, in.Workflow, in.ID))
 	return nil
 }
 
@@ -89,8 +90,8 @@ func (in *Instance) putLists(w *persistence.Writes, store *persistence.Store) er
 
 // putDeliveries removes the attempts of deliveries that wait: their keys begin with something else.
 func (in *Instance) putDeliveries(w *persistence.Writes, store *persistence.Store) error {
-	err := store.Scan(persistence.DeliveryPrefix(nil, in.Shard, in.ID), func(key, value []byte) error {
-		of, ok := persistence.DeliveryEntry(key)
+	err := store.Scan(key.DeliveryPrefix(nil, in.Shard, in.ID), func(k, value []byte) error {
+		of, ok := key.ParseDelivery(k)
 		d, err := outbox.Parse(value)
 		if err != nil || !ok {
 			return failure.Errorf(failure.ErrExecution, "delivery of a deleted instance: %w", errors.Join(err, persistence.ErrCorrupt))
@@ -119,7 +120,7 @@ func remove(w *persistence.Writes, store *persistence.Store, prefix []byte) erro
 		return nil
 	})
 	if errors.Is(err, errEnough) {
-		w.DeleteRange(prefix, persistence.PrefixEnd(prefix))
+		w.DeleteRange(prefix, key.PrefixEnd(prefix))
 		return nil
 	}
 	return failure.OfStore(err)

@@ -133,7 +133,7 @@ type Error struct {
 	Reference string
 	// Wait is the time after which the request may pass; 0 when it is not known.
 	Wait time.Duration
-	// Shard is the one that is led elsewhere, of ErrElsewhere; persistence.EveryShard: a node is
+	// Shard is the one that is led elsewhere, of ErrElsewhere; key.EveryShard: a node is
 	// needed that has all shards.
 	Shard uint16
 	// Cause is what went wrong; it may be nil.

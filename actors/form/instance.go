@@ -7,6 +7,7 @@ import (
 	"troupe/actors/internal/history"
 	"troupe/actors/query"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -72,7 +73,7 @@ func (c *CreatorRow) Look(rows func() (*persistence.Store, error), at Spot) erro
 
 // creatorOf is the user of an instance's first history entry, and the service itself where that cannot be read.
 func creatorOf(from query.Loader, at Spot) (string, error) {
-	stored, err := from.Load(persistence.EntryKey(nil, at.Shard, at.ID, 1))
+	stored, err := from.Load(key.Entry(nil, at.Shard, at.ID, 1))
 	if err != nil && !errors.Is(err, persistence.ErrNotFound) {
 		return "", failure.OfStore(err)
 	}
@@ -88,7 +89,7 @@ func creatorOf(from query.Loader, at Spot) (string, error) {
 func loadRow(from query.Loader, at Spot, by string) (*Form, error) {
 	lists := listsOf[KindInstance]
 	for _, list := range []byte{lists.underWay, lists.current, lists.done} {
-		value, err := from.Load(persistence.ListKey(nil, at.Shard, list, by, at.Made, at.ID))
+		value, err := from.Load(key.List(nil, at.Shard, list, by, at.Made, at.ID))
 		if errors.Is(err, persistence.ErrNotFound) {
 			continue
 		}

@@ -9,7 +9,7 @@ import (
 	"troupe/actors/identity"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/query"
-	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 )
 
@@ -86,8 +86,8 @@ func (req *ListRequest) selection() (of query.Selection) {
 	cut := behind(place(req.ArchivedBefore))
 	for _, kind := range kinds {
 		lists := listsOf[kind]
-		in := func(list byte) persistence.Range {
-			return persistence.Range{Prefix: persistence.ListPrefix(nil, persistence.EveryShard, list, string(req.User))}
+		in := func(list byte) key.Range {
+			return key.Range{Prefix: key.ListPrefix(nil, key.EveryShard, list, string(req.User))}
 		}
 		current, underWay, done, ended := in(lists.current), in(lists.underWay), in(lists.done), in(lists.ended)
 		switch {
@@ -110,14 +110,14 @@ func (req *ListRequest) selection() (of query.Selection) {
 }
 
 // targetOf is the key of the row to which that of a completed form leads; nil when it is in front of cut.
-func targetOf(key, value, cut []byte) ([]byte, error) {
-	k, ok := persistence.ParseKey(key)
+func targetOf(rowKey, value, cut []byte) ([]byte, error) {
+	k, ok := key.Parse(rowKey)
 	if !ok || len(value) != placeBytes {
 		return nil, failure.Errorf(failure.ErrExecution, "row of a completed form")
 	}
 	for _, lists := range listsOf {
 		if lists.ended == k.Kind && bytes.Compare(value, cut) >= 0 {
-			return persistence.ListKey(nil, k.Shard, lists.done, k.Name, int64(^binary.BigEndian.Uint64(value)), k.ID), nil
+			return key.List(nil, k.Shard, lists.done, k.Name, int64(^binary.BigEndian.Uint64(value)), k.ID), nil
 		}
 	}
 	return nil, nil

@@ -9,6 +9,7 @@ import (
 
 	"troupe/actors/query"
 	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // BenchmarkList lists the forms of a user who has completed 100,000, a thousand of them
@@ -22,7 +23,7 @@ func BenchmarkList(b *testing.B) {
 	const cut = 1_000_000
 	fill := func(first, count int, made int64, done bool) {
 		for n := range count {
-			id := persistence.ID{1}
+			id := key.ID{1}
 			binary.BigEndian.PutUint64(id[8:], uint64(first+n))
 			f := leave().Begin([]byte(atStart), false, time.UnixMilli(made+int64(n)), nil)
 			if done {

@@ -12,7 +12,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/query"
-	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 )
 
@@ -89,7 +89,7 @@ func ReadPage(ctx context.Context, lists *query.Service, req *PageRequest) (*Pag
 		if after, err = r.name().Position(req.Cursor); err != nil {
 			return nil, err
 		}
-		if len(after) < len(persistence.ID{}) || req.Sort != ByName && len(after) != placeBytes+len(persistence.ID{}) {
+		if len(after) < len(key.ID{}) || req.Sort != ByName && len(after) != placeBytes+len(key.ID{}) {
 			return nil, query.ErrCursor
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/query"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/persistence/storetest"
 	"troupe/statemachine"
 )
@@ -39,9 +40,9 @@ func newShelf(t testing.TB) *shelf {
 // put adds forms that were made from a time on, one each millisecond, and came to their end at another time; 0: never.
 func (s *shelf) put(t testing.TB, first, count int, made, done int64, name string) {
 	t.Helper()
-	writes := map[persistence.Shard]*persistence.Writes{}
+	writes := map[key.Shard]*persistence.Writes{}
 	for n := range count {
-		id := persistence.ID{1}
+		id := key.ID{1}
 		binary.BigEndian.PutUint64(id[8:], uint64(first+n))
 		sh := s.store.ShardOf(id)
 		if writes[sh] == nil {
@@ -136,10 +137,10 @@ func TestAPageByTimeReadsWhatItShows(t *testing.T) {
 	s.put(t, 0, 2000, cut, cut+5000, "Leave") // completed lately, and made lately
 	s.put(t, 5000, 50, 1, cut+5000, "Leave")  // completed lately, and made long ago
 	spoil := func(list byte, made int64, n int, to []byte) {
-		id := persistence.ID{1}
+		id := key.ID{1}
 		binary.BigEndian.PutUint64(id[8:], uint64(n))
 		w := s.store.NewWrites(s.store.ShardOf(id))
-		w.Set(persistence.ListKey(nil, s.store.ShardOf(id), list, "john.doe", made, id), to)
+		w.Set(key.List(nil, s.store.ShardOf(id), list, "john.doe", made, id), to)
 		if err := s.store.Commit(w); err != nil {
 			t.Fatal(err)
 		}

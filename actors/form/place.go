@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 
 	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // lists are the letters of the lists that have the rows of a user's forms of one kind.
@@ -39,8 +40,8 @@ func (l lists) of(f *Form) byte {
 // Spot is what the keys of a form's rows have of its instance. Made is the creation, in
 // Unix milliseconds.
 type Spot struct {
-	Shard persistence.Shard
-	ID    persistence.ID
+	Shard key.Shard
+	ID    key.ID
 	Made  int64
 }
 
@@ -48,7 +49,7 @@ type Spot struct {
 // version of itself; nil: it is new.
 func (r *Row) Put(w *persistence.Writes, at Spot, before *Form) {
 	lists := listsOf[r.Kind]
-	key := func(list byte, when int64) []byte { return persistence.ListKey(nil, at.Shard, list, r.By, when, at.ID) }
+	key := func(list byte, when int64) []byte { return key.List(nil, at.Shard, list, r.By, when, at.ID) }
 	list := lists.of(&r.Form)
 	if before != nil {
 		if was := lists.of(before); was != list {
@@ -67,9 +68,9 @@ func (r *Row) Put(w *persistence.Writes, at Spot, before *Form) {
 // Remove removes the rows of a form that is deleted.
 func (f *Form) Remove(w *persistence.Writes, at Spot) {
 	lists := listsOf[f.Kind]
-	w.Delete(persistence.ListKey(nil, at.Shard, lists.of(f), f.By, at.Made, at.ID))
+	w.Delete(key.List(nil, at.Shard, lists.of(f), f.By, at.Made, at.ID))
 	if f.DoneAt != 0 {
-		w.Delete(persistence.ListKey(nil, at.Shard, lists.ended, f.By, f.DoneAt, at.ID))
+		w.Delete(key.List(nil, at.Shard, lists.ended, f.By, f.DoneAt, at.ID))
 	}
 }
 
@@ -81,5 +82,5 @@ func place(when int64) []byte { return binary.BigEndian.AppendUint64(nil, ^uint6
 
 // behind returns what comes behind a place with any id, and before the next place.
 func behind(place []byte) []byte {
-	return append(place, bytes.Repeat([]byte{0xFF}, len(persistence.ID{})+1)...)
+	return append(place, bytes.Repeat([]byte{0xFF}, len(key.ID{})+1)...)
 }

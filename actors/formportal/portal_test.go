@@ -19,7 +19,7 @@ import (
 	"troupe/actors/message"
 	"troupe/actors/quota"
 	"troupe/actors/workflow/workflowtest"
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // TestCategories holds gateway/INTERFACE.md, "Categories", as a table.
@@ -305,14 +305,14 @@ func TestAListReadsWhatItShows(t *testing.T) {
 		}
 	}
 	for id, place := range places {
-		var key, before []byte
-		h.EachRow(func(k persistence.Key, text, value []byte) {
+		var rowKey, before []byte
+		h.EachRow(func(k key.Parts, text, value []byte) {
 			if k.Table == "list" && k.ID == h.ID(id) && len(value) > 8 {
-				key, before = slices.Clone(text), slices.Clone(value)
+				rowKey, before = slices.Clone(text), slices.Clone(value)
 			}
 		})
 		sh := h.Store.ShardOf(h.ID(id))
-		h.Overwrite(sh, key, []byte("not a row"))
+		h.Overwrite(sh, rowKey, []byte("not a row"))
 		for c := form.Current; c <= form.Archived; c++ {
 			err := h.List(t.Context(), &ListRequest{Caller: h.user("john"), Kind: form.KindForm, Category: c}, func(*Summary) error { return nil })
 			// NB: what is older than the retention, and was completed since, is among what the archive looks at.
@@ -320,7 +320,7 @@ func TestAListReadsWhatItShows(t *testing.T) {
 				t.Errorf("the list of %s forms, while a row of %q is damaged: %v", c, place, err)
 			}
 		}
-		h.Overwrite(sh, key, before)
+		h.Overwrite(sh, rowKey, before)
 	}
 }
 

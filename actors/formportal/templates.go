@@ -13,6 +13,7 @@ import (
 
 	"troupe/actors/form"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine/document"
 )
 
@@ -86,14 +87,14 @@ func OpenTemplates(store *persistence.Store, log zerolog.Logger) (*Templates, er
 
 // ConcernsTemplates reports whether a row of Meta is the set: when it changes in a cluster,
 // Reload is due.
-func ConcernsTemplates(row persistence.Key) bool {
+func ConcernsTemplates(row key.Parts) bool {
 	return row.Table == "setting" && row.Name == templatesSetting
 }
 
 // Reload makes the set that the store has by now what is offered: in a cluster another node
 // may have published it. The error is that of OpenTemplates; then the set before stays.
 func (t *Templates) Reload() error {
-	text, err := t.store.Load(persistence.SettingKey(nil, templatesSetting))
+	text, err := t.store.Load(key.Setting(nil, templatesSetting))
 	if errors.Is(err, persistence.ErrNotFound) {
 		t.current.Store(newTemplateSet(nil))
 		return nil

@@ -13,6 +13,7 @@ import (
 
 	"troupe/actors/form"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/persistence/storetest"
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
@@ -156,8 +157,8 @@ func TestTooMuchTextIsRefused(t *testing.T) {
 func TestNothingAcceptedStopsAStart(t *testing.T) {
 	h := emptyHouse(t)
 	h.mustPublish(source(t, leaveForm), source(t, safety))
-	key := persistence.SettingKey(nil, templatesSetting)
-	row, err := h.Store.Load(key)
+	k := key.Setting(nil, templatesSetting)
+	row, err := h.Store.Load(k)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,14 +170,14 @@ func TestNothingAcceptedStopsAStart(t *testing.T) {
 		if spoilt == string(row) {
 			t.Fatal("the row is not what the test takes it for")
 		}
-		h.Overwrite(persistence.Meta, key, []byte(spoilt))
+		h.Overwrite(key.Meta, k, []byte(spoilt))
 		before := h.Log.Count("forms/leave-form.yaml")
 		h.restart()
 		if logged := h.Log.Count("forms/leave-form.yaml"); h.templates.Len() != 1 || h.templates.Get(form.KindChecklist, "safety") == nil || logged == before {
 			t.Errorf("got %d templates, and the log has the file %d times, before %d times", h.templates.Len(), logged, before)
 		}
 	}
-	h.Overwrite(persistence.Meta, key, []byte("{"))
+	h.Overwrite(key.Meta, k, []byte("{"))
 	if _, err := OpenTemplates(h.Store, zerolog.Nop()); !errors.Is(err, persistence.ErrCorrupt) {
 		t.Errorf("a row that is no JSON: got %v, want ErrCorrupt", err)
 	}

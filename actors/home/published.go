@@ -15,6 +15,7 @@ import (
 	"troupe/actors/catalog"
 	"troupe/actors/formportal"
 	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // Names of the settings that the published home is kept in, beside those of the catalog
@@ -91,7 +92,7 @@ func OpenPublished(o PublishedOptions) (*Published, error) {
 
 // IsPublished reports whether a store has a published home.
 func IsPublished(s *persistence.Store) (bool, error) {
-	_, err := s.Load(persistence.SettingKey(nil, publishedSetting))
+	_, err := s.Load(key.Setting(nil, publishedSetting))
 	if errors.Is(err, persistence.ErrNotFound) {
 		return false, nil
 	}
@@ -103,7 +104,7 @@ func (p *Published) Access() Access { return *p.access.Load() }
 
 // Publication says what is published now. ErrUnpublished: nothing.
 func (p *Published) Publication() (now Publication, err error) {
-	text, err := p.o.Store.Load(persistence.SettingKey(nil, publishedSetting))
+	text, err := p.o.Store.Load(key.Setting(nil, publishedSetting))
 	if errors.Is(err, persistence.ErrNotFound) {
 		return now, ErrUnpublished
 	}
@@ -141,8 +142,8 @@ func (p *Published) Stop(ctx context.Context) error {
 
 // Changed implements persistence.Follower.
 func (p *Published) Changed(keys [][]byte) {
-	for _, key := range keys {
-		row, ok := persistence.ParseKey(key)
+	for _, k := range keys {
+		row, ok := key.Parse(k)
 		if ok && (catalog.Concerns(row) || formportal.ConcernsTemplates(row) || concerns(row)) {
 			poke(p.follow.changed)
 			return
@@ -153,7 +154,7 @@ func (p *Published) Changed(keys [][]byte) {
 // Replaced implements persistence.Follower.
 func (p *Published) Replaced() { poke(p.follow.changed) }
 
-func concerns(row persistence.Key) bool {
+func concerns(row key.Parts) bool {
 	return row.Table == "setting" && (row.Name == publishedSetting || strings.HasPrefix(row.Name, textSettings))
 }
 
@@ -195,7 +196,7 @@ func (p *Published) ReadAccess(take func(Access)) error {
 func (p *Published) loadAccess() (Access, error) {
 	files := memory{}
 	for _, name := range []string{IdentityFile, RightsFile} {
-		row, err := p.o.Store.Load(persistence.SettingKey(nil, textSettings+name))
+		row, err := p.o.Store.Load(key.Setting(nil, textSettings+name))
 		if errors.Is(err, persistence.ErrNotFound) {
 			continue
 		}

@@ -16,6 +16,7 @@ import (
 	"troupe/actors/formportal"
 	"troupe/persistence"
 	"troupe/persistence/clocktest"
+	"troupe/persistence/key"
 	"troupe/persistence/replica/replicatest"
 	"troupe/statemachine/document"
 )
@@ -131,7 +132,7 @@ func TestWhatIsPublishedIsInUseOnEveryNodeWithinASecond(t *testing.T) {
 		c.wants(1, "Trip", "ann")
 		next := c.set(wholeHome, "identity.yaml", people2, "workflows/simple.yaml", simple2, "forms/trip.yaml", moreTrip)
 		for _, other := range c.nodes[1:] {
-			if err := other.Publish(next, "other"); !errors.Is(err, failure.ErrElsewhere) || failure.Of(err).Shard != uint16(persistence.Meta) {
+			if err := other.Publish(next, "other"); !errors.Is(err, failure.ErrElsewhere) || failure.Of(err).Shard != uint16(key.Meta) {
 				t.Errorf("%s does not lead: got %v, want ErrElsewhere", other.Name, err)
 			}
 		}
@@ -150,8 +151,8 @@ func TestWhatIsPublishedIsInUseOnEveryNodeWithinASecond(t *testing.T) {
 			}
 		}
 		took := c.nodes[1].took
-		w := c.nodes[0].Store.NewWrites(persistence.Meta)
-		w.Set(persistence.SettingKey(nil, "other"), nil)
+		w := c.nodes[0].Store.NewWrites(key.Meta)
+		w.Set(key.Setting(nil, "other"), nil)
 		c.must(c.nodes[0].Store.Commit(w))
 		clocktest.Advance(time.Second)
 		if c.nodes[1].took != took {
@@ -190,7 +191,7 @@ func TestALeaderThatIsCutOffPublishesNothing(t *testing.T) {
 		clocktest.Advance(10 * time.Second)
 		var leader *publisher
 		for _, n := range c.nodes[1:] {
-			if n.Store.Epoch(persistence.Meta) != 0 {
+			if n.Store.Epoch(key.Meta) != 0 {
 				leader = n
 			}
 		}

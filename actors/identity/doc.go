@@ -26,7 +26,7 @@
 // Stop before the store is closed.
 //
 // In a cluster each node has a [Replicated] instead, with the same methods. The node that leads
-// the shard persistence.Meta runs a Service for its epoch; the others read rows:
+// the shard key.Meta runs a Service for its epoch; the others read rows:
 //
 //	Create, SignIn, … ──► leads? ── no ──► ErrElsewhere: the gateway asks the leader
 //	                        └─ yes ──────► the Service of the epoch

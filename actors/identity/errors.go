@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"troupe/actors/failure"
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 var (
@@ -18,7 +18,7 @@ var (
 	// errStopped: Stop was called. Nothing was stored.
 	errStopped = failure.Errorf(failure.ErrUnavailable, "identity service is stopped")
 	// errElsewhere: another node leads the credentials. Nothing was done.
-	errElsewhere = failure.Elsewhere(uint16(persistence.Meta))
+	errElsewhere = failure.Elsewhere(uint16(key.Meta))
 	// errNotFresh: this node is cut off or its disk is full, so what it knows of credentials may be old.
 	errNotFresh = failure.Errorf(failure.ErrUnavailable, "cut off from the node that leads the credentials, or without room for what it says")
 	// errWaiting and errNoAnswer: it is not known whether a credential is a new one.

@@ -6,6 +6,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // flowKeySetting is the name of the row with the key of FlowKey.
@@ -16,7 +17,7 @@ const flowKeySetting = "flow-key"
 // the same for good. The error is failure.ErrUnavailable until the first leader has made them, or
 // that of the store. The result is the caller's.
 func (r *Replicated) FlowKey() ([]byte, error) {
-	key, err := r.options.Store.Load(persistence.SettingKey(nil, flowKeySetting))
+	key, err := r.options.Store.Load(key.Setting(nil, flowKeySetting))
 	if errors.Is(err, persistence.ErrNotFound) {
 		return nil, failure.Errorf(failure.ErrUnavailable, "the key of sign-ins is not made yet")
 	}
@@ -26,14 +27,14 @@ func (r *Replicated) FlowKey() ([]byte, error) {
 // makeFlowKey makes the key in an epoch, unless there is one. It does not wait: what fails is
 // tried again in the next epoch.
 func (r *Replicated) makeFlowKey(epoch uint64) {
-	store, row := r.options.Store, persistence.SettingKey(nil, flowKeySetting)
+	store, row := r.options.Store, key.Setting(nil, flowKeySetting)
 	if _, err := store.Load(row); !errors.Is(err, persistence.ErrNotFound) {
 		return // NB: where the store cannot be read, there may be one
 	}
-	key := make([]byte, 32)
-	_, _ = rand.Read(key) // crypto/rand never returns an error; it ends the program
-	w := store.NewWritesIn(persistence.Meta, epoch)
-	w.Set(row, key)
+	k := make([]byte, 32)
+	_, _ = rand.Read(k) // crypto/rand never returns an error; it ends the program
+	w := store.NewWritesIn(key.Meta, epoch)
+	w.Set(row, k)
 	store.Append(w, confirmation(func(err error) {
 		if err != nil {
 			r.options.Log.Warn().Err(err).Msg("the key of sign-ins through a provider was not made; the next leader tries again")

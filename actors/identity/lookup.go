@@ -10,6 +10,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/internal/rounds"
 	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // Authenticate is that of Service. Two more errors are failure.ErrUnavailable, when this node
@@ -78,8 +79,8 @@ func (r *Replicated) read(id string) (*entry, error) {
 		if id[:len(kind.prefix())] != kind.prefix() {
 			continue
 		}
-		var key [64]byte
-		row, err := r.options.Store.Load(persistence.CredentialKey(key[:0], letter(kind), id))
+		var k [64]byte
+		row, err := r.options.Store.Load(key.Credential(k[:0], letter(kind), id))
 		if errors.Is(err, persistence.ErrNotFound) {
 			break
 		}

@@ -15,6 +15,7 @@ import (
 	"troupe/actors/guard"
 	"troupe/actors/internal/rounds"
 	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // Identities is what a [Service] and a [Replicated] both are.
@@ -69,7 +70,7 @@ type ReplicatedOptions struct {
 
 // Replicated is a node's part of the identities of a cluster. Its methods are those of Service,
 // and safe for concurrent use. All of them but Authenticate, Principal, Directory, SetDirectory
-// and Metrics are for the node that leads the shard persistence.Meta: any other returns
+// and Metrics are for the node that leads the shard key.Meta: any other returns
 // failure.ErrElsewhere before anything is done. Where the leadership was lost in the middle,
 // so that nobody knows, the error is failure.ErrOutcomeUnknown.
 type Replicated struct {
@@ -127,10 +128,10 @@ func StartReplicated(o ReplicatedOptions) (*Replicated, error) {
 type leads struct{ *Replicated }
 
 // Led implements persistence.Leads.
-func (r leads) Led(sh persistence.Shard, epoch uint64) {
+func (r leads) Led(sh key.Shard, epoch uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if sh != persistence.Meta || r.stopping.Err() != nil {
+	if sh != key.Meta || r.stopping.Err() != nil {
 		return
 	}
 	t := &term{epoch: epoch, loaded: make(chan struct{}), ended: make(chan struct{})}
@@ -139,10 +140,10 @@ func (r leads) Led(sh persistence.Shard, epoch uint64) {
 }
 
 // Ended implements persistence.Leads.
-func (r leads) Ended(sh persistence.Shard, epoch uint64) {
+func (r leads) Ended(sh key.Shard, epoch uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if t := r.term.Load(); sh == persistence.Meta && t != nil && t.epoch == epoch {
+	if t := r.term.Load(); sh == key.Meta && t != nil && t.epoch == epoch {
 		r.term.Store(nil)
 		close(t.ended)
 	}
@@ -203,7 +204,7 @@ func (r *Replicated) load(t *term) *Service {
 
 // present is the epoch in which this node leads Meta now, nil when it does not.
 func (r *Replicated) present() *term {
-	if t := r.term.Load(); t != nil && t.epoch == r.options.Store.Epoch(persistence.Meta) {
+	if t := r.term.Load(); t != nil && t.epoch == r.options.Store.Epoch(key.Meta) {
 		return t
 	}
 	return nil
@@ -243,7 +244,7 @@ func (r *Replicated) leadTerm(ctx context.Context, do func(*term) error) error {
 
 // confirm returns nil when nobody else has led since the epoch began.
 func (r *Replicated) confirm(t *term) error {
-	return failure.OfStore(r.options.Store.AwaitLed(context.Background(), persistence.Meta, t.epoch))
+	return failure.OfStore(r.options.Store.AwaitLed(context.Background(), key.Meta, t.epoch))
 }
 
 // Writable returns failure.ErrElsewhere unless this node leads Meta.

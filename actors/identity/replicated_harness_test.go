@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"troupe/actors/failure"
-	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/persistence/replica/replicatest"
 )
 
@@ -117,8 +117,8 @@ func (n *clusterNode) current(ctx context.Context) error {
 			if n.cut.Load() != 0 || to.cut.Load() != 0 {
 				continue
 			}
-			if at, err := to.Store.ReadIndex(ctx, persistence.Meta); err == nil {
-				return n.Store.AwaitApplied(ctx, persistence.Meta, at)
+			if at, err := to.Store.ReadIndex(ctx, key.Meta); err == nil {
+				return n.Store.AwaitApplied(ctx, key.Meta, at)
 			}
 		}
 		select {
@@ -141,7 +141,7 @@ func (n *clusterNode) tell(uses []Use) {
 func (c *cluster) hand(to string) {
 	c.Helper()
 	old := c.leader()
-	c.must(old.Store.Replica(persistence.Meta).HandOver(c.Context(), to))
+	c.must(old.Store.Replica(key.Meta).HandOver(c.Context(), to))
 	for c.leader() == old {
 		pass(10 * time.Millisecond)
 	}

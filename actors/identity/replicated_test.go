@@ -13,6 +13,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // missing is a credential that nobody has made.
@@ -68,7 +69,7 @@ func TestOnlyTheLeaderWrites(t *testing.T) {
 			"SetPassword":     func(n *clusterNode) error { return n.SetPassword(ctx, "john.doe", "pass the salt") },
 			"CreateForNobody": func(n *clusterNode) error { return second(n.CreateToken(ctx, CreateCredential{User: "nobody"})) },
 		} {
-			if of := failure.Of(errors.Join(do(n), failure.ErrInternal)); of.Kind != failure.ErrElsewhere || of.Shard != uint16(persistence.Meta) {
+			if of := failure.Of(errors.Join(do(n), failure.ErrInternal)); of.Kind != failure.ErrElsewhere || of.Shard != uint16(key.Meta) {
 				t.Errorf("%s on a node that does not lead: got %v of the shard %d, want ErrElsewhere of Meta", what, of.Kind, of.Shard)
 			}
 			if err := do(c.leader()); errors.Is(err, failure.ErrElsewhere) {
@@ -247,7 +248,7 @@ func TestALeaderThatMayNotWrite(t *testing.T) {
 	onCluster(t, Options{}, func(c *cluster) {
 		secret, n := c.token(), c.leader()
 		service := n.service()
-		resume, err := n.Store.Replica(persistence.Meta).Drain(c.Context())
+		resume, err := n.Store.Replica(key.Meta).Drain(c.Context())
 		c.must(err)
 		for what, err := range map[string]error{
 			"Writable":              n.Writable(),

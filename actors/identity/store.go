@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // Store is what the service needs of the store, which *persistence.Store has.
-// Credentials are rows of the shard persistence.Meta.
+// Credentials are rows of the shard key.Meta.
 type Store interface {
-	NewWrites(persistence.Shard) *persistence.Writes
+	NewWrites(key.Shard) *persistence.Writes
 	Append(*persistence.Writes, persistence.Waiter) (applied bool)
 	Barrier(persistence.Waiter)
 	Scan(prefix []byte, visit func(key, value []byte) error) error
@@ -24,14 +25,14 @@ func (l storeLedger) append(rows []row, done func(error)) {
 		l.store.Barrier(confirmation(done))
 		return
 	}
-	w := l.store.NewWrites(persistence.Meta)
+	w := l.store.NewWrites(key.Meta)
 	fill(w, rows)
 	l.store.Append(w, confirmation(done))
 }
 
 func fill(w *persistence.Writes, rows []row) {
 	for _, r := range rows {
-		key := persistence.CredentialKey(nil, letter(r.kind), r.id)
+		key := key.Credential(nil, letter(r.kind), r.id)
 		if r.value == nil {
 			w.Delete(key)
 		} else {
@@ -41,9 +42,9 @@ func fill(w *persistence.Writes, rows []row) {
 }
 
 func (l storeLedger) scan(kind Kind, visit func(id string, row []byte)) error {
-	return l.store.Scan(persistence.CredentialPrefix(nil, letter(kind)), func(key, value []byte) error {
+	return l.store.Scan(key.CredentialPrefix(nil, letter(kind)), func(k, value []byte) error {
 		// The service reports an unreadable key: no row belongs under "".
-		parsed, _ := persistence.ParseKey(key)
+		parsed, _ := key.Parse(k)
 		visit(parsed.Name, value)
 		return nil
 	})
@@ -59,10 +60,10 @@ type epochLedger struct {
 
 func (l epochLedger) append(rows []row, done func(error)) {
 	if len(rows) == 0 {
-		l.store.BarrierIn(persistence.Meta, l.epoch, confirmation(done))
+		l.store.BarrierIn(key.Meta, l.epoch, confirmation(done))
 		return
 	}
-	w := l.store.NewWritesIn(persistence.Meta, l.epoch)
+	w := l.store.NewWritesIn(key.Meta, l.epoch)
 	fill(w, rows)
 	l.store.Append(w, confirmation(done))
 }

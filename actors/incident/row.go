@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"troupe/actors/failure"
-	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine/data"
 	"troupe/statemachine/expr"
 )
@@ -89,7 +89,7 @@ func (r *Row) bound() {
 
 // name is what the incidents of all nodes at the same place have in common. It is an id only in keys and in what people read: it
 // chooses the shard that has the row.
-func (r *Row) name() (id persistence.ID) {
+func (r *Row) name() (id key.ID) {
 	place := r.Place
 	if place == "" {
 		if place = r.File; r.Line == 0 {

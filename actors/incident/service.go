@@ -16,6 +16,7 @@ import (
 	"troupe/actors/guard"
 	"troupe/actors/internal/instanceid"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 )
 
@@ -49,14 +50,14 @@ type Service struct {
 	wake    chan struct{} // has room for one
 
 	mu      sync.Mutex
-	waiting map[persistence.ID]*Row
+	waiting map[key.ID]*Row
 	// writing has for each shard who changes its rows, from reading them on until it is known whether that is durable.
 	writing []chan struct{}
 }
 
 // New returns a service that notes, and writes from Start on.
 func New(o Options) *Service {
-	s := &Service{o: o, wake: make(chan struct{}, 1), waiting: map[persistence.ID]*Row{}}
+	s := &Service{o: o, wake: make(chan struct{}, 1), waiting: map[key.ID]*Row{}}
 	for range o.Store.Shards() {
 		s.writing = append(s.writing, make(chan struct{}, 1))
 	}
@@ -101,7 +102,7 @@ func (s *Service) Undone(f *statemachine.Fault, r *Row) error {
 
 // LogFailed says in the log of events that came by themselves that they have failed: of the timers that the instance keeps them as now.
 // Without an error none has.
-func (s *Service) LogFailed(of *statemachine.Definition, workflow string, instance persistence.ID, err error, begun []statemachine.Timer) {
+func (s *Service) LogFailed(of *statemachine.Definition, workflow string, instance key.ID, err error, begun []statemachine.Timer) {
 	for _, t := range begun {
 		if err == nil || !t.Failed {
 			continue
@@ -138,7 +139,7 @@ func (placed) Unwrap() error { return statemachine.ErrExecution }
 // Why is for those who may see what it quotes.
 func (p placed) Why() string { return p.fault.Error() }
 
-func (s *Service) add(name persistence.ID, r *Row) {
+func (s *Service) add(name key.ID, r *Row) {
 	s.mu.Lock()
 	if before := s.waiting[name]; before != nil {
 		before.merge(r)
@@ -179,9 +180,9 @@ func (s *Service) run() {
 func (s *Service) flush(ctx context.Context) {
 	s.mu.Lock()
 	waiting := s.waiting
-	s.waiting = map[persistence.ID]*Row{}
+	s.waiting = map[key.ID]*Row{}
 	s.mu.Unlock()
-	of := map[persistence.Shard][]Row{}
+	of := map[key.Shard][]Row{}
 	for name, r := range waiting {
 		sh := s.o.Store.ShardOf(name)
 		of[sh] = append(of[sh], *r)
@@ -203,7 +204,7 @@ func (s *Service) flush(ctx context.Context) {
 
 // Put adds failures to the incidents of a shard that is led here, else failure.ErrElsewhere. It returns when they are durable.
 func (s *Service) Put(ctx context.Context, shard uint16, rows []Row) error {
-	return s.change(ctx, persistence.Shard(shard), func(w *persistence.Writes, sh persistence.Shard) error {
+	return s.change(ctx, key.Shard(shard), func(w *persistence.Writes, sh key.Shard) error {
 		there, err := s.load(sh)
 		for k := range rows {
 			if err == nil {
@@ -222,8 +223,8 @@ type kept struct {
 }
 
 // load returns the rows of a shard.
-func (s *Service) load(sh persistence.Shard) (out []kept, err error) {
-	err = s.o.Store.Scan(append(persistence.IncidentPrefix(nil, sh), mark), func(key, stored []byte) error {
+func (s *Service) load(sh key.Shard) (out []kept, err error) {
+	err = s.o.Store.Scan(append(key.IncidentPrefix(nil, sh), mark), func(key, stored []byte) error {
 		r, err := Parse(stored)
 		if err != nil { // it can be dropped, and the next failure at its place takes it
 			r = &Row{}
@@ -235,11 +236,11 @@ func (s *Service) load(sh persistence.Shard) (out []kept, err error) {
 }
 
 // put adds a failure to those that are there.
-func put(w *persistence.Writes, sh persistence.Shard, there []kept, r *Row) ([]kept, error) {
+func put(w *persistence.Writes, sh key.Shard, there []kept, r *Row) ([]kept, error) {
 	r.bound()
 	name := r.name()
 	at := slices.IndexFunc(there, func(k kept) bool {
-		return bytes.HasPrefix(k.key, append(persistence.IncidentPrefix(nil, sh), name[:]...))
+		return bytes.HasPrefix(k.key, append(key.IncidentPrefix(nil, sh), name[:]...))
 	})
 	if at < 0 {
 		if len(there) >= rowsMax {
@@ -248,7 +249,7 @@ func put(w *persistence.Writes, sh persistence.Shard, there []kept, r *Row) ([]k
 			there = slices.Delete(there, least, least+1)
 		}
 		// NB: one that was dropped and comes again has another id.
-		key := persistence.IncidentKey(nil, sh, name, uint64(r.First.UnixMilli()), rand.Uint32()) //nolint:gosec // no secret
+		key := key.Incident(nil, sh, name, uint64(r.First.UnixMilli()), rand.Uint32()) //nolint:gosec // no secret
 		at, there = len(there), append(there, kept{key: key, Row: r})
 	} else if there[at].unreadable {
 		there[at] = kept{key: there[at].key, Row: r}
@@ -287,8 +288,8 @@ func (s *Service) Change(ctx context.Context, id string, kind Kind, drop bool) e
 	if !ok {
 		return failure.ErrNotFound
 	}
-	return s.change(ctx, s.o.Store.ShardOf(name), func(w *persistence.Writes, sh persistence.Shard) error {
-		key := persistence.IncidentKey(nil, sh, name, sequence, number)
+	return s.change(ctx, s.o.Store.ShardOf(name), func(w *persistence.Writes, sh key.Shard) error {
+		key := key.Incident(nil, sh, name, sequence, number)
 		if _, err := s.o.Store.Load(key); errors.Is(err, persistence.ErrNotFound) {
 			return failure.ErrNotFound
 		} else if err != nil {
@@ -300,7 +301,7 @@ func (s *Service) Change(ctx context.Context, id string, kind Kind, drop bool) e
 }
 
 // change makes one commit in a shard that is led here, and returns when it is durable. All that was written before is visible to fill.
-func (s *Service) change(ctx context.Context, sh persistence.Shard, fill func(*persistence.Writes, persistence.Shard) error) error {
+func (s *Service) change(ctx context.Context, sh key.Shard, fill func(*persistence.Writes, key.Shard) error) error {
 	epoch := s.o.Store.Epoch(sh)
 	if epoch == 0 {
 		return failure.Elsewhere(uint16(sh))

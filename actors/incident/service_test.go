@@ -15,6 +15,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/persistence"
 	"troupe/persistence/clocktest"
+	"troupe/persistence/key"
 	"troupe/persistence/storetest"
 	"troupe/statemachine/expr"
 )
@@ -201,7 +202,7 @@ func TestAnUnreadableRowIsReplaced(t *testing.T) {
 	on(t, func(t *testing.T, s *Service, o Options) {
 		r := failed("w", 1, 5)
 		w := o.Store.NewWritesIn(0, o.Store.Epoch(0))
-		w.Set(persistence.IncidentKey(nil, 0, r.name(), 1, 2), []byte("no row"))
+		w.Set(key.Incident(nil, 0, r.name(), 1, 2), []byte("no row"))
 		if err := o.Store.Commit(w); err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 	"troupe/actors/incident"
 	"troupe/actors/internal/instanceid"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 )
 
@@ -43,14 +44,14 @@ type Service struct {
 	o Options
 
 	mu    sync.Mutex
-	trees map[persistence.ID]*tree     // by root; guarded by mu
-	swept time.Time                    // guarded by mu
-	roots map[persistence.ID]child.Ref // of parents that are not roots; guarded by mu
+	trees map[key.ID]*tree     // by root; guarded by mu
+	swept time.Time            // guarded by mu
+	roots map[key.ID]child.Ref // of parents that are not roots; guarded by mu
 }
 
 // New returns a service.
 func New(o Options) *Service {
-	return &Service{o: o, trees: map[persistence.ID]*tree{}, roots: map[persistence.ID]child.Ref{}}
+	return &Service{o: o, trees: map[key.ID]*tree{}, roots: map[key.ID]child.Ref{}}
 }
 
 // Sender is what the actor of a parent knows, or that of a child that sends its parent an event.
@@ -189,7 +190,7 @@ func (s *Service) look(at child.Ref) (relative, error) {
 	if !ok {
 		return relative{}, failure.ErrNotFound
 	}
-	stored, err := s.o.Store.Load(persistence.RecordKey(nil, s.o.Store.ShardOf(id), at.Workflow, id))
+	stored, err := s.o.Store.Load(key.Record(nil, s.o.Store.ShardOf(id), at.Workflow, id))
 	if errors.Is(err, persistence.ErrNotFound) {
 		return relative{}, failure.ErrNotFound
 	}

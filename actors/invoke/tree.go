@@ -10,7 +10,7 @@ import (
 	"troupe/actors/incident"
 	"troupe/actors/internal/breaks"
 	"troupe/actors/internal/instanceid"
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // pause is how long a tree that was found full counts as full, and that a tree is remembered in which nothing happens; a large one, which
@@ -27,7 +27,7 @@ type tree struct {
 	version uint64        // of the root
 	ended   bool          // the root
 	// running are the instances that were found, the root among them, and those that were let in since.
-	running map[persistence.ID]struct{}
+	running map[key.ID]struct{}
 	counted time.Time
 	begun   int // how many were let in since
 	full    bool
@@ -107,7 +107,7 @@ func (s *Service) count(ctx context.Context, t *tree, m *child.Join) error {
 		return err
 	}
 	root, _ := instanceid.Parse(m.Root.Instance)
-	running := map[persistence.ID]struct{}{root: {}}
+	running := map[key.ID]struct{}{root: {}}
 	t.version, t.ended = at.version, err == nil && !at.runs || errors.Is(err, failure.ErrNotFound)
 	if t.ended {
 		at.children = nil
@@ -150,7 +150,7 @@ func (s *Service) count(ctx context.Context, t *tree, m *child.Join) error {
 }
 
 // tree returns the tree of a root until leave is called, and forgets, once in a while, those in which nothing happens.
-func (s *Service) tree(root persistence.ID, now time.Time) *tree {
+func (s *Service) tree(root key.ID, now time.Time) *tree {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now.Sub(s.swept) >= pause {

@@ -4,15 +4,15 @@ import (
 	"testing"
 	"time"
 
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // TestATreeAtRestIsForgotten, a large one later than a small one, and one that is being asked, never.
 func TestATreeAtRestIsForgotten(t *testing.T) {
 	s, now := New(Options{}), time.Unix(1_700_000_000, 0)
-	id := func(n int) persistence.ID { return persistence.ID{byte(n)} }
+	id := func(n int) key.ID { return key.ID{byte(n)} }
 	small, large, asked := s.tree(id(1), now), s.tree(id(2), now), s.tree(id(3), now)
-	large.running = map[persistence.ID]struct{}{}
+	large.running = map[key.ID]struct{}{}
 	for n := range 100 {
 		large.running[id(n)] = struct{}{}
 	}

@@ -5,7 +5,7 @@ package message
 import (
 	"troupe/actors/form"
 	"troupe/actors/identity"
-	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -62,7 +62,7 @@ type Load struct {
 
 // View is an instance as those see it who read it inside its actor. It is valid during the call.
 type View struct {
-	ID       persistence.ID
+	ID       key.ID
 	Of       *statemachine.Definition
 	Instance *statemachine.Instance
 	// Form is nil when the instance is none. It never changes, so that it may be kept.

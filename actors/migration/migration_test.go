@@ -22,8 +22,8 @@ import (
 	"troupe/actors/query"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
-	"troupe/persistence"
 	"troupe/persistence/clocktest"
+	"troupe/persistence/key"
 	"troupe/persistence/storetest"
 	"troupe/statemachine/document"
 )
@@ -79,7 +79,7 @@ func request(text string) migration.Request {
 func (h *harness) versions(t *testing.T) (one, two int64) {
 	t.Helper()
 	for number, to := range map[uint64]*int64{1: &one, 2: &two} {
-		n, err := h.Store.CountAll(persistence.CountKey(nil, persistence.EveryShard, "order", number))
+		n, err := h.Store.CountAll(key.Count(nil, key.EveryShard, "order", number))
 		if err != nil {
 			t.Fatal(err)
 		}

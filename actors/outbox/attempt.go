@@ -11,6 +11,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/guard"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -19,7 +20,7 @@ import (
 var mailRules = statemachine.Webhook{RetryLimit: 8, Delay: 5 * time.Second, MaxDelay: time.Hour, Backoff: 2, Jitter: true}
 
 // try makes one attempt, and writes what became of it.
-func (s *Service) try(ctx context.Context, sh persistence.Shard, epoch uint64, key persistence.Delivery, row *Delivery) error {
+func (s *Service) try(ctx context.Context, sh key.Shard, epoch uint64, key key.Delivery, row *Delivery) error {
 	if isInside(key.Queue) {
 		return s.tryInside(ctx, sh, epoch, key, row)
 	}
@@ -68,7 +69,7 @@ const insidePause = 6 * time.Second
 
 // tryInside makes one attempt to tell another instance, and writes what became of it. A message that can never be carried out
 // is removed: the instance that had wanted a child is told.
-func (s *Service) tryInside(ctx context.Context, sh persistence.Shard, epoch uint64, key persistence.Delivery, row *Delivery) error {
+func (s *Service) tryInside(ctx context.Context, sh key.Shard, epoch uint64, key key.Delivery, row *Delivery) error {
 	leave, err := s.enterInside(ctx, row.Workflow)
 	if err != nil {
 		return err
@@ -120,12 +121,12 @@ func (s *Service) enterInside(ctx context.Context, workflow string) (leave func(
 	}, nil
 }
 
-func attemptOf(key persistence.Delivery, row *Delivery, hook *statemachine.Webhook) Attempt {
+func attemptOf(key key.Delivery, row *Delivery, hook *statemachine.Webhook) Attempt {
 	return Attempt{ID: IDOf(key), Instance: key.ID, Queue: key.Queue, Webhook: hook, Delivery: row}
 }
 
 // URL is where a delivery goes; "" for a mail, and where nobody knows.
-func (s *Service) URL(key persistence.Delivery, row *Delivery) string {
+func (s *Service) URL(key key.Delivery, row *Delivery) string {
 	hook, err := s.rulesOf(key, row)
 	if err != nil || isInside(key.Queue) {
 		return ""
@@ -134,7 +135,7 @@ func (s *Service) URL(key persistence.Delivery, row *Delivery) string {
 }
 
 // rulesOf returns how a delivery is tried. An error without rules is final.
-func (s *Service) rulesOf(key persistence.Delivery, row *Delivery) (*statemachine.Webhook, error) {
+func (s *Service) rulesOf(key key.Delivery, row *Delivery) (*statemachine.Webhook, error) {
 	if key.Queue == MailQueue {
 		return &mailRules, nil
 	}
@@ -150,18 +151,18 @@ func (s *Service) rulesOf(key persistence.Delivery, row *Delivery) (*statemachin
 }
 
 // Remove removes the rows of a delivery as they were written.
-func Remove(w *persistence.Writes, sh persistence.Shard, key persistence.Delivery, d *Delivery) {
+func Remove(w *persistence.Writes, sh key.Shard, k key.Delivery, d *Delivery) {
 	if d.State == Pending {
-		w.Delete(persistence.AttemptKey(nil, sh, d.Workflow, d.Next.UnixMilli(), key))
+		w.Delete(key.Attempt(nil, sh, d.Workflow, d.Next.UnixMilli(), k))
 	}
-	w.Delete(persistence.DeliveryKey(nil, sh, key))
+	w.Delete(k.Key(nil, sh))
 }
 
 // written is a change of a delivery.
 type written struct {
-	shard  persistence.Shard
+	shard  key.Shard
 	epoch  uint64
-	key    persistence.Delivery
+	key    key.Delivery
 	before *Delivery
 	after  *Delivery // nil: it is gone
 }
@@ -171,9 +172,9 @@ func (c *written) put(w *persistence.Writes) {
 	if c.after == nil {
 		return
 	}
-	w.Set(persistence.DeliveryKey(nil, c.shard, c.key), c.after.Append(nil))
+	w.Set(c.key.Key(nil, c.shard), c.after.Append(nil))
 	if c.after.State == Pending {
-		w.Set(persistence.AttemptKey(nil, c.shard, c.before.Workflow, c.after.Next.UnixMilli(), c.key), nil)
+		w.Set(key.Attempt(nil, c.shard, c.before.Workflow, c.after.Next.UnixMilli(), c.key), nil)
 	}
 }
 

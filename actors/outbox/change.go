@@ -7,6 +7,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/internal/instanceid"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 )
 
@@ -21,13 +22,13 @@ const (
 )
 
 // IDOf is how a delivery is called outside: also the id that a webhook gets.
-func IDOf(key persistence.Delivery) string {
+func IDOf(key key.Delivery) string {
 	return instanceid.PartText(key.ID, key.Sequence, key.Number)
 }
 
 // ask is a person's wish.
 type ask struct {
-	key      persistence.Delivery
+	key      key.Delivery
 	workflow string
 	action   Action
 	done     chan error // has room for one
@@ -66,18 +67,18 @@ func (s *Service) Change(ctx context.Context, id string, action Action) error {
 }
 
 // find looks for a delivery where its shard is led.
-func (s *Service) find(id string) (key persistence.Delivery, row *Delivery, err error) {
+func (s *Service) find(id string) (k key.Delivery, row *Delivery, err error) {
 	instance, sequence, number, ok := instanceid.ParsePart(id)
 	if !ok {
-		return key, nil, failure.ErrNotFound
+		return k, nil, failure.ErrNotFound
 	}
 	sh := s.o.Store.ShardOf(instance)
 	epoch := s.o.Store.Epoch(sh)
 	if epoch == 0 {
-		return key, nil, failure.Elsewhere(uint16(sh))
+		return k, nil, failure.Elsewhere(uint16(sh))
 	}
 	err = s.o.Store.ScanRanges(func(stored, value []byte) error {
-		d, ok := persistence.DeliveryEntry(stored)
+		d, ok := key.ParseDelivery(stored)
 		if !ok {
 			return persistence.ErrCorrupt
 		}
@@ -87,26 +88,26 @@ func (s *Service) find(id string) (key persistence.Delivery, row *Delivery, err 
 		if row, err = Parse(value); err != nil {
 			return err
 		}
-		key = d
+		k = d
 		return errEnough
-	}, persistence.Range{Prefix: persistence.DeliveryPrefix(nil, sh, instance)})
+	}, key.Range{Prefix: key.DeliveryPrefix(nil, sh, instance)})
 	switch {
 	case errors.Is(err, errEnough):
-		return key, row, nil
+		return k, row, nil
 	case errors.Is(err, ErrDamaged):
-		return key, nil, failure.Errorf(failure.ErrExecution, "%w", err)
+		return k, nil, failure.Errorf(failure.ErrExecution, "%w", err)
 	case err != nil:
-		return key, nil, failure.OfStore(err)
+		return k, nil, failure.OfStore(err)
 	}
 	if err := s.o.Store.AwaitLed(s.ctx, sh, epoch); err != nil { // NB: another node may have it by now
-		return key, nil, failure.OfStore(err)
+		return k, nil, failure.OfStore(err)
 	}
-	return key, nil, failure.ErrNotFound
+	return k, nil, failure.ErrNotFound
 }
 
 // change carries out what a person wants; nothing else is under way for the instance and queue.
-func (s *Service) change(sh persistence.Shard, epoch uint64, a *ask) error {
-	stored, err := s.o.Store.Load(persistence.DeliveryKey(nil, sh, a.key))
+func (s *Service) change(sh key.Shard, epoch uint64, a *ask) error {
+	stored, err := s.o.Store.Load(a.key.Key(nil, sh))
 	if errors.Is(err, persistence.ErrNotFound) {
 		return failure.ErrNotFound
 	}

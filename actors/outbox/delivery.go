@@ -10,6 +10,7 @@ import (
 
 	"troupe/actors/child"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 	"troupe/statemachine/packed"
@@ -123,9 +124,9 @@ func Put(w *persistence.Writes, of Origin, outs []statemachine.Out) {
 		if message := child.Of(of.Instance, out); message != nil {
 			d.Body = message
 		}
-		key := persistence.Delivery{ID: of.Instance, Queue: QueueOf(out), Sequence: of.Sequence, Number: uint32(i)} //nolint:gosec // few
-		w.Set(persistence.DeliveryKey(nil, of.Shard, key), d.Append(nil))
-		w.Set(persistence.AttemptKey(nil, of.Shard, of.Workflow, of.Due.UnixMilli(), key), nil)
+		k := key.Delivery{ID: of.Instance, Queue: QueueOf(out), Sequence: of.Sequence, Number: uint32(i)} //nolint:gosec // few
+		w.Set(k.Key(nil, of.Shard), d.Append(nil))
+		w.Set(key.Attempt(nil, of.Shard, of.Workflow, of.Due.UnixMilli(), k), nil)
 	}
 }
 
@@ -146,10 +147,10 @@ func (d *Delivery) KindOf(queue string) (kind, name string) {
 
 // Origin is the event that sends out.
 type Origin struct {
-	Shard    persistence.Shard
+	Shard    key.Shard
 	Workflow string
 	Version  uint64
-	Instance persistence.ID
+	Instance key.ID
 	Sequence uint64 // of its history entry
 	At       time.Time
 	Due      time.Time // of the first attempts; Service.Began is told the same

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"troupe/actors/outbox"
-	"troupe/persistence"
 	"troupe/persistence/clocktest"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 )
 
@@ -18,7 +18,7 @@ func (s *sendings) messages(t *testing.T, workflow string, first, n byte) {
 	t.Helper()
 	w, now := s.store.NewWrites(s.shard), time.Now()
 	for i := range n {
-		outbox.Put(w, outbox.Origin{Shard: s.shard, Workflow: workflow, Version: 1, Instance: persistence.ID{first + i}, Sequence: 1, At: now, Due: now},
+		outbox.Put(w, outbox.Origin{Shard: s.shard, Workflow: workflow, Version: 1, Instance: key.ID{first + i}, Sequence: 1, At: now, Due: now},
 			[]statemachine.Out{{End: &statemachine.ChildEnd{}}})
 	}
 	if err := s.store.Commit(w); err != nil {
@@ -85,7 +85,7 @@ func TestAMessageThatPanicsHasFailed(t *testing.T) {
 		left := func(want int) {
 			t.Helper()
 			rows := 0
-			err := s.store.Scan(persistence.DeliveriesPrefix(nil, s.shard), func(_, stored []byte) error {
+			err := s.store.Scan(key.DeliveriesPrefix(nil, s.shard), func(_, stored []byte) error {
 				row, err := outbox.Parse(stored)
 				if rows++; err == nil && (row.Attempts != 1 || row.LastError == "" || row.State != outbox.Pending) {
 					t.Errorf("got %+v", row)

@@ -8,6 +8,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/guard"
 	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // sender is the goroutine of a shard: it alone decides what is tried when, so that the deliveries of one instance and
@@ -26,9 +27,9 @@ type sender struct {
 // stream is what the instances of one workflow send to one place. It is read in the order of the times of attempts.
 type stream struct {
 	name streamName
-	from []byte                   // the place of the row that comes next
-	next int64                    // the time of the earliest attempt behind it, as far as known
-	busy map[persistence.ID]*work // instances with something under way
+	from []byte           // the place of the row that comes next
+	next int64            // the time of the earliest attempt behind it, as far as known
+	busy map[key.ID]*work // instances with something under way
 }
 
 // work is under way for an instance in a stream: an attempt, or what a person wants.
@@ -40,7 +41,7 @@ type work struct {
 // result is the end of an attempt: what was written of it is visible.
 type result struct {
 	stream *stream
-	of     persistence.ID
+	of     key.ID
 	epoch  uint64
 	err    error // nothing was written
 }
@@ -97,17 +98,17 @@ func (s *sender) refuse(asked []*ask) {
 // findStreams looks for the streams that have something, with one seek each.
 func (s *sender) findStreams() error {
 	var from []byte
-	prefix := persistence.StreamsPrefix(nil, s.shard.number)
+	prefix := key.StreamsPrefix(nil, s.shard.number)
 	for {
 		var found streamName
-		err := s.service.o.Store.ScanRanges(func(key, _ []byte) error {
-			workflow, _, _, d, ok := persistence.AttemptEntry(key)
+		err := s.service.o.Store.ScanRanges(func(k, _ []byte) error {
+			workflow, _, _, d, ok := key.ParseAttempt(k)
 			if !ok {
 				return persistence.ErrCorrupt
 			}
 			found = streamName{workflow, d.Queue}
 			return errEnough
-		}, persistence.Range{Prefix: prefix, From: from})
+		}, key.Range{Prefix: prefix, From: from})
 		if err == nil {
 			return nil
 		}
@@ -115,14 +116,14 @@ func (s *sender) findStreams() error {
 			return err
 		}
 		s.stream(found).next = 0
-		from = persistence.PrefixEnd(persistence.StreamPrefix(nil, s.shard.number, found.workflow, found.queue))[len(prefix):]
+		from = key.PrefixEnd(key.StreamPrefix(nil, s.shard.number, found.workflow, found.queue))[len(prefix):]
 	}
 }
 
 func (s *sender) stream(name streamName) *stream {
 	st := s.streams[name]
 	if st == nil {
-		st = &stream{name: name, next: never, busy: map[persistence.ID]*work{}}
+		st = &stream{name: name, next: never, busy: map[key.ID]*work{}}
 		s.streams[name] = st
 	}
 	return st
@@ -136,8 +137,8 @@ func (s *sender) look() (next int64) {
 	s.shard.mu.Unlock()
 	for name, at := range begun {
 		st := s.stream(name)
-		if len(st.from) > 0 && at <= persistence.PlaceTime(st.from) {
-			st.from = persistence.TimePlace(at)
+		if len(st.from) > 0 && at <= key.PlaceTime(st.from) {
+			st.from = key.TimePlace(at)
 		}
 		st.next = min(st.next, at)
 	}
@@ -166,10 +167,10 @@ func (s *sender) look() (next int64) {
 
 // fill starts what is due in a stream, as far as there is room.
 func (s *sender) fill(st *stream, now time.Time) error {
-	var due []persistence.Delivery
+	var due []key.Delivery
 	st.next = never
-	err := s.service.o.Store.ScanRanges(func(key, _ []byte) error {
-		_, place, when, d, ok := persistence.AttemptEntry(key)
+	err := s.service.o.Store.ScanRanges(func(k, _ []byte) error {
+		_, place, when, d, ok := key.ParseAttempt(k)
 		switch {
 		case !ok:
 			return persistence.ErrCorrupt
@@ -185,7 +186,7 @@ func (s *sender) fill(st *stream, now time.Time) error {
 			due = append(due, d)
 		}
 		return nil
-	}, persistence.Range{Prefix: persistence.StreamPrefix(nil, s.shard.number, st.name.workflow, st.name.queue), From: st.from})
+	}, key.Range{Prefix: key.StreamPrefix(nil, s.shard.number, st.name.workflow, st.name.queue), From: st.from})
 	if errors.Is(err, errEnough) {
 		err = nil
 	}
@@ -202,11 +203,11 @@ func (s *sender) fill(st *stream, now time.Time) error {
 
 // tryFirst starts the first delivery of an instance in a stream that is pending, when it is due. What stands behind it
 // waits: its row in the stream was read and is not read again, but it is found here when the first is done.
-func (s *sender) tryFirst(st *stream, id persistence.ID, now time.Time) error {
-	var first persistence.Delivery
+func (s *sender) tryFirst(st *stream, id key.ID, now time.Time) error {
+	var first key.Delivery
 	var row *Delivery
-	err := s.service.o.Store.ScanRanges(func(key, value []byte) error {
-		d, ok := persistence.DeliveryEntry(key)
+	err := s.service.o.Store.ScanRanges(func(k, value []byte) error {
+		d, ok := key.ParseDelivery(k)
 		if !ok {
 			return persistence.ErrCorrupt
 		}
@@ -219,7 +220,7 @@ func (s *sender) tryFirst(st *stream, id persistence.ID, now time.Time) error {
 			return errEnough
 		}
 		return nil
-	}, persistence.Range{Prefix: persistence.DeliveryQueuePrefix(nil, s.shard.number, id, st.name.queue)})
+	}, key.Range{Prefix: key.DeliveryQueuePrefix(nil, s.shard.number, id, st.name.queue)})
 	if err != nil && !errors.Is(err, errEnough) {
 		return err
 	}
@@ -246,7 +247,7 @@ func (s *sender) carryOut(st *stream, a *ask, others []*ask) {
 }
 
 // start begins something for an instance in a stream.
-func (s *sender) start(st *stream, id persistence.ID, asked []*ask, do func(context.Context, uint64) error) {
+func (s *sender) start(st *stream, id key.ID, asked []*ask, do func(context.Context, uint64) error) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	st.busy[id] = &work{cancel, asked}
 	all, epoch, results := s.ctx, s.epoch, s.results

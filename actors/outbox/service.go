@@ -12,6 +12,7 @@ import (
 	"troupe/actors/guard"
 	"troupe/actors/internal/semaphore"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -39,7 +40,7 @@ type Options struct {
 	Tell func(o *Outcome, done func(error))
 	// Inside makes one attempt to carry out a message to another instance, of package child. An answer that is final has it
 	// told to the instance that sent it.
-	Inside func(ctx context.Context, key persistence.Delivery, row *Delivery) Answer
+	Inside func(ctx context.Context, key key.Delivery, row *Delivery) Answer
 	Log    zerolog.Logger
 }
 
@@ -55,7 +56,7 @@ type Sender interface {
 type Attempt struct {
 	// ID is the same for every try of a delivery, and another for every other delivery.
 	ID       string
-	Instance persistence.ID
+	Instance key.ID
 	Queue    string
 	Webhook  *statemachine.Webhook // of a mail only how it is tried
 	*Delivery
@@ -76,7 +77,7 @@ type Answer struct {
 // Outcome is what an instance is told.
 type Outcome struct {
 	Workflow string
-	Key      persistence.Delivery
+	Key      key.Delivery
 	Event    statemachine.EventName // empty: there is nothing to hear, Writes is all
 	Data     data.Value
 	Refused  string // with a message to another instance: why it will never be carried out
@@ -100,7 +101,7 @@ type streamName struct{ workflow, queue string }
 
 // shard is what is known of the outbox of one shard.
 type shard struct {
-	number persistence.Shard
+	number key.Shard
 	wake   chan struct{} // has room for one
 
 	mu    sync.Mutex
@@ -114,7 +115,7 @@ const never = math.MaxInt64
 func New(o Options) *Service {
 	s := &Service{o: o, inside: semaphore.New[string](insidePlaces)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	for sh := range persistence.Shard(o.Store.Shards()) {
+	for sh := range key.Shard(o.Store.Shards()) {
 		x := &shard{number: sh, wake: make(chan struct{}, 1), begun: map[streamName]int64{}}
 		s.shards = append(s.shards, x)
 	}
@@ -140,7 +141,7 @@ func (s *Service) Stop() {
 
 // Began says that an instance has sent something out, which is visible, and whose first attempt is due at that very time: rows of
 // later times may have been read before it came.
-func (s *Service) Began(sh persistence.Shard, workflow, queue string, at time.Time) {
+func (s *Service) Began(sh key.Shard, workflow, queue string, at time.Time) {
 	x, name, ms := s.shards[sh], streamName{workflow, queue}, at.UnixMilli()
 	x.mu.Lock()
 	if before, ok := x.begun[name]; !ok || ms < before {
@@ -161,14 +162,14 @@ func (x *shard) rouse() {
 type leads struct{ s *Service }
 
 // Led implements persistence.Leads.
-func (l leads) Led(sh persistence.Shard, _ uint64) {
+func (l leads) Led(sh key.Shard, _ uint64) {
 	if int(sh) < len(l.s.shards) {
 		l.s.shards[sh].rouse()
 	}
 }
 
 // Ended implements persistence.Leads.
-func (leads) Ended(persistence.Shard, uint64) {}
+func (leads) Ended(key.Shard, uint64) {}
 
 // errEnough ends a scan.
 var errEnough = errors.New("enough")

@@ -14,6 +14,7 @@ import (
 	"troupe/actors/outbox"
 	"troupe/persistence"
 	"troupe/persistence/clocktest"
+	"troupe/persistence/key"
 	"troupe/persistence/storetest"
 	"troupe/statemachine"
 )
@@ -24,7 +25,7 @@ type sendings struct {
 	store *persistence.Store
 	disk  *storetest.SlowDisk
 	sent  chan string // ids
-	shard persistence.Shard
+	shard key.Shard
 	// badSend, badClock and badRules have the next attempt, the next look of the sender, and the next look for the rules of a webhook panic.
 	badSend, badClock, badRules atomic.Bool
 	inside                      func(ctx context.Context, workflow string) // carries out a message to another instance
@@ -62,7 +63,7 @@ func startSendings(t *testing.T) *sendings {
 			}
 			return nil, errors.New("there is none")
 		},
-		Inside: func(ctx context.Context, _ persistence.Delivery, row *outbox.Delivery) outbox.Answer {
+		Inside: func(ctx context.Context, _ key.Delivery, row *outbox.Delivery) outbox.Answer {
 			s.inside(ctx, row.Workflow)
 			return outbox.Answer{}
 		},
@@ -79,7 +80,7 @@ func startSendings(t *testing.T) *sendings {
 // mail writes a mail of an instance, and says so; committed gets what became of it.
 func (s *sendings) mail(of byte, due time.Time) (committed chan error) {
 	w := s.store.NewWrites(s.shard)
-	outbox.Put(w, outbox.Origin{Shard: s.shard, Workflow: "w", Version: 1, Instance: persistence.ID{of}, Sequence: 1, At: due, Due: due}, []statemachine.Out{{To: []string{"a@example.org"}, Text: "x"}})
+	outbox.Put(w, outbox.Origin{Shard: s.shard, Workflow: "w", Version: 1, Instance: key.ID{of}, Sequence: 1, At: due, Due: due}, []statemachine.Out{{To: []string{"a@example.org"}, Text: "x"}})
 	committed = make(chan error, 1)
 	go func() { committed <- s.store.Commit(w) }()
 	return committed
@@ -127,7 +128,7 @@ func TestNothingLeavesBeforeItIsDurable(t *testing.T) {
 		committed := s.mail(1, now)
 		synctest.Wait()
 		rows := 0
-		if err := s.store.Scan(persistence.DeliveryPrefix(nil, s.shard, persistence.ID{1}), func(_, _ []byte) error { rows++; return nil }); err != nil || rows != 1 {
+		if err := s.store.Scan(key.DeliveryPrefix(nil, s.shard, key.ID{1}), func(_, _ []byte) error { rows++; return nil }); err != nil || rows != 1 {
 			t.Fatalf("%d rows are visible, %v: the test proves nothing", rows, err)
 		}
 		s.Began(s.shard, "w", outbox.MailQueue, now)
@@ -151,14 +152,14 @@ func TestAWishThatPanicsIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startSendings(t)
 		defer s.stop(t)
-		s.shard = s.store.ShardOf(persistence.ID{1})
+		s.shard = s.store.ShardOf(key.ID{1})
 		due := time.Now().Add(time.Hour)
 		w := s.store.NewWrites(s.shard)
-		outbox.Put(w, outbox.Origin{Shard: s.shard, Workflow: "w", Version: 1, Instance: persistence.ID{1}, Sequence: 1, At: due, Due: due}, []statemachine.Out{{Webhook: "hook"}})
+		outbox.Put(w, outbox.Origin{Shard: s.shard, Workflow: "w", Version: 1, Instance: key.ID{1}, Sequence: 1, At: due, Due: due}, []statemachine.Out{{Webhook: "hook"}})
 		if err := s.store.Commit(w); err != nil {
 			t.Fatal(err)
 		}
-		id := outbox.IDOf(persistence.Delivery{ID: persistence.ID{1}, Sequence: 1})
+		id := outbox.IDOf(key.Delivery{ID: key.ID{1}, Sequence: 1})
 		s.badRules.Store(true)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -197,7 +198,7 @@ func TestTheOutboxGoesOnAfterAPanic(t *testing.T) {
 					t.Errorf("%d were sent, want 1", len(s.sent))
 				}
 				rows := 0
-				if err := s.store.Scan(persistence.DeliveryPrefix(nil, s.shard, persistence.ID{1}), func(_, _ []byte) error { rows++; return nil }); err != nil || rows != 0 {
+				if err := s.store.Scan(key.DeliveryPrefix(nil, s.shard, key.ID{1}), func(_, _ []byte) error { rows++; return nil }); err != nil || rows != 0 {
 					t.Errorf("%d rows are left, %v", rows, err)
 				}
 			})

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"troupe/actors/outbox"
-	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -37,7 +37,7 @@ func webhooks(t *testing.T, o outbox.WebhookOptions) *outbox.Webhooks {
 
 func attempt(url string) outbox.Attempt {
 	return outbox.Attempt{
-		ID: "msg_1", Instance: persistence.ID{1}, Queue: "hook", Webhook: &statemachine.Webhook{Name: "hook", URL: url},
+		ID: "msg_1", Instance: key.ID{1}, Queue: "hook", Webhook: &statemachine.Webhook{Name: "hook", URL: url},
 		Delivery: &outbox.Delivery{Workflow: "order", Created: time.Unix(1_700_000_000, 0), Body: data.Value(`{"n":1}`)},
 	}
 }

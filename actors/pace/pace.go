@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 const (
@@ -31,8 +31,8 @@ const (
 // Steps has the counts. Its methods are safe for concurrent use; the zero value has none.
 type Steps struct {
 	mu    sync.Mutex
-	of    map[persistence.ID]*count // guarded by mu
-	swept time.Time                 // guarded by mu
+	of    map[key.ID]*count // guarded by mu
+	swept time.Time         // guarded by mu
 }
 
 type count struct {
@@ -45,7 +45,7 @@ type count struct {
 func (c *count) isOver(now time.Time) bool { return now.Sub(c.last) > c.delay+window }
 
 // Step counts an own step of an instance, which has cost so many units of expressions, and returns how long what it causes is to wait.
-func (s *Steps) Step(id persistence.ID, cost uint64, now time.Time) time.Duration {
+func (s *Steps) Step(id key.ID, cost uint64, now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sweepLocked(now)
@@ -62,7 +62,7 @@ func (s *Steps) Step(id persistence.ID, cost uint64, now time.Time) time.Duratio
 }
 
 // Has reports whether steps of an instance are counted.
-func (s *Steps) Has(id persistence.ID) bool {
+func (s *Steps) Has(id key.ID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, has := s.of[id]
@@ -70,7 +70,7 @@ func (s *Steps) Has(id persistence.ID) bool {
 }
 
 // Calm forgets the steps of an instance.
-func (s *Steps) Calm(id persistence.ID) {
+func (s *Steps) Calm(id key.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.of, id)
@@ -82,7 +82,7 @@ func (s *Steps) sweepLocked(now time.Time) {
 		return
 	}
 	if s.swept = now; s.of == nil {
-		s.of = map[persistence.ID]*count{}
+		s.of = map[key.ID]*count{}
 	}
 	for id, c := range s.of {
 		if c.isOver(now) {

@@ -23,6 +23,7 @@ import (
 	"troupe/actors/query"
 	"troupe/actors/timer"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 )
 
@@ -50,7 +51,7 @@ const scannedMax = 100_000
 // of another list, failure.ErrUnavailable and failure.ErrElsewhere, and those of query.Service.Read.
 func (l *Lists) Deliveries(ctx context.Context, req *DeliveryList) (page *DeliveryPage, err error) {
 	page = &DeliveryPage{}
-	page.Next, err = l.page(ctx, query.List{"outbox", string(req.State)}, req.Cursor, persistence.DeliveriesPrefix, func(key, value []byte) (bool, error) {
+	page.Next, err = l.page(ctx, query.List{"outbox", string(req.State)}, req.Cursor, key.DeliveriesPrefix, func(key, value []byte) (bool, error) {
 		d, err := l.deliveryOf(key, value)
 		if err == nil && (req.State == "" || d.State == req.State) {
 			page.Deliveries = append(page.Deliveries, d)
@@ -66,7 +67,7 @@ func (l *Lists) Deliveries(ctx context.Context, req *DeliveryList) (page *Delive
 // Incidents lists what failed. The errors are those of Deliveries.
 func (l *Lists) Incidents(ctx context.Context, req *IncidentList) (page *IncidentPage, err error) {
 	page = &IncidentPage{}
-	page.Next, err = l.page(ctx, query.List{"incidents"}, req.Cursor, persistence.IncidentPrefix, func(key, value []byte) (bool, error) {
+	page.Next, err = l.page(ctx, query.List{"incidents"}, req.Cursor, key.IncidentPrefix, func(key, value []byte) (bool, error) {
 		in, err := incidentOf(key, value)
 		page.Incidents = append(page.Incidents, in)
 		return len(page.Incidents) < req.Limit, err
@@ -83,7 +84,7 @@ func (l *Lists) Incidents(ctx context.Context, req *IncidentList) (page *Inciden
 // Sketch of the cost: a row of each shard, and a read for each instance that is shown.
 func (l *Lists) Timers(ctx context.Context, req *TimerList) (*TimerPage, error) {
 	list := query.List{"timers", req.Workflow}
-	all := persistence.Range{Prefix: persistence.TimerPrefix(nil, persistence.EveryShard)}
+	all := key.Range{Prefix: key.TimerPrefix(nil, key.EveryShard)}
 	page, err := &TimerPage{}, error(nil)
 	if req.Cursor != "" {
 		all.From, err = list.Position(req.Cursor)
@@ -122,14 +123,14 @@ func (l *Lists) Timers(ctx context.Context, req *TimerList) (*TimerPage, error) 
 
 // timersOf are those of an instance.
 type timersOf struct {
-	id  persistence.ID
+	id  key.ID
 	all []statemachine.Timer
 }
 
 // timerOf is the timer of a row; nil when its instance cannot be read. last is the instance that was read before: its timers are often due
 // together.
-func (l *Lists) timerOf(from *query.Reader, last *timersOf, workflow string, key []byte) (*Timer, error) {
-	_, k, ok := persistence.TimerEntry(key)
+func (l *Lists) timerOf(from *query.Reader, last *timersOf, workflow string, rowKey []byte) (*Timer, error) {
+	_, k, ok := key.ParseTimer(rowKey)
 	if !ok {
 		return nil, failure.OfStore(persistence.ErrCorrupt)
 	}
@@ -153,12 +154,12 @@ func (l *Lists) timerOf(from *query.Reader, last *timersOf, workflow string, key
 }
 
 // OfInstance returns the deliveries of an instance.
-func (l *Lists) OfInstance(id persistence.ID) (out []Delivery, err error) {
+func (l *Lists) OfInstance(id key.ID) (out []Delivery, err error) {
 	err = l.store.ScanRanges(func(key, value []byte) error {
 		d, err := l.deliveryOf(key, value)
 		out = append(out, d)
 		return err
-	}, persistence.Range{Prefix: persistence.DeliveryPrefix(nil, l.store.ShardOf(id), id)})
+	}, key.Range{Prefix: key.DeliveryPrefix(nil, l.store.ShardOf(id), id)})
 	return out, failure.OfStore(err)
 }
 
@@ -173,7 +174,7 @@ func (l *Lists) Incident(id string) (in Incident, err error) {
 	if epoch == 0 {
 		return in, failure.Elsewhere(uint16(sh))
 	}
-	key := persistence.IncidentKey(nil, sh, instance, sequence, number)
+	key := key.Incident(nil, sh, instance, sequence, number)
 	stored, err := l.store.Load(key)
 	switch {
 	case errors.Is(err, persistence.ErrNotFound):
@@ -187,8 +188,8 @@ func (l *Lists) Incident(id string) (in Incident, err error) {
 	return incidentOf(key, stored)
 }
 
-func incidentOf(key, value []byte) (Incident, error) {
-	k, ok := persistence.ParseKey(key)
+func incidentOf(rowKey, value []byte) (Incident, error) {
+	k, ok := key.Parse(rowKey)
 	if !ok {
 		return Incident{}, damaged(nil)
 	}
@@ -211,8 +212,8 @@ func incidentOf(key, value []byte) (Incident, error) {
 }
 
 // page calls visit for the rows of a table in all shards, behind those of the pages before, until it says that it has enough.
-func (l *Lists) page(ctx context.Context, of query.List, cursor string, prefix func([]byte, persistence.Shard) []byte, visit func(key, value []byte) (more bool, err error)) (next string, err error) {
-	first, from := persistence.Shard(0), []byte(nil)
+func (l *Lists) page(ctx context.Context, of query.List, cursor string, prefix func([]byte, key.Shard) []byte, visit func(key, value []byte) (more bool, err error)) (next string, err error) {
+	first, from := key.Shard(0), []byte(nil)
 	if cursor != "" {
 		position, err := of.Position(cursor)
 		if err != nil {
@@ -221,13 +222,13 @@ func (l *Lists) page(ctx context.Context, of query.List, cursor string, prefix f
 		if len(position) < 2 {
 			return "", query.ErrCursor
 		}
-		first, from = persistence.Shard(binary.BigEndian.Uint16(position)), position[2:]
+		first, from = key.Shard(binary.BigEndian.Uint16(position)), position[2:]
 	}
-	if err := l.queries.AwaitCurrent(ctx, persistence.EveryShard); err != nil {
+	if err := l.queries.AwaitCurrent(ctx, key.EveryShard); err != nil {
 		return "", err
 	}
 	scanned := 0
-	for sh := first; sh < persistence.Shard(l.store.Shards()); sh++ {
+	for sh := first; sh < key.Shard(l.store.Shards()); sh++ {
 		in := prefix(nil, sh)
 		var last []byte
 		err := l.store.ScanRanges(func(key, value []byte) error {
@@ -237,7 +238,7 @@ func (l *Lists) page(ctx context.Context, of query.List, cursor string, prefix f
 				err = errEnough
 			}
 			return err
-		}, persistence.Range{Prefix: in, From: from})
+		}, key.Range{Prefix: in, From: from})
 		if errors.Is(err, errEnough) {
 			return of.Cursor(append(append(binary.BigEndian.AppendUint16(nil, uint16(sh)), last...), 0)), nil // behind it
 		}
@@ -249,8 +250,8 @@ func (l *Lists) page(ctx context.Context, of query.List, cursor string, prefix f
 	return "", nil
 }
 
-func (l *Lists) deliveryOf(key, value []byte) (out Delivery, err error) {
-	k, ok := persistence.DeliveryEntry(key)
+func (l *Lists) deliveryOf(rowKey, value []byte) (out Delivery, err error) {
+	k, ok := key.ParseDelivery(rowKey)
 	d, err := outbox.Parse(value)
 	if err != nil || !ok {
 		return out, damaged(err)

@@ -27,6 +27,7 @@ import (
 	"troupe/actors/query"
 	"troupe/actors/task"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -184,7 +185,7 @@ type Summary struct {
 // Summary returns an instance as people see it. The errors are those of workflow.Router.Load.
 func (s *Service) Summary(ctx context.Context, req *message.Load) (*Summary, error) {
 	out := &Summary{}
-	var id persistence.ID
+	var id key.ID
 	rules, err := s.o.Catalog.Newest(req.WorkflowID)
 	if err == nil {
 		err = s.o.Instances.View(ctx, req, func(v message.View) {
@@ -219,7 +220,7 @@ type entry struct {
 }
 
 // entries reads the entries after seen up to last, or fewer where they are large.
-func (s *Service) entries(id persistence.ID, seen, last uint64) (out []entry, err error) {
+func (s *Service) entries(id key.ID, seen, last uint64) (out []entry, err error) {
 	joined, _, err := history.Page(s.o.Store, s.o.Store.ShardOf(id), id, seen+1, last, false)
 	if err != nil {
 		return nil, failure.OfStore(err)
@@ -256,7 +257,7 @@ const (
 // those of workflow.Router.Load.
 func (s *Service) Trace(ctx context.Context, req *message.Load) (*Trace, error) {
 	out := &Trace{}
-	var id persistence.ID
+	var id key.ID
 	err := s.o.Instances.View(ctx, req, func(v message.View) {
 		id, out.Of, out.Sequence, out.At = v.ID, v.Of, v.Instance.Sequence, v.Of.Positions(v.Instance)
 	})

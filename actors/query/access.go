@@ -10,6 +10,7 @@ import (
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine/filter"
 )
 
@@ -19,12 +20,12 @@ type access struct {
 	index string
 	union bool
 	// ranges are of every shard.
-	ranges []persistence.Range
+	ranges []key.Range
 	// nodes are those whose ranges have the rows of several machines, one machine after
 	// the other: split makes them ranges that an id follows.
 	nodes []string
 	// ids are those that branches name. An access that is no union has none.
-	ids []persistence.ID
+	ids []key.ID
 	// points says that an id follows the prefix of each range that is of no node, so
 	// that merging them gives the order of ids.
 	points bool
@@ -33,7 +34,7 @@ type access struct {
 	atLeast, probed bool
 	// found has an id for each row that was read to count them, and those in ids, in no
 	// order. They are all there are if they are as many as keys, and that is exact.
-	found []persistence.ID
+	found []key.ID
 }
 
 // accesses lists the indexes that a filter lets use, without those of an $or.
@@ -109,7 +110,7 @@ func (q *query) union(branches []*filter.Filter) (u access, ok bool, err error) 
 	slices.Sort(names)
 	u.index = strings.Join(slices.Compact(names), unionMark)
 	slices.SortFunc(u.ranges, compareRanges) // NB: branches on one index share the range of what has too many values
-	u.ranges = slices.CompactFunc(u.ranges, func(a, b persistence.Range) bool { return compareRanges(a, b) == 0 })
+	u.ranges = slices.CompactFunc(u.ranges, func(a, b key.Range) bool { return compareRanges(a, b) == 0 })
 	return u, true, nil
 }
 
@@ -117,22 +118,22 @@ func (q *query) union(branches []*filter.Filter) (u access, ok bool, err error) 
 const unionMark = " | "
 
 // compareRanges orders ranges, the same ones next to each other.
-func compareRanges(a, b persistence.Range) int {
+func compareRanges(a, b key.Range) int {
 	return cmp.Or(bytes.Compare(a.Prefix, b.Prefix), bytes.Compare(a.From, b.From), bytes.Compare(a.To, b.To))
 }
 
 // rangeOf is the part of the index that has the values of r.
-func rangeOf(ix *catalog.Index, r filter.Range) persistence.Range {
+func rangeOf(ix *catalog.Index, r filter.Range) key.Range {
 	if r.Point {
-		return persistence.Range{Prefix: append(ix.Prefix(), r.From...)}
+		return key.Range{Prefix: append(ix.Prefix(), r.From...)}
 	}
 	to := r.To
 	if last := len(to) - 1; last >= 0 && to[last] == 0 {
 		// NB: behind a value k, k followed by 0, are the rows of k, which is
 		// followed by an id there.
-		to = persistence.PrefixEnd(to[:last])
+		to = key.PrefixEnd(to[:last])
 	}
-	return persistence.Range{Prefix: ix.Prefix(), From: r.From, To: to}
+	return key.Range{Prefix: ix.Prefix(), From: r.From, To: to}
 }
 
 // byNode is the access by the index of nodes.
@@ -141,17 +142,17 @@ func (q *query) byNode(p filter.Positions) access {
 	for _, node := range p.Nodes {
 		prefix := q.nodePrefix(node)
 		if p.Machine != "" {
-			prefix = persistence.MachinePrefix(nil, persistence.EveryShard, q.workflowID, node, p.Machine)
+			prefix = key.MachinePrefix(nil, key.EveryShard, q.workflowID, node, p.Machine)
 		} else {
 			a.nodes = append(a.nodes, node)
 		}
-		a.ranges = append(a.ranges, persistence.Range{Prefix: prefix})
+		a.ranges = append(a.ranges, key.Range{Prefix: prefix})
 	}
 	return a
 }
 
 func (q *query) nodePrefix(node string) []byte {
-	return persistence.NodePrefix(nil, persistence.EveryShard, q.workflowID, node)
+	return key.NodePrefix(nil, key.EveryShard, q.workflowID, node)
 }
 
 // split takes the nodes of an access apart, by the machines that are in them, so that
@@ -164,9 +165,9 @@ func (q *query) split(a *access) error {
 			return err
 		}
 		whole := q.nodePrefix(node)
-		a.ranges = slices.DeleteFunc(a.ranges, func(r persistence.Range) bool { return bytes.Equal(r.Prefix, whole) })
+		a.ranges = slices.DeleteFunc(a.ranges, func(r key.Range) bool { return bytes.Equal(r.Prefix, whole) })
 		for _, machine := range machines {
-			a.ranges = append(a.ranges, persistence.Range{Prefix: persistence.MachinePrefix(nil, persistence.EveryShard, q.workflowID, node, machine)})
+			a.ranges = append(a.ranges, key.Range{Prefix: key.MachinePrefix(nil, key.EveryShard, q.workflowID, node, machine)})
 		}
 	}
 	a.nodes = nil
@@ -175,20 +176,20 @@ func (q *query) split(a *access) error {
 
 // machinesIn returns the machines that are in a node, by jumping over the rows of each.
 func (q *query) machinesIn(node string) (machines []string, err error) {
-	c := q.snapshot.Merge(persistence.Range{Prefix: q.nodePrefix(node)})
+	c := q.snapshot.Merge(key.Range{Prefix: q.nodePrefix(node)})
 	defer func() { err = errors.Join(err, failure.OfStore(c.Close())) }()
 	for ok := c.Next(); ok; {
 		if err := q.chargeSteps(int(q.service.o.Store.Shards())); err != nil {
 			return nil, err
 		}
 		q.explain.KeysRead++
-		machine, valid := persistence.NodeMachine(c.Key())
+		machine, valid := key.NodeMachine(c.Key())
 		if !valid {
 			return nil, failure.OfStore(persistence.ErrCorrupt)
 		}
 		machines = append(machines, string(machine))
 		rest := c.Rest()
-		ok = c.Seek(persistence.PrefixEnd(rest[:len(rest)-len(persistence.ID{})]))
+		ok = c.Seek(key.PrefixEnd(rest[:len(rest)-len(key.ID{})]))
 	}
 	slices.Sort(machines)
 	return machines, failure.OfStore(c.Err())

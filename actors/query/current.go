@@ -9,6 +9,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/internal/rounds"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/persistence/replica"
 )
 
@@ -34,7 +35,7 @@ func newCurrent(ctx context.Context, o *Options) *current {
 		failed := make([]error, o.Store.Shards())
 		var asked sync.WaitGroup
 		for sh := range failed {
-			asked.Go(func() { failed[sh] = o.Current(ctx, persistence.Shard(sh)) })
+			asked.Go(func() { failed[sh] = o.Current(ctx, key.Shard(sh)) })
 		}
 		asked.Wait()
 		for _, err := range failed {
@@ -87,17 +88,17 @@ func (c *current) holds(h held) error {
 func (c *current) replicas() held {
 	h := make(held, c.of.Shards())
 	for sh := range h {
-		h[sh] = c.of.Replica(persistence.Shard(sh))
+		h[sh] = c.of.Replica(key.Shard(sh))
 	}
 	return h
 }
 
 // AwaitCurrent returns when everything that was acknowledged before the call is visible on this
-// node, in a shard or in persistence.EveryShard; in a store that stands alone it always is.
+// node, in a shard or in key.EveryShard; in a store that stands alone it always is.
 // failure.ErrElsewhere: this node has not all shards yet, and another one has. failure.ErrUnavailable:
 // it does not become so.
-func (s *Service) AwaitCurrent(ctx context.Context, sh persistence.Shard) error {
-	if s.current == nil || sh == persistence.EveryShard {
+func (s *Service) AwaitCurrent(ctx context.Context, sh key.Shard) error {
+	if s.current == nil || sh == key.EveryShard {
 		_, err := s.current.await(ctx)
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"troupe/actors/failure"
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // A cursor is a position in a list: version(1) check(8) position, in base64url.
@@ -63,7 +63,7 @@ func (l List) check(position []byte) [8]byte {
 // that sorts is value (nil when _id sorts).
 type position struct {
 	value []byte
-	id    persistence.ID
+	id    key.ID
 }
 
 // append writes id(16) value.

@@ -7,12 +7,12 @@ import (
 	"testing"
 
 	"troupe/actors/failure"
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 func TestACursorFitsOnlyItsList(t *testing.T) {
 	list := List{"instances", "stock", `{"a":1}`, "-svcPublic.n"}
-	want := position{id: persistence.ID{1, 2}, value: []byte("7")}
+	want := position{id: key.ID{1, 2}, value: []byte("7")}
 	text := list.Cursor(want.append(nil))
 	read, err := list.Position(text)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"troupe/actors/internal/history"
 	"troupe/actors/internal/instanceid"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 	"troupe/statemachine/filter"
@@ -22,7 +23,7 @@ import (
 // nothing about what a hidden instance holds.
 func (q *query) evaluate(c *candidate) (show bool, err error) {
 	if c.record == nil {
-		c.record, err = q.snapshot.Load(persistence.RecordKey(nil, q.service.o.Store.ShardOf(c.id), q.workflowID, c.id))
+		c.record, err = q.snapshot.Load(key.Record(nil, q.service.o.Store.ShardOf(c.id), q.workflowID, c.id))
 		if errors.Is(err, persistence.ErrNotFound) {
 			return false, nil // an id that the filter names
 		}
@@ -176,7 +177,7 @@ func (q *query) eachEntry(c *candidate, visit func(data.Value)) {
 	var ended error
 	sh := q.service.o.Store.ShardOf(c.id)
 	reader := history.NewReader(q.snapshot, sh, c.id)
-	err := q.snapshot.Scan(persistence.EntryPrefix(nil, sh, c.id), func(key, value []byte) error {
+	err := q.snapshot.Scan(key.EntryPrefix(nil, sh, c.id), func(key, value []byte) error {
 		entry, err := reader.Entry(binary.BigEndian.Uint64(key[len(key)-8:]), value)
 		if err != nil {
 			return err
@@ -231,7 +232,7 @@ func (q *query) sorted(chosen plan) (iterator, error) {
 }
 
 // orderOf compares a position in a sorted list with p.
-func orderOf(value []byte, id persistence.ID, p *position) int {
+func orderOf(value []byte, id key.ID, p *position) int {
 	if order := bytes.Compare(value, p.value); order != 0 {
 		return order
 	}

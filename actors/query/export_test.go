@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"troupe/actors/identity"
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // What tests outside the package ask of its inside.
@@ -58,7 +58,7 @@ func (s *Service) Choose(ctx context.Context, req *Request) error {
 }
 
 // ReadHistory lets a query read a history when it is about to look whether it must end.
-func (s *Service) ReadHistory(ctx context.Context, req *Request, id persistence.ID) error {
+func (s *Service) ReadHistory(ctx context.Context, req *Request, id key.ID) error {
 	return s.with(ctx, req, func(q *query) error {
 		q.unchecked = checkBytes - 1
 		q.history(&candidate{id: id})

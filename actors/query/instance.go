@@ -7,6 +7,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/internal/instanceid"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 )
 
@@ -22,8 +23,8 @@ type Instance struct {
 }
 
 // LoadInstance reads an instance: failure.ErrNotFound when there is none, failure.ErrExecution when it cannot be read. It asks for no right.
-func LoadInstance(from Loader, c *catalog.Catalog, sh persistence.Shard, workflow string, id persistence.ID) (*Instance, error) {
-	stored, err := from.Load(persistence.RecordKey(nil, sh, workflow, id))
+func LoadInstance(from Loader, c *catalog.Catalog, sh key.Shard, workflow string, id key.ID) (*Instance, error) {
+	stored, err := from.Load(key.Record(nil, sh, workflow, id))
 	if errors.Is(err, persistence.ErrNotFound) {
 		return nil, failure.ErrNotFound
 	}

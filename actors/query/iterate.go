@@ -5,11 +5,12 @@ import (
 	"slices"
 
 	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // A candidate is an instance that may match.
 type candidate struct {
-	id persistence.ID
+	id key.ID
 	// value is what the entry of the index that sorts has; nil when _id sorts.
 	value []byte
 	// record is the stored record, or the row of a list; nil when it has to be
@@ -27,7 +28,7 @@ type iterator interface {
 
 // sortedIDs is candidates that were collected, sorted by id.
 type sortedIDs struct {
-	ids []persistence.ID
+	ids []key.ID
 	at  int
 }
 
@@ -43,14 +44,14 @@ func (l *sortedIDs) next() (candidate, bool, error) {
 func (l *sortedIDs) close() error { return nil }
 
 // newSortedIDs sorts the ids, drops doubles and what lies before the position.
-func newSortedIDs(ids []persistence.ID, down bool, after *position) *sortedIDs {
-	slices.SortFunc(ids, func(a, b persistence.ID) int { return bytes.Compare(a[:], b[:]) })
+func newSortedIDs(ids []key.ID, down bool, after *position) *sortedIDs {
+	slices.SortFunc(ids, func(a, b key.ID) int { return bytes.Compare(a[:], b[:]) })
 	ids = slices.Compact(ids)
 	if down {
 		slices.Reverse(ids)
 	}
 	if after != nil {
-		behind := func(id persistence.ID) bool { return isBehind(bytes.Compare(id[:], after.id[:]), down) }
+		behind := func(id key.ID) bool { return isBehind(bytes.Compare(id[:], after.id[:]), down) }
 		if n := slices.IndexFunc(ids, behind); n >= 0 {
 			ids = ids[n:]
 		} else {
@@ -73,8 +74,8 @@ func isBehind(order int, down bool) bool {
 type merged struct {
 	cursor *persistence.MergeCursor
 	kind   rowKind
-	last   persistence.ID // of the candidate that was given last
-	given  bool           // there was one
+	last   key.ID // of the candidate that was given last
+	given  bool   // there was one
 	// rows counts the index rows that were read.
 	rows *int64
 }
@@ -121,18 +122,18 @@ const (
 
 // parse reads the key of a row. value is what decides the order, where that is not
 // the id; it is a part of the key.
-func (k rowKind) parse(key []byte) (value []byte, id persistence.ID, ok bool) {
+func (k rowKind) parse(rowKey []byte) (value []byte, id key.ID, ok bool) {
 	switch k {
 	case recordRow:
-		id, ok = persistence.RecordID(key)
+		id, ok = key.RecordID(rowKey)
 	case entryRow:
-		if id, ok = persistence.NodeID(key); !ok {
-			_, id, ok = persistence.IndexEntry(key)
+		if id, ok = key.NodeID(rowKey); !ok {
+			_, id, ok = key.ParseIndex(rowKey)
 		}
 	case sortedRow:
-		value, id, ok = persistence.IndexEntry(key)
+		value, id, ok = key.ParseIndex(rowKey)
 	case listRow:
-		value, id, ok = persistence.ListEntry(key)
+		value, id, ok = key.ParseList(rowKey)
 	}
 	return value, id, ok
 }

@@ -13,7 +13,7 @@ import (
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/query"
 	"troupe/actors/workflow/workflowtest"
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // TestPagesWhileInstancesComeGoAndChange: what matched all along, with the same
@@ -146,7 +146,7 @@ func TestAPageEndsEarly(t *testing.T) {
 		t.Fatal(page, end, err)
 	}
 	rares := query.List{"instances", "stock", req.Filter, ""}
-	if position, err := rares.Position(end.Next); err != nil || instanceid.Text(persistence.ID(position)) != page[0] {
+	if position, err := rares.Position(end.Next); err != nil || instanceid.Text(key.ID(position)) != page[0] {
 		t.Errorf("the cursor is at %x, %v, want at %s: the instances behind it were not shown", position, err, page[0])
 	}
 	req.Cursor = end.Next

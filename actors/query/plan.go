@@ -9,6 +9,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/internal/instanceid"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine/filter"
 )
 
@@ -55,7 +56,7 @@ type plan struct {
 	by   *access // planIndex, planUnion
 	// ids are the candidates, in no order, when listed. Otherwise they are read as
 	// they are needed.
-	ids    []persistence.ID
+	ids    []key.ID
 	listed bool
 }
 
@@ -113,7 +114,7 @@ func (q *query) choose() (plan, error) {
 }
 
 // idsOf returns the instances that a filter names, and whether it does.
-func idsOf(f *filter.Filter) (ids []persistence.ID, ok bool) {
+func idsOf(f *filter.Filter) (ids []key.ID, ok bool) {
 	names, ok := f.IDs()
 	for _, name := range names {
 		if id, ok := instanceid.Parse(name); ok {
@@ -166,7 +167,7 @@ func (q *query) cheapest(accesses []access, best *access, total int64) (*access,
 
 // total is how many instances the workflow has.
 func (q *query) total() (int64, error) {
-	total, err := q.snapshot.CountAll(persistence.CountPrefix(nil, persistence.EveryShard, q.workflowID))
+	total, err := q.snapshot.CountAll(key.CountPrefix(nil, key.EveryShard, q.workflowID))
 	return total, failure.OfStore(err)
 }
 
@@ -178,12 +179,12 @@ func (q *query) open(p plan, down bool, after *position) iterator {
 	case p.by != nil:
 		return q.byID(p.by.ranges, entryRow, down, after)
 	}
-	records := persistence.Range{Prefix: persistence.RecordPrefix(nil, persistence.EveryShard, q.workflowID)}
-	return q.byID([]persistence.Range{records}, recordRow, down, after)
+	records := key.Range{Prefix: key.RecordPrefix(nil, key.EveryShard, q.workflowID)}
+	return q.byID([]key.Range{records}, recordRow, down, after)
 }
 
 // byID reads ranges that an id follows, in the order of ids, behind a position.
-func (q *query) byID(ranges []persistence.Range, kind rowKind, down bool, after *position) iterator {
+func (q *query) byID(ranges []key.Range, kind rowKind, down bool, after *position) iterator {
 	if after == nil {
 		return q.merge(ranges, kind, down, nil)
 	}
@@ -196,12 +197,12 @@ func (q *query) sortedBy(ix *catalog.Index, down bool, after *position) iterator
 	if after != nil {
 		rest = append(slices.Clip(after.value), after.id[:]...)
 	}
-	return q.merge([]persistence.Range{{Prefix: ix.Prefix()}}, sortedRow, down, rest)
+	return q.merge([]key.Range{{Prefix: ix.Prefix()}}, sortedRow, down, rest)
 }
 
 // merge reads ranges behind the row whose key ends with after behind the prefix; nil:
 // from the beginning.
-func (q *query) merge(ranges []persistence.Range, kind rowKind, down bool, after []byte) *merged {
+func (q *query) merge(ranges []key.Range, kind rowKind, down bool, after []byte) *merged {
 	ranges = slices.Clone(ranges)
 	for i := range ranges {
 		switch {
@@ -223,8 +224,8 @@ func (q *query) merge(ranges []persistence.Range, kind rowKind, down bool, after
 
 // collect reads the ids of an access, in no order, and some of them twice. all
 // is false when there are more than most.
-func (q *query) collect(a *access, most int) (ids []persistence.ID, all bool, err error) {
-	ids = append(make([]persistence.ID, 0, min(int(a.keys), most)), a.ids...)
+func (q *query) collect(a *access, most int) (ids []key.ID, all bool, err error) {
+	ids = append(make([]key.ID, 0, min(int(a.keys), most)), a.ids...)
 	var stopped error
 	visit := func(key, _ []byte) error {
 		_, id, ok := entryRow.parse(key)

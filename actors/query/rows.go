@@ -9,25 +9,26 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // Row is a row of a list that is stored in order. Its slices are valid during the
 // call that gets it.
 type Row struct {
-	ID    persistence.ID
+	ID    key.ID
 	Place []byte // what the list is sorted by
 	Value []byte
 }
 
-// Selection says which rows a list has. All keys are built by persistence.ListKey.
+// Selection says which rows a list has. All keys are built by key.List.
 type Selection struct {
 	// Ranges have rows of the list, all of which are read. They are of
-	// persistence.EveryShard, and disjoint.
-	Ranges []persistence.Range
+	// key.EveryShard, and disjoint.
+	Ranges []key.Range
 	// Pointers have rows that lead to rows outside of Ranges. Each is given to Target, which returns the key of one, in storage of its
 	// own, or nil when it leads to none. All of them have places behind TargetsFrom: the
 	// pointers are not read before the list comes there.
-	Pointers    []persistence.Range
+	Pointers    []key.Range
 	Target      func(key, value []byte) ([]byte, error)
 	TargetsFrom []byte
 	// Backward: from the last place to the first.
@@ -37,7 +38,7 @@ type Selection struct {
 }
 
 // ranges are those of Ranges that have something behind After.
-func (of *Selection) ranges() (out []persistence.Range) {
+func (of *Selection) ranges() (out []key.Range) {
 	for _, r := range of.Ranges {
 		switch {
 		case of.After == nil:
@@ -226,20 +227,20 @@ func (r *rows) follow() error {
 }
 
 // placeOf is what orders the key of a row: its place and id.
-func placeOf(key []byte) []byte {
-	place, _, _ := persistence.ListEntry(key)
-	return key[len(key)-len(place)-len(persistence.ID{}):]
+func placeOf(k []byte) []byte {
+	place, _, _ := key.ParseList(k)
+	return k[len(k)-len(place)-len(key.ID{}):]
 }
 
 // giveTargets gives the rows in front of c; without c, all that are left.
 func (r *rows) giveTargets(c *candidate, some bool) error {
 	for len(r.targets) > 0 {
-		key := r.targets[0]
-		place, id, ok := persistence.ListEntry(key)
+		k := r.targets[0]
+		place, id, ok := key.ParseList(k)
 		if some && isBehind(orderOf(place, id, &position{id: c.id, value: c.value}), r.of.Backward) {
 			return nil
 		}
-		value, err := r.snapshot.Load(key)
+		value, err := r.snapshot.Load(k)
 		if !ok || errors.Is(err, persistence.ErrNotFound) {
 			err = persistence.ErrCorrupt
 		}

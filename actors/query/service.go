@@ -8,6 +8,7 @@ import (
 	"troupe/actors/catalog"
 	"troupe/actors/identity"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine/filter"
 )
 
@@ -32,7 +33,7 @@ type Options struct {
 	// Current returns when this node's replica of a shard has everything that any node
 	// acknowledged before the call, or an error, at the latest when ctx ends and at once without
 	// a replica. failure.ErrElsewhere: another node has all shards. Nil: the store stands alone.
-	Current func(context.Context, persistence.Shard) error
+	Current func(context.Context, key.Shard) error
 }
 
 // Service runs queries and lists. Its methods are safe for concurrent use.

@@ -6,7 +6,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
-	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 )
 
@@ -50,7 +50,7 @@ func (q *query) standing(at []statemachine.Position, out []Standing) error {
 		e, err := q.snapshot.Estimate(enough, standingTimes*enough, func([]byte) error {
 			stopped = q.chargeStep()
 			return stopped
-		}, persistence.Range{Prefix: persistence.MachinePrefix(nil, persistence.EveryShard, q.workflowID, string(p.Node), string(p.Machine))})
+		}, key.Range{Prefix: key.MachinePrefix(nil, key.EveryShard, q.workflowID, string(p.Node), string(p.Machine))})
 		if stopped != nil {
 			return stopped
 		}

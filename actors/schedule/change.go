@@ -7,6 +7,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 )
 
@@ -37,7 +38,7 @@ func (s *Service) List() (out []State, err error) {
 		n := name{sc.Workflow, sc.Name}
 		state := State{Workflow: sc.Workflow, Schedule: sc.Schedule}
 		r := &row{}
-		stored, err := s.o.Store.Load(persistence.ScheduleKey(nil, s.shardOf(n), n.workflow, n.schedule))
+		stored, err := s.o.Store.Load(key.Schedule(nil, s.shardOf(n), n.workflow, n.schedule))
 		if err == nil {
 			r, err = parseRow(stored)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 )
 
@@ -21,7 +22,7 @@ const (
 // entry is what is in memory of a schedule.
 type entry struct {
 	name  name
-	shard persistence.Shard
+	shard key.Shard
 	users int // guarded by Service.mu: who work with it; without any, the service may read and forget it
 
 	mu    sync.Mutex // held while it runs or is changed; guards the rest
@@ -47,7 +48,7 @@ func (s *Service) load(e *entry, sc *statemachine.Schedule, l lead, noticed time
 		return failure.Elsewhere(uint16(e.shard))
 	}
 	if e.epoch != epoch {
-		stored, err := s.o.Store.Load(persistence.ScheduleKey(nil, e.shard, e.name.workflow, e.name.schedule))
+		stored, err := s.o.Store.Load(key.Schedule(nil, e.shard, e.name.workflow, e.name.schedule))
 		r := &row{}
 		if err == nil {
 			r, err = parseRow(stored)
@@ -89,7 +90,7 @@ func (s *Service) plan(e *entry, sc *statemachine.Schedule) error {
 // write commits the row of a schedule. After an error it must be read.
 func (s *Service) write(e *entry, r *row) error {
 	w := s.o.Store.NewWritesIn(e.shard, e.epoch)
-	w.Set(persistence.ScheduleKey(nil, e.shard, e.name.workflow, e.name.schedule), r.append(nil))
+	w.Set(key.Schedule(nil, e.shard, e.name.workflow, e.name.schedule), r.append(nil))
 	err := failure.OfStore(s.o.Store.Commit(w))
 	if e.row = r; err != nil {
 		e.epoch = 0
@@ -143,14 +144,14 @@ func (e *entry) firstOf(sc *statemachine.Schedule, zone *time.Location) (at, las
 }
 
 // create makes a run. One that is refused is over, and the list shows why.
-func (s *Service) create(e *entry, sc *statemachine.Schedule, at time.Time, id persistence.ID, upTo time.Time) (refused, err error) {
+func (s *Service) create(e *entry, sc *statemachine.Schedule, at time.Time, id key.ID, upTo time.Time) (refused, err error) {
 	next, epoch := *e.row, e.epoch
 	next.upTo, next.last, next.lastError = upTo, s.o.Clock(), ""
 	e.epoch = 0 // NB: when it panics, the row must be read
 	err = s.o.Create(&Creation{
 		Workflow: e.name.workflow, Schedule: sc, ID: id, At: at,
 		Writes: func(w *persistence.Writes) {
-			w.Set(persistence.ScheduleKey(nil, e.shard, e.name.workflow, e.name.schedule), next.append(nil))
+			w.Set(key.Schedule(nil, e.shard, e.name.workflow, e.name.schedule), next.append(nil))
 		},
 	})
 	if err != nil && mayPass(err) {

@@ -19,6 +19,7 @@ import (
 	"troupe/actors/identity"
 	"troupe/actors/internal/semaphore"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 )
 
@@ -45,7 +46,7 @@ type Options struct {
 type Creation struct {
 	Workflow string
 	Schedule *statemachine.Schedule
-	ID       persistence.ID
+	ID       key.ID
 	At       time.Time // for which it is due
 	// Writes adds what becomes of the schedule.
 	Writes func(*persistence.Writes)
@@ -63,8 +64,8 @@ type Service struct {
 	gate *semaphore.Semaphore[identity.UserID]
 
 	mu    sync.Mutex
-	known map[name]*entry            // guarded by mu
-	leads map[persistence.Shard]lead // guarded by mu
+	known map[name]*entry    // guarded by mu
+	leads map[key.Shard]lead // guarded by mu
 
 	zones sync.Map // by their names, *time.Location
 }
@@ -80,7 +81,7 @@ type lead struct {
 
 // New returns a service that creates nothing before Start.
 func New(o Options) *Service {
-	s := &Service{o: o, pool: semaphore.New[identity.UserID](runsMax), gate: semaphore.New[identity.UserID](1), known: map[name]*entry{}, leads: map[persistence.Shard]lead{}}
+	s := &Service{o: o, pool: semaphore.New[identity.UserID](runsMax), gate: semaphore.New[identity.UserID](1), known: map[name]*entry{}, leads: map[key.Shard]lead{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }
@@ -149,7 +150,7 @@ func (s *Service) entryLocked(n name) *entry {
 	return e
 }
 
-func (s *Service) leadLocked(sh persistence.Shard, now time.Time) lead {
+func (s *Service) leadLocked(sh key.Shard, now time.Time) lead {
 	l := s.leads[sh]
 	if epoch := s.o.Store.Epoch(sh); l.epoch != epoch {
 		l = lead{epoch, now}
@@ -242,21 +243,21 @@ func (s *Service) zone(of string) (*time.Location, error) {
 }
 
 // shardOf is the shard that a schedule belongs to.
-func (s *Service) shardOf(n name) persistence.Shard {
+func (s *Service) shardOf(n name) key.Shard {
 	sum := sha256.Sum256([]byte(n.workflow + "\x00" + n.schedule))
-	return s.o.Store.ShardOf(persistence.ID(sum[:16]))
+	return s.o.Store.ShardOf(key.ID(sum[:16]))
 }
 
 // idOf is that of the instance of a run: the same however often it is made, and in the schedule's shard.
-func (s *Service) idOf(n name, at time.Time, sh persistence.Shard) persistence.ID {
+func (s *Service) idOf(n name, at time.Time, sh key.Shard) key.ID {
 	for i := uint64(0); ; i++ {
 		text := fmt.Sprintf("%s\x00%s\x00", n.workflow, n.schedule)
 		sum := sha256.Sum256(binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64([]byte(text), uint64(at.UnixMilli())), i))
 		var id ulid.ULID
 		_ = id.SetTime(uint64(max(at.UnixMilli(), 0))) // NB: no later than what a record can hold
 		_ = id.SetEntropy(sum[:10])                    // it has 10 bytes
-		if s.o.Store.ShardOf(persistence.ID(id)) == sh {
-			return persistence.ID(id)
+		if s.o.Store.ShardOf(key.ID(id)) == sh {
+			return key.ID(id)
 		}
 	}
 }

@@ -4,13 +4,14 @@ import (
 	"sync"
 
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 )
 
 // instance names an instance.
 type instance struct {
 	workflow string
-	id       persistence.ID
+	id       key.ID
 }
 
 // Feed tells watchers which instances have tasks that changed. Nobody waits for a watcher: one that does not follow is told that it has
@@ -154,15 +155,15 @@ func (f *Feed) Missed() {
 type follower struct{ *Feed }
 
 // Written implements persistence.ShardFollower.
-func (f follower) Written(_ persistence.Shard, each func(visit func(key, value []byte))) {
+func (f follower) Written(_ key.Shard, each func(visit func(key, value []byte))) {
 	if !f.IsWatched() {
 		return
 	}
 	c := &Change{}
-	each(func(key, _ []byte) {
-		if _, w, ok := persistence.WorkEntry(key); ok {
+	each(func(rowKey, _ []byte) {
+		if _, w, ok := key.ParseWork(rowKey); ok {
 			c.lists = append(c.lists, worklist{w.List, w.Name})
-		} else if k, ok := persistence.ParseKey(key); ok && k.Table == "record" { // also one that was deleted
+		} else if k, ok := key.Parse(rowKey); ok && k.Table == "record" { // also one that was deleted
 			c.of = instance{k.Workflow, k.ID}
 		}
 	})
@@ -172,4 +173,4 @@ func (f follower) Written(_ persistence.Shard, each func(visit func(key, value [
 }
 
 // Skipped implements persistence.ShardFollower.
-func (f follower) Skipped(persistence.Shard) { f.Missed() }
+func (f follower) Skipped(key.Shard) { f.Missed() }

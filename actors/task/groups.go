@@ -5,6 +5,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // A group is the tasks of one workflow that stand in one worklist in one order: what a list of tasks is merged of.
@@ -12,29 +13,29 @@ import (
 // findGroups looks for the groups that the list can have something of, by going from each to the next. What a group has is not read, so those of workflows
 // that the caller may not see cost nothing but that.
 func (r *reading) findGroups() error {
-	r.groups = []persistence.Range{}
+	r.groups = []key.Range{}
 	if r.req.Scope == ScopeEvery {
-		return r.hop(r.hopEvery, persistence.Range{Prefix: persistence.WorksPrefix(nil, persistence.EveryShard)})
+		return r.hop(r.hopEvery, key.Range{Prefix: key.WorksPrefix(nil, key.EveryShard)})
 	}
-	var lists []persistence.Range
+	var lists []key.Range
 	for _, list := range r.worklists() {
-		lists = append(lists, persistence.Range{Prefix: list.prefix(nil, persistence.EveryShard, r.order)})
+		lists = append(lists, key.Range{Prefix: list.prefix(nil, key.EveryShard, r.order)})
 	}
 	return r.hop(r.hopGroup, lists...)
 }
 
 // hop goes from one group to the next: next notes what the list wants of it, and says where to look on.
-func (r *reading) hop(next func(group []byte, of *persistence.Work) []byte, ranges ...persistence.Range) error {
+func (r *reading) hop(next func(group []byte, of *key.Work) []byte, ranges ...key.Range) error {
 	var stopped error
-	err := r.from.Hop(func(key []byte) ([]byte, error) {
+	err := r.from.Hop(func(k []byte) ([]byte, error) {
 		if stopped = r.from.Step(); stopped != nil {
 			return nil, stopped
 		}
-		place, w, ok := persistence.WorkEntry(key)
+		place, w, ok := key.ParseWork(k)
 		if !ok {
 			return nil, persistence.ErrCorrupt
 		}
-		return next(bytes.Clone(key[:len(key)-len(place)]), &w), nil
+		return next(bytes.Clone(k[:len(k)-len(place)]), &w), nil
 	}, ranges...)
 	if stopped != nil {
 		return stopped
@@ -42,23 +43,23 @@ func (r *reading) hop(next func(group []byte, of *persistence.Work) []byte, rang
 	return failure.OfStore(err)
 }
 
-func (r *reading) hopGroup(group []byte, of *persistence.Work) []byte {
+func (r *reading) hopGroup(group []byte, of *key.Work) []byte {
 	if of.Workflow == "" || r.isWanted(of.Workflow) {
-		r.groups = append(r.groups, persistence.Range{Prefix: group})
+		r.groups = append(r.groups, key.Range{Prefix: group})
 	}
-	return persistence.PrefixEnd(group)
+	return key.PrefixEnd(group)
 }
 
 // hopEvery goes through all worklists.
-func (r *reading) hopEvery(group []byte, of *persistence.Work) []byte {
-	sh := persistence.ShardOfKey(group)
+func (r *reading) hopEvery(group []byte, of *key.Work) []byte {
+	sh := key.ShardOf(group)
 	switch order := Order(of.Order); {
 	case of.List == listDecided: // what is decided is not open
-		return persistence.PrefixEnd(append(persistence.WorksPrefix(nil, sh), listDecided))
+		return key.PrefixEnd(append(key.WorksPrefix(nil, sh), listDecided))
 	case order < r.order:
-		return persistence.WorkPrefix(nil, sh, of.List, of.Name, byte(r.order))
+		return key.WorkPrefix(nil, sh, of.List, of.Name, byte(r.order))
 	case order > r.order:
-		return persistence.PrefixEnd(persistence.WorkListPrefix(nil, sh, of.List, of.Name))
+		return key.PrefixEnd(key.WorkListPrefix(nil, sh, of.List, of.Name))
 	}
 	return r.hopGroup(group, of)
 }

@@ -8,6 +8,7 @@ import (
 	"troupe/actors/internal/history"
 	"troupe/actors/query"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 	"troupe/statemachine/expr"
@@ -128,7 +129,7 @@ func Find(in *statemachine.Instance, id statemachine.PartID) *statemachine.Task 
 }
 
 // loadWhole reads an instance.
-func loadWhole(from query.Loader, c *catalog.Catalog, sh persistence.Shard, workflow string, id persistence.ID) (*Whole, error) {
+func loadWhole(from query.Loader, c *catalog.Catalog, sh key.Shard, workflow string, id key.ID) (*Whole, error) {
 	in, err := query.LoadInstance(from, c, sh, workflow, id)
 	if err != nil {
 		return nil, err
@@ -141,8 +142,8 @@ func loadWhole(from query.Loader, c *catalog.Catalog, sh persistence.Shard, work
 }
 
 // LoadRequester is the user of an instance's first history entry.
-func LoadRequester(from query.Loader, sh persistence.Shard, id persistence.ID) (string, error) {
-	stored, err := from.Load(persistence.EntryKey(nil, sh, id, 1))
+func LoadRequester(from query.Loader, sh key.Shard, id key.ID) (string, error) {
+	stored, err := from.Load(key.Entry(nil, sh, id, 1))
 	if err != nil {
 		return "", failure.OfStore(err)
 	}

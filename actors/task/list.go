@@ -14,6 +14,7 @@ import (
 	"troupe/actors/identity"
 	"troupe/actors/query"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/expr"
 	"troupe/statemachine/filter"
@@ -102,11 +103,11 @@ type reading struct {
 	page   *Page
 
 	rights map[string]bool
-	groups []persistence.Range // nil before they were looked for
+	groups []key.Range // nil before they were looked for
 	from   *query.Reader
-	looked Bounds                  // at how much since walk began
-	budget *expr.Budget            // of Bounds.Cost, since then
-	hidden map[persistence.ID]bool // instances that the caller may not see, as far as they were read
+	looked Bounds          // at how much since walk began
+	budget *expr.Budget    // of Bounds.Cost, since then
+	hidden map[key.ID]bool // instances that the caller may not see, as far as they were read
 	count  int64
 	last   *readInstance // of those that the caller may see; nil before the first
 	all    []titled
@@ -114,7 +115,7 @@ type reading struct {
 
 // readInstance is an instance that was read.
 type readInstance struct {
-	id        persistence.ID
+	id        key.ID
 	whole     *Whole
 	requester string
 }
@@ -131,7 +132,7 @@ var ownRoots = []string{"taskId", "instanceId", "stateMachineId", "nodeId", "tit
 
 func (l *Lists) newReading(req *ListRequest) (*reading, error) {
 	r := &reading{
-		Lists: l, req: req, caller: catalog.CallerOf(req.Caller), now: l.Clock(), page: &Page{}, order: ByCreated, down: true, rights: map[string]bool{}, hidden: map[persistence.ID]bool{},
+		Lists: l, req: req, caller: catalog.CallerOf(req.Caller), now: l.Clock(), page: &Page{}, order: ByCreated, down: true, rights: map[string]bool{}, hidden: map[key.ID]bool{},
 	}
 	if req.Limit < 1 || req.Limit > LimitMax {
 		return nil, failure.Refuse(failure.ErrInvalid, "the limit must be 1 to %d", LimitMax)
@@ -301,7 +302,7 @@ func (r *reading) walk(after []byte, take func(item *Item, place []byte) bool) (
 }
 
 // ranges are those of the groups behind a place.
-func (r *reading) ranges(after []byte) (ranges []persistence.Range) {
+func (r *reading) ranges(after []byte) (ranges []key.Range) {
 	for _, of := range r.groups {
 		switch {
 		case after == nil:
@@ -350,7 +351,7 @@ func (r *reading) sortTitles() {
 }
 
 // placeBytes is how long a place in a worklist is.
-const placeBytes = 8 + len(persistence.ID{}) + 8 + 4
+const placeBytes = 8 + len(key.ID{}) + 8 + 4
 
 func (r *reading) compare(a, b *titled) int {
 	order := cmp.Or(cmp.Compare(a.title, b.title), bytes.Compare(a.place, b.place))
@@ -361,8 +362,8 @@ func (r *reading) compare(a, b *titled) int {
 }
 
 // item is the task of a row, nil when it is not in the list.
-func (r *reading) item(key, value []byte) (*Item, error) {
-	_, w, ok := persistence.WorkEntry(key)
+func (r *reading) item(k, value []byte) (*Item, error) {
+	_, w, ok := key.ParseWork(k)
 	if !ok {
 		return nil, failure.OfStore(persistence.ErrCorrupt)
 	}
@@ -419,8 +420,8 @@ func (i *Item) IsFor(c *statemachine.Caller) bool {
 }
 
 // loadRow reads the row of a task.
-func loadRow(from query.Loader, sh persistence.Shard, instance persistence.ID, id statemachine.PartID) (row, error) {
-	stored, err := from.Load(persistence.TaskKey(nil, sh, instance, id.Sequence, id.Number))
+func loadRow(from query.Loader, sh key.Shard, instance key.ID, id statemachine.PartID) (row, error) {
+	stored, err := from.Load(key.Task(nil, sh, instance, id.Sequence, id.Number))
 	if errors.Is(err, persistence.ErrNotFound) {
 		return row{}, failure.ErrNotFound
 	}
@@ -450,7 +451,7 @@ func (r *reading) mayReadSome(workflow string) bool {
 
 // instance reads an instance and who created it; nil when the caller may not see it, or nobody can read it: one that is damaged
 // keeps nobody from the others.
-func (r *reading) instance(sh persistence.Shard, workflow string, id persistence.ID) (*Whole, string, error) {
+func (r *reading) instance(sh key.Shard, workflow string, id key.ID) (*Whole, string, error) {
 	if r.last != nil && r.last.id == id {
 		return r.last.whole, r.last.requester, nil
 	}

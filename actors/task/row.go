@@ -9,6 +9,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/packed"
 )
@@ -60,8 +61,8 @@ type worklist struct {
 	name   string
 }
 
-func (l worklist) prefix(dst []byte, sh persistence.Shard, o Order) []byte {
-	return persistence.WorkPrefix(dst, sh, l.letter, l.name, byte(o))
+func (l worklist) prefix(dst []byte, sh key.Shard, o Order) []byte {
+	return key.WorkPrefix(dst, sh, l.letter, l.name, byte(o))
 }
 
 // worklistsOf are those that have an open task.
@@ -92,9 +93,9 @@ func worklistsOf(of *statemachine.Definition, t *statemachine.Task) (lists []wor
 
 // Origin is the instance whose commit changes tasks.
 type Origin struct {
-	Shard    persistence.Shard
+	Shard    key.Shard
 	Workflow string
-	Instance persistence.ID
+	Instance key.ID
 	// Before and Of are the definitions under which the old and the new tasks are.
 	Before, Of *statemachine.Definition
 	// User has decided tasks, at At with Event.
@@ -127,8 +128,8 @@ func (of *Origin) Remove(w *persistence.Writes, store *persistence.Store, open [
 	for i := range open {
 		of.eachRow(of.Before, &open[i], w.Delete)
 	}
-	err := store.Scan(persistence.TaskPrefix(nil, of.Shard, of.Instance), func(key, value []byte) error {
-		k, ok := persistence.ParseKey(key)
+	err := store.Scan(key.TaskPrefix(nil, of.Shard, of.Instance), func(rowKey, value []byte) error {
+		k, ok := key.Parse(rowKey)
 		id := statemachine.PartID{Sequence: k.Number, Number: k.Place}
 		r, err := parseRow(id, value)
 		if err != nil || !ok {
@@ -146,21 +147,23 @@ func (of *Origin) Remove(w *persistence.Writes, store *persistence.Store, open [
 func (of *Origin) eachRow(d *statemachine.Definition, t *statemachine.Task, visit func(key []byte)) {
 	for _, list := range worklistsOf(d, t) {
 		for _, o := range orders {
-			visit(persistence.WorkKey(nil, of.Shard, &persistence.Work{
+			work := key.Work{
 				List: list.letter, Name: list.name, Order: byte(o), Workflow: of.Workflow, Value: o.value(t), ID: of.Instance, Sequence: t.ID.Sequence, Number: t.ID.Number,
-			}))
+			}
+			visit(work.Key(nil, of.Shard))
 		}
 	}
 }
 
 func (of *Origin) decidedKey(user string, at time.Time, id statemachine.PartID) []byte {
-	return persistence.WorkKey(nil, of.Shard, &persistence.Work{
+	work := key.Work{
 		List: listDecided, Name: user, Order: byte(ByCreated), Value: milliseconds(at), ID: of.Instance, Sequence: id.Sequence, Number: id.Number,
-	})
+	}
+	return work.Key(nil, of.Shard)
 }
 
 func (of *Origin) key(id statemachine.PartID) []byte {
-	return persistence.TaskKey(nil, of.Shard, of.Instance, id.Sequence, id.Number)
+	return key.Task(nil, of.Shard, of.Instance, id.Sequence, id.Number)
 }
 
 // ErrDamaged: the row of a task cannot be read.

@@ -8,15 +8,15 @@ import (
 	"troupe/actors/identity"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/query"
-	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 )
 
 // Name is the name of a task taken apart.
 type Name struct {
-	Shard    persistence.Shard
+	Shard    key.Shard
 	Workflow string
-	Instance persistence.ID
+	Instance key.ID
 	Task     statemachine.PartID
 }
 

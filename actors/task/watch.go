@@ -11,7 +11,7 @@ import (
 	"troupe/actors/identity"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/query"
-	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 )
 
@@ -79,7 +79,7 @@ func (s *Watcher) settle(ctx context.Context) error {
 	if err := s.Store.AwaitDurable(); err != nil {
 		return failure.Errorf(failure.ErrUnavailable, "%w", err)
 	}
-	return s.Queries.AwaitCurrent(ctx, persistence.EveryShard)
+	return s.Queries.AwaitCurrent(ctx, key.EveryShard)
 }
 
 func (s *Watcher) run(ctx context.Context, w *watcher, req *WatchRequest, yield func(*Event) error) error {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 	"troupe/statemachine/packed"
@@ -74,9 +75,9 @@ func ParseIncident(stored []byte) (in Incident, err error) {
 
 // Origin is the event that changes timers of an instance.
 type Origin struct {
-	Shard    persistence.Shard
+	Shard    key.Shard
 	Workflow string
-	Instance persistence.ID
+	Instance key.ID
 	At       time.Time
 	Fault    error // why it failed, if it did
 	// Of is the definition.
@@ -120,9 +121,8 @@ func (of *Origin) incident(t statemachine.Timer) Incident {
 // key is that of a timer's row: of its incident when it has failed.
 func (of *Origin) key(t statemachine.Timer) []byte {
 	if t.Failed {
-		return persistence.IncidentKey(nil, of.Shard, of.Instance, t.ID.Sequence, t.ID.Number)
+		return key.Incident(nil, of.Shard, of.Instance, t.ID.Sequence, t.ID.Number)
 	}
-	return persistence.TimerKey(nil, of.Shard, persistence.Timer{
-		Due: t.Due.UnixMilli(), ID: of.Instance, Sequence: t.ID.Sequence, Number: t.ID.Number,
-	})
+	pending := key.Timer{Due: t.Due.UnixMilli(), ID: of.Instance, Sequence: t.ID.Sequence, Number: t.ID.Number}
+	return pending.Key(nil, of.Shard)
 }

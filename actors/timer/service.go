@@ -14,6 +14,7 @@ import (
 	"troupe/actors/guard"
 	"troupe/actors/internal/instanceid"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 )
 
@@ -43,7 +44,7 @@ type Options struct {
 // Row is a timer that is due.
 type Row struct {
 	Workflow string
-	Instance persistence.ID
+	Instance key.ID
 	Timer    statemachine.PartID
 	Due      time.Time
 }
@@ -60,7 +61,7 @@ type Service struct {
 
 // shard is what is known of the timers of one shard.
 type shard struct {
-	number persistence.Shard
+	number key.Shard
 	// begun is the earliest deadline of those that have begun since the last look, and until that for which
 	// its goroutine sleeps: who begins an earlier one wakes it. Both in Unix milliseconds; never is none.
 	begun, until atomic.Int64
@@ -73,7 +74,7 @@ const never = math.MaxInt64
 func New(o Options) *Service {
 	s := &Service{o: o}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	for sh := range persistence.Shard(o.Store.Shards()) {
+	for sh := range key.Shard(o.Store.Shards()) {
 		x := &shard{number: sh, wake: make(chan struct{}, 1)}
 		x.begun.Store(never)
 		x.until.Store(never)
@@ -99,7 +100,7 @@ func (s *Service) Stop() {
 }
 
 // Began says that a timer has begun in a shard, and is visible there.
-func (s *Service) Began(sh persistence.Shard, due time.Time) {
+func (s *Service) Began(sh key.Shard, due time.Time) {
 	x, ms := s.shards[sh], due.UnixMilli()
 	for {
 		before := x.begun.Load()
@@ -123,14 +124,14 @@ func (x *shard) rouse() {
 type leads struct{ s *Service }
 
 // Led implements persistence.Leads.
-func (l leads) Led(sh persistence.Shard, _ uint64) {
+func (l leads) Led(sh key.Shard, _ uint64) {
 	if int(sh) < len(l.s.shards) {
 		l.s.shards[sh].rouse()
 	}
 }
 
 // Ended implements persistence.Leads.
-func (leads) Ended(persistence.Shard, uint64) {}
+func (leads) Ended(key.Shard, uint64) {}
 
 // run is the goroutine of a shard.
 func (s *Service) run(x *shard) {
@@ -146,7 +147,7 @@ func (s *Service) run(x *shard) {
 			*at = place{epoch: epoch, later: map[Row]*later{}}
 		}
 		if begun := x.begun.Swap(never); begun < at.due() {
-			at.from = persistence.TimePlace(begun)
+			at.from = key.TimePlace(begun)
 		}
 		rows, next, err := s.due(x, at)
 		switch {
@@ -203,8 +204,8 @@ func (s *Service) due(x *shard, at *place) (rows []Row, next int64, err error) {
 	if len(rows) > 0 || len(at.later) >= laterMax {
 		return rows, next, nil
 	}
-	err = s.o.Store.ScanRanges(func(key, value []byte) error {
-		place, k, ok := persistence.TimerEntry(key)
+	err = s.o.Store.ScanRanges(func(rowKey, value []byte) error {
+		place, k, ok := key.ParseTimer(rowKey)
 		if !ok {
 			return persistence.ErrCorrupt
 		}
@@ -221,7 +222,7 @@ func (s *Service) due(x *shard, at *place) (rows []Row, next int64, err error) {
 			return errEnough
 		}
 		return nil
-	}, persistence.Range{Prefix: persistence.TimerPrefix(nil, x.number), From: at.from})
+	}, key.Range{Prefix: key.TimerPrefix(nil, x.number), From: at.from})
 	if errors.Is(err, errEnough) {
 		err = nil
 	}
@@ -280,7 +281,7 @@ func (p *place) due() int64 {
 	if len(p.from) == 0 {
 		return math.MinInt64
 	}
-	return persistence.PlaceTime(p.from) + 1
+	return key.PlaceTime(p.from) + 1
 }
 
 // again has a timer come later. It reports whether it comes as seldom as any from now on.

@@ -9,7 +9,7 @@ import (
 	"github.com/puzpuzpuz/xsync/v4"
 
 	"troupe/actors/changefeed"
-	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -38,21 +38,21 @@ const (
 // zero.
 type feedKey struct {
 	workflow string
-	id       persistence.ID
+	id       key.ID
 }
 
 // Item is one durable entry. Its bytes are shared and never changed.
 type Item struct {
-	ID       persistence.ID
+	ID       key.ID
 	Name     string // the id as text
 	Sequence uint64
 	Entry    data.Value
 	States   []byte
 	State    statemachine.Instance // as the entry left it
 	Of       *statemachine.Definition
-	Shard    persistence.Shard
-	Place    persistence.FeedPlace // in the feed of the shard in the store; 0 without a row there
-	Gap      bool                  // here, entries may be missing; all else is zero
+	Shard    key.Shard
+	Place    key.FeedPlace // in the feed of the shard in the store; 0 without a row there
+	Gap      bool          // here, entries may be missing; all else is zero
 }
 
 func (i *Item) size() int {
@@ -255,7 +255,7 @@ func (fs *feeds) leave(f *Feed, now time.Time) {
 }
 
 // of lists the feeds that an instance's entries go to.
-func (fs *feeds) of(workflow string, id persistence.ID) []*Feed {
+func (fs *feeds) of(workflow string, id key.ID) []*Feed {
 	if fs.byKey.Size() == 0 {
 		return nil
 	}

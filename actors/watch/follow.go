@@ -5,7 +5,7 @@ import (
 
 	"troupe/actors/internal/history"
 	"troupe/actors/internal/instanceid"
-	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 )
 
@@ -14,21 +14,21 @@ import (
 type follower struct{ *Service }
 
 // Written implements persistence.ShardFollower.
-func (s follower) Written(sh persistence.Shard, each func(visit func(key, value []byte))) {
+func (s follower) Written(sh key.Shard, each func(visit func(key, value []byte))) {
 	if s.feeds.byKey.Size() == 0 {
 		return
 	}
 	var record, entry []byte
-	var of, at persistence.Key
-	var place persistence.FeedPlace
-	each(func(key, value []byte) {
-		switch k, _ := persistence.ParseKey(key); k.Table {
+	var of, at key.Parts
+	var place key.FeedPlace
+	each(func(rowKey, value []byte) {
+		switch k, _ := key.Parse(rowKey); k.Table {
 		case "record":
 			of, record = k, value
 		case "entry":
 			at, entry = k, value
 		case "feed":
-			place = persistence.FeedPlace(max(uint64(place), k.Number)) // the other one is the floor
+			place = key.FeedPlace(max(uint64(place), k.Number)) // the other one is the floor
 		}
 	})
 	if entry == nil || record == nil || at.ID != of.ID {
@@ -50,7 +50,7 @@ func (s follower) Written(sh persistence.Shard, each func(visit func(key, value 
 }
 
 // itemOf is what a step has led to, nil if that cannot be read here.
-func (s follower) itemOf(of persistence.Key, record, entry []byte) *Item {
+func (s follower) itemOf(of key.Parts, record, entry []byte) *Item {
 	stored, err := statemachine.ParseRecord(bytes.Clone(record))
 	if err != nil {
 		return nil
@@ -71,4 +71,4 @@ func (s follower) itemOf(of persistence.Key, record, entry []byte) *Item {
 }
 
 // Skipped implements persistence.ShardFollower. Streams go on from the store when their clients come back.
-func (s follower) Skipped(persistence.Shard) { s.feeds.breakAll() }
+func (s follower) Skipped(key.Shard) { s.feeds.breakAll() }

@@ -10,8 +10,8 @@ import (
 	"troupe/actors/watch"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
-	"troupe/persistence"
 	"troupe/persistence/clocktest"
+	"troupe/persistence/key"
 	"troupe/statemachine/data"
 	"troupe/statemachine/filter"
 )
@@ -161,7 +161,7 @@ func TestWhatOtherFeedsPushOutIsToldOrFilled(t *testing.T) {
 		h.announce(id, "close", "")
 		other := h.watch(watch.Request{Caller: boss, WorkflowID: "order"}, nil)
 		other.expect("of another workflow", "open")
-		feed := h.own.Feeds("order", persistence.ID{})[0]
+		feed := h.own.Feeds("order", key.ID{})[0]
 		feed.Publish(&watch.Item{Gap: true, Entry: make([]byte, 64<<20)}) // all that is kept
 		close(hold)
 		one.expect("one instance is read from the store", "2 set", "3 close")

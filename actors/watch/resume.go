@@ -5,7 +5,7 @@ import (
 
 	"troupe/actors/changefeed"
 	"troupe/actors/failure"
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // beatsBetween is how many heartbeats come before one has a new position: a stream that is silent for
@@ -132,7 +132,7 @@ func (w *watcher) current() (changefeed.Cursor, error) {
 	}
 	if err == nil {
 		// NB: in a cluster, a row may be visible before the feed gets its item; after this it has got it.
-		err = w.service.o.Queries.AwaitCurrent(w.ctx, persistence.EveryShard)
+		err = w.service.o.Queries.AwaitCurrent(w.ctx, key.EveryShard)
 	}
 	return now, err
 }

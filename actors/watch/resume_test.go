@@ -15,6 +15,7 @@ import (
 	"troupe/actors/workflow"
 	"troupe/persistence"
 	"troupe/persistence/clocktest"
+	"troupe/persistence/key"
 )
 
 // trim keeps so many rows of each shard, and 1 in 64 more.
@@ -208,7 +209,7 @@ func TestADamagedInstanceIsLostAndDoesNotEndAStream(t *testing.T) {
 	}
 	e.end()
 	sh := h.Store.ShardOf(h.ID(whole))
-	h.Overwrite(sh, persistence.FeedKey(nil, sh, 1), []byte("no row"))
+	h.Overwrite(sh, key.Feed(nil, sh, 1), []byte("no row"))
 	if err := h.watch(watch.Request{Caller: member, LastEventID: place}, nil).ended(); !errors.Is(err, persistence.ErrCorrupt) {
 		t.Errorf("a row that cannot be read: got %v, want ErrCorrupt", err)
 	}

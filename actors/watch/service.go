@@ -12,13 +12,14 @@ import (
 	"troupe/actors/identity"
 	"troupe/actors/query"
 	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // Instances is what watching asks of the instances.
 type Instances interface {
 	// Locate returns the id of an instance that the caller may see, and the sequence
 	// number of its last durable entry.
-	Locate(ctx context.Context, caller *identity.Principal, workflowID, instanceID string) (persistence.ID, uint64, error)
+	Locate(ctx context.Context, caller *identity.Principal, workflowID, instanceID string) (key.ID, uint64, error)
 }
 
 // Options says how a Service works. All of it must be set.
@@ -60,7 +61,7 @@ func (s *Service) Stopped() context.Context { return s.stopped }
 // Feeds lists the feeds that an instance's next entry goes to, when it is durable. A
 // commit looks within catalog.BeginCommit and EndCommit. In a cluster there are none: there
 // the feeds get what becomes visible in the replicas of this node.
-func (s *Service) Feeds(workflow string, id persistence.ID) []*Feed {
+func (s *Service) Feeds(workflow string, id key.ID) []*Feed {
 	if !s.o.Store.Alone() {
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/internal/history"
-	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 	"troupe/statemachine/filter"
@@ -55,9 +55,9 @@ type watcher struct {
 	yield   func(Event) error
 	ctx     context.Context // of the filters that take long; ends also with Stop
 	feed    *Feed
-	id      persistence.ID // the instance; zero for all
-	next    uint64         // the item to read from
-	last    uint64         // one instance: the sequence that was shown last
+	id      key.ID // the instance; zero for all
+	next    uint64 // the item to read from
+	last    uint64 // one instance: the sequence that was shown last
 	// seen is how far the caller is in the feed of the store; nil for one instance.
 	seen      changefeed.Cursor
 	beats     int         // heartbeats since seen was raised
@@ -120,8 +120,8 @@ func (w *watcher) locate(ctx context.Context) (err error) {
 // Each watcher waits until one has seen that, and in a cluster until its node has what was
 // acknowledged before: a node that cannot know it gives no stream.
 func (w *watcher) settleCommits(ctx context.Context) error {
-	s, shard := w.service, persistence.EveryShard
-	if w.id != (persistence.ID{}) {
+	s, shard := w.service, key.EveryShard
+	if w.id != (key.ID{}) {
 		shard = s.o.Store.ShardOf(w.id) // NB: the node that leads it may lack others
 	}
 	settled := w.feed.settled.Load()
@@ -226,7 +226,7 @@ func (w *watcher) begin() error {
 	if err := w.tell(Event{Kind: Opened, ID: w.req.LastEventID}); err != nil {
 		return err
 	}
-	if w.id != (persistence.ID{}) {
+	if w.id != (key.ID{}) {
 		return w.resumeInstance()
 	}
 	return w.resumeAll()
@@ -251,7 +251,7 @@ func (w *watcher) resumeInstance() error {
 func (w *watcher) catchUp(sequence uint64) error {
 	store := w.service.o.Store
 	sh := store.ShardOf(w.id)
-	stored, err := store.Load(persistence.RecordKey(nil, sh, w.req.WorkflowID, w.id))
+	stored, err := store.Load(key.Record(nil, sh, w.req.WorkflowID, w.id))
 	if err != nil {
 		return failure.OfStore(err)
 	}
@@ -276,7 +276,7 @@ func (w *watcher) catchUp(sequence uint64) error {
 			w.last = sequence
 			return nil
 		}
-		value, err := store.Load(persistence.EntryKey(nil, sh, w.id, n))
+		value, err := store.Load(key.Entry(nil, sh, w.id, n))
 		if err != nil {
 			return failure.OfStore(err)
 		}
@@ -302,7 +302,7 @@ func (w *watcher) lose() error {
 // position is the text of a position: of all instances, how far the caller is in the feed of the store; of
 // one, the sequence that was seen.
 func (w *watcher) position() string {
-	if w.id != (persistence.ID{}) {
+	if w.id != (key.ID{}) {
 		return strconv.FormatUint(w.last, 10)
 	}
 	return w.seen.String()
@@ -313,7 +313,7 @@ func (w *watcher) deliver(item *Item) error {
 	if err := w.reauthorize(); err != nil {
 		return err
 	}
-	if w.id != (persistence.ID{}) {
+	if w.id != (key.ID{}) {
 		return w.deliverOne(item)
 	}
 	if item.Gap {

@@ -16,6 +16,7 @@ import (
 	"troupe/actors/schedule"
 	"troupe/actors/timer"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 )
 
@@ -28,7 +29,7 @@ func (r *Router) makeByItself() {
 	}
 	r.invokes = invoke.New(invoke.Options{
 		Store: r.store, Catalog: r.catalog, Clock: r.o.Clock, Log: r.log, Principal: r.principal, Note: r.incidents.Note, TreeMax: r.o.TreeInstancesMax,
-		Current:   func(ctx context.Context) error { return r.queries.AwaitCurrent(ctx, persistence.EveryShard) },
+		Current:   func(ctx context.Context) error { return r.queries.AwaitCurrent(ctx, key.EveryShard) },
 		Elsewhere: r.o.Elsewhere,
 	})
 	r.Lists = pending.New(r.store, r.queries, r.catalog, r.outbox, r.o.Clock)
@@ -168,7 +169,7 @@ func (req tellOutcome) run(i *instance, c *call) error {
 	if err != nil {
 		return err
 	}
-	stored, err := store.Load(persistence.DeliveryKey(i.scratch[:0], i.shard, req.Key))
+	stored, err := store.Load(req.Key.Key(i.scratch[:0], i.shard))
 	if errors.Is(err, persistence.ErrNotFound) { // it was told already, or dropped
 		i.deliver(c, nil)
 		return nil
@@ -250,7 +251,7 @@ func (r *Router) fire(row timer.Row, done func(error)) {
 
 // postByItself gives an instance what nobody sent. It is not refused because many others ask: what comes by itself
 // bounds its own number.
-func (r *Router) postByItself(workflowID string, id persistence.ID, m request, done func(error)) {
+func (r *Router) postByItself(workflowID string, id key.ID, m request, done func(error)) {
 	err := r.Accepting()
 	if err == nil && r.stopping.Load() {
 		err = failure.ErrUnavailable

@@ -18,12 +18,13 @@ import (
 	"troupe/actors/pace"
 	"troupe/actors/schedule"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
 
 // deliverInside implements outbox.Options.Inside.
-func (r *Router) deliverInside(ctx context.Context, key persistence.Delivery, row *outbox.Delivery) outbox.Answer {
+func (r *Router) deliverInside(ctx context.Context, key key.Delivery, row *outbox.Delivery) outbox.Answer {
 	m, err := child.Parse(row.Body)
 	if err != nil {
 		return outbox.Answer{Err: err, Final: true}
@@ -97,7 +98,7 @@ func (r *Router) startChild(m *child.Message, turn *pace.Turn) error {
 }
 
 // createUnasked creates an instance that nobody has asked for, unless it is there.
-func (r *Router) createUnasked(workflowID string, version uint64, id persistence.ID, req createUnasked) error {
+func (r *Router) createUnasked(workflowID string, version uint64, id key.ID, req createUnasked) error {
 	epoch, err := r.epochOf(r.store.ShardOf(id)) // NB: before anything of the shard is read
 	if err == nil {
 		err = r.accepting()
@@ -204,7 +205,7 @@ func (r *Router) principal(user identity.UserID) (*identity.Principal, error) {
 
 // Schedules lists all schedules. The errors are failure.ErrUnavailable and failure.ErrElsewhere.
 func (r *Router) Schedules(ctx context.Context) ([]schedule.State, error) {
-	if err := r.queries.AwaitCurrent(ctx, persistence.EveryShard); err != nil {
+	if err := r.queries.AwaitCurrent(ctx, key.EveryShard); err != nil {
 		return nil, failure.In("list", "schedules", err)
 	}
 	list, err := r.schedules.List()

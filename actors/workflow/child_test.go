@@ -13,8 +13,8 @@ import (
 	"troupe/actors/message"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
-	"troupe/persistence"
 	"troupe/persistence/clocktest"
+	"troupe/persistence/key"
 	"troupe/persistence/storetest"
 )
 
@@ -102,7 +102,7 @@ func TestAChildIsCreatedAndTellsItsParent(t *testing.T) {
 		if p := h.pending("deepest", grandchild.InstanceID); !p.IsEnded {
 			t.Error("the child's child goes on although the child is done")
 		}
-		if n := h.rows(persistence.DeliveriesPrefix); n != 0 {
+		if n := h.rows(key.DeliveriesPrefix); n != 0 {
 			t.Errorf("%d messages are left", n)
 		}
 	})
@@ -183,7 +183,7 @@ func TestATreeIsStopped(t *testing.T) {
 					}
 				}
 			}
-			if n := h.rows(persistence.DeliveriesPrefix); n != 0 {
+			if n := h.rows(key.DeliveriesPrefix); n != 0 {
 				t.Errorf("%d messages are left", n)
 			}
 		})
@@ -226,7 +226,7 @@ func TestAChildThatFails(t *testing.T) {
 		if got := string(h.MustLook(boss, "above", id).Public); !strings.Contains(got, `"output":null`) {
 			t.Errorf("when it failed by itself the parent has %s", got)
 		}
-		if n := h.rows(persistence.DeliveriesPrefix); n != 0 {
+		if n := h.rows(key.DeliveriesPrefix); n != 0 {
 			t.Errorf("%d messages are left", n)
 		}
 	})
@@ -254,7 +254,7 @@ func TestAParentThatLeavesAtOnce(t *testing.T) {
 				t.Errorf("%v goes on: %v", c, err)
 			}
 		}
-		if n := h.rows(persistence.DeliveriesPrefix); n != 0 {
+		if n := h.rows(key.DeliveriesPrefix); n != 0 {
 			t.Errorf("%d messages are left", n)
 		}
 	})
@@ -295,7 +295,7 @@ func TestNoOrphanAndNoSecondChild(t *testing.T) {
 				t.Errorf("%d instances of %s, which were made %d times, want %d", n, workflowID, made, want)
 			}
 		}
-		if n := h.rows(persistence.DeliveriesPrefix) + h.rows(persistence.StreamsPrefix); n != 0 {
+		if n := h.rows(key.DeliveriesPrefix) + h.rows(key.StreamsPrefix); n != 0 {
 			t.Errorf("%d messages are left", n)
 		}
 	})
@@ -320,14 +320,14 @@ func (h *harness) crashAt(syncs int) {
 
 func (h *harness) count(workflowID string) (n int) {
 	h.t.Helper()
-	h.Must(h.Store.Scan(persistence.RecordPrefix(nil, persistence.EveryShard, workflowID), func(_, _ []byte) error { n++; return nil }))
+	h.Must(h.Store.Scan(key.RecordPrefix(nil, key.EveryShard, workflowID), func(_, _ []byte) error { n++; return nil }))
 	return n
 }
 
 // made is how often instances of a workflow were created.
 func (h *harness) made(workflowID string) int {
 	h.t.Helper()
-	count, err := h.Store.CountAll(persistence.CountPrefix(nil, persistence.EveryShard, workflowID))
+	count, err := h.Store.CountAll(key.CountPrefix(nil, key.EveryShard, workflowID))
 	h.Must(err)
 	return int(count)
 }

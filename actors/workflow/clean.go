@@ -5,6 +5,7 @@ import (
 
 	"troupe/actors/internal/retry"
 	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // Idempotency rows are remembered for at least KeysKeptFor and at least the last
@@ -32,7 +33,7 @@ func (i *instance) forgetKeys(w *persistence.Writes) {
 	var rows []retry.Row
 	store, err := i.rows()
 	if err == nil {
-		rows, err = retry.Rows(store, persistence.ReplyPrefix(nil, i.shard, i.id))
+		rows, err = retry.Rows(store, key.ReplyPrefix(nil, i.shard, i.id))
 	}
 	if err != nil {
 		i.router.log.Warn().Err(err).Str("workflow", i.workflowID).Str("instance", i.name).Msg("idempotency keys cannot be read")

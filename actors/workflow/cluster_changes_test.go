@@ -14,7 +14,7 @@ import (
 	"troupe/actors/message"
 	"troupe/actors/watch"
 	"troupe/actors/workflow"
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // feedReader follows the changes of stock at any node.
@@ -215,7 +215,7 @@ func TestAFeedThatBeginsLateSaysSo(t *testing.T) {
 		parsed, _ := instanceid.Parse(id)
 		sh := c.nodes[0].Store.ShardOf(parsed)
 		forget := c.nodes[0].Store.NewWrites(sh)
-		forget.DeleteRange(persistence.FeedPrefix(nil, sh), persistence.PrefixEnd(persistence.FeedPrefix(nil, sh)))
+		forget.DeleteRange(key.FeedPrefix(nil, sh), key.PrefixEnd(key.FeedPrefix(nil, sh)))
 		c.must(c.nodes[0].Store.Commit(forget))
 		for s := range c.nodes[0].Store.AllShards() { // the next leader reads where the feed ends
 			c.must(c.nodes[0].Store.Replica(s).HandOver(t.Context(), c.nodes[1].Name))

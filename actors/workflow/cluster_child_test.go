@@ -10,7 +10,7 @@ import (
 
 	"troupe/actors/message"
 	"troupe/actors/workflow"
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // TestChildrenOnACluster: whatever happens to the nodes, each parent has one child, and hears of it once.
@@ -66,9 +66,9 @@ func TestChildrenOnACluster(t *testing.T) {
 		}
 		for _, n := range c.nodes {
 			left := 0
-			c.must(n.Store.Scan(persistence.DeliveriesPrefix(nil, persistence.EveryShard), func(_, _ []byte) error { left++; return nil }))
+			c.must(n.Store.Scan(key.DeliveriesPrefix(nil, key.EveryShard), func(_, _ []byte) error { left++; return nil }))
 			for workflowID, want := range map[string]int64{"above": 12, "below": 12, "deepest": 12} {
-				if made, err := n.Store.CountAll(persistence.CountPrefix(nil, persistence.EveryShard, workflowID)); err != nil || made != want {
+				if made, err := n.Store.CountAll(key.CountPrefix(nil, key.EveryShard, workflowID)); err != nil || made != want {
 					t.Errorf("%s: %d instances of %s, %v, want %d", n.Name, made, workflowID, err, want)
 				}
 			}

@@ -25,6 +25,7 @@ import (
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/filter"
 )
@@ -185,7 +186,7 @@ func (f *metaFollower) Replaced() {
 
 // learn notes the indexes that a node's Meta has.
 func (c *indexCluster) learn(at workflowtest.Moment) {
-	c.must(at.Scan(persistence.SettingKey(nil, "indexes"), func(_, text []byte) error {
+	c.must(at.Scan(key.Setting(nil, "indexes"), func(_, text []byte) error {
 		var rows struct{ Indexes []workflowtest.Index }
 		if err := json.Unmarshal(text, &rows); err != nil {
 			return err
@@ -202,13 +203,13 @@ func (c *indexCluster) learn(at workflowtest.Moment) {
 
 // storedInstance is an instance as a shard has it.
 type storedInstance struct {
-	id  persistence.ID
+	id  key.ID
 	doc filter.Document
 }
 
-func (c *indexCluster) instances(at workflowtest.Moment, sh persistence.Shard) (all []storedInstance) {
-	c.must(at.Scan(persistence.RecordPrefix(nil, sh, "stock"), func(key, text []byte) error {
-		id, _ := persistence.RecordID(key)
+func (c *indexCluster) instances(at workflowtest.Moment, sh key.Shard) (all []storedInstance) {
+	c.must(at.Scan(key.RecordPrefix(nil, sh, "stock"), func(k, text []byte) error {
+		id, _ := key.RecordID(k)
 		record, err := statemachine.ParseRecord(slices.Clone(text))
 		all = append(all, storedInstance{id, filter.Document{
 			ID: instanceid.Text(id), WorkflowID: "stock", States: record.States, Public: record.Public, Private: record.Private,
@@ -232,17 +233,17 @@ func (c *indexCluster) checkShards() {
 			continue
 		}
 		sn := n.Store.Snapshot()
-		for sh := range persistence.Shard(clusterShards) {
+		for sh := range key.Shard(clusterShards) {
 			c.checkShard(n.Name, sn, sh)
 		}
 		c.must(sn.Close())
 	}
 }
 
-func (c *indexCluster) checkShard(node string, at workflowtest.Moment, sh persistence.Shard) {
+func (c *indexCluster) checkShard(node string, at workflowtest.Moment, sh key.Shard) {
 	states, got, marked := map[uint32]string{}, map[uint32]map[string]bool{}, map[uint32]bool{}
-	c.must(at.Scan(persistence.ShardPrefix(nil, sh), func(text, stored []byte) error {
-		key, ok := persistence.ParseKey(text)
+	c.must(at.Scan(key.ShardPrefix(nil, sh), func(text, stored []byte) error {
+		key, ok := key.Parse(text)
 		number := uint32(key.Number)
 		switch {
 		case !ok:
@@ -272,7 +273,7 @@ func (c *indexCluster) checkShard(node string, at workflowtest.Moment, sh persis
 				c.fault("%s, shard %d: index %d has no mark, but %x has several values", node, sh, number, s.id)
 			}
 			for _, value := range values {
-				want[string(persistence.IndexKey(nil, sh, number, value, s.id))] = true
+				want[string(key.Index(nil, sh, number, value, s.id))] = true
 			}
 		}
 		missing, extra := without(want, got[number]), without(got[number], want)
@@ -285,13 +286,13 @@ func (c *indexCluster) checkShard(node string, at workflowtest.Moment, sh persis
 }
 
 // replicasOf says how far the replicas of a shard are, and how many indexes they have rows of.
-func (c *indexCluster) replicasOf(sh persistence.Shard) (text string) {
+func (c *indexCluster) replicasOf(sh key.Shard) (text string) {
 	for _, n := range c.nodes {
 		if n.router == nil {
 			continue
 		}
 		rows := 0
-		c.must(n.Store.Scan(persistence.IndexStatePrefix(nil, sh), func([]byte, []byte) error { rows++; return nil }))
+		c.must(n.Store.Scan(key.IndexStatePrefix(nil, sh), func([]byte, []byte) error { rows++; return nil }))
 		text += fmt.Sprintf("%s: %+v, epoch %d, %d rows; ", n.Name, n.Store.Replica(sh).Stats(), n.Store.Epoch(sh), rows)
 	}
 	return text
@@ -324,7 +325,7 @@ func (c *indexCluster) checkQueries(n *clusterNode) (plans []string) {
 		f, err := filter.Parse([]byte(text), filter.Options{})
 		c.must(err)
 		want := []string{}
-		for sh := range persistence.Shard(clusterShards) {
+		for sh := range key.Shard(clusterShards) {
 			for _, s := range c.instances(n.Store, sh) {
 				if f.Match(s.doc) {
 					want = append(want, s.doc.ID)
@@ -350,10 +351,10 @@ func (c *indexCluster) checkAll() {
 
 // checkReplicas compares the rows of all nodes, while nobody writes.
 func (c *indexCluster) checkReplicas() {
-	rows := func(n *clusterNode, sh persistence.Shard) map[string]string {
+	rows := func(n *clusterNode, sh key.Shard) map[string]string {
 		all := map[string]string{}
-		c.must(n.Store.Scan(persistence.ShardPrefix(nil, sh), func(text, stored []byte) error {
-			if key, _ := persistence.ParseKey(text); key.Table != "replica" {
+		c.must(n.Store.Scan(key.ShardPrefix(nil, sh), func(text, stored []byte) error {
+			if key, _ := key.Parse(text); key.Table != "replica" {
 				all[string(text)] = string(stored)
 			}
 			return nil
@@ -389,10 +390,10 @@ func (c *indexCluster) areFinished(n *clusterNode) bool {
 	c.paths = paths
 	c.learn(n.Store)
 	c.paths = was
-	for sh := range persistence.Shard(clusterShards) {
+	for sh := range key.Shard(clusterShards) {
 		states, numbers := map[uint32]string{}, map[uint32]bool{}
-		c.must(n.Store.Scan(persistence.ShardPrefix(nil, sh), func(text, stored []byte) error {
-			key, _ := persistence.ParseKey(text)
+		c.must(n.Store.Scan(key.ShardPrefix(nil, sh), func(text, stored []byte) error {
+			key, _ := key.Parse(text)
 			switch {
 			case key.Table == "indexstate":
 				states[uint32(key.Number)] = string(stored)
@@ -431,7 +432,7 @@ func (c *indexCluster) awaitFinished() {
 func (c *indexCluster) load(seed uint64, round int, stop <-chan struct{}) *sync.WaitGroup {
 	running := &sync.WaitGroup{}
 	var ids []string
-	for sh := range persistence.Shard(clusterShards) {
+	for sh := range key.Shard(clusterShards) {
 		for _, s := range c.instances(c.nodes[0].Store, sh) {
 			ids = append(ids, s.doc.ID)
 		}

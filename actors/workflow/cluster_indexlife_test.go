@@ -9,6 +9,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/message"
 	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // hold keeps a node from taking over what is published until release is called.
@@ -27,7 +28,7 @@ func (c *indexCluster) hold(n *clusterNode) (release func()) {
 
 // give has the first node hand all numbered shards over to another one.
 func (c *indexCluster) give(to *clusterNode) {
-	for sh := range persistence.Shard(clusterShards) {
+	for sh := range key.Shard(clusterShards) {
 		c.must(c.nodes[0].Store.Replica(sh).HandOver(c.t.Context(), to.Name))
 		for to.Store.Epoch(sh) == 0 {
 			c.pass(100 * time.Millisecond)
@@ -38,7 +39,7 @@ func (c *indexCluster) give(to *clusterNode) {
 // setAll sends each instance an event that changes what is indexed, through one node. It returns the
 // first error.
 func (c *indexCluster) setAll(n *clusterNode, data string) error {
-	for sh := range persistence.Shard(clusterShards) {
+	for sh := range key.Shard(clusterShards) {
 		for _, s := range c.instances(n.Store, sh) {
 			if err := c.set(n, s.doc.ID, data); err != nil {
 				return err
@@ -54,8 +55,8 @@ func (c *indexCluster) set(n *clusterNode, id, data string) error {
 }
 
 // stateIn is how far a shard of a node says that an index is; empty: it has no row.
-func (c *indexCluster) stateIn(n *clusterNode, sh persistence.Shard, number uint32) string {
-	state, err := n.Store.Load(persistence.IndexStateKey(nil, sh, number))
+func (c *indexCluster) stateIn(n *clusterNode, sh key.Shard, number uint32) string {
+	state, err := n.Store.Load(key.IndexState(nil, sh, number))
 	if !errors.Is(err, persistence.ErrNotFound) {
 		c.must(err)
 	}
@@ -107,7 +108,7 @@ func (c *indexCluster) lateLeader(write func(late *clusterNode)) {
 	late := c.nodes[1]
 	release := c.hold(late)
 	c.republish("svcPublic.a", "svcPublic.t") // with the numbers 1 and 2
-	for sh := range persistence.Shard(clusterShards) {
+	for sh := range key.Shard(clusterShards) {
 		for c.stateIn(late, sh, 2) != "whole" {
 			c.pass(100 * time.Millisecond)
 		}
@@ -226,8 +227,8 @@ func TestIndexesOfAClusterThatIsFoundAgain(t *testing.T) {
 	failOn(t, onIndexCluster(t, nil, func(c *indexCluster) {
 		c.awaitFinished()
 		w := c.nodes[0].Store.NewWrites(0) // as if Meta had lost what declared it
-		w.Set(persistence.IndexStateKey(nil, 0, 2), []byte("whole"))
-		w.Set(persistence.IndexKey(nil, 0, 2, []byte("\x01old"), persistence.ID{1}), nil)
+		w.Set(key.IndexState(nil, 0, 2), []byte("whole"))
+		w.Set(key.Index(nil, 0, 2, []byte("\x01old"), key.ID{1}), nil)
 		c.must(c.nodes[0].Store.Commit(w))
 		c.pass(10 * time.Second)
 		left := c.nodes[1]

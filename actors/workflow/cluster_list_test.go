@@ -19,7 +19,7 @@ import (
 	"troupe/actors/watch"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // onClusterOfThree runs a test on a cluster whose first node leads everything.
@@ -151,7 +151,7 @@ func TestANodeWithoutAShardSendsListsAndStreamsAway(t *testing.T) {
 			},
 		} {
 			err := do()
-			if of := failure.Of(cmp.Or(err, error(failure.ErrInternal))); of.Kind != failure.ErrElsewhere || of.Shard != uint16(persistence.EveryShard) {
+			if of := failure.Of(cmp.Or(err, error(failure.ErrInternal))); of.Kind != failure.ErrElsewhere || of.Shard != uint16(key.EveryShard) {
 				t.Errorf("%s: got %v, want ErrElsewhere for all shards", what, err)
 			}
 		}
@@ -168,7 +168,7 @@ func TestAReplicaThatIsTakenAwayDuringAListEndsIt(t *testing.T) {
 	onClusterOfThree(t, func(t *testing.T, c *cluster) {
 		c.create(rand.New(rand.NewPCG(1, 1)), "one")
 		n := c.nodes[1]
-		n.after = func(sh persistence.Shard) {
+		n.after = func(sh key.Shard) {
 			if sh == 1 {
 				c.must(n.Store.Leave(sh))
 			}

@@ -15,7 +15,7 @@ import (
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/message"
 	"troupe/actors/workflow/workflowtest"
-	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 )
 
@@ -36,7 +36,7 @@ func onRetireCluster(t *testing.T, test func(*retireCluster)) {
 	faults := onIndexCluster(t, func(on *indexCluster) {
 		c.indexCluster, c.turn = on, make(chan struct{}, 1)
 		on.options = func(n *clusterNode, o *catalog.Options) {
-			o.Current = func(ctx context.Context) error { return n.current(ctx, persistence.Meta) }
+			o.Current = func(ctx context.Context) error { return n.current(ctx, key.Meta) }
 			o.Vacate = func(ctx context.Context, v catalog.Vacancy) (uint64, error) { return c.vacate(ctx, n, v) }
 		}
 	}, func(*indexCluster) {
@@ -62,7 +62,7 @@ func (c *retireCluster) vacate(ctx context.Context, n *clusterNode, v catalog.Va
 	}
 	for range 200 {
 		for _, to := range c.nodes {
-			if to.router == nil || c.Net.Cut(n.Name, to.Name) || c.Net.Cut(to.Name, n.Name) || to.Store.Epoch(persistence.Shard(v.Shard)) == 0 {
+			if to.router == nil || c.Net.Cut(n.Name, to.Name) || c.Net.Cut(to.Name, n.Name) || to.Store.Epoch(key.Shard(v.Shard)) == 0 {
 				continue
 			}
 			if used, err = to.catalog.Vacate(ctx, v); errors.Is(err, failure.ErrElsewhere) {
@@ -147,7 +147,7 @@ func (c *retireCluster) wantVersion(what string, n *clusterNode, want uint64) (i
 		return ""
 	}
 	parsed, _ := instanceid.Parse(id)
-	text, err := n.Store.Load(persistence.RecordKey(nil, n.Store.ShardOf(parsed), "door", parsed))
+	text, err := n.Store.Load(key.Record(nil, n.Store.ShardOf(parsed), "door", parsed))
 	c.must(err)
 	if record, err := statemachine.ParseRecord(text); err != nil || record.Version != want {
 		c.t.Errorf("%s: %s creates version %d, %v, want %d", what, n.Name, record.Version, err, want)
@@ -172,10 +172,10 @@ func (c *retireCluster) moves(n *clusterNode, id string, from, to uint64) {
 func (c *retireCluster) noneWithoutDefinition() {
 	c.pass(10 * time.Second)
 	for _, n := range c.nodes {
-		for sh := range persistence.Shard(clusterShards) {
-			c.must(n.Store.Scan(persistence.RecordPrefix(nil, sh, "door"), func(_, text []byte) error {
+		for sh := range key.Shard(clusterShards) {
+			c.must(n.Store.Scan(key.RecordPrefix(nil, sh, "door"), func(_, text []byte) error {
 				record, err := statemachine.ParseRecord(slices.Clone(text))
-				if _, missing := n.Store.Load(persistence.DefinitionKey(nil, "door", record.Version)); missing != nil {
+				if _, missing := n.Store.Load(key.Definition(nil, "door", record.Version)); missing != nil {
 					c.fault("%s, shard %d: an instance of version %d: %v", n.Name, sh, record.Version, missing)
 				}
 				return err

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 const minutely = `
@@ -36,9 +36,9 @@ func TestSchedulesOnACluster(t *testing.T) {
 			c.pass(time.Second)
 		}
 		for _, n := range c.nodes {
-			made, err := n.Store.CountAll(persistence.CountPrefix(nil, persistence.EveryShard, "minutely"))
+			made, err := n.Store.CountAll(key.CountPrefix(nil, key.EveryShard, "minutely"))
 			records := int64(0)
-			c.must(n.Store.Scan(persistence.RecordPrefix(nil, persistence.EveryShard, "minutely"), func(_, _ []byte) error { records++; return nil }))
+			c.must(n.Store.Scan(key.RecordPrefix(nil, key.EveryShard, "minutely"), func(_, _ []byte) error { records++; return nil }))
 			if err != nil || made != want || records != want {
 				t.Errorf("%s: %d runs and %d instances in %s, %v, want %d", n.Name, made, records, now.Sub(begun), err, want)
 			}

@@ -24,6 +24,7 @@ import (
 	"troupe/actors/message"
 	"troupe/actors/workflow"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/persistence/replica/replicatest"
 	"troupe/statemachine"
 )
@@ -64,7 +65,7 @@ type clusterNode struct {
 	// stopFollowing ends what follows Meta; nil: nothing does.
 	stopFollowing func()
 	// after is called when the node has become current in a shard; nil: nothing is.
-	after func(persistence.Shard)
+	after func(key.Shard)
 }
 
 func newCluster(t *testing.T) *cluster {
@@ -150,7 +151,7 @@ func (n *clusterNode) elsewhere(ctx context.Context, sh uint16, m *child.Message
 		n.c.mu.Lock()
 		router := to.router
 		n.c.mu.Unlock()
-		if router == nil || n.c.Net.Cut(n.Name, to.Name) || n.c.Net.Cut(to.Name, n.Name) || router.Store().Epoch(persistence.Shard(sh)) == 0 {
+		if router == nil || n.c.Net.Cut(n.Name, to.Name) || n.c.Net.Cut(to.Name, n.Name) || router.Store().Epoch(key.Shard(sh)) == 0 {
 			continue
 		}
 		return router.Inside(ctx, m)
@@ -159,12 +160,12 @@ func (n *clusterNode) elsewhere(ctx context.Context, sh uint16, m *child.Message
 }
 
 // current asks the leader of a shard, as the cluster port does.
-func (n *clusterNode) current(ctx context.Context, sh persistence.Shard) error {
+func (n *clusterNode) current(ctx context.Context, sh key.Shard) error {
 	if n.after != nil {
 		defer n.after(sh)
 	}
 	if n.Store.Replica(sh) == nil {
-		return failure.Elsewhere(uint16(persistence.EveryShard))
+		return failure.Elsewhere(uint16(key.EveryShard))
 	}
 	for ctx.Err() == nil {
 		for _, to := range n.c.Nodes {
@@ -228,7 +229,7 @@ func (c *cluster) ask(r *rand.Rand, try func(*workflow.Router) error) error {
 			case err == nil:
 				return nil
 			case of.Kind == failure.ErrElsewhere:
-				next = router.Store().Replica(persistence.Shard(of.Shard)).Leader()
+				next = router.Store().Replica(key.Shard(of.Shard)).Leader()
 			case of.Kind != failure.ErrUnavailable && of.Kind != failure.ErrBusy && of.Kind != failure.ErrOutcomeUnknown:
 				return err
 			}
@@ -415,7 +416,7 @@ func (c *cluster) fault(r *rand.Rand) {
 func (c *cluster) checkCount(want int) {
 	c.pass(10 * time.Second) // all followers have what was acknowledged
 	for _, n := range c.nodes {
-		got, err := n.Store.CountAll(persistence.CountPrefix(nil, persistence.EveryShard, "stock"))
+		got, err := n.Store.CountAll(key.CountPrefix(nil, key.EveryShard, "stock"))
 		c.must(err)
 		if int(got) != want {
 			c.t.Errorf("%s has %d instances, want %d", n.Name, got, want)

@@ -10,7 +10,7 @@ import (
 
 	"troupe/actors/message"
 	"troupe/actors/workflow"
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // TestTimersComeOnceOnACluster, whichever node leads when they are due.
@@ -43,7 +43,7 @@ func TestTimersComeOnceOnACluster(t *testing.T) {
 		}
 		for _, n := range c.nodes {
 			left := 0
-			c.must(n.Store.Scan(persistence.TimerPrefix(nil, persistence.EveryShard), func(_, _ []byte) error { left++; return nil }))
+			c.must(n.Store.Scan(key.TimerPrefix(nil, key.EveryShard), func(_, _ []byte) error { left++; return nil }))
 			if left != 0 {
 				t.Errorf("%s has %d timers", n.Name, left)
 			}

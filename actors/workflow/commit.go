@@ -16,6 +16,7 @@ import (
 	"troupe/actors/message"
 	"troupe/actors/watch"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -167,7 +168,7 @@ func (i *instance) firstReply(req *message.Event) (*message.Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	i.scratch = persistence.ReplyKey(i.scratch[:0], i.shard, i.id, retry.DigestOf(string(req.Caller.ID), req.Retry.Key))
+	i.scratch = key.Reply(i.scratch[:0], i.shard, i.id, retry.DigestOf(string(req.Caller.ID), req.Retry.Key))
 	first, err := retry.Load(store, i.scratch, req.Retry.Fingerprint)
 	if first == nil || err != nil {
 		return nil, err
@@ -258,7 +259,7 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (err error) {
 
 // countVersion changes how many instances have the version of this one.
 func (i *instance) countVersion(w *persistence.Writes, by int64) {
-	i.scratch = persistence.CountKey(i.scratch[:0], i.shard, i.workflowID, i.of.Version)
+	i.scratch = key.Count(i.scratch[:0], i.shard, i.workflowID, i.of.Version)
 	w.Add(i.scratch, by)
 }
 
@@ -270,9 +271,9 @@ func (i *instance) putEntry(w *persistence.Writes, c *call, ch *change, before h
 	shown := value[history.HeadBytes:]
 	value = history.Complete(value, e, i.state.Sequence, ch.of == nil) // NB: nodes have other names behind a migration
 	i.chain = history.Seal(value, i.chain)
-	i.scratch = persistence.EntryKey(i.scratch[:0], i.shard, i.id, i.state.Sequence)
+	i.scratch = key.Entry(i.scratch[:0], i.shard, i.id, i.state.Sequence)
 	w.Set(i.scratch, value)
-	var placed *persistence.FeedPlace
+	var placed *key.FeedPlace
 	if feeds := i.router.watches.Feeds(i.workflowID, i.id); feeds != nil {
 		n := c.withNews()
 		n.feeds, n.item = feeds, &watch.Item{
@@ -299,7 +300,7 @@ func (i *instance) putIndexes(w *persistence.Writes, indexes []*catalog.Index, c
 }
 
 func (i *instance) putRecord(w *persistence.Writes) {
-	key := persistence.RecordKey(i.scratch[:0], i.shard, i.workflowID, i.id)
+	key := key.Record(i.scratch[:0], i.shard, i.workflowID, i.id)
 	both := i.of.AppendRecord(key, &i.state, i.chain, i.attachment)
 	w.Set(both[:len(key)], both[len(key):])
 	i.scratch = both
@@ -324,7 +325,7 @@ func (i *instance) putNodes(w *persistence.Writes, before []statemachine.Positio
 }
 
 func (i *instance) nodeKey(p statemachine.Position) []byte {
-	return persistence.NodeKey(i.scratch[:0], i.shard, i.workflowID, string(p.Node), string(p.Machine), i.id)
+	return key.Node(i.scratch[:0], i.shard, i.workflowID, string(p.Node), string(p.Machine), i.id)
 }
 
 // putReply remembers the answer under the request's idempotency key. A create's
@@ -332,7 +333,7 @@ func (i *instance) nodeKey(p statemachine.Position) []byte {
 func (i *instance) putReply(w *persistence.Writes, ch *change, reply *message.Reply) {
 	scope := i.id
 	if ch.created {
-		scope = persistence.ID{}
+		scope = key.ID{}
 	}
 	row := retry.First{
 		Fingerprint: ch.retry.Fingerprint, Instance: i.id, Sequence: i.state.Sequence, At: i.router.o.Clock().UnixMilli(),
@@ -344,7 +345,7 @@ func (i *instance) putReply(w *persistence.Writes, ch *change, reply *message.Re
 	if !ch.created {
 		i.forgetKeys(w)
 	}
-	key := persistence.ReplyKey(nil, i.shard, scope, retry.DigestOf(ch.caller, ch.retry.Key))
+	key := key.Reply(nil, i.shard, scope, retry.DigestOf(ch.caller, ch.retry.Key))
 	w.Set(key, row.Append(nil))
 }
 

@@ -11,7 +11,7 @@ import (
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/internal/retry"
 	"troupe/actors/message"
-	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 )
 
@@ -93,7 +93,7 @@ func (r *Router) mayAskToCreate(req *message.Create) error {
 // claimed is the id of an instance that is about to be created, in an epoch of its shard,
 // and a hold on the create's key.
 type claimed struct {
-	id      persistence.ID
+	id      key.ID
 	epoch   uint64
 	release func()
 }
@@ -122,7 +122,7 @@ func (r *Router) claim(req *message.Create, wait func(<-chan struct{}) error) (*
 	if release == nil {
 		return nil, first, err
 	}
-	id := r.ids.DrawWhere(r.o.Clock(), func(id persistence.ID) bool { return r.store.ShardOf(id) == sh })
+	id := r.ids.DrawWhere(r.o.Clock(), func(id key.ID) bool { return r.store.ShardOf(id) == sh })
 	return &claimed{id, epoch, release}, nil, nil
 }
 

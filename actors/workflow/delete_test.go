@@ -17,8 +17,8 @@ import (
 	"troupe/actors/outbox"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
-	"troupe/persistence"
 	"troupe/persistence/clocktest"
+	"troupe/persistence/key"
 	"troupe/persistence/storetest"
 )
 
@@ -52,7 +52,7 @@ func (h *harness) named(id string) (keys, values map[string]int) {
 	h.t.Helper()
 	of := h.ID(id)
 	keys, values = map[string]int{}, map[string]int{}
-	h.EachRow(func(k persistence.Key, text, value []byte) {
+	h.EachRow(func(k key.Parts, text, value []byte) {
 		switch {
 		case bytes.Contains(text, of[:]), bytes.Contains(text, []byte(id)):
 			keys[k.Table]++
@@ -66,14 +66,14 @@ func (h *harness) named(id string) (keys, values map[string]int) {
 // checkNoLeftovers is the invariant: whatever names an instance in its key belongs to one that is there.
 func (h *harness) checkNoLeftovers() {
 	h.t.Helper()
-	there := map[persistence.ID]bool{}
-	h.EachRow(func(k persistence.Key, _, _ []byte) {
+	there := map[key.ID]bool{}
+	h.EachRow(func(k key.Parts, _, _ []byte) {
 		if k.Table == "record" {
 			there[k.ID] = true
 		}
 	})
-	h.EachRow(func(k persistence.Key, _, _ []byte) {
-		if k.ID != (persistence.ID{}) && !there[k.ID] {
+	h.EachRow(func(k key.Parts, _, _ []byte) {
+		if k.ID != (key.ID{}) && !there[k.ID] {
 			h.t.Errorf("%s belongs to no instance", k)
 		}
 	})
@@ -120,7 +120,7 @@ func TestNothingNamesADeletedForm(t *testing.T) {
 		if len(keys) > 0 || len(values) != 2 || values["reply"] != 1 || values["feed"] != 3 { // the feed is trimmed by time
 			t.Errorf("after: the keys %v and the values %v name it", keys, values)
 		}
-		h.EachRow(func(k persistence.Key, _, value []byte) {
+		h.EachRow(func(k key.Parts, _, value []byte) {
 			if k.Table == "reply" && bytes.Contains(value, []byte("secret-text")) {
 				t.Errorf("%s has data of the deleted form", k)
 			}
@@ -151,7 +151,7 @@ func TestNothingNamesADeletedForm(t *testing.T) {
 		if got := h.MustLook(john, "visit", other); !bytes.Contains(got.States, []byte("sent")) {
 			t.Errorf("another instance is at %s, want its timer to have come", got.States)
 		}
-		if n, err := h.Store.CountAll(persistence.CountPrefix(nil, persistence.EveryShard, "visit")); err != nil || n != 1 {
+		if n, err := h.Store.CountAll(key.CountPrefix(nil, key.EveryShard, "visit")); err != nil || n != 1 {
 			t.Errorf("%d instances are counted, %v, want 1", n, err)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"troupe/actors/message"
 	"troupe/actors/task"
 	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // What tests outside the package ask of its inside.
@@ -34,13 +35,13 @@ func (r *Router) SweepIdle() bool {
 func (r *Router) Clean() { r.clean() }
 
 // KeysKept is how many idempotency keys of an instance are stored.
-func (r *Router) KeysKept(id persistence.ID) (int, error) {
-	rows, err := retry.Rows(r.store, persistence.ReplyPrefix(nil, r.store.ShardOf(id), id))
+func (r *Router) KeysKept(id key.ID) (int, error) {
+	rows, err := retry.Rows(r.store, key.ReplyPrefix(nil, r.store.ShardOf(id), id))
 	return len(rows), err
 }
 
 // Occupy takes up n calls of an awake instance until release is called.
-func (r *Router) Occupy(id persistence.ID, n int32) (release func()) {
+func (r *Router) Occupy(id key.ID, n int32) (release func()) {
 	a, _ := r.awake.Load(id)
 	a.pending.Add(n)
 	return func() { a.pending.Add(-n) }
@@ -53,14 +54,14 @@ func (r *Router) OccupyAll(n int64) (release func()) {
 }
 
 // ReadToWake reads an instance's record as whoever wakes it does; wake is the rest of that.
-func (r *Router) ReadToWake(workflowID string, id persistence.ID) (wake func(), err error) {
+func (r *Router) ReadToWake(workflowID string, id key.ID) (wake func(), err error) {
 	ended := r.ended.Load()
 	stored, err := r.load(workflowID, id)
 	return func() { r.wakeWith(workflowID, id, r.store.Epoch(r.store.ShardOf(id)), stored, ended) }, err
 }
 
 // SendUnchecked sends an event to an awake instance without the checks of Send.
-func (r *Router) SendUnchecked(id persistence.ID, e *message.Event) (*message.Reply, error) {
+func (r *Router) SendUnchecked(id key.ID, e *message.Event) (*message.Reply, error) {
 	if e.Caller != nil {
 		e.As = catalog.CallerOf(e.Caller)
 	}
@@ -74,12 +75,12 @@ func (r *Router) CreateFor(req *message.Create, to message.Recipient) {
 }
 
 // EnterAwake enters an awake instance into an index, as a late call of the builder does.
-func (r *Router) EnterAwake(id persistence.ID, ix *catalog.Index) error {
+func (r *Router) EnterAwake(id key.ID, ix *catalog.Index) error {
 	_, err := r.sendUnchecked(id, enterIndex{ix})
 	return err
 }
 
-func (r *Router) sendUnchecked(id persistence.ID, m request) (*message.Reply, error) {
+func (r *Router) sendUnchecked(id key.ID, m request) (*message.Reply, error) {
 	a, _ := r.awake.Load(id)
 	if err := a.acquire(); err != nil {
 		return nil, err
@@ -91,7 +92,7 @@ func (r *Router) sendUnchecked(id persistence.ID, m request) (*message.Reply, er
 // SkipIndexCheck plants a mistake: a node that leads a shard commits before it knows all indexes
 // that the shard has.
 func (r *Router) SkipIndexCheck() {
-	r.indexesIn = func(_ persistence.Shard, _ uint64, workflow string) ([]*catalog.Index, error) {
+	r.indexesIn = func(_ key.Shard, _ uint64, workflow string) ([]*catalog.Index, error) {
 		return (*r.catalog.Indexes())[workflow], nil
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/message"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 )
 
@@ -80,7 +81,7 @@ type draftPlace struct {
 // formDraft is the place of a user's draft for the instance as a form. One from before the form left its start does not count:
 // what was submitted since is newer.
 func (i *instance) formDraft(user identity.UserID) draftPlace {
-	return draftPlace{persistence.DraftKey(nil, i.shard, i.id, string(user)), i.form.LeftAt}
+	return draftPlace{key.Draft(nil, i.shard, i.id, string(user)), i.form.LeftAt}
 }
 
 // loadDraft returns a draft, nil without one.
@@ -288,7 +289,7 @@ func (i *instance) putForm(w *persistence.Writes, ch *change, statesBefore []byt
 	} else {
 		next = i.form.Next(i.of.States(&i.state), done, at, newID)
 		if next.Moved() && !i.form.Moved() { // by whatever event: the caller's draft is over
-			w.Delete(persistence.DraftKey(nil, i.shard, i.id, ch.caller))
+			w.Delete(key.Draft(nil, i.shard, i.id, ch.caller))
 		}
 	}
 	attachment := next.Append(nil)

@@ -18,7 +18,7 @@ import (
 	"troupe/actors/message"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
-	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 )
 
@@ -77,7 +77,7 @@ func (h *harness) checkLists() {
 			row := form.Row{Form: *f, WorkflowID: workflowID, Nodes: strings.Join(nodes, ", ")}
 			made, list := s.Record.CreatedAt.UnixMilli(), 0
 			key := func(when int64) string {
-				return string(persistence.ListKey(nil, h.Store.ShardOf(s.ID), listLetters[f.Kind][list], f.By, when, s.ID))
+				return string(key.List(nil, h.Store.ShardOf(s.ID), listLetters[f.Kind][list], f.By, when, s.ID))
 			}
 			switch {
 			case f.DoneAt != 0:
@@ -90,7 +90,7 @@ func (h *harness) checkLists() {
 			want[key(made)] = string(row.Append(nil))
 		}
 	}
-	h.EachRow(func(key persistence.Key, text, value []byte) {
+	h.EachRow(func(key key.Parts, text, value []byte) {
 		if key.Table == "list" && !isOfInstance(key) {
 			got[string(text)] = string(value)
 		}
@@ -332,11 +332,11 @@ func TestDamageOfAFormIsSaid(t *testing.T) {
 	sh := h.Store.ShardOf(id)
 	when := h.listed(john, form.KindForm)[0].When
 	set := func(key, value []byte) { h.Overwrite(sh, key, value) }
-	set(persistence.ListKey(nil, sh, byte(form.KindForm), "john", when, id), []byte("nonsense"))
+	set(key.List(nil, sh, byte(form.KindForm), "john", when, id), []byte("nonsense"))
 	if err := h.Forms(t.Context(), &form.ListRequest{Kind: form.KindForm, User: john.ID}, func(form.Listed) error { return nil }); !errors.Is(err, failure.ErrExecution) {
 		t.Errorf("a row: got %v, want ErrExecution", err)
 	}
-	set(persistence.DraftKey(nil, sh, id, "john"), []byte("nonsense"))
+	set(key.Draft(nil, sh, id, "john"), []byte("nonsense"))
 	if _, err := h.draft(john, instanceid.Text(id), `{}`); !errors.Is(err, failure.ErrExecution) {
 		t.Errorf("a draft: got %v, want ErrExecution", err)
 	}
@@ -347,7 +347,7 @@ func TestDamageOfAFormIsSaid(t *testing.T) {
 	d, _ := h.Catalog.Newest("leave")
 	in, err := d.Restore(instanceid.Text(id), record)
 	h.Must(err)
-	set(persistence.RecordKey(nil, sh, "leave", id), d.AppendRecord(nil, &in, record.Chain, []byte("nonsense")))
+	set(key.Record(nil, sh, "leave", id), d.AppendRecord(nil, &in, record.Chain, []byte("nonsense")))
 	h.Restart()
 	if _, err := h.Look(john, "leave", instanceid.Text(id)); !errors.Is(err, failure.ErrExecution) {
 		t.Errorf("a record: got %v, want ErrExecution", err)

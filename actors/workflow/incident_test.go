@@ -18,8 +18,8 @@ import (
 	"troupe/actors/pending"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
-	"troupe/persistence"
 	"troupe/persistence/clocktest"
+	"troupe/persistence/key"
 	"troupe/statemachine/expr"
 )
 
@@ -233,7 +233,7 @@ func (c *cluster) fails(r *rand.Rand, id string, led map[string]int) {
 // putElsewhere has the leader of a shard put incidents there, over links that are not cut.
 func (n *clusterNode) putElsewhere(ctx context.Context, sh uint16, rows []incident.Row) error {
 	for _, to := range n.c.nodes {
-		if to.router != nil && to.router.Store().Epoch(persistence.Shard(sh)) != 0 {
+		if to.router != nil && to.router.Store().Epoch(key.Shard(sh)) != 0 {
 			return to.router.PutIncidents(ctx, sh, rows)
 		}
 	}

@@ -12,18 +12,19 @@ import (
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/message"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/filter"
 )
 
 // EnterIndex implements catalog.Instances.
-func (r *Router) EnterIndex(workflowID string, id persistence.ID, ix *catalog.Index) (wait func() error, err error) {
+func (r *Router) EnterIndex(workflowID string, id key.ID, ix *catalog.Index) (wait func() error, err error) {
 	return r.have(workflowID, id, enterIndex{ix})
 }
 
 // have has an instance write something that nobody waits for. One that it wakes goes back to sleep as soon as that is durable, when wait
 // returns.
-func (r *Router) have(workflowID string, id persistence.ID, write request) (wait func() error, err error) {
+func (r *Router) have(workflowID string, id key.ID, write request) (wait func() error, err error) {
 	epoch, err := r.epochOf(r.store.ShardOf(id))
 	if err != nil {
 		return nil, err
@@ -88,8 +89,8 @@ func (m enterIndex) run(i *instance, c *call) (err error) {
 
 // storedDocument returns what indexes see of an instance in the store; nil when it was deleted,
 // and when it cannot be read: a query that meets it says so, and the others must go on.
-func (r *Router) storedDocument(sh persistence.Shard, workflow string, id persistence.ID) (*filter.Document, error) {
-	stored, err := r.store.Load(persistence.RecordKey(nil, sh, workflow, id))
+func (r *Router) storedDocument(sh key.Shard, workflow string, id key.ID) (*filter.Document, error) {
+	stored, err := r.store.Load(key.Record(nil, sh, workflow, id))
 	var record statemachine.Record
 	if err == nil {
 		record, err = statemachine.ParseRecord(stored)

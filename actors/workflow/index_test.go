@@ -20,7 +20,7 @@ import (
 	"troupe/actors/query"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
-	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/persistence/storetest"
 	"troupe/statemachine/data"
 	"troupe/statemachine/filter"
@@ -100,8 +100,8 @@ func (h *harness) keysOf(id, path string) (keys [][]byte) {
 	}
 	want := h.ID(id)
 	sh := h.Store.ShardOf(want)
-	err := h.Store.Scan(persistence.IndexPrefix(nil, sh, row.Number), func(key, _ []byte) error {
-		if value, id, ok := persistence.IndexEntry(key); ok && id == want {
+	err := h.Store.Scan(key.IndexPrefix(nil, sh, row.Number), func(k, _ []byte) error {
+		if value, id, ok := key.ParseIndex(k); ok && id == want {
 			keys = append(keys, bytes.Clone(value))
 		}
 		return nil

@@ -14,6 +14,7 @@ import (
 	"troupe/actors/identity"
 	"troupe/actors/message"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 )
 
@@ -22,10 +23,10 @@ import (
 type instance struct {
 	router     *Router
 	activation *activation
-	id         persistence.ID
+	id         key.ID
 	name       string // the id as text
 	workflowID string
-	shard      persistence.Shard
+	shard      key.Shard
 
 	// loaded says that the fields below are what the store has, or will have
 	// when the journal is through.
@@ -137,8 +138,8 @@ func (i *instance) refuse(c *call, err error) {
 }
 
 // load reads an instance's record from the store.
-func (r *Router) load(workflowID string, id persistence.ID) ([]byte, error) {
-	stored, err := r.store.Load(persistence.RecordKey(nil, r.store.ShardOf(id), workflowID, id))
+func (r *Router) load(workflowID string, id key.ID) ([]byte, error) {
+	stored, err := r.store.Load(key.Record(nil, r.store.ShardOf(id), workflowID, id))
 	if errors.Is(err, persistence.ErrNotFound) {
 		return nil, failure.ErrNotFound
 	}

@@ -15,8 +15,8 @@ import (
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/query"
 	"troupe/actors/workflow"
-	"troupe/persistence"
 	"troupe/persistence/clocktest"
+	"troupe/persistence/key"
 	"troupe/persistence/storetest"
 	"troupe/statemachine"
 )
@@ -24,13 +24,13 @@ import (
 // lineLetters are the lists of instances that are no forms: current, under way, done, by the time of that, and the mark of a shard.
 const lineLetters = "ijklm"
 
-func isOfInstance(k persistence.Key) bool { return strings.IndexByte(lineLetters, k.Kind) >= 0 }
+func isOfInstance(k key.Parts) bool { return strings.IndexByte(lineLetters, k.Kind) >= 0 }
 
 // lines are the keys of the rows of instances that are no forms, without the marks of shards.
 func (h *harness) lines() map[string][]byte {
 	h.t.Helper()
 	rows := map[string][]byte{}
-	h.EachRow(func(k persistence.Key, key, value []byte) {
+	h.EachRow(func(k key.Parts, key, value []byte) {
 		if k.Table == "list" && isOfInstance(k) && k.Kind != 'm' {
 			rows[string(key)] = slices.Clone(value)
 		}
@@ -43,14 +43,14 @@ func (h *harness) lines() map[string][]byte {
 func (h *harness) checkLines() {
 	h.t.Helper()
 	got := h.lines()
-	take := func(list byte, by string, when int64, id persistence.ID) []byte {
-		key := string(persistence.ListKey(nil, h.Store.ShardOf(id), list, by, when, id))
+	take := func(list byte, by string, when int64, id key.ID) []byte {
+		key := string(key.List(nil, h.Store.ShardOf(id), list, by, when, id))
 		value := got[key]
 		delete(got, key)
 		return value
 	}
 	var workflows []string
-	h.EachRow(func(k persistence.Key, _, _ []byte) {
+	h.EachRow(func(k key.Parts, _, _ []byte) {
 		if k.Table == "record" && !slices.Contains(workflows, k.Workflow) {
 			workflows = append(workflows, k.Workflow)
 		}

@@ -9,7 +9,7 @@ import (
 
 	"troupe/actors/message"
 	"troupe/actors/workflow"
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // wide is a workflow of many state machines with long names, of which each event moves one.
@@ -66,7 +66,7 @@ func TestALongHistoryIsAnsweredInPart(t *testing.T) {
 	}
 	check("the instance", h.MustLook(boss, "wide", id).AppendRecord(nil))
 	size := 0
-	h.Must(h.Store.Scan(persistence.EntryPrefix(nil, h.Store.ShardOf(h.ID(id)), h.ID(id)), func(_, value []byte) error { size += len(value); return nil }))
+	h.Must(h.Store.Scan(key.EntryPrefix(nil, h.Store.ShardOf(h.ID(id)), h.ID(id)), func(_, value []byte) error { size += len(value); return nil }))
 	if size/events > 1000 {
 		t.Errorf("an entry has %d bytes", size/events)
 	}

@@ -10,7 +10,7 @@ import (
 	"troupe/actors/internal/history"
 	"troupe/actors/message"
 	"troupe/actors/query"
-	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 )
 
@@ -128,7 +128,7 @@ func (r *Router) View(ctx context.Context, req *message.Load, f func(message.Vie
 }
 
 // Locate implements watch.Instances.
-func (r *Router) Locate(ctx context.Context, caller *identity.Principal, workflowID, instanceID string) (id persistence.ID, sequence uint64, err error) {
+func (r *Router) Locate(ctx context.Context, caller *identity.Principal, workflowID, instanceID string) (id key.ID, sequence uint64, err error) {
 	err = r.View(ctx, &message.Load{Caller: caller, WorkflowID: workflowID, InstanceID: instanceID}, func(v message.View) { id, sequence = v.ID, v.Instance.Sequence })
 	return id, sequence, err
 }

@@ -12,14 +12,14 @@ import (
 	"troupe/actors/message"
 	"troupe/actors/outbox"
 	"troupe/actors/pending"
-	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 )
 
 // Pending lists what an instance waits for. The errors are those of Load.
 func (r *Router) Pending(ctx context.Context, req *message.Load) (*message.Pending, error) {
 	out := &message.Pending{}
-	var id persistence.ID
+	var id key.ID
 	err := r.look(ctx, req, func(i *instance) error {
 		id, out.Version = i.id, i.of.Version
 		out.IsDone, out.IsEnded = i.of.IsDone(&i.state), i.state.IsEnded()

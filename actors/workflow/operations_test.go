@@ -13,8 +13,8 @@ import (
 	"troupe/actors/message"
 	"troupe/actors/outbox"
 	"troupe/actors/pending"
-	"troupe/persistence"
 	"troupe/persistence/clocktest"
+	"troupe/persistence/key"
 )
 
 func (h *harness) deliveries(state outbox.State) (out []pending.Delivery) {
@@ -84,7 +84,7 @@ func TestAPersonChangesDeliveries(t *testing.T) {
 		if got := to.all(); got[len(got)-1] != "hook 4" || slices.Contains(got[4:], "hook 3") {
 			t.Errorf("got %q", got)
 		}
-		if n := h.rows(persistence.DeliveriesPrefix) + h.rows(persistence.StreamsPrefix); n != 0 {
+		if n := h.rows(key.DeliveriesPrefix) + h.rows(key.StreamsPrefix); n != 0 {
 			t.Errorf("%d rows are left", n)
 		}
 		for _, of := range []string{dead[0].ID, "x", id + "-1-1", id} {

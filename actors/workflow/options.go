@@ -16,6 +16,7 @@ import (
 	"troupe/actors/outbox"
 	"troupe/actors/quota"
 	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // Options configures a Router. Zero values mean the defaults.
@@ -32,7 +33,7 @@ type Options struct {
 	// Current returns when this node's replica of a shard has everything that any node
 	// acknowledged before the call, or an error, at the latest when ctx ends. Required for
 	// a store with replicas.
-	Current func(context.Context, persistence.Shard) error
+	Current func(context.Context, key.Shard) error
 
 	// Sender sends what instances send out. Nil: it waits in the store.
 	Sender outbox.Sender

@@ -13,8 +13,8 @@ import (
 	"troupe/actors/outbox"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
-	"troupe/persistence"
 	"troupe/persistence/clocktest"
+	"troupe/persistence/key"
 )
 
 const notify = `
@@ -98,7 +98,7 @@ func TestWhatLeavesKeepsItsOrder(t *testing.T) {
 		if got := to.all(); !slices.Equal(got[2:], []string{"hook 1", "hook 3", "hook 4"}) {
 			t.Errorf("after it: %q", got)
 		}
-		if n := h.rows(persistence.DeliveriesPrefix) + h.rows(persistence.StreamsPrefix); n != 0 {
+		if n := h.rows(key.DeliveriesPrefix) + h.rows(key.StreamsPrefix); n != 0 {
 			t.Errorf("%d rows are left", n)
 		}
 		if got := events(t, h.MustLook(boss, "notify", id)); got != ",both,tell,told,told,told" {
@@ -128,7 +128,7 @@ func TestADeadDeliveryFreesTheNext(t *testing.T) {
 		if got := to.all(); !slices.Equal(got[2:], []string{"hook 1", "hook 1", "hook 3"}) {
 			t.Errorf("got %q", got)
 		}
-		if dead, tries := h.rows(persistence.DeliveriesPrefix), h.rows(persistence.StreamsPrefix); dead != 1 || tries != 0 {
+		if dead, tries := h.rows(key.DeliveriesPrefix), h.rows(key.StreamsPrefix); dead != 1 || tries != 0 {
 			t.Errorf("%d deliveries and %d attempts are left, want a dead one", dead, tries)
 		}
 		if got := events(t, h.MustLook(boss, "notify", id)); got != ",both,untold,told" {
@@ -146,7 +146,7 @@ func TestAnOutcomeThatFailsIsAnIncident(t *testing.T) {
 		if got := len(to.all()); got != 1 {
 			t.Errorf("%d attempts", got)
 		}
-		if left, incidents := h.rows(persistence.DeliveriesPrefix), h.rows(persistence.IncidentPrefix); left != 0 || incidents != 1 {
+		if left, incidents := h.rows(key.DeliveriesPrefix), h.rows(key.IncidentPrefix); left != 0 || incidents != 1 {
 			t.Errorf("%d deliveries and %d incidents", left, incidents)
 		}
 		if _, err := h.Try(boss, "notify", id, "told", "", ""); err == nil {

@@ -6,7 +6,7 @@ import (
 
 	"troupe/actors/guard"
 	"troupe/actors/internal/breaks"
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // sweepEvery is the length of one round. Idle times are counted in rounds.
@@ -39,7 +39,7 @@ func (r *Router) sweep() {
 	r.createQuota.Sweep(now)
 	round, idle := r.round.Add(1), r.idleRounds()
 	pauses := breaks.New(0, 1, 64)
-	r.awake.Range(func(_ persistence.ID, a *activation) bool {
+	r.awake.Range(func(_ key.ID, a *activation) bool {
 		if a.isOver() {
 			a.abandon()
 		}
@@ -175,7 +175,7 @@ func (r *Router) relieve() {
 // for in so many rounds, until awake ones take no more than enough.
 func (r *Router) putToSleep(idle, least, enough int64) {
 	round := r.round.Load()
-	r.awake.Range(func(_ persistence.ID, a *activation) bool {
+	r.awake.Range(func(_ key.ID, a *activation) bool {
 		if a.size.Load() >= least {
 			r.letSleep(a, round-idle+1)
 		}

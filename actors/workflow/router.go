@@ -32,6 +32,7 @@ import (
 	"troupe/actors/timer"
 	"troupe/actors/watch"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 )
 
@@ -44,14 +45,14 @@ type Router struct {
 	o         Options // read only after Start
 	store     *persistence.Store
 	catalog   *catalog.Catalog
-	indexesIn func(persistence.Shard, uint64, string) ([]*catalog.Index, error) // the catalog's, but in tests
+	indexesIn func(key.Shard, uint64, string) ([]*catalog.Index, error) // the catalog's, but in tests
 	log       zerolog.Logger
 	ids       instanceid.Generator
 	props     *actor.Props // of every instance
 
 	// awake has every instance that has an actor. Activations are added by those who
 	// have something to ask, and removed by whoever closed them.
-	awake *xsync.Map[persistence.ID, *activation]
+	awake *xsync.Map[key.ID, *activation]
 	// keys has the idempotency keys of creates and batches that are on their way.
 	keys retry.Keys
 
@@ -97,7 +98,7 @@ func Start(o Options) (*Router, error) {
 		log:         o.Log,
 		ids:         instanceid.NewGenerator(),
 		props:       o.System.PropsOfMany(receive),
-		awake:       xsync.NewMap[persistence.ID, *activation](),
+		awake:       xsync.NewMap[key.ID, *activation](),
 		keys:        retry.NewKeys(),
 		eventQuota:  quota.NewBuckets("event", o.Quotas.EventsPerSecond),
 		createQuota: quota.NewBuckets("create", o.Quotas.CreatesPerSecond),
@@ -159,7 +160,7 @@ func (r *Router) Stop(ctx context.Context) error {
 	r.stopOnce.Do(func() { close(r.stop) })
 	r.done.Wait()
 	r.incidents.Stop()
-	r.awake.Range(func(_ persistence.ID, a *activation) bool {
+	r.awake.Range(func(_ key.ID, a *activation) bool {
 		if a.close() {
 			r.remove(a)
 		}
@@ -362,7 +363,7 @@ func (r *Router) post(workflowID, instanceID string, m request, to message.Recip
 }
 
 // dispatch is post of a request that was admitted.
-func (r *Router) dispatch(workflowID string, id persistence.ID, m request, to message.Recipient) (*call, error) {
+func (r *Router) dispatch(workflowID string, id key.ID, m request, to message.Recipient) (*call, error) {
 	for {
 		a, ok := r.awake.Load(id)
 		if ok && a.isOver() {
@@ -402,7 +403,7 @@ func (r *Router) send(a *activation, m request, to message.Recipient) *call {
 
 // wake starts the actor of an instance that the store has. What the store shows
 // without an actor is durable: an actor only goes to sleep when all it wrote is.
-func (r *Router) wake(workflowID string, id persistence.ID) (*activation, error) {
+func (r *Router) wake(workflowID string, id key.ID) (*activation, error) {
 	ended := r.ended.Load()
 	epoch, err := r.epochOf(r.store.ShardOf(id)) // NB: before anything of the shard is read
 	if err != nil {
@@ -416,7 +417,7 @@ func (r *Router) wake(workflowID string, id persistence.ID) (*activation, error)
 }
 
 // loadLed reads the record of an instance whose shard this node leads in an epoch.
-func (r *Router) loadLed(workflowID string, id persistence.ID, epoch uint64) ([]byte, error) {
+func (r *Router) loadLed(workflowID string, id key.ID, epoch uint64) ([]byte, error) {
 	stored, err := r.load(workflowID, id)
 	if errors.Is(err, failure.ErrNotFound) {
 		// NB: another node may have it by now.
@@ -426,7 +427,7 @@ func (r *Router) loadLed(workflowID string, id persistence.ID, epoch uint64) ([]
 }
 
 // epochOf is the epoch of a shard, or failure.ErrElsewhere.
-func (r *Router) epochOf(sh persistence.Shard) (uint64, error) {
+func (r *Router) epochOf(sh key.Shard) (uint64, error) {
 	epoch := r.store.Epoch(sh)
 	if epoch == 0 {
 		return 0, failure.Elsewhere(uint16(sh))
@@ -435,7 +436,7 @@ func (r *Router) epochOf(sh persistence.Shard) (uint64, error) {
 }
 
 // wakeWith is wake after the record was read, before which so many activations had ended.
-func (r *Router) wakeWith(workflowID string, id persistence.ID, epoch uint64, stored []byte, ended int64) *activation {
+func (r *Router) wakeWith(workflowID string, id key.ID, epoch uint64, stored []byte, ended int64) *activation {
 	a, _ := r.awake.Compute(id, func(old *activation, loaded bool) (*activation, xsync.ComputeOp) {
 		if loaded {
 			return old, xsync.CancelOp

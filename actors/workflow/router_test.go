@@ -17,7 +17,7 @@ import (
 	"troupe/actors/query"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 func TestWhoMayNotGetsTheAnswerOfTheTable(t *testing.T) {
@@ -220,7 +220,7 @@ func TestDamageStopsTheInstanceAndNotTheOthers(t *testing.T) {
 	h.sleepAll()
 	h.Spoil("leave", spoilt)
 	sh := h.Store.ShardOf(h.ID(gap))
-	h.Overwrite(sh, persistence.EntryKey(nil, sh, h.ID(gap), 2), nil)
+	h.Overwrite(sh, key.Entry(nil, sh, h.ID(gap), 2), nil)
 	for name, id := range map[string]string{"a record": spoilt, "a history": gap} {
 		if _, err := h.Look(john, "leave", id); !errors.Is(err, failure.ErrExecution) {
 			t.Errorf("%s: got %v, want ErrExecution", name, err)

@@ -16,8 +16,8 @@ import (
 	"troupe/actors/schedule"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
-	"troupe/persistence"
 	"troupe/persistence/clocktest"
+	"troupe/persistence/key"
 	"troupe/persistence/storetest"
 )
 
@@ -231,7 +231,7 @@ func TestARunIsMadeOnce(t *testing.T) {
 		if _, clara, _ := h.runs(); clara != int(passed/(10*time.Minute)) || h.made("nightly") != h.count("nightly") {
 			t.Errorf("%d runs in %s, and %d instances that were made %d times", clara, passed, h.count("nightly"), h.made("nightly"))
 		}
-		if n := h.rows(persistence.SchedulePrefix); n != 4 {
+		if n := h.rows(key.SchedulePrefix); n != 4 {
 			t.Errorf("%d rows", n)
 		}
 	})

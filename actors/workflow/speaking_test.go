@@ -7,8 +7,8 @@ import (
 
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
-	"troupe/persistence"
 	"troupe/persistence/clocktest"
+	"troupe/persistence/key"
 	"troupe/persistence/storetest"
 )
 
@@ -79,7 +79,7 @@ func TestParentAndChildSpeakWithEachOther(t *testing.T) {
 		h.MustSend(boss, "asking", id, "go", "")
 		clocktest.Advance(5 * time.Second)
 		h.checkSpoken(t, id)
-		if n := h.rows(persistence.DeliveriesPrefix); n != 0 {
+		if n := h.rows(key.DeliveriesPrefix); n != 0 {
 			t.Errorf("%d messages are left", n)
 		}
 	})

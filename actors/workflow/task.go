@@ -12,6 +12,7 @@ import (
 	"troupe/actors/message"
 	"troupe/actors/task"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 )
 
@@ -126,7 +127,7 @@ func (i *instance) commitActivity(c *call, ch *change, row *activity.Row) error 
 	}
 	more := ch.writes
 	ch.writes = func(w *persistence.Writes) {
-		w.Set(persistence.ActivityKey(nil, i.shard, i.id, i.state.Sequence, number), row.Append(nil))
+		w.Set(key.Activity(nil, i.shard, i.id, i.state.Sequence, number), row.Append(nil))
 		if more != nil {
 			more(w)
 		}
@@ -171,7 +172,7 @@ func (req addComment) run(i *instance, c *call) error {
 		return err
 	}
 	row := activity.Row{Kind: activity.Comment, At: i.router.o.Clock(), User: string(req.Caller.ID), Text: req.Text}
-	key := persistence.ReplyKey(nil, i.shard, i.id, retry.DigestOf(row.User, req.Retry.Key))
+	key := key.Reply(nil, i.shard, i.id, retry.DigestOf(row.User, req.Retry.Key))
 	if req.Retry.Key != "" {
 		store, err := i.rows()
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/persistence/storetest"
 )
 
@@ -107,8 +108,8 @@ func TestALostRowOfATaskIsNoticed(t *testing.T) {
 	h.Publish(desk)
 	h.Make(requester, "desk", "")
 	checkWorkRows(t, h)
-	h.EachRow(func(k persistence.Key, text, value []byte) {
-		if k.Table != "work" && k.Table != "task" || k.ID == (persistence.ID{}) { // the mark of a shard says nothing of a task
+	h.EachRow(func(k key.Parts, text, value []byte) {
+		if k.Table != "work" && k.Table != "task" || k.ID == (key.ID{}) { // the mark of a shard says nothing of a task
 			return
 		}
 		change := func(apply func(*persistence.Writes)) {

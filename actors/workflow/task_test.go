@@ -18,7 +18,7 @@ import (
 	"troupe/actors/task"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
-	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 )
 
@@ -74,8 +74,8 @@ type waiting struct {
 // expected are the open tasks for a caller, found by looking at every stored instance.
 func expected(t testing.TB, h *harness, who *identity.Principal, scope task.Scope) (out []waiting) {
 	caller := &statemachine.Caller{ID: string(who.ID), Roles: who.Roles, Privileges: who.Privileges}
-	h.Must(h.Store.Scan(persistence.RecordsPrefix(nil, persistence.EveryShard), func(key, value []byte) error {
-		k, _ := persistence.ParseKey(key)
+	h.Must(h.Store.Scan(key.RecordsPrefix(nil, key.EveryShard), func(rowKey, value []byte) error {
+		k, _ := key.Parse(rowKey)
 		record, err := statemachine.ParseRecord(value)
 		h.Must(err)
 		of, err := h.Catalog.Version(k.Workflow, record.Version)
@@ -280,8 +280,8 @@ func checkWorkRows(t *testing.T, h *harness) {
 func workRowFaults(t testing.TB, h *harness) (faults []string) {
 	t.Helper()
 	want := map[string]bool{}
-	h.Must(h.Store.Scan(persistence.RecordsPrefix(nil, persistence.EveryShard), func(key, value []byte) error {
-		k, _ := persistence.ParseKey(key)
+	h.Must(h.Store.Scan(key.RecordsPrefix(nil, key.EveryShard), func(rowKey, value []byte) error {
+		k, _ := key.Parse(rowKey)
 		record, err := statemachine.ParseRecord(value)
 		h.Must(err)
 		of, err := h.Catalog.Version(k.Workflow, record.Version)
@@ -294,10 +294,10 @@ func workRowFaults(t testing.TB, h *harness) (faults []string) {
 		return nil
 	}))
 	rows, work := map[string]bool{}, map[string]int{}
-	h.EachRow(func(k persistence.Key, _, value []byte) {
+	h.EachRow(func(k key.Parts, _, value []byte) {
 		id := instanceid.PartText(k.ID, k.Number, k.Place)
 		switch {
-		case k.Table == "task" && k.ID != (persistence.ID{}) && len(value) < 10: // the others are decided
+		case k.Table == "task" && k.ID != (key.ID{}) && len(value) < 10: // the others are decided
 			rows[id] = true
 		case k.Table == "work" && k.Kind != 'd':
 			work[id]++

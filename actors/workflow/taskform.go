@@ -11,7 +11,7 @@ import (
 	"troupe/actors/identity"
 	"troupe/actors/message"
 	"troupe/actors/task"
-	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -62,7 +62,7 @@ func (i *instance) whole() (*task.Whole, error) {
 
 // taskDraft is the place of a user's draft for a task.
 func (i *instance) taskDraft(id statemachine.PartID, user identity.UserID) draftPlace {
-	return draftPlace{key: persistence.TaskDraftKey(nil, i.shard, i.id, id.Sequence, id.Number, string(user))}
+	return draftPlace{key: key.TaskDraft(nil, i.shard, i.id, id.Sequence, id.Number, string(user))}
 }
 
 // SaveTaskDraft keeps or drops the caller's draft for a task; it is durable when SaveTaskDraft returns. Besides the errors of
@@ -166,7 +166,7 @@ func (i *instance) dropTaskDrafts(ch *change, ended, begun []statemachine.Task) 
 		if err != nil {
 			return err
 		}
-		err = store.Scan(persistence.TaskDraftPrefix(nil, i.shard, i.id, t.ID.Sequence, t.ID.Number), func(key, _ []byte) error {
+		err = store.Scan(key.TaskDraftPrefix(nil, i.shard, i.id, t.ID.Sequence, t.ID.Number), func(key, _ []byte) error {
 			ch.drafts = append(ch.drafts, slices.Clone(key))
 			return nil
 		})

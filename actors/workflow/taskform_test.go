@@ -10,7 +10,7 @@ import (
 	"troupe/actors/message"
 	"troupe/actors/task"
 	"troupe/actors/workflow/workflowtest"
-	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/persistence/storetest"
 )
 
@@ -54,7 +54,7 @@ func (h *harness) keepTaskDraft(who *identity.Principal, id, data string) form.D
 
 // taskDrafts counts the stored drafts for tasks.
 func (h *harness) taskDrafts() (n int) {
-	h.EachRow(func(k persistence.Key, _, _ []byte) {
+	h.EachRow(func(k key.Parts, _, _ []byte) {
 		if k.Table == "taskdraft" {
 			n++
 		}

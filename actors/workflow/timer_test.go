@@ -16,8 +16,8 @@ import (
 	"troupe/actors/pending"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
-	"troupe/persistence"
 	"troupe/persistence/clocktest"
+	"troupe/persistence/key"
 	"troupe/persistence/storetest"
 )
 
@@ -47,10 +47,10 @@ func timed(t *testing.T, test func(h *harness, set *atomic.Int64)) {
 	})
 }
 
-func (h *harness) rows(prefix func([]byte, persistence.Shard) []byte) int {
+func (h *harness) rows(prefix func([]byte, key.Shard) []byte) int {
 	h.t.Helper()
 	n := 0
-	h.Must(h.Store.Scan(prefix(nil, persistence.EveryShard), func(_, _ []byte) error { n++; return nil }))
+	h.Must(h.Store.Scan(prefix(nil, key.EveryShard), func(_, _ []byte) error { n++; return nil }))
 	return n
 }
 
@@ -66,7 +66,7 @@ func TestATimerComesByItself(t *testing.T) {
 		h.MustSend(boss, "remind", gone, "decide", "")
 		clocktest.Advance(30 * time.Minute)
 		h.MustSend(boss, "remind", left, "again", "")
-		if n := h.rows(persistence.TimerPrefix); n != 2 {
+		if n := h.rows(key.TimerPrefix); n != 2 {
 			t.Errorf("%d timers are pending, want 2", n)
 		}
 		clocktest.Advance(30*time.Minute + 50*time.Millisecond)
@@ -82,7 +82,7 @@ func TestATimerComesByItself(t *testing.T) {
 		if got := h.history(left); got != ",again,after.computed.waiting" {
 			t.Errorf("after an hour and a half: got %q", got)
 		}
-		if n := h.rows(persistence.TimerPrefix); n != 0 {
+		if n := h.rows(key.TimerPrefix); n != 0 {
 			t.Errorf("%d timers are pending, want none", n)
 		}
 	})
@@ -106,7 +106,7 @@ func TestRunningTimersAreListed(t *testing.T) {
 		lost := strings.Fields(due[5])
 		damaged, _ := instanceid.Parse(lost[2])
 		w := h.Store.NewWrites(h.Store.ShardOf(damaged))
-		w.Set(persistence.RecordKey(nil, h.Store.ShardOf(damaged), lost[1], damaged), []byte("damaged"))
+		w.Set(key.Record(nil, h.Store.ShardOf(damaged), lost[1], damaged), []byte("damaged"))
 		h.Must(h.Store.Commit(w))
 		due = slices.Delete(due, 5, 6)
 		for _, of := range []string{"", "other"} {
@@ -187,14 +187,14 @@ func TestATimerThatFailsIsAnIncident(t *testing.T) {
 		if got := h.history(id); got != "" {
 			t.Errorf("history: got %q", got)
 		}
-		if timers, incidents := h.rows(persistence.TimerPrefix), h.rows(persistence.IncidentPrefix); timers != 0 || incidents != 1 {
+		if timers, incidents := h.rows(key.TimerPrefix), h.rows(key.IncidentPrefix); timers != 0 || incidents != 1 {
 			t.Errorf("%d timers and %d incidents, want an incident alone", timers, incidents)
 		}
 		if n := strings.Count(fmt.Sprint(&h.Log), "it is an incident"); n != 1 {
 			t.Errorf("it was logged %d times", n)
 		}
 		h.MustSend(boss, "remind", id, "decide", "")
-		if n := h.rows(persistence.IncidentPrefix); n != 0 {
+		if n := h.rows(key.IncidentPrefix); n != 0 {
 			t.Errorf("%d incidents when the node was left", n)
 		}
 	})

@@ -17,8 +17,8 @@ import (
 	"troupe/actors/pending"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
-	"troupe/persistence"
 	"troupe/persistence/clocktest"
+	"troupe/persistence/key"
 	"troupe/persistence/storetest"
 	"troupe/statemachine"
 )
@@ -205,7 +205,7 @@ func TestADamagedInstanceOfATree(t *testing.T) {
 		clocktest.Advance(10 * time.Second)
 		h.MustSend(boss, "workers", root, "again", "")
 		clocktest.Advance(time.Second)
-		if n, left := h.made("deepest"), h.rows(persistence.DeliveriesPrefix); n != most-1 || left != 0 {
+		if n, left := h.made("deepest"), h.rows(key.DeliveriesPrefix); n != most-1 || left != 0 {
 			t.Errorf("%d children were made, want %d, and %d messages are left", n, most-1, left)
 		}
 	})
@@ -222,7 +222,7 @@ func TestARepairedAncestorBelongsToItsTree(t *testing.T) {
 		middle, _ := h.child("roots", root)
 		low, _ := h.child("foremen", middle)
 		sh := h.Store.ShardOf(h.ID(middle))
-		key := persistence.RecordKey(nil, sh, "foremen", h.ID(middle))
+		key := key.Record(nil, sh, "foremen", h.ID(middle))
 		record, err := h.Store.Load(key)
 		h.Must(err)
 		h.Spoil("foremen", middle)
@@ -274,10 +274,10 @@ func TestATreeIsLimitedOnACluster(t *testing.T) {
 			t.Helper()
 			c.pass(time.Minute)
 			n := c.nodes[0]
-			c.must(n.Store.Scan(persistence.RecordPrefix(nil, persistence.EveryShard, "bomb"), func(key, _ []byte) error {
-				id, ok := persistence.RecordID(key)
+			c.must(n.Store.Scan(key.RecordPrefix(nil, key.EveryShard, "bomb"), func(rowKey, _ []byte) error {
+				id, ok := key.RecordID(rowKey)
 				if !ok {
-					t.Fatalf("the key %q is no record's", key)
+					t.Fatalf("the key %q is no record's", rowKey)
 				}
 				name := instanceid.Text(id)
 				return c.ask(r, func(router *workflow.Router) error {
@@ -335,7 +335,7 @@ func TestALeaderThatComesBackCountsAnew(t *testing.T) {
 				return err
 			}))
 			c.pass(time.Second)
-			made, err := c.nodes[0].Store.CountAll(persistence.CountPrefix(nil, persistence.EveryShard, "deepest"))
+			made, err := c.nodes[0].Store.CountAll(key.CountPrefix(nil, key.EveryShard, "deepest"))
 			if c.must(err); int(made) != min(n+1, most-1) {
 				t.Errorf("behind %d fingers %d children were made", n+1, made)
 			}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/persistence/replica"
 )
 
@@ -39,7 +40,7 @@ func commitAll(b *testing.B, stores []*persistence.Store, writers int) {
 		running.Go(func() {
 			value := make([]byte, 50)
 			for n := next.Add(1); n <= int64(b.N); n = next.Add(1) {
-				id := persistence.ID{14: byte(w >> 8), 15: byte(w)}
+				id := key.ID{14: byte(w >> 8), 15: byte(w)}
 				binary.BigEndian.PutUint64(id[:], uint64(w)*0x9E3779B97F4A7C15)
 				sh := stores[0].ShardOf(id)
 				s := leaderOf(stores, sh)
@@ -49,7 +50,7 @@ func commitAll(b *testing.B, stores []*persistence.Store, writers int) {
 				}
 				writes := s.NewWrites(sh)
 				for row := range uint64(4) {
-					writes.Set(persistence.EntryKey(nil, sh, id, uint64(n)<<2|row), value)
+					writes.Set(key.Entry(nil, sh, id, uint64(n)<<2|row), value)
 				}
 				if err := s.Commit(writes); err != nil {
 					b.Error(err)
@@ -61,7 +62,7 @@ func commitAll(b *testing.B, stores []*persistence.Store, writers int) {
 	running.Wait()
 }
 
-func leaderOf(stores []*persistence.Store, sh persistence.Shard) *persistence.Store {
+func leaderOf(stores []*persistence.Store, sh key.Shard) *persistence.Store {
 	for _, s := range stores {
 		if s.Epoch(sh) != 0 {
 			return s
@@ -132,8 +133,8 @@ type loopback struct {
 	listeners map[string]net.Listener
 }
 
-func (l *loopback) streams(node string) func(persistence.Shard) replica.Streams {
-	return func(sh persistence.Shard) replica.Streams {
+func (l *loopback) streams(node string) func(key.Shard) replica.Streams {
+	return func(sh key.Shard) replica.Streams {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			panic(err)
@@ -148,7 +149,7 @@ func (l *loopback) streams(node string) func(persistence.Shard) replica.Streams 
 type loopbackStreams struct {
 	net.Listener
 	of *loopback
-	sh persistence.Shard
+	sh key.Shard
 }
 
 func (s loopbackStreams) Dial(node string, timeout time.Duration) (net.Conn, error) {

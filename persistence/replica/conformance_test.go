@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/persistence/replica/replicatest"
 	"troupe/persistence/storetest"
 )
@@ -61,14 +62,14 @@ func openAlone(fs vfs.FS) (storetest.Journal, error) {
 // awaitLed has an entry for each epoch that began, unless there are very many.
 type awaitLed chan struct{}
 
-func (l awaitLed) Led(persistence.Shard, uint64) {
+func (l awaitLed) Led(key.Shard, uint64) {
 	select {
 	case l <- struct{}{}:
 	default:
 	}
 }
 
-func (awaitLed) Ended(persistence.Shard, uint64) {}
+func (awaitLed) Ended(key.Shard, uint64) {}
 
 // group is a store as a journal of all its shards.
 type group struct{ *persistence.Store }

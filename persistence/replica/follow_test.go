@@ -10,6 +10,7 @@ import (
 
 	"troupe/persistence"
 	"troupe/persistence/clocktest"
+	"troupe/persistence/key"
 	"troupe/persistence/replica/replicatest"
 )
 
@@ -33,12 +34,12 @@ func (l *told) take() []string {
 	return lines
 }
 
-func (l *told) Led(sh persistence.Shard, epoch uint64)   { l.note("led %d in %d", sh, epoch) }
-func (l *told) Ended(sh persistence.Shard, epoch uint64) { l.note("ended %d in %d", sh, epoch) }
-func (l *told) Replaced()                                { l.note("replaced") }
+func (l *told) Led(sh key.Shard, epoch uint64)   { l.note("led %d in %d", sh, epoch) }
+func (l *told) Ended(sh key.Shard, epoch uint64) { l.note("ended %d in %d", sh, epoch) }
+func (l *told) Replaced()                        { l.note("replaced") }
 func (l *told) Changed(keys [][]byte) {
-	for _, key := range keys {
-		k, _ := persistence.ParseKey(key)
+	for _, rowKey := range keys {
+		k, _ := key.Parse(rowKey)
 		l.note("changed %s %s", k.Table, k.Name)
 	}
 }
@@ -53,14 +54,14 @@ func TestWhoComesLateIsToldWhatIsLed(t *testing.T) {
 			n.Store.Follow(&follows[i])
 		}
 		first := c.Nodes[0].Store
-		epochs := map[persistence.Shard]uint64{0: first.Epoch(0), persistence.Meta: first.Epoch(persistence.Meta)}
+		epochs := map[key.Shard]uint64{0: first.Epoch(0), key.Meta: first.Epoch(key.Meta)}
 		got := leads[0].take()
 		slices.Sort(got)
-		if want := []string{fmt.Sprintf("led 0 in %d", epochs[0]), fmt.Sprintf("led %d in %d", persistence.Meta, epochs[persistence.Meta])}; !slices.Equal(got, want) {
+		if want := []string{fmt.Sprintf("led 0 in %d", epochs[0]), fmt.Sprintf("led %d in %d", key.Meta, epochs[key.Meta])}; !slices.Equal(got, want) {
 			t.Errorf("the leader's part was told %q, want %q", got, want)
 		}
-		w := first.NewWrites(persistence.Meta)
-		w.Set(persistence.SettingKey(nil, "any"), []byte("value"))
+		w := first.NewWrites(key.Meta)
+		w.Set(key.Setting(nil, "any"), []byte("value"))
 		if err := storeWrites(first, w); err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +76,7 @@ func TestWhoComesLateIsToldWhatIsLed(t *testing.T) {
 		}
 		got = leads[0].take()
 		slices.Sort(got)
-		if want := []string{fmt.Sprintf("ended 0 in %d", epochs[0]), fmt.Sprintf("ended %d in %d", persistence.Meta, epochs[persistence.Meta])}; !slices.Equal(got, want) {
+		if want := []string{fmt.Sprintf("ended 0 in %d", epochs[0]), fmt.Sprintf("ended %d in %d", key.Meta, epochs[key.Meta])}; !slices.Equal(got, want) {
 			t.Errorf("at the end the leader's part was told %q, want %q", got, want)
 		}
 	})

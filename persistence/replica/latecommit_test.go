@@ -8,8 +8,8 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"troupe/persistence"
 	"troupe/persistence/clocktest"
+	"troupe/persistence/key"
 	"troupe/persistence/replica"
 )
 
@@ -21,7 +21,7 @@ func TestEntriesOfAnEarlierLeaderAreNotApplied(t *testing.T) {
 		c := startCluster(t, 3, 1)
 		was := c.Nodes[0]
 		group := was.Store.Replica(0)
-		key := func(n byte) []byte { return persistence.RecordKey(nil, 0, "w", persistence.ID{n}) }
+		key := func(n byte) []byte { return key.Record(nil, 0, "w", key.ID{n}) }
 		write := func(n byte) error {
 			w := was.Store.NewWritesIn(0, was.Store.Epoch(0))
 			w.Set(key(n), nil)

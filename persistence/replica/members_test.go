@@ -18,12 +18,13 @@ import (
 	"troupe/persistence"
 	"troupe/persistence/clocktest"
 	"troupe/persistence/internal/file"
+	"troupe/persistence/key"
 	"troupe/persistence/replica"
 	"troupe/persistence/replica/replicatest"
 )
 
 // leader returns the node that leads a shard, waiting until there is one.
-func (c *cluster) leader(sh persistence.Shard) *node {
+func (c *cluster) leader(sh key.Shard) *node {
 	for range 600 {
 		for _, n := range c.nodes {
 			if n.store != nil && n.store.Epoch(sh) != 0 {
@@ -77,7 +78,7 @@ func TestNodesAreReplacedWhileOthersWrite(t *testing.T) {
 
 // copyTo has a node keep a shard as a learner, and waits until it has what the leader has, whose replica it
 // returns.
-func (c *cluster) copyTo(n *node, sh persistence.Shard) *replica.Group {
+func (c *cluster) copyTo(n *node, sh key.Shard) *replica.Group {
 	c.t.Helper()
 	leader := c.leader(sh).store.Replica(sh)
 	c.check(n.store.Join(sh))
@@ -96,7 +97,7 @@ func TestACopyNeedsNoOldLog(t *testing.T) {
 		fresh.start()
 		for sh := range fresh.store.AllShards() {
 			leader := c.copyTo(fresh, sh)
-			if sh == persistence.Meta {
+			if sh == key.Meta {
 				continue // it has no load
 			}
 			got, all := fresh.store.Replica(sh).Stats(), leader.Stats()
@@ -179,7 +180,7 @@ func TestAShardThatWasBeingCopiedIsMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, simulation{})
 		fresh, disk := c.fresh()
-		for _, sh := range []persistence.Shard{persistence.Meta, 1, 0} {
+		for _, sh := range []key.Shard{key.Meta, 1, 0} {
 			if sh == 0 { // no room for a copy of this one
 				disk.fill(fresh.store)
 			}
@@ -199,7 +200,7 @@ func TestAShardThatWasBeingCopiedIsMissing(t *testing.T) {
 		disk.full.Store(false)
 
 		missing, err := persistence.FoundAgain("store", disk.options(nil), fresh.name)
-		if err != nil || !slices.Equal(missing, []persistence.Shard{0}) {
+		if err != nil || !slices.Equal(missing, []key.Shard{0}) {
 			t.Errorf("found again: %v, %v missing, want shard 0", err, missing)
 		}
 		fresh.store, err = persistence.Open("store", disk.options(fresh.replication()))
@@ -208,7 +209,7 @@ func TestAShardThatWasBeingCopiedIsMissing(t *testing.T) {
 		for sh := range fresh.store.AllShards() {
 			c.leader(sh)
 			w := fresh.store.NewWritesIn(sh, fresh.store.Epoch(sh))
-			w.Set(persistence.RecordKey(nil, sh, "after", persistence.ID{}), nil)
+			w.Set(key.Record(nil, sh, "after", key.ID{}), nil)
 			if err := storeWrites(fresh.store, w); err != nil {
 				t.Errorf("shard %d takes no writes: %v", sh, err)
 			}
@@ -241,7 +242,7 @@ func TestAShardIsLeftOnAFullDisk(t *testing.T) {
 		if fresh.store.Replica(0) != nil || fresh.store.Replica(1) == nil {
 			t.Error("after a start it has another replica than that of shard 1")
 		}
-		if _, err := fresh.store.Load(persistence.RecordKey(nil, 0, "before", persistence.ID{})); !errors.Is(err, persistence.ErrNotFound) {
+		if _, err := fresh.store.Load(key.Record(nil, 0, "before", key.ID{})); !errors.Is(err, persistence.ErrNotFound) {
 			t.Errorf("a row of the shard: got %v, want ErrNotFound", err)
 		}
 		c.check(fresh.store.Close())
@@ -263,7 +264,7 @@ func TestAFullDiskGetsNoCopies(t *testing.T) {
 		disk.fill(fresh.store)
 		for i := range byte(3) {
 			w := leader.NewWritesIn(0, leader.Epoch(0))
-			w.Set(persistence.RecordKey(nil, 0, "full", persistence.ID{i}), nil)
+			w.Set(key.Record(nil, 0, "full", key.ID{i}), nil)
 			c.check(storeWrites(leader, w))
 		}
 		c.pass(4 * time.Minute)
@@ -284,7 +285,7 @@ func TestAFullDiskGetsNoCopies(t *testing.T) {
 // fresh opens the store of one more node, which has nothing yet.
 func (c *cluster) fresh() (*node, *smallDisk) {
 	disk := &smallDisk{FS: vfs.NewCrashableMem()}
-	n := &node{c: c, name: "fresh", writers: map[persistence.Shard]*writer{}}
+	n := &node{c: c, name: "fresh", writers: map[key.Shard]*writer{}}
 	var err error
 	n.store, err = persistence.Open("store", disk.options(n.replication()))
 	c.check(err)
@@ -339,7 +340,7 @@ func TestAStoreOfAClusterIsNotOpenedAlone(t *testing.T) {
 			o.ReadOnly = true
 			s, err := persistence.Open("store", o)
 			c.check(err)
-			if _, err := s.Load(persistence.RecordKey(nil, 0, "before", persistence.ID{})); err != nil && n != fresh {
+			if _, err := s.Load(key.Record(nil, 0, "before", key.ID{})); err != nil && n != fresh {
 				t.Errorf("%s: to be read it is not whole: %v", n.name, err)
 			}
 			if _, err := s.Verify(t.Context()); err != nil {
@@ -445,7 +446,7 @@ func TestFoundingGoesOnAfterACrash(t *testing.T) {
 				c.copyTo(joined, sh)
 				for _, name := range rows {
 					for _, has := range []*node{n, joined} {
-						if _, err := has.store.Load(persistence.RecordKey(nil, sh, name, persistence.ID{})); err != nil {
+						if _, err := has.store.Load(key.Record(nil, sh, name, key.ID{})); err != nil {
 							t.Errorf("cut %d: %s: row %q of shard %d: %v", i, has.name, name, sh, err)
 						}
 					}
@@ -464,7 +465,7 @@ func TestFoundingGoesOnAfterACrash(t *testing.T) {
 func writeEverywhere(s *persistence.Store, name string) error {
 	for sh := range s.AllShards() {
 		w := s.NewWrites(sh)
-		w.Set(persistence.RecordKey(nil, sh, name, persistence.ID{}), nil)
+		w.Set(key.Record(nil, sh, name, key.ID{}), nil)
 		if err := s.Commit(w); err != nil {
 			return err
 		}
@@ -511,8 +512,8 @@ func TestANodeThatIsBackHasAPartAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := startCluster(t, 3, 1)
 		write := func(s *persistence.Store, name string) error {
-			w := s.NewWritesIn(persistence.Meta, s.Epoch(persistence.Meta))
-			w.Set(persistence.SettingKey(nil, name), nil)
+			w := s.NewWritesIn(key.Meta, s.Epoch(key.Meta))
+			w.Set(key.Setting(nil, name), nil)
 			return storeWrites(s, w)
 		}
 		leader, away, third := c.Nodes[0], c.Nodes[1], c.Nodes[2]
@@ -523,12 +524,12 @@ func TestANodeThatIsBackHasAPartAtOnce(t *testing.T) {
 			}
 			clocktest.Advance(time.Second)
 		}
-		if _, known := leader.Store.Replica(persistence.Meta).Behind(away.Name); known {
+		if _, known := leader.Store.Replica(key.Meta).Behind(away.Name); known {
 			t.Error("a node that is away is called up to date")
 		}
 		away.Isolate(false)
 		clocktest.Advance(3 * time.Second) // a request that was lost ends, and the next one is answered; Raft alone would pause for ten seconds
-		if lacks, known := leader.Store.Replica(persistence.Meta).Behind(away.Name); !known || lacks > 0 {
+		if lacks, known := leader.Store.Replica(key.Meta).Behind(away.Name); !known || lacks > 0 {
 			t.Errorf("a node that is back lacks %d entries (known: %v)", lacks, known)
 		}
 		third.Isolate(true)
@@ -549,7 +550,7 @@ func TestAHandOverThatFailsLeavesNothingBehind(t *testing.T) {
 		for round := range byte(2) {
 			for sh := range first.Store.AllShards() {
 				w := first.Store.NewWritesIn(sh, first.Store.Epoch(sh))
-				w.Set(persistence.RecordKey(nil, sh, "w", persistence.ID{round}), nil)
+				w.Set(key.Record(nil, sh, "w", key.ID{round}), nil)
 				if err := storeWrites(first.Store, w); err != nil {
 					t.Fatal(err)
 				}
@@ -591,7 +592,7 @@ func TestAnEpochEndsWithAHandOver(t *testing.T) {
 		cancel()
 		for i := range byte(20) {
 			before := first.Epoch(0)
-			key := persistence.RecordKey(nil, 0, "w", persistence.ID{i})
+			key := key.Record(nil, 0, "w", key.ID{i})
 			w := first.NewWritesIn(0, first.Epoch(0))
 			w.Set(key, nil)
 			done := make(committed, 1)
@@ -633,7 +634,7 @@ func TestNobodyWaitsForWhoIsFarBehind(t *testing.T) {
 		for range 100 {
 			begun := time.Now()
 			w := first.NewWritesIn(0, before)
-			w.Set(persistence.RecordKey(nil, 0, "w", persistence.ID{1}), nil)
+			w.Set(key.Record(nil, 0, "w", key.ID{1}), nil)
 			if err := storeWrites(first, w); err != nil || time.Since(begun) > 100*time.Millisecond {
 				t.Fatalf("a write took %s: %v", time.Since(begun), err)
 			}

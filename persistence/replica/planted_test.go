@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // script has things happen to a cluster one after the other, with nothing left to chance: each step waits for the one before.
@@ -18,7 +18,7 @@ type script struct {
 
 // scriptedShard is the shard that a script is about, and scriptedInstance the instance in it.
 const (
-	scriptedShard    = persistence.Shard(0)
+	scriptedShard    = key.Shard(0)
 	scriptedInstance = 0
 )
 

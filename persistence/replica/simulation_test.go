@@ -16,6 +16,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/persistence/replica"
 	"troupe/persistence/replica/replicatest"
 )
@@ -56,14 +57,14 @@ type cluster struct {
 
 // instanceAt is an instance of a shard.
 type instanceAt struct {
-	shard persistence.Shard
-	id    persistence.ID
+	shard key.Shard
+	id    key.ID
 }
 
 // position is where a write was acknowledged to be.
 type position struct {
-	shard persistence.Shard
-	id    persistence.ID
+	shard key.Shard
+	id    key.ID
 	seq   uint64
 }
 
@@ -82,7 +83,7 @@ type node struct {
 	store *persistence.Store
 
 	mu      sync.Mutex
-	writers map[persistence.Shard]*writer
+	writers map[key.Shard]*writer
 	mirror  map[string]string // the rows of Meta, as who follows its changes has them; nil before the first look
 }
 
@@ -102,7 +103,7 @@ func (c *cluster) found() {
 	s, err := persistence.Open("store", first.options(nil))
 	c.check(err)
 	w := s.NewWrites(0) // a store that stood alone before has rows already
-	w.Set(persistence.RecordKey(nil, 0, "before", persistence.ID{}), []byte("kept"))
+	w.Set(key.Record(nil, 0, "before", key.ID{}), []byte("kept"))
 	c.check(s.Commit(w))
 	c.check(s.Found(first.name))
 	c.check(s.Close())
@@ -152,7 +153,7 @@ func (n *node) replication() *persistence.Replication {
 
 func (n *node) start() {
 	n.mu.Lock()
-	n.writers = map[persistence.Shard]*writer{}
+	n.writers = map[key.Shard]*writer{}
 	n.mu.Unlock()
 	s, err := persistence.Open("store", n.options(n.replication()))
 	if err != nil {
@@ -170,14 +171,14 @@ func (n *node) start() {
 // mirrorAll reads all rows of Meta. n.mu is held.
 func (n *node) mirrorAll() { n.mirror = n.metaRows() }
 
-func (n *node) metaRows() map[string]string { return n.rows(persistence.Meta) }
+func (n *node) metaRows() map[string]string { return n.rows(key.Meta) }
 
 // rows are those of a shard, but for those about the replica.
-func (n *node) rows(sh persistence.Shard) map[string]string {
+func (n *node) rows(sh key.Shard) map[string]string {
 	rows := map[string]string{}
-	err := n.store.Scan(persistence.ShardPrefix(nil, sh), func(key, value []byte) error {
-		if k, _ := persistence.ParseKey(key); k.Table != "replica" {
-			rows[string(key)] = string(value)
+	err := n.store.Scan(key.ShardPrefix(nil, sh), func(rowKey, value []byte) error {
+		if k, _ := key.Parse(rowKey); k.Table != "replica" {
+			rows[string(rowKey)] = string(value)
 		}
 		return nil
 	})
@@ -245,7 +246,7 @@ func (n *node) restart() {
 }
 
 // Led implements persistence.Leads.
-func (n *node) Led(sh persistence.Shard, epoch uint64) {
+func (n *node) Led(sh key.Shard, epoch uint64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.c.mu.Lock()
@@ -259,7 +260,7 @@ func (n *node) Led(sh persistence.Shard, epoch uint64) {
 }
 
 // Ended implements persistence.Leads.
-func (n *node) Ended(sh persistence.Shard, _ uint64) {
+func (n *node) Ended(sh key.Shard, _ uint64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if w := n.writers[sh]; w != nil {
@@ -271,7 +272,7 @@ func (n *node) Ended(sh persistence.Shard, _ uint64) {
 // and builds on it before it is confirmed.
 type writer struct {
 	n     *node
-	shard persistence.Shard
+	shard key.Shard
 	epoch uint64
 
 	order sync.Mutex // held while a write is appended
@@ -279,7 +280,7 @@ type writer struct {
 	mu    sync.Mutex
 	over  bool
 	ahead int
-	at    map[persistence.ID]uint64 // the last sequence of each instance; nil before it is read
+	at    map[key.ID]uint64 // the last sequence of each instance; nil before it is read
 }
 
 func (w *writer) end() {
@@ -290,8 +291,8 @@ func (w *writer) end() {
 
 // instance returns the id of an instance of the test. The store that it is asked of says
 // which shard an id belongs to; these rows stand in whichever shard the test likes.
-func instance(sh persistence.Shard, i int) persistence.ID {
-	return persistence.ID{0: byte(sh), 1: byte(sh >> 8), 15: byte(i)}
+func instance(sh key.Shard, i int) key.ID {
+	return key.ID{0: byte(sh), 1: byte(sh >> 8), 15: byte(i)}
 }
 
 // write appends one more entry to an instance, if the writer may.
@@ -304,17 +305,17 @@ func (w *writer) write(i int) {
 	}
 	id, seq := a.at.id, a.at.seq
 	writes := w.n.store.NewWritesIn(w.shard, w.epoch)
-	writes.Set(persistence.EntryKey(nil, w.shard, id, seq), binary.BigEndian.AppendUint64(nil, a.id))
-	writes.Set(persistence.RecordKey(nil, w.shard, "w", id), binary.BigEndian.AppendUint64(nil, seq))
-	writes.Add(persistence.CountKey(nil, w.shard, "w", 1), 1)
+	writes.Set(key.Entry(nil, w.shard, id, seq), binary.BigEndian.AppendUint64(nil, a.id))
+	writes.Set(key.Record(nil, w.shard, "w", id), binary.BigEndian.AppendUint64(nil, seq))
+	writes.Add(key.Count(nil, w.shard, "w", 1), 1)
 	writes.Set(lastRow(w.shard, id, seq), nil)
 	writes.Delete(lastRow(w.shard, id, seq-1))
 	w.n.store.Append(writes, a)
 }
 
 // lastRow is the key of a row that is there until the instance has its next entry.
-func lastRow(sh persistence.Shard, id persistence.ID, seq uint64) []byte {
-	return persistence.DraftKey(nil, sh, id, fmt.Sprint(seq))
+func lastRow(sh key.Shard, id key.ID, seq uint64) []byte {
+	return key.Draft(nil, sh, id, fmt.Sprint(seq))
 }
 
 // prepare remembers the entry that is to be appended; nil when there is none.
@@ -339,10 +340,10 @@ func (w *writer) read() bool {
 	if w.at != nil {
 		return true
 	}
-	at := map[persistence.ID]uint64{}
+	at := map[key.ID]uint64{}
 	for i := range simInstances {
 		id := instance(w.shard, i)
-		stored, err := w.n.store.Load(persistence.RecordKey(nil, w.shard, "w", id))
+		stored, err := w.n.store.Load(key.Record(nil, w.shard, "w", id))
 		switch {
 		case err == nil:
 			at[id] = binary.BigEndian.Uint64(stored)
@@ -406,7 +407,7 @@ func (w *writer) look(i int) {
 
 // lookThere shows somebody an instance as another node has it, once that has all that the
 // leader knew to be acknowledged.
-func (n *node) lookThere(sh persistence.Shard, i int) {
+func (n *node) lookThere(sh key.Shard, i int) {
 	c, at := n.c, instanceAt{sh, instance(sh, i)}
 	c.mu.Lock()
 	l := &looked{c, at, 0, c.shown[at]}
@@ -428,7 +429,7 @@ func (n *node) lookThere(sh persistence.Shard, i int) {
 				return
 			}
 		}
-		stored, err := store.Load(persistence.RecordKey(nil, sh, "w", at.id))
+		stored, err := store.Load(key.Record(nil, sh, "w", at.id))
 		switch {
 		case err == nil:
 			l.seq = binary.BigEndian.Uint64(stored)
@@ -587,13 +588,13 @@ func (c *cluster) faults() (faults []string) {
 			for i := range simInstances {
 				id := instance(sh, i)
 				var seq uint64
-				err := n.store.Scan(persistence.EntryPrefix(nil, sh, id), func(key, value []byte) error {
-					if sh != persistence.Meta { // whose counters CountAll leaves out
+				err := n.store.Scan(key.EntryPrefix(nil, sh, id), func(k, value []byte) error {
+					if sh != key.Meta { // whose counters CountAll leaves out
 						total++
 					}
-					if seq++; seq != binary.BigEndian.Uint64(key[len(key)-8:]) {
+					if seq++; seq != binary.BigEndian.Uint64(k[len(k)-8:]) {
 						fault("%s: entry %d of %x is missing", n.name, seq, id)
-						seq = binary.BigEndian.Uint64(key[len(key)-8:])
+						seq = binary.BigEndian.Uint64(k[len(k)-8:])
 					}
 					write := binary.BigEndian.Uint64(value)
 					if twice, is := found[write]; is {
@@ -613,12 +614,12 @@ func (c *cluster) faults() (faults []string) {
 				fault("%s: write %d was acknowledged at %v and is at %v", n.name, write, at, found[write])
 			}
 		}
-		counted, err := n.store.CountAll(persistence.CountPrefix(nil, persistence.EveryShard, "w"))
+		counted, err := n.store.CountAll(key.CountPrefix(nil, key.EveryShard, "w"))
 		c.check(err)
 		if counted != total {
 			fault("%s: it counts %d entries and has %d", n.name, counted, total)
 		}
-		if kept, err := n.store.Load(persistence.RecordKey(nil, 0, "before", persistence.ID{})); err != nil || string(kept) != "kept" {
+		if kept, err := n.store.Load(key.Record(nil, 0, "before", key.ID{})); err != nil || string(kept) != "kept" {
 			fault("%s: what was there before the cluster is not: %v", n.name, err)
 		}
 	}

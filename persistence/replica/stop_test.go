@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // TestWhoStopsAnswersAll: Raft does not answer what it has committed, and not applied, when it is shut down; and
@@ -19,15 +19,15 @@ func TestWhoStopsAnswersAll(t *testing.T) {
 		const writes = 8 // that Raft applies the last of them by chance, and leaves none, happens once in a hundred times
 		done := make(committed, writes)
 		for range writes {
-			w := s.NewWritesIn(persistence.Meta, s.Epoch(persistence.Meta))
-			w.Set(persistence.SettingKey(nil, "any"), []byte("value"))
+			w := s.NewWritesIn(key.Meta, s.Epoch(key.Meta))
+			w.Set(key.Setting(nil, "any"), []byte("value"))
 			s.Append(w, done)
 			synctest.Wait()
 		}
 		<-slow.begun
 		stopped := make(chan struct{})
 		go func() {
-			s.Replica(persistence.Meta).Stop()
+			s.Replica(key.Meta).Stop()
 			close(stopped)
 		}()
 		synctest.Wait()

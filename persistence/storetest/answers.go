@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // orderAck notes the order of answers.
@@ -124,7 +125,7 @@ func barrierAlone(open Opener) error {
 }
 
 func emptyAppend(open Opener) error {
-	return with(open, func(b *bench) error { return commit(b, b.NewWrites(persistence.Meta)) })
+	return with(open, func(b *bench) error { return commit(b, b.NewWrites(key.Meta)) })
 }
 
 func closeWaits(open Opener) error {

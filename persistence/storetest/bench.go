@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // bench is a journal on a file system that can crash and hang.
@@ -47,12 +48,12 @@ func with(open Opener, f func(b *bench) error) error {
 }
 
 func settingKey(n int) []byte {
-	return persistence.SettingKey(nil, fmt.Sprintf("check-%05d", n))
+	return key.Setting(nil, fmt.Sprintf("check-%05d", n))
 }
 
 // setting returns writes that set the n-th setting.
 func (b *bench) setting(n int) *persistence.Writes {
-	w := b.NewWrites(persistence.Meta)
+	w := b.NewWrites(key.Meta)
 	w.Set(settingKey(n), fmt.Append(nil, n))
 	return w
 }
@@ -60,7 +61,7 @@ func (b *bench) setting(n int) *persistence.Writes {
 // expectSettings wants settings 0 to n-1 and no other.
 func expectSettings(j Journal, n int) error {
 	seen := 0
-	err := j.Scan(persistence.SettingsPrefix(nil), func(key, value []byte) error {
+	err := j.Scan(key.SettingsPrefix(nil), func(key, value []byte) error {
 		if string(key) != string(settingKey(seen)) || string(value) != fmt.Sprint(seen) {
 			return fmt.Errorf("got %q=%q, want number %d", key, value, seen)
 		}
@@ -76,7 +77,7 @@ func expectSettings(j Journal, n int) error {
 // expectValues wants the settings to have these values, in the order of their keys.
 func expectValues(j Journal, want ...string) error {
 	var got []string
-	err := j.Scan(persistence.SettingsPrefix(nil), func(_, value []byte) error {
+	err := j.Scan(key.SettingsPrefix(nil), func(_, value []byte) error {
 		got = append(got, string(value))
 		return nil
 	})

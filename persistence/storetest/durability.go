@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 func visibleBeforeSync(open Opener) error {
@@ -26,7 +27,7 @@ func changesComeTogether(open Opener) error {
 		last := newAck()
 		go func() {
 			for round := range 200 {
-				w := b.NewWrites(persistence.Meta)
+				w := b.NewWrites(key.Meta)
 				for n := range 10 {
 					w.Set(settingKey(n), fmt.Append(nil, round))
 				}
@@ -36,7 +37,7 @@ func changesComeTogether(open Opener) error {
 		}()
 		for !last.answered() {
 			values := map[string]bool{}
-			err := b.Scan(persistence.SettingsPrefix(nil), func(_, value []byte) error {
+			err := b.Scan(key.SettingsPrefix(nil), func(_, value []byte) error {
 				values[string(value)] = true
 				return nil
 			})
@@ -55,7 +56,7 @@ func lastChangeWins(open Opener) error {
 				return err
 			}
 		}
-		w := b.NewWrites(persistence.Meta)
+		w := b.NewWrites(key.Meta)
 		w.Set(settingKey(0), []byte("new"))
 		w.Delete(settingKey(1))
 		w.Set(settingKey(2), []byte("first"))
@@ -74,7 +75,7 @@ func rangesGo(open Opener) error {
 		for n := range 30 {
 			b.Append(b.setting(n), ignore{})
 		}
-		w := b.NewWrites(persistence.Meta)
+		w := b.NewWrites(key.Meta)
 		w.DeleteRange(settingKey(10), settingKey(20))
 		w.Set(settingKey(15), []byte("again"))
 		w.Delete(settingKey(29))
@@ -168,8 +169,8 @@ func countersAddUp(open Opener) error {
 			wg.Go(func() {
 				for range countsEach {
 					w := b.NewWrites(1)
-					w.Add(persistence.CountKey(nil, 1, workflow, 1), 3)
-					w.Add(persistence.CountKey(nil, 1, workflow, 2), -1)
+					w.Add(key.Count(nil, 1, workflow, 1), 3)
+					w.Add(key.Count(nil, 1, workflow, 2), -1)
 					if writer == 0 {
 						_ = commit(b, w)
 						continue
@@ -191,7 +192,7 @@ func countersAddUp(open Opener) error {
 
 func countersAre(j Journal) error {
 	for version, want := range map[uint64]int64{1: 3 * countWriters * countsEach, 2: -countWriters * countsEach} {
-		value, _, err := load(j, persistence.CountKey(nil, 1, workflow, version))
+		value, _, err := load(j, key.Count(nil, 1, workflow, version))
 		if err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // workflow is the name that the harnesses write under.
@@ -15,8 +16,8 @@ const workflow = "harness"
 // batch has a history entry, the instance's record with the number of entries,
 // an idempotency row, a counter, and a row of the feed.
 type event struct {
-	Shard    persistence.Shard
-	Instance persistence.ID
+	Shard    key.Shard
+	Instance key.ID
 	Seq      uint64 // from 1
 	Padding  int    // bytes of content
 }
@@ -39,13 +40,13 @@ func (e event) appendTo(j Journal, waiter persistence.Waiter) {
 }
 
 func (e event) writeEntry(w *persistence.Writes) {
-	w.Set(persistence.EntryKey(nil, e.Shard, e.Instance, e.Seq), e.content())
+	w.Set(key.Entry(nil, e.Shard, e.Instance, e.Seq), e.content())
 }
 
 func (e event) writeRest(w *persistence.Writes) {
-	w.Set(persistence.RecordKey(nil, e.Shard, workflow, e.Instance), binary.BigEndian.AppendUint64(nil, e.Seq))
-	w.Set(persistence.ReplyKey(nil, e.Shard, e.Instance, e.replyKey()), nil)
-	w.Add(persistence.CountKey(nil, e.Shard, workflow, 1), 1)
+	w.Set(key.Record(nil, e.Shard, workflow, e.Instance), binary.BigEndian.AppendUint64(nil, e.Seq))
+	w.Set(key.Reply(nil, e.Shard, e.Instance, e.replyKey()), nil)
+	w.Add(key.Count(nil, e.Shard, workflow, 1), 1)
 	w.Announce(int64(e.Seq%3), binary.BigEndian.AppendUint64(e.Instance[:], e.Seq), nil) // its clock goes back again and again
 }
 
@@ -66,16 +67,16 @@ func (e event) content() []byte {
 }
 
 // ledger is what was acknowledged: how many events of each instance.
-type ledger map[persistence.ID]uint64
+type ledger map[key.ID]uint64
 
 // shards is how many numbered shards the harnesses write to.
 const shards = 4
 
 // instance returns the n-th instance and its shard.
-func instance(n int) (persistence.ID, persistence.Shard) {
-	var id persistence.ID
+func instance(n int) (key.ID, key.Shard) {
+	var id key.ID
 	binary.BigEndian.PutUint64(id[:], uint64(n+1))
-	return id, persistence.Shard(n % shards)
+	return id, key.Shard(n % shards)
 }
 
 // check compares a journal with what was acknowledged. It returns the first
@@ -83,7 +84,7 @@ func instance(n int) (persistence.ID, persistence.Shard) {
 // that does not add up. More events than acknowledged are right; in a batch of
 // which the answer never came they may or may not be there.
 func check(j Journal, acked ledger, instances, padding int) (missing uint64, err error) {
-	counted := map[persistence.Shard]uint64{}
+	counted := map[key.Shard]uint64{}
 	for n := range instances {
 		id, sh := instance(n)
 		have, err := checkInstance(j, sh, id, padding)
@@ -99,7 +100,7 @@ func check(j Journal, acked ledger, instances, padding int) (missing uint64, err
 		return missing, fmt.Errorf("%d acknowledged events are missing", missing)
 	}
 	for sh, want := range counted {
-		value, ok, err := load(j, persistence.CountKey(nil, sh, workflow, 1))
+		value, ok, err := load(j, key.Count(nil, sh, workflow, 1))
 		if err != nil {
 			return 0, err
 		}
@@ -121,16 +122,16 @@ func check(j Journal, acked ledger, instances, padding int) (missing uint64, err
 
 // checkFeed holds that the feed of a shard has a row for each of so many events, and those of each instance
 // in their order.
-func checkFeed(j Journal, sh persistence.Shard, events uint64) error {
+func checkFeed(j Journal, sh key.Shard, events uint64) error {
 	var rows uint64
 	last := ledger{}
-	err := j.Scan(persistence.FeedPrefix(nil, sh), func(key, stored []byte) error {
+	err := j.Scan(key.FeedPrefix(nil, sh), func(k, stored []byte) error {
 		rows++
-		row, ok := persistence.ParseFeedRow(key, stored)
-		if !ok || len(row.Value) != len(persistence.ID{})+8 {
+		row, ok := persistence.ParseFeedRow(k, stored)
+		if !ok || len(row.Value) != len(key.ID{})+8 {
 			return fmt.Errorf("shard %d: row %d of the feed cannot be read", sh, rows)
 		}
-		id, seq := persistence.ID(row.Value), binary.BigEndian.Uint64(row.Value[len(persistence.ID{}):])
+		id, seq := key.ID(row.Value), binary.BigEndian.Uint64(row.Value[len(key.ID{}):])
 		if row.Ordinal != rows || seq != last[id]+1 {
 			return fmt.Errorf("shard %d: row %d of the feed is number %d, event %d of %x behind event %d", sh, rows, row.Ordinal, seq, id[:8], last[id])
 		}
@@ -144,11 +145,11 @@ func checkFeed(j Journal, sh persistence.Shard, events uint64) error {
 }
 
 // checkInstance returns how many events an instance has, when they are whole.
-func checkInstance(j Journal, sh persistence.Shard, id persistence.ID, padding int) (n uint64, err error) {
-	err = j.Scan(persistence.EntryPrefix(nil, sh, id), func(key, value []byte) error {
+func checkInstance(j Journal, sh key.Shard, id key.ID, padding int) (n uint64, err error) {
+	err = j.Scan(key.EntryPrefix(nil, sh, id), func(k, value []byte) error {
 		n++
 		e := event{Shard: sh, Instance: id, Seq: n, Padding: padding}
-		if seq, ok := persistence.EntrySeq(key); !ok || seq != n {
+		if seq, ok := key.EntrySeq(k); !ok || seq != n {
 			return fmt.Errorf("instance %x: entry %d stands where %d should", id[:8], seq, n)
 		}
 		if string(value) != string(e.content()) {
@@ -159,7 +160,7 @@ func checkInstance(j Journal, sh persistence.Shard, id persistence.ID, padding i
 	if err != nil {
 		return n, err
 	}
-	record, _, err := load(j, persistence.RecordKey(nil, sh, workflow, id))
+	record, _, err := load(j, key.Record(nil, sh, workflow, id))
 	if err != nil {
 		return n, err
 	}
@@ -171,7 +172,7 @@ func checkInstance(j Journal, sh persistence.Shard, id persistence.ID, padding i
 		return n, fmt.Errorf("instance %x: the record says %d events, there are %d", id[:8], head, n)
 	}
 	var replies uint64
-	err = j.Scan(persistence.ReplyPrefix(nil, sh, id), func(_, _ []byte) error { replies++; return nil })
+	err = j.Scan(key.ReplyPrefix(nil, sh, id), func(_, _ []byte) error { replies++; return nil })
 	if err == nil && replies != n {
 		err = fmt.Errorf("instance %x: %d idempotency rows for %d events", id[:8], replies, n)
 	}

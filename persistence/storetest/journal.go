@@ -10,12 +10,13 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // Journal is what is tested: the writing side of a store, and Scan to look at
 // the result.
 type Journal interface {
-	NewWrites(persistence.Shard) *persistence.Writes
+	NewWrites(key.Shard) *persistence.Writes
 	Append(*persistence.Writes, persistence.Waiter) (taken bool)
 	Barrier(persistence.Waiter)
 	Scan(prefix []byte, visit func(key, value []byte) error) error

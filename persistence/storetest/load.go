@@ -4,7 +4,7 @@ import (
 	"maps"
 	"sync"
 
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // workload appends events to instances like the program does: one writer each,
@@ -73,7 +73,7 @@ func (w *workload) write(j Journal, n int, goOn func() bool) {
 // eventAck notes an acknowledged event in the ledger.
 type eventAck struct {
 	w     *workload
-	id    persistence.ID
+	id    key.ID
 	seq   uint64
 	slots chan struct{}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 	"troupe/statemachine/packed"
@@ -190,15 +191,15 @@ type Loader interface {
 // costs up to wholeEvery reads.
 type Reader struct {
 	from Loader
-	sh   persistence.Shard
-	id   persistence.ID
+	sh   key.Shard
+	id   key.ID
 	// at is the folded entry that was read last, 0 for none, with its lists.
 	at         uint64
 	start, end []statemachine.NodeID
 }
 
 // NewReader returns a reader of an instance's entries.
-func NewReader(from Loader, sh persistence.Shard, id persistence.ID) *Reader {
+func NewReader(from Loader, sh key.Shard, id key.ID) *Reader {
 	return &Reader{from: from, sh: sh, id: id}
 }
 
@@ -209,7 +210,7 @@ func (r *Reader) Entry(n uint64, stored []byte) (data.Value, error) {
 }
 
 func (r *Reader) load(n uint64) (parts, error) {
-	stored, err := r.from.Load(persistence.EntryKey(nil, r.sh, r.id, n))
+	stored, err := r.from.Load(key.Entry(nil, r.sh, r.id, n))
 	if errors.Is(err, persistence.ErrNotFound) {
 		err = persistence.ErrCorrupt
 	}

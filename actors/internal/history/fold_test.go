@@ -13,6 +13,7 @@ import (
 
 	"troupe/actors/internal/breaks"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/persistence/storetest"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -74,9 +75,9 @@ func TestFoldedEntriesAreShownWhole(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		shown, kept := walk(r, 2+r.IntN(60), 150)
-		id, from := persistence.ID{1}, &stored{rows: map[string][]byte{}}
+		id, from := key.ID{1}, &stored{rows: map[string][]byte{}}
 		for k, value := range kept {
-			from.rows[string(persistence.EntryKey(nil, 0, id, uint64(k+1)))] = value
+			from.rows[string(key.Entry(nil, 0, id, uint64(k+1)))] = value
 		}
 		check := func(what string, reader *Reader, n int) {
 			t.Helper()
@@ -166,9 +167,9 @@ func TestTheEndOfAHistory(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		machines := 1 + int(seed)*3 // one: nothing is folded
 		shown, kept := walk(r, machines, 150)
-		id, from := persistence.ID{1}, &stored{rows: map[string][]byte{}}
+		id, from := key.ID{1}, &stored{rows: map[string][]byte{}}
 		for k, value := range kept {
-			from.rows[string(persistence.EntryKey(nil, 0, id, uint64(k+1)))] = value
+			from.rows[string(key.Entry(nil, 0, id, uint64(k+1)))] = value
 		}
 		for _, most := range []int{1, 2 * len(shown[0]), 30 * len(shown[0]), 1 << 20} {
 			var want Joined
@@ -212,7 +213,7 @@ func TestADamagedFoldShows(t *testing.T) {
 		"a byte": func(all [][]byte) { all[10][len(all[10])-12]++ },
 	} {
 		all := make([][]byte, len(kept))
-		id := persistence.ID{byte(len(what)), 1}
+		id := key.ID{byte(len(what)), 1}
 		w := disk.NewWrites(disk.ShardOf(id))
 		for k := range kept {
 			all[k] = bytes.Clone(kept[k])
@@ -220,7 +221,7 @@ func TestADamagedFoldShows(t *testing.T) {
 		spoil(all)
 		for k, value := range all {
 			if value != nil {
-				w.Set(persistence.EntryKey(nil, disk.ShardOf(id), id, uint64(k+1)), value)
+				w.Set(key.Entry(nil, disk.ShardOf(id), id, uint64(k+1)), value)
 			}
 		}
 		if err := disk.Commit(w); err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"troupe/actors/internal/breaks"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -135,7 +136,7 @@ func appendWith(dst []byte, entry, brought data.Value, kind byte) []byte {
 const pageBytesMax = 8 << 20
 
 // Page is Reader.Page of a new reader.
-func Page(store *persistence.Store, sh persistence.Shard, id persistence.ID, first, last uint64, withData bool) (page []byte, end uint64, err error) {
+func Page(store *persistence.Store, sh key.Shard, id key.ID, first, last uint64, withData bool) (page []byte, end uint64, err error) {
 	return NewReader(store, sh, id).Page(first, last, withData)
 }
 
@@ -146,7 +147,7 @@ func (r *Reader) Page(first, last uint64, withData bool) (page []byte, end uint6
 	pauses := breaks.New(loadFree, loadRest, 1)
 	for end = first; ; end = next(end, last) {
 		pauses.Take(nil)
-		stored, err := r.from.Load(persistence.EntryKey(nil, r.sh, r.id, end))
+		stored, err := r.from.Load(key.Entry(nil, r.sh, r.id, end))
 		if errors.Is(err, persistence.ErrNotFound) {
 			err = persistence.ErrCorrupt
 		}
@@ -239,10 +240,10 @@ var errEnough = errors.New("seen enough")
 
 // Load reads the entries 1 to sequence of an instance, joined by commas, and their
 // chain. ErrDamaged: one is missing or not what was stored.
-func Load(store *persistence.Store, sh persistence.Shard, id persistence.ID, sequence uint64) (joined Joined, chain statemachine.Chain, err error) {
+func Load(store *persistence.Store, sh key.Shard, id key.ID, sequence uint64) (joined Joined, chain statemachine.Chain, err error) {
 	var seen uint64
 	kept := newest{first: 1, most: AnswerBytesMax, breaks: breaks.New(loadFree, loadRest, 16)}
-	err = store.Scan(persistence.EntryPrefix(nil, sh, id), func(key, stored []byte) error {
+	err = store.Scan(key.EntryPrefix(nil, sh, id), func(key, stored []byte) error {
 		if seen == sequence {
 			return errEnough
 		}

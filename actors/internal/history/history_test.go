@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/persistence/storetest"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -45,7 +46,7 @@ func TestWhatAnEventBrought(t *testing.T) {
 		}
 	}()
 	long := `{"text":"` + strings.Repeat("x", DataBytesMax) + `"}`
-	id := persistence.ID{7}
+	id := key.ID{7}
 	sh := store.ShardOf(id)
 	w := store.NewWrites(sh)
 	var chain statemachine.Chain
@@ -55,7 +56,7 @@ func TestWhatAnEventBrought(t *testing.T) {
 	}
 	for n, e := range [][]byte{append(make([]byte, HeadBytes), entry(1)...), with(2, `{"a":1}`), with(3, long), attempt(4, nil), attempt(5, data.Value(`{"b":2}`)), attempt(6, data.Value(long))} {
 		chain = Seal(e, chain)
-		w.Set(persistence.EntryKey(nil, sh, id, uint64(n+1)), e)
+		w.Set(key.Entry(nil, sh, id, uint64(n+1)), e)
 		all = append(all, e)
 	}
 	if err := store.Commit(w); err != nil {
@@ -79,7 +80,7 @@ func TestWhatAnEventBrought(t *testing.T) {
 	}
 	all[1][len(all[1])-tailBytes-2]++ // of what the event brought
 	w = store.NewWrites(sh)
-	w.Set(persistence.EntryKey(nil, sh, id, 2), all[1])
+	w.Set(key.Entry(nil, sh, id, 2), all[1])
 	if err := store.Commit(w); err != nil {
 		t.Fatal(err)
 	}
@@ -139,11 +140,11 @@ func TestLoad(t *testing.T) {
 		if c.spoil != nil {
 			c.spoil(stored)
 		}
-		id := persistence.ID{byte(n + 1)}
+		id := key.ID{byte(n + 1)}
 		sh := store.ShardOf(id)
 		w := store.NewWrites(sh)
 		for number, value := range stored {
-			w.Set(persistence.EntryKey(nil, sh, id, number), value)
+			w.Set(key.Entry(nil, sh, id, number), value)
 		}
 		if err := store.Commit(w); err != nil {
 			t.Fatal(err)

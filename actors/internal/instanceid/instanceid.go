@@ -11,20 +11,20 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // Parse reads the one canonical spelling of an instance's id.
-func Parse(s string) (persistence.ID, bool) {
+func Parse(s string) (key.ID, bool) {
 	u, err := ulid.ParseStrict(s)
 	if err != nil || u.String() != s {
-		return persistence.ID{}, false
+		return key.ID{}, false
 	}
-	return persistence.ID(u), true
+	return key.ID(u), true
 }
 
 // Text is the spelling that Parse reads.
-func Text(id persistence.ID) string { return ulid.ULID(id).String() }
+func Text(id key.ID) string { return ulid.ULID(id).String() }
 
 // Generator draws ids (gateway/INTERFACE.md, "Instance identifiers") that rise also
 // within a millisecond. They are not secrets:
@@ -38,19 +38,19 @@ func NewGenerator() Generator {
 }
 
 // Draw returns an id for an instance created now.
-func (g Generator) Draw(now time.Time) persistence.ID {
+func (g Generator) Draw(now time.Time) key.ID {
 	at := uint64(max(now.UnixMilli(), 0))
 	for {
 		id, err := ulid.New(at, g.entropy)
 		if err == nil {
-			return persistence.ID(id)
+			return key.ID(id)
 		}
 		at++ // the millisecond is used up
 	}
 }
 
 // DrawWhere draws until ok.
-func (g Generator) DrawWhere(now time.Time, ok func(persistence.ID) bool) persistence.ID {
+func (g Generator) DrawWhere(now time.Time, ok func(key.ID) bool) key.ID {
 	for {
 		if id := g.Draw(now); ok(id) {
 			return id
@@ -59,12 +59,12 @@ func (g Generator) DrawWhere(now time.Time, ok func(persistence.ID) bool) persis
 }
 
 // PartText names something of an instance that came with one of its history entries: INSTANCE-SEQUENCE-NUMBER.
-func PartText(id persistence.ID, sequence uint64, number uint32) string {
+func PartText(id key.ID, sequence uint64, number uint32) string {
 	return fmt.Sprintf("%s-%d-%d", Text(id), sequence, number)
 }
 
 // ParsePart reads the one spelling that PartText writes.
-func ParsePart(s string) (id persistence.ID, sequence uint64, number uint32, ok bool) {
+func ParsePart(s string) (id key.ID, sequence uint64, number uint32, ok bool) {
 	parts := strings.Split(s, "-")
 	if len(parts) != 3 {
 		return id, 0, 0, false

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // TestParse: an id has one spelling.
@@ -26,7 +26,7 @@ func TestParse(t *testing.T) {
 		"":                                      false,
 	} {
 		id, ok := Parse(text)
-		if ok != want || ok && Text(id) != text || !ok && id != (persistence.ID{}) {
+		if ok != want || ok && Text(id) != text || !ok && id != (key.ID{}) {
 			t.Errorf("%q: got %v as %q, want %v", text, ok, Text(id), want)
 		}
 	}
@@ -36,7 +36,7 @@ func TestParse(t *testing.T) {
 func TestDraw(t *testing.T) {
 	g := NewGenerator()
 	now := time.UnixMilli(1_760_000_000_123)
-	var last persistence.ID
+	var last key.ID
 	for n := range 10_000 {
 		if n == 5_000 {
 			now = now.Add(time.Millisecond)

@@ -7,6 +7,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // Keys makes requests with the same idempotency key wait for each other.
@@ -37,20 +38,20 @@ func (k Keys) Hold(key Digest, wait func(done <-chan struct{}) error) (release f
 
 // PlaceOf returns the digest of a user's key that belongs to no instance, and the shard of
 // its row.
-func PlaceOf(store *persistence.Store, user, key string) (Digest, persistence.Shard) {
-	digest := DigestOf(user, key)
+func PlaceOf(store *persistence.Store, user, k string) (Digest, key.Shard) {
+	digest := DigestOf(user, k)
 	// NB: a part of the format on disk: the row of a first answer is found only where it
 	// was put.
-	return digest, persistence.Shard(binary.BigEndian.Uint64(digest[:8]) % uint64(store.Shards()))
+	return digest, key.Shard(binary.BigEndian.Uint64(digest[:8]) % uint64(store.Shards()))
 }
 
 // Claim is Hold for a key outside every instance that is new. When the key has a first
 // answer, and with an error, nothing is held and release is nil.
-func (k Keys) Claim(store *persistence.Store, sh persistence.Shard, key Digest, fingerprint [32]byte, wait func(done <-chan struct{}) error) (release func(), first *First, err error) {
-	if release, err = k.Hold(key, wait); err != nil {
+func (k Keys) Claim(store *persistence.Store, sh key.Shard, rowKey Digest, fingerprint [32]byte, wait func(done <-chan struct{}) error) (release func(), first *First, err error) {
+	if release, err = k.Hold(rowKey, wait); err != nil {
 		return nil, nil, err
 	}
-	first, err = loadDurable(store, persistence.ReplyKey(nil, sh, persistence.ID{}, key), fingerprint)
+	first, err = loadDurable(store, key.Reply(nil, sh, key.ID{}, rowKey), fingerprint)
 	if first != nil || err != nil {
 		release()
 		return nil, first, err
@@ -61,8 +62,8 @@ func (k Keys) Claim(store *persistence.Store, sh persistence.Shard, key Digest, 
 // Keep stores what a key outside every instance stands for, unless that is stored, and
 // returns when it is durable: failure.ErrKeyReused when the key stands for something else.
 // Its caller holds the key, and asked for the epoch of the shard before.
-func Keep(store *persistence.Store, sh persistence.Shard, epoch uint64, key Digest, f *First) error {
-	row := persistence.ReplyKey(nil, sh, persistence.ID{}, key)
+func Keep(store *persistence.Store, sh key.Shard, epoch uint64, k Digest, f *First) error {
+	row := key.Reply(nil, sh, key.ID{}, k)
 	first, err := loadDurable(store, row, f.Fingerprint)
 	if first != nil || err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine/data"
 	"troupe/statemachine/packed"
 )
@@ -28,7 +29,7 @@ func DigestOf(user, key string) Digest {
 // history. The rest is rebuilt from entries 1 to Sequence.
 type First struct {
 	Fingerprint [32]byte
-	Instance    persistence.ID
+	Instance    key.ID
 	Sequence    uint64
 	At          int64 // when, in Unix ms
 	// Head and Tail are the record's JSON around its history; both empty where the answer is the
@@ -155,7 +156,7 @@ func Forgettable(rows []Row, keep int, before int64) [][]byte {
 // CleanCreates removes the rows from before a time, in Unix ms, that have no instance to
 // go with.
 func CleanCreates(store *persistence.Store, before int64) error {
-	return store.DeleteWhere(persistence.ReplyPrefix(nil, persistence.EveryShard, persistence.ID{}), func(value []byte) (bool, error) {
+	return store.DeleteWhere(key.ReplyPrefix(nil, key.EveryShard, key.ID{}), func(value []byte) (bool, error) {
 		f, err := Parse(value)
 		return err == nil && f.At < before, err
 	})

@@ -31,6 +31,7 @@ import (
 	"troupe/actors/query"
 	"troupe/actors/workflow"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/persistence/storetest"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -183,7 +184,7 @@ func Value(text string) data.Value {
 }
 
 // ID is an instance's id as the store has it.
-func (r *Router) ID(id string) persistence.ID {
+func (r *Router) ID(id string) key.ID {
 	r.t.Helper()
 	parsed, ok := instanceid.Parse(id)
 	if !ok {
@@ -239,7 +240,7 @@ func IDs(t testing.TB, ask func(context.Context, *query.Request, func([]byte) er
 }
 
 // Overwrite puts other bytes under a key of the store, or none for nil.
-func (r *Router) Overwrite(sh persistence.Shard, key, text []byte) {
+func (r *Router) Overwrite(sh key.Shard, key, text []byte) {
 	r.t.Helper()
 	w := r.Store.NewWrites(sh)
 	if w.Set(key, text); text == nil {
@@ -252,7 +253,7 @@ func (r *Router) Overwrite(sh persistence.Shard, key, text []byte) {
 func (r *Router) Spoil(workflowID, id string) {
 	r.t.Helper()
 	sh := r.Store.ShardOf(r.ID(id))
-	r.Overwrite(sh, persistence.RecordKey(nil, sh, workflowID, r.ID(id)), []byte("not a record"))
+	r.Overwrite(sh, key.Record(nil, sh, workflowID, r.ID(id)), []byte("not a record"))
 }
 
 // Await returns when ok is true.

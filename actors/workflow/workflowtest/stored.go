@@ -12,6 +12,7 @@ import (
 	"troupe/actors/internal/history"
 	"troupe/actors/internal/instanceid"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 	"troupe/statemachine/filter"
@@ -19,7 +20,7 @@ import (
 
 // Stored is an instance as the store has it.
 type Stored struct {
-	ID     persistence.ID
+	ID     key.ID
 	Name   string
 	Record statemachine.Record
 	// Document is what a filter sees of it.
@@ -43,11 +44,11 @@ type Moment interface {
 func (r *Router) InstancesIn(at Moment, workflow string) []Stored {
 	r.t.Helper()
 	var all []Stored
-	for sh := range persistence.Shard(r.Store.Shards()) {
-		err := at.Scan(persistence.RecordPrefix(nil, sh, workflow), func(key, text []byte) error {
-			parsed, ok := persistence.ParseKey(key)
+	for sh := range key.Shard(r.Store.Shards()) {
+		err := at.Scan(key.RecordPrefix(nil, sh, workflow), func(k, text []byte) error {
+			parsed, ok := key.Parse(k)
 			if !ok {
-				return fmt.Errorf("key %x", key)
+				return fmt.Errorf("key %x", k)
 			}
 			record, err := statemachine.ParseRecord(bytes.Clone(text))
 			if err != nil {
@@ -68,10 +69,10 @@ func (r *Router) InstancesIn(at Moment, workflow string) []Stored {
 }
 
 // StoredHistory is the history of an instance as JSON.
-func (r *Router) StoredHistory(at Moment, id persistence.ID) data.Value {
+func (r *Router) StoredHistory(at Moment, id key.ID) data.Value {
 	var entries [][]byte
 	reader := history.NewReader(at, r.Store.ShardOf(id), id)
-	err := at.Scan(persistence.EntryPrefix(nil, r.Store.ShardOf(id), id), func(_, value []byte) error {
+	err := at.Scan(key.EntryPrefix(nil, r.Store.ShardOf(id), id), func(_, value []byte) error {
 		entry, err := reader.Entry(uint64(len(entries)+1), value)
 		entries = append(entries, bytes.Clone(entry))
 		return err
@@ -90,7 +91,7 @@ func (r *Router) CheckIndexes() {
 	rows := r.Indexes()
 	got, want, optional := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	marked := map[uint32]bool{} // indexes in which some instance has several values
-	r.EachRow(func(key persistence.Key, text, _ []byte) {
+	r.EachRow(func(key key.Parts, text, _ []byte) {
 		switch {
 		case key.Table == "index" && key.Number == 0:
 			number := binary.BigEndian.Uint32([]byte(key.Value))
@@ -107,7 +108,7 @@ func (r *Router) CheckIndexes() {
 			for _, p := range s.Record.States.Elements() {
 				machine, _ := p.Lookup("stateMachineId")
 				node, _ := p.Lookup("nodeId")
-				want[string(persistence.NodeKey(nil, sh, workflow, node.Text(), machine.Text(), s.ID))] = true
+				want[string(key.Node(nil, sh, workflow, node.Text(), machine.Text(), s.ID))] = true
 			}
 			for _, row := range rows {
 				if row.Workflow != workflow || row.State == Dropping {
@@ -117,8 +118,8 @@ func (r *Router) CheckIndexes() {
 				if row.State == Whole && len(keys) > 1 && !marked[row.Number] {
 					r.t.Errorf("index %d has no mark, but instance %x has the values %x", row.Number, s.ID, keys)
 				}
-				for _, key := range keys {
-					text := string(persistence.IndexKey(nil, sh, row.Number, key, s.ID))
+				for _, k := range keys {
+					text := string(key.Index(nil, sh, row.Number, k, s.ID))
 					if optional[text] = true; row.State == Whole {
 						want[text] = true
 					}
@@ -142,17 +143,17 @@ func (r *Router) CheckIndexes() {
 	}
 }
 
-func describe(key string) string {
-	parsed, _ := persistence.ParseKey([]byte(key))
+func describe(k string) string {
+	parsed, _ := key.Parse([]byte(k))
 	return fmt.Sprintf("%s, value %q", parsed, parsed.Value)
 }
 
 // EachRow calls visit with all rows of all instances.
-func (r *Router) EachRow(visit func(key persistence.Key, text, value []byte)) {
+func (r *Router) EachRow(visit func(key key.Parts, text, value []byte)) {
 	r.t.Helper()
-	for sh := range persistence.Shard(r.Store.Shards()) {
-		r.Must(r.Store.Scan(persistence.ShardPrefix(nil, sh), func(text, value []byte) error {
-			key, ok := persistence.ParseKey(text)
+	for sh := range key.Shard(r.Store.Shards()) {
+		r.Must(r.Store.Scan(key.ShardPrefix(nil, sh), func(text, value []byte) error {
+			key, ok := key.Parse(text)
 			if !ok {
 				r.t.Errorf("key %x", text)
 			}
@@ -179,7 +180,7 @@ func FieldOf(t testing.TB, path string) *filter.Field {
 // IndexRows counts the rows of an index in the store.
 func (r *Router) IndexRows(number uint32) (count int) {
 	r.t.Helper()
-	r.EachRow(func(key persistence.Key, _, _ []byte) {
+	r.EachRow(func(key key.Parts, _, _ []byte) {
 		if key.Table == "index" && key.Number == uint64(number) {
 			count++
 		}
@@ -225,7 +226,7 @@ const (
 func (r *Router) Indexes() []Index {
 	r.t.Helper()
 	var stored struct{ Indexes []Index }
-	text, err := r.Store.Load(persistence.SettingKey(nil, "indexes"))
+	text, err := r.Store.Load(key.Setting(nil, "indexes"))
 	if err == nil {
 		err = json.Unmarshal(text, &stored)
 	}
@@ -239,8 +240,8 @@ func (r *Router) Indexes() []Index {
 func (r *Router) workflows() []string {
 	r.t.Helper()
 	var ids []string
-	err := r.Store.Scan(persistence.DefinitionsPrefix(nil), func(key, _ []byte) error {
-		parsed, _ := persistence.ParseKey(key)
+	err := r.Store.Scan(key.DefinitionsPrefix(nil), func(k, _ []byte) error {
+		parsed, _ := key.Parse(k)
 		ids = append(ids, parsed.Workflow)
 		return nil
 	})

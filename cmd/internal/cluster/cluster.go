@@ -24,6 +24,7 @@ import (
 	"troupe/cmd/internal/homedir"
 	"troupe/gateway/admin"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine/document"
 )
 
@@ -234,8 +235,8 @@ func newClusterRecover() *cobra.Command {
 }
 
 // shardName says what people lose with a shard.
-func shardName(sh persistence.Shard) string {
-	if sh == persistence.Meta {
+func shardName(sh key.Shard) string {
+	if sh == key.Meta {
 		return "the cluster's own shard (its members, credentials and definitions)"
 	}
 	return fmt.Sprintf("shard %d", sh)

@@ -16,7 +16,7 @@ import (
 	"troupe/cmd/internal/clitest"
 	"troupe/cmd/internal/config"
 	"troupe/gateway/admin"
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // tellers answer one after the other how the cluster is.
@@ -64,7 +64,7 @@ func TestWhenANodeCountsAsRemoved(t *testing.T) {
 }
 
 func TestWhatIsLostHasAName(t *testing.T) {
-	for sh, want := range map[persistence.Shard]string{3: "shard 3", persistence.Meta: "credentials and definitions"} {
+	for sh, want := range map[key.Shard]string{3: "shard 3", key.Meta: "credentials and definitions"} {
 		if got := shardName(sh); !strings.Contains(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}

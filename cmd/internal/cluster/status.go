@@ -13,7 +13,7 @@ import (
 	"troupe/actors/cluster"
 	"troupe/cmd/internal/cli"
 	"troupe/gateway/admin"
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 func newClusterStatus() *cobra.Command {
@@ -49,14 +49,14 @@ func newClusterStatus() *cobra.Command {
 }
 
 // errShort says which shards have fewer replicas than they should; nil when none has.
-func errShort(short []persistence.Shard) error {
+func errShort(short []key.Shard) error {
 	if len(short) == 0 {
 		return nil
 	}
 	names := make([]string, len(short))
 	for i, sh := range short {
 		names[i] = strconv.Itoa(int(sh))
-		if sh == persistence.Meta {
+		if sh == key.Meta {
 			names[i] = "the cluster's own"
 		}
 	}

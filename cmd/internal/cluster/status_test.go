@@ -14,7 +14,7 @@ import (
 	"troupe/cmd/internal/clitest"
 	"troupe/cmd/internal/homedir"
 	"troupe/gateway/admin"
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // toldCluster is a node that tells a status.
@@ -41,12 +41,12 @@ func TestTooFewReplicasFail(t *testing.T) {
 		}
 	}()
 	for _, of := range []struct {
-		short  []persistence.Shard
+		short  []key.Shard
 		code   int
 		stderr string
 	}{
-		{[]persistence.Shard{}, cli.ExitDone, ""},
-		{[]persistence.Shard{3, persistence.Meta}, cli.ExitFailed, "troupe: 2 under-replicated shards: 3, the cluster's own\n"},
+		{[]key.Shard{}, cli.ExitDone, ""},
+		{[]key.Shard{3, key.Meta}, cli.ExitFailed, "troupe: 2 under-replicated shards: 3, the cluster's own\n"},
 	} {
 		node.status.Short = of.short
 		code, stdout, stderr := clitest.Invoke("cluster", "status", "--home", home)
@@ -63,14 +63,14 @@ func TestTooFewReplicasFail(t *testing.T) {
 
 // TestHowAClusterIsShown: people are told what is unusual, and programs have the same fields always.
 func TestHowAClusterIsShown(t *testing.T) {
-	status := cluster.Status{Self: "A", Short: []persistence.Shard{}, Nodes: []cluster.NodeStatus{
+	status := cluster.Status{Self: "A", Short: []key.Shard{}, Nodes: []cluster.NodeStatus{
 		{ID: "A", Address: "a:1", Alive: true, Voter: true, Version: "v1", Led: 2, Held: 3, Full: true, Leaving: true, SettingsDiffer: true, DifferingSettings: []string{"mail.host", "quota.historyEntries"}},
 	}}
 	if rows := clusterTable(status); rows[1][9] != "this node, leaving, disk is full, other settings: mail.host quota.historyEntries" || rows[1][0] != "a:1" {
 		t.Errorf("got %q", rows[1])
 	}
 	const want = `{"self":"A","nodes":[{"id":"A","address":"a:1","alive":true,"voter":true,"version":"v1","led":2,"held":3,"lag":0,"settingsDiffer":true,"differingSettings":["mail.host","quota.historyEntries"]}],"short":[]}`
-	if got := errShort([]persistence.Shard{1, 7, persistence.Meta}); got == nil || got.Error() != "3 under-replicated shards: 1, 7, the cluster's own" {
+	if got := errShort([]key.Shard{1, 7, key.Meta}); got == nil || got.Error() != "3 under-replicated shards: 1, 7, the cluster's own" {
 		t.Errorf("got %q", got)
 	}
 	if got := errShort(nil); got != nil {

@@ -25,7 +25,7 @@ import (
 	"troupe/actors/message"
 	"troupe/actors/outbox"
 	"troupe/actors/workflow"
-	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine/data"
 )
 
@@ -144,7 +144,7 @@ func Check(hasWorkflow func(id string) bool, directory *identity.Directory) erro
 func (s *seeder) isUsed(ctx context.Context) (bool, error) {
 	errFound := errors.New("found")
 	for _, name := range []string{leaves, orders, counts} {
-		err := s.o.Workflow.Store.Scan(persistence.RecordPrefix(nil, persistence.EveryShard, name), func(_, _ []byte) error { return errFound })
+		err := s.o.Workflow.Store.Scan(key.RecordPrefix(nil, key.EveryShard, name), func(_, _ []byte) error { return errFound })
 		if errors.Is(err, errFound) {
 			return true, nil
 		}

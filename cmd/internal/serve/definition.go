@@ -16,6 +16,7 @@ import (
 	"troupe/gateway"
 	"troupe/gateway/api"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
@@ -39,8 +40,8 @@ func (s *service) definitions() *definitions {
 // PublishDefinition implements gateway.Definitions. A dry run too asks the leader, who has what
 // was published last.
 func (d *definitions) PublishDefinition(ctx context.Context, r *gateway.DefinitionRequest) (answer api.PublishedDefinition, err error) {
-	if d.store.Epoch(persistence.Meta) == 0 {
-		return answer, failure.Elsewhere(uint16(persistence.Meta))
+	if d.store.Epoch(key.Meta) == 0 {
+		return answer, failure.Elsewhere(uint16(key.Meta))
 	}
 	var source catalog.Source
 	var warnings document.Faults

@@ -25,6 +25,7 @@ import (
 	"troupe/cmd/internal/homedir"
 	"troupe/gateway"
 	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // What a node of a cluster has that a server alone has not:
@@ -128,7 +129,7 @@ func (s *service) joinNode(ctx context.Context) error {
 var errStopped = errors.New("stopped before it was ready")
 
 // current waits until everything that was acknowledged in Meta is visible here.
-func (s *service) current(ctx context.Context) error { return s.node.Current(ctx, persistence.Meta) }
+func (s *service) current(ctx context.Context) error { return s.node.Current(ctx, key.Meta) }
 
 // startReplicated starts the service of identities of a node.
 func (s *service) startReplicated(directory *identity.Directory) (identity.Identities, error) {
@@ -170,7 +171,7 @@ func (s *service) takeInside(ctx context.Context, _ peer.NodeID, m child.Message
 
 // tellElsewhere has the node that leads a shard carry out a message.
 func (s *service) tellElsewhere(ctx context.Context, shard uint16, m *child.Message) (refused string, err error) {
-	a, err := cluster.AskIn(ctx, s.node, persistence.Shard(shard), pathInside, s.takeInside, *m)
+	a, err := cluster.AskIn(ctx, s.node, key.Shard(shard), pathInside, s.takeInside, *m)
 	return a.Refused, err
 }
 
@@ -187,7 +188,7 @@ func (s *service) takeIncidents(ctx context.Context, _ peer.NodeID, m incidentRo
 
 // putElsewhere has the node that leads a shard put incidents there.
 func (s *service) putElsewhere(ctx context.Context, shard uint16, rows []incident.Row) error {
-	_, err := cluster.AskIn(ctx, s.node, persistence.Shard(shard), pathIncidents, s.takeIncidents, incidentRows{shard, rows})
+	_, err := cluster.AskIn(ctx, s.node, key.Shard(shard), pathIncidents, s.takeIncidents, incidentRows{shard, rows})
 	return err
 }
 
@@ -198,7 +199,7 @@ func (s *service) takeVacancy(ctx context.Context, _ peer.NodeID, v catalog.Vaca
 
 // vacate has the node that leads a shard say so.
 func (s *service) vacate(ctx context.Context, v catalog.Vacancy) (used uint64, err error) {
-	return cluster.AskIn(ctx, s.node, persistence.Shard(v.Shard), pathVacate, s.takeVacancy, v)
+	return cluster.AskIn(ctx, s.node, key.Shard(v.Shard), pathVacate, s.takeVacancy, v)
 }
 
 // newMigrations has other nodes migrate what they lead.
@@ -206,7 +207,7 @@ func (s *service) newMigrations() *migration.Service {
 	o := migration.Options{Instances: s.router, Parser: s.parser, Newest: s.catalog.Newest, Pin: s.catalog.PinVersion, MayAssign: s.catalog.MayAssign, Log: s.log}
 	if s.node != nil {
 		o.Elsewhere = func(ctx context.Context, shard uint16, p *migration.Part) ([]migration.Outcome, error) {
-			return cluster.AskIn(ctx, s.node, persistence.Shard(shard), pathMigrate, s.takeMigration, *p)
+			return cluster.AskIn(ctx, s.node, key.Shard(shard), pathMigrate, s.takeMigration, *p)
 		}
 	}
 	return migration.New(o)
@@ -263,8 +264,8 @@ type peers struct{ node *cluster.Node }
 
 // Leader implements gateway.Peers.
 func (p peers) Leader(ctx context.Context, shard uint16) (gateway.Peer, error) {
-	find := func() (peer.NodeID, error) { return p.node.Leader(ctx, persistence.Shard(shard)) }
-	if persistence.Shard(shard) == persistence.EveryShard {
+	find := func() (peer.NodeID, error) { return p.node.Leader(ctx, key.Shard(shard)) }
+	if key.Shard(shard) == key.EveryShard {
 		find = p.node.Complete
 	}
 	id, err := find()
@@ -287,14 +288,14 @@ func (m members) Status() any { return m.Node.Status() }
 
 // passToLeader implements admin.Options.Leader.
 func (s *service) passToLeader(r *http.Request) (*http.Response, error) {
-	id, err := s.node.Leader(r.Context(), persistence.Meta)
+	id, err := s.node.Leader(r.Context(), key.Meta)
 	if err != nil || id == s.node.Self() {
 		return nil, err
 	}
 	r.URL.Scheme, r.URL.Host, r.URL.Path = "https", string(id), pathAdminOfPeer+r.URL.Path
 	answer, err := s.node.Transport().RoundTrip(r)
 	if errors.Is(err, peer.ErrNotSent) {
-		return nil, failure.Elsewhere(uint16(persistence.Meta))
+		return nil, failure.Elsewhere(uint16(key.Meta))
 	}
 	return answer, err
 }

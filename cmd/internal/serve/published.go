@@ -15,6 +15,7 @@ import (
 	"troupe/cmd/internal/homedir"
 	"troupe/gateway/api"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/document"
 )
@@ -149,8 +150,8 @@ func (h *homes) Publish(ctx context.Context, archive []byte, dryRun bool) (api.P
 }
 
 func (h *homes) publish(ctx context.Context, archive []byte, by string, dryRun bool) (api.PublishedHome, error) {
-	if !dryRun && h.store.Epoch(persistence.Meta) == 0 {
-		return api.PublishedHome{}, failure.Elsewhere(uint16(persistence.Meta))
+	if !dryRun && h.store.Epoch(key.Meta) == 0 {
+		return api.PublishedHome{}, failure.Elsewhere(uint16(key.Meta))
 	}
 	files, err := home.Unpack(bytes.NewReader(archive))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"troupe/cmd/internal/clitest"
 	"troupe/cmd/internal/cluster"
 	"troupe/cmd/internal/homedir"
-	"troupe/persistence"
+	"troupe/persistence/key"
 )
 
 // openCluster makes the home the first node of a cluster and opens its service.
@@ -34,7 +34,7 @@ func openCluster(t *testing.T, dir string) *opened {
 	must(err)
 	must(o.node.Run(store))
 	o.started.push(o.node)
-	must(o.node.Current(t.Context(), persistence.Meta))
+	must(o.node.Current(t.Context(), key.Meta))
 	o.openOn(store)
 	must(o.takeCommands())
 	if o.gateway, err = o.config.NewGateway(zerolog.Nop()); err == nil {

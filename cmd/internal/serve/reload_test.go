@@ -15,6 +15,7 @@ import (
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/clitest"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/persistence/storetest"
 	"troupe/statemachine/document"
 )
@@ -23,7 +24,7 @@ import (
 func (o *opened) countInstance(workflow string, version uint64) {
 	o.t.Helper()
 	w := o.store.NewWrites(0)
-	w.Add(persistence.CountKey(nil, 0, workflow, version), 1)
+	w.Add(key.Count(nil, 0, workflow, version), 1)
 	if err := o.store.Commit(w); err != nil {
 		o.t.Fatal(err)
 	}

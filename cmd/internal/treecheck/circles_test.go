@@ -26,7 +26,7 @@ var circleLinesToday = map[string]int{
 	"actors/workflow":     3945,
 	"statemachine/xstate": 2845,
 	"actors/catalog":      2633,
-	"actors/cluster":      2562,
+	"actors/cluster":      2565,
 }
 
 func TestCircles(t *testing.T) { holds(t, checkCircles(circleLinesToday)) }

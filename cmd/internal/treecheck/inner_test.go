@@ -52,11 +52,12 @@ var statemachineArrows = map[string][]string{
 var persistenceArrows = map[string][]string{
 	"internal/file":       {},
 	"clocktest":           {},
+	"key":                 {}, // not even Pebble: whoever only names an instance or a shard imports it
 	"integrity":           {"internal/file"},
 	"replica":             {},
-	".":                   {"integrity", "replica", "internal/file"},
-	"replica/replicatest": {".", "replica"},
-	"storetest":           {"."},
+	".":                   {"integrity", "replica", "key", "internal/file"},
+	"replica/replicatest": {".", "key", "replica"},
+	"storetest":           {".", "key"},
 }
 
 var actorsArrows = map[string][]string{

@@ -11,7 +11,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/persistence/replica"
 )
 
@@ -25,7 +25,7 @@ type Network struct {
 
 type place struct {
 	node  string
-	shard persistence.Shard
+	shard key.Shard
 }
 
 type link struct{ from, to string }
@@ -62,8 +62,8 @@ func (n *Network) isCut(l link) bool {
 }
 
 // Streams returns the streams of a node.
-func (n *Network) Streams(node string) func(persistence.Shard) replica.Streams {
-	return func(sh persistence.Shard) replica.Streams {
+func (n *Network) Streams(node string) func(key.Shard) replica.Streams {
+	return func(sh key.Shard) replica.Streams {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		l := &listener{of: n, at: place{node, sh}, streams: make(chan net.Conn, 16), closed: make(chan struct{})}

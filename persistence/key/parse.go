@@ -1,15 +1,15 @@
-package persistence
+package key
 
 import (
 	"encoding/binary"
 	"fmt"
 )
 
-// Key is a key taken apart: for Verify, for logs and for tests. The
+// Parts is a key taken apart: for Verify, for logs and for tests. The
 // hot paths use the small functions below, which look at one part only.
 //
 // Which fields are set depends on Table; the others are zero.
-type Key struct {
+type Parts struct {
 	Table    string // "record", "entry", "draft", "node", "list", "index", "indexstate", "reply", "count", "definition", "setting", "credential", "timer", "incident", "delivery", "attempt", "schedule", "task", "taskdraft", "work", "activity", "feed" or "replica"
 	Shard    Shard
 	Workflow string   // record, node, count, definition, schedule; work of an upper-case kind
@@ -34,11 +34,11 @@ var tableNames = map[table]string{
 	taskTable: "task", taskDraftTable: "taskdraft", workTable: "work", activityTable: "activity", feedTable: "feed",
 }
 
-// ParseKey takes key apart. It is false for bytes that no builder of this
+// Parse takes key apart. It is false for bytes that no builder of this
 // package makes.
-func ParseKey(key []byte) (Key, bool) {
-	p := keyParser{rest: key}
-	k := Key{Shard: Shard(p.uint16())}
+func Parse(key []byte) (Parts, bool) {
+	p := parser{rest: key}
+	k := Parts{Shard: Shard(p.uint16())}
 	t := table(p.byte())
 	k.Table = tableNames[t]
 	switch t {
@@ -93,18 +93,18 @@ func ParseKey(key []byte) (Key, bool) {
 	case replicaTable:
 		p.replica(&k)
 	default:
-		return Key{}, false
+		return Parts{}, false
 	}
 	meta := t == definitionTable || t == settingTable || t == credentialTable
 	if p.bad || len(p.rest) > 0 || (meta && k.Shard != Meta) {
-		return Key{}, false
+		return Parts{}, false
 	}
 	return k, true
 }
 
 // replica reads a row of package replica: one about the state of a shard, or one of its
 // log, in which the shard comes second.
-func (p *keyParser) replica(k *Key) {
+func (p *parser) replica(k *Parts) {
 	if k.Shard != replicaLog {
 		k.Kind = p.byte()
 		p.bad = p.bad || k.Kind != 'p' && k.Kind != 's'
@@ -122,7 +122,7 @@ func (p *keyParser) replica(k *Key) {
 }
 
 // String renders a key for people. It holds no workflow data.
-func (k Key) String() string {
+func (k Parts) String() string {
 	switch k.Table {
 	case "record":
 		return fmt.Sprintf("record %s/%x in shard %d", k.Workflow, k.ID, k.Shard)
@@ -174,7 +174,7 @@ func (k Key) String() string {
 
 // RecordID returns the instance of a record's key.
 func RecordID(key []byte) (ID, bool) {
-	p := keyParser{rest: key}
+	p := parser{rest: key}
 	ok := p.head(recordTable)
 	p.skipText()
 	id := p.id()
@@ -183,7 +183,7 @@ func RecordID(key []byte) (ID, bool) {
 
 // EntrySeq returns the sequence number of a history entry's key.
 func EntrySeq(key []byte) (uint64, bool) {
-	p := keyParser{rest: key}
+	p := parser{rest: key}
 	ok := p.head(entryTable)
 	p.id()
 	seq := p.uint64()
@@ -192,7 +192,7 @@ func EntrySeq(key []byte) (uint64, bool) {
 
 // NodeID returns the instance of a node's index key.
 func NodeID(key []byte) (ID, bool) {
-	p := keyParser{rest: key}
+	p := parser{rest: key}
 	ok := p.head(nodeTable)
 	p.skipText()
 	p.skipText()
@@ -204,7 +204,7 @@ func NodeID(key []byte) (ID, bool) {
 // NodeMachine returns the machine of a node's index key; the slice is a part of
 // key.
 func NodeMachine(key []byte) ([]byte, bool) {
-	p := keyParser{rest: key}
+	p := parser{rest: key}
 	ok := p.head(nodeTable)
 	p.skipText()
 	p.skipText()
@@ -212,10 +212,10 @@ func NodeMachine(key []byte) ([]byte, bool) {
 	return machine, ok && !p.bad
 }
 
-// IndexEntry returns the value and the instance of a declared index's key; the
+// ParseIndex returns the value and the instance of a declared index's key; the
 // value is a part of key.
-func IndexEntry(key []byte) (value []byte, id ID, ok bool) {
-	p := keyParser{rest: key}
+func ParseIndex(key []byte) (value []byte, id ID, ok bool) {
+	p := parser{rest: key}
 	ok = p.head(indexTable)
 	p.uint32()
 	value = p.take(max(0, len(p.rest)-len(id)))
@@ -223,10 +223,10 @@ func IndexEntry(key []byte) (value []byte, id ID, ok bool) {
 	return value, id, ok && p.done()
 }
 
-// ListEntry returns the place and the instance of a list's key: places are in
+// ParseList returns the place and the instance of a list's key: places are in
 // the order of the list, and a part of key.
-func ListEntry(key []byte) (place []byte, id ID, ok bool) {
-	p := keyParser{rest: key}
+func ParseList(key []byte) (place []byte, id ID, ok bool) {
+	p := parser{rest: key}
 	ok = p.head(listTable)
 	p.byte()
 	p.skipText()
@@ -235,26 +235,26 @@ func ListEntry(key []byte) (place []byte, id ID, ok bool) {
 	return place, id, ok && p.done()
 }
 
-// TimerEntry returns a timer's key taken apart, and its place, which is a part of key.
-func TimerEntry(key []byte) (place []byte, t Timer, ok bool) {
-	p := keyParser{rest: key}
+// ParseTimer returns a timer's key taken apart, and its place, which is a part of key.
+func ParseTimer(key []byte) (place []byte, t Timer, ok bool) {
+	p := parser{rest: key}
 	ok = p.head(timerTable)
 	place = p.rest
 	t = Timer{Due: int64(p.uint64()), ID: p.id(), Sequence: p.uint64(), Number: p.uint32()}
 	return place, t, ok && p.done() && t.Due >= 0
 }
 
-// DeliveryEntry returns a delivery's key taken apart.
-func DeliveryEntry(key []byte) (d Delivery, ok bool) {
-	p := keyParser{rest: key}
+// ParseDelivery returns a delivery's key taken apart.
+func ParseDelivery(key []byte) (d Delivery, ok bool) {
+	p := parser{rest: key}
 	ok = p.head(deliveryTable)
 	d = Delivery{ID: p.id(), Queue: p.text(), Sequence: p.uint64(), Number: p.uint32()}
 	return d, ok && p.done()
 }
 
-// AttemptEntry returns an attempt's key taken apart, and its place in its stream, which is a part of key.
-func AttemptEntry(key []byte) (workflow string, place []byte, when int64, d Delivery, ok bool) {
-	p := keyParser{rest: key}
+// ParseAttempt returns an attempt's key taken apart, and its place in its stream, which is a part of key.
+func ParseAttempt(key []byte) (workflow string, place []byte, when int64, d Delivery, ok bool) {
+	p := parser{rest: key}
 	ok = p.head(attemptTable)
 	workflow, d.Queue = p.text(), p.text()
 	place = p.rest
@@ -263,15 +263,15 @@ func AttemptEntry(key []byte) (workflow string, place []byte, when int64, d Deli
 	return workflow, place, when, d, ok && p.done() && when >= 0
 }
 
-// ShardOfKey returns the shard of a key or prefix of a numbered shard.
-func ShardOfKey(key []byte) Shard {
-	p := keyParser{rest: key}
+// ShardOf returns the shard of a key or prefix of a numbered shard.
+func ShardOf(key []byte) Shard {
+	p := parser{rest: key}
 	return Shard(p.uint16())
 }
 
-// WorkEntry returns the key of a task in a worklist taken apart, and its place in the list, which is a part of key.
-func WorkEntry(key []byte) (place []byte, w Work, ok bool) {
-	p := keyParser{rest: key}
+// ParseWork returns the key of a task in a worklist taken apart, and its place in the list, which is a part of key.
+func ParseWork(key []byte) (place []byte, w Work, ok bool) {
+	p := parser{rest: key}
 	ok = p.head(workTable)
 	w.List, w.Name, w.Order = p.byte(), p.text(), p.byte()
 	if isByWorkflow(w.List) {
@@ -282,30 +282,30 @@ func WorkEntry(key []byte) (place []byte, w Work, ok bool) {
 	return place, w, ok && p.done()
 }
 
-// ActivityEntry returns the sequence and number of the key of an activity.
-func ActivityEntry(key []byte) (sequence uint64, number uint32, ok bool) {
-	p := keyParser{rest: key}
+// ParseActivity returns the sequence and number of the key of an activity.
+func ParseActivity(key []byte) (sequence uint64, number uint32, ok bool) {
+	p := parser{rest: key}
 	ok = p.head(activityTable)
 	p.id()
 	sequence, number = p.uint64(), p.uint32()
 	return sequence, number, ok && p.done()
 }
 
-// keyParser reads a key from the front. After a part that is not there it is
+// parser reads a key from the front. After a part that is not there it is
 // bad and every later part is zero.
-type keyParser struct {
+type parser struct {
 	rest []byte
 	bad  bool
 }
 
-func (p *keyParser) done() bool { return !p.bad && len(p.rest) == 0 }
+func (p *parser) done() bool { return !p.bad && len(p.rest) == 0 }
 
-func (p *keyParser) head(t table) bool {
+func (p *parser) head(t table) bool {
 	p.take(2)
 	return table(p.byte()) == t
 }
 
-func (p *keyParser) take(n int) []byte {
+func (p *parser) take(n int) []byte {
 	if p.bad || len(p.rest) < n {
 		p.bad = true
 		return nil
@@ -315,44 +315,44 @@ func (p *keyParser) take(n int) []byte {
 	return b
 }
 
-func (p *keyParser) byte() byte {
+func (p *parser) byte() byte {
 	if b := p.take(1); b != nil {
 		return b[0]
 	}
 	return 0
 }
 
-func (p *keyParser) uint16() uint16 {
+func (p *parser) uint16() uint16 {
 	if b := p.take(2); b != nil {
 		return binary.BigEndian.Uint16(b)
 	}
 	return 0
 }
 
-func (p *keyParser) uint32() uint32 {
+func (p *parser) uint32() uint32 {
 	if b := p.take(4); b != nil {
 		return binary.BigEndian.Uint32(b)
 	}
 	return 0
 }
 
-func (p *keyParser) uint64() uint64 {
+func (p *parser) uint64() uint64 {
 	if b := p.take(8); b != nil {
 		return binary.BigEndian.Uint64(b)
 	}
 	return 0
 }
 
-func (p *keyParser) id() (id ID) {
+func (p *parser) id() (id ID) {
 	copy(id[:], p.take(len(id)))
 	return id
 }
 
-func (p *keyParser) text() string { return string(p.skipText()) }
+func (p *parser) text() string { return string(p.skipText()) }
 
 // skipText returns the bytes of the next text without copying them. A long form
 // that a short one would have served is bad: every key has one spelling.
-func (p *keyParser) skipText() []byte {
+func (p *parser) skipText() []byte {
 	n := int(p.byte())
 	if n == longText {
 		if n = int(p.uint16()); n < longText {

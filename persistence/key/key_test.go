@@ -1,4 +1,4 @@
-package persistence
+package key
 
 import (
 	"bytes"
@@ -13,8 +13,8 @@ import (
 )
 
 // drawKey draws the parts of a key of any table.
-func drawKey(t *rapid.T, label string) Key {
-	k := Key{
+func drawKey(t *rapid.T, label string) Parts {
+	k := Parts{
 		Table: rapid.SampledFrom([]string{
 			"record", "entry", "draft", "list", "node", "index", "indexstate", "reply", "count", "definition", "setting", "credential",
 			"timer", "incident", "delivery", "attempt", "schedule", "task", "taskdraft", "work", "activity", "feed",
@@ -88,60 +88,60 @@ func drawKey(t *rapid.T, label string) Key {
 }
 
 // build makes the bytes of a key from its parts.
-func build(k Key) []byte {
+func build(k Parts) []byte {
 	switch k.Table {
 	case "record":
-		return RecordKey(nil, k.Shard, k.Workflow, k.ID)
+		return Record(nil, k.Shard, k.Workflow, k.ID)
 	case "entry":
-		return EntryKey(nil, k.Shard, k.ID, k.Number)
+		return Entry(nil, k.Shard, k.ID, k.Number)
 	case "draft":
-		return DraftKey(nil, k.Shard, k.ID, k.Name)
+		return Draft(nil, k.Shard, k.ID, k.Name)
 	case "list":
-		return ListKey(nil, k.Shard, k.Kind, k.Name, int64(k.Number), k.ID)
+		return List(nil, k.Shard, k.Kind, k.Name, int64(k.Number), k.ID)
 	case "node":
-		return NodeKey(nil, k.Shard, k.Workflow, k.Node, k.Machine, k.ID)
+		return Node(nil, k.Shard, k.Workflow, k.Node, k.Machine, k.ID)
 	case "index":
-		return IndexKey(nil, k.Shard, uint32(k.Number), []byte(k.Value), k.ID)
+		return Index(nil, k.Shard, uint32(k.Number), []byte(k.Value), k.ID)
 	case "indexstate":
-		return IndexStateKey(nil, k.Shard, uint32(k.Number))
+		return IndexState(nil, k.Shard, uint32(k.Number))
 	case "reply":
-		return ReplyKey(nil, k.Shard, k.ID, k.Reply)
+		return Reply(nil, k.Shard, k.ID, k.Reply)
 	case "count":
-		return CountKey(nil, k.Shard, k.Workflow, k.Number)
+		return Count(nil, k.Shard, k.Workflow, k.Number)
 	case "definition":
-		return DefinitionKey(nil, k.Workflow, k.Number)
+		return Definition(nil, k.Workflow, k.Number)
 	case "setting":
-		return SettingKey(nil, k.Name)
+		return Setting(nil, k.Name)
 	case "credential":
-		return CredentialKey(nil, k.Kind, k.Name)
+		return Credential(nil, k.Kind, k.Name)
 	case "schedule":
-		return ScheduleKey(nil, k.Shard, k.Workflow, k.Name)
+		return Schedule(nil, k.Shard, k.Workflow, k.Name)
 	case "feed":
-		return FeedKey(nil, k.Shard, FeedPlace(k.Number))
+		return Feed(nil, k.Shard, FeedPlace(k.Number))
 	case "timer":
-		return TimerKey(nil, k.Shard, Timer{k.Due, k.ID, k.Number, k.Place})
+		return Timer{k.Due, k.ID, k.Number, k.Place}.Key(nil, k.Shard)
 	case "incident":
-		return IncidentKey(nil, k.Shard, k.ID, k.Number, k.Place)
+		return Incident(nil, k.Shard, k.ID, k.Number, k.Place)
 	case "delivery":
-		return DeliveryKey(nil, k.Shard, Delivery{k.ID, k.Name, k.Number, k.Place})
+		return Delivery{k.ID, k.Name, k.Number, k.Place}.Key(nil, k.Shard)
 	case "attempt":
-		return AttemptKey(nil, k.Shard, k.Workflow, k.Due, Delivery{k.ID, k.Name, k.Number, k.Place})
+		return Attempt(nil, k.Shard, k.Workflow, k.Due, Delivery{k.ID, k.Name, k.Number, k.Place})
 	case "task":
-		return TaskKey(nil, k.Shard, k.ID, k.Number, k.Place)
+		return Task(nil, k.Shard, k.ID, k.Number, k.Place)
 	case "taskdraft":
-		return TaskDraftKey(nil, k.Shard, k.ID, k.Number, k.Place, k.Name)
+		return TaskDraft(nil, k.Shard, k.ID, k.Number, k.Place, k.Name)
 	case "activity":
-		return ActivityKey(nil, k.Shard, k.ID, k.Number, k.Place)
+		return Activity(nil, k.Shard, k.ID, k.Number, k.Place)
 	case "work":
-		return WorkKey(nil, k.Shard, &Work{k.Kind, k.Name, k.Order, k.Workflow, k.Sorted, k.ID, k.Number, k.Place})
+		return (&Work{k.Kind, k.Name, k.Order, k.Workflow, k.Sorted, k.ID, k.Number, k.Place}).Key(nil, k.Shard)
 	case "replica":
 		switch k.Kind {
 		case 'l':
-			return binary.BigEndian.AppendUint64(append(replicaLogPrefix(nil, k.Shard), 'l'), k.Number)
+			return binary.BigEndian.AppendUint64(append(ReplicaLogPrefix(nil, k.Shard), 'l'), k.Number)
 		case 'v':
-			return append(append(replicaLogPrefix(nil, k.Shard), 'v'), k.Name...)
+			return append(append(ReplicaLogPrefix(nil, k.Shard), 'v'), k.Name...)
 		}
-		return append(replicaPrefix(nil, k.Shard), k.Kind)
+		return append(ReplicaPrefix(nil, k.Shard), k.Kind)
 	}
 	panic("unknown table " + k.Table)
 }
@@ -149,7 +149,7 @@ func build(k Key) []byte {
 func TestParsingABuiltKeyGivesItsParts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := drawKey(t, "key")
-		got, ok := ParseKey(build(want))
+		got, ok := Parse(build(want))
 		if !ok || got != want {
 			t.Fatalf("got %+v, %t, want %+v", got, ok, want)
 		}
@@ -161,7 +161,7 @@ func TestNoTwoKeysCollideAndNoneIsAPrefixOfAnother(t *testing.T) {
 		a, b := drawKey(t, "a"), drawKey(t, "b")
 		if rapid.Bool().Draw(t, "same table") {
 			b.Table = a.Table
-			if parsed, ok := ParseKey(build(b)); ok {
+			if parsed, ok := Parse(build(b)); ok {
 				b = parsed
 			}
 		}
@@ -253,31 +253,31 @@ func TestAPrefixCoversItsKeysAndNoOthers(t *testing.T) {
 func TestKeysAreInTheDocumentedOrder(t *testing.T) {
 	id := func(n byte) ID { return ID{15: n} }
 	for name, keys := range map[string][][]byte{
-		"records by id": {RecordKey(nil, 3, "wf", id(1)), RecordKey(nil, 3, "wf", id(2)), RecordKey(nil, 3, "wf", ID{1})},
+		"records by id": {Record(nil, 3, "wf", id(1)), Record(nil, 3, "wf", id(2)), Record(nil, 3, "wf", ID{1})},
 		"entries by sequence": {
-			EntryKey(nil, 3, id(1), 1), EntryKey(nil, 3, id(1), 2), EntryKey(nil, 3, id(1), 256), EntryKey(nil, 3, id(2), 1),
+			Entry(nil, 3, id(1), 1), Entry(nil, 3, id(1), 2), Entry(nil, 3, id(1), 256), Entry(nil, 3, id(2), 1),
 		},
 		"lists by time, newest first, then id": {
-			ListKey(nil, 3, 'f', "u", 300, id(1)), ListKey(nil, 3, 'f', "u", 256, id(1)), ListKey(nil, 3, 'f', "u", 256, id(2)), ListKey(nil, 3, 'f', "u", 0, id(0)),
+			List(nil, 3, 'f', "u", 300, id(1)), List(nil, 3, 'f', "u", 256, id(1)), List(nil, 3, 'f', "u", 256, id(2)), List(nil, 3, 'f', "u", 0, id(0)),
 		},
 		"nodes by machine, then id": {
-			NodeKey(nil, 3, "wf", "a", "m", id(1)), NodeKey(nil, 3, "wf", "a", "m", id(2)), NodeKey(nil, 3, "wf", "a", "n", id(1)),
+			Node(nil, 3, "wf", "a", "m", id(1)), Node(nil, 3, "wf", "a", "m", id(2)), Node(nil, 3, "wf", "a", "n", id(1)),
 		},
 		"index entries by value, then id": {
-			IndexKey(nil, 3, 7, []byte("a\x00"), id(1)), IndexKey(nil, 3, 7, []byte("a\x00"), id(2)),
-			IndexKey(nil, 3, 7, []byte("aa\x00"), id(1)), IndexKey(nil, 3, 8, nil, id(1)),
+			Index(nil, 3, 7, []byte("a\x00"), id(1)), Index(nil, 3, 7, []byte("a\x00"), id(2)),
+			Index(nil, 3, 7, []byte("aa\x00"), id(1)), Index(nil, 3, 8, nil, id(1)),
 		},
 		"timers by deadline": {
-			TimerKey(nil, 3, Timer{255, id(2), 1, 0}), TimerKey(nil, 3, Timer{256, id(1), 9, 0}), TimerKey(nil, 3, Timer{256, id(1), 9, 1}), TimerKey(nil, 3, Timer{1 << 40, id(0), 0, 0}),
+			Timer{255, id(2), 1, 0}.Key(nil, 3), Timer{256, id(1), 9, 0}.Key(nil, 3), Timer{256, id(1), 9, 1}.Key(nil, 3), Timer{1 << 40, id(0), 0, 0}.Key(nil, 3),
 		},
 		"deliveries by queue, then sequence": {
-			DeliveryKey(nil, 3, Delivery{id(1), "a", 9, 1}), DeliveryKey(nil, 3, Delivery{id(1), "a", 256, 0}), DeliveryKey(nil, 3, Delivery{id(1), "b", 1, 0}), DeliveryKey(nil, 3, Delivery{id(2), "a", 1, 0}),
+			Delivery{id(1), "a", 9, 1}.Key(nil, 3), Delivery{id(1), "a", 256, 0}.Key(nil, 3), Delivery{id(1), "b", 1, 0}.Key(nil, 3), Delivery{id(2), "a", 1, 0}.Key(nil, 3),
 		},
 		"attempts by stream, then time": {
-			AttemptKey(nil, 3, "wf", 255, Delivery{id(2), "a", 1, 0}), AttemptKey(nil, 3, "wf", 256, Delivery{id(1), "a", 1, 0}), AttemptKey(nil, 3, "wf", 1, Delivery{id(1), "b", 1, 0}),
+			Attempt(nil, 3, "wf", 255, Delivery{id(2), "a", 1, 0}), Attempt(nil, 3, "wf", 256, Delivery{id(1), "a", 1, 0}), Attempt(nil, 3, "wf", 1, Delivery{id(1), "b", 1, 0}),
 		},
-		"definitions by version": {DefinitionKey(nil, "wf", 9), DefinitionKey(nil, "wf", 10), DefinitionKey(nil, "wf", 256)},
-		"shards, meta last":      {ShardPrefix(nil, 0), RecordKey(nil, 0, "", id(1)), ShardPrefix(nil, 1), ShardPrefix(nil, 300), ShardPrefix(nil, Meta)},
+		"definitions by version": {Definition(nil, "wf", 9), Definition(nil, "wf", 10), Definition(nil, "wf", 256)},
+		"shards, meta last":      {ShardPrefix(nil, 0), Record(nil, 0, "", id(1)), ShardPrefix(nil, 1), ShardPrefix(nil, 300), ShardPrefix(nil, Meta)},
 	} {
 		if !slices.IsSortedFunc(keys, bytes.Compare) {
 			t.Errorf("%s: not in order: %x", name, keys)
@@ -290,29 +290,29 @@ func TestKeysAreInTheDocumentedOrder(t *testing.T) {
 func TestTheBytesOfKeysDoNotChange(t *testing.T) {
 	id := ID{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
 	for want, key := range map[string][]byte{
-		"000372" + "027766" + "0102030405060708090a0b0c0d0e0f10":                   RecordKey(nil, 3, "wf", id),
-		"000365" + "0102030405060708090a0b0c0d0e0f10" + "0000000000000007":         EntryKey(nil, 3, id, 7),
-		"00036e" + "027766" + "0161" + "016d" + "0102030405060708090a0b0c0d0e0f10": NodeKey(nil, 3, "wf", "a", "m", id),
-		"000369" + "00000007" + "7600" + "0102030405060708090a0b0c0d0e0f10":        IndexKey(nil, 3, 7, []byte("v\x00"), id),
-		"00036a" + "00000007": IndexStateKey(nil, 3, 7),
-		"00036b" + "0102030405060708090a0b0c0d0e0f10" + "0102030405060708090a0b0c0d0e0f10": ReplyKey(nil, 3, id, id),
-		"000363" + "027766" + "0000000000000002":                                           CountKey(nil, 3, "wf", 2),
-		"ffff64" + "027766" + "0000000000000002":                                           DefinitionKey(nil, "wf", 2),
-		"ffff73" + "0178":                                                                  SettingKey(nil, "x"),
-		"ffff74" + "54" + "0178":                                                           CredentialKey(nil, 'T', "x"),
-		"000377" + "0000000000000009" + "0102030405060708090a0b0c0d0e0f10" + "0000000000000007" + "00000002": TimerKey(nil, 3, Timer{9, id, 7, 2}),
-		"000379" + "027766" + "0173": ScheduleKey(nil, 3, "wf", "s"),
-		"000378" + "0102030405060708090a0b0c0d0e0f10" + "0000000000000007" + "00000002":                                          IncidentKey(nil, 3, id, 7, 2),
-		"00036f" + "0102030405060708090a0b0c0d0e0f10" + "0168" + "0000000000000007" + "00000002":                                 DeliveryKey(nil, 3, Delivery{id, "h", 7, 2}),
-		"000371" + "027766" + "0168" + "0000000000000009" + "0102030405060708090a0b0c0d0e0f10" + "0000000000000007" + "00000002": AttemptKey(nil, 3, "wf", 9, Delivery{id, "h", 7, 2}),
-		"000372" + "ff00ff" + strings.Repeat("61", 255) + "0102030405060708090a0b0c0d0e0f10":                                     RecordKey(nil, 3, strings.Repeat("a", 255), id),
+		"000372" + "027766" + "0102030405060708090a0b0c0d0e0f10":                   Record(nil, 3, "wf", id),
+		"000365" + "0102030405060708090a0b0c0d0e0f10" + "0000000000000007":         Entry(nil, 3, id, 7),
+		"00036e" + "027766" + "0161" + "016d" + "0102030405060708090a0b0c0d0e0f10": Node(nil, 3, "wf", "a", "m", id),
+		"000369" + "00000007" + "7600" + "0102030405060708090a0b0c0d0e0f10":        Index(nil, 3, 7, []byte("v\x00"), id),
+		"00036a" + "00000007": IndexState(nil, 3, 7),
+		"00036b" + "0102030405060708090a0b0c0d0e0f10" + "0102030405060708090a0b0c0d0e0f10": Reply(nil, 3, id, id),
+		"000363" + "027766" + "0000000000000002":                                           Count(nil, 3, "wf", 2),
+		"ffff64" + "027766" + "0000000000000002":                                           Definition(nil, "wf", 2),
+		"ffff73" + "0178":                                                                  Setting(nil, "x"),
+		"ffff74" + "54" + "0178":                                                           Credential(nil, 'T', "x"),
+		"000377" + "0000000000000009" + "0102030405060708090a0b0c0d0e0f10" + "0000000000000007" + "00000002": Timer{9, id, 7, 2}.Key(nil, 3),
+		"000379" + "027766" + "0173": Schedule(nil, 3, "wf", "s"),
+		"000378" + "0102030405060708090a0b0c0d0e0f10" + "0000000000000007" + "00000002":                                          Incident(nil, 3, id, 7, 2),
+		"00036f" + "0102030405060708090a0b0c0d0e0f10" + "0168" + "0000000000000007" + "00000002":                                 Delivery{id, "h", 7, 2}.Key(nil, 3),
+		"000371" + "027766" + "0168" + "0000000000000009" + "0102030405060708090a0b0c0d0e0f10" + "0000000000000007" + "00000002": Attempt(nil, 3, "wf", 9, Delivery{id, "h", 7, 2}),
+		"000372" + "ff00ff" + strings.Repeat("61", 255) + "0102030405060708090a0b0c0d0e0f10":                                     Record(nil, 3, strings.Repeat("a", 255), id),
 	} {
 		if got := hex.EncodeToString(key); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}
 	for id, want := range map[ID]Shard{{}: 0, {1}: 15, id: 0, {15: 1}: 13} {
-		if got := shardOf(id, 16); got != want {
+		if got := id.Shard(16); got != want {
 			t.Errorf("shard of %x: got %d, want %d", id, got, want)
 		}
 	}
@@ -324,7 +324,7 @@ func TestIDsSpreadOverTheShards(t *testing.T) {
 	for i := range ids { // like ULIDs of one second: the same front, a random end
 		id := ID{1, 2, 3, 4, 5, 6}
 		copy(id[6:], fmt.Sprintf("%010d", i*7919))
-		count[shardOf(id, n)]++
+		count[id.Shard(n)]++
 	}
 	for sh, got := range count {
 		if got < ids/n*8/10 || got > ids/n*12/10 {
@@ -349,53 +349,53 @@ func TestThePartsOfAKeyCanBeReadAlone(t *testing.T) {
 		if m, ok := NodeMachine(key); ok != (k.Table == "node") || (ok && string(m) != k.Machine) {
 			t.Fatalf("NodeMachine of %+v: got %q, %t", k, m, ok)
 		}
-		if v, id, ok := IndexEntry(key); ok != (k.Table == "index") || (ok && (string(v) != k.Value || id != k.ID)) {
-			t.Fatalf("IndexEntry of %+v: got %q %x, %t", k, v, id, ok)
+		if v, id, ok := ParseIndex(key); ok != (k.Table == "index") || (ok && (string(v) != k.Value || id != k.ID)) {
+			t.Fatalf("ParseIndex of %+v: got %q %x, %t", k, v, id, ok)
 		}
-		if p, id, ok := ListEntry(key); ok != (k.Table == "list") || (ok && (binary.BigEndian.Uint64(p) != ^k.Number || id != k.ID)) {
-			t.Fatalf("ListEntry of %+v: got %x %x, %t", k, p, id, ok)
+		if p, id, ok := ParseList(key); ok != (k.Table == "list") || (ok && (binary.BigEndian.Uint64(p) != ^k.Number || id != k.ID)) {
+			t.Fatalf("ParseList of %+v: got %x %x, %t", k, p, id, ok)
 		}
-		if p, timer, ok := TimerEntry(key); ok != (k.Table == "timer") || (ok && (PlaceTime(p) != k.Due || timer != Timer{k.Due, k.ID, k.Number, k.Place})) {
-			t.Fatalf("TimerEntry of %+v: got %x %+v, %t", k, p, timer, ok)
+		if p, timer, ok := ParseTimer(key); ok != (k.Table == "timer") || (ok && (PlaceTime(p) != k.Due || timer != Timer{k.Due, k.ID, k.Number, k.Place})) {
+			t.Fatalf("ParseTimer of %+v: got %x %+v, %t", k, p, timer, ok)
 		}
-		if d, ok := DeliveryEntry(key); ok != (k.Table == "delivery") || (ok && d != Delivery{k.ID, k.Name, k.Number, k.Place}) {
-			t.Fatalf("DeliveryEntry of %+v: got %+v, %t", k, d, ok)
+		if d, ok := ParseDelivery(key); ok != (k.Table == "delivery") || (ok && d != Delivery{k.ID, k.Name, k.Number, k.Place}) {
+			t.Fatalf("ParseDelivery of %+v: got %+v, %t", k, d, ok)
 		}
-		if w, p, when, d, ok := AttemptEntry(key); ok != (k.Table == "attempt") ||
+		if w, p, when, d, ok := ParseAttempt(key); ok != (k.Table == "attempt") ||
 			(ok && (w != k.Workflow || PlaceTime(p) != k.Due || when != k.Due || d != Delivery{k.ID, k.Name, k.Number, k.Place})) {
-			t.Fatalf("AttemptEntry of %+v: got %q %x %d %+v, %t", k, w, p, when, d, ok)
+			t.Fatalf("ParseAttempt of %+v: got %q %x %d %+v, %t", k, w, p, when, d, ok)
 		}
 	})
 }
 
 func FuzzParseKey(f *testing.F) {
-	f.Add(RecordKey(nil, 1, "wf", ID{1}))
-	f.Add(NodeKey(nil, 1, "wf", "node", "machine", ID{1}))
-	f.Add(IndexKey(nil, 1, 9, []byte("value\x00"), ID{1}))
-	f.Add(IndexStateKey(nil, 1, 9))
-	f.Add(ListKey(nil, 1, 'f', "user", 1, ID{1}))
-	f.Add(DraftKey(nil, 1, ID{1}, "user"))
-	f.Add(CredentialKey(nil, 'S', strings.Repeat("x", 300)))
-	f.Add(append(replicaPrefix(nil, 1), 'p'))
-	f.Add(append(replicaLogPrefix(nil, 1), "vCurrentTerm"...))
-	f.Add(append(replicaLogPrefix(nil, 1), "l12345678"...))
-	f.Add(ScheduleKey(nil, 1, "wf", "s"))
-	f.Add(TimerKey(nil, 1, Timer{9, ID{1}, 7, 2}))
-	f.Add(DeliveryKey(nil, 1, Delivery{ID{1}, "hook", 7, 2}))
-	f.Add(AttemptKey(nil, 1, "wf", 9, Delivery{ID{1}, "hook", 7, 2}))
-	f.Add(IncidentKey(nil, 1, ID{1}, 7, 2))
-	f.Add(TaskDraftKey(nil, 1, ID{1}, 7, 2, "user"))
+	f.Add(Record(nil, 1, "wf", ID{1}))
+	f.Add(Node(nil, 1, "wf", "node", "machine", ID{1}))
+	f.Add(Index(nil, 1, 9, []byte("value\x00"), ID{1}))
+	f.Add(IndexState(nil, 1, 9))
+	f.Add(List(nil, 1, 'f', "user", 1, ID{1}))
+	f.Add(Draft(nil, 1, ID{1}, "user"))
+	f.Add(Credential(nil, 'S', strings.Repeat("x", 300)))
+	f.Add(append(ReplicaPrefix(nil, 1), 'p'))
+	f.Add(append(ReplicaLogPrefix(nil, 1), "vCurrentTerm"...))
+	f.Add(append(ReplicaLogPrefix(nil, 1), "l12345678"...))
+	f.Add(Schedule(nil, 1, "wf", "s"))
+	f.Add(Timer{9, ID{1}, 7, 2}.Key(nil, 1))
+	f.Add(Delivery{ID{1}, "hook", 7, 2}.Key(nil, 1))
+	f.Add(Attempt(nil, 1, "wf", 9, Delivery{ID{1}, "hook", 7, 2}))
+	f.Add(Incident(nil, 1, ID{1}, 7, 2))
+	f.Add(TaskDraft(nil, 1, ID{1}, 7, 2, "user"))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, key []byte) {
-		k, ok := ParseKey(key)
+		k, ok := Parse(key)
 		if ok && !bytes.Equal(build(k), key) {
 			t.Errorf("%x parses to %+v, which is built as %x", key, k, build(k))
 		}
 		if _, isRecord := RecordID(key); isRecord != (ok && k.Table == "record") {
-			t.Errorf("%x: RecordID says %t, ParseKey %+v %t", key, isRecord, k, ok)
+			t.Errorf("%x: RecordID says %t, Parse %+v %t", key, isRecord, k, ok)
 		}
 		if _, isNode := NodeID(key); isNode != (ok && k.Table == "node") {
-			t.Errorf("%x: NodeID says %t, ParseKey %+v %t", key, isNode, k, ok)
+			t.Errorf("%x: NodeID says %t, Parse %+v %t", key, isNode, k, ok)
 		}
 		_ = k.String()
 	})

@@ -1,4 +1,7 @@
-package persistence
+// Package key is the layout of a store's keys: which bytes name which row, how ids and shards
+// lie in them, and how a key is taken apart again. No other package builds a key. It knows
+// neither the store nor what the values are.
+package key
 
 import (
 	"encoding/binary"
@@ -58,8 +61,8 @@ const longText = 0xFF
 // maxText is the longest text that a key takes, in bytes.
 const maxText = 1<<16 - 1
 
-// RecordKey appends the key of an instance's record to dst.
-func RecordKey(dst []byte, sh Shard, workflow string, id ID) []byte {
+// Record appends the key of an instance's record to dst.
+func Record(dst []byte, sh Shard, workflow string, id ID) []byte {
 	return append(RecordPrefix(dst, sh, workflow), id[:]...)
 }
 
@@ -72,19 +75,22 @@ func RecordPrefix(dst []byte, sh Shard, workflow string) []byte {
 // RecordsPrefix appends the prefix of all records in sh, workflow after workflow.
 func RecordsPrefix(dst []byte, sh Shard) []byte { return appendHead(dst, sh, recordTable) }
 
-// EntryKey appends the key of history entry seq of an instance to dst.
-func EntryKey(dst []byte, sh Shard, id ID, seq uint64) []byte {
+// Entry appends the key of history entry seq of an instance to dst.
+func Entry(dst []byte, sh Shard, id ID, seq uint64) []byte {
 	return binary.BigEndian.AppendUint64(EntryPrefix(dst, sh, id), seq)
 }
 
 // EntryPrefix appends the prefix of all history entries of an instance; they
 // follow each other in the order of their sequence numbers.
 func EntryPrefix(dst []byte, sh Shard, id ID) []byte {
-	return append(appendHead(dst, sh, entryTable), id[:]...)
+	return append(EntriesPrefix(dst, sh), id[:]...)
 }
 
-// NodeKey appends the key that says that machine of instance id is in node.
-func NodeKey(dst []byte, sh Shard, workflow, node, machine string, id ID) []byte {
+// EntriesPrefix appends the prefix of all history entries in sh.
+func EntriesPrefix(dst []byte, sh Shard) []byte { return appendHead(dst, sh, entryTable) }
+
+// Node appends the key that says that machine of instance id is in node.
+func Node(dst []byte, sh Shard, workflow, node, machine string, id ID) []byte {
 	return append(MachinePrefix(dst, sh, workflow, node, machine), id[:]...)
 }
 
@@ -101,9 +107,9 @@ func NodePrefix(dst []byte, sh Shard, workflow, node string) []byte {
 	return appendText(appendText(appendHead(dst, sh, nodeTable), workflow), node)
 }
 
-// IndexKey appends the key that says that instance id has value in a declared
+// Index appends the key that says that instance id has value in a declared
 // index. No value of an index may be a prefix of another.
-func IndexKey(dst []byte, sh Shard, index uint32, value []byte, id ID) []byte {
+func Index(dst []byte, sh Shard, index uint32, value []byte, id ID) []byte {
 	return append(append(IndexPrefix(dst, sh, index), value...), id[:]...)
 }
 
@@ -113,9 +119,9 @@ func IndexPrefix(dst []byte, sh Shard, index uint32) []byte {
 	return binary.BigEndian.AppendUint32(appendHead(dst, sh, indexTable), index)
 }
 
-// IndexStateKey appends the key of how far a declared index is in sh; 0 is no index, and has what else leaders of the shard must know. Only shards with
+// IndexState appends the key of how far a declared index is in sh; 0 is no index, and has what else leaders of the shard must know. Only shards with
 // replicas have such rows.
-func IndexStateKey(dst []byte, sh Shard, index uint32) []byte {
+func IndexState(dst []byte, sh Shard, index uint32) []byte {
 	return binary.BigEndian.AppendUint32(IndexStatePrefix(dst, sh), index)
 }
 
@@ -138,8 +144,8 @@ func InstancePrefixes(sh Shard, id ID) [][]byte {
 	}
 }
 
-// DraftKey appends the key of what user has written for instance id and not sent.
-func DraftKey(dst []byte, sh Shard, id ID, user string) []byte {
+// Draft appends the key of what user has written for instance id and not sent.
+func Draft(dst []byte, sh Shard, id ID, user string) []byte {
 	return appendText(DraftPrefix(dst, sh, id), user)
 }
 
@@ -148,10 +154,10 @@ func DraftPrefix(dst []byte, sh Shard, id ID) []byte {
 	return append(appendHead(dst, sh, draftTable), id[:]...)
 }
 
-// ListKey appends the key of instance id in one of a user's lists. list is the
+// List appends the key of instance id in one of a user's lists. list is the
 // caller's letter for the sort of list, when a time in Unix milliseconds, 0 or
 // later.
-func ListKey(dst []byte, sh Shard, list byte, user string, when int64, id ID) []byte {
+func List(dst []byte, sh Shard, list byte, user string, when int64, id ID) []byte {
 	dst = ListPrefix(dst, sh, list, user)
 	return append(binary.BigEndian.AppendUint64(dst, ^uint64(when)), id[:]...)
 }
@@ -167,9 +173,9 @@ func ListsPrefix(dst []byte, sh Shard, list byte) []byte {
 	return append(appendHead(dst, sh, listTable), list)
 }
 
-// ReplyKey appends the key of a remembered answer. scope is the instance, or
+// Reply appends the key of a remembered answer. scope is the instance, or
 // the zero ID for creates; key is a digest of caller and idempotency key.
-func ReplyKey(dst []byte, sh Shard, scope ID, key [16]byte) []byte {
+func Reply(dst []byte, sh Shard, scope ID, key [16]byte) []byte {
 	return append(ReplyPrefix(dst, sh, scope), key[:]...)
 }
 
@@ -187,8 +193,8 @@ type Timer struct {
 	Number   uint32
 }
 
-// TimerKey appends the key of a timer that is pending.
-func TimerKey(dst []byte, sh Shard, t Timer) []byte {
+// Key appends the key of a timer that is pending.
+func (t Timer) Key(dst []byte, sh Shard) []byte {
 	dst = append(appendPlace(TimerPrefix(dst, sh), t.Due), t.ID[:]...)
 	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(dst, t.Sequence), t.Number)
 }
@@ -216,8 +222,8 @@ type Delivery struct {
 	Number   uint32
 }
 
-// DeliveryKey appends the key of a delivery.
-func DeliveryKey(dst []byte, sh Shard, d Delivery) []byte {
+// Key appends the key of a delivery.
+func (d Delivery) Key(dst []byte, sh Shard) []byte {
 	return d.appendEnd(DeliveryQueuePrefix(dst, sh, d.ID, d.Queue))
 }
 
@@ -238,8 +244,8 @@ func DeliveryPrefix(dst []byte, sh Shard, id ID) []byte {
 // DeliveriesPrefix appends the prefix of all deliveries in sh.
 func DeliveriesPrefix(dst []byte, sh Shard) []byte { return appendHead(dst, sh, deliveryTable) }
 
-// AttemptKey appends the key of the next attempt of a delivery, at a time in Unix milliseconds, 0 or later.
-func AttemptKey(dst []byte, sh Shard, workflow string, when int64, d Delivery) []byte {
+// Attempt appends the key of the next attempt of a delivery, at a time in Unix milliseconds, 0 or later.
+func Attempt(dst []byte, sh Shard, workflow string, when int64, d Delivery) []byte {
 	dst = append(appendPlace(StreamPrefix(dst, sh, workflow, d.Queue), when), d.ID[:]...)
 	return d.appendEnd(dst)
 }
@@ -253,8 +259,8 @@ func StreamPrefix(dst []byte, sh Shard, workflow, queue string) []byte {
 // StreamsPrefix appends the prefix of all next attempts in sh.
 func StreamsPrefix(dst []byte, sh Shard) []byte { return appendHead(dst, sh, attemptTable) }
 
-// IncidentKey appends the key of an event of instance id that came by itself and failed.
-func IncidentKey(dst []byte, sh Shard, id ID, sequence uint64, number uint32) []byte {
+// Incident appends the key of an event of instance id that came by itself and failed.
+func Incident(dst []byte, sh Shard, id ID, sequence uint64, number uint32) []byte {
 	dst = append(IncidentPrefix(dst, sh), id[:]...)
 	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(dst, sequence), number)
 }
@@ -262,17 +268,17 @@ func IncidentKey(dst []byte, sh Shard, id ID, sequence uint64, number uint32) []
 // IncidentPrefix appends the prefix of all incidents in sh, in the order of the instances.
 func IncidentPrefix(dst []byte, sh Shard) []byte { return appendHead(dst, sh, incidentTable) }
 
-// ScheduleKey appends the key of a schedule of a workflow, in the shard that it belongs to.
-func ScheduleKey(dst []byte, sh Shard, workflow, name string) []byte {
+// Schedule appends the key of a schedule of a workflow, in the shard that it belongs to.
+func Schedule(dst []byte, sh Shard, workflow, name string) []byte {
 	return appendText(appendText(SchedulePrefix(dst, sh), workflow), name)
 }
 
 // SchedulePrefix appends the prefix of all schedules in sh.
 func SchedulePrefix(dst []byte, sh Shard) []byte { return appendHead(dst, sh, scheduleTable) }
 
-// TaskKey appends the key of a task of instance id, which is open or was decided. The zero ID has none, and its key says that
+// Task appends the key of a task of instance id, which is open or was decided. The zero ID has none, and its key says that
 // all instances of the shard have written their tasks.
-func TaskKey(dst []byte, sh Shard, id ID, sequence uint64, number uint32) []byte {
+func Task(dst []byte, sh Shard, id ID, sequence uint64, number uint32) []byte {
 	return appendPart(append(appendHead(dst, sh, taskTable), id[:]...), sequence, number)
 }
 
@@ -281,8 +287,8 @@ func TaskPrefix(dst []byte, sh Shard, id ID) []byte {
 	return append(appendHead(dst, sh, taskTable), id[:]...)
 }
 
-// TaskDraftKey appends the key of what user has written for a task of instance id and not sent.
-func TaskDraftKey(dst []byte, sh Shard, id ID, sequence uint64, number uint32, user string) []byte {
+// TaskDraft appends the key of what user has written for a task of instance id and not sent.
+func TaskDraft(dst []byte, sh Shard, id ID, sequence uint64, number uint32, user string) []byte {
 	return appendText(TaskDraftPrefix(dst, sh, id, sequence, number), user)
 }
 
@@ -296,8 +302,8 @@ func TaskDraftsPrefix(dst []byte, sh Shard, id ID) []byte {
 	return append(appendHead(dst, sh, taskDraftTable), id[:]...)
 }
 
-// ActivityKey appends the key of something that happened to an instance behind a history entry, and that is no entry itself.
-func ActivityKey(dst []byte, sh Shard, id ID, sequence uint64, number uint32) []byte {
+// Activity appends the key of something that happened to an instance behind a history entry, and that is no entry itself.
+func Activity(dst []byte, sh Shard, id ID, sequence uint64, number uint32) []byte {
 	return appendPart(ActivityPrefix(dst, sh, id), sequence, number)
 }
 
@@ -324,8 +330,8 @@ type Work struct {
 	Number   uint32
 }
 
-// WorkKey appends the key of a task in a worklist.
-func WorkKey(dst []byte, sh Shard, w *Work) []byte {
+// Key appends the key of a task in a worklist.
+func (w *Work) Key(dst []byte, sh Shard) []byte {
 	dst = WorkPrefix(dst, sh, w.List, w.Name, w.Order)
 	if isByWorkflow(w.List) {
 		dst = appendText(dst, w.Workflow)
@@ -350,9 +356,9 @@ func WorkListPrefix(dst []byte, sh Shard, list byte, name string) []byte {
 // WorksPrefix appends the prefix of all worklists.
 func WorksPrefix(dst []byte, sh Shard) []byte { return appendHead(dst, sh, workTable) }
 
-// CountKey appends the key of a counter: the instances of one version of a
-// workflow in sh. Counters are written with [Writes.Add] only.
-func CountKey(dst []byte, sh Shard, workflow string, version uint64) []byte {
+// Count appends the key of a counter: the instances of one version of a
+// workflow in sh. Counters are summed up, and never overwritten.
+func Count(dst []byte, sh Shard, workflow string, version uint64) []byte {
 	return binary.BigEndian.AppendUint64(CountPrefix(dst, sh, workflow), version)
 }
 
@@ -362,8 +368,8 @@ func CountPrefix(dst []byte, sh Shard, workflow string) []byte {
 	return appendText(appendHead(dst, sh, countTable), workflow)
 }
 
-// DefinitionKey appends the key of one version of a definition, in [Meta].
-func DefinitionKey(dst []byte, workflow string, version uint64) []byte {
+// Definition appends the key of one version of a definition, in [Meta].
+func Definition(dst []byte, workflow string, version uint64) []byte {
 	return binary.BigEndian.AppendUint64(DefinitionPrefix(dst, workflow), version)
 }
 
@@ -376,17 +382,17 @@ func DefinitionPrefix(dst []byte, workflow string) []byte {
 // DefinitionsPrefix appends the prefix of all definitions.
 func DefinitionsPrefix(dst []byte) []byte { return appendHead(dst, Meta, definitionTable) }
 
-// SettingKey appends the key of a named setting, in [Meta].
-func SettingKey(dst []byte, name string) []byte {
+// Setting appends the key of a named setting, in [Meta].
+func Setting(dst []byte, name string) []byte {
 	return appendText(SettingsPrefix(dst), name)
 }
 
 // SettingsPrefix appends the prefix of all settings.
 func SettingsPrefix(dst []byte) []byte { return appendHead(dst, Meta, settingTable) }
 
-// CredentialKey appends the key of a credential, in [Meta]. kind is the
+// Credential appends the key of a credential, in [Meta]. kind is the
 // caller's letter for the sort of credential.
-func CredentialKey(dst []byte, kind byte, id string) []byte {
+func Credential(dst []byte, kind byte, id string) []byte {
 	return appendText(CredentialPrefix(dst, kind), id)
 }
 
@@ -395,28 +401,13 @@ func CredentialPrefix(dst []byte, kind byte) []byte {
 	return append(appendHead(dst, Meta, credentialTable), kind)
 }
 
-// feedKeyBytes is how long the keys of a feed are.
-const feedKeyBytes = shardBytes + 1 + 8
-
-// FeedKey appends the key of a row of the feed of sh.
-func FeedKey(dst []byte, sh Shard, place FeedPlace) []byte {
-	return binary.BigEndian.AppendUint64(FeedPrefix(dst, sh), uint64(place))
-}
-
-// FeedFloorKey appends the key of how much of the feed of sh was removed. It stands before all rows,
-// which have no place 0.
-func FeedFloorKey(dst []byte, sh Shard) []byte { return FeedKey(dst, sh, 0) }
-
-// FeedPrefix appends the prefix of the feed of sh, in the order of the places.
-func FeedPrefix(dst []byte, sh Shard) []byte { return appendHead(dst, sh, feedTable) }
-
-// replicaPrefix appends the prefix of the rows that say how far the replica of sh is.
+// ReplicaPrefix appends the prefix of the rows that say how far the replica of sh is.
 // They are the first of the shard, and are copied with it.
-func replicaPrefix(dst []byte, sh Shard) []byte { return appendHead(dst, sh, replicaTable) }
+func ReplicaPrefix(dst []byte, sh Shard) []byte { return appendHead(dst, sh, replicaTable) }
 
-// replicaLogPrefix appends the prefix of the log of sh.
-func replicaLogPrefix(dst []byte, sh Shard) []byte {
-	return ShardPrefix(replicaPrefix(dst, replicaLog), sh)
+// ReplicaLogPrefix appends the prefix of the log of sh.
+func ReplicaLogPrefix(dst []byte, sh Shard) []byte {
+	return ShardPrefix(ReplicaPrefix(dst, replicaLog), sh)
 }
 
 // ShardPrefix appends the prefix of everything in sh.
@@ -424,9 +415,9 @@ func ShardPrefix(dst []byte, sh Shard) []byte {
 	return binary.BigEndian.AppendUint16(dst, uint16(sh))
 }
 
-// shardEnd appends a key behind everything in sh: the byte behind the number of the shard is a
+// ShardEnd appends a key behind everything in sh: the byte behind the number of the shard is a
 // letter. It is one for Meta too, which [PrefixEnd] has none for.
-func shardEnd(dst []byte, sh Shard) []byte { return append(ShardPrefix(dst, sh), 0xFF) }
+func ShardEnd(dst []byte, sh Shard) []byte { return append(ShardPrefix(dst, sh), 0xFF) }
 
 // PrefixEnd returns the first key behind all keys that begin with prefix, in
 // new storage. It is nil, which means no bound, when prefix is empty or made of
@@ -443,6 +434,14 @@ func PrefixEnd(prefix []byte) []byte {
 	return nil
 }
 
+// IsCount says whether a key is that of a counter.
+func IsCount(key []byte) bool { return isOf(key, countTable) }
+
+// IsReply says whether a key is that of a remembered answer.
+func IsReply(key []byte) bool { return isOf(key, replyTable) }
+
+func isOf(key []byte, t table) bool { return len(key) > shardBytes && table(key[shardBytes]) == t }
+
 func appendHead(dst []byte, sh Shard, t table) []byte {
 	return append(dst, byte(sh>>8), byte(sh), byte(t))
 }
@@ -454,14 +453,14 @@ func appendText(dst []byte, s string) []byte {
 		return append(append(dst, byte(len(s))), s...)
 	}
 	if len(s) > maxText {
-		panic("persistence: text of more than 65535 bytes in a key")
+		panic("key: text of more than 65535 bytes in a key")
 	}
 	return append(append(dst, longText, byte(len(s)>>8), byte(len(s))), s...)
 }
 
-// shardOf spreads ids over n shards. It is part of the on-disk format: a stored
-// instance is found again only as long as this never changes.
-func shardOf(id ID, n int) Shard {
+// Shard returns the shard of an instance in a store with n of them. It is part of the on-disk
+// format: a stored instance is found again only as long as this never changes.
+func (id ID) Shard(n int) Shard {
 	hi, lo := binary.BigEndian.Uint64(id[:8]), binary.BigEndian.Uint64(id[8:])
 	const odd = 0x9E3779B97F4A7C15 // 2^64 divided by the golden ratio
 	h := (hi ^ bits.RotateLeft64(lo, 32)) * odd
