@@ -22,45 +22,6 @@ func begin(t *testing.T, d *Definition, parent *Parent) *Instance {
 
 func nodes(d *Definition, in *Instance) string { return string(d.States(in)) }
 
-// TestWhatIsNewerIsKnown: in a cluster, what earlier programs do not read is refused while a node runs one.
-func TestWhatIsNewerIsKnown(t *testing.T) {
-	for what, of := range map[string]string{
-		"send":                    "entry: [{send: {event: go}}], on: {go: b}",
-		"cancel":                  "entry: [{cancel: '${svcPublic.x}'}], on: {go: b}",
-		"parent":                  "entry: [{if: 'has(parent.workflowId)', then: [{log: x}]}], on: {go: b}",
-		"a default with actions":  "initial: {target: x, actions: [{log: hi}]}, states: {x: {}}, on: {go: b}",
-		"a delay":                 "after: {1h: b}",
-		"a child":                 "invoke: {workflow: w}, on: {go: b}",
-		"a mail":                  "entry: [{mail: {to: a@example.org, subject: s, body: b}}], on: {go: b}",
-		"nothing of that kind, 1": "entry: [{log: hi}], on: {go: b}",
-	} {
-		d := parseChart(t, "id: w\nstateMachines:\n  m:\n    states:\n      a: {"+of+"}\n      b: {type: final}\n")
-		if newer := !strings.HasPrefix(what, "nothing"); (d.ByItselfLine > 0) != newer {
-			t.Errorf("%s: got line %d", what, d.ByItselfLine)
-		}
-	}
-	if d := parseChart(t, "id: w\nevents: {go: {history: false}}\nstateMachines: {m: {states: {a: {on: {go: b}}, b: {type: final}}}}\n"); d.ByItselfLine != 2 {
-		t.Errorf("history: got line %d", d.ByItselfLine)
-	}
-}
-
-// TestWhatPeopleSeeIsNewerStill: programs of the level before do not read these keys.
-func TestWhatPeopleSeeIsNewerStill(t *testing.T) {
-	for line, file := range map[int]string{
-		2: "id: w\ntitle: x\nstateMachines: {m: {states: {a: {on: {go: b}}, b: {type: final}}}}\n",
-		3: "id: w\nname: x\ncolumns: [svcPublic.a]\nstateMachines: {m: {states: {a: {on: {go: b}}, b: {type: final}}}}\n",
-		4: "id: w\nevents:\n  go:\n    style: danger\nstateMachines: {m: {states: {a: {on: {go: b}}, b: {type: final}}}}\n",
-		5: "id: w\nevents:\n  go:\n    {\n    done: did it}\nstateMachines: {m: {states: {a: {on: {go: b}}, b: {type: final}}}}\n",
-		6: "id: w\nstateMachines:\n  m:\n    states:\n      a:\n        label: A\n        on: {go: b}\n      b: {type: final}\n",
-		7: "id: w\nstateMachines:\n  m:\n    states:\n      a: {on: {go: b}}\n      b:\n        tone: good\n        type: final\n",
-		0: "id: w\nstateMachines: {m: {states: {a: {on: {go: b}}, b: {type: final}}}}\n",
-	} {
-		if got := parseChart(t, file).PresentationLine; got != line {
-			t.Errorf("got line %d, want %d, of\n%s", got, line, file)
-		}
-	}
-}
-
 // TestAnOutcomeThatHasFailedIsTakenAgain also with the rules of SCXML, whose descriptors are no exact names.
 func TestAnOutcomeThatHasFailedIsTakenAgain(t *testing.T) {
 	for _, semantics := range []string{"native", "scxml", "xstate"} {

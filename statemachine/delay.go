@@ -1,7 +1,6 @@
 package statemachine
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -51,7 +50,6 @@ func (m *move) due(d chart.Delay) (time.Time, error) {
 
 // delay reads a delay: a constant, or an expression.
 func (b *builder) delay(n *document.Node) chart.Delay {
-	b.byItself(n)
 	if n.Kind == document.String {
 		if text, ok := chart.Expression(n.Text); ok {
 			before := len(b.programs)
@@ -78,9 +76,6 @@ func (b *builder) delay(n *document.Node) chart.Delay {
 
 // pathOfData is a text that was meant as an expression.
 var pathOfData = regexp.MustCompile(`^(svcPublic|svcPrivate|event|const|now|instance)\b[\w.]*$`)
-
-// byItself notes that an instance does something by itself, or has something else that programs of a cluster's first level do not know.
-func (b *builder) byItself(n *document.Node) { b.d.ByItselfLine = cmp.Or(b.d.ByItselfLine, n.Line) }
 
 // constantDelay reads a delay that no expression gives.
 func (b *builder) constantDelay(n *document.Node) time.Duration {

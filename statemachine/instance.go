@@ -36,10 +36,9 @@ type Instance struct {
 	// children run, or have ended not long ago, in the order in which they began. It is replaced and never changed in place.
 	children []child
 	// tasks are open, in the order in which they began. It is replaced and never changed in place.
-	tasks         []task
-	tasksUnstored bool    // the stored record does not have tasks
-	parent        *Parent // nil: nobody has invoked it
-	ended         bool    // the parent has cancelled it
+	tasks  []task
+	parent *Parent // nil: nobody has invoked it
+	ended  bool    // the parent has cancelled it
 }
 
 // memory is what one history node recorded when its parent was last left.

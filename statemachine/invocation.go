@@ -1,7 +1,6 @@
 package statemachine
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
@@ -16,7 +15,6 @@ func (b *builder) invokersOf(n *document.Node) {
 	if !b.known(n, invokerKeys) {
 		return
 	}
-	b.d.AccessLine = cmp.Or(b.d.AccessLine, n.Line)
 	b.d.Invokers = b.Texts(n.Field("workflows"))
 	for _, id := range b.d.Invokers {
 		if !IsIdentifier(id) {

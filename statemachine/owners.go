@@ -1,8 +1,6 @@
 package statemachine
 
 import (
-	"cmp"
-
 	"troupe/statemachine/document"
 )
 
@@ -11,7 +9,6 @@ func (b *builder) ownersOf(n *document.Node) {
 	if !b.known(n, ownersKeys) {
 		return
 	}
-	b.d.AccessLine = cmp.Or(b.d.AccessLine, n.Line)
 	o := &Owners{
 		Roles:      b.names(n.Field("roles"), "role", b.parser.options.HasRole, b.parser.options.Roles),
 		Privileges: b.names(n.Field("privileges"), "privilege", b.parser.options.HasPrivilege, b.parser.options.Privileges),

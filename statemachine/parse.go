@@ -254,9 +254,7 @@ func (b *builder) definition(n *document.Node) {
 			d.Version = uint64(i)
 		}
 	}
-	if d.Semantics = oneOf(b, n.Field("semantics"), semanticsWords); d.Semantics != chart.NativeSemantics {
-		b.byItself(n.Field("semantics")) // NB: earlier programs do not know the key
-	}
+	d.Semantics = oneOf(b, n.Field("semantics"), semanticsWords)
 	b.constants(n.Field("const"))
 	b.addSignal()
 	b.ownersOf(n.Field("owners"))
@@ -266,7 +264,6 @@ func (b *builder) definition(n *document.Node) {
 	b.creation(n.Field("create"))
 	b.schemas(n.Field("schema"))
 	b.indexes(n.Field("indexes"))
-	b.shown(n.Field("title"))
 	d.TitleCaption = b.caption(n.Field("title"))
 	b.columns(n.Field("columns"))
 	b.events(n.Field("events"))
@@ -438,7 +435,6 @@ func (b *builder) events(n *document.Node) {
 		c.Unmatched = oneOf(b, f.Value.Field("unmatched"), unmatchedWords)
 		c.Private = b.Bool(f.Value.Field("private"))
 		if at := f.Value.Field("history"); at != nil {
-			b.byItself(at)
 			c.Unkept = !b.Bool(at)
 		}
 		if at := f.Value.Field("private"); c.Into != chart.NoDocument && at != nil {

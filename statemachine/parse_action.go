@@ -132,9 +132,6 @@ func (b *builder) compiled(n *document.Node, p *expr.Program, err error) *expr.P
 		}
 		return expr.Failing(err)
 	}
-	if p.Reads("parent") {
-		b.byItself(n)
-	}
 	b.programs = append(b.programs, placedProgram{n, p})
 	b.d.Places.Programs[p] = n.Line
 	return p
@@ -355,7 +352,6 @@ func (b *builder) send(n *document.Node) chart.Action {
 	if b.isSCXML() {
 		return b.dispatch(n)
 	}
-	b.byItself(n)
 	a := &chart.Send{}
 	if !b.known(n, sendKeys) {
 		return a
@@ -387,7 +383,6 @@ func (b *builder) send(n *document.Node) chart.Action {
 
 // cancel reads the id of what was sent.
 func (b *builder) cancel(n *document.Node) chart.Action {
-	b.byItself(n)
 	if n.Kind != document.String {
 		b.Add(n, "cancel takes the id of a send")
 		return &chart.Cancel{}

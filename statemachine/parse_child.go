@@ -25,7 +25,6 @@ func (b *builder) invoke(n *chart.Node, v *document.Node) {
 	if !b.known(v, keys) {
 		return
 	}
-	b.byItself(v)
 	inv := &chart.Invoke{Node: n, Number: len(n.Invoke)}
 	n.Invoke = append(n.Invoke, inv)
 	if b.isSCXML() && !b.scxmlInvoke(inv, v) {

@@ -34,7 +34,6 @@ func (b *builder) webhooks(n *document.Node) {
 		b.Add(n, "must be a mapping of names")
 		return
 	}
-	b.byItself(n)
 	b.d.WebhookByName = map[string]*Webhook{}
 	for _, f := range n.Fields {
 		if !expr.IsName(f.Key.Text) && !IsIdentifier(f.Key.Text) {
@@ -187,7 +186,6 @@ func (b *builder) sendMail(n *document.Node) chart.Action {
 		}
 	}
 	a.Subject, a.Body = b.prose(n.Field("subject")), b.prose(n.Field("body"))
-	b.byItself(n)
 	b.d.MailLine = cmp.Or(b.d.MailLine, n.Line)
 	return a
 }

@@ -17,16 +17,8 @@ const (
 	maxColumns = 20
 )
 
-// shown notes that a key says how people see the workflow.
-func (b *builder) shown(n *document.Node) {
-	if n != nil {
-		b.d.PresentationLine = cmp.Or(b.d.PresentationLine, n.Line)
-	}
-}
-
 // label reads a short text without expressions, or a map of languages; nil when n is nil.
 func (b *builder) label(n *document.Node) Text {
-	b.shown(n)
 	t := b.texts().words(n)
 	for i := range t {
 		t[i].Text = chart.OneLine(t[i].Text)
@@ -39,7 +31,6 @@ func (b *builder) label(n *document.Node) Text {
 
 // columns reads the paths that lists show.
 func (b *builder) columns(n *document.Node) {
-	b.shown(n)
 	switch {
 	case n == nil:
 		return
@@ -95,7 +86,6 @@ func (b *builder) presented(n *chart.Node, v *document.Node) {
 	n.Label = b.label(v.Field("label"))
 	n.Tone = n.ToneIn()
 	if at := v.Field("tone"); at != nil {
-		b.shown(at)
 		n.Tone = oneOf(b, at, toneWords)
 	}
 }
@@ -103,6 +93,5 @@ func (b *builder) presented(n *chart.Node, v *document.Node) {
 // presentedEvent reads how people see an event.
 func (b *builder) presentedEvent(c *chart.EventDeclaration, v *document.Node) {
 	c.Label, c.Done = b.label(v.Field("label")), b.label(v.Field("done"))
-	b.shown(v.Field("style"))
 	c.Style = oneOf(b, v.Field("style"), styleWords)
 }

@@ -25,7 +25,6 @@ func (b *builder) schedules(n *document.Node) {
 		b.advise(n.Fields[maxSchedules].Key, "one schedule with a shorter pause, or several workflows", "a definition has at most %d schedules, and this one has %d", maxSchedules, len(n.Fields))
 		return
 	}
-	b.byItself(n)
 	for _, f := range n.Fields {
 		if !IsIdentifier(f.Key.Text) {
 			b.Add(f.Key, "%q is not a name of a schedule: letters, digits and . _ ~ -", data.Shorten(f.Key.Text))

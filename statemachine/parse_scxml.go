@@ -29,7 +29,6 @@ func (b *builder) opening(n *chart.Node, v *document.Node) *document.Node {
 	if v == nil || v.Kind != document.Mapping {
 		return v
 	}
-	b.byItself(v)
 	b.known(v, openingKeys)
 	n.Opening = b.actions(v.Field("actions"))
 	if v.Field("target") == nil {

@@ -26,7 +26,6 @@ func (b *builder) task(n *chart.Node, v *document.Node) {
 		}
 		return
 	}
-	b.shown(v)
 	if !b.known(v, taskKeys) {
 		return
 	}

@@ -12,16 +12,8 @@ import (
 	"troupe/statemachine/packed"
 )
 
-// Versions of the stored form of an instance. A reader refuses what it does not
-// know.
-const (
-	recordFormat = 1
-	// attachedFormat is recordFormat with an attachment behind the rest.
-	attachedFormat = 2
-	// sectionFormat is recordFormat with sections behind the rest, each of a kind and with its length, in
-	// ascending order of kinds. It is written where there is more than an attachment.
-	sectionFormat = 3
-)
+// recordFormat is the version of the stored form of an instance. A reader refuses what it does not know.
+const recordFormat = 1
 
 // The kinds of sections.
 const (
@@ -60,20 +52,11 @@ func (r *Record) IsEnded() bool { return len(r.parent) > 0 && r.parent[0]&parent
 //
 //	format(1) version sequence created updated  (varints; times in ms)
 //	chain(16) states redirect public private memory  (each with its length)
-//	attachment                                       (the same, when there is one; or sections)
+//	sections of what there is: kind(1) text          (in ascending order of kinds)
 //	crc32c(4) of all before it
 func (d *Definition) AppendRecord(dst []byte, in *Instance, chain Chain, attachment []byte) []byte {
 	start := len(dst)
-	tasks := !in.tasksUnstored && len(in.tasks) > 0
-	sections := in.hasParts() || in.ended || tasks
-	switch {
-	case sections:
-		dst = append(dst, sectionFormat)
-	case len(attachment) > 0:
-		dst = append(dst, attachedFormat)
-	default:
-		dst = append(dst, recordFormat)
-	}
+	dst = append(dst, recordFormat)
 	dst = binary.AppendUvarint(dst, d.Version)
 	dst = binary.AppendUvarint(dst, in.Sequence)
 	dst = packed.AppendTime(dst, in.CreatedAt)
@@ -84,24 +67,19 @@ func (d *Definition) AppendRecord(dst []byte, in *Instance, chain Chain, attachm
 	dst = packed.AppendText(dst, in.Public)
 	dst = packed.AppendText(dst, in.Private)
 	dst = packed.AppendText(dst, d.appendMemory(nil, in.memory))
-	switch {
-	case sections:
-		for _, section := range []struct {
-			kind byte
-			text []byte
-		}{
-			{attachmentSection, attachment},
-			{timerSection, appendTimers(nil, in.timers)},
-			{childSection, appendChildren(nil, in.children)},
-			{parentSection, in.appendParent(nil)},
-			{taskSection, in.appendTasks(nil)},
-		} {
-			if len(section.text) > 0 {
-				dst = packed.AppendText(append(dst, section.kind), section.text)
-			}
+	for _, section := range [...]struct {
+		kind byte
+		text []byte
+	}{
+		{attachmentSection, attachment},
+		{timerSection, appendTimers(nil, in.timers)},
+		{childSection, appendChildren(nil, in.children)},
+		{parentSection, in.appendParent(nil)},
+		{taskSection, in.appendTasks(nil)},
+	} {
+		if len(section.text) > 0 {
+			dst = packed.AppendText(append(dst, section.kind), section.text)
 		}
-	case len(attachment) > 0:
-		dst = packed.AppendText(dst, attachment)
 	}
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
 }
@@ -127,7 +105,7 @@ func (d *Definition) appendMemory(dst []byte, memories []memory) []byte {
 // AppendRecord did not write.
 func ParseRecord(b []byte) (Record, error) {
 	var r Record
-	if len(b) < 5 || b[0] < recordFormat || b[0] > sectionFormat {
+	if len(b) < 5 || b[0] != recordFormat {
 		return r, fmt.Errorf("%w: unknown format", ErrRecord)
 	}
 	body := b[:len(b)-4]
@@ -145,12 +123,7 @@ func ParseRecord(b []byte) (Record, error) {
 	r.Public = data.Value(rd.Text())
 	r.Private = data.Value(rd.Text())
 	r.memory = rd.Text()
-	switch b[0] {
-	case attachedFormat:
-		r.Attachment = notEmpty(&rd)
-	case sectionFormat:
-		r.sections(&rd)
-	}
+	r.sections(&rd)
 	if !rd.Whole() {
 		return Record{}, fmt.Errorf("%w: layout", ErrRecord)
 	}
@@ -186,9 +159,6 @@ func (r *Record) sections(rd *packed.Reader) {
 			rd.Fail()
 		}
 		last = kind
-	}
-	if r.timers == nil && r.children == nil && r.parent == nil && r.tasks == nil {
-		rd.Fail()
 	}
 }
 

@@ -53,17 +53,12 @@ func (in *Instance) Tasks() []Task {
 	return out
 }
 
-// TaskChanges compares with the instance before: a task that is assigned to somebody else is in both. Tasks that the record
-// of before does not have (Instance.HasUnstoredTasks) have all begun.
+// TaskChanges compares with the instance before: a task that is assigned to somebody else is in both.
 func (in *Instance) TaskChanges(before *Instance) (ended, begun []Task) {
-	if !before.tasksUnstored && len(in.tasks) == len(before.tasks) && (len(in.tasks) == 0 || &in.tasks[0] == &before.tasks[0]) {
+	if len(in.tasks) == len(before.tasks) && (len(in.tasks) == 0 || &in.tasks[0] == &before.tasks[0]) {
 		return nil, nil
 	}
-	var old []Task
-	if !before.tasksUnstored {
-		old = before.Tasks()
-	}
-	now := in.Tasks()
+	old, now := before.Tasks(), in.Tasks()
 	for _, t := range old {
 		if !slices.Contains(now, t) {
 			ended = append(ended, t)
@@ -76,14 +71,6 @@ func (in *Instance) TaskChanges(before *Instance) (ended, begun []Task) {
 	}
 	return ended, begun
 }
-
-// HasUnstoredTasks reports whether the instance has tasks that its stored record does not have: it was written by a program that
-// knew none.
-func (in *Instance) HasUnstoredTasks() bool { return in.tasksUnstored && len(in.tasks) > 0 }
-
-// SetTasksUnstored says whether records of the instance leave its tasks out from now on, as they do while other nodes of a cluster
-// cannot read such a record.
-func (in *Instance) SetTasksUnstored(unstored bool) { in.tasksUnstored = unstored }
 
 // Assign returns the instance with a task that belongs to somebody; "" is nobody. It returns ErrNoTask.
 func (*Definition) Assign(in *Instance, id PartID, assignee string) (Instance, error) {
@@ -219,27 +206,8 @@ func TaskEvents(t *Task, available []Available) (out []Available) {
 	return out
 }
 
-// deriveTasks gives an instance whose record knows no tasks those that its nodes have, as if they had begun with the last entry.
-func (d *Definition) deriveTasks(in *Instance) {
-	if !d.HasTasks || d.IsOver(in) {
-		return
-	}
-	for i := in.at.Active.Next(1); i >= 0; i = in.at.Active.Next(i + 1) {
-		if n := d.Nodes[i]; n.Task != nil {
-			in.tasksUnstored = true
-			in.tasks = append(in.tasks, task{id: PartID{in.Sequence, derivedNumbers + uint32(len(in.tasks))}, node: n, created: in.UpdatedAt}) //nolint:gosec // few
-		}
-	}
-}
-
-// derivedNumbers are those of tasks that no step has begun: no step begins so many.
-const derivedNumbers = 1 << 30
-
 // appendTasks writes the tasks, their nodes by name, as appendMemory does.
 func (in *Instance) appendTasks(dst []byte) []byte {
-	if in.tasksUnstored {
-		return dst
-	}
 	for i := range in.tasks {
 		t := &in.tasks[i]
 		dst = t.id.append(dst)
@@ -261,10 +229,6 @@ var errTasks = fmt.Errorf("%w: tasks", ErrRecord)
 
 // restoreTasks reads what appendTasks wrote.
 func (d *Definition) restoreTasks(in *Instance, b []byte) error {
-	if b == nil {
-		d.deriveTasks(in)
-		return nil
-	}
 	rd := packed.NewReader(b)
 	for !rd.Whole() {
 		t := task{id: readPart(&rd)}

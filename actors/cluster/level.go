@@ -10,24 +10,8 @@ import (
 // cannot work with what this one sends or writes. It does so once all nodes have the level (directory).
 // Nodes whose levels differ by one run together, so that a cluster can be upgraded node by node.
 //
-//	1  2026-11-24  the first
-//	2  2026-11-26  timers, deliveries and incidents have rows, and records that have timers another format
-//	3  2026-11-26  tasks and activities have rows, records that have tasks a section of their own, drafts say to which content of a
-//	               template they belong, commits have rows in the feed of changes, and definitions say how people see a workflow
-//	4  2026-11-28  entries of histories say that nothing took their event, or only which state machines have moved, incidents are there
-//	               that no timer keeps, those of timers say where, definitions say who may publish the next version and who may invoke them, tasks stand in the worklists of their
-//	               candidates by workflow, the node of a root is asked whether its tree of instances takes one more, shards say which
-//	               retirements of definitions their leaders must know, and instances that are no forms stand in the lists of whoever
-//	               created them
-const levelHere = 4
-
-// Level is the highest that all nodes of the cluster have had.
-func (n *Node) Level() int {
-	if d := n.directory.Load(); d != nil {
-		return d.Level
-	}
-	return 0
-}
+//	1  the first, of version 0.1.0
+const levelHere = 1
 
 // levelRefusal says that who comes is too old or too new; nil when it is neither. Programs that are no
 // releases can have one version and different levels.

@@ -59,10 +59,8 @@ type Definition struct {
 	TaskForms               []TaskForm
 	HasTasks, RaisesOverdue bool
 
-	// Lines of the first key of a kind, for programs that do not know it; 0: there is none. mailLine: an action that sends a
-	// mail. ownLine: what an instance does by itself, and other tools' semantics. shownLine: how people see the workflow.
-	// accessLine: who may publish or invoke it.
-	MailLine, ByItselfLine, PresentationLine, AccessLine int
+	// MailLine is the line of the first action that sends a mail; 0: there is none.
+	MailLine int
 
 	Configurations *Configurations
 	// InitialNodes are the nodes that a creation enters, before anything else moves it.
