@@ -6,6 +6,7 @@ import (
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
+	"troupe/statemachine/xstate/internal/tree"
 )
 
 // actionsOf makes a list of actions.
@@ -14,7 +15,7 @@ func (r *reader) actionsOf(n *document.Node) *document.Node {
 	if len(out) == 0 {
 		return nil
 	}
-	return listAt(n, out...)
+	return tree.List(n, out...)
 }
 
 func (r *reader) actionList(n *document.Node) []*document.Node {
@@ -22,7 +23,7 @@ func (r *reader) actionList(n *document.Node) []*document.Node {
 		r.noFunction(n)
 	}
 	var out []*document.Node
-	for _, item := range items(n) {
+	for _, item := range tree.Items(n) {
 		out = append(out, r.action(item)...)
 	}
 	return out
@@ -35,12 +36,12 @@ func (r *reader) noFunction(n *document.Node) {
 // action makes the actions that one of XState is: a name, {type, params}, or one of XState's own.
 func (r *reader) action(n *document.Node) []*document.Node {
 	switch {
-	case isWord(n):
+	case tree.IsWord(n):
 		return r.namedAction(n, n.Text, nil)
 	case n.Kind == document.Null:
 		r.noFunction(n)
 		return nil
-	case n.Kind != document.Mapping || !isWord(n.Field("type")):
+	case n.Kind != document.Mapping || !tree.IsWord(n.Field("type")):
 		r.add(n, `{"type": "name"}`, "an action is a name or an object with a type")
 		return nil
 	}
@@ -60,7 +61,7 @@ func (r *reader) namedAction(at *document.Node, name string, given *document.Nod
 	if entry == nil {
 		advice := `say what it does at the top: "actions": {` + data.Quote(name) + `: […]}, or [] for nothing`
 		if r.faults < faultsShown {
-			if near := document.Closest(name, keysOf(r.actions.node)); near != "" {
+			if near := document.Closest(name, tree.KeysOf(r.actions.node)); near != "" {
 				advice = "did you mean " + data.Quote(near) + "?"
 			}
 		}
@@ -68,7 +69,7 @@ func (r *reader) namedAction(at *document.Node, name string, given *document.Nod
 		return nil
 	}
 	if !r.actions.hasParams(entry) {
-		return []*document.Node{textAt(at, name)}
+		return []*document.Node{tree.Text(at, name)}
 	}
 	if !r.grow(at, 1) || !r.enter(at, "action", name) {
 		return nil
@@ -86,11 +87,11 @@ func (r *reader) namedAction(at *document.Node, name string, given *document.Nod
 // entryActions makes the actions of an entry of the map: ours, as they are, and XState's.
 func (r *reader) entryActions(entry *document.Node) []*document.Node {
 	var out []*document.Node
-	for _, a := range items(entry) {
+	for _, a := range tree.Items(entry) {
 		switch {
 		case a.Kind == document.Mapping && a.Field("type") != nil:
 			out = append(out, r.action(a)...)
-		case isWord(a):
+		case tree.IsWord(a):
 			out = append(out, r.namedAction(a, a.Text, nil)...)
 		default:
 			out = append(out, a)
@@ -104,7 +105,7 @@ func (r *reader) actionMap() *document.Node {
 	if r.actions.node == nil || r.native != nil {
 		return r.actions.node
 	}
-	out := mappingAt(r.actions.node)
+	out := tree.Mapping(r.actions.node)
 	for _, f := range r.actions.node.Fields {
 		if f.Value.Kind == document.Null {
 			r.noFunction(f.Value)
@@ -112,7 +113,7 @@ func (r *reader) actionMap() *document.Node {
 		if r.actions.hasParams(f.Value) || !r.enter(f.Key, "action", f.Key.Text) {
 			continue
 		}
-		putAt(out, f.Key, f.Key.Text, listAt(f.Value, r.entryActions(f.Value)...))
+		tree.PutAt(out, f.Key, f.Key.Text, tree.List(f.Value, r.entryActions(f.Value)...))
 		r.leave()
 	}
 	if len(out.Fields) == 0 {
@@ -153,7 +154,7 @@ func (r *reader) withParams(at, n, given *document.Node, bare bool) *document.No
 }
 
 func (r *reader) textWithParams(at, n, given *document.Node, bare bool) string {
-	inner, wholly := expression(n.Text)
+	inner, wholly := tree.Expression(n.Text)
 	switch {
 	case !params.MatchString(n.Text):
 		return n.Text

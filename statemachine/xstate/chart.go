@@ -4,52 +4,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"troupe/statemachine"
 	"troupe/statemachine/document"
+	"troupe/statemachine/xstate/internal/tree"
 )
-
-// kind is the type of a state, in XState's words.
-type kind string
-
-const (
-	atomic   kind = "atomic"
-	compound kind = "compound"
-	parallel kind = "parallel"
-	final    kind = "final"
-	history  kind = "history"
-)
-
-// state is one state of the machine that is read.
-type state struct {
-	key      string
-	id       string // its own one, or the machine's id and the path
-	name     string // the node's in the definition; unique among all states
-	kind     kind
-	at       *document.Node // its configuration
-	parent   *state         // nil: the root
-	children []*state
-	byKey    map[string]*state
-}
-
-// contains reports whether other is a proper descendant of s.
-func (s *state) contains(other *state) bool {
-	for p := other.parent; p != nil; p = p.parent {
-		if p == s {
-			return true
-		}
-	}
-	return false
-}
-
-func (s *state) child(key string) *state { return s.byKey[key] }
-
-// has reports whether the configuration of the state has one of the keys.
-func (s *state) has(keys ...string) bool {
-	return slices.ContainsFunc(keys, func(key string) bool { return s.at.Field(key) != nil })
-}
 
 // machineName is the state machine that a machine with one root becomes.
 const machineName = "main"
@@ -96,21 +56,21 @@ func (r *reader) chart(s *state) {
 }
 
 // kindOf is what a state is: XState takes it from the keys when there is no type.
-func (r *reader) kindOf(n *document.Node) kind {
+func (r *reader) kindOf(n *document.Node) tree.Kind {
 	if t := n.Field("type"); t != nil {
-		k := kind(r.Text(t))
-		if !slices.Contains([]kind{atomic, compound, parallel, final, history}, k) {
+		k := tree.Kind(r.Text(t))
+		if !slices.Contains([]tree.Kind{tree.Atomic, tree.Compound, tree.Parallel, tree.Final, tree.History}, k) {
 			r.add(t, "atomic, compound, parallel, final or history", "%q is no type of a state", t.Text)
 		}
 		return k
 	}
 	switch states := n.Field("states"); {
 	case states != nil && len(states.Fields) > 0:
-		return compound
+		return tree.Compound
 	case n.Field("history") != nil:
-		return history
+		return tree.History
 	}
-	return atomic
+	return tree.Atomic
 }
 
 // nameStates gives each state the name of its node: its key, and where several states have the same key, the keys of
@@ -118,7 +78,7 @@ func (r *reader) kindOf(n *document.Node) kind {
 func (r *reader) nameStates() {
 	root := r.states[0]
 	root.name = machineName
-	if m := r.native.Field("machine"); isWord(m) {
+	if m := r.native.Field("machine"); tree.IsWord(m) {
 		root.name = m.Text
 	}
 	if r.native != nil {
@@ -168,37 +128,6 @@ func qualified(s *state, used map[string]bool) string {
 	}
 }
 
-// longestName is how long the name of a node may be, in characters.
-const longestName = 64
-
-// nodeName returns the key of a state as the name of a node: other characters than letters, digits, "_", "~", "-" and
-// inner blanks become "_" (statemachine/DEFINITION.md, "Names").
-func nodeName(key string) string {
-	name := []rune(strings.Map(func(r rune) rune {
-		if r == ' ' || r == '~' || r == '-' || isWordRune(r) {
-			return r
-		}
-		return '_'
-	}, key))
-	if len(name) == 0 {
-		return "_"
-	}
-	if len(name) > longestName {
-		name = name[:longestName]
-	}
-	if !isWordRune(name[0]) {
-		name[0] = '_'
-	}
-	if last := len(name) - 1; name[last] == ' ' {
-		name[last] = '_'
-	}
-	return string(name)
-}
-
-func isWordRune(r rune) bool {
-	return r != utf8.RuneError && (r == '_' || unicode.IsLetter(r) || unicode.IsNumber(r))
-}
-
 // eventName checks the name of an event, which callers use, so that it cannot be changed here.
 func (r *reader) eventName(at *document.Node, name string) bool {
 	switch {
@@ -212,15 +141,8 @@ func (r *reader) eventName(at *document.Node, name string) bool {
 		if _, ok := statemachine.ParseEventName(name); ok {
 			return true
 		}
-		r.add(at, "letters, digits and _, inside also . : ~ -, at most 128 bytes: "+strconv.Quote(clipped(nodeName(strings.ReplaceAll(name, " ", "_")), 100)),
-			"%q cannot be the name of an event here", clipped(name, 100))
+		r.add(at, "letters, digits and _, inside also . : ~ -, at most 128 bytes: "+strconv.Quote(tree.Clipped(nodeName(strings.ReplaceAll(name, " ", "_")), 100)),
+			"%q cannot be the name of an event here", tree.Clipped(name, 100))
 	}
 	return false
-}
-
-func clipped(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
 }

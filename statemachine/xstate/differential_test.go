@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"troupe/statemachine/xstate/internal/tree"
 )
 
 // randomMachines is how many machines each run draws, and eventsEach how many events each of them gets.
@@ -93,7 +95,7 @@ type drawn struct {
 	config   map[string]any
 	parent   *drawn
 	children []*drawn
-	kind     kind
+	kind     tree.Kind
 }
 
 func (g *generator) chance(percent int) bool { return g.r.IntN(100) < percent }
@@ -128,7 +130,7 @@ var eventNames = []string{"A", "B", "C", "D.x", "D.y", "D"}
 
 // state draws the shape of a state.
 func (g *generator) state(parent *drawn, key string, depth int) *drawn {
-	s := &drawn{key: key, config: map[string]any{}, parent: parent, kind: atomic}
+	s := &drawn{key: key, config: map[string]any{}, parent: parent, kind: tree.Atomic}
 	s.id = key
 	if parent != nil {
 		s.id = parent.id + "." + key
@@ -136,15 +138,15 @@ func (g *generator) state(parent *drawn, key string, depth int) *drawn {
 	g.states = append(g.states, s)
 	switch {
 	case depth == 0 && g.chance(25), depth > 0 && depth < 3 && g.chance(20):
-		s.kind = parallel
+		s.kind = tree.Parallel
 	case depth == 0, depth < 4 && g.chance(40):
-		s.kind = compound
-	case parent.kind == compound && len(parent.children) > 0 && g.chance(20):
-		s.kind = final
+		s.kind = tree.Compound
+	case parent.kind == tree.Compound && len(parent.children) > 0 && g.chance(20):
+		s.kind = tree.Final
 	case len(parent.children) > 0 && g.chance(25):
-		s.kind = history
+		s.kind = tree.History
 	}
-	if s.kind != compound && s.kind != parallel {
+	if s.kind != tree.Compound && s.kind != tree.Parallel {
 		return s
 	}
 	for i := range 2 + g.r.IntN(2) {
@@ -166,26 +168,26 @@ func (g *generator) state(parent *drawn, key string, depth int) *drawn {
 // fill draws what a state does.
 func (g *generator) fill(s *drawn) {
 	switch s.kind {
-	case history:
+	case tree.History:
 		s.config["type"] = "history"
 		s.config["history"] = pick(g, []any{"shallow", "deep", true})
-		if s.parent.kind == parallel || g.chance(40) {
+		if s.parent.kind == tree.Parallel || g.chance(40) {
 			to := g.inside(s.parent)
-			for g.kindOf(to) == history {
+			for g.kindOf(to) == tree.History {
 				to = g.inside(s.parent)
 			}
 			s.config["target"] = to
 		}
 		return
-	case parallel:
+	case tree.Parallel:
 		s.config["type"] = "parallel"
-	case compound:
+	case tree.Compound:
 		s.config["initial"] = s.children[0].key
-		if g.chance(20) && (s.parent == nil || s.parent.kind != parallel) {
+		if g.chance(20) && (s.parent == nil || s.parent.kind != tree.Parallel) {
 			s.config["initial"] = map[string]any{"target": s.children[0].key, "actions": g.log("=")}
 		}
 	}
-	if s.kind == final {
+	if s.kind == tree.Final {
 		s.config["type"] = "final"
 	}
 	if g.chance(70) {
@@ -194,7 +196,7 @@ func (g *generator) fill(s *drawn) {
 	if g.chance(60) {
 		s.config["exit"] = []any{g.log("-")}
 	}
-	if s.kind == final {
+	if s.kind == tree.Final {
 		return
 	}
 	on := map[string]any{}
@@ -211,7 +213,7 @@ func (g *generator) fill(s *drawn) {
 	if g.chance(15) {
 		s.config["after"] = map[string]any{pick(g, []string{"500", "1000"}): []any{g.transition(s, true)}}
 	}
-	if (s.kind == compound || s.kind == parallel) && g.chance(50) {
+	if (s.kind == tree.Compound || s.kind == tree.Parallel) && g.chance(50) {
 		s.config["onDone"] = g.transitions(s, false)
 	}
 	if s.parent == nil { // troupe does not leave and enter the root of a machine
@@ -240,12 +242,12 @@ func (g *generator) transition(s *drawn, external bool) map[string]any {
 	t := map[string]any{}
 	if g.chance(75) {
 		t["target"] = g.inside(g.states[0])
-		if s.kind != atomic && g.chance(30) {
+		if s.kind != tree.Atomic && g.chance(30) {
 			t["target"] = g.inside(s)
 		}
 	}
 	g.avoid(s, t)
-	if s.parent != nil && (g.chance(25) || s.kind == atomic && t["target"] == "#"+s.id) {
+	if s.parent != nil && (g.chance(25) || s.kind == tree.Atomic && t["target"] == "#"+s.id) {
 		t["reenter"] = true
 	}
 	if !external {
@@ -283,7 +285,7 @@ func (g *generator) transition(s *drawn, external bool) map[string]any {
 // which the states were entered, and not in that of the document.
 func (s *drawn) isBeside() bool {
 	for p := s; p != nil; p = p.parent {
-		if p.kind == parallel {
+		if p.kind == tree.Parallel {
 			return true
 		}
 	}
@@ -294,7 +296,7 @@ func (s *drawn) isBeside() bool {
 // left (doc.go, "What is different").
 func (g *generator) avoid(s *drawn, t map[string]any) {
 	for _, to := range g.states {
-		if "#"+to.id != t["target"] || to.kind != history {
+		if "#"+to.id != t["target"] || to.kind != tree.History {
 			continue
 		}
 		for p := s; p != nil; p = p.parent {
@@ -306,7 +308,7 @@ func (g *generator) avoid(s *drawn, t map[string]any) {
 	}
 }
 
-func (g *generator) kindOf(target string) kind {
+func (g *generator) kindOf(target string) tree.Kind {
 	for _, s := range g.states {
 		if "#"+s.id == target {
 			return s.kind

@@ -7,6 +7,7 @@ import (
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
+	"troupe/statemachine/xstate/internal/tree"
 )
 
 // params is how conditions and values in the maps of names see the params of a guard or action.
@@ -20,21 +21,21 @@ const (
 
 // guardOf makes the guard of a transition: the name of one, or a condition.
 func (r *reader) guardOf(n *document.Node) *document.Node {
-	if isWord(n) {
+	if tree.IsWord(n) {
 		if named := r.guards.get(n.Text); named != nil && !r.guards.hasParams(named) {
-			return textAt(n, n.Text)
+			return tree.Text(n, n.Text)
 		}
-	} else if t := n.Field("type"); isWord(t) && n.Field("params") == nil {
+	} else if t := n.Field("type"); tree.IsWord(t) && n.Field("params") == nil {
 		if named := r.guards.get(t.Text); named != nil && !r.guards.hasParams(named) {
 			r.known(n, []string{"type", "params"}, nil)
-			return textAt(t, t.Text)
+			return tree.Text(t, t.Text)
 		}
 	}
 	text := r.condition(n)
 	if text == "" {
 		return nil
 	}
-	return textAt(n, text)
+	return tree.Text(n, text)
 }
 
 // names is one of the maps of names at the top.
@@ -83,12 +84,12 @@ func speaksOfParams(n *document.Node) bool {
 // fault.
 func (r *reader) condition(n *document.Node) string {
 	switch {
-	case isWord(n):
+	case tree.IsWord(n):
 		return r.namedCondition(n, n.Text, nil)
 	case n.Kind == document.Null:
 		r.add(n, `name the guard, and give its condition in a map "guards" at the top`, "the guard was a function, which JSON leaves out")
 		return ""
-	case n.Kind != document.Mapping || !isWord(n.Field("type")):
+	case n.Kind != document.Mapping || !tree.IsWord(n.Field("type")):
 		r.add(n, `{"type": "name"}`, "a guard is a name or an object with a type")
 		return ""
 	}
@@ -119,7 +120,7 @@ func (r *reader) namedCondition(at *document.Node, name string, given *document.
 	if entry == nil {
 		advice := `give its condition in CEL at the top: "guards": {` + data.Quote(name) + `: "…"}`
 		if r.faults < faultsShown {
-			if near := document.Closest(name, keysOf(r.guards.node)); near != "" {
+			if near := document.Closest(name, tree.KeysOf(r.guards.node)); near != "" {
 				advice = "did you mean " + data.Quote(near) + "?"
 			}
 		}
@@ -131,8 +132,8 @@ func (r *reader) namedCondition(at *document.Node, name string, given *document.
 	}
 	defer r.leave()
 	text := ""
-	if isWord(entry) {
-		text = condition(entry.Text)
+	if tree.IsWord(entry) {
+		text = tree.Condition(entry.Text)
 		if text == "" {
 			r.add(entry, "write a condition in CEL", "the guard %s is empty", data.Quote(name))
 		}
@@ -202,7 +203,7 @@ func (r *reader) leave() { r.expanding = r.expanding[:len(r.expanding)-1] }
 func (r *reader) joined(n *document.Node, operator string) string {
 	inner := firstField(n, "guards", "guard", "children")
 	var parts []string
-	for _, g := range items(inner) {
+	for _, g := range tree.Items(inner) {
 		text := r.condition(g)
 		if text == "" {
 			return ""
@@ -236,7 +237,7 @@ func (r *reader) stateIn(n *document.Node) string {
 		return ""
 	}
 	var states []*state
-	if isWord(v) {
+	if tree.IsWord(v) {
 		to := r.states[0].find(statePath(v.Text))
 		if strings.HasPrefix(v.Text, "#") {
 			to = r.byID[v.Text[1:]] // XState compares whole ids here
@@ -258,7 +259,7 @@ func (r *reader) stateIn(n *document.Node) string {
 
 // inValue adds the states that a state value names below s.
 func (r *reader) inValue(out []*state, s *state, v *document.Node) []*state {
-	if isWord(v) {
+	if tree.IsWord(v) {
 		return append(out, s.find(statePath(v.Text)))
 	}
 	for _, f := range v.Fields {
@@ -280,30 +281,19 @@ func (r *reader) guardMap() *document.Node {
 	if r.guards.node == nil || r.native != nil {
 		return r.guards.node
 	}
-	out := mappingAt(r.guards.node)
+	out := tree.Mapping(r.guards.node)
 	for _, f := range r.guards.node.Fields {
 		if r.guards.hasParams(f.Value) {
 			continue // it stands in full wherever it is used, with the params
 		}
 		text := f.Value.Text
-		if !isWord(f.Value) {
+		if !tree.IsWord(f.Value) {
 			text = r.namedCondition(f.Key, f.Key.Text, nil)
 		}
-		putAt(out, f.Key, f.Key.Text, textAt(f.Value, text))
+		tree.PutAt(out, f.Key, f.Key.Text, tree.Text(f.Value, text))
 	}
 	if len(out.Fields) == 0 {
 		return nil
-	}
-	return out
-}
-
-func keysOf(n *document.Node) []string {
-	if n == nil {
-		return nil
-	}
-	out := make([]string, len(n.Fields))
-	for i, f := range n.Fields {
-		out[i] = f.Key.Text
 	}
 	return out
 }

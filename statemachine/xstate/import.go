@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"troupe/statemachine"
 	"troupe/statemachine/document"
+	"troupe/statemachine/xstate/internal/tree"
 )
 
 // File is one definition that Import made.
@@ -25,71 +25,23 @@ type File struct {
 // expressed, with its line, reason and advice. What is returned can be parsed by statemachine.Parser.
 func Import(name string, text []byte) ([]File, error) {
 	// The text is JSON whatever the name of the file.
-	tree, err := document.Parse("machine.json", text)
+	read, err := document.Parse("machine.json", text)
 	if err != nil {
 		return nil, named(err, name)
 	}
 	r := &reader{Collector: document.Collector{File: name}, warnings: document.Collector{File: name}, byID: map[string]*state{}}
-	definition := r.machine(tree)
+	definition := r.machine(read)
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
-	w := newYAMLWriter()
-	w.comment(r.notes...)
-	w.top(definition)
-	out := File{ID: definition.Field("id").Text, Text: []byte(w.text.String()), Warnings: r.warnings.Faults()}
+	w := tree.NewWriter()
+	w.Comment(r.notes...)
+	w.Top(definition)
+	out := File{ID: definition.Field("id").Text, Text: w.Bytes(), Warnings: r.warnings.Faults()}
 	if err := check(name, out.Text, w); err != nil {
 		return nil, err
 	}
 	return []File{out}, nil
-}
-
-// named gives faults the name of the file.
-func named(err error, file string) error {
-	faults, ok := err.(document.Faults) //nolint:errorlint // document.Parse returns nothing else
-	if !ok {
-		return err
-	}
-	faults = slices.Clone(faults)
-	for i := range faults {
-		faults[i].File = file
-	}
-	return faults
-}
-
-// newParser returns the parser that everything is checked with.
-var newParser = sync.OnceValues(func() (*statemachine.Parser, error) {
-	return statemachine.NewParser(statemachine.ParserOptions{})
-})
-
-// check parses a definition that was written. Its faults are named where the JSON has what they are about.
-func check(name string, text []byte, w *yamlWriter) error {
-	parser, err := newParser()
-	if err != nil {
-		return err
-	}
-	if _, err = parser.Parse(statemachine.Source{File: "machine.yaml", Text: text}); err == nil {
-		return nil
-	}
-	faults, ok := err.(document.Faults) //nolint:errorlint // Parse returns nothing else
-	if !ok {
-		return err
-	}
-	out := make(document.Faults, len(faults))
-	for i, fault := range faults {
-		fault.File = name
-		if strings.Contains(fault.Reason, "undeclared reference to 'context'") {
-			fault.Suggestion = "the members of the context are those of svcPublic here: svcPublic.count"
-		}
-		if from := w.sourceOf(fault.Line, fault.Column); from != nil {
-			fault.Line, fault.Column = from.Line, from.Column
-		} else {
-			fault.Line, fault.Column = 0, 0
-		}
-		out[i] = fault
-	}
-	out.Sort()
-	return out
 }
 
 // reader makes a definition from one machine, collecting every fault on the way.
@@ -148,7 +100,7 @@ func (r *reader) known(n *document.Node, allowed []string, later map[string]stri
 				advice = "known here: " + strings.Join(allowed, ", ")
 			}
 		}
-		r.add(f.Key, advice, "unknown key %q", clipped(f.Key.Text, 100))
+		r.add(f.Key, advice, "unknown key %q", tree.Clipped(f.Key.Text, 100))
 	}
 	return true
 }
@@ -173,7 +125,7 @@ func (r *reader) machine(n *document.Node) *document.Node {
 		r.add(n, "", "more than %d states", maxStates)
 		return nil
 	}
-	if root.kind == final || root.kind == history {
+	if root.kind == tree.Final || root.kind == tree.History {
 		r.add(n, "give it states", "the root cannot be of type %s", string(root.kind))
 		return nil
 	}
@@ -214,7 +166,7 @@ func (r *reader) maps(n *document.Node) {
 			m = nil
 		}
 		names := newNames(m)
-		names.native = n.Field("meta").Field(ownMeta).Field("definition") != nil
+		names.native = n.Field("meta").Field(tree.OwnMeta).Field("definition") != nil
 		return names
 	}
 	r.guards, r.actions, r.delays, r.actors = get("guards"), get("actions"), get("delays"), get("actors")
@@ -226,7 +178,7 @@ func (r *reader) noteRenamed(s *state) {
 	const most = 50
 	for _, c := range s.children {
 		if c.name != c.key && len(r.notes) < most {
-			r.notes = append(r.notes, fmt.Sprintf("The state %s is named %s here.", clipped(strings.TrimPrefix(c.id, r.states[0].id+"."), 200), c.name))
+			r.notes = append(r.notes, fmt.Sprintf("The state %s is named %s here.", tree.Clipped(strings.TrimPrefix(c.id, r.states[0].id+"."), 200), c.name))
 		}
 		r.noteRenamed(c)
 	}
@@ -235,7 +187,7 @@ func (r *reader) noteRenamed(s *state) {
 // canSplit reports whether the regions of the root can be state machines of their own: nothing stands at the root
 // itself, and no transition leads from one to another or enters one as a whole.
 func (r *reader) canSplit(root *state) bool {
-	if root.kind != parallel || len(root.children) == 0 {
+	if root.kind != tree.Parallel || len(root.children) == 0 {
 		return false
 	}
 	if r.native != nil {
@@ -245,7 +197,7 @@ func (r *reader) canSplit(root *state) bool {
 		return false
 	}
 	for _, c := range root.children {
-		if c.kind != compound && c.kind != parallel || c.has("onDone") {
+		if c.kind != tree.Compound && c.kind != tree.Parallel || c.has("onDone") {
 			return false
 		}
 	}
@@ -264,7 +216,7 @@ func (r *reader) leavesRegion(t *document.Node, s, region *state) bool {
 	if t.Kind == document.Mapping {
 		to = t.Field("target")
 	}
-	for _, at := range items(to) {
+	for _, at := range tree.Items(to) {
 		if at.Kind != document.String || at.Text == "" {
 			continue
 		}
@@ -280,16 +232,16 @@ func (r *reader) leavesRegion(t *document.Node, s, region *state) bool {
 
 // transitionsOf returns all transitions in the configuration of a state, as they are written.
 func transitionsOf(n *document.Node) []*document.Node {
-	out := slices.Concat(items(n.Field("always")), items(n.Field("onDone")))
+	out := slices.Concat(tree.Items(n.Field("always")), tree.Items(n.Field("onDone")))
 	for _, key := range []string{"on", "after"} {
 		if m := n.Field(key); m != nil {
 			for _, f := range m.Fields {
-				out = append(out, items(f.Value)...)
+				out = append(out, tree.Items(f.Value)...)
 			}
 		}
 	}
-	for _, i := range items(n.Field("invoke")) {
-		out = slices.Concat(out, items(i.Field("onDone")), items(i.Field("onError")))
+	for _, i := range tree.Items(n.Field("invoke")) {
+		out = slices.Concat(out, tree.Items(i.Field("onDone")), tree.Items(i.Field("onError")))
 	}
 	return out
 }
@@ -323,8 +275,8 @@ func (r *reader) version(n *document.Node) *document.Node {
 		return nil
 	}
 	if i, err := strconv.Atoi(n.Text); err == nil && i >= 1 && i < 1<<31 && (n.Kind == document.Number || n.Kind == document.String) {
-		return wordAt(n, document.Number, strconv.Itoa(i))
+		return tree.Word(n, document.Number, strconv.Itoa(i))
 	}
-	r.warn(n, "versions are whole numbers here", "the version %q was left out", clipped(n.Text, 100))
+	r.warn(n, "versions are whole numbers here", "the version %q was left out", tree.Clipped(n.Text, 100))
 	return nil
 }

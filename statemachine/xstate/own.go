@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"troupe/statemachine/document"
+	"troupe/statemachine/xstate/internal/tree"
 )
 
 // refused are actions of XState that nothing here does, with what to do instead.
@@ -38,7 +39,7 @@ func (r *reader) ownAction(n *document.Node, own string) []*document.Node {
 			r.missing(n, "the id of what is cancelled")
 			return nil
 		}
-		a = action(n, "cancel", textAt(id, r.Text(id)))
+		a = tree.Only(n, "cancel", tree.Text(id, r.Text(id)))
 	case "log":
 		a = r.log(n)
 	default:
@@ -46,18 +47,12 @@ func (r *reader) ownAction(n *document.Node, own string) []*document.Node {
 		if !ok {
 			advice = "known here: xstate.raise, xstate.assign, xstate.cancel, xstate.log"
 		}
-		r.add(n, advice, "%q has no counterpart here", clipped(n.Field("type").Text, 100))
+		r.add(n, advice, "%q has no counterpart here", tree.Clipped(n.Field("type").Text, 100))
 	}
 	if a == nil {
 		return nil
 	}
 	return []*document.Node{a}
-}
-
-func action(at *document.Node, key string, value *document.Node) *document.Node {
-	out := mappingAt(at)
-	put(out, key, value)
-	return out
 }
 
 func (r *reader) missing(n *document.Node, what string) {
@@ -71,7 +66,7 @@ func (r *reader) raise(n *document.Node) *document.Node {
 		r.missing(n, "its event")
 		return nil
 	}
-	at, data := event, mappingAt(event)
+	at, data := event, tree.Mapping(event)
 	if event.Kind == document.Mapping {
 		at = event.Field("type")
 		for _, f := range event.Fields {
@@ -80,7 +75,7 @@ func (r *reader) raise(n *document.Node) *document.Node {
 			}
 		}
 	}
-	if !isWord(at) {
+	if !tree.IsWord(at) {
 		r.add(event, `{"type": "name"}`, "an event is a name or an object with a type")
 		return nil
 	}
@@ -89,21 +84,21 @@ func (r *reader) raise(n *document.Node) *document.Node {
 	}
 	delay, id := firstField(n, "delay"), firstField(n, "id")
 	if delay == nil && len(data.Fields) == 0 {
-		return action(n, "raise", textAt(at, at.Text))
+		return tree.Only(n, "raise", tree.Text(at, at.Text))
 	}
-	out := mappingAt(n)
-	put(out, "event", textAt(at, at.Text))
+	out := tree.Mapping(n)
+	tree.Put(out, "event", tree.Text(at, at.Text))
 	if len(data.Fields) > 0 {
-		put(out, "data", data)
+		tree.Put(out, "data", data)
 	}
 	if delay == nil {
-		return action(n, "raise", out)
+		return tree.Only(n, "raise", out)
 	}
-	put(out, "delay", r.delayOf(delay))
+	tree.Put(out, "delay", r.delayOf(delay))
 	if id != nil {
-		put(out, "id", textAt(id, r.Text(id)))
+		tree.Put(out, "id", tree.Text(id, r.Text(id)))
 	}
-	return action(n, "send", out)
+	return tree.Only(n, "send", out)
 }
 
 // assign makes assign. What is assigned are values by the keys of the context, in order.
@@ -116,15 +111,15 @@ func (r *reader) assign(n *document.Node) *document.Node {
 		r.missing(n, "what it assigns")
 		return nil
 	}
-	out := mappingAt(values)
+	out := tree.Mapping(values)
 	for _, f := range values.Fields {
 		if f.Key.Text == "" || strings.Contains(f.Key.Text, ".") {
 			r.add(f.Key, "", "a key with a dot cannot be assigned")
 			continue
 		}
-		putAt(out, f.Key, "svcPublic."+f.Key.Text, f.Value)
+		tree.PutAt(out, f.Key, "svcPublic."+f.Key.Text, f.Value)
 	}
-	return action(n, "assign", out)
+	return tree.Only(n, "assign", out)
 }
 
 // log makes log. A label stands before the value.
@@ -135,28 +130,28 @@ func (r *reader) log(n *document.Node) *document.Node {
 		r.missing(n, "what it logs")
 		return nil
 	case label == nil:
-		return action(n, "log", value)
+		return tree.Only(n, "log", value)
 	case value == nil:
-		return action(n, "log", textAt(label, r.Text(label)))
-	case isWord(value):
-		return action(n, "log", textAt(n, r.Text(label)+": "+value.Text))
+		return tree.Only(n, "log", tree.Text(label, r.Text(label)))
+	case tree.IsWord(value):
+		return tree.Only(n, "log", tree.Text(n, r.Text(label)+": "+value.Text))
 	}
-	both := mappingAt(n)
-	put(both, r.Text(label), value)
-	return action(n, "log", both)
+	both := tree.Mapping(n)
+	tree.Put(both, r.Text(label), value)
+	return tree.Only(n, "log", both)
 }
 
 // delayOf makes a delay: milliseconds, a name of the map, or an expression.
 func (r *reader) delayOf(n *document.Node) *document.Node {
 	if n.Kind == document.Number {
-		return wordAt(n, document.Number, n.Text)
+		return tree.Word(n, document.Number, n.Text)
 	}
-	if !isWord(n) {
+	if !tree.IsWord(n) {
 		r.add(n, "", "a delay is a number of milliseconds or a name")
 		return nil
 	}
-	if _, ok := expression(n.Text); ok || isMilliseconds(n.Text) {
-		return textAt(n, n.Text)
+	if _, ok := tree.Expression(n.Text); ok || isMilliseconds(n.Text) {
+		return tree.Text(n, n.Text)
 	}
 	return r.namedDelay(n, n.Text)
 }
@@ -170,11 +165,11 @@ func isMilliseconds(s string) bool {
 func (r *reader) namedDelay(at *document.Node, name string) *document.Node {
 	entry := r.delays.get(name)
 	if entry == nil {
-		r.add(at, `say how long it is at the top: "delays": {"`+clipped(name, 60)+`": 1000}`, "the delay %q has no length: JSON has no functions", clipped(name, 100))
+		r.add(at, `say how long it is at the top: "delays": {"`+tree.Clipped(name, 60)+`": 1000}`, "the delay %q has no length: JSON has no functions", tree.Clipped(name, 100))
 		return nil
 	}
 	if entry.Kind != document.Number && entry.Kind != document.String {
-		r.add(entry, `milliseconds, "PT5S", or "${…}"`, "the delay %q is %s", clipped(name, 100), entry.Kind)
+		r.add(entry, `milliseconds, "PT5S", or "${…}"`, "the delay %q is %s", tree.Clipped(name, 100), entry.Kind)
 		return nil
 	}
 	out := *entry
@@ -188,10 +183,10 @@ func (r *reader) after(s *state, n *document.Node) *document.Node {
 		r.add(n, `{"1000": "target"}`, "after must be an object of delays, found %s", n.Kind)
 		return nil
 	}
-	out := mappingAt(n)
+	out := tree.Mapping(n)
 	for _, f := range n.Fields {
-		delay := textAt(f.Key, f.Key.Text)
-		if kept := s.keptKeys().Field(writtenDelays).Field(f.Key.Text); isWord(kept) {
+		delay := tree.Text(f.Key, f.Key.Text)
+		if kept := s.keptKeys().Field(tree.WrittenDelays).Field(f.Key.Text); tree.IsWord(kept) {
 			delay = kept
 		} else if !isMilliseconds(f.Key.Text) {
 			if delay = r.namedDelay(f.Key, f.Key.Text); delay == nil {
@@ -200,9 +195,9 @@ func (r *reader) after(s *state, n *document.Node) *document.Node {
 		}
 		v := r.transitions(s, f.Value, delayed)
 		if v == nil {
-			v = listAt(f.Value)
+			v = tree.List(f.Value)
 		}
-		putAt(out, f.Key, distinct(used, delay.Text), v)
+		tree.PutAt(out, f.Key, distinct(used, delay.Text), v)
 	}
 	return out
 }
@@ -214,7 +209,7 @@ func distinct(used map[string]bool, delay string) string {
 		if !used[delay] {
 			break
 		}
-		inner, ok := expression(delay)
+		inner, ok := tree.Expression(delay)
 		if !ok {
 			inner = delayLiteral(delay)
 		}
@@ -238,12 +233,12 @@ var invokeKeys = []string{"src", "id", "input", "onDone", "onError", "systemId"}
 // invokes makes the children of a state: what the map of actors says about their src.
 func (r *reader) invokes(s *state, n *document.Node) *document.Node {
 	var out []*document.Node
-	for _, i := range items(n) {
+	for _, i := range tree.Items(n) {
 		if a := r.invoke(s, i); a != nil {
 			out = append(out, a)
 		}
 	}
-	return oneOrMore(n, out)
+	return tree.OneOrMore(n, out)
 }
 
 func (r *reader) invoke(s *state, n *document.Node) *document.Node {
@@ -258,25 +253,25 @@ func (r *reader) invoke(s *state, n *document.Node) *document.Node {
 	}
 	actor := r.actors.get(src.Text)
 	if actor == nil {
-		r.add(src, `give the workflow that does it at the top: "actors": {"`+clipped(src.Text, 60)+`": {"workflow": "id"}}`, "the actor %q is not known: JSON has no functions", clipped(src.Text, 100))
+		r.add(src, `give the workflow that does it at the top: "actors": {"`+tree.Clipped(src.Text, 60)+`": {"workflow": "id"}}`, "the actor %q is not known: JSON has no functions", tree.Clipped(src.Text, 100))
 		return nil
 	}
 	if !r.known(actor, []string{"workflow", "version", "data"}, nil) {
 		return nil
 	}
-	out := mappingAt(n)
+	out := tree.Mapping(n)
 	for _, f := range actor.Fields {
-		putAt(out, src, f.Key.Text, f.Value)
+		tree.PutAt(out, src, f.Key.Text, f.Value)
 	}
 	if input := n.Field("input"); input != nil {
 		if actor.Field("data") != nil {
-			r.add(input, "leave one of them out", "the actor %q has input and data", clipped(src.Text, 100))
+			r.add(input, "leave one of them out", "the actor %q has input and data", tree.Clipped(src.Text, 100))
 		}
-		put(out, "data", action(input, "svcPublic", input))
+		tree.Put(out, "data", tree.Only(input, "svcPublic", input))
 	}
 	for _, key := range []string{"onDone", "onError"} {
 		if v := n.Field(key); v != nil {
-			put(out, key, r.transitions(s, v, plainEvent))
+			tree.Put(out, key, r.transitions(s, v, plainEvent))
 		}
 	}
 	return out
@@ -284,9 +279,9 @@ func (r *reader) invoke(s *state, n *document.Node) *document.Node {
 
 // assigns reports whether actions assign something, which XState takes for a change.
 func (r *reader) assigns(n *document.Node) bool {
-	for _, a := range items(n) {
+	for _, a := range tree.Items(n) {
 		name := a.Text
-		if t := a.Field("type"); isWord(t) {
+		if t := a.Field("type"); tree.IsWord(t) {
 			name = t.Text
 		}
 		if strings.HasSuffix(name, "xstate.assign") || a.Field("assign") != nil {

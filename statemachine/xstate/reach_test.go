@@ -16,6 +16,7 @@ import (
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
+	"troupe/statemachine/xstate/internal/tree"
 )
 
 // reached is one line of a recording: what happened, and what the npm package xstate shows behind it
@@ -348,7 +349,7 @@ func (p *play) innermost(active map[string]*document.Node) []string {
 func (p *play) tags(active map[string]*document.Node) []string {
 	var out []string
 	for _, n := range active {
-		for _, tag := range items(n.Field("tags")) {
+		for _, tag := range tree.Items(n.Field("tags")) {
 			out = append(out, tag.Text)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
+	"troupe/statemachine/xstate/internal/tree"
 )
 
 // definitions returns the definitions of the repository by name: the example home's, those of the core's tests, those
@@ -119,21 +120,21 @@ func TestRoundTripControl(t *testing.T) {
 // eventsOf returns the names of the events that a definition spells out.
 func eventsOf(t *testing.T, src statemachine.Source) []string {
 	t.Helper()
-	tree, err := document.Parse(src.File, src.Text)
+	top, err := document.Parse(src.File, src.Text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := keysOf(tree.Field("events"))
+	names := tree.KeysOf(top.Field("events"))
 	var visit func(n *document.Node)
 	visit = func(n *document.Node) {
-		for _, name := range keysOf(n.Field("on")) {
+		for _, name := range tree.KeysOf(n.Field("on")) {
 			names = append(names, strings.Replace(name, "*", "any", 1))
 		}
 		for _, f := range n.Fields {
 			visit(f.Value)
 		}
 	}
-	visit(tree.Field("stateMachines"))
+	visit(top.Field("stateMachines"))
 	slices.Sort(names)
 	return slices.Compact(names)
 }

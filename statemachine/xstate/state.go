@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"troupe/statemachine/document"
+	"troupe/statemachine/xstate/internal/tree"
 )
 
 // stateKeys are the keys of a state's configuration.
@@ -13,9 +14,6 @@ var stateKeys = []string{
 	"id", "type", "initial", "states", "on", "always", "after", "entry", "exit", "invoke", "onDone", "history", "target",
 	"output", "tags", "meta", "description",
 }
-
-// ownMeta is the key of meta under which exports keep what XState has no key for.
-const ownMeta = "troupe"
 
 // state makes the node of a state.
 func (r *reader) state(s *state) *document.Node {
@@ -26,15 +24,15 @@ func (r *reader) state(s *state) *document.Node {
 	}
 	r.known(n, allowed, laterKeys)
 	r.checkState(s)
-	out := mappingAt(n)
-	if s.kind == history && n.Field("type") == nil {
-		put(out, "type", textAt(n, string(history)))
+	out := tree.Mapping(n)
+	if s.kind == tree.History && n.Field("type") == nil {
+		tree.Put(out, "type", tree.Text(n, string(tree.History)))
 	}
 	for _, f := range n.Fields {
 		r.member(out, s, f)
 	}
-	if root := s.parent; s.kind == final && root != nil && root.parent == nil && !s.has("output") {
-		put(out, "output", root.at.Field("output"))
+	if root := s.parent; s.kind == tree.Final && root != nil && root.parent == nil && !s.has("output") {
+		tree.Put(out, "output", root.at.Field("output"))
 	}
 	r.restore(out, n.Field("meta"))
 	return out
@@ -45,44 +43,44 @@ func (r *reader) member(out *document.Node, s *state, f document.Field) {
 	v := f.Value
 	switch f.Key.Text {
 	case "type":
-		if s.parent != nil || s.kind == parallel {
-			put(out, "type", v)
+		if s.parent != nil || s.kind == tree.Parallel {
+			tree.Put(out, "type", v)
 		}
 	case "initial":
-		put(out, "initial", r.initialOf(s, v))
+		tree.Put(out, "initial", r.initialOf(s, v))
 	case "states":
 		r.children(out, s, v)
 	case "on":
-		put(out, "on", r.on(s, v))
+		tree.Put(out, "on", r.on(s, v))
 	case "always":
-		put(out, "always", r.transitions(s, v, always))
+		tree.Put(out, "always", r.transitions(s, v, always))
 	case "after":
-		put(out, "after", r.after(s, v))
+		tree.Put(out, "after", r.after(s, v))
 	case "entry", "exit":
-		put(out, f.Key.Text, r.actionsOf(v))
+		tree.Put(out, f.Key.Text, r.actionsOf(v))
 	case "invoke":
-		put(out, "invoke", r.invokes(s, v))
+		tree.Put(out, "invoke", r.invokes(s, v))
 	case "onDone":
 		if s.parent != nil {
-			put(out, "onDone", r.transitions(s, v, plainEvent))
+			tree.Put(out, "onDone", r.transitions(s, v, plainEvent))
 		}
 	case "history":
-		put(out, "history", r.historyOf(v))
+		tree.Put(out, "history", r.historyOf(v))
 	case "target":
-		if s.kind == history {
-			put(out, "target", r.historyTarget(s, v))
+		if s.kind == tree.History {
+			tree.Put(out, "target", r.historyTarget(s, v))
 		}
 	case "output":
 		r.output(out, s, v)
 	case "tags":
 		if s.parent != nil || !r.split {
-			put(out, "tags", v)
+			tree.Put(out, "tags", v)
 		}
 	case "meta":
-		put(out, "meta", withoutOwn(v))
+		tree.Put(out, "meta", withoutOwn(v))
 	case "description":
 		if s.parent != nil || r.native != nil {
-			put(out, "description", textAt(v, r.Text(v)))
+			tree.Put(out, "description", tree.Text(v, r.Text(v)))
 		}
 	}
 }
@@ -90,19 +88,19 @@ func (r *reader) member(out *document.Node, s *state, f document.Field) {
 // checkState names what a state has and cannot have.
 func (r *reader) checkState(s *state) {
 	n := s.at
-	if s.kind == compound && len(s.children) == 0 {
+	if s.kind == tree.Compound && len(s.children) == 0 {
 		r.add(n, "give it states, or leave type out", "a compound state without states")
 	}
-	if s.kind == compound && len(s.children) > 0 && r.initial(s) == nil {
-		r.add(cmp.Or(n.Field("initial"), n), "give it the key of one of its states as initial", "the initial state of %q is missing or none of its states", clipped(s.key, 100))
+	if s.kind == tree.Compound && len(s.children) > 0 && r.initial(s) == nil {
+		r.add(cmp.Or(n.Field("initial"), n), "give it the key of one of its states as initial", "the initial state of %q is missing or none of its states", tree.Clipped(s.key, 100))
 	}
-	if s.parent == nil && s.kind == atomic && len(s.children) > 0 {
+	if s.parent == nil && s.kind == tree.Atomic && len(s.children) > 0 {
 		r.add(n, "leave type out", "an atomic state cannot have states")
 	}
-	if s.kind == history && s.has("onDone", "on", "entry", "exit") {
+	if s.kind == tree.History && s.has("onDone", "on", "entry", "exit") {
 		return // the parser names these
 	}
-	if s.parent != nil && s.parent.kind == parallel && s.kind == final {
+	if s.parent != nil && s.parent.kind == tree.Parallel && s.kind == tree.Final {
 		r.add(n, "put it into a region", "a final state cannot be a region of a parallel state here")
 	}
 }
@@ -118,8 +116,8 @@ func (r *reader) initialOf(s *state, v *document.Node) *document.Node {
 			}
 		}
 	}
-	if s.kind != compound {
-		r.warn(v, "", "the state %q is %s: its initial does nothing, and was left out", clipped(s.key, 100), string(s.kind))
+	if s.kind != tree.Compound {
+		r.warn(v, "", "the state %q is %s: its initial does nothing, and was left out", tree.Clipped(s.key, 100), string(s.kind))
 		return nil
 	}
 	c := r.initial(s)
@@ -127,11 +125,11 @@ func (r *reader) initialOf(s *state, v *document.Node) *document.Node {
 		return nil
 	}
 	if actions == nil {
-		return textAt(v, c.name)
+		return tree.Text(v, c.name)
 	}
-	out := mappingAt(v)
-	put(out, "target", textAt(v, c.name))
-	put(out, "actions", actions)
+	out := tree.Mapping(v)
+	tree.Put(out, "target", tree.Text(v, c.name))
+	tree.Put(out, "actions", actions)
 	return out
 }
 
@@ -139,27 +137,27 @@ func (r *reader) children(out *document.Node, s *state, v *document.Node) {
 	if len(s.children) == 0 {
 		return
 	}
-	states := mappingAt(v)
+	states := tree.Mapping(v)
 	for _, c := range s.children {
-		putAt(states, c.at, c.name, r.state(c))
+		tree.PutAt(states, c.at, c.name, r.state(c))
 	}
-	put(out, "states", states)
+	tree.Put(out, "states", states)
 }
 
 func (r *reader) historyOf(v *document.Node) *document.Node {
 	switch {
 	case v.Kind == document.Bool && v.Text == "true":
-		return textAt(v, "shallow")
+		return tree.Text(v, "shallow")
 	case v.Kind == document.Bool:
 		return nil
 	}
-	return textAt(v, r.Text(v))
+	return tree.Text(v, r.Text(v))
 }
 
 // historyTarget is the default of a history state, found from its parent.
 func (r *reader) historyTarget(s *state, v *document.Node) *document.Node {
-	for _, at := range items(v) {
-		if isWord(at) && strings.HasPrefix(at.Text, ".") {
+	for _, at := range tree.Items(v) {
+		if tree.IsWord(at) && strings.HasPrefix(at.Text, ".") {
 			r.add(at, "name a state beside it, or use its #id", "the target of a history state cannot begin with a dot")
 			return nil
 		}
@@ -167,34 +165,34 @@ func (r *reader) historyTarget(s *state, v *document.Node) *document.Node {
 	names := r.names(v, r.targets(v, s))
 	list := make([]*document.Node, len(names))
 	for i, name := range names {
-		list[i] = textAt(v, name)
+		list[i] = tree.Text(v, name)
 	}
-	return oneOrMore(v, list)
+	return tree.OneOrMore(v, list)
 }
 
 // output of the root is that of the machine: here the final states have it.
 func (r *reader) output(out *document.Node, s *state, v *document.Node) {
 	switch {
-	case s.parent == nil && s.kind == compound:
+	case s.parent == nil && s.kind == tree.Compound:
 	case s.parent == nil:
 		r.add(v, "give the final states an output", "the output of a root that is %s", string(s.kind))
-	case s.kind != final:
-		r.warn(v, "", "only a final state has an output: that of %q was left out", clipped(s.key, 100))
+	case s.kind != tree.Final:
+		r.warn(v, "", "only a final state has an output: that of %q was left out", tree.Clipped(s.key, 100))
 	case s.parent.parent == nil && s.parent.has("output"):
-		put(out, "output", s.parent.at.Field("output"))
+		tree.Put(out, "output", s.parent.at.Field("output"))
 	default:
-		put(out, "output", v)
+		tree.Put(out, "output", v)
 	}
 }
 
 // withoutOwn is meta without what an export of ours has put there; nil when nothing is left.
 func withoutOwn(v *document.Node) *document.Node {
-	if v.Field(ownMeta) == nil {
+	if v.Field(tree.OwnMeta) == nil {
 		return v
 	}
-	out := mappingAt(v)
+	out := tree.Mapping(v)
 	for _, f := range v.Fields {
-		if f.Key.Text != ownMeta {
+		if f.Key.Text != tree.OwnMeta {
 			out.Fields = append(out.Fields, f)
 		}
 	}
@@ -212,15 +210,15 @@ func (r *reader) restore(out, meta *document.Node) {
 	}
 	out.Fields = slices.DeleteFunc(out.Fields, func(f document.Field) bool { return at.Field(f.Key.Text) != nil })
 	for _, f := range at.Fields {
-		if f.Key.Text != writtenDelays {
-			putAt(out, f.Key, f.Key.Text, f.Value)
+		if f.Key.Text != tree.WrittenDelays {
+			tree.PutAt(out, f.Key, f.Key.Text, f.Value)
 		}
 	}
 }
 
 // keptIn is what an export of ours has kept of the keys of a node or transition.
 func keptIn(meta *document.Node) *document.Node {
-	kept := meta.Field(ownMeta)
+	kept := meta.Field(tree.OwnMeta)
 	if kept.Field("definition") != nil || kept.Field("machine") != nil { // the root
 		return kept.Field("keys")
 	}

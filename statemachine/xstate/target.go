@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"troupe/statemachine/document"
+	"troupe/statemachine/xstate/internal/tree"
 )
 
 // statePath splits "a.b" at its dots; a backslash takes the next character as it is.
@@ -58,7 +59,7 @@ func (r *reader) lookUp(target string, from *state) *state {
 
 // targets reads the value of "target": the states that it means, in order.
 func (r *reader) targets(n *document.Node, from *state) []*state {
-	if n == nil || isWord(n) && n.Text == "" {
+	if n == nil || tree.IsWord(n) && n.Text == "" {
 		return nil
 	}
 	var out []*state
@@ -72,8 +73,8 @@ func (r *reader) targets(n *document.Node, from *state) []*state {
 		r.add(n, "leave target out to stay", "null is no target")
 		return nil
 	}
-	for _, at := range items(n) {
-		if !isWord(at) {
+	for _, at := range tree.Items(n) {
+		if !tree.IsWord(at) {
 			r.Text(at) // the fault
 			continue
 		}
@@ -102,7 +103,7 @@ func (r *reader) unknownTarget(at *document.Node, from *state) {
 			advice = "did you mean " + `"` + near + `"?`
 		}
 	}
-	r.add(at, advice, "unknown target %q in the state %q", clipped(at.Text, 100), clipped(from.key, 100))
+	r.add(at, advice, "unknown target %q in the state %q", tree.Clipped(at.Text, 100), tree.Clipped(from.key, 100))
 }
 
 // names returns the node names of targets. A target that is the root stands for its default entry, and so does a region
@@ -126,13 +127,13 @@ func (r *reader) names(at *document.Node, targets []*state) []string {
 func (r *reader) entryOf(root *state) []string {
 	var out []string
 	switch root.kind {
-	case parallel:
+	case tree.Parallel:
 		for _, c := range root.children {
-			if c.kind != history {
+			if c.kind != tree.History {
 				out = append(out, c.name)
 			}
 		}
-	case compound:
+	case tree.Compound:
 		if c := r.initial(root); c != nil {
 			out = append(out, c.name)
 		}
@@ -148,8 +149,8 @@ func (r *reader) initial(s *state) *state {
 	if n != nil && n.Kind == document.Mapping {
 		n = n.Field("target")
 	}
-	for _, at := range items(n) {
-		if c := s.child(at.Text); isWord(at) && c != nil {
+	for _, at := range tree.Items(n) {
+		if c := s.child(at.Text); tree.IsWord(at) && c != nil {
 			return c
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"troupe/statemachine/document"
+	"troupe/statemachine/xstate/internal/tree"
 )
 
 // topKeys are the keys of a machine's configuration beside those of a state.
@@ -35,7 +36,7 @@ const onlyState = "active"
 // findNative finds what an export of ours has kept (see Export).
 func (r *reader) findNative(root *state) {
 	meta := root.at.Field("meta")
-	if kept := meta.Field(ownMeta); kept != nil && kept.Field("definition") != nil {
+	if kept := meta.Field(tree.OwnMeta); kept != nil && kept.Field("definition") != nil {
 		r.native = kept
 	}
 }
@@ -44,39 +45,39 @@ func (r *reader) findNative(root *state) {
 func (r *reader) top(root *state, machines *document.Node) *document.Node {
 	n := root.at
 	r.knownTop(n)
-	out := mappingAt(n)
+	out := tree.Mapping(n)
 	id := r.workflowID(root)
-	put(out, "id", textAt(n.Field("id"), id))
+	tree.Put(out, "id", tree.Text(n.Field("id"), id))
 	if r.native != nil {
 		r.topOfOurs(out, root, machines)
 		return out
 	}
 	if root.has("id") && root.id != id {
-		put(out, "name", textAt(n.Field("id"), root.id))
+		tree.Put(out, "name", tree.Text(n.Field("id"), root.id))
 	}
 	if d := n.Field("description"); d != nil {
-		put(out, "description", textAt(d, r.Text(d)))
+		tree.Put(out, "description", tree.Text(d, r.Text(d)))
 	}
-	put(out, "version", r.version(n.Field("version")))
-	put(out, "semantics", textAt(n, "xstate"))
-	put(out, "unmatched", textAt(n, "ignore"))
+	tree.Put(out, "version", r.version(n.Field("version")))
+	tree.Put(out, "semantics", tree.Text(n, "xstate"))
+	tree.Put(out, "unmatched", tree.Text(n, "ignore"))
 	if r.split {
-		put(out, "tags", n.Field("tags"))
-		put(out, "meta", n.Field("meta"))
+		tree.Put(out, "tags", n.Field("tags"))
+		tree.Put(out, "meta", n.Field("meta"))
 	}
-	put(out, "context", r.context(n.Field("context"), nil))
+	tree.Put(out, "context", r.context(n.Field("context"), nil))
 	if len(r.events) > 0 {
-		events := mappingAt(n)
+		events := tree.Mapping(n)
 		for _, at := range r.events {
-			none := mappingAt(at)
-			put(none, "apply", textAt(at, "none"))
-			putAt(events, at, at.Text, none)
+			none := tree.Mapping(at)
+			tree.Put(none, "apply", tree.Text(at, "none"))
+			tree.PutAt(events, at, at.Text, none)
 		}
-		put(out, "events", events)
+		tree.Put(out, "events", events)
 	}
-	put(out, "guards", r.guardMap())
-	put(out, "actions", r.actionMap())
-	put(out, "stateMachines", machines)
+	tree.Put(out, "guards", r.guardMap())
+	tree.Put(out, "actions", r.actionMap())
+	tree.Put(out, "stateMachines", machines)
 	return out
 }
 
@@ -91,13 +92,13 @@ func (r *reader) topOfOurs(out *document.Node, root *state, machines *document.N
 		switch f.Key.Text {
 		case "id", "context", "guards", "actions", "stateMachines":
 		default:
-			putAt(out, f.Key, f.Key.Text, f.Value)
+			tree.PutAt(out, f.Key, f.Key.Text, f.Value)
 		}
 	}
-	put(out, "context", r.context(root.at.Field("context"), kept.Field("context")))
-	put(out, "guards", r.guardMap())
-	put(out, "actions", r.actionMap())
-	put(out, "stateMachines", machines)
+	tree.Put(out, "context", r.context(root.at.Field("context"), kept.Field("context")))
+	tree.Put(out, "guards", r.guardMap())
+	tree.Put(out, "actions", r.actionMap())
+	tree.Put(out, "stateMachines", machines)
 }
 
 // knownTop names keys of the top that mean nothing here.
@@ -117,16 +118,16 @@ func (r *reader) context(n, private *document.Node) *document.Node {
 	if n == nil && private == nil {
 		return nil
 	}
-	out := mappingAt(n)
+	out := tree.Mapping(n)
 	if n != nil {
 		if n.Kind != document.Mapping {
 			r.add(n, "", "context must be an object, found %s", n.Kind)
 			return nil
 		}
-		put(out, "svcPublic", n)
+		tree.Put(out, "svcPublic", n)
 	}
 	if private != nil {
-		put(out, "svcPrivate", private.Field("svcPrivate"))
+		tree.Put(out, "svcPrivate", private.Field("svcPrivate"))
 	}
 	return out
 }
@@ -141,20 +142,20 @@ func (r *reader) event(at *document.Node) {
 
 // machines makes the state machines.
 func (r *reader) machines(root *state) *document.Node {
-	out := mappingAt(root.at)
+	out := tree.Mapping(root.at)
 	if r.split {
 		for _, c := range root.children {
-			put(out, c.name, r.state(c))
+			tree.Put(out, c.name, r.state(c))
 		}
 		return out
 	}
 	main := r.state(root)
 	if len(root.children) == 0 {
-		put(main, "initial", textAt(root.at, onlyState))
-		states := mappingAt(root.at)
-		put(states, onlyState, mappingAt(root.at))
-		put(main, "states", states)
+		tree.Put(main, "initial", tree.Text(root.at, onlyState))
+		states := tree.Mapping(root.at)
+		tree.Put(states, onlyState, tree.Mapping(root.at))
+		tree.Put(main, "states", states)
 	}
-	put(out, root.name, main)
+	tree.Put(out, root.name, main)
 	return out
 }

@@ -7,6 +7,7 @@ import (
 
 	"troupe/statemachine"
 	"troupe/statemachine/document"
+	"troupe/statemachine/xstate/internal/tree"
 )
 
 // use says what a transition is for.
@@ -33,7 +34,7 @@ func (r *reader) on(s *state, n *document.Node) *document.Node {
 	if patterns && r.native == nil {
 		slices.SortStableFunc(fields, func(a, b document.Field) int { return order(a.Key.Text) - order(b.Key.Text) })
 	}
-	out, used := mappingAt(n), map[string]bool{}
+	out, used := tree.Mapping(n), map[string]bool{}
 	for _, f := range fields {
 		r.onOne(out, used, s, f)
 	}
@@ -80,7 +81,7 @@ func (r *reader) onOne(out *document.Node, used map[string]bool, s *state, f doc
 		r.event(f.Key)
 	}
 	if used[name] {
-		r.add(f.Key, "leave one of them out", "%q has the same meaning as another key", clipped(f.Key.Text, 100))
+		r.add(f.Key, "leave one of them out", "%q has the same meaning as another key", tree.Clipped(f.Key.Text, 100))
 		return
 	}
 	if f.Value.Kind == document.Null {
@@ -89,44 +90,44 @@ func (r *reader) onOne(out *document.Node, used map[string]bool, s *state, f doc
 	}
 	v := r.transitions(s, f.Value, what)
 	if v == nil {
-		v = listAt(f.Value)
+		v = tree.List(f.Value)
 	}
-	putAt(out, f.Key, name, v)
+	tree.PutAt(out, f.Key, name, v)
 	used[name] = true
 }
 
 // transitions makes the value of an event; nil when there are none.
 func (r *reader) transitions(s *state, v *document.Node, what use) *document.Node {
 	var list []*document.Node
-	for _, item := range items(v) {
+	for _, item := range tree.Items(v) {
 		if t := r.transition(s, item, what); t != nil {
 			list = append(list, t)
 		}
 	}
-	return oneOrMore(v, list)
+	return tree.OneOrMore(v, list)
 }
 
 // transition makes one transition, in the short form where its target is all.
 func (r *reader) transition(s *state, v *document.Node, what use) *document.Node {
-	out := mappingAt(v)
+	out := tree.Mapping(v)
 	target := v
-	if !isWord(v) {
+	if !tree.IsWord(v) {
 		if !r.known(v, transitionKeys, laterKeys) {
 			return nil
 		}
 		target = v.Field("target")
 	}
-	put(out, "target", list(target, r.targetNames(s, target, v)))
+	tree.Put(out, "target", list(target, r.targetNames(s, target, v)))
 	for _, f := range v.Fields {
 		switch f.Key.Text {
 		case "guard":
-			put(out, "guard", r.guardOf(f.Value))
+			tree.Put(out, "guard", r.guardOf(f.Value))
 		case "actions":
-			put(out, "actions", r.actionsOf(f.Value))
+			tree.Put(out, "actions", r.actionsOf(f.Value))
 		case "reenter":
-			put(out, "reenter", wordAt(f.Value, document.Bool, strconv.FormatBool(r.Bool(f.Value))))
+			tree.Put(out, "reenter", tree.Word(f.Value, document.Bool, strconv.FormatBool(r.Bool(f.Value))))
 		case "description":
-			put(out, "description", textAt(f.Value, r.Text(f.Value)))
+			tree.Put(out, "description", tree.Text(f.Value, r.Text(f.Value)))
 		case "meta":
 			if withoutOwn(f.Value) != nil {
 				r.warn(f.Value, "", "meta of a transition has no place here and was left out")
@@ -139,7 +140,7 @@ func (r *reader) transition(s *state, v *document.Node, what use) *document.Node
 	if what == always && r.native == nil {
 		r.checkAlways(v, out)
 	}
-	if to := out.Field("target"); len(out.Fields) == 1 && isWord(to) {
+	if to := out.Field("target"); len(out.Fields) == 1 && tree.IsWord(to) {
 		return to
 	}
 	return out
@@ -163,9 +164,9 @@ func (r *reader) entersAgain(s *state, target, out *document.Node) {
 	if s.parent == nil || out.Field("reenter") != nil {
 		return
 	}
-	for _, at := range items(target) {
-		if to := r.lookUp(at.Text, s); isWord(at) && to != nil && to.parent == nil {
-			put(out, "reenter", wordAt(at, document.Bool, "true"))
+	for _, at := range tree.Items(target) {
+		if to := r.lookUp(at.Text, s); tree.IsWord(at) && to != nil && to.parent == nil {
+			tree.Put(out, "reenter", tree.Word(at, document.Bool, "true"))
 			return
 		}
 	}
@@ -174,7 +175,7 @@ func (r *reader) entersAgain(s *state, target, out *document.Node) {
 // applyNone keeps the data of an event that only a pattern names from being applied.
 func (r *reader) applyNone(out, v *document.Node, what use) {
 	if what == patternEvent && r.native == nil {
-		put(out, "apply", textAt(v, "none"))
+		tree.Put(out, "apply", tree.Text(v, "none"))
 	}
 }
 
@@ -188,7 +189,7 @@ func (r *reader) checkAlways(v, out *document.Node) {
 func list(at *document.Node, names []string) *document.Node {
 	out := make([]*document.Node, len(names))
 	for i, name := range names {
-		out[i] = textAt(at, name)
+		out[i] = tree.Text(at, name)
 	}
-	return oneOrMore(at, out)
+	return tree.OneOrMore(at, out)
 }

@@ -20,13 +20,12 @@ const circleLinesMax = 2000
 // circleLinesToday are the packages with a larger circle and its lines. A number
 // may only go down, and a row goes when its circle is within the bound.
 var circleLinesToday = map[string]int{
-	"statemachine":        7803,
-	"gateway":             7862,
-	"persistence":         4888,
-	"actors/workflow":     3945,
-	"statemachine/xstate": 2845,
-	"actors/catalog":      2633,
-	"actors/cluster":      2565,
+	"statemachine":    7803,
+	"gateway":         7862,
+	"persistence":     4888,
+	"actors/workflow": 3945,
+	"actors/catalog":  2633,
+	"actors/cluster":  2565,
 }
 
 func TestCircles(t *testing.T) { holds(t, checkCircles(circleLinesToday)) }

@@ -46,7 +46,9 @@ var statemachineArrows = map[string][]string{
 	"diagram":                 {".", "diagram/layout"},
 	"scxml/ecmascript":        {"data"},
 	"scxml":                   {".", "data", "document", "expr", "scxml/ecmascript"},
-	"xstate":                  {".", "data", "document"},
+	"xstate/internal/tree":    {"document"},
+	"xstate/internal/export":  {".", "document", "data", "xstate/internal/tree"},
+	"xstate":                  {".", "data", "document", "xstate/internal/export", "xstate/internal/tree"},
 }
 
 var persistenceArrows = map[string][]string{

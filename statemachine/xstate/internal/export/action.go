@@ -1,4 +1,4 @@
-package xstate
+package export
 
 import (
 	"maps"
@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"troupe/statemachine/document"
+	"troupe/statemachine/xstate/internal/tree"
 )
 
 // namedGuards writes the guards that have a name already.
@@ -21,7 +22,7 @@ func (w *writer) namedActions() {
 	if n := w.top.Field("actions"); n != nil {
 		for _, f := range n.Fields {
 			w.entry(w.actions, "action", f.Key.Text, f.Value)
-			for _, a := range items(f.Value) {
+			for _, a := range tree.Items(f.Value) {
 				w.checkAction(a)
 			}
 		}
@@ -34,25 +35,25 @@ func (w *writer) guardOf(n *document.Node) *document.Node {
 		n = n.Field("type")
 	}
 	if w.top.Field("guards").Field(n.Text) != nil {
-		return textAt(n, n.Text)
+		return tree.Text(n, n.Text)
 	}
-	text := condition(n.Text)
-	return textAt(n, w.entry(w.guards, "guard", text, textAt(n, text)))
+	text := tree.Condition(n.Text)
+	return tree.Text(n, w.entry(w.guards, "guard", text, tree.Text(n, text)))
 }
 
 // actionsOf writes actions as names.
 func (w *writer) actionsOf(n *document.Node) *document.Node {
 	var list []*document.Node
-	for _, a := range items(n) {
-		if isWord(a) {
-			list = append(list, textAt(a, a.Text))
+	for _, a := range tree.Items(n) {
+		if tree.IsWord(a) {
+			list = append(list, tree.Text(a, a.Text))
 			continue
 		}
 		w.checkAction(a)
-		name := w.entry(w.actions, "action", actionName(a), listAt(a, a))
-		list = append(list, textAt(a, name))
+		name := w.entry(w.actions, "action", actionName(a), tree.List(a, a))
+		list = append(list, tree.Text(a, name))
 	}
-	return oneOrMore(n, list)
+	return tree.OneOrMore(n, list)
 }
 
 // actionName is a name that says what an action does.
@@ -61,7 +62,7 @@ func actionName(a *document.Node) string {
 	what := v.Text
 	switch key {
 	case "assign":
-		what = strings.Join(keysOf(v), ", ")
+		what = strings.Join(tree.KeysOf(v), ", ")
 	case "raise", "send":
 		if e := v.Field("event"); e != nil {
 			what = e.Text
@@ -78,7 +79,7 @@ func actionName(a *document.Node) string {
 	if what == "" {
 		return key
 	}
-	return key + " " + clipped(what, 60)
+	return key + " " + tree.Clipped(what, 60)
 }
 
 // checkAction warns of an action that XState does not know, however it is implemented.
@@ -89,11 +90,11 @@ func (w *writer) checkAction(a *document.Node) {
 		}
 	}
 	for _, key := range []string{"then", "else", "elseif"} {
-		for _, inner := range items(a.Field(key)) {
+		for _, inner := range tree.Items(a.Field(key)) {
 			w.checkAction(inner)
 		}
 	}
-	for _, inner := range items(a.Field("foreach").Field("do")) {
+	for _, inner := range tree.Items(a.Field("foreach").Field("do")) {
 		w.checkAction(inner)
 	}
 }
@@ -101,20 +102,20 @@ func (w *writer) checkAction(a *document.Node) {
 // invokes writes the children of a node: actors by the names of their workflows.
 func (w *writer) invokes(p *place, n *document.Node) *document.Node {
 	var list []*document.Node
-	for _, i := range items(n) {
-		out, actor := mappingAt(i), mappingAt(i)
+	for _, i := range tree.Items(n) {
+		out, actor := tree.Mapping(i), tree.Mapping(i)
 		for _, key := range []string{"workflow", "version", "data"} {
-			put(actor, key, i.Field(key))
+			tree.Put(actor, key, i.Field(key))
 		}
-		put(out, "src", textAt(i, w.entry(w.actors, "actor", i.Field("workflow").Text, actor)))
+		tree.Put(out, "src", tree.Text(i, w.entry(w.actors, "actor", i.Field("workflow").Text, actor)))
 		for _, key := range []string{"onDone", "onError"} {
 			if v := i.Field(key); v != nil {
-				put(out, key, w.transitions(p, v))
+				tree.Put(out, key, w.transitions(p, v))
 			}
 		}
 		list = append(list, out)
 	}
-	return oneOrMore(n, list)
+	return tree.OneOrMore(n, list)
 }
 
 // checkNode warns where a node of our own semantics does something else in XState.
@@ -125,11 +126,11 @@ func (w *writer) checkNode(p *place) {
 	if p.parent == nil && len(w.roots) == 1 && p.at.Field("exit") != nil {
 		w.warn(p.at.Field("exit"), "", "XState runs the exit actions of the root when the machine is done")
 	}
-	if p.kind() == final && p.parent.parent == nil && p.at.Field("exit") != nil {
+	if p.kind() == tree.Final && p.parent.parent == nil && p.at.Field("exit") != nil {
 		w.warn(p.at.Field("exit"), "", "XState runs the exit actions of a final state when the machine is done")
 	}
 	w.checkWildcard(p)
-	if p.kind() != parallel {
+	if p.kind() != tree.Parallel {
 		return
 	}
 	inside := map[string]bool{}
@@ -140,7 +141,7 @@ func (w *writer) checkNode(p *place) {
 		for _, f := range fieldsOf(around.at.Field("on")) {
 			for _, name := range slices.Sorted(maps.Keys(inside)) {
 				if f.Key.Text == name || w.covers(f.Key.Text, name) || w.covers(name, f.Key.Text) {
-					w.warn(f.Key, "", "when a region of %q takes %q, XState does not take it here", p.name, clipped(name, 100))
+					w.warn(f.Key, "", "when a region of %q takes %q, XState does not take it here", p.name, tree.Clipped(name, 100))
 					break
 				}
 			}
@@ -184,12 +185,12 @@ func (w *writer) checkCrossing(p *place, v *document.Node) {
 	}
 	for around := p.parent; around.parent != nil; around = around.parent {
 		inside := true
-		for _, at := range items(v) {
+		for _, at := range tree.Items(v) {
 			to := w.byName[p.machine.name+"."+at.Text]
 			inside = inside && to != nil && around.contains(to)
 		}
 		if inside {
-			if around.kind() == parallel {
+			if around.kind() == tree.Parallel {
 				w.warn(v, "", "a transition between regions of %q: XState does not leave it and enter it again", around.name)
 			}
 			return

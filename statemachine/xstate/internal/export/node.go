@@ -1,4 +1,4 @@
-package xstate
+package export
 
 import (
 	"slices"
@@ -8,11 +8,12 @@ import (
 
 	"troupe/statemachine"
 	"troupe/statemachine/document"
+	"troupe/statemachine/xstate/internal/tree"
 )
 
 // node writes a node, or the state machine that is the root, into out.
 func (w *writer) node(out *document.Node, p *place) {
-	own := mappingAt(p.at)
+	own := tree.Mapping(p.at)
 	isRoot := p.parent == nil && len(p.path) == 0
 	if isRoot {
 		w.context(out)
@@ -25,21 +26,21 @@ func (w *writer) node(out *document.Node, p *place) {
 	meta := p.at.Field("meta")
 	switch {
 	case isRoot:
-		root := mappingAt(w.top)
-		put(root, "definition", w.definition())
-		put(root, "machine", textAt(p.at, p.name))
-		if meta != nil && (meta.Kind != document.Mapping || meta.Field(ownMeta) != nil) {
-			put(own, "meta", meta)
+		root := tree.Mapping(w.top)
+		tree.Put(root, "definition", w.definition())
+		tree.Put(root, "machine", tree.Text(p.at, p.name))
+		if meta != nil && (meta.Kind != document.Mapping || meta.Field(tree.OwnMeta) != nil) {
+			tree.Put(own, "meta", meta)
 			meta = nil
 		}
 		if len(own.Fields) > 0 {
-			put(root, "keys", own)
+			tree.Put(root, "keys", own)
 		}
-		put(out, "meta", w.ownMeta(meta, root))
-	case len(own.Fields) > 0 || meta != nil && (meta.Kind != document.Mapping || meta.Field(ownMeta) != nil):
-		put(out, "meta", w.ownMeta(meta, own))
+		tree.Put(out, "meta", w.ownMeta(meta, root))
+	case len(own.Fields) > 0 || meta != nil && (meta.Kind != document.Mapping || meta.Field(tree.OwnMeta) != nil):
+		tree.Put(out, "meta", w.ownMeta(meta, own))
 	default:
-		put(out, "meta", meta)
+		tree.Put(out, "meta", meta)
 	}
 }
 
@@ -49,46 +50,46 @@ func (w *writer) member(out, own *document.Node, p *place, f document.Field) {
 	switch f.Key.Text {
 	case "initial", "meta":
 	case "type", "history", "description":
-		put(out, f.Key.Text, v)
+		tree.Put(out, f.Key.Text, v)
 	case "states":
-		states := mappingAt(v)
+		states := tree.Mapping(v)
 		for _, c := range p.inner {
-			s := mappingAt(c.at)
+			s := tree.Mapping(c.at)
 			w.node(s, c)
-			put(states, c.name, s)
+			tree.Put(states, c.name, s)
 		}
-		put(out, "states", states)
+		tree.Put(out, "states", states)
 	case "on":
-		put(out, "on", w.on(p, v))
+		tree.Put(out, "on", w.on(p, v))
 	case "always", "onDone":
-		put(out, f.Key.Text, w.transitions(p, v))
+		tree.Put(out, f.Key.Text, w.transitions(p, v))
 	case "after":
-		put(out, "after", w.after(own, p, v))
+		tree.Put(out, "after", w.after(own, p, v))
 	case "entry", "exit":
-		put(out, f.Key.Text, w.actionsOf(v))
+		tree.Put(out, f.Key.Text, w.actionsOf(v))
 	case "invoke":
-		put(out, "invoke", w.invokes(p, v))
+		tree.Put(out, "invoke", w.invokes(p, v))
 	case "target":
 		if v.Kind == document.Mapping {
-			w.warn(v, "", "XState has no actions for the default of a history state: they are kept under meta.%s", ownMeta)
-			put(own, "target", v)
+			w.warn(v, "", "XState has no actions for the default of a history state: they are kept under meta.%s", tree.OwnMeta)
+			tree.Put(own, "target", v)
 			v = v.Field("target")
 		}
-		put(out, "target", w.targets(p, v))
+		tree.Put(out, "target", w.targets(p, v))
 	case "output":
 		if mentionsExpression(v) {
 			w.warn(v, "", "an output with expressions, which XState takes for texts")
 		}
-		put(out, "output", v)
+		tree.Put(out, "output", v)
 	case "tags":
-		if isWord(v) || v.Kind == document.Sequence && !slices.ContainsFunc(v.Items, func(n *document.Node) bool { return !isWord(n) }) {
-			put(out, "tags", v)
+		if tree.IsWord(v) || v.Kind == document.Sequence && !slices.ContainsFunc(v.Items, func(n *document.Node) bool { return !tree.IsWord(n) }) {
+			tree.Put(out, "tags", v)
 			return
 		}
-		put(own, "tags", v)
+		tree.Put(own, "tags", v)
 	default:
-		w.warn(f.Key, "", "XState has no %q in a state: it is kept under meta.%s", f.Key.Text, ownMeta)
-		putAt(own, f.Key, f.Key.Text, v)
+		w.warn(f.Key, "", "XState has no %q in a state: it is kept under meta.%s", f.Key.Text, tree.OwnMeta)
+		tree.PutAt(own, f.Key, f.Key.Text, v)
 	}
 }
 
@@ -99,14 +100,14 @@ func mentionsExpression(n *document.Node) bool {
 
 // initial writes the initial state, which XState wants to be one of the node's own.
 func (w *writer) initial(out, own *document.Node, p *place) {
-	if kind := p.kind(); kind != compound {
+	if kind := p.kind(); kind != tree.Compound {
 		return
 	}
 	at := p.at.Field("initial")
 	if at == nil {
 		for _, c := range p.inner {
-			if c.kind() != history {
-				put(out, "initial", textAt(p.at, c.name)) // the first one: document order
+			if c.kind() != tree.History {
+				tree.Put(out, "initial", tree.Text(p.at, c.name)) // the first one: document order
 				return
 			}
 		}
@@ -115,41 +116,41 @@ func (w *writer) initial(out, own *document.Node, p *place) {
 	if at.Kind == document.Mapping {
 		target = at.Field("target")
 	}
-	names := items(target)
+	names := tree.Items(target)
 	to := w.byName[p.machine.name+"."+names[0].Text]
 	if len(names) > 1 || to.parent != p {
 		for to.parent != p {
 			to = to.parent
 		}
 		w.warn(at, "", "XState has no initial state that is further inside: its initial state there is %q", to.name)
-		put(own, "initial", at)
+		tree.Put(own, "initial", at)
 	}
-	key := textAt(at, to.name)
+	key := tree.Text(at, to.name)
 	if actions == nil {
-		put(out, "initial", key)
+		tree.Put(out, "initial", key)
 		return
 	}
-	opening := mappingAt(at)
-	put(opening, "target", key)
-	put(opening, "actions", w.actionsOf(actions))
-	put(out, "initial", opening)
+	opening := tree.Mapping(at)
+	tree.Put(opening, "target", key)
+	tree.Put(opening, "actions", w.actionsOf(actions))
+	tree.Put(out, "initial", opening)
 }
 
 // kind is what a node is.
-func (p *place) kind() kind {
+func (p *place) kind() tree.Kind {
 	if t := p.at.Field("type"); t != nil {
-		return kind(t.Text)
+		return tree.Kind(t.Text)
 	}
 	if p.at.Field("states") != nil {
-		return compound
+		return tree.Compound
 	}
-	return atomic
+	return tree.Atomic
 }
 
 // on writes the transitions of events. XState tries the exact name before patterns, and longer patterns first. Where a
 // pattern comes first here, what it takes stands before the transitions of the more exact name.
 func (w *writer) on(p *place, n *document.Node) *document.Node {
-	out := mappingAt(n)
+	out := tree.Mapping(n)
 	for i, f := range n.Fields {
 		var all []*document.Node
 		for _, earlier := range n.Fields[:i] {
@@ -162,11 +163,11 @@ func (w *writer) on(p *place, n *document.Node) *document.Node {
 		for _, t := range transitionItems(f.Value) {
 			all = append(all, w.transition(p, t))
 		}
-		value := oneOrMore(f.Value, all)
+		value := tree.OneOrMore(f.Value, all)
 		if value == nil {
-			value = listAt(f.Value)
+			value = tree.List(f.Value)
 		}
-		putAt(out, f.Key, w.eventOf(p, f.Key), value)
+		tree.PutAt(out, f.Key, w.eventOf(p, f.Key), value)
 	}
 	return out
 }
@@ -176,7 +177,7 @@ func transitionItems(n *document.Node) []*document.Node {
 	if n.Kind == document.Null {
 		return []*document.Node{n}
 	}
-	return items(n)
+	return tree.Items(n)
 }
 
 // covers reports whether a pattern takes everything that another one takes.
@@ -186,7 +187,7 @@ func (w *writer) covers(pattern, other string) bool {
 	}
 	for _, f := range fieldsOf(w.top.Field("webhooks")) {
 		for _, key := range []string{"onDone", "onError"} {
-			if outcome := f.Value.Field(key); isWord(outcome) && outcome.Text == other {
+			if outcome := f.Value.Field(key); tree.IsWord(outcome) && outcome.Text == other {
 				return false // only the exact name takes what becomes of a delivery
 			}
 		}
@@ -221,38 +222,38 @@ func (w *writer) transitions(p *place, v *document.Node) *document.Node {
 		list = append(list, w.transition(p, t))
 	}
 	if len(list) == 0 {
-		return listAt(v)
+		return tree.List(v)
 	}
-	return oneOrMore(v, list)
+	return tree.OneOrMore(v, list)
 }
 
 func (w *writer) transition(p *place, t *document.Node) *document.Node {
-	if isWord(t) {
+	if tree.IsWord(t) {
 		w.checkCrossing(p, t)
 		return w.targets(p, t)
 	}
-	out, own := mappingAt(t), mappingAt(t)
+	out, own := tree.Mapping(t), tree.Mapping(t)
 	for _, f := range t.Fields {
 		v := f.Value
 		switch f.Key.Text {
 		case "target":
 			if v.Kind != document.Null {
-				put(out, "target", w.targets(p, v))
+				tree.Put(out, "target", w.targets(p, v))
 				w.checkCrossing(p, v)
 			}
 		case "guard":
-			put(out, "guard", w.guardOf(v))
+			tree.Put(out, "guard", w.guardOf(v))
 		case "actions":
-			put(out, "actions", w.actionsOf(v))
+			tree.Put(out, "actions", w.actionsOf(v))
 		case "reenter", "description":
-			put(out, f.Key.Text, v)
+			tree.Put(out, f.Key.Text, v)
 		default:
-			w.warn(f.Key, "", "XState has no %q in a transition: it is kept under meta.%s", f.Key.Text, ownMeta)
-			putAt(own, f.Key, f.Key.Text, v)
+			w.warn(f.Key, "", "XState has no %q in a transition: it is kept under meta.%s", f.Key.Text, tree.OwnMeta)
+			tree.PutAt(own, f.Key, f.Key.Text, v)
 		}
 	}
 	if len(own.Fields) > 0 {
-		put(out, "meta", w.ownMeta(nil, own))
+		tree.Put(out, "meta", w.ownMeta(nil, own))
 	}
 	return out
 }
@@ -260,7 +261,7 @@ func (w *writer) transition(p *place, t *document.Node) *document.Node {
 // targets writes the names of nodes: a key for one beside the source, otherwise its id and path.
 func (w *writer) targets(p *place, v *document.Node) *document.Node {
 	var list []*document.Node
-	for _, at := range items(v) {
+	for _, at := range tree.Items(v) {
 		to := w.byName[p.machine.name+"."+at.Text]
 		text := at.Text
 		if to == nil || to.parent == nil || to.parent != p.parent {
@@ -270,9 +271,9 @@ func (w *writer) targets(p *place, v *document.Node) *document.Node {
 			}
 			text = "#" + strings.Join(path, ".")
 		}
-		list = append(list, textAt(at, text))
+		list = append(list, tree.Text(at, text))
 	}
-	return oneOrMore(v, list)
+	return tree.OneOrMore(v, list)
 }
 
 // escaped keeps a dot from dividing an id.
@@ -281,7 +282,7 @@ func escaped(id string) string { return strings.ReplaceAll(id, ".", `\.`) }
 // after writes timers: constant ones in milliseconds, the others by a name. own gets how the constant ones are written
 // here, which names their events.
 func (w *writer) after(own *document.Node, p *place, n *document.Node) *document.Node {
-	out, used, written := mappingAt(n), map[string]bool{}, mappingAt(n)
+	out, used, written := tree.Mapping(n), map[string]bool{}, tree.Mapping(n)
 	for _, f := range n.Fields {
 		key := f.Key.Text
 		ms := ""
@@ -290,16 +291,16 @@ func (w *writer) after(own *document.Node, p *place, n *document.Node) *document
 		}
 		switch {
 		case ms == "" || used[ms]:
-			key = w.entry(w.delays, "delay", "after "+key, textAt(f.Key, key))
+			key = w.entry(w.delays, "delay", "after "+key, tree.Text(f.Key, key))
 		case ms != key:
-			put(written, ms, textAt(f.Key, key))
+			tree.Put(written, ms, tree.Text(f.Key, key))
 			key = ms
 		}
 		used[key] = true
-		putAt(out, f.Key, key, asObjects(w.transitions(p, f.Value)))
+		tree.PutAt(out, f.Key, key, asObjects(w.transitions(p, f.Value)))
 	}
 	if len(written.Fields) > 0 {
-		put(own, writtenDelays, written)
+		tree.Put(own, tree.WrittenDelays, written)
 	}
 	return out
 }
@@ -307,12 +308,9 @@ func (w *writer) after(own *document.Node, p *place, n *document.Node) *document
 // asObjects writes targets in a list as objects: XState takes no texts in a list of delayed transitions.
 func asObjects(v *document.Node) *document.Node {
 	for i, t := range v.Items {
-		if isWord(t) {
-			v.Items[i] = action(t, "target", t)
+		if tree.IsWord(t) {
+			v.Items[i] = tree.Only(t, "target", t)
 		}
 	}
 	return v
 }
-
-// writtenDelays is the key under meta.troupe that has delays, by milliseconds, as they are written in the definition.
-const writtenDelays = "delays"

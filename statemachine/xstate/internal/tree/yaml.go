@@ -1,4 +1,4 @@
-package xstate
+package tree
 
 import (
 	"regexp"
@@ -9,8 +9,8 @@ import (
 	"troupe/statemachine/document"
 )
 
-// yamlWriter writes a tree as YAML in block style, in its order, and remembers where each node came to stand.
-type yamlWriter struct {
+// Writer writes a tree as YAML in block style, in its order, and remembers where each node came to stand.
+type Writer struct {
 	text         strings.Builder
 	line, column int
 	// from has the nodes by their new places, and first the first one of each line.
@@ -18,12 +18,13 @@ type yamlWriter struct {
 	first map[int]*document.Node
 }
 
-func newYAMLWriter() *yamlWriter {
-	return &yamlWriter{line: 1, column: 1, from: map[[2]int]*document.Node{}, first: map[int]*document.Node{}}
+// NewWriter returns one that has written nothing.
+func NewWriter() *Writer {
+	return &Writer{line: 1, column: 1, from: map[[2]int]*document.Node{}, first: map[int]*document.Node{}}
 }
 
-// comment writes lines that begin with "# ".
-func (w *yamlWriter) comment(lines ...string) {
+// Comment writes lines that begin with "# ".
+func (w *Writer) Comment(lines ...string) {
 	for _, line := range lines {
 		w.write("# " + strings.Map(printable, line))
 		w.newLine(0)
@@ -37,35 +38,38 @@ func printable(r rune) rune {
 	return r
 }
 
-func (w *yamlWriter) write(s string) {
+func (w *Writer) write(s string) {
 	w.text.WriteString(s)
 	w.column += utf8.RuneCountInString(s)
 }
 
-func (w *yamlWriter) newLine(indent int) {
+func (w *Writer) newLine(indent int) {
 	w.text.WriteByte('\n')
 	w.text.WriteString(strings.Repeat(" ", indent))
 	w.line, w.column = w.line+1, indent+1
 }
 
+// Bytes is what was written.
+func (w *Writer) Bytes() []byte { return []byte(w.text.String()) }
+
 // place notes that n begins here.
-func (w *yamlWriter) place(n *document.Node) {
+func (w *Writer) place(n *document.Node) {
 	w.from[[2]int{w.line, w.column}] = n
 	if w.first[w.line] == nil {
 		w.first[w.line] = n
 	}
 }
 
-// sourceOf returns the node that was written at a place, as well as that is known.
-func (w *yamlWriter) sourceOf(line, column int) *document.Node {
+// SourceOf returns the node that was written at a place, as well as that is known.
+func (w *Writer) SourceOf(line, column int) *document.Node {
 	if n := w.from[[2]int{line, column}]; n != nil {
 		return n
 	}
 	return w.first[line]
 }
 
-// top writes the members of the whole document, with an empty line between the larger ones.
-func (w *yamlWriter) top(n *document.Node) {
+// Top writes the members of the whole document, with an empty line between the larger ones.
+func (w *Writer) Top(n *document.Node) {
 	for i, f := range n.Fields {
 		large := len(f.Value.Fields)+len(f.Value.Items) > 0
 		if i > 0 && large {
@@ -77,7 +81,7 @@ func (w *yamlWriter) top(n *document.Node) {
 }
 
 // fields writes the members of a mapping, the first one where the writer stands.
-func (w *yamlWriter) fields(n *document.Node, indent int) {
+func (w *Writer) fields(n *document.Node, indent int) {
 	for i, f := range n.Fields {
 		if i > 0 {
 			w.newLine(indent)
@@ -86,7 +90,7 @@ func (w *yamlWriter) fields(n *document.Node, indent int) {
 	}
 }
 
-func (w *yamlWriter) field(f document.Field, indent int) {
+func (w *Writer) field(f document.Field, indent int) {
 	key := f.Key.Text
 	if !wholeNumber.MatchString(key) { // a number as a key is its digits
 		key = quoted(key)
@@ -108,7 +112,7 @@ func (w *yamlWriter) field(f document.Field, indent int) {
 const longestKey = 512
 
 // behindKey writes the value of a member.
-func (w *yamlWriter) behindKey(n *document.Node, indent int) {
+func (w *Writer) behindKey(n *document.Node, indent int) {
 	switch {
 	case n.Kind == document.Mapping && len(n.Fields) > 0:
 		w.newLine(indent + 2)
@@ -124,7 +128,7 @@ func (w *yamlWriter) behindKey(n *document.Node, indent int) {
 	}
 }
 
-func (w *yamlWriter) items(n *document.Node, indent int) {
+func (w *Writer) items(n *document.Node, indent int) {
 	for i, item := range n.Items {
 		if i > 0 {
 			w.newLine(indent)
@@ -135,7 +139,7 @@ func (w *yamlWriter) items(n *document.Node, indent int) {
 }
 
 // value writes a value where the writer stands, in column indent+1 when it is a mapping or a list.
-func (w *yamlWriter) value(n *document.Node, indent int) {
+func (w *Writer) value(n *document.Node, indent int) {
 	w.place(n)
 	switch n.Kind {
 	case document.Mapping:
