@@ -4,21 +4,16 @@ import (
 	"cmp"
 	_ "embed" // for the page
 	"fmt"
-	"html/template"
 	"io"
 	"math"
 	"slices"
 	"strings"
+
+	"troupe/gateway/hypertext"
 )
 
-//go:embed page.html
-var pageText string
-
-// page is parsed once. It holds to what html/template escapes by itself; only the plots
-// are HTML before.
-var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"ms": milliseconds, "cells": latencyCells, "count": grouped, "count64": func(n int) string { return grouped(int64(n)) }, "number": number, "figure": FigureName, "rounded": func(v float64) string { return grouped(int64(math.Round(v))) },
-}).Parse(pageText))
+//go:embed page.css
+var style string
 
 // milliseconds writes three digits that count.
 func milliseconds(v float64) string {
@@ -46,8 +41,8 @@ func latencyCells(l Latency) []string {
 type pageContent struct {
 	*Report
 	Headline     *Run // the only run; nil when there are several
-	RatePlot     template.HTML
-	Distribution template.HTML
+	RatePlot     hypertext.Raw
+	Distribution hypertext.Raw
 	Runs         []runContent
 	AnyMissed    bool
 	AnyCPU       bool
@@ -57,8 +52,8 @@ type pageContent struct {
 type runContent struct {
 	*Run
 	Name                             string
-	LatencyPlot, ThroughputPlot      template.HTML
-	CPUPlot, MemoryPlot              template.HTML
+	LatencyPlot, ThroughputPlot      hypertext.Raw
+	CPUPlot, MemoryPlot              hypertext.Raw
 	ErrorBars                        []errorBar
 	SeveralKinds                     bool
 	ServerCPU, GeneratorCPU, ServMiB string
@@ -102,7 +97,10 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		c.AnyMissed = c.AnyMissed || run.RatePerSecond > 0
 		c.AnyCPU = c.AnyCPU || run.ServerCPUMicrosPerOperation != nil
 	}
-	return page.Execute(w, c)
+	var page hypertext.Writer
+	c.write(&page)
+	_, err := io.WriteString(w, string(page.Raw()))
+	return err
 }
 
 func (r *Run) content(rep *Report) runContent {

@@ -7,21 +7,15 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"slices"
 	"strings"
 
+	"troupe/gateway/hypertext"
 	"troupe/statemachine/document"
 )
 
-var (
-	//go:embed page.css
-	style string
-	//go:embed page.html
-	layout string
-
-	page = template.Must(template.New("page").Parse(layout))
-)
+//go:embed page.css
+var style string
 
 // Policy is the Content-Security-Policy of the page: its own style, one icon from the
 // server that sent it, and nothing else.
@@ -35,9 +29,8 @@ func hashOf(style string) string {
 // What the page shows.
 type (
 	pageView struct {
-		Style                   template.CSS
 		Title, Version, Summary string
-		Description             template.HTML
+		Description             hypertext.Raw
 		Groups                  []*groupView
 		Faults                  []answerView
 		Schemas                 []schemaView
@@ -45,12 +38,12 @@ type (
 	}
 	groupView struct {
 		Name, ID    string
-		Description template.HTML
+		Description hypertext.Raw
 		Operations  []operationView
 	}
 	operationView struct {
 		ID, Method, Path, Summary string
-		Description               template.HTML
+		Description               hypertext.Raw
 		Credentials, Privilege    string
 		Parameters                []memberView
 		Body                      *contentView
@@ -61,7 +54,7 @@ type (
 	// answerView is an answer; of a shared one Name is set.
 	answerView struct {
 		Status, Name string
-		Description  template.HTML
+		Description  hypertext.Raw
 		Headers      []memberView
 		Contents     []contentView
 	}
@@ -73,9 +66,9 @@ type (
 	exampleView struct{ Name, Text string }
 	schemaView  struct {
 		Name        string
-		Type        template.HTML
+		Type        hypertext.Raw
 		Notes       []string
-		Description template.HTML
+		Description hypertext.Raw
 		Members     []memberView
 	}
 	// memberView is a member of an object, a parameter or a header.
@@ -93,11 +86,9 @@ func (d *Document) Page() ([]byte, error) {
 	if b.err != nil {
 		return nil, fmt.Errorf("show the description: %w", b.err)
 	}
-	var out bytes.Buffer
-	if err := page.Execute(&out, view); err != nil {
-		return nil, fmt.Errorf("show the description: %w", err)
-	}
-	return out.Bytes(), nil
+	var w hypertext.Writer
+	view.write(&w)
+	return []byte(w.Raw()), nil
 }
 
 // builder makes the view. It keeps the first error.
@@ -117,7 +108,6 @@ func (b *builder) follow(n *document.Node) (target *document.Node, name string) 
 func (b *builder) page() *pageView {
 	info, components := b.root.Field("info"), b.root.Field("components")
 	view := &pageView{
-		Style: template.CSS(style), // ours
 		Title: text(info, "title"), Version: text(info, "version"), Summary: text(info, "summary"), Description: prose(text(info, "description")),
 	}
 	for _, tag := range items(b.root.Field("tags")) {

@@ -2,9 +2,10 @@ package reference
 
 import (
 	"html"
-	"html/template"
 	"regexp"
 	"strings"
+
+	"troupe/gateway/hypertext"
 )
 
 var (
@@ -14,7 +15,7 @@ var (
 
 // prose returns a text of the description as HTML: paragraphs and lists, a blank
 // line between them, with `code` and **strong** in them.
-func prose(text string) template.HTML {
+func prose(text string) hypertext.Raw {
 	var b strings.Builder
 	for block := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
 		switch {
@@ -29,7 +30,7 @@ func prose(text string) template.HTML {
 			b.WriteString("<p>" + inline(block) + "</p>\n")
 		}
 	}
-	return template.HTML(b.String()) // inline has escaped it
+	return hypertext.Raw(b.String()) // inline has escaped it
 }
 
 func inline(text string) string {

@@ -1,10 +1,11 @@
 package reference
 
 import (
-	"html/template"
+	"html"
 	"slices"
 	"strings"
 
+	"troupe/gateway/hypertext"
 	"troupe/statemachine/document"
 )
 
@@ -29,35 +30,35 @@ func (b *builder) schema(n *document.Node) schemaView {
 }
 
 // typeOf says in a few words what a value is.
-func (b *builder) typeOf(n *document.Node) template.HTML {
+func (b *builder) typeOf(n *document.Node) hypertext.Raw {
 	switch {
 	case n.Field("$ref") != nil:
 		_, name := b.follow(n)
-		return template.HTML(`<a href="#schema-` + template.HTMLEscapeString(name) + `">` + template.HTMLEscapeString(name) + `</a>`) // escaped
+		return hypertext.Raw(`<a href="#schema-` + html.EscapeString(name) + `">` + html.EscapeString(name) + `</a>`) // escaped
 	case n.Field("const") != nil:
 		return codeOf(n.Field("const").Text)
 	case n.Field("enum") != nil:
-		return joined(n.Field("enum").Items, func(v *document.Node) template.HTML { return codeOf(v.Text) })
+		return joined(n.Field("enum").Items, func(v *document.Node) hypertext.Raw { return codeOf(v.Text) })
 	case n.Field("anyOf") != nil:
 		return joined(n.Field("anyOf").Items, b.typeOf)
 	case text(n, "type") == "array" && n.Field("items") != nil:
 		return "array of " + b.typeOf(n.Field("items"))
 	case n.Field("type") != nil && n.Field("type").Kind == document.Sequence:
-		return joined(n.Field("type").Items, func(v *document.Node) template.HTML { return template.HTML(template.HTMLEscapeString(v.Text)) }) // escaped
+		return joined(n.Field("type").Items, func(v *document.Node) hypertext.Raw { return hypertext.Raw(html.EscapeString(v.Text)) }) // escaped
 	}
-	return template.HTML(template.HTMLEscapeString(text(n, "type"))) // escaped
+	return hypertext.Raw(html.EscapeString(text(n, "type"))) // escaped
 }
 
-func codeOf(text string) template.HTML {
-	return template.HTML("<code>" + template.HTMLEscapeString(text) + "</code>") // escaped
+func codeOf(text string) hypertext.Raw {
+	return hypertext.Raw("<code>" + html.EscapeString(text) + "</code>") // escaped
 }
 
-func joined(nodes []*document.Node, each func(*document.Node) template.HTML) template.HTML {
+func joined(nodes []*document.Node, each func(*document.Node) hypertext.Raw) hypertext.Raw {
 	var parts []string
 	for _, n := range nodes {
 		parts = append(parts, string(each(n)))
 	}
-	return template.HTML(strings.Join(parts, " or ")) // made of HTML
+	return hypertext.Raw(strings.Join(parts, " or ")) // made of HTML
 }
 
 // notesOf lists what narrows a value.

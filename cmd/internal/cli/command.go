@@ -70,18 +70,23 @@ func NewRoot(short, version string, commands ...*cobra.Command) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "troupe",
 		Short:         short,
-		Version:       version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          Arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if asked, _ := cmd.Flags().GetBool("version"); asked {
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), version)
+				return err
+			}
 			showHelp(cmd)
 			return Usagef("a command is missing")
 		},
 	}
+	// NB: not by cobra's Version: its text is a template, for which the linker would keep every method of every type
+	// (package gateway/hypertext).
+	root.Flags().BoolP("version", "v", false, "version for troupe")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return Usage(err) })
 	root.AddCommand(commands...)
-	root.SetVersionTemplate("{{.Version}}\n")
 	return root
 }
 

@@ -46,6 +46,8 @@ var homes = []struct {
 	{"github.com/emersion", []string{"actors/outbox/mail_test.go", "cmd/internal/receiver"}, "tests and the receiver have a server that takes mails; the program needs none"},
 	{"github.com/robfig/cron", []string{"statemachine/cron"}, "its reader of expressions is used, and not its clock"},
 	{"github.com/rs/zerolog/log", []string{}, "loggers are injected, never global"},
+	{"text/template", []string{}, "it calls methods by their names, so the linker keeps all of them: see gateway/hypertext"},
+	{"html/template", []string{}, "as text/template; gateway/hypertext escapes what stands in a page"},
 	{"unsafe", []string{}, "nothing here is worth it"},
 }
 

@@ -1,0 +1,44 @@
+package hypertext
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestPut(t *testing.T) {
+	var w Writer
+	w.Put(`<a title="%s">%s</a>`, `" onclick="x`, "<b>&")
+	w.Put("%s%d%.1f", Raw("<br>"), 3, 0.25)
+	w.Put("%v %v", errors.New("<e>"), time.Duration(0))
+	want := `<a title="&#34; onclick=&#34;x">&lt;b&gt;&amp;</a><br>30.2&lt;e&gt; 0s`
+	if got := string(w.Raw()); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// named is a text of another type, as names of methods and statuses are.
+type named string
+
+func TestPutEscapesNamedTexts(t *testing.T) {
+	var w Writer
+	w.Put("%s", named("<b>"))
+	if got := string(w.Raw()); got != "&lt;b&gt;" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// FuzzPut: no value makes a tag, whatever its type.
+func FuzzPut(f *testing.F) {
+	f.Add("<script>alert(1)</script>")
+	f.Add(`'"<`)
+	f.Fuzz(func(t *testing.T, text string) {
+		var w Writer
+		w.Put("%s", text)
+		w.Put("%v", errors.New(text))
+		if got := string(w.Raw()); strings.ContainsAny(got, `<>"'`) {
+			t.Errorf("%q is written as %q", text, got)
+		}
+	})
+}
