@@ -118,12 +118,12 @@ func TestTheFormatDecidesWhoMayOpen(t *testing.T) {
 		format string
 		want   error
 	}{
-		"newer":        {string(file.Seal(fmt.Appendf(nil, "troupe store\nformat %d\nnew things\n", replicatedVersion+1))), ErrNewer},
-		"altered":      {strings.Replace(string(format{1, 16}.encode()), "16", "17", 1), ErrDamaged},
+		"newer":        {string(file.Seal(fmt.Appendf(nil, "troupe store\nreleased format %d\nnew things\n", formatVersion+1))), ErrNewer},
+		"altered":      {strings.Replace(string(format{1, 16, false}.encode()), "16", "17", 1), ErrDamaged},
 		"empty":        {"", ErrDamaged},
-		"other file":   {string(file.Seal([]byte("troupe witness\nformat 1\nshards 3\n"))), ErrDamaged},
-		"no shards":    {string(file.Seal([]byte("troupe store\nformat 1\nshards 0\n"))), ErrDamaged},
-		"one too many": {string(file.Seal([]byte("troupe store\nformat 1\nshards 4\nx\n"))), ErrDamaged},
+		"other file":   {string(file.Seal([]byte("troupe witness\nreleased format 1\nshards 3\nreplicas false\n"))), ErrDamaged},
+		"no shards":    {string(file.Seal([]byte("troupe store\nreleased format 1\nshards 0\nreplicas false\n"))), ErrDamaged},
+		"one too many": {string(file.Seal([]byte("troupe store\nreleased format 1\nshards 4\nreplicas false\nx\n"))), ErrDamaged},
 	} {
 		t.Run(name, func(t *testing.T) {
 			copied := copyMem(t, fs)
@@ -131,20 +131,22 @@ func TestTheFormatDecidesWhoMayOpen(t *testing.T) {
 			wantError(t, "open", second(Open("db", small(copied))), c.want)
 		})
 	}
-	t.Run("older", func(t *testing.T) {
-		copied, older := copyMem(t, fs), string(format{2, 16}.encode())
-		putFile(t, copied, formatName, older)
-		readOnly := small(copied)
-		readOnly.ReadOnly = true
-		for _, c := range []struct {
-			o    Options
-			want string
-		}{{readOnly, older}, {small(copied), string(format{formatVersion, 16}.encode())}} {
-			s, err := Open("db", c.o)
-			must(t, err)
-			must(t, s.Close())
-			if got := getFile(t, copied, formatName); got != c.want {
-				t.Errorf("open with ReadOnly %t leaves %q, want %q", c.o.ReadOnly, got, c.want)
+	t.Run("of a build before 0.1.0", func(t *testing.T) {
+		for version := 1; version <= 9; version++ {
+			copied := copyMem(t, fs)
+			putFile(t, copied, formatName, string(file.Seal(fmt.Appendf(nil, "troupe store\nformat %d\nshards 16\n", version))))
+			before := copied.String()
+			for _, readOnly := range []bool{false, true} {
+				o := small(copied)
+				o.ReadOnly = readOnly
+				err := second(Open("db", o))
+				wantError(t, fmt.Sprintf("open of format %d", version), err, ErrUnreleased)
+				if err != nil && strings.Contains(err.Error(), "\n") {
+					t.Errorf("format %d: more than one line: %v", version, err)
+				}
+			}
+			if got := copied.String(); got != before {
+				t.Errorf("format %d: files: got\n%s\nwant\n%s", version, got, before)
 			}
 		}
 	})
@@ -180,7 +182,7 @@ func TestAReadOnlyStoreChangesNothing(t *testing.T) {
 func FuzzParseFormat(f *testing.F) {
 	f.Add(format{version: 1, shards: 16}.encode())
 	f.Add([]byte("troupe store\n"))
-	f.Add([]byte("troupe store\nformat 1\nshards 1 and more\n"))
+	f.Add([]byte("troupe store\nreleased format 1\nshards 1 and more\nreplicas false\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, data := range [][]byte{data, file.Seal(data)} {
 			if got, err := parseFormat(data); err == nil && string(got.encode()) != string(data) {
@@ -209,13 +211,6 @@ func memOf(t testing.TB, content string, files ...string) *vfs.MemFS {
 	return fs
 }
 
-func getFile(t testing.TB, fs vfs.FS, name string) string {
-	t.Helper()
-	content, err := file.Read(fs, fs.PathJoin("db", name))
-	must(t, err)
-	return string(content)
-}
-
 func putFile(t testing.TB, fs vfs.FS, name, content string) {
 	t.Helper()
 	f, err := fs.Create(fs.PathJoin("db", name), vfs.WriteCategoryUnspecified)
@@ -224,17 +219,4 @@ func putFile(t testing.TB, fs vfs.FS, name, content string) {
 		t.Fatal(err)
 	}
 	must(t, f.Close())
-}
-
-// TestFormatsWithReplicas are told from those without, also those of earlier programs.
-func TestFormatsWithReplicas(t *testing.T) {
-	var with []int
-	for version := 1; version <= max(formatVersion, replicatedVersion); version++ {
-		if hasReplicas(version) {
-			with = append(with, version)
-		}
-	}
-	if want := []int{3, 5, 7, 9}; !slices.Equal(with, want) {
-		t.Errorf("got %v, want %v", with, want)
-	}
 }

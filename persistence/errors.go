@@ -92,6 +92,10 @@ var (
 	// ErrLocked is returned by Open when another process has the store open.
 	ErrLocked = errors.New("store is in use by another process")
 
+	// ErrUnreleased is returned by Open when a build before the first release wrote the store.
+	// Nothing was changed on disk.
+	ErrUnreleased = errors.New("a build before 0.1.0 wrote the store, and no release opens it: begin with another folder")
+
 	// ErrNewer is returned by Open when the store was written by a newer program
 	// than this one. Nothing was changed on disk.
 	ErrNewer = errors.New("store was written by a newer version")

@@ -89,12 +89,8 @@ func (w *Writes) place() {
 		}
 		*end = feedEnd{known: true, epoch: epoch, place: last.Place, ordinal: last.Ordinal}
 	}
-	begins := end.ordinal == 0
 	end.place = max(end.place+1, w.feed.at)
 	end.ordinal++
-	if begins && s.replicas != nil {
-		w.beginFeed(end.place - 1)
-	}
 	// The row is in the batch already, and is overwritten: kind(1) length(1) shard(2) table(1) place(8).
 	repr := w.batch.Repr()
 	binary.BigEndian.PutUint64(repr[w.feed.row+2+key.FeedBytes-8:], uint64(end.place))
@@ -103,22 +99,6 @@ func (w *Writes) place() {
 		*w.feed.placed = end.place
 	}
 	w.feed.done = true
-}
-
-// beginFeed notes that a feed begins behind a place, in a shard that had entries before: nodes of an earlier
-// level wrote those without rows, and whoever has a cursor of the empty feed missed some of them.
-func (w *Writes) beginFeed(behind key.FeedPlace) {
-	some, err := w.store.hasRow(key.EntriesPrefix(nil, w.shard))
-	if err != nil {
-		w.store.die(fmt.Sprintf("read the entries of shard %d: %v", w.shard, err))
-	}
-	if some {
-		w.setFeedFloor(behind)
-	}
-}
-
-func (w *Writes) setFeedFloor(last key.FeedPlace) {
-	w.Set(key.FeedFloor(nil, w.shard), binary.BigEndian.AppendUint64(nil, uint64(last)))
 }
 
 func (a *announcement) reset() { *a = announcement{room: a.room[:0]} }
@@ -186,7 +166,7 @@ func (sn *Snapshot) FeedFloor(sh key.Shard) (key.FeedPlace, error) {
 // TrimFeed removes the rows of a shard's feed up to last, and notes that. w is of the shard.
 func TrimFeed(w *Writes, last key.FeedPlace) {
 	w.DeleteRange(key.Feed(nil, w.shard, 1), key.Feed(nil, w.shard, last+1))
-	w.setFeedFloor(last)
+	w.Set(key.FeedFloor(nil, w.shard), binary.BigEndian.AppendUint64(nil, uint64(last)))
 }
 
 // bell tells those who wait that something was written.

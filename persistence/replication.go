@@ -78,7 +78,7 @@ func (s *Store) AllShards() iter.Seq[key.Shard] {
 
 // Found makes the store the first of a cluster: every shard gets a group of one node. It
 // is called before the first Open with Options.Replication, on a store that is open
-// without. From then on a program that knows no replicas refuses the store.
+// without. From then on the store is not opened without replicas.
 //
 // When it is cut off, the store stands alone still: what is written there meanwhile is part of
 // the shards, and Found is called again, for the same node or another one. With
@@ -91,7 +91,7 @@ func (s *Store) Found(node string) error {
 	}
 	// NB: last, so that before all groups are there the store can be opened to call it again. Their
 	// rows are nothing that a program which knows no replicas would read.
-	return s.setFormat(replicatedVersion)
+	return s.keepReplicated()
 }
 
 // FoundAgain makes the store in dir the only node of a new cluster, with what it has: what
@@ -132,7 +132,7 @@ func (s *Store) forgetIndexStates(sh key.Shard) error {
 // not founded, or not wholly, is refused: what it has would be in no group. A node that joins has
 // nothing, and then its replica of Meta first.
 func (s *Store) beginReplicas() error {
-	if hasReplicas(s.found) {
+	if s.replicated {
 		return nil
 	}
 	began, err := s.hasReplica(key.Meta) // NB: Found founds it last
@@ -148,7 +148,7 @@ func (s *Store) beginReplicas() error {
 			return ErrAlone
 		}
 	}
-	return s.setFormat(replicatedVersion)
+	return s.keepReplicated()
 }
 
 // hasReplica says whether the store has a replica of a shard, or has begun to copy it.

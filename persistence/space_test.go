@@ -86,8 +86,6 @@ func TestOpenOnAFullDiskServesReads(t *testing.T) {
 		free := func(mib uint64) { fs.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: mib << 20}) }
 		free(1000)
 		closeStore(t, small(fs))
-		older := string(format{2, 16}.encode())
-		putFile(t, fs, formatName, older)
 		before := fs.String()
 		free(1)
 		o := small(fs)
@@ -102,16 +100,10 @@ func TestOpenOnAFullDiskServesReads(t *testing.T) {
 		if got := fs.String(); got != before {
 			t.Errorf("files: got\n%s\nwant\n%s", got, before)
 		}
-		if got := getFile(t, fs, formatName); got != older {
-			t.Errorf("the format of a store that is only read: got %q, want %q", got, older)
-		}
 
 		free(1000)
 		clocktest.Advance(2 * spaceInterval)
 		wantError(t, "accepting with space", s.Accepting(), nil)
-		if got, want := getFile(t, fs, formatName), string((format{formatVersion, 16}.encode())); got != want {
-			t.Errorf("the format of a store that takes writes: got %q, want %q", got, want)
-		}
 		wantError(t, "commit of what was begun before", s.Commit(begun), ErrDiskFull)
 		mustCommit(t, s, "c", "3")
 		for name, value := range map[string]string{"a": "1", "c": "3"} {

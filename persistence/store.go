@@ -33,10 +33,11 @@ type Store struct {
 	log      zerolog.Logger
 	fs       vfs.FS
 	shards   int
-	found    int  // the version of the format that the store had
-	crashed  bool // the last process did not close the store
-	started  time.Time
-	recorder *integrity.Recorder
+	// replicated: its shards have replicas.
+	replicated bool
+	crashed    bool // the last process did not close the store
+	started    time.Time
+	recorder   *integrity.Recorder
 
 	// feedEnds are by numbered shard.
 	feedEnds []feedEnd
@@ -78,8 +79,8 @@ type Store struct {
 // On a full disk the store is opened to be read, and takes writes as soon as there
 // is room. With replicas it is not opened then: ErrDiskFull.
 //
-// It returns ErrLocked, ErrMissing, ErrOtherStore, ErrIncomplete, ErrDamaged or
-// ErrNewer, wrapped with what to do, ErrReplicated, ErrReplicaDamaged, or the file
+// It returns ErrLocked, ErrMissing, ErrOtherStore, ErrIncomplete, ErrDamaged,
+// ErrUnreleased or ErrNewer, wrapped with what to do, ErrReplicated, ErrReplicaDamaged, or the file
 // system's own error.
 func Open(dir string, o Options) (*Store, error) { return newStore(dir, o, purpose{}) }
 
@@ -133,9 +134,9 @@ func (s *Store) open() error {
 	if err != nil {
 		return err
 	}
-	s.shards, s.found, s.crashed = present.shards, present.version, found.Crashed
+	s.shards, s.replicated, s.crashed = present.shards, present.replicas, found.Crashed
 	s.feedEnds = make([]feedEnd, s.shards)
-	if hasReplicas(s.found) && s.options.Replication == nil && !s.readOnly && !s.purpose.foundAgain {
+	if s.replicated && s.options.Replication == nil && !s.readOnly && !s.purpose.foundAgain {
 		return ErrReplicated
 	}
 	if !s.readOnly {
@@ -169,14 +170,9 @@ func (s *Store) open() error {
 	return nil
 }
 
-// openDB opens the files, which were checked before. Unless they are only read, it makes
-// them a store of this program's format and begins to record what is durable.
+// openDB opens the files, which were checked before. Unless they are only read, it begins to
+// record what is durable.
 func (s *Store) openDB(readOnly bool) error {
-	if !readOnly {
-		if err := s.raiseFormat(); err != nil {
-			return err
-		}
-	}
 	o := pebbleOptions(s, nil)
 	o.ReadOnly = readOnly
 	o.EventListener = listener(s)

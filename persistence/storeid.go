@@ -16,7 +16,7 @@ import (
 )
 
 // idName is the file that tells a store from every other. It is written when the
-// store is created, and for a store of an earlier release when it is opened with
+// store is created, and when a store that has lost it is opened with
 // Options.IDFile. That file holds the same text:
 //
 //	troupe store id

@@ -134,7 +134,7 @@ func TestAStoreWorksWhereItsIDCannotBeKept(t *testing.T) {
 }
 
 // TestACrashNeverLeavesAStoreThatDoesNotBelongThere cuts the power at every write
-// of a creation, of taking over a store of an earlier release, and of beginning
+// of a creation, of taking over a store that has lost its id, and of beginning
 // anew, and demands that the next start finds its way.
 func TestACrashNeverLeavesAStoreThatDoesNotBelongThere(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -142,7 +142,7 @@ func TestACrashNeverLeavesAStoreThatDoesNotBelongThere(t *testing.T) {
 		do     func(o Options) error
 	}{
 		"creation": {func(*testing.T, *vfs.MemFS) {}, openAndClose},
-		"earlier release": {func(t *testing.T, fs *vfs.MemFS) {
+		"lost id": {func(t *testing.T, fs *vfs.MemFS) {
 			closeStore(t, small(fs))
 			must(t, errors.Join(fs.Remove("db/"+idName), file.SyncDir(fs, "db")))
 		}, openAndClose},

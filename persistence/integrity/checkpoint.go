@@ -3,7 +3,6 @@ package integrity
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"troupe/persistence/internal/file"
@@ -13,8 +12,7 @@ import (
 // that says what was durable at some earlier moment. It may be behind the store,
 // never ahead of it: each line is made durable in the store's files before it is
 // written here. So everything it says must still be true of every later state of an
-// undamaged store, after any crash. The file and its lines are named as in the first
-// release.
+// undamaged store, after any crash.
 //
 //	troupe witness
 //	clean false owner 8d5e…                 whether the store was closed; the process that wrote this, a random text
@@ -33,7 +31,7 @@ const CheckpointName = "WITNESS"
 // checkpoint is what the file says.
 type checkpoint struct {
 	clean         bool
-	owner         string // of the process that wrote it; "" in those of the first release
+	owner         string // of the process that wrote it
 	manifest      string
 	manifestBytes int64
 	manifestSum   uint32
@@ -60,12 +58,8 @@ type tableSum struct {
 const tailBytes = 4 << 10
 
 func (c *checkpoint) encode() []byte {
-	clean := strconv.FormatBool(c.clean)
-	if c.owner != "" {
-		clean += " owner " + c.owner
-	}
-	b := fmt.Appendf(nil, "troupe witness\nclean %s\nmanifest %s %d %08x\nproof %d %d\n",
-		clean, c.manifest, c.manifestBytes, c.manifestSum, c.watermark.log, c.watermark.seq)
+	b := fmt.Appendf(nil, "troupe witness\nclean %t owner %s\nmanifest %s %d %08x\nproof %d %d\n",
+		c.clean, c.owner, c.manifest, c.manifestBytes, c.manifestSum, c.watermark.log, c.watermark.seq)
 	for _, l := range c.logs {
 		b = fmt.Appendf(b, "log %d %d\n", l.number, l.bytes)
 	}
@@ -85,11 +79,9 @@ func parseCheckpoint(data []byte) (*checkpoint, error) {
 		return nil, errors.New("it is not the WITNESS file of a store")
 	}
 	c := new(checkpoint)
-	clean, owner, _ := strings.Cut(lines[1], " owner ")
-	if _, err := fmt.Sscanf(clean, "clean %t", &c.clean); err != nil {
+	if _, err := fmt.Sscanf(lines[1], "clean %t owner %s", &c.clean, &c.owner); err != nil {
 		return nil, fmt.Errorf("line 2: %w", err)
 	}
-	c.owner = owner
 	if _, err := fmt.Sscanf(lines[2], "manifest %s %d %x", &c.manifest, &c.manifestBytes, &c.manifestSum); err != nil {
 		return nil, fmt.Errorf("line 3: %w", err)
 	}

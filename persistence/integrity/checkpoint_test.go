@@ -12,7 +12,7 @@ import (
 func drawCheckpoint(t *rapid.T) *checkpoint {
 	w := &checkpoint{
 		clean:         rapid.Bool().Draw(t, "clean"),
-		owner:         rapid.StringMatching(`[0-9a-f]{0,32}`).Draw(t, "owner"),
+		owner:         rapid.StringMatching(`[0-9a-f]{1,32}`).Draw(t, "owner"),
 		manifest:      rapid.StringMatching(`MANIFEST-[0-9]{6}`).Draw(t, "manifest"),
 		manifestBytes: rapid.Int64Min(0).Draw(t, "bytes"),
 		manifestSum:   rapid.Uint32().Draw(t, "sum"),
@@ -57,7 +57,7 @@ func TestAnAlteredCheckpointIsNotRead(t *testing.T) {
 }
 
 func FuzzParseCheckpoint(f *testing.F) {
-	w := checkpoint{manifest: "MANIFEST-000001", logs: []logSize{{2, 3}}, tables: []tableSum{{4, 5, 6}}}
+	w := checkpoint{owner: "a", manifest: "MANIFEST-000001", logs: []logSize{{2, 3}}, tables: []tableSum{{4, 5, 6}}}
 	f.Add(w.encode())
 	text, _ := file.Unseal(w.encode())
 	f.Add(slices.Clone(text))

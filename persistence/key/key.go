@@ -83,11 +83,8 @@ func Entry(dst []byte, sh Shard, id ID, seq uint64) []byte {
 // EntryPrefix appends the prefix of all history entries of an instance; they
 // follow each other in the order of their sequence numbers.
 func EntryPrefix(dst []byte, sh Shard, id ID) []byte {
-	return append(EntriesPrefix(dst, sh), id[:]...)
+	return append(appendHead(dst, sh, entryTable), id[:]...)
 }
-
-// EntriesPrefix appends the prefix of all history entries in sh.
-func EntriesPrefix(dst []byte, sh Shard) []byte { return appendHead(dst, sh, entryTable) }
 
 // Node appends the key that says that machine of instance id is in node.
 func Node(dst []byte, sh Shard, workflow, node, machine string, id ID) []byte {

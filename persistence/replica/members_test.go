@@ -349,7 +349,7 @@ func TestAStoreOfAClusterIsNotOpenedAlone(t *testing.T) {
 			c.check(s.Close())
 		}
 
-		// A program of before has left the format of who joined as it was.
+		// The format of who joined is still that of a store without replicas: a crash came between.
 		joined := c.nodes[1]
 		joined.formatBefore()
 		joined.start()
@@ -376,7 +376,7 @@ func (n *node) wantReplicated() {
 
 // formatBefore makes the format of the store that of one that stands alone.
 func (n *node) formatBefore() {
-	n.c.check(file.Replace(n.fs, "store", "FORMAT", file.Seal(fmt.Appendf(nil, "troupe store\nformat 2\nshards %d\n", simShards))))
+	n.c.check(file.Replace(n.fs, "store", "FORMAT", file.Seal(fmt.Appendf(nil, "troupe store\nreleased format 1\nshards %d\nreplicas false\n", simShards))))
 }
 
 // TestFoundingGoesOnAfterACrash: the power is cut before each write to the disk. What is left is a cluster
