@@ -20,14 +20,10 @@ func newVersion() *cobra.Command {
 		Example: "  troupe version\n" +
 			"  troupe version -o json | jq -r .commit\n" +
 			"  troupe version --sbom > troupe.cdx.json",
-		Args: cli.Arguments,
 	}
 	out := cli.AddOutput(cmd, cli.AnyForm...)
 	sbom := cmd.Flags().Bool("sbom", false, "print a software bill of materials, CycloneDX 1.6 in JSON")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := out.Open(cmd); err != nil {
-			return err
-		}
 		if *sbom {
 			if cmd.Flags().Changed("output") {
 				return cli.Usagef("--sbom is JSON: it goes without --output")
@@ -39,11 +35,7 @@ func newVersion() *cobra.Command {
 			_, err := io.WriteString(out.To, b.String()+"\n")
 			return err
 		}
-		text, err := json.MarshalIndent(b, "", "  ")
-		if err != nil {
-			return err
-		}
-		return out.Document(text)
+		return out.Marshaled(json.MarshalIndent(b, "", "  "))
 	}
 	return cmd
 }

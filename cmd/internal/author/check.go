@@ -5,7 +5,6 @@ package author
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,13 +12,11 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"troupe/actors/home"
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/config"
 	"troupe/cmd/internal/homedir"
 	"troupe/gateway/admin"
 	"troupe/persistence"
-	"troupe/statemachine"
 	"troupe/statemachine/document"
 )
 
@@ -32,7 +29,6 @@ func newCheck() *cobra.Command {
 			"When a server is running on the home, also what it would refuse is a fault: other\n" +
 			"content under a version that has instances, and a workflow that is published by itself.",
 		Example: "  troupe check --home ./troupe-home",
-		Args:    cli.Arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			faults, warnings, err := checkHome(c)
 			if err != nil {
@@ -76,11 +72,7 @@ func checkHome(c *config.Config) (all, warnings document.Faults, err error) {
 		all = append(all, checkParts(c)...)
 	}
 	if homedir.HasText(c.Home) { // NB: the home of a node need not have any
-		parser, err := statemachine.NewParser(statemachine.ParserOptions{})
-		if err != nil {
-			return nil, nil, err
-		}
-		set, err := home.Load(os.DirFS(c.Home), parser)
+		set, err := homedir.Load(c.Home)
 		if err := all.Take(err); err != nil {
 			return nil, nil, err
 		}
@@ -109,7 +101,7 @@ func checkStore(c *config.Config) document.Faults {
 	path := filepath.Join(c.Home, homedir.StoreIDFile)
 	err := homedir.DemandFile(path)
 	if err == nil {
-		err = c.WithAdvice(persistence.CheckStoreID(filepath.Join(c.Home, homedir.DataFolder), path))
+		err = c.WithAdvice(persistence.CheckStoreID(homedir.Data(c.Home), path))
 	}
 	if err == nil {
 		return nil
@@ -120,7 +112,7 @@ func checkStore(c *config.Config) document.Faults {
 // checkServer returns what the server that runs on the home would refuse, and what else it
 // says. asked: there is one.
 func checkServer(cmd *cobra.Command, c *config.Config) (faults, warnings document.Faults, asked bool, err error) {
-	client, err := admin.Dial(cmd.Context(), filepath.Join(c.Home, homedir.AdminSocket))
+	client, err := homedir.Dial(cmd.Context(), c.Home)
 	if errors.Is(err, admin.ErrNoServer) {
 		return nil, nil, false, nil
 	}

@@ -47,7 +47,6 @@ func newDiagram() *cobra.Command {
 		Example: "  troupe diagram leave-request > leave-request.svg\n" +
 			"  troupe diagram leave-request --instance 01M7YZAB2GNTJFQE62690KHSQT > where.svg\n" +
 			"  troupe diagram ./workflows/leave-request.yaml --to mermaid",
-		Args: cli.Arguments,
 	}
 	cmd.Flags().StringVar(&d.instance, "instance", "", "mark where this instance is and where it has been")
 	cmd.Flags().StringVar(&d.to, "to", pictures[0].name, "form of the picture: svg, mermaid or dot")

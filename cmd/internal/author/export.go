@@ -26,7 +26,6 @@ func newExport() *cobra.Command {
 			"text files of the home when none does. What the other tool will not see is said on\n" +
 			"standard error; troupe import reads it again.",
 		Example: "  troupe export leave-request --to scxml > leave-request.scxml",
-		Args:    cli.Arguments,
 	}
 	at := connect.Add(cmd)
 	at.AddHome(cmd)

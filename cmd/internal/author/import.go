@@ -30,7 +30,6 @@ func newImport() *cobra.Command {
 			"on standard error.",
 		Example: "  troupe import order.scxml --home ./troupe-home\n" +
 			"  troupe import order.scxml --into workflows --force",
-		Args: cli.Arguments,
 	}
 	cmd.Flags().AddFlag(c.Flags.Lookup("home"))
 	cmd.Flags().StringVar(&into, "into", "", "the folder that the definitions go to (default: workflows of the home)")
@@ -75,12 +74,8 @@ func importFile(from *foreign, name, into string) ([]importedFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
-	if err != nil {
-		return nil, err
-	}
 	for _, f := range files {
-		if _, err := parser.Parse(statemachine.Source{File: f.id + ".yaml", Text: f.text, Read: beside(into)}); err != nil {
+		if _, err := parseDefinition(statemachine.Source{File: f.id + ".yaml", Text: f.text, Read: beside(into)}, statemachine.ParserOptions{}); err != nil {
 			return nil, fmt.Errorf("%s makes a definition with faults:\n%w", name, err)
 		}
 	}

@@ -34,13 +34,9 @@ func newParameters() *cobra.Command {
 			"code is 1 if one of them could not be read or is no template.",
 		Example: "  troupe parameters invoice.rml\n" +
 			"  troupe parameters templates/*.docx -o json | jq -r '.[].parameters[]?.name'",
-		Args: cli.Arguments,
 	}
 	out := cli.AddOutput(cmd, cli.FormTable, cli.FormJSON)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := out.Open(cmd); err != nil {
-			return err
-		}
 		files, refused := make([]fileParameters, len(args)), 0
 		for i, name := range args {
 			files[i].File = name

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,10 +13,8 @@ import (
 	"troupe/cmd/internal/config"
 	"troupe/cmd/internal/connect"
 	"troupe/cmd/internal/homedir"
-	"troupe/gateway/admin"
 	"troupe/gateway/api"
 	"troupe/gateway/client"
-	"troupe/statemachine"
 	"troupe/statemachine/document"
 )
 
@@ -38,7 +34,6 @@ func newPublish() *cobra.Command {
 			"the token of a holder of mod-admin.",
 		Example: "  troupe publish --home /srv/troupe\n" +
 			"  troupe publish --dry-run --context production ./home-in-git",
-		Args: cli.Arguments,
 	}
 	cmd.Flags().AddFlag(c.Flags.Lookup("home"))
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only check the files, here and by the server")
@@ -68,11 +63,7 @@ func packHome(dir string) (archive []byte, warnings document.Faults, err error) 
 	if !homedir.HasText(dir) {
 		return nil, nil, fmt.Errorf("there are no text files to publish in %s: it has no %s; name the folder that has them, troupe publish DIR", dir, home.IdentityFile)
 	}
-	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
-	if err != nil {
-		return nil, nil, err
-	}
-	set, err := home.Load(os.DirFS(dir), parser)
+	set, err := homedir.Load(dir)
 	if err != nil {
 		return nil, set.Warnings, err
 	}
@@ -95,10 +86,7 @@ func publishArchive(ctx context.Context, c *config.Config, to *connect.Connectio
 		}
 		return published, connect.Explain(err)
 	}
-	node, err := admin.Dial(ctx, filepath.Join(c.Home, homedir.AdminSocket))
-	if errors.Is(err, admin.ErrNoServer) {
-		return api.PublishedHome{}, fmt.Errorf("no server is running on %s: start it, or name a service with --address or --context", c.Home)
-	}
+	node, err := connect.Dial(ctx, c.Home)
 	if err != nil {
 		return api.PublishedHome{}, err
 	}

@@ -17,7 +17,6 @@ func newInit() *cobra.Command {
 		Short:   "Make a small home to begin with",
 		Long:    "Make a small home to begin with: two users and one workflow, in a folder that is missing or empty.\nAn empty folder that troupe serve is given gets the larger example instead.",
 		Example: "  troupe init ./office && troupe serve --home ./office",
-		Args:    cli.Arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			files, err := scaffold.Home(args[0])
 			if err != nil {
@@ -39,7 +38,6 @@ func newNew() *cobra.Command {
 		Use:     "workflow NAME",
 		Short:   "Add a workflow to a home: a request that somebody approves",
 		Example: "  troupe new workflow travel-request --home ./office",
-		Args:    cli.Arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.Load(); err != nil {
 				return err

@@ -25,7 +25,6 @@ func newSchema() *cobra.Command {
 			"A new home has copies of all of them in its folder schemas.",
 		Example: "  troupe schema\n" +
 			"  troupe schema form > schemas/form.schema.json",
-		Args:      cli.Arguments,
 		ValidArgs: formats,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			format := formats[0]

@@ -58,14 +58,10 @@ func Command() *cobra.Command {
 			"  troupe bench --mix create=1,event=8,read=1,query=0.1 --fail-if 'p99>20ms,errors>0'\n" +
 			"  troupe bench --context staging --scenario load.yaml --as mary=mary.token --rate 200 --duration 5m\n" +
 			"  troupe bench --against ./troupe-before --rounds 5",
-		Args: cli.Arguments,
 	}
 	b.out = cli.AddOutput(cmd, cli.AnyForm...)
 	b.addFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := b.out.Open(cmd); err != nil {
-			return err
-		}
 		if b.printWorkflow {
 			return b.printDefinition()
 		}
@@ -334,10 +330,7 @@ func (b *benchCommand) run(ctx context.Context, cmd *cobra.Command, plan *trial.
 	if b.out.Form == cli.FormTable {
 		err = benchTables(b.out, rep)
 	} else {
-		var text []byte
-		if text, err = json.MarshalIndent(rep, "", "  "); err == nil {
-			err = b.out.Document(text)
-		}
+		err = b.out.Marshaled(json.MarshalIndent(rep, "", "  "))
 	}
 	if b.page != "" { // behind the figures: they are shown also when there is no place for the page
 		err = errors.Join(err, writePage(b.page, rep))

@@ -72,7 +72,6 @@ func NewRoot(short, version string, commands ...*cobra.Command) *cobra.Command {
 		Short:         short,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          Arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asked, _ := cmd.Flags().GetBool("version"); asked {
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), version)
@@ -87,7 +86,18 @@ func NewRoot(short, version string, commands ...*cobra.Command) *cobra.Command {
 	root.Flags().BoolP("version", "v", false, "version for troupe")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return Usage(err) })
 	root.AddCommand(commands...)
+	checkArguments(root)
 	return root
+}
+
+// checkArguments has each command check its arguments, unless it does so itself.
+func checkArguments(cmd *cobra.Command) {
+	if cmd.Args == nil {
+		cmd.Args = Arguments
+	}
+	for _, below := range cmd.Commands() {
+		checkArguments(below)
+	}
 }
 
 // showHelp explains a command that was used wrongly; on standard error, because
@@ -127,7 +137,7 @@ func Arguments(cmd *cobra.Command, args []string) error {
 // Group is a command that only has others below it.
 func Group(name, short, example string, commands ...*cobra.Command) *cobra.Command {
 	g := &cobra.Command{
-		Use: name, Short: short, Example: example, Args: Arguments,
+		Use: name, Short: short, Example: example,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			showHelp(cmd)
 			return Usagef("%s: a command is missing", name)

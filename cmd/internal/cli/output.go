@@ -29,30 +29,27 @@ const (
 
 // Output writes the result of a command in the form that was asked for.
 type Output struct {
-	Form  string
-	Forms []string
-	To    io.Writer
+	Form string
+	To   io.Writer
 	// terminal says that a person's terminal reads along: what could steer it is
 	// escaped in JSON as well.
 	terminal bool
 }
 
-// AddOutput adds the flag -o with the forms that a command has, the default
-// first.
+// AddOutput adds the flag -o with the forms that a command has, the default first. What is
+// given is checked, and standard output taken, before the command runs.
 func AddOutput(cmd *cobra.Command, forms ...string) *Output {
-	o := &Output{Forms: forms}
+	o := &Output{}
 	cmd.Flags().StringVarP(&o.Form, "output", "o", forms[0], "form of the result: "+strings.Join(forms, ", "))
 	OneOf(cmd, "output", forms...)
-	return o
-}
-
-// Open checks the form and takes the command's standard output.
-func (o *Output) Open(cmd *cobra.Command) error {
-	if !slices.Contains(o.Forms, o.Form) {
-		return Usagef("--output %q: must be one of %s", o.Form, strings.Join(o.Forms, ", "))
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		if !slices.Contains(forms, o.Form) {
+			return Usagef("--output %q: must be one of %s", o.Form, strings.Join(forms, ", "))
+		}
+		o.To, o.terminal = cmd.OutOrStdout(), IsTerminal(cmd.OutOrStdout())
+		return nil
 	}
-	o.To, o.terminal = cmd.OutOrStdout(), IsTerminal(cmd.OutOrStdout())
-	return nil
+	return o
 }
 
 // IsTerminal reports whether a person reads or types a stream.
@@ -98,6 +95,14 @@ func (o *Output) Document(text []byte) error {
 	}
 	_, err := io.WriteString(o.To, "\n")
 	return err
+}
+
+// Marshaled is Document of what one of the functions of package json has returned.
+func (o *Output) Marshaled(text []byte, err error) error {
+	if err != nil {
+		return err
+	}
+	return o.Document(text)
 }
 
 // Yaml writes a JSON text as YAML.

@@ -67,7 +67,6 @@ func newClusterInit(example fs.FS) *cobra.Command {
 			"There is no way back but a cluster of one node.",
 		Example: "  troupe cluster init --home ./a --cluster-listen 127.0.0.1:9401\n" +
 			"  troupe serve --home ./a --listen :8081",
-		Args: cli.Arguments,
 	}
 	clusterFlags(cmd, c)
 	cmd.Flags().AddFlag(c.Flags.Lookup("shards"))
@@ -103,7 +102,7 @@ func Init(c *config.Config, advertise string, example fs.FS) (id peer.NodeID, er
 		return "", err
 	}
 	log := c.Logger()
-	store, err := persistence.Open(filepath.Join(c.Home, homedir.DataFolder), c.StoreOptions(log))
+	store, err := persistence.Open(homedir.Data(c.Home), c.StoreOptions(log))
 	if errors.Is(err, persistence.ErrReplicated) {
 		return "", errNodeAlready(c.Home)
 	}
@@ -133,7 +132,6 @@ func newClusterJoin() *cobra.Command {
 			"its shards by itself, and a vote in them when it has caught up.",
 		Example: "  troupe cluster join KEY --home ./b --cluster-listen 127.0.0.1:9402\n" +
 			"  troupe serve --home ./b --listen :8082",
-		Args: cli.Arguments,
 	}
 	clusterFlags(cmd, c)
 	cmd.RunE = offline(c, func(ctx context.Context, cmd *cobra.Command, args []string) error {
@@ -193,7 +191,6 @@ func newClusterRecover() *cobra.Command {
 			"nodes of the old cluster are shut out: remove their folders and have them join anew.\n" +
 			"Where several nodes are left, take the one that ran last.",
 		Example: "  troupe cluster recover --home ./a --i-accept-loss",
-		Args:    cli.Arguments,
 	}
 	clusterFlags(cmd, c)
 	cmd.Flags().BoolVar(&accepted, "i-accept-loss", false, "what only the lost nodes have is given up")
@@ -217,7 +214,7 @@ func newClusterRecover() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		missing, err := persistence.FoundAgain(filepath.Join(c.Home, homedir.DataFolder), c.StoreOptions(c.Logger()), string(found.Node()))
+		missing, err := persistence.FoundAgain(homedir.Data(c.Home), c.StoreOptions(c.Logger()), string(found.Node()))
 		if err != nil {
 			return c.WithAdvice(err)
 		}
@@ -270,9 +267,8 @@ func atNode(cmd *cobra.Command, starting time.Duration, do func(ctx context.Cont
 		if err := c.Load(); err != nil {
 			return err
 		}
-		socket := filepath.Join(c.Home, homedir.AdminSocket)
-		node, err := admin.Dial(cmd.Context(), socket)
-		for end := time.Now().Add(starting); errors.Is(err, admin.ErrNoServer) && c.IsNode() && time.Now().Before(end); node, err = admin.Dial(cmd.Context(), socket) {
+		node, err := homedir.Dial(cmd.Context(), c.Home)
+		for end := time.Now().Add(starting); errors.Is(err, admin.ErrNoServer) && c.IsNode() && time.Now().Before(end); node, err = homedir.Dial(cmd.Context(), c.Home) {
 			select {
 			case <-time.After(removeEvery / 5):
 			case <-cmd.Context().Done():
@@ -297,7 +293,6 @@ func newClusterInvite() *cobra.Command {
 		Short:   "Print a key with which one more node can join the cluster",
 		Long:    "Print a key with which one more node can join the cluster, alone, on standard output.\nWhoever has it can become a node, once, until it expires.",
 		Example: "  troupe cluster invite --home ./a\n  troupe cluster invite --home ./a --expires 10m",
-		Args:    cli.Arguments,
 	}
 	cmd.Flags().Var(cli.Checked(cli.Duration(&expires), config.IsSessionTime), "expires", "time to its end, at least 1s")
 	return atNode(cmd, startMax, func(ctx context.Context, node *admin.Client, _ []string) error {
@@ -324,7 +319,6 @@ func newClusterRemove() *cobra.Command {
 			"when this command is interrupted.",
 		Example: "  troupe cluster remove 01K3Q4V7Z9W2M8N5P6R0S1T2A3 --home ./a\n" +
 			"  troupe cluster remove 01K3Q4V7Z9W2M8N5P6R0S1T2A3 --home ./a --lost",
-		Args: cli.Arguments,
 	}
 	cmd.Flags().BoolVar(&lost, "lost", false, "the node does not run and will not come back")
 	return atNode(cmd, 0, func(ctx context.Context, node *admin.Client, args []string) error {

@@ -24,13 +24,9 @@ func newClusterStatus() *cobra.Command {
 			"they should, standard error names them and the exit code is 1.",
 		Example: "  troupe cluster status --home ./a\n" +
 			"  troupe cluster status --home ./a -o json",
-		Args: cli.Arguments,
 	}
 	o := cli.AddOutput(cmd, cli.FormTable, cli.FormJSON)
 	return atNode(cmd, 0, func(ctx context.Context, node *admin.Client, _ []string) error {
-		if err := o.Open(cmd); err != nil {
-			return err
-		}
 		ctx, cancel := context.WithTimeout(ctx, cli.CommandTimeMax)
 		defer cancel()
 		status, err := clusterStatus(ctx, node)

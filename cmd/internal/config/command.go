@@ -14,7 +14,6 @@ func Command() *cobra.Command {
 		Short: "Show every setting, its value, where it comes from and what it means",
 		Example: "  troupe config --home ./troupe-home\n" +
 			"  TROUPE_LISTEN=:9000 troupe config",
-		Args: cli.Arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := c.Load(); err != nil {
 				return err

@@ -42,7 +42,7 @@ func (c *Config) AdviceForNode(err error) error {
 	}
 	return fmt.Errorf("%w. The other nodes count on what this one had, so neither an empty store nor a backup can take its place: "+
 		"on one of them `troupe cluster remove %s --lost`, then empty %s and have it join anew; if there are no others, put a backup of %s back, then `troupe cluster recover`",
-		err, id, c.Home, filepath.Join(c.Home, homedir.DataFolder))
+		err, id, c.Home, homedir.Data(c.Home))
 }
 
 // BoundFile lies beside a node's identity, from its first start on, and has what .store has: the

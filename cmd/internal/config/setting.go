@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -114,10 +115,10 @@ func (c *Config) table() []setting {
 		{"mail.user", cli.Text(&c.mail.User), "", "who signs in there; empty: nobody does"},
 		{"mail.password", secret(&c.mail.Password), "", "password of that user; better in a file, named by TROUPE_MAIL_PASSWORD_FILE"},
 		{"mail.from", cli.Text(&c.mail.From), "", "who sends, such as Troupe <troupe@example.com>"},
-		{"mail.tls", cli.Checked(cli.Text(&c.mailTLS), isMailTLS), "starttls", "starttls, which is demanded unless the host is this machine, or implicit"},
+		{"mail.tls", cli.Checked(cli.Text(&c.mailTLS), among("must be starttls or implicit", "starttls", "implicit")), "starttls", "starttls, which is demanded unless the host is this machine, or implicit"},
 
 		{"log-level", cli.Checked(cli.Text(&c.LogLevel), isLogLevel), "info", "debug, info, warn or error"},
-		{"log-format", cli.Checked(cli.Text(&c.logFormat), isLogFormat), "auto", "json, text, or auto: text on a terminal"},
+		{"log-format", cli.Checked(cli.Text(&c.logFormat), among("must be json, text or auto", "auto", "json", "text")), "auto", "json, text, or auto: text on a terminal"},
 
 		{"idle-after", cli.Duration(&w.IdleAfter), "", "time without a request after which an instance goes to sleep"},
 		{"awake-bytes-max", cli.Size(&w.AwakeBytesMax), "", "memory for awake instances; above it they go to sleep earlier"},
@@ -147,8 +148,8 @@ func (c *Config) table() []setting {
 		{"cluster.listen", cli.Checked(cli.Text(&c.Cluster.Listen), isAddressOrEmpty), "", "address of the cluster port of a node, host:port; cluster init and join write it here"},
 		{"cluster.advertise", cli.Checked(cli.Text(&c.Cluster.Advertise), isAddressOrEmpty), "", "address at which other nodes reach it; empty: cluster.listen"},
 		{"cluster.name", cli.Checked(cli.Text(&c.Cluster.Name), isNodeName), "", "what people know the node by, such as its machine; empty: its address"},
-		{"cluster.replicas", cli.Checked(cli.Count(&c.Cluster.Replicas), isReplicas), "", "nodes with a vote in each shard, once there are so many: 1, 3 or 5"},
-		{"cluster.read-consistency", cli.Checked(cli.Text(&c.readConsistency), isReadConsistency), "leader", "what a read shows: all that its leader has acknowledged; there is no weaker one"},
+		{"cluster.replicas", cli.Checked(cli.Count(&c.Cluster.Replicas), among("must be 1, 3 or 5: an even number survives no more losses than one less", "1", "3", "5")), "", "nodes with a vote in each shard, once there are so many: 1, 3 or 5"},
+		{"cluster.read-consistency", cli.Checked(cli.Text(&c.readConsistency), among("must be leader", "leader")), "leader", "what a read shows: all that its leader has acknowledged; there is no weaker one"},
 	}
 }
 
@@ -237,37 +238,19 @@ func isNodeName(s string) error {
 	return nil
 }
 
-func isReplicas(s string) error {
-	if s != "1" && s != "3" && s != "5" {
-		return errors.New("must be 1, 3 or 5: an even number survives no more losses than one less")
+// among takes some words; refusal says which.
+func among(refusal string, words ...string) func(string) error {
+	return func(s string) error {
+		if !slices.Contains(words, s) {
+			return errors.New(refusal)
+		}
+		return nil
 	}
-	return nil
-}
-
-func isMailTLS(s string) error {
-	if s != "starttls" && s != "implicit" {
-		return errors.New("must be starttls or implicit")
-	}
-	return nil
-}
-
-func isReadConsistency(s string) error {
-	if s != "leader" {
-		return errors.New("must be leader")
-	}
-	return nil
 }
 
 func isLogLevel(s string) error {
 	if _, err := zerolog.ParseLevel(s); err != nil {
 		return errors.New("must be debug, info, warn or error")
-	}
-	return nil
-}
-
-func isLogFormat(s string) error {
-	if s != "auto" && s != "json" && s != "text" {
-		return errors.New("must be json, text or auto")
 	}
 	return nil
 }

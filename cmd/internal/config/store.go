@@ -22,7 +22,7 @@ func (c *Config) StoreOptions(log zerolog.Logger) persistence.Options {
 // OpenStore opens the home's store. It is created only in a home that never had
 // one.
 func (c *Config) OpenStore(log zerolog.Logger) (*persistence.Store, error) {
-	dir := filepath.Join(c.Home, homedir.DataFolder)
+	dir := homedir.Data(c.Home)
 	if err := homedir.DemandFile(filepath.Join(c.Home, homedir.StoreIDFile)); err != nil {
 		return nil, err
 	}
@@ -43,10 +43,10 @@ func (c *Config) WithAdvice(err error) error {
 	case c.IsNode() && isOneOf(err, persistence.ErrMissing, persistence.ErrDamaged, persistence.ErrReplicaDamaged, persistence.ErrIncomplete, persistence.ErrOtherStore), lost && c.WasNode():
 		return c.AdviceForNode(err)
 	case errors.Is(err, persistence.ErrDamaged):
-		return fmt.Errorf("%w. Restore the whole of %s from a backup", err, filepath.Join(c.Home, homedir.DataFolder))
+		return fmt.Errorf("%w. Restore the whole of %s from a backup", err, homedir.Data(c.Home))
 	case lost:
 		return fmt.Errorf("%w. Mount %s, or bring it back from a backup; if it is gone for good, `troupe store create --home %s` makes an empty one",
-			err, filepath.Join(c.Home, homedir.DataFolder), c.Home)
+			err, homedir.Data(c.Home), c.Home)
 	case errors.Is(err, persistence.ErrReplicated):
 		return fmt.Errorf("%w: it is that of a node of a cluster, but %s, which says which one, is gone. Bring it back from a copy; else, if the node is the last one, `troupe cluster recover`",
 			err, homedir.NodeFolder(c.Home))

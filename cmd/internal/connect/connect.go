@@ -74,17 +74,13 @@ func (c *Connection) Client(retryMax int) (*client.Client, error) {
 		if c.Address != "" || c.Context != "" || c.TokenFile != "" {
 			return nil, cli.Usagef("--home is a service of this machine: it goes without --address, --context and --token-file")
 		}
-		socket := filepath.Join(c.Home, homedir.AdminSocket)
 		ctx, cancel := context.WithTimeout(context.Background(), homedir.AskMax)
 		defer cancel()
-		if _, err := admin.Dial(ctx, socket); err != nil {
-			if errors.Is(err, admin.ErrNoServer) {
-				err = fmt.Errorf("no server is running on %s: start it, or name a service with --address or --context", c.Home)
-			}
+		if _, err := Dial(ctx, c.Home); err != nil {
 			return nil, err
 		}
 		o.Address = "http://" + adminHost
-		o.HTTP = &http.Client{Transport: admin.Transport(socket)}
+		o.HTTP = &http.Client{Transport: admin.Transport(filepath.Join(c.Home, homedir.AdminSocket))}
 	} else {
 		var err error
 		if o.Address, o.Token, err = c.Resolve(); err != nil {
@@ -96,6 +92,15 @@ func (c *Connection) Client(retryMax int) (*client.Client, error) {
 		return nil, cli.Usage(err)
 	}
 	return made, nil
+}
+
+// Dial is homedir.Dial, with what to do when no server runs there.
+func Dial(ctx context.Context, dir string) (*admin.Client, error) {
+	server, err := homedir.Dial(ctx, dir)
+	if errors.Is(err, admin.ErrNoServer) {
+		err = fmt.Errorf("no server is running on %s: start it, or name a service with --address or --context", dir)
+	}
+	return server, err
 }
 
 // source may say where to connect, and with which token.

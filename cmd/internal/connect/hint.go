@@ -16,33 +16,28 @@ import (
 )
 
 // WorkflowsKnown are those that are published, or that the caller may create instances of.
-func WorkflowsKnown(ctx context.Context, c *client.Client) (known []string) {
+func WorkflowsKnown(ctx context.Context, c *client.Client) []string {
 	if all, err := c.Definitions(ctx); err == nil {
-		for _, w := range all {
-			known = append(known, w.ID)
-		}
-		return known
+		return namesOf(all, func(w *api.PublishedWorkflow) string { return w.ID })
 	}
-	choices, err := c.Choices(ctx)
-	if err != nil {
-		return nil
-	}
-	for _, w := range choices {
-		known = append(known, w.ID)
-	}
-	return known
+	choices, _ := c.Choices(ctx)
+	return namesOf(choices, func(w *api.Choice) string { return w.ID })
 }
 
 // EventsKnown are those that the caller may send to the instance now.
-func EventsKnown(ctx context.Context, c *client.Client, workflow, instance string) (known []string) {
-	events, err := c.Events(ctx, workflow, instance)
-	if err != nil {
-		return nil
+func EventsKnown(ctx context.Context, c *client.Client, workflow, instance string) []string {
+	if events, err := c.Events(ctx, workflow, instance); err == nil {
+		return namesOf(events.Events, func(e *api.Event) string { return e.Name })
 	}
-	for _, e := range events.Events {
-		known = append(known, e.Name)
+	return nil
+}
+
+// namesOf are the names of all.
+func namesOf[T any](all []T, name func(*T) string) (names []string) {
+	for i := range all {
+		names = append(names, name(&all[i]))
 	}
-	return known
+	return names
 }
 
 // IsDeclared reports whether the workflow of an instance has the event: then something else than its name is wrong.
@@ -87,51 +82,39 @@ func Complete(cmd *cobra.Command, at *Connection) {
 }
 
 // argumentsKnown are what the argument that Use calls name can be, behind those of before.
-func argumentsKnown(cmd *cobra.Command, c *client.Client, name string, before []string) (known []string) {
-	ctx, group := cmd.Context(), cmd.Parent().Name()
-	switch {
+func argumentsKnown(cmd *cobra.Command, c *client.Client, name string, before []string) []string {
+	ctx := cmd.Context()
+	switch group := cmd.Parent().Name(); {
 	case name == "EVENT" && group == "task":
 		if t, err := c.Task(ctx, before[0]); err == nil {
-			for _, e := range t.Events {
-				known = append(known, e.Name)
-			}
+			return namesOf(t.Events, func(e *api.TaskEvent) string { return e.Name })
 		}
 	case name == "EVENT":
 		return EventsKnown(ctx, c, before[0], before[1])
 	case name == "INSTANCE":
 		if page, err := c.Instances(ctx, client.ListRequest{WorkflowID: before[0]}); err == nil {
-			for _, i := range page.Instances {
-				known = append(known, i.ID)
-			}
+			return namesOf(page.Instances, func(i *client.Instance) string { return i.ID })
 		}
 	case name == "ID" && group == "task":
 		if page, err := c.Tasks(ctx, client.TasksRequest{}); err == nil {
-			for _, t := range page.Tasks {
-				known = append(known, t.TaskID)
-			}
+			return namesOf(page.Tasks, func(t *api.Task) string { return t.TaskID })
 		}
 	case name == "ID" && group == "incident":
 		if page, err := c.Incidents(ctx, client.IncidentsRequest{}); err == nil {
-			for _, i := range page.Incidents {
-				known = append(known, i.ID)
-			}
+			return namesOf(page.Incidents, func(i *api.Incident) string { return i.ID })
 		}
 	case name == "ID" && group == "outbox":
 		if page, err := c.Outbox(ctx, client.OutboxRequest{}); err == nil {
-			for _, d := range page.Outbox {
-				known = append(known, d.ID)
-			}
+			return namesOf(page.Outbox, func(d *api.Delivery) string { return d.ID })
 		}
 	case name == "WORKFLOW/NAME":
 		if list, err := c.Schedules(ctx); err == nil {
-			for _, s := range list.Schedules {
-				known = append(known, s.WorkflowID+"/"+s.Name)
-			}
+			return namesOf(list.Schedules, func(s *api.Schedule) string { return s.WorkflowID + "/" + s.Name })
 		}
 	case name == "WORKFLOW", strings.HasPrefix(name, "ID"):
 		return WorkflowsKnown(ctx, c)
 	}
-	return known
+	return nil
 }
 
 // contextsKnown are the names of the contexts.
@@ -150,13 +133,6 @@ func SuggestWorkflow(ctx context.Context, c *client.Client, id string, err error
 	if !errors.As(err, &refused) || refused.Status != http.StatusNotFound {
 		return err
 	}
-	all, listErr := c.Definitions(ctx)
-	if listErr != nil {
-		return err
-	}
-	var known []string
-	for _, w := range all {
-		known = append(known, w.ID)
-	}
-	return fmt.Errorf("%w%s", err, cli.DidYouMean(id, known))
+	all, _ := c.Definitions(ctx)
+	return fmt.Errorf("%w%s", err, cli.DidYouMean(id, namesOf(all, func(w *api.PublishedWorkflow) string { return w.ID })))
 }

@@ -25,7 +25,6 @@ func newContextList() *cobra.Command {
 		Use:     "list",
 		Short:   "List the contexts; tokens are not shown",
 		Example: "  troupe context list",
-		Args:    cli.Arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := connect.Load()
 			if err != nil {
@@ -60,7 +59,6 @@ func newContextSet() *cobra.Command {
 			"but a new address forgets the token, which was for the old one.",
 		Example: "  troupe token create --user john.doe | troupe context set local --address http://127.0.0.1:8080 --token-stdin\n" +
 			"  troupe context set production --address https://example.org/platform --token-file ~/.troupe-token",
-		Args: cli.Arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !connect.ContextName.MatchString(args[0]) {
 				return cli.Usagef("a name has 1 to 64 letters, digits, dots, dashes and underscores")
@@ -135,7 +133,6 @@ func newContextUse() *cobra.Command {
 		Use:               "use NAME",
 		Short:             "Make a context the current one",
 		Example:           "  troupe context use local",
-		Args:              cli.Arguments,
 		ValidArgsFunction: connect.ContextArgument,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return connect.Change(func(all *connect.Contexts) error {
@@ -152,7 +149,6 @@ func newContextRemove() *cobra.Command {
 		Use:               "remove NAME",
 		Short:             "Remove a context and the token that it keeps; the token itself stays valid",
 		Example:           "  troupe context remove local",
-		Args:              cli.Arguments,
 		ValidArgsFunction: connect.ContextArgument,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return connect.Change(func(all *connect.Contexts) error {

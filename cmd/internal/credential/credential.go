@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,7 +32,7 @@ type adminClient interface {
 
 // openAdminClient asks the running server; when there is none, it opens the store.
 func openAdminClient(ctx context.Context, c *config.Config) (adminClient, error) {
-	client, err := admin.Dial(ctx, filepath.Join(c.Home, homedir.AdminSocket))
+	client, err := homedir.Dial(ctx, c.Home)
 	if err == nil {
 		return remoteClient{client}, nil
 	}
@@ -121,7 +120,6 @@ func newCredentialCreate(kind identity.Kind) *cobra.Command {
 		Short: fmt.Sprintf("Print a new %s, alone, on standard output; it is never shown again", kind),
 		Example: fmt.Sprintf("  troupe %s create --user john.doe\n", kind) +
 			fmt.Sprintf("  troupe %s create --home /srv/troupe --user john.doe --expires %s --note laptop", kind, example),
-		Args: cli.Arguments,
 		PreRunE: func(*cobra.Command, []string) (err error) {
 			if user == "" {
 				return cli.Usagef("--user is missing")
@@ -156,7 +154,6 @@ func newCredentialList(kind identity.Kind) *cobra.Command {
 		Use:     "list",
 		Short:   fmt.Sprintf("List every %s; the secrets are not kept and not shown", kind),
 		Example: fmt.Sprintf("  troupe %s list --home ./troupe-home", kind),
-		Args:    cli.Arguments,
 	}
 	return administering(cmd, func(ctx context.Context, a adminClient, _ []string) error {
 		all, err := a.Credentials(ctx, kind)
@@ -185,7 +182,6 @@ func newCredentialRevoke(kind identity.Kind) *cobra.Command {
 		Use:     "revoke ID",
 		Short:   fmt.Sprintf("Revoke a %s at once", kind),
 		Example: fmt.Sprintf("  troupe %s revoke ID", kind),
-		Args:    cli.Arguments,
 	}, func(ctx context.Context, a adminClient, args []string) error { return a.Revoke(ctx, kind, args[0]) })
 }
 

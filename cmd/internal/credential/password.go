@@ -1,6 +1,7 @@
 package credential
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -31,7 +32,6 @@ func newPasswordSet() *cobra.Command {
 			"is not one of the passwords that are guessed first. Tokens stay as they are.",
 		Example: "  troupe password set --user john.doe < password.txt\n" +
 			"  read -rs P && printf %s \"$P\" | troupe password set --home /srv/troupe --user john.doe",
-		Args: cli.Arguments,
 		PreRunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if user == "" {
 				return cli.Usagef("--user is missing")
@@ -54,25 +54,22 @@ func newPasswordSet() *cobra.Command {
 // readPassword reads the only line of in, without its line end. At a terminal it
 // does not wait for the end of the input. Errors never show what was read.
 func readPassword(in io.Reader) (string, error) {
-	var text []byte
-	piece := make([]byte, 4096)
-	for {
-		n, err := in.Read(piece)
-		text = append(text, piece[:n]...)
-		line, rest, ended := bytes.Cut(text, []byte("\n"))
-		switch {
-		case len(rest) > 0:
-			return "", errors.New("there is more than one line on standard input")
-		case len(line) > passwordLineMax:
-			return "", errors.New("the line on standard input is too long")
-		case err != nil && !errors.Is(err, io.EOF):
-			return "", err
-		case err != nil || ended && cli.IsTerminal(in):
-			line = bytes.TrimSuffix(line, []byte("\r"))
-			if len(line) == 0 {
-				return "", errors.New("there is no password on standard input")
-			}
-			return string(line), nil
-		}
+	read := io.ReadAll
+	if cli.IsTerminal(in) {
+		read = func(in io.Reader) ([]byte, error) { return bufio.NewReader(in).ReadBytes('\n') }
 	}
+	text, err := read(io.LimitReader(in, passwordLineMax+2)) // a line end and more are seen
+	line, rest, _ := bytes.Cut(text, []byte("\n"))
+	line = bytes.TrimSuffix(line, []byte("\r"))
+	switch {
+	case err != nil && !errors.Is(err, io.EOF):
+		return "", err
+	case len(rest) > 0:
+		return "", errors.New("there is more than one line on standard input")
+	case len(line) > passwordLineMax:
+		return "", errors.New("the line on standard input is too long")
+	case len(line) == 0:
+		return "", errors.New("there is no password on standard input")
+	}
+	return string(line), nil
 }

@@ -13,6 +13,7 @@ import (
 	"troupe/actors/cluster"
 	"troupe/actors/home"
 	"troupe/persistence"
+	"troupe/statemachine"
 )
 
 // Names inside a home folder that no text file has.
@@ -24,6 +25,18 @@ const (
 	GitIgnoreFile = ".gitignore"
 	fillingFile   = ".filling" // the example has not been written whole yet
 )
+
+// Load reads the text files of a home. With faults, the error is document.Faults, and the set has what could be read.
+func Load(dir string) (*home.Set, error) {
+	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
+	if err != nil {
+		return &home.Set{}, err
+	}
+	return home.Load(os.DirFS(dir), parser)
+}
+
+// Data is the folder of the store of a home.
+func Data(dir string) string { return filepath.Join(dir, DataFolder) }
 
 // Ensure fills a missing or empty folder with an example home, and reports
 // whether it did. A folder with anything in it is left as it is, and must be a home;

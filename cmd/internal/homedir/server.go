@@ -14,23 +14,27 @@ import (
 // AskMax is how long another server may take to accept a connection.
 const AskMax = 5 * time.Second
 
+// Dial connects to the server that runs on a home; admin.ErrNoServer when none does.
+func Dial(ctx context.Context, dir string) (*admin.Client, error) {
+	return admin.Dial(ctx, filepath.Join(dir, AdminSocket))
+}
+
 // AloneAt refuses a home on which another server runs: it would answer at the
 // socket. A socket that nobody listens at is what a killed server left. What
 // cannot be asked is left to the locks of the store.
-func AloneAt(ctx context.Context, home string) error {
+func AloneAt(ctx context.Context, dir string) error {
 	ctx, cancel := context.WithTimeout(ctx, AskMax)
 	defer cancel()
-	socket := filepath.Join(home, AdminSocket)
-	if _, err := admin.Dial(ctx, socket); err != nil {
+	if _, err := Dial(ctx, dir); err != nil {
 		return nil
 	}
-	return fmt.Errorf("%w: a server answers at %s; stop it first, or give this one a --home of its own", persistence.ErrLocked, socket)
+	return fmt.Errorf("%w: a server answers at %s; stop it first, or give this one a --home of its own", persistence.ErrLocked, filepath.Join(dir, AdminSocket))
 }
 
 // IsServed reports whether a server runs on the home.
 func IsServed(ctx context.Context, dir string) bool {
 	ctx, cancel := context.WithTimeout(ctx, AskMax)
 	defer cancel()
-	_, err := admin.Dial(ctx, filepath.Join(dir, AdminSocket))
+	_, err := Dial(ctx, dir)
 	return !errors.Is(err, admin.ErrNoServer)
 }

@@ -32,14 +32,11 @@ func operating(cmd *cobra.Command, forms []string, do doing) *cobra.Command {
 }
 
 func askingAt(cmd *cobra.Command, at *connect.Connection, forms []string, do doing) *cobra.Command {
-	out := &cli.Output{Forms: []string{""}}
+	out := &cli.Output{}
 	if len(forms) > 0 {
 		out = cli.AddOutput(cmd, forms...)
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := out.Open(cmd); err != nil {
-			return err
-		}
 		c, err := at.Client(repetitions(cmd))
 		if err != nil {
 			return err
@@ -49,6 +46,15 @@ func askingAt(cmd *cobra.Command, at *connect.Connection, forms []string, do doi
 	}
 	connect.Complete(cmd, at)
 	return cmd
+}
+
+// each does something with all arguments, and goes on behind one that fails.
+func each(args []string, do func(arg string) error) error {
+	var faults []error
+	for _, arg := range args {
+		faults = append(faults, do(arg))
+	}
+	return errors.Join(faults...)
 }
 
 // repetitions is client.Options.RetryMax for a command. Who sends a file waits until

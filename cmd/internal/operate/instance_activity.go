@@ -12,7 +12,7 @@ import (
 
 func newInstanceComment() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "comment WORKFLOW INSTANCE TEXT", Short: "Comment on an instance", Args: cli.Arguments,
+		Use: "comment WORKFLOW INSTANCE TEXT", Short: "Comment on an instance",
 		Example: "  troupe instance comment leave-request 01M7YZAB2GNTJFQE62690KHSQT 'Please ask again in March.'",
 	}
 	return asking(cmd, nil, func(cmd *cobra.Command, c *client.Client, _ *cli.Output, args []string) error {
@@ -29,7 +29,6 @@ func newInstanceActivity() *cobra.Command {
 		Short: "Show what has happened to an instance: its history, comments, claims, and what waits",
 		Example: "  troupe instance activity leave-request 01M7YZAB2GNTJFQE62690KHSQT\n" +
 			"  troupe instance activity leave-request 01M7YZAB2GNTJFQE62690KHSQT --oldest-first --all -o jsonl",
-		Args: cli.Arguments,
 	}
 	cmd.Flags().BoolVar(&r.OldestFirst, "oldest-first", false, "the oldest first")
 	p.add(cmd)
@@ -37,27 +36,13 @@ func newInstanceActivity() *cobra.Command {
 		r.WorkflowID, r.InstanceID, r.Limit, r.Cursor = args[0], args[1], p.limit, p.cursor
 		l := &lister{cmd: cmd, out: out, member: "activity", head: []string{"TIME", "USER", "WHAT", "TEXT"}}
 		_, seen := seenInstance(cmd.Context(), c, out, r.WorkflowID, r.InstanceID)
-		ready := func(page *client.ActivityPage) *listPage { return activityPage(page, seen) }
-		if p.all {
-			return writePages(l, c.ActivityPages(cmd.Context(), r), ready)
-		}
-		page, err := c.Activity(cmd.Context(), r)
-		if err != nil {
-			return err
-		}
-		return l.one(ready(page))
+		return list(l, p.all, r, c.Activity, c.ActivityPages, func(page *client.ActivityPage) *listPage {
+			return pageOf(page.Raw, page.Next, page.Activity, func(a *api.Activity) []string {
+				what, text := activityText(a, seen)
+				return []string{a.TS, shownText(a.UserName), what, text}
+			})
+		})
 	})
-}
-
-func activityPage(page *client.ActivityPage, seen *labels) *listPage {
-	p := &listPage{raw: page.Raw, next: page.Next}
-	for i := range page.Activity {
-		a := &page.Activity[i]
-		what, text := activityText(a, seen)
-		p.rows = append(p.rows, []string{a.TS, shownText(a.UserName), what, text})
-		p.items = append(p.items, itemOf(a))
-	}
-	return p
 }
 
 // activityText says what happened, and more about it.

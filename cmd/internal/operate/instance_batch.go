@@ -220,11 +220,7 @@ func isCreate(item json.RawMessage) bool {
 // show writes the failures and the summary.
 func (s *sendFile) show(out *cli.Output) error {
 	if out.Form != cli.FormTable {
-		text, err := json.Marshal(s)
-		if err != nil {
-			return err
-		}
-		return out.Document(text)
+		return out.Marshaled(json.Marshal(s))
 	}
 	if len(s.Failures) > 0 {
 		rows := [][]string{{"ITEM", "LINE", "STATUS", "ERROR", "MESSAGE"}}

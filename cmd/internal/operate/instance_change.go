@@ -22,7 +22,6 @@ func newInstanceCreate() *cobra.Command {
 			"With --key you choose the key, so that the command itself can be repeated.",
 		Example: "  troupe instance create leave-request --public '{\"from\": \"2026-12-21\"}'\n" +
 			"  troupe instance create leave-request --public @leave.json --key leave-2026-12 -o json",
-		Args: cli.Arguments,
 	}
 	cmd.Flags().StringVar(&public, "public", "", "svcPublic: a JSON object, @file, or - for standard input")
 	cmd.Flags().StringVar(&private, "private", "", "svcPrivate: a JSON object, @file, or - for standard input")

@@ -24,7 +24,6 @@ func newInstanceList() *cobra.Command {
 			"With -o json and -o yaml a page is what the service answered.",
 		Example: "  troupe instance list leave-request --filter '{\"states.nodeId\": \"review\"}' --columns svcPublic.requester,svcPublic.days\n" +
 			"  troupe instance list leave-request --all -o jsonl",
-		Args: cli.Arguments,
 	}
 	f := cmd.Flags()
 	f.StringVar(&filter, "filter", "", "only those that match: a JSON filter, @file, or - for standard input")
@@ -75,14 +74,7 @@ func newInstanceList() *cobra.Command {
 			r.Limit = 0 // the client's choice
 		}
 		l := &lister{cmd: cmd, out: out, member: "instances", head: shown.head(heads)}
-		if !all {
-			page, err := c.Instances(cmd.Context(), r)
-			if err != nil {
-				return err
-			}
-			return l.one(shown.page(page))
-		}
-		return writePages(l, c.InstancePages(cmd.Context(), r), shown.page)
+		return list(l, all, r, c.Instances, c.InstancePages, shown.page)
 	})
 }
 
@@ -131,7 +123,6 @@ func newInstanceHistory() *cobra.Command {
 		Example: "  troupe instance history leave-request 01M7YZAB2GNTJFQE62690KHSQT\n" +
 			"  troupe instance history leave-request 01M7YZAB2GNTJFQE62690KHSQT --newest-first --limit 10\n" +
 			"  troupe instance history leave-request 01M7YZAB2GNTJFQE62690KHSQT --all -o jsonl",
-		Args: cli.Arguments,
 	}
 	cmd.Flags().BoolVar(&r.NewestFirst, "newest-first", false, "from the newest entry to the oldest")
 	cmd.Flags().IntVar(&r.Limit, "limit", 100, "entries of one page, 1 to 1000 (with --all: 500); 0: the default")
@@ -153,15 +144,7 @@ func newInstanceHistory() *cobra.Command {
 		}
 		withData := r.Data
 		r.Data = withData || out.Form == cli.FormTable // it says which entries are attempts
-		ready := func(page *client.HistoryPage) *listPage { return historyPage(page, withData, seen) }
-		if !all {
-			page, err := c.History(cmd.Context(), r)
-			if err != nil {
-				return err
-			}
-			return l.one(ready(page))
-		}
-		return writePages(l, c.HistoryPages(cmd.Context(), r), ready)
+		return list(l, all, r, c.History, c.HistoryPages, func(page *client.HistoryPage) *listPage { return historyPage(page, withData, seen) })
 	})
 }
 

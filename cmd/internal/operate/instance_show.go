@@ -18,7 +18,6 @@ func newInstanceShow() *cobra.Command {
 		Short: "Show an instance with its data and history",
 		Example: "  troupe instance show leave-request 01M7YZAB2GNTJFQE62690KHSQT\n" +
 			"  troupe instance show leave-request 01M7YZAB2GNTJFQE62690KHSQT -o yaml",
-		Args: cli.Arguments,
 	}
 	return asking(cmd, cli.AnyForm, func(cmd *cobra.Command, c *client.Client, out *cli.Output, args []string) error {
 		i, err := c.Instance(cmd.Context(), client.InstanceRequest{WorkflowID: args[0], InstanceID: args[1]})
@@ -99,7 +98,6 @@ func newInstanceEvents() *cobra.Command {
 		Long: "List the events that you may send to an instance now, one line for each transition. " +
 			"The guard is unknown where it depends on the data that comes with the event.",
 		Example: "  troupe instance events leave-request 01M7YZAB2GNTJFQE62690KHSQT",
-		Args:    cli.Arguments,
 	}
 	return asking(cmd, cli.AnyForm, func(cmd *cobra.Command, c *client.Client, out *cli.Output, args []string) error {
 		e, err := c.Events(cmd.Context(), args[0], args[1])

@@ -12,7 +12,7 @@ import (
 func newInstanceStop() *cobra.Command {
 	tree := false
 	cmd := &cobra.Command{
-		Use: "stop WORKFLOW INSTANCE", Short: "Stop an instance and all that it has invoked (needs mod-workflows)", Args: cli.Arguments,
+		Use: "stop WORKFLOW INSTANCE", Short: "Stop an instance and all that it has invoked (needs mod-workflows)",
 		Long: "Stop an instance and all that it has invoked. Each is cancelled: it takes nothing more, and nothing starts again. One that another\n" +
 			"instance has invoked is refused, and the message names that one.",
 		Example: "  troupe instance stop purchase 01M7YZAB2GNTJFQE62690KHSQT --tree",

@@ -28,7 +28,6 @@ func newInstanceWatch() *cobra.Command {
 			"With -o jsonl each line is {\"id\": position, \"event\": \"entry\" or \"lost\", \"data\": what the service sent}; lost says that entries are missing before it.",
 		Example: "  troupe instance watch leave-request --filter '{\"states.nodeId\": \"review\"}'\n" +
 			"  troupe instance watch leave-request 01M7YZAB2GNTJFQE62690KHSQT -o jsonl",
-		Args: cli.Arguments,
 	}
 	cmd.Flags().StringVar(&filter, "filter", "", "only instances that match: a JSON filter, @file, or - for standard input")
 	cmd.Flags().StringVar(&r.LastEventID, "last-event-id", "", "resume after this position, which an earlier watch printed")

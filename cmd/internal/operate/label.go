@@ -151,10 +151,6 @@ type labelBook struct {
 	by  map[string]*labels
 }
 
-func newLabelBook(ctx context.Context, c *client.Client, out *cli.Output) *labelBook {
-	return &labelBook{ctx, c, out, map[string]*labels{}}
-}
-
 // of returns those of a workflow; nil where they cannot be had.
 func (b *labelBook) of(workflowID string) *labels {
 	l, asked := b.by[workflowID]

@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -63,9 +64,17 @@ func (l *lister) one(p *listPage) (err error) {
 	return err
 }
 
-// writePages writes all pages as they come. ready makes one ready to be written.
-func writePages[P any](l *lister, pages iter.Seq2[P, error], ready func(P) *listPage) error {
-	for page, err := range pages {
+// list writes what r asks for: one page, or all of them as they come. ready makes a page ready to be written.
+func list[R, P any](l *lister, all bool, r R, one func(context.Context, R) (P, error), pages func(context.Context, R) iter.Seq2[P, error], ready func(P) *listPage) error {
+	ctx := l.cmd.Context()
+	if !all {
+		page, err := one(ctx, r)
+		if err != nil {
+			return err
+		}
+		return l.one(ready(page))
+	}
+	for page, err := range pages(ctx, r) {
 		if err == nil {
 			err = l.page(ready(page))
 		}
@@ -74,6 +83,19 @@ func writePages[P any](l *lister, pages iter.Seq2[P, error], ready func(P) *list
 		}
 	}
 	return l.end()
+}
+
+// pageOf makes a page ready whose entries are written as they are read.
+func pageOf[T any](raw json.RawMessage, next string, entries []T, row func(*T) []string) *listPage {
+	p := &listPage{raw: raw, next: next}
+	for i := range entries {
+		item, err := json.Marshal(&entries[i])
+		if err != nil {
+			panic(err) // it came as JSON
+		}
+		p.rows, p.items = append(p.rows, row(&entries[i])), append(p.items, item)
+	}
+	return p
 }
 
 // page writes a page. Behind the last one comes end.
@@ -154,15 +176,6 @@ func (l *lister) end() error {
 	}
 	_, err := io.WriteString(to, lines)
 	return err
-}
-
-// itemOf is an entry of a list as JSON.
-func itemOf(entry any) json.RawMessage {
-	text, err := json.Marshal(entry)
-	if err != nil {
-		panic(err) // it came as JSON
-	}
-	return text
 }
 
 func shownText(s *string) string {

@@ -30,7 +30,6 @@ func newInstanceMigrate() *cobra.Command {
 			"the workflow and holders of mod-admin.",
 		Example: "  troupe instance migrate invoice-approval --plan plan.yaml --dry-run\n" +
 			"  troupe instance migrate invoice-approval --plan plan.yaml --filter '{\"states.nodeId\": \"review\"}'",
-		Args: cli.Arguments,
 	}
 	cmd.Flags().StringVar(&file, "plan", "", "file with the plan, in YAML or JSON")
 	cmd.Flags().StringVar(&filter, "filter", "", "only instances that match, a JSON object")
@@ -99,11 +98,7 @@ func planFaults(file string, wire []api.FileFault) error {
 
 func showMigrated(out *cli.Output, total api.MigrationAnswer, dryRun bool) error {
 	if out.Form == cli.FormJSON {
-		text, err := json.Marshal(total)
-		if err == nil {
-			err = out.Document(text)
-		}
-		if err != nil {
+		if err := out.Marshaled(json.Marshal(total)); err != nil {
 			return err
 		}
 	} else {

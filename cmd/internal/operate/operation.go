@@ -54,7 +54,7 @@ func newSchedule() *cobra.Command {
 
 func newScheduleList() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "list", Short: "List the schedules of all workflows (needs mod-workflows)", Args: cli.Arguments,
+		Use: "list", Short: "List the schedules of all workflows (needs mod-workflows)",
 		Example: "  troupe schedule list -o json",
 	}
 	return operating(cmd, cli.AnyForm, func(cmd *cobra.Command, c *client.Client, out *cli.Output, _ []string) error {
@@ -75,7 +75,7 @@ func newScheduleList() *cobra.Command {
 
 func newScheduleChange(action, short string) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: action + " [WORKFLOW/NAME...]", Short: short + " (needs mod-workflows)", Args: cli.Arguments,
+		Use: action + " [WORKFLOW/NAME...]", Short: short + " (needs mod-workflows)",
 		Example: "  troupe schedule " + action + " stock-take/monthly",
 	}
 	all := false
@@ -117,7 +117,6 @@ func newOutboxList() *cobra.Command {
 		Short: "List what has not been delivered (needs mod-workflows)",
 		Example: "  troupe outbox list --state dead\n" +
 			"  troupe outbox list --all -o jsonl",
-		Args: cli.Arguments,
 	}
 	cmd.Flags().StringVar(&state, "state", "", "pending: still tried; dead: given up")
 	cli.OneOf(cmd, "state", "pending", "dead")
@@ -125,27 +124,12 @@ func newOutboxList() *cobra.Command {
 	return operating(cmd, cli.AnyForm, func(cmd *cobra.Command, c *client.Client, out *cli.Output, _ []string) error {
 		r := client.OutboxRequest{State: state, Limit: p.limit, Cursor: p.cursor}
 		l := &lister{cmd: cmd, out: out, member: "outbox", head: []string{"ID", "WORKFLOW", "KIND", "NAME", "STATE", "ATTEMPTS", "NEXT", "STATUS", "ERROR"}}
-		if p.all {
-			return writePages(l, c.OutboxPages(cmd.Context(), r), outboxPage)
-		}
-		page, err := c.Outbox(cmd.Context(), r)
-		if err != nil {
-			return err
-		}
-		return l.one(outboxPage(page))
-	})
-}
-
-func outboxPage(page *client.OutboxPage) *listPage {
-	p := &listPage{raw: page.Raw, next: page.Next}
-	for i := range page.Outbox {
-		d := &page.Outbox[i]
-		p.rows = append(p.rows, []string{
-			d.ID, d.WorkflowID, d.Kind, d.Name, d.State, strconv.Itoa(int(d.Attempts)), shownText(d.NextAttempt), statusText(d.LastStatus), d.LastError,
+		return list(l, p.all, r, c.Outbox, c.OutboxPages, func(page *client.OutboxPage) *listPage {
+			return pageOf(page.Raw, page.Next, page.Outbox, func(d *api.Delivery) []string {
+				return []string{d.ID, d.WorkflowID, d.Kind, d.Name, d.State, strconv.Itoa(int(d.Attempts)), shownText(d.NextAttempt), statusText(d.LastStatus), d.LastError}
+			})
 		})
-		p.items = append(p.items, itemOf(d))
-	}
-	return p
+	})
 }
 
 func newIncidentList() *cobra.Command {
@@ -155,7 +139,6 @@ func newIncidentList() *cobra.Command {
 		Short:   "List what failed: timers and callbacks, and expressions (needs mod-workflows)",
 		Long:    "List what failed: timers and callbacks, each of which can be retried, and expressions that failed for whoever sent an event, one\nincident for each place of a version. The message that those people got has the first part of the incident's id. Where it failed, with\nwhat values and how often: -o json.",
 		Example: "  troupe incident list --all -o jsonl",
-		Args:    cli.Arguments,
 	}
 	p.add(cmd)
 	return operating(cmd, cli.AnyForm, func(cmd *cobra.Command, c *client.Client, out *cli.Output, _ []string) error {
@@ -166,26 +149,12 @@ func newIncidentList() *cobra.Command {
 func listIncidents(cmd *cobra.Command, c *client.Client, out *cli.Output, p *paging) error {
 	r := client.IncidentsRequest{Limit: p.limit, Cursor: p.cursor}
 	l := &lister{cmd: cmd, out: out, member: "incidents", head: []string{"ID", "WORKFLOW", "INSTANCE", "EVENT", "TIME", "COUNT", "ERROR"}}
-	seen := newLabelBook(cmd.Context(), c, out)
-	ready := func(page *client.IncidentsPage) *listPage { return incidentsPage(page, seen) }
-	if p.all {
-		return writePages(l, c.IncidentsPages(cmd.Context(), r), ready)
-	}
-	page, err := c.Incidents(cmd.Context(), r)
-	if err != nil {
-		return err
-	}
-	return l.one(ready(page))
-}
-
-func incidentsPage(page *client.IncidentsPage, seen *labelBook) *listPage {
-	p := &listPage{raw: page.Raw, next: page.Next}
-	for i := range page.Incidents {
-		in := &page.Incidents[i]
-		p.rows = append(p.rows, []string{in.ID, in.WorkflowID, in.InstanceID, seen.of(in.WorkflowID).event(in.Event), in.TS, strconv.FormatUint(max(in.Count, 1), 10), placedError(in)})
-		p.items = append(p.items, itemOf(in))
-	}
-	return p
+	seen := &labelBook{cmd.Context(), c, out, map[string]*labels{}}
+	return list(l, p.all, r, c.Incidents, c.IncidentsPages, func(page *client.IncidentsPage) *listPage {
+		return pageOf(page.Raw, page.Next, page.Incidents, func(in *api.Incident) []string {
+			return []string{in.ID, in.WorkflowID, in.InstanceID, seen.of(in.WorkflowID).event(in.Event), in.TS, strconv.FormatUint(max(in.Count, 1), 10), placedError(in)}
+		})
+	})
 }
 
 // placedError is the error of an incident with the place where it failed.
@@ -203,34 +172,19 @@ func newTimerList() *cobra.Command {
 		Use:     "list",
 		Short:   "List running timers, those that are due next first (needs mod-workflows)",
 		Example: "  troupe timer list --workflow leave-request --all -o jsonl",
-		Args:    cli.Arguments,
 	}
 	p.add(cmd)
 	cmd.Flags().StringVar(&workflow, "workflow", "", "only those of instances of the workflow `ID`")
 	return operating(cmd, cli.AnyForm, func(cmd *cobra.Command, c *client.Client, out *cli.Output, _ []string) error {
 		r := client.TimersRequest{WorkflowID: workflow, Limit: p.limit, Cursor: p.cursor}
 		l := &lister{cmd: cmd, out: out, member: "timers", head: []string{"ID", "WORKFLOW", "INSTANCE", "TIMER", "DUE"}}
-		seen := newLabelBook(cmd.Context(), c, out)
-		ready := func(page *client.TimersPage) *listPage { return timersPage(page, seen) }
-		if p.all {
-			return writePages(l, c.TimersPages(cmd.Context(), r), ready)
-		}
-		page, err := c.Timers(cmd.Context(), r)
-		if err != nil {
-			return err
-		}
-		return l.one(ready(page))
+		seen := &labelBook{cmd.Context(), c, out, map[string]*labels{}}
+		return list(l, p.all, r, c.Timers, c.TimersPages, func(page *client.TimersPage) *listPage {
+			return pageOf(page.Raw, page.Next, page.Timers, func(t *api.RunningTimer) []string {
+				return []string{t.ID, t.WorkflowID, t.InstanceID, seen.of(t.WorkflowID).timerText(&t.Timer), t.Due}
+			})
+		})
 	})
-}
-
-func timersPage(page *client.TimersPage, seen *labelBook) *listPage {
-	p := &listPage{raw: page.Raw, next: page.Next}
-	for i := range page.Timers {
-		t := &page.Timers[i]
-		p.rows = append(p.rows, []string{t.ID, t.WorkflowID, t.InstanceID, seen.of(t.WorkflowID).timerText(&t.Timer), t.Due})
-		p.items = append(p.items, itemOf(t))
-	}
-	return p
 }
 
 func statusText(status uint32) string {
@@ -243,15 +197,11 @@ func statusText(status uint32) string {
 // newOperation makes a command that does something with each of its arguments, and goes on behind one that fails.
 func newOperation(action, short, long, of string, do func(c *client.Client, ctx context.Context, id, action string) error) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: action + " ID...", Short: short + " (needs mod-workflows)", Long: long, Args: cli.Arguments,
+		Use: action + " ID...", Short: short + " (needs mod-workflows)", Long: long,
 		Example: "  troupe " + of + " " + action + " 01M7YZAB2GNTJFQE62690KHSQT-3-0",
 	}
 	return operating(cmd, nil, func(cmd *cobra.Command, c *client.Client, _ *cli.Output, args []string) error {
-		var faults []error
-		for _, id := range args {
-			faults = append(faults, do(c, cmd.Context(), id, action))
-		}
-		return errors.Join(faults...)
+		return each(args, func(id string) error { return do(c, cmd.Context(), id, action) })
 	})
 }
 
@@ -260,7 +210,6 @@ func newInstancePending() *cobra.Command {
 		Use:     "pending WORKFLOW INSTANCE",
 		Short:   "Show what an instance waits for: its timers, what it has sent out, and its children; or how it has ended",
 		Example: "  troupe instance pending leave-request 01M7YZAB2GNTJFQE62690KHSQT",
-		Args:    cli.Arguments,
 	}
 	return asking(cmd, cli.AnyForm, func(cmd *cobra.Command, c *client.Client, out *cli.Output, args []string) error {
 		p, err := c.Pending(cmd.Context(), args[0], args[1])

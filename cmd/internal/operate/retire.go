@@ -38,7 +38,6 @@ func newRetire() *cobra.Command {
 			"does.",
 		Example: "  troupe definition retire leave-request@2\n" +
 			"  troupe definition retire --home /srv/troupe old-workflow",
-		Args: cli.Arguments,
 	}
 	at := connect.Add(cmd)
 	at.AddHome(cmd)

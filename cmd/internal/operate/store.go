@@ -26,7 +26,6 @@ func newStoreCreate() *cobra.Command {
 			"home. Use this command only for a store that is gone for good. It never touches a\n" +
 			"store that is there.",
 		Example: "  troupe store create --home ./troupe-home",
-		Args:    cli.Arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := c.Load(); err != nil {
 				return err
@@ -44,7 +43,7 @@ func newStoreCreate() *cobra.Command {
 			if err := homedir.DemandFile(filepath.Join(c.Home, homedir.StoreIDFile)); err != nil {
 				return err
 			}
-			dir := filepath.Join(c.Home, homedir.DataFolder)
+			dir := homedir.Data(c.Home)
 			if err := persistence.Create(dir, c.StoreOptions(c.Logger())); err != nil {
 				return err
 			}

@@ -36,7 +36,6 @@ func newTaskList() *cobra.Command {
 		Example: "  troupe task list\n" +
 			"  troupe task list --scope mine --sort -priority\n" +
 			"  troupe task list --query 'laptop john' -o json",
-		Args: cli.Arguments,
 	}
 	f := cmd.Flags()
 	f.StringVar(&r.Scope, "scope", "", "mine: you have them; open: nobody has them; all: both (default); done: you have done them; every: all that are open (needs mod-workflows)")
@@ -52,45 +51,26 @@ func newTaskList() *cobra.Command {
 	f.StringVar(&r.Cursor, "cursor", "", "continue where an earlier page ended")
 	return asking(cmd, cli.AnyForm, func(cmd *cobra.Command, c *client.Client, out *cli.Output, _ []string) error {
 		l := &lister{cmd: cmd, out: out, member: "tasks", head: []string{"ID", "TITLE", "WORKFLOW", "REQUESTER", "STATUS", "ASSIGNEE", "DUE"}}
-		tasksPage := tasksPage
-		if r.Scope == client.EveryTask {
-			l.head, tasksPage = []string{"ID", "STATE", "WORKFLOW", "FOR", "ASSIGNEE", "CREATED", "DUE"}, everyTasksPage
+		row := func(t *api.Task) []string {
+			return []string{t.TaskID, t.Title, t.WorkflowID, shownText(t.RequesterName), t.Status, shownText(t.Assignee), shownText(t.Due)}
 		}
-		if all {
-			return writePages(l, c.TasksPages(cmd.Context(), r), tasksPage)
+		if r.Scope == client.EveryTask { // they see whose the tasks are, and not what they are about
+			l.head = []string{"ID", "STATE", "WORKFLOW", "FOR", "ASSIGNEE", "CREATED", "DUE"}
+			row = func(t *api.Task) []string {
+				return []string{t.TaskID, t.Title, t.WorkflowID, candidatesText(t), shownText(t.Assignee), t.Created, shownText(t.Due)}
+			}
 		}
-		page, err := c.Tasks(cmd.Context(), r)
-		if err != nil {
-			return err
-		}
-		return l.one(tasksPage(page))
+		return list(l, all, r, c.Tasks, c.TasksPages, func(page *client.TasksPage) *listPage {
+			p := pageOf(page.Raw, page.Next, page.Tasks, row)
+			p.count = page.Count
+			return p
+		})
 	})
-}
-
-func tasksPage(page *client.TasksPage) *listPage {
-	p := &listPage{raw: page.Raw, next: page.Next, count: page.Count}
-	for i := range page.Tasks {
-		t := &page.Tasks[i]
-		p.rows = append(p.rows, []string{t.TaskID, t.Title, t.WorkflowID, shownText(t.RequesterName), t.Status, shownText(t.Assignee), shownText(t.Due)})
-		p.items = append(p.items, itemOf(t))
-	}
-	return p
-}
-
-// everyTasksPage is tasksPage for who sees whose the tasks are, and not what they are about.
-func everyTasksPage(page *client.TasksPage) *listPage {
-	p := &listPage{raw: page.Raw, next: page.Next, count: page.Count}
-	for i := range page.Tasks {
-		t := &page.Tasks[i]
-		p.rows = append(p.rows, []string{t.TaskID, t.Title, t.WorkflowID, candidatesText(t), shownText(t.Assignee), t.Created, shownText(t.Due)})
-		p.items = append(p.items, itemOf(t))
-	}
-	return p
 }
 
 func newTaskShow() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "show ID", Short: "Show a task, and what you may do with it", Args: cli.Arguments,
+		Use: "show ID", Short: "Show a task, and what you may do with it",
 		Example: "  troupe task show " + exampleTask,
 	}
 	return asking(cmd, cli.AnyForm, func(cmd *cobra.Command, c *client.Client, out *cli.Output, args []string) error {
@@ -163,32 +143,22 @@ func eventTexts(events []api.TaskEvent) string {
 	return strings.Join(texts, ", ")
 }
 
-func eventNames(events []api.TaskEvent) string {
-	names := make([]string, len(events))
-	for i, e := range events {
-		names[i] = e.Name
-	}
-	return strings.Join(names, " ")
-}
-
 func newTaskChange(action, short string) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: action + " ID...", Short: short, Args: cli.Arguments,
+		Use: action + " ID...", Short: short,
 		Example: "  troupe task " + action + " " + exampleTask,
 	}
 	return asking(cmd, nil, func(cmd *cobra.Command, c *client.Client, _ *cli.Output, args []string) error {
-		var faults []error
-		for _, id := range args {
+		return each(args, func(id string) error {
 			_, err := c.ChangeTask(cmd.Context(), id, action, "")
-			faults = append(faults, err)
-		}
-		return errors.Join(faults...)
+			return err
+		})
 	})
 }
 
 func newTaskAssign() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "assign ID USER", Short: "Give a task that you have to another candidate", Args: cli.Arguments,
+		Use: "assign ID USER", Short: "Give a task that you have to another candidate",
 		Long:    "Give a task that you have to another candidate. Holders of mod-workflows assign the tasks of others, too.",
 		Example: "  troupe task assign " + exampleTask + " mary.major",
 	}
@@ -201,7 +171,7 @@ func newTaskAssign() *cobra.Command {
 func newTaskDo() *cobra.Command {
 	var eventData, comment string
 	cmd := &cobra.Command{
-		Use: "do ID EVENT", Short: "Bring a task on: send one of its events", Args: cli.Arguments,
+		Use: "do ID EVENT", Short: "Bring a task on: send one of its events",
 		Long: "Bring a task on: send one of its events, once, to its instance. With --comment the comment is written first.",
 		Example: "  troupe task do " + exampleTask + " approve\n" +
 			"  troupe task do " + exampleTask + " reject --comment 'Too late this year.'",
@@ -238,13 +208,15 @@ func offers(t *client.Task, event string) error {
 	if t.Done != nil {
 		return errors.New("task " + t.TaskID + " was done by " + t.Done.UserName + " at " + t.Done.TS)
 	}
+	var names []string
 	for _, e := range t.Events {
-		if e.Name == event {
-			return nil
-		}
+		names = append(names, e.Name)
+	}
+	if slices.Contains(names, event) {
+		return nil
 	}
 	if t.Status == "claimed" && len(t.Events) == 0 {
 		return errors.New(client.Printable(shownText(t.AssigneeName)) + " has task " + t.TaskID)
 	}
-	return errors.New("task " + t.TaskID + " takes no " + strconv.Quote(event) + " from you; it takes: " + eventNames(t.Events))
+	return errors.New("task " + t.TaskID + " takes no " + strconv.Quote(event) + " from you; it takes: " + strings.Join(names, " "))
 }

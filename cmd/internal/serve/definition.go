@@ -6,16 +6,12 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/rs/zerolog"
-
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
-	"troupe/actors/formportal"
 	"troupe/actors/home"
 	"troupe/actors/identity"
 	"troupe/gateway"
 	"troupe/gateway/api"
-	"troupe/persistence"
 	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -25,17 +21,10 @@ import (
 // definitions shows the definitions in use, and publishes single ones beside those of the home.
 type definitions struct {
 	*catalog.Catalog
-	store      *persistence.Store
-	parser     *statemachine.Parser
-	identities identity.Identities // knows the roles that a definition may name
-	templates  *formportal.Templates
-	queue      *home.Queue
-	log        zerolog.Logger
+	*service
 }
 
-func (s *service) definitions() *definitions {
-	return &definitions{Catalog: s.catalog, store: s.store, parser: s.parser, identities: s.identities, templates: s.formTemplates, queue: s.queue, log: s.log}
-}
+func (s *service) definitions() *definitions { return &definitions{s.catalog, s} }
 
 // PublishDefinition implements gateway.Definitions. A dry run too asks the leader, who has what
 // was published last.
@@ -50,7 +39,7 @@ func (d *definitions) PublishDefinition(ctx context.Context, r *gateway.Definiti
 		if err != nil {
 			return err
 		}
-		wrong, more := d.templates.TaskForms().Check(source.File, source.Parsed)
+		wrong, more := d.formTemplates.TaskForms().Check(source.File, source.Parsed)
 		if faults := append(disagreements(r, &source), wrong...); len(faults) > 0 {
 			return faults
 		}

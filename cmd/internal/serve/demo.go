@@ -15,11 +15,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors/catalog"
-	"troupe/actors/home"
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/demo"
+	"troupe/cmd/internal/homedir"
 	"troupe/gateway"
-	"troupe/statemachine"
 )
 
 // seed fills the store with the requests of the example, if it shall and has none. It comes
@@ -49,11 +48,7 @@ func (s *service) checkDemo() error {
 	if !s.demo || c.IsNode() {
 		return nil
 	}
-	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
-	if err != nil {
-		return err
-	}
-	set, err := home.Load(os.DirFS(c.Home), parser)
+	set, err := homedir.Load(c.Home)
 	if err != nil {
 		return nil //nolint:nilerr // see above
 	}

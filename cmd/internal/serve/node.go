@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -86,7 +85,7 @@ func (s *service) openReplica() (*persistence.Store, error) {
 	}
 	o := s.config.StoreOptions(s.log)
 	o.Replication = s.node.Replication()
-	store, err := persistence.Open(filepath.Join(s.config.Home, homedir.DataFolder), o)
+	store, err := persistence.Open(homedir.Data(s.config.Home), o)
 	if err != nil {
 		return nil, s.config.WithAdvice(err)
 	}

@@ -361,7 +361,7 @@ func TestARecoverThatWasCutOff(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(homedir.NodeFolder(home), "nodes.json"), []byte(lost), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := persistence.FoundAgain(filepath.Join(home, homedir.DataFolder), first.config.StoreOptions(first.log), string(cut.Node())); err != nil {
+	if _, err := persistence.FoundAgain(homedir.Data(home), first.config.StoreOptions(first.log), string(cut.Node())); err != nil {
 		t.Fatal(err)
 	}
 	says(t, "is the only one of a new cluster", "cluster", "recover", "--home", home, "--i-accept-loss")
@@ -394,7 +394,7 @@ func TestANodeIsNothingWithoutItsStore(t *testing.T) {
 	if err := s.stop(); err != nil {
 		t.Fatal(err)
 	}
-	data := filepath.Join(home, homedir.DataFolder)
+	data := homedir.Data(home)
 	serve := []string{"serve", "--home", home, "--listen", "127.0.0.1:0", "--log-level", "error"}
 	want := "`troupe cluster remove " + id + " --lost`, then empty " + home
 	refusesAll := func(what string) {

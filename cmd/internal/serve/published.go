@@ -14,7 +14,6 @@ import (
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/homedir"
 	"troupe/gateway/api"
-	"troupe/persistence"
 	"troupe/persistence/key"
 	"troupe/statemachine"
 	"troupe/statemachine/document"
@@ -128,28 +127,19 @@ func (s *service) checkPublished() (faults, warnings document.Faults, err error)
 }
 
 // homes publishes homes on this node; failure.ErrElsewhere when another one leads the shard Meta.
-type homes struct {
-	store     *persistence.Store
-	published *home.Published
-	parser    *statemachine.Parser
-	queue     *home.Queue
-}
-
-func (s *service) homes() *homes {
-	return &homes{store: s.store, published: s.published, parser: s.parser, queue: s.queue}
-}
+type homes struct{ *service }
 
 // PublishHome implements gateway.Homes, which asks the leader by itself.
-func (h *homes) PublishHome(ctx context.Context, caller *identity.Principal, archive []byte, dryRun bool) (api.PublishedHome, error) {
+func (h homes) PublishHome(ctx context.Context, caller *identity.Principal, archive []byte, dryRun bool) (api.PublishedHome, error) {
 	return h.publish(ctx, archive, string(caller.ID), dryRun)
 }
 
 // Publish implements admin.Homes for a node that leads the shard Meta.
-func (h *homes) Publish(ctx context.Context, archive []byte, dryRun bool) (api.PublishedHome, error) {
+func (h homes) Publish(ctx context.Context, archive []byte, dryRun bool) (api.PublishedHome, error) {
 	return h.publish(ctx, archive, homedir.AdminSocket, dryRun)
 }
 
-func (h *homes) publish(ctx context.Context, archive []byte, by string, dryRun bool) (api.PublishedHome, error) {
+func (h homes) publish(ctx context.Context, archive []byte, by string, dryRun bool) (api.PublishedHome, error) {
 	if !dryRun && h.store.Epoch(key.Meta) == 0 {
 		return api.PublishedHome{}, failure.Elsewhere(uint16(key.Meta))
 	}

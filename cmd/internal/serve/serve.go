@@ -52,7 +52,6 @@ func Command(example fs.FS) *cobra.Command {
 		Example: "  troupe serve\n" +
 			"  troupe serve --demo\n" +
 			"  troupe serve --home /srv/troupe --listen :8080",
-		Args: cli.Arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := c.Load(); err != nil {
 				return err
@@ -334,7 +333,7 @@ func (s *service) takeCommands() (err error) {
 		Operator: s.gateway.OperatorHandler(), Log: s.log,
 	}
 	if s.published != nil { // NB: a nil pointer in the interface would not be nil
-		commands.Homes = s.homes()
+		commands.Homes = homes{s}
 	}
 	if s.node != nil {
 		commands.Cluster, commands.Leader = members{s.node}, s.passToLeader
@@ -390,7 +389,7 @@ func (s *service) serveRequests() {
 		},
 	}
 	if s.published != nil {
-		services.Homes = s.homes()
+		services.Homes = homes{s}
 	}
 	if s.provider != nil { // NB: a nil client in the interface would not be nil
 		services.Provider = s.provider

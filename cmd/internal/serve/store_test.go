@@ -17,7 +17,7 @@ import (
 // TestAHomeDemandsTheStoreThatItHad with commands that open the store themselves.
 func TestAHomeDemandsTheStoreThatItHad(t *testing.T) {
 	home := clitest.ExampleHome(t)
-	data, away := filepath.Join(home, homedir.DataFolder), filepath.Join(home, "away")
+	data, away := homedir.Data(home), filepath.Join(home, "away")
 	create := []string{"store", "create", "--home", home}
 	list := []string{"token", "list", "--home", home}
 	clitest.MustInvoke(t, "token", "create", "--home", home, "--user", "john.doe", "--note", "the first")

@@ -104,7 +104,7 @@ func copyHome(t *testing.T, home string) (dir string) {
 	if err := os.CopyFS(dir, os.DirFS(home)); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(filepath.Join(dir, homedir.DataFolder), 0o700); err != nil && !os.IsNotExist(err) {
+	if err := os.Chmod(homedir.Data(dir), 0o700); err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
 	return dir
