@@ -3,18 +3,14 @@ package catalog
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 
-	"troupe/actors/internal/grace"
 	"troupe/persistence"
 	"troupe/persistence/key"
 	"troupe/statemachine"
-	"troupe/statemachine/data"
 	"troupe/statemachine/filter"
 )
 
@@ -87,23 +83,12 @@ func (ix *Index) mark(w *persistence.Writes, sh key.Shard, values [][]byte) {
 // Indexes has the indexes of each workflow. It is never changed.
 type Indexes map[string][]*Index
 
-// Indexes returns the present generation of indexes.
-func (c *Catalog) Indexes() *Indexes { return c.indexes.Load() }
-
 // Find returns the workflow's index on a path; nil when there is none.
 func (s Indexes) Find(workflow, path string) *Index {
 	for _, ix := range s[workflow] {
 		if ix.Path() == path {
 			return ix
 		}
-	}
-	return nil
-}
-
-// indexOf returns the index of a row, nil when it was dropped in the meantime.
-func (c *Catalog) indexOf(row storedIndex) *Index {
-	if ix := c.Indexes().Find(row.Workflow, row.Path); ix != nil && ix.number == row.Number {
-		return ix
 	}
 	return nil
 }
@@ -143,176 +128,12 @@ var errDropped = errors.New("the index was dropped")
 // indexesSetting is the name under which storedIndexes are kept.
 const indexesSetting = "indexes"
 
-// reloadIndexesLocked makes the rows that the store has what commits keep up.
-func (c *Catalog) reloadIndexesLocked() error {
-	rows := storedIndexes{}
-	text, err := c.store.Load(key.Setting(nil, indexesSetting))
-	switch {
-	case errors.Is(err, persistence.ErrNotFound):
-	case err != nil:
-		return fmt.Errorf("read indexes: %w", err)
-	default:
-		if err := json.Unmarshal(text, &rows); err != nil {
-			return fmt.Errorf("read indexes: %w: %w", persistence.ErrCorrupt, err)
-		}
-	}
-	if present := c.publishing.indexes; rows.Last == present.Last && slices.Equal(rows.Indexes, present.Indexes) {
-		return nil
-	}
-	now, err := c.indexSetLocked(rows)
-	if err != nil {
-		return err
-	}
-	c.installIndexesLocked(rows, now)
-	return nil
-}
-
-// indexSetLocked makes the set that the rows stand for. Indexes that there are
-// already are the same ones in it, and are not changed.
-func (c *Catalog) indexSetLocked(rows storedIndexes) (Indexes, error) {
-	old, now := *c.indexes.Load(), Indexes{}
-	for _, row := range rows.Indexes {
-		if row.State == dropping {
-			continue
-		}
-		ix := old.Find(row.Workflow, row.Path)
-		if ix == nil || ix.number != row.Number {
-			path, err := data.ParsePath(row.Path)
-			var field *filter.Field
-			if err == nil {
-				field, err = filter.ParseField(path) // prepareOneLocked did so before it was stored
-			}
-			if err != nil {
-				return nil, fmt.Errorf("index %s of %s: %w", row.Path, row.Workflow, err)
-			}
-			ix = &Index{number: row.Number, field: field}
-			if err := ix.loadMarks(c.store); err != nil {
-				return nil, fmt.Errorf("index %s of %s: %w", row.Path, row.Workflow, err)
-			}
-		}
-		now[row.Workflow] = append(now[row.Workflow], ix)
-	}
-	return now, nil
-}
-
-// installIndexesLocked makes the rows, and the set of them, what commits keep up.
-// When it returns, what every commit wrote that looked at the set before is visible.
-func (c *Catalog) installIndexesLocked(rows storedIndexes, now Indexes) {
-	for _, row := range rows.Indexes {
-		if row.State != dropping && c.store.Alone() {
-			now.Find(row.Workflow, row.Path).whole.Store(row.State == whole)
-		}
-	}
-	c.replaceIndexes(now, rows.Last)
-	c.commits.Wait()
-	c.publishing.indexes = rows
-	c.pokeIndexes()
-}
-
-// pokeIndexes has the builder look whether there is something to do.
-func (c *Catalog) pokeIndexes() {
-	select {
-	case c.indexesChanged <- struct{}{}:
-	default:
-	}
-}
-
-// declaredIndexes returns the rows that the definitions in next ask for, and
-// whether they differ from the present ones. Workflows whose definition was
-// not needed yet, or cannot be read, keep what they have; those that are not in next are gone.
-func declaredIndexes(present storedIndexes, next currentVersions) (storedIndexes, bool) {
-	rows := storedIndexes{Last: present.Last, Indexes: slices.Clone(present.Indexes)}
-	changed := false
-	wanted := func(workflow, path string) bool {
-		o := next[workflow]
-		return o != nil && (o.Definition == nil || slices.ContainsFunc(o.Indexes, func(p data.Path) bool { return p.String() == path }))
-	}
-	for i := range rows.Indexes {
-		if row := &rows.Indexes[i]; row.State != dropping && !wanted(row.Workflow, row.Path) {
-			row.State, changed = dropping, true
-		}
-	}
-	for _, workflow := range slices.Sorted(maps.Keys(next)) {
-		if next[workflow].Definition == nil {
-			continue
-		}
-		for _, p := range next[workflow].Indexes {
-			path := p.String()
-			if slices.ContainsFunc(rows.Indexes, func(row storedIndex) bool {
-				return row.Workflow == workflow && row.Path == path && row.State != dropping
-			}) {
-				continue
-			}
-			rows.Last++
-			rows.Indexes = append(rows.Indexes, storedIndex{rows.Last, workflow, path, building})
-			changed = true
-		}
-	}
-	return rows, changed
-}
-
 // withoutDropped forgets the indexes that are dropped, and says whether there are any. In a
 // cluster that is all that dropping takes: each shard frees what no row declares.
 func (rows *storedIndexes) withoutDropped() (some bool) {
 	before := len(rows.Indexes)
 	rows.Indexes = slices.DeleteFunc(rows.Indexes, func(row storedIndex) bool { return row.State == dropping })
 	return len(rows.Indexes) < before
-}
-
-// setIndexState stores that an index is whole or, when to is empty, that nothing
-// of it is left. errDropped: it was dropped in the meantime.
-func (c *Catalog) setIndexState(number uint32, from, to indexState) error {
-	c.publishing.Lock()
-	defer c.publishing.Unlock()
-	rows := storedIndexes{Last: c.publishing.indexes.Last, Indexes: slices.Clone(c.publishing.indexes.Indexes)}
-	i := slices.IndexFunc(rows.Indexes, func(row storedIndex) bool { return row.Number == number && row.State == from })
-	if i < 0 {
-		return errDropped
-	}
-	if to == "" {
-		rows.Indexes = slices.Delete(rows.Indexes, i, i+1)
-	} else {
-		rows.Indexes[i].State = to
-	}
-	text, err := json.Marshal(rows)
-	if err != nil {
-		return fmt.Errorf("write indexes: %w", err)
-	}
-	now, err := c.indexSetLocked(rows)
-	if err != nil {
-		return err
-	}
-	w := c.store.NewWrites(key.Meta)
-	w.Set(key.Setting(nil, indexesSetting), text)
-	if err := c.store.Commit(w); err != nil {
-		return fmt.Errorf("write indexes: %w", err)
-	}
-	c.installIndexesLocked(rows, now)
-	return nil
-}
-
-// unfinished returns the rows that the builder has something to do for.
-func (c *Catalog) unfinished() []storedIndex {
-	c.publishing.Lock()
-	defer c.publishing.Unlock()
-	return slices.DeleteFunc(slices.Clone(c.publishing.indexes.Indexes), func(row storedIndex) bool { return row.State == whole })
-}
-
-// BeginCommit is called before a commit looks at the Indexes, and at whatever else
-// AwaitCommits waits for; the reader leaves when what the commit wrote is visible, or was
-// refused. Commits of different shards do not contend, and nobody keeps them waiting.
-func (c *Catalog) BeginCommit(sh key.Shard) grace.Reader { return c.commits.Enter(uint16(sh)) }
-
-// EndCommit is the end of BeginCommit.
-func (c *Catalog) EndCommit(commit grace.Reader) { c.commits.Leave(commit) }
-
-// AwaitCommits returns when what every commit wrote that began before is visible.
-func (c *Catalog) AwaitCommits() { c.commits.Wait() }
-
-// Maintains says whether commits maintain an index. Within a commit: those that
-// drop it wait for the commit before they free anything.
-func (c *Catalog) Maintains(workflow string, ix *Index) bool {
-	return slices.Contains((*c.indexes.Load())[workflow], ix)
 }
 
 // Enter writes all entries of an instance. It returns key, the room that it used.
@@ -365,4 +186,55 @@ func difference(a, b [][]byte, give func([]byte)) {
 			give(value)
 		}
 	}
+}
+
+// inShards is what a node of a cluster knows of the indexes in the shards (DESIGN.md, "Indexes in
+// a cluster"). The row of an index in a shard says how far it is there:
+//
+//	(no row) ──► kept ──► whole ──► (no row)
+//	    ▲          │
+//	    └──────────┘
+//
+// kept: all writes behind this row in the shard's log maintain the index, as long as the row is
+// there. whole: besides, every instance of the shard has its entries. Without a row, entries may
+// be there or not, and may be old.
+//
+// A commit maintains an index, or the row is removed in front of it in the log. Three things see
+// to that: the check of each commit, the removal of rows when an index is dropped, and the rows of
+// the builder. Nothing of the three waits for the log.
+type inShards struct {
+	// checked has for each shard the epoch in which commits maintain all that it has rows of.
+	// It is read without mu: by a commit, behind its look at the Indexes. Empty in a store that stands
+	// alone.
+	checked []atomic.Uint64
+
+	floors sync.Mutex // held while a retirement is looked at and a row about it appended; that does not wait
+
+	mu sync.Mutex // held while the Indexes are replaced, and while one of the three appends
+	// last is the last number of an index in the rows of Meta that are installed: every number
+	// up to it that is not among the Indexes is dropped for good.
+	last uint32
+	// owed has dropped indexes whose rows could not be removed in a shard; see checked.
+	owed map[key.Shard][]uint32
+}
+
+// kept is a state of an index in a shard; the other one is whole.
+const kept indexState = "kept"
+
+func (s *inShards) init(store *persistence.Store) {
+	s.owed = map[key.Shard][]uint32{}
+	if !store.Alone() {
+		s.checked = make([]atomic.Uint64, store.Shards())
+	}
+}
+
+// numbers are those of all indexes.
+func (s *Indexes) numbers() map[uint32]bool {
+	numbers := map[uint32]bool{}
+	for _, indexes := range *s {
+		for _, ix := range indexes {
+			numbers[ix.number] = true
+		}
+	}
+	return numbers
 }

@@ -6,53 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
-	"sync/atomic"
+	"strconv"
 
 	"troupe/actors/failure"
 	"troupe/persistence"
 	"troupe/persistence/key"
 )
-
-// inShards is what a node of a cluster knows of the indexes in the shards (DESIGN.md, "Indexes in
-// a cluster"). The row of an index in a shard says how far it is there:
-//
-//	(no row) ──► kept ──► whole ──► (no row)
-//	    ▲          │
-//	    └──────────┘
-//
-// kept: all writes behind this row in the shard's log maintain the index, as long as the row is
-// there. whole: besides, every instance of the shard has its entries. Without a row, entries may
-// be there or not, and may be old.
-//
-// A commit maintains an index, or the row is removed in front of it in the log. Three things see
-// to that: the check of each commit, the removal of rows when an index is dropped, and the rows of
-// the builder. Nothing of the three waits for the log.
-type inShards struct {
-	// checked has for each shard the epoch in which commits maintain all that it has rows of.
-	// It is read without mu: by a commit, behind its look at the Indexes. Empty in a store that stands
-	// alone.
-	checked []atomic.Uint64
-
-	floors sync.Mutex // held while a retirement is looked at and a row about it appended; that does not wait
-
-	mu sync.Mutex // held while the Indexes are replaced, and while one of the three appends
-	// last is the last number of an index in the rows of Meta that are installed: every number
-	// up to it that is not among the Indexes is dropped for good.
-	last uint32
-	// owed has dropped indexes whose rows could not be removed in a shard; see checked.
-	owed map[key.Shard][]uint32
-}
-
-// kept is a state of an index in a shard; the other one is whole.
-const kept indexState = "kept"
-
-func (s *inShards) init(store *persistence.Store) {
-	s.owed = map[key.Shard][]uint32{}
-	if !store.Alone() {
-		s.checked = make([]atomic.Uint64, store.Shards())
-	}
-}
 
 // IndexesIn returns the indexes of a workflow that a commit in an epoch of a shard maintains. It is
 // called after BeginCommit, and before the commit is appended. With an error nothing may be
@@ -150,17 +109,6 @@ func (c *Catalog) removeRows(sh key.Shard, epoch uint64, dropped []uint32) (take
 	return c.store.Append(w, make(confirmation, 1))
 }
 
-// numbers are those of all indexes.
-func (s *Indexes) numbers() map[uint32]bool {
-	numbers := map[uint32]bool{}
-	for _, indexes := range *s {
-		for _, ix := range indexes {
-			numbers[ix.number] = true
-		}
-	}
-	return numbers
-}
-
 // moment is a store as it is, or a snapshot of it.
 type moment interface {
 	Scan(prefix []byte, visit func(key, value []byte) error) error
@@ -255,4 +203,20 @@ func freeIn(w *persistence.Writes, sh key.Shard, number uint32) {
 	w.DeleteRange(entries, key.PrefixEnd(entries))
 	w.Delete(appendMark(nil, sh, number))
 	w.Delete(key.IndexState(nil, sh, number))
+}
+
+// floorKey is that of the number of the last retirement that whoever leads the shard must know. It stands where an index has how far it
+// is, and no index has the number.
+func floorKey(sh key.Shard) []byte { return key.IndexState(nil, sh, marks) }
+
+// loadFloor reads what raiseFloor has written.
+func loadFloor(at moment, sh key.Shard) (number uint64, err error) {
+	err = at.Scan(floorKey(sh), func(_, value []byte) error {
+		number, err = strconv.ParseUint(string(value), 10, 64)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("read the last retirement of shard %d: %w: %w", sh, persistence.ErrCorrupt, err)
+	}
+	return number, nil
 }

@@ -4,22 +4,11 @@ import (
 	"errors"
 	"time"
 
-	"github.com/puzpuzpuz/xsync/v4"
-
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/persistence"
 	"troupe/statemachine"
 )
-
-// origin says where a version comes from.
-type origin struct {
-	home bool // files of a home
-	by   identity.UserID
-}
-
-// origins are those that somebody has asked for. What is published again is asked for anew.
-type origins = xsync.Map[versionKey, origin]
 
 // originOf reads where a version comes from.
 func (c *Catalog) originOf(key versionKey) (origin, error) {

@@ -18,15 +18,6 @@ import (
 // nobody takes over an id that was in use.
 const ownersSetting = "workflow-owners"
 
-// ownership is what is kept about the owners of a workflow.
-type ownership struct {
-	// By is the user who first published it through the interface, and since a file of a home named it last; "": nobody did, or it is not
-	// known who.
-	By string `json:"by,omitempty"`
-	// Owners are those that its newest version names; nil: none.
-	Owners *statemachine.Owners `json:"owners,omitempty"`
-}
-
 // effective are the owners; nil: nobody is known.
 func (o ownership) effective() *statemachine.Owners {
 	if o.Owners == nil && o.By != "" {
@@ -102,13 +93,6 @@ func (p *publication) remember(all map[string]ownership, workflow string, d *sta
 		p.owners = maps.Clone(all)
 	}
 	p.owners[workflow] = next
-}
-
-// rightsChange is a version that gives other rights than the one that was the newest.
-type rightsChange struct {
-	key    versionKey
-	before uint64
-	blocks []string
 }
 
 // noteRights notes which blocks about rights a source changes. now is the newest version; nil: there is none.

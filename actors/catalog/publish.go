@@ -1,77 +1,14 @@
 package catalog
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync/atomic"
 
 	"troupe/actors/failure"
-	"troupe/actors/identity"
-	"troupe/persistence"
 	"troupe/persistence/key"
-	"troupe/statemachine"
-	"troupe/statemachine/data"
 	"troupe/statemachine/document"
-	"troupe/statemachine/filter"
 )
-
-// Source is one definition file as it was read and checked.
-type Source struct {
-	File string
-	Text []byte
-	// Refs are the files beside it that it refers to, by name.
-	Refs   map[string][]byte
-	Parsed *statemachine.Definition
-}
-
-// stored is the form in which a definition is kept.
-type stored struct {
-	File string            `json:"file"`
-	Text string            `json:"text"`
-	Refs map[string]string `json:"refs,omitempty"`
-	// By is the user who published the version through the interface; "" when it came from a home, or when that is not known.
-	By string `json:"by,omitempty"`
-}
-
-// hasContentOf reports whether two mean the same: where they come from does not count.
-func (s stored) hasContentOf(other stored) bool {
-	return s.Text == other.Text && maps.Equal(s.Refs, other.Refs)
-}
-
-// stored is what is kept of a source. by: who publishes it through the interface.
-func (s *Source) stored(by identity.UserID) stored {
-	kept := stored{File: s.File, Text: string(s.Text), By: string(by)}
-	for name, ref := range s.Refs {
-		if kept.Refs == nil {
-			kept.Refs = map[string]string{}
-		}
-		kept.Refs[name] = string(ref)
-	}
-	return kept
-}
-
-// Line returns where the first of the keys stands at the top of the file; 1 when
-// none does.
-func (s *Source) Line(keys ...string) int {
-	root, err := document.Parse(s.File, s.Text)
-	if err != nil {
-		return 1
-	}
-	for _, key := range keys {
-		for _, f := range root.Fields {
-			if f.Key.Text == key {
-				return f.Key.Line
-			}
-		}
-	}
-	return 1
-}
-
-func (s *Source) key() versionKey { return versionKey{string(s.Parsed.ID), s.Parsed.Version} }
 
 // Companion is something else that is published together with definitions, in the
 // same commit.
@@ -81,26 +18,6 @@ type Companion interface {
 	Setting() (name string, value any, empty bool)
 	// Install makes it what is in use. It is called when the journal has the commit.
 	Install()
-}
-
-// publication is one Publish on its way.
-type publication struct {
-	next    currentVersions
-	writes  map[versionKey][]byte
-	removed []versionKey // versions that are retired
-	// replaced are the pins of content that goes; they are closed.
-	replaced map[versionKey]*atomic.Int64
-	faults   document.Faults
-	// indexes are what the definitions declare, and indexSet the set of them, when
-	// that is new.
-	indexes    storedIndexes
-	indexSet   Indexes
-	newIndexes bool
-	// owners are those of all workflows where some have changed, and changes the versions that change rights.
-	owners  map[string]ownership
-	changes []rightsChange
-	// retirements are what is known of them afterwards; nil: as before.
-	retirements *retirements
 }
 
 // Publish makes a checked set of files what new instances get, and the companions
@@ -152,22 +69,6 @@ func (c *Catalog) publishLocked(set []Source, prepare func([]Source) (*publicati
 	return p, nil
 }
 
-// beginEpochLocked returns the epoch of Meta to write in, when all that was published before
-// is here and in use.
-func (c *Catalog) beginEpochLocked() (epoch uint64, err error) {
-	epoch = c.store.Epoch(key.Meta)
-	switch {
-	case c.store.Alone():
-		return epoch, nil
-	case epoch == 0:
-		return 0, failure.Elsewhere(uint16(key.Meta))
-	}
-	if err := c.store.AwaitLed(context.Background(), key.Meta, epoch); err != nil {
-		return 0, failure.OfStore(err)
-	}
-	return epoch, c.reloadLocked()
-}
-
 // Check returns the faults for which Publish would refuse the set now. Nothing is
 // changed.
 func (c *Catalog) Check(set []Source) error {
@@ -176,13 +77,6 @@ func (c *Catalog) Check(set []Source) error {
 	p, err := c.prepareLocked(set)
 	p.undo()
 	return err
-}
-
-// undo gives creates back the content that was to be replaced.
-func (p *publication) undo() {
-	for _, pins := range p.replaced {
-		pins.Add(-closed)
-	}
 }
 
 // installLocked makes what the journal has what is in use. It cannot fail: what can
@@ -214,15 +108,6 @@ func (c *Catalog) installLocked(p *publication, set []Source, companions []Compa
 	if p.newIndexes {
 		c.installIndexesLocked(p.indexes, p.indexSet)
 	}
-}
-
-// pinsLocked returns the counter that all share who have the version's present
-// content.
-func (c *Catalog) pinsLocked(key versionKey) *atomic.Int64 {
-	if c.publishing.pins[key] == nil {
-		c.publishing.pins[key] = new(atomic.Int64)
-	}
-	return c.publishing.pins[key]
 }
 
 // prepareLocked decides about every source. The error is document.Faults with all
@@ -283,56 +168,6 @@ func (c *Catalog) prepareLocked(set []Source) (*publication, error) {
 	return p, c.prepareIndexesLocked(p)
 }
 
-// newPublication returns one that changes nothing.
-func (c *Catalog) newPublication() *publication {
-	p := &publication{next: currentVersions{}, writes: map[versionKey][]byte{}, replaced: map[versionKey]*atomic.Int64{}}
-	for id, o := range *c.current.Load() {
-		p.next[id] = &currentVersion{Definition: o.Definition, version: o.version, listed: o.listed, published: o.published, older: o.older}
-	}
-	return p
-}
-
-// prepareIndexesLocked finds out which indexes the definitions in p.next ask for.
-func (c *Catalog) prepareIndexesLocked(p *publication) (err error) {
-	p.indexes, p.newIndexes = declaredIndexes(c.publishing.indexes, p.next)
-	if !c.store.Alone() {
-		p.newIndexes = p.indexes.withoutDropped() || p.newIndexes
-	}
-	if p.newIndexes {
-		p.indexSet, err = c.indexSetLocked(p.indexes)
-	}
-	return err
-}
-
-// checkIndexes adds the faults of the indexes that a definition declares.
-func (p *publication) checkIndexes(s *Source) {
-	for _, path := range s.Parsed.Indexes {
-		if _, err := filter.ParseField(path); err != nil {
-			p.faults = append(p.faults, document.Fault{
-				File: s.File, Line: s.Line("indexes"), Reason: fmt.Sprintf("index %s: %s", data.Quote(path.String()), err),
-			})
-		}
-	}
-}
-
-// write notes that a version is to be stored, unless the store has it as it is. other: it has
-// other content under this version; where the definition came from is none. by: who publishes it through the interface.
-func (c *Catalog) write(p *publication, s *Source, by identity.UserID) (other bool, err error) {
-	kept := s.stored(by)
-	before, err := c.loadStored(s.key())
-	switch {
-	case errors.Is(err, persistence.ErrNotFound):
-	case err != nil:
-		return false, err
-	case !before.hasContentOf(kept):
-		other = true
-	case before.File == kept.File:
-		return false, nil
-	}
-	p.writes[s.key()], err = json.Marshal(kept)
-	return other, err
-}
-
 func (c *Catalog) prepareOneLocked(p *publication, s *Source, key versionKey) error {
 	p.checkIndexes(s)
 	isGone := c.retirements.Load().isGone(key)
@@ -359,15 +194,6 @@ func (c *Catalog) prepareOneLocked(p *publication, s *Source, key versionKey) er
 		Suggestion: fmt.Sprintf("raise version to %d", free),
 	})
 	return nil
-}
-
-// freeVersion is the first version above all that a workflow has, or has had in a cluster. There are some.
-func (c *Catalog) freeVersion(workflow string) (uint64, error) {
-	published, err := c.published(key.DefinitionPrefix(nil, workflow))
-	if err != nil {
-		return 0, err
-	}
-	return slices.Max(slices.Concat(published[workflow], c.retirements.Load().Gone[workflow])) + 1, nil
 }
 
 // closeLocked makes sure that no instance has, and none will get, the present
@@ -432,36 +258,4 @@ func (c *Catalog) writePublication(p *publication, epoch uint64, companions []Co
 	done := make(confirmation, 1)
 	taken = c.store.Append(w, done)
 	return taken, <-done
-}
-
-// putSetting writes a setting as JSON unless the store has the same. empty: the
-// value is the same as none.
-func (c *Catalog) putSetting(w *persistence.Writes, name string, value any, empty bool) error {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return err
-	}
-	key := key.Setting(nil, name)
-	before, err := c.store.Load(key)
-	if err == nil && string(before) == string(text) || empty && errors.Is(err, persistence.ErrNotFound) {
-		return nil
-	}
-	w.Set(key, text)
-	return nil
-}
-
-// confirmation is a waiter for one who waits later.
-type confirmation chan error
-
-// Committed implements persistence.Waiter.
-func (c confirmation) Committed(err error) { c <- err }
-
-// await waits for the answer, but not longer than ctx: a cluster may have none for long.
-func (c confirmation) await(ctx context.Context) error {
-	select {
-	case err := <-c:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -10,13 +10,6 @@ import (
 	"troupe/persistence/key"
 )
 
-// bounds are those of what is published through the interface (gateway/INTERFACE.md, "Publishing a definition"). Holders of mod-admin
-// have none.
-type bounds struct {
-	workflows int // that one user has published first, also those that are gone: their ids stay the user's
-	versions  int // of one workflow, also those whose numbers a cluster keeps
-}
-
 var defaultBounds = bounds{workflows: 100, versions: 500}
 
 // bounded refuses one more workflow, or version, than a user may publish. now is the workflow's newest version; nil: there is none.

@@ -3,7 +3,6 @@ package catalog
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -11,44 +10,11 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
-	"troupe/persistence"
 	"troupe/persistence/key"
 )
 
-// retirements is what a cluster knows of versions that are retired (DESIGN.md, "Retiring in a cluster"). It is one setting of Meta.
-type retirements struct {
-	// Last is the number of the last one that began.
-	Last uint64 `json:"last"`
-	// Now is the one that is under way: no instance gets these versions.
-	Now *retirement `json:"now,omitempty"`
-	// Gone are the versions that were retired, by workflow and ascending. No content takes their numbers again: a node may still have the one that
-	// went.
-	Gone map[string][]uint64 `json:"gone,omitempty"`
-}
-
-// retirement is one that is under way.
-type retirement struct {
-	Number   uint64   `json:"number"`
-	Workflow string   `json:"workflow"`
-	Versions []uint64 `json:"versions"`
-}
-
-// retirementsSetting is the name under which retirements are kept.
-const retirementsSetting = "retired-workflows"
-
 // shardsAtOnce is how many shards are asked at a time.
 const shardsAtOnce = 16
-
-func (r *retirements) isGone(key versionKey) bool {
-	_, is := slices.BinarySearch(r.Gone[key.workflow], key.version)
-	return is
-}
-
-// loadRetirements reads the setting.
-func (c *Catalog) loadRetirements() (*retirements, error) {
-	r := &retirements{}
-	return r, c.loadSetting(retirementsSetting, r)
-}
 
 // MayHave is the refusal of a commit that gives an instance a version which is being retired, or is gone. It is asked after BeginCommit and
 // IndexesIn, before the commit is appended.
@@ -61,11 +27,6 @@ func (c *Catalog) MayHave(workflow string, version uint64) error {
 		return errRetired(key)
 	}
 	return nil
-}
-
-// errRetired is why a request that has begun with a version does not go on.
-func errRetired(key versionKey) error {
-	return failure.Refuse(failure.ErrUnavailable, "version %d of workflow %s was retired meanwhile: try again", key.version, key.workflow)
 }
 
 // retireEverywhere is Retire in a cluster, on the node that leads Meta.
@@ -180,14 +141,6 @@ func (c *Catalog) endRetirement() error {
 	return c.putRetirementsLocked(epoch, &retirements{Last: r.Last, Gone: r.Gone})
 }
 
-// Vacancy asks whether the instances of a shard use versions of a workflow, by the node that leads the shard.
-type Vacancy struct {
-	Shard    uint16   `json:"shard"`
-	Number   uint64   `json:"number"` // of the retirement
-	Workflow string   `json:"workflow"`
-	Versions []uint64 `json:"versions"`
-}
-
 // vacateAll returns nil when no shard has an instance of the versions, and none will have one. The first answer that is another ends it.
 func (c *Catalog) vacateAll(ctx context.Context, now *retirement) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -257,10 +210,6 @@ func (c *Catalog) Vacate(ctx context.Context, v Vacancy) (used uint64, err error
 	return 0, nil
 }
 
-// floorKey is that of the number of the last retirement that whoever leads the shard must know. It stands where an index has how far it
-// is, and no index has the number.
-func floorKey(sh key.Shard) []byte { return key.IndexState(nil, sh, marks) }
-
 // raiseFloor writes into the shard's log which retirement its leaders must know. It is one that is under way.
 func (c *Catalog) raiseFloor(ctx context.Context, sh key.Shard, epoch, number uint64) error {
 	c.inShards.floors.Lock()
@@ -278,16 +227,4 @@ func (c *Catalog) raiseFloor(ctx context.Context, sh key.Shard, epoch, number ui
 		return failure.OfStore(err)
 	}
 	return nil
-}
-
-// loadFloor reads what raiseFloor has written.
-func loadFloor(at moment, sh key.Shard) (number uint64, err error) {
-	err = at.Scan(floorKey(sh), func(_, value []byte) error {
-		number, err = strconv.ParseUint(string(value), 10, 64)
-		return err
-	})
-	if err != nil {
-		return 0, fmt.Errorf("read the last retirement of shard %d: %w: %w", sh, persistence.ErrCorrupt, err)
-	}
-	return number, nil
 }

@@ -15,17 +15,6 @@ import (
 	"troupe/statemachine"
 )
 
-type versionKey struct {
-	workflow string
-	version  uint64
-}
-
-// version is one stored definition: what it means, or why it cannot be read.
-type version struct {
-	*statemachine.Definition
-	err error
-}
-
 // Names of the settings that say which version new instances of a workflow get.
 const (
 	// listedSetting has those of the current set of files, so that a restart with faulty files
@@ -36,86 +25,6 @@ const (
 	// publishedSetting has those that came by PublishDefinition.
 	publishedSetting = "published-workflows"
 )
-
-// readCurrentLocked makes the versions that the store lists the current ones. None is compiled for it.
-func (c *Catalog) readCurrentLocked() error {
-	retired, err := c.loadRetirements()
-	if err != nil {
-		return err
-	}
-	c.retirements.Store(retired)
-	// NB: read before what lists them: in a cluster both may change in between, and what is listed then is in the store, whether it was among these or not.
-	published, err := c.published(key.DefinitionsPrefix(nil))
-	if err != nil {
-		return fmt.Errorf("read published definitions: %w", err)
-	}
-	listed, err := loadVersions[uint64](c, listedSetting)
-	if err != nil {
-		return err
-	}
-	older, err := loadVersions[[]uint64](c, olderSetting)
-	if err != nil {
-		return err
-	}
-	single, err := loadVersions[uint64](c, publishedSetting)
-	if err != nil {
-		return err
-	}
-	owners, err := c.loadOwners()
-	if err != nil {
-		return err
-	}
-	c.owners.Store(&owners)
-	c.origins.Clear()
-	c.timeless.Clear()
-	now := currentVersions{}
-	for workflow, versions := range published {
-		number, isPublished := single[workflow]
-		isListed := isPublished
-		if !isPublished {
-			number, isListed = listed[workflow]
-		}
-		if !isListed {
-			number = slices.Max(versions)
-		}
-		known, _ := c.versions.Load(versionKey{workflow, number})
-		now[workflow] = &currentVersion{
-			Definition: known.Definition, version: number, listed: isListed, published: isPublished, older: older[workflow], pins: c.pinsLocked(versionKey{workflow, number}),
-		}
-	}
-	c.current.Store(&now)
-	return nil
-}
-
-// Reload makes what the store has by now what is in use: in a cluster another node may have
-// published it.
-func (c *Catalog) Reload() error {
-	c.publishing.Lock()
-	defer c.publishing.Unlock()
-	return c.reloadLocked()
-}
-
-func (c *Catalog) reloadLocked() error {
-	c.versions.Range(func(key versionKey, v version) bool {
-		if errors.Is(v.err, persistence.ErrNotFound) { // it may have come
-			c.versions.Delete(key)
-		}
-		return true
-	})
-	err := errors.Join(c.readCurrentLocked(), c.reloadIndexesLocked())
-	for workflow, versions := range c.retirements.Load().Gone {
-		for _, version := range versions {
-			c.versions.Delete(versionKey{workflow, version})
-		}
-	}
-	return err
-}
-
-// Concerns reports whether a row of Meta is of the catalog: when it changes in a cluster,
-// Reload is due.
-func Concerns(row key.Parts) bool {
-	return row.Table == "definition" || row.Table == "setting" && slices.Contains([]string{listedSetting, olderSetting, publishedSetting, indexesSetting, ownersSetting, retirementsSetting}, row.Name)
-}
 
 // published returns the versions in the store of every workflow whose definitions
 // have the prefix.
@@ -300,4 +209,57 @@ func (c *Catalog) parse(text []byte) (*statemachine.Definition, error) {
 		return nil, err
 	}
 	return parsed.Definition, nil
+}
+
+// putSetting writes a setting as JSON unless the store has the same. empty: the
+// value is the same as none.
+func (c *Catalog) putSetting(w *persistence.Writes, name string, value any, empty bool) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	key := key.Setting(nil, name)
+	before, err := c.store.Load(key)
+	if err == nil && string(before) == string(text) || empty && errors.Is(err, persistence.ErrNotFound) {
+		return nil
+	}
+	w.Set(key, text)
+	return nil
+}
+
+// retirements is what a cluster knows of versions that are retired (DESIGN.md, "Retiring in a cluster"). It is one setting of Meta.
+type retirements struct {
+	// Last is the number of the last one that began.
+	Last uint64 `json:"last"`
+	// Now is the one that is under way: no instance gets these versions.
+	Now *retirement `json:"now,omitempty"`
+	// Gone are the versions that were retired, by workflow and ascending. No content takes their numbers again: a node may still have the one that
+	// went.
+	Gone map[string][]uint64 `json:"gone,omitempty"`
+}
+
+// retirement is one that is under way.
+type retirement struct {
+	Number   uint64   `json:"number"`
+	Workflow string   `json:"workflow"`
+	Versions []uint64 `json:"versions"`
+}
+
+// retirementsSetting is the name under which retirements are kept.
+const retirementsSetting = "retired-workflows"
+
+func (r *retirements) isGone(key versionKey) bool {
+	_, is := slices.BinarySearch(r.Gone[key.workflow], key.version)
+	return is
+}
+
+// loadRetirements reads the setting.
+func (c *Catalog) loadRetirements() (*retirements, error) {
+	r := &retirements{}
+	return r, c.loadSetting(retirementsSetting, r)
+}
+
+// errRetired is why a request that has begun with a version does not go on.
+func errRetired(key versionKey) error {
+	return failure.Refuse(failure.ErrUnavailable, "version %d of workflow %s was retired meanwhile: try again", key.version, key.workflow)
 }

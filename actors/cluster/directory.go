@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"troupe/actors/cluster/peer"
 	"troupe/actors/failure"
@@ -17,38 +16,6 @@ import (
 
 // directorySetting is the row of the shard Meta that says what the cluster is.
 const directorySetting = "cluster"
-
-// directory is who belongs to the cluster, and what should be where. Once it is in use it is
-// not changed.
-type directory struct {
-	// Authority signs the certificates of the nodes, as peer.Authority.Marshal has it.
-	Authority string `json:"authority"`
-	// Level is the highest that all nodes have had. What a program of a lower one does not know may be in
-	// use, so it runs here no more.
-	Level int                    `json:"level,omitempty"`
-	Nodes map[peer.NodeID]member `json:"nodes"`
-	// Gone are those that were removed, and never come back under their id.
-	Gone []peer.NodeID    `json:"gone,omitempty"`
-	Keys map[string]entry `json:"keys,omitempty"`
-	// Placement is which nodes shall have a vote in which shard.
-	Placement map[key.Shard][]peer.NodeID `json:"placement"`
-}
-
-// member is a node of the cluster.
-type member struct {
-	Address string    `json:"address"` // of its cluster port, host:port
-	Joined  time.Time `json:"joined"`
-	Level   int       `json:"level,omitempty"`   // as it said last
-	Started bool      `json:"started,omitempty"` // it was heard of: it may be given shards
-	Leaving bool      `json:"leaving,omitempty"` // its shards go to others, then it is removed
-}
-
-// entry is a join key, by its id.
-type entry struct {
-	Hash    string      `json:"hash"`
-	Expires time.Time   `json:"expires"`
-	UsedBy  peer.NodeID `json:"usedBy,omitempty"`
-}
 
 // staying are the nodes that may keep shards, in order.
 func (d *directory) staying() []peer.NodeID {

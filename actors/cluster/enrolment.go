@@ -10,11 +10,8 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"slices"
 	"time"
-
-	"github.com/oklog/ulid/v2"
 
 	"troupe/actors/cluster/peer"
 	"troupe/persistence"
@@ -101,48 +98,6 @@ func joinBy(ctx context.Context, client *http.Client, o Joining) (*Enrolment, er
 
 // Save writes the node's files, into a folder that is made.
 func (e *Enrolment) Save(dir string) error { return save(dir, e.identity, &e.d) }
-
-// save writes all files of a node; that of the identity, which makes it one, comes last.
-func save(dir string, identity *peer.Identity, d *directory) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	f := files{dir}
-	if err := f.keep(d); err != nil {
-		return err
-	}
-	return identity.Save(f.path(IdentityFile))
-}
-
-func newIdentity() (*peer.Identity, error) {
-	return peer.NewIdentity(peer.NodeID(ulid.Make().String()))
-}
-
-// found makes an authority, and this node its first.
-func found() (*peer.Identity, *peer.Authority, error) {
-	now := time.Now()
-	authority, err := peer.NewAuthority(peer.ClusterID(ulid.Make().String()), now)
-	if err != nil {
-		return nil, nil, err
-	}
-	identity, err := newIdentity()
-	if err != nil {
-		return nil, nil, err
-	}
-	return identity, authority, sign(authority, identity, now)
-}
-
-func sign(authority *peer.Authority, identity *peer.Identity, now time.Time) error {
-	csr, err := identity.CSR()
-	if err != nil {
-		return err
-	}
-	certificate, err := authority.Sign(csr, identity.Node(), now)
-	if err != nil {
-		return err
-	}
-	return identity.Accept(certificate, authority.Certificate())
-}
 
 // Found makes the store, which stands alone and is open, the first node of a new cluster, and writes
 // the node's files. After a crash it is called again, and goes on.

@@ -11,10 +11,6 @@ import (
 	"troupe/actors/cluster/peer"
 )
 
-// files are what a node must know before its store is open. They lie beside the store's own,
-// so that who copies the store copies the identity with it.
-type files struct{ dir string }
-
 const (
 	// IdentityFile has a node's key and certificate.
 	IdentityFile  = "node.pem"

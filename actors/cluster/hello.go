@@ -16,44 +16,6 @@ import (
 	"troupe/persistence/key"
 )
 
-const (
-	// A node that was not heard for aliveMax is not alive.
-	helloMax = time.Second
-	aliveMax = 3 * time.Second
-	// askedMax is how long a node may take to answer that is asked whether it is there.
-	askedMax = 5 * time.Second
-	// claimMax is how long a node that starts waits for its own earlier process to be forgotten,
-	// and how long one that runs bears being taken for another's copy.
-	claimMax = 10 * time.Second
-	// clockMax is how far the clocks of two nodes may differ.
-	clockMax = time.Minute
-	// settleTime is how long a node must have been heard before it is given shards to lead without need:
-	// what it sends to others may fail until all have noticed that it is back.
-	settleTime = 5 * time.Second
-	// lagMax is how many entries a replica may lack that has caught up.
-	lagMax = 1000
-)
-
-// hello is what a node says of itself once a second.
-type hello struct {
-	Node     peer.NodeID `json:"node"`
-	Boot     string      `json:"boot"` // differs for each process
-	Starting bool        `json:"starting,omitempty"`
-	Stopping bool        `json:"stopping,omitempty"`
-	Full     bool        `json:"full,omitempty"` // its disk: it must not lead
-	Address  string      `json:"address"`
-	Version  string      `json:"version"`
-	Level    int         `json:"level"`
-	Shards   int         `json:"shards,omitempty"`   // 0 while it is not known
-	Settings string      `json:"settings,omitempty"` // a digest
-	Name     string      `json:"name,omitempty"`     // for people
-	// Changed has a digest of each setting that is not its default; nil: a node of before, which does not say it.
-	Changed map[string]string `json:"changed"`
-	Clock   time.Time         `json:"clock"`
-
-	Groups map[key.Shard]groupState `json:"groups,omitempty"`
-}
-
 // leaderIn is the node that leads a shard as some nodes have said, and what it has; "" when none does.
 func leaderIn(said map[peer.NodeID]hello, sh key.Shard) (leader peer.NodeID, led groupState) {
 	for id, h := range said {
@@ -62,52 +24,6 @@ func leaderIn(said map[peer.NodeID]hello, sh key.Shard) (leader peer.NodeID, led
 		}
 	}
 	return leader, led
-}
-
-// mayLead says whether a node wants shards to lead.
-func (h hello) mayLead() bool { return !h.Starting && !h.Stopping && !h.Full }
-
-// groupState is a replica.
-type groupState struct {
-	Applied uint64 `json:"applied"`
-	// Epoch is that in which the node leads, 0 of one that follows.
-	Epoch uint64 `json:"epoch,omitempty"`
-	// Voters and Learners are the replicas as the node knows them.
-	Voters   []peer.NodeID `json:"voters,omitempty"`
-	Learners []peer.NodeID `json:"learners,omitempty"`
-}
-
-// others is what this node knows of the other nodes.
-type others struct {
-	mu   sync.Mutex
-	by   map[peer.NodeID]*other
-	news chan struct{} // closed and replaced when something is new
-}
-
-type other struct {
-	heard time.Time
-	since time.Time // this process of it was heard without a pause, and had started
-	said  hello
-	// lag is how many entries its replicas lacked of the shards that are led here, when it
-	// was heard last.
-	lag map[key.Shard]uint64
-}
-
-func (o *other) alive() bool { return o != nil && time.Since(o.heard) <= aliveMax }
-
-// news wakes who waits for something new.
-func (n *Node) news() {
-	n.others.mu.Lock()
-	defer n.others.mu.Unlock()
-	close(n.others.news)
-	n.others.news = make(chan struct{})
-}
-
-// whenNew is closed when something is new.
-func (n *Node) whenNew() <-chan struct{} {
-	n.others.mu.Lock()
-	defer n.others.mu.Unlock()
-	return n.others.news
 }
 
 // heard returns what nodes that are alive have said last.
@@ -237,10 +153,6 @@ func (n *Node) refusal(said hello) error {
 	}
 	return nil
 }
-
-// errUnfit is the kind of a refusal to run beside another node as the two are. Each may say so of the other,
-// so it ends a node that starts when half of the nodes say it, and one that runs when most do.
-const errUnfit = failure.ErrUnprocessable
 
 // refuseClock says how wrong the clock of who comes is, and in which direction.
 func refuseClock(who string, clock time.Time) error {
@@ -442,4 +354,23 @@ func (n *Node) Claim(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// differing are the settings that two nodes do not have alike, in order; none when one of them does not say.
+func differing(a, b map[string]string) (names []string) {
+	if a == nil || b == nil {
+		return nil
+	}
+	for name, digest := range a {
+		if b[name] != digest {
+			names = append(names, name)
+		}
+	}
+	for name := range b {
+		if _, both := a[name]; !both {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }

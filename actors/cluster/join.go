@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -15,12 +14,7 @@ import (
 
 	"troupe/actors/cluster/peer"
 	"troupe/actors/failure"
-	"troupe/persistence/key"
 )
-
-// keyKept is how long a key is remembered after its end, so that who uses it is told why it is
-// refused.
-const keyKept = 24 * time.Hour
 
 // Invite returns the text of a key with which one node can join, until it expires.
 func (n *Node) Invite(ctx context.Context, expires time.Duration) (string, error) {
@@ -40,40 +34,12 @@ func (n *Node) Invite(ctx context.Context, expires time.Duration) (string, error
 	return key.String(), err
 }
 
-type invitation struct {
-	ID string `json:"id"`
-	entry
-}
-
 // takeKey keeps what is needed of a join key.
 func (n *Node) takeKey(ctx context.Context, _ peer.NodeID, key invitation) (struct{}, error) {
 	return struct{}{}, n.change(ctx, func(d *directory) error {
 		d.Keys[key.ID] = key.entry
 		return nil
 	})
-}
-
-// joinRequest is what a machine sends that is to become a node.
-type joinRequest struct {
-	ID      string      `json:"id"`
-	Secret  string      `json:"secret"`
-	Node    peer.NodeID `json:"node"`
-	CSR     []byte      `json:"csr"`
-	Address string      `json:"address"`
-	Version string      `json:"version"`
-	Level   int         `json:"level"`
-	Clock   time.Time   `json:"clock"`
-	// Word is what the machine says at Address while it waits for the answer. Empty: it says
-	// nothing there.
-	Word string `json:"word,omitempty"`
-}
-
-// joinAnswer makes it one.
-type joinAnswer struct {
-	Certificate []byte                 `json:"certificate"`
-	Authority   string                 `json:"authority"`
-	Shards      int                    `json:"shards"`
-	Nodes       map[peer.NodeID]string `json:"nodes"` // the address of each
 }
 
 // addressMax bounds an address, in bytes: the longest name of DNS, and a port.
@@ -170,13 +136,6 @@ func (d *directory) refusal(in joinRequest) error {
 	return nil
 }
 
-const (
-	// findMax bounds the look for a machine at its address.
-	findMax = 5 * time.Second
-	// wordMax bounds what a machine says there, in bytes.
-	wordMax = 64
-)
-
 // find refuses a machine that the cluster does not reach where it says it is.
 func (n *Node) find(ctx context.Context, in joinRequest) error {
 	if in.Word == "" {
@@ -206,25 +165,6 @@ func listenTo(ctx context.Context, address string) (string, error) {
 		return "", nil
 	}
 	return string(word), nil
-}
-
-// say has everybody who connects told a word, until the listener is closed.
-func say(l net.Listener, word string) {
-	for {
-		conn, err := l.Accept()
-		if err != nil {
-			return
-		}
-		_ = conn.SetDeadline(time.Now().Add(findMax))
-		_, _ = io.WriteString(conn, word)
-		_ = conn.Close()
-	}
-}
-
-// removal asks for the end of a node.
-type removal struct {
-	Node peer.NodeID `json:"node"`
-	Lost bool        `json:"lost"` // it does not run and will not come back
 }
 
 // Remove has a node leave the cluster: its shards go to others, then it is removed. It returns when that
@@ -267,64 +207,4 @@ func (n *Node) remove(ctx context.Context, _ peer.NodeID, in removal) (struct{},
 func (n *Node) goodbye(context.Context, peer.NodeID, struct{}) (struct{}, error) {
 	n.fail(errRemoved)
 	return struct{}{}, nil
-}
-
-var errRemoved = errors.New("this node was removed from the cluster; its folder is of no use any more")
-
-// renewEvery is the time between two looks at the certificates.
-const renewEvery = time.Hour
-
-// renewLoop keeps the certificates of this node and of the authority valid.
-func (n *Node) renewLoop() {
-	n.every(renewEvery, func(ctx context.Context) {
-		if err := n.renew(); err != nil {
-			n.o.Log.Error().Err(err).Msg("the node's certificate cannot be renewed")
-		}
-		if n.store.Epoch(key.Meta) == 0 {
-			return
-		}
-		ctx, cancel := context.WithTimeout(ctx, keepMax)
-		defer cancel()
-		err := n.change(ctx, func(d *directory) error {
-			authority, err := peer.ParseAuthority([]byte(d.Authority))
-			if err != nil {
-				return err
-			}
-			renewed, err := authority.Renewed(time.Now())
-			if err == nil && renewed == authority {
-				err = errUnchanged
-			}
-			if err != nil {
-				return err
-			}
-			text, err := renewed.Marshal()
-			d.Authority = string(text)
-			return err
-		})
-		if err != nil && !errors.Is(err, failure.ErrElsewhere) {
-			n.o.Log.Error().Err(err).Msg("the certificate of the cluster's authority cannot be renewed")
-		}
-	})
-}
-
-// renew signs this node's certificate anew when it is due.
-func (n *Node) renew() error {
-	now := time.Now()
-	if !n.identity.NeedsRenewal(now) {
-		return nil
-	}
-	authority, err := n.files.authority()
-	if err == nil { // NB: its own certificate may be one of the future too, and here nobody else is needed
-		authority, err = authority.Renewed(now)
-	}
-	if err == nil {
-		err = sign(authority, n.identity, now)
-	}
-	if err == nil {
-		err = n.identity.Save(n.files.path(IdentityFile))
-	}
-	if err == nil {
-		n.o.Log.Info().Time("expires", n.identity.Expires()).Msg("the node's certificate is renewed")
-	}
-	return err
 }

@@ -9,17 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"troupe/actors/cluster/peer"
 	"troupe/actors/guard"
 	"troupe/persistence/key"
-)
-
-// paceDefault is Options.Pace, and keepMax bounds what a node does for the directory at one look.
-const (
-	paceDefault = time.Second
-	keepMax     = 5 * time.Second
 )
 
 // keepLoop brings this node to what the directory wants, and where Meta is led, the directory to
@@ -288,12 +280,6 @@ func (n *Node) handOver(ctx context.Context, sh key.Shard, to peer.NodeID) {
 	n.o.Log.Debug().Str("shard", shown(sh)).Str("node", string(to)).Msg("leadership handed over")
 }
 
-// tending are the shards that are led here, whose replicas this node looks after.
-type tending struct {
-	mu   sync.Mutex
-	stop map[key.Shard]context.CancelFunc
-}
-
 // Led implements persistence.Leads.
 func (n *Node) Led(sh key.Shard, epoch uint64) {
 	n.tending.mu.Lock()
@@ -370,21 +356,32 @@ func (n *Node) move(ctx context.Context, sh key.Shard, step move, id peer.NodeID
 	return true
 }
 
-// warnings are what may come again and again, and is logged once a minute.
-type warnings struct {
-	mu   sync.Mutex
-	last map[string]time.Time
-}
+// keyKept is how long a key is remembered after its end, so that who uses it is told why it is
+// refused.
+const keyKept = 24 * time.Hour
 
-func (w *warnings) log(log zerolog.Logger, about string, text func() string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.last == nil {
-		w.last = map[string]time.Time{}
+// giveAll hands every shard over that another node can lead, and whose voters may have another leader.
+func (n *Node) giveAll(ctx context.Context, may func(voters []peer.NodeID, said map[peer.NodeID]hello) bool) {
+	taken, said := map[peer.NodeID]int{}, n.heard()
+	var all sync.WaitGroup
+	for _, sh := range n.led() {
+		var to peer.NodeID
+		voters := n.replicas(sh).voters
+		if !may(voters, said) {
+			continue
+		}
+		for _, id := range voters {
+			if id == n.self || !n.isCaughtUp(sh, id) || !said[id].mayLead() {
+				continue
+			}
+			if better := n.isSettled(id); to == "" || better && !n.isSettled(to) || better == n.isSettled(to) && taken[id] < taken[to] {
+				to = id
+			}
+		}
+		if to != "" {
+			taken[to]++
+			all.Go(func() { n.handOver(ctx, sh, to) })
+		}
 	}
-	if time.Since(w.last[about]) < time.Minute {
-		return
-	}
-	w.last[about] = time.Now()
-	log.Warn().Msg(text())
+	all.Wait()
 }

@@ -3,10 +3,7 @@ package cluster
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
-	"fmt"
-	"net"
 	"net/http"
 	"slices"
 	"sync"
@@ -117,61 +114,6 @@ type port interface {
 // ErrIdentity is the error of a node whose key or certificate cannot be read.
 var ErrIdentity = errors.New("read the identity of the node")
 
-// Load reads the node's files. Nothing runs yet.
-func Load(o Options) (*Node, error) { return load(o, (*Node).connect) }
-
-func load(o Options, connect func(*Node) (network, error)) (*Node, error) {
-	o.EnsureDefaults()
-	n := &Node{
-		o: o, level: levelHere, boot: rand.Text(), files: files{o.Dir}, mux: http.NewServeMux(),
-		rereads: make(chan struct{}, 1), failed: make(chan error, 1), strangers: rate.Sometimes{Interval: time.Second},
-	}
-	n.ctx, n.cancel = context.WithCancel(context.Background())
-	n.full = func() bool { return errors.Is(n.store.Accepting(), persistence.ErrDiskFull) }
-	n.others.by, n.others.news = map[peer.NodeID]*other{}, make(chan struct{})
-	n.tending.stop = map[key.Shard]context.CancelFunc{}
-	var err error
-	if n.identity, err = peer.LoadIdentity(n.files.path(IdentityFile)); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrIdentity, err)
-	}
-	n.self = n.identity.Node()
-	if n.seeds, err = n.files.addresses(); err != nil {
-		return nil, err
-	}
-	Handle(n, pathHello, n.welcome)
-	Handle(n, pathIndex, n.index)
-	Handle(n, pathInvite, n.takeKey)
-	Handle(n, pathAdmit, n.admit)
-	Handle(n, pathRemove, n.remove)
-	Handle(n, pathGoodbye, n.goodbye)
-	n.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		if h := n.calls.Load(); h != nil {
-			(*h).ServeHTTP(w, r)
-		} else {
-			w.WriteHeader(http.StatusMisdirectedRequest) // nothing was done
-		}
-	})
-	n.network, err = connect(n)
-	return n, err
-}
-
-// connect makes the cluster port.
-func (n *Node) connect() (network, error) {
-	p, err := peer.New(peer.Options{
-		Address: n.o.Listen, Identity: n.identity, Resolve: n.resolve, Log: n.o.Log,
-		Admits: func(id peer.NodeID) bool { return !n.isGone(id) },
-		Calls:  n.mux, Join: http.HandlerFunc(n.join),
-	})
-	streams := func(sh key.Shard) replica.Streams {
-		s, err := p.Streams(uint16(sh))
-		if err != nil {
-			return noStreams{err}
-		}
-		return s
-	}
-	return network{port: p, streams: streams, nodeOf: peer.NodeOf, listen: listenTo}, err
-}
-
 // Self is the id of this node.
 func (n *Node) Self() peer.NodeID { return n.self }
 
@@ -181,59 +123,6 @@ func (n *Node) Serve(h http.Handler) { n.calls.Store(&h) }
 
 // Transport sends calls to other nodes: https://NODE/PATH.
 func (n *Node) Transport() http.RoundTripper { return n.port }
-
-// Replication is what the store of the node is opened with.
-func (n *Node) Replication() *persistence.Replication {
-	return &persistence.Replication{Node: string(n.self), Streams: n.streams, Tick: n.o.Tick}
-}
-
-// noStreams are those of a port that has stopped.
-type noStreams struct{ err error }
-
-func (s noStreams) Accept() (net.Conn, error)                    { return nil, s.err }
-func (s noStreams) Dial(string, time.Duration) (net.Conn, error) { return nil, s.err }
-func (noStreams) Close() error                                   { return nil }
-
-// resolve implements peer.Options.Resolve.
-func (n *Node) resolve(id peer.NodeID) (string, bool) {
-	n.others.mu.Lock()
-	o := n.others.by[id]
-	n.others.mu.Unlock()
-	if o != nil && o.said.Address != "" {
-		return o.said.Address, true
-	}
-	if d := n.directory.Load(); d != nil {
-		if m, ok := d.Nodes[id]; ok {
-			return m.Address, true
-		}
-	}
-	address, ok := n.seeds[id]
-	return address, ok
-}
-
-func (n *Node) isGone(id peer.NodeID) bool {
-	d := n.directory.Load()
-	return d != nil && slices.Contains(d.Gone, id)
-}
-
-// Run begins to take part with the store, which was opened with Replication.
-func (n *Node) Run(s *persistence.Store) error {
-	n.store = s
-	n.started.Store(true)
-	s.Follow(n)
-	n.reread()
-	if d := n.directory.Load(); d != nil && d.Level > n.level {
-		return fmt.Errorf("this is version %s of level %d, and all nodes of the cluster have had level %d: start a newer program", n.o.Version, n.level, d.Level)
-	}
-	if err := s.Join(key.Meta); err != nil {
-		return err
-	}
-	for _, loop := range []func(){n.greetLoop, n.freshLoop, n.keepLoop, n.rereadLoop, n.renewLoop} {
-		n.running.Go(loop)
-	}
-	s.FollowLeads(n)
-	return nil
-}
 
 // Failed has an error when this process must end: another one is this node, or the node was removed.
 func (n *Node) Failed() <-chan error { return n.failed }
@@ -258,33 +147,164 @@ func (n *Node) every(pause time.Duration, do func(context.Context)) {
 	}
 }
 
-func (n *Node) rereadLoop() {
-	for {
-		select {
-		case <-n.rereads:
-			if guard.Try(n.o.Log, "reading of the directory", n.reread) != nil {
-				time.AfterFunc(n.o.Pace, n.Replaced) // again
-			}
-		case <-n.ctx.Done():
-			return
-		}
+// directory is who belongs to the cluster, and what should be where. Once it is in use it is
+// not changed.
+type directory struct {
+	// Authority signs the certificates of the nodes, as peer.Authority.Marshal has it.
+	Authority string `json:"authority"`
+	// Level is the highest that all nodes have had. What a program of a lower one does not know may be in
+	// use, so it runs here no more.
+	Level int                    `json:"level,omitempty"`
+	Nodes map[peer.NodeID]member `json:"nodes"`
+	// Gone are those that were removed, and never come back under their id.
+	Gone []peer.NodeID    `json:"gone,omitempty"`
+	Keys map[string]entry `json:"keys,omitempty"`
+	// Placement is which nodes shall have a vote in which shard.
+	Placement map[key.Shard][]peer.NodeID `json:"placement"`
+}
+
+// member is a node of the cluster.
+type member struct {
+	Address string    `json:"address"` // of its cluster port, host:port
+	Joined  time.Time `json:"joined"`
+	Level   int       `json:"level,omitempty"`   // as it said last
+	Started bool      `json:"started,omitempty"` // it was heard of: it may be given shards
+	Leaving bool      `json:"leaving,omitempty"` // its shards go to others, then it is removed
+}
+
+// entry is a join key, by its id.
+type entry struct {
+	Hash    string      `json:"hash"`
+	Expires time.Time   `json:"expires"`
+	UsedBy  peer.NodeID `json:"usedBy,omitempty"`
+}
+
+// files are what a node must know before its store is open. They lie beside the store's own,
+// so that who copies the store copies the identity with it.
+type files struct{ dir string }
+
+// hello is what a node says of itself once a second.
+type hello struct {
+	Node     peer.NodeID `json:"node"`
+	Boot     string      `json:"boot"` // differs for each process
+	Starting bool        `json:"starting,omitempty"`
+	Stopping bool        `json:"stopping,omitempty"`
+	Full     bool        `json:"full,omitempty"` // its disk: it must not lead
+	Address  string      `json:"address"`
+	Version  string      `json:"version"`
+	Level    int         `json:"level"`
+	Shards   int         `json:"shards,omitempty"`   // 0 while it is not known
+	Settings string      `json:"settings,omitempty"` // a digest
+	Name     string      `json:"name,omitempty"`     // for people
+	// Changed has a digest of each setting that is not its default; nil: a node of before, which does not say it.
+	Changed map[string]string `json:"changed"`
+	Clock   time.Time         `json:"clock"`
+
+	Groups map[key.Shard]groupState `json:"groups,omitempty"`
+}
+
+// mayLead says whether a node wants shards to lead.
+func (h hello) mayLead() bool { return !h.Starting && !h.Stopping && !h.Full }
+
+// groupState is a replica.
+type groupState struct {
+	Applied uint64 `json:"applied"`
+	// Epoch is that in which the node leads, 0 of one that follows.
+	Epoch uint64 `json:"epoch,omitempty"`
+	// Voters and Learners are the replicas as the node knows them.
+	Voters   []peer.NodeID `json:"voters,omitempty"`
+	Learners []peer.NodeID `json:"learners,omitempty"`
+}
+
+// others is what this node knows of the other nodes.
+type others struct {
+	mu   sync.Mutex
+	by   map[peer.NodeID]*other
+	news chan struct{} // closed and replaced when something is new
+}
+
+type other struct {
+	heard time.Time
+	since time.Time // this process of it was heard without a pause, and had started
+	said  hello
+	// lag is how many entries its replicas lacked of the shards that are led here, when it
+	// was heard last.
+	lag map[key.Shard]uint64
+}
+
+func (o *other) alive() bool { return o != nil && time.Since(o.heard) <= aliveMax }
+
+// tending are the shards that are led here, whose replicas this node looks after.
+type tending struct {
+	mu   sync.Mutex
+	stop map[key.Shard]context.CancelFunc
+}
+
+// warnings are what may come again and again, and is logged once a minute.
+type warnings struct {
+	mu   sync.Mutex
+	last map[string]time.Time
+}
+
+func (w *warnings) log(log zerolog.Logger, about string, text func() string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.last == nil {
+		w.last = map[string]time.Time{}
 	}
+	if time.Since(w.last[about]) < time.Minute {
+		return
+	}
+	w.last[about] = time.Now()
+	log.Warn().Msg(text())
+}
+
+const (
+	// A node that was not heard for aliveMax is not alive.
+	helloMax = time.Second
+	aliveMax = 3 * time.Second
+	// askedMax is how long a node may take to answer that is asked whether it is there.
+	askedMax = 5 * time.Second
+	// claimMax is how long a node that starts waits for its own earlier process to be forgotten,
+	// and how long one that runs bears being taken for another's copy.
+	claimMax = 10 * time.Second
+	// clockMax is how far the clocks of two nodes may differ.
+	clockMax = time.Minute
+	// settleTime is how long a node must have been heard before it is given shards to lead without need:
+	// what it sends to others may fail until all have noticed that it is back.
+	settleTime = 5 * time.Second
+	// lagMax is how many entries a replica may lack that has caught up.
+	lagMax = 1000
+)
+
+// news wakes who waits for something new.
+func (n *Node) news() {
+	n.others.mu.Lock()
+	defer n.others.mu.Unlock()
+	close(n.others.news)
+	n.others.news = make(chan struct{})
+}
+
+// whenNew is closed when something is new.
+func (n *Node) whenNew() <-chan struct{} {
+	n.others.mu.Lock()
+	defer n.others.mu.Unlock()
+	return n.others.news
+}
+
+// paceDefault is Options.Pace, and keepMax bounds what a node does for the directory at one look.
+const (
+	paceDefault = time.Second
+	keepMax     = 5 * time.Second
+)
+
+func (n *Node) isGone(id peer.NodeID) bool {
+	d := n.directory.Load()
+	return d != nil && slices.Contains(d.Gone, id)
 }
 
 // freshMax is how old what this node knows may be.
 const freshMax = 3 * time.Second
-
-// freshLoop keeps Fresh true while Meta can be read.
-func (n *Node) freshLoop() { n.every(n.o.Pace, n.freshen) }
-
-func (n *Node) freshen(ctx context.Context) {
-	asked := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, freshMax)
-	defer cancel()
-	if n.Current(ctx, key.Meta) == nil {
-		n.fresh.Store(&asked)
-	}
-}
 
 // Fresh reports whether everything that was acknowledged in Meta more than three seconds ago is
 // visible here.
@@ -297,71 +317,3 @@ func (n *Node) staleFor() time.Duration {
 	}
 	return time.Since(time.Unix(0, 0))
 }
-
-// readyMax is how long a node may be cut off before it is not ready.
-const readyMax = 5 * time.Second
-
-// Ready returns nil while the node reaches the majority of Meta.
-func (n *Node) Ready() error {
-	if n.staleFor() <= readyMax {
-		return nil
-	}
-	return fmt.Errorf("this node has not had all of the cluster's own shard for %s or longer: it is cut off from the leader, or has no room", readyMax)
-}
-
-// HandOver gives all leaderships to other nodes, where there is one that can take it, and waits until
-// they have them or ctx ends. The node is given none again, but Raft may elect it once more.
-func (n *Node) HandOver(ctx context.Context) {
-	n.stopping.Store(true)
-	n.greetAll(ctx)
-	n.giveAll(ctx, func([]peer.NodeID, map[peer.NodeID]hello) bool { return true })
-}
-
-// giveAll hands every shard over that another node can lead, and whose voters may have another leader.
-func (n *Node) giveAll(ctx context.Context, may func(voters []peer.NodeID, said map[peer.NodeID]hello) bool) {
-	taken, said := map[peer.NodeID]int{}, n.heard()
-	var all sync.WaitGroup
-	for _, sh := range n.led() {
-		var to peer.NodeID
-		voters := n.replicas(sh).voters
-		if !may(voters, said) {
-			continue
-		}
-		for _, id := range voters {
-			if id == n.self || !n.isCaughtUp(sh, id) || !said[id].mayLead() {
-				continue
-			}
-			if better := n.isSettled(id); to == "" || better && !n.isSettled(to) || better == n.isSettled(to) && taken[id] < taken[to] {
-				to = id
-			}
-		}
-		if to != "" {
-			taken[to]++
-			all.Go(func() { n.handOver(ctx, sh, to) })
-		}
-	}
-	all.Wait()
-}
-
-// Stop ends what the node does by itself, and waits for that until ctx ends. The store is closed after it,
-// and then the port.
-func (n *Node) Stop(ctx context.Context) error {
-	n.stopping.Store(true)
-	n.tending.mu.Lock()
-	n.cancel()
-	n.tending.mu.Unlock()
-	ended := make(chan struct{})
-	go func() {
-		n.running.Wait()
-		close(ended)
-	}()
-	select {
-	case <-ended:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("what the node does by itself has not ended: %w", ctx.Err())
-	}
-}
-
-// ClosePort closes the cluster port. It may be called without Run.
-func (n *Node) ClosePort(ctx context.Context) error { return n.port.Stop(ctx) }

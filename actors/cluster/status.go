@@ -36,25 +36,6 @@ type NodeStatus struct {
 	DifferingSettings []string `json:"differingSettings,omitempty"`
 }
 
-// differing are the settings that two nodes do not have alike, in order; none when one of them does not say.
-func differing(a, b map[string]string) (names []string) {
-	if a == nil || b == nil {
-		return nil
-	}
-	for name, digest := range a {
-		if b[name] != digest {
-			names = append(names, name)
-		}
-	}
-	for name := range b {
-		if _, both := a[name]; !both {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
 // Status returns the cluster as this node knows it.
 func (n *Node) Status() Status {
 	status := Status{Self: n.self, Nodes: []NodeStatus{}, Short: []key.Shard{}}

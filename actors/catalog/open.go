@@ -1,0 +1,48 @@
+package catalog
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/puzpuzpuz/xsync/v4"
+	"github.com/rs/zerolog"
+
+	"troupe/persistence"
+	"troupe/statemachine"
+)
+
+// Options configures Open.
+type Options struct {
+	Store *persistence.Store
+	// Parser brings the expression language. Stored definitions are read again by one like it that takes every role,
+	// because roles come and go, and that minds only what keeps a definition from running.
+	Parser *statemachine.Parser
+	Log    zerolog.Logger
+	// Current returns when everything that was acknowledged before in any node of the
+	// cluster is visible in Store, or why it is not. Nil: never. It is not called when the
+	// store stands alone.
+	Current func(context.Context) error
+	// Vacate has the node that leads the shard answer Catalog.Vacate. Nil: this catalog answers.
+	Vacate func(context.Context, Vacancy) (used uint64, err error)
+}
+
+// Open finds what was published before. A definition is compiled when it is first needed, so that many of them, or one that
+// cannot be read, do not keep the service from starting.
+func Open(o Options) (*Catalog, error) {
+	c := &Catalog{
+		store: o.Store, log: o.Log, awaitCurrent: o.Current, bounds: defaultBounds, versions: xsync.NewMap[versionKey, version](), origins: xsync.NewMap[versionKey, origin](), timeless: xsync.NewMap[versionKey, struct{}](),
+		parser: o.Parser.With(statemachine.ParserOptions{Stored: true}), indexesChanged: make(chan struct{}, 1),
+	}
+	c.builtin = currentVersions{}
+	c.publishing.turn, c.compiling, c.retiring = make(turn, 1), make(turn, 1), make(turn, 1)
+	if c.vacate = o.Vacate; c.vacate == nil {
+		c.vacate = c.Vacate
+	}
+	c.publishing.pins = map[versionKey]*atomic.Int64{}
+	c.indexes.Store(&Indexes{})
+	c.inShards.init(o.Store)
+	if err := c.reloadIndexesLocked(); err != nil { // NB: nobody else has it yet
+		return nil, err
+	}
+	return c, c.readCurrentLocked()
+}

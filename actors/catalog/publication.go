@@ -1,0 +1,109 @@
+package catalog
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"troupe/actors/identity"
+	"troupe/persistence"
+	"troupe/persistence/key"
+	"troupe/statemachine/data"
+	"troupe/statemachine/document"
+	"troupe/statemachine/filter"
+)
+
+// rightsChange is a version that gives other rights than the one that was the newest.
+type rightsChange struct {
+	key    versionKey
+	before uint64
+	blocks []string
+}
+
+// publication is one Publish on its way.
+type publication struct {
+	next    currentVersions
+	writes  map[versionKey][]byte
+	removed []versionKey // versions that are retired
+	// replaced are the pins of content that goes; they are closed.
+	replaced map[versionKey]*atomic.Int64
+	faults   document.Faults
+	// indexes are what the definitions declare, and indexSet the set of them, when
+	// that is new.
+	indexes    storedIndexes
+	indexSet   Indexes
+	newIndexes bool
+	// owners are those of all workflows where some have changed, and changes the versions that change rights.
+	owners  map[string]ownership
+	changes []rightsChange
+	// retirements are what is known of them afterwards; nil: as before.
+	retirements *retirements
+}
+
+// undo gives creates back the content that was to be replaced.
+func (p *publication) undo() {
+	for _, pins := range p.replaced {
+		pins.Add(-closed)
+	}
+}
+
+// newPublication returns one that changes nothing.
+func (c *Catalog) newPublication() *publication {
+	p := &publication{next: currentVersions{}, writes: map[versionKey][]byte{}, replaced: map[versionKey]*atomic.Int64{}}
+	for id, o := range *c.current.Load() {
+		p.next[id] = &currentVersion{Definition: o.Definition, version: o.version, listed: o.listed, published: o.published, older: o.older}
+	}
+	return p
+}
+
+// prepareIndexesLocked finds out which indexes the definitions in p.next ask for.
+func (c *Catalog) prepareIndexesLocked(p *publication) (err error) {
+	p.indexes, p.newIndexes = declaredIndexes(c.publishing.indexes, p.next)
+	if !c.store.Alone() {
+		p.newIndexes = p.indexes.withoutDropped() || p.newIndexes
+	}
+	if p.newIndexes {
+		p.indexSet, err = c.indexSetLocked(p.indexes)
+	}
+	return err
+}
+
+// checkIndexes adds the faults of the indexes that a definition declares.
+func (p *publication) checkIndexes(s *Source) {
+	for _, path := range s.Parsed.Indexes {
+		if _, err := filter.ParseField(path); err != nil {
+			p.faults = append(p.faults, document.Fault{
+				File: s.File, Line: s.Line("indexes"), Reason: fmt.Sprintf("index %s: %s", data.Quote(path.String()), err),
+			})
+		}
+	}
+}
+
+// write notes that a version is to be stored, unless the store has it as it is. other: it has
+// other content under this version; where the definition came from is none. by: who publishes it through the interface.
+func (c *Catalog) write(p *publication, s *Source, by identity.UserID) (other bool, err error) {
+	kept := s.stored(by)
+	before, err := c.loadStored(s.key())
+	switch {
+	case errors.Is(err, persistence.ErrNotFound):
+	case err != nil:
+		return false, err
+	case !before.hasContentOf(kept):
+		other = true
+	case before.File == kept.File:
+		return false, nil
+	}
+	p.writes[s.key()], err = json.Marshal(kept)
+	return other, err
+}
+
+// freeVersion is the first version above all that a workflow has, or has had in a cluster. There are some.
+func (c *Catalog) freeVersion(workflow string) (uint64, error) {
+	published, err := c.published(key.DefinitionPrefix(nil, workflow))
+	if err != nil {
+		return 0, err
+	}
+	return slices.Max(slices.Concat(published[workflow], c.retirements.Load().Gone[workflow])) + 1, nil
+}
