@@ -1,36 +1,58 @@
 package persistence
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"slices"
-	"strings"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"troupe/persistence/integrity"
-	"troupe/persistence/internal/file"
+	"troupe/persistence/internal/disk"
 )
 
-// creatingName is a file that exists while a store is being created. A
-// directory with it and without FORMAT never held anything acknowledged.
-const creatingName = "CREATING"
+// slowDiskMin is the shortest disk operation that is reported as slow.
+const slowDiskMin = 3 * time.Second
 
-// lockName is Pebble's lock file. It alone does not make a directory a store.
-const lockName = "LOCK"
+// BesideFolder is a folder below that of the store, in which its user may keep what should be copied
+// and lost with it. The store does not look into it.
+const BesideFolder = disk.BesideFolder
 
-// dirState is what a directory holds.
-type dirState int
+// folder is where the store is.
+func (s *Store) folder() disk.Folder { return disk.Folder{FS: s.fs, Dir: s.dir} }
 
-const (
-	dirAbsent     dirState = iota
-	dirEmpty               // nothing of anybody's
-	dirUnfinished          // a creation that was cut off
-	dirWhole               // a store; whether it is damaged is another question
-)
+// wrapFS builds the file system that the store works on.
+func (s *Store) wrapFS() {
+	s.fs = s.options.FS
+	if s.fs == nil {
+		checked, closer := vfs.WithDiskHealthChecks(vfs.Default, slowDiskMin, nil, s.diskSlow)
+		s.fs = checked
+		s.undo = append(s.undo, closer.Close)
+	}
+	s.fs = vfs.OnDiskFull(s.fs, func() { s.diskFull("a write found no space") })
+	s.fs = disk.Files{FS: s.fs, Dir: s.dir, FreeBytesMin: s.options.FreeBytesMin, Kept: &s.kept, Stop: s.stop}
+}
+
+func (s *Store) diskSlow(info vfs.DiskSlowInfo) {
+	s.metrics.slowDisk.Add(1)
+	s.log.Warn().Str("path", info.Path).Dur("tookMs", info.Duration).Msg("slow disk operation")
+}
+
+// hold locks a folder as long as the store is open.
+func (s *Store) hold(dir string) error {
+	if s.options.FS != nil {
+		return nil // not the operating system's files
+	}
+	held, unlocked, err := disk.Hold(dir)
+	if err != nil {
+		return err
+	}
+	if unlocked != nil {
+		s.log.Warn().Str("dir", dir).Err(unlocked).Msg("this file system locks no folders; nothing but the file LOCK keeps a second process out")
+	}
+	s.undo = append(s.undo, held.Close)
+	return nil
+}
 
 // prepareDir locks the directory, checks what it holds, and creates a store when
 // there is none and Options.IDFile demands none. It changes nothing in a directory
@@ -40,42 +62,45 @@ func prepareDir(s *Store) (*pebble.Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	if state == dirAbsent {
-		if err := makeDir(s.fs, s.dir); err != nil {
+	if state == disk.Absent {
+		if err := s.folder().Make(); err != nil {
 			return nil, err
 		}
 	}
 	s.restrictDir()
-	if err := s.holdFolder(s.dir); err != nil {
+	if err := s.hold(s.dir); err != nil {
 		return nil, err
 	}
-	lock, err := lockDirectory(s.fs, s.dir)
+	lock, err := disk.Lock(s.folder())
 	if err != nil {
 		return nil, err
 	}
 	s.undo = append(s.undo, lock.Close)
 	// Another process may have been at work until the lock was ours.
-	if state, err = inspect(s.fs, s.dir); err != nil {
+	if state, err = s.folder().Inspect(); err != nil {
 		return nil, err
 	}
-	if state == dirWhole {
+	if state == disk.Whole {
 		if err := s.checkID(); err != nil {
 			return nil, err
 		}
-		return lock, s.tidy()
+		if s.readOnly {
+			return lock, nil
+		}
+		return lock, s.folder().Tidy()
 	}
 	return lock, create(s, lock)
 }
 
 // findStore reads which store Options.IDFile demands and what the directory holds.
 // It locks the folder of Options.IDFile.
-func (s *Store) findStore() (dirState, error) {
+func (s *Store) findStore() (disk.State, error) {
 	if s.options.IDFile != "" {
-		if err := s.holdFolder(s.fs.PathDir(s.options.IDFile)); err != nil {
-			return dirAbsent, err
+		if err := s.hold(s.fs.PathDir(s.options.IDFile)); err != nil {
+			return disk.Absent, err
 		}
 	}
-	state, err := inspect(s.fs, s.dir)
+	state, err := s.folder().Inspect()
 	if err != nil {
 		return state, err
 	}
@@ -83,99 +108,36 @@ func (s *Store) findStore() (dirState, error) {
 		return state, err
 	}
 	switch {
-	case s.purpose.createOnly && state == dirWhole:
+	case s.purpose.createOnly && state == disk.Whole:
 		return state, fmt.Errorf("%w: move %s away first; nothing was changed", ErrExists, s.dir)
 	case s.purpose.createOnly:
 		return state, s.removeIDFile()
-	case s.ids.wanted != "" && state != dirWhole:
+	case s.ids.wanted != "" && state != disk.Whole:
 		return state, s.missing()
-	case s.readOnly && state != dirWhole:
+	case s.readOnly && state != disk.Whole:
 		return state, fmt.Errorf("%w: nothing to read there", ErrIncomplete)
 	}
 	return state, nil
 }
 
-// BesideFolder is a folder below that of the store, in which its user may keep what should be copied
-// and lost with it. The store does not look into it.
-const BesideFolder = "cluster"
-
-// isForeign reports whether a name is no part of the store: lost+found is in the root of a mounted
-// disk.
-func isForeign(name string) bool { return name == BesideFolder || name == "lost+found" }
-
-// inspect tells what dir holds without changing anything.
-func inspect(fsys vfs.FS, dir string) (dirState, error) {
-	names, err := fsys.List(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return dirAbsent, nil
-	}
-	if err != nil {
-		return dirAbsent, err
-	}
-	names = slices.DeleteFunc(names, func(name string) bool {
-		return name == lockName || isForeign(name)
-	})
-	slices.Sort(names)
-	hasTable := slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, ".sst") })
-	switch {
-	case len(names) == 0:
-		return dirEmpty, nil
-	case slices.Contains(names, formatName):
-		return dirWhole, nil
-	case slices.Contains(names, creatingName) && !hasTable, slices.Equal(names, []string{creatingName + file.TmpSuffix}):
-		return dirUnfinished, nil
-	case slices.Contains(names, integrity.CheckpointName):
-		return dirAbsent, integrity.Damaged(formatName, "it is missing")
-	}
-	return dirAbsent, fmt.Errorf("%w: it holds %s but no %s; give an empty directory or a whole store",
-		ErrIncomplete, some(names, 3), formatName)
-}
-
-// some lists at most n names.
-func some(names []string, n int) string {
-	if len(names) <= n {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:n], ", "), len(names)-n)
-}
-
-// restrictDir gives the directory mode 0700: it holds what people wrote and the
-// digests of credentials.
+// restrictDir keeps other users of the machine out of the directory.
 func (s *Store) restrictDir() {
 	if s.options.FS != nil || s.readOnly {
 		return // not the operating system's files, or not ours to change
 	}
-	info, err := os.Stat(s.dir)
-	if err != nil || info.Mode().Perm()&0o077 == 0 {
-		return
-	}
-	if err := os.Chmod(s.dir, 0o700); err != nil {
+	switch was, err := disk.Restrict(s.dir); {
+	case err != nil:
 		s.log.Warn().Str("dir", s.dir).Err(err).Msg("other users of this machine can read the store")
-		return
+	case was != "":
+		s.log.Warn().Str("dir", s.dir).Str("was", was).Msg("removed the access of other users to the store's directory")
 	}
-	s.log.Warn().Str("dir", s.dir).Str("was", info.Mode().Perm().String()).
-		Msg("removed the access of other users to the store's directory")
-}
-
-func lockDirectory(fsys vfs.FS, dir string) (*pebble.Lock, error) {
-	lock, err := pebble.LockDirectory(dir, fsys)
-	if err == nil {
-		return lock, nil
-	}
-	if pathErr := (*fs.PathError)(nil); errors.As(err, &pathErr) {
-		return nil, err // the file could not even be made
-	}
-	return nil, lockedFault(dir)
 }
 
 // create makes an empty store. The order matters: CREATING is durable before
 // the first file of Pebble's, FORMAT after the last, so that a crash leaves
 // either nothing worth keeping or a whole store.
 func create(s *Store, lock *pebble.Lock) error {
-	if err := s.clear(); err != nil {
-		return err
-	}
-	if err := file.Replace(s.fs, s.dir, creatingName, nil); err != nil {
+	if err := s.folder().BeginCreation(); err != nil {
 		return err
 	}
 	o := pebbleOptions(s, lock)
@@ -200,74 +162,32 @@ func create(s *Store, lock *pebble.Lock) error {
 	if shards == 0 {
 		shards = defaultShards
 	}
-	if err := file.Replace(s.fs, s.dir, formatName, format{version: formatVersion, shards: shards}.encode()); err != nil {
+	if err := s.folder().SetFormat(shards, false); err != nil {
 		return err
 	}
 	s.log.Info().Str("dir", s.dir).Int("shards", shards).Msg("created a new store")
-	return s.tidy()
+	return s.folder().Tidy()
 }
 
-// clear removes what a creation that was cut off left, all but CREATING: without
-// it the rest would look like damage.
-func (s *Store) clear() error {
-	names, err := s.fs.List(s.dir)
-	if err != nil {
-		return err
+// readFormat reads the format and checks it against the options.
+func (s *Store) readFormat() (disk.Format, error) {
+	f, err := s.folder().Format()
+	if want := s.options.Shards; err == nil && want != 0 && want != f.Shards {
+		return f, fmt.Errorf("the store has %d shards and the options ask for %d: "+
+			"the number is fixed when a store is created", f.Shards, want)
 	}
-	for _, name := range names {
-		if name == lockName || name == creatingName || isForeign(name) {
-			continue
-		}
-		if err := s.fs.Remove(s.fs.PathJoin(s.dir, name)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return f, err
 }
 
-// tidy removes what a crash can leave behind in a whole store: files that were
-// being replaced, and CREATING.
-func (s *Store) tidy() error {
-	if s.readOnly {
+// keepReplicated notes that the shards have replicas: from then on nobody opens the store alone.
+func (s *Store) keepReplicated() error {
+	if s.replicated {
 		return nil
 	}
-	names, err := s.fs.List(s.dir)
-	if err != nil {
-		return err
+	if err := s.folder().SetFormat(s.shards, true); err != nil {
+		return fmt.Errorf("note that the store has replicas: %w", err)
 	}
-	for _, name := range names {
-		if name != creatingName && !strings.HasSuffix(name, file.TmpSuffix) {
-			continue
-		}
-		if err := s.fs.Remove(s.fs.PathJoin(s.dir, name)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// makeDir creates dir and what is missing above it, for this user only, and
-// makes the new entries durable.
-func makeDir(fsys vfs.FS, dir string) error {
-	var made []string
-	for d := dir; ; d = fsys.PathDir(d) {
-		if _, err := fsys.Stat(d); err == nil {
-			break
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		made = append(made, d)
-		if fsys.PathDir(d) == d {
-			break
-		}
-	}
-	if err := fsys.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	for _, d := range made {
-		if err := file.SyncDir(fsys, fsys.PathDir(d)); err != nil {
-			return err
-		}
-	}
+	s.log.Info().Msg("the store is one of a cluster's from now on")
+	s.replicated = true
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"troupe/persistence/internal/disk"
 	"troupe/persistence/internal/file"
 )
 
@@ -50,7 +51,7 @@ func TestOpenRefusesWhatIsNotAStore(t *testing.T) {
 	for name, files := range map[string][]string{
 		"somebody's files":                     {"notes.txt", "holiday.jpg"},
 		"a bare database":                      {"MANIFEST-000001", "000002.log", "marker.manifest.000001.MANIFEST-000001"},
-		"a cut-off creation with tables in it": {creatingName, "000004.sst"},
+		"a cut-off creation with tables in it": {disk.CreatingName, "000004.sst"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fs := memOf(t, "x", files...)
@@ -66,7 +67,7 @@ func TestOpenRefusesWhatIsNotAStore(t *testing.T) {
 func TestWhatLiesBesideTheStoreStays(t *testing.T) {
 	for name, files := range map[string][]string{
 		"before the store":                   nil,
-		"before a creation that was cut off": {creatingName, "MANIFEST-000001", "000002.log"},
+		"before a creation that was cut off": {disk.CreatingName, "MANIFEST-000001", "000002.log"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fs := memOf(t, "x", files...)
@@ -86,16 +87,16 @@ func TestWhatLiesBesideTheStoreStays(t *testing.T) {
 func TestOpenFinishesACutOffCreation(t *testing.T) {
 	for name, files := range map[string][]string{
 		// A kill can come before the first file has its name.
-		"hardly begun": {creatingName + file.TmpSuffix},
-		"with files":   {creatingName, "MANIFEST-000001", "000002.log"},
+		"hardly begun": {disk.CreatingName + file.TmpSuffix},
+		"with files":   {disk.CreatingName, "MANIFEST-000001", "000002.log"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fs := memOf(t, "half", files...)
 			s := open(t, small(fs))
 			mustCommit(t, s, "a", "1")
 			names, err := fs.List("db")
-			if err != nil || strings.Contains(strings.Join(names, " "), creatingName) {
-				t.Errorf("files: got %q, %v, want no %s", names, err, creatingName)
+			if err != nil || strings.Contains(strings.Join(names, " "), disk.CreatingName) {
+				t.Errorf("files: got %q, %v, want no %s", names, err, disk.CreatingName)
 			}
 		})
 	}
@@ -118,8 +119,8 @@ func TestTheFormatDecidesWhoMayOpen(t *testing.T) {
 		format string
 		want   error
 	}{
-		"newer":        {string(file.Seal(fmt.Appendf(nil, "troupe store\nreleased format %d\nnew things\n", formatVersion+1))), ErrNewer},
-		"altered":      {strings.Replace(string(format{1, 16, false}.encode()), "16", "17", 1), ErrDamaged},
+		"newer":        {string(file.Seal(fmt.Appendf(nil, "troupe store\nreleased format %d\nnew things\n", disk.FormatVersion+1))), ErrNewer},
+		"altered":      {strings.Replace(string(file.Seal([]byte("troupe store\nreleased format 1\nshards 16\nreplicas false\n"))), "16", "17", 1), ErrDamaged},
 		"empty":        {"", ErrDamaged},
 		"other file":   {string(file.Seal([]byte("troupe witness\nreleased format 1\nshards 3\nreplicas false\n"))), ErrDamaged},
 		"no shards":    {string(file.Seal([]byte("troupe store\nreleased format 1\nshards 0\nreplicas false\n"))), ErrDamaged},
@@ -127,14 +128,14 @@ func TestTheFormatDecidesWhoMayOpen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			copied := copyMem(t, fs)
-			putFile(t, copied, formatName, c.format)
+			putFile(t, copied, disk.FormatName, c.format)
 			wantError(t, "open", second(Open("db", small(copied))), c.want)
 		})
 	}
 	t.Run("of a build before 0.1.0", func(t *testing.T) {
 		for version := 1; version <= 9; version++ {
 			copied := copyMem(t, fs)
-			putFile(t, copied, formatName, string(file.Seal(fmt.Appendf(nil, "troupe store\nformat %d\nshards 16\n", version))))
+			putFile(t, copied, disk.FormatName, string(file.Seal(fmt.Appendf(nil, "troupe store\nformat %d\nshards 16\n", version))))
 			before := copied.String()
 			for _, readOnly := range []bool{false, true} {
 				o := small(copied)
@@ -177,19 +178,6 @@ func TestAReadOnlyStoreChangesNothing(t *testing.T) {
 		t.Errorf("files: got\n%s\nwant\n%s", got, before)
 	}
 	wantError(t, "open of an absent directory to read", second(Open("elsewhere", o)), ErrIncomplete)
-}
-
-func FuzzParseFormat(f *testing.F) {
-	f.Add(format{version: 1, shards: 16}.encode())
-	f.Add([]byte("troupe store\n"))
-	f.Add([]byte("troupe store\nreleased format 1\nshards 1 and more\nreplicas false\n"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, data := range [][]byte{data, file.Seal(data)} {
-			if got, err := parseFormat(data); err == nil && string(got.encode()) != string(data) {
-				t.Errorf("%q parses to %+v, which is written as %q", data, got, got.encode())
-			}
-		}
-	})
 }
 
 // closeStore makes a store with setting a and closes it.

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"troupe/persistence/internal/disk"
 )
 
 // TestDiskBytesAreThoseOfTheFiles: the size that people read is that of the folder.
@@ -37,7 +39,7 @@ func TestDiskBytesAreThoseOfTheFiles(t *testing.T) {
 	if err := s.Close(); err != nil { // else files come and go
 		t.Fatal(err)
 	}
-	if got, want := diskBytes(vfs.Default, dir), onDisk(); got != want || want == 0 {
+	if got, want := disk.Bytes(vfs.Default, dir), onDisk(); got != want || want == 0 {
 		t.Errorf("got %d, want %d", got, want)
 	}
 }

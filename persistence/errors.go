@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"troupe/persistence/integrity"
+	"troupe/persistence/internal/disk"
 	"troupe/persistence/key"
 	"troupe/persistence/replica"
 )
@@ -76,7 +77,7 @@ var (
 
 	// ErrIncomplete is returned by Open when the directory is neither empty nor a
 	// whole store. Nothing was changed on disk.
-	ErrIncomplete = errors.New("directory holds no whole store")
+	ErrIncomplete = disk.ErrIncomplete
 
 	// ErrMissing is returned by Open when Options.IDFile demands a store and there
 	// is none. Nothing was changed. A person mounts the disk or restores a backup.
@@ -90,15 +91,15 @@ var (
 	ErrExists = errors.New("there is a store already")
 
 	// ErrLocked is returned by Open when another process has the store open.
-	ErrLocked = errors.New("store is in use by another process")
+	ErrLocked = disk.ErrLocked
 
 	// ErrUnreleased is returned by Open when a build before the first release wrote the store.
 	// Nothing was changed on disk.
-	ErrUnreleased = errors.New("a build before 0.1.0 wrote the store, and no release opens it: begin with another folder")
+	ErrUnreleased = disk.ErrUnreleased
 
 	// ErrNewer is returned by Open when the store was written by a newer program
 	// than this one. Nothing was changed on disk.
-	ErrNewer = errors.New("store was written by a newer version")
+	ErrNewer = disk.ErrNewer
 )
 
 // ShardError says of which shard an ErrNotLed or ErrLost is.

@@ -135,7 +135,7 @@ func TestAFullDiskHealsAgainAndAgain(t *testing.T) {
 	for round := range rounds {
 		var remove func()
 		if err := writeUntilFull(s, round, &acked, func() { remove = fill(t, disk) }); err != nil {
-			t.Fatalf("round %d: %v (free: %d MiB)", round, err, freeBytes(s.fs, dir)>>20)
+			t.Fatalf("round %d: %v (free: %d MiB)", round, err, s.Metrics().FreeBytes>>20)
 		}
 		acked.Range(func(name, value any) bool {
 			wantSetting(t, s, name.(string), value.(string))

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"sync"
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -68,7 +67,7 @@ func (s *Store) reopen() bool {
 	old := s.db.Load()
 	tables, err := integrity.Tables(pebbleOf(old))
 	if err == nil {
-		s.kept.hold(tables)
+		s.kept.Hold(tables)
 		err = s.openDB(false)
 	}
 	if errors.Is(err, syscall.ENOSPC) {
@@ -96,49 +95,10 @@ func (s *Store) closeOld() error {
 	}
 	err := s.space.old.Close()
 	s.space.old = nil
-	for _, path := range s.kept.release() {
+	for _, path := range s.kept.Release() {
 		if rerr := s.fs.Remove(path); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
 			err = errors.Join(err, rerr)
 		}
 	}
 	return err
-}
-
-// keptTables are the tables that readers of the previous generation need. The new
-// generation may try to remove them; they are removed when those readers have left,
-// or, after a crash, by Pebble at the next opening.
-type keptTables struct {
-	mu     sync.Mutex
-	tables map[string]bool // by name; nil when none are kept
-	paths  []string        // tables that are to be removed later
-}
-
-// hold keeps these tables from now on.
-func (k *keptTables) hold(tables []integrity.Table) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.tables = make(map[string]bool, len(tables))
-	for _, t := range tables {
-		k.tables[t.Name()] = true
-	}
-}
-
-// keep reports whether a file must stay for now, and remembers to remove it.
-func (k *keptTables) keep(path, name string) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if !k.tables[name] {
-		return false
-	}
-	k.paths = append(k.paths, path)
-	return true
-}
-
-// release ends the keeping and returns the files to remove.
-func (k *keptTables) release() []string {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	paths := k.paths
-	k.tables, k.paths = nil, nil
-	return paths
 }

@@ -4,9 +4,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+
+	"troupe/persistence/internal/disk"
 )
 
 // counters are the store's own; anybody adds to them.
@@ -66,21 +67,12 @@ func (s *Store) Metrics() Metrics {
 	}
 	defer g.leave()
 	p := pebbleOf(g).Metrics()
-	m.DiskBytes, m.CacheBytes = diskBytes(s.fs, s.dir), p.BlockCache.Size
+	m.DiskBytes, m.CacheBytes = disk.Bytes(s.fs, s.dir), p.BlockCache.Size
 	for _, level := range p.Levels {
 		m.Tables += level.TablesCount
 	}
 	m.Syncs, m.SyncMean = syncLatency(p.LogWriter.FsyncLatency)
 	return m
-}
-
-// freeBytes asks the file system, and returns -1 when it does not say.
-func freeBytes(fs vfs.FS, dir string) int64 {
-	usage, err := fs.GetDiskUsage(dir)
-	if err != nil {
-		return -1
-	}
-	return int64(min(usage.AvailBytes, 1<<62))
 }
 
 // syncLatency reads count and mean from Pebble's histogram, which is in

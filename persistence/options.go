@@ -9,6 +9,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/rs/zerolog"
+
+	"troupe/persistence/internal/disk"
 )
 
 // Options of a store. The zero value is a working configuration.
@@ -91,7 +93,7 @@ const (
 
 	defaultCheckpointInterval = time.Second
 
-	shardsMax        = 4096
+	shardsMax        = disk.ShardsMax
 	logBytesMax      = 64 << 20
 	memTableBytesMin = 64 << 10
 	memTableBytesMax = 1 << 30

@@ -16,6 +16,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"troupe/persistence/integrity"
+	"troupe/persistence/internal/disk"
 	"troupe/persistence/internal/file"
 )
 
@@ -39,7 +40,7 @@ func TestASecondProcessIsRefusedWithoutTheLockFile(t *testing.T) {
 	s := mustOpen(t, dir, Options{})
 	defer s.Close()
 	mustCommit(t, s, "a", "1")
-	must(t, os.Remove(filepath.Join(dir, lockName)))
+	must(t, os.Remove(filepath.Join(dir, disk.LockName)))
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestASecondProcessIsRefusedWithoutTheLockFile$")
 	cmd.Env = append(os.Environ(), secondEnv+"="+dir)
 	out, err := cmd.CombinedOutput()

@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/wal"
 
 	"troupe/persistence/integrity"
+	"troupe/persistence/internal/disk"
 )
 
 const (
@@ -59,7 +60,7 @@ func (s *Store) spaceLoop() {
 }
 
 func (s *Store) pollSpace() {
-	free := freeBytes(s.fs, s.dir)
+	free := disk.FreeBytes(s.fs, s.dir)
 	s.metrics.freeBytes.Store(free)
 	s.reclaimSpace(free)
 	if err := s.closeOld(); err != nil {
@@ -144,12 +145,12 @@ func (s *Store) awaitRoom() {
 	s.space.waiting = true
 	reason := fmt.Errorf("%w: opening for writing needs %d MiB", ErrDiskFull, s.space.openBytes>>20)
 	s.gate.setFull(reason, time.Time{})
-	s.log.Error().Int64("free_bytes", freeBytes(s.fs, s.dir)).Int64("needed_bytes", s.space.openBytes).
+	s.log.Error().Int64("free_bytes", disk.FreeBytes(s.fs, s.dir)).Int64("needed_bytes", s.space.openBytes).
 		Msg("disk is full, opening the store read-only until there is room")
 }
 
 func (s *Store) hasRoom() bool {
-	free := freeBytes(s.fs, s.dir)
+	free := disk.FreeBytes(s.fs, s.dir)
 	return free < 0 || free >= s.space.openBytes
 }
 

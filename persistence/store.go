@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/persistence/integrity"
+	"troupe/persistence/internal/disk"
 	"troupe/persistence/key"
 )
 
@@ -46,7 +47,7 @@ type Store struct {
 	pool    sync.Pool // of *Writes with an empty batch
 	commits commits
 	gate    gate
-	kept    keptTables
+	kept    disk.Kept
 	metrics counters
 
 	// clock is the watchdog's: how many nanoseconds the process had run at its last tick, so
@@ -134,7 +135,7 @@ func (s *Store) open() error {
 	if err != nil {
 		return err
 	}
-	s.shards, s.replicated, s.crashed = present.shards, present.replicas, found.Crashed
+	s.shards, s.replicated, s.crashed = present.Shards, present.Replicas, found.Crashed
 	s.feedEnds = make([]feedEnd, s.shards)
 	if s.replicated && s.options.Replication == nil && !s.readOnly && !s.purpose.foundAgain {
 		return ErrReplicated
@@ -192,9 +193,9 @@ func (s *Store) openDB(readOnly bool) error {
 }
 
 // check looks at the files before any of them is changed.
-func check(s *Store, lock *pebble.Lock) (present format, found integrity.Found, err error) {
+func check(s *Store, lock *pebble.Lock) (present disk.Format, found integrity.Found, err error) {
 	if present, err = s.readFormat(); err != nil {
-		return format{}, integrity.Found{}, err
+		return disk.Format{}, integrity.Found{}, err
 	}
 	o := pebbleOptions(s, lock)
 	o.Logger = pebbleLog{log: s.log, die: func(reason string) { panic(reason) }}
@@ -205,7 +206,7 @@ func check(s *Store, lock *pebble.Lock) (present format, found integrity.Found, 
 // newRecorder returns what keeps the integrity checkpoint.
 func (s *Store) newRecorder() *integrity.Recorder {
 	return integrity.Record(integrity.RecordOptions{
-		FS: s.fs, Dir: s.dir, Interval: s.options.CheckpointInterval, LogBytes: s.options.logBytes(), SpareBytes: 2 * logAhead,
+		FS: s.fs, Dir: s.dir, Interval: s.options.CheckpointInterval, LogBytes: s.options.logBytes(), SpareBytes: 2 * disk.LogAhead,
 		Opened: s.started, Log: s.log, Fatal: s.die,
 	})
 }

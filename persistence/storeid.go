@@ -1,84 +1,31 @@
 package persistence
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-
-	"troupe/persistence/integrity"
-	"troupe/persistence/internal/file"
 )
-
-// idName is the file that tells a store from every other. It is written when the
-// store is created, and when a store that has lost it is opened with
-// Options.IDFile. That file holds the same text:
-//
-//	troupe store id
-//	id 5f0c…
-//	crc 1c291ca3
-const idName = "ID"
-
-const idTitle = "troupe store id\nid "
-
-func encodeID(id string) []byte { return file.Seal([]byte(idTitle + id + "\n")) }
-
-func parseID(data []byte) (string, error) {
-	if len(data) == 0 {
-		return "", errors.New("it is empty")
-	}
-	text, ok := file.Unseal(data)
-	if !ok {
-		return "", errors.New("its checksum does not fit")
-	}
-	id, ok := strings.CutPrefix(strings.TrimSuffix(string(text), "\n"), idTitle)
-	if !ok || id == "" || strings.ContainsAny(id, " \n") {
-		return "", errors.New("it does not hold the id of a store")
-	}
-	return id, nil
-}
 
 // ids are the id of the store and the one that Options.IDFile demands. Each is
 // empty when there is none.
 type ids struct{ own, wanted string }
 
-// wantedID reads Options.IDFile.
+// wantedID is the id that Options.IDFile demands.
 func (s *Store) wantedID() (string, error) {
-	path := s.options.IDFile
-	if path == "" {
+	if s.options.IDFile == "" {
 		return "", nil
 	}
-	data, err := file.Read(s.fs, path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	id, err := parseID(data)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w: it says which store belongs here; restore it, or remove it, and the store in %s "+
-			"is taken for the right one", path, err, s.dir)
-	}
-	return id, nil
+	return s.folder().WantedID(s.options.IDFile)
 }
 
 // checkID compares the store with what belongs here. It changes nothing.
 func (s *Store) checkID() error {
-	data, err := file.Read(s.fs, s.fs.PathJoin(s.dir, idName))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
+	var err error
+	if s.ids.own, err = s.folder().ID(); err != nil {
 		return err
-	default:
-		if s.ids.own, err = parseID(data); err != nil {
-			return integrity.Damaged(idName, err.Error())
-		}
 	}
 	if s.ids.wanted == "" || s.ids.wanted == s.ids.own {
 		return nil
@@ -107,7 +54,7 @@ func (s *Store) recordID() {
 	}
 	err := s.assignID()
 	if err == nil {
-		err = file.Replace(s.fs, s.fs.PathDir(path), s.fs.PathBase(path), encodeID(s.ids.own))
+		err = s.folder().SetWantedID(path, s.ids.own)
 	}
 	if err != nil {
 		s.log.Warn().Str("file", path).Err(err).Msg("the id of the store cannot be kept there: that the store is missing will not be noticed")
@@ -121,19 +68,12 @@ func (s *Store) assignID() error {
 	if s.ids.own != "" {
 		return nil
 	}
-	id := newID()
-	if err := file.Replace(s.fs, s.dir, idName, encodeID(id)); err != nil {
+	id, err := s.folder().SetNewID()
+	if err != nil {
 		return err
 	}
 	s.ids.own = id
 	return nil
-}
-
-// newID returns 128 random bits in hexadecimal digits.
-func newID() string {
-	b := make([]byte, 16)
-	_, _ = rand.Read(b) // never fails
-	return hex.EncodeToString(b)
 }
 
 // removeIDFile removes Options.IDFile, so that another store may be made.
@@ -141,11 +81,8 @@ func (s *Store) removeIDFile() error {
 	if s.ids.wanted == "" {
 		return nil
 	}
-	if err := s.fs.Remove(s.options.IDFile); err != nil {
-		return err
-	}
 	s.ids.wanted = ""
-	return file.SyncDir(s.fs, s.fs.PathDir(s.options.IDFile))
+	return s.folder().RemoveWantedID(s.options.IDFile)
 }
 
 // CheckStoreID says whether the store in dir is the one that a file demands, as Open does

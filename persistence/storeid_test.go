@@ -12,8 +12,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/rs/zerolog"
-	"pgregory.net/rapid"
 
+	"troupe/persistence/internal/disk"
 	"troupe/persistence/internal/file"
 	"troupe/persistence/key"
 )
@@ -27,9 +27,7 @@ func belonging(fs vfs.FS) Options {
 
 func idFile(t testing.TB, fs vfs.FS, path string) string {
 	t.Helper()
-	data, err := file.Read(fs, path)
-	must(t, err)
-	id, err := parseID(data)
+	id, err := disk.Folder{FS: fs, Dir: "db"}.WantedID(path)
 	must(t, err)
 	return id
 }
@@ -37,7 +35,7 @@ func idFile(t testing.TB, fs vfs.FS, path string) string {
 // wantBelonging demands that the store is the one that its file outside names.
 func wantBelonging(t testing.TB, when string, fs vfs.FS) {
 	t.Helper()
-	if in, beside := idFile(t, fs, "db/"+idName), idFile(t, fs, belonging(fs).IDFile); in != beside {
+	if in, beside := idFile(t, fs, "db/"+disk.IDName), idFile(t, fs, belonging(fs).IDFile); in != beside {
 		t.Errorf("%s: the store is %s, and %s belongs there", when, in, beside)
 	}
 }
@@ -75,10 +73,10 @@ func TestAStoreThatBelongsThereIsDemanded(t *testing.T) {
 	wantError(t, "create over the old store", Create("db", o), ErrExists)
 }
 
-func TestAStoreOfAnEarlierReleaseIsTakenOver(t *testing.T) {
+func TestAStoreThatHasLostItsIDIsTakenOver(t *testing.T) {
 	fs := vfs.NewMem()
 	closeStore(t, small(fs))
-	must(t, fs.Remove("db/"+idName))
+	must(t, fs.Remove("db/"+disk.IDName))
 	o := belonging(fs)
 	s := open(t, o)
 	wantSetting(t, s, "a", "1")
@@ -92,8 +90,8 @@ func TestWhatSaysWhichStoreBelongsThereMustBeWhole(t *testing.T) {
 		"empty":                {"store-id", "", "store-id: it is empty"},
 		"cut":                  {"store-id", "troupe store id\n", "store-id: its checksum"},
 		"another file":         {"store-id", string(file.Seal([]byte("troupe store\nformat 1\n"))), "store-id: it does not hold"},
-		"altered in the store": {"db/" + idName, strings.ToUpper(string(encodeID("ab"))), "store is damaged: " + idName},
-		"none in the store":    {"db/" + idName, "-", "has no id"},
+		"altered in the store": {"db/" + disk.IDName, "TROUPE STORE ID\nID AB\nCRC 00000000\n", "store is damaged: " + disk.IDName},
+		"none in the store":    {"db/" + disk.IDName, "-", "has no id"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fs := vfs.NewMem()
@@ -144,7 +142,7 @@ func TestACrashNeverLeavesAStoreThatDoesNotBelongThere(t *testing.T) {
 		"creation": {func(*testing.T, *vfs.MemFS) {}, openAndClose},
 		"lost id": {func(t *testing.T, fs *vfs.MemFS) {
 			closeStore(t, small(fs))
-			must(t, errors.Join(fs.Remove("db/"+idName), file.SyncDir(fs, "db")))
+			must(t, errors.Join(fs.Remove("db/"+disk.IDName), file.SyncDir(fs, "db")))
 		}, openAndClose},
 		"begin anew": {func(t *testing.T, fs *vfs.MemFS) {
 			closeStore(t, belonging(fs))
@@ -191,14 +189,4 @@ func openAndClose(o Options) error {
 		return fmt.Errorf("open: %w", err)
 	}
 	return s.Close()
-}
-
-func TestAnIDIsReadAsItWasWritten(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		want := rapid.StringMatching(`[0-9a-f]{1,40}`).Draw(t, "id")
-		got, err := parseID(encodeID(want))
-		if err != nil || got != want {
-			t.Fatalf("got %q, %v, want %q", got, err, want)
-		}
-	})
 }

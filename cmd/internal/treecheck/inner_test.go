@@ -56,8 +56,9 @@ var persistenceArrows = map[string][]string{
 	"clocktest":           {},
 	"key":                 {}, // not even Pebble: whoever only names an instance or a shard imports it
 	"integrity":           {"internal/file"},
+	"internal/disk":       {"integrity", "internal/file"},
 	"replica":             {},
-	".":                   {"integrity", "replica", "key", "internal/file"},
+	".":                   {"integrity", "replica", "key", "internal/disk", "internal/file"},
 	"replica/replicatest": {".", "key", "replica"},
 	"storetest":           {".", "key"},
 }

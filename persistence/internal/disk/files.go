@@ -1,4 +1,4 @@
-package persistence
+package disk
 
 import (
 	"errors"
@@ -11,27 +11,7 @@ import (
 	"troupe/persistence/internal/file"
 )
 
-// slowDiskMin is the shortest disk operation that is reported as slow.
-const slowDiskMin = 3 * time.Second
-
-// wrapFS builds the file system that the store works on.
-func (s *Store) wrapFS() {
-	s.fs = s.options.FS
-	if s.fs == nil {
-		checked, closer := vfs.WithDiskHealthChecks(vfs.Default, slowDiskMin, nil, s.diskSlow)
-		s.fs = checked
-		s.undo = append(s.undo, closer.Close)
-	}
-	s.fs = vfs.OnDiskFull(s.fs, func() { s.diskFull("a write found no space") })
-	s.fs = storeFS{FS: s.fs, dir: s.dir, freeBytesMin: s.options.FreeBytesMin, kept: &s.kept, stop: s.stop}
-}
-
-func (s *Store) diskSlow(info vfs.DiskSlowInfo) {
-	s.metrics.slowDisk.Add(1)
-	s.log.Warn().Str("path", info.Path).Dur("tookMs", info.Duration).Msg("slow disk operation")
-}
-
-// storeFS makes a new MANIFEST's directory entry durable before anything can
+// Files is the file system that a store works on. It makes a new MANIFEST's directory entry durable before anything can
 // refer to it. Pebble writes and syncs the file, then makes the marker that puts
 // it in force, then syncs the directory: on a file system that may keep the
 // second entry and lose the first, a crash in between leaves a store that does
@@ -42,12 +22,12 @@ func (s *Store) diskSlow(info vfs.DiskSlowInfo) {
 // does not fail when others fill the disk. A log gets no reservation that would
 // make the disk count as full. And it keeps the tables that readers of the previous
 // generation need.
-type storeFS struct {
+type Files struct {
 	vfs.FS
-	dir          string
-	freeBytesMin int64
-	kept         *keptTables
-	stop         <-chan struct{} // closed with the store
+	Dir          string
+	FreeBytesMin int64
+	Kept         *Kept
+	Stop         <-chan struct{} // closed with the store
 }
 
 // manifestReserve is the space that is reserved for a MANIFEST: some thousand
@@ -55,10 +35,10 @@ type storeFS struct {
 const manifestReserve = 512 << 10
 
 // Unwrap returns the file system inside.
-func (o storeFS) Unwrap() vfs.FS { return o.FS }
+func (o Files) Unwrap() vfs.FS { return o.FS }
 
 // Create creates the file, and its entry durably if it is a MANIFEST.
-func (o storeFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+func (o Files) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	f, err := o.FS.Create(name, category)
 	if err == nil && strings.HasSuffix(name, ".log") {
 		return &logFile{File: f, fs: o}, nil
@@ -74,15 +54,15 @@ func (o storeFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, 
 }
 
 // Remove removes the file, unless it is a table that a reader still needs.
-func (o storeFS) Remove(name string) error {
-	if o.kept.keep(name, o.PathBase(name)) {
+func (o Files) Remove(name string) error {
+	if o.Kept.keep(name, o.PathBase(name)) {
 		return nil
 	}
 	return o.FS.Remove(name)
 }
 
 // ReuseForWrite gives an old log its next name.
-func (o storeFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
+func (o Files) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	f, err := o.FS.ReuseForWrite(oldname, newname, category)
 	if err != nil {
 		return nil, err
@@ -92,22 +72,22 @@ func (o storeFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCa
 
 // reserve reserves space for a file, unless the disk would count as full then or have no
 // room for the tables that take the content of a log. It reports whether it did.
-func (o storeFS) reserve(f vfs.File, offset, length int64) (bool, error) {
-	if free := freeBytes(o.FS, o.dir); o.freeBytesMin >= 0 && free >= 0 && free-2*length < o.freeBytesMin {
+func (o Files) reserve(f vfs.File, offset, length int64) (bool, error) {
+	if free := FreeBytes(o.FS, o.Dir); o.FreeBytesMin >= 0 && free >= 0 && free-2*length < o.FreeBytesMin {
 		return false, nil
 	}
 	err := f.Preallocate(offset, length)
 	return err == nil, err
 }
 
-// logAhead is the least space that is reserved behind the end of a log. Commits
+// LogAhead is the least space that is reserved behind the end of a log. Commits
 // that are running when the disk becomes full fit into it.
-const logAhead = 4 << 20
+const LogAhead = 4 << 20
 
 // logFile is a log, written by one goroutine.
 type logFile struct {
 	vfs.File
-	fs       storeFS
+	fs       Files
 	whole    bool // space for the whole log is reserved
 	written  int64
 	reserved int64 // where the reserved space ends
@@ -121,17 +101,16 @@ func (f *logFile) Preallocate(offset, length int64) error {
 }
 
 // Write writes the next bytes. A log without space for all of it gets some every
-// few megabytes. When that fails, the store takes no more writes (see
-// [Store.diskFull]) while the log still has the space that it got before.
+// few megabytes. When that fails, the store takes no more writes while the log still has the space that it got before.
 //
 // A write that finds no space waits for some. Nothing is acknowledged meanwhile,
 // and the watchdog answers waiters with ErrOutcomeUnknown. This does not repeat a
 // failed sync: what write(2) refuses is not in the file (persistence/PROMISES.md,
 // "P3").
 func (f *logFile) Write(p []byte) (int, error) {
-	if end := f.written + int64(len(p)) + logAhead; !f.whole && end > f.reserved {
-		_ = f.File.Preallocate(f.reserved, end+logAhead-f.reserved) // what it lacks shows when it is written
-		f.reserved = end + logAhead
+	if end := f.written + int64(len(p)) + LogAhead; !f.whole && end > f.reserved {
+		_ = f.File.Preallocate(f.reserved, end+LogAhead-f.reserved) // what it lacks shows when it is written
+		f.reserved = end + LogAhead
 	}
 	n, err := f.File.Write(p)
 	for errors.Is(err, syscall.ENOSPC) && f.fs.pause() {
@@ -147,13 +126,13 @@ func (f *logFile) Write(p []byte) (int, error) {
 const roomInterval = 50 * time.Millisecond
 
 // pause waits for roomInterval. It is false when the store is closed.
-func (o storeFS) pause() bool {
+func (o Files) pause() bool {
 	timer := time.NewTimer(roomInterval)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 		return true
-	case <-o.stop:
+	case <-o.Stop:
 		return false
 	}
 }

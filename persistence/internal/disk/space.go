@@ -1,11 +1,11 @@
-package persistence
+package disk
 
 import "github.com/cockroachdb/pebble/v2/vfs"
 
-// diskBytes adds up the files of a folder and those below it. What Pebble counts leaves out how
+// Bytes adds up the files of a folder and those below it. What Pebble counts leaves out how
 // far its logs are laid out ahead, which is most of a small store. Files that go meanwhile count
 // as nothing.
-func diskBytes(fs vfs.FS, dir string) (size uint64) {
+func Bytes(fs vfs.FS, dir string) (size uint64) {
 	names, err := fs.List(dir)
 	if err != nil {
 		return 0
@@ -16,10 +16,19 @@ func diskBytes(fs vfs.FS, dir string) (size uint64) {
 		switch {
 		case err != nil:
 		case info.IsDir():
-			size += diskBytes(fs, path)
+			size += Bytes(fs, path)
 		default:
 			size += uint64(max(info.Size(), 0))
 		}
 	}
 	return size
+}
+
+// FreeBytes asks the file system, and returns -1 when it does not say.
+func FreeBytes(fs vfs.FS, dir string) int64 {
+	usage, err := fs.GetDiskUsage(dir)
+	if err != nil {
+		return -1
+	}
+	return int64(min(usage.AvailBytes, 1<<62))
 }

@@ -1,0 +1,48 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// ErrLocked: another process has the store open.
+var ErrLocked = errors.New("store is in use by another process")
+
+// Lock takes Pebble's lock, which is on the file LOCK.
+func Lock(f Folder) (*pebble.Lock, error) {
+	lock, err := pebble.LockDirectory(f.Dir, f.FS)
+	if err == nil {
+		return lock, nil
+	}
+	if pathErr := (*fs.PathError)(nil); errors.As(err, &pathErr) {
+		return nil, err // the file could not even be made
+	}
+	return nil, lockedFault(f.Dir)
+}
+
+// Hold locks a folder of the operating system's itself. Pebble's lock ends
+// where the file LOCK is removed: the next process makes a new one and locks that.
+// A folder is there as long as what is in it, and has one lock under all of its
+// names. File systems that lock no folders are worked with all the same; unlocked says why, and what a
+// second process does there is noticed by the integrity recorder.
+func Hold(dir string) (held io.Closer, unlocked, err error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil, nil, errors.Join(lockedFault(dir), f.Close())
+	}
+	return f, err, nil
+}
+
+func lockedFault(dir string) error {
+	return fmt.Errorf("%w: %s is locked; stop the other one, or give this one its own directory", ErrLocked, dir)
+}
