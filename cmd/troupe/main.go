@@ -1,32 +1,5 @@
-// Command troupe is the whole product in one program: the server with its
-// embedded store, and the commands that look after it.
-//
-//	troupe serve      run the server
-//	troupe token      create, list and revoke API tokens
-//	troupe session    create, list and revoke sessions
-//	troupe password   set the passwords that people sign in with
-//	troupe cluster    make several nodes one service, and look after it
-//	troupe store      make an empty store in place of one that is gone
-//	troupe instance   work with instances of a running service
-//	troupe task       list and do what waits for you
-//	troupe outbox     list, retry and drop what has not been delivered
-//	troupe incident   list, retry and drop what failed
-//	troupe timer      list what is due later
-//	troupe schedule   list, pause, resume and run schedules
-//	troupe context    name services and keep the tokens for them
-//	troupe bench      measure a service under load
-//	troupe diagram    draw a workflow, and where an instance is
-//	troupe check      check the text files of a home
-//	troupe init       make a small home to begin with
-//	troupe new        add a workflow to a home
-//	troupe publish    give a cluster the files that all its nodes use
-//	troupe definition remove versions of workflows that nothing uses
-//	troupe import     make definitions of files of other tools
-//	troupe export     write a definition in the format of another tool
-//	troupe parameters list the parameters of template files
-//	troupe schema     print the JSON Schema of a text file, for editors
-//	troupe config     show every setting, its value and where it comes from
-//	troupe version    show what the program was built from
+// Command troupe is the whole product in one program: the server with its embedded store, and the commands that look
+// after it; troupe --help lists them.
 //
 // Results go to standard output, everything else to standard error. Exit codes:
 // 0 done, 1 refused or failed, 2 wrong usage.

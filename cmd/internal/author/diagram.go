@@ -51,7 +51,7 @@ func newDiagram() *cobra.Command {
 	cmd.Flags().StringVar(&d.instance, "instance", "", "mark where this instance is and where it has been")
 	cmd.Flags().StringVar(&d.to, "to", pictures[0].name, "form of the picture: svg, mermaid or dot")
 	cli.OneOf(cmd, "to", "svg", "mermaid", "dot")
-	d.at = connect.Add(cmd)
+	d.at = connect.AddFlags(cmd)
 	connect.Complete(cmd, d.at)
 	cmd.Flags().StringVar(&d.home, "home", "", "take the definition from this home, without a token")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

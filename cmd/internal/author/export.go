@@ -27,7 +27,7 @@ func newExport() *cobra.Command {
 			"standard error; troupe import reads it again.",
 		Example: "  troupe export leave-request --to scxml > leave-request.scxml",
 	}
-	at := connect.Add(cmd)
+	at := connect.AddFlags(cmd)
 	at.AddHome(cmd)
 	connect.Complete(cmd, at)
 	cmd.Flags().StringVar(&to, "to", "", "the format: "+foreignNames())

@@ -37,7 +37,7 @@ func newPublish() *cobra.Command {
 	}
 	cmd.Flags().AddFlag(c.Flags.Lookup("home"))
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only check the files, here and by the server")
-	connection := connect.Add(cmd)
+	connection := connect.AddFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		dir := c.Home
 		if len(args) > 0 {

@@ -86,7 +86,7 @@ func (o *Output) Line(text []byte) error {
 func (o *Output) Document(text []byte) error {
 	switch o.Form {
 	case FormYAML:
-		return o.Yaml(text)
+		return o.YAML(text)
 	case FormJSONL:
 		return o.Line(text)
 	}
@@ -105,8 +105,8 @@ func (o *Output) Marshaled(text []byte, err error) error {
 	return o.Document(text)
 }
 
-// Yaml writes a JSON text as YAML.
-func (o *Output) Yaml(text []byte) error {
+// YAML writes a JSON text as YAML.
+func (o *Output) YAML(text []byte) error {
 	yaml, err := AppendYAML(nil, text)
 	if err != nil {
 		return err

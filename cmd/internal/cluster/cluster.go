@@ -45,10 +45,9 @@ func clusterFlags(cmd *cobra.Command, c *config.Config) {
 // offline runs a command on a home whose server does not run.
 func offline(c *config.Config, do func(ctx context.Context, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		if err := c.Load(); err != nil {
+		if err := c.LoadQuiet(); err != nil {
 			return err
 		}
-		c.LogLevel = "warn" // this is a command, not the server
 		if err := homedir.AloneAt(cmd.Context(), c.Home); err != nil {
 			return err
 		}

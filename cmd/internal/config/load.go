@@ -38,6 +38,13 @@ func (c *Config) Load() error {
 	return c.validate()
 }
 
+// LoadQuiet is Load for a command that is not the server: it logs what is amiss alone.
+func (c *Config) LoadQuiet() error {
+	err := c.Load()
+	c.LogLevel = "warn"
+	return err
+}
+
 func (c *Config) set(s setting, value, source string) error {
 	if err := s.Value.Set(value); err != nil {
 		return fmt.Errorf("%s: %w", source, err)

@@ -50,8 +50,8 @@ type Connection struct {
 	Timeout                     time.Duration
 }
 
-// Add adds the flags that say where to connect.
-func Add(cmd *cobra.Command) *Connection {
+// AddFlags adds the flags that say where to connect.
+func AddFlags(cmd *cobra.Command) *Connection {
 	c := &Connection{Timeout: 90 * time.Second}
 	f := cmd.Flags()
 	f.StringVar(&c.Address, "address", "", "URL of the service (default: the context's, else "+standardAddress+")")
@@ -115,7 +115,7 @@ func (c *Connection) sources() ([]source, error) {
 	if c.Address != "" && c.TokenFile != "" && c.Context == "" {
 		return []source{flags}, nil // nothing else is looked at
 	}
-	contexts, err := Load()
+	contexts, err := LoadContexts()
 	if err != nil {
 		return nil, err
 	}

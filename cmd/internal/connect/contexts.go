@@ -63,9 +63,9 @@ func contextsPath() (string, error) {
 	return filepath.Join(dir, ".config", "troupe", "contexts.yaml"), nil
 }
 
-// Load reads the file, which may be missing. It is refused when others
+// LoadContexts reads the file, which may be missing. It is refused when others
 // than its owner have a right to it, because it holds tokens.
-func Load() (*Contexts, error) {
+func LoadContexts() (*Contexts, error) {
 	path, err := contextsPath()
 	if err != nil {
 		return nil, err
@@ -202,9 +202,9 @@ func (c *Contexts) store() error {
 	return nil
 }
 
-// Change changes the file.
-func Change(change func(all *Contexts) error) error {
-	all, err := Load()
+// ChangeContexts changes the file.
+func ChangeContexts(change func(all *Contexts) error) error {
+	all, err := LoadContexts()
 	if err == nil {
 		err = change(all)
 	}

@@ -119,7 +119,7 @@ func argumentsKnown(cmd *cobra.Command, c *client.Client, name string, before []
 
 // contextsKnown are the names of the contexts.
 func contextsKnown() []string {
-	all, err := Load()
+	all, err := LoadContexts()
 	if err != nil {
 		return nil
 	}

@@ -26,7 +26,7 @@ func newContextList() *cobra.Command {
 		Short:   "List the contexts; tokens are not shown",
 		Example: "  troupe context list",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := connect.Load()
+			c, err := connect.LoadContexts()
 			if err != nil {
 				return err
 			}
@@ -66,7 +66,7 @@ func newContextSet() *cobra.Command {
 			if tokenStdin && tokenFile != "" {
 				return cli.Usagef("--token-file and --token-stdin exclude each other")
 			}
-			return connect.Change(func(all *connect.Contexts) error {
+			return connect.ChangeContexts(func(all *connect.Contexts) error {
 				p := all.Find(args[0])
 				if p == nil {
 					all.All = append(all.All, connect.Profile{Name: args[0]})
@@ -135,7 +135,7 @@ func newContextUse() *cobra.Command {
 		Example:           "  troupe context use local",
 		ValidArgsFunction: connect.ContextArgument,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return connect.Change(func(all *connect.Contexts) error {
+			return connect.ChangeContexts(func(all *connect.Contexts) error {
 				all.Current = args[0]
 				_, err := all.Named(args[0])
 				return err
@@ -151,7 +151,7 @@ func newContextRemove() *cobra.Command {
 		Example:           "  troupe context remove local",
 		ValidArgsFunction: connect.ContextArgument,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return connect.Change(func(all *connect.Contexts) error {
+			return connect.ChangeContexts(func(all *connect.Contexts) error {
 				if _, err := all.Named(args[0]); err != nil {
 					return err
 				}

@@ -74,14 +74,9 @@ func (d *localClient) Close() error {
 	return errors.Join(d.Stop(context.Background()), d.store.Close())
 }
 
-func newToken() *cobra.Command {
-	return cli.Group("token", "Create, list and revoke API tokens", "  troupe token create --user john.doe",
-		newCredentialCreate(identity.Token), newCredentialList(identity.Token), newCredentialRevoke(identity.Token))
-}
-
-func newSession() *cobra.Command {
-	return cli.Group("session", "Create, list and revoke sessions", "  troupe session create --user john.doe",
-		newCredentialCreate(identity.Session), newCredentialList(identity.Session), newCredentialRevoke(identity.Session))
+func newKind(kind identity.Kind, short string) *cobra.Command {
+	return cli.Group(kind.String(), short, fmt.Sprintf("  troupe %s create --user john.doe", kind),
+		newCredentialCreate(kind), newCredentialList(kind), newCredentialRevoke(kind))
 }
 
 // administering makes cmd a command that administers a home. What can be wrong with
@@ -90,10 +85,9 @@ func administering(cmd *cobra.Command, do func(ctx context.Context, a adminClien
 	c := config.New()
 	cmd.Flags().AddFlag(c.Flags.Lookup("home"))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := c.Load(); err != nil {
+		if err := c.LoadQuiet(); err != nil {
 			return err
 		}
-		c.LogLevel = "warn" // this is a command, not the server
 		ctx, cancel := context.WithTimeout(cmd.Context(), cli.CommandTimeMax)
 		defer cancel()
 		a, err := openAdminClient(ctx, c)
@@ -187,5 +181,5 @@ func newCredentialRevoke(kind identity.Kind) *cobra.Command {
 
 // Commands are those about who may do something: tokens, sessions, passwords, and the contexts that keep tokens.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{newToken(), newSession(), newPassword(), newContext()}
+	return []*cobra.Command{newKind(identity.Token, "Create, list and revoke API tokens"), newKind(identity.Session, "Create, list and revoke sessions"), newPassword(), newContext()}
 }

@@ -18,7 +18,7 @@ import (
 // asking makes cmd a command that asks the service: it gets the flags for the
 // connection and for the form of the output, connects, and explains errors.
 func asking(cmd *cobra.Command, forms []string, do doing) *cobra.Command {
-	return askingAt(cmd, connect.Add(cmd), forms, do)
+	return askingAt(cmd, connect.AddFlags(cmd), forms, do)
 }
 
 // doing is what a command does with the service.
@@ -26,7 +26,7 @@ type doing = func(cmd *cobra.Command, c *client.Client, out *cli.Output, args []
 
 // operating is asking for a command of those who run the service, who may ask it over the socket in its home.
 func operating(cmd *cobra.Command, forms []string, do doing) *cobra.Command {
-	at := connect.Add(cmd)
+	at := connect.AddFlags(cmd)
 	at.AddHome(cmd)
 	return askingAt(cmd, at, forms, do)
 }

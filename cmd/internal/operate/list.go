@@ -135,7 +135,7 @@ func (l *lister) item(item json.RawMessage) error {
 				return err
 			}
 		}
-		return l.out.Yaml(slices.Concat([]byte("["), item, []byte("]"))) // a sequence in a mapping is not indented
+		return l.out.YAML(slices.Concat([]byte("["), item, []byte("]"))) // a sequence in a mapping is not indented
 	}
 	if l.written > 0 {
 		item = append([]byte{','}, item...)
@@ -162,7 +162,7 @@ func (l *lister) end() error {
 		if tail == "" {
 			return nil
 		}
-		return l.out.Yaml([]byte("{" + tail[1:] + "}"))
+		return l.out.YAML([]byte("{" + tail[1:] + "}"))
 	}
 	to, lines := l.out.To, ""
 	if l.out.Form == cli.FormJSONL {

@@ -39,7 +39,7 @@ func newRetire() *cobra.Command {
 		Example: "  troupe definition retire leave-request@2\n" +
 			"  troupe definition retire --home /srv/troupe old-workflow",
 	}
-	at := connect.Add(cmd)
+	at := connect.AddFlags(cmd)
 	at.AddHome(cmd)
 	connect.Complete(cmd, at)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -27,10 +27,9 @@ func newStoreCreate() *cobra.Command {
 			"store that is there.",
 		Example: "  troupe store create --home ./troupe-home",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := c.Load(); err != nil {
+			if err := c.LoadQuiet(); err != nil {
 				return err
 			}
-			c.LogLevel = "warn" // this is a command, not the server
 			if c.IsNode() {
 				return c.AdviceForNode(fmt.Errorf("%s is a node of a cluster; nothing was changed", c.Home))
 			}
