@@ -10,11 +10,9 @@ import (
 	"time"
 
 	"troupe/actors/changefeed"
-	"troupe/actors/internal/instanceid"
 	"troupe/actors/message"
 	"troupe/actors/watch"
 	"troupe/actors/workflow"
-	"troupe/persistence/key"
 )
 
 // feedReader follows the changes of stock at any node.
@@ -204,42 +202,4 @@ func (s *streamReader) listen(d time.Duration) {
 	if err != nil {
 		s.c.pass(10 * time.Millisecond)
 	}
-}
-
-// TestAFeedThatBeginsLateSaysSo: entries that nodes of an earlier level wrote have no rows, and whoever has a cursor of
-// the feed that was empty then is told so once.
-func TestAFeedThatBeginsLateSaysSo(t *testing.T) {
-	onClusterOfThree(t, func(t *testing.T, c *cluster) {
-		r := rand.New(rand.NewPCG(1, 1))
-		id := c.create(r, "old")
-		parsed, _ := instanceid.Parse(id)
-		sh := c.nodes[0].Store.ShardOf(parsed)
-		forget := c.nodes[0].Store.NewWrites(sh)
-		forget.DeleteRange(key.FeedPrefix(nil, sh), key.PrefixEnd(key.FeedPrefix(nil, sh)))
-		c.must(c.nodes[0].Store.Commit(forget))
-		for s := range c.nodes[0].Store.AllShards() { // the next leader reads where the feed ends
-			c.must(c.nodes[0].Store.Replica(s).HandOver(t.Context(), c.nodes[1].Name))
-		}
-		c.pass(2 * time.Second)
-		read := func(since string) (*changefeed.Page, error) {
-			return c.nodes[2].router.Changes(t.Context(), &changefeed.Request{Caller: boss, Since: since, Limit: 10})
-		}
-		before, err := read("")
-		c.must(err)
-		c.set(r, id, "new")
-		if _, err := read(before.Next); err == nil {
-			t.Error("a cursor from before the feed began is taken")
-		}
-		page, err := read("0")
-		c.must(err)
-		if len(page.Changes) != 1 || page.Changes[0].Sequence != 2 {
-			t.Errorf("from the oldest: got %v, want the second entry", page.Changes)
-		}
-		c.set(r, id, "newer")
-		next, err := read(page.Next)
-		c.must(err)
-		if len(next.Changes) != 1 || next.Changes[0].Sequence != 3 {
-			t.Errorf("behind that: got %v, want the third entry", next.Changes)
-		}
-	})
 }
