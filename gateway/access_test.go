@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"troupe/actors/identity"
+	"troupe/gateway/internal/kernel"
 	"troupe/gateway/internal/parse"
 )
 
@@ -54,40 +55,40 @@ const privilegesAnn = 2
 // admits is the status that a route owes a visitor, written down once more from
 // gateway/INTERFACE.md: the table of routes says which credentials and privileges a
 // route demands, and openapi.yaml says the same.
-func admits(rt *route, v visitor, method, contentType string) int {
-	rightType := strings.HasPrefix(contentType, "application/json") && !strings.Contains(contentType, "latin1") && rt.content == "" || contentType == rt.content && contentType != "" || rt.takesYAML && contentType == "application/yaml"
+func admits(rt *kernel.Route, v visitor, method, contentType string) int {
+	rightType := strings.HasPrefix(contentType, "application/json") && !strings.Contains(contentType, "latin1") && rt.Content == "" || contentType == rt.Content && contentType != "" || rt.TakesYAML && contentType == "application/yaml"
 	unsafe := method != http.MethodGet && method != http.MethodHead
 	needed := 0
 	for i, p := range portalPrivileges {
-		if rt.privilege == p || rt.name == "template" && p == identity.Form { // of a form
+		if rt.Privilege == p || rt.Name == "template" && p == identity.Form { // of a form
 			needed |= 1 << i
 		}
 	}
-	byToken := v.token && rt.access.kinds&identity.Token != 0
+	byToken := v.token && rt.Access.Kinds&identity.Token != 0
 	if byToken {
 		v.privileges = privilegesAnn
 	}
-	if rt.name == "health" && v.privileges&privilegeAdmin != 0 { // one of two is enough
+	if rt.Name == "health" && v.privileges&privilegeAdmin != 0 { // one of two is enough
 		needed = 0
 	}
 	switch {
-	case method != rt.method && (method != http.MethodHead || rt.method != http.MethodGet):
+	case method != rt.Method && (method != http.MethodHead || rt.Method != http.MethodGet):
 		return 405
-	case rt.name == "login-callback":
+	case rt.Name == "login-callback":
 		return 400 // nothing is known of a browser without its cookie
-	case rt.access.signIn && v.elsewhere:
+	case rt.Access.SignIn && v.elsewhere:
 		return 403
-	case (rt.access.signIn || rt.access.kinds != 0) && v.twofold:
+	case (rt.Access.SignIn || rt.Access.Kinds != 0) && v.twofold:
 		return 400
-	case rt.name == "login-provider":
+	case rt.Name == "login-provider":
 		return 303
-	case rt.access.signIn && !rightType:
+	case rt.Access.SignIn && !rightType:
 		return 415
-	case rt.access.kinds == 0:
+	case rt.Access.Kinds == 0:
 		return 200
 	case !byToken && !v.session:
 		return 401
-	case !byToken && v.elsewhere && (unsafe || rt.strict):
+	case !byToken && v.elsewhere && (unsafe || rt.Strict):
 		return 403
 	case v.privileges&needed != needed:
 		return 403
@@ -105,13 +106,13 @@ func TestAccessMatrix(t *testing.T) {
 	contentTypes := []string{"", "application/json", "application/json; charset=utf-8", "application/json; charset=latin1", "application/yaml", "text/plain", "multipart/form-data; boundary=x"}
 	s := startServer(t, Options{}, nil)
 	cells := 0
-	for _, rt := range s.table {
+	for _, rt := range s.kernel.Table {
 		r := requestOf(t, &rt)
 		for n, v := range visitors() {
 			for _, method := range methods {
 				takes := admits(&rt, v, method, "") != 405
-				if slices.ContainsFunc(s.table, func(other route) bool {
-					return other.name != rt.name && other.path == rt.path && admits(&other, v, method, "") != 405
+				if slices.ContainsFunc(s.kernel.Table, func(other kernel.Route) bool {
+					return other.Name != rt.Name && other.Path == rt.Path && admits(&other, v, method, "") != 405
 				}) {
 					continue // that is a cell of the other route
 				}
@@ -123,8 +124,8 @@ func TestAccessMatrix(t *testing.T) {
 					types = contentTypes[:1]
 				case method == "GET", method == "HEAD":
 					types = []string{"", "text/plain"} // neither is looked at
-				case rt.content != "":
-					types = append(slices.Clone(types), rt.content)
+				case rt.Content != "":
+					types = append(slices.Clone(types), rt.Content)
 				}
 				for _, contentType := range types {
 					cells++
@@ -143,7 +144,7 @@ func TestAccessMatrix(t *testing.T) {
 }
 
 // checkCell sends a request and compares the status, who was asked, and the headers.
-func (s *testServer) checkCell(t *testing.T, rt *route, r *http.Request, status int) {
+func (s *testServer) checkCell(t *testing.T, rt *kernel.Route, r *http.Request, status int) {
 	t.Helper()
 	type effects struct {
 		status                                                int
@@ -152,18 +153,18 @@ func (s *testServer) checkCell(t *testing.T, rt *route, r *http.Request, status 
 	workflows, portal, sessions := s.workflows.calls(), s.portal.calls(), s.sessions.calls()
 	w := newRecorder()
 	s.ServeHTTP(w, r)
-	makesOrEnds := status == 200 && (rt.name == "sign-in" || rt.name == "sign-out")
+	makesOrEnds := status == 200 && (rt.Name == "sign-in" || rt.Name == "sign-out")
 	got := effects{
 		w.status, s.workflows.calls() != workflows, s.portal.calls() != portal, s.sessions.calls() != sessions,
 		w.header.Get("Set-Cookie") != "", w.header.Get("WWW-Authenticate") != "", w.header.Get("Allow") != "",
 	}
-	asksWorkflows := rt.group == groupWorkflow && rt.access.kinds&identity.Token != 0 && rt.name != "health" || rt.name == "forms" // how people see them
-	want := effects{status, status == 200 && asksWorkflows, status == 200 && (rt.group == groupPortal || rt.name == "requests"), makesOrEnds, makesOrEnds || status == 303, status == 401, status == 405}
+	asksWorkflows := rt.Group == kernel.GroupWorkflow && rt.Access.Kinds&identity.Token != 0 && rt.Name != "health" || rt.Name == "forms" // how people see them
+	want := effects{status, status == 200 && asksWorkflows, status == 200 && (rt.Group == kernel.GroupPortal || rt.Name == "requests"), makesOrEnds, makesOrEnds || status == 303, status == 401, status == 405}
 	if got != want {
-		t.Errorf("%s %s with %q: got %+v %.200s, want %+v", r.Method, rt.name, r.Header, got, w.body.String(), want)
+		t.Errorf("%s %s with %q: got %+v %.200s, want %+v", r.Method, rt.Name, r.Header, got, w.body.String(), want)
 	}
-	if rt.group == groupPortal && status == 401 && (!strings.Contains(w.body.String(), textSessionNeeded) || w.header.Get("WWW-Authenticate") != `Cookie realm="troupe", cookie-name="session"`) {
-		t.Errorf("%s: got %v %s, want what is needed", rt.name, w.header, w.body.String())
+	if rt.Group == kernel.GroupPortal && status == 401 && (!strings.Contains(w.body.String(), kernel.TextSessionNeeded) || w.header.Get("WWW-Authenticate") != `Cookie realm="troupe", cookie-name="session"`) {
+		t.Errorf("%s: got %v %s, want what is needed", rt.Name, w.header, w.body.String())
 	}
 }
 

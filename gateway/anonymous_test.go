@@ -11,9 +11,9 @@ import (
 
 // anonymousNow is how many requests without a credential are counted.
 func (s *testServer) anonymousNow() int64 {
-	s.anonymous.mu.Lock()
-	defer s.anonymous.mu.Unlock()
-	return s.anonymous.mu.all
+	s.kernel.Anonymous.Mu.Lock()
+	defer s.kernel.Anonymous.Mu.Unlock()
+	return s.kernel.Anonymous.Mu.All
 }
 
 // slowSignIn begins a sign-in from an address and never ends it.
@@ -63,9 +63,9 @@ func TestAnonymousRequestsDoNotTakeAllPlaces(t *testing.T) {
 		t.Errorf("after them: got %d, want 200", got)
 	}
 	waitFor(t, "nobody to be counted", func() bool { return s.anonymousNow() == 0 })
-	s.anonymous.mu.Lock()
-	defer s.anonymous.mu.Unlock()
-	if n := len(s.anonymous.mu.byNetwork); n != 0 {
+	s.kernel.Anonymous.Mu.Lock()
+	defer s.kernel.Anonymous.Mu.Unlock()
+	if n := len(s.kernel.Anonymous.Mu.ByNetwork); n != 0 {
 		t.Errorf("%d addresses are still counted", n)
 	}
 }

@@ -2,17 +2,16 @@ package gateway
 
 import (
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"troupe/actors/message"
 	"troupe/actors/workflow"
+	"troupe/gateway/internal/instances"
 	"troupe/persistence/clocktest"
 )
 
@@ -56,7 +55,7 @@ func startPatient(t *testing.T, o Options) (*Server, *patientWorkflows) {
 
 func openStream(s *Server, w *patientWorkflows, token string) *stream {
 	body, lines := io.Pipe()
-	r := httptest.NewRequest(http.MethodPost, s.options.BasePath+"/workflow/api/v1/events", body)
+	r := httptest.NewRequest(http.MethodPost, s.kernel.Options.BasePath+"/workflow/api/v1/events", body)
 	r.Header.Set("Content-Type", "application/x-ndjson")
 	r.Header.Set("Authorization", "svc.token "+token)
 	on := &stream{s, w, lines, httptest.NewRecorder(), make(chan struct{})}
@@ -90,7 +89,7 @@ func TestABusyStreamEndsWhenTheServerDrains(t *testing.T) {
 		s := startStream(t)
 		s.send(t, 1)
 		to := <-s.workflows.asked
-		s.draining.Store(true)
+		s.kernel.Draining.Store(true)
 		clocktest.Advance(time.Second)
 		s.send(t, 1)
 		to.Answered(smallReply("leave", instanceOne, 2, false), nil)
@@ -128,17 +127,17 @@ func TestAStreamThatIsIdleHasNoWindow(t *testing.T) {
 		s := startStream(t)
 		for range 2 {
 			synctest.Wait()
-			if n := s.batches.Load(); n != 0 {
+			if n := s.groups.instances.Shares.Batches.Load(); n != 0 {
 				t.Errorf("idle: %d batches are counted", n)
 			}
 			s.send(t, 1)
-			if n := s.batches.Load(); n != 1 {
+			if n := s.groups.instances.Shares.Batches.Load(); n != 1 {
 				t.Errorf("with an item: %d batches are counted", n)
 			}
 			(<-s.workflows.asked).Answered(smallReply("leave", instanceOne, 2, false), nil)
 		}
 		s.end(t)
-		if n := s.batches.Load(); n != 0 {
+		if n := s.groups.instances.Shares.Batches.Load(); n != 0 {
 			t.Errorf("at the end: %d batches are counted", n)
 		}
 	})
@@ -148,7 +147,7 @@ func TestAStreamThatIsIdleHasNoWindow(t *testing.T) {
 func TestABatchWaitsForTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startStream(t)
-		s.workflows.backlog.Store(batchBacklogMax + 1)
+		s.workflows.backlog.Store(instances.BatchBacklogMax + 1)
 		s.send(t, 3)
 		for range 3 {
 			synctest.Wait()
@@ -158,47 +157,5 @@ func TestABatchWaitsForTheStore(t *testing.T) {
 			(<-s.workflows.asked).Answered(smallReply("leave", instanceOne, 2, false), nil)
 		}
 		s.end(t)
-	})
-}
-
-// lateReader is an answer whose first deadline, which the reader of lines sets, comes behind
-// the second, with which the reading is stopped.
-type lateReader struct {
-	http.ResponseWriter
-	net.Conn
-	calls           atomic.Int32
-	reading, second chan struct{}
-}
-
-func (w *lateReader) Write(p []byte) (int, error) { return w.ResponseWriter.Write(p) }
-
-func (w *lateReader) SetReadDeadline(at time.Time) error {
-	switch w.calls.Add(1) {
-	case 1:
-		close(w.reading)
-		<-w.second
-	case 2:
-		defer close(w.second)
-	}
-	return w.Conn.SetReadDeadline(at)
-}
-
-// TestTheReaderOfLinesIsStopped, also one that is just about to read.
-func TestTheReaderOfLinesIsStopped(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, err := New(Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		caller, conn := net.Pipe()
-		defer func() { _ = caller.Close() }()
-		w := &lateReader{ResponseWriter: httptest.NewRecorder(), Conn: conn, reading: make(chan struct{}), second: make(chan struct{})}
-		source := (&exchange{server: s, w: w, r: &http.Request{Body: conn}, usage: new(userUsage)}).streamItems()
-		<-w.reading
-		began := time.Now()
-		source.close()
-		if took := time.Since(began); took != lingerMax {
-			t.Errorf("stopping took %v, want %v", took, lingerMax)
-		}
 	})
 }

@@ -90,7 +90,7 @@ func batchEvent(name, id string) string {
 func (n *node) sendBatch(t *testing.T, headers []string, items ...string) answer {
 	t.Helper()
 	return n.do(t, request{
-		Method: http.MethodPost, Path: n.options.BasePath + "/workflow/api/v1/events",
+		Method: http.MethodPost, Path: n.kernel.Options.BasePath + "/workflow/api/v1/events",
 		Headers: append([]string{"Authorization: svc.token " + tokenAnn, "Content-Type: application/json"}, headers...),
 		Body:    "[" + strings.Join(items, ",") + "]",
 	})

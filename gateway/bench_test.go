@@ -83,7 +83,7 @@ func BenchmarkEvent(b *testing.B) {
 // having: the same event with the pool emptied before each.
 func BenchmarkExchangePool(b *testing.B) {
 	b.Run("kept", func(b *testing.B) { benchEvent(b, func(*Server) {}) })
-	b.Run("emptied", func(b *testing.B) { benchEvent(b, func(s *Server) { s.exchanges.Get() }) })
+	b.Run("emptied", func(b *testing.B) { benchEvent(b, func(s *Server) { s.kernel.Exchanges.Get() }) })
 }
 
 func benchEvent(b *testing.B, before func(*Server)) {

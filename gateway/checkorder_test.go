@@ -3,6 +3,8 @@ package gateway
 import (
 	"strings"
 	"testing"
+
+	"troupe/gateway/internal/kernel"
 )
 
 // TestOrderOfChecks holds gateway/INTERFACE.md, "Order of checks": a request with
@@ -18,23 +20,23 @@ func TestOrderOfChecks(t *testing.T) {
 		says   string // part of the message
 		spoil  func(*request)
 	}{
-		{404, textNotFound, func(r *request) { r.Path = "/form-portal/forms/crate" }},
+		{404, kernel.TextNotFound, func(r *request) { r.Path = "/form-portal/forms/crate" }},
 		{405, "is not allowed for this path", func(r *request) { r.Method = "PUT" }},
-		{503, textUnavailable, func(*request) { s.draining.Store(true) }},
+		{503, kernel.TextUnavailable, func(*request) { s.kernel.Draining.Store(true) }},
 		{400, "two session cookies", cookie(sessionOf(0) + "; session=" + sessionOf(0))},
 		{403, "other sites", func(r *request) { r.Headers = append(r.Headers, "Sec-Fetch-Site: cross-site") }},
-		{401, textSessionNeeded, cookie(nobody)},
-		{403, textForbidden + ": it needs mod-form", cookie(sessionOf(0))},
+		{401, kernel.TextSessionNeeded, cookie(nobody)},
+		{403, kernel.TextForbidden + ": it needs mod-form", cookie(sessionOf(0))},
 		{400, "unknown query parameter", func(r *request) { r.Path += "?x=1" }},
 		{415, "Content-Type", func(r *request) { r.Headers[1] = "Content-Type: text/plain" }},
 		{413, "larger than", func(r *request) { r.Body += strings.Repeat(" ", 2<<20) }},
 		{400, "Idempotency-Key", func(r *request) { r.Headers = append(r.Headers, "Idempotency-Key: ä") }},
 		{400, "the body is", func(r *request) { r.Body = "{" }},
 		{400, `"formId" must be a string`, func(r *request) { r.Body = `{"formId":1}` }},
-		{404, textNotFound, func(r *request) { r.Body = `{"formId":"~"}` }},
+		{404, kernel.TextNotFound, func(r *request) { r.Body = `{"formId":"~"}` }},
 	}
 	for first := range len(defects) + 1 {
-		s.draining.Store(false)
+		s.kernel.Draining.Store(false)
 		r := request{Method: "POST", Path: "/form-portal/forms/create", Body: formBody, Headers: []string{withPortal, jsonLine}}
 		for i := len(defects) - 1; i >= first; i-- {
 			defects[i].spoil(&r)
@@ -55,5 +57,5 @@ func TestOrderOfChecks(t *testing.T) {
 			t.Fatalf("defect %d: the portal was asked", first)
 		}
 	}
-	s.draining.Store(false)
+	s.kernel.Draining.Store(false)
 }

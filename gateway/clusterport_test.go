@@ -64,7 +64,7 @@ func TestClusterPort(t *testing.T) {
 
 	to := start(b, leads.PeerHandler(nodeOf))
 	addresses[b] = to.Addr().String()
-	follows.options.LeaderWaitMax = 2 * time.Minute
+	follows.kernel.Options.LeaderWaitMax = 2 * time.Minute
 	follows.do(t, post("event", eventBody)).WantStatus(t, 200)
 	if leads.log.Count(`"from":"`+string(a)+`"`) != 1 {
 		t.Errorf("the leader does not know who asked: %s", leads.log)

@@ -16,6 +16,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/message"
 	"troupe/actors/query"
+	"troupe/gateway/internal/kernel"
 	"troupe/gateway/internal/parse"
 )
 
@@ -60,23 +61,23 @@ func replyOf(size int) *message.Reply {
 
 // TestACompressedAnswerKeepsTheBuffer for the next answer.
 func TestACompressedAnswerKeepsTheBuffer(t *testing.T) {
-	s, err := newServer(Options{}, routes())
+	s, err := New(Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := newRecorder()
-	x := s.acquire(&s.unmatched[groupWorkflow], w, newTestRequest("GET", "/", "", "Accept-Encoding: gzip"), nil)
-	x.out = bytes.Repeat([]byte("1"), 64<<10)
-	x.send(200)
-	if w.header.Get("Content-Encoding") != "gzip" || cap(x.out) < 64<<10 {
-		t.Errorf("got the encoding %q and room for %d bytes, want packed bytes and the room of the plain ones", w.header.Get("Content-Encoding"), cap(x.out))
+	x := s.kernel.Acquire(&s.kernel.Unmatched[kernel.GroupWorkflow], w, newTestRequest("GET", "/", "", "Accept-Encoding: gzip"), nil)
+	x.Out = bytes.Repeat([]byte("1"), 64<<10)
+	x.Send(200)
+	if w.header.Get("Content-Encoding") != "gzip" || cap(x.Out) < 64<<10 {
+		t.Errorf("got the encoding %q and room for %d bytes, want packed bytes and the room of the plain ones", w.header.Get("Content-Encoding"), cap(x.Out))
 	}
 }
 
 // TestWhatIsCompressed holds gateway/INTERFACE.md, "Compression". It goes through who
 // asks for what: the bytes mean the same, and the headers say what was done.
 func TestWhatIsCompressed(t *testing.T) {
-	size := gzipJSONBytesMin
+	size := kernel.GzipJSONBytesMin
 	var item []byte
 	s := startServer(t, Options{}, &fakeWorkflows{
 		load: func(context.Context, *message.Load) (*message.Reply, error) { return replyOf(size), nil },
@@ -104,17 +105,17 @@ func TestWhatIsCompressed(t *testing.T) {
 		packed  bool
 		vary    string
 	}{
-		{"large enough", gzipJSONBytesMin, get(instance, gz), true, packedVary},
-		{"an event", gzipJSONBytesMin, post("event", eventBody, gz), true, packedVary},
-		{"a byte less", gzipJSONBytesMin - 1, get(instance, gz), false, plainVary},
-		{"nobody asks", gzipJSONBytesMin, get(instance), false, packedVary},
-		{"plain bytes are liked better", gzipJSONBytesMin, get(instance, "Accept-Encoding: gzip;q=0.5, identity"), false, packedVary},
-		{"a session, a page of ours", gzipJSONBytesMin, request{Method: "GET", Path: instance, Headers: []string{session, gz, "Sec-Fetch-Site: same-origin"}}, true, packedVary},
-		{"a session, no page", gzipJSONBytesMin, request{Method: "GET", Path: instance, Headers: []string{session, gz, "Sec-Fetch-Site: none"}}, true, packedVary},
-		{"a session, another site's page", gzipJSONBytesMin, request{Method: "GET", Path: instance, Headers: []string{session, gz, "Sec-Fetch-Site: cross-site"}}, false, plainVary},
-		{"a session, a sibling's page", gzipJSONBytesMin, request{Method: "GET", Path: instance, Headers: []string{session, gz, "Sec-Fetch-Site: same-site"}}, false, plainVary},
-		{"a short list", gzipJSONBytesMin, get("/workflow/api/v1/instances/leave", gz), true, packedVary},
-		{"a list that is streamed", 2 * streamBytes, get("/workflow/api/v1/instances/leave", gz), false, plainVary},
+		{"large enough", kernel.GzipJSONBytesMin, get(instance, gz), true, packedVary},
+		{"an event", kernel.GzipJSONBytesMin, post("event", eventBody, gz), true, packedVary},
+		{"a byte less", kernel.GzipJSONBytesMin - 1, get(instance, gz), false, plainVary},
+		{"nobody asks", kernel.GzipJSONBytesMin, get(instance), false, packedVary},
+		{"plain bytes are liked better", kernel.GzipJSONBytesMin, get(instance, "Accept-Encoding: gzip;q=0.5, identity"), false, packedVary},
+		{"a session, a page of ours", kernel.GzipJSONBytesMin, request{Method: "GET", Path: instance, Headers: []string{session, gz, "Sec-Fetch-Site: same-origin"}}, true, packedVary},
+		{"a session, no page", kernel.GzipJSONBytesMin, request{Method: "GET", Path: instance, Headers: []string{session, gz, "Sec-Fetch-Site: none"}}, true, packedVary},
+		{"a session, another site's page", kernel.GzipJSONBytesMin, request{Method: "GET", Path: instance, Headers: []string{session, gz, "Sec-Fetch-Site: cross-site"}}, false, plainVary},
+		{"a session, a sibling's page", kernel.GzipJSONBytesMin, request{Method: "GET", Path: instance, Headers: []string{session, gz, "Sec-Fetch-Site: same-site"}}, false, plainVary},
+		{"a short list", kernel.GzipJSONBytesMin, get("/workflow/api/v1/instances/leave", gz), true, packedVary},
+		{"a list that is streamed", 2 * kernel.StreamBytes, get("/workflow/api/v1/instances/leave", gz), false, plainVary},
 		{"a watch", 0, get("/workflow/api/v1/watch/leave", gz), false, plainVary},
 		{"an error", 0, get("/workflow/api/v1/nowhere", gz), false, plainVary},
 		{"a page of an error", 0, request{Method: "GET", Path: "/nowhere", Headers: []string{gz, "Accept: " + browser}}, true, plainVary + ", Accept, Accept-Encoding, Accept-Language"},
@@ -172,20 +173,22 @@ func TestWhatIsCompressed(t *testing.T) {
 // TestSecretsAreNotCompressed: what gives out or names a credential is never packed,
 // however long it is.
 func TestSecretsAreNotCompressed(t *testing.T) {
-	large := func(x *exchange) error {
-		x.out = append(x.out, bytes.Repeat([]byte("x"), 100_000)...)
-		x.send(http.StatusOK)
+	large := func(x *kernel.Exchange) error {
+		x.Out = append(x.Out, bytes.Repeat([]byte("x"), 100_000)...)
+		x.Send(http.StatusOK)
 		return nil
 	}
 	secret := map[string]bool{"sign-in": true, "session": true, "sign-out": true, "login-provider": true, "login-callback": true}
-	var table []route
-	for _, rt := range routes() {
-		if rt.access.kinds == 0 || secret[rt.name] {
-			rt.handle = large
-			table = append(table, rt)
+	var table []kernel.Route
+	server, err := newServer(Options{}, func(all []kernel.Route) []kernel.Route {
+		for _, rt := range all {
+			if rt.Access.Kinds == 0 || secret[rt.Name] {
+				rt.Handle = large
+				table = append(table, rt)
+			}
 		}
-	}
-	server, err := newServer(Options{}, table)
+		return table
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,11 +196,11 @@ func TestSecretsAreNotCompressed(t *testing.T) {
 	seen := 0
 	for _, rt := range table {
 		w := newRecorder()
-		server.ServeHTTP(w, newTestRequest(rt.method, strings.ReplaceAll(rt.path, ":", ""), "{}", "Cookie: session="+sessionAnn, "Content-Type: application/json", "Accept-Encoding: gzip"))
-		if packed := w.header.Get("Content-Encoding") != ""; w.status != 200 || packed == secret[rt.name] {
-			t.Errorf("%s: got %d, packed %v, want packed %v", rt.name, w.status, packed, !secret[rt.name])
+		server.ServeHTTP(w, newTestRequest(rt.Method, strings.ReplaceAll(rt.Path, ":", ""), "{}", "Cookie: session="+sessionAnn, "Content-Type: application/json", "Accept-Encoding: gzip"))
+		if packed := w.header.Get("Content-Encoding") != ""; w.status != 200 || packed == secret[rt.Name] {
+			t.Errorf("%s: got %d, packed %v, want packed %v", rt.Name, w.status, packed, !secret[rt.Name])
 		}
-		if secret[rt.name] {
+		if secret[rt.Name] {
 			seen++
 		}
 	}
@@ -245,7 +248,7 @@ func BenchmarkGzip(b *testing.B) {
 			copy(reply.History[n+30:], strconv.Itoa(n*7919)) // entries are not all alike
 		}
 		text := reply.AppendRecord(nil)
-		run := func(name string, with *gzipWriters) {
+		run := func(name string, with *kernel.GzipWriters) {
 			b.Run(fmt.Sprintf("%dKiB/%s", kib, name), func(b *testing.B) {
 				b.ReportAllocs()
 				var small []byte
@@ -253,13 +256,13 @@ func BenchmarkGzip(b *testing.B) {
 					if name == "anew" {
 						with.Get()
 					}
-					small = gzipped(text, with)
+					small = kernel.Gzipped(text, with)
 				}
 				b.ReportMetric(float64(len(small))/float64(len(text)), "ratio")
 			})
 		}
-		run("kept", &fastGzip)
-		anew := newGzipWriters(gzip.BestSpeed)
+		run("kept", &kernel.FastGzip)
+		anew := kernel.NewGzipWriters(gzip.BestSpeed)
 		run("anew", &anew)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/andybalholm/brotli"
 
 	"troupe/gateway/console"
+	"troupe/gateway/internal/kernel"
 	"troupe/gateway/login"
 	"troupe/gateway/reference"
 	"troupe/statemachine"
@@ -28,7 +29,7 @@ func assetName(t testing.TB) string {
 }
 
 // isWorthPacking reports whether a page is long enough to be packed.
-func isWorthPacking(page string) bool { return len(page) >= gzipPageBytesMin }
+func isWorthPacking(page string) bool { return len(page) >= kernel.GzipPageBytesMin }
 
 // TestStaticFiles holds what the program serves of its own: to everybody, below the base
 // path, packed once for those who take that, and with a tag for each form
@@ -125,7 +126,7 @@ func TestBrotli(t *testing.T) {
 	if a := ask("Accept-Encoding: gzip, br"); a.Header.Get("Content-Encoding") == "" {
 		t.Errorf("the first request is not packed at all: %v", a.Header)
 	}
-	s.packing.Wait()
+	s.kernel.Packing.Wait()
 	packed := ask("Accept-Encoding: gzip, deflate, br, zstd")
 	unpacked, err := io.ReadAll(brotli.NewReader(strings.NewReader(packed.Body)))
 	if err != nil || string(unpacked) != string(script) || packed.Header.Get("Content-Encoding") != "br" || packed.Header.Get("ETag") != `"`+name+`-br"` {
@@ -150,10 +151,10 @@ func TestBrotli(t *testing.T) {
 	}
 }
 
-// BenchmarkBrotli is the reason for brotliLevel.
+// BenchmarkBrotli is the reason for BrotliLevel.
 func BenchmarkBrotli(b *testing.B) {
 	script, _, _ := console.Asset(assetName(b))
-	for _, level := range []int{5, brotliLevel, 11} {
+	for _, level := range []int{5, kernel.BrotliLevel, 11} {
 		b.Run(strconv.Itoa(level), func(b *testing.B) {
 			var out bytes.Buffer
 			for b.Loop() {

@@ -12,13 +12,14 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/message"
 	"troupe/actors/quota"
+	"troupe/gateway/internal/kernel"
 	"troupe/gateway/internal/parse"
 )
 
 // TestEveryKindHasARow: a new kind without a row fails here.
 func TestEveryKindHasARow(t *testing.T) {
 	for kind := failure.Kind(1); kind < failure.Kinds; kind++ {
-		if f := mappingOf(fmt.Errorf("operation: %w", kind)); f.status == 0 || f.text == "" || kind.Error() == "" {
+		if f := kernel.MappingOf(fmt.Errorf("operation: %w", kind)); f.Status == 0 || f.Text == "" || kind.Error() == "" {
 			t.Errorf("kind %d: got the row %+v and the text %q", kind, f, kind.Error())
 		}
 	}
@@ -46,18 +47,18 @@ func TestErrorLabels(t *testing.T) {
 		{500, "Server error", "MarshallingError|Internal", "MarshallingError|Internal"},
 	} {
 		rows := 0
-		for _, f := range errorMappings[1:] {
-			if f.status != c.status {
+		for _, f := range kernel.ErrorMappings[1:] {
+			if f.Status != c.status {
 				continue
 			}
 			rows++
-			for g, want := range map[group]string{groupPortal: c.portal, groupWorkflow: c.workflow, groupFile: c.file} {
-				if got := f.labels[g]; got == "" || !strings.Contains("|"+want+"|", "|"+got+"|") {
+			for g, want := range map[kernel.Group]string{kernel.GroupPortal: c.portal, kernel.GroupWorkflow: c.workflow, kernel.GroupFile: c.file} {
+				if got := f.Labels[g]; got == "" || !strings.Contains("|"+want+"|", "|"+got+"|") {
 					t.Errorf("%d in group %d: got %q, want %s", c.status, g, got, want)
 				}
 			}
-			if f.retry != (c.status == 429 || c.status == 503) {
-				t.Errorf("%d: Retry-After %v", c.status, f.retry)
+			if f.Retry != (c.status == 429 || c.status == 503) {
+				t.Errorf("%d: Retry-After %v", c.status, f.Retry)
 			}
 		}
 		if rows == 0 {
@@ -71,10 +72,10 @@ func TestErrorLabels(t *testing.T) {
 func TestErrorsOfEveryRoute(t *testing.T) {
 	s := startServer(t, Options{}, nil)
 	const instance = "/workflow/api/v1/instance/leave/" + instanceOne
-	requests := map[group][]request{groupWorkflow: {get("/workflow/api/v1/instances/leave?limit=10&count=true")}}
-	for _, rt := range s.table {
-		if !slices.Contains([]string{"choices", "session", "health"}, rt.name) && (rt.access.kinds != 0 || rt.name == "sign-in") { // the others ask no actor that can fail
-			requests[rt.group] = append(requests[rt.group], requestOf(t, &rt))
+	requests := map[kernel.Group][]request{kernel.GroupWorkflow: {get("/workflow/api/v1/instances/leave?limit=10&count=true")}}
+	for _, rt := range s.kernel.Table {
+		if !slices.Contains([]string{"choices", "session", "health"}, rt.Name) && (rt.Access.Kinds != 0 || rt.Name == "sign-in") { // the others ask no actor that can fail
+			requests[rt.Group] = append(requests[rt.Group], requestOf(t, &rt))
 		}
 	}
 	fail := func(err error) {
@@ -89,40 +90,40 @@ func TestErrorsOfEveryRoute(t *testing.T) {
 	}
 	for kind := failure.Kind(1); kind < failure.Kinds; kind++ {
 		fail(kind)
-		want, tried := errorMappings[kind], 0
+		want, tried := kernel.ErrorMappings[kind], 0
 		for g, ofGroup := range requests {
 			for _, r := range ofGroup {
-				if !describes(r, want.status) || kind == failure.ErrUnprocessable && g == groupWorkflow || kind == failure.ErrExecution && r.Path == "/session" {
+				if !describes(r, want.Status) || kind == failure.ErrUnprocessable && g == kernel.GroupWorkflow || kind == failure.ErrExecution && r.Path == "/session" {
 					continue // it has no such error
 				}
 				put, ofDefinition := r.Method == "PUT", strings.Contains(r.Path, "/definitions/")
 				ofTask, ofEvents := strings.HasSuffix(r.Path, "/task"), kind == failure.ErrNotAllowed || kind == failure.ErrEnded
 				retires := r.Method == "DELETE" && ofDefinition
-				if retires && want.status == 409 && kind != failure.ErrConflict && kind != failure.ErrInUse {
+				if retires && want.Status == 409 && kind != failure.ErrConflict && kind != failure.ErrInUse {
 					continue // it has another one of 409
 				}
-				if !retires && g == groupWorkflow && (kind == failure.ErrConflict && !put || (ofEvents || kind == failure.ErrClaimed) && put || ofEvents && ofTask) || kind == failure.ErrExists && !ofDefinition || kind == failure.ErrInUse && g == groupWorkflow && !retires {
+				if !retires && g == kernel.GroupWorkflow && (kind == failure.ErrConflict && !put || (ofEvents || kind == failure.ErrClaimed) && put || ofEvents && ofTask) || kind == failure.ErrExists && !ofDefinition || kind == failure.ErrInUse && g == kernel.GroupWorkflow && !retires {
 					continue // it has another one of 409
 				}
 				tried++
 				a := s.do(t, r)
 				if strings.HasSuffix(r.Path, "/v1/events") { // its items have the errors
-					item := fmt.Sprintf(`{"status":%d,"error":%q,`, want.status, want.labels[g])
+					item := fmt.Sprintf(`{"status":%d,"error":%q,`, want.Status, want.Labels[g])
 					if a.Status != 200 || strings.Count(a.Body, item) != 2 || strings.Contains(a.Body, "secret") {
 						t.Errorf("a batch: got %d %s, want %s", a.Status, a.Body, item)
 					}
 					continue
 				}
-				if a.Status != want.status || a.Label() != want.labels[g] || strings.Contains(a.Body, "secret") || a.Header.Get("ETag") != "" || a.Header.Get("Set-Cookie") != "" {
-					t.Errorf("%s %s: got %d %s %v, want %d %s", r.Method, r.Path, a.Status, a.Body, a.Header, want.status, want.labels[g])
+				if a.Status != want.Status || a.Label() != want.Labels[g] || strings.Contains(a.Body, "secret") || a.Header.Get("ETag") != "" || a.Header.Get("Set-Cookie") != "" {
+					t.Errorf("%s %s: got %d %s %v, want %d %s", r.Method, r.Path, a.Status, a.Body, a.Header, want.Status, want.Labels[g])
 				}
-				if got := a.Header.Get("Retry-After") != ""; got != want.retry {
-					t.Errorf("%s %s: %d: Retry-After: got %v, want %v", r.Method, r.Path, a.Status, got, want.retry)
+				if got := a.Header.Get("Retry-After") != ""; got != want.Retry {
+					t.Errorf("%s %s: %d: Retry-After: got %v, want %v", r.Method, r.Path, a.Status, got, want.Retry)
 				}
 			}
 		}
 		if tried == 0 && kind != failure.ErrMethod { // which is of a path
-			t.Errorf("no route answers %d", want.status)
+			t.Errorf("no route answers %d", want.Status)
 		}
 	}
 	fail(errors.New("disk on fire"))
@@ -153,7 +154,7 @@ func TestServicesThatAreNotThere(t *testing.T) {
 // TestErrorMessages holds what a message may be made of.
 func TestErrorMessages(t *testing.T) {
 	long := parse.Malformed("%s", strings.Repeat("ü", 1000))
-	if got := mappingOf(long).message(long, ""); len(got) > parse.MessageBytesMax+len("…") || !strings.HasSuffix(got, "ü…") {
+	if got := kernel.MappingOf(long).Message(long, ""); len(got) > parse.MessageBytesMax+len("…") || !strings.HasSuffix(got, "ü…") {
 		t.Errorf("a long text: got %d bytes, %q", len(got), got)
 	}
 	evil := "invalid content: " + strings.Repeat("x", 300)
@@ -167,19 +168,19 @@ func TestErrorMessages(t *testing.T) {
 		{fmt.Errorf("send %q: %w", evil, errors.Join(errors.New("other"), parse.Malformed("unknown event"))), "unknown event"},
 		{parse.Malformed("the body is %s", "wrong"), "the body is wrong"},
 	} {
-		if got := mappingOf(c.err).message(c.err, ""); got != c.want {
+		if got := kernel.MappingOf(c.err).Message(c.err, ""); got != c.want {
 			t.Errorf("%v: got %q, want %q", c.err, got, c.want)
 		}
 	}
 	failed := error(&failure.Error{Kind: failure.ErrExecution, Reference: "7ZAB", Cause: errors.New("no such key")})
-	if got := mappingOf(failed).message(failure.In("send", "x", failed), "id7"); got != "The workflow failed (expression error). Nothing was saved. Reference 7ZAB." {
+	if got := kernel.MappingOf(failed).Message(failure.In("send", "x", failed), "id7"); got != "The workflow failed (expression error). Nothing was saved. Reference 7ZAB." {
 		t.Errorf("an expression: got %q", got)
 	}
 	again := failure.Refuse(failure.ErrExecution, "the event failed again: no such key")
-	if got := mappingOf(again).message(again, "id7"); got != "the event failed again: no such key" {
+	if got := kernel.MappingOf(again).Message(again, "id7"); got != "the event failed again: no such key" {
 		t.Errorf("a retry: got %q", got)
 	}
-	if f := mappingOf(errors.New("new")); f != &errorMappings[failure.ErrInternal] || f.message(nil, "id7") != "an internal error occurred; the log has more under id7" {
+	if f := kernel.MappingOf(errors.New("new")); f != &kernel.ErrorMappings[failure.ErrInternal] || f.Message(nil, "id7") != "an internal error occurred; the log has more under id7" {
 		t.Errorf("an unknown error: got %+v", f)
 	}
 }
@@ -189,7 +190,7 @@ func TestErrorMessages(t *testing.T) {
 func TestRetryAfterHasJitter(t *testing.T) {
 	seen := map[string]bool{}
 	for range 200 {
-		seen[retryAfter(retryAfterMin)[0]] = true
+		seen[kernel.RetryAfter(kernel.RetryAfterMin)[0]] = true
 	}
 	if len(seen) != 3 {
 		t.Errorf("got the values %v, want all of 1, 2 and 3", seen)

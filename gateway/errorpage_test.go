@@ -8,6 +8,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/gateway/errorpage"
+	"troupe/gateway/internal/kernel"
 )
 
 // browser is the Accept of a browser that goes to an address.
@@ -18,18 +19,20 @@ const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avi
 // 503; everybody else, and everything else, gets JSON.
 func TestErrorPages(t *testing.T) {
 	const ranked = "application/json, text/html;q=0.9"
-	fail := func(*exchange) error { return failure.ErrBusy }
-	table := append(routes(),
-		route{name: "broken", method: "GET", path: "/broken", access: public, handle: func(*exchange) error { panic("no") }},
-		route{name: "busy", method: "GET", path: "/busy", access: public, handle: fail},
-		route{name: "busy-b", method: "GET", path: "/workflow/api/v1/busy", access: public, handle: fail},
-		route{name: "broken-a", method: "GET", path: "/form-portal/broken", group: groupPortal, access: public, handle: func(*exchange) error { panic("no") }})
+	fail := func(*kernel.Exchange) error { return failure.ErrBusy }
+	more := []kernel.Route{
+		{Name: "broken", Method: "GET", Path: "/broken", Access: kernel.Public, Handle: func(*kernel.Exchange) error { panic("no") }},
+		{Name: "busy", Method: "GET", Path: "/busy", Access: kernel.Public, Handle: fail},
+		{Name: "busy-b", Method: "GET", Path: "/workflow/api/v1/busy", Access: kernel.Public, Handle: fail},
+		{Name: "broken-a", Method: "GET", Path: "/form-portal/broken", Group: kernel.GroupPortal, Access: kernel.Public, Handle: func(*kernel.Exchange) error { panic("no") }},
+	}
+	withMore := func(table []kernel.Route) []kernel.Route { return append(table, more...) }
 	for _, base := range []string{"", "/platform"} {
-		server, err := newServer(Options{BasePath: base}, table)
+		server, err := newServer(Options{BasePath: base}, withMore)
 		if err != nil {
 			t.Fatal(err)
 		}
-		closed, err := newServer(Options{BasePath: base}, table)
+		closed, err := newServer(Options{BasePath: base}, withMore)
 		if err != nil {
 			t.Fatal(err)
 		}

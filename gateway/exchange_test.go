@@ -19,6 +19,7 @@ import (
 	"troupe/actors/logtest"
 	"troupe/actors/message"
 	"troupe/actors/query"
+	"troupe/gateway/internal/kernel"
 )
 
 // TestPanic holds gateway/INTERFACE.md, "Messages": a panic is a 500 with an id
@@ -125,7 +126,7 @@ func TestCallerLeavesAStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = c.Close()
-	if err := <-ended; !errors.Is(err, errAborted) {
+	if err := <-ended; !errors.Is(err, kernel.ErrAborted) {
 		t.Errorf("got %v, want errAborted", err)
 	}
 	waitFor(t, "the answer to be counted as aborted", func() bool { return s.Metrics().Cut == 1 })
@@ -173,28 +174,28 @@ func TestAccessLog(t *testing.T) {
 // TestRoutesWithoutAnAccessPolicyAreRefused holds that a route without a policy is
 // nobody's (persistence/PROMISES.md, "P18").
 func TestRoutesWithoutAnAccessPolicyAreRefused(t *testing.T) {
-	handle := func(*exchange) error { return nil }
-	good := route{name: "a", method: "GET", path: "/a", access: signedIn(identity.Token), handle: handle}
-	with := func(change func(*route)) route {
+	handle := func(*kernel.Exchange) error { return nil }
+	good := kernel.Route{Name: "a", Method: "GET", Path: "/a", Access: kernel.SignedIn(identity.Token), Handle: handle}
+	with := func(change func(*kernel.Route)) kernel.Route {
 		r := good
 		change(&r)
 		return r
 	}
 	for line, c := range map[string]struct {
-		table []route
+		table []kernel.Route
 		want  string
 	}{
-		"a good row":                {[]route{good}, ""},
-		"no policy":                 {[]route{with(func(r *route) { r.access = access{} })}, "does not declare who may use it"},
-		"a privilege for nobody":    {[]route{with(func(r *route) { r.access, r.privilege = probed, "x" })}, "no credential"},
-		"no name":                   {[]route{with(func(r *route) { r.name = "" })}, "no name"},
-		"no handler":                {[]route{with(func(r *route) { r.handle = nil })}, "no handler"},
-		"one name twice":            {[]route{good, with(func(r *route) { r.path = "/b" })}, "name is taken"},
-		"one path twice":            {[]route{good, with(func(r *route) { r.name = "b" })}, "cannot be registered"},
-		"a parameter beside a word": {[]route{good, with(func(r *route) { r.name, r.path = "b", "/:x" })}, "cannot be registered"},
-		"a path without a slash":    {[]route{with(func(r *route) { r.path = "a" })}, "cannot be registered"},
+		"a good row":                {[]kernel.Route{good}, ""},
+		"no policy":                 {[]kernel.Route{with(func(r *kernel.Route) { r.Access = kernel.Access{} })}, "does not declare who may use it"},
+		"a privilege for nobody":    {[]kernel.Route{with(func(r *kernel.Route) { r.Access, r.Privilege = kernel.Probed, "x" })}, "no credential"},
+		"no name":                   {[]kernel.Route{with(func(r *kernel.Route) { r.Name = "" })}, "no name"},
+		"no handler":                {[]kernel.Route{with(func(r *kernel.Route) { r.Handle = nil })}, "no handler"},
+		"one name twice":            {[]kernel.Route{good, with(func(r *kernel.Route) { r.Path = "/b" })}, "name is taken"},
+		"one path twice":            {[]kernel.Route{good, with(func(r *kernel.Route) { r.Name = "b" })}, "cannot be registered"},
+		"a parameter beside a word": {[]kernel.Route{good, with(func(r *kernel.Route) { r.Name, r.Path = "b", "/:x" })}, "cannot be registered"},
+		"a path without a slash":    {[]kernel.Route{with(func(r *kernel.Route) { r.Path = "a" })}, "cannot be registered"},
 	} {
-		_, err := newServer(Options{}, c.table)
+		_, err := newServer(Options{}, func([]kernel.Route) []kernel.Route { return c.table })
 		if got := fmt.Sprint(err); (err != nil) != (c.want != "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: got %v, want %q", line, err, c.want)
 		}
@@ -222,7 +223,7 @@ func TestReadBody(t *testing.T) {
 	} {
 		r := newTestRequest("POST", "/", "")
 		r.Body, r.ContentLength = io.NopCloser(c.body), c.length
-		got, err := readBody(newRecorder(), r, 60_000, free)
+		got, err := kernel.ReadBody(newRecorder(), r, 60_000, free)
 		if !errors.Is(err, c.want) || c.want == nil && !strings.HasPrefix(string(got), text) {
 			t.Errorf("%s: got %d bytes and %v, want %v", line, len(got), err, c.want)
 		}
@@ -230,7 +231,7 @@ func TestReadBody(t *testing.T) {
 	for _, body := range []io.ReadCloser{nil, http.NoBody} {
 		r := newTestRequest("GET", "/", "")
 		r.Body = body
-		if got, err := readBody(newRecorder(), r, 10, free); len(got) > 0 || err != nil {
+		if got, err := kernel.ReadBody(newRecorder(), r, 10, free); len(got) > 0 || err != nil {
 			t.Errorf("no body: got %d bytes and %v", len(got), err)
 		}
 	}

@@ -4,7 +4,10 @@ import (
 	"testing"
 
 	"troupe/actors/home"
+	"troupe/gateway/internal/instances"
+	"troupe/gateway/internal/kernel"
 	"troupe/gateway/internal/parse"
+	"troupe/gateway/internal/session"
 	"troupe/gateway/login"
 	"troupe/gateway/toll"
 	"troupe/statemachine"
@@ -29,16 +32,16 @@ func InputLimits() map[string]int64 {
 		"line and headers of a request, so that of a path, a query and all cookies together": int64(o.HeaderBytesMax),
 		"token, session id":                      parse.SecretCharsMax,
 		"`next` of a sign-in":                    login.DestinationBytesMax,
-		"`Host` of a sign-in through a provider": hostBytesMax,
+		"`Host` of a sign-in through a provider": session.HostBytesMax,
 		"`Accept-Language`":                      parse.LanguageBytesMax,
 		"`Accept-Language`, languages in it":     parse.LanguagesMax,
-		"bodies of one user beyond 16 KiB of each, and answers of 256 KiB and more, a second and processor": half(toll.ProcessorBytes),
+		"bodies of one user beyond 16 KiB of each, and answers of 256 KiB and more, a second and processor": kernel.Half(toll.ProcessorBytes),
 		"objects and arrays inside each other, in any body":                                                 data.MaxDepth,
 		"`svcPublic` and `svcPrivate` of an instance together":                                              statemachine.MaxDataBytes,
-		"batch, bytes":            batchBytesMax,
-		"batch, items":            batchItemsMax,
+		"batch, bytes":            instances.BatchBytesMax,
+		"batch, items":            instances.BatchItemsMax,
 		"batch, bytes of an item": o.BodyBytesMax,
-		"batches, bytes of all beyond those of one body each; half for one user":                            batchBodiesMax,
+		"batches, bytes of all beyond those of one body each; half for one user":                            instances.BatchBodiesMax,
 		"home that is published, bytes":                                                                     home.MaxPackedBytes,
 		"definition that is published; [what is in it](../statemachine/DEFINITION.md#limits)":               home.MaxFileBytes,
 		"home that is published, bytes of an entry; [what is in it](../cmd/troupe/HOME.md#limits-of-files)": home.MaxFileBytes,

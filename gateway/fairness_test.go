@@ -28,13 +28,13 @@ func (s *testServer) open(t *testing.T, text string) net.Conn {
 // checkLive asks for health on new connections, more than there may be open.
 func (s *testServer) checkLive(t *testing.T) {
 	t.Helper()
-	for range 2 * s.options.ConnectionsMax {
+	for range 2 * s.kernel.Options.ConnectionsMax {
 		if a := s.do(t, request{Method: "GET", Path: "/livez"}); a.Status != 200 {
 			t.Errorf("/livez: got %d, want 200", a.Status)
 		}
 	}
-	if n := s.Metrics().Connections; n > int64(s.options.ConnectionsMax) {
-		t.Errorf("%d connections are open, want at most %d", n, s.options.ConnectionsMax)
+	if n := s.Metrics().Connections; n > int64(s.kernel.Options.ConnectionsMax) {
+		t.Errorf("%d connections are open, want at most %d", n, s.kernel.Options.ConnectionsMax)
 	}
 }
 
@@ -109,18 +109,18 @@ func TestRequestsAreNotAborted(t *testing.T) {
 // slow bodies of one user leave places for others.
 func TestOneUserHasHalfOfTheRequests(t *testing.T) {
 	s := startServer(t, Options{InFlightMax: 16}, nil)
-	mine := s.usage.of(ann.ID)
+	mine := s.kernel.Usage.Of(ann.ID)
 	var slow []net.Conn
 	for n := range 8 {
 		slow = append(slow, s.open(t, slowEvent(withToken)))
 		// The user's count comes after the count of all.
-		waitFor(t, "the request to be counted", func() bool { return mine.requests.Load() == int64(n+1) })
+		waitFor(t, "the request to be counted", func() bool { return mine.Requests.Load() == int64(n+1) })
 	}
 	for range 16 {
 		if a := s.do(t, post("event", eventBody)); a.Status != 503 || a.Label() != "Busy" || a.Header.Get("Retry-After") == "" {
 			t.Errorf("a ninth: got %d %s, want 503 Busy", a.Status, a.Body)
 		}
-		if mine.retryAt.Swap(0) == 0 { // else the next one would wait
+		if mine.RetryAt.Swap(0) == 0 { // else the next one would wait
 			t.Error("the user is not known to have been refused")
 		}
 	}
@@ -136,8 +136,8 @@ func TestOneUserHasHalfOfTheRequests(t *testing.T) {
 	if a := s.do(t, post("event", eventBody)); a.Status != 200 {
 		t.Errorf("after them: got %d, want 200", a.Status)
 	}
-	if mine.requests.Load() != 0 || mine.answerBytes.Load() != 0 {
-		t.Errorf("at the end the user has %d requests and %d bytes", mine.requests.Load(), mine.answerBytes.Load())
+	if mine.Requests.Load() != 0 || mine.AnswerBytes.Load() != 0 {
+		t.Errorf("at the end the user has %d requests and %d bytes", mine.Requests.Load(), mine.AnswerBytes.Load())
 	}
 }
 

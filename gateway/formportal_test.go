@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"troupe/actors/formportal"
+	"troupe/gateway/internal/kernel"
 )
 
 // pieces takes an answer and notes the largest piece that it came in.
@@ -38,7 +39,7 @@ func TestALongListIsStreamed(t *testing.T) {
 	if want := "[" + strings.Repeat(leaveJSON+",", forms-1) + leaveJSON + "]"; w.body.String() != want {
 		t.Errorf("got %d bytes, want %d", w.body.Len(), len(want))
 	}
-	if w.largest > streamBytes+len(leaveJSON)+1 || w.header.Get("Content-Length") != "" {
+	if w.largest > kernel.StreamBytes+len(leaveJSON)+1 || w.header.Get("Content-Length") != "" {
 		t.Errorf("the largest piece has %d bytes, Content-Length %q", w.largest, w.header.Get("Content-Length"))
 	}
 	if perForm := testing.AllocsPerRun(1, func() {

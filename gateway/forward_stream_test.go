@@ -57,7 +57,7 @@ func TestForwardedWatch(t *testing.T) {
 	})
 	t.Run("one more at the node than its user may have", func(t *testing.T) {
 		a, b, _ := watched(t, Options{})
-		a.limits.userWatchers = 0
+		a.kernel.Limits.UserWatchers = 0
 		a.do(t, get(watchPath)).WantFault(t, 503, "Busy")
 		if a.Metrics().Watchers != 0 || b.Metrics().Taken != 0 {
 			t.Errorf("the leader was asked: %+v", b.Metrics())

@@ -16,6 +16,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/message"
 	"troupe/actors/query"
+	"troupe/gateway/internal/kernel"
 	"troupe/gateway/internal/listener"
 )
 
@@ -136,10 +137,10 @@ func TestForwarding(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var tries []string
 				s, peers, workflows := newForwarding(t, Options{})
-				for _, fail := range []func(error){workflows.setFail, s.services.Load().Portal.(*fakePortal).setFail, s.services.Load().Sessions.(*fakeSessions).setFail} {
+				for _, fail := range []func(error){workflows.setFail, s.services.Portal.(*fakePortal).setFail, s.services.Sessions.(*fakeSessions).setFail} {
 					fail(failure.Elsewhere(7))
 				}
-				s.services.Load().Sessions.(*fakeSessions).elsewhere = failure.Elsewhere(7)
+				s.services.Sessions.(*fakeSessions).elsewhere = failure.Elsewhere(7)
 				peers.say(c.leads(&tries)...)
 				begun := time.Now()
 				w := askHandler(t.Context(), s, c.ask)
@@ -356,13 +357,13 @@ func TestForwardedRequest(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"Connection": "", "X-Mine": "1", "Expect": "", "Te": "", "X-Idempotency-Key": "", "X-Other": "2", "Idempotency-Key": "k", "Cookie": "a=b",
-		"Authorization": "svc.token " + tokenAnn, "Accept-Encoding": "identity", senderHeader: `{"user":"ann","request":"` + s.idPrefix + `1","client":""}`,
+		"Authorization": "svc.token " + tokenAnn, "Accept-Encoding": "identity", kernel.SenderHeader: `{"user":"ann","request":"` + s.kernel.IDPrefix + `1","client":""}`,
 	} {
 		if h := got.Header.Get(name); h != want || len(got.Header[name]) > 1 {
 			t.Errorf("header %s: got %q, want %q", name, got.Header[name], want)
 		}
 	}
-	s.services.Load().Sessions.(*fakeSessions).setFail(failure.Elsewhere(7))
+	s.services.Sessions.(*fakeSessions).setFail(failure.Elsewhere(7))
 	askHandler(t.Context(), s, request{Method: "DELETE", Path: "/session", Headers: []string{"Cookie: session=" + sessionAnn, "Idempotency-Key: k"}})
 	if got.Method != "DELETE" || got.Header["Idempotency-Key"] != nil {
 		t.Errorf("%s with the key %q, which would be sent twice", got.Method, got.Header["Idempotency-Key"])

@@ -15,6 +15,8 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/query"
 	"troupe/actors/watch"
+	"troupe/gateway/internal/instances"
+	"troupe/gateway/internal/kernel"
 )
 
 // The oracles of this file are regular expressions and net/url.
@@ -30,9 +32,9 @@ func FuzzQueryParameters(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	var row *route
+	var row *kernel.Route
 	for _, r := range routes() {
-		if r.name == "instances" {
+		if r.Name == "instances" {
 			row = &r
 		}
 	}
@@ -46,11 +48,11 @@ func FuzzQueryParameters(f *testing.F) {
 		"explain": regexp.MustCompile(`^(true|false)$`),
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
-		x := exchange{route: row, r: &http.Request{URL: &url.URL{RawQuery: raw}}}
-		err := x.parseQuery()
+		x := kernel.Exchange{Route: row, Request: &http.Request{URL: &url.URL{RawQuery: raw}}}
+		err := x.ParseQuery()
 		var got *query.Request
 		if err == nil {
-			got, err = parseQueryRequest(x.query)
+			got, err = instances.ParseQueryRequest(x.Query)
 		}
 		values, stdErr := url.ParseQuery(raw)
 		ok := stdErr == nil && (values.Get("cursor") == "" || values.Has("limit"))
@@ -86,7 +88,7 @@ func FuzzWatchEvent(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for _, kind := range []watch.Kind{watch.Entry, watch.Lost} {
-			events := readEvents(string(appendWatchEvent(nil, watch.Event{Kind: kind, ID: "p1", Data: text})))
+			events := readEvents(string(instances.AppendWatchEvent(nil, watch.Event{Kind: kind, ID: "p1", Data: text})))
 			want := strings.NewReplacer("\r", "\n").Replace(string(text))
 			if len(events) != 1 || events[0].data != want || events[0].id != "p1" {
 				t.Errorf("%q is read as %+v", text, events)
@@ -95,7 +97,7 @@ func FuzzWatchEvent(f *testing.F) {
 				t.Errorf("%q is no JSON any more: %q", text, events[0].data)
 			}
 		}
-		if bytes.Count(appendWatchEvent(nil, watch.Event{Kind: watch.Heartbeat}), []byte("\n")) != 2 {
+		if bytes.Count(instances.AppendWatchEvent(nil, watch.Event{Kind: watch.Heartbeat}), []byte("\n")) != 2 {
 			t.Error("a beat is not one block")
 		}
 	})
@@ -131,11 +133,11 @@ func readEvents(stream string) []event {
 // checkRefusal holds that an error of a reader is the caller's, and short.
 func checkRefusal(t *testing.T, err error) {
 	t.Helper()
-	f := mappingOf(err)
-	if f.status != 400 && f.status != 404 {
-		t.Errorf("%v is answered with %d", err, f.status)
+	f := kernel.MappingOf(err)
+	if f.Status != 400 && f.Status != 404 {
+		t.Errorf("%v is answered with %d", err, f.Status)
 	}
-	if text := f.message(err, ""); len(text) > 300 {
+	if text := f.Message(err, ""); len(text) > 300 {
 		t.Errorf("a message of %d bytes: %q", len(text), text)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"troupe/actors/formportal"
 	"troupe/actors/message"
+	"troupe/gateway/internal/kernel"
 	"troupe/gateway/internal/parse"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -33,7 +34,7 @@ func newRouteFuzzer(f *testing.F) *routeFuzzer {
 	}
 	s := &routeFuzzer{Server: server, workflows: new(fakeWorkflows), portal: new(fakePortal), sessions: new(fakeSessions)}
 	s.Open(Services{Workflows: s.workflows, Presentations: s.workflows, Credentials: fakeCredentials{}, Portal: s.portal, Sessions: s.sessions, Definitions: s.workflows, Migrations: s.workflows})
-	for _, rt := range s.table {
+	for _, rt := range s.kernel.Table {
 		s.requests = append(s.requests, requestOf(f, &rt))
 	}
 	return s
@@ -82,7 +83,7 @@ func FuzzBody(f *testing.F) {
 	s := newRouteFuzzer(f)
 	s.requests = slices.DeleteFunc(s.requests, func(r request) bool {
 		// home.FuzzUnpack has an archive, and the parser of definitions is none of the gateway's.
-		return r.Body == "" || strings.HasPrefix(r.Path, adminPath) || strings.Contains(r.Path, "/definitions/")
+		return r.Body == "" || strings.HasPrefix(r.Path, kernel.AdminPath) || strings.Contains(r.Path, "/definitions/")
 	})
 	seeds := []string{
 		"", "{}", "null", `{"workflowId":"w"}`, `{"workflowId":"w","workflowId":"w"}`, `{"WorkflowId":"w"}`, `{"\u0077orkflowId":"w"}`, "{\"workflowId\":\"\xff\"}",

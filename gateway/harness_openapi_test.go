@@ -23,6 +23,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
+
+	"troupe/gateway/internal/kernel"
 )
 
 // contract is openapi.yaml, read so that exchanges can be held against it. Its
@@ -151,7 +153,7 @@ func (d *contract) look(s *spoken) error {
 		path = ""
 	}
 	o, others := d.find(s.method, path)
-	if !below || s.url.Host != "" || hasEncodedSlash(s.url.RawPath) {
+	if !below || s.url.Host != "" || kernel.HasEncodedSlash(s.url.RawPath) {
 		o, others = nil, false
 	}
 	if o == nil {
@@ -192,7 +194,7 @@ func (d *contract) find(method, path string) (found *operation, others bool) {
 
 // word names a response in the words of the group that a path is of.
 func (d *contract) word(path, name string) string {
-	if strings.HasPrefix(path, portalPath+"/") || strings.HasPrefix(path, runtimePath+"/") {
+	if strings.HasPrefix(path, kernel.PortalPath+"/") || strings.HasPrefix(path, kernel.RuntimePath+"/") {
 		return "Portal" + name
 	}
 	return name
@@ -428,7 +430,7 @@ func (o *observed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		o.Server.ServeHTTP(w, r)
 		return
 	}
-	s := &spoken{base: o.options.BasePath, method: r.Method, url: r.URL, header: r.Header.Clone()}
+	s := &spoken{base: o.kernel.Options.BasePath, method: r.Method, url: r.URL, header: r.Header.Clone()}
 	var sent bytes.Buffer
 	if r.Body != nil && r.Body != http.NoBody {
 		body := r.Body

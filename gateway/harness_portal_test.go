@@ -13,6 +13,8 @@ import (
 	"troupe/actors/formportal"
 	"troupe/actors/identity"
 	"troupe/actors/message"
+	"troupe/gateway/internal/kernel"
+	"troupe/gateway/internal/portal"
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 	"troupe/statemachine/schema"
@@ -130,7 +132,7 @@ var leaveForm = &formportal.Summary{
 
 // leaveJSON is how package api shows it.
 var leaveJSON = func() string {
-	text, _ := json.Marshal(formOf(leaveForm, nil)) // strings can always be written
+	text, _ := json.Marshal(portal.FormOf(leaveForm, nil)) // strings can always be written
 	return string(text)
 }()
 
@@ -151,27 +153,27 @@ const (
 )
 
 // requestOf asks a route in the right way.
-func requestOf(t testing.TB, rt *route) request {
+func requestOf(t testing.TB, rt *kernel.Route) request {
 	t.Helper()
-	path := strings.NewReplacer(":workflowId", "leave", ":instanceId", "i1", ":roleId", "clerk", ":kind", "form", ":formId", "leave-form", ":taskId", instanceOne+"-2-0", ":version", "1", ":name", assetName(t), ":file", "form.schema.json").Replace(rt.path)
+	path := strings.NewReplacer(":workflowId", "leave", ":instanceId", "i1", ":roleId", "clerk", ":kind", "form", ":formId", "leave-form", ":taskId", instanceOne+"-2-0", ":version", "1", ":name", assetName(t), ":file", "form.schema.json").Replace(rt.Path)
 	query := map[string]string{"report-parameters": "?rml=/a.rml", "document-parameters": "?docx=/a.docx", "list-files": "?extension=rml"}
 	body := map[string]string{
 		"create": createBody, "event": eventBody, "batch": "[" + eventBody + "," + createBody + "]", "create-form": formBody, "create-checklist": checklistBody, "save-draft": draftBody, "save-task-draft": draftBody, "submit-task": taskSubmitBody, "submit-form": submitBody,
 		"sign-in": signInBody, "publish-home": "an archive", "change-delivery": operationBody, "change-incident": operationBody, "stop": `{"tree": true}`, "change-schedule": scheduleBody, "change-task": taskBody, "comment": commentBody, "migrate": migrationBody, "publish-definition": definitionBody, "publish-definition-version": definitionBody,
 	}
 	credential := withToken
-	if rt.access.kinds == identity.Session {
+	if rt.Access.Kinds == identity.Session {
 		credential = withPortal
 	}
-	if rt.privilege == identity.Admin {
+	if rt.Privilege == identity.Admin {
 		credential = "Cookie: session=" + sessionOf(privilegeAdmin)
 	}
-	if rt.privilege == identity.Workflows {
+	if rt.Privilege == identity.Workflows {
 		credential = "Cookie: session=" + sessionOf(privilegeWorkflows)
 	}
 	content := jsonLine
-	if rt.content != "" {
-		content = "Content-Type: " + rt.content
+	if rt.Content != "" {
+		content = "Content-Type: " + rt.Content
 	}
-	return request{Method: rt.method, Path: path + query[rt.name], Body: body[rt.name], Headers: []string{credential, content}}
+	return request{Method: rt.Method, Path: path + query[rt.Name], Body: body[rt.Name], Headers: []string{credential, content}}
 }

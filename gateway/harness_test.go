@@ -32,6 +32,7 @@ import (
 	"troupe/actors/watch"
 	"troupe/actors/workflow"
 	"troupe/gateway/api"
+	"troupe/gateway/internal/kernel"
 	"troupe/gateway/provider"
 	"troupe/gateway/wiretest"
 	"troupe/statemachine"
@@ -436,7 +437,7 @@ const (
 // do sends a request below the base path, on a connection of its own.
 func (s *testServer) do(t testing.TB, r request) answer {
 	t.Helper()
-	r.Path = s.options.BasePath + r.Path
+	r.Path = s.kernel.Options.BasePath + r.Path
 	return s.client.Send(t, r)
 }
 
@@ -523,3 +524,6 @@ func newTestRequest(method, target, body string, headers ...string) *http.Reques
 	}
 	return r
 }
+
+// routes is the table of a server.
+func routes() []kernel.Route { return newGroups("").routes() }

@@ -13,7 +13,7 @@ import (
 // held by the tests of actors/home, and what becomes of it by those of cmd/troupe.
 func TestPublishingAHome(t *testing.T) {
 	s := startServer(t, Options{BodyBytesMax: 4096}, nil)
-	ask := requestOf(t, &adminRoutes()[1])
+	ask := requestOf(t, &newGroups("").operate.AdminRoutes()[1])
 	ask.Body = strings.Repeat("x", 5000) // NB: its own bound is larger
 	for query, dryRun := range map[string]bool{"": false, "?dryRun=false": false, "?dryRun=true": true} {
 		r := ask

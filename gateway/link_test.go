@@ -10,6 +10,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/identity"
+	"troupe/gateway/internal/session"
 	"troupe/gateway/login"
 )
 
@@ -136,7 +137,7 @@ func TestALinkIsForThisMachine(t *testing.T) {
 // TestALinkNeedsAListenerOfThisMachine: a server whose port others reach takes no link.
 func TestALinkNeedsAListenerOfThisMachine(t *testing.T) {
 	for address, want := range map[string]bool{"127.0.0.1": true, "127.9.9.9": true, "::1": true, "0.0.0.0": false, "::": false, "192.0.2.1": false} {
-		if got := IsLoopback(&net.TCPAddr{IP: net.ParseIP(address)}); got != want {
+		if got := session.IsLoopback(&net.TCPAddr{IP: net.ParseIP(address)}); got != want {
 			t.Errorf("%s: got %v", address, got)
 		}
 	}

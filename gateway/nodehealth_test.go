@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"testing"
-	"time"
 
 	"troupe/gateway/api"
+	"troupe/gateway/internal/kernel"
 )
 
 func (f *fakeWorkflows) vitals() api.Vitals {
@@ -17,7 +17,7 @@ func (f *fakeWorkflows) vitals() api.Vitals {
 func TestHealthOfTheService(t *testing.T) {
 	s := startServer(t, Options{Build: Build{Version: "v1", Commit: "c", Go: "go"}}, nil)
 	ask := func(headers ...string) (h api.Health, status int) {
-		a := s.do(t, request{Method: "GET", Path: adminPath + "/health", Headers: headers})
+		a := s.do(t, request{Method: "GET", Path: kernel.AdminPath + "/health", Headers: headers})
 		if a.Status == 200 {
 			if err := json.Unmarshal([]byte(a.Body), &h); err != nil {
 				t.Fatal(err)
@@ -60,33 +60,14 @@ func TestHealthOfTheService(t *testing.T) {
 // TestAPartThatIsNotReady: only what is not optional keeps the service from being ready.
 func TestAPartThatIsNotReady(t *testing.T) {
 	s := startServer(t, Options{}, nil)
-	services := *s.services.Load()
+	services := s.services
 	for _, optional := range []bool{true, false} {
 		services.Parts = []Part{{Name: "files", Optional: optional, Ready: func() error { return errors.New("not indexed") }}}
-		changed := services
-		s.services.Store(&changed)
-		a := s.do(t, request{Method: "GET", Path: adminPath + "/health", Headers: []string{withModToken}})
+		s.Open(services)
+		a := s.do(t, request{Method: "GET", Path: kernel.AdminPath + "/health", Headers: []string{withModToken}})
 		var h api.Health
 		if err := json.Unmarshal([]byte(a.Body), &h); err != nil || h.Ready != optional || h.Parts[1].Reason != "not indexed" || h.Parts[1].Optional != optional {
 			t.Errorf("optional %v: got %s", optional, a.Body)
 		}
-	}
-}
-
-// TestVitalsAreReadSeldom holds gateway/INTERFACE.md, "Service health".
-func TestVitalsAreReadSeldom(t *testing.T) {
-	var v vitalsReading
-	asked := 0
-	ask := func() api.Vitals { asked++; return api.Vitals{Work: api.WorkVitals{Events: int64(asked)}} }
-	if v.read(nil) != nil || v.read(ask).Work.Events != 1 {
-		t.Error("the first answer is not what was asked for")
-	}
-	v.at = time.Now().Add(time.Hour) // not old, however slow the machine is
-	if v.read(ask).Work.Events != 1 || asked != 1 {
-		t.Error("it was asked again at once")
-	}
-	v.at = time.Now().Add(-vitalsEvery)
-	if v.read(ask).Work.Events != 2 {
-		t.Error("it was not asked again")
 	}
 }

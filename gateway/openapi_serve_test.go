@@ -13,7 +13,7 @@ import (
 // source.
 func TestTheDocumentAsJSON(t *testing.T) {
 	var forms [][]byte
-	for _, source := range [][]byte{openapiYAML, openapiJSON().body} {
+	for _, source := range [][]byte{openapiYAML, described.JSON().Body} {
 		doc, err := openapi3.NewLoader().LoadFromData(source)
 		if err != nil {
 			t.Fatal(err)
@@ -24,14 +24,14 @@ func TestTheDocumentAsJSON(t *testing.T) {
 		}
 		forms = append(forms, form)
 	}
-	if !bytes.HasPrefix(openapiJSON().body, []byte(`{"openapi":"3.1.0",`)) || !bytes.Equal(forms[0], forms[1]) {
-		t.Errorf("the two forms differ: %.80s", openapiJSON().body)
+	if !bytes.HasPrefix(described.JSON().Body, []byte(`{"openapi":"3.1.0",`)) || !bytes.Equal(forms[0], forms[1]) {
+		t.Errorf("the two forms differ: %.80s", described.JSON().Body)
 	}
 }
 
 // TestThePageHasEveryOperation with its parameters and statuses.
 func TestThePageHasEveryOperation(t *testing.T) {
-	page := string(openapiPage().body)
+	page := string(described.Page().Body)
 	for _, o := range theInterface().operations {
 		_, article, found := strings.Cut(page, `<article id="`+o.OperationID+`"`)
 		article, _, _ = strings.Cut(article, "</article>")

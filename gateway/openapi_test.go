@@ -15,6 +15,7 @@ import (
 
 	"troupe/actors/identity"
 	"troupe/actors/message"
+	"troupe/gateway/internal/kernel"
 	"troupe/statemachine/data"
 )
 
@@ -27,28 +28,28 @@ func TestTheDocumentIsTheTable(t *testing.T) {
 }
 
 // differences says where a table of routes and a document differ.
-func differences(table []route, d *contract) (faults []string) {
+func differences(table []kernel.Route, d *contract) (faults []string) {
 	pathParameter := regexp.MustCompile(`:([A-Za-z]+)`)
 	registered := map[string]bool{}
 	for _, rt := range table {
-		path := pathParameter.ReplaceAllString(rt.path, "{$1}")
-		registered[rt.method+" "+path] = true
-		i := slices.IndexFunc(d.operations, func(o operation) bool { return o.method == rt.method && o.path == path })
+		path := pathParameter.ReplaceAllString(rt.Path, "{$1}")
+		registered[rt.Method+" "+path] = true
+		i := slices.IndexFunc(d.operations, func(o operation) bool { return o.method == rt.Method && o.path == path })
 		if i < 0 {
-			faults = append(faults, fmt.Sprintf("the document lacks %s %s", rt.method, path))
+			faults = append(faults, fmt.Sprintf("the document lacks %s %s", rt.Method, path))
 			continue
 		}
 		o := d.operations[i]
 		fault := func(format string, args ...any) {
 			faults = append(faults, o.OperationID+": "+fmt.Sprintf(format, args...))
 		}
-		if got, _ := o.Extensions["x-privilege"].(string); got != string(rt.privilege) {
-			fault("the document says privilege %q, the table %q", got, rt.privilege)
+		if got, _ := o.Extensions["x-privilege"].(string); got != string(rt.Privilege) {
+			fault("the document says privilege %q, the table %q", got, rt.Privilege)
 		}
-		if got, want := kindsOf(d.doc, o.Operation), rt.access.kinds; got != want {
+		if got, want := kindsOf(d.doc, o.Operation), rt.Access.Kinds; got != want {
 			fault("the document says the credentials %b, the table %b", got, want)
 		}
-		if got, want := queryOf(o.Operation), slices.Sorted(slices.Values(rt.query)); !rt.anyQuery && !rt.access.probe && !slices.Equal(got, want) {
+		if got, want := queryOf(o.Operation), slices.Sorted(slices.Values(rt.Query)); !rt.AnyQuery && !rt.Access.Probe && !slices.Equal(got, want) {
 			fault("the document says the query %q, the table %q", got, want)
 		}
 		for _, match := range regexp.MustCompile(`\{([^}]+)\}`).FindAllStringSubmatch(path, -1) {
@@ -59,7 +60,7 @@ func differences(table []route, d *contract) (faults []string) {
 		if o.Summary == "" || o.OperationID == "" || len(o.Tags) != 1 || d.doc.Tags.Get(o.Tags[0]) == nil {
 			fault("it lacks a summary, or one of the tags that there are")
 		}
-		if signed := rt.access.kinds != 0; signed && (o.Description == "" || o.Responses.Status(401) == nil) {
+		if signed := rt.Access.Kinds != 0; signed && (o.Description == "" || o.Responses.Status(401) == nil) {
 			fault("it lacks a description or a 401")
 		}
 	}
@@ -106,24 +107,24 @@ func queryOf(o *openapi3.Operation) (names []string) {
 
 // TestTheDocumentIsTheTableControl plants what the comparison must find.
 func TestTheDocumentIsTheTableControl(t *testing.T) {
-	change := func(name string, f func(*route)) []route {
+	change := func(name string, f func(*kernel.Route)) []kernel.Route {
 		table := routes()
-		f(&table[slices.IndexFunc(table, func(rt route) bool { return rt.name == name })])
+		f(&table[slices.IndexFunc(table, func(rt kernel.Route) bool { return rt.Name == name })])
 		return table
 	}
 	cases := []struct {
 		line  string
-		table []route
+		table []kernel.Route
 		want  string
 	}{
-		{"a route that is not described", append(routes(), route{method: "GET", path: "/secret"}), "the document lacks GET /secret"},
+		{"a route that is not described", append(routes(), kernel.Route{Method: "GET", Path: "/secret"}), "the document lacks GET /secret"},
 		{"an operation without a route", routes()[1:], "no route is POST /workflow/api/v1/create"},
-		{"another method", change("event", func(rt *route) { rt.method = "PUT" }), "the document lacks PUT"},
-		{"another privilege", change("role-info", func(rt *route) { rt.privilege = identity.Form }), "getRoleInfo: the document says privilege"},
-		{"no privilege", change("role-info", func(rt *route) { rt.privilege = "" }), "getRoleInfo: the document says privilege"},
-		{"tokens are not taken", change("create", func(rt *route) { rt.access = signedIn(identity.Session) }), "createInstance: the document says the credentials"},
-		{"nobody signs", change("session", func(rt *route) { rt.access = public }), "getSession: the document says the credentials"},
-		{"another query parameter", change("history", func(rt *route) { rt.query = []string{"limit"} }), "listHistory: the document says the query"},
+		{"another method", change("event", func(rt *kernel.Route) { rt.Method = "PUT" }), "the document lacks PUT"},
+		{"another privilege", change("role-info", func(rt *kernel.Route) { rt.Privilege = identity.Form }), "getRoleInfo: the document says privilege"},
+		{"no privilege", change("role-info", func(rt *kernel.Route) { rt.Privilege = "" }), "getRoleInfo: the document says privilege"},
+		{"tokens are not taken", change("create", func(rt *kernel.Route) { rt.Access = kernel.SignedIn(identity.Session) }), "createInstance: the document says the credentials"},
+		{"nobody signs", change("session", func(rt *kernel.Route) { rt.Access = kernel.Public }), "getSession: the document says the credentials"},
+		{"another query parameter", change("history", func(rt *kernel.Route) { rt.Query = []string{"limit"} }), "listHistory: the document says the query"},
 	}
 	for _, c := range cases {
 		t.Run(c.line, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"troupe/actors/failure"
+	"troupe/gateway/internal/show"
 	"troupe/statemachine"
 )
 
@@ -103,7 +104,7 @@ func TestOperations(t *testing.T) {
 
 // TestATimerSaysWhatItWillDo beside what it is.
 func TestATimerSaysWhatItWillDo(t *testing.T) {
-	got := timerOf("1", &statemachine.Timer{Event: "after.P2D.a", Effect: statemachine.Effect{Target: "b", Mails: true, Calls: true}})
+	got := show.Timer("1", &statemachine.Timer{Event: "after.P2D.a", Effect: statemachine.Effect{Target: "b", Mails: true, Calls: true}})
 	if got.TargetID != "b" || !slices.Equal(got.Sends, []string{"mail", "webhook"}) {
 		t.Errorf("got %+v", got)
 	}

@@ -17,6 +17,8 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/message"
+	"troupe/gateway/internal/instances"
+	"troupe/gateway/internal/kernel"
 	"troupe/gateway/toll"
 	"troupe/statemachine/data"
 )
@@ -67,18 +69,18 @@ func TestBodiesArePaidForBeforeTheyAreRead(t *testing.T) {
 		status int
 		bytes  int64 // of each that are charged
 	}{
-		"no JSON":    {func(s *bodySender) { s.send(path, "application/json", size, whole(), token) }, 400, size - bodyFirstBytes},
-		"chunked":    {func(s *bodySender) { s.send(path, "application/json", -1, whole(), token) }, 400, size - bodyFirstBytes},
+		"no JSON":    {func(s *bodySender) { s.send(path, "application/json", size, whole(), token) }, 400, size - kernel.BodyFirstBytes},
+		"chunked":    {func(s *bodySender) { s.send(path, "application/json", -1, whole(), token) }, 400, size - kernel.BodyFirstBytes},
 		"broken off": {func(s *bodySender) { s.send(path, "application/json", size, iotest.ErrReader(io.EOF), token) }, 0, 0},
 		"broken off late": {func(s *bodySender) {
 			s.send(path, "application/json", size, io.MultiReader(strings.NewReader(text[:size-9]), iotest.ErrReader(errors.New("closed"))), token)
-		}, 400, size - bodyFirstBytes},
+		}, 400, size - kernel.BodyFirstBytes},
 		"too long for a line": {func(s *bodySender) {
 			s.send(path+"s", "application/x-ndjson", 2*size, io.MultiReader(whole(), whole()), token)
-		}, 200, 2*size - bodyFirstBytes},
+		}, 200, 2*size - kernel.BodyFirstBytes},
 		"an array": {func(s *bodySender) {
 			s.send(path+"s", "application/json", 2*size, io.MultiReader(whole(), whole()), token)
-		}, 400, 2*size - bodyFirstBytes},
+		}, 400, 2*size - kernel.BodyFirstBytes},
 		"no operation reads": {func(s *bodySender) { s.send("/workflow/api/v1/incidents/x", "application/json", size, whole(), token) }, 403, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -86,14 +88,14 @@ func TestBodiesArePaidForBeforeTheyAreRead(t *testing.T) {
 				inner, _ := startPatient(t, Options{InFlightMax: 2 * many})
 				s := &bodySender{Server: inner, statuses: map[int]int{}}
 				clock := time.Hour // the account has its credit then
-				s.started = time.Now().Add(-clock)
+				s.kernel.Started = time.Now().Add(-clock)
 				began := time.Now()
 				for range many {
 					c.send(s)
 				}
 				synctest.Wait()
 				// NB: lines are charged when they are read, and a buffer doubles.
-				free := int64(2*many*lineBytes + 2*(toll.CreditBytes+size))
+				free := int64(2*many*instances.LineBytes + 2*(toll.CreditBytes+size))
 				if read := s.read.Load(); c.bytes > 0 && read > free {
 					t.Errorf("%d bytes were read at once, want at most %d", read, free)
 				}
@@ -107,7 +109,7 @@ func TestBodiesArePaidForBeforeTheyAreRead(t *testing.T) {
 					t.Errorf("a large body of another user: got %d after %v, want 400 at once", w.status, took)
 				}
 				s.all.Wait()
-				due := time.Duration(many*c.bytes-toll.CreditBytes-c.bytes) * time.Second / time.Duration(s.limits.userBytes)
+				due := time.Duration(many*c.bytes-toll.CreditBytes-c.bytes) * time.Second / time.Duration(s.kernel.Limits.UserBytes)
 				if took := time.Since(began); took < due || c.bytes == 0 && took != 0 {
 					t.Errorf("all were done after %v, want %v at least", took, due)
 				}
@@ -123,7 +125,7 @@ func TestBodiesArePaidForBeforeTheyAreRead(t *testing.T) {
 // owe charges as much to a user as is ever charged.
 func (s *Server) owe(user identity.UserID) {
 	for ok := true; ok; {
-		_, ok = s.usage.of(user).bytes.Charge(time.Since(s.started), toll.CreditBytes/16, s.limits.userBytes)
+		_, ok = s.kernel.Usage.Of(user).Bytes.Charge(time.Since(s.kernel.Started), toll.CreditBytes/16, s.kernel.Limits.UserBytes)
 	}
 }
 
@@ -132,10 +134,10 @@ func TestWhoOwesTooMuchIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner, _ := startPatient(t, Options{})
 		s := &bodySender{Server: inner, statuses: map[int]int{}}
-		s.started = time.Now().Add(-time.Hour) // there is credit then
+		s.kernel.Started = time.Now().Add(-time.Hour) // there is credit then
 		s.owe(ann.ID)
 		began := time.Now()
-		const size = 4 * bodyFirstBytes
+		const size = 4 * kernel.BodyFirstBytes
 		text := strings.Repeat("x", size)
 		for range 16 {
 			s.send("/workflow/api/v1/event", "application/json", size, strings.NewReader(text), "Authorization: svc.token "+tokenAnn)
@@ -146,8 +148,8 @@ func TestWhoOwesTooMuchIsRefused(t *testing.T) {
 			t.Errorf("got the answers %v after %v, want 16 times 503 for one user and 400 for the other", s.statuses, time.Since(began))
 		}
 		wantNobody(t, s.Server)
-		x := &exchange{server: s.Server, usage: s.usage.of(ann.ID)}
-		if err := x.pay(1); !errors.Is(err, failure.ErrBusy) || !x.beyondShare {
+		x := &kernel.Exchange{Kernel: s.kernel, Usage: s.kernel.Usage.Of(ann.ID)}
+		if err := x.Pay(1); !errors.Is(err, failure.ErrBusy) || !x.BeyondShare {
 			t.Errorf("got %v, want ErrBusy of a user who is beyond the share", err)
 		}
 	})
@@ -160,7 +162,7 @@ func TestABodyOfAKnownLengthIsSetAsideAtOnce(t *testing.T) {
 		r := httptest.NewRequest("POST", "/", strings.NewReader(strings.Repeat("x", size)))
 		r.ContentLength = length
 		var payments []int64
-		body, err := readBody(httptest.NewRecorder(), r, size, func(n int64) error {
+		body, err := kernel.ReadBody(httptest.NewRecorder(), r, size, func(n int64) error {
 			payments = append(payments, n)
 			return nil
 		})
@@ -178,7 +180,7 @@ func TestLargeAnswersArePaidFor(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		size := largeAnswerBytes
+		size := kernel.LargeAnswerBytes
 		answer := func() (*message.Reply, error) {
 			reply := smallReply("leave", instanceOne, 1, true)
 			reply.Public = data.Value(`{"a":"` + strings.Repeat("x", size) + `"}`)
@@ -188,8 +190,8 @@ func TestLargeAnswersArePaidFor(t *testing.T) {
 			load: func(context.Context, *message.Load) (*message.Reply, error) { return answer() },
 			send: func(context.Context, *message.Event) (*message.Reply, error) { return answer() },
 		}})
-		s.started = time.Now().Add(-time.Hour) // there is credit then
-		s.limits.userBytes = 5 << 20
+		s.kernel.Started = time.Now().Add(-time.Hour) // there is credit then
+		s.kernel.Limits.UserBytes = 5 << 20
 		ask := func(token string) (status int, took time.Duration) {
 			w, began := newRecorder(), time.Now()
 			s.ServeHTTP(w, newTestRequest("GET", "/workflow/api/v1/instance/leave/"+instanceOne, "", "Authorization: svc.token "+token))
@@ -224,7 +226,7 @@ func TestLargeAnswersArePaidFor(t *testing.T) {
 				t.Errorf("an event of who has debts: got %d after %s, want 200 at once", w.status, time.Since(began))
 			}
 		}
-		size = largeAnswerBytes / 2
+		size = kernel.LargeAnswerBytes / 2
 		if status, took := ask(tokenAnn); status != 200 || took != 0 {
 			t.Errorf("a small answer: got %d after %s, want 200", status, took)
 		}
@@ -237,7 +239,7 @@ func TestStrangersHaveOneAccount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner, _ := startPatient(t, Options{})
 		s := &bodySender{Server: inner, statuses: map[int]int{}}
-		const size = anonymousBodyBytesMax
+		const size = kernel.AnonymousBodyBytesMax
 		began := time.Now()
 		for range 64 {
 			s.send("/session", "application/json", size, strings.NewReader(strings.Repeat("x", size)))
@@ -249,33 +251,24 @@ func TestStrangersHaveOneAccount(t *testing.T) {
 			t.Errorf("signing in beside them: got %d after %v, want 200 at once", w.status, took)
 		}
 		s.all.Wait()
-		due := time.Duration(63*(size-bodyFirstBytes)-toll.CreditBytes) * time.Second / time.Duration(s.limits.userBytes)
+		due := time.Duration(63*(size-kernel.BodyFirstBytes)-toll.CreditBytes) * time.Second / time.Duration(s.kernel.Limits.UserBytes)
 		if took := time.Since(began); took < due || s.statuses[400] != 64 {
 			t.Errorf("got the answers %v after %v, want 64 times 400, after %v at least", s.statuses, took, due)
 		}
 	})
 }
 
-// TestWhatWaitsToBePaidEndsWithTheServer, and a stream of lines with its batch.
+// TestWhatWaitsToBePaidEndsWithTheServer holds that nobody waits for longer than the server is there.
 func TestWhatWaitsToBePaidEndsWithTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner, _ := startPatient(t, Options{})
 		s := &bodySender{Server: inner, statuses: map[int]int{}}
 		s.owe(ann.ID)
 		began := time.Now()
-		x := &exchange{server: s.Server, usage: s.usage.of(ann.ID)}
-		stopped := make(chan struct{})
-		ended := make(chan bool)
-		go func() { ended <- (&lineReader{x: x, stopped: stopped, total: bodyFirstBytes + 1}).pay() }()
-		synctest.Wait()
-		close(stopped)
-		if <-ended {
-			t.Error("lines are paid for that nobody wants")
-		}
 		<-time.After(toll.WaitMax / 2)
 		s.send("/workflow/api/v1/event", "application/json", 1<<20, strings.NewReader(strings.Repeat("x", 1<<20)), "Authorization: svc.token "+tokenAnn)
 		synctest.Wait()
-		s.cancel()
+		s.kernel.Cancel()
 		s.all.Wait()
 		if took := time.Since(began); s.statuses[http.StatusServiceUnavailable] != 1 || took != toll.WaitMax/2 {
 			t.Errorf("got %v after %v", s.statuses, took)

@@ -11,6 +11,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/message"
+	"troupe/gateway/internal/kernel"
 )
 
 // TestEveryRouteIsForwarded holds gateway/INTERFACE.md, "Any node accepts any request": the answer
@@ -37,25 +38,25 @@ func TestEveryRouteIsForwarded(t *testing.T) {
 			t.Fatalf("%s %s: %d requests were forwarded, want %d", r.Method, r.Path, n, forwarded)
 		}
 	}
-	for _, rt := range a.table {
+	for _, rt := range a.kernel.Table {
 		// NB: those that are public and no sign-in are the same files everywhere; session and
 		// choices ask no actor that could be elsewhere, a batch has many shards, and health is of the node.
-		if rt.access.kinds == 0 && !rt.access.signIn && rt.name != "login-callback" || slices.Contains([]string{"session", "choices", "batch", "health"}, rt.name) {
+		if rt.Access.Kinds == 0 && !rt.Access.SignIn && rt.Name != "login-callback" || slices.Contains([]string{"session", "choices", "batch", "health"}, rt.Name) {
 			continue
 		}
 		r := requestOf(t, &rt)
 		r.Headers = append(r.Headers, "Accept-Encoding: gzip")
-		if rt.name == "login-callback" {
+		if rt.Name == "login-callback" {
 			r.Path += "?user=ann&state=x&anything=goes"
 			r.Headers[0] = "Cookie: session-oidc=" + flowCookie
 		}
 		for _, err := range []error{nil, failure.ErrNotFound, failure.ErrBusy} {
-			if err != nil && !describes(r, mappingOf(err).status) {
+			if err != nil && !describes(r, kernel.MappingOf(err).Status) {
 				continue
 			}
 			b.fail(err)
 			compare(r)
-			if rt.method == http.MethodGet {
+			if rt.Method == http.MethodGet {
 				head := r
 				head.Method = http.MethodHead
 				compare(head)

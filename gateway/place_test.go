@@ -1,8 +1,6 @@
 package gateway
 
 import (
-	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync"
@@ -11,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"troupe/gateway/internal/instances"
+	"troupe/gateway/internal/kernel"
 	"troupe/persistence/clocktest"
 )
 
@@ -24,10 +24,10 @@ func askAs(s *Server, token string) int {
 // wantNobody holds that nothing is counted any more.
 func wantNobody(t *testing.T, s *Server) {
 	t.Helper()
-	u := s.usage.of(ann.ID)
-	if s.inFlight.Load() != 0 || s.idle.Load() != 0 || u.requests.Load() != 0 || u.idle.Load() != 0 || s.batches.Load() != 0 || s.batchBytes.Load() != 0 || u.batchBytes.Load() != 0 {
-		t.Errorf("at the end %d requests are in flight, %d idle, of the user %d and %d; %d batches and %d bytes", s.inFlight.Load(), s.idle.Load(),
-			u.requests.Load(), u.idle.Load(), s.batches.Load(), s.batchBytes.Load())
+	u := s.kernel.Usage.Of(ann.ID)
+	if s.kernel.InFlight.Load() != 0 || s.kernel.Idle.Load() != 0 || u.Requests.Load() != 0 || u.Idle.Load() != 0 || s.groups.instances.Shares.Batches.Load() != 0 || s.groups.instances.Shares.Bytes.Load() != 0 || u.BatchBytes.Load() != 0 {
+		t.Errorf("at the end %d requests are in flight, %d idle, of the user %d and %d; %d batches and %d bytes", s.kernel.InFlight.Load(), s.kernel.Idle.Load(),
+			u.Requests.Load(), u.Idle.Load(), s.groups.instances.Shares.Batches.Load(), s.groups.instances.Shares.Bytes.Load())
 	}
 }
 
@@ -49,7 +49,7 @@ func TestSilentBatchesHaveNoPlaces(t *testing.T) {
 				t.Fatalf("beside silent batches: got %d, and %d for another user, want 200", mine, others)
 			}
 		}
-		s.pressure.limit.Store(2) // processors have become short
+		s.kernel.Pressure.Limit.Store(2) // processors have become short
 		if mine, others := askAs(s, tokenAnn), askAs(s, tokenBob); mine != 200 || others != 200 {
 			t.Errorf("with two places: got %d, and %d for another user, want 200", mine, others)
 		}
@@ -75,20 +75,20 @@ func TestLinesThatAreWorkedOnHavePlaces(t *testing.T) {
 		for _, b := range all {
 			b.send(t, 1)
 		}
-		if n := s.Metrics().InFlight; n != 4 || len(w.asked) != 4 || s.batches.Load() != 4 {
-			t.Fatalf("%d are in flight, %d lines handed over, %d batches share the window; want 4", n, len(w.asked), s.batches.Load())
+		if n := s.Metrics().InFlight; n != 4 || len(w.asked) != 4 || s.groups.instances.Shares.Batches.Load() != 4 {
+			t.Fatalf("%d are in flight, %d lines handed over, %d batches share the window; want 4", n, len(w.asked), s.groups.instances.Shares.Batches.Load())
 		}
 		if mine, others := askAs(s, tokenAnn), askAs(s, tokenBob); mine != 503 || others != 200 {
 			t.Errorf("beside four lines: got %d, and %d for another user, want 503 and 200", mine, others)
 		}
 		(<-w.asked).Answered(smallReply("leave", instanceOne, 2, false), nil)
-		clocktest.Advance(2 * placePauseMax)
+		clocktest.Advance(2 * instances.PlacePauseMax)
 		if n := s.Metrics().InFlight; n != 4 || len(w.asked) != 4 {
 			t.Errorf("when one is answered: %d are in flight, %d lines handed over, want 4", n, len(w.asked))
 		}
 		for range 5 {
 			(<-w.asked).Answered(smallReply("leave", instanceOne, 2, false), nil)
-			clocktest.Advance(2 * placePauseMax)
+			clocktest.Advance(2 * instances.PlacePauseMax)
 		}
 		if mine := askAs(s, tokenAnn); mine != 200 {
 			t.Errorf("when all are answered: got %d, want 200", mine)
@@ -110,12 +110,12 @@ func TestSilentBatchesAreBounded(t *testing.T) {
 		most    int
 	}{
 		"half of the connections": {Options{ConnectionsMax: 64}, 0, 32},
-		"half of the memory":      {Options{}, batchBodiesMax/2 - 3*lineBytes, 3},
+		"half of the memory":      {Options{}, instances.BatchBodiesMax/2 - 3*instances.LineBytes, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, w := startPatient(t, c.options)
-				s.usage.of(ann.ID).batchBytes.Store(c.used)
+				s.kernel.Usage.Of(ann.ID).BatchBytes.Store(c.used)
 				var silent []*stream
 				for range c.most {
 					silent = append(silent, openStream(s, w, tokenAnn))
@@ -133,7 +133,7 @@ func TestSilentBatchesAreBounded(t *testing.T) {
 						t.Errorf("a silent batch: got %d, want 200", b.answer.Code)
 					}
 				}
-				s.usage.of(ann.ID).batchBytes.Add(-c.used)
+				s.kernel.Usage.Of(ann.ID).BatchBytes.Add(-c.used)
 				wantNobody(t, s)
 			})
 		})
@@ -146,8 +146,8 @@ func TestASilentBatchEndsWhenTheServerDrains(t *testing.T) {
 		s, w := startPatient(t, Options{})
 		b := openStream(s, w, tokenAnn)
 		synctest.Wait()
-		s.draining.Store(true)
-		if s.inFlight.Load() != 1 {
+		s.kernel.Draining.Store(true)
+		if s.kernel.InFlight.Load() != 1 {
 			t.Error("Stop does not wait for it")
 		}
 		clocktest.Advance(time.Second)
@@ -164,18 +164,18 @@ func TestNoTwoTakeTheLastPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.pressure.limit.Store(2) // one for one user
-	usage := new(userUsage)
+	s.kernel.Pressure.Limit.Store(2) // one for one user
+	usage := new(kernel.UserUsage)
 	var working atomic.Int64
 	var end sync.WaitGroup
 	for range 4 {
-		x := &exchange{server: s, usage: usage, counted: true}
-		s.inFlight.Add(1)
-		usage.requests.Add(1)
-		x.leavePlace()
+		x := &kernel.Exchange{Kernel: s.kernel, Usage: usage, Counted: true}
+		s.kernel.InFlight.Add(1)
+		usage.Requests.Add(1)
+		x.LeaveSlot()
 		end.Go(func() {
 			for took := 0; took < 300_000 && !t.Failed(); {
-				if !x.takePlace() {
+				if !x.TakeSlot() {
 					runtime.Gosched()
 					continue
 				}
@@ -183,37 +183,13 @@ func TestNoTwoTakeTheLastPlace(t *testing.T) {
 					t.Errorf("%d are worked on, want 1", n)
 				}
 				working.Add(-1)
-				x.leavePlace()
+				x.LeaveSlot()
 				took++
 			}
 		})
 	}
 	end.Wait()
-	if n := s.working(); n != 0 {
+	if n := s.kernel.Working(); n != 0 {
 		t.Errorf("at the end %d are worked on", n)
 	}
-}
-
-// TestTheMemoryOfLinesIsCounted: that of both buffers, which take turns.
-func TestTheMemoryOfLinesIsCounted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, err := New(Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		x := &exchange{server: s, w: httptest.NewRecorder(), usage: new(userUsage)}
-		line := strings.Repeat("x", 3<<20)
-		l := &lineReader{x: x, control: http.NewResponseController(x.w), body: strings.NewReader(line + "\n" + line + "\n" + line)}
-		for c := (chunk{}); c.err == nil; {
-			c = l.read()
-		}
-		kept := int64(cap(l.buffers[0]) + cap(l.buffers[1]))
-		if most := x.bodyKept; kept < int64(2*len(line)) || most < kept || most > 2*kept {
-			t.Errorf("%d bytes were counted, two buffers have %d", most, kept)
-		}
-		x.releaseBody()
-		if s.batchBytes.Load() != 0 || x.usage.batchBytes.Load() != 0 {
-			t.Error("bytes are counted that nobody has any more")
-		}
-	})
 }

@@ -28,21 +28,21 @@ func checkHeaders(t *testing.T, what string, h http.Header, want map[string]stri
 // TestHeadWorksWhereverGetDoes holds gateway/INTERFACE.md, "HEAD".
 func TestHeadWorksWhereverGetDoes(t *testing.T) {
 	s := startServer(t, Options{}, nil)
-	for _, rt := range s.table {
-		if rt.method != http.MethodGet {
+	for _, rt := range s.kernel.Table {
+		if rt.Method != http.MethodGet {
 			continue
 		}
 		get := requestOf(t, &rt)
 		fine := []int{200}
-		if rt.page { // on the way to the provider, and back from nowhere
+		if rt.ErrorPage != nil { // on the way to the provider, and back from nowhere
 			fine = []int{303, 400}
 		}
 		full := s.do(t, get)
 		head := s.do(t, request{Method: "HEAD", Path: get.Path, Headers: get.Headers})
 		if !slices.Contains(fine, full.Status) || head.Status != full.Status || head.Body != "" {
-			t.Errorf("%s: got %d %q, want %d without a body", rt.path, head.Status, head.Body, full.Status)
+			t.Errorf("%s: got %d %q, want %d without a body", rt.Path, head.Status, head.Body, full.Status)
 		}
-		checkHeaders(t, rt.path, head.Header, map[string]string{
+		checkHeaders(t, rt.Path, head.Header, map[string]string{
 			"Content-Length": full.Header.Get("Content-Length"), "Etag": full.Header.Get("Etag"), "Content-Type": full.Header.Get("Content-Type"),
 		})
 	}

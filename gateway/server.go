@@ -2,8 +2,6 @@ package gateway
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	stdlog "log"
@@ -11,65 +9,70 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/julienschmidt/httprouter"
 	"github.com/rs/zerolog"
 
 	"troupe/actors/guard"
-	"troupe/actors/identity"
 	"troupe/gateway/api"
-	"troupe/gateway/console"
+	"troupe/gateway/internal/design"
+	"troupe/gateway/internal/files"
+	"troupe/gateway/internal/forward"
+	"troupe/gateway/internal/instances"
+	"troupe/gateway/internal/kernel"
 	"troupe/gateway/internal/listener"
-	"troupe/gateway/toll"
+	"troupe/gateway/internal/operate"
+	"troupe/gateway/internal/pages"
+	"troupe/gateway/internal/portal"
+	"troupe/gateway/internal/session"
+	"troupe/gateway/internal/tasks"
 )
 
-// Credentials authenticates callers. Errors are failure.ErrUnauthorized for every cause.
-type Credentials interface {
-	Authenticate(kind identity.Kind, credential string) (*identity.Principal, error)
-	// Principal returns a user whose credential another node has authenticated. roles are
-	// those that the credential has beyond the user's own.
-	Principal(user identity.UserID, roles []string) (*identity.Principal, error)
+// Workflows is what the routes about instances, tasks and operations need. Replies belong to the callee and are
+// only read. Errors are those of package failure.
+type Workflows interface {
+	instances.Workflows
+	operate.Operations
+	tasks.Tasks
 }
 
 // Services is what the handlers call. The server does not change it.
 type Services struct {
 	Workflows   Workflows
-	Credentials Credentials
+	Credentials kernel.Credentials
 	// Presentations has how people see workflows and instances. Nil: nobody knows, and the routes for it answer 404.
-	Presentations Presentations
-	Portal        Portal
+	Presentations design.Presentations
+	Portal        portal.Portal
 	// Sessions signs people in and out. Nil: nobody can sign in, and the routes for
 	// it answer 404.
-	Sessions Sessions
+	Sessions session.Sessions
 	// Links signs people in who have a link. Nil: there are none.
-	Links Links
+	Links session.Links
 	// Provider signs people in through an identity provider. Nil: there is none, and
 	// the routes for it answer 404.
-	Provider Provider
+	Provider session.Provider
 	// Users says who there is. Nil: users have no names but their login names.
-	Users Users
+	Users kernel.Users
 	// Repository lists files. Nil: there are none, and its route answers 404.
-	Repository Repository
+	Repository files.Repository
 	// Templates lists the parameters that templates declare. Nil: there are none, and the routes
 	// for them answer 404.
-	Templates Templates
+	Templates files.Templates
 	// Definitions shows what was published. Nil: nothing, and the routes for it answer 404.
-	Definitions Definitions
+	Definitions design.Definitions
 	// Migrations gives running instances other versions. Nil: nothing does, and the route for it answers 404.
-	Migrations Migrations
+	Migrations operate.Migrations
 	// Homes publishes homes. Nil: the node stands alone, and the route for it answers 409.
-	Homes Homes
+	Homes operate.Homes
 	// Peers reaches the other nodes of a cluster. Nil: the node stands alone.
-	Peers Peers
+	Peers forward.Peers
 	// Cluster is the cluster as this node knows it, for "verbose" of /readyz: something that is
 	// JSON, and that everybody may see who can reach the server. Nil: the node stands alone.
 	Cluster func() any
 	// Vitals is what the node holds and has done. It is asked once a second at most. Nil: nobody counts.
 	Vitals func() api.Vitals
 	// Parts are asked by /readyz; they do not decide whether a request is taken.
-	Parts []Part
+	Parts []operate.Part
 }
 
 // Server is the HTTP server of the service. Its life:
@@ -81,74 +84,15 @@ type Services struct {
 //
 // Open may come before Start. Stop may come at any time and more than once.
 type Server struct {
-	options       Options
-	router        *httprouter.Router           // built by New, then only read
-	runtimeRouter *httprouter.Router           // the same for the form runtime, see routerOf
-	table         []route                      // likewise
-	unmatched     [groups]route                // for requests that match no route, by group; likewise
-	shells        map[console.Page]*staticFile // likewise
-	methods       []string                     // of the table, sorted; likewise
-	http          *http.Server
-	listen        listenFunc                 // net.Listen, but for tests
-	crossOrigin   http.CrossOriginProtection // the zero value; trusts nobody
-	exchanges     sync.Pool                  // *exchange; BenchmarkExchangePool is the reason
-	idPrefix      string                     // of request ids, different in each process
-	// sessionChallenge is the header WWW-Authenticate of group A.
-	sessionChallenge []string
-	// logsRequests: Options.Log takes debug lines.
-	logsRequests bool
-	lastID       atomic.Uint64
-
-	// services is nil until Open.
-	services atomic.Pointer[Services]
-	// warnedUntrustedProxy is set at the first X-Forwarded-For of an untrusted peer.
-	warnedUntrustedProxy atomic.Bool
-	// draining is set by Stop, before it waits for inFlight to become 0.
-	draining atomic.Bool
-	// stopping is closed when draining is set.
-	stopping chan struct{}
-	// packing counts the files that are packed behind a request (packBrotli); Stop waits for them.
-	packing  sync.WaitGroup
-	pressure *pressure
-	// inFlight counts the requests in serve, probes and watchers left out, and idle those of them that have left their
-	// places (leavePlace).
-	inFlight, idle atomic.Int64
-	placing        sync.Mutex // takePlace
-	anonymous      anonymousRequests
-	// anonymousBytes is what all requests without a credential together owe for large bodies.
-	anonymousBytes toll.Account
-	// answerBytes counts the bytes of large answers that are being sent.
-	answerBytes atomic.Int64
-	// drawing has an element for each picture that is being drawn.
-	drawing chan struct{}
-	// batches counts the batches on their way, and batchBytes the bytes of their large
-	// bodies.
-	batches, batchBytes atomic.Int64
-	// names are what people are called.
-	names knownNames
-	// watchers counts the streams that are open or about to be, and leaderWaits the requests
-	// that wait for a leader.
-	watchers, leaderWaits atomic.Int64
-	usage                 usageTable
-	limits                limits // set by New, then only read
-	// allAnswered gets an entry when inFlight becomes 0 while draining.
-	allAnswered chan struct{}
+	kernel   *kernel.Kernel
+	groups   *groups
+	services Services // since Open
+	http     *http.Server
+	listen   listenFunc // net.Listen, but for tests
 	// lastBytesMax is how long Stop waits for the last bytes of answers; set by New.
 	lastBytesMax time.Duration
 	// failed gets the error that ended serving, if it was not Stop.
 	failed chan error
-	// requests is the context of all requests; cancel ends it.
-	requests context.Context
-	cancel   context.CancelFunc
-	// watching ends when drain ends the streams; endWatching ends it.
-	watching    context.Context
-	endWatching context.CancelFunc
-
-	metrics     metrics
-	connections listener.Counts
-	// started is when the server was made: its counters begin there.
-	started time.Time
-	vitals  vitalsReading
 
 	mu struct {
 		sync.Mutex
@@ -162,46 +106,22 @@ type Server struct {
 // New returns a server that does nothing yet. An error names everything that is
 // wrong with the options.
 func New(o Options) (*Server, error) {
-	return newServer(o, routes())
+	return newServer(o, func(table []kernel.Route) []kernel.Route { return table })
 }
 
-func newServer(o Options, table []route) (*Server, error) {
-	o.EnsureDefaults()
-	if err := o.validate(); err != nil {
+// newServer makes a server with a table that change has made of the usual one.
+func newServer(o Options, change func(table []kernel.Route) []kernel.Route) (*Server, error) {
+	g := newGroups(strings.TrimSuffix(o.BasePath, "/"))
+	s := &Server{groups: g, lastBytesMax: time.Second, failed: make(chan error, 1), listen: net.Listen}
+	k, err := kernel.New(o, change(g.routes()), kernel.Hooks{ErrorPage: pages.ShowError, Elsewhere: g.forwarder.Handle})
+	if err != nil {
 		return nil, fmt.Errorf("new gateway: %w", err)
 	}
-	s := &Server{
-		started:          time.Now(),
-		drawing:          make(chan struct{}, drawnAtOnce),
-		options:          o,
-		idPrefix:         newIDPrefix(),
-		sessionChallenge: []string{`Cookie realm="troupe", cookie-name="` + o.SessionCookie + `"`},
-		logsRequests:     o.Log.Debug().Enabled(),
-		shells:           newShells(o.BasePath),
-		stopping:         make(chan struct{}),
-		pressure:         newPressure(newLimits(&o).inFlight),
-		allAnswered:      make(chan struct{}, 1),
-		lastBytesMax:     time.Second,
-		failed:           make(chan error, 1),
-		usage:            newUsageTable(),
-		limits:           newLimits(&o),
-	}
-	s.exchanges.New = func() any { return new(exchange) }
-	s.metrics.unmatched.name = "outside"
-	for g := range s.unmatched {
-		s.unmatched[g] = route{name: s.metrics.unmatched.name, group: group(g), metrics: &s.metrics.unmatched}
-	}
-	if err := s.compile(table); err != nil {
-		return nil, fmt.Errorf("new gateway: %w", err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	s.requests, s.cancel = ctx, cancel
-	s.watching, s.endWatching = context.WithCancel(ctx)
+	s.kernel, o = k, k.Options
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
-	s.listen = net.Listen
 	s.http = &http.Server{
-		Handler:                      s,
+		Handler:                      k,
 		Protocols:                    protocols,
 		DisableGeneralOptionsHandler: true, // it would answer OPTIONS * without a body
 		ReadHeaderTimeout:            o.HeaderReadMax,
@@ -210,18 +130,11 @@ func newServer(o Options, table []route) (*Server, error) {
 		IdleTimeout:                  o.IdleMax,
 		MaxHeaderBytes:               o.HeaderBytesMax,
 		ErrorLog:                     stdlog.New(logWriter{o.Log}, "", 0),
-		BaseContext:                  func(net.Listener) context.Context { return ctx },
+		BaseContext:                  func(net.Listener) context.Context { return k.Requests },
 		ConnContext:                  listener.ConnContext,
 		ConnState:                    listener.OnState,
 	}
 	return s, nil
-}
-
-// newIDPrefix makes the request ids of one process differ from another's.
-func newIDPrefix() string {
-	var random [4]byte
-	_, _ = rand.Read(random[:]) // crypto/rand never returns an error; it ends the program
-	return hex.EncodeToString(random[:]) + "-"
 }
 
 // logWriter turns the log lines of net/http, which are about single connections
@@ -244,17 +157,17 @@ func (s *Server) Start() error {
 		return fmt.Errorf("start gateway: %w", ErrStopped)
 	}
 	s.mu.used = true
-	inner, err := s.listen("tcp", s.options.Addr)
+	inner, err := s.listen("tcp", s.kernel.Options.Addr)
 	if err != nil {
 		return fmt.Errorf("start gateway: %w", err)
 	}
-	s.mu.listener = listener.New(inner, s.options.ConnectionsMax, &s.connections, s.isTrusted)
+	s.mu.listener = listener.New(inner, s.kernel.Options.ConnectionsMax, &s.kernel.Connections, s.kernel.IsTrusted)
 	s.mu.served = make(chan struct{})
-	go guard.Loop(s.stopping, s.options.Log, "places", func() { s.pressure.run(s.stopping, s.working, &s.metrics.shed) })
+	go guard.Loop(s.kernel.Stopping, s.kernel.Options.Log, "places", s.kernel.FollowPressure)
 	go s.run(s.mu.listener, s.mu.served)
-	line := s.options.Log.Info().Stringer("address", inner.Addr())
-	if s.options.BasePath != "" {
-		line = line.Str("basePath", s.options.BasePath)
+	line := s.kernel.Options.Log.Info().Stringer("address", inner.Addr())
+	if s.kernel.Options.BasePath != "" {
+		line = line.Str("basePath", s.kernel.Options.BasePath)
 	}
 	line.Msg("listening")
 	return nil
@@ -266,6 +179,9 @@ func (s *Server) run(l net.Listener, served chan<- struct{}) {
 		s.failed <- fmt.Errorf("serve HTTP: %w", err)
 	}
 }
+
+// ServeHTTP answers every request, from any goroutine. doc.go says with what.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.kernel.ServeHTTP(w, r) }
 
 // Failed gets one error if the server stops accepting connections without Stop.
 // The caller should end the process.
@@ -283,7 +199,11 @@ func (s *Server) Addr() net.Addr {
 
 // Open begins to answer requests with the given services, which must work until
 // Stop has returned.
-func (s *Server) Open(services Services) { s.services.Store(&services) }
+func (s *Server) Open(services Services) {
+	s.services = services
+	s.groups.open(&services, s.Addr)
+	s.kernel.Open(&kernel.Services{Credentials: services.Credentials, Users: services.Users})
+}
 
 // Stop drains and closes the server: /readyz and new requests are answered with
 // 503, requests that were accepted before are answered as usual, for at most
@@ -301,16 +221,19 @@ func (s *Server) stop(ctx context.Context) {
 	s.mu.used = true
 	listener, served := s.mu.listener, s.mu.served
 	s.mu.Unlock()
-	defer s.cancel()
+	defer s.kernel.Cancel()
 	if served == nil {
 		return
 	}
 	begun := time.Now()
-	s.draining.Store(true)
-	close(s.stopping)
-	drained := s.drain(ctx)
+	s.kernel.BeginStop()
+	drained := s.kernel.Drain(ctx, func() {
+		if s.kernel.IsOpen() {
+			s.services.Workflows.StopWatching()
+		}
+	})
 	if !drained {
-		s.cancel() // the requests that are left answer that the outcome is unknown
+		s.kernel.Cancel() // the requests that are left answer that the outcome is unknown
 	}
 	// NB: net/http sends the last bytes of an answer after its handler has returned.
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.lastBytesMax)
@@ -320,43 +243,43 @@ func (s *Server) stop(ctx context.Context) {
 		_ = s.http.Close()
 	}
 	<-served
-	s.packing.Wait()
-	s.options.Log.Info().Bool("drained", drained).Dur("tookMs", time.Since(begun)).Msg("stopped listening")
+	s.kernel.Packing.Wait()
+	s.kernel.Options.Log.Info().Bool("drained", drained).Dur("tookMs", time.Since(begun)).Msg("stopped listening")
 }
 
-// drain waits until the accepted requests are answered, and reports whether
-// they were in time.
-func (s *Server) drain(ctx context.Context) bool {
-	if s.options.DrainDelay > 0 {
-		select {
-		case <-time.After(s.options.DrainDelay):
-		case <-ctx.Done():
-		}
-	}
-	s.endWatching()
-	if services := s.services.Load(); services != nil {
-		services.Workflows.StopWatching()
-	}
-	late := time.NewTimer(s.options.DrainMax)
-	defer late.Stop()
-	for s.inFlight.Load() > 0 {
-		select {
-		case <-s.allAnswered:
-		case <-late.C:
-			return false
-		case <-ctx.Done():
-			return false
-		}
-	}
-	return true
+// PeerHandler answers requests that other nodes forward. Only nodes of the cluster may reach
+// it: it believes them who the caller is. nodeOf returns the id of the node that sent a request,
+// empty when that is not proved, which is answered 403. A request whose shard is not led here is
+// answered 421, and so is every request before Open and while the server stops; nothing was done then.
+//
+// The listener must take headers of Options.HeaderBytesMax and 4 KiB, and must not end streams. All
+// nodes need the same Options.BasePath and Options.SessionCookie.
+func (s *Server) PeerHandler(nodeOf func(*http.Request) string) http.Handler {
+	return s.kernel.PeerHandler(nodeOf)
 }
 
-// requestEnded uncounts a request that serve has counted.
-func (s *Server) requestEnded() {
-	if s.inFlight.Add(-1) == 0 && s.draining.Load() {
-		select {
-		case s.allAnswered <- struct{}{}:
-		default: // Stop has not checked yet
-		}
-	}
+// OperatorHandler answers requests of who runs the service, without a credential, where mod-workflows is demanded. The
+// paths stand without Options.BasePath. Only that person may reach it: it is for the socket in the home.
+func (s *Server) OperatorHandler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r = kernel.AsOperator(r)
+		r.URL.Path = s.kernel.Options.BasePath + r.URL.Path
+		s.kernel.ServeHTTP(w, r)
+	})
 }
+
+// Metrics returns the counters.
+func (s *Server) Metrics() kernel.Metrics {
+	m, f := s.kernel.Snapshot(), &s.groups.forwarder
+	m.Forwarded = f.Metrics.Forwarded.Load()
+	m.ForwardRepeated = f.Metrics.Repeated.Load()
+	m.ForwardRefused = f.Metrics.Refused.Load()
+	m.ForwardUnknown = f.Metrics.Unknown.Load()
+	m.LeaderWaits = f.Metrics.Waits.Load()
+	m.LeaderWaiting = f.Waiting.Load()
+	return m
+}
+
+// ErrStopped is what Start answers on a server that was started or stopped
+// before: a server is used once, make a new one.
+var ErrStopped = errors.New("gateway was used before")

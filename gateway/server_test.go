@@ -108,7 +108,7 @@ func TestLife(t *testing.T) {
 	setStore(nil)
 	look("again", "/readyz", 200, "ready")
 
-	s.options.Build = Build{Version: "v1.2.3", Commit: "0123abc", Go: "go1.26.8"}
+	s.kernel.Options.Build = Build{Version: "v1.2.3", Commit: "0123abc", Go: "go1.26.8"}
 	build := `,"build":{"version":"v1.2.3","commit":"0123abc","go":"go1.26.8"},"parts":[`
 	look("with a build", "/readyz?verbose", 200, `{"status":"ready"`+build)
 	look("with a build", "/readyz", 200, `{"status":"ready"}`)
@@ -209,7 +209,7 @@ func TestDrain(t *testing.T) {
 		defer close(stopped)
 		stop(t, s)
 	}()
-	waitFor(t, "draining", s.draining.Load)
+	waitFor(t, "draining", s.kernel.Draining.Load)
 
 	w.expectEnd(t)
 	a := s.do(t, request{Method: "GET", Path: "/readyz"})
@@ -247,12 +247,12 @@ func TestDrainDelay(t *testing.T) {
 			t.Fatal(err)
 		}
 		begun := time.Now()
-		if !s.drain(t.Context()) || time.Since(begun) != 3*time.Second {
+		if !s.kernel.Drain(t.Context(), func() {}) || time.Since(begun) != 3*time.Second {
 			t.Errorf("drain took %v, want 3s", time.Since(begun))
 		}
-		s.inFlight.Add(1)
+		s.kernel.InFlight.Add(1)
 		begun = time.Now()
-		if s.drain(t.Context()) || time.Since(begun) != 11*time.Second {
+		if s.kernel.Drain(t.Context(), func() {}) || time.Since(begun) != 11*time.Second {
 			t.Errorf("drain with a request left took %v, want 11s", time.Since(begun))
 		}
 	})
@@ -324,13 +324,13 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 		load: func(context.Context, *message.Load) (*message.Reply, error) { return large, nil },
 		send: func(context.Context, *message.Event) (*message.Reply, error) { return large, nil },
 	})
-	s.limits.userBytes = 1 << 40 // what they take is not waited for
+	s.kernel.Limits.UserBytes = 1 << 40 // what they take is not waited for
 	read := get("/workflow/api/v1/instance/leave/" + instanceOne)
 	slow := s.dial(t)
 	if _, err := io.WriteString(slow, "GET "+read.Path+" HTTP/1.1\r\nHost: x\r\n"+read.Headers[0]+"\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "the answer to be on its way", func() bool { return s.answerBytes.Load() > 0 })
+	waitFor(t, "the answer to be on its way", func() bool { return s.kernel.AnswerBytes.Load() > 0 })
 	if a := s.do(t, request{Method: read.Method, Path: read.Path, Headers: []string{asBob}}); a.Status != 200 || len(a.Body) < size {
 		t.Errorf("another user's: got %d and %d bytes, want 200 and all of them", a.Status, len(a.Body))
 	}
@@ -342,7 +342,9 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	}
 	_ = slow.Close()
 	// The user's bytes are free after those among all.
-	waitFor(t, "the answer to be given up", func() bool { return s.answerBytes.Load() == 0 && s.usage.of(ann.ID).answerBytes.Load() == 0 })
+	waitFor(t, "the answer to be given up", func() bool {
+		return s.kernel.AnswerBytes.Load() == 0 && s.kernel.Usage.Of(ann.ID).AnswerBytes.Load() == 0
+	})
 	if a := s.do(t, read); a.Status != 200 || len(a.Body) < size {
 		t.Errorf("one alone: got %d and %d bytes, want 200 and all of them", a.Status, len(a.Body))
 	}

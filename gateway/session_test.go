@@ -82,7 +82,7 @@ func TestClientAddress(t *testing.T) {
 		{"no peer", "", []string{"198.51.100.9"}, "invalid IP"},
 		{"a zone", "[fe80::1%eth0]:1", nil, "fe80::1"},
 	} {
-		if got, _ := s.clientOf(&http.Request{RemoteAddr: c.peer, Header: http.Header{"X-Forwarded-For": c.forwarded}}); got.String() != c.want {
+		if got, _ := s.kernel.ClientOf(&http.Request{RemoteAddr: c.peer, Header: http.Header{"X-Forwarded-For": c.forwarded}}); got.String() != c.want {
 			t.Errorf("%s: got %v, want %s", c.line, got, c.want)
 		}
 	}
@@ -101,7 +101,7 @@ func TestClientAddress(t *testing.T) {
 		{"10.1.2.3:1", nil, "https, http", true},
 		{"10.1.2.3:1", nil, "httpsx", false},
 	} {
-		if _, got := s.clientOf(&http.Request{RemoteAddr: c.peer, TLS: c.tls, Header: http.Header{"X-Forwarded-Proto": {c.proto}}}); got != c.want {
+		if _, got := s.kernel.ClientOf(&http.Request{RemoteAddr: c.peer, TLS: c.tls, Header: http.Header{"X-Forwarded-Proto": {c.proto}}}); got != c.want {
 			t.Errorf("%+v: got %v", c, got)
 		}
 	}
@@ -123,16 +123,16 @@ func FuzzForwarded(f *testing.F) {
 	f.Fuzz(func(t *testing.T, first, second string) {
 		lines := []string{first, second}
 		r := &http.Request{RemoteAddr: "192.0.2.7:1", Header: http.Header{"X-Forwarded-For": lines, "X-Forwarded-Proto": lines}}
-		if got, secure := s.clientOf(r); got.String() != "192.0.2.7" || secure {
+		if got, secure := s.kernel.ClientOf(r); got.String() != "192.0.2.7" || secure {
 			t.Errorf("%q: got %v, %v from somebody who is not trusted", lines, got, secure)
 		}
 		r.RemoteAddr = "10.0.0.1:1"
-		got, _ := s.clientOf(r)
+		got, _ := s.kernel.ClientOf(r)
 		elements := strings.Split(first+","+second, ",")
 		element := strings.Trim(elements[len(elements)-1], " \t")
 		last, err := netip.ParseAddr(element)
 		plain := err == nil && !strings.ContainsAny(element, "[]") // brackets belong to an address with a port; here they would be in the zone
-		if plain && !s.isTrusted(last.Unmap().WithZone("")) && got != last.Unmap().WithZone("") {
+		if plain && !s.kernel.IsTrusted(last.Unmap().WithZone("")) && got != last.Unmap().WithZone("") {
 			t.Errorf("%q: got %v, want the last one", lines, got)
 		}
 		if !got.IsValid() || got.Is4In6() || got.Zone() != "" {

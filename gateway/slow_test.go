@@ -13,6 +13,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/query"
+	"troupe/gateway/internal/kernel"
 	"troupe/persistence/clocktest"
 )
 
@@ -116,10 +117,10 @@ func TestSlowWatcher(t *testing.T) {
 		s := startOnPipes(t, Options{WriteMax: short}, f.workflows())
 		w := s.watch(t, withToken)
 		f.events <- entryEvent("p1", strings.Replace(watchedOne, `"draft"`, `"`+strings.Repeat("x", 1<<20)+`"`, 1))
-		if err := <-f.heard; !errors.Is(err, errAborted) || !errors.Is(err, os.ErrDeadlineExceeded) {
+		if err := <-f.heard; !errors.Is(err, kernel.ErrAborted) || !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("got %v, want the write deadline", err)
 		}
-		if err := <-f.ended; !errors.Is(err, errAborted) {
+		if err := <-f.ended; !errors.Is(err, kernel.ErrAborted) {
 			t.Errorf("the call ended with %v", err)
 		}
 		synctest.Wait()

@@ -16,6 +16,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/watch"
+	"troupe/gateway/internal/kernel"
 )
 
 // feed is for fakeWorkflows: every watcher is told what a test puts in.
@@ -155,7 +156,7 @@ func TestWatchBeforeItBegins(t *testing.T) {
 		word   string
 	}{
 		"it is stopped":          {func() error { return nil }, 503, "Unavailable"},
-		"its caller has changed": {func() error { return fmt.Errorf("watch: %w", errWatchOver) }, 503, "Unavailable"},
+		"its caller has changed": {func() error { return fmt.Errorf("watch: %w", kernel.ErrWatchOver) }, 503, "Unavailable"},
 		"it panics":              {func() error { panic("no") }, 500, "Internal"},
 	} {
 		t.Run(line, func(t *testing.T) {
@@ -235,10 +236,10 @@ func TestWatchersMax(t *testing.T) {
 			if m := s.Metrics(); c.options.ConnectionsMax == 0 && (m.Watchers != int64(len(open)) || m.WatchersFull != 1 || m.Shed != 0) {
 				t.Errorf("metrics: got %d watchers, %d refused, %d shed; want %d, 1 and 0", m.Watchers, m.WatchersFull, m.Shed, len(open))
 			}
-			mine := s.usage.of(ann.ID).watchers.Load()
+			mine := s.kernel.Usage.Of(ann.ID).Watchers.Load()
 			_ = open[0].conn.Close()
 			// The user's place is free after the place among all.
-			waitFor(t, "the first to be gone", func() bool { return s.usage.of(ann.ID).watchers.Load() == mine-1 })
+			waitFor(t, "the first to be gone", func() bool { return s.kernel.Usage.Of(ann.ID).Watchers.Load() == mine-1 })
 			s.watch(t, c.refused).expect(t, opening)
 		})
 	}

@@ -21,7 +21,6 @@ const (
 // without tests. A number may only go down, and a row goes when its package is within the bound.
 var packageLinesToday = map[string]int{
 	"statemachine":    8640,
-	"gateway":         8494,
 	"persistence":     4499,
 	"actors/workflow": 4373,
 }

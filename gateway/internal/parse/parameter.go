@@ -1,18 +1,20 @@
 package parse
 
 import (
+	"math"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // The query parameters of the lists (gateway/INTERFACE.md, "Paging"). parseQuery has
 // refused unknown and repeated ones.
 
 const (
-	pageMax            = 1000 // entries of a page
-	HistoryPageDefault = 100
+	pageMax     = 1000 // entries of a page
+	PageDefault = 100
 )
 
 // Text returns the value of a parameter, "" when it is not there.
@@ -99,4 +101,29 @@ func ChoiceText[T ~string](known []T) string {
 		texts[i] = `"` + string(k) + `"`
 	}
 	return strings.Join(texts, " or ")
+}
+
+// Version reads the number of a version, without signs and leading zeros.
+func Version(text string) (number uint64, ok bool) {
+	number, err := strconv.ParseUint(text, 10, 64)
+	return number, err == nil && number > 0 && number <= math.MaxInt64 && strconv.FormatUint(number, 10) == text
+}
+
+// Order is in which order a history or an activity comes.
+type Order string
+
+const (
+	Ascending  Order = "asc"
+	Descending Order = "desc"
+)
+
+// queryCharsMax bounds the words of a search, each of which is looked for in thousands of titles.
+const queryCharsMax = 200
+
+// CheckWords refuses a parameter "q" that is too long.
+func CheckWords(words string) error {
+	if utf8.RuneCountInString(words) > queryCharsMax {
+		return Malformed(`the query parameter "q" has more than %d characters`, queryCharsMax)
+	}
+	return nil
 }

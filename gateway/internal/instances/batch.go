@@ -1,0 +1,354 @@
+package instances
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"troupe/actors/failure"
+	"troupe/actors/message"
+	"troupe/actors/workflow/batch"
+	"troupe/gateway/internal/kernel"
+	"troupe/gateway/internal/parse"
+	"troupe/statemachine/data"
+)
+
+// A batch is many creates and events in one request (gateway/INTERFACE.md, "Batches"):
+//
+//	source ──items──► batch.Batch ──► instances
+//	(array or lines)      │         └──► other nodes (batchforward.go)
+//	                      └──answers, in order──► x.out ──► caller
+//
+// One goroutine does all of that but read lines, and wait for other nodes.
+
+const (
+	BatchItemsMax = 10_000
+	BatchBytesMax = 16 << 20
+	// batchWindow is how many items of one batch are on their way at most.
+	batchWindow = 256
+	// representWindow is batchWindow when answers have the record, which wait in memory for
+	// a slow caller.
+	representWindow = 16
+	// A batch whose lines come when there is no place for it looks for one again after placePauseMin, later
+	// after PlacePauseMax.
+	placePauseMin, PlacePauseMax = 5 * time.Millisecond, 100 * time.Millisecond
+	// BatchBacklogMax is how many bytes may wait for the store before each batch has one item
+	// on its way only: what batches have ahead of others, who wait behind it.
+	BatchBacklogMax = 4 << 20
+)
+
+// sendBatch answers POST workflow/api/v1/events.
+func (g *Group) sendBatch(x *kernel.Exchange) error {
+	if x.Sender != nil && x.Sender.Part != nil {
+		return g.sendPart(x)
+	}
+	run := &batchRun{x: x, workflows: g.Workflows, shares: &g.Shares, results: parse.IsLines(x.Request.Header)}
+	key, err := parse.IdempotencyKey(x.Request.Header["Idempotency-Key"])
+	if err != nil {
+		return err
+	}
+	run.represent = parse.PreferredReturn(x.Request.Header["Prefer"]) == "representation"
+	defer g.releaseBody(x)
+	if run.results && key == "" {
+		if err := g.keepLines(x, LineBytes); err != nil {
+			return err
+		}
+		run.source = g.streamItems(x)
+	} else if run.source, err = g.readItems(x, run.results); err != nil {
+		return err
+	}
+	defer run.source.close()
+	if key != "" {
+		retry := message.Retry{Key: key, Fingerprint: run.source.fingerprint(x)}
+		if err := g.keepKey(x, retry); err != nil {
+			return err
+		}
+		run.key = key
+	}
+	var forwarder batch.Forwarder
+	if g.Forwarder.Peers != nil {
+		f := newBatchForwarder(x, g.Forwarder, key)
+		defer f.stop()
+		forwarder = f
+	}
+	run.batch = batch.New(g.Workflows, forwarder)
+	defer run.occupy(false)
+	return run.do()
+}
+
+// batchRun is a batch on its way.
+type batchRun struct {
+	x         *kernel.Exchange
+	workflows Workflows
+	shares    *BatchShares
+	source    *itemSource
+	batch     *batch.Batch
+	// results says that each answer is a line, not an element of an array.
+	results bool
+	// represent: answers have the record.
+	represent bool
+	counted   bool        // see occupy
+	key       string      // that of the whole batch; empty without one
+	numbers   []int       // of the items in the whole batch; nil when this is the whole
+	taken     int         // items that the batch has
+	answered  int         // items whose answer is in x.out or behind it
+	waiting   func() bool // hands over an item that there was no room for; nil without one
+}
+
+// do sends the items and answers them.
+func (run *batchRun) do() error {
+	x := run.x
+	run.begin()
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	pause := time.Duration(0) // until it is looked for a place again
+	for {
+		if err := run.answer(); err != nil {
+			return err
+		}
+		hasPlace := run.occupy(run.batch.Len() > 0 || run.source.atHand())
+		hasRoom := hasPlace && run.batch.Len() < run.window()
+		if hasRoom && run.take() {
+			continue
+		}
+		if run.batch.Len() == 0 && run.source.ended() {
+			return run.end()
+		}
+		if err := run.push(); err != nil {
+			return err
+		}
+		var more <-chan chunk
+		if hasRoom && run.waiting == nil {
+			more = run.source.chunks
+		}
+		var place <-chan time.Time
+		if pause = min(2*pause+placePauseMin, PlacePauseMax); hasPlace {
+			pause = 0
+		} else {
+			place = time.After(pause)
+		}
+		select {
+		case <-place:
+		case c := <-more:
+			run.source.add(x, c)
+		case <-run.batch.Ready(more == nil):
+		case <-ticker.C:
+			run.batch.GiveUp()
+			if x.Kernel.Draining.Load() && run.source.err == nil {
+				run.source.fail(failure.ErrUnavailable)
+			}
+		}
+	}
+}
+
+// occupy counts the batch among the requests that are worked on, and among those that share what there is of windows, while it
+// has items. It reports false when there is no place for one that has items again.
+func (run *batchRun) occupy(has bool) bool {
+	switch {
+	case has && !run.x.TakeSlot():
+		return false
+	case !has && run.source.chunks != nil:
+		run.x.LeaveSlot()
+	}
+	if has == run.counted {
+		return true
+	}
+	run.counted = has
+	n := int64(1)
+	if !has {
+		n = -1
+	}
+	run.x.Usage.Batches.Add(n)
+	run.shares.Batches.Add(n)
+	return true
+}
+
+// window is how many items may be on their way now.
+func (run *batchRun) window() int {
+	if run.workflows.Backlog() > BatchBacklogMax {
+		return 1
+	}
+	most := int64(batchWindow)
+	if run.represent {
+		most = representWindow
+	}
+	// Batches together have three quarters of what the workflows take at once, and those of
+	// a user half of that. Each has one item in any case.
+	all := int64(run.workflows.InFlightMax()) * 3 / 4
+	ofAll := all / max(1, run.shares.Batches.Load())
+	ofUser := all / 2 / max(1, run.x.Usage.Batches.Load())
+	return int(max(1, min(most, ofAll, ofUser)))
+}
+
+// take sends the next item, and is false when there is none at hand or no room for it.
+func (run *batchRun) take() bool {
+	send := run.waiting
+	if run.waiting = nil; send == nil {
+		item, ok := run.source.next()
+		if !ok {
+			return false
+		}
+		if run.taken == BatchItemsMax {
+			run.source.fail(failure.Refuse(failure.ErrTooLarge, "a batch must not have more than %d items", BatchItemsMax))
+			return false
+		}
+		send = run.sending(item)
+	}
+	if !send() {
+		run.waiting = send
+		return false
+	}
+	run.taken++
+	return true
+}
+
+// sending returns what hands an item over. That is false when there is no room for it, and
+// then it can be called again: it is the same request, which counts once.
+func (run *batchRun) sending(item data.Value) func() bool {
+	x := run.x
+	refuse := func(err error) func() bool {
+		return func() bool { run.batch.Refuse(err); return true }
+	}
+	if int64(len(item)) > x.Kernel.Options.BodyBytesMax {
+		return refuse(failure.Refuse(failure.ErrTooLarge, "an item must not be larger than %d bytes", x.Kernel.Options.BodyBytesMax))
+	}
+	if item.Kind() != data.Object {
+		return refuse(parse.Malformed("an item must be a JSON object, not %s", parse.WithArticle(item.Kind())))
+	}
+	if _, isEvent := item.Lookup("instanceId"); !isEvent {
+		request, err := parseCreate(item)
+		if err != nil {
+			return refuse(err)
+		}
+		request.Caller = x.Caller
+		request.Retry = run.retryOf("", "create", item)
+		return func() bool { return run.batch.Create(request, item) }
+	}
+	request, err := parseEvent(item)
+	if err != nil {
+		return refuse(err)
+	}
+	request.Caller = x.Caller
+	request.Retry = run.retryOf(request.ID, "event", item)
+	return func() bool { return run.batch.Event(request, item) }
+}
+
+// RetryOf is the key of an item. It means the same as the key of a request of its own.
+func (run *batchRun) retryOf(eventID, route string, item data.Value) message.Retry {
+	key := eventID
+	if key == "" && run.key != "" {
+		number := run.taken
+		if run.numbers != nil {
+			number = run.numbers[run.taken]
+		}
+		key = run.key + "\x00" + strconv.Itoa(number) // NB: no key of a caller's has that
+	}
+	if key == "" {
+		return message.Retry{}
+	}
+	return message.Retry{Key: key, Fingerprint: kernel.Fingerprint(http.MethodPost, route, item)}
+}
+
+// begin begins the answer.
+func (run *batchRun) begin() {
+	x := run.x
+	if run.represent {
+		x.Writer.Header()["Preference-Applied"] = kernel.ValueRepresented
+	}
+	if run.results {
+		x.ContentType = kernel.ValueLines
+		return
+	}
+	x.Out = append(x.Out, `{"results":[`...)
+}
+
+// answer adds the answers that there are.
+func (run *batchRun) answer() error {
+	x := run.x
+	for {
+		answer, ok := run.batch.Next()
+		if !ok {
+			return nil
+		}
+		if run.answered++; run.answered > 1 && !run.results {
+			x.Out = append(x.Out, ',')
+		}
+		switch {
+		case answer.Text != nil:
+			x.Out = append(x.Out, answer.Text...)
+		case answer.Err != nil:
+			run.appendError(answer.Err)
+		default:
+			run.appendReply(answer.Reply)
+		}
+		if run.results {
+			x.Out = append(x.Out, '\n')
+		}
+		if len(x.Out) >= kernel.StreamBytes {
+			if err := x.Flush(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (run *batchRun) appendReply(reply *message.Reply) {
+	x := run.x
+	x.Out = append(x.Out, `{"status":200,"workflowId":"`...)
+	x.Out = append(x.Out, reply.WorkflowID...) // NB: identifiers need no escapes
+	x.Out = append(x.Out, `","instanceId":"`...)
+	x.Out = append(x.Out, reply.InstanceID...)
+	x.Out = append(x.Out, `","sequence":`...)
+	x.Out = strconv.AppendUint(x.Out, reply.Sequence, 10)
+	if run.represent {
+		x.Out = append(x.Out, `,"state":`...)
+		x.Out = reply.AppendRecord(x.Out)
+	}
+	x.Out = append(x.Out, '}')
+}
+
+func (run *batchRun) appendError(err error) {
+	x := run.x
+	f := x.MappingOf(err)
+	id := ""
+	if f.Internal {
+		id = x.RequestID()
+		x.Kernel.Options.Log.Error().Err(err).Str("request", id).Str("route", x.Route.Name).Msg("item failed")
+	}
+	x.Out = append(x.Out, `{"status":`...)
+	x.Out = strconv.AppendInt(x.Out, int64(f.Status), 10)
+	x.Out = append(x.Out, ',')
+	at := len(x.Out)
+	x.Out = f.AppendBody(x.Out, x.Route.Group, f.Message(err, id))
+	x.Out = append(x.Out[:at], x.Out[at+1:]...) // the brace of the body
+}
+
+// push sends what there is to a caller who may wait for it.
+func (run *batchRun) push() error {
+	x := run.x
+	if !run.results || len(x.Out) == 0 {
+		return nil
+	}
+	if err := x.Flush(); err != nil {
+		return err
+	}
+	return x.Push()
+}
+
+// end ends the answer.
+func (run *batchRun) end() error {
+	x := run.x
+	x.RenewWriteTime()
+	if !run.results {
+		x.Out = append(x.Out, "]}"...)
+		return x.SendRest()
+	}
+	if err := run.source.err; !errors.Is(err, io.EOF) {
+		run.appendError(err)
+		x.Out = append(x.Out, '\n')
+		return run.push() // NB: before the rest of the body is read
+	}
+	return x.SendRest()
+}

@@ -1,0 +1,136 @@
+package instances
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+
+	"troupe/actors/failure"
+	"troupe/actors/identity"
+	"troupe/actors/message"
+	"troupe/actors/query"
+	"troupe/gateway/api"
+	"troupe/gateway/internal/kernel"
+	"troupe/gateway/internal/parse"
+)
+
+// queryInstances answers GET workflow/api/v1/instances/{workflowId}. Without
+// limit the list is streamed. With it the page is collected first, because its
+// header Link and its member next are known only at its end.
+func (g *Group) queryInstances(x *kernel.Exchange) error {
+	request, err := ParseQueryRequest(x.Query)
+	if err != nil {
+		return err
+	}
+	mayManage := x.Caller.Has(identity.Workflows)
+	if slices.Contains(request.Fields, fieldPrivate) && !mayManage {
+		return parse.Malformed(`the query parameter "fields" can name %q only for holders of the privilege %s`, fieldPrivate, identity.Workflows)
+	}
+	if request.Explain && !mayManage {
+		return failure.Needs(identity.Workflows)
+	}
+	if err := x.CheckIdentifiers(); err != nil {
+		return err
+	}
+	request.Caller, request.WorkflowID = x.Caller, x.Params.ByName("workflowId")
+	if slices.Contains(request.Fields, fieldTitle) {
+		request.Languages = x.Languages()
+	}
+	x.Out = append(x.Out, `{"instances":[`...)
+	first := true
+	end, err := g.Workflows.Query(x.Request.Context(), request, func(instance []byte) error {
+		if !first {
+			x.Out = append(x.Out, ',')
+		}
+		first = false
+		x.Out = append(x.Out, instance...)
+		if request.Limit > 0 || len(x.Out) < kernel.StreamBytes {
+			return nil
+		}
+		return x.Flush()
+	})
+	x.RenewWriteTime()
+	if err != nil {
+		return err // NB: when a piece was sent, refuse closes the connection
+	}
+	if err := appendQueryEnd(x, request, end); err != nil {
+		return err
+	}
+	return x.SendRest()
+}
+
+// appendQueryEnd appends what follows the last instance, and sets the header
+// that goes with it.
+func appendQueryEnd(x *kernel.Exchange, request *query.Request, end *query.End) error {
+	x.Out = append(x.Out, ']')
+	if request.Limit > 0 {
+		x.AppendNext(end.Next)
+	}
+	if request.Count {
+		x.Out = append(x.Out, `,"count":`...)
+		x.Out = strconv.AppendInt(x.Out, end.Count, 10)
+	}
+	if request.Explain {
+		x.Out = append(x.Out, `,"explain":`...)
+		if err := x.AppendJSON(explainOf(end.Explain)); err != nil {
+			return err
+		}
+	}
+	x.Out = append(x.Out, '}')
+	return nil
+}
+
+func explainOf(e *query.Explain) api.Explain {
+	out := api.Explain{Matched: e.Matched, Considered: []api.Considered{}}
+	all := e.Plan != ""
+	if all {
+		out.Index, out.Plan, out.KeysRead, out.RecordsRead, out.Milliseconds = e.Index, &e.Plan, &e.KeysRead, &e.RecordsRead, &e.Milliseconds
+	}
+	for i := range e.Considered {
+		c := &e.Considered[i]
+		shown := api.Considered{Index: c.Index}
+		if all {
+			shown.Keys, shown.AtLeast = &c.Keys, &c.AtLeast
+		}
+		out.Considered = append(out.Considered, shown)
+	}
+	return out
+}
+
+// listHistory answers GET
+// workflow/api/v1/instance/{workflowId}/{instanceId}/history.
+func (g *Group) listHistory(x *kernel.Exchange) error {
+	request := message.History{Caller: x.Caller}
+	var err error
+	if request.Limit, err = parse.Limit(x.Query, parse.PageDefault); err != nil {
+		return err
+	}
+	if request.Cursor, err = parse.Cursor(x.Query); err != nil {
+		return err
+	}
+	fields, err := parse.Choice(x.Query, "fields", "data")
+	if err != nil {
+		return err
+	}
+	request.WithData = fields != ""
+	by, err := parse.Choice(x.Query, "order", parse.Ascending, parse.Descending)
+	if err != nil {
+		return err
+	}
+	request.Descending = by == parse.Descending
+	if err := x.CheckIdentifiers(); err != nil {
+		return err
+	}
+	request.WorkflowID, request.InstanceID = x.Params.ByName("workflowId"), x.Params.ByName("instanceId")
+	page, err := g.Workflows.History(x.Request.Context(), &request)
+	if err != nil {
+		return err
+	}
+	x.Out = append(x.Out, `{"history":[`...)
+	x.Out = append(x.Out, page.Entries...)
+	x.Out = append(x.Out, ']')
+	x.AppendNext(page.Next)
+	x.Out = append(x.Out, '}')
+	x.Send(http.StatusOK)
+	return nil
+}

@@ -1,0 +1,186 @@
+package instances
+
+import (
+	"context"
+	"net/http"
+
+	"troupe/actors/catalog"
+	"troupe/actors/changefeed"
+	"troupe/actors/identity"
+	"troupe/actors/message"
+	"troupe/actors/query"
+	"troupe/actors/watch"
+	"troupe/actors/workflow/batch"
+	"troupe/gateway/api"
+	"troupe/gateway/internal/kernel"
+	"troupe/gateway/internal/parse"
+	"troupe/gateway/internal/show"
+)
+
+// Workflows is what group B needs. Replies belong to the callee and are only
+// read. Errors are those of package failure.
+type Workflows interface {
+	Instances
+	Batches
+	Lists
+	Watches
+}
+
+// Instances has the operations on one instance.
+type Instances interface {
+	// Create makes an instance. It returns when the instance is durable.
+	Create(context.Context, *message.Create) (*message.Reply, error)
+	// Send hands an event to an instance. It returns when the outcome is durable.
+	Send(context.Context, *message.Event) (*message.Reply, error)
+	// Load returns an instance as everything acknowledged before has left it.
+	Load(context.Context, *message.Load) (*message.Reply, error)
+	// Events returns what the caller may send to an instance now.
+	Events(context.Context, *message.Load) (*message.Events, error)
+	// History returns a page of an instance's history.
+	History(context.Context, *message.History) (*message.Page, error)
+}
+
+// Batches has what many creates and events in one request need.
+type Batches interface {
+	batch.Router
+	// Backlog is how many bytes wait for the store.
+	Backlog() int64
+	// InFlightMax is how many requests the workflows take at once.
+	InFlightMax() int
+	// KeepKey remembers durably that a key of the caller's stands for a batch.
+	KeepKey(caller *identity.Principal, key message.Retry) error
+}
+
+// Lists has the operations on many.
+type Lists interface {
+	// Query calls item with the JSON of each instance, in the order that was
+	// asked for; the bytes are valid during the call. An error of item ends the
+	// query and is returned.
+	Query(ctx context.Context, request *query.Request, item func(instance []byte) error) (*query.End, error)
+	// Choices lists what the caller may create.
+	Choices(caller *identity.Principal) []catalog.Choice
+}
+
+// Watches streams what is committed.
+type Watches interface {
+	// Watch calls deliver with watch.Opened and then with each event, one call after
+	// the other, at least every 15 s and each after request.Reauthorize, until one of
+	// the two returns an error, ctx ends, or StopWatching is called, which is
+	// nil. An error before the first call of deliver is a refusal. Neither is called
+	// any more when Watch has returned.
+	Watch(ctx context.Context, request *watch.Request, deliver func(watch.Event) error) error
+	// Changes returns a page of what was committed behind a cursor, as changefeed.Service says.
+	Changes(context.Context, *changefeed.Request) (*changefeed.Page, error)
+	// StopWatching ends all calls of Watch, and refuses new ones. Calls of Changes wait no more.
+	StopWatching()
+}
+
+// createInstance answers POST workflow/api/v1/create. If-Match has no meaning
+// here and is ignored, as RFC 9110 (13.1.1) has it for what has no present
+// representation.
+func (g *Group) createInstance(x *kernel.Exchange) error {
+	key, body, err := x.KeyedBody()
+	if err != nil {
+		return err
+	}
+	request, err := parseCreate(body)
+	if err != nil {
+		return err
+	}
+	if request.Retry, err = kernel.RetryOf(x, key, "", body); err != nil {
+		return err
+	}
+	request.Caller = x.Caller
+	request.WithHistory = !parse.PrefersMinimal(x.Request.Header["Prefer"])
+	reply, err := g.Workflows.Create(x.Request.Context(), request)
+	if err != nil {
+		return err
+	}
+	x.AnswerInstance(reply)
+	return nil
+}
+
+// sendEvent answers POST workflow/api/v1/event.
+func (g *Group) sendEvent(x *kernel.Exchange) error {
+	key, err := parse.IdempotencyKey(x.Request.Header["Idempotency-Key"])
+	if err != nil {
+		return err
+	}
+	ifMatch, err := parse.IfMatch(x.Request.Header["If-Match"])
+	if err != nil {
+		return err
+	}
+	body, err := parse.Body(x.Body)
+	if err != nil {
+		return err
+	}
+	request, err := parseEvent(body)
+	if err != nil {
+		return err
+	}
+	if request.Retry, err = kernel.RetryOf(x, key, request.ID, body); err != nil {
+		return err
+	}
+	request.Caller = x.Caller
+	request.IfMatch = ifMatch
+	request.WithHistory = !parse.PrefersMinimal(x.Request.Header["Prefer"])
+	reply, err := g.Workflows.Send(x.Request.Context(), request)
+	if err != nil {
+		return err
+	}
+	x.AnswerInstance(reply)
+	return nil
+}
+
+// loadInstance answers GET workflow/api/v1/instance/{workflowId}/{instanceId}.
+func (g *Group) loadInstance(x *kernel.Exchange) error {
+	request := message.Load{
+		Caller:      x.Caller,
+		WorkflowID:  x.Params.ByName("workflowId"),
+		InstanceID:  x.Params.ByName("instanceId"),
+		WithHistory: !parse.PrefersMinimal(x.Request.Header["Prefer"]),
+	}
+	if err := x.CheckIdentifiers(); err != nil {
+		return err
+	}
+	reply, err := g.Workflows.Load(x.Request.Context(), &request)
+	if err != nil {
+		return err
+	}
+	x.SetInstanceHeaders(reply)
+	x.Out = append(x.Out, `{"state":`...)
+	x.Out = reply.AppendRecord(x.Out)
+	x.Out = append(x.Out, '}')
+	x.Send(http.StatusOK)
+	return nil
+}
+
+// listEvents answers GET
+// workflow/api/v1/instance/{workflowId}/{instanceId}/events.
+func (g *Group) listEvents(x *kernel.Exchange) error {
+	request := message.Load{
+		Caller:     x.Caller,
+		WorkflowID: x.Params.ByName("workflowId"),
+		InstanceID: x.Params.ByName("instanceId"),
+	}
+	if err := x.CheckIdentifiers(); err != nil {
+		return err
+	}
+	reply, err := g.Workflows.Events(x.Request.Context(), &request)
+	if err != nil {
+		return err
+	}
+	// The tag is the instance's: what stands here holds until it moves on.
+	x.Writer.Header()["Etag"] = []string{parse.EntityTag(reply.Sequence)}
+	out := api.EventList{Events: []api.Event{}}
+	for _, e := range reply.Events {
+		out.Events = append(out.Events, eventOf(e))
+	}
+	presentEvents(out.Events, reply, x.Languages())
+	return x.AnswerJSON(out)
+}
+
+// listChoices answers GET workflow/api/v1/choices.
+func (g *Group) listChoices(x *kernel.Exchange) error {
+	return x.AnswerJSON(api.ChoiceList{Workflows: show.Choices(g.Workflows.Choices(x.Caller))})
+}

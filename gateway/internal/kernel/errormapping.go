@@ -1,0 +1,154 @@
+package kernel
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+
+	"troupe/actors/failure"
+	"troupe/gateway/internal/parse"
+	"troupe/statemachine/data"
+)
+
+// Group is a group of operations of the interface. All groups answer with the same
+// statuses, but some errors have another label in each.
+type Group uint8
+
+const (
+	// GroupWorkflow is B, and all that belongs to no group.
+	GroupWorkflow Group = iota
+	// GroupPortal is A.
+	GroupPortal
+	// GroupFile is C and D.
+	GroupFile
+
+	groups
+)
+
+// ErrorMapping says how one kind of error is answered (gateway/INTERFACE.md, "Errors").
+type ErrorMapping struct {
+	Status int
+	// Labels has the value of the member "error" for each group.
+	Labels [groups]string
+	// Text is the message when the error gives no reason.
+	Text string
+	// retry: nothing was applied, and the answer has the header Retry-After.
+	Retry bool
+	// internal: the error is logged, and the answer names the id of its log line.
+	Internal bool
+}
+
+// labelsOf returns the labels of an error whose label is the same in groups B, C and D.
+func labelsOf(portal, others string) [groups]string {
+	return [groups]string{GroupPortal: portal, GroupWorkflow: others, GroupFile: others}
+}
+
+// ErrorMappings is the one table of errors: a row for each kind. It is never changed.
+var ErrorMappings = [failure.Kinds]ErrorMapping{
+	failure.ErrInvalid:      {Status: 400, Labels: labelsInvalid, Text: failure.ErrInvalid.Error()},
+	failure.ErrUnauthorized: {Status: 401, Labels: labelsOf("Unauthorized", "Unauthorized"), Text: textUnauthorized},
+	failure.ErrForbidden:    {Status: 403, Labels: labelsOf("Access denied", "AccessDenied"), Text: TextForbidden},
+	failure.ErrNotFound:     {Status: 404, Labels: labelsOf("Not found", "NotFound"), Text: TextNotFound},
+	failure.ErrMethod: {
+		Status: 405, Labels: labelsOf("Method not allowed", "MethodNotAllowed"),
+		Text: "the method is not allowed for this path; the header Allow lists those that are",
+	},
+	failure.ErrNotAllowed: {
+		Status: 409, Labels: labelsOf("Conflict", "EventNotAllowed"),
+		Text: "no transition takes this event in the current state",
+	},
+	failure.ErrClaimed:  {Status: 409, Labels: labelsOf("Conflict", "Claimed"), Text: "somebody else has the task"},
+	failure.ErrEnded:    {Status: 409, Labels: labelsOf("Conflict", "Ended"), Text: "the instance was stopped, or cancelled by its parent, and takes nothing more"},
+	failure.ErrConflict: {Status: 409, Labels: labelsOf("Conflict", "Conflict"), Text: failure.ErrConflict.Error()},
+	failure.ErrExists:   {Status: 409, Labels: labelsOf("Conflict", "AlreadyExists"), Text: failure.ErrExists.Error()},
+	failure.ErrInUse:    {Status: 409, Labels: labelsOf("Conflict", "InUse"), Text: "another instance needs this one: its parent, or its child"},
+	failure.ErrGone:     {Status: 410, Labels: labelsOf("Gone", "Gone"), Text: failure.ErrGone.Error()},
+	failure.ErrPrecondition: {
+		Status: 412, Labels: labelsOf("Precondition failed", "PreconditionFailed"),
+		Text: "the condition in the request does not hold, or no longer holds",
+	},
+	failure.ErrTooLarge:      {Status: 413, Labels: labelsOf("Too large", "TooLarge"), Text: "the instance would become too large"},
+	failure.ErrMediaType:     {Status: 415, Labels: labelsOf("Unsupported media type", "UnsupportedMediaType"), Text: failure.ErrMediaType.Error()},
+	failure.ErrKeyReused:     {Status: 422, Labels: labelsKeyReused, Text: "the idempotency key was used for another request"},
+	failure.ErrUnprocessable: {Status: 422, Labels: labelsOf("Unprocessable", "Unprocessable"), Text: failure.ErrUnprocessable.Error()},
+	failure.ErrInstanceBusy:  {Status: 429, Labels: labelsBusy, Text: textBusy, Retry: true},
+	failure.ErrQuota:         {Status: 429, Labels: labelsBusy, Text: failure.ErrQuota.Error(), Retry: true},
+	failure.ErrBusy:          {Status: 503, Labels: labelsBusy, Text: textBusy, Retry: true},
+	failure.ErrUnavailable:   {Status: 503, Labels: labelsOf("Busy", "Unavailable"), Text: TextUnavailable, Retry: true},
+	failure.ErrElsewhere:     {Status: 503, Labels: labelsOf("Busy", "Unavailable"), Text: TextUnavailable, Retry: true},
+	failure.ErrOutcomeUnknown: {
+		Status: 504, Labels: labelsOf("Busy", "OutcomeUnknown"),
+		Text: "it is not known whether this was done; repeat it, with the same Idempotency-Key if it had one",
+	},
+	failure.ErrExecution: {
+		Status: 500, Labels: labelsOf("Server error", "MarshallingError"), Internal: true,
+		Text: "the workflow's data could not be processed; nothing was stored",
+	},
+	failure.ErrInternal: {Status: 500, Labels: labelsOf("Server error", "Internal"), Text: "an internal error occurred", Internal: true},
+}
+
+// misdirected is the row of failure.ErrElsewhere for another node, which asks for the leader again.
+var misdirected = ErrorMapping{Status: http.StatusMisdirectedRequest, Labels: labelsOf("Elsewhere", "Elsewhere"), Text: failure.ErrElsewhere.Error()}
+
+var (
+	labelsInvalid   = [groups]string{GroupPortal: "Bad request", GroupWorkflow: "InvalidContent", GroupFile: "BadRequest"}
+	labelsKeyReused = [groups]string{GroupPortal: "Unprocessable", GroupWorkflow: "KeyReused", GroupFile: "Unprocessable"}
+	labelsBusy      = labelsOf("Busy", "Busy")
+)
+
+const (
+	TextForbidden    = "you have no right to do this"
+	TextNotFound     = "there is nothing here, or nothing that you may see"
+	textBusy         = "the service is busy; nothing was done, try again later"
+	TextUnavailable  = "the service takes no requests now; nothing was done, try again later"
+	textUnauthorized = "a valid API token or session is needed"
+	// TextSessionNeeded is for group A, which takes nothing else.
+	TextSessionNeeded = "a session is needed"
+	// textWrongPassword answers a sign-in, whatever was wrong with it.
+	textWrongPassword = "wrong user or password"
+	// textFormClosed is for group A, where nobody has sent an event.
+	textFormClosed = "the form takes no draft or submission now, or not with this data"
+)
+
+// isClosed reports whether an error is for textFormClosed: it tells people of forms nothing better.
+func isClosed(err *failure.Error) bool {
+	return ErrorMappings[err.Kind].Status == http.StatusConflict && err.Kind != failure.ErrInUse && err.Kind != failure.ErrClaimed && err.Reason == ""
+}
+
+// MappingOf returns the row of an error.
+func MappingOf(err error) *ErrorMapping { return &ErrorMappings[failure.Of(err).Kind] }
+
+// Message returns the text for the caller. id is that of the request; internal
+// errors name it, and those with an incident name that.
+func (f *ErrorMapping) Message(err error, id string) string {
+	of := failure.Of(err)
+	switch {
+	case of.Reference != "":
+		return "The workflow failed (expression error). Nothing was saved. Reference " + of.Reference + "."
+	case f.Internal && of.Reason == "":
+		return f.Text + "; the log has more under " + id
+	}
+	return parse.Clip(cmp.Or(of.Reason, f.Text))
+}
+
+// AppendBody appends the body of an error to dst.
+func (f *ErrorMapping) AppendBody(dst []byte, g Group, message string) []byte {
+	dst = append(dst, `{"error":`...)
+	dst = data.AppendString(dst, f.Labels[g])
+	dst = append(dst, `,"message":`...)
+	dst = data.AppendString(dst, message)
+	return append(dst, '}')
+}
+
+// RetryAfter draws the seconds of a Retry-After, at most longest, so that callers who were
+// refused together do not come back together.
+func RetryAfter(longest int64) []string { return retrySeconds[rand.Int64N(longest)] }
+
+// retrySeconds are the values of the header from one second on.
+var retrySeconds = func() (values [retryAfterMax][]string) {
+	for i := range values {
+		values[i] = []string{strconv.Itoa(i + 1)}
+	}
+	return values
+}()

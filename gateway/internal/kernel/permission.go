@@ -1,0 +1,125 @@
+package kernel
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"troupe/actors/failure"
+	"troupe/actors/identity"
+	"troupe/gateway/internal/parse"
+	"troupe/statemachine"
+)
+
+// Whether a caller may use a route is decided here, and nowhere else: by its credential and its privileges. What the
+// caller may do with an instance, its definition says (actors).
+
+// authenticate identifies the caller and checks that the caller may use the route.
+func (x *Exchange) authenticate() error {
+	kinds := x.Route.Access.Kinds
+	if kinds == 0 && !x.Route.Access.SignIn {
+		return nil
+	}
+	if x.Route.Privilege == identity.Workflows && x.isOperator() {
+		x.Kind, x.Caller = identity.Token, Operator
+		return nil
+	}
+	presented, err := parse.ReadCredentials(x.Request.Header, x.Kernel.Options.SessionCookie)
+	if err != nil {
+		return err
+	}
+	if kinds == 0 { // a credential is not looked up here, but must not be ambiguous
+		return x.checkOrigin()
+	}
+	if x.Kind, x.Credential, err = presented.Pick(kinds); err != nil {
+		return err
+	}
+	// NB: this comes before the session is looked up: a look-up counts as use, and
+	// another site must not keep a session alive.
+	if x.Kind == identity.Session {
+		if err := x.checkOrigin(); err != nil {
+			return err
+		}
+	}
+	accepted := x.Kind
+	if x.Route.Access.ending {
+		accepted |= identity.Ending
+	}
+	if x.Caller, err = x.Identify(accepted); err != nil {
+		return err
+	}
+	if x.Connection != nil {
+		x.Connection.MarkAuthenticated()
+	}
+	if p := x.Route.Privilege; p != "" && !x.Caller.Has(p) && (x.Route.OrPrivilege == "" || !x.Caller.Has(x.Route.OrPrivilege)) {
+		if x.Route.OrPrivilege != "" {
+			p += " or " + x.Route.OrPrivilege
+		}
+		return failure.Needs(p)
+	}
+	return nil
+}
+
+// checkOrigin refuses requests that a page of another site makes with the
+// browser's cookie.
+func (x *Exchange) checkOrigin() error {
+	r := x.Request
+	if x.Route.Strict { // the check lets safe methods pass
+		r = r.WithContext(r.Context())
+		r.Method = http.MethodPost
+	}
+	if err := x.Kernel.crossOrigin.Check(r); err != nil {
+		return errCrossOrigin
+	}
+	return nil
+}
+
+// Identify returns whose the credential of the request is. Of a request that another node has
+// forwarded, that node has looked it up: it may not be known here yet.
+func (x *Exchange) Identify(kind identity.Kind) (*identity.Principal, error) {
+	if from := x.Sender; from != nil {
+		return x.Services.Credentials.Principal(from.User, from.Roles)
+	}
+	return x.Services.Credentials.Authenticate(kind, x.Credential)
+}
+
+// Reauthorize is called for each event: a stream must not outlive its credential. It
+// also ends when the caller's rights have changed, because the filter was checked
+// with them; clients reconnect and are then checked with the new rights.
+func (x *Exchange) Reauthorize() (*identity.Principal, error) {
+	if x.Caller == Operator {
+		return Operator, nil // who has shown no credential loses none
+	}
+	now, err := x.Identify(x.Kind)
+	if err != nil {
+		return nil, err
+	}
+	if now != x.Caller && !sameRights(now, x.Caller) {
+		return nil, ErrWatchOver
+	}
+	return now, nil
+}
+
+func sameRights(a, b *identity.Principal) bool {
+	return a.ID == b.ID && slices.Equal(a.Roles, b.Roles) && slices.Equal(a.Privileges, b.Privileges)
+}
+
+// Operator is who runs the service on its own machine, and shows no credential. Whoever can open the socket can change the
+// home's files, so there is no more to give than mod-admin.
+var Operator = &identity.Principal{ID: statemachine.System, Privileges: []string{string(identity.Admin), string(identity.Workflows)}}
+
+// operatorKey is the key of a request of the operator in its context.
+type operatorKey struct{}
+
+// AsOperator makes a request one of the operator.
+func AsOperator(r *http.Request) *http.Request {
+	return r.Clone(context.WithValue(r.Context(), operatorKey{}, true))
+}
+
+// isOperator reports whether the request is one of the operator, here or at the node that forwarded it.
+func (x *Exchange) isOperator() bool {
+	if x.Sender != nil {
+		return x.Sender.Operator
+	}
+	return x.Request.Context().Value(operatorKey{}) != nil
+}

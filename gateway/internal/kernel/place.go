@@ -1,0 +1,130 @@
+package kernel
+
+import (
+	"time"
+
+	"troupe/actors/failure"
+	"troupe/gateway/internal/listener"
+)
+
+// RejectOverload counts a request that is refused because a limit is reached, and returns the reason.
+func (x *Exchange) RejectOverload() error {
+	x.Kernel.metrics.shed.Add(1)
+	return failure.ErrBusy
+}
+
+// rejectUser is shed for a limit of one user, whom x.usage is of.
+func (x *Exchange) rejectUser() error {
+	x.BeyondShare = x.Usage != nil
+	return x.RejectOverload()
+}
+
+// admitAnonymous admits a request to a route that takes no credential.
+func (x *Exchange) admitAnonymous() bool {
+	if x.Route.Access.Kinds != 0 {
+		return true
+	}
+	address, _ := x.Kernel.ClientOf(x.Request)
+	x.network = listener.NetworkOf(address)
+	x.anonymous = x.Kernel.Anonymous.admit(x.network, &x.Kernel.Limits)
+	return x.anonymous
+}
+
+// admitUser counts the request for its caller, or reports that the caller has
+// reached the limit for one user.
+func (x *Exchange) admitUser() bool {
+	x.Usage = x.Kernel.Usage.Of(x.Caller.ID)
+	requests := x.Usage.Requests.Add(1)
+	l := &x.Kernel.Limits
+	return requests-x.Usage.Idle.Load() <= Half(x.Kernel.Pressure.Limit.Load()) && requests+x.Usage.Watchers.Load() <= l.userBusyConnections
+}
+
+// EndAdmission ends what serve began by counting the request. The second call does
+// nothing.
+func (x *Exchange) EndAdmission() {
+	if x.anonymous {
+		x.anonymous = false
+		x.Kernel.Anonymous.release(x.network)
+	}
+	if x.Counted {
+		x.Counted = false
+		if x.Usage != nil {
+			x.returnToSlot()
+			x.Usage.Requests.Add(-1)
+		}
+		x.Kernel.requestEnded()
+	}
+}
+
+// Working is how many requests are worked on. Those that have left their places are not, but they have connections, and
+// Stop waits for them.
+func (s *Kernel) Working() int64 { return s.InFlight.Load() - s.Idle.Load() }
+
+// LeaveSlot gives the place of a user's request to others, while nothing is done for it: it waits for lines of a batch, or
+// until bytes are paid for. It belongs to the goroutine of the request, as all of these.
+func (x *Exchange) LeaveSlot() {
+	if x.Counted && x.Usage != nil && !x.idle {
+		x.idle = true
+		x.Usage.Idle.Add(1)
+		x.Kernel.Idle.Add(1)
+	}
+}
+
+// returnToSlot ends LeaveSlot, whether there is a place or not.
+func (x *Exchange) returnToSlot() {
+	if x.idle {
+		x.idle = false
+		x.Usage.Idle.Add(-1)
+		x.Kernel.Idle.Add(-1)
+	}
+}
+
+// TakeSlot ends LeaveSlot, or reports that there is no place now. Then it can be called again.
+func (x *Exchange) TakeSlot() bool {
+	if !x.idle {
+		return true
+	}
+	// NB: it counts before it looks, as admitUser does: of two at the last place one at least sees the other. The lock is
+	// so that of two that come back not both see the other.
+	x.Kernel.placing.Lock()
+	defer x.Kernel.placing.Unlock()
+	x.returnToSlot()
+	limit := x.Kernel.Pressure.Limit.Load()
+	if x.Kernel.Working() > limit || x.Usage.Requests.Load()-x.Usage.Idle.Load() > Half(limit) {
+		x.LeaveSlot()
+		return false
+	}
+	return true
+}
+
+// Charge charges n bytes of a body or an answer to the caller (package toll).
+func (x *Exchange) Charge(n int64) (wait time.Duration, ok bool) {
+	s := x.Kernel
+	account := &s.anonymousBytes
+	if x.Usage != nil {
+		account = &x.Usage.Bytes
+	}
+	return account.Charge(time.Since(s.Started), n, s.Limits.UserBytes)
+}
+
+// Pay charges bytes of a body before they are read, or of an answer before it is sent, and waits until those are paid that
+// were charged before. The request is not worked on meanwhile. Who owes too much is refused.
+func (x *Exchange) Pay(n int64) error {
+	wait, ok := x.Charge(n)
+	switch {
+	case !ok:
+		return x.rejectUser()
+	case wait == 0:
+		return nil
+	}
+	x.LeaveSlot()
+	defer x.returnToSlot()
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-x.Kernel.Requests.Done():
+		return failure.ErrUnavailable
+	}
+}

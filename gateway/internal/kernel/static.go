@@ -1,0 +1,100 @@
+package kernel
+
+import (
+	"bytes"
+	"net/http"
+
+	"github.com/andybalholm/brotli"
+
+	"troupe/gateway/internal/parse"
+)
+
+// brotlied returns the file in brotli, nil as long as there is none. The first call has it made.
+func (s *Kernel) brotlied(f *StaticFile) []byte {
+	if f.Brotli == nil {
+		return nil
+	}
+	if made := f.Brotli.bytes.Load(); made != nil {
+		return *made
+	}
+	if !f.Brotli.asked.Swap(true) {
+		s.Packing.Go(func() { s.packBrotli(f) })
+	}
+	return nil
+}
+
+// packBrotli makes the brotli form, unless the server is stopped before its turn comes.
+func (s *Kernel) packBrotli(f *StaticFile) {
+	select {
+	case brotliTurn <- struct{}{}:
+		defer func() { <-brotliTurn }()
+	case <-s.Stopping:
+		f.Brotli.asked.Store(false)
+		return
+	}
+	var out bytes.Buffer
+	w := brotli.NewWriterLevel(&out, BrotliLevel)
+	_, _ = w.Write(f.Body) // a bytes.Buffer never returns an error
+	_ = w.Close()
+	made := out.Bytes()
+	if gzipped := f.gzipped(); out.Len() >= len(f.Body) || gzipped != nil && out.Len() >= len(gzipped) {
+		made = nil
+	}
+	f.Brotli.bytes.Store(&made)
+}
+
+// SendStatic answers with a static file, or with 304 when the browser has it.
+func (x *Exchange) SendStatic(f *StaticFile) error {
+	body, tag, h := f.Body, f.tag, x.Writer.Header()
+	if compressed := f.gzipped(); compressed != nil {
+		x.VaryEncoding = true
+		var smaller []byte
+		if parse.PrefersBrotli(x.Request.Header["Accept-Encoding"]) {
+			smaller = x.Kernel.brotlied(f)
+		}
+		switch {
+		case len(smaller) > 0:
+			body, tag = smaller, formTag(tag, brotliSuffix)
+			h["Content-Encoding"] = valueBrotli
+		case parse.AcceptsGzip(x.Request.Header["Accept-Encoding"]):
+			body, tag = compressed, gzipTag(tag)
+			h["Content-Encoding"] = valueGzip
+		}
+	}
+	x.ContentType, x.CacheControl = f.contentType, f.cache
+	if f.tag != "" {
+		h["Etag"] = []string{tag}
+		if hasTag(x.Request.Header["If-None-Match"], tag) {
+			delete(h, "Content-Encoding")
+			x.sendHeader(http.StatusNotModified, 0)
+			return nil
+		}
+	}
+	x.sendHeader(http.StatusOK, len(body))
+	_, _ = x.Writer.Write(body) // NB: an error means that the caller has gone
+	return nil
+}
+
+// hasTag reports whether If-None-Match names the tag (RFC 9110, 13.1.2, whose
+// comparison is the weak one).
+func hasTag(lines []string, tag string) bool {
+	for _, rest := range lines {
+		if parse.TrimBlanks(rest) == "*" {
+			return true
+		}
+		for {
+			given, _, after, ok := parse.CutEntityTag(parse.TrimBlanks(rest))
+			if !ok {
+				break
+			}
+			if `"`+given+`"` == tag {
+				return true
+			}
+			if after = parse.TrimBlanks(after); after == "" || after[0] != ',' {
+				break
+			}
+			rest = after[1:]
+		}
+	}
+	return false
+}

@@ -1,0 +1,142 @@
+package kernel
+
+import (
+	"errors"
+	"net/http"
+	"os"
+
+	"troupe/actors/failure"
+)
+
+// A watcher gets what is committed as server-sent events:
+//
+//	in flight ──► open  ──► ended
+//	    │           │         └ by the caller, by Stop, by a lost right,
+//	    │           │           or closed because nobody reads
+//	    │           └ counted as a watcher; Stop does not wait for it
+//	    └ counted as any request; a refusal is a status
+
+// StreamOpening begins every stream. It makes clients reconnect soon after the
+// connection ends.
+const StreamOpening = "retry: 2000\n"
+
+var (
+	ValueEventStream = []string{"text/event-stream"}
+	valueNo          = []string{"no"}
+)
+
+// ErrWatchOver ends Watch when there is nothing more to send. No handler returns it.
+var ErrWatchOver = errors.New("the watch is over")
+
+// AppendEvent appends an event as it stands in a stream.
+type AppendEvent func(dst []byte) ([]byte, error)
+
+// Stream runs a watch, which calls send for each event, and answers with what it sends. The header of the answer leaves with the first
+// event; an error of watch before that is the answer.
+func (x *Exchange) Stream(watch func(send func(AppendEvent) error) error) error {
+	if err := x.AdmitWatcher(); err != nil {
+		return err
+	}
+	defer x.ReleaseWatcher()
+	defer x.FollowRights(RightsEvery)()
+	var sendErr error
+	err := watch(func(e AppendEvent) error {
+		sendErr = x.sendEvent(e)
+		return sendErr
+	})
+	if sendErr != nil {
+		return x.EndStream(sendErr)
+	}
+	return x.EndStream(x.tellRights(x.rightsError(err)))
+}
+
+// AdmitWatcher counts a watcher, or refuses it because there are too many.
+func (x *Exchange) AdmitWatcher() error {
+	s := x.Kernel
+	ofUser, ofAll := x.Usage.Watchers.Add(1), s.watchers.Add(1)
+	if ofUser > s.Limits.UserWatchers || ofAll > s.Options.WatchersMax {
+		x.ReleaseWatcher()
+		s.metrics.watchersFull.Add(1)
+		return failure.ErrBusy
+	}
+	return nil
+}
+
+// ReleaseWatcher ends a watcher that AdmitWatcher has counted.
+func (x *Exchange) ReleaseWatcher() {
+	x.Kernel.watchers.Add(-1)
+	x.Usage.Watchers.Add(-1)
+}
+
+// sendEvent sends one event to the watcher. An error ends the watch.
+func (x *Exchange) sendEvent(e AppendEvent) (err error) {
+	if x.Status == 0 {
+		x.beginStream()
+		if x.Request.Method == http.MethodHead {
+			return ErrWatchOver
+		}
+	}
+	if x.Out, err = e(x.Out[:0]); err != nil {
+		return err
+	}
+	if err := x.Flush(); err != nil {
+		return err
+	}
+	return x.Push()
+}
+
+// Push sends what was written. Without it net/http sends nothing until its buffer is full.
+func (x *Exchange) Push() error {
+	if err := http.NewResponseController(x.Writer).Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return errors.Join(ErrAborted, err)
+	}
+	return nil
+}
+
+// beginStream sends the header of a stream. From here on the request is a
+// watcher and no longer in flight. ReadMax does not end it: when a request has
+// been read, net/http goes on reading without a limit, to notice a caller who
+// leaves.
+func (x *Exchange) beginStream() {
+	h := x.Writer.Header()
+	x.Kernel.setCommonHeaders(h, x.Request)
+	x.addVaryLanguage(h)
+	h["Content-Type"] = ValueEventStream
+	h["X-Accel-Buffering"] = valueNo // nginx would collect events until a buffer is full
+	x.RenewWriteTime()
+	x.Status = http.StatusOK
+	x.Writer.WriteHeader(http.StatusOK)
+	x.EndAdmission()
+}
+
+// EndStream turns the end of Watch into the error that the handler returns.
+func (x *Exchange) EndStream(err error) error {
+	x.RenewWriteTime() // the last chunk is still to come
+	switch {
+	case x.Status == 0 && (err == nil || errors.Is(err, ErrWatchOver)):
+		return failure.ErrUnavailable // the server stopped before the stream began
+	case x.Status == 0, err == nil:
+		return err
+	case errors.Is(err, ErrWatchOver), errors.Is(err, failure.ErrUnauthorized):
+		return nil
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return err // NB: such a write ends the request's context too
+	case errors.Is(err, ErrAborted), x.Request.Context().Err() != nil:
+		return nil // the caller has ended the stream
+	}
+	return err
+}
+
+// AppendData appends JSON as the data of an event. A line end in it, which can
+// only be white space, becomes a new data line; as it is, it would end the event.
+func AppendData(dst, json []byte) []byte {
+	dst = append(dst, "data: "...)
+	for _, c := range json {
+		if c == '\n' || c == '\r' {
+			dst = append(dst, "\ndata: "...)
+			continue
+		}
+		dst = append(dst, c)
+	}
+	return append(dst, '\n')
+}

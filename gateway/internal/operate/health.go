@@ -1,0 +1,122 @@
+package operate
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"troupe/actors/failure"
+	"troupe/gateway/internal/kernel"
+	"troupe/gateway/internal/parse"
+	"troupe/statemachine/data"
+)
+
+// Part is something whose state /readyz shows. A part that is not Optional turns it
+// to 503 while it is not ready; no part decides whether a request is taken.
+type Part struct {
+	// Name is shown to everybody who can reach the server, like the text of
+	// what Ready returns.
+	Name string
+	// Ready returns nil, or why the part takes nothing now. It is called for
+	// every request of /readyz and must not block.
+	Ready func() error
+	// Optional parts do not keep the service from being ready: what needs them
+	// waits, and all else goes on. They are shown with "verbose".
+	Optional bool
+}
+
+func appendBuild(dst []byte, b kernel.Build) []byte {
+	dst = append(dst, `,"build":{"version":`...)
+	dst = data.AppendString(dst, b.Version)
+	dst = append(dst, `,"commit":`...)
+	dst = data.AppendString(dst, b.Commit)
+	dst = append(dst, `,"go":`...)
+	dst = data.AppendString(dst, b.Go)
+	return append(dst, '}')
+}
+
+// answerLive answers GET /livez: always 200. A restart would not repair what is broken
+// outside the process.
+func answerLive(x *kernel.Exchange) error {
+	x.Out = append(x.Out, `{"status":"ok"}`...)
+	x.Send(http.StatusOK)
+	return nil
+}
+
+// answerReady answers GET /readyz: 200 when requests are taken, otherwise 503
+// with the first reason. "verbose" in the query adds all parts, the build, and the nodes of a
+// cluster.
+func (g *Group) answerReady(x *kernel.Exchange) error {
+	parts := g.readiness(x)
+	status, reason := http.StatusOK, ""
+	for _, part := range parts {
+		if part.reason != "" && !part.optional {
+			status, reason = http.StatusServiceUnavailable, part.name+": "+part.reason
+			break
+		}
+	}
+	if status == http.StatusOK {
+		x.Out = append(x.Out, `{"status":"ready"`...)
+	} else {
+		f := kernel.MappingOf(failure.ErrUnavailable)
+		kernel.SetErrorHeaders(x.Writer.Header(), f)
+		x.Out = f.AppendBody(x.Out, kernel.GroupWorkflow, parse.Clip(reason))
+		x.Out = x.Out[:len(x.Out)-1] // the brace; more may follow
+	}
+	if x.Request.URL.Query().Has("verbose") {
+		if b := x.Kernel.Options.Build; b != (kernel.Build{}) {
+			x.Out = appendBuild(x.Out, b)
+		}
+		x.Out = appendParts(x.Out, parts)
+		if x.IsOpen() && g.Cluster != nil {
+			text, err := json.Marshal(g.Cluster())
+			if err != nil {
+				return err
+			}
+			x.Out = append(append(x.Out, `,"cluster":`...), text...)
+		}
+	}
+	x.Out = append(x.Out, '}')
+	x.Send(status)
+	return nil
+}
+
+func appendParts(dst []byte, parts []partState) []byte {
+	dst = append(dst, `,"parts":[`...)
+	for i, part := range parts {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"name":`...)
+		dst = data.AppendString(dst, part.name)
+		if part.reason == "" {
+			dst = append(dst, `,"ready":true}`...)
+			continue
+		}
+		dst = append(dst, `,"ready":false,"reason":`...)
+		dst = data.AppendString(dst, parse.Clip(part.reason))
+		dst = append(dst, '}')
+	}
+	return append(dst, ']')
+}
+
+// partState is a part as it is now; an empty reason means ready.
+type partState struct {
+	name, reason string
+	optional     bool
+}
+
+// readiness asks all parts. The gateway itself is the first.
+func (g *Group) readiness(x *kernel.Exchange) []partState {
+	states := []partState{{name: "gateway", reason: x.Kernel.Reason()}}
+	if !x.IsOpen() {
+		return states
+	}
+	for _, part := range g.Parts {
+		state := partState{name: part.Name, optional: part.Optional}
+		if err := part.Ready(); err != nil {
+			state.reason = err.Error()
+		}
+		states = append(states, state)
+	}
+	return states
+}

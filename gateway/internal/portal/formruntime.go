@@ -1,0 +1,423 @@
+package portal
+
+import (
+	"encoding/json"
+	"slices"
+
+	"troupe/actors/failure"
+	"troupe/actors/form"
+	"troupe/actors/formportal"
+	"troupe/actors/identity"
+	"troupe/actors/presentation"
+	"troupe/actors/query"
+	"troupe/gateway/api"
+	"troupe/gateway/internal/kernel"
+	"troupe/gateway/internal/parse"
+	"troupe/gateway/internal/show"
+	"troupe/statemachine"
+	"troupe/statemachine/data"
+	"troupe/statemachine/schema"
+)
+
+// formRequest reads which form the path names.
+func formRequest(x *kernel.Exchange) (formportal.FormRequest, error) {
+	return formOf(x, x.Params.ByName("workflowId"), x.Params.ByName("instanceId"))
+}
+
+// FormOf names a form. What can be nobody's is failure.ErrNotFound.
+func formOf(x *kernel.Exchange, workflowID, instanceID string) (formportal.FormRequest, error) {
+	if workflowID != formportal.PlainWorkflow && !statemachine.IsIdentifier(workflowID) || !statemachine.IsIdentifier(instanceID) {
+		return formportal.FormRequest{}, failure.ErrNotFound
+	}
+	return formportal.FormRequest{Caller: x.Caller, WorkflowID: workflowID, InstanceID: instanceID}, nil
+}
+
+// showForm answers GET form-runtime/api/v1/form/{workflowId}/{instanceId}.
+func (g *Group) showForm(x *kernel.Exchange) error {
+	request, err := formRequest(x)
+	if err != nil {
+		return err
+	}
+	view, err := g.Portal.Form(x.Request.Context(), &request)
+	if err != nil {
+		return err
+	}
+	languages := x.Languages()
+	answer := api.FormView{
+		Form: FormOf(view.Summary, languages), Category: view.Category.String(), Template: templateOf(view.Template, languages),
+		Data: json.RawMessage(view.Data), States: view.States, SubmittedAt: view.SubmittedAt, Editable: view.Editable,
+	}
+	answer.Draft = draftOf(view.Draft, view.TemplateChanged, view.Strays)
+	return x.AnswerJSON(answer)
+}
+
+// draftOf is a draft with what does not fit the template any more; nil stays nil.
+func draftOf(d *form.Draft, templateChanged bool, strays []schema.Unreachable) *api.Draft {
+	if d == nil {
+		return nil
+	}
+	out := &api.Draft{DraftSaved: savedOf(d), Data: json.RawMessage(d.Data), Template: d.Template.String(), TemplateChanged: templateChanged}
+	out.Misfits = []api.Misfit{} // NB: none is a list, too
+	for _, s := range strays {
+		out.Misfits = append(out.Misfits, api.Misfit{Path: s.Pointer, Reason: string(s.Reason)})
+	}
+	return out
+}
+
+func savedOf(d *form.Draft) api.DraftSaved {
+	return api.DraftSaved{Revision: d.Revision, SavedAt: d.SavedAt}
+}
+
+// deleteForm answers DELETE form-runtime/api/v1/form/{workflowId}/{instanceId}.
+func (g *Group) deleteForm(x *kernel.Exchange) error {
+	request, err := formRequest(x)
+	if err != nil {
+		return err
+	}
+	if err := g.Portal.Delete(x.Request.Context(), &request); err != nil {
+		return err
+	}
+	return x.AnswerJSON(struct{}{})
+}
+
+// formsPageDefault is the page of a list of forms.
+const formsPageDefault = 50
+
+// pageForms answers GET form-runtime/api/v1/forms.
+func (g *Group) pageForms(x *kernel.Exchange) error {
+	request, err := formPageRequest(x, form.KindForm, form.KindChecklist)
+	if err != nil {
+		return err
+	}
+	page, answer, err := g.pageOf(x, request)
+	if err != nil {
+		return err
+	}
+	if answer.Forms, err = g.presentForms(x, page); err != nil {
+		return err
+	}
+	answer.Next = x.LinkNext(page.Next)
+	return x.AnswerJSON(answer)
+}
+
+// pageRequests answers GET workflow/api/v1/requests: all that the caller has created but for checklists.
+func (g *Group) pageRequests(x *kernel.Exchange) error {
+	request, err := formPageRequest(x, form.KindForm, form.KindChecklist, form.KindInstance)
+	if err != nil {
+		return err
+	}
+	request.WithInstances = x.Query.Get("kind") == ""
+	if x.Query.Get("category") == "" {
+		request.Category = form.Every
+	}
+	page, of, err := g.pageOf(x, request)
+	if err != nil {
+		return err
+	}
+	shown, err := g.presentForms(x, page)
+	if err != nil {
+		return err
+	}
+	answer := api.RequestPage{Forms: []api.Request{}, Next: x.LinkNext(page.Next), Count: of.Count}
+	for n, f := range shown {
+		if f.FormType == formportal.TypeInstance && f.Title == nil { // it is gone, or hidden, since it was found
+			continue
+		}
+		of := &page.Forms[n]
+		answer.Forms = append(answer.Forms, api.Request{PagedForm: f, WorkflowID: of.WorkflowID, Category: of.Category.String()})
+	}
+	return x.AnswerJSON(answer)
+}
+
+// pageOf reads a page, and begins its answer.
+func (g *Group) pageOf(x *kernel.Exchange, request *formportal.PageRequest) (*formportal.Page, *api.FormPage, error) {
+	if g.Presentations != nil {
+		request.Title = func(from *query.Reader, f form.Listed) (statemachine.Text, error) { return g.titleOf(x, from, f) }
+	}
+	request.Languages = x.Languages()
+	page, err := g.Portal.Page(x.Request.Context(), request)
+	answer := &api.FormPage{}
+	if err == nil && request.Count {
+		answer.Count = &api.FormCount{N: page.Count}
+	}
+	return page, answer, err
+}
+
+// titleOf is that of a form, for a search.
+func (g *Group) titleOf(x *kernel.Exchange, from *query.Reader, f form.Listed) (statemachine.Text, error) {
+	if f.WorkflowID == formportal.PlainWorkflow {
+		return nil, nil
+	}
+	return g.Presentations.Called(from, x.Caller, presentation.Name{WorkflowID: f.WorkflowID, InstanceID: f.InstanceID})
+}
+
+// presentForms adds to the forms of a page how people see their instances. Where that would be too much for one answer, it returns the
+// first of them, and the page ends there.
+func (g *Group) presentForms(x *kernel.Exchange, page *formportal.Page) ([]api.PagedForm, error) {
+	out, names, at := make([]api.PagedForm, len(page.Forms)), []presentation.Name{}, []int{}
+	languages := x.Languages()
+	for n, f := range page.Forms {
+		out[n].Form = FormOf(&f.Summary, languages)
+		if f.WorkflowID != formportal.PlainWorkflow {
+			names, at = append(names, presentation.Name{WorkflowID: f.WorkflowID, InstanceID: f.ID}), append(at, n)
+		}
+	}
+	if g.Presentations == nil {
+		return out, nil
+	}
+	lines, err := g.Presentations.Lines(x.Request.Context(), x.Caller, names)
+	if err != nil {
+		return nil, err
+	}
+	if len(lines) < len(names) {
+		out = out[:at[len(lines)]]
+		page.Next = page.NextBehind(len(out) - 1)
+	}
+	for k, l := range lines {
+		if l == nil {
+			continue
+		}
+		f, title := &out[at[k]], l.Called().For(languages...)
+		f.Title, f.States, f.Columns = &title, show.Statuses(l, languages), show.Columns(l, languages)
+		if f.FormType == formportal.TypeInstance {
+			f.Status = statemachine.NodeNames(l.At)
+		}
+	}
+	return out, nil
+}
+
+// formPageRequest reads the query of a page of forms of one of some kinds, which is the first without another.
+func formPageRequest(x *kernel.Exchange, kinds ...form.Kind) (*formportal.PageRequest, error) {
+	request := &formportal.PageRequest{ListRequest: formportal.ListRequest{Caller: x.Caller, Kind: kinds[0]}}
+	words := make([]string, len(kinds))
+	for n, k := range kinds {
+		words[n] = k.String()
+	}
+	kind, err := parse.Choice(x.Query, "kind", words...)
+	if err != nil {
+		return nil, err
+	}
+	if n := slices.Index(words, kind); n >= 0 {
+		request.Kind = kinds[n]
+	}
+	category, err := parse.Choice(x.Query, "category", form.Current.String(), form.Submitted.String(), form.Archived.String())
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range []form.Category{form.Submitted, form.Archived} {
+		if category == c.String() {
+			request.Category = c
+		}
+	}
+	if request.Sort, err = parse.Choice(x.Query, "sort", form.NewestFirst, form.OldestFirst, form.ByName); err != nil {
+		return nil, err
+	}
+	if request.Query, err = parse.Text(x.Query, "q"); err != nil {
+		return nil, err
+	}
+	if err = parse.CheckWords(request.Query); err != nil {
+		return nil, err
+	}
+	if request.WorkflowID, err = parse.Text(x.Query, "workflowId"); err != nil {
+		return nil, err
+	}
+	if request.Limit, err = parse.Limit(x.Query, formsPageDefault); err != nil {
+		return nil, err
+	}
+	if request.Count, err = parse.Flag(x.Query, "count"); err != nil {
+		return nil, err
+	}
+	request.Cursor, err = parse.Cursor(x.Query)
+	return request, err
+}
+
+// showTemplate answers GET form-runtime/api/v1/template/{kind}/{formId}: what a
+// page asks before it makes a form.
+func (g *Group) showTemplate(x *kernel.Exchange) error {
+	kind, privilege := form.KindForm, identity.Form
+	switch x.Params.ByName("kind") {
+	case form.KindForm.String():
+	case form.KindChecklist.String():
+		kind, privilege = form.KindChecklist, identity.Checklist
+	default:
+		return failure.ErrNotFound
+	}
+	if !x.Caller.Has(privilege) {
+		return failure.Needs(privilege)
+	}
+	if err := x.CheckIdentifiers(); err != nil {
+		return err
+	}
+	template, bound, err := g.Portal.Template(x.Request.Context(), x.Caller, kind, x.Params.ByName("formId"))
+	if err != nil {
+		return err
+	}
+	return x.AnswerJSON(api.TemplatePage{
+		Template: templateOf(template, x.Languages()), Workflows: show.Choices(bound), NeedsWorkflow: len(template.Workflows) > 0,
+	})
+}
+
+// FormOf is a form as the lists show it.
+func FormOf(f *formportal.Summary, languages []string) api.Form {
+	return api.Form{
+		ID: f.ID, FormType: f.FormType, FormID: f.FormID, SubmissionID: f.SubmissionID, Name: f.Name.For(languages...), FullPath: f.FullPath,
+		By: f.By, When: f.When, Status: f.Status, Role: f.Role,
+	}
+}
+
+// templateOf is what a page sees of a template, in the first of the languages that its texts are in; nil stays nil.
+func templateOf(t *formportal.Template, languages []string) *api.Template {
+	if t == nil {
+		return nil
+	}
+	out := &api.Template{
+		FormID: t.ID, Name: t.Name.For(languages...), Description: t.Description.For(languages...),
+		Schema: json.RawMessage(t.SchemaFor(languages...)), UI: json.RawMessage(t.UIFor(languages...)), Submit: t.Submit, Digest: t.Digest.String(),
+	}
+	for _, item := range t.Items {
+		out.Items = append(out.Items, api.Item{ID: item.ID, Label: item.Label.For(languages...), Help: item.Help.For(languages...), Required: item.Required})
+	}
+	return out
+}
+
+// draftConditions reads what the headers of a request demand of the draft that there is.
+func draftConditions(x *kernel.Exchange) (c form.DraftCondition, err error) {
+	lines := x.Request.Header["If-Match"]
+	c.IfMatch, err = parse.IfMatch(lines)
+	c.MustExist = len(lines) > 0 && c.IfMatch == nil // a star (RFC 9110, 13.1.1)
+	return c, err
+}
+
+// parseDraft reads a request to keep a draft.
+func parseDraft(x *kernel.Exchange) (v data.Value, template form.Digest, c form.DraftCondition, err error) {
+	if c, err = draftConditions(x); err != nil {
+		return nil, template, c, err
+	}
+	if c.IfAbsent, err = parse.IfAbsent(x.Request.Header["If-None-Match"]); err != nil {
+		return nil, template, c, err
+	}
+	body, err := parse.Body(x.Body)
+	if err != nil {
+		return nil, template, c, err
+	}
+	for key, member := range body.Members() {
+		switch key {
+		case "data":
+			v, err = parse.ObjectMember(member, key)
+		case "template":
+			template, err = digestMember(member, key)
+		default:
+			err = parse.UnknownMember("", key, "data", "template")
+		}
+		if err != nil {
+			return nil, template, c, err
+		}
+	}
+	if v == nil {
+		err = parse.MissingMember("data")
+	}
+	return v, template, c, err
+}
+
+// saveDraft answers PUT form-runtime/api/v1/draft/{workflowId}/{instanceId}.
+func (g *Group) saveDraft(x *kernel.Exchange) (err error) {
+	request := formportal.DraftRequest{}
+	if request.Data, request.Template, request.DraftCondition, err = parseDraft(x); err != nil {
+		return err
+	}
+	if request.FormRequest, err = formRequest(x); err != nil {
+		return err
+	}
+	draft, err := g.Portal.SaveDraft(x.Request.Context(), &request)
+	if err != nil {
+		return err
+	}
+	return answerDraftSaved(x, &draft)
+}
+
+func answerDraftSaved(x *kernel.Exchange, d *form.Draft) error {
+	x.Writer.Header()["Etag"] = []string{parse.EntityTag(d.Revision)}
+	return x.AnswerJSON(savedOf(d))
+}
+
+// digestMember reads the digest of a template.
+func digestMember(v data.Value, key string) (form.Digest, error) {
+	text, err := parse.StringMember(v, key)
+	if err != nil {
+		return form.Digest{}, err
+	}
+	digest, ok := form.ParseDigest(text)
+	if !ok {
+		return form.Digest{}, parse.Malformed("%q must be the digest of a template", key)
+	}
+	return digest, nil
+}
+
+// dropDraft answers DELETE form-runtime/api/v1/draft/{workflowId}/{instanceId}.
+func (g *Group) dropDraft(x *kernel.Exchange) (err error) {
+	request := formportal.DraftRequest{}
+	if request.DraftCondition, err = draftConditions(x); err != nil {
+		return err
+	}
+	if request.FormRequest, err = formRequest(x); err != nil {
+		return err
+	}
+	if _, err := g.Portal.SaveDraft(x.Request.Context(), &request); err != nil {
+		return err
+	}
+	return x.AnswerJSON(struct{}{})
+}
+
+// submitForm answers POST form-runtime/api/v1/submit, as POST event does.
+func (g *Group) submitForm(x *kernel.Exchange) error {
+	key, body, err := x.KeyedBody()
+	if err != nil {
+		return err
+	}
+	request, err := parseSubmit(x, body)
+	if err != nil {
+		return err
+	}
+	if request.Retry, err = kernel.RetryOf(x, key, "", body); err != nil {
+		return err
+	}
+	request.WithHistory = !parse.PrefersMinimal(x.Request.Header["Prefer"])
+	reply, err := g.Portal.Submit(x.Request.Context(), request)
+	if err != nil {
+		return err
+	}
+	x.AnswerInstance(reply)
+	return nil
+}
+
+// parseSubmit reads the body of submit, with the errors of parseCreate.
+func parseSubmit(x *kernel.Exchange, body data.Value) (*formportal.SubmitRequest, error) {
+	request := &formportal.SubmitRequest{}
+	var workflowID, instanceID string
+	missing := map[string]bool{"workflowId": true, "instanceId": true, "data": true}
+	for key, v := range body.Members() {
+		var err error
+		switch key {
+		case "workflowId":
+			workflowID, err = parse.StringMember(v, key)
+		case "instanceId":
+			instanceID, err = parse.StringMember(v, key)
+		case "data":
+			request.Data, err = parse.ObjectMember(v, key)
+		default:
+			err = parse.UnknownMember("", key, "workflowId", "instanceId", "data")
+		}
+		if err != nil {
+			return nil, err
+		}
+		delete(missing, key)
+	}
+	for _, key := range []string{"workflowId", "instanceId", "data"} {
+		if missing[key] {
+			return nil, parse.MissingMember(key)
+		}
+	}
+	var err error
+	request.FormRequest, err = formOf(x, workflowID, instanceID)
+	return request, err
+}

@@ -1,0 +1,130 @@
+package portal
+
+import (
+	"context"
+	"encoding/json"
+
+	"troupe/actors/failure"
+	"troupe/actors/form"
+	"troupe/actors/formportal"
+	"troupe/actors/message"
+	"troupe/gateway/api"
+	"troupe/gateway/internal/kernel"
+	"troupe/gateway/internal/parse"
+	"troupe/gateway/internal/show"
+	"troupe/statemachine/data"
+)
+
+// TaskForms has the forms of tasks. Errors are those of package failure.
+type TaskForms interface {
+	// Task returns the form of a task with the caller's draft.
+	Task(ctx context.Context, request *formportal.TaskRequest) (*formportal.TaskView, error)
+	// SaveTaskDraft keeps or drops the caller's draft. It returns when that is durable.
+	SaveTaskDraft(ctx context.Context, request *formportal.TaskDraftRequest) (form.Draft, error)
+	// SubmitTask sends what was filled in. It returns when that is durable.
+	SubmitTask(ctx context.Context, request *formportal.TaskSubmitRequest) (*message.Reply, error)
+}
+
+func taskRequest(x *kernel.Exchange) formportal.TaskRequest {
+	return formportal.TaskRequest{Caller: x.Caller, TaskID: x.Params.ByName("taskId")}
+}
+
+// taskView reads the form of the task that the path names.
+func (g *Group) taskView(x *kernel.Exchange) (*formportal.TaskView, error) {
+	request := taskRequest(x)
+	return g.Portal.Task(x.Request.Context(), &request)
+}
+
+// showTaskForm answers GET form-runtime/api/v1/task/{taskId}.
+func (g *Group) showTaskForm(x *kernel.Exchange) error {
+	view, err := g.taskView(x)
+	if err != nil {
+		return err
+	}
+	answer := api.TaskForm{
+		Task: show.Task(view.Task, x.Languages(), show.Names{Users: g.Users}), Events: []string{}, Template: templateOf(view.Template, x.Languages()), Data: json.RawMessage(view.Data), States: json.RawMessage(view.States),
+		Draft: draftOf(view.Draft, view.TemplateChanged, view.Strays), Editable: view.Editable,
+	}
+	for _, name := range view.Events {
+		answer.Events = append(answer.Events, string(name))
+	}
+	x.Writer.Header()["Etag"] = []string{parse.EntityTag(view.Sequence)}
+	return x.AnswerJSON(answer)
+}
+
+// showTaskDraft answers GET form-runtime/api/v1/task/{taskId}/draft.
+func (g *Group) showTaskDraft(x *kernel.Exchange) error {
+	view, err := g.taskView(x)
+	if err == nil && view.Draft == nil {
+		err = failure.ErrNotFound
+	}
+	if err != nil {
+		return err
+	}
+	x.Writer.Header()["Etag"] = []string{parse.EntityTag(view.Draft.Revision)}
+	return x.AnswerJSON(draftOf(view.Draft, view.TemplateChanged, view.Strays))
+}
+
+// saveTaskDraft answers PUT form-runtime/api/v1/task/{taskId}/draft.
+func (g *Group) saveTaskDraft(x *kernel.Exchange) (err error) {
+	request := formportal.TaskDraftRequest{TaskRequest: taskRequest(x)}
+	if request.Data, request.Template, request.DraftCondition, err = parseDraft(x); err != nil {
+		return err
+	}
+	draft, err := g.Portal.SaveTaskDraft(x.Request.Context(), &request)
+	if err != nil {
+		return err
+	}
+	return answerDraftSaved(x, &draft)
+}
+
+// dropTaskDraft answers DELETE form-runtime/api/v1/task/{taskId}/draft.
+func (g *Group) dropTaskDraft(x *kernel.Exchange) (err error) {
+	request := formportal.TaskDraftRequest{TaskRequest: taskRequest(x)}
+	if request.DraftCondition, err = draftConditions(x); err != nil {
+		return err
+	}
+	if _, err := g.Portal.SaveTaskDraft(x.Request.Context(), &request); err != nil {
+		return err
+	}
+	return x.AnswerJSON(struct{}{})
+}
+
+// submitTask answers POST form-runtime/api/v1/task/{taskId}/submit, as POST event does.
+func (g *Group) submitTask(x *kernel.Exchange) error {
+	key, body, err := x.KeyedBody()
+	if err != nil {
+		return err
+	}
+	request := &formportal.TaskSubmitRequest{TaskRequest: taskRequest(x), WithHistory: !parse.PrefersMinimal(x.Request.Header["Prefer"])}
+	if request.IfMatch, err = parse.IfMatch(x.Request.Header["If-Match"]); err != nil {
+		return err
+	}
+	for name, v := range body.Members() {
+		switch name {
+		case "event":
+			request.Event, err = parse.StringMember(v, name)
+		case "data":
+			request.Data, err = parse.ObjectMember(v, name)
+		default:
+			err = parse.UnknownMember("", name, "event", "data")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if request.Data == nil {
+		return parse.MissingMember("data")
+	}
+	// NB: the same for another task is another request.
+	what := append(data.AppendString(data.Value(nil), request.TaskID), body...)
+	if request.Retry, err = kernel.RetryOf(x, key, "", what); err != nil {
+		return err
+	}
+	reply, err := g.Portal.SubmitTask(x.Request.Context(), request)
+	if err != nil {
+		return err
+	}
+	x.AnswerInstance(reply)
+	return nil
+}

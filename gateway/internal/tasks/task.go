@@ -1,0 +1,281 @@
+package tasks
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"troupe/actors/activity"
+	"troupe/actors/identity"
+	"troupe/actors/message"
+	"troupe/actors/task"
+	"troupe/gateway/api"
+	"troupe/gateway/internal/kernel"
+	"troupe/gateway/internal/parse"
+	"troupe/gateway/internal/show"
+	"troupe/statemachine/data"
+)
+
+// Tasks has what waits for people, and what they say. Errors are those of package failure.
+type Tasks interface {
+	Tasks(context.Context, *task.ListRequest) (*task.Page, error)
+	Task(ctx context.Context, caller *identity.Principal, taskID string) (*task.Item, error)
+	// ChangeTask and AddComment return when it is durable.
+	ChangeTask(context.Context, *message.TaskChange) (*task.Item, error)
+	AddComment(context.Context, *message.Comment) (*activity.Row, error)
+	Activity(context.Context, *message.Activity) (*activity.Page, error)
+	// WatchTasks is as Watches.Watch.
+	WatchTasks(ctx context.Context, request *task.WatchRequest, deliver func(*task.Event) error) error
+}
+
+// taskPageDefault is the page of a list of tasks.
+const taskPageDefault = 50
+
+// listTasks answers GET workflow/api/v1/tasks.
+func (g *Group) listTasks(x *kernel.Exchange) (err error) {
+	users := show.Names{Users: g.Users}
+	list := task.ListRequest{Caller: x.Caller, Languages: x.Languages(), NameOf: users.Of}
+	if list.Scope, err = parse.Choice(x.Query, "scope", task.ScopeMine, task.ScopeOpen, task.ScopeAll, task.ScopeDone, task.ScopeEvery); err != nil {
+		return err
+	}
+	if list.Scope == "" {
+		list.Scope = task.ScopeAll
+	}
+	for name, to := range map[string]*string{"workflowId": &list.WorkflowID, "filter": &list.Filter, "q": &list.Query, "sort": &list.Sort} {
+		if *to, err = parse.Text(x.Query, name); err != nil {
+			return err
+		}
+	}
+	if err = parse.CheckWords(list.Query); err != nil {
+		return err
+	}
+	if list.Limit, err = parse.Limit(x.Query, taskPageDefault); err != nil {
+		return err
+	}
+	if list.Cursor, err = parse.Cursor(x.Query); err != nil {
+		return err
+	}
+	if list.Count, err = parse.Flag(x.Query, "count"); err != nil {
+		return err
+	}
+	page, err := g.Workflows.Tasks(x.Request.Context(), &list)
+	if err != nil {
+		return err
+	}
+	return x.AnswerJSON(api.TaskList{Tasks: show.Tasks(page.Items, list.Languages, users), Next: x.LinkNext(page.Next), Count: page.Count})
+}
+
+// showTask answers GET workflow/api/v1/task/{taskId}.
+func (g *Group) showTask(x *kernel.Exchange) error {
+	item, err := g.Workflows.Task(x.Request.Context(), x.Caller, x.Params.ByName("taskId"))
+	if err != nil {
+		return err
+	}
+	return x.AnswerJSON(show.Task(item, x.Languages(), show.Names{Users: g.Users}))
+}
+
+// changeTask answers POST workflow/api/v1/task.
+func (g *Group) changeTask(x *kernel.Exchange) error {
+	change, to, err := parseTaskChange(x.Body)
+	if err != nil {
+		return err
+	}
+	change.Caller = x.Caller
+	if to != "" && g.Users != nil {
+		change.To = g.Users.Directory().Principal(identity.UserID(to))
+	}
+	item, err := g.Workflows.ChangeTask(x.Request.Context(), change)
+	if err != nil {
+		return err
+	}
+	return x.AnswerJSON(show.Task(item, x.Languages(), show.Names{Users: g.Users}))
+}
+
+// parseTaskChange reads {"taskId", "action", "to"}.
+func parseTaskChange(body []byte) (change *message.TaskChange, to string, err error) {
+	value, err := parse.Body(body)
+	if err != nil {
+		return nil, "", err
+	}
+	change = &message.TaskChange{}
+	for key, v := range value.Members() {
+		text := ""
+		if text, err = parse.StringMember(v, key); err != nil {
+			return nil, "", err
+		}
+		switch key {
+		case "taskId":
+			change.TaskID = text
+		case "action":
+			change.Action = message.TaskAction(text)
+		case "to":
+			to = text
+		default:
+			return nil, "", parse.UnknownMember("", key, "taskId", "action", "to")
+		}
+	}
+	known := []message.TaskAction{message.Claim, message.Release, message.Assign}
+	switch {
+	case change.TaskID == "":
+		return nil, "", parse.MissingMember("taskId")
+	case !slices.Contains(known, change.Action):
+		return nil, "", parse.Malformed(`"action" must be %s`, parse.ChoiceText(known))
+	case (to != "") != (change.Action == message.Assign):
+		return nil, "", parse.Malformed(`"to" names the user of "assign", and of no other action`)
+	}
+	return change, to, nil
+}
+
+// watchTasks answers GET workflow/api/v1/tasks/watch.
+func (g *Group) watchTasks(x *kernel.Exchange) error {
+	languages, users := x.Languages(), show.Names{Users: g.Users} // NB: the header Vary is sent with the first event
+	return x.Stream(func(send func(kernel.AppendEvent) error) error {
+		return g.Workflows.WatchTasks(x.Request.Context(), &task.WatchRequest{Caller: x.Caller, Reauthorize: x.Reauthorize}, func(e *task.Event) error {
+			return send(func(dst []byte) ([]byte, error) { return appendTaskEvent(dst, e, languages, users) })
+		})
+	})
+}
+
+// appendTaskEvent appends an event of a stream of tasks.
+func appendTaskEvent(dst []byte, e *task.Event, languages []string, users show.Names) ([]byte, error) {
+	switch e.Kind {
+	case task.Opened:
+		dst = append(dst, kernel.StreamOpening+": open\n"...)
+	case task.Changed:
+		text, err := kernel.Encode(nil, api.TasksWatched{WorkflowID: e.WorkflowID, InstanceID: e.InstanceID, Tasks: show.Tasks(e.Items, languages, users)})
+		if err != nil {
+			return dst, err
+		}
+		dst = kernel.AppendData(append(dst, "event: tasks\n"...), text)
+	case task.Lost:
+		dst = append(dst, "event: lost\ndata: {\"message\":\"tasks are missing here; read the list again\"}\n"...)
+	case task.Heartbeat:
+		dst = append(dst, ": beat\n"...)
+	}
+	return append(dst, '\n'), nil
+}
+
+// commentRunesMax is the longest comment, in characters.
+const commentRunesMax = 10_000
+
+// addComment answers POST workflow/api/v1/instance/{workflowId}/{instanceId}/comments.
+func (g *Group) addComment(x *kernel.Exchange) error {
+	if err := x.CheckIdentifiers(); err != nil {
+		return err
+	}
+	key, body, err := x.KeyedBody()
+	if err != nil {
+		return err
+	}
+	comment := message.Comment{Load: message.Load{Caller: x.Caller, WorkflowID: x.Params.ByName("workflowId"), InstanceID: x.Params.ByName("instanceId")}}
+	for name, v := range body.Members() {
+		if name != "text" {
+			return parse.UnknownMember("", name, "text")
+		}
+		if comment.Text, err = parse.StringMember(v, name); err != nil {
+			return err
+		}
+	}
+	if n := utf8.RuneCountInString(comment.Text); n > commentRunesMax || strings.TrimSpace(comment.Text) == "" {
+		return parse.Malformed(`"text" must have 1 to %d characters, and not only blanks`, commentRunesMax)
+	}
+	// NB: the same text to another instance is another request.
+	what := data.AppendString(data.AppendString(data.Value(nil), comment.WorkflowID+"/"+comment.InstanceID), comment.Text)
+	if comment.Retry, err = kernel.RetryOf(x, key, "", what); err != nil {
+		return err
+	}
+	row, err := g.Workflows.AddComment(x.Request.Context(), &comment)
+	if err != nil {
+		return err
+	}
+	return x.AnswerJSON(api.CommentReply{Comment: api.Comment{User: row.User, UserName: show.Names{Users: g.Users}.Of(row.User), Text: row.Text, TS: show.Time(row.At)}})
+}
+
+// listActivity answers GET workflow/api/v1/instance/{workflowId}/{instanceId}/activity.
+func (g *Group) listActivity(x *kernel.Exchange) error {
+	if err := x.CheckIdentifiers(); err != nil {
+		return err
+	}
+	by, err := parse.Choice(x.Query, "order", parse.Ascending, parse.Descending)
+	if err != nil {
+		return err
+	}
+	list := message.Activity{
+		Load:        message.Load{Caller: x.Caller, WorkflowID: x.Params.ByName("workflowId"), InstanceID: x.Params.ByName("instanceId")},
+		OldestFirst: by == parse.Ascending,
+	}
+	if list.Limit, err = parse.Limit(x.Query, parse.PageDefault); err != nil {
+		return err
+	}
+	if list.Cursor, err = parse.Cursor(x.Query); err != nil {
+		return err
+	}
+	page, err := g.Workflows.Activity(x.Request.Context(), &list)
+	if err != nil {
+		return err
+	}
+	users := show.Names{Users: g.Users}
+	answer := api.ActivityList{Activity: []api.Activity{}, Next: x.LinkNext(page.Next)}
+	for _, i := range page.Items {
+		answer.Activity = append(answer.Activity, activityOf(i, list.InstanceID, users, x.Caller.Has(identity.Workflows)))
+	}
+	return x.AnswerJSON(answer)
+}
+
+// activityOf is one line of what has happened to an instance. isWhole shows deliveries whole.
+func activityOf(i *activity.Item, instanceID string, users show.Names, isWhole bool) api.Activity {
+	a := api.Activity{TS: show.Time(i.At), User: show.TextOrNil(i.User)}
+	if i.User != "" {
+		a.UserName = show.TextOrNil(users.Of(i.User))
+	}
+	switch {
+	case i.Row != nil && i.Row.Kind == activity.Comment:
+		a.Kind, a.Text = "comment", i.Row.Text
+	case i.Row != nil:
+		a.Kind, a.Action, a.TaskID = "task", i.Row.Kind.String(), instanceID+"-"+i.Row.Task.String()
+		a.StateMachineID, a.NodeID, a.To = string(i.Row.Node.Machine), string(i.Row.Node.Node), show.TextOrNil(i.Row.To)
+		if i.Row.To != "" {
+			a.ToName = show.TextOrNil(users.Of(i.Row.To))
+		}
+	case i.Timer != nil:
+		timer := show.Timer(i.Name, i.Timer)
+		a.Kind, a.Timer = "timer", &timer
+	case i.Delivery != nil:
+		delivery := show.PendingDelivery(i.Delivery, isWhole)
+		a.Kind, a.Delivery = "delivery", &delivery
+	default:
+		a.Kind, a.Sequence = "history", i.Sequence
+		addEntry(&a, i.Entry)
+	}
+	return a
+}
+
+// addEntry adds the members of a history entry.
+func addEntry(a *api.Activity, entry data.Value) {
+	texts := func(v data.Value) (list []string) {
+		for _, e := range v.Elements() {
+			list = append(list, e.Text())
+		}
+		return list
+	}
+	for name, v := range entry.Members() {
+		switch name {
+		case "startState":
+			a.StartState = texts(v)
+		case "endState":
+			a.EndState = texts(v)
+		case "transitionEvent":
+			event := v.Text()
+			a.TransitionEvent = &event
+		case "ts":
+			a.TS = v.Text()
+		case "data":
+			a.Data = []byte(v)
+		case "dataDigest":
+			a.DataDigest = []byte(v)
+		case "attempt":
+			a.Attempt = true
+		}
+	}
+}
