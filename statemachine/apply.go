@@ -39,7 +39,7 @@ func (m *move) applyData(picked []*chart.Transition, c *chart.EventDeclaration, 
 		return errWhole
 	case into != chart.NoDocument:
 		return m.applyTo(into, how, given)
-	case string(given) == string(emptyObject): // it does not replace svcPublic
+	case string(given) == string(chart.EmptyObject): // it does not replace svcPublic
 		return nil
 	case p.named():
 		if err := m.applyTo(chart.Public, how, p.public); err != nil {

@@ -63,7 +63,7 @@ func (v View) Available(c *Caller, now time.Time) []Available {
 		m.budget = *v.Budget
 		defer func() { *v.Budget = m.budget }() // NB: before the move is released
 	}
-	m.setEvent(expr.Event{Data: emptyObject})
+	m.setEvent(expr.Event{Data: chart.EmptyObject})
 	o := &offers{at: map[EventName]int{}, ways: map[*chart.Transition]way{}}
 	done := d.IsDoneWith(m.active)
 	for i := m.active.Next(1); i >= 0 && !done; i = m.active.Next(i + 1) {
@@ -186,7 +186,7 @@ func (m *move) foresee(tr *chart.Transition) GuardResult {
 	switch {
 	case tr.Guard == nil:
 		return GuardTrue
-	case tr.Guard.Reads("event") || tr.Guard.Reads(signalVariable):
+	case tr.Guard.Reads("event") || tr.Guard.Reads(chart.SignalVariable):
 		return GuardUnknown
 	}
 	if ok, err := tr.Guard.Bool(&m.scope); err != nil || !ok {

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"troupe/statemachine/data"
+	"troupe/statemachine/internal/parse"
 )
 
 // greedy has an event for each way in which a step could grow with its data.
@@ -200,8 +201,8 @@ func TestTheLimitsCountAsTheDocumentSays(t *testing.T) {
 		name, text string
 		fits       bool
 	}{
-		{"states", states(maxNodes - 2), true},
-		{"one state more", states(maxNodes - 1), false},
+		{"states", states(parse.MaxNodes - 2), true},
+		{"one state more", states(parse.MaxNodes - 1), false},
 		{"nesting of an expression", nested(99), true},
 		{"one more", nested(100), false},
 		{"loops of actions inside each other", loops, true},

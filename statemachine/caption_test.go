@@ -2,6 +2,8 @@ package statemachine
 
 import (
 	"testing"
+
+	"troupe/statemachine/internal/clause"
 )
 
 func TestTextFor(t *testing.T) {
@@ -34,7 +36,7 @@ func TestIsLanguage(t *testing.T) {
 	for text, want := range map[string]bool{
 		"en": true, "pt-BR": true, "zh-Hant-TW": true, "de-1996": true, "": false, "e": false, "e1": false, "english-": false, "languages-x": false, "de_AT": false, "-de": false,
 	} {
-		if got := isLanguage(text); got != want {
+		if got := clause.IsLanguage(text); got != want {
 			t.Errorf("%q: got %v", text, got)
 		}
 	}

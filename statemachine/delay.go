@@ -1,13 +1,10 @@
 package statemachine
 
 import (
-	"errors"
 	"fmt"
-	"regexp"
 	"time"
 
 	"troupe/statemachine/data"
-	"troupe/statemachine/document"
 	"troupe/statemachine/internal/chart"
 )
 
@@ -46,42 +43,4 @@ func (m *move) due(d chart.Delay) (time.Time, error) {
 		return now, fmt.Errorf("%w, not %s", err, data.Shorten(string(v)))
 	}
 	return now.Add(wait), nil
-}
-
-// delay reads a delay: a constant, or an expression.
-func (b *builder) delay(n *document.Node) chart.Delay {
-	if n.Kind == document.String {
-		if text, ok := chart.Expression(n.Text); ok {
-			before := len(b.programs)
-			d := chart.Delay{Value: b.template(n), Text: text}
-			b.timed = append(b.timed, b.programs[before:]...)
-			return d
-		}
-	}
-	if n.Kind != document.String && n.Kind != document.Number {
-		b.Add(n, "%v", chart.ErrDelay)
-		return chart.Delay{}
-	}
-	d, err := ParseDelay(n.Text)
-	if err != nil {
-		switch f := b.Add(n, "%q: %v", data.Shorten(n.Text), err); {
-		case errors.Is(err, chart.ErrNegativeDelay):
-			f.Suggestion = "0 is at once"
-		case pathOfData.MatchString(n.Text):
-			f.Suggestion = "an expression is written '${" + n.Text + "}'"
-		}
-	}
-	return chart.Delay{Constant: d, Text: n.Text}
-}
-
-// pathOfData is a text that was meant as an expression.
-var pathOfData = regexp.MustCompile(`^(svcPublic|svcPrivate|event|const|now|instance)\b[\w.]*$`)
-
-// constantDelay reads a delay that no expression gives.
-func (b *builder) constantDelay(n *document.Node) time.Duration {
-	d := b.delay(n)
-	if d.Value != nil {
-		b.Add(n, "must be a constant: it is the same for all instances")
-	}
-	return d.Constant
 }

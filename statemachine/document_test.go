@@ -13,7 +13,9 @@ import (
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
 	"troupe/statemachine/internal/chart"
+	"troupe/statemachine/internal/clause"
 	"troupe/statemachine/internal/markdown"
+	"troupe/statemachine/internal/parse"
 	"troupe/statemachine/internal/pattern"
 	"troupe/statemachine/internal/schemacost"
 	"troupe/statemachine/schema"
@@ -51,35 +53,35 @@ func TestTheDocumentHasEveryKey(t *testing.T) {
 		table   int
 		keys    []string
 	}{
-		{"Top of the file", 0, definitionKeys},
-		{"Top of the file", 1, ownersKeys},
-		{"Top of the file", 2, rightKeys},
-		{"Top of the file", 3, invokerKeys},
-		{"Top of the file", 4, documentKeys},
-		{"Texts for people", 0, columnKeys},
-		{"Webhooks", 0, webhookKeys},
-		{"Webhooks", 1, retryKeys},
-		{"Schedules", 0, scheduleKeys},
-		{"Event declarations", 0, eventKeys},
-		{"State machines and states", 0, nodeKeys},
-		{"State machines and states", 1, taskKeys},
-		{"State machines and states", 2, invokeKeys},
-		{"Transitions", 0, transitionKeys},
-		{"Rules", 0, ruleKeys},
-		{"Actions", 0, actionKeys},
-		{"Actions", 1, raiseKeys},
-		{"Actions", 2, sendKeys},
-		{"Actions", 3, sendOutKeys},
-		{"Actions", 4, mailKeys},
-		{"Actions", 5, ifKeys},
-		{"Actions", 6, forEachKeys},
+		{"Top of the file", 0, clause.DefinitionKeys},
+		{"Top of the file", 1, clause.OwnersKeys},
+		{"Top of the file", 2, clause.RightKeys},
+		{"Top of the file", 3, clause.InvokerKeys},
+		{"Top of the file", 4, clause.DocumentKeys},
+		{"Texts for people", 0, clause.ColumnKeys},
+		{"Webhooks", 0, clause.WebhookKeys},
+		{"Webhooks", 1, clause.RetryKeys},
+		{"Schedules", 0, clause.ScheduleKeys},
+		{"Event declarations", 0, clause.EventKeys},
+		{"State machines and states", 0, clause.NodeKeys},
+		{"State machines and states", 1, clause.TaskKeys},
+		{"State machines and states", 2, clause.InvokeKeys},
+		{"Transitions", 0, clause.TransitionKeys},
+		{"Rules", 0, clause.RuleKeys},
+		{"Actions", 0, clause.ActionKeys},
+		{"Actions", 1, clause.RaiseKeys},
+		{"Actions", 2, clause.SendKeys},
+		{"Actions", 3, clause.SendOutKeys},
+		{"Actions", 4, clause.MailKeys},
+		{"Actions", 5, clause.IfKeys},
+		{"Actions", 6, clause.ForEachKeys},
 	} {
 		if documented := firstCells(t, c.heading, c.table); !slices.Equal(documented, c.keys) {
 			t.Errorf("%s, table %d: DEFINITION.md has\n%q, the parser knows\n%q", c.heading, c.table, documented, c.keys)
 		}
 	}
 	documented := firstCells(t, "Later versions", 0)
-	if known := slices.Sorted(maps.Keys(later)); !slices.Equal(slices.Sorted(slices.Values(documented)), known) {
+	if known := slices.Sorted(maps.Keys(clause.Later)); !slices.Equal(slices.Sorted(slices.Values(documented)), known) {
 		t.Errorf("later versions: DEFINITION.md has %q, the parser knows %q", documented, known)
 	}
 	if all := len(markdown.Tables(markdown.Section(readDocument(t), "Keys"))); all != 24 { // NB: those of tones and styles are words, compared below
@@ -93,15 +95,15 @@ func TestTheDocumentHasEveryWord(t *testing.T) {
 		heading, key string
 		words        []string
 	}{
-		{"Top of the file", "unmatched", slices.Sorted(maps.Keys(unmatchedWords))},
-		{"Top of the file", "semantics", slices.Sorted(maps.Keys(semanticsWords))},
-		{"Event declarations", "unmatched", slices.Sorted(maps.Keys(unmatchedWords))},
-		{"Event declarations", "into", slices.Sorted(maps.Keys(intoWords))},
-		{"Event declarations", "apply", slices.Sorted(maps.Keys(applyWords))},
-		{"Event declarations", "style", slices.Sorted(maps.Keys(styleWords))},
-		{"State machines and states", "tone", slices.Sorted(maps.Keys(toneWords))},
-		{"State machines and states", "type", slices.Sorted(maps.Keys(nodeTypes))},
-		{"State machines and states", "history", slices.Sorted(maps.Keys(historyTypes))},
+		{"Top of the file", "unmatched", slices.Sorted(maps.Keys(clause.UnmatchedWords))},
+		{"Top of the file", "semantics", slices.Sorted(maps.Keys(clause.SemanticsWords))},
+		{"Event declarations", "unmatched", slices.Sorted(maps.Keys(clause.UnmatchedWords))},
+		{"Event declarations", "into", slices.Sorted(maps.Keys(clause.IntoWords))},
+		{"Event declarations", "apply", slices.Sorted(maps.Keys(clause.ApplyWords))},
+		{"Event declarations", "style", slices.Sorted(maps.Keys(clause.StyleWords))},
+		{"State machines and states", "tone", slices.Sorted(maps.Keys(clause.ToneWords))},
+		{"State machines and states", "type", slices.Sorted(maps.Keys(clause.NodeTypes))},
+		{"State machines and states", "history", slices.Sorted(maps.Keys(clause.HistoryTypes))},
 	} {
 		found := false
 		for _, row := range markdown.Tables(markdown.Section(readDocument(t), c.heading))[0].Rows {
@@ -119,12 +121,12 @@ func TestTheDocumentHasEveryWord(t *testing.T) {
 			t.Errorf("%s: no row about %s", c.heading, c.key)
 		}
 	}
-	for table, words := range [][]string{slices.Sorted(maps.Keys(toneWords)), slices.Sorted(maps.Keys(styleWords))} {
+	for table, words := range [][]string{slices.Sorted(maps.Keys(clause.ToneWords)), slices.Sorted(maps.Keys(clause.StyleWords))} {
 		if got := slices.Sorted(slices.Values(firstCells(t, "Tones and styles", table))); !slices.Equal(got, words) {
 			t.Errorf("tones and styles: got %q, want %q", got, words)
 		}
 	}
-	if words := firstCells(t, "Unmatched events", 0); len(words) != len(unmatchedWords) {
+	if words := firstCells(t, "Unmatched events", 0); len(words) != len(clause.UnmatchedWords) {
 		t.Errorf("unmatched events: got %q", words)
 	}
 }
@@ -171,8 +173,8 @@ func TestTheCompleteExampleHasNoFaults(t *testing.T) {
 	}
 	walk(tree)
 	for _, keys := range [][]string{
-		definitionKeys, documentKeys, ownersKeys, rightKeys, invokerKeys, ruleKeys, eventKeys, columnKeys, nodeKeys, taskKeys, invokeKeys, transitionKeys, guardKeys, actionKeys, raiseKeys, sendKeys, sendOutKeys, mailKeys, webhookKeys, retryKeys, scheduleKeys,
-		ifKeys, branchKeys, forEachKeys,
+		clause.DefinitionKeys, clause.DocumentKeys, clause.OwnersKeys, clause.RightKeys, clause.InvokerKeys, clause.RuleKeys, clause.EventKeys, clause.ColumnKeys, clause.NodeKeys, clause.TaskKeys, clause.InvokeKeys, clause.TransitionKeys, clause.GuardKeys, clause.ActionKeys, clause.RaiseKeys, clause.SendKeys, clause.SendOutKeys, clause.MailKeys, clause.WebhookKeys, clause.RetryKeys, clause.ScheduleKeys,
+		clause.IfKeys, clause.BranchKeys, clause.ForEachKeys,
 	} {
 		for _, key := range keys {
 			if !has[key] {
@@ -256,23 +258,23 @@ func TestTheLimitsOfTheDocument(t *testing.T) {
 	}
 	for limit, n := range map[string]int{
 		"nesting of a file and of data":                                      data.MaxDepth,
-		"states, with one more for each state machine and one for the whole": maxNodes,
-		"columns":                             maxColumns,
-		"indexes":                             maxIndexes,
-		"schedules":                           maxSchedules,
-		"name of a workflow, in characters":   maxLabel,
-		"address of a webhook, in bytes":      webhookURLMax,
-		"tries of a webhook behind the first": retryLimitMax,
+		"states, with one more for each state machine and one for the whole": parse.MaxNodes,
+		"columns":                             clause.MaxColumns,
+		"indexes":                             clause.MaxIndexes,
+		"schedules":                           clause.MaxSchedules,
+		"name of a workflow, in characters":   clause.MaxLabel,
+		"address of a webhook, in bytes":      clause.WebhookURLMax,
+		"tries of a webhook behind the first": clause.RetryLimitMax,
 		"languages of a text":                 chart.MaxLanguages,
-		"length of a label, and of a title as it is shown, in characters":  maxLabel,
-		"actions, named ones counted where they are used":                  maxParsedActions,
-		"named actions inside each other":                                  maxActionDepth,
+		"length of a label, and of a title as it is shown, in characters":  clause.MaxLabel,
+		"actions, named ones counted where they are used":                  parse.MaxParsedActions,
+		"named actions inside each other":                                  parse.MaxActionDepth,
 		"cost of a visit to everything in a schema":                        schema.MaxVisitCost,
 		"mappings and lists in a schema, with the files that it refers to": schemacost.ObjectsMax,
-		"bytes of all expressions of a file together, 40 added for each":   maxExpressionBytes,
-		"instructions of all regular expressions of a file together":       maxInstructions,
-		"mappings and lists in all schemas of a file together":             maxSchemaObjects,
-		"cost of a visit to everything in all schemas of a file together":  maxSchemasCost,
+		"bytes of all expressions of a file together, 40 added for each":   clause.MaxExpressionBytes,
+		"instructions of all regular expressions of a file together":       clause.MaxInstructions,
+		"mappings and lists in all schemas of a file together":             clause.MaxSchemaObjects,
+		"cost of a visit to everything in all schemas of a file together":  clause.MaxSchemasCost,
 		"instructions of a regular expression":                             pattern.SizeMax,
 	} {
 		if documented[limit] != fmt.Sprint(n) {
@@ -324,7 +326,7 @@ func grouped(n int) string {
 // TestTheVariablesOfTheDocument: each row of DEFINITION.md, "Variables", compiles with
 // each of its fields.
 func TestTheVariablesOfTheDocument(t *testing.T) {
-	env := newParser(t).env
+	env := newParser(t).of.Env
 	known := []string{}
 	for _, row := range markdown.Tables(markdown.Section(readDocument(t), "Variables"))[0].Rows {
 		if row[0] == "const" {
@@ -343,7 +345,7 @@ func TestTheVariablesOfTheDocument(t *testing.T) {
 			}
 		}
 	}
-	if !slices.Equal(known, reservedVariables) {
-		t.Errorf("DEFINITION.md has the variables %q, expressions know %q", known, reservedVariables)
+	if !slices.Equal(known, clause.ReservedVariables) {
+		t.Errorf("DEFINITION.md has the variables %q, expressions know %q", known, clause.ReservedVariables)
 	}
 }

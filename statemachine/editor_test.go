@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"troupe/statemachine/document"
+	"troupe/statemachine/internal/clause"
 	"troupe/statemachine/internal/markdown"
 	"troupe/statemachine/schematest"
 )
@@ -82,44 +83,44 @@ func TestTheSchemaTakesEveryDefinition(t *testing.T) {
 // TestTheSchemaHasEveryKey compares it with the tables of the parser, both ways.
 func TestTheSchemaHasEveryKey(t *testing.T) {
 	schematest.HasKeys(t, DefinitionSchema(), map[string][]string{
-		"":                                   definitionKeys,
-		"properties/context":                 documentKeys,
-		"properties/create":                  documentKeys,
-		"properties/schema":                  documentKeys,
-		"$defs/instanceData":                 documentKeys,
-		"properties/allow":                   rightKeys,
-		"properties/owners":                  ownersKeys,
-		"properties/allow/properties/invoke": invokerKeys,
-		"$defs/rule":                         ruleKeys,
-		"$defs/event":                        eventKeys,
-		"$defs/column":                       columnKeys,
-		"$defs/node":                         nodeKeys,
-		"$defs/task":                         taskKeys,
-		"$defs/transitions":                  transitionKeys,
-		"$defs/opening":                      openingKeys,
-		"$defs/condition":                    guardKeys,
-		"$defs/actions":                      slices.Concat(actionKeys, ifKeys[1:]),
-		"$defs/branch":                       branchKeys,
-		"$defs/invoke":                       invokeKeys,
-		"$defs/webhook":                      webhookKeys,
-		"$defs/schedule":                     scheduleKeys,
-		"$defs/webhook/properties/retry":     retryKeys,
-		"$defs/actions/properties/raise":     raiseKeys, "$defs/actions/properties/send": sendKeys,
-		"$defs/actions/properties/webhook": sendOutKeys, "$defs/actions/properties/mail": mailKeys, "$defs/actions/properties/foreach": forEachKeys,
+		"":                                   clause.DefinitionKeys,
+		"properties/context":                 clause.DocumentKeys,
+		"properties/create":                  clause.DocumentKeys,
+		"properties/schema":                  clause.DocumentKeys,
+		"$defs/instanceData":                 clause.DocumentKeys,
+		"properties/allow":                   clause.RightKeys,
+		"properties/owners":                  clause.OwnersKeys,
+		"properties/allow/properties/invoke": clause.InvokerKeys,
+		"$defs/rule":                         clause.RuleKeys,
+		"$defs/event":                        clause.EventKeys,
+		"$defs/column":                       clause.ColumnKeys,
+		"$defs/node":                         clause.NodeKeys,
+		"$defs/task":                         clause.TaskKeys,
+		"$defs/transitions":                  clause.TransitionKeys,
+		"$defs/opening":                      clause.OpeningKeys,
+		"$defs/condition":                    clause.GuardKeys,
+		"$defs/actions":                      slices.Concat(clause.ActionKeys, clause.IfKeys[1:]),
+		"$defs/branch":                       clause.BranchKeys,
+		"$defs/invoke":                       clause.InvokeKeys,
+		"$defs/webhook":                      clause.WebhookKeys,
+		"$defs/schedule":                     clause.ScheduleKeys,
+		"$defs/webhook/properties/retry":     clause.RetryKeys,
+		"$defs/actions/properties/raise":     clause.RaiseKeys, "$defs/actions/properties/send": clause.SendKeys,
+		"$defs/actions/properties/webhook": clause.SendOutKeys, "$defs/actions/properties/mail": clause.MailKeys, "$defs/actions/properties/foreach": clause.ForEachKeys,
 	})
 }
 
 func TestTheSchemaHasEveryWord(t *testing.T) {
 	for at, words := range map[string][]string{
-		"properties/semantics":             keysIn(semanticsWords),
-		"$defs/node/properties/type":       keysIn(nodeTypes),
-		"$defs/node/properties/history":    keysIn(historyTypes),
-		"$defs/unmatched":                  keysIn(unmatchedWords),
-		"$defs/schedule/properties/missed": keysIn(missedWords),
-		"$defs/into":                       keysIn(intoWords),
-		"$defs/node/properties/tone":       keysIn(toneWords),
-		"$defs/event/properties/style":     keysIn(styleWords),
-		"$defs/apply":                      keysIn(applyWords),
+		"properties/semantics":             keysIn(clause.SemanticsWords),
+		"$defs/node/properties/type":       keysIn(clause.NodeTypes),
+		"$defs/node/properties/history":    keysIn(clause.HistoryTypes),
+		"$defs/unmatched":                  keysIn(clause.UnmatchedWords),
+		"$defs/schedule/properties/missed": keysIn(clause.MissedWords),
+		"$defs/into":                       keysIn(clause.IntoWords),
+		"$defs/node/properties/tone":       keysIn(clause.ToneWords),
+		"$defs/event/properties/style":     keysIn(clause.StyleWords),
+		"$defs/apply":                      keysIn(clause.ApplyWords),
 	} {
 		schematest.HasWords(t, DefinitionSchema(), at, words)
 	}

@@ -5,26 +5,9 @@ import (
 	"time"
 
 	"troupe/statemachine/data"
-	"troupe/statemachine/document"
 	"troupe/statemachine/internal/chart"
 	"troupe/statemachine/schema"
 )
-
-// invokersOf reads allow.invoke.
-func (b *builder) invokersOf(n *document.Node) {
-	if !b.known(n, invokerKeys) {
-		return
-	}
-	b.d.Invokers = b.Texts(n.Field("workflows"))
-	for _, id := range b.d.Invokers {
-		if !IsIdentifier(id) {
-			b.Add(n.Field("workflows"), "%q cannot be the id of a workflow", data.Shorten(id))
-		}
-	}
-	if len(b.d.Invokers) == 0 {
-		b.Add(n, "no workflow is named: give workflows")
-	}
-}
 
 // MayInvoke asks for a child whether a user could create it: ErrMayNotCreate, ErrNotSettable, ErrInvalidData, or nil. c is what the child begins
 // with. A user without an id is nobody, whom only a workflow without a rule admits (statemachine/DEFINITION.md, "Who may invoke").

@@ -37,23 +37,11 @@ func BriefReason(err error) string {
 // migrateEvent is the event of the history entry.
 const migrateEvent EventName = "migrate"
 
-// timerRule says what becomes of timers.
-type timerRule byte
-
-const (
-	timersKept timerRule = iota
-	timersRestarted
-	timersDropped
-)
-
 // Plan says how instances of one version become instances of another one (statemachine/DEFINITION.md, "Migration"). It is built
 // once by Parser.ParsePlan and never changed.
 type Plan struct {
+	chart.Plan
 	from, to *Definition
-	// counterparts are the nodes of to for those of from, by index; nil without one.
-	counterparts []*chart.Node
-	timers       timerRule
-	assign       []chart.Action
 }
 
 // From and To are the two versions.
@@ -80,7 +68,7 @@ func (p *Plan) Migrate(in *Instance, caller *Caller, now time.Time) (Result, err
 	if err != nil {
 		return Result{}, err
 	}
-	if err := m.runAll(p.assign); err != nil {
+	if err := m.runAll(p.Assign); err != nil {
 		return Result{}, notMigrated{fmt.Sprintf("assign: %v", err), "assign: an expression fails"}
 	}
 	p.beginNew(m, in)
@@ -114,11 +102,11 @@ func (p *Plan) TryBlind(in *Instance, caller *Caller, now time.Time) error {
 }
 
 // Assigns reports whether the plan writes data of instances.
-func (p *Plan) Assigns() bool { return len(p.assign) > 0 }
+func (p *Plan) Assigns() bool { return len(p.Assign) > 0 }
 
 // ReadsData reports whether what the plan assigns depends on the instance.
 func (p *Plan) ReadsData() bool {
-	for _, a := range p.assign {
+	for _, a := range p.Assign {
 		for _, s := range a.(*chart.Assign).Settings { //nolint:forcetypeassert // a plan has no other
 			if s.Value.ReadsInstance() {
 				return true
@@ -157,7 +145,7 @@ func (p *Plan) activeNodes(in *Instance) (chart.NodeSet, error) {
 		if !n.IsLeaf() {
 			continue
 		}
-		c := p.counterparts[i]
+		c := p.Counterparts[i]
 		switch {
 		case p.to.Machine(MachineID(n.Machine.ID)) == nil:
 			return nil, refuseMigration("version %d has no state machine %q", p.to.Version, n.Machine.ID)
@@ -201,14 +189,14 @@ func (p *Plan) planMissing(m *move) (chart.NodeSet, error) {
 // memoryOf is what the history nodes of to remember then.
 func (p *Plan) memoryOf(in *Instance) (out []memory, err error) {
 	for _, old := range in.memory {
-		h := p.counterparts[old.history]
+		h := p.Counterparts[old.history]
 		if h == nil || !h.Kind.IsHistory() {
 			continue // nobody can ask for it
 		}
 		next := memory{history: h.Index}
 		var nodes []*chart.Node
 		for _, i := range old.nodes {
-			n := p.counterparts[i]
+			n := p.Counterparts[i]
 			if n == nil || !h.Parent.Contains(n) || h.Kind == DeepHistory && !n.IsLeaf() || h.Kind == ShallowHistory && n.Parent != h.Parent {
 				of := p.from.Nodes[i]
 				return nil, refuseMigration("history %q of machine %q remembers node %q, which it cannot in version %d", h.ID, h.Machine.ID, of.ID, p.to.Version)
@@ -228,7 +216,7 @@ func (p *Plan) memoryOf(in *Instance) (out []memory, err error) {
 func (p *Plan) childrenOf(in *Instance) (out []child, err error) {
 	for _, c := range in.children {
 		old := c.invoke
-		if n := p.counterparts[old.Node.Index]; n != nil && old.Number < len(n.Invoke) && n.Invoke[old.Number].Workflow == old.Workflow {
+		if n := p.Counterparts[old.Node.Index]; n != nil && old.Number < len(n.Invoke) && n.Invoke[old.Number].Workflow == old.Workflow {
 			c.invoke = n.Invoke[old.Number]
 			out = append(out, c)
 			continue
@@ -245,7 +233,7 @@ func (p *Plan) carryTasks(next, in *Instance, active chart.NodeSet) {
 	next.tasks = nil
 	for _, t := range in.tasks {
 		name := t.overdueName()
-		n := p.counterparts[t.node.Index]
+		n := p.Counterparts[t.node.Index]
 		goesOn := n != nil && n.Task != nil && active.Has(n.Index)
 		if goesOn {
 			t.node = n
@@ -263,11 +251,11 @@ func (p *Plan) timersOf(in *Instance, active chart.NodeSet) (out []timer, err er
 		switch {
 		case t.told != nil:
 			return nil, refuseMigration("it has an incident of a child: retry or drop that first")
-		case p.timers == timersDropped:
+		case p.Timers == chart.TimersDropped:
 		case t.after == nil:
 			out = append(out, t)
-		case p.timers == timersKept:
-			if t.after = counterpartOf(t.after, p.counterparts[t.after.Node.Index]); t.after != nil && active.Has(t.after.Node.Index) {
+		case p.Timers == chart.TimersKept:
+			if t.after = counterpartOf(t.after, p.Counterparts[t.after.Node.Index]); t.after != nil && active.Has(t.after.Node.Index) {
 				out = append(out, t)
 			}
 		}
@@ -293,14 +281,14 @@ func (p *Plan) beginNew(m *move, in *Instance) {
 		n := p.to.Nodes[i]
 		var olds []*chart.Node // that it stands for
 		for j := in.at.Active.Next(1); j >= 0; j = in.at.Active.Next(j + 1) {
-			if p.counterparts[j] == n {
+			if p.Counterparts[j] == n {
 				olds = append(olds, p.from.Nodes[j])
 			}
 		}
-		if p.timers != timersDropped {
+		if p.Timers != chart.TimersDropped {
 			for _, a := range n.After {
 				had := slices.ContainsFunc(olds, func(old *chart.Node) bool { return counterpartOf(a, old) != nil })
-				if p.timers == timersRestarted || !had {
+				if p.Timers == chart.TimersRestarted || !had {
 					m.beginTimer(a)
 				}
 			}

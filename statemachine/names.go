@@ -3,7 +3,9 @@ package statemachine
 import (
 	"time"
 
+	"troupe/statemachine/document"
 	"troupe/statemachine/internal/chart"
+	"troupe/statemachine/internal/clause"
 )
 
 // The API's names for what a definition says of itself: names (statemachine/DEFINITION.md, "Names"), texts and rights. The
@@ -42,6 +44,10 @@ type (
 	Invocation = chart.Invocation
 	Reference  = chart.Reference
 	Effect     = chart.Effect
+
+	// ParserOptions says what a definition may refer to, and Source is its text with what it does refer to.
+	ParserOptions = clause.Options
+	Source        = clause.Source
 
 	// Chart is a definition's statechart as a picture shows it.
 	Chart           = chart.Picture
@@ -113,3 +119,12 @@ func Plain(text string) Text { return chart.Plain(text) }
 
 // NodeNames lists the nodes of positions, joined with ", ".
 func NodeNames(positions []Position) string { return chart.NodeNames(positions) }
+
+// ReadText reads a text without expressions, or a map of languages, and adds what is wrong to faults, and what looks like a slip to warnings.
+// stored says that it was accepted once; nil has no text.
+func ReadText(faults, warnings *document.Collector, n *document.Node, stored bool) Text {
+	return clause.ReadText(faults, warnings, n, stored)
+}
+
+// CheckWebhookURL refuses what nothing can be sent to.
+func CheckWebhookURL(text string) error { return clause.CheckWebhookURL(text) }

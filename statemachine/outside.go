@@ -1,7 +1,6 @@
 package statemachine
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -82,7 +81,3 @@ func (m *move) putOut(out Out, bytes int) {
 		m.out = append(m.out, out)
 	}
 }
-
-var errLongURL = fmt.Errorf("longer than %d bytes", webhookURLMax)
-
-var errWebhookURL = errors.New("a webhook is http or https, with a host, and without user and #")

@@ -11,9 +11,6 @@ import (
 
 // What a move does differently with the rules of SCXML (statemachine/DEFINITION.md, "Rules of SCXML").
 
-// signalVariable is the variable of expressions that has the event as W3C SCXML, section 5.10.1, describes it.
-const signalVariable = "_event"
-
 // processor is the type of events that SCXML sessions send each other (W3C SCXML, section C.1).
 const processor = "http://www.w3.org/TR/scxml/#SCXMLEventProcessor"
 
@@ -57,11 +54,11 @@ func (m *move) setSignal(name EventName, s *signal, brought data.Value) {
 	if len(brought) == 0 {
 		brought = data.Value("null")
 	}
-	m.scope.Locals = map[string]data.Value{signalVariable: append(append(v, brought...), '}')}
+	m.scope.Locals = map[string]data.Value{chart.SignalVariable: append(append(v, brought...), '}')}
 }
 
 // noSignal are the variables before the first event.
-var noSignal = map[string]data.Value{signalVariable: data.Value("null")}
+var noSignal = map[string]data.Value{chart.SignalVariable: data.Value("null")}
 
 // sessionPrefix is that of the name by which instances reach each other (W3C SCXML, section C.1).
 const sessionPrefix = "#_scxml_"
@@ -152,7 +149,7 @@ func (m *move) payload(p chart.Payload) (data.Value, error) {
 			continue
 		}
 		if len(v) == 0 {
-			v = emptyObject
+			v = chart.EmptyObject
 		}
 		if v, err = data.Set(v, data.Path{param.Name}, member); err != nil {
 			return nil, err

@@ -160,7 +160,7 @@ func (d *Definition) takeTo(r *Result, in *Instance, e *Event, t trigger) error 
 	}
 	given := e.Data
 	if given.Kind() == data.Absent {
-		given = emptyObject
+		given = chart.EmptyObject
 	}
 	rule := d.Events[e.Name]
 	if rule != nil {
@@ -278,8 +278,6 @@ func (in *Instance) timeOf(now time.Time) time.Time {
 	return now
 }
 
-var emptyObject = data.Value("{}")
-
 // finishWith turns the finished move into a result.
 func (m *move) finishWith(o Outcome, start []NodeID, event EventName, before *Instance) (r Result, err error) {
 	err = m.finishTo(&r, o, start, event, before)
@@ -326,7 +324,7 @@ func (d *Definition) checkCreation(c *Creation) error {
 		given  data.Value
 	}{{"svcPublic", d.CreatePublic, c.Public}, {"svcPrivate", d.CreatePrivate, c.Private}} {
 		if part.given.Kind() == data.Absent {
-			part.given = emptyObject
+			part.given = chart.EmptyObject
 		}
 		err := part.schema.Check(part.given)
 		if err != nil && part.schema.IsNothing() {

@@ -12,8 +12,6 @@ import (
 	"troupe/statemachine/packed"
 )
 
-const taskPriorityMax = 100
-
 // Task is work for people that an instance waits for.
 type Task struct {
 	ID PartID

@@ -20,7 +20,7 @@ const circleLinesMax = 2000
 // circleLinesToday are the packages with a larger circle and its lines. A number
 // may only go down, and a row goes when its circle is within the bound.
 var circleLinesToday = map[string]int{
-	"statemachine":    7803,
+	"statemachine":    4129,
 	"persistence":     4372,
 	"actors/workflow": 3945,
 }

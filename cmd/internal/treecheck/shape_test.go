@@ -20,7 +20,7 @@ const (
 // packageLinesToday are the packages that have grown beyond one subject, with their lines
 // without tests. A number may only go down, and a row goes when its package is within the bound.
 var packageLinesToday = map[string]int{
-	"statemachine":    8640,
+	"statemachine":    4836,
 	"persistence":     4499,
 	"actors/workflow": 4373,
 }

@@ -59,8 +59,7 @@ type Definition struct {
 	TaskForms               []TaskForm
 	HasTasks, RaisesOverdue bool
 
-	// MailLine is the line of the first action that sends a mail; 0: there is none.
-	MailLine int
+	MailLine int // of the first action that sends a mail; 0: none does
 
 	Configurations *Configurations
 	// InitialNodes are the nodes that a creation enters, before anything else moves it.

@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// TaskPriorityDefault is the priority of a task that says none; it may be 0 to taskPriorityMax.
+// TaskPriorityDefault is the priority of a task that says none.
 const TaskPriorityDefault = 50
 
 // TaskOverdue is the event that comes when a task's due time passes, if the definition declares it.

@@ -1,4 +1,4 @@
-package statemachine
+package clause
 
 import (
 	"errors"
@@ -9,11 +9,11 @@ import (
 	"troupe/statemachine/internal/chart"
 )
 
-// maxSchedules bounds the schedules of a definition.
-const maxSchedules = 100
+// MaxSchedules bounds the schedules of a definition.
+const MaxSchedules = 100
 
-// schedules reads the mapping of names to schedules.
-func (b *builder) schedules(n *document.Node) {
+// Schedules reads the mapping of names to schedules.
+func (b *Reader) Schedules(n *document.Node) {
 	if n == nil {
 		return
 	}
@@ -21,26 +21,26 @@ func (b *builder) schedules(n *document.Node) {
 		b.Add(n, "must be a mapping of names")
 		return
 	}
-	if len(n.Fields) > maxSchedules && !b.parser.options.Stored { // it was no fault once
-		b.advise(n.Fields[maxSchedules].Key, "one schedule with a shorter pause, or several workflows", "a definition has at most %d schedules, and this one has %d", maxSchedules, len(n.Fields))
+	if len(n.Fields) > MaxSchedules && !b.Stored { // it was no fault once
+		b.Advise(n.Fields[MaxSchedules].Key, "one schedule with a shorter pause, or several workflows", "a definition has at most %d schedules, and this one has %d", MaxSchedules, len(n.Fields))
 		return
 	}
 	for _, f := range n.Fields {
-		if !IsIdentifier(f.Key.Text) {
+		if !chart.IsIdentifier(f.Key.Text) {
 			b.Add(f.Key, "%q is not a name of a schedule: letters, digits and . _ ~ -", data.Shorten(f.Key.Text))
 			continue
 		}
 		if s := b.schedule(f); s != nil {
-			b.d.Schedules = append(b.d.Schedules, s)
+			b.Definition.Schedules = append(b.Definition.Schedules, s)
 		}
 	}
 }
 
-func (b *builder) schedule(f document.Field) *Schedule {
-	if !b.known(f.Value, scheduleKeys) {
+func (b *Reader) schedule(f document.Field) *chart.Schedule {
+	if !b.Mapping(f.Value, ScheduleKeys) {
 		return nil
 	}
-	s := &Schedule{Name: f.Key.Text, Zone: "UTC", Missed: oneOf(b, f.Value.Field("missed"), missedWords)}
+	s := &chart.Schedule{Name: f.Key.Text, Zone: "UTC", Missed: OneOf(b, f.Value.Field("missed"), MissedWords)}
 	at := f.Value.Field("cron")
 	if at == nil {
 		b.Add(f.Value, "a schedule needs \"cron\"")
@@ -55,20 +55,20 @@ func (b *builder) schedule(f document.Field) *Schedule {
 	}
 	if at := f.Value.Field("zone"); at != nil {
 		s.Zone = b.Text(at)
-		if has := b.parser.options.HasZone; has != nil && !has(s.Zone) {
+		if has := b.Options.HasZone; has != nil && !has(s.Zone) {
 			b.Add(at, "unknown zone %q", data.Shorten(s.Zone)).Suggestion = "a name of the IANA database, such as Europe/Berlin"
 		}
 	}
 	if at := f.Value.Field("as"); at != nil {
 		s.AsLine = at.Line
-		if s.As = b.Text(at); !IsIdentifier(s.As) {
+		if s.As = b.Text(at); !chart.IsIdentifier(s.As) {
 			b.Add(at, "%q cannot be a user", data.Shorten(s.As))
 		}
 	}
-	if at := f.Value.Field("create"); at != nil && b.known(at, documentKeys) {
+	if at := f.Value.Field("create"); at != nil && b.Mapping(at, DocumentKeys) {
 		for key, to := range map[string]**chart.Template{"svcPublic": &s.Public, "svcPrivate": &s.Private} {
 			if part := at.Field(key); part != nil {
-				*to = b.template(part)
+				*to = b.Template(part)
 			}
 		}
 	}

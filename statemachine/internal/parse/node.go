@@ -1,4 +1,4 @@
-package statemachine
+package parse
 
 import (
 	"cmp"
@@ -9,10 +9,11 @@ import (
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
 	"troupe/statemachine/internal/chart"
+	"troupe/statemachine/internal/clause"
 )
 
-// maxNodes bounds a definition's chart.
-const maxNodes = 4096
+// MaxNodes bounds a definition's chart.
+const MaxNodes = 4096
 
 // stateMachines reads the machines in the order of the file.
 func (b *builder) stateMachines(top *document.Node) {
@@ -21,28 +22,28 @@ func (b *builder) stateMachines(top *document.Node) {
 		b.Add(top, "\"stateMachines\" is missing or empty")
 		return
 	}
-	d := b.d
-	b.byName = map[*chart.Node]map[NodeID]*chart.Node{}
-	root := &chart.Node{Kind: Parallel}
+	d := b.Definition
+	b.byName = map[*chart.Node]map[chart.NodeID]*chart.Node{}
+	root := &chart.Node{Kind: chart.Parallel}
 	d.Nodes = append(d.Nodes, root)
 	for _, f := range n.Fields {
 		m := b.node(f, root, nil)
 		if m == nil {
 			continue
 		}
-		if m.Kind != Compound && m.Kind != Parallel {
+		if m.Kind != chart.Compound && m.Kind != chart.Parallel {
 			b.Add(f.Key, "state machine %q has no states", data.Shorten(f.Key.Text))
 		}
 		b.region(f.Key, m)
 		root.Children = append(root.Children, m)
 	}
-	if len(n.Fields) > 1 && b.isSCXML() {
-		b.advise(n.Fields[1].Key, "put it into a parallel state, or leave out semantics", "a document of SCXML has one state machine")
+	if len(n.Fields) > 1 && b.IsSCXML() {
+		b.Advise(n.Fields[1].Key, "put it into a parallel state, or leave out semantics", "a document of SCXML has one state machine")
 	}
 	root.Last = len(d.Nodes) - 1
 	d.Machines = root.Children
-	if len(d.Nodes) > maxNodes {
-		b.Add(n, "more than %d nodes", maxNodes)
+	if len(d.Nodes) > MaxNodes {
+		b.Add(n, "more than %d nodes", MaxNodes)
 		return
 	}
 	b.resolve()
@@ -51,44 +52,44 @@ func (b *builder) stateMachines(top *document.Node) {
 
 // region notes a name that stands in states as a stateMachineId.
 func (b *builder) region(at *document.Node, n *chart.Node) {
-	id := MachineID(n.ID)
-	if b.d.RegionByID[id] != nil {
-		b.advise(at, "give one of them another name", "duplicate state machine or region %q", data.Shorten(string(id)))
+	id := chart.MachineID(n.ID)
+	if b.Definition.RegionByID[id] != nil {
+		b.Advise(at, "give one of them another name", "duplicate state machine or region %q", data.Shorten(string(id)))
 	}
-	b.d.RegionByID[id] = n
+	b.Definition.RegionByID[id] = n
 }
 
 // node reads one state with everything below it. machine is nil for a state
 // machine itself.
 func (b *builder) node(f document.Field, parent, machine *chart.Node) *chart.Node {
-	n := &chart.Node{ID: NodeID(f.Key.Text), Index: len(b.d.Nodes), Parent: parent, Machine: machine, Line: f.Key.Line}
+	n := &chart.Node{ID: chart.NodeID(f.Key.Text), Index: len(b.Definition.Nodes), Parent: parent, Machine: machine, Line: f.Key.Line}
 	if machine == nil {
 		n.Machine = n
-		b.byName[n] = map[NodeID]*chart.Node{}
+		b.byName[n] = map[chart.NodeID]*chart.Node{}
 	}
-	b.d.Nodes = append(b.d.Nodes, n)
-	if !IsNodeName(f.Key.Text, b.isSCXML()) {
+	b.Definition.Nodes = append(b.Definition.Nodes, n)
+	if !chart.IsNodeName(f.Key.Text, b.IsSCXML()) {
 		b.Add(f.Key, "%q is not a name: letters, digits, _ ~ - and inner blanks, at most 64", data.Shorten(f.Key.Text))
 	}
 	names := b.byName[n.Machine]
 	if machine != nil {
 		if names[n.ID] != nil {
-			b.advise(f.Key, "give one of them another name", "duplicate node %q in its state machine", data.Shorten(f.Key.Text))
+			b.Advise(f.Key, "give one of them another name", "duplicate node %q in its state machine", data.Shorten(f.Key.Text))
 		}
 		names[n.ID] = n
 	}
-	n.Done = EventName("done.state." + f.Key.Text)
+	n.Done = chart.EventName("done.state." + f.Key.Text)
 	n.Tone = parent.Tone
 	v := f.Value
 	if v.Kind == document.Null {
 		n.Last = n.Index
 		return n
 	}
-	keys := nodeKeys
-	if b.isSCXML() {
-		keys = scxmlNodeKeys
+	keys := clause.NodeKeys
+	if b.IsSCXML() {
+		keys = clause.SCXMLNodeKeys
 	}
-	if !b.known(v, keys) {
+	if !b.Mapping(v, keys) {
 		return nil
 	}
 	b.kind(n, v)
@@ -97,7 +98,7 @@ func (b *builder) node(f document.Field, parent, machine *chart.Node) *chart.Nod
 	if states := v.Field("states"); states != nil {
 		b.states(n, states)
 	}
-	n.Last = len(b.d.Nodes) - 1
+	n.Last = len(b.Definition.Nodes) - 1
 	b.entryPoint(n, v)
 	return n
 }
@@ -105,20 +106,20 @@ func (b *builder) node(f document.Field, parent, machine *chart.Node) *chart.Nod
 // kind reads what the node is, and refuses keys that do not belong to it.
 func (b *builder) kind(n *chart.Node, v *document.Node) {
 	has := func(key string) bool { return v.Field(key) != nil }
-	n.Kind = Atomic
+	n.Kind = chart.Atomic
 	if has("states") {
-		n.Kind = Compound
+		n.Kind = chart.Compound
 	}
 	if t := v.Field("type"); t != nil {
-		n.Kind = oneOf(b, t, nodeTypes)
+		n.Kind = clause.OneOf(&b.Reader, t, clause.NodeTypes)
 	}
-	if n.Kind == ShallowHistory && has("history") {
-		n.Kind = oneOf(b, v.Field("history"), historyTypes)
+	if n.Kind == chart.ShallowHistory && has("history") {
+		n.Kind = clause.OneOf(&b.Reader, v.Field("history"), clause.HistoryTypes)
 	}
 	refuse := func(what string, keys ...string) {
 		for _, key := range keys {
 			if k := v.Field(key); k != nil {
-				b.advise(k, "leave it out, or give the node another type", "%s cannot have %q", what, key)
+				b.Advise(k, "leave it out, or give the node another type", "%s cannot have %q", what, key)
 			}
 		}
 	}
@@ -128,22 +129,22 @@ func (b *builder) kind(n *chart.Node, v *document.Node) {
 	}
 	refuse("a node that is not of type history", "history", "target")
 	switch n.Kind {
-	case Final:
+	case chart.Final:
 		refuse("a final node", "initial", "states", "on", "always", "after", "invoke", "onDone", "task")
-		if n.Parent.Kind == Parallel && n.Machine != n {
-			b.advise(v, "put it into a region", "a final node cannot be a region of a parallel node")
+		if n.Parent.Kind == chart.Parallel && n.Machine != n {
+			b.Advise(v, "put it into a region", "a final node cannot be a region of a parallel node")
 		}
-	case Atomic:
+	case chart.Atomic:
 		refuse("an atomic node", "initial", "states", "onDone", "output")
-	case Parallel:
+	case chart.Parallel:
 		refuse("a parallel node", "initial", "output")
 		if !has("states") {
-			b.advise(v, "give it states, or leave type out", "a parallel node needs states: its regions")
+			b.Advise(v, "give it states, or leave type out", "a parallel node needs states: its regions")
 		}
-	case Compound:
+	case chart.Compound:
 		refuse("a compound node", "output")
 		if !has("states") {
-			b.advise(v, "give it states, or leave type out", "a compound node needs states")
+			b.Advise(v, "give it states, or leave type out", "a compound node needs states")
 		}
 	}
 	if n.Machine == n {
@@ -156,9 +157,9 @@ func (b *builder) content(n *chart.Node, v *document.Node) {
 	n.Entry = b.actions(v.Field("entry"))
 	n.Exit = b.actions(v.Field("exit"))
 	if o := v.Field("output"); o != nil {
-		n.Output = b.template(o)
+		n.Output = b.Template(o)
 	}
-	n.Params = b.params(v.Field("params"))
+	n.Params = b.Params(v.Field("params"))
 	if always := v.Field("always"); always != nil {
 		n.Always = b.transitions(n, always, chart.EventPattern{})
 	}
@@ -174,7 +175,7 @@ func (b *builder) content(n *chart.Node, v *document.Node) {
 			b.invokes(n, f.Value)
 		}
 	}
-	if b.d.Semantics == chart.XstateSemantics { // "*" comes last
+	if b.Definition.Semantics == chart.XstateSemantics { // "*" comes last
 		slices.SortStableFunc(n.On, func(t, u *chart.Transition) int { return cmp.Compare(rank(t), rank(u)) })
 	}
 	b.task(n, v.Field("task"))
@@ -186,7 +187,7 @@ func (b *builder) content(n *chart.Node, v *document.Node) {
 // ons reads the transitions of a node by event.
 func (b *builder) ons(n *chart.Node, v *document.Node) {
 	switch {
-	case v.Kind == document.Sequence && b.isSCXML():
+	case v.Kind == document.Sequence && b.IsSCXML():
 		b.onList(n, v)
 	case v.Kind != document.Mapping:
 		b.Add(v, "must be a mapping of event names")
@@ -214,7 +215,7 @@ func rank(tr *chart.Transition) int {
 }
 
 func (b *builder) on(n *chart.Node, f document.Field) {
-	if b.isSCXML() {
+	if b.IsSCXML() {
 		b.onDescriptors(n, f.Key, f.Value)
 		return
 	}
@@ -223,13 +224,13 @@ func (b *builder) on(n *chart.Node, f document.Field) {
 		b.Add(f.Key, "%q is not an event name: letters, digits and . _ : ~ -, or a name ending in .*, or *", data.Shorten(f.Key.Text))
 		return
 	}
-	b.d.Declared.Add(p)
+	b.Definition.Declared.Add(p)
 	if p.Name != "" {
-		b.taking = append(b.taking, f.Key)
+		b.Taking = append(b.Taking, f.Key)
 	}
 	list := b.transitions(n, f.Value, p)
 	for _, t := range list {
-		t.Everything = p.Any && b.d.Semantics == chart.XstateSemantics
+		t.Everything = p.Any && b.Definition.Semantics == chart.XstateSemantics
 	}
 	n.On = append(n.On, list...)
 }
@@ -242,7 +243,7 @@ func (b *builder) afters(n *chart.Node, v *document.Node) {
 	}
 	computed := 0
 	for _, f := range v.Fields {
-		a := &chart.After{Node: n, Delay: b.delay(f.Key)}
+		a := &chart.After{Node: n, Delay: b.Delay(f.Key)}
 		name := f.Key.Text
 		if a.Delay.Value != nil {
 			name = "computed"
@@ -250,7 +251,7 @@ func (b *builder) afters(n *chart.Node, v *document.Node) {
 				name += strconv.Itoa(computed)
 			}
 		}
-		a.Event = EventName("after." + name + "." + string(n.ID))
+		a.Event = chart.EventName("after." + name + "." + string(n.ID))
 		n.After = append(n.After, a)
 		for _, t := range b.transitions(n, f.Value, chart.EventPattern{}) {
 			t.After = a
@@ -274,7 +275,7 @@ func (b *builder) states(n *chart.Node, states *document.Node) {
 			n.Opens = n.Opens || c.Opening != nil
 		default:
 			n.Children = append(n.Children, c)
-			if n.Kind == Parallel {
+			if n.Kind == chart.Parallel {
 				b.region(f.Key, c)
 			}
 		}
@@ -289,12 +290,12 @@ func (b *builder) entryPoint(n *chart.Node, v *document.Node) {
 	if t := b.opening(n, v.Field("target")); t != nil && n.Kind.IsHistory() {
 		b.target(t, n, func(to *chart.Node) {
 			if !n.Parent.Contains(to) {
-				b.advise(t, "name a node that stands beside the history node", "the default of a history node must lie inside %q", string(n.Parent.ID))
+				b.Advise(t, "name a node that stands beside the history node", "the default of a history node must lie inside %q", string(n.Parent.ID))
 			}
 			n.Fallback = append(n.Fallback, to)
 		})
 	}
-	if n.Kind != Compound {
+	if n.Kind != chart.Compound {
 		return
 	}
 	i := b.opening(n, v.Field("initial"))
@@ -307,7 +308,7 @@ func (b *builder) entryPoint(n *chart.Node, v *document.Node) {
 	}
 	b.target(i, n, func(to *chart.Node) {
 		if !n.Contains(to) {
-			b.advise(i, "name one of its own states", "the initial node must lie inside %q", string(n.ID))
+			b.Advise(i, "name one of its own states", "the initial node must lie inside %q", string(n.ID))
 		}
 		n.Initial = append(n.Initial, to)
 	})
@@ -316,7 +317,7 @@ func (b *builder) entryPoint(n *chart.Node, v *document.Node) {
 // target notes a reference to one node or a list of nodes of n's machine.
 func (b *builder) target(at *document.Node, n *chart.Node, found func(*chart.Node)) {
 	for _, name := range b.Texts(at) {
-		b.pending = append(b.pending, pendingTarget{at, n.Machine, NodeID(name), found})
+		b.pending = append(b.pending, pendingTarget{at, n.Machine, chart.NodeID(name), found})
 	}
 }
 
@@ -333,10 +334,10 @@ func (b *builder) resolve() {
 			all = append(all, string(name))
 		}
 		where := fmt.Sprintf("unknown target %q in state machine %q", data.Shorten(string(p.name)), string(p.machine.ID))
-		b.suggest(p.at, string(p.name), all, "%s", where)
+		b.Suggest(p.at, string(p.name), all, "%s", where)
 		if near := document.Closest(string(p.name), all); near != "" {
-			p.found(names[NodeID(near)]) // so that the rest is not told to be unreachable
-			b.harmless++
+			p.found(names[chart.NodeID(near)]) // so that the rest is not told to be unreachable
+			b.Harmless++
 		}
 	}
 }
@@ -360,7 +361,7 @@ func (b *builder) transitions(n *chart.Node, v *document.Node, p chart.EventPatt
 }
 
 func (b *builder) transition(n *chart.Node, v *document.Node, p chart.EventPattern) *chart.Transition {
-	t := &chart.Transition{Source: n, Event: p, Line: v.Line, Reenter: b.isSCXML()}
+	t := &chart.Transition{Source: n, Event: p, Line: v.Line, Reenter: b.IsSCXML()}
 	addTarget := func(to *chart.Node) { t.Targets = append(t.Targets, to) }
 	switch v.Kind {
 	case document.Null: // takes the event and does nothing
@@ -373,28 +374,28 @@ func (b *builder) transition(n *chart.Node, v *document.Node, p chart.EventPatte
 		b.Add(v, "a transition is a target, a mapping, or a list of these")
 		return nil
 	}
-	keys := transitionKeys
-	if b.isSCXML() {
-		keys = scxmlTransitionKeys
+	keys := clause.TransitionKeys
+	if b.IsSCXML() {
+		keys = clause.SCXMLTransitionKeys
 	}
-	b.known(v, keys)
+	b.Mapping(v, keys)
 	if to := v.Field("target"); to != nil && to.Kind != document.Null {
 		b.target(to, n, addTarget)
 	}
 	if g := v.Field("guard"); g != nil {
-		t.Guard, t.Condition = b.guard(g), conditionText(g)
+		t.Guard, t.Condition = b.Guard(g), clause.ConditionText(g)
 	}
 	if a := v.Field("allow"); a != nil {
-		if fromNobody := !p.Any && !p.Prefix && IsReserved(p.Name) && !b.parser.options.Stored; fromNobody || p == (chart.EventPattern{}) {
+		if fromNobody := !p.Any && !p.Prefix && chart.IsReserved(p.Name) && !b.Stored; fromNobody || p == (chart.EventPattern{}) {
 			b.Add(a, "nobody sends what leads here, so there is nobody whose rights could be asked")
 		}
-		t.Allow = b.rule(a)
+		t.Allow = b.Rule(a)
 	}
 	t.Actions = b.actions(v.Field("actions"))
 	if r := v.Field("reenter"); r != nil {
 		t.Reenter = b.Bool(r)
 	}
-	t.Into = oneOf(b, v.Field("into"), intoWords)
-	t.Apply = oneOf(b, v.Field("apply"), applyWords)
+	t.Into = clause.OneOf(&b.Reader, v.Field("into"), clause.IntoWords)
+	t.Apply = clause.OneOf(&b.Reader, v.Field("apply"), clause.ApplyWords)
 	return t
 }

@@ -1,10 +1,12 @@
-package statemachine
+package parse
 
 import (
 	"bytes"
 	"errors"
 
 	"troupe/statemachine/document"
+	"troupe/statemachine/internal/chart"
+	"troupe/statemachine/internal/clause"
 )
 
 // maxCuts is how many lines before a fault of the syntax are left out to find a text that can be read.
@@ -12,7 +14,7 @@ const maxCuts = 64
 
 // Sketch returns as much of a definition's chart as can be drawn, and its faults as Parse has them. The Chart is nil when nothing can. Of a
 // text whose syntax is wrong it is what stands before the fault.
-func (p *Parser) Sketch(src Source) (*Chart, error) {
+func (p *Parser) Sketch(src clause.Source) (*chart.Picture, error) {
 	parsed, err := p.Parse(src)
 	if err == nil {
 		return parsed.Chart(), nil
@@ -30,8 +32,8 @@ func (p *Parser) Sketch(src Source) (*Chart, error) {
 	}
 	b := p.builder(src)
 	b.definition(tree)
-	if len(b.d.Nodes) < 2 { // the first is no node of a chart
+	if len(b.Definition.Nodes) < 2 { // the first is no node of a chart
 		return nil, err
 	}
-	return b.d.Chart(), err
+	return b.Definition.Chart(), err
 }

@@ -1,4 +1,4 @@
-package statemachine
+package check
 
 import (
 	"maps"
@@ -10,33 +10,33 @@ import (
 	"troupe/statemachine/internal/chart"
 )
 
-// check finds the faults that only the whole chart shows (statemachine/DEFINITION.md,
+// Check finds the faults that only the whole chart shows (statemachine/DEFINITION.md,
 // "Faults of the chart").
-func (b *builder) check() {
-	before := b.Count()
-	b.checkTargets()
-	b.checkHistory()
-	misshapen := b.misshapen || b.Count() > before
-	if b.parser.options.Stored || b.d.Semantics != chart.NativeSemantics {
+func (c *Checker) Check(misshapen bool) {
+	before := c.Count()
+	c.checkTargets()
+	c.checkHistory()
+	misshapen = misshapen || c.Count() > before
+	if c.Stored || c.Definition.Semantics != chart.NativeSemantics {
 		return // a stored text runs with a slip, and other tools take one
 	}
-	b.checkShadowed()
+	c.checkShadowed()
 	if misshapen {
 		return // what is missing would make the rest of the chart look wrong
 	}
-	b.checkReachable()
-	b.checkExits()
-	b.checkLoops()
-	b.checkEvents()
-	b.checkNodeNames()
+	c.checkReachable()
+	c.checkExits()
+	c.checkLoops()
+	c.checkEvents()
+	c.checkNodeNames()
 }
 
 func at(line int) *document.Node { return &document.Node{Line: line} }
 
 // checkTargets holds that several targets of one transition can be active
 // together.
-func (b *builder) checkTargets() {
-	for _, n := range b.d.Nodes {
+func (c *Checker) checkTargets() {
+	for _, n := range c.Definition.Nodes {
 		lists := [][]*chart.Node{n.Initial, n.Fallback}
 		lines := []int{n.Line, n.Line}
 		for t := range n.TransitionsOf() {
@@ -44,31 +44,31 @@ func (b *builder) checkTargets() {
 		}
 		for i, targets := range lists {
 			if !chart.AreOrthogonal(targets) {
-				b.advise(at(lines[i]), "name one of them, or one in each region", "the targets cannot be active together: they must lie in different regions of a parallel node")
+				c.Advise(at(lines[i]), "name one of them, or one in each region", "the targets cannot be active together: they must lie in different regions of a parallel node")
 			}
 		}
 	}
 }
 
 // checkHistory refuses defaults that lead back to themselves.
-func (b *builder) checkHistory() {
-	for _, n := range b.d.Nodes {
+func (c *Checker) checkHistory() {
+	for _, n := range c.Definition.Nodes {
 		for _, f := range n.Fallback {
 			if f.Kind.IsHistory() {
-				b.advise(at(n.Line), "name a node that is none", "the default of history node %q is a history node", string(n.ID))
+				c.Advise(at(n.Line), "name a node that is none", "the default of history node %q is a history node", string(n.ID))
 			}
 		}
 		for _, i := range n.Initial {
 			if i.Kind.IsHistory() && i.Parent == n && i.Fallback == nil {
-				b.advise(at(n.Line), "give it a target", "history node %q is initial and needs a target as its default", string(i.ID))
+				c.Advise(at(n.Line), "give it a target", "history node %q is initial and needs a target as its default", string(i.ID))
 			}
 		}
 	}
 }
 
 // checkReachable finds nodes that nothing leads to.
-func (b *builder) checkReachable() {
-	seen := chart.NewNodeSet(len(b.d.Nodes))
+func (c *Checker) checkReachable() {
+	seen := chart.NewNodeSet(len(c.Definition.Nodes))
 	var visit func(n *chart.Node)
 	visit = func(n *chart.Node) {
 		if seen.Has(n.Index) {
@@ -79,7 +79,7 @@ func (b *builder) checkReachable() {
 			visit(n.Parent)
 		}
 		next := slices.Concat(n.Initial, n.Fallback)
-		if n.Kind == Parallel {
+		if n.Kind == chart.Parallel {
 			next = append(next, n.Children...)
 		}
 		for t := range n.TransitionsOf() {
@@ -91,28 +91,28 @@ func (b *builder) checkReachable() {
 			// which visiting its ancestors does.
 		}
 	}
-	visit(b.d.Nodes[0])
-	for _, n := range b.d.Nodes {
+	visit(c.Definition.Nodes[0])
+	for _, n := range c.Definition.Nodes {
 		if !seen.Has(n.Index) {
-			b.advise(at(n.Line), "name it as a target, or remove it", "node %q is unreachable: no transition and no initial leads to it", string(n.ID))
+			c.Advise(at(n.Line), "name it as a target, or remove it", "node %q is unreachable: no transition and no initial leads to it", string(n.ID))
 		}
 	}
 }
 
 // checkShadowed finds transitions behind one that always comes first.
-func (b *builder) checkShadowed() {
-	for _, n := range b.d.Nodes {
+func (c *Checker) checkShadowed() {
+	for _, n := range c.Definition.Nodes {
 		for _, list := range [][]*chart.Transition{n.On, n.Always} {
 			taken := map[any]int{} // what comes first, by what takes it: the place in the list
 			for i, t := range list {
 				first := len(list)
-				for _, trigger := range b.triggersOver(t) {
+				for _, trigger := range c.triggersOver(t) {
 					if at, ok := taken[trigger]; ok {
 						first = min(first, at)
 					}
 				}
 				if first < len(list) {
-					b.advise(at(t.Line), "give the earlier one a guard, or put this one before it", "the transition can never be taken: the one in line %d has no guard and comes first", list[first].Line)
+					c.Advise(at(t.Line), "give the earlier one a guard, or put this one before it", "the transition can never be taken: the one in line %d has no guard and comes first", list[first].Line)
 				}
 				if _, ok := taken[triggerOf(t)]; !ok && t.Guard == nil && t.Allow == nil {
 					taken[triggerOf(t)] = i
@@ -136,7 +136,7 @@ func triggerOf(tr *chart.Transition) any {
 }
 
 // triggersOver are those of all transitions that take whatever takes t: as many as its event has parts, however many transitions there are.
-func (b *builder) triggersOver(t *chart.Transition) []any {
+func (c *Checker) triggersOver(t *chart.Transition) []any {
 	if t.After != nil || t.Child != nil {
 		return []any{triggerOf(t)}
 	}
@@ -144,12 +144,12 @@ func (b *builder) triggersOver(t *chart.Transition) []any {
 	if t.OnDone != nil {
 		over = append(over, t.OnDone)
 	}
-	if b.d.IsExact(t.Event) || t.Event == (chart.EventPattern{}) {
+	if c.Definition.IsExact(t.Event) || t.Event == (chart.EventPattern{}) {
 		return over
 	}
 	over = append(over, chart.EventPattern{Any: true})
 	for name := string(t.Event.Name); name != "" && !t.Event.Any; {
-		over = append(over, chart.EventPattern{Name: EventName(name), Prefix: true})
+		over = append(over, chart.EventPattern{Name: chart.EventName(name), Prefix: true})
 		name = name[:max(strings.LastIndexByte(name, '.'), 0)]
 	}
 	return over
@@ -158,21 +158,21 @@ func (b *builder) triggersOver(t *chart.Transition) []any {
 // checkExits finds nodes that an instance could never leave again although they
 // are not final: no transition on them or around them, and none in a region
 // beside them that leads out.
-func (b *builder) checkExits() {
+func (c *Checker) checkExits() {
 	// How many transitions lead out of a parallel node from inside it, and how many of them from inside a region.
 	leave, fromRegion := map[*chart.Node]int{}, map[*chart.Node]int{}
-	for _, n := range b.d.Nodes {
+	for _, n := range c.Definition.Nodes {
 		for t := range n.TransitionsOf() {
 			for region, p := n, n.Parent; p != nil && p.Parent != nil; region, p = p, p.Parent {
-				if p.Kind == Parallel && slices.ContainsFunc(t.Targets, func(to *chart.Node) bool { return !p.Contains(to) }) {
+				if p.Kind == chart.Parallel && slices.ContainsFunc(t.Targets, func(to *chart.Node) bool { return !p.Contains(to) }) {
 					leave[p]++
 					fromRegion[region]++
 				}
 			}
 		}
 	}
-	for _, n := range b.d.Nodes {
-		if n.Kind != Atomic || n.Parent == nil || hasTransition(n) {
+	for _, n := range c.Definition.Nodes {
+		if n.Kind != chart.Atomic || n.Parent == nil || hasTransition(n) {
 			continue
 		}
 		isLed := false
@@ -180,7 +180,7 @@ func (b *builder) checkExits() {
 			isLed = isLed || leave[region.Parent] > fromRegion[region]
 		}
 		if !isLed {
-			b.advise(at(n.Line), "give it a transition, or type: final", "node %q has no exit", string(n.ID))
+			c.Advise(at(n.Line), "give it a transition, or type: final", "node %q has no exit", string(n.ID))
 		}
 	}
 }
@@ -196,8 +196,8 @@ func hasTransition(n *chart.Node) bool {
 
 // checkLoops finds cycles of eventless transitions that nothing guards: an
 // instance that comes there would never come to rest.
-func (b *builder) checkLoops() {
-	state := make([]uint8, len(b.d.Nodes)) // 0 new, 1 on the path, 2 done
+func (c *Checker) checkLoops() {
+	state := make([]uint8, len(c.Definition.Nodes)) // 0 new, 1 on the path, 2 done
 	var visit func(n *chart.Node) bool
 	visit = func(n *chart.Node) bool {
 		switch state[n.Index] {
@@ -214,7 +214,7 @@ func (b *builder) checkLoops() {
 			}
 			for _, next := range enabledNext(t) {
 				if visit(next) {
-					b.advise(at(t.Line), "give one of them a guard", "a cycle of eventless transitions without a guard starts here")
+					c.Advise(at(t.Line), "give one of them a guard", "a cycle of eventless transitions without a guard starts here")
 					return false
 				}
 			}
@@ -222,7 +222,7 @@ func (b *builder) checkLoops() {
 		}
 		return false
 	}
-	for _, n := range b.d.Nodes {
+	for _, n := range c.Definition.Nodes {
 		visit(n)
 	}
 }
@@ -254,17 +254,17 @@ func enabledNext(tr *chart.Transition) []*chart.Node {
 }
 
 // checkNodeNames finds names in In(…) that no node has.
-func (b *builder) checkNodeNames() {
+func (c *Checker) checkNodeNames() {
 	names := map[string]bool{}
-	for _, n := range b.d.Nodes[1:] {
+	for _, n := range c.Definition.Nodes[1:] {
 		names[string(n.ID)] = true
 		names[string(n.Machine.ID)+"."+string(n.ID)] = true
 	}
 	all := slices.Sorted(maps.Keys(names))
-	for _, p := range b.programs {
-		for _, name := range p.program.Nodes() {
+	for _, p := range c.Programs {
+		for _, name := range p.Program.Nodes() {
 			if !names[name] {
-				b.suggest(p.at, name, all, "unknown node %q in In(…)", data.Shorten(name))
+				c.Suggest(p.At, name, all, "unknown node %q in In(…)", data.Shorten(name))
 			}
 		}
 	}

@@ -1,9 +1,10 @@
-package statemachine
+package parse
 
 import (
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
 	"troupe/statemachine/internal/chart"
+	"troupe/statemachine/internal/clause"
 )
 
 // invokes reads the children of a node: one, or a list.
@@ -18,16 +19,16 @@ func (b *builder) invokes(n *chart.Node, v *document.Node) {
 }
 
 func (b *builder) invoke(n *chart.Node, v *document.Node) {
-	keys := invokeKeys
-	if b.isSCXML() {
-		keys = scxmlInvokeKeys
+	keys := clause.InvokeKeys
+	if b.IsSCXML() {
+		keys = clause.SCXMLInvokeKeys
 	}
-	if !b.known(v, keys) {
+	if !b.Mapping(v, keys) {
 		return
 	}
 	inv := &chart.Invoke{Node: n, Number: len(n.Invoke)}
 	n.Invoke = append(n.Invoke, inv)
-	if b.isSCXML() && !b.scxmlInvoke(inv, v) {
+	if b.IsSCXML() && !b.scxmlInvoke(inv, v) {
 		return
 	}
 	of := v.Field("workflow")
@@ -35,10 +36,10 @@ func (b *builder) invoke(n *chart.Node, v *document.Node) {
 		b.Add(v, "invoke needs \"workflow\"")
 		return
 	}
-	if inv.Workflow = b.Text(of); !IsIdentifier(inv.Workflow) {
+	if inv.Workflow = b.Text(of); !chart.IsIdentifier(inv.Workflow) {
 		b.Add(of, "%q cannot be the id of a workflow", data.Shorten(inv.Workflow))
 	}
-	b.d.Invokes = chart.AddReference(b.d.Invokes, inv.Workflow, of.Line)
+	b.Definition.Invokes = chart.AddReference(b.Definition.Invokes, inv.Workflow, of.Line)
 	if at := v.Field("version"); at != nil {
 		version, ok := b.Int(at)
 		if ok && version < 1 {
@@ -46,10 +47,10 @@ func (b *builder) invoke(n *chart.Node, v *document.Node) {
 		}
 		inv.Version = uint64(max(version, 0)) //nolint:gosec // not negative
 	}
-	if at := v.Field("data"); at != nil && inv.SCXMLInvoke == nil && b.known(at, documentKeys) {
+	if at := v.Field("data"); at != nil && inv.SCXMLInvoke == nil && b.Mapping(at, clause.DocumentKeys) {
 		for key, to := range map[string]**chart.Template{"svcPublic": &inv.Public, "svcPrivate": &inv.Private} {
 			if part := at.Field(key); part != nil {
-				*to = b.template(part)
+				*to = b.Template(part)
 			}
 		}
 	}

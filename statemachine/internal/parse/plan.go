@@ -1,4 +1,4 @@
-package statemachine
+package parse
 
 import (
 	"slices"
@@ -6,60 +6,61 @@ import (
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
 	"troupe/statemachine/internal/chart"
+	"troupe/statemachine/internal/clause"
 )
 
 // The keys of a plan, and its words.
 var (
 	planKeys   = []string{"from", "to", "nodes", "timers", "assign"}
-	timerRules = map[string]timerRule{"keep": timersKept, "restart": timersRestarted, "drop": timersDropped}
+	timerRules = map[string]chart.TimerRule{"keep": chart.TimersKept, "restart": chart.TimersRestarted, "drop": chart.TimersDropped}
 )
 
 // ParsePlan reads a plan of migration, in YAML or JSON (statemachine/DEFINITION.md, "Migration"). version returns a version of the
 // workflow, or an error that a fault shows. The error of ParsePlan is document.Faults.
-func (p *Parser) ParsePlan(file string, text []byte, version func(number uint64) (*Definition, error)) (*Plan, error) {
+func (p *Parser) ParsePlan(file string, text []byte, version func(number uint64) (*chart.Definition, error)) (*chart.Plan, error) {
 	tree, err := document.Parse(file, text)
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{Collector: document.Collector{File: file}, parser: p, language: p.env, d: &chart.Definition{Places: chart.NewPlaces(file)}}
+	b := p.builderOf(file)
 	plan := b.plan(tree, version)
 	return plan, b.Err()
 }
 
-func (b *builder) plan(n *document.Node, version func(uint64) (*Definition, error)) *Plan {
-	p := &Plan{}
-	if !b.known(n, planKeys) {
+func (b *builder) plan(n *document.Node, version func(uint64) (*chart.Definition, error)) *chart.Plan {
+	p := &chart.Plan{}
+	if !b.Mapping(n, planKeys) {
 		return p
 	}
-	p.from, p.to = b.planVersion(n, "from", version), b.planVersion(n, "to", version)
-	p.timers = oneOf(b, n.Field("timers"), timerRules)
+	p.Old, p.New = b.planVersion(n, "from", version), b.planVersion(n, "to", version)
+	p.Timers = clause.OneOf(&b.Reader, n.Field("timers"), timerRules)
 	if at := n.Field("assign"); at != nil {
-		p.assign = []chart.Action{b.assign(at)}
+		p.Assign = []chart.Action{b.assign(at)}
 	}
-	if p.from == nil || p.to == nil {
+	if p.Old == nil || p.New == nil {
 		return p
 	}
-	if p.from.Version == p.to.Version {
-		b.advise(n.Field("to"), "give two versions of the workflow", "the instances have this version already")
+	if p.Old.Version == p.New.Version {
+		b.Advise(n.Field("to"), "give two versions of the workflow", "the instances have this version already")
 	}
-	p.counterparts = make([]*chart.Node, len(p.from.Nodes))
-	for i, old := range p.from.Nodes {
+	p.Counterparts = make([]*chart.Node, len(p.Old.Nodes))
+	for i, old := range p.Old.Nodes {
 		if old.Machine == nil {
 			continue // the root
 		}
-		switch machine := p.to.Machine(MachineID(old.Machine.ID)); {
+		switch machine := p.New.Machine(chart.MachineID(old.Machine.ID)); {
 		case machine == nil:
 		case old == old.Machine:
-			p.counterparts[i] = machine
+			p.Counterparts[i] = machine
 		default:
-			p.counterparts[i] = p.to.Find(machine, old.ID)
+			p.Counterparts[i] = p.New.Find(machine, old.ID)
 		}
 	}
 	b.mapNodes(p, n.Field("nodes"))
 	return p
 }
 
-func (b *builder) planVersion(n *document.Node, key string, version func(uint64) (*Definition, error)) *Definition {
+func (b *builder) planVersion(n *document.Node, key string, version func(uint64) (*chart.Definition, error)) *chart.Definition {
 	at := n.Field(key)
 	if at == nil {
 		b.Add(n, "%q is missing: the number of a version", key)
@@ -82,7 +83,7 @@ func (b *builder) planVersion(n *document.Node, key string, version func(uint64)
 }
 
 // mapNodes reads {machine: {old: new}}.
-func (b *builder) mapNodes(p *Plan, n *document.Node) {
+func (b *builder) mapNodes(p *chart.Plan, n *document.Node) {
 	if n == nil {
 		return
 	}
@@ -91,7 +92,7 @@ func (b *builder) mapNodes(p *Plan, n *document.Node) {
 		return
 	}
 	for _, f := range n.Fields {
-		from, to := b.machineOf(p.from, f.Key), b.machineOf(p.to, f.Key)
+		from, to := b.machineOf(p.Old, f.Key), b.machineOf(p.New, f.Key)
 		if f.Value.Kind != document.Mapping {
 			b.Add(f.Value, "must be a mapping of nodes to nodes")
 			continue
@@ -100,35 +101,35 @@ func (b *builder) mapNodes(p *Plan, n *document.Node) {
 			if from == nil || to == nil {
 				break
 			}
-			old, next := b.nodeOf(p.from, from, pair.Key), b.nodeOf(p.to, to, pair.Value)
+			old, next := b.nodeOf(p.Old, from, pair.Key), b.nodeOf(p.New, to, pair.Value)
 			if old == nil || next == nil {
 				continue
 			}
 			if old.IsLeaf() != next.IsLeaf() || !old.IsLeaf() && old.Kind != next.Kind {
-				b.advise(pair.Value, "map a node without nodes inside to another one without, and others to their own kind",
+				b.Advise(pair.Value, "map a node without nodes inside to another one without, and others to their own kind",
 					"%q cannot be what %q was", data.Shorten(string(next.ID)), data.Shorten(string(old.ID)))
 				continue
 			}
-			p.counterparts[old.Index] = next
+			p.Counterparts[old.Index] = next
 		}
 	}
 }
 
-func (b *builder) machineOf(d *Definition, at *document.Node) *chart.Node {
-	if m := d.Machine(MachineID(at.Text)); m != nil {
+func (b *builder) machineOf(d *chart.Definition, at *document.Node) *chart.Node {
+	if m := d.Machine(chart.MachineID(at.Text)); m != nil {
 		return m
 	}
 	var known []string
 	for _, m := range d.Machines {
 		known = append(known, string(m.ID))
 	}
-	b.suggest(at, at.Text, known, "version %d has no state machine %q", d.Version, data.Shorten(at.Text))
+	b.Suggest(at, at.Text, known, "version %d has no state machine %q", d.Version, data.Shorten(at.Text))
 	return nil
 }
 
-func (b *builder) nodeOf(d *Definition, machine *chart.Node, at *document.Node) *chart.Node {
+func (b *builder) nodeOf(d *chart.Definition, machine *chart.Node, at *document.Node) *chart.Node {
 	name := b.Text(at)
-	if n := d.Find(machine, NodeID(name)); n != nil {
+	if n := d.Find(machine, chart.NodeID(name)); n != nil {
 		return n
 	}
 	if name == "" {
@@ -140,6 +141,6 @@ func (b *builder) nodeOf(d *Definition, machine *chart.Node, at *document.Node) 
 			known = append(known, string(n.ID))
 		}
 	}
-	b.suggest(at, name, known, "version %d has no node %q in machine %q", d.Version, data.Shorten(name), machine.ID)
+	b.Suggest(at, name, known, "version %d has no node %q in machine %q", d.Version, data.Shorten(name), machine.ID)
 	return nil
 }

@@ -1,4 +1,4 @@
-package statemachine
+package clause
 
 import (
 	"slices"
@@ -11,8 +11,8 @@ import (
 	"troupe/statemachine/internal/chart"
 )
 
-// caption reads a text that may have ${…} anywhere, or a map of languages with such texts; nil when n is nil.
-func (b *builder) caption(n *document.Node) *chart.Caption {
+// Caption reads a text that may have ${…} anywhere, or a map of languages with such texts; nil when n is nil.
+func (b *Reader) Caption(n *document.Node) *chart.Caption {
 	if n == nil {
 		return nil
 	}
@@ -35,7 +35,7 @@ func (b *builder) caption(n *document.Node) *chart.Caption {
 	}
 	for _, m := range c.Made {
 		if text := m.Prose.Constant(); text != "" {
-			c.Fixed = append(c.Fixed, Translation{Language: m.Language, Text: text})
+			c.Fixed = append(c.Fixed, chart.Translation{Language: m.Language, Text: text})
 		}
 	}
 	c.Made = nil
@@ -43,8 +43,8 @@ func (b *builder) caption(n *document.Node) *chart.Caption {
 }
 
 // captionProse reads one text of a caption.
-func (b *builder) captionProse(n *document.Node) *chart.Prose {
-	p := b.prose(n)
+func (b *Reader) captionProse(n *document.Node) *chart.Prose {
+	p := b.Prose(n)
 	for _, part := range p.Parts {
 		if part.Program == nil {
 			continue
@@ -62,8 +62,8 @@ func (b *builder) captionProse(n *document.Node) *chart.Prose {
 }
 
 // texts reads texts for people into the definition's faults.
-func (b *builder) texts() textReader {
-	return textReader{&b.Collector, &b.doubts, b.parser.options.Stored}
+func (b *Reader) texts() textReader {
+	return textReader{&b.Collector, &b.Doubts, b.Stored}
 }
 
 // textReader reads texts for people. stored: what was accepted once has no new faults.
@@ -75,21 +75,21 @@ type textReader struct {
 
 // ReadText reads a text without expressions, or a map of languages, and adds what is wrong to faults, and what looks like a slip to warnings.
 // stored says that it was accepted once; nil has no text.
-func ReadText(faults, warnings *document.Collector, n *document.Node, stored bool) Text {
+func ReadText(faults, warnings *document.Collector, n *document.Node, stored bool) chart.Text {
 	return textReader{faults, warnings, stored}.words(n)
 }
 
 // words reads a text without expressions, or a map of languages; nil when n is nil.
-func (r textReader) words(n *document.Node) Text {
+func (r textReader) words(n *document.Node) chart.Text {
 	if n == nil {
 		return nil
 	}
 	if n.Kind != document.Mapping {
-		return Plain(r.word(n))
+		return chart.Plain(r.word(n))
 	}
-	var t Text
+	var t chart.Text
 	r.eachLanguage(n, func(language string, n *document.Node) {
-		t = append(t, Translation{Language: language, Text: r.word(n)})
+		t = append(t, chart.Translation{Language: language, Text: r.word(n)})
 	})
 	return t
 }
@@ -107,7 +107,7 @@ func (r textReader) eachLanguage(n *document.Node, f func(language string, text 
 			r.Add(field.Key, "the language %q stands twice", tag)
 		}
 		seen[tag] = true
-		if !isLanguage(field.Key.Text) {
+		if !IsLanguage(field.Key.Text) {
 			r.Add(field.Key, "%q is not a language", data.Shorten(field.Key.Text)).Suggestion = `write a tag such as "en" or "pt-BR"`
 			continue
 		}
@@ -137,8 +137,8 @@ func (r textReader) visible(n *document.Node, text string) {
 	}
 }
 
-// isLanguage reports whether text has the shape of a language tag (RFC 5646, section 2.1).
-func isLanguage(text string) bool {
+// IsLanguage reports whether text has the shape of a language tag (RFC 5646, section 2.1).
+func IsLanguage(text string) bool {
 	parts := strings.Split(text, "-")
 	for i, part := range parts {
 		if len(part) < 1 || len(part) > 8 || i == 0 && len(part) < 2 {

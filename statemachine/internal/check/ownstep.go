@@ -1,4 +1,4 @@
-package statemachine
+package check
 
 import (
 	"slices"
@@ -18,8 +18,8 @@ func isShort(d chart.Delay) bool { return d.Value == nil && d.Constant < shortDe
 
 // warnOfOwnSteps finds circles of steps that an instance causes itself, by sends and timers without a pause, and that nothing guards: it
 // is slowed down when it comes there (statemachine/DEFINITION.md, "Own steps").
-func (b *builder) warnOfOwnSteps(w *document.Collector) {
-	if b.d.Semantics != chart.NativeSemantics {
+func (c *Checker) warnOfOwnSteps(w *document.Collector) {
+	if c.Definition.Semantics != chart.NativeSemantics {
 		return
 	}
 	state := map[*chart.Transition]uint8{} // 0 new, 1 on the path, 2 done
@@ -46,7 +46,7 @@ func (b *builder) warnOfOwnSteps(w *document.Collector) {
 		}
 		return false
 	}
-	for _, n := range b.d.Nodes {
+	for _, n := range c.Definition.Nodes {
 		for t := range n.TransitionsOf() {
 			if t.Guard == nil {
 				visit(t)
@@ -59,15 +59,15 @@ func (b *builder) warnOfOwnSteps(w *document.Collector) {
 type unguarded map[*chart.Node]*freeSteps
 
 type freeSteps struct {
-	byThemselves []*chart.Transition               // eventless ones, and short timers
-	on           map[EventName][]*chart.Transition // by the one event that takes them
+	byThemselves []*chart.Transition                     // eventless ones, and short timers
+	on           map[chart.EventName][]*chart.Transition // by the one event that takes them
 }
 
 func (u unguarded) of(n *chart.Node) *freeSteps {
 	if s, ok := u[n]; ok {
 		return s
 	}
-	s := &freeSteps{on: map[EventName][]*chart.Transition{}}
+	s := &freeSteps{on: map[chart.EventName][]*chart.Transition{}}
 	for _, t := range n.On {
 		switch {
 		case t.Guard != nil:
@@ -100,8 +100,8 @@ func (u unguarded) causedBy(t *chart.Transition) (out []*chart.Transition, looke
 		actions = append(actions, n.Entry...)
 		out = append(out, u.of(n).byThemselves...)
 	}
-	var sent []EventName
-	isSent := map[EventName]bool{}
+	var sent []chart.EventName
+	isSent := map[chart.EventName]bool{}
 	for _, a := range actions {
 		if s, ok := a.(*chart.Send); ok && isShort(s.Delay) && !isSent[s.Event] {
 			isSent[s.Event] = true

@@ -1,4 +1,4 @@
-package statemachine
+package check
 
 import (
 	"fmt"
@@ -13,20 +13,20 @@ import (
 
 // checkEvents finds names that look like slips: events that are raised and that nothing takes, and declarations of a name beside a name that
 // is used. Which of the two is the slip is said by slipped.
-func (b *builder) checkEvents() {
+func (c *Checker) checkEvents() {
 	var used []string
-	for _, key := range b.taking {
+	for _, key := range c.Taking {
 		used = append(used, key.Text)
 	}
-	named, told := b.spelt(), map[string]bool{}
-	untaken := func(at *document.Node, name EventName) {
-		if b.IsFull() {
-			b.Add(at, "unknown event %q: no transition takes it", string(name))
+	named, told := c.spelt(), map[string]bool{}
+	untaken := func(at *document.Node, name chart.EventName) {
+		if c.IsFull() {
+			c.Add(at, "unknown event %q: no transition takes it", string(name))
 			return
 		}
 		near := document.Closest(string(name), used)
-		if near == "" || !b.slipped(named, near, name) {
-			b.suggest(at, string(name), used, "unknown event %q: no transition takes it", string(name))
+		if near == "" || !c.slipped(named, near, name) {
+			c.Suggest(at, string(name), used, "unknown event %q: no transition takes it", string(name))
 			return
 		}
 		if told[near] {
@@ -34,65 +34,65 @@ func (b *builder) checkEvents() {
 		}
 		told[near] = true
 		what := "the file sends itself"
-		if b.d.Events[name] != nil {
+		if c.Definition.Events[name] != nil {
 			what = "events declares"
 		}
-		for _, key := range b.taking {
+		for _, key := range c.Taking {
 			if key.Text == near {
-				b.suggest(key, near, []string{string(name)}, "unknown event %q: %s %q, and no transition takes that", near, what, string(name))
+				c.Suggest(key, near, []string{string(name)}, "unknown event %q: %s %q, and no transition takes that", near, what, string(name))
 			}
 		}
 	}
-	for _, r := range b.raised {
-		if r.byAction && b.d.ServiceEvents[r.name] && !b.isSCXML() {
-			b.advise(r.at, "give it another name, and a transition that does the same", "%q says what became of a delivery: only the service sends it", string(r.name))
+	for _, r := range c.Raised {
+		if r.ByAction && c.Definition.ServiceEvents[r.Name] && !c.IsSCXML() {
+			c.Advise(r.At, "give it another name, and a transition that does the same", "%q says what became of a delivery: only the service sends it", string(r.Name))
 		}
-		if !b.takes(r.name) {
-			untaken(r.at, r.name)
-		}
-	}
-	for _, n := range b.cancelled {
-		if !slices.Contains(b.sent, n.Text) {
-			b.suggest(n, n.Text, b.sent, "unknown id %q: nothing is sent under it", data.Shorten(n.Text))
+		if !c.takes(r.Name) {
+			untaken(r.At, r.Name)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(b.d.Events)) {
-		if b.takes(name) {
+	for _, n := range c.Cancelled {
+		if !slices.Contains(c.Sent, n.Text) {
+			c.Suggest(n, n.Text, c.Sent, "unknown id %q: nothing is sent under it", data.Shorten(n.Text))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Definition.Events)) {
+		if c.takes(name) {
 			continue
 		}
-		if near := document.Closest(string(name), used); near != "" && b.d.Events[EventName(near)] == nil {
-			untaken(at(b.d.Events[name].Line), name)
+		if near := document.Closest(string(name), used); near != "" && c.Definition.Events[chart.EventName(near)] == nil {
+			untaken(at(c.Definition.Events[name].Line), name)
 		}
 	}
 }
 
 // takes reports whether some transition takes the event.
-func (b *builder) takes(name EventName) bool {
-	return slices.ContainsFunc(b.d.Nodes, func(n *chart.Node) bool {
+func (c *Checker) takes(name chart.EventName) bool {
+	return slices.ContainsFunc(c.Definition.Nodes, func(n *chart.Node) bool {
 		return slices.ContainsFunc(n.On, func(t *chart.Transition) bool { return t.Event.Matches(name) })
 	})
 }
 
 // slipped reports whether near, an event that transitions take, is the slip, and not name, one that none takes: name stands in the file more
 // often, or as often and is declared.
-func (b *builder) slipped(named map[string]int, near string, name EventName) bool {
-	if b.d.Events[EventName(near)] != nil {
+func (c *Checker) slipped(named map[string]int, near string, name chart.EventName) bool {
+	if c.Definition.Events[chart.EventName(near)] != nil {
 		return false
 	}
 	often := named[string(name)] - named[near]
-	return often > 0 || often == 0 && b.d.Events[name] != nil
+	return often > 0 || often == 0 && c.Definition.Events[name] != nil
 }
 
 // spelt is how often the file names each event.
-func (b *builder) spelt() map[string]int {
+func (c *Checker) spelt() map[string]int {
 	often := map[string]int{}
-	for _, key := range b.taking {
+	for _, key := range c.Taking {
 		often[key.Text]++
 	}
-	for _, r := range b.raised {
-		often[string(r.name)]++
+	for _, r := range c.Raised {
+		often[string(r.Name)]++
 	}
-	for name := range b.d.Events {
+	for name := range c.Definition.Events {
 		often[string(name)]++
 	}
 	return often
@@ -107,21 +107,21 @@ const (
 
 // warnOfSlips tells events that one transition takes, that stand nowhere else, and that are one slip of the keyboard from an event which is
 // declared or which other states take. It is no fault: whoever sends the event may mean it.
-func (b *builder) warnOfSlips(w *document.Collector) {
-	named := b.spelt()
-	if b.d.Semantics != chart.NativeSemantics || len(named) > maxCompared {
+func (c *Checker) warnOfSlips(w *document.Collector) {
+	named := c.spelt()
+	if c.Definition.Semantics != chart.NativeSemantics || len(named) > maxCompared {
 		return
 	}
 	var others []string
 	for name, often := range named {
-		if often > 1 || b.d.Events[EventName(name)] != nil {
+		if often > 1 || c.Definition.Events[chart.EventName(name)] != nil {
 			others = append(others, name)
 		}
 	}
 	slices.Sort(others)
-	for _, key := range b.taking {
+	for _, key := range c.Taking {
 		name := key.Text
-		if named[name] > 1 || len(name) < shortName || IsReserved(EventName(name)) || slices.Contains(others, name) {
+		if named[name] > 1 || len(name) < shortName || chart.IsReserved(chart.EventName(name)) || slices.Contains(others, name) {
 			continue
 		}
 		if i := slices.IndexFunc(others, func(other string) bool { return isSlip(name, other) }); i >= 0 {

@@ -1,4 +1,4 @@
-package statemachine
+package check
 
 import (
 	"fmt"
@@ -14,8 +14,8 @@ import (
 
 // warnOfReaders tells who may create instances and cannot read them. Of a rule, its lists and its condition
 // must both hold: with read: {roles: [manager], when: …} nobody else reads, whatever the condition says.
-func (b *builder) warnOfReaders(w *document.Collector) {
-	create, read := b.d.CreateRule, b.d.ReadRule
+func (c *Checker) warnOfReaders(w *document.Collector) {
+	create, read := c.Definition.CreateRule, c.Definition.ReadRule
 	if read == nil || len(read.Roles)+len(read.Privileges)+len(read.Users) == 0 {
 		return
 	}
@@ -40,7 +40,7 @@ func (b *builder) warnOfReaders(w *document.Collector) {
 	if len(who) == 0 {
 		return
 	}
-	f := w.Add(b.readAt, "%s may create instances and cannot read them", strings.Join(who, ", "))
+	f := w.Add(c.ReadAt, "%s may create instances and cannot read them", strings.Join(who, ", "))
 	f.Suggestion = "name them here too"
 	if read.When != nil {
 		f.Suggestion = "the lists and when must both hold: give when alone, with \"manager\" in user.roles || … inside"
@@ -50,26 +50,26 @@ func (b *builder) warnOfReaders(w *document.Collector) {
 // warnOfUnset tells members of the data that expressions read and nothing sets: neither this file nor, as far as it
 // says what may come in, whoever creates an instance or sends an event. Where anything may come in, only a name that
 // is close to another one is told.
-func (b *builder) warnOfUnset(w *document.Collector) {
-	if b.isSCXML() {
+func (c *Checker) warnOfUnset(w *document.Collector) {
+	if c.IsSCXML() {
 		return
 	}
-	of := [...]*members{b.membersOf("svcPublic"), b.membersOf("svcPrivate")}
+	of := [...]*members{c.membersOf("svcPublic"), c.membersOf("svcPrivate")}
 	type place struct {
 		line, column int
 		path         string
 	}
 	told := map[place]bool{}
 	compared := 0
-	for _, p := range b.programs {
+	for _, p := range c.Programs {
 		if w.IsFull() {
 			return
 		}
-		private, _ := p.program.PrivateMembers()
-		for i, read := range [][]string{p.program.PublicMembers(), private} {
+		private, _ := p.Program.PrivateMembers()
+		for i, read := range [][]string{p.Program.PublicMembers(), private} {
 			for _, name := range read {
 				m := of[i]
-				at := place{p.at.Line, p.at.Column, m.root + "." + name}
+				at := place{p.At.Line, p.At.Column, m.root + "." + name}
 				near := ""
 				if m.whole || slices.Contains(m.names, name) || told[at] {
 					continue
@@ -81,7 +81,7 @@ func (b *builder) warnOfUnset(w *document.Collector) {
 					continue
 				}
 				told[at] = true
-				f := w.Add(p.at, "%s is read, and nothing sets it", data.Shorten(at.path))
+				f := w.Add(p.At, "%s is read, and nothing sets it", data.Shorten(at.path))
 				if near != "" {
 					f.Suggestion = fmt.Sprintf("did you mean %q?", m.root+"."+near)
 				}
@@ -111,8 +111,8 @@ func (m *members) takes(s *schema.Schema) {
 	m.doors = append(m.doors, func(name string) bool { return s == nil || !s.Refuses(name) })
 }
 
-func (b *builder) membersOf(root string) *members {
-	d := b.d
+func (c *Checker) membersOf(root string) *members {
+	d := c.Definition
 	m := &members{root: root}
 	defaults, created, own := d.DefaultPublic, d.CreatePublic, d.PublicSchema
 	if root == "svcPrivate" {
@@ -123,9 +123,9 @@ func (b *builder) membersOf(root string) *members {
 	}
 	m.names = append(m.names, own.Shape().Fields()...)
 	m.takes(created)
-	b.brought(m)
-	m.assigned(b.tree)
-	if schedules := b.tree.Field("schedules"); schedules != nil {
+	c.brought(m)
+	m.assigned(c.Tree)
+	if schedules := c.Tree.Field("schedules"); schedules != nil {
 		for _, f := range schedules.Fields {
 			if created := f.Value.Field("create").Field(root); created != nil {
 				for _, member := range created.Fields {
@@ -138,13 +138,13 @@ func (b *builder) membersOf(root string) *members {
 }
 
 // brought adds what events bring.
-func (b *builder) brought(m *members) {
-	for _, n := range b.d.Nodes {
+func (c *Checker) brought(m *members) {
+	for _, n := range c.Definition.Nodes {
 		for _, t := range n.On {
 			if t.OnDone != nil || t.After != nil || t.Child != nil {
 				continue
 			}
-			c := b.d.Events[t.Event.Name]
+			c := c.Definition.Events[t.Event.Name]
 			into, apply := t.Into, t.Apply
 			var schema *schema.Schema
 			private := false
@@ -197,37 +197,37 @@ func (m *members) assigned(n *document.Node) {
 }
 
 // warnOfPlainDelays tells timers whose data is said to be a text that is no time.
-func (b *builder) warnOfPlainDelays(w *document.Collector) {
-	for _, p := range b.timed {
-		root, names, ok := p.program.PlainPath()
+func (c *Checker) warnOfPlainDelays(w *document.Collector) {
+	for _, p := range c.Timed {
+		root, names, ok := p.Program.PlainPath()
 		if !ok || len(names) == 0 {
 			continue
 		}
-		for _, s := range b.schemasOf(root) {
+		for _, s := range c.schemasOf(root) {
 			format, text := s.TextFormat(names)
 			path := data.Shorten(root + "." + strings.Join(names, "."))
 			switch {
 			case !text || format == "date-time" || format == "duration":
 				continue
 			case format == "date":
-				w.Add(p.at, "the delay is %s, a date without a time", path).Suggestion = fmt.Sprintf(`'${%s + "T00:00:00Z"}'`, path)
+				w.Add(p.At, "the delay is %s, a date without a time", path).Suggestion = fmt.Sprintf(`'${%s + "T00:00:00Z"}'`, path)
 			default:
-				w.Add(p.at, "the delay is %s, which a schema calls a plain text", path).Suggestion = "format: date-time or duration in the schema, or a number of milliseconds"
+				w.Add(p.At, "the delay is %s, which a schema calls a plain text", path).Suggestion = "format: date-time or duration in the schema, or a number of milliseconds"
 			}
 			break
 		}
 	}
-	for _, p := range b.timed {
-		root, names, ok := p.program.PlainPath()
+	for _, p := range c.Timed {
+		root, names, ok := p.Program.PlainPath()
 		if !ok || len(names) != 1 {
 			continue
 		}
-		defaults := b.d.DefaultPublic
+		defaults := c.Definition.DefaultPublic
 		if root == "svcPrivate" {
-			defaults = b.d.DefaultPrivate
+			defaults = c.Definition.DefaultPrivate
 		}
 		if v, ok := defaults.Lookup(names[0]); ok && v.Kind() == data.String && v.Text() != "" && !isDelay(v.Text()) {
-			w.Add(p.at, "the delay is %s, whose default %s is neither a time nor a duration", data.Shorten(root+"."+names[0]), data.Quote(data.Shorten(v.Text()))).
+			w.Add(p.At, "the delay is %s, whose default %s is neither a time nor a duration", data.Shorten(root+"."+names[0]), data.Quote(data.Shorten(v.Text()))).
 				Suggestion = "2026-12-24T18:00:00Z, P2D or a number of milliseconds"
 		}
 	}
@@ -237,13 +237,13 @@ func isDelay(text string) bool {
 	if _, err := time.Parse(time.RFC3339Nano, text); err == nil {
 		return true
 	}
-	_, err := ParseDelay(text)
+	_, err := chart.ParseDelay(text)
 	return err == nil
 }
 
 // schemasOf are the schemas that say what a root holds.
-func (b *builder) schemasOf(root string) []*schema.Schema {
-	d := b.d
+func (c *Checker) schemasOf(root string) []*schema.Schema {
+	d := c.Definition
 	var schemas []*schema.Schema
 	switch root {
 	case "svcPublic":
@@ -262,8 +262,8 @@ func (b *builder) schemasOf(root string) []*schema.Schema {
 }
 
 // warnOfKeywords tells those of all schemas that the file writes.
-func (b *builder) warnOfKeywords(w *document.Collector) {
-	for _, n := range b.schemaNodes {
+func (c *Checker) warnOfKeywords(w *document.Collector) {
+	for _, n := range c.SchemaNodes {
 		schema.WarnOfKeywords(w, n)
 	}
 }

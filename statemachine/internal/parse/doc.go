@@ -1,0 +1,5 @@
+// Package parse turns the text of a definition into a chart: state machines, states, transitions and actions, with package
+// clause for what stands in them and package check for what the whole must hold. It also reads plans of migration.
+//
+// It does not know what an instance is.
+package parse
