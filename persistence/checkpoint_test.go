@@ -15,7 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/wal"
 
 	"troupe/persistence/integrity"
-
+	"troupe/persistence/internal/engine"
 	"troupe/persistence/internal/file"
 )
 
@@ -101,7 +101,7 @@ func TestTheCheckpointOfTheCloseKnowsTheLogOfTheLastCommit(t *testing.T) {
 		mustCommit(t, s, "a", strings.Repeat("x", 1<<10))
 	}
 	newest = s.recorder.NewestLog()
-	eventually(t, "the log before is in tables", func() bool { return pebbleOf(s.db.Load()).Metrics().Flush.Count > 0 })
+	eventually(t, "the log before is in tables", func() bool { return engine.Pebble(s.db.Load()).Metrics().Flush.Count > 0 })
 	must(t, s.Close())
 	c, err := loadCheckpoint(fs)
 	must(t, err)

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"troupe/persistence/integrity"
+	"troupe/persistence/internal/engine"
 	"troupe/persistence/key"
 )
 
@@ -44,11 +45,11 @@ type commits struct {
 // group is tickets that share one batch of Pebble's and one sync. It belongs to the
 // applier, then to the committer.
 type group struct {
-	tickets []*Writes   // in the order of Append; changed under the queue's lock
-	db      *generation // that the batch was made for
-	batch   batch       // empty: the tickets only wait
-	synced  bool        // somebody waits for a sync of the batch
-	log     uint64      // the newest log when the group was applied
+	tickets []*Writes          // in the order of Append; changed under the queue's lock
+	db      *engine.Generation // that the batch was made for
+	batch   engine.Batch       // empty: the tickets only wait
+	synced  bool               // somebody waits for a sync of the batch
+	log     uint64             // the newest log when the group was applied
 }
 
 func (c *commits) init() {
@@ -216,9 +217,9 @@ func (s *Store) apply(g *group) {
 		g.log = s.recorder.NewestLog()
 		s.recorder.Stamp(g.batch.Repr())
 		s.metrics.appendedBytes.Add(uint64(g.batch.Len()))
-		apply := g.db.applySynced
+		apply := g.db.ApplySynced
 		if ackBeforeSync || !g.synced {
-			apply = g.db.apply
+			apply = g.db.ApplyUnsynced
 		}
 		if err := apply(g.batch); err != nil {
 			s.die(fmt.Sprintf("apply batch: %v", err))
@@ -234,14 +235,14 @@ func (s *Store) apply(g *group) {
 // add appends what a ticket writes.
 func (g *group) add(t *Writes) {
 	if g.db != t.db {
-		g.db, g.batch = t.db, t.db.newBatch(2*groupBytesMax)
+		g.db, g.batch = t.db, t.db.EmptyBatch(2*groupBytesMax)
 	}
 	if g.batch.Count() == 0 {
 		// Each batch begins with a stamp in the log only.
 		t.must(integrity.Reserve(g.batch))
 	}
 	t.place()
-	t.must(join(g.batch, t.batch))
+	t.must(engine.Join(g.batch, t.batch))
 	g.synced = g.synced || !t.unsynced
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"troupe/persistence/internal/engine"
 	"troupe/persistence/key"
 )
 
@@ -110,7 +111,7 @@ func (s *Store) FeedEnd(sh key.Shard) (FeedRow, error) {
 	if g == nil {
 		return FeedRow{}, ErrClosed
 	}
-	defer g.leave()
+	defer g.Leave()
 	return s.feedEndIn(g, sh)
 }
 
@@ -122,9 +123,9 @@ func (sn *Snapshot) FeedEnd(sh key.Shard) (FeedRow, error) {
 	return sn.store.feedEndIn(sn.db, sh)
 }
 
-func (s *Store) feedEndIn(v view, sh key.Shard) (row FeedRow, err error) {
+func (s *Store) feedEndIn(v engine.View, sh key.Shard) (row FeedRow, err error) {
 	prefix := key.FeedPrefix(nil, sh)
-	it, err := v.newIter(key.Feed(nil, sh, 1), key.PrefixEnd(prefix))
+	it, err := v.Iter(key.Feed(nil, sh, 1), key.PrefixEnd(prefix))
 	if err != nil {
 		return FeedRow{}, s.readFault("read the feed at", prefix, err)
 	}

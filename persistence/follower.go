@@ -3,6 +3,7 @@ package persistence
 import (
 	"slices"
 
+	"troupe/persistence/internal/engine"
 	"troupe/persistence/key"
 )
 
@@ -23,7 +24,7 @@ type follower struct{ of *replicas }
 func (f follower) Changed(reprs [][]byte) {
 	var keys [][]byte
 	for _, repr := range reprs {
-		keys = appendKeys(keys, repr)
+		keys = engine.AppendKeys(keys, repr)
 	}
 	for _, to := range f.of.listed() {
 		to.Changed(keys)
@@ -69,7 +70,7 @@ func (f shardFollower) Changed(reprs [][]byte) {
 		return
 	}
 	for _, repr := range reprs {
-		each := func(visit func(key, value []byte)) { eachSet(repr, visit) }
+		each := func(visit func(key, value []byte)) { engine.EachSet(repr, visit) }
 		for _, follower := range *to {
 			follower.Written(f.sh, each)
 		}

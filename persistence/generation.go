@@ -3,49 +3,19 @@ package persistence
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"syscall"
 
-	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"troupe/persistence/integrity"
+	"troupe/persistence/internal/engine"
 )
-
-// generation is one opening of the database, with its readers. A store that was
-// opened read-only on a full disk is opened a second time for writing, while the
-// readers of the first opening go on.
-type generation struct {
-	database
-	readers
-	lock io.Closer
-}
-
-// newGeneration opens the database. NB: Pebble wants a lock for each opening. The
-// store holds the lock on the disk for all of them, so these locks do nothing.
-func newGeneration(s *Store, o *pebble.Options) (*generation, error) {
-	lock, err := pebble.LockDirectory(s.dir, lockedFS{s.fs})
-	if err != nil {
-		return nil, err
-	}
-	o.Lock = lock
-	db, err := integrity.OpenPebble(s.dir, o)
-	if err != nil {
-		return nil, errors.Join(err, lock.Close())
-	}
-	return &generation{database: pebbleDB{db, pebbleView{db}}, readers: readers{gone: make(chan struct{})}, lock: lock}, nil
-}
-
-// Close closes the database. It must have no readers.
-func (g *generation) Close() error { return errors.Join(g.database.Close(), g.lock.Close()) }
 
 // read counts the caller in as a reader of the present generation; the caller must
 // call leave. It returns nil once the store is closed.
-func (s *Store) read() *generation {
+func (s *Store) read() *engine.Generation {
 	for {
 		g := s.db.Load()
-		if g.enter() {
+		if g.Enter() {
 			return g
 		}
 		if g == s.db.Load() {
@@ -54,18 +24,12 @@ func (s *Store) read() *generation {
 	}
 }
 
-// lockedFS is a file system whose lock is held already.
-type lockedFS struct{ vfs.FS }
-
-// Lock does nothing.
-func (lockedFS) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
-
 // reopen opens a read-only store for writing. Reads go on: new ones use the new
 // generation, running ones the old one, whose tables are kept until they end. It is false
 // when there was no room after all; then it is to be called again.
 func (s *Store) reopen() bool {
 	old := s.db.Load()
-	tables, err := integrity.Tables(pebbleOf(old))
+	tables, err := integrity.Tables(engine.Pebble(old))
 	if err == nil {
 		s.kept.Hold(tables)
 		err = s.openDB(false)
@@ -78,7 +42,7 @@ func (s *Store) reopen() bool {
 		s.die(fmt.Sprintf("open the store for writing: %v", err))
 	}
 	s.space.waiting, s.space.old = false, old
-	old.shut()
+	old.Shut()
 	s.log.Info().Str("dir", s.dir).Msg("there is space again, the store is open for writing")
 	return true
 }
@@ -89,7 +53,7 @@ func (s *Store) closeOld() error {
 		return nil
 	}
 	select {
-	case <-s.space.old.gone:
+	case <-s.space.old.Gone():
 	default:
 		return nil
 	}

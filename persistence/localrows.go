@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"troupe/persistence/internal/engine"
 	"troupe/persistence/key"
 	"troupe/persistence/replica"
 )
@@ -30,7 +31,7 @@ func (l localRows) Scan(from, to []byte, visit func(key, value []byte) error) er
 	if g == nil {
 		return ErrClosed
 	}
-	defer g.leave()
+	defer g.Leave()
 	return l.s.scanPart(g, from, to, visit)
 }
 
@@ -91,7 +92,7 @@ func (r rowsOf) Set(key, value []byte) { r.w.must(r.w.batch.Set(key, value, nil)
 func (r rowsOf) DeleteRange(from, to []byte) { r.w.must(r.w.batch.DeleteRange(from, to, nil)) }
 
 // Apply implements replica.Batch.
-func (r rowsOf) Apply(repr []byte) { r.w.must(joinRepr(r.w.batch, repr)) }
+func (r rowsOf) Apply(repr []byte) { r.w.must(engine.JoinRepr(r.w.batch, repr)) }
 
 // Refusal implements replica.Store.
 func (l localRows) Refusal() error { return l.s.gate.refusal() }

@@ -8,6 +8,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"troupe/persistence/internal/disk"
+	"troupe/persistence/internal/engine"
 )
 
 // counters are the store's own; anybody adds to them.
@@ -65,8 +66,8 @@ func (s *Store) Metrics() Metrics {
 	if g == nil {
 		return m
 	}
-	defer g.leave()
-	p := pebbleOf(g).Metrics()
+	defer g.Leave()
+	p := engine.Pebble(g).Metrics()
 	m.DiskBytes, m.CacheBytes = disk.Bytes(s.fs, s.dir), p.BlockCache.Size
 	for _, level := range p.Levels {
 		m.Tables += level.TablesCount

@@ -17,6 +17,7 @@ import (
 
 	"troupe/persistence/integrity"
 	"troupe/persistence/internal/disk"
+	"troupe/persistence/internal/engine"
 	"troupe/persistence/internal/file"
 )
 
@@ -212,7 +213,7 @@ func TestALogUsedAgainIsNotALogRemoved(t *testing.T) {
 	used := make(chan error, 1)
 	go func() {
 		for {
-			if err := errors.Join(<-appendSetting(s, "b", "2"), pebbleOf(s.db.Load()).Flush()); err != nil {
+			if err := errors.Join(<-appendSetting(s, "b", "2"), engine.Pebble(s.db.Load()).Flush()); err != nil {
 				used <- err
 				return
 			}

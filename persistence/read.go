@@ -7,6 +7,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"troupe/persistence/internal/engine"
 	"troupe/persistence/key"
 )
 
@@ -18,11 +19,11 @@ func (s *Store) Load(key []byte) ([]byte, error) {
 	if g == nil {
 		return nil, ErrClosed
 	}
-	defer g.leave()
+	defer g.Leave()
 	return s.load(g, key)
 }
 
-func (s *Store) load(v view, k []byte) ([]byte, error) {
+func (s *Store) load(v engine.View, k []byte) ([]byte, error) {
 	if key.IsReply(k) {
 		return s.loadRare(v, k)
 	}
@@ -44,8 +45,8 @@ func (s *Store) load(v view, k []byte) ([]byte, error) {
 // loadRare is load for keys that are mostly not there: an idempotency key is
 // looked up before it is used for the first time. A filter answers that without
 // a block of data, at every level.
-func (s *Store) loadRare(v view, key []byte) (value []byte, err error) {
-	it, err := v.newRareIter()
+func (s *Store) loadRare(v engine.View, key []byte) (value []byte, err error) {
+	it, err := v.RareIter()
 	if err != nil {
 		return nil, s.readFault("load", key, err)
 	}
@@ -73,7 +74,7 @@ func (s *Store) Count(key []byte) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	n, err := parseCounter(value)
+	n, err := engine.ParseCounter(value)
 	if err != nil {
 		return 0, s.readFault("load", key, err)
 	}
@@ -85,7 +86,7 @@ func (s *Store) CountAll(prefix []byte) (int64, error) { return sumCounters(s.Sc
 
 func sumCounters(scan func([]byte, func(key, value []byte) error) error, prefix []byte) (total int64, err error) {
 	err = scan(prefix, func(_, value []byte) error {
-		n, err := parseCounter(value)
+		n, err := engine.ParseCounter(value)
 		total += n
 		return err
 	})
@@ -93,7 +94,7 @@ func sumCounters(scan func([]byte, func(key, value []byte) error) error, prefix 
 }
 
 // ParseCount reads a counter's value as Scan or a cursor gives it.
-func ParseCount(value []byte) (int64, error) { return parseCounter(value) }
+func ParseCount(value []byte) (int64, error) { return engine.ParseCounter(value) }
 
 // Scan calls visit for every key that begins with prefix, in order, on one
 // consistent view; with [EveryShard] in the prefix, shard after shard. The slices are
@@ -104,7 +105,7 @@ func (s *Store) Scan(prefix []byte, visit func(key, value []byte) error) error {
 	if g == nil {
 		return ErrClosed
 	}
-	defer g.leave()
+	defer g.Leave()
 	return s.scan(g, visit, key.Range{Prefix: prefix})
 }
 
@@ -115,11 +116,11 @@ func (s *Store) ScanRanges(visit func(key, value []byte) error, ranges ...key.Ra
 	if g == nil {
 		return ErrClosed
 	}
-	defer g.leave()
+	defer g.Leave()
 	return s.scan(g, visit, ranges...)
 }
 
-func (s *Store) scan(v view, visit func(key, value []byte) error, ranges ...key.Range) error {
+func (s *Store) scan(v engine.View, visit func(key, value []byte) error, ranges ...key.Range) error {
 	for _, r := range ranges {
 		for sh := range s.shardsOf(r) {
 			lower, upper := r.In(key.Shard(sh))
@@ -131,8 +132,8 @@ func (s *Store) scan(v view, visit func(key, value []byte) error, ranges ...key.
 	return nil
 }
 
-func (s *Store) scanPart(v view, lower, upper []byte, visit func(key, value []byte) error) (err error) {
-	it, err := v.newIter(lower, upper)
+func (s *Store) scanPart(v engine.View, lower, upper []byte, visit func(key, value []byte) error) (err error) {
+	it, err := v.Iter(lower, upper)
 	if err != nil {
 		return s.readFault("scan", lower, err)
 	}

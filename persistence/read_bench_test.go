@@ -9,6 +9,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"troupe/persistence/internal/engine"
 	"troupe/persistence/key"
 )
 
@@ -31,8 +32,8 @@ func BenchmarkLoadMissing(b *testing.B) {
 		s.Append(w, make(waitFor, 1))
 	}
 	must(b, s.AwaitDurable())
-	must(b, pebbleOf(s.db.Load()).Flush())
-	must(b, pebbleOf(s.db.Load()).Compact(context.Background(), []byte{0}, []byte{0xFF, 0xFF, 0xFF}, false))
+	must(b, engine.Pebble(s.db.Load()).Flush())
+	must(b, engine.Pebble(s.db.Load()).Compact(context.Background(), []byte{0}, []byte{0xFF, 0xFF, 0xFF}, false))
 	b.Run("missing", func(b *testing.B) {
 		b.ReportAllocs()
 		for i := 0; b.Loop(); i++ {
@@ -44,7 +45,7 @@ func BenchmarkLoadMissing(b *testing.B) {
 	b.Run("missing, without the bottom filters", func(b *testing.B) {
 		b.ReportAllocs()
 		for i := 0; b.Loop(); i++ {
-			if _, _, err := pebbleOf(s.db.Load()).Get(key(i%instances, each+i%each)); !errors.Is(err, pebble.ErrNotFound) {
+			if _, _, err := engine.Pebble(s.db.Load()).Get(key(i%instances, each+i%each)); !errors.Is(err, pebble.ErrNotFound) {
 				b.Fatal(err)
 			}
 		}
@@ -77,7 +78,7 @@ func BenchmarkMerge(b *testing.B) {
 		s.Append(w, make(waitFor, 1))
 	}
 	must(b, s.AwaitDurable())
-	must(b, pebbleOf(s.db.Load()).Flush())
+	must(b, engine.Pebble(s.db.Load()).Flush())
 	ranges := []key.Range{{Prefix: key.WorkPrefix(nil, key.EveryShard, 'e', "", 'd')}, {Prefix: key.WorkPrefix(nil, key.EveryShard, 'u', "john", 'd')}, {Prefix: key.WorkPrefix(nil, key.EveryShard, 'r', "manager", 'd')}}
 	for i := range 10 {
 		ranges = append(ranges, key.Range{Prefix: key.WorkPrefix(nil, key.EveryShard, 'p', fmt.Sprint("mod-", i), 'd')})

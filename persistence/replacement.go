@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"troupe/persistence/internal/engine"
 	"troupe/persistence/internal/file"
 	"troupe/persistence/key"
 	"troupe/persistence/replica"
@@ -76,10 +77,10 @@ func (r *replacement) begin() error {
 	if g == nil {
 		return errors.Join(ErrClosed, f.Close())
 	}
-	defer g.leave()
+	defer g.Leave()
 	o := pebbleOptions(s, nil)
 	o.EnsureDefaults()
-	r.table, r.bytes = sstable.NewWriter(objstorageprovider.NewFileWritable(f), o.MakeWriterOptions(0, pebbleOf(g).TableFormat())), 0
+	r.table, r.bytes = sstable.NewWriter(objstorageprovider.NewFileWritable(f), o.MakeWriterOptions(0, engine.Pebble(g).TableFormat())), 0
 	return nil
 }
 
@@ -103,10 +104,10 @@ func (r *replacement) Commit() error {
 		r.Abort()
 		return ErrClosed
 	}
-	defer g.leave()
+	defer g.Leave()
 	// NB: with a range that has no end, Pebble would put the rows in place and leave the old ones.
 	shard := pebble.KeyRange{Start: key.ShardPrefix(nil, r.sh), End: key.ShardEnd(nil, r.sh)}
-	_, err := pebbleOf(g).IngestAndExcise(context.Background(), r.paths, nil, nil, shard)
+	_, err := engine.Pebble(g).IngestAndExcise(context.Background(), r.paths, nil, nil, shard)
 	r.Abort() // Pebble has links of its own
 	if err != nil {
 		return fmt.Errorf("put a copy of shard %d in place: %w", r.sh, err)

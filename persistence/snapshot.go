@@ -1,6 +1,9 @@
 package persistence
 
-import "troupe/persistence/key"
+import (
+	"troupe/persistence/internal/engine"
+	"troupe/persistence/key"
+)
 
 // Snapshot is one moment of the store, for any number of reads. It may contain
 // what is not durable yet; call [Store.AwaitDurable] after taking it and before
@@ -9,8 +12,8 @@ import "troupe/persistence/key"
 // A snapshot is safe for concurrent use; its cursors belong to one goroutine.
 type Snapshot struct {
 	store *Store
-	of    *generation
-	db    view // nil after Close of the store
+	of    *engine.Generation
+	db    engine.View // nil after Close of the store
 }
 
 // Snapshot returns the present moment. On a closed store every read of it
@@ -20,7 +23,7 @@ func (s *Store) Snapshot() *Snapshot {
 	if g == nil {
 		return &Snapshot{store: s}
 	}
-	return &Snapshot{store: s, of: g, db: g.newSnapshot()}
+	return &Snapshot{store: s, of: g, db: g.Snapshot()}
 }
 
 // Close gives the snapshot back. Cursors must be closed before. It must be
@@ -29,7 +32,7 @@ func (sn *Snapshot) Close() error {
 	if sn.db == nil {
 		return nil
 	}
-	defer sn.of.leave()
+	defer sn.of.Leave()
 	return sn.db.Close()
 }
 
@@ -68,7 +71,7 @@ func (sn *Snapshot) cursor(lower, upper []byte, backward bool) *Cursor {
 		return &Cursor{err: ErrClosed}
 	}
 	c := &Cursor{store: sn.store, lower: lower, backward: backward}
-	it, err := sn.db.newIter(lower, upper)
+	it, err := sn.db.Iter(lower, upper)
 	if err != nil {
 		c.err = sn.store.readFault("open cursor at", lower, err)
 		return c
@@ -87,8 +90,8 @@ func (sn *Snapshot) cursor(lower, upper []byte, backward bool) *Cursor {
 //	return c.Err()
 type Cursor struct {
 	store *Store
-	it    iterator // nil when it could not be opened
-	lower []byte   // for messages
+	it    engine.Iterator // nil when it could not be opened
+	lower []byte          // for messages
 	value []byte
 	err   error // the first error; the cursor has ended
 	moved bool  // whether it stands on or behind the first key

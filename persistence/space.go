@@ -8,6 +8,7 @@ import (
 
 	"troupe/persistence/integrity"
 	"troupe/persistence/internal/disk"
+	"troupe/persistence/internal/engine"
 )
 
 const (
@@ -34,7 +35,7 @@ type space struct {
 	// openBytes.
 	waiting   bool
 	openBytes int64
-	old       *generation // the one that was open to read, until its readers have left
+	old       *engine.Generation // the one that was open to read, until its readers have left
 	// flushed is how many sets of writes had been applied when a full disk made the
 	// store write its memory into tables.
 	flushed uint64
@@ -110,7 +111,7 @@ func (s *Store) reclaimSpace(free int64) {
 	if !s.gate.isFull() || s.space.flushed == applied || s.commits.writing.Load() != 0 {
 		return // NB: only without running commits can a writer not hold up the flush
 	}
-	db := pebbleOf(s.db.Load())
+	db := engine.Pebble(s.db.Load())
 	m := db.Metrics()
 	if m.MemTable.Count > 1 || free < int64(m.WAL.Size)+openBytesMin {
 		return // a flush is running, or would find no room: look again

@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"troupe/persistence/clocktest"
+	"troupe/persistence/internal/engine"
 	"troupe/persistence/key"
 )
 
@@ -52,7 +53,7 @@ func TestATableThatFindsNoSpaceShutsTheStoreUntilItDoes(t *testing.T) {
 	s := open(t, small(errorfs.Wrap(vfs.NewMem(), f)))
 	mustCommit(t, s, "a", "1")
 	f.fail(&os.PathError{Op: "write", Path: "db/1.sst", Err: syscall.ENOSPC})
-	flushed, err := pebbleOf(s.db.Load()).AsyncFlush()
+	flushed, err := engine.Pebble(s.db.Load()).AsyncFlush()
 	must(t, err)
 	eventually(t, "the store is shut", func() bool { return errors.Is(s.Accepting(), ErrDiskFull) })
 	wantError(t, "append", <-appendSetting(s, "b", "2"), ErrDiskFull)
@@ -70,7 +71,7 @@ func TestATableThatCannotBeWrittenShutsTheStoreUntilItCan(t *testing.T) {
 	s := open(t, small(errorfs.Wrap(vfs.NewMem(), f)))
 	mustCommit(t, s, "a", "1")
 	f.fail(&os.PathError{Op: "sync", Path: "db/1.sst", Err: syscall.EIO})
-	flushed, err := pebbleOf(s.db.Load()).AsyncFlush()
+	flushed, err := engine.Pebble(s.db.Load()).AsyncFlush()
 	must(t, err)
 	eventually(t, "the store is shut", func() bool { return errors.Is(s.Accepting(), ErrStalled) })
 	f.fault.Store(nil)
@@ -167,7 +168,7 @@ func TestNobodyWaitsForASnapshotWhenThereIsRoomAgain(t *testing.T) {
 		o.FreeBytesMin = 1 << 20
 		first := mustOpen(t, "db", o)
 		mustCommit(t, first, "a", "1")
-		must(t, errors.Join(pebbleOf(first.db.Load()).Flush(), first.Close()))
+		must(t, errors.Join(engine.Pebble(first.db.Load()).Flush(), first.Close()))
 		before := tables()
 		free(1)
 		s := open(t, o)
@@ -185,8 +186,8 @@ func TestNobodyWaitsForASnapshotWhenThereIsRoomAgain(t *testing.T) {
 		}
 		wantError(t, "accepting while somebody reads", s.Accepting(), nil)
 		mustCommit(t, s, "a", "2")
-		if err := errors.Join(pebbleOf(s.db.Load()).Flush(),
-			pebbleOf(s.db.Load()).Compact(t.Context(), []byte{0}, []byte{0xFF, 0xFF, 0xFF}, false)); err != nil {
+		if err := errors.Join(engine.Pebble(s.db.Load()).Flush(),
+			engine.Pebble(s.db.Load()).Compact(t.Context(), []byte{0}, []byte{0xFF, 0xFF, 0xFF}, false)); err != nil {
 			t.Fatal(err)
 		}
 		clocktest.Advance(spaceInterval) // tables are removed in the background

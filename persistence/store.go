@@ -15,6 +15,7 @@ import (
 
 	"troupe/persistence/integrity"
 	"troupe/persistence/internal/disk"
+	"troupe/persistence/internal/engine"
 	"troupe/persistence/key"
 )
 
@@ -22,7 +23,7 @@ import (
 type Store struct {
 	// db is exchanged once in the life of a store that was opened on a full disk;
 	// see reopen.
-	db atomic.Pointer[generation]
+	db atomic.Pointer[engine.Generation]
 
 	// Built by Open, then read only.
 
@@ -179,12 +180,12 @@ func (s *Store) openDB(readOnly bool) error {
 	o.EventListener = listener(s)
 	o.Logger = pebbleLog{log: s.log, die: s.die}
 	o.ErrorIfNotExists = true
-	g, err := newGeneration(s, o)
+	g, err := engine.Open(s.fs, s.dir, o)
 	if err != nil {
 		return err
 	}
 	if !readOnly {
-		if err := s.recorder.Start(func() ([]integrity.Table, error) { return integrity.Tables(pebbleOf(g)) }); err != nil {
+		if err := s.recorder.Start(func() ([]integrity.Table, error) { return integrity.Tables(engine.Pebble(g)) }); err != nil {
 			return errors.Join(err, g.Close())
 		}
 	}
@@ -231,7 +232,7 @@ func pebbleOptions(s *Store, lock *pebble.Lock) *pebble.Options {
 		Lock:                        lock,
 		ReadOnly:                    s.readOnly,
 		FormatMajorVersion:          pebble.FormatNewest,
-		Merger:                      sumMerger,
+		Merger:                      engine.SumMerger,
 		CacheSize:                   s.options.CacheBytes,
 		MemTableSize:                uint64(s.options.MemTableBytes),
 		MemTableStopWritesThreshold: 4,
@@ -300,15 +301,15 @@ func (s *Store) endLoops() error {
 // than Options.CommitWaitMax. It says whether all are gone.
 func (s *Store) awaitReaders() bool {
 	now := s.db.Load()
-	now.shut()
+	now.Shut()
 	timer := time.NewTimer(s.options.CommitWaitMax)
 	defer timer.Stop()
-	for _, g := range []*generation{now, s.space.old} {
+	for _, g := range []*engine.Generation{now, s.space.old} {
 		if g == nil {
 			continue
 		}
 		select {
-		case <-g.gone:
+		case <-g.Gone():
 		case <-timer.C:
 			return false
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"pgregory.net/rapid"
 
+	"troupe/persistence/internal/engine"
 	"troupe/persistence/internal/file"
 	"troupe/persistence/key"
 )
@@ -81,7 +82,7 @@ func TestCountersAddUp(t *testing.T) {
 			must(t, <-c)
 		}
 		if rapid.Bool().Draw(t, "flush") {
-			must(t, pebbleOf(s.db.Load()).Flush())
+			must(t, engine.Pebble(s.db.Load()).Flush())
 		}
 		if got, err := s.Count(key); got != want || err != nil {
 			t.Fatalf("got %d, %v, want %d", got, err, want)
@@ -94,7 +95,7 @@ func TestACounterOfTheWrongSizeIsCorrupt(t *testing.T) {
 		wantError(t, fmt.Sprintf("counter of %d bytes", len(value)), second(ParseCount([]byte(value))), ErrCorrupt)
 	}
 	for _, want := range []int64{0, 1, -1, math.MaxInt64, math.MinInt64} {
-		if got, err := ParseCount(appendCounter(nil, want)); got != want || err != nil {
+		if got, err := ParseCount(engine.AppendCounter(nil, want)); got != want || err != nil {
 			t.Errorf("got %d, %v, want %d", got, err, want)
 		}
 	}
@@ -299,7 +300,7 @@ func TestADamagedBlockFailsItsReadsOnly(t *testing.T) {
 		w.Set(key.Setting(nil, fmt.Sprintf("%04d", n)), binary.BigEndian.AppendUint64(make([]byte, 100), uint64(n*7919)))
 		s.Append(w, make(waitFor, 1))
 	}
-	must(t, errors.Join(s.AwaitDurable(), pebbleOf(s.db.Load()).Flush(), s.Close()))
+	must(t, errors.Join(s.AwaitDurable(), engine.Pebble(s.db.Load()).Flush(), s.Close()))
 	damageTables(t, fs)
 
 	s = open(t, o) // its index and properties are whole
@@ -347,7 +348,7 @@ func TestVerifyCountsWhatThereIs(t *testing.T) {
 		w.Add(key.Count(nil, key.Shard(n%2), "wf", 3), 2)
 		s.Append(w, make(waitFor, 1))
 	}
-	must(t, errors.Join(s.AwaitDurable(), pebbleOf(s.db.Load()).Flush()))
+	must(t, errors.Join(s.AwaitDurable(), engine.Pebble(s.db.Load()).Flush()))
 	r, err := s.Verify(t.Context())
 	must(t, err)
 	if r.Tables == 0 || r.Keys["record"] != 10 || r.Keys["count"] != 2 || r.Counters["wf/3"] != 20 {
@@ -360,7 +361,7 @@ func TestVerifyCountsWhatThereIs(t *testing.T) {
 
 func TestVerifyFindsAKeyThatNobodyBuilds(t *testing.T) {
 	s := open(t, small(vfs.NewMem()))
-	must(t, pebbleOf(s.db.Load()).Set([]byte{0, 1, '?', 1}, nil, nil))
+	must(t, engine.Pebble(s.db.Load()).Set([]byte{0, 1, '?', 1}, nil, nil))
 	wantError(t, "verify", second(s.Verify(t.Context())), ErrCorrupt)
 }
 

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 
 	"troupe/persistence/integrity"
+	"troupe/persistence/internal/engine"
 	"troupe/persistence/key"
 )
 
@@ -35,12 +36,12 @@ func (s *Store) Verify(ctx context.Context) (VerifyReport, error) {
 	if g == nil {
 		return r, ErrClosed
 	}
-	defer g.leave()
+	defer g.Leave()
 	var faults faultList
 	if err := s.verifyTables(ctx, g, &r, &faults); err != nil {
 		return r, err
 	}
-	if err := pebbleOf(g).CheckLevels(nil); err != nil {
+	if err := engine.Pebble(g).CheckLevels(nil); err != nil {
 		faults.add(s.readFault("check levels at", nil, err))
 	}
 	if err := s.verifyKeys(ctx, g, &r, &faults); err != nil {
@@ -49,8 +50,8 @@ func (s *Store) Verify(ctx context.Context) (VerifyReport, error) {
 	return r, faults.err()
 }
 
-func (s *Store) verifyTables(ctx context.Context, g *generation, r *VerifyReport, faults *faultList) error {
-	tables, err := integrity.Tables(pebbleOf(g))
+func (s *Store) verifyTables(ctx context.Context, g *engine.Generation, r *VerifyReport, faults *faultList) error {
+	tables, err := integrity.Tables(engine.Pebble(g))
 	if err != nil {
 		return err
 	}
@@ -71,8 +72,8 @@ func (s *Store) verifyTables(ctx context.Context, g *generation, r *VerifyReport
 	return nil
 }
 
-func (s *Store) verifyKeys(ctx context.Context, g *generation, r *VerifyReport, faults *faultList) error {
-	it, err := g.newIter(nil, nil)
+func (s *Store) verifyKeys(ctx context.Context, g *engine.Generation, r *VerifyReport, faults *faultList) error {
+	it, err := g.Iter(nil, nil)
 	if err != nil {
 		return err
 	}
@@ -94,7 +95,7 @@ func (s *Store) verifyKeys(ctx context.Context, g *generation, r *VerifyReport, 
 		if err != nil {
 			break // Close returns it
 		}
-		count, err := parseCounter(value)
+		count, err := engine.ParseCounter(value)
 		if err != nil {
 			faults.add(fmt.Errorf("%s: %w", k, err))
 		}

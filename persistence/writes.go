@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"troupe/persistence/internal/engine"
 	"troupe/persistence/key"
 )
 
@@ -20,8 +21,8 @@ const batchRetainedBytes = 64 << 10
 type Writes struct {
 	store *Store
 	shard key.Shard
-	batch batch
-	db    *generation // that the batch was made for
+	batch engine.Batch
+	db    *engine.Generation // that the batch was made for
 
 	feed announcement
 
@@ -85,7 +86,7 @@ func (s *Store) newWrites(sh key.Shard) *Writes {
 	if db := s.db.Load(); w == nil || w.db != db {
 		w = &Writes{store: s, db: db}
 		if db != nil {
-			w.batch = db.newBatch(batchRetainedBytes)
+			w.batch = db.EmptyBatch(batchRetainedBytes)
 		}
 	}
 	w.shard = sh
@@ -122,7 +123,7 @@ func (w *Writes) Add(k []byte, delta int64) {
 	if !key.IsCount(k) {
 		panic("persistence: Add on something other than a counter")
 	}
-	var value [counterBytes]byte
+	var value [engine.CounterBytes]byte
 	binary.BigEndian.PutUint64(value[:], uint64(delta))
 	w.must(w.batch.Merge(k, value[:], nil))
 }

@@ -60,8 +60,9 @@ var persistenceArrows = map[string][]string{
 	"key":                 {}, // not even Pebble: whoever only names an instance or a shard imports it
 	"integrity":           {"internal/file"},
 	"internal/disk":       {"integrity", "internal/file"},
+	"internal/engine":     {"integrity"},
 	"replica":             {},
-	".":                   {"integrity", "replica", "key", "internal/disk", "internal/file"},
+	".":                   {"integrity", "replica", "key", "internal/disk", "internal/engine", "internal/file"},
 	"replica/replicatest": {".", "key", "replica"},
 	"storetest":           {".", "key"},
 }

@@ -21,7 +21,7 @@ const (
 // without tests. A number may only go down, and a row goes when its package is within the bound.
 var packageLinesToday = map[string]int{
 	"statemachine":    4836,
-	"persistence":     4499,
+	"persistence":     4232,
 	"actors/workflow": 4373,
 }
 

@@ -1,4 +1,4 @@
-package persistence
+package engine
 
 import (
 	"io"
@@ -13,32 +13,32 @@ import (
 // packages and of their tests: a second each. Functions may have such types, and a type
 // without a database in its reach, such as WriteOptions, costs nothing anywhere.
 
-// view is a database or a snapshot of it.
-type view interface {
+// View is a database or a snapshot of it.
+type View interface {
 	Get(key []byte) ([]byte, io.Closer, error)
-	// newIter returns an iterator from lower (nil: the first key) up to but not
+	// Iter returns an iterator from lower (nil: the first key) up to but not
 	// including upper (nil: no bound).
-	newIter(lower, upper []byte) (iterator, error)
-	// newRareIter returns an iterator whose SeekPrefixGE asks the filters of the bottom
+	Iter(lower, upper []byte) (Iterator, error)
+	// RareIter returns an iterator whose SeekPrefixGE asks the filters of the bottom
 	// level too. Pebble's Get leaves those out, for keys that are mostly there.
-	newRareIter() (iterator, error)
+	RareIter() (Iterator, error)
 	Close() error
 }
 
 // database is an open Pebble.
 type database interface {
-	view
-	newBatch(retainedBytes int) batch
-	newSnapshot() view
-	// apply makes a batch visible, without a sync of the log.
-	apply(batch) error
-	// applySynced makes a batch visible and has the log synced; SyncWait of the batch
+	View
+	EmptyBatch(retainedBytes int) Batch
+	Snapshot() View
+	// ApplyUnsynced makes a batch visible, without a sync of the log.
+	ApplyUnsynced(Batch) error
+	// ApplySynced makes a batch visible and has the log synced; SyncWait of the batch
 	// waits for that.
-	applySynced(batch) error
+	ApplySynced(Batch) error
 }
 
-// batch is a *pebble.Batch.
-type batch interface {
+// Batch is a *pebble.Batch.
+type Batch interface {
 	Set(key, value []byte, _ *pebble.WriteOptions) error
 	Delete(key []byte, _ *pebble.WriteOptions) error
 	DeleteRange(start, end []byte, _ *pebble.WriteOptions) error
@@ -52,8 +52,8 @@ type batch interface {
 	Reset()
 }
 
-// iterator is a *pebble.Iterator.
-type iterator interface {
+// Iterator is a *pebble.Iterator.
+type Iterator interface {
 	First() bool
 	Last() bool
 	Next() bool
@@ -69,20 +69,20 @@ type iterator interface {
 	Close() error
 }
 
-// pebbleOf is the Pebble of a generation, for what is done seldom.
-func pebbleOf(g *generation) *pebble.DB { return g.database.(pebbleDB).DB }
+// Pebble is the Pebble of a generation, for what is done seldom.
+func Pebble(g *Generation) *pebble.DB { return g.database.(pebbleDB).DB }
 
 // pebbleView is the view of a database or a snapshot.
 type pebbleView struct{ pebble.Reader }
 
 var rareKeys = pebble.IterOptions{UseL6Filters: true}
 
-func (v pebbleView) newRareIter() (iterator, error) { return v.open(&rareKeys) }
-func (v pebbleView) newIter(lower, upper []byte) (iterator, error) {
+func (v pebbleView) RareIter() (Iterator, error) { return v.open(&rareKeys) }
+func (v pebbleView) Iter(lower, upper []byte) (Iterator, error) {
 	return v.open(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 }
 
-func (v pebbleView) open(o *pebble.IterOptions) (iterator, error) {
+func (v pebbleView) open(o *pebble.IterOptions) (Iterator, error) {
 	it, err := v.NewIter(o)
 	if err != nil {
 		return nil, err // NB: not it, whose nil would be an iterator
@@ -90,11 +90,11 @@ func (v pebbleView) open(o *pebble.IterOptions) (iterator, error) {
 	return it, nil
 }
 
-// join appends what is in a part.
-func join(to, part batch) error { return to.(*pebble.Batch).Apply(part.(*pebble.Batch), nil) }
+// Join appends what is in a part.
+func Join(to, part Batch) error { return to.(*pebble.Batch).Apply(part.(*pebble.Batch), nil) }
 
-// joinRepr appends what another set of writes is made of; see [Writes.Repr].
-func joinRepr(to batch, repr []byte) error {
+// JoinRepr appends what another set of writes is made of; see [Batch].
+func JoinRepr(to Batch, repr []byte) error {
 	var part pebble.Batch
 	if err := part.SetRepr(repr); err != nil {
 		return err
@@ -102,8 +102,8 @@ func joinRepr(to batch, repr []byte) error {
 	return to.(*pebble.Batch).Apply(&part, nil)
 }
 
-// appendKeys appends the keys that a set of writes changes; see [Writes.Repr].
-func appendKeys(keys [][]byte, repr []byte) [][]byte {
+// AppendKeys appends the keys that a set of writes changes; see [Batch].
+func AppendKeys(keys [][]byte, repr []byte) [][]byte {
 	var part pebble.Batch
 	if part.SetRepr(repr) != nil {
 		return keys
@@ -117,8 +117,8 @@ func appendKeys(keys [][]byte, repr []byte) [][]byte {
 	}
 }
 
-// eachSet visits what a set of writes sets, and with a nil value each key that it deletes by name; both are valid during the call.
-func eachSet(repr []byte, visit func(key, value []byte)) {
+// EachSet visits what a set of writes sets, and with a nil value each key that it deletes by name; both are valid during the call.
+func EachSet(repr []byte, visit func(key, value []byte)) {
 	var part pebble.Batch
 	if part.SetRepr(repr) != nil {
 		return
@@ -142,11 +142,12 @@ type pebbleDB struct {
 	pebbleView // of the same
 }
 
-func (db pebbleDB) newBatch(retainedBytes int) batch {
+func (db pebbleDB) EmptyBatch(retainedBytes int) Batch {
 	return db.NewBatch(pebble.WithMaxRetainedSizeBytes(retainedBytes))
 }
-func (db pebbleDB) newSnapshot() view   { return pebbleView{db.NewSnapshot()} }
-func (db pebbleDB) apply(b batch) error { return db.Apply(b.(*pebble.Batch), pebble.NoSync) }
-func (db pebbleDB) applySynced(b batch) error {
+func (db pebbleDB) Snapshot() View { return pebbleView{db.NewSnapshot()} }
+func (db pebbleDB) ApplyUnsynced(b Batch) error { return db.Apply(b.(*pebble.Batch), pebble.NoSync) }
+
+func (db pebbleDB) ApplySynced(b Batch) error {
 	return db.ApplyNoSyncWait(b.(*pebble.Batch), pebble.Sync)
 }

@@ -1,4 +1,4 @@
-package persistence
+package engine
 
 import (
 	"encoding/binary"
@@ -6,16 +6,18 @@ import (
 	"io"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"troupe/persistence/integrity"
 )
 
-// counterBytes is the size of a stored counter and of each change to it: an
+// CounterBytes is the size of a stored counter and of each change to it: an
 // int64, big-endian.
-const counterBytes = 8
+const CounterBytes = 8
 
-// sumMerger adds the changes of a counter together, so that a change is a blind
+// SumMerger adds the changes of a counter together, so that a change is a blind
 // write: no read, no lock, and any number of writers. Its name is in the files;
 // a store written with another operator is refused by Pebble.
-var sumMerger = &pebble.Merger{
+var SumMerger = &pebble.Merger{
 	Name: "troupe.sum",
 	Merge: func(key, value []byte) (pebble.ValueMerger, error) {
 		s := new(sum)
@@ -27,7 +29,7 @@ var sumMerger = &pebble.Merger{
 type sum struct{ total int64 }
 
 func (s *sum) MergeNewer(value []byte) error {
-	n, err := parseCounter(value)
+	n, err := ParseCounter(value)
 	s.total += n
 	return err
 }
@@ -35,16 +37,18 @@ func (s *sum) MergeNewer(value []byte) error {
 func (s *sum) MergeOlder(value []byte) error { return s.MergeNewer(value) }
 
 func (s *sum) Finish(bool) ([]byte, io.Closer, error) {
-	return appendCounter(nil, s.total), nil, nil
+	return AppendCounter(nil, s.total), nil, nil
 }
 
-func appendCounter(dst []byte, n int64) []byte {
+// AppendCounter appends a counter as it is stored.
+func AppendCounter(dst []byte, n int64) []byte {
 	return binary.BigEndian.AppendUint64(dst, uint64(n))
 }
 
-func parseCounter(value []byte) (int64, error) {
-	if len(value) != counterBytes {
-		return 0, fmt.Errorf("counter of %d bytes, want %d: %w", len(value), counterBytes, ErrCorrupt)
+// ParseCounter reads a counter as it is stored.
+func ParseCounter(value []byte) (int64, error) {
+	if len(value) != CounterBytes {
+		return 0, fmt.Errorf("counter of %d bytes, want %d: %w", len(value), CounterBytes, integrity.ErrCorrupt)
 	}
 	return int64(binary.BigEndian.Uint64(value)), nil
 }

@@ -1,4 +1,4 @@
-package persistence
+package engine
 
 import (
 	"sync"
@@ -18,26 +18,30 @@ type readers struct {
 
 const closing = 1 << 62
 
-// enter counts one reader in. It is false, and leave must not be called, once
+// Enter counts one reader in. It is false, and Leave must not be called, once
 // shut was called.
-func (r *readers) enter() bool {
+func (r *readers) Enter() bool {
 	if r.state.Add(1) < closing {
 		return true
 	}
-	r.leave()
+	r.Leave()
 	return false
 }
 
-func (r *readers) leave() {
+// Leave counts one reader out.
+func (r *readers) Leave() {
 	if r.state.Add(-1) == closing {
 		r.last.Do(func() { close(r.gone) })
 	}
 }
 
-// shut lets no more readers in; gone is closed when those inside have left. It
+// Shut lets no more readers in; gone is closed when those inside have left. It
 // must be called once.
-func (r *readers) shut() {
+func (r *readers) Shut() {
 	if r.state.Add(closing) == closing {
 		r.last.Do(func() { close(r.gone) })
 	}
 }
+
+// Gone is closed when Shut was called and no reader is left.
+func (r *readers) Gone() <-chan struct{} { return r.gone }
