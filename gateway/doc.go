@@ -8,7 +8,11 @@
 //	           405                   401          415          413    error → status
 //	                                 403
 //
-// What a path takes, and from whom, is a row of the table in routes.go. A row
+// This package puts the parts together and has the life of the server. internal/kernel has what all routes have in
+// common; a package of internal for each group of routes has their rows and handlers: instances, tasks, portal, operate,
+// design, session, files and pages. gateway/DESIGN.md, "Rooms", draws them.
+//
+// What a path takes, and from whom, is a row of the table, which routes.go collects. A row
 // that does not say who may use it is an error of New. Answers are JSON, and
 // errors are {error, message}. The exceptions: pages and what belongs to them
 // (packages login, console, errorpage and reference), the interface's description in
@@ -46,7 +50,7 @@
 //
 // A panic of a handler is a 500 for its caller and touches no other request.
 // In a cluster any node takes any request: what another node leads, that node carries out
-// (forward.go, peer.go; gateway/DESIGN.md, "Forwarding").
+// (internal/forward; gateway/DESIGN.md, "Forwarding").
 //
 // The package keeps nothing on disk, so a crash loses only answers; with an
 // Idempotency-Key they can be asked for again.

@@ -148,7 +148,7 @@ func TestWhoOwesTooMuchIsRefused(t *testing.T) {
 			t.Errorf("got the answers %v after %v, want 16 times 503 for one user and 400 for the other", s.statuses, time.Since(began))
 		}
 		wantNobody(t, s.Server)
-		x := &kernel.Exchange{Kernel: s.kernel, Usage: s.kernel.Usage.Of(ann.ID)}
+		x := &kernel.Exchange{Kernel: s.kernel, Slot: kernel.Slot{Usage: s.kernel.Usage.Of(ann.ID)}}
 		if err := x.Pay(1); !errors.Is(err, failure.ErrBusy) || !x.BeyondShare {
 			t.Errorf("got %v, want ErrBusy of a user who is beyond the share", err)
 		}

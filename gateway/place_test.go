@@ -169,7 +169,7 @@ func TestNoTwoTakeTheLastPlace(t *testing.T) {
 	var working atomic.Int64
 	var end sync.WaitGroup
 	for range 4 {
-		x := &kernel.Exchange{Kernel: s.kernel, Usage: usage, Counted: true}
+		x := &kernel.Exchange{Kernel: s.kernel, Slot: kernel.Slot{Usage: usage, Counted: true}}
 		s.kernel.InFlight.Add(1)
 		usage.Requests.Add(1)
 		x.LeaveSlot()

@@ -69,10 +69,7 @@ func Elsewhere(x *kernel.Exchange, err error) (shard uint16, ok bool) {
 // startOver forgets what a handler has prepared that did nothing.
 func startOver(x *kernel.Exchange) {
 	clear(x.Writer.Header())
-	x.Out = x.Out[:0]
-	x.ContentType, x.CacheControl = nil, nil
-	x.VaryAccept, x.VaryEncoding, x.VaryLanguage = false, false, false
-	x.ErrorPage = nil
+	x.Answer = kernel.Answer{Out: x.Out[:0]}
 }
 
 // Forwarding is a request on its way to the leader of a shard.

@@ -24,7 +24,7 @@ func TestTheReaderOfLinesIsStopped(t *testing.T) {
 		caller, conn := net.Pipe()
 		defer func() { _ = caller.Close() }()
 		w := &lateReader{ResponseWriter: httptest.NewRecorder(), Conn: conn, reading: make(chan struct{}), second: make(chan struct{})}
-		source := new(Group).streamItems(&kernel.Exchange{Kernel: s, Writer: w, Request: &http.Request{Body: conn}, Usage: new(kernel.UserUsage)})
+		source := new(Group).streamItems(&kernel.Exchange{Kernel: s, Writer: w, Request: &http.Request{Body: conn}, Slot: kernel.Slot{Usage: new(kernel.UserUsage)}})
 		<-w.reading
 		began := time.Now()
 		source.close()
@@ -41,7 +41,7 @@ func TestTheMemoryOfLinesIsCounted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x := &kernel.Exchange{Kernel: s, Writer: httptest.NewRecorder(), Usage: new(kernel.UserUsage)}
+		x := &kernel.Exchange{Kernel: s, Writer: httptest.NewRecorder(), Slot: kernel.Slot{Usage: new(kernel.UserUsage)}}
 		g := new(Group)
 		line := strings.Repeat("x", 3<<20)
 		l := &lineReader{x: x, keep: func(size int) error { return g.keepLines(x, size) }, control: http.NewResponseController(x.Writer), body: strings.NewReader(line + "\n" + line + "\n" + line)}
@@ -67,7 +67,7 @@ func TestLinesThatWaitToBePaidEndWithTheirBatch(t *testing.T) {
 			t.Fatal(err)
 		}
 		usage := new(kernel.UserUsage)
-		x := &kernel.Exchange{Kernel: s, Usage: usage}
+		x := &kernel.Exchange{Kernel: s, Slot: kernel.Slot{Usage: usage}}
 		for ok := true; ok; { // as much as is ever charged
 			_, ok = x.Charge(toll.CreditBytes / 16)
 		}

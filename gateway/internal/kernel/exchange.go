@@ -21,51 +21,46 @@ import (
 // Exchange is one request and its answer. The goroutine of net/http that serves
 // the request owns it; between requests it is in a pool.
 type Exchange struct {
-	Kernel   *Kernel
-	Route    *Route
-	Writer   http.ResponseWriter
-	Request  *http.Request
-	Params   httprouter.Params
-	Services *Services // nil before open
-
-	Caller *identity.Principal // nil for probes
-	// Kind and credential are what the caller authenticated with.
-	Kind       identity.Kind
-	Credential string
-	Query      url.Values     // nil without parameters
-	Body       []byte         // belongs to the request; never pooled, since values alias it
-	Status     int            // 0 until the answer has begun
+	Kernel     *Kernel
+	Services   *Services // nil before open
+	Route      *Route
+	Writer     http.ResponseWriter
+	Request    *http.Request
 	Connection *listener.Conn // nil when the server did not accept it, as in tests
-	Counted    bool           // in Server.InFlight, and in usage
-	Usage      *UserUsage     // the caller's; nil until the caller is known
-	idle       bool           // see LeaveSlot
+	Params     httprouter.Params
+	Query      url.Values // nil without parameters
+	Body       []byte     // belongs to the request; never pooled, since values alias it
+
+	Identified
+	Slot
+	Hop
+	Answer
+	id    string    // see RequestID
+	begun time.Time // zero unless requests are logged
+}
+
+// Slot is how a request is counted.
+type Slot struct {
+	Usage   *UserUsage // the caller's; nil until the caller is known
+	Counted bool       // in Kernel.InFlight, and in Usage
+	idle    bool       // see LeaveSlot
 	// BeyondShare: the request is refused because its user has too much already.
 	BeyondShare bool
-	// anonymous: the request is counted in Server.anonymous too, under network.
+	// anonymous: the request is counted in Kernel.Anonymous too, under network.
 	anonymous bool
 	network   netip.Prefix
-	// ContentType is that of the answer; nil is JSON.
-	ContentType []string
-	// CacheControl says how long the answer may be kept; nil is not at all.
-	CacheControl []string
-	// VaryAccept, VaryEncoding and VaryLanguage say that the answer depends on the headers Accept,
-	// Accept-Encoding and Accept-Language.
-	VaryAccept, VaryEncoding, VaryLanguage bool
-	// ErrorPage is what a handler puts in place of route.ErrorPage.
-	ErrorPage func(status int)
+	BodyKept  int64 // bytes of a batch's body that are counted
+}
+
+// Hop is where a request came from and went to in a cluster.
+type Hop struct {
 	// Sender is what another node that forwarded the request says of it; nil when the caller
 	// asked here.
 	Sender *Sender
-	// keyed: the request has an idempotency key that its handler knows.
+	// Keyed: the request has an idempotency key that its handler knows.
 	Keyed bool
 	// Leader is the node that the request was forwarded to last; empty for none.
-	Leader   string
-	BodyKept int64     // see keepBody
-	id       string    // see RequestID
-	begun    time.Time // zero unless requests are logged
-
-	// Out is where the answer is built. It is kept from request to request.
-	Out []byte
+	Leader string
 }
 
 // outBytesKept is the largest buffer that goes back to the pool.
@@ -134,7 +129,7 @@ func (s *Kernel) serve(rt *Route, w http.ResponseWriter, r *http.Request, params
 // Acquire takes an exchange from the pool.
 func (s *Kernel) Acquire(rt *Route, w http.ResponseWriter, r *http.Request, params httprouter.Params) *Exchange {
 	x := s.Exchanges.Get().(*Exchange)
-	*x = Exchange{Kernel: s, Route: rt, Writer: w, Request: r, Params: params, Connection: listener.Of(r), Sender: senderOf(r), Out: x.Out[:0]}
+	*x = Exchange{Kernel: s, Route: rt, Writer: w, Request: r, Params: params, Connection: listener.Of(r), Hop: Hop{Sender: senderOf(r)}, Answer: Answer{Out: x.Out[:0]}}
 	if s.logsRequests {
 		x.begun = time.Now()
 	}
@@ -146,7 +141,7 @@ func (s *Kernel) release(x *Exchange) {
 	if cap(x.Out) > outBytesKept {
 		x.Out = nil
 	}
-	*x = Exchange{Out: x.Out[:0]}
+	*x = Exchange{Answer: Answer{Out: x.Out[:0]}}
 	s.Exchanges.Put(x)
 }
 

@@ -58,7 +58,7 @@ func TestWhoComesAgainEarlyWaits(t *testing.T) {
 				}
 				conn := connect()
 				refuse := func(usage *UserUsage) int {
-					x := &Exchange{Usage: usage, BeyondShare: usage != nil, Kernel: s, Route: &s.Unmatched[GroupWorkflow], Writer: httptest.NewRecorder(), Request: httptest.NewRequest("GET", "/", nil), Connection: conn}
+					x := &Exchange{Slot: Slot{Usage: usage, BeyondShare: usage != nil}, Kernel: s, Route: &s.Unmatched[GroupWorkflow], Writer: httptest.NewRecorder(), Request: httptest.NewRequest("GET", "/", nil), Connection: conn}
 					conn.Begin(x.Request)
 					s.InFlight.Add(1)
 					x.Counted = true

@@ -5,23 +5,6 @@ import (
 	"strconv"
 )
 
-// Values of headers. They are shared by all answers and never changed.
-var (
-	ValueJSON         = []string{"application/json"}
-	valueNoStore      = []string{"no-store"}
-	valueVary         = []string{"Cookie, Authorization, Authentication"}
-	valueVaryAccept   = []string{"Cookie, Authorization, Authentication, Accept"}
-	valueVaryEncoding = []string{"Cookie, Authorization, Authentication, Accept-Encoding"}
-	valueVaryBoth     = []string{"Cookie, Authorization, Authentication, Accept, Accept-Encoding"}
-	valueNosniff      = []string{"nosniff"}
-	ValueClose        = []string{"close"}
-	valueChallenge    = []string{`svc.token realm="troupe", Bearer realm="troupe"`}
-	valueMinimal      = []string{"return=minimal"}
-	ValueRepresented  = []string{"return=representation"}
-	ValueLines        = []string{"application/x-ndjson"}
-	lengthSetBytesMin = 2048 // below, net/http sets Content-Length without an allocation
-)
-
 // LargeAnswerBytes is the size from which an answer counts towards
 // Options.AnswerBytesMax while it is sent.
 const LargeAnswerBytes = 256 << 10
@@ -55,10 +38,6 @@ func (x *Exchange) Send(status int) {
 	x.sendHeader(status, len(answer))
 	_, _ = x.Writer.Write(answer) // NB: an error means that the caller has gone
 }
-
-// IsSafe reports whether a method changes nothing (RFC 9110, 9.2.1), so that its
-// answer may be refused after the work is done.
-func IsSafe(method string) bool { return method == http.MethodGet || method == http.MethodHead }
 
 // sendHeader begins the answer. A negative length means that it is streamed.
 func (x *Exchange) sendHeader(status, length int) {
