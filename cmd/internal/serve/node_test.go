@@ -1,12 +1,10 @@
 package serve
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -16,7 +14,6 @@ import (
 	"time"
 
 	"troupe/actors/cluster"
-	"troupe/actors/cluster/peer"
 	"troupe/actors/identity"
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/clitest"
@@ -239,88 +236,6 @@ func TestThreeNodes(t *testing.T) {
 	says(t, "is the only one of a new cluster", recovers...)
 }
 
-// TestJoinRefuses: each with one line, and nothing is changed.
-func TestJoinRefuses(t *testing.T) {
-	first, other := clitest.ExampleHome(t), clitest.ExampleHome(t)
-	for _, home := range []string{first, other} {
-		says(t, "is the first", "cluster", "init", "--home", home, "--cluster-listen", clitest.NodeAddress(), "--shards", "1")
-	}
-	nodeOn(t, first)
-	invite := func() string {
-		t.Helper()
-		code, key, stderr := clitest.Invoke("cluster", "invite", "--home", first)
-		if code != cli.ExitDone {
-			t.Fatalf("invite: %d %s", code, stderr)
-		}
-		return strings.TrimSpace(key)
-	}
-	used, unreachable := invite(), invite()
-	says(t, "belongs to the cluster", "cluster", "join", used, "--home", filepath.Join(t.TempDir(), "b"), "--cluster-listen", clitest.NodeAddress())
-	parsed, err := peer.ParseJoinKey(unreachable)
-	if err != nil {
-		t.Fatal(err)
-	}
-	parsed.Address = clitest.NodeAddress()
-	unreachable = parsed.String()
-	parsed, err = peer.ParseJoinKey(invite())
-	if err != nil {
-		t.Fatal(err)
-	}
-	parsed.Authority[0]++
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct{ what, key, home, listen, want string }{
-		{"a key that was used", used, "", clitest.NodeAddress(), "was used already"},
-		{"no key", "troupe_join_1_x", "", clitest.NodeAddress(), "join key"},
-		{"a key of another cluster", parsed.String(), "", clitest.NodeAddress(), "not issued by the authority"},
-		{"a cluster that is not there", unreachable, "", clitest.NodeAddress(), "connection refused"},
-		{"a home with files", invite(), other, clitest.NodeAddress(), "is not empty"},
-		{"an address of another machine", invite(), "", "192.0.2.1:9400", "this machine does not have it; give one that it has with --cluster.listen"},
-		{"a home that cannot be made", invite(), filepath.Join(file, "b", "c"), clitest.NodeAddress(), "not a directory"},
-	} {
-		home := cmp.Or(c.home, filepath.Join(t.TempDir(), "new"))
-		before := tree(t, home)
-		code, stdout, stderr := clitest.Invoke("cluster", "join", c.key, "--home", home, "--cluster-listen", c.listen)
-		if code != cli.ExitFailed || stdout != "" || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 {
-			t.Errorf("%s: got %d %q %q, want one line with %q", c.what, code, stdout, stderr, c.want)
-		}
-		if after := tree(t, home); !slices.Equal(after, before) {
-			t.Errorf("%s: the home has changed from %q to %q", c.what, before, after)
-		}
-	}
-	kept, nobody := invite(), clitest.NodeAddress()
-	fresh := filepath.Join(t.TempDir(), "deep", "new")
-	refuses(t, "cannot be reached at "+nobody, "cluster", "join", kept, "--home", fresh, "--cluster-listen", clitest.NodeAddress(), "--cluster-advertise", nobody)
-	if files := tree(t, filepath.Dir(fresh)); len(files) > 0 {
-		t.Errorf("a refused join has left %q", files)
-	}
-	if n := len(clusterOf(t, first).Nodes); n != 2 {
-		t.Errorf("the cluster has %d nodes, want those two that belong to it", n)
-	}
-	says(t, "belongs to the cluster", "cluster", "join", kept, "--home", fresh, "--cluster-listen", clitest.NodeAddress())
-	before := tree(t, fresh)
-	refuses(t, "is a node of a cluster already", "cluster", "init", "--home", fresh, "--cluster-listen", clitest.NodeAddress())
-	if after := tree(t, fresh); !slices.Equal(after, before) {
-		t.Errorf("a home that has joined was changed from %q to %q", before, after)
-	}
-}
-
-// TestAnAddressThatNobodyReaches: the first who hears of it is who says it, and not the next node.
-func TestAnAddressThatNobodyReaches(t *testing.T) {
-	for _, address := range []string{"0.0.0.0:9400", "[::]:9400", ":9400", "10.0.0.1:0"} {
-		for _, command := range [][]string{{"init"}, {"join", "troupe_join_1_x"}} {
-			home := filepath.Join(t.TempDir(), "new")
-			args := slices.Concat([]string{"cluster"}, command, []string{"--home", home, "--cluster-listen", clitest.NodeAddress(), "--cluster-advertise", address})
-			code, stdout, stderr := clitest.Invoke(args...)
-			if code != cli.ExitUsage || stdout != "" || !strings.Contains(stderr, "other nodes cannot reach") || homedir.Exists(home) {
-				t.Errorf("%q: got %d %q %q", args, code, stdout, stderr)
-			}
-		}
-	}
-}
-
 // TestAnInitThatWasCutOff: the node has its identity, and its store stands alone. Nothing but another init goes on.
 func TestAnInitThatWasCutOff(t *testing.T) {
 	home, address := clitest.ExampleHome(t), clitest.NodeAddress()
@@ -370,18 +285,6 @@ func TestARecoverThatWasCutOff(t *testing.T) {
 		status := clusterOf(t, home)
 		return len(status.Short) == 0 && len(status.Nodes) == 1 && status.Self != cut.Node()
 	})
-}
-
-// tree is the files of a folder, none when it is missing.
-func tree(t *testing.T, dir string) (names []string) {
-	t.Helper()
-	_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-		if err == nil {
-			names = append(names, path)
-		}
-		return nil
-	})
-	return names
 }
 
 // TestANodeIsNothingWithoutItsStore: what it has confirmed to others is there and nowhere else, so its identity does
