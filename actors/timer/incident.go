@@ -20,8 +20,7 @@ import (
 type Incident struct {
 	Workflow, Event, Error string
 	At                     time.Time
-	// Version is that of the definition, and File, Line and Expression are those of statemachine.Fault. A row of a program before has
-	// none of them: 0 and "".
+	// Version is that of the definition, and File, Line and Expression are those of statemachine.Fault.
 	Version    uint64
 	File       string
 	Line       int
@@ -32,27 +31,19 @@ type Incident struct {
 var ErrDamaged = errors.New("an incident cannot be read")
 
 const (
-	// incidentFormat is the version of the stored form that has no place, and placedFormat that of the one that has. NB: 2 is a row of
-	// package incident.
-	incidentFormat, placedFormat = 1, 3
+	// incidentFormat is the version of the stored form. NB: 2 is a row of package incident.
+	incidentFormat = 1
 	// textMax bounds Incident.Error and Expression, in bytes.
 	textMax = 2 << 10
 )
 
-// Append appends the stored form: format(1) workflow event error, each with its length, and the time in milliseconds; of one with a
-// Version, that, the line, file and expression as well.
+// Append appends the stored form: format(1) workflow event error, each with its length, the time in milliseconds, version and line,
+// file and expression.
 func (in Incident) Append(dst []byte) []byte {
-	format := byte(incidentFormat)
-	if in.Version > 0 {
-		format = placedFormat
-	}
-	dst = packed.AppendText(append(dst, format), in.Workflow)
+	dst = packed.AppendText(append(dst, incidentFormat), in.Workflow)
 	dst = packed.AppendText(dst, in.Event)
 	dst = packed.AppendText(dst, data.Clip(in.Error, textMax))
 	dst = packed.AppendTime(dst, in.At)
-	if format == incidentFormat {
-		return dst
-	}
 	dst = binary.AppendUvarint(binary.AppendUvarint(dst, in.Version), uint64(in.Line)) //nolint:gosec // not negative
 	dst = packed.AppendText(dst, in.File)
 	return packed.AppendText(dst, data.Clip(in.Expression, textMax))
@@ -63,11 +54,9 @@ func ParseIncident(stored []byte) (in Incident, err error) {
 	r := packed.NewReader(stored)
 	format := r.Byte()
 	in = Incident{Workflow: string(r.Text()), Event: string(r.Text()), Error: string(r.Text()), At: r.Time()}
-	if format == placedFormat {
-		in.Version, in.Line = r.Uvarint(), int(min(r.Uvarint(), math.MaxInt32)) //nolint:gosec // bounded
-		in.File, in.Expression = string(r.Text()), string(r.Text())
-	}
-	if format != incidentFormat && (format != placedFormat || in.Version == 0) || !r.Whole() {
+	in.Version, in.Line = r.Uvarint(), int(min(r.Uvarint(), math.MaxInt32)) //nolint:gosec // bounded
+	in.File, in.Expression = string(r.Text()), string(r.Text())
+	if format != incidentFormat || !r.Whole() {
 		return Incident{}, fmt.Errorf("%w: layout", ErrDamaged)
 	}
 	return in, nil

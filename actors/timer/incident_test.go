@@ -10,7 +10,7 @@ import (
 
 var incident = Incident{Workflow: "order", Event: "after.PT1H.open", Error: "division by zero", At: time.UnixMilli(1_800_000_000_123).UTC()}
 
-// placed says where it failed; incident, as programs before wrote it, does not.
+// placed says where it failed; incident does not.
 var placed = Incident{
 	Workflow: "order", Event: "after.PT1H.open", Error: "division by zero", At: time.UnixMilli(1_800_000_000_123).UTC(),
 	Version: 3, File: "order.yaml", Line: 16, Expression: "1 / svcPublic.n",
