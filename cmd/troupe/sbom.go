@@ -1,15 +1,46 @@
 package main
 
 import (
+	"encoding/json"
 	"io"
 	"net/url"
 	"runtime/debug"
 	"strings"
 
-	"github.com/CycloneDX/cyclonedx-go"
-
 	"troupe/cmd/internal/build"
 	"troupe/gateway/console"
+)
+
+// A bill is what a program has of CycloneDX 1.6.
+type (
+	bill struct {
+		Schema      string          `json:"$schema"`
+		BOMFormat   string          `json:"bomFormat"`
+		SpecVersion string          `json:"specVersion"`
+		Version     int             `json:"version"`
+		Metadata    billMetadata    `json:"metadata"`
+		Components  []billComponent `json:"components"`
+	}
+	billMetadata struct {
+		Timestamp string        `json:"timestamp,omitempty"`
+		Component billComponent `json:"component"`
+	}
+	billComponent struct {
+		BOMRef     string         `json:"bom-ref"`
+		Type       string         `json:"type"`
+		Name       string         `json:"name"`
+		Version    string         `json:"version,omitempty"`
+		Licenses   []billLicense  `json:"licenses,omitempty"`
+		PackageURL string         `json:"purl"`
+		Properties []billProperty `json:"properties,omitempty"`
+	}
+	billLicense struct {
+		Expression string `json:"expression"`
+	}
+	billProperty struct {
+		Name  string `json:"name"`
+		Value string `json:"value"`
+	}
 )
 
 // writeSBOM writes what is in a program as CycloneDX 1.6, in JSON: the main module,
@@ -17,13 +48,11 @@ import (
 // build alone: the same program always writes the same bytes.
 func writeSBOM(to io.Writer, info *debug.BuildInfo) error {
 	b := build.Of(info)
-	bom := cyclonedx.NewBOM()
 	main := goModule(&debug.Module{Path: info.Main.Path, Version: b.Version})
-	main.Type = cyclonedx.ComponentTypeApplication
+	main.Type = "application"
 	addProperties(&main, "go.version", b.Go, "go.os", b.OS, "go.arch", b.Arch, "vcs.revision", b.Commit)
-	bom.Metadata = &cyclonedx.Metadata{Timestamp: b.Time, Component: &main}
 	release, _, _ := strings.Cut(strings.TrimPrefix(b.Go, "go"), " ") // behind it stand experiments
-	components := []cyclonedx.Component{goModule(&debug.Module{Path: "std", Version: release})}
+	components := []billComponent{goModule(&debug.Module{Path: "std", Version: release})}
 	for _, m := range info.Deps {
 		if m.Replace != nil {
 			m = m.Replace
@@ -31,23 +60,27 @@ func writeSBOM(to io.Writer, info *debug.BuildInfo) error {
 		components = append(components, goModule(m))
 	}
 	for _, p := range console.Packages() {
-		components = append(components, cyclonedx.Component{
-			Type: cyclonedx.ComponentTypeLibrary, BOMRef: npmURL(p.Name, p.Version), PackageURL: npmURL(p.Name, p.Version),
-			Name: p.Name, Version: p.Version, Licenses: &cyclonedx.Licenses{{Expression: p.License}},
+		components = append(components, billComponent{
+			Type: "library", BOMRef: npmURL(p.Name, p.Version), PackageURL: npmURL(p.Name, p.Version),
+			Name: p.Name, Version: p.Version, Licenses: []billLicense{{p.License}},
 		})
 	}
-	bom.Components = &components
-	encoder := cyclonedx.NewBOMEncoder(to, cyclonedx.BOMFileFormatJSON)
-	return encoder.SetPretty(true).SetEscapeHTML(false).EncodeVersion(bom, cyclonedx.SpecVersion1_6)
+	encoder := json.NewEncoder(to)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(bill{
+		Schema: "http://cyclonedx.org/schema/bom-1.6.schema.json", BOMFormat: "CycloneDX", SpecVersion: "1.6", Version: 1,
+		Metadata: billMetadata{b.Time, main}, Components: components,
+	})
 }
 
 // goModule is a component with the line that go.sum has for it. That is no hash of
 // a file, so it is a property.
-func goModule(m *debug.Module) cyclonedx.Component {
+func goModule(m *debug.Module) billComponent {
 	// A purl keeps slashes of a Go path and escapes what else has a meaning in it.
 	purl := "pkg:golang/" + m.Path + "@" + url.QueryEscape(m.Version)
-	c := cyclonedx.Component{
-		Type: cyclonedx.ComponentTypeLibrary, BOMRef: purl, PackageURL: purl, Name: m.Path, Version: m.Version,
+	c := billComponent{
+		Type: "library", BOMRef: purl, PackageURL: purl, Name: m.Path, Version: m.Version,
 	}
 	addProperties(&c, "go.sum", m.Sum)
 	return c
@@ -59,14 +92,10 @@ func npmURL(name, version string) string {
 }
 
 // addProperties adds pairs of name and value, without those that are not known.
-func addProperties(c *cyclonedx.Component, pairs ...string) {
-	var properties []cyclonedx.Property
+func addProperties(c *billComponent, pairs ...string) {
 	for ; len(pairs) > 1; pairs = pairs[2:] {
 		if pairs[1] != "" {
-			properties = append(properties, cyclonedx.Property{Name: pairs[0], Value: pairs[1]})
+			c.Properties = append(c.Properties, billProperty{pairs[0], pairs[1]})
 		}
-	}
-	if properties != nil {
-		c.Properties = &properties
 	}
 }
