@@ -1,26 +1,26 @@
 // Package actors holds everything in troupe that is alive: who owns what, and
 // who may change it.
 //
-//	           gateway
-//	              │ calls
-//	   ┌──────────┴───────────┐
-//	formportal.Portal    identity.Service     home.Watcher
-//	   │ mailbox              │ (one writer)      │ (text files)
-//	   ▼                      │                   ▼
-//	supervisor ─► workers     │       formportal.Templates, catalog.Catalog
-//	   │                      │                   │
-//	workflow.Router           │                   │
-//	   │ mailbox              ▼                   │
-//	   ▼               persistence.Store ◄────────┘
-//	instance actor …
+//	service
+//	├─ shard-0 … shard-n           shard.Shards. One actor for each shard that this node leads; its life is the epoch
+//	│   └─ instances               instance.Actor, by their ids: started, watched, restarted and ended by the shard's actor
+//	├─ form portal ── workers      formportal.Portal
+//	├─ template ── workers         template.Service
+//	└─ files ── workers            repository.Service
 //
-// Beside the portal stand two more supervisors of the same kind: repository.Service
-// has the files of the home, and template.Service reads them as the caller.
+// The running program prints it, with counts: System.Tree.
 //
-// Every workflow instance that is awake is one protoactor actor. It alone reads
-// and changes the instance's state; it is started by the router when the first
-// request comes and put to sleep by the router's sweep when it was idle, or by the
-// memory relief when instances in memory take too much.
+// Every workflow instance that is awake is one protoactor actor, a child of its shard's. It alone reads
+// and changes the instance's state. It is started when the first request comes and passivated when it was idle, or
+// when instances in memory take too much. When the epoch of the shard ends, its instances end, and then the
+// shard's actor: nothing that waits in a mailbox is dropped.
+//
+//	gateway ──► workflow.Router ──► shard.Shards ──► instance.Actor ──► statemachine.Step
+//	             who may ask         where it is      what it does      │
+//	             before the mailbox                                     └─► persistence.Store
+//
+// Beside the actors stand identity.Service, which is the one writer of credentials, and home.Watcher, which
+// follows the text files.
 //
 // # Packages
 //
@@ -29,7 +29,9 @@
 //	home
 //	formportal   presentation   migration      template
 //	workflow                                   repository
-//	deletion   activity                          │
+//	shard                                        │
+//	instance                                     │
+//	message   pace   deletion   activity         │
 //	task   form   watch   pending                │
 //	changefeed   outbox   timer   schedule       │
 //	invoke                                       │
@@ -53,11 +55,12 @@
 //	files index           repository.Service again          Service.Stop
 //	files watch           repository.Service looks          Service.Stop
 //	notices of the disk   disk.Disk          ends           Disk.Close
-//	instance actor        workflow.Router    answers        sweep, relief, or Router.Stop
+//	shard actor           shard.Shards       answers        the end of its epoch, or Router.Stop
+//	instance actor        its shard's actor  restarts       sweep, relief, or the end of the epoch
 //	router sweep          workflow.Router    round          Router.Stop
 //	router cleaner        workflow.Router    round          Router.Stop
 //	trimming of changes   workflow.Router    round          Router.Stop
-//	memory relief         workflow.Router    round          Router.Stop
+//	memory relief         shard.Shards       round          Router.Stop
 //	index builder         workflow.Router    again          Router.Stop
 //	timers of a shard     timer.Service      again          Router.Stop
 //	sender of a shard     outbox.Service     again          Router.Stop
@@ -99,9 +102,10 @@
 //
 // What the third column says, and what holds it:
 //
-//	answers     the request gets an error, and the others go on. An instance drops its state and
-//	            reads it again from the store with the next request: what was not durable then was not
-//	            acknowledged either. protoactor never restarts one of our actors.
+//	answers     the request gets an error, and the others go on
+//	restarts    the request gets an error; the actor drops its state, its parent restarts it, and it reads the state again
+//	            from the store with the next request: what was not durable then was not acknowledged either. After more than ten panics
+//	            within a minute the instance rests for a minute: callers are answered at once, and an incident says so.
 //	protoactor  it has no state but its workers, and protoactor calls it again
 //	again       it is logged, counted (Recovered, of the metrics of workflows) and begun anew, after 1 s at first and
 //	            1 min at last (package guard). All that it knows it reads again from the store.
@@ -137,6 +141,7 @@
 //	unmatched             an event that the definition declares and no transition
 //	                      takes now; "unmatched" says what becomes of it
 //	activation            an instance in memory: its actor, mailbox and callers
+//	rest                  a minute in which an instance that panicked again and again is not woken
 //	passivation           an activation leaves memory, because nobody asked for it or
 //	                      memory is short; the instance stays in the store
 //	in-flight key         an idempotency key whose first request is still running

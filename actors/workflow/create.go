@@ -3,14 +3,13 @@ package workflow
 import (
 	"context"
 
-	"github.com/puzpuzpuz/xsync/v4"
-
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
 	"troupe/actors/identity"
-	"troupe/actors/internal/instanceid"
+	"troupe/actors/instance"
 	"troupe/actors/internal/retry"
 	"troupe/actors/message"
+	"troupe/actors/shard"
 	"troupe/persistence/key"
 	"troupe/statemachine"
 )
@@ -39,7 +38,7 @@ func (r *Router) create(req *message.Create) (*message.Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.wait(c)
+	return r.shards.Wait(c)
 }
 
 // PostCreate is Create for a caller who does not wait, as PostEvent is Send.
@@ -49,14 +48,14 @@ func (r *Router) PostCreate(req *message.Create, to message.Recipient) (Posted, 
 	}
 	claimed, _, _ := r.claim(req, func(<-chan struct{}) error { return failure.ErrBusy })
 	if claimed == nil { // it was answered before, or has to wait
-		err := r.admit()
+		err := r.shards.Admit()
 		if err == nil {
 			go r.createFor(req, to)
 		}
 		return Posted{}, err
 	}
 	c, err := r.postCreate(req, claimed, to)
-	return Posted{c, r.round.Load()}, err
+	return r.posted(c), err
 }
 
 // createFor is Create for a recipient. It may wait for another request with the key, and
@@ -66,9 +65,9 @@ func (r *Router) createFor(req *message.Create, to message.Recipient) {
 	err := error(failure.ErrInternal) // of a panic
 	defer func() {
 		if p := recover(); p != nil {
-			r.notePanic(p, req.WorkflowID, "")
+			r.env.NotePanic(p, req.WorkflowID, "")
 		}
-		r.inFlight.Add(-1)
+		r.shards.Dismiss()
 		to.Answered(reply, err)
 	}()
 	reply, err = r.create(req)
@@ -76,9 +75,9 @@ func (r *Router) createFor(req *message.Create, to message.Recipient) {
 
 // mayAskToCreate makes the checks of a create that come before its key.
 func (r *Router) mayAskToCreate(req *message.Create) error {
-	definition := r.catalog.Creatable
+	definition := r.o.Catalog.Creatable
 	if req.Retry.Key != "" {
-		definition = r.catalog.Newest // a retry is answered also when the file has gone
+		definition = r.o.Catalog.Newest // a retry is answered also when the file has gone
 	}
 	d, err := definition(req.WorkflowID)
 	if err != nil {
@@ -90,11 +89,9 @@ func (r *Router) mayAskToCreate(req *message.Create) error {
 	return nil
 }
 
-// claimed is the id of an instance that is about to be created, in an epoch of its shard,
-// and a hold on the create's key.
+// claimed is where an instance is about to be created, and a hold on the create's key.
 type claimed struct {
-	id      key.ID
-	epoch   uint64
+	at      shard.Place
 	release func()
 }
 
@@ -104,33 +101,33 @@ type claimed struct {
 // global index. Without a key the shard is one that is led here.
 func (r *Router) claim(req *message.Create, wait func(<-chan struct{}) error) (*claimed, *retry.First, error) {
 	if req.Retry.Key == "" {
-		id := r.ids.Draw(r.o.Clock())
-		for range 8 * int(r.store.Shards()) {
-			if epoch := r.store.Epoch(r.store.ShardOf(id)); epoch != 0 {
-				return &claimed{id, epoch, func() {}}, nil, nil
+		at, err := r.shards.At(r.env.IDs.Draw(r.o.Clock()))
+		for range 8 * int(r.o.Store.Shards()) {
+			if err == nil {
+				return &claimed{at, func() {}}, nil, nil
 			}
-			id = r.ids.Draw(r.o.Clock())
+			at, err = r.shards.At(r.env.IDs.Draw(r.o.Clock()))
 		}
-		return nil, nil, failure.Elsewhere(uint16(r.store.ShardOf(id)))
+		return nil, nil, err
 	}
-	digest, sh := retry.PlaceOf(r.store, string(req.Caller.ID), req.Retry.Key)
-	epoch, err := r.epochOf(sh) // NB: before the key's row is read
+	digest, sh := retry.PlaceOf(r.o.Store, string(req.Caller.ID), req.Retry.Key)
+	at, err := r.shards.Lead(sh) // NB: before the key's row is read
 	if err != nil {
 		return nil, nil, err
 	}
-	release, first, err := r.keys.Claim(r.store, sh, digest, req.Retry.Fingerprint, wait)
+	release, first, err := r.keys.Claim(r.o.Store, sh, digest, req.Retry.Fingerprint, wait)
 	if release == nil {
 		return nil, first, err
 	}
-	id := r.ids.DrawWhere(r.o.Clock(), func(id key.ID) bool { return r.store.ShardOf(id) == sh })
-	return &claimed{id, epoch, release}, nil, nil
+	at.ID = r.env.IDs.DrawWhere(r.o.Clock(), func(id key.ID) bool { return r.o.Store.ShardOf(id) == sh })
+	return &claimed{at, release}, nil, nil
 }
 
 // KeepKey remembers that a key of the caller's stands for all that fingerprint is of, and
 // returns when that is durable: failure.ErrKeyReused when it stands for something else.
 func (r *Router) KeepKey(caller *identity.Principal, key message.Retry) error {
-	digest, sh := retry.PlaceOf(r.store, string(caller.ID), key.Key)
-	epoch, err := r.epochOf(sh)
+	digest, sh := retry.PlaceOf(r.o.Store, string(caller.ID), key.Key)
+	lead, err := r.shards.Lead(sh)
 	if err != nil {
 		return err
 	}
@@ -142,16 +139,16 @@ func (r *Router) KeepKey(caller *identity.Principal, key message.Retry) error {
 	if err := r.accepting(); err != nil {
 		return err
 	}
-	return retry.Keep(r.store, sh, epoch, digest, &retry.First{Fingerprint: key.Fingerprint, At: r.o.Clock().UnixMilli()})
+	return retry.Keep(r.o.Store, sh, lead.Epoch(), digest, &retry.First{Fingerprint: key.Fingerprint, At: r.o.Clock().UnixMilli()})
 }
 
 // waitFor waits until the request that holds a key has its answer, or failure.ErrBusy.
 func (r *Router) waitFor(done <-chan struct{}) error {
-	for range int(r.o.ReplyWaitMax/sweepEvery) + 1 {
+	for range int(r.o.ReplyWaitMax/shard.SweepEvery) + 1 {
 		select {
 		case <-done:
 			return nil
-		case <-r.ticks():
+		case <-r.shards.Ticks():
 		}
 	}
 	return failure.ErrBusy
@@ -160,16 +157,14 @@ func (r *Router) waitFor(done <-chan struct{}) error {
 // firstCreation is the first answer to a create, which is durable; failure.ErrNotFound when the
 // instance was deleted since.
 func (r *Router) firstCreation(req *message.Create, first *retry.First) (*message.Reply, error) {
-	id := first.Instance
-	epoch, err := r.epochOf(r.store.ShardOf(id))
+	at, err := r.shards.At(first.Instance)
 	if err == nil {
-		_, err = r.loadLed(req.WorkflowID, id, epoch)
+		_, err = at.Load(req.WorkflowID)
 	}
 	if err != nil {
 		return nil, err
 	}
-	i := &instance{router: r, id: id, name: instanceid.Text(id), workflowID: req.WorkflowID, shard: r.store.ShardOf(id)}
-	return i.repeated(first, req.WithHistory)
+	return instance.Repeated(r.env, req.WorkflowID, first, req.WithHistory)
 }
 
 // mayCreate says whether the service and the caller's quota allow a create that
@@ -177,7 +172,7 @@ func (r *Router) firstCreation(req *message.Create, first *retry.First) (*messag
 func (r *Router) mayCreate(req *message.Create) error {
 	err := r.accepting()
 	if err == nil && !req.NoQuota && !req.Counted {
-		err = r.countRefusal(r.createQuota.Take(req.Caller.ID, r.o.Clock()))
+		err = r.env.CountRefusal(r.createQuota.Take(req.Caller.ID, r.o.Clock()))
 		req.Counted = err == nil
 	}
 	return err
@@ -185,30 +180,22 @@ func (r *Router) mayCreate(req *message.Create) error {
 
 // postCreate starts an actor under a new id and lets it create the instance. What was
 // claimed is released when it is known what became of it, and with an error.
-func (r *Router) postCreate(req *message.Create, of *claimed, to message.Recipient) (*call, error) {
-	id, release := of.id, of.release
-	pin, err := r.catalog.Pin(req.WorkflowID)
+func (r *Router) postCreate(req *message.Create, of *claimed, to message.Recipient) (*instance.Call, error) {
+	pin, err := r.o.Catalog.Pin(req.WorkflowID)
 	if err != nil {
-		release()
+		of.release()
 		return nil, err
 	}
-	done := func() { pin.Release(); release() }
+	done := func() { pin.Release(); of.release() }
 	if err = r.mayCreate(req); err == nil {
-		err = r.admit()
+		err = r.shards.Admit()
+	}
+	var c *instance.Call
+	if err == nil {
+		c, err = r.shards.Create(of.at, req.WorkflowID, pin.Definition(), instance.Create{Create: req, Done: done}, to)
 	}
 	if err != nil {
 		done()
-		return nil, err
 	}
-	a, _ := r.awake.Compute(id, func(*activation, bool) (*activation, xsync.ComputeOp) {
-		a := r.spawn(&instance{workflowID: req.WorkflowID, id: id, of: pin.Definition()}, of.epoch)
-		err = a.acquire() // before the sweep can see it
-		return a, xsync.UpdateOp
-	})
-	if err != nil {
-		done()
-		r.inFlight.Add(-1)
-		return nil, err
-	}
-	return r.send(a, createInstance{req, done}, to), nil
+	return c, err
 }

@@ -1,23 +1,23 @@
-// Package workflow runs workflow instances: each is an actor that alone holds
-// and changes its state, behind one Router.
+// Package workflow is the way to workflow instances: one Router says who may ask what before an instance is
+// asked, and finds the instance.
 //
-//	request ─► Router ─► instance actor ─► statemachine.Step
-//	              ▲            │ one batch: record, history entry, indexes, count,
-//	              │            ▼ tasks, timers, what leaves, idempotency key
-//	              │      persistence.Append ──► applier ──► fsync, shared by many
+//	request ─► Router ─► shard ─► instance actor ─► statemachine.Step
+//	              ▲                     │ one batch: record, history entry, indexes, count,
+//	              │                     ▼ tasks, timers, what leaves, idempotency key
+//	              │               persistence.Append ──► applier ──► fsync, shared by many
 //	              └──── reply, when the batch is durable ◄──┘
 //
 // # The life of an instance
 //
 //	asleep ──request──► loading ──► awake ──idle──► asleep
 //	                       │          │
-//	                       └─ damaged └─ panic: dropped, read again
+//	                       └─ damaged └─ panic: restarted, read again; after too many it rests
 //
 // A sleeping instance is only bytes in the store. The first request for it
-// starts its actor, which loads the record. The sweep stops actors that nobody
-// asked for a while and that owe nobody an answer, and the memory relief stops some
+// has the actor of its shard start its own, which loads the record. The sweep passivates actors that nobody
+// asked for a while and that owe nobody an answer, and the memory relief some
 // earlier when all together take too much memory. At most one actor lives for
-// an instance at a time: the router's map of activations decides.
+// an instance at a time: the shard's actor starts one when the one before has ended.
 //
 // # Who does the rest
 //
@@ -30,7 +30,9 @@
 //	form      what a form's record and row are, and drafts
 //	task      the rows of tasks, and their lists and watches
 //	activity  comments and claims, and the one order of all that happened
-//	request   what callers ask and are answered
+//	message   what callers ask and are answered
+//	shard     the actors of shards, which start and end those of instances
+//	instance  the actor of an instance
 //	batch     many requests of one caller, which share commits
 //	quota     rates, and the length of histories
 //	timer     the rows of timers, and which of them come when
@@ -46,7 +48,7 @@
 //
 //	step ─► commit: entry, record, row of the timer ─► visible: timer.Began ─► goroutine of the shard
 //	                                                                               │ due, or found after a start
-//	entry, record, no row any more ◄─ commit ◄─ step (Definition.Fire) ◄─ postByItself ◄┘
+//	entry, record, no row any more ◄─ commit ◄─ step (Definition.Fire) ◄─ postInternal ◄┘
 //
 // # On whose goroutine
 //

@@ -15,6 +15,7 @@ import (
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/message"
 	"troupe/actors/query"
+	"troupe/actors/shard"
 	"troupe/actors/watch"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/batch"
@@ -186,7 +187,7 @@ func TestAFullDiskRefusesAndLosesNothing(t *testing.T) {
 func TestAnUnknownOutcomeKeepsAwakeUntilItIsKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := storetest.NewDisk()
-		h := startOn(t, disk, workflow.Options{IdleAfter: 2 * workflow.SweepEvery})
+		h := startOn(t, disk, workflow.Options{IdleAfter: 2 * shard.SweepEvery})
 		id := h.Make(john, "order", "")
 		hanging := disk.Hold()
 		done := make(chan error, 1)
@@ -203,7 +204,7 @@ func TestAnUnknownOutcomeKeepsAwakeUntilItIsKnown(t *testing.T) {
 			t.Errorf("%d instances are awake while the outcome is unknown, want 1: the store may not have it", n)
 		}
 		disk.Release()
-		clocktest.Advance(10 * workflow.SweepEvery)
+		clocktest.Advance(10 * shard.SweepEvery)
 		if n := h.Metrics().Awake; n != 0 {
 			t.Errorf("%d instances are awake after the outcome was known, want none", n)
 		}

@@ -4,14 +4,13 @@ import (
 	"context"
 	"encoding/binary"
 
-	"troupe/actors/catalog"
 	"troupe/actors/failure"
 	"troupe/actors/identity"
+	"troupe/actors/instance"
 	"troupe/actors/internal/history"
 	"troupe/actors/message"
 	"troupe/actors/query"
 	"troupe/persistence/key"
-	"troupe/statemachine"
 )
 
 // pageMax is the most entries of a page.
@@ -20,26 +19,13 @@ const pageMax = 1000
 // Events lists what the caller may send to an instance now, each with its
 // transitions, the result of its guard and the schema of its data. The errors
 // are those of Load.
-func (r *Router) Events(ctx context.Context, req *message.Load) (*message.Events, error) {
+func (r *Router) Events(_ context.Context, req *message.Load) (*message.Events, error) {
 	out := &message.Events{}
-	err := r.look(ctx, req, func(i *instance) error {
-		out.Sequence, out.Of, out.Events = i.state.Sequence, i.of, i.available(req)
-		return nil
-	})
+	_, err := r.askReader(req, instance.SeeEvents(req, out))
 	if err != nil {
 		return nil, failure.In("events of", req.WorkflowID+"/"+req.InstanceID, err)
 	}
 	return out, nil
-}
-
-// available returns the events for the caller.
-func (i *instance) available(req *message.Load) []statemachine.Available {
-	caller, now := catalog.CallerOf(req.Caller), i.router.o.Clock()
-	newest, err := i.router.catalog.Newest(i.workflowID)
-	if err != nil || !newest.MaySend(i.view(), caller, now) {
-		return nil
-	}
-	return i.view().Available(caller, now)
 }
 
 // History returns a part of an instance's history, however long it is. The
@@ -86,7 +72,7 @@ func (r *Router) history(ctx context.Context, req *message.History) (*message.Pa
 	if first > last {
 		return page, nil // it came back with the cursor of what was the end
 	}
-	if page.Entries, end, err = history.Page(r.store, r.store.ShardOf(id), id, first, end, req.WithData); err != nil {
+	if page.Entries, end, err = history.Page(r.o.Store, r.o.Store.ShardOf(id), id, first, end, req.WithData); err != nil {
 		return nil, failure.OfStore(err)
 	}
 	if end != final {
@@ -95,36 +81,10 @@ func (r *Router) history(ctx context.Context, req *message.History) (*message.Pa
 	return page, nil
 }
 
-// look runs f inside the instance's actor when the caller may see the instance,
-// and returns when everything that f saw is durable.
-func (r *Router) look(_ context.Context, req *message.Load, f func(*instance) error) error {
-	_, err := r.askReader(req, inspect{req, f})
-	return err
-}
-
-// inspect is the request of look.
-type inspect struct {
-	load *message.Load
-	look func(*instance) error
-}
-
-func (m inspect) run(i *instance, c *call) error {
-	if err := i.mayRead(m.load.Caller); err != nil {
-		return err
-	}
-	if err := m.look(i); err != nil {
-		return err
-	}
-	i.deliver(c, &message.Reply{})
-	return nil
-}
-
 // View calls f inside the instance's actor when the caller may see the instance, and returns when what f saw is durable.
-func (r *Router) View(ctx context.Context, req *message.Load, f func(message.View)) error {
-	return r.look(ctx, req, func(i *instance) error {
-		f(message.View{ID: i.id, Of: i.of, Instance: &i.state, Form: i.form})
-		return nil
-	})
+func (r *Router) View(_ context.Context, req *message.Load, f func(message.View)) error {
+	_, err := r.askReader(req, instance.See(req, f))
+	return err
 }
 
 // Locate implements watch.Instances.

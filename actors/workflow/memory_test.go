@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"troupe/actors/instance"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
 )
@@ -48,7 +49,7 @@ func TestAwakeInstancesHaveABound(t *testing.T) {
 
 // TestManySmallInstancesHaveABound, too.
 func TestManySmallInstancesHaveABound(t *testing.T) {
-	h := start(t, workflow.Options{AwakeBytesMax: 100 * workflow.InstanceBytes})
+	h := start(t, workflow.Options{AwakeBytesMax: 100 * instance.InstanceBytes})
 	for range 300 {
 		h.Make(john, "leave", "")
 	}

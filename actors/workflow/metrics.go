@@ -1,17 +1,10 @@
 package workflow
 
 import (
-	"sync/atomic"
-
 	"troupe/actors/guard"
 	"troupe/actors/outbox"
 	"troupe/actors/timer"
 )
-
-// metrics are counted since the start.
-type metrics struct {
-	woken, slept, refused, panics, damaged, events, creates, overQuota, incidents atomic.Int64
-}
 
 // Metrics is a snapshot of the router's counters.
 type Metrics struct {
@@ -20,6 +13,9 @@ type Metrics struct {
 	// The rest is counted since the start: Refused by limits of capacity, OverQuota
 	// by Options.Quotas.
 	Woken, Slept, Refused, OverQuota, Panics, Damaged, Events, Creates, Incidents int64
+	// Restarts are those of instances that panicked, Rests how often one was not woken for a while behind too many, and DeadLetters
+	// messages to actors that had ended.
+	Restarts, Rests, DeadLetters int64
 	// Recovered is how often a goroutine of the process panicked and went on (package guard).
 	Recovered int64
 	// Timers and Outbox are those of what happens by itself.
@@ -30,24 +26,17 @@ type Metrics struct {
 // Metrics returns the counters as they are now.
 func (r *Router) Metrics() Metrics {
 	queries := r.queries.Metrics()
+	counts, shards, system := &r.env.Counts, r.shards.Metrics(), r.o.System.Metrics()
 	m := Metrics{
-		Awake:      int64(r.awake.Size()),
-		AwakeBytes: r.awakeBytes(),
-		InFlight:   r.inFlight.Load(),
-		Woken:      r.metrics.woken.Load(),
-		Slept:      r.metrics.slept.Load(),
-		Refused:    r.metrics.refused.Load() + queries.Refused,
-		OverQuota:  r.metrics.overQuota.Load(),
-		Panics:     r.metrics.panics.Load(),
-		Damaged:    r.metrics.damaged.Load() + queries.Damaged,
-		Events:     r.metrics.events.Load(),
-		Creates:    r.metrics.creates.Load(),
-		Incidents:  r.metrics.incidents.Load(),
-		Recovered:  guard.Panics(),
-		Timers:     r.timers.Metrics(),
+		Awake: shards.Awake, AwakeBytes: shards.AwakeBytes, InFlight: shards.InFlight,
+		Woken: shards.Woken, Slept: counts.Slept.Load(), Refused: shards.Refused + queries.Refused, OverQuota: counts.OverQuota.Load(),
+		Panics: counts.Panics.Load(), Damaged: counts.Damaged.Load() + queries.Damaged,
+		Events: counts.Events.Load(), Creates: counts.Creates.Load(), Incidents: counts.Incidents.Load(),
+		Restarts: shards.Restarts, Rests: shards.Rests, DeadLetters: system.DeadLetters,
+		Recovered: guard.Panics(), Timers: r.env.Timers.Metrics(),
 	}
-	if r.outbox != nil {
-		m.Outbox = r.outbox.Metrics()
+	if r.env.Outbox != nil {
+		m.Outbox = r.env.Outbox.Metrics()
 	}
 	return m
 }
@@ -56,4 +45,4 @@ func (r *Router) Metrics() Metrics {
 func (r *Router) InFlightMax() int { return r.o.InFlightMax }
 
 // Backlog is how many bytes wait for the store.
-func (r *Router) Backlog() int64 { return r.store.Backlog() }
+func (r *Router) Backlog() int64 { return r.o.Store.Backlog() }

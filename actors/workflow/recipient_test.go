@@ -11,6 +11,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/message"
+	"troupe/actors/shard"
 	"troupe/actors/workflow"
 	"troupe/actors/workflow/workflowtest"
 	"troupe/persistence/clocktest"
@@ -62,7 +63,7 @@ func TestARecipientHearsOfARefusalBeforeTheNextBegins(t *testing.T) {
 			}
 		}, []string{"first begin", "first refused", "second begin"}},
 		"given up": {func(t *testing.T, h *harness, first workflow.Posted) {
-			h.SweepAfter(2*workflowtest.CommitWaitMax + 2*workflow.SweepEvery)
+			h.SweepAfter(2*workflowtest.CommitWaitMax + 2*shard.SweepEvery)
 			if err := first.GiveUp(); !errors.Is(err, failure.ErrBusy) {
 				t.Fatalf("got %v, want ErrBusy", err)
 			}

@@ -20,9 +20,8 @@ const circleLinesMax = 2000
 // circleLinesToday are the packages with a larger circle and its lines. A number
 // may only go down, and a row goes when its circle is within the bound.
 var circleLinesToday = map[string]int{
-	"statemachine":    4129,
-	"persistence":     4372,
-	"actors/workflow": 3945,
+	"statemachine": 4129,
+	"persistence":  4372,
 }
 
 func TestCircles(t *testing.T) { holds(t, checkCircles(circleLinesToday)) }

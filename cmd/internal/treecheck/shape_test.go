@@ -20,9 +20,8 @@ const (
 // packageLinesToday are the packages that have grown beyond one subject, with their lines
 // without tests. A number may only go down, and a row goes when its package is within the bound.
 var packageLinesToday = map[string]int{
-	"statemachine":    4836,
-	"persistence":     4232,
-	"actors/workflow": 4373,
+	"statemachine": 4836,
+	"persistence":  4232,
 }
 
 // emptyNames say nothing about what is in a package.

@@ -1,8 +1,7 @@
-package workflow
+package instance
 
 import (
 	"errors"
-	"math"
 	"sync/atomic"
 	"time"
 
@@ -14,22 +13,22 @@ import (
 	"troupe/persistence"
 )
 
-// request is a request to an instance.
-type request interface {
-	// run carries it out inside receive. It answers c, hands it to the journal, or
+// Request is a request to an instance.
+type Request interface {
+	// run carries it out Inside receive. It answers c, hands it to the journal, or
 	// returns why nothing was done.
-	run(i *instance, c *call) error
+	run(i *Actor, c *Call) error
 }
 
-// call is one request on its way through an instance's mailbox, and the place
+// Call is one request on its way through an instance's mailbox, and the place
 // for its answer.
 //
 // It is answered once: by the actor when it is refused or needs no commit, by the journal
 // when the commit is durable; not at all when its caller has abandoned it. end releases
 // the activation in each case.
-type call struct {
-	request    request
-	activation *activation
+type Call struct {
+	request    Request
+	activation *Activation
 	// prepared is the answer that leaves when the commit is durable. Written
 	// by the actor before it hands the call to the journal.
 	prepared *message.Reply
@@ -39,10 +38,9 @@ type call struct {
 	news *news
 	// replies has room for one, so that an answer never waits for a caller who
 	// gave up. It is nil with a recipient, who gets the answer instead.
-	replies   chan answer
+	replies   chan Answer
 	recipient message.Recipient
-	// done gives back what a create or a migration holds.
-	done func()
+	is        traits
 	// commit is under way since catalog.BeginCommit. Written like prepared.
 	commit grace.Reader
 	// taken says who owns the outcome: see the constants.
@@ -64,7 +62,7 @@ type news struct {
 }
 
 // withNews returns the news of the call, to be added to.
-func (c *call) withNews() *news {
+func (c *Call) withNews() *news {
 	if c.news == nil {
 		c.news = &news{}
 	}
@@ -80,73 +78,79 @@ const (
 	abandoned
 )
 
-type answer struct {
-	reply *message.Reply
-	err   error
+// Answer is what a call came to.
+type Answer struct {
+	Reply *message.Reply
+	Err   error
 }
 
-func newCall(a *activation, m request, to message.Recipient) *call {
-	c := &call{request: m, activation: a, recipient: to}
-	c.done, _ = creates(m)
-	if to == nil {
-		c.replies = make(chan answer, 1)
+// Post sends a request that Acquire has admitted to the actor. A recipient gets the answer, and otherwise Answer has it.
+func (a *Activation) Post(m Request, to message.Recipient) *Call {
+	c := &Call{request: m, activation: a, recipient: to}
+	if m, ok := m.(special); ok {
+		c.is = m.traits()
 	}
+	if to == nil {
+		c.replies = make(chan Answer, 1)
+	}
+	a.lead.System.Root().Send(a.PID, c)
 	return c
 }
 
-// creates reports whether a request makes its instance, and what is to be done when the request has ended; nil for nothing.
-func creates(m request) (done func(), ok bool) {
-	switch m := m.(type) {
-	case createInstance:
-		return m.done, true
-	case createUnasked:
-		return m.done, true
-	case migrateInstance:
-		return m.done, false
-	}
-	return nil, false
+// Answer has the answer when it is there. NB: protoactor's Future races with a late one.
+func (c *Call) Answer() <-chan Answer { return c.replies }
+
+// traits are what a call must know of some requests.
+type traits struct {
+	// done is called when it is known what has become of the request; nil: nobody waits for that.
+	done func()
+	// creates: there is no instance unless it succeeds. deletes: there is none when it does. reads: it changes nothing, so no
+	// outcome is unknown.
+	creates, deletes, reads bool
 }
 
+// special is a request that has some.
+type special interface{ traits() traits }
+
 // begin is the actor's side: false when the caller has gone.
-func (c *call) begin() bool { return c.taken.CompareAndSwap(waiting, running) }
+func (c *Call) begin() bool { return c.taken.CompareAndSwap(waiting, running) }
 
 // answer ends the call. What the call holds is free before the caller knows, so
 // that nobody meets a call of their own that was answered already.
-func (c *call) answer(r *message.Reply, err error) {
+func (c *Call) answer(r *message.Reply, err error) {
 	c.end()
-	_, create := creates(c.request)
-	if _, deletes := c.request.(deleteInstance); create && err != nil || deletes && err == nil {
+	if c.is.creates && err != nil || c.is.deletes && err == nil {
 		a := c.activation
-		a.router.letSleep(a, math.MaxInt64) // there is no such instance: nobody will ask for this id
+		a.Passivate() // there is no such instance: nobody will ask for this id
 	}
 	if c.recipient != nil {
 		c.recipient.Answered(r, err)
 		return
 	}
-	c.replies <- answer{r, err}
+	c.replies <- Answer{r, err}
 }
 
 // notApplied tells a recipient early that nothing is done, and why.
-func (c *call) notApplied(err error) {
+func (c *Call) notApplied(err error) {
 	if c.recipient != nil {
 		c.recipient.Refused(err)
 	}
 }
 
 // end gives back what the call holds.
-func (c *call) end() {
-	if c.done != nil {
-		c.done()
+func (c *Call) end() {
+	if c.is.done != nil {
+		c.is.done()
 	}
 	c.activation.release()
 }
 
 // Applied implements persistence.VisibleWaiter: a Publish, which waits for commits that
 // are under way, sees what this one wrote.
-func (c *call) Applied() {
+func (c *Call) Applied() {
 	c.endCommit()
 	if c.news != nil {
-		c.activation.router.tellServices(c)
+		c.activation.lead.tell(c.activation.instance, c.news)
 	}
 }
 
@@ -163,35 +167,35 @@ func (n *news) publish(err error) {
 }
 
 // endCommit ends the commit that is under way, if there is one.
-func (c *call) endCommit() {
+func (c *Call) endCommit() {
 	if c.commit != (grace.Reader{}) {
-		c.activation.router.catalog.EndCommit(c.commit)
+		c.activation.lead.Catalog.EndCommit(c.commit)
 		c.commit = grace.Reader{} // NB: an answer that waits for the journal is told Applied, too
 	}
 }
 
 // Committed implements persistence.Waiter: the journal says whether what the
 // prepared reply shows is durable.
-func (c *call) Committed(err error) {
+func (c *Call) Committed(err error) {
 	if errors.Is(err, persistence.ErrOutcomeUnknown) {
 		// NB: the instance stays uncommitted and awake: its state must not be shown
 		// as durable before it is, and the store may not have it.
 		// Nor may a create be tried again, or its definition go, before it is visible.
 		c.activation.pending.Add(1)
-		c.activation.barrier(unsettled{c.activation, c.done})
-		c.done = nil
+		c.activation.barrier(unsettled{c.activation, c.is.done})
+		c.is.done = nil
 	} else {
 		c.activation.uncommitted.Add(-1)
 	}
-	if err != nil && !c.activation.router.store.Alone() {
-		c.endCommit()              // NB: if the next leader has it all the same, it stands before all that this one may write
-		if c.activation.isOver() { // NB: else it was refused here, and earlier ones may be on their way
-			c.activation.abandon()
+	if err != nil && !c.activation.lead.Store.Alone() {
+		c.endCommit()                    // NB: if the next leader has it all the same, it stands before all that this one may write
+		if c.activation.lead.IsStale() { // NB: else it was refused here, and earlier ones may be on their way
+			c.activation.lead.End()
 		}
 	}
 	if c.news != nil {
 		c.news.publish(err)
-		c.activation.router.publishTasks(c.news.tasks, err)
+		c.activation.lead.publishTasks(c.news.tasks, err)
 	}
 	switch {
 	case err == nil:
@@ -209,7 +213,7 @@ func (c *call) Committed(err error) {
 
 // unsettled waits for the end of a commit whose outcome is unknown.
 type unsettled struct {
-	activation *activation
+	activation *Activation
 	done       func() // of a create
 }
 
@@ -222,7 +226,9 @@ func (u unsettled) Committed(err error) {
 	}
 	if err == nil { // what was in front is durable too
 		u.activation.uncommitted.Add(-1)
-		u.activation.pending.Add(-1)
+	}
+	if err == nil || u.activation.evicted.Load() {
+		u.activation.Free()
 	}
 	if u.done != nil {
 		u.done()
@@ -230,42 +236,53 @@ func (u unsettled) Committed(err error) {
 }
 
 // undecided is the answer when the journal did not answer in time.
-func (c *call) undecided() error {
-	switch c.request.(type) {
-	case loadInstance, inspect:
+func (c *Call) undecided() error {
+	if c.is.reads {
 		return failure.ErrUnavailable // a read has no outcome to be in doubt about
 	}
 	return failure.ErrOutcomeUnknown
 }
 
-var _ persistence.VisibleWaiter = (*call)(nil)
+var _ persistence.VisibleWaiter = (*Call)(nil)
 
-// wait returns the answer, or an error when it does not come in time. It does
-// not look at the request's context: the outcome is decided within
-// milliseconds, and a caller who leaves early would only not hear of it.
-func (r *Router) wait(c *call) (*message.Reply, error) {
-	var deadline time.Time
-	for {
-		ticked := r.ticks()
-		select {
-		case a := <-c.replies:
-			return a.reply, a.err
-		case <-ticked:
-		}
-		now := time.Now()
-		switch {
-		case deadline.IsZero():
-			deadline = now.Add(r.o.ReplyWaitMax - time.Second)
-		case now.After(deadline):
-			return nil, c.giveUp()
-		}
-	}
-}
-
-// giveUp is the caller's end of a call that is not answered in time.
-func (c *call) giveUp() error {
+// GiveUp is the caller's end of a call that is not answered in time.
+func (c *Call) GiveUp() error {
 	if c.taken.CompareAndSwap(waiting, abandoned) {
 		return failure.ErrBusy
 	}
 	return c.undecided()
+}
+
+// EventOf is the name of the event that a message to an instance brings; "" for others.
+func EventOf(message any) string {
+	if c, ok := message.(*Call); ok {
+		if e, ok := c.request.(interface{ eventName() string }); ok {
+			return e.eventName()
+		}
+	}
+	return ""
+}
+
+// tell tells the timers and the outbox of what a visible commit of an instance has added.
+func (e *Env) tell(i *Actor, n *news) {
+	if !n.began.IsZero() {
+		e.Timers.Began(i.shard, n.began)
+	}
+	if e.Outbox == nil {
+		return
+	}
+	for _, queue := range n.sent {
+		e.Outbox.Began(i.shard, i.workflowID, queue, n.sentAt)
+	}
+}
+
+// publishTasks tells who watches tasks what became of a commit that changes some; nil: it does not.
+func (e *Env) publishTasks(change *task.Change, err error) {
+	switch {
+	case change == nil:
+	case err == nil:
+		e.Tasks.Changed(change)
+	case errors.Is(err, persistence.ErrOutcomeUnknown), errors.Is(err, persistence.ErrLost):
+		e.Tasks.Missed()
+	}
 }

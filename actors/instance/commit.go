@@ -1,15 +1,13 @@
-package workflow
+package instance
 
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"slices"
 	"time"
 
 	"troupe/actors/catalog"
 	"troupe/actors/changefeed"
-	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/internal/history"
 	"troupe/actors/internal/retry"
@@ -45,141 +43,9 @@ type change struct {
 	drafts [][]byte
 }
 
-// createInstance is the request of Create. Its actor is new and nobody else has its
-// id. done is called when it is known what became of it.
-type createInstance struct {
-	*message.Create
-	done func()
-}
-
-func (req createInstance) run(i *instance, c *call) error {
-	result, err := i.of.Create(statemachine.Creation{
-		ID: i.name, Caller: catalog.CallerOf(req.Caller), Public: req.Public, Private: req.Private, Now: i.router.o.Clock(),
-	})
-	if err != nil {
-		return i.undone(err, "", string(req.Caller.ID))
-	}
-	i.log(result.Logs)
-	i.router.metrics.creates.Add(1)
-	i.hasHistory = req.WithHistory // NB: it is empty, and known to be
-	return i.commit(c, &change{
-		next: result.Instance, entry: result.Entry, hasEntry: true, retry: req.Retry, out: result.Out,
-		caller: string(req.Caller.ID), created: true, form: req.Form,
-	}, req.WithHistory)
-}
-
-// sendEvent is the request of Send.
-type sendEvent struct{ *message.Event }
-
-func (req sendEvent) run(i *instance, c *call) error { return i.take(c, req.Event, nil) }
-
-// take makes one step; submits is nil without a form.
-func (i *instance) take(c *call, req *message.Event, submits submission) error {
-	if err := i.ensureLoaded(); err != nil {
-		return err
-	}
-	if first, err := i.firstReply(req); err != nil {
-		return err
-	} else if first != nil {
-		if submits != nil {
-			if err := submits.mayRepeat(i); err != nil {
-				return err
-			}
-		}
-		i.deliver(c, first)
-		return nil
-	}
-	if submits != nil {
-		if err := submits.may(i); err != nil {
-			return err
-		}
-	}
-	now := i.router.o.Clock()
-	if err := i.mayReceive(req, req.As, now); err != nil {
-		return err
-	}
-	name, ok := statemachine.ParseEventName(req.Name)
-	if !ok {
-		return failure.Refuse(failure.ErrInvalid, "%w: %s", statemachine.ErrUnknownEvent, data.Quote(req.Name))
-	}
-	result, err := i.of.Step(&i.state, statemachine.Event{
-		Name: name, ID: req.ID, Data: req.Data, Caller: req.As, Now: now,
-	})
-	if errors.Is(err, statemachine.ErrForbidden) {
-		return i.router.catalog.MayNotSend(i.workflowID, i.view(), req.As, req.Name, now, failure.ErrForbidden)
-	}
-	if err != nil {
-		return i.undone(err, req.Name, string(req.Caller.ID))
-	}
-	if submits != nil && result.Outcome != statemachine.Moved {
-		return failure.ErrNotAllowed
-	}
-	if result.Outcome != statemachine.Ignored && submits == nil {
-		if err := i.router.countRefusal(i.router.o.Quotas.MayAdd(i.state.Sequence)); err != nil {
-			return err
-		}
-	}
-	if i.hasOwnSteps {
-		i.router.paces.Calm(i.id)
-		i.hasOwnSteps = false
-	}
-	i.log(result.Logs)
-	i.router.metrics.events.Add(1)
-	ch := &change{
-		next: result.Instance, retry: req.Retry, caller: string(req.Caller.ID), out: result.Out, decided: result.Decided,
-	}
-	if submits != nil {
-		ch.drafts = append(ch.drafts, submits.draft(i))
-	}
-	if result.Outcome != statemachine.Ignored {
-		ch.entry, ch.hasEntry = result.Entry, true
-	} else if req.Retry.Key == "" {
-		reply, err := i.reply(req.WithHistory)
-		if err != nil {
-			return err
-		}
-		i.deliver(c, reply)
-		return nil
-	}
-	return i.commit(c, ch, req.WithHistory)
-}
-
-// mayReceive asks the workflow's rules about this instance, and If-Match.
-func (i *instance) mayReceive(req *message.Event, caller *statemachine.Caller, now time.Time) error {
-	newest, err := i.router.catalog.Newest(i.workflowID)
-	if err != nil {
-		return err
-	}
-	if !newest.MaySend(i.view(), caller, now) {
-		return i.router.catalog.MayNotSend(i.workflowID, i.view(), caller, "", now, failure.ErrNotFound)
-	}
-	if req.IfMatch != nil && !slices.Contains(req.IfMatch, i.state.Sequence) {
-		return failure.ErrPrecondition
-	}
-	return nil
-}
-
-// firstReply returns the answer that the event's idempotency key got before, or nil when it is new.
-func (i *instance) firstReply(req *message.Event) (*message.Reply, error) {
-	if req.Retry.Key == "" {
-		return nil, nil
-	}
-	store, err := i.rows()
-	if err != nil {
-		return nil, err
-	}
-	i.scratch = key.Reply(i.scratch[:0], i.shard, i.id, retry.DigestOf(string(req.Caller.ID), req.Retry.Key))
-	first, err := retry.Load(store, i.scratch, req.Retry.Fingerprint)
-	if first == nil || err != nil {
-		return nil, err
-	}
-	return i.repeated(first, req.WithHistory)
-}
-
 // commit takes the change over and hands it to the journal with the reply that leaves when it is durable. Everything is one
 // batch: all of it or nothing survives a crash.
-func (i *instance) commit(c *call, ch *change, withHistory bool) (err error) {
-	r := i.router
+func (i *Actor) commit(c *Call, ch *change, withHistory bool) (err error) {
 	var before history.Joined // that the new entry follows
 	if withHistory {
 		if before, err = i.historyUpTo(i.state.Sequence); err != nil {
@@ -194,10 +60,10 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (err error) {
 		return err
 	}
 	// NB: a Publish waits until this batch is visible, so the indexes and feeds that are read below are those that it is for.
-	c.commit = r.catalog.BeginCommit(i.shard)
-	indexes, err := r.indexesIn(i.shard, i.activation.epoch, i.workflowID)
+	c.commit = i.env.Catalog.BeginCommit(i.shard)
+	indexes, err := i.env.Indexes(i.shard, i.activation.lead.Epoch, i.workflowID)
 	if err == nil && (ch.created || ch.of != nil) {
-		err = r.catalog.MayHave(i.workflowID, cmp.Or(ch.of, i.of).Version)
+		err = i.env.Catalog.MayHave(i.workflowID, cmp.Or(ch.of, i.of).Version)
 	}
 	if err != nil {
 		c.endCommit()
@@ -258,14 +124,14 @@ func (i *instance) commit(c *call, ch *change, withHistory bool) (err error) {
 }
 
 // countVersion changes how many instances have the version of this one.
-func (i *instance) countVersion(w *persistence.Writes, by int64) {
+func (i *Actor) countVersion(w *persistence.Writes, by int64) {
 	i.scratch = key.Count(i.scratch[:0], i.shard, i.workflowID, i.of.Version)
 	w.Add(i.scratch, by)
 }
 
 // putEntry writes one history entry, has it told to those who watch when it is
 // durable, and returns the history with it: before is the one without.
-func (i *instance) putEntry(w *persistence.Writes, c *call, ch *change, before history.Joined) history.Joined {
+func (i *Actor) putEntry(w *persistence.Writes, c *Call, ch *change, before history.Joined) history.Joined {
 	e := &ch.entry
 	value := e.AppendJSON(make([]byte, history.HeadBytes, 256))
 	shown := value[history.HeadBytes:]
@@ -274,7 +140,7 @@ func (i *instance) putEntry(w *persistence.Writes, c *call, ch *change, before h
 	i.scratch = key.Entry(i.scratch[:0], i.shard, i.id, i.state.Sequence)
 	w.Set(i.scratch, value)
 	var placed *key.FeedPlace
-	if feeds := i.router.watches.Feeds(i.workflowID, i.id); feeds != nil {
+	if feeds := i.env.Watches.Feeds(i.workflowID, i.id); feeds != nil {
 		n := c.withNews()
 		n.feeds, n.item = feeds, &watch.Item{
 			ID: i.id, Name: i.name, Sequence: i.state.Sequence, Entry: shown,
@@ -282,12 +148,12 @@ func (i *instance) putEntry(w *persistence.Writes, c *call, ch *change, before h
 		}
 		placed = &n.item.Place
 	}
-	i.router.changes.Announce(w, &changefeed.Row{ID: i.id, Sequence: i.state.Sequence, Workflow: i.workflowID}, placed)
+	i.env.Changes.Announce(w, &changefeed.Row{ID: i.id, Sequence: i.state.Sequence, Workflow: i.workflowID}, placed)
 	return i.extendHistory(before, shown)
 }
 
 // putIndexes writes what a step changes in the declared indexes.
-func (i *instance) putIndexes(w *persistence.Writes, indexes []*catalog.Index, created bool, before *statemachine.Instance) {
+func (i *Actor) putIndexes(w *persistence.Writes, indexes []*catalog.Index, created bool, before *statemachine.Instance) {
 	switch {
 	case created:
 		before = nil
@@ -299,7 +165,7 @@ func (i *instance) putIndexes(w *persistence.Writes, indexes []*catalog.Index, c
 	}
 }
 
-func (i *instance) putRecord(w *persistence.Writes) {
+func (i *Actor) putRecord(w *persistence.Writes) {
 	key := key.Record(i.scratch[:0], i.shard, i.workflowID, i.id)
 	both := i.of.AppendRecord(key, &i.state, i.chain, i.attachment)
 	w.Set(both[:len(key)], both[len(key):])
@@ -308,7 +174,7 @@ func (i *instance) putRecord(w *persistence.Writes) {
 
 // putNodes writes the node index: rows of positions that were left go, rows of
 // new ones come.
-func (i *instance) putNodes(w *persistence.Writes, before []statemachine.Position) {
+func (i *Actor) putNodes(w *persistence.Writes, before []statemachine.Position) {
 	after := i.of.Positions(&i.state)
 	for _, p := range before {
 		if !slices.Contains(after, p) {
@@ -324,19 +190,19 @@ func (i *instance) putNodes(w *persistence.Writes, before []statemachine.Positio
 	}
 }
 
-func (i *instance) nodeKey(p statemachine.Position) []byte {
+func (i *Actor) nodeKey(p statemachine.Position) []byte {
 	return key.Node(i.scratch[:0], i.shard, i.workflowID, string(p.Node), string(p.Machine), i.id)
 }
 
 // putReply remembers the answer under the request's idempotency key. A create's
 // row stands outside the instance, because a retry does not know its id.
-func (i *instance) putReply(w *persistence.Writes, ch *change, reply *message.Reply) {
+func (i *Actor) putReply(w *persistence.Writes, ch *change, reply *message.Reply) {
 	scope := i.id
 	if ch.created {
 		scope = key.ID{}
 	}
 	row := retry.First{
-		Fingerprint: ch.retry.Fingerprint, Instance: i.id, Sequence: i.state.Sequence, At: i.router.o.Clock().UnixMilli(),
+		Fingerprint: ch.retry.Fingerprint, Instance: i.id, Sequence: i.state.Sequence, At: i.env.Clock().UnixMilli(),
 	}
 	// NB: the answer to the create of a form is its id, and the row outlives a form that is deleted.
 	if ch.form == nil {
@@ -350,8 +216,8 @@ func (i *instance) putReply(w *persistence.Writes, ch *change, reply *message.Re
 }
 
 // log writes what log actions said.
-func (i *instance) log(lines []string) {
+func (i *Actor) log(lines []string) {
 	for _, line := range lines {
-		i.router.log.Info().Str("workflow", i.workflowID).Str("instance", i.name).Msg(line)
+		i.env.Log.Info().Str("workflow", i.workflowID).Str("instance", i.name).Msg(line)
 	}
 }

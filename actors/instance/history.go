@@ -1,4 +1,4 @@
-package workflow
+package instance
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 
 // historyUpTo returns the JSON of entries 1 to sequence, as far as an answer has them. It
 // reads them from the store when they are not in memory.
-func (i *instance) historyUpTo(sequence uint64) (joined history.Joined, err error) {
+func (i *Actor) historyUpTo(sequence uint64) (joined history.Joined, err error) {
 	if i.hasHistory && sequence == i.state.Sequence {
 		return history.Joined{Text: i.history, From: 1}, nil
 	}
@@ -28,23 +28,23 @@ func (i *instance) historyUpTo(sequence uint64) (joined history.Joined, err erro
 	if chain != i.chain {
 		return joined, i.damagedHistory(fmt.Errorf("%w: the chain ends elsewhere", history.ErrDamaged))
 	}
-	if joined.From == 1 && len(joined.Text) <= i.router.o.HistoryResidentBytes {
+	if joined.From == 1 && len(joined.Text) <= i.env.HistoryResidentBytes {
 		i.history, i.hasHistory = joined.Text, true
 	}
 	return joined, nil
 }
 
-func (i *instance) damagedHistory(err error) error {
-	i.router.metrics.damaged.Add(1)
-	i.router.log.Error().Err(err).Str("workflow", i.workflowID).Str("instance", i.name).Msg("stored history cannot be read")
+func (i *Actor) damagedHistory(err error) error {
+	i.env.Counts.Damaged.Add(1)
+	i.env.Log.Error().Err(err).Str("workflow", i.workflowID).Str("instance", i.name).Msg("stored history cannot be read")
 	return failure.Errorf(failure.ErrExecution, "%w", err)
 }
 
 // extendHistory adds one entry to the history and keeps the result in memory
 // when it is kept there and not too long. Replies hold prefixes of what is kept:
 // appending never changes what they see.
-func (i *instance) extendHistory(before history.Joined, entry []byte) history.Joined {
-	if i.hasHistory && len(i.history)+len(entry)+1 <= i.router.o.HistoryResidentBytes {
+func (i *Actor) extendHistory(before history.Joined, entry []byte) history.Joined {
+	if i.hasHistory && len(i.history)+len(entry)+1 <= i.env.HistoryResidentBytes {
 		joined := history.Joined{Text: i.history, From: 1}.With(entry)
 		i.history = joined.Text
 		return joined

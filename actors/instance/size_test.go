@@ -1,4 +1,4 @@
-package workflow
+package instance
 
 import (
 	"reflect"
@@ -8,7 +8,7 @@ import (
 // TestAnAwakeInstanceIsSmall: Go sets aside 512 bytes for the actor's part, and 576 for one byte more. There are a million of them, and the
 // collector looks through each.
 func TestAnAwakeInstanceIsSmall(t *testing.T) {
-	of := reflect.TypeFor[instance]()
+	of := reflect.TypeFor[Actor]()
 	if of.Size() > 512 {
 		t.Errorf("it has %d bytes, want 512 at most", of.Size())
 	}

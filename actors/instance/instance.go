@@ -1,28 +1,27 @@
-package workflow
+// Package instance is the persistent actor of one workflow instance: it loads the record, receives requests one after the other, makes a
+// step, commits it with all that belongs to it, and replies when that is durable. It knows neither a router nor the shard's actor that
+// starts and ends it (package shard), only what Env has. What it is asked are the types with a method run.
+package instance
 
 import (
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"sync"
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"troupe/actors/catalog"
 	"troupe/actors/failure"
 	"troupe/actors/form"
-	"troupe/actors/identity"
 	"troupe/actors/message"
 	"troupe/persistence"
 	"troupe/persistence/key"
 	"troupe/statemachine"
 )
 
-// instance is the actor of one workflow instance. Everything in it is touched
-// only inside receive.
-type instance struct {
-	router     *Router
-	activation *activation
+// Actor is the actor of one workflow instance. Everything in it is touched
+// only Inside receive.
+type Actor struct {
+	env        *Env
+	activation *Activation
 	id         key.ID
 	name       string // the id as text
 	workflowID string
@@ -41,7 +40,7 @@ type instance struct {
 	state      statemachine.Instance
 	chain      statemachine.Chain
 	scratch    []byte // for keys and values while a message is handled
-	// stored is the record that the router read before the actor began; nil when it
+	// stored is the record that was read before the actor began; nil when it
 	// may be out of date, and after the first look.
 	stored []byte
 	// form is what makes the instance a form, nil for others, and attachment its
@@ -55,32 +54,33 @@ type instance struct {
 	keyRows, keyRowsLook int32
 }
 
-// receive is what the actors of all instances do with a message.
-func receive(ctx actor.Context) {
-	if c, ok := ctx.Message().(*call); ok { // the others are protoactor's own
+// Receive is what the actors of all instances do with a message.
+func Receive(ctx actor.Context) {
+	if c, ok := ctx.Message().(*Call); ok { // the others are protoactor's own
 		c.activation.instance.receive(c)
 	}
 }
 
-// receive handles one call.
-func (i *instance) receive(c *call) {
+// receive handles one call. A panic answers it, drops all that the instance has in memory, and goes on to the
+// supervisor, which decides whether the actor goes on. What was not durable then was not acknowledged either.
+func (i *Actor) receive(c *Call) {
 	if !c.begin() {
 		c.notApplied(failure.ErrBusy) // before the next item of its batch
 		c.end()
 		return
 	}
-	// A panic answers its own call and costs only this instance's memory.
 	answered := false
 	room := scratches.Get().(*[]byte)
 	i.scratch = *room
 	defer func() {
 		if p := recover(); p != nil {
-			i.loaded = false
-			i.router.notePanic(p, i.workflowID, i.name)
+			i.env.NotePanic(p, i.workflowID, i.name)
+			*i = Actor{env: i.env, activation: i.activation, id: i.id, name: i.name, workflowID: i.workflowID, shard: i.shard}
 			if !answered {
 				c.endCommit()
 				c.answer(nil, failure.ErrInternal)
 			}
+			panic(p)
 		}
 	}()
 	if err := i.run(c); err != nil {
@@ -91,18 +91,24 @@ func (i *instance) receive(c *call) {
 	i.settle(room)
 }
 
-// notePanic counts and logs a panic that was caught.
-func (r *Router) notePanic(p any, workflow, instance string) {
-	r.metrics.panics.Add(1)
-	r.log.Error().Str("workflow", workflow).Str("instance", instance).
-		Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).Msg("request panicked; its instance is read again")
+// scratchBytesKept is the largest scratch that is kept for the next message.
+const scratchBytesKept = 64 << 10
+
+// settle is the end of a message.
+func (i *Actor) settle(room *[]byte) {
+	if cap(i.scratch) <= scratchBytesKept {
+		*room = i.scratch[:0]
+	}
+	i.scratch = nil
+	scratches.Put(room)
+	i.activation.count(int64(len(i.state.Public) + len(i.state.Private) + cap(i.history) + len(i.attachment)))
 }
 
 // run carries out a call, unless its recipient does not want that any more.
-func (i *instance) run(c *call) error {
+func (i *Actor) run(c *Call) error {
 	if c.recipient != nil {
 		var turn message.Turn
-		if !i.router.store.Alone() {
+		if !i.env.Store.Alone() {
 			turn = message.Turn{Shard: uint16(i.shard), Life: i.activation}
 		}
 		if err := c.recipient.Begin(turn); err != nil {
@@ -114,12 +120,12 @@ func (i *instance) run(c *call) error {
 
 // rows returns the store, in which the instance may read its own rows: all that it wrote
 // is visible there.
-func (i *instance) rows() (*persistence.Store, error) {
-	s := i.router.store
+func (i *Actor) rows() (*persistence.Store, error) {
+	s := i.env.Store
 	if i.activation == nil || i.activation.uncommitted.Load() == 0 { // it is no actor, or at rest
 		return s, nil
 	}
-	return s, failure.OfStore(s.AwaitVisibleIn(i.shard, i.activation.epoch))
+	return s, failure.OfStore(s.AwaitVisibleIn(i.shard, i.activation.lead.Epoch))
 }
 
 // scratches holds the scratch of instances that handle a message.
@@ -127,7 +133,7 @@ var scratches = sync.Pool{New: func() any { return new([]byte) }}
 
 // refuse answers with an error, which shows what the instance is like as any
 // reply does: it leaves when that is durable.
-func (i *instance) refuse(c *call, err error) {
+func (i *Actor) refuse(c *Call, err error) {
 	// NB: these two show nothing of the instance, and have waited for the store already.
 	if i.isConfirmed() || errors.Is(err, failure.ErrUnavailable) || errors.Is(err, failure.ErrElsewhere) {
 		c.answer(nil, err)
@@ -137,26 +143,17 @@ func (i *instance) refuse(c *call, err error) {
 	i.awaitDurable(c)
 }
 
-// load reads an instance's record from the store.
-func (r *Router) load(workflowID string, id key.ID) ([]byte, error) {
-	stored, err := r.store.Load(key.Record(nil, r.store.ShardOf(id), workflowID, id))
-	if errors.Is(err, persistence.ErrNotFound) {
-		return nil, failure.ErrNotFound
-	}
-	return stored, failure.OfStore(err)
-}
-
 // ensureLoaded reads the instance's record from the store unless it is in memory.
-func (i *instance) ensureLoaded() error {
+func (i *Actor) ensureLoaded() error {
 	if i.loaded {
 		return nil
 	}
-	r, stored := i.router, i.stored
+	stored := i.stored
 	i.stored = nil
 	if stored == nil {
 		_, err := i.rows()
 		if err == nil {
-			stored, err = r.load(i.workflowID, i.id)
+			stored, err = i.env.Load(i.workflowID, i.id)
 		}
 		if err != nil {
 			return err
@@ -164,7 +161,7 @@ func (i *instance) ensureLoaded() error {
 	}
 	record, err := statemachine.ParseRecord(stored)
 	if err == nil {
-		if i.of, err = r.catalog.Version(i.workflowID, record.Version); err == nil {
+		if i.of, err = i.env.Catalog.Version(i.workflowID, record.Version); err == nil {
 			i.state, err = i.of.Restore(i.name, record)
 		}
 	}
@@ -172,56 +169,21 @@ func (i *instance) ensureLoaded() error {
 		err = i.setForm(record.Attachment)
 	}
 	if err != nil {
-		r.metrics.damaged.Add(1)
-		r.log.Error().Err(err).Str("workflow", i.workflowID).Str("instance", i.name).Msg("stored instance cannot be read")
+		i.env.Counts.Damaged.Add(1)
+		i.env.Log.Error().Err(err).Str("workflow", i.workflowID).Str("instance", i.name).Msg("stored instance cannot be read")
 		return failure.Errorf(failure.ErrExecution, "%w", err)
 	}
 	i.chain, i.creatorRow = record.Chain, form.CreatorRow{}
 	i.history, i.hasHistory = nil, false
-	i.hasOwnSteps = r.paces.Has(i.id)
+	i.hasOwnSteps = i.env.Steps.Has(i.id)
 	i.loaded = true
-	return nil
-}
-
-// view is the instance as rights see it.
-func (i *instance) view() statemachine.View {
-	return statemachine.View{Instance: &i.state, Of: i.of}
-}
-
-// mayRead asks whether the caller may see the instance, and loads it.
-func (i *instance) mayRead(caller *identity.Principal) error {
-	if err := i.ensureLoaded(); err != nil {
-		return err
-	}
-	newest, err := i.router.catalog.Newest(i.workflowID)
-	if err != nil {
-		return err
-	}
-	if !newest.MayRead(i.view(), catalog.CallerOf(caller), i.router.o.Clock()) {
-		return failure.ErrNotFound
-	}
-	return nil
-}
-
-// loadInstance is the request of Load.
-type loadInstance struct{ *message.Load }
-
-func (req loadInstance) run(i *instance, c *call) error {
-	if err := i.mayRead(req.Caller); err != nil {
-		return err
-	}
-	reply, err := i.reply(req.WithHistory)
-	if err != nil {
-		return err
-	}
-	i.deliver(c, reply)
 	return nil
 }
 
 // deliver answers now if everything that the instance wrote is durable, and
 // behind the journal's queue otherwise (promise: no reply shows state that a
 // crash could take back).
-func (i *instance) deliver(c *call, reply *message.Reply) {
+func (i *Actor) deliver(c *Call, reply *message.Reply) {
 	if i.isConfirmed() {
 		c.answer(reply, nil)
 		return
@@ -232,21 +194,21 @@ func (i *instance) deliver(c *call, reply *message.Reply) {
 
 // isConfirmed reports whether what the instance is like may be shown as it is: all of it is
 // durable, and no other node can have changed it.
-func (i *instance) isConfirmed() bool {
-	return i.activation.uncommitted.Load() == 0 && i.router.store.Alone()
+func (i *Actor) isConfirmed() bool {
+	return i.activation.uncommitted.Load() == 0 && i.env.Store.Alone()
 }
 
 // writes begins a set of changes.
-func (i *instance) writes() *persistence.Writes {
-	return i.router.store.NewWritesIn(i.shard, i.activation.epoch)
+func (i *Actor) writes() *persistence.Writes {
+	return i.env.Store.NewWritesIn(i.shard, i.activation.lead.Epoch)
 }
 
 // handOver gives the journal a batch, and the reply that leaves when it is durable. taken is
 // false when nothing was written; the call is answered even then.
-func (i *instance) handOver(w *persistence.Writes, c *call, reply *message.Reply) (taken bool) {
+func (i *Actor) handOver(w *persistence.Writes, c *Call, reply *message.Reply) (taken bool) {
 	c.prepared = reply
 	i.activation.uncommitted.Add(1)
-	if taken = i.router.store.Append(w, c); !taken {
+	if taken = i.env.Store.Append(w, c); !taken {
 		c.endCommit()
 		c.notApplied(failure.ErrUnavailable)
 	}
@@ -254,7 +216,7 @@ func (i *instance) handOver(w *persistence.Writes, c *call, reply *message.Reply
 }
 
 // awaitDurable has a call answered when everything that the instance wrote is durable.
-func (i *instance) awaitDurable(c *call) {
+func (i *Actor) awaitDurable(c *Call) {
 	i.activation.uncommitted.Add(1)
 	i.activation.barrier(c)
 }

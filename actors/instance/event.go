@@ -1,0 +1,154 @@
+package instance
+
+import (
+	"errors"
+
+	"troupe/actors/catalog"
+	"troupe/actors/failure"
+	"troupe/actors/incident"
+	"troupe/actors/internal/retry"
+	"troupe/actors/message"
+	"troupe/persistence/key"
+	"troupe/statemachine"
+	"troupe/statemachine/data"
+)
+
+// Create is the request of Create. Its actor is new and nobody else has its
+// id. done is called when it is known what became of it.
+type Create struct {
+	*message.Create
+	Done func()
+}
+
+func (req Create) run(i *Actor, c *Call) error {
+	result, err := i.of.Create(statemachine.Creation{
+		ID: i.name, Caller: catalog.CallerOf(req.Caller), Public: req.Public, Private: req.Private, Now: i.env.Clock(),
+	})
+	if err != nil {
+		return i.undone(err, "", string(req.Caller.ID))
+	}
+	i.log(result.Logs)
+	i.env.Counts.Creates.Add(1)
+	i.hasHistory = req.WithHistory // NB: it is empty, and known to be
+	return i.commit(c, &change{
+		next: result.Instance, entry: result.Entry, hasEntry: true, retry: req.Retry, out: result.Out,
+		caller: string(req.Caller.ID), created: true, form: req.Form,
+	}, req.WithHistory)
+}
+
+// Send is the request of Send.
+type Send struct{ *message.Event }
+
+func (req Send) run(i *Actor, c *Call) error { return i.take(c, req.Event, nil) }
+
+// take makes one step; submits is nil without a form.
+func (i *Actor) take(c *Call, req *message.Event, submits submission) error {
+	if err := i.ensureLoaded(); err != nil {
+		return err
+	}
+	if first, err := i.firstReply(req); err != nil {
+		return err
+	} else if first != nil {
+		if submits != nil {
+			if err := submits.mayRepeat(i); err != nil {
+				return err
+			}
+		}
+		i.deliver(c, first)
+		return nil
+	}
+	if submits != nil {
+		if err := submits.may(i); err != nil {
+			return err
+		}
+	}
+	now := i.env.Clock()
+	if err := i.mayReceive(req, req.As, now); err != nil {
+		return err
+	}
+	name, ok := statemachine.ParseEventName(req.Name)
+	if !ok {
+		return failure.Refuse(failure.ErrInvalid, "%w: %s", statemachine.ErrUnknownEvent, data.Quote(req.Name))
+	}
+	result, err := i.of.Step(&i.state, statemachine.Event{
+		Name: name, ID: req.ID, Data: req.Data, Caller: req.As, Now: now,
+	})
+	if errors.Is(err, statemachine.ErrForbidden) {
+		return i.env.Catalog.MayNotSend(i.workflowID, i.view(), req.As, req.Name, now, failure.ErrForbidden)
+	}
+	if err != nil {
+		return i.undone(err, req.Name, string(req.Caller.ID))
+	}
+	if submits != nil && result.Outcome != statemachine.Moved {
+		return failure.ErrNotAllowed
+	}
+	if result.Outcome != statemachine.Ignored && submits == nil {
+		if err := i.env.CountRefusal(i.env.Quotas.MayAdd(i.state.Sequence)); err != nil {
+			return err
+		}
+	}
+	if i.hasOwnSteps {
+		i.env.Steps.Calm(i.id)
+		i.hasOwnSteps = false
+	}
+	i.log(result.Logs)
+	i.env.Counts.Events.Add(1)
+	ch := &change{
+		next: result.Instance, retry: req.Retry, caller: string(req.Caller.ID), out: result.Out, decided: result.Decided,
+	}
+	if submits != nil {
+		ch.drafts = append(ch.drafts, submits.draft(i))
+	}
+	if result.Outcome != statemachine.Ignored {
+		ch.entry, ch.hasEntry = result.Entry, true
+	} else if req.Retry.Key == "" {
+		reply, err := i.reply(req.WithHistory)
+		if err != nil {
+			return err
+		}
+		i.deliver(c, reply)
+		return nil
+	}
+	return i.commit(c, ch, req.WithHistory)
+}
+
+// firstReply returns the answer that the event's idempotency key got before, or nil when it is new.
+func (i *Actor) firstReply(req *message.Event) (*message.Reply, error) {
+	if req.Retry.Key == "" {
+		return nil, nil
+	}
+	store, err := i.rows()
+	if err != nil {
+		return nil, err
+	}
+	i.scratch = key.Reply(i.scratch[:0], i.shard, i.id, retry.DigestOf(string(req.Caller.ID), req.Retry.Key))
+	first, err := retry.Load(store, i.scratch, req.Retry.Fingerprint)
+	if first == nil || err != nil {
+		return nil, err
+	}
+	return i.repeated(first, req.WithHistory)
+}
+
+// undone is the error of a step that failed for whoever asked for it. event is "" for a create.
+func (i *Actor) undone(err error, event, user string) error {
+	f := i.of.FaultOf(err)
+	if f == nil {
+		return failure.OfStep(err)
+	}
+	i.env.Counts.Incidents.Add(1)
+	return i.env.Incidents.Undone(f, &incident.Row{Workflow: i.workflowID, Version: i.of.Version, Instance: i.name, Event: event, User: user, Last: i.env.Clock()})
+}
+
+// submission is what an event submits.
+type submission interface {
+	// mayRepeat asks who repeats one that has its answer.
+	mayRepeat(*Actor) error
+	// may asks about a new one.
+	may(*Actor) error
+	// draft is the key of the draft that goes with it.
+	draft(*Actor) []byte
+}
+
+func (req Create) traits() traits { return traits{done: req.Done, creates: true} }
+
+func (req Send) eventName() string { return req.Name }

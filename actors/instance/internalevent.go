@@ -1,0 +1,184 @@
+package instance
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"troupe/actors/child"
+	"troupe/actors/failure"
+	"troupe/actors/identity"
+	"troupe/actors/incident"
+	"troupe/actors/outbox"
+	"troupe/actors/pending"
+	"troupe/persistence"
+	"troupe/statemachine"
+	"troupe/statemachine/data"
+)
+
+// FireTimer is the request of a timer that is due.
+type FireTimer struct{ ID statemachine.PartID }
+
+func (req FireTimer) run(i *Actor, c *Call) error {
+	if err := i.ensureLoaded(); err != nil {
+		return err
+	}
+	result, err := i.of.Fire(&i.state, req.ID, i.env.Clock())
+	if errors.Is(err, statemachine.ErrNoTimer) { // it was cancelled, or has come already
+		i.deliver(c, nil)
+		return nil
+	}
+	return i.commitInternal(c, result, err, nil, func() (statemachine.Instance, error) { return i.of.Fail(&i.state, req.ID) })
+}
+
+// commitInternal commits the event that nobody sent, with writes. One that has failed becomes an incident: failed
+// returns the instance with it.
+func (i *Actor) commitInternal(c *Call, result statemachine.Result, err error, writes func(*persistence.Writes), failed func() (statemachine.Instance, error)) error {
+	if err == nil {
+		if err = i.mayAdd(&result); err == nil {
+			return i.commitResult(c, &result, writes, i.paced(&result))
+		}
+	}
+	if errors.Is(err, statemachine.ErrEnded) || errors.Is(err, statemachine.ErrNoChild) { // nobody waits for it any more
+		if writes == nil {
+			i.deliver(c, nil)
+			return nil
+		}
+		return i.commit(c, &change{next: i.state, caller: statemachine.System, writes: writes}, false)
+	}
+	i.env.Counts.Incidents.Add(1)
+	next, restored := failed()
+	if restored != nil {
+		return failure.Errorf(failure.ErrInternal, "%w", restored)
+	}
+	return i.commit(c, &change{next: next, caller: statemachine.System, fault: err, writes: writes}, false)
+}
+
+// paced counts a step that the instance has caused itself. After too many of them it has what this one causes come later, and returns by
+// how much.
+func (i *Actor) paced(result *statemachine.Result) time.Duration {
+	i.hasOwnSteps = true
+	now := i.env.Clock()
+	delay := i.env.Steps.Step(i.id, result.Cost, now)
+	if delay > 0 && (result.Instance.Postpone(&i.state, now.Add(delay)) || len(result.Out) > 0) {
+		i.env.Incidents.Note(&incident.Row{
+			Kind: incident.Loop, Workflow: i.workflowID, Version: i.of.Version, Place: i.name, Instance: i.name, Event: string(result.Entry.Event),
+			Error: "the instance causes its own steps without end; each waits longer, up to a minute", First: now, Last: now, Count: 1,
+		})
+	}
+	return delay
+}
+
+// mayAdd asks the quota of the history.
+func (i *Actor) mayAdd(result *statemachine.Result) error {
+	if result.Outcome == statemachine.Ignored {
+		return nil
+	}
+	return i.env.CountRefusal(i.env.Quotas.MayAdd(i.state.Sequence))
+}
+
+// commitResult commits the step of an event that nobody sent.
+// What it sends out leaves after a delay.
+func (i *Actor) commitResult(c *Call, result *statemachine.Result, writes func(*persistence.Writes), delay time.Duration) error {
+	ch := &change{next: result.Instance, caller: statemachine.System, out: result.Out, delay: delay, writes: writes}
+	if result.Outcome != statemachine.Ignored {
+		ch.entry, ch.hasEntry = result.Entry, true
+	}
+	i.log(result.Logs)
+	i.env.Counts.Events.Add(1)
+	return i.commit(c, ch, false)
+}
+
+// ChangeIncident is the request to retry an event that failed, or to drop it.
+type ChangeIncident struct {
+	Caller *identity.Principal
+	ID     statemachine.PartID
+	Drop   bool
+}
+
+func (req ChangeIncident) run(i *Actor, c *Call) error {
+	if err := i.ensureLoaded(); err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(i.state.Timers(), func(t statemachine.Timer) bool { return t.ID == req.ID && t.Failed }) {
+		return failure.ErrNotFound
+	}
+	if req.Drop {
+		next, err := i.of.Drop(&i.state, req.ID)
+		if err != nil {
+			return failure.Errorf(failure.ErrInternal, "%w", err)
+		}
+		return i.commit(c, &change{next: next, caller: statemachine.System}, false)
+	}
+	result, err := i.of.Fire(&i.state, req.ID, i.env.Clock())
+	if err != nil {
+		again := failure.Of(failure.OfStep(err)) // it stays an incident
+		reason := pending.Reason(err.Error(), i.mayRead(req.Caller) == nil)
+		return &failure.Error{Kind: again.Kind, Reason: "the event failed again: " + reason, Cause: again}
+	}
+	if err := i.mayAdd(&result); err != nil {
+		return err
+	}
+	return i.commitResult(c, &result, nil, 0)
+}
+
+// TellOutcome is the request to tell an instance what became of what it sent out.
+type TellOutcome struct{ *outbox.Outcome }
+
+func (req TellOutcome) run(i *Actor, c *Call) error {
+	store, err := i.rows()
+	if err != nil {
+		return err
+	}
+	stored, err := store.Load(req.Key.Key(i.scratch[:0], i.shard))
+	if errors.Is(err, persistence.ErrNotFound) { // it was told already, or dropped
+		i.deliver(c, nil)
+		return nil
+	}
+	if err != nil {
+		return failure.OfStore(err)
+	}
+	if req.Event == "" && req.Refused == "" {
+		w := i.writes()
+		req.Writes(w)
+		i.handOver(w, c, nil)
+		return nil
+	}
+	if err := i.ensureLoaded(); err != nil {
+		return err
+	}
+	if req.Refused != "" {
+		begun := time.Now()
+		defer func() { i.env.Work.Took(req.Workflow, time.Since(begun)) }() // its message had a turn
+		return i.hearRefusal(c, req.Outcome, stored)
+	}
+	now := i.env.Clock()
+	result, err := i.of.Receive(&i.state, req.Event, req.Data, now)
+	return i.commitInternal(c, result, err, req.Writes, func() (statemachine.Instance, error) {
+		return i.of.FailEvent(&i.state, req.Event, req.Data, now), nil
+	})
+}
+
+// hearRefusal takes that a message will never be carried out.
+func (i *Actor) hearRefusal(c *Call, o *outbox.Outcome, stored []byte) error {
+	row, err := outbox.Parse(stored)
+	if err != nil {
+		return failure.Errorf(failure.ErrExecution, "%w", err)
+	}
+	m, err := child.Parse(row.Body)
+	if err != nil || m.Start == nil {
+		i.env.Log.Error().Err(err).Str("workflow", i.workflowID).Str("instance", i.name).Str("reason", o.Refused).Msg("a message to another instance is dropped")
+		return i.commit(c, &change{next: i.state, caller: statemachine.System, writes: o.Writes}, false)
+	}
+	brought := child.Brought(child.Ref{Workflow: m.Start.To, Instance: m.Start.Child}, "message", data.AppendString(nil, o.Refused))
+	return i.hearNotice(c, m.PartID(), true, brought, o.Writes)
+}
+
+// hearNotice takes what has become of a child, in one commit with writes.
+func (i *Actor) hearNotice(c *Call, part statemachine.PartID, failed bool, brought data.Value, writes func(*persistence.Writes)) error {
+	now := i.env.Clock()
+	result, err := i.of.Told(&i.state, part, failed, brought, now)
+	return i.commitInternal(c, result, err, writes, func() (statemachine.Instance, error) {
+		return i.of.FailTold(&i.state, part, failed, brought, now)
+	})
+}

@@ -1,0 +1,79 @@
+package instance
+
+import (
+	"troupe/actors/internal/instanceid"
+	"troupe/actors/internal/retry"
+	"troupe/actors/message"
+	"troupe/persistence"
+	"troupe/persistence/key"
+)
+
+// reply is the answer that shows the instance as it is.
+func (i *Actor) reply(withHistory bool) (*message.Reply, error) {
+	r := i.shown(withHistory)
+	var err error
+	if withHistory {
+		err = i.putHistory(r)
+	}
+	return r, err
+}
+
+// shown is reply without the history.
+func (i *Actor) shown(withHistory bool) *message.Reply {
+	return &message.Reply{
+		WorkflowID: i.workflowID, InstanceID: i.name, Sequence: i.state.Sequence, WithHistory: withHistory,
+		Public: i.state.Public, Private: i.state.Private, States: i.of.States(&i.state), Redirect: i.state.Redirect,
+		IsEnded: i.state.IsEnded(),
+	}
+}
+
+// Repeated is the first answer to the create of an instance, which is durable and needs no actor.
+func Repeated(env *Env, workflowID string, first *retry.First, withHistory bool) (*message.Reply, error) {
+	i := &Actor{env: env, id: first.Instance, name: instanceid.Text(first.Instance), workflowID: workflowID, shard: env.Store.ShardOf(first.Instance)}
+	return i.repeated(first, withHistory)
+}
+
+// repeated is the first answer to a request.
+func (i *Actor) repeated(first *retry.First, withHistory bool) (r *message.Reply, err error) {
+	r = &message.Reply{WorkflowID: i.workflowID, InstanceID: i.name, Sequence: first.Sequence, WithHistory: withHistory}
+	r.Public, r.Private, r.States, r.Redirect = first.Shown()
+	if withHistory {
+		err = i.putHistory(r)
+	}
+	return r, err
+}
+
+func (i *Actor) putHistory(r *message.Reply) error {
+	joined, err := i.historyUpTo(r.Sequence)
+	r.History, r.HistoryFrom = joined.Text, joined.From
+	return err
+}
+
+// Idempotency rows are remembered for at least KeysKeptFor and at least the last
+// KeysKept of an instance (gateway/INTERFACE.md, "Retries"). Those of events go
+// with a commit of their instance; those of creates have no instance, and the router forgets them.
+
+// forgetKeys removes old idempotency rows of the instance in the same batch, at
+// a cost that is small over many events: it looks at the first event with a key after
+// each waking, and then when the number of rows has doubled since it last looked.
+func (i *Actor) forgetKeys(w *persistence.Writes) {
+	if i.keyRows++; i.keyRows < i.keyRowsLook {
+		return
+	}
+	var rows []retry.Row
+	store, err := i.rows()
+	if err == nil {
+		rows, err = retry.Rows(store, key.ReplyPrefix(nil, i.shard, i.id))
+	}
+	if err != nil {
+		i.env.Log.Warn().Err(err).Str("workflow", i.workflowID).Str("instance", i.name).Msg("idempotency keys cannot be read")
+		i.keyRowsLook = 2 * i.keyRows
+		return
+	}
+	gone := retry.Forgettable(rows, i.env.KeysKept, i.env.ForgetBefore())
+	for _, key := range gone {
+		w.Delete(key)
+	}
+	i.keyRows = int32(len(rows) - len(gone) + 1)
+	i.keyRowsLook = 2 * max(i.keyRows, int32(i.env.KeysKept))
+}

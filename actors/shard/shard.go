@@ -1,0 +1,293 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/puzpuzpuz/xsync/v4"
+
+	"troupe/actors"
+	"troupe/actors/failure"
+	"troupe/actors/guard"
+	"troupe/actors/incident"
+	"troupe/actors/instance"
+	"troupe/actors/internal/instanceid"
+	"troupe/persistence/key"
+	"troupe/statemachine"
+)
+
+const (
+	// panicsMax is how many panics of an instance within panicsWindow are followed by a restart at once. After one more it rests.
+	panicsMax    = 10
+	panicsWindow = time.Minute
+	// restFor is how long an instance rests: callers are answered, and nothing of it runs.
+	restFor = time.Minute
+)
+
+// shard is the actor of one shard in one epoch.
+type shard struct {
+	instance.Lead
+	of   *Shards
+	name string
+	pid  *actor.PID // written before others find the shard
+
+	// awake has the instances that have an actor. Only the shard's actor adds and removes.
+	awake *xsync.Map[key.ID, *instance.Activation]
+	// ended are activations that were in awake and are no longer.
+	ended atomic.Int64
+	// sending is held by who sends a wake: none comes behind end.
+	sending  sync.RWMutex
+	over     bool // end was called; guarded by sending
+	restarts atomic.Int64
+	resting  atomic.Int64 // len(rests)
+
+	// Only the actor touches these:
+	ending  bool
+	waiting map[key.ID][]*wake // for the end of the activation before
+	rests   map[key.ID]time.Time
+	works   map[string]context.CancelFunc // background work by the name of its actor
+}
+
+// wake asks the shard's actor for an activation, with one call admitted.
+type wake struct {
+	id         key.ID
+	workflowID string
+	of         *statemachine.Definition // of an instance that is created; nil: it is there
+	stored     []byte                   // its record when so many had ended; nil: not known
+	ended      int64
+	unless     bool // it is created unless its actor is there, or was
+
+	woken    bool // there was none
+	answered chan error
+	a        *instance.Activation
+}
+
+// end is the message that the epoch is over, or the node stops.
+type end struct{}
+
+// start starts the actor of a shard.
+func (s *Shards) start(sh key.Shard, epoch uint64) *shard {
+	x := &shard{
+		of: s, awake: xsync.NewMap[key.ID, *instance.Activation](),
+		waiting: map[key.ID][]*wake{}, rests: map[key.ID]time.Time{}, works: map[string]context.CancelFunc{},
+	}
+	x.Lead = instance.Lead{Env: s.o.Env, Shard: sh, Epoch: epoch, Round: &s.round, Resized: s.limitMemory, End: x.end}
+	x.name = fmt.Sprintf("shard-%d", sh)
+	x.pid = s.o.System.Spawn(x.name, actors.Props(x.receive, x.supervise), x.about)
+	return x
+}
+
+// end has the actor end its children, and then itself.
+func (x *shard) end() {
+	x.sending.Lock()
+	was := x.over
+	x.over = true
+	x.sending.Unlock()
+	if !was {
+		x.System.Root().Send(x.pid, end{})
+	}
+}
+
+// ask asks for an activation. NB: the actor reads nothing, so that nobody waits for a disk behind it.
+func (x *shard) ask(w *wake) (*instance.Activation, error) {
+	w.answered = make(chan error, 1)
+	x.sending.RLock()
+	if x.over {
+		x.sending.RUnlock()
+		return nil, failure.Elsewhere(uint16(x.Shard))
+	}
+	x.System.Root().Send(x.pid, w)
+	x.sending.RUnlock()
+	err := <-w.answered
+	return w.a, err
+}
+
+// receive is what the actor does with a message.
+func (x *shard) receive(ctx actor.Context) {
+	w, _ := ctx.Message().(*wake)
+	defer func() {
+		if p := recover(); p != nil { // NB: protoactor would stop the children, and drop what they have been sent
+			x.NotePanic(p, "", x.name)
+			if w != nil {
+				w.answered <- failure.ErrInternal
+			}
+		}
+	}()
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		x.begin(ctx)
+	case *wake:
+		x.find(ctx, m)
+	case *actor.Terminated:
+		x.gone(ctx, m.Who)
+	case end:
+		x.ending = true
+		for _, cancel := range x.works {
+			cancel()
+		}
+		x.awake.Range(func(_ key.ID, a *instance.Activation) bool { a.Evict(); return true })
+	default:
+		return // protoactor's own
+	}
+	if x.ending && len(ctx.Children()) == 0 {
+		ctx.Stop(ctx.Self())
+	}
+}
+
+// begin starts the background work: an actor for each, which lives as long as its goroutine.
+func (x *shard) begin(ctx actor.Context) {
+	for _, b := range x.of.o.Background {
+		working, cancel := context.WithCancel(x.of.stops)
+		pid, err := ctx.SpawnNamed(actors.Props(func(ctx actor.Context) {
+			if _, ok := ctx.Message().(*actor.Started); !ok {
+				return
+			}
+			self := ctx.Self()
+			x.of.work.Go(func() {
+				guard.Loop(working.Done(), x.Log, b.Name+" of a shard", func() { b.Run(working, &x.Lead) })
+				x.System.Root().Poison(self)
+			})
+		}, nil), b.Name)
+		if err != nil {
+			x.Log.Error().Err(err).Str("work", b.Name).Msg("background work cannot begin")
+			cancel()
+			continue
+		}
+		x.works[pid.Id] = cancel
+	}
+}
+
+// find finds the activation that somebody asks for, or starts its actor.
+func (x *shard) find(ctx actor.Context, w *wake) {
+	a, ok := x.awake.Load(w.id)
+	var err error
+	switch {
+	case ok && w.of != nil:
+		err = failure.ErrBusy
+	case ok && a.WorkflowID() != w.workflowID: // there is nothing by that name
+		err = failure.ErrNotFound
+	case ok:
+		if err = a.Acquire(); errors.Is(err, instance.ErrAsleep) && !x.ending {
+			x.waiting[w.id] = append(x.waiting[w.id], w)
+			return
+		}
+		w.a = a
+	case x.ending:
+		err = failure.Elsewhere(uint16(x.Shard))
+	case w.unless && x.ended.Load() != w.ended:
+		// NB: an actor that was there until a moment ago may have created it: its sender looks again later.
+		err = failure.ErrBusy
+	default:
+		if err = x.mayWake(w.id); err == nil {
+			w.a, err = x.spawn(ctx, w)
+		}
+	}
+	if errors.Is(err, instance.ErrAsleep) {
+		err = failure.Elsewhere(uint16(x.Shard))
+	}
+	w.answered <- err
+}
+
+// mayWake refuses to wake an instance that rests.
+func (x *shard) mayWake(id key.ID) error {
+	until, rests := x.rests[id]
+	if !rests {
+		return nil
+	}
+	if left := until.Sub(x.Clock()); left > 0 {
+		return &failure.Error{Kind: failure.ErrUnavailable, Reason: fmt.Sprintf("the instance has failed %d times within a minute and rests", panicsMax+1), Wait: left}
+	}
+	delete(x.rests, id)
+	x.resting.Store(int64(len(x.rests)))
+	return nil
+}
+
+// spawn starts the actor of an instance.
+func (x *shard) spawn(ctx actor.Context, w *wake) (*instance.Activation, error) {
+	stored := w.stored
+	if x.ended.Load() != w.ended { // an actor of this instance may have written and gone
+		stored = nil
+	}
+	a := instance.New(&x.Lead, w.workflowID, w.id, w.of, stored)
+	pid, err := ctx.SpawnNamed(x.of.props, a.Name())
+	if err != nil {
+		return nil, failure.Errorf(failure.ErrInternal, "start %s: %w", a.Name(), err)
+	}
+	a.PID, w.woken = pid, true
+	err = a.Acquire() // before the sweep can see it
+	x.awake.Store(w.id, a)
+	x.of.awake.Add(1)
+	x.of.woken.Add(1)
+	return a, err
+}
+
+// gone removes a child that has ended.
+func (x *shard) gone(ctx actor.Context, who *actor.PID) {
+	if cancel, ok := x.works[who.Id]; ok {
+		cancel()
+		delete(x.works, who.Id)
+		return
+	}
+	id, ok := x.child(who)
+	if !ok {
+		return
+	}
+	if _, ok := x.awake.LoadAndDelete(id); ok {
+		x.ended.Add(1) // NB: after all that it wrote, and before another can take its place
+		x.of.awake.Add(-1)
+	}
+	waiting := x.waiting[id]
+	delete(x.waiting, id)
+	for _, w := range waiting {
+		x.find(ctx, w)
+	}
+}
+
+// child returns the instance whose actor has an address.
+func (x *shard) child(who *actor.PID) (key.ID, bool) {
+	return instanceid.Parse(who.Id[strings.LastIndexByte(who.Id, '/')+1:])
+}
+
+// supervise is the rule for a child that has panicked. Its caller has its answer already. It is restarted, with what the store has; one
+// that panics again and again is restarted too, so that all who wait are answered, and then rests, with an incident.
+func (x *shard) supervise(children actor.Supervisor, who *actor.PID, failed *actor.RestartStatistics, reason, message any) {
+	x.restarts.Add(1)
+	x.of.restarts.Add(1)
+	failed.Fail()
+	if id, ok := x.child(who); ok && failed.NumberOfFailures(panicsWindow) > panicsMax {
+		if a, ok := x.awake.Load(id); ok {
+			failed.Reset()
+			x.rest(a, reason, instance.EventOf(message))
+		}
+	}
+	children.RestartChildren(who)
+}
+
+// rest has an instance end, and not begin again for a while.
+func (x *shard) rest(a *instance.Activation, reason any, event string) {
+	now := x.Clock()
+	x.rests[a.ID()] = now.Add(restFor)
+	x.resting.Store(int64(len(x.rests)))
+	x.of.rests.Add(1)
+	x.Incidents.Note(&incident.Row{
+		Kind: incident.Expression, Workflow: a.WorkflowID(), Place: a.Name(), Instance: a.Name(), Event: event, First: now, Last: now, Count: 1,
+		Error: fmt.Sprintf("the instance has failed %d times within a minute by an error of the program, and rests for a minute: %v", panicsMax+1, reason),
+	})
+	x.Log.Error().Str("workflow", a.WorkflowID()).Str("instance", a.Name()).Msg("an instance panics again and again; it rests")
+	a.Evict()
+}
+
+// about describes the actor and its children.
+func (x *shard) about() []string {
+	lines := []string{fmt.Sprintf("epoch %d, restarts %d, resting %d", x.Epoch, x.restarts.Load(), x.resting.Load())}
+	for _, b := range x.of.o.Background {
+		lines = append(lines, b.Name)
+	}
+	return append(lines, fmt.Sprintf("instances: %d", x.awake.Size()))
+}

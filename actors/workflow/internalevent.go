@@ -1,0 +1,99 @@
+package workflow
+
+import (
+	"context"
+	"errors"
+
+	"troupe/actors/failure"
+	"troupe/actors/instance"
+	"troupe/actors/invoke"
+	"troupe/actors/message"
+	"troupe/actors/outbox"
+	"troupe/actors/pending"
+	"troupe/actors/schedule"
+	"troupe/actors/shard"
+	"troupe/actors/timer"
+	"troupe/persistence/key"
+)
+
+// makeInternal makes what comes by itself. NB: before anything runs that commits, since each commit tells it.
+func (r *Router) makeInternal() {
+	if r.o.Sender != nil {
+		r.env.Outbox = outbox.New(outbox.Options{
+			Store: r.o.Store, Clock: r.o.Clock, Definition: r.o.Catalog.Version, Sender: r.o.Sender, Tell: r.tell, Inside: r.deliverInside, Log: r.o.Log,
+		})
+	}
+	r.invokes = invoke.New(invoke.Options{
+		Store: r.o.Store, Catalog: r.o.Catalog, Clock: r.o.Clock, Log: r.o.Log, Principal: r.principal, Note: r.env.Incidents.Note, TreeMax: r.o.TreeInstancesMax,
+		Current:   func(ctx context.Context) error { return r.queries.AwaitCurrent(ctx, key.EveryShard) },
+		Elsewhere: r.o.Elsewhere,
+	})
+	r.waiting = pending.New(r.o.Store, r.queries, r.o.Catalog, r.env.Outbox, r.o.Clock)
+	r.env.Timers = timer.New(timer.Options{Store: r.o.Store, Clock: r.o.Clock, Fire: r.fire, Log: r.o.Log})
+	r.schedules = schedule.New(schedule.Options{Store: r.o.Store, Clock: r.o.Clock, Schedules: r.o.Catalog.Schedules, Create: r.createScheduled, Log: r.o.Log})
+}
+
+// startInternal starts it.
+func (r *Router) startInternal() {
+	r.env.Timers.Start()
+	if r.env.Outbox != nil {
+		r.env.Outbox.Start()
+	}
+	r.schedules.Start()
+}
+
+// stopInternal returns when nothing comes by itself any more.
+func (r *Router) stopInternal() {
+	r.schedules.Stop()
+	r.env.Timers.Stop()
+	if r.env.Outbox != nil {
+		r.env.Outbox.Stop()
+	}
+}
+
+// tell gives an instance the event of an outcome.
+func (r *Router) tell(o *outbox.Outcome, done func(error)) {
+	r.postInternal(o.Workflow, o.Key.ID, instance.TellOutcome{Outcome: o}, done)
+}
+
+// fire gives an instance the event of a timer. One that was deleted has none any more.
+func (r *Router) fire(row timer.Row, done func(error)) {
+	r.postInternal(row.Workflow, row.Instance, instance.FireTimer{ID: row.Timer}, func(err error) {
+		if errors.Is(err, failure.ErrNotFound) {
+			err = nil
+		}
+		done(err)
+	})
+}
+
+// postInternal gives an instance what nobody sent. It is not refused because many others ask: what comes by itself
+// bounds its own number.
+func (r *Router) postInternal(workflowID string, id key.ID, m instance.Request, done func(error)) {
+	err := r.Accepting()
+	if err == nil {
+		err = r.shards.AdmitInternal()
+	}
+	if err == nil {
+		var at shard.Place
+		if at, err = r.shards.At(id); err != nil {
+			r.shards.Dismiss()
+		} else {
+			_, err = r.shards.Post(at, workflowID, m, told{done})
+		}
+	}
+	if err != nil {
+		done(err)
+	}
+}
+
+// told is the recipient of the answer to an event that nobody sent.
+type told struct{ done func(error) }
+
+// Begin implements message.Recipient.
+func (told) Begin(message.Turn) error { return nil }
+
+// Refused implements message.Recipient.
+func (told) Refused(error) {}
+
+// Answered implements message.Recipient.
+func (f told) Answered(_ *message.Reply, err error) { f.done(err) }

@@ -1,0 +1,85 @@
+package workflow_test
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"troupe/actors/failure"
+	"troupe/actors/pending"
+	"troupe/actors/workflow"
+	"troupe/actors/workflow/workflowtest"
+)
+
+// TestAnActorThatPanicsAgainAndAgain: an instance that panics a hundred times in a row answers every caller, its neighbors in the shard
+// notice nothing, there is an incident, and it goes on after its rest with all that it had acknowledged. protoactor would have
+// stopped it without a word after ten times.
+func TestAnActorThatPanicsAgainAndAgain(t *testing.T) {
+	h := start(t, workflow.Options{})
+	id, neighbor := h.Make(boss, "order", `{"n":1}`), h.Make(boss, "order", `{"n":2}`)
+	for h.Store.ShardOf(h.ID(neighbor)) != h.Store.ShardOf(h.ID(id)) {
+		neighbor = h.Make(boss, "order", `{"n":2}`)
+	}
+	const panics = 100
+	var internal, resting int
+	for n := range panics {
+		err := h.Panic("order", id)
+		switch {
+		case errors.Is(err, failure.ErrInternal):
+			internal++
+		case errors.Is(err, failure.ErrUnavailable) && failure.Of(err).Wait > 0 && strings.Contains(err.Error(), "rests"):
+			resting++
+		default:
+			t.Fatalf("panic %d was answered %v", n+1, err)
+		}
+		if n%10 == 0 {
+			if _, err := h.Look(boss, "order", neighbor); err != nil {
+				t.Fatalf("the neighbor after %d panics: %v", n+1, err)
+			}
+		}
+	}
+	if internal != 11 || resting != panics-11 {
+		t.Errorf("%d callers were told of a panic and %d of a rest, want 11 and %d", internal, resting, panics-11)
+	}
+	m := h.Metrics()
+	if m.Restarts != 11 || m.Rests != 1 || m.DeadLetters != 0 {
+		t.Errorf("%d restarts, %d rests and %d dead letters, want 11, 1 and 0", m.Restarts, m.Rests, m.DeadLetters)
+	}
+	if !strings.Contains(h.System.Tree(), "restarts 11, resting 1") {
+		t.Errorf("the tree does not tell:\n%s", h.System.Tree())
+	}
+	workflowtest.Await(t, "the incident", func() bool {
+		page, err := h.Incidents(t.Context(), &pending.IncidentList{Caller: boss, Limit: 10})
+		h.Must(err)
+		return len(page.Incidents) == 1 && page.Incidents[0].InstanceID == id && strings.Contains(page.Incidents[0].Error, "11 times within a minute")
+	})
+	h.Pass(2 * time.Minute)
+	reply, err := h.Look(boss, "order", id)
+	if err != nil || string(reply.Public) != `{"n":1}` {
+		t.Fatalf("after its rest: %v", err)
+	}
+	h.MustSend(boss, "order", id, "approve", `{}`)
+}
+
+// TestWhoWaitsAtAnActorThatPanicsIsAnswered: what is in its mailbox is not lost with it.
+func TestWhoWaitsAtAnActorThatPanicsIsAnswered(t *testing.T) {
+	h := start(t, workflow.Options{})
+	id := h.Make(boss, "order", `{"n":1}`)
+	var all sync.WaitGroup
+	answers := make(chan error, 200)
+	for range cap(answers) {
+		all.Go(func() { answers <- h.Panic("order", id) })
+	}
+	all.Wait()
+	close(answers)
+	for err := range answers {
+		if !errors.Is(err, failure.ErrInternal) && !errors.Is(err, failure.ErrUnavailable) {
+			t.Errorf("a caller was answered %v", err)
+		}
+	}
+	if m := h.Metrics(); m.DeadLetters != 0 || m.InFlight != 0 {
+		t.Errorf("%d dead letters, and %d calls still open", m.DeadLetters, m.InFlight)
+	}
+}
