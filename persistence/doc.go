@@ -80,7 +80,7 @@
 // time bounds that.
 // What a writer holds in memory belongs to the epoch in which it read it (NewWritesIn,
 // BarrierIn). ErrNotLed means that nothing was applied, ErrLost that nobody knows; after
-// both, and when Leads.Ended is called, it is dropped. Waiters of one shard are told in
+// both, and when LeadershipObserver.Ended is called, it is dropped. Waiters of one shard are told in
 // the order of Append, those of two shards at the same time.
 //
 // # What it costs

@@ -54,9 +54,9 @@ var (
 	// Nothing was changed on disk.
 	ErrReplicated = errors.New("the store is one of a cluster's")
 
-	// ErrAlone is returned by Open with Options.Replication, and by FoundAgain, for a store with rows
-	// that Found has not made one of a cluster, or not wholly. Nothing of it was changed.
-	ErrAlone = errors.New("the store stands alone")
+	// ErrStandalone is returned by Open with Options.Replication, and by Recover, for a store with rows
+	// that Bootstrap has not made one of a cluster, or not wholly. Nothing of it was changed.
+	ErrStandalone = errors.New("the store stands alone")
 
 	// ErrStalled is returned by Accepting and given to the waiter of an Append
 	// while commits do not get through: the disk hangs, or flushing cannot keep

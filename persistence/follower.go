@@ -117,7 +117,7 @@ func (s *Store) Follow(f Follower) {
 
 // FollowLeads has somebody told which shards this node leads, and of every change from now on,
 // until the store is closed. A store that stands alone tells nobody.
-func (s *Store) FollowLeads(l Leads) {
+func (s *Store) FollowLeads(l LeadershipObserver) {
 	if s.replicas == nil {
 		return
 	}

@@ -24,9 +24,9 @@ type Replication struct {
 	LogBytesMax       int64
 }
 
-// Leads is told which shards a node leads. Its calls come one after the other and must not
+// LeadershipObserver is told which shards a node leads. Its calls come one after the other and must not
 // block.
-type Leads interface {
+type LeadershipObserver interface {
 	// Led is called when this node leads a shard: in this epoch it may read and write there.
 	Led(sh key.Shard, epoch uint64)
 	// Ended is called when an epoch that Led began is over. Everybody drops what they hold
@@ -50,7 +50,7 @@ type replicas struct {
 	written *bell // the store's
 
 	telling sync.Mutex // held while those are told
-	leads   []Leads
+	leads   []LeadershipObserver
 	led     map[key.Shard]uint64 // the epochs that they know of
 }
 
@@ -76,16 +76,16 @@ func (s *Store) AllShards() iter.Seq[key.Shard] {
 	}
 }
 
-// Found makes the store the first of a cluster: every shard gets a group of one node. It
+// Bootstrap makes the store the first of a cluster: every shard gets a group of one node. It
 // is called before the first Open with Options.Replication, on a store that is open
 // without. From then on the store is not opened without replicas.
 //
 // When it is cut off, the store stands alone still: what is written there meanwhile is part of
-// the shards, and Found is called again, for the same node or another one. With
+// the shards, and Bootstrap is called again, for the same node or another one. With
 // Options.Replication it is refused until then.
-func (s *Store) Found(node string) error {
+func (s *Store) Bootstrap(node string) error {
 	for sh := range s.AllShards() {
-		if err := replica.Found(s.groupOptions(sh, &Replication{Node: node})); err != nil {
+		if err := replica.Bootstrap(s.groupOptions(sh, &Replication{Node: node})); err != nil {
 			return fmt.Errorf("found shard %d: %w", sh, err)
 		}
 	}
@@ -94,13 +94,13 @@ func (s *Store) Found(node string) error {
 	return s.keepReplicated()
 }
 
-// FoundAgain makes the store in dir the only node of a new cluster, with what it has: what
+// Recover makes the store in dir the only node of a new cluster, with what it has: what
 // only other nodes have is lost, and they must never be started again. It returns the shards
 // that this node had no copy of, or had only begun to copy; they are empty now. The states of indexes
 // are removed, so that all are built anew: Meta may have lost what declared them, and give their
 // numbers again. The store must be in use by nobody.
-func FoundAgain(dir string, o Options, node string) (missing []key.Shard, err error) {
-	s, err := newStore(dir, o, purpose{foundAgain: true})
+func Recover(dir string, o Options, node string) (missing []key.Shard, err error) {
+	s, err := newStore(dir, o, purpose{recovers: true})
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func FoundAgain(dir string, o Options, node string) (missing []key.Shard, err er
 		return nil, errors.Join(err, s.Close())
 	}
 	for sh := range s.AllShards() {
-		had, err := replica.FoundAgain(s.groupOptions(sh, &Replication{Node: node}))
+		had, err := replica.Recover(s.groupOptions(sh, &Replication{Node: node}))
 		if err == nil {
 			err = s.forgetIndexStates(sh)
 		}
@@ -135,7 +135,7 @@ func (s *Store) beginReplicas() error {
 	if s.replicated {
 		return nil
 	}
-	began, err := s.hasReplica(key.Meta) // NB: Found founds it last
+	began, err := s.hasReplica(key.Meta) // NB: Bootstrap founds it last
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (s *Store) beginReplicas() error {
 			return err
 		}
 		if some {
-			return ErrAlone
+			return ErrStandalone
 		}
 	}
 	return s.keepReplicated()

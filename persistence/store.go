@@ -100,7 +100,7 @@ func Create(dir string, o Options) error {
 // purpose is what a store is opened for beside being used.
 type purpose struct {
 	createOnly bool // create, or fail
-	foundAgain bool // its groups are founded again, so it may be open without them
+	recovers   bool // its groups are founded again, so it may be open without them
 }
 
 func newStore(dir string, o Options, p purpose) (*Store, error) {
@@ -138,7 +138,7 @@ func (s *Store) open() error {
 	}
 	s.shards, s.replicated, s.crashed = present.Shards, present.Replicas, found.Crashed
 	s.feedEnds = make([]feedEnd, s.shards)
-	if s.replicated && s.options.Replication == nil && !s.readOnly && !s.purpose.foundAgain {
+	if s.replicated && s.options.Replication == nil && !s.readOnly && !s.purpose.recovers {
 		return ErrReplicated
 	}
 	if !s.readOnly {

@@ -21,7 +21,7 @@ type ledShards struct {
 	epochs map[key.Shard]uint64
 }
 
-// Led implements persistence.Leads.
+// Led implements persistence.LeadershipObserver.
 func (l *ledShards) Led(sh key.Shard, epoch uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -32,7 +32,7 @@ func (l *ledShards) Led(sh key.Shard, epoch uint64) {
 	}
 }
 
-// Ended implements persistence.Leads.
+// Ended implements persistence.LeadershipObserver.
 func (l *ledShards) Ended(sh key.Shard, epoch uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

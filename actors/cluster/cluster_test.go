@@ -696,7 +696,7 @@ func TestANewClusterFromOneNode(t *testing.T) {
 		}
 		again, err := NewAgain(c.address)
 		w.check(err)
-		missing, err := persistence.FoundAgain("store", c.options(nil), string(again.Node()))
+		missing, err := persistence.Recover("store", c.options(nil), string(again.Node()))
 		if err != nil || len(missing) > 0 {
 			t.Fatalf("missing %v: %v", missing, err)
 		}

@@ -129,7 +129,7 @@ func Found(s *persistence.Store, dir, advertise string) (peer.NodeID, error) {
 	if err := <-done; err != nil {
 		return "", err
 	}
-	return identity.Node(), s.Found(string(identity.Node()))
+	return identity.Node(), s.Bootstrap(string(identity.Node()))
 }
 
 // firstDirectory is that of a cluster of one node.

@@ -280,7 +280,7 @@ func (n *Node) handOver(ctx context.Context, sh key.Shard, to peer.NodeID) {
 	n.o.Log.Debug().Str("shard", shown(sh)).Str("node", string(to)).Msg("leadership handed over")
 }
 
-// Led implements persistence.Leads.
+// Led implements persistence.LeadershipObserver.
 func (n *Node) Led(sh key.Shard, epoch uint64) {
 	n.tending.mu.Lock()
 	defer n.tending.mu.Unlock()
@@ -294,7 +294,7 @@ func (n *Node) Led(sh key.Shard, epoch uint64) {
 	n.news()
 }
 
-// Ended implements persistence.Leads.
+// Ended implements persistence.LeadershipObserver.
 func (n *Node) Ended(sh key.Shard, epoch uint64) {
 	n.tending.mu.Lock()
 	defer n.tending.mu.Unlock()

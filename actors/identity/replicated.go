@@ -127,7 +127,7 @@ func StartReplicated(o ReplicatedOptions) (*Replicated, error) {
 // leads is told which shards this node leads.
 type leads struct{ *Replicated }
 
-// Led implements persistence.Leads.
+// Led implements persistence.LeadershipObserver.
 func (r leads) Led(sh key.Shard, epoch uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -139,7 +139,7 @@ func (r leads) Led(sh key.Shard, epoch uint64) {
 	r.running.Go(func() { r.serve(t) })
 }
 
-// Ended implements persistence.Leads.
+// Ended implements persistence.LeadershipObserver.
 func (r leads) Ended(sh key.Shard, epoch uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -123,14 +123,14 @@ func (x *shard) rouse() {
 // leads wakes the goroutines of shards that are led here from now on.
 type leads struct{ s *Service }
 
-// Led implements persistence.Leads.
+// Led implements persistence.LeadershipObserver.
 func (l leads) Led(sh key.Shard, _ uint64) {
 	if int(sh) < len(l.s.shards) {
 		l.s.shards[sh].rouse()
 	}
 }
 
-// Ended implements persistence.Leads.
+// Ended implements persistence.LeadershipObserver.
 func (leads) Ended(key.Shard, uint64) {}
 
 // run is the goroutine of a shard.

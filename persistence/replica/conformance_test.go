@@ -39,7 +39,7 @@ func openAlone(fs vfs.FS) (storetest.Journal, error) {
 	s, err := persistence.Open("db", o)
 	switch {
 	case err == nil:
-		if err := errors.Join(s.Found("only"), s.Close()); err != nil {
+		if err := errors.Join(s.Bootstrap("only"), s.Close()); err != nil {
 			return nil, err
 		}
 	case !errors.Is(err, persistence.ErrReplicated):

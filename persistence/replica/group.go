@@ -67,7 +67,7 @@ type proposal struct {
 }
 
 // Start begins to take part in the group with what the store has of it, which may be
-// nothing: then the leader sends it. [Found] begins a group.
+// nothing: then the leader sends it. [Bootstrap] begins a group.
 func Start(o Options) (*Group, error) {
 	o.ensureDefaults()
 	g := &Group{

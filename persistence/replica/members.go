@@ -15,9 +15,9 @@ type Member struct {
 	Voter bool
 }
 
-// Found writes the beginning of a group of one node: this one, with the rows that the
+// Bootstrap writes the beginning of a group of one node: this one, with the rows that the
 // shard has now. It may be called again until the group has begun.
-func Found(o Options) error {
+func Bootstrap(o Options) error {
 	s, err := openState(o.Store, o.StatePrefix, o.Fatal)
 	if err != nil {
 		return err
@@ -35,10 +35,10 @@ func Found(o Options) error {
 // A group begins behind this entry, in this term.
 const foundedAt, foundedIn = 1, 1
 
-// FoundAgain makes a group of one node out of what this one has, whatever the others
+// Recover makes a group of one node out of what this one has, whatever the others
 // have: what only they had confirmed is lost. No group may be running. It reports whether this
 // node had anything: one that has only begun to copy the shard has a term and no rows.
-func FoundAgain(o Options) (had bool, err error) {
+func Recover(o Options) (had bool, err error) {
 	s, err := openState(o.Store, o.StatePrefix, o.Fatal)
 	if err != nil {
 		return false, err

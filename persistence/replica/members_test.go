@@ -152,7 +152,7 @@ func TestOneNodeIsMadeAClusterAgain(t *testing.T) {
 			c.check(n.stop())
 		}
 		left := c.nodes[1]
-		missing, err := persistence.FoundAgain("store", left.options(nil), left.name)
+		missing, err := persistence.Recover("store", left.options(nil), left.name)
 		if err != nil || len(missing) > 0 {
 			t.Fatalf("found again: %v, %v missing", err, missing)
 		}
@@ -199,7 +199,7 @@ func TestAShardThatWasBeingCopiedIsMissing(t *testing.T) {
 		c.check(fresh.stop())
 		disk.full.Store(false)
 
-		missing, err := persistence.FoundAgain("store", disk.options(nil), fresh.name)
+		missing, err := persistence.Recover("store", disk.options(nil), fresh.name)
 		if err != nil || !slices.Equal(missing, []key.Shard{0}) {
 			t.Errorf("found again: %v, %v missing, want shard 0", err, missing)
 		}
@@ -356,7 +356,7 @@ func TestAStoreOfAClusterIsNotOpenedAlone(t *testing.T) {
 		c.check(joined.stop())
 		joined.wantReplicated()
 		joined.formatBefore()
-		_, err := persistence.FoundAgain("store", joined.options(nil), joined.name)
+		_, err := persistence.Recover("store", joined.options(nil), joined.name)
 		c.check(err)
 		joined.wantReplicated()
 	})
@@ -394,7 +394,7 @@ func TestFoundingGoesOnAfterACrash(t *testing.T) {
 		c.check(err)
 		c.check(writeEverywhere(s, "before"))
 		cut.on.Store(true)
-		c.check(s.Found(first.name))
+		c.check(s.Bootstrap(first.name))
 		cut.on.Store(false)
 		cut.take()
 		c.check(s.Close())
@@ -404,7 +404,7 @@ func TestFoundingGoesOnAfterACrash(t *testing.T) {
 			// As the server of the node would open it.
 			n := &node{c: c, name: first.name, fs: copyOf(left)}
 			s, err := persistence.Open("store", n.options(n.replication()))
-			refused := errors.Is(err, persistence.ErrAlone)
+			refused := errors.Is(err, persistence.ErrStandalone)
 			if err != nil && !refused {
 				t.Fatalf("cut %d: with replicas: %v", i, err)
 			}
@@ -435,7 +435,7 @@ func TestFoundingGoesOnAfterACrash(t *testing.T) {
 				if i%2 == 0 {
 					n.name = "other" // the identity was lost as well
 				}
-				c.check(s.Found(n.name))
+				c.check(s.Bootstrap(n.name))
 				c.check(s.Close())
 			}
 			c.nodes, c.names = []*node{n}, []string{n.name}

@@ -105,7 +105,7 @@ func (c *cluster) found() {
 	w := s.NewWrites(0) // a store that stood alone before has rows already
 	w.Set(key.Record(nil, 0, "before", key.ID{}), []byte("kept"))
 	c.check(s.Commit(w))
-	c.check(s.Found(first.name))
+	c.check(s.Bootstrap(first.name))
 	c.check(s.Close())
 	for _, n := range c.nodes {
 		n.start()
@@ -245,7 +245,7 @@ func (n *node) restart() {
 	n.start()
 }
 
-// Led implements persistence.Leads.
+// Led implements persistence.LeadershipObserver.
 func (n *node) Led(sh key.Shard, epoch uint64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -259,7 +259,7 @@ func (n *node) Led(sh key.Shard, epoch uint64) {
 	n.writers[sh] = w
 }
 
-// Ended implements persistence.Leads.
+// Ended implements persistence.LeadershipObserver.
 func (n *node) Ended(sh key.Shard, _ uint64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -213,7 +213,7 @@ func newClusterRecover() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		missing, err := persistence.FoundAgain(homedir.Data(c.Home), c.StoreOptions(c.Logger()), string(found.Node()))
+		missing, err := persistence.Recover(homedir.Data(c.Home), c.StoreOptions(c.Logger()), string(found.Node()))
 		if err != nil {
 			return c.WithAdvice(err)
 		}

@@ -50,7 +50,7 @@ func (c *Config) WithAdvice(err error) error {
 	case errors.Is(err, persistence.ErrReplicated):
 		return fmt.Errorf("%w: it is that of a node of a cluster, but %s, which says which one, is gone. Bring it back from a copy; else, if the node is the last one, `troupe cluster recover`",
 			err, homedir.NodeFolder(c.Home))
-	case errors.Is(err, persistence.ErrAlone):
+	case errors.Is(err, persistence.ErrStandalone):
 		return fmt.Errorf("%w: `troupe cluster init` was cut off here; run it once more on --home %s, and it goes on", err, c.Home)
 	case errors.Is(err, persistence.ErrOtherStore):
 		return fmt.Errorf("%w. Bring the right one back, or remove %s to take over the one that is there",

@@ -276,7 +276,7 @@ func TestARecoverThatWasCutOff(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(homedir.NodeFolder(home), "nodes.json"), []byte(lost), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := persistence.FoundAgain(homedir.Data(home), first.config.StoreOptions(first.log), string(cut.Node())); err != nil {
+	if _, err := persistence.Recover(homedir.Data(home), first.config.StoreOptions(first.log), string(cut.Node())); err != nil {
 		t.Fatal(err)
 	}
 	says(t, "is the only one of a new cluster", "cluster", "recover", "--home", home, "--i-accept-loss")

@@ -84,7 +84,7 @@ func (c *Cluster) found() error {
 	if c.o.Before != nil {
 		err = c.o.Before(s)
 	}
-	return errors.Join(err, s.Found(first.Name), s.Close())
+	return errors.Join(err, s.Bootstrap(first.Name), s.Close())
 }
 
 func (n *Node) options() persistence.Options { return storeOptions(n.Name, n.disk, n.of.o.Shards) }
@@ -123,7 +123,7 @@ func (n *Node) Open() (err error) {
 // FoundAgain makes the node, whose store is closed, the only one of a new cluster. The caller
 // calls Open.
 func (n *Node) FoundAgain() error {
-	_, err := persistence.FoundAgain("store", n.options(), n.Name)
+	_, err := persistence.Recover("store", n.options(), n.Name)
 	return err
 }
 
