@@ -13,7 +13,7 @@ import (
 )
 
 // run makes one action. An error ends the block of actions around it (statemachine/DEFINITION.md, "Errors").
-func (m *move) run(a chart.Action) error {
+func (m *macrostep) run(a chart.Action) error {
 	switch a := a.(type) {
 	case *chart.Assign:
 		return m.runAssign(a)
@@ -48,7 +48,7 @@ func (m *move) run(a chart.Action) error {
 	panic(fmt.Sprintf("statemachine: no action of type %T", a))
 }
 
-func (m *move) runAssign(a *chart.Assign) error {
+func (m *macrostep) runAssign(a *chart.Assign) error {
 	for _, s := range a.Settings {
 		v, err := s.Value.Eval(&m.scope)
 		if err != nil {
@@ -62,7 +62,7 @@ func (m *move) runAssign(a *chart.Assign) error {
 }
 
 // setPath sets a path of svcPublic or svcPrivate.
-func (m *move) setPath(r chart.Document, path data.Path, v data.Value) error {
+func (m *macrostep) setPath(r chart.Document, path data.Path, v data.Value) error {
 	doc := m.in.Public
 	if r == chart.Private {
 		doc = m.in.Private
@@ -79,7 +79,7 @@ func (m *move) setPath(r chart.Document, path data.Path, v data.Value) error {
 	return m.setDocument(r, v)
 }
 
-func (m *move) runRaise(a *chart.Raise) error {
+func (m *macrostep) runRaise(a *chart.Raise) error {
 	var v data.Value
 	if a.Data != nil {
 		var err error
@@ -91,7 +91,7 @@ func (m *move) runRaise(a *chart.Raise) error {
 	return nil
 }
 
-func (m *move) runRedirect(a *chart.Redirect) error {
+func (m *macrostep) runRedirect(a *chart.Redirect) error {
 	v, err := a.To.Eval(&m.scope)
 	if err != nil {
 		return err
@@ -127,7 +127,7 @@ func checkRedirect(to string) error {
 	return nil
 }
 
-func (m *move) runLogLine(a *chart.LogLine) error {
+func (m *macrostep) runLogLine(a *chart.LogLine) error {
 	if a.Text != nil {
 		text, err := a.Text.Text(&m.scope)
 		if err == nil {
@@ -163,7 +163,7 @@ func logText(v data.Value) string {
 	return data.Clip(text, maxLogBytes)
 }
 
-func (m *move) runChoose(a *chart.Choose) error {
+func (m *macrostep) runChoose(a *chart.Choose) error {
 	for _, b := range a.Branches {
 		if b.Guard != nil {
 			ok, err := b.Guard.Bool(&m.scope)
@@ -183,7 +183,7 @@ func (m *move) runChoose(a *chart.Choose) error {
 	return nil
 }
 
-func (m *move) runForEach(a *chart.ForEach) error {
+func (m *macrostep) runForEach(a *chart.ForEach) error {
 	list, err := a.List.Value(&m.scope)
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 // transition with into or apply decides, then the event's declaration, then the
 // default: data that names svcPublic and svcPrivate is merged into each, all other
 // data into svcPublic. p is the result of partsOf.
-func (m *move) applyData(picked []*chart.Transition, c *chart.EventDeclaration, given data.Value, p *parts) error {
+func (m *macrostep) applyData(picked []*chart.Transition, c *chart.EventDeclaration, given data.Value, p *parts) error {
 	into, how := chart.NoDocument, chart.ApplyUnset
 	for _, t := range picked {
 		if into == chart.NoDocument {
@@ -105,7 +105,7 @@ func (e misplaced) Unwrap() error { return ErrInvalidData }
 // errWhole: the event has an into, so its data must not name the documents.
 var errWhole error = misplaced{"svcPublic and svcPrivate cannot be named with this event"}
 
-func (m *move) applyTo(r chart.Document, how chart.ApplyRule, v data.Value) error {
+func (m *macrostep) applyTo(r chart.Document, how chart.ApplyRule, v data.Value) error {
 	if v.Kind() == data.Absent {
 		return nil
 	}

@@ -57,11 +57,11 @@ func (v View) Available(c *Caller, now time.Time) []Available {
 	if in.ended {
 		return nil
 	}
-	m := d.newMove(in, in.at.Active, c, in.timeOf(now))
+	m := d.newMacrostep(in, in.at.Active, c, in.timeOf(now))
 	defer m.release()
 	if v.Budget != nil {
 		m.budget = *v.Budget
-		defer func() { *v.Budget = m.budget }() // NB: before the move is released
+		defer func() { *v.Budget = m.budget }() // NB: before the macrostep is released
 	}
 	m.setEvent(expr.Event{Data: chart.EmptyObject})
 	o := &offers{at: map[EventName]int{}, ways: map[*chart.Transition]way{}}
@@ -99,7 +99,7 @@ type way struct {
 }
 
 // availableFrom adds what one active leaf and its ancestors take. It ends early when the budget is spent.
-func (m *move) availableFrom(leaf *chart.Node, o *offers) {
+func (m *macrostep) availableFrom(leaf *chart.Node, o *offers) {
 	settled := map[EventName]bool{} // a transition of this leaf takes them for certain
 	for n := leaf; n.Parent != nil; n = n.Parent {
 		for _, tr := range n.On {
@@ -124,7 +124,7 @@ func (m *move) availableFrom(leaf *chart.Node, o *offers) {
 	}
 }
 
-func (m *move) wayOf(tr *chart.Transition) way {
+func (m *macrostep) wayOf(tr *chart.Transition) way {
 	if tr.OnDone != nil || tr.After != nil || tr.Child != nil || m.isHeld(tr) {
 		return way{}
 	}
@@ -139,7 +139,7 @@ func (m *move) wayOf(tr *chart.Transition) way {
 }
 
 // availableAnywhere adds the events that are applied although nothing takes them. It ends early when the budget is spent.
-func (m *move) availableAnywhere(o *offers) {
+func (m *macrostep) availableAnywhere(o *offers) {
 	if !m.d.Applies {
 		return
 	}
@@ -162,7 +162,7 @@ func (m *move) availableAnywhere(o *offers) {
 
 // withAllow leaves out the events whose own allow refuses the caller, in every
 // state. Where it looks at the event, no guard is certain.
-func (m *move) withAllow(out []Available) []Available {
+func (m *macrostep) withAllow(out []Available) []Available {
 	kept := out[:0]
 	for _, a := range out {
 		if declared := m.d.Events[a.Name]; declared != nil {
@@ -182,7 +182,7 @@ func (m *move) withAllow(out []Available) []Available {
 }
 
 // foresee is guard without the event.
-func (m *move) foresee(tr *chart.Transition) GuardResult {
+func (m *macrostep) foresee(tr *chart.Transition) GuardResult {
 	switch {
 	case tr.Guard == nil:
 		return GuardTrue
@@ -197,7 +197,7 @@ func (m *move) foresee(tr *chart.Transition) GuardResult {
 
 // offer adds one transition to its event. An ancestor of two leaves is met
 // twice, and listed once.
-func (m *move) offer(o *offers, name EventName, tr *chart.Transition, guard GuardResult) {
+func (m *macrostep) offer(o *offers, name EventName, tr *chart.Transition, guard GuardResult) {
 	t := AvailableTransition{From: Position{Machine: MachineID(tr.Source.Machine.ID), Node: tr.Source.ID}, Guard: guard}
 	for _, target := range tr.Targets {
 		t.Targets = append(t.Targets, target.ID)

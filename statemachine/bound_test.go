@@ -131,7 +131,7 @@ func TestAStepHasABoundOnTime(t *testing.T) {
 
 func TestWhatWasRaisedAndTakenIsNotKept(t *testing.T) {
 	d := &Definition{}
-	m := &move{d: d}
+	m := &macrostep{d: d}
 	half := make(data.Value, maxWaitingBytes/2)
 	for i := range 3 * maxWaiting {
 		m.enqueue(internalEvent{name: "x", data: half})

@@ -120,7 +120,7 @@ func (in *Instance) IsEnded() bool { return in.ended }
 
 // beginChildren begins those of the nodes that were entered. It comes behind everything else of the step, so that a node
 // which is left again in it has none (W3C SCXML, section 6.4).
-func (m *move) beginChildren() {
+func (m *macrostep) beginChildren() {
 	entered := m.toInvoke
 	m.toInvoke = nil
 	slices.SortFunc(entered, func(a, b *chart.Node) int { return cmp.Compare(a.Index, b.Index) })
@@ -133,7 +133,7 @@ func (m *move) beginChildren() {
 	}
 }
 
-func (m *move) beginChild(inv *chart.Invoke) {
+func (m *macrostep) beginChild(inv *chart.Invoke) {
 	depth := 1
 	if m.in.parent != nil {
 		depth = m.in.parent.Depth + 1
@@ -169,10 +169,10 @@ func (m *move) beginChild(inv *chart.Invoke) {
 		start.ID = m.nextPart()
 	}
 	m.in.children = append(slices.Clip(m.in.children), child{id: start.ID, invoke: inv, begun: start.Begun, status: ChildRuns, invoked: of})
-	m.putOut(Out{Start: &start}, len(start.Public)+len(start.Private))
+	m.putDelivery(Out{Start: &start}, len(start.Public)+len(start.Private))
 }
 
-func (m *move) childData(t *chart.Template) (data.Value, error) {
+func (m *macrostep) childData(t *chart.Template) (data.Value, error) {
 	if t == nil {
 		return nil, nil
 	}
@@ -184,7 +184,7 @@ func (m *move) childData(t *chart.Template) (data.Value, error) {
 }
 
 // endChildren cancels those of a node that is left.
-func (m *move) endChildren(n *chart.Node) {
+func (m *macrostep) endChildren(n *chart.Node) {
 	if len(n.Invoke) == 0 {
 		return
 	}
@@ -194,7 +194,7 @@ func (m *move) endChildren(n *chart.Node) {
 }
 
 // cancelChildren cancels those that run and match.
-func (m *move) cancelChildren(matches func(*child) bool) {
+func (m *macrostep) cancelChildren(matches func(*child) bool) {
 	cloned := false
 	for i := range m.in.children {
 		c := &m.in.children[i]
@@ -206,7 +206,7 @@ func (m *move) cancelChildren(matches func(*child) bool) {
 			c = &m.in.children[i]
 		}
 		c.status = ChildCancelled
-		m.putOut(Out{End: c.end()}, 0)
+		m.putDelivery(Out{End: c.end()}, 0)
 	}
 	if cloned {
 		m.in.children = forgetEnded(m.in.children)
@@ -228,7 +228,7 @@ func forgetEnded(children []child) []child {
 }
 
 // tellParent has the parent know what has become of the instance, when that is the end of it.
-func (m *move) tellParent(before *Instance) {
+func (m *macrostep) tellParent(before *Instance) {
 	if m.in.parent == nil || m.in.ended || !m.d.IsDone(&m.in) || before.at != nil && m.d.IsDone(before) {
 		return
 	}
@@ -255,12 +255,12 @@ func (m *move) tellParent(before *Instance) {
 	if len(m.d.Machines) > 1 {
 		news.Output = append(outputs, '}')
 	}
-	m.putOut(Out{Tell: &news}, len(news.Output))
+	m.putDelivery(Out{Tell: &news}, len(news.Output))
 }
 
 // outputAt is the output of an active final node. It is what it was when the node was entered; of a machine that came to its end in an
 // earlier step it is computed again, for nobody has kept it.
-func (m *move) outputAt(n *chart.Node) data.Value {
+func (m *macrostep) outputAt(n *chart.Node) data.Value {
 	for _, o := range m.outputs {
 		if o.of == n {
 			return o.value
@@ -280,9 +280,9 @@ func (d *Definition) Told(in *Instance, id PartID, failed bool, brought data.Val
 		return Result{}, err
 	}
 	if d.Semantics == chart.SCXMLSemantics {
-		return d.take(&next, in.toldEvent(id, failed, brought, now), trigger{name: in.toldName(id, failed)})
+		return d.step(&next, in.toldEvent(id, failed, brought, now), trigger{name: in.toldName(id, failed)})
 	}
-	return d.take(&next, &Event{Name: told.Event(), Data: brought, Caller: chart.SystemCaller, Now: now}, trigger{name: told.Event(), told: told})
+	return d.step(&next, &Event{Name: told.Event(), Data: brought, Caller: chart.SystemCaller, Now: now}, trigger{name: told.Event(), told: told})
 }
 
 // FailTold returns the instance with what Told could not take, as a timer that has failed.
@@ -333,9 +333,9 @@ func (d *Definition) Cancel(in *Instance, by string, now time.Time) (Result, err
 	if d.Semantics == chart.SCXMLSemantics { // it knows no such event, and runs its exits
 		of.nothing, of.leaving = true, true
 	}
-	result, err := d.take(in, e, of)
+	result, err := d.step(in, e, of)
 	if err != nil {
-		result, err = d.take(in, e, trigger{ending: true, nothing: true})
+		result, err = d.step(in, e, trigger{ending: true, nothing: true})
 	}
 	if err == nil && by != "" { // NB: for rules and expressions the event is the system's
 		result.Entry.User = by
@@ -349,7 +349,7 @@ func (d *Definition) Cancel(in *Instance, by string, now time.Time) (Result, err
 }
 
 // endInstance is the last of a step that ends the instance.
-func (m *move) endInstance(leaving bool) {
+func (m *macrostep) endInstance(leaving bool) {
 	if leaving {
 		m.leaveAll()
 	}

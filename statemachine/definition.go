@@ -15,7 +15,7 @@ type Definition struct{ chart.Definition }
 // newDefinition completes what the parser has compiled.
 func newDefinition(compiled *chart.Definition) *Definition {
 	d := &Definition{*compiled}
-	m := d.newMove(&Instance{}, chart.NewNodeSet(len(d.Nodes)), chart.SystemCaller, time.Time{})
+	m := d.newMacrostep(&Instance{}, chart.NewNodeSet(len(d.Nodes)), chart.SystemCaller, time.Time{})
 	defer m.release()
 	d.InitialNodes = chart.NewNodeSet(len(d.Nodes))
 	m.planRegions(d.InitialNodes, d.Nodes[0], d.Nodes[0])

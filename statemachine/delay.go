@@ -9,7 +9,7 @@ import (
 )
 
 // due is when a timer ends that begins now. A time that is past is now.
-func (m *move) due(d chart.Delay) (time.Time, error) {
+func (m *macrostep) due(d chart.Delay) (time.Time, error) {
 	now := m.scope.Now
 	if d.Value == nil {
 		return now.Add(d.Constant), nil

@@ -28,7 +28,7 @@ func (e *dispatchError) Unwrap() error { return e.cause }
 // errUnreachable: there is nobody at the target; error.communication then.
 var errUnreachable = errors.New("nobody is there")
 
-func (m *move) runDispatch(a *chart.Dispatch) error {
+func (m *macrostep) runDispatch(a *chart.Dispatch) error {
 	id := a.ID
 	if a.IDTo != nil {
 		part := m.nextPart()
@@ -50,7 +50,7 @@ func (m *move) runDispatch(a *chart.Dispatch) error {
 	return nil
 }
 
-func (m *move) sendAs(a *chart.Dispatch, id string) error {
+func (m *macrostep) sendAs(a *chart.Dispatch, id string) error {
 	var texts [3]string
 	for i, t := range []*chart.Template{a.Event, a.To, a.Kind} {
 		if t == nil {
@@ -84,7 +84,7 @@ func (m *move) sendAs(a *chart.Dispatch, id string) error {
 }
 
 // dispatch sends an event to where t.to says, now or when it is due.
-func (m *move) dispatch(t *timer) error {
+func (m *macrostep) dispatch(t *timer) error {
 	if t.to == sessionPrefix+m.in.ID {
 		t.to = ""
 	}
@@ -109,7 +109,7 @@ func (m *move) dispatch(t *timer) error {
 }
 
 // aim finds the parent or the child that an event is for.
-func (m *move) aim(t *timer) (*Forward, error) {
+func (m *macrostep) aim(t *timer) (*Forward, error) {
 	f := &Forward{Event: t.event, Data: t.data, SendID: t.send}
 	name, ok := strings.CutPrefix(t.to, "#_")
 	switch {
@@ -140,7 +140,7 @@ type Forward struct {
 	SendID string
 }
 
-func (m *move) forward(f *Forward) { m.putOut(Out{Forward: f}, len(f.Data)) }
+func (m *macrostep) forward(f *Forward) { m.putDelivery(Out{Forward: f}, len(f.Data)) }
 
 // signal is what is known of an event that the instance has sent to itself.
 func (t *timer) signal(in *Instance) signal {
@@ -152,7 +152,7 @@ func (t *timer) signal(in *Instance) signal {
 
 // fireOut makes the step of an event that leaves the instance with a delay.
 func (d *Definition) fireOut(in *Instance, t *timer, now time.Time) (Result, error) {
-	m := d.newMove(in, in.at.Active, chart.SystemCaller, in.timeOf(now))
+	m := d.newMacrostep(in, in.at.Active, chart.SystemCaller, in.timeOf(now))
 	defer m.release()
 	if in.ended {
 		return Result{}, ErrEnded
@@ -161,11 +161,11 @@ func (d *Definition) fireOut(in *Instance, t *timer, now time.Time) (Result, err
 	f, err := m.aim(t)
 	if err != nil {
 		m.raiseError(&dispatchError{errorCommunication, t.send, err})
-		m.settle()
+		m.runToCompletion()
 	} else {
 		m.forward(f)
 	}
-	return m.finishWith(Moved, in.at.End, t.event, in)
+	return m.result(Moved, in.at.End, t.event, in)
 }
 
 // Heard is an event that a Forward has brought. From and Number say which it was, so that one that comes twice is taken once:
@@ -189,7 +189,7 @@ func (d *Definition) Hear(in *Instance, h Heard, now time.Time) (Result, error) 
 	if next == nil {
 		return Result{Outcome: Ignored, Instance: *in}, nil
 	}
-	return d.take(next, &Event{Name: h.Event, Data: h.Data, Caller: chart.SystemCaller, Now: now, signal: from}, trigger{name: h.Event})
+	return d.step(next, &Event{Name: h.Event, Data: h.Data, Caller: chart.SystemCaller, Now: now, signal: from}, trigger{name: h.Event})
 }
 
 // FailHear returns the instance with what Hear could not take, as a timer that has failed.
@@ -258,7 +258,7 @@ func (c *child) workflowID() string {
 func (c *child) end() *ChildEnd { return &ChildEnd{ID: c.id, Begun: c.begun, Workflow: c.workflowID()} }
 
 // invocation evaluates an invoke. start has an ID.
-func (m *move) invocation(inv *chart.Invoke, start *ChildStart) (of invoked, err error) {
+func (m *macrostep) invocation(inv *chart.Invoke, start *ChildStart) (of invoked, err error) {
 	if of.name = inv.ID; of.name == "" {
 		of.name = fmt.Sprintf("%s.%d.%d", inv.Node.ID, start.ID.Sequence, start.ID.Number)
 	}

@@ -46,7 +46,7 @@ func (d *Definition) FaultOf(err error) *Fault {
 
 // placeBound notes the line of the action or the transition with which the step has passed a bound; of those that stand inside each other
 // the innermost counts. 0: it is not known.
-func (m *move) placeBound(line int) {
+func (m *macrostep) placeBound(line int) {
 	var of executionError
 	if line > 0 && errors.As(m.failure, &of) && of.fault == nil {
 		of.fault = &Fault{File: m.d.Places.File, Line: line, Message: of.reason}
@@ -68,7 +68,7 @@ func (e *placed) Error() string { return e.cause.Error() }
 func (e *placed) Unwrap() error { return e.cause }
 
 // place notes where an error comes from while the scope is the one that it comes from. at is the action; nil: it was none.
-func (m *move) place(err error, at *chart.Action) error {
+func (m *macrostep) place(err error, at *chart.Action) error {
 	var known *placed
 	if errors.As(err, &known) {
 		return err

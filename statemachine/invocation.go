@@ -14,7 +14,7 @@ import (
 func (d *Definition) MayInvoke(by *Caller, c Creation) error {
 	now := c.Now.UTC().Truncate(time.Millisecond)
 	in := Instance{ID: c.ID, CreatedAt: now, UpdatedAt: now, Public: data.Overlay(d.DefaultPublic, c.Public), Private: data.Overlay(d.DefaultPrivate, c.Private), parent: c.Parent}
-	m := d.newMove(&in, chart.NewNodeSet(len(d.Nodes)), by, now)
+	m := d.newMacrostep(&in, chart.NewNodeSet(len(d.Nodes)), by, now)
 	defer m.release()
 	if d.CreateRule != nil && (by.ID == "" || !d.CreateRule.Admits(by, &m.scope)) {
 		return ErrMayNotCreate

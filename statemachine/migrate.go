@@ -60,10 +60,10 @@ func (p *Plan) Migrate(in *Instance, caller *Caller, now time.Time) (Result, err
 	if err != nil {
 		return Result{}, err
 	}
-	m := p.to.newMove(&next, active, caller, in.timeOf(now))
+	m := p.to.newMacrostep(&next, active, caller, in.timeOf(now))
 	defer m.release()
 	m.setEvent(expr.Event{Name: string(migrateEvent)})
-	m.brought = data.Value(fmt.Sprintf(`{"from":%d,"to":%d}`, p.from.Version, p.to.Version))
+	m.eventData = data.Value(fmt.Sprintf(`{"from":%d,"to":%d}`, p.from.Version, p.to.Version))
 	enter, err := p.planMissing(m)
 	if err != nil {
 		return Result{}, err
@@ -74,11 +74,11 @@ func (p *Plan) Migrate(in *Instance, caller *Caller, now time.Time) (Result, err
 	p.beginNew(m, in)
 	m.enterAll(enter)
 	if !p.to.StopsAt(m.active) { // NB: with the rules of XState the end of a machine runs its exits
-		m.settle()
+		m.runToCompletion()
 	}
 	before := m.in // whose data is checked here, changed or not
 	before.at = nil
-	result, err := m.finishWith(Moved, in.at.End, migrateEvent, &before)
+	result, err := m.result(Moved, in.at.End, migrateEvent, &before)
 	if err == nil {
 		err = p.to.checkData(&result.Instance)
 	}
@@ -95,7 +95,7 @@ func (p *Plan) TryBlind(in *Instance, caller *Caller, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	m := p.to.newMove(&next, active, caller, in.timeOf(now))
+	m := p.to.newMacrostep(&next, active, caller, in.timeOf(now))
 	defer m.release()
 	_, err = p.planMissing(m)
 	return err
@@ -162,7 +162,7 @@ func (p *Plan) activeNodes(in *Instance) (chart.NodeSet, error) {
 }
 
 // planMissing returns the nodes of regions and machines that only to has.
-func (p *Plan) planMissing(m *move) (chart.NodeSet, error) {
+func (p *Plan) planMissing(m *macrostep) (chart.NodeSet, error) {
 	m.enter = m.enter.EmptyFor(len(p.to.Nodes))
 	for _, n := range p.to.Nodes {
 		if n.Kind != Parallel || n.Parent != nil && !m.active.Has(n.Index) {
@@ -276,7 +276,7 @@ func counterpartOf(a *chart.After, n *chart.Node) *chart.After {
 }
 
 // beginNew begins what to has at nodes that are active already, and from does not have there.
-func (p *Plan) beginNew(m *move, in *Instance) {
+func (p *Plan) beginNew(m *macrostep, in *Instance) {
 	for i := m.active.Next(1); i >= 0; i = m.active.Next(i + 1) {
 		n := p.to.Nodes[i]
 		var olds []*chart.Node // that it stands for

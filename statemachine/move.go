@@ -27,9 +27,9 @@ const maxLogBytes = 2 << 10 // a longer log line is cut
 // looks at the chart: ten times that of a single expression, about half a second.
 const maxCost = 10_000_000
 
-// move is one macrostep while it is being made. in is a copy of the instance
-// that only the move changes.
-type move struct {
+// macrostep is one macrostep while it is being made. in is a copy of the instance
+// that only the macrostep changes.
+type macrostep struct {
 	d      *Definition
 	in     Instance // all but at, which is where the instance was
 	active chart.NodeSet
@@ -42,11 +42,11 @@ type move struct {
 	domains      []*chart.Node
 	picked       []*chart.Transition
 	// queue is SCXML's internal queue; head is its first event.
-	queue   []internalEvent
-	head    int
-	waiting int // bytes of data in the queue
-	logs    []string
-	brought data.Value // what the event brought that the history keeps
+	queue     []internalEvent
+	head      int
+	waiting   int // bytes of data in the queue
+	logs      []string
+	eventData data.Value // what the event brought that the history keeps
 	// deciding are the transitions that take what a caller has sent, during their microstep; decided are the tasks that they end.
 	deciding []*chart.Transition
 	decided  []Task
@@ -54,7 +54,7 @@ type move struct {
 	microsteps, actions int
 	faults              int    // of expressions
 	parts               uint32 // timers and children that have begun
-	ownsTimers          bool   // they are this move's to change; of the instance before is a copy
+	ownsTimers          bool   // they are this macrostep's to change; of the instance before is a copy
 	ownsTasks           bool   // likewise
 	out                 []Out
 	outBytes            int
@@ -83,17 +83,17 @@ type internalEvent struct {
 	signal
 }
 
-// moves are used again: a move is a large value, and most of what it needs is room.
-var moves = sync.Pool{New: func() any {
-	m := &move{}
+// macrosteps are used again: a macrostep is a large value, and most of what it needs is room.
+var macrosteps = sync.Pool{New: func() any {
+	m := &macrostep{}
 	m.scope.In = func(name string) bool { return m.d.IsIn(m.active, name) }
 	m.scope.Instance.States = func() data.Value { return m.d.NewConfiguration(m.active).States }
 	return m
 }}
 
-// newMove begins a macrostep of an instance with these active nodes. release ends it.
-func (d *Definition) newMove(in *Instance, active chart.NodeSet, caller *Caller, now time.Time) *move {
-	m := moves.Get().(*move)
+// newMacrostep begins a macrostep of an instance with these active nodes. release ends it.
+func (d *Definition) newMacrostep(in *Instance, active chart.NodeSet, caller *Caller, now time.Time) *macrostep {
+	m := macrosteps.Get().(*macrostep)
 	m.d, m.in, m.caller, m.budget = d, *in, caller, expr.NewBudget(maxCost)
 	m.active = append(m.active[:0], active...)
 	m.scope.Public, m.scope.Private, m.scope.User, m.scope.Now, m.scope.Budget = in.Public, in.Private, caller.User(), now, &m.budget
@@ -105,15 +105,15 @@ func (d *Definition) newMove(in *Instance, active chart.NodeSet, caller *Caller,
 	return m
 }
 
-// release gives the room of a move back. What the move made must have been copied out.
-func (m *move) release() {
+// release gives the room of a macrostep back. What it made must have been copied out.
+func (m *macrostep) release() {
 	in, states := m.scope.In, m.scope.Instance.States
 	active, leave, enter, seen, outputs := m.active[:0], m.leave[:0], m.enter[:0], m.seen[:0], m.outputs[:0]
 	domains, picked, queue := emptied(m.domains), emptied(m.picked), emptied(m.queue)
-	*m = move{} // NB: cleared in place; a value with these fields would be made elsewhere and copied
+	*m = macrostep{} // NB: cleared in place; a value with these fields would be made elsewhere and copied
 	m.active, m.leave, m.enter, m.seen, m.outputs, m.domains, m.picked, m.queue = active, leave, enter, seen, outputs, domains, picked, queue
 	m.scope.In, m.scope.Instance.States = in, states
-	moves.Put(m)
+	macrosteps.Put(m)
 }
 
 // emptied keeps the room of a small slice, and nothing that it pointed to.
@@ -138,14 +138,14 @@ func (d *Definition) exprInstance(in *Instance, states func() data.Value) expr.I
 }
 
 // setEvent is the event that expressions see from now on.
-func (m *move) setEvent(e expr.Event) {
+func (m *macrostep) setEvent(e expr.Event) {
 	m.event = e
 	m.scope.Event = &m.event
 }
 
 // enqueue puts an event on the internal queue, or fails the macrostep when too much
 // waits there.
-func (m *move) enqueue(e internalEvent) {
+func (m *macrostep) enqueue(e internalEvent) {
 	m.waiting += len(e.data)
 	switch {
 	case m.waiting > maxWaitingBytes:
@@ -158,7 +158,7 @@ func (m *move) enqueue(e internalEvent) {
 }
 
 // isSpent fails the macrostep when it has cost too much.
-func (m *move) isSpent() bool {
+func (m *macrostep) isSpent() bool {
 	if m.budget.Exhausted() {
 		m.fail(errTooCostly)
 		return true
@@ -167,7 +167,7 @@ func (m *move) isSpent() bool {
 }
 
 // raiseError puts error.execution on the internal queue.
-func (m *move) raiseError(cause error) {
+func (m *macrostep) raiseError(cause error) {
 	if m.isSpent() {
 		return
 	}
@@ -188,14 +188,14 @@ const (
 )
 
 // fail ends the macrostep; the first error counts.
-func (m *move) fail(err error) {
+func (m *macrostep) fail(err error) {
 	if m.failure == nil {
 		m.failure = err
 	}
 }
 
 // setDocument replaces svcPublic or svcPrivate.
-func (m *move) setDocument(r chart.Document, v data.Value) error {
+func (m *macrostep) setDocument(r chart.Document, v data.Value) error {
 	m.budget.ChargeBytes(len(v))
 	if r == chart.Private {
 		m.in.Private, m.scope.Private = v, v
@@ -210,7 +210,7 @@ func (m *move) setDocument(r chart.Document, v data.Value) error {
 }
 
 // runBlock runs one block of actions; an error ends the block and is raised.
-func (m *move) runBlock(actions []chart.Action) {
+func (m *macrostep) runBlock(actions []chart.Action) {
 	if m.failure != nil {
 		return
 	}
@@ -219,7 +219,7 @@ func (m *move) runBlock(actions []chart.Action) {
 	}
 }
 
-func (m *move) runAll(actions []chart.Action) error {
+func (m *macrostep) runAll(actions []chart.Action) error {
 	for k := range actions {
 		if m.actions++; m.actions > maxActions {
 			m.fail(errTooManyActions)
@@ -238,9 +238,9 @@ func (m *move) runAll(actions []chart.Action) error {
 	return nil
 }
 
-// settle takes eventless transitions and internal events until there are no more
+// runToCompletion takes eventless transitions and internal events until there are no more
 // (statemachine/DEFINITION.md, "Run to completion").
-func (m *move) settle() {
+func (m *macrostep) runToCompletion() {
 	for m.failure == nil && !m.isSpent() {
 		if m.stopped || m.d.StopsAt(m.active) {
 			m.stop()
@@ -263,7 +263,7 @@ func (m *move) settle() {
 
 // takeInternal takes the first event of the internal queue. An error.execution that
 // no transition takes fails the macrostep (statemachine/DEFINITION.md, "Errors").
-func (m *move) takeInternal() {
+func (m *macrostep) takeInternal() {
 	e := m.queue[m.head]
 	m.queue[m.head] = internalEvent{} // its data is not kept until the queue is empty
 	m.waiting -= len(e.data)
@@ -286,7 +286,7 @@ func (m *move) takeInternal() {
 }
 
 // failUntaken fails the macrostep for an error.execution that no transition takes.
-func (m *move) failUntaken(e internalEvent) {
+func (m *macrostep) failUntaken(e internalEvent) {
 	if e.fault != nil {
 		m.fail(executionError{e.fault.Error(), e.fault})
 		return
@@ -300,7 +300,7 @@ func (m *move) failUntaken(e internalEvent) {
 
 // microstep leaves nodes, runs the transitions' actions and enters nodes
 // (SCXML appendix D, microstep).
-func (m *move) microstep(picked []*chart.Transition) {
+func (m *macrostep) microstep(picked []*chart.Transition) {
 	if m.microsteps++; m.microsteps > maxMicrosteps {
 		m.fail(errTooManyMicrosteps)
 		m.placeBound(picked[0].Line)
@@ -338,7 +338,7 @@ func (m *move) microstep(picked []*chart.Transition) {
 // exit leaves the nodes in reverse document order, after the history nodes beside
 // them have recorded what is active (statemachine/DEFINITION.md,
 // "Exit and entry order").
-func (m *move) exit(leave chart.NodeSet) {
+func (m *macrostep) exit(leave chart.NodeSet) {
 	for i := leave.Next(1); i >= 0; i = leave.Next(i + 1) {
 		for _, h := range m.d.Nodes[i].Histories {
 			m.remember(h)
@@ -356,7 +356,7 @@ func (m *move) exit(leave chart.NodeSet) {
 	}
 }
 
-func (m *move) remember(h *chart.Node) {
+func (m *macrostep) remember(h *chart.Node) {
 	var nodes []int
 	for i := m.active.Next(h.Parent.Index + 1); i >= 0 && i <= h.Parent.Last; i = m.active.Next(i + 1) {
 		n := m.d.Nodes[i]
@@ -371,7 +371,7 @@ func (m *move) remember(h *chart.Node) {
 
 // planEntry adds to enter all nodes that entering the targets below domain implies:
 // SCXML's computeEntrySet.
-func (m *move) planEntry(enter chart.NodeSet, targets []*chart.Node, domain *chart.Node) {
+func (m *macrostep) planEntry(enter chart.NodeSet, targets []*chart.Node, domain *chart.Node) {
 	for _, n := range targets {
 		m.planDescendants(enter, n, domain)
 	}
@@ -385,7 +385,7 @@ func (m *move) planEntry(enter chart.NodeSet, targets []*chart.Node, domain *cha
 	}
 }
 
-func (m *move) planDescendants(enter chart.NodeSet, n, domain *chart.Node) {
+func (m *macrostep) planDescendants(enter chart.NodeSet, n, domain *chart.Node) {
 	if n.Kind.IsHistory() {
 		if n.Opening != nil && m.remembered(n) == nil {
 			m.byDefault = append(m.byDefault, n)
@@ -423,7 +423,7 @@ func (m *move) planDescendants(enter chart.NodeSet, n, domain *chart.Node) {
 }
 
 // planRegions adds the regions of a parallel node that nothing else enters.
-func (m *move) planRegions(enter chart.NodeSet, p, domain *chart.Node) {
+func (m *macrostep) planRegions(enter chart.NodeSet, p, domain *chart.Node) {
 	for _, r := range p.Children {
 		if !enter.AnyIn(r.Index, r.Last) {
 			m.planDescendants(enter, r, domain)
@@ -432,7 +432,7 @@ func (m *move) planRegions(enter chart.NodeSet, p, domain *chart.Node) {
 }
 
 // planAncestors adds the nodes between n and ancestor, both left out.
-func (m *move) planAncestors(enter chart.NodeSet, n, ancestor, domain *chart.Node) {
+func (m *macrostep) planAncestors(enter chart.NodeSet, n, ancestor, domain *chart.Node) {
 	if n == ancestor {
 		return // an internal transition to its own source
 	}
@@ -445,7 +445,7 @@ func (m *move) planAncestors(enter chart.NodeSet, n, ancestor, domain *chart.Nod
 }
 
 // enterAll enters the nodes in document order and raises what is done by it.
-func (m *move) enterAll(enter chart.NodeSet) {
+func (m *macrostep) enterAll(enter chart.NodeSet) {
 	for i := enter.Next(1); i >= 0; i = enter.Next(i + 1) {
 		if m.active.Has(i) {
 			continue
@@ -473,7 +473,7 @@ func (m *move) enterAll(enter chart.NodeSet) {
 // finish raises done.state for the parent of a final node, and for the parallel
 // node above it when that is its last region (statemachine/DEFINITION.md,
 // "Final nodes and done events").
-func (m *move) finish(n *chart.Node) {
+func (m *macrostep) finish(n *chart.Node) {
 	p := n.Parent
 	if p.Machine == p && m.d.Semantics == chart.SCXMLSemantics {
 		m.stopped = true

@@ -35,7 +35,7 @@ type Out struct {
 	Forward *Forward
 }
 
-func (m *move) runSendOut(a *chart.SendOut) error {
+func (m *macrostep) runSendOut(a *chart.SendOut) error {
 	var v data.Value
 	if a.Body != nil {
 		var err error
@@ -43,11 +43,11 @@ func (m *move) runSendOut(a *chart.SendOut) error {
 			return err
 		}
 	}
-	m.putOut(Out{Webhook: a.To, Body: v}, len(v))
+	m.putDelivery(Out{Webhook: a.To, Body: v}, len(v))
 	return nil
 }
 
-func (m *move) runSendMail(a *chart.SendMail) error {
+func (m *macrostep) runSendMail(a *chart.SendMail) error {
 	v, err := a.To.Eval(&m.scope)
 	if err != nil {
 		return err
@@ -66,11 +66,11 @@ func (m *move) runSendMail(a *chart.SendMail) error {
 	}
 	// NB: a line break in a subject would begin another header.
 	subject = strings.Join(strings.Fields(subject), " ")
-	m.putOut(Out{To: to, Subject: subject, Text: body}, len(subject)+len(body))
+	m.putDelivery(Out{To: to, Subject: subject, Text: body}, len(subject)+len(body))
 	return nil
 }
 
-func (m *move) putOut(out Out, bytes int) {
+func (m *macrostep) putDelivery(out Out, bytes int) {
 	m.outBytes += bytes
 	switch {
 	case len(m.out) >= maxOut:

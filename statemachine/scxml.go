@@ -9,7 +9,7 @@ import (
 	"troupe/statemachine/internal/chart"
 )
 
-// What a move does differently with the rules of SCXML (statemachine/DEFINITION.md, "Rules of SCXML").
+// What a macrostep does differently with the rules of SCXML (statemachine/DEFINITION.md, "Rules of SCXML").
 
 // processor is the type of events that SCXML sessions send each other (W3C SCXML, section C.1).
 const processor = "http://www.w3.org/TR/scxml/#SCXMLEventProcessor"
@@ -32,7 +32,7 @@ type signal struct {
 }
 
 // setSignal sets the variable _event. What is not known is null.
-func (m *move) setSignal(name EventName, s *signal, brought data.Value) {
+func (m *macrostep) setSignal(name EventName, s *signal, brought data.Value) {
 	m.budget.ChargeBytes(len(brought))
 	v := data.AppendString(data.Value(`{"name":`), string(name))
 	v = data.AppendString(append(v, `,"type":`...), signalKinds[s.kind])
@@ -65,7 +65,7 @@ const sessionPrefix = "#_scxml_"
 
 // arrive is what comes before the selection for an event from outside: finalize and autoforward (W3C SCXML, Appendix D,
 // mainEventLoop). It reports whether that did something.
-func (m *move) arrive(e *Event) (touched bool) {
+func (m *macrostep) arrive(e *Event) (touched bool) {
 	s := e.signal
 	if s.kind = externalSignal; e.Name == errorCommunication {
 		s.kind = platformSignal // what the service finds out, and nobody has sent
@@ -91,14 +91,14 @@ func (m *move) arrive(e *Event) (touched bool) {
 // stop ends the macrostep when a final node at the top was entered, or with the rules of XState when all machines have
 // come to one: what waits is dropped, and all exits run. The
 // configuration stays, so that everybody sees where the instance has ended (W3C SCXML, Appendix D, exitInterpreter).
-func (m *move) stop() {
+func (m *macrostep) stop() {
 	m.dropQueue()
 	m.toInvoke = nil
 	m.leaveAll()
 }
 
 // leaveAll runs the exits of all active nodes. Nobody takes their errors, which only the rules of SCXML forgive.
-func (m *move) leaveAll() {
+func (m *macrostep) leaveAll() {
 	for i := m.active.Previous(len(m.d.Nodes) - 1); i > 0; i = m.active.Previous(i - 1) {
 		m.runBlock(m.d.Nodes[i].Exit)
 	}
@@ -110,13 +110,13 @@ func (m *move) leaveAll() {
 	m.dropQueue()
 }
 
-func (m *move) dropQueue() {
+func (m *macrostep) dropQueue() {
 	clear(m.queue)
 	m.queue, m.head, m.waiting = m.queue[:0], 0, 0
 }
 
 // open runs the actions of the default entry of a node, and of the history nodes in it.
-func (m *move) open(n *chart.Node) {
+func (m *macrostep) open(n *chart.Node) {
 	for _, of := range append([]*chart.Node{n}, n.Histories...) {
 		if i := slices.Index(m.byDefault, of); i >= 0 {
 			m.byDefault = slices.Delete(m.byDefault, i, i+1)
@@ -127,8 +127,8 @@ func (m *move) open(n *chart.Node) {
 
 var errPayload = errors.New("params can be added to an object only")
 
-// of evaluates the data in the move; absent when there is none.
-func (m *move) payload(p chart.Payload) (data.Value, error) {
+// of evaluates the data in the macrostep; absent when there is none.
+func (m *macrostep) payload(p chart.Payload) (data.Value, error) {
 	var v data.Value
 	if p.Value != nil {
 		var err error
@@ -162,7 +162,7 @@ func (m *move) payload(p chart.Payload) (data.Value, error) {
 }
 
 // outputOf is the data of a final node.
-func (m *move) outputOf(n *chart.Node) (data.Value, error) {
+func (m *macrostep) outputOf(n *chart.Node) (data.Value, error) {
 	switch {
 	case n.Params != nil:
 		return m.payload(chart.Payload{Value: n.Output, Params: n.Params})
@@ -172,14 +172,14 @@ func (m *move) outputOf(n *chart.Node) (data.Value, error) {
 	return nil, nil
 }
 
-func (m *move) setPlace(p *chart.Place, v data.Value) error {
+func (m *macrostep) setPlace(p *chart.Place, v data.Value) error {
 	if p.Bad != nil {
 		return p.Bad
 	}
 	return m.setPath(p.Root, p.Path, v)
 }
 
-func (m *move) runSetPlaces(a *chart.SetPlaces) error {
+func (m *macrostep) runSetPlaces(a *chart.SetPlaces) error {
 	for i := range a.Places {
 		v, err := a.Values[i].Eval(&m.scope)
 		if err == nil {
@@ -194,7 +194,7 @@ func (m *move) runSetPlaces(a *chart.SetPlaces) error {
 
 var errNoList = errors.New("foreach: not a list")
 
-func (m *move) runForEachPlace(a *chart.ForEachPlace) error {
+func (m *macrostep) runForEachPlace(a *chart.ForEachPlace) error {
 	list, err := a.List.Eval(&m.scope)
 	switch {
 	case err != nil:

@@ -40,7 +40,7 @@ const looksPerUnit = 8
 const looksPerNode = 16
 
 // look charges a look at n transitions, nodes, timers or tasks: a chart of thousands would take minutes for the microsteps of an event.
-func (m *move) look(n int) { m.budget.Charge(uint64(n) / looksPerUnit) }
+func (m *macrostep) look(n int) { m.budget.Charge(uint64(n) / looksPerUnit) }
 
 // selectTransitions picks, for each active leaf in document order, the first
 // enabled transition on the way up, and removes the conflicts (W3C SCXML, Appendix D,
@@ -52,7 +52,7 @@ func (m *move) look(n int) { m.budget.Charge(uint64(n) / looksPerUnit) }
 // ignored, so that one event can mean different things to different
 // callers (statemachine/DEFINITION.md, "Selection"). The result is good until the next
 // call.
-func (m *move) selectTransitions(t trigger) (picked []*chart.Transition, refused refusal) {
+func (m *macrostep) selectTransitions(t trigger) (picked []*chart.Transition, refused refusal) {
 	if m.d.IsDoneWith(m.active) {
 		return nil, notRefused
 	}
@@ -123,7 +123,7 @@ func (t *trigger) takenBy(tr *chart.Transition) bool {
 }
 
 // isEnabled evaluates the guard and, for an event from outside, allow and then the claim. why: only that disables the transition.
-func (m *move) isEnabled(tr *chart.Transition, external bool) (enabled bool, why refusal) {
+func (m *macrostep) isEnabled(tr *chart.Transition, external bool) (enabled bool, why refusal) {
 	switch {
 	case tr.Guard != nil && !m.guard(tr.Guard):
 		return false, notRefused
@@ -137,7 +137,7 @@ func (m *move) isEnabled(tr *chart.Transition, external bool) (enabled bool, why
 
 // rightTo is the best right that the caller has to an event by the transitions that take it, wherever they stand; Granted when
 // none does. of says what one rule gives. It looks at the whole chart, so it is for an event that nothing takes now.
-func (m *move) rightTo(t *trigger, of func(*chart.Rule) Right) Right {
+func (m *macrostep) rightTo(t *trigger, of func(*chart.Rule) Right) Right {
 	best, taken := Denied, false
 	for _, n := range m.d.Nodes {
 		m.look(1 + len(n.On))
@@ -158,7 +158,7 @@ func (m *move) rightTo(t *trigger, of func(*chart.Rule) Right) Right {
 }
 
 // rightNow is what a rule gives the caller of the event.
-func (m *move) rightNow(r *chart.Rule) Right {
+func (m *macrostep) rightNow(r *chart.Rule) Right {
 	if r.Admits(m.caller, &m.scope) {
 		return Granted
 	}
@@ -166,12 +166,12 @@ func (m *move) rightNow(r *chart.Rule) Right {
 }
 
 // foreseen is rightNow without the event.
-func (m *move) foreseen(r *chart.Rule) Right {
+func (m *macrostep) foreseen(r *chart.Rule) Right {
 	return r.Foresee(m.caller, &m.scope, (*chart.Rule).ReadsEvent)
 }
 
 // guard evaluates p; a guard that fails is false and raises error.execution.
-func (m *move) guard(p *expr.Program) bool {
+func (m *macrostep) guard(p *expr.Program) bool {
 	ok, err := p.Bool(&m.scope)
 	if err != nil {
 		m.raiseError(err)
@@ -182,7 +182,7 @@ func (m *move) guard(p *expr.Program) bool {
 
 // withoutConflicts is removeConflictingTransitions: of two transitions that
 // would leave the same node, the one deeper in the chart wins, else the first.
-func (m *move) withoutConflicts(picked []*chart.Transition) []*chart.Transition {
+func (m *macrostep) withoutConflicts(picked []*chart.Transition) []*chart.Transition {
 	kept := make([]claim, 0, len(picked))
 next:
 	for _, t := range picked {
@@ -214,13 +214,13 @@ type claim struct {
 // does not have the second case: there, a transition to its own atomic source leaves
 // it. Here it stays, and its exit set is empty (statemachine/DEFINITION.md,
 // "Conflicts").
-func (m *move) conflict(a, b claim) bool {
+func (m *macrostep) conflict(a, b claim) bool {
 	from, to := max(a.from, b.from), min(a.to, b.to)
 	return from <= to && m.active.AnyIn(from, to)
 }
 
 // claimOf returns what is below the domain of the transition, and its source when it stays active.
-func (m *move) claimOf(t *chart.Transition) claim {
+func (m *macrostep) claimOf(t *chart.Transition) claim {
 	if len(t.Targets) == 0 {
 		return claim{t, 0, -1}
 	}
@@ -234,7 +234,7 @@ func (m *move) claimOf(t *chart.Transition) claim {
 // domain is getTransitionDomain: the node whose active descendants the
 // transition leaves. It never reaches beyond the state machine, so that one
 // machine cannot stop another (statemachine/DEFINITION.md, "Domains").
-func (m *move) domain(t *chart.Transition) *chart.Node {
+func (m *macrostep) domain(t *chart.Transition) *chart.Node {
 	targets := m.effectiveTargets(t.Targets)
 	if !t.Reenter && !slices.ContainsFunc(targets, func(n *chart.Node) bool {
 		return n != t.Source && !t.Source.Contains(n)
@@ -250,14 +250,14 @@ func (m *move) domain(t *chart.Transition) *chart.Node {
 }
 
 // effectiveTargets replaces history nodes by what they stand for now.
-func (m *move) effectiveTargets(targets []*chart.Node) []*chart.Node {
+func (m *macrostep) effectiveTargets(targets []*chart.Node) []*chart.Node {
 	if !slices.ContainsFunc(targets, func(n *chart.Node) bool { return n.Kind.IsHistory() }) {
 		return targets
 	}
 	return m.appendEffective(nil, targets)
 }
 
-func (m *move) appendEffective(out, targets []*chart.Node) []*chart.Node {
+func (m *macrostep) appendEffective(out, targets []*chart.Node) []*chart.Node {
 	for _, n := range targets {
 		switch {
 		case !n.Kind.IsHistory():
@@ -278,7 +278,7 @@ func (m *move) appendEffective(out, targets []*chart.Node) []*chart.Node {
 }
 
 // remembered returns the nodes that a history node recorded, or nil.
-func (m *move) remembered(history *chart.Node) []int {
+func (m *macrostep) remembered(history *chart.Node) []int {
 	for _, r := range m.in.memory {
 		if r.history == history.Index {
 			return r.nodes

@@ -94,7 +94,7 @@ func (d *Definition) Create(c Creation) (Result, error) {
 	if !asked {
 		c.Caller = chart.SystemCaller
 	}
-	m := d.newMove(&in, chart.NewNodeSet(len(d.Nodes)), c.Caller, now)
+	m := d.newMacrostep(&in, chart.NewNodeSet(len(d.Nodes)), c.Caller, now)
 	defer m.release()
 	if len(in.Public)+len(in.Private) > MaxDataBytes {
 		return Result{}, ErrTooLarge
@@ -113,12 +113,12 @@ func (d *Definition) Create(c Creation) (Result, error) {
 	m.enter = m.enter.EmptyFor(len(d.Nodes))
 	m.planRegions(m.enter, d.Nodes[0], d.Nodes[0])
 	m.enterAll(m.enter)
-	m.settle()
+	m.runToCompletion()
 	start := make([]NodeID, len(d.Machines))
 	for i := range start {
 		start[i] = startNode
 	}
-	return m.finishWith(Moved, start, "", &in)
+	return m.result(Moved, start, "", &in)
 }
 
 // Event is one event from outside.
@@ -143,18 +143,18 @@ func (d *Definition) Step(in *Instance, e Event) (r Result, err error) {
 		}
 		return Result{}, fmt.Errorf("%w: %s", ErrUnknownEvent, data.Quote(string(e.Name)))
 	}
-	err = d.takeTo(&r, in, &e, trigger{name: e.Name, external: true})
+	err = d.stepInto(&r, in, &e, trigger{name: e.Name, external: true})
 	return r, err
 }
 
-// take makes the macrostep of an event from outside, or of one that came by itself.
-func (d *Definition) take(in *Instance, e *Event, t trigger) (r Result, err error) {
-	err = d.takeTo(&r, in, e, t)
+// step makes the macrostep of an event from outside, or of one that came by itself.
+func (d *Definition) step(in *Instance, e *Event, t trigger) (r Result, err error) {
+	err = d.stepInto(&r, in, e, t)
 	return r, err
 }
 
-// takeTo is take, and sets r unless there is an error. NB: a Result is large, and each function that returns one copies it.
-func (d *Definition) takeTo(r *Result, in *Instance, e *Event, t trigger) error {
+// stepInto is take, and sets r unless there is an error. NB: a Result is large, and each function that returns one copies it.
+func (d *Definition) stepInto(r *Result, in *Instance, e *Event, t trigger) error {
 	if in.ended {
 		return ErrEnded
 	}
@@ -175,12 +175,12 @@ func (d *Definition) takeTo(r *Result, in *Instance, e *Event, t trigger) error 
 			return err
 		}
 	}
-	m := d.newMove(in, in.at.Active, e.Caller, in.timeOf(e.Now))
+	m := d.newMacrostep(in, in.at.Active, e.Caller, in.timeOf(e.Now))
 	defer m.release()
 	m.in.Redirect = "" // it belongs to the entry before
 	m.setEvent(expr.Event{Name: string(e.Name), ID: e.ID, Data: given})
 	if rule == nil || !rule.Unkept {
-		m.brought = e.Data
+		m.eventData = e.Data
 	}
 	start := in.at.End
 	touched := false
@@ -205,7 +205,7 @@ func (d *Definition) takeTo(r *Result, in *Instance, e *Event, t trigger) error 
 		}
 	}
 	if len(picked) == 0 && len(m.queue) == 0 && !touched {
-		return m.takeNothing(r, in, e, &t, &parts)
+		return m.handleUnmatched(r, in, e, &t, &parts)
 	}
 	if len(picked) > 0 {
 		if err := m.applyData(picked, rule, e.Data, &parts); err != nil {
@@ -217,16 +217,16 @@ func (d *Definition) takeTo(r *Result, in *Instance, e *Event, t trigger) error 
 		m.microstep(picked)
 		m.deciding = nil
 	}
-	m.settle()
+	m.runToCompletion()
 	if t.ending {
 		m.endInstance(t.leaving)
 	}
-	return m.finishTo(r, Moved, start, e.Name, in)
+	return m.resultInto(r, Moved, start, e.Name, in)
 }
 
 // mayTry asks whether the caller may send an event that no transition takes now. Those that refused it decide, and without one the
 // rights to the event anywhere in the chart: who has none leaves no trace, whatever unmatched says.
-func (m *move) mayTry(t *trigger, refused refusal) error {
+func (m *macrostep) mayTry(t *trigger, refused refusal) error {
 	switch refused {
 	case byClaim:
 		return ErrClaimed
@@ -243,12 +243,12 @@ func (m *move) mayTry(t *trigger, refused refusal) error {
 	return nil
 }
 
-// takeNothing is the end of takeTo when no transition takes the event.
-func (m *move) takeNothing(r *Result, in *Instance, e *Event, t *trigger, parts *parts) error {
+// handleUnmatched is the end of stepInto when no transition takes the event.
+func (m *macrostep) handleUnmatched(r *Result, in *Instance, e *Event, t *trigger, parts *parts) error {
 	start := in.at.End
 	if t.ending {
 		m.endInstance(t.leaving)
-		return m.finishTo(r, Recorded, start, e.Name, in)
+		return m.resultInto(r, Recorded, start, e.Name, in)
 	}
 	switch word := m.d.UnmatchedRule(e.Name); word {
 	case chart.UnmatchedReject, chart.UnmatchedIgnore:
@@ -261,9 +261,9 @@ func (m *move) takeNothing(r *Result, in *Instance, e *Event, t *trigger, parts 
 		if err := m.applyData(nil, m.d.Events[e.Name], e.Data, parts); err != nil {
 			return err
 		}
-		return m.finishTo(r, Applied, start, e.Name, in)
+		return m.resultInto(r, Applied, start, e.Name, in)
 	}
-	err := m.finishTo(r, Recorded, start, e.Name, in)
+	err := m.resultInto(r, Recorded, start, e.Name, in)
 	r.Entry.Attempt = err == nil
 	return err
 }
@@ -278,14 +278,14 @@ func (in *Instance) timeOf(now time.Time) time.Time {
 	return now
 }
 
-// finishWith turns the finished move into a result.
-func (m *move) finishWith(o Outcome, start []NodeID, event EventName, before *Instance) (r Result, err error) {
-	err = m.finishTo(&r, o, start, event, before)
+// result turns the finished macrostep into a result.
+func (m *macrostep) result(o Outcome, start []NodeID, event EventName, before *Instance) (r Result, err error) {
+	err = m.resultInto(&r, o, start, event, before)
 	return r, err
 }
 
-// finishTo is finishWith, and sets r unless there is an error.
-func (m *move) finishTo(r *Result, o Outcome, start []NodeID, event EventName, before *Instance) error {
+// resultInto is result, and sets r unless there is an error.
+func (m *macrostep) resultInto(r *Result, o Outcome, start []NodeID, event EventName, before *Instance) error {
 	if m.isSpent() || m.failure != nil {
 		return m.failure
 	}
@@ -309,7 +309,7 @@ func (m *move) finishTo(r *Result, o Outcome, start []NodeID, event EventName, b
 	m.in.Sequence++
 	m.in.UpdatedAt = m.scope.Now
 	r.Outcome, r.Instance, r.Logs, r.Out, r.Decided, r.Cost = o, m.in, m.logs, m.out, m.decided, maxCost-m.budget.Left()
-	r.Entry = Entry{User: m.caller.ID, Start: start, Event: event, End: m.in.at.End, At: m.scope.Now, Data: m.brought}
+	r.Entry = Entry{User: m.caller.ID, Start: start, Event: event, End: m.in.at.End, At: m.scope.Now, Data: m.eventData}
 	return nil
 }
 

@@ -84,7 +84,7 @@ func (*Definition) Assign(in *Instance, id PartID, assignee string) (Instance, e
 
 // beginTask begins the task of a node that was entered, behind its entry actions. An expression that fails gives no assignee
 // and no due time: the work is there all the same.
-func (m *move) beginTask(n *chart.Node) {
+func (m *macrostep) beginTask(n *chart.Node) {
 	r := n.Task
 	t := task{id: m.nextPart(), node: n, created: m.scope.Now}
 	if r.Assignee != nil {
@@ -107,7 +107,7 @@ func (m *move) beginTask(n *chart.Node) {
 func isUser(name string) bool { return IsIdentifier(name) && name != System }
 
 // endTask ends the task of a node that is left.
-func (m *move) endTask(n *chart.Node) {
+func (m *macrostep) endTask(n *chart.Node) {
 	m.look(len(m.in.tasks))
 	i := slices.IndexFunc(m.in.tasks, func(t task) bool { return t.node == n })
 	if i < 0 {
@@ -127,7 +127,7 @@ func (m *move) endTask(n *chart.Node) {
 func (t *task) overdueName() string { return string(chart.TaskOverdue) + "\x00" + t.id.String() }
 
 // overdueData is the data of the event.
-func (m *move) overdueData(t *task) data.Value {
+func (m *macrostep) overdueData(t *task) data.Value {
 	v := data.AppendString(data.Value(`{"taskId":`), m.in.ID+"-"+t.id.String())
 	v = data.AppendString(append(v, `,"stateMachineId":`...), string(t.node.Machine.ID))
 	v = data.AppendString(append(v, `,"nodeId":`...), string(t.node.ID))
@@ -136,13 +136,13 @@ func (m *move) overdueData(t *task) data.Value {
 }
 
 // decides reports whether a transition of the node itself takes what a caller has sent.
-func (m *move) decides(n *chart.Node) bool {
+func (m *macrostep) decides(n *chart.Node) bool {
 	return m.deciding != nil && slices.ContainsFunc(m.deciding, func(t *chart.Transition) bool { return t.Source == n })
 }
 
 // isHeld reports whether a transition is kept from the caller because somebody else has the task of its node
 // (statemachine/DEFINITION.md, "Claims").
-func (m *move) isHeld(t *chart.Transition) bool {
+func (m *macrostep) isHeld(t *chart.Transition) bool {
 	if t.Source.Task == nil || t.Allow == nil || m.caller.OverridesClaims {
 		return false
 	}

@@ -120,7 +120,7 @@ func (in *Instance) Postpone(before *Instance, at time.Time) (postponed bool) {
 }
 
 // begin starts a timer. The instance's own list is never changed in place.
-func (m *move) begin(t timer) {
+func (m *macrostep) begin(t timer) {
 	if len(m.in.timers) >= maxTimers {
 		m.fail(errTooManyTimers)
 		return
@@ -139,13 +139,13 @@ func (m *move) begin(t timer) {
 }
 
 // nextPart is the id of a timer or child that begins now.
-func (m *move) nextPart() PartID {
+func (m *macrostep) nextPart() PartID {
 	m.parts++
 	return PartID{m.in.Sequence + 1, m.parts - 1}
 }
 
 // end removes the timers that match.
-func (m *move) end(matches func(*timer) bool) {
+func (m *macrostep) end(matches func(*timer) bool) {
 	m.look(len(m.in.timers))
 	at := func(t timer) bool { return matches(&t) }
 	if slices.ContainsFunc(m.in.timers, at) {
@@ -154,7 +154,7 @@ func (m *move) end(matches func(*timer) bool) {
 	}
 }
 
-// own returns a list of the instance that the move may change in place: a copy, the first time.
+// own returns a list of the instance that the macrostep may change in place: a copy, the first time.
 func own[T any](list []T, owns *bool) []T {
 	if !*owns {
 		list, *owns = slices.Clone(list), true
@@ -163,13 +163,13 @@ func own[T any](list []T, owns *bool) []T {
 }
 
 // beginAfter starts the timers of a node that was entered, behind its entry actions.
-func (m *move) beginAfter(n *chart.Node) {
+func (m *macrostep) beginAfter(n *chart.Node) {
 	for _, a := range n.After {
 		m.beginTimer(a)
 	}
 }
 
-func (m *move) beginTimer(a *chart.After) {
+func (m *macrostep) beginTimer(a *chart.After) {
 	if m.failure != nil {
 		return
 	}
@@ -182,13 +182,13 @@ func (m *move) beginTimer(a *chart.After) {
 }
 
 // endAfter ends the timers of a node that is left.
-func (m *move) endAfter(n *chart.Node) {
+func (m *macrostep) endAfter(n *chart.Node) {
 	if len(n.After) > 0 {
 		m.end(func(t *timer) bool { return t.after != nil && t.after.Node == n })
 	}
 }
 
-func (m *move) runSend(a *chart.Send) error {
+func (m *macrostep) runSend(a *chart.Send) error {
 	var v data.Value
 	if a.Data != nil {
 		var err error
@@ -204,7 +204,7 @@ func (m *move) runSend(a *chart.Send) error {
 	return nil
 }
 
-func (m *move) runCancel(a *chart.Cancel) error {
+func (m *macrostep) runCancel(a *chart.Cancel) error {
 	v, err := a.ID.Eval(&m.scope)
 	if err != nil {
 		return err
@@ -233,14 +233,14 @@ func (d *Definition) Fire(in *Instance, id PartID, now time.Time) (Result, error
 	if t.to != "" {
 		return d.fireOut(&without, &t, now)
 	}
-	return d.take(&without, &Event{Name: t.name(), Data: t.data, Caller: chart.SystemCaller, Now: now, signal: t.signal(in)}, trigger{
+	return d.step(&without, &Event{Name: t.name(), Data: t.data, Caller: chart.SystemCaller, Now: now, signal: t.signal(in)}, trigger{
 		name: t.name(), after: t.after, told: t.told, exact: d.ServiceEvents[t.event] && d.Semantics != chart.SCXMLSemantics, // an outcome that has failed is taken as Receive takes it
 	})
 }
 
 // Receive takes an event that the service itself sends, such as what became of a delivery. Otherwise it is Fire.
 func (d *Definition) Receive(in *Instance, name EventName, brought data.Value, now time.Time) (Result, error) {
-	return d.take(in, &Event{Name: name, Data: brought, Caller: chart.SystemCaller, Now: now}, trigger{name: name, exact: d.Semantics != chart.SCXMLSemantics})
+	return d.step(in, &Event{Name: name, Data: brought, Caller: chart.SystemCaller, Now: now}, trigger{name: name, exact: d.Semantics != chart.SCXMLSemantics})
 }
 
 // FailEvent returns the instance with an event that Receive could not take, as a timer that has failed.
@@ -284,4 +284,4 @@ func (*Definition) withTimers(in *Instance, id PartID, edit func(ts []timer, i i
 }
 
 // byItself reports whether the event came from nobody.
-func (m *move) byItself() bool { return m.caller == chart.SystemCaller }
+func (m *macrostep) byItself() bool { return m.caller == chart.SystemCaller }
