@@ -75,7 +75,7 @@ func (i *Actor) receive(c *Call) {
 	defer func() {
 		if p := recover(); p != nil {
 			i.env.NotePanic(p, i.workflowID, i.name)
-			*i = Actor{env: i.env, activation: i.activation, id: i.id, name: i.name, workflowID: i.workflowID, shard: i.shard}
+			i.forget()
 			if !answered {
 				c.endCommit()
 				c.answer(nil, failure.ErrInternal)
@@ -89,6 +89,14 @@ func (i *Actor) receive(c *Call) {
 	}
 	answered = true
 	i.settle(room)
+}
+
+// forget drops all but what the instance is called, which others read.
+func (i *Actor) forget() {
+	i.loaded, i.hasOwnSteps, i.hasHistory = false, false, false
+	i.history, i.of, i.scratch, i.stored, i.form, i.attachment = nil, nil, nil, nil, nil, nil
+	i.state, i.chain, i.creatorRow = statemachine.Instance{}, statemachine.Chain{}, form.CreatorRow{}
+	i.revision, i.keyRows, i.keyRowsLook = 0, 0, 0
 }
 
 // scratchBytesKept is the largest scratch that is kept for the next message.
