@@ -11,11 +11,14 @@ import (
 // The API's names for what a definition says of itself: names (statemachine/DEFINITION.md, "Names"), texts and rights. The
 // parser builds them, and from then on they are only read.
 type (
-	// WorkflowID names a workflow; the others what is in it.
+	// WorkflowID names a workflow.
 	WorkflowID = chart.WorkflowID
-	MachineID  = chart.MachineID
-	NodeID     = chart.NodeID
-	EventName  = chart.EventName
+	// MachineID names a machine, or a region of a parallel state.
+	MachineID = chart.MachineID
+	// NodeID names a state within its machine.
+	NodeID = chart.NodeID
+	// EventName names an event.
+	EventName = chart.EventName
 	// Position is one entry of states, Standing one with how people see it, and Region what a position is about.
 	Position = chart.Position
 	Standing = chart.Standing

@@ -331,6 +331,8 @@ func TestProviderIsNotBelieved(t *testing.T) {
 	}
 }
 
+const annsPassword = "an old oak, 1843"
+
 // TestProviderIsGone holds that passwords and sessions need no provider, and that
 // the program starts without it.
 func TestProviderIsGone(t *testing.T) {

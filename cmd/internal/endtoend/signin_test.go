@@ -8,8 +8,6 @@ import (
 	"troupe/gateway/wiretest"
 )
 
-const annsPassword = "an old oak, 1843"
-
 // setPassword runs the command that must set a password. It says nothing, but that a disk has
 // little room, which is the machine's matter.
 func (h *home) setPassword(user, password string) {

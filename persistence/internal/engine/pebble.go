@@ -145,7 +145,7 @@ type pebbleDB struct {
 func (db pebbleDB) EmptyBatch(retainedBytes int) Batch {
 	return db.NewBatch(pebble.WithMaxRetainedSizeBytes(retainedBytes))
 }
-func (db pebbleDB) Snapshot() View { return pebbleView{db.NewSnapshot()} }
+func (db pebbleDB) Snapshot() View              { return pebbleView{db.NewSnapshot()} }
 func (db pebbleDB) ApplyUnsynced(b Batch) error { return db.Apply(b.(*pebble.Batch), pebble.NoSync) }
 
 func (db pebbleDB) ApplySynced(b Batch) error {
