@@ -23,7 +23,6 @@ type (
 	Position = chart.Position
 	Standing = chart.Standing
 	Region   = chart.Region
-
 	// Text is a text for people, made of Translations.
 	Text        = chart.Text
 	Translation = chart.Translation
@@ -32,14 +31,12 @@ type (
 	NodeLabel   = chart.NodeLabel
 	EventLabel  = chart.EventLabel
 	Column      = chart.Column
-
 	// Caller acts, and Right is what a rule says of one.
 	Caller     = chart.Caller
 	Right      = chart.Right
 	Owners     = chart.Owners
 	Candidates = chart.Candidates
 	TaskForm   = chart.TaskForm
-
 	// Webhook is where deliveries of one name go; the others are about the world around, too.
 	Webhook    = chart.Webhook
 	Schedule   = chart.Schedule
