@@ -11,18 +11,16 @@ import (
 // The API's names for what a definition says of itself: names (statemachine/DEFINITION.md, "Names"), texts and rights. The
 // parser builds them, and from then on they are only read.
 type (
-	// WorkflowID names a workflow.
+	// WorkflowID names a workflow; the others what is in it.
 	WorkflowID = chart.WorkflowID
-	// MachineID names a machine, or a region of a parallel state.
-	MachineID = chart.MachineID
-	// NodeID names a state within its machine.
-	NodeID = chart.NodeID
-	// EventName names an event.
-	EventName = chart.EventName
+	MachineID  = chart.MachineID
+	NodeID     = chart.NodeID
+	EventName  = chart.EventName
 	// Position is one entry of states, Standing one with how people see it, and Region what a position is about.
 	Position = chart.Position
 	Standing = chart.Standing
 	Region   = chart.Region
+
 	// Text is a text for people, made of Translations.
 	Text        = chart.Text
 	Translation = chart.Translation
@@ -31,12 +29,14 @@ type (
 	NodeLabel   = chart.NodeLabel
 	EventLabel  = chart.EventLabel
 	Column      = chart.Column
+
 	// Caller acts, and Right is what a rule says of one.
 	Caller     = chart.Caller
 	Right      = chart.Right
 	Owners     = chart.Owners
 	Candidates = chart.Candidates
 	TaskForm   = chart.TaskForm
+
 	// Webhook is where deliveries of one name go; the others are about the world around, too.
 	Webhook    = chart.Webhook
 	Schedule   = chart.Schedule
