@@ -89,7 +89,7 @@ test("every task is listed without what is in it, and given to somebody who may 
   const dialog = page.getByRole("dialog", { name: "Assign the task" });
   await dialog.getByLabel("User").fill("john.doe");
   await dialog.getByRole("button", { name: "Assign" }).click();
-  await dialog.getByText("“john.doe” cannot get this task").waitFor();
+  await dialog.getByText("“john.doe” cannot be assigned").waitFor();
   assert.equal(await dialog.getByLabel("User").inputValue(), "john.doe", "what was typed stays");
   await dialog.getByLabel("User").fill("mary.major");
   await dialog.getByRole("button", { name: "Assign" }).click();
@@ -168,7 +168,7 @@ test("a tree is stopped where it begins, after a question that says what ends", 
   assert.equal((await pending("batch", root)).ended, null);
   await stop.click();
   await dialog.getByRole("button", { name: "Stop all" }).click();
-  await page.getByText("“Batch” has ended.").waitFor();
+  await page.getByText("“Batch” was stopped.").waitFor();
   await stop.waitFor({ state: "detached" });
   assert.equal((await pending("batch", root)).ended, "cancelled");
   for (const { instanceId } of children) {
@@ -196,6 +196,6 @@ test("who may not read a tree stops it all the same", async () => {
   await page.getByRole("button", { name: "Stop tree" }).click();
   await page.getByRole("dialog").getByText("This cancels “Salary” and all its direct and indirect child instances").waitFor();
   await page.getByRole("button", { name: "Stop all" }).click();
-  await page.getByText("“Salary” has ended.").waitFor();
+  await page.getByText("“Salary” was stopped.").waitFor();
   await closeWindow(operator);
 });

@@ -136,7 +136,7 @@ test("a task is given to somebody who may have it", async () => {
   const dialog = page.getByRole("dialog", { name: "Assign the task" });
   await dialog.getByLabel("User").fill("john.doe");
   await dialog.getByRole("button", { name: "Assign" }).click();
-  await dialog.getByText("“john.doe” cannot get this task").waitFor();
+  await dialog.getByText("“john.doe” cannot be assigned").waitFor();
   await look(mary, "instance-assign");
   await dialog.getByLabel("User").fill("jane.roe");
   await dialog.getByRole("button", { name: "Assign" }).click();
