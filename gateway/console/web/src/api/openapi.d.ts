@@ -3189,7 +3189,7 @@ export interface components {
                 "application/json": components["schemas"]["RetiredDefinition"];
             };
         };
-        /** @description `InUse`: an instance has the version. `Conflict`: a file of the home names it, a version was published meanwhile, or some node of the cluster runs an older program. */
+        /** @description `InUse`: an instance has the version. `Conflict`: a file of the home names it, or a version was published meanwhile. */
         DefinitionInUse: {
             headers: {
                 [name: string]: unknown;
