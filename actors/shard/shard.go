@@ -1,7 +1,6 @@
 package shard
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -14,7 +13,6 @@ import (
 
 	"troupe/actors"
 	"troupe/actors/failure"
-	"troupe/actors/guard"
 	"troupe/actors/incident"
 	"troupe/actors/instance"
 	"troupe/actors/internal/instanceid"
@@ -51,7 +49,6 @@ type shard struct {
 	ending  bool
 	waiting map[key.ID][]*wake // for the end of the activation before
 	rests   map[key.ID]time.Time
-	works   map[string]context.CancelFunc // background work by the name of its actor
 }
 
 // wake asks the shard's actor for an activation, with one call admitted.
@@ -75,7 +72,7 @@ type end struct{}
 func (s *Shards) start(sh key.Shard, epoch uint64) *shard {
 	x := &shard{
 		of: s, awake: xsync.NewMap[key.ID, *instance.Activation](),
-		waiting: map[key.ID][]*wake{}, rests: map[key.ID]time.Time{}, works: map[string]context.CancelFunc{},
+		waiting: map[key.ID][]*wake{}, rests: map[key.ID]time.Time{},
 	}
 	x.Lead = instance.Lead{Env: s.o.Env, Shard: sh, Epoch: epoch, Round: &s.round, Resized: s.limitMemory, End: x.end}
 	x.name = fmt.Sprintf("shard-%d", sh)
@@ -120,46 +117,18 @@ func (x *shard) receive(ctx actor.Context) {
 		}
 	}()
 	switch m := ctx.Message().(type) {
-	case *actor.Started:
-		x.begin(ctx)
 	case *wake:
 		x.find(ctx, m)
 	case *actor.Terminated:
 		x.gone(ctx, m.Who)
 	case end:
 		x.ending = true
-		for _, cancel := range x.works {
-			cancel()
-		}
 		x.awake.Range(func(_ key.ID, a *instance.Activation) bool { a.Evict(); return true })
 	default:
 		return // protoactor's own
 	}
 	if x.ending && len(ctx.Children()) == 0 {
 		ctx.Stop(ctx.Self())
-	}
-}
-
-// begin starts the background work: an actor for each, which lives as long as its goroutine.
-func (x *shard) begin(ctx actor.Context) {
-	for _, b := range x.of.o.Background {
-		working, cancel := context.WithCancel(x.of.stops)
-		pid, err := ctx.SpawnNamed(actors.Props(func(ctx actor.Context) {
-			if _, ok := ctx.Message().(*actor.Started); !ok {
-				return
-			}
-			self := ctx.Self()
-			x.of.work.Go(func() {
-				guard.Loop(working.Done(), x.Log, b.Name+" of a shard", func() { b.Run(working, &x.Lead) })
-				x.System.Root().Poison(self)
-			})
-		}, nil), b.Name)
-		if err != nil {
-			x.Log.Error().Err(err).Str("work", b.Name).Msg("background work cannot begin")
-			cancel()
-			continue
-		}
-		x.works[pid.Id] = cancel
 	}
 }
 
@@ -229,11 +198,6 @@ func (x *shard) spawn(ctx actor.Context, w *wake) (*instance.Activation, error) 
 
 // gone removes a child that has ended.
 func (x *shard) gone(ctx actor.Context, who *actor.PID) {
-	if cancel, ok := x.works[who.Id]; ok {
-		cancel()
-		delete(x.works, who.Id)
-		return
-	}
 	id, ok := x.child(who)
 	if !ok {
 		return
@@ -285,9 +249,8 @@ func (x *shard) rest(a *instance.Activation, reason any, event string) {
 
 // about describes the actor and its children.
 func (x *shard) about() []string {
-	lines := []string{fmt.Sprintf("epoch %d, restarts %d, resting %d", x.Epoch, x.restarts.Load(), x.resting.Load())}
-	for _, b := range x.of.o.Background {
-		lines = append(lines, b.Name)
+	return []string{
+		fmt.Sprintf("epoch %d, restarts %d, resting %d", x.Epoch, x.restarts.Load(), x.resting.Load()),
+		fmt.Sprintf("instances: %d", x.awake.Size()),
 	}
-	return append(lines, fmt.Sprintf("instances: %d", x.awake.Size()))
 }

@@ -1,10 +1,9 @@
 // Package shard has one actor for each shard that this node leads. Its life is the epoch, and the instances that are
-// awake are its children, beside whatever runs in the background for the shard.
+// awake are its children.
 //
 //	Find ──► the shard's actor of now ──► activation ──► the instance's mailbox
 //	              │ spawns, watches, restarts, ends
-//	              ├─ instances, by their ids
-//	              └─ background work: timers, outbox
+//	              └─ instances, by their ids
 //
 // An event finds its instance in a table and passes no mailbox but the instance's. The package knows no request: what callers may
 // ask, and who they are, is above it, and what an instance does is in package instance.
@@ -39,15 +38,6 @@ type Options struct {
 	ReplyWaitMax, IdleAfter time.Duration
 	// AwakeBytesMax is about how much memory awake instances may take.
 	AwakeBytesMax int64
-	// Background is what runs for each shard while it is led.
-	Background []Background
-}
-
-// Background is work that nobody asks for.
-type Background struct {
-	Name string
-	// Run works until ctx ends. After a panic it is called again.
-	Run func(ctx context.Context, lead *instance.Lead)
 }
 
 // Shards are those that this node leads. Its methods are safe for concurrent use.
@@ -56,9 +46,6 @@ type Shards struct {
 	props      *actor.Props            // of every instance
 	led        []atomic.Pointer[shard] // by number; nil: not yet, or not any more
 	mu         sync.Mutex              // who changes led has it
-	stops      context.Context         //nolint:containedctx // of the goroutines
-	stop       context.CancelFunc      // ends the background work
-	work       sync.WaitGroup          // background work
 	swept      context.Context         //nolint:containedctx // of the relief and the sweep
 	stopSweeps context.CancelFunc
 	loops      sync.WaitGroup                // the relief
@@ -77,7 +64,6 @@ func Start(o Options) *Shards {
 		o: o, props: actors.Props(instance.Receive, nil),
 		led: make([]atomic.Pointer[shard], o.Store.Shards()), pressure: make(chan struct{}, 1),
 	}
-	s.stops, s.stop = context.WithCancel(context.Background())
 	first := make(chan struct{})
 	s.tick.Store(&first)
 	s.swept, s.stopSweeps = context.WithCancel(context.Background())
@@ -333,14 +319,6 @@ func (s *Shards) Round() int64 { return s.round.Load() }
 
 // Refuse has new calls answered with failure.ErrUnavailable.
 func (s *Shards) Refuse() { s.stopping.Store(true) }
-
-// StopBackground returns when nothing comes by itself any more.
-func (s *Shards) StopBackground() {
-	s.mu.Lock()   // NB: nobody begins to lead a shard after Refuse
-	s.mu.Unlock() //nolint:staticcheck // whoever did before has begun
-	s.stop()
-	s.work.Wait()
-}
 
 // Stop waits until every call is answered that was admitted, or ctx ends, and ends all actors. also reports what else is
 // waited for, "" for nothing.
