@@ -1,17 +1,15 @@
-package comparison
+package appendixd
 
 import (
 	"fmt"
 	"strings"
-
-	"troupe/statemachine/appendixd"
 )
 
 // Definition writes the chart as a definition in YAML (statemachine/DEFINITION.md).
-func Definition(c *appendixd.Chart) string {
+func Definition(c *Chart) string {
 	r := &rendering{}
 	r.line(0, "id: random")
-	if c.Unmatched != appendixd.Unset {
+	if c.Unmatched != Unset {
 		r.line(0, "unmatched: %s", unmatchedWords[c.Unmatched])
 	}
 	r.line(0, "context: {svcPublic: %s}", object(c, map[string]int{}))
@@ -20,10 +18,10 @@ func Definition(c *appendixd.Chart) string {
 	}
 	for _, e := range c.Events {
 		var keys []string
-		if e.Unmatched != appendixd.Unset {
+		if e.Unmatched != Unset {
 			keys = append(keys, "unmatched: "+unmatchedWords[e.Unmatched])
 		}
-		if e.Apply != appendixd.ApplyUnset {
+		if e.Apply != ApplyUnset {
 			keys = append(keys, "apply: "+applyWords[e.Apply])
 		}
 		r.line(1, "%s: {%s}", e.Event, strings.Join(keys, ", "))
@@ -36,13 +34,13 @@ func Definition(c *appendixd.Chart) string {
 }
 
 var (
-	unmatchedWords = map[appendixd.Unmatched]string{appendixd.Record: "record", appendixd.Reject: "reject", appendixd.Ignore: "ignore"}
-	applyWords     = map[appendixd.Apply]string{appendixd.ApplyMerge: "merge", appendixd.ApplyNone: "none"}
-	typeWords      = map[appendixd.Kind]string{appendixd.Parallel: "parallel", appendixd.Final: "final", appendixd.ShallowHistory: "history", appendixd.DeepHistory: "history"}
+	unmatchedWords = map[Unmatched]string{Record: "record", Reject: "reject", Ignore: "ignore"}
+	applyWords     = map[Apply]string{ApplyMerge: "merge", ApplyNone: "none"}
+	typeWords      = map[Kind]string{Parallel: "parallel", Final: "final", ShallowHistory: "history", DeepHistory: "history"}
 )
 
 // object writes variables as svcPublic has them: in the order of the chart.
-func object(c *appendixd.Chart, values map[string]int) string {
+func object(c *Chart, values map[string]int) string {
 	var members []string
 	for _, name := range c.Variables {
 		members = append(members, fmt.Sprintf("%q:%d", name, values[name]))
@@ -56,14 +54,14 @@ func (r *rendering) line(indent int, format string, args ...any) {
 	fmt.Fprintf(&r.b, strings.Repeat("  ", indent)+format+"\n", args...)
 }
 
-func (r *rendering) state(s *appendixd.State, indent int) {
+func (r *rendering) state(s *State, indent int) {
 	r.line(indent, "%s:", s.ID)
 	indent++
 	if word := typeWords[s.Kind]; word != "" {
 		r.line(indent, "type: %s", word)
 	}
-	if isHistory(s) {
-		if s.Kind == appendixd.DeepHistory {
+	if isHistoryState(s) {
+		if s.Kind == DeepHistory {
 			r.line(indent, "history: deep")
 		}
 		if s.Default != nil {
@@ -84,13 +82,13 @@ func (r *rendering) state(s *appendixd.State, indent int) {
 		return
 	}
 	r.line(indent, "states:")
-	for _, c := range append(append([]*appendixd.State{}, s.Children...), s.Histories...) {
+	for _, c := range s.everyChild() {
 		r.state(c, indent+1)
 	}
 }
 
 // transitions writes "on", "onDone", "always" and "after", each where its first transition stands.
-func (r *rendering) transitions(s *appendixd.State, indent int) {
+func (r *rendering) transitions(s *State, indent int) {
 	section, key := "", ""
 	for _, t := range s.Transitions {
 		now, name := sectionOf(t)
@@ -110,7 +108,7 @@ func (r *rendering) transitions(s *appendixd.State, indent int) {
 	}
 }
 
-func sectionOf(t *appendixd.Transition) (section, key string) {
+func sectionOf(t *Transition) (section, key string) {
 	switch {
 	case t.Done:
 		return "onDone", ""
@@ -124,7 +122,7 @@ func sectionOf(t *appendixd.Transition) (section, key string) {
 
 func quoted(text string) string { return "'" + text + "'" }
 
-func targets(states []*appendixd.State) string {
+func targets(states []*State) string {
 	var names []string
 	for _, s := range states {
 		names = append(names, s.ID)
@@ -132,7 +130,7 @@ func targets(states []*appendixd.State) string {
 	return "[" + strings.Join(names, ", ") + "]"
 }
 
-func transition(t *appendixd.Transition) string {
+func transition(t *Transition) string {
 	var keys []string
 	if len(t.Target) > 0 {
 		keys = append(keys, "target: "+targets(t.Target))
@@ -146,47 +144,47 @@ func transition(t *appendixd.Transition) string {
 	return "{" + strings.Join(append(keys, "actions: "+actions(t.Content)), ", ") + "}"
 }
 
-func condition(c appendixd.Condition) string {
+func condition(c Condition) string {
 	switch c := c.(type) {
-	case appendixd.Less:
+	case Less:
 		return fmt.Sprintf("svcPublic.%s < %d", c.Variable, c.Value)
-	case appendixd.In:
+	case In:
 		name := c.State
 		if c.Machine != "" {
 			name = c.Machine + "." + name
 		}
 		return map[bool]string{true: "!"}[c.Not] + fmt.Sprintf("In(%q)", name)
-	case appendixd.EventIs:
+	case EventIs:
 		return fmt.Sprintf("event.name == %q", c.Event)
-	case appendixd.Unknown:
+	case Unknown:
 		return "svcPublic.missing > 0"
-	case appendixd.Both:
+	case Both:
 		return "(" + condition(c.A) + ") && (" + condition(c.B) + ")"
 	}
 	return "unknown condition"
 }
 
 // expression writes a value: a number, or an expression in a text.
-func expression(e appendixd.Expression) string {
-	if n, is := e.(appendixd.Number); is {
+func expression(e Expression) string {
+	if n, is := e.(Number); is {
 		return fmt.Sprint(n.Value)
 	}
 	return quoted("${" + formula(e) + "}")
 }
 
-func formula(e appendixd.Expression) string {
+func formula(e Expression) string {
 	switch e := e.(type) {
-	case appendixd.Sum:
+	case Sum:
 		return fmt.Sprintf("svcPublic.%s + %d", e.Variable, e.Value)
-	case appendixd.Brought:
+	case Brought:
 		return "event.data.n"
-	case appendixd.Missing:
+	case Missing:
 		return "svcPublic.missing"
 	}
 	return "unknown expression"
 }
 
-func actions(list []appendixd.Action) string {
+func actions(list []Action) string {
 	var texts []string
 	for _, a := range list {
 		texts = append(texts, action(a))
@@ -194,21 +192,21 @@ func actions(list []appendixd.Action) string {
 	return "[" + strings.Join(texts, ", ") + "]"
 }
 
-func action(a appendixd.Action) string {
+func action(a Action) string {
 	switch a := a.(type) {
-	case appendixd.Assign:
+	case Assign:
 		return fmt.Sprintf("{assign: {svcPublic.%s: %s}}", a.Variable, expression(a.Value))
-	case appendixd.Raise:
+	case Raise:
 		return "{raise: {event: " + a.Event + brought(a.Data) + "}}"
-	case appendixd.Send:
+	case Send:
 		text := "{send: {event: " + a.Event + brought(a.Data) + ", delay: " + quoted(a.Delay.Text)
 		if a.ID != "" {
 			text += ", id: " + a.ID
 		}
 		return text + "}}"
-	case appendixd.Cancel:
+	case Cancel:
 		return "{cancel: " + a.ID + "}"
-	case appendixd.Log:
+	case Log:
 		switch {
 		case a.Event:
 			return "{log: " + quoted(a.Text+" ${event.name}") + "}"
@@ -216,20 +214,20 @@ func action(a appendixd.Action) string {
 			return "{log: " + quoted(a.Text+" ${"+formula(a.Value)+"}") + "}"
 		}
 		return "{log: " + quoted(a.Text) + "}"
-	case appendixd.If:
+	case If:
 		return choice(a)
 	}
 	return "unknown action"
 }
 
-func brought(data appendixd.Expression) string {
+func brought(data Expression) string {
 	if data == nil {
 		return ""
 	}
 	return ", data: {n: " + expression(data) + "}"
 }
 
-func choice(a appendixd.If) string {
+func choice(a If) string {
 	var more []string
 	text := ""
 	for k, b := range a.Branches {

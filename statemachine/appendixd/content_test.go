@@ -1,6 +1,8 @@
 package appendixd
 
-import "fmt"
+import (
+	"fmt"
+)
 
 // Action is one element of executable content. It reports whether it could be carried out.
 type Action interface{ execute(i *interpreter) bool }

@@ -1,0 +1,443 @@
+package appendixd
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"troupe/statemachine"
+	"troupe/statemachine/data"
+	"troupe/statemachine/packed"
+)
+
+// Tally counts what comparisons have seen.
+type Tally struct {
+	Charts  int // that were run
+	Refused int // by the parser
+	Steps   int // creates, events and timers, each taken by both
+	Counts  Counts
+	// NotStarted are instances whose create was undone by both.
+	NotStarted int
+}
+
+// Add adds another tally.
+func (t *Tally) Add(other Tally) {
+	t.Charts += other.Charts
+	t.Refused += other.Refused
+	t.Steps += other.Steps
+	t.NotStarted += other.NotStarted
+	t.Counts.Add(other.Counts)
+}
+
+// Difference is a step after which the two disagree.
+type Difference struct {
+	Definition string
+	Steps      []string // what was done, the step of the difference last
+	What       string
+}
+
+func (d *Difference) Error() string {
+	return fmt.Sprintf("%s\nsteps: %s\n%s", d.What, strings.Join(d.Steps, "; "), d.Definition)
+}
+
+// ErrRefused: the parser refused the definition. It is no difference, and should be rare.
+var ErrRefused = errors.New("definition refused")
+
+// firesMost bounds the timers that come in one pause: an after of no time can begin itself again.
+const firesMost = 8
+
+// begin is when the first instance is created; appendixd counts milliseconds from it.
+var begin = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// Run takes all steps of a case with both. The error is a *Difference, or wraps ErrRefused.
+func Run(p *statemachine.Parser, c Case) (Tally, error) {
+	text := Definition(c.Chart)
+	parsed, err := p.Parse(statemachine.Source{File: "random.yaml", Text: []byte(text)})
+	if err != nil {
+		return Tally{Refused: 1}, fmt.Errorf("%w: %w\n%s", ErrRefused, err, text)
+	}
+	tally := Tally{Charts: 1}
+	for _, operations := range c.Runs {
+		b := &both{definition: parsed.Definition, chart: c.Chart, tally: &tally}
+		if err := b.run(operations); err != nil {
+			return tally, &Difference{Definition: text, Steps: b.steps, What: err.Error()}
+		}
+		if tally.NotStarted > 0 {
+			break // all would end there
+		}
+	}
+	return tally, nil
+}
+
+// both is one instance, taken by both.
+type both struct {
+	definition *statemachine.Definition
+	chart      *Chart
+	tally      *Tally
+	steps      []string
+
+	now   int
+	ours  statemachine.Instance
+	other Instance
+	// restless: a step was undone because it reached a bound. afterDone counts operations.
+	restless  bool
+	afterDone int
+}
+
+var caller = &statemachine.Caller{ID: "john"}
+
+func (b *both) time() time.Time { return begin.Add(time.Duration(b.now) * time.Millisecond) }
+
+func (b *both) run(operations []Operation) error {
+	b.steps = append(b.steps, "create")
+	result, err := b.definition.Create(statemachine.Creation{ID: "01ARZ3NDEKTSV4RRFFQ69G5FAV", Caller: caller, Now: b.time()})
+	next, report := b.chart.Interpret(b.now)
+	if err := b.compare("", result, err, next, report); err != nil {
+		return err
+	}
+	if report.Outcome == Undone {
+		b.tally.NotStarted++
+		return nil
+	}
+	for _, o := range operations {
+		if err := b.operate(o); err != nil || b.isOver() {
+			return err
+		}
+	}
+	return nil
+}
+
+// isOver reports whether the rest of a run would show little: an instance that is done takes nothing, and one that does not
+// come to rest mostly does not come to rest with the next event either, which takes long.
+func (b *both) isOver() bool {
+	if b.chart.IsDone(b.other) {
+		b.afterDone++
+	}
+	return b.restless || b.afterDone > 3
+}
+
+func (b *both) operate(o Operation) error {
+	if o.Event == "" {
+		return b.pause(o.Pause)
+	}
+	b.now++
+	b.steps = append(b.steps, o.Event)
+	event := statemachine.Event{Name: statemachine.EventName(o.Event), Caller: caller, Now: b.time()}
+	if o.Data != nil {
+		b.steps[len(b.steps)-1] += fmt.Sprintf(" {n: %d}", *o.Data)
+		event.Data = data.Value(fmt.Sprintf(`{"n":%d}`, *o.Data))
+	}
+	result, err := b.definition.Step(&b.ours, event)
+	next, report := b.chart.Send(b.other, Event{Name: o.Event, Data: o.Data}, b.now)
+	return b.compare(o.Event, result, err, next, report)
+}
+
+// pause fires what becomes due, each timer at its own time, and drops those whose step is undone.
+func (b *both) pause(milliseconds int) error {
+	until := b.now + milliseconds
+	for range firesMost {
+		timer, waits := firstTimer(&b.ours, begin.Add(time.Duration(until)*time.Millisecond))
+		position, otherWaits := b.chart.NextTimer(b.other, until)
+		if waits != otherWaits {
+			return fmt.Errorf("a timer is due: ours %t, Appendix D %t", waits, otherWaits)
+		}
+		if !waits {
+			break
+		}
+		b.now = max(b.now, int(timer.Due.Sub(begin).Milliseconds()))
+		b.steps = append(b.steps, string(timer.Event)+" comes")
+		name := b.other.Timers[position].Event.Name
+		if name != string(timer.Event) {
+			return fmt.Errorf("the timer that comes first: ours %s, Appendix D %s", timer.Event, name)
+		}
+		result, err := b.definition.Fire(&b.ours, timer.ID, b.time())
+		next, report := b.chart.Fire(b.other, position, b.now)
+		if errors.Is(err, statemachine.ErrExecution) {
+			dropped, failed := b.definition.Drop(&b.ours, timer.ID)
+			if failed != nil {
+				return failed
+			}
+			b.ours = dropped
+		}
+		if err := b.compare(name, result, err, next, report); err != nil {
+			return err
+		}
+	}
+	b.now = until
+	return nil
+}
+
+// firstTimer is the timer that comes first by a time (statemachine/DEFINITION.md, "Timers").
+func firstTimer(in *statemachine.Instance, until time.Time) (first statemachine.Timer, ok bool) {
+	timers := slices.DeleteFunc(in.Timers(), func(t statemachine.Timer) bool { return t.Due.After(until) })
+	if len(timers) == 0 {
+		return first, false
+	}
+	return slices.MinFunc(timers, func(a, b statemachine.Timer) int {
+		return cmp.Or(a.Due.Compare(b.Due), compareIDs(a, b))
+	}), true
+}
+
+func compareIDs(a, b statemachine.Timer) int {
+	return cmp.Or(cmp.Compare(a.ID.Sequence, b.ID.Sequence), cmp.Compare(a.ID.Number, b.ID.Number))
+}
+
+// compare holds what a step gave against what it gives by Appendix D, and goes on with both.
+func (b *both) compare(event string, result statemachine.Result, err error, next Instance, report Report) error {
+	b.tally.Steps++
+	b.tally.Counts.Add(report.Counts)
+	before := positionsOf(b.chart, b.other)
+	b.other, b.restless = next, report.AtBound
+	outcome, err := outcomeOf(result, err)
+	if err != nil {
+		return err
+	}
+	if outcome != report.Outcome {
+		return fmt.Errorf("outcome: ours %v, Appendix D %v %s", outcome, report.Outcome, report.Why)
+	}
+	if outcome == Undone && event == "" {
+		return nil
+	}
+	if outcome == Undone || outcome == Rejected {
+		return b.compareInstances()
+	}
+	b.ours = result.Instance
+	if err := differs("log", result.Logs, report.Log); err != nil {
+		return err
+	}
+	if outcome != Ignored {
+		if err := b.compareEntry(&result.Entry, event, before); err != nil {
+			return err
+		}
+	}
+	return b.compareInstances()
+}
+
+// outcomeOf is the outcome in the words of appendixd. An error is one that a random chart cannot have.
+func outcomeOf(result statemachine.Result, err error) (Outcome, error) {
+	switch {
+	case errors.Is(err, statemachine.ErrExecution):
+		return Undone, nil
+	case errors.Is(err, statemachine.ErrRejected):
+		return Rejected, nil
+	case err != nil:
+		return 0, fmt.Errorf("unexpected error: %w", err)
+	}
+	return map[statemachine.Outcome]Outcome{
+		statemachine.Moved: Moved, statemachine.Recorded: Recorded, statemachine.Ignored: Ignored,
+	}[result.Outcome], nil
+}
+
+func differs(what string, ours, other []string) error {
+	if slices.Equal(ours, other) {
+		return nil
+	}
+	return fmt.Errorf("%s:\n  ours       %q\n  Appendix D %q", what, ours, other)
+}
+
+// compareEntry compares the history entry.
+func (b *both) compareEntry(entry *statemachine.Entry, event string, before []string) error {
+	if string(entry.Event) != event {
+		return fmt.Errorf("event of the entry: %q, want %q", entry.Event, event)
+	}
+	nodes := func(positions []string) []string {
+		var out []string
+		for _, p := range positions {
+			_, node, _ := strings.Cut(p, ".")
+			out = append(out, node)
+		}
+		return out
+	}
+	if event == "" {
+		before = slices.Repeat([]string{".Start"}, len(b.chart.Root.Children))
+	}
+	if err := differs("start of the entry", texts(entry.Start), nodes(before)); err != nil {
+		return err
+	}
+	return differs("end of the entry", texts(entry.End), nodes(positionsOf(b.chart, b.other)))
+}
+
+func texts[T ~string](list []T) []string {
+	var out []string
+	for _, text := range list {
+		out = append(out, string(text))
+	}
+	return out
+}
+
+// compareInstances compares all that can be seen of the instance, and reads it from its stored form.
+func (b *both) compareInstances() error {
+	stored := b.definition.AppendRecord(nil, &b.ours, statemachine.Chain{}, nil)
+	record, err := statemachine.ParseRecord(stored)
+	if err != nil {
+		return err
+	}
+	if b.ours, err = b.definition.Restore(b.ours.ID, record); err != nil {
+		return err
+	}
+	var positions []string
+	for _, p := range b.definition.Positions(&b.ours) {
+		positions = append(positions, string(p.Machine)+"."+string(p.Node))
+	}
+	if err := differs("positions", positions, positionsOf(b.chart, b.other)); err != nil {
+		return err
+	}
+	if err := differs("configuration", activeAt(b.chart, positions), configurationOf(b.other)); err != nil {
+		return err
+	}
+	if want := object(b.chart, b.other.Variables); string(b.ours.Public) != want {
+		return fmt.Errorf("variables: ours %s, Appendix D %s", b.ours.Public, want)
+	}
+	if err := differs("timers", timersOf(&b.ours), b.otherTimers()); err != nil {
+		return err
+	}
+	if err := differs("history", historyOf(stored), b.otherHistory()); err != nil {
+		return err
+	}
+	if ours, other := b.definition.IsDone(&b.ours), b.chart.IsDone(b.other); ours != other {
+		return fmt.Errorf("done: ours %t, Appendix D %t", ours, other)
+	}
+	if ours := int(b.ours.UpdatedAt.Sub(begin).Milliseconds()); ours != b.other.Last {
+		return fmt.Errorf("time of the last entry: ours %d, Appendix D %d", ours, b.other.Last)
+	}
+	return nil
+}
+
+// positionsOf is what statemachine/DEFINITION.md, "Positions", says of a configuration.
+func positionsOf(c *Chart, in Instance) []string {
+	if in.Configuration == nil {
+		return nil
+	}
+	var out []string
+	var visit func(region *State)
+	visit = func(region *State) {
+		s := region
+		for s.Kind == Compound {
+			k := slices.IndexFunc(s.Children, func(c *State) bool { return slices.Contains(in.Configuration, c) })
+			if k < 0 {
+				out = append(out, region.ID+".nowhere")
+				return
+			}
+			s = s.Children[k]
+		}
+		out = append(out, region.ID+"."+s.ID)
+		if s.Kind == Parallel {
+			for _, r := range s.Children {
+				visit(r)
+			}
+		}
+	}
+	for _, m := range c.Root.Children {
+		visit(m)
+	}
+	return out
+}
+
+// activeAt lists the states that are active when an instance has these positions: those that they name, with their ancestors.
+func activeAt(c *Chart, positions []string) []string {
+	active := map[*State]bool{}
+	for _, p := range positions {
+		region, node, _ := strings.Cut(p, ".")
+		for _, s := range c.States() {
+			for up := s; s.ID == node && isIn(s, region) && up.Parent != nil; up = up.Parent {
+				active[up] = true
+			}
+		}
+	}
+	var out []string
+	for _, s := range c.States() {
+		if active[s] {
+			out = append(out, s.ID)
+		}
+	}
+	return out
+}
+
+// isIn reports whether a state is the region or machine of that name, or lies in it.
+func isIn(s *State, region string) bool {
+	for ; s.Parent != nil; s = s.Parent {
+		if s.ID == region {
+			return true
+		}
+	}
+	return false
+}
+
+func configurationOf(in Instance) []string {
+	var out []string
+	for _, s := range in.Configuration {
+		out = append(out, s.ID)
+	}
+	return out
+}
+
+// timersOf lists timers in the order in which they began.
+func timersOf(in *statemachine.Instance) []string {
+	var out []string
+	for _, t := range slices.SortedFunc(slices.Values(in.Timers()), compareIDs) {
+		at := ""
+		if t.At.Node != "" {
+			at = " of " + string(t.At.Machine) + "." + string(t.At.Node)
+		}
+		out = append(out, fmt.Sprintf("%s at %d%s", t.Event, t.Due.Sub(begin).Milliseconds(), at))
+	}
+	return out
+}
+
+func (b *both) otherTimers() []string {
+	var out []string
+	for _, t := range b.other.Timers {
+		at := ""
+		if t.After != nil {
+			at = " of " + t.After.State.Machine().ID + "." + t.After.State.ID
+		}
+		out = append(out, fmt.Sprintf("%s at %d%s", t.Event.Name, t.Due, at))
+	}
+	return out
+}
+
+// historyOf reads what history states remember from the stored form (the layout is at statemachine.AppendRecord), which is
+// the only place that shows it.
+func historyOf(stored []byte) []string {
+	r := packed.NewReader(stored[1:])
+	for range 2 {
+		r.Uvarint() // version, sequence
+	}
+	for range 2 {
+		r.Varint() // created, updated
+	}
+	r.Take(len(statemachine.Chain{}))
+	for range 4 {
+		r.Text() // states, redirect, public, private
+	}
+	var out []string
+	for memory := packed.NewReader(r.Text()); !memory.Whole() && !memory.Failed(); {
+		line := string(memory.Text()) + "." + string(memory.Text()) + ":"
+		for range memory.Uvarint() {
+			line += " " + string(memory.Text())
+		}
+		out = append(out, line)
+	}
+	if r.Failed() {
+		return []string{"stored form not readable"}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (b *both) otherHistory() []string {
+	var out []string
+	for h, states := range maps.All(b.other.History) {
+		line := h.Machine().ID + "." + h.ID + ":"
+		for _, s := range states {
+			line += " " + s.ID
+		}
+		out = append(out, line)
+	}
+	slices.Sort(out)
+	return out
+}
