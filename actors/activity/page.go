@@ -21,25 +21,21 @@ import (
 )
 
 const (
-	// LimitMax is the longest page.
-	LimitMax = 1000
-	// pageBytesMax ends a page early, so that it fits into memory.
-	pageBytesMax = 4 << 20
+	LimitMax     = 1000    // the longest page
+	pageBytesMax = 4 << 20 // pageBytesMax ends a page early, so that it fits into memory
 )
 
 // Item is one line of what has happened. Exactly one of its last fields is set.
 type Item struct {
-	At time.Time
-	// User did it; "" for what waits.
-	User string
+	At   time.Time
+	User string // User did it; "" for what waits
 
 	Entry    data.Value // of the history, with its data
 	Sequence uint64     // of Entry
 	Row      *Row
 	Timer    *statemachine.Timer
 	Delivery *pending.Delivery
-	// Name is that of the timer.
-	Name string
+	Name     string // that of the timer
 
 	place place
 }
@@ -73,14 +69,12 @@ func (p place) compare(q place) int {
 type Request struct {
 	Instance key.ID
 	// Sequence is that of its last entry. Entries up to that are durable, and nothing behind a later one is shown.
-	Sequence   uint64
-	Timers     []statemachine.Timer
-	Deliveries []pending.Delivery
-	// OldestFirst: otherwise the newest come first.
-	OldestFirst bool
-	// Limit is 1 to LimitMax, and Cursor Page.Next of the page before, in the same order.
-	Limit  int
-	Cursor string
+	Sequence    uint64
+	Timers      []statemachine.Timer
+	Deliveries  []pending.Delivery
+	OldestFirst bool // otherwise the newest come first
+	Limit       int  // 1 to LimitMax, and Cursor Page.Next of the page before, in the same order
+	Cursor      string
 }
 
 // Page is a part of it. It may be shorter than the limit although more follows: Next is empty at the end.
@@ -127,13 +121,12 @@ func Read(store *persistence.Store, req *Request) (*Page, error) {
 // reading is one call of Read. Of each kind it has one item more than the page, at least, where there are so many, but for what stands behind
 // end.
 type reading struct {
-	store *persistence.Store
-	req   *Request
-	sh    key.Shard
-	// entries are read one after the other.
-	entries *history.Reader
-	after   *place // where the page before ended; nil for the first
-	end     *place // the page ends there at the latest: of some kind nothing was read behind it; nil for nowhere
+	store   *persistence.Store
+	req     *Request
+	sh      key.Shard
+	entries *history.Reader // read one after the other
+	after   *place          // where the page before ended; nil for the first
+	end     *place          // the page ends there at the latest: of some kind nothing was read behind it; nil for nowhere
 	items   []*Item
 }
 

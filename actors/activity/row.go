@@ -31,16 +31,14 @@ func (k Kind) String() string {
 
 // Row is something that happened to an instance and is no history entry.
 type Row struct {
-	Kind Kind
-	At   time.Time
-	User string
-	Text string // of a comment
-	// Task and its node are those that was claimed, released or assigned; To has it now.
-	Task statemachine.PartID
-	Node statemachine.Position
-	To   string
-	// Sequence is that of the last history entry before it, and Number counts those behind that entry.
-	Sequence uint64
+	Kind     Kind
+	At       time.Time
+	User     string
+	Text     string              // of a comment
+	Task     statemachine.PartID // Task and its node are those that was claimed, released or assigned; To has it now
+	Node     statemachine.Position
+	To       string
+	Sequence uint64 // that of the last history entry before it, and Number counts those behind that entry
 	Number   uint32
 }
 

@@ -1,5 +1,5 @@
-// Package actorstest runs everything below the gateway in a test: the identities and
-// the actors of all groups, on a store in memory and on the text files of a home.
+// Package actorstest runs everything below the gateway in a test: the identities and the actors of all groups, on a
+// store in memory and on the text files of a home.
 //
 //	a := actorstest.Start(t, actorstest.Options{Files: map[string]string{"identity.yaml": …, "workflows/leave.yaml": …}})
 //	a.Token("ann")
@@ -41,35 +41,29 @@ import (
 
 // Options of Start.
 type Options struct {
-	// Files are the files of the home, by their path in it. identity.yaml must be
-	// among them; files of the repository stand below repository/.
-	Files map[string]string
-	// Workflow, Portal and Identity have limits; what Start makes itself is
-	// overwritten.
-	Workflow workflow.Options
+	// Files are the files of the home, by their path in it. identity.yaml must be among them; files of the repository
+	// stand below repository/.
+	Files    map[string]string
+	Workflow workflow.Options // Workflow, Portal and Identity have limits; what Start makes itself is overwritten
 	Portal   formportal.Options
 	Identity identity.Options
-	// Clock is the time of all of them; nil: time.Now.
-	Clock func() time.Time
-	Log   zerolog.Logger
+	Clock    func() time.Time // the time of all of them; nil: time.Now
+	Log      zerolog.Logger
 }
 
 // Actors is what runs until the end of the test.
 type Actors struct {
-	// Dir is the home folder.
-	Dir        string
-	Disk       *storetest.Disk // what the store stands on
-	Store      *persistence.Store
-	Node       *cluster.Node // nil where it stands alone
-	Identities identity.Identities
-	Workflows  *workflow.Router
-	// Presentations is how people see workflows and instances.
-	Presentations *presentation.Service
-	// Migrations has no other nodes.
-	Migrations *migration.Service
-	Portal     *formportal.Portal
-	Repository *repository.Service
-	Parameters *template.Service
+	Dir           string          // the home folder
+	Disk          *storetest.Disk // what the store stands on
+	Store         *persistence.Store
+	Node          *cluster.Node // nil where it stands alone
+	Identities    identity.Identities
+	Workflows     *workflow.Router
+	Presentations *presentation.Service // how people see workflows and instances
+	Migrations    *migration.Service    // Migrations has no other nodes
+	Portal        *formportal.Portal
+	Repository    *repository.Service
+	Parameters    *template.Service
 
 	t         testing.TB
 	parser    *statemachine.Parser
@@ -155,8 +149,8 @@ func (a *Actors) Nodes() []*Actors { return a.nodes }
 // Catalog returns the definitions in use.
 func (a *Actors) Catalog() *catalog.Catalog { return a.catalog }
 
-// Write puts a file in place of another one, or none for "", and takes all files
-// over as the service does. It returns when every node has done so.
+// Write puts a file in place of another one, or none for "", and takes all files over as the service does. It returns
+// when every node has done so.
 func (a *Actors) Write(name, text string) {
 	a.t.Helper()
 	a.put(name, text)
@@ -189,8 +183,8 @@ func (a *Actors) Session(user identity.UserID) (secret string) {
 	return secret
 }
 
-// ChangeIdentities does something with the identities where they can be changed. It returns when
-// every node knows of it.
+// ChangeIdentities does something with the identities where they can be changed. It returns when every node knows of
+// it.
 func (a *Actors) ChangeIdentities(do func(identity.Identities) error) {
 	a.t.Helper()
 	a.await("a node that leads the identities", func() bool {
@@ -205,8 +199,7 @@ func (a *Actors) ChangeIdentities(do func(identity.Identities) error) {
 	a.AwaitCurrent()
 }
 
-// AwaitCurrent returns when every node knows what any of them has acknowledged of users, credentials and
-// definitions.
+// AwaitCurrent returns when every node knows what any of them has acknowledged of users, credentials and definitions.
 func (a *Actors) AwaitCurrent() {
 	a.t.Helper()
 	for _, n := range a.nodes {
@@ -216,8 +209,7 @@ func (a *Actors) AwaitCurrent() {
 	}
 }
 
-// await returns when something is so. It fails the test after a minute, which only a broken
-// service needs.
+// await returns when something is so. It fails the test after a minute, which only a broken service needs.
 func (a *Actors) await(what string, met func() bool) {
 	a.t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)

@@ -22,19 +22,15 @@ import (
 )
 
 const (
-	// pace is cluster.Options.Pace: at the default a cluster would need seconds to grow.
-	pace = 20 * time.Millisecond
-	// tick is cluster.Options.Tick: nobody loses what it leads because the processors are short.
-	tick = 2 * time.Second
-	// joinMax bounds how long a node may take to join, and handOverMax one try of another to lead.
-	joinMax     = time.Minute
+	pace        = 20 * time.Millisecond // cluster.Options.Pace: at the default a cluster would need seconds to grow
+	tick        = 2 * time.Second       // cluster.Options.Tick: nobody loses what it leads because the processors are short
+	joinMax     = time.Minute           // joinMax bounds how long a node may take to join, and handOverMax one try of another to lead
 	handOverMax = 5 * time.Second
 )
 
-// StartCluster starts nodes that are one service, as the program does in a process for each: with
-// logs of Raft, cluster ports on this machine, and a published home. Every node has a replica of every
-// shard, and leads at least one when there are at most four of them. What they do for each other
-// at requests is the gateway's: see cluster.Node.Serve.
+// StartCluster starts nodes that are one service, as the program does in a process for each: with logs of Raft, cluster
+// ports on this machine, and a published home. Every node has a replica of every shard, and leads at least one when
+// there are at most four of them. What they do for each other at requests is the gateway's: see cluster.Node.Serve.
 func StartCluster(t testing.TB, o Options, nodes int) []*Actors {
 	t.Helper()
 	dir, all := t.TempDir(), make([]*Actors, nodes)
@@ -64,8 +60,8 @@ func StartCluster(t testing.TB, o Options, nodes int) []*Actors {
 	return all
 }
 
-// found makes the store that of the first node of a cluster, and what is in the files of the home
-// published there. It returns the address of the node.
+// found makes the store that of the first node of a cluster, and what is in the files of the home published there. It
+// returns the address of the node.
 func (a *Actors) found(folder string, nodes int) (address string) {
 	a.t.Helper()
 	var err error
@@ -99,8 +95,8 @@ func (a *Actors) admit(folder string) (address string) {
 	return address
 }
 
-// listen opens a port for a node. NB: what the system chooses by itself may be the port of a connection
-// by the time the node opens it.
+// listen opens a port for a node. NB: what the system chooses by itself may be the port of a connection by the time the
+// node opens it.
 func (a *Actors) listen() net.Listener {
 	a.t.Helper()
 	for range 1000 {

@@ -12,32 +12,26 @@ import (
 
 // Instances is what building an index asks of the instances.
 type Instances interface {
-	// EnterIndex has an instance write its entries of an index, in its turn among
-	// its events, so that nothing moves between the look at its data and the entry.
-	// wait returns when they are durable, or why they are not. ErrInstanceBusy: it
-	// takes no more calls now.
+	// EnterIndex has an instance write its entries of an index, in its turn among its events, so that nothing moves
+	// between the look at its data and the entry. wait returns when they are durable, or why they are not.
+	// ErrInstanceBusy: it takes no more calls now.
 	EnterIndex(workflow string, id key.ID, ix *Index) (wait func() error, err error)
 }
 
 const (
-	// buildPending is how many instances are asked at a time. It is what building
-	// takes from the events.
+	// buildPending is how many instances are asked at a time. It is what building takes from the events.
 	buildPending = 64
-	// buildRetry is how long the builder waits after a failure, and busyRetry after
-	// an instance that takes no calls.
-	buildRetry = 5 * time.Second
-	busyRetry  = time.Second
-	// buildLogEvery is how often progress is logged.
-	buildLogEvery = 5 * time.Second
+	// buildRetry is how long the builder waits after a failure, and busyRetry after an instance that takes no calls.
+	buildRetry    = 5 * time.Second
+	busyRetry     = time.Second
+	buildLogEvery = 5 * time.Second // how often progress is logged
 )
 
-// BuildIndexes fills declared indexes, and frees those that no definition declares
-// any more, until ctx ends. It is the body of one goroutine, and is called once. In a
-// cluster it does so in the shards that this node leads.
+// BuildIndexes fills declared indexes, and frees those that no definition declares any more, until ctx ends. It is the
+// body of one goroutine, and is called once. In a cluster it does so in the shards that this node leads.
 //
-// Filling goes over all instances of the workflow while they live on: each enters
-// itself. Those that are made meanwhile do so in their first commit, because commits
-// maintain an index from the moment that it is declared.
+// Filling goes over all instances of the workflow while they live on: each enters itself. Those that are made meanwhile
+// do so in their first commit, because commits maintain an index from the moment that it is declared.
 func (c *Catalog) BuildIndexes(ctx context.Context, instances Instances) {
 	if !c.store.Alone() {
 		c.buildLed(ctx, instances)
@@ -116,8 +110,7 @@ type build struct {
 	pending     []func() error // wait for instances that were asked, oldest first
 }
 
-// run returns when all instances that there were have their entries, or are not going to write any
-// more.
+// run returns when all instances that there were have their entries, or are not going to write any more.
 func (b *build) run(ctx context.Context) (err error) {
 	if b.total, err = b.catalog.store.CountAll(key.CountPrefix(nil, b.shard, b.row.Workflow)); err != nil {
 		return err
@@ -179,8 +172,8 @@ func (b *build) instance(ctx context.Context, id key.ID) error {
 	}
 }
 
-// collect waits until at most keep instances have not answered. It returns the
-// first error, when all that it had to wait for have answered.
+// collect waits until at most keep instances have not answered. It returns the first error, when all that it had to
+// wait for have answered.
 func (b *build) collect(keep int) error {
 	var failed error
 	for len(b.pending) > keep {

@@ -13,32 +13,28 @@ import (
 	"troupe/statemachine"
 )
 
-// Catalog knows every definition that was ever published. What is published is
-// kept in the store by id and version, because instances stay on the version
-// that they were created with (statemachine/DEFINITION.md, "Versions").
+// Catalog knows every definition that was ever published. What is published is kept in the store by id and version,
+// because instances stay on the version that they were created with (statemachine/DEFINITION.md, "Versions").
 //
 // Readers are lock-free. Publish changes what new instances get.
 type Catalog struct {
-	store  *persistence.Store
-	parser *statemachine.Parser
-	log    zerolog.Logger
-	// awaitCurrent is Options.Current.
-	awaitCurrent func(context.Context) error
+	store        *persistence.Store
+	parser       *statemachine.Parser
+	log          zerolog.Logger
+	awaitCurrent func(context.Context) error // Options.Current
 	bounds       bounds
 
-	// current has what new instances get, and for workflows whose file is gone what
-	// rules their instances. Replaced, never changed.
+	// current has what new instances get, and for workflows whose file is gone what rules their instances. Replaced,
+	// never changed.
 	current atomic.Pointer[currentVersions]
-	// builtin are the definitions of our own, which no file can take away. They
-	// are not listed among the choices. Written before the router starts.
+	// builtin are the definitions of our own, which no file can take away. They are not listed among the choices.
+	// Written before the router starts.
 	builtin currentVersions
-	// versions has the definitions that instances asked for, and those that cannot
-	// be read with the reason.
+	// versions has the definitions that instances asked for, and those that cannot be read with the reason.
 	versions *xsync.Map[versionKey, version]
 	// timeless are those that were not read yet and have no schedules, as far as somebody has looked.
-	timeless *xsync.Map[versionKey, struct{}]
-	// compiling is held while one of them is being compiled.
-	compiling turn
+	timeless  *xsync.Map[versionKey, struct{}]
+	compiling turn // held while one of them is being compiled
 	// origins say where versions come from, and owners who owns each workflow: replaced, never changed.
 	origins *origins
 	owners  atomic.Pointer[map[string]ownership]
@@ -46,24 +42,19 @@ type Catalog struct {
 	retirements atomic.Pointer[retirements]
 	retiring    turn
 	vacate      func(context.Context, Vacancy) (used uint64, err error) // Options.Vacate
-	// publishing is held while a set is being published, also over the commit
-	// (DESIGN.md, "Definitions").
+	// publishing is held while a set is being published, also over the commit (DESIGN.md, "Definitions").
 	publishing struct {
 		turn
-		pins    map[versionKey]*atomic.Int64 // see currentVersion.pins
-		indexes storedIndexes                // as the store has them
-		// retirement is the number of the one that is carried out here; 0: none.
-		retirement uint64
+		pins       map[versionKey]*atomic.Int64 // see currentVersion.pins
+		indexes    storedIndexes                // as the store has them
+		retirement uint64                       // the number of the one that is carried out here; 0: none
 	}
 
 	// indexes are what commits maintain (DESIGN.md, "Generations of indexes"). Replaced, never changed.
-	indexes atomic.Pointer[Indexes]
-	// commits are those that may work with what was replaced.
-	commits grace.Period
-	// indexesChanged has an entry when there may be something to build or drop.
-	indexesChanged chan struct{}
-	// inShards is what the catalog knows of the indexes in shards with replicas.
-	inShards inShards
+	indexes        atomic.Pointer[Indexes]
+	commits        grace.Period  // those that may work with what was replaced
+	indexesChanged chan struct{} // indexesChanged has an entry when there may be something to build or drop
+	inShards       inShards      // what the catalog knows of the indexes in shards with replicas
 }
 
 // turn is a lock. It is no mutex, because bubbles of testing/synctest do not let time pass for who waits for one.
@@ -82,14 +73,12 @@ type currentVersions map[string]*currentVersion
 type currentVersion struct {
 	// Definition is nil when what is stored was not needed yet, or cannot be read; Catalog.rules has it, or knows why.
 	*statemachine.Definition
-	version uint64
-	listed  bool // its file is in the current set, or it is published: new instances can be made
-	// published: it came by PublishDefinition, and no file may name the workflow.
-	published bool
-	// older are the versions below that files of the current set name, too.
-	older []uint64
-	// pins counts the creates that are on their way with this content of this version, and is shared by all that have it. It
-	// becomes closed, for good, when other content takes the version, or the version goes.
+	version   uint64
+	listed    bool     // its file is in the current set, or it is published: new instances can be made
+	published bool     // it came by PublishDefinition, and no file may name the workflow
+	older     []uint64 // the versions below that files of the current set name, too
+	// pins counts the creates that are on their way with this content of this version, and is shared by all that have
+	// it. It becomes closed, for good, when other content takes the version, or the version goes.
 	pins *atomic.Int64
 }
 
@@ -107,15 +96,14 @@ type origins = xsync.Map[versionKey, origin]
 
 // ownership is what is kept about the owners of a workflow.
 type ownership struct {
-	// By is the user who first published it through the interface, and since a file of a home named it last; "": nobody did, or it is not
-	// known who.
+	// By is the user who first published it through the interface, and since a file of a home named it last; "": nobody
+	// did, or it is not known who.
 	By string `json:"by,omitempty"`
 	// Owners are those that its newest version names; nil: none.
 	Owners *statemachine.Owners `json:"owners,omitempty"`
 }
 
-// pinsLocked returns the counter that all share who have the version's present
-// content.
+// pinsLocked returns the counter that all share who have the version's present content.
 func (c *Catalog) pinsLocked(key versionKey) *atomic.Int64 {
 	if c.publishing.pins[key] == nil {
 		c.publishing.pins[key] = new(atomic.Int64)
@@ -123,8 +111,8 @@ func (c *Catalog) pinsLocked(key versionKey) *atomic.Int64 {
 	return c.publishing.pins[key]
 }
 
-// bounds are those of what is published through the interface (gateway/INTERFACE.md, "Publishing a definition"). Holders of mod-admin
-// have none.
+// bounds are those of what is published through the interface (gateway/INTERFACE.md, "Publishing a definition").
+// Holders of mod-admin have none.
 type bounds struct {
 	workflows int // that one user has published first, also those that are gone: their ids stay the user's
 	versions  int // of one workflow, also those whose numbers a cluster keeps

@@ -15,10 +15,9 @@ import (
 	"troupe/statemachine"
 )
 
-// AddBuiltin makes a definition of our own available under an id that no file can
-// have, because it is no identifier. What was once used must stay as it is: a new
-// version would need the old one as well. It must be called before the catalog is
-// used.
+// AddBuiltin makes a definition of our own available under an id that no file can have, because it is no identifier.
+// What was once used must stay as it is: a new version would need the old one as well. It must be called before the
+// catalog is used.
 func (c *Catalog) AddBuiltin(id string, d *statemachine.Definition) {
 	c.builtin[id] = &currentVersion{Definition: d, version: d.Version, listed: true, pins: new(atomic.Int64)}
 	c.keep(versionKey{id, d.Version}, d)
@@ -48,14 +47,14 @@ func (c *Catalog) Len() int {
 	return n
 }
 
-// Newest returns the definition whose rules hold for the workflow. failure.ErrNotFound when
-// it was never published, failure.ErrExecution when it cannot be read.
+// Newest returns the definition whose rules hold for the workflow. failure.ErrNotFound when it was never published,
+// failure.ErrExecution when it cannot be read.
 func (c *Catalog) Newest(workflow string) (*statemachine.Definition, error) {
 	return c.rules(workflow, c.currentOf(workflow))
 }
 
-// Creatable returns the definition for new instances. failure.ErrNotFound when there is none,
-// failure.ErrExecution when it cannot be read.
+// Creatable returns the definition for new instances. failure.ErrNotFound when there is none, failure.ErrExecution when
+// it cannot be read.
 func (c *Catalog) Creatable(workflow string) (*statemachine.Definition, error) {
 	o := c.currentOf(workflow)
 	if o != nil && !o.listed {
@@ -98,9 +97,8 @@ func (c *Catalog) adopt(workflow string, o *currentVersion, d *statemachine.Defi
 // Pin keeps the content of a workflow's current version.
 type Pin struct{ version *currentVersion }
 
-// Pin pins the definition for a create that is about to happen: until it is
-// released, its content cannot be replaced under the same version. After the create,
-// the stored count of instances holds it. The errors are those of Creatable.
+// Pin pins the definition for a create that is about to happen: until it is released, its content cannot be replaced
+// under the same version. After the create, the stored count of instances holds it. The errors are those of Creatable.
 func (c *Catalog) Pin(workflow string) (Pin, error) {
 	for {
 		o := c.currentOf(workflow)
@@ -220,8 +218,8 @@ func (c *Catalog) Choice(id string, caller *statemachine.Caller, now time.Time) 
 	return c.choice(id, (*c.current.Load())[id], caller, now)
 }
 
-// choice is the workflow as one that the caller may create; false when it is none.
-// nil is none, and so is one whose definition cannot be read.
+// choice is the workflow as one that the caller may create; false when it is none. nil is none, and so is one whose
+// definition cannot be read.
 func (c *Catalog) choice(id string, o *currentVersion, caller *statemachine.Caller, now time.Time) (Choice, bool) {
 	if o == nil || !o.listed {
 		return Choice{}, false

@@ -14,18 +14,16 @@ import (
 	"troupe/statemachine/filter"
 )
 
-// Index is one of the indexes that a workflow's newest definition declares. Its
-// entries are written in the commits that they describe.
+// Index is one of the indexes that a workflow's newest definition declares. Its entries are written in the commits that
+// they describe.
 type Index struct {
 	number uint32 // in keys; never used again
 	field  *filter.Field
-	// whole says that every instance has its entries. Until then commits keep
-	// the index up, and nobody asks it. With replicas it is not set: the rows of each shard
-	// say so.
+	// whole says that every instance has its entries. Until then commits keep the index up, and nobody asks it. With
+	// replicas it is not set: the rows of each shard say so.
 	whole atomic.Bool
-	// several says that some instance has, or had, several values. It is set
-	// before the entries are visible, and stays. Where it is not, both ends of a
-	// range can be used.
+	// several says that some instance has, or had, several values. It is set before the entries are visible, and stays.
+	// Where it is not, both ends of a range can be used.
 	several atomic.Bool
 }
 
@@ -35,13 +33,12 @@ func (ix *Index) Field() *filter.Field { return ix.field }
 // Path is the declared path.
 func (ix *Index) Path() string { return ix.field.Path() }
 
-// Whole says that every instance has its entries: those of any snapshot taken later
-// are all there, as long as the index is among the Indexes after that. In a cluster it is
-// false, and [Catalog.IsWholeAt] tells.
+// Whole says that every instance has its entries: those of any snapshot taken later are all there, as long as the index
+// is among the Indexes after that. In a cluster it is false, and [Catalog.IsWholeAt] tells.
 func (ix *Index) Whole() bool { return ix.whole.Load() }
 
-// Several says that some instance has, or had, several values. In a cluster that is known of a
-// snapshot after [Catalog.IsWholeAt].
+// Several says that some instance has, or had, several values. In a cluster that is known of a snapshot after
+// [Catalog.IsWholeAt].
 func (ix *Index) Several() bool { return ix.several.Load() }
 
 // Prefix is what the keys of all shards begin with; a value and an id follow.
@@ -54,9 +51,8 @@ func (ix *Index) key(dst []byte, sh key.Shard, value []byte, id key.ID) []byte {
 	return key.Index(dst, sh, ix.number, value, id)
 }
 
-// marks is an index number that no declared index gets. An entry in it has the number
-// of an index as its value and says: in this shard, some instance has several values
-// in that index.
+// marks is an index number that no declared index gets. An entry in it has the number of an index as its value and
+// says: in this shard, some instance has several values in that index.
 const marks = 0
 
 // appendMark appends the key of the mark of an index.
@@ -93,8 +89,8 @@ func (s Indexes) Find(workflow, path string) *Index {
 	return nil
 }
 
-// storedIndexes is the form in which the indexes are kept. The row changes in
-// the commit that publishes the definition which declares them.
+// storedIndexes is the form in which the indexes are kept. The row changes in the commit that publishes the definition
+// which declares them.
 type storedIndexes struct {
 	Last    uint32        `json:"last"` // the last number that was given
 	Indexes []storedIndex `json:"indexes"`
@@ -112,8 +108,8 @@ type storedIndex struct {
 //	building ──► whole ──► dropping ──► (no row)
 //	    └───────────────────┘
 //
-// In a cluster a row of Meta says that the index is declared, whatever its state, unless that
-// is dropping. How far it is, each shard says; see inShards.
+// In a cluster a row of Meta says that the index is declared, whatever its state, unless that is dropping. How far it
+// is, each shard says; see inShards.
 type indexState string
 
 const (
@@ -128,8 +124,8 @@ var errDropped = errors.New("the index was dropped")
 // indexesSetting is the name under which storedIndexes are kept.
 const indexesSetting = "indexes"
 
-// withoutDropped forgets the indexes that are dropped, and says whether there are any. In a
-// cluster that is all that dropping takes: each shard frees what no row declares.
+// withoutDropped forgets the indexes that are dropped, and says whether there are any. In a cluster that is all that
+// dropping takes: each shard frees what no row declares.
 func (rows *storedIndexes) withoutDropped() (some bool) {
 	before := len(rows.Indexes)
 	rows.Indexes = slices.DeleteFunc(rows.Indexes, func(row storedIndex) bool { return row.State == dropping })
@@ -147,8 +143,8 @@ func (ix *Index) Enter(w *persistence.Writes, key []byte, sh key.Shard, id key.I
 	return key
 }
 
-// Update writes what a step changes in the index. before is nil for a new instance.
-// It returns key, the room that it used.
+// Update writes what a step changes in the index. before is nil for a new instance. It returns key, the room that it
+// used.
 func (ix *Index) Update(w *persistence.Writes, key []byte, sh key.Shard, id key.ID, before, after *statemachine.Instance) []byte {
 	var old [][]byte
 	if before != nil {
@@ -188,34 +184,31 @@ func difference(a, b [][]byte, give func([]byte)) {
 	}
 }
 
-// inShards is what a node of a cluster knows of the indexes in the shards (DESIGN.md, "Indexes in
-// a cluster"). The row of an index in a shard says how far it is there:
+// inShards is what a node of a cluster knows of the indexes in the shards (DESIGN.md, "Indexes in a cluster"). The row
+// of an index in a shard says how far it is there:
 //
 //	(no row) ──► kept ──► whole ──► (no row)
 //	    ▲          │
 //	    └──────────┘
 //
-// kept: all writes behind this row in the shard's log maintain the index, as long as the row is
-// there. whole: besides, every instance of the shard has its entries. Without a row, entries may
-// be there or not, and may be old.
+// kept: all writes behind this row in the shard's log maintain the index, as long as the row is there. whole: besides,
+// every instance of the shard has its entries. Without a row, entries may be there or not, and may be old.
 //
-// A commit maintains an index, or the row is removed in front of it in the log. Three things see
-// to that: the check of each commit, the removal of rows when an index is dropped, and the rows of
-// the builder. Nothing of the three waits for the log.
+// A commit maintains an index, or the row is removed in front of it in the log. Three things see to that: the check of
+// each commit, the removal of rows when an index is dropped, and the rows of the builder. Nothing of the three waits
+// for the log.
 type inShards struct {
-	// checked has for each shard the epoch in which commits maintain all that it has rows of.
-	// It is read without mu: by a commit, behind its look at the Indexes. Empty in a store that stands
-	// alone.
+	// checked has for each shard the epoch in which commits maintain all that it has rows of. It is read without mu: by
+	// a commit, behind its look at the Indexes. Empty in a store that stands alone.
 	checked []atomic.Uint64
 
 	floors sync.Mutex // held while a retirement is looked at and a row about it appended; that does not wait
 
 	mu sync.Mutex // held while the Indexes are replaced, and while one of the three appends
-	// last is the last number of an index in the rows of Meta that are installed: every number
-	// up to it that is not among the Indexes is dropped for good.
+	// last is the last number of an index in the rows of Meta that are installed: every number up to it that is not
+	// among the Indexes is dropped for good.
 	last uint32
-	// owed has dropped indexes whose rows could not be removed in a shard; see checked.
-	owed map[key.Shard][]uint32
+	owed map[key.Shard][]uint32 // owed has dropped indexes whose rows could not be removed in a shard; see checked
 }
 
 // kept is a state of an index in a shard; the other one is whole.

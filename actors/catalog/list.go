@@ -13,21 +13,19 @@ import (
 
 // Listed is a workflow with all its versions.
 type Listed struct {
-	ID   string
-	Name string // empty when the current version cannot be read
-	// Current is the version whose rules hold, which new instances get while the workflow is
-	// Creatable.
-	Current   uint64
+	ID        string
+	Name      string // empty when the current version cannot be read
+	Current   uint64 // the version whose rules hold, which new instances get while the workflow is Creatable
 	Creatable bool
 	Versions  []uint64 // ascending
-	// Owners may publish the next version; nil: nobody is known. Publisher first published the workflow through the interface; "":
-	// nobody did, or it is not known who.
+	// Owners may publish the next version; nil: nobody is known. Publisher first published the workflow through the
+	// interface; "": nobody did, or it is not known who.
 	Owners    *statemachine.Owners
 	Publisher string
 }
 
-// List returns all workflows that were ever published, by id. In a cluster only the node that
-// leads the shard Meta knows that it has the newest; the error of any other is failure.ErrElsewhere.
+// List returns all workflows that were ever published, by id. In a cluster only the node that leads the shard Meta
+// knows that it has the newest; the error of any other is failure.ErrElsewhere.
 func (c *Catalog) List() ([]Listed, error) {
 	if err := c.awaitNewest(); err != nil {
 		return nil, err
@@ -62,19 +60,17 @@ func (c *Catalog) List() ([]Listed, error) {
 type Text struct {
 	Version uint64
 	Current bool
-	// File is the path that it had in its home; one that was published singly has none, and File
-	// is the name that it was read under.
+	// File is the path that it had in its home; one that was published singly has none, and File is the name that it
+	// was read under.
 	File, Text string
-	// Refs are the files that it refers to, by name.
-	Refs map[string]string
-	// Owners may publish the next version while this is the newest; nil: nobody is known. Publisher has published this one through the
-	// interface; "": nobody did, or it is not known who.
+	Refs       map[string]string // the files that it refers to, by name
+	// Owners may publish the next version while this is the newest; nil: nobody is known. Publisher has published this
+	// one through the interface; "": nobody did, or it is not known who.
 	Owners    *statemachine.Owners
 	Publisher string
 }
 
-// Text returns a version; 0 is the current one. failure.ErrNotFound when there is none, otherwise
-// the errors of List.
+// Text returns a version; 0 is the current one. failure.ErrNotFound when there is none, otherwise the errors of List.
 func (c *Catalog) Text(workflow string, number uint64) (Text, error) {
 	if err := c.awaitNewest(); err != nil {
 		return Text{}, err

@@ -18,16 +18,15 @@ type Options struct {
 	// because roles come and go, and that minds only what keeps a definition from running.
 	Parser *statemachine.Parser
 	Log    zerolog.Logger
-	// Current returns when everything that was acknowledged before in any node of the
-	// cluster is visible in Store, or why it is not. Nil: never. It is not called when the
-	// store stands alone.
+	// Current returns when everything that was acknowledged before in any node of the cluster is visible in Store, or
+	// why it is not. Nil: never. It is not called when the store stands alone.
 	Current func(context.Context) error
 	// Vacate has the node that leads the shard answer Catalog.Vacate. Nil: this catalog answers.
 	Vacate func(context.Context, Vacancy) (used uint64, err error)
 }
 
-// Open finds what was published before. A definition is compiled when it is first needed, so that many of them, or one that
-// cannot be read, do not keep the service from starting.
+// Open finds what was published before. A definition is compiled when it is first needed, so that many of them, or one
+// that cannot be read, do not keep the service from starting.
 func Open(o Options) (*Catalog, error) {
 	c := &Catalog{
 		store: o.Store, log: o.Log, awaitCurrent: o.Current, bounds: defaultBounds, versions: xsync.NewMap[versionKey, version](), origins: xsync.NewMap[versionKey, origin](), timeless: xsync.NewMap[versionKey, struct{}](),

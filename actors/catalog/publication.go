@@ -24,22 +24,18 @@ type rightsChange struct {
 
 // publication is one Publish on its way.
 type publication struct {
-	next    currentVersions
-	writes  map[versionKey][]byte
-	removed []versionKey // versions that are retired
-	// replaced are the pins of content that goes; they are closed.
-	replaced map[versionKey]*atomic.Int64
-	faults   document.Faults
-	// indexes are what the definitions declare, and indexSet the set of them, when
-	// that is new.
-	indexes    storedIndexes
+	next       currentVersions
+	writes     map[versionKey][]byte
+	removed    []versionKey                 // versions that are retired
+	replaced   map[versionKey]*atomic.Int64 // the pins of content that goes; they are closed
+	faults     document.Faults
+	indexes    storedIndexes // what the definitions declare, and indexSet the set of them, when that is new
 	indexSet   Indexes
 	newIndexes bool
 	// owners are those of all workflows where some have changed, and changes the versions that change rights.
-	owners  map[string]ownership
-	changes []rightsChange
-	// retirements are what is known of them afterwards; nil: as before.
-	retirements *retirements
+	owners      map[string]ownership
+	changes     []rightsChange
+	retirements *retirements // what is known of them afterwards; nil: as before
 }
 
 // undo gives creates back the content that was to be replaced.
@@ -81,8 +77,8 @@ func (p *publication) checkIndexes(s *Source) {
 	}
 }
 
-// write notes that a version is to be stored, unless the store has it as it is. other: it has
-// other content under this version; where the definition came from is none. by: who publishes it through the interface.
+// write notes that a version is to be stored, unless the store has it as it is. other: it has other content under this
+// version; where the definition came from is none. by: who publishes it through the interface.
 func (c *Catalog) write(p *publication, s *Source, by identity.UserID) (other bool, err error) {
 	kept := s.stored(by)
 	before, err := c.loadStored(s.key())

@@ -10,29 +10,25 @@ import (
 	"troupe/statemachine/document"
 )
 
-// Companion is something else that is published together with definitions, in the
-// same commit.
+// Companion is something else that is published together with definitions, in the same commit.
 type Companion interface {
-	// Setting is what is stored of it, as JSON under a name. empty: the value is the
-	// same as none.
+	// Setting is what is stored of it, as JSON under a name. empty: the value is the same as none.
 	Setting() (name string, value any, empty bool)
 	// Install makes it what is in use. It is called when the journal has the commit.
 	Install()
 }
 
-// Publish makes a checked set of files what new instances get, and the companions
-// what is in use, all in one commit. It is taken as a whole or refused as a whole:
-// then the error is document.Faults and the set before stays in use. It returns
-// when the set is durable.
+// Publish makes a checked set of files what new instances get, and the companions what is in use, all in one commit. It
+// is taken as a whole or refused as a whole: then the error is document.Faults and the set before stays in use. It
+// returns when the set is durable.
 //
-// After persistence.ErrOutcomeUnknown the set is in use all the same, because the
-// journal has it: nothing that is built on it becomes durable before it does, and
-// nothing is acknowledged before it is durable. Publishing the set again tells
-// when it is. Any other error means that nothing was changed.
+// After persistence.ErrOutcomeUnknown the set is in use all the same, because the journal has it: nothing that is built
+// on it becomes durable before it does, and nothing is acknowledged before it is durable. Publishing the set again
+// tells when it is. Any other error means that nothing was changed.
 //
-// In a cluster the set is published by the node that leads the shard Meta; on any other the
-// error is failure.ErrElsewhere, before anything is done. After failure.ErrOutcomeUnknown it
-// is not in use here until Reload finds it in the store.
+// In a cluster the set is published by the node that leads the shard Meta; on any other the error is
+// failure.ErrElsewhere, before anything is done. After failure.ErrOutcomeUnknown it is not in use here until Reload
+// finds it in the store.
 func (c *Catalog) Publish(set []Source, companions ...Companion) error {
 	c.publishing.Lock()
 	defer c.publishing.Unlock()
@@ -69,8 +65,7 @@ func (c *Catalog) publishLocked(set []Source, prepare func([]Source) (*publicati
 	return p, nil
 }
 
-// Check returns the faults for which Publish would refuse the set now. Nothing is
-// changed.
+// Check returns the faults for which Publish would refuse the set now. Nothing is changed.
 func (c *Catalog) Check(set []Source) error {
 	c.publishing.Lock()
 	defer c.publishing.Unlock()
@@ -79,8 +74,7 @@ func (c *Catalog) Check(set []Source) error {
 	return err
 }
 
-// installLocked makes what the journal has what is in use. It cannot fail: what can
-// is done before the commit.
+// installLocked makes what the journal has what is in use. It cannot fail: what can is done before the commit.
 func (c *Catalog) installLocked(p *publication, set []Source, companions []Companion) {
 	for key := range p.replaced {
 		c.publishing.pins[key] = new(atomic.Int64)
@@ -110,8 +104,8 @@ func (c *Catalog) installLocked(p *publication, set []Source, companions []Compa
 	}
 }
 
-// prepareLocked decides about every source. The error is document.Faults with all
-// that is wrong; undo is for the caller even then.
+// prepareLocked decides about every source. The error is document.Faults with all that is wrong; undo is for the caller
+// even then.
 func (c *Catalog) prepareLocked(set []Source) (*publication, error) {
 	p := c.newPublication()
 	for _, o := range p.next {
@@ -196,8 +190,8 @@ func (c *Catalog) prepareOneLocked(p *publication, s *Source, key versionKey) er
 	return nil
 }
 
-// closeLocked makes sure that no instance has, and none will get, the present
-// content of a version. It is false when one has it already.
+// closeLocked makes sure that no instance has, and none will get, the present content of a version. It is false when
+// one has it already.
 func (c *Catalog) closeLocked(p *publication, key versionKey) (free bool, err error) {
 	pins := c.pinsLocked(key)
 	if !pins.CompareAndSwap(0, closed) {
@@ -208,9 +202,8 @@ func (c *Catalog) closeLocked(p *publication, key versionKey) (free bool, err er
 	return !used, err
 }
 
-// writePublication stores what is new of the definitions, of what the set lists
-// and of the companions, in one commit. taken: the journal has it; with an error
-// then it is not known whether it is durable.
+// writePublication stores what is new of the definitions, of what the set lists and of the companions, in one commit.
+// taken: the journal has it; with an error then it is not known whether it is durable.
 func (c *Catalog) writePublication(p *publication, epoch uint64, companions []Companion) (taken bool, err error) {
 	w := c.store.NewWritesIn(key.Meta, epoch)
 	for k, value := range p.writes {
@@ -253,8 +246,8 @@ func (c *Catalog) writePublication(p *publication, epoch uint64, companions []Co
 		w.Discard()
 		return false, err
 	}
-	// NB: without a change nothing is written, so that a restart works on a full
-	// disk, but the change before may not be durable yet: an empty commit waits.
+	// NB: without a change nothing is written, so that a restart works on a full disk, but the change before may not be
+	// durable yet: an empty commit waits.
 	done := make(confirmation, 1)
 	taken = c.store.Append(w, done)
 	return taken, <-done

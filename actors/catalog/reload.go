@@ -11,8 +11,7 @@ import (
 	"troupe/persistence/key"
 )
 
-// beginEpochLocked returns the epoch of Meta to write in, when all that was published before
-// is here and in use.
+// beginEpochLocked returns the epoch of Meta to write in, when all that was published before is here and in use.
 func (c *Catalog) beginEpochLocked() (epoch uint64, err error) {
 	epoch = c.store.Epoch(key.Meta)
 	switch {
@@ -77,8 +76,7 @@ func (c *Catalog) readCurrentLocked() error {
 	return nil
 }
 
-// Reload makes what the store has by now what is in use: in a cluster another node may have
-// published it.
+// Reload makes what the store has by now what is in use: in a cluster another node may have published it.
 func (c *Catalog) Reload() error {
 	c.publishing.Lock()
 	defer c.publishing.Unlock()
@@ -101,8 +99,7 @@ func (c *Catalog) reloadLocked() error {
 	return err
 }
 
-// Concerns reports whether a row of Meta is of the catalog: when it changes in a cluster,
-// Reload is due.
+// Concerns reports whether a row of Meta is of the catalog: when it changes in a cluster, Reload is due.
 func Concerns(row key.Parts) bool {
 	return row.Table == "definition" || row.Table == "setting" && slices.Contains([]string{listedSetting, olderSetting, publishedSetting, indexesSetting, ownersSetting, retirementsSetting}, row.Name)
 }

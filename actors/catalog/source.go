@@ -10,10 +10,9 @@ import (
 
 // Source is one definition file as it was read and checked.
 type Source struct {
-	File string
-	Text []byte
-	// Refs are the files beside it that it refers to, by name.
-	Refs   map[string][]byte
+	File   string
+	Text   []byte
+	Refs   map[string][]byte // the files beside it that it refers to, by name
 	Parsed *statemachine.Definition
 }
 
@@ -43,8 +42,7 @@ func (s *Source) stored(by identity.UserID) stored {
 	return kept
 }
 
-// Line returns where the first of the keys stands at the top of the file; 1 when
-// none does.
+// Line returns where the first of the keys stands at the top of the file; 1 when none does.
 func (s *Source) Line(keys ...string) int {
 	root, err := document.Parse(s.File, s.Text)
 	if err != nil {

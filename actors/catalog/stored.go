@@ -17,17 +17,14 @@ import (
 
 // Names of the settings that say which version new instances of a workflow get.
 const (
-	// listedSetting has those of the current set of files, so that a restart with faulty files
-	// can go on with it.
+	// listedSetting has those of the current set of files, so that a restart with faulty files can go on with it.
 	listedSetting = "listed-workflows"
 	// olderSetting has the lower versions that the files name beside them, where there are some.
-	olderSetting = "listed-older-versions"
-	// publishedSetting has those that came by PublishDefinition.
-	publishedSetting = "published-workflows"
+	olderSetting     = "listed-older-versions"
+	publishedSetting = "published-workflows" // publishedSetting has those that came by PublishDefinition
 )
 
-// published returns the versions in the store of every workflow whose definitions
-// have the prefix.
+// published returns the versions in the store of every workflow whose definitions have the prefix.
 func (c *Catalog) published(prefix []byte) (map[string][]uint64, error) {
 	all := map[string][]uint64{}
 	err := c.store.Scan(prefix, func(k, _ []byte) error {
@@ -112,8 +109,8 @@ func (c *Catalog) Version(workflow string, number uint64) (*statemachine.Definit
 	return v.Definition, v.err
 }
 
-// VersionHere is Version for those who must not wait: false when the version has not come to this
-// node yet, or cannot be read.
+// VersionHere is Version for those who must not wait: false when the version has not come to this node yet, or cannot
+// be read.
 func (c *Catalog) VersionHere(workflow string, number uint64) (*statemachine.Definition, bool) {
 	if _, ok := c.versions.Load(versionKey{workflow, number}); !ok {
 		if _, err := c.store.Load(key.Definition(nil, workflow, number)); err != nil {
@@ -137,9 +134,9 @@ func (c *Catalog) Find(workflow string, number uint64) (*statemachine.Definition
 	return c.Version(workflow, number)
 }
 
-// loadVersion reads the row of a version. In a cluster an instance can have come from a node
-// that knew of the version before this one: then loadVersion waits until this one is as new. While
-// that is not known, the error is failure.ErrUnavailable.
+// loadVersion reads the row of a version. In a cluster an instance can have come from a node that knew of the version
+// before this one: then loadVersion waits until this one is as new. While that is not known, the error is
+// failure.ErrUnavailable.
 func (c *Catalog) loadVersion(k versionKey) ([]byte, error) {
 	row := key.Definition(nil, k.workflow, k.version)
 	text, err := c.store.Load(row)
@@ -176,8 +173,8 @@ func (c *Catalog) spoilt(key versionKey, reason error) (*statemachine.Definition
 	return v.Definition, v.err
 }
 
-// Readable returns nil, or which stored definitions cannot be read and why. The
-// instances that run under one of them cannot be read either.
+// Readable returns nil, or which stored definitions cannot be read and why. The instances that run under one of them
+// cannot be read either.
 func (c *Catalog) Readable() error {
 	var faults []string
 	c.versions.Range(func(key versionKey, v version) bool {
@@ -211,8 +208,7 @@ func (c *Catalog) parse(text []byte) (*statemachine.Definition, error) {
 	return parsed.Definition, nil
 }
 
-// putSetting writes a setting as JSON unless the store has the same. empty: the
-// value is the same as none.
+// putSetting writes a setting as JSON unless the store has the same. empty: the value is the same as none.
 func (c *Catalog) putSetting(w *persistence.Writes, name string, value any, empty bool) error {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -233,8 +229,8 @@ type retirements struct {
 	Last uint64 `json:"last"`
 	// Now is the one that is under way: no instance gets these versions.
 	Now *retirement `json:"now,omitempty"`
-	// Gone are the versions that were retired, by workflow and ascending. No content takes their numbers again: a node may still have the one that
-	// went.
+	// Gone are the versions that were retired, by workflow and ascending. No content takes their numbers again: a node
+	// may still have the one that went.
 	Gone map[string][]uint64 `json:"gone,omitempty"`
 }
 

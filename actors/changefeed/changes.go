@@ -14,28 +14,21 @@ import (
 
 const (
 	limitMax = 1000
-	// rowsReadMax and recordsReadMax are how many rows and records a page looks at, so that one
-	// whose caller may read little ends soon; the next one goes on there.
+	// rowsReadMax and recordsReadMax are how many rows and records a page looks at, so that one whose caller may read
+	// little ends soon; the next one goes on there.
 	rowsReadMax, recordsReadMax = 20_000, 2_000
-	// pageBytesMax ends a page early.
-	pageBytesMax = 4 << 20
-	// lookEvery is the least time between two looks of one who waits.
-	lookEvery = 25 * time.Millisecond
-	// WaitMax is the longest that Changes waits.
-	WaitMax = 30 * time.Second
+	pageBytesMax                = 4 << 20               // pageBytesMax ends a page early
+	lookEvery                   = 25 * time.Millisecond // the least time between two looks of one who waits
+	WaitMax                     = 30 * time.Second      // the longest that Changes waits
 )
 
 // Request asks for what comes behind a cursor.
 type Request struct {
-	Caller *identity.Principal
-	// WorkflowID is the one workflow that is of interest; empty: all that the caller may read.
-	WorkflowID string
-	// Since is a cursor; empty: the present, "0": the oldest that is kept.
-	Since string
-	// Limit is the most changes, 1 to 1,000.
-	Limit int
-	// Wait is how long to wait when there is nothing, up to WaitMax.
-	Wait time.Duration
+	Caller     *identity.Principal
+	WorkflowID string        // the one workflow that is of interest; empty: all that the caller may read
+	Since      string        // a cursor; empty: the present, "0": the oldest that is kept
+	Limit      int           // the most changes, 1 to 1,000
+	Wait       time.Duration // how long to wait when there is nothing, up to WaitMax
 	// Waiting is called before the first wait. Nil: nothing is done.
 	Waiting func() error
 }
@@ -47,13 +40,12 @@ type Page struct {
 	Next string
 }
 
-// Changes returns what comes behind a cursor and the caller may read now. It may be nothing, also when
-// more comes behind it.
+// Changes returns what comes behind a cursor and the caller may read now. It may be nothing, also when more comes
+// behind it.
 //
-// It returns failure.ErrInvalid for a limit or cursor that cannot be, failure.ErrNotFound and
-// failure.ErrForbidden for a workflow that is named, ErrGone, failure.ErrUnavailable,
-// failure.ErrElsewhere when another node has all shards and this one has not, what Waiting returns, and
-// ctx's error.
+// It returns failure.ErrInvalid for a limit or cursor that cannot be, failure.ErrNotFound and failure.ErrForbidden for
+// a workflow that is named, ErrGone, failure.ErrUnavailable, failure.ErrElsewhere when another node has all shards and
+// this one has not, what Waiting returns, and ctx's error.
 func (s *Service) Changes(ctx context.Context, req *Request) (*Page, error) {
 	page, err := s.changes(ctx, req)
 	return page, failure.In("changes of", req.WorkflowID, err)
@@ -106,9 +98,8 @@ type reading struct {
 	service *Service
 	req     *Request
 	caller  *statemachine.Caller
-	since   Cursor // nil: the oldest
-	// rights are what is known of workflows in this look.
-	rights map[string]*rules
+	since   Cursor            // nil: the oldest
+	rights  map[string]*rules // what is known of workflows in this look
 }
 
 // rules say what the caller may read of a workflow; nil: nothing.

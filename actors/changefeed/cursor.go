@@ -9,8 +9,7 @@ import (
 	"troupe/persistence/key"
 )
 
-// Cursor is how far a reader is: for each numbered shard the place of the last row that it
-// has seen, 0 for none.
+// Cursor is how far a reader is: for each numbered shard the place of the last row that it has seen, 0 for none.
 type Cursor []key.FeedPlace
 
 // ErrGone: the feed no longer has what comes behind the cursor.
@@ -19,8 +18,8 @@ var ErrGone = failure.Refuse(failure.ErrGone, "the feed of changes no longer has
 // cursors are cursors of one list, whatever a reader picks from it.
 var cursors = query.List{"changes"}
 
-// String is the text of a cursor: the latest place, and for each shard 0 for none or how far it is
-// behind that, plus one. It is the same on every node.
+// String is the text of a cursor: the latest place, and for each shard 0 for none or how far it is behind that, plus
+// one. It is the same on every node.
 func (c Cursor) String() string {
 	latest := uint64(slices.Max(c))
 	b := binary.AppendUvarint(make([]byte, 0, 10+5*len(c)), latest)
@@ -34,8 +33,7 @@ func (c Cursor) String() string {
 	return cursors.Cursor(b)
 }
 
-// ParseCursor reads what String wrote, for a store of so many shards; anything else is
-// query.ErrCursor.
+// ParseCursor reads what String wrote, for a store of so many shards; anything else is query.ErrCursor.
 func ParseCursor(text string, shards int) (Cursor, error) {
 	b, err := cursors.Position(text)
 	if err != nil {

@@ -19,15 +19,13 @@ type Entry struct {
 	Name   string // the id as text
 	Text   data.Value
 	States []byte // that the entry led to
-	// Instance is as it is now, under the definition Of. Newest says that this is how the
-	// entry left it.
+	// Instance is as it is now, under the definition Of. Newest says that this is how the entry left it.
 	Instance statemachine.Instance
 	Of       *statemachine.Definition
 	Newest   bool
 }
 
-// Load reads what a row leads to, in the snapshot in which the row was read. It is nil when the
-// instance is gone.
+// Load reads what a row leads to, in the snapshot in which the row was read. It is nil when the instance is gone.
 func (s *Service) Load(sn *persistence.Snapshot, row *Row) (*Entry, error) {
 	in, err := query.LoadInstance(sn, s.o.Catalog, row.Shard, row.Workflow, row.ID)
 	if errors.Is(err, failure.ErrNotFound) {

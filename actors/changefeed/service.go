@@ -28,9 +28,8 @@ type Options struct {
 
 // Service writes, reads and trims the feed. Its methods are safe for concurrent use.
 type Service struct {
-	o Options
-	// stopped ends when Stop ends the waits.
-	stopped context.Context
+	o       Options
+	stopped context.Context // stopped ends when Stop ends the waits
 	stop    context.CancelFunc
 }
 

@@ -22,9 +22,9 @@ func Ask[I, O any](ctx context.Context, n *Node, path string, here func(context.
 	return AskIn(ctx, n, key.Meta, path, here, in)
 }
 
-// AskIn has the node that leads a shard carry something out, which Handle has it answer under the
-// path. It waits 10 s for one that leads, or until ctx ends. What a node that fell silent has done is not
-// known: then the error is failure.ErrOutcomeUnknown.
+// AskIn has the node that leads a shard carry something out, which Handle has it answer under the path. It waits 10 s
+// for one that leads, or until ctx ends. What a node that fell silent has done is not known: then the error is
+// failure.ErrOutcomeUnknown.
 func AskIn[I, O any](ctx context.Context, n *Node, sh key.Shard, path string, here func(context.Context, peer.NodeID, I) (O, error), in I) (out O, err error) {
 	waiting, cancel := context.WithTimeout(ctx, leaderMax)
 	defer cancel()
@@ -52,8 +52,8 @@ func AskIn[I, O any](ctx context.Context, n *Node, sh key.Shard, path string, he
 	}
 }
 
-// Leader returns the node that leads a shard, which may be this one. It waits until there is one, or
-// returns failure.ErrUnavailable when ctx ends.
+// Leader returns the node that leads a shard, which may be this one. It waits until there is one, or returns
+// failure.ErrUnavailable when ctx ends.
 func (n *Node) Leader(ctx context.Context, sh key.Shard) (peer.NodeID, error) {
 	for {
 		isNew := n.whenNew()
@@ -98,11 +98,10 @@ func (n *Node) index(ctx context.Context, _ peer.NodeID, sh key.Shard) (uint64, 
 	return at, failure.OfStore(err)
 }
 
-// Current returns when this node's replica of a shard has everything that any node has
-// acknowledged before the call. It costs a call to the node that leads the shard. The error is
-// failure.ErrElsewhere for key.EveryShard when this node has no replica of a numbered shard,
-// or one that still copies or lags on a full disk, and another node has all; else failure.ErrUnavailable: nobody answers
-// before ctx ends, or there is no replica.
+// Current returns when this node's replica of a shard has everything that any node has acknowledged before the call. It
+// costs a call to the node that leads the shard. The error is failure.ErrElsewhere for key.EveryShard when this node
+// has no replica of a numbered shard, or one that still copies or lags on a full disk, and another node has all; else
+// failure.ErrUnavailable: nobody answers before ctx ends, or there is no replica.
 func (n *Node) Current(ctx context.Context, sh key.Shard) error {
 	for {
 		g := n.store.Replica(sh)

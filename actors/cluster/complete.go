@@ -5,9 +5,8 @@ import (
 	"troupe/actors/failure"
 )
 
-// Complete returns a node whose replicas of all shards have next to everything, as far as this one
-// knows: itself if it is one, else any. Such a node can answer lists and streams. The error is
-// failure.ErrUnavailable when there is none.
+// Complete returns a node whose replicas of all shards have next to everything, as far as this one knows: itself if it
+// is one, else any. Such a node can answer lists and streams. The error is failure.ErrUnavailable when there is none.
 func (n *Node) Complete() (peer.NodeID, error) {
 	d, said := n.directory.Load(), n.heard()
 	said[n.self] = n.hello()
@@ -39,8 +38,8 @@ func (n *Node) isAnotherComplete() bool {
 	return err == nil && id != n.self
 }
 
-// lacks reports whether a replica will not have soon what its leader has: it still copies, or lags on a disk
-// that is full. NB: a shard can have gigabytes in its first entry, which is the store of a single node.
+// lacks reports whether a replica will not have soon what its leader has: it still copies, or lags on a disk that is
+// full. NB: a shard can have gigabytes in its first entry, which is the store of a single node.
 func lacks(applied, led uint64, full bool) bool {
 	return applied == 0 || led > applied+lagMax || full && led > applied
 }

@@ -67,8 +67,8 @@ func (d *directory) put(w *persistence.Writes) error {
 // errUnchanged: there is nothing to write.
 var errUnchanged = errors.New("unchanged")
 
-// change has the directory changed, on the node that leads Meta; any other returns
-// failure.ErrElsewhere. Changes come one after the other.
+// change has the directory changed, on the node that leads Meta; any other returns failure.ErrElsewhere. Changes come
+// one after the other.
 func (n *Node) change(ctx context.Context, edit func(*directory) error) error {
 	n.changing.Lock()
 	defer n.changing.Unlock()
@@ -108,8 +108,7 @@ func (n *Node) change(ctx context.Context, edit func(*directory) error) error {
 	return nil
 }
 
-// isOfAnother reports whether a directory is that of an earlier cluster, which this node's own has
-// come out of.
+// isOfAnother reports whether a directory is that of an earlier cluster, which this node's own has come out of.
 func (n *Node) isOfAnother(d *directory) bool {
 	authority, err := peer.ParseAuthority([]byte(d.Authority))
 	return err == nil && authority.Cluster() != n.identity.Cluster()
@@ -150,8 +149,7 @@ func (n *Node) Replaced() {
 	}
 }
 
-// reread takes the newest directory over, and keeps what this node must know before its store
-// is open in files.
+// reread takes the newest directory over, and keeps what this node must know before its store is open in files.
 func (n *Node) reread() {
 	n.rereading.Lock()
 	defer n.rereading.Unlock()

@@ -1,5 +1,5 @@
-// Package cluster makes several nodes one service: it decides which nodes keep which shard, has
-// shards move when nodes come and go, and knows who leads what.
+// Package cluster makes several nodes one service: it decides which nodes keep which shard, has shards move when nodes
+// come and go, and knows who leads what.
 //
 //	                 the shard Meta, on every node
 //	                 one row: nodes, wanted placement,
@@ -20,16 +20,15 @@
 //
 // # What it promises
 //
-//   - Every node gets every shard: as many nodes as Options.Replicas says have a vote in it, the
-//     others a copy without one, so each answers lists and streams from its own store.
-//   - A shard has never fewer voters than it should have because of a move: a node loses its
-//     vote when the one that takes its place has one, and has caught up.
+//   - Every node gets every shard: as many nodes as Options.Replicas says have a vote in it, the others a copy without
+//     one, so each answers lists and streams from its own store.
+//   - A shard has never fewer voters than it should have because of a move: a node loses its vote when the one that
+//     takes its place has one, and has caught up.
 //   - A node that was removed reaches no other one again.
-//   - [Node.Current] returns when everything that was acknowledged before is visible here. A node that
-//     still copies says that another one, [Node.Complete], has all.
-//   - A node that says it knows what the others wrote ([Node.Fresh]) knows everything that is
-//     older than three seconds.
+//   - [Node.Current] returns when everything that was acknowledged before is visible here. A node that still copies
+//     says that another one, [Node.Complete], has all.
+//   - A node that says it knows what the others wrote ([Node.Fresh]) knows everything that is older than three seconds.
 //
-// A node that is merely slow keeps its leaderships. One whose disk is full loses them. No node is
-// replaced without its operator, who knows whether it comes back.
+// A node that is merely slow keeps its leaderships. One whose disk is full loses them. No node is replaced without its
+// operator, who knows whether it comes back.
 package cluster

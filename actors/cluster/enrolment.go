@@ -22,15 +22,14 @@ import (
 type Joining struct {
 	Key                peer.JoinKey
 	Advertise, Version string
-	// Listener is at the address of the node's cluster port: the cluster looks whether it reaches the
-	// machine at Advertise. Join closes it. Nil: the cluster does not look.
+	// Listener is at the address of the node's cluster port: the cluster looks whether it reaches the machine at
+	// Advertise. Join closes it. Nil: the cluster does not look.
 	Listener net.Listener
 }
 
 // Enrolment is a node that belongs to its cluster and has no files yet.
 type Enrolment struct {
-	// Shards is the number of shards that its store must have; 0 where that is known.
-	Shards   int
+	Shards   int // the number of shards that its store must have; 0 where that is known
 	identity *peer.Identity
 	d        directory
 }
@@ -99,8 +98,8 @@ func joinBy(ctx context.Context, client *http.Client, o Joining) (*Enrolment, er
 // Save writes the node's files, into a folder that is made.
 func (e *Enrolment) Save(dir string) error { return save(dir, e.identity, &e.d) }
 
-// Found makes the store, which stands alone and is open, the first node of a new cluster, and writes
-// the node's files. After a crash it is called again, and goes on.
+// Found makes the store, which stands alone and is open, the first node of a new cluster, and writes the node's files.
+// After a crash it is called again, and goes on.
 func Found(s *persistence.Store, dir, advertise string) (peer.NodeID, error) {
 	identity, err := peer.LoadIdentity(files{dir}.path(IdentityFile))
 	var authority *peer.Authority
@@ -146,9 +145,8 @@ func firstDirectory(authority *peer.Authority, id peer.NodeID, address string, s
 	}, nil
 }
 
-// NewAgain makes the only node of a new cluster, whose store has the shards of an earlier one. The
-// caller founds their groups again for it, and saves it. When it runs, it makes the directory
-// that of the new cluster.
+// NewAgain makes the only node of a new cluster, whose store has the shards of an earlier one. The caller founds their
+// groups again for it, and saves it. When it runs, it makes the directory that of the new cluster.
 func NewAgain(advertise string) (*Enrolment, error) {
 	identity, authority, err := found()
 	if err != nil {
@@ -161,8 +159,7 @@ func NewAgain(advertise string) (*Enrolment, error) {
 	return &Enrolment{identity: identity, d: *d}, nil
 }
 
-// refound makes the directory that of the cluster of this node's identity, where it is that of an
-// earlier one.
+// refound makes the directory that of the cluster of this node's identity, where it is that of an earlier one.
 func (n *Node) refound(d *directory) bool {
 	if !n.isOfAnother(d) {
 		return false

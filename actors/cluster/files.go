@@ -12,8 +12,7 @@ import (
 )
 
 const (
-	// IdentityFile has a node's key and certificate.
-	IdentityFile  = "node.pem"
+	IdentityFile  = "node.pem"      // IdentityFile has a node's key and certificate
 	authorityFile = "authority.pem" // so that a node that was off for long can sign for itself
 	nodesFile     = "nodes.json"    // where the others are
 )

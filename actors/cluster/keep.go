@@ -14,8 +14,7 @@ import (
 	"troupe/persistence/key"
 )
 
-// keepLoop brings this node to what the directory wants, and where Meta is led, the directory to
-// what the nodes want.
+// keepLoop brings this node to what the directory wants, and where Meta is led, the directory to what the nodes want.
 func (n *Node) keepLoop() {
 	before := 0
 	n.every(n.o.Pace, func(ctx context.Context) {
@@ -42,8 +41,8 @@ func (n *Node) keepLoop() {
 	})
 }
 
-// wanted is who shall have a replica of a shard: those who shall vote, and all others that stay as
-// learners. So every node answers lists and streams from its own store.
+// wanted is who shall have a replica of a shard: those who shall vote, and all others that stay as learners. So every
+// node answers lists and streams from its own store.
 func (d *directory) wanted(sh key.Shard) replicaSet {
 	want := replicaSet{voters: d.Placement[sh]}
 	for _, id := range slices.Sorted(maps.Keys(d.Nodes)) {
@@ -54,8 +53,7 @@ func (d *directory) wanted(sh key.Shard) replicaSet {
 	return want
 }
 
-// keepShards joins the groups of shards that shall be here, and leaves those that this node was
-// removed from.
+// keepShards joins the groups of shards that shall be here, and leaves those that this node was removed from.
 func (n *Node) keepShards() {
 	d := n.directory.Load()
 	if d == nil {
@@ -85,8 +83,7 @@ func (n *Node) isOut(sh key.Shard) bool {
 	return n.store.Epoch(sh) == 0 && leader != "" && !set.has(n.self)
 }
 
-// keepDirectory writes what the nodes have said, places the shards, and forgets nodes that have
-// left.
+// keepDirectory writes what the nodes have said, places the shards, and forgets nodes that have left.
 func (n *Node) keepDirectory(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, keepMax)
 	defer cancel()
@@ -113,8 +110,8 @@ func (n *Node) keepDirectory(ctx context.Context) error {
 	return nil
 }
 
-// dismiss tells a node that it was removed. NB: its connections are being closed, so a try may fail. One that
-// is lost hears nothing, and one that misses it finds that its greetings are refused.
+// dismiss tells a node that it was removed. NB: its connections are being closed, so a try may fail. One that is lost
+// hears nothing, and one that misses it finds that its greetings are refused.
 func (n *Node) dismiss(ctx context.Context, id peer.NodeID) {
 	ctx, cancel := context.WithTimeout(ctx, helloMax)
 	defer cancel()
@@ -130,8 +127,7 @@ func (n *Node) dismiss(ctx context.Context, id peer.NodeID) {
 	}
 }
 
-// edit makes the directory what it should be. It reports whether it was otherwise, and which nodes
-// have left.
+// edit makes the directory what it should be. It reports whether it was otherwise, and which nodes have left.
 func (n *Node) edit(d *directory) (changed bool, left []peer.NodeID) {
 	if n.refound(d) {
 		changed = true
@@ -170,8 +166,8 @@ func (n *Node) edit(d *directory) (changed bool, left []peer.NodeID) {
 	return changed, left
 }
 
-// isBusy reports whether a node that is alive has replicas besides that of Meta. NB: one that leads a
-// shard, and was taken out of Meta before it knew that it shall leave, would lead it for ever.
+// isBusy reports whether a node that is alive has replicas besides that of Meta. NB: one that leads a shard, and was
+// taken out of Meta before it knew that it shall leave, would lead it for ever.
 func (n *Node) isBusy(id peer.NodeID) bool {
 	said := n.heard()
 	said[n.self] = n.hello()
@@ -200,8 +196,7 @@ func (n *Node) hasNone(id peer.NodeID, shards iter.Seq[key.Shard], said map[peer
 	return true
 }
 
-// balance hands one shard over when this node leads at least two more than another one that
-// could.
+// balance hands one shard over when this node leads at least two more than another one that could.
 func (n *Node) balance(ctx context.Context) {
 	d := n.directory.Load()
 	if d == nil {
@@ -236,8 +231,8 @@ func (n *Node) balance(ctx context.Context) {
 	}
 }
 
-// haveRoom reports whether a majority of a shard's voters is alive and has room on its disk. Without it
-// nobody can begin an epoch: who leads keeps its own, and reads go on.
+// haveRoom reports whether a majority of a shard's voters is alive and has room on its disk. Without it nobody can
+// begin an epoch: who leads keeps its own, and reads go on.
 func (n *Node) haveRoom(voters []peer.NodeID, said map[peer.NodeID]hello) bool {
 	room := 0
 	for _, id := range voters {
@@ -356,8 +351,7 @@ func (n *Node) move(ctx context.Context, sh key.Shard, step move, id peer.NodeID
 	return true
 }
 
-// keyKept is how long a key is remembered after its end, so that who uses it is told why it is
-// refused.
+// keyKept is how long a key is remembered after its end, so that who uses it is told why it is refused.
 const keyKept = 24 * time.Hour
 
 // giveAll hands every shard over that another node can lead, and whose voters may have another leader.

@@ -22,30 +22,23 @@ import (
 
 // Options says how a node works. Dir, Listen and Advertise must be set.
 type Options struct {
-	// Dir is the folder of the node's own files, below the store's.
-	Dir string
-	// Listen is the address of the cluster port, host:port, and Advertise the one that other nodes
-	// reach it at.
-	Listen, Advertise string
-	// Replicas is how many nodes have a vote in each shard, once there are so many; the others keep it
-	// without one. Zero is 3.
+	Dir               string // the folder of the node's own files, below the store's
+	Listen, Advertise string // the address of the cluster port, host:port, and Advertise the one that other nodes reach it at
+	// Replicas is how many nodes have a vote in each shard, once there are so many; the others keep it without one.
+	// Zero is 3.
 	Replicas int
-	// Version is that of the program, for people; Settings is a digest of the settings that should
-	// be the same on all nodes.
+	// Version is that of the program, for people; Settings is a digest of the settings that should be the same on all
+	// nodes.
 	Version, Settings string
-	// Changed has a digest of each of those settings that is not its default, to name what differs.
-	Changed map[string]string
-	// Name is what people know the node by; empty: its address.
-	Name string
+	Changed           map[string]string // Changed has a digest of each of those settings that is not its default, to name what differs
+	Name              string            // what people know the node by; empty: its address
 	// Shards is how many a store that is made would have. Zero: nothing is said of it before the store is open.
 	Shards int
-	// Tick is that of persistence.Replication.
-	Tick time.Duration
-	// Pace is the time between two greetings of a node, and between two looks at what is and what
-	// should be. Zero is one second. Tests that start many clusters have less.
+	Tick   time.Duration // that of persistence.Replication
+	// Pace is the time between two greetings of a node, and between two looks at what is and what should be. Zero is
+	// one second. Tests that start many clusters have less.
 	Pace time.Duration
-	// Log gets who comes and goes (info, warn) and what fails (error).
-	Log zerolog.Logger
+	Log  zerolog.Logger // Log gets who comes and goes (info, warn) and what fails (error)
 }
 
 // EnsureDefaults replaces zeroes by the defaults.
@@ -56,8 +49,7 @@ func (o *Options) EnsureDefaults() {
 	o.Pace = cmp.Or(o.Pace, paceDefault)
 }
 
-// Node is this process's part of the cluster. Its methods may be called at once, those that need
-// the store after Run.
+// Node is this process's part of the cluster. Its methods may be called at once, those that need the store after Run.
 type Node struct {
 	o     Options
 	level int // levelHere
@@ -117,8 +109,7 @@ var ErrIdentity = errors.New("read the identity of the node")
 // Self is the id of this node.
 func (n *Node) Self() peer.NodeID { return n.self }
 
-// Serve has calls that are none of this package's, and none of Handle's, answered by h. Before,
-// they are answered 421.
+// Serve has calls that are none of this package's, and none of Handle's, answered by h. Before, they are answered 421.
 func (n *Node) Serve(h http.Handler) { n.calls.Store(&h) }
 
 // Transport sends calls to other nodes: https://NODE/PATH.
@@ -147,13 +138,12 @@ func (n *Node) every(pause time.Duration, do func(context.Context)) {
 	}
 }
 
-// directory is who belongs to the cluster, and what should be where. Once it is in use it is
-// not changed.
+// directory is who belongs to the cluster, and what should be where. Once it is in use it is not changed.
 type directory struct {
 	// Authority signs the certificates of the nodes, as peer.Authority.Marshal has it.
 	Authority string `json:"authority"`
-	// Level is the highest that all nodes have had. What a program of a lower one does not know may be in
-	// use, so it runs here no more.
+	// Level is the highest that all nodes have had. What a program of a lower one does not know may be in use, so it
+	// runs here no more.
 	Level int                    `json:"level,omitempty"`
 	Nodes map[peer.NodeID]member `json:"nodes"`
 	// Gone are those that were removed, and never come back under their id.
@@ -179,8 +169,8 @@ type entry struct {
 	UsedBy  peer.NodeID `json:"usedBy,omitempty"`
 }
 
-// files are what a node must know before its store is open. They lie beside the store's own,
-// so that who copies the store copies the identity with it.
+// files are what a node must know before its store is open. They lie beside the store's own, so that who copies the
+// store copies the identity with it.
 type files struct{ dir string }
 
 // hello is what a node says of itself once a second.
@@ -227,9 +217,7 @@ type other struct {
 	heard time.Time
 	since time.Time // this process of it was heard without a pause, and had started
 	said  hello
-	// lag is how many entries its replicas lacked of the shards that are led here, when it
-	// was heard last.
-	lag map[key.Shard]uint64
+	lag   map[key.Shard]uint64 // how many entries its replicas lacked of the shards that are led here, when it was heard last
 }
 
 func (o *other) alive() bool { return o != nil && time.Since(o.heard) <= aliveMax }
@@ -260,21 +248,17 @@ func (w *warnings) log(log zerolog.Logger, about string, text func() string) {
 }
 
 const (
-	// A node that was not heard for aliveMax is not alive.
-	helloMax = time.Second
+	helloMax = time.Second // A node that was not heard for aliveMax is not alive
 	aliveMax = 3 * time.Second
-	// askedMax is how long a node may take to answer that is asked whether it is there.
-	askedMax = 5 * time.Second
-	// claimMax is how long a node that starts waits for its own earlier process to be forgotten,
-	// and how long one that runs bears being taken for another's copy.
+	askedMax = 5 * time.Second // how long a node may take to answer that is asked whether it is there
+	// claimMax is how long a node that starts waits for its own earlier process to be forgotten, and how long one that
+	// runs bears being taken for another's copy.
 	claimMax = 10 * time.Second
-	// clockMax is how far the clocks of two nodes may differ.
-	clockMax = time.Minute
-	// settleTime is how long a node must have been heard before it is given shards to lead without need:
-	// what it sends to others may fail until all have noticed that it is back.
+	clockMax = time.Minute // how far the clocks of two nodes may differ
+	// settleTime is how long a node must have been heard before it is given shards to lead without need: what it sends
+	// to others may fail until all have noticed that it is back.
 	settleTime = 5 * time.Second
-	// lagMax is how many entries a replica may lack that has caught up.
-	lagMax = 1000
+	lagMax     = 1000 // how many entries a replica may lack that has caught up
 )
 
 // news wakes who waits for something new.
@@ -306,8 +290,7 @@ func (n *Node) isGone(id peer.NodeID) bool {
 // freshMax is how old what this node knows may be.
 const freshMax = 3 * time.Second
 
-// Fresh reports whether everything that was acknowledged in Meta more than three seconds ago is
-// visible here.
+// Fresh reports whether everything that was acknowledged in Meta more than three seconds ago is visible here.
 func (n *Node) Fresh() bool { return n.staleFor() <= freshMax }
 
 // staleFor is by the clock that nobody sets: it does not go back.

@@ -8,10 +8,9 @@ import (
 	"troupe/persistence/key"
 )
 
-// place decides which nodes shall have a vote in which shard: as many as replicas says, or
-// all nodes when there are fewer. It moves as little as it can: what stays where it is, stays;
-// then the node with the most shards gives one to the one with the fewest, until they differ by
-// one. Meta moves only when it must.
+// place decides which nodes shall have a vote in which shard: as many as replicas says, or all nodes when there are
+// fewer. It moves as little as it can: what stays where it is, stays; then the node with the most shards gives one to
+// the one with the fewest, until they differ by one. Meta moves only when it must.
 func place(now map[key.Shard][]peer.NodeID, shards []key.Shard, nodes []peer.NodeID, replicas int) map[key.Shard][]peer.NodeID {
 	next := map[key.Shard][]peer.NodeID{}
 	count := map[peer.NodeID]int{}
@@ -94,10 +93,9 @@ type surroundings struct {
 	busy     func(peer.NodeID) bool // it has work that needs this shard: it stays
 }
 
-// nextMove returns the next step from the replicas that there are to those that there shall be.
-// No step leaves fewer voters that are alive than a majority needs, and a voter loses its vote only
-// when all who shall vote do, or when it is not alive. A node that shall keep a replica is never
-// without one in between.
+// nextMove returns the next step from the replicas that there are to those that there shall be. No step leaves fewer
+// voters that are alive than a majority needs, and a voter loses its vote only when all who shall vote do, or when it
+// is not alive. A node that shall keep a replica is never without one in between.
 func nextMove(have, want replicaSet, s surroundings) (move, peer.NodeID) {
 	for _, id := range have.learners {
 		if !want.has(id) && !s.busy(id) {

@@ -28,8 +28,7 @@ const (
 // callBytesMax bounds a message.
 const callBytesMax = 8 << 20
 
-// kinds are the errors that a call can bring from another node, with their status. Others are
-// failure.ErrUnavailable.
+// kinds are the errors that a call can bring from another node, with their status. Others are failure.ErrUnavailable.
 var kinds = []struct {
 	kind   failure.Kind
 	status int
@@ -125,8 +124,8 @@ func readError(status int, text string) error {
 	return failure.Errorf(failure.ErrUnavailable, "%s", text)
 }
 
-// errUnfit is the kind of a refusal to run beside another node as the two are. Each may say so of the other,
-// so it ends a node that starts when half of the nodes say it, and one that runs when most do.
+// errUnfit is the kind of a refusal to run beside another node as the two are. Each may say so of the other, so it ends
+// a node that starts when half of the nodes say it, and one that runs when most do.
 const errUnfit = failure.ErrUnprocessable
 
 type invitation struct {
@@ -144,8 +143,7 @@ type joinRequest struct {
 	Version string      `json:"version"`
 	Level   int         `json:"level"`
 	Clock   time.Time   `json:"clock"`
-	// Word is what the machine says at Address while it waits for the answer. Empty: it says
-	// nothing there.
+	// Word is what the machine says at Address while it waits for the answer. Empty: it says nothing there.
 	Word string `json:"word,omitempty"`
 }
 
@@ -177,8 +175,6 @@ type removal struct {
 }
 
 const (
-	// findMax bounds the look for a machine at its address.
-	findMax = 5 * time.Second
-	// wordMax bounds what a machine says there, in bytes.
-	wordMax = 64
+	findMax = 5 * time.Second // findMax bounds the look for a machine at its address
+	wordMax = 64              // wordMax bounds what a machine says there, in bytes
 )

@@ -33,10 +33,8 @@ type Instance struct {
 	Workflow string
 	Of       *statemachine.Definition
 	State    *statemachine.Instance
-	// Form is nil for one that is no form.
-	Form *form.Form
-	// Indexes are those that commits of the workflow maintain.
-	Indexes []*catalog.Index
+	Form     *form.Form       // nil for one that is no form
+	Indexes  []*catalog.Index // those that commits of the workflow maintain
 }
 
 // Refusal is failure.ErrInUse for an instance that has a parent, or has invoked others; else nil.

@@ -1,6 +1,5 @@
-// Package failure has the one error with which the actors and the gateway answer:
-// why a request failed, as far as the caller may know. The gateway's table turns
-// its kind into a status.
+// Package failure has the one error with which the actors and the gateway answer: why a request failed, as far as the
+// caller may know. The gateway's table turns its kind into a status.
 package failure
 
 import (
@@ -14,77 +13,58 @@ import (
 	"troupe/statemachine"
 )
 
-// Kind says why a request failed. It is an error itself: errors.Is(err, ErrNotFound)
-// asks for the kind of an error, and a kind alone can be returned.
+// Kind says why a request failed. It is an error itself: errors.Is(err, ErrNotFound) asks for the kind of an error, and
+// a kind alone can be returned.
 type Kind uint8
 
 const (
-	// ErrInvalid: the request is malformed or says what the definition does not
-	// allow (400).
-	ErrInvalid Kind = iota + 1
-	// ErrUnauthorized: the credential or the password is not good, for every cause
-	// alike (401).
-	ErrUnauthorized
-	// ErrForbidden: the caller lacks the right to the workflow or the event, or the
-	// privilege, or the request comes from another site (403). Nothing was stored.
+	ErrInvalid      Kind = iota + 1 // the request is malformed or says what the definition does not allow (400)
+	ErrUnauthorized                 // the credential or the password is not good, for every cause alike (401)
+	// ErrForbidden: the caller lacks the right to the workflow or the event, or the privilege, or the request comes
+	// from another site (403). Nothing was stored.
 	ErrForbidden
-	// ErrNotFound: there is no such thing, or none that the caller may see (404).
-	ErrNotFound
-	// ErrMethod: the path has no such method (405).
-	ErrMethod
-	// ErrNotAllowed: no transition takes the event now and the definition says reject,
-	// or a form takes no draft or submission now (409 EventNotAllowed). Nothing was stored.
+	ErrNotFound // there is no such thing, or none that the caller may see (404)
+	ErrMethod   // the path has no such method (405)
+	// ErrNotAllowed: no transition takes the event now and the definition says reject, or a form takes no draft or
+	// submission now (409 EventNotAllowed). Nothing was stored.
 	ErrNotAllowed
 	// ErrClaimed: somebody else has the task (409 Claimed). Nothing was stored.
 	ErrClaimed
-	// ErrEnded: the instance was stopped, or cancelled by its parent, and takes nothing more (409 Ended). Nothing
-	// was stored.
-	ErrEnded
-	// ErrConflict: the way in which this server is run does not have what the request is about
-	// (409 Conflict), or it belongs to somebody else. Nothing was stored.
-	ErrConflict
-	// ErrExists: there is something else under this name already, which is not replaced (409
-	// AlreadyExists).
-	ErrExists
-	// ErrInUse: another instance needs this one, its parent or its child (409 InUse). Nothing was
+	// ErrEnded: the instance was stopped, or cancelled by its parent, and takes nothing more (409 Ended). Nothing was
 	// stored.
+	ErrEnded
+	// ErrConflict: the way in which this server is run does not have what the request is about (409 Conflict), or it
+	// belongs to somebody else. Nothing was stored.
+	ErrConflict
+	ErrExists // there is something else under this name already, which is not replaced (409 AlreadyExists)
+	// ErrInUse: another instance needs this one, its parent or its child (409 InUse). Nothing was stored.
 	ErrInUse
 	// ErrGone: what the request goes on from is no longer kept (410). Nothing was done.
 	ErrGone
-	// ErrPrecondition: If-Match names another sequence number of the instance, or
-	// another revision of the draft (412).
-	ErrPrecondition
-	// ErrTooLarge: the record would exceed its limit, or a body or a file does (413).
-	ErrTooLarge
-	// ErrMediaType: the body is not of a type that is read (415).
-	ErrMediaType
-	// ErrKeyReused: the idempotency key was used for another request (422).
-	ErrKeyReused
-	// ErrUnprocessable: the file is not a template that can be read (422).
-	ErrUnprocessable
-	// ErrInstanceBusy: too many requests wait for this one instance (429).
-	ErrInstanceBusy
-	// ErrQuota: the caller asks for more than is allowed over time (429). Nothing
-	// was applied; Error.Wait says when to try again.
+	ErrPrecondition  // If-Match names another sequence number of the instance, or another revision of the draft (412)
+	ErrTooLarge      // the record would exceed its limit, or a body or a file does (413)
+	ErrMediaType     // the body is not of a type that is read (415)
+	ErrKeyReused     // the idempotency key was used for another request (422)
+	ErrUnprocessable // the file is not a template that can be read (422)
+	ErrInstanceBusy  // too many requests wait for this one instance (429)
+	// ErrQuota: the caller asks for more than is allowed over time (429). Nothing was applied; Error.Wait says when to
+	// try again.
 	ErrQuota
-	// ErrBusy: a limit of capacity is reached (503). Nothing was applied, a retry
-	// helps.
+	// ErrBusy: a limit of capacity is reached (503). Nothing was applied, a retry helps.
 	ErrBusy
-	// ErrUnavailable: the service is draining, or the store takes nothing now
-	// (503). Nothing was applied.
+	// ErrUnavailable: the service is draining, or the store takes nothing now (503). Nothing was applied.
 	ErrUnavailable
-	// ErrElsewhere: another node leads the shard that the request needs, which Error.Shard
-	// names, or has all shards, which this one has not yet. Nothing was done. The gateway asks
-	// that node; a node that stands alone answers as for ErrUnavailable.
+	// ErrElsewhere: another node leads the shard that the request needs, which Error.Shard names, or has all shards,
+	// which this one has not yet. Nothing was done. The gateway asks that node; a node that stands alone answers as for
+	// ErrUnavailable.
 	ErrElsewhere
-	// ErrOutcomeUnknown: the commit was not confirmed in time, or the request was
-	// given up in the middle (504). Retry with the same idempotency key.
+	// ErrOutcomeUnknown: the commit was not confirmed in time, or the request was given up in the middle (504). Retry
+	// with the same idempotency key.
 	ErrOutcomeUnknown
-	// ErrExecution: an action failed and nothing handled it, or stored data
-	// cannot be read (500 MarshallingError). Nothing was stored.
+	// ErrExecution: an action failed and nothing handled it, or stored data cannot be read (500 MarshallingError).
+	// Nothing was stored.
 	ErrExecution
-	// ErrInternal: a bug of ours, contained to this request (500).
-	ErrInternal
+	ErrInternal // a bug of ours, contained to this request (500)
 
 	Kinds // one more than the last
 )
@@ -121,23 +101,17 @@ func (k Kind) Error() string { return texts[k] }
 
 func (k Kind) failure() *Error { return &Error{Kind: k} }
 
-// Error is a failed request. Only Reason, Reference and Wait are for the caller, the rest is
-// for the log.
+// Error is a failed request. Only Reason, Reference and Wait are for the caller, the rest is for the log.
 type Error struct {
 	Kind Kind
 	// Op and Subject are what was asked of what. They may be empty.
 	Op, Subject string
 	// Reason is the text for the caller. Empty: the kind says all.
-	Reason string
-	// Reference leads whoever runs the service to the incident (package incident); empty: there is none.
-	Reference string
-	// Wait is the time after which the request may pass; 0 when it is not known.
-	Wait time.Duration
-	// Shard is the one that is led elsewhere, of ErrElsewhere; key.EveryShard: a node is
-	// needed that has all shards.
-	Shard uint16
-	// Cause is what went wrong; it may be nil.
-	Cause error
+	Reason    string
+	Reference string        // Reference leads whoever runs the service to the incident (package incident); empty: there is none
+	Wait      time.Duration // the time after which the request may pass; 0 when it is not known
+	Shard     uint16        // the one that is led elsewhere, of ErrElsewhere; key.EveryShard: a node is needed that has all shards
+	Cause     error         // what went wrong; it may be nil
 }
 
 func (e *Error) Error() string {
@@ -234,8 +208,8 @@ func (u unquoted) Unwrap() error { return u.cause }
 // Why is for those who may see what it quotes.
 func (u unquoted) Why() string { return u.cause.Error() }
 
-// Why is the text of err for those who may see what it quotes: that of its method Why, where it has one, which says more
-// than a log may.
+// Why is the text of err for those who may see what it quotes: that of its method Why, where it has one, which says
+// more than a log may.
 func Why(err error) string {
 	var of interface{ Why() string }
 	if errors.As(err, &of) {
@@ -244,8 +218,8 @@ func Why(err error) string {
 	return err.Error()
 }
 
-// Of returns the outermost Error of err. An error without one gets the kind of the
-// store's error or of the context's in it, else ErrInternal.
+// Of returns the outermost Error of err. An error without one gets the kind of the store's error or of the context's in
+// it, else ErrInternal.
 func Of(err error) *Error {
 	var known interface{ failure() *Error }
 	if errors.As(err, &known) {

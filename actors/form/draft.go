@@ -13,11 +13,10 @@ import (
 	"troupe/statemachine/packed"
 )
 
-// Draft is what a user has written and not submitted. It is no part of the instance's
-// state, and as durable.
+// Draft is what a user has written and not submitted. It is no part of the instance's state, and as durable.
 type Draft struct {
-	// Revision rises with every change, also after a draft was dropped, unless the
-	// clock was set back while the instance slept.
+	// Revision rises with every change, also after a draft was dropped, unless the clock was set back while the
+	// instance slept.
 	Revision uint64
 	SavedAt  int64 // Unix milliseconds
 	// Template is the content of the template that the draft was written for. Zero: it is not known.
@@ -51,15 +50,13 @@ func ParseDigest(text string) (d Digest, ok bool) {
 	return Digest(b), true
 }
 
-// DraftCondition is what a request demands of the present draft. The zero value
-// demands nothing.
+// DraftCondition is what a request demands of the present draft. The zero value demands nothing.
 type DraftCondition struct {
-	// IfMatch lists the revisions that the present draft may have. Nil allows any, and
-	// no draft unless MustExist is set.
+	// IfMatch lists the revisions that the present draft may have. Nil allows any, and no draft unless MustExist is
+	// set.
 	IfMatch   []uint64
 	MustExist bool
-	// IfAbsent demands that there is none yet.
-	IfAbsent bool
+	IfAbsent  bool // IfAbsent demands that there is none yet
 }
 
 // Demands says whether there is any demand.

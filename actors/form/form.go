@@ -10,15 +10,13 @@ import (
 	"troupe/statemachine/packed"
 )
 
-// Kind says which of the portal's lists a form is in. The letters are part of
-// the on-disk format.
+// Kind says which of the portal's lists a form is in. The letters are part of the on-disk format.
 type Kind byte
 
 const (
 	KindForm      Kind = 'f' // forms, with a workflow and without
 	KindChecklist Kind = 'c'
-	// KindInstance is an instance that is no form (instance.go).
-	KindInstance Kind = 'i'
+	KindInstance  Kind = 'i' // an instance that is no form (instance.go)
 )
 
 // String returns the word for logs.
@@ -36,14 +34,12 @@ func (k Kind) String() string {
 
 // Form is the record beside an instance.
 type Form struct {
-	Kind Kind
-	// TemplateID and Name are the template's, when the form was created.
-	TemplateID, Name string
-	// By is the user who created it, and Role the role that showed the template.
-	By, Role string
-	// SubmissionID is a ULID, given when the form first left its start; empty
-	// until then. SubmittedAt is when, DoneAt when every machine came to its end,
-	// both in Unix milliseconds and 0 before. LeftAt is when it left its start last.
+	Kind             Kind
+	TemplateID, Name string // TemplateID and Name are the template's, when the form was created
+	By, Role         string // the user who created it, and Role the role that showed the template
+	// SubmissionID is a ULID, given when the form first left its start; empty until then. SubmittedAt is when, DoneAt
+	// when every machine came to its end, both in Unix milliseconds and 0 before. LeftAt is when it left its start
+	// last.
 	SubmissionID                string
 	SubmittedAt, DoneAt, LeftAt int64
 
@@ -51,9 +47,8 @@ type Form struct {
 	left  bool   // the states are others now
 }
 
-// Moved reports whether the form has left its start: the workflow's machines are
-// not all in the nodes in which the creation left them, or all have ended
-// (gateway/INTERFACE.md, "Categories").
+// Moved reports whether the form has left its start: the workflow's machines are not all in the nodes in which the
+// creation left them, or all have ended (gateway/INTERFACE.md, "Categories").
 func (f *Form) Moved() bool { return f.left || f.DoneAt != 0 }
 
 // Begin returns f as it is right after its creation, which led to states.
@@ -62,8 +57,8 @@ func (f Form) Begin(states []byte, done bool, at time.Time, newID func() string)
 	return f.Next(states, done, at, newID)
 }
 
-// Next returns f as it is after a step that led to states, in which done says
-// that every machine is at its end. newID draws a ULID.
+// Next returns f as it is after a step that led to states, in which done says that every machine is at its end. newID
+// draws a ULID.
 func (f Form) Next(states []byte, done bool, at time.Time, newID func() string) Form {
 	moved := f.Moved()
 	f.left = !bytes.Equal(states, f.start)
@@ -142,14 +137,11 @@ func takeForm(r *packed.Reader) *Form {
 // Row is one line of a list.
 type Row struct {
 	Form
-	// WorkflowID is the instance's workflow.
-	WorkflowID string
-	// Nodes are the present nodes, joined with ", ".
-	Nodes string
+	WorkflowID string // the instance's workflow
+	Nodes      string // the present nodes, joined with ", "
 }
 
-// Append appends the stored row: the form, then workflow and nodes, each with its
-// length.
+// Append appends the stored row: the form, then workflow and nodes, each with its length.
 func (r *Row) Append(dst []byte) []byte {
 	return packed.AppendText(packed.AppendText(r.Form.Append(dst), r.WorkflowID), r.Nodes)
 }

@@ -15,21 +15,18 @@ import (
 
 // ListRequest asks for the forms of one kind that a user created.
 type ListRequest struct {
-	Kind Kind
-	// WithInstances asks for instances that are no forms, too.
-	WithInstances bool
-	User          identity.UserID
-	Category      Category
-	// ArchivedBefore is that of Form.CategoryAt, 0 or later.
-	ArchivedBefore int64
+	Kind           Kind
+	WithInstances  bool // WithInstances asks for instances that are no forms, too
+	User           identity.UserID
+	Category       Category
+	ArchivedBefore int64 // that of Form.CategoryAt, 0 or later
 }
 
 // Listed is one line of a list.
 type Listed struct {
 	*Row
 	InstanceID string
-	// When is the creation, in Unix milliseconds.
-	When int64
+	When       int64 // the creation, in Unix milliseconds
 
 	title statemachine.Text // where a search has looked for it
 }
@@ -37,15 +34,13 @@ type Listed struct {
 // listedBytes is about what a Listed takes besides its texts.
 const listedBytes = 400
 
-// List calls yield with the forms of one category, the newest first and those of the
-// same millisecond by id. It sees one consistent moment, with everything that was
-// acknowledged before the call, and wakes nobody. It costs what it shows: rows of other
-// categories are not read, except for those of forms that were created before
-// ArchivedBefore and completed since, in the list of what is archived.
+// List calls yield with the forms of one category, the newest first and those of the same millisecond by id. It sees
+// one consistent moment, with everything that was acknowledged before the call, and wakes nobody. It costs what it
+// shows: rows of other categories are not read, except for those of forms that were created before ArchivedBefore and
+// completed since, in the list of what is archived.
 //
-// It returns failure.ErrBusy when no slot comes free in time or the list takes too
-// long, and yield's own error when it stops early. While yield waits, other lists are
-// read; the time counts all the same.
+// It returns failure.ErrBusy when no slot comes free in time or the list takes too long, and yield's own error when it
+// stops early. While yield waits, other lists are read; the time counts all the same.
 func List(ctx context.Context, lists *query.Service, req *ListRequest, yield func(Listed) error) error {
 	return list(ctx, lists, req, req.selection(), nil, func(l Listed) error {
 		if !req.has(&l) {
@@ -76,8 +71,8 @@ func list(ctx context.Context, lists *query.Service, req *ListRequest, of query.
 	return failure.In("list", req.Kind.String()+"s", query.Rows(ctx, lists, req.User, of, decode, yield))
 }
 
-// selection says where the rows of a category are. What was created at or after
-// ArchivedBefore was not completed before it.
+// selection says where the rows of a category are. What was created at or after ArchivedBefore was not completed before
+// it.
 func (req *ListRequest) selection() (of query.Selection) {
 	kinds := []Kind{req.Kind}
 	if req.WithInstances {

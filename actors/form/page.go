@@ -32,9 +32,8 @@ type TitleOf func(*query.Reader, Listed) (statemachine.Text, error)
 // PageRequest asks for a part of a list.
 type PageRequest struct {
 	ListRequest
-	Sort Sort // empty: NewestFirst
-	// WorkflowID has only forms of that workflow; empty: of all.
-	WorkflowID string
+	Sort       Sort   // empty: NewestFirst
+	WorkflowID string // WorkflowID has only forms of that workflow; empty: of all
 	// Query has words that are all in the name, the id or a title; upper and lower case are the same.
 	Query string
 	// Title has a search look for titles, and shows those instances that are no forms and have one: nil shows none of them.
@@ -51,8 +50,7 @@ type PageRequest struct {
 type Page struct {
 	Forms []Listed
 	Next  string // the cursor of the next page; empty when there is none
-	// Count is how many forms the whole list has; nil when that was not asked, and when counting would take long.
-	Count *int64
+	Count *int64 // how many forms the whole list has; nil when that was not asked, and when counting would take long
 
 	list  query.List
 	place func(Listed) []byte
@@ -62,10 +60,8 @@ type Page struct {
 func (p *Page) NextBehind(n int) string { return p.list.Cursor(p.place(p.Forms[n])) }
 
 const (
-	// searchedMax is how many rows a page looks at that has not found enough: it is shorter then.
-	searchedMax = 10_000
-	// countedMax is how many rows a count, and an order by names, look at; a count reads searchedMax titles at most.
-	countedMax = 100_000
+	searchedMax = 10_000  // how many rows a page looks at that has not found enough: it is shorter then
+	countedMax  = 100_000 // how many rows a count, and an order by names, look at; a count reads searchedMax titles at most
 )
 
 // errEnough ends a list.

@@ -8,15 +8,14 @@ import (
 	"troupe/persistence/key"
 )
 
-// lists are the letters of the lists that have the rows of a user's forms of one kind.
-// A commit decides in which of the first three a form has its row; whether a completed
-// one is archived depends on the time. They are part of the on-disk format.
+// lists are the letters of the lists that have the rows of a user's forms of one kind. A commit decides in which of the
+// first three a form has its row; whether a completed one is archived depends on the time. They are part of the on-disk
+// format.
 type lists struct {
 	current  byte // has not moved; by its creation
 	underWay byte // has moved, is not done; by its creation
 	done     byte // by its creation
-	// ended has a second row for each one that is done, by the time of that; its value
-	// is the place that the first has.
+	// ended has a second row for each one that is done, by the time of that; its value is the place that the first has.
 	ended byte
 }
 
@@ -37,16 +36,14 @@ func (l lists) of(f *Form) byte {
 	return l.done
 }
 
-// Spot is what the keys of a form's rows have of its instance. Made is the creation, in
-// Unix milliseconds.
+// Spot is what the keys of a form's rows have of its instance. Made is the creation, in Unix milliseconds.
 type Spot struct {
 	Shard key.Shard
 	ID    key.ID
 	Made  int64
 }
 
-// Put writes the rows of a form, and removes those that it had before as another
-// version of itself; nil: it is new.
+// Put writes the rows of a form, and removes those that it had before as another version of itself; nil: it is new.
 func (r *Row) Put(w *persistence.Writes, at Spot, before *Form) {
 	lists := listsOf[r.Kind]
 	key := func(list byte, when int64) []byte { return key.List(nil, at.Shard, list, r.By, when, at.ID) }

@@ -8,9 +8,9 @@ import (
 	"troupe/statemachine"
 )
 
-// PlainWorkflow is the workflow of forms and checklists that have none of their
-// own, as fullPath shows it (gateway/INTERFACE.md, "Fields of a form"). It is not a
-// valid identifier, so no request of group B and no file can name it.
+// PlainWorkflow is the workflow of forms and checklists that have none of their own, as fullPath shows it
+// (gateway/INTERFACE.md, "Fields of a form"). It is not a valid identifier, so no request of group B and no file can
+// name it.
 const PlainWorkflow = "-"
 
 // plainSubmit is the event that submits a form without a workflow.
@@ -19,8 +19,7 @@ const plainSubmit = "submit"
 //go:embed plain.yaml
 var plainText []byte
 
-// AddPlainWorkflow makes PlainWorkflow known to the catalog. It must be called
-// before the catalog is used.
+// AddPlainWorkflow makes PlainWorkflow known to the catalog. It must be called before the catalog is used.
 func AddPlainWorkflow(catalog *catalog.Catalog, parser *statemachine.Parser) error {
 	parsed, err := parser.Parse(statemachine.Source{File: "plain.yaml", Text: plainText})
 	if err != nil {

@@ -25,14 +25,12 @@ type Options struct {
 	System    *actors.System
 	Workflows *workflow.Router
 	Templates *Templates
-	// Directory returns the roles and users as of now.
-	Directory func() *identity.Directory
-	// ArchiveAfter is how long a completed form stays among the submitted ones.
-	// Default 30 days (gateway/INTERFACE.md, "Categories").
+	Directory func() *identity.Directory // Directory returns the roles and users as of now
+	// ArchiveAfter is how long a completed form stays among the submitted ones. Default 30 days (gateway/INTERFACE.md,
+	// "Categories").
 	ArchiveAfter time.Duration
-	// Clock tells the time; nil: time.Now.
-	Clock func() time.Time
-	Log   zerolog.Logger
+	Clock        func() time.Time // Clock tells the time; nil: time.Now
+	Log          zerolog.Logger
 }
 
 // EnsureDefaults fills in what is zero.
@@ -43,8 +41,8 @@ func (o *Options) EnsureDefaults() {
 	}
 }
 
-// Portal is the way to the supervisor of group A. Its methods are safe for
-// concurrent use. Errors are those of package failure.
+// Portal is the way to the supervisor of group A. Its methods are safe for concurrent use. Errors are those of package
+// failure.
 type Portal struct {
 	o          Options
 	supervisor *supervise.Supervisor
@@ -58,8 +56,7 @@ func Start(o Options) *Portal {
 	})}
 }
 
-// Stop refuses new requests and waits until the open ones are answered or ctx
-// ends.
+// Stop refuses new requests and waits until the open ones are answered or ctx ends.
 func (p *Portal) Stop(ctx context.Context) error { return p.supervisor.Stop(ctx) }
 
 // Metrics are the supervisor's counters.
@@ -68,8 +65,8 @@ type Metrics = supervise.Metrics
 // Metrics returns the counters as they are now.
 func (p *Portal) Metrics() Metrics { return p.supervisor.Metrics() }
 
-// workerWaitMax is how long a request waits for a worker while the service is full, or
-// its user has half of the workers: people rather wait than get an error.
+// workerWaitMax is how long a request waits for a worker while the service is full, or its user has half of the
+// workers: people rather wait than get an error.
 const workerWaitMax = time.Minute
 
 // do runs a request of the caller's under the supervisor.
@@ -77,8 +74,8 @@ func (p *Portal) do(ctx context.Context, caller *identity.Principal, name string
 	return failure.In("form portal: "+name, "", p.supervisor.Do(ctx, caller.ID, name, work))
 }
 
-// RoleInfo is the caller's roles with which forms and checklists can be made, in the
-// order of identity.yaml (gateway/INTERFACE.md, "Roles of the portal").
+// RoleInfo is the caller's roles with which forms and checklists can be made, in the order of identity.yaml
+// (gateway/INTERFACE.md, "Roles of the portal").
 type RoleInfo struct{ Forms, Checklists []identity.Role }
 
 // RoleInfo returns the roles with which the caller can make forms and checklists.
@@ -109,8 +106,8 @@ func (p *Portal) Workflows(ctx context.Context, caller *identity.Principal) (cho
 	return choices, err
 }
 
-// OfRole returns the templates that a role is offered, by name. A role that the
-// caller does not hold is ErrNotFound, like one that does not exist.
+// OfRole returns the templates that a role is offered, by name. A role that the caller does not hold is ErrNotFound,
+// like one that does not exist.
 func (p *Portal) OfRole(ctx context.Context, caller *identity.Principal, kind form.Kind, role string) (found []*Template, err error) {
 	err = p.do(ctx, caller, "templates", func(context.Context) error {
 		if !slices.Contains(caller.Roles, role) {
@@ -122,9 +119,8 @@ func (p *Portal) OfRole(ctx context.Context, caller *identity.Principal, kind fo
 	return found, err
 }
 
-// Template returns a template that the caller can make a form of, and those of
-// the workflows that it names which the caller may create, in its order. Everything
-// else is ErrNotFound.
+// Template returns a template that the caller can make a form of, and those of the workflows that it names which the
+// caller may create, in its order. Everything else is ErrNotFound.
 func (p *Portal) Template(ctx context.Context, caller *identity.Principal, kind form.Kind, id string) (template *Template, bound []catalog.Choice, err error) {
 	err = p.do(ctx, caller, "template", func(context.Context) error {
 		found := p.o.Templates.Enabled(kind, id)
@@ -147,16 +143,14 @@ func (p *Portal) Template(ctx context.Context, caller *identity.Principal, kind 
 
 // ListRequest asks for the caller's forms of one kind in one category.
 type ListRequest struct {
-	Caller *identity.Principal
-	Kind   form.Kind
-	// WithInstances asks for instances that are no forms, too.
-	WithInstances bool
+	Caller        *identity.Principal
+	Kind          form.Kind
+	WithInstances bool // WithInstances asks for instances that are no forms, too
 	Category      form.Category
 }
 
-// List calls yield with each form, the newest first and those of the same
-// millisecond by id. It sees one moment, with everything that was acknowledged
-// before the call. An error of yield ends the list and is returned.
+// List calls yield with each form, the newest first and those of the same millisecond by id. It sees one moment, with
+// everything that was acknowledged before the call. An error of yield ends the list and is returned.
 func (p *Portal) List(ctx context.Context, req *ListRequest, yield func(*Summary) error) error {
 	return p.do(ctx, req.Caller, "list", func(ctx context.Context) error {
 		list := p.listOf(req)
@@ -169,8 +163,7 @@ func (p *Portal) List(ctx context.Context, req *ListRequest, yield func(*Summary
 // PageRequest asks for a part of one of the caller's lists.
 type PageRequest struct {
 	ListRequest
-	// What form.PageRequest has.
-	Sort                      form.Sort
+	Sort                      form.Sort // What form.PageRequest has
 	WorkflowID, Query, Cursor string
 	Limit                     int
 	Count                     bool
@@ -230,15 +223,13 @@ type CreateRequest struct {
 	Caller     *identity.Principal
 	Kind       form.Kind
 	TemplateID string
-	// WorkflowID is empty for a form without a workflow, and for checklists.
-	WorkflowID string
+	WorkflowID string // empty for a form without a workflow, and for checklists
 	Retry      message.Retry
 }
 
-// Create makes a form and returns the instance's id, when it is durable. A
-// template or workflow that does not exist, or that the caller may not use, is
-// ErrNotFound; two that do not belong together are ErrInvalid
-// (gateway/INTERFACE.md, "Creating forms").
+// Create makes a form and returns the instance's id, when it is durable. A template or workflow that does not exist, or
+// that the caller may not use, is ErrNotFound; two that do not belong together are ErrInvalid (gateway/INTERFACE.md,
+// "Creating forms").
 func (p *Portal) Create(ctx context.Context, req *CreateRequest) (id string, err error) {
 	err = p.do(ctx, req.Caller, "create", func(ctx context.Context) error {
 		create, err := p.creation(req)
@@ -259,8 +250,8 @@ func (p *Portal) Create(ctx context.Context, req *CreateRequest) (id string, err
 	return id, err
 }
 
-// creation returns the request that makes the form. With an error it is only good for a
-// repetition, which has its answer already.
+// creation returns the request that makes the form. With an error it is only good for a repetition, which has its
+// answer already.
 func (p *Portal) creation(req *CreateRequest) (*message.Create, error) {
 	create := &message.Create{Caller: req.Caller, WorkflowID: req.WorkflowID, Retry: req.Retry, NoQuota: true}
 	if req.WorkflowID == "" {

@@ -13,8 +13,7 @@ import (
 	"troupe/statemachine/schema"
 )
 
-// FormRequest names one form. WorkflowID is PlainWorkflow for those without a
-// workflow.
+// FormRequest names one form. WorkflowID is PlainWorkflow for those without a workflow.
 type FormRequest struct {
 	Caller                 *identity.Principal
 	WorkflowID, InstanceID string
@@ -24,28 +23,20 @@ type FormRequest struct {
 type View struct {
 	Summary  *Summary
 	Category form.Category
-	// Template is nil when there is none of that name any more.
-	Template *Template
-	// Data is what was submitted: svcPublic.
-	Data data.Value
-	// Draft is the caller's own; nil when there is none.
-	Draft *form.Draft
-	// TemplateChanged: the draft was written for another content of the template. Strays are then the
-	// places of the draft that do not fit any more.
+	Template *Template   // nil when there is none of that name any more
+	Data     data.Value  // what was submitted: svcPublic
+	Draft    *form.Draft // the caller's own; nil when there is none
+	// TemplateChanged: the draft was written for another content of the template. Strays are then the places of the
+	// draft that do not fit any more.
 	TemplateChanged bool
 	Strays          []schema.Unreachable
-	// States is the JSON of the positions.
-	States []byte
-	// SubmittedAt is the first submission, in Unix milliseconds; 0 before.
-	SubmittedAt int64
-	// Editable: the caller may keep a draft and submit now.
-	Editable bool
-	// Sequence is the number of history entries.
-	Sequence uint64
+	States          []byte // the JSON of the positions
+	SubmittedAt     int64  // the first submission, in Unix milliseconds; 0 before
+	Editable        bool   // the caller may keep a draft and submit now
+	Sequence        uint64 // the number of history entries
 }
 
-// Form returns a form as everything acknowledged before has left it. What the
-// caller may not see is ErrNotFound.
+// Form returns a form as everything acknowledged before has left it. What the caller may not see is ErrNotFound.
 func (p *Portal) Form(ctx context.Context, req *FormRequest) (view *View, err error) {
 	err = p.do(ctx, req.Caller, "form", func(ctx context.Context) error {
 		ask, template, err := p.request(req)
@@ -79,8 +70,8 @@ func straysOf(d *form.Draft, t *Template) (changed bool, strays []schema.Unreach
 	return true, t.Strays(d.Data)
 }
 
-// isForAnother reports whether a draft was written for another content of the template. Of a draft that does not know its
-// own, the times of the files tell.
+// isForAnother reports whether a draft was written for another content of the template. Of a draft that does not know
+// its own, the times of the files tell.
 func isForAnother(d *form.Draft, t *Template) bool {
 	if d.Template == (form.Digest{}) {
 		return t.Modified.UnixMilli() > d.SavedAt
@@ -88,8 +79,8 @@ func isForAnother(d *form.Draft, t *Template) bool {
 	return d.Template != t.Digest
 }
 
-// request prepares to write a form: the event, the privilege, and a refusal when nobody
-// may. The template is nil when it is gone; a disabled one is returned.
+// request prepares to write a form: the event, the privilege, and a refusal when nobody may. The template is nil when
+// it is gone; a disabled one is returned.
 func (p *Portal) request(req *FormRequest) (form.Request, *Template, error) {
 	ask := form.Request{Caller: req.Caller, WorkflowID: req.WorkflowID, InstanceID: req.InstanceID, Privilege: identity.Form}
 	f, err := p.o.Workflows.FormOf(req.WorkflowID, req.InstanceID)
@@ -123,18 +114,15 @@ func (p *Portal) template(kind form.Kind, id string) (*Template, error) {
 // DraftRequest asks to keep a draft of a form.
 type DraftRequest struct {
 	FormRequest
-	// Data is a checked, compact object; absent drops the draft. It need not fit
-	// the template yet.
-	Data data.Value
-	// Template is the content of the template that the draft was written for, as the page had it; zero: that of
-	// now.
-	Template form.Digest
+	// Data is a checked, compact object; absent drops the draft. It need not fit the template yet.
+	Data     data.Value
+	Template form.Digest // the content of the template that the draft was written for, as the page had it; zero: that of now
 	form.DraftCondition
 }
 
-// SaveDraft keeps or drops the caller's draft; it is durable when SaveDraft
-// returns. Errors besides those of Form: ErrPrecondition, and to keep one: ErrForbidden
-// without the privilege, and ErrNotAllowed when the form cannot be submitted now.
+// SaveDraft keeps or drops the caller's draft; it is durable when SaveDraft returns. Errors besides those of Form:
+// ErrPrecondition, and to keep one: ErrForbidden without the privilege, and ErrNotAllowed when the form cannot be
+// submitted now.
 func (p *Portal) SaveDraft(ctx context.Context, req *DraftRequest) (draft form.Draft, err error) {
 	err = p.do(ctx, req.Caller, "draft", func(ctx context.Context) error {
 		ask, template, err := p.request(&req.FormRequest)
@@ -157,9 +145,9 @@ func writtenFor(said form.Digest, t *Template) form.Digest {
 	return said
 }
 
-// Delete deletes a form that its creator has never submitted, with its instance and all drafts of it; it is durable when
-// Delete returns. Errors besides those of Form: ErrNotFound for everybody but the creator, ErrNotAllowed once it was
-// submitted, and ErrInUse when its instance has a parent or children.
+// Delete deletes a form that its creator has never submitted, with its instance and all drafts of it; it is durable
+// when Delete returns. Errors besides those of Form: ErrNotFound for everybody but the creator, ErrNotAllowed once it
+// was submitted, and ErrInUse when its instance has a parent or children.
 func (p *Portal) Delete(ctx context.Context, req *FormRequest) error {
 	return p.do(ctx, req.Caller, "delete", func(ctx context.Context) error {
 		return p.o.Workflows.DeleteForm(ctx, req.Caller, req.WorkflowID, req.InstanceID)
@@ -169,16 +157,14 @@ func (p *Portal) Delete(ctx context.Context, req *FormRequest) error {
 // SubmitRequest asks to submit a form.
 type SubmitRequest struct {
 	FormRequest
-	Data  data.Value // a checked, compact object
-	Retry message.Retry
-	// WithHistory says whether the reply carries svcHistory.
-	WithHistory bool
+	Data        data.Value // a checked, compact object
+	Retry       message.Retry
+	WithHistory bool // WithHistory says whether the reply carries svcHistory
 }
 
-// Submit checks the data against the template as it is now and sends it with the
-// event that submits the form; the caller's draft goes in the same commit. Errors
-// besides those of Form: ErrInvalid when the data does not fit, ErrForbidden,
-// ErrNotAllowed when no transition takes the event now, and those of workflow.Router.Submit.
+// Submit checks the data against the template as it is now and sends it with the event that submits the form; the
+// caller's draft goes in the same commit. Errors besides those of Form: ErrInvalid when the data does not fit,
+// ErrForbidden, ErrNotAllowed when no transition takes the event now, and those of workflow.Router.Submit.
 func (p *Portal) Submit(ctx context.Context, req *SubmitRequest) (reply *message.Reply, err error) {
 	err = p.do(ctx, req.Caller, "submit", func(ctx context.Context) error {
 		ask, template, err := p.request(&req.FormRequest)

@@ -7,8 +7,7 @@ import (
 	"troupe/statemachine"
 )
 
-// archivedBefore returns the moment in Unix milliseconds such that what was completed
-// before it is archived now.
+// archivedBefore returns the moment in Unix milliseconds such that what was completed before it is archived now.
 func archivedBefore(now time.Time, archiveAfter time.Duration) int64 {
 	moment := now.Add(-archiveAfter)
 	ms := moment.UnixMilli()
@@ -35,8 +34,8 @@ type Summary struct {
 	Role         string
 }
 
-// nameOf is what a form is called: what its template was called when it was made, in all languages of the template while the template is
-// called so.
+// nameOf is what a form is called: what its template was called when it was made, in all languages of the template
+// while the template is called so.
 func (p *Portal) nameOf(f *form.Form) statemachine.Text {
 	if t := p.o.Templates.Get(f.Kind, f.TemplateID); t != nil && t.Name.For() == f.Name {
 		return t.Name

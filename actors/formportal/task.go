@@ -21,21 +21,17 @@ type TaskRequest struct {
 
 // TaskView is the form of a task as the page that it is filled in on needs it.
 type TaskView struct {
-	Task *task.Item
-	// Template is nil when there is none of that name any more.
-	Template *Template
+	Task     *task.Item
+	Template *Template // nil when there is none of that name any more
 	// Events are those of Task.Events that take what the form sends, as far as that can be told; the others are sent without it.
-	Events []statemachine.EventName
-	// Data is svcPublic, and States the JSON of the positions.
-	Data   data.Value
-	States []byte
-	// Draft, TemplateChanged, Strays and Editable are as those of View.
-	Draft           *form.Draft
+	Events          []statemachine.EventName
+	Data            data.Value // svcPublic, and States the JSON of the positions
+	States          []byte
+	Draft           *form.Draft // Draft, TemplateChanged, Strays and Editable are as those of View
 	TemplateChanged bool
 	Strays          []schema.Unreachable
 	Editable        bool
-	// Sequence is the number of history entries.
-	Sequence uint64
+	Sequence        uint64 // the number of history entries
 }
 
 // Task returns the form of a task as everything acknowledged before has left it: ErrNotFound when the task is gone, has no form or its
@@ -102,12 +98,10 @@ func (p *Portal) SaveTaskDraft(ctx context.Context, req *TaskDraftRequest) (draf
 // TaskSubmitRequest asks to send what was filled in for a task.
 type TaskSubmitRequest struct {
 	TaskRequest
-	// Event brings the task on; empty: the one that the template names.
-	Event string
-	Data  data.Value // a checked, compact object
-	Retry message.Retry
-	// IfMatch and WithHistory are those of message.Event.
-	IfMatch     []uint64
+	Event       string     // Event brings the task on; empty: the one that the template names
+	Data        data.Value // a checked, compact object
+	Retry       message.Retry
+	IfMatch     []uint64 // IfMatch and WithHistory are those of message.Event
 	WithHistory bool
 }
 

@@ -12,12 +12,11 @@ import (
 	"troupe/statemachine/schema"
 )
 
-// usualSubmit is the event of the submit button of a form that does not say which
-// workflows it is for, nor which event.
+// usualSubmit is the event of the submit button of a form that does not say which workflows it is for, nor which event.
 const usualSubmit = "submit"
 
-// submit reads the event of the submit button. Every workflow that the template
-// names must know it, and take what the form sends.
+// submit reads the event of the submit button. Every workflow that the template names must know it, and take what the
+// form sends.
 func (p *templateParser) submit(n *document.Node) {
 	field := n.Field("submit")
 	if field == nil {
@@ -95,8 +94,8 @@ func (p *templateParser) creatable(n *document.Node) {
 	}
 }
 
-// compare checks the form's schema against what a workflow's event takes, so that the
-// author learns of a form that nobody could submit, and not the person who fills it in.
+// compare checks the form's schema against what a workflow's event takes, so that the author learns of a form that
+// nobody could submit, and not the person who fills it in.
 func (p *templateParser) compare(schema *document.Node, workflow string, d *statemachine.Definition, event statemachine.EventName) {
 	of := fmt.Sprintf("the event %s of workflow %q", data.Quote(string(event)), workflow)
 	for _, m := range d.Mismatches(event, p.t.schema) {
@@ -149,8 +148,8 @@ func listed(texts []string) string {
 	return strings.Join(texts, ", ")
 }
 
-// fieldIn returns where a schema has the field that the path leads to, or the
-// last place on the way: the rest stands behind a reference.
+// fieldIn returns where a schema has the field that the path leads to, or the last place on the way: the rest stands
+// behind a reference.
 func fieldIn(schema *document.Node, path []string) *document.Node {
 	at, _ := placeIn(schema, path)
 	return at

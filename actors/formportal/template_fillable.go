@@ -12,8 +12,8 @@ import (
 // everythingElse stands in an order for the fields that it does not name.
 const everythingElse = "*"
 
-// fillable checks that a page can be made of the form, and that what is filled in can be
-// submitted. It does not check templates that were accepted before.
+// fillable checks that a page can be made of the form, and that what is filled in can be submitted. It does not check
+// templates that were accepted before.
 func (p *templateParser) fillable(n *document.Node) {
 	if p.known.Workflow == nil || p.t.schema == nil {
 		return
@@ -45,8 +45,7 @@ func (p *templateParser) required(schema *document.Node, shape schema.Shape, pat
 	}
 }
 
-// requiredIn returns where a schema requires the field, or the last place on the
-// way there.
+// requiredIn returns where a schema requires the field, or the last place on the way there.
 func requiredIn(schema *document.Node, path []string, name string) *document.Node {
 	at, below := placeIn(schema, path)
 	for below.Field("items") != nil {
@@ -62,8 +61,7 @@ func requiredIn(schema *document.Node, path []string, name string) *document.Nod
 	return at
 }
 
-// order checks that each ui:order has the fields of its schema, once: otherwise no page
-// can be made.
+// order checks that each ui:order has the fields of its schema, once: otherwise no page can be made.
 func (p *templateParser) order(ui *document.Node, shape schema.Shape) {
 	for _, f := range ui.Fields {
 		switch name := f.Key.Text; {

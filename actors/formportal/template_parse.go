@@ -14,36 +14,28 @@ import (
 
 // TemplateText is a template's file with what it refers to.
 type TemplateText struct {
-	Kind form.Kind
-	// File is the name that faults show, and its extension says YAML or JSON.
-	File string
-	Text []byte
-	// Read returns a file beside the template, named relative to it; nil: there
-	// are none.
-	Read func(name string) ([]byte, error)
-	// Modified is when the file was last changed.
-	Modified time.Time
+	Kind     form.Kind
+	File     string // the name that faults show, and its extension says YAML or JSON
+	Text     []byte
+	Read     func(name string) ([]byte, error) // Read returns a file beside the template, named relative to it; nil: there are none
+	Modified time.Time                         // when the file was last changed
 }
 
-// Known is what a template may refer to. The zero value takes every role and
-// workflow: a template that was accepted stays readable when they are gone.
+// Known is what a template may refer to. The zero value takes every role and workflow: a template that was accepted
+// stays readable when they are gone.
 type Known struct {
-	// HasRole reports whether there is such a role; nil: all are there.
-	HasRole func(id string) bool
-	// Workflow returns a workflow's definition. A nil definition and true stand for a
-	// workflow of which nothing is known. Nil: nothing is known of any.
-	Workflow func(id string) (*statemachine.Definition, bool)
-	// Roles and Workflows are the existing names, for suggestions.
-	Roles, Workflows []string
+	HasRole func(id string) bool // HasRole reports whether there is such a role; nil: all are there
+	// Workflow returns a workflow's definition. A nil definition and true stand for a workflow of which nothing is
+	// known. Nil: nothing is known of any.
+	Workflow         func(id string) (*statemachine.Definition, bool)
+	Roles, Workflows []string // Roles and Workflows are the existing names, for suggestions
 }
 
-// reservedID is not a template's: the address of its page would be one of the
-// form runtime's own, form-runtime/api/….
+// reservedID is not a template's: the address of its page would be one of the form runtime's own, form-runtime/api/….
 const reservedID = "api"
 
-// ParseTemplate reads and checks one file. The error is document.Faults: all
-// faults of the file, with their places; the template is nil then, or has nothing but
-// Warnings, since a slip that is one may be what a fault comes from.
+// ParseTemplate reads and checks one file. The error is document.Faults: all faults of the file, with their places; the
+// template is nil then, or has nothing but Warnings, since a slip that is one may be what a fault comes from.
 func ParseTemplate(src TemplateText, known Known) (*Template, error) {
 	tree, err := document.Parse(src.File, src.Text)
 	if err != nil {
@@ -71,8 +63,7 @@ func ParseTemplate(src TemplateText, known Known) (*Template, error) {
 	return p.t, nil
 }
 
-// The keys of each element of a template (cmd/troupe/HOME.md, "Forms", and
-// cmd/troupe/HOME.md, "Checklists").
+// The keys of each element of a template (cmd/troupe/HOME.md, "Forms", and cmd/troupe/HOME.md, "Checklists").
 var (
 	templateKeys  = []string{"$schema", "id", "name", "description", "enabled", "access", "workflows", "schema", "ui", "submit", "items"}
 	formKeys      = []string{"workflows", "schema", "submit"} // not of checklists
@@ -84,14 +75,11 @@ var (
 const (
 	// maxNameChars bounds the display name of a template, which is kept with each form, and the label of an item.
 	maxNameChars = 200
-	// maxTextChars bounds its description, which lists have, and the help of an item.
-	maxTextChars = 2000
-	// maxItems bounds the items of a checklist.
-	maxItems = 1000
+	maxTextChars = 2000 // maxTextChars bounds its description, which lists have, and the help of an item
+	maxItems     = 1000 // maxItems bounds the items of a checklist
 )
 
-// templateParser makes one template from its tree, collecting every fault on
-// the way.
+// templateParser makes one template from its tree, collecting every fault on the way.
 type templateParser struct {
 	document.Collector
 	warnings document.Collector
@@ -167,8 +155,7 @@ func (p *templateParser) refuse(n *document.Node, what string, keys ...string) {
 	}
 }
 
-// id reads the id of the template or of an item, which become a part of a path
-// and of a key; "" after a fault.
+// id reads the id of the template or of an item, which become a part of a path and of a key; "" after a fault.
 func (p *templateParser) id(n *document.Node, what string) string {
 	field := n.Field("id")
 	if field == nil {
@@ -187,8 +174,7 @@ func (p *templateParser) id(n *document.Node, what string) string {
 	return id
 }
 
-// access reads who is offered the template. That nobody is, is a fault unless the
-// template is switched off.
+// access reads who is offered the template. That nobody is, is a fault unless the template is switched off.
 func (p *templateParser) access(n *document.Node) {
 	access := n.Field("access")
 	if access == nil {
@@ -208,8 +194,7 @@ func (p *templateParser) access(n *document.Node) {
 
 func isEmptyList(n *document.Node) bool { return n.Kind == document.Sequence && len(n.Items) == 0 }
 
-// names reads a list of distinct names. has reports whether there is such a name; a nil
-// has takes all.
+// names reads a list of distinct names. has reports whether there is such a name; a nil has takes all.
 func (p *templateParser) names(n *document.Node, what string, has func(string) bool, among []string) []string {
 	if n == nil {
 		return nil
@@ -259,8 +244,8 @@ func (p *templateParser) object(n *document.Node) data.Value {
 	return v
 }
 
-// formSchema reads the schema of a form. Its top says that it is of an object,
-// since that is what a form is sent as and what a page is made from.
+// formSchema reads the schema of a form. Its top says that it is of an object, since that is what a form is sent as and
+// what a page is made from.
 func (p *templateParser) formSchema(n *document.Node) {
 	field := n.Field("schema")
 	if field == nil {

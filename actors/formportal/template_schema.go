@@ -10,8 +10,8 @@ import (
 	"troupe/statemachine/data"
 )
 
-// checklistSchema is the schema of what is sent for a checklist: one boolean an
-// item, true where it is required, and nothing else.
+// checklistSchema is the schema of what is sent for a checklist: one boolean an item, true where it is required, and
+// nothing else.
 func checklistSchema(items []Item) data.Value {
 	properties, required := map[string]any{}, []string{}
 	for _, item := range items {
@@ -33,16 +33,15 @@ func trimComma(b []byte) []byte {
 }
 
 const (
-	// maxSchemaFiles and maxSchemaBytes bound a schema with what it refers to: it
-	// is sent whole to every page that shows the form.
+	// maxSchemaFiles and maxSchemaBytes bound a schema with what it refers to: it is sent whole to every page that
+	// shows the form.
 	maxSchemaFiles = 64
 	maxSchemaBytes = 1 << 20
 )
 
-// bundle puts the files that a schema refers to into its $defs, under their names, and
-// lets the references point there. So a page can read the schema alone, and checks with
-// it exactly what the service checks. A nil read has no files. References to other
-// places stay as they are; the compiler refuses them.
+// bundle puts the files that a schema refers to into its $defs, under their names, and lets the references point there.
+// So a page can read the schema alone, and checks with it exactly what the service checks. A nil read has no files.
+// References to other places stay as they are; the compiler refuses them.
 func bundle(doc data.Value, read func(name string) ([]byte, error)) (data.Value, error) {
 	b := &bundler{read: read, seen: map[string]bool{}, size: len(doc)}
 	top := b.schema(nil, doc, "")
@@ -108,8 +107,8 @@ var named = map[string]bool{
 	"properties": true, "patternProperties": true, "$defs": true, "definitions": true, "dependentSchemas": true,
 }
 
-// schema appends a schema that stands in the given file, "" for the template's
-// own, with its references moved. Anything that is no schema is copied.
+// schema appends a schema that stands in the given file, "" for the template's own, with its references moved. Anything
+// that is no schema is copied.
 func (b *bundler) schema(dst []byte, v data.Value, file string) []byte {
 	switch v.Kind() {
 	case data.Array: // a list of schemas

@@ -17,8 +17,7 @@ func (t *Template) fits(d *statemachine.Definition, event statemachine.EventName
 
 // TaskForms are the templates that tasks may name.
 type TaskForms struct {
-	// Find returns the template of a form; nil when there is none.
-	Find func(id string) *Template
+	Find func(id string) *Template // Find returns the template of a form; nil when there is none
 	// IDs are those of all, for suggestions. Part: there may be others, of which nothing is known.
 	IDs  []string
 	Part bool

@@ -19,24 +19,21 @@ import (
 
 // TemplateSource is one template as it was read and checked.
 type TemplateSource struct {
-	File string
-	Text []byte
-	// Refs are the files beside it that it refers to, by name.
-	Refs   map[string][]byte
+	File   string
+	Text   []byte
+	Refs   map[string][]byte // the files beside it that it refers to, by name
 	Parsed *Template
 }
 
-// Templates are the accepted templates: those of the newest set of files that
-// was checked and taken. They are kept in the store, so that a restart with
-// faulty files can go on with them.
+// Templates are the accepted templates: those of the newest set of files that was checked and taken. They are kept in
+// the store, so that a restart with faulty files can go on with them.
 //
 // Readers are lock-free and see one set or the other, never a part of each.
 type Templates struct {
 	store *persistence.Store
 	log   zerolog.Logger
 
-	// current is replaced when a set is installed, and never changed.
-	current atomic.Pointer[templateSet]
+	current atomic.Pointer[templateSet] // replaced when a set is installed, and never changed
 }
 
 // templateSet is one accepted set. Built once, then read only.
@@ -67,8 +64,8 @@ const templatesSetting = "form-templates"
 // maxTemplatesBytes bounds a set, because it is one row of the store.
 const maxTemplatesBytes = 16 << 20
 
-// storedTemplate is the form in which a template is kept: its text, because
-// what is made of it can change with the program.
+// storedTemplate is the form in which a template is kept: its text, because what is made of it can change with the
+// program.
 type storedTemplate struct {
 	Kind     string            `json:"kind"`
 	File     string            `json:"file"`
@@ -77,22 +74,20 @@ type storedTemplate struct {
 	Modified int64             `json:"modified"` // Unix milliseconds
 }
 
-// OpenTemplates reads the set that was accepted last; without one there are no
-// templates. One that this program cannot read any more is left out and logged.
-// The error is persistence.ErrCorrupt when the row is damaged, or the store's.
+// OpenTemplates reads the set that was accepted last; without one there are no templates. One that this program cannot
+// read any more is left out and logged. The error is persistence.ErrCorrupt when the row is damaged, or the store's.
 func OpenTemplates(store *persistence.Store, log zerolog.Logger) (*Templates, error) {
 	t := &Templates{store: store, log: log}
 	return t, t.Reload()
 }
 
-// ConcernsTemplates reports whether a row of Meta is the set: when it changes in a cluster,
-// Reload is due.
+// ConcernsTemplates reports whether a row of Meta is the set: when it changes in a cluster, Reload is due.
 func ConcernsTemplates(row key.Parts) bool {
 	return row.Table == "setting" && row.Name == templatesSetting
 }
 
-// Reload makes the set that the store has by now what is offered: in a cluster another node
-// may have published it. The error is that of OpenTemplates; then the set before stays.
+// Reload makes the set that the store has by now what is offered: in a cluster another node may have published it. The
+// error is that of OpenTemplates; then the set before stays.
 func (t *Templates) Reload() error {
 	text, err := t.store.Load(key.Setting(nil, templatesSetting))
 	if errors.Is(err, persistence.ErrNotFound) {
@@ -119,8 +114,7 @@ func (t *Templates) Reload() error {
 	return nil
 }
 
-// parse reads a kept template again. Roles and workflows that it names may be
-// gone.
+// parse reads a kept template again. Roles and workflows that it names may be gone.
 func (s *storedTemplate) parse() (*Template, error) {
 	src := TemplateText{File: s.File, Text: []byte(s.Text), Modified: time.UnixMilli(s.Modified)}
 	switch s.Kind {
@@ -141,8 +135,8 @@ func (s *storedTemplate) parse() (*Template, error) {
 	return ParseTemplate(src, Known{})
 }
 
-// CheckTemplates returns what is wrong with a set that no file has alone: an id
-// that two files of one kind have, and too much text.
+// CheckTemplates returns what is wrong with a set that no file has alone: an id that two files of one kind have, and
+// too much text.
 func CheckTemplates(set []TemplateSource) document.Faults {
 	var faults document.Faults
 	first := map[templateKey]string{}
@@ -170,8 +164,8 @@ func CheckTemplates(set []TemplateSource) document.Faults {
 	return faults
 }
 
-// TemplateChange is a checked set on its way to be what is offered. It is a
-// companion of the definitions that are published in the same commit.
+// TemplateChange is a checked set on its way to be what is offered. It is a companion of the definitions that are
+// published in the same commit.
 type TemplateChange struct {
 	templates *Templates
 	next      *templateSet
@@ -229,8 +223,7 @@ func (t *Templates) TaskForms() *TaskForms {
 	return f
 }
 
-// Enabled returns a template that new ones can be made of; nil when there is
-// none or it is switched off.
+// Enabled returns a template that new ones can be made of; nil when there is none or it is switched off.
 func (t *Templates) Enabled(kind form.Kind, id string) *Template {
 	if found := t.Get(kind, id); found != nil && found.Enabled {
 		return found
@@ -238,8 +231,8 @@ func (t *Templates) Enabled(kind form.Kind, id string) *Template {
 	return nil
 }
 
-// OfRole returns the enabled templates that name the role, in the order of their
-// names and then of their ids. The slice is the caller's.
+// OfRole returns the enabled templates that name the role, in the order of their names and then of their ids. The slice
+// is the caller's.
 func (t *Templates) OfRole(kind form.Kind, role string) []*Template {
 	var out []*Template
 	for _, template := range t.current.Load().order {

@@ -1,11 +1,9 @@
-// Package home reads the text files of a home folder and tells the running service
-// when they change. The text files are the truth for definitions, templates, roles,
-// users and rights (cmd/troupe/HOME.md, "The folder").
+// Package home reads the text files of a home folder and tells the running service when they change. The text files are
+// the truth for definitions, templates, roles, users and rights (cmd/troupe/HOME.md, "The folder").
 //
-// There are two sets: who may do what ([Access]), and what there is to do
-// ([Definitions]). Each is checked as a whole before anything of it is used. A
-// faulty set is refused with file, line and reason, and the set before stays in
-// use. The two sets do not wait for each other (cmd/troupe/HOME.md, "Reloading").
+// There are two sets: who may do what ([Access]), and what there is to do ([Definitions]). Each is checked as a whole
+// before anything of it is used. A faulty set is refused with file, line and reason, and the set before stays in use.
+// The two sets do not wait for each other (cmd/troupe/HOME.md, "Reloading").
 package home
 
 import (
@@ -38,8 +36,7 @@ const (
 	WorkflowsFolder  = "workflows"
 	FormsFolder      = "forms"
 	ChecklistsFolder = "checklists"
-	// RepositoryFolder has files of any kind, which are not read here.
-	RepositoryFolder = "repository"
+	RepositoryFolder = "repository" // RepositoryFolder has files of any kind, which are not read here
 )
 
 // folders are those whose files are read, in the order of Load.
@@ -48,13 +45,11 @@ var folders = []string{WorkflowsFolder, FormsFolder, ChecklistsFolder}
 // MaxFileBytes bounds one text file.
 const MaxFileBytes = 1 << 20
 
-// Access is who there is and who may read which files: identity.yaml and
-// rights.yaml.
+// Access is who there is and who may read which files: identity.yaml and rights.yaml.
 type Access struct {
 	Directory *identity.Directory // nil when identity.yaml cannot be used
 	Rights    *repository.Rights  // nil when rights.yaml cannot be used
-	// Digest differs when the files have another content.
-	Digest Digest
+	Digest    Digest              // Digest differs when the files have another content
 
 	identity, rights []byte // the texts; rights is nil when there is no such file
 }
@@ -82,11 +77,8 @@ func addFile(h hash.Hash, name string, text []byte, refs map[string][]byte) {
 type Definitions struct {
 	Workflows []catalog.Source
 	Templates []formportal.TemplateSource
-	// Warnings are what the author of a definition or template should look at
-	// although it is allowed.
-	Warnings document.Faults
-	// Digest differs when the files have another content, or a template another time of
-	// modification: lists show that.
+	Warnings  document.Faults // what the author of a definition or template should look at although it is allowed
+	// Digest differs when the files have another content, or a template another time of modification: lists show that.
 	Digest Digest
 }
 
@@ -96,9 +88,8 @@ type Set struct {
 	Definitions
 }
 
-// Load reads and checks all text files of the home, which is a folder (os.DirFS) or what
-// [Unpack] returned; see [LoadAccess] and [LoadDefinitions]. The set has what could be used
-// even when there are faults.
+// Load reads and checks all text files of the home, which is a folder (os.DirFS) or what [Unpack] returned; see
+// [LoadAccess] and [LoadDefinitions]. The set has what could be used even when there are faults.
 func Load(files fs.FS, parser *statemachine.Parser) (*Set, error) {
 	set := &Set{}
 	var faults document.Faults
@@ -121,8 +112,7 @@ func Load(files fs.FS, parser *statemachine.Parser) (*Set, error) {
 	return set, nil
 }
 
-// LoadDirectory reads and checks identity.yaml alone. The error is as that of
-// [LoadAccess].
+// LoadDirectory reads and checks identity.yaml alone. The error is as that of [LoadAccess].
 func LoadDirectory(files fs.FS) (*identity.Directory, error) {
 	directory, _, err := loadDirectory(files)
 	return directory, err
@@ -137,9 +127,9 @@ func loadDirectory(files fs.FS) (directory *identity.Directory, text []byte, err
 	return directory, text, err
 }
 
-// LoadAccess reads and checks identity.yaml and rights.yaml. The error is
-// document.Faults when they can be read and are wrong. It returns what one of them says
-// even when the other has faults, so that a user who was disabled does not stay in.
+// LoadAccess reads and checks identity.yaml and rights.yaml. The error is document.Faults when they can be read and are
+// wrong. It returns what one of them says even when the other has faults, so that a user who was disabled does not stay
+// in.
 func LoadAccess(files fs.FS) (Access, error) {
 	var access Access
 	var faults document.Faults
@@ -162,10 +152,9 @@ func LoadAccess(files fs.FS) (Access, error) {
 	return access, nil
 }
 
-// LoadDefinitions reads and checks the definitions and templates. parser brings the
-// expression language; directory has the roles that they may name, nil: all are
-// taken. The error is document.Faults when the files can be read and are wrong;
-// what is right is returned even then.
+// LoadDefinitions reads and checks the definitions and templates. parser brings the expression language; directory has
+// the roles that they may name, nil: all are taken. The error is document.Faults when the files can be read and are
+// wrong; what is right is returned even then.
 func LoadDefinitions(files fs.FS, parser *statemachine.Parser, directory *identity.Directory) (Definitions, error) {
 	options := mayName(directory)
 	return definitions(files, parser.With(options), options, directory)
@@ -251,8 +240,7 @@ func (d *Definitions) unknownPeople(directory *identity.Directory) (warnings doc
 	return warnings
 }
 
-// mayName says which roles and privileges definitions may name. directory has the roles; nil:
-// all are taken.
+// mayName says which roles and privileges definitions may name. directory has the roles; nil: all are taken.
 func mayName(directory *identity.Directory) statemachine.ParserOptions {
 	options := statemachine.ParserOptions{HasPrivilege: isPrivilege, Privileges: privileges(), HasZone: isZone}
 	if directory != nil {
@@ -264,8 +252,8 @@ func mayName(directory *identity.Directory) statemachine.ParserOptions {
 	return options
 }
 
-// rolesIn returns the roles of an identity.yaml that may have faults, so that those of other files are told beside them.
-// known is false when some role cannot be told.
+// rolesIn returns the roles of an identity.yaml that may have faults, so that those of other files are told beside
+// them. known is false when some role cannot be told.
 func rolesIn(text []byte) (ids []string, known bool) {
 	root, err := document.Parse(IdentityFile, text)
 	if err != nil || root.Kind != document.Mapping {
@@ -291,9 +279,9 @@ func isZone(name string) bool {
 	return err == nil && name != "" && name != "Local"
 }
 
-// ParseDefinition reads and checks one definition that is in no home, as LoadDefinitions does
-// those that are. file is the name that faults show, and its extension says YAML or JSON. The
-// definition has no files beside it. The error is document.Faults.
+// ParseDefinition reads and checks one definition that is in no home, as LoadDefinitions does those that are. file is
+// the name that faults show, and its extension says YAML or JSON. The definition has no files beside it. The error is
+// document.Faults.
 func ParseDefinition(file string, text []byte, parser *statemachine.Parser, directory *identity.Directory) (s catalog.Source, warnings document.Faults, err error) {
 	parsed, err := parser.With(mayName(directory)).Parse(statemachine.Source{File: file, Text: text, Read: func(string) ([]byte, error) {
 		return nil, errors.New("a definition that is published by itself has no files beside it")
@@ -317,8 +305,8 @@ func (d *Definitions) digest() (sum Digest) {
 	return sum
 }
 
-// loadRights reads rights.yaml. A missing file is an empty one. A nil directory has
-// faults of its own: then loadRights finds those of the file, and returns no rights.
+// loadRights reads rights.yaml. A missing file is an empty one. A nil directory has faults of its own: then loadRights
+// finds those of the file, and returns no rights.
 func loadRights(files fs.FS, directory *identity.Directory) (rights *repository.Rights, text []byte, err error) {
 	text, _, err = readFile(files, RightsFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -331,8 +319,8 @@ func loadRights(files fs.FS, directory *identity.Directory) (rights *repository.
 	return rights, text, err
 }
 
-// loadDefinitions reads the definitions into the set. unread are the ids of those that the set lacks
-// because of their faults, an empty one when some cannot be told.
+// loadDefinitions reads the definitions into the set. unread are the ids of those that the set lacks because of their
+// faults, an empty one when some cannot be told.
 func loadDefinitions(set *Definitions, files fs.FS, parser *statemachine.Parser) (faults document.Faults, unread []string, err error) {
 	wrong := 0
 	err = eachSource(files, WorkflowsFolder, &faults, func(f *sourceFile) error {
@@ -411,8 +399,7 @@ type sourceFile struct {
 	refs     map[string][]byte // the files that ref has read
 }
 
-// ref reads a file that the definition or template refers to. The parser makes sure
-// that it is below the folder.
+// ref reads a file that the definition or template refers to. The parser makes sure that it is below the folder.
 func (f *sourceFile) ref(name string) ([]byte, error) {
 	text, _, err := readFile(f.files, path.Join(path.Dir(f.shown), name))
 	if err == nil {
@@ -421,8 +408,8 @@ func (f *sourceFile) ref(name string) ([]byte, error) {
 	return text, err
 }
 
-// eachSource calls load with each file of a folder that is a definition or template, in
-// order, and collects the faults. A folder that is missing has none.
+// eachSource calls load with each file of a folder that is a definition or template, in order, and collects the faults.
+// A folder that is missing has none.
 func eachSource(files fs.FS, folder string, faults *document.Faults, load func(f *sourceFile) error) error {
 	entries, err := fs.ReadDir(files, folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -456,8 +443,8 @@ func readFile(files fs.FS, name string) (text []byte, modified time.Time, err er
 	case st.Size() > MaxFileBytes:
 		return nil, time.Time{}, fmt.Errorf("%s is larger than %d bytes", path.Base(name), MaxFileBytes)
 	}
-	// NB: when the file changes in between, the time is older than the text; then the
-	// watcher has everything read again.
+	// NB: when the file changes in between, the time is older than the text; then the watcher has everything read
+	// again.
 	text, err = fs.ReadFile(files, name)
 	return text, st.ModTime(), err
 }

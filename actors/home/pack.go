@@ -52,8 +52,8 @@ func (s *Set) files() map[string]packed {
 	return all
 }
 
-// TextDigest stands for the names and the texts of all files of the set, in hexadecimal.
-// It is the same wherever a copy of them is.
+// TextDigest stands for the names and the texts of all files of the set, in hexadecimal. It is the same wherever a copy
+// of them is.
 func (s *Set) TextDigest() string {
 	h, all := sha256.New(), s.files()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -63,8 +63,8 @@ func (s *Set) TextDigest() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Pack returns the text files of a set without faults as a tar archive: identity.yaml,
-// rights.yaml, and the definitions and templates with the files that they refer to.
+// Pack returns the text files of a set without faults as a tar archive: identity.yaml, rights.yaml, and the definitions
+// and templates with the files that they refer to.
 func (s *Set) Pack() ([]byte, error) {
 	var out bytes.Buffer
 	w, all := tar.NewWriter(&out), s.files()
@@ -83,10 +83,9 @@ func (s *Set) Pack() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Unpack reads a tar archive of a home into memory. It may come from anybody: the error wraps
-// ErrNotPacked, with the reason, for one that has anything but regular files and folders, a
-// name twice or out of its place, or what no home has; or it is the reader's. Hidden
-// files are passed over. What the texts say is for [Load] to check.
+// Unpack reads a tar archive of a home into memory. It may come from anybody: the error wraps ErrNotPacked, with the
+// reason, for one that has anything but regular files and folders, a name twice or out of its place, or what no home
+// has; or it is the reader's. Hidden files are passed over. What the texts say is for [Load] to check.
 func Unpack(archive io.Reader) (fs.FS, error) {
 	all, err := io.ReadAll(io.LimitReader(archive, MaxPackedBytes+1))
 	switch {
@@ -95,8 +94,7 @@ func Unpack(archive io.Reader) (fs.FS, error) {
 	case len(all) > MaxPackedBytes:
 		return nil, notPacked("it has more than %d bytes", MaxPackedBytes)
 	case !bytes.HasSuffix(all, endOfArchive[:]):
-		// NB: package tar takes an archive whose end is missing: a part of a home would be
-		// published as the whole.
+		// NB: package tar takes an archive whose end is missing: a part of a home would be published as the whole.
 		return nil, notPacked("it is no tar archive, or a part of one")
 	}
 	return unpack(tar.NewReader(bytes.NewReader(all)))
@@ -147,8 +145,7 @@ func unpack(r *tar.Reader) (fs.FS, error) {
 	}
 }
 
-// placeOf returns where an entry belongs in the home. It is not kept when it is a folder or
-// hidden.
+// placeOf returns where an entry belongs in the home. It is not kept when it is a folder or hidden.
 func placeOf(h *tar.Header) (name string, kept bool, err error) {
 	folder := h.Typeflag == tar.TypeDir
 	if !folder && h.Typeflag != tar.TypeReg {

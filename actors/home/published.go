@@ -18,8 +18,7 @@ import (
 	"troupe/persistence/key"
 )
 
-// Names of the settings that the published home is kept in, beside those of the catalog
-// and the templates.
+// Names of the settings that the published home is kept in, beside those of the catalog and the templates.
 const (
 	publishedSetting = "home"
 	textSettings     = "home/" // and a name of a file
@@ -40,38 +39,34 @@ type PublishedOptions struct {
 	Store     *persistence.Store
 	Catalog   *catalog.Catalog
 	Templates *formportal.Templates
-	// TookAccess is given the users and rights whenever something that is published has changed, before
-	// the rest is taken over: that may wait for a shard. Those that cannot be read are not given, and
-	// what was before stays. There is one call at a time, the newest last. Nil: nobody is told.
+	// TookAccess is given the users and rights whenever something that is published has changed, before the rest is
+	// taken over: that may wait for a shard. Those that cannot be read are not given, and what was before stays. There
+	// is one call at a time, the newest last. Nil: nobody is told.
 	TookAccess func(Access)
-	// Took is told afterwards, and why not all of it is in use. There is one call at a time. Nil: nobody
-	// is told.
+	// Took is told afterwards, and why not all of it is in use. There is one call at a time. Nil: nobody is told.
 	Took func(err error)
 	Log  zerolog.Logger
 }
 
-// Published is the home of a cluster. It is kept in the shard Meta, which every node has: one
-// publishes, and all follow.
+// Published is the home of a cluster. It is kept in the shard Meta, which every node has: one publishes, and all
+// follow.
 //
 //	Publish, where Meta is led ─► one commit ─► Meta of every node ─► TookAccess, Catalog, Templates, Took
 type Published struct {
 	o      PublishedOptions
 	follow *follower
 
-	// turn has an entry while a home is published, or what was published is taken over, also
-	// over Took: the newest is given last. It is no mutex, because bubbles of testing/synctest do not
-	// let time pass for who waits for one.
-	turn   chan struct{}
-	access atomic.Pointer[Access] // as it was taken over last; written in turn
-	// reading is held from the read of users and rights until they are taken over.
-	reading sync.Mutex
+	// turn has an entry while a home is published, or what was published is taken over, also over Took: the newest is
+	// given last. It is no mutex, because bubbles of testing/synctest do not let time pass for who waits for one.
+	turn    chan struct{}
+	access  atomic.Pointer[Access] // as it was taken over last; written in turn
+	reading sync.Mutex             // held from the read of users and rights until they are taken over
 
 	starting, stopping sync.Once
 	running            sync.WaitGroup
 }
 
-// OpenPublished reads who may do what. Changes are taken over from Start on, those from before
-// Start included.
+// OpenPublished reads who may do what. Changes are taken over from Start on, those from before Start included.
 func OpenPublished(o PublishedOptions) (*Published, error) {
 	p := &Published{o: o, turn: make(chan struct{}, 1)}
 	p.follow = newFollower(p.changed, 0)
@@ -122,8 +117,8 @@ func (p *Published) Start() {
 	p.starting.Do(func() { p.running.Go(p.follow.loop) })
 }
 
-// Stop ends it, and returns when nothing is being taken over any more or ctx ends. It can be
-// called again, and before Start.
+// Stop ends it, and returns when nothing is being taken over any more or ctx ends. It can be called again, and before
+// Start.
 func (p *Published) Stop(ctx context.Context) error {
 	p.starting.Do(func() {}) // NB: a Start that comes later does nothing
 	p.stopping.Do(func() { close(p.follow.stop) })
@@ -180,8 +175,8 @@ func (p *Published) take() error {
 	return err
 }
 
-// ReadAccess gives take the users and rights that the store has, if they can be read. TookAccess is given
-// nothing meanwhile, so it is not given older ones later.
+// ReadAccess gives take the users and rights that the store has, if they can be read. TookAccess is given nothing
+// meanwhile, so it is not given older ones later.
 func (p *Published) ReadAccess(take func(Access)) error {
 	p.reading.Lock()
 	defer p.reading.Unlock()
@@ -220,9 +215,9 @@ func (p *Published) Check(set *Set) error {
 	return p.o.Catalog.Check(set.Workflows)
 }
 
-// Publish makes a set without faults what is published: all of it in one commit, or nothing.
-// When it returns nil, it is durable and in use on this node; others follow. The errors are
-// those of catalog.Catalog's Publish. by says whose set it is.
+// Publish makes a set without faults what is published: all of it in one commit, or nothing. When it returns nil, it is
+// durable and in use on this node; others follow. The errors are those of catalog.Catalog's Publish. by says whose set
+// it is.
 func (p *Published) Publish(set *Set, by string) error {
 	p.turn <- struct{}{}
 	defer func() { <-p.turn }()

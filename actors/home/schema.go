@@ -19,8 +19,7 @@ const SchemasFolder = "schemas"
 
 // Schema is the JSON Schema 2020-12 of one of a home's text formats.
 type Schema struct {
-	// Format is the word for the format, such as "definition".
-	Format string
+	Format string // the word for the format, such as "definition"
 	Text   string
 }
 

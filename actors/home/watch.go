@@ -21,19 +21,17 @@ import (
 // WatchOptions configures a Watcher.
 type WatchOptions struct {
 	Dir string
-	// Access is called some moments after identity.yaml or rights.yaml changed, and
-	// Definitions after any text file did: both name roles. There is one call of each
-	// at a time, and neither waits for the other. again asks for another call without
-	// a change, after an interval that grows.
+	// Access is called some moments after identity.yaml or rights.yaml changed, and Definitions after any text file
+	// did: both name roles. There is one call of each at a time, and neither waits for the other. again asks for
+	// another call without a change, after an interval that grows.
 	Access, Definitions func() (again bool)
-	// Settle is how long the files must be quiet. Default 200 ms: an editor's
-	// save or a checkout is many events.
+	// Settle is how long the files must be quiet. Default 200 ms: an editor's save or a checkout is many events.
 	Settle time.Duration
 	Log    zerolog.Logger
 }
 
-// The interval after which a set that was not taken is tried again doubles from
-// retryMin to retryMax. A change of its files begins anew.
+// The interval after which a set that was not taken is tried again doubles from retryMin to retryMax. A change of its
+// files begins anew.
 const (
 	retryMin = time.Second
 	retryMax = 30 * time.Second
@@ -49,8 +47,8 @@ type Watcher struct {
 	running            sync.WaitGroup // the goroutines that Start begins
 }
 
-// NewWatcher begins to watch: files that are read from now on do not change
-// unnoticed. Nobody is called back before Start. Stop must be called.
+// NewWatcher begins to watch: files that are read from now on do not change unnoticed. Nobody is called back before
+// Start. Stop must be called.
 func NewWatcher(o WatchOptions) (*Watcher, error) {
 	if o.Settle == 0 {
 		o.Settle = 200 * time.Millisecond
@@ -93,16 +91,15 @@ func (w *Watcher) Start() {
 	})
 }
 
-// Retry acts as if both callbacks had asked for another call. It may be called before
-// Start.
+// Retry acts as if both callbacks had asked for another call. It may be called before Start.
 func (w *Watcher) Retry() {
 	for _, f := range []*follower{w.access, w.definitions} {
 		poke(f.retry)
 	}
 }
 
-// addFolder watches a folder and those below it, where definitions and templates
-// may have files that they refer to. It may come later or come again.
+// addFolder watches a folder and those below it, where definitions and templates may have files that they refer to. It
+// may come later or come again.
 func (w *Watcher) addFolder(path string) {
 	// NB: the dot, because a folder may be a symbolic link.
 	err := filepath.WalkDir(path+"/.", func(path string, d fs.DirEntry, err error) error {
@@ -116,8 +113,8 @@ func (w *Watcher) addFolder(path string) {
 	}
 }
 
-// Stop ends the watching and waits until no callback is running any more or ctx
-// ends. It can be called again, and before Start.
+// Stop ends the watching and waits until no callback is running any more or ctx ends. It can be called again, and
+// before Start.
 func (w *Watcher) Stop(ctx context.Context) error {
 	w.starting.Do(func() {}) // NB: a Start that comes later does nothing
 	w.stopping.Do(func() {
@@ -171,8 +168,8 @@ func (w *Watcher) changed(access bool) {
 	poke(w.definitions.changed)
 }
 
-// matters is false for what the service writes itself, and for hidden files. access
-// says that the file may be of that set.
+// matters is false for what the service writes itself, and for hidden files. access says that the file may be of that
+// set.
 func (w *Watcher) matters(name string) (access, matters bool) {
 	rel, err := filepath.Rel(w.o.Dir, name)
 	if err != nil || strings.HasPrefix(filepath.Base(rel), ".") && !strings.HasPrefix(rel, "..") && filepath.Base(rel) != "..data" {
@@ -183,8 +180,7 @@ func (w *Watcher) matters(name string) (access, matters bool) {
 	return access, access || slices.Contains(folders, top)
 }
 
-// follower calls back for one set: when its files have been quiet, and again while
-// the callback asks for it.
+// follower calls back for one set: when its files have been quiet, and again while the callback asks for it.
 type follower struct {
 	callback       func() (again bool)
 	settle         time.Duration

@@ -12,11 +12,10 @@ import (
 
 // account is what the service knows of a user's password.
 type account struct {
-	// password is the newest durable one. Confirmations set it, in the order of
-	// the appends; nil before the first one.
+	// password is the newest durable one. Confirmations set it, in the order of the appends; nil before the first one.
 	password atomic.Pointer[storedPassword]
-	// changing counts changes that are appended but not yet confirmed. The writer
-	// adds; a confirmation subtracts after it has set the password.
+	// changing counts changes that are appended but not yet confirmed. The writer adds; a confirmation subtracts after
+	// it has set the password.
 	changing atomic.Int32
 }
 
@@ -33,8 +32,8 @@ type proof struct {
 	password *storedPassword
 }
 
-// holds reports whether the password is still the user's. Only the writer can
-// ask this: between its appends nothing changes the answer from no to yes.
+// holds reports whether the password is still the user's. Only the writer can ask this: between its appends nothing
+// changes the answer from no to yes.
 func (p *proof) holds() bool {
 	return p.account.changing.Load() == 0 && p.account.password.Load() == p.password
 }
@@ -56,8 +55,8 @@ func appendPasswordRow(dst []byte, p *storedPassword) []byte {
 	return binary.AppendUvarint(dst, uint64(p.changed))
 }
 
-// parsePasswordRow reads exactly what appendPasswordRow writes; everything else
-// is ErrCorrupt. The result does not alias it.
+// parsePasswordRow reads exactly what appendPasswordRow writes; everything else is ErrCorrupt. The result does not
+// alias it.
 func parsePasswordRow(stored []byte) (*storedPassword, error) {
 	if len(stored) > rowMaxBytes {
 		return nil, fmt.Errorf("%w: %d bytes", ErrCorrupt, len(stored))
@@ -99,9 +98,8 @@ func (s *Service) loadPasswords() error {
 	})
 }
 
-// setPassword carries out a change: all sessions of the user end, and the
-// password is the new one as soon as that is durable. Until then nobody signs in
-// as the user with a password. The rows are appended a bounded number at a time,
+// setPassword carries out a change: all sessions of the user end, and the password is the new one as soon as that is
+// durable. Until then nobody signs in as the user with a password. The rows are appended a bounded number at a time,
 // the password last: a crash in between ends sessions, no more.
 func (w *writer) setPassword(p *newPassword, done chan<- error) {
 	// NB: also those that have ended already: their ends may not be durable yet.

@@ -5,13 +5,11 @@ import (
 	"slices"
 )
 
-// endedSessionsKept bounds the ended sessions of a user that stay in the lists
-// when the user gets a new one.
+// endedSessionsKept bounds the ended sessions of a user that stay in the lists when the user gets a new one.
 const endedSessionsKept = 20
 
-// trim makes room for one more session of the user. It ends the working sessions that
-// were used longest ago, and removes those that ended first. It returns their last
-// rows, which the caller appends together with the new one.
+// trim makes room for one more session of the user. It ends the working sessions that were used longest ago, and
+// removes those that ended first. It returns their last rows, which the caller appends together with the new one.
 func (w *writer) trim(user UserID) (rows []row) {
 	w.dropAbsent(user)
 	now := w.options.Clock().UnixMilli()
@@ -51,8 +49,8 @@ func (w *writer) trim(user UserID) (rows []row) {
 	return rows
 }
 
-// makeRoom reports whether the table has room for one more. In a full table the
-// credentials that ended first leave, 1 % at a time, because finding them scans all.
+// makeRoom reports whether the table has room for one more. In a full table the credentials that ended first leave, 1 %
+// at a time, because finding them scans all.
 func (w *writer) makeRoom() bool {
 	size := func() int { return w.entries.Size() + w.unconfirmed.Size() }
 	if size() < w.options.CredentialsMax {
@@ -72,8 +70,7 @@ func (w *writer) makeRoom() bool {
 	return size() < w.options.CredentialsMax
 }
 
-// sweep removes credentials that ended longer than RetainEnded ago, and tries
-// unconfirmed removals again.
+// sweep removes credentials that ended longer than RetainEnded ago, and tries unconfirmed removals again.
 func (w *writer) sweep() {
 	before := w.options.Clock().Add(-w.options.RetainEnded).UnixMilli()
 	var rows []row
@@ -93,9 +90,8 @@ func (w *writer) sweep() {
 	w.dropAbsentOf(ended)
 }
 
-// removeOldest removes the count entries that ended first from the table, and returns
-// the rows that remove them from the store. It sorts the entries. None of them may be
-// unconfirmed.
+// removeOldest removes the count entries that ended first from the table, and returns the rows that remove them from
+// the store. It sorts the entries. None of them may be unconfirmed.
 func (w *writer) removeOldest(ended []*entry, count int) (rows []row) {
 	if count <= 0 {
 		return nil
@@ -117,8 +113,7 @@ func (w *writer) isUnconfirmed(e *entry) bool {
 	return unconfirmed
 }
 
-// dropAbsent forgets the sessions of a user that have left the table, or that the
-// store has refused.
+// dropAbsent forgets the sessions of a user that have left the table, or that the store has refused.
 func (w *writer) dropAbsent(user UserID) {
 	list := slices.DeleteFunc(w.sessions[user], func(e *entry) bool {
 		if w.isUnconfirmed(e) { // NB: first; what leaves it meanwhile is in entries by then

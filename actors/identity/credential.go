@@ -15,8 +15,7 @@ import (
 	"troupe/actors/failure"
 )
 
-// Credential is what may be shown of a token or session, without its secret. A zero
-// time means never.
+// Credential is what may be shown of a token or session, without its secret. A zero time means never.
 type Credential struct {
 	ID       string
 	Kind     Kind
@@ -30,18 +29,15 @@ type Credential struct {
 
 // CreateCredential asks for a new token or session.
 type CreateCredential struct {
-	// User is the owner; required, and enabled at present.
-	User UserID
-	// Expires is the time from now to the end. Zero means never for a token and
-	// Options.SessionMax for a session. More than that is ErrInvalid.
+	User UserID // the owner; required, and enabled at present
+	// Expires is the time from now to the end. Zero means never for a token and Options.SessionMax for a session. More
+	// than that is ErrInvalid.
 	Expires time.Duration
-	// Note says what the credential is for: at most 200 bytes of printable text.
-	Note string
+	Note    string // Note says what the credential is for: at most 200 bytes of printable text
 }
 
-// The text form of a credential is "<id>.<secret>". The id has a prefix that
-// tells people and secret scanners what it is, and no character that a command
-// line could take for a flag. The secret has 256 random bits.
+// The text form of a credential is "<id>.<secret>". The id has a prefix that tells people and secret scanners what it
+// is, and no character that a command line could take for a flag. The secret has 256 random bits.
 const (
 	idRandomBytes     = 10
 	idChars           = 4 + 16
@@ -78,8 +74,8 @@ func (k Kind) prefix() string {
 	}
 }
 
-// draw returns a new id and secret. 80 random bits make an id unique among all
-// that can exist at a time; it is no secret.
+// draw returns a new id and secret. 80 random bits make an id unique among all that can exist at a time; it is no
+// secret.
 func draw(kind Kind) (id, secret string) {
 	var random [idRandomBytes + secretRandomBytes]byte
 	_, _ = rand.Read(random[:]) // crypto/rand never returns an error; it ends the program
@@ -87,8 +83,8 @@ func draw(kind Kind) (id, secret string) {
 		base64.RawURLEncoding.EncodeToString(random[idRandomBytes:])
 }
 
-// split takes a credential apart and allocates nothing. It does not check the
-// alphabet: the table has only what was drawn.
+// split takes a credential apart and allocates nothing. It does not check the alphabet: the table has only what was
+// drawn.
 func split(credential string) (id, secret string, ok bool) {
 	if len(credential) != idChars+1+secretChars || credential[idChars] != '.' {
 		return "", "", false
@@ -96,8 +92,8 @@ func split(credential string) (id, secret string, ok bool) {
 	return credential[:idChars], credential[idChars+1:], true
 }
 
-// digest returns the SHA-256 of a secret. A fast hash is right here: the secret
-// has 256 random bits, so there is nothing to guess.
+// digest returns the SHA-256 of a secret. A fast hash is right here: the secret has 256 random bits, so there is
+// nothing to guess.
 func digest(secret string) [sha256.Size]byte {
 	var text [secretChars]byte // NB: on the stack; a conversion would allocate
 	n := copy(text[:], secret)
@@ -120,34 +116,28 @@ func checkNote(note string) error {
 	return nil
 }
 
-// entry is a credential in the table. Times are Unix milliseconds, 0 for never.
-// All but the atomic fields are built once and then only read.
+// entry is a credential in the table. Times are Unix milliseconds, 0 for never. All but the atomic fields are built
+// once and then only read.
 type entry struct {
-	id   string
-	kind Kind
-	user UserID
-	note string
-	// roles are those that the session has beyond the user's own; nil for most.
-	roles   []RoleID
+	id      string
+	kind    Kind
+	user    UserID
+	note    string
+	roles   []RoleID // those that the session has beyond the user's own; nil for most
 	digest  [sha256.Size]byte
 	created int64
 	expires int64
 
-	// lastUsed is set by Authenticate and only grows.
-	lastUsed atomic.Int64
-	// revoked is set by the writer, once.
-	revoked atomic.Int64
-	// refused is set when the store has refused the creation.
-	refused atomic.Bool
+	lastUsed atomic.Int64 // set by Authenticate and only grows
+	revoked  atomic.Int64 // set by the writer, once
+	refused  atomic.Bool  // set when the store has refused the creation
 
 	// stored is the last use that the newest row holds. The writer owns it.
 	stored int64
-	// removed is set when the entry leaves the table for good, and its row the
-	// store. The writer owns it.
+	// removed is set when the entry leaves the table for good, and its row the store. The writer owns it.
 	removed bool
 
-	// extended is the principal with the roles of the session; see principal.
-	extended atomic.Pointer[extended]
+	extended atomic.Pointer[extended] // the principal with the roles of the session; see principal
 }
 
 // extended is a user with the roles of a session, of one directory.
@@ -156,8 +146,8 @@ type extended struct {
 	principal *Principal
 }
 
-// principal returns who the credential belongs to, nil for nobody who may come
-// in. It allocates once for each session with roles and directory.
+// principal returns who the credential belongs to, nil for nobody who may come in. It allocates once for each session
+// with roles and directory.
 func (e *entry) principal(d *Directory) *Principal {
 	p := d.Principal(e.user)
 	if p == nil || len(e.roles) == 0 {
@@ -171,8 +161,8 @@ func (e *entry) principal(d *Directory) *Principal {
 	return p
 }
 
-// unknown stands in for a credential that is not in the table, so that looking
-// for one costs the same. No secret has its digest, and it is revoked.
+// unknown stands in for a credential that is not in the table, so that looking for one costs the same. No secret has
+// its digest, and it is revoked.
 var unknown = func() *entry {
 	e := &entry{created: 1}
 	e.revoked.Store(1)
@@ -185,9 +175,8 @@ func (e *entry) matches(secret string) bool {
 	return subtle.ConstantTimeCompare(sum[:], e.digest[:]) == 1
 }
 
-// usable says whether the credential works now. idle is the idle limit of
-// sessions in milliseconds. A revocation does not look at the clock, so that a
-// clock that is set back cannot undo it.
+// usable says whether the credential works now. idle is the idle limit of sessions in milliseconds. A revocation does
+// not look at the clock, so that a clock that is set back cannot undo it.
 func (e *entry) usable(now, idle int64) bool {
 	if e.revoked.Load() != 0 {
 		return false
@@ -196,8 +185,7 @@ func (e *entry) usable(now, idle int64) bool {
 	return end == 0 || now < end
 }
 
-// limit returns when the credential runs out if nobody uses or revokes it, 0
-// for never.
+// limit returns when the credential runs out if nobody uses or revokes it, 0 for never.
 func (e *entry) limit(idle int64) int64 {
 	if e.kind != Session {
 		return e.expires
@@ -219,8 +207,8 @@ func earlier(a, b int64) int64 {
 	return min(a, b)
 }
 
-// touch notes a use. Once a second is enough for the idle limit, and keeps a
-// busy token from moving a cache line between cores for every request.
+// touch notes a use. Once a second is enough for the idle limit, and keeps a busy token from moving a cache line
+// between cores for every request.
 func (e *entry) touch(now int64) {
 	last := e.lastUsed.Load()
 	if now-last >= touchMilliseconds {

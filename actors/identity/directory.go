@@ -29,8 +29,7 @@ type User struct {
 	Disabled   bool
 }
 
-// Directory is one version of identity.yaml. It never changes. The zero value
-// has no roles and no users.
+// Directory is one version of identity.yaml. It never changes. The zero value has no roles and no users.
 type Directory struct {
 	roles      []Role
 	users      []User
@@ -55,13 +54,12 @@ func Privileges() []Privilege {
 	return out
 }
 
-// system is reserved: the history will show what the service does by itself under
-// it. No user may have that name.
+// system is reserved: the history will show what the service does by itself under it. No user may have that name.
 const system = "system"
 
-// ParseDirectory reads identity.yaml (cmd/troupe/HOME.md, "identity.yaml"). It is
-// pure. It reports all faults at once, as document.Faults with file and line; then
-// the directory is nil. A file without content is a directory without users.
+// ParseDirectory reads identity.yaml (cmd/troupe/HOME.md, "identity.yaml"). It is pure. It reports all faults at once,
+// as document.Faults with file and line; then the directory is nil. A file without content is a directory without
+// users.
 func ParseDirectory(file string, src []byte) (*Directory, error) {
 	root, err := document.Parse(file, src)
 	if err != nil {
@@ -81,12 +79,10 @@ func ParseDirectory(file string, src []byte) (*Directory, error) {
 	return p.result, nil
 }
 
-// Roles returns the roles in the order of the file. The slice must not be
-// changed.
+// Roles returns the roles in the order of the file. The slice must not be changed.
 func (d *Directory) Roles() []Role { return d.roles }
 
-// Users returns all users in the order of the file, disabled ones included. The
-// slice must not be changed.
+// Users returns all users in the order of the file, disabled ones included. The slice must not be changed.
 func (d *Directory) Users() []User { return d.users }
 
 // RoleIDs returns the ids of the roles in the order of the file, as a new slice.
@@ -104,8 +100,7 @@ func (d *Directory) HasRole(id RoleID) bool {
 	return found
 }
 
-// Principal returns the user with the rights of this directory, nil when there
-// is no such user or the user is disabled.
+// Principal returns the user with the rights of this directory, nil when there is no such user or the user is disabled.
 func (d *Directory) Principal(id UserID) *Principal { return d.principals[id] }
 
 // Name is the name of a user for people; "" when there is no such user. Disabled ones have theirs.
@@ -144,8 +139,7 @@ func (d *Directory) principal(u User) *Principal {
 	}
 }
 
-// withRoles returns a user with roles beyond the user's own, nil when there is no such user or the
-// user is disabled.
+// withRoles returns a user with roles beyond the user's own, nil when there is no such user or the user is disabled.
 func (d *Directory) withRoles(id UserID, roles []string) *Principal {
 	p := d.Principal(id)
 	if p == nil || len(roles) == 0 {
@@ -158,8 +152,7 @@ func (d *Directory) withRoles(id UserID, roles []string) *Principal {
 	return d.extend(p, more)
 }
 
-// extend returns the user with more roles. It ignores unknown roles. Without a new
-// role it returns p itself.
+// extend returns the user with more roles. It ignores unknown roles. Without a new role it returns p itself.
 func (d *Directory) extend(p *Principal, more []RoleID) *Principal {
 	roles, privileges := slices.Clone(p.Roles), slices.Clone(p.Privileges)
 	for _, id := range more {
@@ -293,10 +286,8 @@ func (p *directoryParser) name(n *document.Node, id string) string {
 }
 
 const (
-	// nameCharsMax bounds what a user or role is called: it is shown beside all that the user does.
-	nameCharsMax = 200
-	// emailBytesMax is the longest address that a mail can go to (RFC 5321, 4.5.3.1.3).
-	emailBytesMax = 254
+	nameCharsMax  = 200 // nameCharsMax bounds what a user or role is called: it is shown beside all that the user does
+	emailBytesMax = 254 // the longest address that a mail can go to (RFC 5321, 4.5.3.1.3)
 )
 
 func (p *directoryParser) email(n *document.Node) string {

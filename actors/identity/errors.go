@@ -12,8 +12,7 @@ var (
 	errNoUser = failure.Errorf(failure.ErrNotFound, "no such user, or disabled")
 	// errNoCredential: there is no credential of that kind with that id.
 	errNoCredential = failure.Errorf(failure.ErrNotFound, "no such credential")
-	// errFull: there are Options.CredentialsMax, and all of them work. Nothing was
-	// stored.
+	// errFull: there are Options.CredentialsMax, and all of them work. Nothing was stored.
 	errFull = failure.Errorf(failure.ErrBusy, "too many credentials")
 	// errStopped: Stop was called. Nothing was stored.
 	errStopped = failure.Errorf(failure.ErrUnavailable, "identity service is stopped")
@@ -24,7 +23,7 @@ var (
 	// errWaiting and errNoAnswer: it is not known whether a credential is a new one.
 	errWaiting  = failure.Errorf(failure.ErrBusy, "too many unknown credentials wait for the node that leads them")
 	errNoAnswer = failure.Errorf(failure.ErrUnavailable, "the node that leads the credentials does not answer")
-	// ErrCorrupt marks a stored row that cannot be read. The row is kept for
-	// inspection, counted, and its credential is refused.
+	// ErrCorrupt marks a stored row that cannot be read. The row is kept for inspection, counted, and its credential is
+	// refused.
 	ErrCorrupt = errors.New("corrupt credential row")
 )

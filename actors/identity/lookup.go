@@ -13,10 +13,9 @@ import (
 	"troupe/persistence/key"
 )
 
-// Authenticate is that of Service. Two more errors are failure.ErrUnavailable, when this node
-// cannot know whether the credential works, and ErrBusy, when too many wait. A
-// credential that is not known may have been made a moment ago, so for at most a quarter of a
-// second it waits for what other nodes have acknowledged.
+// Authenticate is that of Service. Two more errors are failure.ErrUnavailable, when this node cannot know whether the
+// credential works, and ErrBusy, when too many wait. A credential that is not known may have been made a moment ago, so
+// for at most a quarter of a second it waits for what other nodes have acknowledged.
 func (r *Replicated) Authenticate(kind Kind, credential string) (*Principal, error) {
 	id, secret, ok := split(credential)
 	if !ok {
@@ -72,8 +71,8 @@ func (r *Replicated) refuse() error {
 	return failure.ErrUnauthorized
 }
 
-// read returns a credential as the store has it: unknown where there is none, or none that can be
-// read, which the leader logs when it loads.
+// read returns a credential as the store has it: unknown where there is none, or none that can be read, which the
+// leader logs when it loads.
 func (r *Replicated) read(id string) (*entry, error) {
 	for _, kind := range []Kind{Token, Session} {
 		if id[:len(kind.prefix())] != kind.prefix() {
@@ -102,8 +101,8 @@ type Use struct {
 	Ended bool   `json:"ended,omitempty"`
 }
 
-// Used takes what TellUses of another node was given. A node that does not lead Meta ignores it:
-// uses are told until the store has them.
+// Used takes what TellUses of another node was given. A node that does not lead Meta ignores it: uses are told until
+// the store has them.
 func (r *Replicated) Used(uses []Use) {
 	if s := r.service(); s != nil {
 		s.used(uses)
@@ -118,8 +117,7 @@ func (r *Replicated) service() *Service {
 	return nil
 }
 
-// used notes uses on other nodes, and ends what ended there. A clock that is ahead keeps no session
-// alive for longer.
+// used notes uses on other nodes, and ends what ended there. A clock that is ahead keeps no session alive for longer.
 func (s *Service) used(uses []Use) {
 	now := s.options.Clock().UnixMilli()
 	var ended []string
@@ -218,15 +216,13 @@ func (r *Replicated) tellUses() {
 }
 
 const (
-	// currentWaitMax is how long a credential that is not known waits for what other nodes
-	// have acknowledged.
-	currentWaitMax = 250 * time.Millisecond
-	// currentWaitersMax bounds those who wait.
-	currentWaitersMax = 256
+	// currentWaitMax is how long a credential that is not known waits for what other nodes have acknowledged.
+	currentWaitMax    = 250 * time.Millisecond
+	currentWaitersMax = 256 // currentWaitersMax bounds those who wait
 )
 
-// awaitCurrent returns nil when everything that was acknowledged before the call is visible here.
-// Those who wait share the calls of Current, so guessing costs the leader little.
+// awaitCurrent returns nil when everything that was acknowledged before the call is visible here. Those who wait share
+// the calls of Current, so guessing costs the leader little.
 func (r *Replicated) awaitCurrent() error {
 	err := r.rounds.Await(context.Background())
 	switch {

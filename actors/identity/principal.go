@@ -2,8 +2,7 @@ package identity
 
 import "slices"
 
-// UserID is a user's login name, for example "john.doe". It is what svcHistory
-// and Form.by show.
+// UserID is a user's login name, for example "john.doe". It is what svcHistory and Form.by show.
 type UserID string
 
 // RoleID names a role of identity.yaml.
@@ -30,17 +29,15 @@ type Kind uint8
 const (
 	Token Kind = 1 << iota
 	Session
-	// passwords is the kind of the rows that hold passwords. It is no credential of a
-	// request, so it is not exported.
+	// passwords is the kind of the rows that hold passwords. It is no credential of a request, so it is not exported.
 	passwords
-	// Ending beside Session takes a session that was ended as well, as long as its
-	// end is not durable: whoever signed out may ask again.
+	// Ending beside Session takes a session that was ended as well, as long as its end is not durable: whoever signed
+	// out may ask again.
 	Ending
 )
 
-// Principal is a signed-in user with what the user may do at present. It is
-// built once for each version of identity.yaml and never changed, so it can be
-// shared by any number of requests.
+// Principal is a signed-in user with what the user may do at present. It is built once for each version of
+// identity.yaml and never changed, so it can be shared by any number of requests.
 type Principal struct {
 	ID         UserID
 	Name       string

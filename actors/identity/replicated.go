@@ -51,28 +51,26 @@ type ReplicatedOptions struct {
 	Options // without its Store
 	// Store has a replica of the shard Meta. It must stay open until Stop has returned.
 	Store *persistence.Store
-	// Fresh says whether this node knows what the others have written, but for the last seconds:
-	// it has heard from Meta's leader, and has caught up. It must not block.
+	// Fresh says whether this node knows what the others have written, but for the last seconds: it has heard from
+	// Meta's leader, and has caught up. It must not block.
 	Fresh func() bool
-	// Current returns nil when everything in Meta that was acknowledged anywhere before the
-	// call is visible here. It costs a call to Meta's leader, and must return when ctx ends.
+	// Current returns nil when everything in Meta that was acknowledged anywhere before the call is visible here. It
+	// costs a call to Meta's leader, and must return when ctx ends.
 	Current func(ctx context.Context) error
 	// ReadDirectory gives take the directory that the store has, if it can be read, and has no older one given to
-	// SetDirectory afterwards. A new leader asks, before it ends the sessions of users who left: what it was
-	// given before may be older than those sessions. Nil: there is no other directory than those of SetDirectory.
+	// SetDirectory afterwards. A new leader asks, before it ends the sessions of users who left: what it was given
+	// before may be older than those sessions. Nil: there is no other directory than those of SetDirectory.
 	ReadDirectory func(take func(*Directory))
-	// TellUses is given the last uses of credentials on this node, and ends that it could not store
-	// while it led, all of them every FlushEvery, until the store has them. Meta's leader gives them to
-	// Used. It must not block. Nil: nobody is told, so a session that is used here alone ends
-	// elsewhere.
+	// TellUses is given the last uses of credentials on this node, and ends that it could not store while it led, all
+	// of them every FlushEvery, until the store has them. Meta's leader gives them to Used. It must not block. Nil:
+	// nobody is told, so a session that is used here alone ends elsewhere.
 	TellUses func([]Use)
 }
 
-// Replicated is a node's part of the identities of a cluster. Its methods are those of Service,
-// and safe for concurrent use. All of them but Authenticate, Principal, Directory, SetDirectory
-// and Metrics are for the node that leads the shard key.Meta: any other returns
-// failure.ErrElsewhere before anything is done. Where the leadership was lost in the middle,
-// so that nobody knows, the error is failure.ErrOutcomeUnknown.
+// Replicated is a node's part of the identities of a cluster. Its methods are those of Service, and safe for concurrent
+// use. All of them but Authenticate, Principal, Directory, SetDirectory and Metrics are for the node that leads the
+// shard key.Meta: any other returns failure.ErrElsewhere before anything is done. Where the leadership was lost in the
+// middle, so that nobody knows, the error is failure.ErrOutcomeUnknown.
 type Replicated struct {
 	options ReplicatedOptions
 	idle    int64 // SessionIdle in milliseconds
@@ -81,11 +79,9 @@ type Replicated struct {
 	directory atomic.Pointer[Directory]
 	term      atomic.Pointer[term] // nil: this node does not lead
 
-	// uses has the last uses on this node that the store does not have yet, in Unix milliseconds
-	// by id.
+	// uses has the last uses on this node that the store does not have yet, in Unix milliseconds by id.
 	uses *xsync.Map[string, int64]
-	// ends has the credentials that ended here while this node led, by id, where the store does not
-	// say so yet.
+	// ends has the credentials that ended here while this node led, by id, where the store does not say so yet.
 	ends    *xsync.Map[string, struct{}]
 	rounds  rounds.Rounds
 	refused atomic.Uint64
@@ -340,8 +336,8 @@ func (r *Replicated) SetPassword(ctx context.Context, user UserID, password stri
 	return r.lead(ctx, func(s *Service) error { return s.SetPassword(ctx, user, password) })
 }
 
-// Metrics returns the counters. But for Refused, which counts from Start, they are those of
-// the present epoch, and zero on a node that does not lead.
+// Metrics returns the counters. But for Refused, which counts from Start, they are those of the present epoch, and zero
+// on a node that does not lead.
 func (r *Replicated) Metrics() Metrics {
 	m := Metrics{}
 	if s := r.service(); s != nil {
@@ -351,9 +347,8 @@ func (r *Replicated) Metrics() Metrics {
 	return m
 }
 
-// Stop stores or tells the last uses, waits until that is done or ctx ends, and ends all
-// goroutines. Authenticate goes on working; every writing call answers ErrUnavailable, or
-// ErrElsewhere. It can be called again.
+// Stop stores or tells the last uses, waits until that is done or ctx ends, and ends all goroutines. Authenticate goes
+// on working; every writing call answers ErrUnavailable, or ErrElsewhere. It can be called again.
 func (r *Replicated) Stop(ctx context.Context) error {
 	r.mu.Lock()
 	r.stop()

@@ -8,16 +8,13 @@ import (
 	"troupe/statemachine/packed"
 )
 
-// The first byte of a stored credential or password. A row of another version is
-// refused.
+// The first byte of a stored credential or password. A row of another version is refused.
 const (
-	rowVersion = 1
-	// rowVersionRoles is that of a session with roles of its own.
-	rowVersionRoles = 2
+	rowVersion      = 1
+	rowVersionRoles = 2 // that of a session with roles of its own
 )
 
-// rowMaxBytes bounds a row; a real one has at most 128 + 200 + about 100 bytes,
-// and 130 for each role.
+// rowMaxBytes bounds a row; a real one has at most 128 + 200 + about 100 bytes, and 130 for each role.
 const rowMaxBytes = 1024 + 130*sessionRolesMax
 
 // appendRow appends the stored form of a credential to dst:
@@ -50,9 +47,8 @@ func appendRow(dst []byte, e *entry, lastUsed int64) []byte {
 	return dst
 }
 
-// parseRow reads a stored row. It accepts exactly what appendRow writes:
-// trailing bytes, long forms of numbers and unknown versions are ErrCorrupt.
-// The result does not alias it.
+// parseRow reads a stored row. It accepts exactly what appendRow writes: trailing bytes, long forms of numbers and
+// unknown versions are ErrCorrupt. The result does not alias it.
 func parseRow(stored []byte) (*entry, error) {
 	if len(stored) > rowMaxBytes {
 		return nil, fmt.Errorf("%w: %d bytes", ErrCorrupt, len(stored))
@@ -66,8 +62,7 @@ func parseRow(stored []byte) (*entry, error) {
 	copy(e.digest[:], r.Take(len(e.digest)))
 	e.id, e.user, e.note = string(r.Text()), UserID(r.Text()), string(r.Text())
 	if version == rowVersionRoles {
-		// NB: bounded before anything is allocated. Zero roles are refused below: that is
-		// not the shortest form.
+		// NB: bounded before anything is allocated. Zero roles are refused below: that is not the shortest form.
 		for range min(r.Uvarint(), sessionRolesMax+1) {
 			e.roles = append(e.roles, RoleID(r.Text()))
 		}

@@ -14,14 +14,12 @@ import (
 	"troupe/statemachine"
 )
 
-// SignIn makes a session for the user, and returns its secret text and the
-// user, when the password is right. address is where the request comes from; the
-// zero address is an unknown one. The id is a new one at every sign-in.
+// SignIn makes a session for the user, and returns its secret text and the user, when the password is right. address is
+// where the request comes from; the zero address is an unknown one. The id is a new one at every sign-in.
 //
-// Unknown and disabled users, users without a password and wrong passwords are
-// the same failure.ErrUnauthorized and the same work. Other errors: ErrQuota
-// (with Error.Wait), ErrBusy, ErrUnavailable, those of the store and of
-// ctx; with them nobody was signed in.
+// Unknown and disabled users, users without a password and wrong passwords are the same failure.ErrUnauthorized and the
+// same work. Other errors: ErrQuota (with Error.Wait), ErrBusy, ErrUnavailable, those of the store and of ctx; with
+// them nobody was signed in.
 //
 // It blocks for the time of a hash, and for those in front of it.
 func (s *Service) SignIn(ctx context.Context, user UserID, password string, address netip.Addr) (string, *Principal, error) {
@@ -29,8 +27,8 @@ func (s *Service) SignIn(ctx context.Context, user UserID, password string, addr
 	return secret, p, failure.In("sign in", subjectOf(user), err)
 }
 
-// subjectOf is the user as errors name one: not at all when the name is impossible,
-// because then it is whatever somebody typed.
+// subjectOf is the user as errors name one: not at all when the name is impossible, because then it is whatever
+// somebody typed.
 func subjectOf(user UserID) string {
 	if !statemachine.IsIdentifier(string(user)) {
 		return ""
@@ -45,8 +43,8 @@ func (s *Service) signIn(ctx context.Context, user UserID, given string, address
 	}
 	normal, possible := password.Normal(given)
 	if !possible || !statemachine.IsIdentifier(string(user)) {
-		// The sender knows that nobody can have this name or this password: there is
-		// nothing to hide, and no hash to compute. It counts like any failure.
+		// The sender knows that nobody can have this name or this password: there is nothing to hide, and no hash to
+		// compute. It counts like any failure.
 		return "", nil, s.signInFailed(user, address)
 	}
 	known, right, err := s.verify(ctx, holderOf(user, try), user, normal)
@@ -83,8 +81,8 @@ func (s *Service) begin(user UserID, address netip.Addr) (*attempts.Attempt, err
 	return try, err
 }
 
-// hashHolder is whose share of the places a hash uses: that of an account in a known
-// place, or that of everybody else at one address.
+// hashHolder is whose share of the places a hash uses: that of an account in a known place, or that of everybody else
+// at one address.
 type hashHolder struct {
 	user UserID
 	from netip.Prefix
@@ -98,8 +96,7 @@ func holderOf(user UserID, try *attempts.Attempt) hashHolder {
 	return hashHolder{from: from}
 }
 
-// verify compares the password with the user's, and returns the one that it compared
-// with. It always computes one hash.
+// verify compares the password with the user's, and returns the one that it compared with. It always computes one hash.
 func (s *Service) verify(ctx context.Context, holder hashHolder, user UserID, normal string) (*proof, bool, error) {
 	want, known := s.hasher.Unknown, new(proof)
 	if a, ok := s.accounts.Load(user); ok && s.directory.Load().Principal(user) != nil {
@@ -117,20 +114,16 @@ const sessionRolesMax = 32
 // Vouched is somebody whom an identity provider, or a link, has recognised.
 type Vouched struct {
 	User UserID
-	// Roles are those that the provider gives, at most 32. The session has them
-	// beside the user's own roles, as far as identity.yaml knows them.
-	Roles []RoleID
-	// Address is where the request comes from; zero when it is unknown.
-	Address netip.Addr
-	// How is what the log and the list of sessions say of it; empty: that the provider did it.
-	How string
+	// Roles are those that the provider gives, at most 32. The session has them beside the user's own roles, as far as
+	// identity.yaml knows them.
+	Roles   []RoleID
+	Address netip.Addr // where the request comes from; zero when it is unknown
+	How     string     // what the log and the list of sessions say of it; empty: that the provider did it
 }
 
-// SignInVouched makes a session without a password, for a user whom the caller has
-// recognised; otherwise it is like SignIn. Errors: failure.ErrUnauthorized when
-// identity.yaml does not name the user or names the user as disabled; ErrInvalid for
-// too many roles, ErrBusy, ErrUnavailable, those of the
-// store and of ctx.
+// SignInVouched makes a session without a password, for a user whom the caller has recognised; otherwise it is like
+// SignIn. Errors: failure.ErrUnauthorized when identity.yaml does not name the user or names the user as disabled;
+// ErrInvalid for too many roles, ErrBusy, ErrUnavailable, those of the store and of ctx.
 func (s *Service) SignInVouched(ctx context.Context, v Vouched) (string, *Principal, error) {
 	secret, p, err := s.signInVouched(ctx, v)
 	if errors.Is(err, failure.ErrUnauthorized) {
@@ -191,8 +184,8 @@ func (s *Service) openSession(ctx context.Context, o opening) (string, *Principa
 	return e.id + "." + secret, p, nil
 }
 
-// signInFailed counts and logs a failure, and returns failure.ErrUnauthorized. An
-// impossible name is logged at debug only: it tells an operator nothing.
+// signInFailed counts and logs a failure, and returns failure.ErrUnauthorized. An impossible name is logged at debug
+// only: it tells an operator nothing.
 func (s *Service) signInFailed(user UserID, address netip.Addr) error {
 	s.signInsFailed.Add(1)
 	line := s.options.Log.Info()
@@ -205,8 +198,7 @@ func (s *Service) signInFailed(user UserID, address netip.Addr) error {
 
 const loggedNameMax = 64
 
-// loggedName is a name from outside as it may stand in a log: visible ASCII,
-// escaped, and cut.
+// loggedName is a name from outside as it may stand in a log: visible ASCII, escaped, and cut.
 func loggedName(user UserID) string {
 	name, rest := user, ""
 	if len(name) > loggedNameMax {
@@ -218,9 +210,9 @@ func loggedName(user UserID) string {
 	return strconv.QuoteToASCII(string(name)) + rest
 }
 
-// SignOut ends the session of a whole secret text. It is refused at once, and for
-// good when SignOut has returned nil. Errors: failure.ErrUnauthorized when it is not a
-// session that works, or one whose end is not durable yet; those of Revoke.
+// SignOut ends the session of a whole secret text. It is refused at once, and for good when SignOut has returned nil.
+// Errors: failure.ErrUnauthorized when it is not a session that works, or one whose end is not durable yet; those of
+// Revoke.
 func (s *Service) SignOut(ctx context.Context, session string) error {
 	if _, err := s.Authenticate(Session|Ending, session); err != nil {
 		return failure.In("sign out", "", err)
@@ -228,12 +220,10 @@ func (s *Service) SignOut(ctx context.Context, session string) error {
 	return s.Revoke(ctx, Session, session)
 }
 
-// SetPassword gives the user a password. When it has returned nil, the new
-// password is durable and all sessions of the user have ended for good; tokens
-// stay. A password may have 8 to 256 characters of any kind but control
-// characters, and must not be one of those that everybody tries first (NIST SP
-// 800-63B). Errors: ErrNotFound, ErrInvalid, ErrBusy, ErrUnavailable, those of the
-// store and of ctx. After one of the last two, the sessions may have ended, and the
+// SetPassword gives the user a password. When it has returned nil, the new password is durable and all sessions of the
+// user have ended for good; tokens stay. A password may have 8 to 256 characters of any kind but control characters,
+// and must not be one of those that everybody tries first (NIST SP 800-63B). Errors: ErrNotFound, ErrInvalid, ErrBusy,
+// ErrUnavailable, those of the store and of ctx. After one of the last two, the sessions may have ended, and the
 // password may be the new one; setting it again makes both sure.
 func (s *Service) SetPassword(ctx context.Context, user UserID, password string) error {
 	p, err := s.newPassword(ctx, user, password)

@@ -18,10 +18,8 @@ import (
 type Kind string
 
 const (
-	// Event came by itself and failed, once; its instance keeps it (package timer).
-	Event Kind = ""
-	// Expression is a step that failed for whoever sent its event, or asked for its instance.
-	Expression Kind = "expression"
+	Event      Kind = ""           // Event came by itself and failed, once; its instance keeps it (package timer)
+	Expression Kind = "expression" // a step that failed for whoever sent its event, or asked for its instance
 	// Loop is an instance that sends itself events without end, and Tree the root of a tree of instances over its limit.
 	Loop Kind = "loop"
 	Tree Kind = "tree"
@@ -53,8 +51,7 @@ type Row struct {
 const (
 	// rowFormat is the version of the stored form: format(1) and JSON. NB: 1 is an incident of package timer.
 	rowFormat = 2
-	// textMax bounds Error and Expression, in bytes.
-	textMax = 2 << 10
+	textMax   = 2 << 10 // textMax bounds Error and Expression, in bytes
 	// mark begins the names of rows in keys: it is behind the ids of all instances that are created before the year 10000.
 	mark = 0xFF
 )

@@ -33,8 +33,7 @@ type Options struct {
 	Current func(context.Context) error
 	// Elsewhere has the node that leads a shard carry out a message (Service.Join). Nil: the store stands alone.
 	Elsewhere func(ctx context.Context, shard uint16, m *child.Message) (refused string, err error)
-	// Note keeps an incident.
-	Note func(*incident.Row) (reference string)
+	Note      func(*incident.Row) (reference string) // Note keeps an incident
 	// TreeMax is how many instances of a tree run.
 	TreeMax int
 }
@@ -56,11 +55,9 @@ func New(o Options) *Service {
 
 // Sender is what the actor of a parent knows, or that of a child that sends its parent an event.
 type Sender struct {
-	// Wants: the child of a start still runs for it.
-	Wants   bool
+	Wants   bool // the child of a start still runs for it
 	Version uint64
-	// Parent is its own; nil: it is a root.
-	Parent *statemachine.Parent
+	Parent  *statemachine.Parent // its own; nil: it is a root
 }
 
 // Prepare asks, where the sender is led, all that its side knows, before a start or an event goes to a child, or an event to the parent. It

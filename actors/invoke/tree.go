@@ -22,12 +22,11 @@ const countRest = 8
 
 // tree is what is known of one where its root is led.
 type tree struct {
-	turn    chan struct{} // has room for one, who asks or counts; the rest is theirs, or nobody's while none is asked
-	epoch   uint64        // of the shard of the root; 0: it was not counted yet
-	version uint64        // of the root
-	ended   bool          // the root
-	// running are the instances that were found, the root among them, and those that were let in since.
-	running map[key.ID]struct{}
+	turn    chan struct{}       // has room for one, who asks or counts; the rest is theirs, or nobody's while none is asked
+	epoch   uint64              // of the shard of the root; 0: it was not counted yet
+	version uint64              // of the root
+	ended   bool                // the root
+	running map[key.ID]struct{} // the instances that were found, the root among them, and those that were let in since
 	counted time.Time
 	begun   int // how many were let in since
 	full    bool

@@ -21,12 +21,9 @@ import (
 
 // Bounds.
 const (
-	// PageMax is the most instances of one request.
-	PageMax = 1000
-	// perSecond is how many instances of all requests are migrated on one node, so that events go on beside them.
-	perSecond = 1000
-	// atATime is how many of one request: they share fsyncs.
-	atATime = 64
+	PageMax   = 1000 // the most instances of one request
+	perSecond = 1000 // how many instances of all requests are migrated on one node, so that events go on beside them
+	atATime   = 64   // how many of one request: they share fsyncs
 )
 
 // Instances are those of this node, and the lists of all.
@@ -43,9 +40,8 @@ type Options struct {
 	// Newest returns the newest version of a workflow; failure.ErrNotFound when there is no such workflow.
 	Newest func(workflowID string) (*statemachine.Definition, error)
 	// Pin is catalog.Catalog.PinVersion: what a plan was read with stays what the instances get.
-	Pin func(workflowID string, number uint64) (catalog.Pin, error)
-	// MayAssign is catalog.Catalog.MayAssign.
-	MayAssign func(workflowID string, by *identity.Principal) error
+	Pin       func(workflowID string, number uint64) (catalog.Pin, error)
+	MayAssign func(workflowID string, by *identity.Principal) error // catalog.Catalog.MayAssign
 	// Elsewhere has the node that leads a shard carry out a part. Nil: the store stands alone.
 	Elsewhere func(ctx context.Context, shard uint16, p *Part) ([]Outcome, error)
 	Log       zerolog.Logger
@@ -66,25 +62,19 @@ func New(o Options) *Service {
 type Request struct {
 	Caller     *identity.Principal
 	WorkflowID string
-	// Plan is the text of a plan, in YAML or JSON, and File its name in faults.
-	File string
-	Plan []byte
-	// Filter is the text of a filter; empty is all.
-	Filter string
-	// DryRun: nothing changes.
-	DryRun bool
-	// Limit is the most instances, 1 to PageMax.
-	Limit int
-	// Cursor is Answer.Next of the page before; empty is the first page.
-	Cursor string
+	File       string // Plan is the text of a plan, in YAML or JSON, and File its name in faults
+	Plan       []byte
+	Filter     string // the text of a filter; empty is all
+	DryRun     bool   // nothing changes
+	Limit      int    // the most instances, 1 to PageMax
+	Cursor     string // Answer.Next of the page before; empty is the first page
 }
 
 // Answer says what became of them.
 type Answer struct {
 	Matched, Migrated int
 	Refused           []Refusal
-	// Next is the cursor of the next page; empty when there is none.
-	Next string
+	Next              string // the cursor of the next page; empty when there is none
 }
 
 // Refusal is an instance that stayed as it was, and why; or the reason says that it is not known.

@@ -15,17 +15,15 @@ type Delivery struct {
 	// Kind is "webhook", "mail" or "invoke", a message between a parent and its child. Name is that of the webhook, or the
 	// workflow that the message goes to; "" for a mail.
 	Kind, Name string
-	// URL is where it goes; "" for a mail, and where nobody knows.
-	URL string
+	URL        string // where it goes; "" for a mail, and where nobody knows
 	*outbox.Delivery
 }
 
 // DeliveryList asks for a part of the outbox.
 type DeliveryList struct {
-	// Caller asks: of instances that they may not read, LastError is HiddenReason.
-	Caller *identity.Principal
-	State  outbox.State // 0: all
-	Cursor string       // DeliveryPage.Next of the page before; empty is the first page
+	Caller *identity.Principal // Caller asks: of instances that they may not read, LastError is HiddenReason
+	State  outbox.State        // 0: all
+	Cursor string              // DeliveryPage.Next of the page before; empty is the first page
 	Limit  int
 }
 
@@ -44,10 +42,9 @@ type Timer struct {
 
 // TimerList asks for a part of the timers that are running.
 type TimerList struct {
-	// User asks: users take turns.
-	User     identity.UserID
-	Workflow string // "": of all
-	Cursor   string // TimerPage.Next of the page before; empty is the first page
+	User     identity.UserID // User asks: users take turns
+	Workflow string          // "": of all
+	Cursor   string          // TimerPage.Next of the page before; empty is the first page
 	Limit    int
 }
 
@@ -62,8 +59,7 @@ type Incident struct {
 	ID         string
 	InstanceID string // "": it was never created
 	timer.Incident
-	// Timer is how the instance calls the event, which came by itself.
-	Timer statemachine.PartID
+	Timer statemachine.PartID // how the instance calls the event, which came by itself
 	// Row is what is known of an incident that no timer keeps; nil for others. Where the caller may not read the instance, Error is
 	// HiddenReason and Row has no values; but for the kinds Loop and Tree, whose error quotes no data.
 	Row *incident.Row
@@ -71,9 +67,8 @@ type Incident struct {
 
 // IncidentList asks for a part of the incidents.
 type IncidentList struct {
-	// Caller asks: of instances that they may not read, the incidents have no data.
-	Caller *identity.Principal
-	Cursor string // IncidentPage.Next of the page before; empty is the first page
+	Caller *identity.Principal // Caller asks: of instances that they may not read, the incidents have no data
+	Cursor string              // IncidentPage.Next of the page before; empty is the first page
 	Limit  int
 }
 

@@ -46,8 +46,7 @@ type Options struct {
 	Instances Instances
 	Catalog   *catalog.Catalog
 	Store     *persistence.Store
-	// Clock tells the time, for rights that depend on it; nil: time.Now.
-	Clock func() time.Time
+	Clock     func() time.Time // Clock tells the time, for rights that depend on it; nil: time.Now
 }
 
 // Service answers any number of goroutines.
@@ -63,13 +62,10 @@ func New(o Options) *Service {
 
 // Line is an instance as people see it in a list. It is only read.
 type Line struct {
-	// Of is the definition that the instance runs under.
-	Of *statemachine.Definition
-	// Title is no text when the definition has none or it fails.
-	Title statemachine.Text
-	At    []statemachine.Position
-	// Values are those of the columns of Of, absent where the instance has none.
-	Values []data.Value
+	Of     *statemachine.Definition // the definition that the instance runs under
+	Title  statemachine.Text        // no text when the definition has none or it fails
+	At     []statemachine.Position
+	Values []data.Value // those of the columns of Of, absent where the instance has none
 }
 
 // Called is its title, or else the name of its workflow.
@@ -172,14 +168,11 @@ type Summary struct {
 	Line
 	Sequence         uint64
 	Created, Updated time.Time
-	// Requester is the user who created the instance.
-	Requester string
+	Requester        string // the user who created the instance
 	// IsDone: all its state machines have reached a final node. IsEnded: it was stopped, or its parent has cancelled it.
 	IsDone, IsEnded bool
-	// Form is nil when the instance is none.
-	Form *form.Form
-	// Tasks are all that wait, also those that somebody else has or is a candidate for.
-	Tasks []*task.Item
+	Form            *form.Form   // nil when the instance is none
+	Tasks           []*task.Item // all that wait, also those that somebody else has or is a candidate for
 }
 
 // Summary returns an instance as people see it. The errors are those of workflow.Router.Load.
@@ -236,8 +229,7 @@ type Trace struct {
 	Of       *statemachine.Definition
 	Sequence uint64
 	At       []statemachine.Position
-	// Steps are the entries of its history, page by page from the end, as far as they were read.
-	Steps []Step
+	Steps    []Step // the entries of its history, page by page from the end, as far as they were read
 }
 
 // Step is an entry of a history.

@@ -14,26 +14,24 @@ import (
 	"troupe/statemachine/filter"
 )
 
-// access is how an index, or those of the branches of an $or together, give
-// candidates.
+// access is how an index, or those of the branches of an $or together, give candidates.
 type access struct {
-	index string
-	union bool
-	// ranges are of every shard.
-	ranges []key.Range
-	// nodes are those whose ranges have the rows of several machines, one machine after
-	// the other: split makes them ranges that an id follows.
+	index  string
+	union  bool
+	ranges []key.Range // of every shard
+	// nodes are those whose ranges have the rows of several machines, one machine after the other: split makes them
+	// ranges that an id follows.
 	nodes []string
 	// ids are those that branches name. An access that is no union has none.
 	ids []key.ID
-	// points says that an id follows the prefix of each range that is of no node, so
-	// that merging them gives the order of ids.
+	// points says that an id follows the prefix of each range that is of no node, so that merging them gives the order
+	// of ids.
 	points bool
 	// keys is about how many rows it has; exact unless atLeast. Valid once probed.
 	keys            int64
 	atLeast, probed bool
-	// found has an id for each row that was read to count them, and those in ids, in no
-	// order. They are all there are if they are as many as keys, and that is exact.
+	// found has an id for each row that was read to count them, and those in ids, in no order. They are all there are
+	// if they are as many as keys, and that is exact.
 	found []key.ID
 }
 
@@ -57,9 +55,9 @@ func (q *query) accesses(f *filter.Filter) (all []access) {
 	return all
 }
 
-// withUnions adds what finds all branches of an $or to the accesses of a filter, and says
-// which has the fewest rows; nil when there is none. It takes a look at an index for each
-// branch, so nothing is added where one of the accesses has few rows.
+// withUnions adds what finds all branches of an $or to the accesses of a filter, and says which has the fewest rows;
+// nil when there is none. It takes a look at an index for each branch, so nothing is added where one of the accesses
+// has few rows.
 func (q *query) withUnions(f *filter.Filter, accesses []access) (all []access, best *access, err error) {
 	if best, err = q.smallest(accesses); err != nil || best != nil && q.few(best) {
 		return accesses, best, err
@@ -82,9 +80,8 @@ func (q *query) few(a *access) bool {
 	return !a.atLeast && a.keys <= int64(q.service.limits.ProbeKeys)
 }
 
-// union is the access by all branches of an $or, each by what gives it the fewest
-// candidates. When something else than an index must find those of one branch, ok is
-// false.
+// union is the access by all branches of an $or, each by what gives it the fewest candidates. When something else than
+// an index must find those of one branch, ok is false.
 func (q *query) union(branches []*filter.Filter) (u access, ok bool, err error) {
 	u = access{union: true, points: true, probed: true}
 	var names []string
@@ -129,8 +126,7 @@ func rangeOf(ix *catalog.Index, r filter.Range) key.Range {
 	}
 	to := r.To
 	if last := len(to) - 1; last >= 0 && to[last] == 0 {
-		// NB: behind a value k, k followed by 0, are the rows of k, which is
-		// followed by an id there.
+		// NB: behind a value k, k followed by 0, are the rows of k, which is followed by an id there.
 		to = key.PrefixEnd(to[:last])
 	}
 	return key.Range{Prefix: ix.Prefix(), From: r.From, To: to}
@@ -155,8 +151,8 @@ func (q *query) nodePrefix(node string) []byte {
 	return key.NodePrefix(nil, key.EveryShard, q.workflowID, node)
 }
 
-// split takes the nodes of an access apart, by the machines that are in them, so that
-// it can be merged. Few rows are collected, and nobody has to know.
+// split takes the nodes of an access apart, by the machines that are in them, so that it can be merged. Few rows are
+// collected, and nobody has to know.
 func (q *query) split(a *access) error {
 	slices.Sort(a.nodes)
 	for _, node := range slices.Compact(a.nodes) {
@@ -195,8 +191,7 @@ func (q *query) machinesIn(node string) (machines []string, err error) {
 	return machines, failure.OfStore(c.Err())
 }
 
-// probe counts an access's rows, at most so many. Where they are many it is an
-// estimate.
+// probe counts an access's rows, at most so many. Where they are many it is an estimate.
 func (q *query) probe(a *access, most int64) error {
 	few := q.service.limits.ProbeKeys
 	a.found = slices.Clone(a.ids)

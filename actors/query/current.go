@@ -13,12 +13,10 @@ import (
 	"troupe/persistence/replica"
 )
 
-// currentWaitMax is how long a query or list of a cluster waits until this node has what the
-// others have acknowledged.
+// currentWaitMax is how long a query or list of a cluster waits until this node has what the others have acknowledged.
 const currentWaitMax = 5 * time.Second
 
-// current makes the replicas of this node contain what was acknowledged anywhere. Many who ask
-// share the calls.
+// current makes the replicas of this node contain what was acknowledged anywhere. Many who ask share the calls.
 type current struct {
 	of     *persistence.Store
 	rounds rounds.Rounds
@@ -48,8 +46,8 @@ func newCurrent(ctx context.Context, o *Options) *current {
 	return c
 }
 
-// notCurrent is the error of what cannot be read here now: failure.ErrElsewhere when another node
-// can, else failure.ErrUnavailable.
+// notCurrent is the error of what cannot be read here now: failure.ErrElsewhere when another node can, else
+// failure.ErrUnavailable.
 func notCurrent(err error) error {
 	if kind := failure.Of(err).Kind; kind == failure.ErrElsewhere || kind == failure.ErrUnavailable {
 		return err
@@ -60,8 +58,8 @@ func notCurrent(err error) error {
 // held are the replicas that a query reads in.
 type held []*replica.Group
 
-// await returns when everything that was acknowledged before the call is visible here, in every
-// shard. The error is as of AwaitCurrent.
+// await returns when everything that was acknowledged before the call is visible here, in every shard. The error is as
+// of AwaitCurrent.
 func (c *current) await(ctx context.Context) (held, error) {
 	if c == nil {
 		return nil, nil
@@ -76,8 +74,8 @@ func (c *current) await(ctx context.Context) (held, error) {
 	return replicas, nil
 }
 
-// holds returns nil if a snapshot that was taken after await still had the rows of all replicas:
-// none was taken from this node.
+// holds returns nil if a snapshot that was taken after await still had the rows of all replicas: none was taken from
+// this node.
 func (c *current) holds(h held) error {
 	if c == nil || slices.Equal(h, c.replicas()) {
 		return nil
@@ -93,10 +91,9 @@ func (c *current) replicas() held {
 	return h
 }
 
-// AwaitCurrent returns when everything that was acknowledged before the call is visible on this
-// node, in a shard or in key.EveryShard; in a store that stands alone it always is.
-// failure.ErrElsewhere: this node has not all shards yet, and another one has. failure.ErrUnavailable:
-// it does not become so.
+// AwaitCurrent returns when everything that was acknowledged before the call is visible on this node, in a shard or in
+// key.EveryShard; in a store that stands alone it always is. failure.ErrElsewhere: this node has not all shards yet,
+// and another one has. failure.ErrUnavailable: it does not become so.
 func (s *Service) AwaitCurrent(ctx context.Context, sh key.Shard) error {
 	if s.current == nil || sh == key.EveryShard {
 		_, err := s.current.await(ctx)

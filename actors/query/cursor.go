@@ -10,19 +10,16 @@ import (
 	"troupe/persistence/key"
 )
 
-// A cursor is a position in a list: version(1) check(8) position, in base64url.
-// The position is that of the last thing that the caller was shown, so it tells
-// nothing new. The check is a hash of the list and the position: a cursor of
-// another list, or one that was changed on the way, is refused. It is no secret:
-// whoever makes up a position gets what the list has there, as the caller may see
-// it.
+// A cursor is a position in a list: version(1) check(8) position, in base64url. The position is that of the last thing
+// that the caller was shown, so it tells nothing new. The check is a hash of the list and the position: a cursor of
+// another list, or one that was changed on the way, is refused. It is no secret: whoever makes up a position gets what
+// the list has there, as the caller may see it.
 const (
 	cursorVersion = 2 // 1 was encrypted
 	cursorHead    = 1 + 8
 )
 
-// ErrCursor: the cursor is malformed or of another list. It wraps
-// failure.ErrInvalid.
+// ErrCursor: the cursor is malformed or of another list. It wraps failure.ErrInvalid.
 var ErrCursor = failure.Refuse(failure.ErrInvalid, "the cursor is not of this list")
 
 // List names a list that comes in pages: its kind and what it was asked for.
@@ -59,8 +56,8 @@ func (l List) check(position []byte) [8]byte {
 	return [8]byte(h.Sum(nil))
 }
 
-// position is where a page ended: behind the instance id, whose value in the index
-// that sorts is value (nil when _id sorts).
+// position is where a page ended: behind the instance id, whose value in the index that sorts is value (nil when _id
+// sorts).
 type position struct {
 	value []byte
 	id    key.ID

@@ -18,9 +18,8 @@ import (
 	"troupe/statemachine/filter"
 )
 
-// evaluate decides whether a candidate is in the list, and leaves its record in
-// q.record. Rights come before the filter, so that how long a query takes says
-// nothing about what a hidden instance holds.
+// evaluate decides whether a candidate is in the list, and leaves its record in q.record. Rights come before the
+// filter, so that how long a query takes says nothing about what a hidden instance holds.
 func (q *query) evaluate(c *candidate) (show bool, err error) {
 	if c.record == nil {
 		c.record, err = q.snapshot.Load(key.Record(nil, q.service.o.Store.ShardOf(c.id), q.workflowID, c.id))
@@ -61,15 +60,13 @@ func (q *query) evaluate(c *candidate) (show bool, err error) {
 	return true, nil
 }
 
-// documentOf is what filters see of a stored instance, without what
-// is not in its record.
+// documentOf is what filters see of a stored instance, without what is not in its record.
 func documentOf(r statemachine.Record) filter.Document {
 	return filter.Document{States: r.States, Public: r.Public, Private: r.Private}
 }
 
-// mayRead asks the rights to the instance in q.record. An instance whose definition
-// cannot be read is shown to nobody whose rights depend on it, and the list goes on;
-// Catalog.Readable names the definition.
+// mayRead asks the rights to the instance in q.record. An instance whose definition cannot be read is shown to nobody
+// whose rights depend on it, and the list goes on; Catalog.Readable names the definition.
 func (q *query) mayRead() (bool, error) {
 	of, err := q.service.o.Catalog.Version(q.workflowID, q.record.Version)
 	if errors.Is(err, failure.ErrExecution) {

@@ -10,16 +10,13 @@ import (
 
 // A candidate is an instance that may match.
 type candidate struct {
-	id key.ID
-	// value is what the entry of the index that sorts has; nil when _id sorts.
-	value []byte
-	// record is the stored record, or the row of a list; nil when it has to be
-	// loaded.
-	record []byte
+	id     key.ID
+	value  []byte // what the entry of the index that sorts has; nil when _id sorts
+	record []byte // the stored record, or the row of a list; nil when it has to be loaded
 }
 
-// iterator gives candidates in the order of the list, and never the same one twice in
-// succession. The slices of a candidate are valid until the next call.
+// iterator gives candidates in the order of the list, and never the same one twice in succession. The slices of a
+// candidate are valid until the next call.
 type iterator interface {
 	// next returns false at the end.
 	next() (candidate, bool, error)
@@ -69,19 +66,17 @@ func isBehind(order int, down bool) bool {
 	return order > 0
 }
 
-// merged reads candidates from rows of all shards, which come in the order of the
-// list.
+// merged reads candidates from rows of all shards, which come in the order of the list.
 type merged struct {
 	cursor *persistence.MergeCursor
 	kind   rowKind
 	last   key.ID // of the candidate that was given last
 	given  bool   // there was one
-	// rows counts the index rows that were read.
-	rows *int64
+	rows   *int64 // rows counts the index rows that were read
 }
 
-// next implements iterator. Several rows may name the same instance: those
-// follow each other, unless values decide the order.
+// next implements iterator. Several rows may name the same instance: those follow each other, unless values decide the
+// order.
 func (m *merged) next() (candidate, bool, error) {
 	for m.cursor.Next() {
 		c := candidate{}
@@ -112,16 +107,12 @@ type rowKind uint8
 
 const (
 	recordRow rowKind = iota
-	// entryRow is of the index of nodes or of a declared one.
-	entryRow
-	// sortedRow is of a declared index where the value decides the order.
-	sortedRow
-	// listRow is a row of a user's list, which shows what it is about itself.
-	listRow
+	entryRow          // of the index of nodes or of a declared one
+	sortedRow         // of a declared index where the value decides the order
+	listRow           // a row of a user's list, which shows what it is about itself
 )
 
-// parse reads the key of a row. value is what decides the order, where that is not
-// the id; it is a part of the key.
+// parse reads the key of a row. value is what decides the order, where that is not the id; it is a part of the key.
 func (k rowKind) parse(rowKey []byte) (value []byte, id key.ID, ok bool) {
 	switch k {
 	case recordRow:

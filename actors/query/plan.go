@@ -13,8 +13,8 @@ import (
 	"troupe/statemachine/filter"
 )
 
-// How a query finds its candidates. Every plan gives a superset of the matches; the
-// filter decides about each candidate, so a plan can be slow but not wrong.
+// How a query finds its candidates. Every plan gives a superset of the matches; the filter decides about each
+// candidate, so a plan can be slow but not wrong.
 const (
 	planIDs    = "ids"          // the filter names them
 	planIndex  = "index"        // from an index, brought into the order of ids
@@ -25,27 +25,19 @@ const (
 	nodeIndex = "states.nodeId" // what explanations call the index of nodes
 )
 
-// recordCost is what reading a candidate by its id costs, in instances that a scan
-// would read meanwhile.
+// recordCost is what reading a candidate by its id costs, in instances that a scan would read meanwhile.
 const recordCost = 4
 
-// limits are where a plan or a page ends. Tests make them small, and so do with few
-// instances.
+// limits are where a plan or a page ends. Tests make them small, and so do with few instances.
 type limits struct {
-	// ProbeKeys is how many rows of an index the planner counts at most.
-	ProbeKeys int
-	// Collect is the most ids that a query collects. Above it, and where reading all
-	// of them by their ids costs more than that, it scans.
-	Collect int
-	// Sort is the most candidates that are sorted in memory.
-	Sort int
-	// Merge is the most cursors that a query opens at a time.
-	Merge int
-	// Peek is how many candidates a full page looks at to find out whether there is
-	// another one.
-	Peek int
-	// PageBytes ends a page early, so that it fits into memory.
-	PageBytes int
+	ProbeKeys int // how many rows of an index the planner counts at most
+	// Collect is the most ids that a query collects. Above it, and where reading all of them by their ids costs more
+	// than that, it scans.
+	Collect   int
+	Sort      int // the most candidates that are sorted in memory
+	Merge     int // the most cursors that a query opens at a time
+	Peek      int // how many candidates a full page looks at to find out whether there is another one
+	PageBytes int // PageBytes ends a page early, so that it fits into memory
 }
 
 var usualLimits = limits{ProbeKeys: 256, Collect: 250_000, Sort: 10_000, Merge: 128, Peek: 1000, PageBytes: 8 << 20}
@@ -54,14 +46,12 @@ var usualLimits = limits{ProbeKeys: 256, Collect: 250_000, Sort: 10_000, Merge: 
 type plan struct {
 	name string
 	by   *access // planIndex, planUnion
-	// ids are the candidates, in no order, when listed. Otherwise they are read as
-	// they are needed.
+	// ids are the candidates, in no order, when listed. Otherwise they are read as they are needed.
 	ids    []key.ID
 	listed bool
 }
 
-// choose looks at what the filter says and picks the plan with the fewest
-// candidates.
+// choose looks at what the filter says and picks the plan with the fewest candidates.
 func (q *query) choose() (plan, error) {
 	if ids, ok := idsOf(q.filter); ok {
 		return plan{name: planIDs, ids: ids, listed: true}, nil
@@ -72,8 +62,8 @@ func (q *query) choose() (plan, error) {
 	}
 	l := &q.service.limits
 	var total int64
-	// NB: where many instances were made lately, to count all costs as much as to read
-	// some hundreds, so nobody asks when there are few candidates.
+	// NB: where many instances were made lately, to count all costs as much as to read some hundreds, so nobody asks
+	// when there are few candidates.
 	few := q.few(best)
 	if !few {
 		total, err = q.total()
@@ -124,8 +114,7 @@ func idsOf(f *filter.Filter) (ids []key.ID, ok bool) {
 	return ids, ok
 }
 
-// smallest returns the access with the fewest rows, as far as the planner counts at
-// once; nil when there is none.
+// smallest returns the access with the fewest rows, as far as the planner counts at once; nil when there is none.
 func (q *query) smallest(accesses []access) (best *access, err error) {
 	for i := range accesses {
 		a := &accesses[i]
@@ -141,15 +130,13 @@ func (q *query) smallest(accesses []access) (best *access, err error) {
 	return best, nil
 }
 
-// cheapest returns the access with the fewest rows. best is the smallest so far: where
-// it has many, all are counted on.
+// cheapest returns the access with the fewest rows. best is the smallest so far: where it has many, all are counted on.
 func (q *query) cheapest(accesses []access, best *access, total int64) (*access, error) {
 	enough := int64(q.service.limits.ProbeKeys)
 	shards, many := int64(q.service.o.Store.Shards()), best.atLeast
 	for i := range accesses {
 		a := &accesses[i]
-		// Where none has few, it matters how many they have, unless a page ends
-		// it soon.
+		// Where none has few, it matters how many they have, unless a page ends it soon.
 		if many && (q.req.Limit == 0 || q.req.Count || !q.merges(a)) {
 			if err := q.probe(a, max(enough, total/shards/recordCost+1)); err != nil {
 				return nil, err
@@ -200,8 +187,7 @@ func (q *query) sortedBy(ix *catalog.Index, down bool, after *position) iterator
 	return q.merge([]key.Range{{Prefix: ix.Prefix()}}, sortedRow, down, rest)
 }
 
-// merge reads ranges behind the row whose key ends with after behind the prefix; nil:
-// from the beginning.
+// merge reads ranges behind the row whose key ends with after behind the prefix; nil: from the beginning.
 func (q *query) merge(ranges []key.Range, kind rowKind, down bool, after []byte) *merged {
 	ranges = slices.Clone(ranges)
 	for i := range ranges {
@@ -222,8 +208,7 @@ func (q *query) merge(ranges []key.Range, kind rowKind, down bool, after []byte)
 	return m
 }
 
-// collect reads the ids of an access, in no order, and some of them twice. all
-// is false when there are more than most.
+// collect reads the ids of an access, in no order, and some of them twice. all is false when there are more than most.
 func (q *query) collect(a *access, most int) (ids []key.ID, all bool, err error) {
 	ids = append(make([]key.ID, 0, min(int(a.keys), most)), a.ids...)
 	var stopped error
@@ -262,9 +247,8 @@ func (q *query) collect(a *access, most int) (ids []key.ID, all bool, err error)
 // errMany ends a collection.
 var errMany = errors.New("more rows than are collected")
 
-// first reports whether the candidate's entry is the one under which an instance
-// with several values stands in the sorted list: its smallest value, or its
-// largest when the list goes down.
+// first reports whether the candidate's entry is the one under which an instance with several values stands in the
+// sorted list: its smallest value, or its largest when the list goes down.
 func first(keys [][]byte, value []byte, down bool) bool {
 	return bytes.Equal(sortValue(keys, down), value)
 }

@@ -19,26 +19,20 @@ import (
 )
 
 const (
-	// checkEvery is how many steps a query makes between two looks at the clock,
-	// and checkBytes how much it reads.
-	checkEvery = 256
+	checkEvery = 256 // how many steps a query makes between two looks at the clock, and checkBytes how much it reads
 	checkBytes = 64 << 10
-	// limitMax is the largest page.
-	limitMax = 1000
+	limitMax   = 1000 // the largest page
 )
 
-// Query calls yield with the JSON of each instance that matches and that the
-// caller may see, in the order of _id or of the index that sorts. It sees one
-// consistent moment, with everything that was acknowledged before the call
-// (gateway/INTERFACE.md, "Which instances a list has"); in a cluster that is one moment of
-// each shard, and no one moment of all. The bytes given to yield are valid during the call.
+// Query calls yield with the JSON of each instance that matches and that the caller may see, in the order of _id or of
+// the index that sorts. It sees one consistent moment, with everything that was acknowledged before the call
+// (gateway/INTERFACE.md, "Which instances a list has"); in a cluster that is one moment of each shard, and no one
+// moment of all. The bytes given to yield are valid during the call.
 //
-// It returns failure.ErrInvalid for a filter, sort, cursor or field that cannot be,
-// failure.ErrBusy when no slot comes free in time or the query takes too long,
-// failure.ErrUnavailable when it is not known what other nodes have acknowledged,
-// failure.ErrElsewhere when this node has not all shards yet and another one has, and
-// yield's own error when it stops early. While yield waits, other queries run;
-// the time counts all the same.
+// It returns failure.ErrInvalid for a filter, sort, cursor or field that cannot be, failure.ErrBusy when no slot comes
+// free in time or the query takes too long, failure.ErrUnavailable when it is not known what other nodes have
+// acknowledged, failure.ErrElsewhere when this node has not all shards yet and another one has, and yield's own error
+// when it stops early. While yield waits, other queries run; the time counts all the same.
 func (s *Service) Query(ctx context.Context, req *Request, yield func(item []byte) error) (*End, error) {
 	q, err := s.newQuery(req, yield)
 	if err == nil {
@@ -166,8 +160,7 @@ func (f *extraFields) parse(names []string, manages bool) error {
 	return nil
 }
 
-// checkSort reads the order. Whether there is an index for it is looked at when
-// the snapshot is taken.
+// checkSort reads the order. Whether there is an index for it is looked at when the snapshot is taken.
 func (q *query) checkSort(manages bool) error {
 	path, down := strings.CutPrefix(q.req.Sort, "-")
 	q.down = down
@@ -277,13 +270,12 @@ func (q *query) answer() error {
 	return nil
 }
 
-// openSnapshot takes the moment that the query sees, and asks to be told when it
-// is durable: a commit is visible before that, and nothing may be shown that a
-// crash could take back.
+// openSnapshot takes the moment that the query sees, and asks to be told when it is durable: a commit is visible before
+// that, and nothing may be shown that a crash could take back.
 func (q *query) openSnapshot() {
 	for {
-		// NB: an index that is whole now has all its entries in a snapshot taken
-		// later, and none is freed while it is among the catalog's.
+		// NB: an index that is whole now has all its entries in a snapshot taken later, and none is freed while it is
+		// among the catalog's.
 		present := q.service.o.Catalog.Indexes()
 		q.indexes, q.ready = (*present)[q.workflowID], nil
 		for _, ix := range q.indexes {
@@ -300,8 +292,8 @@ func (q *query) openSnapshot() {
 	q.service.o.Store.Barrier(q.confirmed)
 }
 
-// askShards adds the indexes that are whole in the snapshot, in a cluster, where the shards say so.
-// What no condition and no order needs is not asked for.
+// askShards adds the indexes that are whole in the snapshot, in a cluster, where the shards say so. What no condition
+// and no order needs is not asked for.
 func (q *query) askShards() error {
 	if q.service.o.Store.Alone() {
 		return nil
@@ -340,8 +332,7 @@ type confirmation chan error
 // Committed implements persistence.Waiter.
 func (c confirmation) Committed(err error) { c <- err }
 
-// awaitDurable waits until the snapshot is durable. failure.ErrUnavailable: it may never
-// be.
+// awaitDurable waits until the snapshot is durable. failure.ErrUnavailable: it may never be.
 func (q *query) awaitDurable() error {
 	if q.durable {
 		return nil
@@ -363,9 +354,8 @@ func (q *query) awaitDurable() error {
 // chargeStep counts a step.
 func (q *query) chargeStep() error { return q.chargeSteps(1) }
 
-// chargeSteps counts steps: rows that are read, and places in the store that are looked
-// for. At first, and now and then, it looks at the clock and lets
-// events go first.
+// chargeSteps counts steps: rows that are read, and places in the store that are looked for. At first, and now and
+// then, it looks at the clock and lets events go first.
 func (q *query) chargeSteps(n int) error {
 	before := q.steps
 	if q.steps += n; before > 0 && before/checkEvery == q.steps/checkEvery {
@@ -384,8 +374,7 @@ func (q *query) chargeBytes(n int) error {
 	return q.check()
 }
 
-// ended is for the filter: it says whether the query has ended, and why in
-// q.failed.
+// ended is for the filter: it says whether the query has ended, and why in q.failed.
 func (q *query) ended() bool {
 	if q.failed == nil {
 		q.unchecked, q.failed = 0, q.check()
@@ -437,8 +426,8 @@ func (q *query) all(it iterator) error {
 	}
 }
 
-// page gives at most Limit matches, and says where the next page begins. Who may not see all instances is not told whether a full page was the last: how
-// far that is to be seen from there depends on what the others hold.
+// page gives at most Limit matches, and says where the next page begins. Who may not see all instances is not told
+// whether a full page was the last: how far that is to be seen from there depends on what the others hold.
 func (q *query) page(it iterator) error {
 	shown, size, peeked := 0, 0, 0
 	var last position

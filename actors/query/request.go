@@ -4,57 +4,41 @@ import "troupe/actors/identity"
 
 // Request asks for the instances of a workflow that match a filter.
 type Request struct {
-	Caller     *identity.Principal
-	WorkflowID string
-	// Filter is the text of the filter parameter; empty matches all.
-	Filter string
-	// Limit is the most instances that the page may have, 1 to 1,000; 0 means
-	// all of them and no page.
-	Limit int
-	// Cursor is End.Next of the page before; empty is the first page.
-	Cursor string
-	// Sort is "_id", an indexed path, or either behind "-"; empty is "_id".
-	Sort string
-	// Fields are what entries have besides the usual: "svcHistory",
-	// "svcRedirect", "svcPrivate", "title".
-	Fields []string
-	// Languages are those of the reader, the preferred one first, for the title.
-	Languages []string
-	// Count asks for the number of all matches, Explain for how they were found.
-	Count, Explain bool
-	// Version has only instances of that version of the definition; 0 has all.
-	Version uint64
-	// Everyones has all instances, whoever may see them: it is for who runs the service, to whom ids and states are no secret. A filter that
-	// looks at anything else finds only what the caller may see, and it sees no private data.
+	Caller         *identity.Principal
+	WorkflowID     string
+	Filter         string   // the text of the filter parameter; empty matches all
+	Limit          int      // the most instances that the page may have, 1 to 1,000; 0 means all of them and no page
+	Cursor         string   // End.Next of the page before; empty is the first page
+	Sort           string   // "_id", an indexed path, or either behind "-"; empty is "_id"
+	Fields         []string // what entries have besides the usual: "svcHistory", "svcRedirect", "svcPrivate", "title"
+	Languages      []string // those of the reader, the preferred one first, for the title
+	Count, Explain bool     // Count asks for the number of all matches, Explain for how they were found
+	Version        uint64   // Version has only instances of that version of the definition; 0 has all
+	// Everyones has all instances, whoever may see them: it is for who runs the service, to whom ids and states are no
+	// secret. A filter that looks at anything else finds only what the caller may see, and it sees no private data.
 	Everyones bool
 }
 
 // End is what there is to say when all instances have been given.
 type End struct {
-	// Next is the cursor of the next page; empty when there is none.
-	Next string
-	// Count is the number of all matches that the caller may see, when asked.
-	Count int64
-	// Explain is nil unless asked.
-	Explain *Explain
+	Next    string   // the cursor of the next page; empty when there is none
+	Count   int64    // the number of all matches that the caller may see, when asked
+	Explain *Explain // nil unless asked
 }
 
-// Explain says how a query found its instances. To a caller who may not see all of them it tells no more than Matched, and which indexes there are for
-// the filter: everything else depends on what the others hold.
+// Explain says how a query found its instances. To a caller who may not see all of them it tells no more than Matched,
+// and which indexes there are for the filter: everything else depends on what the others hold.
 type Explain struct {
-	// Index is the path whose index gave the candidates; for the plan "union" those of
-	// all branches, sorted and joined by " | ", where "_id" stands for ids that a branch
-	// names; nil for the plans "ids" and "scan".
+	// Index is the path whose index gave the candidates; for the plan "union" those of all branches, sorted and joined
+	// by " | ", where "_id" stands for ids that a branch names; nil for the plans "ids" and "scan".
 	Index *string
 	// Plan is "ids", "index", "union", "sorted index" or "scan"; empty when it is not told, and so is everything but Matched and the names in Considered.
-	Plan string
-	// KeysRead counts index rows, RecordsRead instances, Matched those given.
-	KeysRead     int64
+	Plan         string
+	KeysRead     int64 // KeysRead counts index rows, RecordsRead instances, Matched those given
 	RecordsRead  int64
 	Matched      int64
 	Milliseconds float64
-	// Considered are the indexes that could have been used.
-	Considered []Considered
+	Considered   []Considered // the indexes that could have been used
 }
 
 // Considered is an index that the planner looked at.

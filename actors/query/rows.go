@@ -12,8 +12,7 @@ import (
 	"troupe/persistence/key"
 )
 
-// Row is a row of a list that is stored in order. Its slices are valid during the
-// call that gets it.
+// Row is a row of a list that is stored in order. Its slices are valid during the call that gets it.
 type Row struct {
 	ID    key.ID
 	Place []byte // what the list is sorted by
@@ -22,19 +21,16 @@ type Row struct {
 
 // Selection says which rows a list has. All keys are built by key.List.
 type Selection struct {
-	// Ranges have rows of the list, all of which are read. They are of
-	// key.EveryShard, and disjoint.
+	// Ranges have rows of the list, all of which are read. They are of key.EveryShard, and disjoint.
 	Ranges []key.Range
-	// Pointers have rows that lead to rows outside of Ranges. Each is given to Target, which returns the key of one, in storage of its
-	// own, or nil when it leads to none. All of them have places behind TargetsFrom: the
-	// pointers are not read before the list comes there.
+	// Pointers have rows that lead to rows outside of Ranges. Each is given to Target, which returns the key of one, in
+	// storage of its own, or nil when it leads to none. All of them have places behind TargetsFrom: the pointers are
+	// not read before the list comes there.
 	Pointers    []key.Range
 	Target      func(key, value []byte) ([]byte, error)
 	TargetsFrom []byte
-	// Backward: from the last place to the first.
-	Backward bool
-	// After is the place and id behind which the list begins; nil: at its beginning.
-	After []byte
+	Backward    bool   // from the last place to the first
+	After       []byte // the place and id behind which the list begins; nil: at its beginning
 }
 
 // ranges are those of Ranges that have something behind After.
@@ -54,15 +50,13 @@ func (of *Selection) ranges() (out []key.Range) {
 	return out
 }
 
-// Rows calls yield with what decode makes of each selected row, in the order of
-// places and ids. It sees one consistent moment, which decode may read too, with everything that
-// was acknowledged before the call, as Query does. decode also says how many bytes an item takes,
-// which bounds what is held for a yield that waits; others are read meanwhile. Besides
-// those it holds the keys to which Pointers lead.
+// Rows calls yield with what decode makes of each selected row, in the order of places and ids. It sees one consistent
+// moment, which decode may read too, with everything that was acknowledged before the call, as Query does. decode also
+// says how many bytes an item takes, which bounds what is held for a yield that waits; others are read meanwhile.
+// Besides those it holds the keys to which Pointers lead.
 //
-// It returns failure.ErrBusy when no slot comes free in time or the list takes too
-// long, failure.ErrUnavailable and failure.ErrElsewhere as Query does, an error of decode, and
-// yield's own.
+// It returns failure.ErrBusy when no slot comes free in time or the list takes too long, failure.ErrUnavailable and
+// failure.ErrElsewhere as Query does, an error of decode, and yield's own.
 func Rows[T any](ctx context.Context, s *Service, user identity.UserID, of Selection, decode func(*Reader, Row) (item T, bytes int, err error), yield func(T) error) error {
 	out := batch[T]{yield: yield}
 	return s.list(ctx, user, func(t *throttle, h held) error {
@@ -128,8 +122,8 @@ type Reader struct {
 // Step counts a step of the work. Now and then it lets others work; an error ends the work.
 func (r *Reader) Step() error { return r.rows.step() }
 
-// Read calls read once, beside the lists and with a slot of theirs. read ends soon, and holds what it has read in memory. The errors
-// are those of Rows, and read's own.
+// Read calls read once, beside the lists and with a slot of theirs. read ends soon, and holds what it has read in
+// memory. The errors are those of Rows, and read's own.
 func (s *Service) Read(ctx context.Context, user identity.UserID, read func(*Reader) error) error {
 	return s.list(ctx, user, func(t *throttle, h held) error {
 		return s.at(h, func(snapshot *persistence.Snapshot) error {

@@ -17,22 +17,17 @@ type Options struct {
 	Store   *persistence.Store
 	Catalog *catalog.Catalog
 	Clock   func() time.Time
-	// InFlight is how many calls instances have to answer. While they are fewer than
-	// there are processors, nobody is throttled.
+	// InFlight is how many calls instances have to answer. While they are fewer than there are processors, nobody is
+	// throttled.
 	InFlight *atomic.Int64
-	// QueriesMax is how many queries work at a time, and ListsMax how many lists.
-	// Users share them fairly.
-	QueriesMax, ListsMax int
-	// QueriesOpenMax and ListsOpenMax are how many have a snapshot at a time.
-	QueriesOpenMax, ListsOpenMax int
-	// QueryWaitMax is how long a query waits for a slot.
-	QueryWaitMax time.Duration
-	// TimeMax is how long a query or list may take, and how long a list waits for a
-	// slot.
-	TimeMax time.Duration
-	// Current returns when this node's replica of a shard has everything that any node
-	// acknowledged before the call, or an error, at the latest when ctx ends and at once without
-	// a replica. failure.ErrElsewhere: another node has all shards. Nil: the store stands alone.
+	// QueriesMax is how many queries work at a time, and ListsMax how many lists. Users share them fairly.
+	QueriesMax, ListsMax         int
+	QueriesOpenMax, ListsOpenMax int           // QueriesOpenMax and ListsOpenMax are how many have a snapshot at a time
+	QueryWaitMax                 time.Duration // how long a query waits for a slot
+	TimeMax                      time.Duration // how long a query or list may take, and how long a list waits for a slot
+	// Current returns when this node's replica of a shard has everything that any node acknowledged before the call, or
+	// an error, at the latest when ctx ends and at once without a replica. failure.ErrElsewhere: another node has all
+	// shards. Nil: the store stands alone.
 	Current func(context.Context, key.Shard) error
 }
 
@@ -42,9 +37,8 @@ type Service struct {
 	limits  limits
 	queries *readers // and filters of watches that take long
 	lists   *readers
-	current *current // nil: the store stands alone
-	// stopped ends when Stop ends the queries and lists.
-	stopped context.Context
+	current *current        // nil: the store stands alone
+	stopped context.Context // stopped ends when Stop ends the queries and lists
 	stop    context.CancelFunc
 
 	refused, damaged atomic.Int64
@@ -61,19 +55,17 @@ func New(o Options) *Service {
 	return s
 }
 
-// Stop refuses new queries and lists with failure.ErrUnavailable and ends the
-// others. Those that Open counts go on until their callers return.
+// Stop refuses new queries and lists with failure.ErrUnavailable and ends the others. Those that Open counts go on
+// until their callers return.
 func (s *Service) Stop() { s.stop() }
 
-// Open returns how many slots queries and lists hold; one that works holds two. The store cannot be closed
-// before both are 0.
+// Open returns how many slots queries and lists hold; one that works holds two. The store cannot be closed before both
+// are 0.
 func (s *Service) Open() (queries, lists int) { return s.queries.count(), s.lists.count() }
 
 // Metrics are counted since the start.
 type Metrics struct {
-	// Refused are those that got no slot in time, Damaged the instances and rows that
-	// could not be read.
-	Refused, Damaged int64
+	Refused, Damaged int64 // those that got no slot in time, Damaged the instances and rows that could not be read
 }
 
 // Metrics returns the counters as they are now.
@@ -88,9 +80,8 @@ func (s *Service) limit(ctx context.Context) (context.Context, context.CancelFun
 	return ctx, func() { forget(); cancel() }
 }
 
-// Match matches one document beside the queries: it waits for a slot of the user's,
-// keeps to their share of the machine, and ends with ctx, or with
-// context.DeadlineExceeded after TimeMax.
+// Match matches one document beside the queries: it waits for a slot of the user's, keeps to their share of the
+// machine, and ends with ctx, or with context.DeadlineExceeded after TimeMax.
 func (s *Service) Match(ctx context.Context, user identity.UserID, f *filter.Filter, d filter.Document) (bool, error) {
 	got := &slots{of: s.queries, user: user, busy: s.queries.busy.Slot(user)}
 	if err := got.resume(ctx); err != nil {

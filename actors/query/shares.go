@@ -10,25 +10,22 @@ import (
 )
 
 const (
-	// queryShare is how much of the machine all long queries together may take while
-	// events keep it busy. With 0.1 a full scan slowed the events down by a third;
-	// with 0.02 they keep 0.97 of their rate (bench/results, "Beside events").
+	// queryShare is how much of the machine all long queries together may take while events keep it busy. With 0.1 a
+	// full scan slowed the events down by a third; with 0.02 they keep 0.97 of their rate (bench/results, "Beside
+	// events").
 	queryShare = 0.02
-	// allShare is how much all queries may take, those included that users had saved
-	// up work for. It is more, or short queries would have to wait for long ones.
+	// allShare is how much all queries may take, those included that users had saved up work for. It is more, or short
+	// queries would have to wait for long ones.
 	allShare = 2 * queryShare
-	// savedMax is the most work that a user can have saved up, and what users have who
-	// have not asked for a while: fifty queries or more that find a hundred instances
-	// each.
-	savedMax = 50 * time.Millisecond
-	// allSavedMax is the most that all users together can have.
-	allSavedMax = 4 * savedMax
+	// savedMax is the most work that a user can have saved up, and what users have who have not asked for a while:
+	// fifty queries or more that find a hundred instances each.
+	savedMax    = 50 * time.Millisecond
+	allSavedMax = 4 * savedMax // the most that all users together can have
 )
 
-// shares counts the queries and looks that have work to do, by user, so that
-// each user has the same share of the machine, whatever that is used for. What a user
-// leaves of it is saved, up to savedMax. The work of all users together is bounded too,
-// however many they are.
+// shares counts the queries and looks that have work to do, by user, so that each user has the same share of the
+// machine, whatever that is used for. What a user leaves of it is saved, up to savedMax. The work of all users together
+// is bounded too, however many they are.
 type shares struct {
 	inFlight *atomic.Int64 // see Options
 
@@ -63,9 +60,8 @@ func (t *shares) leave(user identity.UserID) {
 	}
 }
 
-// charge takes work of a user's, which ended now, and returns how long the user's
-// queries must rest for it. While fewer calls are open than there are processors,
-// nobody waits for a processor, work costs nothing, and nobody rests.
+// charge takes work of a user's, which ended now, and returns how long the user's queries must rest for it. While fewer
+// calls are open than there are processors, nobody waits for a processor, work costs nothing, and nobody rests.
 func (t *shares) charge(user identity.UserID, work time.Duration, now time.Time) (rest time.Duration) {
 	processors := float64(runtime.GOMAXPROCS(0))
 	if float64(t.inFlight.Load()) < processors {
@@ -88,15 +84,14 @@ func (t *shares) charge(user identity.UserID, work time.Duration, now time.Time)
 	return rest
 }
 
-// balance is work that may be done without a rest; below zero it is a debt, for work
-// that was done already. The zero balance is full.
+// balance is work that may be done without a rest; below zero it is a debt, for work that was done already. The zero
+// balance is full.
 type balance struct {
 	work time.Duration
 	at   time.Time // of work
 }
 
-// spend adds share in each unit of time, up to most, takes work away, and returns after
-// what rest nothing is owed.
+// spend adds share in each unit of time, up to most, takes work away, and returns after what rest nothing is owed.
 func (b *balance) spend(work, most time.Duration, share float64, now time.Time) (rest time.Duration) {
 	if passed := now.Sub(b.at); passed > 0 {
 		b.work, b.at = min(most, b.work+time.Duration(share*float64(passed))), now

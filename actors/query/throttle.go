@@ -11,14 +11,12 @@ import (
 
 // readers bounds the readers of one kind, queries or lists.
 type readers struct {
-	// open has a slot for each that has a snapshot. It is kept while the caller
-	// reads, however slowly, so one user never has more than half.
+	// open has a slot for each that has a snapshot. It is kept while the caller reads, however slowly, so one user
+	// never has more than half.
 	open *semaphore.Semaphore[identity.UserID]
-	// busy has a slot for each that works now. It is given back whenever there is
-	// something to wait for.
-	busy *semaphore.Semaphore[identity.UserID]
-	// shares has the work of queries; nil for lists, which never rest.
-	shares *shares
+	// busy has a slot for each that works now. It is given back whenever there is something to wait for.
+	busy   *semaphore.Semaphore[identity.UserID]
+	shares *shares // shares has the work of queries; nil for lists, which never rest
 }
 
 func newReaders(open, busy int, shares *shares) *readers {
@@ -28,8 +26,8 @@ func newReaders(open, busy int, shares *shares) *readers {
 // count is how many slots are held. A query that works holds one of each kind.
 func (r *readers) count() int { return r.open.Held() + r.busy.Held() }
 
-// enter waits for the slots of a reader; leave must follow. failure.ErrBusy: they did not come
-// before wait was over or ctx ended.
+// enter waits for the slots of a reader; leave must follow. failure.ErrBusy: they did not come before wait was over or
+// ctx ended.
 func (s *Service) enter(ctx context.Context, of *readers, user identity.UserID, wait time.Duration) (*slots, error) {
 	got := &slots{of: of, user: user, open: of.open.Slot(user), busy: of.busy.Slot(user)}
 	waiting, cancel := context.WithTimeout(ctx, wait)
@@ -89,8 +87,7 @@ func (s *slots) leave() {
 	}
 }
 
-// charge charges the work since the last time, at most so much, and returns for how long
-// to rest.
+// charge charges the work since the last time, at most so much, and returns for how long to rest.
 func (s *slots) charge(most time.Duration) (rest time.Duration) {
 	now := time.Now()
 	rest = s.of.shares.charge(s.user, min(now.Sub(s.since), most), now)
@@ -98,12 +95,10 @@ func (s *slots) charge(most time.Duration) (rest time.Duration) {
 	return rest
 }
 
-// What is taken for work is bounded: a query that was not let run for a while has not
-// worked.
+// What is taken for work is bounded: a query that was not let run for a while has not worked.
 const (
 	workedMax = 5 * time.Millisecond // between two checks
-	// tailMax is what less than checkEvery steps and checkBytes take.
-	tailMax = time.Millisecond
+	tailMax   = time.Millisecond     // what less than checkEvery steps and checkBytes take
 )
 
 // throttle keeps long work to its share of the machine, and ends it.
@@ -112,8 +107,8 @@ type throttle struct {
 	slots *slots
 }
 
-// check ends the work when nobody waits for it any more, and lets events and other
-// users go first. It is called after some milliseconds of work at the latest.
+// check ends the work when nobody waits for it any more, and lets events and other users go first. It is called after
+// some milliseconds of work at the latest.
 func (p *throttle) check() error {
 	if err := p.ctx.Err(); err != nil {
 		return err
@@ -141,8 +136,7 @@ func (p *throttle) rest(rest time.Duration) error {
 	return p.slots.busy.Acquire(p.ctx)
 }
 
-// batchBytes is how much is read before it is handed over. As long as that takes,
-// the reader has no slot.
+// batchBytes is how much is read before it is handed over. As long as that takes, the reader has no slot.
 const batchBytes = 64 << 10
 
 // batch is what was read and not handed over yet.
@@ -164,8 +158,8 @@ func (b *batch[T]) add(p *throttle, item T, size int) error {
 	return p.slots.resume(p.ctx)
 }
 
-// flush hands over what there is, until ctx ends. If there is anything, the reader
-// has no slot then: who goes on with work resumes.
+// flush hands over what there is, until ctx ends. If there is anything, the reader has no slot then: who goes on with
+// work resumes.
 func (b *batch[T]) flush(p *throttle) error {
 	if len(b.items) == 0 {
 		return nil

@@ -1,6 +1,5 @@
-// Package quota limits what each user may ask for over time. The operator sets the
-// quotas; limits of capacity hold beside them. Everything here is safe for concurrent
-// use, and nothing of it survives a restart.
+// Package quota limits what each user may ask for over time. The operator sets the quotas; limits of capacity hold
+// beside them. Everything here is safe for concurrent use, and nothing of it survives a restart.
 package quota
 
 import (
@@ -18,11 +17,9 @@ import (
 
 // Limits are the quotas of a service. Zero values mean no quota.
 type Limits struct {
-	// EventsPerSecond and CreatesPerSecond are how many each user may send. One
-	// second's worth may come at once.
+	// EventsPerSecond and CreatesPerSecond are how many each user may send. One second's worth may come at once.
 	EventsPerSecond, CreatesPerSecond float64
-	// HistoryEntries is how many each instance may have. An event that would leave
-	// one more is refused.
+	// HistoryEntries is how many each instance may have. An event that would leave one more is refused.
 	HistoryEntries int
 }
 
@@ -49,8 +46,8 @@ func exceeded(wait time.Duration, quota string) error {
 	return &failure.Error{Kind: failure.ErrQuota, Reason: quota + "; nothing was done", Wait: wait}
 }
 
-// FullWait is the wait for a quota that time does not give back. It is longer than
-// clients wait by themselves, so that they give up and show the reason.
+// FullWait is the wait for a quota that time does not give back. It is longer than clients wait by themselves, so that
+// they give up and show the reason.
 const FullWait = time.Hour
 
 // MayAdd asks the quota of history entries for an instance that has so many.
@@ -62,8 +59,7 @@ func (q *Limits) MayAdd(entries uint64) error {
 	return exceeded(FullWait, fmt.Sprintf("an instance may have %s, and this one has as many", counted(most, "history entry", "history entries")))
 }
 
-// Buckets hold each user to a rate. A nil one lets everything pass. Its methods are
-// safe for concurrent use.
+// Buckets hold each user to a rate. A nil one lets everything pass. Its methods are safe for concurrent use.
 type Buckets struct {
 	what      string // what is counted, in the singular
 	perSecond float64
@@ -73,8 +69,8 @@ type Buckets struct {
 	byUser map[identity.UserID]*rate.Limiter // guarded by mu; a user without one has a full bucket
 }
 
-// NewBuckets bounds how many of what, such as "event", each user may send a second. It
-// returns nil for 0, which is no quota.
+// NewBuckets bounds how many of what, such as "event", each user may send a second. It returns nil for 0, which is no
+// quota.
 func NewBuckets(what string, perSecond float64) *Buckets {
 	if perSecond == 0 {
 		return nil

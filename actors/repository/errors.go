@@ -14,10 +14,8 @@ func TooLarge(bytesMax int64) error {
 	}
 }
 
-// errIndexing is why a service is not ready, and what failure.ErrUnavailable
-// wraps when a list has waited too long.
+// errIndexing is why a service is not ready, and what failure.ErrUnavailable wraps when a list has waited too long.
 var errIndexing = errors.New("the files are being indexed")
 
-// errTooManyNames: the names of one folder do not fit. It never leaves the
-// package.
+// errTooManyNames: the names of one folder do not fit. It never leaves the package.
 var errTooManyNames = errors.New("too many names in one folder")

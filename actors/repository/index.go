@@ -21,47 +21,38 @@ import (
 //	                                                                   ├──► tree ──► snapshot
 //	start, reconciliation ──► walk ──► list every folder once ─────────┘
 //
-// One goroutine lists and changes the tree. Between two folders of a walk it
-// looks after what is pending, so that a long walk delays nothing.
+// One goroutine lists and changes the tree. Between two folders of a walk it looks after what is pending, so that a
+// long walk delays nothing.
 type index struct {
 	source Source
 	o      *Options
 	log    zerolog.Logger
 
-	// current is the newest snapshot; nil until the first walk has ended.
-	current atomic.Pointer[snapshot]
-	ready   chan struct{} // closed then
-	wake    chan struct{} // has room for one
+	current atomic.Pointer[snapshot] // the newest snapshot; nil until the first walk has ended
+	ready   chan struct{}            // closed then
+	wake    chan struct{}            // has room for one
 
 	mu struct {
 		sync.Mutex
-		// pending is what Watch told and nobody has looked at; since is when the
-		// first of it came.
-		pending map[Change]struct{}
+		pending map[Change]struct{} // what Watch told and nobody has looked at; since is when the first of it came
 		since   time.Time
-		// broken: Watch has ended before its time.
-		broken bool
+		broken  bool // Watch has ended before its time
 	}
 
 	// The rest belongs to the goroutine of run.
 
-	started time.Time
-	tree    *tree
-	walk    []string // folders to list with everything below; the last one is the next
-	// whole says that the walk is one of everything, begun then, with what it has
-	// found so far.
-	whole   bool
-	begun   time.Time
-	found   Found
-	again   bool              // something may have changed behind the walk; another one must follow
-	retry   map[string]bool   // folders that could not be read for a passing reason
-	retryAt time.Time         // zero without any
-	noted   map[string]string // folders that were logged, with why
-	// nextWhole is when the next reconciliation begins; zero while one is needed
-	// at once.
-	nextWhole time.Time
-	// rested is when folders that changed are listed again at the earliest.
-	rested    time.Time
+	started   time.Time
+	tree      *tree
+	walk      []string // folders to list with everything below; the last one is the next
+	whole     bool     // whole says that the walk is one of everything, begun then, with what it has found so far
+	begun     time.Time
+	found     Found
+	again     bool              // something may have changed behind the walk; another one must follow
+	retry     map[string]bool   // folders that could not be read for a passing reason
+	retryAt   time.Time         // zero without any
+	noted     map[string]string // folders that were logged, with why
+	nextWhole time.Time         // when the next reconciliation begins; zero while one is needed at once
+	rested    time.Time         // when folders that changed are listed again at the earliest
 	published time.Time
 
 	last     atomic.Pointer[Found]
@@ -70,31 +61,23 @@ type index struct {
 
 // Found is what a walk of everything met besides files and folders.
 type Found struct {
-	// Unreadable folders, names that IsName refuses, folders that are not watched,
-	// and folders beyond the limit of depth, which were not entered.
+	// Unreadable folders, names that IsName refuses, folders that are not watched, and folders beyond the limit of
+	// depth, which were not entered.
 	Unreadable, Left, Unwatched, TooDeep int64
-	// Took is how long the walk took.
-	Took time.Duration
+	Took                                 time.Duration // how long the walk took
 }
 
 const (
-	// pendingMax bounds the pending changes. More of them become one change of
-	// everything.
+	// pendingMax bounds the pending changes. More of them become one change of everything.
 	pendingMax = 1 << 16
-	// retryEach is the pause before a folder is tried again.
-	retryEach = time.Second
-	// restMax bounds the rest after a large folder was listed, so that a change is
-	// seen within two seconds.
-	restMax = 500 * time.Millisecond
-	// publishEach is how often a walk publishes what it has found so far.
-	publishEach = time.Second
-	// firstMax bounds how long the first list waits for folders that cannot be
-	// read for a passing reason. For the repository itself it waits as long as it
-	// takes.
-	firstMax = time.Minute
-	// walkShare bounds the walks: the pause between two is that many times as
-	// long as one.
-	walkShare = 20
+	retryEach  = time.Second // the pause before a folder is tried again
+	// restMax bounds the rest after a large folder was listed, so that a change is seen within two seconds.
+	restMax     = 500 * time.Millisecond
+	publishEach = time.Second // how often a walk publishes what it has found so far
+	// firstMax bounds how long the first list waits for folders that cannot be read for a passing reason. For the
+	// repository itself it waits as long as it takes.
+	firstMax  = time.Minute
+	walkShare = 20 // walkShare bounds the walks: the pause between two is that many times as long as one
 )
 
 func newIndex(o *Options) *index {
@@ -286,8 +269,7 @@ func (x *index) isShort() bool {
 	return x.retry[top] || slices.Contains(x.walk, top) || (len(x.retry) > 0 || len(x.walk) > 0) && time.Since(x.started) < firstMax
 }
 
-// list reads a folder into the tree. Folders in it that are new are walked;
-// deep: so are the others.
+// list reads a folder into the tree. Folders in it that are new are walked; deep: so are the others.
 func (x *index) list(ctx context.Context, folder string, deep bool) {
 	if x.tree.find(folder) == nil {
 		return // it has gone in the meantime

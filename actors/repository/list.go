@@ -14,8 +14,7 @@ type listing struct {
 // stepsUnasked is how many names are passed between two looks at the context.
 const stepsUnasked = 4096
 
-// list calls yield with the path of each file that has the extension and that the view
-// allows, in ascending order.
+// list calls yield with the path of each file that has the extension and that the view allows, in ascending order.
 func (s *snapshot) list(ctx context.Context, extension Extension, v view, yield func(path string) error) error {
 	l := &listing{ctx: ctx, extension: extension, yield: yield, path: []byte(top)}
 	return l.folder(s.root, v)

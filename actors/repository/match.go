@@ -11,13 +11,12 @@ import (
 // extensionBytesMax bounds an extension. No file system that we know has longer names.
 const extensionBytesMax = 1024
 
-// Extension is what names of files end with, without the dot in front. It may
-// hold dots.
+// Extension is what names of files end with, without the dot in front. It may hold dots.
 type Extension string
 
-// ParseExtension reads an extension as callers write it: one leading dot is
-// dropped (gateway/INTERFACE.md, "Extensions"). What is left must be text and not
-// blank; otherwise the error is failure.ErrInvalid with a text for the caller.
+// ParseExtension reads an extension as callers write it: one leading dot is dropped (gateway/INTERFACE.md,
+// "Extensions"). What is left must be text and not blank; otherwise the error is failure.ErrInvalid with a text for the
+// caller.
 func ParseExtension(text string) (Extension, error) {
 	extension := strings.TrimPrefix(text, ".")
 	switch {
@@ -33,8 +32,8 @@ func ParseExtension(text string) (Extension, error) {
 	return Extension(extension), nil
 }
 
-// Matches reports whether the name of a file ends with a dot and the extension,
-// in the same letters (gateway/INTERFACE.md, "Extensions").
+// Matches reports whether the name of a file ends with a dot and the extension, in the same letters
+// (gateway/INTERFACE.md, "Extensions").
 func (e Extension) Matches(name string) bool {
 	dot := len(name) - len(e) - 1
 	return dot >= 0 && name[dot] == '.' && name[dot+1:] == string(e)

@@ -11,15 +11,13 @@ import (
 // top is the path of the repository itself.
 const top = "/"
 
-// IsPath reports whether p is the canonical path of a file or folder: absolute
-// in the repository with its leading slash, with nothing that path.Clean would
-// change, in valid UTF-8 without control characters. "/" is the repository.
+// IsPath reports whether p is the canonical path of a file or folder: absolute in the repository with its leading
+// slash, with nothing that path.Clean would change, in valid UTF-8 without control characters. "/" is the repository.
 func IsPath(p string) bool {
 	return strings.HasPrefix(p, "/") && path.Clean(p) == p && isText(p)
 }
 
-// IsName reports whether a file or folder of this name can have a path. Others
-// are left out of the repository.
+// IsName reports whether a file or folder of this name can have a path. Others are left out of the repository.
 func IsName(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.Contains(name, "/") && isText(name)
 }
@@ -36,8 +34,7 @@ func join(folder, name string) string {
 	return folder + "/" + name
 }
 
-// Names are the names on the way from the repository to a path, which is
-// canonical.
+// Names are the names on the way from the repository to a path, which is canonical.
 func Names(p string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for rest := p[1:]; rest != ""; {

@@ -6,31 +6,28 @@ import (
 	"troupe/actors/identity"
 )
 
-// Folders with rights of their own unless rights.yaml says otherwise
-// (cmd/troupe/HOME.md, "rights.yaml"): everybody reads TempFolder, and below
-// UserFolder each user reads the folder with the user's name.
+// Folders with rights of their own unless rights.yaml says otherwise (cmd/troupe/HOME.md, "rights.yaml"): everybody
+// reads TempFolder, and below UserFolder each user reads the folder with the user's name.
 const (
 	UserFolder = "User"
 	TempFolder = "Temp"
 )
 
-// Rights says who reads what. It never changes. The zero value has no entries:
-// what everybody reads then is UserFolder and TempFolder.
+// Rights says who reads what. It never changes. The zero value has no entries: what everybody reads then is UserFolder
+// and TempFolder.
 //
-// An entry at or above a path that is nearer than all others decides alone. The
-// entries of rights.yaml stand beside those that are always there:
+// An entry at or above a path that is nearer than all others decides alone. The entries of rights.yaml stand beside
+// those that are always there:
 //
 //	/              nobody
 //	/User, /Temp   everyone
 //	/User/LOGIN    the user LOGIN
 //
-// One of rights.yaml replaces the one of the same path. Holders of
-// mod-repository-admin read everything.
+// One of rights.yaml replaces the one of the same path. Holders of mod-repository-admin read everything.
 type Rights struct {
 	top    scope
 	closed bool
-	// isUser tells a user's name from others directly in UserFolder; nil: none is.
-	isUser func(identity.UserID) bool
+	isUser func(identity.UserID) bool // isUser tells a user's name from others directly in UserFolder; nil: none is
 	len    int
 }
 
@@ -52,15 +49,14 @@ func (s *subjects) have(caller *identity.Principal) bool {
 		slices.ContainsFunc(s.roles, func(role string) bool { return slices.Contains(caller.Roles, role) })
 }
 
-// Closed returns rights by which only holders of mod-repository-admin read
-// anything: for a start without a rights.yaml that could be understood.
+// Closed returns rights by which only holders of mod-repository-admin read anything: for a start without a rights.yaml
+// that could be understood.
 func Closed() *Rights { return &Rights{closed: true} }
 
 // Len is the number of entries in rights.yaml.
 func (r *Rights) Len() int { return r.len }
 
-// Reads reports whether a caller reads the file of a canonical path. Whether
-// there is such a file does not matter.
+// Reads reports whether a caller reads the file of a canonical path. Whether there is such a file does not matter.
 func (r *Rights) Reads(caller *identity.Principal, file string) bool {
 	v := r.view(caller)
 	left := depth(file)
@@ -94,12 +90,11 @@ const (
 
 // view is a place in the repository as a caller sees it.
 type view struct {
-	rights *Rights
-	caller *identity.Principal
-	scope  *scope // nil: no entry here or below
-	zone   zone
-	// readable is what the nearest entry at or above says.
-	readable bool
+	rights   *Rights
+	caller   *identity.Principal
+	scope    *scope // nil: no entry here or below
+	zone     zone
+	readable bool // what the nearest entry at or above says
 }
 
 // view returns the repository itself.
@@ -131,8 +126,8 @@ func (v *view) enter(name string, kind kind) view {
 		next.zone, next.readable = inUserFolder, true
 	case v.zone == atTop && name == TempFolder:
 		next.readable = true
-	// NB: a folder there is a user's even when there is no such user any more;
-	// otherwise it would be everyone's the moment the user is deleted.
+	// NB: a folder there is a user's even when there is no such user any more; otherwise it would be everyone's the
+	// moment the user is deleted.
 	case v.zone == inUserFolder && (kind == isFolder || v.rights.isUser != nil && v.rights.isUser(identity.UserID(name))):
 		next.readable = string(v.caller.ID) == name
 	}

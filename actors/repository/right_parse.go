@@ -26,11 +26,10 @@ const (
 	userPrefix = "user:"
 )
 
-// ParseRights reads rights.yaml (cmd/troupe/HOME.md, "rights.yaml"). It is pure.
-// It reports all faults at once, as document.Faults with file and line; then the
-// rights are nil. Roles and users must be in the directory. A nil directory means
-// that its own faults are reported already: then every name passes. A file without
-// content has no entries.
+// ParseRights reads rights.yaml (cmd/troupe/HOME.md, "rights.yaml"). It is pure. It reports all faults at once, as
+// document.Faults with file and line; then the rights are nil. Roles and users must be in the directory. A nil
+// directory means that its own faults are reported already: then every name passes. A file without content has no
+// entries.
 func ParseRights(file string, src []byte, directory *identity.Directory) (*Rights, error) {
 	root, err := document.Parse(file, src)
 	if err != nil {
@@ -76,8 +75,7 @@ type rightsParser struct {
 	lines     map[string]int // of the paths so far
 }
 
-// entry reads {path, readers, writers}. Who may write is checked, but not kept:
-// nothing writes through the service.
+// entry reads {path, readers, writers}. Who may write is checked, but not kept: nothing writes through the service.
 func (p *rightsParser) entry(n *document.Node) {
 	p.Known(n, entryKeys...)
 	if n.Kind != document.Mapping { // a fault already

@@ -24,30 +24,26 @@ type Options struct {
 	System *actors.System
 	// Source is where the files are. The service does not close it.
 	Source Source
-	// Rights says who reads what until SetRights says otherwise. Nil: as without
-	// a rights.yaml.
+	// Rights says who reads what until SetRights says otherwise. Nil: as without a rights.yaml.
 	Rights *Rights
-	// WaitMax bounds how long List waits for the index after a start. Default
-	// 30 s.
+	// WaitMax bounds how long List waits for the index after a start. Default 30 s.
 	WaitMax time.Duration
-	// Settle is how long a change waits for others before it is looked at.
-	// Default 100 ms. Larger means less work while many files change.
+	// Settle is how long a change waits for others before it is looked at. Default 100 ms. Larger means less work while
+	// many files change.
 	Settle time.Duration
-	// Reconcile is the pause between two walks of everything, which find what no
-	// notice was given of. Default 10 min. It is at least twenty times as long as
-	// a walk.
+	// Reconcile is the pause between two walks of everything, which find what no notice was given of. Default 10 min.
+	// It is at least twenty times as long as a walk.
 	Reconcile time.Duration
-	// ReconcileUnwatched takes the place of Reconcile while there are folders that
-	// the source cannot watch. Default 1 min.
+	// ReconcileUnwatched takes the place of Reconcile while there are folders that the source cannot watch. Default 1
+	// min.
 	ReconcileUnwatched time.Duration
-	// DepthMax is how many folders deep a file may be; deeper ones are neither
-	// listed nor opened. Default 256.
+	// DepthMax is how many folders deep a file may be; deeper ones are neither listed nor opened. Default 256.
 	DepthMax int
 	Log      zerolog.Logger
 }
 
-// Service is the way to the supervisor of the repository. Its methods are safe
-// for concurrent use. Errors are those of package failure.
+// Service is the way to the supervisor of the repository. Its methods are safe for concurrent use. Errors are those of
+// package failure.
 type Service struct {
 	o          Options
 	supervisor *supervise.Supervisor
@@ -62,8 +58,7 @@ type Service struct {
 	listed, opened, waited atomic.Int64
 }
 
-// Start spawns the supervisor and begins to index, in the background. Stop must
-// be called.
+// Start spawns the supervisor and begins to index, in the background. Stop must be called.
 func Start(o Options) *Service {
 	o.WaitMax = cmp.Or(o.WaitMax, 30*time.Second)
 	o.Settle = cmp.Or(o.Settle, 100*time.Millisecond)
@@ -81,8 +76,8 @@ func Start(o Options) *Service {
 	return s
 }
 
-// Stop refuses new requests, and those that wait for the index, waits until the
-// open ones are answered or ctx ends, and ends the index. It can be called again.
+// Stop refuses new requests, and those that wait for the index, waits until the open ones are answered or ctx ends, and
+// ends the index. It can be called again.
 func (s *Service) Stop(ctx context.Context) error {
 	s.stop()
 	err := s.supervisor.Stop(ctx)
@@ -91,8 +86,8 @@ func (s *Service) Stop(ctx context.Context) error {
 	return err
 }
 
-// SetRights replaces the rights, for requests that come later; nil is as without
-// a rights.yaml. A list that has begun goes on with those of its beginning.
+// SetRights replaces the rights, for requests that come later; nil is as without a rights.yaml. A list that has begun
+// goes on with those of its beginning.
 func (s *Service) SetRights(r *Rights) {
 	if r == nil {
 		r = &Rights{}
@@ -100,8 +95,7 @@ func (s *Service) SetRights(r *Rights) {
 	s.rights.Store(r)
 }
 
-// Ready returns nil once the files are indexed. Requests are taken before: List
-// waits, Open does not need the index.
+// Ready returns nil once the files are indexed. Requests are taken before: List waits, Open does not need the index.
 func (s *Service) Ready() error {
 	if s.index.current.Load() == nil {
 		return errIndexing
@@ -109,12 +103,10 @@ func (s *Service) Ready() error {
 	return nil
 }
 
-// List calls yield with the path of each file whose name ends with a dot and the
-// extension and that the caller may read, in ascending order (gateway/INTERFACE.md,
-// "Files"). It sees files and rights as of one moment. An extension that
-// ParseExtension refuses is failure.ErrInvalid. While the index is being built List
-// waits, as long as ctx and Options.WaitMax allow, and then returns
-// failure.ErrUnavailable. An error of yield ends the list and is returned.
+// List calls yield with the path of each file whose name ends with a dot and the extension and that the caller may
+// read, in ascending order (gateway/INTERFACE.md, "Files"). It sees files and rights as of one moment. An extension
+// that ParseExtension refuses is failure.ErrInvalid. While the index is being built List waits, as long as ctx and
+// Options.WaitMax allow, and then returns failure.ErrUnavailable. An error of yield ends the list and is returned.
 func (s *Service) List(ctx context.Context, caller *identity.Principal, extension string, yield func(path string) error) error {
 	wanted, err := ParseExtension(extension)
 	if err != nil {
@@ -148,11 +140,9 @@ func (s *Service) files(ctx context.Context) (*snapshot, error) {
 	return nil, failure.Errorf(failure.ErrUnavailable, "%w", errIndexing)
 }
 
-// Open opens a file that the caller may read. The file must be closed. A missing file,
-// one that the caller may not read, what is no regular file and what is no canonical
-// path are failure.ErrNotFound, in the same words. A file that is too large is
-// failure.ErrTooLarge. One that cannot be reached now is failure.ErrUnavailable, also
-// when it is read.
+// Open opens a file that the caller may read. The file must be closed. A missing file, one that the caller may not
+// read, what is no regular file and what is no canonical path are failure.ErrNotFound, in the same words. A file that
+// is too large is failure.ErrTooLarge. One that cannot be reached now is failure.ErrUnavailable, also when it is read.
 func (s *Service) Open(ctx context.Context, caller *identity.Principal, path string) (file *File, err error) {
 	err = s.do(ctx, caller, "open", func(ctx context.Context) (err error) {
 		s.opened.Add(1)
@@ -181,15 +171,13 @@ func (s *Service) do(ctx context.Context, caller *identity.Principal, name strin
 // Metrics are the counters of a Service.
 type Metrics struct {
 	Supervisor supervise.Metrics
-	// Files and Folders are what is indexed now. Last is what the last walk of
-	// everything met besides.
+	// Files and Folders are what is indexed now. Last is what the last walk of everything met besides.
 	Files, Folders int64
 	Last           Found
-	// Walks of everything, folders listed, changes that were told, and those of
-	// them that said that anything may have changed, since the start.
+	// Walks of everything, folders listed, changes that were told, and those of them that said that anything may have
+	// changed, since the start.
 	Walks, Lists, Changes, Lost int64
-	// Listed and Opened count requests; Waited those that waited for the index.
-	Listed, Opened, Waited int64
+	Listed, Opened, Waited      int64 // Listed and Opened count requests; Waited those that waited for the index
 }
 
 // Metrics returns the counters as they are now.

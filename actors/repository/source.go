@@ -5,58 +5,45 @@ import (
 	"io"
 )
 
-// Source is where the files of a repository are. Package sourcetest has its
-// conformance suite. Its methods are safe for concurrent use and take canonical paths.
+// Source is where the files of a repository are. Package sourcetest has its conformance suite. Its methods are safe for
+// concurrent use and take canonical paths.
 type Source interface {
-	// List returns what is directly in a folder. The error wraps fs.ErrNotExist
-	// when there is no such folder, and fs.ErrPermission when it may not be read;
-	// any other means that it may be tried again.
+	// List returns what is directly in a folder. The error wraps fs.ErrNotExist when there is no such folder, and
+	// fs.ErrPermission when it may not be read; any other means that it may be tried again.
 	//
-	// It also begins to watch the folder: what changes after the call is told to
-	// Watch.
+	// It also begins to watch the folder: what changes after the call is told to Watch.
 	List(ctx context.Context, folder string) (*Listing, error)
-	// Open opens a file as it is now. The error wraps fs.ErrNotExist when there
-	// is no such file, fs.ErrPermission when it may not be read, ErrTooLarge, and
-	// failure.ErrUnavailable when it may be tried again; so does that of a file's
+	// Open opens a file as it is now. The error wraps fs.ErrNotExist when there is no such file, fs.ErrPermission when
+	// it may not be read, ErrTooLarge, and failure.ErrUnavailable when it may be tried again; so does that of a file's
 	// ReadAt.
 	Open(ctx context.Context, file string) (*File, error)
-	// Watch calls changed, from one goroutine at a time, with what may have
-	// changed since List, until ctx ends, which is no error. changed does not
-	// wait. Watch is called once at most.
+	// Watch calls changed, from one goroutine at a time, with what may have changed since List, until ctx ends, which
+	// is no error. changed does not wait. Watch is called once at most.
 	Watch(ctx context.Context, changed func(Change)) error
 }
 
-// Listing is what is in a folder: names that IsName allows, each once, in any
-// order. It belongs to the caller.
+// Listing is what is in a folder: names that IsName allows, each once, in any order. It belongs to the caller.
 type Listing struct {
 	Files, Folders []string
-	// Left is how many names were left out because IsName refuses them.
-	Left int
-	// Unwatched says that changes of the folder will not be told.
-	Unwatched bool
+	Left           int  // how many names were left out because IsName refuses them
+	Unwatched      bool // Unwatched says that changes of the folder will not be told
 }
 
 // Change says what may have changed.
 type Change struct {
 	// Folder is where names have come or gone. Empty: anything may have changed.
 	Folder string
-	// Name is one of them, or empty. If it is a folder, it may be another folder
-	// than before, with everything below.
+	// Name is one of them, or empty. If it is a folder, it may be another folder than before, with everything below.
 	Name string
 }
 
-// Identity tells one content of a file from another: two opened files whose
-// identities are equal have the same content, as far as the source knows. It can
-// be the key of a cache.
+// Identity tells one content of a file from another: two opened files whose identities are equal have the same content,
+// as far as the source knows. It can be the key of a cache.
 type Identity struct {
-	Path string
-	// Modified is the time of the last change, in nanoseconds since 1970.
-	Modified int64
-	// Size is in bytes.
-	Size int64
-	// Inode is the number of the file in its file system, or whatever else a
-	// source knows a version by.
-	Inode uint64
+	Path     string
+	Modified int64  // the time of the last change, in nanoseconds since 1970
+	Size     int64  // in bytes
+	Inode    uint64 // the number of the file in its file system, or whatever else a source knows a version by
 }
 
 // Content is an opened file of a source.
@@ -65,8 +52,7 @@ type Content interface {
 	io.Closer
 }
 
-// File is a file that is open for reading. Its methods are safe for concurrent
-// use; Close must be called.
+// File is a file that is open for reading. Its methods are safe for concurrent use; Close must be called.
 type File struct {
 	content  *io.SectionReader
 	closer   io.Closer
@@ -78,8 +64,8 @@ func NewFile(content Content, identity Identity) *File {
 	return &File{content: io.NewSectionReader(content, 0, identity.Size), closer: content, identity: identity}
 }
 
-// ReadAt reads as io.ReaderAt does. A file that somebody shortens meanwhile ends
-// early, with io.EOF; one that grows does not.
+// ReadAt reads as io.ReaderAt does. A file that somebody shortens meanwhile ends early, with io.EOF; one that grows
+// does not.
 func (f *File) ReadAt(p []byte, off int64) (int, error) { return f.content.ReadAt(p, off) }
 
 // Size is the file's size in bytes at the time of Open.

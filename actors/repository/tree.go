@@ -5,19 +5,16 @@ import (
 	"strings"
 )
 
-// tree has the names of all files and folders. One goroutine changes it; others read
-// snapshots of it.
+// tree has the names of all files and folders. One goroutine changes it; others read snapshots of it.
 //
-// A snapshot shares its nodes with the tree until they are changed: each node
-// carries the generation that made it, a snapshot begins the next generation, and
-// only nodes of the present one are changed in place. Others are copied on the
+// A snapshot shares its nodes with the tree until they are changed: each node carries the generation that made it, a
+// snapshot begins the next generation, and only nodes of the present one are changed in place. Others are copied on the
 // way from the top to them.
 type tree struct {
-	root       *node
-	generation uint64
-	// dirty: something was changed since the last snapshot.
-	dirty          bool
-	files, folders int // folders without the repository itself
+	root           *node
+	generation     uint64
+	dirty          bool // something was changed since the last snapshot
+	files, folders int  // folders without the repository itself
 }
 
 // node is a folder.
@@ -32,8 +29,8 @@ type child struct {
 	node *node
 }
 
-// names is a list of names in ascending order, in one piece of memory: a million
-// strings of their own would be three times as large. It is never changed.
+// names is a list of names in ascending order, in one piece of memory: a million strings of their own would be three
+// times as large. It is never changed.
 type names struct {
 	text string
 	ends []uint32
@@ -85,8 +82,8 @@ func (n *names) equal(sorted []string) bool {
 	return true
 }
 
-// compareFolders orders folders as the paths of what is in them are ordered: by
-// their names with a slash behind. "a-b" is before "a", since '-' is before '/'.
+// compareFolders orders folders as the paths of what is in them are ordered: by their names with a slash behind. "a-b"
+// is before "a", since '-' is before '/'.
 func compareFolders(a, b string) int {
 	common := min(len(a), len(b))
 	if c := strings.Compare(a[:common], b[:common]); c != 0 {
@@ -108,8 +105,7 @@ func compareToSlash(c byte) int {
 	return 1 // a name has no slash
 }
 
-// isBeforeFolder reports whether a file is before all that is in a folder beside
-// it.
+// isBeforeFolder reports whether a file is before all that is in a folder beside it.
 func isBeforeFolder(file, folder string) bool {
 	if len(file) <= len(folder) {
 		return file <= folder
@@ -161,9 +157,8 @@ func (t *tree) mine(n *node) *node {
 	return &node{generation: t.generation, files: n.files, folders: slices.Clone(n.folders)}
 }
 
-// replace sets what is directly in a folder; it sorts both lists. fresh are the
-// folders that were not there before; they are empty. known is false when the
-// tree has no such folder; then nothing is changed.
+// replace sets what is directly in a folder; it sorts both lists. fresh are the folders that were not there before;
+// they are empty. known is false when the tree has no such folder; then nothing is changed.
 func (t *tree) replace(folder string, files, folders []string) (fresh []string, known bool) {
 	n := t.find(folder)
 	if n == nil {

@@ -4,10 +4,8 @@ package task
 type Bounds struct {
 	// Shown is how many instances that the caller may see, and Hidden how many others, in workflows of which the caller may see some.
 	Shown, Hidden int
-	// Rows is how many rows of tasks.
-	Rows int
-	// Cost is what the rules, guards and titles of all these instances cost, in units of an expression.
-	Cost uint64
+	Rows          int    // how many rows of tasks
+	Cost          uint64 // what the rules, guards and titles of all these instances cost, in units of an expression
 }
 
 // UsualBounds let a page take some tenths of a second, and where much is hidden or rules are dear a second or two: a list should not be empty that has something.

@@ -29,18 +29,13 @@ type Item struct {
 	WorkflowID, InstanceID string
 	statemachine.Task
 	statemachine.TaskText
-	Status     Status
-	Candidates statemachine.Candidates
-	// Requester has created the instance.
-	Requester string
-	// Events are what the reader may send now to bring it on.
-	Events []statemachine.Available
-	// EventLabels say how people see each of Events.
-	EventLabels []statemachine.EventLabel
-	// Decided is set when somebody has brought it on.
-	Decided *Decided
-	// IsCandidate: the reader may take it over.
-	IsCandidate bool
+	Status      Status
+	Candidates  statemachine.Candidates
+	Requester   string                    // Requester has created the instance
+	Events      []statemachine.Available  // what the reader may send now to bring it on
+	EventLabels []statemachine.EventLabel // EventLabels say how people see each of Events
+	Decided     *Decided                  // set when somebody has brought it on
+	IsCandidate bool                      // the reader may take it over
 	// IsBlind: the title is the label of the node, and nothing is known of what the instance holds, nor of its requester.
 	IsBlind bool
 }
@@ -54,8 +49,7 @@ type Whole struct {
 	Of       *statemachine.Definition // its own
 	Rules    *statemachine.Definition // the newest
 	State    *statemachine.Instance
-	// Budget is that of a View.
-	Budget *expr.Budget
+	Budget   *expr.Budget // that of a View
 
 	asked     asked
 	available []statemachine.Available // what asked has to send

@@ -41,25 +41,19 @@ type ListRequest struct {
 	Scope  Scope
 	// WorkflowID, Filter and Query narrow the list; empty: they do not. Query has words that title, requester or id must all have.
 	WorkflowID, Filter, Query string
-	// Sort is "due", "created", "priority" or "title", or one behind "-"; empty is "due".
-	Sort string
-	// Limit is 1 to LimitMax, and Cursor Page.Next of the page before.
-	Limit  int
-	Cursor string
-	// Count asks for the number of all.
-	Count bool
-	// Languages are the reader's, for titles in Query and Filter.
-	Languages []string
-	// NameOf returns the name of a user.
-	NameOf func(user string) string
+	Sort                      string // "due", "created", "priority" or "title", or one behind "-"; empty is "due"
+	Limit                     int    // 1 to LimitMax, and Cursor Page.Next of the page before
+	Cursor                    string
+	Count                     bool                     // Count asks for the number of all
+	Languages                 []string                 // the reader's, for titles in Query and Filter
+	NameOf                    func(user string) string // NameOf returns the name of a user
 }
 
 // Page is a part of a list. It may be shorter than the limit although more follow: Next is empty at the end.
 type Page struct {
 	Items []*Item
 	Next  string
-	// Count is nil when it was not asked for, or would have taken too long.
-	Count *int64
+	Count *int64 // nil when it was not asked for, or would have taken too long
 }
 
 // Lists reads the worklists. Its methods are safe for concurrent use.

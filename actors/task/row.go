@@ -93,15 +93,13 @@ func worklistsOf(of *statemachine.Definition, t *statemachine.Task) (lists []wor
 
 // Origin is the instance whose commit changes tasks.
 type Origin struct {
-	Shard    key.Shard
-	Workflow string
-	Instance key.ID
-	// Before and Of are the definitions under which the old and the new tasks are.
-	Before, Of *statemachine.Definition
-	// User has decided tasks, at At with Event.
-	User  string
-	Event string
-	At    time.Time
+	Shard      key.Shard
+	Workflow   string
+	Instance   key.ID
+	Before, Of *statemachine.Definition // Before and Of are the definitions under which the old and the new tasks are
+	User       string                   // User has decided tasks, at At with Event
+	Event      string
+	At         time.Time
 }
 
 // Put writes what a step changes in the tasks of its instance, into its commit: those that have ended, that have begun, and which of the
@@ -179,8 +177,7 @@ type row struct {
 type Decided struct {
 	statemachine.Task
 	statemachine.TaskText
-	// By has sent Event at When.
-	By, Event string
+	By, Event string // By has sent Event at When
 	When      time.Time
 }
 

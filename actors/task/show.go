@@ -52,8 +52,7 @@ func (l *Lists) locate(ctx context.Context, taskID string) (n *Name, of row, err
 // FormName says which form a task has.
 type FormName struct {
 	Name
-	// Form is the identifier of its template.
-	Form string
+	Form string // the identifier of its template
 }
 
 // LocateForm returns the form of a task where its shard is led, also of one that was decided: failure.ErrNotFound when it has

@@ -22,8 +22,8 @@ import (
 	"troupe/actors/template/param"
 )
 
-// Files opens files on behalf of a caller; repository.Service does. What the
-// caller does not read is failure.ErrNotFound.
+// Files opens files on behalf of a caller; repository.Service does. What the caller does not read is
+// failure.ErrNotFound.
 type Files interface {
 	Open(ctx context.Context, caller *identity.Principal, path string) (*repository.File, error)
 }
@@ -32,21 +32,18 @@ type Files interface {
 type Options struct {
 	System *actors.System
 	Files  Files
-	// Limits bound the work of one file; zero is the defaults.
-	Limits Limits
-	// ParsersMax is how many files are parsed at the same time. Default: the number of
-	// processors. Other requests wait, and users share the parsers fairly.
+	Limits Limits // Limits bound the work of one file; zero is the defaults
+	// ParsersMax is how many files are parsed at the same time. Default: the number of processors. Other requests wait,
+	// and users share the parsers fairly.
 	ParsersMax int
 	// WaitMax is how long a request waits for a worker, and for a parser. Default: 2 s.
 	WaitMax time.Duration
-	// CachedBytesMax is the size of the cache of answers, over all files. Default:
-	// 16 MiB.
+	// CachedBytesMax is the size of the cache of answers, over all files. Default: 16 MiB.
 	CachedBytesMax int
 	Log            zerolog.Logger
 }
 
-// Service sends requests to the supervisor of group C. Its methods are safe for
-// concurrent use.
+// Service sends requests to the supervisor of group C. Its methods are safe for concurrent use.
 type Service struct {
 	o          Options
 	supervisor *supervise.Supervisor
@@ -73,16 +70,13 @@ func Start(o Options) *Service {
 	}
 }
 
-// Stop refuses new requests and waits until the open ones are answered or ctx
-// ends.
+// Stop refuses new requests and waits until the open ones are answered or ctx ends.
 func (s *Service) Stop(ctx context.Context) error { return s.supervisor.Stop(ctx) }
 
-// Metrics are counters since the start, except Supervisor.Open, which is the number
-// now.
+// Metrics are counters since the start, except Supervisor.Open, which is the number now.
 type Metrics struct {
-	Supervisor supervise.Metrics
-	// Parsed counts files that were parsed, Cached answers from the cache.
-	Parsed, Cached int64
+	Supervisor     supervise.Metrics
+	Parsed, Cached int64 // Parsed counts files that were parsed, Cached answers from the cache
 }
 
 // Metrics returns the counters as they are now.
@@ -90,12 +84,10 @@ func (s *Service) Metrics() Metrics {
 	return Metrics{Supervisor: s.supervisor.Metrics(), Parsed: s.parsed.Load(), Cached: s.cached.Load()}
 }
 
-// Parameters returns what the template under a path of the repository declares, as
-// the function Parameters does; the slice is shared and must not be changed. It
-// reads the file as the caller: what the caller does not read is
-// failure.ErrNotFound. Other errors: those of the function, ErrNotTemplate when
-// the file's name has the extension of another kind, and failure.ErrTooLarge,
-// ErrBusy and ErrUnavailable.
+// Parameters returns what the template under a path of the repository declares, as the function Parameters does; the
+// slice is shared and must not be changed. It reads the file as the caller: what the caller does not read is
+// failure.ErrNotFound. Other errors: those of the function, ErrNotTemplate when the file's name has the extension of
+// another kind, and failure.ErrTooLarge, ErrBusy and ErrUnavailable.
 func (s *Service) Parameters(ctx context.Context, caller *identity.Principal, kind Kind, path string) (params []Param, err error) {
 	err = s.supervisor.Do(ctx, caller.ID, "parameters", func(ctx context.Context) (err error) {
 		params, err = s.parameters(ctx, caller, kind, path)
@@ -170,8 +162,8 @@ type cacheKey struct {
 	file repository.Identity
 }
 
-// cache has the parameters of the files that were asked for last. A changed file has
-// another key. The caller's right to the file is checked before each use.
+// cache has the parameters of the files that were asked for last. A changed file has another key. The caller's right to
+// the file is checked before each use.
 type cache struct {
 	max int // bytes
 	mu  struct {
@@ -188,8 +180,8 @@ type cached struct {
 	size   int // bytes
 }
 
-// entryBytes is the approximate size of an answer without parameters, and paramBytes
-// that of a parameter without its texts.
+// entryBytes is the approximate size of an answer without parameters, and paramBytes that of a parameter without its
+// texts.
 const entryBytes, paramBytes = 400, 48
 
 func newCached(key cacheKey, params []Param) *cached {

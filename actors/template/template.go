@@ -15,11 +15,8 @@ import (
 type Kind uint8
 
 const (
-	// Report is a report template: an XML file, .rml.
-	Report Kind = iota + 1
-	// Document is a document template: a document of Office Open XML, .docx, .dotx,
-	// .docm or .dotm.
-	Document
+	Report   Kind = iota + 1 // a report template: an XML file, .rml
+	Document                 // a document template: a document of Office Open XML, .docx, .dotx, .docm or .dotm
 )
 
 // String returns the usual extension of the kind's files, without its dot.
@@ -30,15 +27,14 @@ func (k Kind) String() string {
 	return extensions[k][0][1:]
 }
 
-// extensions are those of the files of each kind, the usual one first. They are in
-// lower case and never changed.
+// extensions are those of the files of each kind, the usual one first. They are in lower case and never changed.
 var extensions = map[Kind][]string{
 	Report:   {".rml"},
 	Document: {".docx", ".dotx", ".docm", ".dotm"},
 }
 
-// KindOf returns the kind of the templates with a file name's extension, whose case
-// does not count; ok is false for every other extension.
+// KindOf returns the kind of the templates with a file name's extension, whose case does not count; ok is false for
+// every other extension.
 func KindOf(name string) (kind Kind, ok bool) {
 	extension := strings.ToLower(path.Ext(name))
 	for kind, known := range extensions {
@@ -49,8 +45,8 @@ func KindOf(name string) (kind Kind, ok bool) {
 	return 0, false
 }
 
-// Sniff guesses the kind of a file by its first bytes, for files whose name does not
-// say it. Zip files and compound files are documents, everything else is a report.
+// Sniff guesses the kind of a file by its first bytes, for files whose name does not say it. Zip files and compound
+// files are documents, everything else is a report.
 func Sniff(head []byte) Kind {
 	for _, magic := range []string{"PK\x03\x04", "PK\x05\x06", "\xd0\xcf\x11\xe0"} {
 		if strings.HasPrefix(string(head), magic) {
@@ -77,12 +73,11 @@ var (
 	ErrTooLarge    = param.ErrTooLarge
 )
 
-// Parameters returns the parameters that the template of size bytes in r declares:
-// one for each name, ascending by name, by code point; never nil without an error.
-// A zero Limits has the defaults.
+// Parameters returns the parameters that the template of size bytes in r declares: one for each name, ascending by
+// name, by code point; never nil without an error. A zero Limits has the defaults.
 //
-// Errors: a *Fault, which wraps ErrNotTemplate, ErrEncrypted or ErrTooLarge, about
-// the content; any other error comes from r.
+// Errors: a *Fault, which wraps ErrNotTemplate, ErrEncrypted or ErrTooLarge, about the content; any other error comes
+// from r.
 func Parameters(kind Kind, r io.ReaderAt, size int64, limits Limits) ([]Param, error) {
 	switch kind {
 	case Report:

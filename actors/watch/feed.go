@@ -14,28 +14,24 @@ import (
 	"troupe/statemachine/data"
 )
 
-// A feed hands the entries that become durable to those who watch. It keeps the
-// newest ones, each watcher reads at its own position, and a watcher that falls
-// behind what is kept has lost it: nobody waits for anybody, and the
-// memory of a feed is bounded however many watch.
+// A feed hands the entries that become durable to those who watch. It keeps the newest ones, each watcher reads at its
+// own position, and a watcher that falls behind what is kept has lost it: nobody waits for anybody, and the memory of a
+// feed is bounded however many watch.
 //
-// There is a feed only while somebody watches, and a while longer, so that a
-// watcher who was cut off can go on where it was.
+// There is a feed only while somebody watches, and a while longer, so that a watcher who was cut off can go on where it
+// was.
 const (
 	feedItemsMax = 4096
 	feedBytesMax = 8 << 20
-	// feedsBytesMax bounds all feeds together, watched or not. Above it the
-	// oldest items go, whoever has them.
+	// feedsBytesMax bounds all feeds together, watched or not. Above it the oldest items go, whoever has them.
 	feedsBytesMax = 64 << 20
-	// readBytesMax bounds what a watcher takes at a time, unless one item is
-	// larger: it holds that while it waits for its reader.
+	// readBytesMax bounds what a watcher takes at a time, unless one item is larger: it holds that while it waits for
+	// its reader.
 	readBytesMax = 256 << 10
-	// feedKeptFor is how long a feed outlives its last watcher.
-	feedKeptFor = time.Minute
+	feedKeptFor  = time.Minute // how long a feed outlives its last watcher
 )
 
-// feedKey names what is watched: one instance, or all of a workflow when id is
-// zero.
+// feedKey names what is watched: one instance, or all of a workflow when id is zero.
 type feedKey struct {
 	workflow string
 	id       key.ID
@@ -61,21 +57,18 @@ func (i *Item) size() int {
 
 // Feed is the newest items and who waits for more.
 type Feed struct {
-	key feedKey
-	all *feeds
-	// settled says that every commit that is not durable yet knows of the feed.
-	settled atomic.Bool
-	// broken is closed when entries have passed the feed by: all watchers end, and come back
-	// to another one.
-	broken chan struct{}
+	key     feedKey
+	all     *feeds
+	settled atomic.Bool   // settled says that every commit that is not durable yet knows of the feed
+	broken  chan struct{} // closed when entries have passed the feed by: all watchers end, and come back to another one
 
 	mu     sync.Mutex
 	items  []keptItem // guarded by mu; oldest first
 	next   uint64     // guarded by mu; the place of the next item
 	newest uint64     // guarded by mu; the sequence of the last item that has one
 	gone   bool       // guarded by mu; the feed is forgotten and keeps nothing
-	// dropped is how far a reader of the store is who needs nothing but the items that are kept; nil: there
-	// is no such place.
+	// dropped is how far a reader of the store is who needs nothing but the items that are kept; nil: there is no such
+	// place.
 	dropped  changefeed.Cursor // guarded by mu
 	bytes    int               // guarded by mu
 	wake     chan struct{}     // guarded by mu; closed and replaced with each item
@@ -133,8 +126,8 @@ func (f *Feed) dropAged(age *linked.Element) {
 	}
 }
 
-// read appends the items from place on to dst, which is empty. lost says that some
-// before the first are gone. wake is closed when there is more.
+// read appends the items from place on to dst, which is empty. lost says that some before the first are gone. wake is
+// closed when there is more.
 func (f *Feed) read(dst []*Item, place uint64) (items []*Item, next uint64, lost bool, wake <-chan struct{}) {
 	const most = 256
 	f.mu.Lock()
@@ -154,8 +147,7 @@ func (f *Feed) read(dst []*Item, place uint64) (items []*Item, next uint64, lost
 	return dst, place, lost, f.wake
 }
 
-// sequence is that of the newest item, kept or not: of one instance, how far it
-// is.
+// sequence is that of the newest item, kept or not: of one instance, how far it is.
 func (f *Feed) sequence() uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -171,8 +163,8 @@ func (f *Feed) beginAt(c changefeed.Cursor) {
 	}
 }
 
-// behind returns the place of the first item that is kept, if whoever has seen all up to a cursor of the
-// store needs nothing else.
+// behind returns the place of the first item that is kept, if whoever has seen all up to a cursor of the store needs
+// nothing else.
 func (f *Feed) behind(c changefeed.Cursor) (place uint64, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -7,9 +7,8 @@ import (
 	"troupe/statemachine/filter"
 )
 
-// lightBytes is how large an instance may be to be matched at once. What is larger, or takes longer than some milliseconds, is done
-// with a slot of the user among the queries: watches are many, and each entry
-// concerns all.
+// lightBytes is how large an instance may be to be matched at once. What is larger, or takes longer than some
+// milliseconds, is done with a slot of the user among the queries: watches are many, and each entry concerns all.
 const lightBytes = 16 << 10
 
 // matches asks rights and filter. next is the item behind this one.
@@ -41,8 +40,8 @@ type verdict struct {
 	panicked any
 }
 
-// matchesSlowly is the filter's part of matches for what takes long. What takes longer
-// than a query may loses the entry. The caller gets heartbeats meanwhile.
+// matchesSlowly is the filter's part of matches for what takes long. What takes longer than a query may loses the
+// entry. The caller gets heartbeats meanwhile.
 func (w *watcher) matchesSlowly(d filter.Document) (bool, error) {
 	ctx, cancel := context.WithCancel(w.ctx)
 	defer cancel()

@@ -8,16 +8,16 @@ import (
 	"troupe/persistence/key"
 )
 
-// beatsBetween is how many heartbeats come before one has a new position: a stream that is silent for
-// long would come back at a place from which the store has much to read, or that it no longer keeps.
+// beatsBetween is how many heartbeats come before one has a new position: a stream that is silent for long would come
+// back at a place from which the store has much to read, or that it no longer keeps.
 const beatsBetween = 20
 
-// chunkMax is how many entries are read from the store before they are shown, and chunkRows how many rows are
-// looked at: no snapshot waits for a slow reader.
+// chunkMax is how many entries are read from the store before they are shown, and chunkRows how many rows are looked
+// at: no snapshot waits for a slow reader.
 const chunkMax, chunkRows = 256, 20_000
 
-// resumeAll goes on where the caller was: with what the feed has kept, if that is all that it misses, else with
-// what the store has.
+// resumeAll goes on where the caller was: with what the feed has kept, if that is all that it misses, else with what
+// the store has.
 func (w *watcher) resumeAll() error {
 	seen, err := changefeed.ParseCursor(w.req.LastEventID, len(w.seen))
 	if err != nil {
@@ -31,9 +31,9 @@ func (w *watcher) resumeAll() error {
 	return w.catchUpAll()
 }
 
-// catchUpAll shows what the store has behind w.seen. All that comes behind that is in the feed, at w.next
-// or later. What the caller may read is decided as of now, and so is what matches a filter: where that cannot be
-// known of an old entry, entries are lost.
+// catchUpAll shows what the store has behind w.seen. All that comes behind that is in the feed, at w.next or later.
+// What the caller may read is decided as of now, and so is what matches a filter: where that cannot be known of an old
+// entry, entries are lost.
 func (w *watcher) catchUpAll() error {
 	for unknown := false; ; {
 		chunk, more, err := w.readChunk()
@@ -123,8 +123,7 @@ func (w *watcher) beginAgain() error {
 	return w.lose()
 }
 
-// current is a cursor up to which all rows are durable, and have been published in the feed if it was there
-// before.
+// current is a cursor up to which all rows are durable, and have been published in the feed if it was there before.
 func (w *watcher) current() (changefeed.Cursor, error) {
 	now, err := w.service.o.Changes.Now()
 	if err == nil {
@@ -172,8 +171,8 @@ func (w *watcher) pauseBetweenChunks() error {
 	}
 }
 
-// beat is the next heartbeat. Now and then it has a position: behind all that is durable, when nothing of it is
-// still to be told.
+// beat is the next heartbeat. Now and then it has a position: behind all that is durable, when nothing of it is still
+// to be told.
 func (w *watcher) beat() Event {
 	e := Event{Kind: Heartbeat}
 	if w.beats++; w.seen == nil || w.beats < beatsBetween {

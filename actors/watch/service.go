@@ -17,8 +17,7 @@ import (
 
 // Instances is what watching asks of the instances.
 type Instances interface {
-	// Locate returns the id of an instance that the caller may see, and the sequence
-	// number of its last durable entry.
+	// Locate returns the id of an instance that the caller may see, and the sequence number of its last durable entry.
 	Locate(ctx context.Context, caller *identity.Principal, workflowID, instanceID string) (key.ID, uint64, error)
 }
 
@@ -34,10 +33,9 @@ type Options struct {
 
 // Service tells watchers what is committed. Its methods are safe for concurrent use.
 type Service struct {
-	o     Options
-	feeds feeds
-	// stopped ends when Stop ends the watches.
-	stopped context.Context
+	o       Options
+	feeds   feeds
+	stopped context.Context // stopped ends when Stop ends the watches
 	stop    context.CancelFunc
 }
 
@@ -58,9 +56,9 @@ func (s *Service) Stop() { s.stop() }
 // Stopped is done when Stop was called.
 func (s *Service) Stopped() context.Context { return s.stopped }
 
-// Feeds lists the feeds that an instance's next entry goes to, when it is durable. A
-// commit looks within catalog.BeginCommit and EndCommit. In a cluster there are none: there
-// the feeds get what becomes visible in the replicas of this node.
+// Feeds lists the feeds that an instance's next entry goes to, when it is durable. A commit looks within
+// catalog.BeginCommit and EndCommit. In a cluster there are none: there the feeds get what becomes visible in the
+// replicas of this node.
 func (s *Service) Feeds(workflow string, id key.ID) []*Feed {
 	if !s.o.Store.Alone() {
 		return nil

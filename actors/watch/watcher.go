@@ -21,14 +21,13 @@ import (
 // heartbeatEvery is how often a watcher for whom there is nothing is told so.
 const heartbeatEvery = 15 * time.Second
 
-// Watch calls yield with Opened, then with each history entry that becomes
-// durable, in the order of the commits, as far as the caller may see the instance
-// as the entry left it, and the filter matches it. It says Lost where
-// entries are missing, and Heartbeat when there is nothing to say.
+// Watch calls yield with Opened, then with each history entry that becomes durable, in the order of the commits, as far
+// as the caller may see the instance as the entry left it, and the filter matches it. It says Lost where entries are
+// missing, and Heartbeat when there is nothing to say.
 //
-// It returns nil when the service stops, ctx's error, yield's own, or why
-// the request is refused: failure.ErrInvalid, failure.ErrForbidden, failure.ErrNotFound,
-// failure.ErrUnavailable, and failure.ErrElsewhere when another node can give the stream.
+// It returns nil when the service stops, ctx's error, yield's own, or why the request is refused: failure.ErrInvalid,
+// failure.ErrForbidden, failure.ErrNotFound, failure.ErrUnavailable, and failure.ErrElsewhere when another node can
+// give the stream.
 func (s *Service) Watch(ctx context.Context, req *Request, yield func(Event) error) error {
 	w := &watcher{service: s, req: req, caller: catalog.CallerOf(req.Caller), yield: yield}
 	var cancel context.CancelFunc
@@ -48,25 +47,23 @@ func (s *Service) Watch(ctx context.Context, req *Request, yield func(Event) err
 
 // watcher is one call of Watch.
 type watcher struct {
-	service *Service
-	req     *Request
-	caller  *statemachine.Caller
-	filter  *filter.Filter
-	yield   func(Event) error
-	ctx     context.Context // of the filters that take long; ends also with Stop
-	feed    *Feed
-	id      key.ID // the instance; zero for all
-	next    uint64 // the item to read from
-	last    uint64 // one instance: the sequence that was shown last
-	// seen is how far the caller is in the feed of the store; nil for one instance.
-	seen      changefeed.Cursor
-	beats     int         // heartbeats since seen was raised
-	heartbeat *time.Timer // runs since something was told
+	service   *Service
+	req       *Request
+	caller    *statemachine.Caller
+	filter    *filter.Filter
+	yield     func(Event) error
+	ctx       context.Context // of the filters that take long; ends also with Stop
+	feed      *Feed
+	id        key.ID            // the instance; zero for all
+	next      uint64            // the item to read from
+	last      uint64            // one instance: the sequence that was shown last
+	seen      changefeed.Cursor // how far the caller is in the feed of the store; nil for one instance
+	beats     int               // heartbeats since seen was raised
+	heartbeat *time.Timer       // runs since something was told
 	buffer    []byte
 }
 
-// open checks the request and joins the feed. When it returns nil, every entry
-// that is acknowledged from now on comes.
+// open checks the request and joins the feed. When it returns nil, every entry that is acknowledged from now on comes.
 func (w *watcher) open(ctx context.Context) error {
 	s := w.service
 	d, err := s.o.Catalog.Newest(w.req.WorkflowID)
@@ -116,9 +113,8 @@ func (w *watcher) locate(ctx context.Context) (err error) {
 	return err
 }
 
-// settleCommits returns when every commit is durable that did not see the feed.
-// Each watcher waits until one has seen that, and in a cluster until its node has what was
-// acknowledged before: a node that cannot know it gives no stream.
+// settleCommits returns when every commit is durable that did not see the feed. Each watcher waits until one has seen
+// that, and in a cluster until its node has what was acknowledged before: a node that cannot know it gives no stream.
 func (w *watcher) settleCommits(ctx context.Context) error {
 	s, shard := w.service, key.EveryShard
 	if w.id != (key.ID{}) {
@@ -192,9 +188,8 @@ func (w *watcher) run(ctx context.Context) error {
 	}
 }
 
-// miss is for items that the feed does not keep any more. The entries of one
-// instance are still in the store; if more items follow, the next one shows which
-// are missing.
+// miss is for items that the feed does not keep any more. The entries of one instance are still in the store; if more
+// items follow, the next one shows which are missing.
 func (w *watcher) miss(more bool) error {
 	switch {
 	case w.seen != nil:
@@ -205,8 +200,7 @@ func (w *watcher) miss(more bool) error {
 	return w.fill(w.feed.sequence())
 }
 
-// fill tells of the entries of one instance up to sequence, which the feed did
-// not give.
+// fill tells of the entries of one instance up to sequence, which the feed did not give.
 func (w *watcher) fill(sequence uint64) error {
 	switch {
 	case sequence <= w.last:
@@ -246,8 +240,8 @@ func (w *watcher) resumeInstance() error {
 	return w.catchUp(now)
 }
 
-// catchUp shows the entries of an instance from the store, up to sequence, if the
-// caller may see the instance as it is now: what it was at each is not kept.
+// catchUp shows the entries of an instance from the store, up to sequence, if the caller may see the instance as it is
+// now: what it was at each is not kept.
 func (w *watcher) catchUp(sequence uint64) error {
 	store := w.service.o.Store
 	sh := store.ShardOf(w.id)
@@ -299,8 +293,8 @@ func (w *watcher) lose() error {
 	return w.tell(Event{Kind: Lost, ID: w.position(), Data: b})
 }
 
-// position is the text of a position: of all instances, how far the caller is in the feed of the store; of
-// one, the sequence that was seen.
+// position is the text of a position: of all instances, how far the caller is in the feed of the store; of one, the
+// sequence that was seen.
 func (w *watcher) position() string {
 	if w.id != (key.ID{}) {
 		return strconv.FormatUint(w.last, 10)
@@ -379,8 +373,8 @@ func (w *watcher) tell(e Event) error {
 	return w.give(e)
 }
 
-// reauthorize asks who the caller is now, since a stream may outlive a credential. It
-// comes before the rights of that caller are asked.
+// reauthorize asks who the caller is now, since a stream may outlive a credential. It comes before the rights of that
+// caller are asked.
 func (w *watcher) reauthorize() error {
 	if w.req.Reauthorize == nil {
 		return nil

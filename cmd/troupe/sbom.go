@@ -43,9 +43,8 @@ type (
 	}
 )
 
-// writeSBOM writes what is in a program as CycloneDX 1.6, in JSON: the main module,
-// the other modules, Go itself and the npm packages of the pages. It depends on the
-// build alone: the same program always writes the same bytes.
+// writeSBOM writes what is in a program as CycloneDX 1.6, in JSON: the main module, the other modules, Go itself and
+// the npm packages of the pages. It depends on the build alone: the same program always writes the same bytes.
 func writeSBOM(to io.Writer, info *debug.BuildInfo) error {
 	b := build.Of(info)
 	main := goModule(&debug.Module{Path: info.Main.Path, Version: b.Version})
@@ -74,8 +73,7 @@ func writeSBOM(to io.Writer, info *debug.BuildInfo) error {
 	})
 }
 
-// goModule is a component with the line that go.sum has for it. That is no hash of
-// a file, so it is a property.
+// goModule is a component with the line that go.sum has for it. That is no hash of a file, so it is a property.
 func goModule(m *debug.Module) billComponent {
 	// A purl keeps slashes of a Go path and escapes what else has a meaning in it.
 	purl := "pkg:golang/" + m.Path + "@" + url.QueryEscape(m.Version)

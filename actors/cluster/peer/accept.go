@@ -133,8 +133,7 @@ func (p *Port) receive(c *connection) {
 	p.options.Log.WithLevel(level).Stringer("from", c.RemoteAddr()).Err(err).Msg("connection to the cluster port refused")
 }
 
-// isRefusal reports whether an error is worth a warning: the other end may be a node
-// that somebody misses.
+// isRefusal reports whether an error is worth a warning: the other end may be a node that somebody misses.
 func isRefusal(err error) bool {
 	for _, cause := range []error{ErrOtherCluster, ErrExpired, ErrNotIssued, ErrNotMember} {
 		if errors.Is(err, cause) {
@@ -144,8 +143,8 @@ func isRefusal(err error) bool {
 	return false
 }
 
-// letReadAlert waits a moment for the other end to close. NB: to close with bytes unread
-// resets the connection, and then the other end may never read why it was refused.
+// letReadAlert waits a moment for the other end to close. NB: to close with bytes unread resets the connection, and
+// then the other end may never read why it was refused.
 func letReadAlert(c *connection, err error) {
 	var notTLS tls.RecordHeaderError
 	tcp, ok := c.Conn.(interface{ CloseWrite() error })
@@ -202,8 +201,8 @@ func (p *Port) handOver(c *connection, conn *tls.Conn) error {
 	}
 }
 
-// known ends the handshake of a node. NB: Admits is asked once more, since a Disconnect
-// of before could not find the connection.
+// known ends the handshake of a node. NB: Admits is asked once more, since a Disconnect of before could not find the
+// connection.
 func (p *Port) known(c *connection, node NodeID) error {
 	p.endHandshake(c, node)
 	_ = c.SetDeadline(time.Time{})

@@ -17,13 +17,12 @@ import (
 const (
 	authorityLife = 10 * 365 * 24 * time.Hour
 	nodeLife      = 90 * 24 * time.Hour
-	// clockSkewMax is how far the clocks of two nodes may differ: by that much
-	// certificates begin earlier.
+	// clockSkewMax is how far the clocks of two nodes may differ: by that much certificates begin earlier.
 	clockSkewMax = 10 * time.Minute
 )
 
-// Authority signs the certificates of a cluster's nodes. It is immutable. Its bytes
-// are the keys to the cluster: whoever has them can be any node.
+// Authority signs the certificates of a cluster's nodes. It is immutable. Its bytes are the keys to the cluster:
+// whoever has them can be any node.
 type Authority struct {
 	cluster     ClusterID
 	key         *ecdsa.PrivateKey
@@ -83,12 +82,11 @@ func (a *Authority) Cluster() ClusterID { return a.cluster }
 // Fingerprint is what a joining node knows the authority by.
 func (a *Authority) Fingerprint() Fingerprint { return fingerprintOf(a.certificate) }
 
-// Certificate returns the authority's own certificate (DER). The caller must not
-// change it.
+// Certificate returns the authority's own certificate (DER). The caller must not change it.
 func (a *Authority) Certificate() []byte { return a.certificate.Raw }
 
-// Sign answers the request of a node (Identity.CSR) with a certificate (DER) that is
-// valid for 90 days. That the node may have it is the caller's decision.
+// Sign answers the request of a node (Identity.CSR) with a certificate (DER) that is valid for 90 days. That the node
+// may have it is the caller's decision.
 func (a *Authority) Sign(csr []byte, node NodeID, now time.Time) ([]byte, error) {
 	request, err := a.checkRequest(csr, node)
 	if err != nil {
@@ -131,9 +129,8 @@ func (a *Authority) checkRequest(csr []byte, node NodeID) (*x509.CertificateRequ
 	return request, nil
 }
 
-// Renewed returns the authority with a new certificate and the same key when less than
-// half of the certificate's life is left, or it has not begun: then the clock was ahead when
-// it was signed. It returns a itself when it is not due.
+// Renewed returns the authority with a new certificate and the same key when less than half of the certificate's life
+// is left, or it has not begun: then the clock was ahead when it was signed. It returns a itself when it is not due.
 func (a *Authority) Renewed(now time.Time) (*Authority, error) {
 	life := a.certificate.NotAfter.Sub(a.certificate.NotBefore)
 	if !now.Before(a.certificate.NotBefore) && a.certificate.NotAfter.Sub(now) >= life/2 {

@@ -45,8 +45,7 @@ func onlyHTTP2() *http.Protocols {
 // nodeKey is the key of the caller's id in the context of a call.
 type nodeKey struct{}
 
-// NodeOf returns the node whose call a request is, empty when it did not come in
-// through a port's Calls.
+// NodeOf returns the node whose call a request is, empty when it did not come in through a port's Calls.
 func NodeOf(ctx context.Context) NodeID {
 	node, _ := ctx.Value(nodeKey{}).(NodeID)
 	return node
@@ -68,16 +67,15 @@ type failure struct {
 	err error
 }
 
-// failureMax is how long a failed dial is the answer to others that wait for one. NB:
-// the transport dials for each of them in turn, so a node that is gone would cost the
-// hundredth of them 200 s.
+// failureMax is how long a failed dial is the answer to others that wait for one. NB: the transport dials for each of
+// them in turn, so a node that is gone would cost the hundredth of them 200 s.
 const failureMax = 250 * time.Millisecond
 
 func newCalls(p *Port) *calls {
 	c := &calls{port: p}
 	c.mu.failures = map[NodeID]failure{}
-	// NB: no StrictMaxConcurrentRequests. With it, net/http (1.26.8) waits for ever once more
-	// calls wait than a connection takes: each that waits is counted as if it were on it.
+	// NB: no StrictMaxConcurrentRequests. With it, net/http (1.26.8) waits for ever once more calls wait than a
+	// connection takes: each that waits is counted as if it were on it.
 	c.transport = &http.Transport{
 		DialTLSContext:         func(_ context.Context, _, address string) (net.Conn, error) { return c.dial(address) },
 		Protocols:              onlyHTTP2(),
@@ -89,8 +87,8 @@ func newCalls(p *Port) *calls {
 	return c
 }
 
-// dial connects to a node. NB: the context of the request that asks first does not end it,
-// as others wait for the same connection.
+// dial connects to a node. NB: the context of the request that asks first does not end it, as others wait for the same
+// connection.
 func (c *calls) dial(hostAndPort string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(hostAndPort)
 	if err != nil {
@@ -116,10 +114,9 @@ func (c *calls) dial(hostAndPort string) (net.Conn, error) {
 	return conn, nil
 }
 
-// RoundTrip sends a call to another node. The request's URL is https://NODE/PATH with the
-// node's id. All calls to a node share one HTTP/2 connection, or a few when they are very
-// many. It is opened within 2 s and watched by pings. An error names the node and its address.
-// Unless it is ErrNotSent, it does not say whether the node has had the request.
+// RoundTrip sends a call to another node. The request's URL is https://NODE/PATH with the node's id. All calls to a
+// node share one HTTP/2 connection, or a few when they are very many. It is opened within 2 s and watched by pings. An
+// error names the node and its address. Unless it is ErrNotSent, it does not say whether the node has had the request.
 //
 // A Port is an http.RoundTripper: http.Client{Transport: port}.
 func (p *Port) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -174,8 +171,8 @@ func (p *Port) explain(verb string, node NodeID, err error) error {
 	return fmt.Errorf("%s node %s at %s: %w", verb, node, address, err)
 }
 
-// isRefused reports whether the other end has ended a handshake over a certificate. NB: crypto/tls has
-// no type for that, and all that VerifyConnection refuses is a bad certificate to it.
+// isRefused reports whether the other end has ended a handshake over a certificate. NB: crypto/tls has no type for
+// that, and all that VerifyConnection refuses is a bad certificate to it.
 func isRefused(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "remote error" && op.Err.Error() == "tls: bad certificate"

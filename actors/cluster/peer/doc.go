@@ -6,8 +6,7 @@
 //	DialJoin(key) ───────┘     both certificates       └──► Options.Join
 //	  no certificate           are verified
 //
-// It knows nothing of Raft, workflows or the store. What a connection is for is decided
-// by the handshake (ALPN):
+// It knows nothing of Raft, workflows or the store. What a connection is for is decided by the handshake (ALPN):
 //
 //	troupe-stream/1  bytes of one shard, behind two that say which
 //	h2               calls: HTTP/2, many at once on a connection
@@ -15,10 +14,10 @@
 //
 // # Who is who
 //
-// A cluster has one Authority. It signs for each node's Identity that its key is that of
-// troupe://CLUSTER/NODE, for 90 days. Whoever dials a node names its id, and takes nobody else
-// who answers; addresses mean nothing but where to look, and may change. A JoinKey has the
-// fingerprint of the authority's key, so a new machine knows the cluster before it trusts it.
+// A cluster has one Authority. It signs for each node's Identity that its key is that of troupe://CLUSTER/NODE, for 90
+// days. Whoever dials a node names its id, and takes nobody else who answers; addresses mean nothing but where to look,
+// and may change. A JoinKey has the fingerprint of the authority's key, so a new machine knows the cluster before it
+// trusts it.
 //
 // # What the caller must do
 //
@@ -33,18 +32,18 @@
 //
 // # What it promises
 //
-//   - No byte of whoever has no valid certificate of this cluster reaches a stream or a
-//     call. A dialed connection ends at the node that was meant, or is an error.
-//   - An error of Dial, RoundTrip or Accept is one line that names the node, its address and
-//     the cause. What the other end refuses is in its log, at most one warning a second.
-//   - Whoever connects has 5 s to say who they are and what they want. How many may be at
-//     that, in all and for each address, how many are connected, wait and call, are bounded
-//     (Options). Beyond a bound a connection is closed at once and counted (Metrics).
-//   - A connection of calls whose other end is gone is closed after 5 s. A stream that nobody
-//     writes to is closed by TCP after some 11 s; whoever writes should set deadlines.
-//   - Stop closes everything and returns when the goroutines of the port are gone. With calls
-//     of others connected it takes a second, in which they read their answers.
+//   - No byte of whoever has no valid certificate of this cluster reaches a stream or a call. A dialed connection ends
+//     at the node that was meant, or is an error.
+//   - An error of Dial, RoundTrip or Accept is one line that names the node, its address and the cause. What the other
+//     end refuses is in its log, at most one warning a second.
+//   - Whoever connects has 5 s to say who they are and what they want. How many may be at that, in all and for each
+//     address, how many are connected, wait and call, are bounded (Options). Beyond a bound a connection is closed at
+//     once and counted (Metrics).
+//   - A connection of calls whose other end is gone is closed after 5 s. A stream that nobody writes to is closed by
+//     TCP after some 11 s; whoever writes should set deadlines.
+//   - Stop closes everything and returns when the goroutines of the port are gone. With calls of others connected it
+//     takes a second, in which they read their answers.
 //
-// It does not say whether the other node has had a call that failed, does not retry a call
-// that may have been carried out, and does not compress.
+// It does not say whether the other node has had a call that failed, does not retry a call that may have been carried
+// out, and does not compress.
 package peer

@@ -30,9 +30,8 @@ var (
 	// ErrStopped is for calls of a port, or of a shard's streams, after their end.
 	ErrStopped = errors.New("the cluster port is stopped")
 	// ErrShardTaken is for Streams: they are in use already. Close them first.
-	ErrShardTaken = errors.New("the streams of the shard are in use")
-	// ErrNoCertificate is for an identity before Accept.
-	ErrNoCertificate = errors.New("the identity has no certificate yet")
+	ErrShardTaken    = errors.New("the streams of the shard are in use")
+	ErrNoCertificate = errors.New("the identity has no certificate yet") // for an identity before Accept
 	// ErrJoinKey is for ParseJoinKey. The text behind it says what is wrong with the key.
 	ErrJoinKey = errors.New("join key")
 	// ErrCorrupt is for stored bytes of an identity or an authority that do not fit together.

@@ -20,8 +20,8 @@ import (
 //	                 ▲                                │
 //	                 └───────── NeedsRenewal ─────────┘
 //
-// Accept may be called while ports use the identity: every handshake from then on has
-// the new certificate, and open connections stay. All methods may be called at once.
+// Accept may be called while ports use the identity: every handshake from then on has the new certificate, and open
+// connections stay. All methods may be called at once.
 type Identity struct {
 	node NodeID
 	key  *ecdsa.PrivateKey
@@ -69,9 +69,8 @@ func (i *Identity) CSR() ([]byte, error) {
 	return der, nil
 }
 
-// Accept puts a certificate (DER) into use, that of this identity's key. Authorities
-// (DER) are all that peers may have theirs from; one of them has signed this one. The
-// identity never changes its cluster. On an error it is as before.
+// Accept puts a certificate (DER) into use, that of this identity's key. Authorities (DER) are all that peers may have
+// theirs from; one of them has signed this one. The identity never changes its cluster. On an error it is as before.
 func (i *Identity) Accept(certificate []byte, authorities ...[]byte) error {
 	h, err := i.parse(certificate, authorities)
 	if err == nil {
@@ -124,8 +123,8 @@ func (i *Identity) parse(certificate []byte, authorities [][]byte) (*held, error
 	return h, nil
 }
 
-// NeedsRenewal reports whether two thirds of the certificate's life are over, or it has not
-// begun: then the clock was ahead when it was signed. It is true before Accept.
+// NeedsRenewal reports whether two thirds of the certificate's life are over, or it has not begun: then the clock was
+// ahead when it was signed. It is true before Accept.
 func (i *Identity) NeedsRenewal(now time.Time) bool {
 	h := i.held.Load()
 	if h == nil {
@@ -143,8 +142,8 @@ func (i *Identity) Expires() time.Time {
 	return time.Time{}
 }
 
-// Marshal returns the identity as bytes for ParseIdentity: PEM, with the private key.
-// Before Accept it returns ErrNoCertificate.
+// Marshal returns the identity as bytes for ParseIdentity: PEM, with the private key. Before Accept it returns
+// ErrNoCertificate.
 func (i *Identity) Marshal() ([]byte, error) {
 	h := i.held.Load()
 	if h == nil {
@@ -157,8 +156,8 @@ func (i *Identity) Marshal() ([]byte, error) {
 	return marshalKeyed(i.key, certificates...)
 }
 
-// ParseIdentity reads what Marshal has returned; an error is ErrCorrupt. A certificate
-// that is over is no error: the node can still be given a new one.
+// ParseIdentity reads what Marshal has returned; an error is ErrCorrupt. A certificate that is over is no error: the
+// node can still be given a new one.
 func ParseIdentity(data []byte) (*Identity, error) {
 	i, err := parseIdentity(data)
 	if err != nil {

@@ -12,16 +12,13 @@ import (
 )
 
 const (
-	// joinsMax bounds the joins that are answered at once.
-	joinsMax = 8
-	// joinMax is the time for a join, at both ends.
-	joinMax       = 15 * time.Second
+	joinsMax      = 8                // joinsMax bounds the joins that are answered at once
+	joinMax       = 15 * time.Second // the time for a join, at both ends
 	joinBytesMax  = 64 << 10
 	joinHeaderMax = 8 << 10
 )
 
-// newJoinServer answers those without a certificate: one small request for each
-// connection.
+// newJoinServer answers those without a certificate: one small request for each connection.
 func (p *Port) newJoinServer() *http.Server {
 	s := p.newHTTPServer()
 	if p.options.Join != nil {
@@ -34,8 +31,8 @@ func (p *Port) newJoinServer() *http.Server {
 	return s
 }
 
-// joinConnection has one of the places for joins until it is closed. NB: it is not a
-// *tls.Conn, as net/http does not speak HTTP/1.1 on those with a protocol that it does not know.
+// joinConnection has one of the places for joins until it is closed. NB: it is not a *tls.Conn, as net/http does not
+// speak HTTP/1.1 on those with a protocol that it does not know.
 type joinConnection struct {
 	*tls.Conn
 	leave func()
@@ -46,8 +43,7 @@ func (c *joinConnection) Close() error {
 	return c.Conn.Close()
 }
 
-// offerJoin gives a connection to the server of joins, when there is a place. On an error
-// it is still the caller's.
+// offerJoin gives a connection to the server of joins, when there is a place. On an error it is still the caller's.
 func (p *Port) offerJoin(conn *tls.Conn) error {
 	select {
 	case p.joinPlaces <- struct{}{}:
@@ -63,9 +59,8 @@ func (p *Port) offerJoin(conn *tls.Conn) error {
 	return nil
 }
 
-// DialJoin connects to the node that a join key names, without a certificate. That the
-// node has one by the authority of the key is verified, by the key's fingerprint. The node
-// speaks HTTP/1.1 on it and answers one request.
+// DialJoin connects to the node that a join key names, without a certificate. That the node has one by the authority of
+// the key is verified, by the key's fingerprint. The node speaks HTTP/1.1 on it and answers one request.
 func DialJoin(ctx context.Context, key JoinKey) (net.Conn, error) {
 	conn, err := dialJoin(ctx, key)
 	if err != nil {
@@ -93,9 +88,8 @@ func dialJoin(ctx context.Context, key JoinKey) (net.Conn, error) {
 	return conn, nil
 }
 
-// JoinClient returns a client whose requests all go to the node that a join key names,
-// whatever the host in their URL, each on a connection of its own by DialJoin. A request
-// ends after 15 s.
+// JoinClient returns a client whose requests all go to the node that a join key names, whatever the host in their URL,
+// each on a connection of its own by DialJoin. A request ends after 15 s.
 func JoinClient(key JoinKey) *http.Client {
 	protocols := &http.Protocols{}
 	protocols.SetHTTP1(true)

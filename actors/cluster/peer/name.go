@@ -15,8 +15,7 @@ import (
 // ClusterID names a cluster: the text of a ULID, 26 upper-case characters.
 type ClusterID string
 
-// NodeID names a node of a cluster, in the same form. It stays the same when the node's
-// address changes.
+// NodeID names a node of a cluster, in the same form. It stays the same when the node's address changes.
 type NodeID string
 
 // ParseClusterID checks the form of a cluster's id.
@@ -36,8 +35,8 @@ func checkULID(of, text string) error {
 	return nil
 }
 
-// Fingerprint is the SHA-256 of an authority's public key, in the form of a
-// certificate (SPKI). It stays the same when the authority's certificate is renewed.
+// Fingerprint is the SHA-256 of an authority's public key, in the form of a certificate (SPKI). It stays the same when
+// the authority's certificate is renewed.
 type Fingerprint [sha256.Size]byte
 
 func fingerprintOf(c *x509.Certificate) Fingerprint {
@@ -47,8 +46,8 @@ func fingerprintOf(c *x509.Certificate) Fingerprint {
 // String returns 64 hexadecimal digits.
 func (f Fingerprint) String() string { return hex.EncodeToString(f[:]) }
 
-// name is who a certificate speaks for, as its URI has it: troupe://CLUSTER/NODE for
-// a node, troupe://CLUSTER for an authority.
+// name is who a certificate speaks for, as its URI has it: troupe://CLUSTER/NODE for a node, troupe://CLUSTER for an
+// authority.
 type name struct {
 	cluster ClusterID
 	node    NodeID // empty for an authority

@@ -9,33 +9,30 @@ import (
 
 // Options configures a port.
 type Options struct {
-	// Address is where the port listens, "host:port".
-	Address string
+	Address string // where the port listens, "host:port"
 	// Identity is who this node is. It must have a certificate. Renew it at will.
 	Identity *Identity
-	// Resolve returns the address of a node, "host:port", and whether one is known. It is
-	// asked before each dial, must not block, and may be called from many goroutines.
+	// Resolve returns the address of a node, "host:port", and whether one is known. It is asked before each dial, must
+	// not block, and may be called from many goroutines.
 	Resolve func(NodeID) (address string, ok bool)
-	// Admits decides whether a node with a good certificate may connect and call; a removed
-	// one keeps its certificate for up to 90 days. It is called like Resolve. Nil: every
-	// node of the cluster may.
+	// Admits decides whether a node with a good certificate may connect and call; a removed one keeps its certificate
+	// for up to 90 days. It is called like Resolve. Nil: every node of the cluster may.
 	Admits func(NodeID) bool
 	// Calls answers the calls of other nodes; NodeOf says whose they are. Nil: 404 for all.
 	Calls http.Handler
 	// Join answers those who have no certificate yet. Nil: nobody can join here.
 	Join http.Handler
-	// Log gets a warning for each node that is refused, at most one a second.
-	Log zerolog.Logger
+	Log  zerolog.Logger // Log gets a warning for each node that is refused, at most one a second
 
 	// ConnectionsMax bounds the connections that others have opened here. Zero: 4,096.
 	ConnectionsMax int
 	// HandshakesMax bounds those of them that have not shown yet who they are. Zero: 256.
 	HandshakesMax int
-	// HandshakesPerAddressMax is the share of one address in HandshakesMax. A node that
-	// starts opens a stream for each shard at once. Zero: 64.
+	// HandshakesPerAddressMax is the share of one address in HandshakesMax. A node that starts opens a stream for each
+	// shard at once. Zero: 64.
 	HandshakesPerAddressMax int
-	// CallsMax bounds the calls of another node that are answered at once on a connection;
-	// for more of them it opens another one. Zero: 4,096; at least 100.
+	// CallsMax bounds the calls of another node that are answered at once on a connection; for more of them it opens
+	// another one. Zero: 4,096; at least 100.
 	CallsMax int
 	// StreamsQueued bounds a shard's streams that wait for Accept. Zero: 16.
 	StreamsQueued int

@@ -20,13 +20,10 @@ import (
 )
 
 const (
-	// handshakeMax is the time for the handshake, and for the shard behind it.
-	handshakeMax = 5 * time.Second
-	// dialMax is the time for a connection to another node, handshake included.
-	dialMax = 2 * time.Second
-	// A connection of calls is closed when nothing came for pingAfter + pingMax.
-	pingAfter = 2 * time.Second
-	pingMax   = 3 * time.Second
+	handshakeMax = 5 * time.Second // the time for the handshake, and for the shard behind it
+	dialMax      = 2 * time.Second // the time for a connection to another node, handshake included
+	pingAfter    = 2 * time.Second // A connection of calls is closed when nothing came for pingAfter + pingMax
+	pingMax      = 3 * time.Second
 
 	callHeaderBytesMax = 64 << 10
 )
@@ -38,8 +35,8 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interva
 //
 //	New ──► Start ──► Stop
 //
-// Streams and calls to others may begin before Start. Stop may come at any time and
-// more than once. All methods may be called at once.
+// Streams and calls to others may begin before Start. Stop may come at any time and more than once. All methods may be
+// called at once.
 type Port struct {
 	options     Options
 	server      *tls.Config // built by New, then only read
@@ -73,8 +70,7 @@ type Port struct {
 	}
 }
 
-// New returns a port that is not open yet. An error names everything that is wrong
-// with the options.
+// New returns a port that is not open yet. An error names everything that is wrong with the options.
 func New(o Options) (*Port, error) {
 	o.ensureDefaults()
 	if err := o.validate(); err != nil {
@@ -116,8 +112,8 @@ func (w logWriter) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// Start opens the port. It returns when others can connect. After Stop it returns
-// ErrStopped; a second Start is an error.
+// Start opens the port. It returns when others can connect. After Stop it returns ErrStopped; a second Start is an
+// error.
 func (p *Port) Start() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -149,10 +145,9 @@ func (p *Port) Addr() net.Addr {
 	return p.mu.listener.Addr()
 }
 
-// Stop takes no more connections, waits for the calls and joins that are being answered
-// until ctx is done, and closes everything: the port, all connections in both directions and
-// all streams. It returns when the goroutines of the port are gone; handlers that do not end
-// with their request's context are not waited for. It has no error.
+// Stop takes no more connections, waits for the calls and joins that are being answered until ctx is done, and closes
+// everything: the port, all connections in both directions and all streams. It returns when the goroutines of the port
+// are gone; handlers that do not end with their request's context are not waited for. It has no error.
 func (p *Port) Stop(ctx context.Context) error {
 	p.stopOnce.Do(func() { p.stop(ctx) })
 	return nil
@@ -193,8 +188,7 @@ func (p *Port) stop(ctx context.Context) {
 	p.background.Wait()
 }
 
-// Disconnect closes all connections with a node, in both directions. Those that Admits
-// refuses cannot come back.
+// Disconnect closes all connections with a node, in both directions. Those that Admits refuses cannot come back.
 func (p *Port) Disconnect(node NodeID) {
 	p.closeWhere(func(c *connection) bool { return c.node == node })
 }

@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// Streams are the byte streams of one shard: a net.Listener for those that other nodes
-// open, and Dial to open one. To whoever uses it, the address of a node is its id.
+// Streams are the byte streams of one shard: a net.Listener for those that other nodes open, and Dial to open one. To
+// whoever uses it, the address of a node is its id.
 type Streams struct {
 	*inbox
 	port  *Port
 	shard uint16
 }
 
-// Streams takes a shard's streams into use. Until they are closed, a second call for
-// the shard returns ErrShardTaken. After Stop it returns ErrStopped.
+// Streams takes a shard's streams into use. Until they are closed, a second call for the shard returns ErrShardTaken.
+// After Stop it returns ErrStopped.
 func (p *Port) Streams(shard uint16) (*Streams, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -43,8 +43,8 @@ type nodeAddr NodeID
 func (nodeAddr) Network() string  { return "troupe" }
 func (a nodeAddr) String() string { return string(a) }
 
-// Close ends the streams: Accept returns net.ErrClosed, and all that are open, accepted
-// or dialed, are closed. The shard can be taken into use again.
+// Close ends the streams: Accept returns net.ErrClosed, and all that are open, accepted or dialed, are closed. The
+// shard can be taken into use again.
 func (s *Streams) Close() error {
 	p := s.port
 	p.mu.Lock()
@@ -57,10 +57,9 @@ func (s *Streams) Close() error {
 	return err
 }
 
-// Dial opens a stream to the same shard of another node. Address is the node's id; that
-// it is this node which answers is verified. A timeout that is not positive stands for 2 s.
-// What fails at the other end, because nobody accepts streams for the shard or because this
-// node is refused, shows at the first Read.
+// Dial opens a stream to the same shard of another node. Address is the node's id; that it is this node which answers
+// is verified. A timeout that is not positive stands for 2 s. What fails at the other end, because nobody accepts
+// streams for the shard or because this node is refused, shows at the first Read.
 func (s *Streams) Dial(address string, timeout time.Duration) (net.Conn, error) {
 	if timeout <= 0 {
 		timeout = dialMax
@@ -89,8 +88,7 @@ func (s *Streams) open(node NodeID, timeout time.Duration) (net.Conn, error) {
 	return conn, nil
 }
 
-// offerStream gives a stream to the shard that it is for. It reports false when nobody
-// wants it.
+// offerStream gives a stream to the shard that it is for. It reports false when nobody wants it.
 func (p *Port) offerStream(c *connection, conn *tls.Conn, shard uint16) bool {
 	p.mu.Lock()
 	s := p.mu.streams[shard]
@@ -99,8 +97,7 @@ func (p *Port) offerStream(c *connection, conn *tls.Conn, shard uint16) bool {
 	return s != nil && s.offer(conn)
 }
 
-// dial connects to a node, for the streams of a shard or for none. That the right node
-// answers is verified.
+// dial connects to a node, for the streams of a shard or for none. That the right node answers is verified.
 func (p *Port) dial(ctx context.Context, node NodeID, protocol string, s *Streams) (*tls.Conn, error) {
 	address, known := p.options.Resolve(node)
 	if !known {
@@ -141,8 +138,8 @@ type inbox struct {
 
 func newInbox(size int) *inbox { return &inbox{conns: make(chan net.Conn, size)} }
 
-// offer hands a connection over. It reports false when the inbox is full or closed; then
-// the connection is still the caller's.
+// offer hands a connection over. It reports false when the inbox is full or closed; then the connection is still the
+// caller's.
 func (b *inbox) offer(c net.Conn) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

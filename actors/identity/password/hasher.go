@@ -11,28 +11,23 @@ import (
 // errBusy: too many password hashes wait to be computed. Nothing was done.
 var errBusy = failure.Errorf(failure.ErrBusy, "too many passwords are being checked")
 
-// Hasher computes a bounded number of password hashes at a time: each takes a core for
-// some milliseconds and the memory of its cost, and the caller has proved nothing yet. Places are
-// shared between holders.
+// Hasher computes a bounded number of password hashes at a time: each takes a core for some milliseconds and the memory
+// of its cost, and the caller has proved nothing yet. Places are shared between holders.
 type Hasher[H comparable] struct {
-	cost Cost
-	// slots has one entry for each hash that is being computed.
-	slots chan struct{}
-	// waiting counts callers without a slot; at most waitingMax may wait.
-	waiting    atomic.Int64
+	cost       Cost
+	slots      chan struct{} // slots has one entry for each hash that is being computed
+	waiting    atomic.Int64  // waiting counts callers without a slot; at most waitingMax may wait
 	waitingMax int64
 	refused    atomic.Uint64
-	// held counts the hashes of each holder, computed and waiting ones. No holder
-	// has more than half of all.
+	// held counts the hashes of each holder, computed and waiting ones. No holder has more than half of all.
 	held struct {
 		sync.Mutex
 		by map[H]int
 	}
-	// Unknown stands in for the hash of a user without a password, so that a sign-in
-	// costs the same. No password has it.
+	// Unknown stands in for the hash of a user without a password, so that a sign-in costs the same. No password has
+	// it.
 	Unknown *Hash
-	// Derive is replaced in tests that look at what is computed.
-	Derive func(password string, salt []byte, cost Cost, bytes int) []byte
+	Derive  func(password string, salt []byte, cost Cost, bytes int) []byte // replaced in tests that look at what is computed
 }
 
 // NewHasher returns a Hasher of hashesMax hashes at a time, for which waitingMax callers may wait.
@@ -46,9 +41,8 @@ func NewHasher[H comparable](cost Cost, hashesMax, waitingMax int) *Hasher[H] {
 	return h
 }
 
-// enter waits for a slot. It answers failure.ErrBusy when too many wait already, or when
-// the holder has half of all places, and the context's error when that ends
-// first.
+// enter waits for a slot. It answers failure.ErrBusy when too many wait already, or when the holder has half of all
+// places, and the context's error when that ends first.
 func (h *Hasher[H]) enter(ctx context.Context, holder H) error {
 	if !h.hold(holder) {
 		h.refused.Add(1)
@@ -105,8 +99,7 @@ func (h *Hasher[H]) leave(holder H) {
 	h.drop(holder)
 }
 
-// Hash makes the hash of a new password in its normal form. Errors: those of
-// enter.
+// Hash makes the hash of a new password in its normal form. Errors: those of enter.
 func (h *Hasher[H]) Hash(ctx context.Context, holder H, password string) (*Hash, error) {
 	if err := h.enter(ctx, holder); err != nil {
 		return nil, err
@@ -117,8 +110,7 @@ func (h *Hasher[H]) Hash(ctx context.Context, holder H, password string) (*Hash,
 	return made, nil
 }
 
-// Matches reports whether the password, in its normal form, is that of the hash.
-// Errors: those of enter.
+// Matches reports whether the password, in its normal form, is that of the hash. Errors: those of enter.
 func (h *Hasher[H]) Matches(ctx context.Context, holder H, password string, want *Hash) (bool, error) {
 	if err := h.enter(ctx, holder); err != nil {
 		return false, err

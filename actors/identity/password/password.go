@@ -1,5 +1,5 @@
-// Package password is what a login password may be, its hash at rest, and a bounded number
-// of hashes at a time (actors/identity/DESIGN.md, "Passwords"). It knows no users, no rows and no sessions.
+// Package password is what a login password may be, its hash at rest, and a bounded number of hashes at a time
+// (actors/identity/DESIGN.md, "Passwords"). It knows no users, no rows and no sessions.
 package password
 
 import (
@@ -19,20 +19,15 @@ import (
 	"troupe/actors/failure"
 )
 
-// Cost is what one hash of a password costs whoever guesses, and us at
-// every sign-in (argon2id, RFC 9106). A higher cost holds for passwords that are
-// set from then on; each stored hash says itself what it was made with.
+// Cost is what one hash of a password costs whoever guesses, and us at every sign-in (argon2id, RFC 9106). A higher
+// cost holds for passwords that are set from then on; each stored hash says itself what it was made with.
 type Cost struct {
-	// MemoryKiB is the memory of a hash, 8 to 1,048,576 for each lane together.
-	MemoryKiB uint32
-	// Passes over the memory, 1 to 64.
-	Passes uint32
-	// Lanes that can be worked on at a time, 1 to 16.
-	Lanes uint8
+	MemoryKiB uint32 // the memory of a hash, 8 to 1,048,576 for each lane together
+	Passes    uint32 // Passes over the memory, 1 to 64
+	Lanes     uint8  // Lanes that can be worked on at a time, 1 to 16
 }
 
-// StandardCost is the least that OWASP's password storage cheat sheet
-// recommends: 19 MiB, two passes, one lane.
+// StandardCost is the least that OWASP's password storage cheat sheet recommends: 19 MiB, two passes, one lane.
 var StandardCost = Cost{MemoryKiB: 19 * 1024, Passes: 2, Lanes: 1}
 
 const (
@@ -47,19 +42,17 @@ func (c Cost) Valid() bool {
 		c.MemoryKiB >= 8*uint32(c.Lanes) && c.MemoryKiB <= MemoryKiBMax
 }
 
-// The rules for new passwords (NIST SP 800-63B, 3.1.1): a length, and not among the
-// first guesses. There is no rule about kinds of characters.
+// The rules for new passwords (NIST SP 800-63B, 3.1.1): a length, and not among the first guesses. There is no rule
+// about kinds of characters.
 const (
 	charsMin = 8
 	charsMax = 256
-	// bytesMax bounds the work of putting a text in its normal form. No
-	// password of charsMax characters is longer.
+	// bytesMax bounds the work of putting a text in its normal form. No password of charsMax characters is longer.
 	bytesMax = 16 << 10
 )
 
-// Normal returns the form of a password that is hashed: NFC, as the
-// profile OpaqueString of RFC 8265 has it, so that "é" is the same from every
-// keyboard. It reports false for what no password can be.
+// Normal returns the form of a password that is hashed: NFC, as the profile OpaqueString of RFC 8265 has it, so that
+// "é" is the same from every keyboard. It reports false for what no password can be.
 func Normal(password string) (string, bool) {
 	if len(password) > bytesMax || !utf8.ValidString(password) {
 		return "", false
@@ -68,8 +61,8 @@ func Normal(password string) (string, bool) {
 	return password, utf8.RuneCountInString(password) <= charsMax
 }
 
-// Check returns the normal form of a new password, or failure.ErrInvalid with
-// the rule that it breaks. The error does not repeat the password.
+// Check returns the normal form of a new password, or failure.ErrInvalid with the rule that it breaks. The error does
+// not repeat the password.
 func Check(user string, password string) (string, error) {
 	if !utf8.ValidString(password) {
 		return "", failure.Refuse(failure.ErrInvalid, "the password is not valid UTF-8")
@@ -88,8 +81,8 @@ func Check(user string, password string) (string, error) {
 	return normal, nil
 }
 
-// isGuessedFirst reports whether a password is among the first guesses: the
-// login name, one character again and again, or the most used ones.
+// isGuessedFirst reports whether a password is among the first guesses: the login name, one character again and again,
+// or the most used ones.
 func isGuessedFirst(user string, password string) bool {
 	lower := strings.ToLower(password)
 	first, size := utf8.DecodeRuneInString(lower)
@@ -99,8 +92,7 @@ func isGuessedFirst(user string, password string) bool {
 	return guessedFirst[lower]
 }
 
-// guessedFirst are the most used passwords of at least charsMin
-// characters in published leaks, in lower case.
+// guessedFirst are the most used passwords of at least charsMin characters in published leaks, in lower case.
 var guessedFirst = func() map[string]bool {
 	set := map[string]bool{}
 	for _, word := range strings.Fields(`
@@ -120,10 +112,9 @@ var guessedFirst = func() map[string]bool {
 }()
 
 const (
-	SaltBytes = 16
-	HashBytes = 32
-	// Bounds for stored hashes.
-	SaltBytesMax, HashBytesMin, HashBytesMax = 64, 16, 64
+	SaltBytes                                = 16
+	HashBytes                                = 32
+	SaltBytesMax, HashBytesMin, HashBytesMax = 64, 16, 64 // Bounds for stored hashes
 )
 
 // Hash is a hashed password. It is never changed.
@@ -139,8 +130,8 @@ func newSalt() []byte {
 	return salt
 }
 
-// Derive computes the hash of a password in its normal form. It costs milliseconds and
-// memory: call it through a Hasher.
+// Derive computes the hash of a password in its normal form. It costs milliseconds and memory: call it through a
+// Hasher.
 func Derive(password string, salt []byte, cost Cost, bytes int) []byte {
 	return argon2.IDKey([]byte(password), salt, cost.Passes, cost.MemoryKiB, cost.Lanes, uint32(bytes))
 }
@@ -150,8 +141,7 @@ func (h *Hash) equals(sum []byte) bool {
 	return subtle.ConstantTimeCompare(h.Sum, sum) == 1
 }
 
-// String writes the hash as a PHC string:
-// $argon2id$v=19$m=19456,t=2,p=1$<salt>$<hash>, in base64 without padding.
+// String writes the hash as a PHC string: $argon2id$v=19$m=19456,t=2,p=1$<salt>$<hash>, in base64 without padding.
 func (h *Hash) String() string {
 	encode := base64.RawStdEncoding.EncodeToString
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s",

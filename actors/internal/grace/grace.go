@@ -1,10 +1,9 @@
 // Package grace waits for the readers of a value that was replaced.
 //
-// A reader enters, loads a pointer, works with what it found, and leaves. A writer
-// replaces the pointer and calls Wait, which returns when every reader that entered
-// before has left: nobody works with the old value then. A reader never waits, not
-// even while a writer does, so it may do I/O before it leaves. That is what a lock
-// cannot give: behind a writer that waits for a lock, new readers queue up.
+// A reader enters, loads a pointer, works with what it found, and leaves. A writer replaces the pointer and calls Wait,
+// which returns when every reader that entered before has left: nobody works with the old value then. A reader never
+// waits, not even while a writer does, so it may do I/O before it leaves. That is what a lock cannot give: behind a
+// writer that waits for a lock, new readers queue up.
 package grace
 
 import (
@@ -12,19 +11,16 @@ import (
 	"sync/atomic"
 )
 
-// slots is over how many counters readers are spread, so that processors do not
-// contend for one.
+// slots is over how many counters readers are spread, so that processors do not contend for one.
 const slots = 16
 
-// Period counts readers. The zero value is ready. Its methods are safe for
-// concurrent use.
+// Period counts readers. The zero value is ready. Its methods are safe for concurrent use.
 type Period struct {
-	// epoch is raised by each Wait. Its readers are counted in readers[epoch%2]; the
-	// other row belongs to the epoch before and is zero when no Wait is on its way.
-	epoch   atomic.Uint64
-	readers [2][slots]counter
-	// draining says that a Wait looks for an entry of left after its row has changed.
-	draining atomic.Bool
+	// epoch is raised by each Wait. Its readers are counted in readers[epoch%2]; the other row belongs to the epoch
+	// before and is zero when no Wait is on its way.
+	epoch    atomic.Uint64
+	readers  [2][slots]counter
+	draining atomic.Bool // draining says that a Wait looks for an entry of left after its row has changed
 
 	// The channels are made by make, once. turn has room for one Wait at a time. NB: a mutex would keep the clock of a
 	// test that uses synctest from going on while another Wait is on its way.
@@ -42,8 +38,7 @@ type counter struct {
 // Reader is one that has entered.
 type Reader struct{ in *counter }
 
-// Enter begins a read. Readers with different hints do not contend. Leave must
-// follow, on any goroutine.
+// Enter begins a read. Readers with different hints do not contend. Leave must follow, on any goroutine.
 func (p *Period) Enter(hint uint16) Reader {
 	for {
 		epoch := p.epoch.Load()
@@ -66,8 +61,7 @@ func (p *Period) Leave(r Reader) {
 	}
 }
 
-// Wait returns when every reader has left that entered before the call. The
-// caller must not be one.
+// Wait returns when every reader has left that entered before the call. The caller must not be one.
 func (p *Period) Wait() {
 	p.make()
 	p.turn <- struct{}{}

@@ -22,11 +22,9 @@ import (
 //	changes: for each how many names stay, then the names that go and those that come, each list with its length
 const (
 	foldedFormat = 3
-	// foldedFrom is the shortest JSON that is folded.
-	foldedFrom = 512
-	// wholeEvery: the entries whose number it divides are stored whole, and the first, so that few are read to unfold one.
-	wholeEvery = 32
-	foldBytes  = 4
+	foldedFrom   = 512 // the shortest JSON that is folded
+	wholeEvery   = 32  // the entries whose number it divides are stored whole, and the first, so that few are read to unfold one
+	foldBytes    = 4
 )
 
 var (
@@ -190,11 +188,10 @@ type Loader interface {
 // Reader reads entries of one instance. It costs least when they are read one after the other, in either direction: another folded entry
 // costs up to wholeEvery reads.
 type Reader struct {
-	from Loader
-	sh   key.Shard
-	id   key.ID
-	// at is the folded entry that was read last, 0 for none, with its lists.
-	at         uint64
+	from       Loader
+	sh         key.Shard
+	id         key.ID
+	at         uint64 // the folded entry that was read last, 0 for none, with its lists
 	start, end []statemachine.NodeID
 }
 

@@ -21,22 +21,18 @@ import (
 )
 
 const (
-	format     = 1
-	withFormat = 2
-	// HeadBytes is what stands before the JSON.
-	HeadBytes = 1 + len(statemachine.Chain{})
-	// tailBytes is what stands behind what the event brought.
-	tailBytes = 1 + 4
-	// DataBytesMax is the most that is kept of what an event brought.
-	DataBytesMax = 16 << 10
+	format       = 1
+	withFormat   = 2
+	HeadBytes    = 1 + len(statemachine.Chain{}) // what stands before the JSON
+	tailBytes    = 1 + 4                         // what stands behind what the event brought
+	DataBytesMax = 16 << 10                      // the most that is kept of what an event brought
 )
 
 // The kinds of what is kept of what an event brought; 0: nothing.
 const (
 	wholeKind  byte = iota + 1
-	digestKind      // {"sha256", "bytes"}
-	// attemptBit is set beside them: nothing took the event (statemachine.Entry.Attempt).
-	attemptBit byte = 1 << 7
+	digestKind               // {"sha256", "bytes"}
+	attemptBit byte = 1 << 7 // set beside them: nothing took the event (statemachine.Entry.Attempt)
 )
 
 // ErrDamaged: what is stored is no history, or lacks a part of one.
@@ -185,8 +181,7 @@ const AnswerBytesMax = 16 << 20
 // Joined is the JSON of entries, joined by commas, that fits into an answer.
 type Joined struct {
 	Text []byte
-	// From is the number of the first entry in it; 1: it has all, or there is none.
-	From uint64
+	From uint64 // the number of the first entry in it; 1: it has all, or there is none
 }
 
 // With returns it with one entry more. The text of j is not changed, though what is behind it may be.
@@ -229,10 +224,8 @@ func firstEntry(joined []byte) int {
 }
 
 const (
-	// loadFree is how long a history is read without a break: 5,000 entries.
-	loadFree = 5 * time.Millisecond
-	// loadRest is how many times as long the breaks are behind it.
-	loadRest = 2
+	loadFree = 5 * time.Millisecond // how long a history is read without a break: 5,000 entries
+	loadRest = 2                    // how many times as long the breaks are behind it
 )
 
 // errEnough ends a scan early.

@@ -1,5 +1,5 @@
-// Package instanceid is the text of instance ids, and draws new ones. An id is a
-// ULID: its first part is a time, so a list by id is a list by creation.
+// Package instanceid is the text of instance ids, and draws new ones. An id is a ULID: its first part is a time, so a
+// list by id is a list by creation.
 package instanceid
 
 import (
@@ -26,10 +26,8 @@ func Parse(s string) (key.ID, bool) {
 // Text is the spelling that Parse reads.
 func Text(id key.ID) string { return ulid.ULID(id).String() }
 
-// Generator draws ids (gateway/INTERFACE.md, "Instance identifiers") that rise also
-// within a millisecond. They are not secrets:
-// rights protect instances, not the difficulty of guessing. It is safe for
-// concurrent use.
+// Generator draws ids (gateway/INTERFACE.md, "Instance identifiers") that rise also within a millisecond. They are not
+// secrets: rights protect instances, not the difficulty of guessing. It is safe for concurrent use.
 type Generator struct{ entropy *ulid.LockedMonotonicReader }
 
 // NewGenerator returns a generator of its own sequence.

@@ -15,9 +15,8 @@ import (
 type Mailbox struct {
 	invoker actor.MessageInvoker // set once, before the first message
 
-	mu sync.Mutex
-	// running: somebody handles messages, or is about to.
-	running, suspended bool
+	mu                 sync.Mutex
+	running, suspended bool // somebody handles messages, or is about to
 	// first is the oldest message of a user, the rest are in more, which is empty without a
 	// first. An instance is mostly asked one thing at a time, and needs no queue then.
 	first        any

@@ -1,6 +1,5 @@
-// Package retry is the stored form of first answers: what a request with an
-// idempotency key was answered, so that its repetitions get the same
-// (gateway/INTERFACE.md, "Retries").
+// Package retry is the stored form of first answers: what a request with an idempotency key was answered, so that its
+// repetitions get the same (gateway/INTERFACE.md, "Retries").
 package retry
 
 import (
@@ -25,15 +24,14 @@ func DigestOf(user, key string) Digest {
 	return Digest(sum[:16])
 }
 
-// First is the first answer to a request with an idempotency key, without its
-// history. The rest is rebuilt from entries 1 to Sequence.
+// First is the first answer to a request with an idempotency key, without its history. The rest is rebuilt from entries
+// 1 to Sequence.
 type First struct {
 	Fingerprint [32]byte
 	Instance    key.ID
 	Sequence    uint64
 	At          int64 // when, in Unix ms
-	// Head and Tail are the record's JSON around its history; both empty where the answer is the
-	// instance alone.
+	// Head and Tail are the record's JSON around its history; both empty where the answer is the instance alone.
 	Head, Tail []byte
 }
 
@@ -88,8 +86,8 @@ func Parse(b []byte) (*First, error) {
 	return f, nil
 }
 
-// Load reads what was stored under a row's key; nil when nothing was.
-// failure.ErrKeyReused: it was the answer to another request.
+// Load reads what was stored under a row's key; nil when nothing was. failure.ErrKeyReused: it was the answer to
+// another request.
 func Load(store *persistence.Store, key []byte, fingerprint [32]byte) (*First, error) {
 	value, err := store.Load(key)
 	if errors.Is(err, persistence.ErrNotFound) {
@@ -139,8 +137,8 @@ func Rows(store *persistence.Store, prefix []byte) ([]Row, error) {
 	return rows, err
 }
 
-// Forgettable returns the keys of the rows that may go: those from before a time, in
-// Unix ms, that are not among the last to keep. It sorts rows.
+// Forgettable returns the keys of the rows that may go: those from before a time, in Unix ms, that are not among the
+// last to keep. It sorts rows.
 func Forgettable(rows []Row, keep int, before int64) [][]byte {
 	slices.SortFunc(rows, func(a, b Row) int { return int(a.at - b.at) })
 	var keys [][]byte
@@ -153,8 +151,7 @@ func Forgettable(rows []Row, keep int, before int64) [][]byte {
 	return keys
 }
 
-// CleanCreates removes the rows from before a time, in Unix ms, that have no instance to
-// go with.
+// CleanCreates removes the rows from before a time, in Unix ms, that have no instance to go with.
 func CleanCreates(store *persistence.Store, before int64) error {
 	return store.DeleteWhere(key.ReplyPrefix(nil, key.EveryShard, key.ID{}), func(value []byte) (bool, error) {
 		f, err := Parse(value)

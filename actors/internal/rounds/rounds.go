@@ -1,5 +1,5 @@
-// Package rounds shares calls whose answer says something of a moment after they began: one
-// goes on at a time, and those who come meanwhile share the next one.
+// Package rounds shares calls whose answer says something of a moment after they began: one goes on at a time, and
+// those who come meanwhile share the next one.
 package rounds
 
 import (
@@ -10,21 +10,17 @@ import (
 )
 
 var (
-	// ErrWaiting: too many wait.
-	ErrWaiting = errors.New("too many wait")
-	// ErrNoAnswer: the answer did not come in time.
-	ErrNoAnswer = errors.New("no answer in time")
+	ErrWaiting  = errors.New("too many wait")     // too many wait
+	ErrNoAnswer = errors.New("no answer in time") // the answer did not come in time
 )
 
 // Rounds are the calls of Ask. Its fields are set before the first Await, and not changed.
 type Rounds struct {
 	Ask func(context.Context) error
 	// Context bounds all calls.
-	Context context.Context //nolint:containedctx // of the goroutine that calls
-	// WaitMax bounds each call, and each wait for one.
-	WaitMax time.Duration
-	// WaitersMax bounds those who wait; 0: nothing does.
-	WaitersMax int
+	Context    context.Context //nolint:containedctx // of the goroutine that calls
+	WaitMax    time.Duration   // WaitMax bounds each call, and each wait for one
+	WaitersMax int             // WaitersMax bounds those who wait; 0: nothing does
 
 	mu      sync.Mutex
 	asking  bool // run goes on
@@ -37,8 +33,7 @@ type round struct {
 	err  error // set before done is closed
 }
 
-// Await returns the error of a call of Ask that began after Await was called, ErrWaiting,
-// ErrNoAnswer, or that of ctx.
+// Await returns the error of a call of Ask that began after Await was called, ErrWaiting, ErrNoAnswer, or that of ctx.
 func (r *Rounds) Await(ctx context.Context) error {
 	mine := r.join()
 	if mine == nil {

@@ -4,11 +4,10 @@
 //	                   │                   ▲
 //	                   └► waits in line    └ Yield: only if another should have it
 //
-// The next free slot goes to the waiting user with the fewest slots; among equals, to
-// the one who was served least recently. The waiters of one user are served in their
-// order. A semaphore of New gives a user who is alone all slots: it suits work that
-// gives its slot back soon, or yields. One of NewReserving keeps room for users who
-// come later: it suits slots that nobody can take back.
+// The next free slot goes to the waiting user with the fewest slots; among equals, to the one who was served least
+// recently. The waiters of one user are served in their order. A semaphore of New gives a user who is alone all slots:
+// it suits work that gives its slot back soon, or yields. One of NewReserving keeps room for users who come later: it
+// suits slots that nobody can take back.
 //
 // Neither bounds how many wait: callers do, or bound how long.
 package semaphore
@@ -21,8 +20,8 @@ import (
 
 // Semaphore is a number of slots. Its methods are safe for concurrent use.
 //
-// Invariant: a slot that a waiting user may take is given to that user before mu is
-// unlocked. So TryAcquire takes only slots that no waiting user could have had.
+// Invariant: a slot that a waiting user may take is given to that user before mu is unlocked. So TryAcquire takes only
+// slots that no waiting user could have had.
 type Semaphore[U comparable] struct {
 	size      int
 	reserving bool
@@ -57,9 +56,8 @@ func New[U comparable](size int) *Semaphore[U] {
 	return s
 }
 
-// NewReserving makes a semaphore in which a user may take a second slot, and
-// further ones, only while at least as many stay free as the user then holds. So
-// one user gets half of the slots at most, two get three quarters, and somebody
+// NewReserving makes a semaphore in which a user may take a second slot, and further ones, only while at least as many
+// stay free as the user then holds. So one user gets half of the slots at most, two get three quarters, and somebody
 // who has none still finds one.
 func NewReserving[U comparable](size int) *Semaphore[U] {
 	s := New[U](size)
@@ -95,8 +93,7 @@ type Slot[U comparable] struct {
 // Slot returns a place for a slot. It holds none yet.
 func (s *Semaphore[U]) Slot(user U) *Slot[U] { return &Slot[U]{semaphore: s, user: user} }
 
-// TryAcquire takes a slot if there is one that the user may take now. A slot that
-// is held stays held.
+// TryAcquire takes a slot if there is one that the user may take now. A slot that is held stays held.
 func (l *Slot[U]) TryAcquire() bool {
 	s := l.semaphore
 	s.mu.Lock()
@@ -113,8 +110,8 @@ func (l *Slot[U]) TryAcquire() bool {
 	return l.held
 }
 
-// Acquire waits for a slot, and takes it. The only error is that of ctx: then no
-// slot is held. A slot that is held stays held.
+// Acquire waits for a slot, and takes it. The only error is that of ctx: then no slot is held. A slot that is held
+// stays held.
 func (l *Slot[U]) Acquire(ctx context.Context) error {
 	if err := ctx.Err(); err != nil && !l.held {
 		return err
@@ -146,9 +143,8 @@ func (l *Slot[U]) Release() {
 	s.dropLocked(u)
 }
 
-// Yield gives the slot to somebody who waits and has no more slots than the user
-// would have left, another of the user's own included, and then waits for the
-// next. Otherwise it returns at once. Errors are those of Acquire.
+// Yield gives the slot to somebody who waits and has no more slots than the user would have left, another of the user's
+// own included, and then waits for the next. Otherwise it returns at once. Errors are those of Acquire.
 func (l *Slot[U]) Yield(ctx context.Context) error {
 	s := l.semaphore
 	s.mu.Lock()
@@ -199,8 +195,7 @@ func (s *Semaphore[U]) leave(w *waiter[U]) bool {
 	return true
 }
 
-// userLocked returns the part of a user; dropLocked must follow when it gets
-// nothing.
+// userLocked returns the part of a user; dropLocked must follow when it gets nothing.
 func (s *Semaphore[U]) userLocked(id U) *user[U] {
 	u := s.mu.users[id]
 	if u == nil {
@@ -247,8 +242,7 @@ func (s *Semaphore[U]) unqueueLocked(w *waiter[U]) {
 	}
 }
 
-// nextLocked returns the waiting user who gets the next slot; nil when none of them may
-// take one.
+// nextLocked returns the waiting user who gets the next slot; nil when none of them may take one.
 func (s *Semaphore[U]) nextLocked() *user[U] {
 	var next *user[U]
 	for e := s.mu.queue.Front(); e != nil; e = e.Next() {
@@ -269,8 +263,7 @@ func (s *Semaphore[U]) serveLocked() {
 	}
 }
 
-// grantLocked gives a slot to the first of a user's waiters. The user then
-// stands behind all others.
+// grantLocked gives a slot to the first of a user's waiters. The user then stands behind all others.
 func (s *Semaphore[U]) grantLocked(u *user[U]) {
 	w, _ := u.waiters.Front().Value.(*waiter[U])
 	s.unqueueLocked(w)

@@ -29,22 +29,18 @@ type Options struct {
 	Endpoint string
 	// Region is where the bucket is. Empty: the store is asked.
 	Region string
-	// Bucket is its name.
-	Bucket string
-	// Prefix stands before the keys of all files, such as templates/; a slash at
-	// its end is added. Empty: the whole bucket.
+	Bucket string // its name
+	// Prefix stands before the keys of all files, such as templates/; a slash at its end is added. Empty: the whole
+	// bucket.
 	Prefix string
-	// AccessKey and SecretKey sign the requests. Without both they are not
-	// signed, for a bucket that everybody may read.
+	// AccessKey and SecretKey sign the requests. Without both they are not signed, for a bucket that everybody may
+	// read.
 	AccessKey, SecretKey string
-	// MachineRole signs them with the role that AWS gives to this machine or
-	// container instead.
-	MachineRole bool
-	// FileBytesMax bounds the files that are opened; a larger one is
-	// failure.ErrTooLarge. Default 64 MiB.
+	MachineRole          bool // MachineRole signs them with the role that AWS gives to this machine or container instead
+	// FileBytesMax bounds the files that are opened; a larger one is failure.ErrTooLarge. Default 64 MiB.
 	FileBytesMax int64
-	// Poll is the pause between two looks of Watch. Default 30 s. It is at least
-	// twenty times as long as the quicker one of the last two.
+	// Poll is the pause between two looks of Watch. Default 30 s. It is at least twenty times as long as the quicker
+	// one of the last two.
 	Poll time.Duration
 	// OpenMax bounds how long a file is open, reading included. Default 30 s.
 	OpenMax time.Duration
@@ -59,16 +55,11 @@ func (o *Options) EnsureDefaults() {
 }
 
 const (
-	// keyBytesMax is how long a key can be (Amazon S3, "Naming objects").
-	keyBytesMax = 1024
-	// attempts is how often a request is made that fails in passing.
-	attempts = 3
-	// idleMax is how long a connection is kept that nobody uses.
-	idleMax = time.Minute
-	// answerMax is how long the store may take to begin an answer.
-	answerMax = 15 * time.Second
-	// connectMax is how long a connection may take.
-	connectMax = 5 * time.Second
+	keyBytesMax = 1024             // how long a key can be (Amazon S3, "Naming objects")
+	attempts    = 3                // how often a request is made that fails in passing
+	idleMax     = time.Minute      // how long a connection is kept that nobody uses
+	answerMax   = 15 * time.Second // how long the store may take to begin an answer
+	connectMax  = 5 * time.Second  // how long a connection may take
 )
 
 // Bucket is a bucket as a repository.Source.
@@ -84,8 +75,7 @@ type Bucket struct {
 	}
 }
 
-// Open makes a client; it connects to nothing. An error is a fault of the
-// options. Close must be called.
+// Open makes a client; it connects to nothing. An error is a fault of the options. Close must be called.
 func Open(o Options) (*Bucket, error) {
 	o.EnsureDefaults()
 	if o.Prefix != "" {
@@ -136,8 +126,8 @@ func (b *Bucket) Close() error {
 	return nil
 }
 
-// key returns the key of a file, or the prefix of a folder without the slash at its
-// end. ok is false when no object can have it.
+// key returns the key of a file, or the prefix of a folder without the slash at its end. ok is false when no object can
+// have it.
 func (b *Bucket) key(path string) (key string, ok bool) {
 	if !repository.IsPath(path) {
 		return "", false
@@ -146,13 +136,11 @@ func (b *Bucket) key(path string) (key string, ok bool) {
 	return key, len(key) <= keyBytesMax
 }
 
-// isObject reports whether the client can ask for a key. It cannot for one that has
-// only blanks.
+// isObject reports whether the client can ask for a key. It cannot for one that has only blanks.
 func isObject(key string) bool { return s3utils.CheckValidObjectName(key) == nil }
 
-// List implements repository.Source. A file and a folder can have the same name. A
-// bucket that is missing or may not be listed is failure.ErrUnavailable, so that a
-// wrong setting does not look like an empty repository.
+// List implements repository.Source. A file and a folder can have the same name. A bucket that is missing or may not be
+// listed is failure.ErrUnavailable, so that a wrong setting does not look like an empty repository.
 func (b *Bucket) List(ctx context.Context, folder string) (*repository.Listing, error) {
 	prefix, ok := b.key(folder)
 	if !ok {
@@ -193,14 +181,13 @@ func (b *Bucket) List(ctx context.Context, folder string) (*repository.Listing, 
 	return listing, nil
 }
 
-// objects goes through the keys with a prefix, in ascending order. Unless deep is set,
-// the keys of one folder come as one key, up to its slash.
+// objects goes through the keys with a prefix, in ascending order. Unless deep is set, the keys of one folder come as
+// one key, up to its slash.
 func (b *Bucket) objects(ctx context.Context, prefix string, deep bool) func(func(minio.ObjectInfo) bool) {
 	return b.client.ListObjectsIter(ctx, b.o.Bucket, minio.ListObjectsOptions{Prefix: prefix, Recursive: deep})
 }
 
-// Open implements repository.Source. The file stays as it is when its object is
-// replaced.
+// Open implements repository.Source. The file stays as it is when its object is replaced.
 func (b *Bucket) Open(ctx context.Context, file string) (*repository.File, error) {
 	key, ok := b.key(file)
 	if !ok || !isObject(key) {
@@ -227,8 +214,7 @@ func (b *Bucket) Open(ctx context.Context, file string) (*repository.File, error
 	return nil, err
 }
 
-// openFault turns the store's refusal of an object into an error of
-// repository.Source.
+// openFault turns the store's refusal of an object into an error of repository.Source.
 func openFault(err error) error {
 	switch minio.ToErrorResponse(err).Code { // NB: not by the status, which stores choose freely
 	case minio.NoSuchKey, "KeyTooLongError":

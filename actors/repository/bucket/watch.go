@@ -9,29 +9,24 @@ import (
 	"troupe/actors/repository"
 )
 
-// lookShare bounds the looks of Watch: the pause between two is that many times
-// as long as one.
+// lookShare bounds the looks of Watch: the pause between two is that many times as long as one.
 const lookShare = 20
 
-// pauseAfter is the pause behind a look, by the quicker one of the last two: one alone may have
-// waited for something that has passed, and would keep changes out of lists for minutes.
+// pauseAfter is the pause behind a look, by the quicker one of the last two: one alone may have waited for something
+// that has passed, and would keep changes out of lists for minutes.
 func pauseAfter(poll, took, before time.Duration) time.Duration {
 	return max(poll, lookShare*min(took, before))
 }
 
 // listed is what is known of a folder that List has shown.
 type listed struct {
-	// sum is that of its names.
-	sum uint64
-	// round is the number of the newest look before List showed it, or that has
-	// met it.
-	round int
+	sum   uint64 // that of its names
+	round int    // the number of the newest look before List showed it, or that has met it
 }
 
 var seed = maphash.MakeSeed()
 
-// sumOf is what one name adds to the sum of its folder. The same names in another order
-// have the same sum.
+// sumOf is what one name adds to the sum of its folder. The same names in another order have the same sum.
 func sumOf(name string, isFolder bool) uint64 {
 	type entry struct {
 		name     string
@@ -40,8 +35,8 @@ func sumOf(name string, isFolder bool) uint64 {
 	return maphash.Comparable(seed, entry{name, isFolder})
 }
 
-// Watch implements repository.Source: it looks at all keys now and then, and tells of
-// each folder that differs from what List has shown, until List shows it again.
+// Watch implements repository.Source: it looks at all keys now and then, and tells of each folder that differs from
+// what List has shown, until List shows it again.
 func (b *Bucket) Watch(ctx context.Context, changed func(repository.Change)) error {
 	pause, failed, before := b.o.Poll, false, time.Duration(0)
 	for {
@@ -68,9 +63,8 @@ func (b *Bucket) Watch(ctx context.Context, changed func(repository.Change)) err
 	}
 }
 
-// look goes through all keys once. They come in ascending order, so that those of a
-// folder and below it come together. A store with another order only makes it tell of
-// folders that have not changed.
+// look goes through all keys once. They come in ascending order, so that those of a folder and below it come together.
+// A store with another order only makes it tell of folders that have not changed.
 func (b *Bucket) look(ctx context.Context, changed func(repository.Change)) error {
 	b.mu.Lock()
 	b.mu.round++
@@ -102,8 +96,7 @@ type opened struct {
 	sum        uint64
 }
 
-// meet takes the next key. Like List it leaves out a part that is no name, with
-// everything behind it.
+// meet takes the next key. Like List it leaves out a part that is no name, with everything behind it.
 func (w *walk) meet(key string) {
 	depth := 0
 	for {
@@ -152,8 +145,8 @@ func (b *Bucket) differs(folder string, sum uint64, round int) bool {
 	return known.sum != sum
 }
 
-// forget drops the folders that were listed before the walk and that it did not meet:
-// they have gone, and the folder above was told.
+// forget drops the folders that were listed before the walk and that it did not meet: they have gone, and the folder
+// above was told.
 func (w *walk) forget() {
 	w.bucket.mu.Lock()
 	defer w.bucket.mu.Unlock()

@@ -24,8 +24,7 @@ import (
 type Options struct {
 	// Dir is the folder. It may be missing, come later, and be replaced.
 	Dir string
-	// FileBytesMax bounds the files that are opened; a larger one is
-	// failure.ErrTooLarge. Default 64 MiB.
+	// FileBytesMax bounds the files that are opened; a larger one is failure.ErrTooLarge. Default 64 MiB.
 	FileBytesMax int64
 	Log          zerolog.Logger
 }
@@ -43,8 +42,7 @@ type Disk struct {
 	}
 }
 
-// Open begins to watch. Close must be called. Where the system gives no notice of
-// changes, the disk works without.
+// Open begins to watch. Close must be called. Where the system gives no notice of changes, the disk works without.
 func Open(o Options) (*Disk, error) {
 	o.FileBytesMax = cmp.Or(o.FileBytesMax, 64<<20)
 	dir, err := filepath.Abs(o.Dir)
@@ -112,10 +110,9 @@ func (d *Disk) List(ctx context.Context, folder string) (*repository.Listing, er
 	}
 }
 
-// reading opens the folder that was entered, to read its names. NB: ReadDir of a file
-// that os.Root has opened also stats each entry, which takes longer than everything
-// else together (BenchmarkDisk). So the folder is opened by its path, and used only if
-// it is the same folder.
+// reading opens the folder that was entered, to read its names. NB: ReadDir of a file that os.Root has opened also
+// stats each entry, which takes longer than everything else together (BenchmarkDisk). So the folder is opened by its
+// path, and used only if it is the same folder.
 func (d *Disk) reading(dir *os.Root, folder string) (*os.File, error) {
 	entered, err := dir.Stat(".")
 	if err != nil {
@@ -137,8 +134,8 @@ func (d *Disk) enter(folder string) (*os.Root, error) {
 	if !repository.IsPath(folder) {
 		return nil, fs.ErrNotExist
 	}
-	// NB: the dot makes the system refuse a pipe in the folder's place, where opening
-	// it would wait for a writer. enterOne does the same.
+	// NB: the dot makes the system refuse a pipe in the folder's place, where opening it would wait for a writer.
+	// enterOne does the same.
 	dir, err := os.OpenRoot(d.o.Dir + "/.")
 	if err != nil {
 		return nil, notThere(err)
@@ -154,8 +151,8 @@ func (d *Disk) enter(folder string) (*os.Root, error) {
 	return dir, nil
 }
 
-// enterOne opens a folder in a folder. os.Root follows links that do not lead out.
-// enterOne follows none: what it opened must be what stood there under the name.
+// enterOne opens a folder in a folder. os.Root follows links that do not lead out. enterOne follows none: what it
+// opened must be what stood there under the name.
 func enterOne(dir *os.Root, name string) (*os.Root, error) {
 	there, err := dir.Lstat(name)
 	if err != nil {
@@ -179,8 +176,8 @@ func enterOne(dir *os.Root, name string) (*os.Root, error) {
 	return next, nil
 }
 
-// notThere turns the errors of a file or a link in a folder's place into
-// fs.ErrNotExist, and those that will pass into failure.ErrUnavailable.
+// notThere turns the errors of a file or a link in a folder's place into fs.ErrNotExist, and those that will pass into
+// failure.ErrUnavailable.
 func notThere(err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENAMETOOLONG):
@@ -194,8 +191,8 @@ func notThere(err error) error {
 // attempts is how often Open tries a file that somebody replaces meanwhile.
 const attempts = 10
 
-// Open implements repository.Source. It opens only regular files, and none through a
-// link. A file with several names must belong to the owner of the repository.
+// Open implements repository.Source. It opens only regular files, and none through a link. A file with several names
+// must belong to the owner of the repository.
 func (d *Disk) Open(_ context.Context, file string) (*repository.File, error) {
 	if !repository.IsPath(file) || file == "/" {
 		return nil, fs.ErrNotExist
@@ -217,8 +214,8 @@ func (d *Disk) Open(_ context.Context, file string) (*repository.File, error) {
 // errReplaced: another file has come to stand under the name while it was opened.
 var errReplaced = errors.New("file was replaced while it was opened")
 
-// openIn opens a file in its folder. NB: an editor puts a new file in the place of
-// the old one, so the one that is opened need not be the one that was looked at.
+// openIn opens a file in its folder. NB: an editor puts a new file in the place of the old one, so the one that is
+// opened need not be the one that was looked at.
 func (d *Disk) openIn(dir *os.Root, file string) (*repository.File, error) {
 	name := path.Base(file)
 	there, err := dir.Lstat(name)
@@ -241,8 +238,7 @@ func (d *Disk) openIn(dir *os.Root, file string) (*repository.File, error) {
 	return repository.NewFile(f, *identity), nil
 }
 
-// identify looks at the opened file itself, because another may stand at its path by
-// now.
+// identify looks at the opened file itself, because another may stand at its path by now.
 func (d *Disk) identify(f *os.File, file string, there fs.FileInfo) (*repository.Identity, error) {
 	opened, err := f.Stat()
 	if err != nil {

@@ -15,8 +15,7 @@ import (
 // errUnwatched ends Watch where the system gives no notice of changes.
 var errUnwatched = errors.New("the system gives no notice of changes")
 
-// watch begins to watch a folder; false when it cannot be. Watching one again
-// changes nothing.
+// watch begins to watch a folder; false when it cannot be. Watching one again changes nothing.
 func (d *Disk) watch(folder string) bool {
 	if d.notify == nil {
 		return false
@@ -92,9 +91,8 @@ func (d *Disk) pass(e fsnotify.Event, changed func(repository.Change)) {
 	}
 }
 
-// unwatch forgets a folder that has gone, and when it was renamed those below.
-// NB: the system goes on watching those, and tells of them under the old path
-// even when they are watched again under the new one.
+// unwatch forgets a folder that has gone, and when it was renamed those below. NB: the system goes on watching those,
+// and tells of them under the old path even when they are watched again under the new one.
 func (d *Disk) unwatch(name string, renamed bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

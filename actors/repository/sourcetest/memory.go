@@ -10,9 +10,8 @@ import (
 	"troupe/actors/repository"
 )
 
-// Memory is a source in memory, and the editor of it. NewMemory makes one. Its methods
-// are safe for concurrent use, but each change is told to one Watch only, so that a
-// source has one service.
+// Memory is a source in memory, and the editor of it. NewMemory makes one. Its methods are safe for concurrent use, but
+// each change is told to one Watch only, so that a source has one service.
 type Memory struct {
 	mu struct {
 		sync.Mutex
@@ -141,8 +140,7 @@ func (m *Memory) Remove(p string) error {
 	return nil
 }
 
-// takeLocked removes what is at a path and below it, and returns it by what stands
-// behind the path.
+// takeLocked removes what is at a path and below it, and returns it by what stands behind the path.
 func (m *Memory) takeLocked(p string) map[string]*memoryFile {
 	taken := map[string]*memoryFile{}
 	for at, file := range m.mu.files {
@@ -154,8 +152,7 @@ func (m *Memory) takeLocked(p string) map[string]*memoryFile {
 	return taken
 }
 
-// Rename gives a file or a folder another path, in a folder that exists. It replaces
-// what was there.
+// Rename gives a file or a folder another path, in a folder that exists. It replaces what was there.
 func (m *Memory) Rename(from, to string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -28,9 +28,8 @@ type Editor interface {
 	Rename(from, to string) error
 }
 
-// Run checks a source. open returns one with an empty repository, and the editor
-// of what is in it; it is called for each test, and ends the source with the
-// test.
+// Run checks a source. open returns one with an empty repository, and the editor of what is in it; it is called for
+// each test, and ends the source with the test.
 func Run(t *testing.T, open func(t *testing.T) (repository.Source, Editor)) {
 	for _, c := range []struct {
 		promise string
@@ -266,21 +265,19 @@ func tellsChanges(t *testing.T, s *subject) {
 	})
 }
 
-// Step is a change of the files, and the paths with the extension rml that there are
-// then.
+// Step is a change of the files, and the paths with the extension rml that there are then.
 type Step struct {
 	What string
 	Do   func() error
 	Want string
 }
 
-// seenMax is how long a change may take to be seen on a machine that has other work:
-// that it is seen is demanded, not how soon.
+// seenMax is how long a change may take to be seen on a machine that has other work: that it is seen is demanded, not
+// how soon.
 const seenMax = 2 * time.Minute
 
-// Follow starts a service on the source, and checks that its lists follow each step.
-// Watch must tell of the right folders: the next walk of everything, which would find a
-// change anyway, is far away.
+// Follow starts a service on the source, and checks that its lists follow each step. Watch must tell of the right
+// folders: the next walk of everything, which would find a change anyway, is far away.
 func Follow(t *testing.T, source repository.Source, steps []Step) {
 	t.Helper()
 	system := actors.NewSystem(zerolog.Nop())

@@ -13,17 +13,14 @@ import (
 )
 
 const (
-	// directoryBytesMax bounds what is read to find the directory of a zip file and
-	// to read it: 2,000 entries need less, and what archive/zip makes of so many
-	// bytes stays below 10 MB.
+	// directoryBytesMax bounds what is read to find the directory of a zip file and to read it: 2,000 entries need
+	// less, and what archive/zip makes of so many bytes stays below 10 MB.
 	directoryBytesMax = 1<<20 + 128<<10
-	// localHeaderBytes, recordBytes and endBytes are the sizes of the fixed part of an
-	// entry's local header, of its record in the directory, and of the end record.
+	// localHeaderBytes, recordBytes and endBytes are the sizes of the fixed part of an entry's local header, of its
+	// record in the directory, and of the end record.
 	localHeaderBytes, recordBytes, endBytes = 30, 46, 22
-	// ratioGraceBytes is the size up to which a part may have any ratio.
-	ratioGraceBytes = 100 << 10
-	// encryptedFlag is the bit of an entry's flags for encryption.
-	encryptedFlag = 1
+	ratioGraceBytes                         = 100 << 10 // the size up to which a part may have any ratio
+	encryptedFlag                           = 1         // the bit of an entry's flags for encryption
 )
 
 // archive is the zip file of a document, checked as a whole.
@@ -31,8 +28,7 @@ type archive struct {
 	source  *source
 	limits  param.Limits
 	entries map[string]*zip.File // by the folded name of the part: /word/document.xml
-	// left is how many bytes may still be inflated.
-	left int64
+	left    int64                // how many bytes may still be inflated
 }
 
 // newArchive reads the directory and checks every entry against the others.
@@ -61,8 +57,7 @@ func newArchive(r io.ReaderAt, size int64, limits param.Limits) (*archive, error
 	return a, a.refuseOverlaps(directory.File, size)
 }
 
-// add adds an entry. It ignores folders and entries whose names no part can have: no
-// relationship leads to them.
+// add adds an entry. It ignores folders and entries whose names no part can have: no relationship leads to them.
 func (a *archive) add(f *zip.File) error {
 	if f.Flags&encryptedFlag != 0 {
 		return &param.Fault{Kind: param.ErrEncrypted, Reason: "an entry of the zip file needs a password"}
@@ -78,9 +73,8 @@ func (a *archive) add(f *zip.File) error {
 	return nil
 }
 
-// refuseOverlaps refuses entries whose data overlaps with another entry's or with the
-// directory. With overlaps the same bytes could be inflated under many names, and the
-// compressed sizes in the directory would bound nothing.
+// refuseOverlaps refuses entries whose data overlaps with another entry's or with the directory. With overlaps the same
+// bytes could be inflated under many names, and the compressed sizes in the directory would bound nothing.
 func (a *archive) refuseOverlaps(files []*zip.File, size int64) error {
 	type span struct{ start, end int64 }
 	spans, directory := make([]span, 0, len(files)+1), size-endBytes
@@ -89,8 +83,7 @@ func (a *archive) refuseOverlaps(files []*zip.File, size int64) error {
 		if err != nil {
 			return a.cause(err)
 		}
-		// The name stands between header and data, so this span starts inside the
-		// entry, never before it.
+		// The name stands between header and data, so this span starts inside the entry, never before it.
 		end := data + int64(f.CompressedSize64)
 		if end < data {
 			return param.NotTemplate("a damaged zip file: an entry without an end")
@@ -115,16 +108,16 @@ func (a *archive) has(name string) bool {
 	return found
 }
 
-// open returns the content of a part. The reader ends with an error when the part
-// exceeds a limit or differs from its checksum or from its size in the directory.
+// open returns the content of a part. The reader ends with an error when the part exceeds a limit or differs from its
+// checksum or from its size in the directory.
 func (a *archive) open(name string) (io.Reader, error) {
 	f := a.entries[foldName(name)]
 	if f.Method != zip.Store && f.Method != zip.Deflate {
 		return nil, param.NotTemplate("a part is compressed in a way that documents are not: method " + strconv.Itoa(int(f.Method)))
 	}
 	p := &part{archive: a, file: f, ratioMax: max(ratioGraceBytes, a.limits.Ratio*int64(min(f.CompressedSize64, 1<<40)))}
-	// A size in the directory that is over a limit is refused at once. What is read is
-	// counted as well, because that size may be wrong.
+	// A size in the directory that is over a limit is refused at once. What is read is counted as well, because that
+	// size may be wrong.
 	if f.UncompressedSize64 > 1<<62 {
 		return nil, param.TooLarge(a.limits.PartBytes, "bytes in one part of a document")
 	}
@@ -180,8 +173,7 @@ func (p *part) check(size int64) error {
 	return nil
 }
 
-// cause turns an error of archive/zip into the caller's: the reader's own error, a
-// limit, or a damaged file.
+// cause turns an error of archive/zip into the caller's: the reader's own error, a limit, or a damaged file.
 func (a *archive) cause(err error) error {
 	var fault *param.Fault
 	switch {
@@ -196,8 +188,8 @@ func (a *archive) cause(err error) error {
 	return param.NotTemplate("a damaged zip file: " + err.Error())
 }
 
-// source reads the file. It keeps the reader's first error, which archive/zip may
-// hide, and charges what is read to left while left is not negative.
+// source reads the file. It keeps the reader's first error, which archive/zip may hide, and charges what is read to
+// left while left is not negative.
 type source struct {
 	r    io.ReaderAt
 	left int64
@@ -224,8 +216,8 @@ func (s *source) ReadAt(p []byte, at int64) (int, error) {
 	return n, err
 }
 
-// isPartName reports whether an entry can be a part: it is no folder, and the target
-// of a relationship can name every segment.
+// isPartName reports whether an entry can be a part: it is no folder, and the target of a relationship can name every
+// segment.
 func isPartName(name string) bool {
 	if strings.ContainsAny(name, "\\\x00") {
 		return false
@@ -238,8 +230,7 @@ func isPartName(name string) bool {
 	return true
 }
 
-// foldName returns name in lower case. Names that differ only in the case of ASCII
-// letters mean the same part.
+// foldName returns name in lower case. Names that differ only in the case of ASCII letters mean the same part.
 func foldName(name string) string {
 	fold := func(r rune) rune {
 		if r >= 'A' && r <= 'Z' {

@@ -12,14 +12,12 @@ import (
 
 const (
 	compoundMagic = "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-	// encryptedStream is the stream of a compound file that is a document with a
-	// password (MS-OFFCRYPTO 2.3.4.4).
+	// encryptedStream is the stream of a compound file that is a document with a password (MS-OFFCRYPTO 2.3.4.4).
 	encryptedStream = "EncryptedPackage"
 )
 
-// refuseOthers refuses files of other known formats by name. It passes everything
-// else: a zip file may have something in front (a self-extractor), so only
-// archive/zip can tell whether it is one.
+// refuseOthers refuses files of other known formats by name. It passes everything else: a zip file may have something
+// in front (a self-extractor), so only archive/zip can tell whether it is one.
 func refuseOthers(r io.ReaderAt, size int64) error {
 	head := make([]byte, min(max(size, 0), 512))
 	n, err := r.ReadAt(head, 0)
@@ -43,8 +41,8 @@ func refuseOthers(r io.ReaderAt, size int64) error {
 	return nil
 }
 
-// refuseCompound tells an encrypted document from an old one. Both are compound
-// files; only the encrypted one has encryptedStream.
+// refuseCompound tells an encrypted document from an old one. Both are compound files; only the encrypted one has
+// encryptedStream.
 func refuseCompound(r io.ReaderAt, size int64, head []byte) error {
 	found, err := hasStream(r, size, head, encryptedStream)
 	switch {
@@ -56,10 +54,9 @@ func refuseCompound(r io.ReaderAt, size int64, head []byte) error {
 	return param.NotTemplate("a compound file (.doc, .xls), not a document of Office Open XML")
 }
 
-// hasStream looks for a stream in the directory of a compound file (MS-CFB 2.2 to
-// 2.6). It follows the chain of the directory's sectors through the first 109 sectors
-// of the allocation table, in at most as many steps as the file has sectors. A
-// damaged file has no such stream.
+// hasStream looks for a stream in the directory of a compound file (MS-CFB 2.2 to 2.6). It follows the chain of the
+// directory's sectors through the first 109 sectors of the allocation table, in at most as many steps as the file has
+// sectors. A damaged file has no such stream.
 func hasStream(r io.ReaderAt, size int64, head []byte, stream string) (bool, error) {
 	const (
 		shiftAt, directoryAt, tableAt = 0x1e, 0x30, 0x4c

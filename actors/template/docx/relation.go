@@ -11,8 +11,7 @@ import (
 	"troupe/actors/template/param"
 )
 
-// Namespaces and kinds of relationships, each as ISO/IEC 29500 transitional and
-// strict spell it.
+// Namespaces and kinds of relationships, each as ISO/IEC 29500 transitional and strict spell it.
 const (
 	packageNamespace = "http://schemas.openxmlformats.org/package/2006/relationships"
 	transitionalKind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/"
@@ -20,8 +19,7 @@ const (
 	mainKind         = "officeDocument"
 )
 
-// storyKinds are the relationships of the main part to parts with text, in the
-// order in which these are read.
+// storyKinds are the relationships of the main part to parts with text, in the order in which these are read.
 var storyKinds = [...]string{"header", "footer", "footnotes", "endnotes", "comments"}
 
 // kinds are all kinds of relationships that are followed.
@@ -88,8 +86,8 @@ func targets(all []relation, kind string) (of []string) {
 	return of
 }
 
-// relations returns the relationships of a part that are of one of kinds and lead to
-// something inside the file; for "/" those of the whole file. A part may have none.
+// relations returns the relationships of a part that are of one of kinds and lead to something inside the file; for "/"
+// those of the whole file. A part may have none.
 func (d *reader) relations(of string) ([]relation, error) {
 	name := path.Join(path.Dir(of), "_rels", path.Base(of)+".rels")
 	if of == "/" {
@@ -134,8 +132,8 @@ func (d *reader) relations(of string) ([]relation, error) {
 	}
 }
 
-// relationOf reads one relationship of a part. It reports whether it is of one of
-// kinds and leads to something inside the file.
+// relationOf reads one relationship of a part. It reports whether it is of one of kinds and leads to something inside
+// the file.
 func relationOf(of string, attributes []markup.Attribute) (r relation, matters bool) {
 	var kind, target []byte
 	for _, a := range attributes {
@@ -157,8 +155,7 @@ func relationOf(of string, attributes []markup.Attribute) (r relation, matters b
 	return r, true
 }
 
-// kindOf returns the last word of a kind of relationship, or "" if it is not one of
-// kinds.
+// kindOf returns the last word of a kind of relationship, or "" if it is not one of kinds.
 func kindOf(kind []byte) string {
 	word, transitional := bytes.CutPrefix(kind, []byte(transitionalKind))
 	if !transitional {
@@ -184,8 +181,7 @@ func resolve(of, target string) string {
 	return path.Clean(target)
 }
 
-// partName returns the name of the part that a target refers to. The target may be
-// escaped as a URI.
+// partName returns the name of the part that a target refers to. The target may be escaped as a URI.
 func (d *reader) partName(target string) string {
 	if !d.archive.has(target) {
 		if plain, err := url.PathUnescape(target); err == nil {

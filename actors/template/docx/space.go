@@ -18,8 +18,8 @@ const (
 	spacePackage
 )
 
-// spaces has the transitional and the strict namespaces. A document uses one of the
-// two sets, and names mean the same in both.
+// spaces has the transitional and the strict namespaces. A document uses one of the two sets, and names mean the same
+// in both.
 var spaces = map[string]space{
 	"http://schemas.openxmlformats.org/wordprocessingml/2006/main": spaceWord,
 	"http://purl.oclc.org/ooxml/wordprocessingml/main":             spaceWord,
@@ -29,14 +29,13 @@ var spaces = map[string]space{
 	packageNamespace: spacePackage,
 }
 
-// bindingsMax bounds the prefixes that are bound at the same time. Documents have
-// about thirty.
+// bindingsMax bounds the prefixes that are bound at the same time. Documents have about thirty.
 const bindingsMax = 10_000
 
 // names resolves prefixes to namespaces at the current place of a part.
 //
-// Invariant: undo has, for every binding since the root, what the prefix meant
-// before; marks has the length of undo at the start of each open element.
+// Invariant: undo has, for every binding since the root, what the prefix meant before; marks has the length of undo at
+// the start of each open element.
 type names struct {
 	bound map[string]space
 	undo  []binding
@@ -50,8 +49,7 @@ type binding struct {
 
 func newNames() *names { return &names{bound: map[string]space{}} }
 
-// enter records the namespaces of the start tag that the parser is at, and returns
-// the element's name.
+// enter records the namespaces of the start tag that the parser is at, and returns the element's name.
 func (n *names) enter(p *markup.Parser) (space, []byte, error) {
 	n.marks = append(n.marks, len(n.undo))
 	for _, a := range p.Attributes() {

@@ -15,8 +15,7 @@ var (
 	storyRoots = []string{"hdr", "ftr", "footnotes", "endnotes", "comments"}
 )
 
-// paragraphsMax bounds how deep paragraphs are nested. Each of them may hold an open
-// declaration in memory.
+// paragraphsMax bounds how deep paragraphs are nested. Each of them may hold an open declaration in memory.
 const paragraphsMax = 8
 
 var errDoctype = param.NotTemplate("a document type, which parts of documents do not have")
@@ -25,33 +24,25 @@ var errDoctype = param.NotTemplate("a document type, which parts of documents do
 type role uint8
 
 const (
-	roleNone role = iota
-	// roleIgnored: nothing in it is text.
-	roleIgnored
-	// roleText: characters in it are text of the paragraph.
-	roleText
-	// roleParagraph: a piece of text of its own.
-	roleParagraph
-	// roleAlternatives: only its first choice counts.
-	roleAlternatives
-	// roleAlternativesTaken: one of its choices was taken.
-	roleAlternativesTaken
+	roleNone              role = iota
+	roleIgnored                // nothing in it is text
+	roleText                   // characters in it are text of the paragraph
+	roleParagraph              // a piece of text of its own
+	roleAlternatives           // only its first choice counts
+	roleAlternativesTaken      // one of its choices was taken
 )
 
 // story puts the text of the paragraphs of one part together.
 //
-// Invariant: open has a role for each open element, and paragraphs a scanner for
-// each roleParagraph in it. Paragraphs are inside each other through text boxes.
+// Invariant: open has a role for each open element, and paragraphs a scanner for each roleParagraph in it. Paragraphs
+// are inside each other through text boxes.
 type story struct {
 	list       *param.Collector
 	names      *names
 	open       []role
 	paragraphs []*param.Scanner
-	// spare has the scanners of paragraphs that ended, to use their memory again.
-	spare []*param.Scanner
-	// ignored counts the open elements from the roleIgnored one inwards; at 0 text
-	// counts.
-	ignored int
+	spare      []*param.Scanner // spare has the scanners of paragraphs that ended, to use their memory again
+	ignored    int              // ignored counts the open elements from the roleIgnored one inwards; at 0 text counts
 }
 
 // scan adds the parameters in the paragraphs of a part to the list.
@@ -136,8 +127,7 @@ func (s *story) enter(space space, local []byte) error {
 	return nil
 }
 
-// wordRole returns the role of an element of WordprocessingML, and the text that it
-// stands for.
+// wordRole returns the role of an element of WordprocessingML, and the text that it stands for.
 func wordRole(local []byte) (role, string) {
 	switch string(local) {
 	case "p":
@@ -156,9 +146,8 @@ func wordRole(local []byte) (role, string) {
 	return roleNone, ""
 }
 
-// compatibilityRole returns the role of an element of mc. The choices of an
-// mc:AlternateContent are copies of the same content for readers of different age.
-// The first choice is read; without one, the fallback.
+// compatibilityRole returns the role of an element of mc. The choices of an mc:AlternateContent are copies of the same
+// content for readers of different age. The first choice is read; without one, the fallback.
 func (s *story) compatibilityRole(local []byte) role {
 	parent := len(s.open) - 1
 	switch string(local) {
@@ -198,8 +187,7 @@ func (s *story) leave() error {
 	return paragraph.End()
 }
 
-// write adds text to the innermost paragraph. Text outside all paragraphs does not
-// count.
+// write adds text to the innermost paragraph. Text outside all paragraphs does not count.
 func (s *story) write(text []byte) error {
 	if len(s.paragraphs) == 0 {
 		return nil

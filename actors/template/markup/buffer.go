@@ -10,23 +10,19 @@ const bufferBytes = 64 << 10
 
 // buffer is a window on the text. The parser is past what is before pos.
 type buffer struct {
-	from io.Reader
-	// text was read; text[pos:] is still to be parsed.
-	text  []byte
+	from  io.Reader
+	text  []byte // text was read; text[pos:] is still to be parsed
 	pos   int
-	lines int // line ends before text
-	// err is why there is no more text: io.EOF, or the reader's error.
-	err error
-	// cr says that the last byte read is a carriage return.
-	cr bool
+	lines int   // line ends before text
+	err   error // why there is no more text: io.EOF, or the reader's error
+	cr    bool  // cr says that the last byte read is a carriage return
 }
 
 // ahead is what was read and is still to be parsed.
 func (b *buffer) ahead() []byte { return b.text[b.pos:] }
 
-// more reads more text. It moves the text in the buffer, which makes slices of it
-// invalid, and grows the buffer when all of the text is ahead. It reports whether it
-// read anything.
+// more reads more text. It moves the text in the buffer, which makes slices of it invalid, and grows the buffer when
+// all of the text is ahead. It reports whether it read anything.
 func (b *buffer) more() bool {
 	if b.err != nil {
 		return false
@@ -53,9 +49,8 @@ func (b *buffer) more() bool {
 	return false
 }
 
-// lineEnds replaces every carriage return in p, and every carriage return with a
-// line feed, by one line feed, and returns the new length of p. XML 1.0, 2.11 wants
-// this before any parsing.
+// lineEnds replaces every carriage return in p, and every carriage return with a line feed, by one line feed, and
+// returns the new length of p. XML 1.0, 2.11 wants this before any parsing.
 func (b *buffer) lineEnds(p []byte) int {
 	read, size := 0, 0
 	if b.cr && len(p) > 0 && p[0] == '\n' { // the carriage return before it stands for both

@@ -14,14 +14,11 @@ import (
 )
 
 const (
-	// declarationBytesMax bounds what is between <?xml and ?>.
-	declarationBytesMax = 500
-	// headBytes has all of the XML declaration in it, in 16 bits a character too.
-	headBytes = 1024
+	declarationBytesMax = 500  // declarationBytesMax bounds what is between <?xml and ?>
+	headBytes           = 1024 // headBytes has all of the XML declaration in it, in 16 bits a character too
 )
 
-// marks are the first bytes that tell how wide the units of a text are. Longer ones
-// come first.
+// marks are the first bytes that tell how wide the units of a text are. Longer ones come first.
 var marks = []struct {
 	start    string
 	encoding encoding.Encoding // nil: UTF-8, or what the declaration says
@@ -45,9 +42,8 @@ var (
 	utf16LE = unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)
 )
 
-// Decode returns the text of r in UTF-8, without a byte order mark. A byte order
-// mark counts for more than the declaration; a text without either is UTF-8. Such a
-// text is not decoded, and Parser checks whether it is valid.
+// Decode returns the text of r in UTF-8, without a byte order mark. A byte order mark counts for more than the
+// declaration; a text without either is UTF-8. Such a text is not decoded, and Parser checks whether it is valid.
 func Decode(r io.Reader) (io.Reader, error) {
 	head := make([]byte, headBytes)
 	n, err := io.ReadFull(r, head)
@@ -77,8 +73,7 @@ func Decode(r io.Reader) (io.Reader, error) {
 	return decodeDeclared(all, declared(head))
 }
 
-// decodeDeclared decodes a text of single bytes whose declaration names an
-// encoding, or none.
+// decodeDeclared decodes a text of single bytes whose declaration names an encoding, or none.
 func decodeDeclared(r io.Reader, name string) (io.Reader, error) {
 	switch lower := strings.ToLower(name); {
 	case lower == "", lower == "utf-8", lower == "utf8":
@@ -93,8 +88,7 @@ func decodeDeclared(r io.Reader, name string) (io.Reader, error) {
 	return checked(r, e, name), nil
 }
 
-// wide reports whether the declared encoding has 16 bits a character. So does a text
-// that declares none.
+// wide reports whether the declared encoding has 16 bits a character. So does a text that declares none.
 func wide(name string) bool { return name == "" || wideName(strings.ToLower(name)) }
 
 func wideName(lower string) bool {
@@ -103,8 +97,8 @@ func wideName(lower string) bool {
 
 func dropNUL(b []byte) []byte { return bytes.ReplaceAll(b, []byte{0}, nil) }
 
-// declared returns the encoding that the XML declaration at the start of a text
-// names, or "". The declaration itself is checked by Parser.
+// declared returns the encoding that the XML declaration at the start of a text names, or "". The declaration itself is
+// checked by Parser.
 func declared(head []byte) string {
 	if len(head) < 6 || !bytes.HasPrefix(head, []byte("<?xml")) || !isBlank(head[5]) {
 		return ""
@@ -129,8 +123,8 @@ func declared(head []byte) string {
 	return string(name)
 }
 
-// checked decodes r and refuses bytes that are not of the encoding. Decoders replace
-// them by U+FFFD, so a template with this character must be UTF-8.
+// checked decodes r and refuses bytes that are not of the encoding. Decoders replace them by U+FFFD, so a template with
+// this character must be UTF-8.
 func checked(r io.Reader, e encoding.Encoding, name string) io.Reader {
 	return &replacementChecker{r: transform.NewReader(r, e.NewDecoder()), name: name}
 }
@@ -138,8 +132,7 @@ func checked(r io.Reader, e encoding.Encoding, name string) io.Reader {
 type replacementChecker struct {
 	r    io.Reader
 	name string
-	// tail has the last bytes of the read before, which may begin a U+FFFD.
-	tail []byte
+	tail []byte // tail has the last bytes of the read before, which may begin a U+FFFD
 }
 
 const replacement = "\uFFFD"

@@ -13,21 +13,17 @@ import (
 type Event uint8
 
 const (
-	// Start is a start tag, or the first half of an empty-element tag: Name and
-	// Attributes are set.
-	Start Event = iota + 1
-	// End is an end tag, or the second half of an empty-element tag.
-	End
-	// Text is a part of a text node or CDATA section: Text is set. Successive ones
-	// belong to the same node.
+	Start Event = iota + 1 // a start tag, or the first half of an empty-element tag: Name and Attributes are set
+	End                    // an end tag, or the second half of an empty-element tag
+	// Text is a part of a text node or CDATA section: Text is set. Successive ones belong to the same node.
 	Text
-	// Break separates two text nodes, as tags do: a comment, a processing instruction,
-	// the start or the end of a CDATA section.
+	// Break separates two text nodes, as tags do: a comment, a processing instruction, the start or the end of a CDATA
+	// section.
 	Break
 )
 
-// Attribute is an attribute of a start tag. Value is decoded and normalised: white
-// space that is not a reference is a blank.
+// Attribute is an attribute of a start tag. Value is decoded and normalised: white space that is not a reference is a
+// blank.
 type Attribute struct {
 	Name, Value []byte
 }
@@ -36,8 +32,8 @@ type Attribute struct {
 type Parser struct {
 	limits param.Limits
 	buffer
-	// name, attributes and text belong to the last event. They are slices of buffer
-	// or scratch, and valid until the next call of Next.
+	// name, attributes and text belong to the last event. They are slices of buffer or scratch, and valid until the
+	// next call of Next.
 	name       []byte
 	attributes []Attribute
 	text       []byte
@@ -55,12 +51,11 @@ type Parser struct {
 	empty   bool // the last event was the first half of an empty-element tag
 }
 
-// NewParser returns a parser without a text; call Reset before Next. The limits must
-// be complete (param.Limits.WithDefaults).
+// NewParser returns a parser without a text; call Reset before Next. The limits must be complete
+// (param.Limits.WithDefaults).
 func NewParser(limits param.Limits) *Parser { return &Parser{limits: limits} }
 
-// Reset starts with another text, in UTF-8 without a byte order mark. Nodes are
-// counted over all texts.
+// Reset starts with another text, in UTF-8 without a byte order mark. Nodes are counted over all texts.
 func (p *Parser) Reset(r io.Reader) {
 	if p.buffer.text == nil {
 		p.buffer.text = make([]byte, 0, bufferBytes)
@@ -76,15 +71,13 @@ func (p *Parser) Name() []byte { return p.name }
 // Attributes returns those of the start tag, valid until the next call of Next.
 func (p *Parser) Attributes() []Attribute { return p.attributes }
 
-// Text returns the text of a Text event. It is never empty, and valid until the next
-// call of Next.
+// Text returns the text of a Text event. It is never empty, and valid until the next call of Next.
 func (p *Parser) Text() []byte { return p.text }
 
 // HasDoctype reports whether there was a document type declaration.
 func (p *Parser) HasDoctype() bool { return p.doctype }
 
-// Next returns the next event. The error is io.EOF at the end of a well-formed
-// text.
+// Next returns the next event. The error is io.EOF at the end of a well-formed text.
 func (p *Parser) Next() (Event, error) {
 	if p.empty {
 		p.empty = false
@@ -127,8 +120,8 @@ func (p *Parser) atEnd() error {
 // cut returns the error for a text that ends inside what.
 func (p *Parser) cut(what string) error { return p.fault("the text ends inside " + what) }
 
-// fault returns the error for a text that is not well-formed. After an error of the
-// reader it returns that error: the text only seems damaged.
+// fault returns the error for a text that is not well-formed. After an error of the reader it returns that error: the
+// text only seems damaged.
 func (p *Parser) fault(reason string) error {
 	if p.err != nil && p.err != io.EOF { //nolint:errorlint // readers return it bare
 		return p.err
@@ -136,9 +129,8 @@ func (p *Parser) fault(reason string) error {
 	return param.NotTemplate("not well-formed XML: line " + strconv.Itoa(p.line()) + ": " + reason)
 }
 
-// run returns the characters ahead that stand for themselves in a class, and moves
-// past them. At least one byte must be ahead. An empty result means that this byte
-// is markup or a control character.
+// run returns the characters ahead that stand for themselves in a class, and moves past them. At least one byte must be
+// ahead. An empty result means that this byte is markup or a control character.
 func (p *Parser) run(class uint8) ([]byte, error) {
 	b, i := p.ahead(), 0
 	for i < len(b) {
@@ -175,16 +167,14 @@ func (p *Parser) run(class uint8) ([]byte, error) {
 	return b[:i], nil
 }
 
-// isPlain reports whether b starts with a bracket that does not begin a ]]>. It is
-// false when b is too short to tell.
+// isPlain reports whether b starts with a bracket that does not begin a ]]>. It is false when b is too short to tell.
 func isPlain(b []byte) bool {
 	return b[0] == ']' && len(b) > 2 && (b[1] != ']' || b[2] != '>')
 }
 
 var bracket = []byte("]")
 
-// nextText parses a part of a text node. It reports whether text has something for
-// the caller.
+// nextText parses a part of a text node. It reports whether text has something for the caller.
 func (p *Parser) nextText() (found bool, err error) {
 	p.begun = true
 	if p.text, err = p.run(inText); err != nil {
@@ -206,8 +196,7 @@ func (p *Parser) nextText() (found bool, err error) {
 	return false, nil
 }
 
-// special parses a bracket or a reference in a text node, and sets text to what it
-// stands for.
+// special parses a bracket or a reference in a text node, and sets text to what it stands for.
 func (p *Parser) special() error {
 	switch p.ahead()[0] {
 	case ']':
@@ -225,8 +214,7 @@ func (p *Parser) special() error {
 	return nil
 }
 
-// referenceBytesMax bounds a reference. Only a number with leading zeros can be
-// longer and still stand for a character.
+// referenceBytesMax bounds a reference. Only a number with leading zeros can be longer and still stand for a character.
 const referenceBytesMax = 64
 
 func (p *Parser) reference() error {
@@ -315,8 +303,7 @@ func (p *Parser) nextMarkup() (Event, error) {
 
 func (p *Parser) startsWith(s string) bool { return p.need(len(s)) && string(p.ahead()[:len(s)]) == s }
 
-// skip moves past the closing mark of what. That of a comment is --, which only a >
-// may follow.
+// skip moves past the closing mark of what. That of a comment is --, which only a > may follow.
 func (p *Parser) skip(class uint8, mark, what string) error {
 	for {
 		if !p.need(1) {
@@ -349,8 +336,7 @@ func (p *Parser) skip(class uint8, mark, what string) error {
 	}
 }
 
-// instruction parses a processing instruction or, at the start of the text, the XML
-// declaration.
+// instruction parses a processing instruction or, at the start of the text, the XML declaration.
 func (p *Parser) instruction(first bool) error {
 	p.pos += len("<?")
 	target, err := p.nameAhead("a processing instruction")

@@ -11,8 +11,8 @@ import (
 // nameBytesMax bounds the names of elements, attributes and targets.
 const nameBytesMax = 1024
 
-// tagLength returns the length of the tag ahead, with its < and >. It looks at every
-// byte once, however often it reads more.
+// tagLength returns the length of the tag ahead, with its < and >. It looks at every byte once, however often it reads
+// more.
 func (p *Parser) tagLength(what string) (int, error) {
 	quote := byte(0)
 	for n := 1; ; {
@@ -151,8 +151,8 @@ func (p *Parser) parseAttributes(tag []byte) error {
 	}
 }
 
-// value decodes the value of an attribute. It returns raw when there is nothing to
-// decode, and a slice of scratch otherwise.
+// value decodes the value of an attribute. It returns raw when there is nothing to decode, and a slice of scratch
+// otherwise.
 func (p *Parser) value(raw []byte) ([]byte, error) {
 	start, done := len(p.scratch), 0
 	for i := 0; i < len(raw); {
@@ -201,8 +201,7 @@ func (p *Parser) value(raw []byte) ([]byte, error) {
 	return p.scratch[start:], nil
 }
 
-// pairsMax is the number of attributes up to which comparing all pairs is faster
-// than sorting.
+// pairsMax is the number of attributes up to which comparing all pairs is faster than sorting.
 const pairsMax = 8
 
 // distinct checks that no two attributes have the same name.
@@ -237,8 +236,7 @@ func (p *Parser) twice(name []byte) error {
 // doctype names a document type declaration for tagLength.
 const doctype = "the document type"
 
-// doctypeDeclaration parses a document type declaration. An external subset that it
-// names is not opened.
+// doctypeDeclaration parses a document type declaration. An external subset that it names is not opened.
 func (p *Parser) doctypeDeclaration() error {
 	if p.doctype || p.rooted {
 		return p.fault("a document type that is not before the root element")

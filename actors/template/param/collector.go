@@ -17,8 +17,8 @@ type Param struct {
 	Default string `json:"defaultValue"`
 }
 
-// Declaration returns the parameter as a template declares it, in the shortest form
-// that means the same. Every parameter with a name can be declared.
+// Declaration returns the parameter as a template declares it, in the shortest form that means the same. Every
+// parameter with a name can be declared.
 func (p Param) Declaration() string {
 	text := "${" + escape(p.Name)
 	if !p.bare() {
@@ -35,8 +35,7 @@ var escape = strings.NewReplacer(`#`, `\#`, `{`, `\{`, `}`, `\}`, `\`, `\\`).Rep
 // bare reports whether a declaration says nothing but the name.
 func (p Param) bare() bool { return p.Type == "" && p.Default == "" }
 
-// Collector keeps one Param for each name: the first that has a type or a default,
-// else the first.
+// Collector keeps one Param for each name: the first that has a type or a default, else the first.
 type Collector struct {
 	limits       Limits
 	params       map[string]Param
@@ -51,8 +50,7 @@ func NewCollector(limits Limits) *Collector {
 	return &Collector{limits: limits.WithDefaults(), params: map[string]Param{}}
 }
 
-// add adds one declaration, whose parts still have their escapes. A declaration
-// without a name is not a parameter.
+// add adds one declaration, whose parts still have their escapes. A declaration without a name is not a parameter.
 func (c *Collector) add(name, typ, def []byte) error {
 	if len(name) == 0 {
 		return nil
@@ -92,8 +90,7 @@ func (c *Collector) put(p Param) error {
 	return nil
 }
 
-// Params returns the parameters, ascending by name, by code point. The result is
-// never nil, and the caller owns it.
+// Params returns the parameters, ascending by name, by code point. The result is never nil, and the caller owns it.
 func (c *Collector) Params() []Param {
 	out := make([]Param, 0, len(c.params))
 	for _, name := range slices.Sorted(maps.Keys(c.params)) {
@@ -121,6 +118,6 @@ func appendUnescaped(out, s []byte) []byte {
 	return out
 }
 
-// isEscapable reports whether a backslash before b takes its meaning from it.
-// Before anything else a backslash stands for itself.
+// isEscapable reports whether a backslash before b takes its meaning from it. Before anything else a backslash stands
+// for itself.
 func isEscapable(b byte) bool { return b == '#' || b == '{' || b == '}' || b == '\\' }

@@ -4,29 +4,23 @@ import "bytes"
 
 // Scanner finds declarations in text that comes in parts.
 //
-// Invariants: text is empty, or starts with the ${ of the outermost declaration
-// that is open, and stack is not empty; found lists every declaration that began
-// in text, in the order in which they began; the entry of each that is open is on
-// the stack.
+// Invariants: text is empty, or starts with the ${ of the outermost declaration that is open, and stack is not empty;
+// found lists every declaration that began in text, in the order in which they began; the entry of each that is open is
+// on the stack.
 //
-// The obvious design, to look for the } of each ${ and then into what is between,
-// reads nested text once for each level. Here every byte is read once, and a
-// declaration is only a few offsets until the outermost one is complete.
+// The obvious design, to look for the } of each ${ and then into what is between, reads nested text once for each
+// level. Here every byte is read once, and a declaration is only a few offsets until the outermost one is complete.
 type Scanner struct {
-	list  *Collector
-	text  []byte
-	found []declaration
-	stack []brace
-	// nesting counts the declarations on the stack.
-	nesting int
-	// dollar says that the byte before was a $ that is not escaped.
-	dollar bool
-	// escaping says that the byte before was a backslash that is not escaped.
-	escaping bool
+	list     *Collector
+	text     []byte
+	found    []declaration
+	stack    []brace
+	nesting  int  // nesting counts the declarations on the stack
+	dollar   bool // dollar says that the byte before was a $ that is not escaped
+	escaping bool // escaping says that the byte before was a backslash that is not escaped
 }
 
-// declaration is a range of Scanner.text. It is small because a declaration of
-// 64 KiB can have 20,000 others inside.
+// declaration is a range of Scanner.text. It is small because a declaration of 64 KiB can have 20,000 others inside.
 type declaration struct {
 	start int32    // of the name
 	split [2]int32 // of the first two #, 0 while there is none
@@ -42,8 +36,8 @@ type brace struct {
 // NewScanner returns a scanner that fills list.
 func NewScanner(list *Collector) *Scanner { return &Scanner{list: list} }
 
-// Write scans the next part of the text. It does not keep part. Its errors are about
-// limits, and after one the scanner must not be used.
+// Write scans the next part of the text. It does not keep part. Its errors are about limits, and after one the scanner
+// must not be used.
 func (s *Scanner) Write(part []byte) error {
 	for len(part) > 0 {
 		if len(s.stack) == 0 {
@@ -63,8 +57,7 @@ func (s *Scanner) Write(part []byte) error {
 	return nil
 }
 
-// End ends the text. A declaration that is still open is text; complete ones inside
-// of it count.
+// End ends the text. A declaration that is still open is text; complete ones inside of it count.
 func (s *Scanner) End() error {
 	s.dollar = false
 	if len(s.stack) == 0 {
@@ -74,8 +67,7 @@ func (s *Scanner) End() error {
 	return s.flush()
 }
 
-// begin looks for the next ${ outside every declaration, and returns what
-// follows it.
+// begin looks for the next ${ outside every declaration, and returns what follows it.
 func (s *Scanner) begin(part []byte) (rest []byte, err error) {
 	if !s.dollar {
 		i := bytes.IndexByte(part, '$')
@@ -107,8 +99,7 @@ func (s *Scanner) open() error {
 	return nil
 }
 
-// inside scans part until the outermost declaration is complete or part ends, and
-// returns how many bytes it scanned.
+// inside scans part until the outermost declaration is complete or part ends, and returns how many bytes it scanned.
 func (s *Scanner) inside(part []byte) (scanned int, err error) {
 	room := s.list.limits.DeclarationBytes - len(s.text)
 	if len(part) > room {
@@ -167,8 +158,7 @@ func (s *Scanner) pop(at int32) {
 	s.stack = s.stack[:last]
 }
 
-// flush adds the complete declarations to the list, in the order in which they
-// began, and drops the text.
+// flush adds the complete declarations to the list, in the order in which they began, and drops the text.
 func (s *Scanner) flush() error {
 	for _, d := range s.found {
 		if d.end == 0 {

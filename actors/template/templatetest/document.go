@@ -12,9 +12,8 @@ import (
 	"troupe/actors/template/param"
 )
 
-// Document makes a document that declares params, and returns with it what a
-// reader of it finds. Where each of them stands, how its text is split into runs,
-// what is around it and how the file is packed is chosen by chance.
+// Document makes a document that declares params, and returns with it what a reader of it finds. Where each of them
+// stands, how its text is split into runs, what is around it and how the file is packed is chosen by chance.
 func Document(chance *rand.Rand, params []param.Param) (file []byte, want []param.Param) {
 	d := &document{Rand: chance, word: pickOf(chance, "w:", "w:", "x:", "")}
 	d.pkg = Package{Strict: d.IntN(4) == 0, Name: pickOf(chance, "", "", "word/document2.xml", "a/b/Main.xml", "main.xml")}
@@ -152,8 +151,7 @@ func (d *document) filler() string {
 	return strings.ReplaceAll(pickOf(d.Rand, "", "Dear ", "$", "{x} ", "} ", "#", "a \U0001f600 b", "$$", "\u201e${\u201c ")+pickOf(d.Rand, " ", ", ", "x", "\t"), "${", "$ {")
 }
 
-// runs returns a text split into runs, with all around them that a document may
-// have there.
+// runs returns a text split into runs, with all around them that a document may have there.
 func (d *document) runs(text string, depth int) (out string) {
 	all := []rune(text)
 	for len(all) > 0 {
@@ -213,8 +211,8 @@ func (d *document) run(text []rune) string {
 	return d.tag("r", out)
 }
 
-// noise returns what may stand between two runs and is no text of the paragraph.
-// Now and then it is a text box, with parameters of its own.
+// noise returns what may stand between two runs and is no text of the paragraph. Now and then it is a text box, with
+// parameters of its own.
 func (d *document) noise(depth int) string {
 	d.number++
 	text := func(name, text string) string { return d.tag("r", d.tag(name, text)) }

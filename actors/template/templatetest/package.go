@@ -27,18 +27,15 @@ type Part struct {
 	XML  string
 }
 
-// Package is a document in parts. The zero value of a field is what most documents
-// have.
+// Package is a document in parts. The zero value of a field is what most documents have.
 type Package struct {
 	Main   string // the main part's XML
 	Name   string // its name; default: word/document.xml
 	Strict bool
 	Others []Part
 	Method uint16
-	// Target spells a relationship's target; default: relative to the part.
-	Target func(from, to string) string
-	// More are entries that nothing leads to.
-	More []Entry
+	Target func(from, to string) string // Target spells a relationship's target; default: relative to the part
+	More   []Entry                      // entries that nothing leads to
 }
 
 // Body returns a main part with the given content of its body.

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// Repeat makes the next rapid.Check of a test try 2,000 things, unless -rapid.checks is
-// given.
+// Repeat makes the next rapid.Check of a test try 2,000 things, unless -rapid.checks is given.
 func Repeat(t *testing.T) {
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })

@@ -8,8 +8,7 @@ import (
 // Pick chooses one of n things: 0 to n-1.
 type Pick func(n int) int
 
-// Reference writes a character as a reference of XML: by its name, if it has one,
-// or by its number.
+// Reference writes a character as a reference of XML: by its name, if it has one, or by its number.
 func Reference(pick Pick, r rune) string {
 	forms := []string{fmt.Sprintf("&#%d;", r), fmt.Sprintf("&#x%x;", r), fmt.Sprintf("&#x%08X;", r)}
 	if name, named := map[rune]string{'<': "&lt;", '>': "&gt;", '&': "&amp;", '"': "&quot;", '\'': "&apos;"}[r]; named {
@@ -18,8 +17,7 @@ func Reference(pick Pick, r rune) string {
 	return forms[pick(len(forms))]
 }
 
-// Escape writes a text for XML: the characters of must as references, and now and
-// then others.
+// Escape writes a text for XML: the characters of must as references, and now and then others.
 func Escape(pick Pick, text, must string) string {
 	var out strings.Builder
 	for _, r := range text {

@@ -12,13 +12,9 @@ import (
 // Entry is an entry of a zip file.
 type Entry struct {
 	Name, Content string
-	// Method is zip.Store, the zero, or zip.Deflate.
-	Method uint16
-	// Raw is the entry's data as it stands, for files that lie; nil: what Method
-	// makes of Content.
-	Raw []byte
-	// Change, if there is one, changes what the headers say.
-	Change func(*zip.FileHeader)
+	Method        uint16                // zip.Store, the zero, or zip.Deflate
+	Raw           []byte                // the entry's data as it stands, for files that lie; nil: what Method makes of Content
+	Change        func(*zip.FileHeader) // Change, if there is one, changes what the headers say
 }
 
 // Zip makes a zip file. It panics when it cannot: nothing is written but memory.

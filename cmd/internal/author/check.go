@@ -95,8 +95,8 @@ func checkParts(c *config.Config) document.Faults {
 		settingFaults(c.Store.EnsureDefaults().Validate()))
 }
 
-// checkStore returns why the server would not start on the store of the home. The
-// store is not opened: that a server has it open does not matter.
+// checkStore returns why the server would not start on the store of the home. The store is not opened: that a server
+// has it open does not matter.
 func checkStore(c *config.Config) document.Faults {
 	path := filepath.Join(c.Home, homedir.StoreIDFile)
 	err := homedir.DemandFile(path)
@@ -109,8 +109,7 @@ func checkStore(c *config.Config) document.Faults {
 	return document.Faults{{File: homedir.StoreIDFile, Reason: err.Error()}}
 }
 
-// checkServer returns what the server that runs on the home would refuse, and what else it
-// says. asked: there is one.
+// checkServer returns what the server that runs on the home would refuse, and what else it says. asked: there is one.
 func checkServer(cmd *cobra.Command, c *config.Config) (faults, warnings document.Faults, asked bool, err error) {
 	client, err := homedir.Dial(cmd.Context(), c.Home)
 	if errors.Is(err, admin.ErrNoServer) {

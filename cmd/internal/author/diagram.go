@@ -151,8 +151,8 @@ func pictureOfInstance(ctx context.Context, c *client.Client, find definitionSou
 	return &diagram.Picture{Chart: definition.Chart(), Instance: in}, nil
 }
 
-// isDefinitionFile reports whether an argument is the name of a file. An id may look like one; then the file wins
-// where it is there.
+// isDefinitionFile reports whether an argument is the name of a file. An id may look like one; then the file wins where
+// it is there.
 func isDefinitionFile(name string) bool {
 	if strings.ContainsAny(name, `/\`) {
 		return true
@@ -210,8 +210,7 @@ func definitionInHome(dir string) definitionSource {
 	}
 }
 
-// sourceInHome returns a workflow of the files of a home; version 0 is the newest. Faults in other files do not
-// matter.
+// sourceInHome returns a workflow of the files of a home; version 0 is the newest. Faults in other files do not matter.
 func sourceInHome(dir, id string, version uint64) (*catalog.Source, error) {
 	if err := homedir.Demand(dir); err != nil {
 		return nil, err

@@ -85,8 +85,7 @@ func parametersOf(name string) ([]template.Param, error) {
 	return template.Parameters(kind, file, st.Size(), template.Limits{})
 }
 
-// withoutName is the cause of an error of os: the file's name stands in front of
-// it anyway.
+// withoutName is the cause of an error of os: the file's name stands in front of it anyway.
 func withoutName(err error) error {
 	var of *os.PathError
 	if errors.As(err, &of) {
@@ -95,8 +94,7 @@ func withoutName(err error) error {
 	return err
 }
 
-// showParameters writes what is known about the files. A table names the file when
-// there are several, JSON always.
+// showParameters writes what is known about the files. A table names the file when there are several, JSON always.
 func showParameters(o *cli.Output, files []fileParameters) error {
 	if o.Form == cli.FormJSON {
 		var text bytes.Buffer

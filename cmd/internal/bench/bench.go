@@ -210,8 +210,7 @@ func parseRates(texts []string) (rates []float64, err error) {
 	return rates, nil
 }
 
-// targets says what is measured: a server of its own or one that runs, and what it is
-// compared with.
+// targets says what is measured: a server of its own or one that runs, and what it is compared with.
 func (b *benchCommand) targets(p *trial.Plan) (err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -240,8 +239,7 @@ func (b *benchCommand) targets(p *trial.Plan) (err error) {
 	case b.against == "":
 		return nil
 	case isURL:
-		// NB: a token goes to the service that it was given for: not even that of the
-		// environment goes to a second one.
+		// NB: a token goes to the service that it was given for: not even that of the environment goes to a second one.
 		if b.againstToken == "" {
 			return fmt.Errorf("there is no token for %s: give one with --against-token-file FILE", b.against)
 		}
@@ -264,8 +262,7 @@ func (b *benchCommand) targets(p *trial.Plan) (err error) {
 	return nil
 }
 
-// runningTarget is a target that runs already. further are the tokens of further users, which
-// the flag as has.
+// runningTarget is a target that runs already. further are the tokens of further users, which the flag as has.
 func runningTarget(name string, at connect.Connection, as string, further []string, scenario *load.Scenario) (trial.Target, error) {
 	check := func(address string) error {
 		if _, err := trial.ParseAddress(address); err != nil {
@@ -301,8 +298,7 @@ func runningTarget(name string, at connect.Connection, as string, further []stri
 	return t, nil
 }
 
-// commandLine is what was typed. Secrets are not in it: they come in files and in the
-// environment.
+// commandLine is what was typed. Secrets are not in it: they come in files and in the environment.
 func commandLine(args []string) string {
 	words := []string{"troupe"}
 	for _, arg := range args {

@@ -11,8 +11,7 @@ import (
 	"troupe/cmd/internal/cli"
 )
 
-// benchTables writes the runs, the kinds of requests where there are several, and the
-// ratios of two targets.
+// benchTables writes the runs, the kinds of requests where there are several, and the ratios of two targets.
 func benchTables(o *cli.Output, rep *report.Report) error {
 	rows := [][]string{{"RUN", "PER SECOND", "P50 MS", "P90 MS", "P99 MS", "P99.9 MS", "MAX MS", "CPU µS", "ERRORS", "SHED", "MISSED", "LONGEST GAP S"}}
 	kinds := [][]string{{"RUN", "KIND", "REQUESTS", "P50 MS", "P90 MS", "P99 MS", "P99.9 MS", "MAX MS"}}

@@ -9,14 +9,12 @@ import (
 	"troupe/gateway"
 )
 
-// SourceVersion is that of the tree: what the next release is to be. CHANGELOG.md has no newer
-// one (a test).
+// SourceVersion is that of the tree: what the next release is to be. CHANGELOG.md has no newer one (a test).
 const SourceVersion = "v0.1.0-dev"
 
 // Info is what the program was made from.
 type Info struct {
-	// Version is the main module's, or that of the source when the Go tool knew none: go run does
-	// not look for one.
+	// Version is the main module's, or that of the source when the Go tool knew none: go run does not look for one.
 	Version string `json:"version"`
 	// Commit is the revision of the source, empty when the Go tool knew none.
 	Commit string `json:"commit"`
@@ -31,8 +29,8 @@ type Info struct {
 	Arch string `json:"arch"`
 }
 
-// Read returns what the Go tool wrote into the program. A program that was
-// built without modules has none: then it is empty but for the version of Go.
+// Read returns what the Go tool wrote into the program. A program that was built without modules has none: then it is
+// empty but for the version of Go.
 func Read() *debug.BuildInfo {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -1,6 +1,6 @@
-// Package cli is what all commands of the program have alike: exit codes, arguments, groups, the forms of a result,
-// the values of flags, suggestions for a mistyped word, and the line on a terminal that is written again and again.
-// It knows no service, no home and no setting.
+// Package cli is what all commands of the program have alike: exit codes, arguments, groups, the forms of a result, the
+// values of flags, suggestions for a mistyped word, and the line on a terminal that is written again and again. It
+// knows no service, no home and no setting.
 package cli
 
 import (
@@ -55,8 +55,8 @@ func Run(root *cobra.Command, args []string, stdin io.Reader, stdout, stderr io.
 	return ExitFailed
 }
 
-// EndSignals are those that end a command in order. SIGHUP says that the terminal has closed,
-// and is not among them where it is ignored, as nohup makes it.
+// EndSignals are those that end a command in order. SIGHUP says that the terminal has closed, and is not among them
+// where it is ignored, as nohup makes it.
 func EndSignals() []os.Signal {
 	ends := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -100,15 +100,14 @@ func checkArguments(cmd *cobra.Command) {
 	}
 }
 
-// showHelp explains a command that was used wrongly; on standard error, because
-// it is no result.
+// showHelp explains a command that was used wrongly; on standard error, because it is no result.
 func showHelp(cmd *cobra.Command) {
 	cmd.SetOut(cmd.ErrOrStderr())
 	_ = cmd.Help() // what is left to do is to end with an error anyway
 }
 
-// Arguments takes the arguments that the command's Use names: NAME, [NAME] for one
-// that may be missing, NAME... for one or more.
+// Arguments takes the arguments that the command's Use names: NAME, [NAME] for one that may be missing, NAME... for one
+// or more.
 func Arguments(cmd *cobra.Command, args []string) error {
 	names := strings.Fields(cmd.Use)[1:]
 	usage := strings.Join(append([]string{cmd.CommandPath()}, names...), " ")

@@ -17,8 +17,7 @@ var errInputTooLarge = errors.New("is larger than 16 MiB")
 
 const inputBytesMax = 16 << 20
 
-// JsonInput returns the JSON that an argument names: itself, @file, or - for
-// standard input.
+// JsonInput returns the JSON that an argument names: itself, @file, or - for standard input.
 func JsonInput(cmd *cobra.Command, flag, value string) (json.RawMessage, error) {
 	text, err := []byte(value), error(nil)
 	switch name, isFile := strings.CutPrefix(value, "@"); {

@@ -29,15 +29,13 @@ const (
 
 // Output writes the result of a command in the form that was asked for.
 type Output struct {
-	Form string
-	To   io.Writer
-	// terminal says that a person's terminal reads along: what could steer it is
-	// escaped in JSON as well.
-	terminal bool
+	Form     string
+	To       io.Writer
+	terminal bool // terminal says that a person's terminal reads along: what could steer it is escaped in JSON as well
 }
 
-// AddOutput adds the flag -o with the forms that a command has, the default first. What is
-// given is checked, and standard output taken, before the command runs.
+// AddOutput adds the flag -o with the forms that a command has, the default first. What is given is checked, and
+// standard output taken, before the command runs.
 func AddOutput(cmd *cobra.Command, forms ...string) *Output {
 	o := &Output{}
 	cmd.Flags().StringVarP(&o.Form, "output", "o", forms[0], "form of the result: "+strings.Join(forms, ", "))
@@ -62,8 +60,7 @@ func IsTerminal(stream any) bool {
 	return err == nil && st.Mode()&os.ModeCharDevice != 0
 }
 
-// Raw writes JSON as the service sent it. On a terminal what does not print is
-// escaped; it means the same.
+// Raw writes JSON as the service sent it. On a terminal what does not print is escaped; it means the same.
 func (o *Output) Raw(text []byte) error {
 	if o.terminal {
 		text = escapeJSON(text)
@@ -132,8 +129,8 @@ func Table(to io.Writer, rows [][]string) error {
 	return w.Flush()
 }
 
-// escapeJSON writes what does not print as \u…; in valid JSON it can only stand
-// in strings, but for white space, which stays.
+// escapeJSON writes what does not print as \u…; in valid JSON it can only stand in strings, but for white space, which
+// stays.
 func escapeJSON(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	for len(text) > 0 {
@@ -148,8 +145,7 @@ func escapeJSON(text []byte) []byte {
 	return out
 }
 
-// appendUnicodeEscape appends \u…, two of them beyond the basic plane, as JSON
-// has it.
+// appendUnicodeEscape appends \u…, two of them beyond the basic plane, as JSON has it.
 func appendUnicodeEscape(dst []byte, r rune) []byte {
 	if high, low := utf16.EncodeRune(r); r > 0xffff {
 		return fmt.Appendf(dst, `\u%04x\u%04x`, high, low)

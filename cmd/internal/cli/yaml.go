@@ -11,9 +11,8 @@ import (
 	"strings"
 )
 
-// YAML is written from the tokens of JSON, so that members keep their order and
-// numbers their spelling. It is YAML 1.2. A string that a reader of 1.1 could
-// take for something else is quoted.
+// YAML is written from the tokens of JSON, so that members keep their order and numbers their spelling. It is YAML 1.2.
+// A string that a reader of 1.1 could take for something else is quoted.
 
 // AppendYAML appends the YAML of one JSON value, with a line end.
 func AppendYAML(dst, text []byte) ([]byte, error) {
@@ -71,9 +70,8 @@ func (w *yamlWriter) value(indent int, at place) error {
 	return err
 }
 
-// collection writes the members of an object, or the elements of an array, that has
-// some. Behind a dash the first stands on the same line. A sequence in a mapping is
-// not indented.
+// collection writes the members of an object, or the elements of an array, that has some. Behind a dash the first
+// stands on the same line. A sequence in a mapping is not indented.
 func (w *yamlWriter) collection(isMapping bool, indent int, at place) error {
 	if at == behindKey {
 		w.out = append(w.out, '\n')
@@ -104,8 +102,7 @@ func (w *yamlWriter) collection(isMapping bool, indent int, at place) error {
 	return err
 }
 
-// yamlKeyCharsMax is less than what YAML allows a key on one line to have
-// without a "?" before it.
+// yamlKeyCharsMax is less than what YAML allows a key on one line to have without a "?" before it.
 const yamlKeyCharsMax = 1000
 
 // key writes the key of a member, with its colon.
@@ -127,15 +124,14 @@ func (w *yamlWriter) key(indent int) error {
 
 func (w *yamlWriter) indent(n int) { w.out = append(w.out, strings.Repeat(" ", n)...) }
 
-// yamlPlain is what needs no quotes: words that begin with a letter. A dash
-// inside is common in names.
+// yamlPlain is what needs no quotes: words that begin with a letter. A dash inside is common in names.
 var yamlPlain = regexp.MustCompile(`^[A-Za-z_](?:[A-Za-z0-9_./ -]{0,62}[A-Za-z0-9_./-])?$`)
 
 // yamlWords are words that some reader takes for a truth value or null.
 var yamlWords = regexp.MustCompile(`(?i)^(?:y|n|yes|no|on|off|true|false|null)$`)
 
-// yamlString writes a string. What does not print is escaped: every escape of Go's
-// is one of YAML's with the same meaning.
+// yamlString writes a string. What does not print is escaped: every escape of Go's is one of YAML's with the same
+// meaning.
 func yamlString(s string) string {
 	if yamlPlain.MatchString(s) && !yamlWords.MatchString(s) {
 		return s

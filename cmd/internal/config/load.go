@@ -53,8 +53,7 @@ func (c *Config) set(s setting, value, source string) error {
 	return nil
 }
 
-// loadSecret reads a secret from the file that the environment names. Its last
-// line end is not part of it.
+// loadSecret reads a secret from the file that the environment names. Its last line end is not part of it.
 func (c *Config) loadSecret(s setting) error {
 	source := envName(s.Name) + "_FILE"
 	file, ok := os.LookupEnv(source)
@@ -102,8 +101,8 @@ func (c *Config) loadFile() error {
 	return faults.Err()
 }
 
-// loadFields takes over the members of a mapping. above is the group that it is,
-// with a dot behind it; empty for the whole file.
+// loadFields takes over the members of a mapping. above is the group that it is, with a dot behind it; empty for the
+// whole file.
 func (c *Config) loadFields(faults *document.Collector, n *document.Node, above string, known map[string]setting) {
 	here := map[string]bool{} // settings and groups of this mapping
 	for key := range known {

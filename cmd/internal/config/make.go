@@ -34,8 +34,7 @@ func (c *Config) OpenFiles(log zerolog.Logger) (Files, error) {
 	return disk.Open(disk.Options{Dir: filepath.Join(c.Home, home.RepositoryFolder), Log: log})
 }
 
-// NewBucket makes the client of the object store with the files; nil when they are
-// in the home.
+// NewBucket makes the client of the object store with the files; nil when they are in the home.
 func (c *Config) NewBucket(log zerolog.Logger) (*bucket.Bucket, error) {
 	if c.bucket.Bucket == "" {
 		return nil, nil
@@ -56,8 +55,7 @@ func (c *Config) NewGateway(log zerolog.Logger) (*gateway.Server, error) {
 	return gateway.New(o)
 }
 
-// NewProvider makes the client of the identity provider; nil when there is none. key is
-// provider.Options.Key.
+// NewProvider makes the client of the identity provider; nil when there is none. key is provider.Options.Key.
 func (c *Config) NewProvider(key func() ([]byte, error), log zerolog.Logger) (*provider.Client, error) {
 	if c.Provider.Issuer == "" {
 		return nil, nil
@@ -78,8 +76,8 @@ func (c *Config) StartIdentities(store *persistence.Store, directory *identity.D
 	return identity.Start(o)
 }
 
-// ExplainAddress adds to an address that something else has, or that is another machine's, which
-// setting chooses another.
+// ExplainAddress adds to an address that something else has, or that is another machine's, which setting chooses
+// another.
 func ExplainAddress(err error, setting string) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):

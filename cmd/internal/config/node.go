@@ -33,8 +33,8 @@ func (c *Config) WasNode() bool {
 	return !c.IsNode() && c.Cluster.Listen != "" && homedir.Exists(filepath.Join(c.Home, homedir.StoreIDFile))
 }
 
-// AdviceForNode adds to an error about a node what to do. NB: an empty store, or a copy of an earlier
-// day, has not what the node has confirmed to others.
+// AdviceForNode adds to an error about a node what to do. NB: an empty store, or a copy of an earlier day, has not what
+// the node has confirmed to others.
 func (c *Config) AdviceForNode(err error) error {
 	id := "NODE"
 	if identity, err := peer.LoadIdentity(filepath.Join(homedir.NodeFolder(c.Home), cluster.IdentityFile)); err == nil {
@@ -45,8 +45,8 @@ func (c *Config) AdviceForNode(err error) error {
 		err, id, c.Home, homedir.Data(c.Home))
 }
 
-// BoundFile lies beside a node's identity, from its first start on, and has what .store has: the
-// identity is of use with that store alone.
+// BoundFile lies beside a node's identity, from its first start on, and has what .store has: the identity is of use
+// with that store alone.
 const BoundFile = "store"
 
 // DemandStore has .store demand the store that the node had.
@@ -106,8 +106,7 @@ func (c *Config) LoadNode(log zerolog.Logger) (_ *cluster.Node, err error) {
 // localSettings may differ between the nodes of a cluster without any harm.
 var localSettings = []string{"home", "listen", "admin", "cluster.listen", "cluster.advertise", "cluster.name", "log-level", "log-format", "shards"}
 
-// sharedSettings is a digest of those that should be the same on all nodes, and one of each that is not
-// its default.
+// sharedSettings is a digest of those that should be the same on all nodes, and one of each that is not its default.
 func (c *Config) sharedSettings() (all string, changed map[string]string) {
 	h := sha256.New()
 	changed = map[string]string{}
@@ -169,8 +168,7 @@ func (c *Config) FitsFile() error {
 	return nil
 }
 
-// KeepInFile writes what a node needs to know at its start into the home's settings file, unless
-// it is there.
+// KeepInFile writes what a node needs to know at its start into the home's settings file, unless it is there.
 func (c *Config) KeepInFile(advertise string) error {
 	of, err := c.FileOnly()
 	if err != nil || of.Cluster.Listen != "" {

@@ -1,6 +1,6 @@
 // Package config is every setting of the program: the table, where each value comes from, and what is made of the
-// settings alone, such as the store of the home, its node of a cluster and the logger. Nothing else looks at the
-// flags, the environment or troupe.yaml for a setting. It starts nothing that runs.
+// settings alone, such as the store of the home, its node of a cluster and the logger. Nothing else looks at the flags,
+// the environment or troupe.yaml for a setting. It starts nothing that runs.
 package config
 
 import (
@@ -28,9 +28,8 @@ import (
 	"troupe/persistence"
 )
 
-// Config is every setting of the program. Most of them are fields of the Options
-// of the package that they are for. It is read once, by load; nothing else looks at
-// flags, the environment or troupe.yaml.
+// Config is every setting of the program. Most of them are fields of the Options of the package that they are for. It
+// is read once, by load; nothing else looks at flags, the environment or troupe.yaml.
 type Config struct {
 	Home, Admin         string
 	LogLevel, logFormat string
@@ -58,22 +57,19 @@ type Config struct {
 
 // setting is one row of the table of settings.
 type setting struct {
-	// Name is that of the flag. The key in troupe.yaml is the same in camel case, the
-	// environment variable in capitals: base-path is basePath and TROUPE_BASE_PATH.
-	// What stands before a dot is a group: oidc.client-id is clientId below oidc, and
-	// TROUPE_OIDC_CLIENT_ID.
-	Name string
-	// Value reads and shows the value, in its unit, and holds it in a field of config.
-	Value pflag.Value
-	// standard is the default as a person would write it. Empty: the default of the
-	// package whose Options have the field.
+	// Name is that of the flag. The key in troupe.yaml is the same in camel case, the environment variable in capitals:
+	// base-path is basePath and TROUPE_BASE_PATH. What stands before a dot is a group: oidc.client-id is clientId below
+	// oidc, and TROUPE_OIDC_CLIENT_ID.
+	Name  string
+	Value pflag.Value // Value reads and shows the value, in its unit, and holds it in a field of config
+	// standard is the default as a person would write it. Empty: the default of the package whose Options have the
+	// field.
 	standard string
-	// Help is one line for --help and `troupe config`.
-	Help string
+	Help     string // one line for --help and `troupe config`
 }
 
-// table has all settings. A new one is one row here, and a field of the Options
-// that it is for. The default stands in the row, or else in that Options.
+// table has all settings. A new one is one row here, and a field of the Options that it is for. The default stands in
+// the row, or else in that Options.
 func (c *Config) table() []setting {
 	g, w, s := &c.Gateway, &c.Workflow, &c.Store
 	o, b := &c.Provider, &c.bucket
@@ -153,16 +149,15 @@ func (c *Config) table() []setting {
 	}
 }
 
-// New returns the settings with their defaults, as flags that a command can
-// take.
+// New returns the settings with their defaults, as flags that a command can take.
 func New() *Config {
 	c := &Config{Flags: pflag.NewFlagSet("settings", pflag.ContinueOnError), sources: map[string]string{}}
 	c.Flags.SortFlags = false
 	c.Settings = c.table()
 	standards := packageDefaults()
 	for i, s := range c.Settings {
-		// NB: only the settings' own fields are filled in. What a package derives from
-		// them, such as a limit that is a multiple of another, it derives itself.
+		// NB: only the settings' own fields are filled in. What a package derives from them, such as a limit that is a
+		// multiple of another, it derives itself.
 		if err := s.Value.Set(cmp.Or(s.standard, standards[i].Value.String())); err != nil {
 			panic(fmt.Sprintf("the default of %s: %v", s.Name, err))
 		}
@@ -205,8 +200,7 @@ func (c *Config) validate() error {
 	return errors.Join(faults...)
 }
 
-// IsSessionTime leaves sessions some time. NB: package identity takes a zero for its
-// own default.
+// IsSessionTime leaves sessions some time. NB: package identity takes a zero for its own default.
 func IsSessionTime(s string) error {
 	d, err := cli.ParseDuration(s)
 	if err == nil && d < time.Second {
@@ -260,8 +254,7 @@ func envName(name string) string {
 	return "TROUPE_" + strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(name))
 }
 
-// KeyName is the key of a setting in troupe.yaml: basePath, or oidc.clientId for
-// clientId below oidc.
+// KeyName is the key of a setting in troupe.yaml: basePath, or oidc.clientId for clientId below oidc.
 func KeyName(name string) string {
 	words := strings.Split(name, "-")
 	for i, w := range words[1:] {

@@ -19,8 +19,7 @@ func (c *Config) StoreOptions(log zerolog.Logger) persistence.Options {
 	return o
 }
 
-// OpenStore opens the home's store. It is created only in a home that never had
-// one.
+// OpenStore opens the home's store. It is created only in a home that never had one.
 func (c *Config) OpenStore(log zerolog.Logger) (*persistence.Store, error) {
 	dir := homedir.Data(c.Home)
 	if err := homedir.DemandFile(filepath.Join(c.Home, homedir.StoreIDFile)); err != nil {

@@ -17,8 +17,7 @@ import (
 // prefixesType is the type of settings that name networks.
 const prefixesType = "addresses"
 
-// prefixes is a list of ranges of addresses, separated by commas. An address alone is
-// a range of one.
+// prefixes is a list of ranges of addresses, separated by commas. An address alone is a range of one.
 func prefixes(to *[]netip.Prefix) pflag.Value {
 	return cli.ValueOf(to, prefixesType, parsePrefixes, showPrefixes)
 }
@@ -61,8 +60,7 @@ func words(to *[]string) pflag.Value {
 	)
 }
 
-// secretType is the type of settings that are not shown, and that can stand in a
-// file of their own.
+// secretType is the type of settings that are not shown, and that can stand in a file of their own.
 const secretType = "secret"
 
 // notShown stands for a secret.
@@ -85,8 +83,7 @@ func secret(to *string) pflag.Value {
 // rolesType is the type of the one setting that is not a single value.
 const rolesType = "roles"
 
-// roles maps texts to roles: {staff: employee, heads: [manager, employee]}, in YAML or
-// JSON.
+// roles maps texts to roles: {staff: employee, heads: [manager, employee]}, in YAML or JSON.
 func roles(to *map[string][]identity.RoleID) pflag.Value {
 	return cli.ValueOf(to, rolesType, parseRoles, showRoles)
 }

@@ -32,8 +32,7 @@ const standardAddress = "http://127.0.0.1:8080"
 // adminHost stands for the socket in the home where a URL needs a host.
 const adminHost = "home.invalid"
 
-// Connection says which service a command asks, and as whom. What stands closer
-// to the command wins:
+// Connection says which service a command asks, and as whom. What stands closer to the command wins:
 //
 //  1. the flags --address and --token-file,
 //  2. the context that --context names,
@@ -42,8 +41,8 @@ const adminHost = "home.invalid"
 //  5. the current context of the contexts file,
 //  6. the standard address.
 //
-// NB: a context's token goes to the context's address and nowhere else, so that
-// --address cannot hand it to another service.
+// NB: a context's token goes to the context's address and nowhere else, so that --address cannot hand it to another
+// service.
 type Connection struct {
 	Address, TokenFile, Context string
 	Home                        string // "": the flag was not given
@@ -209,8 +208,7 @@ func CheckedToken(source, text string) (string, error) {
 	return token, nil
 }
 
-// Explain makes a usageError of what the client would not send, and adds to
-// errors what a person at a terminal can do.
+// Explain makes a usageError of what the client would not send, and adds to errors what a person at a terminal can do.
 func Explain(err error) error {
 	var refused *client.Error
 	switch {

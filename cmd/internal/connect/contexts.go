@@ -51,8 +51,7 @@ func contextsPath() (string, error) {
 	if path := os.Getenv("TROUPE_CONTEXTS"); path != "" {
 		return path, nil
 	}
-	// NB: a relative XDG_CONFIG_HOME is invalid and ignored, as its
-	// specification has it.
+	// NB: a relative XDG_CONFIG_HOME is invalid and ignored, as its specification has it.
 	if dir := os.Getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "troupe", "contexts.yaml"), nil
 	}
@@ -63,8 +62,8 @@ func contextsPath() (string, error) {
 	return filepath.Join(dir, ".config", "troupe", "contexts.yaml"), nil
 }
 
-// LoadContexts reads the file, which may be missing. It is refused when others
-// than its owner have a right to it, because it holds tokens.
+// LoadContexts reads the file, which may be missing. It is refused when others than its owner have a right to it,
+// because it holds tokens.
 func LoadContexts() (*Contexts, error) {
 	path, err := contextsPath()
 	if err != nil {
@@ -94,8 +93,8 @@ func LoadContexts() (*Contexts, error) {
 	return c, c.read(tree)
 }
 
-// hideScalars leaves of the faults of a file only where they are: the reasons
-// may repeat a part of the text, which may be a part of a token.
+// hideScalars leaves of the faults of a file only where they are: the reasons may repeat a part of the text, which may
+// be a part of a token.
 func hideScalars(err error) error {
 	var faults document.Faults
 	if !errors.As(err, &faults) {
@@ -181,8 +180,7 @@ func (c *Contexts) names() []string {
 	return names
 }
 
-// store replaces the file as a whole: whoever reads it sees the old or the new
-// one.
+// store replaces the file as a whole: whoever reads it sees the old or the new one.
 func (c *Contexts) store() error {
 	path := c.path
 	// A link to where the file really is stays one.

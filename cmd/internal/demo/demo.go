@@ -1,7 +1,6 @@
-// Package demo fills the store of an example home with requests in all their states: some
-// weeks of work of the people who are in it. It works as those people do, at an instance router
-// and a form portal whose clock goes through those weeks, so that what it leaves is what a
-// service leaves: histories, tasks, timers, deliveries.
+// Package demo fills the store of an example home with requests in all their states: some weeks of work of the people
+// who are in it. It works as those people do, at an instance router and a form portal whose clock goes through those
+// weeks, so that what it leaves is what a service leaves: histories, tasks, timers, deliveries.
 package demo
 
 import (
@@ -31,18 +30,17 @@ import (
 
 // Options says where the requests go. All but Log must be set.
 type Options struct {
-	// Workflow are the router's options, with a store that no other router works on.
-	// System, Clock and Sender are replaced.
+	// Workflow are the router's options, with a store that no other router works on. System, Clock and Sender are
+	// replaced.
 	Workflow  workflow.Options
 	Templates *formportal.Templates
 	Directory *identity.Directory
-	// Now is when the weeks end.
-	Now time.Time
-	Log zerolog.Logger
+	Now       time.Time // when the weeks end
+	Log       zerolog.Logger
 }
 
-// Seed makes the requests in a store that has no instance of the example's workflows, and
-// returns how many it made. A store that has one is left alone.
+// Seed makes the requests in a store that has no instance of the example's workflows, and returns how many it made. A
+// store that has one is left alone.
 func Seed(ctx context.Context, o Options) (made int, err error) {
 	hasWorkflow := func(id string) bool {
 		_, err := o.Workflow.Catalog.Newest(id)
@@ -105,8 +103,7 @@ type seeder struct {
 
 func (s *seeder) clock() time.Time { return time.Unix(0, s.now.Load()) }
 
-// make does the steps of all requests in the order of their times, so that the clock never goes
-// back.
+// make does the steps of all requests in the order of their times, so that the clock never goes back.
 func (s *seeder) make(ctx context.Context, requests []*wanted) (int, error) {
 	var steps []step
 	for _, r := range requests {

@@ -12,13 +12,11 @@ import (
 type Greeting struct {
 	// Home is its folder, as a shell takes it. The service is at Address, with BasePath behind it.
 	Home, Address, BasePath string
-	// Troupe is how the program is called.
-	Troupe string
+	Troupe                  string // how the program is called
 	// Link makes a link that signs a user in, as login.Links.Add does. Nil: a link would not
 	// work, because others can reach the service.
 	Link func(user identity.UserID, next string) string
-	// Made is how many requests were made.
-	Made int
+	Made int // how many requests were made
 }
 
 // guests are the people whom links sign in, and where they begin.

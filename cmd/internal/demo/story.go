@@ -64,12 +64,11 @@ const (
 	goodLuck = `{"comment":"Enjoy!"}`
 )
 
-// story is some weeks of work. Whoever reads what comes of it finds every state of every
-// workflow.
+// story is some weeks of work. Whoever reads what comes of it finds every state of every workflow.
 func story() []*wanted {
 	return []*wanted{
-		// Leave requests. Two days are approved at once, and longer leaves wait for Mary; after four days they
-		// are overdue, which the service sees by itself.
+		// Leave requests. Two days are approved at once, and longer leaves wait for Mary; after four days they are
+		// overdue, which the service sees by itself.
 		leave(45, john, after(45, john, submits(`{"days":2}`))),
 		leave(25, john, after(25, john, submits(`{"days":5,"reason":"Skiing"}`)), after(24, mary, sends("approve", goodLuck))),
 		leave(20, john, after(20, john, submits(`{"days":1}`))),
@@ -91,8 +90,8 @@ func story() []*wanted {
 		leave(0.1, john, after(0.1, john, submits(`{"days":3}`))),
 		leave(0.05, john, after(0.05, john, drafts(`{"days":7,"reason":"Perhaps in spring"}`))),
 
-		// Purchase orders. Up to 1,000 nobody is asked; then the supplier takes the order, refuses it or does
-		// not answer.
+		// Purchase orders. Up to 1,000 nobody is asked; then the supplier takes the order, refuses it or does not
+		// answer.
 		order(40, john, supplierAccepts, after(40, john, submits(paper)), after(39, paulo, comesTo("ordered")), after(38, paulo, sends("receive", none))),
 		order(30, john, supplierAccepts, after(30, john, submits(laptop)), after(29, mary, sends("approve", none)), after(28, paulo, comesTo("ordered")), after(26, paulo, sends("receive", none))),
 		order(21, paulo, supplierRefuses, after(21, paulo, submits(printer)), after(20.5, paulo, comesTo("byHand")), after(20, paulo, sends("order", none)), after(15, paulo, sends("receive", none))),

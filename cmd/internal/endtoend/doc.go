@@ -1,6 +1,5 @@
-// Package endtoend has only tests. They build the program, start it on a home
-// folder of their own and ask it what a client would ask, over HTTP and on the
-// command line. Nothing of the program is imported: what is held here is what
+// Package endtoend has only tests. They build the program, start it on a home folder of their own and ask it what a
+// client would ask, over HTTP and on the command line. Nothing of the program is imported: what is held here is what
 // somebody outside can see.
 //
 //	TestInterface      each operation of the description once
@@ -14,9 +13,8 @@
 //
 // # How a rule is found again
 //
-// The rules of the interface are held by the tests of package gateway_test, which ask
-// the same service in their own process. Package cmd/internal/treecheck demands a test
-// for every rule.
+// The rules of the interface are held by the tests of package gateway_test, which ask the same service in their own
+// process. Package cmd/internal/treecheck demands a test for every rule.
 //
 // # Settings
 //

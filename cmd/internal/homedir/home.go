@@ -1,5 +1,5 @@
-// Package homedir is the folder of a home: what lies in it, whether a folder is one, how an empty one is filled,
-// and whether a server runs on it. It knows no setting and opens no store.
+// Package homedir is the folder of a home: what lies in it, whether a folder is one, how an empty one is filled, and
+// whether a server runs on it. It knows no setting and opens no store.
 package homedir
 
 import (
@@ -38,9 +38,8 @@ func Load(dir string) (*home.Set, error) {
 // Data is the folder of the store of a home.
 func Data(dir string) string { return filepath.Join(dir, DataFolder) }
 
-// Ensure fills a missing or empty folder with an example home, and reports
-// whether it did. A folder with anything in it is left as it is, and must be a home;
-// one whose filling was cut off is filled again.
+// Ensure fills a missing or empty folder with an example home, and reports whether it did. A folder with anything in it
+// is left as it is, and must be a home; one whose filling was cut off is filled again.
 func Ensure(dir string, example fs.FS) (filled bool, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -96,12 +95,11 @@ func fill(dir string, example fs.FS) error {
 	return os.Remove(mark)
 }
 
-// isHome reports whether the folder has what no home is without. That of a node of a cluster
-// needs no text files.
+// isHome reports whether the folder has what no home is without. That of a node of a cluster needs no text files.
 func isHome(dir string) bool { return HasText(dir) || cluster.Exists(NodeFolder(dir)) }
 
-// HasText reports whether the folder has the text files of a home. One that cannot
-// be looked at has them: who reads it gets the reason.
+// HasText reports whether the folder has the text files of a home. One that cannot be looked at has them: who reads it
+// gets the reason.
 func HasText(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, home.IdentityFile))
 	return !errors.Is(err, fs.ErrNotExist)

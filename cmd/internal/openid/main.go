@@ -1,12 +1,11 @@
-// Openid is an OpenID Connect provider for tests: the one that zitadel/oidc shows
-// as its example, with groups. It listens on this machine only, and keeps everything in
-// memory. Its arguments are two files: the secret of its client, "troupe", and the people
-// who can sign in at its page:
+// Openid is an OpenID Connect provider for tests: the one that zitadel/oidc shows as its example, with groups. It
+// listens on this machine only, and keeps everything in memory. Its arguments are two files: the secret of its client,
+// "troupe", and the people who can sign in at its page:
 //
 //	{"1": {"ID": "1", "Username": "ann", "Password": "…", "groups": ["staff"]}}
 //
-// It writes its issuer, which is its address, and runs until its standard input ends. It is a
-// module of its own, so that the program and its other tests do not need what it needs.
+// It writes its issuer, which is its address, and runs until its standard input ends. It is a module of its own, so
+// that the program and its other tests do not need what it needs.
 package main
 
 import (

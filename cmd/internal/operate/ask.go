@@ -15,8 +15,8 @@ import (
 	"troupe/gateway/client"
 )
 
-// asking makes cmd a command that asks the service: it gets the flags for the
-// connection and for the form of the output, connects, and explains errors.
+// asking makes cmd a command that asks the service: it gets the flags for the connection and for the form of the
+// output, connects, and explains errors.
 func asking(cmd *cobra.Command, forms []string, do doing) *cobra.Command {
 	return askingAt(cmd, connect.AddFlags(cmd), forms, do)
 }
@@ -57,8 +57,7 @@ func each(args []string, do func(arg string) error) error {
 	return errors.Join(faults...)
 }
 
-// repetitions is client.Options.RetryMax for a command. Who sends a file waits until
-// --timeout rather than begin again.
+// repetitions is client.Options.RetryMax for a command. Who sends a file waits until --timeout rather than begin again.
 func repetitions(cmd *cobra.Command) int {
 	if cmd.Flags().Changed("file") {
 		return math.MaxInt32

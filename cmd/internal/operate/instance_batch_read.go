@@ -13,9 +13,8 @@ import (
 	"troupe/cmd/internal/cli"
 )
 
-// interruptible reads a stream until ctx ends: then its reads return errInterrupted, although
-// one of the stream itself may wait on, as for a quiet standard input. Who has read enough
-// closes it.
+// interruptible reads a stream until ctx ends: then its reads return errInterrupted, although one of the stream itself
+// may wait on, as for a quiet standard input. Who has read enough closes it.
 func interruptible(ctx context.Context, stream io.Reader) *io.PipeReader {
 	in, out := io.Pipe()
 	context.AfterFunc(ctx, func() { _ = out.CloseWithError(cli.ErrInterrupted) }) // never fails
@@ -145,8 +144,7 @@ func (l *lineCounter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// line is on which line the byte at an offset stands, counted from 1. Offsets must not
-// become smaller.
+// line is on which line the byte at an offset stands, counted from 1. Offsets must not become smaller.
 func (l *lineCounter) line(offset int64) int {
 	n, _ := slices.BinarySearch(l.ends, offset)
 	l.ends = l.ends[n:]

@@ -1,5 +1,5 @@
-// Package scaffold writes what authors begin with: a small home, and a workflow that
-// runs as it is. Nothing that is there already is changed.
+// Package scaffold writes what authors begin with: a small home, and a workflow that runs as it is. Nothing that is
+// there already is changed.
 package scaffold
 
 import (
@@ -26,8 +26,7 @@ var workflow string
 // first is the workflow of a new home, as workflow.yaml has it.
 const first = "request"
 
-// Home makes a home in a folder that is missing or empty, and returns the files that
-// are for the author.
+// Home makes a home in a folder that is missing or empty, and returns the files that are for the author.
 func Home(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -9,24 +9,22 @@ import (
 )
 
 const (
-	// heapRoomBytes is how much is allocated between two garbage collections at least.
-	// With Go's rule, as much as is alive, a small heap was collected several times a
-	// second under load, which took a tenth of the processor time of an event.
-	heapRoomBytes = 128 << 20
-	// heapRoomPercentMin is the least room beside a large heap, in per cent of it.
-	heapRoomPercentMin = 50
+	// heapRoomBytes is how much is allocated between two garbage collections at least. With Go's rule, as much as is
+	// alive, a small heap was collected several times a second under load, which took a tenth of the processor time of
+	// an event.
+	heapRoomBytes      = 128 << 20
+	heapRoomPercentMin = 50 // the least room beside a large heap, in per cent of it
 )
 
-// paceCollector sets, from now on and anew after each collection, how much is
-// allocated until the next. GOGC in the environment wins, and GOMEMLIMIT bounds the
-// memory in any case (package runtime, "Environment Variables").
+// paceCollector sets, from now on and anew after each collection, how much is allocated until the next. GOGC in the
+// environment wins, and GOMEMLIMIT bounds the memory in any case (package runtime, "Environment Variables").
 func paceCollector() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	// NB: a finalizer runs once after the collection that found its object dead; it
-	// brings the object back for the next one. The object is not so small that it would
-	// share its place with others, whose life would be its own (runtime.SetFinalizer).
+	// NB: a finalizer runs once after the collection that found its object dead; it brings the object back for the next
+	// one. The object is not so small that it would share its place with others, whose life would be its own
+	// (runtime.SetFinalizer).
 	type collected struct {
 		percent int
 		_       [3]int
@@ -50,8 +48,8 @@ func roomPercent(used uint64) int {
 // changesMuch says whether a new percentage is worth stopping the program for a moment.
 func changesMuch(from, to int) bool { return from == 0 || to < from-from/8 || to > from+from/8 }
 
-// usedBytes is what GOGC is a percentage of: what the last collection found alive, and
-// what it looks through besides (runtime/debug, "SetGCPercent").
+// usedBytes is what GOGC is a percentage of: what the last collection found alive, and what it looks through besides
+// (runtime/debug, "SetGCPercent").
 func usedBytes() (sum uint64) {
 	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"}}
 	metrics.Read(samples)

@@ -26,8 +26,7 @@ type definitions struct {
 
 func (s *service) definitions() *definitions { return &definitions{s.catalog, s} }
 
-// PublishDefinition implements gateway.Definitions. A dry run too asks the leader, who has what
-// was published last.
+// PublishDefinition implements gateway.Definitions. A dry run too asks the leader, who has what was published last.
 func (d *definitions) PublishDefinition(ctx context.Context, r *gateway.DefinitionRequest) (answer api.PublishedDefinition, err error) {
 	if d.store.Epoch(key.Meta) == 0 {
 		return answer, failure.Elsewhere(uint16(key.Meta))

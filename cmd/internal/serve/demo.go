@@ -21,8 +21,8 @@ import (
 	"troupe/gateway"
 )
 
-// seed fills the store with the requests of the example, if it shall and has none. It comes
-// before the router, because the clock of the requests goes through the weeks before.
+// seed fills the store with the requests of the example, if it shall and has none. It comes before the router, because
+// the clock of the requests goes through the weeks before.
 func (s *service) seed(ctx context.Context) error {
 	if !s.demo {
 		return nil
@@ -61,8 +61,8 @@ func (s *service) checkDemo() error {
 	return nil
 }
 
-// greet says where the service can be reached, and how to begin with the example. NB: in one piece, since whoever
-// wants the first line alone, as head does, goes then, and what comes behind it would end the process.
+// greet says where the service can be reached, and how to begin with the example. NB: in one piece, since whoever wants
+// the first line alone, as head does, goes then, and what comes behind it would end the process.
 func (s *service) greet(out io.Writer) error {
 	g := demo.Greeting{
 		Home: cli.ShellWord(s.config.Home), Address: addressOf(s.gateway.Addr()), BasePath: strings.TrimSuffix(s.config.Gateway.BasePath, "/"),
@@ -88,8 +88,7 @@ func addressOf(a net.Addr) string {
 	return "http://" + a.String()
 }
 
-// shellProgram is how the program is called in a shell: by its file, or by go run, whose file is gone
-// afterwards.
+// shellProgram is how the program is called in a shell: by its file, or by go run, whose file is gone afterwards.
 func shellProgram() string {
 	exe, err := os.Executable()
 	if err != nil || filepath.Base(filepath.Dir(exe)) == "exe" && strings.Contains(exe, "go-build") {

@@ -37,8 +37,8 @@ import (
 //
 // It stops by handing its leaderships over, before anything else.
 
-// Paths of the calls between nodes that are no requests of users. NB: those come to the same port with the
-// paths that they have. pathAdminOfPeer cannot begin one: no route and no base path has a part that begins with a dot.
+// Paths of the calls between nodes that are no requests of users. NB: those come to the same port with the paths that
+// they have. pathAdminOfPeer cannot begin one: no route and no base path has a part that begins with a dot.
 const (
 	pathAdminOfPeer = "/cluster/.admin"
 	pathUses        = "/cluster/uses"
@@ -98,8 +98,8 @@ func (s *service) openReplica() (*persistence.Store, error) {
 // homeEvery is the pause between two looks whether what is published has come.
 const homeEvery = 50 * time.Millisecond
 
-// joinNode begins to take part in the cluster, and waits until what is published there is here:
-// at its first start a node has nothing.
+// joinNode begins to take part in the cluster, and waits until what is published there is here: at its first start a
+// node has nothing.
 func (s *service) joinNode(ctx context.Context) error {
 	if err := s.node.Run(s.store); err != nil {
 		return err
@@ -241,8 +241,7 @@ func (t *usesTeller) tell(uses []identity.Use) {
 	}()
 }
 
-// flowKey is what the nodes of a cluster share for sign-ins through a provider; nil on a server that
-// stands alone.
+// flowKey is what the nodes of a cluster share for sign-ins through a provider; nil on a server that stands alone.
 func (s *service) flowKey() func() ([]byte, error) {
 	if !s.config.IsNode() {
 		return nil

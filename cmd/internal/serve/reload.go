@@ -21,8 +21,8 @@ import (
 // reloads tells of each of the two sets of text files whether the newest are in use.
 type reloads struct {
 	access, definitions reload
-	// differs says, in a cluster, that the text files are not what is published. Nil or empty: they
-	// are, or there are none.
+	// differs says, in a cluster, that the text files are not what is published. Nil or empty: they are, or there are
+	// none.
 	differs atomic.Pointer[string]
 }
 
@@ -39,15 +39,13 @@ func (r *reloads) definitionsReady() error {
 
 // reload is how the last reading of one set ended.
 type reload struct {
-	// pending is why the newest files are not in use, or not known to be durable; nil
-	// when they are both.
+	// pending is why the newest files are not in use, or not known to be durable; nil when they are both.
 	pending        atomic.Pointer[string]
 	faults         atomic.Int64 // of those files
 	taken, untaken atomic.Uint64
 	what           string // what the log calls the files
 
-	// Of the goroutine that reads the set.
-	inUse  home.Digest
+	inUse  home.Digest     // Of the goroutine that reads the set
 	warned document.Faults // logged last
 }
 
@@ -59,17 +57,15 @@ func (r *reload) ready() error {
 	return nil
 }
 
-// Bounds of what a part of /readyz says about faults, so that the first of them
-// can be read whole.
+// Bounds of what a part of /readyz says about faults, so that the first of them can be read whole.
 const (
 	shownFaults     = 3
 	shownFaultBytes = 140
 )
 
-// ended notes how a reading of the files ended: d is in use, or err, which it logs
-// unless it is the same as before. again: the files should be read again. news: what
-// is in use is worth a line of the log, because it is other than before, or because
-// newer files had waited.
+// ended notes how a reading of the files ended: d is in use, or err, which it logs unless it is the same as before.
+// again: the files should be read again. news: what is in use is worth a line of the log, because it is other than
+// before, or because newer files had waited.
 func (r *reload) ended(log zerolog.Logger, d home.Digest, err error) (again, news bool) {
 	if err == nil {
 		r.taken.Add(1)
@@ -157,9 +153,8 @@ func (r *reloads) metrics() ReloadsMetrics {
 	return ReloadsMetrics{r.access.metrics(), r.definitions.metrics()}
 }
 
-// readHome takes the text files over and starts the service of identities, which
-// is made of one of them. The watcher looks from before they are read: a change in
-// between is not missed. It calls back once all parts are started.
+// readHome takes the text files over and starts the service of identities, which is made of one of them. The watcher
+// looks from before they are read: a change in between is not missed. It calls back once all parts are started.
 func (s *service) readHome() (err error) {
 	if !s.store.Alone() {
 		return s.readPublished()
@@ -182,9 +177,8 @@ func (s *service) readHome() (err error) {
 	return nil
 }
 
-// firstSets reads the text files at the start. Without a usable identity.yaml there
-// is none. Other faults do not keep the server from starting when definitions were
-// accepted earlier: those go on. again: something is to be tried again.
+// firstSets reads the text files at the start. Without a usable identity.yaml there is none. Other faults do not keep
+// the server from starting when definitions were accepted earlier: those go on. again: something is to be tried again.
 func (s *service) firstSets() (again bool, err error) {
 	before := s.catalog.Len()+s.formTemplates.Len() > 0
 	access, accessErr := home.LoadAccess(os.DirFS(s.config.Home))
@@ -210,8 +204,8 @@ func (s *service) firstSets() (again bool, err error) {
 	return again || more, nil
 }
 
-// allFaults adds the faults of all other files to those that keep the server from
-// starting, so that they can be corrected together.
+// allFaults adds the faults of all other files to those that keep the server from starting, so that they can be
+// corrected together.
 func (s *service) allFaults(err error) error {
 	_, all := home.Load(os.DirFS(s.config.Home), s.parser)
 	if faults := (document.Faults{}); errors.As(err, &faults) && errors.As(all, &faults) {
@@ -220,8 +214,8 @@ func (s *service) allFaults(err error) error {
 	return err
 }
 
-// takeDefinitions reads the definitions and templates and publishes them in one
-// commit. It returns what is in use without an error.
+// takeDefinitions reads the definitions and templates and publishes them in one commit. It returns what is in use
+// without an error.
 func (s *service) takeDefinitions(directory *identity.Directory) (home.Digest, error) {
 	set, err := home.LoadDefinitions(os.DirFS(s.config.Home), s.parser, directory)
 	if err != nil {
@@ -238,8 +232,7 @@ func (s *service) takeDefinitions(directory *identity.Directory) (home.Digest, e
 	return set.Digest, nil
 }
 
-// reloadAccess takes users and rights over: a disabled user is out, whatever else
-// is faulty. again: not all is in use.
+// reloadAccess takes users and rights over: a disabled user is out, whatever else is faulty. again: not all is in use.
 func (s *service) reloadAccess() (again bool) {
 	access, err := home.LoadAccess(os.DirFS(s.config.Home))
 	if access.Directory != nil {
@@ -258,8 +251,7 @@ func (s *service) reloadAccess() (again bool) {
 // errNoDirectory: which roles there are is not known.
 var errNoDirectory = errors.New("the definitions name roles, and " + home.IdentityFile + " cannot be used")
 
-// reloadDefinitions takes definitions and templates over. again: they are not in use, or not
-// known to be durable.
+// reloadDefinitions takes definitions and templates over. again: they are not in use, or not known to be durable.
 func (s *service) reloadDefinitions() (again bool) {
 	// NB: it is read here as well, because the two sets do not wait for each other.
 	directory, _ := home.LoadDirectory(os.DirFS(s.config.Home))
@@ -275,9 +267,8 @@ func (s *service) reloadDefinitions() (again bool) {
 	return again
 }
 
-// checkDefinitions returns the faults for which the definitions in the home, as far
-// as they can be read, would be refused now. Those that can be found without the
-// store are not among them.
+// checkDefinitions returns the faults for which the definitions in the home, as far as they can be read, would be
+// refused now. Those that can be found without the store are not among them.
 func (s *service) checkDefinitions() (refused, warnings document.Faults, err error) {
 	if s.published != nil {
 		return s.checkPublished()

@@ -175,8 +175,7 @@ func (s *service) nodeFailed() <-chan error {
 	return s.node.Failed()
 }
 
-// start starts the parts from the bottom up and puts each onto the stack, from
-// which stop takes them:
+// start starts the parts from the bottom up and puts each onto the stack, from which stop takes them:
 //
 //	node of a cluster            leaderships are handed over
 //	gateway                      drains: accepted requests are answered while
@@ -193,9 +192,8 @@ func (s *service) nodeFailed() <-chan error {
 //	cluster port
 //	files of the repository
 //
-// A part that stop must reach earlier than its place says is put on top again: the
-// port opens first, so that /livez and /readyz answer while the store is being
-// opened, and the watcher sees changes from before the home is read.
+// A part that stop must reach earlier than its place says is put on top again: the port opens first, so that /livez and
+// /readyz answer while the store is being opened, and the watcher sees changes from before the home is read.
 func (s *service) start(ctx context.Context) error {
 	for _, step := range []func() error{
 		s.checkDemo,
@@ -325,8 +323,7 @@ func (s *service) run() (err error) {
 	return nil
 }
 
-// takeCommands opens the socket of the command line and, when one is wanted, the
-// listener of those who run the service.
+// takeCommands opens the socket of the command line and, when one is wanted, the listener of those who run the service.
 func (s *service) takeCommands() (err error) {
 	commands := admin.Options{
 		Path: filepath.Join(s.config.Home, homedir.AdminSocket), Identities: s.identities, Check: s.checkDefinitions,
@@ -420,13 +417,12 @@ func (s *service) stop() error {
 	return err
 }
 
-// stopMax bounds stop: the gateway has DrainDelay and DrainMax for the accepted
-// requests, the parts below have DrainMax again for what is left of those that did
-// not end in time, and all have stopMargin for what is quick when all is well.
+// stopMax bounds stop: the gateway has DrainDelay and DrainMax for the accepted requests, the parts below have DrainMax
+// again for what is left of those that did not end in time, and all have stopMargin for what is quick when all is well.
 func stopMax(c *config.Config) time.Duration {
 	return c.Gateway.DrainDelay + 2*c.Gateway.DrainMax + stopMargin
 }
 
-// stopMargin is more than the gateway and the admin socket take to close their
-// connections, which is two seconds and five.
+// stopMargin is more than the gateway and the admin socket take to close their connections, which is two seconds and
+// five.
 const stopMargin = 10 * time.Second

@@ -1,6 +1,6 @@
-// Package attempts bounds how often passwords can be guessed: failures by account, by address
-// and by place, and how long they keep the next attempt waiting (actors/identity/DESIGN.md, "Failed sign-ins").
-// It knows no users, no passwords and no store.
+// Package attempts bounds how often passwords can be guessed: failures by account, by address and by place, and how
+// long they keep the next attempt waiting (actors/identity/DESIGN.md, "Failed sign-ins"). It knows no users, no
+// passwords and no store.
 package attempts
 
 import (
@@ -12,9 +12,8 @@ import (
 	"troupe/actors/failure"
 )
 
-// tooManyAttempts is what an attempt gets when an account or an address has to wait
-// after too many failures. wait, above zero, is the time until the next attempt is
-// looked at.
+// tooManyAttempts is what an attempt gets when an account or an address has to wait after too many failures. wait,
+// above zero, is the time until the next attempt is looked at.
 func tooManyAttempts(wait time.Duration) error {
 	return &failure.Error{
 		Kind: failure.ErrQuota, Wait: wait,
@@ -22,17 +21,14 @@ func tooManyAttempts(wait time.Duration) error {
 	}
 }
 
-// placesMax bounds the known places of an account. The one that was used longest
-// ago leaves first.
+// placesMax bounds the known places of an account. The one that was used longest ago leaves first.
 const placesMax = 8
 
-// knownPlaces has the addresses from which each account was signed in by its
-// password, the last one first, with their own failures. Only a right password
-// makes an entry, so it is bounded by the accounts there are.
+// knownPlaces has the addresses from which each account was signed in by its password, the last one first, with their
+// own failures. Only a right password makes an entry, so it is bounded by the accounts there are.
 type knownPlaces map[string][]failures[netip.Prefix]
 
-// find returns the place, which may be changed until the next call of know, or
-// nil when it is not known.
+// find returns the place, which may be changed until the next call of know, or nil when it is not known.
 func (p knownPlaces) find(user string, from netip.Prefix) *failures[netip.Prefix] {
 	list := p[user]
 	if i := slices.IndexFunc(list, func(f failures[netip.Prefix]) bool { return f.key == from }); i >= 0 {
@@ -51,9 +47,8 @@ func (p knownPlaces) know(user string, from netip.Prefix) {
 	p[user] = list[:min(len(list), placesMax)]
 }
 
-// Attempts bounds how often passwords can be guessed, and what guessing costs
-// (actors/identity/DESIGN.md, "Failed sign-ins"). It keeps nothing on disk: a
-// restart forgets all failures and places.
+// Attempts bounds how often passwords can be guessed, and what guessing costs (actors/identity/DESIGN.md, "Failed
+// sign-ins"). It keeps nothing on disk: a restart forgets all failures and places.
 type Attempts struct {
 	mu struct {
 		sync.Mutex
@@ -72,28 +67,25 @@ func New(size int) *Attempts {
 	return a
 }
 
-// Attempt is one sign-in between Begin and its outcome. What failed before is as
-// it was at begin.
+// Attempt is one sign-in between Begin and its outcome. What failed before is as it was at begin.
 type Attempt struct {
-	attempts *Attempts
-	begun    time.Time
-	user     string
-	from     netip.Prefix // invalid when the address is unknown
-	// fromPlace: it came from a known place, where only the failures there count.
-	fromPlace bool
+	attempts  *Attempts
+	begun     time.Time
+	user      string
+	from      netip.Prefix // invalid when the address is unknown
+	fromPlace bool         // it came from a known place, where only the failures there count
 	place     failures[netip.Prefix]
 	account   failures[string]
 	address   failures[netip.Prefix]
 }
 
-// Nobody stands for all names that no account can have. They count by address alone,
-// where the address is known: one count for all of them would make people who mistype
-// their names wait for each other.
+// Nobody stands for all names that no account can have. They count by address alone, where the address is known: one
+// count for all of them would make people who mistype their names wait for each other.
 const Nobody = ""
 
-// Begin counts a failure in advance, so that concurrent attempts are limited like
-// successive ones. Succeeded or Abandoned must follow, unless the attempt failed. The
-// error is tooManyAttempts: such an attempt is not looked at and does not count.
+// Begin counts a failure in advance, so that concurrent attempts are limited like successive ones. Succeeded or
+// Abandoned must follow, unless the attempt failed. The error is tooManyAttempts: such an attempt is not looked at and
+// does not count.
 func (a *Attempts) Begin(user string, address netip.Addr, now time.Time) (*Attempt, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -132,10 +124,9 @@ func (a *Attempts) enterLocked(try *Attempt) time.Duration {
 	return 0
 }
 
-// Succeeded makes the place known. From a new place it also forgets the failures of
-// the account. From a known place it does not: somebody else may be guessing
-// elsewhere. The failures of the address stay: otherwise an attacker with one account
-// could guess at all others.
+// Succeeded makes the place known. From a new place it also forgets the failures of the account. From a known place it
+// does not: somebody else may be guessing elsewhere. The failures of the address stay: otherwise an attacker with one
+// account could guess at all others.
 func (t *Attempt) Succeeded() {
 	a := t.attempts
 	a.mu.Lock()
@@ -163,12 +154,12 @@ func (t *Attempt) Abandoned() {
 	}
 }
 
-// Place is the address that the attempt comes from, invalid when that is unknown; known: the account
-// was signed in from there before.
+// Place is the address that the attempt comes from, invalid when that is unknown; known: the account was signed in from
+// there before.
 func (t *Attempt) Place() (from netip.Prefix, known bool) { return t.from, t.fromPlace }
 
-// Forget drops the failures and the known places of an account that has a new
-// password: the old one made the places known.
+// Forget drops the failures and the known places of an account that has a new password: the old one made the places
+// known.
 func (a *Attempts) Forget(user string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -183,9 +174,8 @@ func (a *Attempts) Accounts() int {
 	return len(a.mu.accounts.byKey)
 }
 
-// network is what counts as one address: an IPv4 address, or the 64 bits of an
-// IPv6 address that a provider gives to one customer. Of the zero address, which
-// stands for an unknown one, it is invalid and has no failures.
+// network is what counts as one address: an IPv4 address, or the 64 bits of an IPv6 address that a provider gives to
+// one customer. Of the zero address, which stands for an unknown one, it is invalid and has no failures.
 func network(address netip.Addr) netip.Prefix {
 	address = address.Unmap().WithZone("")
 	bits := 64

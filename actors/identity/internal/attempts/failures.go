@@ -7,21 +7,17 @@ import (
 
 // backoff says how long failures keep the next attempt waiting.
 type backoff struct {
-	// free failures have no consequence.
-	free int
-	// first is the wait after the failure behind them. Each further one doubles
-	// it, up to longest.
+	free int // free failures have no consequence
+	// first is the wait after the failure behind them. Each further one doubles it, up to longest.
 	first, longest time.Duration
-	// forget is the time in which one failure is forgotten, when there is no
-	// other.
-	forget time.Duration
+	forget         time.Duration // the time in which one failure is forgotten, when there is no other
 }
 
 var (
 	// An account allows about 300 guesses a day once it waits. So does a known place.
 	accountBackoff = backoff{free: 4, first: time.Second, longest: 5 * time.Minute, forget: 10 * time.Minute}
-	// A whole company may share an address, so this bounds only what an address
-	// costs: after 600 failures four hashes a second, a tenth of a core.
+	// A whole company may share an address, so this bounds only what an address costs: after 600 failures four hashes a
+	// second, a tenth of a core.
 	addressBackoff = backoff{free: 599, first: time.Second / 4, longest: time.Second / 4, forget: time.Second / 4}
 )
 
@@ -37,8 +33,7 @@ func (b *backoff) wait(count int) time.Duration {
 	return min(wait, b.longest)
 }
 
-// countMax bounds the count, so that failures are forgotten in a bounded time: one
-// more would not lengthen the wait.
+// countMax bounds the count, so that failures are forgotten in a bounded time: one more would not lengthen the wait.
 func (b *backoff) countMax() int {
 	count := b.free + 1
 	for b.wait(count) < b.longest {
@@ -54,8 +49,7 @@ type failures[K comparable] struct {
 	last  time.Time
 }
 
-// at returns the failures that are not forgotten, and how long the next attempt
-// has to wait.
+// at returns the failures that are not forgotten, and how long the next attempt has to wait.
 func (f failures[K]) at(b *backoff, now time.Time) (left failures[K], wait time.Duration) {
 	// NB: a clock that is set back must not make anybody wait longer.
 	passed := max(0, now.Sub(f.last))
@@ -69,8 +63,8 @@ func (f failures[K]) next(b *backoff, now time.Time) failures[K] {
 	return failures[K]{key: f.key, count: min(f.count+1, b.countMax()), last: now}
 }
 
-// takeBack undoes the call of next on before at the time begun. When other attempts
-// have failed since, only the count goes down.
+// takeBack undoes the call of next on before at the time begun. When other attempts have failed since, only the count
+// goes down.
 func (f failures[K]) takeBack(before failures[K], begun time.Time) failures[K] {
 	if f.last.Equal(begun) && f.count == before.count+1 {
 		return before
@@ -79,8 +73,7 @@ func (f failures[K]) takeBack(before failures[K], begun time.Time) failures[K] {
 	return f
 }
 
-// failureTable remembers failures by key. The newest are in front; when it is
-// full the oldest leave.
+// failureTable remembers failures by key. The newest are in front; when it is full the oldest leave.
 type failureTable[K comparable] struct {
 	backoff backoff
 	size    int
@@ -92,8 +85,7 @@ func newFailureTable[K comparable](b backoff, size int) failureTable[K] {
 	return failureTable[K]{backoff: b, size: size, byKey: map[K]*list.Element{}, order: list.New()}
 }
 
-// at returns the failures of a key that are not forgotten, and how long the next
-// attempt has to wait.
+// at returns the failures of a key that are not forgotten, and how long the next attempt has to wait.
 func (t *failureTable[K]) at(key K, now time.Time) (f failures[K], wait time.Duration) {
 	element, known := t.byKey[key]
 	if !known {

@@ -20,8 +20,7 @@ const (
 
 // Server is a running server.
 type Server struct {
-	// Endpoint is its address.
-	Endpoint string
+	Endpoint string // its address
 
 	t      testing.TB
 	client *minio.Client
@@ -59,9 +58,8 @@ func (s *Server) Bucket(name string) *Bucket {
 
 // Bucket is the editor of a bucket: a sourcetest.Editor.
 type Bucket struct {
-	Name string
-	// Prefix stands before each key, with a slash at its end.
-	Prefix string
+	Name   string
+	Prefix string // Prefix stands before each key, with a slash at its end
 	server *Server
 	client *minio.Client
 }

@@ -28,8 +28,7 @@ func (access) open(b *Bucket, prefix string) error {
 		{"Effect":"Allow","Principal":"*","Action":["s3:ListBucket"],"Resource":["arn:aws:s3:::%[1]s"]}]}`, b.Name, prefix))
 }
 
-// Start runs a server until the end of the test. Without a network the first time
-// the test is skipped.
+// Start runs a server until the end of the test. Without a network the first time the test is skipped.
 func Start(t testing.TB) *Server {
 	t.Helper()
 	program := build(t)
