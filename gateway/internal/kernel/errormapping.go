@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"cmp"
+	"errors"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -152,3 +153,13 @@ var retrySeconds = func() (values [retryAfterMax][]string) {
 	}
 	return values
 }()
+
+// errCrossOrigin: the request comes from a page of another site.
+var errCrossOrigin = failure.Refuse(failure.ErrForbidden, "requests from pages of other sites are not allowed")
+
+// ErrAborted ends a request whose reply can no longer be written as it should. It
+// is not answered: the connection is closed instead.
+var ErrAborted = errors.New("reply cannot be finished")
+
+// ErrWatchOver ends Watch when there is nothing more to send. No handler returns it.
+var ErrWatchOver = errors.New("the watch is over")

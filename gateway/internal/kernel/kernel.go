@@ -6,9 +6,11 @@ package kernel
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,22 +21,6 @@ import (
 	"troupe/gateway/internal/listener"
 	"troupe/gateway/toll"
 )
-
-// Credentials authenticates callers. Errors are failure.ErrUnauthorized for every cause.
-type Credentials interface {
-	Authenticate(kind identity.Kind, credential string) (*identity.Principal, error)
-	// Principal returns a user whose credential another node has authenticated. roles are
-	// those that the credential has beyond the user's own.
-	Principal(user identity.UserID, roles []string) (*identity.Principal, error)
-}
-
-// Hooks are what the kernel asks those above it.
-type Hooks struct {
-	// ErrorPage answers an error for a person, and reports whether it did: not when a program asks.
-	ErrorPage func(x *Exchange, status int, id string) bool
-	// Elsewhere answers a request whose handler found that another node leads what it needs. Nil: the node stands alone.
-	Elsewhere func(x *Exchange, err error) error
-}
 
 // Kernel answers requests: it has what all routes have in common.
 type Kernel struct {
@@ -95,125 +81,356 @@ type Kernel struct {
 	Started time.Time
 }
 
-// New returns a kernel that answers nothing yet. An error names everything that is wrong with the options
-// or the table.
-func New(o Options, table []Route, h Hooks) (*Kernel, error) {
-	o.EnsureDefaults()
-	if err := o.validate(); err != nil {
-		return nil, err
-	}
-	k := &Kernel{
-		Started:          time.Now(),
-		Options:          o,
-		hooks:            h,
-		IDPrefix:         newIDPrefix(),
-		sessionChallenge: []string{`Cookie realm="troupe", cookie-name="` + o.SessionCookie + `"`},
-		logsRequests:     o.Log.Debug().Enabled(),
-		Stopping:         make(chan struct{}),
-		Pressure:         newPressure(newLimits(&o).inFlight),
-		allAnswered:      make(chan struct{}, 1),
-		Usage:            newUsageTable(),
-		Limits:           newLimits(&o),
-	}
-	k.Exchanges.New = func() any { return new(Exchange) }
-	k.metrics.unmatched.name = "outside"
-	for g := range k.Unmatched {
-		k.Unmatched[g] = Route{Name: k.metrics.unmatched.name, Group: Group(g), metrics: &k.metrics.unmatched}
-	}
-	if err := k.compile(table); err != nil {
-		return nil, err
-	}
-	k.Requests, k.Cancel = context.WithCancel(context.Background())
-	k.Watching, k.endWatching = context.WithCancel(k.Requests)
-	return k, nil
+// Working is how many requests are worked on. Those that have left their places are not, but they have connections, and
+// Stop waits for them.
+func (s *Kernel) Working() int64 { return s.InFlight.Load() - s.Idle.Load() }
+
+// Exchange is one request and its answer. The goroutine of net/http that serves
+// the request owns it; between requests it is in a pool.
+type Exchange struct {
+	Kernel     *Kernel
+	Services   *Services // nil before open
+	Route      *Route
+	Writer     http.ResponseWriter
+	Request    *http.Request
+	Connection *listener.Conn // nil when the server did not accept it, as in tests
+	Params     httprouter.Params
+	Query      url.Values // nil without parameters
+	Body       []byte     // belongs to the request; never pooled, since values alias it
+
+	Identified
+	Slot
+	Hop
+	Answer
+	id    string    // see RequestID
+	begun time.Time // zero unless requests are logged
 }
 
-// newIDPrefix makes the request ids of one process differ from another's.
-func newIDPrefix() string {
-	var random [4]byte
-	_, _ = rand.Read(random[:]) // crypto/rand never returns an error; it ends the program
-	return hex.EncodeToString(random[:]) + "-"
-}
-
-// Open begins to answer requests.
-func (s *Kernel) Open(services *Services) { s.services.Store(services) }
-
-// IsOpen reports whether there are services.
-func (s *Kernel) IsOpen() bool { return s.services.Load() != nil }
-
-// Reason is why the kernel takes no requests now; empty when it does.
-func (s *Kernel) Reason() string {
-	switch {
-	case s.Draining.Load():
-		return "stopping"
-	case !s.IsOpen():
-		return "starting"
+// RequestID names the request in the log and in the answers to internal errors.
+// It is made when it is first asked for.
+func (x *Exchange) RequestID() string {
+	if x.id == "" {
+		x.id = x.Kernel.IDPrefix + strconv.FormatUint(x.Kernel.lastID.Add(1), 10)
 	}
-	return ""
+	return x.id
 }
 
-// FollowPressure moves the limit of requests until stop.
-func (s *Kernel) FollowPressure() { s.Pressure.run(s.Stopping, s.Working, &s.metrics.shed) }
+// IsOpen reports whether there are services: requests before open are answered with errors only.
+func (x *Exchange) IsOpen() bool { return x.Services != nil }
 
-// BeginStop has new requests refused.
-func (s *Kernel) BeginStop() {
-	s.Draining.Store(true)
-	close(s.Stopping)
+// Identified is who asks.
+type Identified struct {
+	Caller *identity.Principal // nil for probes
+	// Kind and Credential are what the caller authenticated with.
+	Kind       identity.Kind
+	Credential string
 }
 
-// Drain ends the streams after Options.DrainDelay, and waits until the accepted requests are answered. It reports
-// whether they were in time. atEnd is called when the streams end.
-func (s *Kernel) Drain(ctx context.Context, atEnd func()) bool {
-	if s.Options.DrainDelay > 0 {
-		select {
-		case <-time.After(s.Options.DrainDelay):
-		case <-ctx.Done():
+// Slot is how a request is counted.
+type Slot struct {
+	Usage   *UserUsage // the caller's; nil until the caller is known
+	Counted bool       // in Kernel.InFlight, and in Usage
+	idle    bool       // see LeaveSlot
+	// BeyondShare: the request is refused because its user has too much already.
+	BeyondShare bool
+	// anonymous: the request is counted in Kernel.Anonymous too, under network.
+	anonymous bool
+	network   netip.Prefix
+	BodyKept  int64 // bytes of a batch's body that are counted
+}
+
+// Hop is where a request came from and went to in a cluster.
+type Hop struct {
+	// Sender is what another node that forwarded the request says of it; nil when the caller
+	// asked here.
+	Sender *Sender
+	// Keyed: the request has an idempotency key that its handler knows.
+	Keyed bool
+	// Leader is the node that the request was forwarded to last; empty for none.
+	Leader string
+}
+
+// Answer is what is sent.
+type Answer struct {
+	Status       int      // 0 until the answer has begun
+	ContentType  []string // nil is JSON
+	CacheControl []string // how long the answer may be kept; nil is not at all
+	// VaryAccept, VaryEncoding and VaryLanguage say that the answer depends on the headers Accept,
+	// Accept-Encoding and Accept-Language.
+	VaryAccept, VaryEncoding, VaryLanguage bool
+	// ErrorPage is what a handler puts in place of Route.ErrorPage.
+	ErrorPage func(status int)
+	// Out is where the answer is built. It is kept from request to request.
+	Out []byte
+}
+
+// Sender is what SenderHeader holds, in JSON.
+type Sender struct {
+	node string // from the connection, not from the header
+	// User is the caller, empty where no credential is needed, and Roles those that the
+	// credential has beyond the user's own.
+	User  identity.UserID `json:"user,omitempty"`
+	Roles []string        `json:"roles,omitempty"`
+	// Operator: the caller is who runs the service, in place of a user.
+	Operator bool `json:"operator,omitempty"`
+	// Request is the id of the request in the log of the node.
+	Request string `json:"request"`
+	// Client and Secure are what ClientOf says there.
+	Client netip.Addr `json:"client"`
+	Secure bool       `json:"secure,omitempty"`
+	// Part says that the body is a part of a batch; nil for any other request.
+	Part *Part `json:"part,omitempty"`
+}
+
+// Part says that a forwarded body has items of a batch, all of one shard.
+type Part struct {
+	// Key is the idempotency key of the whole batch; empty without one. Numbers are then the places
+	// of the items in the whole, from 0.
+	Key     string `json:"key,omitempty"`
+	Numbers []int  `json:"numbers,omitempty"`
+	// Keep asks to keep Key for the whole batch, whose fingerprint it is, in hexadecimal. Such a
+	// part has no items.
+	Keep string `json:"keep,omitempty"`
+}
+
+// SenderHeader is the header with which a node says what it knows of a request that it
+// forwards. It means something only to PeerHandler: from anybody else it is ignored.
+const SenderHeader = "Troupe-Sender"
+
+// senderKey is the key of the sender in the context of a request.
+type senderKey struct{}
+
+// senderOf returns the node that forwarded a request, nil when the caller asked here.
+func senderOf(r *http.Request) *Sender {
+	from, _ := r.Context().Value(senderKey{}).(*Sender)
+	return from
+}
+
+// Route is one row of the table: what a path answers, and to whom.
+type Route struct {
+	// Name is what the route is called in metrics, logs and fingerprints. It
+	// must never change: stored fingerprints hold it.
+	Name   string
+	Method string
+	// Path stands behind the base path; ":x" is one segment.
+	Path  string
+	Group Group
+	// Access says who may come. A row without it does not register, so that a
+	// forgotten policy is a server that does not start.
+	Access Access
+	// Privilege is what the caller must hold besides; empty is none.
+	Privilege identity.Privilege
+	// OrPrivilege is one with which the caller may come just as well.
+	OrPrivilege identity.Privilege
+	// Query lists the parameters that the route knows. Others are refused.
+	Query []string
+	// IgnoresQuery marks pages: their query is for the script, and nobody here looks
+	// at it.
+	IgnoresQuery bool
+	// AnyQuery lets parameters pass that the route does not know: a provider adds
+	// what it likes. They stand there once, like all.
+	AnyQuery bool
+	// ErrorPage answers errors with a page instead of JSON: a person looks at them.
+	ErrorPage func(x *Exchange, status int)
+	// Strict refuses other sites' pages with every method, not only with those
+	// that change something: for answers that no link leads to, but that cost
+	// something while they last.
+	Strict bool
+	// Secret marks answers that give out a credential or show whose it is: they are
+	// never compressed, see mayCompress.
+	Secret bool
+	// once: although its method is safe, it is not repeated at another node.
+	Once bool
+	// ReadsBody: handle reads the body itself, which may be JSON in lines too.
+	ReadsBody bool
+	// Content is the type of the body, if it is not JSON, and ContentBytesMax its bound in place of
+	// Options.BodyBytesMax. TakesYAML: it may be YAML too, and the handler reads it.
+	Content         string
+	TakesYAML       bool
+	ContentBytesMax int64
+	// Handle answers the request, or returns the error to answer it with.
+	Handle func(*Exchange) error
+
+	// metrics is set by compile.
+	metrics *routeMetrics
+}
+
+// Access is who may use a route. The zero value is nobody, and refused.
+type Access struct {
+	declared bool
+	// Kinds are the credentials that the route takes; none means that it takes
+	// requests without one.
+	Kinds identity.Kind
+	// ending marks what ends a session: it also takes a session already ended but not
+	// durably so, so that a repeated sign-out waits.
+	ending bool
+	// Probe marks health: answered while starting, draining and full, with any
+	// query, and read by nobody but machines.
+	Probe bool
+	// SignIn marks what gives out a credential: pages of other sites are refused
+	// although there is no cookie, so that nobody is signed in as another without
+	// noticing, and so is every content type that a form can send.
+	SignIn bool
+}
+
+// SignedIn demands a credential of one of the kinds.
+func SignedIn(kinds identity.Kind) Access { return Access{declared: true, Kinds: kinds} }
+
+var (
+	// Probed is for health.
+	Probed = Access{declared: true, Probe: true}
+	// Public is for everybody.
+	Public = Access{declared: true}
+	// SigningOut is for sessions, also those whose end is not durable yet.
+	SigningOut = Access{declared: true, Kinds: identity.Session, ending: true}
+	// SigningIn is for everybody who asks on a page of ours, or on none.
+	SigningIn = Access{declared: true, SignIn: true}
+)
+
+// The paths that groups of operations hang below.
+const (
+	AdminPath    = "/admin/api/v1"
+	PortalPath   = "/form-portal"
+	RuntimePath  = "/form-runtime/api/v1"
+	WorkflowPath = "/workflow/api/v1"
+)
+
+// reservedPath is what no form's page has: formportal.reservedID keeps templates from the id "api".
+const reservedPath = "/form-runtime/api/"
+
+// APIPaths is what groups A to D hang below, the form runtime's interface and that for admins:
+// whoever asks there is a program.
+var APIPaths = []string{PortalPath, RuntimePath, "/workflow", "/rml-engine", "/docx-engine", "/repository", AdminPath}
+
+// Hooks are what the kernel asks those above it.
+type Hooks struct {
+	// ErrorPage answers an error for a person, and reports whether it did: not when a program asks.
+	ErrorPage func(x *Exchange, status int, id string) bool
+	// Elsewhere answers a request whose handler found that another node leads what it needs. Nil: the node stands alone.
+	Elsewhere func(x *Exchange, err error) error
+}
+
+// Services is what the kernel asks. It does not change it.
+type Services struct {
+	Credentials Credentials
+	// Users says who there is. Nil: users have no names but their login names.
+	Users Users
+}
+
+// Credentials authenticates callers. Errors are failure.ErrUnauthorized for every cause.
+type Credentials interface {
+	Authenticate(kind identity.Kind, credential string) (*identity.Principal, error)
+	// Principal returns a user whose credential another node has authenticated. roles are
+	// those that the credential has beyond the user's own.
+	Principal(user identity.UserID, roles []string) (*identity.Principal, error)
+}
+
+// Users says who there is.
+type Users interface {
+	// Directory is that of now.
+	Directory() *identity.Directory
+}
+
+// knownNames numbers the changes of what people are called. Its methods are safe for concurrent use.
+type knownNames struct {
+	mu      sync.Mutex
+	of      *identity.Directory // guarded by mu
+	changes int                 // guarded by mu
+}
+
+// number is of now.
+func (k *knownNames) number(of Users) int {
+	if of == nil {
+		return 0
+	}
+	now := of.Directory()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.of != now {
+		isNamedSame := func(a, b identity.User) bool { return a.ID == b.ID && a.Name == b.Name }
+		if k.of != nil && !slices.EqualFunc(k.of.Users(), now.Users(), isNamedSame) {
+			k.changes++
 		}
+		k.of = now
 	}
-	s.endWatching()
-	atEnd()
-	late := time.NewTimer(s.Options.DrainMax)
-	defer late.Stop()
-	for s.InFlight.Load() > 0 {
-		select {
-		case <-s.allAnswered:
-		case <-late.C:
-			return false
-		case <-ctx.Done():
-			return false
-		}
-	}
-	return true
+	return k.changes
 }
 
-// requestEnded uncounts a request that serve has counted.
-func (s *Kernel) requestEnded() {
-	if s.InFlight.Add(-1) == 0 && s.Draining.Load() {
-		select {
-		case s.allAnswered <- struct{}{}:
-		default: // Stop has not checked yet
-		}
-	}
+// Metrics is a snapshot of what a Server counts since it was made.
+type Metrics struct {
+	// InFlight is the number of requests, Watchers of streams and Connections of open
+	// connections at present.
+	InFlight, Watchers, Connections int64
+	// Places is how many requests may be in flight at present: Options.InFlightMax, and
+	// fewer while goroutines wait long for a processor.
+	Places int64
+	// ConnectionsEvicted counts those that were closed at Options.ConnectionsMax
+	// for new ones, and ConnectionsFull the times that a new one had to wait,
+	// because all had a request.
+	ConnectionsEvicted, ConnectionsFull uint64
+	// Shed counts requests refused because all places were taken, or half of them
+	// by their user or their address, and WatchersFull watchers likewise.
+	Shed, WatchersFull uint64
+	// Panics counts handlers that panicked.
+	Panics uint64
+	// Cut counts answers that were aborted in the middle.
+	Cut uint64
+	// Forwarded counts requests that another node has answered, ForwardRepeated tries that were
+	// made again because the node did not lead, was not reached or did not answer.
+	// ForwardRefused counts requests that were refused with 503 because they found no leader in
+	// time or too many waited for one, and ForwardUnknown those whose outcome is not known.
+	Forwarded, ForwardRepeated, ForwardRefused, ForwardUnknown uint64
+	// LeaderWaits counts the times that a request had to wait for a leader, and LeaderWaiting
+	// those that do so at present.
+	LeaderWaits   uint64
+	LeaderWaiting int64
+	// Taken counts requests that other nodes have forwarded to this one.
+	Taken uint64
+	// Routes counts answers, in the order of the table; the last one stands for
+	// everything outside it.
+	Routes []RouteMetrics
 }
 
-// Snapshot returns the counters but for those of forwarding.
-func (s *Kernel) Snapshot() Metrics {
-	m := Metrics{
-		InFlight:           s.Working(),
-		Places:             s.Pressure.Limit.Load(),
-		Watchers:           s.watchers.Load(),
-		Connections:        s.Connections.Open.Load(),
-		ConnectionsFull:    s.Connections.Full.Load(),
-		ConnectionsEvicted: s.Connections.Evicted.Load(),
-		Shed:               s.metrics.shed.Load(),
-		WatchersFull:       s.metrics.watchersFull.Load(),
-		Panics:             s.metrics.panics.Load(),
-		Cut:                s.metrics.aborted.Load(),
-		Taken:              s.metrics.taken.Load(),
+// RouteMetrics counts the answers of one route.
+type RouteMetrics struct {
+	Name string
+	// Answers counts by the first digit of the status; 0 counts answers that
+	// were aborted.
+	Answers [6]uint64
+}
+
+// metrics is where a Server counts. The list of routes is complete before the
+// first request.
+type metrics struct {
+	shed, watchersFull, panics, aborted, taken atomic.Uint64
+
+	routes    []*routeMetrics
+	unmatched routeMetrics
+}
+
+type routeMetrics struct {
+	name    string
+	answers [6]atomic.Uint64
+}
+
+func (m *metrics) add(name string) *routeMetrics {
+	route := &routeMetrics{name: name}
+	m.routes = append(m.routes, route)
+	return route
+}
+
+func (m *routeMetrics) count(status int) {
+	class := 0
+	if status > 0 {
+		class = status / 100 % len(m.answers)
 	}
-	for _, route := range s.metrics.routes {
-		m.Routes = append(m.Routes, route.snapshot())
+	m.answers[class].Add(1)
+}
+
+func (m *routeMetrics) snapshot() RouteMetrics {
+	r := RouteMetrics{Name: m.name}
+	for i := range m.answers {
+		r.Answers[i] = m.answers[i].Load()
 	}
-	m.Routes = append(m.Routes, s.metrics.unmatched.snapshot())
-	return m
+	return r
 }

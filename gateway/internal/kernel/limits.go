@@ -1,8 +1,13 @@
 package kernel
 
 import (
+	"math"
+	"net/netip"
 	"runtime"
+	gometrics "runtime/metrics"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/puzpuzpuz/xsync/v4"
 
@@ -76,4 +81,153 @@ func newLimits(o *Options) limits {
 		anonymous: Half(inFlight), anonymousPerNetwork: max(1, inFlight/4),
 		UserBytes: Half(toll.ProcessorBytes * int64(runtime.GOMAXPROCS(0))),
 	}
+}
+
+// anonymousRequests counts the requests in flight to routes without a credential.
+// They are bounded, so that slow anonymous requests cannot use up
+// Options.InFlightMax.
+type anonymousRequests struct {
+	Mu struct {
+		sync.Mutex
+		All       int64
+		ByNetwork map[netip.Prefix]int64
+	}
+}
+
+// admit counts a request from a network, or reports that there are too many.
+func (s *anonymousRequests) admit(from netip.Prefix, l *limits) bool {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	if s.Mu.All >= l.anonymous || s.Mu.ByNetwork[from] >= l.anonymousPerNetwork {
+		return false
+	}
+	if s.Mu.ByNetwork == nil {
+		s.Mu.ByNetwork = map[netip.Prefix]int64{}
+	}
+	s.Mu.All++
+	s.Mu.ByNetwork[from]++
+	return true
+}
+
+// release ends a request that admit has counted.
+func (s *anonymousRequests) release(from netip.Prefix) {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	s.Mu.All--
+	if s.Mu.ByNetwork[from]--; s.Mu.ByNetwork[from] == 0 {
+		delete(s.Mu.ByNetwork, from)
+	}
+}
+
+// How many requests are worked on at once follows from how long goroutines wait for a
+// processor (gateway/DESIGN.md, "Overload").
+const (
+	pressureEvery = 100 * time.Millisecond
+	// waitGoal is how long nine of ten goroutines may wait for a processor, in seconds. A
+	// request waits a few times, and health has to be answered in 50 ms.
+	waitGoal = 0.020
+	// inFlightMin is what each processor gets however long is waited. It is enough for
+	// the full rate: more only makes all of them slower.
+	inFlightMin = 64
+	// refusalsGoal is how many requests a second each processor may refuse, about. A caller
+	// who comes back after seconds is in no cache any more, so a refusal costs as much as an event.
+	refusalsGoal = 100
+	// retryAfterMax is the longest Retry-After, in seconds, and RetryAfterMin what the
+	// longest is while few are refused.
+	retryAfterMax, RetryAfterMin = 30, 3
+)
+
+// pressure bounds the requests in flight between inFlightMin for each processor and
+// most: to four fifths of what there are after each interval in which more than a tenth of
+// the goroutines that were ready waited longer than waitGoal, and to a tenth more after
+// any other.
+type pressure struct {
+	Limit       atomic.Int64 // of the requests in flight, now
+	least, most int64
+	// RetryAfter is the longest Retry-After now, in seconds.
+	retryAfter atomic.Int64
+
+	sample []gometrics.Sample
+	before []uint64 // the counts of the sample before
+}
+
+func newPressure(most int64) *pressure {
+	p := &pressure{
+		least: min(most, inFlightMin*int64(runtime.GOMAXPROCS(0))), most: most,
+		sample: []gometrics.Sample{{Name: "/sched/latencies:seconds"}},
+	}
+	p.Limit.Store(most)
+	p.retryAfter.Store(RetryAfterMin)
+	return p
+}
+
+// run follows the pressure until stop is closed. working counts the requests that have places, and
+// refused those that were refused for want of one.
+func (p *pressure) run(stop <-chan struct{}, working func() int64, refused *atomic.Uint64) {
+	ticker := time.NewTicker(pressureEvery)
+	defer ticker.Stop()
+	before := refused.Load()
+	for tick := 1; ; tick++ {
+		select {
+		case <-stop:
+			return
+		case <-ticker.C:
+			p.follow(p.waited(), working())
+			if tick%int(time.Second/pressureEvery) == 0 {
+				now := refused.Load()
+				p.spread(now - before)
+				before = now
+			}
+		}
+	}
+}
+
+// follow moves the limit after an interval in which goroutines waited so many seconds.
+func (p *pressure) follow(waited float64, inFlight int64) {
+	limit := p.Limit.Load()
+	if waited > waitGoal {
+		limit = max(p.least, min(limit, inFlight)*4/5)
+	} else {
+		limit = min(p.most, limit+limit/10+1)
+	}
+	p.Limit.Store(limit)
+}
+
+// spread moves the longest Retry-After after a second in which so many were refused: as
+// many callers come back in a second as refusalsGoal says when all that are refused are
+// spread over that time.
+func (p *pressure) spread(refused uint64) {
+	goal := uint64(refusalsGoal * runtime.GOMAXPROCS(0))
+	longest := uint64(p.retryAfter.Load()) * refused / goal
+	p.retryAfter.Store(int64(min(max(longest, RetryAfterMin), retryAfterMax)))
+}
+
+// waited returns how long a tenth of the goroutines that got a processor since the last
+// call had waited for it at least, in seconds.
+func (p *pressure) waited() float64 {
+	gometrics.Read(p.sample)
+	h := p.sample[0].Value.Float64Histogram()
+	if p.before == nil {
+		p.before = make([]uint64, len(h.Counts))
+	}
+	waited := leastOfTop(h, p.before)
+	copy(p.before, h.Counts)
+	return waited
+}
+
+// leastOfTop returns the lower bound of the bucket that the least of the highest tenth is
+// in, of what a histogram has more than before; 0 of nothing.
+func leastOfTop(h *gometrics.Float64Histogram, before []uint64) float64 {
+	all := uint64(0)
+	for i, n := range h.Counts {
+		all += n - before[i]
+	}
+	above := uint64(0)
+	for i := len(h.Counts) - 1; i >= 0; i-- {
+		above += h.Counts[i] - before[i]
+		if above*10 > all {
+			return math.Max(0, h.Buckets[i]) // the first bucket begins at minus infinity
+		}
+	}
+	return 0
 }

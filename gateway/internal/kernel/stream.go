@@ -1,9 +1,12 @@
 package kernel
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"os"
+	"sync"
+	"time"
 
 	"troupe/actors/failure"
 )
@@ -24,9 +27,6 @@ var (
 	ValueEventStream = []string{"text/event-stream"}
 	valueNo          = []string{"no"}
 )
-
-// ErrWatchOver ends Watch when there is nothing more to send. No handler returns it.
-var ErrWatchOver = errors.New("the watch is over")
 
 // AppendEvent appends an event as it stands in a stream.
 type AppendEvent func(dst []byte) ([]byte, error)
@@ -139,4 +139,67 @@ func AppendData(dst, json []byte) []byte {
 		dst = append(dst, c)
 	}
 	return append(dst, '\n')
+}
+
+// RightsEvery is how often an open stream asks whether its caller may go on, and whether people are still called what they were: also while there is
+// nothing to tell.
+const RightsEvery = 500 * time.Millisecond
+
+// appendAskAgain tells who watches to ask for everything again, because what holds for them has changed.
+func appendAskAgain(dst []byte) ([]byte, error) {
+	return append(dst, "event: lost\ndata: {\"message\":\"rights or names have changed; read again\"}\n\n"...), nil
+}
+
+// FollowRights gives the request a context that ends when its caller loses the credential, has other rights, or somebody has another name. Its cause says
+// which: failure.ErrUnauthorized or ErrWatchOver. release waits until nothing asks any more.
+func (x *Exchange) FollowRights(every time.Duration) (release func()) {
+	request := x.Request
+	ctx, end := context.WithCancelCause(request.Context())
+	x.Request = request.WithContext(ctx)
+	names := x.Kernel.names.number(x.Services.Users)
+	var asking sync.WaitGroup
+	asking.Go(func() {
+		ticks := time.NewTicker(every)
+		defer ticks.Stop()
+		for {
+			select {
+			case <-ticks.C:
+			case <-ctx.Done():
+				return
+			}
+			_, err := x.Reauthorize()
+			if err == nil && x.Kernel.names.number(x.Services.Users) != names {
+				err = ErrWatchOver
+			}
+			if err != nil {
+				end(err)
+			}
+		}
+	})
+	return func() {
+		end(nil)
+		asking.Wait()
+		x.Request = request
+	}
+}
+
+// IsOverByRights reports whether an error ends a stream because other rights or names hold now.
+func IsOverByRights(err error) bool {
+	return errors.Is(err, ErrWatchOver) || errors.Is(err, failure.ErrUnauthorized)
+}
+
+// rightsError is what ended a watch: what FollowRights says, before what came of it.
+func (x *Exchange) rightsError(err error) error {
+	if cause := context.Cause(x.Request.Context()); err != nil && IsOverByRights(cause) {
+		return cause
+	}
+	return err
+}
+
+// tellRights asks who watches to read again when the stream ends by rights.
+func (x *Exchange) tellRights(err error) error {
+	if x.Status == 0 || x.Request.Method == http.MethodHead || !IsOverByRights(err) {
+		return err
+	}
+	return errors.Join(x.sendEvent(appendAskAgain), err)
 }

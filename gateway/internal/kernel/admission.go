@@ -1,23 +1,12 @@
 package kernel
 
 import (
+	"strconv"
 	"time"
 
 	"troupe/actors/failure"
 	"troupe/gateway/internal/listener"
 )
-
-// RejectOverload counts a request that is refused because a limit is reached, and returns the reason.
-func (x *Exchange) RejectOverload() error {
-	x.Kernel.metrics.shed.Add(1)
-	return failure.ErrBusy
-}
-
-// rejectUser is shed for a limit of one user, whom x.usage is of.
-func (x *Exchange) rejectUser() error {
-	x.BeyondShare = x.Usage != nil
-	return x.RejectOverload()
-}
 
 // admitAnonymous admits a request to a route that takes no credential.
 func (x *Exchange) admitAnonymous() bool {
@@ -39,6 +28,18 @@ func (x *Exchange) admitUser() bool {
 	return requests-x.Usage.Idle.Load() <= Half(x.Kernel.Pressure.Limit.Load()) && requests+x.Usage.Watchers.Load() <= l.userBusyConnections
 }
 
+// RejectOverload counts a request that is refused because a limit is reached, and returns the reason.
+func (x *Exchange) RejectOverload() error {
+	x.Kernel.metrics.shed.Add(1)
+	return failure.ErrBusy
+}
+
+// rejectUser is shed for a limit of one user, whom x.usage is of.
+func (x *Exchange) rejectUser() error {
+	x.BeyondShare = x.Usage != nil
+	return x.RejectOverload()
+}
+
 // EndAdmission ends what serve began by counting the request. The second call does
 // nothing.
 func (x *Exchange) EndAdmission() {
@@ -56,9 +57,15 @@ func (x *Exchange) EndAdmission() {
 	}
 }
 
-// Working is how many requests are worked on. Those that have left their places are not, but they have connections, and
-// Stop waits for them.
-func (s *Kernel) Working() int64 { return s.InFlight.Load() - s.Idle.Load() }
+// requestEnded uncounts a request that serve has counted.
+func (s *Kernel) requestEnded() {
+	if s.InFlight.Add(-1) == 0 && s.Draining.Load() {
+		select {
+		case s.allAnswered <- struct{}{}:
+		default: // Stop has not checked yet
+		}
+	}
+}
 
 // LeaveSlot gives the place of a user's request to others, while nothing is done for it: it waits for lines of a batch, or
 // until bytes are paid for. It belongs to the goroutine of the request, as all of these.
@@ -127,4 +134,46 @@ func (x *Exchange) Pay(n int64) error {
 	case <-x.Kernel.Requests.Done():
 		return failure.ErrUnavailable
 	}
+}
+
+// Callers who come again at once when the service has refused them can take the processors from accepted requests: a
+// refusal may cost as much as an event (gateway/DESIGN.md, "Overload"). So whoever is refused once more on the same
+// connection, before the time that Retry-After said, hears of it at that time, or after retryHeldMax. So does a user who
+// is beyond what one user may have, on any connection.
+
+// retryHeldMax is how long such a caller waits at most, however long Retry-After is.
+const retryHeldMax = 3 * time.Second
+
+// ExpectRetry remembers when the caller of a refusal was told to come again.
+func (x *Exchange) ExpectRetry() {
+	seconds, _ := strconv.Atoi(x.Writer.Header().Get("Retry-After"))
+	wait := min(time.Duration(seconds)*time.Second, retryHeldMax)
+	x.Connection.RetryAt = x.Connection.Age() + wait
+	if x.BeyondShare {
+		x.Usage.RetryAt.Store(int64(time.Since(x.Kernel.Started) + wait))
+	}
+}
+
+// AwaitRetry waits until the caller was to come again. The request has left its place to
+// others then, and its connection may be closed for a new one; that is reported as false.
+func (x *Exchange) AwaitRetry() bool {
+	wait := x.Connection.RetryAt - x.Connection.Age()
+	if x.BeyondShare {
+		wait = max(wait, time.Duration(x.Usage.RetryAt.Load())-time.Since(x.Kernel.Started))
+	}
+	if wait <= 0 {
+		return true
+	}
+	x.EndAdmission()
+	if !x.Connection.Rest() {
+		return false
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-x.Kernel.Stopping:
+	case <-x.Request.Context().Done():
+	}
+	return x.Connection.Resume()
 }

@@ -7,9 +7,41 @@ import (
 	"net/http"
 	"time"
 
+	"troupe/actors/message"
 	"troupe/gateway/internal/parse"
 	"troupe/statemachine/data"
 )
+
+// AnswerInstance answers create and event.
+func (x *Exchange) AnswerInstance(reply *message.Reply) {
+	x.SetInstanceHeaders(reply)
+	x.Out = append(x.Out, `{"workflowId":`...)
+	x.Out = data.AppendString(x.Out, reply.WorkflowID)
+	x.Out = append(x.Out, `,"instanceId":`...)
+	x.Out = data.AppendString(x.Out, reply.InstanceID)
+	x.Out = append(x.Out, `,"state":`...)
+	x.Out = reply.AppendRecord(x.Out)
+	x.Out = append(x.Out, '}')
+	x.Send(http.StatusOK)
+}
+
+// SetInstanceHeaders sets what every answer with an instance has.
+func (x *Exchange) SetInstanceHeaders(reply *message.Reply) {
+	h := x.Writer.Header()
+	h["Etag"] = []string{parse.EntityTag(reply.Sequence)}
+	if !reply.WithHistory {
+		h["Preference-Applied"] = valueMinimal
+	}
+	if reply.HistoryFrom > 1 {
+		h["Link"] = []string{"<" + x.Kernel.Options.BasePath + "/workflow/api/v1/instance/" + reply.WorkflowID + "/" + reply.InstanceID + `/history>; rel="prev"`}
+	}
+}
+
+// Languages returns the languages of the reader, the preferred one first, and notes that the answer depends on them.
+func (x *Exchange) Languages() []string {
+	x.VaryLanguage = true
+	return parse.AcceptLanguage(x.Request.Header["Accept-Language"])
+}
 
 // StreamBytes is how much of a list is collected before it is sent. A list that
 // is smaller goes out whole, and an error before that much is still a status.

@@ -1,70 +1,20 @@
 package kernel
 
 import (
-	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
-	"net/netip"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/julienschmidt/httprouter"
 
 	"troupe/actors/failure"
-	"troupe/actors/identity"
 	"troupe/gateway/internal/listener"
-	"troupe/gateway/internal/parse"
 )
-
-// Exchange is one request and its answer. The goroutine of net/http that serves
-// the request owns it; between requests it is in a pool.
-type Exchange struct {
-	Kernel     *Kernel
-	Services   *Services // nil before open
-	Route      *Route
-	Writer     http.ResponseWriter
-	Request    *http.Request
-	Connection *listener.Conn // nil when the server did not accept it, as in tests
-	Params     httprouter.Params
-	Query      url.Values // nil without parameters
-	Body       []byte     // belongs to the request; never pooled, since values alias it
-
-	Identified
-	Slot
-	Hop
-	Answer
-	id    string    // see RequestID
-	begun time.Time // zero unless requests are logged
-}
-
-// Slot is how a request is counted.
-type Slot struct {
-	Usage   *UserUsage // the caller's; nil until the caller is known
-	Counted bool       // in Kernel.InFlight, and in Usage
-	idle    bool       // see LeaveSlot
-	// BeyondShare: the request is refused because its user has too much already.
-	BeyondShare bool
-	// anonymous: the request is counted in Kernel.Anonymous too, under network.
-	anonymous bool
-	network   netip.Prefix
-	BodyKept  int64 // bytes of a batch's body that are counted
-}
-
-// Hop is where a request came from and went to in a cluster.
-type Hop struct {
-	// Sender is what another node that forwarded the request says of it; nil when the caller
-	// asked here.
-	Sender *Sender
-	// Keyed: the request has an idempotency key that its handler knows.
-	Keyed bool
-	// Leader is the node that the request was forwarded to last; empty for none.
-	Leader string
-}
-
-// outBytesKept is the largest buffer that goes back to the pool.
-const outBytesKept = 1 << 20
 
 // ServeHTTP answers every request, from any goroutine. doc.go says with what.
 func (s *Kernel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -82,11 +32,6 @@ func (s *Kernel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.routerOf(r.URL.Path).ServeHTTP(w, r)
-}
-
-// HasEncodedSlash reports whether a path has a slash that is data to whoever sent it.
-func HasEncodedSlash(rawPath string) bool {
-	return rawPath != "" && (strings.Contains(rawPath, "%2F") || strings.Contains(rawPath, "%2f"))
 }
 
 // serve runs before and after the handler of every route.
@@ -126,25 +71,6 @@ func (s *Kernel) serve(rt *Route, w http.ResponseWriter, r *http.Request, params
 	}
 }
 
-// Acquire takes an exchange from the pool.
-func (s *Kernel) Acquire(rt *Route, w http.ResponseWriter, r *http.Request, params httprouter.Params) *Exchange {
-	x := s.Exchanges.Get().(*Exchange)
-	*x = Exchange{Kernel: s, Route: rt, Writer: w, Request: r, Params: params, Connection: listener.Of(r), Hop: Hop{Sender: senderOf(r)}, Answer: Answer{Out: x.Out[:0]}}
-	if s.logsRequests {
-		x.begun = time.Now()
-	}
-	return x
-}
-
-// release returns an exchange to the pool.
-func (s *Kernel) release(x *Exchange) {
-	if cap(x.Out) > outBytesKept {
-		x.Out = nil
-	}
-	*x = Exchange{Answer: Answer{Out: x.Out[:0]}}
-	s.Exchanges.Put(x)
-}
-
 // run checks what all routes have in common and calls the handler. The order is
 // part of the interface: the caller is checked before the request.
 func (x *Exchange) run() error {
@@ -180,9 +106,6 @@ func (x *Exchange) run() error {
 	return x.handle()
 }
 
-// IsOpen reports whether there are services: requests before open are answered with errors only.
-func (x *Exchange) IsOpen() bool { return x.Services != nil }
-
 // handle calls the handler. When another node leads what the request needs, that node
 // carries it out.
 func (x *Exchange) handle() error {
@@ -202,63 +125,16 @@ func (x *Exchange) closed() error {
 	return failure.ErrUnavailable
 }
 
-func (x *Exchange) bodyBytesMax() int64 {
-	if x.Route.ContentBytesMax > 0 {
-		return x.Route.ContentBytesMax
+// writeErrorInTime is refuse for an error of a request that no answer has.
+func (x *Exchange) writeErrorInTime(err error) {
+	busy := x.Status == 0 && x.Connection != nil && failure.Of(err).Kind == failure.ErrBusy
+	if busy && !x.AwaitRetry() {
+		err = ErrAborted
 	}
-	if x.Route.Access.Kinds == 0 {
-		return min(x.Kernel.Options.BodyBytesMax, AnonymousBodyBytesMax)
+	x.writeError(err)
+	if busy && x.Status != statusAborted {
+		x.ExpectRetry()
 	}
-	return x.Kernel.Options.BodyBytesMax
-}
-
-// ParseQuery parses the query strictly: net/http's own parser drops what it
-// does not understand (persistence/PROMISES.md, "F17").
-func (x *Exchange) ParseQuery() error {
-	if x.Request.URL.RawQuery == "" || x.Route.IgnoresQuery {
-		return nil
-	}
-	query, err := url.ParseQuery(x.Request.URL.RawQuery)
-	if err != nil {
-		return parse.Malformed("the query is malformed")
-	}
-	for name, values := range query {
-		if !x.Route.AnyQuery && !slices.Contains(x.Route.Query, name) {
-			return parse.Malformed("unknown query parameter %s", parse.Quote(name))
-		}
-		if len(values) > 1 {
-			return parse.Malformed("the query parameter %q is repeated", name)
-		}
-	}
-	x.Query = query
-	return nil
-}
-
-// checkContent checks the headers about the body, for methods that have one. The
-// body of any other request is read and ignored.
-func (x *Exchange) checkContent() error {
-	if IsSafe(x.Request.Method) {
-		return nil
-	}
-	if err := parse.CheckEncoding(x.Request.Header); err != nil {
-		return err
-	}
-	// An HTML form of another site can send a body, but not as application/json.
-	contentType := parse.HeaderOptional
-	if x.Kind == identity.Session && x.Request.ContentLength != 0 || x.Route.Access.SignIn {
-		contentType = parse.HeaderRequired
-	}
-	if x.Route.ReadsBody && parse.IsLines(x.Request.Header) || x.Route.TakesYAML && parse.IsYAML(x.Request.Header) {
-		return nil
-	}
-	err := parse.CheckContentType(x.Request.Header, cmp.Or(x.Route.Content, "application/json"), contentType)
-	if err != nil && x.Route.ReadsBody {
-		return failure.Refuse(failure.ErrMediaType, "the Content-Type must be application/json or application/x-ndjson, in UTF-8")
-	}
-	if err != nil && x.Route.TakesYAML {
-		return failure.Refuse(failure.ErrMediaType, "the Content-Type must be application/json or application/yaml, in UTF-8")
-	}
-	return err
 }
 
 // finish counts and logs the request. It reports whether the connection must be
@@ -286,13 +162,108 @@ func (x *Exchange) finish() (aborted bool) {
 	return aborted
 }
 
-// RequestID names the request in the log and in the answers to internal errors.
-// It is made when it is first asked for.
-func (x *Exchange) RequestID() string {
-	if x.id == "" {
-		x.id = x.Kernel.IDPrefix + strconv.FormatUint(x.Kernel.lastID.Add(1), 10)
+// outBytesKept is the largest buffer that goes back to the pool.
+const outBytesKept = 1 << 20
+
+// Acquire takes an exchange from the pool.
+func (s *Kernel) Acquire(rt *Route, w http.ResponseWriter, r *http.Request, params httprouter.Params) *Exchange {
+	x := s.Exchanges.Get().(*Exchange)
+	*x = Exchange{Kernel: s, Route: rt, Writer: w, Request: r, Params: params, Connection: listener.Of(r), Hop: Hop{Sender: senderOf(r)}, Answer: Answer{Out: x.Out[:0]}}
+	if s.logsRequests {
+		x.begun = time.Now()
 	}
-	return x.id
+	return x
+}
+
+// release returns an exchange to the pool.
+func (s *Kernel) release(x *Exchange) {
+	if cap(x.Out) > outBytesKept {
+		x.Out = nil
+	}
+	*x = Exchange{Answer: Answer{Out: x.Out[:0]}}
+	s.Exchanges.Put(x)
+}
+
+// abort resets the connection of a request. It does not return.
+func (s *Kernel) abort(r *http.Request) {
+	if c := listener.Of(r); c != nil {
+		c.ResetAtClose()
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// compile checks the table and builds the router from it. It returns all
+// faults of the table together.
+func (s *Kernel) compile(table []Route) error {
+	var faults []error
+	s.router, s.runtimeRouter = s.newRouter(), s.newRouter()
+	for i := range table {
+		rt := &table[i]
+		if err := s.register(rt); err != nil {
+			faults = append(faults, fmt.Errorf("route %s %s: %w", rt.Method, rt.Path, err))
+		}
+	}
+	s.Table = table
+	slices.Sort(s.methods)
+	s.methods = slices.Compact(s.methods)
+	return errors.Join(faults...)
+}
+
+// register adds one row, and HEAD beside GET.
+func (s *Kernel) register(rt *Route) (err error) {
+	switch {
+	case rt.Name == "" || rt.Handle == nil:
+		return errors.New("it has no name or no handler")
+	case !rt.Access.declared:
+		return errors.New("it does not declare who may use it")
+	case rt.Access.Kinds != 0 && (rt.Access.Probe || rt.Access.SignIn):
+		return errors.New("it demands a credential of those who have none")
+	case rt.Access.Kinds == 0 && rt.Privilege != "":
+		return errors.New("it demands a privilege, but no credential")
+	case slices.ContainsFunc(s.metrics.routes, func(m *routeMetrics) bool { return m.name == rt.Name }):
+		return errors.New("its name is taken")
+	}
+	rt.metrics = s.metrics.add(rt.Name)
+	// NB: httprouter panics on paths that are in each other's way.
+	defer func() {
+		if reason := recover(); reason != nil {
+			err = fmt.Errorf("it cannot be registered: %v", reason)
+		}
+	}()
+	handle := func(w http.ResponseWriter, r *http.Request, params httprouter.Params) {
+		s.serve(rt, w, r, params)
+	}
+	methods := []string{rt.Method}
+	if rt.Method == http.MethodGet {
+		methods = append(methods, http.MethodHead)
+	}
+	for _, method := range methods {
+		path := s.Options.BasePath + rt.Path
+		s.routerOf(path).Handle(method, path, handle)
+		s.methods = append(s.methods, method)
+	}
+	return nil
+}
+
+func (s *Kernel) newRouter() *httprouter.Router {
+	r := httprouter.New()
+	// NB: a redirect would turn a POST into a GET; a path is right or it is 404.
+	r.RedirectTrailingSlash = false
+	r.RedirectFixedPath = false
+	r.HandleOPTIONS = false
+	r.NotFound = http.HandlerFunc(s.answerNotFound)
+	r.MethodNotAllowed = http.HandlerFunc(s.answerNotAllowed)
+	return r
+}
+
+// routerOf returns the router that has a path. The pages of forms have the
+// template's id where the API of the form runtime has the word "api", and httprouter
+// cannot have both in one tree. formportal.reservedID keeps templates from that id.
+func (s *Kernel) routerOf(path string) *httprouter.Router {
+	if strings.HasPrefix(path, s.Options.BasePath+reservedPath) {
+		return s.runtimeRouter
+	}
+	return s.router
 }
 
 // answerNotFound answers requests for paths that are not in the table. The paths
@@ -331,10 +302,16 @@ func (s *Kernel) groupOf(path string) Group {
 	return GroupWorkflow
 }
 
-// abort resets the connection of a request. It does not return.
-func (s *Kernel) abort(r *http.Request) {
-	if c := listener.Of(r); c != nil {
-		c.ResetAtClose()
-	}
-	panic(http.ErrAbortHandler)
+// PeerHandler is Server.PeerHandler.
+func (s *Kernel) PeerHandler(nodeOf func(*http.Request) string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		from := &Sender{}
+		lines := r.Header[SenderHeader]
+		if from.node = nodeOf(r); from.node == "" || len(lines) != 1 || json.Unmarshal([]byte(lines[0]), from) != nil {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		s.metrics.taken.Add(1)
+		s.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), senderKey{}, from)))
+	})
 }
