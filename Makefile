@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 # Nothing here needs a C compiler, and a fifth of the first build would be C.
 export CGO_ENABLED := 0
-.PHONY: help build test race lint format fuzz bench peers fairness overload layers kill cluster simulate vulnerabilities pages ci
+.PHONY: help build test race lint format fuzz bench fairness overload layers kill cluster simulate vulnerabilities pages ci
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,11 +28,6 @@ fuzz: ## run every fuzz target for 30 s
 
 bench: ## measure the program beside the two ceilings, 64 connections
 	go run ./bench compare -replies full,minimal
-
-peers: ## get Restate, DBOS and Temporal, and measure the program beside them
-	cd bench/peers/server && npm ci --ignore-scripts --no-audit --no-fund && GOBIN=$$PWD/bin GOFLAGS= go install github.com/temporalio/cli/cmd/temporal@v1.5.1
-	cd bench/peers && go build -o bin ./restate ./dbos ./temporal
-	go run ./bench compare -targets durable,troupe -peer restate=bench/peers/bin/restate -peer dbos=bench/peers/bin/dbos -peer temporal=bench/peers/bin/temporal -replies minimal -instances 500 -warmup 3s
 
 fairness: ## show what a hostile user takes from a polite one
 	go run ./bench fairness

@@ -16,7 +16,6 @@ import (
 	"os"
 	"slices"
 
-	"troupe/bench/internal/byitself"
 	"troupe/bench/internal/compare"
 	"troupe/bench/internal/fairness"
 	"troupe/bench/internal/harness"
@@ -30,7 +29,6 @@ var commands = slices.Concat(
 	overload.Commands,
 	fairness.Commands,
 	million.Commands,
-	byitself.Commands,
 )
 
 func main() { os.Exit(process.Main("bench", run)) }

@@ -1,4 +1,4 @@
-// Package compare measures troupe beside the two ceilings of package ceiling, and beside peers. It starts
+// Package compare measures troupe beside the two ceilings of package ceiling. It starts
 // every server as a process of its own on this machine's loopback, and puts the same load on each in turn, in
 // rounds, so that what disturbs the machine disturbs all of them. What counts are the ratios within a round,
 // with their spread.
@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +19,7 @@ import (
 
 // Commands are the measurement, and the ceilings as which the program starts itself.
 var Commands = []harness.Command{
-	{Name: "compare", About: "the program beside the ceilings, other builds and peers", Run: run},
+	{Name: "compare", About: "the program beside the ceilings and other builds", Run: run},
 	{Name: ceilingCommand, Run: serveCeiling},
 }
 
@@ -48,7 +47,6 @@ func parsePlan(h *harness.Harness) (*plan, error) {
 	flags.Float64Var(&p.queries, "queries", 0, "measure each run with so many queries by node a second beside it, too")
 	flags.StringVar(&p.node, "node", parkedNode, fmt.Sprintf("what the queries ask for: %s, where %d instances stand, or %s, which all others enter and leave", parkedNode, parked, movingNode))
 	flags.StringVar(&p.against, "against", "", "another build of troupe, measured beside as the target \"other\"")
-	flags.Func("peer", "`NAME=PROGRAM`, measured beside as the target NAME; may be repeated. It is started with --dir FOLDER --listen ADDRESS and answers like the ceilings (bench/peers)", p.addPeer)
 	flags.IntVar(&p.cores, "cores", 0, "processors that each server may use (GOMAXPROCS); 0 is all")
 	flags.BoolVar(&p.profile, "profile", false, "also say what the servers' processor time goes to; the profiler costs a few per cent itself")
 	if err := h.Parse(""); err != nil {
@@ -66,15 +64,6 @@ func parsePlan(h *harness.Harness) (*plan, error) {
 	}
 	if p.against != "" {
 		p.targets = append(p.targets, otherTarget)
-	}
-	for _, peer := range p.peers {
-		if slices.Contains(p.targets, peer.name) {
-			return nil, harness.Wrong("two targets %q", peer.name)
-		}
-		p.targets = append(p.targets, peer.name)
-	}
-	if len(p.peers) > 0 && (p.profile || p.queries != 0) {
-		return nil, harness.Wrong("peers have neither -profile nor -queries")
 	}
 	if p.queries < 0 || p.queries > 0 && (slices.Contains(p.targets, httpCeiling) || slices.Contains(p.targets, durableCeiling)) {
 		return nil, harness.Wrong("-queries must not be negative, and the ceilings answer none: -targets troupe")
@@ -130,9 +119,6 @@ func parseNumbers(name, text string) (numbers []int, err error) {
 // run carries the plan out and returns the tables, also of runs with errors; what they found out is an error all
 // the same.
 func (p *plan) run(ctx context.Context) (string, error) {
-	if err := os.Chmod(p.Dir, 0o711); err != nil { // the server of a peer may run as another user
-		return "", err
-	}
 	if err := p.readQueries(p.Dir); err != nil {
 		return "", err
 	}

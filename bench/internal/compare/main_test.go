@@ -37,8 +37,6 @@ func TestMain(m *testing.M) {
 	defer stop()
 	var err error
 	switch {
-	case os.Getenv(asPeer) != "":
-		err = servePeer(ctx, os.Args[1:])
 	case command == ceilingCommand:
 		err = serveCeiling(ctx, harness.New(ceilingCommand, os.Args[2:], io.Discard, os.Stderr))
 	case command == "token":
@@ -217,12 +215,6 @@ func TestWrongUsage(t *testing.T) {
 		{"-mix", "delete=1"},
 		{"-rounds", "0"},
 		{"-unknown"},
-		{"-peer", "program"},
-		{"-peer", "=program"},
-		{"-peer", "a|b=program"},
-		{"-peer", "troupe=program"},
-		{"-peer", "a=program", "-peer", "a=other"},
-		{"-peer", "a=program", "-profile"},
 		{"something"},
 	} {
 		var out, errs bytes.Buffer

@@ -18,7 +18,6 @@ type plan struct {
 	cells   []cell
 	load    load.Options // of every run, except for what a cell says
 	against string       // the program of the target "other"; "" without one
-	peers   []peer       // targets of another make
 	profile bool         // also take processor profiles
 	cores   int          // that each server may use; 0: all
 
@@ -67,9 +66,6 @@ type target struct {
 	// parked: the instances that queries find were made.
 	parked bool
 }
-
-// peer is a server that somebody else makes, behind a program that answers like a ceiling.
-type peer struct{ name, program string }
 
 // sample is one run against one target.
 type sample struct {

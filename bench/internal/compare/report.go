@@ -48,9 +48,6 @@ func (p *plan) report(samples []*sample) string {
 	var b harness.Table
 	for _, c := range p.cells {
 		p.table(&b, c, samples)
-		if len(p.peers) > 0 && slices.Contains(p.targets, troupeTarget) {
-			p.peersTable(&b, c, samples)
-		}
 		if p.profile {
 			p.partsTable(&b, c, samples)
 		}
@@ -81,20 +78,6 @@ func in(samples []*sample, target string, c cell) (out []*sample) {
 		}
 	}
 	return out
-}
-
-// peersTable writes how many times as much as each peer troupe does, and how many times as
-// much a peer takes.
-func (p *plan) peersTable(b *harness.Table, c cell, samples []*sample) {
-	b.Printf("\n")
-	b.Head("Peer", "troupe's requests/s are N times its", "its CPU is N times troupe's", "its p99 is N times troupe's")
-	ours := in(samples, troupeTarget, c)
-	for _, peer := range p.peers {
-		if its := in(samples, peer.name, c); len(its) > 0 {
-			b.Row(peer.name, ratios(ours, its, (*sample).perSecond).Text("%.1f"),
-				ratios(its, ours, (*sample).serverCost).Text("%.1f"), ratios(its, ours, (*sample).p99).Text("%.1f"))
-		}
-	}
 }
 
 // partsTable writes what the processor time of a request, or of an event of a batch, goes

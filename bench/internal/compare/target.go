@@ -8,9 +8,7 @@ import (
 	"net/http/pprof"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"troupe/bench/fleet"
@@ -91,10 +89,8 @@ func (p *plan) startTargets(ctx context.Context) (all []*target, stop func(), er
 			t, err = p.startCluster(ctx, name)
 		case otherTarget:
 			t, err = p.startTroupe(ctx, name, p.against)
-		case httpCeiling, durableCeiling:
-			t, err = p.startCeiling(ctx, name)
 		default:
-			t, err = p.startPeer(ctx, name)
+			t, err = p.startCeiling(ctx, name)
 		}
 		if err != nil {
 			return all, stop, err
@@ -128,7 +124,7 @@ func (p *plan) startCluster(ctx context.Context, name string) (*target, error) {
 // folder makes one for a target.
 func (p *plan) folder(name string) (string, error) {
 	dir := filepath.Join(p.Dir, name)
-	return dir, os.Mkdir(dir, 0o711) // the server of a peer may run as another user
+	return dir, os.Mkdir(dir, 0o700)
 }
 
 // ceilingCommand is the command by which this program is a ceiling.
@@ -185,32 +181,6 @@ func servePprof(addr string) {
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	server := &http.Server{Addr: addr, Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	_ = server.ListenAndServe() // whoever asks for a profile sees that there is none
-}
-
-// addPeer reads one NAME=PROGRAM.
-func (p *plan) addPeer(text string) error {
-	name, program, ok := strings.Cut(text, "=")
-	if !ok || name == "" || program == "" || strings.ContainsAny(name, `/\ |`) {
-		return fmt.Errorf("%q is not NAME=PROGRAM", text)
-	}
-	p.peers = append(p.peers, peer{name, program})
-	return nil
-}
-
-// startPeer starts the program of a peer, which starts what else it needs.
-func (p *plan) startPeer(ctx context.Context, name string) (t *target, err error) {
-	i := slices.IndexFunc(p.peers, func(q peer) bool { return q.name == name })
-	folder, err := p.folder(name)
-	if err != nil {
-		return nil, err
-	}
-	program, err := filepath.Abs(p.peers[i].program)
-	if err != nil {
-		return nil, err
-	}
-	t = &target{name: name}
-	t.Process, err = process.Start(ctx, folder+".log", program, "--dir", folder)
-	return t, err
 }
 
 // startTroupe makes a home with the workflow of the load and a token, and serves

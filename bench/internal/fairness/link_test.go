@@ -3,16 +3,11 @@ package fairness
 import (
 	"bytes"
 	"io"
-	"maps"
 	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"troupe/bench/internal/harness"
 )
 
 // TestALinkHasItsBytesASecond each way, for all connections together.
@@ -55,37 +50,4 @@ func TestALinkHasItsBytesASecond(t *testing.T) {
 			t.Errorf("the way back took %s, want a second", took)
 		}
 	})
-	if newLink(0) != nil {
-		t.Error("a link of no rate has one")
-	}
-}
-
-// TestABareServerRefusesEverything but the question whether it is there.
-func TestABareServerRefusesEverything(t *testing.T) {
-	t.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
-	p, err := startRefuser(t.Context(), filepath.Join(t.TempDir(), "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Stop()
-	e := newHostile(p.Addr, &home{hostile: credentials{"t", "c"}, hostileIDs: []string{"01"}}, &measurement{loops: 1, connections: 1, link: 1000})
-	defer e.close()
-	e.budget.Store(3)
-	e.loop(t.Context(), e.caller, 2, e.floodEvents)
-	if want := map[string]int64{"status 503": 3}; !maps.Equal(e.got.Outcome(time.Second).Errors, want) {
-		t.Errorf("got %v, want %v", e.got.Outcome(time.Second).Errors, want)
-	}
-}
-
-// TestTheRecordSaysWhatWasAttacked, and over what.
-func TestTheRecordSaysWhatWasAttacked(t *testing.T) {
-	for args, want := range map[string]string{
-		"":              "the hostile one comes over 1000 Mbit/s each way",
-		"-link 0 -bare": "the hostile one comes over loopback, to a server that refuses everything, and not to this one",
-	} {
-		m, err := parse(harness.New("fairness", strings.Fields(args), io.Discard, io.Discard))
-		if err != nil || m.aim() != want {
-			t.Errorf("%q: got %q, %v, want %q", args, m.aim(), err, want)
-		}
-	}
 }

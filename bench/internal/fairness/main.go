@@ -6,9 +6,7 @@ package fairness
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,12 +15,10 @@ import (
 	"troupe/bench/internal/harness"
 )
 
-// Commands are the measurement, and what the program starts itself as: the polite user, and a server that
-// only refuses.
+// Commands are the measurement, and the polite user, as which the program starts itself.
 var Commands = []harness.Command{
 	{Name: "fairness", About: "what a hostile user takes from a polite one", Run: run},
 	{Name: politeCommand, Run: bePolite},
-	{Name: refuseCommand, Run: refuse},
 }
 
 func run(ctx context.Context, h *harness.Harness) error {
@@ -43,14 +39,12 @@ func parse(h *harness.Harness) (*measurement, error) {
 	flags.IntVar(&m.connections, "connections", 300, "hostile connections that are held, at most 2000")
 	flags.IntVar(&m.records, "records", 3000, "hostile instances of 4 KiB that are made before")
 	flags.IntVar(&m.tasks, "tasks", 50_000, "tasks that the polite user may not read, and events of a long history")
-	flags.Float64Var(&m.link, "link", 1000, "the hostile one's network in megabits a second each way; 0 is loopback as it is")
-	flags.BoolVar(&m.bare, "bare", false, "the hostile one attacks a server beside it that refuses everything: what its client alone takes from the polite user")
 	flags.StringVar(&m.Program, "program", "", "the build that is measured; empty builds this tree")
 	if err := h.Parse("[-- flags of troupe serve]"); err != nil {
 		return nil, err
 	}
 	m.serve = append([]string{"--connections-max", "200", "--drain-max", "1s"}, flags.Args()...)
-	if m.duration <= 0 || m.duration > time.Minute || m.warmUp < 0 || m.rate <= 0 || m.loops < 1 || m.records < 1 || m.tasks < 1 || m.link < 0 ||
+	if m.duration <= 0 || m.duration > time.Minute || m.warmUp < 0 || m.rate <= 0 || m.loops < 1 || m.records < 1 || m.tasks < 1 ||
 		m.connections < 1 || m.connections > 2000 {
 		return nil, harness.Wrong("numbers must be positive and within their bounds")
 	}
@@ -71,7 +65,7 @@ func parse(h *harness.Harness) (*measurement, error) {
 	return m, nil
 }
 
-// run measures all attacks. The figures stand in a file of their own beside the record, with .json.
+// run measures all attacks.
 func (m *measurement) run(ctx context.Context) (string, error) {
 	if err := m.Build(ctx); err != nil {
 		return "", err
@@ -92,27 +86,8 @@ func (m *measurement) run(ctx context.Context) (string, error) {
 	m.Title = "Fairness"
 	m.Rows = [][2]string{
 		{"Server", "`troupe serve " + strings.Join(m.serve, " ") + "`"},
-		{"Load", fmt.Sprintf("open loop, %g requests/s of the polite user, %s after %s for each attack; %d hostile requests at a time, %d connections held, %d hostile records of 4 KiB; %s",
-			m.rate, m.duration, m.warmUp, m.loops, m.connections, m.records, m.aim())},
+		{"Load", fmt.Sprintf("open loop, %g requests/s of the polite user, %s after %s for each attack; %d hostile requests at a time, %d connections held, %d hostile records of 4 KiB; the hostile one comes over %d Mbit/s each way",
+			m.rate, m.duration, m.warmUp, m.loops, m.connections, m.records, linkMegabits)},
 	}
-	if m.Record == "" {
-		return report(phases), nil
-	}
-	figures, err := json.MarshalIndent(phases, "", "\t")
-	if err != nil {
-		return "", err
-	}
-	return report(phases), os.WriteFile(strings.TrimSuffix(m.Record, ".md")+".json", append(figures, '\n'), 0o644)
-}
-
-// aim says what the hostile one attacks, and over what.
-func (m *measurement) aim() string {
-	over, at := "loopback", ""
-	if m.link > 0 {
-		over = fmt.Sprintf("%g Mbit/s each way", m.link)
-	}
-	if m.bare {
-		at = ", to a server that refuses everything, and not to this one"
-	}
-	return "the hostile one comes over " + over + at
+	return report(phases), nil
 }

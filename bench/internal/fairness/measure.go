@@ -32,16 +32,7 @@ func (m *measurement) measure(ctx context.Context, h *home, a attack) (result *p
 		return nil, err
 	}
 	defer h.Stop()
-	target := h.Addr
-	if m.bare {
-		refuser, err := startRefuser(ctx, h.Home+".log")
-		if err != nil {
-			return nil, err
-		}
-		defer refuser.Stop()
-		target = refuser.Addr
-	}
-	e := newHostile(target, h, m)
+	e := newHostile(h.Addr, h, m)
 	p, err := m.startPolite(ctx, politeSetup{h.Addr, h.polite.token, h.polite.cookie, h.politeIDs})
 	if err != nil {
 		return nil, err
@@ -90,7 +81,7 @@ func (m *measurement) measure(ctx context.Context, h *home, a attack) (result *p
 }
 
 func newHostile(addr string, h *home, m *measurement) *hostile {
-	over := newLink(m.link)
+	over := newLink(linkMegabits)
 	stranger := newCaller(addr, hostileAddr, m.loops, over)
 	e := &hostile{
 		caller: stranger.with(h.hostile.token, h.hostile.cookie), stranger: stranger, neighbour: newCaller(addr, politeAddr, m.loops, over),

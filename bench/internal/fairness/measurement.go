@@ -18,8 +18,6 @@ type measurement struct {
 	connections int           // hostile connections that are only held
 	records     int           // hostile instances that are there before
 	tasks       int           // hostile tasks, and events of a long history
-	link        float64       // megabits a second of the hostile one's network; 0 is loopback
-	bare        bool          // the hostile one attacks a server that only refuses
 	serve       []string      // arguments of troupe serve
 }
 
@@ -36,21 +34,21 @@ type credentials struct{ token, cookie string }
 
 // phase is one attack and what became of the polite user meanwhile.
 type phase struct {
-	Attack string `json:"attack"`
-	What   string `json:"what"`
+	Attack string
+	What   string
 	// Kinds are the polite user's requests.
-	Kinds map[string]*harness.Outcome `json:"kinds"`
+	Kinds map[string]*harness.Outcome
 	// All are those of all kinds but sign-in, which costs a password's hash whoever is there.
-	All load.Summary `json:"all"`
+	All load.Summary
 	// Hostile counts what the hostile one was answered.
-	Hostile map[string]int64 `json:"hostile"`
+	Hostile map[string]int64
 	// Recovered is how long after the attack the polite user waited until a new
 	// connection and an event were answered again.
-	Recovered load.Duration `json:"recoveredMs"`
+	Recovered load.Duration
 	// Cores is the server's processor time for each second, and PeakBytes the most
 	// memory that it had.
-	Cores     float64 `json:"cores"`
-	PeakBytes int64   `json:"peakBytes"`
+	Cores     float64
+	PeakBytes int64
 	// Died says how the server ended before it was told to; empty: it did not.
-	Died string `json:"died,omitempty"`
+	Died string
 }

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
-	"slices"
 	"sync"
 	"time"
 
@@ -35,7 +33,7 @@ type asked struct {
 	rate bool
 }
 
-// list is what is measured. The first is measured again beside events.
+// list is what is measured.
 func (m *measurement) list() []asked {
 	page := func(filter, sort string) query.Request {
 		return query.Request{Filter: filter, Sort: sort, Limit: 50}
@@ -55,7 +53,7 @@ func (m *measurement) list() []asked {
 	}
 }
 
-// queries measures the list on a quiet store, and then beside events.
+// queries measures the list on a quiet store.
 func (m *measurement) queries(ctx context.Context, dir string) (err error) {
 	h, err := open(dir)
 	if err != nil {
@@ -87,7 +85,7 @@ func (m *measurement) queries(ctx context.Context, dir string) (err error) {
 		m.text.Printf("| %s | %d | %s | %d + %d | %s | %s | %s |\n",
 			a.name, given, plan, end.Explain.KeysRead, end.Explain.RecordsRead, harness.Spread(elapsed, "%.1f"), rate, a.goal)
 	}
-	return m.beside(ctx, h)
+	return nil
 }
 
 // ask runs one query and says how many instances it gave and how long it took.
@@ -96,67 +94,6 @@ func (h *store) ask(ctx context.Context, req query.Request) (given int, elapsed 
 	begun := time.Now()
 	end, err = h.Query(ctx, &req, func([]byte) error { given++; return nil })
 	return given, time.Since(begun), end, err
-}
-
-// beside measures events without and with a full scan that runs all the time,
-// in turn, and the query by node while events arrive.
-func (m *measurement) beside(ctx context.Context, h *store) error {
-	ids, err := h.some(ctx, eventInstances)
-	if err != nil {
-		return err
-	}
-	var byNode []time.Duration
-	var rates [3][]float64
-	for range m.rounds {
-		for i, start := range []func() (stop func() error){
-			func() func() error { return func() error { return nil } },
-			func() func() error { return h.again(ctx, m.list()[9].req, nil) },
-			func() func() error { return h.again(ctx, m.list()[0].req, &byNode) },
-		} {
-			stop := start()
-			rate, _, err := h.events(ctx, ids, m.window)
-			if err = errors.Join(err, stop()); err != nil {
-				return err
-			}
-			rates[i] = append(rates[i], rate)
-		}
-	}
-	alone, loaded, both := rates[0], rates[1], rates[2]
-	m.text.Printf("\n## Beside events\n\n%d senders, %d cores, %s each, in turn, least–median–most of %d; ratios within a round.\n\n",
-		senders, runtime.GOMAXPROCS(0), m.window, m.rounds)
-	m.text.Head("Events/s", "", "ratio", "goal")
-	m.text.Printf("| alone | %s | | |\n", harness.Spread(alone, "%.0f"))
-	m.text.Printf("| while one full scan after the other runs | %s | %s | 0.9 |\n", harness.Spread(loaded, "%.0f"), harness.Spread(harness.Ratios(loaded, alone), "%.2f"))
-	m.text.Printf("| while the query by node runs again and again | %s | %s | |\n", harness.Spread(both, "%.0f"), harness.Spread(harness.Ratios(both, alone), "%.2f"))
-	slices.Sort(byNode)
-	m.text.Printf("\nThe query by node beside events: p50 %.1f ms, p99 %.1f ms, %d queries.\n",
-		harness.Milliseconds(byNode[len(byNode)/2]), harness.Milliseconds(byNode[len(byNode)*99/100]), len(byNode))
-	return nil
-}
-
-// again runs a query over and over until the returned function is called.
-func (h *store) again(ctx context.Context, req query.Request, elapsed *[]time.Duration) (stop func() error) {
-	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() {
-		for {
-			_, t, _, err := h.ask(ctx, req)
-			if ctx.Err() != nil {
-				err = nil
-			}
-			if err != nil || ctx.Err() != nil {
-				ended <- err
-				return
-			}
-			if elapsed != nil {
-				*elapsed = append(*elapsed, t)
-			}
-		}
-	}()
-	return func() error {
-		cancel()
-		return <-ended
-	}
 }
 
 // some returns ids of instances that are open: the first ones.

@@ -157,13 +157,11 @@ var benchArrows = map[string][]string{
 	"internal/ceiling":  {},
 	"internal/service":  {},
 	"internal/harness":  {"load", "process", "record"},
-	"internal/byitself": {"internal/harness", "load", "process", "record"},
 	"internal/compare":  {"internal/ceiling", "internal/harness", "fleet", "load", "process", "record"},
 	"internal/fairness": {"internal/harness", "load", "process"},
 	"internal/million":  {"internal/harness", "internal/service", "load", "process", "record"},
 	"internal/overload": {"internal/harness", "load", "process"},
-	".":                 {"internal/byitself", "internal/compare", "internal/fairness", "internal/harness", "internal/million", "internal/overload", "process"},
-	"peers":             {}, // a module of its own
+	".":                 {"internal/compare", "internal/fairness", "internal/harness", "internal/million", "internal/overload", "process"},
 }
 
 var cmdArrows = map[string][]string{
