@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"iter"
 	"math/bits"
+	"slices"
 )
 
 // MaxDepth is how deep objects and arrays may be nested: an empty array has
@@ -76,6 +77,18 @@ func (v Value) Members() iter.Seq2[string, Value] {
 	return func(yield func(string, Value) bool) {
 		for m := membersOf(v); m.next(); {
 			if !yield(decode(m.key), m.value) {
+				return
+			}
+		}
+	}
+}
+
+// Match yields the members of an object in their order, each with the place of its key among keys, -1 for another key;
+// for anything else nothing. The values are slices of v. It allocates only where a key has escapes.
+func (v Value) Match(keys []string) iter.Seq2[int, Value] {
+	return func(yield func(int, Value) bool) {
+		for m := membersOf(v); m.next(); {
+			if !yield(slices.IndexFunc(keys, func(key string) bool { return textIs(m.key, key) }), m.value) {
 				return
 			}
 		}

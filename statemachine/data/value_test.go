@@ -2,6 +2,7 @@ package data
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -52,6 +53,37 @@ func TestLookup(t *testing.T) {
 		if got, ok := Value(other).Lookup("a"); ok {
 			t.Errorf("Lookup in %q = %s, want nothing", other, got)
 		}
+	}
+}
+
+func TestMatch(t *testing.T) {
+	v := mustClean(t, `{"b":1,"x":{"a":2},"\u0061":3,"b.c":4}`)
+	got := ""
+	for i, member := range v.Match([]string{"a", "b"}) {
+		got += fmt.Sprint(i, "=", member, " ")
+	}
+	if want := `1=1 -1={"a":2} 0=3 -1=4 `; got != want {
+		t.Errorf("Match = %s, want %s", got, want)
+	}
+	for i, member := range v.Match(nil) {
+		if i != -1 || string(member) != "1" {
+			t.Errorf("Match of no keys = %d, %s first, want -1, 1", i, member)
+		}
+		break
+	}
+	for range Value(`[{"a":1}]`).Match([]string{"a"}) {
+		t.Error("Match in an array has a member, want none")
+	}
+	other := Value(`{"name":1,"other":2}`)
+	n := testing.AllocsPerRun(100, func() {
+		for i, member := range other.Match([]string{"name"}) {
+			if i == 0 && len(member) != 1 {
+				t.Error("Match has another value")
+			}
+		}
+	})
+	if n != 0 {
+		t.Errorf("Match made %v allocations, want none", n)
 	}
 }
 

@@ -64,23 +64,90 @@ func UnknownMember(prefix, key string, known ...string) error {
 	return Malformed("unknown member %s; allowed are %s", Quote(prefix+key), strings.Join(known, ", "))
 }
 
+// Shape says which members an object of a request may have.
+type Shape struct {
+	of     string // stands before their names in messages, such as "event."
+	names  []string
+	fields []Field
+}
+
+// Field is a member of a Shape.
+type Field struct {
+	Name     string
+	Kind     data.Kind // String or Object; Absent is any
+	Required bool
+	Check    func(v data.Value) error // nil: every value of the kind is good
+}
+
+// NewShape makes the shape of an object, whose members have names that begin with of in messages.
+func NewShape(of string, fields ...Field) *Shape {
+	s := &Shape{of: of, fields: fields}
+	for _, f := range fields {
+		s.names = append(s.names, f.Name)
+	}
+	return s
+}
+
+// Read puts the members of an object into values, which has a place for each field; they are slices of v. It refuses
+// the first member that is wrong, in the order of the object, and then the first that is missing, in the order of the
+// fields.
+func (s *Shape) Read(v data.Value, values []data.Value) (err error) {
+	for i, member := range v.Match(s.names) {
+		if i < 0 {
+			return s.unknown(v)
+		}
+		f := &s.fields[i]
+		switch f.Kind {
+		case data.String:
+			if member.Kind() != data.String {
+				_, err = StringMember(member, s.of+f.Name)
+			}
+		case data.Object:
+			if member.Kind() != data.Object {
+				_, err = ObjectMember(member, s.of+f.Name)
+			}
+		}
+		if err == nil && f.Check != nil {
+			err = f.Check(member)
+		}
+		if err != nil {
+			return err
+		}
+		values[i] = member
+	}
+	for i := range s.fields {
+		if s.fields[i].Required && values[i] == nil {
+			return MissingMember(s.of + s.fields[i].Name)
+		}
+	}
+	return nil
+}
+
+// unknown refuses the first member that is none of the shape's.
+func (s *Shape) unknown(v data.Value) error {
+	for key := range v.Members() {
+		if !slices.Contains(s.names, key) {
+			return UnknownMember(s.of, key, s.names...)
+		}
+	}
+	return nil
+}
+
+var actionShape = NewShape("", Field{Name: "action", Kind: data.String})
+
 // Action reads {"action": …}.
 func Action[T ~string](body []byte, known ...T) (T, error) {
 	value, err := Body(body)
 	if err != nil {
 		return "", err
 	}
-	found := ""
-	for key, v := range value.Members() {
-		if key != "action" {
-			return "", UnknownMember("", key, "action")
-		}
-		if found, err = StringMember(v, key); err != nil {
-			return "", err
-		}
+	var members [1]data.Value
+	if err := actionShape.Read(value, members[:]); err != nil {
+		return "", err
 	}
-	if !slices.Contains(known, T(found)) {
+	found := T(members[0].Text())
+	if !slices.Contains(known, found) {
 		return "", Malformed(`"action" must be %s`, ChoiceText(known))
 	}
-	return T(found), nil
+	return found, nil
 }

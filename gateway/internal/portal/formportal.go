@@ -143,47 +143,31 @@ func appendSummary(dst []byte, f *formportal.Summary, languages []string) []byte
 	return append(dst, '}')
 }
 
-// createForm answers POST form-portal/forms/create.
-func (g *Group) createForm(x *kernel.Exchange) error {
-	return g.create(x, form.KindForm, "formId", "workflowId")
-}
+var (
+	formShape = parse.NewShape("",
+		parse.Field{Name: "formId", Kind: data.String, Required: true}, parse.Field{Name: "workflowId", Kind: data.String})
+	checklistShape = parse.NewShape("", parse.Field{Name: "checklistId", Kind: data.String, Required: true})
+)
+
+// createForm answers POST form-portal/forms/create. Without a workflow, and with an empty one, it is the template's.
+func (g *Group) createForm(x *kernel.Exchange) error { return g.create(x, form.KindForm, formShape) }
 
 // createChecklist answers POST form-portal/checklists/create.
 func (g *Group) createChecklist(x *kernel.Exchange) error {
-	return g.create(x, form.KindChecklist, "checklistId", "")
+	return g.create(x, form.KindChecklist, checklistShape)
 }
 
-// create makes a form and answers with its id as plain text. templateMember and
-// workflowMember are the members of the body that name the two; the workflow can
-// be missing or empty, and is not known when workflowMember is empty.
-func (g *Group) create(x *kernel.Exchange, kind form.Kind, templateMember, workflowMember string) error {
+// create makes a form and answers with its id as plain text.
+func (g *Group) create(x *kernel.Exchange, kind form.Kind, shape *parse.Shape) error {
 	key, body, err := x.KeyedBody()
 	if err != nil {
 		return err
 	}
-	request := formportal.CreateRequest{Caller: x.Caller, Kind: kind}
-	known := []string{templateMember}
-	if workflowMember != "" {
-		known = append(known, workflowMember)
+	var members [2]data.Value
+	if err := shape.Read(body, members[:]); err != nil {
+		return err
 	}
-	found := false
-	for name, v := range body.Members() {
-		switch {
-		case name == templateMember:
-			found = true
-			request.TemplateID, err = parse.StringMember(v, name)
-		case name == workflowMember && name != "":
-			request.WorkflowID, err = parse.StringMember(v, name)
-		default:
-			err = parse.UnknownMember("", name, known...)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if !found {
-		return parse.MissingMember(templateMember)
-	}
+	request := formportal.CreateRequest{Caller: x.Caller, Kind: kind, TemplateID: members[0].Text(), WorkflowID: members[1].Text()}
 	if !statemachine.IsIdentifier(request.TemplateID) || request.WorkflowID != "" && !statemachine.IsIdentifier(request.WorkflowID) {
 		return failure.ErrNotFound
 	}

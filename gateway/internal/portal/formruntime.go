@@ -288,6 +288,16 @@ func draftConditions(x *kernel.Exchange) (c form.DraftCondition, err error) {
 	return c, err
 }
 
+var draftShape = parse.NewShape("",
+	parse.Field{Name: "data", Kind: data.Object, Required: true},
+	parse.Field{Name: "template", Kind: data.String, Check: func(v data.Value) error {
+		if _, ok := form.ParseDigest(v.Text()); !ok {
+			return parse.Malformed("%q must be the digest of a template", "template")
+		}
+		return nil
+	}},
+)
+
 // parseDraft reads a request to keep a draft.
 func parseDraft(x *kernel.Exchange) (v data.Value, template form.Digest, c form.DraftCondition, err error) {
 	if c, err = draftConditions(x); err != nil {
@@ -300,23 +310,14 @@ func parseDraft(x *kernel.Exchange) (v data.Value, template form.Digest, c form.
 	if err != nil {
 		return nil, template, c, err
 	}
-	for key, member := range body.Members() {
-		switch key {
-		case "data":
-			v, err = parse.ObjectMember(member, key)
-		case "template":
-			template, err = digestMember(member, key)
-		default:
-			err = parse.UnknownMember("", key, "data", "template")
-		}
-		if err != nil {
-			return nil, template, c, err
-		}
+	var members [2]data.Value
+	if err := draftShape.Read(body, members[:]); err != nil {
+		return nil, template, c, err
 	}
-	if v == nil {
-		err = parse.MissingMember("data")
+	if members[1] != nil {
+		template, _ = form.ParseDigest(members[1].Text())
 	}
-	return v, template, c, err
+	return members[0], template, c, nil
 }
 
 // saveDraft answers PUT form-runtime/api/v1/draft/{workflowId}/{instanceId}.
@@ -338,19 +339,6 @@ func (g *Group) saveDraft(x *kernel.Exchange) (err error) {
 func answerDraftSaved(x *kernel.Exchange, d *form.Draft) error {
 	x.Writer.Header()["Etag"] = []string{parse.EntityTag(d.Revision)}
 	return x.AnswerJSON(savedOf(d))
-}
-
-// digestMember reads the digest of a template.
-func digestMember(v data.Value, key string) (form.Digest, error) {
-	text, err := parse.StringMember(v, key)
-	if err != nil {
-		return form.Digest{}, err
-	}
-	digest, ok := form.ParseDigest(text)
-	if !ok {
-		return form.Digest{}, parse.Malformed("%q must be the digest of a template", key)
-	}
-	return digest, nil
 }
 
 // dropDraft answers DELETE form-runtime/api/v1/draft/{workflowId}/{instanceId}.
@@ -390,34 +378,18 @@ func (g *Group) submitForm(x *kernel.Exchange) error {
 	return nil
 }
 
-// parseSubmit reads the body of submit, with the errors of parseCreate.
+var submitShape = parse.NewShape("",
+	parse.Field{Name: "workflowId", Kind: data.String, Required: true},
+	parse.Field{Name: "instanceId", Kind: data.String, Required: true},
+	parse.Field{Name: "data", Kind: data.Object, Required: true},
+)
+
+// parseSubmit reads the body of submit, with the errors of create.
 func parseSubmit(x *kernel.Exchange, body data.Value) (*formportal.SubmitRequest, error) {
-	request := &formportal.SubmitRequest{}
-	var workflowID, instanceID string
-	missing := map[string]bool{"workflowId": true, "instanceId": true, "data": true}
-	for key, v := range body.Members() {
-		var err error
-		switch key {
-		case "workflowId":
-			workflowID, err = parse.StringMember(v, key)
-		case "instanceId":
-			instanceID, err = parse.StringMember(v, key)
-		case "data":
-			request.Data, err = parse.ObjectMember(v, key)
-		default:
-			err = parse.UnknownMember("", key, "workflowId", "instanceId", "data")
-		}
-		if err != nil {
-			return nil, err
-		}
-		delete(missing, key)
+	var members [3]data.Value
+	if err := submitShape.Read(body, members[:]); err != nil {
+		return nil, err
 	}
-	for _, key := range []string{"workflowId", "instanceId", "data"} {
-		if missing[key] {
-			return nil, parse.MissingMember(key)
-		}
-	}
-	var err error
-	request.FormRequest, err = formOf(x, workflowID, instanceID)
-	return request, err
+	of, err := formOf(x, members[0].Text(), members[1].Text())
+	return &formportal.SubmitRequest{FormRequest: of, Data: members[2]}, err
 }

@@ -90,6 +90,8 @@ func (g *Group) dropTaskDraft(x *kernel.Exchange) (err error) {
 	return x.AnswerJSON(struct{}{})
 }
 
+var taskSubmitShape = parse.NewShape("", parse.Field{Name: "event", Kind: data.String}, parse.Field{Name: "data", Kind: data.Object, Required: true})
+
 // submitTask answers POST form-runtime/api/v1/task/{taskId}/submit, as POST event does.
 func (g *Group) submitTask(x *kernel.Exchange) error {
 	key, body, err := x.KeyedBody()
@@ -100,22 +102,11 @@ func (g *Group) submitTask(x *kernel.Exchange) error {
 	if request.IfMatch, err = parse.IfMatch(x.Request.Header["If-Match"]); err != nil {
 		return err
 	}
-	for name, v := range body.Members() {
-		switch name {
-		case "event":
-			request.Event, err = parse.StringMember(v, name)
-		case "data":
-			request.Data, err = parse.ObjectMember(v, name)
-		default:
-			err = parse.UnknownMember("", name, "event", "data")
-		}
-		if err != nil {
-			return err
-		}
+	var members [2]data.Value
+	if err := taskSubmitShape.Read(body, members[:]); err != nil {
+		return err
 	}
-	if request.Data == nil {
-		return parse.MissingMember("data")
-	}
+	request.Event, request.Data = members[0].Text(), members[1]
 	// NB: the same for another task is another request.
 	what := append(data.AppendString(data.Value(nil), request.TaskID), body...)
 	if request.Retry, err = kernel.RetryOf(x, key, "", what); err != nil {

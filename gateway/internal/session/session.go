@@ -145,39 +145,35 @@ func setCookie(x *kernel.Exchange, value string, maxAge int, secure bool) {
 // signInRequest is the body of POST /session: a user with a password, or a link.
 type signInRequest struct{ user, password, link string }
 
+var signInShape = parse.NewShape("",
+	parse.Field{Name: "user", Kind: data.String}, parse.Field{Name: "password", Kind: data.String},
+	parse.Field{Name: "link", Kind: data.String, Check: func(v data.Value) error {
+		if v.Text() == "" {
+			return parse.Malformed("%q is empty", "link")
+		}
+		return nil
+	}},
+)
+
 // parseSignIn reads the body of POST /session. Errors are failure.ErrInvalid and never
 // repeat a value. It does not check the form of user, password and link: the
 // answer must be the same as for wrong ones.
-func parseSignIn(body data.Value) (r signInRequest, err error) {
-	has := map[string]bool{}
-	for key, v := range body.Members() {
-		has[key] = true
-		switch key {
-		case "user":
-			r.user, err = parse.StringMember(v, key)
-		case "password":
-			r.password, err = parse.StringMember(v, key)
-		case "link":
-			if r.link, err = parse.StringMember(v, key); err == nil && r.link == "" {
-				err = parse.Malformed("%q is empty", key)
-			}
-		default:
-			err = parse.UnknownMember("", key, "user", "password", "link")
-		}
-		if err != nil {
-			return signInRequest{}, err
-		}
+func parseSignIn(body data.Value) (signInRequest, error) {
+	var members [3]data.Value
+	if err := signInShape.Read(body, members[:]); err != nil {
+		return signInRequest{}, err
 	}
+	user, password, link := members[0], members[1], members[2]
 	switch {
-	case has["link"] && len(has) > 1:
+	case link != nil && (user != nil || password != nil):
 		return signInRequest{}, parse.Malformed("%q stands alone", "link")
-	case has["link"]:
-	case !has["user"]:
+	case link != nil:
+	case user == nil:
 		return signInRequest{}, parse.MissingMember("user")
-	case !has["password"]:
+	case password == nil:
 		return signInRequest{}, parse.MissingMember("password")
 	}
-	return r, nil
+	return signInRequest{user.Text(), password.Text(), link.Text()}, nil
 }
 
 // showLogin answers GET /login.

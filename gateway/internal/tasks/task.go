@@ -159,6 +159,8 @@ func appendTaskEvent(dst []byte, e *task.Event, languages []string, users show.N
 // commentRunesMax is the longest comment, in characters.
 const commentRunesMax = 10_000
 
+var commentShape = parse.NewShape("", parse.Field{Name: "text", Kind: data.String})
+
 // addComment answers POST workflow/api/v1/instance/{workflowId}/{instanceId}/comments.
 func (g *Group) addComment(x *kernel.Exchange) error {
 	if err := x.CheckIdentifiers(); err != nil {
@@ -168,14 +170,12 @@ func (g *Group) addComment(x *kernel.Exchange) error {
 	if err != nil {
 		return err
 	}
-	comment := message.Comment{Load: message.Load{Caller: x.Caller, WorkflowID: x.Params.ByName("workflowId"), InstanceID: x.Params.ByName("instanceId")}}
-	for name, v := range body.Members() {
-		if name != "text" {
-			return parse.UnknownMember("", name, "text")
-		}
-		if comment.Text, err = parse.StringMember(v, name); err != nil {
-			return err
-		}
+	var members [1]data.Value
+	if err := commentShape.Read(body, members[:]); err != nil {
+		return err
+	}
+	comment := message.Comment{
+		Load: message.Load{Caller: x.Caller, WorkflowID: x.Params.ByName("workflowId"), InstanceID: x.Params.ByName("instanceId")}, Text: members[0].Text(),
 	}
 	if n := utf8.RuneCountInString(comment.Text); n > commentRunesMax || strings.TrimSpace(comment.Text) == "" {
 		return parse.Malformed(`"text" must have 1 to %d characters, and not only blanks`, commentRunesMax)
