@@ -40,8 +40,12 @@ test("10,000 requests that wait", async () => {
   await page.getByRole("button", { name: "Next page" }).click();
   await page.waitForURL(/cursor=/);
   await page.goBack();
+  await page.getByRole("button", { name: "First page" }).waitFor({ state: "detached" });
   await page.getByRole("searchbox").fill("Thing 9876");
-  await page.getByText("1 result", { exact: true }).waitFor({ state: "attached" });
+  await page.waitForURL(/q=Thing/);
+  await page.getByText("1 result", { exact: true }).waitFor({ state: "attached" }).catch(async (error) => {
+    throw new Error(`${error.message}\nat ${page.url()}: ${(await page.locator("body").innerText()).slice(0, 2000)}`);
+  });
   await page.getByRole("link", { name: "Purchase: Thing 9876" }).click();
   await page.getByRole("button", { name: "Approve" }).waitFor();
   await closeWindow(mary);
