@@ -18,7 +18,7 @@ import (
 var (
 	taskOne = task.Item{
 		WorkflowID: "order", InstanceID: instanceOne, Status: task.Open, Requester: "john.doe",
-		Task:       statemachine.Task{ID: statemachine.PartID{Sequence: 2}, At: statemachine.Position{Machine: "main", Node: "review"}, Created: time.Unix(1_800_000_000, 0), Priority: 50},
+		Task:       statemachine.Task{ID: statemachine.ElementID{Sequence: 2}, At: statemachine.Position{Machine: "main", Node: "review"}, Created: time.Unix(1_800_000_000, 0), Priority: 50},
 		TaskText:   statemachine.TaskText{Title: statemachine.Text{{Language: "en", Text: "Review"}, {Language: "de", Text: "Prüfung"}}},
 		Candidates: statemachine.Candidates{Roles: []string{"manager"}},
 		Events:     []statemachine.Available{{Name: "approve"}}, EventLabels: []statemachine.EventLabel{{Label: statemachine.Plain("Approve"), Style: statemachine.PrimaryStyle}},
@@ -26,7 +26,7 @@ var (
 	taskTwo = task.Item{
 		WorkflowID: "order", InstanceID: instanceOne, Status: task.Done, Requester: "john.doe",
 		Task: statemachine.Task{
-			ID: statemachine.PartID{Sequence: 3, Number: 1}, At: statemachine.Position{Machine: "main", Node: "packing"}, Created: time.Unix(1_800_000_000, 0),
+			ID: statemachine.ElementID{Sequence: 3, Number: 1}, At: statemachine.Position{Machine: "main", Node: "packing"}, Created: time.Unix(1_800_000_000, 0),
 			Due: time.Unix(1_800_000_060, 0), Priority: 70, Assignee: "mary.major", Form: "pack-form",
 		},
 		TaskText: statemachine.TaskText{Title: statemachine.Plain("Pack"), Description: statemachine.Plain("Carefully")},
@@ -59,7 +59,7 @@ func (f *fakeWorkflows) Activity(_ context.Context, r *message.Activity) (*activ
 	return &activity.Page{Next: "more", Items: []*activity.Item{
 		{At: at, Timer: &statemachine.Timer{Event: "remind", Due: at}, Name: instanceOne + "-1-1"},
 		{At: at, Delivery: &deliveryOne},
-		{At: at, User: "mary.major", Row: &activity.Row{Kind: activity.Assigned, Task: statemachine.PartID{Sequence: 2}, Node: node, To: "john.doe"}},
+		{At: at, User: "mary.major", Row: &activity.Row{Kind: activity.Assigned, Task: statemachine.ElementID{Sequence: 2}, Node: node, To: "john.doe"}},
 		{At: at, User: "mary.major", Row: &activity.Row{Kind: activity.Comment, Text: "<b>hello</b>"}},
 		{At: at, User: "john.doe", Sequence: 1, Entry: data.Value(`{"user":"john.doe","startState":["Start"],"transitionEvent":"","endState":["draft"],"ts":"2027-01-15T08:00:00.000Z","data":{"a":1}}`)},
 	}}, f.ask(func() { f.asked = fmt.Sprint(r.OldestFirst, " ", r.Limit, " ", r.Cursor) })

@@ -54,10 +54,10 @@ type AvailableTransition struct {
 // whether the caller may send to the instance at all; MaySend does.
 func (v View) Available(c *Caller, now time.Time) []Available {
 	d, in := v.Of, v.Instance
-	if in.ended {
+	if in.State.Ended {
 		return nil
 	}
-	m := d.newMacrostep(in, in.at.Active, c, in.timeOf(now))
+	m := d.newMacrostep(in, in.State.At.Active, c, in.NextTime(now))
 	defer m.release()
 	if v.Budget != nil {
 		m.budget = *v.Budget

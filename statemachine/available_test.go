@@ -247,7 +247,7 @@ func unforeseen(available []Available, name EventName, outcome Outcome, err erro
 
 // holdStates holds StatesOf, and that the instance is whole.
 func holdStates(t *rapid.T, d *Definition, r *Result, text string) {
-	if !d.IsWhole(r.Instance.at.Active) {
+	if !d.IsWhole(r.Instance.State.At.Active) {
 		t.Fatalf("no configuration: %s\n%s", d.States(&r.Instance), text)
 	}
 	entry := r.Entry.AppendJSON(nil)

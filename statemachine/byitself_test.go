@@ -37,7 +37,7 @@ func TestAnOutcomeThatHasFailedIsTakenAgain(t *testing.T) {
 
 // TestOnlyTheNameTakesACancel holds statemachine/DEFINITION.md, "Event patterns".
 func TestOnlyTheNameTakesACancel(t *testing.T) {
-	parent := &Parent{Workflow: "above", Instance: "01ARZ3NDEKTSV4RRFFQ69G5FAA", Child: PartID{7, 1}}
+	parent := &Parent{Workflow: "above", Instance: "01ARZ3NDEKTSV4RRFFQ69G5FAA", Child: ElementID{Sequence: 7, Number: 1}}
 	for key, want := range map[string]string{"'*'": "a", "parent.*": "a", "parent.cancelled": "b"} {
 		d := parseChart(t, "id: w\nstateMachines: {m: {states: {a: {on: {"+key+": b}}, b: {on: {x: a}}}}}\n")
 		r, err := d.Cancel(begin(t, d, parent), "", testTime)
@@ -50,8 +50,8 @@ func TestOnlyTheNameTakesACancel(t *testing.T) {
 // TestAnEventThatFailedIsHeardOnce: the one who sent it may bring it again.
 func TestAnEventThatFailedIsHeardOnce(t *testing.T) {
 	d := parseChart(t, "id: w\nsemantics: scxml\nstateMachines: {m: {states: {a: {on: {go: {target: b, actions: [{assign: {svcPublic.x: '${1 / 0}'}}]}}}, b: {}}}}\n")
-	in := begin(t, d, &Parent{Workflow: "above", Instance: "01ARZ3NDEKTSV4RRFFQ69G5FAA", Child: PartID{7, 1}})
-	h := Heard{Event: "go", From: PartID{3, 0}}
+	in := begin(t, d, &Parent{Workflow: "above", Instance: "01ARZ3NDEKTSV4RRFFQ69G5FAA", Child: ElementID{Sequence: 7, Number: 1}})
+	h := Heard{Event: "go", From: ElementID{Sequence: 3, Number: 0}}
 	failed, err := d.FailHear(in, h, testTime)
 	if err != nil || len(failed.Timers()) != 1 {
 		t.Fatalf("got %v, %v", failed.Timers(), err)

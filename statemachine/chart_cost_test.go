@@ -58,7 +58,7 @@ func TestASelectionAsksEachNodeOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := d.newMacrostep(&r.Instance, r.Instance.at.Active, &Caller{ID: "me"}, time.Unix(2, 0))
+	m := d.newMacrostep(&r.Instance, r.Instance.State.At.Active, &Caller{ID: "me"}, time.Unix(2, 0))
 	defer m.release()
 	m.budget = expr.NewBudget((transitions + looksPerUnit) / looksPerUnit)
 	if picked, _ := m.selectTransitions(trigger{name: "nothing"}); len(picked) > 0 || m.budget.Exhausted() {

@@ -10,14 +10,12 @@ import (
 	"troupe/statemachine/data"
 	"troupe/statemachine/expr"
 	"troupe/statemachine/internal/chart"
+	"troupe/statemachine/internal/record"
 )
 
 // Bounds of the children of one instance (statemachine/DEFINITION.md, "Children").
 const (
-	maxChildren      = 100 // that run
-	maxChildrenEnded = 10  // that are remembered
-	// MaxDepth is how many instances can stand above one.
-	MaxDepth = 16
+	maxChildren = 100 // that run
 )
 
 var (
@@ -32,43 +30,10 @@ var ErrNoChild = errors.New("there is no such child")
 // ErrEnded: the instance was stopped, or cancelled by its parent, and takes nothing more.
 var ErrEnded = errors.New("the instance was stopped, or cancelled by its parent")
 
-// ChildStatus is what has become of a child.
-type ChildStatus byte
-
-// A child runs until it is done, has failed, or the node that invoked it was left.
-const (
-	ChildRuns ChildStatus = iota + 1
-	ChildDone
-	ChildFailed
-	ChildCancelled
-)
-
-// String is the word of the interface.
-func (s ChildStatus) String() string {
-	return []string{"", "running", "done", "failed", "cancelled"}[s]
-}
-
-// Child is an instance that a node has invoked.
-type Child struct {
-	ID       PartID
-	Workflow string
-	Begun    time.Time
-	Status   ChildStatus
-}
-
-// child is a Child as the machine keeps it.
-type child struct {
-	id     PartID
-	invoke *chart.Invoke
-	begun  time.Time
-	status ChildStatus
-	invoked
-}
-
-// ChildStart has a child created. The instance's own PartID and Begun make the id of the child, so that it is the same
+// ChildStart has a child created. The instance's own ElementID and Begun make the id of the child, so that it is the same
 // however often it is asked for.
 type ChildStart struct {
-	ID              PartID
+	ID              ElementID
 	Begun           time.Time
 	Workflow        string
 	Version         uint64 // 0: the newest
@@ -78,7 +43,7 @@ type ChildStart struct {
 
 // ChildEnd has a child cancelled.
 type ChildEnd struct {
-	ID       PartID
+	ID       ElementID
 	Begun    time.Time
 	Workflow string
 	By       string // who has stopped the whole tree; "": nobody
@@ -90,33 +55,6 @@ type ParentNews struct {
 	Failed bool
 	Output data.Value // null without one
 }
-
-// Parent is the instance that has invoked another one.
-type Parent struct {
-	Workflow, Instance string
-	Child              PartID // how it calls its child
-	Depth              int    // how many instances stand above the child
-	heard              PartID // the last event that came from it
-}
-
-// Children returns those that run, and the last ones that have ended, in the order in which they began.
-func (in *Instance) Children() []Child {
-	if len(in.children) == 0 {
-		return nil
-	}
-	out := make([]Child, len(in.children))
-	for i := range in.children {
-		c := &in.children[i]
-		out[i] = Child{ID: c.id, Workflow: c.workflowID(), Begun: c.begun, Status: c.status}
-	}
-	return out
-}
-
-// Parent returns the instance that has invoked this one; nil when none has.
-func (in *Instance) Parent() *Parent { return in.parent }
-
-// IsEnded reports whether the instance was stopped, or cancelled by its parent.
-func (in *Instance) IsEnded() bool { return in.ended }
 
 // beginChildren begins those of the nodes that were entered. It comes behind everything else of the step, so that a node
 // which is left again in it has none (W3C SCXML, section 6.4).
@@ -135,17 +73,17 @@ func (m *macrostep) beginChildren() {
 
 func (m *macrostep) beginChild(inv *chart.Invoke) {
 	depth := 1
-	if m.in.parent != nil {
-		depth = m.in.parent.Depth + 1
+	if m.in.State.Parent != nil {
+		depth = m.in.State.Parent.Depth + 1
 	}
 	running := 0
-	for i := range m.in.children {
-		if m.in.children[i].status == ChildRuns {
+	for i := range m.in.State.Children {
+		if m.in.State.Children[i].Status == ChildRuns {
 			running++
 		}
 	}
 	start := ChildStart{Begun: m.scope.Now, Workflow: inv.Workflow, Version: inv.Version, Depth: depth}
-	var of invoked
+	var of record.Invoked
 	var err error
 	switch {
 	case depth > MaxDepth:
@@ -168,7 +106,7 @@ func (m *macrostep) beginChild(inv *chart.Invoke) {
 	if inv.SCXMLInvoke == nil {
 		start.ID = m.nextPart()
 	}
-	m.in.children = append(slices.Clip(m.in.children), child{id: start.ID, invoke: inv, begun: start.Begun, status: ChildRuns, invoked: of})
+	m.in.State.Children = append(slices.Clip(m.in.State.Children), record.ChildState{ID: start.ID, Invoke: inv, Begun: start.Begun, Status: ChildRuns, Invoked: of})
 	m.putDelivery(Out{Start: &start}, len(start.Public)+len(start.Private))
 }
 
@@ -189,50 +127,36 @@ func (m *macrostep) endChildren(n *chart.Node) {
 		return
 	}
 	m.toInvoke = slices.DeleteFunc(m.toInvoke, func(other *chart.Node) bool { return other == n })
-	m.cancelChildren(func(c *child) bool { return c.invoke.Node == n })
-	m.end(func(t *timer) bool { return t.told != nil && t.told.Invoke.Node == n })
+	m.cancelChildren(func(c *record.ChildState) bool { return c.Invoke.Node == n })
+	m.end(func(t *record.TimerState) bool { return t.Child != nil && t.Child.Invoke.Node == n })
 }
 
 // cancelChildren cancels those that run and match.
-func (m *macrostep) cancelChildren(matches func(*child) bool) {
+func (m *macrostep) cancelChildren(matches func(*record.ChildState) bool) {
 	cloned := false
-	for i := range m.in.children {
-		c := &m.in.children[i]
-		if c.status != ChildRuns || !matches(c) {
+	for i := range m.in.State.Children {
+		c := &m.in.State.Children[i]
+		if c.Status != ChildRuns || !matches(c) {
 			continue
 		}
 		if !cloned {
-			m.in.children, cloned = slices.Clone(m.in.children), true
-			c = &m.in.children[i]
+			m.in.State.Children, cloned = slices.Clone(m.in.State.Children), true
+			c = &m.in.State.Children[i]
 		}
-		c.status = ChildCancelled
-		m.putDelivery(Out{End: c.end()}, 0)
+		c.Status = ChildCancelled
+		m.putDelivery(Out{End: endOf(c)}, 0)
 	}
 	if cloned {
-		m.in.children = forgetEnded(m.in.children)
+		m.in.State.Children = record.ForgetEnded(m.in.State.Children)
 	}
-}
-
-// forgetEnded keeps the last ones of those that have ended. It may change children.
-func forgetEnded(children []child) []child {
-	ended := 0
-	for i := len(children) - 1; i >= 0; i-- {
-		if children[i].status == ChildRuns {
-			continue
-		}
-		if ended++; ended > maxChildrenEnded {
-			children = slices.Delete(children, i, i+1)
-		}
-	}
-	return children
 }
 
 // tellParent has the parent know what has become of the instance, when that is the end of it.
 func (m *macrostep) tellParent(before *Instance) {
-	if m.in.parent == nil || m.in.ended || !m.d.IsDone(&m.in) || before.at != nil && m.d.IsDone(before) {
+	if m.in.State.Parent == nil || m.in.State.Ended || !m.d.IsDone(&m.in) || before.State.At != nil && m.d.IsDone(before) {
 		return
 	}
-	news := ParentNews{Parent: *m.in.parent}
+	news := ParentNews{Parent: *m.in.State.Parent}
 	outputs := []byte{'{'}
 	for i, machine := range m.d.Machines {
 		at := chart.ActiveChild(machine, m.active)
@@ -274,55 +198,34 @@ func (m *macrostep) outputAt(n *chart.Node) data.Value {
 }
 
 // Told takes what has become of a child, as Receive takes an event. It returns ErrNoChild when nobody waits for it.
-func (d *Definition) Told(in *Instance, id PartID, failed bool, brought data.Value, now time.Time) (Result, error) {
-	next, told, err := in.withoutChild(id, failed)
-	if err != nil {
-		return Result{}, err
+func (d *Definition) Told(in *Instance, id ElementID, failed bool, brought data.Value, now time.Time) (Result, error) {
+	next, told, ok := in.WithoutChild(id, failed)
+	if !ok {
+		return Result{}, ErrNoChild
 	}
 	if d.Semantics == chart.SCXMLSemantics {
-		return d.step(&next, in.toldEvent(id, failed, brought, now), trigger{name: in.toldName(id, failed)})
+		return d.step(&next, toldEvent(in, id, failed, brought, now), trigger{name: toldName(in, id, failed)})
 	}
 	return d.step(&next, &Event{Name: told.Event(), Data: brought, Caller: chart.SystemCaller, Now: now}, trigger{name: told.Event(), told: told})
 }
 
 // FailTold returns the instance with what Told could not take, as a timer that has failed.
-func (d *Definition) FailTold(in *Instance, id PartID, failed bool, brought data.Value, now time.Time) (Instance, error) {
-	next, told, err := in.withoutChild(id, failed)
-	if err != nil {
-		return next, err
+func (d *Definition) FailTold(in *Instance, id ElementID, failed bool, brought data.Value, now time.Time) (Instance, error) {
+	next, told, ok := in.WithoutChild(id, failed)
+	if !ok {
+		return next, ErrNoChild
 	}
 	if d.Semantics == chart.SCXMLSemantics {
-		return next.withIncident(timer{due: now, event: in.toldName(id, failed), data: in.toldEvent(id, failed, brought, now).Data}), nil
+		return next.WithIncident(record.TimerState{Due: now, Event: toldName(in, id, failed), Data: toldEvent(in, id, failed, brought, now).Data}), nil
 	}
-	return next.withIncident(timer{due: now, told: told, data: brought}), nil
-}
-
-// withoutChild returns the instance with a child that has ended.
-func (in *Instance) withoutChild(id PartID, failed bool) (Instance, *chart.ChildTransition, error) {
-	next := *in
-	i := slices.IndexFunc(in.children, func(c child) bool {
-		// NB: with the rules of SCXML, what a child that was done before it was cancelled has said still counts.
-		late := c.invoke.SCXMLInvoke != nil && c.status == ChildCancelled && !failed
-		return c.id == id && (c.status == ChildRuns || late)
-	})
-	if i < 0 || in.ended {
-		return next, nil, ErrNoChild
-	}
-	told := &chart.ChildTransition{Invoke: in.children[i].invoke, Failed: failed}
-	next.children = slices.Clone(in.children)
-	next.children[i].status = ChildDone
-	if failed {
-		next.children[i].status = ChildFailed
-	}
-	next.children = forgetEnded(next.children)
-	return next, told, nil
+	return next.WithIncident(record.TimerState{Due: now, Child: told, Data: brought}), nil
 }
 
 // Cancel takes parent.cancelled, which the instance may handle, and ends it: it takes nothing more, has no timers, and its
 // own children are cancelled. Where an action of that fails, it ends all the same. One that is done stays as it is. It returns
 // ErrEnded when it has ended already. by is who has stopped the whole tree, and stands in the history of each of its instances; "": nobody.
 func (d *Definition) Cancel(in *Instance, by string, now time.Time) (Result, error) {
-	if in.ended {
+	if in.State.Ended {
 		return Result{}, ErrEnded
 	}
 	if d.IsDone(in) {
@@ -353,14 +256,14 @@ func (m *macrostep) endInstance(leaving bool) {
 	if leaving {
 		m.leaveAll()
 	}
-	m.in.ended, m.in.timers = true, nil
-	m.cancelChildren(func(*child) bool { return true })
+	m.in.State.Ended, m.in.State.Timers = true, nil
+	m.cancelChildren(func(*record.ChildState) bool { return true })
 }
 
 // exprParent is the variable parent of expressions.
-func (in *Instance) exprParent() *expr.Parent {
-	if in.parent == nil {
+func exprParent(in *Instance) *expr.Parent {
+	if in.State.Parent == nil {
 		return nil
 	}
-	return &expr.Parent{WorkflowID: in.parent.Workflow, InstanceID: in.parent.Instance}
+	return &expr.Parent{WorkflowID: in.State.Parent.Workflow, InstanceID: in.State.Parent.Instance}
 }

@@ -9,6 +9,7 @@ import (
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/internal/chart"
+	"troupe/statemachine/internal/record"
 )
 
 // processors are the names of the only way to send events.
@@ -80,27 +81,27 @@ func (m *macrostep) sendAs(a *chart.Dispatch, id string) error {
 	if err != nil {
 		return err
 	}
-	return m.dispatch(&timer{due: due, event: name, send: id, data: v, to: texts[1]})
+	return m.dispatch(&record.TimerState{Due: due, Event: name, Send: id, Data: v, To: texts[1]})
 }
 
-// dispatch sends an event to where t.to says, now or when it is due.
-func (m *macrostep) dispatch(t *timer) error {
-	if t.to == sessionPrefix+m.in.ID {
-		t.to = ""
+// dispatch sends an event to where t.To says, now or when it is due.
+func (m *macrostep) dispatch(t *record.TimerState) error {
+	if t.To == sessionPrefix+m.in.ID {
+		t.To = ""
 	}
 	switch {
-	case t.to == "":
+	case t.To == "":
 		m.begin(*t)
 		return m.failure
-	case t.to == "#_internal":
-		m.enqueue(internalEvent{name: t.event, data: t.data, signal: signal{kind: internalSignal, sendID: t.send}})
+	case t.To == "#_internal":
+		m.enqueue(internalEvent{name: t.Event, data: t.Data, signal: signal{kind: internalSignal, sendID: t.Send}})
 		return m.failure
 	}
 	f, err := m.aim(t)
 	switch {
 	case err != nil:
 		return err
-	case t.due.After(m.scope.Now):
+	case t.Due.After(m.scope.Now):
 		m.begin(*t)
 	default:
 		m.forward(f)
@@ -109,22 +110,22 @@ func (m *macrostep) dispatch(t *timer) error {
 }
 
 // aim finds the parent or the child that an event is for.
-func (m *macrostep) aim(t *timer) (*Forward, error) {
-	f := &Forward{Event: t.event, Data: t.data, SendID: t.send}
-	name, ok := strings.CutPrefix(t.to, "#_")
+func (m *macrostep) aim(t *record.TimerState) (*Forward, error) {
+	f := &Forward{Event: t.Event, Data: t.Data, SendID: t.Send}
+	name, ok := strings.CutPrefix(t.To, "#_")
 	switch {
 	case !ok:
-		return nil, fmt.Errorf("target %q is not supported", data.Shorten(t.to))
-	case name == "parent", m.in.parent != nil && t.to == sessionPrefix+m.in.parent.Instance:
-		if m.in.parent == nil {
+		return nil, fmt.Errorf("target %q is not supported", data.Shorten(t.To))
+	case name == "parent", m.in.State.Parent != nil && t.To == sessionPrefix+m.in.State.Parent.Instance:
+		if m.in.State.Parent == nil {
 			return nil, errUnreachable
 		}
-		f.Parent = m.in.parent
+		f.Parent = m.in.State.Parent
 		return f, nil
 	}
-	for i := range m.in.children {
-		if c := &m.in.children[i]; c.status == ChildRuns && c.name == name {
-			f.Child = c.end()
+	for i := range m.in.State.Children {
+		if c := &m.in.State.Children[i]; c.Status == ChildRuns && c.Name == name {
+			f.Child = endOf(c)
 			return f, nil
 		}
 	}
@@ -143,40 +144,40 @@ type Forward struct {
 func (m *macrostep) forward(f *Forward) { m.putDelivery(Out{Forward: f}, len(f.Data)) }
 
 // signal is what is known of an event that the instance has sent to itself.
-func (t *timer) signal(in *Instance) signal {
-	if t.after != nil || t.told != nil {
+func signalOf(t *record.TimerState, in *Instance) signal {
+	if t.After != nil || t.Child != nil {
 		return signal{}
 	}
-	return signal{sendID: t.send, origin: sessionPrefix + in.ID}
+	return signal{sendID: t.Send, origin: sessionPrefix + in.ID}
 }
 
 // fireOut makes the step of an event that leaves the instance with a delay.
-func (d *Definition) fireOut(in *Instance, t *timer, now time.Time) (Result, error) {
-	m := d.newMacrostep(in, in.at.Active, chart.SystemCaller, in.timeOf(now))
+func (d *Definition) fireOut(in *Instance, t *record.TimerState, now time.Time) (Result, error) {
+	m := d.newMacrostep(in, in.State.At.Active, chart.SystemCaller, in.NextTime(now))
 	defer m.release()
-	if in.ended {
+	if in.State.Ended {
 		return Result{}, ErrEnded
 	}
 	m.in.Redirect = ""
 	f, err := m.aim(t)
 	if err != nil {
-		m.raiseError(&dispatchError{errorCommunication, t.send, err})
+		m.raiseError(&dispatchError{errorCommunication, t.Send, err})
 		m.runToCompletion()
 	} else {
 		m.forward(f)
 	}
-	return m.result(Moved, in.at.End, t.event, in)
+	return m.result(Moved, in.State.At.End, t.Event, in)
 }
 
 // Heard is an event that a Forward has brought. From and Number say which it was, so that one that comes twice is taken once:
 // the history entry of the sender that sent it, and its place there.
 type Heard struct {
 	// Child is how the instance calls the child that has sent the event; nil: its parent has.
-	Child  *PartID
+	Child  *ElementID
 	Event  EventName
 	Data   data.Value
 	SendID string
-	From   PartID
+	From   ElementID
 }
 
 // Hear takes an event of a child or of the parent, as Receive takes one. It returns ErrNoChild when the instance does not wait for
@@ -205,65 +206,44 @@ func (d *Definition) FailHear(in *Instance, h Heard, now time.Time) (Instance, e
 func (d *Definition) withHeard(in *Instance, h Heard) (*Instance, signal, error) {
 	next := *in
 	var from signal
-	var last *PartID
+	var last *ElementID
 	switch {
-	case in.ended:
+	case in.State.Ended:
 		return nil, from, ErrEnded
 	case h.Child != nil:
-		i := slices.IndexFunc(in.children, func(c child) bool { return c.id == *h.Child && c.status == ChildRuns })
+		i := slices.IndexFunc(in.State.Children, func(c record.ChildState) bool { return c.ID == *h.Child && c.Status == ChildRuns })
 		if i < 0 {
 			return nil, from, ErrNoChild
 		}
-		next.children = slices.Clone(in.children)
-		c := &next.children[i]
-		last = &c.heard
-		from = signal{sendID: h.SendID, origin: "#_" + c.name, invokeID: c.name}
-	case in.parent == nil:
+		next.State.Children = slices.Clone(in.State.Children)
+		c := &next.State.Children[i]
+		last = &c.Heard
+		from = signal{sendID: h.SendID, origin: "#_" + c.Name, invokeID: c.Name}
+	case in.State.Parent == nil:
 		return nil, from, ErrNoChild
 	default:
-		parent := *in.parent
-		next.parent, last = &parent, &parent.heard
+		parent := *in.State.Parent
+		next.State.Parent, last = &parent, &parent.Heard
 		from = signal{sendID: h.SendID, origin: sessionPrefix + parent.Instance}
 	}
-	if h.From.compare(*last) <= 0 || d.Semantics != chart.SCXMLSemantics && IsReserved(h.Event) || d.ServiceEvents[h.Event] {
+	if h.From.Compare(*last) <= 0 || d.Semantics != chart.SCXMLSemantics && IsReserved(h.Event) || d.ServiceEvents[h.Event] {
 		return nil, from, nil
 	}
 	*last = h.From
 	return &next, from, nil
 }
 
-func (id PartID) compare(other PartID) int {
-	switch {
-	case id == other:
-		return 0
-	case id.Sequence < other.Sequence || id.Sequence == other.Sequence && id.Number < other.Number:
-		return -1
-	}
-	return 1
+func endOf(c *record.ChildState) *ChildEnd {
+	return &ChildEnd{ID: c.ID, Begun: c.Begun, Workflow: c.WorkflowID()}
 }
-
-// invoked is what a child has beyond its invoke: a name by which events reach it, and its workflow where that is computed.
-type invoked struct {
-	name, workflow string // "": none, and that of the invoke
-	heard          PartID // the last event that came from it
-}
-
-func (c *child) workflowID() string {
-	if c.workflow != "" {
-		return c.workflow
-	}
-	return c.invoke.Workflow
-}
-
-func (c *child) end() *ChildEnd { return &ChildEnd{ID: c.id, Begun: c.begun, Workflow: c.workflowID()} }
 
 // invocation evaluates an invoke. start has an ID.
-func (m *macrostep) invocation(inv *chart.Invoke, start *ChildStart) (of invoked, err error) {
-	if of.name = inv.ID; of.name == "" {
-		of.name = fmt.Sprintf("%s.%d.%d", inv.Node.ID, start.ID.Sequence, start.ID.Number)
+func (m *macrostep) invocation(inv *chart.Invoke, start *ChildStart) (of record.Invoked, err error) {
+	if of.Name = inv.ID; of.Name == "" {
+		of.Name = fmt.Sprintf("%s.%d.%d", inv.Node.ID, start.ID.Sequence, start.ID.Number)
 	}
 	if inv.IDTo != nil {
-		if err := m.setPlace(inv.IDTo, data.AppendString(nil, of.name)); err != nil {
+		if err := m.setPlace(inv.IDTo, data.AppendString(nil, of.Name)); err != nil {
 			return of, err
 		}
 	}
@@ -284,8 +264,8 @@ func (m *macrostep) invocation(inv *chart.Invoke, start *ChildStart) (of invoked
 		if v.Kind() != data.String || !IsIdentifier(v.Text()) {
 			return of, fmt.Errorf("invoke: %s cannot be the id of a workflow", data.Shorten(string(v)))
 		}
-		of.workflow = v.Text()
-		start.Workflow = of.workflow
+		of.Workflow = v.Text()
+		start.Workflow = of.Workflow
 	}
 	if start.Public, err = m.payload(inv.Payload); err == nil && len(start.Public) > 0 && start.Public.Kind() != data.Object {
 		err = errChildData
@@ -297,26 +277,17 @@ func (m *macrostep) invocation(inv *chart.Invoke, start *ChildStart) (of invoked
 }
 
 // toldName is the event of what has become of a child.
-func (in *Instance) toldName(id PartID, failed bool) EventName {
+func toldName(in *Instance, id ElementID, failed bool) EventName {
 	if failed {
 		return errorCommunication
 	}
-	return EventName("done.invoke." + in.childName(id))
-}
-
-func (in *Instance) childName(id PartID) string {
-	for i := range in.children {
-		if in.children[i].id == id {
-			return in.children[i].name
-		}
-	}
-	return ""
+	return EventName("done.invoke." + in.State.ChildName(id))
 }
 
 // toldEvent is that event. Its data is what the child has put out.
-func (in *Instance) toldEvent(id PartID, failed bool, brought data.Value, now time.Time) *Event {
-	e := &Event{Name: in.toldName(id, failed), Data: brought, Caller: chart.SystemCaller, Now: now}
-	e.signal.invokeID = in.childName(id)
+func toldEvent(in *Instance, id ElementID, failed bool, brought data.Value, now time.Time) *Event {
+	e := &Event{Name: toldName(in, id, failed), Data: brought, Caller: chart.SystemCaller, Now: now}
+	e.signal.invokeID = in.State.ChildName(id)
 	if output, ok := brought.Lookup("output"); ok && !failed {
 		e.Data = output
 		if output.Kind() == data.Null {

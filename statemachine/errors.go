@@ -3,6 +3,7 @@ package statemachine
 import (
 	"errors"
 
+	"troupe/statemachine/internal/record"
 	"troupe/statemachine/schema"
 )
 
@@ -37,5 +38,5 @@ var (
 	ErrTooLarge = errors.New("instance data too large")
 	// ErrRecord: a stored record is not readable, or names nodes that the
 	// definition does not have. Stop the instance, not the process.
-	ErrRecord = errors.New("stored record is damaged")
+	ErrRecord = record.ErrRecord
 )

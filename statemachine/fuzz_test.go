@@ -106,7 +106,7 @@ func FuzzParse(f *testing.F) {
 // form gives the same instance again, and that it says the same positions.
 func checkWhole(t *testing.T, d *Definition, in *Instance) {
 	t.Helper()
-	if !d.IsWhole(in.at.Active) {
+	if !d.IsWhole(in.State.At.Active) {
 		t.Fatalf("not a configuration: %s", d.States(in))
 	}
 	stored := d.AppendRecord(nil, in, Chain{1}, nil)

@@ -13,7 +13,8 @@ import (
 // with. A user without an id is nobody, whom only a workflow without a rule admits (statemachine/DEFINITION.md, "Who may invoke").
 func (d *Definition) MayInvoke(by *Caller, c Creation) error {
 	now := c.Now.UTC().Truncate(time.Millisecond)
-	in := Instance{ID: c.ID, CreatedAt: now, UpdatedAt: now, Public: data.Overlay(d.DefaultPublic, c.Public), Private: data.Overlay(d.DefaultPrivate, c.Private), parent: c.Parent}
+	in := Instance{ID: c.ID, CreatedAt: now, UpdatedAt: now, Public: data.Overlay(d.DefaultPublic, c.Public), Private: data.Overlay(d.DefaultPrivate, c.Private)}
+	in.State.Parent = c.Parent
 	m := d.newMacrostep(&in, chart.NewNodeSet(len(d.Nodes)), by, now)
 	defer m.release()
 	if d.CreateRule != nil && (by.ID == "" || !d.CreateRule.Admits(by, &m.scope)) {

@@ -9,6 +9,7 @@ import (
 	"troupe/statemachine/data"
 	"troupe/statemachine/expr"
 	"troupe/statemachine/internal/chart"
+	"troupe/statemachine/internal/record"
 )
 
 // ErrNotMigrated: the instance cannot go to the other version. The text of the error says why, for who migrates.
@@ -60,7 +61,7 @@ func (p *Plan) Migrate(in *Instance, caller *Caller, now time.Time) (Result, err
 	if err != nil {
 		return Result{}, err
 	}
-	m := p.to.newMacrostep(&next, active, caller, in.timeOf(now))
+	m := p.to.newMacrostep(&next, active, caller, in.NextTime(now))
 	defer m.release()
 	m.setEvent(expr.Event{Name: string(migrateEvent)})
 	m.eventData = data.Value(fmt.Sprintf(`{"from":%d,"to":%d}`, p.from.Version, p.to.Version))
@@ -77,8 +78,8 @@ func (p *Plan) Migrate(in *Instance, caller *Caller, now time.Time) (Result, err
 		m.runToCompletion()
 	}
 	before := m.in // whose data is checked here, changed or not
-	before.at = nil
-	result, err := m.result(Moved, in.at.End, migrateEvent, &before)
+	before.State.At = nil
+	result, err := m.result(Moved, in.State.At.End, migrateEvent, &before)
 	if err == nil {
 		err = p.to.checkData(&result.Instance)
 	}
@@ -95,7 +96,7 @@ func (p *Plan) TryBlind(in *Instance, caller *Caller, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	m := p.to.newMacrostep(&next, active, caller, in.timeOf(now))
+	m := p.to.newMacrostep(&next, active, caller, in.NextTime(now))
 	defer m.release()
 	_, err = p.planMissing(m)
 	return err
@@ -124,13 +125,13 @@ func (p *Plan) carry(in *Instance) (next Instance, active chart.NodeSet, err err
 	next = *in
 	active, err = p.activeNodes(in)
 	if err == nil {
-		next.memory, err = p.memoryOf(in)
+		next.State.Memory, err = p.memoryOf(in)
 	}
 	if err == nil {
-		next.children, err = p.childrenOf(in)
+		next.State.Children, err = p.childrenOf(in)
 	}
 	if err == nil {
-		next.timers, err = p.timersOf(in, active)
+		next.State.Timers, err = p.timersOf(in, active)
 	}
 	p.carryTasks(&next, in, active)
 	next.Redirect = ""
@@ -140,7 +141,7 @@ func (p *Plan) carry(in *Instance) (next Instance, active chart.NodeSet, err err
 // activeNodes are the nodes of to where the instance stands then, before regions that only to has are entered.
 func (p *Plan) activeNodes(in *Instance) (chart.NodeSet, error) {
 	active := chart.NewNodeSet(len(p.to.Nodes))
-	for i := in.at.Active.Next(1); i >= 0; i = in.at.Active.Next(i + 1) {
+	for i := in.State.At.Active.Next(1); i >= 0; i = in.State.At.Active.Next(i + 1) {
 		n := p.from.Nodes[i]
 		if !n.IsLeaf() {
 			continue
@@ -187,21 +188,21 @@ func (p *Plan) planMissing(m *macrostep) (chart.NodeSet, error) {
 }
 
 // memoryOf is what the history nodes of to remember then.
-func (p *Plan) memoryOf(in *Instance) (out []memory, err error) {
-	for _, old := range in.memory {
-		h := p.Counterparts[old.history]
+func (p *Plan) memoryOf(in *Instance) (out []record.Memory, err error) {
+	for _, old := range in.State.Memory {
+		h := p.Counterparts[old.History]
 		if h == nil || !h.Kind.IsHistory() {
 			continue // nobody can ask for it
 		}
-		next := memory{history: h.Index}
+		next := record.Memory{History: h.Index}
 		var nodes []*chart.Node
-		for _, i := range old.nodes {
+		for _, i := range old.Nodes {
 			n := p.Counterparts[i]
 			if n == nil || !h.Parent.Contains(n) || h.Kind == DeepHistory && !n.IsLeaf() || h.Kind == ShallowHistory && n.Parent != h.Parent {
 				of := p.from.Nodes[i]
 				return nil, refuseMigration("history %q of machine %q remembers node %q, which it cannot in version %d", h.ID, h.Machine.ID, of.ID, p.to.Version)
 			}
-			next.nodes = append(next.nodes, n.Index)
+			next.Nodes = append(next.Nodes, n.Index)
 			nodes = append(nodes, n)
 		}
 		if !chart.AreOrthogonal(nodes) {
@@ -213,15 +214,15 @@ func (p *Plan) memoryOf(in *Instance) (out []memory, err error) {
 }
 
 // childrenOf are the children that to knows. One that runs is not left alone.
-func (p *Plan) childrenOf(in *Instance) (out []child, err error) {
-	for _, c := range in.children {
-		old := c.invoke
+func (p *Plan) childrenOf(in *Instance) (out []record.ChildState, err error) {
+	for _, c := range in.State.Children {
+		old := c.Invoke
 		if n := p.Counterparts[old.Node.Index]; n != nil && old.Number < len(n.Invoke) && n.Invoke[old.Number].Workflow == old.Workflow {
-			c.invoke = n.Invoke[old.Number]
+			c.Invoke = n.Invoke[old.Number]
 			out = append(out, c)
 			continue
 		}
-		if c.status == ChildRuns {
+		if c.Status == ChildRuns {
 			return nil, refuseMigration("its child of workflow %q runs, and version %d does not invoke it there", old.Workflow, p.to.Version)
 		}
 	}
@@ -230,32 +231,32 @@ func (p *Plan) childrenOf(in *Instance) (out []child, err error) {
 
 // carryTasks keeps the open tasks of nodes that have work in to, with who has them, and ends the timers of the others.
 func (p *Plan) carryTasks(next, in *Instance, active chart.NodeSet) {
-	next.tasks = nil
-	for _, t := range in.tasks {
-		name := t.overdueName()
-		n := p.Counterparts[t.node.Index]
+	next.State.Tasks = nil
+	for _, t := range in.State.Tasks {
+		name := t.OverdueName()
+		n := p.Counterparts[t.Node.Index]
 		goesOn := n != nil && n.Task != nil && active.Has(n.Index)
 		if goesOn {
-			t.node = n
-			next.tasks = append(next.tasks, t)
+			t.Node = n
+			next.State.Tasks = append(next.State.Tasks, t)
 		}
 		if !goesOn || !p.to.RaisesOverdue {
-			next.timers = slices.DeleteFunc(next.timers, func(other timer) bool { return other.send == name })
+			next.State.Timers = slices.DeleteFunc(next.State.Timers, func(other record.TimerState) bool { return other.Send == name })
 		}
 	}
 }
 
 // timersOf are those that go on.
-func (p *Plan) timersOf(in *Instance, active chart.NodeSet) (out []timer, err error) {
-	for _, t := range in.timers {
+func (p *Plan) timersOf(in *Instance, active chart.NodeSet) (out []record.TimerState, err error) {
+	for _, t := range in.State.Timers {
 		switch {
-		case t.told != nil:
+		case t.Child != nil:
 			return nil, refuseMigration("it has an incident of a child: retry or drop that first")
 		case p.Timers == chart.TimersDropped:
-		case t.after == nil:
+		case t.After == nil:
 			out = append(out, t)
 		case p.Timers == chart.TimersKept:
-			if t.after = counterpartOf(t.after, p.Counterparts[t.after.Node.Index]); t.after != nil && active.Has(t.after.Node.Index) {
+			if t.After = counterpartOf(t.After, p.Counterparts[t.After.Node.Index]); t.After != nil && active.Has(t.After.Node.Index) {
 				out = append(out, t)
 			}
 		}
@@ -280,7 +281,7 @@ func (p *Plan) beginNew(m *macrostep, in *Instance) {
 	for i := m.active.Next(1); i >= 0; i = m.active.Next(i + 1) {
 		n := p.to.Nodes[i]
 		var olds []*chart.Node // that it stands for
-		for j := in.at.Active.Next(1); j >= 0; j = in.at.Active.Next(j + 1) {
+		for j := in.State.At.Active.Next(1); j >= 0; j = in.State.At.Active.Next(j + 1) {
 			if p.Counterparts[j] == n {
 				olds = append(olds, p.from.Nodes[j])
 			}
@@ -293,7 +294,7 @@ func (p *Plan) beginNew(m *macrostep, in *Instance) {
 				}
 			}
 		}
-		if n.Task != nil && !slices.ContainsFunc(m.in.tasks, func(t task) bool { return t.node == n }) {
+		if n.Task != nil && !slices.ContainsFunc(m.in.State.Tasks, func(t record.TaskState) bool { return t.Node == n }) {
 			m.beginTask(n)
 		}
 		if len(n.Invoke) > 0 && !slices.ContainsFunc(olds, func(old *chart.Node) bool { return len(old.Invoke) > 0 }) {

@@ -9,6 +9,7 @@ import (
 	"troupe/statemachine/data"
 	"troupe/statemachine/expr"
 	"troupe/statemachine/internal/chart"
+	"troupe/statemachine/internal/record"
 )
 
 const maxMicrosteps = 1000
@@ -98,7 +99,7 @@ func (d *Definition) newMacrostep(in *Instance, active chart.NodeSet, caller *Ca
 	m.active = append(m.active[:0], active...)
 	m.scope.Public, m.scope.Private, m.scope.User, m.scope.Now, m.scope.Budget = in.Public, in.Private, caller.User(), now, &m.budget
 	m.scope.Instance = d.exprInstance(in, m.scope.Instance.States)
-	m.scope.Parent = in.exprParent()
+	m.scope.Parent = exprParent(in)
 	if d.Semantics == chart.SCXMLSemantics {
 		m.scope.Locals = noSignal
 	}
@@ -364,9 +365,9 @@ func (m *macrostep) remember(h *chart.Node) {
 			nodes = append(nodes, i)
 		}
 	}
-	m.look(h.Parent.Last - h.Parent.Index + looksPerUnit*len(m.in.memory))
-	kept := slices.DeleteFunc(slices.Clone(m.in.memory), func(r memory) bool { return r.history == h.Index })
-	m.in.memory = append(kept, memory{h.Index, nodes})
+	m.look(h.Parent.Last - h.Parent.Index + looksPerUnit*len(m.in.State.Memory))
+	kept := slices.DeleteFunc(slices.Clone(m.in.State.Memory), func(r record.Memory) bool { return r.History == h.Index })
+	m.in.State.Memory = append(kept, record.Memory{History: h.Index, Nodes: nodes})
 }
 
 // planEntry adds to enter all nodes that entering the targets below domain implies:
@@ -387,7 +388,7 @@ func (m *macrostep) planEntry(enter chart.NodeSet, targets []*chart.Node, domain
 
 func (m *macrostep) planDescendants(enter chart.NodeSet, n, domain *chart.Node) {
 	if n.Kind.IsHistory() {
-		if n.Opening != nil && m.remembered(n) == nil {
+		if n.Opening != nil && m.in.State.Remembered(n) == nil {
 			m.byDefault = append(m.byDefault, n)
 		}
 		stands := m.effectiveTargets([]*chart.Node{n})
@@ -483,7 +484,7 @@ func (m *macrostep) finish(n *chart.Node) {
 	if err != nil {
 		m.raiseError(err)
 	}
-	if p.Machine == p && m.in.parent != nil {
+	if p.Machine == p && m.in.State.Parent != nil {
 		m.outputs = append(m.outputs, machineOutput{n, output})
 	}
 	m.enqueue(internalEvent{name: p.Done, data: output, done: p})

@@ -6,6 +6,7 @@ import (
 	"troupe/statemachine/document"
 	"troupe/statemachine/internal/chart"
 	"troupe/statemachine/internal/clause"
+	"troupe/statemachine/internal/record"
 )
 
 // The API's names for what a definition says of itself: names (statemachine/DEFINITION.md, "Names"), texts and rights. The
@@ -49,6 +50,19 @@ type (
 	ParserOptions = clause.Options
 	Source        = clause.Source
 
+	// Instance is a workflow instance as a value, Record what of it can be read without its definition, and Entry one entry of its history.
+	Instance = record.Instance
+	Record   = record.Record
+	Chain    = record.Chain
+	Entry    = record.Entry
+	// ElementID tells timers, tasks and children apart; the others are what an instance waits for, and what waits for it.
+	ElementID   = record.ElementID
+	Timer       = record.Timer
+	Task        = record.Task
+	Child       = record.Child
+	ChildStatus = record.ChildStatus
+	Parent      = record.Parent
+
 	// Chart is a definition's statechart as a picture shows it.
 	Chart           = chart.Picture
 	ChartNode       = chart.PictureNode
@@ -57,7 +71,7 @@ type (
 	Trigger         = chart.Trigger
 )
 
-// The kinds of nodes, the triggers of transitions, tones, styles, rights, and what becomes of runs that were missed.
+// The kinds of nodes, the triggers of transitions, tones, styles, rights, what becomes of runs that were missed, and of children.
 const (
 	Atomic         = chart.Atomic
 	Compound       = chart.Compound
@@ -88,6 +102,17 @@ const (
 	MissedOne  = chart.MissedOne
 	MissedSkip = chart.MissedSkip
 	MissedAll  = chart.MissedAll
+
+	ChildRuns      = record.ChildRuns
+	ChildDone      = record.ChildDone
+	ChildFailed    = record.ChildFailed
+	ChildCancelled = record.ChildCancelled
+
+	// MaxDataBytes bounds svcPublic and svcPrivate together, and MaxDepth how many instances can stand above one.
+	MaxDataBytes = record.MaxDataBytes
+	MaxDepth     = record.MaxDepth
+	// TimeLayout is how times are written.
+	TimeLayout = record.TimeLayout
 
 	// System is the user of events that nobody sent. It has no roles.
 	System = chart.System
@@ -128,3 +153,9 @@ func ReadText(faults, warnings *document.Collector, n *document.Node, stored boo
 
 // CheckWebhookURL refuses what nothing can be sent to.
 func CheckWebhookURL(text string) error { return clause.CheckWebhookURL(text) }
+
+// AppendNodes appends a list of names as a JSON array.
+func AppendNodes(dst []byte, nodes []NodeID) []byte { return record.AppendNodes(dst, nodes) }
+
+// ParseRecord reads the stored form. It returns ErrRecord for anything that AppendRecord did not write.
+func ParseRecord(b []byte) (Record, error) { return record.Parse(b) }

@@ -13,7 +13,7 @@ func (d *Definition) Title(in *Instance) Text {
 	if d.TitleCaption.Made == nil {
 		return d.TitleCaption.Fixed
 	}
-	m := d.newMacrostep(in, in.at.Active, chart.SystemCaller, in.UpdatedAt)
+	m := d.newMacrostep(in, in.State.At.Active, chart.SystemCaller, in.UpdatedAt)
 	defer m.release()
 	title, _ := d.TitleCaption.Eval(&m.scope, chart.MaxTitle)
 	return title

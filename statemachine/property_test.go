@@ -130,11 +130,11 @@ func TestRandomChartsStayWhole(t *testing.T) {
 				rt.Fatalf("step %d is not deterministic\n%s", n, c.b.String())
 			}
 			follow(rt, active, next.Logs)
-			if !d.IsWhole(next.Instance.at.Active) {
+			if !d.IsWhole(next.Instance.State.At.Active) {
 				rt.Fatalf("step %d leaves no configuration: %s\n%s", n, d.States(&next.Instance), c.b.String())
 			}
 			for _, node := range d.Nodes {
-				if node.Kind != Final && node.Parent != nil && !node.Kind.IsHistory() && active[string(node.ID)] != next.Instance.at.Active.Has(node.Index) {
+				if node.Kind != Final && node.Parent != nil && !node.Kind.IsHistory() && active[string(node.ID)] != next.Instance.State.At.Active.Has(node.Index) {
 					rt.Fatalf("step %d: entries and exits say %s is active: %v\n%s", n, node.ID, active[string(node.ID)], c.b.String())
 				}
 			}

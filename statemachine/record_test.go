@@ -36,7 +36,7 @@ stateMachines:
 	}
 	restored, refused := 0, 0
 	try := func(body []byte) {
-		record, err := ParseRecord(binary.LittleEndian.AppendUint32(body, crc32.Checksum(body, castagnoli)))
+		record, err := ParseRecord(binary.LittleEndian.AppendUint32(body, crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli))))
 		var in Instance
 		if err == nil {
 			in, err = d.Restore("i", record)

@@ -35,8 +35,8 @@ func (v View) scope(c *Caller, now time.Time) *expr.Scope {
 		Private:  in.Private,
 		User:     c.User(),
 		Now:      now,
-		Instance: of.exprInstance(in, func() data.Value { return in.at.States }),
-		In:       func(name string) bool { return of.IsIn(in.at.Active, name) },
+		Instance: of.exprInstance(in, func() data.Value { return in.State.At.States }),
+		In:       func(name string) bool { return of.IsIn(in.State.At.Active, name) },
 	}
 }
 

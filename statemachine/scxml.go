@@ -71,17 +71,17 @@ func (m *macrostep) arrive(e *Event) (touched bool) {
 		s.kind = platformSignal // what the service finds out, and nobody has sent
 	}
 	m.setSignal(e.Name, &s, e.Data)
-	for i := range m.in.children {
-		c := &m.in.children[i]
-		if c.invoke.SCXMLInvoke == nil {
+	for i := range m.in.State.Children {
+		c := &m.in.State.Children[i]
+		if c.Invoke.SCXMLInvoke == nil {
 			continue
 		}
-		if c.name == s.invokeID && s.invokeID != "" && c.invoke.Finalize != nil {
-			m.runBlock(c.invoke.Finalize)
+		if c.Name == s.invokeID && s.invokeID != "" && c.Invoke.Finalize != nil {
+			m.runBlock(c.Invoke.Finalize)
 			touched = true
 		}
-		if c.status == ChildRuns && c.invoke.Autoforward && e.Name != chart.ParentCancelled && s.kind == externalSignal {
-			m.forward(&Forward{Child: c.end(), Event: e.Name, Data: e.Data, SendID: s.sendID})
+		if c.Status == ChildRuns && c.Invoke.Autoforward && e.Name != chart.ParentCancelled && s.kind == externalSignal {
+			m.forward(&Forward{Child: endOf(c), Event: e.Name, Data: e.Data, SendID: s.sendID})
 			touched = true
 		}
 	}

@@ -129,7 +129,7 @@ func (m *macrostep) isEnabled(tr *chart.Transition, external bool) (enabled bool
 		return false, notRefused
 	case external && tr.Allow != nil && !tr.Allow.Admits(m.caller, &m.scope):
 		return false, byRights
-	case external && len(m.in.tasks) > 0 && m.isHeld(tr):
+	case external && len(m.in.State.Tasks) > 0 && m.isHeld(tr):
 		return false, byClaim
 	}
 	return true, notRefused
@@ -264,8 +264,8 @@ func (m *macrostep) appendEffective(out, targets []*chart.Node) []*chart.Node {
 			if !slices.Contains(out, n) {
 				out = append(out, n)
 			}
-		case m.remembered(n) != nil:
-			for _, i := range m.remembered(n) {
+		case m.in.State.Remembered(n) != nil:
+			for _, i := range m.in.State.Remembered(n) {
 				if !slices.Contains(out, m.d.Nodes[i]) {
 					out = append(out, m.d.Nodes[i])
 				}
@@ -275,14 +275,4 @@ func (m *macrostep) appendEffective(out, targets []*chart.Node) []*chart.Node {
 		}
 	}
 	return out
-}
-
-// remembered returns the nodes that a history node recorded, or nil.
-func (m *macrostep) remembered(history *chart.Node) []int {
-	for _, r := range m.in.memory {
-		if r.history == history.Index {
-			return r.nodes
-		}
-	}
-	return nil
 }

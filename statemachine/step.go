@@ -8,6 +8,7 @@ import (
 	"troupe/statemachine/data"
 	"troupe/statemachine/expr"
 	"troupe/statemachine/internal/chart"
+	"troupe/statemachine/internal/record"
 	"troupe/statemachine/schema"
 )
 
@@ -89,7 +90,7 @@ func (d *Definition) Create(c Creation) (Result, error) {
 		Public:    data.Overlay(d.DefaultPublic, c.Public),
 		Private:   data.Overlay(d.DefaultPrivate, c.Private),
 	}
-	in.parent = c.Parent
+	in.State.Parent = c.Parent
 	asked := c.Caller != nil
 	if !asked {
 		c.Caller = chart.SystemCaller
@@ -120,6 +121,9 @@ func (d *Definition) Create(c Creation) (Result, error) {
 	}
 	return m.result(Moved, start, "", &in)
 }
+
+// startNode stands in startState of the first entry, once for each state machine.
+const startNode NodeID = "Start"
 
 // Event is one event from outside.
 type Event struct {
@@ -155,7 +159,7 @@ func (d *Definition) step(in *Instance, e *Event, t trigger) (r Result, err erro
 
 // stepInto is take, and sets r unless there is an error. NB: a Result is large, and each function that returns one copies it.
 func (d *Definition) stepInto(r *Result, in *Instance, e *Event, t trigger) error {
-	if in.ended {
+	if in.State.Ended {
 		return ErrEnded
 	}
 	given := e.Data
@@ -175,14 +179,14 @@ func (d *Definition) stepInto(r *Result, in *Instance, e *Event, t trigger) erro
 			return err
 		}
 	}
-	m := d.newMacrostep(in, in.at.Active, e.Caller, in.timeOf(e.Now))
+	m := d.newMacrostep(in, in.State.At.Active, e.Caller, in.NextTime(e.Now))
 	defer m.release()
 	m.in.Redirect = "" // it belongs to the entry before
 	m.setEvent(expr.Event{Name: string(e.Name), ID: e.ID, Data: given})
 	if rule == nil || !rule.Unkept {
 		m.eventData = e.Data
 	}
-	start := in.at.End
+	start := in.State.At.End
 	touched := false
 	if d.Semantics == chart.SCXMLSemantics {
 		touched = m.arrive(e)
@@ -245,7 +249,7 @@ func (m *macrostep) mayTry(t *trigger, refused refusal) error {
 
 // handleUnmatched is the end of stepInto when no transition takes the event.
 func (m *macrostep) handleUnmatched(r *Result, in *Instance, e *Event, t *trigger, parts *parts) error {
-	start := in.at.End
+	start := in.State.At.End
 	if t.ending {
 		m.endInstance(t.leaving)
 		return m.resultInto(r, Recorded, start, e.Name, in)
@@ -268,16 +272,6 @@ func (m *macrostep) handleUnmatched(r *Result, in *Instance, e *Event, t *trigge
 	return err
 }
 
-// timeOf is the time of the instance's next entry: it never goes back
-// (statemachine/DEFINITION.md, "Time").
-func (in *Instance) timeOf(now time.Time) time.Time {
-	now = now.UTC().Truncate(time.Millisecond)
-	if now.Before(in.UpdatedAt) {
-		return in.UpdatedAt
-	}
-	return now
-}
-
 // result turns the finished macrostep into a result.
 func (m *macrostep) result(o Outcome, start []NodeID, event EventName, before *Instance) (r Result, err error) {
 	err = m.resultInto(&r, o, start, event, before)
@@ -294,23 +288,28 @@ func (m *macrostep) resultInto(r *Result, o Outcome, start []NodeID, event Event
 			return err
 		}
 	}
-	m.in.at = m.d.ConfigurationOf(m.active)
-	if m.in.hasParts() && m.d.IsDone(&m.in) {
-		m.in.timers = nil // what would come has nobody to take it
-		m.cancelChildren(func(*child) bool { return true })
+	m.in.State.At = m.d.ConfigurationOf(m.active)
+	if hasElements(&m.in) && m.d.IsDone(&m.in) {
+		m.in.State.Timers = nil // what would come has nobody to take it
+		m.cancelChildren(func(*record.ChildState) bool { return true })
 		m.tellParent(before)
 		if m.failure != nil {
 			return m.failure
 		}
 	}
-	if len(m.in.tasks) > 0 && m.d.IsOver(&m.in) {
-		m.in.tasks = nil
+	if len(m.in.State.Tasks) > 0 && m.d.IsOver(&m.in) {
+		m.in.State.Tasks = nil
 	}
 	m.in.Sequence++
 	m.in.UpdatedAt = m.scope.Now
 	r.Outcome, r.Instance, r.Logs, r.Out, r.Decided, r.Cost = o, m.in, m.logs, m.out, m.decided, maxCost-m.budget.Left()
-	r.Entry = Entry{User: m.caller.ID, Start: start, Event: event, End: m.in.at.End, At: m.scope.Now, Data: m.eventData}
+	r.Entry = Entry{User: m.caller.ID, Start: start, Event: event, End: m.in.State.At.End, At: m.scope.Now, Data: m.eventData}
 	return nil
+}
+
+// hasElements reports whether there is something to end when the instance is done.
+func hasElements(in *Instance) bool {
+	return len(in.State.Timers) > 0 || len(in.State.Children) > 0 || in.State.Parent != nil
 }
 
 // TakesNoData says why an instance cannot be created without data: ErrInvalidData; nil when it can.

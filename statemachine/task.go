@@ -1,84 +1,24 @@
 package statemachine
 
 import (
-	"encoding/binary"
-	"fmt"
 	"slices"
 	"time"
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/expr"
 	"troupe/statemachine/internal/chart"
-	"troupe/statemachine/packed"
+	"troupe/statemachine/internal/record"
 )
 
-// Task is work for people that an instance waits for.
-type Task struct {
-	ID PartID
-	At Position
-	// Created is when the node was entered, and Due when the work should be done; zero for none.
-	Created, Due time.Time
-	Priority     int
-	// Assignee has the task; "" when it is nobody's.
-	Assignee string
-	// Form is the template of a form for the data of its events; "" for none.
-	Form string
-}
-
-// task is a Task as the machine keeps it.
-type task struct {
-	id           PartID
-	node         *chart.Node
-	created, due time.Time
-	assignee     string
-}
-
-func (t *task) public() Task {
-	return Task{
-		ID: t.id, At: t.node.Position(), Created: t.created, Due: t.due, Priority: t.node.Task.Priority, Assignee: t.assignee, Form: t.node.Task.Form,
-	}
-}
-
-// Tasks returns the open tasks of the instance, in the order in which they began.
-func (in *Instance) Tasks() []Task {
-	if len(in.tasks) == 0 {
-		return nil
-	}
-	out := make([]Task, len(in.tasks))
-	for i := range in.tasks {
-		out[i] = in.tasks[i].public()
-	}
-	return out
-}
-
-// TaskChanges compares with the instance before: a task that is assigned to somebody else is in both.
-func (in *Instance) TaskChanges(before *Instance) (ended, begun []Task) {
-	if len(in.tasks) == len(before.tasks) && (len(in.tasks) == 0 || &in.tasks[0] == &before.tasks[0]) {
-		return nil, nil
-	}
-	old, now := before.Tasks(), in.Tasks()
-	for _, t := range old {
-		if !slices.Contains(now, t) {
-			ended = append(ended, t)
-		}
-	}
-	for _, t := range now {
-		if !slices.Contains(old, t) {
-			begun = append(begun, t)
-		}
-	}
-	return ended, begun
-}
-
 // Assign returns the instance with a task that belongs to somebody; "" is nobody. It returns ErrNoTask.
-func (*Definition) Assign(in *Instance, id PartID, assignee string) (Instance, error) {
+func (*Definition) Assign(in *Instance, id ElementID, assignee string) (Instance, error) {
 	next := *in
-	i := slices.IndexFunc(in.tasks, func(t task) bool { return t.id == id })
+	i := slices.IndexFunc(in.State.Tasks, func(t record.TaskState) bool { return t.ID == id })
 	if i < 0 {
 		return next, ErrNoTask
 	}
-	next.tasks = slices.Clone(in.tasks)
-	next.tasks[i].assignee = assignee
+	next.State.Tasks = slices.Clone(in.State.Tasks)
+	next.State.Tasks[i].Assignee = assignee
 	return next, nil
 }
 
@@ -86,20 +26,20 @@ func (*Definition) Assign(in *Instance, id PartID, assignee string) (Instance, e
 // and no due time: the work is there all the same.
 func (m *macrostep) beginTask(n *chart.Node) {
 	r := n.Task
-	t := task{id: m.nextPart(), node: n, created: m.scope.Now}
+	t := record.TaskState{ID: m.nextPart(), Node: n, Created: m.scope.Now}
 	if r.Assignee != nil {
 		if v, err := r.Assignee.Eval(&m.scope); err == nil && v.Kind() == data.String && isUser(v.Text()) {
-			t.assignee = v.Text()
+			t.Assignee = v.Text()
 		}
 	}
 	if r.HasDue {
 		if due, err := m.due(r.Due); err == nil {
-			t.due = due.UTC().Truncate(time.Millisecond)
+			t.Due = due.UTC().Truncate(time.Millisecond)
 		}
 	}
-	m.in.tasks = append(own(m.in.tasks, &m.ownsTasks), t)
-	if !t.due.IsZero() && m.d.RaisesOverdue {
-		m.begin(timer{due: t.due, event: chart.TaskOverdue, send: t.overdueName(), data: m.overdueData(&t)})
+	m.in.State.Tasks = append(own(m.in.State.Tasks, &m.ownsTasks), t)
+	if !t.Due.IsZero() && m.d.RaisesOverdue {
+		m.begin(record.TimerState{Due: t.Due, Event: chart.TaskOverdue, Send: t.OverdueName(), Data: t.OverdueData(m.in.ID)})
 	}
 }
 
@@ -108,31 +48,19 @@ func isUser(name string) bool { return IsIdentifier(name) && name != System }
 
 // endTask ends the task of a node that is left.
 func (m *macrostep) endTask(n *chart.Node) {
-	m.look(len(m.in.tasks))
-	i := slices.IndexFunc(m.in.tasks, func(t task) bool { return t.node == n })
+	m.look(len(m.in.State.Tasks))
+	i := slices.IndexFunc(m.in.State.Tasks, func(t record.TaskState) bool { return t.Node == n })
 	if i < 0 {
 		return
 	}
-	t := m.in.tasks[i]
+	t := m.in.State.Tasks[i]
 	if m.decides(n) {
-		m.decided = append(m.decided, t.public())
+		m.decided = append(m.decided, t.Task())
 	}
-	m.in.tasks = slices.Delete(own(m.in.tasks, &m.ownsTasks), i, i+1)
-	if !t.due.IsZero() && m.d.RaisesOverdue {
-		m.end(func(other *timer) bool { return other.send == t.overdueName() })
+	m.in.State.Tasks = slices.Delete(own(m.in.State.Tasks, &m.ownsTasks), i, i+1)
+	if !t.Due.IsZero() && m.d.RaisesOverdue {
+		m.end(func(other *record.TimerState) bool { return other.Send == t.OverdueName() })
 	}
-}
-
-// overdueName is the name under which the timer of a task that becomes overdue is cancelled. No action can say it.
-func (t *task) overdueName() string { return string(chart.TaskOverdue) + "\x00" + t.id.String() }
-
-// overdueData is the data of the event.
-func (m *macrostep) overdueData(t *task) data.Value {
-	v := data.AppendString(data.Value(`{"taskId":`), m.in.ID+"-"+t.id.String())
-	v = data.AppendString(append(v, `,"stateMachineId":`...), string(t.node.Machine.ID))
-	v = data.AppendString(append(v, `,"nodeId":`...), string(t.node.ID))
-	v = data.AppendString(append(v, `,"due":`...), t.due.Format(TimeLayout))
-	return append(v, '}')
 }
 
 // decides reports whether a transition of the node itself takes what a caller has sent.
@@ -146,9 +74,9 @@ func (m *macrostep) isHeld(t *chart.Transition) bool {
 	if t.Source.Task == nil || t.Allow == nil || m.caller.OverridesClaims {
 		return false
 	}
-	for i := range m.in.tasks {
-		if of := &m.in.tasks[i]; of.node == t.Source {
-			return of.assignee != "" && of.assignee != m.caller.ID
+	for i := range m.in.State.Tasks {
+		if of := &m.in.State.Tasks[i]; of.Node == t.Source {
+			return of.Assignee != "" && of.Assignee != m.caller.ID
 		}
 	}
 	return false
@@ -202,47 +130,4 @@ func TaskEvents(t *Task, available []Available) (out []Available) {
 		}
 	}
 	return out
-}
-
-// appendTasks writes the tasks, their nodes by name, as appendMemory does.
-func (in *Instance) appendTasks(dst []byte) []byte {
-	for i := range in.tasks {
-		t := &in.tasks[i]
-		dst = t.id.append(dst)
-		dst = packed.AppendText(dst, t.node.Machine.ID)
-		dst = packed.AppendText(dst, t.node.ID)
-		dst = packed.AppendTime(dst, t.created)
-		due := int64(0)
-		if !t.due.IsZero() {
-			due = t.due.UnixMilli()
-		}
-		dst = binary.AppendVarint(dst, due)
-		dst = packed.AppendText(dst, t.assignee)
-	}
-	return dst
-}
-
-// errTasks: the tasks do not fit the definition, or what is active.
-var errTasks = fmt.Errorf("%w: tasks", ErrRecord)
-
-// restoreTasks reads what appendTasks wrote.
-func (d *Definition) restoreTasks(in *Instance, b []byte) error {
-	rd := packed.NewReader(b)
-	for !rd.Whole() {
-		t := task{id: readPart(&rd)}
-		machine, name := d.RegionByID[MachineID(rd.Text())], NodeID(rd.Text())
-		t.created = rd.Time()
-		if due := rd.Varint(); due != 0 {
-			t.due = time.UnixMilli(due).UTC()
-		}
-		t.assignee = string(rd.Text())
-		if rd.Failed() || machine == nil || machine.Machine != machine {
-			return errTasks
-		}
-		if t.node = d.Find(machine, name); t.node == nil || t.node.Task == nil || !in.at.Active.Has(t.node.Index) {
-			return errTasks
-		}
-		in.tasks = append(in.tasks, t)
-	}
-	return nil
 }

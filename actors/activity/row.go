@@ -34,8 +34,8 @@ type Row struct {
 	Kind     Kind
 	At       time.Time
 	User     string
-	Text     string              // of a comment
-	Task     statemachine.PartID // Task and its node are those that was claimed, released or assigned; To has it now
+	Text     string                 // of a comment
+	Task     statemachine.ElementID // Task and its node are those that was claimed, released or assigned; To has it now
 	Node     statemachine.Position
 	To       string
 	Sequence uint64 // that of the last history entry before it, and Number counts those behind that entry

@@ -16,7 +16,7 @@ func rowSamples() []Row {
 	return []Row{
 		{Kind: Comment, At: at, User: "john", Text: "hello", Sequence: 7, Number: 2},
 		{
-			Kind: Assigned, At: at, User: "mary", Task: statemachine.PartID{Sequence: 6, Number: 1}, Node: statemachine.Position{Machine: "main", Node: "review"},
+			Kind: Assigned, At: at, User: "mary", Task: statemachine.ElementID{Sequence: 6, Number: 1}, Node: statemachine.Position{Machine: "main", Node: "review"},
 			To: "john", Sequence: 7, Number: 2,
 		},
 	}

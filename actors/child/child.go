@@ -32,7 +32,7 @@ type Ref struct {
 }
 
 // ID is that of the child of a parent.
-func ID(parent key.ID, part statemachine.PartID, begun time.Time) key.ID {
+func ID(parent key.ID, part statemachine.ElementID, begun time.Time) key.ID {
 	h := sha256.New()
 	h.Write(parent[:])
 	h.Write(binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(nil, part.Sequence), part.Number))
@@ -55,7 +55,7 @@ type Message struct {
 	Join  *Join  `json:"join,omitempty"`
 }
 
-// Part is a statemachine.PartID.
+// Part is a statemachine.ElementID.
 type Part struct {
 	Sequence uint64 `json:"sequence"`
 	Number   uint32 `json:"number"`
@@ -111,7 +111,7 @@ type Event struct {
 // Of returns the body of the delivery for what an instance sends; nil when that is for neither a child nor a parent.
 func Of(sender key.ID, out *statemachine.Out) data.Value {
 	var m Message
-	name := func(part statemachine.PartID, begun time.Time) string {
+	name := func(part statemachine.ElementID, begun time.Time) string {
 		m.Part = Part(part)
 		return instanceid.Text(ID(sender, part, begun))
 	}
@@ -217,8 +217,8 @@ func (m *Message) To() Ref {
 	return m.News.Parent
 }
 
-// PartID is Part.
-func (m *Message) PartID() statemachine.PartID { return statemachine.PartID(m.Part) }
+// ElementID is Part.
+func (m *Message) ElementID() statemachine.ElementID { return statemachine.ElementID(m.Part) }
 
 // IsForParent reports whether a child has sent it.
 func (m *Message) IsForParent() bool { return m.News != nil || m.Event != nil && m.Event.Up }
@@ -233,9 +233,9 @@ func (m *Message) SetMark(of key.Delivery) {
 // Heard is an event as the state machine takes it.
 func (m *Message) Heard() statemachine.Heard {
 	v, _ := Value(m.Event.Data) // Check has looked at it
-	h := statemachine.Heard{Event: statemachine.EventName(m.Event.Name), Data: v, SendID: m.Event.SendID, From: statemachine.PartID(m.Event.Mark)}
+	h := statemachine.Heard{Event: statemachine.EventName(m.Event.Name), Data: v, SendID: m.Event.SendID, From: statemachine.ElementID(m.Event.Mark)}
 	if m.Event.Up {
-		part := m.PartID()
+		part := m.ElementID()
 		h.Child = &part
 	}
 	return h

@@ -14,7 +14,7 @@ import (
 var (
 	sender = key.ID{1, 2, 3}
 	begun  = time.UnixMilli(1_800_000_000_123)
-	part   = statemachine.PartID{Sequence: 7, Number: 1}
+	part   = statemachine.ElementID{Sequence: 7, Number: 1}
 )
 
 func outs() []statemachine.Out {
@@ -28,7 +28,7 @@ func outs() []statemachine.Out {
 func TestMessages(t *testing.T) {
 	for i, out := range outs() {
 		m, err := Parse(Of(sender, &out))
-		if err != nil || m.PartID() != part {
+		if err != nil || m.ElementID() != part {
 			t.Fatalf("%d: got %+v, %v", i, m, err)
 		}
 		to := m.To()
@@ -68,8 +68,8 @@ func TestAQuestionGoesToTheRoot(t *testing.T) {
 func TestTheIDOfAChild(t *testing.T) {
 	id := ID(sender, part, begun)
 	for what, other := range map[string]key.ID{
-		"another parent": ID(key.ID{1, 2, 4}, part, begun), "another entry": ID(sender, statemachine.PartID{Sequence: 8, Number: 1}, begun),
-		"another number": ID(sender, statemachine.PartID{Sequence: 7, Number: 2}, begun), "another time": ID(sender, part, begun.Add(time.Millisecond)),
+		"another parent": ID(key.ID{1, 2, 4}, part, begun), "another entry": ID(sender, statemachine.ElementID{Sequence: 8, Number: 1}, begun),
+		"another number": ID(sender, statemachine.ElementID{Sequence: 7, Number: 2}, begun), "another time": ID(sender, part, begun.Add(time.Millisecond)),
 	} {
 		if other == id {
 			t.Errorf("%s has the same child", what)

@@ -39,7 +39,7 @@ func (req CreateUnasked) run(i *Actor, c *Call) error {
 
 // SenderOf is the question what the sender of a message knows, and, where that is a parent, of a child. It is written before the answer.
 type SenderOf struct {
-	Part statemachine.PartID
+	Part statemachine.ElementID
 	*invoke.Sender
 }
 
@@ -69,9 +69,9 @@ func (req Inside) run(i *Actor, c *Call) error {
 		if err != nil {
 			return failure.Refuse(failure.ErrInvalid, "%w", err)
 		}
-		return i.hearNotice(c, req.PartID(), req.News.Failed, child.Brought(req.From, "output", output), nil)
+		return i.hearNotice(c, req.ElementID(), req.News.Failed, child.Brought(req.From, "output", output), nil)
 	}
-	if parent := i.state.Parent(); !req.IsForParent() && (parent == nil || parent.Instance != req.From.Instance || parent.Child != req.PartID()) {
+	if parent := i.state.Parent(); !req.IsForParent() && (parent == nil || parent.Instance != req.From.Instance || parent.Child != req.ElementID()) {
 		i.deliver(c, nil) // it is nobody's, or another one's
 		return nil
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // FireTimer is the request of a timer that is due.
-type FireTimer struct{ ID statemachine.PartID }
+type FireTimer struct{ ID statemachine.ElementID }
 
 func (req FireTimer) run(i *Actor, c *Call) error {
 	if err := i.ensureLoaded(); err != nil {
@@ -92,7 +92,7 @@ func (i *Actor) commitResult(c *Call, result *statemachine.Result, writes func(*
 // ChangeIncident is the request to retry an event that failed, or to drop it.
 type ChangeIncident struct {
 	Caller *identity.Principal
-	ID     statemachine.PartID
+	ID     statemachine.ElementID
 	Drop   bool
 }
 
@@ -171,11 +171,11 @@ func (i *Actor) hearRefusal(c *Call, o *outbox.Outcome, stored []byte) error {
 		return i.commit(c, &change{next: i.state, caller: statemachine.System, writes: o.Writes}, false)
 	}
 	brought := child.Brought(child.Ref{Workflow: m.Start.To, Instance: m.Start.Child}, "message", data.AppendString(nil, o.Refused))
-	return i.hearNotice(c, m.PartID(), true, brought, o.Writes)
+	return i.hearNotice(c, m.ElementID(), true, brought, o.Writes)
 }
 
 // hearNotice takes what has become of a child, in one commit with writes.
-func (i *Actor) hearNotice(c *Call, part statemachine.PartID, failed bool, brought data.Value, writes func(*persistence.Writes)) error {
+func (i *Actor) hearNotice(c *Call, part statemachine.ElementID, failed bool, brought data.Value, writes func(*persistence.Writes)) error {
 	now := i.env.Clock()
 	result, err := i.of.Told(&i.state, part, failed, brought, now)
 	return i.commitInternal(c, result, err, writes, func() (statemachine.Instance, error) {

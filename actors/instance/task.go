@@ -17,7 +17,7 @@ import (
 // ChangeTask is the request of ChangeTask. Item is written before the answer.
 type ChangeTask struct {
 	*message.TaskChange
-	ID   statemachine.PartID
+	ID   statemachine.ElementID
 	Item *task.Item
 }
 

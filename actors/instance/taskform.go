@@ -40,7 +40,7 @@ func (i *Actor) taskView(req *message.TaskForm) (*message.TaskView, error) {
 }
 
 // taskDraft is the place of a user's draft for a task.
-func (i *Actor) taskDraft(id statemachine.PartID, user identity.UserID) draftPlace {
+func (i *Actor) taskDraft(id statemachine.ElementID, user identity.UserID) draftPlace {
 	return draftPlace{key: key.TaskDraft(nil, i.shard, i.id, id.Sequence, id.Number, string(user))}
 }
 

@@ -144,7 +144,7 @@ func (l *Lists) timerOf(from *query.Reader, last *timersOf, workflow string, row
 		}
 		*last = timersOf{k.ID, in.State.Timers()}
 	}
-	id := statemachine.PartID{Sequence: k.Sequence, Number: k.Number}
+	id := statemachine.ElementID{Sequence: k.Sequence, Number: k.Number}
 	for _, t := range last.all {
 		if t.ID == id {
 			return &Timer{ID: instanceid.PartText(k.ID, k.Sequence, k.Number), Workflow: workflow, InstanceID: instanceid.Text(k.ID), Timer: t}, nil
@@ -207,7 +207,7 @@ func incidentOf(rowKey, value []byte) (Incident, error) {
 	if err != nil {
 		return Incident{}, damaged(err)
 	}
-	out.InstanceID, out.Timer, out.Incident = instanceid.Text(k.ID), statemachine.PartID{Sequence: k.Number, Number: k.Place}, in
+	out.InstanceID, out.Timer, out.Incident = instanceid.Text(k.ID), statemachine.ElementID{Sequence: k.Number, Number: k.Place}, in
 	return out, nil
 }
 

@@ -59,7 +59,7 @@ type Incident struct {
 	ID         string
 	InstanceID string // "": it was never created
 	timer.Incident
-	Timer statemachine.PartID // how the instance calls the event, which came by itself
+	Timer statemachine.ElementID // how the instance calls the event, which came by itself
 	// Row is what is known of an incident that no timer keeps; nil for others. Where the caller may not read the instance, Error is
 	// HiddenReason and Row has no values; but for the kinds Loop and Tree, whose error quotes no data.
 	Row *incident.Row

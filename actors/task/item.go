@@ -113,7 +113,7 @@ func (w *Whole) IsCandidate(t *statemachine.Task, c *statemachine.Caller, now ti
 }
 
 // Find returns an open task of the instance; nil when it has none of that name.
-func Find(in *statemachine.Instance, id statemachine.PartID) *statemachine.Task {
+func Find(in *statemachine.Instance, id statemachine.ElementID) *statemachine.Task {
 	for _, t := range in.Tasks() {
 		if t.ID == id {
 			return &t

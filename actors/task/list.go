@@ -361,7 +361,7 @@ func (r *reading) item(k, value []byte) (*Item, error) {
 	if !ok {
 		return nil, failure.OfStore(persistence.ErrCorrupt)
 	}
-	id := statemachine.PartID{Sequence: w.Sequence, Number: w.Number}
+	id := statemachine.ElementID{Sequence: w.Sequence, Number: w.Number}
 	sh := r.Store.ShardOf(w.ID)
 	var decided *Decided
 	workflow := cmp.Or(w.Workflow, string(value))
@@ -390,7 +390,7 @@ func (r *reading) item(k, value []byte) (*Item, error) {
 }
 
 // itemOf is the task as the caller sees it; nil when it is none of theirs.
-func (r *reading) itemOf(whole *Whole, id statemachine.PartID, decided *Decided, requester string) *Item {
+func (r *reading) itemOf(whole *Whole, id statemachine.ElementID, decided *Decided, requester string) *Item {
 	if decided != nil {
 		return decidedItem(whole, decided, requester)
 	}
@@ -414,7 +414,7 @@ func (i *Item) IsFor(c *statemachine.Caller) bool {
 }
 
 // loadRow reads the row of a task.
-func loadRow(from query.Loader, sh key.Shard, instance key.ID, id statemachine.PartID) (row, error) {
+func loadRow(from query.Loader, sh key.Shard, instance key.ID, id statemachine.ElementID) (row, error) {
 	stored, err := from.Load(key.Task(nil, sh, instance, id.Sequence, id.Number))
 	if errors.Is(err, persistence.ErrNotFound) {
 		return row{}, failure.ErrNotFound

@@ -128,7 +128,7 @@ func (of *Origin) Remove(w *persistence.Writes, store *persistence.Store, open [
 	}
 	err := store.Scan(key.TaskPrefix(nil, of.Shard, of.Instance), func(rowKey, value []byte) error {
 		k, ok := key.Parse(rowKey)
-		id := statemachine.PartID{Sequence: k.Number, Number: k.Place}
+		id := statemachine.ElementID{Sequence: k.Number, Number: k.Place}
 		r, err := parseRow(id, value)
 		if err != nil || !ok {
 			return errors.Join(err, persistence.ErrCorrupt)
@@ -153,14 +153,14 @@ func (of *Origin) eachRow(d *statemachine.Definition, t *statemachine.Task, visi
 	}
 }
 
-func (of *Origin) decidedKey(user string, at time.Time, id statemachine.PartID) []byte {
+func (of *Origin) decidedKey(user string, at time.Time, id statemachine.ElementID) []byte {
 	work := key.Work{
 		List: listDecided, Name: user, Order: byte(ByCreated), Value: milliseconds(at), ID: of.Instance, Sequence: id.Sequence, Number: id.Number,
 	}
 	return work.Key(nil, of.Shard)
 }
 
-func (of *Origin) key(id statemachine.PartID) []byte {
+func (of *Origin) key(id statemachine.ElementID) []byte {
 	return key.Task(nil, of.Shard, of.Instance, id.Sequence, id.Number)
 }
 
@@ -223,7 +223,7 @@ func readText(r *packed.Reader) (t statemachine.Text) {
 }
 
 // parseRow reads the stored form of a task's row.
-func parseRow(id statemachine.PartID, stored []byte) (out row, err error) {
+func parseRow(id statemachine.ElementID, stored []byte) (out row, err error) {
 	r := packed.NewReader(stored)
 	format := r.Byte()
 	out.Workflow = string(r.Text())

@@ -9,7 +9,7 @@ import (
 	"troupe/statemachine"
 )
 
-var rowID = statemachine.PartID{Sequence: 7, Number: 2}
+var rowID = statemachine.ElementID{Sequence: 7, Number: 2}
 
 // rowSamples are rows each of whose fields has a value of its own.
 func rowSamples() []row {

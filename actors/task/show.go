@@ -17,7 +17,7 @@ type Name struct {
 	Shard    key.Shard
 	Workflow string
 	Instance key.ID
-	Task     statemachine.PartID
+	Task     statemachine.ElementID
 }
 
 // InstanceID is the text of Instance.
@@ -85,7 +85,7 @@ func (l *Lists) parse(taskID string) (*Name, error) {
 	if !ok {
 		return nil, failure.ErrNotFound
 	}
-	return &Name{Shard: l.Store.ShardOf(id), Instance: id, Task: statemachine.PartID{Sequence: sequence, Number: number}}, nil
+	return &Name{Shard: l.Store.ShardOf(id), Instance: id, Task: statemachine.ElementID{Sequence: sequence, Number: number}}, nil
 }
 
 // Task returns one task of an instance that the caller may see, whoever has it: failure.ErrNotFound when there is none, and what

@@ -45,7 +45,7 @@ type Options struct {
 type Row struct {
 	Workflow string
 	Instance key.ID
-	Timer    statemachine.PartID
+	Timer    statemachine.ElementID
 	Due      time.Time
 }
 
@@ -213,7 +213,7 @@ func (s *Service) due(x *shard, at *place) (rows []Row, next int64, err error) {
 			next = k.Due
 			return errEnough
 		}
-		row := Row{Workflow: string(value), Instance: k.ID, Timer: statemachine.PartID{Sequence: k.Sequence, Number: k.Number}, Due: time.UnixMilli(k.Due)}
+		row := Row{Workflow: string(value), Instance: k.ID, Timer: statemachine.ElementID{Sequence: k.Sequence, Number: k.Number}, Due: time.UnixMilli(k.Due)}
 		at.from = append(append(at.from[:0], place...), 0) // behind it
 		if at.later[row] == nil {
 			rows = append(rows, row)

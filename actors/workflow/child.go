@@ -27,7 +27,7 @@ func (r *Router) deliverInside(ctx context.Context, key key.Delivery, row *outbo
 	m.From = child.Ref{Workflow: row.Workflow, Instance: instanceid.Text(key.ID)}
 	if m.Start != nil || m.Event != nil {
 		var sender invoke.Sender
-		if _, err := r.ask(m.From.Workflow, m.From.Instance, instance.SenderOf{Part: m.PartID(), Sender: &sender}); err != nil && !errors.Is(err, failure.ErrNotFound) {
+		if _, err := r.ask(m.From.Workflow, m.From.Instance, instance.SenderOf{Part: m.ElementID(), Sender: &sender}); err != nil && !errors.Is(err, failure.ErrNotFound) {
 			return outbox.Answer{Err: err}
 		}
 		if m.Start != nil && !sender.Wants { // its node was left meanwhile: what it would create is cancelled already
@@ -86,7 +86,7 @@ func (r *Router) startChild(m *child.Message, turn *pace.Turn) error {
 	}
 	req := instance.CreateUnasked{Turn: turn, Of: statemachine.Creation{
 		Public: public, Private: private,
-		Parent: &statemachine.Parent{Workflow: m.From.Workflow, Instance: m.From.Instance, Child: m.PartID(), Depth: m.Start.Depth},
+		Parent: &statemachine.Parent{Workflow: m.From.Workflow, Instance: m.From.Instance, Child: m.ElementID(), Depth: m.Start.Depth},
 	}}
 	req.May = func() error { return r.invokes.May(m, req.Of) }
 	return r.createUnasked(m.Start.To, m.Start.Version, id, req)

@@ -224,8 +224,8 @@ type actor struct {
 	d        *statemachine.Definition
 	in       statemachine.Instance
 	parent   *actor
-	part     statemachine.PartID // how the parent calls it
-	children map[statemachine.PartID]*actor
+	part     statemachine.ElementID // how the parent calls it
+	children map[statemachine.ElementID]*actor
 }
 
 func newStage(files []File) (*stage, error) {
@@ -283,7 +283,7 @@ func (s *stage) play(id string, script *suiteScript) error {
 }
 
 func (s *stage) create(d *statemachine.Definition, c statemachine.Creation) (*actor, error) {
-	a := &actor{id: c.ID, d: d, children: map[statemachine.PartID]*actor{}}
+	a := &actor{id: c.ID, d: d, children: map[statemachine.ElementID]*actor{}}
 	c.Now = s.now
 	s.actors = append(s.actors, a)
 	r, err := d.Create(c)
@@ -310,13 +310,13 @@ func (s *stage) take(a *actor, r statemachine.Result, err error) error {
 	}
 	s.log = append(s.log, r.Logs...)
 	for n, out := range r.Out {
-		s.send(a, out, statemachine.PartID{Sequence: r.Instance.Sequence, Number: uint32(n)}) //nolint:gosec // few
+		s.send(a, out, statemachine.ElementID{Sequence: r.Instance.Sequence, Number: uint32(n)}) //nolint:gosec // few
 	}
 	return nil
 }
 
 // send puts a message on the way.
-func (s *stage) send(from *actor, out statemachine.Out, mark statemachine.PartID) {
+func (s *stage) send(from *actor, out statemachine.Out, mark statemachine.ElementID) {
 	s.letters = append(s.letters, func() error {
 		switch {
 		case out.Start != nil:
@@ -344,7 +344,7 @@ func (s *stage) start(from *actor, start *statemachine.ChildStart) error {
 		return s.take(from, r, err)
 	}
 	id := fmt.Sprintf("%s-%d-%d", from.id, start.ID.Sequence, start.ID.Number)
-	a := &actor{id: id, d: d, parent: from, part: start.ID, children: map[statemachine.PartID]*actor{}}
+	a := &actor{id: id, d: d, parent: from, part: start.ID, children: map[statemachine.ElementID]*actor{}}
 	from.children[start.ID] = a
 	s.actors = append(s.actors, a)
 	r, err := d.Create(statemachine.Creation{
@@ -377,7 +377,7 @@ func (s *stage) definition(id string) *statemachine.Definition {
 	return s.definitions[id]
 }
 
-func (s *stage) forward(from *actor, f *statemachine.Forward, mark statemachine.PartID) error {
+func (s *stage) forward(from *actor, f *statemachine.Forward, mark statemachine.ElementID) error {
 	h := statemachine.Heard{Event: f.Event, Data: f.Data, SendID: f.SendID, From: mark}
 	to := from.parent
 	if f.Parent != nil {

@@ -20,7 +20,7 @@ const circleLinesMax = 2000
 // circleLinesToday are the packages with a larger circle and its lines. A number
 // may only go down, and a row goes when its circle is within the bound.
 var circleLinesToday = map[string]int{
-	"statemachine": 4129,
+	"statemachine": 3127,
 	"persistence":  4372,
 }
 

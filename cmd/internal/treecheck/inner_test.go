@@ -42,7 +42,8 @@ var statemachineArrows = map[string][]string{
 	"internal/check":          {"data", "document", "expr", "schema", "internal/chart"},
 	"internal/clause":         {"cron", "data", "document", "expr", "schema", "internal/chart", "internal/check", "internal/schemacost"},
 	"internal/parse":          {"data", "document", "expr", "internal/chart", "internal/check", "internal/clause"},
-	".":                       {"data", "document", "expr", "packed", "schema", "internal/chart", "internal/clause", "internal/parse"},
+	"internal/record":         {"data", "packed", "internal/chart"},
+	".":                       {"data", "document", "expr", "schema", "internal/chart", "internal/clause", "internal/parse", "internal/record"},
 	"appendixd":               {}, // its tests use the statemachine
 	"diagram/layout":          {},
 	"diagram":                 {".", "diagram/layout"},

@@ -20,7 +20,7 @@ const (
 // packageLinesToday are the packages that have grown beyond one subject, with their lines
 // without tests. A number may only go down, and a row goes when its package is within the bound.
 var packageLinesToday = map[string]int{
-	"statemachine": 4836,
+	"statemachine": 3868,
 	"persistence":  4232,
 }
 

@@ -1,18 +1,21 @@
-package statemachine
+package record
 
 import (
 	"time"
 
 	"troupe/statemachine/data"
+	"troupe/statemachine/internal/chart"
 )
 
-// Entry is one entry of svcHistory: what one macrostep did
-// (statemachine/DEFINITION.md, "History entries").
+// TimeLayout is how times are written: RFC 3339, UTC, milliseconds (statemachine/DEFINITION.md, "Time").
+const TimeLayout = "2006-01-02T15:04:05.000Z"
+
+// Entry is one entry of svcHistory: what one macrostep did (statemachine/DEFINITION.md, "History entries").
 type Entry struct {
 	User  string
-	Start []NodeID // in the order of states; shared, so not to be changed
-	Event EventName
-	End   []NodeID // likewise
+	Start []chart.NodeID // in the order of states; shared, so not to be changed
+	Event chart.EventName
+	End   []chart.NodeID // likewise
 	At    time.Time
 	// Data is what the event brought, and no part of the JSON; nil for nothing, and where the event's declaration says
 	// history: false.
@@ -20,10 +23,6 @@ type Entry struct {
 	// Attempt: nothing took the event, and only this entry is left of it. No part of the JSON either.
 	Attempt bool
 }
-
-// TimeLayout is how times are written: RFC 3339, UTC, milliseconds
-// (statemachine/DEFINITION.md, "Time").
-const TimeLayout = "2006-01-02T15:04:05.000Z"
 
 // AppendJSON appends the entry as a JSON object.
 func (e *Entry) AppendJSON(dst []byte) []byte {
@@ -41,7 +40,7 @@ func (e *Entry) AppendJSON(dst []byte) []byte {
 }
 
 // AppendNodes appends a list of names as a JSON array.
-func AppendNodes(dst []byte, nodes []NodeID) []byte {
+func AppendNodes(dst []byte, nodes []chart.NodeID) []byte {
 	dst = append(dst, '[')
 	for i, n := range nodes {
 		if i > 0 {
@@ -51,14 +50,3 @@ func AppendNodes(dst []byte, nodes []NodeID) []byte {
 	}
 	return append(dst, ']')
 }
-
-// Ends are the names that the newest entry of the instance ends with. They are shared, so not to be changed.
-func (in *Instance) Ends() []NodeID {
-	if in.at == nil {
-		return nil
-	}
-	return in.at.End
-}
-
-// startNode stands in startState of the first entry, once for each state machine.
-const startNode NodeID = "Start"
