@@ -10,9 +10,8 @@ import (
 	"troupe/statemachine/data"
 )
 
-// BenchmarkAwake says how much heap an awake instance takes that was created and got
-// one event, its data among it. It is to be run with -benchtime 50000x or so, and within
-// the time after which instances go to sleep.
+// BenchmarkAwake says how much heap an awake instance takes that was created and got one event, its data among it. It
+// is to be run with -benchtime 50000x or so, and within the time after which instances go to sleep.
 func BenchmarkAwake(b *testing.B) {
 	h := newFixture(b)
 	public, _ := load.CreateData()

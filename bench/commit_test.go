@@ -49,10 +49,9 @@ func (e *event) rows(sh key.Shard, set func(key, value []byte), remove func(key 
 	e.from, e.to = e.to, e.from
 }
 
-// BenchmarkCommit is what an event costs in the store, for 64 writers at once on
-// a real directory. Beside it the same rows go to Pebble itself, which shows
-// what the journal's order, watchdog and integrity checkpoint cost. How many commits share a
-// sync decides the time; look at both on the same disk only.
+// BenchmarkCommit is what an event costs in the store, for 64 writers at once on a real directory. Beside it the same
+// rows go to Pebble itself, which shows what the journal's order, watchdog and integrity checkpoint cost. How many
+// commits share a sync decides the time; look at both on the same disk only.
 func BenchmarkCommit(b *testing.B) {
 	b.Run("store", benchStore)
 	b.Run("pebble", benchPebble)

@@ -93,10 +93,9 @@ func benchRequest(b *testing.B, prefer string) {
 	})
 }
 
-// TestTheLoadRunsAgainstTheService holds the load generator and the service to
-// each other: every kind of request, checked answers, no error. A disk that stands
-// still may leave a window without an answer; then it is repeated with a longer
-// one.
+// TestTheLoadRunsAgainstTheService holds the load generator and the service to each other: every kind of request,
+// checked answers, no error. A disk that stands still may leave a window without an answer; then it is repeated with a
+// longer one.
 func TestTheLoadRunsAgainstTheService(t *testing.T) {
 	h := newFixture(t)
 	server, token := newServer(t, h)

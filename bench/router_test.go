@@ -11,8 +11,7 @@ import (
 	"troupe/statemachine/data"
 )
 
-// BenchmarkRouter is everything below HTTP, with the commit: 64 callers, each
-// with instances of its own.
+// BenchmarkRouter is everything below HTTP, with the commit: 64 callers, each with instances of its own.
 func BenchmarkRouter(b *testing.B) {
 	b.Run("event, minimal reply", func(b *testing.B) { benchRouter(b, false) })
 	b.Run("event, full reply", func(b *testing.B) { benchRouter(b, true) })

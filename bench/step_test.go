@@ -7,8 +7,7 @@ import (
 	"troupe/statemachine/filter"
 )
 
-// BenchmarkStep is one event: choosing the transition, half of the time with a
-// guard, merging the data and moving.
+// BenchmarkStep is one event: choosing the transition, half of the time with a guard, merging the data and moving.
 func BenchmarkStep(b *testing.B) {
 	d := definition(b)
 	instance := created(b, d)
@@ -32,8 +31,7 @@ func BenchmarkCreate(b *testing.B) {
 	}
 }
 
-// BenchmarkRecord is the stored form of an instance: written after every event,
-// read when an instance wakes up.
+// BenchmarkRecord is the stored form of an instance: written after every event, read when an instance wakes up.
 func BenchmarkRecord(b *testing.B) {
 	d := definition(b)
 	instance := created(b, d)

@@ -120,7 +120,6 @@ func Found(ctx context.Context, o Options) (*Fleet, error) {
 	return f, f.Whole(ctx)
 }
 
-// setAddresses gives the node addresses that nobody listens on.
 func (n *Node) setAddresses() error {
 	for _, to := range []*string{&n.HTTP, &n.Admin, &n.Cluster} {
 		free, err := process.FreeAddr()

@@ -10,8 +10,7 @@ import (
 const (
 	headBytesMax = 64 << 10
 	bodyBytesMax = 128 << 20
-	// heldBytesMax is what the connections of a run hold together. Growing takes as much again
-	// for a while.
+	// heldBytesMax is what the connections of a run hold together. Growing takes as much again for a while.
 	heldBytesMax = 512 << 20
 )
 
@@ -24,7 +23,6 @@ var (
 	errTooMuch   = errors.New("bytes after the answer")
 )
 
-// head is what matters of the head of an answer.
 type head struct {
 	status  int
 	length  int  // of the body; 0 when it comes in chunks
@@ -35,9 +33,8 @@ type head struct {
 
 var endOfHead = []byte("\r\n\r\n")
 
-// parseHead reads the head at the start of b. size is its length in bytes, with
-// the empty line; zero says that it is not complete yet. Headers that do not
-// matter here are not looked at.
+// parseHead reads the head at the start of b. size is its length in bytes, with the empty line; zero says that it is
+// not complete yet. Headers that do not matter here are not looked at.
 func parseHead(b []byte) (h head, size int, err error) {
 	end := bytes.Index(b, endOfHead)
 	if end < 0 {
@@ -76,7 +73,6 @@ func parseHead(b []byte) (h head, size int, err error) {
 	return h, end + len(endOfHead), nil
 }
 
-// field takes one line of the head.
 func (h *head) field(line []byte) error {
 	name, value, ok := bytes.Cut(line, []byte{':'})
 	if !ok || len(name) == 0 {
@@ -114,9 +110,8 @@ func (h *head) field(line []byte) error {
 	return nil
 }
 
-// cutLine splits at the first line end. It is not ok when that is a line feed
-// alone, which some take for one and some do not (RFC 9112, 2.2): where the head
-// ends would be another question for each.
+// cutLine splits at the first line end. It is not ok when that is a line feed alone, which some take for one and some
+// do not (RFC 9112, 2.2): where the head ends would be another question for each.
 func cutLine(b []byte) (line, rest []byte, ok bool) {
 	line, rest, found := bytes.Cut(b, []byte{'\n'})
 	if !found {

@@ -5,14 +5,12 @@ import (
 	"fmt"
 )
 
-// batched is an event of a batch.
 type batched struct {
 	subject *subject
 	before  *place // where the subject stood
 	became  became
 }
 
-// became says what became of an event.
 type became int
 
 const (
@@ -47,7 +45,6 @@ func (w *worker) sendBatch(n int) sent {
 	return s
 }
 
-// askBatch sends the batch and notes what became of each event.
 func (w *worker) askBatch(user int) sent {
 	body, f := w.ask(Event, w.script.endBatch(user))
 	switch {

@@ -111,8 +111,7 @@ func TestWhatABatchLeavesUnknown(t *testing.T) {
 	}
 }
 
-// TestABatchCountsItsEvents answers batches of three, of which the second event of the
-// fifth is refused.
+// TestABatchCountsItsEvents answers batches of three, of which the second event of the fifth is refused.
 func TestABatchCountsItsEvents(t *testing.T) {
 	inLongerWindows(t, 50*time.Millisecond, func(window time.Duration) bool {
 		f := newFake(t)

@@ -11,7 +11,6 @@ type chunks struct {
 	from, out, at int // where the body begins, where it ends so far, and what is not looked at yet
 }
 
-// read reads the body, and moves its pieces together.
 func (b *chunks) read() ([]byte, error) {
 	for {
 		line, err := b.line()

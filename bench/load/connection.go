@@ -13,8 +13,7 @@ import (
 	"time"
 )
 
-// connection is one connection to the server. It belongs to one worker, except
-// for interrupt.
+// connection is one connection to the server. It belongs to one worker, except for interrupt.
 type connection struct {
 	addr string
 	tls  *tls.Config // nil: none
@@ -39,11 +38,9 @@ type connection struct {
 
 const firstBufBytes = 4 << 10
 
-// answerWaitMax is how long an answer may take; the connection is given up then, and
-// the request is an error.
+// answerWaitMax is how long an answer may take; the connection is given up then, and the request is an error.
 const answerWaitMax = 20 * time.Second
 
-// dial opens the connection, or opens it anew.
 func (c *connection) dial(ctx context.Context) error {
 	c.close()
 	if c.own > 0 || c.buf == nil {
@@ -77,13 +74,11 @@ func (c *connection) dial(ctx context.Context) error {
 	return nil
 }
 
-// release gives back what answers took.
 func (c *connection) release() {
 	c.held.Add(-c.own)
 	c.own, c.buf = 0, make([]byte, 0, firstBufBytes)
 }
 
-// room makes room for n more bytes.
 func (c *connection) room(n int) error {
 	if cap(c.buf)-len(c.buf) >= n {
 		return nil
@@ -102,8 +97,7 @@ func (c *connection) room(n int) error {
 // errInterrupted ends a worker whose run is over. Another error is the reason.
 var errInterrupted = errors.New("interrupted")
 
-// interrupt makes the running exchange and all later ones fail. Any goroutine
-// may call it.
+// interrupt makes the running exchange and all later ones fail. Any goroutine may call it.
 func (c *connection) interrupt() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -119,9 +113,8 @@ func (c *connection) close() {
 	}
 }
 
-// exchange sends a request and reads the answer to its end. The body is good
-// until the next call. After an error, and when the answer closes, the
-// connection can only be dialled again.
+// exchange sends a request and reads the answer to its end. The body is good until the next call. After an error, and
+// when the answer closes, the connection can only be dialled again.
 func (c *connection) exchange(request []byte, now time.Time) (head, []byte, error) {
 	c.last = now
 	if c.until.Sub(now) < answerWaitMax {
@@ -164,7 +157,6 @@ func (c *connection) exchange(request []byte, now time.Time) (head, []byte, erro
 	}
 }
 
-// readMore appends what one read gives.
 func (c *connection) readMore() error {
 	if err := c.room(1); err != nil {
 		return err

@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// fake is a server that says of every instance what the generator expects,
-// unless event is set.
+// fake is a server that says of every instance what the generator expects, unless event is set.
 type fake struct {
 	t       *testing.T
 	server  *httptest.Server
@@ -116,9 +115,8 @@ func (f *fake) run(o Options) *Result {
 	return result
 }
 
-// inLongerWindows calls round with a window and, for as long as too little
-// happened in it, with one that is four times as long: a machine that stood still
-// for a while is no fault. A round holds what must be so however little happened,
+// inLongerWindows calls round with a window and, for as long as too little happened in it, with one that is four times
+// as long: a machine that stood still for a while is no fault. A round holds what must be so however little happened,
 // and returns whether it was enough.
 func inLongerWindows(t *testing.T, window time.Duration, round func(window time.Duration) (enough bool)) {
 	t.Helper()

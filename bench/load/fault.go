@@ -28,11 +28,9 @@ func (f *fault) Error() string {
 	return f.kind.String() + ": " + f.reason
 }
 
-// PrepareError is a request before the window that was not answered as it should be, which
-// ends a run.
+// PrepareError is a request before the window that was not answered as it should be, which ends a run.
 type PrepareError struct {
-	// Status is that of the answer; 0: there was none, or it was right and something else
-	// was not.
+	// Status is that of the answer; 0: there was none, or it was right and something else was not.
 	Status int
 	text   string
 }
@@ -49,7 +47,6 @@ func prepareError(f *fault, asked string) error {
 	return e
 }
 
-// errorCode is how the body of a refusal begins.
 var errorCode = regexp.MustCompile(`^\{"error":"([A-Za-z]{1,40})"`)
 
 // statusFault is an answer other than 200, or one after which the server closes

@@ -14,15 +14,13 @@ type Gap struct {
 // gapGrain is how exact a gap is. Answers that come sooner after another cost a read.
 const gapGrain = time.Millisecond
 
-// gap finds the longest time of a window in which no connection got an answer. All
-// workers use it.
+// gap finds the longest time of a window in which no connection got an answer. All workers use it.
 type gap struct {
 	window  window
 	last    atomic.Int64 // the last answer, at most gapGrain ago; in ns since the begin
 	longest atomic.Pointer[Gap]
 }
 
-// answered notes an answer.
 func (g *gap) answered(at time.Time) {
 	now := int64(at.Sub(g.window.begin))
 	last := g.last.Load()

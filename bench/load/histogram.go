@@ -95,8 +95,7 @@ type Quantile struct {
 // quantileSteps is how many quantiles there are until what is left has halved.
 const quantileSteps = 4
 
-// Distribution returns quantiles that come closer to 1 as far as the count carries, and
-// the longest as the last.
+// Distribution returns quantiles that come closer to 1 as far as the count carries, and the longest as the last.
 func (h *Histogram) Distribution() (all []Quantile) {
 	if h.of == nil || h.of.TotalCount() == 0 {
 		return nil

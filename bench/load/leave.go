@@ -8,16 +8,13 @@ const UserID = "bench"
 // WorkflowID is the workflow of Definition.
 const WorkflowID = "leave-request"
 
-// Definition is the text of the workflow that a run sends events to. The server
-// must have it.
+// Definition is the text of the workflow that a run sends events to. The server must have it.
 //
 //go:embed leave-request.yaml
 var Definition string
 
-// createPublic is svcPublic of every new instance, as JSON.
 const createPublic = `{"requester":"bench","days":3,"from":"2026-12-01","reason":"a few days in the mountains"}`
 
-// move is an event and the node that it leads to.
 type move struct {
 	event, data, node string
 }
@@ -31,15 +28,13 @@ var moves = [...]move{
 	{"return", `{"status":"returned","comment":"please say who stands in for you"}`, firstNode},
 }
 
-// Turn returns the event that an instance gets after n events, with its data as
-// JSON, and the node that it leads to.
+// Turn returns the event that an instance gets after n events, with its data as JSON, and the node that it leads to.
 func Turn(n int) (event, data, node string) {
 	m := &moves[n%len(moves)]
 	return m.event, m.data, m.node
 }
 
-// CreateData returns the two documents of a new instance as JSON; private is
-// empty when there is none.
+// CreateData returns the two documents of a new instance as JSON; private is empty when there is none.
 func CreateData() (public, private string) { return createPublic, "" }
 
 // BuiltIn returns the scenario of Definition: an instance goes round between two

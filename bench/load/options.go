@@ -11,8 +11,7 @@ import (
 	"troupe/statemachine"
 )
 
-// Options says what a run does. Only Addr must be set; a zero field means its
-// default.
+// Options says what a run does. Only Addr must be set; a zero field means its default.
 type Options struct {
 	// Addr is the server, "host:port".
 	Addr string
@@ -24,47 +23,37 @@ type Options struct {
 	TLS *tls.Config
 	// BasePath is in front of every route, such as "/platform". Default: nothing.
 	BasePath string
-	// Token is an API token of a user who may create, read and send. Empty: no
-	// credential is sent.
+	// Token is an API token of a user who may create, read and send. Empty: no credential is sent.
 	Token string
-	// Tokens are those of the users of the scenario, by their names. Who is not in it
-	// has Token.
+	// Tokens are those of the users of the scenario, by their names. Who is not in it has Token.
 	Tokens map[string]string
 
 	// Scenario is what is sent. Default BuiltIn.
 	Scenario *Scenario
-	// Batch is how many events go into one request. Default 0: each is a request of
-	// its own. Events are sent in batches only if the scenario goes round
-	// (Scenario.Batches).
+	// Batch is how many events go into one request. Default 0: each is a request of its own. Events are sent in batches
+	// only if the scenario goes round (Scenario.Batches).
 	Batch int
 
-	// Connections is how many connections are kept open, each with one request
-	// at a time. Default 64.
+	// Connections is how many connections are kept open, each with one request at a time. Default 64.
 	Connections int
-	// Instances is how many instances the events and reads go to, in turn; they
-	// are created before the warm-up. Default 10,000. With fewer instances than
-	// connections, connections share them: one is a hot instance.
+	// Instances is how many instances the events and reads go to, in turn; they are created before the warm-up. Default
+	// 10,000. With fewer instances than connections, connections share them: one is a hot instance.
 	Instances int
-	// Preload is how many events each instance gets before the warm-up, so that
-	// its history is that long. Default none.
+	// Preload is how many events each instance gets before the warm-up, so that its history is that long. Default none.
 	Preload int
 	// Mix is how often each kind is sent. Default only events.
 	Mix Mix
 	// Minimal asks for answers without history (Prefer: return=minimal).
 	Minimal bool
 
-	// Rate is how many requests a second are sent, whatever the answers do.
-	// Zero is a closed loop.
+	// Rate is how many requests a second are sent, whatever the answers do. Zero is a closed loop.
 	Rate float64
-	// QueueMax is how many requests of an open loop may wait for a free connection;
-	// more are missed. Default 65,536; negative is none, for callers who give up at once
-	// when all their connections are busy.
+	// QueueMax is how many requests of an open loop may wait for a free connection; more are missed. Default 65,536;
+	// negative is none, for callers who give up at once when all their connections are busy.
 	QueueMax int
-	// Heed makes a connection whose request was refused send nothing for as long as
-	// Retry-After says.
+	// Heed makes a connection whose request was refused send nothing for as long as Retry-After says.
 	Heed bool
-	// WarmUp is how long the load runs before it is measured. Default 1 s;
-	// negative is not at all.
+	// WarmUp is how long the load runs before it is measured. Default 1 s; negative is not at all.
 	WarmUp time.Duration
 	// Duration is the length of the measured window. Default 5 s.
 	Duration time.Duration
@@ -72,15 +61,13 @@ type Options struct {
 	// Prepared is called when the instances are there, before the warm-up. It may block,
 	// until ctx ends, to let several runs begin together. Default: nothing is called.
 	Prepared func(ctx context.Context)
-	// Began and Ended are called once each, in this order, at the edges of the
-	// measured window, for example to look at the server's processor time. They
-	// must not block. A run that is broken off early may call neither.
+	// Began and Ended are called once each, in this order, at the edges of the measured window, for example to look at
+	// the server's processor time. They must not block. A run that is broken off early may call neither.
 	Began, Ended func()
 
 	// Every is the length of the intervals of Result.Series. Default: there is none.
 	Every time.Duration
-	// Tick is called with each interval when it is over. It must not block, nor keep
-	// the interval.
+	// Tick is called with each interval when it is over. It must not block, nor keep the interval.
 	Tick func(*Interval)
 }
 
@@ -115,7 +102,6 @@ func (o *Options) EnsureDefaults() {
 	}
 }
 
-// addr is the server of a connection.
 func (o *Options) addr(number int) string {
 	if i := number % (1 + len(o.More)); i > 0 {
 		return o.More[i-1]

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// pacer says when the requests of an open loop are due. Its fields are read when
-// it is over.
+// pacer says when the requests of an open loop are due. Its fields are read when it is over.
 type pacer struct {
 	rate   float64
 	first  time.Time

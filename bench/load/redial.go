@@ -10,9 +10,8 @@ import (
 // the next. Before that there was hardly time for an answer and the end of the connection.
 const restMin = time.Millisecond
 
-// rested opens the connection anew when the server has ended it since the last request. A
-// server that ends gracefully does that, and nothing is lost by it. begun is when the
-// next request was due.
+// rested opens the connection anew when the server has ended it since the last request. A server that ends gracefully
+// does that, and nothing is lost by it. begun is when the next request was due.
 func (w *worker) rested(ctx context.Context, win window, begun time.Time) error {
 	if time.Since(w.conn.last) < restMin || !w.conn.stale() {
 		return nil
@@ -31,8 +30,7 @@ const (
 	redialWaitMax = time.Second
 )
 
-// redial opens the connection anew, however long the server is gone. Each attempt that
-// fails is an error of the result.
+// redial opens the connection anew, however long the server is gone. Each attempt that fails is an error of the result.
 func (w *worker) redial(ctx context.Context, win window) error {
 	for {
 		if err := w.pause(ctx, win); err != nil {
@@ -52,8 +50,7 @@ func (w *worker) redial(ctx context.Context, win window) error {
 	}
 }
 
-// pause waits before the next attempt, not all workers equally long. After the window there
-// is none.
+// pause waits before the next attempt, not all workers equally long. After the window there is none.
 func (w *worker) pause(ctx context.Context, win window) error {
 	if w.wait > 0 {
 		wait := w.wait/2 + time.Duration(w.random.Int64N(int64(w.wait)))

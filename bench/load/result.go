@@ -8,15 +8,13 @@ import (
 type Result struct {
 	// Window is how long was measured: Options.Duration, or less when ctx ended before.
 	Window time.Duration
-	// Requests are those that were answered as they should be while the window was open, and
-	// Operations what was carried out by them: each event of a batch counts. PerSecond is the
-	// number of operations a second.
+	// Requests are those that were answered as they should be while the window was open, and Operations what was
+	// carried out by them: each event of a batch counts. PerSecond is the number of operations a second.
 	Requests, Operations int64
 	PerSecond            float64
-	// All are the latencies of the requests that were answered as they should be, and Kinds
-	// those of each kind. In a closed loop they are those of Requests. In an open one they
-	// are those of what was due in the window, also when it was answered later: at a rate
-	// that is too high, fewer than Requests, and none if the window was over before what
+	// All are the latencies of the requests that were answered as they should be, and Kinds those of each kind. In a
+	// closed loop they are those of Requests. In an open one they are those of what was due in the window, also when it
+	// was answered later: at a rate that is too high, fewer than Requests, and none if the window was over before what
 	// had waited since the warm-up was sent.
 	All   Summary
 	Kinds map[Kind]Summary
@@ -48,8 +46,7 @@ type Interval struct {
 	// the answers came. There may be one more interval behind the window: for answers of an
 	// open loop to what was due in it, and for requests that had no answer.
 	Began, Ended time.Duration
-	// Operations are those that were answered as they should be, each event of a batch
-	// one.
+	// Operations are those that were answered as they should be, each event of a batch one.
 	Operations int64
 	// Latency is that of the requests that were answered as they should be.
 	Latency Summary

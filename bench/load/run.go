@@ -8,10 +8,9 @@ import (
 	"time"
 )
 
-// Run puts load on a server and returns what it measured. It returns an error
-// when the run could not be carried out: no connection, no instances, or ctx
-// ended. What was measured until ctx ended comes with its error; the result is nil when that
-// was before the window. Requests that failed are no error; see Result.Failed.
+// Run puts load on a server and returns what it measured. It returns an error when the run could not be carried out: no
+// connection, no instances, or ctx ended. What was measured until ctx ended comes with its error; the result is nil
+// when that was before the window. Requests that failed are no error; see Result.Failed.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	o.EnsureDefaults()
 	if err := o.Validate(); err != nil {
@@ -36,7 +35,6 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	return result, nil
 }
 
-// run is one call of Run.
 type run struct {
 	options Options // read only
 	workers []*worker
@@ -49,9 +47,8 @@ func (r *run) close() {
 	}
 }
 
-// each runs work for every worker, all at once, and waits for the end. The
-// first error ends the others. An end of ctx closes the connections, so that
-// nobody waits for an answer.
+// each runs work for every worker, all at once, and waits for the end. The first error ends the others. An end of ctx
+// closes the connections, so that nobody waits for an answer.
 func (r *run) each(ctx context.Context, work func(ctx context.Context, w *worker, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -105,7 +102,6 @@ func share(n, parts, i int) int {
 	return n / parts
 }
 
-// measure runs the loops through warm-up and window.
 func (r *run) measure(whole context.Context) (*Result, error) {
 	o := &r.options
 	begin := time.Now()
@@ -160,7 +156,6 @@ func (r *run) watch(over <-chan struct{}, win window) {
 	}
 }
 
-// summarize joins what the workers counted in a window.
 func summarize(workers []*worker, window time.Duration) *Result {
 	var shed Histogram
 	var errors causes

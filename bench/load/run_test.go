@@ -98,9 +98,8 @@ func TestWrongAnswersAreErrors(t *testing.T) {
 					right(w, n, id, node)
 				}
 				result := f.run(Options{Connections: 1, Instances: 1, Duration: window})
-				// An event is sent only in the window, and when the one before has been
-				// answered: the sixth says that the fault fell into the window, the seventh
-				// that an answer after it did.
+				// An event is sent only in the window, and when the one before has been answered: the sixth says that
+				// the fault fell into the window, the seventh that an answer after it did.
 				sent, found := f.events.Load(), result.Errors[c.want]
 				if found != result.Failed() || found > 1 || found == 0 && sent >= 6 {
 					t.Errorf("%v: got %v in %d events, want once %q", window, result.Errors, sent, c.want)
@@ -135,9 +134,8 @@ func TestShedAnswersAreCountedApart(t *testing.T) {
 	})
 }
 
-// TestAnOpenLoopCountsTheWaiting stops the server once for half of the window. A generator
-// that counts from when it sent would show one slow request for each
-// connection; here every request that was due meanwhile is slow.
+// TestAnOpenLoopCountsTheWaiting stops the server once for half of the window. A generator that counts from when it
+// sent would show one slow request for each connection; here every request that was due meanwhile is slow.
 func TestAnOpenLoopCountsTheWaiting(t *testing.T) {
 	inLongerWindows(t, 200*time.Millisecond, func(window time.Duration) bool {
 		f := newFake(t)
@@ -190,8 +188,7 @@ func TestARunEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestWhatWasMeasuredBeforeTheEndOfTheContext comes with the error: two events were
-// answered before.
+// TestWhatWasMeasuredBeforeTheEndOfTheContext comes with the error: two events were answered before.
 func TestWhatWasMeasuredBeforeTheEndOfTheContext(t *testing.T) {
 	f := newFake(t)
 	right := f.event
@@ -313,8 +310,7 @@ func TestAListThatIsRefusedEndsTheRun(t *testing.T) {
 	}
 }
 
-// TestAFaultBeforeTheWindowSaysWhatWasAsked: who sent which event where, and what the
-// server said.
+// TestAFaultBeforeTheWindowSaysWhatWasAsked: who sent which event where, and what the server said.
 func TestAFaultBeforeTheWindowSaysWhatWasAsked(t *testing.T) {
 	refuse := func(w http.ResponseWriter) {
 		w.WriteHeader(400)

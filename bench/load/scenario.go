@@ -9,9 +9,8 @@ import (
 	"strings"
 )
 
-// Scenario is what the instances of a run live through: how they are created, and a
-// weighted walk from node to node. It is read only once a run uses it, except for
-// WorkflowID, which may be set before.
+// Scenario is what the instances of a run live through: how they are created, and a weighted walk from node to node. It
+// is read only once a run uses it, except for WorkflowID, which may be set before.
 type Scenario struct {
 	WorkflowID string
 	// Definition is the text of the workflow, and DefinitionFile its path. Both are
@@ -19,8 +18,7 @@ type Scenario struct {
 	Definition, DefinitionFile string
 	// Refs are the files that the definition refers to, by their names in it.
 	Refs map[string][]byte
-	// Users are those who work at the instances. The first creates and reads them, and
-	// sends what is nobody else's.
+	// Users are those who work at the instances. The first creates and reads them, and sends what is nobody else's.
 	Users []User
 
 	roles   []string // of the definition
@@ -49,7 +47,6 @@ type place struct {
 	sum   float64 // of the weights
 }
 
-// step is one event.
 type step struct {
 	event  string
 	data   text // empty: none
@@ -71,7 +68,6 @@ func (p *place) add(s step) {
 	p.sum += s.weight
 }
 
-// pick chooses a step by its weight.
 func (p *place) pick(random *rand.Rand) *step {
 	if len(p.steps) > 1 {
 		at := random.Float64() * p.sum
@@ -100,8 +96,7 @@ func (s *Scenario) Round() bool {
 	return true
 }
 
-// Batches reports whether events can be sent in batches: a walk never ends and all steps
-// are one user's.
+// Batches reports whether events can be sent in batches: a walk never ends and all steps are one user's.
 func (s *Scenario) Batches() bool {
 	users := map[int]bool{}
 	for _, p := range s.places {

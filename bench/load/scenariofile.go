@@ -16,9 +16,8 @@ import (
 	filters "troupe/statemachine/filter"
 )
 
-// ReadScenario reads the file of a scenario and the definition that it names
-// (cmd/troupe/HOME.md, "A load of your own"). The error is document.Faults when the
-// files can be read and are wrong.
+// ReadScenario reads the file of a scenario and the definition that it names (cmd/troupe/HOME.md, "A load of your
+// own"). The error is document.Faults when the files can be read and are wrong.
 func ReadScenario(file string) (*Scenario, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -37,8 +36,7 @@ type scenarioReader struct {
 	events, nodes []string
 }
 
-// parseScenario is ReadScenario on a text. read returns the definition, and what it
-// refers to.
+// parseScenario is ReadScenario on a text. read returns the definition, and what it refers to.
 func parseScenario(file string, src []byte, read func(name string) ([]byte, error)) (*Scenario, error) {
 	root, err := document.Parse(file, src)
 	if err != nil {
@@ -68,7 +66,6 @@ func parseScenario(file string, src []byte, read func(name string) ([]byte, erro
 	return s, r.Err()
 }
 
-// definition reads the workflow and what it names.
 func (r *scenarioReader) definition(at *document.Node, file string, read func(name string) ([]byte, error)) error {
 	text, err := read(file)
 	if err != nil {
@@ -102,7 +99,6 @@ func (r *scenarioReader) definition(at *document.Node, file string, read func(na
 	return nil
 }
 
-// nodesBelow collects the names of all states of a definition.
 func nodesBelow(n *document.Node, names []string) []string {
 	if n == nil {
 		return names
@@ -271,7 +267,6 @@ func (r *scenarioReader) step(n *document.Node) step {
 	return s
 }
 
-// node checks that the definition has the node.
 func (r *scenarioReader) node(n *document.Node) {
 	if r.nodes != nil && !slices.Contains(r.nodes, n.Text) {
 		r.unknown(n, "node", r.nodes)

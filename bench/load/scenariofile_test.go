@@ -158,8 +158,7 @@ func TestFaultsOfAScenarioHaveTheirPlaces(t *testing.T) {
 	}
 }
 
-// TestTheExampleScenario holds the scenario in the tree to the definition of the
-// example home.
+// TestTheExampleScenario holds the scenario in the tree to the definition of the example home.
 func TestTheExampleScenario(t *testing.T) {
 	s, err := ReadScenario("../scenarios/leave-request.yaml")
 	if err != nil {

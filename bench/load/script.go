@@ -1,6 +1,5 @@
 package load
 
-// script writes requests, each whole, for one connection.
 type script struct {
 	scenario *Scenario
 	users    []userScript
@@ -15,7 +14,6 @@ type userScript struct {
 	read, readEnd, query string
 }
 
-// newScript prepares what is the same in all requests.
 func newScript(o *Options, c content) *script {
 	s := &script{scenario: o.Scenario, content: c}
 	for _, u := range o.Scenario.Users {
@@ -48,8 +46,7 @@ func newUserScript(o *Options, token string) userScript {
 	}
 }
 
-// create returns a request for a new instance. Like all results of a script it
-// is good until the next one.
+// create returns a request for a new instance. Like all results of a script it is good until the next one.
 func (s *script) create() []byte {
 	s.body = append(s.body[:0], `{"workflowId":"`...)
 	s.body = append(s.body, s.scenario.WorkflowID...)
@@ -62,7 +59,6 @@ func (s *script) create() []byte {
 	return s.post(s.users[s.scenario.creator].create)
 }
 
-// event returns a request that sends a step to an instance.
 func (s *script) event(instance string, t *step) []byte {
 	s.body = s.appendEvent(s.body[:0], instance, t)
 	return s.post(s.users[t.user].event)
@@ -83,8 +79,7 @@ func (s *script) appendEvent(dst []byte, instance string, t *step) []byte {
 	return append(dst, `}}`...)
 }
 
-// beginBatch, then addToBatch for each event, and then endBatch, which returns the
-// request of a user.
+// beginBatch, then addToBatch for each event, and then endBatch, which returns the request of a user.
 func (s *script) beginBatch() { s.body = append(s.body[:0], '[') }
 
 func (s *script) addToBatch(instance string, t *step) {
@@ -107,7 +102,6 @@ func (s *script) post(head string) []byte {
 	return s.out
 }
 
-// read returns a request for an instance.
 func (s *script) read(instance string) []byte {
 	u := &s.users[s.scenario.creator]
 	s.out = append(s.out[:0], u.read...)
@@ -116,7 +110,6 @@ func (s *script) read(instance string) []byte {
 	return s.out
 }
 
-// query returns a request for a list.
 func (s *script) query() []byte {
 	s.out = append(s.out[:0], s.users[s.scenario.creator].query...)
 	return s.out

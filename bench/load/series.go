@@ -5,7 +5,6 @@ import (
 	"time"
 )
 
-// sampler joins what the workers count in each interval.
 type sampler struct {
 	workers []*worker
 	window  window
@@ -14,8 +13,7 @@ type sampler struct {
 	done    []Interval
 }
 
-// run takes an interval at a time until over is closed. The last one ends early when ctx
-// has ended.
+// run takes an interval at a time until over is closed. The last one ends early when ctx has ended.
 func (s *sampler) run(ctx context.Context, over <-chan struct{}) {
 	if s.every <= 0 {
 		return
@@ -71,7 +69,6 @@ func (s *sampler) pending() bool {
 	return false
 }
 
-// take ends an interval.
 func (s *sampler) take(ended time.Duration) {
 	all := recent{answered: Histogram{coarse: true}}
 	for _, w := range s.workers {

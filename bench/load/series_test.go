@@ -82,8 +82,7 @@ func TestIntervalsAddUpToTheWindow(t *testing.T) {
 	})
 }
 
-// TestWhatIsLateHasAnIntervalBehindTheWindow answers the first request only when the
-// window is over.
+// TestWhatIsLateHasAnIntervalBehindTheWindow answers the first request only when the window is over.
 func TestWhatIsLateHasAnIntervalBehindTheWindow(t *testing.T) {
 	inLongerWindows(t, 50*time.Millisecond, func(window time.Duration) bool {
 		f := newFake(t)
@@ -104,8 +103,7 @@ func TestWhatIsLateHasAnIntervalBehindTheWindow(t *testing.T) {
 	})
 }
 
-// TestAServerThatIsGoneIsWaitedFor holds that its absence shows in the errors and does
-// not end the run.
+// TestAServerThatIsGoneIsWaitedFor holds that its absence shows in the errors and does not end the run.
 func TestAServerThatIsGoneIsWaitedFor(t *testing.T) {
 	o := Options{Addr: servertest.Nobody(t)}
 	o.EnsureDefaults()
@@ -129,8 +127,7 @@ func TestAServerThatIsGoneIsWaitedFor(t *testing.T) {
 	}
 }
 
-// TestARunGoesOnOverBrokenConnections breaks all connections for as long as a few
-// attempts take.
+// TestARunGoesOnOverBrokenConnections breaks all connections for as long as a few attempts take.
 func TestARunGoesOnOverBrokenConnections(t *testing.T) {
 	inLongerWindows(t, 250*time.Millisecond, func(window time.Duration) bool {
 		f := newFake(t)

@@ -2,9 +2,8 @@ package load
 
 import "syscall"
 
-// stale reports whether the server has ended the connection, or said something unasked,
-// which servers do before they end it. Nothing may be sent on it any more. It costs a
-// system call.
+// stale reports whether the server has ended the connection, or said something unasked, which servers do before they
+// end it. Nothing may be sent on it any more. It costs a system call.
 func (c *connection) stale() bool {
 	var b [1]byte
 	var err error

@@ -23,7 +23,6 @@ func sentOne(k Kind, f *fault) sent {
 	return sent{kind: k, fault: f}
 }
 
-// recent is what a worker counts in an interval.
 type recent struct {
 	answered   Histogram
 	operations int64
@@ -31,7 +30,6 @@ type recent struct {
 	errors     causes
 }
 
-// tally is what one worker counts.
 type tally struct {
 	answered   [kinds]Histogram // of those that were due in the window, as shed is
 	shed       Histogram
@@ -76,7 +74,6 @@ func (t *tally) record(s *sent, took time.Duration, p part) {
 	}
 }
 
-// drain moves what was counted since the last time.
 func (t *tally) drain(into *recent) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -94,7 +91,6 @@ func (t *tally) drain(into *recent) {
 // causesMax bounds the different errors that are counted by themselves.
 const causesMax = 20
 
-// causes counts errors by their texts.
 type causes struct{ of map[string]int64 }
 
 func (c *causes) add(text string, n int64) {

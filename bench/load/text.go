@@ -15,7 +15,6 @@ import (
 // text is JSON with places that are filled in anew for each request.
 type text []piece
 
-// piece is a literal, or what fills a place.
 type piece struct {
 	literal string
 	fill    func(dst []byte, c *content) []byte // nil: the literal
@@ -27,7 +26,6 @@ type content struct {
 	count  *atomic.Int64 // {{n}} of the whole run
 }
 
-// newContent is that of a worker for itself.
 func newContent(seed uint64) *content {
 	return &content{rand.New(rand.NewPCG(seed, 0)), new(atomic.Int64)}
 }

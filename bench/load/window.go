@@ -2,13 +2,11 @@ package load
 
 import "time"
 
-// window is the part of a run that is measured.
 type window struct {
 	begin, end time.Time
 	open       bool // an open loop
 }
 
-// part says what a request has to do with the window.
 type part struct {
 	// came: it was answered inside. By that, what the server does in the window is counted:
 	// requests of an open loop may have waited since the warm-up for their connection.

@@ -92,9 +92,8 @@ func dripping(far net.Conn) {
 	}
 }
 
-// TestARequestWithoutAnAnswerIsAnError, when it came neither in time nor until the run was
-// interrupted; an interrupt ends it at once. What is on its way when the window is
-// interrupted is none.
+// TestARequestWithoutAnAnswerIsAnError, when it came neither in time nor until the run was interrupted; an interrupt
+// ends it at once. What is on its way when the window is interrupted is none.
 func TestARequestWithoutAnAnswerIsAnError(t *testing.T) {
 	for name, c := range map[string]struct {
 		server func(far net.Conn)

@@ -10,16 +10,13 @@ import (
 	"time"
 )
 
-// subject is an instance that a worker sends to.
 type subject struct {
 	id string
 	at *place // where it stands; nil or without steps: its walk is over
-	// sure says that nobody else sends to it and that no event of ours got
-	// lost, so its node is known.
+	// sure says that nobody else sends to it and that no event of ours got lost, so its node is known.
 	sure bool
 }
 
-// over reports whether there is nothing to send to the instance.
 func (s *subject) over() bool { return s.at == nil || len(s.at.steps) == 0 }
 
 // worker drives one connection. Everything in it belongs to its goroutine until that
@@ -43,8 +40,7 @@ type worker struct {
 // with two digits: with three they take 0.2 MB each.
 const exactConnectionsMax = 256
 
-// newWorker has what it shares with the others: the number of {{n}}, the bytes that their
-// answers hold, and the gap.
+// newWorker has what it shares with the others: the number of {{n}}, the bytes that their answers hold, and the gap.
 func newWorker(o *Options, number int, count, held *atomic.Int64, g *gap) *worker {
 	random := rand.New(rand.NewPCG(uint64(number), 0))
 	w := &worker{
@@ -100,8 +96,7 @@ func (w *worker) prepare(ctx context.Context, n int) error {
 	return nil
 }
 
-// patiently asks until the server is not too busy: many connections may be more than it
-// takes. It ends with ctx.
+// patiently asks until the server is not too busy: many connections may be more than it takes. It ends with ctx.
 func patiently(ctx context.Context, ask func() *fault) *fault {
 	f := ask()
 	for f != nil && f.shed && !f.broken && ctx.Err() == nil {
@@ -129,8 +124,7 @@ func (w *worker) closedLoop(ctx context.Context, win window) error {
 	}
 }
 
-// openLoop sends one request for each time that comes from due: the moment when
-// it should have left.
+// openLoop sends one request for each time that comes from due: the moment when it should have left.
 func (w *worker) openLoop(ctx context.Context, win window, due <-chan time.Time) error {
 	for at := range due {
 		if err := w.once(ctx, win, at); err != nil {
@@ -150,8 +144,7 @@ func endOf(err error) error {
 	return err
 }
 
-// once sends one request and notes how it went, counted from begun. An error
-// means that the worker cannot go on.
+// once sends one request and notes how it went, counted from begun. An error means that the worker cannot go on.
 func (w *worker) once(ctx context.Context, win window, begun time.Time) error {
 	if err := w.rested(ctx, win, begun); err != nil {
 		return err
@@ -183,7 +176,6 @@ func (w *worker) once(ctx context.Context, win window, begun time.Time) error {
 	return nil
 }
 
-// kind is what is sent next.
 func (w *worker) kind() Kind {
 	mix := &w.options.Mix
 	if mix[Create] == 0 && mix[Read] == 0 && mix[Query] == 0 {
@@ -192,7 +184,6 @@ func (w *worker) kind() Kind {
 	return mix.pick(w.random.Float64())
 }
 
-// request sends one request of a kind to the next subject.
 func (w *worker) request(k Kind) sent {
 	switch {
 	case k == Create:
@@ -225,7 +216,6 @@ func (w *worker) nextSubject() *subject {
 	return s
 }
 
-// create makes an instance.
 func (w *worker) create() (subject, *fault) {
 	body, f := w.ask(Create, w.script.create())
 	if f != nil {
@@ -252,7 +242,6 @@ func (w *worker) cutInstance(body []byte) (rest []byte, ok bool) {
 	return bytes.CutPrefix(body, []byte(`","instanceId":"`))
 }
 
-// send brings the subject on by one event.
 func (w *worker) send(s *subject, t *step) *fault {
 	before := s.at
 	s.at = t.to
@@ -272,7 +261,6 @@ func (w *worker) send(s *subject, t *step) *fault {
 	return f
 }
 
-// load reads the subject.
 func (w *worker) load(s *subject) *fault {
 	body, f := w.ask(Read, w.script.read(s.id))
 	if f != nil {
@@ -282,7 +270,6 @@ func (w *worker) load(s *subject) *fault {
 	return check(Read, rest, ok, s)
 }
 
-// list asks for the list of the scenario.
 func (w *worker) list() *fault {
 	body, f := w.ask(Query, w.script.query())
 	if f == nil && (!bytes.HasPrefix(body, []byte(`{"instances":[`)) || body[len(body)-1] != '}') {
@@ -291,8 +278,7 @@ func (w *worker) list() *fault {
 	return f
 }
 
-// check looks whether an answer, of which rest begins with the id, is about the subject
-// and shows it where it must be.
+// check looks whether an answer, of which rest begins with the id, is about the subject and shows it where it must be.
 func check(k Kind, rest []byte, ok bool, s *subject) *fault {
 	if !ok || !bytes.HasPrefix(rest, []byte(s.id)) || rest[len(rest)-1] != '}' {
 		return &fault{kind: k, reason: "the answer is about something else"}
@@ -303,7 +289,6 @@ func check(k Kind, rest []byte, ok bool, s *subject) *fault {
 	return nil
 }
 
-// ask sends a request and returns the body of its answer.
 func (w *worker) ask(k Kind, request []byte) ([]byte, *fault) {
 	h, body, err := w.conn.exchange(request, time.Now())
 	switch {

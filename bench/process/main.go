@@ -21,9 +21,8 @@ const (
 // ErrUsage is in the errors of a command line that is not as it should be.
 var ErrUsage = errors.New("wrong usage")
 
-// Main runs a program with its command line and returns its exit code. An interrupt or
-// SIGTERM ends the context. Of the errors of run, one that wraps ErrUsage has a code of
-// its own.
+// Main runs a program with its command line and returns its exit code. An interrupt or SIGTERM ends the context. Of the
+// errors of run, one that wraps ErrUsage has a code of its own.
 func Main(name string, run func(ctx context.Context, args []string, out, errs io.Writer) error) (code int) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

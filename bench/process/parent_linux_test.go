@@ -15,8 +15,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// The commands of this test binary: a program that starts a server, says where it is and
-// stays, and that server.
+// The commands of this test binary: a program that starts a server, says where it is and stays, and that server.
 const (
 	parentCommand = "parent"
 	serverCommand = "server"
@@ -54,8 +53,7 @@ func serverMain(addr string) error {
 	return server.ListenAndServe()
 }
 
-// TestNoServerIsLeftBehindByAProgramThatIsKilled holds a connection to the server, which ends
-// when that does.
+// TestNoServerIsLeftBehindByAProgramThatIsKilled holds a connection to the server, which ends when that does.
 func TestNoServerIsLeftBehindByAProgramThatIsKilled(t *testing.T) {
 	parent := exec.CommandContext(t.Context(), os.Args[0], parentCommand, filepath.Join(t.TempDir(), "log"))
 	stdin, err := parent.StdinPipe()

@@ -1,6 +1,5 @@
-// Package process starts the servers that are measured, each as a process of its
-// own, ends them, and reads what they used. On Linux they end even when this program is
-// killed. Processor times and memory come from /proc.
+// Package process starts the servers that are measured, each as a process of its own, ends them, and reads what they
+// used. On Linux they end even when this program is killed. Processor times and memory come from /proc.
 package process
 
 import (
@@ -39,9 +38,8 @@ type Process struct {
 	err    error         // how it ended; read after ended is closed
 }
 
-// Start starts a server and returns when it is ready. It is told with --listen behind
-// args where to listen: a loopback address that nobody listens on. All that it prints is
-// appended to the file log.
+// Start starts a server and returns when it is ready. It is told with --listen behind args where to listen: a loopback
+// address that nobody listens on. All that it prints is appended to the file log.
 func Start(ctx context.Context, log, program string, args ...string) (*Process, error) {
 	listen, err := FreeAddr()
 	if err != nil {
@@ -109,7 +107,6 @@ func Launch(ctx context.Context, log, listen, program string, args ...string) (*
 	return p, nil
 }
 
-// run starts the process and waits for its end.
 func (p *Process) run(started chan<- error) {
 	// NB: for the kernel the parent is this thread, see endWithParent. It ends with a
 	// goroutine that is locked to it, and other threads of Go's when they like.
@@ -155,8 +152,7 @@ func (p *Process) waitReady(ctx context.Context) error {
 // ErrEnded is the error of a process that is gone.
 var ErrEnded = errors.New("the program does not serve: it ended")
 
-// Stop asks the process to end, kills it when that takes too long, and returns
-// when it is gone.
+// Stop asks the process to end, kills it when that takes too long, and returns when it is gone.
 func (p *Process) Stop() {
 	p.cancel()
 	<-p.ended
@@ -187,8 +183,7 @@ func (p *Process) PID() int { return p.cmd.Process.Pid }
 // Ended is closed when the process is gone.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
-// ProcessorTime returns the processor time, in user and system mode, that a
-// process has used.
+// ProcessorTime returns the processor time, in user and system mode, that a process has used.
 func ProcessorTime(pid int) (time.Duration, error) {
 	stat, err := statOf(pid)
 	return time.Duration(stat.CPUTime() * float64(time.Second)), err
@@ -243,7 +238,6 @@ func TreeBytes(pid int) (bytes int64) {
 	return bytes
 }
 
-// treeOf returns a process and all below it.
 func treeOf(pid int) ([]procfs.ProcStat, error) {
 	root, err := statOf(pid)
 	if err != nil {
@@ -313,7 +307,6 @@ func outputOf(cmd *exec.Cmd) (string, error) {
 	return "", fmt.Errorf("%s: %w", lineOf(cmd), err)
 }
 
-// lineOf is a command as it would be typed.
 func lineOf(cmd *exec.Cmd) string {
 	return strings.Join(append([]string{filepath.Base(cmd.Path)}, cmd.Args[1:]...), " ")
 }

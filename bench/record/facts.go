@@ -53,9 +53,8 @@ func Collect(dir string) (*Facts, error) {
 	return f, err
 }
 
-// Header returns the head of a record, in Markdown: its title with the time, and the
-// facts as a table. command is what was run; the rows of more, a name and a value
-// each, come last.
+// Header returns the head of a record, in Markdown: its title with the time, and the facts as a table. command is what
+// was run; the rows of more, a name and a value each, come last.
 func (f *Facts) Header(title, command string, more ...[2]string) string {
 	rows := append([][2]string{
 		{"Command", "`" + command + "`"},
@@ -98,8 +97,7 @@ func commit() string {
 	return name
 }
 
-// syncCost measures what it costs to make 4 KiB durable: the one figure that
-// tells disks apart here.
+// syncCost measures what it costs to make 4 KiB durable: the one figure that tells disks apart here.
 func syncCost(dir string) (text string, err error) {
 	name := filepath.Join(dir, "sync")
 	file, err := os.Create(name)

@@ -12,8 +12,7 @@ type Spread struct {
 	Most   float64 `json:"most"`
 }
 
-// SpreadOf returns the spread of figures. Of an even number the middle is the mean of
-// two.
+// SpreadOf returns the spread of figures. Of an even number the middle is the mean of two.
 func SpreadOf(figures []float64) Spread {
 	figures = slices.Sorted(slices.Values(figures))
 	n := len(figures)

@@ -26,7 +26,6 @@ func milliseconds(v float64) string {
 	return fmt.Sprintf("%.2f", v)
 }
 
-// latencyCells writes a latency for a row of a table.
 func latencyCells(l Latency) []string {
 	cells := []string{"–", "–", "–", "–", "–"}
 	if l.Known() {
@@ -37,7 +36,6 @@ func latencyCells(l Latency) []string {
 	return cells
 }
 
-// pageContent is what the page shows.
 type pageContent struct {
 	*Report
 	Headline     *Run // the only run; nil when there are several
@@ -48,7 +46,6 @@ type pageContent struct {
 	AnyCPU       bool
 }
 
-// runContent is a run with its plots.
 type runContent struct {
 	*Run
 	Name                             string
@@ -59,19 +56,16 @@ type runContent struct {
 	ServerCPU, GeneratorCPU, ServMiB string
 }
 
-// errorBar is a cause with how long its bar is.
 type errorBar struct {
 	Text    string
 	Count   int64
 	Percent float64 // of the most frequent one
 }
 
-// distributionsMax is how many runs one plot of distributions shows: those of the first
-// round.
+// distributionsMax is how many runs one plot of distributions shows: those of the first round.
 const distributionsMax = 8
 
-// WriteHTML writes the report as one page that needs nothing else: no script, no other
-// file, no network.
+// WriteHTML writes the report as one page that needs nothing else: no script, no other file, no network.
 func (r *Report) WriteHTML(w io.Writer) error {
 	c := &pageContent{Report: r}
 	if len(r.Runs) == 1 {

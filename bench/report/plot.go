@@ -49,15 +49,13 @@ func (p *plot) begin() int {
 
 func (p *plot) height() int { return p.begin() + drawnHeight + marginBottom }
 
-// entry is a place of the legend.
 type entry struct {
 	line *line
 	row  int
 	left float64
 }
 
-// entries lays the legend out, in as many rows as it needs; none for one line without
-// a name.
+// entries lays the legend out, in as many rows as it needs; none for one line without a name.
 func (p *plot) entries() (all []entry) {
 	left, row := float64(marginLeft), 0
 	for i := range p.lines {
@@ -84,7 +82,6 @@ type line struct {
 	xs, ys []float64
 }
 
-// colours is how many of them the page has.
 const colours = 6
 
 type span struct{ from, to float64 }
@@ -193,7 +190,6 @@ func latencyAxis(lines []line) axis {
 	return linear(label, 0, most, 5)
 }
 
-// svg draws the plot.
 func (p *plot) svg() hypertext.Raw {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg viewBox="0 0 %d %d" role="img" aria-label="%s">`, p.width(), p.height(), html.EscapeString(p.title))
@@ -231,7 +227,6 @@ func (p *plot) grid(b *strings.Builder) {
 	fmt.Fprintf(b, `<text class="middle" transform="translate(13 %d) rotate(-90)">%s</text>`, begin+drawnHeight/2, html.EscapeString(p.y.label))
 }
 
-// class are the styles of a line.
 func (l *line) class() string {
 	class := fmt.Sprintf("line c%d", l.colour)
 	if l.dashed {
@@ -294,7 +289,6 @@ func number(v float64) string {
 	return trim(fmt.Sprintf("%.4f", v))
 }
 
-// trim takes zeroes off the end of a fraction.
 func trim(s string) string {
 	if !strings.Contains(s, ".") {
 		return s

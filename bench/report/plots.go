@@ -11,7 +11,6 @@ import (
 	"troupe/bench/record"
 )
 
-// timeAxis is that of a run.
 func (r *Run) timeAxis() axis {
 	end := 1.0
 	if n := len(r.Series); n > 0 {
@@ -157,8 +156,7 @@ func (r *Run) resourcePlots(window float64) (cpu, memory *plot) {
 	return cpu, memory
 }
 
-// distributionPlot has the percentiles of runs on an axis on which each nine more takes
-// the same room.
+// distributionPlot has the percentiles of runs on an axis on which each nine more takes the same room.
 func distributionPlot(runs []*Run, name func(*Run) string) plot {
 	var lines []line
 	most := 1.0
@@ -228,7 +226,6 @@ func (r *Report) ratePlot() *plot {
 	return p
 }
 
-// grouped writes a whole number with commas.
 func grouped(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {

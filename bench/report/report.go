@@ -25,8 +25,7 @@ type Report struct {
 	Load      Load      `json:"load"`
 	Targets   []Target  `json:"targets"`
 	Runs      []*Run    `json:"runs"`
-	// Ratios are the first target's figures divided by the second's of the same round;
-	// empty without a second one.
+	// Ratios are the first target's figures divided by the second's of the same round; empty without a second one.
 	Ratios     []Ratio     `json:"ratios,omitempty"`
 	Thresholds []Threshold `json:"thresholds,omitempty"`
 	// Warnings say why figures may be wrong.
@@ -78,14 +77,12 @@ type Run struct {
 	// DurationSeconds is how long was measured: less than Load says when it was interrupted.
 	DurationSeconds float64 `json:"durationSeconds"`
 
-	// Operations and Requests are those whose right answers came in the window; each event
-	// of a batch is an operation.
+	// Operations and Requests are those whose right answers came in the window; each event of a batch is an operation.
 	Operations          int64   `json:"operations"`
 	OperationsPerSecond float64 `json:"operationsPerSecond"`
 	Requests            int64   `json:"requests"`
 	RequestsPerSecond   float64 `json:"requestsPerSecond"`
-	// Latency and Kinds, in an open loop, are about the requests that were due in the
-	// window and answered.
+	// Latency and Kinds, in an open loop, are about the requests that were due in the window and answered.
 	Latency Latency         `json:"latency"`
 	Kinds   map[string]Kind `json:"kinds"`
 
@@ -210,8 +207,7 @@ func (r *Run) InLatencies() (n int64) {
 	return n
 }
 
-// Answered reports whether anything was answered as it should be, in the window or to what
-// was due in it.
+// Answered reports whether anything was answered as it should be, in the window or to what was due in it.
 func (r *Run) Answered() bool { return r.Requests > 0 || r.InLatencies() > 0 }
 
 // ErrorTexts returns the causes of errors, the most frequent first.

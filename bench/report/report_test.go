@@ -169,8 +169,7 @@ func TestALineIsBrokenWhereNothingIsKnown(t *testing.T) {
 	}
 }
 
-// TestTheRatePlotHasTheMedianOfTheRounds gives one of three rounds a latency that is far
-// off.
+// TestTheRatePlotHasTheMedianOfTheRounds gives one of three rounds a latency that is far off.
 func TestTheRatePlotHasTheMedianOfTheRounds(t *testing.T) {
 	r := &Report{Targets: []Target{{Name: "troupe"}}}
 	for round, p99 := range []float64{4, 900, 5} {
@@ -232,8 +231,7 @@ func TestALatencyOfNothingIsNull(t *testing.T) {
 	}
 }
 
-// TestARunWithoutLatenciesHasNone: above the capacity all answers of a window may belong to
-// requests of the warm-up.
+// TestARunWithoutLatenciesHasNone: above the capacity all answers of a window may belong to requests of the warm-up.
 func TestARunWithoutLatenciesHasNone(t *testing.T) {
 	text := pageOf(t, &Report{Runs: []*Run{{RatePerSecond: 9, Requests: 5, Series: []Interval{{EndedSeconds: 1, Requests: 5, Latency: Latency{P50Ms: 70}}}}}})
 	if n := strings.Count(text, "<td>–</td>"); n != 6 || !strings.Contains(text, "<b>– ms</b><span>median latency") || strings.Contains(text, `class="gap"`) || !strings.Contains(text, "Latency over time") {

@@ -10,10 +10,8 @@ import (
 
 func rounded(v float64) string { return grouped(int64(math.Round(v))) }
 
-// latencyHead are the columns of latencyCells.
 const latencyHead = "<th>p50 ms</th><th>p90 ms</th><th>p99 ms</th><th>p99.9 ms</th><th>max ms</th>"
 
-// write writes the page.
 func (c *pageContent) write(w *h.Writer) {
 	w.Put(`<!doctype html>
 <html lang="en">
@@ -141,7 +139,6 @@ func (c *pageContent) writeFigures(w *h.Writer) {
 	w.Put("Shed are answers 429 and 503. CPU is processor time for each operation. A gap is a time in which no connection got a right answer.</p>\n")
 }
 
-// known is a figure, or a dash in place of none.
 func known(figure string) string {
 	if figure == "" {
 		return "–"

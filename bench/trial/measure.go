@@ -12,15 +12,13 @@ import (
 	"troupe/bench/report"
 )
 
-// usage is the processor time that the server and this program have used, read at the
-// edges of the window.
+// usage is the processor time that the server and this program have used, read at the edges of the window.
 type usage struct {
 	server, generator time.Duration
 	// serverKnown and generatorKnown are false when it cannot be read here.
 	serverKnown, generatorKnown bool
 }
 
-// look reads the times of now.
 func (s *server) look() (u usage) {
 	var err error
 	if s.process != nil {
@@ -119,7 +117,6 @@ func latency(s load.Summary) report.Latency {
 	}
 }
 
-// fill takes over what the generator measured.
 func fill(r *report.Run, result *load.Result) {
 	r.DurationSeconds = result.Window.Seconds()
 	r.Operations, r.OperationsPerSecond = result.Operations, result.PerSecond
@@ -139,7 +136,6 @@ func fill(r *report.Run, result *load.Result) {
 	}
 }
 
-// cost adds the processor times of the window.
 func cost(r *report.Run, begun, ended usage, window time.Duration) {
 	one := func(used time.Duration, known bool) (perOperation, cores *float64) {
 		if !known {

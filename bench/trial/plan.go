@@ -26,8 +26,7 @@ type Plan struct {
 	Build string
 	// Targets are one or two servers; ratios are the first's to the second's.
 	Targets []Target
-	// Load is what each run does, but for where it goes and its rate. Its Scenario must
-	// be set.
+	// Load is what each run does, but for where it goes and its rate. Its Scenario must be set.
 	Load load.Options
 	// ScenarioFile is what the report shows; empty: the built-in one.
 	ScenarioFile string
@@ -38,8 +37,7 @@ type Plan struct {
 	Thresholds []Threshold
 	// Dir is where temporary homes are made. Default: the system's.
 	Dir string
-	// Progress is called before each part and at each interval of a window. It must not
-	// block.
+	// Progress is called before each part and at each interval of a window. It must not block.
 	Progress func(Progress)
 }
 
@@ -50,8 +48,7 @@ type Progress struct {
 	Round, Rounds int
 	// Doing is what happens before a window; empty inside it.
 	Doing string
-	// Now is the interval that has just ended, Total the length of the window, and
-	// Failed the errors so far.
+	// Now is the interval that has just ended, Total the length of the window, and Failed the errors so far.
 	Now    load.Interval
 	Total  time.Duration
 	Failed int64
@@ -100,7 +97,6 @@ func (p *Plan) Run(ctx context.Context) (rep *report.Report, err error) {
 	return rep, err
 }
 
-// at says which of several targets an error is about.
 func (p *Plan) at(target string, err error) error {
 	if len(p.Targets) == 1 {
 		return err
@@ -176,7 +172,6 @@ func (p *Plan) measure(ctx context.Context, servers []*server, rep *report.Repor
 	return nil
 }
 
-// judge adds what follows from the runs.
 func (p *Plan) judge(rep *report.Report) {
 	for _, r := range rep.Runs {
 		rep.Warnings = append(rep.Warnings, warnings(r, rep)...)

@@ -19,8 +19,7 @@ import (
 	"troupe/bench/report"
 )
 
-// Target is a server that is measured: a program that is started on a temporary home, or
-// one that runs already.
+// Target is a server that is measured: a program that is started on a temporary home, or one that runs already.
 type Target struct {
 	// Name is what the report calls it.
 	Name string
@@ -28,8 +27,7 @@ type Target struct {
 	Program string
 	// Address is a URL that ParseAddress takes.
 	Address string
-	// Token is the credential at Address, and Tokens are those of further users of the
-	// scenario.
+	// Token is the credential at Address, and Tokens are those of further users of the scenario.
 	Token  string
 	Tokens map[string]string
 }
@@ -50,7 +48,6 @@ func ParseAddress(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// server is a target that runs.
 type server struct {
 	*Target
 	at      *url.URL
@@ -139,7 +136,6 @@ func (s *server) advice(err error, scenario *load.Scenario) string {
 	return "A few events were tried before measuring. The server must have the workflow of the load, and the token must be of a user who may create, read and send, as must be that of --as USER=FILE for each further user of the scenario: troupe bench --print-workflow, or --scenario FILE for a workflow of yours."
 }
 
-// describe asks the server what it is.
 func (s *server) describe(ctx context.Context) report.Target {
 	t := report.Target{Name: s.Name, Address: s.at.String(), Local: s.process != nil}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)

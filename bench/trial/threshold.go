@@ -28,7 +28,6 @@ type metric struct {
 	of   func(r *report.Run) (value float64, known bool)
 }
 
-// known is a figure that every run has.
 func known(of func(r *report.Run) float64) func(r *report.Run) (float64, bool) {
 	return func(r *report.Run) (float64, bool) { return of(r), true }
 }
@@ -68,8 +67,7 @@ func MetricNames() []string {
 
 var condition = regexp.MustCompile(`^\s*([a-z0-9.]+)\s*(>=|<=|>|<)\s*(\S+)\s*$`)
 
-// ParseThresholds reads conditions with commas between them, such as
-// "p99>20ms,errors>0,rate<1000/s".
+// ParseThresholds reads conditions with commas between them, such as "p99>20ms,errors>0,rate<1000/s".
 func ParseThresholds(text string) (all []Threshold, err error) {
 	for part := range strings.SplitSeq(text, ",") {
 		t, err := parseThreshold(part)
@@ -118,8 +116,7 @@ func (m *metric) parse(text string) (float64, error) {
 	return n, nil
 }
 
-// NeedsProcess reports whether the threshold is about something that is only known of a
-// server that is started here.
+// NeedsProcess reports whether the threshold is about something that is only known of a server that is started here.
 func (t *Threshold) NeedsProcess() bool { return t.metric.name == "cpu" }
 
 // Text is the threshold as it was written.
@@ -150,10 +147,9 @@ func (t *Threshold) judge(runs []*report.Run, rounds int) report.Threshold {
 	return out
 }
 
-// unmentioned are conditions that nobody wrote and that hold all the same: where there are
-// thresholds, requests that were not answered as they should be are a failure unless a
-// threshold says how many may be. Otherwise a server that is gone would be within every
-// bound on latencies.
+// unmentioned are conditions that nobody wrote and that hold all the same: where there are thresholds, requests that
+// were not answered as they should be are a failure unless a threshold says how many may be. Otherwise a server that is
+// gone would be within every bound on latencies.
 func unmentioned(thresholds []Threshold) (all []Threshold) {
 	for _, name := range []string{"errors", "missed", "shed"} {
 		mentions := func(t Threshold) bool { return t.metric.name == name }

@@ -57,8 +57,7 @@ func (n number) cut(more bool) number {
 	return n
 }
 
-// Mod returns what is left of a when b is taken away as often as it fits. It has
-// the sign of a.
+// Mod returns what is left of a when b is taken away as often as it fits. It has the sign of a.
 func Mod(a, b float64) float64 {
 	if !ordinary(a, b) {
 		return math.Mod(a, b)
@@ -80,8 +79,7 @@ func Mod(a, b float64) float64 {
 	return x.float()
 }
 
-// Sqrt returns the root of a, NaN when a is negative. It is rounded to 17 digits on
-// its way, as a quotient is.
+// Sqrt returns the root of a, NaN when a is negative. It is rounded to 17 digits on its way, as a quotient is.
 func Sqrt(a float64) float64 {
 	if !ordinary(a, a) || a < 0 {
 		return math.Sqrt(a)
@@ -99,8 +97,7 @@ func Sqrt(a float64) float64 {
 	return number{low: root.Uint64(), exponent: x.exponent / 2}.cut(!exact).float()
 }
 
-// ordinary reports whether both numbers are finite and not zero. float64 is right
-// about the others.
+// ordinary reports whether both numbers are finite and not zero. float64 is right about the others.
 func ordinary(a, b float64) bool {
 	return a != 0 && b != 0 && a-a == 0 && b-b == 0
 }

@@ -32,8 +32,7 @@ type number struct {
 	exponent  int
 }
 
-// numberOf returns the shortest decimal that is read as f, which is finite. Its
-// coefficient has at most 17 digits.
+// numberOf returns the shortest decimal that is read as f, which is finite. Its coefficient has at most 17 digits.
 func numberOf(f float64) number {
 	n := number{negative: math.Signbit(f)}
 	size := math.Abs(f)
@@ -70,7 +69,6 @@ func numberOf(f float64) number {
 	return n
 }
 
-// float returns the nearest double.
 func (n number) float() float64 {
 	if n.high == 0 && n.low <= 1<<53 && -len(exactPowers) < n.exponent && n.exponent < len(exactPowers) {
 		// Both are exact, so that one operation rounds once.
@@ -99,7 +97,6 @@ func (n number) float() float64 {
 	return withSign(f, n.negative)
 }
 
-// withSign returns f or -f.
 func withSign(f float64, negative bool) float64 {
 	if negative {
 		return -f
@@ -116,8 +113,7 @@ func digits(n uint64) int {
 	return count
 }
 
-// lowered returns n with a smaller exponent, and false when it has then more than 37
-// digits.
+// lowered returns n with a smaller exponent, and false when it has then more than 37 digits.
 func (n number) lowered(exponent int) (number, bool) {
 	for n.exponent > exponent {
 		step := min(n.exponent-exponent, 19)
@@ -140,8 +136,7 @@ var tooHigh = func() uint64 {
 	return high
 }()
 
-// plus returns n + m, and false when they lie so far apart that the sum would have
-// more than 37 digits.
+// plus returns n + m, and false when they lie so far apart that the sum would have more than 37 digits.
 func (n number) plus(m number) (number, bool) {
 	switch {
 	case n.isZero():

@@ -54,7 +54,6 @@ func (t *Total) Float() float64 {
 	return f
 }
 
-// signed returns the coefficient.
 func (n number) signed() *big.Int {
 	c := n.whole()
 	if n.negative {

@@ -49,7 +49,6 @@ func indexOf(items []place) map[place]int {
 	return at
 }
 
-// placeLayers places what is in a compound node.
 func (s *scene) placeLayers(i int) {
 	b := &s.boxes[i]
 	items := s.items(i)

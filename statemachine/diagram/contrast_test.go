@@ -103,8 +103,7 @@ func TestWhatWasNotReachedCanBeRead(t *testing.T) {
 	}
 }
 
-// TestTheLegendHasTheColoursOfThePicture: what says "where it is now" looks like the nodes that it
-// stands at.
+// TestTheLegendHasTheColoursOfThePicture: what says "where it is now" looks like the nodes that it stands at.
 func TestTheLegendHasTheColoursOfThePicture(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "w.yaml")
 	text := `

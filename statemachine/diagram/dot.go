@@ -50,7 +50,6 @@ func (w *dotWriter) node(depth, i int) {
 	w.line(depth, "}")
 }
 
-// text is the id of a node with the notes.
 func (w *dotWriter) text(i int) string {
 	n := &w.chart.Nodes[i]
 	lines := []string{nodeText(n)}

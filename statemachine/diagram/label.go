@@ -73,8 +73,7 @@ func (w *phrases) transition(n *statemachine.ChartNode, k int) string {
 	return text
 }
 
-// notes are what a node does that is drawn inside it: the children that it has, and the reactions that do not
-// leave it.
+// notes are what a node does that is drawn inside it: the children that it has, and the reactions that do not leave it.
 func (w *phrases) notes(n *statemachine.ChartNode) (notes []note) {
 	for _, workflow := range n.Invokes {
 		text := w.runs + workflow
@@ -92,7 +91,6 @@ func (w *phrases) notes(n *statemachine.ChartNode) (notes []note) {
 	return notes
 }
 
-// note is a line in a node.
 type note struct {
 	text       string
 	full       string // with what a tooltip says besides

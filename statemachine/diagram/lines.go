@@ -8,7 +8,6 @@ import (
 	"troupe/statemachine"
 )
 
-// lineWriter writes a picture as lines of text.
 type lineWriter struct {
 	bytes.Buffer
 	picture *Picture
@@ -21,7 +20,6 @@ func newLineWriter(p *Picture) lineWriter {
 	return lineWriter{picture: p, chart: p.translated(), marks: marksOf(p), words: p.words()}
 }
 
-// line writes a line at a depth.
 func (w *lineWriter) line(depth int, format string, args ...any) {
 	w.WriteString(strings.Repeat("  ", depth))
 	fmt.Fprintf(w, format, args...)

@@ -37,7 +37,6 @@ func mermaidTitle(p *Picture) string {
 
 type mermaidWriter struct{ lineWriter }
 
-// node declares a node with all that is in it.
 func (w *mermaidWriter) node(depth, i int) {
 	n := &w.chart.Nodes[i]
 	text := mermaidText(w.text(i))

@@ -17,7 +17,6 @@ type scene struct {
 	width, height int
 }
 
-// box is a node or a dot.
 type box struct {
 	x, y          int // in the container; in the picture once all is placed
 	width, height int
@@ -36,7 +35,6 @@ type box struct {
 	framed            bool // a wire begins or ends at it
 }
 
-// shownNote is a note as it is drawn.
 type shownNote struct {
 	note
 	lines []string
@@ -60,7 +58,6 @@ const (
 	noteWidthMax  = 200
 )
 
-// newScene places everything.
 func newScene(c *statemachine.Chart, w *phrases) *scene {
 	s := &scene{chart: c, words: w, boxes: make([]box, 2*len(c.Nodes))}
 	s.makeWires()
@@ -73,10 +70,8 @@ func newScene(c *statemachine.Chart, w *phrases) *scene {
 	return s
 }
 
-// isContainer reports whether a node has others in it.
 func (s *scene) isContainer(i int) bool { return len(s.chart.Nodes[i].Children) > 0 }
 
-// size lays out a node with all that is in it.
 func (s *scene) size(i int) {
 	n, b := &s.chart.Nodes[i], &s.boxes[i]
 	b.portX = map[*wire]int{}
@@ -98,7 +93,6 @@ func (s *scene) size(i int) {
 	s.placeLoops(i)
 }
 
-// write lays out the texts of a node.
 func (s *scene) write(i int) {
 	n, b := &s.chart.Nodes[i], &s.boxes[i]
 	f := nameFont
@@ -136,7 +130,6 @@ func (s *scene) sizeLeaf(i int) {
 	}
 }
 
-// endsWidth is the width that the ends of wires need.
 func (b *box) endsWidth() int { return layout.MinWidth(max(b.topEnds, b.baseEnds)) }
 
 // countEnds counts the wires at the top and at the bottom of each node. It comes behind orient.

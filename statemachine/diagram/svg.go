@@ -29,7 +29,6 @@ func (p *Picture) SVG() []byte {
 	return w.Bytes()
 }
 
-// svgWriter writes a scene.
 type svgWriter struct {
 	bytes.Buffer
 	*scene
@@ -49,7 +48,6 @@ func escape(text string) string {
 	return b.String()
 }
 
-// open writes the begin of the document with its heading.
 func (w *svgWriter) open() {
 	c := w.chart
 	heading := c.Name
@@ -79,7 +77,6 @@ func (w *svgWriter) open() {
 	w.f(`<text class="note under" x="%d" y="%d">%s</text>`+"\n", pagePad, pagePad+33, escape(under))
 }
 
-// description says in words what the picture shows.
 func (w *svgWriter) description() string {
 	var machines, at []string
 	for i := range w.chart.Nodes {
@@ -114,7 +111,6 @@ func (w *svgWriter) classOf(class string, now, visited bool) string {
 	return class + " quiet"
 }
 
-// depth is how many containers are around a node.
 func (w *svgWriter) depth(i int) (depth int) {
 	for i = w.chart.Nodes[i].Parent; i >= 0; i = w.chart.Nodes[i].Parent {
 		depth++
@@ -137,7 +133,6 @@ func (w *svgWriter) shade(i int) string {
 	return "even"
 }
 
-// nodeData names a node in attributes.
 func (w *svgWriter) nodeData(i int) string {
 	return fmt.Sprintf(`data-machine="%s" data-node="%s"`, escape(string(w.chart.Nodes[w.chart.Machine(i)].ID)), escape(string(w.chart.Nodes[i].ID)))
 }
@@ -182,7 +177,6 @@ func (w *svgWriter) captions() {
 	}
 }
 
-// dividers draws the lines between the regions of a parallel node.
 func (w *svgWriter) dividers(i int) {
 	regions := w.chart.Nodes[i].Children
 	for k, c := range regions {
@@ -310,7 +304,6 @@ func (w *svgWriter) drawWires(taken bool) {
 	}
 }
 
-// transitionData names a transition in attributes.
 func (w *svgWriter) transitionData(i, k int) string {
 	t := &w.chart.Nodes[i].Transitions[k]
 	var targets []string
@@ -327,7 +320,6 @@ const (
 	headHalf     = 4
 )
 
-// arrow draws a line with round corners and a head.
 func (w *svgWriter) arrow(points []layout.Point) {
 	last := len(points) - 1
 	tip := points[last]
@@ -368,10 +360,8 @@ func sign(n int) int {
 	return 0
 }
 
-// distance is the length of a horizontal or vertical piece.
 func distance(a, b layout.Point) int { return max(a.X-b.X, b.X-a.X) + max(a.Y-b.Y, b.Y-a.Y) }
 
-// labelBox is the place of a label in the picture.
 func (s *scene) labelBox(of *wire) (x, y int) {
 	in := &s.boxes[of.main.container]
 	return in.x + of.main.labelAt.X - of.label.width/2, in.y + of.main.labelAt.Y - of.label.height/2

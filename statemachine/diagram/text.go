@@ -20,7 +20,6 @@ var glyphs = [...]int{
 // reserve is added to estimated widths, in hundredths: a reader's own sans-serif may be wider.
 const reserve = 6
 
-// font is how a text is drawn.
 type font struct {
 	size int  // in tenths of a pixel
 	bold bool // a tenth wider

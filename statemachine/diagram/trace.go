@@ -57,7 +57,6 @@ func (t *tracer) active(at []statemachine.Position) map[int]bool {
 	return active
 }
 
-// step marks what one entry tells.
 func (t *tracer) step(s *Step) {
 	start, end := t.active(s.Start), t.active(s.End)
 	if s.Event == "" {
@@ -215,7 +214,6 @@ func (s *search) entered(i int) (inner []int) {
 	return slices.DeleteFunc(slices.Clone(inner), func(c int) bool { return s.c.Nodes[c].Kind.IsHistory() })
 }
 
-// within has all nodes below one.
 func (s *search) within(i int) (nodes []int) {
 	for _, c := range s.c.Nodes[i].Children {
 		nodes = append(append(nodes, c), s.within(c)...)
@@ -223,7 +221,6 @@ func (s *search) within(i int) (nodes []int) {
 	return nodes
 }
 
-// mark marks the way to a node.
 func (s *search) mark(i int) {
 	for range len(s.c.Nodes) {
 		by, known := s.by[i]

@@ -36,14 +36,12 @@ type piece struct {
 	labelAt          layout.Point
 }
 
-// label is the text at a wire.
 type label struct {
 	lines         []line
 	full          string
 	width, height int
 }
 
-// line is a line of text with its class.
 type line struct {
 	text  string
 	class string

@@ -5,18 +5,15 @@ import (
 	"strings"
 )
 
-// maxWord is the longest word that is compared; longer ones are not typing
-// errors.
+// maxWord is the longest word that is compared; longer ones are not typing errors.
 const maxWord = 64
 
 // maxAmong is with how many words one is compared at most: a large file has tens of thousands, and as many slips.
 const maxAmong = 1_000
 
-// Closest returns the word of among that word was probably meant to be, and ""
-// when none is near: at most 2 or a third of its characters are wrong, missing,
-// too many or swapped with a neighbour, and no more than half. Case does not
-// count. Of words equally near it is the first. Of a long list only the first words are
-// looked at.
+// Closest returns the word of among that word was probably meant to be, and "" when none is near: at most 2 or a third
+// of its characters are wrong, missing, too many or swapped with a neighbour, and no more than half. Case does not
+// count. Of words equally near it is the first. Of a long list only the first words are looked at.
 func Closest(word string, among []string) string {
 	if len(word) > maxWord {
 		return ""
@@ -46,11 +43,9 @@ func DidYouMean(word string, among []string) string {
 	return fmt.Sprintf("did you mean %q?", near)
 }
 
-// distance is the Damerau-Levenshtein distance in its usual restricted form: no
-// part is edited twice.
+// distance is the Damerau-Levenshtein distance in its usual restricted form: no part is edited twice.
 func distance(a, b []rune) int {
-	// Rows of the table: for the prefix of a before the last, the last, and the
-	// present character.
+	// Rows of the table: for the prefix of a before the last, the last, and the present character.
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
 		last[j] = j

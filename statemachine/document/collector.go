@@ -8,13 +8,11 @@ import (
 	"troupe/statemachine/data"
 )
 
-// maxFaults bounds how many faults of one file are kept; nobody corrects more
-// at once.
+// maxFaults bounds how many faults of one file are kept; nobody corrects more at once.
 const maxFaults = 100
 
-// Collector gathers the faults of one file. Its methods read a node as a loader
-// wants it, and on anything else add a fault and return the zero value. The zero
-// Collector with a File is ready. It belongs to one goroutine.
+// Collector gathers the faults of one file. Its methods read a node as a loader wants it, and on anything else add a
+// fault and return the zero value. The zero Collector with a File is ready. It belongs to one goroutine.
 type Collector struct {
 	// File is the name that the faults carry.
 	File string
@@ -23,8 +21,7 @@ type Collector struct {
 	dropped int
 }
 
-// Entry is a fault that a collector has taken. It is no error, since there is
-// nothing for the caller to handle.
+// Entry is a fault that a collector has taken. It is no error, since there is nothing for the caller to handle.
 type Entry struct {
 	// Suggestion becomes that of the fault; it may be set until Faults is called.
 	Suggestion string

@@ -8,13 +8,11 @@ import (
 	"strings"
 )
 
-// Fault is one thing that is wrong with a file. Whoever wrote the file has to
-// correct it; the text is made for them.
+// Fault is one thing that is wrong with a file. Whoever wrote the file has to correct it; the text is made for them.
 type Fault struct {
 	// File is the name as it was given to Parse.
 	File string
-	// Line and Column count from 1, in characters. Column 0: the whole line; Line
-	// 0: the whole file.
+	// Line and Column count from 1, in characters. Column 0: the whole line; Line 0: the whole file.
 	Line, Column int
 	// Reason says what is wrong.
 	Reason string
@@ -22,8 +20,7 @@ type Fault struct {
 	Suggestion string
 }
 
-// Error returns "file:line:column: reason (suggestion)", without what is not
-// known.
+// Error returns "file:line:column: reason (suggestion)", without what is not known.
 func (f Fault) Error() string {
 	var b strings.Builder
 	b.WriteString(f.File)
@@ -63,8 +60,7 @@ func (f *Faults) Take(err error) error {
 	return err
 }
 
-// Sort puts the faults, for example of several files, in their order. Faults
-// at the same place keep theirs.
+// Sort puts the faults, for example of several files, in their order. Faults at the same place keep theirs.
 func (f Faults) Sort() {
 	slices.SortStableFunc(f, func(a, b Fault) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))

@@ -7,9 +7,8 @@ import (
 	"troupe/statemachine/data"
 )
 
-// parseJSON builds the tree of a JSON text. data.Clean decides what JSON is; so
-// the walk behind it can trust the text, and files and requests are held to the
-// same rules.
+// parseJSON builds the tree of a JSON text. data.Clean decides what JSON is; so the walk behind it can trust the text,
+// and files and requests are held to the same rules.
 func parseJSON(c *Collector, src []byte) *Node {
 	if !checkUTF8(c, src) {
 		return nil
@@ -33,7 +32,6 @@ func parseJSON(c *Collector, src []byte) *Node {
 	return r.value()
 }
 
-// jsonReader walks over a valid text.
 type jsonReader struct {
 	builder
 	src   []byte
@@ -41,7 +39,6 @@ type jsonReader struct {
 	place place
 }
 
-// peek returns the next byte that is no white space.
 func (r *jsonReader) peek() byte {
 	for {
 		switch c := r.src[r.at]; c {

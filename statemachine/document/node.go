@@ -40,11 +40,9 @@ type Node struct {
 	Kind Kind
 	// Line and Column are where the node begins, counted from 1 in characters.
 	Line, Column int
-	// Text is a scalar's content: of a string without quotes and escapes, of
-	// others as it was written.
+	// Text is a scalar's content: of a string without quotes and escapes, of others as it was written.
 	Text string
-	// Fields are the members of a mapping, in the order of the file. Keys are
-	// strings and differ.
+	// Fields are the members of a mapping, in the order of the file. Keys are strings and differ.
 	Fields []Field
 	// Items are the elements of a sequence.
 	Items []*Node
@@ -53,8 +51,7 @@ type Node struct {
 // Field is one member of a mapping.
 type Field struct{ Key, Value *Node }
 
-// Field returns the value of the member with the given key, and nil when there
-// is none, or n is nil or no mapping.
+// Field returns the value of the member with the given key, and nil when there is none, or n is nil or no mapping.
 func (n *Node) Field(name string) *Node {
 	if n == nil {
 		return nil
@@ -91,9 +88,8 @@ func (n *Node) Find(text string) *Node {
 	return nil
 }
 
-// Data returns the JSON value that the node writes: keys in their order, numbers
-// as they are spelled where JSON has that spelling. A nil node is absent. For
-// what Parse returned there is no error; a tree made by hand can be wrong.
+// Data returns the JSON value that the node writes: keys in their order, numbers as they are spelled where JSON has
+// that spelling. A nil node is absent. For what Parse returned there is no error; a tree made by hand can be wrong.
 func (n *Node) Data() (data.Value, error) {
 	if n == nil {
 		return nil, nil
@@ -107,7 +103,6 @@ func (n *Node) Data() (data.Value, error) {
 	return data.Clean(b)
 }
 
-// appendJSON appends the JSON of n, which is inside depth others.
 func (n *Node) appendJSON(b []byte, depth int) ([]byte, error) {
 	if n == nil || depth > data.MaxDepth {
 		return nil, errNode
@@ -136,7 +131,6 @@ func (n *Node) appendJSON(b []byte, depth int) ([]byte, error) {
 	return nil, errNode
 }
 
-// appendItems appends a sequence as an array.
 func (n *Node) appendItems(b []byte, depth int) ([]byte, error) {
 	b = append(b, '[')
 	var err error
@@ -151,8 +145,7 @@ func (n *Node) appendItems(b []byte, depth int) ([]byte, error) {
 	return append(b, ']'), nil
 }
 
-// appendFields appends a mapping as an object. That keys differ is checked with
-// everything else by Data.
+// appendFields appends a mapping as an object. That keys differ is checked with everything else by Data.
 func (n *Node) appendFields(b []byte, depth int) ([]byte, error) {
 	b = append(b, '{')
 	var err error

@@ -10,11 +10,9 @@ import (
 )
 
 const (
-	// maxBytes bounds a file. The YAML library needs about a second for the
-	// worst file of this size.
+	// maxBytes bounds a file. The YAML library needs about a second for the worst file of this size.
 	maxBytes = 1 << 20
-	// maxNodes bounds the tree with every alias put in place; nested aliases
-	// multiply.
+	// maxNodes bounds the tree with every alias put in place; nested aliases multiply.
 	maxNodes = 100_000
 )
 
@@ -46,7 +44,6 @@ func ParseUntil(file string, src []byte, ended func() error) (*Node, error) {
 	return n, nil
 }
 
-// builder makes nodes and holds them to the limits.
 type builder struct {
 	faults *Collector
 	nodes  int
@@ -66,7 +63,6 @@ func (b *builder) node(kind Kind, line, column int) *Node {
 	return &Node{Kind: kind, Line: line, Column: column}
 }
 
-// add appends a member to a mapping.
 func (b *builder) add(n *Node, first map[string]*Node, key, value *Node) {
 	// The first one stays, so faults below it are about the first.
 	if before, ok := first[key.Text]; ok {
@@ -77,8 +73,7 @@ func (b *builder) add(n *Node, first map[string]*Node, key, value *Node) {
 	n.Fields = append(n.Fields, Field{Key: key, Value: value})
 }
 
-// place turns offsets of a text into lines and columns. Offsets must not go
-// back; the text is read once.
+// place turns offsets of a text into lines and columns. Offsets must not go back; the text is read once.
 type place struct {
 	src          []byte
 	at           int

@@ -8,9 +8,8 @@ import (
 	"troupe/statemachine/data"
 )
 
-// readPlain returns what a scalar without quotes is by YAML's core schema. The
-// fault, when it has a reason, says why such a scalar is not taken; its place
-// is the caller's to fill in.
+// readPlain returns what a scalar without quotes is by YAML's core schema. The fault, when it has a reason, says why
+// such a scalar is not taken; its place is the caller's to fill in.
 func readPlain(s string) (Kind, Fault) {
 	switch s {
 	case "", "~", "null", "Null", "NULL":
@@ -28,20 +27,17 @@ func readPlain(s string) (Kind, Fault) {
 }
 
 var (
-	// decimal is a number in digits, grouped by underscores or not; the parts
-	// are sign, integer, fraction and exponent.
+	// decimal is a number in digits, grouped by underscores or not; the parts are sign, integer, fraction and exponent.
 	decimal = regexp.MustCompile(`^([-+]?)([0-9]+(?:_[0-9]+)*)?(?:\.([0-9]+(?:_[0-9]+)*)?)?([eE][-+]?[0-9]+)?$`)
 	// based is a hexadecimal or octal number.
 	based = regexp.MustCompile(`^0(?:x[0-9a-fA-F]+(?:_[0-9a-fA-F]+)*|o[0-7]+(?:_[0-7]+)*)$`)
 )
 
-// maxBasedDigits bounds a hexadecimal or octal number: to convert one costs more
-// than linear time.
+// maxBasedDigits bounds a hexadecimal or octal number: to convert one costs more than linear time.
 const maxBasedDigits = 128
 
-// readNumber returns the JSON literal of a number in YAML's spelling, and "" for
-// what is no number. The fault, when it has a reason, says why s is neither a
-// number nor a text.
+// readNumber returns the JSON literal of a number in YAML's spelling, and "" for what is no number. The fault, when it
+// has a reason, says why s is neither a number nor a text.
 func readNumber(s string) (literal string, fault Fault) {
 	if s == "" || strings.IndexByte("+-.0123456789", s[0]) < 0 {
 		return "", Fault{}
@@ -80,8 +76,7 @@ func readNumber(s string) (literal string, fault Fault) {
 	return literal, Fault{}
 }
 
-// readBased converts a hexadecimal or octal number to decimal digits, of any
-// size that fits the limit.
+// readBased converts a hexadecimal or octal number to decimal digits, of any size that fits the limit.
 func readBased(s string) (literal string, fault Fault) {
 	n, ok := new(big.Int), len(s) <= maxBasedDigits
 	if ok {
@@ -93,5 +88,4 @@ func readBased(s string) (literal string, fault Fault) {
 	return n.String(), Fault{}
 }
 
-// ungroup takes the underscores out.
 func ungroup(digits string) string { return strings.ReplaceAll(digits, "_", "") }

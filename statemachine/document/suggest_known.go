@@ -11,8 +11,7 @@ import (
 // knownShown bounds the words that a suggestion lists.
 const knownShown = 12
 
-// Suggest adds a fault about an unknown word. It suggests the closest known word or,
-// if none is close, lists them.
+// Suggest adds a fault about an unknown word. It suggests the closest known word or, if none is close, lists them.
 func (c *Collector) Suggest(n *Node, word string, known []string, reason string, args ...any) {
 	full := c.IsFull()
 	f := c.Add(n, reason, args...)

@@ -14,9 +14,8 @@ import (
 	"troupe/statemachine/data"
 )
 
-// parseYAML builds the tree of a YAML text. The library reads the grammar; what
-// a scalar means is decided here, because the library follows YAML 1.1 in
-// places: it reads 010 as eight, 2026-11-21 as a time and 1e400 as a text.
+// parseYAML builds the tree of a YAML text. The library reads the grammar; what a scalar means is decided here, because
+// the library follows YAML 1.1 in places: it reads 010 as eight, 2026-11-21 as a time and 1e400 as a text.
 func parseYAML(c *Collector, src []byte, ended func() error) *Node {
 	if !checkUTF8(c, src) {
 		return nil
@@ -38,15 +37,13 @@ var errDocuments = errors.New("several documents in one file")
 // composeYAML returns the only document of a text, and nil when there is none.
 // With errDocuments it returns the second one.
 func composeYAML(src io.Reader) (root *yaml.Node, err error) {
-	// NB: the library panics on a broken invariant of its own. A file must not
-	// end the process.
+	// NB: the library panics on a broken invariant of its own. A file must not end the process.
 	defer func() {
 		if x := recover(); x != nil {
 			err = fmt.Errorf("the YAML reader gave up: %.200v", x)
 		}
 	}()
-	// NB: the library checks aliases only while it decodes into Go values; for
-	// nodes the budget of the builder does.
+	// NB: the library checks aliases only while it decodes into Go values; for nodes the budget of the builder does.
 	limits := loaderlimits.New(loaderlimits.DepthValue(data.MaxDepth), loaderlimits.AliasNone())
 	loader, err := yaml.NewLoader(src, yaml.WithPlugin(limits))
 	if err != nil {
@@ -70,7 +67,6 @@ func composeYAML(src io.Reader) (root *yaml.Node, err error) {
 	return documents[0].Content[0], nil
 }
 
-// asking reads a text as long as it is wanted.
 type asking struct {
 	text  *bytes.Reader
 	ended func() error
@@ -94,7 +90,6 @@ var advice = []struct{ message, suggestion string }{
 	{"invalid Unicode character escape", "write the character itself"},
 }
 
-// addYAMLError adds the fault for an error of composeYAML.
 func addYAMLError(c *Collector, second *yaml.Node, err error) {
 	if errors.Is(err, errDocuments) {
 		c.at(second.Line, second.Column, "%v", err).Suggestion = "keep what is behind the --- in a file of its own"
@@ -120,7 +115,6 @@ func addYAMLError(c *Collector, second *yaml.Node, err error) {
 	}
 }
 
-// yamlBuilder makes nodes of the library's nodes.
 type yamlBuilder struct {
 	builder
 	// open holds the nodes that are being built: an alias of one of them would

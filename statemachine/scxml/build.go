@@ -23,7 +23,6 @@ func list(items ...*document.Node) *document.Node {
 	return &document.Node{Kind: document.Sequence, Items: items}
 }
 
-// mapping is a mapping under construction.
 type mapping struct{ *document.Node }
 
 func newMapping() mapping { return mapping{&document.Node{Kind: document.Mapping}} }

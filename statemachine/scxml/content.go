@@ -8,7 +8,6 @@ import (
 	"troupe/statemachine/document"
 )
 
-// actions makes the actions of executable content.
 func (i *importer) actions(elements []*element) *document.Node {
 	out := list()
 	for _, e := range elements {
@@ -69,7 +68,6 @@ func (i *importer) action(e *element) *document.Node {
 	return nil
 }
 
-// eventName reads the name that an event gets.
 func (i *importer) eventName(e *element) string {
 	name, _ := e.attribute("event")
 	i.checkEvent(e, name)
@@ -223,7 +221,6 @@ func (i *importer) processor(e *element) {
 	}
 }
 
-// isParameterTwice reports whether a name is that of two parameters.
 func (i *importer) isParameterTwice(e *element, name string) bool {
 	count := 0
 	for _, c := range e.all("param") {

@@ -66,7 +66,6 @@ func (i *importer) datum(e *element, later bool, context, public mapping) *docum
 	return nil
 }
 
-// isLate reports whether a value has to be computed.
 func (i *importer) isLate(v *document.Node) bool { return isExpression(v) }
 
 // datumValue returns nil for data without a value.
@@ -83,7 +82,6 @@ func (i *importer) datumValue(e *element) *document.Node {
 	return i.inline(e)
 }
 
-// dataFile is data of a file beside the document.
 func (i *importer) dataFile(e *element, src string) *document.Node {
 	if i.session.read == nil {
 		i.Add(e.at(), "data of another file (%s) cannot be expressed", shorten(src)).Suggestion = "put it into the document"
@@ -126,7 +124,6 @@ func (i *importer) initialization(id string, v *document.Node) *document.Node {
 	return list(newMapping().set("if", text(at+" == null")).set("then", list(one("assign", set.Node))).Node)
 }
 
-// invoke makes one child of a state.
 func (i *importer) invoke(state, e *element) mapping {
 	i.attributes(e, "type", "typeexpr", "src", "srcexpr", "id", "idlocation", "namelist", "autoforward")
 	i.children(e, "param", "finalize", "content")
@@ -206,7 +203,6 @@ func (i *importer) invoked(state, e *element) *document.Node {
 	return nil
 }
 
-// nameOf is the name of a state, or of the machine.
 func (i *importer) nameOf(e *element) string {
 	if name, ok := i.names[e]; ok {
 		return name

@@ -22,7 +22,6 @@ const (
 	troupeSpace = "urn:troupe:definition" // what only a definition has
 )
 
-// element is one element of a document.
 type element struct {
 	space, name string
 	attributes  []xml.Attr
@@ -51,7 +50,6 @@ func (e *element) own(name string) (value string, ok bool) {
 	return "", false
 }
 
-// all returns the children with a name.
 func (e *element) all(name string) (out []*element) {
 	for _, c := range e.children {
 		if c.name == name && c.isSCXML() {
@@ -68,7 +66,6 @@ func (e *element) first(name string) *element {
 	return nil
 }
 
-// contains reports whether of lies in e.
 func (e *element) contains(of *element) bool {
 	return e.start <= of.start && of.end <= e.end && e != of
 }
@@ -78,7 +75,6 @@ func (e *element) isSCXML() bool { return e.space == scxmlSpace || e.space == ""
 // at is where the element stands, for faults.
 func (e *element) at() *document.Node { return &document.Node{Line: e.line} }
 
-// parse reads a document as a tree.
 func parse(c *document.Collector, text []byte) *element {
 	if len(text) > maxBytes {
 		c.Add(nil, "the file has %d bytes, more than %d", len(text), maxBytes)

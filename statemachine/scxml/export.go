@@ -35,7 +35,6 @@ func Export(name string, text []byte) (Exported, error) {
 	return Exported{Text: e.out, Notes: e.notes}, nil
 }
 
-// exporter writes one definition.
 type exporter struct {
 	document.Collector
 	xmlWriter
@@ -67,7 +66,6 @@ func textOf(n *document.Node) string {
 	return n.Text
 }
 
-// jsonOf is a tree as JSON.
 func (e *exporter) jsonOf(n *document.Node) string {
 	v, err := n.Data()
 	if err != nil {
@@ -125,7 +123,6 @@ func isPlainMachine(n *document.Node) bool {
 	return initial == nil || initial.Kind != document.Mapping
 }
 
-// topMachine writes a state machine as a state.
 func (e *exporter) topMachine(f document.Field) {
 	e.machine = f.Key.Text
 	e.nameStates(f)
@@ -164,7 +161,6 @@ func (e *exporter) unique(id string) string {
 	return id
 }
 
-// context writes the data of new instances.
 func (e *exporter) context() {
 	context := e.top.Field("context")
 	if context == nil || len(context.Fields) == 0 {
@@ -219,7 +215,6 @@ func unwrap(s string) string {
 	return s
 }
 
-// hasExpression reports whether a value has expressions in it.
 func hasExpression(n *document.Node) bool {
 	if n == nil {
 		return false

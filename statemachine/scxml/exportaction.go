@@ -20,7 +20,6 @@ func itemsOf(n *document.Node) []*document.Node {
 	return []*document.Node{n}
 }
 
-// actions writes a list of actions, or a single one.
 func (e *exporter) actions(n *document.Node) {
 	if n == nil || n.Kind == document.Null {
 		return

@@ -14,7 +14,6 @@ var stateKeys = []string{
 	"type", "initial", "states", "on", "always", "after", "invoke", "entry", "exit", "onDone", "history", "target", "output", "params",
 }
 
-// state writes one state with everything below it.
 func (e *exporter) state(f document.Field) {
 	n := f.Value
 	e.comment(textOf(n.Field("description")))
@@ -60,7 +59,6 @@ func (e *exporter) state(f document.Field) {
 	e.end()
 }
 
-// initial is the value of that attribute.
 func (e *exporter) initial(n *document.Node) string {
 	if i := n.Field("initial"); i != nil {
 		return e.targets(i)
@@ -68,7 +66,6 @@ func (e *exporter) initial(n *document.Node) string {
 	return ""
 }
 
-// targets are the ids of states.
 func (e *exporter) targets(n *document.Node) string {
 	if n == nil || n.Kind == document.Null {
 		return ""
@@ -95,7 +92,6 @@ func (e *exporter) opening(n *document.Node) {
 	e.end()
 }
 
-// content writes what all states have.
 func (e *exporter) content(n *document.Node, name string) {
 	afters := n.Field("after")
 	e.handlers("onentry", n.Field("entry"), afters, name)
@@ -194,7 +190,6 @@ func (e *exporter) delay(n *document.Node) {
 	e.attribute("delay", strconv.FormatInt(ms, 10)+"ms")
 }
 
-// transitions writes a transition, or a list of them.
 func (e *exporter) transitions(n *document.Node, attributes ...attribute) {
 	if n == nil {
 		return

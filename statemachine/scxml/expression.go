@@ -104,7 +104,6 @@ func (i *importer) checkUses(e *element, src string, x *ecmascript.Expression) {
 	}
 }
 
-// noteUnknown is note, with what was meant.
 func (i *importer) noteUnknown(e *element, name string, known []string, reason string, args ...any) {
 	if i.slips++; i.slips <= maxSlips {
 		i.addNote(document.Fault{File: i.File, Line: e.line, Reason: fmt.Sprintf(reason, args...), Suggestion: document.DidYouMean(name, known)})
@@ -124,12 +123,10 @@ func (i *importer) refuse(e *element, src string, err error) {
 // shorten bounds what a message quotes.
 func shorten(s string) string { return data.Clip(strings.Join(strings.Fields(s), " "), 80) }
 
-// condition returns the CEL of a condition.
 func (i *importer) condition(e *element, src string) string {
 	return i.write(e, src, (*ecmascript.Expression).Condition)
 }
 
-// expression returns the CEL of a value.
 func (i *importer) expression(e *element, src string) string {
 	return i.write(e, src, (*ecmascript.Expression).Value)
 }

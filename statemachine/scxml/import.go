@@ -38,7 +38,6 @@ type session struct {
 	ids   map[string]bool // of the workflows
 }
 
-// add imports a document of its own file.
 func (s *session) add(name string, text []byte, id string) error {
 	faults := &document.Collector{File: name}
 	root := parse(faults, text)
@@ -49,7 +48,6 @@ func (s *session) add(name string, text []byte, id string) error {
 	return faults.Err()
 }
 
-// importer makes one definition.
 type importer struct {
 	*document.Collector
 	session   *session
@@ -70,7 +68,6 @@ type importer struct {
 	slips     int // names in expressions that look like slips
 }
 
-// document imports one scxml element, and the documents inside it.
 func (s *session) document(faults *document.Collector, root *element, source []byte, id string) {
 	if root.name != "scxml" || !root.isSCXML() {
 		faults.Add(root.at(), "the document is no SCXML: its element is %q", root.name)
@@ -117,12 +114,10 @@ func identifier(s string) string {
 	return out[:min(len(out), 100)]
 }
 
-// note tells something that is no fault.
 func (i *importer) note(e *element, reason string, args ...any) {
 	i.addNote(document.Fault{File: i.File, Line: e.line, Reason: fmt.Sprintf(reason, args...)})
 }
 
-// addNote adds a note that is new.
 func (i *importer) addNote(f document.Fault) {
 	if !slices.Contains(i.notes, f) {
 		i.notes = append(i.notes, f)
@@ -161,7 +156,6 @@ func (i *importer) script(e *element) {
 	i.Add(e.at(), "<script> cannot be expressed: a definition runs no code").Suggestion = "write what it does as <assign>, <if> and <foreach>"
 }
 
-// definition makes the tree of the definition.
 func (i *importer) definition() *document.Node {
 	e := i.root
 	i.attributes(e, "initial", "name", "version", "datamodel", "binding", "exmode")

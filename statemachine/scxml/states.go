@@ -10,7 +10,6 @@ import (
 	"troupe/statemachine/document"
 )
 
-// stateElements are those that are states.
 func isState(name string) bool {
 	return name == "state" || name == "parallel" || name == "final" || name == "history"
 }
@@ -55,7 +54,6 @@ func (i *importer) nameStates(e *element) {
 // maxSuggestions bounds for how many unknown states the closest one is looked for.
 const maxSuggestions = 20
 
-// targets reads ids of states.
 func (i *importer) targets(e *element, value string) []string {
 	words := strings.Fields(value)
 	for n, w := range words {
@@ -73,7 +71,6 @@ func (i *importer) targets(e *element, value string) []string {
 
 func (i *importer) stateIDs() []string { return slices.Sorted(maps.Keys(i.known)) }
 
-// state makes the tree of one state.
 func (i *importer) state(e *element) *document.Node {
 	m := newMapping()
 	switch e.name {
@@ -104,7 +101,6 @@ func (i *importer) state(e *element) *document.Node {
 	return m.Node
 }
 
-// compound adds initial, and what all states have.
 func (i *importer) compound(e *element, m mapping, setup []*document.Node) {
 	initial, ok := e.attribute("initial")
 	of := e.first("initial")
@@ -170,7 +166,6 @@ func (i *importer) checkInside(around, at *element, targets, what string) {
 	}
 }
 
-// content adds what states of all types have.
 func (i *importer) content(e *element, m mapping, setup ...*document.Node) {
 	if i.late && e != i.root {
 		setup = append(setup, i.initializations(e)...)

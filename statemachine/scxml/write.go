@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// xmlWriter writes elements, each in a line of its own.
 type xmlWriter struct {
 	out   []byte
 	open  []string

@@ -9,7 +9,6 @@ import (
 	"troupe/statemachine/xstate/internal/tree"
 )
 
-// actionsOf makes a list of actions.
 func (r *reader) actionsOf(n *document.Node) *document.Node {
 	out := r.actionList(n)
 	if len(out) == 0 {

@@ -18,7 +18,6 @@ const machineName = "main"
 // at the root becomes a machine and a state.
 const maxStates = 4000
 
-// chart reads the states below s.
 func (r *reader) chart(s *state) {
 	s.kind = r.kindOf(s.at)
 	if id := s.at.Field("id"); id != nil && s.parent != nil {

@@ -10,7 +10,6 @@ import (
 	"troupe/statemachine/xstate/internal/tree"
 )
 
-// named gives faults the name of the file.
 func named(err error, file string) error {
 	faults, ok := err.(document.Faults) //nolint:errorlint // document.Parse returns nothing else
 	if !ok {

@@ -114,7 +114,6 @@ func (r *reader) condition(n *document.Node) string {
 	return r.namedCondition(t, t.Text, n.Field("params"))
 }
 
-// namedCondition returns the condition of a name of the map.
 func (r *reader) namedCondition(at *document.Node, name string, given *document.Node) string {
 	entry := r.guards.get(name)
 	if entry == nil {
@@ -146,7 +145,6 @@ func (r *reader) namedCondition(at *document.Node, name string, given *document.
 	return r.bound(at, text, given)
 }
 
-// bound gives a condition or value its params.
 func (r *reader) bound(at *document.Node, text string, given *document.Node) string {
 	if text == "" || !params.MatchString(text) {
 		return text

@@ -65,13 +65,11 @@ type reader struct {
 	assigning                       map[string]bool // which named actions assign something, as far as that was asked
 }
 
-// add adds a fault.
 func (r *reader) add(at *document.Node, advice, reason string, args ...any) {
 	r.faults++
 	r.Add(at, reason, args...).Suggestion = advice
 }
 
-// warn adds a warning.
 func (r *reader) warn(at *document.Node, advice, reason string, args ...any) {
 	r.warnings.Add(at, reason, args...).Suggestion = advice
 }
@@ -108,7 +106,6 @@ func (r *reader) known(n *document.Node, allowed []string, later map[string]stri
 // keysOfDefinition are those that tell the JSON of a machine from that of its configuration.
 var keysOfDefinition = []string{"transitions", "order"}
 
-// machine makes the whole definition.
 func (r *reader) machine(n *document.Node) *document.Node {
 	if !r.isMachine(n) {
 		return nil
@@ -157,7 +154,6 @@ func (r *reader) isMachine(n *document.Node) bool {
 	return true
 }
 
-// maps finds the maps of names.
 func (r *reader) maps(n *document.Node) {
 	get := func(key string) *names {
 		m := n.Field(key)

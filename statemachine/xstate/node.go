@@ -7,7 +7,6 @@ import (
 	"troupe/statemachine/xstate/internal/tree"
 )
 
-// state is one state of the machine that is read.
 type state struct {
 	key      string
 	id       string // its own one, or the machine's id and the path
@@ -19,7 +18,6 @@ type state struct {
 	byKey    map[string]*state
 }
 
-// contains reports whether other is a proper descendant of s.
 func (s *state) contains(other *state) bool {
 	for p := other.parent; p != nil; p = p.parent {
 		if p == s {

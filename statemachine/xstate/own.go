@@ -59,7 +59,6 @@ func (r *reader) missing(n *document.Node, what string) {
 	r.add(n, `name the action, and say what it does in a map "actions" at the top`, "%s has lost %s: it was a function, which JSON leaves out", n.Field("type").Text, what)
 }
 
-// raise makes raise, or send for one that has a delay.
 func (r *reader) raise(n *document.Node) *document.Node {
 	event := firstField(n, "event")
 	if event == nil {
@@ -227,7 +226,6 @@ func delayLiteral(delay string) string {
 	return strconv.Quote(delay)
 }
 
-// invokeKeys are those of an actor that a state invokes.
 var invokeKeys = []string{"src", "id", "input", "onDone", "onError", "systemId"}
 
 // invokes makes the children of a state: what the map of actors says about their src.

@@ -9,13 +9,11 @@ import (
 	"troupe/statemachine/xstate/internal/tree"
 )
 
-// stateKeys are the keys of a state's configuration.
 var stateKeys = []string{
 	"id", "type", "initial", "states", "on", "always", "after", "entry", "exit", "invoke", "onDone", "history", "target",
 	"output", "tags", "meta", "description",
 }
 
-// state makes the node of a state.
 func (r *reader) state(s *state) *document.Node {
 	n := s.at
 	allowed := stateKeys
@@ -38,7 +36,6 @@ func (r *reader) state(s *state) *document.Node {
 	return out
 }
 
-// member makes what one key of a state's configuration becomes.
 func (r *reader) member(out *document.Node, s *state, f document.Field) {
 	v := f.Value
 	switch f.Key.Text {
@@ -85,7 +82,6 @@ func (r *reader) member(out *document.Node, s *state, f document.Field) {
 	}
 }
 
-// checkState names what a state has and cannot have.
 func (r *reader) checkState(s *state) {
 	n := s.at
 	if s.kind == tree.Compound && len(s.children) == 0 {

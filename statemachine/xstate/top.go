@@ -41,7 +41,6 @@ func (r *reader) findNative(root *state) {
 	}
 }
 
-// top makes the whole definition from its state machines.
 func (r *reader) top(root *state, machines *document.Node) *document.Node {
 	n := root.at
 	r.knownTop(n)
@@ -101,7 +100,6 @@ func (r *reader) topOfOurs(out *document.Node, root *state, machines *document.N
 	tree.Put(out, "stateMachines", machines)
 }
 
-// knownTop names keys of the top that mean nothing here.
 func (r *reader) knownTop(n *document.Node) {
 	for _, f := range n.Fields {
 		if slices.Contains(idle, f.Key.Text) {
@@ -140,7 +138,6 @@ func (r *reader) event(at *document.Node) {
 	}
 }
 
-// machines makes the state machines.
 func (r *reader) machines(root *state) *document.Node {
 	out := tree.Mapping(root.at)
 	if r.split {

@@ -10,7 +10,6 @@ import (
 	"troupe/statemachine/xstate/internal/tree"
 )
 
-// use says what a transition is for.
 type use uint8
 
 const (
@@ -146,7 +145,6 @@ func (r *reader) transition(s *state, v *document.Node, what use) *document.Node
 	return out
 }
 
-// targetNames returns the nodes of a target, t's.
 func (r *reader) targetNames(s *state, target, t *document.Node) []string {
 	targets := r.targets(target, s)
 	if len(targets) == 0 {

@@ -43,7 +43,6 @@ type instance struct {
 // targets says where an event leads. An event that is not here leads nowhere.
 var targets = map[string]string{"submit": "review", "return": "draft", "approve": "approved"}
 
-// start is the node of a new instance.
 const start = "draft"
 
 // move appends a history entry and returns it. The caller holds the lock.
@@ -92,8 +91,7 @@ func (i *instance) appendRecord(dst []byte, minimal bool) []byte {
 	return append(dst, `"}]}`...)
 }
 
-// appendReply encodes the answer to a create or an event. The caller holds the
-// lock.
+// appendReply encodes the answer to a create or an event. The caller holds the lock.
 func (i *instance) appendReply(dst []byte, minimal bool) []byte {
 	dst = append(dst, `{"workflowId":`...)
 	dst = append(dst, i.workflowID...)

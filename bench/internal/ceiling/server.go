@@ -31,8 +31,7 @@ type Server struct {
 // memTableBytes is that of the store which is measured beside it.
 const memTableBytes = 32 << 20
 
-// Open returns the durable ceiling with a new store in dir, or with an empty dir
-// the HTTP ceiling.
+// Open returns the durable ceiling with a new store in dir, or with an empty dir the HTTP ceiling.
 func Open(dir string) (*Server, error) {
 	if dir == "" {
 		return newServer(nil), nil
@@ -137,9 +136,8 @@ func decode(w http.ResponseWriter, r *http.Request, into any) bool {
 	return err == nil
 }
 
-// commit stores the record with its newest entry and answers when they are
-// durable. It unlocks the instance before it waits, so that events of one instance
-// share a sync.
+// commit stores the record with its newest entry and answers when they are durable. It unlocks the instance before it
+// waits, so that events of one instance share a sync.
 func (s *Server) commit(w http.ResponseWriter, r *http.Request, i *instance, entry []byte) {
 	reply := i.appendReply(make([]byte, 0, len(i.mu.history)+replyBytes), isMinimal(r))
 	if s.db == nil {
@@ -173,7 +171,6 @@ func answer(w http.ResponseWriter, reply []byte) {
 	_, _ = w.Write(reply) // an error means that the caller has gone
 }
 
-// quiet drops what Pebble has to say.
 type quiet struct{}
 
 func (quiet) Infof(string, ...any)  {}

@@ -1,7 +1,6 @@
-// Package compare measures troupe beside the two ceilings of package ceiling. It starts
-// every server as a process of its own on this machine's loopback, and puts the same load on each in turn, in
-// rounds, so that what disturbs the machine disturbs all of them. What counts are the ratios within a round,
-// with their spread.
+// Package compare measures troupe beside the two ceilings of package ceiling. It starts every server as a process of
+// its own on this machine's loopback, and puts the same load on each in turn, in rounds, so that what disturbs the
+// machine disturbs all of them. What counts are the ratios within a round, with their spread.
 package compare
 
 import (

@@ -37,7 +37,6 @@ func (p *plan) measure(ctx context.Context, all []*target) ([]*sample, error) {
 	return samples, nil
 }
 
-// asked says what became of the queries.
 func (s *sample) asked() string {
 	if s.queries == nil {
 		return ""
@@ -45,9 +44,8 @@ func (s *sample) asked() string {
 	return fmt.Sprintf("; %d queries, p50 %.1f ms, p99 %.1f ms", s.queries.All.Count, s.queries.All.P50.Milliseconds(), s.queries.All.P99.Milliseconds())
 }
 
-// measureOne is one run: new instances, warm-up, window, with queries beside it or
-// without. Processor times are read at the edges of the window, to a hundredth of a
-// second, so windows below a second say little about them.
+// measureOne is one run: new instances, warm-up, window, with queries beside it or without. Processor times are read at
+// the edges of the window, to a hundredth of a second, so windows below a second say little about them.
 func (p *plan) measureOne(ctx context.Context, t *target, c cell, asked bool) (*sample, error) {
 	s := &sample{target: t.name, cell: c}
 	var fault error

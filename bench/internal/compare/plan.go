@@ -10,7 +10,6 @@ import (
 	"troupe/bench/process"
 )
 
-// plan is what is asked for on the command line.
 type plan struct {
 	*harness.Harness
 	targets []string
@@ -55,7 +54,6 @@ const (
 
 var targetNames = []string{httpCeiling, durableCeiling, troupeTarget}
 
-// target is a server that is measured.
 type target struct {
 	*process.Process
 	name  string
@@ -67,7 +65,6 @@ type target struct {
 	parked bool
 }
 
-// sample is one run against one target.
 type sample struct {
 	target string
 	cell   cell
@@ -82,7 +79,6 @@ type sample struct {
 	shares         costs // of the processor time, by part; nil without a profile
 }
 
-// perSecond is the throughput.
 func (s *sample) perSecond() float64 { return s.result.PerSecond }
 
 // p50 and p99 are latencies in milliseconds.

@@ -13,12 +13,10 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// part is something that a server spends its processor time on.
 type part struct {
 	name string
-	// A sample belongs to the part when one of its frames begins with one of these, and
-	// to no part before it. In those with /... the frame is of a package below the folder, and
-	// its name has what follows: rooms of ours are rebuilt.
+	// A sample belongs to the part when one of its frames begins with one of these, and to no part before it. In those
+	// with /... the frame is of a package below the folder, and its name has what follows: rooms of ours are rebuilt.
 	frames []string
 }
 
@@ -88,7 +86,6 @@ func profileTarget(ctx context.Context, t *target, length time.Duration) (shares
 	return sharesOf(merged), nil
 }
 
-// takeProfile takes a profile of one process.
 func takeProfile(ctx context.Context, addr string, length time.Duration) (*profile.Profile, error) {
 	seconds := max(1, int(length/time.Second))
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", addr, seconds), nil)

@@ -15,8 +15,7 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// TestPartsAreAskedInOrder: what serves others is counted where it happens, and the rest
-// by who asked for it.
+// TestPartsAreAskedInOrder: what serves others is counted where it happens, and the rest by who asked for it.
 func TestPartsAreAskedInOrder(t *testing.T) {
 	const handler, step = "troupe/gateway.(*exchange).run", "troupe/statemachine.(*Definition).Step"
 	p := &profile.Profile{}
@@ -52,8 +51,7 @@ func TestPartsAreAskedInOrder(t *testing.T) {
 	}
 }
 
-// TestPartsNameWhatThereIs: a function of ours that has another name now would be counted
-// elsewhere.
+// TestPartsNameWhatThereIs: a function of ours that has another name now would be counted elsewhere.
 func TestPartsNameWhatThereIs(t *testing.T) {
 	ours := functions(t)
 	for _, p := range parts {

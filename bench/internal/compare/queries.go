@@ -9,8 +9,7 @@ import (
 	"troupe/bench/load"
 )
 
-// parked is how many instances stand in the node that is asked for. Events do not
-// touch them.
+// parked is how many instances stand in the node that is asked for. Events do not touch them.
 const parked = 100
 
 // parkedNode is where they stand, and movingNode one that all others enter and leave.
@@ -29,7 +28,6 @@ walk:
   review: [{event: approve}]
 `
 
-// readQueries makes the scenario of the queries.
 func (p *plan) readQueries(dir string) error {
 	if p.queries == 0 {
 		return nil
@@ -70,8 +68,7 @@ func (p *plan) variants(round int) []bool {
 	return []bool{true, false}
 }
 
-// besideTable writes what became of the queries of one cell, and of the events beside
-// them.
+// besideTable writes what became of the queries of one cell, and of the events beside them.
 func (p *plan) besideTable(b *harness.Table, c cell, samples []*sample) {
 	b.Printf("\n### Beside %g queries/s for what is in the node %s\n\n", p.queries, p.node)
 	b.Head("Target", "events/s with", "ratio to without", "server CPU ratio", "queries", "p50 ms", "p99 ms", "most ms", "shed, missed, errors")

@@ -9,7 +9,6 @@ import (
 	"troupe/bench/record"
 )
 
-// of collects one figure of some samples.
 func of(samples []*sample, figure func(*sample) float64) record.Spread {
 	var values []float64
 	for _, s := range samples {
@@ -30,7 +29,6 @@ func ratios(samples, base []*sample, figure func(*sample) float64) record.Spread
 	return record.SpreadOf(values)
 }
 
-// describe says in the head of the record what was measured.
 func (p *plan) describe() {
 	o := p.load
 	loop := "closed loop"
@@ -43,7 +41,6 @@ func (p *plan) describe() {
 		loop, o.Mix, o.Instances, o.Preload, p.rounds, o.Duration, o.WarmUp)}}
 }
 
-// report is one table for each cell, in Markdown.
 func (p *plan) report(samples []*sample) string {
 	var b harness.Table
 	for _, c := range p.cells {

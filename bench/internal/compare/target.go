@@ -35,7 +35,6 @@ func (t *target) processes() []*process.Process {
 	return all
 }
 
-// more are the addresses of the target besides the first.
 func (t *target) more() (addrs []string) {
 	for _, p := range t.processes()[1:] {
 		addrs = append(addrs, p.Addr)
@@ -43,7 +42,6 @@ func (t *target) more() (addrs []string) {
 	return addrs
 }
 
-// used is the processor time that the target has used.
 func (t *target) used() (used time.Duration, err error) {
 	for _, p := range t.processes() {
 		one, fault := process.TreeTime(p.PID())
@@ -52,7 +50,6 @@ func (t *target) used() (used time.Duration, err error) {
 	return used, err
 }
 
-// bytes is the memory that the target has.
 func (t *target) bytes() (bytes int64) {
 	for _, p := range t.processes() {
 		bytes += process.TreeBytes(p.PID())
@@ -60,8 +57,7 @@ func (t *target) bytes() (bytes int64) {
 	return bytes
 }
 
-// startTargets starts the servers. What it returns to stop them must be called
-// in any case.
+// startTargets starts the servers. What it returns to stop them must be called in any case.
 func (p *plan) startTargets(ctx context.Context) (all []*target, stop func(), err error) {
 	stop = func() {
 		for _, t := range all {
@@ -100,7 +96,6 @@ func (p *plan) startTargets(ctx context.Context) (all []*target, stop func(), er
 	return all, stop, nil
 }
 
-// startCluster starts three nodes of troupe.
 func (p *plan) startCluster(ctx context.Context, name string) (*target, error) {
 	dir, err := p.folder(name)
 	if err != nil {
@@ -121,13 +116,11 @@ func (p *plan) startCluster(ctx context.Context, name string) (*target, error) {
 	return t, nil
 }
 
-// folder makes one for a target.
 func (p *plan) folder(name string) (string, error) {
 	dir := filepath.Join(p.Dir, name)
 	return dir, os.Mkdir(dir, 0o700)
 }
 
-// ceilingCommand is the command by which this program is a ceiling.
 const ceilingCommand = "ceiling"
 
 func (p *plan) startCeiling(ctx context.Context, name string) (*target, error) {
@@ -183,8 +176,7 @@ func servePprof(addr string) {
 	_ = server.ListenAndServe() // whoever asks for a profile sees that there is none
 }
 
-// startTroupe makes a home with the workflow of the load and a token, and serves
-// it.
+// startTroupe makes a home with the workflow of the load and a token, and serves it.
 func (p *plan) startTroupe(ctx context.Context, name, program string) (*target, error) {
 	home := filepath.Join(p.Dir, name+"-home")
 	if err := load.BuiltIn().WriteHome(home); err != nil {

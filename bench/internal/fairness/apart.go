@@ -17,7 +17,6 @@ import (
 // politeCommand is the argument by which this program is the polite user.
 const politeCommand = "polite"
 
-// politeSetup is what the polite user is told first.
 type politeSetup struct {
 	Addr, Token, Cookie string
 	IDs                 []string
@@ -78,7 +77,6 @@ func (p *politeApart) do(order politeOrder) (reply politeReply, err error) {
 	return reply, err
 }
 
-// close ends the process.
 func (p *politeApart) close() error { return errors.Join(p.in.Close(), p.cmd.Wait()) }
 
 // bePolite is that process. It returns when there are no more orders.

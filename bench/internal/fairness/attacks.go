@@ -10,7 +10,6 @@ import (
 	"time"
 )
 
-// queryAll is a query of all tickets that a filter matches.
 func queryAll(filter, more string) string {
 	return workflowPath + "/instances/ticket?filter=" + url.QueryEscape(filter) + more
 }
@@ -26,7 +25,6 @@ func attacks() []attack {
 	return slices.Concat(readAttacks(), heldAttacks(), writeAttacks(), authorAttacks())
 }
 
-// readAttacks ask for much.
 func readAttacks() []attack {
 	loop := func(next func(e *hostile, n int) string) func(context.Context, *hostile) {
 		return func(ctx context.Context, e *hostile) {
@@ -48,7 +46,6 @@ func readAttacks() []attack {
 	}
 }
 
-// heldAttacks keep connections.
 func heldAttacks() []attack {
 	return []attack{
 		{name: "idle-connections", what: "connections without a credential that send nothing", run: func(ctx context.Context, e *hostile) {
@@ -74,7 +71,6 @@ func heldAttacks() []attack {
 	}
 }
 
-// writeAttacks change things, or try to.
 func writeAttacks() []attack {
 	return []attack{
 		{name: "hot-instance", what: "events to one instance", run: func(ctx context.Context, e *hostile) {
@@ -107,7 +103,6 @@ func writeAttacks() []attack {
 	}
 }
 
-// floodEvents sends events to all records in turn.
 func (e *hostile) floodEvents(n int) (path, body string) {
 	return workflowPath + "/event", event(e.records[n%len(e.records)], fmt.Sprintf(`{"comment":"number %d"}`, n))
 }

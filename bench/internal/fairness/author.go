@@ -100,7 +100,6 @@ func (e *hostile) publish(ctx context.Context, id, text string, dryRun bool) (st
 	return status
 }
 
-// create makes an instance and returns its id.
 func (e *hostile) create(ctx context.Context, workflow string) string {
 	ids, err := e.createAll(ctx, 1, 1, func(int) (path, body string) {
 		return workflowPath + "/create", `{"workflowId":"` + workflow + `"}`
@@ -180,7 +179,6 @@ func patterned(n, letters int) string {
 	return one("pattern", "events:\n  go:\n    data: {properties: {text: {pattern: '"+pattern+"'}}}\n", "        on: {go: a}\n")
 }
 
-// schedules has n schedules of every minute.
 func schedules(n int) string {
 	var b strings.Builder
 	b.WriteString("schedules:\n")
@@ -190,13 +188,11 @@ func schedules(n int) string {
 	return one("clock", b.String(), "        on: {go: a}\n")
 }
 
-// spinning sends itself the event that it has taken.
 var spinning = one("spin", "", "        on: {go: {actions: [{send: {event: go}}]}}\n")
 
 // hidden has a task for the polite user's role, who may not read it.
 var hidden = one("hidden", "allow: {read: {roles: [author]}}\n", "        on: {go: {target: a, allow: {roles: [staff]}}}\n")
 
-// forking invokes itself a hundred times.
 func forking() string {
 	var b strings.Builder
 	b.WriteString("id: fork\nname: fork\nstateMachines:\n")
@@ -221,7 +217,6 @@ func wide() string {
 	return b.String()
 }
 
-// guards has n guards, in about size bytes.
 func guards(n, size int) string {
 	var b strings.Builder
 	for i := range n {

@@ -16,8 +16,7 @@ import (
 	"troupe/bench/load"
 )
 
-// caller sends requests with the credentials of one user, or with none. Its fields
-// are only read once it is in use.
+// caller sends requests with the credentials of one user, or with none. Its fields are only read once it is in use.
 type caller struct {
 	addr          string // of the server
 	token, cookie string // "" is none
@@ -25,7 +24,6 @@ type caller struct {
 	client        *http.Client
 }
 
-// answerWaitMax is how long the polite user waits for an answer.
 const answerWaitMax = 5 * time.Second
 
 // newCaller makes a caller whose connections come from a loopback address, over a link; nil is
@@ -50,7 +48,6 @@ func newCaller(addr, from string, connections int, over *link) *caller {
 
 func (c *caller) close() { c.client.CloseIdleConnections() }
 
-// with returns a copy that shares the connections and has credentials.
 func (c *caller) with(token, cookie string) *caller {
 	d := *c
 	d.token, d.cookie = token, cookie
@@ -83,7 +80,6 @@ func (c *caller) request(ctx context.Context, path, body string) *http.Request {
 	return r
 }
 
-// raw is the text of a request.
 func (c *caller) raw(path, body string) []byte {
 	var b bytes.Buffer
 	if err := c.request(context.Background(), path, body).Write(&b); err != nil {
@@ -92,7 +88,6 @@ func (c *caller) raw(path, body string) []byte {
 	return b.Bytes()
 }
 
-// do sends a request and reads its answer to the end.
 func (c *caller) do(r *http.Request) (status int, body []byte, err error) {
 	reply, err := c.client.Do(r)
 	if err != nil {
@@ -142,7 +137,6 @@ func event(id, data string) string {
 	return `{"workflowId":"ticket","instanceId":"` + id + `","event":{"name":"note","data":` + data + `}}`
 }
 
-// newTicket makes requests for new instances.
 func newTicket(text string) func(int) (path, body string) {
 	body := `{"workflowId":"ticket","data":{"svcPublic":{"text":"` + text + `"}}}`
 	return func(int) (string, string) { return workflowPath + "/create", body }

@@ -26,7 +26,6 @@ var files embed.FS
 
 const politePassword = "an old oak, 1843"
 
-// newHome makes a home and fills its store.
 func (m *measurement) newHome(ctx context.Context, dir string) (*home, error) {
 	h := &home{Server: &harness.Server{Home: filepath.Join(dir, "home")}}
 	tree, err := fs.Sub(files, "home")
@@ -56,16 +55,14 @@ func (m *measurement) newHome(ctx context.Context, dir string) (*home, error) {
 	return h, h.fill(ctx, m)
 }
 
-// How much there is before the attacks. Besides, the hostile user has as many
-// records as the flag says, as many entries in the history of the last of them, and
-// a form for every ten.
+// How much there is before the attacks. Besides, the hostile user has as many records as the flag says, as many entries
+// in the history of the last of them, and a form for every ten.
 const (
 	politeTickets = 100
 	closedTickets = 20
 	textBytes     = 4 << 10
 )
 
-// fill creates the instances and forms of both users.
 func (h *home) fill(ctx context.Context, m *measurement) error {
 	polite := newCaller(h.Addr, politeAddr, m.loops, nil).with(h.polite.token, h.polite.cookie)
 	hostile := newCaller(h.Addr, hostileAddr, m.loops, nil).with(h.hostile.token, h.hostile.cookie)

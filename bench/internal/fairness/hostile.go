@@ -13,7 +13,6 @@ import (
 	"troupe/bench/load"
 )
 
-// hostile tries what it can to keep the server from others.
 type hostile struct {
 	*caller              // with the credentials of a user
 	stranger    *caller  // without, from the same address
@@ -49,8 +48,7 @@ const (
 	heldMax           = 10 * time.Second       // an answer is left unread for so long
 )
 
-// loop keeps n requests going until ctx ends, each made by next with a number, and
-// reads the answers.
+// loop keeps n requests going until ctx ends, each made by next with a number, and reads the answers.
 func (e *hostile) loop(ctx context.Context, c *caller, n int, next func(number int) (path, body string)) {
 	var all sync.WaitGroup
 	var number atomic.Int64
@@ -128,7 +126,6 @@ func (e *hostile) holdOne(ctx context.Context, text []byte, pause time.Duration)
 	return "status " + string(line[9:])
 }
 
-// together carries out several attacks at a time.
 func together(parts ...func()) {
 	var all sync.WaitGroup
 	for _, part := range parts {
@@ -151,7 +148,6 @@ func (c *caller) head(path, contentType string, length int) []byte {
 	return []byte(head + "\r\n")
 }
 
-// attack is something that a hostile user or a stranger does.
 type attack struct {
 	name string
 	what string

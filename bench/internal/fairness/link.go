@@ -25,8 +25,7 @@ func newLink(megabits float64) *link {
 
 func (l *link) carry(c net.Conn) net.Conn { return &carried{c, l} }
 
-// carried is a connection over a link. NB: it hides the other methods of the connection, which would
-// go round the link.
+// carried is a connection over a link. NB: it hides the other methods of the connection, which would go round the link.
 type carried struct {
 	net.Conn
 	over *link
@@ -52,7 +51,6 @@ func (c *carried) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// SetReadBuffer is that of the connection.
 func (c *carried) SetReadBuffer(bytes int) error {
 	if tcp, ok := c.Conn.(*net.TCPConn); ok {
 		return tcp.SetReadBuffer(bytes)

@@ -65,7 +65,6 @@ func parse(h *harness.Harness) (*measurement, error) {
 	return m, nil
 }
 
-// run measures all attacks.
 func (m *measurement) run(ctx context.Context) (string, error) {
 	if err := m.Build(ctx); err != nil {
 		return "", err

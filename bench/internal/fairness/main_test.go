@@ -26,8 +26,7 @@ import (
 	"troupe/bench/process"
 )
 
-// TestMain makes this test binary the program that is measured when it is started
-// with one of its commands.
+// TestMain makes this test binary the program that is measured when it is started with one of its commands.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && slices.Contains([]string{"token", "session", "password"}, os.Args[1]) {
 		_, _ = os.Stdout.WriteString("secret\n")
@@ -140,8 +139,7 @@ func TestAnAttackEndsWithItsBudget(t *testing.T) {
 	}
 }
 
-// TestASlowBodyGoesOn until the attack is over: the server sees the bracket and two
-// more bytes.
+// TestASlowBodyGoesOn until the attack is over: the server sees the bracket and two more bytes.
 func TestASlowBodyGoesOn(t *testing.T) {
 	ctx, e := hostileTo(t, func(_ http.ResponseWriter, r *http.Request, stop func()) {
 		if _, err := io.ReadFull(r.Body, make([]byte, 3)); err != nil {

@@ -26,7 +26,6 @@ func (m *measurement) measureAt(ctx context.Context, shared *home, a attack) (*p
 	return p, errors.Join(err, os.RemoveAll(filepath.Dir(h.Home)))
 }
 
-// measure carries out one attack on a new server.
 func (m *measurement) measure(ctx context.Context, h *home, a attack) (result *phase, err error) {
 	if err := h.Start(ctx, m.Program, m.serve...); err != nil {
 		return nil, err

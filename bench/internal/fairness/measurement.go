@@ -7,7 +7,6 @@ import (
 	"troupe/bench/load"
 )
 
-// measurement is what is asked for on the command line.
 type measurement struct {
 	*harness.Harness
 	attacks     []attack
@@ -45,8 +44,7 @@ type phase struct {
 	// Recovered is how long after the attack the polite user waited until a new
 	// connection and an event were answered again.
 	Recovered load.Duration
-	// Cores is the server's processor time for each second, and PeakBytes the most
-	// memory that it had.
+	// Cores is the server's processor time for each second, and PeakBytes the most memory that it had.
 	Cores     float64
 	PeakBytes int64
 	// Died says how the server ended before it was told to; empty: it did not.

@@ -13,7 +13,6 @@ import (
 	"troupe/bench/load"
 )
 
-// kind is one kind of the polite user's requests.
 type kind struct {
 	name  string
 	share int  // of a round of the mix
@@ -27,7 +26,6 @@ const signIn = "sign-in"
 // byNode is a query that an index answers, with few hits.
 var byNode = workflowPath + "/instances/ticket?limit=50&filter=" + url.QueryEscape(`{"states.nodeId":"closed"}`)
 
-// kinds are what the polite user asks for, all day long.
 var kinds = []kind{
 	{name: "event", share: 30, make: func(ctx context.Context, p *polite, n int) *http.Request {
 		return p.request(ctx, workflowPath+"/event", event(p.ids[n%len(p.ids)], `{"comment":"a line that somebody wrote, number `+strconv.Itoa(n)+`"}`))
@@ -68,7 +66,6 @@ type polite struct {
 	all      harness.Observed // of all kinds but signIn
 }
 
-// politeConnections is how many connections the polite user keeps.
 const politeConnections = 32
 
 func newPolite(addr string, h *home) *polite {
@@ -78,9 +75,8 @@ func newPolite(addr string, h *home) *polite {
 	}
 }
 
-// run sends rate requests a second from first on, whatever becomes of them, and
-// returns when the last one was answered or given up. What is due after the warm-up is
-// measured, for the duration: it is counted from when it was due.
+// run sends rate requests a second from first on, whatever becomes of them, and returns when the last one was answered
+// or given up. What is due after the warm-up is measured, for the duration: it is counted from when it was due.
 func (p *polite) run(ctx context.Context, rate float64, first time.Time, warmUp, duration time.Duration) {
 	begin := first.Add(warmUp)
 	var sent sync.WaitGroup
@@ -126,7 +122,6 @@ func (p *polite) send(ctx context.Context, k, number int, due time.Time, measure
 	}
 }
 
-// ask sends a request of one kind and reads its answer.
 func (p *polite) ask(ctx context.Context, k, number int) (status int, body []byte, err error) {
 	c := p.caller
 	if kinds[k].fresh {
@@ -135,8 +130,7 @@ func (p *polite) ask(ctx context.Context, k, number int) (status int, body []byt
 	return c.do(kinds[k].make(ctx, p, number))
 }
 
-// recovered is how long after now a request on a new connection and an event are
-// answered again.
+// recovered is how long after now a request on a new connection and an event are answered again.
 func (p *polite) recovered(ctx context.Context) time.Duration {
 	return harness.Recovered(ctx, func(ctx context.Context) bool {
 		good := 0

@@ -35,15 +35,13 @@ func (p *phase) sums() (answered, failed int64) {
 	return answered, failed
 }
 
-// line is the phase in a few words.
 func (p *phase) line(base *phase) string {
 	answered, failed := p.sums()
 	name, times := p.worst(base)
 	return fmt.Sprintf("%5d answered, %4d errors, p99 %5.1f times, worst %5.1f (%s), recovered in %.0f ms", answered, failed, ratio(p.All, base.All), times, name, p.Recovered.Milliseconds())
 }
 
-// report is one table of all attacks, and one for each, in Markdown. The first phase
-// is the baseline.
+// report is one table of all attacks, and one for each, in Markdown. The first phase is the baseline.
 func report(phases []*phase) string {
 	base := phases[0]
 	var b harness.Table

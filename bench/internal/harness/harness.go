@@ -1,6 +1,5 @@
-// Package harness is what all measurements share: the command with its flags, a temporary folder,
-// the build that is measured, servers on homes of their own, and the record with its tables. What
-// is measured it does not know.
+// Package harness is what all measurements share: the command with its flags, a temporary folder, the build that is
+// measured, servers on homes of their own, and the record with its tables. What is measured it does not know.
 package harness
 
 import (
@@ -19,8 +18,7 @@ import (
 // Command is a word behind `go run ./bench`.
 type Command struct {
 	Name string
-	// About says in a line what it does. A command without one is for the program itself, which starts
-	// itself with it.
+	// About says in a line what it does. A command without one is for the program itself, which starts itself with it.
 	About string
 	Run   func(ctx context.Context, h *Harness) error
 }

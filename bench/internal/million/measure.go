@@ -18,13 +18,11 @@ import (
 )
 
 const (
-	// eventInstances is how many instances get the events, and senders how many
-	// goroutines send them.
+	// eventInstances is how many instances get the events, and senders how many goroutines send them.
 	eventInstances = 10_000
 	senders        = 64
 )
 
-// asked is one query that is measured.
 type asked struct {
 	name string
 	req  query.Request
@@ -33,7 +31,6 @@ type asked struct {
 	rate bool
 }
 
-// list is what is measured.
 func (m *measurement) list() []asked {
 	page := func(filter, sort string) query.Request {
 		return query.Request{Filter: filter, Sort: sort, Limit: 50}
@@ -53,7 +50,6 @@ func (m *measurement) list() []asked {
 	}
 }
 
-// queries measures the list on a quiet store.
 func (m *measurement) queries(ctx context.Context, dir string) (err error) {
 	h, err := open(dir)
 	if err != nil {
@@ -133,8 +129,7 @@ func (h *store) events(ctx context.Context, ids []string, window time.Duration) 
 		all.Go(func() {
 			for n := s; ctx.Err() == nil && time.Since(begun) < window; n += senders {
 				id := ids[n%len(ids)]
-				// Each goes there and back, so that the store stays as it is but
-				// for its histories.
+				// Each goes there and back, so that the store stays as it is but for its histories.
 				for _, name := range []string{"pay", "reopen"} {
 					asked := time.Now()
 					if err := h.event(context.WithoutCancel(ctx), id, name); err != nil {
@@ -155,7 +150,6 @@ func (h *store) events(ctx context.Context, ids []string, window time.Duration) 
 	return of.PerSecond, of.P99.Milliseconds(), context.Cause(ctx)
 }
 
-// growth measures events in the large store beside a small one.
 func (m *measurement) growth(ctx context.Context, large string) error {
 	small := filepath.Join(m.Dir, "small")
 	if err := m.build(ctx, small, m.small); err != nil {

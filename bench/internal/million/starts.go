@@ -12,7 +12,6 @@ import (
 	"troupe/bench/internal/harness"
 )
 
-// measurement is one run of the command.
 type measurement struct {
 	*harness.Harness
 	instances, small int
@@ -25,7 +24,6 @@ type measurement struct {
 // killed is the command by which this program works on a folder until it is killed.
 const killed = "until-killed"
 
-// build makes the store, or finds it.
 func (m *measurement) build(ctx context.Context, dir string, count int) error {
 	h, err := open(dir)
 	if err != nil {

@@ -29,7 +29,6 @@ const inspectedEvery = 10_000
 // clerk may do everything.
 var clerk = &identity.Principal{ID: "clerk", Roles: []string{"clerk"}, Privileges: []string{string(identity.Workflows)}}
 
-// store is the service on a store of the measurement.
 type store struct {
 	*service.Service
 	// ready is how long it took from opening the store until it took requests.
@@ -44,8 +43,7 @@ func open(dir string) (*store, error) {
 	return &store{s, time.Since(begun)}, err
 }
 
-// public is svcPublic of the n-th instance: 100 orders a customer, due dates
-// spread over a thousand days.
+// public is svcPublic of the n-th instance: 100 orders a customer, due dates spread over a thousand days.
 func public(n int) data.Value {
 	return data.Value(fmt.Sprintf(
 		`{"customer":"c-%06d","due":"%s","total":%d,"lines":[{"sku":"A-%03d","count":%d},{"sku":"B-%03d","count":1}],"note":"leave it at the door, please; the bell is broken"}`,
@@ -56,7 +54,6 @@ func day(n int) string {
 	return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, n).Format(time.DateOnly)
 }
 
-// fill makes instances.
 func (h *store) fill(ctx context.Context, count int, progress io.Writer) error {
 	var done atomic.Int64
 	return load.Each(ctx, 256, count, func(ctx context.Context, n int) error {
@@ -89,7 +86,6 @@ func (h *store) event(ctx context.Context, id, name string) error {
 	return err
 }
 
-// count is how many instances there are.
 func (h *store) count(ctx context.Context) (int64, error) {
 	end, err := h.Query(ctx, &query.Request{Caller: clerk, WorkflowID: workflowID, Limit: 1, Count: true}, func([]byte) error { return nil })
 	if err != nil {

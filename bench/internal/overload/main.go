@@ -50,7 +50,6 @@ func parse(h *harness.Harness) (*measurement, error) {
 	return m, nil
 }
 
-// run measures all rounds.
 func (m *measurement) run(ctx context.Context) (string, error) {
 	if err := m.Build(ctx); err != nil {
 		return "", err
@@ -76,7 +75,6 @@ func (m *measurement) run(ctx context.Context) (string, error) {
 // users are those who put load on the server.
 var users = []string{load.UserID, "storm", "polite"}
 
-// start makes a home and serves it.
 func (m *measurement) start(ctx context.Context, home string) (*harness.Server, error) {
 	scenario := load.BuiltIn()
 	scenario.Users = nil

@@ -9,7 +9,6 @@ import (
 	"troupe/bench/internal/harness"
 )
 
-// measurement is what is asked for on the command line.
 type measurement struct {
 	*harness.Harness
 	loads       []phase
@@ -25,7 +24,6 @@ type measurement struct {
 	shared       string // what became of the share
 }
 
-// phase is one load.
 type phase struct {
 	name, what string
 	// rate is what is sent, in capacities.
@@ -91,7 +89,6 @@ const (
 	figures
 )
 
-// outcome is one load of one round.
 type outcome struct {
 	figures [figures]float64
 	errors  map[string]int64

@@ -19,8 +19,7 @@ func usefulOf(r *load.Result) float64 {
 	return r.All.PerSecond * float64(r.Latencies.AtMost(usefulMax)) / float64(max(1, r.All.Count))
 }
 
-// capacityConnections are those of the closed loop that finds the capacity, and of a
-// load below it.
+// capacityConnections are those of the closed loop that finds the capacity, and of a load below it.
 const capacityConnections = 256
 
 // Rates and connections of the polite user.
@@ -29,7 +28,6 @@ const (
 	politeConnections = 64
 )
 
-// options are those of one user's load.
 func (m *measurement) options(t *harness.Server, user string) load.Options {
 	return load.Options{
 		Addr: t.Addr, Token: t.Tokens[user], Minimal: true, WarmUp: m.warmUp, Duration: m.duration, QueueMax: -1,
@@ -37,7 +35,6 @@ func (m *measurement) options(t *harness.Server, user string) load.Options {
 	}
 }
 
-// round measures all loads on one new server.
 func (m *measurement) round(ctx context.Context, home string) (_ []*outcome, err error) {
 	t, err := m.start(ctx, home)
 	if err != nil {
@@ -103,7 +100,6 @@ func (m *measurement) comparePeak(all []*outcome, capacity map[bool]float64) {
 	}
 }
 
-// measure puts one load on the server, with everything beside it.
 func (m *measurement) measure(ctx context.Context, t *harness.Server, p phase, capacity float64) (*outcome, error) {
 	o := &outcome{errors: map[string]int64{}}
 	main := m.options(t, load.UserID)
@@ -163,7 +159,6 @@ func (m *measurement) measure(ctx context.Context, t *harness.Server, p phase, c
 	return o, ctx.Err()
 }
 
-// take notes what the load got.
 func (o *outcome) take(r *load.Result) {
 	f := &o.figures
 	f[offered] = r.All.PerSecond + r.Shed.PerSecond

@@ -22,7 +22,6 @@ type probe struct {
 	got harness.Observed
 }
 
-// probes are asked in turn.
 type probes struct {
 	all []*probe
 	// quick are asked when the load is over: a new connection, and something durable.

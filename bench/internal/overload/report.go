@@ -7,7 +7,6 @@ import (
 	"troupe/bench/internal/harness"
 )
 
-// line is a load in a few words.
 func (o *outcome) line(p phase) string {
 	f := &o.figures
 	return fmt.Sprintf("%-6s due %6.0f/s, offered %6.0f/s, useful %6.0f/s, p50 %4.0f, p99 %4.0f ms; refused %6.0f/s, p50 %4.1f, p99 %4.0f ms; polite %3.0f %%, p99 %4.0f ms; health p99 %4.0f ms; %.2f cores, %4.0f MB, recovered in %.0f ms %s",
@@ -47,8 +46,7 @@ var tables = []struct {
 	}},
 }
 
-// failures are the errors of all loads; refusals are none. Figures with errors are not
-// recorded.
+// failures are the errors of all loads; refusals are none. Figures with errors are not recorded.
 func (m *measurement) failures(rounds [][]*outcome) (err error) {
 	for n, r := range rounds {
 		for i, o := range r {

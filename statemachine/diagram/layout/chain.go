@@ -5,7 +5,6 @@ import (
 	"slices"
 )
 
-// placement is a graph while it is placed.
 type placement struct {
 	g       *Graph
 	ranks   []int // of the nodes
@@ -32,7 +31,6 @@ type vertex struct {
 	upper, lower         []int
 }
 
-// link joins two vertices in neighbouring layers.
 type link struct {
 	upper, lower int
 	edge         int

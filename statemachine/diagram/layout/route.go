@@ -101,7 +101,6 @@ func assignTracks(pieces []piece) (tracks int) {
 	return tracks
 }
 
-// finish writes the places into the graph.
 func (p *placement) finish(top, height, trackY []int) {
 	g := p.g
 	for i := range g.Nodes {

@@ -83,7 +83,6 @@ func (p *placement) weight(l *link) int {
 	return weightNodes
 }
 
-// spread finds the horizontal places of the vertices.
 func (p *placement) spread() {
 	for _, row := range p.rows {
 		x := 0

@@ -17,7 +17,6 @@ func Within(s *jsonschema.Schema, v any, most uint64) (cost uint64, within bool)
 	return most - c.left, !c.spent
 }
 
-// counter is one call of Within.
 type counter struct {
 	left   uint64
 	spent  bool
@@ -140,7 +139,6 @@ func (c *counter) match(re jsonschema.Regexp, text string) {
 	c.charge(size/patternStart + 2 + size*uint64(len(text))/patternShare)
 }
 
-// part visits a schema with a part of the value.
 func (c *counter) part(s *jsonschema.Schema, v any) {
 	if s == nil || c.spent {
 		return

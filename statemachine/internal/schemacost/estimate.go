@@ -41,7 +41,6 @@ const (
 	closePairs = 20
 )
 
-// regexFormat is the format of texts that are regular expressions.
 const regexFormat = "regex"
 
 // Estimate is the cost of a schema. The zero value is that of one that takes everything.
@@ -74,7 +73,6 @@ func (e Estimate) Bound(bytes int) uint64 {
 	return sum(product(e.visited, values), product(e.perByte, uint64(bytes)))
 }
 
-// sum and product end at the largest number.
 func sum(a, b uint64) uint64 {
 	if a > math.MaxUint64-b {
 		return math.MaxUint64
@@ -89,7 +87,6 @@ func product(a, b uint64) uint64 {
 	return a * b
 }
 
-// unfolding is one call of Of.
 type unfolding struct {
 	Estimate
 	around map[*jsonschema.Schema]bool
@@ -199,7 +196,6 @@ func ownCost(s *jsonschema.Schema) Estimate {
 	return e
 }
 
-// pattern adds a regular expression.
 func (e *Estimate) pattern(re jsonschema.Regexp) {
 	size := sizeOf(re)
 	e.visited += size/patternStart + 2
@@ -218,7 +214,6 @@ func numberChecks(s *jsonschema.Schema) (checks, digits uint64) {
 	return checks, digits
 }
 
-// choices are the values that s holds a value against.
 func choices(s *jsonschema.Schema) []any {
 	var all []any
 	if s.Enum != nil {
@@ -233,7 +228,6 @@ func choices(s *jsonschema.Schema) []any {
 // weightPerByte is above the weight of a value for each byte of it as JSON.
 const weightPerByte = 6
 
-// weight is the cost of comparing a value with another one.
 func weight(v any) uint64 {
 	n := uint64(1)
 	switch v := v.(type) {

@@ -69,7 +69,6 @@ func measured(text string) (*known, error) {
 	return &known{re, cost}, nil
 }
 
-// sizeOf is how many instructions an expression has that Compile made.
 func sizeOf(re jsonschema.Regexp) uint64 {
 	if p, ok := re.(*known); ok {
 		return uint64(p.cost.Size)

@@ -17,7 +17,6 @@ type Names struct {
 	Title string
 }
 
-// typ is what is known of the type of a value.
 type typ uint8
 
 const (
@@ -42,7 +41,6 @@ const (
 	memberLevel
 )
 
-// cel is a piece of CEL.
 type cel struct {
 	text  string
 	level int

@@ -109,7 +109,6 @@ func (w *writer) power(args []*node) (cel, error) {
 	return cel{}, refuse("a power that is no small whole number")
 }
 
-// concat adds lists, as + does in CEL.
 func (w *writer) concat(first *node, rest []*node) (cel, error) {
 	var parts []string
 	for _, n := range append([]*node{first}, rest...) {

@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 )
 
-// kind is what a token is.
 type kind uint8
 
 const (
@@ -112,7 +111,6 @@ func numberEnd(s string) int {
 	return i
 }
 
-// escapes are those of one character.
 var escapes = map[byte]string{'n': "\n", 't': "\t", 'r': "\r", 'b': "\b", 'f': "\f", 'v': "\v", '0': "\x00", '\n': ""}
 
 // unquote reads a string literal at the start of s, and returns how long it is there.

@@ -2,7 +2,6 @@ package ecmascript
 
 import "strings"
 
-// truth returns n as a condition.
 func (w *writer) truth(n *node) (cel, error) {
 	switch n.op {
 	case "&&", "||":
@@ -40,7 +39,6 @@ func (w *writer) truth(n *node) (cel, error) {
 	return cel{"!(" + c.within(sumLevel) + ` in [null, false, 0, ""])`, unaryLevel, boolType}, nil
 }
 
-// isCondition reports whether n is true or false by its form.
 func isCondition(n *node) bool {
 	switch n.op {
 	case "==", "!=", "===", "!==", "<", ">", "<=", ">=", "!x", "in", "instanceof":

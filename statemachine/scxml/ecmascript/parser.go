@@ -211,7 +211,6 @@ func (p *parser) postfix() (*node, error) {
 	return nil, err
 }
 
-// list reads elements with commas between them.
 func (p *parser) list(shut string, element func() error) error {
 	for !p.take(shut) {
 		if p.is("...") {

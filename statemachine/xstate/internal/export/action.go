@@ -9,7 +9,6 @@ import (
 	"troupe/statemachine/xstate/internal/tree"
 )
 
-// namedGuards writes the guards that have a name already.
 func (w *writer) namedGuards() {
 	if n := w.top.Field("guards"); n != nil {
 		for _, f := range n.Fields {
@@ -41,7 +40,6 @@ func (w *writer) guardOf(n *document.Node) *document.Node {
 	return tree.Text(n, w.entry(w.guards, "guard", text, tree.Text(n, text)))
 }
 
-// actionsOf writes actions as names.
 func (w *writer) actionsOf(n *document.Node) *document.Node {
 	var list []*document.Node
 	for _, a := range tree.Items(n) {

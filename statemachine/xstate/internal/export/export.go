@@ -64,7 +64,6 @@ type place struct {
 	path    []string // keys from the root
 }
 
-// warn adds a warning.
 func (w *writer) warn(at *document.Node, advice, reason string, args ...any) {
 	w.Add(at, reason, args...).Suggestion = advice
 }
@@ -110,7 +109,6 @@ func (w *writer) machine() *document.Node {
 	return out
 }
 
-// find notes the nodes below p.
 func (w *writer) find(p *place) {
 	w.byName[p.machine.name+"."+p.name] = p
 	states := p.at.Field("states")
@@ -124,7 +122,6 @@ func (w *writer) find(p *place) {
 	}
 }
 
-// parallelRoot has the state machines as its regions.
 func (w *writer) parallelRoot(out *document.Node) {
 	tree.Put(out, "description", w.top.Field("description"))
 	tree.Put(out, "type", tree.Text(w.top, string(tree.Parallel)))
@@ -166,7 +163,6 @@ func (w *writer) context(out *document.Node) {
 	}
 }
 
-// definition is what is kept of the top.
 func (w *writer) definition() *document.Node {
 	out := tree.Mapping(w.top)
 	for _, f := range w.top.Fields {

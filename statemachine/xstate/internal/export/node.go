@@ -136,7 +136,6 @@ func (w *writer) initial(out, own *document.Node, p *place) {
 	tree.Put(out, "initial", opening)
 }
 
-// kind is what a node is.
 func (p *place) kind() tree.Kind {
 	if t := p.at.Field("type"); t != nil {
 		return tree.Kind(t.Text)
@@ -200,7 +199,6 @@ func (w *writer) covers(pattern, other string) bool {
 	return ok && (other == prefix || strings.HasPrefix(other, prefix+"."))
 }
 
-// eventOf is the name of an event in XState.
 func (w *writer) eventOf(p *place, at *document.Node) string {
 	name := at.Text
 	if of, ok := strings.CutPrefix(name, "done.state."); ok {

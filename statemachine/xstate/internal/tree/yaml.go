@@ -52,7 +52,6 @@ func (w *Writer) newLine(indent int) {
 // Bytes is what was written.
 func (w *Writer) Bytes() []byte { return []byte(w.text.String()) }
 
-// place notes that n begins here.
 func (w *Writer) place(n *document.Node) {
 	w.from[[2]int{w.line, w.column}] = n
 	if w.first[w.line] == nil {
