@@ -1,15 +1,7 @@
-// Package activity is what has happened to an instance, in one order: its history, and beside it comments, claims of tasks, and
-// what waits.
+// Package activity is what has happened to an instance, in one order: its history, and beside it comments, claims of
+// tasks, and what waits.
 //
-//	history entries ─┐
-//	rows ────────────┤
-//	timers ──────────┼─► Read ─► a page, the newest or the oldest first
-//	deliveries ──────┘
-//
-// A row stands behind the history entry that was the last one when it was written, so comments and claims change neither the history nor its
-// sequence numbers. Timers have not come yet: they are the newest. Deliveries stand behind the entry that sent them, as long as they
-// have not arrived.
-//
-// Rows are written by the commits of the instance (package workflow), and Read is asked when its caller may see the instance. Nothing here reads
-// a clock.
+// A row stands behind the history entry that was the last one when it was written, so comments and claims change
+// neither the history nor its sequence numbers. Timers have not come yet: they are the newest. Deliveries stand behind
+// the entry that sent them, as long as they have not arrived.
 package activity

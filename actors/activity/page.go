@@ -47,7 +47,6 @@ type place struct {
 	number   uint64
 }
 
-// The ranks of what stands behind one entry.
 const (
 	entryRank byte = iota
 	rowRank
@@ -118,8 +117,7 @@ func Read(store *persistence.Store, req *Request) (*Page, error) {
 	return page, failure.OfStore(store.AwaitDurable())
 }
 
-// reading is one call of Read. Of each kind it has one item more than the page, at least, where there are so many, but for what stands behind
-// end.
+// reading is one call of Read. Of each kind it has one item more than the page, where there are so many.
 type reading struct {
 	store   *persistence.Store
 	req     *Request
@@ -137,7 +135,6 @@ func (r *reading) order(a, b place) int {
 	return b.compare(a)
 }
 
-// add takes an item if it belongs to this page or a later one, and returns how much it takes.
 func (r *reading) add(i *Item) (size int) {
 	if r.after != nil && r.order(i.place, *r.after) <= 0 {
 		return 0
@@ -146,14 +143,12 @@ func (r *reading) add(i *Item) (size int) {
 	return i.size()
 }
 
-// endAt ends the page behind a place.
 func (r *reading) endAt(p place) {
 	if r.end == nil || r.order(p, *r.end) < 0 {
 		r.end = &p
 	}
 }
 
-// cut sorts the items, and says how many are on the page and whether others follow.
 func (r *reading) cut() (n int, more bool) {
 	slices.SortFunc(r.items, func(a, b *Item) int { return r.order(a.place, b.place) })
 	size := 0
@@ -166,7 +161,6 @@ func (r *reading) cut() (n int, more bool) {
 	return len(r.items), r.end != nil
 }
 
-// size is about how many bytes a kind of which there may be many takes.
 func (i *Item) size() int {
 	if i.Row != nil {
 		return len(i.Row.Text)
@@ -174,7 +168,6 @@ func (i *Item) size() int {
 	return len(i.Entry)
 }
 
-// addEntries reads history entries next to the place.
 func (r *reading) addEntries() error {
 	first, last := uint64(1), r.req.Sequence
 	if r.after != nil && r.req.OldestFirst {
@@ -218,7 +211,6 @@ func (r *reading) entry(n uint64) (*Item, error) {
 	return item, nil
 }
 
-// addRows reads rows next to the place.
 func (r *reading) addRows() error {
 	snapshot := r.store.Snapshot()
 	defer func() { _ = snapshot.Close() }() // read-only: nothing to lose
@@ -243,7 +235,6 @@ func (r *reading) addRows() error {
 	return errors.Join(read, failure.OfStore(errors.Join(c.Err(), c.Close())))
 }
 
-// rowRange is that of the rows behind the place, up to the last entry.
 func (r *reading) rowRange() (lower, upper []byte) {
 	prefix := key.ActivityPrefix(nil, r.sh, r.req.Instance)
 	lower, upper = prefix, behind(prefix, r.req.Sequence)
@@ -267,12 +258,10 @@ func (r *reading) rowRange() (lower, upper []byte) {
 	return lower, at
 }
 
-// behind is where the keys end that begin with a prefix and a number up to sequence.
 func behind(prefix []byte, sequence uint64) []byte {
 	return key.PrefixEnd(binary.BigEndian.AppendUint64(slices.Clone(prefix), sequence))
 }
 
-// addWaiting adds what is there as long as it waits.
 func (r *reading) addWaiting() {
 	for i := range r.req.Deliveries {
 		d := &r.req.Deliveries[i]

@@ -1,13 +1,6 @@
 // Package actorstest runs everything below the gateway in a test: the identities and the actors of all groups, on a
-// store in memory and on the text files of a home.
-//
-//	a := actorstest.Start(t, actorstest.Options{Files: map[string]string{"identity.yaml": …, "workflows/leave.yaml": …}})
-//	a.Token("ann")
-//	a.Write("workflows/leave.yaml", …) // takes a changed definition over
-//
-// StartCluster runs several of them, each with a store of its own, as the nodes of one cluster.
-//
-// Only tests import it.
+// store in memory and on the text files of a home. StartCluster runs several of them as the nodes of one cluster. Only
+// tests import it.
 package actorstest
 
 import (
@@ -41,8 +34,8 @@ import (
 
 // Options of Start.
 type Options struct {
-	// Files are the files of the home, by their path in it. identity.yaml must be among them; files of the repository
-	// stand below repository/.
+	// Files are those of the home, identity.yaml among them, and those of the repository below repository/, by their
+	// path.
 	Files    map[string]string
 	Workflow workflow.Options // Workflow, Portal and Identity have limits; what Start makes itself is overwritten
 	Portal   formportal.Options
@@ -99,7 +92,6 @@ func Start(t testing.TB, o Options) *Actors {
 	return a
 }
 
-// openDefinitions opens what the store holds of definitions.
 func (a *Actors) openDefinitions(log zerolog.Logger) {
 	a.t.Helper()
 	var err error
@@ -115,7 +107,6 @@ func (a *Actors) openDefinitions(log zerolog.Logger) {
 	a.must(err)
 }
 
-// run starts what works on requests.
 func (a *Actors) run(o Options, rights *repository.Rights) {
 	a.t.Helper()
 	system := actors.NewSystem(o.Log)
@@ -149,8 +140,7 @@ func (a *Actors) Nodes() []*Actors { return a.nodes }
 // Catalog returns the definitions in use.
 func (a *Actors) Catalog() *catalog.Catalog { return a.catalog }
 
-// Write puts a file in place of another one, or none for "", and takes all files over as the service does. It returns
-// when every node has done so.
+// Write puts a file in place of another one, or none for "", and takes all files over as the service does.
 func (a *Actors) Write(name, text string) {
 	a.t.Helper()
 	a.put(name, text)
@@ -183,8 +173,7 @@ func (a *Actors) Session(user identity.UserID) (secret string) {
 	return secret
 }
 
-// ChangeIdentities does something with the identities where they can be changed. It returns when every node knows of
-// it.
+// ChangeIdentities does something with the identities where they can be changed.
 func (a *Actors) ChangeIdentities(do func(identity.Identities) error) {
 	a.t.Helper()
 	a.await("a node that leads the identities", func() bool {
@@ -209,7 +198,7 @@ func (a *Actors) AwaitCurrent() {
 	}
 }
 
-// await returns when something is so. It fails the test after a minute, which only a broken service needs.
+// It fails the test after a minute, which only a broken service needs.
 func (a *Actors) await(what string, met func() bool) {
 	a.t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
@@ -235,7 +224,6 @@ func (a *Actors) put(name, text string) {
 	a.must(os.WriteFile(path, []byte(text), 0o644))
 }
 
-// load reads the files of the home.
 func (a *Actors) load() *home.Set {
 	a.t.Helper()
 	set, err := home.Load(os.DirFS(a.Dir), a.parser)

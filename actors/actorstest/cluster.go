@@ -30,7 +30,7 @@ const (
 
 // StartCluster starts nodes that are one service, as the program does in a process for each: with logs of Raft, cluster
 // ports on this machine, and a published home. Every node has a replica of every shard, and leads at least one when
-// there are at most four of them. What they do for each other at requests is the gateway's: see cluster.Node.Serve.
+// there are at most four of them.
 func StartCluster(t testing.TB, o Options, nodes int) []*Actors {
 	t.Helper()
 	dir, all := t.TempDir(), make([]*Actors, nodes)
@@ -60,8 +60,7 @@ func StartCluster(t testing.TB, o Options, nodes int) []*Actors {
 	return all
 }
 
-// found makes the store that of the first node of a cluster, and what is in the files of the home published there. It
-// returns the address of the node.
+// found makes the store that of the first node of a cluster, and what is in the files of the home published there.
 func (a *Actors) found(folder string, nodes int) (address string) {
 	a.t.Helper()
 	var err error
@@ -78,7 +77,7 @@ func (a *Actors) found(folder string, nodes int) (address string) {
 	return address
 }
 
-// admit has another node join, whose files come into a folder. It returns its address.
+// admit has another node join, whose files come into a folder.
 func (a *Actors) admit(folder string) (address string) {
 	a.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), joinMax)
@@ -95,8 +94,7 @@ func (a *Actors) admit(folder string) (address string) {
 	return address
 }
 
-// listen opens a port for a node. NB: what the system chooses by itself may be the port of a connection by the time the
-// node opens it.
+// NB: what the system chooses by itself may be the port of a connection by the time the node opens it.
 func (a *Actors) listen() net.Listener {
 	a.t.Helper()
 	for range 1000 {
@@ -108,7 +106,6 @@ func (a *Actors) listen() net.Listener {
 	return nil
 }
 
-// startNode opens the cluster port and the store.
 func (a *Actors) startNode(o cluster.Options) {
 	a.t.Helper()
 	over, cancel := context.WithCancel(context.Background())
@@ -125,7 +122,6 @@ func (a *Actors) startNode(o cluster.Options) {
 	a.stopAtEnd(a.Node)
 }
 
-// share waits until every shard is whole, and has the nodes lead them in turn.
 func (a *Actors) share() {
 	a.t.Helper()
 	a.await("a replica of every shard at every node", func() bool {
@@ -155,7 +151,6 @@ func (a *Actors) share() {
 	}
 }
 
-// runNode starts what works on requests, with what is published.
 func (a *Actors) runNode(o Options) {
 	a.t.Helper()
 	a.await("what is published, at every node", func() bool {
@@ -183,23 +178,19 @@ func (a *Actors) runNode(o Options) {
 	a.stopAtEnd(a.published)
 }
 
-// current returns when this node has what was acknowledged in Meta.
 func (a *Actors) current(ctx context.Context) error { return a.Node.Current(ctx, key.Meta) }
 
-// readDirectory reads the users for a new leader.
 func (a *Actors) readDirectory(take func(*identity.Directory)) {
 	if err := a.published.ReadAccess(func(access home.Access) { take(access.Directory) }); err != nil {
 		a.t.Errorf("actorstest: read the users: %v", err)
 	}
 }
 
-// tookAccess puts users and rights in use.
 func (a *Actors) tookAccess(access home.Access) {
 	a.Identities.SetDirectory(access.Directory)
 	a.Repository.SetRights(access.Rights)
 }
 
-// tookPublished counts what is in use as a whole.
 func (a *Actors) tookPublished(err error) {
 	if err != nil {
 		a.t.Errorf("actorstest: take over what is published: %v", err)
@@ -208,7 +199,6 @@ func (a *Actors) tookPublished(err error) {
 	a.took.Add(1)
 }
 
-// publishToAll publishes the files of the home, and returns when every node uses them.
 func (a *Actors) publishToAll() {
 	a.t.Helper()
 	a.await("a node that publishes", func() bool {

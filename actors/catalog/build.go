@@ -14,7 +14,6 @@ import (
 type Instances interface {
 	// EnterIndex has an instance write its entries of an index, in its turn among its events, so that nothing moves
 	// between the look at its data and the entry. wait returns when they are durable, or why they are not.
-	// ErrInstanceBusy: it takes no more calls now.
 	EnterIndex(workflow string, id key.ID, ix *Index) (wait func() error, err error)
 }
 
@@ -29,9 +28,6 @@ const (
 
 // BuildIndexes fills declared indexes, and frees those that no definition declares any more, until ctx ends. It is the
 // body of one goroutine, and is called once. In a cluster it does so in the shards that this node leads.
-//
-// Filling goes over all instances of the workflow while they live on: each enters itself. Those that are made meanwhile
-// do so in their first commit, because commits maintain an index from the moment that it is declared.
 func (c *Catalog) BuildIndexes(ctx context.Context, instances Instances) {
 	if !c.store.Alone() {
 		c.buildLed(ctx, instances)
@@ -56,7 +52,6 @@ func (c *Catalog) BuildIndexes(ctx context.Context, instances Instances) {
 	}
 }
 
-// finishIndex builds or drops one index.
 func (c *Catalog) finishIndex(ctx context.Context, instances Instances, row storedIndex) error {
 	if row.State == dropping {
 		return c.dropIndex(row)
@@ -84,7 +79,6 @@ func (c *Catalog) finishIndex(ctx context.Context, instances Instances, row stor
 	return nil
 }
 
-// dropIndex frees what an index takes.
 func (c *Catalog) dropIndex(row storedIndex) error {
 	entries := key.IndexPrefix(nil, key.EveryShard, row.Number)
 	if err := c.store.DeletePrefixes(entries, appendMark(nil, key.EveryShard, row.Number)); err != nil {
@@ -150,7 +144,6 @@ func (b *build) scan(ctx context.Context) error {
 	})
 }
 
-// instance asks one instance to enter itself.
 func (b *build) instance(ctx context.Context, id key.ID) error {
 	for {
 		wait, err := b.instances.EnterIndex(b.row.Workflow, id, b.index)
@@ -172,8 +165,6 @@ func (b *build) instance(ctx context.Context, id key.ID) error {
 	}
 }
 
-// collect waits until at most keep instances have not answered. It returns the first error, when all that it had to
-// wait for have answered.
 func (b *build) collect(keep int) error {
 	var failed error
 	for len(b.pending) > keep {

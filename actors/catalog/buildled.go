@@ -13,7 +13,6 @@ import (
 	"troupe/persistence/key"
 )
 
-// ledShards are the shards that this node leads, each with the epoch.
 type ledShards struct {
 	changed chan struct{} // has an entry when the builder has something to look at
 
@@ -47,8 +46,8 @@ func (l *ledShards) now() map[key.Shard]uint64 {
 	return maps.Clone(l.epochs)
 }
 
-// buildLed is BuildIndexes in a cluster. What it writes in a shard is written in an epoch that
-// this node leads, so a build that another node has taken over cannot call an index whole.
+// What it writes in a shard is written in an epoch that this node leads, so a build that another node has taken over
+// cannot call an index whole.
 func (c *Catalog) buildLed(ctx context.Context, instances Instances) {
 	led := &ledShards{changed: c.indexesChanged, epochs: map[key.Shard]uint64{}}
 	c.store.FollowLeads(led)
@@ -82,7 +81,6 @@ func (c *Catalog) buildLed(ctx context.Context, instances Instances) {
 	}
 }
 
-// tending brings the indexes of a shard to what is declared, in an epoch of it.
 type tending struct {
 	catalog   *Catalog
 	instances Instances
@@ -114,16 +112,14 @@ func (t *tending) run(ctx context.Context) error {
 	return err
 }
 
-// settledIndexes returns the rows of Meta that are installed. Commits of this node that looked at
-// earlier ones have ended.
+// Commits of this node that looked at earlier ones have ended.
 func (c *Catalog) settledIndexes() storedIndexes {
 	c.publishing.Lock()
 	defer c.publishing.Unlock()
 	return c.publishing.indexes
 }
 
-// free removes what the shard has of indexes that are dropped. A number above the last that is
-// known here is no such index: another node has it from a later row of Meta.
+// A number above the last that is known here is no such index: another node has it from a later row of Meta.
 func (t *tending) free(ctx context.Context, rows storedIndexes) error {
 	numbers, err := t.catalog.numbersIn(t.shard)
 	if err != nil {
@@ -178,8 +174,7 @@ func (t *tending) build(ctx context.Context, row storedIndex, state indexState) 
 	return err
 }
 
-// put writes the row of an index with other writes, and returns when a majority has it.
-// errDropped: the index was dropped, and nothing is written.
+// put returns when a majority has the row. errDropped: the index was dropped, and nothing is written.
 func (t *tending) put(ctx context.Context, w *persistence.Writes, number uint32, state indexState) error {
 	c := t.catalog
 	w.Set(key.IndexState(nil, t.shard, number), []byte(state))

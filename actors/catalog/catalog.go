@@ -16,7 +16,7 @@ import (
 // Catalog knows every definition that was ever published. What is published is kept in the store by id and version,
 // because instances stay on the version that they were created with (statemachine/DEFINITION.md, "Versions").
 //
-// Readers are lock-free. Publish changes what new instances get.
+// Readers are lock-free.
 type Catalog struct {
 	store        *persistence.Store
 	parser       *statemachine.Parser
@@ -24,11 +24,9 @@ type Catalog struct {
 	awaitCurrent func(context.Context) error // Options.Current
 	bounds       bounds
 
-	// current has what new instances get, and for workflows whose file is gone what rules their instances. Replaced,
-	// never changed.
+	// current has what new instances get, and for workflows whose file is gone what rules their instances.
 	current atomic.Pointer[currentVersions]
-	// builtin are the definitions of our own, which no file can take away. They are not listed among the choices.
-	// Written before the router starts.
+	// builtin are the definitions of our own, which no file can take away. Written before the router starts.
 	builtin currentVersions
 	// versions has the definitions that instances asked for, and those that cannot be read with the reason.
 	versions *xsync.Map[versionKey, version]
@@ -66,26 +64,21 @@ func (t turn) Lock() { t <- struct{}{} }
 // Unlock implements sync.Locker.
 func (t turn) Unlock() { <-t }
 
-// currentVersions maps workflow ids to their current version.
 type currentVersions map[string]*currentVersion
 
-// currentVersion is the newest version of one workflow.
 type currentVersion struct {
 	// Definition is nil when what is stored was not needed yet, or cannot be read; Catalog.rules has it, or knows why.
 	*statemachine.Definition
 	version   uint64
-	listed    bool     // its file is in the current set, or it is published: new instances can be made
-	published bool     // it came by PublishDefinition, and no file may name the workflow
-	older     []uint64 // the versions below that files of the current set name, too
-	// pins counts the creates that are on their way with this content of this version, and is shared by all that have
-	// it. It becomes closed, for good, when other content takes the version, or the version goes.
-	pins *atomic.Int64
+	listed    bool          // its file is in the current set, or it is published: new instances can be made
+	published bool          // it came by PublishDefinition, and no file may name the workflow
+	older     []uint64      // the versions below that files of the current set name, too
+	pins      *atomic.Int64 // It becomes closed, for good, when other content takes the version, or the version goes
 }
 
 // closed is a value of pins below any that creates can bring it to.
 const closed = -1 << 40
 
-// origin says where a version comes from.
 type origin struct {
 	home bool // files of a home
 	by   identity.UserID
@@ -94,16 +87,12 @@ type origin struct {
 // origins are those that somebody has asked for. What is published again is asked for anew.
 type origins = xsync.Map[versionKey, origin]
 
-// ownership is what is kept about the owners of a workflow.
 type ownership struct {
-	// By is the user who first published it through the interface, and since a file of a home named it last; "": nobody
-	// did, or it is not known who.
-	By string `json:"by,omitempty"`
-	// Owners are those that its newest version names; nil: none.
-	Owners *statemachine.Owners `json:"owners,omitempty"`
+	// By first published it through the interface; since a file of a home named it last, or when it is not known: "".
+	By     string               `json:"by,omitempty"`
+	Owners *statemachine.Owners `json:"owners,omitempty"` // those that its newest version names; nil: none
 }
 
-// pinsLocked returns the counter that all share who have the version's present content.
 func (c *Catalog) pinsLocked(key versionKey) *atomic.Int64 {
 	if c.publishing.pins[key] == nil {
 		c.publishing.pins[key] = new(atomic.Int64)
@@ -112,7 +101,6 @@ func (c *Catalog) pinsLocked(key versionKey) *atomic.Int64 {
 }
 
 // bounds are those of what is published through the interface (gateway/INTERFACE.md, "Publishing a definition").
-// Holders of mod-admin have none.
 type bounds struct {
 	workflows int // that one user has published first, also those that are gone: their ids stay the user's
 	versions  int // of one workflow, also those whose numbers a cluster keeps
@@ -131,7 +119,6 @@ type versionKey struct {
 	version  uint64
 }
 
-// version is one stored definition: what it means, or why it cannot be read.
 type version struct {
 	*statemachine.Definition
 	err error
@@ -143,7 +130,6 @@ type confirmation chan error
 // Committed implements persistence.Waiter.
 func (c confirmation) Committed(err error) { c <- err }
 
-// await waits for the answer, but not longer than ctx: a cluster may have none for long.
 func (c confirmation) await(ctx context.Context) error {
 	select {
 	case err := <-c:

@@ -16,14 +16,12 @@ import (
 )
 
 // AddBuiltin makes a definition of our own available under an id that no file can have, because it is no identifier.
-// What was once used must stay as it is: a new version would need the old one as well. It must be called before the
-// catalog is used.
+// What was once used must stay as it is: a new version would need the old one as well.
 func (c *Catalog) AddBuiltin(id string, d *statemachine.Definition) {
 	c.builtin[id] = &currentVersion{Definition: d, version: d.Version, listed: true, pins: new(atomic.Int64)}
 	c.keep(versionKey{id, d.Version}, d)
 }
 
-// currentOf returns the newest version of a workflow; nil when it was never published.
 func (c *Catalog) currentOf(workflow string) *currentVersion {
 	if o := (*c.current.Load())[workflow]; o != nil {
 		return o
@@ -77,7 +75,8 @@ func (c *Catalog) rules(workflow string, o *currentVersion) (*statemachine.Defin
 	return d, err
 }
 
-// adopt puts the definition of a current version in its place, now that it was read, unless another one is current by now.
+// adopt puts the definition of a current version in its place, now that it was read, unless another one is current by
+// now.
 func (c *Catalog) adopt(workflow string, o *currentVersion, d *statemachine.Definition) {
 	for {
 		all := c.current.Load()
@@ -183,8 +182,7 @@ func (c *Catalog) Schedules() (out []Schedule) {
 	return out
 }
 
-// mayHaveSchedules reports whether the text of a version that was not read yet has the word, so that the others need not be read. NB: it is
-// asked every second; content under a number is replaced only by what is among the versions then.
+// NB: it is asked every second; content under a number is replaced only by what is among the versions then.
 func (c *Catalog) mayHaveSchedules(k versionKey) bool {
 	_, isRead := c.versions.Load(k)
 	if _, isTimeless := c.timeless.Load(k); isRead || isTimeless {
@@ -231,8 +229,8 @@ func (c *Catalog) choice(id string, o *currentVersion, caller *statemachine.Call
 	return Choice{ID: id, Name: d.Name}, true
 }
 
-// MayNotSend is failure.ErrForbidden for an event that its sender has no right to now, which it tells: the one to send events
-// at all, or, with a name, the one to this event in the state where it is. It is hidden for who may not read the instance.
+// MayNotSend is failure.ErrForbidden for an event that its sender has no right to now, which it tells: the one to send
+// events at all, or, with a name, the one to this event in the state where it is.
 func (c *Catalog) MayNotSend(workflowID string, v statemachine.View, caller *statemachine.Caller, event string, now time.Time, hidden error) error {
 	newest, err := c.Newest(workflowID)
 	if err != nil {

@@ -19,11 +19,10 @@ import (
 type Index struct {
 	number uint32 // in keys; never used again
 	field  *filter.Field
-	// whole says that every instance has its entries. Until then commits keep the index up, and nobody asks it. With
-	// replicas it is not set: the rows of each shard say so.
+	// whole says that every instance has its entries; nobody asks the index before. With replicas the rows of each
+	// shard say so.
 	whole atomic.Bool
 	// several says that some instance has, or had, several values. It is set before the entries are visible, and stays.
-	// Where it is not, both ends of a range can be used.
 	several atomic.Bool
 }
 
@@ -34,7 +33,7 @@ func (ix *Index) Field() *filter.Field { return ix.field }
 func (ix *Index) Path() string { return ix.field.Path() }
 
 // Whole says that every instance has its entries: those of any snapshot taken later are all there, as long as the index
-// is among the Indexes after that. In a cluster it is false, and [Catalog.IsWholeAt] tells.
+// is among the Indexes after that.
 func (ix *Index) Whole() bool { return ix.whole.Load() }
 
 // Several says that some instance has, or had, several values. In a cluster that is known of a snapshot after
@@ -46,7 +45,6 @@ func (ix *Index) Prefix() []byte {
 	return key.IndexPrefix(nil, key.EveryShard, ix.number)
 }
 
-// key appends the key of an instance's entry for a value.
 func (ix *Index) key(dst []byte, sh key.Shard, value []byte, id key.ID) []byte {
 	return key.Index(dst, sh, ix.number, value, id)
 }
@@ -55,12 +53,10 @@ func (ix *Index) key(dst []byte, sh key.Shard, value []byte, id key.ID) []byte {
 // says: in this shard, some instance has several values in that index.
 const marks = 0
 
-// appendMark appends the key of the mark of an index.
 func appendMark(dst []byte, sh key.Shard, number uint32) []byte {
 	return key.Index(dst, sh, marks, binary.BigEndian.AppendUint32(nil, number), key.ID{})
 }
 
-// loadMarks looks for the marks of an index.
 func (ix *Index) loadMarks(store *persistence.Store) error {
 	return store.Scan(appendMark(nil, key.EveryShard, ix.number), func(_, _ []byte) error {
 		ix.several.Store(true)
@@ -68,7 +64,6 @@ func (ix *Index) loadMarks(store *persistence.Store) error {
 	})
 }
 
-// mark notes that an instance has several values, when it does.
 func (ix *Index) mark(w *persistence.Writes, sh key.Shard, values [][]byte) {
 	if len(values) > 1 {
 		ix.several.Store(true)
@@ -89,8 +84,7 @@ func (s Indexes) Find(workflow, path string) *Index {
 	return nil
 }
 
-// storedIndexes is the form in which the indexes are kept. The row changes in the commit that publishes the definition
-// which declares them.
+// storedIndexes is the form in which the indexes are kept.
 type storedIndexes struct {
 	Last    uint32        `json:"last"` // the last number that was given
 	Indexes []storedIndex `json:"indexes"`
@@ -103,7 +97,7 @@ type storedIndex struct {
 	State    indexState `json:"state"`
 }
 
-// indexState is how far an index is. Its life in a store that stands alone:
+// Its life in a store that stands alone:
 //
 //	building ──► whole ──► dropping ──► (no row)
 //	    └───────────────────┘
@@ -118,14 +112,11 @@ const (
 	dropping indexState = "dropping"
 )
 
-// errDropped ends the building of an index that nobody wants any more.
 var errDropped = errors.New("the index was dropped")
 
-// indexesSetting is the name under which storedIndexes are kept.
 const indexesSetting = "indexes"
 
-// withoutDropped forgets the indexes that are dropped, and says whether there are any. In a cluster that is all that
-// dropping takes: each shard frees what no row declares.
+// In a cluster that is all that dropping takes: each shard frees what no row declares.
 func (rows *storedIndexes) withoutDropped() (some bool) {
 	before := len(rows.Indexes)
 	rows.Indexes = slices.DeleteFunc(rows.Indexes, func(row storedIndex) bool { return row.State == dropping })
@@ -184,8 +175,7 @@ func difference(a, b [][]byte, give func([]byte)) {
 	}
 }
 
-// inShards is what a node of a cluster knows of the indexes in the shards (DESIGN.md, "Indexes in a cluster"). The row
-// of an index in a shard says how far it is there:
+// The row of an index in a shard says how far it is there:
 //
 //	(no row) ──► kept ──► whole ──► (no row)
 //	    ▲          │
@@ -195,11 +185,10 @@ func difference(a, b [][]byte, give func([]byte)) {
 // every instance of the shard has its entries. Without a row, entries may be there or not, and may be old.
 //
 // A commit maintains an index, or the row is removed in front of it in the log. Three things see to that: the check of
-// each commit, the removal of rows when an index is dropped, and the rows of the builder. Nothing of the three waits
-// for the log.
+// each commit, the removal of rows when an index is dropped, and the rows of the builder.
 type inShards struct {
-	// checked has for each shard the epoch in which commits maintain all that it has rows of. It is read without mu: by
-	// a commit, behind its look at the Indexes. Empty in a store that stands alone.
+	// checked has for each shard the epoch in which commits maintain all that it has rows of. Empty in a store that
+	// stands alone.
 	checked []atomic.Uint64
 
 	floors sync.Mutex // held while a retirement is looked at and a row about it appended; that does not wait
@@ -221,7 +210,6 @@ func (s *inShards) init(store *persistence.Store) {
 	}
 }
 
-// numbers are those of all indexes.
 func (s *Indexes) numbers() map[uint32]bool {
 	numbers := map[uint32]bool{}
 	for _, indexes := range *s {

@@ -17,7 +17,6 @@ import (
 // Indexes returns the present generation of indexes.
 func (c *Catalog) Indexes() *Indexes { return c.indexes.Load() }
 
-// indexOf returns the index of a row, nil when it was dropped in the meantime.
 func (c *Catalog) indexOf(row storedIndex) *Index {
 	if ix := c.Indexes().Find(row.Workflow, row.Path); ix != nil && ix.number == row.Number {
 		return ix
@@ -25,7 +24,6 @@ func (c *Catalog) indexOf(row storedIndex) *Index {
 	return nil
 }
 
-// reloadIndexesLocked makes the rows that the store has what commits keep up.
 func (c *Catalog) reloadIndexesLocked() error {
 	rows := storedIndexes{}
 	text, err := c.store.Load(key.Setting(nil, indexesSetting))
@@ -49,8 +47,7 @@ func (c *Catalog) reloadIndexesLocked() error {
 	return nil
 }
 
-// indexSetLocked makes the set that the rows stand for. Indexes that there are
-// already are the same ones in it, and are not changed.
+// Indexes that there are already are the same ones in it, and are not changed.
 func (c *Catalog) indexSetLocked(rows storedIndexes) (Indexes, error) {
 	old, now := *c.indexes.Load(), Indexes{}
 	for _, row := range rows.Indexes {
@@ -77,7 +74,6 @@ func (c *Catalog) indexSetLocked(rows storedIndexes) (Indexes, error) {
 	return now, nil
 }
 
-// installIndexesLocked makes the rows, and the set of them, what commits keep up.
 // When it returns, what every commit wrote that looked at the set before is visible.
 func (c *Catalog) installIndexesLocked(rows storedIndexes, now Indexes) {
 	for _, row := range rows.Indexes {
@@ -91,7 +87,6 @@ func (c *Catalog) installIndexesLocked(rows storedIndexes, now Indexes) {
 	c.pokeIndexes()
 }
 
-// pokeIndexes has the builder look whether there is something to do.
 func (c *Catalog) pokeIndexes() {
 	select {
 	case c.indexesChanged <- struct{}{}:
@@ -165,7 +160,6 @@ func (c *Catalog) setIndexState(number uint32, from, to indexState) error {
 	return nil
 }
 
-// unfinished returns the rows that the builder has something to do for.
 func (c *Catalog) unfinished() []storedIndex {
 	c.publishing.Lock()
 	defer c.publishing.Unlock()

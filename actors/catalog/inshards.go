@@ -13,9 +13,9 @@ import (
 	"troupe/persistence/key"
 )
 
-// IndexesIn returns the indexes of a workflow that a commit in an epoch of a shard maintains. It is
-// called after BeginCommit, and before the commit is appended. With an error nothing may be
-// written. failure.ErrUnavailable: the shard has an index that is not known here yet.
+// IndexesIn returns the indexes of a workflow that a commit in an epoch of a shard maintains. It is called after
+// BeginCommit, and before the commit is appended. With an error nothing may be written. failure.ErrUnavailable: the
+// shard has an index that is not known here yet.
 func (c *Catalog) IndexesIn(sh key.Shard, epoch uint64, workflow string) ([]*Index, error) {
 	for {
 		present := c.indexes.Load()
@@ -72,7 +72,6 @@ func (c *Catalog) checkEpoch(sh key.Shard, epoch uint64) error {
 	return nil
 }
 
-// replaceIndexes makes a set, whose last number is given, what commits maintain.
 func (c *Catalog) replaceIndexes(now Indexes, last uint32) {
 	s := &c.inShards
 	s.mu.Lock()
@@ -95,9 +94,8 @@ func (c *Catalog) replaceIndexes(now Indexes, last uint32) {
 	s.last = last
 }
 
-// removeRows removes the rows of dropped indexes from a shard. It does not wait: what is appended
-// later in the epoch stands behind it in the log, or is lost with it. It is false when the
-// shard takes no writes in the epoch, which may be for a moment only.
+// It does not wait: what is appended later in the epoch stands behind it in the log, or is lost with it. It is false
+// when the shard takes no writes in the epoch, which may be for a moment only.
 func (c *Catalog) removeRows(sh key.Shard, epoch uint64, dropped []uint32) (taken bool) {
 	if len(dropped) == 0 {
 		return true
@@ -114,7 +112,6 @@ type moment interface {
 	Scan(prefix []byte, visit func(key, value []byte) error) error
 }
 
-// loadStates returns how far the indexes are that a shard has rows of, by number.
 func loadStates(at moment, sh key.Shard) (map[uint32]indexState, error) {
 	states := map[uint32]indexState{}
 	err := at.Scan(key.IndexStatePrefix(nil, sh), func(rowKey, value []byte) error {
@@ -160,7 +157,6 @@ func (c *Catalog) IsWholeAt(at *persistence.Snapshot, ix *Index) (bool, error) {
 	return true, nil
 }
 
-// numbersIn returns the numbers of indexes of which a shard has anything.
 func (c *Catalog) numbersIn(sh key.Shard) (map[uint32]bool, error) {
 	at := c.store.Snapshot()
 	defer func() { _ = at.Close() }() // read-only: nothing to lose
@@ -197,7 +193,6 @@ func (c *Catalog) numbersIn(sh key.Shard) (map[uint32]bool, error) {
 	return numbers, errors.Join(entries.Err(), entries.Close())
 }
 
-// freeIn adds the end of all that a shard has of an index.
 func freeIn(w *persistence.Writes, sh key.Shard, number uint32) {
 	entries := key.IndexPrefix(nil, sh, number)
 	w.DeleteRange(entries, key.PrefixEnd(entries))
@@ -205,11 +200,9 @@ func freeIn(w *persistence.Writes, sh key.Shard, number uint32) {
 	w.Delete(key.IndexState(nil, sh, number))
 }
 
-// floorKey is that of the number of the last retirement that whoever leads the shard must know. It stands where an index has how far it
-// is, and no index has the number.
+// It stands where an index has how far it is, and no index has the number.
 func floorKey(sh key.Shard) []byte { return key.IndexState(nil, sh, marks) }
 
-// loadFloor reads what raiseFloor has written.
 func loadFloor(at moment, sh key.Shard) (number uint64, err error) {
 	err = at.Scan(floorKey(sh), func(_, value []byte) error {
 		number, err = strconv.ParseUint(string(value), 10, 64)

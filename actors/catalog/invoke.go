@@ -10,7 +10,6 @@ import (
 	"troupe/statemachine"
 )
 
-// originOf reads where a version comes from.
 func (c *Catalog) originOf(key versionKey) (origin, error) {
 	if o, ok := c.origins.Load(key); ok {
 		return o, nil
@@ -28,8 +27,8 @@ func (c *Catalog) originOf(key versionKey) (origin, error) {
 }
 
 // MayInvoke says whether instances of a version may have children of another workflow with any data
-// (statemachine/DEFINITION.md, "Who may invoke"). Otherwise the rules of the called one bind, asked of a user: one without an id is nobody. find
-// returns the users that there are, nil for none.
+// (statemachine/DEFINITION.md, "Who may invoke"). Otherwise the rules of the called one bind, asked of a user: one
+// without an id is nobody. find returns the users that there are, nil for none.
 func (c *Catalog) MayInvoke(workflow string, version uint64, called string, find func(identity.UserID) *identity.Principal) (free bool, by *statemachine.Caller, err error) {
 	if called == workflow {
 		return true, nil, nil
@@ -46,7 +45,8 @@ func (c *Catalog) MayInvoke(workflow string, version uint64, called string, find
 	return o.home || c.isFree(workflow, o.by, user, called), by, nil
 }
 
-// isFree reports whether a workflow that a user has published may invoke another with any data. user is nil when there is no such one any more.
+// isFree reports whether a workflow that a user has published may invoke another with any data. user is nil when there
+// is no such one any more.
 func (c *Catalog) isFree(workflow string, by identity.UserID, user *identity.Principal, called string) bool {
 	if user != nil && user.Has(identity.Admin) {
 		return true
@@ -69,7 +69,6 @@ func (c *Catalog) isFree(workflow string, by identity.UserID, user *identity.Pri
 	return of.effective().Has(owner)
 }
 
-// checkInvocations refuses a definition whose children its publisher may not have.
 func (c *Catalog) checkInvocations(s *Source, by *identity.Principal) error {
 	for _, inv := range s.Parsed.Invocations() {
 		if inv.Workflow == string(s.Parsed.ID) || c.isFree(string(s.Parsed.ID), by.ID, by, inv.Workflow) {

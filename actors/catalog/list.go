@@ -97,7 +97,6 @@ func (c *Catalog) Text(workflow string, number uint64) (Text, error) {
 	}, nil
 }
 
-// awaitNewest returns when everything that was published before is here and in use.
 func (c *Catalog) awaitNewest() error {
 	if c.store.Alone() {
 		return nil

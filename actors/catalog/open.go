@@ -19,7 +19,7 @@ type Options struct {
 	Parser *statemachine.Parser
 	Log    zerolog.Logger
 	// Current returns when everything that was acknowledged before in any node of the cluster is visible in Store, or
-	// why it is not. Nil: never. It is not called when the store stands alone.
+	// why it is not. Nil: never.
 	Current func(context.Context) error
 	// Vacate has the node that leads the shard answer Catalog.Vacate. Nil: this catalog answers.
 	Vacate func(context.Context, Vacancy) (used uint64, err error)

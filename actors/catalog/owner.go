@@ -14,11 +14,9 @@ import (
 	"troupe/statemachine/document"
 )
 
-// ownersSetting says who owns every workflow that was ever published. It keeps those that are gone, so that
-// nobody takes over an id that was in use.
+// It keeps those that are gone, so that nobody takes over an id that was in use.
 const ownersSetting = "workflow-owners"
 
-// effective are the owners; nil: nobody is known.
 func (o ownership) effective() *statemachine.Owners {
 	if o.Owners == nil && o.By != "" {
 		return &statemachine.Owners{Users: []string{o.By}}
@@ -26,15 +24,13 @@ func (o ownership) effective() *statemachine.Owners {
 	return o.Owners
 }
 
-// loadOwners reads who owns every workflow.
 func (c *Catalog) loadOwners() (map[string]ownership, error) {
 	owners := map[string]ownership{}
 	err := c.loadSetting(ownersSetting, &owners)
 	return owners, err
 }
 
-// ownersOf returns who owns a workflow of which now is the newest version; known: it was published before. A version that
-// is there decides, and what is kept only where it is gone or cannot be read.
+// A version that is there decides, and what is kept only where it is gone or cannot be read.
 func (c *Catalog) ownersOf(all map[string]ownership, workflow string, now *currentVersion) (of ownership, known bool) {
 	of, known = all[workflow]
 	if now == nil {
@@ -46,7 +42,6 @@ func (c *Catalog) ownersOf(all map[string]ownership, workflow string, now *curre
 	return of, true
 }
 
-// mayPublish is the refusal of a user who does not own the workflow; nil when the user may publish a version of it.
 func mayPublish(workflow string, of ownership, by *identity.Principal) error {
 	return mayAsOwner(workflow, "publish a version of it", of, by)
 }
@@ -58,7 +53,6 @@ func (c *Catalog) MayAssign(workflow string, by *identity.Principal) error {
 	return mayAsOwner(workflow, "migrate its instances with assign", of, by)
 }
 
-// mayAsOwner is the refusal of a user who wants to do what is for the owners of a workflow.
 func mayAsOwner(workflow, what string, of ownership, by *identity.Principal) error {
 	owners := of.effective()
 	if by.Has(identity.Admin) || owners.Has(CallerOf(by)) {
@@ -79,7 +73,6 @@ func mayAsOwner(workflow, what string, of ownership, by *identity.Principal) err
 	return failure.Refuse(failure.ErrForbidden, "only the owners of workflow %s (%s) and holders of %s may %s", workflow, strings.Join(who, "; "), identity.Admin, what)
 }
 
-// remember notes who owns a workflow, by the version that is its newest then. by is ownership.By.
 func (p *publication) remember(all map[string]ownership, workflow string, d *statemachine.Definition, by string) {
 	before, known := all[workflow]
 	next := ownership{By: by, Owners: before.Owners}
@@ -113,7 +106,6 @@ func (c *Catalog) noteRights(p *publication, s *Source, now *currentVersion) err
 	return nil
 }
 
-// changedBlocks are the keys at the top about rights whose values differ.
 func changedBlocks(before, after stored) (blocks []string) {
 	old, oldErr := document.Parse(before.File, []byte(before.Text))
 	next, nextErr := document.Parse(after.File, []byte(after.Text))
@@ -131,7 +123,6 @@ func changedBlocks(before, after stored) (blocks []string) {
 	return blocks
 }
 
-// logRights writes which rights have changed. by: who published it; "" when it came from a home.
 func (c *Catalog) logRights(p *publication, by identity.UserID) {
 	for _, change := range p.changes {
 		c.log.Info().Str("workflow", change.key.workflow).Uint64("version", change.key.version).Uint64("before", change.before).

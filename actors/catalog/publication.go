@@ -15,14 +15,12 @@ import (
 	"troupe/statemachine/filter"
 )
 
-// rightsChange is a version that gives other rights than the one that was the newest.
 type rightsChange struct {
 	key    versionKey
 	before uint64
 	blocks []string
 }
 
-// publication is one Publish on its way.
 type publication struct {
 	next       currentVersions
 	writes     map[versionKey][]byte
@@ -38,14 +36,12 @@ type publication struct {
 	retirements *retirements // what is known of them afterwards; nil: as before
 }
 
-// undo gives creates back the content that was to be replaced.
 func (p *publication) undo() {
 	for _, pins := range p.replaced {
 		pins.Add(-closed)
 	}
 }
 
-// newPublication returns one that changes nothing.
 func (c *Catalog) newPublication() *publication {
 	p := &publication{next: currentVersions{}, writes: map[versionKey][]byte{}, replaced: map[versionKey]*atomic.Int64{}}
 	for id, o := range *c.current.Load() {
@@ -54,7 +50,6 @@ func (c *Catalog) newPublication() *publication {
 	return p
 }
 
-// prepareIndexesLocked finds out which indexes the definitions in p.next ask for.
 func (c *Catalog) prepareIndexesLocked(p *publication) (err error) {
 	p.indexes, p.newIndexes = declaredIndexes(c.publishing.indexes, p.next)
 	if !c.store.Alone() {
@@ -66,7 +61,6 @@ func (c *Catalog) prepareIndexesLocked(p *publication) (err error) {
 	return err
 }
 
-// checkIndexes adds the faults of the indexes that a definition declares.
 func (p *publication) checkIndexes(s *Source) {
 	for _, path := range s.Parsed.Indexes {
 		if _, err := filter.ParseField(path); err != nil {
@@ -78,7 +72,7 @@ func (p *publication) checkIndexes(s *Source) {
 }
 
 // write notes that a version is to be stored, unless the store has it as it is. other: it has other content under this
-// version; where the definition came from is none. by: who publishes it through the interface.
+// version. by publishes it through the interface.
 func (c *Catalog) write(p *publication, s *Source, by identity.UserID) (other bool, err error) {
 	kept := s.stored(by)
 	before, err := c.loadStored(s.key())
@@ -95,7 +89,6 @@ func (c *Catalog) write(p *publication, s *Source, by identity.UserID) (other bo
 	return other, err
 }
 
-// freeVersion is the first version above all that a workflow has, or has had in a cluster. There are some.
 func (c *Catalog) freeVersion(workflow string) (uint64, error) {
 	published, err := c.published(key.DefinitionPrefix(nil, workflow))
 	if err != nil {

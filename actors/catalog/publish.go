@@ -14,7 +14,7 @@ import (
 type Companion interface {
 	// Setting is what is stored of it, as JSON under a name. empty: the value is the same as none.
 	Setting() (name string, value any, empty bool)
-	// Install makes it what is in use. It is called when the journal has the commit.
+	// It is called when the journal has the commit.
 	Install()
 }
 
@@ -23,8 +23,8 @@ type Companion interface {
 // returns when the set is durable.
 //
 // After persistence.ErrOutcomeUnknown the set is in use all the same, because the journal has it: nothing that is built
-// on it becomes durable before it does, and nothing is acknowledged before it is durable. Publishing the set again
-// tells when it is. Any other error means that nothing was changed.
+// on it becomes durable before it does, and nothing is acknowledged before it is durable. Any other error means that
+// nothing was changed.
 //
 // In a cluster the set is published by the node that leads the shard Meta; on any other the error is
 // failure.ErrElsewhere, before anything is done. After failure.ErrOutcomeUnknown it is not in use here until Reload
@@ -39,7 +39,6 @@ func (c *Catalog) Publish(set []Source, companions ...Companion) error {
 	return err
 }
 
-// publishLocked is Publish of what prepare decides about the set.
 func (c *Catalog) publishLocked(set []Source, prepare func([]Source) (*publication, error), companions ...Companion) (*publication, error) {
 	epoch, err := c.beginEpochLocked()
 	if err != nil {
@@ -74,7 +73,7 @@ func (c *Catalog) Check(set []Source) error {
 	return err
 }
 
-// installLocked makes what the journal has what is in use. It cannot fail: what can is done before the commit.
+// It cannot fail: what can is done before the commit.
 func (c *Catalog) installLocked(p *publication, set []Source, companions []Companion) {
 	for key := range p.replaced {
 		c.publishing.pins[key] = new(atomic.Int64)
@@ -104,8 +103,7 @@ func (c *Catalog) installLocked(p *publication, set []Source, companions []Compa
 	}
 }
 
-// prepareLocked decides about every source. The error is document.Faults with all that is wrong; undo is for the caller
-// even then.
+// The error is document.Faults with all that is wrong; undo is for the caller even then.
 func (c *Catalog) prepareLocked(set []Source) (*publication, error) {
 	p := c.newPublication()
 	for _, o := range p.next {
@@ -190,8 +188,7 @@ func (c *Catalog) prepareOneLocked(p *publication, s *Source, key versionKey) er
 	return nil
 }
 
-// closeLocked makes sure that no instance has, and none will get, the present content of a version. It is false when
-// one has it already.
+// It is false when one has it already.
 func (c *Catalog) closeLocked(p *publication, key versionKey) (free bool, err error) {
 	pins := c.pinsLocked(key)
 	if !pins.CompareAndSwap(0, closed) {

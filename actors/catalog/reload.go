@@ -26,14 +26,15 @@ func (c *Catalog) beginEpochLocked() (epoch uint64, err error) {
 	return epoch, c.reloadLocked()
 }
 
-// readCurrentLocked makes the versions that the store lists the current ones. None is compiled for it.
+// None is compiled for it.
 func (c *Catalog) readCurrentLocked() error {
 	retired, err := c.loadRetirements()
 	if err != nil {
 		return err
 	}
 	c.retirements.Store(retired)
-	// NB: read before what lists them: in a cluster both may change in between, and what is listed then is in the store, whether it was among these or not.
+	// NB: read before what lists them: in a cluster both may change in between, and what is listed then is in the
+	// store, whether it was among these or not.
 	published, err := c.published(key.DefinitionsPrefix(nil))
 	if err != nil {
 		return fmt.Errorf("read published definitions: %w", err)

@@ -12,7 +12,8 @@ import (
 
 var defaultBounds = bounds{workflows: 100, versions: 500}
 
-// bounded refuses one more workflow, or version, than a user may publish. now is the workflow's newest version; nil: there is none.
+// bounded refuses one more workflow, or version, than a user may publish. now is the workflow's newest version; nil:
+// there is none.
 func (c *Catalog) bounded(owners map[string]ownership, k versionKey, now *currentVersion, by *identity.Principal) error {
 	if by.Has(identity.Admin) {
 		return nil
@@ -42,13 +43,13 @@ func (c *Catalog) bounded(owners map[string]ownership, k versionKey, now *curren
 	return nil
 }
 
-// Retire removes a version of a workflow, or all of them when number is 0, and returns which. It is for whoever may publish a
-// version; a nil by may everything. The owners of a workflow are remembered, so that nobody else publishes its id again. When the
-// newest version goes, the rules of the one before hold.
+// Retire removes a version of a workflow, or all of them when number is 0, and returns which. It is for whoever may
+// publish a version; a nil by may everything. The owners of a workflow are remembered, so that nobody else publishes
+// its id again. When the newest version goes, the rules of the one before hold.
 //
 // The errors are failure.ErrInUse while an instance has one of them, ended ones included, or is being created;
-// failure.ErrConflict for a version that a file of the home names; failure.ErrUnavailable when some shard of a cluster does not
-// answer; failure.ErrNotFound, failure.ErrForbidden and those of Publish. Then nothing is changed.
+// failure.ErrConflict for a version that a file of the home names; failure.ErrUnavailable when some shard of a cluster
+// does not answer; failure.ErrNotFound, failure.ErrForbidden and those of Publish. Then nothing is changed.
 func (c *Catalog) Retire(ctx context.Context, workflow string, number uint64, by *identity.Principal) (retired []uint64, err error) {
 	retire := c.retireAlone
 	if !c.store.Alone() {
@@ -69,7 +70,6 @@ func (c *Catalog) Retire(ctx context.Context, workflow string, number uint64, by
 	return retired, nil
 }
 
-// retireAlone is Retire on a store that stands alone.
 func (c *Catalog) retireAlone(_ context.Context, workflow string, number uint64, by *identity.Principal) (*publication, error) {
 	c.publishing.Lock()
 	defer c.publishing.Unlock()

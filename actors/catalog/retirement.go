@@ -13,11 +13,10 @@ import (
 	"troupe/persistence/key"
 )
 
-// shardsAtOnce is how many shards are asked at a time.
 const shardsAtOnce = 16
 
-// MayHave is the refusal of a commit that gives an instance a version which is being retired, or is gone. It is asked after BeginCommit and
-// IndexesIn, before the commit is appended.
+// MayHave is the refusal of a commit that gives an instance a version which is being retired, or is gone. It is asked
+// after BeginCommit and IndexesIn, before the commit is appended.
 func (c *Catalog) MayHave(workflow string, version uint64) error {
 	r := c.retirements.Load()
 	if now := r.Now; now != nil && now.Workflow == workflow && slices.Contains(now.Versions, version) {
@@ -29,7 +28,6 @@ func (c *Catalog) MayHave(workflow string, version uint64) error {
 	return nil
 }
 
-// retireEverywhere is Retire in a cluster, on the node that leads Meta.
 func (c *Catalog) retireEverywhere(ctx context.Context, workflow string, number uint64, by *identity.Principal) (*publication, error) {
 	c.retiring.Lock()
 	defer c.retiring.Unlock()
@@ -64,7 +62,8 @@ func (c *Catalog) retireEverywhere(ctx context.Context, workflow string, number 
 	})
 }
 
-// beginRetirement decides about a retirement and notes it in Meta, so that no node that knows of it gives an instance one of the versions.
+// beginRetirement decides about a retirement and notes it in Meta, so that no node that knows of it gives an instance
+// one of the versions.
 func (c *Catalog) beginRetirement(workflow string, number uint64, by *identity.Principal) (*retirement, error) {
 	c.publishing.Lock()
 	defer c.publishing.Unlock()
@@ -89,7 +88,6 @@ func (c *Catalog) beginRetirement(workflow string, number uint64, by *identity.P
 	return now, nil
 }
 
-// putRetirementsLocked stores what is known of retirements, and has it in use when that is confirmed.
 func (c *Catalog) putRetirementsLocked(epoch uint64, next *retirements) error {
 	w := c.store.NewWritesIn(key.Meta, epoch)
 	if err := c.putSetting(w, retirementsSetting, next, false); err != nil {
@@ -105,13 +103,11 @@ func (c *Catalog) putRetirementsLocked(epoch uint64, next *retirements) error {
 	return nil
 }
 
-// isUnderWay reports whether nobody has ended the retirement, as far as this node knows.
 func (c *Catalog) isUnderWay(now *retirement) bool {
 	r := c.retirements.Load().Now
 	return r != nil && r.Number == now.Number
 }
 
-// leaveRetirement is the end of a retirement, whatever became of it.
 func (c *Catalog) leaveRetirement(now *retirement) {
 	c.publishing.Lock()
 	c.publishing.retirement = 0
@@ -125,8 +121,7 @@ func (c *Catalog) leaveRetirement(now *retirement) {
 	}
 }
 
-// endRetirement gives up a retirement that nobody carries out any more: instances get its versions again. It is for the node that leads Meta, and does
-// nothing on any other.
+// endRetirement gives up a retirement that nobody carries out any more: instances get its versions again.
 func (c *Catalog) endRetirement() error {
 	c.publishing.Lock()
 	defer c.publishing.Unlock()
@@ -141,7 +136,6 @@ func (c *Catalog) endRetirement() error {
 	return c.putRetirementsLocked(epoch, &retirements{Last: r.Last, Gone: r.Gone})
 }
 
-// vacateAll returns nil when no shard has an instance of the versions, and none will have one. The first answer that is another ends it.
 func (c *Catalog) vacateAll(ctx context.Context, now *retirement) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -169,14 +163,14 @@ func (c *Catalog) vacateAll(ctx context.Context, now *retirement) error {
 	return first
 }
 
-// errInUse is why a version is not retired.
 func errInUse(workflow string, version uint64) error {
 	return failure.Refuse(failure.ErrInUse, "instances use version %d of workflow %s", version, workflow)
 }
 
-// Vacate answers for a shard that this node leads. It returns a version that an instance has, or 0: then no instance of the shard has one
-// of them, and none gets one while the retirement is under way or after it has removed them, whoever leads the shard. The error is failure.ErrElsewhere where
-// the shard is led by another node, and failure.ErrUnavailable when this one does not know of the retirement, or it is over.
+// Vacate answers for a shard that this node leads. It returns a version that an instance has, or 0: then no instance of
+// the shard has one of them, and none gets one while the retirement is under way or after it has removed them, whoever
+// leads the shard. The error is failure.ErrElsewhere where the shard is led by another node, and failure.ErrUnavailable
+// when this one does not know of the retirement, or it is over.
 func (c *Catalog) Vacate(ctx context.Context, v Vacancy) (used uint64, err error) {
 	sh := key.Shard(v.Shard)
 	epoch := c.store.Epoch(sh)
@@ -210,7 +204,6 @@ func (c *Catalog) Vacate(ctx context.Context, v Vacancy) (used uint64, err error
 	return 0, nil
 }
 
-// raiseFloor writes into the shard's log which retirement its leaders must know. It is one that is under way.
 func (c *Catalog) raiseFloor(ctx context.Context, sh key.Shard, epoch, number uint64) error {
 	c.inShards.floors.Lock()
 	r := c.retirements.Load()

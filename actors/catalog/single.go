@@ -11,14 +11,13 @@ import (
 	"troupe/statemachine/document"
 )
 
-// PublishDefinition makes one definition what new instances get, unless a higher version of its
-// workflow was published in this way before. A workflow has one source: when a file of the current
-// set names it, the error is failure.ErrConflict. A version that is stored with other content is
-// failure.ErrExists, whether it has instances or not; with the same content nothing is changed. A workflow that was
-// published before is for its owners and holders of mod-admin: the error of anybody else is failure.ErrForbidden.
-// Sets of files leave the definition alone, and must not name its workflow.
+// PublishDefinition makes one definition what new instances get, unless a higher version of its workflow was published
+// in this way before. A workflow has one source: when a file of the current set names it, the error is
+// failure.ErrConflict. A version that is stored with other content is failure.ErrExists, whether it has instances or
+// not; with the same content nothing is changed. Sets of files leave the definition alone, and must not name its
+// workflow.
 //
-// current: new instances get it. When it is in use, and the other errors, are as for Publish.
+// When it is in use, and the other errors, are as for Publish.
 func (c *Catalog) PublishDefinition(s Source, by *identity.Principal) (current bool, err error) {
 	c.publishing.Lock()
 	defer c.publishing.Unlock()
@@ -45,7 +44,7 @@ func (p *publication) isCurrent(s *Source) bool {
 	return p.next[string(s.Parsed.ID)].version == s.Parsed.Version
 }
 
-// prepareDefinitionLocked is prepareLocked for a single definition. Content is never replaced, so there is nothing to undo.
+// Content is never replaced, so there is nothing to undo.
 func (c *Catalog) prepareDefinitionLocked(s *Source, by *identity.Principal) (*publication, error) {
 	p, key := c.newPublication(), s.key()
 	if p.checkIndexes(s); len(p.faults) > 0 {
@@ -94,8 +93,8 @@ func (c *Catalog) prepareDefinitionLocked(s *Source, by *identity.Principal) (*p
 	return p, c.prepareIndexesLocked(p)
 }
 
-// isRepeated reports whether the user has published the very same before, so that nothing changes: a caller who did not hear of the success
-// may ask again, also when the definition names others as its owners.
+// isRepeated reports whether the user has published the very same before: a caller who did not hear of the success may
+// ask again.
 func (c *Catalog) isRepeated(s *Source, now *currentVersion, by *identity.Principal) (bool, error) {
 	if now == nil || !now.published {
 		return false, nil
@@ -108,7 +107,6 @@ func (c *Catalog) isRepeated(s *Source, now *currentVersion, by *identity.Princi
 	return err == nil && before.By == kept.By && before.File == kept.File && before.hasContentOf(kept), err
 }
 
-// errExists is why a version does not get other content. gone: it was retired.
 func (c *Catalog) errExists(key versionKey, gone bool) error {
 	free, err := c.freeVersion(key.workflow)
 	if err != nil {
@@ -121,7 +119,6 @@ func (c *Catalog) errExists(key versionKey, gone bool) error {
 	return failure.Refuse(failure.ErrExists, "workflow %s version %d %s: raise version to %d", key.workflow, key.version, has, free)
 }
 
-// secondSource is the fault of a file that names a workflow which was published singly.
 func (s *Source) secondSource() document.Fault {
 	return document.Fault{
 		File: s.File, Line: s.Line("id"),

@@ -16,12 +16,12 @@ type Source struct {
 	Parsed *statemachine.Definition
 }
 
-// stored is the form in which a definition is kept.
 type stored struct {
 	File string            `json:"file"`
 	Text string            `json:"text"`
 	Refs map[string]string `json:"refs,omitempty"`
-	// By is the user who published the version through the interface; "" when it came from a home, or when that is not known.
+	// By is the user who published the version through the interface; "" when it came from a home, or when that is not
+	// known.
 	By string `json:"by,omitempty"`
 }
 
@@ -30,7 +30,6 @@ func (s stored) hasContentOf(other stored) bool {
 	return s.Text == other.Text && maps.Equal(s.Refs, other.Refs)
 }
 
-// stored is what is kept of a source. by: who publishes it through the interface.
 func (s *Source) stored(by identity.UserID) stored {
 	kept := stored{File: s.File, Text: string(s.Text), By: string(by)}
 	for name, ref := range s.Refs {

@@ -24,7 +24,6 @@ const (
 	publishedSetting = "published-workflows" // publishedSetting has those that came by PublishDefinition
 )
 
-// published returns the versions in the store of every workflow whose definitions have the prefix.
 func (c *Catalog) published(prefix []byte) (map[string][]uint64, error) {
 	all := map[string][]uint64{}
 	err := c.store.Scan(prefix, func(k, _ []byte) error {
@@ -38,13 +37,11 @@ func (c *Catalog) published(prefix []byte) (map[string][]uint64, error) {
 	return all, err
 }
 
-// hasInstances reports whether the store counts an instance of the version.
 func (c *Catalog) hasInstances(k versionKey) (bool, error) {
 	n, err := c.store.CountAll(key.Count(nil, key.EveryShard, k.workflow, k.version))
 	return n > 0, err
 }
 
-// loadVersions returns the versions that a setting has, by workflow.
 func loadVersions[T uint64 | []uint64](c *Catalog, setting string) (versions map[string]T, err error) {
 	err = c.loadSetting(setting, &versions)
 	return versions, err
@@ -65,7 +62,6 @@ func (c *Catalog) loadSetting(setting string, value any) error {
 	return nil
 }
 
-// loadStored returns a version as it is kept. persistence.ErrNotFound when there is none.
 func (c *Catalog) loadStored(k versionKey) (s stored, err error) {
 	text, err := c.store.Load(key.Definition(nil, k.workflow, k.version))
 	if err != nil {
@@ -77,7 +73,8 @@ func (c *Catalog) loadStored(k versionKey) (s stored, err error) {
 	return s, nil
 }
 
-// Version returns one published version. failure.ErrExecution when it cannot be read, and failure.ErrUnavailable when it was retired a moment ago.
+// Version returns one published version. failure.ErrExecution when it cannot be read, and failure.ErrUnavailable when
+// it was retired a moment ago.
 func (c *Catalog) Version(workflow string, number uint64) (*statemachine.Definition, error) {
 	key := versionKey{workflow, number}
 	if v, ok := c.versions.Load(key); ok {
@@ -95,7 +92,8 @@ func (c *Catalog) Version(workflow string, number uint64) (*statemachine.Definit
 	if err != nil {
 		return nil, failure.OfStore(err)
 	}
-	// NB: one at a time, so that many who want the same version, or many versions, do not take all processors and memory.
+	// NB: one at a time, so that many who want the same version, or many versions, do not take all processors and
+	// memory.
 	c.compiling.Lock()
 	defer c.compiling.Unlock()
 	if v, ok := c.versions.Load(key); ok {
@@ -134,9 +132,8 @@ func (c *Catalog) Find(workflow string, number uint64) (*statemachine.Definition
 	return c.Version(workflow, number)
 }
 
-// loadVersion reads the row of a version. In a cluster an instance can have come from a node that knew of the version
-// before this one: then loadVersion waits until this one is as new. While that is not known, the error is
-// failure.ErrUnavailable.
+// In a cluster an instance can have come from a node that knew of the version before this one: then loadVersion waits
+// until this one is as new. While that is not known, the error is failure.ErrUnavailable.
 func (c *Catalog) loadVersion(k versionKey) ([]byte, error) {
 	row := key.Definition(nil, k.workflow, k.version)
 	text, err := c.store.Load(row)
@@ -157,12 +154,10 @@ func (c *Catalog) loadVersion(k versionKey) ([]byte, error) {
 // currentWaitMax is how long a request waits for a definition that another node had first.
 const currentWaitMax = 2 * time.Second
 
-// keep makes d what a version means.
 func (c *Catalog) keep(key versionKey, d *statemachine.Definition) {
 	c.versions.Store(key, version{Definition: d})
 }
 
-// spoilt notes that a version cannot be read, until it is published again.
 func (c *Catalog) spoilt(key versionKey, reason error) (*statemachine.Definition, error) {
 	err := failure.Errorf(failure.ErrExecution, "definition %s version %d: %w", key.workflow, key.version, reason)
 	v, known := c.versions.LoadOrStore(key, version{err: err})
@@ -223,25 +218,20 @@ func (c *Catalog) putSetting(w *persistence.Writes, name string, value any, empt
 	return nil
 }
 
-// retirements is what a cluster knows of versions that are retired (DESIGN.md, "Retiring in a cluster"). It is one setting of Meta.
+// retirements is what a cluster knows of versions that are retired (DESIGN.md, "Retiring in a cluster").
 type retirements struct {
-	// Last is the number of the last one that began.
-	Last uint64 `json:"last"`
-	// Now is the one that is under way: no instance gets these versions.
-	Now *retirement `json:"now,omitempty"`
-	// Gone are the versions that were retired, by workflow and ascending. No content takes their numbers again: a node
-	// may still have the one that went.
+	Last uint64      `json:"last"`          // the number of the last one that began
+	Now  *retirement `json:"now,omitempty"` // the one that is under way: no instance gets these versions
+	// No content takes their numbers again: a node may still have the one that went.
 	Gone map[string][]uint64 `json:"gone,omitempty"`
 }
 
-// retirement is one that is under way.
 type retirement struct {
 	Number   uint64   `json:"number"`
 	Workflow string   `json:"workflow"`
 	Versions []uint64 `json:"versions"`
 }
 
-// retirementsSetting is the name under which retirements are kept.
 const retirementsSetting = "retired-workflows"
 
 func (r *retirements) isGone(key versionKey) bool {
@@ -249,13 +239,11 @@ func (r *retirements) isGone(key versionKey) bool {
 	return is
 }
 
-// loadRetirements reads the setting.
 func (c *Catalog) loadRetirements() (*retirements, error) {
 	r := &retirements{}
 	return r, c.loadSetting(retirementsSetting, r)
 }
 
-// errRetired is why a request that has begun with a version does not go on.
 func errRetired(key versionKey) error {
 	return failure.Refuse(failure.ErrUnavailable, "version %d of workflow %s was retired meanwhile: try again", key.version, key.workflow)
 }

@@ -93,7 +93,6 @@ func (s *Service) changes(ctx context.Context, req *Request) (*Page, error) {
 	}
 }
 
-// reading is one call of Changes.
 type reading struct {
 	service *Service
 	req     *Request
@@ -131,10 +130,8 @@ func (r *reading) check() (err error) {
 	return nil
 }
 
-// oldestText is the cursor of the oldest that is kept.
 const oldestText = "0"
 
-// begin finds where to begin.
 func (r *reading) begin() (err error) {
 	if r.req.Since == "" {
 		r.since, err = r.service.Now()
@@ -190,7 +187,6 @@ func (r *reading) look() (page *Page, more bool, err error) {
 	return page, more, nil
 }
 
-// rulesOf says what the caller may read of a workflow, nil for nothing.
 func (r *reading) rulesOf(workflow string) (*rules, error) {
 	of, known := r.rights[workflow]
 	if known {

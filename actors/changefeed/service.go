@@ -50,8 +50,8 @@ func (s *Service) Announce(w *persistence.Writes, of *Row, placed *key.FeedPlace
 	w.Announce(s.o.Clock().UnixMilli(), of.appendValue(room[:0]), placed)
 }
 
-// Now is a cursor behind everything that is visible on this node. What it stands behind may not be
-// durable yet; persistence.Store.AwaitDurable waits for that.
+// Now is a cursor behind everything that is visible on this node. What it stands behind may not be durable yet;
+// persistence.Store.AwaitDurable waits for that.
 func (s *Service) Now() (Cursor, error) {
 	sn := s.o.Store.Snapshot()
 	defer func() { _ = sn.Close() }() // read-only: nothing to lose
@@ -66,7 +66,6 @@ func (s *Service) Now() (Cursor, error) {
 	return c, s.hasReplicas()
 }
 
-// hasReplicas returns nil if a snapshot that was taken before has the rows of all shards.
 func (s *Service) hasReplicas() error {
 	if s.o.Store.Alone() {
 		return nil
@@ -79,7 +78,6 @@ func (s *Service) hasReplicas() error {
 	return nil
 }
 
-// oldest is a cursor in front of everything that is kept.
 func (s *Service) oldest(sn *persistence.Snapshot) (Cursor, error) {
 	c := make(Cursor, s.o.Store.Shards())
 	for sh := range c {
@@ -94,9 +92,8 @@ func (s *Service) oldest(sn *persistence.Snapshot) (Cursor, error) {
 // ErrEnough, returned by visit, ends Walk.
 var ErrEnough = errors.New("seen enough")
 
-// Walk calls visit for each row behind c, in the order of their places, and moves c on behind
-// each for which visit has returned nil. When it returns nil, c is behind all that the snapshot
-// has. ErrGone: rows behind c were removed. Any error of visit ends it and is returned as it is.
+// Walk calls visit for each row behind c, in the order of their places, and moves c on behind each for which visit has
+// returned nil. When it returns nil, c is behind all that the snapshot has. ErrGone: rows behind c were removed.
 func (s *Service) Walk(sn *persistence.Snapshot, c Cursor, visit func(*Row) error) (err error) {
 	ranges := make([]key.Range, len(c))
 	for n := range c {

@@ -10,7 +10,8 @@ import (
 // slack is the part of a bound by which a feed may be over it, so that rows go many at a time.
 const slack = 64
 
-// Trim removes the rows that are too old or too many, but for the last one of a shard, in the shards that this node leads.
+// Trim removes the rows that are too old or too many, but for the last one of a shard, in the shards that this node
+// leads.
 func (s *Service) Trim() {
 	for n := range s.o.Store.Shards() {
 		sh := key.Shard(n)
@@ -30,7 +31,6 @@ func (s *Service) Trim() {
 	}
 }
 
-// removable is the place of the last row that is to go, 0 for none.
 func (s *Service) removable(sh key.Shard) (key.FeedPlace, error) {
 	sn := s.o.Store.Snapshot()
 	defer func() { _ = sn.Close() }() // read-only: nothing to lose
@@ -65,14 +65,12 @@ func (s *Service) removable(sh key.Shard) (key.FeedPlace, error) {
 	return row.Place, nil
 }
 
-// shardFeed is the feed of a shard at a moment.
 type shardFeed struct {
 	sh     key.Shard
 	cursor *persistence.Cursor
 	err    error // the first one
 }
 
-// at is the first row at or behind a place; there is one.
 func (f *shardFeed) at(place key.FeedPlace) persistence.FeedRow {
 	if f.err != nil {
 		return persistence.FeedRow{}
@@ -88,8 +86,7 @@ func (f *shardFeed) at(place key.FeedPlace) persistence.FeedRow {
 	return row
 }
 
-// place is that of the first row with an ordinal or a later one, which is from first to last. Ordinals
-// grow with places: it halves what is left.
+// Ordinals grow with places: it halves what is left.
 func (f *shardFeed) place(first, last key.FeedPlace, ordinal uint64) key.FeedPlace {
 	for first < last && f.err == nil {
 		middle := first + (last-first)/2

@@ -1,11 +1,7 @@
 // Package child has what parents and children tell each other, as it stands in the outbox and goes to another node.
 //
-//	parent ── Start, End ──► outbox ──► child's shard
-//	parent ◄── outbox ◄── News ── child
-//	parent ◄── Event ──► child
-//	parent ── Join ──► root of its tree
-//
-// The id of a child follows from its parent and from how that calls it, so it is the same however often the child is asked for.
+// The id of a child follows from its parent and from how that calls it, so it is the same however often the child is
+// asked for.
 package child
 
 import (
@@ -44,10 +40,8 @@ func ID(parent key.ID, part statemachine.ElementID, begun time.Time) key.ID {
 
 // Message is one of the five.
 type Message struct {
-	// From is who sends it: the parent, and with News the child.
-	From Ref `json:"from,omitzero"`
-	// Part is how the parent calls the child.
-	Part  Part   `json:"part"`
+	From  Ref    `json:"from,omitzero"` // who sends it: the parent, and with News the child
+	Part  Part   `json:"part"`          // how the parent calls the child
 	Start *Start `json:"start,omitempty"`
 	End   *End   `json:"end,omitempty"`
 	News  *News  `json:"news,omitempty"`
@@ -69,14 +63,13 @@ type Start struct {
 	Public  json.RawMessage `json:"public,omitempty"`
 	Private json.RawMessage `json:"private,omitempty"`
 	Depth   int             `json:"depth"`
-	// Bound: the rules of its workflow bind, asked of the user For; "" is nobody.
-	Bound bool   `json:"bound,omitempty"`
-	For   string `json:"for,omitempty"`
-	// Full is why its tree takes no more (package invoke); "" is none.
-	Full string `json:"full,omitempty"`
+	Bound   bool            `json:"bound,omitempty"` // the rules of its workflow bind, asked of the user For; "" is nobody
+	For     string          `json:"for,omitempty"`
+	Full    string          `json:"full,omitempty"` // why its tree takes no more (package invoke); "" is none
 }
 
-// Join asks, before a child is created, whether its tree takes one more. It is no delivery: it goes to another node at most.
+// Join asks, before a child is created, whether its tree takes one more. It is no delivery: it goes to another node at
+// most.
 type Join struct {
 	Root  Ref    `json:"root"`
 	Child string `json:"child"`
@@ -86,8 +79,7 @@ type Join struct {
 type End struct {
 	Child string `json:"child"`
 	To    string `json:"to"`
-	// By is who has stopped the whole tree; "": nobody, the parent has left the node.
-	By string `json:"by,omitempty"`
+	By    string `json:"by,omitempty"` // who has stopped the whole tree; "": nobody, the parent has left the node
 }
 
 // News tells the parent what has become of the child.
@@ -104,7 +96,8 @@ type Event struct {
 	Name   string          `json:"name"`
 	Data   json.RawMessage `json:"data,omitempty"`
 	SendID string          `json:"sendId,omitempty"`
-	// Mark tells it from every other one of its sender: the history entry that sent it, and its place there. The outbox knows it.
+	// Mark tells it from every other one of its sender: the history entry that sent it, and its place there. The outbox
+	// knows it.
 	Mark Part `json:"mark,omitzero"`
 }
 

@@ -11,10 +11,8 @@ import (
 	"troupe/persistence/key"
 )
 
-// askPause is between two tries to find the leader.
 const askPause = 50 * time.Millisecond
 
-// leaderMax is how long Ask waits for a node that leads.
 const leaderMax = 10 * time.Second
 
 // Ask is AskIn for Meta.
@@ -69,7 +67,6 @@ func (n *Node) Leader(ctx context.Context, sh key.Shard) (peer.NodeID, error) {
 	}
 }
 
-// leaderNow returns "" when none is known.
 func (n *Node) leaderNow(sh key.Shard) peer.NodeID {
 	if n.store.Epoch(sh) != 0 {
 		return n.self
@@ -84,7 +81,6 @@ func (n *Node) leaderNow(sh key.Shard) peer.NodeID {
 	return leader
 }
 
-// shown names a shard for people.
 func shown(sh key.Shard) string {
 	if sh == key.Meta {
 		return "the cluster's own shard"
@@ -92,16 +88,15 @@ func shown(sh key.Shard) string {
 	return fmt.Sprintf("shard %d", sh)
 }
 
-// index answers how far a replica must be so that it has everything that was acknowledged.
 func (n *Node) index(ctx context.Context, _ peer.NodeID, sh key.Shard) (uint64, error) {
 	at, err := n.store.ReadIndex(ctx, sh)
 	return at, failure.OfStore(err)
 }
 
-// Current returns when this node's replica of a shard has everything that any node has acknowledged before the call. It
-// costs a call to the node that leads the shard. The error is failure.ErrElsewhere for key.EveryShard when this node
-// has no replica of a numbered shard, or one that still copies or lags on a full disk, and another node has all; else
-// failure.ErrUnavailable: nobody answers before ctx ends, or there is no replica.
+// Current returns when this node's replica of a shard has everything that any node has acknowledged before the call.
+// The error is failure.ErrElsewhere for key.EveryShard when this node has no replica of a numbered shard, or one that
+// still copies or lags on a full disk, and another node has all; else failure.ErrUnavailable: nobody answers before ctx
+// ends, or there is no replica.
 func (n *Node) Current(ctx context.Context, sh key.Shard) error {
 	for {
 		g := n.store.Replica(sh)

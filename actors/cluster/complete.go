@@ -21,7 +21,6 @@ func (n *Node) Complete() (peer.NodeID, error) {
 	return "", failure.Refuse(failure.ErrUnavailable, "no node keeps all shards")
 }
 
-// isComplete reports whether a node has all shards, of what the nodes have said.
 func (n *Node) isComplete(id peer.NodeID, said map[peer.NodeID]hello) bool {
 	for sh := range n.store.AllShards() {
 		_, led := leaderIn(said, sh)
@@ -32,14 +31,12 @@ func (n *Node) isComplete(id peer.NodeID, said map[peer.NodeID]hello) bool {
 	return true
 }
 
-// isAnotherComplete reports whether not this node, but another one has all shards.
 func (n *Node) isAnotherComplete() bool {
 	id, err := n.Complete()
 	return err == nil && id != n.self
 }
 
-// lacks reports whether a replica will not have soon what its leader has: it still copies, or lags on a disk that is
-// full. NB: a shard can have gigabytes in its first entry, which is the store of a single node.
+// NB: a shard can have gigabytes in its first entry, which is the store of a single node.
 func lacks(applied, led uint64, full bool) bool {
 	return applied == 0 || led > applied+lagMax || full && led > applied
 }

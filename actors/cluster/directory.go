@@ -14,10 +14,8 @@ import (
 	"troupe/persistence/key"
 )
 
-// directorySetting is the row of the shard Meta that says what the cluster is.
 const directorySetting = "cluster"
 
-// staying are the nodes that may keep shards, in order.
 func (d *directory) staying() []peer.NodeID {
 	var ids []peer.NodeID
 	for _, id := range slices.Sorted(maps.Keys(d.Nodes)) {
@@ -28,7 +26,6 @@ func (d *directory) staying() []peer.NodeID {
 	return ids
 }
 
-// clone returns a directory that may be changed.
 func (d *directory) clone() *directory {
 	c := *d
 	c.Nodes, c.Keys, c.Placement = maps.Clone(d.Nodes), maps.Clone(d.Keys), maps.Clone(d.Placement)
@@ -39,7 +36,6 @@ func (d *directory) clone() *directory {
 	return &c
 }
 
-// readDirectory returns nil when the store has none yet.
 func readDirectory(s *persistence.Store) (*directory, error) {
 	text, err := s.Load(key.Setting(nil, directorySetting))
 	if errors.Is(err, persistence.ErrNotFound) {
@@ -55,7 +51,6 @@ func readDirectory(s *persistence.Store) (*directory, error) {
 	return d, nil
 }
 
-// put adds the directory to writes.
 func (d *directory) put(w *persistence.Writes) error {
 	text, err := json.Marshal(d)
 	if err == nil {
@@ -64,7 +59,6 @@ func (d *directory) put(w *persistence.Writes) error {
 	return err
 }
 
-// errUnchanged: there is nothing to write.
 var errUnchanged = errors.New("unchanged")
 
 // change has the directory changed, on the node that leads Meta; any other returns failure.ErrElsewhere. Changes come
@@ -114,7 +108,6 @@ func (n *Node) isOfAnother(d *directory) bool {
 	return err == nil && authority.Cluster() != n.identity.Cluster()
 }
 
-// append waits for a write, which goes on when ctx ends.
 func (n *Node) append(ctx context.Context, w *persistence.Writes) error {
 	done := make(outcome, 1)
 	n.store.Append(w, done)

@@ -131,7 +131,6 @@ func Found(s *persistence.Store, dir, advertise string) (peer.NodeID, error) {
 	return identity.Node(), s.Bootstrap(string(identity.Node()))
 }
 
-// firstDirectory is that of a cluster of one node.
 func firstDirectory(authority *peer.Authority, id peer.NodeID, address string, shards []key.Shard) (*directory, error) {
 	text, err := authority.Marshal()
 	if err != nil {
@@ -146,7 +145,7 @@ func firstDirectory(authority *peer.Authority, id peer.NodeID, address string, s
 }
 
 // NewAgain makes the only node of a new cluster, whose store has the shards of an earlier one. The caller founds their
-// groups again for it, and saves it. When it runs, it makes the directory that of the new cluster.
+// groups again for it, and saves it.
 func NewAgain(advertise string) (*Enrolment, error) {
 	identity, authority, err := found()
 	if err != nil {
@@ -159,7 +158,6 @@ func NewAgain(advertise string) (*Enrolment, error) {
 	return &Enrolment{identity: identity, d: *d}, nil
 }
 
-// refound makes the directory that of the cluster of this node's identity, where it is that of an earlier one.
 func (n *Node) refound(d *directory) bool {
 	if !n.isOfAnother(d) {
 		return false

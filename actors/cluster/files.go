@@ -25,7 +25,6 @@ func Exists(dir string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// keep writes what differs.
 func (f files) keep(d *directory) error {
 	addresses := map[peer.NodeID]string{}
 	for id, m := range d.Nodes {
@@ -41,7 +40,6 @@ func (f files) keep(d *directory) error {
 	return f.write(authorityFile, []byte(d.Authority))
 }
 
-// write replaces a file as a whole, unless it is the same.
 func (f files) write(name string, text []byte) error {
 	path := f.path(name)
 	if old, err := os.ReadFile(path); err == nil && string(old) == string(text) {
@@ -50,7 +48,6 @@ func (f files) write(name string, text []byte) error {
 	return peer.ReplaceFile(path, text)
 }
 
-// addresses returns where the others were; a file that is gone has none.
 func (f files) addresses() (map[peer.NodeID]string, error) {
 	text, err := os.ReadFile(f.path(nodesFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -66,7 +63,6 @@ func (f files) addresses() (map[peer.NodeID]string, error) {
 	return known, nil
 }
 
-// authority returns the cluster's authority.
 func (f files) authority() (*peer.Authority, error) {
 	text, err := os.ReadFile(f.path(authorityFile))
 	if err != nil {

@@ -16,7 +16,6 @@ import (
 	"troupe/persistence/key"
 )
 
-// leaderIn is the node that leads a shard as some nodes have said, and what it has; "" when none does.
 func leaderIn(said map[peer.NodeID]hello, sh key.Shard) (leader peer.NodeID, led groupState) {
 	for id, h := range said {
 		if g := h.Groups[sh]; g.Epoch > led.Epoch {
@@ -26,7 +25,6 @@ func leaderIn(said map[peer.NodeID]hello, sh key.Shard) (leader peer.NodeID, led
 	return leader, led
 }
 
-// heard returns what nodes that are alive have said last.
 func (n *Node) heard() map[peer.NodeID]hello {
 	n.others.mu.Lock()
 	defer n.others.mu.Unlock()
@@ -62,7 +60,6 @@ func (n *Node) isCaughtUp(sh key.Shard, id peer.NodeID) bool {
 	return known && lag <= lagMax
 }
 
-// isSettled says whether a node is not one that has only just come.
 func (n *Node) isSettled(id peer.NodeID) bool {
 	n.others.mu.Lock()
 	defer n.others.mu.Unlock()
@@ -70,7 +67,6 @@ func (n *Node) isSettled(id peer.NodeID) bool {
 	return o.alive() && time.Since(o.since) >= settleTime
 }
 
-// hello is what this node says of itself now.
 func (n *Node) hello() hello {
 	h := hello{
 		Node: n.self, Boot: n.boot, Address: n.o.Advertise, Version: n.o.Version, Level: n.level,
@@ -93,7 +89,6 @@ func (n *Node) hello() hello {
 	return h
 }
 
-// replicas are those of a shard that this node has.
 func (n *Node) replicas(sh key.Shard) (have replicaSet) {
 	g := n.store.Replica(sh)
 	if g == nil {
@@ -109,7 +104,6 @@ func (n *Node) replicas(sh key.Shard) (have replicaSet) {
 	return have
 }
 
-// greet exchanges greetings with a node.
 func (n *Node) greet(ctx context.Context, id peer.NodeID) error {
 	ctx, cancel := context.WithTimeout(ctx, helloMax)
 	defer cancel()
@@ -120,7 +114,7 @@ func (n *Node) greet(ctx context.Context, id peer.NodeID) error {
 	return err
 }
 
-// welcome answers a greeting. A node that must not run with this one is refused.
+// A node that must not run with this one is refused.
 func (n *Node) welcome(_ context.Context, from peer.NodeID, said hello) (hello, error) {
 	if said.Node != from {
 		return hello{}, failure.Refuse(failure.ErrInvalid, "a node greets as another one")
@@ -132,7 +126,6 @@ func (n *Node) welcome(_ context.Context, from peer.NodeID, said hello) (hello, 
 	return n.hello(), nil
 }
 
-// refusal says why a node must not run beside this one; nil when it may.
 func (n *Node) refusal(said hello) error {
 	n.others.mu.Lock()
 	known := n.others.by[said.Node]
@@ -154,7 +147,6 @@ func (n *Node) refusal(said hello) error {
 	return nil
 }
 
-// refuseClock says how wrong the clock of who comes is, and in which direction.
 func refuseClock(who string, clock time.Time) error {
 	off, direction := time.Until(clock).Round(time.Second), "ahead of"
 	if off < 0 {
@@ -163,7 +155,6 @@ func refuseClock(who string, clock time.Time) error {
 	return failure.Refuse(errUnfit, "the clock of %s is %s %s that of the cluster: set it", who, off.Abs(), direction)
 }
 
-// note remembers what a node has said.
 func (n *Node) note(said hello) {
 	lag := map[key.Shard]uint64{}
 	if n.started.Load() {
@@ -212,7 +203,6 @@ func (n *Node) logAlive(said hello, alive bool) {
 	line.Str("node", string(said.Node)).Str("address", said.Address).Str("version", said.Version).Msg(text)
 }
 
-// greetAll greets every other node, and returns the errors by node.
 func (n *Node) greetAll(ctx context.Context) map[peer.NodeID]error {
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -260,7 +250,6 @@ func (n *Node) Answering(ctx context.Context) (answer []peer.NodeID, all int) {
 	return answer, len(known) + 1
 }
 
-// known are the other nodes, in order.
 func (n *Node) known() []peer.NodeID {
 	var ids []peer.NodeID
 	if d := n.directory.Load(); d != nil {
@@ -271,8 +260,8 @@ func (n *Node) known() []peer.NodeID {
 	return slices.DeleteFunc(ids, func(id peer.NodeID) bool { return id == n.self })
 }
 
-// greetLoop greets once a second. A node that others refuse for longer than claimMax ends, because
-// another process is this node, or because it was removed.
+// A node that others refuse for longer than claimMax ends, because another process is this node, or because it was
+// removed.
 func (n *Node) greetLoop() {
 	var refusedSince time.Time
 	silent := map[peer.NodeID]bool{}
@@ -298,9 +287,8 @@ func (n *Node) greetLoop() {
 	})
 }
 
-// refusedBy says why this node must end, from what its greetings brought. NB: a node whose clock is wrong
-// takes no other's certificate, so the causes count only where the rest has no majority; and one that
-// fits nobody says so of all, so against a node that runs it counts where it is a majority itself.
+// refusedBy says why this node must end, from what its greetings brought. NB: a node whose clock is wrong takes no
+// other's certificate, so causes count only where the rest has no majority; one that fits nobody says so of all.
 func (n *Node) refusedBy(faults map[peer.NodeID]error, causes ...error) (refused error) {
 	shut, unfit := 0, 0
 	for _, id := range slices.Sorted(maps.Keys(faults)) {
@@ -320,17 +308,15 @@ func (n *Node) refusedBy(faults map[peer.NodeID]error, causes ...error) (refused
 	return refused
 }
 
-// isRefusal reports whether another node will not run beside this one.
 func isRefusal(err error) bool {
 	kind := failure.Of(err).Kind
 	return kind == failure.ErrPrecondition || kind == failure.ErrForbidden
 }
 
-// Claim opens the cluster port and makes sure that this process alone is its node: the others are
-// asked. The store must not be open yet. It returns an error with one line of what to do.
+// Claim opens the cluster port and makes sure that this process alone is its node: the others are asked. The store must
+// not be open yet. It returns an error with one line of what to do.
 //
-// A clock with which most certificates of the others are not valid ends a node here only. One that
-// runs is cut off meanwhile, and goes on when the clock is set.
+// A clock with which most certificates of the others are not valid ends a node here only.
 func (n *Node) Claim(ctx context.Context) error {
 	if err := n.renew(); err != nil {
 		return err
@@ -356,7 +342,6 @@ func (n *Node) Claim(ctx context.Context) error {
 	}
 }
 
-// differing are the settings that two nodes do not have alike, in order; none when one of them does not say.
 func differing(a, b map[string]string) (names []string) {
 	if a == nil || b == nil {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"troupe/persistence/key"
 )
 
-// save writes all files of a node; that of the identity, which makes it one, comes last.
+// save writes the identity last: it makes the files those of a node.
 func save(dir string, identity *peer.Identity, d *directory) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -29,7 +29,6 @@ func newIdentity() (*peer.Identity, error) {
 	return peer.NewIdentity(peer.NodeID(ulid.Make().String()))
 }
 
-// found makes an authority, and this node its first.
 func found() (*peer.Identity, *peer.Authority, error) {
 	now := time.Now()
 	authority, err := peer.NewAuthority(peer.ClusterID(ulid.Make().String()), now)
@@ -57,10 +56,8 @@ func sign(authority *peer.Authority, identity *peer.Identity, now time.Time) err
 
 var errRemoved = errors.New("this node was removed from the cluster; its folder is of no use any more")
 
-// renewEvery is the time between two looks at the certificates.
 const renewEvery = time.Hour
 
-// renewLoop keeps the certificates of this node and of the authority valid.
 func (n *Node) renewLoop() {
 	n.every(renewEvery, func(ctx context.Context) {
 		if err := n.renew(); err != nil {
@@ -93,7 +90,6 @@ func (n *Node) renewLoop() {
 	})
 }
 
-// renew signs this node's certificate anew when it is due.
 func (n *Node) renew() error {
 	now := time.Now()
 	if !n.identity.NeedsRenewal(now) {

@@ -34,7 +34,6 @@ func (n *Node) Invite(ctx context.Context, expires time.Duration) (string, error
 	return key.String(), err
 }
 
-// takeKey keeps what is needed of a join key.
 func (n *Node) takeKey(ctx context.Context, _ peer.NodeID, key invitation) (struct{}, error) {
 	return struct{}{}, n.change(ctx, func(d *directory) error {
 		d.Keys[key.ID] = key.entry
@@ -45,7 +44,6 @@ func (n *Node) takeKey(ctx context.Context, _ peer.NodeID, key invitation) (stru
 // addressMax bounds an address, in bytes: the longest name of DNS, and a port.
 const addressMax = 253 + len(":65535")
 
-// join answers machines without a certificate.
 func (n *Node) join(w http.ResponseWriter, r *http.Request) {
 	var in joinRequest
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, callBytesMax)).Decode(&in); err != nil {
@@ -67,7 +65,6 @@ func (n *Node) join(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(out)
 }
 
-// admit takes a node into the cluster, where Meta is led.
 func (n *Node) admit(ctx context.Context, _ peer.NodeID, in joinRequest) (answer joinAnswer, err error) {
 	if _, invalid := peer.ParseNodeID(string(in.Node)); invalid != nil || in.Address == "" || len(in.Address) > addressMax {
 		return answer, failure.Refuse(failure.ErrInvalid, "it says neither who it is nor where")
@@ -114,7 +111,6 @@ func (n *Node) admit(ctx context.Context, _ peer.NodeID, in joinRequest) (answer
 	return answer, err
 }
 
-// refusal says why a machine must not join; nil when it may.
 func (d *directory) refusal(in joinRequest) error {
 	key, known := d.Keys[in.ID]
 	switch {
@@ -152,7 +148,6 @@ func (n *Node) find(ctx context.Context, in joinRequest) error {
 	return nil
 }
 
-// listenTo returns what is said at an address.
 func listenTo(ctx context.Context, address string) (string, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
@@ -167,8 +162,7 @@ func listenTo(ctx context.Context, address string) (string, error) {
 	return string(word), nil
 }
 
-// Remove has a node leave the cluster: its shards go to others, then it is removed. It returns when that
-// has begun; it goes on by itself.
+// Remove has a node leave the cluster: its shards go to others, then it is removed.
 func (n *Node) Remove(ctx context.Context, id peer.NodeID, lost bool) error {
 	_, err := Ask(ctx, n, pathRemove, n.remove, removal{id, lost})
 	return err
@@ -203,7 +197,6 @@ func (n *Node) remove(ctx context.Context, _ peer.NodeID, in removal) (struct{},
 	})
 }
 
-// goodbye ends this node, which was removed.
 func (n *Node) goodbye(context.Context, peer.NodeID, struct{}) (struct{}, error) {
 	n.fail(errRemoved)
 	return struct{}{}, nil

@@ -14,7 +14,6 @@ import (
 	"troupe/persistence/key"
 )
 
-// keepLoop brings this node to what the directory wants, and where Meta is led, the directory to what the nodes want.
 func (n *Node) keepLoop() {
 	before := 0
 	n.every(n.o.Pace, func(ctx context.Context) {
@@ -41,8 +40,7 @@ func (n *Node) keepLoop() {
 	})
 }
 
-// wanted is who shall have a replica of a shard: those who shall vote, and all others that stay as learners. So every
-// node answers lists and streams from its own store.
+// So every node answers lists and streams from its own store.
 func (d *directory) wanted(sh key.Shard) replicaSet {
 	want := replicaSet{voters: d.Placement[sh]}
 	for _, id := range slices.Sorted(maps.Keys(d.Nodes)) {
@@ -53,7 +51,6 @@ func (d *directory) wanted(sh key.Shard) replicaSet {
 	return want
 }
 
-// keepShards joins the groups of shards that shall be here, and leaves those that this node was removed from.
 func (n *Node) keepShards() {
 	d := n.directory.Load()
 	if d == nil {
@@ -76,14 +73,12 @@ func (n *Node) keepShards() {
 	}
 }
 
-// isOut reports whether the leader of a shard says that this node has no part in it.
 func (n *Node) isOut(sh key.Shard) bool {
 	leader, led := leaderIn(n.heard(), sh)
 	set := replicaSet{led.Voters, led.Learners}
 	return n.store.Epoch(sh) == 0 && leader != "" && !set.has(n.self)
 }
 
-// keepDirectory writes what the nodes have said, places the shards, and forgets nodes that have left.
 func (n *Node) keepDirectory(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, keepMax)
 	defer cancel()
@@ -110,8 +105,8 @@ func (n *Node) keepDirectory(ctx context.Context) error {
 	return nil
 }
 
-// dismiss tells a node that it was removed. NB: its connections are being closed, so a try may fail. One that is lost
-// hears nothing, and one that misses it finds that its greetings are refused.
+// NB: its connections are being closed, so a try may fail. One that is lost hears nothing, and one that misses it finds
+// that its greetings are refused.
 func (n *Node) dismiss(ctx context.Context, id peer.NodeID) {
 	ctx, cancel := context.WithTimeout(ctx, helloMax)
 	defer cancel()
@@ -127,7 +122,6 @@ func (n *Node) dismiss(ctx context.Context, id peer.NodeID) {
 	}
 }
 
-// edit makes the directory what it should be. It reports whether it was otherwise, and which nodes have left.
 func (n *Node) edit(d *directory) (changed bool, left []peer.NodeID) {
 	if n.refound(d) {
 		changed = true
@@ -166,15 +160,13 @@ func (n *Node) edit(d *directory) (changed bool, left []peer.NodeID) {
 	return changed, left
 }
 
-// isBusy reports whether a node that is alive has replicas besides that of Meta. NB: one that leads a shard, and was
-// taken out of Meta before it knew that it shall leave, would lead it for ever.
+// NB: one that leads a shard, and was taken out of Meta before it knew that it shall leave, would lead it for ever.
 func (n *Node) isBusy(id peer.NodeID) bool {
 	said := n.heard()
 	said[n.self] = n.hello()
 	return n.isAlive(id) && !n.hasNone(id, n.besides(key.Meta), said)
 }
 
-// besides are all shards but one.
 func (n *Node) besides(other key.Shard) iter.Seq[key.Shard] {
 	return func(yield func(key.Shard) bool) {
 		for sh := range n.store.AllShards() {
@@ -185,7 +177,6 @@ func (n *Node) besides(other key.Shard) iter.Seq[key.Shard] {
 	}
 }
 
-// hasNone reports whether the leaders of some shards say that a node has no replica of them.
 func (n *Node) hasNone(id peer.NodeID, shards iter.Seq[key.Shard], said map[peer.NodeID]hello) bool {
 	for sh := range shards {
 		leader, led := leaderIn(said, sh)
@@ -231,8 +222,7 @@ func (n *Node) balance(ctx context.Context) {
 	}
 }
 
-// haveRoom reports whether a majority of a shard's voters is alive and has room on its disk. Without it nobody can
-// begin an epoch: who leads keeps its own, and reads go on.
+// Without it nobody can begin an epoch: who leads keeps its own, and reads go on.
 func (n *Node) haveRoom(voters []peer.NodeID, said map[peer.NodeID]hello) bool {
 	room := 0
 	for _, id := range voters {
@@ -243,7 +233,6 @@ func (n *Node) haveRoom(voters []peer.NodeID, said map[peer.NodeID]hello) bool {
 	return 2*room > len(voters)
 }
 
-// led are the shards that this node leads.
 func (n *Node) led() []key.Shard {
 	var own []key.Shard
 	for sh := range n.store.AllShards() {
@@ -301,7 +290,6 @@ func (n *Node) Ended(sh key.Shard, epoch uint64) {
 	n.news()
 }
 
-// tend brings the replicas of a shard, step by step, to what the directory wants.
 func (n *Node) tend(ctx context.Context, sh key.Shard) {
 	for ctx.Err() == nil {
 		pause := n.o.Pace
@@ -321,7 +309,6 @@ func (n *Node) tend(ctx context.Context, sh key.Shard) {
 	}
 }
 
-// move makes one step, and reports whether that was done.
 func (n *Node) move(ctx context.Context, sh key.Shard, step move, id peer.NodeID) bool {
 	g := n.store.Replica(sh)
 	if g == nil {

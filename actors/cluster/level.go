@@ -6,15 +6,13 @@ import (
 	"troupe/actors/failure"
 )
 
-// levelHere is what this program can do together with others. It goes up when programs of the level before
-// cannot work with what this one sends or writes. It does so once all nodes have the level (directory).
-// Nodes whose levels differ by one run together, so that a cluster can be upgraded node by node.
+// levelHere is what this program can do together with others. It goes up when programs of the level before cannot work
+// with what this one sends or writes. It does so once all nodes have the level (directory).
 //
 //	1  the first, of version 0.1.0
 const levelHere = 1
 
-// levelRefusal says that who comes is too old or too new; nil when it is neither. Programs that are no
-// releases can have one version and different levels.
+// Programs that are no releases can have one version and different levels.
 func (n *Node) levelRefusal(who, version string, has int) error {
 	if d := n.directory.Load(); d != nil && has < d.Level {
 		return failure.Refuse(errUnfit, "%s runs version %s of level %d, and all nodes of the cluster have had level %d: start it with a newer program", who, version, has, d.Level)
@@ -25,7 +23,6 @@ func (n *Node) levelRefusal(who, version string, has int) error {
 	return nil
 }
 
-// levelOfAll is the lowest level of the nodes, and no lower than the cluster's was.
 func (d *directory) levelOfAll() int {
 	lowest := math.MaxInt
 	for _, m := range d.Nodes {

@@ -25,7 +25,6 @@ type Options struct {
 	Dir               string // the folder of the node's own files, below the store's
 	Listen, Advertise string // the address of the cluster port, host:port, and Advertise the one that other nodes reach it at
 	// Replicas is how many nodes have a vote in each shard, once there are so many; the others keep it without one.
-	// Zero is 3.
 	Replicas int
 	// Version is that of the program, for people; Settings is a digest of the settings that should be the same on all
 	// nodes.
@@ -35,8 +34,8 @@ type Options struct {
 	// Shards is how many a store that is made would have. Zero: nothing is said of it before the store is open.
 	Shards int
 	Tick   time.Duration // that of persistence.Replication
-	// Pace is the time between two greetings of a node, and between two looks at what is and what should be. Zero is
-	// one second. Tests that start many clusters have less.
+	// Pace is the time between two greetings of a node, and between two looks at what is and what should be. Tests that
+	// start many clusters have less.
 	Pace time.Duration
 	Log  zerolog.Logger // Log gets who comes and goes (info, warn) and what fails (error)
 }
@@ -86,7 +85,6 @@ type Node struct {
 	handed  atomic.Uint64
 }
 
-// network is how a node reaches the others.
 type network struct {
 	port    port
 	streams func(key.Shard) replica.Streams
@@ -94,7 +92,6 @@ type network struct {
 	listen  func(ctx context.Context, address string) (string, error)
 }
 
-// port is what a Node needs of peer.Port.
 type port interface {
 	Start() error
 	Stop(ctx context.Context) error
@@ -125,7 +122,6 @@ func (n *Node) fail(err error) {
 	}
 }
 
-// every calls do again and again until the node stops.
 func (n *Node) every(pause time.Duration, do func(context.Context)) {
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
@@ -138,22 +134,17 @@ func (n *Node) every(pause time.Duration, do func(context.Context)) {
 	}
 }
 
-// directory is who belongs to the cluster, and what should be where. Once it is in use it is not changed.
+// Once it is in use it is not changed.
 type directory struct {
 	// Authority signs the certificates of the nodes, as peer.Authority.Marshal has it.
-	Authority string `json:"authority"`
-	// Level is the highest that all nodes have had. What a program of a lower one does not know may be in use, so it
-	// runs here no more.
-	Level int                    `json:"level,omitempty"`
-	Nodes map[peer.NodeID]member `json:"nodes"`
-	// Gone are those that were removed, and never come back under their id.
-	Gone []peer.NodeID    `json:"gone,omitempty"`
-	Keys map[string]entry `json:"keys,omitempty"`
-	// Placement is which nodes shall have a vote in which shard.
-	Placement map[key.Shard][]peer.NodeID `json:"placement"`
+	Authority string                      `json:"authority"`
+	Level     int                         `json:"level,omitempty"` // the highest that all nodes have had
+	Nodes     map[peer.NodeID]member      `json:"nodes"`
+	Gone      []peer.NodeID               `json:"gone,omitempty"` // those that were removed, and never come back under their id
+	Keys      map[string]entry            `json:"keys,omitempty"`
+	Placement map[key.Shard][]peer.NodeID `json:"placement"` // which nodes shall have a vote in which shard
 }
 
-// member is a node of the cluster.
 type member struct {
 	Address string    `json:"address"` // of its cluster port, host:port
 	Joined  time.Time `json:"joined"`
@@ -162,15 +153,13 @@ type member struct {
 	Leaving bool      `json:"leaving,omitempty"` // its shards go to others, then it is removed
 }
 
-// entry is a join key, by its id.
 type entry struct {
 	Hash    string      `json:"hash"`
 	Expires time.Time   `json:"expires"`
 	UsedBy  peer.NodeID `json:"usedBy,omitempty"`
 }
 
-// files are what a node must know before its store is open. They lie beside the store's own, so that who copies the
-// store copies the identity with it.
+// They lie beside the store's own, so that who copies the store copies the identity with it.
 type files struct{ dir string }
 
 // hello is what a node says of itself once a second.
@@ -193,16 +182,12 @@ type hello struct {
 	Groups map[key.Shard]groupState `json:"groups,omitempty"`
 }
 
-// mayLead says whether a node wants shards to lead.
 func (h hello) mayLead() bool { return !h.Starting && !h.Stopping && !h.Full }
 
-// groupState is a replica.
 type groupState struct {
-	Applied uint64 `json:"applied"`
-	// Epoch is that in which the node leads, 0 of one that follows.
-	Epoch uint64 `json:"epoch,omitempty"`
-	// Voters and Learners are the replicas as the node knows them.
-	Voters   []peer.NodeID `json:"voters,omitempty"`
+	Applied  uint64        `json:"applied"`
+	Epoch    uint64        `json:"epoch,omitempty"`  // that in which the node leads, 0 of one that follows
+	Voters   []peer.NodeID `json:"voters,omitempty"` // Voters and Learners are the replicas as the node knows them
 	Learners []peer.NodeID `json:"learners,omitempty"`
 }
 
@@ -228,7 +213,6 @@ type tending struct {
 	stop map[key.Shard]context.CancelFunc
 }
 
-// warnings are what may come again and again, and is logged once a minute.
 type warnings struct {
 	mu   sync.Mutex
 	last map[string]time.Time
@@ -251,17 +235,16 @@ const (
 	helloMax = time.Second // A node that was not heard for aliveMax is not alive
 	aliveMax = 3 * time.Second
 	askedMax = 5 * time.Second // how long a node may take to answer that is asked whether it is there
-	// claimMax is how long a node that starts waits for its own earlier process to be forgotten, and how long one that
-	// runs bears being taken for another's copy.
+	// claimMax is how long a node that starts waits for its earlier process to be forgotten, and one that runs bears
+	// its copy.
 	claimMax = 10 * time.Second
 	clockMax = time.Minute // how far the clocks of two nodes may differ
-	// settleTime is how long a node must have been heard before it is given shards to lead without need: what it sends
-	// to others may fail until all have noticed that it is back.
+	// settleTime is how long a node must have been heard before it is given shards to lead without need: others must
+	// notice it.
 	settleTime = 5 * time.Second
 	lagMax     = 1000 // how many entries a replica may lack that has caught up
 )
 
-// news wakes who waits for something new.
 func (n *Node) news() {
 	n.others.mu.Lock()
 	defer n.others.mu.Unlock()
@@ -269,7 +252,6 @@ func (n *Node) news() {
 	n.others.news = make(chan struct{})
 }
 
-// whenNew is closed when something is new.
 func (n *Node) whenNew() <-chan struct{} {
 	n.others.mu.Lock()
 	defer n.others.mu.Unlock()
@@ -287,7 +269,6 @@ func (n *Node) isGone(id peer.NodeID) bool {
 	return d != nil && slices.Contains(d.Gone, id)
 }
 
-// freshMax is how old what this node knows may be.
 const freshMax = 3 * time.Second
 
 // Fresh reports whether everything that was acknowledged in Meta more than three seconds ago is visible here.

@@ -56,7 +56,6 @@ func load(o Options, connect func(*Node) (network, error)) (*Node, error) {
 	return n, err
 }
 
-// connect makes the cluster port.
 func (n *Node) connect() (network, error) {
 	p, err := peer.New(peer.Options{
 		Address: n.o.Listen, Identity: n.identity, Resolve: n.resolve, Log: n.o.Log,
@@ -78,7 +77,6 @@ func (n *Node) Replication() *persistence.Replication {
 	return &persistence.Replication{Node: string(n.self), Streams: n.streams, Tick: n.o.Tick}
 }
 
-// noStreams are those of a port that has stopped.
 type noStreams struct{ err error }
 
 func (s noStreams) Accept() (net.Conn, error) { return nil, s.err }
@@ -87,7 +85,6 @@ func (s noStreams) Dial(string, time.Duration) (net.Conn, error) { return nil, s
 
 func (noStreams) Close() error { return nil }
 
-// resolve implements peer.Options.Resolve.
 func (n *Node) resolve(id peer.NodeID) (string, bool) {
 	n.others.mu.Lock()
 	o := n.others.by[id]
@@ -136,7 +133,6 @@ func (n *Node) rereadLoop() {
 	}
 }
 
-// freshLoop keeps Fresh true while Meta can be read.
 func (n *Node) freshLoop() { n.every(n.o.Pace, n.freshen) }
 
 func (n *Node) freshen(ctx context.Context) {
@@ -148,7 +144,6 @@ func (n *Node) freshen(ctx context.Context) {
 	}
 }
 
-// readyMax is how long a node may be cut off before it is not ready.
 const readyMax = 5 * time.Second
 
 // Ready returns nil while the node reaches the majority of Meta.
@@ -167,8 +162,7 @@ func (n *Node) HandOver(ctx context.Context) {
 	n.giveAll(ctx, func([]peer.NodeID, map[peer.NodeID]hello) bool { return true })
 }
 
-// Stop ends what the node does by itself, and waits for that until ctx ends. The store is closed after it,
-// and then the port.
+// Stop ends what the node does by itself. The store is closed after it, and then the port.
 func (n *Node) Stop(ctx context.Context) error {
 	n.stopping.Store(true)
 	n.tending.mu.Lock()

@@ -9,8 +9,7 @@ import (
 )
 
 // place decides which nodes shall have a vote in which shard: as many as replicas says, or all nodes when there are
-// fewer. It moves as little as it can: what stays where it is, stays; then the node with the most shards gives one to
-// the one with the fewest, until they differ by one. Meta moves only when it must.
+// fewer. Meta moves only when it must.
 func place(now map[key.Shard][]peer.NodeID, shards []key.Shard, nodes []peer.NodeID, replicas int) map[key.Shard][]peer.NodeID {
 	next := map[key.Shard][]peer.NodeID{}
 	count := map[peer.NodeID]int{}
@@ -66,7 +65,6 @@ func place(now map[key.Shard][]peer.NodeID, shards []key.Shard, nodes []peer.Nod
 	return next
 }
 
-// replicaSet is who has a replica of a shard, or shall have one.
 type replicaSet struct{ voters, learners []peer.NodeID }
 
 func (s replicaSet) has(id peer.NodeID) bool {
@@ -85,7 +83,6 @@ const (
 	leave                  // hand over to a node, which then takes this one out
 )
 
-// surroundings is what a leader knows of other nodes.
 type surroundings struct {
 	self     peer.NodeID
 	alive    func(peer.NodeID) bool
@@ -93,9 +90,8 @@ type surroundings struct {
 	busy     func(peer.NodeID) bool // it has work that needs this shard: it stays
 }
 
-// nextMove returns the next step from the replicas that there are to those that there shall be. No step leaves fewer
-// voters that are alive than a majority needs, and a voter loses its vote only when all who shall vote do, or when it
-// is not alive. A node that shall keep a replica is never without one in between.
+// No step leaves fewer voters that are alive than a majority needs, and a voter loses its vote only when all who shall
+// vote do, or when it is not alive. A node that shall keep a replica is never without one in between.
 func nextMove(have, want replicaSet, s surroundings) (move, peer.NodeID) {
 	for _, id := range have.learners {
 		if !want.has(id) && !s.busy(id) {
@@ -136,7 +132,6 @@ func nextMove(have, want replicaSet, s surroundings) (move, peer.NodeID) {
 	return rest, ""
 }
 
-// majority reports whether most of the voters are alive.
 func (s surroundings) majority(voters []peer.NodeID) bool {
 	alive := 0
 	for _, id := range voters {

@@ -12,28 +12,25 @@ import (
 type Status struct {
 	Self  peer.NodeID  `json:"self"`
 	Nodes []NodeStatus `json:"nodes"`
-	// Short are the shards that have fewer voters that are alive than they should, by number;
-	// key.Meta is the cluster's own.
+	// Short are the shards that have fewer voters alive than they should, by number; key.Meta is the cluster's own.
 	Short []key.Shard `json:"short"`
 }
 
 // NodeStatus is one node. What a node has that is not alive is as it was heard last.
 type NodeStatus struct {
-	ID      peer.NodeID `json:"id"`
-	Name    string      `json:"name,omitempty"` // for people; empty: it has none but its address
-	Address string      `json:"address,omitempty"`
-	Alive   bool        `json:"alive"`
-	Voter   bool        `json:"voter"` // it has a vote in every shard in which it shall vote, and that is at least one
-	Leaving bool        `json:"leaving,omitempty"`
-	Full    bool        `json:"full,omitempty"` // its disk
-	Version string      `json:"version"`
-	Led     int         `json:"led"`  // shards, the cluster's own included
-	Held    int         `json:"held"` // the same; one that it has nothing of yet does not count
-	Lag     uint64      `json:"lag"`  // entries that the replica lacks that is behind the most, a second ago
-	// SettingsDiffer: from those of Self.
-	SettingsDiffer bool `json:"settingsDiffer"`
-	// DifferingSettings are their names, as far as the node says them.
-	DifferingSettings []string `json:"differingSettings,omitempty"`
+	ID                peer.NodeID `json:"id"`
+	Name              string      `json:"name,omitempty"` // for people; empty: it has none but its address
+	Address           string      `json:"address,omitempty"`
+	Alive             bool        `json:"alive"`
+	Voter             bool        `json:"voter"` // it has a vote in every shard in which it shall vote, and that is at least one
+	Leaving           bool        `json:"leaving,omitempty"`
+	Full              bool        `json:"full,omitempty"` // its disk
+	Version           string      `json:"version"`
+	Led               int         `json:"led"`  // shards, the cluster's own included
+	Held              int         `json:"held"` // the same; one that it has nothing of yet does not count
+	Lag               uint64      `json:"lag"`  // entries that the replica lacks that is behind the most, a second ago
+	SettingsDiffer    bool        `json:"settingsDiffer"`
+	DifferingSettings []string    `json:"differingSettings,omitempty"` // their names, as far as the node says them
 }
 
 // Status returns the cluster as this node knows it.

@@ -25,7 +25,6 @@ const (
 	pathGoodbye = pathPrefix + "goodbye"
 )
 
-// callBytesMax bounds a message.
 const callBytesMax = 8 << 20
 
 // kinds are the errors that a call can bring from another node, with their status. Others are failure.ErrUnavailable.
@@ -80,8 +79,8 @@ func writeError(w http.ResponseWriter, err error) {
 	http.Error(w, text, status)
 }
 
-// call asks a node. The error is that of the node, or failure.ErrUnavailable when nothing came; it wraps
-// peer.ErrNotSent when nothing was sent either.
+// The error is that of the node, or failure.ErrUnavailable when nothing came; it wraps peer.ErrNotSent when nothing was
+// sent either.
 func call[I, O any](ctx context.Context, n *Node, to peer.NodeID, path string, in I) (out O, err error) {
 	var body bytes.Buffer
 	e := json.NewEncoder(&body)
@@ -124,8 +123,8 @@ func readError(status int, text string) error {
 	return failure.Errorf(failure.ErrUnavailable, "%s", text)
 }
 
-// errUnfit is the kind of a refusal to run beside another node as the two are. Each may say so of the other, so it ends
-// a node that starts when half of the nodes say it, and one that runs when most do.
+// Each may say so of the other, so it ends a node that starts when half of the nodes say it, and one that runs when
+// most do.
 const errUnfit = failure.ErrUnprocessable
 
 type invitation struct {
@@ -133,7 +132,6 @@ type invitation struct {
 	entry
 }
 
-// joinRequest is what a machine sends that is to become a node.
 type joinRequest struct {
 	ID      string      `json:"id"`
 	Secret  string      `json:"secret"`
@@ -147,7 +145,6 @@ type joinRequest struct {
 	Word string `json:"word,omitempty"`
 }
 
-// joinAnswer makes it one.
 type joinAnswer struct {
 	Certificate []byte                 `json:"certificate"`
 	Authority   string                 `json:"authority"`
@@ -155,7 +152,6 @@ type joinAnswer struct {
 	Nodes       map[peer.NodeID]string `json:"nodes"` // the address of each
 }
 
-// say has everybody who connects told a word, until the listener is closed.
 func say(l net.Listener, word string) {
 	for {
 		conn, err := l.Accept()
@@ -168,7 +164,6 @@ func say(l net.Listener, word string) {
 	}
 }
 
-// removal asks for the end of a node.
 type removal struct {
 	Node peer.NodeID `json:"node"`
 	Lost bool        `json:"lost"` // it does not run and will not come back

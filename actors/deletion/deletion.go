@@ -1,15 +1,8 @@
-// Package deletion removes an instance with all that the store has of it.
-//
-//	actor of the instance ── Put ──► one commit: record, history, drafts, rows of lists and indexes,
-//	                                 counts, timers, incidents, deliveries, answers to its events
-//
-// What begins with the id of the instance is found by persistence.InstancePrefixes, which has a line for each
-// such table; the other rows follow from what the instance is like. One row stays: that of the
-// idempotency key of its create, which says which instance that made. It goes with the keys of other creates. And rows of the feed of
-// changes name it until they are trimmed; whoever reads them passes over an instance that is gone.
-//
-// Nothing here decides who may delete. The actor calls Put between two of its events, so nothing else writes
-// rows of the instance meanwhile; the outbox, which does, only removes some (actors/outbox/DESIGN.md, "Deleted instances").
+// Package deletion removes an instance with all that the store has of it. What begins with the id of the instance is
+// found by persistence.InstancePrefixes; the other rows follow from what the instance is like. The row of the
+// idempotency key of its create stays until the keys of other creates go, and rows of the feed of changes name it until
+// they are trimmed. Nothing here decides who may delete. The actor calls Put between two of its events, so nothing else
+// writes rows of the instance meanwhile; the outbox only removes some (actors/outbox/DESIGN.md, "Deleted instances").
 package deletion
 
 import (
@@ -45,8 +38,8 @@ func Refusal(of *statemachine.Instance) error {
 	return nil
 }
 
-// Put writes the deletion into w, which is of the instance's shard. All that the instance has written is visible in store.
-// The errors are those of package failure; w is of no use then.
+// Put writes the deletion into w, which is of the instance's shard. The errors are those of package failure; w is of no
+// use then.
 func (in *Instance) Put(w *persistence.Writes, store *persistence.Store) error {
 	if err := in.putDeliveries(w, store); err != nil {
 		return err
@@ -76,7 +69,6 @@ func (in *Instance) Put(w *persistence.Writes, store *persistence.Store) error {
 	return nil
 }
 
-// putLists removes the rows in the lists of whoever created it.
 func (in *Instance) putLists(w *persistence.Writes, store *persistence.Store) error {
 	at := form.Spot{Shard: in.Shard, ID: in.ID, Made: in.State.CreatedAt.UnixMilli()}
 	if in.Form == nil {
@@ -100,14 +92,11 @@ func (in *Instance) putDeliveries(w *persistence.Writes, store *persistence.Stor
 	return failure.OfStore(err)
 }
 
-// singlesMax is how many rows of one kind are removed one by one. More are removed as a range: one mark in the store,
-// which costs readers more than that of a row.
+// More are removed as a range: one mark in the store, which costs readers more than that of a row.
 const singlesMax = 1000
 
-// errEnough ends a scan.
 var errEnough = errors.New("enough")
 
-// remove removes all rows under a prefix.
 func remove(w *persistence.Writes, store *persistence.Store, prefix []byte) error {
 	n := 0
 	err := store.Scan(prefix, func(key, _ []byte) error {

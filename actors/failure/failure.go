@@ -21,20 +21,18 @@ const (
 	ErrInvalid      Kind = iota + 1 // the request is malformed or says what the definition does not allow (400)
 	ErrUnauthorized                 // the credential or the password is not good, for every cause alike (401)
 	// ErrForbidden: the caller lacks the right to the workflow or the event, or the privilege, or the request comes
-	// from another site (403). Nothing was stored.
+	// from another site (403).
 	ErrForbidden
 	ErrNotFound // there is no such thing, or none that the caller may see (404)
 	ErrMethod   // the path has no such method (405)
 	// ErrNotAllowed: no transition takes the event now and the definition says reject, or a form takes no draft or
-	// submission now (409 EventNotAllowed). Nothing was stored.
+	// submission now (409 EventNotAllowed).
 	ErrNotAllowed
 	// ErrClaimed: somebody else has the task (409 Claimed). Nothing was stored.
 	ErrClaimed
-	// ErrEnded: the instance was stopped, or cancelled by its parent, and takes nothing more (409 Ended). Nothing was
-	// stored.
-	ErrEnded
-	// ErrConflict: the way in which this server is run does not have what the request is about (409 Conflict), or it
-	// belongs to somebody else. Nothing was stored.
+	ErrEnded // the instance was stopped, or cancelled by its parent, and takes nothing more (409 Ended)
+	// ErrConflict: this server is not run in a way that has what the request is about, or it belongs to somebody else
+	// (409 Conflict).
 	ErrConflict
 	ErrExists // there is something else under this name already, which is not replaced (409 AlreadyExists)
 	// ErrInUse: another instance needs this one, its parent or its child (409 InUse). Nothing was stored.
@@ -47,22 +45,16 @@ const (
 	ErrKeyReused     // the idempotency key was used for another request (422)
 	ErrUnprocessable // the file is not a template that can be read (422)
 	ErrInstanceBusy  // too many requests wait for this one instance (429)
-	// ErrQuota: the caller asks for more than is allowed over time (429). Nothing was applied; Error.Wait says when to
-	// try again.
-	ErrQuota
+	ErrQuota         // the caller asks for more than is allowed over time (429)
 	// ErrBusy: a limit of capacity is reached (503). Nothing was applied, a retry helps.
 	ErrBusy
 	// ErrUnavailable: the service is draining, or the store takes nothing now (503). Nothing was applied.
 	ErrUnavailable
 	// ErrElsewhere: another node leads the shard that the request needs, which Error.Shard names, or has all shards,
-	// which this one has not yet. Nothing was done. The gateway asks that node; a node that stands alone answers as for
-	// ErrUnavailable.
+	// which this one has not yet.
 	ErrElsewhere
-	// ErrOutcomeUnknown: the commit was not confirmed in time, or the request was given up in the middle (504). Retry
-	// with the same idempotency key.
-	ErrOutcomeUnknown
+	ErrOutcomeUnknown // the commit was not confirmed in time, or the request was given up in the middle (504)
 	// ErrExecution: an action failed and nothing handled it, or stored data cannot be read (500 MarshallingError).
-	// Nothing was stored.
 	ErrExecution
 	ErrInternal // a bug of ours, contained to this request (500)
 

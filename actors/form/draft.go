@@ -80,7 +80,6 @@ func (d *Draft) Append(dst []byte) []byte {
 	return append(dst, d.Data...)
 }
 
-// parseDraft reads what Append wrote; its data aliases b.
 func parseDraft(b []byte) (*Draft, error) {
 	r := packed.NewReader(b)
 	format := r.Byte()

@@ -37,9 +37,8 @@ type Form struct {
 	Kind             Kind
 	TemplateID, Name string // TemplateID and Name are the template's, when the form was created
 	By, Role         string // the user who created it, and Role the role that showed the template
-	// SubmissionID is a ULID, given when the form first left its start; empty until then. SubmittedAt is when, DoneAt
-	// when every machine came to its end, both in Unix milliseconds and 0 before. LeftAt is when it left its start
-	// last.
+	// SubmissionID is a ULID, given when the form first left its start. SubmittedAt is when, DoneAt when every machine
+	// came to its end, LeftAt when it left its start last, in Unix milliseconds and 0 before.
 	SubmissionID                string
 	SubmittedAt, DoneAt, LeftAt int64
 
@@ -80,7 +79,6 @@ func (f Form) Next(states []byte, done bool, at time.Time, newID func() string) 
 // ErrDamaged: the bytes are no form and no row.
 var ErrDamaged = errors.New("form cannot be read")
 
-// formatVersion is the first byte of a form and of a row.
 const formatVersion = 1
 
 const leftFlag = 1
@@ -119,7 +117,6 @@ func Parse(b []byte) (*Form, error) {
 	return f, nil
 }
 
-// takeForm takes a form; the reader fails when it is none.
 func takeForm(r *packed.Reader) *Form {
 	version, kind, flags := r.Byte(), Kind(r.Byte()), r.Byte()
 	f := &Form{Kind: kind, left: flags == leftFlag}

@@ -12,9 +12,9 @@ import (
 	"troupe/statemachine/data"
 )
 
-// CreatorRow is what the actor of an instance that is no form remembers of its row in the lists of whoever created it. The row is written when
-// the instance is created, and again when it gets into another category; no other commit reads or writes anything for it. The zero value
-// knows nothing.
+// CreatorRow is what the actor of an instance that is no form remembers of its row in the lists of whoever created it.
+// The row is written when the instance is created, and again when it gets into another category; no other commit reads
+// or writes anything for it.
 type CreatorRow struct {
 	by     string // who created it; empty: it is in nobody's list
 	doneAt int64  // Form.DoneAt of the row
@@ -23,7 +23,7 @@ type CreatorRow struct {
 	known  bool
 }
 
-// form is what the row says. NB: it is made when it is needed. An awake instance is one of a million.
+// NB: it is made when it is needed. An awake instance is one of a million.
 func (c *CreatorRow) form() *Form {
 	if !c.has {
 		return nil
@@ -39,7 +39,8 @@ func (c *CreatorRow) Begin(by string) {
 	}
 }
 
-// IsMoved reports whether a step may bring an instance into another category. of is its definition before the step, and next behind it.
+// IsMoved reports whether a step may bring an instance into another category. of is its definition before the step, and
+// next behind it.
 func IsMoved(of, next *statemachine.Definition, before, after *statemachine.Instance) bool {
 	return of.IsInitial(before) && !next.IsInitial(after) || of.IsOver(before) != next.IsOver(after)
 }
@@ -85,7 +86,6 @@ func creatorOf(from query.Loader, at Spot) (string, error) {
 	return user.Text(), nil
 }
 
-// loadRow is the row of an instance, nil without one.
 func loadRow(from query.Loader, at Spot, by string) (*Form, error) {
 	lists := listsOf[KindInstance]
 	for _, list := range []byte{lists.underWay, lists.current, lists.done} {
@@ -105,7 +105,8 @@ func loadRow(from query.Loader, at Spot, by string) (*Form, error) {
 	return nil, nil
 }
 
-// Put writes the row as it is for an instance that is there now, if it has changed. One that was not looked up writes none.
+// Put writes the row as it is for an instance that is there now, if it has changed. One that was not looked up writes
+// none.
 func (c *CreatorRow) Put(w *persistence.Writes, at Spot, of *statemachine.Definition, in *statemachine.Instance) {
 	if c.by == "" {
 		return
@@ -128,7 +129,8 @@ func (c *CreatorRow) Put(w *persistence.Writes, at Spot, of *statemachine.Defini
 	row.Put(w, at, before)
 }
 
-// RemoveInstance removes the row of an instance that is no form and is deleted. s has all that the instance has written.
+// RemoveInstance removes the row of an instance that is no form and is deleted. s has all that the instance has
+// written.
 func RemoveInstance(w *persistence.Writes, s *persistence.Store, at Spot) error {
 	c := &CreatorRow{}
 	if err := c.Look(func() (*persistence.Store, error) { return s, nil }, at); err != nil || !c.has {

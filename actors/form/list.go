@@ -31,16 +31,13 @@ type Listed struct {
 	title statemachine.Text // where a search has looked for it
 }
 
-// listedBytes is about what a Listed takes besides its texts.
 const listedBytes = 400
 
 // List calls yield with the forms of one category, the newest first and those of the same millisecond by id. It sees
-// one consistent moment, with everything that was acknowledged before the call, and wakes nobody. It costs what it
-// shows: rows of other categories are not read, except for those of forms that were created before ArchivedBefore and
-// completed since, in the list of what is archived.
+// one consistent moment, with everything that was acknowledged before the call, and wakes nobody.
 //
 // It returns failure.ErrBusy when no slot comes free in time or the list takes too long, and yield's own error when it
-// stops early. While yield waits, other lists are read; the time counts all the same.
+// stops early.
 func List(ctx context.Context, lists *query.Service, req *ListRequest, yield func(Listed) error) error {
 	return list(ctx, lists, req, req.selection(), nil, func(l Listed) error {
 		if !req.has(&l) {
@@ -50,12 +47,11 @@ func List(ctx context.Context, lists *query.Service, req *ListRequest, yield fun
 	})
 }
 
-// has reports whether a row is in the category.
 func (req *ListRequest) has(l *Listed) bool {
 	return req.Category == Every || l.CategoryAt(req.ArchivedBefore) == req.Category
 }
 
-// list calls yield with all rows of a selection, whatever their category. look, unless it is nil, looks at each before.
+// list calls yield with all rows of a selection, whatever their category. look, unless it is nil, sees each before.
 func list(ctx context.Context, lists *query.Service, req *ListRequest, of query.Selection, look func(*query.Reader, *Listed) error, yield func(Listed) error) error {
 	decode := func(from *query.Reader, r query.Row) (Listed, int, error) {
 		row, err := ParseRow(r.Value)
@@ -71,8 +67,7 @@ func list(ctx context.Context, lists *query.Service, req *ListRequest, of query.
 	return failure.In("list", req.Kind.String()+"s", query.Rows(ctx, lists, req.User, of, decode, yield))
 }
 
-// selection says where the rows of a category are. What was created at or after ArchivedBefore was not completed before
-// it.
+// What was created at or after ArchivedBefore was not completed before it.
 func (req *ListRequest) selection() (of query.Selection) {
 	kinds := []Kind{req.Kind}
 	if req.WithInstances {

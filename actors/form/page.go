@@ -19,14 +19,15 @@ import (
 // Sort is the order of a page.
 type Sort string
 
-// The orders. By name those of the same name are in the order of their ids; upper and lower case are the same.
+// By name those of the same name are in the order of their ids; upper and lower case are the same.
 const (
 	NewestFirst Sort = "-when"
 	OldestFirst Sort = "when"
 	ByName      Sort = "name"
 )
 
-// TitleOf returns what a form's instance is called for the user, in each language; no text for one that the user does not see.
+// TitleOf returns what a form's instance is called for the user, in each language; no text for one that the user does
+// not see.
 type TitleOf func(*query.Reader, Listed) (statemachine.Text, error)
 
 // PageRequest asks for a part of a list.
@@ -36,7 +37,8 @@ type PageRequest struct {
 	WorkflowID string // WorkflowID has only forms of that workflow; empty: of all
 	// Query has words that are all in the name, the id or a title; upper and lower case are the same.
 	Query string
-	// Title has a search look for titles, and shows those instances that are no forms and have one: nil shows none of them.
+	// Title has a search look for titles, and shows those instances that are no forms and have one: nil shows none of
+	// them.
 	Title TitleOf
 	// Name is what a form is called in each language; nil: Form.Name. Languages are those of the reader, for ByName.
 	Name      func(*Form) statemachine.Text
@@ -64,13 +66,10 @@ const (
 	countedMax  = 100_000 // how many rows a count, and an order by names, look at; a count reads searchedMax titles at most
 )
 
-// errEnough ends a list.
 var errEnough = errors.New("enough")
 
-// ReadPage returns a page of a list, which is as List says. By time it costs what it shows, and what a search looks at; when
-// the oldest come first, the list of submitted forms also looks at all that were completed and are not archived. By name it
-// looks at the whole list. The errors are those of List, and failure.ErrInvalid for a cursor of another list, and
-// for a list that is too long to be sorted by name.
+// ReadPage returns a page of a list, which is as List says. By name it looks at the whole list. The errors are those of
+// List, and failure.ErrInvalid for a cursor of another list, and for a list that is too long to be sorted by name.
 func ReadPage(ctx context.Context, lists *query.Service, req *PageRequest) (*Page, error) {
 	of := *req
 	of.Sort = cmp.Or(req.Sort, NewestFirst)
@@ -103,7 +102,6 @@ func ReadPage(ctx context.Context, lists *query.Service, req *PageRequest) (*Pag
 	return out, err
 }
 
-// pageReader is one call of ReadPage.
 type pageReader struct {
 	ctx   context.Context //nolint:containedctx // of the call
 	lists *query.Service
@@ -113,7 +111,6 @@ type pageReader struct {
 	titles int // that were read
 }
 
-// name is what the list was asked for.
 func (r *pageReader) name() query.List {
 	req := r.req
 	of := req.Kind.String()
@@ -140,7 +137,6 @@ func (r *pageReader) each(of query.Selection, yield func(l Listed, matches bool)
 	})
 }
 
-// isAsked reports whether a form is one of those in which the words are looked for.
 func (r *pageReader) isAsked(l Listed) bool {
 	return r.req.has(&l) && (r.req.WorkflowID == "" || l.WorkflowID == r.req.WorkflowID)
 }
@@ -211,8 +207,7 @@ func (r *pageReader) count() (*int64, error) {
 	return &n, nil
 }
 
-// nameKey is where a form stands in the order of names: the name that the reader sees, without case, a byte that no name has in front
-// of another, and the id.
+// nameKey is where a form stands in the order of names: the name without case, a byte that no name has, and the id.
 func (r *pageReader) nameKey(l Listed) []byte {
 	id, _ := instanceid.Parse(l.InstanceID)
 	return append(append([]byte(strings.ToLower(r.req.Name(&l.Form).For(r.req.Languages...))), 0), id[:]...)
@@ -251,7 +246,6 @@ func (r *pageReader) byName(after []byte) (*Page, error) {
 	return page, nil
 }
 
-// namedForm is a form with its place in the order of names.
 type namedForm struct {
 	key []byte
 	Listed

@@ -9,8 +9,7 @@ import (
 )
 
 // lists are the letters of the lists that have the rows of a user's forms of one kind. A commit decides in which of the
-// first three a form has its row; whether a completed one is archived depends on the time. They are part of the on-disk
-// format.
+// first three a form has its row; whether a completed one is archived depends on the time.
 type lists struct {
 	current  byte // has not moved; by its creation
 	underWay byte // has moved, is not done; by its creation
@@ -25,7 +24,6 @@ var listsOf = map[Kind]lists{
 	KindInstance:  {current: 'i', underWay: 'j', done: 'k', ended: 'l'},
 }
 
-// of is the list that has the form's row.
 func (l lists) of(f *Form) byte {
 	switch {
 	case !f.Moved():
@@ -71,13 +69,11 @@ func (f *Form) Remove(w *persistence.Writes, at Spot) {
 	}
 }
 
-// placeBytes is how long a place is.
 const placeBytes = 8
 
 // place is where a time stands in a list: later ones come first.
 func place(when int64) []byte { return binary.BigEndian.AppendUint64(nil, ^uint64(when)) }
 
-// behind returns what comes behind a place with any id, and before the next place.
 func behind(place []byte) []byte {
 	return append(place, bytes.Repeat([]byte{0xFF}, len(key.ID{})+1)...)
 }

@@ -9,11 +9,9 @@ import (
 )
 
 // PlainWorkflow is the workflow of forms and checklists that have none of their own, as fullPath shows it
-// (gateway/INTERFACE.md, "Fields of a form"). It is not a valid identifier, so no request of group B and no file can
-// name it.
+// (gateway/INTERFACE.md, "Fields of a form").
 const PlainWorkflow = "-"
 
-// plainSubmit is the event that submits a form without a workflow.
 const plainSubmit = "submit"
 
 //go:embed plain.yaml

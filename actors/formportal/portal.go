@@ -41,8 +41,7 @@ func (o *Options) EnsureDefaults() {
 	}
 }
 
-// Portal is the way to the supervisor of group A. Its methods are safe for concurrent use. Errors are those of package
-// failure.
+// Portal is the way to the supervisor of group A.
 type Portal struct {
 	o          Options
 	supervisor *supervise.Supervisor
@@ -65,11 +64,9 @@ type Metrics = supervise.Metrics
 // Metrics returns the counters as they are now.
 func (p *Portal) Metrics() Metrics { return p.supervisor.Metrics() }
 
-// workerWaitMax is how long a request waits for a worker while the service is full, or its user has half of the
-// workers: people rather wait than get an error.
+// workerWaitMax is how long a request waits for a worker: people rather wait than get an error.
 const workerWaitMax = time.Minute
 
-// do runs a request of the caller's under the supervisor.
 func (p *Portal) do(ctx context.Context, caller *identity.Principal, name string, work func(context.Context) error) error {
 	return failure.In("form portal: "+name, "", p.supervisor.Do(ctx, caller.ID, name, work))
 }
@@ -106,8 +103,7 @@ func (p *Portal) Workflows(ctx context.Context, caller *identity.Principal) (cho
 	return choices, err
 }
 
-// OfRole returns the templates that a role is offered, by name. A role that the caller does not hold is ErrNotFound,
-// like one that does not exist.
+// OfRole returns the templates that a role is offered, by name.
 func (p *Portal) OfRole(ctx context.Context, caller *identity.Principal, kind form.Kind, role string) (found []*Template, err error) {
 	err = p.do(ctx, caller, "templates", func(context.Context) error {
 		if !slices.Contains(caller.Roles, role) {
@@ -120,7 +116,7 @@ func (p *Portal) OfRole(ctx context.Context, caller *identity.Principal, kind fo
 }
 
 // Template returns a template that the caller can make a form of, and those of the workflows that it names which the
-// caller may create, in its order. Everything else is ErrNotFound.
+// caller may create, in its order.
 func (p *Portal) Template(ctx context.Context, caller *identity.Principal, kind form.Kind, id string) (template *Template, bound []catalog.Choice, err error) {
 	err = p.do(ctx, caller, "template", func(context.Context) error {
 		found := p.o.Templates.Enabled(kind, id)
@@ -150,7 +146,7 @@ type ListRequest struct {
 }
 
 // List calls yield with each form, the newest first and those of the same millisecond by id. It sees one moment, with
-// everything that was acknowledged before the call. An error of yield ends the list and is returned.
+// everything that was acknowledged before the call.
 func (p *Portal) List(ctx context.Context, req *ListRequest, yield func(*Summary) error) error {
 	return p.do(ctx, req.Caller, "list", func(ctx context.Context) error {
 		list := p.listOf(req)
@@ -211,7 +207,6 @@ func (p *Portal) Page(ctx context.Context, req *PageRequest) (page *Page, err er
 	return page, err
 }
 
-// listOf is the list as it is now.
 func (p *Portal) listOf(req *ListRequest) form.ListRequest {
 	return form.ListRequest{
 		Kind: req.Kind, WithInstances: req.WithInstances, User: req.Caller.ID, Category: req.Category, ArchivedBefore: archivedBefore(p.o.Clock(), p.o.ArchiveAfter),
@@ -250,8 +245,7 @@ func (p *Portal) Create(ctx context.Context, req *CreateRequest) (id string, err
 	return id, err
 }
 
-// creation returns the request that makes the form. With an error it is only good for a repetition, which has its
-// answer already.
+// With an error it is only good for a repetition, which has its answer already.
 func (p *Portal) creation(req *CreateRequest) (*message.Create, error) {
 	create := &message.Create{Caller: req.Caller, WorkflowID: req.WorkflowID, Retry: req.Retry, NoQuota: true}
 	if req.WorkflowID == "" {

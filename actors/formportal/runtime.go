@@ -62,7 +62,7 @@ func (p *Portal) Form(ctx context.Context, req *FormRequest) (view *View, err er
 	return view, err
 }
 
-// straysOf says whether a draft was written for another content of the template, and what of it does not fit then. Either may be nil.
+// straysOf says whether a draft was written for another content of the template, and what of it does not fit then.
 func straysOf(d *form.Draft, t *Template) (changed bool, strays []schema.Unreachable) {
 	if d == nil || t == nil || !isForAnother(d, t) {
 		return false, nil
@@ -70,8 +70,7 @@ func straysOf(d *form.Draft, t *Template) (changed bool, strays []schema.Unreach
 	return true, t.Strays(d.Data)
 }
 
-// isForAnother reports whether a draft was written for another content of the template. Of a draft that does not know
-// its own, the times of the files tell.
+// Of a draft that does not know its own, the times of the files tell.
 func isForAnother(d *form.Draft, t *Template) bool {
 	if d.Template == (form.Digest{}) {
 		return t.Modified.UnixMilli() > d.SavedAt
@@ -79,8 +78,7 @@ func isForAnother(d *form.Draft, t *Template) bool {
 	return d.Template != t.Digest
 }
 
-// request prepares to write a form: the event, the privilege, and a refusal when nobody may. The template is nil when
-// it is gone; a disabled one is returned.
+// The template is nil when it is gone; a disabled one is returned.
 func (p *Portal) request(req *FormRequest) (form.Request, *Template, error) {
 	ask := form.Request{Caller: req.Caller, WorkflowID: req.WorkflowID, InstanceID: req.InstanceID, Privilege: identity.Form}
 	f, err := p.o.Workflows.FormOf(req.WorkflowID, req.InstanceID)
@@ -102,7 +100,6 @@ func (p *Portal) request(req *FormRequest) (form.Request, *Template, error) {
 	return ask, template, nil
 }
 
-// template returns a template; when it is gone nil, and that nothing can be written without it.
 func (p *Portal) template(kind form.Kind, id string) (*Template, error) {
 	template := p.o.Templates.Get(kind, id)
 	if template == nil {
@@ -120,9 +117,7 @@ type DraftRequest struct {
 	form.DraftCondition
 }
 
-// SaveDraft keeps or drops the caller's draft; it is durable when SaveDraft returns. Errors besides those of Form:
-// ErrPrecondition, and to keep one: ErrForbidden without the privilege, and ErrNotAllowed when the form cannot be
-// submitted now.
+// SaveDraft keeps or drops the caller's draft; it is durable when SaveDraft returns.
 func (p *Portal) SaveDraft(ctx context.Context, req *DraftRequest) (draft form.Draft, err error) {
 	err = p.do(ctx, req.Caller, "draft", func(ctx context.Context) error {
 		ask, template, err := p.request(&req.FormRequest)
@@ -137,7 +132,6 @@ func (p *Portal) SaveDraft(ctx context.Context, req *DraftRequest) (draft form.D
 	return draft, err
 }
 
-// writtenFor is the content of the template that a draft was written for: that of now when the page says nothing.
 func writtenFor(said form.Digest, t *Template) form.Digest {
 	if said == (form.Digest{}) && t != nil {
 		return t.Digest
@@ -146,8 +140,7 @@ func writtenFor(said form.Digest, t *Template) form.Digest {
 }
 
 // Delete deletes a form that its creator has never submitted, with its instance and all drafts of it; it is durable
-// when Delete returns. Errors besides those of Form: ErrNotFound for everybody but the creator, ErrNotAllowed once it
-// was submitted, and ErrInUse when its instance has a parent or children.
+// when Delete returns.
 func (p *Portal) Delete(ctx context.Context, req *FormRequest) error {
 	return p.do(ctx, req.Caller, "delete", func(ctx context.Context) error {
 		return p.o.Workflows.DeleteForm(ctx, req.Caller, req.WorkflowID, req.InstanceID)
@@ -163,8 +156,7 @@ type SubmitRequest struct {
 }
 
 // Submit checks the data against the template as it is now and sends it with the event that submits the form; the
-// caller's draft goes in the same commit. Errors besides those of Form: ErrInvalid when the data does not fit,
-// ErrForbidden, ErrNotAllowed when no transition takes the event now, and those of workflow.Router.Submit.
+// caller's draft goes in the same commit.
 func (p *Portal) Submit(ctx context.Context, req *SubmitRequest) (reply *message.Reply, err error) {
 	err = p.do(ctx, req.Caller, "submit", func(ctx context.Context) error {
 		ask, template, err := p.request(&req.FormRequest)
@@ -178,7 +170,6 @@ func (p *Portal) Submit(ctx context.Context, req *SubmitRequest) (reply *message
 	return reply, err
 }
 
-// refusalOf says why the form of a template cannot be submitted with this data.
 func refusalOf(t *Template, event string, submitted data.Value) error {
 	if t == nil || event == "" {
 		return failure.Errorf(failure.ErrNotAllowed, "no event submits this form")

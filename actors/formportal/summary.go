@@ -34,8 +34,8 @@ type Summary struct {
 	Role         string
 }
 
-// nameOf is what a form is called: what its template was called when it was made, in all languages of the template
-// while the template is called so.
+// nameOf is what a form is called: as when it was made, in all languages of the template while the template is called
+// so.
 func (p *Portal) nameOf(f *form.Form) statemachine.Text {
 	if t := p.o.Templates.Get(f.Kind, f.TemplateID); t != nil && t.Name.For() == f.Name {
 		return t.Name
@@ -43,7 +43,6 @@ func (p *Portal) nameOf(f *form.Form) statemachine.Text {
 	return statemachine.Plain(f.Name)
 }
 
-// summaryOf shows a form. nodes are the names of the instance's present nodes.
 func (p *Portal) summaryOf(f *form.Form, workflowID, nodes, instanceID string, when int64) *Summary {
 	item := &Summary{
 		ID: instanceID, FormType: "WorkflowForm", FormID: f.TemplateID, SubmissionID: f.SubmissionID, Name: p.nameOf(f),

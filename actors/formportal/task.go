@@ -23,7 +23,8 @@ type TaskRequest struct {
 type TaskView struct {
 	Task     *task.Item
 	Template *Template // nil when there is none of that name any more
-	// Events are those of Task.Events that take what the form sends, as far as that can be told; the others are sent without it.
+	// Events are those of Task.Events that take what the form sends, as far as that can be told; the others are sent
+	// without it.
 	Events          []statemachine.EventName
 	Data            data.Value // svcPublic, and States the JSON of the positions
 	States          []byte
@@ -34,8 +35,8 @@ type TaskView struct {
 	Sequence        uint64 // the number of history entries
 }
 
-// Task returns the form of a task as everything acknowledged before has left it: ErrNotFound when the task is gone, has no form or its
-// instance may not be read, ErrForbidden for who is no candidate.
+// Task returns the form of a task as everything acknowledged before has left it: ErrNotFound when the task is gone, has
+// no form or its instance may not be read, ErrForbidden for who is no candidate.
 func (p *Portal) Task(ctx context.Context, req *TaskRequest) (view *TaskView, err error) {
 	err = p.do(ctx, req.Caller, "task", func(ctx context.Context) error {
 		ask, template, err := p.taskForm(ctx, req)
@@ -59,7 +60,7 @@ func (p *Portal) Task(ctx context.Context, req *TaskRequest) (view *TaskView, er
 	return view, err
 }
 
-// taskForm prepares to write the form of a task. The template is nil when it is gone.
+// The template is nil when it is gone.
 func (p *Portal) taskForm(ctx context.Context, req *TaskRequest) (message.TaskForm, *Template, error) {
 	name, err := p.o.Workflows.LocateForm(ctx, req.TaskID)
 	if err != nil {
@@ -79,8 +80,7 @@ type TaskDraftRequest struct {
 	form.DraftCondition
 }
 
-// SaveTaskDraft keeps or drops the caller's draft; it is durable when SaveTaskDraft returns. Errors besides those of Task:
-// ErrPrecondition, and to keep one ErrClaimed when somebody else has the task.
+// SaveTaskDraft keeps or drops the caller's draft; it is durable when SaveTaskDraft returns.
 func (p *Portal) SaveTaskDraft(ctx context.Context, req *TaskDraftRequest) (draft form.Draft, err error) {
 	err = p.do(ctx, req.Caller, "task draft", func(ctx context.Context) error {
 		ask, template, err := p.taskForm(ctx, &req.TaskRequest)
@@ -105,9 +105,8 @@ type TaskSubmitRequest struct {
 	WithHistory bool
 }
 
-// SubmitTask checks the data against the template as it is now and sends it with an event of the task; the caller's draft goes in the same
-// commit. Errors besides those of SaveTaskDraft: ErrInvalid when the data does not fit or the task has no such event, ErrForbidden,
-// ErrNotAllowed when no transition takes the event now, and those of workflow.Router.SubmitTask.
+// SubmitTask checks the data against the template as it is now and sends it with an event of the task; the caller's
+// draft goes in the same commit.
 func (p *Portal) SubmitTask(ctx context.Context, req *TaskSubmitRequest) (reply *message.Reply, err error) {
 	err = p.do(ctx, req.Caller, "task submit", func(ctx context.Context) error {
 		ask, template, err := p.taskForm(ctx, &req.TaskRequest)

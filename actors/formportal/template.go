@@ -12,7 +12,6 @@ import (
 )
 
 // Template is one file of forms/ or checklists/ (cmd/troupe/HOME.md, "Forms", and cmd/troupe/HOME.md, "Checklists").
-// ParseTemplate makes it, and nobody changes it: its slices and values are shared.
 type Template struct {
 	Kind        form.Kind
 	ID          string
@@ -23,13 +22,12 @@ type Template struct {
 	// Roles are those that are offered the template, in the order of the file; at least one unless the template is
 	// disabled.
 	Roles []string
-	// Workflows are those that a form is bound to, in the order of the file. None: a form can be plain. A checklist has
-	// none.
+	// Workflows are those that a form is bound to, in the order of the file. None: a form can be plain.
 	Workflows   []string
 	AnyWorkflow bool   // the file does not say which workflows, so that a form may be bound to any that declares Submit
 	Submit      string // the event that the submit button sends when the form is bound to a workflow; may be empty
 	// Schema is a form's JSON Schema 2020-12, with what it refers to in other files put into its $defs, so that it can
-	// be read alone. Absent for a checklist. Each text is the first of the file; SchemaFor has them for a reader.
+	// be read alone.
 	Schema data.Value
 	// UI are layout hints, an object; absent when the file has none. UIFor has them for a reader.
 	UI data.Value
@@ -54,8 +52,7 @@ type Item struct {
 }
 
 // Check checks what was filled in: a form's data against its schema, and for a checklist {"itemId": true or false} with
-// every required item true. The error wraps statemachine.ErrInvalidData and names the first place that does not fit; it
-// is meant for the person who filled it in.
+// every required item true.
 func (t *Template) Check(v data.Value) error { return t.schema.Check(v) }
 
 // Strays returns the places of what was filled in that do not fit the template any more, as schema.Schema.Unreachable
@@ -63,7 +60,6 @@ func (t *Template) Check(v data.Value) error { return t.schema.Check(v) }
 func (t *Template) Strays(v data.Value) []schema.Unreachable { return t.schema.Unreachable(v) }
 
 // RoleOf returns the role through which a caller sees the template: the first role of the template that the caller has.
-// It is false when the caller has none of them. It does not look whether the template is enabled.
 func (t *Template) RoleOf(callerRoles []string) (string, bool) {
 	for _, role := range t.Roles {
 		if slices.Contains(callerRoles, role) {

@@ -15,8 +15,7 @@ import (
 // usualSubmit is the event of the submit button of a form that does not say which workflows it is for, nor which event.
 const usualSubmit = "submit"
 
-// submit reads the event of the submit button. Every workflow that the template names must know it, and take what the
-// form sends.
+// Every workflow that the template names must know it, and take what the form sends.
 func (p *templateParser) submit(n *document.Node) {
 	field := n.Field("submit")
 	if field == nil {
@@ -61,7 +60,6 @@ func (p *templateParser) submit(n *document.Node) {
 	}
 }
 
-// isDeclared reports whether some workflow declares the event, or is not known.
 func (p *templateParser) isDeclared(event statemachine.EventName) bool {
 	return slices.ContainsFunc(append([]string{unknownWorkflow}, p.known.Workflows...), func(id string) bool {
 		d, ok := p.known.Workflow(id)
@@ -72,7 +70,6 @@ func (p *templateParser) isDeclared(event statemachine.EventName) bool {
 // unknownWorkflow is the id of no workflow. It is there when others may be that nobody knows of.
 const unknownWorkflow = ""
 
-// creatable checks that a form can be made of the template: it brings no data to the instance that is created with it.
 func (p *templateParser) creatable(n *document.Node) {
 	if p.known.Workflow == nil {
 		return
@@ -94,8 +91,8 @@ func (p *templateParser) creatable(n *document.Node) {
 	}
 }
 
-// compare checks the form's schema against what a workflow's event takes, so that the author learns of a form that
-// nobody could submit, and not the person who fills it in.
+// compare checks the form's schema against what a workflow's event takes, so that its author learns of what nobody
+// could submit.
 func (p *templateParser) compare(schema *document.Node, workflow string, d *statemachine.Definition, event statemachine.EventName) {
 	of := fmt.Sprintf("the event %s of workflow %q", data.Quote(string(event)), workflow)
 	for _, m := range d.Mismatches(event, p.t.schema) {
@@ -112,7 +109,6 @@ func (p *templateParser) compare(schema *document.Node, workflow string, d *stat
 	}
 }
 
-// misfit is what an author reads of a field that an event does not take, or wants. isFault: nobody could submit the form.
 type misfit struct {
 	reason, suggestion string
 	isFault            bool
@@ -139,7 +135,6 @@ func sayMisfit(of string, m schema.Mismatch) misfit {
 	return misfit{reason, "leave them out, or let the event's data have them", false}
 }
 
-// listed joins the first few texts.
 func listed(texts []string) string {
 	const most = 5
 	if len(texts) > most {
@@ -148,8 +143,7 @@ func listed(texts []string) string {
 	return strings.Join(texts, ", ")
 }
 
-// fieldIn returns where a schema has the field that the path leads to, or the last place on the way: the rest stands
-// behind a reference.
+// fieldIn returns where a schema has the field that the path leads to, or the last place on the way.
 func fieldIn(schema *document.Node, path []string) *document.Node {
 	at, _ := placeIn(schema, path)
 	return at

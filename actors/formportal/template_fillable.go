@@ -12,8 +12,7 @@ import (
 // everythingElse stands in an order for the fields that it does not name.
 const everythingElse = "*"
 
-// fillable checks that a page can be made of the form, and that what is filled in can be submitted. It does not check
-// templates that were accepted before.
+// fillable checks that a page can be made of the form, and that what is filled in can be submitted.
 func (p *templateParser) fillable(n *document.Node) {
 	if p.known.Workflow == nil || p.t.schema == nil {
 		return
@@ -25,7 +24,6 @@ func (p *templateParser) fillable(n *document.Node) {
 	}
 }
 
-// required finds fields that must be filled in and that the form does not have.
 func (p *templateParser) required(schema *document.Node, shape schema.Shape, path []string, around []schema.Shape) {
 	fields := shape.Fields()
 	if shape.Within(around) || len(path) > 0 && len(fields) == 0 {
@@ -61,7 +59,6 @@ func requiredIn(schema *document.Node, path []string, name string) *document.Nod
 	return at
 }
 
-// order checks that each ui:order has the fields of its schema, once: otherwise no page can be made.
 func (p *templateParser) order(ui *document.Node, shape schema.Shape) {
 	for _, f := range ui.Fields {
 		switch name := f.Key.Text; {

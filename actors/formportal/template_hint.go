@@ -21,8 +21,7 @@ var hintKinds = map[string]document.Kind{
 	"ui:order": document.Sequence, "ui:widget": document.String, "ui:options": document.Mapping, "ui:currency": document.String, "ui:sums": document.Sequence,
 }
 
-// otherHints are those that the page's library knows, react-jsonschema-form 6, and other renderers of its kind. Beside them it knows the
-// names of templates and fields of a program.
+// otherHints are those that the page's library knows, react-jsonschema-form 6, and other renderers of its kind.
 var otherHints = strings.Fields(`ui:accept ui:addable ui:allowClearTextInputs ui:autocapitalize ui:autocomplete ui:autofocus ui:classNames
 	ui:col ui:columns ui:condition ui:copyable ui:definitions ui:disabled ui:duplicateKeySuffixSeparator ui:emptyValue
 	ui:enableMarkdownInDescription ui:enableMarkdownInHelp ui:enableOptionalDataFieldForType ui:enumDisabled ui:enumOrder ui:field
@@ -30,13 +29,11 @@ var otherHints = strings.Fields(`ui:accept ui:addable ui:allowClearTextInputs ui
 	ui:inputType ui:label ui:layoutGrid ui:optionsSchemaSelector ui:orderable ui:readonly ui:removable ui:rootFieldId ui:row ui:rows ui:style
 	ui:submitButtonOptions ui:useFallbackUiForUnsupportedType ui:yearsRange`)
 
-// allHints are all of them, those of the page first, and namesOfHints what they are called behind their prefix.
 var (
 	allHints     = slices.Concat(slices.Sorted(maps.Keys(hintKinds)), hintTexts, otherHints)
 	namesOfHints = strings.Fields(strings.ReplaceAll(strings.Join(allHints, " "), "ui:", ""))
 )
 
-// warnOfHint tells a hint that nothing knows.
 func warnOfHint(w *document.Collector, key *document.Node) {
 	const prefix = "ui:"
 	hint := key.Text
@@ -49,8 +46,7 @@ func warnOfHint(w *document.Collector, key *document.Node) {
 	}
 }
 
-// checkHints finds faults in the texts of hints, which are maps of languages, hints that nothing knows, and those that are not what the page
-// takes. texts are the keys of those that are texts.
+// checkHints finds faults in the texts of hints, and hints that nothing knows or that are not what the page takes.
 func (p *templateParser) checkHints(n *document.Node, texts []string) {
 	for _, item := range n.Items {
 		p.checkHints(item, hintTexts)
@@ -72,7 +68,6 @@ func (p *templateParser) checkHints(n *document.Node, texts []string) {
 	}
 }
 
-// hintText checks one text, or the list of those of choices.
 func (p *templateParser) hintText(key, v *document.Node) {
 	all, want := []*document.Node{v}, document.String
 	if strings.HasSuffix(key.Text, "enumNames") {
@@ -91,7 +86,6 @@ func (p *templateParser) hintText(key, v *document.Node) {
 	}
 }
 
-// notWhat tells a hint that is not what the page takes.
 func (p *templateParser) notWhat(key, v *document.Node, want document.Kind) {
 	f := p.warnings.Add(v, "the hint %s: expected %s, found %s", data.Quote(key.Text), want, v.Kind)
 	if want == document.String && (v.Kind == document.Number || v.Kind == document.Bool) {

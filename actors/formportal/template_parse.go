@@ -21,12 +21,10 @@ type TemplateText struct {
 	Modified time.Time                         // when the file was last changed
 }
 
-// Known is what a template may refer to. The zero value takes every role and workflow: a template that was accepted
-// stays readable when they are gone.
+// Known is what a template may refer to.
 type Known struct {
 	HasRole func(id string) bool // HasRole reports whether there is such a role; nil: all are there
-	// Workflow returns a workflow's definition. A nil definition and true stand for a workflow of which nothing is
-	// known. Nil: nothing is known of any.
+	// Workflow returns a workflow's definition. Nil: nothing is known of any.
 	Workflow         func(id string) (*statemachine.Definition, bool)
 	Roles, Workflows []string // Roles and Workflows are the existing names, for suggestions
 }
@@ -34,8 +32,8 @@ type Known struct {
 // reservedID is not a template's: the address of its page would be one of the form runtime's own, form-runtime/api/….
 const reservedID = "api"
 
-// ParseTemplate reads and checks one file. The error is document.Faults: all faults of the file, with their places; the
-// template is nil then, or has nothing but Warnings, since a slip that is one may be what a fault comes from.
+// ParseTemplate reads and checks one file. The error is document.Faults with all faults; the template is nil then, or
+// has Warnings only.
 func ParseTemplate(src TemplateText, known Known) (*Template, error) {
 	tree, err := document.Parse(src.File, src.Text)
 	if err != nil {
@@ -63,7 +61,6 @@ func ParseTemplate(src TemplateText, known Known) (*Template, error) {
 	return p.t, nil
 }
 
-// The keys of each element of a template (cmd/troupe/HOME.md, "Forms", and cmd/troupe/HOME.md, "Checklists").
 var (
 	templateKeys  = []string{"$schema", "id", "name", "description", "enabled", "access", "workflows", "schema", "ui", "submit", "items"}
 	formKeys      = []string{"workflows", "schema", "submit"} // not of checklists
@@ -79,7 +76,6 @@ const (
 	maxItems     = 1000 // maxItems bounds the items of a checklist
 )
 
-// templateParser makes one template from its tree, collecting every fault on the way.
 type templateParser struct {
 	document.Collector
 	warnings document.Collector
@@ -90,12 +86,10 @@ type templateParser struct {
 	beside, warningsBeside document.Faults // of files that the schema refers to
 }
 
-// suggest adds a fault with the closest known word, when there is one.
 func (p *templateParser) suggest(n *document.Node, word string, among []string, reason string, args ...any) {
 	p.Add(n, reason, args...).Suggestion = document.DidYouMean(word, among)
 }
 
-// template reads the top of the file.
 func (p *templateParser) template(n *document.Node) {
 	p.Known(n, templateKeys...)
 	if n.Kind != document.Mapping {
@@ -135,7 +129,6 @@ func (p *templateParser) template(n *document.Node) {
 	p.submit(n)
 }
 
-// atMost reads a text that has at most so many characters, in each language.
 func (p *templateParser) atMost(n *document.Node, key string, most int) statemachine.Text {
 	t := p.text(n.Field(key))
 	for _, text := range t.All() {
@@ -174,7 +167,7 @@ func (p *templateParser) id(n *document.Node, what string) string {
 	return id
 }
 
-// access reads who is offered the template. That nobody is, is a fault unless the template is switched off.
+// That nobody is, is a fault unless the template is switched off.
 func (p *templateParser) access(n *document.Node) {
 	access := n.Field("access")
 	if access == nil {
@@ -230,7 +223,6 @@ func (p *templateParser) hasWorkflow(id string) bool {
 	return ok
 }
 
-// object reads a mapping as JSON.
 func (p *templateParser) object(n *document.Node) data.Value {
 	if n.Kind != document.Mapping {
 		p.Add(n, "expected %s, found %s", document.Mapping, n.Kind)
@@ -244,8 +236,7 @@ func (p *templateParser) object(n *document.Node) data.Value {
 	return v
 }
 
-// formSchema reads the schema of a form. Its top says that it is of an object, since that is what a form is sent as and
-// what a page is made from.
+// Its top says that it is of an object, since that is what a form is sent as and what a page is made from.
 func (p *templateParser) formSchema(n *document.Node) {
 	field := n.Field("schema")
 	if field == nil {
@@ -284,7 +275,6 @@ func (p *templateParser) formSchema(n *document.Node) {
 	}
 }
 
-// items reads what a checklist asks, and makes its schema.
 func (p *templateParser) items(n *document.Node) {
 	field := n.Field("items")
 	if field == nil || isEmptyList(field) {

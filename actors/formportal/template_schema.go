@@ -10,8 +10,7 @@ import (
 	"troupe/statemachine/data"
 )
 
-// checklistSchema is the schema of what is sent for a checklist: one boolean an item, true where it is required, and
-// nothing else.
+// checklistSchema has one boolean for each item, true where it is required, and nothing else.
 func checklistSchema(items []Item) data.Value {
 	properties, required := map[string]any{}, []string{}
 	for _, item := range items {
@@ -33,15 +32,14 @@ func trimComma(b []byte) []byte {
 }
 
 const (
-	// maxSchemaFiles and maxSchemaBytes bound a schema with what it refers to: it is sent whole to every page that
-	// shows the form.
+	// maxSchemaFiles and maxSchemaBytes bound a schema with what it refers to: it is sent to every page that shows the
+	// form.
 	maxSchemaFiles = 64
 	maxSchemaBytes = 1 << 20
 )
 
 // bundle puts the files that a schema refers to into its $defs, under their names, and lets the references point there.
 // So a page can read the schema alone, and checks with it exactly what the service checks. A nil read has no files.
-// References to other places stay as they are; the compiler refuses them.
 func bundle(doc data.Value, read func(name string) ([]byte, error)) (data.Value, error) {
 	b := &bundler{read: read, seen: map[string]bool{}, size: len(doc)}
 	top := b.schema(nil, doc, "")
@@ -65,7 +63,7 @@ func bundle(doc data.Value, read func(name string) ([]byte, error)) (data.Value,
 	return data.Clean(top)
 }
 
-// bundler makes one bundle. Its first error stays.
+// Its first error stays.
 type bundler struct {
 	read  func(name string) ([]byte, error)
 	seen  map[string]bool // names of files that were referred to
@@ -81,7 +79,6 @@ func (b *bundler) fail(reason string, args ...any) {
 	}
 }
 
-// file reads a file that was referred to.
 func (b *bundler) file(name string) data.Value {
 	if b.read == nil {
 		b.fail("file %s is not there", data.Quote(name))
@@ -107,8 +104,7 @@ var named = map[string]bool{
 	"properties": true, "patternProperties": true, "$defs": true, "definitions": true, "dependentSchemas": true,
 }
 
-// schema appends a schema that stands in the given file, "" for the template's own, with its references moved. Anything
-// that is no schema is copied.
+// schema appends a schema that stands in the given file, "" for the template's own, with its references moved.
 func (b *bundler) schema(dst []byte, v data.Value, file string) []byte {
 	switch v.Kind() {
 	case data.Array: // a list of schemas
@@ -147,7 +143,6 @@ func (b *bundler) schema(dst []byte, v data.Value, file string) []byte {
 	return append(trimComma(dst), '}')
 }
 
-// reference returns where a reference in a file points to in the bundle.
 func (b *bundler) reference(ref, file string) string {
 	u, err := url.Parse(ref)
 	if err != nil || u.Scheme != "" || u.Host != "" || strings.HasPrefix(u.Path, "/") || file == "" && u.Path == "" {
@@ -175,7 +170,6 @@ func (b *bundler) reference(ref, file string) string {
 	return "#/$defs/" + url.PathEscape(escaped) + u.EscapedFragment()
 }
 
-// withDefinitions adds the files to the $defs of the template's own schema.
 func (b *bundler) withDefinitions(top data.Value) []byte {
 	definitions, has := top.Lookup("$defs")
 	if has && definitions.Kind() != data.Object {

@@ -10,7 +10,6 @@ import (
 	"troupe/statemachine/schema"
 )
 
-// fits reports whether an event takes what the form sends, as far as that is certain.
 func (t *Template) fits(d *statemachine.Definition, event statemachine.EventName) bool {
 	return !slices.ContainsFunc(d.Mismatches(event, t.schema), func(m schema.Mismatch) bool { return sayMisfit("", m).isFault })
 }
@@ -62,8 +61,7 @@ func (t *Template) namesAnother(events []statemachine.EventName) bool {
 	return t.Submit != "" && !byItself && !slices.Contains(events, statemachine.EventName(t.Submit))
 }
 
-// misfitsOf says where a task's events do not take what the form sends: the event that the template names, or all when there is none
-// that does.
+// misfitsOf says where a task's events do not take what the form sends: the one that the template names, or all.
 func (t *Template) misfitsOf(d *statemachine.Definition, events []statemachine.EventName) (out []misfit) {
 	if slices.Contains(events, statemachine.EventName(t.Submit)) {
 		events = []statemachine.EventName{statemachine.EventName(t.Submit)}

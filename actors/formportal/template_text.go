@@ -9,10 +9,8 @@ import (
 	"troupe/statemachine/document"
 )
 
-// Texts of a template are in one or in several languages, as those of a definition are. What is kept of a schema and of hints has them as
-// the file does; what is compiled, and what a page gets, has one of each.
+// Texts of a template are in one or in several languages, as those of a definition are.
 
-// text reads a text for people: any text, or a map of languages.
 func (p *templateParser) text(n *document.Node) statemachine.Text {
 	if n == nil || n.Kind != document.Mapping {
 		return statemachine.Plain(p.Text(n))
@@ -20,7 +18,6 @@ func (p *templateParser) text(n *document.Node) statemachine.Text {
 	return p.languages(p.own(), n)
 }
 
-// report is what is told of one file: the template's own, or one beside it.
 type report struct{ faults, warnings *document.Collector }
 
 func (p *templateParser) own() report { return report{&p.Collector, &p.warnings} }
@@ -29,7 +26,6 @@ func (p *templateParser) languages(to report, n *document.Node) statemachine.Tex
 	return statemachine.ReadText(to.faults, to.warnings, n, p.known.Workflow == nil)
 }
 
-// schemaText reports whether a keyword of a schema is a text for people.
 func schemaText(keyword string) bool { return keyword == "title" || keyword == "description" }
 
 // checkSchema finds faults in the texts of a schema, which are maps of languages, and hints that nothing knows.
@@ -55,7 +51,8 @@ func (p *templateParser) checkSchema(to report, n *document.Node) {
 	}
 }
 
-// readChecked reads a file beside the template, and finds faults in its texts. What is no document at all is found when it is bundled.
+// readChecked reads a file beside the template, and finds faults in its texts. What is no document at all is found when
+// it is bundled.
 func (p *templateParser) readChecked(name string) ([]byte, error) {
 	text, err := p.read(name)
 	if err != nil {
@@ -71,13 +68,11 @@ func (p *templateParser) readChecked(name string) ([]byte, error) {
 	return text, nil
 }
 
-// picker takes one text of each that is there in several languages.
 type picker struct {
 	languages []string
 	picked    bool // there was one
 }
 
-// text appends the text of a map of languages.
 func (p *picker) text(dst []byte, v data.Value) []byte {
 	var t statemachine.Text
 	for language, text := range v.Members() {
@@ -106,7 +101,6 @@ func each(dst []byte, v data.Value, replace func(dst []byte, key string, v data.
 	return append(dst, v...)
 }
 
-// schema appends a schema.
 func (p *picker) schema(dst []byte, v data.Value) []byte {
 	return each(dst, v, func(dst []byte, key string, v data.Value) []byte {
 		switch isObject := v.Kind() == data.Object; {
@@ -121,7 +115,6 @@ func (p *picker) schema(dst []byte, v data.Value) []byte {
 	})
 }
 
-// hints appends hints. texts are the keys of those that are texts.
 func (p *picker) hints(dst []byte, v data.Value, texts []string) []byte {
 	return each(dst, v, func(dst []byte, key string, v data.Value) []byte {
 		switch isText := slices.Contains(texts, key); {
@@ -148,7 +141,8 @@ func plainSchema(v data.Value) (plain data.Value, several bool) {
 	return plain, p.picked
 }
 
-// SchemaFor is the schema with texts in the first of the languages that they are in, else in the first of the file. It is only read.
+// SchemaFor is the schema with texts in the first of the languages that they are in, else in the first of the file. It
+// is only read.
 func (t *Template) SchemaFor(languages ...string) data.Value {
 	if t.texts == nil {
 		return t.Schema

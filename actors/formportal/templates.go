@@ -25,8 +25,7 @@ type TemplateSource struct {
 	Parsed *Template
 }
 
-// Templates are the accepted templates: those of the newest set of files that was checked and taken. They are kept in
-// the store, so that a restart with faulty files can go on with them.
+// Templates are the accepted templates: those of the newest set of files that was checked and taken.
 //
 // Readers are lock-free and see one set or the other, never a part of each.
 type Templates struct {
@@ -36,7 +35,7 @@ type Templates struct {
 	current atomic.Pointer[templateSet] // replaced when a set is installed, and never changed
 }
 
-// templateSet is one accepted set. Built once, then read only.
+// Built once, then read only.
 type templateSet struct {
 	byID  map[templateKey]*Template
 	order []*Template // by kind, name and id
@@ -58,14 +57,12 @@ func newTemplateSet(templates []*Template) *templateSet {
 	return s
 }
 
-// templatesSetting is the name under which the accepted set is kept.
 const templatesSetting = "form-templates"
 
 // maxTemplatesBytes bounds a set, because it is one row of the store.
 const maxTemplatesBytes = 16 << 20
 
-// storedTemplate is the form in which a template is kept: its text, because what is made of it can change with the
-// program.
+// storedTemplate is the form in which a template is kept: its text, because what is made of it can change.
 type storedTemplate struct {
 	Kind     string            `json:"kind"`
 	File     string            `json:"file"`
@@ -75,7 +72,7 @@ type storedTemplate struct {
 }
 
 // OpenTemplates reads the set that was accepted last; without one there are no templates. One that this program cannot
-// read any more is left out and logged. The error is persistence.ErrCorrupt when the row is damaged, or the store's.
+// read any more is left out and logged.
 func OpenTemplates(store *persistence.Store, log zerolog.Logger) (*Templates, error) {
 	t := &Templates{store: store, log: log}
 	return t, t.Reload()
@@ -86,8 +83,7 @@ func ConcernsTemplates(row key.Parts) bool {
 	return row.Table == "setting" && row.Name == templatesSetting
 }
 
-// Reload makes the set that the store has by now what is offered: in a cluster another node may have published it. The
-// error is that of OpenTemplates; then the set before stays.
+// Reload makes the set that the store has by now what is offered: in a cluster another node may have published it.
 func (t *Templates) Reload() error {
 	text, err := t.store.Load(key.Setting(nil, templatesSetting))
 	if errors.Is(err, persistence.ErrNotFound) {
@@ -114,7 +110,7 @@ func (t *Templates) Reload() error {
 	return nil
 }
 
-// parse reads a kept template again. Roles and workflows that it names may be gone.
+// Roles and workflows that it names may be gone.
 func (s *storedTemplate) parse() (*Template, error) {
 	src := TemplateText{File: s.File, Text: []byte(s.Text), Modified: time.UnixMilli(s.Modified)}
 	switch s.Kind {
@@ -164,8 +160,7 @@ func CheckTemplates(set []TemplateSource) document.Faults {
 	return faults
 }
 
-// TemplateChange is a checked set on its way to be what is offered. It is a companion of the definitions that are
-// published in the same commit.
+// TemplateChange is a checked set on its way to be what is offered.
 type TemplateChange struct {
 	templates *Templates
 	next      *templateSet
@@ -231,8 +226,7 @@ func (t *Templates) Enabled(kind form.Kind, id string) *Template {
 	return nil
 }
 
-// OfRole returns the enabled templates that name the role, in the order of their names and then of their ids. The slice
-// is the caller's.
+// OfRole returns the enabled templates that name the role, in the order of their names and then of their ids.
 func (t *Templates) OfRole(kind form.Kind, role string) []*Template {
 	var out []*Template
 	for _, template := range t.current.Load().order {

@@ -1,10 +1,6 @@
-// Package guard lets the goroutines of the service go on after a panic.
-//
-//	Loop ──► do ──panic──► log, count ──pause──► do again
-//	Try  ──► do ──panic──► log, count ──► ErrPanicked
-//
-// It is for goroutines whose state in memory can be made anew: whatever they do begins with what the store has. One
-// that alone knows what is not durable yet has no guard. A panic there ends the process, and the next start reads what is there. The table in
+// Package guard lets the goroutines of the service go on after a panic: Loop calls again after a pause, Try returns
+// ErrPanicked. It is for goroutines whose state in memory can be made anew from the store. One that alone knows what is
+// not durable yet has no guard: a panic there ends the process, and the next start reads what is there. The table in
 // actors/doc.go says which is which.
 package guard
 
@@ -22,8 +18,7 @@ import (
 var ErrPanicked = errors.New("panicked")
 
 const (
-	// The pause before do is called again doubles from pauseMin to pauseMax. It is pauseMin again after do went well for pauseMax.
-	pauseMin = time.Second
+	pauseMin = time.Second // The pause before do is called again doubles from pauseMin to pauseMax
 	pauseMax = time.Minute
 )
 

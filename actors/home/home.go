@@ -1,5 +1,4 @@
-// Package home reads the text files of a home folder and tells the running service when they change. The text files are
-// the truth for definitions, templates, roles, users and rights (cmd/troupe/HOME.md, "The folder").
+// Package home reads the text files of a home folder and tells the running service when they change.
 //
 // There are two sets: who may do what ([Access]), and what there is to do ([Definitions]). Each is checked as a whole
 // before anything of it is used. A faulty set is refused with file, line and reason, and the set before stays in use.
@@ -39,7 +38,6 @@ const (
 	RepositoryFolder = "repository" // RepositoryFolder has files of any kind, which are not read here
 )
 
-// folders are those whose files are read, in the order of Load.
 var folders = []string{WorkflowsFolder, FormsFolder, ChecklistsFolder}
 
 // MaxFileBytes bounds one text file.
@@ -57,13 +55,11 @@ type Access struct {
 // Digest stands for the content of files.
 type Digest [sha256.Size]byte
 
-// add adds a text with its length to a digest.
 func add[T string | []byte](h hash.Hash, text T) {
 	_, _ = h.Write(binary.AppendUvarint(nil, uint64(len(text))))
 	_, _ = h.Write([]byte(text))
 }
 
-// addFile adds a file and those that it refers to.
 func addFile(h hash.Hash, name string, text []byte, refs map[string][]byte) {
 	add(h, name)
 	add(h, text)
@@ -127,9 +123,8 @@ func loadDirectory(files fs.FS) (directory *identity.Directory, text []byte, err
 	return directory, text, err
 }
 
-// LoadAccess reads and checks identity.yaml and rights.yaml. The error is document.Faults when they can be read and are
-// wrong. It returns what one of them says even when the other has faults, so that a user who was disabled does not stay
-// in.
+// LoadAccess reads and checks identity.yaml and rights.yaml. It returns what one of them says even when the other has
+// faults, so that a user who was disabled does not stay in.
 func LoadAccess(files fs.FS) (Access, error) {
 	var access Access
 	var faults document.Faults
@@ -183,7 +178,6 @@ func definitions(files fs.FS, parser *statemachine.Parser, options statemachine.
 	return set, nil
 }
 
-// unknownChildren warns of workflows whose instances would be children, and that no file defines.
 func (d *Definitions) unknownChildren() (warnings document.Faults) {
 	known := map[string]bool{}
 	var ids []string
@@ -205,7 +199,8 @@ func (d *Definitions) unknownChildren() (warnings document.Faults) {
 	return warnings
 }
 
-// unknownPeople warns of mails that reach nobody, and of schedules whose user creates nothing. Neither is a fault: people come and go.
+// unknownPeople warns of mails that reach nobody, and of schedules whose user creates nothing. Neither is a fault:
+// people come and go.
 func (d *Definitions) unknownPeople(directory *identity.Directory) (warnings document.Faults) {
 	var logins []string
 	for _, u := range directory.Users() {
@@ -252,8 +247,7 @@ func mayName(directory *identity.Directory) statemachine.ParserOptions {
 	return options
 }
 
-// rolesIn returns the roles of an identity.yaml that may have faults, so that those of other files are told beside
-// them. known is false when some role cannot be told.
+// rolesIn returns the roles of an identity.yaml that may have faults. known is false when some role cannot be told.
 func rolesIn(text []byte) (ids []string, known bool) {
 	root, err := document.Parse(IdentityFile, text)
 	if err != nil || root.Kind != document.Mapping {
@@ -280,8 +274,7 @@ func isZone(name string) bool {
 }
 
 // ParseDefinition reads and checks one definition that is in no home, as LoadDefinitions does those that are. file is
-// the name that faults show, and its extension says YAML or JSON. The definition has no files beside it. The error is
-// document.Faults.
+// the name that faults show, and its extension says YAML or JSON. The error is document.Faults.
 func ParseDefinition(file string, text []byte, parser *statemachine.Parser, directory *identity.Directory) (s catalog.Source, warnings document.Faults, err error) {
 	parsed, err := parser.With(mayName(directory)).Parse(statemachine.Source{File: file, Text: text, Read: func(string) ([]byte, error) {
 		return nil, errors.New("a definition that is published by itself has no files beside it")
@@ -305,8 +298,7 @@ func (d *Definitions) digest() (sum Digest) {
 	return sum
 }
 
-// loadRights reads rights.yaml. A missing file is an empty one. A nil directory has faults of its own: then loadRights
-// finds those of the file, and returns no rights.
+// A nil directory has faults of its own: then loadRights finds those of the file, and returns no rights.
 func loadRights(files fs.FS, directory *identity.Directory) (rights *repository.Rights, text []byte, err error) {
 	text, _, err = readFile(files, RightsFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -319,8 +311,8 @@ func loadRights(files fs.FS, directory *identity.Directory) (rights *repository.
 	return rights, text, err
 }
 
-// loadDefinitions reads the definitions into the set. unread are the ids of those that the set lacks because of their
-// faults, an empty one when some cannot be told.
+// loadDefinitions reads the definitions into the set. unread are the ids of those with faults, an empty one when some
+// cannot be told.
 func loadDefinitions(set *Definitions, files fs.FS, parser *statemachine.Parser) (faults document.Faults, unread []string, err error) {
 	wrong := 0
 	err = eachSource(files, WorkflowsFolder, &faults, func(f *sourceFile) error {
@@ -339,7 +331,6 @@ func loadDefinitions(set *Definitions, files fs.FS, parser *statemachine.Parser)
 	return append(faults, twins(set.Workflows)...), unread, err
 }
 
-// idIn is the id of a workflow whose file has faults; empty when it cannot be told.
 func idIn(f *sourceFile) string {
 	root, err := document.Parse(f.shown, f.text)
 	if id := root.Field("id"); err == nil && id != nil && id.Kind == document.String {
@@ -370,7 +361,6 @@ func twins(sources []catalog.Source) document.Faults {
 	return faults
 }
 
-// collect moves faults of a file to all; other errors are returned.
 func collect(all *document.Faults, err error) error {
 	var faults document.Faults
 	if errors.As(err, &faults) {
@@ -390,7 +380,6 @@ func privileges() []string {
 	return out
 }
 
-// sourceFile is a definition or a template as it was read.
 type sourceFile struct {
 	files    fs.FS  // the home
 	shown    string // its path there
@@ -409,7 +398,6 @@ func (f *sourceFile) ref(name string) ([]byte, error) {
 }
 
 // eachSource calls load with each file of a folder that is a definition or template, in order, and collects the faults.
-// A folder that is missing has none.
 func eachSource(files fs.FS, folder string, faults *document.Faults, load func(f *sourceFile) error) error {
 	entries, err := fs.ReadDir(files, folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -432,7 +420,6 @@ func eachSource(files fs.FS, folder string, faults *document.Faults, load func(f
 	return nil
 }
 
-// readFile reads a regular file of bounded size, and tells when it was changed.
 func readFile(files fs.FS, name string) (text []byte, modified time.Time, err error) {
 	st, err := fs.Stat(files, name)
 	switch {

@@ -20,8 +20,8 @@ func isSource(name string) bool {
 	return false
 }
 
-// ignoredFiles warns of files that could be definitions or templates and that are not read because they stand in a
-// folder below. referred are files that others refer to.
+// ignoredFiles warns of files that look like sources but stand in a folder below. referred are files that others refer
+// to.
 func ignoredFiles(files fs.FS, referred map[string]bool) (warnings document.Faults) {
 	for _, folder := range folders {
 		// NB: what cannot be read here is not read by Load either.
@@ -43,7 +43,6 @@ func ignoredFiles(files fs.FS, referred map[string]bool) (warnings document.Faul
 	return warnings
 }
 
-// references are the files that definitions and templates refer to, as paths in the home.
 func (d *Definitions) references() map[string]bool {
 	all := map[string]bool{}
 	add := func(file string, refs map[string][]byte) {

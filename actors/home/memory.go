@@ -29,7 +29,6 @@ func (m memory) Open(name string) (fs.File, error) {
 	return &openText{info: textInfo{name: path.Base(name), folder: true}, left: entries}, nil
 }
 
-// entries are what is in a folder, by name.
 func (m memory) entries(folder string) (entries []fs.DirEntry) {
 	seen := map[string]bool{}
 	for name, text := range m {
@@ -50,7 +49,6 @@ func (m memory) entries(folder string) (entries []fs.DirEntry) {
 	return entries
 }
 
-// textInfo is the fs.FileInfo of a text or a folder.
 type textInfo struct {
 	name   string
 	text   packed
@@ -70,7 +68,6 @@ func (i textInfo) Mode() fs.FileMode {
 	return 0o444
 }
 
-// openText is a text or a folder that was opened.
 type openText struct {
 	info    textInfo
 	content *bytes.Reader // nil: a folder

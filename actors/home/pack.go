@@ -25,13 +25,11 @@ const maxPackedFiles = 10_000
 // ErrNotPacked is wrapped by what Unpack returns for an archive that is no home.
 var ErrNotPacked = errors.New("not a packed home")
 
-// packed is a text file of a set.
 type packed struct {
 	text     []byte
 	modified time.Time
 }
 
-// files are the text files that the set was read from, by their paths in the home.
 func (s *Set) files() map[string]packed {
 	all := map[string]packed{IdentityFile: {text: s.identity}}
 	if s.rights != nil {
@@ -52,8 +50,7 @@ func (s *Set) files() map[string]packed {
 	return all
 }
 
-// TextDigest stands for the names and the texts of all files of the set, in hexadecimal. It is the same wherever a copy
-// of them is.
+// TextDigest stands for the names and the texts of all files of the set, in hexadecimal.
 func (s *Set) TextDigest() string {
 	h, all := sha256.New(), s.files()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -85,7 +82,7 @@ func (s *Set) Pack() ([]byte, error) {
 
 // Unpack reads a tar archive of a home into memory. It may come from anybody: the error wraps ErrNotPacked, with the
 // reason, for one that has anything but regular files and folders, a name twice or out of its place, or what no home
-// has; or it is the reader's. Hidden files are passed over. What the texts say is for [Load] to check.
+// has; or it is the reader's.
 func Unpack(archive io.Reader) (fs.FS, error) {
 	all, err := io.ReadAll(io.LimitReader(archive, MaxPackedBytes+1))
 	switch {
@@ -100,7 +97,6 @@ func Unpack(archive io.Reader) (fs.FS, error) {
 	return unpack(tar.NewReader(bytes.NewReader(all)))
 }
 
-// endOfArchive is what the last bytes of a tar archive are.
 var endOfArchive [1024]byte
 
 func notPacked(format string, args ...any) error {
@@ -172,7 +168,6 @@ func placeOf(h *tar.Header) (name string, kept bool, err error) {
 	return name, !folder, nil
 }
 
-// noFolders makes sure that no file stands where another has its folder.
 func noFolders(files memory) error {
 	for name := range files {
 		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {

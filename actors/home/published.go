@@ -40,8 +40,7 @@ type PublishedOptions struct {
 	Catalog   *catalog.Catalog
 	Templates *formportal.Templates
 	// TookAccess is given the users and rights whenever something that is published has changed, before the rest is
-	// taken over: that may wait for a shard. Those that cannot be read are not given, and what was before stays. There
-	// is one call at a time, the newest last. Nil: nobody is told.
+	// taken over: that may wait for a shard. There is one call at a time, the newest last. Nil: nobody is told.
 	TookAccess func(Access)
 	// Took is told afterwards, and why not all of it is in use. There is one call at a time. Nil: nobody is told.
 	Took func(err error)
@@ -50,14 +49,12 @@ type PublishedOptions struct {
 
 // Published is the home of a cluster. It is kept in the shard Meta, which every node has: one publishes, and all
 // follow.
-//
-//	Publish, where Meta is led ─► one commit ─► Meta of every node ─► TookAccess, Catalog, Templates, Took
 type Published struct {
 	o      PublishedOptions
 	follow *follower
 
 	// turn has an entry while a home is published, or what was published is taken over, also over Took: the newest is
-	// given last. It is no mutex, because bubbles of testing/synctest do not let time pass for who waits for one.
+	// given last.
 	turn    chan struct{}
 	access  atomic.Pointer[Access] // as it was taken over last; written in turn
 	reading sync.Mutex             // held from the read of users and rights until they are taken over
@@ -117,8 +114,7 @@ func (p *Published) Start() {
 	p.starting.Do(func() { p.running.Go(p.follow.loop) })
 }
 
-// Stop ends it, and returns when nothing is being taken over any more or ctx ends. It can be called again, and before
-// Start.
+// Stop ends it, and returns when nothing is being taken over any more or ctx ends.
 func (p *Published) Stop(ctx context.Context) error {
 	p.starting.Do(func() {}) // NB: a Start that comes later does nothing
 	p.stopping.Do(func() { close(p.follow.stop) })
@@ -153,14 +149,13 @@ func concerns(row key.Parts) bool {
 	return row.Table == "setting" && (row.Name == publishedSetting || strings.HasPrefix(row.Name, textSettings))
 }
 
-// changed takes over what is published. again: not all of it could be.
 func (p *Published) changed() (again bool) {
 	p.turn <- struct{}{}
 	defer func() { <-p.turn }()
 	return p.take() != nil
 }
 
-// take takes over what the store has, in turn. What cannot be read stays as it was.
+// What cannot be read stays as it was.
 func (p *Published) take() error {
 	err := p.ReadAccess(func(access Access) {
 		p.access.Store(&access)
@@ -175,8 +170,7 @@ func (p *Published) take() error {
 	return err
 }
 
-// ReadAccess gives take the users and rights that the store has, if they can be read. TookAccess is given nothing
-// meanwhile, so it is not given older ones later.
+// ReadAccess gives take the users and rights that the store has, if they can be read.
 func (p *Published) ReadAccess(take func(Access)) error {
 	p.reading.Lock()
 	defer p.reading.Unlock()
@@ -187,7 +181,6 @@ func (p *Published) ReadAccess(take func(Access)) error {
 	return err
 }
 
-// loadAccess reads the users and rights that are published.
 func (p *Published) loadAccess() (Access, error) {
 	files := memory{}
 	for _, name := range []string{IdentityFile, RightsFile} {
@@ -216,8 +209,7 @@ func (p *Published) Check(set *Set) error {
 }
 
 // Publish makes a set without faults what is published: all of it in one commit, or nothing. When it returns nil, it is
-// durable and in use on this node; others follow. The errors are those of catalog.Catalog's Publish. by says whose set
-// it is.
+// durable and in use on this node; others follow.
 func (p *Published) Publish(set *Set, by string) error {
 	p.turn <- struct{}{}
 	defer func() { <-p.turn }()
@@ -239,7 +231,6 @@ func PublishFirst(o PublishedOptions, set *Set, by string) error {
 		row{publishedSetting, Publication{Digest: set.TextDigest(), Time: time.Now().UnixMilli(), By: by}})
 }
 
-// row is a setting that is published with the definitions.
 type row struct {
 	name  string
 	value any

@@ -13,15 +13,14 @@ import (
 	"troupe/statemachine"
 )
 
-// Queue lets definitions that somebody sends be read and checked one after the other, fairly between users: that takes seconds for
-// a file at its limits (statemachine/DEFINITION.md, "Limits"), and must leave a processor to the events. It is safe for concurrent
-// use.
+// Queue lets definitions that somebody sends be read and checked one after the other, fairly between users: that takes
+// seconds for a file at its limits (statemachine/DEFINITION.md, "Limits"), and must leave a processor to the events.
 type Queue struct {
 	ctx   context.Context //nolint:containedctx // the life of the queue
 	slots *semaphore.Semaphore[identity.UserID]
 }
 
-// checkFree is how long a definition is checked without a break. Those that people write take less.
+// checkFree is how long a definition is checked without a break.
 const checkFree = 20 * time.Millisecond
 
 // NewQueue returns a queue that ends with ctx.
@@ -30,8 +29,8 @@ func NewQueue(ctx context.Context) *Queue {
 	return &Queue{ctx, semaphore.New[identity.UserID](max(1, min(2, runtime.GOMAXPROCS(0)-1)))}
 }
 
-// Do calls check when it is the user's turn. parser is parser until ctx or the queue ends: then check is not called, or its parser
-// gives up between two expressions. The error is failure.ErrUnavailable in both cases, and nothing was done.
+// Do calls check when it is the user's turn. parser is parser until ctx or the queue ends: then check is not called, or
+// its parser gives up between two expressions.
 func (q *Queue) Do(ctx context.Context, user identity.UserID, parser *statemachine.Parser, check func(parser *statemachine.Parser) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -50,9 +50,8 @@ func WriteSchemas(dir string) error {
 	return nil
 }
 
-// RefreshSchemas brings the copies of a home up to date, so that editors know what this program
-// takes. It makes none that is not there, and leaves a file of that name alone which is no copy.
-// The error is of files that cannot be read or written; the others are up to date then.
+// RefreshSchemas brings the copies of a home up to date, so that editors know what this program takes. It makes none
+// that is not there, and leaves a file of that name alone which is no copy.
 func RefreshSchemas(dir string) error {
 	var failed []error
 	for _, s := range Schemas() {
@@ -70,7 +69,6 @@ func RefreshSchemas(dir string) error {
 
 func (s Schema) copyIn(dir string) string { return filepath.Join(dir, SchemasFolder, s.File()) }
 
-// schemaID is what tells a copy from another file; "" for what is no JSON.
 func schemaID(text []byte) string {
 	var schema struct {
 		ID string `json:"$id"`

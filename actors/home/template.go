@@ -10,9 +10,8 @@ import (
 	"troupe/statemachine/document"
 )
 
-// templatesMayName says what templates may refer to: the roles and the workflows of
-// their own set, each in its highest version. unread are
-// the ids of definitions with faults, which are known by name alone; with an empty one, any other may be among them.
+// templatesMayName says what templates may refer to: the roles and the workflows of their own set, each in its highest
+// version. unread are the ids of definitions with faults; with an empty one, any other may be among them.
 func templatesMayName(set *Definitions, options statemachine.ParserOptions, unread []string) formportal.Known {
 	newest := map[string]*statemachine.Definition{}
 	known := formportal.Known{HasRole: options.HasRole, Roles: options.Roles}
@@ -34,7 +33,6 @@ func templatesMayName(set *Definitions, options statemachine.ParserOptions, unre
 	return known
 }
 
-// templateFolders are where the templates of each kind are.
 var templateFolders = []struct {
 	name string
 	kind form.Kind
@@ -43,7 +41,6 @@ var templateFolders = []struct {
 	{ChecklistsFolder, form.KindChecklist},
 }
 
-// loadTemplates reads the templates of both kinds into the set.
 func loadTemplates(set *Definitions, files fs.FS, known formportal.Known) (document.Faults, error) {
 	var faults document.Faults
 	for _, folder := range templateFolders {
@@ -64,8 +61,7 @@ func loadTemplates(set *Definitions, files fs.FS, known formportal.Known) (docum
 	return append(faults, formportal.CheckTemplates(set.Templates)...), nil
 }
 
-// checkTaskForms compares the forms that tasks name with those of the set. whole is false when the set lacks some templates because of
-// their faults.
+// checkTaskForms compares the forms that tasks name with those of the set. whole is false when templates have faults.
 func checkTaskForms(set *Definitions, whole bool) (faults document.Faults) {
 	forms := map[string]*formportal.Template{}
 	of := formportal.TaskForms{Find: func(id string) *formportal.Template { return forms[id] }, Part: !whole}

@@ -22,16 +22,15 @@ import (
 type WatchOptions struct {
 	Dir string
 	// Access is called some moments after identity.yaml or rights.yaml changed, and Definitions after any text file
-	// did: both name roles. There is one call of each at a time, and neither waits for the other. again asks for
-	// another call without a change, after an interval that grows.
+	// did: both name roles. There is one call of each at a time. again asks for another call after an interval that
+	// grows.
 	Access, Definitions func() (again bool)
 	// Settle is how long the files must be quiet. Default 200 ms: an editor's save or a checkout is many events.
 	Settle time.Duration
 	Log    zerolog.Logger
 }
 
-// The interval after which a set that was not taken is tried again doubles from retryMin to retryMax. A change of its
-// files begins anew.
+// The interval after which a set that was not taken is tried again doubles from retryMin to retryMax.
 const (
 	retryMin = time.Second
 	retryMax = 30 * time.Second
@@ -47,8 +46,7 @@ type Watcher struct {
 	running            sync.WaitGroup // the goroutines that Start begins
 }
 
-// NewWatcher begins to watch: files that are read from now on do not change unnoticed. Nobody is called back before
-// Start. Stop must be called.
+// NewWatcher begins to watch: files that are read from now on do not change unnoticed.
 func NewWatcher(o WatchOptions) (*Watcher, error) {
 	if o.Settle == 0 {
 		o.Settle = 200 * time.Millisecond
@@ -98,8 +96,7 @@ func (w *Watcher) Retry() {
 	}
 }
 
-// addFolder watches a folder and those below it, where definitions and templates may have files that they refer to. It
-// may come later or come again.
+// addFolder watches a folder and those below it, where definitions and templates may have files that they refer to.
 func (w *Watcher) addFolder(path string) {
 	// NB: the dot, because a folder may be a symbolic link.
 	err := filepath.WalkDir(path+"/.", func(path string, d fs.DirEntry, err error) error {
@@ -113,8 +110,7 @@ func (w *Watcher) addFolder(path string) {
 	}
 }
 
-// Stop ends the watching and waits until no callback is running any more or ctx ends. It can be called again, and
-// before Start.
+// Stop ends the watching and waits until no callback is running any more or ctx ends.
 func (w *Watcher) Stop(ctx context.Context) error {
 	w.starting.Do(func() {}) // NB: a Start that comes later does nothing
 	w.stopping.Do(func() {
@@ -168,8 +164,7 @@ func (w *Watcher) changed(access bool) {
 	poke(w.definitions.changed)
 }
 
-// matters is false for what the service writes itself, and for hidden files. access says that the file may be of that
-// set.
+// matters is false for what the service writes itself, and for hidden files. access: the file may be of that set.
 func (w *Watcher) matters(name string) (access, matters bool) {
 	rel, err := filepath.Rel(w.o.Dir, name)
 	if err != nil || strings.HasPrefix(filepath.Base(rel), ".") && !strings.HasPrefix(rel, "..") && filepath.Base(rel) != "..data" {
@@ -196,7 +191,6 @@ func newFollower(callback func() (again bool), settle time.Duration) *follower {
 	}
 }
 
-// poke leaves an entry in a channel that has room for one.
 func poke(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -10,13 +10,10 @@ import (
 	"troupe/statemachine/packed"
 )
 
-// account is what the service knows of a user's password.
 type account struct {
 	// password is the newest durable one. Confirmations set it, in the order of the appends; nil before the first one.
 	password atomic.Pointer[storedPassword]
-	// changing counts changes that are appended but not yet confirmed. The writer adds; a confirmation subtracts after
-	// it has set the password.
-	changing atomic.Int32
+	changing atomic.Int32 // changing counts changes that are appended but not yet confirmed
 }
 
 // storedPassword is a password of a user. It is never changed.
@@ -26,37 +23,29 @@ type storedPassword struct {
 	changed int64 // Unix milliseconds
 }
 
-// proof is the password that a caller has proved to know.
 type proof struct {
 	account  *account
 	password *storedPassword
 }
 
-// holds reports whether the password is still the user's. Only the writer can ask this: between its appends nothing
-// changes the answer from no to yes.
+// Only the writer can ask this: between its appends nothing changes the answer from no to yes.
 func (p *proof) holds() bool {
 	return p.account.changing.Load() == 0 && p.account.password.Load() == p.password
 }
 
-// newPassword is a change that the writer carries out.
 type newPassword struct {
 	*storedPassword
 	account *account
 }
 
-// appendPasswordRow appends the stored form of a password to dst:
-//
-//	version 1 byte,
-//	user, PHC string: each a uvarint length and its bytes,
-//	changed: uvarint Unix milliseconds
+// version 1 byte, user, PHC string: each a uvarint length and its bytes, changed: uvarint Unix milliseconds
 func appendPasswordRow(dst []byte, p *storedPassword) []byte {
 	dst = append(dst, rowVersion)
 	dst = packed.AppendText(packed.AppendText(dst, p.user), p.hash.String())
 	return binary.AppendUvarint(dst, uint64(p.changed))
 }
 
-// parsePasswordRow reads exactly what appendPasswordRow writes; everything else is ErrCorrupt. The result does not
-// alias it.
+// parsePasswordRow reads exactly what appendPasswordRow writes; everything else is ErrCorrupt.
 func parsePasswordRow(stored []byte) (*storedPassword, error) {
 	if len(stored) > rowMaxBytes {
 		return nil, fmt.Errorf("%w: %d bytes", ErrCorrupt, len(stored))
@@ -80,7 +69,6 @@ func parsePasswordRow(stored []byte) (*storedPassword, error) {
 	return p, nil
 }
 
-// loadPasswords fills the accounts from the store.
 func (s *Service) loadPasswords() error {
 	return s.ledger.scan(passwords, func(id string, row []byte) {
 		p, err := parsePasswordRow(row)
@@ -99,8 +87,8 @@ func (s *Service) loadPasswords() error {
 }
 
 // setPassword carries out a change: all sessions of the user end, and the password is the new one as soon as that is
-// durable. Until then nobody signs in as the user with a password. The rows are appended a bounded number at a time,
-// the password last: a crash in between ends sessions, no more.
+// durable. The rows are appended a bounded number at a time, the password last: a crash in between ends sessions, no
+// more.
 func (w *writer) setPassword(p *newPassword, done chan<- error) {
 	// NB: also those that have ended already: their ends may not be durable yet.
 	rows := w.endSessions(func(e *entry) bool { return e.user == p.user })

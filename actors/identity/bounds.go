@@ -5,11 +5,10 @@ import (
 	"slices"
 )
 
-// endedSessionsKept bounds the ended sessions of a user that stay in the lists when the user gets a new one.
 const endedSessionsKept = 20
 
-// trim makes room for one more session of the user. It ends the working sessions that were used longest ago, and
-// removes those that ended first. It returns their last rows, which the caller appends together with the new one.
+// trim makes room for one more session of the user and returns the rows, which the caller appends together with the new
+// one.
 func (w *writer) trim(user UserID) (rows []row) {
 	w.dropAbsent(user)
 	now := w.options.Clock().UnixMilli()
@@ -49,8 +48,7 @@ func (w *writer) trim(user UserID) (rows []row) {
 	return rows
 }
 
-// makeRoom reports whether the table has room for one more. In a full table the credentials that ended first leave, 1 %
-// at a time, because finding them scans all.
+// In a full table the credentials that ended first leave, 1 % at a time, because finding them scans all.
 func (w *writer) makeRoom() bool {
 	size := func() int { return w.entries.Size() + w.unconfirmed.Size() }
 	if size() < w.options.CredentialsMax {
@@ -91,7 +89,7 @@ func (w *writer) sweep() {
 }
 
 // removeOldest removes the count entries that ended first from the table, and returns the rows that remove them from
-// the store. It sorts the entries. None of them may be unconfirmed.
+// the store. None of them may be unconfirmed.
 func (w *writer) removeOldest(ended []*entry, count int) (rows []row) {
 	if count <= 0 {
 		return nil
@@ -113,7 +111,6 @@ func (w *writer) isUnconfirmed(e *entry) bool {
 	return unconfirmed
 }
 
-// dropAbsent forgets the sessions of a user that have left the table, or that the store has refused.
 func (w *writer) dropAbsent(user UserID) {
 	list := slices.DeleteFunc(w.sessions[user], func(e *entry) bool {
 		if w.isUnconfirmed(e) { // NB: first; what leaves it meanwhile is in entries by then
@@ -129,7 +126,6 @@ func (w *writer) dropAbsent(user UserID) {
 	w.sessions[user] = list
 }
 
-// dropAbsentOf calls dropAbsent for the users of those sessions that were removed.
 func (w *writer) dropAbsentOf(entries []*entry) {
 	users := map[UserID]bool{}
 	for _, e := range entries {

@@ -30,14 +30,13 @@ type Credential struct {
 // CreateCredential asks for a new token or session.
 type CreateCredential struct {
 	User UserID // the owner; required, and enabled at present
-	// Expires is the time from now to the end. Zero means never for a token and Options.SessionMax for a session. More
-	// than that is ErrInvalid.
+	// Expires is the time from now to the end. Zero means never for a token and Options.SessionMax for a session.
 	Expires time.Duration
 	Note    string // Note says what the credential is for: at most 200 bytes of printable text
 }
 
 // The text form of a credential is "<id>.<secret>". The id has a prefix that tells people and secret scanners what it
-// is, and no character that a command line could take for a flag. The secret has 256 random bits.
+// is, and no character that a command line could take for a flag.
 const (
 	idRandomBytes     = 10
 	idChars           = 4 + 16
@@ -62,7 +61,6 @@ func (k Kind) String() string {
 	}
 }
 
-// prefix starts the ids of a kind.
 func (k Kind) prefix() string {
 	switch k {
 	case Token:
@@ -74,8 +72,7 @@ func (k Kind) prefix() string {
 	}
 }
 
-// draw returns a new id and secret. 80 random bits make an id unique among all that can exist at a time; it is no
-// secret.
+// 80 random bits make an id unique among all that can exist at a time; it is no secret.
 func draw(kind Kind) (id, secret string) {
 	var random [idRandomBytes + secretRandomBytes]byte
 	_, _ = rand.Read(random[:]) // crypto/rand never returns an error; it ends the program
@@ -83,8 +80,7 @@ func draw(kind Kind) (id, secret string) {
 		base64.RawURLEncoding.EncodeToString(random[idRandomBytes:])
 }
 
-// split takes a credential apart and allocates nothing. It does not check the alphabet: the table has only what was
-// drawn.
+// split takes a credential apart and allocates nothing.
 func split(credential string) (id, secret string, ok bool) {
 	if len(credential) != idChars+1+secretChars || credential[idChars] != '.' {
 		return "", "", false
@@ -92,15 +88,13 @@ func split(credential string) (id, secret string, ok bool) {
 	return credential[:idChars], credential[idChars+1:], true
 }
 
-// digest returns the SHA-256 of a secret. A fast hash is right here: the secret has 256 random bits, so there is
-// nothing to guess.
+// A fast hash is right here: the secret has 256 random bits, so there is nothing to guess.
 func digest(secret string) [sha256.Size]byte {
 	var text [secretChars]byte // NB: on the stack; a conversion would allocate
 	n := copy(text[:], secret)
 	return sha256.Sum256(text[:n])
 }
 
-// checkNote says whether a note can be stored and printed on one line.
 func checkNote(note string) error {
 	if len(note) > noteMaxBytes {
 		return failure.Refuse(failure.ErrInvalid, "the note is longer than %d bytes", noteMaxBytes)
@@ -116,8 +110,7 @@ func checkNote(note string) error {
 	return nil
 }
 
-// entry is a credential in the table. Times are Unix milliseconds, 0 for never. All but the atomic fields are built
-// once and then only read.
+// Times are Unix milliseconds, 0 for never. All but the atomic fields are built once and then only read.
 type entry struct {
 	id      string
 	kind    Kind
@@ -140,14 +133,12 @@ type entry struct {
 	extended atomic.Pointer[extended] // the principal with the roles of the session; see principal
 }
 
-// extended is a user with the roles of a session, of one directory.
 type extended struct {
 	directory *Directory
 	principal *Principal
 }
 
-// principal returns who the credential belongs to, nil for nobody who may come in. It allocates once for each session
-// with roles and directory.
+// It allocates once for each session with roles and directory.
 func (e *entry) principal(d *Directory) *Principal {
 	p := d.Principal(e.user)
 	if p == nil || len(e.roles) == 0 {
@@ -161,22 +152,19 @@ func (e *entry) principal(d *Directory) *Principal {
 	return p
 }
 
-// unknown stands in for a credential that is not in the table, so that looking for one costs the same. No secret has
-// its digest, and it is revoked.
+// unknown stands in for a credential that is not in the table, so that looking for one costs the same.
 var unknown = func() *entry {
 	e := &entry{created: 1}
 	e.revoked.Store(1)
 	return e
 }()
 
-// matches compares in constant time.
 func (e *entry) matches(secret string) bool {
 	sum := digest(secret)
 	return subtle.ConstantTimeCompare(sum[:], e.digest[:]) == 1
 }
 
-// usable says whether the credential works now. idle is the idle limit of sessions in milliseconds. A revocation does
-// not look at the clock, so that a clock that is set back cannot undo it.
+// A revocation does not look at the clock, so that a clock that is set back cannot undo it.
 func (e *entry) usable(now, idle int64) bool {
 	if e.revoked.Load() != 0 {
 		return false
@@ -193,13 +181,11 @@ func (e *entry) limit(idle int64) int64 {
 	return earlier(e.expires, e.lastSeen()+idle)
 }
 
-// lastSeen is the last use, or the creation before there was any.
 func (e *entry) lastSeen() int64 { return max(e.created, e.lastUsed.Load()) }
 
 // end returns when the credential has ended or will end, 0 for never.
 func (e *entry) end(idle int64) int64 { return earlier(e.limit(idle), e.revoked.Load()) }
 
-// earlier returns the earlier of two times, of which 0 is never.
 func earlier(a, b int64) int64 {
 	if a == 0 || b == 0 {
 		return max(a, b)
@@ -207,8 +193,8 @@ func earlier(a, b int64) int64 {
 	return min(a, b)
 }
 
-// touch notes a use. Once a second is enough for the idle limit, and keeps a busy token from moving a cache line
-// between cores for every request.
+// Once a second is enough for the idle limit, and keeps a busy token from moving a cache line between cores for every
+// request.
 func (e *entry) touch(now int64) {
 	last := e.lastUsed.Load()
 	if now-last >= touchMilliseconds {
@@ -218,7 +204,6 @@ func (e *entry) touch(now int64) {
 
 const touchMilliseconds = 1000
 
-// credential returns what may be shown.
 func (e *entry) credential() Credential {
 	return Credential{
 		ID: e.id, Kind: e.kind, User: e.user, Note: e.note,
@@ -227,7 +212,6 @@ func (e *entry) credential() Credential {
 	}
 }
 
-// moment is the time of Unix milliseconds; the zero time for 0.
 func moment(milliseconds int64) time.Time {
 	if milliseconds == 0 {
 		return time.Time{}

@@ -38,7 +38,6 @@ type Directory struct {
 	names      map[UserID]string     // of all users
 }
 
-// knownPrivileges are all that a role or a user can have.
 var knownPrivileges = []string{
 	string(FormPortal), string(Form), string(Checklist), string(RepositoryAdmin),
 	string(Workflows), string(APITokens), string(Admin),
@@ -57,9 +56,8 @@ func Privileges() []Privilege {
 // system is reserved: the history will show what the service does by itself under it. No user may have that name.
 const system = "system"
 
-// ParseDirectory reads identity.yaml (cmd/troupe/HOME.md, "identity.yaml"). It is pure. It reports all faults at once,
-// as document.Faults with file and line; then the directory is nil. A file without content is a directory without
-// users.
+// ParseDirectory reads identity.yaml (cmd/troupe/HOME.md, "identity.yaml"). It reports all faults at once, as
+// document.Faults with file and line; then the directory is nil.
 func ParseDirectory(file string, src []byte) (*Directory, error) {
 	root, err := document.Parse(file, src)
 	if err != nil {
@@ -107,7 +105,7 @@ func (d *Directory) Principal(id UserID) *Principal { return d.principals[id] }
 func (d *Directory) Name(id UserID) string { return d.names[id] }
 
 // Addresses returns the addresses of "user:LOGIN", and of "role:ROLE" those of all its users, in the order of the file.
-// Disabled users, and those who have none, are left out. Roles that a provider adds to sessions do not count.
+// Disabled users, and those who have none, are left out.
 func (d *Directory) Addresses(addressee string) (out []string) {
 	login, isUser := strings.CutPrefix(addressee, "user:")
 	role, isRole := strings.CutPrefix(addressee, "role:")
@@ -120,7 +118,6 @@ func (d *Directory) Addresses(addressee string) (out []string) {
 	return out
 }
 
-// principal gathers what a user may do.
 func (d *Directory) principal(u User) *Principal {
 	roles, privileges := map[string]bool{}, map[string]bool{}
 	for _, p := range u.Privileges {
@@ -171,14 +168,12 @@ func (d *Directory) extend(p *Principal, more []RoleID) *Principal {
 	return &Principal{ID: p.ID, Name: p.Name, Roles: roles, Privileges: sorted(privileges)}
 }
 
-// The keys of identity.yaml and of what it lists.
 var (
 	directoryKeys = []string{"$schema", "roles", "users"}
 	roleKeys      = []string{"id", "name", "privileges"}
 	userKeys      = []string{"id", "name", "email", "roles", "privileges", "disabled"}
 )
 
-// directoryParser collects faults while it reads.
 type directoryParser struct {
 	*document.Collector
 	result *Directory
@@ -195,7 +190,6 @@ func (p *directoryParser) root(n *document.Node) {
 	}
 }
 
-// entries returns the items of a list; a missing one has none.
 func (p *directoryParser) entries(n *document.Node) []*document.Node {
 	if n == nil || n.Kind == document.Null {
 		return nil
@@ -251,7 +245,7 @@ func (p *directoryParser) user(n *document.Node) {
 	}
 }
 
-// id reads the id of a role or user. It is false when the id is missing or invalid.
+// It is false when the id is missing or invalid.
 func (p *directoryParser) id(n *document.Node, what string) (string, bool) {
 	field := n.Field("id")
 	if field == nil {
@@ -272,7 +266,6 @@ func (p *directoryParser) id(n *document.Node, what string) (string, bool) {
 	return id, true
 }
 
-// name reads the display name, which is the id when there is none.
 func (p *directoryParser) name(n *document.Node, id string) string {
 	field := n.Field("name")
 	if field == nil {
@@ -331,7 +324,6 @@ func (p *directoryParser) roles(n *document.Node) []RoleID {
 	return list
 }
 
-// unknown adds a fault for a word that names nothing.
 func (p *directoryParser) unknown(n *document.Node, what string, known []string) {
 	p.Add(n, "unknown %s %s", what, data.Quote(n.Text)).Suggestion = document.DidYouMean(n.Text, known)
 }

@@ -8,22 +8,16 @@ import (
 )
 
 var (
-	// errNoUser: identity.yaml does not name the user, or names the user as disabled.
-	errNoUser = failure.Errorf(failure.ErrNotFound, "no such user, or disabled")
-	// errNoCredential: there is no credential of that kind with that id.
+	errNoUser       = failure.Errorf(failure.ErrNotFound, "no such user, or disabled")
 	errNoCredential = failure.Errorf(failure.ErrNotFound, "no such credential")
-	// errFull: there are Options.CredentialsMax, and all of them work. Nothing was stored.
-	errFull = failure.Errorf(failure.ErrBusy, "too many credentials")
-	// errStopped: Stop was called. Nothing was stored.
-	errStopped = failure.Errorf(failure.ErrUnavailable, "identity service is stopped")
-	// errElsewhere: another node leads the credentials. Nothing was done.
-	errElsewhere = failure.Elsewhere(uint16(key.Meta))
+	errFull         = failure.Errorf(failure.ErrBusy, "too many credentials")
+	errStopped      = failure.Errorf(failure.ErrUnavailable, "identity service is stopped")
+	errElsewhere    = failure.Elsewhere(uint16(key.Meta))
 	// errNotFresh: this node is cut off or its disk is full, so what it knows of credentials may be old.
 	errNotFresh = failure.Errorf(failure.ErrUnavailable, "cut off from the node that leads the credentials, or without room for what it says")
 	// errWaiting and errNoAnswer: it is not known whether a credential is a new one.
 	errWaiting  = failure.Errorf(failure.ErrBusy, "too many unknown credentials wait for the node that leads them")
 	errNoAnswer = failure.Errorf(failure.ErrUnavailable, "the node that leads the credentials does not answer")
-	// ErrCorrupt marks a stored row that cannot be read. The row is kept for inspection, counted, and its credential is
-	// refused.
+	// ErrCorrupt marks a stored row that cannot be read.
 	ErrCorrupt = errors.New("corrupt credential row")
 )

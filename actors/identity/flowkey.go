@@ -9,12 +9,10 @@ import (
 	"troupe/persistence/key"
 )
 
-// flowKeySetting is the name of the row with the key of FlowKey.
 const flowKeySetting = "flow-key"
 
-// FlowKey returns 32 random bytes that all nodes of the cluster have, and nobody else. With them a node seals what a
-// browser brings to another one while a sign-in goes on. They stay the same for good. The error is
-// failure.ErrUnavailable until the first leader has made them, or that of the store. The result is the caller's.
+// FlowKey returns 32 random bytes that all nodes of the cluster have, and nobody else. They stay the same for good. The
+// error is failure.ErrUnavailable until the first leader has made them, or that of the store.
 func (r *Replicated) FlowKey() ([]byte, error) {
 	key, err := r.options.Store.Load(key.Setting(nil, flowKeySetting))
 	if errors.Is(err, persistence.ErrNotFound) {
@@ -23,8 +21,7 @@ func (r *Replicated) FlowKey() ([]byte, error) {
 	return key, failure.OfStore(err)
 }
 
-// makeFlowKey makes the key in an epoch, unless there is one. It does not wait: what fails is tried again in the next
-// epoch.
+// It does not wait: what fails is tried again in the next epoch.
 func (r *Replicated) makeFlowKey(epoch uint64) {
 	store, row := r.options.Store, key.Setting(nil, flowKeySetting)
 	if _, err := store.Load(row); !errors.Is(err, persistence.ErrNotFound) {

@@ -14,8 +14,7 @@ import (
 )
 
 // Authenticate is that of Service. Two more errors are failure.ErrUnavailable, when this node cannot know whether the
-// credential works, and ErrBusy, when too many wait. A credential that is not known may have been made a moment ago, so
-// for at most a quarter of a second it waits for what other nodes have acknowledged.
+// credential works, and ErrBusy, when too many wait.
 func (r *Replicated) Authenticate(kind Kind, credential string) (*Principal, error) {
 	id, secret, ok := split(credential)
 	if !ok {
@@ -71,8 +70,7 @@ func (r *Replicated) refuse() error {
 	return failure.ErrUnauthorized
 }
 
-// read returns a credential as the store has it: unknown where there is none, or none that can be read, which the
-// leader logs when it loads.
+// read returns a credential as the store has it: unknown where there is none, or none that can be read.
 func (r *Replicated) read(id string) (*entry, error) {
 	for _, kind := range []Kind{Token, Session} {
 		if id[:len(kind.prefix())] != kind.prefix() {
@@ -101,15 +99,13 @@ type Use struct {
 	Ended bool   `json:"ended,omitempty"`
 }
 
-// Used takes what TellUses of another node was given. A node that does not lead Meta ignores it: uses are told until
-// the store has them.
+// Used takes what TellUses of another node was given.
 func (r *Replicated) Used(uses []Use) {
 	if s := r.service(); s != nil {
 		s.used(uses)
 	}
 }
 
-// service is that of the present epoch, nil where this node does not lead or is loading.
 func (r *Replicated) service() *Service {
 	if t := r.present(); t != nil {
 		return t.service.Load()
@@ -146,7 +142,6 @@ func (s *Service) eachUnstored(visit func(id string, at int64)) {
 	})
 }
 
-// noteUse remembers a use until the store has it.
 func (r *Replicated) noteUse(id string, at int64) {
 	r.uses.Compute(id, func(last int64, known bool) (int64, xsync.ComputeOp) {
 		if !known && r.uses.Size() >= r.options.CredentialsMax {
@@ -165,7 +160,6 @@ func (r *Replicated) noteEnd(id string) bool {
 	return true
 }
 
-// unstored returns the ends and uses that the store does not have, and forgets the others.
 func (r *Replicated) unstored() (uses []Use) {
 	r.ends.Range(func(id string, _ struct{}) bool {
 		// NB: of a credential whose row is not here nobody has the secret.
@@ -194,7 +188,6 @@ func (r *Replicated) unstored() (uses []Use) {
 	return uses
 }
 
-// tellUses hands the uses on, to this node's own service when it leads.
 func (r *Replicated) tellUses() {
 	flush := time.NewTicker(r.options.FlushEvery)
 	defer flush.Stop()
@@ -221,8 +214,7 @@ const (
 	currentWaitersMax = 256 // currentWaitersMax bounds those who wait
 )
 
-// awaitCurrent returns nil when everything that was acknowledged before the call is visible here. Those who wait share
-// the calls of Current, so guessing costs the leader little.
+// Those who wait share the calls of Current, so guessing costs the leader little.
 func (r *Replicated) awaitCurrent() error {
 	err := r.rounds.Await(context.Background())
 	switch {

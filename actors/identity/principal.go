@@ -11,7 +11,6 @@ type RoleID string
 // Privilege is one of the rights that the interface names.
 type Privilege string
 
-// The privileges that roles give (gateway/INTERFACE.md, "Privileges").
 const (
 	FormPortal      Privilege = "mod-form-portal"
 	Form            Privilege = "mod-form"
@@ -25,19 +24,16 @@ const (
 // Kind says with which kind of credential a request was signed.
 type Kind uint8
 
-// The kinds of credentials. They are bits, so that a route can take several.
 const (
 	Token Kind = 1 << iota
 	Session
-	// passwords is the kind of the rows that hold passwords. It is no credential of a request, so it is not exported.
-	passwords
+	passwords // the kind of the rows that hold passwords
 	// Ending beside Session takes a session that was ended as well, as long as its end is not durable: whoever signed
 	// out may ask again.
 	Ending
 )
 
-// Principal is a signed-in user with what the user may do at present. It is built once for each version of
-// identity.yaml and never changed, so it can be shared by any number of requests.
+// Principal is a signed-in user with what the user may do at present.
 type Principal struct {
 	ID         UserID
 	Name       string

@@ -51,26 +51,25 @@ type ReplicatedOptions struct {
 	Options // without its Store
 	// Store has a replica of the shard Meta. It must stay open until Stop has returned.
 	Store *persistence.Store
-	// Fresh says whether this node knows what the others have written, but for the last seconds: it has heard from
-	// Meta's leader, and has caught up. It must not block.
+	// Fresh says whether this node knows all but the last seconds of what the others have written. It must not block.
 	Fresh func() bool
-	// Current returns nil when everything in Meta that was acknowledged anywhere before the call is visible here. It
-	// costs a call to Meta's leader, and must return when ctx ends.
+	// Current returns nil when everything in Meta that was acknowledged anywhere before is visible here, or when ctx
+	// ends.
 	Current func(ctx context.Context) error
 	// ReadDirectory gives take the directory that the store has, if it can be read, and has no older one given to
 	// SetDirectory afterwards. A new leader asks, before it ends the sessions of users who left: what it was given
-	// before may be older than those sessions. Nil: there is no other directory than those of SetDirectory.
+	// before may be older than those sessions.
 	ReadDirectory func(take func(*Directory))
 	// TellUses is given the last uses of credentials on this node, and ends that it could not store while it led, all
-	// of them every FlushEvery, until the store has them. Meta's leader gives them to Used. It must not block. Nil:
-	// nobody is told, so a session that is used here alone ends elsewhere.
+	// of them every FlushEvery, until the store has them. It must not block. Nil: nobody is told, so a session that is
+	// used here alone ends elsewhere.
 	TellUses func([]Use)
 }
 
-// Replicated is a node's part of the identities of a cluster. Its methods are those of Service, and safe for concurrent
-// use. All of them but Authenticate, Principal, Directory, SetDirectory and Metrics are for the node that leads the
-// shard key.Meta: any other returns failure.ErrElsewhere before anything is done. Where the leadership was lost in the
-// middle, so that nobody knows, the error is failure.ErrOutcomeUnknown.
+// Replicated is a node's part of the identities of a cluster. All of them but Authenticate, Principal, Directory,
+// SetDirectory and Metrics are for the node that leads the shard key.Meta: any other returns failure.ErrElsewhere
+// before anything is done. Where the leadership was lost in the middle, so that nobody knows, the error is
+// failure.ErrOutcomeUnknown.
 type Replicated struct {
 	options ReplicatedOptions
 	idle    int64 // SessionIdle in milliseconds
@@ -91,7 +90,6 @@ type Replicated struct {
 	running  sync.WaitGroup
 }
 
-// term is an epoch in which this node leads Meta.
 type term struct {
 	epoch   uint64
 	service atomic.Pointer[Service] // nil until the credentials are loaded
@@ -120,7 +118,6 @@ func StartReplicated(o ReplicatedOptions) (*Replicated, error) {
 	return r, nil
 }
 
-// leads is told which shards this node leads.
 type leads struct{ *Replicated }
 
 // Led implements persistence.LeadershipObserver.
@@ -145,7 +142,6 @@ func (r leads) Ended(sh key.Shard, epoch uint64) {
 	}
 }
 
-// serve runs the service of an epoch.
 func (r *Replicated) serve(t *term) {
 	s := r.load(t)
 	if s == nil {
@@ -171,10 +167,8 @@ func (r *Replicated) serve(t *term) {
 // confirmMax is how long a change waits for a majority: followers may answer and be unable to write.
 const confirmMax = 5 * time.Second
 
-// loadPause is the time between two tries to read the store.
 const loadPause = time.Second
 
-// load starts the service of an epoch; nil when that is over before.
 func (r *Replicated) load(t *term) *Service {
 	for {
 		if r.options.ReadDirectory != nil {
@@ -198,7 +192,6 @@ func (r *Replicated) load(t *term) *Service {
 	}
 }
 
-// present is the epoch in which this node leads Meta now, nil when it does not.
 func (r *Replicated) present() *term {
 	if t := r.term.Load(); t != nil && t.epoch == r.options.Store.Epoch(key.Meta) {
 		return t
@@ -336,8 +329,8 @@ func (r *Replicated) SetPassword(ctx context.Context, user UserID, password stri
 	return r.lead(ctx, func(s *Service) error { return s.SetPassword(ctx, user, password) })
 }
 
-// Metrics returns the counters. But for Refused, which counts from Start, they are those of the present epoch, and zero
-// on a node that does not lead.
+// Metrics returns the counters: but for Refused, which counts from Start, those of the present epoch, and zero on a
+// node that does not lead.
 func (r *Replicated) Metrics() Metrics {
 	m := Metrics{}
 	if s := r.service(); s != nil {
@@ -348,7 +341,7 @@ func (r *Replicated) Metrics() Metrics {
 }
 
 // Stop stores or tells the last uses, waits until that is done or ctx ends, and ends all goroutines. Authenticate goes
-// on working; every writing call answers ErrUnavailable, or ErrElsewhere. It can be called again.
+// on working; every writing call answers ErrUnavailable, or ErrElsewhere.
 func (r *Replicated) Stop(ctx context.Context) error {
 	r.mu.Lock()
 	r.stop()

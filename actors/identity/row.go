@@ -8,17 +8,14 @@ import (
 	"troupe/statemachine/packed"
 )
 
-// The first byte of a stored credential or password. A row of another version is refused.
+// A row of another version is refused.
 const (
 	rowVersion      = 1
 	rowVersionRoles = 2 // that of a session with roles of its own
 )
 
-// rowMaxBytes bounds a row; a real one has at most 128 + 200 + about 100 bytes, and 130 for each role.
 const rowMaxBytes = 1024 + 130*sessionRolesMax
 
-// appendRow appends the stored form of a credential to dst:
-//
 //	version 1 byte, kind 1 byte, digest 32 bytes,
 //	id, user, note: each a uvarint length and its bytes,
 //	with roles (version 2): uvarint number, each a uvarint length and its bytes,
@@ -47,8 +44,7 @@ func appendRow(dst []byte, e *entry, lastUsed int64) []byte {
 	return dst
 }
 
-// parseRow reads a stored row. It accepts exactly what appendRow writes: trailing bytes, long forms of numbers and
-// unknown versions are ErrCorrupt. The result does not alias it.
+// parseRow reads a stored row.
 func parseRow(stored []byte) (*entry, error) {
 	if len(stored) > rowMaxBytes {
 		return nil, fmt.Errorf("%w: %d bytes", ErrCorrupt, len(stored))
@@ -82,7 +78,6 @@ func parseRow(stored []byte) (*entry, error) {
 	return e, nil
 }
 
-// check refuses values that no writer of ours stores.
 func (e *entry) check() error {
 	switch {
 	case e.kind != Token && e.kind != Session:

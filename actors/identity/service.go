@@ -23,42 +23,34 @@ import (
 // Options says how a Service works. Only Store must be set.
 type Options struct {
 	// Store keeps the credentials. It must stay open until Stop has returned.
-	Store Store
-	// Directory is the first set of roles and users. Nil has no users, so that every credential is refused until
-	// SetDirectory.
-	Directory *Directory
+	Store     Store
+	Directory *Directory // the first set of roles and users
 	// Clock tells the time. Nil is time.Now.
 	Clock func() time.Time
 	Log   zerolog.Logger // Log takes creations and revocations (info) and writes that failed (error)
-	// SessionIdle ends a session that was not used for so long. Zero is 12 h. Last uses are stored every FlushEvery, so
-	// a crash can take that much off.
+	// SessionIdle ends a session that was not used for so long. Zero is 12 h.
 	SessionIdle time.Duration
 	// SessionMax ends a session whatever its use. Zero is 7 d. Lowering it ends older sessions at the next start.
 	SessionMax time.Duration
 	// FlushEvery is the time between two writes of last uses. Zero is 1 min.
 	FlushEvery time.Duration
-	// RetainEnded is how long an expired or revoked credential stays in the lists before it is removed. Zero is 7 d. Of
-	// a user's sessions only the last 20 that ended stay. In a full table the oldest leave sooner.
-	RetainEnded time.Duration
-	// CredentialsMax bounds the table, ended credentials included; those give way to new ones. Zero is 200,000, which
-	// is about 40 MB.
-	CredentialsMax int
-	// SessionsPerUserMax bounds the sessions of a user that work at a time. One more ends the one that was used longest
-	// ago. Zero is 100.
+	// RetainEnded is how long an expired or revoked credential stays in the lists before it is removed. Zero is 7 d.
+	RetainEnded    time.Duration
+	CredentialsMax int // CredentialsMax bounds the table, ended credentials included; those give way to new ones
+	// SessionsPerUserMax bounds the sessions of a user that work at a time. Zero is 100.
 	SessionsPerUserMax int
 
 	// PasswordCost is the cost of the hash of a new password. Zero is that of password.StandardCost: 19 MiB, two
-	// passes, one lane, about 25 ms of a core. Only tests want less.
+	// passes, one lane, about 25 ms of a core.
 	PasswordCost password.Cost
 	// HashesMax bounds the password hashes that are computed at a time. Zero is half the cores, at least one, so that a
-	// flood of sign-ins leaves room for other work. Each needs the memory of its cost.
+	// flood of sign-ins leaves room for other work.
 	HashesMax int
 	// HashesWaitingMax bounds those that wait for that; more are answered with failure.ErrBusy, and so are those of one
-	// address beyond half of all. Zero is 128, which is about three seconds of one core.
+	// address beyond half of all.
 	HashesWaitingMax int
 	// AttemptsMax bounds the accounts, and the addresses, whose failed sign-ins are remembered; the oldest are
-	// forgotten first. Places from which an account was signed in are not among them: each account has at most eight.
-	// Zero is 10,000, which is about 4 MB.
+	// forgotten first. Zero is 10,000, which is about 4 MB.
 	AttemptsMax int
 }
 
@@ -82,7 +74,6 @@ func (o *Options) EnsureDefaults() {
 	}
 }
 
-// validate refuses options that cannot work.
 func (o *Options) validate() error {
 	for _, limit := range []struct {
 		name  string
@@ -123,28 +114,21 @@ type Service struct {
 	idle    int64 // SessionIdle in milliseconds
 	ledger  ledger
 
-	directory atomic.Pointer[Directory] // replaced whole by SetDirectory
-	// entries has every known credential by id. The writer and the confirmations of its appends change it; Authenticate
-	// only reads.
-	entries *xsync.Map[string, *entry]
-	// ending has the credentials that were revoked, until a row that says so is durable, by id. The writer adds them
-	// and writes them again; confirmations take them out.
-	ending *xsync.Map[string, *entry]
-	// accounts has every user with a password, or about to get one. No entry is ever removed: there is at most one for
-	// each user there ever was.
-	accounts *xsync.Map[UserID, *account]
+	directory atomic.Pointer[Directory]  // replaced whole by SetDirectory
+	entries   *xsync.Map[string, *entry] // The writer and the confirmations of its appends change it; Authenticate only reads
+	// ending has the credentials that were revoked, until a row that says so is durable, by id.
+	ending   *xsync.Map[string, *entry]
+	accounts *xsync.Map[UserID, *account] // No entry is ever removed: there is at most one for each user there ever was
 	hasher   *password.Hasher[hashHolder]
 	attempts *attempts.Attempts
 
-	changes  chan change   // to the writer
-	recheck  chan struct{} // to the writer: the directory changed; holds one
-	stopping chan struct{} // closed by Stop
-	stopped  chan struct{} // closed when the writer is gone
-	stopOnce sync.Once
-	// confirmMax is how long a change waits until it is durable, and set before the first one. Zero: a store that
-	// stands alone gives up by itself.
-	confirmMax time.Duration
-	abandoned  atomic.Bool // Stop must write nothing, because another node leads
+	changes    chan change   // to the writer
+	recheck    chan struct{} // to the writer: the directory changed; holds one
+	stopping   chan struct{} // closed by Stop
+	stopped    chan struct{} // closed when the writer is gone
+	stopOnce   sync.Once
+	confirmMax time.Duration // how long a change waits until it is durable, and set before the first one
+	abandoned  atomic.Bool   // Stop must write nothing, because another node leads
 
 	refused        atomic.Uint64
 	full           atomic.Uint64
@@ -162,21 +146,18 @@ type Metrics struct {
 	Corrupt int
 	Refused uint64 // Refused counts credentials that Authenticate refused
 	// Full counts creations refused at Options.CredentialsMax, where none of the others had ended.
-	Full uint64
-	// WriteFailed counts writes in the background that the store did not confirm. Last uses among them may be lost;
-	// ends are written again.
-	WriteFailed uint64
-	// SignIns counts those that succeeded, SignInsFailed those with a wrong user or password, and SignInsRefused those
-	// that came too soon after failures and were not looked at.
+	Full        uint64
+	WriteFailed uint64 // WriteFailed counts writes in the background that the store did not confirm
+	// SignIns counts those that succeeded, SignInsFailed those with a wrong user or password, SignInsRefused those that
+	// came too soon.
 	SignIns, SignInsFailed, SignInsRefused uint64
-	// HashesWaiting is the number of password hashes that wait for a core now, and HashesRefused counts those refused
-	// at Options.HashesWaitingMax, or because their address had half of all.
+	// HashesWaiting is how many password hashes wait for a core now; HashesRefused counts those refused at
+	// Options.HashesWaitingMax.
 	HashesWaiting int64
 	HashesRefused uint64
 }
 
-// Start loads all credentials and starts the writer. It returns an error when the store cannot be read or an option
-// cannot work; corrupt rows are logged, counted and left out.
+// Start loads all credentials and starts the writer.
 func Start(o Options) (*Service, error) {
 	return start(o, storeLedger{o.Store})
 }
@@ -211,7 +192,6 @@ func start(o Options, l ledger) (*Service, error) {
 	return s, nil
 }
 
-// load fills the table from the store.
 func (s *Service) load() error {
 	for _, kind := range []Kind{Token, Session} {
 		err := s.ledger.scan(kind, func(id string, row []byte) {
@@ -232,7 +212,7 @@ func (s *Service) load() error {
 }
 
 // Stop writes the last uses and the ends that are not durable yet, waits until they are durable or ctx ends, and ends
-// the writer. Authenticate goes on working; every writing call answers ErrUnavailable. It can be called again.
+// the writer. Authenticate goes on working; every writing call answers ErrUnavailable.
 func (s *Service) Stop(ctx context.Context) error {
 	s.stopOnce.Do(func() { close(s.stopping) })
 	select {
@@ -253,7 +233,7 @@ func (s *Service) abandon() {
 func (*Service) Writable() error { return nil }
 
 // SetDirectory makes a new set of roles and users the present one. It holds for every Authenticate that begins after it
-// returns. Sessions of users who are disabled or missing are revoked soon after.
+// returns.
 func (s *Service) SetDirectory(d *Directory) {
 	s.directory.Store(d)
 	select {
@@ -267,7 +247,7 @@ func (s *Service) Directory() *Directory { return s.directory.Load() }
 
 // Authenticate returns the principal of a credential of one of the given kinds, or failure.ErrUnauthorized. It neither
 // blocks nor allocates, but for the first look at a session with roles of its own. The principal is shared: it must not
-// be changed. Session|Ending takes more than Session; see Ending.
+// be changed.
 func (s *Service) Authenticate(kind Kind, credential string) (*Principal, error) {
 	id, secret, ok := split(credential)
 	if !ok {
@@ -295,8 +275,7 @@ func (s *Service) Authenticate(kind Kind, credential string) (*Principal, error)
 }
 
 // Principal returns a user whose credential another node of the cluster has authenticated, with the rights of the
-// present directory. roles are those that the credential has beyond the user's own; unknown ones are ignored. A user
-// who is unknown or disabled is failure.ErrUnauthorized.
+// present directory. roles are those that the credential has beyond the user's own; unknown ones are ignored.
 func (s *Service) Principal(user UserID, roles []string) (*Principal, error) {
 	p := s.directory.Load().withRoles(user, roles)
 	if p == nil {
@@ -306,7 +285,6 @@ func (s *Service) Principal(user UserID, roles []string) (*Principal, error) {
 	return p, nil
 }
 
-// isEnding reports whether the credential was revoked, and that is not durable yet.
 func (s *Service) isEnding(e *entry) bool {
 	_, ending := s.ending.Load(e.id)
 	return ending
@@ -324,8 +302,7 @@ func (s *Service) CreateSession(ctx context.Context, c CreateCredential) (string
 
 // Create makes a token or a session and returns its secret text, which exists nowhere else, once its row is durable.
 // When ctx ends first the outcome is unknown: the list may show a credential whose secret nobody has. With more
-// sessions than Options.SessionsPerUserMax the one that the user used longest ago ends. Errors: ErrNotFound,
-// ErrInvalid, ErrBusy, ErrUnavailable, those of the store.
+// sessions than Options.SessionsPerUserMax the one that the user used longest ago ends.
 func (s *Service) Create(ctx context.Context, kind Kind, c CreateCredential) (string, Credential, error) {
 	e, secret, err := s.drawEntry(kind, c)
 	if err == nil {
@@ -339,7 +316,6 @@ func (s *Service) Create(ctx context.Context, kind Kind, c CreateCredential) (st
 	return e.id + "." + secret, e.credential(), nil
 }
 
-// drawEntry checks the request and makes the credential, which is not in the table yet.
 func (s *Service) drawEntry(kind Kind, c CreateCredential) (*entry, string, error) {
 	if s.directory.Load().Principal(c.User) == nil {
 		return nil, "", errNoUser
@@ -368,9 +344,9 @@ func (s *Service) drawEntry(kind Kind, c CreateCredential) (*entry, string, erro
 }
 
 // Revoke ends a credential: it is refused at once, and for good when Revoke has returned nil. id may be a whole
-// credential; its secret is neither checked nor repeated. Revoking one that has ended already is no error. Errors:
-// ErrNotFound; ErrUnavailable after Stop; ErrOutcomeUnknown when the store does not confirm it: the credential is
-// refused and the writer tries again, but a crash before that brings it back. Another Revoke waits for the store again.
+// credential; its secret is neither checked nor repeated. Errors: ErrNotFound; ErrUnavailable after Stop;
+// ErrOutcomeUnknown when the store does not confirm it: the credential is refused and the writer tries again, but a
+// crash before that brings it back.
 func (s *Service) Revoke(ctx context.Context, kind Kind, id string) error {
 	id, _, _ = strings.Cut(id, ".")
 	if len(id) != idChars {
@@ -383,8 +359,7 @@ func (s *Service) Revoke(ctx context.Context, kind Kind, id string) error {
 	return nil
 }
 
-// Credentials lists the credentials of the given kinds, oldest first, those that ended lately included. It is a copy; a
-// credential that is being created shows up once it is durable. There is no error.
+// Credentials lists the credentials of the given kinds, oldest first, those that ended lately included.
 func (s *Service) Credentials(_ context.Context, kind Kind) ([]Credential, error) {
 	var list []Credential
 	s.entries.Range(func(_ string, e *entry) bool {

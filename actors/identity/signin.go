@@ -15,7 +15,7 @@ import (
 )
 
 // SignIn makes a session for the user, and returns its secret text and the user, when the password is right. address is
-// where the request comes from; the zero address is an unknown one. The id is a new one at every sign-in.
+// where the request comes from; the zero address is an unknown one.
 //
 // Unknown and disabled users, users without a password and wrong passwords are the same failure.ErrUnauthorized and the
 // same work. Other errors: ErrQuota (with Error.Wait), ErrBusy, ErrUnavailable, those of the store and of ctx; with
@@ -27,8 +27,7 @@ func (s *Service) SignIn(ctx context.Context, user UserID, password string, addr
 	return secret, p, failure.In("sign in", subjectOf(user), err)
 }
 
-// subjectOf is the user as errors name one: not at all when the name is impossible, because then it is whatever
-// somebody typed.
+// subjectOf is the user as errors name one: not at all when the name is impossible.
 func subjectOf(user UserID) string {
 	if !statemachine.IsIdentifier(string(user)) {
 		return ""
@@ -67,7 +66,6 @@ func (s *Service) signIn(ctx context.Context, user UserID, given string, address
 	return secret, p, nil
 }
 
-// begin counts an attempt. The error is that of attempts.Begin.
 func (s *Service) begin(user UserID, address netip.Addr) (*attempts.Attempt, error) {
 	account := user
 	if !statemachine.IsIdentifier(string(user)) {
@@ -81,8 +79,7 @@ func (s *Service) begin(user UserID, address netip.Addr) (*attempts.Attempt, err
 	return try, err
 }
 
-// hashHolder is whose share of the places a hash uses: that of an account in a known place, or that of everybody else
-// at one address.
+// hashHolder is whose share a hash uses: an account's in a known place, or that of everybody else at one address.
 type hashHolder struct {
 	user UserID
 	from netip.Prefix
@@ -108,15 +105,12 @@ func (s *Service) verify(ctx context.Context, holder hashHolder, user UserID, no
 	return known, right && known.password != nil, err
 }
 
-// sessionRolesMax bounds the roles of a session.
 const sessionRolesMax = 32
 
 // Vouched is somebody whom an identity provider, or a link, has recognised.
 type Vouched struct {
-	User UserID
-	// Roles are those that the provider gives, at most 32. The session has them beside the user's own roles, as far as
-	// identity.yaml knows them.
-	Roles   []RoleID
+	User    UserID
+	Roles   []RoleID   // those that the provider gives, at most 32
 	Address netip.Addr // where the request comes from; zero when it is unknown
 	How     string     // what the log and the list of sessions say of it; empty: that the provider did it
 }
@@ -145,7 +139,6 @@ func (s *Service) signInVouched(ctx context.Context, v Vouched) (string, *Princi
 	return s.openSession(ctx, opening{user: v.User, roles: roles, how: cmp.Or(v.How, "signed in by the provider"), address: v.Address})
 }
 
-// opening asks for a session.
 type opening struct {
 	user    UserID
 	roles   []RoleID
@@ -154,7 +147,6 @@ type opening struct {
 	address netip.Addr
 }
 
-// openSession makes the session of a user who was recognised.
 func (s *Service) openSession(ctx context.Context, o opening) (string, *Principal, error) {
 	note := o.how
 	if o.address.IsValid() {
@@ -184,8 +176,7 @@ func (s *Service) openSession(ctx context.Context, o opening) (string, *Principa
 	return e.id + "." + secret, p, nil
 }
 
-// signInFailed counts and logs a failure, and returns failure.ErrUnauthorized. An impossible name is logged at debug
-// only: it tells an operator nothing.
+// An impossible name is logged at debug only: it tells an operator nothing.
 func (s *Service) signInFailed(user UserID, address netip.Addr) error {
 	s.signInsFailed.Add(1)
 	line := s.options.Log.Info()
@@ -211,8 +202,6 @@ func loggedName(user UserID) string {
 }
 
 // SignOut ends the session of a whole secret text. It is refused at once, and for good when SignOut has returned nil.
-// Errors: failure.ErrUnauthorized when it is not a session that works, or one whose end is not durable yet; those of
-// Revoke.
 func (s *Service) SignOut(ctx context.Context, session string) error {
 	if _, err := s.Authenticate(Session|Ending, session); err != nil {
 		return failure.In("sign out", "", err)
@@ -221,10 +210,8 @@ func (s *Service) SignOut(ctx context.Context, session string) error {
 }
 
 // SetPassword gives the user a password. When it has returned nil, the new password is durable and all sessions of the
-// user have ended for good; tokens stay. A password may have 8 to 256 characters of any kind but control characters,
-// and must not be one of those that everybody tries first (NIST SP 800-63B). Errors: ErrNotFound, ErrInvalid, ErrBusy,
-// ErrUnavailable, those of the store and of ctx. After one of the last two, the sessions may have ended, and the
-// password may be the new one; setting it again makes both sure.
+// user have ended for good; tokens stay. After one of the last two, the sessions may have ended, and the password may
+// be the new one; setting it again makes both sure.
 func (s *Service) SetPassword(ctx context.Context, user UserID, password string) error {
 	p, err := s.newPassword(ctx, user, password)
 	if err == nil {

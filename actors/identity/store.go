@@ -9,7 +9,6 @@ import (
 )
 
 // Store is what the service needs of the store, which *persistence.Store has.
-// Credentials are rows of the shard key.Meta.
 type Store interface {
 	NewWrites(key.Shard) *persistence.Writes
 	Append(*persistence.Writes, persistence.Waiter) (applied bool)
@@ -17,7 +16,6 @@ type Store interface {
 	Scan(prefix []byte, visit func(key, value []byte) error) error
 }
 
-// storeLedger keeps credentials in a store.
 type storeLedger struct{ store Store }
 
 func (l storeLedger) append(rows []row, done func(error)) {
@@ -50,8 +48,7 @@ func (l storeLedger) scan(kind Kind, visit func(id string, row []byte)) error {
 	})
 }
 
-// epochLedger keeps credentials in a store with replicas, as long as this node leads them: when
-// the epoch is over, every append is refused.
+// epochLedger keeps credentials in a store with replicas: when the epoch is over, every append is refused.
 type epochLedger struct {
 	storeLedger
 	store *persistence.Store
@@ -68,8 +65,6 @@ func (l epochLedger) append(rows []row, done func(error)) {
 	l.store.Append(w, confirmation(done))
 }
 
-// parseCredential reads the row that stands under a kind and an id. sessionMax may have been
-// lowered since it was written.
 func parseCredential(kind Kind, id string, row []byte, sessionMax time.Duration) (*entry, error) {
 	e, err := parseRow(row)
 	if err != nil {
@@ -84,10 +79,8 @@ func parseCredential(kind Kind, id string, row []byte, sessionMax time.Duration)
 	return e, nil
 }
 
-// letter marks the keys of a kind.
 func letter(k Kind) byte { return k.prefix()[0] }
 
-// confirmation lets a function wait for a commit.
 type confirmation func(error)
 
 // Committed is called by the store, once.

@@ -16,13 +16,12 @@ import (
 // ledger is where credentials are kept: rows under kind and id.
 type ledger interface {
 	// append makes the rows durable together and calls done exactly once, in the order of the appends; it does not wait
-	// for the disk. A nil row deletes.
+	// for the disk.
 	append(rows []row, done func(error))
 	// scan visits the rows of one kind. A visited row is valid during the call.
 	scan(kind Kind, visit func(id string, row []byte)) error
 }
 
-// row is one write to the ledger.
 type row struct {
 	kind  Kind
 	id    string
@@ -33,8 +32,6 @@ type row struct {
 // rowsMax bounds one append of the background writes.
 const rowsMax = 1000
 
-// change asks the writer for one thing: to create an entry, to set a password, to revoke an id, or to end those that
-// ended on another node.
 type change struct {
 	create   *entry
 	proof    *proof // of create: it must still hold; nil: none is needed
@@ -45,7 +42,6 @@ type change struct {
 	done     chan error // holds one; gets the outcome
 }
 
-// submit hands a change to the writer and waits until it is durable, or confirmMax is over.
 func (s *Service) submit(ctx context.Context, c change) error {
 	c.done = make(chan error, 1)
 	select {
@@ -83,16 +79,13 @@ func (s *Service) submit(ctx context.Context, c change) error {
 	return &failure.Error{Kind: failure.ErrOutcomeUnknown, Reason: reason, Cause: fmt.Errorf("%s: %w", reason, err)}
 }
 
-// writer is the only goroutine that appends rows. So each row holds everything that was decided before it: a last use
-// that is being written never brings back a credential that was revoked meanwhile. The writer does not wait for the
-// disk; the store's confirmation answers the caller.
+// So each row holds everything that was decided before it: a last use that is being written never brings back a
+// credential that was revoked meanwhile. The writer does not wait for the disk; the store's confirmation answers the
+// caller.
 type writer struct {
 	*Service
-	// unconfirmed has the creations that are appended but not yet durable, by id. They are not in the table, but count
-	// for its limit and can be ended. Confirmations take them out, after they have put them into the table.
-	unconfirmed *xsync.Map[string, *entry]
-	// leaving has the entries whose removal is appended but not yet durable, by id. They are out of the table, but a
-	// revocation of one is acknowledged only when its row is gone. Confirmations take them out.
+	unconfirmed *xsync.Map[string, *entry] // They are not in the table, but count for its limit and can be ended
+	// They are out of the table, but a revocation of one is acknowledged only when its row is gone.
 	leaving *xsync.Map[string, *entry]
 	// sessions has those of each user, ended and unconfirmed ones included, and some that the store has refused.
 	sessions map[UserID][]*entry
@@ -140,7 +133,6 @@ func (w *writer) run() {
 	}
 }
 
-// apply carries out one change; c.done gets the outcome once it is durable.
 func (w *writer) apply(c change) {
 	switch {
 	case c.create != nil:
@@ -179,8 +171,8 @@ func (w *writer) end(ids []string) {
 	w.write("end credentials", rows, nil)
 }
 
-// append hands rows to the ledger. Once they are durable, entries whose removal is among them have left, and those
-// whose end is among them have ended for good.
+// Once they are durable, entries whose removal is among them have left, and those whose end is among them have ended
+// for good.
 func (w *writer) append(rows []row, done func(error)) {
 	w.ledger.append(rows, func(err error) {
 		for _, r := range rows {
@@ -224,8 +216,7 @@ func (w *writer) create(e *entry, known *proof, done chan<- error) {
 	})
 }
 
-// revoke makes Authenticate refuse the entry from now on. The caller appends its row; flush does it again until the
-// store has taken one.
+// The caller appends its row; flush does it again until the store has taken one.
 func (w *writer) revoke(e *entry) {
 	if e.revoked.Load() == 0 {
 		w.ending.Store(e.id, e) // NB: first, so that SignOut never takes it for one that has ended for good
@@ -233,7 +224,6 @@ func (w *writer) revoke(e *entry) {
 	}
 }
 
-// row is the newest row of an entry; of one that is removed it is the removal.
 func (w *writer) row(e *entry) row {
 	if e.removed {
 		return row{kind: e.kind, id: e.id, ends: true}
@@ -242,7 +232,6 @@ func (w *writer) row(e *entry) row {
 	return row{kind: e.kind, id: e.id, value: appendRow(nil, e, e.stored), ends: e.revoked.Load() != 0}
 }
 
-// endSessions revokes the sessions that are chosen and returns their rows, which the caller appends.
 func (w *writer) endSessions(chosen func(*entry) bool) (rows []row) {
 	end := func(_ string, e *entry) bool {
 		if e.kind == Session && chosen(e) {
@@ -257,8 +246,7 @@ func (w *writer) endSessions(chosen func(*entry) bool) (rows []row) {
 	return rows
 }
 
-// endSessionsOfLeavers revokes the sessions of users who are disabled or gone. A directory without any user ends none:
-// it is more likely a mistake, and nobody gets in as long as it lasts.
+// A directory without any user ends none: it is more likely a mistake, and nobody gets in as long as it lasts.
 func (w *writer) endSessionsOfLeavers() {
 	d := w.directory.Load()
 	if len(d.users) == 0 {
@@ -271,8 +259,8 @@ func (w *writer) endSessionsOfLeavers() {
 	w.write("end sessions", rows, nil)
 }
 
-// flush writes the ends that are not durable yet and the last uses that are newer than the rows. durable, if not nil,
-// is closed when the store has confirmed them, or has said that it cannot.
+// flush writes ends and last uses that are newer than the rows. durable is closed when the store has confirmed or
+// refused them.
 func (w *writer) flush(durable chan<- struct{}) {
 	var rows []row
 	w.ending.Range(func(id string, e *entry) bool {
@@ -294,8 +282,8 @@ func (w *writer) flush(durable chan<- struct{}) {
 	w.write("store last uses", rows, durable)
 }
 
-// write appends rows that nobody waits for, a bounded number at a time. A refusal of the store is only logged and
-// counted: flush and sweep write ends and removals again, and a last use that is lost costs a minute.
+// A refusal of the store is only logged and counted: flush and sweep write ends and removals again, and a last use that
+// is lost costs a minute.
 func (w *writer) write(what string, rows []row, durable chan<- struct{}) {
 	for chunk := range slices.Chunk(rows, rowsMax) {
 		w.append(chunk, func(err error) {

@@ -20,7 +20,8 @@ type Kind string
 const (
 	Event      Kind = ""           // Event came by itself and failed, once; its instance keeps it (package timer)
 	Expression Kind = "expression" // a step that failed for whoever sent its event, or asked for its instance
-	// Loop is an instance that sends itself events without end, and Tree the root of a tree of instances over its limit.
+	// Loop is an instance that sends itself events without end, and Tree the root of a tree of instances over its
+	// limit.
 	Loop Kind = "loop"
 	Tree Kind = "tree"
 )
@@ -30,7 +31,8 @@ type Row struct {
 	Kind     Kind   `json:"kind"`
 	Workflow string `json:"workflow"`
 	Version  uint64 `json:"version"`
-	// Place tells it from others of its kind in the version; "": that of the definition's text, and without one the event.
+	// Place tells it from others of its kind in the version; "": that of the definition's text, and without one the
+	// event.
 	Place string `json:"place,omitempty"`
 	// Instance is the last that failed; "": it was never created. Event is what it failed with; "": its create.
 	Instance string `json:"instance,omitempty"`
@@ -41,18 +43,18 @@ type Row struct {
 	Line       int         `json:"line,omitempty"`
 	Expression string      `json:"expression,omitempty"`
 	Read       []expr.Read `json:"read,omitempty"`
-	// User is who was last told of it.
-	User  string    `json:"user,omitempty"`
-	First time.Time `json:"first"`
-	Last  time.Time `json:"last"`
-	Count uint64    `json:"count"`
+	User       string      `json:"user,omitempty"` // who was last told of it
+	First      time.Time   `json:"first"`
+	Last       time.Time   `json:"last"`
+	Count      uint64      `json:"count"`
 }
 
 const (
 	// rowFormat is the version of the stored form: format(1) and JSON. NB: 1 is an incident of package timer.
 	rowFormat = 2
 	textMax   = 2 << 10 // textMax bounds Error and Expression, in bytes
-	// mark begins the names of rows in keys: it is behind the ids of all instances that are created before the year 10000.
+	// mark begins the names of rows in keys: it is behind the ids of all instances that are created before the year
+	// 10000.
 	mark = 0xFF
 )
 
@@ -79,13 +81,11 @@ func (r *Row) stored() ([]byte, error) {
 	return append([]byte{rowFormat}, text...), err
 }
 
-// bound cuts what is too long.
 func (r *Row) bound() {
 	r.Error, r.Expression = data.Clip(r.Error, textMax), data.Clip(r.Expression, textMax)
 }
 
-// name is what the incidents of all nodes at the same place have in common. It is an id only in keys and in what people read: it
-// chooses the shard that has the row.
+// It is an id only in keys and in what people read: it chooses the shard that has the row.
 func (r *Row) name() (id key.ID) {
 	place := r.Place
 	if place == "" {
@@ -104,7 +104,6 @@ func (r *Row) name() (id key.ID) {
 	return id
 }
 
-// merge adds a failure that came later.
 func (r *Row) merge(later *Row) {
 	first, count := r.First, r.Count+later.Count
 	if later.First.Before(first) {
@@ -116,7 +115,6 @@ func (r *Row) merge(later *Row) {
 	r.First, r.Count = first, count
 }
 
-// retry is the answer to whoever wants one retried.
 func (k Kind) retry() error {
 	instead := "whoever sent the event was told that it failed, and can send it again"
 	switch k {

@@ -23,11 +23,9 @@ import (
 const (
 	// waitingMax is how many incidents wait to be written. Others are lost meanwhile; the log has them.
 	waitingMax = 1024
-	// rowsMax is how many a shard has. A new one takes the place of one of the workflow that has most: of that which has not failed for the
-	// longest time.
-	rowsMax = 256
-	// pause is how long an incident rests between two times that it is written, putMax how long one commit is waited for, and endMax how long
-	// all are that still wait when the service stops.
+	rowsMax    = 256 // how many a shard has
+	// pause is the least time between two writes of an incident, putMax bounds the wait for one commit, endMax the one
+	// at the stop.
 	pause  = time.Second
 	putMax = 2 * time.Second
 	endMax = 2 * putMax
@@ -76,8 +74,8 @@ func (s *Service) Stop() {
 	s.running.Wait()
 }
 
-// Note counts a failure, which is written soon. r.First, Last and Count are of this one. The reference is how the incident's id
-// begins, on all nodes and as long as the place fails.
+// Note counts a failure, which is written soon. r.First, Last and Count are of this one. The reference is how the
+// incident's id begins, on all nodes and as long as the place fails.
 func (s *Service) Note(r *Row) (reference string) {
 	r.bound()
 	name := r.name()
@@ -85,8 +83,7 @@ func (s *Service) Note(r *Row) (reference string) {
 	return instanceid.Text(name)
 }
 
-// Undone notes and logs a step that failed for whoever asked for it, and returns the error for them. Of r the workflow, version, instance,
-// event, user and time are set.
+// Undone notes and logs a step that failed for whoever asked for it, and returns the error for them.
 func (s *Service) Undone(f *statemachine.Fault, r *Row) error {
 	if r.Event == "" { // it was not created
 		r.Instance = ""
@@ -100,8 +97,8 @@ func (s *Service) Undone(f *statemachine.Fault, r *Row) error {
 	return &failure.Error{Kind: failure.ErrExecution, Reference: reference, Cause: placed{reference, f}}
 }
 
-// LogFailed says in the log of events that came by themselves that they have failed: of the timers that the instance keeps them as now.
-// Without an error none has.
+// LogFailed says in the log of events that came by themselves that they have failed: of the timers that the instance
+// keeps them as now. Without an error none has.
 func (s *Service) LogFailed(of *statemachine.Definition, workflow string, instance key.ID, err error, begun []statemachine.Timer) {
 	for _, t := range begun {
 		if err == nil || !t.Failed {
@@ -118,13 +115,11 @@ func (s *Service) LogFailed(of *statemachine.Definition, workflow string, instan
 	}
 }
 
-// logged adds where a step failed to a line of the log. NB: why may quote data of the instance, which is for those who may read it: the
-// incident has that.
+// NB: why may quote data of the instance, which is for those who may read it: the incident has that.
 func logged(line *zerolog.Event, f *statemachine.Fault) *zerolog.Event {
 	return line.Str("file", f.File).Int("line", f.Line).Str("expression", f.Expression)
 }
 
-// placed is a failure for the log, which has the place with the incident.
 type placed struct {
 	incident string
 	fault    *statemachine.Fault
@@ -150,7 +145,6 @@ func (s *Service) add(name key.ID, r *Row) {
 	s.begin()
 }
 
-// begin has run write soon.
 func (s *Service) begin() {
 	select {
 	case s.wake <- struct{}{}:
@@ -176,7 +170,6 @@ func (s *Service) run() {
 	}
 }
 
-// flush writes what waits; what cannot be written yet waits on.
 func (s *Service) flush(ctx context.Context) {
 	s.mu.Lock()
 	waiting := s.waiting
@@ -202,7 +195,8 @@ func (s *Service) flush(ctx context.Context) {
 	}
 }
 
-// Put adds failures to the incidents of a shard that is led here, else failure.ErrElsewhere. It returns when they are durable.
+// Put adds failures to the incidents of a shard that is led here, else failure.ErrElsewhere. It returns when they are
+// durable.
 func (s *Service) Put(ctx context.Context, shard uint16, rows []Row) error {
 	return s.change(ctx, key.Shard(shard), func(w *persistence.Writes, sh key.Shard) error {
 		there, err := s.load(sh)
@@ -215,14 +209,12 @@ func (s *Service) Put(ctx context.Context, shard uint16, rows []Row) error {
 	})
 }
 
-// kept is a row that is stored.
 type kept struct {
 	key []byte
 	*Row
 	unreadable bool
 }
 
-// load returns the rows of a shard.
 func (s *Service) load(sh key.Shard) (out []kept, err error) {
 	err = s.o.Store.Scan(append(key.IncidentPrefix(nil, sh), mark), func(key, stored []byte) error {
 		r, err := Parse(stored)
@@ -235,7 +227,6 @@ func (s *Service) load(sh key.Shard) (out []kept, err error) {
 	return out, failure.OfStore(err)
 }
 
-// put adds a failure to those that are there.
 func put(w *persistence.Writes, sh key.Shard, there []kept, r *Row) ([]kept, error) {
 	r.bound()
 	name := r.name()
@@ -278,8 +269,7 @@ func outlived(there []kept) (least int) {
 	return least
 }
 
-// Change drops an incident whose shard is led here: failure.ErrNotFound, and failure.ErrElsewhere. To retry it is failure.ErrConflict, which
-// says what to do instead.
+// Change drops an incident whose shard is led here: failure.ErrNotFound, and failure.ErrElsewhere.
 func (s *Service) Change(ctx context.Context, id string, kind Kind, drop bool) error {
 	if !drop {
 		return kind.retry()
@@ -300,7 +290,7 @@ func (s *Service) Change(ctx context.Context, id string, kind Kind, drop bool) e
 	})
 }
 
-// change makes one commit in a shard that is led here, and returns when it is durable. All that was written before is visible to fill.
+// All that was written before is visible to fill.
 func (s *Service) change(ctx context.Context, sh key.Shard, fill func(*persistence.Writes, key.Shard) error) error {
 	epoch := s.o.Store.Epoch(sh)
 	if epoch == 0 {
@@ -333,7 +323,6 @@ func (s *Service) change(ctx context.Context, sh key.Shard, fill func(*persisten
 	return failure.OfStore(err)
 }
 
-// committed is told what has become of a commit, and lets the next one begin.
 type committed struct {
 	writing chan struct{}
 	outcome chan error

@@ -60,9 +60,9 @@ type Sender struct {
 	Parent  *statemachine.Parent // its own; nil: it is a root
 }
 
-// Prepare asks, where the sender is led, all that its side knows, before a start or an event goes to a child, or an event to the parent. It
-// notes in m.Start under which rules the child may be created, and why its tree takes no more. failure.ErrForbidden: it may not send the other
-// one events, for which nobody asks an allow.
+// Prepare asks, where the sender is led, all that its side knows, before a start or an event goes to a child, or an
+// event to the parent. It notes in m.Start under which rules the child may be created, and why its tree takes no more.
+// failure.ErrForbidden: it may not send the other one events.
 func (s *Service) Prepare(ctx context.Context, m *child.Message, sender *Sender) error {
 	free, by, err := s.o.Catalog.MayInvoke(m.From.Workflow, sender.Version, m.To().Workflow, s.find)
 	if err != nil {
@@ -81,7 +81,8 @@ func (s *Service) Prepare(ctx context.Context, m *child.Message, sender *Sender)
 	return err
 }
 
-// May asks, where a child is about to be created, what Prepare has found, and the rules of the child's workflow where they bind.
+// May asks, where a child is about to be created, what Prepare has found, and the rules of the child's workflow where
+// they bind.
 func (s *Service) May(m *child.Message, of statemachine.Creation) error {
 	if m.Start.Full != "" {
 		return failure.Refuse(failure.ErrForbidden, "%s", m.Start.Full)
@@ -112,7 +113,6 @@ func (s *Service) May(m *child.Message, of statemachine.Creation) error {
 	return err
 }
 
-// askRoot asks the node that leads the root whether the tree takes the child of a start.
 func (s *Service) askRoot(ctx context.Context, m *child.Message, parent *Sender) (refused string, err error) {
 	join := child.Message{From: m.From, Part: m.Part, Join: &child.Join{Root: m.From, Child: m.Start.Child}}
 	if parent.Parent != nil {
@@ -127,11 +127,9 @@ func (s *Service) askRoot(ctx context.Context, m *child.Message, parent *Sender)
 	return s.o.Elsewhere(ctx, failure.Of(err).Shard, &join)
 }
 
-// rootsMax bounds what is remembered of parents; all of it is forgotten then.
 const rootsMax = 4096
 
-// rootOf returns the root above what a parent is the child of. Who has invoked whom never changes, so any replica will do that has the
-// records.
+// Who has invoked whom never changes, so any replica will do that has the records.
 func (s *Service) rootOf(ctx context.Context, p *statemachine.Parent) (child.Ref, error) {
 	at := child.Ref{Workflow: p.Workflow, Instance: p.Instance}
 	first, ok := instanceid.Parse(at.Instance)
@@ -172,7 +170,6 @@ func (s *Service) rootOf(ctx context.Context, p *statemachine.Parent) (child.Ref
 	return at, nil
 }
 
-// relative is an instance of a tree.
 type relative struct {
 	version  uint64
 	runs     bool
@@ -180,8 +177,7 @@ type relative struct {
 	children []child.Ref // those that run, as far as it knows
 }
 
-// look reads an instance as this node has it, without waking it. The errors are those of package failure: failure.ErrExecution for one that
-// cannot be read.
+// look reads an instance as this node has it, without waking it.
 func (s *Service) look(at child.Ref) (relative, error) {
 	id, ok := instanceid.Parse(at.Instance)
 	if !ok {
@@ -214,7 +210,6 @@ func (s *Service) look(at child.Ref) (relative, error) {
 	return r, nil
 }
 
-// find returns a user by name; nil when there is none, or the user is disabled.
 func (s *Service) find(user identity.UserID) *identity.Principal {
 	p, err := s.o.Principal(user)
 	if err != nil {

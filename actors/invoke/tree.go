@@ -13,14 +13,13 @@ import (
 	"troupe/persistence/key"
 )
 
-// pause is how long a tree that was found full counts as full, and that a tree is remembered in which nothing happens; a large one, which
-// takes longer to count, is remembered for a second more for each of its instances.
+// pause is how long a tree that was found full counts as full, and how long one is remembered in which nothing happens.
 const pause = 10 * time.Second
 
-// countRest is how many times as long as a piece of counting the break behind it is: the processors are there for people.
+// countRest is how many times as long as a piece of counting the break behind it is: the processors are there for
+// people.
 const countRest = 8
 
-// tree is what is known of one where its root is led.
 type tree struct {
 	turn    chan struct{}       // has room for one, who asks or counts; the rest is theirs, or nobody's while none is asked
 	epoch   uint64              // of the shard of the root; 0: it was not counted yet
@@ -35,8 +34,8 @@ type tree struct {
 	asked int       // by how many, those who wait among them; guarded by Service.mu
 }
 
-// Join lets a child into the tree of a root that is led here, else failure.ErrElsewhere. It may be asked again and again. refused says why
-// the tree takes no more.
+// Join lets a child into the tree of a root that is led here, else failure.ErrElsewhere. It may be asked again and
+// again. refused says why the tree takes no more.
 func (s *Service) Join(ctx context.Context, m *child.Join) (refused string, err error) {
 	root, isRoot := instanceid.Parse(m.Root.Instance)
 	id, isID := instanceid.Parse(m.Child)
@@ -86,7 +85,7 @@ func (s *Service) Join(ctx context.Context, m *child.Join) (refused string, err 
 	return "", nil
 }
 
-// refuse notes that a tree has taken one child less. One whose root has ended is no incident: what is left of it ends, too.
+// One whose root has ended is no incident: what is left of it ends, too.
 func (s *Service) refuse(t *tree, m *child.Join, now time.Time) string {
 	if t.ended {
 		return "the root of its tree has ended"
@@ -98,7 +97,7 @@ func (s *Service) refuse(t *tree, m *child.Join, now time.Time) string {
 	return s.full()
 }
 
-// count reads who runs. Whoever was let in and is not there yet counts as long as its parent waits for it. One that cannot be read counts,
+// Whoever was let in and is not there yet counts as long as its parent waits for it. One that cannot be read counts,
 // and what it may have invoked does not.
 func (s *Service) count(ctx context.Context, t *tree, m *child.Join) error {
 	at, err := s.look(m.Root)
@@ -170,14 +169,13 @@ func (s *Service) tree(root key.ID, now time.Time) *tree {
 	return t
 }
 
-// leave is the end of tree.
 func (s *Service) leave(t *tree) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t.asked--
 }
 
-// isIdle reports whether a tree can be forgotten. NB: Service.mu is held.
+// NB: Service.mu is held.
 func (t *tree) isIdle(now time.Time) bool {
 	return t.asked == 0 && now.Sub(t.used) >= pause+time.Duration(len(t.running))*time.Second
 }

@@ -29,7 +29,6 @@ const (
 // Instances are those of this node, and the lists of all.
 type Instances interface {
 	Query(context.Context, *query.Request, func(item []byte) error) (*query.End, error)
-	// Migrate is workflow.Router.Migrate.
 	Migrate(workflowID, instanceID string, m *message.Migration) (bool, error)
 }
 
@@ -99,8 +98,9 @@ type Outcome struct {
 	err      error  // failure.ErrElsewhere
 }
 
-// Migrate migrates a page of instances. It returns document.Faults for a plan that cannot be, failure.ErrNotFound without the
-// workflow, failure.ErrForbidden for a plan with assign by somebody who does not own the workflow, and the errors of a query. What goes wrong with one instance is a Refusal.
+// Migrate migrates a page of instances. It returns document.Faults for a plan that cannot be, failure.ErrNotFound
+// without the workflow, failure.ErrForbidden for a plan with assign by somebody who does not own the workflow, and the
+// errors of a query.
 func (s *Service) Migrate(ctx context.Context, req *Request) (*Answer, error) {
 	answer, err := s.migrate(ctx, req)
 	return answer, failure.In("migrate", req.WorkflowID, err)
@@ -163,7 +163,6 @@ func (s *Service) migrate(ctx context.Context, req *Request) (*Answer, error) {
 	return answer, nil
 }
 
-// plan reads a plan, whose versions stay as they are until release is called.
 func (s *Service) plan(workflowID, file string, text []byte) (plan *statemachine.Plan, release func(), err error) {
 	var pins []catalog.Pin
 	release = func() {
@@ -233,7 +232,7 @@ func (s *Service) here(ctx context.Context, plan *statemachine.Plan, p *Part) []
 	return outcomes
 }
 
-// one migrates an instance. An instance that has too much to do is asked three times.
+// An instance that has too much to do is asked three times.
 func (s *Service) one(workflowID, id string, m *message.Migration) Outcome {
 	for tries := 1; ; tries++ {
 		migrated, err := s.o.Instances.Migrate(workflowID, id, m)
@@ -252,7 +251,6 @@ func (s *Service) one(workflowID, id string, m *message.Migration) Outcome {
 	}
 }
 
-// reasonOf is what the caller is told.
 func reasonOf(err error) string {
 	if f := failure.Of(err); f.Reason != "" {
 		return f.Reason
@@ -262,7 +260,6 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
-// elsewhere has other nodes carry out what is theirs.
 func (s *Service) elsewhere(ctx context.Context, p *Part, outcomes []Outcome) {
 	shards := map[uint16][]int{}
 	for i := range outcomes {

@@ -24,8 +24,8 @@ func Reason(reason string, mayRead bool) string {
 	return HiddenReason
 }
 
-// hide takes out of incidents what their caller may not see: an operator learns that something failed, where, for whom and how often, and
-// data only of instances that they may read.
+// hide takes out of incidents what their caller may not see: an operator learns that something failed, where, for whom
+// and how often, and data only of instances that they may read.
 func (l *Lists) hide(ctx context.Context, p *identity.Principal, incidents []Incident) error {
 	of := func(k int) [2]string { return [2]string{incidents[k].Workflow, incidents[k].InstanceID} }
 	may, err := l.readable(ctx, p, len(incidents), of)
@@ -37,8 +37,8 @@ func (l *Lists) hide(ctx context.Context, p *identity.Principal, incidents []Inc
 	return err
 }
 
-// hideErrors takes out of deliveries what was wrong, where the caller may not read the instance: the answer of a mail server has addresses,
-// and a receiver may repeat what it was sent.
+// hideErrors takes out of deliveries what was wrong, where the caller may not read the instance: it may quote
+// addresses.
 func (l *Lists) hideErrors(ctx context.Context, p *identity.Principal, all []Delivery) error {
 	var failed []*Delivery
 	for k := range all {
@@ -55,8 +55,6 @@ func (l *Lists) hideErrors(ctx context.Context, p *identity.Principal, all []Del
 }
 
 // readable tells which of n instances a caller may read.
-//
-// Sketch of the cost: a read for each instance.
 func (l *Lists) readable(ctx context.Context, p *identity.Principal, n int, instance func(int) [2]string) (map[[2]string]bool, error) {
 	may := map[[2]string]bool{}
 	if p == nil || n == 0 {
@@ -90,8 +88,7 @@ func (in *Incident) hide() {
 	}
 }
 
-// mayRead asks whether a caller may read an instance. One that was never created, or that is gone, can be read by those who may read all of
-// its workflow.
+// One that was never created, or that is gone, can be read by those who may read all of its workflow.
 func (l *Lists) mayRead(from *query.Reader, c *statemachine.Caller, workflow, instance string) (bool, error) {
 	rules, err := l.catalog.Newest(workflow)
 	if err == nil {

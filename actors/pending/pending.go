@@ -1,12 +1,8 @@
 // Package pending lists what waits in the whole store: deliveries that have not arrived, incidents, and timers.
 //
-//	GET outbox, GET incidents ──► Lists ──► rows of all shards, page by page
-//	GET timers ─────────────────► Lists ──► rows of all shards in the order of their deadlines, and their instances
-//	GET pending of an instance ─► Lists.OfInstance
-//
-// A list is not of one moment: each page has what is there when it is read, in the order of the keys, so nothing is left
-// out that is there from the first page to the last. In a cluster a page has everything that was acknowledged before it was
-// asked for.
+// A list is not of one moment: each page has what is there when it is read, in the order of the keys, so nothing is
+// left out that is there from the first page to the last. In a cluster a page has everything that was acknowledged
+// before it was asked for.
 package pending
 
 import (
@@ -41,14 +37,11 @@ func New(s *persistence.Store, q *query.Service, c *catalog.Catalog, o *outbox.S
 	return &Lists{s, q, c, o, clock}
 }
 
-// errEnough ends a scan.
 var errEnough = errors.New("enough")
 
-// scannedMax is how many rows a page of a list looks at.
 const scannedMax = 100_000
 
-// Deliveries lists what has not left, or not got there, of all instances. The errors are failure.ErrInvalid for a cursor
-// of another list, failure.ErrUnavailable and failure.ErrElsewhere, and those of query.Service.Read.
+// Deliveries lists what has not left, or not got there, of all instances.
 func (l *Lists) Deliveries(ctx context.Context, req *DeliveryList) (page *DeliveryPage, err error) {
 	page = &DeliveryPage{}
 	page.Next, err = l.page(ctx, query.List{"outbox", string(req.State)}, req.Cursor, key.DeliveriesPrefix, func(key, value []byte) (bool, error) {
@@ -78,10 +71,8 @@ func (l *Lists) Incidents(ctx context.Context, req *IncidentList) (page *Inciden
 	return page, failure.In("list", "incidents", err)
 }
 
-// Timers lists the timers that are running, of all instances: what is due next comes first. Those of instances that cannot be read are left
-// out. The errors are those of query.Service.Read, and failure.ErrInvalid for a cursor of another list.
-//
-// Sketch of the cost: a row of each shard, and a read for each instance that is shown.
+// Timers lists the timers that are running, of all instances: what is due next comes first. Those of instances that
+// cannot be read are left out.
 func (l *Lists) Timers(ctx context.Context, req *TimerList) (*TimerPage, error) {
 	list := query.List{"timers", req.Workflow}
 	all := key.Range{Prefix: key.TimerPrefix(nil, key.EveryShard)}
@@ -121,14 +112,12 @@ func (l *Lists) Timers(ctx context.Context, req *TimerList) (*TimerPage, error) 
 	return page, nil
 }
 
-// timersOf are those of an instance.
 type timersOf struct {
 	id  key.ID
 	all []statemachine.Timer
 }
 
-// timerOf is the timer of a row; nil when its instance cannot be read. last is the instance that was read before: its timers are often due
-// together.
+// timerOf is the timer of a row; nil when its instance cannot be read. last is the instance that was read before.
 func (l *Lists) timerOf(from *query.Reader, last *timersOf, workflow string, rowKey []byte) (*Timer, error) {
 	_, k, ok := key.ParseTimer(rowKey)
 	if !ok {
@@ -211,7 +200,6 @@ func incidentOf(rowKey, value []byte) (Incident, error) {
 	return out, nil
 }
 
-// page calls visit for the rows of a table in all shards, behind those of the pages before, until it says that it has enough.
 func (l *Lists) page(ctx context.Context, of query.List, cursor string, prefix func([]byte, key.Shard) []byte, visit func(key, value []byte) (more bool, err error)) (next string, err error) {
 	first, from := key.Shard(0), []byte(nil)
 	if cursor != "" {
@@ -264,7 +252,6 @@ func (l *Lists) deliveryOf(rowKey, value []byte) (out Delivery, err error) {
 	return out, nil
 }
 
-// damaged is the error of a row that cannot be read.
 func damaged(err error) error {
 	return failure.Errorf(failure.ErrExecution, "a row cannot be read: %w", errors.Join(err, persistence.ErrCorrupt))
 }

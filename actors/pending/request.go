@@ -60,8 +60,8 @@ type Incident struct {
 	InstanceID string // "": it was never created
 	timer.Incident
 	Timer statemachine.ElementID // how the instance calls the event, which came by itself
-	// Row is what is known of an incident that no timer keeps; nil for others. Where the caller may not read the instance, Error is
-	// HiddenReason and Row has no values; but for the kinds Loop and Tree, whose error quotes no data.
+	// Row is what is known of an incident that no timer keeps. Callers who may not read the instance get HiddenReason
+	// and no values.
 	Row *incident.Row
 }
 

@@ -1,13 +1,8 @@
 // Package presentation shows workflows and instances as people see them: titles, columns and labels, the way that an
 // instance came, and how many stand where.
 //
-//	Summary, Trace ──► workflow.Router.View (in the instance's actor) ──► the history, as far as it was durable then
-//	Presented      ──► catalog.Catalog
-//	Lines          ──► query.Service (the records, in one snapshot)
-//	Standing       ──► query.Service (the index of nodes)
-//
 // It keeps nothing, and has no goroutine of its own. Texts are in all languages of the definition: whoever answers a
-// reader chooses. DESIGN.md has the decisions.
+// reader chooses.
 package presentation
 
 import (
@@ -34,10 +29,8 @@ import (
 
 // Instances has the instances.
 type Instances interface {
-	// View calls f with an instance that the caller may see, and returns when what f saw is durable.
 	View(ctx context.Context, req *message.Load, f func(message.View)) error
 	Standing(ctx context.Context, caller *identity.Principal, workflowID string, at []statemachine.Position) ([]query.Standing, error)
-	// Read calls read once with one consistent moment, as query.Service says.
 	Read(ctx context.Context, user identity.UserID, read func(*query.Reader) error) error
 }
 
@@ -85,7 +78,6 @@ func lineOf(of *statemachine.Definition, in *statemachine.Instance) Line {
 	return l
 }
 
-// cloneValues lets the record of the instance go, and returns how many bytes the values have.
 func (l *Line) cloneValues() (size int) {
 	if l == nil {
 		return 0
@@ -100,12 +92,11 @@ func (l *Line) cloneValues() (size int) {
 // Name names an instance.
 type Name struct{ WorkflowID, InstanceID string }
 
-// linesBytesMax is about the most that the values of Lines take.
 const linesBytesMax = 4 << 20
 
-// Lines returns some instances as people see them, in their order: nil for those that the caller may not read, that are gone, or that
-// cannot be read. It wakes none of them, and costs a read each. When what their columns have would take more than about 4 MiB, it returns
-// the first of them, at least one. The errors are those of query.Service.Read.
+// Lines returns some instances as people see them, in their order: nil for those that the caller may not read, that are
+// gone, or that cannot be read. It wakes none of them, and costs a read each. When what their columns have would take
+// more than about 4 MiB, it returns the first of them, at least one.
 func (s *Service) Lines(ctx context.Context, p *identity.Principal, of []Name) ([]*Line, error) {
 	lines := make([]*Line, 0, len(of))
 	if len(of) == 0 {
@@ -129,7 +120,8 @@ func (s *Service) Lines(ctx context.Context, p *identity.Principal, of []Name) (
 	return lines, nil
 }
 
-// Called returns what an instance is called: its title, or the name of its workflow; no text where Lines has nothing. It costs a read.
+// Called returns what an instance is called: its title, or the name of its workflow; no text where Lines has nothing.
+// It costs a read.
 func (s *Service) Called(r *query.Reader, p *identity.Principal, of Name) (statemachine.Text, error) {
 	l, err := s.line(r, catalog.CallerOf(p), s.o.Clock(), of)
 	if l == nil || err != nil {
@@ -169,7 +161,8 @@ type Summary struct {
 	Sequence         uint64
 	Created, Updated time.Time
 	Requester        string // the user who created the instance
-	// IsDone: all its state machines have reached a final node. IsEnded: it was stopped, or its parent has cancelled it.
+	// IsDone: all its state machines have reached a final node. IsEnded: it was stopped, or its parent has cancelled
+	// it.
 	IsDone, IsEnded bool
 	Form            *form.Form   // nil when the instance is none
 	Tasks           []*task.Item // all that wait, also those that somebody else has or is a candidate for
@@ -204,7 +197,6 @@ func (s *Service) Summary(ctx context.Context, req *message.Load) (*Summary, err
 	return out, nil
 }
 
-// entry is what is read of an entry of a history.
 type entry struct {
 	User  string                 `json:"user"`
 	Event statemachine.EventName `json:"transitionEvent"`
@@ -212,7 +204,6 @@ type entry struct {
 	End   []statemachine.NodeID  `json:"endState"`
 }
 
-// entries reads the entries after seen up to last, or fewer where they are large.
 func (s *Service) entries(id key.ID, seen, last uint64) (out []entry, err error) {
 	joined, _, err := history.Page(s.o.Store, s.o.Store.ShardOf(id), id, seen+1, last, false)
 	if err != nil {
@@ -270,9 +261,9 @@ func (s *Service) Trace(ctx context.Context, req *message.Load) (*Trace, error) 
 	return out, nil
 }
 
-// Presented returns a version of a workflow's definition, 0 being the newest, for who may read or create its instances and
-// for holders of mod-workflows: failure.ErrNotFound, ErrForbidden, or ErrExecution when it cannot be read. The rights are
-// those of the newest version.
+// Presented returns a version of a workflow's definition, 0 being the newest, for who may read or create its instances
+// and for holders of mod-workflows: failure.ErrNotFound, ErrForbidden, or ErrExecution when it cannot be read. The
+// rights are those of the newest version.
 func (s *Service) Presented(p *identity.Principal, workflowID string, version uint64) (*statemachine.Definition, error) {
 	d, err := s.presented(p, workflowID, version)
 	return d, failure.In("presentation of", workflowID, err)

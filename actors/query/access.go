@@ -14,7 +14,6 @@ import (
 	"troupe/statemachine/filter"
 )
 
-// access is how an index, or those of the branches of an $or together, give candidates.
 type access struct {
 	index  string
 	union  bool
@@ -26,16 +25,12 @@ type access struct {
 	ids []key.ID
 	// points says that an id follows the prefix of each range that is of no node, so that merging them gives the order
 	// of ids.
-	points bool
-	// keys is about how many rows it has; exact unless atLeast. Valid once probed.
-	keys            int64
+	points          bool
+	keys            int64 // Valid once probed
 	atLeast, probed bool
-	// found has an id for each row that was read to count them, and those in ids, in no order. They are all there are
-	// if they are as many as keys, and that is exact.
-	found []key.ID
+	found           []key.ID // found has an id for each row that was read to count them, and those in ids, in no order
 }
 
-// accesses lists the indexes that a filter lets use, without those of an $or.
 func (q *query) accesses(f *filter.Filter) (all []access) {
 	for _, p := range f.Positions() {
 		all = append(all, q.byNode(p))
@@ -55,9 +50,8 @@ func (q *query) accesses(f *filter.Filter) (all []access) {
 	return all
 }
 
-// withUnions adds what finds all branches of an $or to the accesses of a filter, and says which has the fewest rows;
-// nil when there is none. It takes a look at an index for each branch, so nothing is added where one of the accesses
-// has few rows.
+// withUnions adds what finds all branches of an $or, unless one of the accesses has few rows. It says which has the
+// fewest; nil: none.
 func (q *query) withUnions(f *filter.Filter, accesses []access) (all []access, best *access, err error) {
 	if best, err = q.smallest(accesses); err != nil || best != nil && q.few(best) {
 		return accesses, best, err
@@ -75,13 +69,11 @@ func (q *query) withUnions(f *filter.Filter, accesses []access) (all []access, b
 	return accesses, best, err
 }
 
-// few reports whether a probed access has so few rows that nothing else is asked.
 func (q *query) few(a *access) bool {
 	return !a.atLeast && a.keys <= int64(q.service.limits.ProbeKeys)
 }
 
-// union is the access by all branches of an $or, each by what gives it the fewest candidates. When something else than
-// an index must find those of one branch, ok is false.
+// union is the access by all branches of an $or. ok is false when something else than an index must find those of one.
 func (q *query) union(branches []*filter.Filter) (u access, ok bool, err error) {
 	u = access{union: true, points: true, probed: true}
 	var names []string
@@ -111,15 +103,12 @@ func (q *query) union(branches []*filter.Filter) (u access, ok bool, err error) 
 	return u, true, nil
 }
 
-// unionMark stands between the indexes of a union in an explanation.
 const unionMark = " | "
 
-// compareRanges orders ranges, the same ones next to each other.
 func compareRanges(a, b key.Range) int {
 	return cmp.Or(bytes.Compare(a.Prefix, b.Prefix), bytes.Compare(a.From, b.From), bytes.Compare(a.To, b.To))
 }
 
-// rangeOf is the part of the index that has the values of r.
 func rangeOf(ix *catalog.Index, r filter.Range) key.Range {
 	if r.Point {
 		return key.Range{Prefix: append(ix.Prefix(), r.From...)}
@@ -132,7 +121,6 @@ func rangeOf(ix *catalog.Index, r filter.Range) key.Range {
 	return key.Range{Prefix: ix.Prefix(), From: r.From, To: to}
 }
 
-// byNode is the access by the index of nodes.
 func (q *query) byNode(p filter.Positions) access {
 	a := access{index: nodeIndex, points: true}
 	for _, node := range p.Nodes {
@@ -151,8 +139,7 @@ func (q *query) nodePrefix(node string) []byte {
 	return key.NodePrefix(nil, key.EveryShard, q.workflowID, node)
 }
 
-// split takes the nodes of an access apart, by the machines that are in them, so that it can be merged. Few rows are
-// collected, and nobody has to know.
+// split takes the nodes of an access apart, by the machines that are in them, so that it can be merged.
 func (q *query) split(a *access) error {
 	slices.Sort(a.nodes)
 	for _, node := range slices.Compact(a.nodes) {
@@ -170,7 +157,6 @@ func (q *query) split(a *access) error {
 	return nil
 }
 
-// machinesIn returns the machines that are in a node, by jumping over the rows of each.
 func (q *query) machinesIn(node string) (machines []string, err error) {
 	c := q.snapshot.Merge(key.Range{Prefix: q.nodePrefix(node)})
 	defer func() { err = errors.Join(err, failure.OfStore(c.Close())) }()
@@ -191,7 +177,7 @@ func (q *query) machinesIn(node string) (machines []string, err error) {
 	return machines, failure.OfStore(c.Err())
 }
 
-// probe counts an access's rows, at most so many. Where they are many it is an estimate.
+// Where they are many it is an estimate.
 func (q *query) probe(a *access, most int64) error {
 	few := q.service.limits.ProbeKeys
 	a.found = slices.Clone(a.ids)
@@ -214,7 +200,6 @@ func (q *query) probe(a *access, most int64) error {
 	return nil
 }
 
-// merges says whether the access can be read in the order of ids.
 func (q *query) merges(a *access) bool {
 	return a.points && len(a.ids) == 0 && len(a.nodes) == 0 && len(a.ranges)*int(q.service.o.Store.Shards()) <= q.service.limits.Merge
 }

@@ -13,10 +13,9 @@ import (
 	"troupe/persistence/replica"
 )
 
-// currentWaitMax is how long a query or list of a cluster waits until this node has what the others have acknowledged.
 const currentWaitMax = 5 * time.Second
 
-// current makes the replicas of this node contain what was acknowledged anywhere. Many who ask share the calls.
+// Many who ask share the calls.
 type current struct {
 	of     *persistence.Store
 	rounds rounds.Rounds
@@ -46,8 +45,7 @@ func newCurrent(ctx context.Context, o *Options) *current {
 	return c
 }
 
-// notCurrent is the error of what cannot be read here now: failure.ErrElsewhere when another node can, else
-// failure.ErrUnavailable.
+// notCurrent is failure.ErrElsewhere when another node can read it, else failure.ErrUnavailable.
 func notCurrent(err error) error {
 	if kind := failure.Of(err).Kind; kind == failure.ErrElsewhere || kind == failure.ErrUnavailable {
 		return err
@@ -55,11 +53,9 @@ func notCurrent(err error) error {
 	return failure.Errorf(failure.ErrUnavailable, "%w", err)
 }
 
-// held are the replicas that a query reads in.
 type held []*replica.Group
 
-// await returns when everything that was acknowledged before the call is visible here, in every shard. The error is as
-// of AwaitCurrent.
+// await returns when everything that was acknowledged before the call is visible here, in every shard.
 func (c *current) await(ctx context.Context) (held, error) {
 	if c == nil {
 		return nil, nil
@@ -74,8 +70,7 @@ func (c *current) await(ctx context.Context) (held, error) {
 	return replicas, nil
 }
 
-// holds returns nil if a snapshot that was taken after await still had the rows of all replicas: none was taken from
-// this node.
+// holds returns nil if a snapshot taken after await still had the rows of all replicas.
 func (c *current) holds(h held) error {
 	if c == nil || slices.Equal(h, c.replicas()) {
 		return nil

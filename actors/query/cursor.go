@@ -11,9 +11,7 @@ import (
 )
 
 // A cursor is a position in a list: version(1) check(8) position, in base64url. The position is that of the last thing
-// that the caller was shown, so it tells nothing new. The check is a hash of the list and the position: a cursor of
-// another list, or one that was changed on the way, is refused. It is no secret: whoever makes up a position gets what
-// the list has there, as the caller may see it.
+// that the caller was shown, so it tells nothing new.
 const (
 	cursorVersion = 2 // 1 was encrypted
 	cursorHead    = 1 + 8
@@ -45,7 +43,6 @@ func (l List) Position(text string) ([]byte, error) {
 	return nil, ErrCursor
 }
 
-// check hashes each part of the list with its length, and the position.
 func (l List) check(position []byte) [8]byte {
 	h := sha256.New()
 	for _, part := range l {
@@ -56,17 +53,14 @@ func (l List) check(position []byte) [8]byte {
 	return [8]byte(h.Sum(nil))
 }
 
-// position is where a page ended: behind the instance id, whose value in the index that sorts is value (nil when _id
-// sorts).
+// position is where a page ended: value is that of the instance id in the index that sorts, nil when _id sorts.
 type position struct {
 	value []byte
 	id    key.ID
 }
 
-// append writes id(16) value.
 func (p position) append(dst []byte) []byte { return append(append(dst, p.id[:]...), p.value...) }
 
-// parsePosition reads what append wrote; its value aliases b.
 func parsePosition(b []byte) (*position, error) {
 	p := &position{}
 	if len(b) < len(p.id) {

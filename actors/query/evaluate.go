@@ -18,8 +18,7 @@ import (
 	"troupe/statemachine/filter"
 )
 
-// evaluate decides whether a candidate is in the list, and leaves its record in q.record. Rights come before the
-// filter, so that how long a query takes says nothing about what a hidden instance holds.
+// Rights come before the filter, so that how long a query takes says nothing about what a hidden instance holds.
 func (q *query) evaluate(c *candidate) (show bool, err error) {
 	if c.record == nil {
 		c.record, err = q.snapshot.Load(key.Record(nil, q.service.o.Store.ShardOf(c.id), q.workflowID, c.id))
@@ -65,8 +64,8 @@ func documentOf(r statemachine.Record) filter.Document {
 	return filter.Document{States: r.States, Public: r.Public, Private: r.Private}
 }
 
-// mayRead asks the rights to the instance in q.record. An instance whose definition cannot be read is shown to nobody
-// whose rights depend on it, and the list goes on; Catalog.Readable names the definition.
+// An instance whose definition cannot be read is shown to nobody whose rights depend on it, and the list goes on;
+// Catalog.Readable names the definition.
 func (q *query) mayRead() (bool, error) {
 	of, err := q.service.o.Catalog.Version(q.workflowID, q.record.Version)
 	if errors.Is(err, failure.ErrExecution) {
@@ -83,7 +82,6 @@ func (q *query) mayRead() (bool, error) {
 	return q.rules.MayRead(statemachine.View{Instance: &in, Of: of}, q.caller, q.now), nil
 }
 
-// show gives the instance in q.record to whoever asked.
 func (q *query) show(c *candidate) error {
 	if len(q.out.items) == 0 {
 		q.bytes = q.bytes[:0]
@@ -124,10 +122,9 @@ func (q *query) show(c *candidate) error {
 	return q.out.add(&q.throttle, q.bytes[before:len(q.bytes):len(q.bytes)], q.shown)
 }
 
-// titleSteps is what a title counts as: it may take as long as the most expensive expression.
 const titleSteps = checkEvery / 16
 
-// title returns the title of the instance in q.record, or the name of its workflow. What goes wrong is left in q.failed.
+// What goes wrong is left in q.failed.
 func (q *query) title() string {
 	of, err := q.service.o.Catalog.Version(q.workflowID, q.record.Version)
 	if err != nil {
@@ -146,7 +143,7 @@ func (q *query) title() string {
 	return cmp.Or(of.Title(&in).For(q.req.Languages...), of.Name)
 }
 
-// history returns svcHistory. What goes wrong is left in q.failed.
+// What goes wrong is left in q.failed.
 func (q *query) history(c *candidate) data.Value {
 	out := data.Value("[")
 	q.eachEntry(c, func(entry data.Value) {
@@ -158,7 +155,6 @@ func (q *query) history(c *candidate) data.Value {
 	return append(out, ']')
 }
 
-// appendHistory appends svcHistory as far as an answer has it.
 func (q *query) appendHistory(b []byte, c *candidate) []byte {
 	var joined history.Joined
 	q.eachEntry(c, func(entry data.Value) { joined = joined.With(entry) })
@@ -169,7 +165,7 @@ func (q *query) appendHistory(b []byte, c *candidate) []byte {
 	return b
 }
 
-// eachEntry reads the history. What goes wrong is left in q.failed.
+// What goes wrong is left in q.failed.
 func (q *query) eachEntry(c *candidate, visit func(data.Value)) {
 	var ended error
 	sh := q.service.o.Store.ShardOf(c.id)
@@ -193,7 +189,6 @@ func (q *query) eachEntry(c *candidate, visit func(data.Value)) {
 	}
 }
 
-// sorted brings the few matches of a chosen plan into the order of q.sort.
 func (q *query) sorted(chosen plan) (iterator, error) {
 	it := q.open(chosen, false, nil)
 	out := &sortedList{}
@@ -228,7 +223,6 @@ func (q *query) sorted(chosen plan) (iterator, error) {
 	return out, it.close()
 }
 
-// orderOf compares a position in a sorted list with p.
 func orderOf(value []byte, id key.ID, p *position) int {
 	if order := bytes.Compare(value, p.value); order != 0 {
 		return order
@@ -236,7 +230,6 @@ func orderOf(value []byte, id key.ID, p *position) int {
 	return bytes.Compare(id[:], p.id[:])
 }
 
-// sortedList is candidates that were sorted in memory.
 type sortedList struct {
 	all []candidate
 	at  int
@@ -252,7 +245,6 @@ func (l *sortedList) next() (candidate, bool, error) {
 
 func (l *sortedList) close() error { return nil }
 
-// count counts all matches, whatever the page.
 func (q *query) count(chosen plan) error {
 	if q.req.Filter == "" && q.right == statemachine.Granted {
 		n, err := q.total()

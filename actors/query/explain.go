@@ -8,7 +8,6 @@ import (
 	"troupe/statemachine/filter"
 )
 
-// explained is what the caller may know of how the list was made.
 func (q *query) explained() *Explain {
 	if q.right == statemachine.Granted {
 		q.explain.Milliseconds = float64(time.Since(q.begun).Microseconds()) / 1000
@@ -23,7 +22,6 @@ func (q *query) explained() *Explain {
 	return e
 }
 
-// usable are the indexes for a filter and its branches, whatever is in them.
 func (q *query) usable(f *filter.Filter) (names []string) {
 	for _, a := range q.accesses(f) {
 		names = append(names, a.index)

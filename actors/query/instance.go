@@ -22,7 +22,8 @@ type Instance struct {
 	State statemachine.Instance
 }
 
-// LoadInstance reads an instance: failure.ErrNotFound when there is none, failure.ErrExecution when it cannot be read. It asks for no right.
+// LoadInstance reads an instance: failure.ErrNotFound when there is none, failure.ErrExecution when it cannot be read.
+// It asks for no right.
 func LoadInstance(from Loader, c *catalog.Catalog, sh key.Shard, workflow string, id key.ID) (*Instance, error) {
 	stored, err := from.Load(key.Record(nil, sh, workflow, id))
 	if errors.Is(err, persistence.ErrNotFound) {

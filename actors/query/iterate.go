@@ -8,22 +8,19 @@ import (
 	"troupe/persistence/key"
 )
 
-// A candidate is an instance that may match.
 type candidate struct {
 	id     key.ID
 	value  []byte // what the entry of the index that sorts has; nil when _id sorts
 	record []byte // the stored record, or the row of a list; nil when it has to be loaded
 }
 
-// iterator gives candidates in the order of the list, and never the same one twice in succession. The slices of a
-// candidate are valid until the next call.
+// iterator gives candidates in the order of the list, never the same twice in succession. Their slices are valid until
+// next.
 type iterator interface {
-	// next returns false at the end.
 	next() (candidate, bool, error)
 	close() error
 }
 
-// sortedIDs is candidates that were collected, sorted by id.
 type sortedIDs struct {
 	ids []key.ID
 	at  int
@@ -40,7 +37,6 @@ func (l *sortedIDs) next() (candidate, bool, error) {
 
 func (l *sortedIDs) close() error { return nil }
 
-// newSortedIDs sorts the ids, drops doubles and what lies before the position.
 func newSortedIDs(ids []key.ID, down bool, after *position) *sortedIDs {
 	slices.SortFunc(ids, func(a, b key.ID) int { return bytes.Compare(a[:], b[:]) })
 	ids = slices.Compact(ids)
@@ -58,7 +54,6 @@ func newSortedIDs(ids []key.ID, down bool, after *position) *sortedIDs {
 	return &sortedIDs{ids: ids}
 }
 
-// isBehind says whether a comparison means "later in the list".
 func isBehind(order int, down bool) bool {
 	if down {
 		return order < 0
@@ -66,7 +61,6 @@ func isBehind(order int, down bool) bool {
 	return order > 0
 }
 
-// merged reads candidates from rows of all shards, which come in the order of the list.
 type merged struct {
 	cursor *persistence.MergeCursor
 	kind   rowKind
@@ -75,8 +69,7 @@ type merged struct {
 	rows   *int64 // rows counts the index rows that were read
 }
 
-// next implements iterator. Several rows may name the same instance: those follow each other, unless values decide the
-// order.
+// Several rows may name the same instance: those follow each other, unless values decide the order.
 func (m *merged) next() (candidate, bool, error) {
 	for m.cursor.Next() {
 		c := candidate{}
@@ -99,10 +92,8 @@ func (m *merged) next() (candidate, bool, error) {
 	return candidate{}, false, m.cursor.Err()
 }
 
-// close implements iterator.
 func (m *merged) close() error { return m.cursor.Close() }
 
-// rowKind says how a row names its instance.
 type rowKind uint8
 
 const (

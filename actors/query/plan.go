@@ -28,12 +28,10 @@ const (
 // recordCost is what reading a candidate by its id costs, in instances that a scan would read meanwhile.
 const recordCost = 4
 
-// limits are where a plan or a page ends. Tests make them small, and so do with few instances.
+// Tests make them small, and so do with few instances.
 type limits struct {
 	ProbeKeys int // how many rows of an index the planner counts at most
-	// Collect is the most ids that a query collects. Above it, and where reading all of them by their ids costs more
-	// than that, it scans.
-	Collect   int
+	Collect   int // Above it, and where reading all of them by their ids costs more than that, it scans
 	Sort      int // the most candidates that are sorted in memory
 	Merge     int // the most cursors that a query opens at a time
 	Peek      int // how many candidates a full page looks at to find out whether there is another one
@@ -42,7 +40,6 @@ type limits struct {
 
 var usualLimits = limits{ProbeKeys: 256, Collect: 250_000, Sort: 10_000, Merge: 128, Peek: 1000, PageBytes: 8 << 20}
 
-// plan is what was chosen.
 type plan struct {
 	name string
 	by   *access // planIndex, planUnion
@@ -51,7 +48,6 @@ type plan struct {
 	listed bool
 }
 
-// choose looks at what the filter says and picks the plan with the fewest candidates.
 func (q *query) choose() (plan, error) {
 	if ids, ok := idsOf(q.filter); ok {
 		return plan{name: planIDs, ids: ids, listed: true}, nil
@@ -103,7 +99,6 @@ func (q *query) choose() (plan, error) {
 	return chosen, nil
 }
 
-// idsOf returns the instances that a filter names, and whether it does.
 func idsOf(f *filter.Filter) (ids []key.ID, ok bool) {
 	names, ok := f.IDs()
 	for _, name := range names {
@@ -114,7 +109,6 @@ func idsOf(f *filter.Filter) (ids []key.ID, ok bool) {
 	return ids, ok
 }
 
-// smallest returns the access with the fewest rows, as far as the planner counts at once; nil when there is none.
 func (q *query) smallest(accesses []access) (best *access, err error) {
 	for i := range accesses {
 		a := &accesses[i]
@@ -152,13 +146,11 @@ func (q *query) cheapest(accesses []access, best *access, total int64) (*access,
 	return best, nil
 }
 
-// total is how many instances the workflow has.
 func (q *query) total() (int64, error) {
 	total, err := q.snapshot.CountAll(key.CountPrefix(nil, key.EveryShard, q.workflowID))
 	return total, failure.OfStore(err)
 }
 
-// open starts the plan in the order of ids, behind a position.
 func (q *query) open(p plan, down bool, after *position) iterator {
 	switch {
 	case p.listed:
@@ -208,7 +200,7 @@ func (q *query) merge(ranges []key.Range, kind rowKind, down bool, after []byte)
 	return m
 }
 
-// collect reads the ids of an access, in no order, and some of them twice. all is false when there are more than most.
+// collect reads the ids of an access, in no order, some twice. all is false when there are more than most.
 func (q *query) collect(a *access, most int) (ids []key.ID, all bool, err error) {
 	ids = append(make([]key.ID, 0, min(int(a.keys), most)), a.ids...)
 	var stopped error
@@ -244,16 +236,13 @@ func (q *query) collect(a *access, most int) (ids []key.ID, all bool, err error)
 	return ids, true, nil
 }
 
-// errMany ends a collection.
 var errMany = errors.New("more rows than are collected")
 
-// first reports whether the candidate's entry is the one under which an instance with several values stands in the
-// sorted list: its smallest value, or its largest when the list goes down.
+// first reports whether the entry is the one under which an instance with several values stands in the sorted list.
 func first(keys [][]byte, value []byte, down bool) bool {
 	return bytes.Equal(sortValue(keys, down), value)
 }
 
-// sortValue is the value that an instance is sorted by.
 func sortValue(keys [][]byte, down bool) []byte {
 	if !down {
 		return keys[0]

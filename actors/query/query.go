@@ -32,7 +32,7 @@ const (
 // It returns failure.ErrInvalid for a filter, sort, cursor or field that cannot be, failure.ErrBusy when no slot comes
 // free in time or the query takes too long, failure.ErrUnavailable when it is not known what other nodes have
 // acknowledged, failure.ErrElsewhere when this node has not all shards yet and another one has, and yield's own error
-// when it stops early. While yield waits, other queries run; the time counts all the same.
+// when it stops early.
 func (s *Service) Query(ctx context.Context, req *Request, yield func(item []byte) error) (*End, error) {
 	q, err := s.newQuery(req, yield)
 	if err == nil {
@@ -44,7 +44,6 @@ func (s *Service) Query(ctx context.Context, req *Request, yield func(item []byt
 	return q.end, nil
 }
 
-// query is one run over a workflow's instances.
 type query struct {
 	service    *Service
 	req        *Request
@@ -81,10 +80,8 @@ type query struct {
 	failed    error  // what went wrong while the filter looked at an instance
 }
 
-// extraFields are what entries have besides the usual.
 type extraFields struct{ private, history, redirect, title bool }
 
-// newQuery checks the request.
 func (s *Service) newQuery(req *Request, yield func([]byte) error) (*query, error) {
 	d, err := s.o.Catalog.Newest(req.WorkflowID)
 	if err != nil {
@@ -160,7 +157,7 @@ func (f *extraFields) parse(names []string, manages bool) error {
 	return nil
 }
 
-// checkSort reads the order. Whether there is an index for it is looked at when the snapshot is taken.
+// Whether there is an index for it is looked at when the snapshot is taken.
 func (q *query) checkSort(manages bool) error {
 	path, down := strings.CutPrefix(q.req.Sort, "-")
 	q.down = down
@@ -175,7 +172,6 @@ func (q *query) checkSort(manages bool) error {
 	return nil
 }
 
-// withSlots waits for slots and runs the work.
 func (q *query) withSlots(ctx context.Context, work func() error) error {
 	s := q.service
 	ctx, cancel := s.limit(ctx)
@@ -196,7 +192,6 @@ func (q *query) withSlots(ctx context.Context, work func() error) error {
 	return s.reason(work())
 }
 
-// reason says why a query ended early.
 func (s *Service) reason(err error) error {
 	switch {
 	case err == nil:
@@ -209,7 +204,6 @@ func (s *Service) reason(err error) error {
 	return err
 }
 
-// run takes the snapshot and answers from it.
 func (q *query) run() error {
 	return q.inSnapshot(func() error {
 		if err := q.askShards(); err != nil {
@@ -219,7 +213,6 @@ func (q *query) run() error {
 	})
 }
 
-// inSnapshot takes the snapshot for the work.
 func (q *query) inSnapshot(work func() error) error {
 	q.openSnapshot()
 	defer func() { _ = q.snapshot.Close() }() // read-only: nothing to lose
@@ -229,7 +222,6 @@ func (q *query) inSnapshot(work func() error) error {
 	return work()
 }
 
-// answer reads the candidates of the chosen plan.
 func (q *query) answer() error {
 	if q.sort != nil && !slices.Contains(q.indexes, q.sort) {
 		return failure.Refuse(failure.ErrInvalid, "the index on %s is gone", data.Quote(q.sort.Path()))
@@ -270,8 +262,7 @@ func (q *query) answer() error {
 	return nil
 }
 
-// openSnapshot takes the moment that the query sees, and asks to be told when it is durable: a commit is visible before
-// that, and nothing may be shown that a crash could take back.
+// openSnapshot asks to be told when the snapshot is durable: nothing may be shown that a crash could take back.
 func (q *query) openSnapshot() {
 	for {
 		// NB: an index that is whole now has all its entries in a snapshot taken later, and none is freed while it is
@@ -292,8 +283,7 @@ func (q *query) openSnapshot() {
 	q.service.o.Store.Barrier(q.confirmed)
 }
 
-// askShards adds the indexes that are whole in the snapshot, in a cluster, where the shards say so. What no condition
-// and no order needs is not asked for.
+// askShards adds the indexes that are whole in the snapshot, in a cluster, where the shards say so.
 func (q *query) askShards() error {
 	if q.service.o.Store.Alone() {
 		return nil
@@ -313,7 +303,6 @@ func (q *query) askShards() error {
 	return nil
 }
 
-// isOfUse reports whether a filter, or a branch of it, lets an index be used.
 func isOfUse(f *filter.Filter, ix *catalog.Index) bool {
 	if _, ok := f.Bounds(ix.Field(), false); ok {
 		return true
@@ -326,7 +315,6 @@ func isOfUse(f *filter.Filter, ix *catalog.Index) bool {
 	return false
 }
 
-// confirmation is a waiter for one who waits later.
 type confirmation chan error
 
 // Committed implements persistence.Waiter.
@@ -351,11 +339,9 @@ func (q *query) awaitDurable() error {
 	}
 }
 
-// chargeStep counts a step.
 func (q *query) chargeStep() error { return q.chargeSteps(1) }
 
-// chargeSteps counts steps: rows that are read, and places in the store that are looked for. At first, and now and
-// then, it looks at the clock and lets events go first.
+// At first, and now and then, it looks at the clock and lets events go first.
 func (q *query) chargeSteps(n int) error {
 	before := q.steps
 	if q.steps += n; before > 0 && before/checkEvery == q.steps/checkEvery {
@@ -382,7 +368,6 @@ func (q *query) ended() bool {
 	return q.failed != nil
 }
 
-// iterate opens the chosen plan in the order of the list.
 func (q *query) iterate(chosen plan) (iterator, error) {
 	q.explain.Plan = chosen.name
 	if chosen.by != nil {
@@ -402,7 +387,6 @@ func (q *query) iterate(chosen plan) (iterator, error) {
 	return q.sortedBy(q.sort, q.down, q.after), nil
 }
 
-// all gives every match.
 func (q *query) all(it iterator) error {
 	for {
 		c, ok, err := q.next(it)
@@ -469,7 +453,6 @@ func (q *query) page(it iterator) error {
 	}
 }
 
-// next is the next instance of the list.
 func (q *query) next(it iterator) (candidate, bool, error) {
 	if err := q.chargeStep(); err != nil {
 		return candidate{}, false, err

@@ -14,8 +14,8 @@ type Request struct {
 	Languages      []string // those of the reader, the preferred one first, for the title
 	Count, Explain bool     // Count asks for the number of all matches, Explain for how they were found
 	Version        uint64   // Version has only instances of that version of the definition; 0 has all
-	// Everyones has all instances, whoever may see them: it is for who runs the service, to whom ids and states are no
-	// secret. A filter that looks at anything else finds only what the caller may see, and it sees no private data.
+	// Everyones has all instances, for who runs the service. A filter on more than ids and states finds only what the
+	// caller may see.
 	Everyones bool
 }
 
@@ -26,13 +26,13 @@ type End struct {
 	Explain *Explain // nil unless asked
 }
 
-// Explain says how a query found its instances. To a caller who may not see all of them it tells no more than Matched,
-// and which indexes there are for the filter: everything else depends on what the others hold.
+// Explain says how a query found its instances.
 type Explain struct {
-	// Index is the path whose index gave the candidates; for the plan "union" those of all branches, sorted and joined
-	// by " | ", where "_id" stands for ids that a branch names; nil for the plans "ids" and "scan".
+	// Index is the path whose index gave the candidates; for a union those of all branches, joined by " | "; nil for
+	// "ids" and "scan".
 	Index *string
-	// Plan is "ids", "index", "union", "sorted index" or "scan"; empty when it is not told, and so is everything but Matched and the names in Considered.
+	// Plan is "ids", "index", "union", "sorted index" or "scan"; empty when it is not told, and so is everything but
+	// Matched and the names in Considered.
 	Plan         string
 	KeysRead     int64 // KeysRead counts index rows, RecordsRead instances, Matched those given
 	RecordsRead  int64

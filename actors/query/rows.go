@@ -23,9 +23,8 @@ type Row struct {
 type Selection struct {
 	// Ranges have rows of the list, all of which are read. They are of key.EveryShard, and disjoint.
 	Ranges []key.Range
-	// Pointers have rows that lead to rows outside of Ranges. Each is given to Target, which returns the key of one, in
-	// storage of its own, or nil when it leads to none. All of them have places behind TargetsFrom: the pointers are
-	// not read before the list comes there.
+	// Pointers have rows that lead to rows outside of Ranges. All of them have places behind TargetsFrom: the pointers
+	// are not read before the list comes there.
 	Pointers    []key.Range
 	Target      func(key, value []byte) ([]byte, error)
 	TargetsFrom []byte
@@ -33,7 +32,6 @@ type Selection struct {
 	After       []byte // the place and id behind which the list begins; nil: at its beginning
 }
 
-// ranges are those of Ranges that have something behind After.
 func (of *Selection) ranges() (out []key.Range) {
 	for _, r := range of.Ranges {
 		switch {
@@ -53,7 +51,6 @@ func (of *Selection) ranges() (out []key.Range) {
 // Rows calls yield with what decode makes of each selected row, in the order of places and ids. It sees one consistent
 // moment, which decode may read too, with everything that was acknowledged before the call, as Query does. decode also
 // says how many bytes an item takes, which bounds what is held for a yield that waits; others are read meanwhile.
-// Besides those it holds the keys to which Pointers lead.
 //
 // It returns failure.ErrBusy when no slot comes free in time or the list takes too long, failure.ErrUnavailable and
 // failure.ErrElsewhere as Query does, an error of decode, and yield's own.
@@ -78,7 +75,6 @@ func Rows[T any](ctx context.Context, s *Service, user identity.UserID, of Selec
 	})
 }
 
-// list runs do with the slots of a list, when everything that was acknowledged before is visible here.
 func (s *Service) list(ctx context.Context, user identity.UserID, do func(*throttle, held) error) error {
 	ctx, cancel := s.limit(ctx)
 	defer cancel()
@@ -100,7 +96,6 @@ func (s *Service) list(ctx context.Context, user identity.UserID, do func(*throt
 	return s.reason(do(&throttle{ctx: ctx, slots: slots}, held))
 }
 
-// at runs read with the present moment, all of which is durable.
 func (s *Service) at(h held, read func(*persistence.Snapshot) error) error {
 	snapshot := s.o.Store.Snapshot()
 	defer func() { _ = snapshot.Close() }() // read-only: nothing to lose
@@ -123,7 +118,7 @@ type Reader struct {
 func (r *Reader) Step() error { return r.rows.step() }
 
 // Read calls read once, beside the lists and with a slot of theirs. read ends soon, and holds what it has read in
-// memory. The errors are those of Rows, and read's own.
+// memory.
 func (s *Service) Read(ctx context.Context, user identity.UserID, read func(*Reader) error) error {
 	return s.list(ctx, user, func(t *throttle, h held) error {
 		return s.at(h, func(snapshot *persistence.Snapshot) error {
@@ -136,7 +131,6 @@ func (s *Service) reader(t *throttle, snapshot *persistence.Snapshot) *Reader {
 	return &Reader{snapshot, rows{service: s, throttle: t, snapshot: snapshot}}
 }
 
-// selected calls visit with the selected rows of all shards in order.
 func (s *Service) selected(t *throttle, snapshot *persistence.Snapshot, of Selection, visit func(Row) error) (err error) {
 	r := &rows{service: s, throttle: t, snapshot: snapshot, visit: visit, of: of}
 	merge := snapshot.Merge
@@ -167,7 +161,6 @@ func (s *Service) selected(t *throttle, snapshot *persistence.Snapshot, of Selec
 	}
 }
 
-// rows is one reading of a list.
 type rows struct {
 	service  *Service
 	throttle *throttle
@@ -179,7 +172,7 @@ type rows struct {
 	targets  [][]byte // keys of rows that are to be given, in the order of the list
 }
 
-// step counts one row more. Now and then it lets others work, or ends.
+// Now and then it lets others work, or ends.
 func (r *rows) step() error {
 	r.read++
 	if r.read%checkEvery != 1 {
@@ -191,7 +184,6 @@ func (r *rows) step() error {
 	return r.throttle.ctx.Err()
 }
 
-// follow reads the pointers.
 func (r *rows) follow() error {
 	of := &r.of
 	if r.followed = true; len(of.Pointers) == 0 {
@@ -220,7 +212,6 @@ func (r *rows) follow() error {
 	return failure.OfStore(err)
 }
 
-// placeOf is what orders the key of a row: its place and id.
 func placeOf(k []byte) []byte {
 	place, _, _ := key.ParseList(k)
 	return k[len(k)-len(place)-len(key.ID{}):]

@@ -14,20 +14,17 @@ import (
 
 // Options says how a Service works. All but Current must be set.
 type Options struct {
-	Store   *persistence.Store
-	Catalog *catalog.Catalog
-	Clock   func() time.Time
-	// InFlight is how many calls instances have to answer. While they are fewer than there are processors, nobody is
-	// throttled.
-	InFlight *atomic.Int64
+	Store    *persistence.Store
+	Catalog  *catalog.Catalog
+	Clock    func() time.Time
+	InFlight *atomic.Int64 // how many calls instances have to answer
 	// QueriesMax is how many queries work at a time, and ListsMax how many lists. Users share them fairly.
 	QueriesMax, ListsMax         int
 	QueriesOpenMax, ListsOpenMax int           // QueriesOpenMax and ListsOpenMax are how many have a snapshot at a time
 	QueryWaitMax                 time.Duration // how long a query waits for a slot
 	TimeMax                      time.Duration // how long a query or list may take, and how long a list waits for a slot
-	// Current returns when this node's replica of a shard has everything that any node acknowledged before the call, or
-	// an error, at the latest when ctx ends and at once without a replica. failure.ErrElsewhere: another node has all
-	// shards. Nil: the store stands alone.
+	// Current returns when this node's replica of a shard has everything that was acknowledged before, or an error at
+	// once without one. Nil: the store stands alone.
 	Current func(context.Context, key.Shard) error
 }
 
@@ -55,12 +52,10 @@ func New(o Options) *Service {
 	return s
 }
 
-// Stop refuses new queries and lists with failure.ErrUnavailable and ends the others. Those that Open counts go on
-// until their callers return.
+// Stop refuses new queries and lists with failure.ErrUnavailable and ends the others.
 func (s *Service) Stop() { s.stop() }
 
-// Open returns how many slots queries and lists hold; one that works holds two. The store cannot be closed before both
-// are 0.
+// Open returns how many slots queries and lists hold; one that works holds two.
 func (s *Service) Open() (queries, lists int) { return s.queries.count(), s.lists.count() }
 
 // Metrics are counted since the start.
@@ -73,7 +68,6 @@ func (s *Service) Metrics() Metrics {
 	return Metrics{Refused: s.refused.Load(), Damaged: s.damaged.Load()}
 }
 
-// limit bounds the time of a query or list, and ends it with the service.
 func (s *Service) limit(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(ctx, s.o.TimeMax)
 	forget := context.AfterFunc(s.stopped, cancel)

@@ -10,22 +10,18 @@ import (
 )
 
 const (
-	// queryShare is how much of the machine all long queries together may take while events keep it busy. With 0.1 a
-	// full scan slowed the events down by a third; with 0.02 they keep 0.97 of their rate (bench/results, "Beside
-	// events").
+	// queryShare is how much of the machine all long queries may take beside events: with 0.1 a scan slowed those down
+	// by a third.
 	queryShare = 0.02
-	// allShare is how much all queries may take, those included that users had saved up work for. It is more, or short
-	// queries would have to wait for long ones.
+	// allShare is how much all queries may take. It is more, or short queries would have to wait for long ones.
 	allShare = 2 * queryShare
-	// savedMax is the most work that a user can have saved up, and what users have who have not asked for a while:
-	// fifty queries or more that find a hundred instances each.
+	// savedMax is the most work that a user can have saved up: fifty queries that find a hundred instances each.
 	savedMax    = 50 * time.Millisecond
 	allSavedMax = 4 * savedMax // the most that all users together can have
 )
 
 // shares counts the queries and looks that have work to do, by user, so that each user has the same share of the
-// machine, whatever that is used for. What a user leaves of it is saved, up to savedMax. The work of all users together
-// is bounded too, however many they are.
+// machine, whatever that is used for. What a user leaves of it is saved, up to savedMax.
 type shares struct {
 	inFlight *atomic.Int64 // see Options
 
@@ -35,7 +31,6 @@ type shares struct {
 	users   map[identity.UserID]own // guarded by mu; who is not in it has savedMax
 }
 
-// own is the balance of a user.
 type own struct {
 	balance
 	whole time.Time // when it will be savedMax again, if nothing is spent
@@ -51,7 +46,6 @@ func (t *shares) enter(user identity.UserID) {
 	t.working[user]++
 }
 
-// leave is the opposite of enter.
 func (t *shares) leave(user identity.UserID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -60,8 +54,8 @@ func (t *shares) leave(user identity.UserID) {
 	}
 }
 
-// charge takes work of a user's, which ended now, and returns how long the user's queries must rest for it. While fewer
-// calls are open than there are processors, nobody waits for a processor, work costs nothing, and nobody rests.
+// While fewer calls are open than there are processors, nobody waits for a processor, work costs nothing, and nobody
+// rests.
 func (t *shares) charge(user identity.UserID, work time.Duration, now time.Time) (rest time.Duration) {
 	processors := float64(runtime.GOMAXPROCS(0))
 	if float64(t.inFlight.Load()) < processors {
@@ -84,8 +78,7 @@ func (t *shares) charge(user identity.UserID, work time.Duration, now time.Time)
 	return rest
 }
 
-// balance is work that may be done without a rest; below zero it is a debt, for work that was done already. The zero
-// balance is full.
+// balance is work that may be done without a rest; below zero it is a debt, for work that was done already.
 type balance struct {
 	work time.Duration
 	at   time.Time // of work

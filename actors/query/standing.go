@@ -19,16 +19,14 @@ type Standing struct {
 }
 
 const (
-	// standingRows is about how many rows are read for all positions together, and standingMin the fewest for one. Where
-	// a shard has many, it is read on until so many times that.
-	standingRows  = 100_000
+	standingRows  = 100_000 // about how many rows are read for all positions together, and standingMin the fewest for one
 	standingMin   = 64
 	standingTimes = 16
 )
 
-// Standing counts how many instances of a workflow, of all its versions and whoever may see them, stand at each of the positions. Where they
-// are many it is an estimate: after some rows, the shards that were not read are taken for like those that were.
-// The errors are those of Query.
+// Standing counts how many instances of a workflow, of all its versions and whoever may see them, stand at each of the
+// positions. Where they are many it is an estimate: after some rows, the shards that were not read are taken for like
+// those that were.
 func (s *Service) Standing(ctx context.Context, caller *identity.Principal, workflowID string, at []statemachine.Position) ([]Standing, error) {
 	q := &query{service: s, req: &Request{Caller: caller, WorkflowID: workflowID}, workflowID: workflowID, begun: time.Now()}
 	out := make([]Standing, len(at))
@@ -42,7 +40,6 @@ func (s *Service) Standing(ctx context.Context, caller *identity.Principal, work
 	return out, nil
 }
 
-// standing counts at each position, in the snapshot.
 func (q *query) standing(at []statemachine.Position, out []Standing) error {
 	enough := int64(max(standingMin, standingRows/max(1, len(at))))
 	for i, p := range at {

@@ -9,14 +9,12 @@ import (
 	"troupe/actors/internal/semaphore"
 )
 
-// readers bounds the readers of one kind, queries or lists.
 type readers struct {
 	// open has a slot for each that has a snapshot. It is kept while the caller reads, however slowly, so one user
 	// never has more than half.
-	open *semaphore.Semaphore[identity.UserID]
-	// busy has a slot for each that works now. It is given back whenever there is something to wait for.
-	busy   *semaphore.Semaphore[identity.UserID]
-	shares *shares // shares has the work of queries; nil for lists, which never rest
+	open   *semaphore.Semaphore[identity.UserID]
+	busy   *semaphore.Semaphore[identity.UserID] // It is given back whenever there is something to wait for
+	shares *shares                               // shares has the work of queries; nil for lists, which never rest
 }
 
 func newReaders(open, busy int, shares *shares) *readers {
@@ -26,8 +24,6 @@ func newReaders(open, busy int, shares *shares) *readers {
 // count is how many slots are held. A query that works holds one of each kind.
 func (r *readers) count() int { return r.open.Held() + r.busy.Held() }
 
-// enter waits for the slots of a reader; leave must follow. failure.ErrBusy: they did not come before wait was over or
-// ctx ended.
 func (s *Service) enter(ctx context.Context, of *readers, user identity.UserID, wait time.Duration) (*slots, error) {
 	got := &slots{of: of, user: user, open: of.open.Slot(user), busy: of.busy.Slot(user)}
 	waiting, cancel := context.WithTimeout(ctx, wait)
@@ -44,7 +40,7 @@ func (s *Service) enter(ctx context.Context, of *readers, user identity.UserID, 
 	return got, nil
 }
 
-// slots are those of one reader. One goroutine uses it.
+// One goroutine uses it.
 type slots struct {
 	of      *readers
 	user    identity.UserID
@@ -54,7 +50,6 @@ type slots struct {
 	since   time.Time // while working: what was done before is charged
 }
 
-// resume waits until work can go on, unless it does.
 func (s *slots) resume(ctx context.Context) error {
 	if s.working {
 		return nil
@@ -69,7 +64,7 @@ func (s *slots) resume(ctx context.Context) error {
 	return nil
 }
 
-// pause charges the work and lets others work. It can be called again.
+// pause charges the work and lets others work.
 func (s *slots) pause() {
 	s.busy.Release()
 	if s.working && s.of.shares != nil {
@@ -79,7 +74,6 @@ func (s *slots) pause() {
 	s.working = false
 }
 
-// leave gives the slots back.
 func (s *slots) leave() {
 	s.pause()
 	if s.open != nil {
@@ -87,7 +81,6 @@ func (s *slots) leave() {
 	}
 }
 
-// charge charges the work since the last time, at most so much, and returns for how long to rest.
 func (s *slots) charge(most time.Duration) (rest time.Duration) {
 	now := time.Now()
 	rest = s.of.shares.charge(s.user, min(now.Sub(s.since), most), now)
@@ -101,14 +94,12 @@ const (
 	tailMax   = time.Millisecond     // what less than checkEvery steps and checkBytes take
 )
 
-// throttle keeps long work to its share of the machine, and ends it.
 type throttle struct {
 	ctx   context.Context // of the whole work
 	slots *slots
 }
 
-// check ends the work when nobody waits for it any more, and lets events and other users go first. It is called after
-// some milliseconds of work at the latest.
+// check ends the work when nobody waits for it any more, and lets events and other users go first.
 func (p *throttle) check() error {
 	if err := p.ctx.Err(); err != nil {
 		return err
@@ -123,7 +114,6 @@ func (p *throttle) check() error {
 	return err
 }
 
-// rest waits without the slot: others may work meanwhile.
 func (p *throttle) rest(rest time.Duration) error {
 	p.slots.busy.Release() // NB: it still has work to do, and so its part of the share
 	timer := time.NewTimer(rest)
@@ -136,17 +126,15 @@ func (p *throttle) rest(rest time.Duration) error {
 	return p.slots.busy.Acquire(p.ctx)
 }
 
-// batchBytes is how much is read before it is handed over. As long as that takes, the reader has no slot.
+// As long as that takes, the reader has no slot.
 const batchBytes = 64 << 10
 
-// batch is what was read and not handed over yet.
 type batch[T any] struct {
 	items []T
 	size  int // bytes
 	yield func(T) error
 }
 
-// add puts an item into the batch, and hands the batch over when it is full.
 func (b *batch[T]) add(p *throttle, item T, size int) error {
 	b.items = append(b.items, item)
 	if b.size += size; b.size < batchBytes {
@@ -158,8 +146,7 @@ func (b *batch[T]) add(p *throttle, item T, size int) error {
 	return p.slots.resume(p.ctx)
 }
 
-// flush hands over what there is, until ctx ends. If there is anything, the reader has no slot then: who goes on with
-// work resumes.
+// If there is anything, the reader has no slot then: who goes on with work resumes.
 func (b *batch[T]) flush(p *throttle) error {
 	if len(b.items) == 0 {
 		return nil

@@ -41,13 +41,11 @@ func (q *Limits) Validate() error {
 	return errors.Join(faults...)
 }
 
-// exceeded is the error of a request that a quota refuses.
 func exceeded(wait time.Duration, quota string) error {
 	return &failure.Error{Kind: failure.ErrQuota, Reason: quota + "; nothing was done", Wait: wait}
 }
 
-// FullWait is the wait for a quota that time does not give back. It is longer than clients wait by themselves, so that
-// they give up and show the reason.
+// FullWait is the wait for a quota that time does not give back.
 const FullWait = time.Hour
 
 // MayAdd asks the quota of history entries for an instance that has so many.
@@ -69,8 +67,7 @@ type Buckets struct {
 	byUser map[identity.UserID]*rate.Limiter // guarded by mu; a user without one has a full bucket
 }
 
-// NewBuckets bounds how many of what, such as "event", each user may send a second. It returns nil for 0, which is no
-// quota.
+// NewBuckets bounds how many of what, such as "event", each user may send a second.
 func NewBuckets(what string, perSecond float64) *Buckets {
 	if perSecond == 0 {
 		return nil
@@ -116,7 +113,6 @@ func (b *Buckets) Sweep(now time.Time) {
 	}
 }
 
-// counted writes a number with its noun.
 func counted[N int | float64](n N, one, many string) string {
 	if n == 1 {
 		return "1 " + one

@@ -17,10 +17,6 @@ import (
 
 // index keeps a tree in step with a source.
 //
-//	Watch ──► pending ──after Settle──► list the folders that changed ─┐
-//	                                                                   ├──► tree ──► snapshot
-//	start, reconciliation ──► walk ──► list every folder once ─────────┘
-//
 // One goroutine lists and changes the tree. Between two folders of a walk it looks after what is pending, so that a
 // long walk delays nothing.
 type index struct {
@@ -74,8 +70,8 @@ const (
 	// restMax bounds the rest after a large folder was listed, so that a change is seen within two seconds.
 	restMax     = 500 * time.Millisecond
 	publishEach = time.Second // how often a walk publishes what it has found so far
-	// firstMax bounds how long the first list waits for folders that cannot be read for a passing reason. For the
-	// repository itself it waits as long as it takes.
+	// firstMax bounds how long the first list waits for folders that cannot be read for a passing reason; for the top
+	// it has no bound.
 	firstMax  = time.Minute
 	walkShare = 20 // walkShare bounds the walks: the pause between two is that many times as long as one
 )
@@ -89,7 +85,6 @@ func newIndex(o *Options) *index {
 	return x
 }
 
-// watch passes on what the source tells until ctx ends.
 func (x *index) watch(ctx context.Context) {
 	var err error
 	if panicked := guard.Try(x.log, "files watch", func() { err = x.source.Watch(ctx, x.changed) }); panicked != nil {
@@ -105,7 +100,6 @@ func (x *index) watch(ctx context.Context) {
 	x.changed(Change{})
 }
 
-// changed notes a change; it does not wait.
 func (x *index) changed(c Change) {
 	x.counters.changes.Add(1)
 	x.mu.Lock()
@@ -124,7 +118,6 @@ func (x *index) changed(c Change) {
 	}
 }
 
-// run keeps the tree in step until ctx ends.
 func (x *index) run(ctx context.Context) {
 	x.walk, x.whole, x.nextWhole = nil, false, time.Time{} // NB: after a panic everything is looked at
 	for ctx.Err() == nil {
@@ -143,7 +136,6 @@ func (x *index) run(ctx context.Context) {
 	}
 }
 
-// due takes the pending changes when they have waited long enough.
 func (x *index) due(now time.Time) map[Change]struct{} {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -155,7 +147,6 @@ func (x *index) due(now time.Time) map[Change]struct{} {
 	return changes
 }
 
-// apply lists the folders that changed, each once.
 func (x *index) apply(ctx context.Context, changes map[Change]struct{}) {
 	begun := time.Now()
 	folders := map[string][]string{} // with the names in them that may be other folders
@@ -229,7 +220,6 @@ func (x *index) step(ctx context.Context) {
 	x.publish()
 }
 
-// endWhole ends a walk of everything.
 func (x *index) endWhole() {
 	x.whole = false
 	x.found.Took = time.Since(x.begun)
@@ -249,7 +239,6 @@ func (x *index) endWhole() {
 	x.nextWhole = time.Now().Add(every)
 }
 
-// publish shows what has changed, once the first walk has ended.
 func (x *index) publish() {
 	x.published = time.Now()
 	switch {
@@ -269,7 +258,7 @@ func (x *index) isShort() bool {
 	return x.retry[top] || slices.Contains(x.walk, top) || (len(x.retry) > 0 || len(x.walk) > 0) && time.Since(x.started) < firstMax
 }
 
-// list reads a folder into the tree. Folders in it that are new are walked; deep: so are the others.
+// Folders in it that are new are walked; deep: so are the others.
 func (x *index) list(ctx context.Context, folder string, deep bool) {
 	if x.tree.find(folder) == nil {
 		return // it has gone in the meantime
@@ -326,7 +315,6 @@ func (x *index) list(ctx context.Context, folder string, deep bool) {
 	}
 }
 
-// note logs what is wrong with a folder, once.
 func (x *index) note(folder, what string, err error) {
 	if x.noted[folder] == what {
 		return
@@ -335,7 +323,6 @@ func (x *index) note(folder, what string, err error) {
 	x.log.Warn().Err(err).Str("folder", folder).Msg(what)
 }
 
-// wait sleeps until there is something to do.
 func (x *index) wait(ctx context.Context) {
 	until := x.nextWhole
 	if !x.retryAt.IsZero() && x.retryAt.Before(until) {

@@ -2,7 +2,6 @@ package repository
 
 import "context"
 
-// listing walks a snapshot in ascending order of paths.
 type listing struct {
 	ctx       context.Context // of the call
 	extension Extension
@@ -14,7 +13,6 @@ type listing struct {
 // stepsUnasked is how many names are passed between two looks at the context.
 const stepsUnasked = 4096
 
-// list calls yield with the path of each file that has the extension and that the view allows, in ascending order.
 func (s *snapshot) list(ctx context.Context, extension Extension, v view, yield func(path string) error) error {
 	l := &listing{ctx: ctx, extension: extension, yield: yield, path: []byte(top)}
 	return l.folder(s.root, v)

@@ -15,8 +15,7 @@ const extensionBytesMax = 1024
 type Extension string
 
 // ParseExtension reads an extension as callers write it: one leading dot is dropped (gateway/INTERFACE.md,
-// "Extensions"). What is left must be text and not blank; otherwise the error is failure.ErrInvalid with a text for the
-// caller.
+// "Extensions").
 func ParseExtension(text string) (Extension, error) {
 	extension := strings.TrimPrefix(text, ".")
 	switch {

@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 )
 
-// top is the path of the repository itself.
 const top = "/"
 
 // IsPath reports whether p is the canonical path of a file or folder: absolute in the repository with its leading
@@ -26,7 +25,6 @@ func isText(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }
 
-// join returns the path of what is in a folder.
 func join(folder, name string) string {
 	if folder == top {
 		return top + name
@@ -47,7 +45,6 @@ func Names(p string) iter.Seq[string] {
 	}
 }
 
-// depth is how many folders a canonical path is below the repository.
 func depth(p string) int {
 	if p == top {
 		return 0

@@ -6,15 +6,14 @@ import (
 	"troupe/actors/identity"
 )
 
-// Folders with rights of their own unless rights.yaml says otherwise (cmd/troupe/HOME.md, "rights.yaml"): everybody
-// reads TempFolder, and below UserFolder each user reads the folder with the user's name.
+// Folders with rights of their own unless rights.yaml says otherwise: everybody reads TempFolder, and below UserFolder
+// each user reads the own folder (cmd/troupe/HOME.md, "rights.yaml").
 const (
 	UserFolder = "User"
 	TempFolder = "Temp"
 )
 
-// Rights says who reads what. It never changes. The zero value has no entries: what everybody reads then is UserFolder
-// and TempFolder.
+// Rights says who reads what. It never changes.
 //
 // An entry at or above a path that is nearer than all others decides alone. The entries of rights.yaml stand beside
 // those that are always there:
@@ -37,7 +36,6 @@ type scope struct {
 	children map[string]*scope
 }
 
-// subjects are those whom an entry names.
 type subjects struct {
 	everyone bool
 	users    []identity.UserID
@@ -71,7 +69,6 @@ func (r *Rights) Reads(caller *identity.Principal, file string) bool {
 	return v.readable
 }
 
-// kind says what a name belongs to.
 type kind uint8
 
 const (
@@ -79,7 +76,6 @@ const (
 	isFolder
 )
 
-// zone is where the entries are that are always there.
 type zone uint8
 
 const (
@@ -88,7 +84,6 @@ const (
 	inUserFolder
 )
 
-// view is a place in the repository as a caller sees it.
 type view struct {
 	rights   *Rights
 	caller   *identity.Principal
@@ -97,7 +92,6 @@ type view struct {
 	readable bool // what the nearest entry at or above says
 }
 
-// view returns the repository itself.
 func (r *Rights) view(caller *identity.Principal) view {
 	switch {
 	case caller.Has(identity.RepositoryAdmin):
@@ -112,7 +106,6 @@ func (r *Rights) view(caller *identity.Principal) view {
 	return v
 }
 
-// settled reports whether everything below is as readable as the place itself.
 func (v *view) settled() bool { return v.scope == nil && v.zone == elsewhere }
 
 // enter goes to what has the name at this place.

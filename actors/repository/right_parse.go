@@ -14,22 +14,18 @@ import (
 // rightsFolderMax bounds how deep the path of an entry is.
 const rightsFolderMax = 1024
 
-// everyone is how rights.yaml names every signed-in user.
 const everyone = "*"
 
-// entryKeys are those of an entry of rights.yaml.
 var entryKeys = []string{"path", "readers", "writers"}
 
-// The prefixes of roles and users in rights.yaml.
 const (
 	rolePrefix = "role:"
 	userPrefix = "user:"
 )
 
-// ParseRights reads rights.yaml (cmd/troupe/HOME.md, "rights.yaml"). It is pure. It reports all faults at once, as
-// document.Faults with file and line; then the rights are nil. Roles and users must be in the directory. A nil
-// directory means that its own faults are reported already: then every name passes. A file without content has no
-// entries.
+// ParseRights reads rights.yaml (cmd/troupe/HOME.md, "rights.yaml"). It reports all faults at once, as document.Faults
+// with file and line; then the rights are nil. A nil directory means that its own faults are reported already: then
+// every name passes.
 func ParseRights(file string, src []byte, directory *identity.Directory) (*Rights, error) {
 	root, err := document.Parse(file, src)
 	if err != nil {
@@ -66,7 +62,6 @@ func ParseRights(file string, src []byte, directory *identity.Directory) (*Right
 	return p.result, nil
 }
 
-// rightsParser collects faults while it reads.
 type rightsParser struct {
 	*document.Collector
 	directory *identity.Directory
@@ -75,7 +70,7 @@ type rightsParser struct {
 	lines     map[string]int // of the paths so far
 }
 
-// entry reads {path, readers, writers}. Who may write is checked, but not kept: nothing writes through the service.
+// Who may write is checked, but not kept: nothing writes through the service.
 func (p *rightsParser) entry(n *document.Node) {
 	p.Known(n, entryKeys...)
 	if n.Kind != document.Mapping { // a fault already
@@ -109,7 +104,6 @@ func (p *rightsParser) entry(n *document.Node) {
 	p.result.len++
 }
 
-// path reads the path of an entry; false when it is none.
 func (p *rightsParser) path(n *document.Node) (string, bool) {
 	field := n.Field("path")
 	if field == nil {
@@ -135,7 +129,6 @@ func (p *rightsParser) path(n *document.Node) (string, bool) {
 	return text, true
 }
 
-// subjects reads a list of readers or writers, or the only one.
 func (p *rightsParser) subjects(n *document.Node) *subjects {
 	list := &subjects{}
 	if n == nil {
@@ -166,7 +159,6 @@ func (p *rightsParser) subjects(n *document.Node) *subjects {
 	return list
 }
 
-// subject reads one of them.
 func (p *rightsParser) subject(list *subjects, n *document.Node, text string) {
 	role, isRole := strings.CutPrefix(text, rolePrefix)
 	user, isUser := strings.CutPrefix(text, userPrefix)
@@ -197,7 +189,6 @@ func (p *rightsParser) subject(list *subjects, n *document.Node, text string) {
 	}
 }
 
-// unknown adds a fault for an id that is nobody's.
 func (p *rightsParser) unknown(n *document.Node, what, prefix, id string, known []string) {
 	f := p.Add(n, "unknown %s %s", what, data.Quote(id))
 	if near := document.Closest(id, known); near != "" {

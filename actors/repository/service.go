@@ -28,11 +28,9 @@ type Options struct {
 	Rights *Rights
 	// WaitMax bounds how long List waits for the index after a start. Default 30 s.
 	WaitMax time.Duration
-	// Settle is how long a change waits for others before it is looked at. Default 100 ms. Larger means less work while
-	// many files change.
+	// Settle is how long a change waits for others before it is looked at. Default 100 ms.
 	Settle time.Duration
 	// Reconcile is the pause between two walks of everything, which find what no notice was given of. Default 10 min.
-	// It is at least twenty times as long as a walk.
 	Reconcile time.Duration
 	// ReconcileUnwatched takes the place of Reconcile while there are folders that the source cannot watch. Default 1
 	// min.
@@ -42,8 +40,7 @@ type Options struct {
 	Log      zerolog.Logger
 }
 
-// Service is the way to the supervisor of the repository. Its methods are safe for concurrent use. Errors are those of
-// package failure.
+// Service is the way to the supervisor of the repository. Errors are those of package failure.
 type Service struct {
 	o          Options
 	supervisor *supervise.Supervisor
@@ -77,7 +74,7 @@ func Start(o Options) *Service {
 }
 
 // Stop refuses new requests, and those that wait for the index, waits until the open ones are answered or ctx ends, and
-// ends the index. It can be called again.
+// ends the index.
 func (s *Service) Stop(ctx context.Context) error {
 	s.stop()
 	err := s.supervisor.Stop(ctx)
@@ -86,8 +83,7 @@ func (s *Service) Stop(ctx context.Context) error {
 	return err
 }
 
-// SetRights replaces the rights, for requests that come later; nil is as without a rights.yaml. A list that has begun
-// goes on with those of its beginning.
+// SetRights replaces the rights, for requests that come later; nil is as without a rights.yaml.
 func (s *Service) SetRights(r *Rights) {
 	if r == nil {
 		r = &Rights{}
@@ -104,9 +100,8 @@ func (s *Service) Ready() error {
 }
 
 // List calls yield with the path of each file whose name ends with a dot and the extension and that the caller may
-// read, in ascending order (gateway/INTERFACE.md, "Files"). It sees files and rights as of one moment. An extension
-// that ParseExtension refuses is failure.ErrInvalid. While the index is being built List waits, as long as ctx and
-// Options.WaitMax allow, and then returns failure.ErrUnavailable. An error of yield ends the list and is returned.
+// read, in ascending order (gateway/INTERFACE.md, "Files"). It sees files and rights as of one moment. While the index
+// is being built List waits, as long as ctx and Options.WaitMax allow, and then returns failure.ErrUnavailable.
 func (s *Service) List(ctx context.Context, caller *identity.Principal, extension string, yield func(path string) error) error {
 	wanted, err := ParseExtension(extension)
 	if err != nil {
@@ -122,7 +117,6 @@ func (s *Service) List(ctx context.Context, caller *identity.Principal, extensio
 	})
 }
 
-// files returns the newest snapshot, when there is one.
 func (s *Service) files(ctx context.Context) (*snapshot, error) {
 	if now := s.index.current.Load(); now != nil {
 		return now, nil
@@ -140,9 +134,9 @@ func (s *Service) files(ctx context.Context) (*snapshot, error) {
 	return nil, failure.Errorf(failure.ErrUnavailable, "%w", errIndexing)
 }
 
-// Open opens a file that the caller may read. The file must be closed. A missing file, one that the caller may not
-// read, what is no regular file and what is no canonical path are failure.ErrNotFound, in the same words. A file that
-// is too large is failure.ErrTooLarge. One that cannot be reached now is failure.ErrUnavailable, also when it is read.
+// Open opens a file that the caller may read. A missing file, one that the caller may not read, what is no regular file
+// and what is no canonical path are failure.ErrNotFound, in the same words. A file that is too large is
+// failure.ErrTooLarge. One that cannot be reached now is failure.ErrUnavailable, also when it is read.
 func (s *Service) Open(ctx context.Context, caller *identity.Principal, path string) (file *File, err error) {
 	err = s.do(ctx, caller, "open", func(ctx context.Context) (err error) {
 		s.opened.Add(1)
@@ -163,7 +157,6 @@ func (s *Service) Open(ctx context.Context, caller *identity.Principal, path str
 	return file, err
 }
 
-// do runs a request of the caller's under the supervisor.
 func (s *Service) do(ctx context.Context, caller *identity.Principal, name string, work func(context.Context) error) error {
 	return failure.In("repository: "+name, "", s.supervisor.Do(ctx, caller.ID, name, work))
 }
@@ -174,8 +167,7 @@ type Metrics struct {
 	// Files and Folders are what is indexed now. Last is what the last walk of everything met besides.
 	Files, Folders int64
 	Last           Found
-	// Walks of everything, folders listed, changes that were told, and those of them that said that anything may have
-	// changed, since the start.
+	// Walks of everything, folders listed, changes that were told, and those that said that anything may have changed.
 	Walks, Lists, Changes, Lost int64
 	Listed, Opened, Waited      int64 // Listed and Opened count requests; Waited those that waited for the index
 }

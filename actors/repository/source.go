@@ -5,8 +5,7 @@ import (
 	"io"
 )
 
-// Source is where the files of a repository are. Package sourcetest has its conformance suite. Its methods are safe for
-// concurrent use and take canonical paths.
+// Source is where the files of a repository are. Its methods are safe for concurrent use and take canonical paths.
 type Source interface {
 	// List returns what is directly in a folder. The error wraps fs.ErrNotExist when there is no such folder, and
 	// fs.ErrPermission when it may not be read; any other means that it may be tried again.
@@ -18,7 +17,7 @@ type Source interface {
 	// ReadAt.
 	Open(ctx context.Context, file string) (*File, error)
 	// Watch calls changed, from one goroutine at a time, with what may have changed since List, until ctx ends, which
-	// is no error. changed does not wait. Watch is called once at most.
+	// is no error. changed does not wait.
 	Watch(ctx context.Context, changed func(Change)) error
 }
 
@@ -38,7 +37,7 @@ type Change struct {
 }
 
 // Identity tells one content of a file from another: two opened files whose identities are equal have the same content,
-// as far as the source knows. It can be the key of a cache.
+// as far as the source knows.
 type Identity struct {
 	Path     string
 	Modified int64  // the time of the last change, in nanoseconds since 1970

@@ -5,8 +5,6 @@ import (
 	"strings"
 )
 
-// tree has the names of all files and folders. One goroutine changes it; others read snapshots of it.
-//
 // A snapshot shares its nodes with the tree until they are changed: each node carries the generation that made it, a
 // snapshot begins the next generation, and only nodes of the present one are changed in place. Others are copied on the
 // way from the top to them.
@@ -17,7 +15,6 @@ type tree struct {
 	files, folders int  // folders without the repository itself
 }
 
-// node is a folder.
 type node struct {
 	generation uint64
 	files      names
@@ -30,7 +27,7 @@ type child struct {
 }
 
 // names is a list of names in ascending order, in one piece of memory: a million strings of their own would be three
-// times as large. It is never changed.
+// times as large.
 type names struct {
 	text string
 	ends []uint32
@@ -53,7 +50,6 @@ func newNames(sorted []string) names {
 	return names{text.String(), ends}
 }
 
-// bytesOf is how many bytes names have together.
 func bytesOf(names []string) (total int) {
 	for _, name := range names {
 		total += len(name)
@@ -82,8 +78,7 @@ func (n *names) equal(sorted []string) bool {
 	return true
 }
 
-// compareFolders orders folders as the paths of what is in them are ordered: by their names with a slash behind. "a-b"
-// is before "a", since '-' is before '/'.
+// compareFolders orders folders by their names with a slash behind: "a-b" is before "a", since '-' is before '/'.
 func compareFolders(a, b string) int {
 	common := min(len(a), len(b))
 	if c := strings.Compare(a[:common], b[:common]); c != 0 {
@@ -105,7 +100,6 @@ func compareToSlash(c byte) int {
 	return 1 // a name has no slash
 }
 
-// isBeforeFolder reports whether a file is before all that is in a folder beside it.
 func isBeforeFolder(file, folder string) bool {
 	if len(file) <= len(folder) {
 		return file <= folder
@@ -120,12 +114,10 @@ func newTree() *tree {
 	return &tree{root: &node{generation: 1}, generation: 1, dirty: true}
 }
 
-// childAt returns the place of a folder in n.
 func (n *node) childAt(name string) (int, bool) {
 	return slices.BinarySearchFunc(n.folders, name, func(c child, name string) int { return compareFolders(c.name, name) })
 }
 
-// find returns the node of a folder, nil when there is none.
 func (t *tree) find(folder string) *node {
 	n := t.root
 	for name := range Names(folder) {
@@ -157,8 +149,8 @@ func (t *tree) mine(n *node) *node {
 	return &node{generation: t.generation, files: n.files, folders: slices.Clone(n.folders)}
 }
 
-// replace sets what is directly in a folder; it sorts both lists. fresh are the folders that were not there before;
-// they are empty. known is false when the tree has no such folder; then nothing is changed.
+// replace sets what is directly in a folder, and sorts both lists. fresh are the folders that are new; known: the tree
+// has the folder.
 func (t *tree) replace(folder string, files, folders []string) (fresh []string, known bool) {
 	n := t.find(folder)
 	if n == nil {
@@ -183,7 +175,6 @@ func (t *tree) replace(folder string, files, folders []string) (fresh []string, 
 	return fresh, true
 }
 
-// replaceFolders merges the old and the new folders of a node.
 func (t *tree) replaceFolders(n *node, folders []string) (fresh []string) {
 	before := n.folders
 	n.folders = make([]child, 0, len(folders))
@@ -207,7 +198,6 @@ func (t *tree) replaceFolders(n *node, folders []string) (fresh []string) {
 	return fresh
 }
 
-// forget takes a folder that is gone out of the counts.
 func (t *tree) forget(n *node) {
 	t.files -= n.files.len()
 	t.folders--
@@ -222,7 +212,6 @@ type snapshot struct {
 	files, folders int
 }
 
-// snapshot returns the tree as it is now.
 func (t *tree) snapshot() *snapshot {
 	t.generation++
 	t.dirty = false

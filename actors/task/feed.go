@@ -8,29 +8,26 @@ import (
 	"troupe/statemachine"
 )
 
-// instance names an instance.
 type instance struct {
 	workflow string
 	id       key.ID
 }
 
-// Feed tells watchers which instances have tasks that changed. Nobody waits for a watcher: one that does not follow is told that it has
-// lost something. Its methods are safe for concurrent use.
+// Feed tells watchers which instances have tasks that changed. Nobody waits for a watcher: one that does not follow is
+// told that it has lost something.
 type Feed struct {
 	mu       sync.Mutex
 	watchers map[worklist]map[*watcher]bool // guarded by mu; by what they look at
 	all      map[*watcher]bool              // guarded by mu
 }
 
-// NewFeed returns a feed that nobody watches. In a cluster it is told what becomes visible in the replicas of this node; a store that
-// stands alone has Changed called.
+// NewFeed returns a feed that nobody watches.
 func NewFeed(s *persistence.Store) *Feed {
 	f := &Feed{watchers: map[worklist]map[*watcher]bool{}, all: map[*watcher]bool{}}
 	s.FollowShards(follower{f})
 	return f
 }
 
-// watcher is what one Watch has not told yet.
 type watcher struct {
 	lists   []worklist // read only
 	mu      sync.Mutex
@@ -42,7 +39,6 @@ type watcher struct {
 // pendingMax bounds what a watcher has not told yet.
 const pendingMax = 1000
 
-// add notes an instance.
 func (w *watcher) add(of instance) {
 	w.mu.Lock()
 	if len(w.pending) >= pendingMax && !w.pending[of] {
@@ -54,7 +50,6 @@ func (w *watcher) add(of instance) {
 	w.rouse()
 }
 
-// lose notes that something is missing.
 func (w *watcher) lose() {
 	w.mu.Lock()
 	w.lost = true
@@ -69,7 +64,6 @@ func (w *watcher) rouse() {
 	}
 }
 
-// take returns what was noted since the last time.
 func (w *watcher) take() (changed []instance, lost bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -10,8 +10,7 @@ import (
 
 // A group is the tasks of one workflow that stand in one worklist in one order: what a list of tasks is merged of.
 
-// findGroups looks for the groups that the list can have something of, by going from each to the next. What a group has is not read, so those of workflows
-// that the caller may not see cost nothing but that.
+// findGroups looks for the groups that the list can have something of, by going from each to the next.
 func (r *reading) findGroups() error {
 	r.groups = []key.Range{}
 	if r.req.Scope == ScopeEvery {
@@ -24,7 +23,6 @@ func (r *reading) findGroups() error {
 	return r.hop(r.hopGroup, lists...)
 }
 
-// hop goes from one group to the next: next notes what the list wants of it, and says where to look on.
 func (r *reading) hop(next func(group []byte, of *key.Work) []byte, ranges ...key.Range) error {
 	var stopped error
 	err := r.from.Hop(func(k []byte) ([]byte, error) {
@@ -50,7 +48,6 @@ func (r *reading) hopGroup(group []byte, of *key.Work) []byte {
 	return key.PrefixEnd(group)
 }
 
-// hopEvery goes through all worklists.
 func (r *reading) hopEvery(group []byte, of *key.Work) []byte {
 	sh := key.ShardOf(group)
 	switch order := Order(of.Order); {
@@ -64,7 +61,6 @@ func (r *reading) hopEvery(group []byte, of *key.Work) []byte {
 	return r.hopGroup(group, of)
 }
 
-// isWanted reports whether the list can have tasks of a workflow.
 func (r *reading) isWanted(workflow string) bool {
 	return (r.req.WorkflowID == "" || r.req.WorkflowID == workflow) && r.mayReadSome(workflow)
 }

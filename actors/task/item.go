@@ -36,7 +36,8 @@ type Item struct {
 	EventLabels []statemachine.EventLabel // EventLabels say how people see each of Events
 	Decided     *Decided                  // set when somebody has brought it on
 	IsCandidate bool                      // the reader may take it over
-	// IsBlind: the title is the label of the node, and nothing is known of what the instance holds, nor of its requester.
+	// IsBlind: the title is the label of the node, and nothing is known of what the instance holds, nor of its
+	// requester.
 	IsBlind bool
 }
 
@@ -55,7 +56,6 @@ type Whole struct {
 	available []statemachine.Available // what asked has to send
 }
 
-// asked is who wanted to know what there is to send, and when.
 type asked struct {
 	c   *statemachine.Caller
 	now time.Time
@@ -122,7 +122,6 @@ func Find(in *statemachine.Instance, id statemachine.ElementID) *statemachine.Ta
 	return nil
 }
 
-// loadWhole reads an instance.
 func loadWhole(from query.Loader, c *catalog.Catalog, sh key.Shard, workflow string, id key.ID) (*Whole, error) {
 	in, err := query.LoadInstance(from, c, sh, workflow, id)
 	if err != nil {

@@ -39,7 +39,8 @@ const (
 type ListRequest struct {
 	Caller *identity.Principal
 	Scope  Scope
-	// WorkflowID, Filter and Query narrow the list; empty: they do not. Query has words that title, requester or id must all have.
+	// WorkflowID, Filter and Query narrow the list; empty: they do not. Query has words that title, requester or id
+	// must all have.
 	WorkflowID, Filter, Query string
 	Sort                      string // "due", "created", "priority" or "title", or one behind "-"; empty is "due"
 	Limit                     int    // 1 to LimitMax, and Cursor Page.Next of the page before
@@ -67,8 +68,8 @@ type Lists struct {
 
 var errTooManyTitles = failure.Refuse(failure.ErrInvalid, "there are too many tasks to sort them by title: narrow the list, or sort it by something else")
 
-// List returns a page of tasks that the caller may see. It sees one consistent moment, with everything that was acknowledged before, and wakes
-// nobody. The errors are failure.ErrInvalid, and those of query.Service.Rows.
+// List returns a page of tasks that the caller may see. It sees one consistent moment, with everything that was
+// acknowledged before, and wakes nobody.
 func (l *Lists) List(ctx context.Context, req *ListRequest) (*Page, error) {
 	r, err := l.newReading(req)
 	if err == nil {
@@ -80,7 +81,6 @@ func (l *Lists) List(ctx context.Context, req *ListRequest) (*Page, error) {
 	return r.page, nil
 }
 
-// reading is one call of List.
 type reading struct {
 	*Lists
 	req    *ListRequest
@@ -107,14 +107,12 @@ type reading struct {
 	all    []titled
 }
 
-// readInstance is an instance that was read.
 type readInstance struct {
 	id        key.ID
 	whole     *Whole
 	requester string
 }
 
-// titled is a task of a list that is sorted by title.
 type titled struct {
 	title string
 	place []byte
@@ -182,7 +180,6 @@ func (r *reading) sortBy(text string) error {
 	return nil
 }
 
-// worklists are those of the caller in the scope.
 func (r *reading) worklists() (lists []worklist) {
 	user := r.caller.ID
 	if r.req.Scope == ScopeDone {
@@ -197,7 +194,6 @@ func (r *reading) worklists() (lists []worklist) {
 	return lists
 }
 
-// candidateLists are the worklists that have what a caller may take over.
 func candidateLists(c *statemachine.Caller) []worklist {
 	lists := []worklist{{letter: listEverybody}, {listUser, c.ID}}
 	for _, role := range c.Roles {
@@ -209,7 +205,7 @@ func candidateLists(c *statemachine.Caller) []worklist {
 	return lists
 }
 
-// read makes the page, and counts the list. A page and its count have a bound each, so that one that cannot be counted goes on all the same.
+// A page and its count have a bound each, so that one that cannot be counted goes on all the same.
 func (r *reading) read(from *query.Reader) error {
 	r.from = from
 	after := r.after
@@ -236,7 +232,6 @@ func (r *reading) read(from *query.Reader) error {
 	return nil
 }
 
-// countAll counts the list. Page.Count stays nil when that would take too long.
 func (r *reading) countAll() error {
 	switch {
 	case r.titles: // it is counted
@@ -252,8 +247,7 @@ func (r *reading) countAll() error {
 	return nil
 }
 
-// walk calls take with the tasks of the list behind a place, nil for its beginning, until take is true. When it has looked at enough before
-// the end, it returns the place that it looked at last, else nil.
+// walk calls take with the tasks of the list behind a place, nil for its beginning, until take is true.
 func (r *reading) walk(after []byte, take func(item *Item, place []byte) bool) (stopped []byte, err error) {
 	if r.groups == nil {
 		if err := r.findGroups(); err != nil {
@@ -295,7 +289,6 @@ func (r *reading) walk(after []byte, take func(item *Item, place []byte) bool) (
 	return nil, failure.OfStore(c.Err())
 }
 
-// ranges are those of the groups behind a place.
 func (r *reading) ranges(after []byte) (ranges []key.Range) {
 	for _, of := range r.groups {
 		switch {
@@ -310,7 +303,7 @@ func (r *reading) ranges(after []byte) (ranges []key.Range) {
 	return ranges
 }
 
-// add puts a task on the page. It is true when nothing more is to be read.
+// It is true when nothing more is to be read.
 func (r *reading) add(item *Item, place []byte) bool {
 	switch {
 	case r.titles:
@@ -325,7 +318,6 @@ func (r *reading) add(item *Item, place []byte) bool {
 	return false
 }
 
-// sortTitles makes the page of a list that is sorted by title. The position of such a page is the title and the place, whose length is known.
 func (r *reading) sortTitles() {
 	slices.SortFunc(r.all, func(a, b titled) int { return r.compare(&a, &b) })
 	if len(r.after) >= placeBytes {
@@ -344,7 +336,6 @@ func (r *reading) sortTitles() {
 	}
 }
 
-// placeBytes is how long a place in a worklist is.
 const placeBytes = 8 + len(key.ID{}) + 8 + 4
 
 func (r *reading) compare(a, b *titled) int {
@@ -355,7 +346,6 @@ func (r *reading) compare(a, b *titled) int {
 	return order
 }
 
-// item is the task of a row, nil when it is not in the list.
 func (r *reading) item(k, value []byte) (*Item, error) {
 	_, w, ok := key.ParseWork(k)
 	if !ok {
@@ -413,7 +403,6 @@ func (i *Item) IsFor(c *statemachine.Caller) bool {
 	return i.Assignee == c.ID && i.Assignee != "" || i.Assignee == "" && i.IsCandidate
 }
 
-// loadRow reads the row of a task.
 func loadRow(from query.Loader, sh key.Shard, instance key.ID, id statemachine.ElementID) (row, error) {
 	stored, err := from.Load(key.Task(nil, sh, instance, id.Sequence, id.Number))
 	if errors.Is(err, persistence.ErrNotFound) {
@@ -429,7 +418,6 @@ func loadRow(from query.Loader, sh key.Shard, instance key.ID, id statemachine.E
 	return of, nil
 }
 
-// mayReadSome reports whether the caller may read instances of a workflow at all.
 func (r *reading) mayReadSome(workflow string) bool {
 	may, known := r.rights[workflow]
 	if !known && r.req.Scope == ScopeEvery {
@@ -443,8 +431,7 @@ func (r *reading) mayReadSome(workflow string) bool {
 	return may
 }
 
-// instance reads an instance and who created it; nil when the caller may not see it, or nobody can read it: one that is damaged
-// keeps nobody from the others.
+// instance reads an instance and who created it; nil when the caller may not see it, or nobody can read it.
 func (r *reading) instance(sh key.Shard, workflow string, id key.ID) (*Whole, string, error) {
 	if r.last != nil && r.last.id == id {
 		return r.last.whole, r.last.requester, nil
@@ -478,7 +465,6 @@ func (r *reading) instance(sh key.Shard, workflow string, id key.ID) (*Whole, st
 	return whole, requester, nil
 }
 
-// isSkipped reports whether an error is about one instance alone.
 func isSkipped(err error) bool {
 	return errors.Is(err, failure.ErrExecution) || errors.Is(err, failure.ErrNotFound)
 }

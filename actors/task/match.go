@@ -9,7 +9,6 @@ import (
 	"troupe/statemachine/filter"
 )
 
-// matches asks the filter and the words of a list.
 func (r *reading) matches(i *Item, of *Whole) bool {
 	if len(r.words) > 0 {
 		text := strings.ToLower(strings.Join(append([]string{i.TaskID(), i.Requester, r.nameOf(i.Requester)}, i.Title.All()...), "\n"))

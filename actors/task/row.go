@@ -14,7 +14,7 @@ import (
 	"troupe/statemachine/packed"
 )
 
-// The letters of the worklists. They are part of the on-disk format. Those of candidates have the tasks of each workflow by themselves, so that
+// They are part of the on-disk format. Those of candidates have the tasks of each workflow by themselves, so that
 // nobody reads past those of a workflow that they may not see.
 const (
 	listRole      byte = 'R'
@@ -37,7 +37,6 @@ const (
 
 var orders = []Order{ByDue, ByCreated, ByPriority}
 
-// value is what sorts a task.
 func (o Order) value(t *statemachine.Task) uint64 {
 	created := milliseconds(t.Created)
 	switch o {
@@ -55,7 +54,6 @@ func (o Order) value(t *statemachine.Task) uint64 {
 
 func milliseconds(at time.Time) uint64 { return uint64(max(at.UnixMilli(), 0)) } //nolint:gosec // not negative
 
-// worklist names the list of a role, a user and so on.
 type worklist struct {
 	letter byte
 	name   string
@@ -65,7 +63,6 @@ func (l worklist) prefix(dst []byte, sh key.Shard, o Order) []byte {
 	return key.WorkPrefix(dst, sh, l.letter, l.name, byte(o))
 }
 
-// worklistsOf are those that have an open task.
 func worklistsOf(of *statemachine.Definition, t *statemachine.Task) (lists []worklist) {
 	if t.Assignee != "" {
 		return []worklist{{listMine, t.Assignee}}
@@ -120,8 +117,7 @@ func Put(w *persistence.Writes, of *Origin, ended, begun, decided []statemachine
 	}
 }
 
-// Remove removes the rows of an instance from all worklists: those of its open tasks, and of those that were decided. The rows that begin
-// with the id of the instance are for the caller.
+// Remove removes the rows of an instance from all worklists: those of its open tasks, and of those that were decided.
 func (of *Origin) Remove(w *persistence.Writes, store *persistence.Store, open []statemachine.Task) error {
 	for i := range open {
 		of.eachRow(of.Before, &open[i], w.Delete)
@@ -141,7 +137,6 @@ func (of *Origin) Remove(w *persistence.Writes, store *persistence.Store, open [
 	return failure.OfStore(err)
 }
 
-// eachRow visits the keys of the rows of an open task.
 func (of *Origin) eachRow(d *statemachine.Definition, t *statemachine.Task, visit func(key []byte)) {
 	for _, list := range worklistsOf(d, t) {
 		for _, o := range orders {
@@ -167,7 +162,6 @@ func (of *Origin) key(id statemachine.ElementID) []byte {
 // ErrDamaged: the row of a task cannot be read.
 var ErrDamaged = errors.New("a task cannot be read")
 
-// row is the row of a task.
 type row struct {
 	Workflow string
 	Decided  *Decided // nil: it is open

@@ -23,14 +23,13 @@ type Name struct {
 // InstanceID is the text of Instance.
 func (n *Name) InstanceID() string { return instanceid.Text(n.Instance) }
 
-// LocateTask takes the name of a task apart and finds its workflow, where its shard is led: failure.ErrNotFound, failure.ErrElsewhere.
-// It asks for no right.
+// LocateTask takes the name of a task apart and finds its workflow, where its shard is led: failure.ErrNotFound,
+// failure.ErrElsewhere.
 func (l *Lists) LocateTask(ctx context.Context, taskID string) (*Name, error) {
 	n, _, err := l.locate(ctx, taskID)
 	return n, err
 }
 
-// locate is LocateTask, with the row of the task.
 func (l *Lists) locate(ctx context.Context, taskID string) (n *Name, of row, err error) {
 	if n, err = l.parse(taskID); err != nil {
 		return nil, of, err
@@ -55,8 +54,8 @@ type FormName struct {
 	Form string // the identifier of its template
 }
 
-// LocateForm returns the form of a task where its shard is led, also of one that was decided: failure.ErrNotFound when it has
-// none, failure.ErrElsewhere. It asks for no right.
+// LocateForm returns the form of a task where its shard is led, also of one that was decided: failure.ErrNotFound when
+// it has none, failure.ErrElsewhere.
 func (l *Lists) LocateForm(ctx context.Context, taskID string) (*FormName, error) {
 	n, of, err := l.locate(ctx, taskID)
 	if err != nil {
@@ -131,7 +130,6 @@ func (l *Lists) load(r *query.Reader, n *Name, c *statemachine.Caller) (*Item, e
 	return whole.ItemOf(t, c, now, requester), nil
 }
 
-// decidedItem is a task that somebody has brought on.
 func decidedItem(of *Whole, d *Decided, requester string) *Item {
 	return &Item{
 		WorkflowID: of.Workflow, InstanceID: of.State.ID, Task: d.Task, TaskText: d.TaskText, Status: Done, Requester: requester, Decided: d,

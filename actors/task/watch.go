@@ -38,12 +38,12 @@ const (
 // Event is one thing that a watcher is told.
 type Event struct {
 	Kind EventKind
-	// WorkflowID and InstanceID are those of Changed, and Items all open tasks of the instance that the caller has or may take over.
+	// WorkflowID and InstanceID are those of Changed, and Items all open tasks of the instance that the caller has or
+	// may take over.
 	WorkflowID, InstanceID string
 	Items                  []*Item
 }
 
-// errOver ends a watch when the service stops.
 var errOver = errors.New("watching has stopped")
 
 // Watcher runs watches of tasks.
@@ -54,9 +54,8 @@ type Watcher struct {
 	Stopped context.Context //nolint:containedctx // of the service
 }
 
-// Watch calls yield with Opened, then with Changed for each instance whose tasks have changed for the caller. That a task went whose instance the
-// caller may not see any more is said only where the watch has told of it. It returns nil when the service stops, ctx's error, yield's own, or
-// failure.ErrUnavailable.
+// Watch calls yield with Opened, then with Changed for each instance whose tasks have changed for the caller. It
+// returns nil when the service stops, ctx's error, yield's own, or failure.ErrUnavailable.
 func (s *Watcher) Watch(ctx context.Context, req *WatchRequest, yield func(*Event) error) error {
 	if s.Stopped.Err() != nil {
 		return failure.ErrUnavailable
@@ -73,7 +72,6 @@ func (s *Watcher) Watch(ctx context.Context, req *WatchRequest, yield func(*Even
 	return err
 }
 
-// settle returns when every commit is visible that did not see the watcher.
 func (s *Watcher) settle(ctx context.Context) error {
 	s.Catalog.AwaitCommits()
 	if err := s.Store.AwaitDurable(); err != nil {
@@ -128,10 +126,8 @@ func (s *Watcher) run(ctx context.Context, w *watcher, req *WatchRequest, yield 
 	}
 }
 
-// toldMax bounds what a watch remembers.
 const toldMax = 10_000
 
-// look reads the tasks of an instance as the caller sees them; nil when there is nothing to be told.
 func (s *Watcher) look(ctx context.Context, p *identity.Principal, at instance, told map[instance]bool) (e *Event, err error) {
 	c, now := catalog.CallerOf(p), s.Clock()
 	err = s.Queries.Read(ctx, p.ID, func(r *query.Reader) error {
@@ -166,7 +162,6 @@ func (s *Watcher) look(ctx context.Context, p *identity.Principal, at instance, 
 	return e, nil
 }
 
-// itemsFor are the open tasks that a caller has, or may take over.
 func (w *Whole) itemsFor(c *statemachine.Caller, now time.Time, requester string) (items []*Item) {
 	for _, t := range w.State.Tasks() {
 		if i := w.ItemOf(&t, c, now, requester); i.IsFor(c) {

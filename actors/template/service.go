@@ -22,8 +22,7 @@ import (
 	"troupe/actors/template/param"
 )
 
-// Files opens files on behalf of a caller; repository.Service does. What the caller does not read is
-// failure.ErrNotFound.
+// Files opens files on behalf of a caller; repository.Service does.
 type Files interface {
 	Open(ctx context.Context, caller *identity.Principal, path string) (*repository.File, error)
 }
@@ -33,8 +32,7 @@ type Options struct {
 	System *actors.System
 	Files  Files
 	Limits Limits // Limits bound the work of one file; zero is the defaults
-	// ParsersMax is how many files are parsed at the same time. Default: the number of processors. Other requests wait,
-	// and users share the parsers fairly.
+	// ParsersMax is how many files are parsed at the same time. Default: the number of processors.
 	ParsersMax int
 	// WaitMax is how long a request waits for a worker, and for a parser. Default: 2 s.
 	WaitMax time.Duration
@@ -86,8 +84,7 @@ func (s *Service) Metrics() Metrics {
 
 // Parameters returns what the template under a path of the repository declares, as the function Parameters does; the
 // slice is shared and must not be changed. It reads the file as the caller: what the caller does not read is
-// failure.ErrNotFound. Other errors: those of the function, ErrNotTemplate when the file's name has the extension of
-// another kind, and failure.ErrTooLarge, ErrBusy and ErrUnavailable.
+// failure.ErrNotFound.
 func (s *Service) Parameters(ctx context.Context, caller *identity.Principal, kind Kind, path string) (params []Param, err error) {
 	err = s.supervisor.Do(ctx, caller.ID, "parameters", func(ctx context.Context) (err error) {
 		params, err = s.parameters(ctx, caller, kind, path)
@@ -124,7 +121,6 @@ func (s *Service) parameters(ctx context.Context, caller *identity.Principal, ki
 	return params, nil
 }
 
-// refuse translates what reading and parsing a file says.
 func refuse(err error) error {
 	fault := (*Fault)(nil)
 	switch {
@@ -143,7 +139,6 @@ func refuse(err error) error {
 	return &failure.Error{Kind: kind, Reason: fault.Reason, Cause: err}
 }
 
-// acquire waits until a file for this user can be parsed.
 func (s *Service) acquire(ctx context.Context, parser *semaphore.Slot[identity.UserID]) error {
 	waiting, cancel := context.WithTimeout(ctx, s.o.WaitMax)
 	defer cancel()
@@ -156,14 +151,12 @@ func (s *Service) acquire(ctx context.Context, parser *semaphore.Slot[identity.U
 	return failure.ErrBusy
 }
 
-// cacheKey identifies one content of one file, read as one kind.
 type cacheKey struct {
 	kind Kind
 	file repository.Identity
 }
 
-// cache has the parameters of the files that were asked for last. A changed file has another key. The caller's right to
-// the file is checked before each use.
+// A changed file has another key. The caller's right to the file is checked before each use.
 type cache struct {
 	max int // bytes
 	mu  struct {
@@ -180,8 +173,7 @@ type cached struct {
 	size   int // bytes
 }
 
-// entryBytes is the approximate size of an answer without parameters, and paramBytes that of a parameter without its
-// texts.
+// entryBytes is about the size of an answer without parameters, paramBytes that of a parameter without its texts.
 const entryBytes, paramBytes = 400, 48
 
 func newCached(key cacheKey, params []Param) *cached {

@@ -27,7 +27,6 @@ func (k Kind) String() string {
 	return extensions[k][0][1:]
 }
 
-// extensions are those of the files of each kind, the usual one first. They are in lower case and never changed.
 var extensions = map[Kind][]string{
 	Report:   {".rml"},
 	Document: {".docx", ".dotx", ".docm", ".dotm"},
@@ -45,8 +44,7 @@ func KindOf(name string) (kind Kind, ok bool) {
 	return 0, false
 }
 
-// Sniff guesses the kind of a file by its first bytes, for files whose name does not say it. Zip files and compound
-// files are documents, everything else is a report.
+// Sniff guesses the kind of a file by its first bytes, for files whose name does not say it.
 func Sniff(head []byte) Kind {
 	for _, magic := range []string{"PK\x03\x04", "PK\x05\x06", "\xd0\xcf\x11\xe0"} {
 		if strings.HasPrefix(string(head), magic) {
@@ -66,7 +64,6 @@ type (
 	Fault = param.Fault
 )
 
-// What is wrong with a file: package param says what the caller answers.
 var (
 	ErrNotTemplate = param.ErrNotTemplate
 	ErrEncrypted   = param.ErrEncrypted

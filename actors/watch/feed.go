@@ -14,24 +14,19 @@ import (
 	"troupe/statemachine/data"
 )
 
-// A feed hands the entries that become durable to those who watch. It keeps the newest ones, each watcher reads at its
-// own position, and a watcher that falls behind what is kept has lost it: nobody waits for anybody, and the memory of a
-// feed is bounded however many watch.
-//
-// There is a feed only while somebody watches, and a while longer, so that a watcher who was cut off can go on where it
-// was.
+// A feed keeps the newest entries, and each watcher reads at its own position: nobody waits for anybody, and its memory
+// is bounded. There is one only while somebody watches, and a while longer, so that who was cut off can go on.
 const (
 	feedItemsMax = 4096
 	feedBytesMax = 8 << 20
 	// feedsBytesMax bounds all feeds together, watched or not. Above it the oldest items go, whoever has them.
 	feedsBytesMax = 64 << 20
-	// readBytesMax bounds what a watcher takes at a time, unless one item is larger: it holds that while it waits for
-	// its reader.
+	// readBytesMax bounds what a watcher takes at a time, unless one item is larger: it holds that while its reader
+	// waits.
 	readBytesMax = 256 << 10
 	feedKeptFor  = time.Minute // how long a feed outlives its last watcher
 )
 
-// feedKey names what is watched: one instance, or all of a workflow when id is zero.
 type feedKey struct {
 	workflow string
 	id       key.ID
@@ -67,8 +62,7 @@ type Feed struct {
 	next   uint64     // guarded by mu; the place of the next item
 	newest uint64     // guarded by mu; the sequence of the last item that has one
 	gone   bool       // guarded by mu; the feed is forgotten and keeps nothing
-	// dropped is how far a reader of the store is who needs nothing but the items that are kept; nil: there is no such
-	// place.
+	// dropped is how far a reader of the store is who needs nothing but the items that are kept; nil: no such place.
 	dropped  changefeed.Cursor // guarded by mu
 	bytes    int               // guarded by mu
 	wake     chan struct{}     // guarded by mu; closed and replaced with each item
@@ -76,7 +70,6 @@ type Feed struct {
 	left     time.Time         // guarded by mu; when the last watcher went
 }
 
-// keptItem is an item and its place among those of all feeds.
 type keptItem struct {
 	*Item
 	age *linked.Element
@@ -103,7 +96,6 @@ func (f *Feed) Publish(item *Item) {
 	f.all.trim()
 }
 
-// drop forgets the oldest item. The caller holds mu.
 func (f *Feed) drop() {
 	size := f.items[0].size()
 	f.all.release(f.items[0].age, size)
@@ -117,7 +109,6 @@ func (f *Feed) drop() {
 	f.items = f.items[1:]
 }
 
-// dropAged forgets the oldest item if it is still the one of that age.
 func (f *Feed) dropAged(age *linked.Element) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -126,8 +117,8 @@ func (f *Feed) dropAged(age *linked.Element) {
 	}
 }
 
-// read appends the items from place on to dst, which is empty. lost says that some before the first are gone. wake is
-// closed when there is more.
+// read appends the items from place on to dst, which is empty. lost: some before the first are gone. wake is closed
+// when there is more.
 func (f *Feed) read(dst []*Item, place uint64) (items []*Item, next uint64, lost bool, wake <-chan struct{}) {
 	const most = 256
 	f.mu.Lock()
@@ -147,7 +138,6 @@ func (f *Feed) read(dst []*Item, place uint64) (items []*Item, next uint64, lost
 	return dst, place, lost, f.wake
 }
 
-// sequence is that of the newest item, kept or not: of one instance, how far it is.
 func (f *Feed) sequence() uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -163,8 +153,7 @@ func (f *Feed) beginAt(c changefeed.Cursor) {
 	}
 }
 
-// behind returns the place of the first item that is kept, if whoever has seen all up to a cursor of the store needs
-// nothing else.
+// behind returns the place of the first item that is kept, if whoever has seen all up to a cursor needs nothing else.
 func (f *Feed) behind(c changefeed.Cursor) (place uint64, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -177,7 +166,6 @@ func (f *Feed) end() uint64 {
 	return f.next
 }
 
-// feeds are all feeds of a router.
 type feeds struct {
 	byKey *xsync.Map[feedKey, *Feed]
 
@@ -186,7 +174,6 @@ type feeds struct {
 	bytes int         // guarded by mu; of all of them
 }
 
-// keep counts one more item of a feed.
 func (fs *feeds) keep(f *Feed, size int) *linked.Element {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -194,7 +181,6 @@ func (fs *feeds) keep(f *Feed, size int) *linked.Element {
 	return fs.ages.PushBack(f)
 }
 
-// release is the opposite of keep.
 func (fs *feeds) release(age *linked.Element, size int) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -202,7 +188,6 @@ func (fs *feeds) release(age *linked.Element, size int) {
 	fs.ages.Remove(age)
 }
 
-// trim drops the oldest items of all feeds while they are too much.
 func (fs *feeds) trim() {
 	for {
 		f, age := fs.tooMuch()
@@ -213,7 +198,6 @@ func (fs *feeds) trim() {
 	}
 }
 
-// tooMuch returns which item has to go; nil: none.
 func (fs *feeds) tooMuch() (*Feed, *linked.Element) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -225,7 +209,6 @@ func (fs *feeds) tooMuch() (*Feed, *linked.Element) {
 	return f, age
 }
 
-// join returns the feed of a key, and counts a watcher.
 func (fs *feeds) join(key feedKey) *Feed {
 	f, _ := fs.byKey.Compute(key, func(old *Feed, loaded bool) (*Feed, xsync.ComputeOp) {
 		if !loaded {
@@ -246,7 +229,6 @@ func (fs *feeds) leave(f *Feed, now time.Time) {
 	f.left = now
 }
 
-// of lists the feeds that an instance's entries go to.
 func (fs *feeds) of(workflow string, id key.ID) []*Feed {
 	if fs.byKey.Size() == 0 {
 		return nil
@@ -260,7 +242,6 @@ func (fs *feeds) of(workflow string, id key.ID) []*Feed {
 	return out
 }
 
-// breakAll ends all feeds and their watchers.
 func (fs *feeds) breakAll() {
 	fs.byKey.Range(func(key feedKey, _ *Feed) bool {
 		fs.byKey.Compute(key, func(f *Feed, loaded bool) (*Feed, xsync.ComputeOp) {
@@ -277,7 +258,6 @@ func (fs *feeds) breakAll() {
 	})
 }
 
-// forgetLocked drops all items, and those that come.
 func (f *Feed) forgetLocked() {
 	f.gone = true // NB: a commit that still knows it may come
 	for len(f.items) > 0 {
@@ -285,7 +265,6 @@ func (f *Feed) forgetLocked() {
 	}
 }
 
-// sweep forgets feeds that nobody has watched for a while.
 func (fs *feeds) sweep(now time.Time) {
 	fs.byKey.Range(func(key feedKey, _ *Feed) bool {
 		fs.byKey.Compute(key, func(f *Feed, loaded bool) (*Feed, xsync.ComputeOp) {

@@ -9,8 +9,7 @@ import (
 	"troupe/statemachine"
 )
 
-// follower has the feeds of a node of a cluster told what becomes visible in its replicas,
-// whichever node leads the instances.
+// follower has the feeds of a node told what becomes visible in its replicas, whichever node leads the instances.
 type follower struct{ *Service }
 
 // Written implements persistence.ShardFollower.
@@ -49,7 +48,6 @@ func (s follower) Written(sh key.Shard, each func(visit func(key, value []byte))
 	}
 }
 
-// itemOf is what a step has led to, nil if that cannot be read here.
 func (s follower) itemOf(of key.Parts, record, entry []byte) *Item {
 	stored, err := statemachine.ParseRecord(bytes.Clone(record))
 	if err != nil {

@@ -7,11 +7,10 @@ import (
 	"troupe/statemachine/filter"
 )
 
-// lightBytes is how large an instance may be to be matched at once. What is larger, or takes longer than some
-// milliseconds, is done with a slot of the user among the queries: watches are many, and each entry concerns all.
+// lightBytes is how large an instance may be to be matched at once. Larger ones take a slot of the user among the
+// queries.
 const lightBytes = 16 << 10
 
-// matches asks rights and filter. next is the item behind this one.
 func (w *watcher) matches(item *Item) (bool, error) {
 	if !w.mayRead(&item.State, item.Of) {
 		return false, nil
@@ -33,15 +32,13 @@ func (w *watcher) matches(item *Item) (bool, error) {
 	return w.matchesSlowly(d)
 }
 
-// verdict is the end of a match that took long.
 type verdict struct {
 	match    bool
 	err      error
 	panicked any
 }
 
-// matchesSlowly is the filter's part of matches for what takes long. What takes longer than a query may loses the
-// entry. The caller gets heartbeats meanwhile.
+// What takes longer than a query may loses the entry. The caller gets heartbeats meanwhile.
 func (w *watcher) matchesSlowly(d filter.Document) (bool, error) {
 	ctx, cancel := context.WithCancel(w.ctx)
 	defer cancel()

@@ -4,10 +4,8 @@ import "troupe/actors/identity"
 
 // Request asks for what is committed from now on.
 type Request struct {
-	Caller *identity.Principal
-	// Reauthorize returns the caller as of now, or an error that ends the watch. It is called before each event; nil:
-	// the caller stays as it is.
-	Reauthorize func() (*identity.Principal, error)
+	Caller      *identity.Principal
+	Reauthorize func() (*identity.Principal, error) // Reauthorize returns the caller as of now, or an error that ends the watch
 	WorkflowID  string
 	InstanceID  string // the one instance to watch; empty: all that the caller may see
 	// Filter is the text of the filter parameter; empty matches all. It looks at the instance as the entry left it.
@@ -18,9 +16,7 @@ type Request struct {
 // Event is one thing that a watcher is told.
 type Event struct {
 	Kind Kind
-	// ID is the position in the stream, which resumes it; empty for most of the Heartbeats. That of a whole workflow is
-	// also a cursor of package changefeed.
-	ID   string
+	ID   string // the position in the stream, which resumes it; empty for most of the Heartbeats
 	Data []byte // a JSON object, valid during the call; nil for Opened and Heartbeat
 }
 

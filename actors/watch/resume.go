@@ -8,16 +8,15 @@ import (
 	"troupe/persistence/key"
 )
 
-// beatsBetween is how many heartbeats come before one has a new position: a stream that is silent for long would come
-// back at a place from which the store has much to read, or that it no longer keeps.
+// beatsBetween is how many heartbeats come before one has a new position, so that a silent stream does not come back
+// far behind.
 const beatsBetween = 20
 
-// chunkMax is how many entries are read from the store before they are shown, and chunkRows how many rows are looked
-// at: no snapshot waits for a slow reader.
+// chunkMax entries are read from the store before they are shown, chunkRows rows are looked at: no snapshot waits for a
+// reader.
 const chunkMax, chunkRows = 256, 20_000
 
-// resumeAll goes on where the caller was: with what the feed has kept, if that is all that it misses, else with what
-// the store has.
+// resumeAll goes on with what the feed has kept, if that is all that the caller misses, else with what the store has.
 func (w *watcher) resumeAll() error {
 	seen, err := changefeed.ParseCursor(w.req.LastEventID, len(w.seen))
 	if err != nil {
@@ -31,9 +30,8 @@ func (w *watcher) resumeAll() error {
 	return w.catchUpAll()
 }
 
-// catchUpAll shows what the store has behind w.seen. All that comes behind that is in the feed, at w.next or later.
-// What the caller may read is decided as of now, and so is what matches a filter: where that cannot be known of an old
-// entry, entries are lost.
+// catchUpAll shows what the store has behind w.seen. What the caller may read is decided as of now, and so is what
+// matches a filter: where that cannot be known of an old entry, entries are lost.
 func (w *watcher) catchUpAll() error {
 	for unknown := false; ; {
 		chunk, more, err := w.readChunk()
@@ -70,13 +68,11 @@ func (w *watcher) catchUpAll() error {
 	}
 }
 
-// chunk is a part of what the store has.
 type chunk struct {
 	entries []*changefeed.Entry
 	end     changefeed.Cursor // behind the last of them, and what did not concern the workflow
 }
 
-// readChunk reads a part behind w.seen, and returns when it is durable. more says that there may be more.
 func (w *watcher) readChunk() (c chunk, more bool, err error) {
 	s := w.service
 	sn := s.o.Store.Snapshot()
@@ -113,7 +109,6 @@ func (w *watcher) readChunk() (c chunk, more bool, err error) {
 	return c, more, failure.OfStore(err)
 }
 
-// beginAgain says that entries are missing, and goes on with what is committed from now on.
 func (w *watcher) beginAgain() error {
 	now, err := w.current()
 	if err != nil {
@@ -123,7 +118,6 @@ func (w *watcher) beginAgain() error {
 	return w.lose()
 }
 
-// current is a cursor up to which all rows are durable, and have been published in the feed if it was there before.
 func (w *watcher) current() (changefeed.Cursor, error) {
 	now, err := w.service.o.Changes.Now()
 	if err == nil {
@@ -136,7 +130,6 @@ func (w *watcher) current() (changefeed.Cursor, error) {
 	return now, err
 }
 
-// showStored decides about an entry from the store and shows it.
 func (w *watcher) showStored(e *changefeed.Entry, unknown *bool) error {
 	item := &Item{ID: e.ID, Name: e.Name, Sequence: e.Sequence, Entry: e.Text, States: e.States, State: e.Instance, Of: e.Of}
 	if ok, err := w.matches(item); err != nil || !ok {
@@ -148,7 +141,6 @@ func (w *watcher) showStored(e *changefeed.Entry, unknown *bool) error {
 	return w.show(e.Name, e.Sequence, e.Text, e.States, w.position())
 }
 
-// loseUnknown says that entries are missing here of which nobody knows whether they matched.
 func (w *watcher) loseUnknown(unknown *bool) error {
 	if !*unknown {
 		return nil
@@ -157,7 +149,6 @@ func (w *watcher) loseUnknown(unknown *bool) error {
 	return w.lose()
 }
 
-// pauseBetweenChunks ends a watch that is over, and lets the caller know that it is not.
 func (w *watcher) pauseBetweenChunks() error {
 	select {
 	case <-w.heartbeat.C:
@@ -171,8 +162,7 @@ func (w *watcher) pauseBetweenChunks() error {
 	}
 }
 
-// beat is the next heartbeat. Now and then it has a position: behind all that is durable, when nothing of it is still
-// to be told.
+// Now and then it has a position: behind all that is durable, when nothing of it is still to be told.
 func (w *watcher) beat() Event {
 	e := Event{Kind: Heartbeat}
 	if w.beats++; w.seen == nil || w.beats < beatsBetween {

@@ -39,7 +39,6 @@ type Service struct {
 	stop    context.CancelFunc
 }
 
-// errStopped ends a watch when the service stops.
 var errStopped = errors.New("watching has stopped")
 
 // New returns a service. Stop ends it.
@@ -56,9 +55,8 @@ func (s *Service) Stop() { s.stop() }
 // Stopped is done when Stop was called.
 func (s *Service) Stopped() context.Context { return s.stopped }
 
-// Feeds lists the feeds that an instance's next entry goes to, when it is durable. A commit looks within
-// catalog.BeginCommit and EndCommit. In a cluster there are none: there the feeds get what becomes visible in the
-// replicas of this node.
+// Feeds lists the feeds that an instance's next entry goes to, when it is durable. In a cluster there are none: there
+// the feeds get what becomes visible in the replicas of this node.
 func (s *Service) Feeds(workflow string, id key.ID) []*Feed {
 	if !s.o.Store.Alone() {
 		return nil

@@ -45,7 +45,6 @@ func (s *Service) Watch(ctx context.Context, req *Request, yield func(Event) err
 	return err
 }
 
-// watcher is one call of Watch.
 type watcher struct {
 	service   *Service
 	req       *Request
@@ -63,7 +62,7 @@ type watcher struct {
 	buffer    []byte
 }
 
-// open checks the request and joins the feed. When it returns nil, every entry that is acknowledged from now on comes.
+// When it returns nil, every entry that is acknowledged from now on comes.
 func (w *watcher) open(ctx context.Context) error {
 	s := w.service
 	d, err := s.o.Catalog.Newest(w.req.WorkflowID)
@@ -107,14 +106,13 @@ func (w *watcher) open(ctx context.Context) error {
 	return nil
 }
 
-// locate finds the instance and how far it is.
 func (w *watcher) locate(ctx context.Context) (err error) {
 	w.id, w.last, err = w.service.o.Instances.Locate(ctx, w.req.Caller, w.req.WorkflowID, w.req.InstanceID)
 	return err
 }
 
-// settleCommits returns when every commit is durable that did not see the feed. Each watcher waits until one has seen
-// that, and in a cluster until its node has what was acknowledged before: a node that cannot know it gives no stream.
+// Each watcher waits until one has seen that, and in a cluster until its node has what was acknowledged before: a node
+// that cannot know it gives no stream.
 func (w *watcher) settleCommits(ctx context.Context) error {
 	s, shard := w.service, key.EveryShard
 	if w.id != (key.ID{}) {
@@ -146,7 +144,6 @@ func (w *watcher) settleCommits(ctx context.Context) error {
 // always is a channel from which there is always something to receive.
 var always = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
-// run opens the stream, catches up and goes on.
 func (w *watcher) run(ctx context.Context) error {
 	w.heartbeat = time.NewTimer(heartbeatEvery)
 	defer w.heartbeat.Stop()
@@ -188,8 +185,7 @@ func (w *watcher) run(ctx context.Context) error {
 	}
 }
 
-// miss is for items that the feed does not keep any more. The entries of one instance are still in the store; if more
-// items follow, the next one shows which are missing.
+// The entries of one instance are still in the store; if more items follow, the next one shows which are missing.
 func (w *watcher) miss(more bool) error {
 	switch {
 	case w.seen != nil:
@@ -200,7 +196,6 @@ func (w *watcher) miss(more bool) error {
 	return w.fill(w.feed.sequence())
 }
 
-// fill tells of the entries of one instance up to sequence, which the feed did not give.
 func (w *watcher) fill(sequence uint64) error {
 	switch {
 	case sequence <= w.last:
@@ -212,7 +207,6 @@ func (w *watcher) fill(sequence uint64) error {
 	return w.lose()
 }
 
-// begin opens the stream at the position that the request names.
 func (w *watcher) begin() error {
 	if w.req.LastEventID == "" {
 		return w.tell(Event{Kind: Opened, ID: w.position()})
@@ -240,8 +234,8 @@ func (w *watcher) resumeInstance() error {
 	return w.catchUp(now)
 }
 
-// catchUp shows the entries of an instance from the store, up to sequence, if the caller may see the instance as it is
-// now: what it was at each is not kept.
+// catchUp shows the entries of an instance from the store, if the caller may see it as it is now: what it was is not
+// kept.
 func (w *watcher) catchUp(sequence uint64) error {
 	store := w.service.o.Store
 	sh := store.ShardOf(w.id)
@@ -286,15 +280,13 @@ func (w *watcher) catchUp(sequence uint64) error {
 	return nil
 }
 
-// lose says that entries are missing and goes on from what is there.
 func (w *watcher) lose() error {
 	b := append(w.buffer[:0], `{"message":"entries are missing here; read the present state again"}`...)
 	w.buffer = b
 	return w.tell(Event{Kind: Lost, ID: w.position(), Data: b})
 }
 
-// position is the text of a position: of all instances, how far the caller is in the feed of the store; of one, the
-// sequence that was seen.
+// position is how far the caller is in the feed of the store; of one instance, the sequence that was seen.
 func (w *watcher) position() string {
 	if w.id != (key.ID{}) {
 		return strconv.FormatUint(w.last, 10)
@@ -302,7 +294,6 @@ func (w *watcher) position() string {
 	return w.seen.String()
 }
 
-// deliver decides about an item and shows it.
 func (w *watcher) deliver(item *Item) error {
 	if err := w.reauthorize(); err != nil {
 		return err
@@ -343,13 +334,11 @@ func (w *watcher) deliverOne(item *Item) error {
 	return w.show(item.Name, item.Sequence, item.Entry, item.States, w.position())
 }
 
-// mayRead asks whether the caller may see the instance in a state.
 func (w *watcher) mayRead(in *statemachine.Instance, of *statemachine.Definition) bool {
 	newest, err := w.service.o.Catalog.Newest(w.req.WorkflowID)
 	return err == nil && newest.MayRead(statemachine.View{Instance: in, Of: of}, w.caller, w.service.o.Clock())
 }
 
-// show tells of one entry.
 func (w *watcher) show(id string, sequence uint64, entry data.Value, states []byte, position string) error {
 	b := append(w.buffer[:0], `{"workflowId":`...)
 	b = data.AppendString(b, w.req.WorkflowID)
@@ -365,7 +354,6 @@ func (w *watcher) show(id string, sequence uint64, entry data.Value, states []by
 	return w.give(Event{Kind: Entry, ID: position, Data: w.buffer})
 }
 
-// tell hands an event over that is not about an entry.
 func (w *watcher) tell(e Event) error {
 	if err := w.reauthorize(); err != nil {
 		return err
@@ -373,8 +361,7 @@ func (w *watcher) tell(e Event) error {
 	return w.give(e)
 }
 
-// reauthorize asks who the caller is now, since a stream may outlive a credential. It comes before the rights of that
-// caller are asked.
+// reauthorize asks who the caller is now, since a stream may outlive a credential.
 func (w *watcher) reauthorize() error {
 	if w.req.Reauthorize == nil {
 		return nil

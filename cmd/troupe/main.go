@@ -33,7 +33,6 @@ func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 //go:embed example
 var example embed.FS
 
-// exampleFiles are its files.
 func exampleFiles() fs.FS {
 	files, err := fs.Sub(example, "example")
 	if err != nil {
@@ -42,7 +41,6 @@ func exampleFiles() fs.FS {
 	return files
 }
 
-// run carries out one command line and returns the exit code.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return cli.Run(newRoot(), args, stdin, stdout, stderr)
 }

@@ -11,7 +11,6 @@ import (
 	"troupe/gateway/console"
 )
 
-// A bill is what a program has of CycloneDX 1.6.
 type (
 	bill struct {
 		Schema      string          `json:"$schema"`
@@ -43,8 +42,7 @@ type (
 	}
 )
 
-// writeSBOM writes what is in a program as CycloneDX 1.6, in JSON: the main module, the other modules, Go itself and
-// the npm packages of the pages. It depends on the build alone: the same program always writes the same bytes.
+// It depends on the build alone: the same program always writes the same bytes.
 func writeSBOM(to io.Writer, info *debug.BuildInfo) error {
 	b := build.Of(info)
 	main := goModule(&debug.Module{Path: info.Main.Path, Version: b.Version})
@@ -73,7 +71,7 @@ func writeSBOM(to io.Writer, info *debug.BuildInfo) error {
 	})
 }
 
-// goModule is a component with the line that go.sum has for it. That is no hash of a file, so it is a property.
+// That is no hash of a file, so it is a property.
 func goModule(m *debug.Module) billComponent {
 	// A purl keeps slashes of a Go path and escapes what else has a meaning in it.
 	purl := "pkg:golang/" + m.Path + "@" + url.QueryEscape(m.Version)
@@ -84,12 +82,10 @@ func goModule(m *debug.Module) billComponent {
 	return c
 }
 
-// npmURL is the purl of an npm package; the at sign of a scope is escaped.
 func npmURL(name, version string) string {
 	return "pkg:npm/" + strings.Replace(name, "@", "%40", 1) + "@" + version
 }
 
-// addProperties adds pairs of name and value, without those that are not known.
 func addProperties(c *billComponent, pairs ...string) {
 	for ; len(pairs) > 1; pairs = pairs[2:] {
 		if pairs[1] != "" {

@@ -57,7 +57,6 @@ func (p *Port) endHandshakeLocked(c *connection) {
 	}
 }
 
-// admit takes a new connection into the table, or returns nil when there are too many.
 func (p *Port) admit(inner net.Conn) *connection {
 	c := &connection{Conn: inner, port: p, incoming: true, handshake: true, address: addressOf(inner.RemoteAddr())}
 	p.mu.Lock()
@@ -73,13 +72,11 @@ func (p *Port) admit(inner net.Conn) *connection {
 	return c
 }
 
-// addressOf returns the address of a peer, the zero one where there is none.
 func addressOf(a net.Addr) netip.Addr {
 	at, _ := netip.ParseAddrPort(a.String())
 	return at.Addr().Unmap().WithZone("")
 }
 
-// acceptPauseMax bounds the pause after an error of Accept, such as no free file.
 const acceptPauseMax = time.Second
 
 func (p *Port) accept(l net.Listener) {
@@ -112,7 +109,6 @@ func (p *Port) accept(l net.Listener) {
 	}
 }
 
-// receive finds out who and what a new connection is, and gives it to whom it is for.
 func (p *Port) receive(c *connection) {
 	_ = c.SetDeadline(time.Now().Add(handshakeMax))
 	conn := tls.Server(c, p.server)
@@ -143,8 +139,7 @@ func isRefusal(err error) bool {
 	return false
 }
 
-// letReadAlert waits a moment for the other end to close. NB: to close with bytes unread resets the connection, and
-// then the other end may never read why it was refused.
+// NB: to close with bytes unread resets the connection, and then the other end may never read why it was refused.
 func letReadAlert(c *connection, err error) {
 	var notTLS tls.RecordHeaderError
 	tcp, ok := c.Conn.(interface{ CloseWrite() error })
@@ -154,7 +149,6 @@ func letReadAlert(c *connection, err error) {
 	}
 }
 
-// admitNode is asked about a node whose certificate is good.
 func (p *Port) admitNode(node NodeID) error {
 	if !p.options.Admits(node) {
 		return fmt.Errorf("%w: %s", ErrNotMember, node)
@@ -162,7 +156,7 @@ func (p *Port) admitNode(node NodeID) error {
 	return nil
 }
 
-// handOver gives a connection to whom it is for. On an error it is still the caller's.
+// On an error it is still the caller's.
 func (p *Port) handOver(c *connection, conn *tls.Conn) error {
 	var node NodeID
 	state := conn.ConnectionState()
@@ -201,8 +195,7 @@ func (p *Port) handOver(c *connection, conn *tls.Conn) error {
 	}
 }
 
-// known ends the handshake of a node. NB: Admits is asked once more, since a Disconnect of before could not find the
-// connection.
+// NB: Admits is asked once more, since a Disconnect of before could not find the connection.
 func (p *Port) known(c *connection, node NodeID) error {
 	p.endHandshake(c, node)
 	_ = c.SetDeadline(time.Time{})
@@ -216,7 +209,6 @@ func (p *Port) endHandshake(c *connection, node NodeID) {
 	c.node = node
 }
 
-// readShard reads the head of a stream: two bytes, big endian.
 func readShard(r io.Reader) (uint16, error) {
 	var head [2]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {

@@ -21,8 +21,8 @@ const (
 	clockSkewMax = 10 * time.Minute
 )
 
-// Authority signs the certificates of a cluster's nodes. It is immutable. Its bytes are the keys to the cluster:
-// whoever has them can be any node.
+// Authority signs the certificates of a cluster's nodes. Its bytes are the keys to the cluster: whoever has them can be
+// any node.
 type Authority struct {
 	cluster     ClusterID
 	key         *ecdsa.PrivateKey
@@ -56,7 +56,6 @@ func issueAuthority(cluster ClusterID, key *ecdsa.PrivateKey, now time.Time) (*A
 	return &Authority{cluster: cluster, key: key, certificate: certificate}, nil
 }
 
-// newTemplate is what all certificates of a cluster have in common.
 func newTemplate(n name, now time.Time, life time.Duration) *x509.Certificate {
 	serial := make([]byte, 16)
 	_, _ = rand.Read(serial) // never fails
@@ -85,8 +84,7 @@ func (a *Authority) Fingerprint() Fingerprint { return fingerprintOf(a.certifica
 // Certificate returns the authority's own certificate (DER). The caller must not change it.
 func (a *Authority) Certificate() []byte { return a.certificate.Raw }
 
-// Sign answers the request of a node (Identity.CSR) with a certificate (DER) that is valid for 90 days. That the node
-// may have it is the caller's decision.
+// Sign answers the request of a node (Identity.CSR) with a certificate (DER) that is valid for 90 days.
 func (a *Authority) Sign(csr []byte, node NodeID, now time.Time) ([]byte, error) {
 	request, err := a.checkRequest(csr, node)
 	if err != nil {
@@ -177,7 +175,6 @@ const (
 	pemCertificate = "CERTIFICATE"
 )
 
-// marshalKeyed writes a private key and certificates (DER) as PEM.
 func marshalKeyed(key *ecdsa.PrivateKey, certificates ...[]byte) ([]byte, error) {
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"time"
 )
 
-// newCallServer answers the calls of other nodes.
 func (p *Port) newCallServer() *http.Server {
 	s := p.newHTTPServer()
 	s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -42,7 +41,6 @@ func onlyHTTP2() *http.Protocols {
 	return protocols
 }
 
-// nodeKey is the key of the caller's id in the context of a call.
 type nodeKey struct{}
 
 // NodeOf returns the node whose call a request is, empty when it did not come in through a port's Calls.
@@ -51,7 +49,6 @@ func NodeOf(ctx context.Context) NodeID {
 	return node
 }
 
-// calls has the connections for calls to other nodes.
 type calls struct {
 	port      *Port
 	transport *http.Transport
@@ -67,8 +64,8 @@ type failure struct {
 	err error
 }
 
-// failureMax is how long a failed dial is the answer to others that wait for one. NB: the transport dials for each of
-// them in turn, so a node that is gone would cost the hundredth of them 200 s.
+// failureMax: others that wait for a failed dial are answered by it for so long, since the transport dials for each in
+// turn.
 const failureMax = 250 * time.Millisecond
 
 func newCalls(p *Port) *calls {
@@ -87,8 +84,7 @@ func newCalls(p *Port) *calls {
 	return c
 }
 
-// dial connects to a node. NB: the context of the request that asks first does not end it, as others wait for the same
-// connection.
+// NB: the context of the request that asks first does not end it, as others wait for the same connection.
 func (c *calls) dial(hostAndPort string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(hostAndPort)
 	if err != nil {
@@ -115,10 +111,8 @@ func (c *calls) dial(hostAndPort string) (net.Conn, error) {
 }
 
 // RoundTrip sends a call to another node. The request's URL is https://NODE/PATH with the node's id. All calls to a
-// node share one HTTP/2 connection, or a few when they are very many. It is opened within 2 s and watched by pings. An
-// error names the node and its address. Unless it is ErrNotSent, it does not say whether the node has had the request.
-//
-// A Port is an http.RoundTripper: http.Client{Transport: port}.
+// node share one HTTP/2 connection, or a few when they are very many. It is opened within 2 s and watched by pings.
+// Unless it is ErrNotSent, it does not say whether the node has had the request.
 func (p *Port) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := p.roundTrip(r)
 	if err != nil {
@@ -171,8 +165,7 @@ func (p *Port) explain(verb string, node NodeID, err error) error {
 	return fmt.Errorf("%s node %s at %s: %w", verb, node, address, err)
 }
 
-// isRefused reports whether the other end has ended a handshake over a certificate. NB: crypto/tls has no type for
-// that, and all that VerifyConnection refuses is a bad certificate to it.
+// NB: crypto/tls has no type for that, and all that VerifyConnection refuses is a bad certificate to it.
 func isRefused(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "remote error" && op.Err.Error() == "tls: bad certificate"

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// ReplaceFile writes a file of mode 0600. After a crash it is the old or the new one, and once
-// ReplaceFile has returned nil, the new one. Beside the file it uses one with .tmp behind its name.
+// ReplaceFile writes a file of mode 0600. After a crash it is the old or the new one, and once ReplaceFile has returned
+// nil, the new one.
 func ReplaceFile(path string, data []byte) error {
 	temporary := path + ".tmp"
 	if err := os.Remove(temporary); err != nil && !errors.Is(err, os.ErrNotExist) { // what a crash has left may have another mode

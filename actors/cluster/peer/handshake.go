@@ -15,14 +15,11 @@ const (
 	protocolJoin   = "troupe-join/1"   // HTTP/1.1, for whoever has no certificate yet
 )
 
-// baseConfig is what all ends have in common. NB: without tickets, every connection
-// shows its certificates, so that a renewal and Admits hold from the next one on.
+// NB: without tickets, every connection shows its certificates, so that a renewal and Admits hold from the next one on.
 func baseConfig() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS13, SessionTicketsDisabled: true}
 }
 
-// serverConfig serves nodes, and with joins those who want to become one. Admit
-// decides about a node whose certificate is good.
 func (i *Identity) serverConfig(joins bool, admit func(NodeID) error) *tls.Config {
 	member := baseConfig()
 	member.NextProtos = []string{protocolStream, protocolCalls}
@@ -54,7 +51,6 @@ func (i *Identity) serverConfig(joins bool, admit func(NodeID) error) *tls.Confi
 	return either
 }
 
-// clientConfig dials a node: it shows this identity and takes no other node.
 func (i *Identity) clientConfig(node NodeID, protocol string) *tls.Config {
 	c := verifiedConfig(protocol, func(s tls.ConnectionState) error {
 		n, err := i.held.Load().trust.verify(s.PeerCertificates, time.Now())
@@ -67,7 +63,6 @@ func (i *Identity) clientConfig(node NodeID, protocol string) *tls.Config {
 	return c
 }
 
-// verifiedConfig dials for one protocol; verify alone decides who may answer.
 func verifiedConfig(protocol string, verify func(tls.ConnectionState) error) *tls.Config {
 	c := baseConfig()
 	c.NextProtos = []string{protocol}

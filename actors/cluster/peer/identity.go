@@ -14,11 +14,7 @@ import (
 	"time"
 )
 
-// Identity is a node's key and what its cluster has signed for it. Its life:
-//
-//	NewIdentity ──► CSR ──► an Authority signs ──► Accept ──► Save … LoadIdentity
-//	                 ▲                                │
-//	                 └───────── NeedsRenewal ─────────┘
+// Identity is a node's key and what its cluster has signed for it.
 //
 // Accept may be called while ports use the identity: every handshake from then on has the new certificate, and open
 // connections stay. All methods may be called at once.
@@ -28,7 +24,7 @@ type Identity struct {
 	held atomic.Pointer[held] // nil until Accept
 }
 
-// held is what Accept was given. It is immutable.
+// It is immutable.
 type held struct {
 	name        name
 	trust       trust
@@ -70,7 +66,7 @@ func (i *Identity) CSR() ([]byte, error) {
 }
 
 // Accept puts a certificate (DER) into use, that of this identity's key. Authorities (DER) are all that peers may have
-// theirs from; one of them has signed this one. The identity never changes its cluster. On an error it is as before.
+// theirs from; one of them has signed this one.
 func (i *Identity) Accept(certificate []byte, authorities ...[]byte) error {
 	h, err := i.parse(certificate, authorities)
 	if err == nil {
@@ -86,7 +82,6 @@ func (i *Identity) Accept(certificate []byte, authorities ...[]byte) error {
 	return nil
 }
 
-// parse holds everything against each other but the clock.
 func (i *Identity) parse(certificate []byte, authorities [][]byte) (*held, error) {
 	leaf, err := x509.ParseCertificate(certificate)
 	if err != nil {
@@ -124,7 +119,7 @@ func (i *Identity) parse(certificate []byte, authorities [][]byte) (*held, error
 }
 
 // NeedsRenewal reports whether two thirds of the certificate's life are over, or it has not begun: then the clock was
-// ahead when it was signed. It is true before Accept.
+// ahead when it was signed.
 func (i *Identity) NeedsRenewal(now time.Time) bool {
 	h := i.held.Load()
 	if h == nil {
@@ -142,8 +137,7 @@ func (i *Identity) Expires() time.Time {
 	return time.Time{}
 }
 
-// Marshal returns the identity as bytes for ParseIdentity: PEM, with the private key. Before Accept it returns
-// ErrNoCertificate.
+// Marshal returns the identity as bytes for ParseIdentity: PEM, with the private key.
 func (i *Identity) Marshal() ([]byte, error) {
 	h := i.held.Load()
 	if h == nil {
@@ -156,8 +150,8 @@ func (i *Identity) Marshal() ([]byte, error) {
 	return marshalKeyed(i.key, certificates...)
 }
 
-// ParseIdentity reads what Marshal has returned; an error is ErrCorrupt. A certificate that is over is no error: the
-// node can still be given a new one.
+// ParseIdentity reads what Marshal has returned. A certificate that is over is no error: the node can still be given a
+// new one.
 func ParseIdentity(data []byte) (*Identity, error) {
 	i, err := parseIdentity(data)
 	if err != nil {

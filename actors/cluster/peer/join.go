@@ -18,7 +18,6 @@ const (
 	joinHeaderMax = 8 << 10
 )
 
-// newJoinServer answers those without a certificate: one small request for each connection.
 func (p *Port) newJoinServer() *http.Server {
 	s := p.newHTTPServer()
 	if p.options.Join != nil {
@@ -31,8 +30,8 @@ func (p *Port) newJoinServer() *http.Server {
 	return s
 }
 
-// joinConnection has one of the places for joins until it is closed. NB: it is not a *tls.Conn, as net/http does not
-// speak HTTP/1.1 on those with a protocol that it does not know.
+// joinConnection is not a *tls.Conn, as net/http does not speak HTTP/1.1 on those with a protocol that it does not
+// know.
 type joinConnection struct {
 	*tls.Conn
 	leave func()
@@ -43,7 +42,7 @@ func (c *joinConnection) Close() error {
 	return c.Conn.Close()
 }
 
-// offerJoin gives a connection to the server of joins, when there is a place. On an error it is still the caller's.
+// On an error it is still the caller's.
 func (p *Port) offerJoin(conn *tls.Conn) error {
 	select {
 	case p.joinPlaces <- struct{}{}:
@@ -60,7 +59,7 @@ func (p *Port) offerJoin(conn *tls.Conn) error {
 }
 
 // DialJoin connects to the node that a join key names, without a certificate. That the node has one by the authority of
-// the key is verified, by the key's fingerprint. The node speaks HTTP/1.1 on it and answers one request.
+// the key is verified, by the key's fingerprint.
 func DialJoin(ctx context.Context, key JoinKey) (net.Conn, error) {
 	conn, err := dialJoin(ctx, key)
 	if err != nil {

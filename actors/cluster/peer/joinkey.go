@@ -54,8 +54,7 @@ func NewJoinKey(address string, authority Fingerprint) (JoinKey, error) {
 	}, nil
 }
 
-// String returns the key as the operator copies it, with the secret in it. The key is one
-// that NewJoinKey or ParseJoinKey has returned.
+// String returns the key as the operator copies it, with the secret in it.
 func (k JoinKey) String() string {
 	data := k.Authority[:]
 	for _, digits := range []string{k.ID, k.Secret} {
@@ -71,8 +70,7 @@ func joinKeyChecksum(data []byte) []byte {
 	return sum[:joinKeySum]
 }
 
-// ParseJoinKey reads the text of a key, also in capitals and with blanks around it. An error
-// is ErrJoinKey and says what is wrong, without a part of the key.
+// ParseJoinKey reads the text of a key, also in capitals and with blanks around it.
 func ParseJoinKey(text string) (JoinKey, error) {
 	k, err := parseJoinKey(strings.ToLower(strings.TrimSpace(text)))
 	if err != nil {
@@ -129,8 +127,7 @@ func CheckAddress(address string) error {
 	return nil
 }
 
-// Hash is what the cluster keeps of a key's secret: 64 hexadecimal digits. The secret is
-// random, so its hash may be compared with ==.
+// Hash is what the cluster keeps of a key's secret: 64 hexadecimal digits.
 func Hash(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])

@@ -46,7 +46,7 @@ func fingerprintOf(c *x509.Certificate) Fingerprint {
 // String returns 64 hexadecimal digits.
 func (f Fingerprint) String() string { return hex.EncodeToString(f[:]) }
 
-// name is who a certificate speaks for, as its URI has it: troupe://CLUSTER/NODE for a node, troupe://CLUSTER for an
+// name is who a certificate speaks for, by its URI: troupe://CLUSTER/NODE for a node, troupe://CLUSTER for an
 // authority.
 type name struct {
 	cluster ClusterID
@@ -63,7 +63,6 @@ func (n name) uri() *url.URL {
 	return u
 }
 
-// parseName reads the URI of a certificate that nobody has checked yet.
 func parseName(u *url.URL) (n name, err error) {
 	if n.cluster, err = ParseClusterID(u.Host); err != nil {
 		return name{}, err
@@ -79,7 +78,6 @@ func parseName(u *url.URL) (n name, err error) {
 	return n, nil
 }
 
-// nameIn returns the name in a certificate.
 func nameIn(c *x509.Certificate) (name, error) {
 	if len(c.URIs) != 1 {
 		return name{}, fmt.Errorf("it has %d URIs, not one", len(c.URIs))

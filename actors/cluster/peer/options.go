@@ -12,11 +12,9 @@ type Options struct {
 	Address string // where the port listens, "host:port"
 	// Identity is who this node is. It must have a certificate. Renew it at will.
 	Identity *Identity
-	// Resolve returns the address of a node, "host:port", and whether one is known. It is asked before each dial, must
-	// not block, and may be called from many goroutines.
-	Resolve func(NodeID) (address string, ok bool)
+	Resolve  func(NodeID) (address string, ok bool) // Resolve returns the address of a node, "host:port", and whether one is known
 	// Admits decides whether a node with a good certificate may connect and call; a removed one keeps its certificate
-	// for up to 90 days. It is called like Resolve. Nil: every node of the cluster may.
+	// for up to 90 days. Nil: every node of the cluster may.
 	Admits func(NodeID) bool
 	// Calls answers the calls of other nodes; NodeOf says whose they are. Nil: 404 for all.
 	Calls http.Handler

@@ -31,12 +31,9 @@ const (
 // keepAlive notices the end of a peer on streams that wait for it to speak.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 3}
 
-// Port is the cluster port of a node. Its life:
+// Port is the cluster port of a node.
 //
-//	New ──► Start ──► Stop
-//
-// Streams and calls to others may begin before Start. Stop may come at any time and more than once. All methods may be
-// called at once.
+// Stop may come at any time and more than once. All methods may be called at once.
 type Port struct {
 	options     Options
 	server      *tls.Config // built by New, then only read
@@ -104,7 +101,6 @@ func (p *Port) newHTTPServer() *http.Server {
 	}
 }
 
-// logWriter takes the lines of net/http.
 type logWriter struct{ port *Port }
 
 func (w logWriter) Write(line []byte) (int, error) {
@@ -112,8 +108,7 @@ func (w logWriter) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// Start opens the port. It returns when others can connect. After Stop it returns ErrStopped; a second Start is an
-// error.
+// Start opens the port. After Stop it returns ErrStopped; a second Start is an error.
 func (p *Port) Start() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -147,7 +142,7 @@ func (p *Port) Addr() net.Addr {
 
 // Stop takes no more connections, waits for the calls and joins that are being answered until ctx is done, and closes
 // everything: the port, all connections in both directions and all streams. It returns when the goroutines of the port
-// are gone; handlers that do not end with their request's context are not waited for. It has no error.
+// are gone; handlers that do not end with their request's context are not waited for.
 func (p *Port) Stop(ctx context.Context) error {
 	p.stopOnce.Do(func() { p.stop(ctx) })
 	return nil
@@ -193,7 +188,7 @@ func (p *Port) Disconnect(node NodeID) {
 	p.closeWhere(func(c *connection) bool { return c.node == node })
 }
 
-// closeWhere closes connections. The function is called with mu locked.
+// The function is called with mu locked.
 func (p *Port) closeWhere(chosen func(*connection) bool) {
 	var all []*connection
 	p.mu.Lock()

@@ -37,14 +37,12 @@ func (p *Port) Streams(shard uint16) (*Streams, error) {
 // Addr returns this node's id as an address.
 func (s *Streams) Addr() net.Addr { return nodeAddr(s.port.options.Identity.Node()) }
 
-// nodeAddr is a node's id as an address.
 type nodeAddr NodeID
 
 func (nodeAddr) Network() string  { return "troupe" }
 func (a nodeAddr) String() string { return string(a) }
 
-// Close ends the streams: Accept returns net.ErrClosed, and all that are open, accepted or dialed, are closed. The
-// shard can be taken into use again.
+// Close ends the streams: Accept returns net.ErrClosed, and all that are open, accepted or dialed, are closed.
 func (s *Streams) Close() error {
 	p := s.port
 	p.mu.Lock()
@@ -58,8 +56,8 @@ func (s *Streams) Close() error {
 }
 
 // Dial opens a stream to the same shard of another node. Address is the node's id; that it is this node which answers
-// is verified. A timeout that is not positive stands for 2 s. What fails at the other end, because nobody accepts
-// streams for the shard or because this node is refused, shows at the first Read.
+// is verified. What fails at the other end, because nobody accepts streams for the shard or because this node is
+// refused, shows at the first Read.
 func (s *Streams) Dial(address string, timeout time.Duration) (net.Conn, error) {
 	if timeout <= 0 {
 		timeout = dialMax
@@ -88,7 +86,7 @@ func (s *Streams) open(node NodeID, timeout time.Duration) (net.Conn, error) {
 	return conn, nil
 }
 
-// offerStream gives a stream to the shard that it is for. It reports false when nobody wants it.
+// It reports false when nobody wants it.
 func (p *Port) offerStream(c *connection, conn *tls.Conn, shard uint16) bool {
 	p.mu.Lock()
 	s := p.mu.streams[shard]
@@ -97,7 +95,7 @@ func (p *Port) offerStream(c *connection, conn *tls.Conn, shard uint16) bool {
 	return s != nil && s.offer(conn)
 }
 
-// dial connects to a node, for the streams of a shard or for none. That the right node answers is verified.
+// That the right node answers is verified.
 func (p *Port) dial(ctx context.Context, node NodeID, protocol string, s *Streams) (*tls.Conn, error) {
 	address, known := p.options.Resolve(node)
 	if !known {
@@ -126,7 +124,6 @@ func (p *Port) dial(ctx context.Context, node NodeID, protocol string, s *Stream
 	return conn, nil
 }
 
-// inbox is a listener whose connections come by offer. It is bounded.
 type inbox struct {
 	conns chan net.Conn
 
@@ -138,8 +135,7 @@ type inbox struct {
 
 func newInbox(size int) *inbox { return &inbox{conns: make(chan net.Conn, size)} }
 
-// offer hands a connection over. It reports false when the inbox is full or closed; then the connection is still the
-// caller's.
+// It reports false when the inbox is full or closed; then the connection is still the caller's.
 func (b *inbox) offer(c net.Conn) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

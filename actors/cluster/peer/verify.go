@@ -8,14 +8,12 @@ import (
 	"time"
 )
 
-// trust is what the certificates of a peer are held against. It is immutable.
 type trust struct {
 	cluster     ClusterID // the one that the peer must be of; empty: any, as long as an authority fits
 	authorities []Fingerprint
 }
 
-// verify returns the name of the node whose chain this is: its own certificate and that of the authority. NB: the
-// authority's comes from the peer and is believed for its key alone, so nobody has to have the newest one.
+// NB: the authority's comes from the peer and is believed for its key alone, so nobody has to have the newest one.
 func (t trust) verify(chain []*x509.Certificate, now time.Time) (name, error) {
 	if len(chain) == 0 {
 		return name{}, ErrNotNode
@@ -53,7 +51,7 @@ func (t trust) verify(chain []*x509.Certificate, now time.Time) (name, error) {
 	return n, nil
 }
 
-// authorityOf returns the cluster of an authority's own certificate. It does not look at the clock.
+// It does not look at the clock.
 func authorityOf(c *x509.Certificate) (ClusterID, error) {
 	n, err := nameIn(c)
 	if err != nil {

@@ -8,11 +8,10 @@ import (
 	"troupe/actors/failure"
 )
 
-// errBusy: too many password hashes wait to be computed. Nothing was done.
 var errBusy = failure.Errorf(failure.ErrBusy, "too many passwords are being checked")
 
 // Hasher computes a bounded number of password hashes at a time: each takes a core for some milliseconds and the memory
-// of its cost, and the caller has proved nothing yet. Places are shared between holders.
+// of its cost, and the caller has proved nothing yet.
 type Hasher[H comparable] struct {
 	cost       Cost
 	slots      chan struct{} // slots has one entry for each hash that is being computed
@@ -41,8 +40,8 @@ func NewHasher[H comparable](cost Cost, hashesMax, waitingMax int) *Hasher[H] {
 	return h
 }
 
-// enter waits for a slot. It answers failure.ErrBusy when too many wait already, or when the holder has half of all
-// places, and the context's error when that ends first.
+// It answers failure.ErrBusy when too many wait already, or when the holder has half of all places, and the context's
+// error when that ends first.
 func (h *Hasher[H]) enter(ctx context.Context, holder H) error {
 	if !h.hold(holder) {
 		h.refused.Add(1)
@@ -55,7 +54,6 @@ func (h *Hasher[H]) enter(ctx context.Context, holder H) error {
 	return err
 }
 
-// hold counts a hash for the holder. It is false when the holder has its share.
 func (h *Hasher[H]) hold(holder H) bool {
 	h.held.Lock()
 	defer h.held.Unlock()
@@ -66,7 +64,6 @@ func (h *Hasher[H]) hold(holder H) bool {
 	return true
 }
 
-// drop is the opposite of hold.
 func (h *Hasher[H]) drop(holder H) {
 	h.held.Lock()
 	defer h.held.Unlock()

@@ -19,8 +19,7 @@ import (
 	"troupe/actors/failure"
 )
 
-// Cost is what one hash of a password costs whoever guesses, and us at every sign-in (argon2id, RFC 9106). A higher
-// cost holds for passwords that are set from then on; each stored hash says itself what it was made with.
+// Cost is what one hash of a password costs whoever guesses, and us at every sign-in (argon2id, RFC 9106).
 type Cost struct {
 	MemoryKiB uint32 // the memory of a hash, 8 to 1,048,576 for each lane together
 	Passes    uint32 // Passes over the memory, 1 to 64
@@ -42,8 +41,7 @@ func (c Cost) Valid() bool {
 		c.MemoryKiB >= 8*uint32(c.Lanes) && c.MemoryKiB <= MemoryKiBMax
 }
 
-// The rules for new passwords (NIST SP 800-63B, 3.1.1): a length, and not among the first guesses. There is no rule
-// about kinds of characters.
+// The rules for new passwords (NIST SP 800-63B, 3.1.1): a length, and not among the first guesses.
 const (
 	charsMin = 8
 	charsMax = 256
@@ -52,7 +50,7 @@ const (
 )
 
 // Normal returns the form of a password that is hashed: NFC, as the profile OpaqueString of RFC 8265 has it, so that
-// "é" is the same from every keyboard. It reports false for what no password can be.
+// "é" is the same from every keyboard.
 func Normal(password string) (string, bool) {
 	if len(password) > bytesMax || !utf8.ValidString(password) {
 		return "", false
@@ -61,8 +59,7 @@ func Normal(password string) (string, bool) {
 	return password, utf8.RuneCountInString(password) <= charsMax
 }
 
-// Check returns the normal form of a new password, or failure.ErrInvalid with the rule that it breaks. The error does
-// not repeat the password.
+// Check returns the normal form of a new password, or failure.ErrInvalid with the rule that it breaks.
 func Check(user string, password string) (string, error) {
 	if !utf8.ValidString(password) {
 		return "", failure.Refuse(failure.ErrInvalid, "the password is not valid UTF-8")
@@ -81,8 +78,7 @@ func Check(user string, password string) (string, error) {
 	return normal, nil
 }
 
-// isGuessedFirst reports whether a password is among the first guesses: the login name, one character again and again,
-// or the most used ones.
+// isGuessedFirst: the login name, one character again and again, or the most used ones.
 func isGuessedFirst(user string, password string) bool {
 	lower := strings.ToLower(password)
 	first, size := utf8.DecodeRuneInString(lower)
@@ -130,13 +126,11 @@ func newSalt() []byte {
 	return salt
 }
 
-// Derive computes the hash of a password in its normal form. It costs milliseconds and memory: call it through a
-// Hasher.
+// Derive computes the hash of a password in its normal form.
 func Derive(password string, salt []byte, cost Cost, bytes int) []byte {
 	return argon2.IDKey([]byte(password), salt, cost.Passes, cost.MemoryKiB, cost.Lanes, uint32(bytes))
 }
 
-// equals compares in constant time.
 func (h *Hash) equals(sum []byte) bool {
 	return subtle.ConstantTimeCompare(h.Sum, sum) == 1
 }

@@ -1,12 +1,10 @@
-// Package breaks has long work leave a processor to others in between.
-//
-// The scheduler of Go takes a processor away after 10 ms at the earliest, and looks for what has come over the network only where nothing
-// else can run. Two requests of a tenth of a second on two processors so had all others wait for tens of milliseconds.
+// Package breaks has long work leave a processor to others in between. Go's scheduler takes a processor away after 10
+// ms at the earliest, and looks for what has come over the network only where nothing else can run, so two requests of
+// a tenth of a second on two processors had all others wait for tens of milliseconds.
 package breaks
 
 import "time"
 
-// piece is how long work goes on between two breaks.
 const piece = time.Millisecond
 
 // longest is the longest break: what came before may have been a wait.
@@ -23,8 +21,8 @@ type Breaks struct {
 	calls int
 }
 
-// New begins work that takes no break before free is over. A break is so many times as long as what came before it. The clock costs 50 ns, and is
-// looked at once for so many calls of Take as each says.
+// New begins work that takes no break before free is over. A break is so many times as long as what came before it. The
+// clock costs 50 ns, and is looked at once for so many calls of Take as each says.
 func New(free time.Duration, times, each int) *Breaks {
 	b := &Breaks{free: free, times: time.Duration(times), each: each}
 	b.Begin()

@@ -1,9 +1,6 @@
-// Package grace waits for the readers of a value that was replaced.
-//
-// A reader enters, loads a pointer, works with what it found, and leaves. A writer replaces the pointer and calls Wait,
-// which returns when every reader that entered before has left: nobody works with the old value then. A reader never
-// waits, not even while a writer does, so it may do I/O before it leaves. That is what a lock cannot give: behind a
-// writer that waits for a lock, new readers queue up.
+// Package grace waits for the readers of a value that was replaced. A writer replaces the pointer and calls Wait, which
+// returns when every reader that entered before has left. A reader never waits, so it may do I/O before it leaves:
+// behind a writer that waits for a lock, new readers would queue up.
 package grace
 
 import (
@@ -11,13 +8,12 @@ import (
 	"sync/atomic"
 )
 
-// slots is over how many counters readers are spread, so that processors do not contend for one.
 const slots = 16
 
 // Period counts readers. The zero value is ready. Its methods are safe for concurrent use.
 type Period struct {
-	// epoch is raised by each Wait. Its readers are counted in readers[epoch%2]; the other row belongs to the epoch
-	// before and is zero when no Wait is on its way.
+	// Its readers are counted in readers[epoch%2]; the other row belongs to the epoch before and is zero when no Wait
+	// is on its way.
 	epoch    atomic.Uint64
 	readers  [2][slots]counter
 	draining atomic.Bool // draining says that a Wait looks for an entry of left after its row has changed
@@ -29,7 +25,6 @@ type Period struct {
 	left chan struct{} // see changed
 }
 
-// counter has a cache line for itself.
 type counter struct {
 	n atomic.Int64
 	_ [56]byte
@@ -76,7 +71,6 @@ func (p *Period) Wait() {
 	}
 }
 
-// changed has an entry when a counter came to zero during a Wait.
 func (p *Period) changed() chan struct{} {
 	p.make()
 	return p.left

@@ -14,9 +14,8 @@ import (
 	"troupe/statemachine/packed"
 )
 
-// An entry of an instance with many state machines says for most of them that they stay where they are. Such an entry is stored folded:
-// its JSON with empty lists, and the places of the lists that differ. The lists are made again from those of the entry before or behind,
-// since each entry starts where the one before ended.
+// Such an entry is stored folded: its JSON with empty lists, and the places of the lists that differ. The lists are
+// made again from those of the entry before or behind, since each entry starts where the one before ended.
 //
 //	format(3) chain(16) JSON brought changes length of the changes(4) kind(1) length of the JSON(4)
 //	changes: for each how many names stay, then the names that go and those that come, each list with its length
@@ -32,8 +31,7 @@ var (
 	endList   = []byte(`,"endState":[]`)
 )
 
-// Complete returns what is stored of an entry, whose JSON stands behind HeadBytes that are free. It comes before Seal. The JSON itself is
-// not changed. goesOn: the entry starts where the one before ended.
+// Complete returns what is stored of an entry, whose JSON stands behind HeadBytes that are free.
 func Complete(value []byte, e *statemachine.Entry, sequence uint64, goesOn bool) []byte {
 	switch {
 	case goesOn && mayFold(e, sequence, len(value)-HeadBytes):
@@ -44,12 +42,10 @@ func Complete(value []byte, e *statemachine.Entry, sequence uint64, goesOn bool)
 	return value
 }
 
-// mayFold reports whether the entry of a sequence number, whose JSON is so long, gains by fold.
 func mayFold(e *statemachine.Entry, sequence uint64, length int) bool {
 	return length >= foldedFrom && len(e.Start) > 1 && len(e.End) > 1 && sequence > 1 && sequence%wholeEvery != 0
 }
 
-// fold is Keep for an entry that starts where the one before ended.
 func fold(e *statemachine.Entry, brought data.Value, attempt bool) []byte {
 	folded := *e
 	folded.Start, folded.End = nil, nil
@@ -63,7 +59,6 @@ func fold(e *statemachine.Entry, brought data.Value, attempt bool) []byte {
 	return binary.BigEndian.AppendUint32(append(entry, kind), uint32(end))
 }
 
-// appendChanges appends what makes one list of names of the other.
 func appendChanges(dst []byte, from, to []statemachine.NodeID) []byte {
 	change := func(stay int, from, to []statemachine.NodeID) {
 		dst = binary.AppendUvarint(dst, uint64(stay)) //nolint:gosec // not negative
@@ -124,7 +119,6 @@ func changed(list []statemachine.NodeID, changes []byte, backward bool) (out []s
 	return append(out, list...), rd.Whole()
 }
 
-// parts are those of a stored entry.
 type parts struct {
 	entry, brought data.Value
 	kind           byte
@@ -132,7 +126,6 @@ type parts struct {
 	folded         bool
 }
 
-// splitFolded takes what stands behind the head of a folded entry apart.
 func splitFolded(rest []byte) (p parts, ok bool) {
 	if len(rest) < tailBytes+foldBytes {
 		return p, false
@@ -148,7 +141,6 @@ func splitFolded(rest []byte) (p parts, ok bool) {
 	return p, true
 }
 
-// unfold puts the lists into the JSON of a folded entry.
 func unfold(entry []byte, start, end []statemachine.NodeID) (data.Value, bool) {
 	first, last := bytes.Index(entry, startList), bytes.Index(entry, endList)
 	if first < 0 || last < first {
@@ -185,8 +177,7 @@ type Loader interface {
 	Load(key []byte) ([]byte, error)
 }
 
-// Reader reads entries of one instance. It costs least when they are read one after the other, in either direction: another folded entry
-// costs up to wholeEvery reads.
+// Reader reads entries of one instance.
 type Reader struct {
 	from       Loader
 	sh         key.Shard
@@ -225,7 +216,6 @@ func damagedEntry(n uint64) error {
 	return fmt.Errorf("history entry %d: %w", n, errors.Join(ErrDamaged, persistence.ErrCorrupt))
 }
 
-// read takes a stored entry apart, and unfolds it.
 func (r *Reader) read(n uint64, stored []byte) (p parts, err error) {
 	p, ok := split(stored)
 	if !ok {
@@ -234,7 +224,6 @@ func (r *Reader) read(n uint64, stored []byte) (p parts, err error) {
 	return r.unfold(n, p)
 }
 
-// unfold is read of an entry that was taken apart.
 func (r *Reader) unfold(n uint64, p parts) (_ parts, err error) {
 	if !p.folded {
 		return p, nil
@@ -263,7 +252,6 @@ func (r *Reader) unfold(n uint64, p parts) (_ parts, err error) {
 	return p, nil
 }
 
-// before returns where the entry before n ended.
 func (r *Reader) before(n uint64) (end []statemachine.NodeID, err error) {
 	var behind []parts // folded ones, newest first
 	for m := n - 1; m > 0; m-- {

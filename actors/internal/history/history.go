@@ -1,7 +1,7 @@
-// Package history is the stored form of an instance's history. An entry is
-// format(1) chain(16) JSON; the chain is a hash over all entries up to this one, so
-// that a missing or foreign entry shows. One that keeps what its event brought, or that is an attempt, is
-// format(2) chain(16) JSON brought kind(1) and the length of the JSON(4). fold.go has the third form.
+// Package history is the stored form of an instance's history. An entry is format(1) chain(16) JSON; the chain is a
+// hash over all entries up to this one, so that a missing or foreign entry shows. One that keeps what its event
+// brought, or that is an attempt, is format(2) chain(16) JSON brought kind(1) and the length of the JSON(4). fold.go
+// has the third form.
 package history
 
 import (
@@ -38,8 +38,8 @@ const (
 // ErrDamaged: what is stored is no history, or lacks a part of one.
 var ErrDamaged = errors.New("stored history cannot be read")
 
-// Keep appends to an entry, whose JSON stands behind HeadBytes that are free, what its event brought, nil for nothing, and whether
-// it is an attempt. It comes before Seal.
+// Keep appends to an entry, whose JSON stands behind HeadBytes that are free, what its event brought, nil for nothing,
+// and whether it is an attempt.
 func Keep(entry []byte, brought data.Value, attempt bool) []byte {
 	end := len(entry) - HeadBytes
 	entry, kind := appendBrought(entry, brought, attempt)
@@ -47,7 +47,6 @@ func Keep(entry []byte, brought data.Value, attempt bool) []byte {
 	return binary.BigEndian.AppendUint32(append(entry, kind), uint32(end)) //nolint:gosec // of an entry
 }
 
-// appendBrought appends what an event brought, and returns of what kind that is.
 func appendBrought(entry []byte, brought data.Value, attempt bool) (_ []byte, kind byte) {
 	switch {
 	case len(brought) > DataBytesMax:
@@ -74,7 +73,6 @@ func Seal(stored []byte, before statemachine.Chain) statemachine.Chain {
 	return chain
 }
 
-// link extends the chain by one entry.
 func link(chain statemachine.Chain, entry []byte) statemachine.Chain {
 	h := sha256.New()
 	h.Write(chain[:])
@@ -83,7 +81,7 @@ func link(chain statemachine.Chain, entry []byte) statemachine.Chain {
 	return statemachine.Chain(h.Sum(sum[:0])[:16])
 }
 
-// split takes a stored entry apart: its JSON, what is kept of what the event brought, and the kind of that, 0 for nothing, with attemptBit.
+// split takes a stored entry apart. kind is that of what is kept of its event, 0 for nothing, with attemptBit.
 func split(stored []byte) (p parts, ok bool) {
 	if len(stored) < HeadBytes {
 		return p, false
@@ -109,8 +107,8 @@ func split(stored []byte) (p parts, ok bool) {
 	return p, false
 }
 
-// appendWith appends an entry with what its event brought as the member data, or dataDigest when that was too long to be kept, and
-// with the member attempt when it is one.
+// appendWith appends an entry with what its event brought as data, or as dataDigest when it was too long, and its
+// attempt.
 func appendWith(dst []byte, entry, brought data.Value, kind byte) []byte {
 	if kind == 0 || len(entry) == 0 {
 		return append(dst, entry...)
@@ -136,9 +134,8 @@ func Page(store *persistence.Store, sh key.Shard, id key.ID, first, last uint64,
 	return NewReader(store, sh, id).Page(first, last, withData)
 }
 
-// Page returns the JSON of the entries from first to last, joined by commas, and the number of the last one in
-// it, which is another one when the page would be too large. last may be below first: then they come newest first.
-// With withData it has what the events brought, and which entries are attempts. A missing entry is persistence.ErrCorrupt.
+// Page returns the JSON of the entries from first to last, joined by commas, and the number of the last one in it,
+// which is another one when the page would be too large. last may be below first: then they come newest first.
 func (r *Reader) Page(first, last uint64, withData bool) (page []byte, end uint64, err error) {
 	pauses := breaks.New(loadFree, loadRest, 1)
 	for end = first; ; end = next(end, last) {
@@ -167,7 +164,6 @@ func (r *Reader) Page(first, last uint64, withData bool) (page []byte, end uint6
 	}
 }
 
-// next is the number behind n on the way to last.
 func next(n, last uint64) uint64 {
 	if last < n {
 		return n - 1
@@ -202,7 +198,6 @@ func (j Joined) with(entry []byte, most int) Joined {
 	return j
 }
 
-// firstEntry is where the first of the entries ends: at a comma, or at the end.
 func firstEntry(joined []byte) int {
 	depth, quoted := 0, false
 	for at := 0; at < len(joined); at++ {
@@ -228,11 +223,10 @@ const (
 	loadRest = 2                    // how many times as long the breaks are behind it
 )
 
-// errEnough ends a scan early.
 var errEnough = errors.New("seen enough")
 
-// Load reads the entries 1 to sequence of an instance, joined by commas, and their
-// chain. ErrDamaged: one is missing or not what was stored.
+// Load reads the entries 1 to sequence of an instance, joined by commas, and their chain. ErrDamaged: one is missing or
+// not what was stored.
 func Load(store *persistence.Store, sh key.Shard, id key.ID, sequence uint64) (joined Joined, chain statemachine.Chain, err error) {
 	var seen uint64
 	kept := newest{first: 1, most: AnswerBytesMax, breaks: breaks.New(loadFree, loadRest, 16)}
@@ -266,8 +260,7 @@ func Load(store *persistence.Store, sh key.Shard, id key.ID, sequence uint64) (j
 	return joined, chain, err
 }
 
-// newest is the end of a history that is read from its first entry on: as many entries as an answer can have. Folded ones are unfolded
-// when it is known which of them it has, since they are many times as long then.
+// Folded ones are unfolded when it is known which of them it has, since they are many times as long then.
 type newest struct {
 	text    []byte // each entry as stored, with what it changes if it is folded, and a comma
 	entries []keptEntry
@@ -307,7 +300,6 @@ func (k *newest) dropFirst() {
 	k.text, k.entries, k.first, k.total = k.text[e.stored():], k.entries[1:], k.first+1, k.total-e.about
 }
 
-// join returns as much of the end as fits into an answer.
 func (k *newest) join(r *Reader) (Joined, error) {
 	if !k.folds {
 		for len(k.entries) > 1 && len(k.text)-1 > k.most {

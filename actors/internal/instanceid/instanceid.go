@@ -27,7 +27,7 @@ func Parse(s string) (key.ID, bool) {
 func Text(id key.ID) string { return ulid.ULID(id).String() }
 
 // Generator draws ids (gateway/INTERFACE.md, "Instance identifiers") that rise also within a millisecond. They are not
-// secrets: rights protect instances, not the difficulty of guessing. It is safe for concurrent use.
+// secrets: rights protect instances, not the difficulty of guessing.
 type Generator struct{ entropy *ulid.LockedMonotonicReader }
 
 // NewGenerator returns a generator of its own sequence.

@@ -9,18 +9,15 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// Mailbox is an unbounded actor.Mailbox: messages are handled one after the other, in
-// the order in which they came, those of protoactor before those of users. Whoever
-// posts bounds how many wait. It does not take an actor.MessageBatch apart.
+// Mailbox is an unbounded actor.Mailbox: messages are handled one after the other, in the order in which they came,
+// those of protoactor before those of users. Whoever posts bounds how many wait.
 type Mailbox struct {
 	invoker actor.MessageInvoker // set once, before the first message
 
 	mu                 sync.Mutex
 	running, suspended bool // somebody handles messages, or is about to
-	// first is the oldest message of a user, the rest are in more, which is empty without a
-	// first. An instance is mostly asked one thing at a time, and needs no queue then.
-	first        any
-	more, system []any
+	first              any  // An instance is mostly asked one thing at a time, and needs no queue then
+	more, system       []any
 }
 
 var _ actor.Mailbox = (*Mailbox)(nil)
@@ -65,8 +62,7 @@ func (m *Mailbox) PostSystemMessage(message any) {
 	m.wake()
 }
 
-// wake unlocks, and handles the message when nobody is at the mailbox. What comes
-// meanwhile gets a goroutine, so that nobody is kept by the messages of others.
+// What comes meanwhile gets a goroutine, so that nobody is kept by the messages of others.
 func (m *Mailbox) wake() {
 	first := m.due() && !m.running
 	m.running = m.running || first
@@ -76,14 +72,12 @@ func (m *Mailbox) wake() {
 	}
 }
 
-// process handles messages until there are none.
 func (m *Mailbox) process() {
 	for !m.handle(turnMessages) {
 		runtime.Gosched()
 	}
 }
 
-// handle handles at most n messages, and reports whether there are no more.
 func (m *Mailbox) handle(n int) (done bool) {
 	for range n {
 		message, system := m.take()
@@ -98,10 +92,8 @@ func (m *Mailbox) handle(n int) (done bool) {
 	return !m.running
 }
 
-// due reports whether there is something to handle now.
 func (m *Mailbox) due() bool { return len(m.system) > 0 || m.first != nil && !m.suspended }
 
-// take removes the next message, nil when nothing is due.
 func (m *Mailbox) take() (message any, system bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -124,8 +116,7 @@ func (m *Mailbox) take() (message any, system bool) {
 	return message, false
 }
 
-// invoke hands one message to the actor. A panic, which an actor of ours keeps to
-// itself, goes to protoactor's supervision.
+// A panic, which an actor of ours keeps to itself, goes to protoactor's supervision.
 func (m *Mailbox) invoke(message any, system bool) {
 	defer func() {
 		if r := recover(); r != nil {

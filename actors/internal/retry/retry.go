@@ -56,7 +56,6 @@ func (f *First) Shown() (public, private, states data.Value, redirect string) {
 	return public, private, states, redirect
 }
 
-// format is the version of the stored form.
 const format = 1
 
 // Append writes format(1) fingerprint(32) instance(16) sequence at head tail.
@@ -106,7 +105,6 @@ func Load(store *persistence.Store, key []byte, fingerprint [32]byte) (*First, e
 	return first, nil
 }
 
-// loadDurable is Load for rows outside every instance. What it returns is durable.
 func loadDurable(store *persistence.Store, key []byte, fingerprint [32]byte) (*First, error) {
 	first, err := Load(store, key, fingerprint)
 	if first != nil || errors.Is(err, failure.ErrKeyReused) { // NB: of a request that may have given up before
@@ -138,7 +136,7 @@ func Rows(store *persistence.Store, prefix []byte) ([]Row, error) {
 }
 
 // Forgettable returns the keys of the rows that may go: those from before a time, in Unix ms, that are not among the
-// last to keep. It sorts rows.
+// last to keep.
 func Forgettable(rows []Row, keep int, before int64) [][]byte {
 	slices.SortFunc(rows, func(a, b Row) int { return int(a.at - b.at) })
 	var keys [][]byte

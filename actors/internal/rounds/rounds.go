@@ -16,8 +16,7 @@ var (
 
 // Rounds are the calls of Ask. Its fields are set before the first Await, and not changed.
 type Rounds struct {
-	Ask func(context.Context) error
-	// Context bounds all calls.
+	Ask        func(context.Context) error
 	Context    context.Context //nolint:containedctx // of the goroutine that calls
 	WaitMax    time.Duration   // WaitMax bounds each call, and each wait for one
 	WaitersMax int             // WaitersMax bounds those who wait; 0: nothing does
@@ -56,7 +55,6 @@ func (r *Rounds) Await(ctx context.Context) error {
 	}
 }
 
-// join returns the round that has not begun, nil when too many wait.
 func (r *Rounds) join() *round {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -74,7 +72,6 @@ func (r *Rounds) join() *round {
 	return r.next
 }
 
-// run calls until nobody waits for another round.
 func (r *Rounds) run() {
 	for {
 		r.mu.Lock()

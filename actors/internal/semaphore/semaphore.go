@@ -1,15 +1,8 @@
-// Package semaphore shares slots fairly between users, whatever names them.
-//
-//	Slot.Acquire ──► free? ──► held ──► Release ──► the next user's
-//	                   │                   ▲
-//	                   └► waits in line    └ Yield: only if another should have it
-//
-// The next free slot goes to the waiting user with the fewest slots; among equals, to the one who was served least
-// recently. The waiters of one user are served in their order. A semaphore of New gives a user who is alone all slots:
-// it suits work that gives its slot back soon, or yields. One of NewReserving keeps room for users who come later: it
-// suits slots that nobody can take back.
-//
-// Neither bounds how many wait: callers do, or bound how long.
+// Package semaphore shares slots fairly between users, whatever names them. The next free slot goes to the waiting user
+// with the fewest slots; among equals, to the one who was served least recently; the waiters of one user are served in
+// their order. A semaphore of New gives a user who is alone all slots: it suits work that gives its slot back soon, or
+// yields. One of NewReserving keeps slots for users who come later: it suits slots that nobody can take back. Callers
+// bound how many wait, or for how long.
 package semaphore
 
 import (
@@ -18,7 +11,7 @@ import (
 	"sync"
 )
 
-// Semaphore is a number of slots. Its methods are safe for concurrent use.
+// Semaphore is a number of slots.
 //
 // Invariant: a slot that a waiting user may take is given to that user before mu is unlocked. So TryAcquire takes only
 // slots that no waiting user could have had.
@@ -34,7 +27,6 @@ type Semaphore[U comparable] struct {
 	}
 }
 
-// user is one user's part in a semaphore.
 type user[U comparable] struct {
 	id      U
 	held    int
@@ -42,7 +34,6 @@ type user[U comparable] struct {
 	queued  *list.Element // in the queue; nil without waiters
 }
 
-// waiter is one caller who waits.
 type waiter[U comparable] struct {
 	user    *user[U]
 	place   *list.Element // among the user's waiters; nil once it was granted a slot
@@ -57,8 +48,7 @@ func New[U comparable](size int) *Semaphore[U] {
 }
 
 // NewReserving makes a semaphore in which a user may take a second slot, and further ones, only while at least as many
-// stay free as the user then holds. So one user gets half of the slots at most, two get three quarters, and somebody
-// who has none still finds one.
+// stay free as the user then holds.
 func NewReserving[U comparable](size int) *Semaphore[U] {
 	s := New[U](size)
 	s.reserving = true
@@ -110,8 +100,7 @@ func (l *Slot[U]) TryAcquire() bool {
 	return l.held
 }
 
-// Acquire waits for a slot, and takes it. The only error is that of ctx: then no slot is held. A slot that is held
-// stays held.
+// Acquire waits for a slot, and takes it. The only error is that of ctx: then no slot is held.
 func (l *Slot[U]) Acquire(ctx context.Context) error {
 	if err := ctx.Err(); err != nil && !l.held {
 		return err
@@ -144,7 +133,7 @@ func (l *Slot[U]) Release() {
 }
 
 // Yield gives the slot to somebody who waits and has no more slots than the user would have left, another of the user's
-// own included, and then waits for the next. Otherwise it returns at once. Errors are those of Acquire.
+// own included, and then waits for the next. Otherwise it returns at once.
 func (l *Slot[U]) Yield(ctx context.Context) error {
 	s := l.semaphore
 	s.mu.Lock()
@@ -169,7 +158,6 @@ func (l *Slot[U]) Yield(ctx context.Context) error {
 	return l.wait(ctx, w)
 }
 
-// wait returns when the waiter has a slot, or ctx has ended.
 func (l *Slot[U]) wait(ctx context.Context, w *waiter[U]) error {
 	select {
 	case <-w.granted:
@@ -183,7 +171,7 @@ func (l *Slot[U]) wait(ctx context.Context, w *waiter[U]) error {
 	return ctx.Err()
 }
 
-// leave ends a wait. It is false when the waiter was granted a slot.
+// It is false when the waiter was granted a slot.
 func (s *Semaphore[U]) leave(w *waiter[U]) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -212,7 +200,6 @@ func (s *Semaphore[U]) dropLocked(u *user[U]) {
 	}
 }
 
-// mayTakeLocked reports whether there is a slot that the user may take.
 func (s *Semaphore[U]) mayTakeLocked(u *user[U]) bool {
 	free := s.size - s.mu.held
 	if !s.reserving || u.held == 0 {
@@ -221,7 +208,6 @@ func (s *Semaphore[U]) mayTakeLocked(u *user[U]) bool {
 	return u.held+1 <= free-1
 }
 
-// joinLocked adds a waiter of a user's.
 func (s *Semaphore[U]) joinLocked(u *user[U]) *waiter[U] {
 	w := &waiter[U]{user: u, granted: make(chan struct{})}
 	w.place = u.waiters.PushBack(w)
@@ -231,7 +217,6 @@ func (s *Semaphore[U]) joinLocked(u *user[U]) *waiter[U] {
 	return w
 }
 
-// unqueueLocked removes a waiter.
 func (s *Semaphore[U]) unqueueLocked(w *waiter[U]) {
 	u := w.user
 	u.waiters.Remove(w.place)
@@ -242,7 +227,6 @@ func (s *Semaphore[U]) unqueueLocked(w *waiter[U]) {
 	}
 }
 
-// nextLocked returns the waiting user who gets the next slot; nil when none of them may take one.
 func (s *Semaphore[U]) nextLocked() *user[U] {
 	var next *user[U]
 	for e := s.mu.queue.Front(); e != nil; e = e.Next() {
@@ -256,7 +240,6 @@ func (s *Semaphore[U]) nextLocked() *user[U] {
 	return next
 }
 
-// serveLocked gives out the slots that waiting users may take.
 func (s *Semaphore[U]) serveLocked() {
 	for u := s.nextLocked(); u != nil; u = s.nextLocked() {
 		s.grantLocked(u)

@@ -24,23 +24,16 @@ import (
 
 // Options configures a Bucket. Endpoint and Bucket are required.
 type Options struct {
-	// Endpoint is the address of the store, http or https, without a path, such as
-	// https://s3.eu-central-1.amazonaws.com.
-	Endpoint string
+	Endpoint string // the address of the store, such as https://s3.eu-central-1.amazonaws.com
 	// Region is where the bucket is. Empty: the store is asked.
-	Region string
-	Bucket string // its name
-	// Prefix stands before the keys of all files, such as templates/; a slash at its end is added. Empty: the whole
-	// bucket.
-	Prefix string
-	// AccessKey and SecretKey sign the requests. Without both they are not signed, for a bucket that everybody may
-	// read.
-	AccessKey, SecretKey string
-	MachineRole          bool // MachineRole signs them with the role that AWS gives to this machine or container instead
+	Region               string
+	Bucket               string // its name
+	Prefix               string // Prefix stands before the keys of all files, such as templates/; a slash at its end is added
+	AccessKey, SecretKey string // AccessKey and SecretKey sign the requests
+	MachineRole          bool   // MachineRole signs them with the role that AWS gives to this machine or container instead
 	// FileBytesMax bounds the files that are opened; a larger one is failure.ErrTooLarge. Default 64 MiB.
 	FileBytesMax int64
-	// Poll is the pause between two looks of Watch. Default 30 s. It is at least twenty times as long as the quicker
-	// one of the last two.
+	// Poll is the pause between two looks of Watch. Default 30 s.
 	Poll time.Duration
 	// OpenMax bounds how long a file is open, reading included. Default 30 s.
 	OpenMax time.Duration
@@ -126,8 +119,7 @@ func (b *Bucket) Close() error {
 	return nil
 }
 
-// key returns the key of a file, or the prefix of a folder without the slash at its end. ok is false when no object can
-// have it.
+// key returns the key of a file, or the prefix of a folder without its last slash. ok: an object can have it.
 func (b *Bucket) key(path string) (key string, ok bool) {
 	if !repository.IsPath(path) {
 		return "", false
@@ -139,8 +131,8 @@ func (b *Bucket) key(path string) (key string, ok bool) {
 // isObject reports whether the client can ask for a key. It cannot for one that has only blanks.
 func isObject(key string) bool { return s3utils.CheckValidObjectName(key) == nil }
 
-// List implements repository.Source. A file and a folder can have the same name. A bucket that is missing or may not be
-// listed is failure.ErrUnavailable, so that a wrong setting does not look like an empty repository.
+// List implements repository.Source. A bucket that is missing or may not be listed is failure.ErrUnavailable, so that a
+// wrong setting does not look like an empty repository.
 func (b *Bucket) List(ctx context.Context, folder string) (*repository.Listing, error) {
 	prefix, ok := b.key(folder)
 	if !ok {
@@ -181,8 +173,7 @@ func (b *Bucket) List(ctx context.Context, folder string) (*repository.Listing, 
 	return listing, nil
 }
 
-// objects goes through the keys with a prefix, in ascending order. Unless deep is set, the keys of one folder come as
-// one key, up to its slash.
+// Unless deep is set, the keys of one folder come as one key, up to its slash.
 func (b *Bucket) objects(ctx context.Context, prefix string, deep bool) func(func(minio.ObjectInfo) bool) {
 	return b.client.ListObjectsIter(ctx, b.o.Bucket, minio.ListObjectsOptions{Prefix: prefix, Recursive: deep})
 }
@@ -214,7 +205,6 @@ func (b *Bucket) Open(ctx context.Context, file string) (*repository.File, error
 	return nil, err
 }
 
-// openFault turns the store's refusal of an object into an error of repository.Source.
 func openFault(err error) error {
 	switch minio.ToErrorResponse(err).Code { // NB: not by the status, which stores choose freely
 	case minio.NoSuchKey, "KeyTooLongError":

@@ -10,11 +10,9 @@ import (
 	"troupe/actors/failure"
 )
 
-// drainBytesMax bounds how much of an unwanted answer is read so that its connection can be used again.
 const drainBytesMax = 64 << 10
 
-// content is an object that is being read. The first use reads all of it into memory, because readers of zip files jump
-// about.
+// The first use reads all of it into memory, because readers of zip files jump about.
 type content struct {
 	body   io.ReadCloser
 	size   int64
@@ -34,8 +32,8 @@ func (c *content) ReadAt(p []byte, off int64) (int, error) {
 	return c.text.ReadAt(p, off)
 }
 
-// load reads the object. NB: it does not wrap the errors of the connection: one of them is io.EOF, which would look
-// like the end of the object.
+// NB: it does not wrap the errors of the connection: one of them is io.EOF, which would look like the end of the
+// object.
 func (c *content) load() {
 	text := make([]byte, c.size)
 	if _, err := io.ReadFull(c.body, text); err != nil {

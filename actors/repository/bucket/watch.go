@@ -12,13 +12,11 @@ import (
 // lookShare bounds the looks of Watch: the pause between two is that many times as long as one.
 const lookShare = 20
 
-// pauseAfter is the pause behind a look, by the quicker one of the last two: one alone may have waited for something
-// that has passed, and would keep changes out of lists for minutes.
+// pauseAfter goes by the quicker one of the last two looks: one alone may have waited for something that has passed.
 func pauseAfter(poll, took, before time.Duration) time.Duration {
 	return max(poll, lookShare*min(took, before))
 }
 
-// listed is what is known of a folder that List has shown.
 type listed struct {
 	sum   uint64 // that of its names
 	round int    // the number of the newest look before List showed it, or that has met it
@@ -63,8 +61,8 @@ func (b *Bucket) Watch(ctx context.Context, changed func(repository.Change)) err
 	}
 }
 
-// look goes through all keys once. They come in ascending order, so that those of a folder and below it come together.
-// A store with another order only makes it tell of folders that have not changed.
+// They come in ascending order, so that those of a folder and below it come together. A store with another order only
+// makes it tell of folders that have not changed.
 func (b *Bucket) look(ctx context.Context, changed func(repository.Change)) error {
 	b.mu.Lock()
 	b.mu.round++
@@ -83,7 +81,6 @@ func (b *Bucket) look(ctx context.Context, changed func(repository.Change)) erro
 	return nil
 }
 
-// walk is a look on its way.
 type walk struct {
 	bucket  *Bucket
 	changed func(repository.Change)
@@ -96,7 +93,7 @@ type opened struct {
 	sum        uint64
 }
 
-// meet takes the next key. Like List it leaves out a part that is no name, with everything behind it.
+// Like List it leaves out a part that is no name, with everything behind it.
 func (w *walk) meet(key string) {
 	depth := 0
 	for {
@@ -122,7 +119,6 @@ func (w *walk) meet(key string) {
 	}
 }
 
-// leave ends the open folders from a depth on, and tells of those that have changed.
 func (w *walk) leave(depth int) {
 	for len(w.open) > depth {
 		last := w.open[len(w.open)-1]
@@ -133,7 +129,6 @@ func (w *walk) leave(depth int) {
 	}
 }
 
-// differs reports whether a folder is another than List has shown.
 func (b *Bucket) differs(folder string, sum uint64, round int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -145,8 +140,7 @@ func (b *Bucket) differs(folder string, sum uint64, round int) bool {
 	return known.sum != sum
 }
 
-// forget drops the folders that were listed before the walk and that it did not meet: they have gone, and the folder
-// above was told.
+// forget drops the folders that the walk did not meet: they have gone, and the folder above was told.
 func (w *walk) forget() {
 	w.bucket.mu.Lock()
 	defer w.bucket.mu.Unlock()

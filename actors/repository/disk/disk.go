@@ -71,7 +71,6 @@ func (d *Disk) Close() error {
 	return d.notify.Close()
 }
 
-// batch is how many entries of a folder are read at a time.
 const batch = 4096
 
 // List implements repository.Source. It leaves out links, devices, pipes and sockets.
@@ -110,9 +109,8 @@ func (d *Disk) List(ctx context.Context, folder string) (*repository.Listing, er
 	}
 }
 
-// reading opens the folder that was entered, to read its names. NB: ReadDir of a file that os.Root has opened also
-// stats each entry, which takes longer than everything else together (BenchmarkDisk). So the folder is opened by its
-// path, and used only if it is the same folder.
+// NB: ReadDir of a file that os.Root has opened also stats each entry, which takes longer than everything else together
+// (BenchmarkDisk). So the folder is opened by its path, and used only if it is the same folder.
 func (d *Disk) reading(dir *os.Root, folder string) (*os.File, error) {
 	entered, err := dir.Stat(".")
 	if err != nil {
@@ -151,8 +149,7 @@ func (d *Disk) enter(folder string) (*os.Root, error) {
 	return dir, nil
 }
 
-// enterOne opens a folder in a folder. os.Root follows links that do not lead out. enterOne follows none: what it
-// opened must be what stood there under the name.
+// enterOne opens a folder in a folder. os.Root follows links that do not lead out; enterOne follows none.
 func enterOne(dir *os.Root, name string) (*os.Root, error) {
 	there, err := dir.Lstat(name)
 	if err != nil {
@@ -176,8 +173,7 @@ func enterOne(dir *os.Root, name string) (*os.Root, error) {
 	return next, nil
 }
 
-// notThere turns the errors of a file or a link in a folder's place into fs.ErrNotExist, and those that will pass into
-// failure.ErrUnavailable.
+// notThere is fs.ErrNotExist for a file or a link in a folder's place, and failure.ErrUnavailable for what will pass.
 func notThere(err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENAMETOOLONG):
@@ -211,11 +207,10 @@ func (d *Disk) Open(_ context.Context, file string) (*repository.File, error) {
 	return nil, failure.Errorf(failure.ErrUnavailable, "%w", errReplaced)
 }
 
-// errReplaced: another file has come to stand under the name while it was opened.
 var errReplaced = errors.New("file was replaced while it was opened")
 
-// openIn opens a file in its folder. NB: an editor puts a new file in the place of the old one, so the one that is
-// opened need not be the one that was looked at.
+// NB: an editor puts a new file in the place of the old one, so the one that is opened need not be the one that was
+// looked at.
 func (d *Disk) openIn(dir *os.Root, file string) (*repository.File, error) {
 	name := path.Base(file)
 	there, err := dir.Lstat(name)
@@ -238,7 +233,6 @@ func (d *Disk) openIn(dir *os.Root, file string) (*repository.File, error) {
 	return repository.NewFile(f, *identity), nil
 }
 
-// identify looks at the opened file itself, because another may stand at its path by now.
 func (d *Disk) identify(f *os.File, file string, there fs.FileInfo) (*repository.Identity, error) {
 	opened, err := f.Stat()
 	if err != nil {
@@ -262,7 +256,6 @@ func (d *Disk) identify(f *os.File, file string, there fs.FileInfo) (*repository
 	return &repository.Identity{Path: file, Modified: opened.ModTime().UnixNano(), Size: opened.Size(), Inode: status.Ino}, nil
 }
 
-// statusOf returns what Unix says about a file; nil where it is none.
 func statusOf(info fs.FileInfo) *syscall.Stat_t {
 	status, _ := info.Sys().(*syscall.Stat_t)
 	return status

@@ -12,7 +12,6 @@ import (
 	"troupe/actors/repository"
 )
 
-// errUnwatched ends Watch where the system gives no notice of changes.
 var errUnwatched = errors.New("the system gives no notice of changes")
 
 // watch begins to watch a folder; false when it cannot be. Watching one again changes nothing.
@@ -63,7 +62,6 @@ func (d *Disk) Watch(ctx context.Context, changed func(repository.Change)) error
 	}
 }
 
-// pass tells what an event means.
 func (d *Disk) pass(e fsnotify.Event, changed func(repository.Change)) {
 	named := e.Has(fsnotify.Create) || e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename)
 	if e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename) {
@@ -91,8 +89,8 @@ func (d *Disk) pass(e fsnotify.Event, changed func(repository.Change)) {
 	}
 }
 
-// unwatch forgets a folder that has gone, and when it was renamed those below. NB: the system goes on watching those,
-// and tells of them under the old path even when they are watched again under the new one.
+// NB: the system goes on watching those, and tells of them under the old path even when they are watched again under
+// the new one.
 func (d *Disk) unwatch(name string, renamed bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -10,8 +10,7 @@ import (
 	"troupe/actors/repository"
 )
 
-// Memory is a source in memory, and the editor of it. NewMemory makes one. Its methods are safe for concurrent use, but
-// each change is told to one Watch only, so that a source has one service.
+// Memory is a source in memory, and the editor of it. NewMemory makes one.
 type Memory struct {
 	mu struct {
 		sync.Mutex
@@ -116,7 +115,6 @@ func (m *Memory) Put(file, text string) error {
 	return nil
 }
 
-// makeFolderLocked makes a folder and those above it.
 func (m *Memory) makeFolderLocked(folder string) {
 	if _, found := m.mu.files[folder]; !found {
 		m.makeFolderLocked(path.Dir(folder))
@@ -140,7 +138,6 @@ func (m *Memory) Remove(p string) error {
 	return nil
 }
 
-// takeLocked removes what is at a path and below it, and returns it by what stands behind the path.
 func (m *Memory) takeLocked(p string) map[string]*memoryFile {
 	taken := map[string]*memoryFile{}
 	for at, file := range m.mu.files {

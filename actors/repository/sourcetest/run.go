@@ -53,7 +53,6 @@ func Run(t *testing.T, open func(t *testing.T) (repository.Source, Editor)) {
 	}
 }
 
-// subject is a source under test.
 type subject struct {
 	t      *testing.T
 	source repository.Source
@@ -272,12 +271,10 @@ type Step struct {
 	Want string
 }
 
-// seenMax is how long a change may take to be seen on a machine that has other work: that it is seen is demanded, not
-// how soon.
+// seenMax is how long a change may take to be seen: that it is seen is demanded, not how soon.
 const seenMax = 2 * time.Minute
 
-// Follow starts a service on the source, and checks that its lists follow each step. Watch must tell of the right
-// folders: the next walk of everything, which would find a change anyway, is far away.
+// Follow starts a service on the source, and checks that its lists follow each step.
 func Follow(t *testing.T, source repository.Source, steps []Step) {
 	t.Helper()
 	system := actors.NewSystem(zerolog.Nop())

@@ -13,17 +13,14 @@ import (
 )
 
 const (
-	// directoryBytesMax bounds what is read to find the directory of a zip file and to read it: 2,000 entries need
-	// less, and what archive/zip makes of so many bytes stays below 10 MB.
+	// directoryBytesMax bounds what is read to find and read the directory of a zip file: 2,000 entries need less.
 	directoryBytesMax = 1<<20 + 128<<10
-	// localHeaderBytes, recordBytes and endBytes are the sizes of the fixed part of an entry's local header, of its
-	// record in the directory, and of the end record.
+	// The fixed parts of an entry's local header, of its record in the directory, and of the end record.
 	localHeaderBytes, recordBytes, endBytes = 30, 46, 22
 	ratioGraceBytes                         = 100 << 10 // the size up to which a part may have any ratio
 	encryptedFlag                           = 1         // the bit of an entry's flags for encryption
 )
 
-// archive is the zip file of a document, checked as a whole.
 type archive struct {
 	source  *source
 	limits  param.Limits
@@ -31,7 +28,6 @@ type archive struct {
 	left    int64                // how many bytes may still be inflated
 }
 
-// newArchive reads the directory and checks every entry against the others.
 func newArchive(r io.ReaderAt, size int64, limits param.Limits) (*archive, error) {
 	if err := refuseOthers(r, size); err != nil {
 		return nil, err
@@ -57,7 +53,7 @@ func newArchive(r io.ReaderAt, size int64, limits param.Limits) (*archive, error
 	return a, a.refuseOverlaps(directory.File, size)
 }
 
-// add adds an entry. It ignores folders and entries whose names no part can have: no relationship leads to them.
+// It ignores folders and entries whose names no part can have: no relationship leads to them.
 func (a *archive) add(f *zip.File) error {
 	if f.Flags&encryptedFlag != 0 {
 		return &param.Fault{Kind: param.ErrEncrypted, Reason: "an entry of the zip file needs a password"}
@@ -73,8 +69,8 @@ func (a *archive) add(f *zip.File) error {
 	return nil
 }
 
-// refuseOverlaps refuses entries whose data overlaps with another entry's or with the directory. With overlaps the same
-// bytes could be inflated under many names, and the compressed sizes in the directory would bound nothing.
+// With overlaps the same bytes could be inflated under many names, and the compressed sizes in the directory would
+// bound nothing.
 func (a *archive) refuseOverlaps(files []*zip.File, size int64) error {
 	type span struct{ start, end int64 }
 	spans, directory := make([]span, 0, len(files)+1), size-endBytes
@@ -102,14 +98,13 @@ func (a *archive) refuseOverlaps(files []*zip.File, size int64) error {
 	return nil
 }
 
-// has reports whether there is a part of this name.
 func (a *archive) has(name string) bool {
 	_, found := a.entries[foldName(name)]
 	return found
 }
 
-// open returns the content of a part. The reader ends with an error when the part exceeds a limit or differs from its
-// checksum or from its size in the directory.
+// The reader ends with an error when the part exceeds a limit or differs from its checksum or from its size in the
+// directory.
 func (a *archive) open(name string) (io.Reader, error) {
 	f := a.entries[foldName(name)]
 	if f.Method != zip.Store && f.Method != zip.Deflate {
@@ -132,7 +127,6 @@ func (a *archive) open(name string) (io.Reader, error) {
 	return p, nil
 }
 
-// part is the content of a part, as it is inflated.
 type part struct {
 	archive  *archive
 	file     *zip.File
@@ -159,7 +153,6 @@ func (p *part) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// check returns an error when a part of this size is over a limit.
 func (p *part) check(size int64) error {
 	l := p.archive.limits
 	switch {
@@ -173,7 +166,6 @@ func (p *part) check(size int64) error {
 	return nil
 }
 
-// cause turns an error of archive/zip into the caller's: the reader's own error, a limit, or a damaged file.
 func (a *archive) cause(err error) error {
 	var fault *param.Fault
 	switch {
@@ -188,8 +180,8 @@ func (a *archive) cause(err error) error {
 	return param.NotTemplate("a damaged zip file: " + err.Error())
 }
 
-// source reads the file. It keeps the reader's first error, which archive/zip may hide, and charges what is read to
-// left while left is not negative.
+// It keeps the reader's first error, which archive/zip may hide, and charges what is read to left while left is not
+// negative.
 type source struct {
 	r    io.ReaderAt
 	left int64
@@ -216,8 +208,7 @@ func (s *source) ReadAt(p []byte, at int64) (int, error) {
 	return n, err
 }
 
-// isPartName reports whether an entry can be a part: it is no folder, and the target of a relationship can name every
-// segment.
+// isPartName: the entry is no folder, and the target of a relationship can name every segment.
 func isPartName(name string) bool {
 	if strings.ContainsAny(name, "\\\x00") {
 		return false

@@ -6,8 +6,7 @@ import (
 	"troupe/actors/template/param"
 )
 
-// Parameters returns the parameters of the document template of size bytes in r,
-// ascending by name. Errors: *param.Fault about the content, otherwise those of r.
+// Parameters returns the parameters of the document template of size bytes in r, ascending by name.
 func Parameters(r io.ReaderAt, size int64, limits param.Limits) ([]param.Param, error) {
 	limits = limits.WithDefaults()
 	if size > limits.FileBytes {

@@ -16,8 +16,8 @@ const (
 	encryptedStream = "EncryptedPackage"
 )
 
-// refuseOthers refuses files of other known formats by name. It passes everything else: a zip file may have something
-// in front (a self-extractor), so only archive/zip can tell whether it is one.
+// It passes everything else: a zip file may have something in front (a self-extractor), so only archive/zip can tell
+// whether it is one.
 func refuseOthers(r io.ReaderAt, size int64) error {
 	head := make([]byte, min(max(size, 0), 512))
 	n, err := r.ReadAt(head, 0)
@@ -41,8 +41,7 @@ func refuseOthers(r io.ReaderAt, size int64) error {
 	return nil
 }
 
-// refuseCompound tells an encrypted document from an old one. Both are compound files; only the encrypted one has
-// encryptedStream.
+// Both are compound files; only the encrypted one has encryptedStream.
 func refuseCompound(r io.ReaderAt, size int64, head []byte) error {
 	found, err := hasStream(r, size, head, encryptedStream)
 	switch {
@@ -54,9 +53,8 @@ func refuseCompound(r io.ReaderAt, size int64, head []byte) error {
 	return param.NotTemplate("a compound file (.doc, .xls), not a document of Office Open XML")
 }
 
-// hasStream looks for a stream in the directory of a compound file (MS-CFB 2.2 to 2.6). It follows the chain of the
-// directory's sectors through the first 109 sectors of the allocation table, in at most as many steps as the file has
-// sectors. A damaged file has no such stream.
+// hasStream looks for a stream in the directory of a compound file (MS-CFB 2.2 to 2.6). A damaged file has no such
+// stream.
 func hasStream(r io.ReaderAt, size int64, head []byte, stream string) (bool, error) {
 	const (
 		shiftAt, directoryAt, tableAt = 0x1e, 0x30, 0x4c
@@ -100,7 +98,6 @@ func hasStream(r io.ReaderAt, size int64, head []byte, stream string) (bool, err
 	return false, nil
 }
 
-// streamName returns the name in an entry of a compound file's directory.
 func streamName(entry []byte) string {
 	const nameBytesMax, lengthAt = 64, 0x40
 	length := int(binary.LittleEndian.Uint16(entry[lengthAt:])) - 2 // without the NUL at its end

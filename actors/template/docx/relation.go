@@ -22,19 +22,16 @@ const (
 // storyKinds are the relationships of the main part to parts with text, in the order in which these are read.
 var storyKinds = [...]string{"header", "footer", "footnotes", "endnotes", "comments"}
 
-// kinds are all kinds of relationships that are followed.
 var kinds = append(storyKinds[:], mainKind)
 
 // relationsMax bounds the relationships that are followed. Documents have about ten.
 const relationsMax = 10_000
 
-// relation is a relationship to another part of the file.
 type relation struct {
 	kind   string // its last word: officeDocument, header
 	target string // the name of the part: /word/header1.xml
 }
 
-// reader reads one document.
 type reader struct {
 	archive *archive
 	limits  param.Limits
@@ -42,7 +39,6 @@ type reader struct {
 	parser  *markup.Parser
 }
 
-// read finds the parts with text and scans each of them once.
 func (d *reader) read() error {
 	d.parser = markup.NewParser(d.limits)
 	roots, err := d.relations("/")
@@ -87,7 +83,7 @@ func targets(all []relation, kind string) (of []string) {
 }
 
 // relations returns the relationships of a part that are of one of kinds and lead to something inside the file; for "/"
-// those of the whole file. A part may have none.
+// those of the whole file.
 func (d *reader) relations(of string) ([]relation, error) {
 	name := path.Join(path.Dir(of), "_rels", path.Base(of)+".rels")
 	if of == "/" {
@@ -132,8 +128,7 @@ func (d *reader) relations(of string) ([]relation, error) {
 	}
 }
 
-// relationOf reads one relationship of a part. It reports whether it is of one of kinds and leads to something inside
-// the file.
+// relationOf reads one relationship of a part.
 func relationOf(of string, attributes []markup.Attribute) (r relation, matters bool) {
 	var kind, target []byte
 	for _, a := range attributes {
@@ -155,7 +150,6 @@ func relationOf(of string, attributes []markup.Attribute) (r relation, matters b
 	return r, true
 }
 
-// kindOf returns the last word of a kind of relationship, or "" if it is not one of kinds.
 func kindOf(kind []byte) string {
 	word, transitional := bytes.CutPrefix(kind, []byte(transitionalKind))
 	if !transitional {
@@ -172,7 +166,6 @@ func kindOf(kind []byte) string {
 	return ""
 }
 
-// resolve returns the name that a relationship's target in a part refers to.
 func resolve(of, target string) string {
 	target, _, _ = strings.Cut(target, "#")
 	if !strings.HasPrefix(target, "/") {
@@ -181,7 +174,7 @@ func resolve(of, target string) string {
 	return path.Clean(target)
 }
 
-// partName returns the name of the part that a target refers to. The target may be escaped as a URI.
+// The target may be escaped as a URI.
 func (d *reader) partName(target string) string {
 	if !d.archive.has(target) {
 		if plain, err := url.PathUnescape(target); err == nil {
@@ -191,7 +184,6 @@ func (d *reader) partName(target string) string {
 	return target
 }
 
-// start gives the parser the content of a part.
 func (d *reader) start(name string) error {
 	if !d.archive.has(name) {
 		return param.NotTemplate("a damaged document: there is no part " + param.Quote(name))

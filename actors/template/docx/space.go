@@ -7,7 +7,6 @@ import (
 	"troupe/actors/template/param"
 )
 
-// space is a namespace that matters here.
 type space uint8
 
 const (
@@ -18,8 +17,7 @@ const (
 	spacePackage
 )
 
-// spaces has the transitional and the strict namespaces. A document uses one of the two sets, and names mean the same
-// in both.
+// A document uses one of the two sets, and names mean the same in both.
 var spaces = map[string]space{
 	"http://schemas.openxmlformats.org/wordprocessingml/2006/main": spaceWord,
 	"http://purl.oclc.org/ooxml/wordprocessingml/main":             spaceWord,
@@ -32,8 +30,6 @@ var spaces = map[string]space{
 // bindingsMax bounds the prefixes that are bound at the same time. Documents have about thirty.
 const bindingsMax = 10_000
 
-// names resolves prefixes to namespaces at the current place of a part.
-//
 // Invariant: undo has, for every binding since the root, what the prefix meant before; marks has the length of undo at
 // the start of each open element.
 type names struct {
@@ -49,7 +45,6 @@ type binding struct {
 
 func newNames() *names { return &names{bound: map[string]space{}} }
 
-// enter records the namespaces of the start tag that the parser is at, and returns the element's name.
 func (n *names) enter(p *markup.Parser) (space, []byte, error) {
 	n.marks = append(n.marks, len(n.undo))
 	for _, a := range p.Attributes() {
@@ -85,7 +80,6 @@ func (n *names) bind(prefix []byte, to space) error {
 	return nil
 }
 
-// leave restores the prefixes from before the innermost element.
 func (n *names) leave() {
 	last := len(n.marks) - 1
 	for len(n.undo) > n.marks[last] {

@@ -20,7 +20,6 @@ const paragraphsMax = 8
 
 var errDoctype = param.NotTemplate("a document type, which parts of documents do not have")
 
-// role says how the text in an element counts.
 type role uint8
 
 const (
@@ -32,8 +31,6 @@ const (
 	roleAlternativesTaken      // one of its choices was taken
 )
 
-// story puts the text of the paragraphs of one part together.
-//
 // Invariant: open has a role for each open element, and paragraphs a scanner for each roleParagraph in it. Paragraphs
 // are inside each other through text boxes.
 type story struct {
@@ -45,7 +42,6 @@ type story struct {
 	ignored    int              // ignored counts the open elements from the roleIgnored one inwards; at 0 text counts
 }
 
-// scan adds the parameters in the paragraphs of a part to the list.
 func (d *reader) scan(name string, roots []string) error {
 	if err := d.start(name); err != nil {
 		return err
@@ -65,7 +61,6 @@ func (d *reader) scan(name string, roots []string) error {
 	}
 }
 
-// handle handles one event.
 func (s *story) handle(event markup.Event, p *markup.Parser, roots []string) error {
 	switch event {
 	case markup.Start:
@@ -93,7 +88,6 @@ func (s *story) handle(event markup.Event, p *markup.Parser, roots []string) err
 	return nil
 }
 
-// enter opens an element.
 func (s *story) enter(space space, local []byte) error {
 	if s.ignored > 0 {
 		s.ignored++
@@ -146,8 +140,8 @@ func wordRole(local []byte) (role, string) {
 	return roleNone, ""
 }
 
-// compatibilityRole returns the role of an element of mc. The choices of an mc:AlternateContent are copies of the same
-// content for readers of different age. The first choice is read; without one, the fallback.
+// The choices of an mc:AlternateContent are copies of the same content for readers of different age. The first choice
+// is read; without one, the fallback.
 func (s *story) compatibilityRole(local []byte) role {
 	parent := len(s.open) - 1
 	switch string(local) {
@@ -165,7 +159,6 @@ func (s *story) compatibilityRole(local []byte) role {
 	return roleNone
 }
 
-// leave closes the innermost element.
 func (s *story) leave() error {
 	if s.ignored > 1 {
 		s.ignored--
@@ -187,7 +180,7 @@ func (s *story) leave() error {
 	return paragraph.End()
 }
 
-// write adds text to the innermost paragraph. Text outside all paragraphs does not count.
+// Text outside all paragraphs does not count.
 func (s *story) write(text []byte) error {
 	if len(s.paragraphs) == 0 {
 		return nil
@@ -204,7 +197,6 @@ func (s *story) scanner() *param.Scanner {
 	return param.NewScanner(s.list)
 }
 
-// inPart adds the name of the part to a fault.
 func inPart(name string, err error) error {
 	var fault *param.Fault
 	if errors.As(err, &fault) {

@@ -8,7 +8,7 @@ import (
 // bufferBytes is how much is read at once.
 const bufferBytes = 64 << 10
 
-// buffer is a window on the text. The parser is past what is before pos.
+// The parser is past what is before pos.
 type buffer struct {
 	from  io.Reader
 	text  []byte // text was read; text[pos:] is still to be parsed
@@ -18,11 +18,10 @@ type buffer struct {
 	cr    bool  // cr says that the last byte read is a carriage return
 }
 
-// ahead is what was read and is still to be parsed.
 func (b *buffer) ahead() []byte { return b.text[b.pos:] }
 
-// more reads more text. It moves the text in the buffer, which makes slices of it invalid, and grows the buffer when
-// all of the text is ahead. It reports whether it read anything.
+// It moves the text in the buffer, which makes slices of it invalid, and grows the buffer when all of the text is
+// ahead.
 func (b *buffer) more() bool {
 	if b.err != nil {
 		return false
@@ -49,8 +48,7 @@ func (b *buffer) more() bool {
 	return false
 }
 
-// lineEnds replaces every carriage return in p, and every carriage return with a line feed, by one line feed, and
-// returns the new length of p. XML 1.0, 2.11 wants this before any parsing.
+// lineEnds replaces line ends in p as XML 1.0, 2.11 wants it before any parsing, and returns the new length of p.
 func (b *buffer) lineEnds(p []byte) int {
 	read, size := 0, 0
 	if b.cr && len(p) > 0 && p[0] == '\n' { // the carriage return before it stands for both
@@ -79,7 +77,6 @@ func (b *buffer) lineEnds(p []byte) int {
 	}
 }
 
-// need reads until at least n bytes are ahead, and reports whether there are.
 func (b *buffer) need(n int) bool {
 	for len(b.text)-b.pos < n {
 		if !b.more() {
@@ -89,5 +86,4 @@ func (b *buffer) need(n int) bool {
 	return true
 }
 
-// line returns the line of the next byte, counted from 1.
 func (b *buffer) line() int { return 1 + b.lines + bytes.Count(b.text[:b.pos], []byte{'\n'}) }

@@ -85,7 +85,6 @@ func within(r rune, ranges [][2]rune) bool {
 	return false
 }
 
-// nameLength returns the length of the name at the start of b, or 0 without one.
 func nameLength(b []byte) int {
 	for i := 0; i < len(b); {
 		if b[i] < utf8.RuneSelf {
@@ -105,8 +104,7 @@ func nameLength(b []byte) int {
 	return len(b)
 }
 
-// appendReference appends the character that a reference stands for; ref is the text
-// between & and ;. It reports whether there is such a character.
+// appendReference appends the character that a reference stands for, if there is one; ref is the text between & and ;.
 func appendReference(out, ref []byte) ([]byte, bool) {
 	switch string(ref) {
 	case "lt":

@@ -43,7 +43,7 @@ var (
 )
 
 // Decode returns the text of r in UTF-8, without a byte order mark. A byte order mark counts for more than the
-// declaration; a text without either is UTF-8. Such a text is not decoded, and Parser checks whether it is valid.
+// declaration; a text without either is UTF-8.
 func Decode(r io.Reader) (io.Reader, error) {
 	head := make([]byte, headBytes)
 	n, err := io.ReadFull(r, head)
@@ -73,7 +73,6 @@ func Decode(r io.Reader) (io.Reader, error) {
 	return decodeDeclared(all, declared(head))
 }
 
-// decodeDeclared decodes a text of single bytes whose declaration names an encoding, or none.
 func decodeDeclared(r io.Reader, name string) (io.Reader, error) {
 	switch lower := strings.ToLower(name); {
 	case lower == "", lower == "utf-8", lower == "utf8":
@@ -88,7 +87,7 @@ func decodeDeclared(r io.Reader, name string) (io.Reader, error) {
 	return checked(r, e, name), nil
 }
 
-// wide reports whether the declared encoding has 16 bits a character. So does a text that declares none.
+// So does a text that declares none.
 func wide(name string) bool { return name == "" || wideName(strings.ToLower(name)) }
 
 func wideName(lower string) bool {
@@ -97,8 +96,7 @@ func wideName(lower string) bool {
 
 func dropNUL(b []byte) []byte { return bytes.ReplaceAll(b, []byte{0}, nil) }
 
-// declared returns the encoding that the XML declaration at the start of a text names, or "". The declaration itself is
-// checked by Parser.
+// declared returns the encoding that the XML declaration at the start of a text names, or "".
 func declared(head []byte) string {
 	if len(head) < 6 || !bytes.HasPrefix(head, []byte("<?xml")) || !isBlank(head[5]) {
 		return ""
@@ -123,8 +121,7 @@ func declared(head []byte) string {
 	return string(name)
 }
 
-// checked decodes r and refuses bytes that are not of the encoding. Decoders replace them by U+FFFD, so a template with
-// this character must be UTF-8.
+// Decoders replace them by U+FFFD, so a template with this character must be UTF-8.
 func checked(r io.Reader, e encoding.Encoding, name string) io.Reader {
 	return &replacementChecker{r: transform.NewReader(r, e.NewDecoder()), name: name}
 }

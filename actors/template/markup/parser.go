@@ -22,8 +22,7 @@ const (
 	Break
 )
 
-// Attribute is an attribute of a start tag. Value is decoded and normalised: white space that is not a reference is a
-// blank.
+// Attribute is one of a start tag. Value is decoded and normalised: white space that is not a reference is a blank.
 type Attribute struct {
 	Name, Value []byte
 }
@@ -32,9 +31,7 @@ type Attribute struct {
 type Parser struct {
 	limits param.Limits
 	buffer
-	// name, attributes and text belong to the last event. They are slices of buffer or scratch, and valid until the
-	// next call of Next.
-	name       []byte
+	name       []byte // They are slices of buffer or scratch, and valid until the next call of Next
 	attributes []Attribute
 	text       []byte
 	scratch    []byte
@@ -51,8 +48,7 @@ type Parser struct {
 	empty   bool // the last event was the first half of an empty-element tag
 }
 
-// NewParser returns a parser without a text; call Reset before Next. The limits must be complete
-// (param.Limits.WithDefaults).
+// NewParser returns a parser without a text; call Reset before Next.
 func NewParser(limits param.Limits) *Parser { return &Parser{limits: limits} }
 
 // Reset starts with another text, in UTF-8 without a byte order mark. Nodes are counted over all texts.
@@ -104,7 +100,6 @@ func (p *Parser) Next() (Event, error) {
 	}
 }
 
-// atEnd returns the error for the end of the text: io.EOF if it may end here.
 func (p *Parser) atEnd() error {
 	switch {
 	case p.err != io.EOF: //nolint:errorlint // readers return it bare
@@ -117,11 +112,9 @@ func (p *Parser) atEnd() error {
 	return io.EOF
 }
 
-// cut returns the error for a text that ends inside what.
 func (p *Parser) cut(what string) error { return p.fault("the text ends inside " + what) }
 
-// fault returns the error for a text that is not well-formed. After an error of the reader it returns that error: the
-// text only seems damaged.
+// After an error of the reader it returns that error: the text only seems damaged.
 func (p *Parser) fault(reason string) error {
 	if p.err != nil && p.err != io.EOF { //nolint:errorlint // readers return it bare
 		return p.err
@@ -129,8 +122,8 @@ func (p *Parser) fault(reason string) error {
 	return param.NotTemplate("not well-formed XML: line " + strconv.Itoa(p.line()) + ": " + reason)
 }
 
-// run returns the characters ahead that stand for themselves in a class, and moves past them. At least one byte must be
-// ahead. An empty result means that this byte is markup or a control character.
+// run returns the characters ahead that stand for themselves in a class, and moves past them. An empty result means
+// that this byte is markup or a control character.
 func (p *Parser) run(class uint8) ([]byte, error) {
 	b, i := p.ahead(), 0
 	for i < len(b) {
@@ -174,7 +167,6 @@ func isPlain(b []byte) bool {
 
 var bracket = []byte("]")
 
-// nextText parses a part of a text node. It reports whether text has something for the caller.
 func (p *Parser) nextText() (found bool, err error) {
 	p.begun = true
 	if p.text, err = p.run(inText); err != nil {
@@ -196,7 +188,6 @@ func (p *Parser) nextText() (found bool, err error) {
 	return false, nil
 }
 
-// special parses a bracket or a reference in a text node, and sets text to what it stands for.
 func (p *Parser) special() error {
 	switch p.ahead()[0] {
 	case ']':
@@ -269,7 +260,6 @@ func (p *Parser) nextCDATA() (Event, error) {
 	return Text, nil
 }
 
-// nextMarkup parses what starts with a <.
 func (p *Parser) nextMarkup() (Event, error) {
 	first := !p.begun
 	p.begun = true
@@ -303,7 +293,7 @@ func (p *Parser) nextMarkup() (Event, error) {
 
 func (p *Parser) startsWith(s string) bool { return p.need(len(s)) && string(p.ahead()[:len(s)]) == s }
 
-// skip moves past the closing mark of what. That of a comment is --, which only a > may follow.
+// That of a comment is --, which only a > may follow.
 func (p *Parser) skip(class uint8, mark, what string) error {
 	for {
 		if !p.need(1) {
@@ -336,7 +326,6 @@ func (p *Parser) skip(class uint8, mark, what string) error {
 	}
 }
 
-// instruction parses a processing instruction or, at the start of the text, the XML declaration.
 func (p *Parser) instruction(first bool) error {
 	p.pos += len("<?")
 	target, err := p.nameAhead("a processing instruction")
@@ -359,7 +348,6 @@ func (p *Parser) instruction(first bool) error {
 	return p.skip(inPI, "?>", "a processing instruction")
 }
 
-// nameAhead returns the name that is ahead, and does not move past it.
 func (p *Parser) nameAhead(what string) ([]byte, error) {
 	for size := nameBytesMax / 8; ; size *= 2 {
 		complete := !p.need(size)

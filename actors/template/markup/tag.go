@@ -11,8 +11,7 @@ import (
 // nameBytesMax bounds the names of elements, attributes and targets.
 const nameBytesMax = 1024
 
-// tagLength returns the length of the tag ahead, with its < and >. It looks at every byte once, however often it reads
-// more.
+// It looks at every byte once, however often it reads more.
 func (p *Parser) tagLength(what string) (int, error) {
 	quote := byte(0)
 	for n := 1; ; {
@@ -54,7 +53,6 @@ func (p *Parser) tagLength(what string) (int, error) {
 	}
 }
 
-// startTag parses a start tag or an empty-element tag.
 func (p *Parser) startTag() error {
 	n, err := p.tagLength("a tag")
 	if err != nil {
@@ -89,7 +87,6 @@ func (p *Parser) startTag() error {
 	return nil
 }
 
-// endTag parses an end tag, which must be that of the innermost element.
 func (p *Parser) endTag() error {
 	n, err := p.tagLength("a tag")
 	if err != nil {
@@ -104,7 +101,6 @@ func (p *Parser) endTag() error {
 	return nil
 }
 
-// top is the name of the innermost open element.
 func (p *Parser) top() []byte { return p.names[p.opened[len(p.opened)-1]:] }
 
 func (p *Parser) close() {
@@ -112,7 +108,6 @@ func (p *Parser) close() {
 	p.names, p.opened = p.names[:p.opened[last]], p.opened[:last]
 }
 
-// parseAttributes sets attributes to those of a tag: name="value" after blanks.
 func (p *Parser) parseAttributes(tag []byte) error {
 	p.attributes, p.scratch = p.attributes[:0], p.scratch[:0]
 	for {
@@ -151,8 +146,7 @@ func (p *Parser) parseAttributes(tag []byte) error {
 	}
 }
 
-// value decodes the value of an attribute. It returns raw when there is nothing to decode, and a slice of scratch
-// otherwise.
+// It returns raw when there is nothing to decode, and a slice of scratch otherwise.
 func (p *Parser) value(raw []byte) ([]byte, error) {
 	start, done := len(p.scratch), 0
 	for i := 0; i < len(raw); {
@@ -204,7 +198,6 @@ func (p *Parser) value(raw []byte) ([]byte, error) {
 // pairsMax is the number of attributes up to which comparing all pairs is faster than sorting.
 const pairsMax = 8
 
-// distinct checks that no two attributes have the same name.
 func (p *Parser) distinct() error {
 	if len(p.attributes) <= pairsMax {
 		for i, a := range p.attributes {
@@ -236,7 +229,7 @@ func (p *Parser) twice(name []byte) error {
 // doctype names a document type declaration for tagLength.
 const doctype = "the document type"
 
-// doctypeDeclaration parses a document type declaration. An external subset that it names is not opened.
+// An external subset that it names is not opened.
 func (p *Parser) doctypeDeclaration() error {
 	if p.doctype || p.rooted {
 		return p.fault("a document type that is not before the root element")
@@ -278,7 +271,6 @@ func (p *Parser) doctypeDeclaration() error {
 	return nil
 }
 
-// word returns b without the blanks and the name at its front.
 func (p *Parser) word(b []byte) (rest []byte, err error) {
 	name := bytes.TrimLeft(b, " \t\r\n")
 	n := nameLength(name)

@@ -10,15 +10,12 @@ import (
 // Param is a parameter of a template.
 type Param struct {
 	// Name is never empty. It may hold any character.
-	Name string `json:"name"`
-	// Type is as it was declared; empty when none was.
-	Type string `json:"type"`
-	// Default is empty when none was declared.
+	Name    string `json:"name"`
+	Type    string `json:"type"`
 	Default string `json:"defaultValue"`
 }
 
-// Declaration returns the parameter as a template declares it, in the shortest form that means the same. Every
-// parameter with a name can be declared.
+// Declaration returns the parameter as a template declares it, in the shortest form that means the same.
 func (p Param) Declaration() string {
 	text := "${" + escape(p.Name)
 	if !p.bare() {
@@ -32,7 +29,6 @@ func (p Param) Declaration() string {
 
 var escape = strings.NewReplacer(`#`, `\#`, `{`, `\{`, `}`, `\}`, `\`, `\\`).Replace
 
-// bare reports whether a declaration says nothing but the name.
 func (p Param) bare() bool { return p.Type == "" && p.Default == "" }
 
 // Collector keeps one Param for each name: the first that has a type or a default, else the first.
@@ -50,7 +46,7 @@ func NewCollector(limits Limits) *Collector {
 	return &Collector{limits: limits.WithDefaults(), params: map[string]Param{}}
 }
 
-// add adds one declaration, whose parts still have their escapes. A declaration without a name is not a parameter.
+// A declaration without a name is not a parameter.
 func (c *Collector) add(name, typ, def []byte) error {
 	if len(name) == 0 {
 		return nil
@@ -107,7 +103,6 @@ func unescape(s []byte) string {
 	return string(appendUnescaped(make([]byte, 0, len(s)), s))
 }
 
-// appendUnescaped appends s without the backslashes of its escapes.
 func appendUnescaped(out, s []byte) []byte {
 	for i := 0; i < len(s); i++ {
 		if s[i] == '\\' && i+1 < len(s) && isEscapable(s[i+1]) {
@@ -118,6 +113,5 @@ func appendUnescaped(out, s []byte) []byte {
 	return out
 }
 
-// isEscapable reports whether a backslash before b takes its meaning from it. Before anything else a backslash stands
-// for itself.
+// Before anything else a backslash stands for itself.
 func isEscapable(b byte) bool { return b == '#' || b == '{' || b == '}' || b == '\\' }

@@ -7,22 +7,17 @@ import (
 	"unicode/utf8"
 )
 
-// What is wrong with a file. Every error about the content of a file is a *Fault that wraps one of these; any other
-// error is the reader's own.
+// Every error about the content of a file is a *Fault that wraps one of these; any other error is the reader's own.
 var (
-	// ErrNotTemplate: the file is not of its format, or damaged. The caller answers 422.
 	ErrNotTemplate = errors.New("not a template")
-	// ErrEncrypted: the file needs a password. The caller answers 422.
-	ErrEncrypted = errors.New("encrypted")
-	// ErrTooLarge: the file is over one of Limits. The caller answers 413.
-	ErrTooLarge = errors.New("over a limit")
+	ErrEncrypted   = errors.New("encrypted")
+	ErrTooLarge    = errors.New("over a limit")
 )
 
 // Fault is an error about the content of a file.
 type Fault struct {
 	Kind error // ErrNotTemplate, ErrEncrypted or ErrTooLarge
-	// Reason says what is wrong, or which limit it is. Everyone who may read the file may see it. What it repeats of
-	// the file is quoted and short.
+	// Reason says what is wrong, or which limit it is. Everyone who may read the file may see it.
 	Reason string
 }
 
@@ -34,8 +29,7 @@ func (f *Fault) Unwrap() error { return f.Kind }
 // NotTemplate returns a Fault of the kind ErrNotTemplate.
 func NotTemplate(reason string) error { return &Fault{ErrNotTemplate, reason} }
 
-// TooLarge returns a Fault of the kind ErrTooLarge that names the limit, as in "more than 10000 parameters". Round
-// numbers of "bytes …" become KiB or MiB.
+// TooLarge returns a Fault of the kind ErrTooLarge that names the limit, as in "more than 10000 parameters".
 func TooLarge(limit int64, what string) error {
 	if of, bytes := strings.CutPrefix(what, "bytes "); bytes {
 		switch {

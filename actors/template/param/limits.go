@@ -9,11 +9,9 @@ type Limits struct {
 	Entries int
 	// PartBytes is the size of one part of a document, inflated. Default: 64 MiB.
 	PartBytes int64
-	// DocumentBytes is the size of all parts that are read, together, inflated. Parts without parameters (pictures,
-	// styles) are not read and do not count. Default: 128 MiB.
+	// DocumentBytes is the size of all parts that are read, together, inflated. Default: 128 MiB.
 	DocumentBytes int64
-	// Ratio is the largest allowed size of an inflated part, as a multiple of its compressed size. Parts up to 100 KiB
-	// may have any ratio. Default: 100.
+	// Ratio is the largest allowed size of an inflated part, as a multiple of its compressed size. Default: 100.
 	Ratio int64
 	// Depth is how deep elements may be nested. Default: 256.
 	Depth int

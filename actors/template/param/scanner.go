@@ -8,8 +8,7 @@ import "bytes"
 // found lists every declaration that began in text, in the order in which they began; the entry of each that is open is
 // on the stack.
 //
-// The obvious design, to look for the } of each ${ and then into what is between, reads nested text once for each
-// level. Here every byte is read once, and a declaration is only a few offsets until the outermost one is complete.
+// Here every byte is read once, and a declaration is only a few offsets until the outermost one is complete.
 type Scanner struct {
 	list     *Collector
 	text     []byte
@@ -20,14 +19,13 @@ type Scanner struct {
 	escaping bool // escaping says that the byte before was a backslash that is not escaped
 }
 
-// declaration is a range of Scanner.text. It is small because a declaration of 64 KiB can have 20,000 others inside.
+// It is small because a declaration of 64 KiB can have 20,000 others inside.
 type declaration struct {
 	start int32    // of the name
 	split [2]int32 // of the first two #, 0 while there is none
 	end   int32    // of the }, 0 while it is open
 }
 
-// brace is a { that is open, with or without a $ before it.
 type brace struct {
 	declaration int32 // the innermost declaration here, as an index of Scanner.found
 	plain       bool
@@ -36,8 +34,7 @@ type brace struct {
 // NewScanner returns a scanner that fills list.
 func NewScanner(list *Collector) *Scanner { return &Scanner{list: list} }
 
-// Write scans the next part of the text. It does not keep part. Its errors are about limits, and after one the scanner
-// must not be used.
+// Write scans the next part of the text. Its errors are about limits, and after one the scanner must not be used.
 func (s *Scanner) Write(part []byte) error {
 	for len(part) > 0 {
 		if len(s.stack) == 0 {
@@ -67,7 +64,6 @@ func (s *Scanner) End() error {
 	return s.flush()
 }
 
-// begin looks for the next ${ outside every declaration, and returns what follows it.
 func (s *Scanner) begin(part []byte) (rest []byte, err error) {
 	if !s.dollar {
 		i := bytes.IndexByte(part, '$')
@@ -88,7 +84,6 @@ func (s *Scanner) begin(part []byte) (rest []byte, err error) {
 	return part[1:], s.open()
 }
 
-// open pushes a declaration whose name starts at the end of text.
 func (s *Scanner) open() error {
 	s.nesting++
 	if s.nesting > s.list.limits.Nesting {
@@ -99,7 +94,6 @@ func (s *Scanner) open() error {
 	return nil
 }
 
-// inside scans part until the outermost declaration is complete or part ends, and returns how many bytes it scanned.
 func (s *Scanner) inside(part []byte) (scanned int, err error) {
 	room := s.list.limits.DeclarationBytes - len(s.text)
 	if len(part) > room {
@@ -138,7 +132,6 @@ func (s *Scanner) inside(part []byte) (scanned int, err error) {
 	return len(part), nil
 }
 
-// split records a # at an offset of text for the innermost declaration.
 func (s *Scanner) split(at int32) {
 	d := &s.found[s.stack[len(s.stack)-1].declaration]
 	if d.split[0] == 0 {
@@ -148,7 +141,6 @@ func (s *Scanner) split(at int32) {
 	}
 }
 
-// pop closes the innermost brace with a } at an offset of text.
 func (s *Scanner) pop(at int32) {
 	last := len(s.stack) - 1
 	if top := s.stack[last]; !top.plain {
@@ -158,7 +150,6 @@ func (s *Scanner) pop(at int32) {
 	s.stack = s.stack[:last]
 }
 
-// flush adds the complete declarations to the list, in the order in which they began, and drops the text.
 func (s *Scanner) flush() error {
 	for _, d := range s.found {
 		if d.end == 0 {
@@ -173,7 +164,6 @@ func (s *Scanner) flush() error {
 	return nil
 }
 
-// parts returns the parts of a complete declaration, with their escapes.
 func (d declaration) parts(text []byte) (name, typ, def []byte) {
 	first, second := d.split[0], d.split[1]
 	switch {

@@ -7,8 +7,7 @@ import (
 	"troupe/actors/template/param"
 )
 
-// Parameters returns the parameters of the report template of size bytes in r,
-// ascending by name. Errors: *param.Fault about the content, otherwise those of r.
+// Parameters returns the parameters of the report template of size bytes in r, ascending by name.
 func Parameters(r io.ReaderAt, size int64, limits param.Limits) ([]param.Param, error) {
 	limits = limits.WithDefaults()
 	if size > limits.FileBytes {
@@ -27,7 +26,6 @@ func Parameters(r io.ReaderAt, size int64, limits param.Limits) ([]param.Param, 
 	return list.Params(), nil
 }
 
-// scan hands every piece of text to the scanner.
 func scan(parser *markup.Parser, scanner *param.Scanner) error {
 	for {
 		event, err := parser.Next()

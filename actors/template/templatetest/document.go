@@ -12,8 +12,7 @@ import (
 	"troupe/actors/template/param"
 )
 
-// Document makes a document that declares params, and returns with it what a reader of it finds. Where each of them
-// stands, how its text is split into runs, what is around it and how the file is packed is chosen by chance.
+// Document makes a document that declares params, and returns with it what a reader of it finds.
 func Document(chance *rand.Rand, params []param.Param) (file []byte, want []param.Param) {
 	d := &document{Rand: chance, word: pickOf(chance, "w:", "w:", "x:", "")}
 	d.pkg = Package{Strict: d.IntN(4) == 0, Name: pickOf(chance, "", "", "word/document2.xml", "a/b/Main.xml", "main.xml")}
@@ -46,7 +45,6 @@ func Document(chance *rand.Rand, params []param.Param) (file []byte, want []para
 
 func pickOf[T any](chance *rand.Rand, of ...T) T { return of[chance.IntN(len(of))] }
 
-// document is a document that is being made.
 type document struct {
 	*rand.Rand
 	pkg    Package
@@ -55,7 +53,6 @@ type document struct {
 	number int           // of what must be different
 }
 
-// share takes some of the parameters, or all that are left.
 func (d *document) share(params *[]param.Param, some bool) []param.Param {
 	n := len(*params)
 	if some {
@@ -66,7 +63,6 @@ func (d *document) share(params *[]param.Param, some bool) []param.Param {
 	return taken
 }
 
-// other adds a part that the main part leads to.
 func (d *document) other(kind string, params []param.Param) {
 	d.number++
 	root, container := kind, ""
@@ -82,7 +78,6 @@ func (d *document) other(kind string, params []param.Param) {
 	d.pkg.Others = append(d.pkg.Others, Part{kind, strings.ReplaceAll(name, " ", "%20"), d.story(root, params, container)})
 }
 
-// story returns a part with these parameters, in paragraphs.
 func (d *document) story(root string, params []param.Param, container string) string {
 	content := d.blocks(params, 0)
 	if container != "" {
@@ -97,7 +92,6 @@ func (d *document) story(root string, params []param.Param, container string) st
 	return strings.ReplaceAll(xml, "w:ROOT", d.word+root)
 }
 
-// tag returns an element of WordprocessingML.
 func (d *document) tag(name, content string, attributes ...string) string {
 	open := d.word + name + strings.Join(append([]string{""}, attributes...), " ")
 	if content == "" && d.IntN(2) == 0 {
@@ -106,7 +100,6 @@ func (d *document) tag(name, content string, attributes ...string) string {
 	return "<" + open + ">" + content + "</" + d.word + name + ">"
 }
 
-// blocks returns paragraphs and tables with these parameters.
 func (d *document) blocks(params []param.Param, depth int) (out string) {
 	for len(params) > 0 || d.IntN(2) == 0 {
 		mine := params[:d.IntN(min(len(params), 3)+1)]
@@ -130,7 +123,6 @@ func (d *document) blocks(params []param.Param, depth int) (out string) {
 	return out
 }
 
-// paragraph returns a paragraph with these parameters between other text.
 func (d *document) paragraph(params []param.Param, depth int) string {
 	out := ""
 	if d.IntN(3) == 0 {
@@ -146,12 +138,10 @@ func (d *document) paragraph(params []param.Param, depth int) string {
 	return d.tag("p", out)
 }
 
-// filler is text that declares nothing, whatever is put behind it.
 func (d *document) filler() string {
 	return strings.ReplaceAll(pickOf(d.Rand, "", "Dear ", "$", "{x} ", "} ", "#", "a \U0001f600 b", "$$", "\u201e${\u201c ")+pickOf(d.Rand, " ", ", ", "x", "\t"), "${", "$ {")
 }
 
-// runs returns a text split into runs, with all around them that a document may have there.
 func (d *document) runs(text string, depth int) (out string) {
 	all := []rune(text)
 	for len(all) > 0 {
@@ -182,7 +172,6 @@ func (d *document) runs(text string, depth int) (out string) {
 	return out
 }
 
-// run returns a run with a text in one or more elements.
 func (d *document) run(text []rune) string {
 	out := ""
 	if d.IntN(2) == 0 {
@@ -211,8 +200,7 @@ func (d *document) run(text []rune) string {
 	return d.tag("r", out)
 }
 
-// noise returns what may stand between two runs and is no text of the paragraph. Now and then it is a text box, with
-// parameters of its own.
+// Now and then it is a text box, with parameters of its own.
 func (d *document) noise(depth int) string {
 	d.number++
 	text := func(name, text string) string { return d.tag("r", d.tag(name, text)) }
@@ -239,7 +227,6 @@ func (d *document) noise(depth int) string {
 	return ""
 }
 
-// textBox returns a text box, mostly with the copy for old readers beside it.
 func (d *document) textBox(depth int) string {
 	mine := []param.Param{}
 	if d.IntN(2) == 0 {
@@ -263,7 +250,6 @@ func (d *document) textBox(depth int) string {
 		strings.ReplaceAll(picture, "box ", "only in the fallback ") + `</mc:Fallback></mc:AlternateContent>`
 }
 
-// bystanders are entries without parameters that count.
 func (d *document) bystanders() []Entry {
 	all := []Entry{
 		{Name: "docProps/core.xml", Content: "<a>${title}</a>"},
@@ -277,7 +263,6 @@ func (d *document) bystanders() []Entry {
 	return all[:d.IntN(len(all)+1)]
 }
 
-// inUTF16 returns a text that says UTF-8 as one in UTF-16, with its mark.
 func inUTF16(text string) string {
 	out := bytes.NewBufferString("\xff\xfe")
 	for _, unit := range utf16.Encode([]rune(strings.Replace(text, `encoding="UTF-8"`, `encoding="UTF-16"`, 1))) {

@@ -10,8 +10,7 @@ import (
 	"troupe/actors/template/param"
 )
 
-// runes are the characters of random parameters: those with a meaning in a declaration, in XML and in a document, and
-// some of more than one byte.
+// runes are those with a meaning in a declaration, in XML and in a document, and some of more than one byte.
 var runes = []rune("aBc019 ._-,()#{}\\$$<>&\"'\u00e9e\u0301\u05d0\u6f22\U0001f600]\t\n")
 
 // Param draws a parameter with a name.

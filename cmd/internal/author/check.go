@@ -61,7 +61,6 @@ func newCheck() *cobra.Command {
 	return cmd
 }
 
-// checkHome returns the faults of all text files together, and the warnings.
 func checkHome(c *config.Config) (all, warnings document.Faults, err error) {
 	loadErr := c.Load()
 	if err := homedir.Demand(c.Home); err != nil {
@@ -85,7 +84,6 @@ func checkHome(c *config.Config) (all, warnings document.Faults, err error) {
 	return all, warnings, nil
 }
 
-// checkParts returns why parts of the server could not be made with the settings.
 func checkParts(c *config.Config) document.Faults {
 	_, gatewayErr := c.NewGateway(zerolog.Nop())
 	_, providerErr := c.NewProvider(nil, zerolog.Nop())
@@ -95,8 +93,7 @@ func checkParts(c *config.Config) document.Faults {
 		settingFaults(c.Store.EnsureDefaults().Validate()))
 }
 
-// checkStore returns why the server would not start on the store of the home. The store is not opened: that a server
-// has it open does not matter.
+// checkStore returns why the server would not start on the store of the home.
 func checkStore(c *config.Config) document.Faults {
 	path := filepath.Join(c.Home, homedir.StoreIDFile)
 	err := homedir.DemandFile(path)
@@ -109,7 +106,7 @@ func checkStore(c *config.Config) document.Faults {
 	return document.Faults{{File: homedir.StoreIDFile, Reason: err.Error()}}
 }
 
-// checkServer returns what the server that runs on the home would refuse, and what else it says. asked: there is one.
+// checkServer returns what the server that runs on the home would refuse, if there is one, and what else it says.
 func checkServer(cmd *cobra.Command, c *config.Config) (faults, warnings document.Faults, asked bool, err error) {
 	client, err := homedir.Dial(cmd.Context(), c.Home)
 	if errors.Is(err, admin.ErrNoServer) {
@@ -125,7 +122,6 @@ func checkServer(cmd *cobra.Command, c *config.Config) (faults, warnings documen
 	return faults, warnings, true, err
 }
 
-// merge adds the faults of more that are not in faults yet.
 func merge(faults, more document.Faults) document.Faults {
 	for _, f := range more {
 		if !slices.ContainsFunc(faults, func(g document.Fault) bool { return f.File == g.File && f.Line == g.Line && f.Reason == g.Reason }) {
@@ -136,7 +132,6 @@ func merge(faults, more document.Faults) document.Faults {
 	return faults
 }
 
-// settingFaults are the faults of settings, from whatever source.
 func settingFaults(err error) (faults document.Faults) {
 	switch of := err.(type) { //nolint:errorlint // what a wrapper says in front must stay
 	case nil:

@@ -22,7 +22,6 @@ import (
 	"troupe/statemachine/diagram"
 )
 
-// pictures are the forms of a diagram, the default first.
 var pictures = []struct {
 	name string
 	draw func(*diagram.Picture) []byte
@@ -72,13 +71,11 @@ func newDiagram() *cobra.Command {
 	return cmd
 }
 
-// diagramCommand has the flags of troupe diagram.
 type diagramCommand struct {
 	at                 *connect.Connection // of the instance, and of the definition unless home or a file has it
 	home, instance, to string
 }
 
-// form is the form that --to names.
 func (d *diagramCommand) form() (func(*diagram.Picture) []byte, error) {
 	var names []string
 	for _, p := range pictures {
@@ -90,10 +87,8 @@ func (d *diagramCommand) form() (func(*diagram.Picture) []byte, error) {
 	return nil, cli.Usagef("--to %q: must be one of %s%s", d.to, strings.Join(names, ", "), cli.DidYouMean(d.to, names))
 }
 
-// definitionSource finds a version of a workflow's definition; 0 is the current one.
 type definitionSource func(ctx context.Context, id string, version uint64) (*statemachine.Definition, error)
 
-// picture finds what is to be drawn.
 func (d *diagramCommand) picture(ctx context.Context, id string) (*diagram.Picture, error) {
 	var service *client.Client
 	isFile := isDefinitionFile(id)
@@ -134,7 +129,6 @@ func (d *diagramCommand) picture(ctx context.Context, id string) (*diagram.Pictu
 	return pictureOfInstance(ctx, service, find, id, d.instance)
 }
 
-// pictureOfInstance draws the version that an instance runs under.
 func pictureOfInstance(ctx context.Context, c *client.Client, find definitionSource, id, instanceID string) (*diagram.Picture, error) {
 	pending, err := c.Pending(ctx, id, instanceID)
 	if err != nil {
@@ -151,8 +145,7 @@ func pictureOfInstance(ctx context.Context, c *client.Client, find definitionSou
 	return &diagram.Picture{Chart: definition.Chart(), Instance: in}, nil
 }
 
-// isDefinitionFile reports whether an argument is the name of a file. An id may look like one; then the file wins where
-// it is there.
+// An id may look like one; then the file wins where it is there.
 func isDefinitionFile(name string) bool {
 	if strings.ContainsAny(name, `/\`) {
 		return true
@@ -165,7 +158,6 @@ func hasFileSuffix(name string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name))
 }
 
-// definitionInFile reads a file that need not be in any home. Its faults are the error.
 func definitionInFile(name string) (*statemachine.Definition, error) {
 	text, err := cli.ReadInputFile(name)
 	if err != nil {
@@ -189,7 +181,6 @@ func parseDefinition(source statemachine.Source, options statemachine.ParserOpti
 	return parsed.Definition, nil
 }
 
-// onlyDefinition is the definition of a file, which has one version.
 func onlyDefinition(file string, definition *statemachine.Definition) definitionSource {
 	return func(_ context.Context, _ string, version uint64) (*statemachine.Definition, error) {
 		if version != 0 && version != definition.Version {
@@ -199,7 +190,6 @@ func onlyDefinition(file string, definition *statemachine.Definition) definition
 	}
 }
 
-// definitionInHome reads the files of a home.
 func definitionInHome(dir string) definitionSource {
 	return func(_ context.Context, id string, version uint64) (*statemachine.Definition, error) {
 		s, err := sourceInHome(dir, id, version)
@@ -210,7 +200,6 @@ func definitionInHome(dir string) definitionSource {
 	}
 }
 
-// sourceInHome returns a workflow of the files of a home; version 0 is the newest. Faults in other files do not matter.
 func sourceInHome(dir, id string, version uint64) (*catalog.Source, error) {
 	if err := homedir.Demand(dir); err != nil {
 		return nil, err
@@ -243,7 +232,6 @@ func sourceInHome(dir, id string, version uint64) (*catalog.Source, error) {
 	return nil, fmt.Errorf("there is no workflow %s in %s%s", id, dir, cli.DidYouMean(id, known))
 }
 
-// definitionAt asks a service.
 func definitionAt(c *client.Client) definitionSource {
 	return func(ctx context.Context, id string, version uint64) (*statemachine.Definition, error) {
 		stored, err := c.Definition(ctx, id, version)
@@ -254,7 +242,6 @@ func definitionAt(c *client.Client) definitionSource {
 	}
 }
 
-// instanceIn is an instance with its whole history.
 func instanceIn(ctx context.Context, c *client.Client, d *statemachine.Definition, workflowID, instanceID string) (*diagram.Instance, error) {
 	now, err := c.Instance(ctx, client.InstanceRequest{WorkflowID: workflowID, InstanceID: instanceID, Minimal: true})
 	if err != nil {
@@ -285,7 +272,6 @@ func nodeIDs(names []string) (ids []statemachine.NodeID) {
 	return ids
 }
 
-// adviseDefinition says how else a definition can be had.
 func adviseDefinition(err error, id string) error {
 	var refused *client.Error
 	switch {

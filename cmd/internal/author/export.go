@@ -62,7 +62,6 @@ func newExport() *cobra.Command {
 	return cmd
 }
 
-// definitionText returns the current version of a workflow: of the service, or of the files of a home without one.
 func definitionText(ctx context.Context, at *connect.Connection, workflow string) (statemachine.Source, error) {
 	if at.Home != "" && at.Address == "" && at.Context == "" && at.TokenFile == "" && !homedir.IsServed(ctx, at.Home) {
 		s, err := sourceInHome(at.Home, workflow, 0)
@@ -83,12 +82,10 @@ func definitionText(ctx context.Context, at *connect.Connection, workflow string
 	return sourceOf(d), nil
 }
 
-// sourceOf is a definition as a service shows it.
 func sourceOf(d *api.Definition) statemachine.Source {
 	return statemachine.Source{File: d.File, Text: []byte(d.Text), Read: readFrom(d.Refs)}
 }
 
-// readFrom reads files that a definition refers to from where they are kept.
 func readFrom[T ~string | ~[]byte](refs map[string]T) func(name string) ([]byte, error) {
 	return func(name string) ([]byte, error) {
 		text, ok := refs[name]

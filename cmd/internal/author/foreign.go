@@ -12,25 +12,24 @@ import (
 	"troupe/statemachine/xstate"
 )
 
-// foreign is a format of another tool, which definitions come from and go to.
 type foreign struct {
 	name       string   // for --to
 	extensions []string // of the files that are imported
 	about      string
-	// imports makes definitions of a file; read returns another one beside it. The error is document.Faults where the file has some.
+	// imports makes definitions of a file; read returns another one beside it. The error is document.Faults where the
+	// file has some.
 	imports func(name string, text []byte, read func(name string) ([]byte, error)) ([]importedFile, error)
 	// exports writes a definition. The notes name what the other tool does not see.
 	exports func(statemachine.Source) (out []byte, notes document.Faults, err error)
 }
 
-// importedFile is one definition that was imported.
 type importedFile struct {
 	id    string
 	text  []byte
 	notes document.Faults
 }
 
-// foreigns are all of them. Another one is another row.
+// Another one is another row.
 var foreigns = []foreign{
 	{
 		name: "scxml", extensions: []string{".scxml"}, about: "W3C SCXML",
@@ -59,7 +58,6 @@ var foreigns = []foreign{
 	},
 }
 
-// foreignOf returns the format of a file that is imported.
 func foreignOf(file string) (*foreign, error) {
 	extension := strings.ToLower(filepath.Ext(file))
 	var known []string
@@ -72,7 +70,6 @@ func foreignOf(file string) (*foreign, error) {
 	return nil, cli.Usagef("%s: the extension of the file says what it is: %s", file, strings.Join(known, ", "))
 }
 
-// foreignNamed returns a format by its name.
 func foreignNamed(name string) (*foreign, error) {
 	var known []string
 	for i := range foreigns {
@@ -84,7 +81,6 @@ func foreignNamed(name string) (*foreign, error) {
 	return nil, cli.Usagef("--to %q: it is %s", name, strings.Join(known, " or "))
 }
 
-// foreignNames are for the help.
 func foreignNames() string {
 	names := make([]string, len(foreigns))
 	for i, f := range foreigns {

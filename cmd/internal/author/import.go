@@ -64,7 +64,6 @@ func newImport() *cobra.Command {
 	return cmd
 }
 
-// importFile makes definitions of a file, and holds that they are ones, beside the schemas that are where they go.
 func importFile(from *foreign, name, into string) ([]importedFile, error) {
 	text, err := cli.ReadInputFile(name)
 	if err != nil {
@@ -82,7 +81,6 @@ func importFile(from *foreign, name, into string) ([]importedFile, error) {
 	return files, nil
 }
 
-// beside reads files of a folder.
 func beside(folder string) func(name string) ([]byte, error) {
 	return func(name string) ([]byte, error) {
 		if !filepath.IsLocal(filepath.FromSlash(name)) {
@@ -92,8 +90,7 @@ func beside(folder string) func(name string) ([]byte, error) {
 	}
 }
 
-// writeImported writes the files, or none of them when one is there and force does not allow to replace it. It returns the paths
-// of those that were written.
+// writeImported writes the files, or none of them when one is there and force does not allow to replace it.
 func writeImported(into string, files []importedFile, force bool) (paths []string, err error) {
 	if err := os.MkdirAll(into, 0o755); err != nil {
 		return nil, err

@@ -15,11 +15,9 @@ import (
 	"troupe/gateway/client"
 )
 
-// fileParameters is what is known about one file.
 type fileParameters struct {
-	File string `json:"file"`
-	// Parameters is nil when the file is refused: then Error says why.
-	Parameters []template.Param `json:"parameters,omitzero"`
+	File       string           `json:"file"`
+	Parameters []template.Param `json:"parameters,omitzero"` // nil when the file is refused: then Error says why
 	Error      string           `json:"error,omitempty"`
 }
 
@@ -59,7 +57,6 @@ func newParameters() *cobra.Command {
 	return cmd
 }
 
-// parametersOf returns the parameters of a file on the disk.
 func parametersOf(name string) ([]template.Param, error) {
 	st, err := os.Stat(name)
 	if err != nil {
@@ -85,7 +82,6 @@ func parametersOf(name string) ([]template.Param, error) {
 	return template.Parameters(kind, file, st.Size(), template.Limits{})
 }
 
-// withoutName is the cause of an error of os: the file's name stands in front of it anyway.
 func withoutName(err error) error {
 	var of *os.PathError
 	if errors.As(err, &of) {
@@ -94,7 +90,7 @@ func withoutName(err error) error {
 	return err
 }
 
-// showParameters writes what is known about the files. A table names the file when there are several, JSON always.
+// A table names the file when there are several, JSON always.
 func showParameters(o *cli.Output, files []fileParameters) error {
 	if o.Form == cli.FormJSON {
 		var text bytes.Buffer

@@ -58,7 +58,6 @@ func newPublish() *cobra.Command {
 	return cmd
 }
 
-// packHome checks the text files of a folder and packs them.
 func packHome(dir string) (archive []byte, warnings document.Faults, err error) {
 	if !homedir.HasText(dir) {
 		return nil, nil, fmt.Errorf("there are no text files to publish in %s: it has no %s; name the folder that has them, troupe publish DIR", dir, home.IdentityFile)
@@ -71,8 +70,7 @@ func packHome(dir string) (archive []byte, warnings document.Faults, err error) 
 	return archive, set.Warnings, err
 }
 
-// publishArchive asks the service that the flags name, else the node on the home. The error of
-// a home with faults wraps document.Faults.
+// publishArchive asks the service that the flags name, else the node on the home.
 func publishArchive(ctx context.Context, c *config.Config, to *connect.Connection, archive []byte, dryRun bool) (api.PublishedHome, error) {
 	if to.Address != "" || to.Context != "" || to.TokenFile != "" {
 		service, err := to.Client(0)
@@ -95,12 +93,10 @@ func publishArchive(ctx context.Context, c *config.Config, to *connect.Connectio
 	return node.Publish(ctx, archive, dryRun)
 }
 
-// isNotANode reports whether a server refused to publish because it is not a node of a cluster.
 func isNotANode(err error) bool {
 	return err != nil && strings.Contains(err.Error(), api.NotANode)
 }
 
-// showPublished prints what is in use, or the faults as `troupe check` does.
 func showPublished(cmd *cobra.Command, dir string, published api.PublishedHome, warnings document.Faults, dryRun bool, err error) error {
 	out := cmd.OutOrStdout()
 	for _, w := range warnings {

@@ -8,7 +8,6 @@ import (
 	"troupe/statemachine"
 )
 
-// sketched is the error of a definition with faults of which something can be drawn.
 type sketched struct {
 	error
 	chart *statemachine.Chart
@@ -16,7 +15,6 @@ type sketched struct {
 
 func (s *sketched) Unwrap() error { return s.error }
 
-// sketchOf adds to the error of a definition what can be drawn of it.
 func sketchOf(source statemachine.Source, err error) error {
 	if err == nil {
 		return nil
@@ -31,7 +29,6 @@ func sketchOf(source statemachine.Source, err error) error {
 	return err
 }
 
-// definitionIn is the file of a home that is called like a workflow; "" when there is none.
 func definitionIn(dir, id string) string {
 	for _, suffix := range []string{".yaml", ".yml", ".json"} {
 		if name := filepath.Join(dir, home.WorkflowsFolder, id+suffix); isDefinitionFile(name) && homedir.DemandFile(name) == nil {

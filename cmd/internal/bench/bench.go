@@ -27,7 +27,6 @@ import (
 	"troupe/cmd/internal/connect"
 )
 
-// benchCommand is what the flags of troupe bench say.
 type benchCommand struct {
 	at                    connect.Connection
 	as, againstAs         []string
@@ -103,7 +102,6 @@ func (b *benchCommand) addFlags(cmd *cobra.Command) {
 	f.StringVar(&b.page, "report", "", "write a page with plots, one HTML file that needs nothing else")
 }
 
-// plan checks the flags together. given says which there were.
 func (b *benchCommand) plan(given func(flag string) bool) (*trial.Plan, error) {
 	p := &trial.Plan{Command: commandLine(os.Args[1:]), Build: build.This().String(), Load: b.load, ScenarioFile: b.scenario, Rounds: b.rounds}
 	wrong := func(flag string, err error) error { return cli.Usagef("--%s %w", flag, err) }
@@ -172,10 +170,8 @@ func (b *benchCommand) printDefinition() error {
 	return err
 }
 
-// durationMin is the shortest window of which a figure says anything.
 const durationMin = 100 * time.Millisecond
 
-// checkLoad names flags where Options would name its fields.
 func checkLoad(o *load.Options) error {
 	switch {
 	case o.Connections == 0:
@@ -210,7 +206,6 @@ func parseRates(texts []string) (rates []float64, err error) {
 	return rates, nil
 }
 
-// targets says what is measured: a server of its own or one that runs, and what it is compared with.
 func (b *benchCommand) targets(p *trial.Plan) (err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -262,7 +257,6 @@ func (b *benchCommand) targets(p *trial.Plan) (err error) {
 	return nil
 }
 
-// runningTarget is a target that runs already. further are the tokens of further users, which the flag as has.
 func runningTarget(name string, at connect.Connection, as string, further []string, scenario *load.Scenario) (trial.Target, error) {
 	check := func(address string) error {
 		if _, err := trial.ParseAddress(address); err != nil {
@@ -298,7 +292,7 @@ func runningTarget(name string, at connect.Connection, as string, further []stri
 	return t, nil
 }
 
-// commandLine is what was typed. Secrets are not in it: they come in files and in the environment.
+// Secrets are not in it: they come in files and in the environment.
 func commandLine(args []string) string {
 	words := []string{"troupe"}
 	for _, arg := range args {
@@ -307,7 +301,6 @@ func commandLine(args []string) string {
 	return strings.Join(words, " ")
 }
 
-// run measures and shows what came out.
 func (b *benchCommand) run(ctx context.Context, cmd *cobra.Command, plan *trial.Plan) error {
 	live := &progressLine{live: cli.NewLiveLine(cmd.ErrOrStderr()), parts: cmd.ErrOrStderr()}
 	plan.Progress = live.show

@@ -11,7 +11,6 @@ import (
 	"troupe/cmd/internal/cli"
 )
 
-// benchTables writes the runs, the kinds of requests where there are several, and the ratios of two targets.
 func benchTables(o *cli.Output, rep *report.Report) error {
 	rows := [][]string{{"RUN", "PER SECOND", "P50 MS", "P90 MS", "P99 MS", "P99.9 MS", "MAX MS", "CPU µS", "ERRORS", "SHED", "MISSED", "LONGEST GAP S"}}
 	kinds := [][]string{{"RUN", "KIND", "REQUESTS", "P50 MS", "P90 MS", "P99 MS", "P99.9 MS", "MAX MS"}}
@@ -65,7 +64,7 @@ func latencyCells(l *report.Latency) []string {
 
 func decimals(f float64, n int) string { return strconv.FormatFloat(f, 'f', n, 64) }
 
-// progressLine says how a measurement goes, on a live line; on what is no terminal it has a line for each part of a measurement.
+// progressLine is a live line on a terminal; elsewhere there is a line for each part of a measurement.
 type progressLine struct {
 	live  *cli.LiveLine
 	parts io.Writer
@@ -86,7 +85,6 @@ func (l *progressLine) show(p trial.Progress) {
 	}
 }
 
-// liveText is what the line says, short enough for 80 columns.
 func liveText(p *trial.Progress) string {
 	where := p.Target
 	if p.RatePerSecond > 0 {

@@ -15,22 +15,16 @@ const SourceVersion = "v0.1.0-dev"
 // Info is what the program was made from.
 type Info struct {
 	// Version is the main module's, or that of the source when the Go tool knew none: go run does not look for one.
-	Version string `json:"version"`
-	// Commit is the revision of the source, empty when the Go tool knew none.
-	Commit string `json:"commit"`
-	// Modified says that files differed from that revision.
-	Modified bool `json:"modified"`
-	// Time is when the revision was made, RFC 3339; empty without one.
-	Time string `json:"time"`
-	// Go is the version of the tool chain, "go1.26.8".
-	Go string `json:"go"`
-	// OS and Arch are what the program was made for, as GOOS and GOARCH say it.
-	OS   string `json:"os"`
-	Arch string `json:"arch"`
+	Version  string `json:"version"`
+	Commit   string `json:"commit"`
+	Modified bool   `json:"modified"`
+	Time     string `json:"time"` // when the revision was made, RFC 3339; empty without one
+	Go       string `json:"go"`
+	OS       string `json:"os"` // OS and Arch are what the program was made for, as GOOS and GOARCH say it
+	Arch     string `json:"arch"`
 }
 
-// Read returns what the Go tool wrote into the program. A program that was built without modules has none: then it is
-// empty but for the version of Go.
+// Read returns what the Go tool wrote into the program.
 func Read() *debug.BuildInfo {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

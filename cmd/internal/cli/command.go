@@ -23,7 +23,6 @@ const (
 	ExitUsage  = 2
 )
 
-// usageError is a command line that makes no sense.
 type usageError struct{ error }
 
 // Usage is the error of a command line that makes no sense.
@@ -55,8 +54,7 @@ func Run(root *cobra.Command, args []string, stdin io.Reader, stdout, stderr io.
 	return ExitFailed
 }
 
-// EndSignals are those that end a command in order. SIGHUP says that the terminal has closed, and is not among them
-// where it is ignored, as nohup makes it.
+// EndSignals are those that end a command in order.
 func EndSignals() []os.Signal {
 	ends := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -90,7 +88,6 @@ func NewRoot(short, version string, commands ...*cobra.Command) *cobra.Command {
 	return root
 }
 
-// checkArguments has each command check its arguments, unless it does so itself.
 func checkArguments(cmd *cobra.Command) {
 	if cmd.Args == nil {
 		cmd.Args = Arguments
@@ -100,7 +97,6 @@ func checkArguments(cmd *cobra.Command) {
 	}
 }
 
-// showHelp explains a command that was used wrongly; on standard error, because it is no result.
 func showHelp(cmd *cobra.Command) {
 	cmd.SetOut(cmd.ErrOrStderr())
 	_ = cmd.Help() // what is left to do is to end with an error anyway

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// errInputTooLarge bounds what is read for one argument.
 var errInputTooLarge = errors.New("is larger than 16 MiB")
 
 const inputBytesMax = 16 << 20
@@ -57,7 +56,6 @@ func ReadInputFile(name string) ([]byte, error) {
 	return ReadInput(file)
 }
 
-// jsonFault says where a text stops being JSON.
 func jsonFault(text []byte) error {
 	var v any
 	err := json.Unmarshal(text, &v)

@@ -18,7 +18,6 @@ import (
 	"troupe/gateway/client"
 )
 
-// The forms of a result.
 const (
 	FormTable = "table"
 	FormJSON  = "json"
@@ -34,8 +33,7 @@ type Output struct {
 	terminal bool // terminal says that a person's terminal reads along: what could steer it is escaped in JSON as well
 }
 
-// AddOutput adds the flag -o with the forms that a command has, the default first. What is given is checked, and
-// standard output taken, before the command runs.
+// AddOutput adds the flag -o with the forms that a command has, the default first.
 func AddOutput(cmd *cobra.Command, forms ...string) *Output {
 	o := &Output{}
 	cmd.Flags().StringVarP(&o.Form, "output", "o", forms[0], "form of the result: "+strings.Join(forms, ", "))
@@ -129,8 +127,6 @@ func Table(to io.Writer, rows [][]string) error {
 	return w.Flush()
 }
 
-// escapeJSON writes what does not print as \u…; in valid JSON it can only stand in strings, but for white space, which
-// stays.
 func escapeJSON(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	for len(text) > 0 {
@@ -145,7 +141,6 @@ func escapeJSON(text []byte) []byte {
 	return out
 }
 
-// appendUnicodeEscape appends \u…, two of them beyond the basic plane, as JSON has it.
 func appendUnicodeEscape(dst []byte, r rune) []byte {
 	if high, low := utf16.EncodeRune(r); r > 0xffff {
 		return fmt.Appendf(dst, `\u%04x\u%04x`, high, low)

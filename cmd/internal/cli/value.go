@@ -70,7 +70,6 @@ func Sequence(to *uint64) pflag.Value {
 	)
 }
 
-// plain is a value of a type that pflag has.
 func plain(declare func(f *pflag.FlagSet, name string)) pflag.Value {
 	const name = "value"
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -146,7 +145,6 @@ func ParseDuration(s string) (time.Duration, error) {
 	return total + d, nil
 }
 
-// showDuration writes whole days as days, and leaves out what is zero: 7d, 12h, 1m30s.
 func showDuration(d time.Duration) string {
 	if days := d / (24 * time.Hour); days > 1 && d%(24*time.Hour) == 0 {
 		return strconv.Itoa(int(days)) + "d"
@@ -183,7 +181,6 @@ func parseSize(s string) (int64, error) {
 	return int64(n << shift), nil
 }
 
-// showSize uses the largest unit that loses nothing.
 func showSize(bytes int64) string {
 	for _, unit := range byteUnits {
 		if n := bytes >> unit.shift; n > 0 && n<<unit.shift == bytes {

@@ -16,7 +16,8 @@ func DidYouMean(word string, known []string) string {
 	return ""
 }
 
-// Suggestion asks for the known word that is meant; empty when none is near, or the word is known itself: then something else is wrong.
+// Suggestion asks for the known word that is meant; empty when none is near, or the word is known itself: then
+// something else is wrong.
 func Suggestion(word string, known []string) string {
 	if near := document.Closest(word, known); near != "" && !slices.Contains(known, word) {
 		return "did you mean " + near + "?"

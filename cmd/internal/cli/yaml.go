@@ -27,13 +27,11 @@ func AppendYAML(dst, text []byte) ([]byte, error) {
 	return w.out, nil
 }
 
-// yamlWriter turns one JSON text into YAML.
 type yamlWriter struct {
 	in  *json.Decoder
 	out []byte
 }
 
-// place is what stands before a value on its line.
 type place uint8
 
 const (
@@ -42,7 +40,6 @@ const (
 	behindDash              // "-"
 )
 
-// value writes the next value, whose lines are indented by indent.
 func (w *yamlWriter) value(indent int, at place) error {
 	token, err := w.in.Token()
 	if err != nil {
@@ -70,8 +67,7 @@ func (w *yamlWriter) value(indent int, at place) error {
 	return err
 }
 
-// collection writes the members of an object, or the elements of an array, that has some. Behind a dash the first
-// stands on the same line. A sequence in a mapping is not indented.
+// collection writes the members of an object, or the elements of an array, that has some.
 func (w *yamlWriter) collection(isMapping bool, indent int, at place) error {
 	if at == behindKey {
 		w.out = append(w.out, '\n')
@@ -105,7 +101,6 @@ func (w *yamlWriter) collection(isMapping bool, indent int, at place) error {
 // yamlKeyCharsMax is less than what YAML allows a key on one line to have without a "?" before it.
 const yamlKeyCharsMax = 1000
 
-// key writes the key of a member, with its colon.
 func (w *yamlWriter) key(indent int) error {
 	token, err := w.in.Token()
 	if err != nil {
@@ -124,14 +119,13 @@ func (w *yamlWriter) key(indent int) error {
 
 func (w *yamlWriter) indent(n int) { w.out = append(w.out, strings.Repeat(" ", n)...) }
 
-// yamlPlain is what needs no quotes: words that begin with a letter. A dash inside is common in names.
+// yamlPlain is what needs no quotes: words that begin with a letter.
 var yamlPlain = regexp.MustCompile(`^[A-Za-z_](?:[A-Za-z0-9_./ -]{0,62}[A-Za-z0-9_./-])?$`)
 
 // yamlWords are words that some reader takes for a truth value or null.
 var yamlWords = regexp.MustCompile(`(?i)^(?:y|n|yes|no|on|off|true|false|null)$`)
 
-// yamlString writes a string. What does not print is escaped: every escape of Go's is one of YAML's with the same
-// meaning.
+// What does not print is escaped: every escape of Go's is one of YAML's with the same meaning.
 func yamlString(s string) string {
 	if yamlPlain.MatchString(s) && !yamlWords.MatchString(s) {
 		return s

@@ -34,7 +34,6 @@ func Command(example fs.FS) *cobra.Command {
 		newClusterInit(example), newClusterInvite(), newClusterJoin(), newClusterStatus(), newClusterRemove(), newClusterRecover())
 }
 
-// clusterFlags adds the flags that say where a node listens. cluster-listen is cluster.listen.
 func clusterFlags(cmd *cobra.Command, c *config.Config) {
 	cmd.Flags().SetNormalizeFunc(config.Dotted)
 	for _, name := range []string{"home", "cluster.listen", "cluster.advertise", "cluster.name"} {
@@ -42,7 +41,6 @@ func clusterFlags(cmd *cobra.Command, c *config.Config) {
 	}
 }
 
-// offline runs a command on a home whose server does not run.
 func offline(c *config.Config, do func(ctx context.Context, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := c.LoadQuiet(); err != nil {
@@ -230,7 +228,6 @@ func newClusterRecover() *cobra.Command {
 	return cmd
 }
 
-// shardName says what people lose with a shard.
 func shardName(sh key.Shard) string {
 	if sh == key.Meta {
 		return "the cluster's own shard (its members, credentials and definitions)"
@@ -255,10 +252,8 @@ func refuseWhole(ctx context.Context, c *config.Config) error {
 	return nil
 }
 
-// startMax is how long an invitation waits for a server that starts.
 const startMax = 15 * time.Second
 
-// atNode adds to cmd what asks the node that runs on the home, or is starting there.
 func atNode(cmd *cobra.Command, starting time.Duration, do func(ctx context.Context, node *admin.Client, args []string) error) *cobra.Command {
 	c := config.New()
 	cmd.Flags().AddFlag(c.Flags.Lookup("home"))
@@ -305,7 +300,6 @@ func newClusterInvite() *cobra.Command {
 	})
 }
 
-// removeEvery is the pause between two looks at a node that is being removed.
 const removeEvery = 500 * time.Millisecond
 
 func newClusterRemove() *cobra.Command {
@@ -340,8 +334,7 @@ func newClusterRemove() *cobra.Command {
 	})
 }
 
-// awaitRemoved waits until the cluster does not list a node any more. A node that is asked about itself
-// ends instead; that another one does not answer says nothing.
+// A node that is asked about itself ends instead; that another one does not answer says nothing.
 func awaitRemoved(ctx context.Context, asked statusTeller, id string, itself bool) error {
 	for {
 		status, err := clusterStatus(ctx, asked)

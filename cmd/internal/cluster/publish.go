@@ -12,8 +12,8 @@ import (
 	"troupe/statemachine"
 )
 
-// publishFirst makes the text files of a home what its cluster begins with. The store stands
-// alone still. The error is document.Faults when the files have some, and then nothing is changed.
+// publishFirst makes the text files of a home what its cluster begins with. The error is document.Faults when the files
+// have some, and then nothing is changed.
 func publishFirst(store *persistence.Store, dir string, log zerolog.Logger) error {
 	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
 	if err != nil {

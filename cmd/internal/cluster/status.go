@@ -44,7 +44,6 @@ func newClusterStatus() *cobra.Command {
 	})
 }
 
-// errShort says which shards have fewer replicas than they should; nil when none has.
 func errShort(short []key.Shard) error {
 	if len(short) == 0 {
 		return nil
@@ -59,7 +58,6 @@ func errShort(short []key.Shard) error {
 	return fmt.Errorf("%s: %s", cli.Plural(len(short), "under-replicated shard"), strings.Join(names, ", "))
 }
 
-// clusterTable shows a cluster to people.
 func clusterTable(status cluster.Status) [][]string {
 	rows := [][]string{{"NAME", "NODE", "ADDRESS", "ALIVE", "VOTER", "VERSION", "LED", "HELD", "LAG", "NOTE"}}
 	word := map[bool]string{true: "yes", false: "no"}
@@ -96,7 +94,6 @@ func clusterTable(status cluster.Status) [][]string {
 	return rows
 }
 
-// statusTeller is what clusterStatus needs of admin.Client.
 type statusTeller interface {
 	ClusterStatus(ctx context.Context) ([]byte, error)
 }

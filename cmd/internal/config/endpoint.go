@@ -12,10 +12,8 @@ import (
 	"troupe/statemachine/document"
 )
 
-// endpointsType is the type of the setting that maps workflows and their webhooks to endpoints.
 const endpointsType = "endpoints"
 
-// endpoint is what webhooks.endpoints says of a webhook.
 type endpoint struct {
 	URL        string            `json:"url,omitempty"`
 	Headers    map[string]string `json:"headers,omitempty"`
@@ -23,14 +21,12 @@ type endpoint struct {
 	SecretFile string            `json:"secretFile,omitempty"`
 }
 
-// endpointMap has them by workflow and name.
 type endpointMap map[string]map[string]endpoint
 
 func endpoints(to *endpointMap) pflag.Value {
 	return cli.ValueOf(to, endpointsType, parseEndpoints, showEndpoints)
 }
 
-// parseEndpoints reads YAML or JSON: {WORKFLOW: {WEBHOOK: {url, headers, secret, secretFile}}}.
 func parseEndpoints(s string) (endpointMap, error) {
 	n, err := document.Parse(endpointsType, []byte(s))
 	if err != nil {
@@ -94,7 +90,7 @@ func readEndpoint(faults *document.Collector, n *document.Node) (e endpoint) {
 	return e
 }
 
-// showEndpoints writes JSON in one line. Values of headers and secrets are not shown.
+// Values of headers and secrets are not shown.
 func showEndpoints(of endpointMap) string {
 	if len(of) == 0 {
 		return ""

@@ -53,7 +53,7 @@ func (c *Config) set(s setting, value, source string) error {
 	return nil
 }
 
-// loadSecret reads a secret from the file that the environment names. Its last line end is not part of it.
+// Its last line end is not part of it.
 func (c *Config) loadSecret(s setting) error {
 	source := envName(s.Name) + "_FILE"
 	file, ok := os.LookupEnv(source)
@@ -70,7 +70,6 @@ func (c *Config) loadSecret(s setting) error {
 	return c.set(s, strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), source)
 }
 
-// loadFile reads troupe.yaml of the home, which may be missing.
 func (c *Config) loadFile() error {
 	path := filepath.Join(c.Home, homedir.SettingsFile)
 	if err := homedir.DemandFile(path); err != nil {
@@ -101,8 +100,7 @@ func (c *Config) loadFile() error {
 	return faults.Err()
 }
 
-// loadFields takes over the members of a mapping. above is the group that it is, with a dot behind it; empty for the
-// whole file.
+// loadFields takes over the members of a mapping. above is the group that it is, with a dot behind it.
 func (c *Config) loadFields(faults *document.Collector, n *document.Node, above string, known map[string]setting) {
 	here := map[string]bool{} // settings and groups of this mapping
 	for key := range known {
@@ -127,7 +125,6 @@ func (c *Config) loadFields(faults *document.Collector, n *document.Node, above 
 	}
 }
 
-// loadValue takes over one setting.
 func (c *Config) loadValue(faults *document.Collector, s setting, n *document.Node) {
 	var err error
 	switch n.Kind {

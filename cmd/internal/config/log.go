@@ -17,7 +17,6 @@ func (c *Config) Logger() zerolog.Logger {
 	return zerolog.New(c.logWriter()).Level(level).With().Timestamp().Logger()
 }
 
-// logsText reports whether the log is for a person.
 func (c *Config) logsText() bool {
 	return c.logFormat == "text" || c.logFormat == "auto" && cli.IsTerminal(os.Stderr)
 }

@@ -33,8 +33,7 @@ func (c *Config) WasNode() bool {
 	return !c.IsNode() && c.Cluster.Listen != "" && homedir.Exists(filepath.Join(c.Home, homedir.StoreIDFile))
 }
 
-// AdviceForNode adds to an error about a node what to do. NB: an empty store, or a copy of an earlier day, has not what
-// the node has confirmed to others.
+// AdviceForNode adds to an error about a node what to do.
 func (c *Config) AdviceForNode(err error) error {
 	id := "NODE"
 	if identity, err := peer.LoadIdentity(filepath.Join(homedir.NodeFolder(c.Home), cluster.IdentityFile)); err == nil {
@@ -103,10 +102,8 @@ func (c *Config) LoadNode(log zerolog.Logger) (_ *cluster.Node, err error) {
 	return node, err
 }
 
-// localSettings may differ between the nodes of a cluster without any harm.
 var localSettings = []string{"home", "listen", "admin", "cluster.listen", "cluster.advertise", "cluster.name", "log-level", "log-format", "shards"}
 
-// sharedSettings is a digest of those that should be the same on all nodes, and one of each that is not its default.
 func (c *Config) sharedSettings() (all string, changed map[string]string) {
 	h := sha256.New()
 	changed = map[string]string{}

@@ -39,7 +39,7 @@ func (c *Config) NewSender(directory func() *identity.Directory) (outbox.Senders
 	return s, err
 }
 
-// webhookSecrets reads the secrets of webhooks.endpoints. A file is named from the home.
+// A file is named from the home.
 func (c *Config) webhookSecrets() (map[[2]string][]byte, error) {
 	secrets := map[[2]string][]byte{}
 	var faults []error
@@ -96,7 +96,7 @@ func (c *Config) WarnOfSending(set []catalog.Source) (warnings document.Faults) 
 	return append(warnings, c.warnOfEndpoints(set)...)
 }
 
-// warnOfEndpoints warns of settings of webhooks whose workflow nobody has, where one has nearly that name. Others may be published later.
+// Others may be published later.
 func (c *Config) warnOfEndpoints(set []catalog.Source) (warnings document.Faults) {
 	var known []string
 	for i := range set {

@@ -1,6 +1,6 @@
 // Package config is every setting of the program: the table, where each value comes from, and what is made of the
 // settings alone, such as the store of the home, its node of a cluster and the logger. Nothing else looks at the flags,
-// the environment or troupe.yaml for a setting. It starts nothing that runs.
+// the environment or troupe.yaml for a setting.
 package config
 
 import (
@@ -28,8 +28,7 @@ import (
 	"troupe/persistence"
 )
 
-// Config is every setting of the program. Most of them are fields of the Options of the package that they are for. It
-// is read once, by load; nothing else looks at flags, the environment or troupe.yaml.
+// Config is every setting of the program. Most of them are fields of the Options of the package that they are for.
 type Config struct {
 	Home, Admin         string
 	LogLevel, logFormat string
@@ -55,21 +54,17 @@ type Config struct {
 	sources  map[string]string // by name: where the value comes from
 }
 
-// setting is one row of the table of settings.
 type setting struct {
 	// Name is that of the flag. The key in troupe.yaml is the same in camel case, the environment variable in capitals:
-	// base-path is basePath and TROUPE_BASE_PATH. What stands before a dot is a group: oidc.client-id is clientId below
-	// oidc, and TROUPE_OIDC_CLIENT_ID.
-	Name  string
-	Value pflag.Value // Value reads and shows the value, in its unit, and holds it in a field of config
-	// standard is the default as a person would write it. Empty: the default of the package whose Options have the
-	// field.
-	standard string
-	Help     string // one line for --help and `troupe config`
+	// base-path is basePath and TROUPE_BASE_PATH.
+	Name     string
+	Value    pflag.Value // Value reads and shows the value, in its unit, and holds it in a field of config
+	standard string      // the default as a person would write it
+	Help     string      // one line for --help and `troupe config`
 }
 
-// table has all settings. A new one is one row here, and a field of the Options that it is for. The default stands in
-// the row, or else in that Options.
+// A new one is one row here, and a field of the Options that it is for. The default stands in the row, or else in that
+// Options.
 func (c *Config) table() []setting {
 	g, w, s := &c.Gateway, &c.Workflow, &c.Store
 	o, b := &c.Provider, &c.bucket
@@ -156,8 +151,7 @@ func New() *Config {
 	c.Settings = c.table()
 	standards := packageDefaults()
 	for i, s := range c.Settings {
-		// NB: only the settings' own fields are filled in. What a package derives from them, such as a limit that is a
-		// multiple of another, it derives itself.
+		// NB: only the settings' own fields are filled in.
 		if err := s.Value.Set(cmp.Or(s.standard, standards[i].Value.String())); err != nil {
 			panic(fmt.Sprintf("the default of %s: %v", s.Name, err))
 		}
@@ -169,7 +163,6 @@ func New() *Config {
 	return c
 }
 
-// packageDefaults is the table with the defaults of the packages.
 func packageDefaults() []setting {
 	c := &Config{}
 	c.Gateway.EnsureDefaults()
@@ -183,7 +176,6 @@ func packageDefaults() []setting {
 	return c.table()
 }
 
-// validate finds what no single setting shows.
 func (c *Config) validate() error {
 	var faults []error
 	for _, first := range []string{"oidc.issuer", "repository.bucket", "mail.host"} { // without it the rest of its group means nothing
@@ -209,7 +201,6 @@ func IsSessionTime(s string) error {
 	return err
 }
 
-// isAddress wants what can be listened at.
 func isAddress(s string) error {
 	if _, _, err := net.SplitHostPort(s); err != nil {
 		return errors.New("must be host:port, such as 127.0.0.1:8080 or :8080")
@@ -224,7 +215,6 @@ func isAddressOrEmpty(s string) error {
 	return isAddress(s)
 }
 
-// isNodeName takes what fits into a list of nodes.
 func isNodeName(s string) error {
 	if len(s) > 64 || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return errors.New("must be at most 64 characters that can be seen")
@@ -232,7 +222,6 @@ func isNodeName(s string) error {
 	return nil
 }
 
-// among takes some words; refusal says which.
 func among(refusal string, words ...string) func(string) error {
 	return func(s string) error {
 		if !slices.Contains(words, s) {
@@ -249,7 +238,6 @@ func isLogLevel(s string) error {
 	return nil
 }
 
-// envName is the environment variable of a setting: TROUPE_BASE_PATH.
 func envName(name string) string {
 	return "TROUPE_" + strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(name))
 }

@@ -42,7 +42,6 @@ func parsePrefixes(s string) (list []netip.Prefix, err error) {
 	return list, nil
 }
 
-// showPrefixes writes every range with its length.
 func showPrefixes(list []netip.Prefix) string {
 	texts := make([]string, len(list))
 	for i, p := range list {
@@ -51,7 +50,6 @@ func showPrefixes(list []netip.Prefix) string {
 	return strings.Join(texts, ",")
 }
 
-// words is a list of words, separated by blanks.
 func words(to *[]string) pflag.Value {
 	return cli.ValueOf(
 		to, "string",
@@ -63,10 +61,9 @@ func words(to *[]string) pflag.Value {
 // secretType is the type of settings that are not shown, and that can stand in a file of their own.
 const secretType = "secret"
 
-// notShown stands for a secret.
 const notShown = "(not shown)"
 
-// secret is such a setting. Only whether there is one is shown.
+// Only whether there is one is shown.
 func secret(to *string) pflag.Value {
 	return cli.ValueOf(
 		to, secretType,
@@ -83,7 +80,6 @@ func secret(to *string) pflag.Value {
 // rolesType is the type of the one setting that is not a single value.
 const rolesType = "roles"
 
-// roles maps texts to roles: {staff: employee, heads: [manager, employee]}, in YAML or JSON.
 func roles(to *map[string][]identity.RoleID) pflag.Value {
 	return cli.ValueOf(to, rolesType, parseRoles, showRoles)
 }
@@ -111,7 +107,6 @@ func parseRoles(s string) (map[string][]identity.RoleID, error) {
 	return of, nil
 }
 
-// showRoles writes JSON in one line, sorted by value.
 func showRoles(of map[string][]identity.RoleID) string {
 	if len(of) == 0 {
 		return ""

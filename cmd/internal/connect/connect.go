@@ -26,10 +26,8 @@ import (
 	"troupe/statemachine/document"
 )
 
-// standardAddress is where `troupe serve` listens when nobody says otherwise.
 const standardAddress = "http://127.0.0.1:8080"
 
-// adminHost stands for the socket in the home where a URL needs a host.
 const adminHost = "home.invalid"
 
 // Connection says which service a command asks, and as whom. What stands closer to the command wins:
@@ -102,13 +100,11 @@ func Dial(ctx context.Context, dir string) (*admin.Client, error) {
 	return server, err
 }
 
-// source may say where to connect, and with which token.
 type source struct {
 	Profile        // its Name is empty unless it is a context
 	label   string // of the token in errors
 }
 
-// sources are those that the command has, the closest first.
 func (c *Connection) sources() ([]source, error) {
 	flags := source{Profile{Address: c.Address, TokenFile: c.TokenFile}, "--token-file"}
 	if c.Address != "" && c.TokenFile != "" && c.Context == "" {

@@ -46,7 +46,6 @@ type Profile struct {
 // ContextName is what a context may be called.
 var ContextName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// contextsPath is where the contexts file is.
 func contextsPath() (string, error) {
 	if path := os.Getenv("TROUPE_CONTEXTS"); path != "" {
 		return path, nil
@@ -93,8 +92,7 @@ func LoadContexts() (*Contexts, error) {
 	return c, c.read(tree)
 }
 
-// hideScalars leaves of the faults of a file only where they are: the reasons may repeat a part of the text, which may
-// be a part of a token.
+// hideScalars leaves of the faults of a file only where they are: the reasons may repeat a part of a token.
 func hideScalars(err error) error {
 	var faults document.Faults
 	if !errors.As(err, &faults) {
@@ -106,7 +104,6 @@ func hideScalars(err error) error {
 	return faults
 }
 
-// read takes the file's tree apart.
 func (c *Contexts) read(tree *document.Node) error {
 	if tree.Kind == document.Null {
 		return nil
@@ -212,7 +209,6 @@ func ChangeContexts(change func(all *Contexts) error) error {
 	return all.store()
 }
 
-// yaml is the text of the file.
 func (c *Contexts) yaml() ([]byte, error) {
 	members := make([]string, len(c.All)) // a map would change their order
 	for i, p := range c.All {

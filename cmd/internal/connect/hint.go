@@ -32,7 +32,6 @@ func EventsKnown(ctx context.Context, c *client.Client, workflow, instance strin
 	return nil
 }
 
-// namesOf are the names of all.
 func namesOf[T any](all []T, name func(*T) string) (names []string) {
 	for i := range all {
 		names = append(names, name(&all[i]))
@@ -50,8 +49,7 @@ func IsDeclared(ctx context.Context, c *client.Client, workflow, instance, event
 	return err == nil && slices.ContainsFunc(shown.Events, func(e api.PresentedEvent) bool { return e.Name == event })
 }
 
-// Complete has the shell complete the arguments that Use names, and --workflow, with what the service says. A command that takes a
-// file as well gets the names of files besides.
+// Complete has the shell complete the arguments that Use names, and --workflow, with what the service says.
 func Complete(cmd *cobra.Command, at *Connection) {
 	directive := cobra.ShellCompDirectiveNoFileComp
 	if cmd.Name() == "diagram" {
@@ -81,7 +79,6 @@ func Complete(cmd *cobra.Command, at *Connection) {
 	}
 }
 
-// argumentsKnown are what the argument that Use calls name can be, behind those of before.
 func argumentsKnown(cmd *cobra.Command, c *client.Client, name string, before []string) []string {
 	ctx := cmd.Context()
 	switch group := cmd.Parent().Name(); {
@@ -117,7 +114,6 @@ func argumentsKnown(cmd *cobra.Command, c *client.Client, name string, before []
 	return nil
 }
 
-// contextsKnown are the names of the contexts.
 func contextsKnown() []string {
 	all, err := LoadContexts()
 	if err != nil {
@@ -126,8 +122,7 @@ func contextsKnown() []string {
 	return all.names()
 }
 
-// SuggestWorkflow adds the closest workflow to an answer that there is none. Who may not list them gets the answer
-// alone.
+// SuggestWorkflow adds the closest workflow to an answer that there is none.
 func SuggestWorkflow(ctx context.Context, c *client.Client, id string, err error) error {
 	var refused *client.Error
 	if !errors.As(err, &refused) || refused.Status != http.StatusNotFound {

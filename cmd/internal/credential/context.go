@@ -87,7 +87,6 @@ func newContextSet() *cobra.Command {
 	return cmd
 }
 
-// changeProfile sets what the flags say.
 func changeProfile(cmd *cobra.Command, p *connect.Profile, address, tokenFile string, tokenStdin bool) error {
 	if address != "" {
 		if _, err := client.New(client.Options{Address: address}); err != nil {

@@ -20,8 +20,7 @@ import (
 	"troupe/persistence"
 )
 
-// adminClient administers tokens, sessions and passwords: through a running server,
-// or in the store that this process opens.
+// adminClient administers tokens, sessions and passwords: through a running server, or in the store of the home.
 type adminClient interface {
 	Create(ctx context.Context, kind identity.Kind, c identity.CreateCredential) (secret string, made identity.Credential, err error)
 	Credentials(ctx context.Context, kind identity.Kind) ([]identity.Credential, error)
@@ -30,7 +29,6 @@ type adminClient interface {
 	Close() error
 }
 
-// openAdminClient asks the running server; when there is none, it opens the store.
 func openAdminClient(ctx context.Context, c *config.Config) (adminClient, error) {
 	client, err := homedir.Dial(ctx, c.Home)
 	if err == nil {
@@ -79,8 +77,7 @@ func newKind(kind identity.Kind, short string) *cobra.Command {
 		newCredentialCreate(kind), newCredentialList(kind), newCredentialRevoke(kind))
 }
 
-// administering makes cmd a command that administers a home. What can be wrong with
-// its flags is found before, in PreRunE.
+// What can be wrong with its flags is found before, in PreRunE.
 func administering(cmd *cobra.Command, do func(ctx context.Context, a adminClient, args []string) error) *cobra.Command {
 	c := config.New()
 	cmd.Flags().AddFlag(c.Flags.Lookup("home"))

@@ -14,7 +14,7 @@ import (
 	"troupe/cmd/internal/cli"
 )
 
-// passwordLineMax bounds the line that holds a password; the rules for passwords are those of package identity.
+// passwordLineMax bounds the line that holds a password.
 const passwordLineMax = 8 << 10
 
 func newPassword() *cobra.Command {
@@ -50,8 +50,7 @@ func newPasswordSet() *cobra.Command {
 	})
 }
 
-// readPassword reads the only line of in, without its line end. At a terminal it does not wait for the end of the
-// input. Errors never show what was read.
+// At a terminal it does not wait for the end of the input. Errors never show what was read.
 func readPassword(in io.Reader) (string, error) {
 	read := io.ReadAll
 	if cli.IsTerminal(in) {

@@ -30,17 +30,14 @@ import (
 
 // Options says where the requests go. All but Log must be set.
 type Options struct {
-	// Workflow are the router's options, with a store that no other router works on. System, Clock and Sender are
-	// replaced.
-	Workflow  workflow.Options
+	Workflow  workflow.Options // the router's options, with a store that no other router works on
 	Templates *formportal.Templates
 	Directory *identity.Directory
 	Now       time.Time // when the weeks end
 	Log       zerolog.Logger
 }
 
-// Seed makes the requests in a store that has no instance of the example's workflows, and returns how many it made. A
-// store that has one is left alone.
+// Seed makes the requests in a store that has no instance of the example's workflows, and returns how many it made.
 func Seed(ctx context.Context, o Options) (made int, err error) {
 	hasWorkflow := func(id string) bool {
 		_, err := o.Workflow.Catalog.Newest(id)
@@ -72,10 +69,8 @@ func Seed(ctx context.Context, o Options) (made int, err error) {
 	return s.make(ctx, requests)
 }
 
-// act is what somebody does with a request.
 type act func(*seeder, context.Context, *made, *identity.Principal) error
 
-// step is something that one person does with a request.
 type step struct {
 	ago time.Duration // before Now
 	by  identity.UserID
@@ -83,13 +78,11 @@ type step struct {
 	of  *made
 }
 
-// made is a request that has been begun.
 type made struct {
 	*wanted
 	id string
 }
 
-// seeder does the steps.
 type seeder struct {
 	o         Options
 	directory *identity.Directory
@@ -137,7 +130,6 @@ func Check(hasWorkflow func(id string) bool, directory *identity.Directory) erro
 	return nil
 }
 
-// isUsed reports whether there is an instance of a workflow of the example.
 func (s *seeder) isUsed(ctx context.Context) (bool, error) {
 	errFound := errors.New("found")
 	for _, name := range []string{leaves, orders, counts} {
@@ -152,7 +144,6 @@ func (s *seeder) isUsed(ctx context.Context) (bool, error) {
 	return false, ctx.Err()
 }
 
-// begin makes the request, by its form if it has one.
 func (s *seeder) begin(ctx context.Context, of *made, by *identity.Principal) (err error) {
 	if of.template == "" {
 		reply, err := s.router.Create(ctx, &message.Create{Caller: by, WorkflowID: of.workflow})
@@ -175,7 +166,6 @@ func (s *seeder) begin(ctx context.Context, of *made, by *identity.Principal) (e
 	return nil
 }
 
-// submits sends the request's form.
 func submits(body string) act {
 	return func(s *seeder, ctx context.Context, of *made, by *identity.Principal) error {
 		_, err := s.portal.Submit(ctx, &formportal.SubmitRequest{
@@ -185,7 +175,6 @@ func submits(body string) act {
 	}
 }
 
-// drafts keeps what the form has so far.
 func drafts(body string) act {
 	return func(s *seeder, ctx context.Context, of *made, by *identity.Principal) error {
 		_, err := s.portal.SaveDraft(ctx, &formportal.DraftRequest{
@@ -195,7 +184,6 @@ func drafts(body string) act {
 	}
 }
 
-// sends sends an event.
 func sends(event, body string) act {
 	return func(s *seeder, ctx context.Context, of *made, by *identity.Principal) error {
 		_, err := s.router.Send(ctx, &message.Event{Caller: by, WorkflowID: of.workflow, InstanceID: of.id, Name: event, Data: data.Value(body)})
@@ -203,7 +191,6 @@ func sends(event, body string) act {
 	}
 }
 
-// says adds a comment.
 func says(text string) act {
 	return func(s *seeder, ctx context.Context, of *made, by *identity.Principal) error {
 		_, err := s.router.AddComment(ctx, &message.Comment{Load: message.Load{Caller: by, WorkflowID: of.workflow, InstanceID: of.id}, Text: text})
@@ -230,7 +217,6 @@ func comesTo(node string) act {
 	}
 }
 
-// supplier is what the other side of an order's webhook does.
 type supplier int
 
 const (
@@ -260,7 +246,6 @@ func (s *seeder) URL(outbox.Attempt) string { return "" }
 
 var _ outbox.Sender = (*seeder)(nil)
 
-// wanted is a request of the story.
 type wanted struct {
 	workflow string
 	kind     form.Kind

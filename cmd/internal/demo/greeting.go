@@ -7,16 +7,13 @@ import (
 	"troupe/actors/identity"
 )
 
-// Greeting is what the server says of the example to the person who has started it. It is made
-// of plain lines; those to copy are indented.
+// Greeting is what the server says of the example to the person who has started it.
 type Greeting struct {
 	// Home is its folder, as a shell takes it. The service is at Address, with BasePath behind it.
 	Home, Address, BasePath string
-	Troupe                  string // how the program is called
-	// Link makes a link that signs a user in, as login.Links.Add does. Nil: a link would not
-	// work, because others can reach the service.
-	Link func(user identity.UserID, next string) string
-	Made int // how many requests were made
+	Troupe                  string                                         // how the program is called
+	Link                    func(user identity.UserID, next string) string // Link makes a link that signs a user in, as login.Links.Add does
+	Made                    int                                            // how many requests were made
 }
 
 // guests are the people whom links sign in, and where they begin.

@@ -8,7 +8,6 @@ import (
 	"troupe/actors/identity"
 )
 
-// The workflows and people of the example.
 const (
 	leaves = "leave-request"
 	orders = "purchase-order"
@@ -21,34 +20,28 @@ const (
 	olivia identity.UserID = "olivia.park" // who runs the service, and asks for nothing
 )
 
-// after is a step at a time before now.
 func after(days float64, by identity.UserID, do act) step {
 	return step{ago: ago(days), by: by, do: do}
 }
 
 func ago(days float64) time.Duration { return time.Duration(days * float64(24*time.Hour)) }
 
-// leave is a leave request that was begun some days ago.
 func leave(days float64, by identity.UserID, steps ...step) *wanted {
 	return &wanted{workflow: leaves, kind: form.KindForm, template: "leave-form", by: by, ago: ago(days), steps: steps}
 }
 
-// order is a purchase order, with what its supplier does.
 func order(days float64, by identity.UserID, says supplier, steps ...step) *wanted {
 	return &wanted{workflow: orders, kind: form.KindForm, template: "order-form", by: by, ago: ago(days), supplier: says, steps: steps}
 }
 
-// count is a stock-take, which has no form.
 func count(days float64, steps ...step) *wanted {
 	return &wanted{workflow: counts, by: paulo, ago: ago(days), steps: steps}
 }
 
-// plain is a form or a checklist without a workflow.
 func plain(kind form.Kind, template string, days float64, by identity.UserID, steps ...step) *wanted {
 	return &wanted{workflow: formportal.PlainWorkflow, kind: kind, template: template, by: by, ago: ago(days), steps: steps}
 }
 
-// What people fill in.
 const (
 	none     = `{}`
 	laptop   = `{"items":[{"name":"Laptop","quantity":2,"price":1200}]}`
@@ -64,11 +57,10 @@ const (
 	goodLuck = `{"comment":"Enjoy!"}`
 )
 
-// story is some weeks of work. Whoever reads what comes of it finds every state of every workflow.
+// Whoever reads what comes of it finds every state of every workflow.
 func story() []*wanted {
 	return []*wanted{
-		// Leave requests. Two days are approved at once, and longer leaves wait for Mary; after four days they are
-		// overdue, which the service sees by itself.
+		// Leave requests: two days are approved at once, longer ones wait for Mary and are overdue after four days.
 		leave(45, john, after(45, john, submits(`{"days":2}`))),
 		leave(25, john, after(25, john, submits(`{"days":5,"reason":"Skiing"}`)), after(24, mary, sends("approve", goodLuck))),
 		leave(20, john, after(20, john, submits(`{"days":1}`))),
@@ -90,7 +82,7 @@ func story() []*wanted {
 		leave(0.1, john, after(0.1, john, submits(`{"days":3}`))),
 		leave(0.05, john, after(0.05, john, drafts(`{"days":7,"reason":"Perhaps in spring"}`))),
 
-		// Purchase orders. Up to 1,000 nobody is asked; then the supplier takes the order, refuses it or does not
+		// Purchase orders: above 1,000 somebody is asked; then the supplier takes the order, refuses it or does not
 		// answer.
 		order(40, john, supplierAccepts, after(40, john, submits(paper)), after(39, paulo, comesTo("ordered")), after(38, paulo, sends("receive", none))),
 		order(30, john, supplierAccepts, after(30, john, submits(laptop)), after(29, mary, sends("approve", none)), after(28, paulo, comesTo("ordered")), after(26, paulo, sends("receive", none))),

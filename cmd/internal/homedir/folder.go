@@ -10,7 +10,6 @@ import (
 )
 
 // DemandFile refuses what is there and no file: opening a pipe waits for its other end.
-// A secret is not asked for, because it may come through a pipe.
 func DemandFile(path string) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is no file but a folder, a pipe or a device", path)

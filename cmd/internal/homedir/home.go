@@ -16,7 +16,6 @@ import (
 	"troupe/statemachine"
 )
 
-// Names inside a home folder that no text file has.
 const (
 	DataFolder  = "data"
 	AdminSocket = "admin.sock"
@@ -38,8 +37,7 @@ func Load(dir string) (*home.Set, error) {
 // Data is the folder of the store of a home.
 func Data(dir string) string { return filepath.Join(dir, DataFolder) }
 
-// Ensure fills a missing or empty folder with an example home, and reports whether it did. A folder with anything in it
-// is left as it is, and must be a home; one whose filling was cut off is filled again.
+// Ensure fills a missing or empty folder with an example home, and reports whether it did.
 func Ensure(dir string, example fs.FS) (filled bool, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -63,7 +61,7 @@ func HoldsFiles(entries []fs.DirEntry) bool {
 	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != "lost+found" && e.Name() != ".git" })
 }
 
-// fill writes the example, with the schemas that its files name for editors. While it does, fillingFile is there.
+// While it does, fillingFile is there.
 func fill(dir string, example fs.FS) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -95,11 +93,10 @@ func fill(dir string, example fs.FS) error {
 	return os.Remove(mark)
 }
 
-// isHome reports whether the folder has what no home is without. That of a node of a cluster needs no text files.
+// That of a node of a cluster needs no text files.
 func isHome(dir string) bool { return HasText(dir) || cluster.Exists(NodeFolder(dir)) }
 
-// HasText reports whether the folder has the text files of a home. One that cannot be looked at has them: who reads it
-// gets the reason.
+// HasText reports whether the folder has the text files of a home.
 func HasText(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, home.IdentityFile))
 	return !errors.Is(err, fs.ErrNotExist)

@@ -19,8 +19,7 @@ func Dial(ctx context.Context, dir string) (*admin.Client, error) {
 	return admin.Dial(ctx, filepath.Join(dir, AdminSocket))
 }
 
-// AloneAt refuses a home on which another server runs: it would answer at the socket. A socket that nobody listens at
-// is what a killed server left. What cannot be asked is left to the locks of the store.
+// AloneAt refuses a home on which another server runs: it would answer at the socket.
 func AloneAt(ctx context.Context, dir string) error {
 	ctx, cancel := context.WithTimeout(ctx, AskMax)
 	defer cancel()

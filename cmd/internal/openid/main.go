@@ -1,11 +1,8 @@
 // Openid is an OpenID Connect provider for tests: the one that zitadel/oidc shows as its example, with groups. It
-// listens on this machine only, and keeps everything in memory. Its arguments are two files: the secret of its client,
-// "troupe", and the people who can sign in at its page:
-//
-//	{"1": {"ID": "1", "Username": "ann", "Password": "…", "groups": ["staff"]}}
-//
-// It writes its issuer, which is its address, and runs until its standard input ends. It is a module of its own, so
-// that the program and its other tests do not need what it needs.
+// listens on this machine only, keeps everything in memory, and runs until its standard input ends. Its arguments are
+// two files: the secret of its client, "troupe", and the people who can sign in, such as {"1": {"ID": "1", "Username":
+// "ann", "Password": "…", "groups": ["staff"]}}. It writes its issuer, which is its address. It is a module of its own,
+// so that the program does not need what it needs.
 package main
 
 import (
@@ -26,7 +23,6 @@ import (
 	"github.com/zitadel/oidc/v3/pkg/op"
 )
 
-// callbacks are the addresses that people may be sent back to.
 const callbacks = "http://127.0.0.1:*/**/callback"
 
 func main() {
@@ -107,7 +103,6 @@ func (s *groupStorage) GetClientByClientID(ctx context.Context, id string) (op.C
 	return anyPort{client}, nil
 }
 
-// anyPort is a client that may listen on every port of this machine.
 type anyPort struct{ op.Client }
 
 // RedirectURIGlobs are patterns of callbacks.

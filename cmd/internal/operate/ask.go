@@ -15,16 +15,15 @@ import (
 	"troupe/gateway/client"
 )
 
-// asking makes cmd a command that asks the service: it gets the flags for the connection and for the form of the
-// output, connects, and explains errors.
+// asking makes cmd a command that asks the service: it gets flags for the connection and the output, and explains
+// errors.
 func asking(cmd *cobra.Command, forms []string, do doing) *cobra.Command {
 	return askingAt(cmd, connect.AddFlags(cmd), forms, do)
 }
 
-// doing is what a command does with the service.
 type doing = func(cmd *cobra.Command, c *client.Client, out *cli.Output, args []string) error
 
-// operating is asking for a command of those who run the service, who may ask it over the socket in its home.
+// operating is asking for those who run the service, who may ask it over the socket in its home.
 func operating(cmd *cobra.Command, forms []string, do doing) *cobra.Command {
 	at := connect.AddFlags(cmd)
 	at.AddHome(cmd)
@@ -48,7 +47,6 @@ func askingAt(cmd *cobra.Command, at *connect.Connection, forms []string, do doi
 	return cmd
 }
 
-// each does something with all arguments, and goes on behind one that fails.
 func each(args []string, do func(arg string) error) error {
 	var faults []error
 	for _, arg := range args {
@@ -57,7 +55,7 @@ func each(args []string, do func(arg string) error) error {
 	return errors.Join(faults...)
 }
 
-// repetitions is client.Options.RetryMax for a command. Who sends a file waits until --timeout rather than begin again.
+// Who sends a file waits until --timeout rather than begin again.
 func repetitions(cmd *cobra.Command) int {
 	if cmd.Flags().Changed("file") {
 		return math.MaxInt32
@@ -65,8 +63,7 @@ func repetitions(cmd *cobra.Command) int {
 	return 0
 }
 
-// hinted adds what was probably meant to the refusal of a name: another workflow, or another event. It asks the
-// service; who may not list them gets the refusal alone.
+// hinted adds what was probably meant to the refusal of a name: it asks the service for workflows or events.
 func hinted(cmd *cobra.Command, c *client.Client, args []string, err error) error {
 	var refused *client.Error
 	if !errors.As(err, &refused) {

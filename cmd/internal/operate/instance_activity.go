@@ -45,7 +45,6 @@ func newInstanceActivity() *cobra.Command {
 	})
 }
 
-// activityText says what happened, and more about it.
 func activityText(a *api.Activity, seen *labels) (what, text string) {
 	switch a.Kind {
 	case "comment":

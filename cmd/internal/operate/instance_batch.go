@@ -18,13 +18,10 @@ import (
 )
 
 const (
-	// batchItems and batchBytes are how much of a file goes into one request: enough for
-	// nearly all that a batch saves, and little to repeat.
-	batchItems = 1000
+	batchItems = 1000 // batchItems and batchBytes are how much of a file goes into one request
 	batchBytes = 4 << 20
 )
 
-// sendFile sends the items of a file in batches, one after the other.
 type sendFile struct {
 	cmd    *cobra.Command
 	client *client.Client
@@ -46,14 +43,12 @@ type itemPlace struct {
 	Line int `json:"line"` // where it begins
 }
 
-// createdItem is an instance that an item made.
 type createdItem struct {
 	itemPlace
 	WorkflowID string `json:"workflowId"`
 	InstanceID string `json:"instanceId"`
 }
 
-// failedItem is an item that was refused.
 type failedItem struct {
 	itemPlace
 	client.BatchResult
@@ -80,8 +75,7 @@ func (s *sendFile) run(name string, out *cli.Output) error {
 	return err
 }
 
-// refused is the error of a file of which everything was sent and something refused. NB: what
-// was wrong in an item is wrong again with the same key, and a batch must not change under it.
+// NB: what was wrong in an item is wrong again with the same key, and a batch must not change under it.
 func (s *sendFile) refused() error {
 	const mend = "put the mended lines%s into a new file and send it without --key"
 	passing := 0 // those that may be taken the next time
@@ -100,20 +94,16 @@ func (s *sendFile) refused() error {
 	return fmt.Errorf("%d of %d items have failed; %s", s.Failed, s.Sent, next)
 }
 
-// again is how to go on with the file. NB: nothing may stand behind it, or it is copied as a
-// part of the key, and everything is done twice.
+// NB: nothing may stand behind it, or it is copied as a part of the key, and everything is done twice.
 func (s *sendFile) again() string { return "repeat the same command with --key " + s.key }
 
-// onlyRest is again for what was not sent.
 func (s *sendFile) onlyRest() string { return "what was done is not done again when you " + s.again() }
 
-// fileItem is an item as it stands in the file.
 type fileItem struct {
 	text json.RawMessage
 	line int
 }
 
-// read sends what a stream has: values of JSON one after the other, or an array.
 func (s *sendFile) read(stream io.Reader) error {
 	pipe := interruptible(s.cmd.Context(), stream)
 	defer func() { _ = pipe.Close() }() // never fails
@@ -142,7 +132,6 @@ func (s *sendFile) read(stream io.Reader) error {
 	}
 }
 
-// unread is the error of a file that cannot be read to its end.
 func (s *sendFile) unread(err error) error {
 	failed := (*fs.PathError)(nil)
 	if s.Sent == 0 && errors.As(err, &failed) {
@@ -183,8 +172,7 @@ func (s *sendFile) send(items []fileItem) error {
 	return nil
 }
 
-// unsent is the error of a batch, with how to go on where that helps. NB: not with the
-// key of the batch, which is not for --key.
+// NB: not with the key of the batch, which is not for --key.
 func (s *sendFile) unsent(err error, items int) error {
 	from, to := s.Sent+1, s.Sent+items
 	var refused *client.Error
@@ -211,13 +199,11 @@ func (s *sendFile) unsent(err error, items int) error {
 	return fmt.Errorf("items %d to %d were not done: %w; %s%s", from, to, err, mend, s.onlyRest())
 }
 
-// isCreate reports whether an item makes an instance.
 func isCreate(item json.RawMessage) bool {
 	var event struct{ InstanceID json.RawMessage }
 	return json.Unmarshal(item, &event) == nil && event.InstanceID == nil
 }
 
-// show writes the failures and the summary.
 func (s *sendFile) show(out *cli.Output) error {
 	if out.Form != cli.FormTable {
 		return out.Marshaled(json.Marshal(s))

@@ -13,8 +13,8 @@ import (
 	"troupe/cmd/internal/cli"
 )
 
-// interruptible reads a stream until ctx ends: then its reads return errInterrupted, although one of the stream itself
-// may wait on, as for a quiet standard input. Who has read enough closes it.
+// interruptible reads a stream until ctx ends: then reads return errInterrupted, although a quiet standard input waits
+// on.
 func interruptible(ctx context.Context, stream io.Reader) *io.PipeReader {
 	in, out := io.Pipe()
 	context.AfterFunc(ctx, func() { _ = out.CloseWithError(cli.ErrInterrupted) }) // never fails
@@ -37,7 +37,6 @@ func newItemReader(r io.Reader) *itemReader {
 	return &itemReader{in: bufio.NewReader(r)}
 }
 
-// next returns the next item; io.EOF behind the last.
 func (r *itemReader) next() (fileItem, error) {
 	if r.decoder == nil {
 		if err := r.begin(); err != nil {
@@ -58,7 +57,6 @@ func (r *itemReader) next() (fileItem, error) {
 	return fileItem{item, line - bytes.Count(item, []byte{'\n'})}, nil
 }
 
-// begin looks whether the file has an array.
 func (r *itemReader) begin() error {
 	// NB: an error of Peek comes again behind what there is.
 	start, _ := r.in.Peek(3)
@@ -87,7 +85,6 @@ func (r *itemReader) begin() error {
 	}
 }
 
-// end makes sure that the array ends and nothing stands behind it.
 func (r *itemReader) end() error {
 	_, err := r.decoder.Token()
 	if err != nil {
@@ -103,7 +100,6 @@ func (r *itemReader) end() error {
 	return r.explain(err)
 }
 
-// explain says where and why the file cannot be read on.
 func (r *itemReader) explain(err error) error {
 	rest, _ := io.ReadAll(r.decoder.Buffered()) // from memory
 	item := bytes.TrimLeftFunc(rest, isBlank)
@@ -124,7 +120,6 @@ func (r *itemReader) explain(err error) error {
 
 func isBlank(c rune) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 
-// lineCounter is a reader that knows on which line a byte stands.
 type lineCounter struct {
 	in     io.Reader
 	read   int64   // bytes
@@ -144,7 +139,7 @@ func (l *lineCounter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// line is on which line the byte at an offset stands, counted from 1. Offsets must not become smaller.
+// Offsets must not become smaller.
 func (l *lineCounter) line(offset int64) int {
 	n, _ := slices.BinarySearch(l.ends, offset)
 	l.ends = l.ends[n:]

@@ -110,11 +110,10 @@ func newInstanceSend() *cobra.Command {
 	})
 }
 
-// lookMax is how long an event waits for the look before it.
 const lookMax = 2 * time.Second
 
 // lookBefore returns the instance without its history as it is before the event, for stayed alone; nil when that cannot
-// be had. The newest entry of a history cannot be asked for by itself.
+// be had.
 func lookBefore(ctx context.Context, c *client.Client, r *client.SendRequest) *client.Instance {
 	ctx, cancel := context.WithTimeout(ctx, lookMax)
 	defer cancel()
@@ -125,11 +124,8 @@ func lookBefore(ctx context.Context, c *client.Client, r *client.SendRequest) *c
 	return before
 }
 
-// stayed reports whether the event left all machines in the states where they were: no transition took it, or one
-// without a target. It knows from the history, where after has one: then an ignored event, which leaves no entry, is
-// noticed only if the entry before is of another event. Otherwise it knows from a look before, and says false without
-// one, when something else may have happened in between, and when a key that the caller chose may stand for an event of
-// earlier.
+// stayed reports whether the event left all machines in the states where they were. It knows from the history, where
+// after has one: an ignored event leaves no entry. Otherwise it knows from a look before, and says false without one.
 func stayed(r *client.SendRequest, before, after *client.Instance) bool {
 	if len(after.History) > 0 {
 		last := after.History[len(after.History)-1]

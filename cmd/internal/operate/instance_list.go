@@ -78,13 +78,11 @@ func newInstanceList() *cobra.Command {
 	})
 }
 
-// instanceRows make rows of a table of instances.
 type instanceRows struct {
 	labels *labels
 	paths  []data.Path // of the columns
 }
 
-// head is that of the table; columns are the heads behind what all tables have.
 func (r *instanceRows) head(columns []string) []string {
 	head := []string{"ID"}
 	if r.labels.isTitled() {

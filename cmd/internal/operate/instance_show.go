@@ -32,8 +32,7 @@ func newInstanceShow() *cobra.Command {
 	})
 }
 
-// markAttempts marks the entries of a history, or of the newest part of one, of which a record does not say whether anything took their
-// event. Where the service does not tell, as one that has just gone, they are shown as the record has them.
+// markAttempts marks the entries of a history of which a record does not say whether anything took their event.
 func markAttempts(ctx context.Context, c *client.Client, workflowID, instanceID string, history []api.HistoryEntry) {
 	isOpen := func(e *api.HistoryEntry) bool {
 		return e.TransitionEvent != "" && slices.Equal(e.StartState, e.EndState)
@@ -72,8 +71,8 @@ func markAttempts(ctx context.Context, c *client.Client, workflowID, instanceID 
 	}
 }
 
-// seenInstance asks for what a table shows of an instance beside its record, which is its title and how it has ended, and for the labels
-// of its version. Both are empty where the service does not tell: the instance itself is shown all the same.
+// seenInstance asks for what a table shows beside the record: title, how it ended, labels. Without an answer they are
+// empty.
 func seenInstance(ctx context.Context, c *client.Client, out *cli.Output, workflowID, instanceID string) (more [][]string, seen *labels) {
 	if out.Form != cli.FormTable {
 		return nil, nil
@@ -125,7 +124,6 @@ func newInstanceEvents() *cobra.Command {
 	})
 }
 
-// eventRows has a row for each transition, one at least.
 func eventRows(e *api.Event, seen *labels) (rows [][]string) {
 	for _, t := range e.Transitions {
 		from := seen.nodeIn(api.Position{StateMachineID: t.StateMachineID, NodeID: t.NodeID})

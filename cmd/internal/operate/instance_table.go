@@ -17,10 +17,8 @@ import (
 
 func timeText(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// recordMembers are what the path of a column begins with.
 var recordMembers = []string{"_id", "workflowId", "svcPublic", "svcPrivate", "svcHistory", "states", "svcRedirect", "cancelled"}
 
-// parseColumns checks the paths of --columns.
 func parseColumns(columns []string) ([]data.Path, error) {
 	paths := make([]data.Path, len(columns))
 	for i, column := range columns {
@@ -36,8 +34,7 @@ func parseColumns(columns []string) ([]data.Path, error) {
 	return paths, nil
 }
 
-// cellAt is what stands at a path of a record: strings without quotes, other
-// values as JSON, nothing where there is nothing.
+// cellAt is what stands at a path: strings without quotes, other values as JSON, nothing where there is nothing.
 func cellAt(record json.RawMessage, path data.Path) string {
 	value, err := data.Clean(record)
 	if err != nil {
@@ -63,7 +60,7 @@ func cellAt(record json.RawMessage, path data.Path) string {
 	return value.String()
 }
 
-// showChanged writes an instance after a change. The labels are waited for as long as the look before it.
+// The labels are waited for as long as the look before it.
 func showChanged(ctx context.Context, c *client.Client, o *cli.Output, i *client.Instance) error {
 	ctx, cancel := context.WithTimeout(ctx, lookMax)
 	defer cancel()
@@ -71,7 +68,6 @@ func showChanged(ctx context.Context, c *client.Client, o *cli.Output, i *client
 	return showAs(o, i, nil, seen)
 }
 
-// showAs writes an instance, in a table with labels and what seenInstance knows more.
 func showAs(o *cli.Output, i *client.Instance, more [][]string, l *labels) error {
 	if o.Form != cli.FormTable {
 		return o.Document(i.Raw)
@@ -109,7 +105,6 @@ func showAs(o *cli.Output, i *client.Instance, more [][]string, l *labels) error
 	return o.Table(rows)
 }
 
-// attemptText says of an event that nothing took that it was one.
 func attemptText(event string, attempt bool) string {
 	if attempt {
 		return event + " (tried; nothing changed)"

@@ -49,7 +49,6 @@ func newInstanceWatch() *cobra.Command {
 	})
 }
 
-// follow writes what a watch brings until ctx ends, which is no error.
 func follow(ctx context.Context, complaints io.Writer, out *cli.Output, c *client.Client, r client.WatchRequest) error {
 	place := r.LastEventID
 	r.Opened = func(id string) { place = id }
@@ -87,7 +86,6 @@ func follow(ctx context.Context, complaints io.Writer, out *cli.Output, c *clien
 	return failed
 }
 
-// showNotice writes one notice.
 func showNotice(o *cli.Output, complaints io.Writer, n *client.Notice, seen *labels) error {
 	if o.Form == cli.FormJSONL {
 		kind := api.WatchEntry

@@ -22,8 +22,8 @@ type labels struct {
 	events    map[string]string
 }
 
-// labelsOf asks how people see a workflow; version 0 is the newest. A service that does not say it, as an older one, has
-// none. Only tables show them: the other forms are what the service answered.
+// A service that does not say it, as an older one, has none. Only tables show them: the other forms are what the
+// service answered.
 func labelsOf(ctx context.Context, c *client.Client, out *cli.Output, workflowID string, version uint64) (*labels, error) {
 	if out.Form != cli.FormTable && out.Form != cli.FormLine {
 		return nil, nil
@@ -54,7 +54,6 @@ func newLabels(of *api.Presentation) *labels {
 	return l
 }
 
-// stateText shows where an instance stands: "main: Waiting for approval, billing: open".
 func (l *labels) stateText(states []api.Position) string {
 	return statesText(states, func(s api.Position) string {
 		if l == nil {
@@ -82,7 +81,6 @@ func statesText(states []api.Position, called func(api.Position) string) string 
 	return strings.Join(texts, ", ")
 }
 
-// nodeText shows the nodes of an entry of a history.
 func (l *labels) nodeText(nodes []string) string {
 	if l == nil {
 		return strings.Join(nodes, ", ")
@@ -94,7 +92,8 @@ func (l *labels) nodeText(nodes []string) string {
 	return strings.Join(texts, ", ")
 }
 
-// nodeIn shows the node of a state machine that a task or a transition belongs to: one where instances stand, or one with others inside.
+// nodeIn shows the node of a state machine that a task or a transition belongs to: one where instances stand, or one
+// with others inside.
 func (l *labels) nodeIn(at api.Position) string {
 	if l == nil {
 		return at.NodeID
@@ -102,7 +101,6 @@ func (l *labels) nodeIn(at api.Position) string {
 	return cmp.Or(l.positions[at], l.nodeText([]string{at.NodeID})) // NB: it is not known by its state machine where it is in a region
 }
 
-// eventText names the event of an entry; the first has none.
 func (l *labels) eventText(e *api.HistoryEntry) string {
 	if e.TransitionEvent == "" {
 		return "(created)"
@@ -110,7 +108,6 @@ func (l *labels) eventText(e *api.HistoryEntry) string {
 	return l.event(e.TransitionEvent)
 }
 
-// event is what an event is called.
 func (l *labels) event(name string) string {
 	switch timed := timerEvent.FindStringSubmatch(name); {
 	case l == nil:
@@ -126,7 +123,6 @@ func (l *labels) event(name string) string {
 // timerEvent is the event of a timer of a node, with the node's name (statemachine/DEFINITION.md, "Timers").
 var timerEvent = regexp.MustCompile(`^after\.[^.]+\.(.+)$`)
 
-// timerText says what a timer will do, or whose it is where nobody knows.
 func (l *labels) timerText(t *api.Timer) string {
 	switch {
 	case l == nil:
@@ -151,7 +147,6 @@ type labelBook struct {
 	by  map[string]*labels
 }
 
-// of returns those of a workflow; nil where they cannot be had.
 func (b *labelBook) of(workflowID string) *labels {
 	l, asked := b.by[workflowID]
 	if !asked {
@@ -161,10 +156,8 @@ func (b *labelBook) of(workflowID string) *labels {
 	return l
 }
 
-// isTitled reports whether instances have titles of their own.
 func (l *labels) isTitled() bool { return l != nil && l.of.Titled }
 
-// columns are those of the definition, with their heads.
 func (l *labels) columns() (paths []data.Path, heads []string) {
 	if l == nil {
 		return nil, nil

@@ -15,7 +15,6 @@ import (
 	"troupe/gateway/client"
 )
 
-// paging has the flags of a list in pages.
 type paging struct {
 	limit  int
 	cursor string
@@ -28,7 +27,6 @@ func (p *paging) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&p.cursor, "cursor", "", "continue where an earlier page ended")
 }
 
-// listPage is a page of any list, ready to be written.
 type listPage struct {
 	items   []json.RawMessage
 	rows    [][]string // of a table, one for each item
@@ -51,7 +49,6 @@ type lister struct {
 	explain json.RawMessage // of the first page
 }
 
-// one writes a single page and says how to get the next.
 func (l *lister) one(p *listPage) (err error) {
 	if l.out.Form == cli.FormJSON || l.out.Form == cli.FormYAML {
 		err = l.out.Document(p.raw)
@@ -85,7 +82,6 @@ func list[R, P any](l *lister, all bool, r R, one func(context.Context, R) (P, e
 	return l.end()
 }
 
-// pageOf makes a page ready whose entries are written as they are read.
 func pageOf[T any](raw json.RawMessage, next string, entries []T, row func(*T) []string) *listPage {
 	p := &listPage{raw: raw, next: next}
 	for i := range entries {
@@ -98,7 +94,7 @@ func pageOf[T any](raw json.RawMessage, next string, entries []T, row func(*T) [
 	return p
 }
 
-// page writes a page. Behind the last one comes end.
+// Behind the last one comes end.
 func (l *lister) page(p *listPage) error {
 	first := !l.begun
 	if first {
@@ -124,7 +120,6 @@ func (l *lister) page(p *listPage) error {
 	return nil
 }
 
-// item writes one element in a form that is no table.
 func (l *lister) item(item json.RawMessage) error {
 	switch l.out.Form {
 	case cli.FormJSONL:
@@ -143,7 +138,6 @@ func (l *lister) item(item json.RawMessage) error {
 	return l.out.Raw(item)
 }
 
-// end writes what comes behind the last element.
 func (l *lister) end() error {
 	tail := "" // as members of a JSON object
 	if l.count != nil {

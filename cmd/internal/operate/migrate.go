@@ -62,7 +62,6 @@ func newInstanceMigrate() *cobra.Command {
 	})
 }
 
-// migrateAll asks until there are no more.
 func migrateAll(cmd *cobra.Command, c *client.Client, workflow, file string, request *api.MigrationRequest) (api.MigrationAnswer, error) {
 	total := api.MigrationAnswer{Refused: []api.MigrationRefusal{}}
 	for {
@@ -86,7 +85,6 @@ func migrateAll(cmd *cobra.Command, c *client.Client, workflow, file string, req
 	}
 }
 
-// planFaults are those of the plan, with the name of the file that it came from.
 func planFaults(file string, wire []api.FileFault) error {
 	faults := document.Faults{}
 	for _, f := range connect.FaultsOf(wire) {

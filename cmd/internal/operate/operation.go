@@ -157,7 +157,6 @@ func listIncidents(cmd *cobra.Command, c *client.Client, out *cli.Output, p *pag
 	})
 }
 
-// placedError is the error of an incident with the place where it failed.
 func placedError(in *api.Incident) string {
 	if in.Line == 0 {
 		return in.Error
@@ -194,7 +193,6 @@ func statusText(status uint32) string {
 	return strconv.Itoa(int(status))
 }
 
-// newOperation makes a command that does something with each of its arguments, and goes on behind one that fails.
 func newOperation(action, short, long, of string, do func(c *client.Client, ctx context.Context, id, action string) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: action + " ID...", Short: short + " (needs mod-workflows)", Long: long,

@@ -66,7 +66,6 @@ type retired struct {
 	version uint64
 }
 
-// parseRetired reads all arguments before anything is tried.
 func parseRetired(args []string) (all []retired, err error) {
 	for _, arg := range args {
 		id, text, found := strings.Cut(arg, "@")
@@ -81,7 +80,6 @@ func parseRetired(args []string) (all []retired, err error) {
 	return all, nil
 }
 
-// retireOne retires what an argument names, and prints it.
 func retireOne(out io.Writer, r retired, retire func(id string, version uint64) ([]uint64, error)) error {
 	gone, err := retire(r.id, r.version)
 	if err != nil {
@@ -95,7 +93,7 @@ func retireOne(out io.Writer, r retired, retire func(id string, version uint64) 
 	return nil
 }
 
-// retiring returns what retires: the service, or the store of a home on which no server runs. end is called afterwards.
+// retiring returns what retires: the service, or the store of a home on which no server runs.
 func retiring(cmd *cobra.Command, at *connect.Connection) (retire func(string, uint64) ([]uint64, error), end func() error, err error) {
 	if at.Home != "" && !homedir.IsServed(cmd.Context(), at.Home) {
 		return retiringOffline(cmd.Context(), at.Home)

@@ -114,7 +114,6 @@ func showTask(out *cli.Output, t *client.Task, seen *labels) error {
 	return out.Table(kept)
 }
 
-// candidatesText says who may take a task over; nobody when it is done.
 func candidatesText(t *api.Task) string {
 	if t.Done != nil {
 		return ""
@@ -132,7 +131,6 @@ func candidatesText(t *api.Task) string {
 	return strings.Join(texts, " ")
 }
 
-// eventTexts names events as people see them, with the names by which `troupe task do` takes them.
 func eventTexts(events []api.TaskEvent) string {
 	texts := make([]string, len(events))
 	for i, e := range events {
@@ -203,7 +201,6 @@ func newTaskDo() *cobra.Command {
 	})
 }
 
-// offers returns why a task does not take an event: before a comment says something about it.
 func offers(t *client.Task, event string) error {
 	if t.Done != nil {
 		return errors.New("task " + t.TaskID + " was done by " + t.Done.UserName + " at " + t.Done.TS)

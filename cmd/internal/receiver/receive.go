@@ -19,7 +19,6 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// receiver shows what comes.
 type receiver struct {
 	secret []byte
 	status int
@@ -67,7 +66,6 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	_, _ = fmt.Fprintf(w, `{"orderNumber":"A-%d"}`, number)
 }
 
-// isSigned looks at the signature (Standard Webhooks, "Signature scheme").
 func (r *receiver) isSigned(h http.Header, body []byte) bool {
 	sum := hmac.New(sha256.New, r.secret)
 	_, _ = fmt.Fprintf(sum, "%s.%s.%s", h.Get("Webhook-Id"), h.Get("Webhook-Timestamp"), body)
@@ -75,7 +73,6 @@ func (r *receiver) isSigned(h http.Header, body []byte) bool {
 	return slices.ContainsFunc(strings.Fields(h.Get("Webhook-Signature")), func(s string) bool { return hmac.Equal([]byte(s), []byte(want)) })
 }
 
-// mailbox takes mails for anybody.
 type mailbox struct{ *receiver }
 
 // NewSession implements smtp.Backend.

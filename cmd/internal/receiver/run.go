@@ -17,7 +17,6 @@ import (
 	"troupe/bench/process"
 )
 
-// exampleSecret is that of the example home.
 const exampleSecret = "whsec_dGhpcyBpcyBhbiBleGFtcGxlLCBub3QgYSBzZWNyZXQ=" //nolint:gosec // everybody may know it
 
 const bodyMax = 1 << 20
@@ -52,7 +51,6 @@ func Run(ctx context.Context, args []string, out, errs io.Writer) error {
 	return r.serve(ctx, forWebhooks, forMails)
 }
 
-// serve answers until ctx ends.
 func (r *receiver) serve(ctx context.Context, webhooks, mails net.Listener) error {
 	web := &http.Server{Handler: r, ReadTimeout: time.Minute}
 	mail := smtp.NewServer(mailbox{r})

@@ -23,7 +23,6 @@ var identity []byte
 //go:embed workflow.yaml
 var workflow string
 
-// first is the workflow of a new home, as workflow.yaml has it.
 const first = "request"
 
 // Home makes a home in a folder that is missing or empty, and returns the files that are for the author.
@@ -64,7 +63,6 @@ func Workflow(dir, id string) (string, error) {
 	return file, create(file, []byte(text))
 }
 
-// quoted is an id as YAML has it: some look like numbers.
 func quoted(s string) string {
 	if r, _ := utf8.DecodeRuneInString(s); unicode.IsLetter(r) && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789- ") == "" {
 		switch strings.ToLower(s) {
@@ -83,7 +81,6 @@ func title(id string) string {
 	return string(unicode.ToUpper(r)) + words[size:]
 }
 
-// create writes a file that is not there yet.
 func create(file string, text []byte) error {
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {

@@ -18,7 +18,6 @@ import (
 	"troupe/statemachine/document"
 )
 
-// definitions shows the definitions in use, and publishes single ones beside those of the home.
 type definitions struct {
 	*catalog.Catalog
 	*service
@@ -68,7 +67,6 @@ func (d *definitions) PublishDefinition(ctx context.Context, r *gateway.Definiti
 	return api.PublishedDefinition{ID: id, Version: version, Current: current, Warnings: wireFaults(warnings)}, nil
 }
 
-// disagreements are the faults of a definition that says something else than the path.
 func disagreements(r *gateway.DefinitionRequest, s *catalog.Source) (faults document.Faults) {
 	for _, of := range []struct{ key, said, asked string }{
 		{"id", string(s.Parsed.ID), r.WorkflowID},

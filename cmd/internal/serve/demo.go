@@ -21,8 +21,7 @@ import (
 	"troupe/gateway"
 )
 
-// seed fills the store with the requests of the example, if it shall and has none. It comes before the router, because
-// the clock of the requests goes through the weeks before.
+// seed comes before the router, because the clock of the requests goes through the weeks before.
 func (s *service) seed(ctx context.Context) error {
 	if !s.demo {
 		return nil
@@ -42,7 +41,7 @@ func (s *service) seed(ctx context.Context) error {
 	return nil
 }
 
-// checkDemo refuses a home that is not the example before anything is written in it. One with faults is refused by the start, with all of them.
+// One with faults is refused by the start, with all of them.
 func (s *service) checkDemo() error {
 	c := s.config
 	if !s.demo || c.IsNode() {
@@ -61,8 +60,7 @@ func (s *service) checkDemo() error {
 	return nil
 }
 
-// greet says where the service can be reached, and how to begin with the example. NB: in one piece, since whoever wants
-// the first line alone, as head does, goes then, and what comes behind it would end the process.
+// greet writes in one piece: whoever wants the first line alone, as head does, then goes, which would end the process.
 func (s *service) greet(out io.Writer) error {
 	g := demo.Greeting{
 		Home: cli.ShellWord(s.config.Home), Address: addressOf(s.gateway.Addr()), BasePath: strings.TrimSuffix(s.config.Gateway.BasePath, "/"),
@@ -79,7 +77,6 @@ func (s *service) greet(out io.Writer) error {
 	return err
 }
 
-// addressOf is the address to type into a browser on this machine.
 func addressOf(a net.Addr) string {
 	host, port, err := net.SplitHostPort(a.String())
 	if ip := net.ParseIP(host); err == nil && ip.IsUnspecified() {
@@ -88,7 +85,6 @@ func addressOf(a net.Addr) string {
 	return "http://" + a.String()
 }
 
-// shellProgram is how the program is called in a shell: by its file, or by go run, whose file is gone afterwards.
 func shellProgram() string {
 	exe, err := os.Executable()
 	if err != nil || filepath.Base(filepath.Dir(exe)) == "exe" && strings.Contains(exe, "go-build") {

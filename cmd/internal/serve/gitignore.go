@@ -10,11 +10,9 @@ import (
 	"troupe/cmd/internal/homedir"
 )
 
-// ignored are the lines of a .gitignore that serve makes: what is state, and no text file of a home.
 var ignored = []string{"/" + homedir.DataFolder + "/", "/" + homedir.AdminSocket, "/" + homedir.StoreIDFile}
 
-// ignoreStoreID keeps the store's id out of git, so that a clone of the text files is a home that never had a store. A
-// .gitignore that is there gets one line more, when it lacks it.
+// ignoreStoreID keeps the store's id out of git, so that a clone of the text files is a home that never had a store.
 func ignoreStoreID(home string) error {
 	path := filepath.Join(home, homedir.GitIgnoreFile)
 	if err := homedir.DemandFile(path); err != nil {

@@ -27,18 +27,12 @@ import (
 	"troupe/persistence/key"
 )
 
-// What a node of a cluster has that a server alone has not:
-//
-//	claimNode     the cluster port opens; no other process is this node
-//	store         is opened with Replication
-//	joinNode      the node greets the others, gets its shards and leads some
-//	awaitHome     what is published is here
-//	serveNode     other nodes' requests are answered
-//
-// It stops by handing its leaderships over, before anything else.
+// A node of a cluster opens the cluster port (claimNode), opens the store with Replication, greets the others, gets its
+// shards (joinNode), waits for what is published, and answers the others (serveNode). It stops by handing its
+// leaderships over.
 
-// Paths of the calls between nodes that are no requests of users. NB: those come to the same port with the paths that
-// they have. pathAdminOfPeer cannot begin one: no route and no base path has a part that begins with a dot.
+// NB: those come to the same port with the paths that they have. pathAdminOfPeer cannot begin one: no route and no base
+// path has a part that begins with a dot.
 const (
 	pathAdminOfPeer = "/cluster/.admin"
 	pathUses        = "/cluster/uses"
@@ -48,7 +42,6 @@ const (
 	pathVacate      = "/cluster/vacate"
 )
 
-// claimNode opens the cluster port; nothing on a server that stands alone.
 func (s *service) claimNode(ctx context.Context) (err error) {
 	c := s.config
 	if !c.IsNode() {
@@ -72,13 +65,11 @@ func (s *service) claimNode(ctx context.Context) (err error) {
 	return nil
 }
 
-// stopping is a part that only has to be stopped.
 type stopping struct{ do func(context.Context) error }
 
 // Stop implements part.
 func (s *stopping) Stop(ctx context.Context) error { return s.do(ctx) }
 
-// openReplica opens the store of the node.
 func (s *service) openReplica() (*persistence.Store, error) {
 	if err := s.config.DemandStore(); err != nil {
 		return nil, err
@@ -95,11 +86,9 @@ func (s *service) openReplica() (*persistence.Store, error) {
 	return store, nil
 }
 
-// homeEvery is the pause between two looks whether what is published has come.
 const homeEvery = 50 * time.Millisecond
 
-// joinNode begins to take part in the cluster, and waits until what is published there is here: at its first start a
-// node has nothing.
+// joinNode waits until what is published is here: at its first start a node has nothing.
 func (s *service) joinNode(ctx context.Context) error {
 	if err := s.node.Run(s.store); err != nil {
 		return err
@@ -124,13 +113,10 @@ func (s *service) joinNode(ctx context.Context) error {
 	}
 }
 
-// errStopped: a signal came before the server was ready.
 var errStopped = errors.New("stopped before it was ready")
 
-// current waits until everything that was acknowledged in Meta is visible here.
 func (s *service) current(ctx context.Context) error { return s.node.Current(ctx, key.Meta) }
 
-// startReplicated starts the service of identities of a node.
 func (s *service) startReplicated(directory *identity.Directory) (identity.Identities, error) {
 	o := identity.ReplicatedOptions{Options: s.config.Identity, Store: s.store, Fresh: s.node.Fresh, Current: s.current}
 	o.Directory, o.Log = directory, s.log
@@ -157,51 +143,42 @@ func (s *service) startReplicated(directory *identity.Directory) (identity.Ident
 	return used, nil
 }
 
-// insideAnswer is what becomes of a message between a parent and its child.
 type insideAnswer struct {
 	Refused string `json:"refused,omitempty"`
 }
 
-// takeInside carries out a message whose instance is led here.
 func (s *service) takeInside(ctx context.Context, _ peer.NodeID, m child.Message) (a insideAnswer, err error) {
 	a.Refused, err = s.router.Inside(ctx, &m)
 	return a, err
 }
 
-// tellElsewhere has the node that leads a shard carry out a message.
 func (s *service) tellElsewhere(ctx context.Context, shard uint16, m *child.Message) (refused string, err error) {
 	a, err := cluster.AskIn(ctx, s.node, key.Shard(shard), pathInside, s.takeInside, *m)
 	return a.Refused, err
 }
 
-// incidentRows are what failed on one node and belong into a shard that another one leads.
 type incidentRows struct {
 	Shard uint16         `json:"shard"`
 	Rows  []incident.Row `json:"rows"`
 }
 
-// takeIncidents puts incidents into a shard that is led here.
 func (s *service) takeIncidents(ctx context.Context, _ peer.NodeID, m incidentRows) (struct{}, error) {
 	return struct{}{}, s.router.PutIncidents(ctx, m.Shard, m.Rows)
 }
 
-// putElsewhere has the node that leads a shard put incidents there.
 func (s *service) putElsewhere(ctx context.Context, shard uint16, rows []incident.Row) error {
 	_, err := cluster.AskIn(ctx, s.node, key.Shard(shard), pathIncidents, s.takeIncidents, incidentRows{shard, rows})
 	return err
 }
 
-// takeVacancy says whether instances of a shard that is led here use a definition that is to be retired: which version, or 0.
 func (s *service) takeVacancy(ctx context.Context, _ peer.NodeID, v catalog.Vacancy) (used uint64, err error) {
 	return s.catalog.Vacate(ctx, v)
 }
 
-// vacate has the node that leads a shard say so.
 func (s *service) vacate(ctx context.Context, v catalog.Vacancy) (used uint64, err error) {
 	return cluster.AskIn(ctx, s.node, key.Shard(v.Shard), pathVacate, s.takeVacancy, v)
 }
 
-// newMigrations has other nodes migrate what they lead.
 func (s *service) newMigrations() *migration.Service {
 	o := migration.Options{Instances: s.router, Parser: s.parser, Newest: s.catalog.Newest, Pin: s.catalog.PinVersion, MayAssign: s.catalog.MayAssign, Log: s.log}
 	if s.node != nil {
@@ -212,21 +189,18 @@ func (s *service) newMigrations() *migration.Service {
 	return migration.New(o)
 }
 
-// takeMigration migrates instances that are led here.
 func (s *service) takeMigration(ctx context.Context, _ peer.NodeID, p migration.Part) ([]migration.Outcome, error) {
 	return s.migrations.Here(ctx, &p)
 }
 
-// usesTeller tells the leader of last uses.
 type usesTeller struct {
 	ask  func([]identity.Use) error
 	busy atomic.Bool
 }
 
-// usesMax bounds the uses of one call.
 const usesMax = 1000
 
-// tell does not wait. NB: what is not told now, is told again.
+// NB: what is not told now, is told again.
 func (t *usesTeller) tell(uses []identity.Use) {
 	if !t.busy.CompareAndSwap(false, true) {
 		return
@@ -249,7 +223,6 @@ func (s *service) flowKey() func() ([]byte, error) {
 	return func() ([]byte, error) { return s.identities.(*identity.Replicated).FlowKey() } // NB: requests come when it is there
 }
 
-// serveNode answers the requests of other nodes, and sends them those that they lead.
 func (s *service) serveNode() {
 	mux := http.NewServeMux()
 	mux.Handle(pathAdminOfPeer+"/", http.StripPrefix(pathAdminOfPeer, s.admin.PeerHandler()))
@@ -257,7 +230,6 @@ func (s *service) serveNode() {
 	s.node.Serve(mux)
 }
 
-// peers are the other nodes as the gateway sees them.
 type peers struct{ node *cluster.Node }
 
 // Leader implements gateway.Peers.
@@ -273,7 +245,6 @@ func (p peers) Leader(ctx context.Context, shard uint16) (gateway.Peer, error) {
 	return gateway.Peer{Node: string(id), Transport: p.node.Transport()}, nil
 }
 
-// members is the cluster as the command line sees it.
 type members struct{ *cluster.Node }
 
 // Remove implements admin.Cluster.

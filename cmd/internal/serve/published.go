@@ -19,16 +19,10 @@ import (
 	"troupe/statemachine/document"
 )
 
-// In a cluster, the text files of a node's own home are not the source of anything: what is in
-// use was published, is in the store of every node, and is followed there.
-//
-//	troupe publish ─► admin.sock ───────┐
-//	                                    ├─► homes ─► home.Published ─► the rows of every node
-//	PUT admin/api/v1/home ─► gateway ───┘                                  │
-//	                                       identities, files, catalog ◄────┘
+// In a cluster, the text files of a node's own home are not the source of anything: what is in use was published
+// (troupe publish, PUT admin/api/v1/home), is in the store of every node, and is followed there.
 
-// readPublished is readHome for a node of a cluster: it takes over what is published, and starts
-// the service of identities. Changes are followed once followPublished was called.
+// Changes are followed once followPublished was called.
 func (s *service) readPublished() (err error) {
 	s.reloads.access.what, s.reloads.definitions.what = "published users and rights", "published workflows and templates"
 	s.published, err = home.OpenPublished(home.PublishedOptions{
@@ -57,13 +51,11 @@ func (s *service) readPublished() (err error) {
 	return nil
 }
 
-// followPublished begins to take over what is published from now on, once all parts are started.
 func (s *service) followPublished() {
 	s.published.Start()
 	s.started.push(s.published)
 }
 
-// digestOf is the digest of what is published; zero when it cannot be read.
 func digestOf(p *home.Published) (d home.Digest) {
 	now, err := p.Publication()
 	if text, bad := hex.DecodeString(now.Digest); err == nil && bad == nil {
@@ -72,13 +64,11 @@ func digestOf(p *home.Published) (d home.Digest) {
 	return d
 }
 
-// tookAccess puts users and rights in use.
 func (s *service) tookAccess(access home.Access) {
 	s.identities.SetDirectory(access.Directory)
 	s.repository.SetRights(access.Rights)
 }
 
-// tookPublished tells what became of the rest.
 func (s *service) tookPublished(err error) {
 	if _, news := s.reloads.definitions.ended(s.log, digestOf(s.published), err); news {
 		s.log.Info().Int("workflows", s.catalog.Len()).Int("templates", s.formTemplates.Len()).Msg("what was published is in use")
@@ -86,8 +76,8 @@ func (s *service) tookPublished(err error) {
 	s.compareHome()
 }
 
-// compareHome warns when the text files of this node's home are not those that are published:
-// changing them does nothing. A home without identity.yaml has none. again is always false.
+// compareHome warns when the text files of this node's home are not those that are published: changing them does
+// nothing.
 func (s *service) compareHome() (again bool) {
 	differs := ""
 	if homedir.HasText(s.config.Home) {
@@ -105,8 +95,7 @@ func (s *service) compareHome() (again bool) {
 
 const ownFilesDiffer = "the text files of this home are not what is published, and are not in use: troupe publish makes them so"
 
-// checkPublished returns the faults for which the home would not be published now. That its files
-// are not what is published is a warning.
+// That its files are not what is published is a warning.
 func (s *service) checkPublished() (faults, warnings document.Faults, err error) {
 	if !homedir.HasText(s.config.Home) {
 		return nil, nil, nil
@@ -126,7 +115,6 @@ func (s *service) checkPublished() (faults, warnings document.Faults, err error)
 	return faults, warnings, err
 }
 
-// homes publishes homes on this node; failure.ErrElsewhere when another one leads the shard Meta.
 type homes struct{ *service }
 
 // PublishHome implements gateway.Homes, which asks the leader by itself.
@@ -172,7 +160,6 @@ func (h homes) publish(ctx context.Context, archive []byte, by string, dryRun bo
 	}, nil
 }
 
-// wireFaults are warnings as they are answered.
 func wireFaults(warnings document.Faults) []api.FileFault {
 	wire := make([]api.FileFault, 0, len(warnings))
 	for _, w := range warnings {
@@ -181,8 +168,7 @@ func wireFaults(warnings document.Faults) []api.FileFault {
 	return wire
 }
 
-// refusedHome makes the faults of what is published failure.ErrInvalid. Other errors stay, but
-// that of a home without identity.yaml.
+// refusedHome makes the faults of what is published failure.ErrInvalid.
 func refusedHome(err error) error {
 	var faults document.Faults
 	switch {

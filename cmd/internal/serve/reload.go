@@ -18,15 +18,11 @@ import (
 	"troupe/statemachine/document"
 )
 
-// reloads tells of each of the two sets of text files whether the newest are in use.
 type reloads struct {
 	access, definitions reload
-	// differs says, in a cluster, that the text files are not what is published. Nil or empty: they are, or there are
-	// none.
-	differs atomic.Pointer[string]
+	differs             atomic.Pointer[string] // differs says, in a cluster, that the text files are not what is published
 }
 
-// definitionsReady is the set of definitions as a part of the service.
 func (r *reloads) definitionsReady() error {
 	if err := r.definitions.ready(); err != nil {
 		return err
@@ -37,7 +33,6 @@ func (r *reloads) definitionsReady() error {
 	return nil
 }
 
-// reload is how the last reading of one set ended.
 type reload struct {
 	// pending is why the newest files are not in use, or not known to be durable; nil when they are both.
 	pending        atomic.Pointer[string]
@@ -49,7 +44,6 @@ type reload struct {
 	warned document.Faults // logged last
 }
 
-// ready is the set as a part of the service.
 func (r *reload) ready() error {
 	if reason := r.pending.Load(); reason != nil {
 		return errors.New(*reason)
@@ -63,9 +57,8 @@ const (
 	shownFaultBytes = 140
 )
 
-// ended notes how a reading of the files ended: d is in use, or err, which it logs unless it is the same as before.
-// again: the files should be read again. news: what is in use is worth a line of the log, because it is other than
-// before, or because newer files had waited.
+// ended notes how a reading ended: d is in use, or err, which it logs unless it is as before. again: read again. news:
+// worth a line.
 func (r *reload) ended(log zerolog.Logger, d home.Digest, err error) (again, news bool) {
 	if err == nil {
 		r.taken.Add(1)
@@ -100,7 +93,6 @@ func (r *reload) ended(log zerolog.Logger, d home.Digest, err error) (again, new
 	return true, false
 }
 
-// warn logs the warnings about the files, unless they are the same as before.
 func (r *reload) warn(log zerolog.Logger, warnings document.Faults) {
 	if slices.Equal(warnings, r.warned) {
 		return
@@ -119,7 +111,6 @@ func logFault(line *zerolog.Event, f document.Fault) *zerolog.Event {
 	return line
 }
 
-// shortFaults shows the first faults with their places.
 func shortFaults(faults document.Faults) string {
 	var shown []string
 	for _, f := range faults[:min(len(faults), shownFaults)] {
@@ -131,7 +122,6 @@ func shortFaults(faults document.Faults) string {
 	return strings.Join(shown, "; ")
 }
 
-// reloadMetrics is a snapshot of a reload's counters.
 type reloadMetrics struct {
 	Taken, Untaken uint64 // readings that ended with the files in use and durable, and the others
 	Pending        int64  // 1 while the newest files are not in use, or not known to be durable
@@ -153,8 +143,7 @@ func (r *reloads) metrics() ReloadsMetrics {
 	return ReloadsMetrics{r.access.metrics(), r.definitions.metrics()}
 }
 
-// readHome takes the text files over and starts the service of identities, which is made of one of them. The watcher
-// looks from before they are read: a change in between is not missed. It calls back once all parts are started.
+// The watcher looks from before they are read: a change in between is not missed.
 func (s *service) readHome() (err error) {
 	if !s.store.Alone() {
 		return s.readPublished()
@@ -177,8 +166,8 @@ func (s *service) readHome() (err error) {
 	return nil
 }
 
-// firstSets reads the text files at the start. Without a usable identity.yaml there is none. Other faults do not keep
-// the server from starting when definitions were accepted earlier: those go on. again: something is to be tried again.
+// Without a usable identity.yaml there is none. Other faults do not keep the server from starting when definitions were
+// accepted earlier: those go on. again: something is to be tried again.
 func (s *service) firstSets() (again bool, err error) {
 	before := s.catalog.Len()+s.formTemplates.Len() > 0
 	access, accessErr := home.LoadAccess(os.DirFS(s.config.Home))
@@ -204,8 +193,7 @@ func (s *service) firstSets() (again bool, err error) {
 	return again || more, nil
 }
 
-// allFaults adds the faults of all other files to those that keep the server from starting, so that they can be
-// corrected together.
+// allFaults adds the faults of all other files to those that keep the server from starting.
 func (s *service) allFaults(err error) error {
 	_, all := home.Load(os.DirFS(s.config.Home), s.parser)
 	if faults := (document.Faults{}); errors.As(err, &faults) && errors.As(all, &faults) {
@@ -214,8 +202,7 @@ func (s *service) allFaults(err error) error {
 	return err
 }
 
-// takeDefinitions reads the definitions and templates and publishes them in one commit. It returns what is in use
-// without an error.
+// It returns what is in use without an error.
 func (s *service) takeDefinitions(directory *identity.Directory) (home.Digest, error) {
 	set, err := home.LoadDefinitions(os.DirFS(s.config.Home), s.parser, directory)
 	if err != nil {
@@ -232,7 +219,6 @@ func (s *service) takeDefinitions(directory *identity.Directory) (home.Digest, e
 	return set.Digest, nil
 }
 
-// reloadAccess takes users and rights over: a disabled user is out, whatever else is faulty. again: not all is in use.
 func (s *service) reloadAccess() (again bool) {
 	access, err := home.LoadAccess(os.DirFS(s.config.Home))
 	if access.Directory != nil {
@@ -248,10 +234,8 @@ func (s *service) reloadAccess() (again bool) {
 	return again
 }
 
-// errNoDirectory: which roles there are is not known.
 var errNoDirectory = errors.New("the definitions name roles, and " + home.IdentityFile + " cannot be used")
 
-// reloadDefinitions takes definitions and templates over. again: they are not in use, or not known to be durable.
 func (s *service) reloadDefinitions() (again bool) {
 	// NB: it is read here as well, because the two sets do not wait for each other.
 	directory, _ := home.LoadDirectory(os.DirFS(s.config.Home))
@@ -267,8 +251,7 @@ func (s *service) reloadDefinitions() (again bool) {
 	return again
 }
 
-// checkDefinitions returns the faults for which the definitions in the home, as far as they can be read, would be
-// refused now. Those that can be found without the store are not among them.
+// Those that can be found without the store are not among them.
 func (s *service) checkDefinitions() (refused, warnings document.Faults, err error) {
 	if s.published != nil {
 		return s.checkPublished()

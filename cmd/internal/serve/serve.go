@@ -69,7 +69,6 @@ func Command(example fs.FS) *cobra.Command {
 	return cmd
 }
 
-// service is everything that runs.
 type service struct {
 	config *config.Config
 	log    zerolog.Logger
@@ -167,7 +166,6 @@ func Run(ctx context.Context, o *Options) (err error) {
 	}
 }
 
-// nodeFailed tells when a node must end; never on a server that stands alone.
 func (s *service) nodeFailed() <-chan error {
 	if s.node == nil {
 		return nil
@@ -217,7 +215,6 @@ func (s *service) start(ctx context.Context) error {
 	return nil
 }
 
-// listen opens the port. Before, it makes what can fail over its settings.
 func (s *service) listen() (err error) {
 	c := s.config
 	if s.gateway, err = c.NewGateway(s.log); err != nil {
@@ -242,7 +239,6 @@ func (s *service) listen() (err error) {
 	return nil
 }
 
-// open opens the store and what is in it.
 func (s *service) open(ctx context.Context) (err error) {
 	c := s.config
 	if s.node != nil {
@@ -265,7 +261,6 @@ func (s *service) open(ctx context.Context) (err error) {
 	return s.openDefinitions(ctx)
 }
 
-// openDefinitions opens what the store holds of definitions.
 func (s *service) openDefinitions(ctx context.Context) (err error) {
 	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
 	if err != nil {
@@ -286,7 +281,6 @@ func (s *service) openDefinitions(ctx context.Context) (err error) {
 	return err
 }
 
-// run starts what works on requests.
 func (s *service) run() (err error) {
 	c := s.config
 	s.system = actors.NewSystem(s.log)
@@ -323,7 +317,6 @@ func (s *service) run() (err error) {
 	return nil
 }
 
-// takeCommands opens the socket of the command line and, when one is wanted, the listener of those who run the service.
 func (s *service) takeCommands() (err error) {
 	commands := admin.Options{
 		Path: filepath.Join(s.config.Home, homedir.AdminSocket), Identities: s.identities, Check: s.checkDefinitions,
@@ -365,7 +358,6 @@ func (s *service) takeCommands() (err error) {
 	return nil
 }
 
-// serveRequests begins to answer requests.
 func (s *service) serveRequests() {
 	services := gateway.Services{
 		Workflows: s.router, Presentations: presentation.New(presentation.Options{Instances: s.router, Catalog: s.catalog, Store: s.store}),
@@ -408,7 +400,6 @@ func (s *service) serveRequests() {
 	}
 }
 
-// stop stops what was started, in the order that start shows.
 func (s *service) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopMax(s.config))
 	defer cancel()
@@ -417,12 +408,10 @@ func (s *service) stop() error {
 	return err
 }
 
-// stopMax bounds stop: the gateway has DrainDelay and DrainMax for the accepted requests, the parts below have DrainMax
-// again for what is left of those that did not end in time, and all have stopMargin for what is quick when all is well.
+// stopMax: the gateway has DrainDelay and DrainMax, the parts below DrainMax again, and all have stopMargin.
 func stopMax(c *config.Config) time.Duration {
 	return c.Gateway.DrainDelay + 2*c.Gateway.DrainMax + stopMargin
 }
 
-// stopMargin is more than the gateway and the admin socket take to close their connections, which is two seconds and
-// five.
+// stopMargin is more than the gateway and the admin socket take to close their connections.
 const stopMargin = 10 * time.Second

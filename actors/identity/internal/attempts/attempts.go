@@ -12,8 +12,6 @@ import (
 	"troupe/actors/failure"
 )
 
-// tooManyAttempts is what an attempt gets when an account or an address has to wait after too many failures. wait,
-// above zero, is the time until the next attempt is looked at.
 func tooManyAttempts(wait time.Duration) error {
 	return &failure.Error{
 		Kind: failure.ErrQuota, Wait: wait,
@@ -21,11 +19,9 @@ func tooManyAttempts(wait time.Duration) error {
 	}
 }
 
-// placesMax bounds the known places of an account. The one that was used longest ago leaves first.
 const placesMax = 8
 
-// knownPlaces has the addresses from which each account was signed in by its password, the last one first, with their
-// own failures. Only a right password makes an entry, so it is bounded by the accounts there are.
+// Only a right password makes an entry, so it is bounded by the accounts there are.
 type knownPlaces map[string][]failures[netip.Prefix]
 
 // find returns the place, which may be changed until the next call of know, or nil when it is not known.
@@ -37,7 +33,6 @@ func (p knownPlaces) find(user string, from netip.Prefix) *failures[netip.Prefix
 	return nil
 }
 
-// know makes a place known, without failures.
 func (p knownPlaces) know(user string, from netip.Prefix) {
 	if !from.IsValid() {
 		return
@@ -48,7 +43,7 @@ func (p knownPlaces) know(user string, from netip.Prefix) {
 }
 
 // Attempts bounds how often passwords can be guessed, and what guessing costs (actors/identity/DESIGN.md, "Failed
-// sign-ins"). It keeps nothing on disk: a restart forgets all failures and places.
+// sign-ins").
 type Attempts struct {
 	mu struct {
 		sync.Mutex
@@ -79,13 +74,12 @@ type Attempt struct {
 	address   failures[netip.Prefix]
 }
 
-// Nobody stands for all names that no account can have. They count by address alone, where the address is known: one
-// count for all of them would make people who mistype their names wait for each other.
+// They count by address alone, where the address is known: one count for all of them would make people who mistype
+// their names wait for each other.
 const Nobody = ""
 
 // Begin counts a failure in advance, so that concurrent attempts are limited like successive ones. Succeeded or
-// Abandoned must follow, unless the attempt failed. The error is tooManyAttempts: such an attempt is not looked at and
-// does not count.
+// Abandoned must follow, unless the attempt failed.
 func (a *Attempts) Begin(user string, address netip.Addr, now time.Time) (*Attempt, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -97,7 +91,6 @@ func (a *Attempts) Begin(user string, address netip.Addr, now time.Time) (*Attem
 	return try, nil
 }
 
-// enterLocked counts the attempt, or returns how long it has to wait.
 func (a *Attempts) enterLocked(try *Attempt) time.Duration {
 	if place := a.mu.places.find(try.user, try.from); place != nil {
 		before, wait := place.at(&accountBackoff, try.begun)
@@ -124,9 +117,9 @@ func (a *Attempts) enterLocked(try *Attempt) time.Duration {
 	return 0
 }
 
-// Succeeded makes the place known. From a new place it also forgets the failures of the account. From a known place it
-// does not: somebody else may be guessing elsewhere. The failures of the address stay: otherwise an attacker with one
-// account could guess at all others.
+// Succeeded makes the place known, and forgets the failures of the account from a new one: somebody else may be
+// guessing elsewhere. The failures of the address stay: otherwise an attacker with one account could guess at all
+// others.
 func (t *Attempt) Succeeded() {
 	a := t.attempts
 	a.mu.Lock()
@@ -175,7 +168,7 @@ func (a *Attempts) Accounts() int {
 }
 
 // network is what counts as one address: an IPv4 address, or the 64 bits of an IPv6 address that a provider gives to
-// one customer. Of the zero address, which stands for an unknown one, it is invalid and has no failures.
+// one customer.
 func network(address netip.Addr) netip.Prefix {
 	address = address.Unmap().WithZone("")
 	bits := 64

@@ -5,7 +5,6 @@ import (
 	"time"
 )
 
-// backoff says how long failures keep the next attempt waiting.
 type backoff struct {
 	free int // free failures have no consequence
 	// first is the wait after the failure behind them. Each further one doubles it, up to longest.
@@ -16,12 +15,11 @@ type backoff struct {
 var (
 	// An account allows about 300 guesses a day once it waits. So does a known place.
 	accountBackoff = backoff{free: 4, first: time.Second, longest: 5 * time.Minute, forget: 10 * time.Minute}
-	// A whole company may share an address, so this bounds only what an address costs: after 600 failures four hashes a
-	// second, a tenth of a core.
+	// addressBackoff: a whole company may share an address, so after 600 failures four hashes a second remain, a tenth
+	// of a core.
 	addressBackoff = backoff{free: 599, first: time.Second / 4, longest: time.Second / 4, forget: time.Second / 4}
 )
 
-// wait is how long so many failures keep the next attempt waiting.
 func (b *backoff) wait(count int) time.Duration {
 	wait := b.first
 	for n := b.free + 1; n < count && wait < b.longest; n++ {
@@ -42,7 +40,6 @@ func (b *backoff) countMax() int {
 	return count
 }
 
-// failures are those of one account, address or place.
 type failures[K comparable] struct {
 	key   K
 	count int
@@ -58,13 +55,11 @@ func (f failures[K]) at(b *backoff, now time.Time) (left failures[K], wait time.
 	return f, wait
 }
 
-// next adds a failure.
 func (f failures[K]) next(b *backoff, now time.Time) failures[K] {
 	return failures[K]{key: f.key, count: min(f.count+1, b.countMax()), last: now}
 }
 
-// takeBack undoes the call of next on before at the time begun. When other attempts have failed since, only the count
-// goes down.
+// When other attempts have failed since, only the count goes down.
 func (f failures[K]) takeBack(before failures[K], begun time.Time) failures[K] {
 	if f.last.Equal(begun) && f.count == before.count+1 {
 		return before
@@ -94,7 +89,6 @@ func (t *failureTable[K]) at(key K, now time.Time) (f failures[K], wait time.Dur
 	return element.Value.(*failures[K]).at(&t.backoff, now)
 }
 
-// put stores the failures of a key, or removes the key when there are none.
 func (t *failureTable[K]) put(f failures[K]) {
 	element, known := t.byKey[f.key]
 	switch {
@@ -116,19 +110,16 @@ func (t *failureTable[K]) put(f failures[K]) {
 	}
 }
 
-// touch makes a key the newest.
 func (t *failureTable[K]) touch(key K) {
 	if element, known := t.byKey[key]; known {
 		t.order.MoveToFront(element)
 	}
 }
 
-// count adds a failure.
 func (t *failureTable[K]) count(before failures[K], now time.Time) {
 	t.put(before.next(&t.backoff, now))
 }
 
-// takeBack undoes count as failures.takeBack does.
 func (t *failureTable[K]) takeBack(before failures[K], begun time.Time) {
 	if element, known := t.byKey[before.key]; known {
 		t.put(element.Value.(*failures[K]).takeBack(before, begun))

@@ -95,7 +95,6 @@ func (b *Bucket) Rename(from, to string) error {
 	})
 }
 
-// each calls do with the key of a file, or of everything in a folder.
 func (b *Bucket) each(path string, do func(key string) error) error {
 	var keys []string
 	for object := range b.client.ListObjectsIter(context.Background(), b.Name, minio.ListObjectsOptions{Prefix: b.key(path), Recursive: true}) {

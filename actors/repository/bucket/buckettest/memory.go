@@ -49,7 +49,6 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// access is what the store does not know: who may do what.
 type access struct {
 	mu     sync.Mutex
 	opened []string // "/bucket/prefix"
@@ -77,7 +76,6 @@ func (a *access) refusal(r *http.Request) (status int, code string) {
 	return 0, ""
 }
 
-// isOpen reports whether everybody may read an object, or list a bucket.
 func (a *access) isOpen(path string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -87,8 +85,7 @@ func (a *access) isOpen(path string) bool {
 	})
 }
 
-// isSigned reports whether a request carries the signature of the owner's secret (Amazon S3,
-// "Signature Version 4"). given is its header, from the access key on.
+// isSigned reports whether a request carries the signature of the owner's secret (Amazon S3, "Signature Version 4").
 func isSigned(r *http.Request, given string) bool {
 	credential, rest, _ := strings.Cut(strings.ReplaceAll(given, ", ", ","), ",SignedHeaders=")
 	names, signature, _ := strings.Cut(rest, ",Signature=")

@@ -18,7 +18,6 @@ import (
 	"time"
 )
 
-// access is what the server knows of rights beyond its owner's.
 type access struct{}
 
 // open sets a policy (Amazon S3, "Bucket policies").
@@ -63,7 +62,6 @@ func Start(t testing.TB) *Server {
 	return nil
 }
 
-// build returns the path of the server's program.
 func build(t testing.TB) string {
 	t.Helper()
 	_, here, _, _ := runtime.Caller(0)
@@ -96,7 +94,6 @@ func freeAddress(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// answers waits until the server does.
 func (s *Server) answers(health string, exited <-chan struct{}) bool {
 	client := &http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	again := time.NewTicker(20 * time.Millisecond)
