@@ -5,6 +5,7 @@ import (
 	"net"
 	"slices"
 
+	"troupe/gateway/api"
 	"troupe/gateway/internal/design"
 	"troupe/gateway/internal/files"
 	"troupe/gateway/internal/forward"
@@ -64,3 +65,50 @@ var openapiYAML []byte
 
 // described is what all servers of the process answer.
 var described = pages.NewDescription(openapiYAML)
+
+// Workflows is what the routes about instances, tasks and operations need. Replies belong to the callee and are
+// only read. Errors are those of package failure.
+type Workflows interface {
+	instances.Workflows
+	operate.Operations
+	tasks.Tasks
+}
+
+// Services is what the handlers call. The server does not change it.
+type Services struct {
+	Workflows   Workflows
+	Credentials kernel.Credentials
+	// Presentations has how people see workflows and instances. Nil: nobody knows, and the routes for it answer 404.
+	Presentations design.Presentations
+	Portal        portal.Portal
+	// Sessions signs people in and out. Nil: nobody can sign in, and the routes for
+	// it answer 404.
+	Sessions session.Sessions
+	// Links signs people in who have a link. Nil: there are none.
+	Links session.Links
+	// Provider signs people in through an identity provider. Nil: there is none, and
+	// the routes for it answer 404.
+	Provider session.Provider
+	// Users says who there is. Nil: users have no names but their login names.
+	Users kernel.Users
+	// Repository lists files. Nil: there are none, and its route answers 404.
+	Repository files.Repository
+	// Templates lists the parameters that templates declare. Nil: there are none, and the routes
+	// for them answer 404.
+	Templates files.Templates
+	// Definitions shows what was published. Nil: nothing, and the routes for it answer 404.
+	Definitions design.Definitions
+	// Migrations gives running instances other versions. Nil: nothing does, and the route for it answers 404.
+	Migrations operate.Migrations
+	// Homes publishes homes. Nil: the node stands alone, and the route for it answers 409.
+	Homes operate.Homes
+	// Peers reaches the other nodes of a cluster. Nil: the node stands alone.
+	Peers forward.Peers
+	// Cluster is the cluster as this node knows it, for "verbose" of /readyz: something that is
+	// JSON, and that everybody may see who can reach the server. Nil: the node stands alone.
+	Cluster func() any
+	// Vitals is what the node holds and has done. It is asked once a second at most. Nil: nobody counts.
+	Vitals func() api.Vitals
+	// Parts are asked by /readyz; they do not decide whether a request is taken.
+	Parts []operate.Part
+}

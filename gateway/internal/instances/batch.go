@@ -24,8 +24,6 @@ import (
 // One goroutine does all of that but read lines, and wait for other nodes.
 
 const (
-	BatchItemsMax = 10_000
-	BatchBytesMax = 16 << 20
 	// batchWindow is how many items of one batch are on their way at most.
 	batchWindow = 256
 	// representWindow is batchWindow when answers have the record, which wait in memory for
@@ -38,45 +36,6 @@ const (
 	// on its way only: what batches have ahead of others, who wait behind it.
 	BatchBacklogMax = 4 << 20
 )
-
-// sendBatch answers POST workflow/api/v1/events.
-func (g *Group) sendBatch(x *kernel.Exchange) error {
-	if x.Sender != nil && x.Sender.Part != nil {
-		return g.sendPart(x)
-	}
-	run := &batchRun{x: x, workflows: g.Workflows, shares: &g.Shares, results: parse.IsLines(x.Request.Header)}
-	key, err := parse.IdempotencyKey(x.Request.Header["Idempotency-Key"])
-	if err != nil {
-		return err
-	}
-	run.represent = parse.PreferredReturn(x.Request.Header["Prefer"]) == "representation"
-	defer g.releaseBody(x)
-	if run.results && key == "" {
-		if err := g.keepLines(x, LineBytes); err != nil {
-			return err
-		}
-		run.source = g.streamItems(x)
-	} else if run.source, err = g.readItems(x, run.results); err != nil {
-		return err
-	}
-	defer run.source.close()
-	if key != "" {
-		retry := message.Retry{Key: key, Fingerprint: run.source.fingerprint(x)}
-		if err := g.keepKey(x, retry); err != nil {
-			return err
-		}
-		run.key = key
-	}
-	var forwarder batch.Forwarder
-	if g.Forwarder.Peers != nil {
-		f := newBatchForwarder(x, g.Forwarder, key)
-		defer f.stop()
-		forwarder = f
-	}
-	run.batch = batch.New(g.Workflows, forwarder)
-	defer run.occupy(false)
-	return run.do()
-}
 
 // batchRun is a batch on its way.
 type batchRun struct {

@@ -11,7 +11,6 @@ import (
 	"troupe/actors/workflow/batch"
 	"troupe/gateway/internal/forward"
 	"troupe/gateway/internal/kernel"
-	"troupe/gateway/internal/parse"
 )
 
 // Items whose shard another node leads go there as parts of the batch, one part of a shard at a time
@@ -21,35 +20,6 @@ import (
 //	  ▲                             ▲    │             │
 //	  ├────── this node leads ──────┼────┘             │
 //	  └──── answered                └── 421, or no answer to what has a key
-
-// sendPart answers a part that another node has sent. The answer is that to an array.
-func (g *Group) sendPart(x *kernel.Exchange) error {
-	defer g.releaseBody(x)
-	p := x.Sender.Part
-	source, err := g.readItems(x, false)
-	if err != nil {
-		return err
-	}
-	if p.Key != "" && len(p.Numbers) != len(source.items) {
-		return parse.Malformed("a part has %d numbers for %d items", len(p.Numbers), len(source.items))
-	}
-	if p.Keep != "" {
-		retry := message.Retry{Key: p.Key}
-		if n, err := hex.Decode(retry.Fingerprint[:], []byte(p.Keep)); err != nil || n != len(retry.Fingerprint) {
-			return parse.Malformed("a part has no fingerprint")
-		}
-		if err := g.Workflows.KeepKey(x.Caller, retry); err != nil {
-			return err
-		}
-	}
-	run := &batchRun{
-		x: x, workflows: g.Workflows, shares: &g.Shares, source: source, batch: batch.New(g.Workflows, nil), key: p.Key, numbers: p.Numbers,
-		represent: parse.PreferredReturn(x.Request.Header["Prefer"]) == "representation",
-	}
-	defer source.close()
-	defer run.occupy(false)
-	return run.do()
-}
 
 // keepKey keeps the key of a batch, on whichever node leads its shard.
 func (g *Group) keepKey(x *kernel.Exchange, retry message.Retry) error {

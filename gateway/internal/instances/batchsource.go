@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"troupe/actors/failure"
@@ -15,6 +14,11 @@ import (
 	"troupe/gateway/internal/parse"
 	"troupe/gateway/toll"
 	"troupe/statemachine/data"
+)
+
+const (
+	BatchItemsMax = 10_000
+	BatchBytesMax = 16 << 20
 )
 
 // itemSource has the items of a batch. It belongs to the goroutine of the request.
@@ -186,9 +190,6 @@ func (b *countedBody) Read(p []byte) (int, error) {
 }
 
 func (b *countedBody) Close() error { return b.r.Close() }
-
-// BatchShares are what the batches on their way have together: how many they are, and the bytes of their large bodies.
-type BatchShares struct{ Batches, Bytes atomic.Int64 }
 
 // keepBody counts the bytes of a batch's body that are in memory: failure.ErrBusy when
 // those of all or of the caller are too many.

@@ -1,61 +1,102 @@
 package instances
 
 import (
-	"net/http"
+	"encoding/hex"
 
 	"troupe/actors/identity"
+	"troupe/actors/message"
+	"troupe/actors/workflow/batch"
 	"troupe/gateway/internal/kernel"
+	"troupe/gateway/internal/parse"
 )
 
 // Routes is group B.
 func (g *Group) Routes() []kernel.Route {
-	workflowAccess := kernel.SignedIn(identity.Token | identity.Session)
+	base := kernel.Route{Group: kernel.GroupWorkflow, Access: kernel.SignedIn(identity.Token | identity.Session), Path: kernel.WorkflowPath}
+	row := base.Row
+	base.Strict = true
+	strict := base.Row
+	batch := row("batch", "POST", "/events", g.sendBatch)
+	batch.ReadsBody = true
 	return []kernel.Route{
-		{
-			Name: "create", Method: http.MethodPost, Path: kernel.WorkflowPath + "/create",
-			Group: kernel.GroupWorkflow, Access: workflowAccess, Handle: g.createInstance,
-		},
-		{
-			Name: "event", Method: http.MethodPost, Path: kernel.WorkflowPath + "/event",
-			Group: kernel.GroupWorkflow, Access: workflowAccess, Handle: g.sendEvent,
-		},
-		{
-			Name: "batch", Method: http.MethodPost, Path: kernel.WorkflowPath + "/events",
-			Group: kernel.GroupWorkflow, Access: workflowAccess, ReadsBody: true, Handle: g.sendBatch,
-		},
-		{
-			Name: "instance", Method: http.MethodGet, Path: kernel.WorkflowPath + "/instance/:workflowId/:instanceId",
-			Group: kernel.GroupWorkflow, Access: workflowAccess, Handle: g.loadInstance,
-		},
-		{
-			Name: "instances", Method: http.MethodGet, Path: kernel.WorkflowPath + "/instances/:workflowId",
-			Group: kernel.GroupWorkflow, Access: workflowAccess,
-			Query: []string{"filter", "limit", "cursor", "sort", "fields", "count", "explain"}, Handle: g.queryInstances,
-		},
-		{
-			Name: "choices", Method: http.MethodGet, Path: kernel.WorkflowPath + "/choices",
-			Group: kernel.GroupWorkflow, Access: workflowAccess, Handle: g.listChoices,
-		},
-		{
-			Name: "events", Method: http.MethodGet, Path: kernel.WorkflowPath + "/instance/:workflowId/:instanceId/events",
-			Group: kernel.GroupWorkflow, Access: workflowAccess, Handle: g.listEvents,
-		},
-		{
-			Name: "history", Method: http.MethodGet, Path: kernel.WorkflowPath + "/instance/:workflowId/:instanceId/history",
-			Group: kernel.GroupWorkflow, Access: workflowAccess, Query: []string{"limit", "cursor", "fields", "order"}, Handle: g.listHistory,
-		},
-		{
-			Name: "changes", Method: http.MethodGet, Path: kernel.WorkflowPath + "/changes",
-			Group: kernel.GroupWorkflow, Access: workflowAccess, Strict: true,
-			Query: []string{"since", "workflowId", "limit", "wait"}, Handle: g.listChanges,
-		},
-		{
-			Name: "watch", Method: http.MethodGet, Path: kernel.WorkflowPath + "/watch/:workflowId",
-			Group: kernel.GroupWorkflow, Access: workflowAccess, Strict: true, Query: []string{"filter"}, Handle: g.watchInstances,
-		},
-		{
-			Name: "watch-instance", Method: http.MethodGet, Path: kernel.WorkflowPath + "/watch/:workflowId/:instanceId",
-			Group: kernel.GroupWorkflow, Access: workflowAccess, Strict: true, Query: []string{"filter"}, Handle: g.watchInstances,
-		},
+		row("create", "POST", "/create", g.createInstance),
+		row("event", "POST", "/event", g.sendEvent),
+		batch,
+		row("instance", "GET", "/instance/:workflowId/:instanceId", g.loadInstance),
+		row("instances", "GET", "/instances/:workflowId", g.queryInstances, "filter", "limit", "cursor", "sort", "fields", "count", "explain"),
+		row("choices", "GET", "/choices", g.listChoices),
+		row("events", "GET", "/instance/:workflowId/:instanceId/events", g.listEvents),
+		row("history", "GET", "/instance/:workflowId/:instanceId/history", g.listHistory, "limit", "cursor", "fields", "order"),
+		strict("changes", "GET", "/changes", g.listChanges, "since", "workflowId", "limit", "wait"),
+		strict("watch", "GET", "/watch/:workflowId", g.watchInstances, "filter"),
+		strict("watch-instance", "GET", "/watch/:workflowId/:instanceId", g.watchInstances, "filter"),
 	}
+}
+
+// sendBatch answers POST workflow/api/v1/events.
+func (g *Group) sendBatch(x *kernel.Exchange) error {
+	if x.Sender != nil && x.Sender.Part != nil {
+		return g.sendPart(x)
+	}
+	run := &batchRun{x: x, workflows: g.Workflows, shares: &g.Shares, results: parse.IsLines(x.Request.Header)}
+	key, err := parse.IdempotencyKey(x.Request.Header["Idempotency-Key"])
+	if err != nil {
+		return err
+	}
+	run.represent = parse.PreferredReturn(x.Request.Header["Prefer"]) == "representation"
+	defer g.releaseBody(x)
+	if run.results && key == "" {
+		if err := g.keepLines(x, LineBytes); err != nil {
+			return err
+		}
+		run.source = g.streamItems(x)
+	} else if run.source, err = g.readItems(x, run.results); err != nil {
+		return err
+	}
+	defer run.source.close()
+	if key != "" {
+		retry := message.Retry{Key: key, Fingerprint: run.source.fingerprint(x)}
+		if err := g.keepKey(x, retry); err != nil {
+			return err
+		}
+		run.key = key
+	}
+	var forwarder batch.Forwarder
+	if g.Forwarder.Peers != nil {
+		f := newBatchForwarder(x, g.Forwarder, key)
+		defer f.stop()
+		forwarder = f
+	}
+	run.batch = batch.New(g.Workflows, forwarder)
+	defer run.occupy(false)
+	return run.do()
+}
+
+// sendPart answers a part that another node has sent. The answer is that to an array.
+func (g *Group) sendPart(x *kernel.Exchange) error {
+	defer g.releaseBody(x)
+	p := x.Sender.Part
+	source, err := g.readItems(x, false)
+	if err != nil {
+		return err
+	}
+	if p.Key != "" && len(p.Numbers) != len(source.items) {
+		return parse.Malformed("a part has %d numbers for %d items", len(p.Numbers), len(source.items))
+	}
+	if p.Keep != "" {
+		retry := message.Retry{Key: p.Key}
+		if n, err := hex.Decode(retry.Fingerprint[:], []byte(p.Keep)); err != nil || n != len(retry.Fingerprint) {
+			return parse.Malformed("a part has no fingerprint")
+		}
+		if err := g.Workflows.KeepKey(x.Caller, retry); err != nil {
+			return err
+		}
+	}
+	run := &batchRun{
+		x: x, workflows: g.Workflows, shares: &g.Shares, source: source, batch: batch.New(g.Workflows, nil), key: p.Key, numbers: p.Numbers,
+		represent: parse.PreferredReturn(x.Request.Header["Prefer"]) == "representation",
+	}
+	defer source.close()
+	defer run.occupy(false)
+	return run.do()
 }

@@ -255,6 +255,12 @@ type Route struct {
 	metrics *routeMetrics
 }
 
+// Row is a row of a group that has in common what stands in base: Group, Access and the front of Path among it.
+func (base Route) Row(name, method, path string, handle func(*Exchange) error, query ...string) Route { //nolint:gocritic // base is the copy that it returns
+	base.Name, base.Method, base.Path, base.Handle, base.Query = name, method, base.Path+path, handle, query
+	return base
+}
+
 // Access is who may use a route. The zero value is nobody, and refused.
 type Access struct {
 	declared bool

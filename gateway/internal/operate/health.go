@@ -3,26 +3,15 @@ package operate
 import (
 	"encoding/json"
 	"net/http"
+	"time"
 
 	"troupe/actors/failure"
+	"troupe/gateway/api"
 	"troupe/gateway/internal/kernel"
 	"troupe/gateway/internal/parse"
+	"troupe/gateway/internal/show"
 	"troupe/statemachine/data"
 )
-
-// Part is something whose state /readyz shows. A part that is not Optional turns it
-// to 503 while it is not ready; no part decides whether a request is taken.
-type Part struct {
-	// Name is shown to everybody who can reach the server, like the text of
-	// what Ready returns.
-	Name string
-	// Ready returns nil, or why the part takes nothing now. It is called for
-	// every request of /readyz and must not block.
-	Ready func() error
-	// Optional parts do not keep the service from being ready: what needs them
-	// waits, and all else goes on. They are shown with "verbose".
-	Optional bool
-}
 
 func appendBuild(dst []byte, b kernel.Build) []byte {
 	dst = append(dst, `,"build":{"version":`...)
@@ -119,4 +108,38 @@ func (g *Group) readiness(x *kernel.Exchange) []partState {
 		states = append(states, state)
 	}
 	return states
+}
+
+// showHealth answers GET admin/api/v1/health. It is about this node, so it is never forwarded.
+func (g *Group) showHealth(x *kernel.Exchange) error {
+	s := x.Kernel
+	answer := api.Health{
+		TS: show.Time(time.Now()), Started: show.Time(s.Started), Ready: true, Build: api.Build(s.Options.Build),
+		Requests: requestCounts(s), Vitals: g.vitals.read(g.Vitals),
+	}
+	for _, p := range g.readiness(x) {
+		part := api.HealthPart{Name: p.name, Ready: p.reason == "", Optional: p.optional}
+		if !part.Ready {
+			part.Reason = parse.Clip(p.reason)
+		}
+		answer.Ready = answer.Ready && (part.Ready || part.Optional)
+		answer.Parts = append(answer.Parts, part)
+	}
+	if g.Cluster != nil {
+		answer.Cluster = g.Cluster()
+	}
+	return x.AnswerJSON(answer)
+}
+
+// requestCounts sums the answers of all routes up.
+func requestCounts(s *kernel.Kernel) api.RequestCounts {
+	m := s.Snapshot()
+	counts := api.RequestCounts{Shed: m.Shed, InFlight: m.InFlight, Places: m.Places, Connections: m.Connections, Watchers: m.Watchers}
+	for _, route := range m.Routes {
+		for _, n := range route.Answers {
+			counts.Answered += n
+		}
+		counts.Failed += route.Answers[0] + route.Answers[5]
+	}
+	return counts
 }

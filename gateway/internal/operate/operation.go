@@ -1,11 +1,11 @@
 package operate
 
 import (
-	"context"
-
 	"troupe/actors/failure"
+	"troupe/actors/home"
 	"troupe/actors/identity"
 	"troupe/actors/message"
+	"troupe/actors/migration"
 	"troupe/actors/outbox"
 	"troupe/actors/pending"
 	"troupe/actors/schedule"
@@ -13,24 +13,43 @@ import (
 	"troupe/gateway/internal/kernel"
 	"troupe/gateway/internal/parse"
 	"troupe/gateway/internal/show"
+	"troupe/statemachine/data"
 )
 
-// Operations has what happens by itself, as those who run the service see it. Errors are those of package failure.
-type Operations interface {
-	// Pending lists what an instance waits for.
-	Pending(context.Context, *message.Load) (*message.Pending, error)
-	Deliveries(context.Context, *pending.DeliveryList) (*pending.DeliveryPage, error)
-	// ChangeDelivery returns when it is durable.
-	ChangeDelivery(ctx context.Context, id string, action outbox.Action) error
-	Incidents(context.Context, *pending.IncidentList) (*pending.IncidentPage, error)
-	Timers(context.Context, *pending.TimerList) (*pending.TimerPage, error)
-	Schedules(context.Context) ([]schedule.State, error)
-	// ChangeSchedule returns when it is durable.
-	ChangeSchedule(ctx context.Context, workflowID, name string, action schedule.Action) error
-	// ChangeIncident gives the instance its event once more, or drops the incident.
-	ChangeIncident(ctx context.Context, caller *identity.Principal, id string, drop bool) error
-	// StopTree ends an instance and all that it has invoked.
-	StopTree(ctx context.Context, workflowID, instanceID, user string) error
+// Routes show background work, and change it.
+func (g *Group) Routes() []kernel.Route {
+	base := kernel.Route{
+		Group: kernel.GroupWorkflow, Access: kernel.SignedIn(identity.Token | identity.Session), Path: kernel.WorkflowPath, Privilege: identity.Workflows,
+	}
+	row := base.Row
+	base.Privilege = ""
+	return []kernel.Route{
+		base.Row("pending", "GET", "/instance/:workflowId/:instanceId/pending", g.listPending),
+		row("outbox", "GET", "/outbox", g.listDeliveries, "state", "limit", "cursor"),
+		row("change-delivery", "POST", "/outbox/:id", g.changeDelivery),
+		row("incidents", "GET", "/incidents", g.listIncidents, "limit", "cursor"),
+		row("change-incident", "POST", "/incidents/:id", g.changeIncident),
+		row("stop", "POST", "/instance/:workflowId/:instanceId/stop", g.stopInstance),
+		row("timers", "GET", "/timers", g.listTimers, "workflowId", "limit", "cursor"),
+		row("schedules", "GET", "/schedules", g.listSchedules),
+		row("migrate", "POST", "/instances/:workflowId/migrate", g.migrateInstances),
+		row("change-schedule", "POST", "/schedules/:workflowId/:name", g.changeSchedule),
+	}
+}
+
+// ProbeRoutes are health for machines.
+func (g *Group) ProbeRoutes() []kernel.Route {
+	row := kernel.Route{Access: kernel.Probed}.Row
+	return []kernel.Route{row("livez", "GET", "/livez", answerLive), row("readyz", "GET", "/readyz", g.answerReady)}
+}
+
+// AdminRoutes are for those who run the service.
+func (g *Group) AdminRoutes() []kernel.Route {
+	base := kernel.Route{Access: kernel.SignedIn(identity.Token | identity.Session), Path: kernel.AdminPath}
+	health := base.Row("health", "GET", "/health", g.showHealth)
+	health.Privilege, health.OrPrivilege = identity.Workflows, identity.Admin
+	base.Privilege, base.Content, base.ContentBytesMax = identity.Admin, "application/x-tar", home.MaxPackedBytes
+	return []kernel.Route{health, base.Row("publish-home", "PUT", "/home", g.publishHome, "dryRun")}
 }
 
 // listPending answers GET workflow/api/v1/instance/{workflowId}/{instanceId}/pending.
@@ -226,4 +245,99 @@ func (g *Group) changeSchedule(x *kernel.Exchange) error {
 		return err
 	}
 	return x.AnswerJSON(struct{}{})
+}
+
+// publishHome answers PUT admin/api/v1/home.
+func (g *Group) publishHome(x *kernel.Exchange) error {
+	if g.Homes == nil {
+		return failure.Refuse(failure.ErrConflict, "%s", api.NotANode)
+	}
+	dryRun, err := parse.Flag(x.Query, "dryRun")
+	if err != nil {
+		return err
+	}
+	published, err := g.Homes.PublishHome(x.Request.Context(), x.Caller, x.Body, dryRun)
+	if err != nil {
+		return x.AnswerFaults(err)
+	}
+	return x.AnswerJSON(published)
+}
+
+// migrateInstances answers POST workflow/api/v1/instances/{workflowId}/migrate.
+func (g *Group) migrateInstances(x *kernel.Exchange) error {
+	if err := x.CheckIdentifiers(); err != nil {
+		return err
+	}
+	if g.Migrations == nil {
+		return failure.ErrNotFound
+	}
+	request, err := parseMigration(x.Body)
+	if err != nil {
+		return err
+	}
+	request.Caller, request.WorkflowID = x.Caller, x.Params.ByName("workflowId")
+	answer, err := g.Migrations.Migrate(x.Request.Context(), request)
+	if err != nil {
+		return x.AnswerFaults(err)
+	}
+	shown := api.MigrationAnswer{Matched: answer.Matched, Migrated: answer.Migrated, Refused: []api.MigrationRefusal{}}
+	for _, r := range answer.Refused {
+		shown.Refused = append(shown.Refused, api.MigrationRefusal(r))
+	}
+	if answer.Next != "" {
+		shown.Next = &answer.Next
+	}
+	return x.AnswerJSON(shown)
+}
+
+// parseMigration reads the body.
+func parseMigration(body []byte) (*migration.Request, error) {
+	value, err := parse.Body(body)
+	if err != nil {
+		return nil, err
+	}
+	request := &migration.Request{Limit: migration.PageMax}
+	for key, v := range value.Members() {
+		switch key {
+		case "plan":
+			switch v.Kind() {
+			case data.Object:
+				request.File, request.Plan = "plan.json", v
+			case data.String:
+				request.File, request.Plan = "plan.yaml", []byte(v.Text())
+			default:
+				return nil, parse.Malformed(`"plan" must be an object, or a string with YAML, not %s`, parse.WithArticle(v.Kind()))
+			}
+		case "filter":
+			filter, err := parse.ObjectMember(v, key)
+			if err != nil {
+				return nil, err
+			}
+			request.Filter = string(filter)
+		case "dryRun":
+			if v.Kind() != data.Bool {
+				return nil, parse.Malformed(`"dryRun" must be true or false, not %s`, parse.WithArticle(v.Kind()))
+			}
+			request.DryRun = string(v) == "true"
+		case "limit":
+			n, ok := v.Int64()
+			if !ok || n < 1 || n > migration.PageMax {
+				return nil, parse.Malformed(`"limit" must be a whole number from 1 to %d`, migration.PageMax)
+			}
+			request.Limit = int(n)
+		case "cursor":
+			if v.Kind() == data.Null {
+				continue // "next" of an answer
+			}
+			if request.Cursor, err = parse.StringMember(v, key); err != nil {
+				return nil, err
+			}
+		default:
+			return nil, parse.UnknownMember("", key, "plan", "filter", "dryRun", "limit", "cursor")
+		}
+	}
+	if request.Plan == nil {
+		return nil, parse.Malformed(`the member "plan" is missing`)
+	}
+	return request, nil
 }

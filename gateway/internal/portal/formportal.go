@@ -1,18 +1,17 @@
+// Package portal has the routes of group A and of the form runtime: lists of forms, templates, drafts,
+// submissions, and the forms of tasks.
 package portal
 
 import (
 	"cmp"
-	"context"
 	"net/http"
 	"slices"
 	"strconv"
 
-	"troupe/actors/catalog"
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/formportal"
 	"troupe/actors/identity"
-	"troupe/actors/message"
 	"troupe/gateway/api"
 	"troupe/gateway/internal/kernel"
 	"troupe/gateway/internal/parse"
@@ -21,33 +20,47 @@ import (
 	"troupe/statemachine/data"
 )
 
-// Portal is what group A and the form runtime need; formportal.Portal does it.
-// What it returns is only read. Errors are those of package failure.
-type Portal interface {
-	// RoleInfo returns the roles with which the caller can make forms.
-	RoleInfo(ctx context.Context, caller *identity.Principal) (formportal.RoleInfo, error)
-	// Workflows returns what the caller may create, by id.
-	Workflows(ctx context.Context, caller *identity.Principal) ([]catalog.Choice, error)
-	// OfRole returns the templates that a role of the caller's is offered.
-	OfRole(ctx context.Context, caller *identity.Principal, kind form.Kind, role string) ([]*formportal.Template, error)
-	// Template returns what the caller can make a form of, and with which workflows.
-	Template(ctx context.Context, caller *identity.Principal, kind form.Kind, id string) (*formportal.Template, []catalog.Choice, error)
-	// List calls item with each form of a list, in its order. An error of item
-	// ends the list and is returned.
-	List(ctx context.Context, request *formportal.ListRequest, item func(*formportal.Summary) error) error
-	// Create makes a form and returns its id, when it is durable.
-	Create(ctx context.Context, request *formportal.CreateRequest) (string, error)
-	// Form returns a form with the caller's draft.
-	Form(ctx context.Context, request *formportal.FormRequest) (*formportal.View, error)
-	// SaveDraft keeps or drops the caller's draft. It returns when that is durable.
-	SaveDraft(ctx context.Context, request *formportal.DraftRequest) (form.Draft, error)
-	// Delete deletes a form that was never submitted. It returns when that is durable.
-	Delete(ctx context.Context, request *formportal.FormRequest) error
-	// Page returns a part of a list.
-	Page(ctx context.Context, request *formportal.PageRequest) (*formportal.Page, error)
-	TaskForms
-	// Submit sends a form on its way. It returns when that is durable.
-	Submit(ctx context.Context, request *formportal.SubmitRequest) (*message.Reply, error)
+// Routes is group A, the form runtime, and the forms of tasks.
+func (g *Group) Routes() []kernel.Route {
+	requests := kernel.Route{Group: kernel.GroupWorkflow, Access: kernel.SignedIn(identity.Token | identity.Session), Path: kernel.WorkflowPath}
+	base := kernel.Route{Group: kernel.GroupPortal, Access: kernel.SignedIn(identity.Session), Privilege: identity.FormPortal, Path: kernel.PortalPath}
+	row := base.Row
+	base.Privilege = identity.Form
+	forms := base.Row
+	base.Privilege = identity.Checklist
+	checklists := base.Row
+	base.Privilege, base.Path = identity.FormPortal, kernel.RuntimePath
+	runtime := base.Row
+	base.Path += "/task/:taskId"
+	task := base.Row
+	list := []string{"kind", "category", "workflowId", "q", "sort", "limit", "cursor", "count"}
+	return []kernel.Route{
+		requests.Row("requests", "GET", "/requests", g.pageRequests, list...),
+		row("role-info", "GET", "/role-info", g.showRoleInfo),
+		row("portal-workflows", "GET", "/workflows", g.listPortalWorkflows),
+		row("forms-current", "GET", "/forms/mycurrent", g.listForms(form.KindForm, form.Current)),
+		row("forms-submitted", "GET", "/forms/mysubmitted", g.listForms(form.KindForm, form.Submitted)),
+		row("forms-archived", "GET", "/forms/myarchived", g.listForms(form.KindForm, form.Archived)),
+		row("checklists-current", "GET", "/checklists/mycurrent", g.listForms(form.KindChecklist, form.Current)),
+		row("checklists-submitted", "GET", "/checklists/mysubmitted", g.listForms(form.KindChecklist, form.Submitted)),
+		row("checklists-archived", "GET", "/checklists/myarchived", g.listForms(form.KindChecklist, form.Archived)),
+		forms("form-templates", "GET", "/forms/role/:roleId", g.listTemplates(form.KindForm)),
+		checklists("checklist-templates", "GET", "/checklists/role/:roleId", g.listTemplates(form.KindChecklist)),
+		forms("create-form", "POST", "/forms/create", g.createForm),
+		checklists("create-checklist", "POST", "/checklists/create", g.createChecklist),
+		runtime("form", "GET", "/form/:workflowId/:instanceId", g.showForm),
+		runtime("forms", "GET", "/forms", g.pageForms, list...),
+		runtime("delete-form", "DELETE", "/form/:workflowId/:instanceId", g.deleteForm),
+		runtime("template", "GET", "/template/:kind/:formId", g.showTemplate),
+		runtime("save-draft", "PUT", "/draft/:workflowId/:instanceId", g.saveDraft),
+		runtime("drop-draft", "DELETE", "/draft/:workflowId/:instanceId", g.dropDraft),
+		runtime("submit-form", "POST", "/submit", g.submitForm),
+		task("task-form", "GET", "", g.showTaskForm),
+		task("task-draft", "GET", "/draft", g.showTaskDraft),
+		task("save-task-draft", "PUT", "/draft", g.saveTaskDraft),
+		task("drop-task-draft", "DELETE", "/draft", g.dropTaskDraft),
+		task("submit-task", "POST", "/submit", g.submitTask),
+	}
 }
 
 // showRoleInfo answers GET form-portal/role-info.

@@ -1,13 +1,16 @@
 package portal
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 
+	"troupe/actors/catalog"
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/formportal"
 	"troupe/actors/identity"
+	"troupe/actors/message"
 	"troupe/actors/presentation"
 	"troupe/actors/query"
 	"troupe/gateway/api"
@@ -392,4 +395,60 @@ func parseSubmit(x *kernel.Exchange, body data.Value) (*formportal.SubmitRequest
 	}
 	of, err := formOf(x, members[0].Text(), members[1].Text())
 	return &formportal.SubmitRequest{FormRequest: of, Data: members[2]}, err
+}
+
+// Group answers the routes. Its fields are set before the kernel is opened.
+type Group struct {
+	Portal Portal
+	// Presentations has how people see instances. Nil: nobody knows.
+	Presentations Presentations
+	// Users says who there is. Nil: users have no names but their login names.
+	Users kernel.Users
+}
+
+// Presentations has how people see instances. Errors are those of package failure.
+type Presentations interface {
+	// Lines returns some instances as people see them in a list; nil for those that the caller may not read.
+	Lines(ctx context.Context, caller *identity.Principal, of []presentation.Name) ([]*presentation.Line, error)
+	// Called returns what one of them is called; no text for those.
+	Called(from *query.Reader, caller *identity.Principal, of presentation.Name) (statemachine.Text, error)
+}
+
+// Portal is what group A and the form runtime need; formportal.Portal does it.
+// What it returns is only read. Errors are those of package failure.
+type Portal interface {
+	// RoleInfo returns the roles with which the caller can make forms.
+	RoleInfo(ctx context.Context, caller *identity.Principal) (formportal.RoleInfo, error)
+	// Workflows returns what the caller may create, by id.
+	Workflows(ctx context.Context, caller *identity.Principal) ([]catalog.Choice, error)
+	// OfRole returns the templates that a role of the caller's is offered.
+	OfRole(ctx context.Context, caller *identity.Principal, kind form.Kind, role string) ([]*formportal.Template, error)
+	// Template returns what the caller can make a form of, and with which workflows.
+	Template(ctx context.Context, caller *identity.Principal, kind form.Kind, id string) (*formportal.Template, []catalog.Choice, error)
+	// List calls item with each form of a list, in its order. An error of item
+	// ends the list and is returned.
+	List(ctx context.Context, request *formportal.ListRequest, item func(*formportal.Summary) error) error
+	// Create makes a form and returns its id, when it is durable.
+	Create(ctx context.Context, request *formportal.CreateRequest) (string, error)
+	// Form returns a form with the caller's draft.
+	Form(ctx context.Context, request *formportal.FormRequest) (*formportal.View, error)
+	// SaveDraft keeps or drops the caller's draft. It returns when that is durable.
+	SaveDraft(ctx context.Context, request *formportal.DraftRequest) (form.Draft, error)
+	// Delete deletes a form that was never submitted. It returns when that is durable.
+	Delete(ctx context.Context, request *formportal.FormRequest) error
+	// Page returns a part of a list.
+	Page(ctx context.Context, request *formportal.PageRequest) (*formportal.Page, error)
+	TaskForms
+	// Submit sends a form on its way. It returns when that is durable.
+	Submit(ctx context.Context, request *formportal.SubmitRequest) (*message.Reply, error)
+}
+
+// TaskForms has the forms of tasks. Errors are those of package failure.
+type TaskForms interface {
+	// Task returns the form of a task with the caller's draft.
+	Task(ctx context.Context, request *formportal.TaskRequest) (*formportal.TaskView, error)
+	// SaveTaskDraft keeps or drops the caller's draft. It returns when that is durable.
+	SaveTaskDraft(ctx context.Context, request *formportal.TaskDraftRequest) (form.Draft, error)
+	// SubmitTask sends what was filled in. It returns when that is durable.
+	SubmitTask(ctx context.Context, request *formportal.TaskSubmitRequest) (*message.Reply, error)
 }

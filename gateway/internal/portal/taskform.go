@@ -1,29 +1,16 @@
 package portal
 
 import (
-	"context"
 	"encoding/json"
 
 	"troupe/actors/failure"
-	"troupe/actors/form"
 	"troupe/actors/formportal"
-	"troupe/actors/message"
 	"troupe/gateway/api"
 	"troupe/gateway/internal/kernel"
 	"troupe/gateway/internal/parse"
 	"troupe/gateway/internal/show"
 	"troupe/statemachine/data"
 )
-
-// TaskForms has the forms of tasks. Errors are those of package failure.
-type TaskForms interface {
-	// Task returns the form of a task with the caller's draft.
-	Task(ctx context.Context, request *formportal.TaskRequest) (*formportal.TaskView, error)
-	// SaveTaskDraft keeps or drops the caller's draft. It returns when that is durable.
-	SaveTaskDraft(ctx context.Context, request *formportal.TaskDraftRequest) (form.Draft, error)
-	// SubmitTask sends what was filled in. It returns when that is durable.
-	SubmitTask(ctx context.Context, request *formportal.TaskSubmitRequest) (*message.Reply, error)
-}
 
 func taskRequest(x *kernel.Exchange) formportal.TaskRequest {
 	return formportal.TaskRequest{Caller: x.Caller, TaskID: x.Params.ByName("taskId")}

@@ -1,3 +1,4 @@
+// Package tasks has the routes of worklists: tasks, comments and the activity beside histories.
 package tasks
 
 import (
@@ -16,6 +17,28 @@ import (
 	"troupe/gateway/internal/show"
 	"troupe/statemachine/data"
 )
+
+// Group answers the routes. Its fields are set before the kernel is opened.
+type Group struct {
+	Workflows Tasks
+	// Users says who there is. Nil: users have no names but their login names.
+	Users kernel.Users
+}
+
+// Routes are worklists, and what happens beside histories.
+func (g *Group) Routes() []kernel.Route {
+	row := kernel.Route{Group: kernel.GroupWorkflow, Access: kernel.SignedIn(identity.Token | identity.Session), Path: kernel.WorkflowPath}.Row
+	watch := row("watch-tasks", "GET", "/tasks/watch", g.watchTasks)
+	watch.Strict = true
+	return []kernel.Route{
+		row("tasks", "GET", "/tasks", g.listTasks, "scope", "workflowId", "filter", "q", "sort", "limit", "cursor", "count"),
+		row("task", "GET", "/task/:taskId", g.showTask),
+		row("change-task", "POST", "/task", g.changeTask),
+		watch,
+		row("comment", "POST", "/instance/:workflowId/:instanceId/comments", g.addComment),
+		row("activity", "GET", "/instance/:workflowId/:instanceId/activity", g.listActivity, "order", "limit", "cursor"),
+	}
+}
 
 // Tasks has what waits for people, and what they say. Errors are those of package failure.
 type Tasks interface {

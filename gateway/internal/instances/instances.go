@@ -1,21 +1,37 @@
+// Package instances has the routes of group B about instances: create, event, batches, queries, history,
+// changes and watches. A batch is many creates and events in one request, whose items may go to other nodes
+// (package forward). It knows no credential and no limit: the kernel has done with them.
 package instances
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
+	"sync/atomic"
 
 	"troupe/actors/catalog"
 	"troupe/actors/changefeed"
+	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/message"
 	"troupe/actors/query"
 	"troupe/actors/watch"
 	"troupe/actors/workflow/batch"
 	"troupe/gateway/api"
+	"troupe/gateway/internal/forward"
 	"troupe/gateway/internal/kernel"
 	"troupe/gateway/internal/parse"
 	"troupe/gateway/internal/show"
+	"troupe/statemachine"
+	"troupe/statemachine/data"
 )
+
+// Group answers the routes. Its fields are set before the kernel is opened.
+type Group struct {
+	Workflows Workflows
+	Forwarder *forward.Forwarder
+	Shares    BatchShares
+}
 
 // Workflows is what group B needs. Replies belong to the callee and are only
 // read. Errors are those of package failure.
@@ -184,3 +200,99 @@ func (g *Group) listEvents(x *kernel.Exchange) error {
 func (g *Group) listChoices(x *kernel.Exchange) error {
 	return x.AnswerJSON(api.ChoiceList{Workflows: show.Choices(g.Workflows.Choices(x.Caller))})
 }
+
+var (
+	createShape = parse.NewShape("", parse.Field{Name: "workflowId", Kind: data.String, Required: true}, parse.Field{Name: "data", Kind: data.Object})
+	dataShape   = parse.NewShape("data.", parse.Field{Name: "svcPublic", Kind: data.Object}, parse.Field{Name: "svcPrivate", Kind: data.Object})
+	bodyShape   = parse.NewShape("",
+		parse.Field{Name: "workflowId", Kind: data.String, Required: true},
+		parse.Field{Name: "instanceId", Kind: data.String, Required: true},
+		parse.Field{Name: "event", Kind: data.Object, Required: true},
+	)
+	eventShape = parse.NewShape("event.",
+		parse.Field{Name: "name", Kind: data.String, Required: true}, // whether there is such an event only its workflow knows, after the rights
+		parse.Field{Name: "data", Kind: data.Object},
+		parse.Field{Name: "id", Kind: data.String, Check: checkEventID},
+	)
+)
+
+func checkEventID(v data.Value) error {
+	if !parse.IsIdempotencyKey(v.Text()) {
+		return parse.Malformed(`"event.id" must have 1 to %d visible ASCII characters`, parse.IdempotencyKeyCharsMax)
+	}
+	return nil
+}
+
+// parseCreate reads the body of create. The values in the result are slices of body. What the body says wrongly is
+// failure.ErrInvalid with the name of the member; an id that can be nobody's is failure.ErrNotFound, and only when all
+// the rest is well-formed.
+func parseCreate(body data.Value) (*message.Create, error) {
+	var outer, inner [2]data.Value
+	if err := createShape.Read(body, outer[:]); err != nil {
+		return nil, err
+	}
+	if err := dataShape.Read(outer[1], inner[:]); err != nil {
+		return nil, err
+	}
+	request := &message.Create{WorkflowID: outer[0].Text(), Public: inner[0], Private: inner[1]}
+	if !statemachine.IsIdentifier(request.WorkflowID) {
+		return nil, failure.ErrNotFound
+	}
+	return request, nil
+}
+
+// parseEvent reads the body of event, as parseCreate does.
+func parseEvent(body data.Value) (*message.Event, error) {
+	var outer, event [3]data.Value
+	if err := bodyShape.Read(body, outer[:]); err != nil {
+		return nil, err
+	}
+	if err := eventShape.Read(outer[2], event[:]); err != nil {
+		return nil, err
+	}
+	request := &message.Event{
+		WorkflowID: outer[0].Text(), InstanceID: outer[1].Text(), Name: event[0].Text(), Data: event[1], ID: event[2].Text(),
+	}
+	if !statemachine.IsIdentifier(request.WorkflowID) || !statemachine.IsIdentifier(request.InstanceID) {
+		return nil, failure.ErrNotFound
+	}
+	return request, nil
+}
+
+// eventOf is what a caller may send.
+func eventOf(e statemachine.Available) api.Event {
+	out := api.Event{
+		PresentedEvent: api.PresentedEvent{Name: string(e.Name)}, Guard: api.Guard(e.Guard.String()), Transitions: []api.Transition{}, Schema: json.RawMessage(e.Schema),
+	}
+	for _, t := range e.Transitions {
+		to := []string{}
+		for _, target := range t.Targets {
+			to = append(to, string(target))
+		}
+		out.Transitions = append(out.Transitions, api.Transition{
+			StateMachineID: string(t.From.Machine), NodeID: string(t.From.Node), Targets: to, Guard: api.Guard(t.Guard.String()),
+		})
+	}
+	return out
+}
+
+// presentEvents adds to events how people see them.
+func presentEvents(events []api.Event, reply *message.Events, languages []string) {
+	for i := range events {
+		e := &events[i]
+		seen := show.Event(reply.Of, statemachine.EventName(e.Name), languages)
+		e.Label, e.Done, e.Style = seen.Label, seen.Done, seen.Style
+		for k := range e.Transitions {
+			t := &e.Transitions[k]
+			from := statemachine.Position{Machine: statemachine.MachineID(t.StateMachineID)}
+			t.TargetLabels = []string{}
+			for _, target := range t.Targets {
+				l := reply.Of.LabelOfTarget(from, statemachine.NodeID(target))
+				t.TargetLabels = append(t.TargetLabels, l.Label.For(languages...))
+			}
+		}
+	}
+}
+
+// BatchShares are what the batches on their way have together: how many they are, and the bytes of their large bodies.
+type BatchShares struct{ Batches, Bytes atomic.Int64 }
