@@ -66,7 +66,7 @@ func TestTheCheckpointFollowsCommitsAndTheClose(t *testing.T) {
 	o := small(fs)
 	o.CheckpointInterval = time.Millisecond
 	s := mustOpen(t, "db", o)
-	end := mustCommit(t, s, "a", "1")
+	end := committed(t, s, "a", "1")
 	read := func() checkpoint {
 		c, err := loadCheckpoint(fs)
 		must(t, err)
@@ -76,7 +76,7 @@ func TestTheCheckpointFollowsCommitsAndTheClose(t *testing.T) {
 	if c := read(); c.clean || c.log == 0 {
 		t.Errorf("while open: got %+v, want a log and no clean close", c)
 	}
-	end = mustCommit(t, s, "b", "1")
+	end = committed(t, s, "b", "1")
 	must(t, s.Close())
 	if c := read(); !c.clean || c.seq != end {
 		t.Errorf("after close: got %+v, want a clean close and sequence number %d", c, end)
@@ -125,7 +125,7 @@ func TestAStoreGoesOnWithoutItsCheckpoint(t *testing.T) {
 	f.fail(&os.PathError{Op: "create", Path: integrity.CheckpointName, Err: syscall.EIO})
 	mustCommit(t, s, "a", "1")
 	eventually(t, "a failure is counted", func() bool { return s.Metrics().CheckpointErrors > 0 })
-	end := mustCommit(t, s, "b", "2")
+	end := committed(t, s, "b", "2")
 	f.fault.Store(nil)
 	eventually(t, "the checkpoint is written again", func() bool {
 		c, err := loadCheckpoint(s.fs)

@@ -3,62 +3,17 @@ package persistence
 import (
 	"errors"
 	"fmt"
-	"runtime"
-	"sync/atomic"
 
-	"troupe/persistence/integrity"
+	"troupe/persistence/internal/commit"
 	"troupe/persistence/internal/engine"
 	"troupe/persistence/key"
 )
 
-const (
-	// groupsMax is how many groups may wait for a sync. One sync serves all that are there
-	// when it begins; what comes while that many wait gathers in larger groups.
-	groupsMax = 64
-	// groupTicketsMax and groupBytesMax are how much is enough for one group: what a group
-	// costs by itself is little beside that, and its log record is written while the next
-	// group is gathered.
-	groupTicketsMax = 256
-	groupBytesMax   = 256 << 10
-)
+// Waiter is told how an Append or a Barrier ended.
+type Waiter = commit.Waiter
 
-// commits is the state of the commit path:
-//
-//	Append ──► queue ──► applier ──► committer ──► Waiter
-//	                     one group   waits for
-//	                     at a time   its sync
-//
-// The applier and the committer are a goroutine each, so that whoever appends waits for
-// neither memory nor disk.
-type commits struct {
-	queue *queue
-	// free has the groups that nobody uses, applied those that the committer has not passed.
-	// Both have room for all.
-	free, applied chan *group
-	// done is closed when the committer has returned.
-	done chan struct{}
-	// writing counts the tickets with changes that were taken and that the committer has
-	// not passed yet, and bytes what they write.
-	writing, bytes atomic.Int64
-}
-
-// group is tickets that share one batch of Pebble's and one sync. It belongs to the
-// applier, then to the committer.
-type group struct {
-	tickets []*Writes          // in the order of Append; changed under the queue's lock
-	db      *engine.Generation // that the batch was made for
-	batch   engine.Batch       // empty: the tickets only wait
-	synced  bool               // somebody waits for a sync of the batch
-	log     uint64             // the newest log when the group was applied
-}
-
-func (c *commits) init() {
-	c.queue, c.done = newQueue(), make(chan struct{})
-	c.free, c.applied = make(chan *group, groupsMax), make(chan *group, groupsMax)
-	for range groupsMax {
-		c.free <- &group{}
-	}
-}
+// VisibleWaiter is a Waiter that is also told when every reader sees what it waits for.
+type VisibleWaiter = commit.VisibleWaiter
 
 // Append takes w over and returns. The changes become visible soon after, to all readers
 // at the same moment and in the order of the calls; see [Store.AwaitVisible]. They are
@@ -87,34 +42,8 @@ func (s *Store) Append(w *Writes, waiter Waiter) (taken bool) {
 
 // appendHere is Append on this node alone.
 func (s *Store) appendHere(w *Writes, waiter Waiter) (taken bool) {
-	w.waiter = waiter
-	if w.Len() > 0 { // waiting for what is there is always possible
-		// NB: counted before the gate is asked, so that nobody is on the way in once
-		// the gate is closed and the count is zero.
-		s.commits.writing.Add(1)
-		if !w.ungated {
-			w.refusal = s.gate.refusal()
-		}
-		if w.refusal == nil && w.db != s.db.Load() {
-			w.refusal = errReopened
-		}
-		if w.refusal != nil {
-			s.commits.writing.Add(-1)
-		}
-	}
-	w.since = s.clock.Load()
-	taken = w.refusal == nil
-	if w.writes() {
-		s.commits.bytes.Add(int64(w.batch.Len()))
-	}
-	if s.commits.queue.push(w) {
-		return taken // NB: w belongs to the applier
-	}
-	s.passed(w)
-	w.recycle()
-	s.metrics.refused.Add(1)
-	waiter.Committed(ErrClosed)
-	return false
+	w.ticket.Waiter = waiter
+	return s.commits.Append(&w.ticket)
 }
 
 // Commit is [Store.Append] for a caller who waits: it returns when the changes are
@@ -145,11 +74,8 @@ func (s *Store) AwaitDurable() error {
 	if s.readOnly || s.replicas != nil {
 		return nil
 	}
-	if s.commits.queue.empty() {
-		if s.gate.dead.Load() { // NB: asked after the queue, which complete empties without an answer then
-			return errEnding
-		}
-		return nil
+	if s.commits.Idle() {
+		return s.commits.Gate.Ending() // NB: asked after the queue, which is emptied without an answer then
 	}
 	durable := make(outcome, 1)
 	s.Barrier(durable)
@@ -160,7 +86,7 @@ func (s *Store) AwaitDurable() error {
 // is durable unless many groups wait for a slow disk. It returns ErrStalled when it takes
 // longer than Options.CommitWaitMax.
 func (s *Store) AwaitVisible() error {
-	if s.readOnly || s.replicas != nil || s.commits.queue.empty() {
+	if s.readOnly || s.replicas != nil || s.commits.Idle() {
 		return nil
 	}
 	visible := make(visibility, 2)
@@ -182,133 +108,41 @@ type visibility chan error
 func (v visibility) Applied()            { v <- nil }
 func (v visibility) Committed(err error) { v <- err }
 
-// applyLoop is the applier: it gathers tickets into groups until the queue is closed and
-// empty.
-func (s *Store) applyLoop() {
-	defer close(s.commits.applied)
-	for g := range s.commits.free {
-		// NB: those who can run and are about to append do so before the next look. That makes
-		// groups as large as the processors are busy, and costs nothing when they are not.
-		runtime.Gosched()
-		if !s.commits.queue.take(g) {
-			return
-		}
-		s.apply(g)
-		s.commits.applied <- g
-	}
-}
-
-// apply puts what the tickets of a group write into the log buffer and makes it visible.
-func (s *Store) apply(g *group) {
-	defer func() {
-		// Pebble panics, with its locks held, when the log cannot be written. A
-		// caller that recovers would leave a store that never answers again.
-		if r := recover(); r != nil {
-			s.die(fmt.Sprintf("apply batch: %v", r))
-		}
-	}()
-	for _, t := range g.tickets {
-		if t.writes() {
-			g.add(t)
-			s.metrics.appended.Add(1)
-		}
-	}
-	if g.writes() {
-		g.log = s.recorder.NewestLog()
-		s.recorder.Stamp(g.batch.Repr())
-		s.metrics.appendedBytes.Add(uint64(g.batch.Len()))
-		apply := g.db.ApplySynced
-		if ackBeforeSync || !g.synced {
-			apply = g.db.ApplyUnsynced
-		}
-		if err := apply(g.batch); err != nil {
-			s.die(fmt.Sprintf("apply batch: %v", err))
-		}
-	}
-	for _, t := range g.tickets {
-		if w, ok := t.waiter.(VisibleWaiter); ok && t.refusal == nil {
-			w.Applied()
-		}
-	}
-}
-
-// add appends what a ticket writes.
-func (g *group) add(t *Writes) {
-	if g.db != t.db {
-		g.db, g.batch = t.db, t.db.EmptyBatch(2*groupBytesMax)
-	}
-	if g.batch.Count() == 0 {
-		// Each batch begins with a stamp in the log only.
-		t.must(integrity.Reserve(g.batch))
-	}
-	t.place()
-	t.must(engine.Join(g.batch, t.batch))
-	g.synced = g.synced || !t.unsynced
-}
-
-// writes reports whether there is anything to apply.
-func (g *group) writes() bool { return g.batch != nil && g.batch.Count() > 0 }
-
-// commitLoop is the committer: it answers the tickets in order until the applier has
-// ended.
-func (s *Store) commitLoop() {
-	defer close(s.commits.done)
-	for g := range s.commits.applied {
-		if g.writes() && g.synced && !ackBeforeSync {
-			if err := g.batch.SyncWait(); err != nil {
-				s.die(fmt.Sprintf("sync log: %v", err))
-			}
-			s.recorder.Durable(g.log, uint64(g.batch.SeqNum())+uint64(g.batch.Count()))
-		}
-		for _, t := range g.tickets {
-			s.complete(t)
-		}
-		if g.writes() && s.replicas == nil {
-			s.written.ring()
-		}
-		if g.batch != nil {
-			g.batch.Reset()
-		}
-		g.synced = false
-		s.commits.queue.release(g)
-		s.commits.free <- g
-	}
-}
-
-// passed ends the counting of a ticket, and reports whether it writes.
-func (s *Store) passed(t *Writes) (writes bool) {
-	if writes = t.writes(); writes {
-		s.commits.writing.Add(-1)
-		s.commits.bytes.Add(-int64(t.batch.Len()))
-	}
-	return writes
-}
-
 // Backlog is how many bytes were appended that are not durable yet.
-func (s *Store) Backlog() int64 { return s.commits.bytes.Load() }
+func (s *Store) Backlog() int64 { return s.commits.Backlog.Load() }
 
-// complete answers a ticket that is durable or was refused, unless the watchdog has. Once
-// the process is about to end, nothing is acknowledged.
-func (s *Store) complete(t *Writes) {
-	writes := s.passed(t)
-	if t.refusal == nil && s.gate.dead.Load() {
-		return // what was synced may stand in a file that is not ours any more
+// Accepting returns nil while new writes are taken, else why not: it wraps ErrStalled, ErrDiskFull, ErrReadOnly or
+// ErrClosed. It costs one atomic load, so it can be asked before every request.
+func (s *Store) Accepting() error { return s.commits.Gate.Refusal() }
+
+// applier is the store as the commit path sees it.
+type applier struct{ *Store }
+
+// Apply implements commit.Applier.
+func (s applier) Apply(db *engine.Generation, batch engine.Batch, synced bool) (log uint64, err error) {
+	log = s.recorder.NewestLog()
+	s.recorder.Stamp(batch.Repr())
+	if synced && !ackBeforeSync {
+		return log, db.ApplySynced(batch)
 	}
-	switch {
-	case !answer(t, t.refusal):
-		s.commits.queue.awaitSweep()
-	case t.refusal != nil:
-		s.metrics.refused.Add(1)
-	case writes:
-		s.metrics.committed.Add(1)
-	}
+	return log, db.ApplyUnsynced(batch)
 }
 
-// die ends the process. If Options.Fatal returns in spite of its contract, the
-// goroutine stops here: going on could acknowledge what is lost.
-func (s *Store) die(reason string) {
-	s.gate.dead.Store(true)
-	s.gate.update()
-	s.options.Fatal(reason)
-	select {}
+// Sync implements commit.Applier.
+func (s applier) Sync(batch engine.Batch, log uint64) error {
+	if ackBeforeSync {
+		return nil
+	}
+	if err := batch.SyncWait(); err != nil {
+		return err
+	}
+	s.recorder.Durable(log, uint64(batch.SeqNum())+uint64(batch.Count()))
+	return nil
+}
+
+// Answered implements commit.Applier.
+func (s applier) Answered() {
+	if s.replicas == nil {
+		s.written.ring()
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"troupe/persistence/integrity"
+	"troupe/persistence/internal/commit"
 	"troupe/persistence/internal/disk"
 	"troupe/persistence/key"
 	"troupe/persistence/replica"
@@ -23,17 +24,17 @@ var (
 	// ErrClosed is given to the waiter of an Append, and returned by reads, after Close
 	// was called; by AwaitDurable too, while Close waits for commits. Nothing was
 	// applied.
-	ErrClosed = errors.New("store is closed")
+	ErrClosed = commit.ErrClosed
 
 	// ErrReadOnly is given to the waiter of an Append on a store opened read-only.
 	// Nothing was applied.
-	ErrReadOnly = errors.New("store is read-only")
+	ErrReadOnly = commit.ErrReadOnly
 
 	// ErrOutcomeUnknown is given to a waiter whose commit was not confirmed within
 	// Options.CommitWaitMax, in a store that stands alone. The writes may still become durable: the caller keeps
 	// what it holds in memory, shows nothing of it until a Barrier succeeds, and lets
 	// its own caller repeat with the same idempotency key.
-	ErrOutcomeUnknown = errors.New("commit not confirmed in time, outcome unknown")
+	ErrOutcomeUnknown = commit.ErrOutcomeUnknown
 
 	// ErrNotLed is given to the waiter of an Append, and returned by reads, when another
 	// node leads the shard, or the epoch of the writes is over. Nothing was applied; who
@@ -61,13 +62,13 @@ var (
 	// ErrStalled is returned by Accepting and given to the waiter of an Append
 	// while commits do not get through: the disk hangs, or flushing cannot keep
 	// up. Nothing was applied; the caller answers 503 and retries later.
-	ErrStalled = errors.New("store is stalled")
+	ErrStalled = commit.ErrStalled
 
 	// ErrDiskFull is returned by Accepting and given to the waiter of an Append
 	// while free space is below Options.FreeBytesMin, or while a store that was
 	// opened on a full disk can only be read. Nothing was applied; it heals when
 	// space returns.
-	ErrDiskFull = errors.New("disk is full")
+	ErrDiskFull = commit.ErrDiskFull
 
 	// ErrDamaged is returned by Open when the files are not those of a store that
 	// was closed or that crashed: something acknowledged is missing or altered.

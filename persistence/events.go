@@ -34,10 +34,10 @@ func listener(s *Store) *pebble.EventListener {
 		WALCreated:      func(info pebble.WALCreateInfo) { s.walCreated(uint64(info.FileNum), info.Err) },
 		WriteStallBegin: func(info pebble.WriteStallBeginInfo) {
 			s.metrics.writeStalls.Add(1)
-			s.writeStall.Store(max(s.clock.Load(), 1))
+			s.commits.WriteStalls(true)
 			s.log.Warn().Str("reason", info.Reason).Msg("writers are held back")
 		},
-		WriteStallEnd: func() { s.writeStall.Store(0) },
+		WriteStallEnd: func() { s.commits.WriteStalls(false) },
 	}
 }
 
@@ -55,7 +55,7 @@ func (s *Store) backgroundFailed(err error) {
 	if pebble.IsCorruptionError(err) {
 		return // writing works; the damaged table fails its own reads
 	}
-	s.gate.setBackground(err, time.Now())
+	s.commits.Gate.SetBackground(err, time.Now())
 }
 
 // tablesChanged follows each flush and compaction.
@@ -63,7 +63,7 @@ func (s *Store) tablesChanged(err error) {
 	if err != nil {
 		return // backgroundFailed is told as well, unless it was only cancelled
 	}
-	s.gate.setBackground(nil, time.Time{})
+	s.commits.Gate.SetBackground(nil, time.Time{})
 	s.recorder.StructureChanged()
 }
 

@@ -47,9 +47,9 @@ func (w *Writes) Announce(at int64, value []byte, placed *key.FeedPlace) {
 	}
 	room := key.Feed(w.feed.room[:0], w.shard, key.FeedPlaceAt(at))
 	room = append(binary.BigEndian.AppendUint64(room, 0), value...)
-	w.feed.at, w.feed.placed, w.feed.row, w.feed.room = key.FeedPlaceAt(at), placed, w.batch.Len(), room
+	w.feed.at, w.feed.placed, w.feed.row, w.feed.room = key.FeedPlaceAt(at), placed, w.ticket.Batch.Len(), room
 	w.Set(room[:key.FeedBytes], room[key.FeedBytes:])
-	w.feed.head = w.batch.Len() - (len(room) - key.FeedBytes)
+	w.feed.head = w.ticket.Batch.Len() - (len(room) - key.FeedBytes)
 }
 
 // announcement is the row of the feed in a set of writes.
@@ -86,14 +86,14 @@ func (w *Writes) place() {
 		// NB: what an earlier leader has written is visible when an epoch begins.
 		last, err := s.FeedEnd(w.shard)
 		if err != nil {
-			s.die(fmt.Sprintf("read the end of the feed of shard %d: %v", w.shard, err))
+			s.commits.Die(fmt.Sprintf("read the end of the feed of shard %d: %v", w.shard, err))
 		}
 		*end = feedEnd{known: true, epoch: epoch, place: last.Place, ordinal: last.Ordinal}
 	}
 	end.place = max(end.place+1, w.feed.at)
 	end.ordinal++
 	// The row is in the batch already, and is overwritten: kind(1) length(1) shard(2) table(1) place(8).
-	repr := w.batch.Repr()
+	repr := w.ticket.Batch.Repr()
 	binary.BigEndian.PutUint64(repr[w.feed.row+2+key.FeedBytes-8:], uint64(end.place))
 	binary.BigEndian.PutUint64(repr[w.feed.head:], end.ordinal)
 	if w.feed.placed != nil {

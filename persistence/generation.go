@@ -39,7 +39,7 @@ func (s *Store) reopen() bool {
 		return false
 	}
 	if err != nil {
-		s.die(fmt.Sprintf("open the store for writing: %v", err))
+		s.commits.Die(fmt.Sprintf("open the store for writing: %v", err))
 	}
 	s.space.waiting, s.space.old = false, old
 	old.Shut()

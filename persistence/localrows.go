@@ -48,7 +48,7 @@ func (l localRows) Write(how replica.Write, fill func(replica.Batch)) error {
 
 func (l localRows) write(how replica.Write, fill func(replica.Batch)) error {
 	w := l.s.newWrites(l.sh)
-	w.ungated, w.unsynced = how != replica.Synced, how == replica.Lazy
+	w.ticket.Ungated, w.ticket.Unsynced = how != replica.Synced, how == replica.Lazy
 	fill(rowsOf{w})
 	done := make(localOutcome, 2)
 	l.s.appendHere(w, done)
@@ -86,16 +86,16 @@ func (o localOutcome) Committed(err error) { o <- localResult{err: err} }
 type rowsOf struct{ w *Writes }
 
 // Set implements replica.Batch.
-func (r rowsOf) Set(key, value []byte) { r.w.must(r.w.batch.Set(key, value, nil)) }
+func (r rowsOf) Set(key, value []byte) { r.w.must(r.w.ticket.Batch.Set(key, value, nil)) }
 
 // DeleteRange implements replica.Batch.
-func (r rowsOf) DeleteRange(from, to []byte) { r.w.must(r.w.batch.DeleteRange(from, to, nil)) }
+func (r rowsOf) DeleteRange(from, to []byte) { r.w.must(r.w.ticket.Batch.DeleteRange(from, to, nil)) }
 
 // Apply implements replica.Batch.
-func (r rowsOf) Apply(repr []byte) { r.w.must(engine.JoinRepr(r.w.batch, repr)) }
+func (r rowsOf) Apply(repr []byte) { r.w.must(engine.JoinRepr(r.w.ticket.Batch, repr)) }
 
 // Refusal implements replica.Store.
-func (l localRows) Refusal() error { return l.s.gate.refusal() }
+func (l localRows) Refusal() error { return l.s.commits.Gate.Refusal() }
 
 // Snapshot implements replica.Store.
 func (l localRows) Snapshot() replica.Snapshot { return shardSnapshot{l.s.Snapshot(), l.sh} }

@@ -13,9 +13,7 @@ import (
 
 // counters are the store's own; anybody adds to them.
 type counters struct {
-	appended, appendedBytes, committed, refused, unknown, barriers atomic.Uint64
-
-	stalls, writeStalls, backgroundErrors, slowDisk, corruptReads, corruptBlocks atomic.Uint64
+	barriers, writeStalls, backgroundErrors, slowDisk, corruptReads, corruptBlocks atomic.Uint64
 
 	freeBytes atomic.Int64
 }
@@ -52,11 +50,11 @@ type Metrics struct {
 // is fine, once a request is not.
 func (s *Store) Metrics() Metrics {
 	m := Metrics{
-		Appended: s.metrics.appended.Load(), AppendedBytes: s.metrics.appendedBytes.Load(),
-		Committed: s.metrics.committed.Load(), Refused: s.metrics.refused.Load(),
-		Unknown: s.metrics.unknown.Load(), Barriers: s.metrics.barriers.Load(),
-		Waiting: s.commits.queue.length(),
-		Stalls:  s.metrics.stalls.Load(), WriteStalls: s.metrics.writeStalls.Load(),
+		Appended: s.commits.Counters.Appended.Load(), AppendedBytes: s.commits.Counters.AppendedBytes.Load(),
+		Committed: s.commits.Counters.Committed.Load(), Refused: s.commits.Counters.Refused.Load(),
+		Unknown: s.commits.Counters.Unknown.Load(), Barriers: s.metrics.barriers.Load(),
+		Waiting: s.commits.Waiting(),
+		Stalls:  s.commits.Counters.Stalls.Load(), WriteStalls: s.metrics.writeStalls.Load(),
 		BackgroundErrors: s.metrics.backgroundErrors.Load(), SlowDisk: s.metrics.slowDisk.Load(),
 		CorruptReads: s.metrics.corruptReads.Load(), CorruptBlocks: s.metrics.corruptBlocks.Load(),
 		FreeBytes: s.metrics.freeBytes.Load(),

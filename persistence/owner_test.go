@@ -118,7 +118,7 @@ func TestAStoreThatIsNotItsOwnAnyMoreEndsTheProcess(t *testing.T) {
 			o := Options{CheckpointInterval: time.Millisecond, CommitWaitMax: time.Minute}
 			died := deaths(&o)
 			s := mustOpen(t, dir, o)
-			end := mustCommit(t, s, "a", "1")
+			end := committed(t, s, "a", "1")
 			eventually(t, "the checkpoint knows of the commit, and rests", func() bool {
 				data, err := os.ReadFile(filepath.Join(dir, integrity.CheckpointName))
 				if err != nil {
@@ -185,7 +185,7 @@ func TestACheckpointOfOnesOwnIsKnownAfterFailedWrites(t *testing.T) {
 	}
 	for first := true; first || !fresh(); first = false { // again when it was begun before the commit
 		step.Store(1)
-		end = mustCommit(t, s, "a", "1")
+		end = committed(t, s, "a", "1")
 		eventually(t, "the checkpoint took its place, and its write failed", func() bool { return step.Load() == 3 })
 	}
 	select {
@@ -196,7 +196,7 @@ func TestACheckpointOfOnesOwnIsKnownAfterFailedWrites(t *testing.T) {
 	}
 	wantAlive(t, s, died)
 	step.Store(0)
-	end = mustCommit(t, s, "c", "3")
+	end = committed(t, s, "c", "3")
 	eventually(t, "the checkpoint is written again", fresh)
 }
 
@@ -244,7 +244,7 @@ func TestADyingStoreAcknowledgesNothing(t *testing.T) {
 	mustCommit(t, s, "a", "1")
 	release := f.hold()
 	c := appendSetting(s, "b", "2")
-	go s.die("in a test")
+	go s.commits.Die("in a test")
 	<-died
 	release()
 	_ = s.Close() // waits until the committer has passed it

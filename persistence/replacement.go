@@ -39,7 +39,7 @@ type tableWriter interface {
 
 // Replace implements replica.Store.
 func (l localRows) Replace() (replica.Replacement, error) {
-	if err := l.s.gate.refusal(); err != nil {
+	if err := l.s.commits.Gate.Refusal(); err != nil {
 		return nil, err
 	}
 	return &replacement{s: l.s, sh: l.sh}, nil

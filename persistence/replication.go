@@ -259,7 +259,7 @@ func (s *Store) groupOptions(sh key.Shard, o *Replication) replica.Options {
 		LogPrefix: key.ReplicaLogPrefix(nil, sh), StatePrefix: key.ReplicaPrefix(nil, sh),
 		Observer: leadsOf{s.replicas, sh},
 		Tick:     o.Tick, LogWriteMax: o.LogWriteMax, LogBytesMax: o.LogBytesMax, TooSlow: s.logTooSlow,
-		Log: s.log.With().Uint16("shard", uint16(sh)).Logger(), Fatal: s.die,
+		Log: s.log.With().Uint16("shard", uint16(sh)).Logger(), Fatal: s.commits.Die,
 	}
 	if o.Streams != nil {
 		options.Streams = o.Streams(sh)
@@ -277,8 +277,8 @@ func (s *Store) groupOptions(sh key.Shard, o *Replication) replica.Options {
 // logTooSlow ends the process when the disk hangs, so that other nodes lead. A full disk
 // does not hang: it takes writes again when there is room.
 func (s *Store) logTooSlow() {
-	if !s.gate.isFull() {
-		s.die("the disk does not take a write of the replicas' logs; the other nodes go on")
+	if !s.commits.Gate.IsFull() {
+		s.commits.Die("the disk does not take a write of the replicas' logs; the other nodes go on")
 	}
 }
 
@@ -390,15 +390,15 @@ func NotLed(sh key.Shard) error { return &ShardError{sh, ErrNotLed} }
 
 // replicate is Append for a shard with replicas.
 func (s *Store) replicate(w *Writes, waiter Waiter) (taken bool) {
-	w.waiter = waiter
+	w.ticket.Waiter = waiter
 	var err error
 	if w.Len() > 0 {
-		err = s.gate.refusal()
+		err = s.commits.Gate.Refusal()
 	}
 	if err == nil {
-		w.size = int64(w.batch.Len())
+		w.size = int64(w.ticket.Batch.Len())
 		size := w.size // NB: w belongs to the group once it has it
-		s.commits.bytes.Add(size)
+		s.commits.Backlog.Add(size)
 		err = ErrNotLed
 		if g := s.replicaOf(w.shard).Load(); g != nil {
 			err = g.Append(w, w.epoch)
@@ -406,11 +406,11 @@ func (s *Store) replicate(w *Writes, waiter Waiter) (taken bool) {
 		if err == nil {
 			return true // NB: w belongs to the group
 		}
-		s.commits.bytes.Add(-size)
+		s.commits.Backlog.Add(-size)
 	}
 	err = ofShard(w.shard, err)
 	w.recycle()
-	s.metrics.refused.Add(1)
+	s.commits.Counters.Refused.Add(1)
 	waiter.Committed(err)
 	return false
 }
@@ -421,22 +421,22 @@ func (w *Writes) Repr() []byte {
 		return nil
 	}
 	w.place()
-	return w.batch.Repr()
+	return w.ticket.Batch.Repr()
 }
 
 // Done implements replica.Change.
 func (w *Writes) Done(err error) {
-	s, waiter, writes := w.store, w.waiter, w.Len() > 0
-	s.commits.bytes.Add(-w.size)
+	s, waiter, writes := w.store, w.ticket.Waiter, w.Len() > 0
+	s.commits.Backlog.Add(-w.size)
 	err = ofShard(w.shard, err)
 	w.recycle()
 	switch {
 	case errors.Is(err, ErrLost):
-		s.metrics.unknown.Add(1)
+		s.commits.Counters.Unknown.Add(1)
 	case err != nil:
-		s.metrics.refused.Add(1)
+		s.commits.Counters.Refused.Add(1)
 	case writes:
-		s.metrics.committed.Add(1)
+		s.commits.Counters.Committed.Add(1)
 	}
 	if v, ok := waiter.(VisibleWaiter); ok && err == nil {
 		v.Applied()

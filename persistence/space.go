@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/wal"
 
 	"troupe/persistence/integrity"
+	"troupe/persistence/internal/commit"
 	"troupe/persistence/internal/disk"
 	"troupe/persistence/internal/engine"
 )
@@ -15,9 +16,6 @@ const (
 	// spaceInterval is how often free space is looked at. Between two looks a fast
 	// disk takes some tens of megabytes, far less than FreeBytesMin leaves.
 	spaceInterval = 250 * time.Millisecond
-	// spaceHold is how long the store stays shut after a write that found no space
-	// although the file system says that there is some: a quota, or no more inodes.
-	spaceHold = 2 * time.Second
 	// openBytesMin is what opening, or flushing, needs besides the logs that it
 	// writes into tables.
 	openBytesMin = 4 << 20
@@ -25,9 +23,6 @@ const (
 	// logs to keep theirs: as many as Pebble keeps for later and has in use.
 	scarceLogs = 9
 )
-
-// errReopened refuses writes that were begun before the store was opened anew.
-var errReopened = fmt.Errorf("%w: the store was reopened while the write waited, try again", ErrDiskFull)
 
 // space is what the space loop knows.
 type space struct {
@@ -67,11 +62,11 @@ func (s *Store) pollSpace() {
 	if err := s.closeOld(); err != nil {
 		s.log.Warn().Err(err).Msg("closing what was open read-only")
 	}
-	if s.gate.fullSince(time.Now()) < spaceHold {
+	if s.commits.Gate.FullFor(time.Now()) < commit.FullHold {
 		return
 	}
 	need := s.options.FreeBytesMin
-	if s.gate.isFull() {
+	if s.commits.Gate.IsFull() {
 		need += need / 10 // so that it does not flap at the limit
 	}
 	if s.space.waiting {
@@ -81,20 +76,20 @@ func (s *Store) pollSpace() {
 		if s.space.waiting && !s.reopen() {
 			return
 		}
-		if s.gate.setFull(nil, time.Time{}) {
+		if s.commits.Gate.SetFull(nil, time.Time{}) {
 			s.log.Info().Int64("free_bytes", free).Msg("there is space again, taking writes")
 		}
 		return
 	}
 	reason := fmt.Errorf("%w: %d MiB are free, at least %d MiB must be free", ErrDiskFull, free>>20, need>>20)
-	if s.gate.setFull(reason, time.Time{}) {
+	if s.commits.Gate.SetFull(reason, time.Time{}) {
 		s.log.Error().Int64("free_bytes", free).Int64("needed_bytes", need).Msg("disk is full, refusing writes")
 	}
 }
 
 // diskFull shuts the store at once. It may be called under Pebble's locks.
 func (s *Store) diskFull(reason string) {
-	if s.gate.setFull(fmt.Errorf("%w: %s", ErrDiskFull, reason), time.Now()) {
+	if s.commits.Gate.SetFull(fmt.Errorf("%w: %s", ErrDiskFull, reason), time.Now()) {
 		s.log.Error().Str("reason", reason).Msg("disk is full, refusing writes")
 	}
 }
@@ -107,8 +102,8 @@ func (s *Store) reclaimSpace(free int64) {
 		return
 	}
 	s.recorder.SetScarce(free < s.options.FreeBytesMin+scarceLogs*s.options.logBytes())
-	applied := s.metrics.appended.Load()
-	if !s.gate.isFull() || s.space.flushed == applied || s.commits.writing.Load() != 0 {
+	applied := s.commits.Counters.Appended.Load()
+	if !s.commits.Gate.IsFull() || s.space.flushed == applied || s.commits.Writing() {
 		return // NB: only without running commits can a writer not hold up the flush
 	}
 	db := engine.Pebble(s.db.Load())
@@ -145,7 +140,7 @@ func (s *Store) roomToOpen(found integrity.Found) error {
 func (s *Store) awaitRoom() {
 	s.space.waiting = true
 	reason := fmt.Errorf("%w: opening for writing needs %d MiB", ErrDiskFull, s.space.openBytes>>20)
-	s.gate.setFull(reason, time.Time{})
+	s.commits.Gate.SetFull(reason, time.Time{})
 	s.log.Error().Int64("free_bytes", disk.FreeBytes(s.fs, s.dir)).Int64("needed_bytes", s.space.openBytes).
 		Msg("disk is full, opening the store read-only until there is room")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"troupe/persistence/clocktest"
+	"troupe/persistence/internal/commit"
 	"troupe/persistence/internal/engine"
 	"troupe/persistence/key"
 )
@@ -131,13 +132,13 @@ func TestOpeningThatFindsNoRoomAfterAllServesReads(t *testing.T) {
 			met := f.met.Load()
 			wantSetting(t, s, "a", "1")
 			wantError(t, "accepting without room", s.Accepting(), ErrDiskFull)
-			clocktest.Advance(spaceHold + 2*spaceInterval)
+			clocktest.Advance(commit.FullHold + 2*spaceInterval)
 			if f.met.Load() == met {
 				t.Error("opening for writing was not tried again")
 			}
 		}
 		f.fault.Store(nil)
-		clocktest.Advance(spaceHold + 2*spaceInterval)
+		clocktest.Advance(commit.FullHold + 2*spaceInterval)
 		wantError(t, "accepting with room", s.Accepting(), nil)
 		mustCommit(t, s, "b", "2")
 		must(t, s.Close())

@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/persistence/integrity"
+	"troupe/persistence/internal/commit"
 	"troupe/persistence/internal/disk"
 	"troupe/persistence/internal/engine"
 	"troupe/persistence/key"
@@ -46,18 +47,9 @@ type Store struct {
 	written  bell
 
 	pool    sync.Pool // of *Writes with an empty batch
-	commits commits
-	gate    gate
+	commits *commit.Pipeline
 	kept    disk.Kept
 	metrics counters
-
-	// clock is the watchdog's: how many nanoseconds the process had run at its last tick, so
-	// that a commit's age costs no system call, and is not zero, which means "not waiting".
-	clock  atomic.Int64
-	ticked time.Time // when that was; the watchdog's
-	// writeStall is when Pebble began to hold writers back, on clock; zero while
-	// it does not.
-	writeStall atomic.Int64
 
 	// replicas is nil in a store that stands alone.
 	replicas *replicas
@@ -65,12 +57,11 @@ type Store struct {
 	space space // of the space loop's goroutine; of Open and Close outside its life
 
 	// undo holds what Close has to do, in the order of Open. Open and Close own it.
-	undo         []func() error
-	stop         chan struct{} // closed to end the watchdog and the space poll
-	watchdogDone chan struct{}
-	spaceDone    chan struct{}
-	closeOnce    sync.Once
-	closeErr     error
+	undo      []func() error
+	stop      chan struct{} // closed to end the space poll
+	spaceDone chan struct{}
+	closeOnce sync.Once
+	closeErr  error
 }
 
 // Open opens the store in dir, creating it when dir is absent or empty and
@@ -110,11 +101,10 @@ func newStore(dir string, o Options, p purpose) (*Store, error) {
 	}
 	s := &Store{
 		dir: dir, options: o, readOnly: o.ReadOnly, purpose: p, log: o.Log, started: time.Now(),
-		stop: make(chan struct{}), watchdogDone: make(chan struct{}), spaceDone: make(chan struct{}),
+		stop: make(chan struct{}), spaceDone: make(chan struct{}),
 	}
-	s.clock.Store(1)
 	s.metrics.freeBytes.Store(-1)
-	s.commits.init()
+	s.commits = commit.New(commit.Options{Applier: applier{s}, DB: &s.db, WaitMax: o.CommitWaitMax, Log: o.Log, Fatal: o.Fatal})
 	if err := s.open(); err != nil {
 		for i := len(s.undo) - 1; i >= 0; i-- {
 			err = errors.Join(err, s.undo[i]())
@@ -160,7 +150,7 @@ func (s *Store) open() error {
 	}
 	s.undo = append(s.undo, s.closeDB)
 	if s.readOnly {
-		s.gate.setReadOnly()
+		s.commits.Gate.SetReadOnly()
 	}
 	s.start()
 	if err := s.startReplicas(); err != nil {
@@ -178,7 +168,7 @@ func (s *Store) openDB(readOnly bool) error {
 	o := pebbleOptions(s, nil)
 	o.ReadOnly = readOnly
 	o.EventListener = listener(s)
-	o.Logger = pebbleLog{log: s.log, die: s.die}
+	o.Logger = pebbleLog{log: s.log, die: s.commits.Die}
 	o.ErrorIfNotExists = true
 	g, err := engine.Open(s.fs, s.dir, o)
 	if err != nil {
@@ -208,15 +198,13 @@ func check(s *Store, lock *pebble.Lock) (present disk.Format, found integrity.Fo
 func (s *Store) newRecorder() *integrity.Recorder {
 	return integrity.Record(integrity.RecordOptions{
 		FS: s.fs, Dir: s.dir, Interval: s.options.CheckpointInterval, LogBytes: s.options.logBytes(), SpareBytes: 2 * disk.LogAhead,
-		Opened: s.started, Log: s.log, Fatal: s.die,
+		Opened: s.started, Log: s.log, Fatal: s.commits.Die,
 	})
 }
 
 // start begins the store's own goroutines. Close ends them.
 func (s *Store) start() {
-	go s.applyLoop()
-	go s.commitLoop()
-	go s.watchdogLoop()
+	s.commits.Start()
 	if s.readOnly {
 		close(s.spaceDone)
 		return
@@ -282,17 +270,10 @@ func (s *Store) close() error {
 // endLoops takes no more writes, and ends what start began once everything appended is
 // answered.
 func (s *Store) endLoops() error {
-	s.gate.close()
-	s.commits.queue.close()
-	timer := time.NewTimer(s.options.CommitWaitMax)
-	defer timer.Stop()
-	select {
-	case <-s.commits.done:
-	case <-timer.C:
-		return ErrStalled
+	if err := s.commits.Close(); err != nil {
+		return err
 	}
 	close(s.stop)
-	<-s.watchdogDone
 	<-s.spaceDone
 	return nil
 }

@@ -3,8 +3,8 @@ package persistence
 import (
 	"encoding/binary"
 	"fmt"
-	"sync/atomic"
 
+	"troupe/persistence/internal/commit"
 	"troupe/persistence/internal/engine"
 	"troupe/persistence/key"
 )
@@ -19,45 +19,14 @@ const batchRetainedBytes = 64 << 10
 // All keys are of the shard it was made for. Anything else is a mistake in this
 // program and panics.
 type Writes struct {
-	store *Store
-	shard key.Shard
-	batch engine.Batch
-	db    *engine.Generation // that the batch was made for
+	store  *Store
+	shard  key.Shard
+	ticket commit.Ticket
+	feed   announcement
 
-	feed announcement
-
-	// What follows is the ticket of a running Append. It is written by Append
-	// before the queue gets it.
-
-	waiter  Waiter
-	refusal error  // why the writes were not taken; nil when they were
-	epoch   uint64 // of a shard with replicas, in which its writer has read
-	size    int64  // with replicas: in bytes, when it was appended
-	// ungated: the changes are taken whatever the gate says. unsynced: nobody waits for a
-	// sync of them. See [replica.Write].
-	ungated, unsynced bool
-	since             int64 // when Append was called, on the watchdog's clock
-
-	// state says who may call the waiter; see the constants at queue.
-	state atomic.Uint32
-}
-
-// Waiter is told how an Append or a Barrier ended.
-type Waiter interface {
-	// Committed is called exactly once. Nil means: durable. It is called by the
-	// committer or the watchdog, never two at a time, in the order of the calls of
-	// Append; after Close it is called within Append. It must not block: every other
-	// commit waits meanwhile.
-	Committed(err error)
-}
-
-// VisibleWaiter is a Waiter that is also told when every reader sees what it waits for.
-type VisibleWaiter interface {
-	Waiter
-	// Applied is called once, by the applier, before Committed. It is not called when the
-	// changes were refused. While the disk is stuck it may come behind Committed, and what
-	// writes nothing may not get it at all. It must not block.
-	Applied()
+	// With replicas: the epoch in which the writer has read, and the bytes when it was appended.
+	epoch uint64
+	size  int64
 }
 
 // NewWrites returns an empty set of changes for sh. It comes from a pool; give
@@ -83,10 +52,11 @@ func (s *Store) NewWritesIn(sh key.Shard, epoch uint64) *Writes {
 
 func (s *Store) newWrites(sh key.Shard) *Writes {
 	w, _ := s.pool.Get().(*Writes)
-	if db := s.db.Load(); w == nil || w.db != db {
-		w = &Writes{store: s, db: db}
+	if db := s.db.Load(); w == nil || w.ticket.DB != db {
+		w = &Writes{store: s}
+		w.ticket.Owner, w.ticket.DB = (*owned)(w), db
 		if db != nil {
-			w.batch = db.EmptyBatch(batchRetainedBytes)
+			w.ticket.Batch = db.EmptyBatch(batchRetainedBytes)
 		}
 	}
 	w.shard = sh
@@ -99,13 +69,13 @@ func (w *Writes) Set(k, value []byte) {
 	if key.IsCount(k) {
 		panic("persistence: Set on a counter")
 	}
-	w.must(w.batch.Set(k, value, nil))
+	w.must(w.ticket.Batch.Set(k, value, nil))
 }
 
 // Delete removes key, whether it exists or not.
 func (w *Writes) Delete(key []byte) {
 	w.check(key)
-	w.must(w.batch.Delete(key, nil))
+	w.must(w.ticket.Batch.Delete(key, nil))
 }
 
 // DeleteRange removes all keys from from up to but not including to. Both are
@@ -113,7 +83,7 @@ func (w *Writes) Delete(key []byte) {
 func (w *Writes) DeleteRange(from, to []byte) {
 	w.check(from)
 	w.check(to)
-	w.must(w.batch.DeleteRange(from, to, nil))
+	w.must(w.ticket.Batch.DeleteRange(from, to, nil))
 }
 
 // Add changes the counter under k by delta, without reading it. A counter
@@ -125,14 +95,11 @@ func (w *Writes) Add(k []byte, delta int64) {
 	}
 	var value [engine.CounterBytes]byte
 	binary.BigEndian.PutUint64(value[:], uint64(delta))
-	w.must(w.batch.Merge(k, value[:], nil))
+	w.must(w.ticket.Batch.Merge(k, value[:], nil))
 }
 
 // Len returns the number of changes.
-func (w *Writes) Len() int { return int(w.batch.Count()) }
-
-// writes reports whether there is anything to apply.
-func (w *Writes) writes() bool { return w.refusal == nil && w.Len() > 0 }
+func (w *Writes) Len() int { return int(w.ticket.Batch.Count()) }
 
 // Discard gives w back without applying it.
 func (w *Writes) Discard() { w.recycle() }
@@ -153,9 +120,17 @@ func (w *Writes) must(err error) {
 
 // recycle empties w and gives it to the pool. Its batch was copied, or will never be.
 func (w *Writes) recycle() {
-	w.batch.Reset()
+	w.ticket.Reset()
 	w.feed.reset()
-	w.waiter, w.refusal, w.epoch, w.ungated, w.unsynced = nil, nil, 0, false, false
-	w.state.Store(waiting)
+	w.epoch = 0
 	w.store.pool.Put(w)
 }
+
+// owned is a set of writes as the commit path sees it.
+type owned Writes
+
+// Place implements commit.Owner.
+func (o *owned) Place() { (*Writes)(o).place() }
+
+// Recycle implements commit.Owner.
+func (o *owned) Recycle() { (*Writes)(o).recycle() }

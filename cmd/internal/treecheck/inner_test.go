@@ -61,8 +61,9 @@ var persistenceArrows = map[string][]string{
 	"integrity":           {"internal/file"},
 	"internal/disk":       {"integrity", "internal/file"},
 	"internal/engine":     {"integrity"},
+	"internal/commit":     {"integrity", "internal/engine", "clocktest"},
 	"replica":             {},
-	".":                   {"integrity", "replica", "key", "internal/disk", "internal/engine", "internal/file"},
+	".":                   {"integrity", "replica", "key", "internal/commit", "internal/disk", "internal/engine", "internal/file"},
 	"replica/replicatest": {".", "key", "replica"},
 	"storetest":           {".", "key"},
 }

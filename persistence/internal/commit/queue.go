@@ -1,4 +1,4 @@
-package persistence
+package commit
 
 import (
 	"slices"
@@ -36,7 +36,7 @@ type queue struct {
 
 	mu struct {
 		sync.Mutex
-		pending []*Writes     // not in a group yet, oldest first
+		pending []*Ticket     // not in a group yet, oldest first
 		groups  []*group      // taken and not released, oldest first
 		closed  bool          // push refuses
 		sweep   chan struct{} // closed when the running sweep is over; nil without one
@@ -46,7 +46,7 @@ type queue struct {
 func newQueue() *queue { return &queue{wake: make(chan struct{}, 1)} }
 
 // push adds a ticket at the end. It is false when the queue is closed.
-func (q *queue) push(t *Writes) bool {
+func (q *queue) push(t *Ticket) bool {
 	q.mu.Lock()
 	if q.mu.closed {
 		q.mu.Unlock()
@@ -101,7 +101,7 @@ func (q *queue) take(g *group) bool {
 func (q *queue) enough() int {
 	bytes := 0
 	for n, t := range q.mu.pending {
-		if bytes += t.batch.Len(); n > 0 && bytes > groupBytesMax || n == groupTicketsMax {
+		if bytes += t.Batch.Len(); n > 0 && bytes > groupBytesMax || n == groupTicketsMax {
 			return n
 		}
 	}
@@ -116,7 +116,7 @@ func (q *queue) release(g *group) {
 	q.mu.groups = slices.Delete(q.mu.groups, 0, 1)
 	if q.mu.sweep == nil {
 		for _, t := range g.tickets {
-			t.recycle()
+			t.Owner.Recycle()
 		}
 	}
 	clear(g.tickets)
@@ -153,7 +153,7 @@ func (q *queue) oldest() int64 {
 }
 
 // ticketsLocked returns all tickets in order.
-func (q *queue) ticketsLocked() (tickets []*Writes) {
+func (q *queue) ticketsLocked() (tickets []*Ticket) {
 	for _, g := range q.mu.groups {
 		tickets = append(tickets, g.tickets...)
 	}
@@ -161,7 +161,7 @@ func (q *queue) ticketsLocked() (tickets []*Writes) {
 }
 
 // beginSweep returns all tickets in order. endSweep must follow.
-func (q *queue) beginSweep() []*Writes {
+func (q *queue) beginSweep() []*Ticket {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.mu.sweep = make(chan struct{})
@@ -172,7 +172,7 @@ func (q *queue) beginSweep() []*Writes {
 // would be more of them all the time.
 func (q *queue) endSweep() {
 	q.mu.Lock()
-	q.mu.pending = slices.DeleteFunc(q.mu.pending, func(t *Writes) bool { return t.state.Load() == answered && !t.writes() })
+	q.mu.pending = slices.DeleteFunc(q.mu.pending, func(t *Ticket) bool { return t.state.Load() == answered && !t.writes() })
 	close(q.mu.sweep)
 	q.mu.sweep = nil
 	q.mu.Unlock()
@@ -186,14 +186,4 @@ func (q *queue) awaitSweep() {
 	if running != nil {
 		<-running
 	}
-}
-
-// answer calls the waiter of t unless somebody else has. It says whether it did.
-func answer(t *Writes, err error) bool {
-	if !t.state.CompareAndSwap(waiting, answering) {
-		return false
-	}
-	t.waiter.Committed(err)
-	t.state.Store(answered)
-	return true
 }

@@ -1,4 +1,4 @@
-package persistence
+package commit
 
 import (
 	"fmt"
@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// gate decides whether new writes are taken. Reading it is one atomic load; the
+// Gate decides whether new writes are accepted. Reading it is one atomic load; the
 // reasons are set by those who notice them and summed up by update.
-type gate struct {
+type Gate struct {
 	current atomic.Pointer[gateReason] // nil: open
 
 	dead    atomic.Bool // the process is about to end
@@ -26,27 +26,38 @@ type gate struct {
 	}
 }
 
+// FullHold is how long the gate stays shut after a write that found no space although the file
+// system says that there is some: a quota, or no more inodes.
+const FullHold = 2 * time.Second
+
 type gateReason struct{ err error }
 
-// refusal is why nothing is taken now, or nil.
-func (g *gate) refusal() error {
+// Refusal is why nothing is taken now, or nil.
+func (g *Gate) Refusal() error {
 	if r := g.current.Load(); r != nil {
 		return r.err
 	}
 	return nil
 }
 
-// errEnding is the reason of a store whose process is about to end.
+// Ending is the reason of a process that is about to end, or nil.
+func (g *Gate) Ending() error {
+	if g.dead.Load() {
+		return errEnding
+	}
+	return nil
+}
+
 var errEnding = fmt.Errorf("%w: the process is ending", ErrStalled)
 
 // update puts the most important reason in force.
-func (g *gate) update() {
+func (g *Gate) update() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.updateLocked()
 }
 
-func (g *gate) updateLocked() {
+func (g *Gate) updateLocked() {
 	var err error
 	switch {
 	case g.mu.closed:
@@ -69,27 +80,27 @@ func (g *gate) updateLocked() {
 	g.current.Store(&gateReason{err: err})
 }
 
-func (g *gate) close() {
+func (g *Gate) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.mu.closed = true
 	g.updateLocked()
 }
 
-func (g *gate) setReadOnly() {
+func (g *Gate) SetReadOnly() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.mu.readOnly = true
 	g.updateLocked()
 }
 
-// setFull records why the disk counts as full; nil opens the gate again. since is when a
+// SetFull records why the disk counts as full; nil opens the gate again. since is when a
 // write found no space. It is zero for what the free space says, which counts for nothing
-// until that has been spaceHold ago. It says whether the gate moved.
-func (g *gate) setFull(reason error, since time.Time) (changed bool) {
+// until that has been FullHold ago. It says whether the gate moved.
+func (g *Gate) SetFull(reason error, since time.Time) (changed bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if since.IsZero() && time.Since(g.mu.fullSince) < spaceHold {
+	if since.IsZero() && time.Since(g.mu.fullSince) < FullHold {
 		return false
 	}
 	changed = (g.mu.full != nil) != (reason != nil)
@@ -98,21 +109,21 @@ func (g *gate) setFull(reason error, since time.Time) (changed bool) {
 	return changed
 }
 
-func (g *gate) isFull() bool {
+func (g *Gate) IsFull() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.mu.full != nil
 }
 
-// fullSince is how long ago a write found no space.
-func (g *gate) fullSince(now time.Time) time.Duration {
+// FullFor is how long ago a write found no space.
+func (g *Gate) FullFor(now time.Time) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return now.Sub(g.mu.fullSince)
 }
 
-// setBackground records the outcome of a flush or compaction.
-func (g *gate) setBackground(err error, now time.Time) {
+// SetBackground records the outcome of a flush or compaction.
+func (g *Gate) SetBackground(err error, now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.mu.background, g.mu.failed = err, now
@@ -122,7 +133,7 @@ func (g *gate) setBackground(err error, now time.Time) {
 // forgetBackground drops a background failure that has not come again for hold.
 // Without it a store whose last compaction failed would stay shut, because
 // without writes there may be none to succeed.
-func (g *gate) forgetBackground(now time.Time, hold time.Duration) {
+func (g *Gate) forgetBackground(now time.Time, hold time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.mu.background != nil && now.Sub(g.mu.failed) > hold {
@@ -133,15 +144,10 @@ func (g *gate) forgetBackground(now time.Time, hold time.Duration) {
 
 // setStalled records whether commits get through. It says whether that changed
 // anything.
-func (g *gate) setStalled(stalled bool) (changed bool) {
+func (g *Gate) setStalled(stalled bool) (changed bool) {
 	changed = g.stalled.Swap(stalled) != stalled
 	if changed {
 		g.update()
 	}
 	return changed
 }
-
-// Accepting returns nil while new writes are taken, else why not: it wraps
-// ErrStalled, ErrDiskFull, ErrReadOnly or ErrClosed. It costs one atomic load,
-// so it can be asked before every request.
-func (s *Store) Accepting() error { return s.gate.refusal() }

@@ -1,0 +1,120 @@
+package commit
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"go.uber.org/goleak"
+
+	"troupe/persistence/clocktest"
+	"troupe/persistence/internal/engine"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// slowDisk applies batches, and syncs none before it is released.
+type slowDisk struct{ released chan struct{} }
+
+func (d slowDisk) Apply(db *engine.Generation, batch engine.Batch, _ bool) (uint64, error) {
+	return 0, db.ApplyUnsynced(batch)
+}
+
+func (d slowDisk) Sync(engine.Batch, uint64) error {
+	<-d.released
+	return nil
+}
+
+func (slowDisk) Answered() {}
+
+// owner is a set of writes that is used once.
+type owner struct{}
+
+func (owner) Place()   {}
+func (owner) Recycle() {}
+
+type told chan error
+
+func (w told) Committed(err error) { w <- err }
+
+// TestWhatWaitsForASlowDiskGathers: there are no more groups than there may be, and all
+// appends are in one of them, in their order.
+func TestWhatWaitsForASlowDiskGathers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, err := engine.Open(vfs.NewMem(), "db", &pebble.Options{FS: vfs.NewMem()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var db atomic.Pointer[engine.Generation]
+		db.Store(g)
+		disk := slowDisk{make(chan struct{})}
+		p := New(Options{Applier: disk, DB: &db, WaitMax: time.Hour, Fatal: func(reason string) { t.Error(reason) }})
+		p.Start()
+		wantValue := func(want int) {
+			t.Helper()
+			value, closer, err := g.Get([]byte("a"))
+			if err != nil || string(value) != fmt.Sprint(want) {
+				t.Errorf("got %q, %v, want %d", value, err, want)
+			}
+			if err == nil {
+				_ = closer.Close()
+			}
+		}
+
+		commits := make(told, 4*groupTicketsMax)
+		for n := range cap(commits) {
+			ticket := &Ticket{Owner: owner{}, Batch: g.EmptyBatch(0), DB: g, Waiter: commits}
+			_ = ticket.Batch.Set([]byte("a"), []byte(fmt.Sprint(n)), nil)
+			if !p.Append(ticket) {
+				t.Fatal("refused")
+			}
+			if n < groupsMax {
+				synctest.Wait() // a group of its own
+			}
+		}
+		synctest.Wait()
+		wantValue(groupsMax - 1)
+		p.queue.mu.Lock()
+		if groups := len(p.queue.mu.groups); groups != groupsMax {
+			t.Errorf("got %d groups, want %d", groups, groupsMax)
+		}
+		p.queue.mu.Unlock()
+		close(disk.released)
+		for range cap(commits) {
+			if err := <-commits; err != nil {
+				t.Fatal(err)
+			}
+		}
+		wantValue(cap(commits) - 1)
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestAStoppedProcessDoesNotBlameTheDisk: after SIGSTOP and SIGCONT, or when a machine was
+// suspended, the age of a commit is the time that the process ran.
+func TestAStoppedProcessDoesNotBlameTheDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const waitMax = 4 * time.Second
+		w := watchdog{ticked: time.Now()}
+		tick := watchdogInterval(waitMax)
+		var took []time.Duration
+		for _, away := range []time.Duration{tick, 2 * tick, time.Hour, tick} {
+			clocktest.Advance(away)
+			before := w.clock.Load()
+			took = append(took, time.Duration(w.advance(waitMax)-before)/tick)
+		}
+		if want := []time.Duration{1, 2, 4, 1}; !slices.Equal(took, want) {
+			t.Errorf("the clock advanced by %d ticks, want %d", took, want)
+		}
+	})
+}
