@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"troupe/persistence/internal/engine"
 	"troupe/persistence/key"
 )
 
@@ -60,7 +61,7 @@ func BenchmarkPebbleApply(b *testing.B) {
 			s := &Store{options: Options{}.EnsureDefaults()}
 			s.wrapFS()
 			o := pebbleOptions(s, nil)
-			o.Logger = pebbleLog{log: s.log}
+			o.Logger = engine.Log{Log: s.log}
 			db, err := pebble.Open(b.TempDir(), o)
 			must(b, err)
 			value := make([]byte, eventBytes)

@@ -7,18 +7,18 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/rs/zerolog"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"troupe/persistence/internal/engine"
 )
 
-// listener turns Pebble's events into counters, log lines and the gate's
-// reasons. Pebble calls some of them with its own locks held: none may wait,
-// except walCreated, which says why it may.
+// listener turns Pebble's events into counters, log lines and the gate's reasons. Pebble calls some of them with its
+// own locks held: none may wait, except walCreated, which says why it may.
 func listener(s *Store) *pebble.EventListener {
 	return &pebble.EventListener{
 		BackgroundError: s.backgroundFailed,
 		DataCorruption: func(info pebble.DataCorruptionInfo) {
-			// NB: without this handler Pebble ends the process at the first
-			// damaged block that somebody reads.
+			// NB: without this handler Pebble ends the process at the first damaged block that somebody reads.
 			s.metrics.corruptBlocks.Add(1)
 			s.log.Error().Str("file", info.Path).Err(info.Details).Msg("damaged block in a table")
 		},
@@ -31,7 +31,13 @@ func listener(s *Store) *pebble.EventListener {
 		CompactionEnd:   func(info pebble.CompactionInfo) { s.tablesChanged(info.Err) },
 		TableIngested:   func(info pebble.TableIngestInfo) { s.tablesChanged(info.Err) },
 		ManifestCreated: func(pebble.ManifestCreateInfo) { s.recorder.StructureChanged() },
-		WALCreated:      func(info pebble.WALCreateInfo) { s.walCreated(uint64(info.FileNum), info.Err) },
+		// It is called while a commit switches to a new log, before the first record is written there, and waits until the
+		// integrity checkpoint names the log: only then does the log's disappearance show. That is once per memtable.
+		WALCreated: func(info pebble.WALCreateInfo) {
+			if info.Err == nil {
+				s.recorder.LogCreated(uint64(info.FileNum))
+			}
+		},
 		WriteStallBegin: func(info pebble.WriteStallBeginInfo) {
 			s.metrics.writeStalls.Add(1)
 			s.commits.WriteStalls(true)
@@ -67,34 +73,32 @@ func (s *Store) tablesChanged(err error) {
 	s.recorder.StructureChanged()
 }
 
-// walCreated is called while a commit switches to a new log, before the first
-// record is written there. It waits until the integrity checkpoint names the
-// log: only then does the log's disappearance show. That is once per memtable.
-func (s *Store) walCreated(number uint64, err error) {
-	if err != nil {
-		return
-	}
-	s.recorder.LogCreated(number)
+// slowDiskMin is the shortest disk operation that is reported as slow.
+const slowDiskMin = 3 * time.Second
+
+func (s *Store) diskSlow(info vfs.DiskSlowInfo) {
+	s.metrics.slowDisk.Add(1)
+	s.log.Warn().Str("path", info.Path).Dur("tookMs", info.Duration).Msg("slow disk operation")
 }
 
-// pebbleLog gives Pebble's own messages to zerolog.
-type pebbleLog struct {
-	log zerolog.Logger
-	die func(reason string)
-}
-
-// Infof drops Pebble's running commentary unless somebody debugs.
-func (l pebbleLog) Infof(format string, args ...any) {
-	if e := l.log.Debug(); e.Enabled() {
-		e.Msg(fmt.Sprintf(format, args...))
+// logTooSlow ends the process when the disk hangs, so that other nodes lead. A full disk
+// does not hang: it takes writes again when there is room.
+func (s *Store) logTooSlow() {
+	if !s.commits.Gate.IsFull() {
+		s.commits.Die("the disk does not take a write of the replicas' logs; the other nodes go on")
 	}
 }
 
-func (l pebbleLog) Errorf(format string, args ...any) {
-	l.log.Error().Msg(fmt.Sprintf(format, args...))
+// diskFull shuts the store at once. It may be called under Pebble's locks.
+func (s *Store) diskFull(reason string) {
+	if s.commits.Gate.SetFull(fmt.Errorf("%w: %s", ErrDiskFull, reason), time.Now()) {
+		s.log.Error().Str("reason", reason).Msg("disk is full, refusing writes")
+	}
 }
 
-// Fatalf must not return: Pebble calls it when a commit has half happened.
-func (l pebbleLog) Fatalf(format string, args ...any) {
-	l.die(fmt.Sprintf(format, args...))
+// pebbleOptions are the options that every opening of the files shares.
+func pebbleOptions(s *Store, lock *pebble.Lock) *pebble.Options {
+	o := engine.Options(s.fs, lock, s.options.CacheBytes, s.options.MemTableBytes)
+	o.ReadOnly = s.readOnly
+	return o
 }

@@ -9,14 +9,13 @@ import (
 	"troupe/persistence/replica"
 )
 
-// localRows is the store of a replica: what a group writes goes through the same queue as
+// localRows is the replica.Store of a shard: what a group writes goes through the same queue as
 // the writes of a store that stands alone, so one sync serves the logs of all groups.
 type localRows struct {
 	s  *Store
 	sh key.Shard
 }
 
-// Load implements replica.Store.
 func (l localRows) Load(key []byte) ([]byte, error) {
 	value, err := l.s.Load(key)
 	if errors.Is(err, ErrNotFound) {
@@ -25,7 +24,6 @@ func (l localRows) Load(key []byte) ([]byte, error) {
 	return value, err
 }
 
-// Scan implements replica.Store.
 func (l localRows) Scan(from, to []byte, visit func(key, value []byte) error) error {
 	g := l.s.read()
 	if g == nil {
@@ -35,7 +33,6 @@ func (l localRows) Scan(from, to []byte, visit func(key, value []byte) error) er
 	return l.s.scanPart(g, from, to, visit)
 }
 
-// Write implements replica.Store.
 func (l localRows) Write(how replica.Write, fill func(replica.Batch)) error {
 	for {
 		err := l.write(how, fill)
@@ -76,28 +73,21 @@ type localResult struct {
 	err     error
 }
 
-// Applied implements VisibleWaiter.
 func (o localOutcome) Applied() { o <- localResult{visible: true} }
 
-// Committed implements Waiter.
 func (o localOutcome) Committed(err error) { o <- localResult{err: err} }
 
-// rowsOf is a set of writes as a group fills it. Its keys are not all of one shard.
+// rowsOf is a set of writes as a group fills it: a replica.Batch. Its keys are not all of one shard.
 type rowsOf struct{ w *Writes }
 
-// Set implements replica.Batch.
 func (r rowsOf) Set(key, value []byte) { r.w.must(r.w.ticket.Batch.Set(key, value, nil)) }
 
-// DeleteRange implements replica.Batch.
 func (r rowsOf) DeleteRange(from, to []byte) { r.w.must(r.w.ticket.Batch.DeleteRange(from, to, nil)) }
 
-// Apply implements replica.Batch.
 func (r rowsOf) Apply(repr []byte) { r.w.must(engine.JoinRepr(r.w.ticket.Batch, repr)) }
 
-// Refusal implements replica.Store.
 func (l localRows) Refusal() error { return l.s.commits.Gate.Refusal() }
 
-// Snapshot implements replica.Store.
 func (l localRows) Snapshot() replica.Snapshot { return shardSnapshot{l.s.Snapshot(), l.sh} }
 
 type shardSnapshot struct {
@@ -105,7 +95,6 @@ type shardSnapshot struct {
 	sh key.Shard
 }
 
-// Scan implements replica.Snapshot.
 func (sn shardSnapshot) Scan(visit func(key, value []byte) error) error {
 	return sn.Snapshot.Scan(key.ShardPrefix(nil, sn.sh), visit)
 }

@@ -8,10 +8,9 @@ import (
 	"troupe/persistence/key"
 )
 
-// MergeCursor walks over the keys of several ranges at once, in the order of what
-// follows their prefixes; where that is the same, in the order of the keys. That is
-// how rows of all shards come in one order. It is used like a [Cursor], and belongs to
-// one goroutine.
+// MergeCursor walks over the keys of several ranges at once, in the order of what follows their prefixes; where that is
+// the same, in the order of the keys. That is how rows of all shards come in one order. It is used like a [Cursor], and
+// belongs to one goroutine.
 //
 // All sources are read with one iterator, some rows of each at a time: to open one costs
 // as much as many of its seeks, and most pages need few rows of each of hundreds of shards.
@@ -100,8 +99,7 @@ func (m *MergeCursor) moveAll(move func(*mergeSource) (more bool, err error)) bo
 // Key is the present key, with its shard. The slice is valid until the next move.
 func (m *MergeCursor) Key() []byte { return m.sources.all[0].key() }
 
-// Rest is what follows the prefix of the key's range, which decides the order. The
-// slice is valid until the next move.
+// Rest is what follows the prefix of the key's range, which decides the order. The slice is valid until the next move.
 func (m *MergeCursor) Rest() []byte { return m.sources.all[0].rest() }
 
 // Value is the present value. The slice is valid until the next move.

@@ -1,7 +1,6 @@
 package persistence
 
 import (
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -10,13 +9,6 @@ import (
 	"troupe/persistence/internal/disk"
 	"troupe/persistence/internal/engine"
 )
-
-// counters are the store's own; anybody adds to them.
-type counters struct {
-	barriers, writeStalls, backgroundErrors, slowDisk, corruptReads, corruptBlocks atomic.Uint64
-
-	freeBytes atomic.Int64
-}
 
 // Metrics is one reading of the store's counters. Counts run from Open on.
 type Metrics struct {
@@ -46,8 +38,7 @@ type Metrics struct {
 	CacheBytes int64
 }
 
-// Metrics reads the counters. It takes Pebble's lock for a moment; once a second
-// is fine, once a request is not.
+// Metrics reads the counters. It takes Pebble's lock for a moment; once a second is fine, once a request is not.
 func (s *Store) Metrics() Metrics {
 	m := Metrics{
 		Appended: s.commits.Counters.Appended.Load(), AppendedBytes: s.commits.Counters.AppendedBytes.Load(),
@@ -74,8 +65,7 @@ func (s *Store) Metrics() Metrics {
 	return m
 }
 
-// syncLatency reads count and mean from Pebble's histogram, which is in
-// nanoseconds.
+// syncLatency reads count and mean from Pebble's histogram, which is in nanoseconds.
 func syncLatency(h prometheus.Histogram) (count uint64, mean time.Duration) {
 	var m dto.Metric
 	if h == nil || h.Write(&m) != nil || m.GetHistogram().GetSampleCount() == 0 {

@@ -1,9 +1,7 @@
 package persistence
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -11,9 +9,8 @@ import (
 	"troupe/persistence/key"
 )
 
-// Load returns the value under key, in storage of the caller's own, or
-// ErrNotFound. It sees what was appended, durable or not: a caller that shows
-// the value to somebody calls AwaitDurable first or is the writer itself.
+// Load returns the value under key, in storage of the caller's own, or ErrNotFound. It sees what was appended, durable
+// or not: a caller that shows the value to somebody calls AwaitDurable first or is the writer itself.
 func (s *Store) Load(key []byte) ([]byte, error) {
 	g := s.read()
 	if g == nil {
@@ -24,45 +21,15 @@ func (s *Store) Load(key []byte) ([]byte, error) {
 }
 
 func (s *Store) load(v engine.View, k []byte) ([]byte, error) {
-	if key.IsReply(k) {
-		return s.loadRare(v, k)
-	}
-	value, closer, err := v.Get(k)
-	if errors.Is(err, pebble.ErrNotFound) {
+	// NB: an idempotency key is looked up before it is used for the first time.
+	value, err := engine.Load(v, k, key.IsReply(k))
+	switch {
+	case err == nil:
+		return value, nil
+	case errors.Is(err, pebble.ErrNotFound):
 		return nil, ErrNotFound
 	}
-	if err != nil {
-		return nil, s.readFault("load", k, err)
-	}
-	own := make([]byte, len(value))
-	copy(own, value)
-	if err := closer.Close(); err != nil {
-		return nil, s.readFault("load", k, err)
-	}
-	return own, nil
-}
-
-// loadRare is load for keys that are mostly not there: an idempotency key is
-// looked up before it is used for the first time. A filter answers that without
-// a block of data, at every level.
-func (s *Store) loadRare(v engine.View, key []byte) (value []byte, err error) {
-	it, err := v.RareIter()
-	if err != nil {
-		return nil, s.readFault("load", key, err)
-	}
-	defer func() {
-		if cerr := it.Close(); cerr != nil && (err == nil || errors.Is(err, ErrNotFound)) {
-			value, err = nil, s.readFault("load", key, cerr)
-		}
-	}()
-	if !it.SeekPrefixGE(key) || !bytes.Equal(it.Key(), key) {
-		return nil, ErrNotFound
-	}
-	found, err := it.ValueAndErr()
-	if err != nil {
-		return nil, s.readFault("load", key, err)
-	}
-	return append(make([]byte, 0, len(found)), found...), nil
+	return nil, s.readFault("load", k, err)
 }
 
 // Count returns the counter under key; one that was never written is zero.
@@ -96,10 +63,9 @@ func sumCounters(scan func([]byte, func(key, value []byte) error) error, prefix 
 // ParseCount reads a counter's value as Scan or a cursor gives it.
 func ParseCount(value []byte) (int64, error) { return engine.ParseCounter(value) }
 
-// Scan calls visit for every key that begins with prefix, in order, on one
-// consistent view; with [EveryShard] in the prefix, shard after shard. The slices are
-// valid during the call only. An error of visit ends the scan and is returned as it
-// is.
+// Scan calls visit for every key that begins with prefix, in order, on one consistent view; with [EveryShard] in the
+// prefix, shard after shard. The slices are valid during the call only. An error of visit ends the scan and is returned
+// as it is.
 func (s *Store) Scan(prefix []byte, visit func(key, value []byte) error) error {
 	g := s.read()
 	if g == nil {
@@ -152,17 +118,4 @@ func (s *Store) scanPart(v engine.View, lower, upper []byte, visit func(key, val
 		}
 	}
 	return nil
-}
-
-// readFault wraps an error of a read with its key. Damage becomes ErrCorrupt
-// and is counted.
-func (s *Store) readFault(op string, key []byte, err error) error {
-	if !errors.Is(err, ErrCorrupt) && !pebble.IsCorruptionError(err) {
-		return fmt.Errorf("%s %x: %w", op, key, err)
-	}
-	s.metrics.corruptReads.Add(1)
-	if info := pebble.ExtractDataCorruptionInfo(err); info != nil {
-		return fmt.Errorf("%s %x: %w: file %s: %w", op, key, ErrCorrupt, info.Path, info.Details)
-	}
-	return fmt.Errorf("%s %x: %w: %w", op, key, ErrCorrupt, err)
 }

@@ -20,9 +20,8 @@ import (
 // replacementTableBytes is the size of the tables in which a shard arrives.
 const replacementTableBytes = 64 << 20
 
-// replacement is the rows of a shard that another node sends: replica.Replacement. They
-// are written into tables beside the store's, which take the place of the shard's rows in
-// one step of Pebble's.
+// replacement is the rows of a shard that another node sends: replica.Replacement. They are written into tables beside
+// the store's, which take the place of the shard's rows in one step of Pebble's.
 type replacement struct {
 	s     *Store
 	sh    key.Shard
@@ -37,7 +36,6 @@ type tableWriter interface {
 	Close() error
 }
 
-// Replace implements replica.Store.
 func (l localRows) Replace() (replica.Replacement, error) {
 	if err := l.s.commits.Gate.Refusal(); err != nil {
 		return nil, err
@@ -45,7 +43,6 @@ func (l localRows) Replace() (replica.Replacement, error) {
 	return &replacement{s: l.s, sh: l.sh}, nil
 }
 
-// Set implements replica.Replacement.
 func (r *replacement) Set(k, value []byte) error {
 	if !bytes.HasPrefix(k, key.ShardPrefix(nil, r.sh)) || bytes.Compare(k, key.ShardEnd(nil, r.sh)) >= 0 {
 		return fmt.Errorf("key %x in a copy of shard %d", k, r.sh)
@@ -93,7 +90,6 @@ func (r *replacement) end() error {
 	return table.Close()
 }
 
-// Commit implements replica.Replacement.
 func (r *replacement) Commit() error {
 	if err := r.end(); err != nil {
 		r.Abort()
@@ -115,7 +111,6 @@ func (r *replacement) Commit() error {
 	return nil
 }
 
-// Abort implements replica.Replacement.
 func (r *replacement) Abort() {
 	_ = r.end()
 	for _, path := range r.paths {

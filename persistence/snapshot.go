@@ -1,6 +1,8 @@
 package persistence
 
 import (
+	"errors"
+
 	"troupe/persistence/internal/engine"
 	"troupe/persistence/key"
 )
@@ -16,8 +18,7 @@ type Snapshot struct {
 	db    engine.View // nil after Close of the store
 }
 
-// Snapshot returns the present moment. On a closed store every read of it
-// returns ErrClosed.
+// Snapshot returns the present moment. On a closed store every read of it returns ErrClosed.
 func (s *Store) Snapshot() *Snapshot {
 	g := s.read()
 	if g == nil {
@@ -26,8 +27,7 @@ func (s *Store) Snapshot() *Snapshot {
 	return &Snapshot{store: s, of: g, db: g.Snapshot()}
 }
 
-// Close gives the snapshot back. Cursors must be closed before. It must be
-// called once.
+// Close gives the snapshot back. Cursors must be closed before. It must be called once.
 func (sn *Snapshot) Close() error {
 	if sn.db == nil {
 		return nil
@@ -117,9 +117,8 @@ func (c *Cursor) Next() bool {
 	return c.land(c.it.First())
 }
 
-// Seek moves to the first key at or behind key, within the cursor's bounds; a
-// cursor that goes backward moves to the last key before key. It is false when
-// there is none and after an error.
+// Seek moves to the first key at or behind key, within the cursor's bounds; a cursor that goes backward moves to the
+// last key before key. It is false when there is none and after an error.
 func (c *Cursor) Seek(key []byte) bool {
 	if c.err != nil {
 		return false
@@ -168,4 +167,81 @@ func (c *Cursor) Close() error {
 		return nil
 	}
 	return c.it.Close()
+}
+
+// ScanRanges calls visit for every key of the ranges, in no order: range after range
+// and shard after shard. Otherwise it is Scan.
+func (sn *Snapshot) ScanRanges(visit func(key, value []byte) error, ranges ...key.Range) error {
+	if sn.db == nil {
+		return ErrClosed
+	}
+	return sn.store.scan(sn.db, visit, ranges...)
+}
+
+// Hop calls visit with the first key of each range in each shard, and then with the first one at or behind next, which it returned; nil leads to the next
+// range. The slice is valid during the call only. An error of visit ends it and is returned as it is.
+func (sn *Snapshot) Hop(visit func(key []byte) (next []byte, err error), ranges ...key.Range) (err error) {
+	c := sn.cursor(nil, nil, false)
+	defer func() { err = errors.Join(err, c.Close()) }()
+	for sh := range sn.store.shards {
+		for _, r := range ranges {
+			if sh >= sn.store.shardsOf(r) {
+				continue
+			}
+			c.confine(r.In(key.Shard(sh)))
+			for more := c.Next(); more; {
+				next, err := visit(c.Key())
+				if err != nil {
+					return err
+				}
+				more = next != nil && c.Seek(next)
+			}
+			if err := c.Err(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Estimate is about how many keys there are.
+type Estimate struct {
+	Keys  int64
+	Exact bool  // all of them were counted
+	Read  int64 // how many were
+}
+
+// Estimate counts the keys of ranges. Once a shard is done and enough were counted, it takes the other shards for like
+// those that it has read: ids are spread over them by a hash. It reads no more than most keys, most is not less than
+// enough, and all ranges are of EveryShard. visit is called with each key that it reads, and with nil before it looks
+// for the first one of a range in a shard, which costs as much as some keys. The slice is valid during the call only.
+// An error of visit ends it and is returned as it is.
+func (sn *Snapshot) Estimate(enough, most int64, visit func(key []byte) error, ranges ...key.Range) (Estimate, error) {
+	var e Estimate
+	shards := int64(sn.store.shards)
+	for sh := range shards {
+		for _, r := range ranges {
+			err := visit(nil)
+			if err != nil {
+				return Estimate{}, err
+			}
+			c := sn.Cursor(r.In(key.Shard(sh)))
+			for err == nil && e.Read < most && c.Next() {
+				e.Read++
+				err = visit(c.Key())
+			}
+			if cerr := errors.Join(c.Err(), c.Close()); err == nil {
+				err = cerr
+			}
+			if err != nil {
+				return Estimate{}, err
+			}
+		}
+		if e.Read >= enough {
+			e.Keys = e.Read * shards / (sh + 1)
+			return e, nil
+		}
+	}
+	e.Keys, e.Exact = e.Read, true
+	return e, nil
 }

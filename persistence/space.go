@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/wal"
-
 	"troupe/persistence/integrity"
 	"troupe/persistence/internal/commit"
 	"troupe/persistence/internal/disk"
@@ -16,28 +14,14 @@ const (
 	// spaceInterval is how often free space is looked at. Between two looks a fast
 	// disk takes some tens of megabytes, far less than FreeBytesMin leaves.
 	spaceInterval = 250 * time.Millisecond
-	// openBytesMin is what opening, or flushing, needs besides the logs that it
-	// writes into tables.
+	// openBytesMin is what opening, or flushing, needs besides the logs that it writes into tables.
 	openBytesMin = 4 << 20
 	// scarceLogs is how many logs' room there must be above FreeBytesMin for old
 	// logs to keep theirs: as many as Pebble keeps for later and has in use.
 	scarceLogs = 9
 )
 
-// space is what the space loop knows.
-type space struct {
-	// waiting says that the store is open read-only, until there is room for
-	// openBytes.
-	waiting   bool
-	openBytes int64
-	old       *engine.Generation // the one that was open to read, until its readers have left
-	// flushed is how many sets of writes had been applied when a full disk made the
-	// store write its memory into tables.
-	flushed uint64
-}
-
-// spaceLoop watches free space. It has a goroutine of its own because asking
-// the file system can hang.
+// spaceLoop watches free space. It has a goroutine of its own because asking the file system can hang.
 //
 // The point is to refuse before Pebble meets the end of the disk: it would not
 // return an error, it would try again forever and block every writer.
@@ -87,16 +71,8 @@ func (s *Store) pollSpace() {
 	}
 }
 
-// diskFull shuts the store at once. It may be called under Pebble's locks.
-func (s *Store) diskFull(reason string) {
-	if s.commits.Gate.SetFull(fmt.Errorf("%w: %s", ErrDiskFull, reason), time.Now()) {
-		s.log.Error().Str("reason", reason).Msg("disk is full, refusing writes")
-	}
-}
-
-// reclaimSpace frees disk space when there is little. The space of old logs goes at
-// once. When writes are refused, it flushes the memtable, so that its logs are not
-// needed any more.
+// reclaimSpace frees disk space when there is little. The space of old logs goes at once. When writes are refused, it
+// flushes the memtable, so that its logs are not needed any more.
 func (s *Store) reclaimSpace(free int64) {
 	if s.options.FreeBytesMin < 0 || free < 0 || s.space.waiting {
 		return
@@ -118,15 +94,14 @@ func (s *Store) reclaimSpace(free int64) {
 	s.space.flushed = applied
 }
 
-// roomToOpen decides whether there is room to open the store for writing: without
-// it, writing the logs into tables would hang. Otherwise the store is opened to
-// read, and for writing as soon as there is room. Old logs make some.
+// roomToOpen decides whether there is room to open the store for writing: without it, writing the logs into tables
+// would hang. Otherwise the store is opened to read, and for writing as soon as there is room. Old logs make some.
 func (s *Store) roomToOpen(found integrity.Found) error {
 	s.space.openBytes = found.LogBytes + openBytesMin
 	if s.readOnly || s.options.FreeBytesMin < 0 || s.hasRoom() {
 		return nil
 	}
-	if err := s.removeLogs(found.OldestLog); err != nil {
+	if err := s.folder.RemoveLogs(found.OldestLog); err != nil {
 		return err
 	}
 	if s.hasRoom() {
@@ -148,21 +123,4 @@ func (s *Store) awaitRoom() {
 func (s *Store) hasRoom() bool {
 	free := disk.FreeBytes(s.fs, s.dir)
 	return free < 0 || free >= s.space.openBytes
-}
-
-// removeLogs removes the logs before minLog, as Pebble does once it is open for
-// writing: all of their records are in tables.
-func (s *Store) removeLogs(minLog uint64) error {
-	names, err := s.fs.List(s.dir)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if n, _, ok := wal.ParseLogFilename(name); ok && uint64(n) < minLog {
-			if err := s.fs.Remove(s.fs.PathJoin(s.dir, name)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

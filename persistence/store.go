@@ -3,13 +3,12 @@ package persistence
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/rs/zerolog"
 
@@ -18,12 +17,12 @@ import (
 	"troupe/persistence/internal/disk"
 	"troupe/persistence/internal/engine"
 	"troupe/persistence/key"
+	"troupe/persistence/replica"
 )
 
 // Store is one open store. All methods are safe for concurrent use.
 type Store struct {
-	// db is exchanged once in the life of a store that was opened on a full disk;
-	// see reopen.
+	// db is exchanged once in the life of a store that was opened on a full disk; see reopen.
 	db atomic.Pointer[engine.Generation]
 
 	// Built by Open, then read only.
@@ -32,7 +31,7 @@ type Store struct {
 	options  Options // defaults filled in
 	readOnly bool
 	purpose  purpose
-	ids      ids
+	folder   disk.Identity
 	log      zerolog.Logger
 	fs       vfs.FS
 	shards   int
@@ -64,251 +63,10 @@ type Store struct {
 	closeErr  error
 }
 
-// Open opens the store in dir, creating it when dir is absent or empty and
-// Options.IDFile demands none. Before anything is changed, the files are checked
-// against each other and against the integrity checkpoint that an earlier process
-// left; see the package comment for what that finds.
-//
-// On a full disk the store is opened to be read, and takes writes as soon as there
-// is room. With replicas it is not opened then: ErrDiskFull.
-//
-// It returns ErrLocked, ErrMissing, ErrOtherStore, ErrIncomplete, ErrDamaged,
-// ErrUnreleased or ErrNewer, wrapped with what to do, ErrReplicated, ErrReplicaDamaged, or the file
-// system's own error.
-func Open(dir string, o Options) (*Store, error) { return newStore(dir, o, purpose{}) }
-
-// Create makes a new store in dir, which must be absent or empty, and closes it.
-// From then on it is the one that Options.IDFile demands. It returns ErrExists
-// when there is a store, and the errors of Open.
-func Create(dir string, o Options) error {
-	s, err := newStore(dir, o, purpose{createOnly: true})
-	if err != nil {
-		return err
-	}
-	return s.Close()
-}
-
 // purpose is what a store is opened for beside being used.
 type purpose struct {
 	createOnly bool // create, or fail
 	recovers   bool // its groups are founded again, so it may be open without them
-}
-
-func newStore(dir string, o Options, p purpose) (*Store, error) {
-	o = o.EnsureDefaults()
-	if err := o.Validate(); err != nil {
-		return nil, fmt.Errorf("open store %s: %w", dir, err)
-	}
-	s := &Store{
-		dir: dir, options: o, readOnly: o.ReadOnly, purpose: p, log: o.Log, started: time.Now(),
-		stop: make(chan struct{}), spaceDone: make(chan struct{}),
-	}
-	s.metrics.freeBytes.Store(-1)
-	s.commits = commit.New(commit.Options{Applier: applier{s}, DB: &s.db, WaitMax: o.CommitWaitMax, Log: o.Log, Fatal: o.Fatal})
-	if err := s.open(); err != nil {
-		for i := len(s.undo) - 1; i >= 0; i-- {
-			err = errors.Join(err, s.undo[i]())
-		}
-		return nil, fmt.Errorf("open store %s: %w", dir, err)
-	}
-	return s, nil
-}
-
-// open runs the steps of Open in order. What each step must take back is in
-// s.undo as soon as it succeeded.
-func (s *Store) open() error {
-	s.wrapFS()
-	lock, err := prepareDir(s)
-	if err != nil {
-		return err
-	}
-	present, found, err := check(s, lock)
-	if err != nil {
-		return err
-	}
-	s.shards, s.replicated, s.crashed = present.Shards, present.Replicas, found.Crashed
-	s.feedEnds = make([]feedEnd, s.shards)
-	if s.replicated && s.options.Replication == nil && !s.readOnly && !s.purpose.recovers {
-		return ErrReplicated
-	}
-	if !s.readOnly {
-		s.recordID()
-	}
-	s.recorder = s.newRecorder()
-	if err := s.roomToOpen(found); err != nil {
-		return err
-	}
-	readOnly := s.readOnly || s.space.waiting
-	err = s.openDB(readOnly)
-	if errors.Is(err, syscall.ENOSPC) && !readOnly {
-		// What opening writes by itself, merges of tables among it, has taken the room.
-		s.awaitRoom()
-		err = s.openDB(true)
-	}
-	if err != nil {
-		return err
-	}
-	s.undo = append(s.undo, s.closeDB)
-	if s.readOnly {
-		s.commits.Gate.SetReadOnly()
-	}
-	s.start()
-	if err := s.startReplicas(); err != nil {
-		s.stopReplicas()
-		return errors.Join(err, s.endLoops())
-	}
-	s.log.Info().Str("dir", s.dir).Int("shards", s.shards).Bool("after_crash", s.crashed).
-		Dur("tookMs", time.Since(s.started)).Msg("store is open")
-	return nil
-}
-
-// openDB opens the files, which were checked before. Unless they are only read, it begins to
-// record what is durable.
-func (s *Store) openDB(readOnly bool) error {
-	o := pebbleOptions(s, nil)
-	o.ReadOnly = readOnly
-	o.EventListener = listener(s)
-	o.Logger = pebbleLog{log: s.log, die: s.commits.Die}
-	o.ErrorIfNotExists = true
-	g, err := engine.Open(s.fs, s.dir, o)
-	if err != nil {
-		return err
-	}
-	if !readOnly {
-		if err := s.recorder.Start(func() ([]integrity.Table, error) { return integrity.Tables(engine.Pebble(g)) }); err != nil {
-			return errors.Join(err, g.Close())
-		}
-	}
-	s.db.Store(g)
-	return nil
-}
-
-// check looks at the files before any of them is changed.
-func check(s *Store, lock *pebble.Lock) (present disk.Format, found integrity.Found, err error) {
-	if present, err = s.readFormat(); err != nil {
-		return disk.Format{}, integrity.Found{}, err
-	}
-	o := pebbleOptions(s, lock)
-	o.Logger = pebbleLog{log: s.log, die: func(reason string) { panic(reason) }}
-	found, err = integrity.Check(integrity.CheckOptions{FS: s.fs, Dir: s.dir, Open: o, TableBytesMax: s.options.VerifyBytesMax})
-	return present, found, err
-}
-
-// newRecorder returns what keeps the integrity checkpoint.
-func (s *Store) newRecorder() *integrity.Recorder {
-	return integrity.Record(integrity.RecordOptions{
-		FS: s.fs, Dir: s.dir, Interval: s.options.CheckpointInterval, LogBytes: s.options.logBytes(), SpareBytes: 2 * disk.LogAhead,
-		Opened: s.started, Log: s.log, Fatal: s.commits.Die,
-	})
-}
-
-// start begins the store's own goroutines. Close ends them.
-func (s *Store) start() {
-	s.commits.Start()
-	if s.readOnly {
-		close(s.spaceDone)
-		return
-	}
-	s.pollSpace()
-	go s.spaceLoop()
-}
-
-// pebbleOptions are the options that every opening of the files shares.
-func pebbleOptions(s *Store, lock *pebble.Lock) *pebble.Options {
-	o := &pebble.Options{
-		FS:                          s.fs,
-		Lock:                        lock,
-		ReadOnly:                    s.readOnly,
-		FormatMajorVersion:          pebble.FormatNewest,
-		Merger:                      engine.SumMerger,
-		CacheSize:                   s.options.CacheBytes,
-		MemTableSize:                uint64(s.options.MemTableBytes),
-		MemTableStopWritesThreshold: 4,
-		// Eight flushes are merged into the next level at once; DESIGN.md has a row about it.
-		L0CompactionThreshold:      16,
-		L0StopWritesThreshold:      64,
-		MaxManifestFileSize:        16 << 20,
-		CompactionConcurrencyRange: func() (lower, upper int) { return 1, 2 },
-	}
-	for i := range o.Levels {
-		// Most lookups of an idempotency key find nothing; ten bits per key let 99
-		// of 100 of them end without reading a block.
-		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
-	}
-	return o
-}
-
-// Close takes no more writes, waits until everything appended is answered and
-// every reader has left, and notes that the store was closed. Readers are
-// waited for, and so is a stuck disk, for Options.CommitWaitMax; after that it
-// returns an error with the files still open, and the process should end.
-// Further calls return the same.
-func (s *Store) Close() error {
-	s.closeOnce.Do(func() { s.closeErr = s.close() })
-	return s.closeErr
-}
-
-func (s *Store) close() error {
-	s.stopReplicas()
-	if err := s.endLoops(); err != nil {
-		return fmt.Errorf("close store %s: %w", s.dir, err)
-	}
-	if !s.awaitReaders() {
-		return fmt.Errorf("close store %s: readers or snapshots are still open", s.dir)
-	}
-	var errs []error
-	for i := len(s.undo) - 1; i >= 0; i-- {
-		errs = append(errs, s.undo[i]())
-	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("close store %s: %w", s.dir, err)
-	}
-	s.log.Info().Str("dir", s.dir).Msg("store is closed")
-	return nil
-}
-
-// endLoops takes no more writes, and ends what start began once everything appended is
-// answered.
-func (s *Store) endLoops() error {
-	if err := s.commits.Close(); err != nil {
-		return err
-	}
-	close(s.stop)
-	<-s.spaceDone
-	return nil
-}
-
-// awaitReaders lets no more readers in and waits for those inside, but not longer
-// than Options.CommitWaitMax. It says whether all are gone.
-func (s *Store) awaitReaders() bool {
-	now := s.db.Load()
-	now.Shut()
-	timer := time.NewTimer(s.options.CommitWaitMax)
-	defer timer.Stop()
-	for _, g := range []*engine.Generation{now, s.space.old} {
-		if g == nil {
-			continue
-		}
-		select {
-		case <-g.Gone():
-		case <-timer.C:
-			return false
-		}
-	}
-	return true
-}
-
-// closeDB closes the database and, when that went well, says so in the integrity
-// checkpoint.
-func (s *Store) closeDB() error {
-	s.recorder.Stop()
-	if err := errors.Join(s.closeOld(), s.db.Load().Close()); err != nil {
-		return err
-	}
-	if s.readOnly || s.space.waiting {
-		return nil
-	}
-	return s.recorder.Close()
 }
 
 // ShardOf returns the shard that an instance belongs to, forever.
@@ -316,3 +74,162 @@ func (s *Store) ShardOf(id key.ID) key.Shard { return id.Shard(s.shards) }
 
 // OpenedAfterCrash says whether the last process ended without Close.
 func (s *Store) OpenedAfterCrash() bool { return s.crashed }
+
+// Backlog is how many bytes were appended that are not durable yet.
+func (s *Store) Backlog() int64 { return s.commits.Backlog.Load() }
+
+// Accepting returns nil while new writes are taken, else why not: it wraps ErrStalled, ErrDiskFull, ErrReadOnly or
+// ErrClosed. It costs one atomic load, so it can be asked before every request.
+func (s *Store) Accepting() error { return s.commits.Gate.Refusal() }
+
+// mutant is empty in every program that serves. A program that is linked with
+//
+//	-ldflags "-X troupe/persistence.mutant=nosync"
+//
+// has a bug on purpose: it acknowledges writes before they are durable. Harnesses that
+// look for lost writes are run against it and must find some.
+var mutant string
+
+// ackBeforeSync says whether this program has that bug.
+var ackBeforeSync = mutant == "nosync"
+
+// applier is the store as the commit path sees it: a commit.Applier.
+type applier struct{ *Store }
+
+func (s applier) Apply(db *engine.Generation, batch engine.Batch, synced bool) (log uint64, err error) {
+	log = s.recorder.NewestLog()
+	s.recorder.Stamp(batch.Repr())
+	if synced && !ackBeforeSync {
+		return log, db.ApplySynced(batch)
+	}
+	return log, db.ApplyUnsynced(batch)
+}
+
+func (s applier) Sync(batch engine.Batch, log uint64) error {
+	if ackBeforeSync {
+		return nil
+	}
+	if err := batch.SyncWait(); err != nil {
+		return err
+	}
+	s.recorder.Durable(log, uint64(batch.SeqNum())+uint64(batch.Count()))
+	return nil
+}
+
+func (s applier) Answered() {
+	if s.replicas == nil {
+		s.written.ring()
+	}
+}
+
+// feedEnd is the last row of a shard's feed. In a store that stands alone it is the applier's; with
+// replicas it is under the lock of the shard's group.
+type feedEnd struct {
+	known   bool
+	epoch   uint64 // in which it was read; 0 in a store that stands alone
+	place   key.FeedPlace
+	ordinal uint64
+}
+
+// Written returns a channel that is closed when more has become durable in the numbered shards
+// of this node. It may be closed for nothing; who waits looks again.
+func (s *Store) Written() <-chan struct{} { return s.written.await() }
+
+// read counts the caller in as a reader of the present generation; the caller must
+// call leave. It returns nil once the store is closed.
+func (s *Store) read() *engine.Generation {
+	for {
+		g := s.db.Load()
+		if g.Enter() {
+			return g
+		}
+		if g == s.db.Load() {
+			return nil
+		}
+	}
+}
+
+// counters are the store's own; anybody adds to them.
+type counters struct {
+	barriers, writeStalls, backgroundErrors, slowDisk, corruptReads, corruptBlocks atomic.Uint64
+
+	freeBytes atomic.Int64
+}
+
+// shardsOf is in how many shards a range is.
+func (s *Store) shardsOf(r key.Range) int {
+	if r.IsEveryShard() {
+		return s.shards
+	}
+	return 1
+}
+
+// readFault wraps an error of a read with its key. Damage becomes ErrCorrupt and is counted.
+func (s *Store) readFault(op string, key []byte, err error) error {
+	if !errors.Is(err, ErrCorrupt) && !pebble.IsCorruptionError(err) {
+		return fmt.Errorf("%s %x: %w", op, key, err)
+	}
+	s.metrics.corruptReads.Add(1)
+	if info := pebble.ExtractDataCorruptionInfo(err); info != nil {
+		return fmt.Errorf("%s %x: %w: file %s: %w", op, key, ErrCorrupt, info.Path, info.Details)
+	}
+	return fmt.Errorf("%s %x: %w: %w", op, key, ErrCorrupt, err)
+}
+
+// alone is the epoch of all shards of a store without replicas.
+const alone uint64 = 1
+
+func (s *Store) replicaOf(sh key.Shard) *atomic.Pointer[replica.Group] {
+	if sh == key.Meta {
+		return &s.replicas.groups[s.shards]
+	}
+	return &s.replicas.groups[sh]
+}
+
+// Shards is how many numbered shards the store has.
+func (s *Store) Shards() uint16 { return uint16(s.shards) }
+
+// AllShards are the numbered shards and Meta.
+func (s *Store) AllShards() iter.Seq[key.Shard] {
+	return func(yield func(key.Shard) bool) {
+		for sh := range key.Shard(s.shards) {
+			if !yield(sh) {
+				return
+			}
+		}
+		yield(key.Meta)
+	}
+}
+
+// Replica returns this node's replica of a shard, nil when it has none or the store stands alone.
+func (s *Store) Replica(sh key.Shard) *replica.Group {
+	if s.replicas == nil {
+		return nil
+	}
+	return s.replicaOf(sh).Load()
+}
+
+// Epoch returns the epoch in which this node may read and write a shard, 0 when it
+// does not lead it. A store that stands alone has one epoch, for good.
+func (s *Store) Epoch(sh key.Shard) uint64 {
+	if s.replicas == nil {
+		return alone
+	}
+	if g := s.replicaOf(sh).Load(); g != nil {
+		return g.Epoch()
+	}
+	return 0
+}
+
+// Alone says whether the store has no replicas: what is read in it needs no confirmation by other nodes.
+func (s *Store) Alone() bool { return s.replicas == nil }
+
+// space is what the space loop knows.
+type space struct {
+	// waiting says that the store is open read-only, until there is room for openBytes.
+	waiting   bool
+	openBytes int64
+	old       *engine.Generation // the one that was open to read, until its readers have left
+	// flushed is how many sets of writes had been applied when a full disk made the store write its memory into tables.
+	flushed uint64
+}

@@ -27,9 +27,9 @@ func belonging(fs vfs.FS) Options {
 
 func idFile(t testing.TB, fs vfs.FS, path string) string {
 	t.Helper()
-	id, err := disk.Folder{FS: fs, Dir: "db"}.WantedID(path)
-	must(t, err)
-	return id
+	i := disk.Identity{Folder: disk.Folder{FS: fs, Dir: "db"}, File: path}
+	must(t, i.ReadDemand())
+	return i.Wanted
 }
 
 // wantBelonging demands that the store is the one that its file outside names.

@@ -22,14 +22,12 @@ type VerifyReport struct {
 	Counters   map[string]int64 // sum over the shards, by "workflow/version"
 }
 
-// Verify reads all of a store: the checksum of every block of every table, the
-// first and last key of each against the MANIFEST, the order of keys within and
-// between levels, and the form of every key and counter. What Open checks was
+// Verify reads all of a store: the checksum of every block of every table, the first and last key of each against the
+// MANIFEST, the order of keys within and between levels, and the form of every key and counter. What Open checks was
 // checked by Open. It takes as long as reading the disk does; ctx ends it early.
 //
-// It works on a store in use, and then checks what is there at the moment; for
-// a whole check the store is opened with Options.ReadOnly. The error wraps
-// ErrCorrupt or ErrDamaged and lists the first faults.
+// It works on a store in use, and then checks what is there at the moment; for a whole check the store is opened with
+// Options.ReadOnly. The error wraps ErrCorrupt or ErrDamaged and lists the first faults.
 func (s *Store) Verify(ctx context.Context) (VerifyReport, error) {
 	r := VerifyReport{Keys: map[string]int64{}, Counters: map[string]int64{}}
 	g := s.read()

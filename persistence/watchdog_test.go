@@ -153,7 +153,7 @@ func TestAppendDoesNotWaitForRoomInMemory(t *testing.T) {
 		if s.commits.Idle() {
 			t.Fatal("no commit is waiting for room")
 		}
-		clocktest.Advance(2*time.Second)
+		clocktest.Advance(2 * time.Second)
 		wantError(t, "accepting", s.Accepting(), ErrStalled)
 		clocktest.Advance(s.options.CommitWaitMax)
 		if len(told) != memoryAppends {

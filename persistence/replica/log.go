@@ -82,21 +82,18 @@ func (e *entries) addLocked(index uint64, size int) {
 	e.mu.bytes += int64(size)
 }
 
-// FirstIndex implements raft.LogStore.
 func (e *entries) FirstIndex() (uint64, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.mu.first, nil
 }
 
-// LastIndex implements raft.LogStore.
 func (e *entries) LastIndex() (uint64, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.mu.last, nil
 }
 
-// GetLog implements raft.LogStore.
 func (e *entries) GetLog(index uint64, l *raft.Log) error {
 	if ok, err := e.recall(index, l); ok || err != nil {
 		return err
@@ -125,7 +122,6 @@ func (e *entries) recall(index uint64, l *raft.Log) (bool, error) {
 	return false, nil
 }
 
-// StoreLog implements raft.LogStore.
 func (e *entries) StoreLog(l *raft.Log) error { return e.StoreLogs([]*raft.Log{l}) }
 
 // StoreLogs implements raft.LogStore. The entries are durable when it returns. When it
@@ -302,13 +298,11 @@ func (v votes) key(name []byte) []byte {
 	return append(v.prefix[:len(v.prefix):len(v.prefix)], name...)
 }
 
-// Set implements raft.StableStore.
 func (v votes) Set(name, value []byte) error {
 	defer v.watch()()
 	return v.store.Write(Vital, func(b Batch) { b.Set(v.key(name), value) })
 }
 
-// Get implements raft.StableStore.
 func (v votes) Get(name []byte) ([]byte, error) {
 	value, err := v.store.Load(v.key(name))
 	if err == nil && value == nil {
@@ -317,12 +311,10 @@ func (v votes) Get(name []byte) ([]byte, error) {
 	return value, err
 }
 
-// SetUint64 implements raft.StableStore.
 func (v votes) SetUint64(name []byte, n uint64) error {
 	return v.Set(name, encodeUint64(n))
 }
 
-// GetUint64 implements raft.StableStore.
 func (v votes) GetUint64(name []byte) (uint64, error) {
 	value, err := v.Get(name)
 	if err != nil {

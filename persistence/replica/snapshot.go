@@ -107,7 +107,6 @@ func (s *snapshots) raised(meta *raft.SnapshotMeta, applied uint64) (*raft.Snaps
 	return &later, nil
 }
 
-// List implements raft.SnapshotStore.
 func (s *snapshots) List() ([]*raft.SnapshotMeta, error) {
 	meta, err := s.meta()
 	if err != nil || meta == nil {
@@ -116,7 +115,6 @@ func (s *snapshots) List() ([]*raft.SnapshotMeta, error) {
 	return []*raft.SnapshotMeta{meta}, nil
 }
 
-// Create implements raft.SnapshotStore.
 func (s *snapshots) Create(version raft.SnapshotVersion, index, term uint64, servers raft.Configuration, serversIndex uint64, _ raft.Transport) (raft.SnapshotSink, error) {
 	return s.create(version, index, term, servers, serversIndex), nil
 }
@@ -196,10 +194,8 @@ type install struct {
 	buffer []byte      // a row that is not whole yet
 }
 
-// ID implements raft.SnapshotSink.
 func (i *install) ID() string { return i.meta.ID }
 
-// Write implements raft.SnapshotSink.
 func (i *install) Write(p []byte) (int, error) {
 	if i.rows == nil {
 		var err error
@@ -321,7 +317,6 @@ func (i *install) closeOwn() error {
 	})
 }
 
-// Cancel implements raft.SnapshotSink.
 func (i *install) Cancel() error {
 	if i.rows != nil {
 		i.rows.Abort()

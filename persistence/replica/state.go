@@ -106,7 +106,6 @@ func (s *state) position() (position, <-chan struct{}) {
 	return s.at, s.changed
 }
 
-// Apply implements raft.FSM.
 func (s *state) Apply(l *raft.Log) any { return s.ApplyBatch([]*raft.Log{l})[0] }
 
 // ApplyBatch implements raft.BatchingFSM. The answer to an entry of writes is nil or an
@@ -176,18 +175,16 @@ func (s *state) apply(b Batch, at *position, l *raft.Log) (answer any, changes [
 	return nil, changes
 }
 
-// Snapshot implements raft.FSM: the rows themselves are the snapshot.
+// The rows themselves are the snapshot.
 func (s *state) Snapshot() (raft.FSMSnapshot, error) { return rowsAsTheyAre{}, nil }
 
 type rowsAsTheyAre struct{}
 
-// Persist implements raft.FSMSnapshot.
 func (rowsAsTheyAre) Persist(sink raft.SnapshotSink) error { return sink.Close() }
 
-// Release implements raft.FSMSnapshot.
 func (rowsAsTheyAre) Release() {}
 
-// Restore implements raft.FSM. The rows are in place already; see install.Close.
+// The rows are in place already; see install.Close.
 func (s *state) Restore(source io.ReadCloser) error {
 	_, err := io.Copy(io.Discard, source)
 	return errors.Join(err, source.Close())

@@ -162,10 +162,8 @@ func newTransport(o *Options, logger raftLogger) *transport {
 	return t
 }
 
-// Consumer implements raft.Transport.
 func (t *transport) Consumer() <-chan raft.RPC { return t.requests }
 
-// SetHeartbeatHandler implements raft.Transport.
 func (t *transport) SetHeartbeatHandler(handle func(raft.RPC)) {
 	t.NetworkTransport.SetHeartbeatHandler(func(rpc raft.RPC) {
 		t.heartbeats.RLock()
@@ -286,10 +284,8 @@ type streamLayer struct {
 	node nodeAddress
 }
 
-// Addr implements net.Listener.
 func (l streamLayer) Addr() net.Addr { return l.node }
 
-// Dial implements raft.StreamLayer.
 func (l streamLayer) Dial(to raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
 	return l.Streams.Dial(string(to), timeout)
 }
@@ -297,10 +293,8 @@ func (l streamLayer) Dial(to raft.ServerAddress, timeout time.Duration) (net.Con
 // nodeAddress is the id of a node as an address.
 type nodeAddress string
 
-// Network implements net.Addr.
 func (nodeAddress) Network() string { return "node" }
 
-// String implements net.Addr.
 func (a nodeAddress) String() string { return string(a) }
 
 // raftLogger is what Raft logs to.
@@ -323,7 +317,6 @@ var copyLines = []string{
 	"failed to finalize snapshot", "failed to restore snapshot", "ignoring installSnapshot request with older term than current term",
 }
 
-// Accept implements hclog.SinkAdapter.
 func (r *raftLines) Accept(_ string, level hclog.Level, msg string, args ...any) {
 	of := zerolog.DebugLevel
 	if slices.Contains(copyLines, msg) {

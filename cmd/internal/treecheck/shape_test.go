@@ -21,7 +21,6 @@ const (
 // without tests. A number may only go down, and a row goes when its package is within the bound.
 var packageLinesToday = map[string]int{
 	"statemachine": 3868,
-	"persistence":  4232,
 }
 
 // emptyNames say nothing about what is in a package.

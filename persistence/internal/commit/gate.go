@@ -87,6 +87,7 @@ func (g *Gate) close() {
 	g.updateLocked()
 }
 
+// SetReadOnly shuts the gate for good.
 func (g *Gate) SetReadOnly() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -109,6 +110,7 @@ func (g *Gate) SetFull(reason error, since time.Time) (changed bool) {
 	return changed
 }
 
+// IsFull says whether the disk counts as full.
 func (g *Gate) IsFull() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -130,9 +132,8 @@ func (g *Gate) SetBackground(err error, now time.Time) {
 	g.updateLocked()
 }
 
-// forgetBackground drops a background failure that has not come again for hold.
-// Without it a store whose last compaction failed would stay shut, because
-// without writes there may be none to succeed.
+// forgetBackground drops a background failure that has not come again for hold. Without it a store whose last
+// compaction failed would stay shut, because without writes there may be none to succeed.
 func (g *Gate) forgetBackground(now time.Time, hold time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -142,8 +143,7 @@ func (g *Gate) forgetBackground(now time.Time, hold time.Duration) {
 	}
 }
 
-// setStalled records whether commits get through. It says whether that changed
-// anything.
+// setStalled records whether commits get through. It says whether that changed anything.
 func (g *Gate) setStalled(stalled bool) (changed bool) {
 	changed = g.stalled.Swap(stalled) != stalled
 	if changed {

@@ -40,9 +40,8 @@ const (
 	// groupsMax is how many groups may wait for a sync. One sync serves all that are there
 	// when it begins; what comes while that many wait gathers in larger groups.
 	groupsMax = 64
-	// groupTicketsMax and groupBytesMax are how much is enough for one group: what a group
-	// costs by itself is little beside that, and its log record is written while the next
-	// group is gathered.
+	// groupTicketsMax and groupBytesMax are how much is enough for one group: what a group costs by itself is little
+	// beside that, and its log record is written while the next group is gathered.
 	groupTicketsMax = 256
 	groupBytesMax   = 256 << 10
 )
@@ -83,8 +82,7 @@ type Pipeline struct {
 
 	o     Options
 	queue *queue
-	// free has the groups that nobody uses, applied those that the committer has not passed.
-	// Both have room for all.
+	// free has the groups that nobody uses, applied those that the committer has not passed. Both have room for all.
 	free, applied chan *group
 	committed     chan struct{} // closed when the committer has returned
 	// writing counts the tickets with changes that were accepted and that the committer has not passed yet.
@@ -93,8 +91,7 @@ type Pipeline struct {
 	watchdog watchdog
 }
 
-// group is tickets that share one batch of the database and one sync. It belongs to the
-// applier, then to the committer.
+// group is tickets that share one batch of the database and one sync. It belongs to the applier, then to the committer.
 type group struct {
 	tickets []*Ticket          // in the order of Append; changed under the queue's lock
 	db      *engine.Generation // that the batch was made for
@@ -192,8 +189,7 @@ func (p *Pipeline) Die(reason string) {
 	select {}
 }
 
-// applyLoop is the applier: it gathers tickets into groups until the queue is closed and
-// empty.
+// applyLoop is the applier: it gathers tickets into groups until the queue is closed and empty.
 func (p *Pipeline) applyLoop() {
 	defer close(p.applied)
 	for g := range p.free {
@@ -258,8 +254,7 @@ func (g *group) add(t *Ticket) {
 // writes reports whether there is anything to apply.
 func (g *group) writes() bool { return g.batch != nil && g.batch.Count() > 0 }
 
-// commitLoop is the committer: it answers the tickets in order until the applier has
-// ended.
+// commitLoop is the committer: it answers the tickets in order until the applier has ended.
 func (p *Pipeline) commitLoop() {
 	defer close(p.committed)
 	for g := range p.applied {

@@ -5,8 +5,7 @@ import (
 	"sync"
 )
 
-// The states of a ticket. Whoever moves it from waiting to answering calls the
-// waiter; nobody else ever does.
+// The states of a ticket. Whoever moves it from waiting to answering calls the waiter; nobody else ever does.
 const (
 	waiting   uint32 = iota // nobody has answered yet
 	answering               // somebody is inside Committed
@@ -15,9 +14,8 @@ const (
 
 // queue holds the tickets of all running Appends in the order of their calls.
 //
-// The goal: every waiter is called exactly once, in order, never two at a time,
-// by a committer that waits for syncs, and when the disk hangs by the watchdog
-// instead. A lock around the calls would do, but then a slow waiter would hold
+// The goal: every waiter is called exactly once, in order, never two at a time, by a committer that waits for syncs,
+// and when the disk hangs by the watchdog instead. A lock around the calls would do, but then a slow waiter would hold
 // up every Append. So the tickets have states:
 //
 //  1. The committer walks the tickets in order. It waits for the sync of a ticket's group and
@@ -108,9 +106,8 @@ func (q *queue) enough() int {
 	return len(q.mu.pending)
 }
 
-// release ends the hold on the tickets of the oldest group and gives their memory back.
-// All of them are answered, so a sweep that begins later does not see them; one that is
-// running may still read their states.
+// release ends the hold on the tickets of the oldest group and gives their memory back. All of them are answered, so a
+// sweep that begins later does not see them; one that is running may still read their states.
 func (q *queue) release(g *group) {
 	q.mu.Lock()
 	q.mu.groups = slices.Delete(q.mu.groups, 0, 1)
@@ -124,8 +121,7 @@ func (q *queue) release(g *group) {
 	q.mu.Unlock()
 }
 
-// empty says whether no ticket is left, also none that the watchdog has answered: all
-// that was appended is durable.
+// empty says whether no ticket is left, also none that the watchdog has answered: all that was appended is durable.
 func (q *queue) empty() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -25,9 +25,8 @@ type watchdog struct {
 	stop, done chan struct{}
 }
 
-// watch is the watchdog. It asks nothing of the disk and takes no lock that somebody
-// holds over I/O, so it runs on when the disk hangs. One ticker serves all
-// commits; there is no timer for each.
+// watch is the watchdog. It asks nothing of the disk and takes no lock that somebody holds over I/O, so it runs on when
+// the disk hangs. One ticker serves all commits; there is no timer for each.
 func (p *Pipeline) watch() {
 	w := &p.watchdog
 	defer close(w.done)

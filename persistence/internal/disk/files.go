@@ -12,16 +12,13 @@ import (
 )
 
 // Files is the file system that a store works on. It makes a new MANIFEST's directory entry durable before anything can
-// refer to it. Pebble writes and syncs the file, then makes the marker that puts
-// it in force, then syncs the directory: on a file system that may keep the
-// second entry and lose the first, a crash in between leaves a store that does
-// not open. It costs one sync for each MANIFEST, so a few a day.
+// refer to it. Pebble writes and syncs the file, then makes the marker that puts it in force, then syncs the directory:
+// on a file system that may keep the second entry and lose the first, a crash in between leaves a store that does not
+// open. It costs one sync for each MANIFEST, so a few a day.
 //
-// It also reserves disk space for logs, when Pebble asks for it, and for the
-// MANIFEST. A failed write to either ends the process; a write into reserved space
-// does not fail when others fill the disk. A log gets no reservation that would
-// make the disk count as full. And it keeps the tables that readers of the previous
-// generation need.
+// It also reserves disk space for logs, when Pebble asks for it, and for the MANIFEST. A failed write to either ends
+// the process; a write into reserved space does not fail when others fill the disk. A log gets no reservation that
+// would make the disk count as full. And it keeps the tables that readers of the previous generation need.
 type Files struct {
 	vfs.FS
 	Dir          string
@@ -30,8 +27,7 @@ type Files struct {
 	Stop         <-chan struct{} // closed with the store
 }
 
-// manifestReserve is the space that is reserved for a MANIFEST: some thousand
-// changes.
+// manifestReserve is the space that is reserved for a MANIFEST: some thousand changes.
 const manifestReserve = 512 << 10
 
 // Unwrap returns the file system inside.
@@ -103,10 +99,9 @@ func (f *logFile) Preallocate(offset, length int64) error {
 // Write writes the next bytes. A log without space for all of it gets some every
 // few megabytes. When that fails, the store takes no more writes while the log still has the space that it got before.
 //
-// A write that finds no space waits for some. Nothing is acknowledged meanwhile,
-// and the watchdog answers waiters with ErrOutcomeUnknown. This does not repeat a
-// failed sync: what write(2) refuses is not in the file (persistence/PROMISES.md,
-// "P3").
+// A write that finds no space waits for some. Nothing is acknowledged meanwhile, and the watchdog answers waiters with
+// ErrOutcomeUnknown. This does not repeat a failed sync: what write(2) refuses is not in the file
+// (persistence/PROMISES.md, "P3").
 func (f *logFile) Write(p []byte) (int, error) {
 	if end := f.written + int64(len(p)) + LogAhead; !f.whole && end > f.reserved {
 		_ = f.File.Preallocate(f.reserved, end+LogAhead-f.reserved) // what it lacks shows when it is written

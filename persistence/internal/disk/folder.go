@@ -47,8 +47,7 @@ const (
 // and lost with it. The store does not look into it.
 const BesideFolder = "cluster"
 
-// isForeign reports whether a name is no part of the store: lost+found is in the root of a mounted
-// disk.
+// isForeign reports whether a name is no part of the store: lost+found is in the root of a mounted disk.
 func isForeign(name string) bool { return name == BesideFolder || name == "lost+found" }
 
 // Inspect tells what the folder holds without changing anything.
@@ -106,8 +105,7 @@ func (f Folder) BeginCreation() error {
 	return file.Replace(f.FS, f.Dir, CreatingName, nil)
 }
 
-// clear removes what a creation that was cut off left, all but CREATING: without
-// it the rest would look like damage.
+// clear removes what a creation that was cut off left, all but CREATING: without it the rest would look like damage.
 func (f Folder) clear() error {
 	names, err := f.FS.List(f.Dir)
 	if err != nil {
@@ -124,8 +122,7 @@ func (f Folder) clear() error {
 	return nil
 }
 
-// Tidy removes what a crash can leave behind in a whole store: files that were
-// being replaced, and CREATING.
+// Tidy removes what a crash can leave behind in a whole store: files that were being replaced, and CREATING.
 func (f Folder) Tidy() error {
 	names, err := f.FS.List(f.Dir)
 	if err != nil {
@@ -142,8 +139,7 @@ func (f Folder) Tidy() error {
 	return nil
 }
 
-// Make creates the folder and what is missing above it, for this user only, and
-// makes the new entries durable.
+// Make creates the folder and what is missing above it, for this user only, and makes the new entries durable.
 func (f Folder) Make() error {
 	var made []string
 	for d := f.Dir; ; d = f.FS.PathDir(d) {

@@ -17,9 +17,8 @@ import (
 //	1  0.1.0
 const FormatVersion = 1
 
-// FormatName is the file that makes a directory a store. It is written last at creation, and
-// again when the shards get replicas, before a program that knows none could write. Text, so that
-// a person can read it:
+// FormatName is the file that makes a directory a store. It is written last at creation, and again when the shards get
+// replicas, before a program that knows none could write. Text, so that a person can read it:
 //
 //	troupe store
 //	released format 1
@@ -52,8 +51,7 @@ func (f Format) encode() []byte {
 	return file.Seal(fmt.Appendf(nil, "troupe store\nreleased format %d\nshards %d\nreplicas %t\n", f.Version, f.Shards, f.Replicas))
 }
 
-// parseFormat reads the file. The version is looked at before the rest: a newer
-// format may have other lines.
+// parseFormat reads the file. The version is looked at before the rest: a newer format may have other lines.
 func parseFormat(data []byte) (Format, error) {
 	text, ok := file.Unseal(data)
 	if !ok {

@@ -14,14 +14,20 @@ import (
 	"troupe/persistence/internal/file"
 )
 
-// IDName is the file that tells a store from every other. It is written when the
-// store is created, and when a store that has lost it is opened with
-// Options.IDFile. That file holds the same text:
+// IDName is the file that tells a store from every other. It is written when the store is created, and when a store
+// that has lost it is opened with Options.IDFile. That file holds the same text:
 //
 //	troupe store id
 //	id 5f0c…
 //	crc 1c291ca3
 const IDName = "ID"
+
+var (
+	// ErrMissing: a store is demanded and there is none.
+	ErrMissing = errors.New("the store is missing")
+	// ErrOtherStore: another store is demanded than the one that is there.
+	ErrOtherStore = errors.New("this is another store")
+)
 
 const idTitle = "troupe store id\nid "
 
@@ -42,44 +48,99 @@ func parseID(data []byte) (string, error) {
 	return id, nil
 }
 
-// ID is the id of the store in the folder; "" when it has none.
-func (f Folder) ID() (string, error) {
-	id, err := readID(f.FS, f.FS.PathJoin(f.Dir, IDName))
-	if e := (*idFault)(nil); errors.As(err, &e) {
-		return "", integrity.Damaged(IDName, e.Error())
-	}
-	return id, err
+// Identity says which store is in a folder, and which one belongs there.
+type Identity struct {
+	Folder
+	// File is outside the folder, and has the id of the store that belongs there. Empty: no file says so.
+	File        string
+	Own, Wanted string // the ids; "" without one
 }
 
-// SetNewID gives the store an id that no other has.
-func (f Folder) SetNewID() (string, error) {
+// ReadDemand reads which store belongs in the folder.
+func (i *Identity) ReadDemand() (err error) {
+	if i.File == "" {
+		return nil
+	}
+	i.Wanted, err = readID(i.FS, i.File)
+	if e := (*idFault)(nil); errors.As(err, &e) {
+		return fmt.Errorf("%s: %w: it says which store belongs here; restore it, or remove it, and the store in %s "+
+			"is taken for the right one", i.File, err, i.Dir)
+	}
+	return err
+}
+
+// Check compares the store in the folder with the one that belongs there.
+func (i *Identity) Check() (err error) {
+	i.Own, err = readID(i.FS, i.FS.PathJoin(i.Dir, IDName))
+	if e := (*idFault)(nil); errors.As(err, &e) {
+		return integrity.Damaged(IDName, e.Error())
+	}
+	if err != nil || i.Wanted == "" || i.Wanted == i.Own {
+		return err
+	}
+	is := "has no id"
+	if i.Own != "" {
+		is = "is " + i.Own
+	}
+	return fmt.Errorf("%w: %s %s, and %s says that %s belongs here", ErrOtherStore, i.Dir, is, i.File, i.Wanted)
+}
+
+// Missing is the error about a store that belongs here and is not there.
+func (i *Identity) Missing() error {
+	return fmt.Errorf("%w: %s holds none, and %s says that %s belongs here; nothing was changed", ErrMissing, i.Dir, i.File, i.Wanted)
+}
+
+// AssignID gives an id that no other has to a store without one.
+func (i *Identity) AssignID() error {
+	if i.Own != "" {
+		return nil
+	}
 	b := make([]byte, 16)
 	_, _ = rand.Read(b) // never fails
 	id := hex.EncodeToString(b)
-	return id, file.Replace(f.FS, f.Dir, IDName, encodeID(id))
-}
-
-// WantedID is the id that a file outside the folder demands; "" when there is none.
-func (f Folder) WantedID(path string) (string, error) {
-	id, err := readID(f.FS, path)
-	if e := (*idFault)(nil); errors.As(err, &e) {
-		return "", fmt.Errorf("%s: %w: it says which store belongs here; restore it, or remove it, and the store in %s "+
-			"is taken for the right one", path, err, f.Dir)
-	}
-	return id, err
-}
-
-// SetWantedID makes the file outside the folder demand a store.
-func (f Folder) SetWantedID(path, id string) error {
-	return file.Replace(f.FS, f.FS.PathDir(path), f.FS.PathBase(path), encodeID(id))
-}
-
-// RemoveWantedID removes the file outside the folder, so that another store may be made.
-func (f Folder) RemoveWantedID(path string) error {
-	if err := f.FS.Remove(path); err != nil {
+	if err := file.Replace(i.FS, i.Dir, IDName, encodeID(id)); err != nil {
 		return err
 	}
-	return file.SyncDir(f.FS, f.FS.PathDir(path))
+	i.Own = id
+	return nil
+}
+
+// Demand has the file demand this store, which gets an id first if it has none. After a crash between the two the store
+// has an id and the file is missing: the next call writes it.
+func (i *Identity) Demand() error {
+	if err := i.AssignID(); err != nil {
+		return err
+	}
+	return file.Replace(i.FS, i.FS.PathDir(i.File), i.FS.PathBase(i.File), encodeID(i.Own))
+}
+
+// DropDemand removes the file, so that another store may be made.
+func (i *Identity) DropDemand() error {
+	if i.Wanted == "" {
+		return nil
+	}
+	i.Wanted = ""
+	if err := i.FS.Remove(i.File); err != nil {
+		return err
+	}
+	return file.SyncDir(i.FS, i.FS.PathDir(i.File))
+}
+
+// CheckID says whether the store in a folder is the one that a file demands. It opens no store, and locks and changes
+// nothing.
+func CheckID(fsys vfs.FS, dir, idFile string) error {
+	i := Identity{Folder: Folder{FS: fsys, Dir: dir}, File: idFile}
+	if err := i.ReadDemand(); err != nil || i.Wanted == "" {
+		return err
+	}
+	names, err := fsys.List(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if len(names) == 0 {
+		return i.Missing()
+	}
+	return i.Check()
 }
 
 // idFault is why a file is none of an id.

@@ -6,9 +6,8 @@ import (
 	"troupe/persistence/integrity"
 )
 
-// Kept is the tables that readers of the previous generation need. The new
-// generation may try to remove them; they are removed when those readers have left,
-// or, after a crash, by Pebble at the next opening.
+// Kept is the tables that readers of the previous generation need. The new generation may try to remove them; they are
+// removed when those readers have left, or, after a crash, by Pebble at the next opening.
 type Kept struct {
 	mu     sync.Mutex
 	tables map[string]bool // by name; nil when none are kept

@@ -26,11 +26,10 @@ func Lock(f Folder) (*pebble.Lock, error) {
 	return nil, lockedFault(f.Dir)
 }
 
-// Hold locks a folder of the operating system's itself. Pebble's lock ends
-// where the file LOCK is removed: the next process makes a new one and locks that.
-// A folder is there as long as what is in it, and has one lock under all of its
-// names. File systems that lock no folders are worked with all the same; unlocked says why, and what a
-// second process does there is noticed by the integrity recorder.
+// Hold locks a folder of the operating system's itself. Pebble's lock ends where the file LOCK is removed: the next
+// process makes a new one and locks that. A folder is there as long as what is in it, and has one lock under all of its
+// names. File systems that lock no folders are worked with all the same; unlocked says why, and what a second process
+// does there is noticed by the integrity recorder.
 func Hold(dir string) (held io.Closer, unlocked, err error) {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -1,10 +1,12 @@
 package disk
 
-import "github.com/cockroachdb/pebble/v2/vfs"
+import (
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/wal"
+)
 
-// Bytes adds up the files of a folder and those below it. What Pebble counts leaves out how
-// far its logs are laid out ahead, which is most of a small store. Files that go meanwhile count
-// as nothing.
+// Bytes adds up the files of a folder and those below it. What Pebble counts leaves out how far its logs are laid out
+// ahead, which is most of a small store. Files that go meanwhile count as nothing.
 func Bytes(fs vfs.FS, dir string) (size uint64) {
 	names, err := fs.List(dir)
 	if err != nil {
@@ -31,4 +33,21 @@ func FreeBytes(fs vfs.FS, dir string) int64 {
 		return -1
 	}
 	return int64(min(usage.AvailBytes, 1<<62))
+}
+
+// RemoveLogs removes the logs before minLog, as Pebble does once it is open for writing: all of their records are in
+// tables.
+func (f Folder) RemoveLogs(minLog uint64) error {
+	names, err := f.FS.List(f.Dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if n, _, ok := wal.ParseLogFilename(name); ok && uint64(n) < minLog {
+			if err := f.FS.Remove(f.FS.PathJoin(f.Dir, name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

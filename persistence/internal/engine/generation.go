@@ -1,6 +1,5 @@
-// Package engine is Pebble as the store uses it: an opening with its readers, batches, iterators,
-// and counters that are summed up while they are merged. It knows no key, no queue, and nobody who
-// waits.
+// Package engine is Pebble as the store uses it: an opening with its readers, batches, iterators, and counters that are
+// summed up while they are merged. It knows no key, no queue, and nobody who waits.
 package engine
 
 import (
@@ -13,9 +12,8 @@ import (
 	"troupe/persistence/integrity"
 )
 
-// Generation is one opening of the database, with its readers. A store that was
-// opened read-only on a full disk is opened a second time for writing, while the
-// readers of the first opening go on.
+// Generation is one opening of the database, with its readers. A store that was opened read-only on a full disk is
+// opened a second time for writing, while the readers of the first opening go on.
 type Generation struct {
 	database
 	readers

@@ -7,17 +7,15 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// The interfaces below stand for Pebble in the fields and methods of the types that
-// other packages use. NB: a type of Pebble's there, exported or not, makes the compiler
-// build all of Pebble's generic code, a thousand functions, once more in each of these
-// packages and of their tests: a second each. Functions may have such types, and a type
-// without a database in its reach, such as WriteOptions, costs nothing anywhere.
+// The interfaces below stand for Pebble in the fields and methods of the types that other packages use. NB: a type of
+// Pebble's there, exported or not, makes the compiler build all of Pebble's generic code, a thousand functions, once
+// more in each of these packages and of their tests: a second each. Functions may have such types, and a type without a
+// database in its reach, such as WriteOptions, costs nothing anywhere.
 
 // View is a database or a snapshot of it.
 type View interface {
 	Get(key []byte) ([]byte, io.Closer, error)
-	// Iter returns an iterator from lower (nil: the first key) up to but not
-	// including upper (nil: no bound).
+	// Iter returns an iterator from lower (nil: the first key) up to but not including upper (nil: no bound).
 	Iter(lower, upper []byte) (Iterator, error)
 	// RareIter returns an iterator whose SeekPrefixGE asks the filters of the bottom
 	// level too. Pebble's Get leaves those out, for keys that are mostly there.
@@ -32,8 +30,7 @@ type database interface {
 	Snapshot() View
 	// ApplyUnsynced makes a batch visible, without a sync of the log.
 	ApplyUnsynced(Batch) error
-	// ApplySynced makes a batch visible and has the log synced; SyncWait of the batch
-	// waits for that.
+	// ApplySynced makes a batch visible and has the log synced; SyncWait of the batch waits for that.
 	ApplySynced(Batch) error
 }
 

@@ -5,8 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// readers counts the running reads, snapshots included. The files are closed only
-// when it is zero.
+// readers counts the running reads, snapshots included. The files are closed only when it is zero.
 type readers struct {
 	// state is the number of readers, plus closing once no more may enter.
 	state atomic.Int64
@@ -18,8 +17,7 @@ type readers struct {
 
 const closing = 1 << 62
 
-// Enter counts one reader in. It is false, and Leave must not be called, once
-// shut was called.
+// Enter counts one reader in. It is false, and Leave must not be called, once shut was called.
 func (r *readers) Enter() bool {
 	if r.state.Add(1) < closing {
 		return true
@@ -35,8 +33,7 @@ func (r *readers) Leave() {
 	}
 }
 
-// Shut lets no more readers in; gone is closed when those inside have left. It
-// must be called once.
+// Shut lets no more readers in; gone is closed when those inside have left. It must be called once.
 func (r *readers) Shut() {
 	if r.state.Add(closing) == closing {
 		r.last.Do(func() { close(r.gone) })

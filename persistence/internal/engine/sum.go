@@ -10,13 +10,11 @@ import (
 	"troupe/persistence/integrity"
 )
 
-// CounterBytes is the size of a stored counter and of each change to it: an
-// int64, big-endian.
+// CounterBytes is the size of a stored counter and of each change to it: an int64, big-endian.
 const CounterBytes = 8
 
-// SumMerger adds the changes of a counter together, so that a change is a blind
-// write: no read, no lock, and any number of writers. Its name is in the files;
-// a store written with another operator is refused by Pebble.
+// SumMerger adds the changes of a counter together, so that a change is a blind write: no read, no lock, and any number
+// of writers. Its name is in the files; a store written with another operator is refused by Pebble.
 var SumMerger = &pebble.Merger{
 	Name: "troupe.sum",
 	Merge: func(key, value []byte) (pebble.ValueMerger, error) {

@@ -13,8 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// TmpSuffix ends the name of a file that is to replace the one without it. What a
-// crash leaves of those can be removed.
+// TmpSuffix ends the name of a file that is to replace the one without it. What a crash leaves of those can be removed.
 const TmpSuffix = ".tmp"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -72,8 +71,7 @@ func Seal(text []byte) []byte {
 	return fmt.Appendf(text, "crc %08x\n", crc32.Checksum(text, castagnoli))
 }
 
-// Unseal returns the text in front of the checksum, and false when it is not the
-// text that was sealed.
+// Unseal returns the text in front of the checksum, and false when it is not the text that was sealed.
 func Unseal(data []byte) ([]byte, bool) {
 	i := bytes.LastIndex(data, []byte("crc "))
 	if i < 0 || !bytes.Equal(Seal(bytes.Clone(data[:i])), data) {

@@ -163,7 +163,6 @@ type lyingFile struct {
 	lies *atomic.Bool
 }
 
-// Sync implements vfs.File.
 func (f lyingFile) Sync() error {
 	if f.lies.Load() {
 		return nil
@@ -171,7 +170,6 @@ func (f lyingFile) Sync() error {
 	return f.File.Sync()
 }
 
-// SyncData implements vfs.File.
 func (f lyingFile) SyncData() error {
 	if f.lies.Load() {
 		return nil
@@ -179,7 +177,6 @@ func (f lyingFile) SyncData() error {
 	return f.File.SyncData()
 }
 
-// SyncTo implements vfs.File.
 func (f lyingFile) SyncTo(length int64) (full bool, err error) {
 	if f.lies.Load() {
 		return true, nil

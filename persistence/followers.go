@@ -2,9 +2,12 @@ package persistence
 
 import (
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"troupe/persistence/internal/engine"
 	"troupe/persistence/key"
+	"troupe/persistence/replica"
 )
 
 // Follower is told what changes in a shard, whichever node leads it. Its calls come one after
@@ -17,10 +20,9 @@ type Follower interface {
 	Replaced()
 }
 
-// follower hands changes of Meta on.
+// follower hands changes of Meta on: a replica.Follower.
 type follower struct{ of *replicas }
 
-// Changed implements replica.Follower.
 func (f follower) Changed(reprs [][]byte) {
 	var keys [][]byte
 	for _, repr := range reprs {
@@ -31,7 +33,6 @@ func (f follower) Changed(reprs [][]byte) {
 	}
 }
 
-// Replaced implements replica.Follower.
 func (f follower) Replaced() {
 	for _, to := range f.of.listed() {
 		to.Replaced()
@@ -56,13 +57,12 @@ type ShardFollower interface {
 	Skipped(sh key.Shard)
 }
 
-// shardFollower hands the writes of a numbered shard on.
+// shardFollower hands the writes of a numbered shard on: a replica.Follower.
 type shardFollower struct {
 	of *replicas
 	sh key.Shard
 }
 
-// Changed implements replica.Follower.
 func (f shardFollower) Changed(reprs [][]byte) {
 	defer f.of.written.ring()
 	to := f.of.shardFollowers.Load()
@@ -77,7 +77,6 @@ func (f shardFollower) Changed(reprs [][]byte) {
 	}
 }
 
-// Replaced implements replica.Follower.
 func (f shardFollower) Replaced() {
 	if to := f.of.shardFollowers.Load(); to != nil {
 		for _, follower := range *to {
@@ -86,45 +85,81 @@ func (f shardFollower) Replaced() {
 	}
 }
 
-// FollowShards has a follower told of everything that becomes visible in the numbered shards from
-// now on, until the store is closed. A store that stands alone tells nobody.
-func (s *Store) FollowShards(f ShardFollower) {
-	if s.replicas == nil {
-		return
-	}
-	s.replicas.following.Lock()
-	defer s.replicas.following.Unlock()
-	var all []ShardFollower
-	if old := s.replicas.shardFollowers.Load(); old != nil {
-		all = slices.Clone(*old)
-	}
-	all = append(all, f)
-	s.replicas.shardFollowers.Store(&all)
+// LeadershipObserver is told which shards a node leads. Its calls come one after the other and must not block.
+type LeadershipObserver interface {
+	// Led is called when this node leads a shard: in this epoch it may read and write there.
+	Led(sh key.Shard, epoch uint64)
+	// Ended is called when an epoch that Led began is over. Everybody drops what they hold of the shard.
+	Ended(sh key.Shard, epoch uint64)
 }
 
-// Follow has a follower of the shard Meta told of everything that becomes visible there from
-// now on, until the store is closed; what it reads after Follow has returned is as new as
-// that or newer. The keys that it gets are shared with others. A store that stands alone
-// tells nobody.
-func (s *Store) Follow(f Follower) {
-	if s.replicas == nil {
-		return
-	}
-	s.replicas.following.Lock()
-	defer s.replicas.following.Unlock()
-	s.replicas.followers = append(s.replicas.followers, f)
+// replicas are the groups of a store's shards.
+type replicas struct {
+	mu     sync.Mutex                      // held while groups start and stop
+	groups []atomic.Pointer[replica.Group] // by shard; the last is Meta
+
+	following sync.Mutex
+	followers []Follower // of Meta; under following, and only ever longer
+	// shardFollowers are replaced under following.
+	shardFollowers atomic.Pointer[[]ShardFollower]
+
+	written *bell // the store's
+
+	telling sync.Mutex // held while those are told
+	leads   []LeadershipObserver
+	led     map[key.Shard]uint64 // the epochs that they know of
 }
 
-// FollowLeads has somebody told which shards this node leads, and of every change from now on,
-// until the store is closed. A store that stands alone tells nobody.
-func (s *Store) FollowLeads(l LeadershipObserver) {
-	if s.replicas == nil {
+// leadsOf tells what becomes of the leadership of a shard: a replica.Observer.
+type leadsOf struct {
+	of *replicas
+	sh key.Shard
+}
+
+func (l leadsOf) Led(epoch uint64) {
+	l.of.telling.Lock()
+	defer l.of.telling.Unlock()
+	l.of.led[l.sh] = epoch
+	for _, to := range l.of.leads {
+		to.Led(l.sh, epoch)
+	}
+}
+
+func (l leadsOf) Ended(epoch uint64) {
+	l.of.telling.Lock()
+	defer l.of.telling.Unlock()
+	delete(l.of.led, l.sh)
+	for _, to := range l.of.leads {
+		to.Ended(l.sh, epoch)
+	}
+}
+
+// bell tells those who wait that something was written.
+type bell struct {
+	asked atomic.Bool
+	mu    sync.Mutex
+	rung  chan struct{} // guarded by mu; nil while nobody waits
+}
+
+func (b *bell) await() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.rung == nil {
+		b.rung = make(chan struct{})
+		b.asked.Store(true)
+	}
+	return b.rung
+}
+
+func (b *bell) ring() {
+	if !b.asked.Load() {
 		return
 	}
-	s.replicas.telling.Lock()
-	defer s.replicas.telling.Unlock()
-	s.replicas.leads = append(s.replicas.leads, l)
-	for sh, epoch := range s.replicas.led {
-		l.Led(sh, epoch)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.rung != nil {
+		close(b.rung)
 	}
+	b.rung = nil
+	b.asked.Store(false)
 }
