@@ -293,7 +293,7 @@ func (s *drawn) isBeside() bool {
 }
 
 // avoid takes a target away with which XState comes to a configuration that is none, or enters a state that it has not
-// left (doc.go, "What is different").
+// left (MAPPING.md, "What is different").
 func (g *generator) avoid(s *drawn, t map[string]any) {
 	for _, to := range g.states {
 		if "#"+to.id != t["target"] || to.kind != tree.History {

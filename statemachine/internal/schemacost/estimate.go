@@ -1,12 +1,7 @@
-// Package schemacost bounds what it costs to check a value against a JSON Schema.
-//
-// The library has no bound, and no place where a check could be stopped: a schema of 2 KB whose definitions refer to the next one
-// twice each is visited 2^25 times, for the value {}. So the cost is known before a check begins. It is counted in the units of
-// expressions, which take some 50 ns.
-//
-//   - Of is the cost of a schema, with all its references unfolded. Without recursion the cost of a check is at most Estimate.Bound:
-//     on each way through the unfolded schema, it comes to each part of a value once at most.
-//   - Within walks as the library does, over the schema and the value at once, and looks at nothing: it only counts.
+// Package schemacost bounds what it costs to check a value against a JSON Schema, in units of some 50 ns. The library has
+// no bound: a schema of 2 KB whose definitions refer to the next one twice each is visited 2^25 times, for the value {}. Of
+// is the cost of a schema with its references unfolded; without recursion a check costs at most Estimate.Bound. Within
+// walks as the library does, over the schema and the value at once, and only counts.
 package schemacost
 
 import (
