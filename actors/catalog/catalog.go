@@ -1,7 +1,12 @@
 package catalog
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/puzpuzpuz/xsync/v4"
@@ -10,8 +15,216 @@ import (
 	"troupe/actors/identity"
 	"troupe/actors/internal/grace"
 	"troupe/persistence"
+	"troupe/persistence/key"
 	"troupe/statemachine"
+	"troupe/statemachine/filter"
 )
+
+// Index is one of the indexes that a workflow's newest definition declares. Its entries are written in the commits that
+// they describe.
+type Index struct {
+	number uint32 // in keys; never used again
+	field  *filter.Field
+	// whole says that every instance has its entries; nobody asks the index before. With replicas the rows of each
+	// shard say so.
+	whole atomic.Bool
+	// several says that some instance has, or had, several values. It is set before the entries are visible, and stays.
+	several atomic.Bool
+}
+
+// Field is what is indexed.
+func (ix *Index) Field() *filter.Field { return ix.field }
+
+// Path is the declared path.
+func (ix *Index) Path() string { return ix.field.Path() }
+
+// Whole says that every instance has its entries: those of any snapshot taken later are all there, as long as the index
+// is among the Indexes after that.
+func (ix *Index) Whole() bool { return ix.whole.Load() }
+
+// Several says that some instance has, or had, several values. In a cluster that is known of a snapshot after
+// [Catalog.IsWholeAt].
+func (ix *Index) Several() bool { return ix.several.Load() }
+
+// Prefix is what the keys of all shards begin with; a value and an id follow.
+func (ix *Index) Prefix() []byte {
+	return key.IndexPrefix(nil, key.EveryShard, ix.number)
+}
+
+func (ix *Index) key(dst []byte, sh key.Shard, value []byte, id key.ID) []byte {
+	return key.Index(dst, sh, ix.number, value, id)
+}
+
+// marks is an index number that no declared index gets. An entry in it has the number of an index as its value and
+// says: in this shard, some instance has several values in that index.
+const marks = 0
+
+func appendMark(dst []byte, sh key.Shard, number uint32) []byte {
+	return key.Index(dst, sh, marks, binary.BigEndian.AppendUint32(nil, number), key.ID{})
+}
+
+func (ix *Index) loadMarks(store *persistence.Store) error {
+	return store.Scan(appendMark(nil, key.EveryShard, ix.number), func(_, _ []byte) error {
+		ix.several.Store(true)
+		return nil
+	})
+}
+
+func (ix *Index) mark(w *persistence.Writes, sh key.Shard, values [][]byte) {
+	if len(values) > 1 {
+		ix.several.Store(true)
+		w.Set(appendMark(nil, sh, ix.number), nil)
+	}
+}
+
+// Indexes has the indexes of each workflow. It is never changed.
+type Indexes map[string][]*Index
+
+// Find returns the workflow's index on a path; nil when there is none.
+func (s Indexes) Find(workflow, path string) *Index {
+	for _, ix := range s[workflow] {
+		if ix.Path() == path {
+			return ix
+		}
+	}
+	return nil
+}
+
+// storedIndexes is the form in which the indexes are kept.
+type storedIndexes struct {
+	Last    uint32        `json:"last"` // the last number that was given
+	Indexes []storedIndex `json:"indexes"`
+}
+
+type storedIndex struct {
+	Number   uint32     `json:"number"`
+	Workflow string     `json:"workflow"`
+	Path     string     `json:"path"`
+	State    indexState `json:"state"`
+}
+
+// Its life in a store that stands alone:
+//
+//	building ──► whole ──► dropping ──► (no row)
+//	    └───────────────────┘
+//
+// In a cluster a row of Meta says that the index is declared, whatever its state, unless that is dropping. How far it
+// is, each shard says; see inShards.
+type indexState string
+
+const (
+	building indexState = "building"
+	whole    indexState = "whole"
+	dropping indexState = "dropping"
+)
+
+var errDropped = errors.New("the index was dropped")
+
+const indexesSetting = "indexes"
+
+// In a cluster that is all that dropping takes: each shard frees what no row declares.
+func (rows *storedIndexes) withoutDropped() (some bool) {
+	before := len(rows.Indexes)
+	rows.Indexes = slices.DeleteFunc(rows.Indexes, func(row storedIndex) bool { return row.State == dropping })
+	return len(rows.Indexes) < before
+}
+
+// Enter writes all entries of an instance. It returns key, the room that it used.
+func (ix *Index) Enter(w *persistence.Writes, key []byte, sh key.Shard, id key.ID, d filter.Document) []byte {
+	values := ix.field.Keys(d)
+	for _, value := range values {
+		key = ix.key(key[:0], sh, value, id)
+		w.Set(key, nil)
+	}
+	ix.mark(w, sh, values)
+	return key
+}
+
+// Update writes what a step changes in the index. before is nil for a new instance. It returns key, the room that it
+// used.
+func (ix *Index) Update(w *persistence.Writes, key []byte, sh key.Shard, id key.ID, before, after *statemachine.Instance) []byte {
+	var old [][]byte
+	if before != nil {
+		old = ix.field.Keys(filter.Document{Public: before.Public, Private: before.Private})
+	}
+	now := ix.field.Keys(filter.Document{Public: after.Public, Private: after.Private})
+	difference(old, now, func(value []byte) {
+		key = ix.key(key[:0], sh, value, id)
+		w.Delete(key)
+	})
+	difference(now, old, func(value []byte) {
+		key = ix.key(key[:0], sh, value, id)
+		w.Set(key, nil)
+	})
+	ix.mark(w, sh, now)
+	return key
+}
+
+// Leave removes all entries of an instance that is deleted. It returns key, the room that it used.
+func (ix *Index) Leave(w *persistence.Writes, key []byte, sh key.Shard, id key.ID, of *statemachine.Instance) []byte {
+	for _, value := range ix.field.Keys(filter.Document{Public: of.Public, Private: of.Private}) {
+		key = ix.key(key[:0], sh, value, id)
+		w.Delete(key)
+	}
+	return key
+}
+
+// difference gives each of a that is not in b. Both are sorted.
+func difference(a, b [][]byte, give func([]byte)) {
+	for _, value := range a {
+		for len(b) > 0 && bytes.Compare(b[0], value) < 0 {
+			b = b[1:]
+		}
+		if len(b) == 0 || !bytes.Equal(b[0], value) {
+			give(value)
+		}
+	}
+}
+
+// The row of an index in a shard says how far it is there:
+//
+//	(no row) ──► kept ──► whole ──► (no row)
+//	    ▲          │
+//	    └──────────┘
+//
+// kept: all writes behind this row in the shard's log maintain the index, as long as the row is there. whole: besides,
+// every instance of the shard has its entries. Without a row, entries may be there or not, and may be old.
+//
+// A commit maintains an index, or the row is removed in front of it in the log. Three things see to that: the check of
+// each commit, the removal of rows when an index is dropped, and the rows of the builder.
+type inShards struct {
+	// checked has for each shard the epoch in which commits maintain all that it has rows of. Empty in a store that
+	// stands alone.
+	checked []atomic.Uint64
+
+	floors sync.Mutex // held while a retirement is looked at and a row about it appended; that does not wait
+
+	mu sync.Mutex // held while the Indexes are replaced, and while one of the three appends
+	// last is the last number of an index in the rows of Meta that are installed: every number up to it that is not
+	// among the Indexes is dropped for good.
+	last uint32
+	owed map[key.Shard][]uint32 // owed has dropped indexes whose rows could not be removed in a shard; see checked
+}
+
+// kept is a state of an index in a shard; the other one is whole.
+const kept indexState = "kept"
+
+func (s *inShards) init(store *persistence.Store) {
+	s.owed = map[key.Shard][]uint32{}
+	if !store.Alone() {
+		s.checked = make([]atomic.Uint64, store.Shards())
+	}
+}
+
+func (s *Indexes) numbers() map[uint32]bool {
+	numbers := map[uint32]bool{}
+	for _, indexes := range *s {
+		for _, ix := range indexes {
+			numbers[ix.number] = true
+		}
+	}
+	return numbers
+}
 
 // Catalog knows every definition that was ever published. What is published is kept in the store by id and version,
 // because instances stay on the version that they were created with (statemachine/DEFINITION.md, "Versions").

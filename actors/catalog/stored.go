@@ -5,15 +5,72 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"troupe/actors/failure"
+	"troupe/actors/identity"
 	"troupe/persistence"
 	"troupe/persistence/key"
 	"troupe/statemachine"
+	"troupe/statemachine/data"
+	"troupe/statemachine/document"
+	"troupe/statemachine/filter"
 )
+
+// Source is one definition file as it was read and checked.
+type Source struct {
+	File   string
+	Text   []byte
+	Refs   map[string][]byte // the files beside it that it refers to, by name
+	Parsed *statemachine.Definition
+}
+
+type stored struct {
+	File string            `json:"file"`
+	Text string            `json:"text"`
+	Refs map[string]string `json:"refs,omitempty"`
+	// By is the user who published the version through the interface; "" when it came from a home, or when that is not
+	// known.
+	By string `json:"by,omitempty"`
+}
+
+// hasContentOf reports whether two mean the same: where they come from does not count.
+func (s stored) hasContentOf(other stored) bool {
+	return s.Text == other.Text && maps.Equal(s.Refs, other.Refs)
+}
+
+func (s *Source) stored(by identity.UserID) stored {
+	kept := stored{File: s.File, Text: string(s.Text), By: string(by)}
+	for name, ref := range s.Refs {
+		if kept.Refs == nil {
+			kept.Refs = map[string]string{}
+		}
+		kept.Refs[name] = string(ref)
+	}
+	return kept
+}
+
+// Line returns where the first of the keys stands at the top of the file; 1 when none does.
+func (s *Source) Line(keys ...string) int {
+	root, err := document.Parse(s.File, s.Text)
+	if err != nil {
+		return 1
+	}
+	for _, key := range keys {
+		for _, f := range root.Fields {
+			if f.Key.Text == key {
+				return f.Key.Line
+			}
+		}
+	}
+	return 1
+}
+
+func (s *Source) key() versionKey { return versionKey{string(s.Parsed.ID), s.Parsed.Version} }
 
 // Names of the settings that say which version new instances of a workflow get.
 const (
@@ -246,4 +303,86 @@ func (c *Catalog) loadRetirements() (*retirements, error) {
 
 func errRetired(key versionKey) error {
 	return failure.Refuse(failure.ErrUnavailable, "version %d of workflow %s was retired meanwhile: try again", key.version, key.workflow)
+}
+
+type rightsChange struct {
+	key    versionKey
+	before uint64
+	blocks []string
+}
+
+type publication struct {
+	next       currentVersions
+	writes     map[versionKey][]byte
+	removed    []versionKey                 // versions that are retired
+	replaced   map[versionKey]*atomic.Int64 // the pins of content that goes; they are closed
+	faults     document.Faults
+	indexes    storedIndexes // what the definitions declare, and indexSet the set of them, when that is new
+	indexSet   Indexes
+	newIndexes bool
+	// owners are those of all workflows where some have changed, and changes the versions that change rights.
+	owners      map[string]ownership
+	changes     []rightsChange
+	retirements *retirements // what is known of them afterwards; nil: as before
+}
+
+func (p *publication) undo() {
+	for _, pins := range p.replaced {
+		pins.Add(-closed)
+	}
+}
+
+func (c *Catalog) newPublication() *publication {
+	p := &publication{next: currentVersions{}, writes: map[versionKey][]byte{}, replaced: map[versionKey]*atomic.Int64{}}
+	for id, o := range *c.current.Load() {
+		p.next[id] = &currentVersion{Definition: o.Definition, version: o.version, listed: o.listed, published: o.published, older: o.older}
+	}
+	return p
+}
+
+func (c *Catalog) prepareIndexesLocked(p *publication) (err error) {
+	p.indexes, p.newIndexes = declaredIndexes(c.publishing.indexes, p.next)
+	if !c.store.Alone() {
+		p.newIndexes = p.indexes.withoutDropped() || p.newIndexes
+	}
+	if p.newIndexes {
+		p.indexSet, err = c.indexSetLocked(p.indexes)
+	}
+	return err
+}
+
+func (p *publication) checkIndexes(s *Source) {
+	for _, path := range s.Parsed.Indexes {
+		if _, err := filter.ParseField(path); err != nil {
+			p.faults = append(p.faults, document.Fault{
+				File: s.File, Line: s.Line("indexes"), Reason: fmt.Sprintf("index %s: %s", data.Quote(path.String()), err),
+			})
+		}
+	}
+}
+
+// write notes that a version is to be stored, unless the store has it as it is. other: it has other content under this
+// version. by publishes it through the interface.
+func (c *Catalog) write(p *publication, s *Source, by identity.UserID) (other bool, err error) {
+	kept := s.stored(by)
+	before, err := c.loadStored(s.key())
+	switch {
+	case errors.Is(err, persistence.ErrNotFound):
+	case err != nil:
+		return false, err
+	case !before.hasContentOf(kept):
+		other = true
+	case before.File == kept.File:
+		return false, nil
+	}
+	p.writes[s.key()], err = json.Marshal(kept)
+	return other, err
+}
+
+func (c *Catalog) freeVersion(workflow string) (uint64, error) {
+	published, err := c.published(key.DefinitionPrefix(nil, workflow))
+	if err != nil {
+		return 0, err
+	}
+	return slices.Max(slices.Concat(published[workflow], c.retirements.Load().Gone[workflow])) + 1, nil
 }

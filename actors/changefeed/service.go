@@ -1,16 +1,28 @@
+// Package changefeed tells in order what instances went through, from rows in the store: over a restart, and on any
+// node. A row says that an instance of a workflow has a new history entry; the store gives it its place when the order
+// of the commits is known (persistence.Writes.Announce), so a reader that goes on behind its Cursor misses nothing, and
+// entries of one instance come in their order. What is older than Options.KeptFor, or beyond Options.RowsMax rows of a
+// shard, is removed; a cursor from before is ErrGone. Rights are those of now. DESIGN.md has the reasons.
 package changefeed
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
+	"troupe/actors/internal/history"
+	"troupe/actors/internal/instanceid"
+	"troupe/actors/query"
 	"troupe/persistence"
 	"troupe/persistence/key"
+	"troupe/statemachine"
+	"troupe/statemachine/data"
 )
 
 // Options says how a Service works.
@@ -122,4 +134,241 @@ func (s *Service) Walk(sn *persistence.Snapshot, c Cursor, visit func(*Row) erro
 		c.Saw(row.Shard, row.Place)
 	}
 	return failure.OfStore(m.Err())
+}
+
+// Cursor is how far a reader is: for each numbered shard the place of the last row that it has seen, 0 for none.
+type Cursor []key.FeedPlace
+
+// ErrGone: the feed no longer has what comes behind the cursor.
+var ErrGone = failure.Refuse(failure.ErrGone, "the feed of changes no longer has what comes behind this cursor; read the present state, and go on without it")
+
+// cursors are cursors of one list, whatever a reader picks from it.
+var cursors = query.List{"changes"}
+
+// String is the text of a cursor: the latest place, and for each shard 0 for none or how far it is behind that, plus
+// one. It is the same on every node.
+func (c Cursor) String() string {
+	latest := uint64(slices.Max(c))
+	b := binary.AppendUvarint(make([]byte, 0, 10+5*len(c)), latest)
+	for _, place := range c {
+		if place == 0 {
+			b = append(b, 0)
+			continue
+		}
+		b = binary.AppendUvarint(b, latest-uint64(place)+1)
+	}
+	return cursors.Cursor(b)
+}
+
+// ParseCursor reads what String wrote, for a store of so many shards; anything else is query.ErrCursor.
+func ParseCursor(text string, shards int) (Cursor, error) {
+	b, err := cursors.Position(text)
+	if err != nil {
+		return nil, err
+	}
+	latest, n := binary.Uvarint(b)
+	if n <= 0 {
+		return nil, query.ErrCursor
+	}
+	c := make(Cursor, shards)
+	for sh := range c {
+		b = b[n:]
+		var behind uint64
+		if behind, n = binary.Uvarint(b); n <= 0 || behind > latest {
+			return nil, query.ErrCursor
+		}
+		if behind > 0 {
+			c[sh] = key.FeedPlace(latest - behind + 1)
+		}
+	}
+	if len(b) != n {
+		return nil, query.ErrCursor
+	}
+	return c, nil
+}
+
+// Saw moves the cursor on to a row.
+func (c Cursor) Saw(sh key.Shard, place key.FeedPlace) {
+	c[sh] = max(c[sh], place)
+}
+
+// Raise moves the cursor on to another one, where that is further.
+func (c Cursor) Raise(to Cursor) {
+	for sh, place := range to {
+		c[sh] = max(c[sh], place)
+	}
+}
+
+// Has reports whether the cursor is at or behind another one in every shard.
+func (c Cursor) Has(other Cursor) bool {
+	for sh, place := range other {
+		if c[sh] < place {
+			return false
+		}
+	}
+	return true
+}
+
+// Row says that an instance has a new entry.
+type Row struct {
+	Shard    key.Shard
+	Place    key.FeedPlace
+	ID       key.ID
+	Sequence uint64 // of the entry
+	Workflow string
+}
+
+// appendValue appends id(16) sequence(uvarint) workflow.
+func (r *Row) appendValue(dst []byte) []byte {
+	dst = binary.AppendUvarint(append(dst, r.ID[:]...), r.Sequence)
+	return append(dst, r.Workflow...)
+}
+
+// ParseRow reads a row as the store has it. Everything in it is the caller's own.
+func ParseRow(k, stored []byte) (r Row, err error) {
+	of, ok := persistence.ParseFeedRow(k, stored)
+	if !ok || len(of.Value) < len(r.ID) {
+		return Row{}, persistence.ErrCorrupt
+	}
+	rest := of.Value[copy(r.ID[:], of.Value):]
+	sequence, n := binary.Uvarint(rest)
+	if n <= 0 || sequence == 0 || n == len(rest) {
+		return Row{}, persistence.ErrCorrupt
+	}
+	r.Shard, r.Place = key.Shard(binary.BigEndian.Uint16(k)), of.Place
+	r.Sequence, r.Workflow = sequence, string(rest[n:])
+	return r, nil
+}
+
+// Entry is what a row leads to.
+type Entry struct {
+	*Row
+	Name   string // the id as text
+	Text   data.Value
+	States []byte // that the entry led to
+	// Instance is as it is now, under the definition Of. Newest says that this is how the entry left it.
+	Instance statemachine.Instance
+	Of       *statemachine.Definition
+	Newest   bool
+}
+
+// Load reads what a row leads to, in the snapshot in which the row was read. It is nil when the instance is gone.
+func (s *Service) Load(sn *persistence.Snapshot, row *Row) (*Entry, error) {
+	in, err := query.LoadInstance(sn, s.o.Catalog, row.Shard, row.Workflow, row.ID)
+	if errors.Is(err, failure.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Entry{Row: row, Name: instanceid.Text(row.ID), Instance: in.State, Of: in.Of}, nil
+}
+
+// LoadText reads the entry itself, which Load has left out: it comes behind the rights.
+func (s *Service) LoadText(sn *persistence.Snapshot, e *Entry) error {
+	value, err := sn.Load(key.Entry(nil, e.Shard, e.ID, e.Sequence))
+	if err != nil {
+		return failure.OfStore(err)
+	}
+	if e.Text, err = history.NewReader(sn, e.Shard, e.ID).Entry(e.Sequence, value); err != nil {
+		return failure.Errorf(failure.ErrExecution, "entry of %s: %w", e.Name, err)
+	}
+	if e.Newest = e.Sequence == e.Instance.Sequence; e.Newest {
+		e.States = e.Of.States(&e.Instance)
+	} else {
+		e.States = e.Of.StatesOf(e.Text)
+	}
+	return nil
+}
+
+// slack is the part of a bound by which a feed may be over it, so that rows go many at a time.
+const slack = 64
+
+// Trim removes the rows that are too old or too many, but for the last one of a shard, in the shards that this node
+// leads.
+func (s *Service) Trim() {
+	for n := range s.o.Store.Shards() {
+		sh := key.Shard(n)
+		epoch := s.o.Store.Epoch(sh)
+		if epoch == 0 {
+			continue
+		}
+		last, err := s.removable(sh)
+		if err == nil && last > 0 {
+			w := s.o.Store.NewWritesIn(sh, epoch)
+			persistence.TrimFeed(w, last)
+			err = s.o.Store.Commit(w)
+		}
+		if err != nil && !errors.Is(err, persistence.ErrNotLed) && !errors.Is(err, persistence.ErrClosed) {
+			s.o.Log.Warn().Err(err).Uint16("shard", n).Msg("the feed of changes cannot be trimmed")
+		}
+	}
+}
+
+func (s *Service) removable(sh key.Shard) (key.FeedPlace, error) {
+	sn := s.o.Store.Snapshot()
+	defer func() { _ = sn.Close() }() // read-only: nothing to lose
+	end, err := sn.FeedEnd(sh)
+	if err != nil || end.Place == 0 {
+		return 0, err
+	}
+	f := shardFeed{sh: sh}
+	f.cursor = sn.Cursor(key.Feed(nil, sh, 1), key.PrefixEnd(key.FeedPrefix(nil, sh)))
+	before := sn.Backward(key.Feed(nil, sh, 1), key.PrefixEnd(key.FeedPrefix(nil, sh)))
+	defer func() { _, _ = f.cursor.Close(), before.Close() }() // read-only: nothing to lose
+	first := f.at(1)
+	if f.err != nil {
+		return 0, f.err
+	}
+	var cut key.FeedPlace // rows before it go
+	now := s.o.Clock()
+	if kept := s.o.KeptFor; first.Place.Time() < now.Add(-kept-kept/slack).UnixMilli() {
+		cut = key.FeedPlaceAt(now.Add(-kept).UnixMilli())
+	}
+	if most := uint64(s.o.RowsMax); end.Ordinal-first.Ordinal >= most+most/slack {
+		cut = max(cut, f.place(first.Place, end.Place, end.Ordinal-most+1))
+	}
+	cut = min(cut, end.Place) // NB: the last row stays, it has the ordinal and the place behind which the next one comes
+	if cut == 0 || f.err != nil || !before.Seek(key.Feed(nil, sh, cut)) {
+		return 0, errors.Join(f.err, before.Err())
+	}
+	row, ok := persistence.ParseFeedRow(before.Key(), before.Value())
+	if !ok {
+		return 0, persistence.ErrCorrupt
+	}
+	return row.Place, nil
+}
+
+type shardFeed struct {
+	sh     key.Shard
+	cursor *persistence.Cursor
+	err    error // the first one
+}
+
+func (f *shardFeed) at(place key.FeedPlace) persistence.FeedRow {
+	if f.err != nil {
+		return persistence.FeedRow{}
+	}
+	if !f.cursor.Seek(key.Feed(nil, f.sh, place)) {
+		f.err = errors.Join(persistence.ErrCorrupt, f.cursor.Err())
+		return persistence.FeedRow{}
+	}
+	row, ok := persistence.ParseFeedRow(f.cursor.Key(), f.cursor.Value())
+	if !ok {
+		f.err = persistence.ErrCorrupt
+	}
+	return row
+}
+
+// Ordinals grow with places: it halves what is left.
+func (f *shardFeed) place(first, last key.FeedPlace, ordinal uint64) key.FeedPlace {
+	for first < last && f.err == nil {
+		middle := first + (last-first)/2
+		if row := f.at(middle); row.Ordinal < ordinal {
+			first = row.Place + 1
+		} else {
+			last = middle
+		}
+	}
+	return first
 }

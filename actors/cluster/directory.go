@@ -5,8 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"math"
+	"os"
+	"path/filepath"
 	"slices"
+	"time"
+
+	"github.com/oklog/ulid/v2"
 
 	"troupe/actors/cluster/peer"
 	"troupe/actors/failure"
@@ -160,4 +167,194 @@ func (n *Node) reread() {
 		n.o.Log.Error().Err(err).Msg("what the cluster is cannot be kept")
 	}
 	n.news()
+}
+
+const (
+	IdentityFile  = "node.pem"      // IdentityFile has a node's key and certificate
+	authorityFile = "authority.pem" // so that a node that was off for long can sign for itself
+	nodesFile     = "nodes.json"    // where the others are
+)
+
+func (f files) path(name string) string { return filepath.Join(f.dir, name) }
+
+// Exists says whether the folder is that of a node.
+func Exists(dir string) bool {
+	_, err := os.Stat(files{dir}.path(IdentityFile))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+func (f files) keep(d *directory) error {
+	addresses := map[peer.NodeID]string{}
+	for id, m := range d.Nodes {
+		addresses[id] = m.Address
+	}
+	text, err := json.MarshalIndent(addresses, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := f.write(nodesFile, text); err != nil {
+		return err
+	}
+	return f.write(authorityFile, []byte(d.Authority))
+}
+
+func (f files) write(name string, text []byte) error {
+	path := f.path(name)
+	if old, err := os.ReadFile(path); err == nil && string(old) == string(text) {
+		return nil
+	}
+	return peer.ReplaceFile(path, text)
+}
+
+func (f files) addresses() (map[peer.NodeID]string, error) {
+	text, err := os.ReadFile(f.path(nodesFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var known map[peer.NodeID]string
+	if err == nil {
+		err = json.Unmarshal(text, &known)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read where the other nodes are: %s: %w; without the file the node waits until they greet it", f.path(nodesFile), err)
+	}
+	return known, nil
+}
+
+func (f files) authority() (*peer.Authority, error) {
+	text, err := os.ReadFile(f.path(authorityFile))
+	if err != nil {
+		return nil, err
+	}
+	a, err := peer.ParseAuthority(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.path(authorityFile), err)
+	}
+	return a, nil
+}
+
+// save writes the identity last: it makes the files those of a node.
+func save(dir string, identity *peer.Identity, d *directory) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f := files{dir}
+	if err := f.keep(d); err != nil {
+		return err
+	}
+	return identity.Save(f.path(IdentityFile))
+}
+
+func newIdentity() (*peer.Identity, error) {
+	return peer.NewIdentity(peer.NodeID(ulid.Make().String()))
+}
+
+func found() (*peer.Identity, *peer.Authority, error) {
+	now := time.Now()
+	authority, err := peer.NewAuthority(peer.ClusterID(ulid.Make().String()), now)
+	if err != nil {
+		return nil, nil, err
+	}
+	identity, err := newIdentity()
+	if err != nil {
+		return nil, nil, err
+	}
+	return identity, authority, sign(authority, identity, now)
+}
+
+func sign(authority *peer.Authority, identity *peer.Identity, now time.Time) error {
+	csr, err := identity.CSR()
+	if err != nil {
+		return err
+	}
+	certificate, err := authority.Sign(csr, identity.Node(), now)
+	if err != nil {
+		return err
+	}
+	return identity.Accept(certificate, authority.Certificate())
+}
+
+var errRemoved = errors.New("this node was removed from the cluster; its folder is of no use any more")
+
+const renewEvery = time.Hour
+
+func (n *Node) renewLoop() {
+	n.every(renewEvery, func(ctx context.Context) {
+		if err := n.renew(); err != nil {
+			n.o.Log.Error().Err(err).Msg("the node's certificate cannot be renewed")
+		}
+		if n.store.Epoch(key.Meta) == 0 {
+			return
+		}
+		ctx, cancel := context.WithTimeout(ctx, keepMax)
+		defer cancel()
+		err := n.change(ctx, func(d *directory) error {
+			authority, err := peer.ParseAuthority([]byte(d.Authority))
+			if err != nil {
+				return err
+			}
+			renewed, err := authority.Renewed(time.Now())
+			if err == nil && renewed == authority {
+				err = errUnchanged
+			}
+			if err != nil {
+				return err
+			}
+			text, err := renewed.Marshal()
+			d.Authority = string(text)
+			return err
+		})
+		if err != nil && !errors.Is(err, failure.ErrElsewhere) {
+			n.o.Log.Error().Err(err).Msg("the certificate of the cluster's authority cannot be renewed")
+		}
+	})
+}
+
+func (n *Node) renew() error {
+	now := time.Now()
+	if !n.identity.NeedsRenewal(now) {
+		return nil
+	}
+	authority, err := n.files.authority()
+	if err == nil { // NB: its own certificate may be one of the future too, and here nobody else is needed
+		authority, err = authority.Renewed(now)
+	}
+	if err == nil {
+		err = sign(authority, n.identity, now)
+	}
+	if err == nil {
+		err = n.identity.Save(n.files.path(IdentityFile))
+	}
+	if err == nil {
+		n.o.Log.Info().Time("expires", n.identity.Expires()).Msg("the node's certificate is renewed")
+	}
+	return err
+}
+
+// levelHere is what this program can do together with others. It goes up when programs of the level before cannot work
+// with what this one sends or writes. It does so once all nodes have the level (directory).
+//
+//	1  the first, of version 0.1.0
+const levelHere = 1
+
+// Programs that are no releases can have one version and different levels.
+func (n *Node) levelRefusal(who, version string, has int) error {
+	if d := n.directory.Load(); d != nil && has < d.Level {
+		return failure.Refuse(errUnfit, "%s runs version %s of level %d, and all nodes of the cluster have had level %d: start it with a newer program", who, version, has, d.Level)
+	}
+	if has > n.level+1 || has < n.level-1 {
+		return failure.Refuse(errUnfit, "%s runs version %s of level %d, and the cluster %s of level %d: only levels that are next to each other run together", who, version, has, n.o.Version, n.level)
+	}
+	return nil
+}
+
+func (d *directory) levelOfAll() int {
+	lowest := math.MaxInt
+	for _, m := range d.Nodes {
+		lowest = min(lowest, m.Level)
+	}
+	if len(d.Nodes) == 0 {
+		return d.Level
+	}
+	return max(d.Level, lowest)
 }

@@ -1,3 +1,8 @@
+// Package form is what makes a workflow instance a form or a checklist: a small record beside the instance's own, and
+// the row that a list of its owner shows. The row is in the list of what is current, under way or done, and moves when
+// a commit changes that, so a list costs what it shows. An instance that is no form has a row, too (CreatorRow).
+// Record, row and drafts are values, which the commits of the instance write: a list never disagrees with the instance.
+// Nothing here reads a clock.
 package form
 
 import (
@@ -7,6 +12,14 @@ import (
 	"fmt"
 	"time"
 
+	"troupe/actors/failure"
+	"troupe/actors/identity"
+	"troupe/actors/internal/history"
+	"troupe/actors/query"
+	"troupe/persistence"
+	"troupe/persistence/key"
+	"troupe/statemachine"
+	"troupe/statemachine/data"
 	"troupe/statemachine/packed"
 )
 
@@ -16,7 +29,7 @@ type Kind byte
 const (
 	KindForm      Kind = 'f' // forms, with a workflow and without
 	KindChecklist Kind = 'c'
-	KindInstance  Kind = 'i' // an instance that is no form (instance.go)
+	KindInstance  Kind = 'i' // an instance that is no form
 )
 
 // String returns the word for logs.
@@ -151,4 +164,250 @@ func ParseRow(b []byte) (*Row, error) {
 		return nil, ErrDamaged
 	}
 	return row, nil
+}
+
+// Category is one of the three lists that a form can be in, or Every.
+type Category uint8
+
+const (
+	Current   Category = iota // not submitted yet, or sent back to the start
+	Submitted                 // on its way, or completed not long ago
+	Archived                  // completed longer ago
+	// Every is all of them together. No form has it.
+	Every
+)
+
+// String returns the word of the interface.
+func (c Category) String() string { return [...]string{"current", "submitted", "archived", "every"}[c] }
+
+// CategoryAt decides the category of a form (gateway/INTERFACE.md, "Categories"). archivedBefore is in Unix
+// milliseconds: what was completed before it is archived. So a form becomes archived without any write.
+func (f *Form) CategoryAt(archivedBefore int64) Category {
+	switch {
+	case !f.Moved():
+		return Current
+	case f.DoneAt != 0 && f.DoneAt < archivedBefore:
+		return Archived
+	}
+	return Submitted
+}
+
+// Request asks for an instance as a form, or to write it. What depends on the form's template the caller finds out
+// before.
+type Request struct {
+	Caller                 *identity.Principal
+	WorkflowID, InstanceID string
+	Event                  string             // Event submits the form; empty: nothing does
+	Privilege              identity.Privilege // what it takes to write the form besides the workflow's rights; empty: nothing
+	Refusal                error              // why nobody can write this now; nil: it can be written
+}
+
+// View is an instance as a form, at one moment.
+type View struct {
+	Form     *Form
+	Sequence uint64
+	When     int64 // the creation, in Unix milliseconds
+	Public   data.Value
+	States   []byte // the JSON of the positions, Nodes the names of their nodes, joined with ", "
+	Nodes    string
+	Editable bool   // the caller may send the event that submits the form now
+	Draft    *Draft // the caller's; nil when there is none
+}
+
+// lists are the letters of the lists that have the rows of a user's forms of one kind. A commit decides in which of the
+// first three a form has its row; whether a completed one is archived depends on the time.
+type lists struct {
+	current  byte // has not moved; by its creation
+	underWay byte // has moved, is not done; by its creation
+	done     byte // by its creation
+	// ended has a second row for each one that is done, by the time of that; its value is the place that the first has.
+	ended byte
+}
+
+var listsOf = map[Kind]lists{
+	KindForm:      {current: 'f', underWay: 'u', done: 'd', ended: 'e'},
+	KindChecklist: {current: 'c', underWay: 'U', done: 'D', ended: 'E'},
+	KindInstance:  {current: 'i', underWay: 'j', done: 'k', ended: 'l'},
+}
+
+func (l lists) of(f *Form) byte {
+	switch {
+	case !f.Moved():
+		return l.current
+	case f.DoneAt == 0:
+		return l.underWay
+	}
+	return l.done
+}
+
+// Spot is what the keys of a form's rows have of its instance. Made is the creation, in Unix milliseconds.
+type Spot struct {
+	Shard key.Shard
+	ID    key.ID
+	Made  int64
+}
+
+// Put writes the rows of a form, and removes those that it had before as another version of itself; nil: it is new.
+func (r *Row) Put(w *persistence.Writes, at Spot, before *Form) {
+	lists := listsOf[r.Kind]
+	key := func(list byte, when int64) []byte { return key.List(nil, at.Shard, list, r.By, when, at.ID) }
+	list := lists.of(&r.Form)
+	if before != nil {
+		if was := lists.of(before); was != list {
+			w.Delete(key(was, at.Made))
+		}
+		if before.DoneAt != 0 && before.DoneAt != r.DoneAt {
+			w.Delete(key(lists.ended, before.DoneAt))
+		}
+	}
+	w.Set(key(list, at.Made), r.Append(nil))
+	if r.DoneAt != 0 {
+		w.Set(key(lists.ended, r.DoneAt), place(at.Made))
+	}
+}
+
+// Remove removes the rows of a form that is deleted.
+func (f *Form) Remove(w *persistence.Writes, at Spot) {
+	lists := listsOf[f.Kind]
+	w.Delete(key.List(nil, at.Shard, lists.of(f), f.By, at.Made, at.ID))
+	if f.DoneAt != 0 {
+		w.Delete(key.List(nil, at.Shard, lists.ended, f.By, f.DoneAt, at.ID))
+	}
+}
+
+const placeBytes = 8
+
+// place is where a time stands in a list: later ones come first.
+func place(when int64) []byte { return binary.BigEndian.AppendUint64(nil, ^uint64(when)) }
+
+func behind(place []byte) []byte {
+	return append(place, bytes.Repeat([]byte{0xFF}, len(key.ID{})+1)...)
+}
+
+// CreatorRow is what the actor of an instance that is no form remembers of its row in the lists of whoever created it.
+// The row is written when the instance is created, and again when it gets into another category; no other commit reads
+// or writes anything for it.
+type CreatorRow struct {
+	by     string // who created it; empty: it is in nobody's list
+	doneAt int64  // Form.DoneAt of the row
+	left   bool   // Form.left of the row
+	has    bool   // false: it has no row yet, since it is new
+	known  bool
+}
+
+// NB: it is made when it is needed. An awake instance is one of a million.
+func (c *CreatorRow) form() *Form {
+	if !c.has {
+		return nil
+	}
+	return &Form{Kind: KindInstance, By: c.by, DoneAt: c.doneAt, left: c.left}
+}
+
+// Begin is for an instance that is being created. by is the user of the first entry of its history.
+func (c *CreatorRow) Begin(by string) {
+	*c = CreatorRow{known: true, by: by}
+	if by == statemachine.System {
+		c.by = ""
+	}
+}
+
+// IsMoved reports whether a step may bring an instance into another category. of is its definition before the step, and
+// next behind it.
+func IsMoved(of, next *statemachine.Definition, before, after *statemachine.Instance) bool {
+	return of.IsInitial(before) && !next.IsInitial(after) || of.IsOver(before) != next.IsOver(after)
+}
+
+// Look finds out what Put has to know, unless it is known. rows returns what has all that the instance has written.
+func (c *CreatorRow) Look(rows func() (*persistence.Store, error), at Spot) error {
+	if c.known {
+		return nil
+	}
+	from, err := rows()
+	if err != nil {
+		return err
+	}
+	by, err := creatorOf(from, at)
+	if err != nil {
+		return err
+	}
+	found := &CreatorRow{}
+	if found.Begin(by); found.by != "" {
+		row, err := loadRow(from, at, found.by)
+		if err != nil {
+			return err
+		}
+		if row != nil {
+			found.has, found.left, found.doneAt = true, row.left, row.DoneAt
+		}
+	}
+	*c = *found
+	return nil
+}
+
+// creatorOf is the user of an instance's first history entry, and the service itself where that cannot be read.
+func creatorOf(from query.Loader, at Spot) (string, error) {
+	stored, err := from.Load(key.Entry(nil, at.Shard, at.ID, 1))
+	if err != nil && !errors.Is(err, persistence.ErrNotFound) {
+		return "", failure.OfStore(err)
+	}
+	entry, err := history.NewReader(from, at.Shard, at.ID).Entry(1, stored)
+	user, has := entry.Lookup("user")
+	if err != nil || !has || user.Kind() != data.String {
+		return statemachine.System, nil // NB: what is damaged shows where the history is read, and holds up no event
+	}
+	return user.Text(), nil
+}
+
+func loadRow(from query.Loader, at Spot, by string) (*Form, error) {
+	lists := listsOf[KindInstance]
+	for _, list := range []byte{lists.underWay, lists.current, lists.done} {
+		value, err := from.Load(key.List(nil, at.Shard, list, by, at.Made, at.ID))
+		if errors.Is(err, persistence.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, failure.OfStore(err)
+		}
+		row, err := ParseRow(value)
+		if err != nil {
+			return nil, failure.Errorf(failure.ErrExecution, "list row: %w", err)
+		}
+		return &row.Form, nil
+	}
+	return nil, nil
+}
+
+// Put writes the row as it is for an instance that is there now, if it has changed. One that was not looked up writes
+// none.
+func (c *CreatorRow) Put(w *persistence.Writes, at Spot, of *statemachine.Definition, in *statemachine.Instance) {
+	if c.by == "" {
+		return
+	}
+	initial, over := of.IsInitial(in), of.IsOver(in)
+	if c.has && (c.left || initial) && over == (c.doneAt != 0) {
+		return
+	}
+	before := c.form()
+	c.has = true
+	c.left = c.left || !initial // NB: once, also when it comes back there: what goes round would write its row with every event
+	switch {
+	case !over:
+		c.doneAt = 0
+	case c.doneAt == 0:
+		c.doneAt = in.UpdatedAt.UnixMilli()
+	}
+	row := Row{Form: *c.form(), WorkflowID: string(of.ID)}
+	row.Name = of.Name
+	row.Put(w, at, before)
+}
+
+// RemoveInstance removes the row of an instance that is no form and is deleted. s has all that the instance has
+// written.
+func RemoveInstance(w *persistence.Writes, s *persistence.Store, at Spot) error {
+	c := &CreatorRow{}
+	if err := c.Look(func() (*persistence.Store, error) { return s, nil }, at); err != nil || !c.has {
+		return err
+	}
+	c.form().Remove(w, at)
+	return nil
 }

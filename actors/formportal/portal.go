@@ -1,9 +1,20 @@
+// Package formportal is the form portal, group A of the interface, and the form runtime in which people fill in forms
+// (gateway/INTERFACE.md, "Groups"). A form is a workflow instance with a record beside it (package form); one that is
+// bound to no workflow is an instance of PlainWorkflow, so it has a history, a durable life and idempotency keys like
+// any other. The form of a task is filled in the same way. Templates come from files by ParseTemplate and
+// Templates.Publish.
+//
+// What a caller may not see is ErrNotFound, in the same words as what is not there. A list shows one moment and wakes
+// no instance. The caller does AddPlainWorkflow before the catalog is used, then Start, any number of concurrent calls,
+// and Stop before the router is stopped.
 package formportal
 
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -17,6 +28,7 @@ import (
 	"troupe/actors/internal/supervise"
 	"troupe/actors/message"
 	"troupe/actors/workflow"
+	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
 
@@ -277,4 +289,80 @@ func (p *Portal) creation(req *CreateRequest) (*message.Create, error) {
 		return create, failure.Refuse(failure.ErrInvalid, "this form does not belong to that workflow")
 	}
 	return create, nil
+}
+
+// archivedBefore returns the moment in Unix milliseconds such that what was completed before it is archived now.
+func archivedBefore(now time.Time, archiveAfter time.Duration) int64 {
+	moment := now.Add(-archiveAfter)
+	ms := moment.UnixMilli()
+	if moment.After(time.UnixMilli(ms)) {
+		ms++
+	}
+	return max(0, ms)
+}
+
+// TypeInstance is the FormType of an instance that is no form.
+const TypeInstance = "Instance"
+
+// Summary is a form as the lists show it (gateway/INTERFACE.md, "Fields of a form").
+type Summary struct {
+	ID           string
+	FormType     string // "Form", "WorkflowForm", "Checklist" or TypeInstance
+	FormID       string
+	SubmissionID string // a ULID; empty before the first submission
+	Name         statemachine.Text
+	FullPath     string // of the page, behind the base path, without a leading slash
+	By           string
+	When         int64 // Unix milliseconds
+	Status       string
+	Role         string
+}
+
+// nameOf is what a form is called: as when it was made, in all languages of the template while the template is called
+// so.
+func (p *Portal) nameOf(f *form.Form) statemachine.Text {
+	if t := p.o.Templates.Get(f.Kind, f.TemplateID); t != nil && t.Name.For() == f.Name {
+		return t.Name
+	}
+	return statemachine.Plain(f.Name)
+}
+
+func (p *Portal) summaryOf(f *form.Form, workflowID, nodes, instanceID string, when int64) *Summary {
+	item := &Summary{
+		ID: instanceID, FormType: "WorkflowForm", FormID: f.TemplateID, SubmissionID: f.SubmissionID, Name: p.nameOf(f),
+		FullPath: "form-runtime/" + f.TemplateID + "/" + workflowID + "/" + instanceID + "/index.html",
+		By:       f.By, When: when, Status: nodes, Role: f.Role,
+	}
+	if workflowID == PlainWorkflow {
+		item.FormType, item.Status = "Form", ""
+		if f.Moved() {
+			item.Status = "submitted"
+		}
+	}
+	switch f.Kind {
+	case form.KindChecklist:
+		item.FormType = "Checklist"
+	case form.KindInstance:
+		item.FormType, item.FullPath = TypeInstance, "instances/"+workflowID+"/"+instanceID
+	}
+	return item
+}
+
+// PlainWorkflow is the workflow of forms and checklists that have none of their own, as fullPath shows it
+// (gateway/INTERFACE.md, "Fields of a form").
+const PlainWorkflow = "-"
+
+const plainSubmit = "submit"
+
+//go:embed plain.yaml
+var plainText []byte
+
+// AddPlainWorkflow makes PlainWorkflow known to the catalog. It must be called before the catalog is used.
+func AddPlainWorkflow(catalog *catalog.Catalog, parser *statemachine.Parser) error {
+	parsed, err := parser.Parse(statemachine.Source{File: "plain.yaml", Text: plainText})
+	if err != nil {
+		return fmt.Errorf("built-in workflow: %w", err)
+	}
+	catalog.AddBuiltin(PlainWorkflow, parsed.Definition)
+	return nil
 }

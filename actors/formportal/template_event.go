@@ -3,6 +3,7 @@ package formportal
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -167,4 +168,241 @@ func placeIn(schema *document.Node, path []string) (at, below *document.Node) {
 		}
 	}
 	return at, schema
+}
+
+// everythingElse stands in an order for the fields that it does not name.
+const everythingElse = "*"
+
+// fillable checks that a page can be made of the form, and that what is filled in can be submitted.
+func (p *templateParser) fillable(n *document.Node) {
+	if p.known.Workflow == nil || p.t.schema == nil {
+		return
+	}
+	shape := p.t.schema.Shape()
+	p.required(n.Field("schema"), shape, nil, nil)
+	if ui := n.Field("ui"); ui != nil {
+		p.order(ui, shape)
+	}
+}
+
+func (p *templateParser) required(schema *document.Node, shape schema.Shape, path []string, around []schema.Shape) {
+	fields := shape.Fields()
+	if shape.Within(around) || len(path) > 0 && len(fields) == 0 {
+		return // NB: of a value without fields the schema says nothing
+	}
+	around = append(slices.Clone(around), shape)
+	for _, name := range shape.Required() {
+		if !shape.Mentions(name) {
+			p.suggest(requiredIn(schema, path, name), name, fields, "the field %s is required, and the form does not have it: nobody could submit it",
+				data.Quote(strings.Join(append(slices.Clone(path), name), ".")))
+		}
+	}
+	for _, name := range fields {
+		below := append(slices.Clone(path), name)
+		p.required(schema, shape.Field(name), below, around)
+		p.required(schema, shape.Field(name).Items(), below, around)
+	}
+}
+
+// requiredIn returns where a schema requires the field, or the last place on the way there.
+func requiredIn(schema *document.Node, path []string, name string) *document.Node {
+	at, below := placeIn(schema, path)
+	for below.Field("items") != nil {
+		below = below.Field("items")
+	}
+	if list := below.Field("required"); list != nil {
+		for _, item := range list.Items {
+			if item.Text == name {
+				return item
+			}
+		}
+	}
+	return at
+}
+
+func (p *templateParser) order(ui *document.Node, shape schema.Shape) {
+	for _, f := range ui.Fields {
+		switch name := f.Key.Text; {
+		case name == "ui:order" && f.Value.Kind == document.Sequence:
+			p.ordered(f.Key, f.Value, shape)
+		case name == "items" && len(shape.Fields()) == 0:
+			p.order(f.Value, shape.Items())
+		case f.Value.Kind == document.Mapping && !strings.HasPrefix(name, "ui:"):
+			p.order(f.Value, shape.Field(name))
+		}
+	}
+}
+
+func (p *templateParser) ordered(key, list *document.Node, shape schema.Shape) {
+	fields := shape.Fields()
+	var named []string
+	for _, item := range list.Items {
+		name := item.Text
+		switch {
+		case slices.Contains(named, name):
+			p.Add(item, "%s is there twice", data.Quote(name))
+		case name != everythingElse && !shape.Mentions(name):
+			p.suggest(item, name, fields, "ui:order names the field %s, which the form does not have", data.Quote(name))
+		}
+		named = append(named, name)
+	}
+	if slices.Contains(named, everythingElse) {
+		return
+	}
+	for _, name := range fields {
+		if !slices.Contains(named, name) {
+			p.Add(key, "ui:order lacks the field %s", data.Quote(name)).Suggestion = `add it, or "*" for all others`
+		}
+	}
+}
+
+// Texts of a template are in one or in several languages, as those of a definition are.
+
+func (p *templateParser) text(n *document.Node) statemachine.Text {
+	if n == nil || n.Kind != document.Mapping {
+		return statemachine.Plain(p.Text(n))
+	}
+	return p.languages(p.own(), n)
+}
+
+type report struct{ faults, warnings *document.Collector }
+
+func (p *templateParser) own() report { return report{&p.Collector, &p.warnings} }
+
+func (p *templateParser) languages(to report, n *document.Node) statemachine.Text {
+	return statemachine.ReadText(to.faults, to.warnings, n, p.known.Workflow == nil)
+}
+
+func schemaText(keyword string) bool { return keyword == "title" || keyword == "description" }
+
+// checkSchema finds faults in the texts of a schema, which are maps of languages, and hints that nothing knows.
+func (p *templateParser) checkSchema(to report, n *document.Node) {
+	if n.Kind == document.Sequence {
+		for _, item := range n.Items {
+			p.checkSchema(to, item)
+		}
+	}
+	for _, f := range n.Fields {
+		warnOfHint(to.warnings, f.Key)
+		switch key := f.Key.Text; {
+		case schemaText(key) && f.Value.Kind == document.Mapping:
+			p.languages(to, f.Value)
+		case values[key]:
+		case named[key] && f.Value.Kind == document.Mapping:
+			for _, schema := range f.Value.Fields {
+				p.checkSchema(to, schema.Value)
+			}
+		default:
+			p.checkSchema(to, f.Value)
+		}
+	}
+}
+
+// readChecked reads a file beside the template, and finds faults in its texts. What is no document at all is found when
+// it is bundled.
+func (p *templateParser) readChecked(name string) ([]byte, error) {
+	text, err := p.read(name)
+	if err != nil {
+		return nil, err
+	}
+	file := path.Join(path.Dir(p.File), name)
+	if tree, err := document.Parse(file, text); err == nil {
+		beside := report{&document.Collector{File: file}, &document.Collector{File: file}}
+		p.checkSchema(beside, tree)
+		p.beside = append(p.beside, beside.faults.Faults()...)
+		p.warningsBeside = append(p.warningsBeside, beside.warnings.Faults()...)
+	}
+	return text, nil
+}
+
+type picker struct {
+	languages []string
+	picked    bool // there was one
+}
+
+func (p *picker) text(dst []byte, v data.Value) []byte {
+	var t statemachine.Text
+	for language, text := range v.Members() {
+		t = append(t, statemachine.Translation{Language: language, Text: text.Text()})
+	}
+	p.picked = true
+	return data.AppendString(dst, t.For(p.languages...))
+}
+
+// each appends an array or an object with each of its elements replaced; anything else is copied.
+func each(dst []byte, v data.Value, replace func(dst []byte, key string, v data.Value) []byte) []byte {
+	switch v.Kind() {
+	case data.Array:
+		dst = append(dst, '[')
+		for _, element := range v.Elements() {
+			dst = append(replace(dst, "", element), ',')
+		}
+		return append(trimComma(dst), ']')
+	case data.Object:
+		dst = append(dst, '{')
+		for key, value := range v.Members() {
+			dst = append(replace(append(data.AppendString(dst, key), ':'), key, value), ',')
+		}
+		return append(trimComma(dst), '}')
+	}
+	return append(dst, v...)
+}
+
+func (p *picker) schema(dst []byte, v data.Value) []byte {
+	return each(dst, v, func(dst []byte, key string, v data.Value) []byte {
+		switch isObject := v.Kind() == data.Object; {
+		case schemaText(key) && isObject:
+			return p.text(dst, v)
+		case values[key]:
+			return append(dst, v...)
+		case named[key] && isObject:
+			return each(dst, v, func(dst []byte, _ string, v data.Value) []byte { return p.schema(dst, v) })
+		}
+		return p.schema(dst, v)
+	})
+}
+
+func (p *picker) hints(dst []byte, v data.Value, texts []string) []byte {
+	return each(dst, v, func(dst []byte, key string, v data.Value) []byte {
+		switch isText := slices.Contains(texts, key); {
+		case isText && v.Kind() == data.Object:
+			return p.text(dst, v)
+		case isText:
+			return each(dst, v, func(dst []byte, _ string, v data.Value) []byte {
+				if v.Kind() == data.Object {
+					return p.text(dst, v)
+				}
+				return append(dst, v...)
+			})
+		case key == "ui:options":
+			return p.hints(dst, v, optionTexts)
+		}
+		return p.hints(dst, v, hintTexts)
+	})
+}
+
+// plainSchema is a schema with the first text of each; several: there was one in several languages.
+func plainSchema(v data.Value) (plain data.Value, several bool) {
+	p := picker{}
+	plain = p.schema(nil, v)
+	return plain, p.picked
+}
+
+// SchemaFor is the schema with texts in the first of the languages that they are in, else in the first of the file. It
+// is only read.
+func (t *Template) SchemaFor(languages ...string) data.Value {
+	if t.texts == nil {
+		return t.Schema
+	}
+	p := picker{languages: languages}
+	return p.schema(nil, t.texts)
+}
+
+// UIFor are the hints in the same way.
+func (t *Template) UIFor(languages ...string) data.Value {
+	p := picker{languages: languages}
+	if of := p.hints(nil, t.UI, hintTexts); p.picked {
+		return of
+	}
+	return t.UI
 }

@@ -1,6 +1,16 @@
+// Package identity answers who sends a request and what that user may do at present. Roles and users are text:
+// identity.yaml, read by ParseDirectory into a Directory that never changes. Tokens and sessions are random secrets
+// that a Service hands out once and keeps as a SHA-256; passwords are kept as argon2id. Parse a directory, Start a
+// service on the store, Authenticate every request, SetDirectory when the file changes, Stop before the store is
+// closed. In a cluster each node has a [Replicated]: the node that leads the shard key.Meta runs a Service for its
+// epoch, the others read rows. DESIGN.md, "Promises", says what callers can rely on.
+//
+// It knows nothing of cookies and headers: it takes the text of a credential. No secret and no password is in a stored
+// byte, a log line or an error text.
 package identity
 
 import (
+	_ "embed"
 	"maps"
 	"net/mail"
 	"slices"
@@ -335,3 +345,57 @@ func texts[T ~string](list []T) []string {
 	}
 	return out
 }
+
+// UserID is a user's login name, for example "john.doe". It is what svcHistory and Form.by show.
+type UserID string
+
+// RoleID names a role of identity.yaml.
+type RoleID string
+
+// Privilege is one of the rights that the interface names.
+type Privilege string
+
+const (
+	FormPortal      Privilege = "mod-form-portal"
+	Form            Privilege = "mod-form"
+	Checklist       Privilege = "mod-checklist"
+	RepositoryAdmin Privilege = "mod-repository-admin"
+	Workflows       Privilege = "mod-workflows"
+	APITokens       Privilege = "mod-api-tokens"
+	Admin           Privilege = "mod-admin"
+)
+
+// Kind says with which kind of credential a request was signed.
+type Kind uint8
+
+const (
+	Token Kind = 1 << iota
+	Session
+	passwords // the kind of the rows that hold passwords
+	// Ending beside Session takes a session that was ended as well, as long as its end is not durable: whoever signed
+	// out may ask again.
+	Ending
+)
+
+// Principal is a signed-in user with what the user may do at present.
+type Principal struct {
+	ID         UserID
+	Name       string
+	Roles      []string // sorted role ids
+	Privileges []string // sorted; those of the roles and the user's own
+}
+
+// Has reports whether the principal holds the privilege.
+func (p *Principal) Has(want Privilege) bool {
+	_, found := slices.BinarySearch(p.Privileges, string(want))
+	return found
+}
+
+// fileSchema is held against ParseDirectory by tests, both ways.
+//
+//go:embed identity.schema.json
+var fileSchema string
+
+// FileSchema returns the JSON Schema 2020-12 of identity.yaml, for editors and other tools.
+// Whatever it refuses, ParseDirectory refuses.
+func FileSchema() string { return fileSchema }

@@ -13,6 +13,7 @@ import (
 
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
+	"troupe/actors/identity"
 	"troupe/actors/incident"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/outbox"
@@ -254,4 +255,178 @@ func (l *Lists) deliveryOf(rowKey, value []byte) (out Delivery, err error) {
 
 func damaged(err error) error {
 	return failure.Errorf(failure.ErrExecution, "a row cannot be read: %w", errors.Join(err, persistence.ErrCorrupt))
+}
+
+// Delivery is a row of the outbox.
+type Delivery struct {
+	ID         string
+	InstanceID string
+	// Kind is "webhook", "mail" or "invoke", a message between a parent and its child. Name is that of the webhook, or the
+	// workflow that the message goes to; "" for a mail.
+	Kind, Name string
+	URL        string // where it goes; "" for a mail, and where nobody knows
+	*outbox.Delivery
+}
+
+// DeliveryList asks for a part of the outbox.
+type DeliveryList struct {
+	Caller *identity.Principal // Caller asks: of instances that they may not read, LastError is HiddenReason
+	State  outbox.State        // 0: all
+	Cursor string              // DeliveryPage.Next of the page before; empty is the first page
+	Limit  int
+}
+
+// DeliveryPage is a part of the outbox, in the order of shards and instances.
+type DeliveryPage struct {
+	Deliveries []Delivery
+	Next       string // the cursor of the next page; empty when there is none
+}
+
+// Timer is an event that comes to an instance by itself, unless something else happens before.
+type Timer struct {
+	ID                   string
+	Workflow, InstanceID string
+	statemachine.Timer
+}
+
+// TimerList asks for a part of the timers that are running.
+type TimerList struct {
+	User     identity.UserID // User asks: users take turns
+	Workflow string          // "": of all
+	Cursor   string          // TimerPage.Next of the page before; empty is the first page
+	Limit    int
+}
+
+// TimerPage is a part of the timers, in the order in which they are due.
+type TimerPage struct {
+	Timers []Timer
+	Next   string // the cursor of the next page; empty when there is none
+}
+
+// Incident is something that failed.
+type Incident struct {
+	ID         string
+	InstanceID string // "": it was never created
+	timer.Incident
+	Timer statemachine.ElementID // how the instance calls the event, which came by itself
+	// Row is what is known of an incident that no timer keeps. Callers who may not read the instance get HiddenReason
+	// and no values.
+	Row *incident.Row
+}
+
+// IncidentList asks for a part of the incidents.
+type IncidentList struct {
+	Caller *identity.Principal // Caller asks: of instances that they may not read, the incidents have no data
+	Cursor string              // IncidentPage.Next of the page before; empty is the first page
+	Limit  int
+}
+
+// IncidentPage is a part of the incidents, in the order of shards and instances.
+type IncidentPage struct {
+	Incidents []Incident
+	Next      string // the cursor of the next page; empty when there is none
+}
+
+// HiddenReason stands for why an event or a delivery failed, which may quote data of the instance.
+const HiddenReason = "why is told to those who may read the instance"
+
+// Reason is why an event failed, for a caller who may read the instance or not.
+func Reason(reason string, mayRead bool) string {
+	if mayRead {
+		return reason
+	}
+	return HiddenReason
+}
+
+// hide takes out of incidents what their caller may not see: an operator learns that something failed, where, for whom
+// and how often, and data only of instances that they may read.
+func (l *Lists) hide(ctx context.Context, p *identity.Principal, incidents []Incident) error {
+	of := func(k int) [2]string { return [2]string{incidents[k].Workflow, incidents[k].InstanceID} }
+	may, err := l.readable(ctx, p, len(incidents), of)
+	for k := range incidents {
+		if err == nil && !may[of(k)] {
+			incidents[k].hide()
+		}
+	}
+	return err
+}
+
+// hideErrors takes out of deliveries what was wrong, where the caller may not read the instance: it may quote
+// addresses.
+func (l *Lists) hideErrors(ctx context.Context, p *identity.Principal, all []Delivery) error {
+	var failed []*Delivery
+	for k := range all {
+		if all[k].LastError != "" {
+			failed = append(failed, &all[k])
+		}
+	}
+	of := func(k int) [2]string { return [2]string{failed[k].Workflow, failed[k].InstanceID} }
+	may, err := l.readable(ctx, p, len(failed), of)
+	for k, d := range failed {
+		d.LastError = Reason(d.LastError, err == nil && may[of(k)])
+	}
+	return err
+}
+
+// readable tells which of n instances a caller may read.
+func (l *Lists) readable(ctx context.Context, p *identity.Principal, n int, instance func(int) [2]string) (map[[2]string]bool, error) {
+	may := map[[2]string]bool{}
+	if p == nil || n == 0 {
+		return may, nil
+	}
+	caller := catalog.CallerOf(p)
+	return may, l.queries.Read(ctx, p.ID, func(from *query.Reader) error {
+		for k := range n {
+			of := instance(k)
+			if _, asked := may[of]; asked {
+				continue
+			}
+			ok, err := l.mayRead(from, caller, of[0], of[1])
+			if may[of] = ok; err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (in *Incident) hide() {
+	if in.Row != nil && in.Row.Kind != incident.Expression { // whose error is the service's own
+		return
+	}
+	in.Error = HiddenReason
+	if in.Row != nil {
+		row := *in.Row
+		row.Error, row.Read = HiddenReason, nil
+		in.Row = &row
+	}
+}
+
+// One that was never created, or that is gone, can be read by those who may read all of its workflow.
+func (l *Lists) mayRead(from *query.Reader, c *statemachine.Caller, workflow, instance string) (bool, error) {
+	rules, err := l.catalog.Newest(workflow)
+	if err == nil {
+		if err := from.Step(); err != nil {
+			return false, err
+		}
+		switch now := l.clock(); rules.ReadRight(c, now) {
+		case statemachine.Denied:
+			return false, nil
+		case statemachine.ByInstance:
+			id, ok := instanceid.Parse(instance)
+			if !ok {
+				return false, nil
+			}
+			var in *query.Instance
+			if in, err = query.LoadInstance(from, l.catalog, l.store.ShardOf(id), workflow, id); err == nil {
+				return rules.MayRead(statemachine.View{Instance: &in.State, Of: in.Of}, c, now), nil
+			}
+		default:
+			return true, nil
+		}
+	}
+	if errors.Is(err, failure.ErrNotFound) || errors.Is(err, failure.ErrExecution) {
+		err = nil
+	}
+	return false, err
 }

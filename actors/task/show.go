@@ -1,15 +1,21 @@
 package task
 
 import (
+	"bytes"
 	"context"
+	"strconv"
+	"strings"
 
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/query"
+	"troupe/persistence"
 	"troupe/persistence/key"
 	"troupe/statemachine"
+	"troupe/statemachine/data"
+	"troupe/statemachine/filter"
 )
 
 // Name is the name of a task taken apart.
@@ -134,4 +140,117 @@ func decidedItem(of *Whole, d *Decided, requester string) *Item {
 	return &Item{
 		WorkflowID: of.Workflow, InstanceID: of.State.ID, Task: d.Task, TaskText: d.TaskText, Status: Done, Requester: requester, Decided: d,
 	}
+}
+
+// A group is the tasks of one workflow that stand in one worklist in one order: what a list of tasks is merged of.
+
+// findGroups looks for the groups that the list can have something of, by going from each to the next.
+func (r *reading) findGroups() error {
+	r.groups = []key.Range{}
+	if r.req.Scope == ScopeEvery {
+		return r.hop(r.hopEvery, key.Range{Prefix: key.WorksPrefix(nil, key.EveryShard)})
+	}
+	var lists []key.Range
+	for _, list := range r.worklists() {
+		lists = append(lists, key.Range{Prefix: list.prefix(nil, key.EveryShard, r.order)})
+	}
+	return r.hop(r.hopGroup, lists...)
+}
+
+func (r *reading) hop(next func(group []byte, of *key.Work) []byte, ranges ...key.Range) error {
+	var stopped error
+	err := r.from.Hop(func(k []byte) ([]byte, error) {
+		if stopped = r.from.Step(); stopped != nil {
+			return nil, stopped
+		}
+		place, w, ok := key.ParseWork(k)
+		if !ok {
+			return nil, persistence.ErrCorrupt
+		}
+		return next(bytes.Clone(k[:len(k)-len(place)]), &w), nil
+	}, ranges...)
+	if stopped != nil {
+		return stopped
+	}
+	return failure.OfStore(err)
+}
+
+func (r *reading) hopGroup(group []byte, of *key.Work) []byte {
+	if of.Workflow == "" || r.isWanted(of.Workflow) {
+		r.groups = append(r.groups, key.Range{Prefix: group})
+	}
+	return key.PrefixEnd(group)
+}
+
+func (r *reading) hopEvery(group []byte, of *key.Work) []byte {
+	sh := key.ShardOf(group)
+	switch order := Order(of.Order); {
+	case of.List == listDecided: // what is decided is not open
+		return key.PrefixEnd(append(key.WorksPrefix(nil, sh), listDecided))
+	case order < r.order:
+		return key.WorkPrefix(nil, sh, of.List, of.Name, byte(r.order))
+	case order > r.order:
+		return key.PrefixEnd(key.WorkListPrefix(nil, sh, of.List, of.Name))
+	}
+	return r.hopGroup(group, of)
+}
+
+func (r *reading) isWanted(workflow string) bool {
+	return (r.req.WorkflowID == "" || r.req.WorkflowID == workflow) && r.mayReadSome(workflow)
+}
+
+func (r *reading) matches(i *Item, of *Whole) bool {
+	if len(r.words) > 0 {
+		text := strings.ToLower(strings.Join(append([]string{i.TaskID(), i.Requester, r.nameOf(i.Requester)}, i.Title.All()...), "\n"))
+		for _, word := range r.words {
+			if !strings.Contains(text, word) {
+				return false
+			}
+		}
+	}
+	if r.req.Filter == "" {
+		return true
+	}
+	return r.filter.Match(filter.Document{
+		ID: i.InstanceID, WorkflowID: i.WorkflowID, States: of.Of.States(of.State), Public: of.State.Public, Own: r.document(i),
+	})
+}
+
+func (r *reading) nameOf(user string) string {
+	if r.req.NameOf == nil {
+		return ""
+	}
+	return r.req.NameOf(user)
+}
+
+// document has what a filter sees of a task: ownRoots.
+func (r *reading) document(i *Item) data.Value {
+	v := data.Value("{")
+	text := func(name, value string) {
+		if len(v) > 1 {
+			v = append(v, ',')
+		}
+		v = append(data.AppendString(v, name), ':')
+		if value == "" {
+			v = append(v, "null"...)
+			return
+		}
+		v = data.AppendString(v, value)
+	}
+	text("taskId", i.TaskID())
+	text("instanceId", i.InstanceID)
+	text("stateMachineId", string(i.At.Machine))
+	text("nodeId", string(i.At.Node))
+	text("title", i.Title.For(r.req.Languages...))
+	text("status", string(i.Status))
+	text("created", i.Created.Format(statemachine.TimeLayout))
+	due := ""
+	if !i.Due.IsZero() {
+		due = i.Due.Format(statemachine.TimeLayout)
+	}
+	text("due", due)
+	text("assignee", i.Assignee)
+	text("requester", i.Requester)
+	v = append(v, `,"priority":`...)
+	return append(strconv.AppendInt(v, int64(i.Priority), 10), '}')
 }

@@ -1,3 +1,9 @@
+// Package disk is a folder of the disk as the place where the files of a repository are; it is the only code of the
+// repository that touches files. Nothing outside the folder is read, and nothing through a link, also while somebody
+// swaps files, folders and links: a path is opened name by name. Only regular files are opened, so that no pipe or
+// device keeps a request waiting. A file with several names is read only when it belongs to the owner of the folder,
+// because the other names may lie outside. fsnotify tells of changes; where it cannot, a listing says that its folder
+// is not watched.
 package disk
 
 import (
@@ -10,6 +16,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -259,4 +266,102 @@ func (d *Disk) identify(f *os.File, file string, there fs.FileInfo) (*repository
 func statusOf(info fs.FileInfo) *syscall.Stat_t {
 	status, _ := info.Sys().(*syscall.Stat_t)
 	return status
+}
+
+var errUnwatched = errors.New("the system gives no notice of changes")
+
+// watch begins to watch a folder; false when it cannot be. Watching one again changes nothing.
+func (d *Disk) watch(folder string) bool {
+	if d.notify == nil {
+		return false
+	}
+	name := d.o.Dir
+	if folder != "/" {
+		name += filepath.FromSlash(folder)
+	}
+	err := d.notify.Add(name)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err != nil {
+		delete(d.mu.watched, name)
+		if !d.mu.limited && !errors.Is(err, fsnotify.ErrClosed) {
+			d.mu.limited = true
+			d.o.Log.Warn().Err(err).Str("folder", folder).Msg("not all folders of the repository can be watched; changes in the others are found by looking")
+		}
+		return false
+	}
+	d.mu.watched[name] = struct{}{}
+	return true
+}
+
+// Watch implements repository.Source.
+func (d *Disk) Watch(ctx context.Context, changed func(repository.Change)) error {
+	if d.notify == nil {
+		return errUnwatched
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case e, open := <-d.notify.Events:
+			if !open {
+				return fsnotify.ErrClosed
+			}
+			d.pass(e, changed)
+		case err, open := <-d.notify.Errors:
+			if !open {
+				return fsnotify.ErrClosed
+			}
+			d.o.Log.Warn().Err(err).Msg("notices of changes were lost; the repository is looked through")
+			changed(repository.Change{})
+		}
+	}
+}
+
+func (d *Disk) pass(e fsnotify.Event, changed func(repository.Change)) {
+	named := e.Has(fsnotify.Create) || e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename)
+	if e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename) {
+		d.unwatch(e.Name, e.Has(fsnotify.Rename))
+	}
+	if e.Name == d.o.Dir {
+		switch {
+		case named: // it may be another folder now
+			changed(repository.Change{})
+		case e.Has(fsnotify.Chmod): // it may be readable now
+			changed(repository.Change{Folder: "/"})
+		}
+		return
+	}
+	inside, below := strings.CutPrefix(e.Name, d.o.Dir+string(filepath.Separator))
+	if !below {
+		return // beside the repository
+	}
+	at := "/" + filepath.ToSlash(inside)
+	switch {
+	case named:
+		changed(repository.Change{Folder: path.Dir(at), Name: path.Base(at)})
+	case e.Has(fsnotify.Chmod): // a folder may be readable now
+		changed(repository.Change{Folder: at})
+	}
+}
+
+// NB: the system goes on watching those, and tells of them under the old path even when they are watched again under
+// the new one.
+func (d *Disk) unwatch(name string, renamed bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, watched := d.mu.watched[name]; !watched {
+		return
+	}
+	delete(d.mu.watched, name)
+	_ = d.notify.Remove(name) // it may be gone already
+	if !renamed {
+		return
+	}
+	for other := range d.mu.watched {
+		if strings.HasPrefix(other, name+string(filepath.Separator)) {
+			delete(d.mu.watched, other)
+			_ = d.notify.Remove(other)
+		}
+	}
 }

@@ -7,12 +7,18 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"troupe/actors/home"
 	"troupe/actors/template"
 	"troupe/cmd/internal/cli"
+	"troupe/cmd/internal/config"
+	"troupe/cmd/internal/homedir"
+	"troupe/cmd/internal/scaffold"
 	"troupe/gateway/client"
+	"troupe/statemachine/document"
 )
 
 type fileParameters struct {
@@ -120,4 +126,84 @@ func showParameters(o *cli.Output, files []fileParameters) error {
 		return nil // nothing but the header: nobody needs that
 	}
 	return o.Table(rows)
+}
+
+func newSchema() *cobra.Command {
+	var formats []string
+	for _, s := range home.Schemas() {
+		formats = append(formats, s.Format)
+	}
+	return &cobra.Command{
+		Use:   "schema [FORMAT]",
+		Short: "Print the JSON Schema of a text file of a home, for editors",
+		Long: "Print the JSON Schema 2020-12 of a text file of a home, for editors and other tools.\n" +
+			"FORMAT is " + strings.Join(formats, ", ") + "; without it: " + formats[0] + ".\n" +
+			"A new home has copies of all of them in its folder schemas.",
+		Example: "  troupe schema\n" +
+			"  troupe schema form > schemas/form.schema.json",
+		ValidArgs: formats,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			format := formats[0]
+			if len(args) > 0 {
+				format = args[0]
+			}
+			for _, s := range home.Schemas() {
+				if s.Format == format {
+					_, err := io.WriteString(cmd.OutOrStdout(), s.Text)
+					return err
+				}
+			}
+			advice := "known are " + strings.Join(formats, ", ")
+			if near := document.Closest(format, formats); near != "" {
+				advice = fmt.Sprintf("did you mean %q?", near)
+			}
+			return cli.Usagef("there is no schema of %q: %s", format, advice)
+		},
+	}
+}
+
+func newInit() *cobra.Command {
+	return &cobra.Command{
+		Use:     "init DIR",
+		Short:   "Make a small home to begin with",
+		Long:    "Make a small home to begin with: two users and one workflow, in a folder that is missing or empty.\nAn empty folder that troupe serve is given gets the larger example instead.",
+		Example: "  troupe init ./office && troupe serve --home ./office",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			files, err := scaffold.Home(args[0])
+			if err != nil {
+				return err
+			}
+			for _, file := range files {
+				_, _ = fmt.Fprintln(cmd.OutOrStdout(), file)
+			}
+			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "start it with: troupe serve --home %[1]s\n"+
+				"then, so that Alice can sign in: echo 'a password' | troupe password set --home %[1]s --user alice\n", args[0])
+			return nil
+		},
+	}
+}
+
+func newNew() *cobra.Command {
+	c := config.New()
+	workflow := &cobra.Command{
+		Use:     "workflow NAME",
+		Short:   "Add a workflow to a home: a request that somebody approves",
+		Example: "  troupe new workflow travel-request --home ./office",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := c.Load(); err != nil {
+				return err
+			}
+			if err := homedir.Demand(c.Home); err != nil {
+				return err
+			}
+			file, err := scaffold.Workflow(c.Home, args[0])
+			if err != nil {
+				return err
+			}
+			_, _ = fmt.Fprintln(cmd.OutOrStdout(), file)
+			return nil
+		},
+	}
+	workflow.Flags().AddFlag(c.Flags.Lookup("home"))
+	return cli.Group("new", "Add files to a home", "  troupe new workflow travel-request", workflow)
 }

@@ -4,16 +4,22 @@
 package cli
 
 import (
+	"bytes"
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"troupe/statemachine/document"
 )
 
 // Exit codes (cmd/troupe/HOME.md, "Exit codes and output").
@@ -158,3 +164,116 @@ func OneOf(cmd *cobra.Command, flag string, words ...string) {
 
 // CommandTimeMax bounds a command, however slow the server or the disk is.
 const CommandTimeMax = 30 * time.Second
+
+// ReaderLanguage is the language of the environment as a tag of BCP 47 ("de-AT" of "de_AT.UTF-8"), empty for none.
+func ReaderLanguage() string {
+	locale := cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_MESSAGES"), os.Getenv("LANG"))
+	locale, _, _ = strings.Cut(locale, ".")
+	locale, _, _ = strings.Cut(locale, "@")
+	if locale == "C" || locale == "POSIX" {
+		return ""
+	}
+	return strings.ReplaceAll(locale, "_", "-")
+}
+
+// ReaderLanguages is it as a list.
+func ReaderLanguages() []string {
+	if language := ReaderLanguage(); language != "" {
+		return []string{language}
+	}
+	return nil
+}
+
+// DidYouMean is a suggestion behind an error; empty when no word is close.
+func DidYouMean(word string, known []string) string {
+	if text := Suggestion(word, known); text != "" {
+		return "; " + text
+	}
+	return ""
+}
+
+// Suggestion asks for the known word that is meant; empty when none is near, or the word is known itself: then
+// something else is wrong.
+func Suggestion(word string, known []string) string {
+	if near := document.Closest(word, known); near != "" && !slices.Contains(known, word) {
+		return "did you mean " + near + "?"
+	}
+	return ""
+}
+
+// Plural counts things whose name takes an s.
+func Plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// ShellWord is a word as it can be typed into a shell.
+func ShellWord(s string) string {
+	if strings.ContainsAny(s, " \t\n'\"$&|;<>(){}*?!\\`") || s == "" {
+		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	}
+	return s
+}
+
+var errInputTooLarge = errors.New("is larger than 16 MiB")
+
+const inputBytesMax = 16 << 20
+
+// JsonInput returns the JSON that an argument names: itself, @file, or - for standard input.
+func JsonInput(cmd *cobra.Command, flag, value string) (json.RawMessage, error) {
+	text, err := []byte(value), error(nil)
+	switch name, isFile := strings.CutPrefix(value, "@"); {
+	case value == "":
+		return nil, nil
+	case value == "-":
+		text, err = ReadInput(cmd.InOrStdin())
+	case isFile:
+		text, err = ReadInputFile(name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--%s: %w", flag, err)
+	}
+	text = bytes.TrimSpace(text)
+	if !json.Valid(text) {
+		return nil, Usagef("--%s: must be JSON, @file or -: %w", flag, jsonFault(text))
+	}
+	return text, nil
+}
+
+// ReadInput reads a stream of at most 16 MiB to its end.
+func ReadInput(in io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(in, inputBytesMax+1))
+	if err == nil && len(text) > inputBytesMax {
+		err = errInputTooLarge
+	}
+	return text, err
+}
+
+// ReadInputFile is ReadInput of a file.
+func ReadInputFile(name string) ([]byte, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	return ReadInput(file)
+}
+
+func jsonFault(text []byte) error {
+	var v any
+	err := json.Unmarshal(text, &v)
+	var syntax *json.SyntaxError
+	if !errors.As(err, &syntax) {
+		return err
+	}
+	at := min(max(int(syntax.Offset)-1, 0), len(text)) // NB: the offset is behind what is wrong
+	if strings.Contains(syntax.Error(), "unexpected end") {
+		at = len(text)
+	}
+	before := text[:at]
+	line := 1 + bytes.Count(before, []byte("\n"))
+	column := 1 + len([]rune(string(before[bytes.LastIndexByte(before, '\n')+1:])))
+	return fmt.Errorf("line %d, column %d: %w", line, column, syntax)
+}

@@ -14,10 +14,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"troupe/actors/catalog"
 	"troupe/actors/cluster"
 	"troupe/actors/cluster/peer"
+	"troupe/actors/formportal"
+	"troupe/actors/home"
 	"troupe/cmd/internal/build"
 	"troupe/cmd/internal/cli"
 	"troupe/cmd/internal/config"
@@ -25,6 +29,7 @@ import (
 	"troupe/gateway/admin"
 	"troupe/persistence"
 	"troupe/persistence/key"
+	"troupe/statemachine"
 	"troupe/statemachine/document"
 )
 
@@ -352,4 +357,26 @@ func awaitRemoved(ctx context.Context, asked statusTeller, id string, itself boo
 			return ctx.Err()
 		}
 	}
+}
+
+// publishFirst makes the text files of a home what its cluster begins with. The error is document.Faults when the files
+// have some, and then nothing is changed.
+func publishFirst(store *persistence.Store, dir string, log zerolog.Logger) error {
+	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
+	if err != nil {
+		return err
+	}
+	definitions, err := catalog.Open(catalog.Options{Store: store, Parser: parser, Log: log})
+	if err != nil {
+		return err
+	}
+	templates, err := formportal.OpenTemplates(store, log)
+	if err != nil {
+		return err
+	}
+	set, err := home.Load(os.DirFS(dir), parser)
+	if err != nil {
+		return err
+	}
+	return home.PublishFirst(home.PublishedOptions{Store: store, Catalog: definitions, Templates: templates}, set, "cluster init")
 }

@@ -2,14 +2,20 @@ package operate
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"os/signal"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"troupe/cmd/internal/cli"
 	"troupe/gateway/api"
 	"troupe/gateway/client"
+	"troupe/statemachine/data"
 )
 
 func newInstanceShow() *cobra.Command {
@@ -133,4 +139,234 @@ func eventRows(e *api.Event, seen *labels) (rows [][]string) {
 		rows = append(rows, []string{e.Name, string(e.Guard), "", "", ""})
 	}
 	return rows
+}
+
+func timeText(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+var recordMembers = []string{"_id", "workflowId", "svcPublic", "svcPrivate", "svcHistory", "states", "svcRedirect", "cancelled"}
+
+func parseColumns(columns []string) ([]data.Path, error) {
+	paths := make([]data.Path, len(columns))
+	for i, column := range columns {
+		path, err := data.ParsePath(column)
+		if err != nil {
+			return nil, cli.Usagef("--columns %q: %w", column, err)
+		}
+		if !slices.Contains(recordMembers, path[0]) {
+			return nil, cli.Usagef("--columns %q: a path begins with %s", column, strings.Join(recordMembers, ", "))
+		}
+		paths[i] = path
+	}
+	return paths, nil
+}
+
+// cellAt is what stands at a path: strings without quotes, other values as JSON, nothing where there is nothing.
+func cellAt(record json.RawMessage, path data.Path) string {
+	value, err := data.Clean(record)
+	if err != nil {
+		return "?" // valid JSON, but not as strict as ours is
+	}
+	for _, segment := range path {
+		if value.Kind() == data.Array {
+			position, ok := data.ParsePosition(segment)
+			if !ok {
+				return ""
+			}
+			value, _ = value.Index(position)
+			continue
+		}
+		value, _ = value.Lookup(segment)
+	}
+	if value.Kind() == data.String {
+		return value.Text()
+	}
+	if value.Kind() == data.Absent {
+		return ""
+	}
+	return value.String()
+}
+
+// The labels are waited for as long as the look before it.
+func showChanged(ctx context.Context, c *client.Client, o *cli.Output, i *client.Instance) error {
+	ctx, cancel := context.WithTimeout(ctx, lookMax)
+	defer cancel()
+	_, seen := seenInstance(ctx, c, o, i.WorkflowID, i.ID)
+	return showAs(o, i, nil, seen)
+}
+
+func showAs(o *cli.Output, i *client.Instance, more [][]string, l *labels) error {
+	if o.Form != cli.FormTable {
+		return o.Document(i.Raw)
+	}
+	rows := append([][]string{
+		{"ID", i.ID},
+		{"WORKFLOW", i.WorkflowID},
+		{"STATES", l.idText(i.States)},
+	}, more...)
+	if i.Sequence != 0 {
+		rows = append(rows, []string{"SEQUENCE", strconv.FormatUint(i.Sequence, 10)})
+	}
+	if i.Redirect != "" {
+		rows = append(rows, []string{"REDIRECT", i.Redirect})
+	}
+	rows = append(rows, []string{"PUBLIC", string(i.Public)})
+	if len(i.Private) > 0 {
+		rows = append(rows, []string{"PRIVATE", string(i.Private)})
+	}
+	if err := o.Table(rows); err != nil || len(i.History) == 0 {
+		return err
+	}
+	if _, err := fmt.Fprintln(o.To); err != nil {
+		return err
+	}
+	if i.HistoryFrom > 1 {
+		if _, err := fmt.Fprintf(o.To, "entries 1 to %d: troupe instance history %s %s\n", i.HistoryFrom-1, i.WorkflowID, i.ID); err != nil {
+			return err
+		}
+	}
+	rows = [][]string{historyHead}
+	for n := range i.History {
+		rows = append(rows, historyRow(&i.History[n], l))
+	}
+	return o.Table(rows)
+}
+
+func attemptText(event string, attempt bool) string {
+	if attempt {
+		return event + " (tried; nothing changed)"
+	}
+	return event
+}
+
+var historyHead = []string{"TIME", "USER", "EVENT", "FROM", "TO"}
+
+func historyRow(e *api.HistoryEntry, l *labels) []string {
+	return []string{timeText(e.Time), e.User, attemptText(l.eventText(e), e.Attempt), l.nodeText(e.StartState), l.nodeText(e.EndState)}
+}
+
+func newInstanceCreate() *cobra.Command {
+	var public, private, key string
+	cmd := &cobra.Command{
+		Use:   "create WORKFLOW",
+		Short: "Make an instance",
+		Long: "Make an instance. It is made once, however often the request has to be repeated: the command generates an idempotency key. " +
+			"With --key you choose the key, so that the command itself can be repeated.",
+		Example: "  troupe instance create leave-request --public '{\"from\": \"2026-12-21\"}'\n" +
+			"  troupe instance create leave-request --public @leave.json --key leave-2026-12 -o json",
+	}
+	cmd.Flags().StringVar(&public, "public", "", "svcPublic: a JSON object, @file, or - for standard input")
+	cmd.Flags().StringVar(&private, "private", "", "svcPrivate: a JSON object, @file, or - for standard input")
+	cmd.Flags().StringVar(&key, "key", "", "idempotency key (default: generated)")
+	return asking(cmd, cli.AnyForm, func(cmd *cobra.Command, c *client.Client, out *cli.Output, args []string) error {
+		// A table shows no history of what is new.
+		r := client.CreateRequest{WorkflowID: args[0], Key: key, Minimal: out.Form == cli.FormTable}
+		var err error
+		if public == "-" && private == "-" {
+			return cli.Usagef("standard input can be read once")
+		}
+		r.Public, err = cli.JsonInput(cmd, "public", public)
+		if err == nil {
+			r.Private, err = cli.JsonInput(cmd, "private", private)
+		}
+		if err != nil {
+			return err
+		}
+		i, err := c.Create(cmd.Context(), r)
+		if err != nil {
+			return err
+		}
+		return showChanged(cmd.Context(), c, out, i)
+	})
+}
+
+func newInstanceSend() *cobra.Command {
+	var eventData, key, file string
+	var ifMatch uint64
+	cmd := &cobra.Command{
+		Use:   "send WORKFLOW INSTANCE EVENT",
+		Short: "Send an event to an instance, or many from a file",
+		Long: "Send an event to an instance. It is sent once, however often the request has to be repeated: the command generates an idempotency key. " +
+			"With --key you choose the key, so that the command itself can be repeated.\n\n" +
+			"With --file it sends many: each item of the file is {\"workflowId\", \"instanceId\", \"event\": {\"name\", \"data\", \"id\"}}, or {\"workflowId\", \"data\"} to make an instance. " +
+			"What was refused is listed, and makes the exit code 1. With the same --key the same file can be sent again after an interruption: what was done is not done twice. " +
+			"Without --key one is generated, and shown where it is needed.",
+		Example: "  troupe instance send leave-request 01M7YZAB2GNTJFQE62690KHSQT submit --data '{\"days\": 5}'\n" +
+			"  troupe instance send leave-request 01M7YZAB2GNTJFQE62690KHSQT approve --if-match 2\n" +
+			"  troupe instance send --file events.ndjson --key import-2026-12",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if file == "" {
+				return cli.Arguments(cmd, args)
+			}
+			if len(args) > 0 || cmd.Flags().Changed("data") || cmd.Flags().Changed("if-match") {
+				return cli.Usagef("--file says everything: no arguments, --data or --if-match beside it")
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&file, "file", "", "file with many items, one JSON object a line or in an array; - for standard input")
+	cmd.Flags().StringVar(&eventData, "data", "", "event.data: a JSON object, @file, or - for standard input")
+	cmd.Flags().StringVar(&key, "key", "", "idempotency key (default: generated)")
+	cmd.Flags().Var(cli.Sequence(&ifMatch), "if-match", "refuse the event unless the instance has this sequence number")
+	return asking(cmd, cli.AnyForm, func(cmd *cobra.Command, c *client.Client, out *cli.Output, args []string) error {
+		if file != "" {
+			if key == "" {
+				key = client.NewKey()
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), cli.EndSignals()...)
+			defer stop()
+			context.AfterFunc(ctx, stop) // the second one ends it at once
+			cmd.SetContext(ctx)
+			s := &sendFile{cmd: cmd, client: c, key: key, live: cli.NewLiveLine(cmd.ErrOrStderr()), began: time.Now(), Created: []createdItem{}, Failures: []failedItem{}}
+			return s.run(file, out)
+		}
+		body, err := cli.JsonInput(cmd, "data", eventData)
+		if err != nil {
+			return err
+		}
+		r := client.SendRequest{WorkflowID: args[0], InstanceID: args[1], Event: args[2], Data: body, IfMatch: ifMatch, Key: key}
+		var before *client.Instance
+		if out.Form == cli.FormTable { // which shows no history
+			r.Minimal = true
+			before = lookBefore(cmd.Context(), c, &r)
+		}
+		i, err := c.Send(cmd.Context(), r)
+		if err != nil {
+			return err
+		}
+		if stayed(&r, before, i) {
+			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s moved no state: the states are as before; troupe instance events %s %s lists what moves it now\n",
+				client.Printable(r.Event), client.Printable(i.WorkflowID), client.Printable(i.ID))
+		}
+		return showChanged(cmd.Context(), c, out, i)
+	})
+}
+
+const lookMax = 2 * time.Second
+
+// lookBefore returns the instance without its history as it is before the event, for stayed alone; nil when that cannot
+// be had.
+func lookBefore(ctx context.Context, c *client.Client, r *client.SendRequest) *client.Instance {
+	ctx, cancel := context.WithTimeout(ctx, lookMax)
+	defer cancel()
+	before, err := c.Instance(ctx, client.InstanceRequest{WorkflowID: r.WorkflowID, InstanceID: r.InstanceID, Minimal: true})
+	if err != nil {
+		return nil
+	}
+	return before
+}
+
+// stayed reports whether the event left all machines in the states where they were. It knows from the history, where
+// after has one: an ignored event leaves no entry. Otherwise it knows from a look before, and says false without one.
+func stayed(r *client.SendRequest, before, after *client.Instance) bool {
+	if len(after.History) > 0 {
+		last := after.History[len(after.History)-1]
+		return last.TransitionEvent != r.Event || slices.Equal(last.StartState, last.EndState)
+	}
+	if before == nil || before.Sequence == 0 {
+		return false
+	}
+	if after.Sequence == before.Sequence { // it was ignored, or is a repetition
+		return r.Key == ""
+	}
+	return after.Sequence == before.Sequence+1 && slices.Equal(after.States, before.States)
 }

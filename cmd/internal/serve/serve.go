@@ -32,6 +32,7 @@ import (
 	"troupe/cmd/internal/homedir"
 	"troupe/gateway"
 	"troupe/gateway/admin"
+	"troupe/gateway/api"
 	"troupe/gateway/login"
 	"troupe/gateway/provider"
 	"troupe/persistence"
@@ -415,3 +416,20 @@ func stopMax(c *config.Config) time.Duration {
 
 // stopMargin is more than the gateway and the admin socket take to close their connections.
 const stopMargin = 10 * time.Second
+
+// vitals is what the process holds and has done, for those who run the service.
+func (s *service) vitals() api.Vitals {
+	store, work := s.store.Metrics(), s.router.Metrics()
+	return api.Vitals{
+		Store: api.StoreVitals{
+			DiskBytes: store.DiskBytes, FreeBytes: store.FreeBytes, Waiting: store.Waiting,
+			Committed: store.Committed, Syncs: store.Syncs, SyncMicroseconds: store.SyncMean.Microseconds(),
+			Stalls: store.Stalls, Faults: store.BackgroundErrors + store.CorruptReads + store.CorruptBlocks,
+		},
+		Work: api.WorkVitals{
+			Awake: work.Awake, Creates: work.Creates, Events: work.Events, Incidents: work.Incidents,
+			Fired: work.Timers.Fired, LateMilliseconds: work.Timers.LateMilliseconds,
+			Delivered: work.Outbox.Delivered, Dead: work.Outbox.Dead,
+		},
+	}
+}
