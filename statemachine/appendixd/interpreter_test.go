@@ -3,6 +3,8 @@ package appendixd
 import (
 	"slices"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // family is root > m > p (parallel) > l (a, b with history h) and r (c), and a final state f of m.
@@ -52,9 +54,8 @@ func TestProperAncestors(t *testing.T) {
 		{"a", "a", []string{}},
 		{"l", "a", []string{}},
 	} {
-		if got := ids(getProperAncestors(s[c.of], s[c.upTo])); !slices.Equal(got, c.want) {
-			t.Errorf("ancestors of %s up to %q: %v, want %v", c.of, c.upTo, got, c.want)
-		}
+		got := ids(getProperAncestors(s[c.of], s[c.upTo]))
+		assert.True(t, slices.Equal(got, c.want), "ancestors of %s up to %q: %v, want %v", c.of, c.upTo, got, c.want)
 	}
 }
 
@@ -82,9 +83,7 @@ func TestDomains(t *testing.T) {
 			tr.Target = append(tr.Target, s[id])
 		}
 		i := chart.interpreter(Instance{}, 0)
-		if got := i.getTransitionDomain(tr); got.ID != c.want {
-			t.Errorf("domain of %s to %v, reenter %t: %s, want %s", c.source, c.targets, c.reenter, got.ID, c.want)
-		}
+		assert.Equal(t, c.want, i.getTransitionDomain(tr).ID, "domain of %s to %v, reenter %t", c.source, c.targets, c.reenter)
 	}
 }
 
@@ -118,7 +117,5 @@ func TestATourOfTheFamily(t *testing.T) {
 			t.Errorf("%s: %v %v at %v, want %v %v at %v", step.event, report.Outcome, report.Log, ids(in.Configuration), step.outcome, step.log, step.at)
 		}
 	}
-	if !chart.IsDone(in) {
-		t.Error("not done at the end")
-	}
+	assert.True(t, chart.IsDone(in), "not done at the end")
 }

@@ -4,20 +4,19 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestWatch(t *testing.T) {
 	idle := Watch()
 	<-time.After(20 * time.Millisecond)
-	if took := idle(); took > 10*time.Millisecond && runtime.GOOS == "linux" {
-		t.Errorf("waiting took %v", took)
-	}
+	took := idle()
+	assert.False(t, took > 10*time.Millisecond && runtime.GOOS == "linux", "waiting took %v", took)
 	const least = 5 * time.Millisecond
 	busy, begun := Watch(), threadTime()
 	for n := 0; threadTime() < begun+least; n++ {
 		_ = n
 	}
-	if took := busy(); took < least {
-		t.Errorf("took %v, want at least %v", took, least)
-	}
+	assert.GreaterOrEqual(t, busy(), least, "took")
 }

@@ -1,11 +1,12 @@
 package cron
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
@@ -27,20 +28,12 @@ func TestNext(t *testing.T) {
 		{"0 12 30 12 *", "Pacific/Apia", "2011-12-01 00:00 +0000", "2011-12-31 00:00 +1400"},      // the whole day was skipped
 	} {
 		zone, err := time.LoadLocation(c.zone)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		s, err := Parse(c.cron)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		after, err := time.Parse(layout, c.after)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := s.Next(after, zone).Format(layout); got != c.next {
-			t.Errorf("%s in %s after %s: got %s, want %s", c.cron, c.zone, c.after, got, c.next)
-		}
+		require.NoError(t, err)
+		assert.Equal(t, c.next, s.Next(after, zone).Format(layout), "%s in %s after %s", c.cron, c.zone, c.after)
 	}
 }
 
@@ -50,14 +43,12 @@ func TestParseRefuses(t *testing.T) {
 		"CRON_TZ=UTC 0 7 1 *": "zone", "60 * * * *": `"60" is no minute: that is 0 to 59`, "x * * * *": `"x" is no minute`, "* 5-1 * * *": `"5-1" is no hour`, "* * */0 * *": `"*/0" is no day of the month`,
 		"* * * 13 *": "JAN to DEC", "* * * * 7": "SUN to SAT",
 	} {
-		if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: got %v, want %q", text, err, want)
-		}
+		_, err := Parse(text)
+		assert.True(t, err != nil && strings.Contains(err.Error(), want), "%q: got %v, want %q", text, err, want)
 	}
 	for _, never := range []string{"0 0 30 2 *", "0 0 31 4,6,9,11 *"} {
-		if _, err := Parse(never); !errors.Is(err, ErrNever) {
-			t.Errorf("%q: got %v", never, err)
-		}
+		_, err := Parse(never)
+		assert.ErrorIs(t, err, ErrNever, never)
 	}
 }
 
@@ -66,18 +57,14 @@ func TestNextBesideEveryMinute(t *testing.T) {
 	var zones []*time.Location
 	for _, name := range []string{"UTC", "Europe/Berlin", "America/St_Johns", "Australia/Lord_Howe", "Asia/Kathmandu"} {
 		zone, err := time.LoadLocation(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		zones = append(zones, zone)
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		zone := rapid.SampledFrom(zones).Draw(t, "zone")
 		minute, hour := rapid.IntRange(0, 59).Draw(t, "minute"), rapid.IntRange(0, 4).Draw(t, "hour")
 		s, err := Parse(strings.Join([]string{itoa(minute), itoa(hour), "*", "*", "*"}, " "))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		// Around the nights in which these zones change their clocks.
 		night := rapid.SampledFrom([]time.Time{
 			time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC), time.Date(2026, 10, 24, 12, 0, 0, 0, time.UTC), time.Date(2026, 3, 7, 12, 0, 0, 0, time.UTC),

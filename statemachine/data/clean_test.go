@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"troupe/statemachine/cputest"
@@ -36,9 +38,7 @@ func TestClean(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := Clean([]byte(c.src))
-			if err != nil || string(got) != c.want {
-				t.Errorf("Clean(%s) = %s, %v, want %s", c.src, got, err, c.want)
-			}
+			assert.True(t, err == nil && string(got) == c.want, "Clean(%s) = %s, %v, want %s", c.src, got, err, c.want)
 		})
 	}
 }
@@ -107,15 +107,11 @@ func TestCleanRefuses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := Clean([]byte(c.src))
 			var syntax *SyntaxError
-			if !errors.As(err, &syntax) || !errors.Is(err, ErrSyntax) {
-				t.Fatalf("Clean(%.80q) = %.80q, %v, want a *SyntaxError", c.src, got, err)
-			}
+			require.True(t, errors.As(err, &syntax) && errors.Is(err, ErrSyntax), "Clean(%.80q) = %.80q, %v, want a *SyntaxError", c.src, got, err)
 			if syntax.Offset != c.offset || !strings.Contains(syntax.Reason, c.reason) {
 				t.Errorf("Clean(%.80q) fails at %d: %q, want at %d: %q", c.src, syntax.Offset, syntax.Reason, c.offset, c.reason)
 			}
-			if got != nil {
-				t.Errorf("Clean(%.80q) returns %.80q beside its error, want nil", c.src, got)
-			}
+			assert.Nil(t, got, "Clean(%.80q) returns", c.src)
 		})
 	}
 }
@@ -125,16 +121,10 @@ func TestCleanRepeatsLittleOfTheInput(t *testing.T) {
 		key := mustMarshal(t, strings.Repeat(unit, 1000))
 		_, err := Clean([]byte("{" + key + ":1," + key + ":2}"))
 		var syntax *SyntaxError
-		if !errors.As(err, &syntax) {
-			t.Fatalf("duplicate key of %q: got %v, want a *SyntaxError", unit, err)
-		}
+		require.ErrorAs(t, err, &syntax, "duplicate key of %q", unit)
 		quoted := strings.TrimPrefix(syntax.Reason, "duplicate key ")
-		if n := len([]rune(quoted)); n > 64 {
-			t.Errorf("the key of %q is repeated with %d characters: %s, want at most 64", unit, n, quoted)
-		}
-		if strings.ContainsAny(quoted, "\x1b\n") {
-			t.Errorf("the key of %q is repeated unescaped: %q", unit, quoted)
-		}
+		assert.LessOrEqual(t, len([]rune(quoted)), 64, "the key of %q is repeated, %s", unit, quoted)
+		assert.False(t, strings.ContainsAny(quoted, "\x1b\n"), "the key of %q is repeated unescaped: %q", unit, quoted)
 	}
 }
 
@@ -151,9 +141,7 @@ func TestQuote(t *testing.T) {
 		{strings.Repeat("\x00", 1000), `"` + strings.Repeat(`\x00`, 14) + `..."`},
 		{strings.Repeat("\\", 1000), `"` + strings.Repeat(`\\`, 29) + `..."`},
 	} {
-		if got := Quote(c.s); got != c.want {
-			t.Errorf("Quote(%.20q) = %s, want %s", c.s, got, c.want)
-		}
+		assert.Equal(t, c.want, Quote(c.s), "Quote(%.20q)", c.s)
 	}
 }
 
@@ -171,24 +159,16 @@ func TestClip(t *testing.T) {
 		{"ü", 1, "…"},
 		{"\x80\x80\x80", 2, "…"}, // no character begins
 	} {
-		if got := Clip(c.s, c.most); got != c.want {
-			t.Errorf("Clip(%q, %d) = %q, want %q", c.s, c.most, got, c.want)
-		}
+		assert.Equal(t, c.want, Clip(c.s, c.most), "Clip(%q, %d)", c.s, c.most)
 	}
 }
 
 func TestCleanReturnsCompactTextAsItIs(t *testing.T) {
 	src := []byte("\n" + `{"a":[1,2]}` + "\n")
 	got, err := Clean(src)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if &got[0] != &src[1] {
-		t.Error("a compact text was copied, want a slice of it")
-	}
-	if cap(got) != len(got) {
-		t.Errorf("the value has room for %d bytes more, want none: an append would write into src", cap(got)-len(got))
-	}
+	require.NoError(t, err)
+	assert.Same(t, &src[1], &got[0], "a compact text was copied, want a slice of it")
+	assert.Equal(t, len(got), cap(got), "the value has room")
 }
 
 // tooLong is far above what linear time needs, also with the race detector, and far
@@ -238,12 +218,8 @@ func TestCleanIsLinear(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			watched := cputest.Watch()
 			_, err := Clean([]byte(c.src))
-			if took := watched(); took > tooLong {
-				t.Errorf("Clean took %v for %d bytes, want milliseconds", took, len(c.src))
-			}
-			if (err == nil) != c.valid {
-				t.Errorf("Clean: got %v, want valid: %v", err, c.valid)
-			}
+			assert.LessOrEqual(t, watched(), tooLong, "Clean took, %d", len(c.src))
+			assert.Equal(t, c.valid, err == nil, "Clean: got %v, want valid", err)
 		})
 	}
 }
@@ -252,17 +228,12 @@ func TestCleanIsIdempotent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		src := spacedText().Draw(t, "src")
 		once, err := Clean([]byte(src))
-		if err != nil {
-			t.Fatalf("Clean(%q): %v, want no error", src, err)
-		}
+		require.NoError(t, err, "Clean(%q)", src)
 		twice, err := Clean(once)
-		if err != nil || !bytes.Equal(once, twice) {
-			t.Fatalf("Clean(%q) = %q, %v, want it unchanged", once, twice, err)
-		}
+		require.True(t, err == nil && bytes.Equal(once, twice), "Clean(%q) = %q, %v, want it unchanged", once, twice, err)
 		var compact bytes.Buffer
-		if err := json.Compact(&compact, []byte(src)); err != nil || compact.String() != string(once) {
-			t.Fatalf("Clean(%q) = %q, want %q as encoding/json has it (%v)", src, once, compact.String(), err)
-		}
+		err = json.Compact(&compact, []byte(src))
+		require.True(t, err == nil && compact.String() == string(once), "Clean(%q) = %q, want %q as encoding/json has it (%v)", src, once, compact.String(), err)
 	})
 }
 
@@ -278,30 +249,19 @@ func FuzzClean(f *testing.F) {
 	f.Fuzz(func(t *testing.T, src []byte) {
 		before := bytes.Clone(src)
 		got, err := Clean(src)
-		if !bytes.Equal(src, before) {
-			t.Fatalf("Clean changed its input %q to %q", before, src)
-		}
+		require.Equal(t, string(before), string(src), "Clean changed its input")
 		if err != nil {
 			var syntax *SyntaxError
-			if !errors.As(err, &syntax) || syntax.Offset < 0 || syntax.Offset > len(src) {
-				t.Fatalf("Clean(%q): %v, want a *SyntaxError with an offset inside", src, err)
-			}
+			require.True(t, errors.As(err, &syntax) && syntax.Offset >= 0 && syntax.Offset <= len(src), "%v %v", src, err)
 			return
 		}
 		want, err := decodeStandard(src)
-		if err != nil {
-			t.Fatalf("Clean takes %q, encoding/json refuses it: %v", src, err)
-		}
+		require.NoError(t, err, "Clean takes %q, encoding/json refuses", src)
 		again, err := decodeStandard(got)
-		if err != nil || !reflect.DeepEqual(again, want) {
-			t.Fatalf("Clean(%q) = %q (%v), which means something else", src, got, err)
-		}
-		if x := got.Any(); !reflect.DeepEqual(x, want) {
-			t.Fatalf("Any of %q = %#v, want %#v", got, x, want)
-		}
-		if twice, err := Clean(got); err != nil || !bytes.Equal(twice, got) {
-			t.Fatalf("Clean(%q) = %q, %v, want it unchanged", got, twice, err)
-		}
+		require.True(t, err == nil && reflect.DeepEqual(again, want), "Clean(%q) = %q (%v), which means something else", src, got, err)
+		require.Equal(t, want, got.Any(), "Any of %q", got)
+		twice, err := Clean(got)
+		require.True(t, err == nil && bytes.Equal(twice, got), "Clean(%q) = %q, %v, want it unchanged", got, twice, err)
 	})
 }
 
@@ -357,9 +317,7 @@ func decodeStandard(src []byte) (any, error) {
 func mustMarshal(t testing.TB, x any) string {
 	t.Helper()
 	b, err := json.Marshal(x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(b)
 }
 
@@ -367,8 +325,6 @@ func mustMarshal(t testing.TB, x any) string {
 func mustClean(t testing.TB, src string) Value {
 	t.Helper()
 	v, err := Clean([]byte(src))
-	if err != nil {
-		t.Fatalf("Clean(%q): %v", src, err)
-	}
+	require.NoError(t, err, "Clean(%q)", src)
 	return v
 }

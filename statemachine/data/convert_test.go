@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
@@ -16,9 +18,7 @@ func TestFrom(t *testing.T) {
 		deepList, deepMap = []any{deepList}, map[string]any{"a": deepMap}
 	}
 	deep, err := From(deepList)
-	if err != nil {
-		t.Fatalf("From of %d levels: %v, want no error", MaxDepth, err)
-	}
+	require.NoError(t, err, "From of %d levels", MaxDepth)
 	for _, c := range []struct {
 		name string
 		x    any
@@ -68,9 +68,8 @@ func TestFrom(t *testing.T) {
 		{"maps too deep", map[string]any{"a": deepMap}, "", ErrDepth},
 		{"a Value too deep inside a list", []any{deep}, "", ErrDepth},
 	} {
-		if got, err := From(c.x); !errors.Is(err, c.err) || string(got) != c.want {
-			t.Errorf("%s: From(%.80v) = %s, %v, want %s, %v", c.name, c.x, got, err, c.want, c.err)
-		}
+		got, err := From(c.x)
+		assert.True(t, errors.Is(err, c.err) && string(got) == c.want, "%s: From(%.80v) = %s, %v, want %s, %v", c.name, c.x, got, err, c.want, c.err)
 	}
 }
 
@@ -78,12 +77,8 @@ func TestAnyAndFromAreInverse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := value(3).Draw(t, "value")
 		back, err := From(v.Any())
-		if err != nil {
-			t.Fatalf("From(Any(%s)): %v", v, err)
-		}
-		if !reflect.DeepEqual(back.Any(), v.Any()) {
-			t.Fatalf("%s came back as %s", v, back)
-		}
+		require.NoError(t, err, "From(Any(%s))", v)
+		require.Equal(t, v.Any(), back.Any(), "came back")
 		var want any
 		want, err = decodeStandard(v)
 		if err != nil || !reflect.DeepEqual(v.Any(), want) {
@@ -99,11 +94,8 @@ func TestFloatsReadBackTheSame(t *testing.T) {
 			return
 		}
 		v, err := From(f)
-		if err != nil || v.Float64() != f {
-			t.Fatalf("From(%v) = %s, %v, want a literal that reads back", f, v, err)
-		}
-		if _, err := Clean(v); err != nil {
-			t.Fatalf("From(%v) = %s, which is not clean: %v", f, v, err)
-		}
+		require.True(t, err == nil && v.Float64() == f, "From(%v) = %s, %v, want a literal that reads back", f, v, err)
+		_, err = Clean(v)
+		require.NoError(t, err, "From(%v) = %s, which is not clean", f, v)
 	})
 }

@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"maps"
 	"math/big"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"troupe/statemachine/cputest"
@@ -19,9 +20,7 @@ func TestMerge(t *testing.T) {
 	type row struct{ name, target, patch, want string }
 	check := func(function string, merge func(target, patch Value) Value, rows []row) {
 		for _, c := range rows {
-			if got := merge(Value(c.target), Value(c.patch)); string(got) != c.want {
-				t.Errorf("%s: %s(%s, %s) = %s, want %s", c.name, function, c.target, c.patch, got, c.want)
-			}
+			assert.Equal(t, c.want, string(merge(Value(c.target), Value(c.patch))), "%v %v %v %v", c.name, function, c.target, c.patch)
 		}
 	}
 	check("Merge", Merge, []row{
@@ -113,28 +112,18 @@ func checkMerge(t rapid.TB, target, patch Value) {
 	targetBefore, patchBefore := target.String(), patch.String()
 	got := Merge(target, patch)
 	over := Overlay(target, patch)
-	if target.String() != targetBefore || patch.String() != patchBefore {
-		t.Fatalf("the arguments were changed: %s to %s, %s to %s", targetBefore, target, patchBefore, patch)
-	}
+	require.True(t, target.String() == targetBefore && patch.String() == patchBefore, "%v %v %v %v", targetBefore, target, patchBefore, patch)
 	for _, v := range []Value{got, over} {
-		if clean, err := Clean(v); err != nil || !bytes.Equal(clean, v) {
-			t.Fatalf("merging %s and %s gives %s, which is not clean: %v", target, patch, v, err)
-		}
+		clean, err := Clean(v)
+		require.True(t, err == nil && bytes.Equal(clean, v), "merging %s and %s gives %s, which is not clean: %v", target, patch, v, err)
 	}
-	if want := mergeMaps(target.Any(), patch.Any(), true); !reflect.DeepEqual(got.Any(), want) {
-		t.Fatalf("Merge(%s, %s) = %s, want %v", target, patch, got, want)
-	}
-	if keys, want := keysOf(got), mergedKeys(target, patch, got); !slices.Equal(keys, want) {
-		t.Fatalf("Merge(%s, %s) = %s with keys %q, want the order %q", target, patch, got, keys, want)
-	}
+	require.Equal(t, mergeMaps(target.Any(), patch.Any(), true), got.Any(), "Merge(%s, %s)", target, patch)
+	keys, want := keysOf(got), mergedKeys(target, patch, got)
+	require.True(t, slices.Equal(keys, want), "Merge(%s, %s) = %s with keys %q, want the order %q", target, patch, got, keys, want)
 	if patch.Kind() == Object || target.Kind() != Object {
-		if want := mergeMaps(target.Any(), patch.Any(), false); !reflect.DeepEqual(over.Any(), want) {
-			t.Fatalf("Overlay(%s, %s) = %s, want %v", target, patch, over, want)
-		}
+		require.Equal(t, mergeMaps(target.Any(), patch.Any(), false), over.Any(), "Overlay(%s, %s)", target, patch)
 	}
-	if len(got) > 0 && len(target) > 0 && &got[0] == &target[0] {
-		t.Fatalf("Merge(%s, %s) returns the target's bytes, want new storage", target, patch)
-	}
+	require.False(t, len(got) > 0 && len(target) > 0 && &got[0] == &target[0], "Merge(%s, %s) returns the target's bytes, want new storage", target, patch)
 }
 
 // mergeMaps is the pseudo code of RFC 7396, section 2. When it is not deep, null is a
@@ -201,9 +190,7 @@ func TestMergeIsLinear(t *testing.T) {
 			Merge(c.target, c.patch)
 			Overlay(c.target, c.patch)
 			Equal(c.target, c.patch)
-			if took := watched(); took > tooLong {
-				t.Errorf("merging %d and %d bytes took %v, want milliseconds", len(c.target), len(c.patch), took)
-			}
+			assert.LessOrEqual(t, watched(), tooLong, "merging %d and %d bytes took", len(c.target), len(c.patch))
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"pgregory.net/rapid"
 
 	"troupe/statemachine/cputest"
@@ -26,12 +27,8 @@ func TestHugeNumbersCostLittle(t *testing.T) {
 		a.Int64()
 		b.Int64()
 		a.Float64()
-		if took := watched(); took > tooLong {
-			t.Errorf("comparing %.20s… with %.20s… took %v, want milliseconds", a, b, took)
-		}
-		if n := testing.AllocsPerRun(1, func() { Compare(a, b) }); n != 0 {
-			t.Errorf("Compare(%.20s…, %.20s…) allocates %v times, want 0", a, b, n)
-		}
+		assert.LessOrEqual(t, watched(), tooLong, "comparing %.20s… with %.20s… took", a, b)
+		assert.Zero(t, testing.AllocsPerRun(1, func() { Compare(a, b) }), "Compare(%.20s…, %.20s…) allocates", a, b)
 	}
 }
 
@@ -76,12 +73,10 @@ func TestWholeNumbers(t *testing.T) {
 		{"null", 0, false, false},
 		{"", 0, false, false},
 	} {
-		if got, ok := Value(c.src).Truncate(); ok != c.fits || ok && got != c.want {
-			t.Errorf("Truncate of %q = %d, %v, want %d, %v", c.src, got, ok, c.want, c.fits)
-		}
-		if got, ok := Value(c.src).Int64(); ok != c.integral || ok && got != c.want {
-			t.Errorf("Int64 of %q = %d, %v, want %d, %v", c.src, got, ok, c.want, c.integral)
-		}
+		got, ok := Value(c.src).Truncate()
+		assert.True(t, ok == c.fits && (!ok || got == c.want), "Truncate of %q = %d, %v, want %d, %v", c.src, got, ok, c.want, c.fits)
+		got, ok = Value(c.src).Int64()
+		assert.True(t, ok == c.integral && (!ok || got == c.want), "Int64 of %q = %d, %v, want %d, %v", c.src, got, ok, c.want, c.integral)
 	}
 }
 
@@ -89,9 +84,7 @@ func TestFloat64(t *testing.T) {
 	for src, want := range map[string]float64{
 		"0": 0, "1.5": 1.5, "-1e3": -1000, "9007199254740993": 9007199254740992, "1e400": math.Inf(1), "-1e400": math.Inf(-1), "1e-400": 0, `"1"`: 0, "": 0,
 	} {
-		if got := Value(src).Float64(); got != want {
-			t.Errorf("Float64 of %q = %v, want %v", src, got, want)
-		}
+		assert.Equal(t, want, Value(src).Float64(), "Float64 of %q", src)
 	}
 }
 
@@ -150,15 +143,13 @@ func exactIsCheap(s string) bool {
 func checkNumbers(t interface{ Errorf(string, ...any) }, a, b string) {
 	x, ok := new(big.Rat).SetString(a)
 	y, okY := new(big.Rat).SetString(b)
-	if !ok || !okY {
-		t.Errorf("math/big does not read %q or %q", a, b)
+	if !assert.True(t, ok && okY, "math/big does not read %q or %q", a, b) {
 		return
 	}
 	checkPair(t, Value(a), Value(b), x.Cmp(y))
 	whole := new(big.Int).Quo(x.Num(), x.Denom())
-	if n, fits := Value(a).Truncate(); fits != whole.IsInt64() || fits && n != whole.Int64() {
-		t.Errorf("Truncate of %s = %d, %v, want %v", a, n, fits, whole)
-	}
+	n, fits := Value(a).Truncate()
+	assert.True(t, fits == whole.IsInt64() && (!fits || n == whole.Int64()), "Truncate of %s = %d, %v, want %v", a, n, fits, whole)
 	if n, fits := Value(a).Int64(); fits != (x.IsInt() && whole.IsInt64()) || fits && n != whole.Int64() {
 		t.Errorf("Int64 of %s = %d, %v, want %s", a, n, fits, x.RatString())
 	}

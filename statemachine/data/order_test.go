@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
@@ -144,26 +146,16 @@ func checkPair(t interface{ Errorf(string, ...any) }, a, b Value, want int) {
 	for name, c := range map[string]struct{ got, want int }{
 		"Order": {Order(a, b), want}, "the encodings": {bytes.Compare(x, y), want}, "Compare": {Compare(a, b), numbers}, "CompareText": {CompareText(a, b), texts},
 	} {
-		if got := cmp.Compare(c.got, 0); got != c.want {
-			t.Errorf("%s of %.40s and %.40s: %d, want %d", name, a, b, got, c.want)
-		}
+		assert.Equal(t, c.want, cmp.Compare(c.got, 0), "%s of %.40s and %.40s", name, a, b)
 	}
-	if got := Equal(a, b); got != (want == 0) {
-		t.Errorf("Equal(%.40s, %.40s) = %v, want %v", a, b, got, want == 0)
-	}
-	if want != 0 && bytes.HasPrefix(x, y) {
-		t.Errorf("the encoding of %.40s begins with that of %.40s: %x, %x", a, b, x, y)
-	}
+	assert.Equal(t, want == 0, Equal(a, b), "Equal(%.40s, %.40s)", a, b)
+	assert.False(t, want != 0 && bytes.HasPrefix(x, y), "the encoding of %.40s begins with that of %.40s: %x, %x", a, b, x, y)
 	if (x[0] == y[0]) != (a.Kind() == b.Kind()) || x[0] == 0xFF {
 		t.Errorf("%.40s and %.40s begin with %x and %x", a, b, x[0], y[0])
 	}
 	if a.Kind() == String && b.Kind() == String {
-		if got := strings.Compare(a.Text(), b.Text()); got != want {
-			t.Errorf("the texts of %s and %s compare as %d, want %d", a, b, got, want)
-		}
-		if got, want := bytes.HasPrefix(y, x[:len(x)-1]), strings.HasPrefix(b.Text(), a.Text()); got != want {
-			t.Errorf("%s begins with %s by its encoding: %v, want %v", b, a, got, want)
-		}
+		assert.Equal(t, want, strings.Compare(a.Text(), b.Text()), "the texts of %s and %s compare", a, b)
+		assert.Equal(t, strings.HasPrefix(b.Text(), a.Text()), bytes.HasPrefix(y, x[:len(x)-1]), "%s begins with %s by its encoding", b, a)
 	}
 }
 
@@ -184,9 +176,7 @@ func TestOrderedEncodingIsKept(t *testing.T) {
 		{`{"a":[true]}`, "50606100700100" + "00"},
 		{`false`, "7000"},
 	} {
-		if got := fmt.Sprintf("%x", AppendOrdered(nil, Value(c.value))); got != c.want {
-			t.Errorf("AppendOrdered(%s) = %s, want %s", c.value, got, c.want)
-		}
+		assert.Equal(t, c.want, fmt.Sprintf("%x", AppendOrdered(nil, Value(c.value))), "AppendOrdered(%s)", c.value)
 	}
 }
 
@@ -200,17 +190,12 @@ func TestOrderedProperties(t *testing.T) {
 		order := cmp.Compare(Order(a, b), 0)
 		checkPair(t, a, b, order)
 		checkPair(t, b, a, -order)
-		if order <= 0 && Order(b, c) <= 0 && Order(a, c) > 0 {
-			t.Fatalf("%s, %s, %s: the order is not transitive", a, b, c)
-		}
+		require.False(t, order <= 0 && Order(b, c) <= 0 && Order(a, c) > 0, "%s, %s, %s: the order is not transitive", a, b, c)
 		encoding := "head" + string(AppendOrdered(nil, a))
-		if got := AppendOrdered([]byte("head"), a); string(got) != encoding {
-			t.Fatalf("AppendOrdered(head, %s) = %x, want %x", a, got, encoding)
-		}
+		require.Equal(t, encoding, string(AppendOrdered([]byte("head"), a)), "AppendOrdered(head, %s)", a)
 		n := rapid.IntRange(0, len(encoding)).Draw(t, "n")
-		if got, want := AppendOrderedPrefix([]byte("head"), a, n), encoding[:min(4+n, len(encoding))]; string(got) != want {
-			t.Fatalf("AppendOrderedPrefix(head, %s, %d) = %x, want %x", a, n, got, want)
-		}
+		got, want := AppendOrderedPrefix([]byte("head"), a, n), encoding[:min(4+n, len(encoding))]
+		require.Equal(t, want, string(got), "AppendOrderedPrefix(head, %s, %d)", a, n)
 	})
 }
 
@@ -233,9 +218,7 @@ func TestOrderAllocatesNothing(t *testing.T) {
 		"AppendOrdered":       func() { AppendOrdered(dst, a) },
 		"AppendOrderedPrefix": func() { AppendOrderedPrefix(dst, a, 64) },
 	} {
-		if n := testing.AllocsPerRun(100, f); n != 0 {
-			t.Errorf("%s allocates %v times, want 0", name, n)
-		}
+		assert.Zero(t, testing.AllocsPerRun(100, f), "%s allocates", name)
 	}
 }
 

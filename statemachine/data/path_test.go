@@ -7,20 +7,18 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
 func TestParsePath(t *testing.T) {
 	got, err := ParsePath("svcPublic.items.0.price")
-	if want := (Path{"svcPublic", "items", "0", "price"}); err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("ParsePath = %q, %v, want %q", got, err, want)
-	}
-	if got.String() != "svcPublic.items.0.price" {
-		t.Errorf("the path reads %q, want it as it was written", got)
-	}
-	if _, err := ParsePath(strings.Repeat("a.", 31) + "a"); err != nil {
-		t.Errorf("ParsePath of 32 segments: %v, want no error", err)
-	}
+	want := (Path{"svcPublic", "items", "0", "price"})
+	assert.True(t, err == nil && reflect.DeepEqual(got, want), "ParsePath = %q, %v, want %q", got, err, want)
+	assert.Equal(t, "svcPublic.items.0.price", got.String(), "the path reads")
+	_, err = ParsePath(strings.Repeat("a.", 31) + "a")
+	assert.NoError(t, err, "ParsePath of 32 segments")
 	for _, c := range []struct{ name, s string }{
 		{"nothing", ""},
 		{"only a dot", "."},
@@ -31,9 +29,8 @@ func TestParsePath(t *testing.T) {
 		{"a thousand segments", strings.Repeat("a.", 999) + "a"},
 		{"invalid UTF-8", "a.\xff"},
 	} {
-		if p, err := ParsePath(c.s); !errors.Is(err, ErrPath) {
-			t.Errorf("%s: ParsePath(%.20q) = %q, %v, want ErrPath", c.name, c.s, p, err)
-		}
+		p, err := ParsePath(c.s)
+		assert.ErrorIs(t, err, ErrPath, "%s: ParsePath(%.20q) = %q", c.name, c.s, p)
 	}
 }
 
@@ -72,21 +69,14 @@ func TestSet(t *testing.T) {
 		{"a result too deep", `{}`, "a.b", strings.Repeat("[", 63) + strings.Repeat("]", 63), ``, ErrDepth},
 	} {
 		path, err := ParsePath(c.path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		target := Value(c.target)
 		got, err := Set(target, path, Value(c.value))
-		if !errors.Is(err, c.err) || string(got) != c.want {
-			t.Errorf("%s: Set(%s, %s, %s) = %s, %v, want %s, %v", c.name, c.target, c.path, c.value, got, err, c.want, c.err)
-		}
-		if target.String() != c.target {
-			t.Errorf("%s: the target is %s afterwards, want %s", c.name, target, c.target)
-		}
+		assert.True(t, errors.Is(err, c.err) && string(got) == c.want, "%v %v %v %v %v %v %v %v", c.name, c.target, c.path, c.value, got, err, c.want, c.err)
+		assert.Equal(t, c.target, target.String(), "%s: the target", c.name)
 	}
-	if got, err := Set(Value(`{"a":1}`), nil, Value("2")); err != nil || string(got) != "2" {
-		t.Errorf("Set with an empty path = %s, %v, want 2", got, err)
-	}
+	got, err := Set(Value(`{"a":1}`), nil, Value("2"))
+	assert.True(t, err == nil && string(got) == "2", "Set with an empty path = %s, %v, want 2", got, err)
 }
 
 func TestSetAgreesWithTheObviousOne(t *testing.T) {
@@ -122,25 +112,18 @@ func FuzzSet(f *testing.F) {
 func checkSet(t rapid.TB, target Value, path Path, v Value) {
 	before := target.String()
 	got, err := Set(target, path, v)
-	if target.String() != before {
-		t.Fatalf("the target was changed from %s to %s", before, target)
-	}
+	require.Equal(t, before, target.String(), "the target was changed")
 	if errors.Is(err, ErrDepth) {
 		return
 	}
 	want, ok := setAny(target.Any(), path, v.Any())
-	if ok != (err == nil) {
-		t.Fatalf("Set(%s, %q, %s): %v, want success: %v", target, path, v, err, ok)
-	}
+	require.Equal(t, err == nil, ok, "Set(%s, %q, %s): %v, want success", target, path, v, err)
 	if err != nil {
 		return
 	}
-	if clean, err := Clean(got); err != nil || string(clean) != string(got) {
-		t.Fatalf("Set(%s, %q, %s) = %s, which is not clean: %v", target, path, v, got, err)
-	}
-	if !reflect.DeepEqual(got.Any(), want) {
-		t.Fatalf("Set(%s, %q, %s) = %s, want %v", target, path, v, got, want)
-	}
+	clean, err := Clean(got)
+	require.True(t, err == nil && string(clean) == string(got), "Set(%s, %q, %s) = %s, which is not clean: %v", target, path, v, got, err)
+	require.Equal(t, want, got.Any(), "Set(%s, %q, %s)", target, path, v)
 }
 
 func setAny(target any, path Path, v any) (any, bool) {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
@@ -15,13 +17,9 @@ func TestKind(t *testing.T) {
 	for src, want := range map[string]Kind{
 		"": Absent, "null": Null, "true": Bool, "false": Bool, "0": Number, "-1": Number, `""`: String, "[]": Array, "{}": Object,
 	} {
-		if got := Value(src).Kind(); got != want {
-			t.Errorf("Kind of %q = %v, want %v", src, got, want)
-		}
+		assert.Equal(t, want, Value(src).Kind(), "Kind of %q", src)
 	}
-	if got := Kind(99).String(); got != "unknown" {
-		t.Errorf("an unknown kind is called %q, want unknown", got)
-	}
+	assert.Equal(t, "unknown", Kind(99).String(), "an unknown kind is called")
 }
 
 func TestLookup(t *testing.T) {
@@ -44,15 +42,12 @@ func TestLookup(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, ok := v.Lookup(c.key)
-			if string(got) != c.want || ok != c.ok {
-				t.Errorf("Lookup(%q) = %s, %v, want %s, %v", c.key, got, ok, c.want, c.ok)
-			}
+			assert.True(t, string(got) == c.want && ok == c.ok, "Lookup(%q) = %s, %v, want %s, %v", c.key, got, ok, c.want, c.ok)
 		})
 	}
 	for _, other := range []string{"", "null", "1", `"a"`, `[{"a":1}]`, "{}"} {
-		if got, ok := Value(other).Lookup("a"); ok {
-			t.Errorf("Lookup in %q = %s, want nothing", other, got)
-		}
+		got, ok := Value(other).Lookup("a")
+		assert.False(t, ok, "Lookup in %q = %s, want nothing", other, got)
 	}
 }
 
@@ -90,19 +85,16 @@ func TestMatch(t *testing.T) {
 func TestIndex(t *testing.T) {
 	v := mustClean(t, `[1,[2,3],{"a":"]"},"]",null]`)
 	for i, want := range []string{"1", "[2,3]", `{"a":"]"}`, `"]"`, "null"} {
-		if got, ok := v.Index(i); !ok || string(got) != want {
-			t.Errorf("Index(%d) = %s, %v, want %s, true", i, got, ok, want)
-		}
+		got, ok := v.Index(i)
+		assert.True(t, ok && string(got) == want, "Index(%d) = %s, %v, want %s, true", i, got, ok, want)
 	}
 	for _, i := range []int{-1, 5} {
-		if got, ok := v.Index(i); ok {
-			t.Errorf("Index(%d) = %s, want nothing", i, got)
-		}
+		got, ok := v.Index(i)
+		assert.False(t, ok, "Index(%d) = %s, want nothing", i, got)
 	}
 	for _, other := range []string{"", "1", "{}", "[]", `{"0":1}`} {
-		if got, ok := Value(other).Index(0); ok {
-			t.Errorf("Index(0) of %q = %s, want nothing", other, got)
-		}
+		got, ok := Value(other).Index(0)
+		assert.False(t, ok, "Index(0) of %q = %s, want nothing", other, got)
 	}
 }
 
@@ -113,18 +105,14 @@ func TestMembersAndElementsCanBeLeftEarly(t *testing.T) {
 			break
 		}
 	}
-	if got := strings.Join(keys, ","); got != "a,b" {
-		t.Errorf("keys until b: %s, want a,b", got)
-	}
+	assert.Equal(t, "a,b", strings.Join(keys, ","), "keys until b")
 	n := 0
 	for i := range mustClean(t, `[1,2,3]`).Elements() {
 		if n++; i == 1 {
 			break
 		}
 	}
-	if n != 2 {
-		t.Errorf("elements until position 1: %d, want 2", n)
-	}
+	assert.Equal(t, 2, n, "elements until position 1")
 }
 
 func TestPartsDoNotReachIntoTheirNeighbours(t *testing.T) {
@@ -135,18 +123,14 @@ func TestPartsDoNotReachIntoTheirNeighbours(t *testing.T) {
 	list, _ := v.Lookup("b")
 	first, _ := list.Index(0)
 	_ = append(first, 'x')
-	if v.String() != before {
-		t.Errorf("after appends to its parts the value is %s, want %s", v, before)
-	}
+	assert.Equal(t, before, v.String(), "after appends to its parts the value")
 }
 
 func TestDepth(t *testing.T) {
 	for src, want := range map[string]int{
 		"": 0, "1": 0, `"[["`: 0, "[]": 1, `{"a":1}`: 1, `{"[":[1,[2]],"b":{}}`: 3, strings.Repeat("[", 64) + strings.Repeat("]", 64): 64,
 	} {
-		if got := Value(src).Depth(); got != want {
-			t.Errorf("Depth of %.20s = %d, want %d", src, got, want)
-		}
+		assert.Equal(t, want, Value(src).Depth(), "Depth of %.20s", src)
 	}
 }
 
@@ -163,15 +147,9 @@ func TestText(t *testing.T) {
 		{``, ""},
 	} {
 		v := Value(c.src)
-		if got := v.Text(); got != c.want {
-			t.Errorf("Text of %s = %q, want %q", c.src, got, c.want)
-		}
-		if got := v.TextIs(c.want); got != (v.Kind() == String) {
-			t.Errorf("TextIs(%q) of %s = %v, want it only for strings", c.want, c.src, got)
-		}
-		if v.TextIs(c.want + "x") {
-			t.Errorf("TextIs(%q) of %s = true, want false", c.want+"x", c.src)
-		}
+		assert.Equal(t, c.want, v.Text(), "Text of %s", c.src)
+		assert.Equal(t, v.Kind() == String, v.TextIs(c.want), "TextIs(%q) of %s", c.want, c.src)
+		assert.False(t, v.TextIs(c.want+"x"), "TextIs(%q) of %s = true, want false", c.want+"x", c.src)
 	}
 }
 
@@ -179,9 +157,7 @@ func TestEqualAgreesWithDecodedValues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := value(2).Draw(t, "a")
 		b := rapid.OneOf(value(2), rapid.Just(respell(a))).Draw(t, "b")
-		if got, want := Equal(a, b), reflect.DeepEqual(ordered(a), ordered(b)); got != want {
-			t.Fatalf("Equal(%s, %s) = %v, want %v", a, b, got, want)
-		}
+		require.Equal(t, reflect.DeepEqual(ordered(a), ordered(b)), Equal(a, b), "Equal(%s, %s)", a, b)
 	})
 }
 
@@ -226,9 +202,7 @@ func TestAppendString(t *testing.T) {
 		{"a\xed\xa0\x80b", "\"a\ufffd\ufffd\ufffdb\""},
 		{"\ufffd", "\"\ufffd\""},
 	} {
-		if got := AppendString([]byte("x"), c.s); string(got) != "x"+c.want {
-			t.Errorf("AppendString(x, %q) = %s, want x%s", c.s, got, c.want)
-		}
+		assert.Equal(t, "x"+c.want, string(AppendString([]byte("x"), c.s)), "AppendString(x, %q), %s", c.s, c.want)
 	}
 }
 
@@ -236,23 +210,17 @@ func FuzzAppendString(f *testing.F) {
 	f.Add("a\"\\\x00\xff😀")
 	f.Fuzz(func(t *testing.T, s string) {
 		v, err := Clean(AppendString(nil, s))
-		if err != nil {
-			t.Fatalf("AppendString(%q) is not valid: %v", s, err)
-		}
+		require.NoError(t, err, "AppendString(%q) is not valid", s)
 		want := s
 		if !utf8.ValidString(s) {
 			want = string([]rune(s))
 		}
-		if got := v.Text(); got != want {
-			t.Fatalf("AppendString(%q) reads back as %q, want %q", s, got, want)
-		}
+		require.Equal(t, want, v.Text(), "AppendString(%q) reads back", s)
 	})
 }
 
 func TestJSONLibrariesSeeAValueAsJSON(t *testing.T) {
 	type reply struct{ A, B Value }
 	got := mustMarshal(t, reply{A: Value(`{"x":1}`)})
-	if want := `{"A":{"x":1},"B":null}`; got != want {
-		t.Errorf("json.Marshal = %s, want %s", got, want)
-	}
+	assert.Equal(t, `{"A":{"x":1},"B":null}`, got, "json.Marshal")
 }

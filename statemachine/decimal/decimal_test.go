@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
@@ -34,9 +36,7 @@ func amount(t *rapid.T, label string, n int) float64 {
 	c := rapid.Int64Range(-most, most).Draw(t, label)
 	places := rapid.IntRange(0, 6).Draw(t, label+" places")
 	f, err := strconv.ParseFloat(fmt.Sprintf("%de-%d", c, places), 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return f
 }
 
@@ -64,9 +64,7 @@ func TestWhatFitsFifteenDigitsIsExact(t *testing.T) {
 			}
 		}
 		if b != 0 {
-			if back := Div(Mul(a, b), b); back != a {
-				t.Fatalf("%v * %v / %v: got %v", a, b, b, back)
-			}
+			require.Equal(t, a, Div(Mul(a, b), b), "%v %v", b, b)
 		}
 		var total Total
 		sum := new(big.Rat)
@@ -93,20 +91,15 @@ func TestResultsAreRoundedOnce(t *testing.T) {
 			t.Skip("the factor was 0 or too much")
 		}
 		x, y := exactly(a), exactly(b)
-		if got, want := Mul(a, b), nearest(new(big.Rat).Mul(x, y)); got != want {
-			t.Fatalf("%v * %v: got %v, want %v", a, b, got, want)
-		}
+		require.Equal(t, nearest(new(big.Rat).Mul(x, y)), Mul(a, b), "%v %v", a, b)
 		exact := nearest(new(big.Rat).Add(x, y))
 		if _, ok := numberOf(a).plus(numberOf(b)); !ok {
 			exact = a + b
 		}
-		if got := Add(a, b); got != exact {
-			t.Fatalf("%v + %v: got %v, want %v", a, b, got, exact)
-		}
+		require.Equal(t, exact, Add(a, b), "%v %v", a, b)
 		quotient, err := strconv.ParseFloat(new(big.Float).SetPrec(2000).Quo(new(big.Float).SetPrec(2000).SetRat(x), new(big.Float).SetPrec(2000).SetRat(y)).Text('e', 16), 64)
-		if got := Div(a, b); got != quotient && err == nil {
-			t.Fatalf("%v / %v: got %v, want %v", a, b, got, quotient)
-		}
+		got := Div(a, b)
+		require.False(t, got != quotient && err == nil, "%v / %v: got %v, want %v", a, b, got, quotient)
 		root, _ := strconv.ParseFloat(new(big.Float).SetPrec(2000).Sqrt(new(big.Float).SetPrec(2000).SetRat(new(big.Rat).Abs(x))).Text('e', 16), 64)
 		if got := Sqrt(math.Abs(a)); got != root {
 			t.Fatalf("root of %v: got %v, want %v", math.Abs(a), got, root)
@@ -115,9 +108,7 @@ func TestResultsAreRoundedOnce(t *testing.T) {
 			whole := new(big.Rat).Quo(x, y)
 			times := new(big.Int).Quo(whole.Num(), whole.Denom())
 			want := nearest(new(big.Rat).Sub(x, new(big.Rat).Mul(y, new(big.Rat).SetInt(times))))
-			if got := Mod(a, b); got != want {
-				t.Fatalf("%v %% %v: got %v, want %v", a, b, got, want)
-			}
+			require.Equal(t, want, Mod(a, b), "%v %v", a, b)
 		}
 	})
 }
@@ -135,9 +126,7 @@ func TestATotalIsExactAtAnyDistance(t *testing.T) {
 			total.Add(f)
 			sum.Add(sum, exactly(f))
 		}
-		if got := total.Float(); got != nearest(sum) {
-			t.Fatalf("got %v, want %v", got, nearest(sum))
-		}
+		require.Equal(t, nearest(sum), total.Float())
 	})
 }
 
@@ -162,18 +151,14 @@ func TestWhatIsNoDecimalIsAsInFloat64(t *testing.T) {
 		"the remainder": {Mod(0.3, 0.1), 0}, "its sign": {Mod(-7.5, 2), -1.5}, "of many digits": {Mod(1e22, 0.03), 0.01}, "a root": {Sqrt(1.21), 1.1},
 		"a third": {Div(1, 3), 1.0 / 3}, "a seventh": {Div(3071.32, 7), 438.76},
 	} {
-		if c.got != c.want && !(math.IsNaN(c.got) && math.IsNaN(c.want)) {
-			t.Errorf("%s: got %v, want %v", name, c.got, c.want)
-		}
+		assert.False(t, c.got != c.want && !(math.IsNaN(c.got) && math.IsNaN(c.want)), "%s: got %v, want %v", name, c.got, c.want)
 	}
 }
 
 // TestCases holds the table that the pages are held to as well.
 func TestCases(t *testing.T) {
 	text, err := os.ReadFile("testdata/cases.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var cases struct {
 		About        string
 		Sum, Product []struct {
@@ -187,9 +172,7 @@ func TestCases(t *testing.T) {
 	}
 	strict := json.NewDecoder(bytes.NewReader(text))
 	strict.DisallowUnknownFields()
-	if err := strict.Decode(&cases); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, strict.Decode(&cases))
 	product := func(of []float64) float64 {
 		p := 1.0
 		for _, f := range of {
@@ -205,27 +188,19 @@ func TestCases(t *testing.T) {
 		return total.Float()
 	}
 	for _, c := range cases.Sum {
-		if got := sum(c.Of); got != c.Is {
-			t.Errorf("sum of %v: got %v, want %v", c.Of, got, c.Is)
-		}
+		assert.Equal(t, c.Is, sum(c.Of), "sum of %v", c.Of)
 	}
 	for _, c := range cases.Product {
-		if got := product(c.Of); got != c.Is {
-			t.Errorf("product of %v: got %v, want %v", c.Of, got, c.Is)
-		}
+		assert.Equal(t, c.Is, product(c.Of), "product of %v", c.Of)
 	}
 	for _, c := range cases.Lines {
 		var products []float64
 		for _, line := range c.Of {
 			products = append(products, product(line))
 		}
-		if got := sum(products); got != c.Is {
-			t.Errorf("lines of %v: got %v, want %v", c.Of, got, c.Is)
-		}
+		assert.Equal(t, c.Is, sum(products), "lines of %v", c.Of)
 	}
-	if len(cases.Sum) == 0 || len(cases.Product) == 0 || len(cases.Lines) == 0 {
-		t.Error("the table is empty")
-	}
+	assert.True(t, len(cases.Sum) != 0 && len(cases.Product) != 0 && len(cases.Lines) != 0, "the table is empty")
 }
 
 // TestTheUsualAllocatesNothing holds what arithmetic costs: guards run it for each event.
@@ -237,9 +212,7 @@ func TestTheUsualAllocatesNothing(t *testing.T) {
 			total.Add(pair[1])
 			sink = Add(pair[0], pair[1]) + Mul(pair[0], pair[1]) + Div(pair[0], pair[1]) + total.Float()
 		})
-		if got != 0 {
-			t.Errorf("%v: got %v allocations", pair, got)
-		}
+		assert.Zero(t, got, pair)
 	}
 }
 
@@ -283,8 +256,6 @@ func TestADifferenceThatIsNothingIsZero(t *testing.T) {
 	total.Add(-0.3)
 	total.Add(0.3)
 	for what, got := range map[string]float64{"Add": Add(-0.3, 0.3), "Sub": Sub(-0.3, -0.3), "Total": total.Float()} {
-		if math.Float64bits(got) != 0 {
-			t.Errorf("%s: got %v", what, got)
-		}
+		assert.Zero(t, math.Float64bits(got), "%s: got %v", what, got)
 	}
 }

@@ -8,6 +8,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // looks are the rules of the style for light pages, and for dark ones, which add to them.
@@ -42,9 +45,7 @@ func colourOf(t *testing.T, text string) (c colour) {
 	}
 	for i := range c {
 		v, err := strconv.ParseUint(hex[2*i:2*i+2], 16, 8)
-		if err != nil {
-			t.Fatalf("%q is no colour", text)
-		}
+		require.NoError(t, err, "%q is no colour", text)
 		c[i] = float64(v) / 255
 	}
 	return c
@@ -80,14 +81,11 @@ func TestWhatWasNotReachedCanBeRead(t *testing.T) {
 	light, dark := looks()
 	for name, rules := range map[string]map[string]string{"light": light, "dark": dark} {
 		for rule := range rules {
-			if selector, faint := strings.CutSuffix(rule, " opacity"); faint && !regexp.MustCompile(`(\.box|\.ring|\.divider|\.line|\.head|\.dot)$`).MatchString(selector) {
-				t.Errorf("%s: %s makes more than a shape fainter", name, selector)
-			}
+			selector, faint := strings.CutSuffix(rule, " opacity")
+			assert.False(t, faint && !regexp.MustCompile(`(\.box|\.ring|\.divider|\.line|\.head|\.dot)$`).MatchString(selector), "%v %v", name, selector)
 		}
 		text := colourOf(t, rules[".quiet>text fill"])
-		if nested := rules[".quiet>g>text fill"]; nested != rules[".quiet>text fill"] {
-			t.Errorf("%s: the lines of a label are %s", name, nested)
-		}
+		assert.Equal(t, rules[".quiet>text fill"], rules[".quiet>g>text fill"], "%s: the lines of a label", name)
 		for _, ground := range []string{".machine>.box fill", ".even>.box fill", ".odd>.box fill"} {
 			below := colourOf(t, rules[ground])
 			for _, leaf := range []string{"", ".leaf>.box fill", ".leaf.waiting>.box fill", ".leaf.good>.box fill", ".leaf.bad>.box fill"} {
@@ -95,9 +93,7 @@ func TestWhatWasNotReachedCanBeRead(t *testing.T) {
 				if leaf != "" {
 					under = colourOf(t, rules[leaf]).over(below)
 				}
-				if c := contrast(text, under); c < 4.5 {
-					t.Errorf("%s: a text on %s on %s has a contrast of %.2f", name, leaf, ground, c)
-				}
+				assert.GreaterOrEqual(t, contrast(text, under), 4.5, "%s: a text on %s on %s has a contrast", name, leaf, ground)
 			}
 		}
 	}
@@ -113,9 +109,7 @@ stateMachines:
   two: {initial: c, states: {c: {tone: good, on: {go: e}}, e: {type: final}}}
   three: {initial: f, states: {f: {tone: good, on: {go: g}}, g: {type: final}}}
 `
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
 	d := parseFile(t, file)
 	_, legend, _ := strings.Cut(string((&Picture{Chart: d.Chart(), Instance: play(t, d, nil)}).SVG()), `<g class="legend">`)
 	legend, _, _ = strings.Cut(legend, "where it is now")
@@ -123,7 +117,5 @@ stateMachines:
 	for _, found := range regexp.MustCompile(`<g class="([^"]*)"`).FindAllStringSubmatch(legend, -1) {
 		classes = append(classes, found[1])
 	}
-	if got := strings.Join(classes, ", "); got != "leaf waiting visited now, leaf good visited now" {
-		t.Errorf("the legend has %s", got)
-	}
+	assert.Equal(t, "leaf waiting visited now, leaf good visited now", strings.Join(classes, ", "), "the legend")
 }

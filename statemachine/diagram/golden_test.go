@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -40,17 +43,11 @@ var gallery = []struct {
 func parseFile(t *testing.T, file string) *statemachine.Definition {
 	t.Helper()
 	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	parsed, err := parser.Parse(statemachine.Source{File: file, Text: text})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return parsed.Definition
 }
 
@@ -62,9 +59,7 @@ func play(t *testing.T, d *statemachine.Definition, events []string) *Instance {
 		return &statemachine.Caller{ID: user, Roles: []string{"employee", "manager", "purchasing"}}
 	}
 	r, err := d.Create(statemachine.Creation{ID: "1", Caller: caller("john"), Now: now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	in := &Instance{ID: "01M7ZKVJ24JBV2NZ80FMN3JCQS"}
 	add := func() {
 		in.Add(Step{Event: r.Entry.Event, Start: d.PositionsNamed(r.Entry.Start), End: d.PositionsNamed(r.Entry.End)})
@@ -81,9 +76,7 @@ func play(t *testing.T, d *statemachine.Definition, events []string) *Instance {
 		case "timer":
 			timers := state.Timers()
 			k := slices.IndexFunc(timers, func(of statemachine.Timer) bool { return string(of.Event) == name })
-			if k < 0 {
-				t.Fatalf("%s: there are only %v", line, timers)
-			}
+			require.GreaterOrEqual(t, k, 0, "%s: there are only %v", line, timers)
 			r, err = d.Fire(&state, timers[k].ID, now.Add(1000*time.Hour))
 		default:
 			e := statemachine.Event{Name: statemachine.EventName(name), Caller: caller(user), Now: now}
@@ -92,9 +85,7 @@ func play(t *testing.T, d *statemachine.Definition, events []string) *Instance {
 			}
 			r, err = d.Step(&state, e)
 		}
-		if err != nil || r.Outcome != statemachine.Moved {
-			t.Fatalf("%s: got outcome %v, %v", line, r.Outcome, err)
-		}
+		require.True(t, err == nil && r.Outcome == statemachine.Moved, "%s: got outcome %v, %v", line, r.Outcome, err)
 		add()
 	}
 	return in
@@ -133,12 +124,8 @@ func TestCountsAreRead(t *testing.T) {
 		"0": {}, "999": {Instances: 999}, "1,000": {Instances: 1000}, "12,345,678": {Instances: 12_345_678},
 		"about 99": {99, true, false}, "about 78,000": {78_499, true, false}, "about 79,000": {78_500, true, false}, "about 1,000": {999, true, false}, "over 78,000": {78_999, true, true},
 	} {
-		if got := english.count(c); got != want {
-			t.Errorf("%+v: got %s, want %s", c, got, want)
-		}
-		if got, want := german.count(c), strings.NewReplacer("about", "etwa", "over", "über", ",", ".").Replace(want); got != want {
-			t.Errorf("%+v: got %s, want %s", c, got, want)
-		}
+		assert.Equal(t, want, english.count(c), c)
+		assert.Equal(t, strings.NewReplacer("about", "etwa", "over", "über", ",", ".").Replace(want), german.count(c), c)
 	}
 }
 
@@ -150,15 +137,11 @@ func compare(t *testing.T, name string, p *Picture) {
 	}{{".svg", p.SVG()}, {".mmd", p.Mermaid()}, {".dot", p.DOT()}} {
 		file := filepath.Join("testdata", name+of.suffix)
 		if *rewrite {
-			if err := os.WriteFile(file, of.got, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(file, of.got, 0o644))
 			continue
 		}
 		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if !bytes.Equal(of.got, want) {
 			t.Errorf("%s is another picture now:\n%s\nrun go test with -redraw, and look at it", file, firstDifference(of.got, want))
 		}

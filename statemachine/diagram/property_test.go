@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"troupe/statemachine"
@@ -157,9 +159,7 @@ func TestPlacesControl(t *testing.T) {
 		s := newScene(charts(20).Draw(t, "chart"), english)
 		child := place(rapid.SampledFrom(s.chart.Nodes[0].Children).Draw(t, "child"))
 		s.boxes[child].x += s.boxes[0].x + s.boxes[0].width
-		if len(faultsOf(s)) == 0 {
-			t.Error("a node that stands outside of its container is not found")
-		}
+		assert.NotEmpty(t, faultsOf(s), "a node that stands outside of its container is not found")
 	})
 }
 
@@ -175,13 +175,9 @@ func TestSVGIsWhole(t *testing.T) {
 			p.Instance = &Instance{ID: name(t)}
 		}
 		text := p.SVG()
-		if !bytes.Equal(text, p.SVG()) {
-			t.Error("drawn twice, the pictures differ")
-		}
+		assert.Equal(t, string(p.SVG()), string(text), "drawn twice, the pictures differ")
 		got, err := drawn(text)
-		if err != nil {
-			t.Fatalf("%v in\n%s", err, text)
-		}
+		require.NoError(t, err, "in\n%s", text)
 		want := map[string]int{}
 		for i := range c.Nodes {
 			n := &c.Nodes[i]
@@ -190,9 +186,7 @@ func TestSVGIsWhole(t *testing.T) {
 				want["transition "+clean(string(n.ID))+" "+clean(n.Transitions[k].Event)]++
 			}
 		}
-		if fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("got  %v\nwant %v", got, want)
-		}
+		assert.Equal(t, fmt.Sprint(want), fmt.Sprint(got), "got  %v\nwant %v", got, want)
 	})
 }
 
@@ -239,22 +233,16 @@ func TestTextsAreWhole(t *testing.T) {
 		mermaid, dot := string(p.Mermaid()), string(p.DOT())
 		count++
 		for i := range c.Nodes {
-			if got := strings.Count(mermaid, fmt.Sprintf(`" as n%d`+"\n", i)) + strings.Count(mermaid, fmt.Sprintf(`" as n%d {`+"\n", i)); got != 1 {
-				t.Errorf("Mermaid declares node %d %d times:\n%s", i, got, mermaid)
-			}
-			if got := strings.Count(dot, fmt.Sprintf("  n%d [label=", i)) + strings.Count(dot, fmt.Sprintf("subgraph cluster_%d {\n", i)); got != 1 {
-				t.Errorf("DOT declares node %d %d times:\n%s", i, got, dot)
-			}
+			got := strings.Count(mermaid, fmt.Sprintf(`" as n%d`+"\n", i)) + strings.Count(mermaid, fmt.Sprintf(`" as n%d {`+"\n", i))
+			assert.Equal(t, 1, got, "Mermaid declares node %d, %s", i, mermaid)
+			got = strings.Count(dot, fmt.Sprintf("  n%d [label=", i)) + strings.Count(dot, fmt.Sprintf("subgraph cluster_%d {\n", i))
+			assert.Equal(t, 1, got, "DOT declares node %d, %s", i, dot)
 		}
 		for suffix, text := range map[string]string{".mmd": mermaid, ".dot": dot} {
 			if *texts != "" {
-				if err := os.WriteFile(filepath.Join(*texts, strconv.Itoa(count)+suffix), []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.WriteFile(filepath.Join(*texts, strconv.Itoa(count)+suffix), []byte(text), 0o644))
 			}
-			if strings.ContainsAny(text, "\r\x00\x01") || !strings.HasSuffix(text, "\n") {
-				t.Errorf("a line is broken: %q", text)
-			}
+			assert.True(t, !strings.ContainsAny(text, "\r\x00\x01") && strings.HasSuffix(text, "\n"), "a line is broken: %q", text)
 		}
 	})
 }
@@ -276,9 +264,7 @@ func TestTraceOfAnything(t *testing.T) {
 		}
 		m := marksOf(&Picture{Chart: c, Instance: in})
 		for i, now := range m.now {
-			if now && !m.visited[i] {
-				t.Errorf("node %d is active and was not visited", i)
-			}
+			assert.False(t, now && !m.visited[i], "node %d is active and was not visited", i)
 		}
 	})
 }

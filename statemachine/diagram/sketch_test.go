@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/statemachine"
 	"troupe/statemachine/diagram"
 	"troupe/statemachine/document"
@@ -15,19 +18,13 @@ import (
 // TestFaultyFilesAreDrawn leaves out each line of a definition in turn, and what stands behind it, and draws the rest.
 func TestFaultyFilesAreDrawn(t *testing.T) {
 	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	files, err := filepath.Glob("../../cmd/troupe/example/workflows/*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
-	}
+	require.True(t, err == nil && len(files) != 0, "%v %v", files, err)
 	drawn, nothing := 0, 0
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		lines := strings.SplitAfter(string(text), "\n")
 		for at := range lines {
 			for _, draft := range []string{
@@ -36,22 +33,17 @@ func TestFaultyFilesAreDrawn(t *testing.T) {
 				strings.Join(lines[:at], "") + "  }: [\n" + strings.Join(lines[at:], ""),
 			} {
 				chart, err := parser.Sketch(statemachine.Source{File: "w.yaml", Text: []byte(draft)})
-				if faults := document.Faults(nil); err != nil && !errors.As(err, &faults) {
-					t.Fatalf("%s without line %d: %v, want Faults", file, at+1, err)
-				}
+				faults := document.Faults(nil)
+				require.False(t, err != nil && !errors.As(err, &faults), "%s without line %d: %v, want Faults", file, at+1, err)
 				if chart == nil {
 					nothing++
 					continue
 				}
 				drawn++
 				picture := &diagram.Picture{Chart: chart}
-				if len(picture.SVG()) == 0 || len(picture.Mermaid()) == 0 || len(picture.DOT()) == 0 {
-					t.Fatalf("%s without line %d: an empty picture", file, at+1)
-				}
+				require.True(t, len(picture.SVG()) != 0 && len(picture.Mermaid()) != 0 && len(picture.DOT()) != 0, "%s without line %d: an empty picture", file, at+1)
 			}
 		}
 	}
-	if drawn < nothing {
-		t.Errorf("%d drafts are drawn and %d are not", drawn, nothing)
-	}
+	assert.GreaterOrEqual(t, drawn, nothing, "drafts are drawn")
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
@@ -13,17 +15,11 @@ func TestWrap(t *testing.T) {
 		text := clean(rapid.String().Draw(t, "text"))
 		width, lines := rapid.IntRange(30, 200).Draw(t, "width"), rapid.IntRange(1, 3).Draw(t, "lines")
 		got := noteFont.wrap(text, width, lines)
-		if len(got) == 0 || len(got) > lines {
-			t.Fatalf("%q: got %d lines, want 1 to %d", text, len(got), lines)
-		}
+		require.True(t, len(got) != 0 && len(got) <= lines, "%q: got %d lines, want 1 to %d", text, len(got), lines)
 		for _, line := range got {
-			if noteFont.width(line) > width {
-				t.Errorf("%q: the line %q is %d wide, want at most %d", text, line, noteFont.width(line), width)
-			}
+			assert.LessOrEqual(t, noteFont.width(line), width, "%q: the line %q", text, line)
 		}
 		joined := strings.Join(got, "")
-		if bare := strings.Join(strings.Fields(text), ""); !strings.HasSuffix(joined, "…") && strings.ReplaceAll(joined, " ", "") != bare {
-			t.Errorf("%q: got %q", text, got)
-		}
+		assert.False(t, !strings.HasSuffix(joined, "…") && strings.ReplaceAll(joined, " ", "") != strings.Join(strings.Fields(text), ""), "%q: got %q", text, got)
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"troupe/statemachine"
@@ -59,9 +61,7 @@ func TestTrace(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := parseFile(t, c.file)
-			if got, want := takenIn(&Picture{Chart: d.Chart(), Instance: play(t, d, c.events)}), strings.Join(c.want, "\n"); got != want {
-				t.Errorf("got\n%s\nwant\n%s", got, want)
-			}
+			assert.Equal(t, strings.Join(c.want, "\n"), takenIn(&Picture{Chart: d.Chart(), Instance: play(t, d, c.events)}))
 		})
 	}
 }
@@ -76,18 +76,14 @@ func TestTraceIsNoLongerThanTheHistory(t *testing.T) {
 		in.Add(Step{Event: "go", Start: at("a"), End: at("b")})
 		in.Add(Step{Event: "back", Start: at("b"), End: at("a")})
 	}
-	if len(in.steps) != 2 {
-		t.Errorf("got %d steps, want 2", len(in.steps))
-	}
+	assert.Len(t, in.steps, 2)
 }
 
 // TestTraceExplainsEveryMove has random machines move: whatever became active, a transition is marked that could have
 // led there. It is the only one where each event has one transition.
 func TestTraceExplainsEveryMove(t *testing.T) {
 	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	rapid.Check(t, func(t *rapid.T) {
 		count := rapid.IntRange(2, 8).Draw(t, "states")
 		var b strings.Builder
@@ -104,17 +100,14 @@ func TestTraceExplainsEveryMove(t *testing.T) {
 		d := parsed.Definition
 		caller, now := &statemachine.Caller{ID: "john"}, time.Date(2026, 11, 26, 9, 0, 0, 0, time.UTC)
 		r, err := d.Create(statemachine.Creation{ID: "1", Caller: caller, Now: now})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		in := &Instance{}
 		var want []string
 		for range 12 {
 			name := fmt.Sprint(rapid.SampledFrom([]string{"e", "x", "y"}).Draw(t, "event"), rapid.IntRange(0, count-1).Draw(t, "of"))
 			state := r.Instance
-			if r, err = d.Step(&state, statemachine.Event{Name: statemachine.EventName(name), Caller: caller, Now: now}); err != nil {
-				t.Fatal(err)
-			}
+			r, err = d.Step(&state, statemachine.Event{Name: statemachine.EventName(name), Caller: caller, Now: now})
+			require.NoError(t, err)
 			if r.Outcome != statemachine.Moved {
 				r.Instance = state
 				continue
@@ -131,8 +124,6 @@ func TestTraceExplainsEveryMove(t *testing.T) {
 			}
 		}
 		slices.Sort(got)
-		if !slices.Equal(got, want) {
-			t.Errorf("got %v, want %v of\n%s", got, want, b.String())
-		}
+		assert.True(t, slices.Equal(got, want), "got %v, want %v of\n%s", got, want, b.String())
 	})
 }

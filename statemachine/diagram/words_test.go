@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/statemachine"
 )
 
@@ -35,13 +38,9 @@ var shownTexts = regexp.MustCompile(`<(?:title|desc|text)[^>]*>([^<]+)<`)
 func textsOf(t *testing.T, languages ...string) []string {
 	t.Helper()
 	parser, err := statemachine.NewParser(statemachine.ParserOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	parsed, err := parser.Parse(statemachine.Source{File: "w.yaml", Text: []byte(everyWord)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	d := parsed.Definition
 	p := &Picture{Chart: d.Chart(), Languages: languages, Instance: &Instance{ID: "1"}, Counts: map[int]Count{1: {Instances: 1234}, 2: {1234, true, false}, 3: {1234, true, true}}}
 	// NB: a definition may not have such a circle, but a sketch of a faulty one does.
@@ -81,27 +80,19 @@ func TestAPictureHasOneLanguage(t *testing.T) {
 		words := wordsIn(strings.ReplaceAll(shown, "\n", " "))
 		own := map[string]bool{}
 		of.own.each(func(name, text string) {
-			if text == "" {
-				t.Errorf("%s has no words for %s", of.language, name)
-			}
+			assert.NotEmpty(t, text, "%s has no words for %s", of.language, name)
 			for _, word := range wordsIn(text) {
 				own[word] = true
-				if !slices.Contains(words, word) {
-					t.Errorf("%s: %q (%s) stands nowhere in\n%s", of.language, word, name, shown)
-				}
+				assert.Contains(t, words, word, "%v %v %v", of.language, name, shown)
 			}
 		})
 		of.other.each(func(name, text string) {
 			for _, word := range wordsIn(text) {
-				if !own[word] && slices.Contains(words, word) {
-					t.Errorf("%s: %q (%s) is of the other language, in\n%s", of.language, word, name, shown)
-				}
+				assert.False(t, !own[word] && slices.Contains(words, word), "%s: %q (%s) is of the other language, in\n%s", of.language, word, name, shown)
 			}
 		})
 		for _, word := range words { // what is of neither was never translated
-			if !own[word] && len(word) > 2 && regexp.MustCompile(`^\pL+$`).MatchString(word) && word != "svcPublic" {
-				t.Errorf("%s: %q is in the picture, and is none of its words:\n%s", of.language, word, shown)
-			}
+			assert.False(t, !own[word] && len(word) > 2 && regexp.MustCompile(`^\pL+$`).MatchString(word) && word != "svcPublic", "%v %v %v", of.language, word, shown)
 		}
 	}
 }
@@ -112,9 +103,7 @@ func TestTheLanguageOfAPicture(t *testing.T) {
 		german:  {{"de"}, {"DE-ch"}, {"fr", "de-DE", "en"}},
 	} {
 		for _, of := range languages {
-			if got := (&Picture{Languages: of}).words(); got != want {
-				t.Errorf("%q: got the words of %q, want those of %q", of, got.now, want.now)
-			}
+			assert.Same(t, want, (&Picture{Languages: of}).words(), "%q: got the words", of)
 		}
 	}
 }
@@ -125,8 +114,7 @@ func TestDurations(t *testing.T) {
 		250 * time.Millisecond: {"250 ms", "250 ms"}, 0: {"0 ms", "0 ms"}, 25*time.Hour + time.Minute + time.Second: {"1 day 1 hour", "1 Tag 1 Stunde"},
 		30 * time.Second: {"30 seconds", "30 Sekunden"}, 1500 * time.Millisecond: {"1.5 seconds", "1,5 Sekunden"},
 	} {
-		if got := [2]string{english.duration(of), german.duration(of)}; got != want {
-			t.Errorf("%v: got %q, want %q", of, got, want)
-		}
+		got := [2]string{english.duration(of), german.duration(of)}
+		assert.Equal(t, want, got, of)
 	}
 }

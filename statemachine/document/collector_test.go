@@ -3,19 +3,18 @@ package document
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
 func mustParse(t testing.TB, src string) *Node {
 	t.Helper()
 	n, err := Parse("a.yaml", []byte(src))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return n
 }
 
@@ -42,15 +41,11 @@ func TestReadersTakeTheirKind(t *testing.T) {
 		{"a missing list", c.Texts(nil), []string(nil)},
 		{"below what is missing", c.Text(n.Field("missing").Field("more")), ""},
 	} {
-		if !reflect.DeepEqual(got.got, got.want) {
-			t.Errorf("%s is %#v, want %#v", got.name, got.got, got.want)
-		}
+		assert.Equal(t, got.want, got.got, got.name)
 	}
 	c.Known(n, "text", "empty", "yes", "no", "int", "round", "list", "none", "more")
 	c.Known(nil)
-	if err := c.Err(); err != nil {
-		t.Errorf("faults:\n%v\nwant none", err)
-	}
+	assert.NoError(t, c.Err(), "faults")
 }
 
 func TestReadersReportTheWrongKind(t *testing.T) {
@@ -76,9 +71,7 @@ func TestReadersReportTheWrongKind(t *testing.T) {
 	} {
 		collector := &Collector{File: "a.yaml"}
 		c.read(collector)
-		if got := fmt.Sprint(collector.Err()); got != c.want {
-			t.Errorf("%s: faults:\n%s\nwant:\n%s", c.name, got, c.want)
-		}
+		assert.Equal(t, c.want, fmt.Sprint(collector.Err()), "%s: faults", c.name)
 	}
 }
 
@@ -90,9 +83,7 @@ func TestASuggestionCanBeSetLater(t *testing.T) {
 	}
 	first.Suggestion = "do this"
 	faults := c.Faults()
-	if got := faults[len(faults)-1].Error(); got != "f:2:1: second (do this)" {
-		t.Errorf("the last fault is %q, want the suggestion in it", got)
-	}
+	assert.Equal(t, "f:2:1: second (do this)", faults[len(faults)-1].Error(), "the last fault")
 }
 
 func TestOnlyAHundredFaultsAreKept(t *testing.T) {
@@ -101,33 +92,24 @@ func TestOnlyAHundredFaultsAreKept(t *testing.T) {
 		c.Add(&Node{Line: i + 1, Column: 1}, "fault").Suggestion = "fix"
 	}
 	faults := c.Faults()
-	if len(faults) != maxFaults+1 {
-		t.Fatalf("%d faults are kept, want %d and a line", len(faults), maxFaults)
-	}
-	if got := faults[maxFaults].Error(); got != "f: and 5 more" {
-		t.Errorf("the last line is %q", got)
-	}
+	require.Len(t, faults, maxFaults+1, "faults are kept, want %d and a line", maxFaults)
+	assert.Equal(t, "f: and 5 more", faults[maxFaults].Error(), "the last line")
 }
 
 func TestFaultsOfSeveralFilesAreSorted(t *testing.T) {
 	faults := Faults{{File: "b", Line: 1}, {File: "a", Line: 2, Column: 2, Reason: "x"}, {File: "a", Line: 2, Column: 1}, {File: "a", Line: 1}, {File: "a", Line: 2, Column: 2, Reason: "y"}}
 	faults.Sort()
-	if got := (Fault{File: "a", Line: 2, Reason: "x"}).Error(); got != "a:2: x" {
-		t.Errorf("a fault of a whole line reads %q, want a:2: x", got)
-	}
+	assert.Equal(t, "a:2: x", (Fault{File: "a", Line: 2, Reason: "x"}).Error(), "a fault of a whole line reads")
 	var got []string
 	for _, f := range faults {
 		got = append(got, fmt.Sprintf("%s%d.%d%s", f.File, f.Line, f.Column, f.Reason))
 	}
-	if want := "a1.0 a2.1 a2.2x a2.2y b1.0"; strings.Join(got, " ") != want {
-		t.Errorf("order %v, want %s", got, want)
-	}
+	assert.Equal(t, "a1.0 a2.1 a2.2x a2.2y b1.0", strings.Join(got, " "), "order %v", got)
 }
 
 func TestDataOfATreeMadeByHand(t *testing.T) {
-	if v, err := (*Node)(nil).Data(); v != nil || err != nil {
-		t.Errorf("Data of no node = %s, %v, want absent", v, err)
-	}
+	v, err := (*Node)(nil).Data()
+	assert.True(t, v == nil && err == nil, "Data of no node = %s, %v, want absent", v, err)
 	key := &Node{Kind: String, Text: "a"}
 	loop := &Node{Kind: Sequence}
 	loop.Items = []*Node{loop}
@@ -168,22 +150,16 @@ func TestClosest(t *testing.T) {
 		{"no word", "", ""},
 		{"a very long word", strings.Repeat("a", 10_000), ""},
 	} {
-		if got := Closest(c.word, keys); got != c.want {
-			t.Errorf("%s: Closest(%.20q) = %q, want %q", c.name, c.word, got, c.want)
-		}
+		assert.Equal(t, c.want, Closest(c.word, keys), "%s: Closest(%.20q)", c.name, c.word)
 	}
-	if got := Closest("ab", []string{"ac", "ad"}); got != "ac" {
-		t.Errorf("of two words equally near it is %q, want the first", got)
-	}
+	assert.Equal(t, "ac", Closest("ab", []string{"ac", "ad"}), "of two words equally near")
 }
 
 func TestDistanceAgreesWithTheObviousOne(t *testing.T) {
 	word := rapid.StringMatching(`[abc]{0,6}`)
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := []rune(word.Draw(t, "a")), []rune(word.Draw(t, "b"))
-		if got, want := distance(a, b), slowDistance(a, b); got != want {
-			t.Fatalf("distance(%s, %s) = %d, want %d", string(a), string(b), got, want)
-		}
+		require.Equal(t, slowDistance(a, b), distance(a, b), "distance(%s, %s)", string(a), string(b))
 	})
 }
 

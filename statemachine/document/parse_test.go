@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"troupe/statemachine/cputest"
@@ -18,13 +20,9 @@ import (
 func dataOf(t rapid.TB, file, src string) string {
 	t.Helper()
 	n, err := Parse(file, []byte(src))
-	if err != nil {
-		t.Fatalf("Parse(%s, %.200q): %v", file, src, err)
-	}
+	require.NoError(t, err, "Parse(%s, %.200q)", file, src)
 	v, err := n.Data()
-	if err != nil {
-		t.Fatalf("Data of %.200q: %v", src, err)
-	}
+	require.NoError(t, err, "Data of %.200q", src)
 	return v.String()
 }
 
@@ -62,23 +60,17 @@ func TestValues(t *testing.T) {
 		{"a scalar alone", "a.JSON", `7`, `7`},
 		{"words of YAML are texts", "a.JSON", `["on","~"]`, `["on","~"]`},
 	} {
-		if got := dataOf(t, c.file, c.src); got != c.want {
-			t.Errorf("%s: %s\nis  %s\nwant %s", c.name, c.src, got, c.want)
-		}
+		assert.Equal(t, c.want, dataOf(t, c.file, c.src), "%v %v", c.name, c.src)
 	}
 }
 
 func TestPlaces(t *testing.T) {
 	yaml := "é: x\nlist:\n  - a\n  - {ü: 1, k: yes}\nb: &n\n  deep: 1\nc: *n\n"
 	root, err := Parse("a.yml", []byte(yaml))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	text := "{\n \"é\": \"ü\", \"list\": [\n1,\r\n\t{\"k\": 2}]\n}"
 	tree, err := Parse("a.json", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	item := root.Field("list").Items[1]
 	for _, c := range []struct {
 		name         string
@@ -100,9 +92,7 @@ func TestPlaces(t *testing.T) {
 		{"an element of JSON", tree.Field("list").Items[0], 3, 1},
 		{"a value behind a tab", tree.Field("list").Items[1].Field("k"), 4, 8},
 	} {
-		if c.n.Line != c.line || c.n.Column != c.column {
-			t.Errorf("%s is at %d:%d, want %d:%d", c.name, c.n.Line, c.n.Column, c.line, c.column)
-		}
+		assert.True(t, c.n.Line == c.line && c.n.Column == c.column, "%s is at %d:%d, want %d:%d", c.name, c.n.Line, c.n.Column, c.line, c.column)
 	}
 }
 
@@ -150,9 +140,8 @@ func TestParseRefuses(t *testing.T) {
 		{"JSON of 65 levels", "a.json", strings.Repeat("[", 65) + strings.Repeat("]", 65), `a.json:1:65: nested deeper than 64`},
 	} {
 		n, err := Parse(c.file, []byte(c.src))
-		if faults := Faults(nil); !errors.As(err, &faults) || n != nil || err.Error() != c.want {
-			t.Errorf("%s: Parse(%.100q) = %v and fails with\n%v\nwant Faults alone\n%s", c.name, c.src, n, err, c.want)
-		}
+		faults := Faults(nil)
+		assert.True(t, errors.As(err, &faults) && n == nil && err.Error() == c.want, "%v %v %v %v %v", c.name, c.src, n, err, c.want)
 	}
 }
 
@@ -160,13 +149,9 @@ func TestAllFaultsAreFoundAtOnce(t *testing.T) {
 	_, err := Parse("a.yaml", []byte("b: 01\na: .inf\n1.0: x\nb: 2\n"))
 	want := []string{"a.yaml:1:4: a number with", "a.yaml:2:4: JSON has no", "a.yaml:3:1: a key must", "a.yaml:4:1: duplicate key"}
 	lines := strings.Split(fmt.Sprint(err), "\n")
-	if len(lines) != len(want) {
-		t.Fatalf("faults:\n%v\nwant %d", err, len(want))
-	}
+	require.Len(t, lines, len(want), "faults:\n%v", err)
 	for i, line := range lines {
-		if !strings.HasPrefix(line, want[i]) {
-			t.Errorf("fault %d is %q, want %q…", i, line, want[i])
-		}
+		assert.True(t, strings.HasPrefix(line, want[i]), "fault %d is %q, want %q…", i, line, want[i])
 	}
 }
 
@@ -194,15 +179,10 @@ func TestFilesMadeToCostMuch(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			watched := cputest.Watch()
 			_, err := Parse(c.file, []byte(c.src))
-			if took := watched(); took > 20*time.Second {
-				t.Errorf("Parse took %v for %d bytes, want about a second", took, len(c.src))
-			}
-			if got := fmt.Sprint(err); c.want == "" && err != nil || !strings.Contains(got, c.want) {
-				t.Errorf("Parse: %.300s, want %q", got, c.want)
-			}
-			if n := len(fmt.Sprint(err)); n > 64<<10 {
-				t.Errorf("the message has %d bytes, want few", n)
-			}
+			assert.LessOrEqual(t, watched(), 20*time.Second, "Parse took, %d", len(c.src))
+			got := fmt.Sprint(err)
+			assert.True(t, (c.want != "" || err == nil) && strings.Contains(got, c.want), "Parse: %.300s, want %q", got, c.want)
+			assert.LessOrEqual(t, len(fmt.Sprint(err)), 64<<10, "the message")
 		})
 	}
 }
@@ -219,13 +199,10 @@ func TestJSONMeansTheSameAsYAML(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := tree(3).Draw(t, "tree")
 		text, err := json.Marshal(x)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		yaml := dataOf(t, "a.yaml", string(text))
-		if asJSON := dataOf(t, "a.json", string(text)); !data.Equal(data.Value(asJSON), text) || yaml != asJSON {
-			t.Fatalf("%s is %s as JSON, %s as YAML", text, asJSON, yaml)
-		}
+		asJSON := dataOf(t, "a.json", string(text))
+		require.True(t, data.Equal(data.Value(asJSON), text) && yaml == asJSON, "%s is %s as JSON, %s as YAML", text, asJSON, yaml)
 	})
 }
 
@@ -262,15 +239,12 @@ func FuzzParseJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, src []byte) {
 		n := checkParse(t, "a.json", src)
 		want, err := data.Clean(src)
-		if (n == nil) != (err != nil) {
-			t.Fatalf("Parse takes %q: %v, Clean: %v", src, n != nil, err)
-		}
+		require.Equal(t, err != nil, n == nil, "Parse takes %q: %v, Clean: %v", src, n != nil, err)
 		if n == nil {
 			return
 		}
-		if got, _ := n.Data(); !data.Equal(got, want) {
-			t.Fatalf("Data of %q is %s, want %s", src, got, want)
-		}
+		got, _ := n.Data()
+		require.True(t, data.Equal(got, want), "Data of %q is %s, want %s", src, got, want)
 	})
 }
 
@@ -278,43 +252,29 @@ func FuzzParseJSON(f *testing.F) {
 func checkParse(t *testing.T, file string, src []byte) *Node {
 	watched := cputest.Watch()
 	n, err := Parse(file, src)
-	if took := watched(); took > 20*time.Second {
-		t.Fatalf("Parse(%.100q) took %v for %d bytes", src, took, len(src))
-	}
+	require.LessOrEqual(t, watched(), 20*time.Second, "Parse(%.100q) took, %d", src, len(src))
 	if err != nil {
 		var faults Faults
-		if !errors.As(err, &faults) || len(faults) == 0 || n != nil {
-			t.Fatalf("Parse(%q) = %v, %v, want only Faults", src, n, err)
-		}
+		require.True(t, errors.As(err, &faults) && len(faults) != 0 && n == nil, "Parse(%q) = %v, %v, want only Faults", src, n, err)
 		for _, fault := range faults {
-			if fault.Reason == "" || strings.Contains(fault.Reason, "gave up") {
-				t.Fatalf("Parse(%q): %+v, want a reason of the file's own", src, fault)
-			}
+			require.True(t, fault.Reason != "" && !strings.Contains(fault.Reason, "gave up"), "Parse(%q): %+v, want a reason of the file's own", src, fault)
 		}
 		return nil
 	}
 	v, err := n.Data()
-	if err != nil {
-		t.Fatalf("Data of %q: %v, want no error for what Parse takes", src, err)
-	}
-	if clean, err := data.Clean(v); err != nil || clean.String() != v.String() {
-		t.Fatalf("Data of %q is %s, which is not clean: %v", src, v, err)
-	}
+	require.NoError(t, err, "Data of %q", src)
+	clean, err := data.Clean(v)
+	require.True(t, err == nil && clean.String() == v.String(), "Data of %q is %s, which is not clean: %v", src, v, err)
 	again, err := Parse("a.json", v)
-	if err != nil {
-		t.Fatalf("Data of %q is %s, which does not parse: %v", src, v, err)
-	}
-	if w, _ := again.Data(); w.String() != v.String() {
-		t.Fatalf("%s reads back as %s", v, w)
-	}
+	require.NoError(t, err, "Data of %q is %s, which does not parse", src, v)
+	w, _ := again.Data()
+	require.Equal(t, v.String(), w.String(), "reads back")
 	checkPlaces(t, src, n)
 	return n
 }
 
 func checkPlaces(t *testing.T, src []byte, n *Node) {
-	if n.Line < 1 || n.Column < 1 || n.Line > len(src)+2 {
-		t.Fatalf("a node of %q is at %d:%d", src, n.Line, n.Column)
-	}
+	require.True(t, n.Line >= 1 && n.Column >= 1 && n.Line <= len(src)+2, "a node of %q is at %d:%d", src, n.Line, n.Column)
 	for _, item := range n.Items {
 		checkPlaces(t, src, item)
 	}

@@ -3,6 +3,8 @@ package document
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
@@ -41,20 +43,14 @@ func TestWhatIsWrittenIsReadAgain(t *testing.T) {
 		n := drawTree(t, 5)
 		text := Write(n)
 		again, err := Parse("w.yaml", text)
-		if err != nil {
-			t.Fatalf("%v\n%s", err, text)
-		}
-		if got, want := mustJSON(t, again), mustJSON(t, n); got != want {
-			t.Fatalf("got %s\nwant %s\nin\n%s", got, want, text)
-		}
+		require.NoError(t, err, text)
+		require.Equal(t, mustJSON(t, n), mustJSON(t, again), text)
 	})
 }
 
 func mustJSON(t *rapid.T, n *Node) string {
 	v, err := n.Data()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(v)
 }
 
@@ -78,10 +74,6 @@ stateMachines:
       b: {}
 `
 	n, err := Parse("w.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := string(Write(n)); got != text {
-		t.Errorf("got\n%s\nwant\n%s", got, text)
-	}
+	require.NoError(t, err)
+	assert.Equal(t, text, string(Write(n)))
 }

@@ -2,7 +2,12 @@
 
 package expr
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
 
 // TestAGuardReadsNoMoreThanItNeeds holds the budget of the hot path. With the race
 // detector, pools drop what they are given.
@@ -15,16 +20,12 @@ func TestAGuardReadsNoMoreThanItNeeds(t *testing.T) {
 		`In("payment.paid") || true`:               0,
 	} {
 		p, err := e.CompileBool(src)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got := testing.AllocsPerRun(200, func() {
 			if _, err := p.Bool(s); err != nil {
 				t.Fatal(err)
 			}
 		})
-		if got > most {
-			t.Errorf("%s: got %v allocations, want at most %v", src, got, most)
-		}
+		assert.LessOrEqual(t, got, most, src)
 	}
 }

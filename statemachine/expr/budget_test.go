@@ -4,6 +4,9 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestABudgetBoundsWhatEvaluationsCostTogether(t *testing.T) {
@@ -22,9 +25,7 @@ func TestABudgetBoundsWhatEvaluationsCostTogether(t *testing.T) {
 		{"an error", `svcPublic.l.exists(x, x.y == 2)`, 3000, 50_000},
 	} {
 		p, err := e.Compile(c.src)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		cost := func() uint64 {
 			const most = 1 << 30
 			b := NewBudget(most)
@@ -32,15 +33,11 @@ func TestABudgetBoundsWhatEvaluationsCostTogether(t *testing.T) {
 			_, first := p.Value(s)
 			once := most - b.left
 			_, second := p.Value(s)
-			if (first == nil) != (second == nil) || most-b.left != 2*once {
-				t.Errorf("%s: the second evaluation costs %d, the first %d", c.sentence, most-b.left-once, once)
-			}
+			assert.True(t, (first == nil) == (second == nil) && most-b.left == 2*once, "%v %v %v", c.sentence, most-b.left-once, once)
 			return once
 		}
 		got := cost()
-		if got < c.least || got > c.most {
-			t.Errorf("%s: cost %d, want %d to %d", c.sentence, got, c.least, c.most)
-		}
+		assert.True(t, got >= c.least && got <= c.most, "%s: cost %d, want %d to %d", c.sentence, got, c.least, c.most)
 		b := NewBudget(got - 1)
 		s := &Scope{Public: many, Budget: &b}
 		_, first := p.Value(s)
@@ -48,11 +45,9 @@ func TestABudgetBoundsWhatEvaluationsCostTogether(t *testing.T) {
 			t.Errorf("%s: got %v, exhausted %v, want the evaluation that goes beyond to be the last", c.sentence, first, b.Exhausted())
 		}
 		s.Public = few
-		if _, err := p.Value(s); !errors.Is(err, ErrLimit) || !errors.Is(err, ErrEval) {
-			t.Errorf("%s: value: got %v, want ErrLimit", c.sentence, err)
-		}
-		if _, err := p.Bool(s); !errors.Is(err, ErrLimit) {
-			t.Errorf("%s: bool: got %v, want ErrLimit", c.sentence, err)
-		}
+		_, err = p.Value(s)
+		assert.True(t, errors.Is(err, ErrLimit) && errors.Is(err, ErrEval), "%s: value: got %v, want ErrLimit", c.sentence, err)
+		_, err = p.Bool(s)
+		assert.ErrorIs(t, err, ErrLimit, "%s: bool", c.sentence)
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/statemachine/data"
 )
 
@@ -44,16 +47,11 @@ func TestCompileErrors(t *testing.T) {
 	} {
 		p, err := e.Compile(c.src)
 		var fault *CompileError
-		if !errors.As(err, &fault) || p != nil {
-			t.Errorf("%s: got %v, %v, want a *CompileError", c.sentence, p, err)
+		if !assert.True(t, errors.As(err, &fault) && p == nil, "%s: got %v, %v, want a *CompileError", c.sentence, p, err) {
 			continue
 		}
-		if err.Error() != c.want {
-			t.Errorf("%s: %.60s\n got %v\nwant %s", c.sentence, c.src, err, c.want)
-		}
-		if strings.ContainsAny(fault.Reason, "\n\r") || len([]rune(fault.Reason)) > maxReasonChars+1 {
-			t.Errorf("%s: the reason is not one short line: %q", c.sentence, fault.Reason)
-		}
+		assert.Equal(t, c.want, err.Error(), "%v %v", c.sentence, c.src)
+		assert.True(t, !strings.ContainsAny(fault.Reason, "\n\r") && len([]rune(fault.Reason)) <= maxReasonChars+1, "%v %v", c.sentence, fault.Reason)
 	}
 }
 
@@ -73,9 +71,8 @@ func TestAConditionMustBeABool(t *testing.T) {
 		`svcPublic.?amount.orValue(1)`: "",
 	} {
 		_, err := e.CompileBool(src)
-		if got := fmt.Sprint(err); err != nil && got != want || err == nil && want != "" {
-			t.Errorf("%s: got %q, want %q", src, got, want)
-		}
+		got := fmt.Sprint(err)
+		assert.True(t, (err == nil || got == want) && (err != nil || want == ""), "%s: got %q, want %q", src, got, want)
 	}
 }
 
@@ -136,12 +133,9 @@ func doublings(n int, src string) string {
 
 func TestOptions(t *testing.T) {
 	small, err := New(Options{CostMax: 100, TrackAbove: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := small.Compile(`svcPublic.items.all(i, i.qty > 0)`); err == nil {
-		t.Error("a loop under CostMax 100: got no error")
-	}
+	require.NoError(t, err)
+	_, err = small.Compile(`svcPublic.items.all(i, i.qty > 0)`)
+	assert.Error(t, err, "a loop under CostMax 100: got no error")
 	p, err := small.Compile(`svcPublic.amount > 1`)
 	if err != nil || !(p.program == p.counted) {
 		t.Errorf("a guard above TrackAbove 1: got %v, tracked %v", err, p != nil && (p.program == p.counted))
@@ -150,9 +144,7 @@ func TestOptions(t *testing.T) {
 
 func TestReads(t *testing.T) {
 	e, err := newEnv(t).With("item")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	roots := []string{"event", "svcPublic", "svcPrivate", "user", "instance", "now", "item"}
 	for src, want := range map[string][]string{
 		`1 == 1`:                                nil,
@@ -167,14 +159,11 @@ func TestReads(t *testing.T) {
 		`cel.bind(x, svcPublic.x, x + user.id)`: {"svcPublic", "user"},
 	} {
 		p, err := e.Compile(src)
-		if err != nil {
-			t.Errorf("%s: %v", src, err)
+		if !assert.NoError(t, err, src) {
 			continue
 		}
 		for _, root := range roots {
-			if got, want := p.Reads(root), slices.Contains(want, root); got != want {
-				t.Errorf("%s: Reads(%q): got %v, want %v", src, root, got, want)
-			}
+			assert.Equal(t, slices.Contains(want, root), p.Reads(root), "%s: Reads(%q)", src, root)
 		}
 	}
 }
@@ -182,13 +171,9 @@ func TestReads(t *testing.T) {
 func TestWith(t *testing.T) {
 	base := newEnv(t)
 	e, err := base.With("item", "index")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	inner, err := e.With("inner")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s := &Scope{Locals: map[string]data.Value{
 		"item": mustData(t, `{"n":1,"big":100000000000000000001}`), "index": mustData(t, `4`), "inner": mustData(t, `[1,2]`),
 	}}
@@ -204,19 +189,14 @@ func TestWith(t *testing.T) {
 		{e, `inner`, `compile: 1:1: undeclared reference to 'inner'`},
 	} {
 		got := outcome(t, c.env, c.src, s)
-		if got, _, _ = strings.Cut(got, " (did"); got != c.want {
-			t.Errorf("%s: got %s, want %s", c.src, got, c.want)
-		}
+		got, _, _ = strings.Cut(got, " (did")
+		assert.Equal(t, c.want, got, c.src)
 	}
-	if got, want := outcome(t, e, `item.n`, &Scope{}), "no such attribute(s): item"; got != want {
-		t.Errorf("without the variable: got %s, want %s", got, want)
-	}
+	assert.Equal(t, "no such attribute(s): item", outcome(t, e, `item.n`, &Scope{}), "without the variable")
 	for _, bad := range []string{"", "a-b", "1a", "in", "true", "svcPublic", "now", "item", "@x", "a.b"} {
-		if _, err := e.With(bad); !errors.Is(err, ErrName) {
-			t.Errorf("With(%q): got %v, want ErrName", bad, err)
-		}
+		_, err := e.With(bad)
+		assert.ErrorIs(t, err, ErrName, "With(%q)", bad)
 	}
-	if _, err := base.With("a", "a"); !errors.Is(err, ErrName) {
-		t.Errorf("a name twice: got %v, want ErrName", err)
-	}
+	_, err = base.With("a", "a")
+	assert.ErrorIs(t, err, ErrName, "a name twice")
 }

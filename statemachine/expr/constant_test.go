@@ -3,6 +3,9 @@ package expr
 import (
 	"fmt"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestConstants holds what const.name means: the value of the definition, with its
@@ -10,9 +13,7 @@ import (
 func TestConstants(t *testing.T) {
 	env, err := newEnv(t).WithConstants(mustData(t, `{"limit":1000,"rate":1.5,"name":"x","on":true,"nothing":null,`+
 		`"huge":123456789012345678901234567890,"list":[1,2,3],"mixed":[1,"a",[2.5]],"rates":{"de":19,"at":20},"deep":{"a":{"b":[1.0]}}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s := sample(t)
 	hold(t, env, s, []expression{
 		{"a constant", `const.limit`, `1000`},
@@ -48,13 +49,10 @@ func TestConstants(t *testing.T) {
 		{"a constant", `const.limit + c0000`, `compile: 1:15: undeclared reference to 'c0000'`},
 		{"a constant", `[1].all(const, const > 0)`, `compile: 1:16: undeclared reference to 'const'`},
 	})
-	if got := outcome(t, newEnv(t), `const.limit`, s); got != "compile: 1:1: reserved identifier: const" {
-		t.Errorf("without constants: got %s", got)
-	}
+	assert.Equal(t, "compile: 1:1: reserved identifier: const", outcome(t, newEnv(t), `const.limit`, s), "without constants")
 	for _, wrong := range []string{`{"a b":1}`, `{"in":1}`, `{"const":1}`, `{"":1}`} {
-		if _, err := newEnv(t).WithConstants(mustData(t, wrong)); err == nil {
-			t.Errorf("%s: taken as constants", wrong)
-		}
+		_, err := newEnv(t).WithConstants(mustData(t, wrong))
+		assert.Error(t, err, "%s: taken as constants", wrong)
 	}
 }
 
@@ -73,8 +71,7 @@ func TestNames(t *testing.T) {
 		{`svcPublic.items.exists(i, i in svcPrivate)`, "[]", "[]", true},
 	} {
 		p, err := env.Compile(c.src)
-		if err != nil {
-			t.Errorf("%s: %v", c.src, err)
+		if !assert.NoError(t, err, c.src) {
 			continue
 		}
 		members, all := p.PrivateMembers()

@@ -1,10 +1,11 @@
 package expr
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
 
 	"troupe/statemachine/data"
 )
@@ -57,9 +58,7 @@ func outcome(tb testing.TB, e *Env, src string, s *Scope) string {
 	}
 	v, err := p.Value(s)
 	if err != nil {
-		if !errors.Is(err, ErrEval) {
-			tb.Errorf("%s: error %v does not wrap ErrEval", src, err)
-		}
+		assert.ErrorIs(tb, err, ErrEval, "%s: error", src)
 		return strings.TrimPrefix(err.Error(), ErrEval.Error()+": ")
 	}
 	return string(v)
@@ -74,9 +73,8 @@ func hold(t *testing.T, e *Env, s *Scope, all []expression) {
 	t.Helper()
 	for _, c := range all {
 		got := outcome(t, e, c.src, s)
-		if vague := strings.HasPrefix(c.want, "no such overload") && strings.HasPrefix(got, c.want); got != c.want && !vague {
-			t.Errorf("%s: %s\n got %s\nwant %s", c.sentence, c.src, got, c.want)
-		}
+		vague := strings.HasPrefix(c.want, "no such overload") && strings.HasPrefix(got, c.want)
+		assert.False(t, got != c.want && !vague, "%s: %s\n got %s\nwant %s", c.sentence, c.src, got, c.want)
 	}
 }
 

@@ -2,7 +2,6 @@ package expr
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"troupe/statemachine/data"
@@ -120,9 +120,7 @@ func compileLookups(tb testing.TB) []*Program {
 	programs := make([]*Program, len(lookups))
 	for i, src := range lookups {
 		p, err := e.Compile(src)
-		if err != nil {
-			tb.Fatalf("%s: %v", src, err)
-		}
+		require.NoError(tb, err, src)
 		programs[i] = p
 	}
 	return programs
@@ -161,9 +159,7 @@ func jsonTexts(depth int) *rapid.Generator[string] {
 
 func drawValue(t *rapid.T) data.Value {
 	v, err := data.Clean([]byte(jsonTexts(3).Draw(t, "value")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return v
 }
 
@@ -175,9 +171,7 @@ func TestReadingInPlaceIsAsGoodAsDecoding(t *testing.T) {
 		}
 		kept := rapid.SliceOfNDistinct(rapid.SampledFrom(members), 0, 4, rapid.ID[string]).Draw(t, "kept")
 		v, err := data.Clean([]byte("{" + strings.Join(kept, ",") + "}"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		compareWithEager(t, programs, v, eager(v))
 	})
 }
@@ -230,29 +224,22 @@ func FuzzCompile(f *testing.F) {
 	f.Add(`cel.bind(x, 1, x == 1.0) ? timestamp("2026-01-01T00:00:00Z").getHours("UTC") : duration("1h")`)
 	f.Add("\"\\u0000\" + '''\n''' // comment")
 	e, err := newEnv(f).With("item")
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, src string) {
 		p, err := e.Compile(src)
 		if err != nil {
 			var fault *CompileError
-			if !errors.As(err, &fault) {
-				t.Fatalf("%q: got %T %v, want a *CompileError", src, err, err)
-			}
+			require.ErrorAs(t, err, &fault, src)
 			return
 		}
 		s := sample(t)
 		first, err1 := p.Value(s)
 		second, err2 := p.Value(s)
-		if string(first) != string(second) || fmt.Sprint(err1) != fmt.Sprint(err2) {
-			t.Fatalf("%q: got %s, %v and then %s, %v", src, first, err1, second, err2)
-		}
+		require.True(t, string(first) == string(second) && fmt.Sprint(err1) == fmt.Sprint(err2), "%q: got %s, %v and then %s, %v", src, first, err1, second, err2)
 		if err1 != nil {
 			return
 		}
-		if clean, err := data.Clean(first); err != nil || string(clean) != string(first) {
-			t.Fatalf("%q: the result is no data.Value: %s: %v", src, first, err)
-		}
+		clean, err := data.Clean(first)
+		require.True(t, err == nil && string(clean) == string(first), "%q: the result is no data.Value: %s: %v", src, first, err)
 	})
 }

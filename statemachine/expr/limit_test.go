@@ -5,6 +5,9 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // hostile is a scope with large data, as a caller may send it.
@@ -89,12 +92,8 @@ func TestNothingBlowsUp(t *testing.T) {
 		{"a bad pattern", `user.id.matches("(" + user.id)`, "bad pattern"},
 	} {
 		got, allocated := measure(e, c.src, s)
-		if c.want == fine && got != "" || !strings.Contains(got, c.want) {
-			t.Errorf("%s: %.100s\n got %q\nwant %q", c.sentence, c.src, got, c.want)
-		}
-		if allocated > 200<<20 {
-			t.Errorf("%s: %.100s\n allocated %d MiB", c.sentence, c.src, allocated>>20)
-		}
+		assert.True(t, (c.want != fine || got == "") && strings.Contains(got, c.want), "%s: %.100s\n got %q\nwant %q", c.sentence, c.src, got, c.want)
+		assert.LessOrEqual(t, allocated, uint64(200<<20), "%s: %.100s\n allocated %d MiB", c.sentence, c.src, allocated>>20)
 	}
 }
 
@@ -116,10 +115,7 @@ func measure(e *Env, src string, s *Scope) (string, uint64) {
 func TestALimitIsNoErrorThatOrAbsorbs(t *testing.T) {
 	e, s := newEnv(t), hostile(t)
 	p, err := e.Compile(`svcPublic.s.replace("a", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa") == "" || true`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if v, err := p.Bool(s); !errors.Is(err, ErrLimit) || !errors.Is(err, ErrEval) || v {
-		t.Errorf("got %v, %v, want ErrLimit", v, err)
-	}
+	require.NoError(t, err)
+	v, err := p.Bool(s)
+	assert.True(t, errors.Is(err, ErrLimit) && errors.Is(err, ErrEval) && !v, "got %v, %v, want ErrLimit", v, err)
 }

@@ -1,6 +1,10 @@
 package expr
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
 
 // TestOnlyVariablesAreRenamed renames n, list and user; x stays.
 func TestOnlyVariablesAreRenamed(t *testing.T) {
@@ -30,11 +34,8 @@ func TestOnlyVariablesAreRenamed(t *testing.T) {
 		`-n + !n`:                                    `-svcPublic.n + !svcPublic.n`,
 	} {
 		got, err := Rename(src, func(name string) string { return to[name] })
-		if err != nil || got != want {
-			t.Errorf("%s:\n got %s, %v\nwant %s", src, got, err, want)
-		}
+		assert.True(t, err == nil && got == want, "%s:\n got %s, %v\nwant %s", src, got, err, want)
 	}
-	if _, err := Rename("n <", func(string) string { return "" }); err == nil {
-		t.Error("no expression: got no error")
-	}
+	_, err := Rename("n <", func(string) string { return "" })
+	assert.Error(t, err, "no expression: got no error")
 }

@@ -7,6 +7,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/statemachine/data"
 )
 
@@ -49,21 +52,16 @@ func TestEventData(t *testing.T) {
 		if c.given != "" {
 			s.Event.Data = mustData(t, c.given)
 		}
-		if got := outcome(t, e, c.src, s); got != c.want {
-			t.Errorf("%s: %s\n got %s\nwant %s", c.sentence, c.src, got, c.want)
-		}
+		assert.Equal(t, c.want, outcome(t, e, c.src, s), "%v %v", c.sentence, c.src)
 	}
 }
 
 func TestAConditionThatIsNoBoolFails(t *testing.T) {
 	p, err := newEnv(t).CompileBool(`svcPublic.amount`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ok, err := p.Bool(sample(t))
-	if want := "expression failed: the result is not a bool but int"; ok || !errors.Is(err, ErrEval) || err.Error() != want {
-		t.Errorf("got %v, %v, want false, %s", ok, err, want)
-	}
+	want := "expression failed: the result is not a bool but int"
+	assert.True(t, !ok && errors.Is(err, ErrEval) && err.Error() == want, "got %v, %v, want false, %s", ok, err, want)
 }
 
 // TestAPanicBecomesAnError has the only code of others that an evaluation
@@ -75,22 +73,14 @@ func TestAPanicBecomesAnError(t *testing.T) {
 	s.Instance.States = func() data.Value { panic("states") }
 	for _, src := range []string{`In("x")`, `instance.states == []`, `[instance] == []`} {
 		p, err := e.Compile(src)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := p.Bool(s); !errors.Is(err, ErrEval) || !strings.Contains(err.Error(), "internal error") {
-			t.Errorf("%s: Bool: got %v, want an internal error", src, err)
-		}
-		if _, err := p.Value(s); !errors.Is(err, ErrEval) {
-			t.Errorf("%s: Value: got %v, want an internal error", src, err)
-		}
+		require.NoError(t, err)
+		_, err = p.Bool(s)
+		assert.True(t, errors.Is(err, ErrEval) && strings.Contains(err.Error(), "internal error"), "%s: Bool: got %v, want an internal error", src, err)
+		_, err = p.Value(s)
+		assert.ErrorIs(t, err, ErrEval, "%s: Value", src)
 	}
-	if got, want := outcome(t, e, `instance`, s), "internal error: states"; got != want {
-		t.Errorf("a variable taken whole: got %s, want %s", got, want)
-	}
-	if got := outcome(t, e, `user.id`, s); got != `"bob"` {
-		t.Errorf("afterwards: got %s", got)
-	}
+	assert.Equal(t, "internal error: states", outcome(t, e, `instance`, s), "a variable taken whole")
+	assert.Equal(t, `"bob"`, outcome(t, e, `user.id`, s), "afterwards")
 }
 
 func TestErrorsDoNotRepeatTheData(t *testing.T) {
@@ -128,9 +118,7 @@ func TestTheSameScopeGivesTheSameBytes(t *testing.T) {
 		`svcPublic.map(k, k)`,
 	} {
 		p, err := e.Compile(src)
-		if err != nil {
-			t.Fatalf("%s: %v", src, err)
-		}
+		require.NoError(t, err, src)
 		first := ""
 		for range 50 {
 			v, err := p.Value(s)
@@ -138,8 +126,7 @@ func TestTheSameScopeGivesTheSameBytes(t *testing.T) {
 			if first == "" {
 				first = got
 			}
-			if got != first {
-				t.Errorf("%s\n got %s\nthen %s", src, first, got)
+			if !assert.Equal(t, first, got, src) {
 				break
 			}
 		}
@@ -151,36 +138,24 @@ func TestTheSameScopeGivesTheSameBytes(t *testing.T) {
 func TestCelAloneWouldNotGiveTheSameBytes(t *testing.T) {
 	e := newEnv(t)
 	checked, issues := e.check(`{"f": 1, "b": user.id, "q": 3, "a": 4, "zz": 5, "e": 6}.map(k, k)`)
-	if issues.Err() != nil {
-		t.Fatal(issues.Err())
-	}
+	require.NoError(t, issues.Err())
 	program, err := e.cel.Program(checked)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p, seen := &Program{program: program}, map[string]bool{}
 	for range 200 {
 		v, err := p.Value(sample(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		seen[string(v)] = true
 	}
-	if len(seen) < 2 {
-		t.Error("cel-go has an order now: this package's own may not be needed any more")
-	}
+	assert.GreaterOrEqual(t, len(seen), 2, "cel-go has an order now: this package's own may not be needed any more")
 }
 
 func TestProgramsAreSharedAndScopesReused(t *testing.T) {
 	e := newEnv(t)
 	withItem, err := e.With("item")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p, err := withItem.Compile(`[item, svcPublic.n, event.data.n, user.id, instance.states[0], svcPublic.l.map(x, x + item)]`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var group sync.WaitGroup
 	for worker := range 4 {
 		group.Go(func() {
@@ -193,8 +168,8 @@ func TestProgramsAreSharedAndScopesReused(t *testing.T) {
 				s.Instance.States = func() data.Value { return data.Value("[" + n + "]") }
 				s.Locals["item"] = data.Value(n)
 				want := fmt.Sprintf(`[%s,%[1]s,%[1]s,"%[1]s",%[1]s,[%d,%d]]`, n, worker*1000+i+1, worker*1000+i+2)
-				if got, err := p.Value(s); string(got) != want || err != nil {
-					t.Errorf("got %s, %v, want %s", got, err, want)
+				got, err := p.Value(s)
+				if !assert.True(t, string(got) == want && err == nil, "got %s, %v, want %s", got, err, want) {
 					return
 				}
 			}
@@ -202,12 +177,10 @@ func TestProgramsAreSharedAndScopesReused(t *testing.T) {
 	}
 	group.Go(func() {
 		for i := range 20 {
-			if _, err := e.Compile(fmt.Sprintf(`svcPublic.n + %d`, i)); err != nil {
-				t.Error(err)
-			}
-			if _, err := e.With(fmt.Sprintf("v%d", i)); err != nil {
-				t.Error(err)
-			}
+			_, err := e.Compile(fmt.Sprintf(`svcPublic.n + %d`, i))
+			assert.NoError(t, err)
+			_, err = e.With(fmt.Sprintf("v%d", i))
+			assert.NoError(t, err)
 		}
 	})
 	group.Wait()

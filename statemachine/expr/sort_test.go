@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"troupe/statemachine/data"
@@ -14,9 +15,7 @@ import (
 func TestSortIsStableAndSorts(t *testing.T) {
 	e := newEnv(t)
 	p, err := e.Compile(`svcPublic.l.sortBy(x, x.k)`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	rapid.Check(t, func(t *rapid.T) {
 		keys := rapid.SliceOfN(rapid.SampledFrom([]string{"1", "1.5", "2.0", "-3", "2"}), 0, 12).Draw(t, "keys")
 		var items []string
@@ -30,8 +29,7 @@ func TestSortIsStableAndSorts(t *testing.T) {
 			return data.Compare(x, y)
 		})
 		got, err := p.Value(&Scope{Public: data.Value(`{"l":[` + strings.Join(items, ",") + `]}`)})
-		if want := "[" + strings.Join(sorted, ",") + "]"; string(got) != want || err != nil {
-			t.Fatalf("got %s, %v, want %s", got, err, want)
-		}
+		want := "[" + strings.Join(sorted, ",") + "]"
+		require.True(t, string(got) == want && err == nil, "got %s, %v, want %s", got, err, want)
 	})
 }

@@ -13,6 +13,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/statemachine/internal/markdown"
 )
 
@@ -20,9 +23,7 @@ import (
 func readDocument(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("FILTER.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(text)
 }
 
@@ -30,9 +31,7 @@ func readDocument(t *testing.T) string {
 func wordsOf(t *testing.T, heading string) []string {
 	t.Helper()
 	tables := markdown.Tables(markdown.Section(readDocument(t), heading))
-	if len(tables) == 0 {
-		t.Fatalf("no table below %q", heading)
-	}
+	require.NotEmpty(t, tables, "no table below %q", heading)
 	var words []string
 	for _, row := range tables[0].Rows {
 		words = append(words, row[0])
@@ -44,9 +43,7 @@ func sameWords(t *testing.T, what string, documented, known []string) {
 	t.Helper()
 	slices.Sort(documented)
 	slices.Sort(known)
-	if !slices.Equal(documented, known) {
-		t.Errorf("%s: FILTER.md has\n%q, the parser knows\n%q", what, documented, known)
-	}
+	assert.True(t, slices.Equal(documented, known), "%s: FILTER.md has\n%q, the parser knows\n%q", what, documented, known)
 }
 
 // TestTheDocumentHasEveryOperator compares the table with the words that the
@@ -56,9 +53,7 @@ func TestTheDocumentHasEveryOperator(t *testing.T) {
 	known := map[string]bool{}
 	notTests := func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }
 	packages, err := goparser.ParseDir(token.NewFileSet(), ".", notTests, 0) //nolint:staticcheck // one folder, no build tags
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ast.Inspect(packages["filter"], func(n ast.Node) bool {
 		if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING {
 			if text, err := strconv.Unquote(literal.Value); err == nil && word.MatchString(text) {
@@ -113,9 +108,7 @@ func TestTheExamplesOfTheDocument(t *testing.T) {
 		}
 		for _, row := range table.Rows {
 			ran++
-			if len(row) != 3 {
-				t.Fatalf("a row of %d cells: %q", len(row), row)
-			}
+			require.Len(t, row, 3, "a row")
 			value := mustClean(t, row[1])
 			var d Document
 			switch table.Header[1] {
@@ -131,9 +124,7 @@ func TestTheExamplesOfTheDocument(t *testing.T) {
 			}
 		}
 	}
-	if ran < 80 {
-		t.Errorf("%d examples ran, want at least 80: the tables are not found", ran)
-	}
+	assert.GreaterOrEqual(t, ran, 80, "examples ran, want at least 80: the tables are not found")
 	for _, row := range markdown.Tables(markdown.Section(readDocument(t), "Examples"))[0].Rows {
 		mustParse(t, row[1])
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/statemachine/cputest"
 	"troupe/statemachine/data"
 )
@@ -26,15 +28,9 @@ func TestAMatchCanBeEnded(t *testing.T) {
 			asked := 0
 			d := Document{Public: mustClean(t, c.public), Ended: func() bool { asked++; return asked == 3 }}
 			watched := cputest.Watch()
-			if f.Match(d) {
-				t.Error("what was left matches, want that to be no match")
-			}
-			if asked != 3 {
-				t.Errorf("asked %d times, want 3: not any more after it has ended", asked)
-			}
-			if took := watched(); took > 5*time.Second {
-				t.Errorf("took %v, want it to end at once", took)
-			}
+			assert.False(t, f.Match(d), "what was left matches, want that to be no match")
+			assert.Equal(t, 3, asked, "asked")
+			assert.LessOrEqual(t, watched(), 5*time.Second, "took")
 		})
 	}
 }
@@ -55,9 +51,7 @@ func TestALongTextIsReadLikeAShortOne(t *testing.T) {
 			if got := f.Match(d); got != want {
 				t.Errorf("%q in %.20q…%.20q: %v, want %v", pattern, text, text[len(text)-20:], got, want)
 			}
-			if asked == 0 {
-				t.Errorf("%q: not asked whether it has ended", pattern)
-			}
+			assert.NotZero(t, asked, "%q: not asked whether it has ended", pattern)
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/statemachine/data"
 )
 
@@ -85,21 +87,15 @@ func TestRoots(t *testing.T) {
 		{`{"svcHistory.0.endState":["draft","unpaid"]}`, true},
 		{`{"svcHistory.user":"anna","svcPublic.a":1}`, true},
 	} {
-		if got := mustParse(t, c.filter).Match(d); got != c.want {
-			t.Errorf("%s matches: %v, want %v", c.filter, got, c.want)
-		}
+		assert.Equal(t, c.want, mustParse(t, c.filter).Match(d), "%s matches", c.filter)
 	}
 	for filter, want := range map[string]bool{
 		`{"states":null,"svcPublic":null,"svcPrivate.x":null,"svcHistory":null}`: true,
 		`{"svcPublic.a":1}`: false,
 	} {
-		if got := mustParse(t, filter).Match(Document{}); got != want {
-			t.Errorf("%s matches the empty document: %v, want %v", filter, got, want)
-		}
+		assert.Equal(t, want, mustParse(t, filter).Match(Document{}), "%s matches the empty document", filter)
 	}
-	if !(&Filter{}).Match(d) {
-		t.Error("the zero filter does not match, want it to match everything")
-	}
+	assert.True(t, (&Filter{}).Match(d), "the zero filter does not match, want it to match everything")
 }
 
 func TestHistoryIsReadOnlyWhenNeeded(t *testing.T) {
@@ -123,9 +119,7 @@ func TestHistoryIsReadOnlyWhenNeeded(t *testing.T) {
 	} {
 		calls = 0
 		mustParse(t, c.filter).Match(d)
-		if calls != c.want {
-			t.Errorf("%s: the history is read %d times, want %d", c.name, calls, c.want)
-		}
+		assert.Equal(t, c.want, calls, "%s: the history is read", c.name)
 	}
 }
 
@@ -145,13 +139,10 @@ func TestMatchAllocatesNothing(t *testing.T) {
 	} {
 		f := mustParse(t, filter)
 		f.Match(d)
-		if n := testing.AllocsPerRun(100, func() { f.Match(d) }); n != 0 {
-			t.Errorf("%s: a match allocates %v times, want 0", filter, n)
-		}
+		assert.Zero(t, testing.AllocsPerRun(100, func() { f.Match(d) }), "%s: a match allocates", filter)
 	}
-	if f := mustParse(t, `{"svcPublic.customer.city":{"$regex":"^K.ln$"}}`); !f.Match(d) || !f.Match(Document{Public: data.Value(`{"customer":{"city":"K\u00f6ln"}}`)}) {
-		t.Error("a text with an escape does not match as one without does, want it to")
-	}
+	f := mustParse(t, `{"svcPublic.customer.city":{"$regex":"^K.ln$"}}`)
+	assert.True(t, f.Match(d) && f.Match(Document{Public: data.Value(`{"customer":{"city":"K\u00f6ln"}}`)}))
 }
 
 // instance is a typical one, of about 1 KB.

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"troupe/statemachine/data"
 )
 
@@ -35,9 +37,7 @@ func TestHostile(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			f := mustParse(t, c.filter)
 			d := Document{Public: mustClean(t, c.public)}
-			if f.Match(d) {
-				t.Errorf("%.100s matches, want it not to", c.filter)
-			}
+			assert.False(t, f.Match(d), "%.100s matches, want it not to", c.filter)
 			field := mustField(t, "svcPublic.a")
 			field.Keys(d)
 			f.Bounds(field, false)

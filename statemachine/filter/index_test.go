@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/statemachine/data"
 )
 
@@ -33,17 +36,15 @@ func TestParseField(t *testing.T) {
 		{"svcPublic" + strings.Repeat(".a", 20), false, ErrTooLarge},
 	} {
 		f, err := ParseField(strings.Split(c.path, "."))
-		if !errors.Is(err, c.want) || (f == nil) != (c.want != nil) {
-			t.Errorf("ParseField(%.50s) = %v, %v, want %v", c.path, f, err, c.want)
+		if !assert.True(t, errors.Is(err, c.want) && (f == nil) == (c.want != nil), "ParseField(%.50s) = %v, %v, want %v", c.path, f, err, c.want) {
 			continue
 		}
 		if f != nil && (f.Path() != c.path || f.Private() != c.private) {
 			t.Errorf("ParseField(%s) has path %s and private %v, want %v", c.path, f.Path(), f.Private(), c.private)
 		}
 	}
-	if _, err := ParseField(nil); !errors.Is(err, ErrRoot) {
-		t.Errorf("ParseField(nil): %v, want %v", err, ErrRoot)
-	}
+	_, err := ParseField(nil)
+	assert.ErrorIs(t, err, ErrRoot, "ParseField(nil)")
 }
 
 // keysOf returns the keys of values.
@@ -79,19 +80,14 @@ func TestKeys(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			d := Document{Public: mustClean(t, c.public), Private: data.Value(`{"a":"secret"}`)}
 			got, want := mustField(t, c.path).Keys(d), keysOf(c.want...)
-			if !slices.EqualFunc(got, want, bytes.Equal) {
-				t.Errorf("the keys of %s are %x, want %x", c.public, got, want)
-			}
+			assert.True(t, slices.EqualFunc(got, want, bytes.Equal), "the keys of %s are %x, want %x", c.public, got, want)
 			for _, k := range got {
-				if len(k) > KeyBytesMax {
-					t.Errorf("a key has %d bytes, want at most %d", len(k), KeyBytesMax)
-				}
+				assert.LessOrEqual(t, len(k), KeyBytesMax, "a key")
 			}
 		})
 	}
-	if got := mustField(t, "svcPublic.a").Keys(Document{}); !slices.EqualFunc(got, keysOf(``), bytes.Equal) {
-		t.Errorf("the keys of the empty document are %x, want that of what is missing", got)
-	}
+	got := mustField(t, "svcPublic.a").Keys(Document{})
+	assert.True(t, slices.EqualFunc(got, keysOf(``), bytes.Equal), "the keys of the empty document are %x, want that of what is missing", got)
 }
 
 func TestKeysOverflow(t *testing.T) {
@@ -103,28 +99,20 @@ func TestKeysOverflow(t *testing.T) {
 		return Document{Public: data.Value(`{"a":[` + b.String()[1:] + `]}`)}
 	}
 	field := mustField(t, "svcPublic.a")
-	if got := field.Keys(array(KeysMax - 1)); len(got) != KeysMax {
-		t.Errorf("an array of %d elements has %d keys, want %d", KeysMax-1, len(got), KeysMax)
-	}
+	assert.Len(t, field.Keys(array(KeysMax-1)), KeysMax, "an array of %d elements", KeysMax-1)
 	d := array(KeysMax)
 	got := field.Keys(d)
-	if len(got) != 3 || !bytes.Equal(got[0], keysOf(`0`)[0]) || got[1][0] != keysOf(`[]`)[0][0] || !bytes.Equal(got[2], OverflowKey) {
-		t.Fatalf("the keys are %x, want the smallest, the largest and OverflowKey", got)
-	}
+	require.True(t, len(got) == 3 && bytes.Equal(got[0], keysOf(`0`)[0]) && got[1][0] == keysOf(`[]`)[0][0] && bytes.Equal(got[2], OverflowKey), got)
 	// NB: none of the three is the key of 500.
 	for _, filter := range []string{`{"svcPublic.a":500}`, `{"svcPublic.a":{"$gt":998}}`, `{"svcPublic.a":{"$elemMatch":{"$gt":500,"$lt":502}}}`} {
 		f := mustParse(t, filter)
-		if !f.Match(d) {
-			t.Fatalf("%s does not match, want it to", filter)
-		}
-		if fault, used := indexFault(f, field, got); fault != "" || !used {
-			t.Errorf("%s: %s (uses the index: %v), want it found", filter, fault, used)
-		}
+		require.True(t, f.Match(d), "%s does not match, want it to", filter)
+		fault, used := indexFault(f, field, got)
+		assert.True(t, fault == "" && used, "%s: %s (uses the index: %v), want it found", filter, fault, used)
 	}
 	for _, v := range []string{``, `null`, `1e99999999999999999`, `"\udbff\udfff"`, `[true]`, `true`} {
-		if k := keysOf(v)[0]; bytes.Compare(k, OverflowKey) >= 0 || bytes.HasPrefix(k, OverflowKey) {
-			t.Errorf("the key %x of %s is not in front of OverflowKey", k, v)
-		}
+		k := keysOf(v)[0]
+		assert.True(t, bytes.Compare(k, OverflowKey) < 0 && !bytes.HasPrefix(k, OverflowKey), "the key %x of %s is not in front of OverflowKey", k, v)
 	}
 }
 
@@ -258,9 +246,8 @@ func TestBoundsOfPaths(t *testing.T) {
 		{"private data", `{"svcPrivate.a":5}`, "svcPrivate.a", true},
 		{"a position", `{"svcPublic.a.0":5}`, "svcPublic.a.0", true},
 	} {
-		if _, ok := mustParse(t, c.filter).Bounds(mustField(t, c.path), false); ok != c.want {
-			t.Errorf("%s: %s says something about %s: %v, want %v", c.name, c.filter, c.path, ok, c.want)
-		}
+		_, ok := mustParse(t, c.filter).Bounds(mustField(t, c.path), false)
+		assert.Equal(t, c.want, ok, "%s: %s says something about %s", c.name, c.filter, c.path)
 	}
 }
 
@@ -288,9 +275,8 @@ func TestIDs(t *testing.T) {
 		{`{"$or":[{"_id":"a"},{"_id":"b"}]}`, nil, false},
 		{`{"$nor":[{"_id":"a"}]}`, nil, false},
 	} {
-		if got, ok := mustParse(t, c.filter).IDs(); ok != c.ok || !slices.Equal(got, c.want) {
-			t.Errorf("IDs of %s = %q, %v, want %q, %v", c.filter, got, ok, c.want, c.ok)
-		}
+		got, ok := mustParse(t, c.filter).IDs()
+		assert.True(t, ok == c.ok && slices.Equal(got, c.want), "IDs of %s = %q, %v, want %q, %v", c.filter, got, ok, c.want, c.ok)
 	}
 }
 
@@ -356,8 +342,6 @@ func TestUsesHistory(t *testing.T) {
 		`{"svcPublic":{"$elemMatch":{"svcHistory":1}}}`:                      false,
 		`{"$and":[{"$and":[{"svcHistory":{"$gt":1,"$lt":2}}]},{"_id":"a"}]}`: true,
 	} {
-		if got := mustParse(t, filter).UsesHistory(); got != want {
-			t.Errorf("UsesHistory of %s = %v, want %v", filter, got, want)
-		}
+		assert.Equal(t, want, mustParse(t, filter).UsesHistory(), "UsesHistory of %s", filter)
 	}
 }

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/statemachine/data"
 )
 
@@ -161,20 +164,15 @@ func TestParseTakesWhatIsAtTheLimit(t *testing.T) {
 		`{"_id":"` + strings.Repeat("x", 16<<10-10) + `"}`,
 		" \n{ \"_id\" : 1 }\n",
 	} {
-		if _, err := Parse([]byte(src), Options{}); err != nil {
-			t.Errorf("Parse(%.100s): %v, want no error", src, err)
-		}
+		_, err := Parse([]byte(src), Options{})
+		assert.NoError(t, err, "Parse(%.100s)", src)
 	}
 }
 
 func TestParseKeepsNothingOfItsInput(t *testing.T) {
 	src := []byte(`{"svcPublic.a":"x"}`)
 	f, err := Parse(src, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	clear(src)
-	if !f.Match(Document{Public: data.Value(`{"a":"x"}`)}) {
-		t.Error("after its text is overwritten the filter does not match, want it to")
-	}
+	assert.True(t, f.Match(Document{Public: data.Value(`{"a":"x"}`)}), "after its text is overwritten the filter does not match, want it to")
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"troupe/statemachine/cputest"
@@ -18,9 +20,7 @@ import (
 func TestMatchAgreesWithTheOracle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		q := questions().Draw(t, "question")
-		if got, want := q.parse(t).Match(q.document()), (oracle{}).match(decode(q.Filter), q.decoded()); got != want {
-			t.Fatalf("%s matches %+v: %v, want %v", q.Filter, q, got, want)
-		}
+		require.Equal(t, (oracle{}).match(decode(q.Filter), q.decoded()), q.parse(t).Match(q.document()), "%s matches %+v", q.Filter, q)
 	})
 }
 
@@ -49,9 +49,7 @@ func TestTheOracleTellsBugs(t *testing.T) {
 			matches++
 		}
 		filter, doc := decode(q.Filter), q.decoded()
-		if want := (oracle{}).match(filter, doc); got != want {
-			t.Fatalf("%s matches %+v: %v, want %v", q.Filter, q, got, want)
-		}
+		require.Equal(t, (oracle{}).match(filter, doc), got, "%s matches %+v", q.Filter, q)
 		for name, o := range oracleBugs {
 			if o.match(filter, doc) != got {
 				found[name]++
@@ -59,13 +57,9 @@ func TestTheOracleTellsBugs(t *testing.T) {
 		}
 	}
 	for name := range oracleBugs {
-		if found[name] == 0 {
-			t.Errorf("bug %q is not found in %d tries, want it found", name, tries)
-		}
+		assert.NotZero(t, found[name], "bug %q is not found in %d tries, want it found", name, tries)
 	}
-	if matches < tries/20 || matches > tries*19/20 {
-		t.Errorf("%d of %d questions match, want some of both", matches, tries)
-	}
+	assert.True(t, matches >= tries/20 && matches <= tries*19/20, "%d of %d questions match, want some of both", matches, tries)
 }
 
 // indexPaths are the fields that the questions ask for most.
@@ -138,27 +132,19 @@ func TestIndexesFindEveryMatch(t *testing.T) {
 		for _, path := range indexPaths {
 			field := mustField(t, path)
 			keys := field.Keys(d)
-			if fault, _ := indexFault(f, field, keys); fault != "" {
-				t.Fatalf("%s matches %+v, but on %s %s", q.Filter, q, path, fault)
-			}
+			fault, _ := indexFault(f, field, keys)
+			require.Empty(t, fault, "%s matches %+v, but on %s", q.Filter, q, path)
 			if len(keys) == 0 || !slices.IsSortedFunc(keys, bytes.Compare) || len(slices.CompactFunc(slices.Clone(keys), bytes.Equal)) != len(keys) {
 				t.Fatalf("the keys of %+v on %s are %x, want at least one, sorted, each once", q, path, keys)
 			}
 		}
-		if ids, ok := f.IDs(); ok && !slices.Contains(ids, d.ID) {
-			t.Fatalf("%s matches %s, but IDs are %q", q.Filter, d.ID, ids)
-		}
+		ids, ok := f.IDs()
+		require.False(t, ok && !slices.Contains(ids, d.ID), "%s matches %s, but IDs are %q", q.Filter, d.ID, ids)
 		for _, p := range f.Positions() {
-			if isReal(q.States) && !isIn(p, q.States) {
-				t.Fatalf("%s matches %s, but Positions has %+v", q.Filter, q.States, p)
-			}
+			require.False(t, isReal(q.States) && !isIn(p, q.States), "%s matches %s, but Positions has %+v", q.Filter, q.States, p)
 		}
-		if fault := branchFault(f.Alternatives(), d); fault != "" {
-			t.Fatalf("%s matches %+v, but %s", q.Filter, q, fault)
-		}
-		if called := readsHistory(f, d); called && !f.UsesHistory() {
-			t.Fatalf("%s reads the history, but UsesHistory says no", q.Filter)
-		}
+		require.Empty(t, branchFault(f.Alternatives(), d), "%s matches %+v", q.Filter, q)
+		require.False(t, readsHistory(f, d) && !f.UsesHistory(), "%s reads the history, but UsesHistory says no", q.Filter)
 	})
 }
 
@@ -235,9 +221,7 @@ func TestTheIndexPropertyTellsBugs(t *testing.T) {
 		for _, path := range indexPaths {
 			field := mustField(t, path)
 			fault, ok := indexFault(f, field, field.Keys(d))
-			if fault != "" {
-				t.Fatalf("%s matches %+v, but on %s %s", q.Filter, q, path, fault)
-			}
+			require.Empty(t, fault, "%s matches %+v, but on %s", q.Filter, q, path)
 			if ok {
 				used++
 			}
@@ -249,16 +233,10 @@ func TestTheIndexPropertyTellsBugs(t *testing.T) {
 		}
 	}
 	for name := range bugs {
-		if found[name] == 0 {
-			t.Errorf("bug %q is not found in %d tries, want it found", name, tries)
-		}
+		assert.NotZero(t, found[name], "bug %q is not found in %d tries, want it found", name, tries)
 	}
-	if lost < tries/1000 {
-		t.Errorf("in %d tries a branch is missed %d times when it is left out, want more", tries, lost)
-	}
-	if used < tries/50 || positions < tries/100 || ids < tries/2000 {
-		t.Errorf("of %d questions %d use an index, %d positions and %d ids, want more", tries, used, positions, ids)
-	}
+	assert.GreaterOrEqual(t, lost, tries/1000, "in %d tries a branch is missed", tries)
+	assert.True(t, used >= tries/50 && positions >= tries/100 && ids >= tries/2000, "%v %v %v %v", tries, used, positions, ids)
 }
 
 // FuzzParse gives Parse any text, and what it takes to Match, and holds the two
@@ -279,16 +257,12 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, src []byte) {
 		watched := cputest.Watch()
 		defer func() {
-			if took := watched(); took > 10*time.Second {
-				t.Errorf("%q takes %v, want milliseconds", src, took)
-			}
+			assert.LessOrEqual(t, watched(), 10*time.Second, "%q takes", src)
 		}()
 		filter, err := Parse(src, Options{})
 		if err != nil {
 			known := []error{ErrSyntax, ErrUnsupported, ErrRoot, ErrTooLarge}
-			if !slices.ContainsFunc(known, func(k error) bool { return errors.Is(err, k) }) {
-				t.Fatalf("Parse(%q): %v, want one of %v", src, err, known)
-			}
+			require.True(t, slices.ContainsFunc(known, func(k error) bool { return errors.Is(err, k) }), "Parse(%q): %v, want one of %v", src, err, known)
 			return
 		}
 		checkNodes(t, filter.all, 0)
@@ -299,16 +273,12 @@ func FuzzParse(f *testing.F) {
 		for _, path := range []string{"svcPublic.a", "svcPublic.a.b", "svcPublic.a.0"} {
 			field := mustField(t, path)
 			fault, _ := indexFault(filter, field, field.Keys(document.document()))
-			if got && fault != "" {
-				t.Fatalf("%s: on %s %s", src, path, fault)
-			}
+			require.False(t, got && fault != "", "%s: on %s %s", src, path, fault)
 		}
 		if len(src) == 0 || bytes.Contains(src, []byte("oid")) || hugeExponent(src) {
 			return // what the oracle does not know
 		}
-		if want := (oracle{}).match(decode(string(src)), decoded); got != want {
-			t.Fatalf("%s matches: %v, want %v", src, got, want)
-		}
+		require.Equal(t, (oracle{}).match(decode(string(src)), decoded), got, "%s matches", src)
 	})
 }
 
@@ -338,13 +308,10 @@ func checkNodes(t *testing.T, nodes []node, depth int) {
 			if len(v) == 0 {
 				continue
 			}
-			if clean, err := data.Clean(slices.Clone(v)); err != nil || clean.String() != v.String() {
-				t.Fatalf("the filter compares with %s, which is not clean: %v", v, err)
-			}
+			clean, err := data.Clean(slices.Clone(v))
+			require.True(t, err == nil && clean.String() == v.String(), "the filter compares with %s, which is not clean: %v", v, err)
 		}
-		if nodes[i].kind == isCondition && c.root == rootPrivate {
-			t.Fatal("the filter looks at private data")
-		}
+		require.False(t, nodes[i].kind == isCondition && c.root == rootPrivate, "the filter looks at private data")
 		checkNodes(t, nodes[i].nodes, depth+1)
 		checkNodes(t, c.predicate.nodes, depth+1)
 	}

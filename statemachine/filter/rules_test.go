@@ -1,6 +1,10 @@
 package filter
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
 
 // TestRules has what the examples of FILTER.md leave out, on svcPublic. Each group of
 // cases names the heading that it belongs to. Package data holds which values are equal
@@ -164,8 +168,6 @@ func TestRules(t *testing.T) {
 		{"$oid inside a value reads as its text", `{"svcPublic.a":[{"b":{"$oid":"x"}}]}`, `{"a":[{"b":"x"}]}`, true},
 		{"$oid may be spelled with escapes", `{"svcPublic.a":{"\u0024oid":"x"}}`, `{"a":"x"}`, true},
 	} {
-		if got := mustParse(t, c.filter).Match(Document{Public: mustClean(t, c.public)}); got != c.want {
-			t.Errorf("%s: %s matches %s: %v, want %v", c.name, c.filter, c.public, got, c.want)
-		}
+		assert.Equal(t, c.want, mustParse(t, c.filter).Match(Document{Public: mustClean(t, c.public)}), "%s: %s matches %s", c.name, c.filter, c.public)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // TestTextHasNoRoom holds that whoever appends to what was read does not overwrite what
@@ -11,9 +13,7 @@ import (
 func TestTextHasNoRoom(t *testing.T) {
 	r := NewReader(AppendText(AppendText(nil, "first"), "second"))
 	_ = append(r.Text(), "more"...)
-	if second := r.Text(); string(second) != "second" {
-		t.Errorf("got %q", second)
-	}
+	assert.Equal(t, "second", string(r.Text()))
 }
 
 // TestReader: a reader returns what was written, and fails on everything shorter or
@@ -27,14 +27,11 @@ func TestReader(t *testing.T) {
 		return &r, right
 	}
 	r, right := read(whole)
-	if right = right && !r.Whole(); !right || string(r.Rest()) != "rest" || !r.Whole() {
-		t.Errorf("%x is not read as it was written", whole)
-	}
+	right = right && !r.Whole()
+	assert.True(t, right && string(r.Rest()) == "rest" && r.Whole(), "%x is not read as it was written", whole)
 	for n := range len(whole) - len("rest") {
 		r, right := read(whole[:n])
-		if right || r.Whole() || !r.Failed() || r.Take(0) != nil || r.Byte() != 0 {
-			t.Errorf("the first %d bytes are read", n)
-		}
+		assert.True(t, !right && !r.Whole() && r.Failed() && r.Take(0) == nil && r.Byte() == 0, "the first %d bytes are read", n)
 	}
 	endless := [][]byte{bytes.Repeat([]byte{0xff}, 8)}
 	for _, length := range []uint64{2, 1 << 32, 1<<32 + 1, 1 << 63, 1<<64 - 1} {
@@ -42,8 +39,7 @@ func TestReader(t *testing.T) {
 	}
 	for _, b := range endless {
 		r := NewReader(b)
-		if text := r.Text(); text != nil || !r.Failed() {
-			t.Errorf("%x: got the text %q beyond the end", b, text)
-		}
+		text := r.Text()
+		assert.True(t, text == nil && r.Failed(), "%x: got the text %q beyond the end", b, text)
 	}
 }

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/statemachine/document"
 )
 
@@ -46,20 +49,14 @@ func TestFaultsOfASchemaHaveTheirPlace(t *testing.T) {
 		{"{$schema: foo}", 11, `the reference "foo" leads outside the folder`},
 	} {
 		n, err := document.Parse("t.yaml", []byte(c.schema))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		doc, err := n.Data()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		_, err = Compile(doc, load)
-		if err == nil || err.Error() != c.want {
-			t.Errorf("%s: got %v, want %s", c.schema, err, c.want)
+		if !assert.True(t, err != nil && err.Error() == c.want, "%s: got %v, want %s", c.schema, err, c.want) {
 			continue
 		}
-		if at := FaultAt(n, err); at.Line != 1 || at.Column != c.column {
-			t.Errorf("%s: got the place %d:%d, want column %d", c.schema, at.Line, at.Column, c.column)
-		}
+		at := FaultAt(n, err)
+		assert.True(t, at.Line == 1 && at.Column == c.column, "%s: got the place %d:%d, want column %d", c.schema, at.Line, at.Column, c.column)
 	}
 }

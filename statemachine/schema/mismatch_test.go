@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"troupe/statemachine/data"
@@ -37,14 +39,10 @@ func TestRefuses(t *testing.T) {
 		{"by itself", `{"$ref":"#"}`, false},
 		{"by an alternative", `{"oneOf":[{"additionalProperties":false},true]}`, false},
 	} {
-		if got := compiled(t, c.schema).Refuses("a"); got != c.want {
-			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
-		}
+		assert.Equal(t, c.want, compiled(t, c.schema).Refuses("a"), c.name)
 	}
 	var none *Schema
-	if none.Refuses("a") || none.Mismatches(compiled(t, `false`)) != nil || compiled(t, `true`).Mismatches(none) != nil {
-		t.Error("no schema refuses something")
-	}
+	assert.True(t, !none.Refuses("a") && none.Mismatches(compiled(t, `false`)) == nil && compiled(t, `true`).Mismatches(none) == nil, "no schema refuses something")
 }
 
 // TestWhatIsRefusedNeverFits holds that an object with a refused member fails the check.
@@ -74,14 +72,10 @@ func TestWhatIsRefusedNeverFits(t *testing.T) {
 		}
 		refused++
 		for _, object := range []string{`{"a":1}`, `{"a":"x"}`, `{"a":null,"b":1}`, `{"b":"x","a":{}}`} {
-			if s.Check(data.Value(object)) == nil {
-				rt.Fatalf("%s refuses a, and takes %s", text, object)
-			}
+			require.Error(rt, s.Check(data.Value(object)), "%s refuses a, and takes %s", text, object)
 		}
 	})
-	if refused == 0 {
-		t.Error("no schema refused anything: the test tested nothing")
-	}
+	assert.NotZero(t, refused, "no schema refused anything: the test tested nothing")
 }
 
 func TestMisfits(t *testing.T) {
@@ -122,9 +116,7 @@ func TestMisfits(t *testing.T) {
 		{"a number beyond all bounds", `{"properties":{"a":{"enum":[1e1999]}}}`, `{"properties":{"a":{"enum":[1]}}}`, ""},
 		{"one that refers to itself", `{"properties":{"a":{"$ref":"#"}}}`, `{"properties":{"a":{"$ref":"#"}},"required":["a"],` + closed + `}`, "?a.a ?a"},
 	} {
-		if got := pathsOf(compiled(t, c.sent).Mismatches(compiled(t, c.taken))); got != c.want {
-			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
-		}
+		assert.Equal(t, c.want, pathsOf(compiled(t, c.sent).Mismatches(compiled(t, c.taken))), c.name)
 	}
 }
 
@@ -163,9 +155,8 @@ func TestEachPartIsAskedOnce(t *testing.T) {
 		asked++
 		return false
 	})
-	if want := 1 + 3*deep + 1; asked != want {
-		t.Errorf("%d parts were asked, want %d", asked, want)
-	}
+	want := 1 + 3*deep + 1
+	assert.Equal(t, want, asked, "parts were asked")
 }
 
 // TestRefusedValuesNeverFit holds that a form that has only values that are refused cannot be submitted with them.
@@ -201,7 +192,5 @@ func TestRefusedValuesNeverFit(t *testing.T) {
 	check(t, `{"type":"string"}`, `{"type":"integer"}`) // NB: whatever is drawn, there is one of each
 	check(t, `{"enum":["x",1]}`, `{"type":"string"}`)
 	rapid.Check(t, func(rt *rapid.T) { check(rt, schema.Draw(rt, "sent"), schema.Draw(rt, "taken")) })
-	if all == 0 || some == 0 {
-		t.Errorf("%d had no value in common and %d some: the test tested nothing", all, some)
-	}
+	assert.True(t, all != 0 && some != 0, "%d had no value in common and %d some: the test tested nothing", all, some)
 }

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/statemachine/cputest"
 )
 
@@ -24,14 +27,10 @@ func TestPatternsOfASchemaAreReadWhileTheyAreFew(t *testing.T) {
 			properties[fmt.Sprint(i)] = map[string]any{"pattern": fmt.Sprintf("%s%d", pattern, i)}
 		}
 		text, err := json.Marshal(map[string]any{"properties": properties})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		took := cputest.Watch()
 		_, err = Compile(text, nil)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.30s: got %v, want %q", pattern, err, want)
-		}
+		assert.True(t, err != nil && strings.Contains(err.Error(), want), "%.30s: got %v, want %q", pattern, err, want)
 		if d := took(); d > 5*time.Second { // without a bound it is minutes
 			t.Errorf("%.30s: it took %v of a processor", pattern, d)
 		}
@@ -41,9 +40,7 @@ func TestPatternsOfASchemaAreReadWhileTheyAreFew(t *testing.T) {
 // TestDataThatIsARegularExpressionIsCounted: schemas before 2019 check the format, and so read each text.
 func TestDataThatIsARegularExpressionIsCounted(t *testing.T) {
 	s, err := Compile([]byte(`{"$schema":"http://json-schema.org/draft-07/schema#","items":{"format":"regex"}}`), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for text, want := range map[string]string{
 		`"(?i)[B-𞥂]"`: "costs more than", `"a{1000}"`: "costs more than", `"abc"`: "", `"("`: "regex",
 	} {

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/statemachine/data"
 )
 
@@ -17,31 +20,19 @@ func TestASchemaOfItsOwn(t *testing.T) {
 	}
 	text := data.Value(`{"type":"object","properties":{"days":{"$ref":"days.json"}}}`)
 	s, err := Compile(text, load)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := string(s.Text()); got != string(text) {
-		t.Errorf("text: got %s", got)
-	}
-	if err := s.Check(data.Value(`{"days":1}`)); err != nil {
-		t.Errorf("what fits: got %v", err)
-	}
+	require.NoError(t, err)
+	assert.Equal(t, string(text), string(s.Text()), "text")
+	assert.NoError(t, s.Check(data.Value(`{"days":1}`)), "what fits")
 	err = s.Check(data.Value(`{"days":0}`))
-	if !errors.Is(err, ErrInvalidData) || !strings.Contains(err.Error(), "/days") {
-		t.Errorf("what does not fit: got %v, want ErrInvalidData with the place", err)
-	}
+	assert.True(t, errors.Is(err, ErrInvalidData) && strings.Contains(err.Error(), "/days"), "what does not fit: got %v, want ErrInvalidData with the place", err)
 	for _, doc := range []string{`{"$ref":"other.json"}`, `{"$ref":"https://example.org/s.json"}`, `{"type":"obj"}`} {
-		if _, err := Compile(data.Value(doc), load); err == nil {
-			t.Errorf("%s: got a schema", doc)
-		}
+		_, err := Compile(data.Value(doc), load)
+		assert.Error(t, err, "%s: got a schema", doc)
 	}
-	if _, err := Compile(text, nil); err == nil {
-		t.Error("without other files: got a schema that refers to one")
-	}
+	_, err = Compile(text, nil)
+	assert.Error(t, err, "without other files: got a schema that refers to one")
 	var none *Schema
-	if none.Check(data.Value("1")) != nil || none.Text().Kind() != data.Absent {
-		t.Error("no schema: got one that refuses or has a text")
-	}
+	assert.True(t, none.Check(data.Value("1")) == nil && none.Text().Kind() == data.Absent, "no schema: got one that refuses or has a text")
 }
 
 // TestAChoiceByConstNamesAllChoices, as enum does.
@@ -55,11 +46,8 @@ func TestAChoiceByConstNamesAllChoices(t *testing.T) {
 		`{"oneOf":[{"properties":{"size":{"const":"s"}}},{"properties":{"size":{"const":"l"}}}]}`: "at /size: value must be 's'",
 	} {
 		s, err := Compile(data.Value(text), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Check(data.Value(`{"size":"q"}`)); err == nil || !strings.HasSuffix(err.Error(), want) {
-			t.Errorf("%s: got %v, want %s", text, err, want)
-		}
+		require.NoError(t, err)
+		err = s.Check(data.Value(`{"size":"q"}`))
+		assert.True(t, err != nil && strings.HasSuffix(err.Error(), want), "%s: got %v, want %s", text, err, want)
 	}
 }

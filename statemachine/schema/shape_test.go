@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // TestShape: fields that a schema has for certain, through $ref and allOf, and those
@@ -28,17 +30,13 @@ func TestShape(t *testing.T) {
 		"no such field":      {top.Field("z").Items().Required(), ""},
 		"no schema":          {(*Schema)(nil).Shape().Fields(), ""},
 	} {
-		if got := strings.Join(c.got, " "); got != c.want || !slices.IsSorted(c.got) {
-			t.Errorf("%s: got %q, want %q", what, got, c.want)
-		}
+		got := strings.Join(c.got, " ")
+		assert.True(t, got == c.want && slices.IsSorted(c.got), "%s: got %q, want %q", what, got, c.want)
 	}
 	for name, want := range map[string]bool{"a": true, "b": true, "maybe": true, "x-1": true, "z": false} {
-		if got := top.Mentions(name); got != want {
-			t.Errorf("mentions %s: got %v, want %v", name, got, want)
-		}
+		assert.Equal(t, want, top.Mentions(name), "mentions %s", name)
 	}
 	line := top.Field("list").Items()
-	if sub := line.Field("sub"); sub.Within([]Shape{top, line}) || !sub.Field("sub").Within([]Shape{top, line, sub}) {
-		t.Error("a schema that refers to itself: its shape is not found around it")
-	}
+	sub := line.Field("sub")
+	assert.True(t, !sub.Within([]Shape{top, line}) && sub.Field("sub").Within([]Shape{top, line, sub}))
 }

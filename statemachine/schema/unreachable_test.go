@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"pgregory.net/rapid"
 
 	"troupe/statemachine/data"
@@ -36,21 +37,15 @@ func TestStrays(t *testing.T) {
 		for _, s := range compiled(t, c.schema).Unreachable(data.Value(c.value)) {
 			got = append(got, s.Pointer+" "+string(s.Reason))
 		}
-		if strings.Join(got, " ") != c.want {
-			t.Errorf("%s: got %v, want %s", c.name, got, c.want)
-		}
+		assert.Equal(t, c.want, strings.Join(got, " "), "%s: got %v", c.name, got)
 	}
 	var many strings.Builder
 	for n := range 2 * unreachableMax {
 		fmt.Fprintf(&many, `,"x%d":1`, n)
 	}
-	if got := compiled(t, `{"properties":{"a":{}}}`).Unreachable(data.Value(`{"a":1` + many.String() + `}`)); len(got) != unreachableMax {
-		t.Errorf("got %d, want %d", len(got), unreachableMax)
-	}
+	assert.Len(t, compiled(t, `{"properties":{"a":{}}}`).Unreachable(data.Value(`{"a":1`+many.String()+`}`)), unreachableMax)
 	var none *Schema
-	if got := none.Unreachable(data.Value(`{"a":1}`)); got != nil {
-		t.Errorf("without a schema: %v", got)
-	}
+	assert.Nil(t, none.Unreachable(data.Value(`{"a":1}`)), "without a schema")
 }
 
 // TestAStrayNeverFits holds that a value with a place that does not fit its type or choices fails the schema.
@@ -68,7 +63,5 @@ func TestAStrayNeverFits(t *testing.T) {
 			}
 		}
 	})
-	if strays == 0 {
-		t.Error("nothing strayed: the test tested nothing")
-	}
+	assert.NotZero(t, strays, "nothing strayed: the test tested nothing")
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/statemachine"
 	"troupe/statemachine/document"
@@ -58,9 +60,8 @@ func definitionsText(t *testing.T, files []File) string {
 	var out strings.Builder
 	for _, f := range files {
 		fmt.Fprintf(&out, "%s.yaml\n%s%s", f.ID, f.Text, notesText(f.Notes))
-		if _, err := newParser(t).Parse(statemachine.Source{File: f.ID + ".yaml", Text: f.Text}); err != nil {
-			t.Errorf("the definition has faults: %v", err)
-		}
+		_, err := newParser(t).Parse(statemachine.Source{File: f.ID + ".yaml", Text: f.Text})
+		assert.NoError(t, err, "the definition has faults")
 	}
 	return out.String()
 }
@@ -79,9 +80,7 @@ func TestBounds(t *testing.T) {
 	} {
 		_, err := Import("w.scxml", []byte(c.text), nil)
 		var faults document.Faults
-		if !errors.As(err, &faults) || !strings.Contains(err.Error(), c.reason) {
-			t.Errorf("%s: got %.200v, want %s", sentence, err, c.reason)
-		}
+		assert.True(t, errors.As(err, &faults) && strings.Contains(err.Error(), c.reason), "%s: got %.200v, want %s", sentence, err, c.reason)
 	}
 }
 
@@ -100,9 +99,7 @@ func TestNames(t *testing.T) {
 		{"dir/order.txml.scxml", "", "order"}, {"order.scxml", "Order 7", "Order-7"}, {"ä.scxml", "", "chart"}, {"a.scxml", "..", "a"},
 	} {
 		files, err := Import(c.file, []byte(`<scxml name="`+c.name+`"><final id="x"/></scxml>`), nil)
-		if err != nil || files[0].ID != c.id {
-			t.Errorf("%s named %q: got %v, %v, want %s", c.file, c.name, files, err, c.id)
-		}
+		assert.True(t, err == nil && files[0].ID == c.id, "%s named %q: got %v, %v, want %s", c.file, c.name, files, err, c.id)
 	}
 }
 
@@ -115,9 +112,7 @@ func FuzzImport(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		files, err := Import("w.scxml", text, nil)
 		var faults document.Faults
-		if err != nil && !errors.As(err, &faults) {
-			t.Fatalf("the error is none of faults: %v", err)
-		}
+		require.False(t, err != nil && !errors.As(err, &faults), "the error is none of faults: %v", err)
 		for _, file := range files {
 			if _, err := document.Parse("w.yaml", file.Text); err != nil {
 				t.Fatalf("%v\n%s", err, file.Text)
@@ -127,9 +122,8 @@ func FuzzImport(f *testing.F) {
 				continue // a definition that the parser would refuse
 			}
 			if _, err := Import("w.scxml", x.Text, nil); err != nil {
-				if _, wrong := newParser(t).Parse(statemachine.Source{File: "w.yaml", Text: file.Text}); wrong == nil {
-					t.Fatalf("what is exported cannot be imported: %v\n%s\n%s", err, file.Text, x.Text)
-				}
+				_, wrong := newParser(t).Parse(statemachine.Source{File: "w.yaml", Text: file.Text})
+				require.Error(t, wrong, "what is exported cannot be imported: %v\n%s\n%s", err, file.Text, x.Text)
 			}
 		}
 	})
@@ -142,9 +136,7 @@ func FuzzExport(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if _, err := Export("w.yaml", text); err != nil {
 			var faults document.Faults
-			if !errors.As(err, &faults) {
-				t.Fatalf("the error is none of faults: %v", err)
-			}
+			require.ErrorAs(t, err, &faults, "the error is none of faults")
 		}
 	})
 }

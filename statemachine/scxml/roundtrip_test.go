@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"troupe/statemachine"
@@ -22,14 +23,10 @@ func definitionsOf(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	files, err := filepath.Glob("../testdata/scenario/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scenarios: %v", err)
-	}
+	require.True(t, err == nil && len(files) != 0, "no scenarios: %v", err)
 	for _, file := range files {
 		b, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for n, part := range strings.Split("\n"+string(b), "\ndefine\n")[1:] {
 			text, _, _ := strings.Cut(part, "\n----")
 			out[fmt.Sprintf("%s %d", filepath.Base(file), n)] = text
@@ -38,9 +35,7 @@ func definitionsOf(t *testing.T) map[string]string {
 	out["names with blanks"] = "id: loan\nstateMachines:\n  main:\n    initial: in stock\n    states:\n      in stock: {on: {lend: on loan}, after: {1h: on loan}}\n" +
 		"      on loan: {initial: with user, states: {with user: {on: {give: over}}, over: {type: final}}, onDone: in stock, on: {check: {guard: 'In(\"on loan\")', target: in stock}}}\n"
 	b, err := os.ReadFile("../DEFINITION.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	out["DEFINITION.md"] = strings.Replace(markdown.Blocks(markdown.Section(string(b), "A complete example"), "yaml")[0], "svcPublic: {$ref: invoice.schema.json}", "svcPublic: {type: object}", 1)
 	return out
 }
@@ -48,9 +43,7 @@ func definitionsOf(t *testing.T) map[string]string {
 func newParser(t *testing.T) *statemachine.Parser {
 	t.Helper()
 	p, err := statemachine.NewParser(statemachine.ParserOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return p
 }
 
@@ -64,13 +57,9 @@ func TestARoundTripKeepsBehaviour(t *testing.T) {
 				t.Skipf("it has faults: %v", err)
 			}
 			exported, err := Export("w.yaml", []byte(text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			files, err := Import("w.scxml", exported.Text, nil)
-			if err != nil {
-				t.Fatalf("%v\n%s", err, exported.Text)
-			}
+			require.NoError(t, err, exported.Text)
 			after, err := parser.Parse(statemachine.Source{File: "w.yaml", Text: files[0].Text})
 			if err != nil {
 				t.Fatalf("%v\n%s\n%s", err, files[0].Text, exported.Text)
@@ -93,16 +82,12 @@ func compareBehaviour(t *rapid.T, a, b *statemachine.Definition) {
 	both := func(what string, step func(d *statemachine.Definition, in *statemachine.Instance) (statemachine.Result, error)) bool {
 		ra, errA := step(a, &p[0])
 		rb, errB := step(b, &p[1])
-		if withoutLines(errA) != withoutLines(errB) {
-			t.Fatalf("%s: got %v, want %v", what, errB, errA)
-		}
+		require.Equal(t, withoutLines(errB), withoutLines(errA), "%s: got %v, want %v", what, errB, errA)
 		if errA != nil {
 			return false
 		}
 		ga, gb := show(a, ra), show(b, rb)
-		if ga != gb {
-			t.Fatalf("%s:\n got %s\nwant %s", what, gb, ga)
-		}
+		require.Equal(t, gb, ga, what)
 		p = [2]statemachine.Instance{ra.Instance, rb.Instance}
 		return true
 	}
@@ -158,9 +143,7 @@ func clean(t *rapid.T, text string) data.Value {
 		return nil
 	}
 	v, err := data.Clean([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return v
 }
 
@@ -199,17 +182,13 @@ stateMachines:
 	// NB: with a seed that is given it plays the same in every run; -short would divide the number of checks by five
 	for name, value := range map[string]string{"rapid.nofailfile": "true", "rapid.seed": "1", "rapid.checks": "5000"} {
 		old := flag.Lookup(name).Value.String()
-		if err := flag.Set(name, value); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, flag.Set(name, value))
 		defer func() { _ = flag.Set(name, old) }() // it could be set before
 	}
 	parser := newParser(t)
 	parse := func(text string) *statemachine.Definition {
 		d, err := parser.Parse(statemachine.Source{File: "w.yaml", Text: []byte(text)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return d.Definition
 	}
 	for _, change := range [][2]string{

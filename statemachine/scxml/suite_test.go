@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 )
@@ -61,9 +63,7 @@ func TestSuites(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for file := range reasons {
 		t.Errorf("%s is on the list and not in the suites", file)
 	}
@@ -86,9 +86,7 @@ func (n *tally) count(passed bool) {
 func readReasons(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/suites.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	reasons := map[string]string{}
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(line)
@@ -96,9 +94,7 @@ func readReasons(t *testing.T) map[string]string {
 			continue
 		}
 		file, reason, ok := strings.Cut(line, ": ")
-		if !ok || reasons[file] != "" {
-			t.Fatalf("testdata/suites.txt: %q is not a file and a reason, or stands twice", line)
-		}
+		require.True(t, ok && reasons[file] == "", "testdata/suites.txt: %q is not a file and a reason, or stands twice", line)
 		reasons[file] = reason
 	}
 	return reasons

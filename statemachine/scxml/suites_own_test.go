@@ -3,6 +3,8 @@ package scxml
 import (
 	"io/fs"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // TestWhatTheSuitesAskInAnotherWay has what files of the W3C test that cannot be expressed as they are written.
@@ -35,18 +37,14 @@ func TestWhatTheSuitesAskInAnotherWay(t *testing.T) {
 			return []byte(c.beside), nil
 		}
 		files, err := Import("w.scxml", []byte(c.text), read)
-		if err != nil {
-			t.Errorf("%s: %v", sentence, err)
+		if !assert.NoError(t, err, sentence) {
 			continue
 		}
 		st, err := newStage(files)
-		if err != nil {
-			t.Errorf("%s: %v", sentence, err)
+		if !assert.NoError(t, err, sentence) {
 			continue
 		}
 		st.load = read
-		if err := st.playVerdict("w"); err != nil {
-			t.Errorf("%s: %v", sentence, err)
-		}
+		assert.NoError(t, st.playVerdict("w"), sentence)
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/statemachine"
 )
 
@@ -32,22 +35,14 @@ func TestXStateReachesWhatExportedDefinitionsReach(t *testing.T) {
 	for name, src := range sources(t) {
 		t.Run(name, func(t *testing.T) {
 			machine, _, err := Export(src)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			file := filepath.Join("testdata", "exported", name)
 			if *rewriteExports {
-				if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(file+".json", machine, 0o666); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o777))
+				require.NoError(t, os.WriteFile(file+".json", machine, 0o666))
 				return
 			}
-			if string(load(t, file+".json")) != string(machine) {
-				t.Errorf("%s.json is not what Export writes: run the test with -rewrite-exports, and .ci/xstate -rewrite", file)
-			}
+			assert.Equal(t, string(machine), string(load(t, file+".json")), file)
 			p := newPlay(t, src.Text)
 			nodeOf := namesOf(t, machine)
 			for i, line := range recording(t, file) {

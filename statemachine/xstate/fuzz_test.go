@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"troupe/statemachine"
 	"troupe/statemachine/cputest"
 	"troupe/statemachine/document"
@@ -16,18 +18,12 @@ import (
 // back from an export.
 func FuzzImport(f *testing.F) {
 	files, err := filepath.Glob("testdata/*/*.json")
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	exported, err := filepath.Glob("testdata/exported/definition/*.json")
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	for _, file := range append(files, exported...) {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
+		require.NoError(f, err)
 		f.Add(text)
 	}
 	for _, text := range []string{
@@ -41,14 +37,10 @@ func FuzzImport(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		watched := cputest.Watch()
 		out, err := Import("machine.json", text)
-		if took := watched(); took > 20*time.Second {
-			t.Fatalf("Import took %v for %d bytes", took, len(text))
-		}
+		require.LessOrEqual(t, watched(), 20*time.Second, "Import took, %d", len(text))
 		if err != nil {
 			var faults document.Faults
-			if !errors.As(err, &faults) || len(faults) == 0 {
-				t.Fatalf("Import(%q): %v, want Faults", text, err)
-			}
+			require.True(t, errors.As(err, &faults) && len(faults) != 0, "Import(%q): %v, want Faults", text, err)
 			return
 		}
 		for _, file := range out {
@@ -60,18 +52,11 @@ func FuzzImport(f *testing.F) {
 func checkComesBack(t *testing.T, file File) {
 	src := statemachine.Source{File: "w.yaml", Text: file.Text}
 	parser, err := newParser()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	parsed, err := parser.Parse(src)
-	if err != nil || string(parsed.ID) != file.ID {
-		t.Fatalf("%s cannot be parsed: %v", file.Text, err)
-	}
+	require.True(t, err == nil && string(parsed.ID) == file.ID, "%s cannot be parsed: %v", file.Text, err)
 	machine, _, err := Export(src)
-	if err != nil {
-		t.Fatalf("Export(%s): %v", file.Text, err)
-	}
-	if _, err := Import("again.json", machine); err != nil {
-		t.Fatalf("%s\n%s does not come back: %v", file.Text, machine, err)
-	}
+	require.NoError(t, err, "Export(%s)", file.Text)
+	_, err = Import("again.json", machine)
+	require.NoError(t, err, "%s\n%s does not come back", file.Text, machine)
 }

@@ -13,6 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/statemachine"
 	"troupe/statemachine/data"
 	"troupe/statemachine/document"
@@ -40,9 +43,7 @@ type reached struct {
 func machines(t *testing.T, folder string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", folder, "*.events.json"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no machines in %s: %v", folder, err)
-	}
+	require.True(t, err == nil && len(files) != 0, "no machines in %s: %v", folder, err)
 	for i := range files {
 		files[i] = strings.TrimSuffix(files[i], ".events.json")
 	}
@@ -52,27 +53,21 @@ func machines(t *testing.T, folder string) []string {
 func load(t *testing.T, file string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return text
 }
 
 func recording(t *testing.T, name string) []reached {
 	t.Helper()
 	var lines []reached
-	if err := json.Unmarshal(load(t, name+".reached.json"), &lines); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(load(t, name+".reached.json"), &lines))
 	return lines
 }
 
 func imported(t *testing.T, name string) File {
 	t.Helper()
 	files, err := Import(filepath.Base(name)+".json", load(t, name+".json"))
-	if err != nil {
-		t.Fatalf("Import: %v", err)
-	}
+	require.NoError(t, err, "Import")
 	return files[0]
 }
 
@@ -80,9 +75,7 @@ func imported(t *testing.T, name string) File {
 // after each event: states, data, tags, and the output.
 func TestImportedMachinesReachWhatXStateReaches(t *testing.T) {
 	names := machines(t, "machine")
-	if len(names) < 20 {
-		t.Errorf("%d machines, want at least 20", len(names))
-	}
+	assert.GreaterOrEqual(t, len(names), 20, "machines, want at least 20")
 	for _, name := range names {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			file := imported(t, name)
@@ -104,9 +97,7 @@ func TestReachControl(t *testing.T) {
 	differences := func(t *testing.T, name, old, replacement string, change func(*reached)) int {
 		name = filepath.Join("testdata", "machine", name)
 		text := imported(t, name).Text
-		if !bytes.Contains(text, []byte(old)) {
-			t.Fatalf("%s does not have %q", text, old)
-		}
+		require.True(t, bytes.Contains(text, []byte(old)), "%s does not have %q", text, old)
 		p := newPlay(t, bytes.ReplaceAll(text, []byte(old), []byte(replacement)))
 		nodeOf, found := namesOf(t, load(t, name+".json")), 0
 		for _, line := range recording(t, name) {
@@ -127,18 +118,14 @@ func TestReachControl(t *testing.T) {
 		{"another output", "checkout", "sold: true", "sold: false"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if differences(t, c.machine, c.old, c.replacement, func(*reached) {}) == 0 {
-				t.Error("the comparison found nothing")
-			}
+			assert.NotZero(t, differences(t, c.machine, c.old, c.replacement, func(*reached) {}), "the comparison found nothing")
 		})
 	}
 	for name, change := range map[string]func(*reached){
 		"states": func(l *reached) { l.Value = "elsewhere" }, "context": func(l *reached) { l.Context = []byte(`{"x":1}`) },
 		"status": func(l *reached) { l.Status = "done" }, "tags": func(l *reached) { l.Tags = []string{"x"} },
 	} {
-		if differences(t, "toggle", "id", "id", change) == 0 {
-			t.Errorf("a recording with other %s is taken", name)
-		}
+		assert.NotZero(t, differences(t, "toggle", "id", "id", change), "a recording with other %s is taken", name)
 	}
 }
 
@@ -155,17 +142,12 @@ type play struct {
 func newPlay(t *testing.T, text []byte) *play {
 	t.Helper()
 	parser, err := newParser()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	parsed, err := parser.Parse(statemachine.Source{File: "w.yaml", Text: text})
-	if err != nil {
-		t.Fatalf("parse %s\n%v", text, err)
-	}
+	require.NoError(t, err, "parse %s", text)
 	p := &play{t: t, d: parsed.Definition, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	if p.tree, err = document.Parse("w.yaml", text); err != nil {
-		t.Fatal(err)
-	}
+	p.tree, err = document.Parse("w.yaml", text)
+	require.NoError(t, err)
 	parent := &statemachine.Parent{Workflow: "above", Instance: "01ARZ3NDEKTSV4RRFFQ69G5FAA"}
 	p.follow(p.d.Create(statemachine.Creation{ID: "01ARZ3NDEKTSV4RRFFQ69G5FAV", Caller: caller, ByItself: true, Parent: parent, Now: p.now}))
 	return p
@@ -176,9 +158,7 @@ var caller = &statemachine.Caller{ID: "john", Roles: []string{"clerk"}}
 // follow takes a result over.
 func (p *play) follow(r statemachine.Result, err error) {
 	p.t.Helper()
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	require.NoError(p.t, err)
 	p.in = r.Instance
 	for _, out := range r.Out {
 		if out.Tell != nil {
@@ -294,9 +274,7 @@ func leaves(out []string, value any, path string, nodeOf map[string]string) []st
 func namesOf(t *testing.T, text []byte) map[string]string {
 	t.Helper()
 	tree, err := document.Parse("machine.json", text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r := &reader{byID: map[string]*state{}}
 	if r.machine(tree); r.Err() != nil {
 		t.Fatal(r.Err())

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/statemachine"
 	"troupe/statemachine/data"
@@ -26,9 +28,7 @@ func definitions(t *testing.T) map[string]statemachine.Source {
 	out := map[string]statemachine.Source{}
 	for _, pattern := range []string{"../../cmd/troupe/example/workflows/*.yaml", "testdata/definition/*.yaml"} {
 		files, err := filepath.Glob(pattern)
-		if err != nil || len(files) == 0 {
-			t.Fatalf("no definitions: %s", pattern)
-		}
+		require.True(t, err == nil && len(files) != 0, "no definitions: %s", pattern)
 		for _, file := range files {
 			out[filepath.Base(file)] = statemachine.Source{File: filepath.Base(file), Text: load(t, file)}
 		}
@@ -54,26 +54,18 @@ func TestRoundTripKeepsBehavior(t *testing.T) {
 	played := 0
 	for name, src := range definitions(t) {
 		parser, err := newParser()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		before, err := parser.Parse(src)
 		if err != nil || strings.Contains(string(src.Text), "semantics: scxml") {
 			continue // it needs a file beside it, or shows a fault, or has the rules of SCXML
 		}
 		t.Run(name, func(t *testing.T) {
 			machine, _, err := Export(src)
-			if err != nil {
-				t.Fatalf("Export: %v", err)
-			}
+			require.NoError(t, err, "Export")
 			files, err := Import("again.json", machine)
-			if err != nil {
-				t.Fatalf("Import: %v\n%s", err, machine)
-			}
+			require.NoError(t, err, "Import, %s", machine)
 			after, err := parser.Parse(statemachine.Source{File: "again.yaml", Text: files[0].Text})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for seed := range uint64(20) {
 				if different := walk(before.Definition, after.Definition, eventsOf(t, src), seed); different != "" {
 					t.Fatalf("seed %d: %s\nbefore:\n%s\nafter:\n%s", seed, different, src.Text, files[0].Text)
@@ -82,38 +74,28 @@ func TestRoundTripKeepsBehavior(t *testing.T) {
 		})
 		played++
 	}
-	if played < 80 {
-		t.Errorf("%d definitions were played, want at least 80", played)
-	}
+	assert.GreaterOrEqual(t, played, 80, "definitions were played, want at least 80")
 }
 
 // TestRoundTripControl holds that the walk sees another guard, another target and another delay.
 func TestRoundTripControl(t *testing.T) {
 	file := imported(t, "testdata/machine/vending-machine")
 	parser, err := newParser()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	src := statemachine.Source{File: "w.yaml", Text: file.Text}
 	before, err := parser.Parse(src)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for old, replacement := range map[string]string{"target: idle": "target: vending", "svcPublic.deposited > 0": "svcPublic.deposited > -9999", "500:": "501:"} {
 		text := strings.Replace(string(file.Text), old, replacement, 1)
 		after, err := parser.Parse(statemachine.Source{File: "w.yaml", Text: []byte(text)})
-		if err != nil || text == string(file.Text) {
-			t.Fatalf("%s: %v", old, err)
-		}
-		if !slices.ContainsFunc(make([]struct{}, 40), func() func(struct{}) bool {
+		require.True(t, err == nil && text != string(file.Text), "%s: %v", old, err)
+		assert.True(t, slices.ContainsFunc(make([]struct{}, 40), func() func(struct{}) bool {
 			seed := uint64(0)
 			return func(struct{}) bool {
 				seed++
 				return walk(before.Definition, after.Definition, eventsOf(t, src), seed) != ""
 			}
-		}()) {
-			t.Errorf("the walk does not see %q instead of %q", replacement, old)
-		}
+		}()), "the walk does not see %q instead of %q", replacement, old)
 	}
 }
 
@@ -121,9 +103,7 @@ func TestRoundTripControl(t *testing.T) {
 func eventsOf(t *testing.T, src statemachine.Source) []string {
 	t.Helper()
 	top, err := document.Parse(src.File, src.Text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	names := tree.KeysOf(top.Field("events"))
 	var visit func(n *document.Node)
 	visit = func(n *document.Node) {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"troupe/statemachine"
 )
@@ -51,20 +53,14 @@ func TestTheDocumentsExampleDoesWhatItSays(t *testing.T) {
 	_, section, found := strings.Cut(string(load(t, "../DEFINITION.md")), "\n### XState\n")
 	_, example, fenced := strings.Cut(section, "```json\n")
 	example, _, closed := strings.Cut(example, "```")
-	if !found || !fenced || !closed {
-		t.Fatal("the document has no example")
-	}
+	require.True(t, found && fenced && closed, "the document has no example")
 	files, err := Import("counter.json", []byte(example))
-	if err != nil || len(files[0].Warnings) > 0 {
-		t.Fatalf("Import: %v %v", err, files)
-	}
+	require.True(t, err == nil && len(files[0].Warnings) <= 0, "Import: %v %v", err, files)
 	p := newPlay(t, files[0].Text)
 	for range 7 {
 		p.take(reached{Send: "add"})
 	}
-	if got := string(p.in.Public); got != `{"count":10}` {
-		t.Errorf("seven times add give %s, want 10", got)
-	}
+	assert.Equal(t, `{"count":10}`, string(p.in.Public), "seven times add")
 	hour := 3_600_000
 	if p.take(reached{Wait: &hour}); !p.d.IsDone(&p.in) {
 		t.Errorf("after an hour the machine is at %s, want done", p.d.States(&p.in))

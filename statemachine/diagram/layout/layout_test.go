@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
@@ -45,9 +47,7 @@ func TestSettle(t *testing.T) {
 		weight := 0
 		for i, x := range got {
 			weight += wishes[i].weight
-			if x < low || x > high || i > 0 && x < got[i-1]+gaps[i] {
-				t.Fatalf("%v with gaps %v: got %v", wishes, gaps, got)
-			}
+			require.True(t, x >= low && x <= high && (i <= 0 || x >= got[i-1]+gaps[i]), "%v with gaps %v: got %v", wishes, gaps, got)
 		}
 		if cost(got) > best+weight*n { // NB: a block stands at a whole pixel, rounded down
 			t.Errorf("%v with gaps %v: got %v, which costs %d; the best costs %d", wishes, gaps, got, cost(got), best)
@@ -109,13 +109,9 @@ func TestPlace(t *testing.T) {
 			if begin.Y != wantBegin || end.Y != wantEnd || begin.X < from.X || begin.X > from.X+from.Width || end.X < to.X || end.X > to.X+to.Width {
 				t.Errorf("edge %d from %+v to %+v: %+v", i, from, to, e)
 			}
-			if (begin.Y > end.Y) != e.Up {
-				t.Errorf("edge %d leads the other way: %+v", i, e)
-			}
+			assert.Equal(t, e.Up, begin.Y > end.Y, "edge %d leads the other way", i)
 			for k := 1; k < len(e.Points); k++ {
-				if e.Points[k].X != e.Points[k-1].X && e.Points[k].Y != e.Points[k-1].Y {
-					t.Errorf("edge %d slants: %v", i, e.Points)
-				}
+				assert.False(t, e.Points[k].X != e.Points[k-1].X && e.Points[k].Y != e.Points[k-1].Y, "edge %d slants: %v", i, e.Points)
 			}
 		}
 	})
@@ -131,16 +127,13 @@ func TestOrient(t *testing.T) {
 		}
 		g.Orient([]int{0})
 		for i := range g.Edges {
-			if isAcyclic && g.Edges[i].Up {
-				t.Errorf("edge %d leads upwards without a cycle", i)
-			}
+			assert.False(t, isAcyclic && g.Edges[i].Up, "edge %d leads upwards without a cycle", i)
 		}
 		p := &placement{g: g}
 		p.rank()
 		for i := range g.Edges {
-			if upper, lower := g.Edges[i].ends(); p.ranks[upper] >= p.ranks[lower] {
-				t.Errorf("edge %d leads from rank %d to %d", i, p.ranks[upper], p.ranks[lower])
-			}
+			upper, lower := g.Edges[i].ends()
+			assert.Less(t, p.ranks[upper], p.ranks[lower], "edge %d leads from rank", i)
 		}
 	})
 }
@@ -175,9 +168,7 @@ func TestCrossings(t *testing.T) {
 				}
 			}
 		}
-		if got := p.crossings(); got != want {
-			t.Errorf("got %d, want %d", got, want)
-		}
+		assert.Equal(t, want, p.crossings())
 	})
 }
 
@@ -187,8 +178,7 @@ func TestSimplify(t *testing.T) {
 		{[]Point{{0, 0}, {0, 5}, {0, 5}, {4, 5}, {4, 9}}, []Point{{0, 0}, {0, 5}, {4, 5}, {4, 9}}},
 		{[]Point{{0, 0}, {0, 5}}, []Point{{0, 0}, {0, 5}}},
 	} {
-		if got := Simplify(c.points); !slices.Equal(got, c.want) {
-			t.Errorf("%v: got %v, want %v", c.points, got, c.want)
-		}
+		got := Simplify(c.points)
+		assert.True(t, slices.Equal(got, c.want), "%v: got %v, want %v", c.points, got, c.want)
 	}
 }

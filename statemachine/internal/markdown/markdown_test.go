@@ -1,8 +1,9 @@
 package markdown
 
 import (
-	"reflect"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 const document = "# Top\n\n## One\n\n| A | B |\n|---|---|\n| `x` | `y` and `z` |\n| `x|y` | |\n\n```yaml\n# no heading\na: 1\n```\n\n### Below\n\ntext\n" +
@@ -15,24 +16,18 @@ func TestSection(t *testing.T) {
 		"no heading": "",
 		"Three":      "",
 	} {
-		if got := Section(document, heading); got != want {
-			t.Errorf("%s: got %q, want %q", heading, got, want)
-		}
+		assert.Equal(t, want, Section(document, heading), heading)
 	}
 }
 
 func TestTables(t *testing.T) {
 	want := []Table{{[]string{"A", "B"}, [][]string{{"x", "`y` and `z`"}, {"x|y", ""}}}, {[]string{"C"}, [][]string{{"c"}}}}
-	if got := Tables(document); !reflect.DeepEqual(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if got := Tables(Section(document, "Two")); len(got) != 1 || got[0].Header[0] != "C" {
-		t.Errorf("of a section: got %q", got)
-	}
+	assert.Equal(t, want, Tables(document))
+	got := Tables(Section(document, "Two"))
+	assert.True(t, len(got) == 1 && got[0].Header[0] == "C", "of a section: got %q", got)
 }
 
 func TestBlocks(t *testing.T) {
-	if got := Blocks(document, "yaml"); len(got) != 1 || got[0] != "# no heading\na: 1\n" {
-		t.Errorf("got %q", got)
-	}
+	got := Blocks(document, "yaml")
+	assert.True(t, len(got) == 1 && got[0] == "# no heading\na: 1\n", "got %q", got)
 }

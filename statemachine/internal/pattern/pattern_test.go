@@ -3,6 +3,8 @@ package pattern
 import (
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // TestWhatTakesLongIsRefused: each takes seconds to read, and would count as one instruction or as few.
@@ -11,9 +13,8 @@ func TestWhatTakesLongIsRefused(t *testing.T) {
 		`(?i)[` + strings.Repeat(`B-𞥂`, 680) + `]`, `(?i)` + strings.Repeat(`[B-𞥂]`, 500), `(?si:[` + strings.Repeat(`B-\x{1E942}`, 360) + `])`,
 		`(?P<i>a)(?i)[` + strings.Repeat(`\x{42}-𞥂`, 300) + `]`, `[` + strings.Repeat(`\pL`, 1360) + `]`, strings.Repeat(`(a?){900}`, 400), strings.Repeat(`a`, 5000),
 	} {
-		if _, err := Of(text); err == nil {
-			t.Errorf("%.30s is taken", text)
-		}
+		_, err := Of(text)
+		assert.Error(t, err, "%.30s is taken", text)
 	}
 }
 
@@ -23,15 +24,12 @@ func TestUsualPatternsAreTaken(t *testing.T) {
 		`^[A-Z]{2}[0-9]{2}[A-Z0-9]{1,30}$`: 70, `(?i)^\d+\-\x41-z$`: 300, `(?i)-`: 5, `(?i)a-\`: 0,
 	} {
 		cost, err := Of(text)
-		if (err != nil) != (most == 0) || cost.Weight > most {
-			t.Errorf("%s: got %+v, %v, want a weight of at most %d", text, cost, err, most)
-		}
+		assert.True(t, (err != nil) == (most == 0) && cost.Weight <= most, "%s: got %+v, %v, want a weight of at most %d", text, cost, err, most)
 	}
 }
 
 // TestAClassOfManyRangesWeighsMore: each instruction has a copy of them.
 func TestAClassOfManyRangesWeighsMore(t *testing.T) {
-	if cost, err := Of(`^\pL{990}$`); err != nil || cost.Weight < 4*990 || cost.Size > 1000 {
-		t.Errorf("got %+v, %v", cost, err)
-	}
+	cost, err := Of(`^\pL{990}$`)
+	assert.True(t, err == nil && cost.Weight >= 4*990 && cost.Size <= 1000, "got %+v, %v", cost, err)
 }

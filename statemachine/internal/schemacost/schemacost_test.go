@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
@@ -18,22 +20,16 @@ func compile(tb testing.TB, text string) *jsonschema.Schema {
 	var p Patterns
 	c := jsonschema.NewCompiler()
 	c.UseRegexpEngine(p.Compile)
-	if err := c.AddResource("file:///-", read(tb, text)); err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, c.AddResource("file:///-", read(tb, text)))
 	s, err := c.Compile("file:///-")
-	if err != nil {
-		tb.Fatalf("%s: %v", text, err)
-	}
+	require.NoError(tb, err, text)
 	return s
 }
 
 func read(tb testing.TB, text string) any {
 	tb.Helper()
 	v, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
-	if err != nil {
-		tb.Fatalf("%s: %v", text, err)
-	}
+	require.NoError(tb, err, text)
 	return v
 }
 
@@ -50,20 +46,14 @@ func levels(n int) string {
 
 func TestReferencesAreUnfolded(t *testing.T) {
 	small, large := Of(compile(t, levels(3)), math.MaxUint64).Once(), Of(compile(t, levels(4)), math.MaxUint64).Once()
-	if large < 2*small-visitCost || large > 3*small {
-		t.Errorf("one more level makes %d of %d, want about twice as much", large, small)
-	}
+	assert.True(t, large >= 2*small-visitCost && large <= 3*small, "one more level makes %d of %d, want about twice as much", large, small)
 	const most = 1_000_000
 	s := compile(t, levels(25))
-	if once := Of(s, most).Once(); once <= most || once > 2*most {
-		t.Errorf("25 levels: got %d, want the end of the walk just above %d", once, most)
-	}
-	if bound := Of(s, most).Bound(2); bound != math.MaxUint64 {
-		t.Errorf("25 levels: got the bound %d of a walk that was not ended", bound)
-	}
-	if cost, within := Within(s, map[string]any{}, most); within || cost != most {
-		t.Errorf("25 levels with {}: got %d, %v, want %d and refused", cost, within, most)
-	}
+	once := Of(s, most).Once()
+	assert.True(t, once > most && once <= 2*most, "25 levels: got %d, want the end of the walk just above %d", once, most)
+	assert.Equal(t, uint64(math.MaxUint64), Of(s, most).Bound(2), "25 levels: got the bound")
+	cost, within := Within(s, map[string]any{}, most)
+	assert.True(t, !within && cost == most, "25 levels with {}: got %d, %v, want %d and refused", cost, within, most)
 }
 
 func TestOnlyTheValueSaysWhatARecursiveSchemaCosts(t *testing.T) {
@@ -74,14 +64,12 @@ func TestOnlyTheValueSaysWhatARecursiveSchemaCosts(t *testing.T) {
 	}
 	for depth, want := range map[int]bool{3: true, 30: false} {
 		v := read(t, strings.Repeat("[", depth)+strings.Repeat("]", depth))
-		if cost, within := Within(s, v, 1_000_000); within != want {
-			t.Errorf("depth %d: got %d, %v", depth, cost, within)
-		}
+		cost, within := Within(s, v, 1_000_000)
+		assert.Equal(t, want, within, "depth %d: got %d", depth, cost)
 	}
 	circle := compile(t, `{"anyOf":[{"$ref":"#"},{"$ref":"#/$defs/a"}],"$defs":{"a":{"$ref":"#"}}}`)
-	if cost, within := Within(circle, true, 1000); !within {
-		t.Errorf("a circle: got %d", cost)
-	}
+	cost, within := Within(circle, true, 1000)
+	assert.True(t, within, "a circle: got %d", cost)
 }
 
 func TestAPatternIsMeasuredBeforeItIsCompiled(t *testing.T) {
@@ -89,18 +77,14 @@ func TestAPatternIsMeasuredBeforeItIsCompiled(t *testing.T) {
 		`^[A-Z]{2}[0-9]{2}[A-Z0-9]{1,30}$`: 67, `a|b*|(c+)?d{3,}`: 15, `(a|b){0,400}`: 1600, ``: 1,
 	} {
 		p := Patterns{}
-		if _, err := p.Compile(text); err != nil {
-			t.Errorf("%s: %v", text, err)
-		}
-		if p.Weight < size-10 || p.Weight > size+20 {
-			t.Errorf("%s: got %d, want about %d", text, p.Weight, size)
-		}
+		_, err := p.Compile(text)
+		assert.NoError(t, err, text)
+		assert.True(t, p.Weight >= size-10 && p.Weight <= size+20, "%s: got %d, want about %d", text, p.Weight, size)
 	}
 	for _, text := range []string{`(a|b){0,600}`, `^((a?){900}` + strings.Repeat(`(a?){900}`, 299) + `)*$`, strings.Repeat("a", 5000), `(`} {
 		p := Patterns{}
-		if _, err := p.Compile(text); err == nil || p.Weight != 0 {
-			t.Errorf("%.40s: got %v and the size %d, want a refusal", text, err, p.Weight)
-		}
+		_, err := p.Compile(text)
+		assert.True(t, err != nil && p.Weight == 0, "%.40s: got %v and the size %d, want a refusal", text, err, p.Weight)
 	}
 }
 
@@ -115,13 +99,9 @@ func TestTheTextOfASchemaIsBounded(t *testing.T) {
 	} {
 		var d Documents
 		err := d.Add(read(t, text))
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%.60s: got %v, want %q", text, err, want)
-		}
+		assert.True(t, (err == nil) == (want == "") && (err == nil || strings.Contains(err.Error(), want)), "%.60s: got %v, want %q", text, err, want)
 	}
-	if !Of(compile(t, `{"properties":{"a":{"$ref":"https://json-schema.org/draft/2020-12/schema"}}}`), 1_000_000).Foreign {
-		t.Error("a reference to the schema of schemas is not seen")
-	}
+	assert.True(t, Of(compile(t, `{"properties":{"a":{"$ref":"https://json-schema.org/draft/2020-12/schema"}}}`), 1_000_000).Foreign)
 }
 
 // schemaOf draws a schema that may refer to the definitions a to c behind it, and values for it.
@@ -210,18 +190,14 @@ func TestTheBoundIsAboveTheCount(t *testing.T) {
 		whole["$defs"] = defs
 		c := jsonschema.NewCompiler()
 		c.UseRegexpEngine((&Patterns{}).Compile)
-		if err := c.AddResource("file:///-", whole); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.AddResource("file:///-", whole))
 		s, err := c.Compile("file:///-")
 		if err != nil {
 			t.Skip(err)
 		}
 		v := valueOf(t, 3)
 		text, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		bound := Of(s, math.MaxUint64).Bound(len(text))
 		if cost, within := Within(s, v, math.MaxUint64); !within || cost > bound {
 			written, _ := json.Marshal(whole)
@@ -235,9 +211,7 @@ func TestTheBoundIsAboveTheCount(t *testing.T) {
 func TestEverySchemaInASchemaCounts(t *testing.T) {
 	inner := &jsonschema.Schema{}
 	re, err := (&Patterns{}).Compile("a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	held := map[reflect.Type]any{
 		reflect.TypeFor[*jsonschema.Schema]():                       inner,
 		reflect.TypeFor[[]*jsonschema.Schema]():                     []*jsonschema.Schema{inner},
@@ -258,21 +232,13 @@ func TestEverySchemaInASchemaCounts(t *testing.T) {
 		reflect.ValueOf(s).Elem().FieldByIndex(field.Index).Set(reflect.ValueOf(value))
 		e := Of(s, math.MaxUint64)
 		if field.Name == "ContentSchema" { // of content that is never looked into
-			if e.visited >= 2*visitCost {
-				t.Error("the estimate counts the schema of content")
-			}
+			assert.Less(t, e.visited, uint64(2*visitCost), "the estimate counts the schema of content")
 			continue
 		}
-		if e.visited < 2*visitCost {
-			t.Errorf("the estimate does not see %s", field.Name)
-		}
+		assert.GreaterOrEqual(t, e.visited, uint64(2*visitCost), "the estimate does not see %s", field.Name)
 		object, _ := Within(s, map[string]any{"a": true}, math.MaxUint64)
 		list, _ := Within(s, []any{true}, math.MaxUint64)
-		if max(object, list) < 2*visitCost && field.Name != "AdditionalItems" {
-			t.Errorf("the count does not see %s", field.Name)
-		}
+		assert.False(t, max(object, list) < 2*visitCost && field.Name != "AdditionalItems", "the count does not see %s", field.Name)
 	}
-	if found != 24 {
-		t.Errorf("found %d fields", found)
-	}
+	assert.Equal(t, 24, found, "found")
 }

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"troupe/statemachine/data"
 	"troupe/statemachine/expr"
 )
@@ -81,19 +84,14 @@ func TestRewriting(t *testing.T) {
 			continue
 		}
 		value, err := e.Value(names())
-		if err != nil || value != c.value {
-			t.Errorf("%s as a value: got %s, %v, want %s", c.src, value, err, c.value)
-		}
-		if got := evaluate(t, value); got != c.result {
-			t.Errorf("%s gives %s, want %s", c.src, got, c.result)
-		}
+		assert.True(t, err == nil && value == c.value, "%s as a value: got %s, %v, want %s", c.src, value, err, c.value)
+		assert.Equal(t, c.result, evaluate(t, value), c.src)
 		condition, err := e.Condition(names())
 		if err != nil || c.condition != "" && !strings.Contains(condition, "?") && condition != c.condition {
 			t.Errorf("%s as a condition: got %s, %v, want %s", c.src, condition, err, c.condition)
 		}
-		if got := evaluate(t, condition); c.holds != "" && got != c.holds {
-			t.Errorf("%s holds: got %s, want %s", c.src, got, c.holds)
-		}
+		got := evaluate(t, condition)
+		assert.False(t, c.holds != "" && got != c.holds, "%s holds: got %s, want %s", c.src, got, c.holds)
 	}
 }
 
@@ -104,9 +102,7 @@ func evaluate(t *testing.T, src string) string {
 	if err == nil {
 		env, err = env.With("_event")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p, err := env.Compile(src)
 	if err != nil {
 		return err.Error()
@@ -139,9 +135,7 @@ func TestRefusals(t *testing.T) {
 			_, err = e.Value(names())
 		}
 		var refused *Refused
-		if !errors.As(err, &refused) || refused.What != what {
-			t.Errorf("%.60s: got %v, want %s", src, err, what)
-		}
+		assert.True(t, errors.As(err, &refused) && refused.What == what, "%.60s: got %v, want %s", src, err, what)
 	}
 }
 
@@ -149,18 +143,14 @@ func TestRefusals(t *testing.T) {
 func TestWhatFailsWhenItRuns(t *testing.T) {
 	for _, src := range []string{"return", "a +", "'x", "1 2", "}", "{a: 'b'", "foo.bar.baz", "doError()", "nobody + 1", "", "a b", "#", "0x"} {
 		e, err := Parse(src)
-		if err != nil {
-			t.Errorf("%s: %v", src, err)
+		if !assert.NoError(t, err, src) {
 			continue
 		}
 		for _, how := range []func(*Expression, Names) (string, error){(*Expression).Value, (*Expression).Condition} {
 			out, err := how(e, names())
-			if want := "ecmascript(" + quote(src) + ")"; err != nil || out != want {
-				t.Errorf("%s: got %s, %v, want %s", src, out, err, want)
-			}
-			if got := evaluate(t, out); !strings.Contains(got, "undeclared reference to 'ecmascript'") {
-				t.Errorf("%s runs: %s", src, got)
-			}
+			want := "ecmascript(" + quote(src) + ")"
+			assert.True(t, err == nil && out == want, "%s: got %s, %v, want %s", src, out, err, want)
+			assert.Contains(t, evaluate(t, out), "undeclared reference to 'ecmascript'", "%s runs", src)
 		}
 	}
 }
@@ -177,9 +167,7 @@ func TestTextOfALog(t *testing.T) {
 		"'a' + nobody":                     `a|=ecmascript("'a' + nobody")`,
 	} {
 		e, err := Parse(src)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		parts, err := e.Text(names())
 		var out []string
 		for _, p := range parts {
@@ -189,9 +177,8 @@ func TestTextOfALog(t *testing.T) {
 				out = append(out, p.Literal)
 			}
 		}
-		if got := strings.Join(out, "|"); err != nil || got != want {
-			t.Errorf("%s: got %s, %v, want %s", src, got, err, want)
-		}
+		got := strings.Join(out, "|")
+		assert.True(t, err == nil && got == want, "%s: got %s, %v, want %s", src, got, err, want)
 	}
 }
 
@@ -200,23 +187,16 @@ func TestConstantsAndPlaces(t *testing.T) {
 		"1": "1", "-1.50": "-1.5", "'x'": `"x"`, "[1, [true, null]]": "[1,[true,null]]", "{a: undefined}": `{"a":null}`, "a": "", "1 + 1": "", "{a: b}": "", "return": "", "010": "10",
 	} {
 		e, err := Parse(src)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if v, ok := e.Constant(); string(v) != want || ok != (want != "") {
-			t.Errorf("%s: got %s, %t, want %q", src, v, ok, want)
-		}
+		require.NoError(t, err)
+		v, ok := e.Constant()
+		assert.True(t, string(v) == want && ok == (want != ""), "%s: got %s, %t, want %q", src, v, ok, want)
 	}
 	for src, want := range map[string]string{"a": "a", "a.b": "a b", "a['b c'][0]": "a b c 0", "a[b]": "", "f()": "", "return": "", "1": ""} {
 		e, err := Parse(src)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		name, path, ok := e.Place()
 		got := strings.Join(append([]string{name}, path...), " ")
-		if ok != (want != "") || got != want {
-			t.Errorf("%s: got %q, %t, want %q", src, got, ok, want)
-		}
+		assert.True(t, ok == (want != "") && got == want, "%s: got %q, %t, want %q", src, got, ok, want)
 	}
 }
 
@@ -233,12 +213,8 @@ func FuzzParse(f *testing.F) {
 		for _, how := range []func(*Expression, Names) (string, error){(*Expression).Value, (*Expression).Condition} {
 			out, err := how(e, names())
 			var refused *Refused
-			if err != nil && !errors.As(err, &refused) {
-				t.Fatalf("%q: %v", src, err)
-			}
-			if err == nil && strings.TrimSpace(out) == "" {
-				t.Fatalf("%q gives nothing", src)
-			}
+			require.False(t, err != nil && !errors.As(err, &refused), "%q: %v", src, err)
+			require.False(t, err == nil && strings.TrimSpace(out) == "", "%q gives nothing", src)
 		}
 		e.Constant()
 		e.Place()

@@ -7,6 +7,7 @@ import (
 
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"troupe/statemachine/data"
@@ -43,9 +44,7 @@ func TestSearchingCountsCharacters(t *testing.T) {
 		if from >= len(runes) {
 			want = -1 // as the library has it
 		}
-		if got := lastIndexOf(text, part, types.Int(from)); got != types.Int(want) {
-			t.Fatalf("lastIndexOf(%q, %q, %d): got %v, want %d", text, part, from, got, want)
-		}
+		require.Equal(t, types.Int(want), lastIndexOf(text, part, types.Int(from)), "lastIndexOf(%q, %q, %d), %d", text, part, from, want)
 	})
 }
 
@@ -73,9 +72,7 @@ func TestCollectionsAgreeWithComparingAllPairs(t *testing.T) {
 		var l []ref.Val
 		for _, text := range rapid.SliceOfN(jsonTexts, 0, 8).Draw(t, "list") {
 			v, err := data.Clean([]byte(text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			l = append(l, values.FromData(v))
 		}
 		return append(l, rapid.SliceOfN(rapid.SampledFrom([]ref.Val{
@@ -89,20 +86,14 @@ func TestCollectionsAgreeWithComparingAllPairs(t *testing.T) {
 		a, b := lists.Draw(t, "a"), lists.Draw(t, "b")
 		all := !slices.ContainsFunc(b, func(v ref.Val) bool { return !has(a, v) })
 		some := slices.ContainsFunc(a, func(v ref.Val) bool { return has(b, v) })
-		if got := containsAll(values.NewList(a), values.NewList(b)); got != types.Bool(all) {
-			t.Fatalf("containsAll(%v, %v): got %v, want %v", a, b, got, all)
-		}
-		if got := intersects(values.NewList(a), values.NewList(b)); got != types.Bool(some) {
-			t.Fatalf("intersects(%v, %v): got %v, want %v", a, b, got, some)
-		}
+		require.Equal(t, types.Bool(all), containsAll(values.NewList(a), values.NewList(b)), "containsAll(%v, %v), %v", a, b, all)
+		require.Equal(t, types.Bool(some), intersects(values.NewList(a), values.NewList(b)), "intersects(%v, %v), %v", a, b, some)
 		var kept []ref.Val
 		for _, v := range a {
 			if !has(kept, v) {
 				kept = append(kept, v)
 			}
 		}
-		if got := distinct(values.NewList(a)); got.Equal(values.NewList(kept)) != types.True {
-			t.Fatalf("distinct(%v): got %v, want %v", a, got, kept)
-		}
+		require.Equal(t, types.True, distinct(values.NewList(a)).Equal(values.NewList(kept)), "distinct(%v), %v", a, kept)
 	})
 }

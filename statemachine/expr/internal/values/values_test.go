@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"cel.dev/cel-go/common/types"
+	"github.com/stretchr/testify/assert"
 
 	"troupe/statemachine/data"
 )
@@ -17,12 +18,9 @@ func TestWalksThatNoExpressionTakes(t *testing.T) {
 	for it := o.Iterator(); it.HasNext() == types.True; {
 		walked += fmt.Sprint(it.Next(), " ")
 	}
-	if want := "b=1 a=2 b a "; walked != want {
-		t.Errorf("got %s, want %s", walked, want)
-	}
-	if got := (&List{Raw: data.Value("[1]")}).Get(types.Int(1)); !types.IsError(got) {
-		t.Errorf("an element behind the end: got %v, want an error", got)
-	}
+	assert.Equal(t, "b=1 a=2 b a ", walked)
+	got := (&List{Raw: data.Value("[1]")}).Get(types.Int(1))
+	assert.True(t, types.IsError(got), "an element behind the end: got %v, want an error", got)
 }
 
 // folder takes every entry.

@@ -3,6 +3,7 @@ package tree
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"troupe/statemachine/data"
@@ -18,16 +19,11 @@ func TestYAMLMeansWhatWasWritten(t *testing.T) {
 		w.Comment("a comment\nof two lines")
 		w.Top(top)
 		read, err := document.Parse("a.yaml", w.Bytes())
-		if err != nil {
-			t.Fatalf("%s\n%v", w.text.String(), err)
-		}
+		require.NoError(t, err, w.text.String())
 		want, err := top.Data()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := read.Data(); err != nil || got.String() != want.String() {
-			t.Fatalf("%s\nis %s, want %s (%v)", w.text.String(), got, want, err)
-		}
+		require.NoError(t, err)
+		got, err := read.Data()
+		require.True(t, err == nil && got.String() == want.String(), "%s\nis %s, want %s (%v)", w.text.String(), got, want, err)
 		checkSources(t, w, read, top)
 	})
 }
