@@ -1,7 +1,11 @@
 package load
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"net"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -85,4 +89,82 @@ func (m *Mix) pick(random float64) Kind {
 		}
 	}
 	return Event
+}
+
+// fault is a request that was not answered as it should be.
+type fault struct {
+	kind   Kind
+	reason string // repeats: it has neither ports nor ids
+	count  int64  // events of a batch that it is about; 0: the request
+	shed   bool   // the server was too busy and did nothing
+	broken bool   // the connection cannot be used again
+	retry  int    // seconds until the server wants to be asked again
+	status int    // of the answer; 0: there is none, or it is 200
+	body   []byte // likewise; good until the next request
+}
+
+func (f *fault) Error() string {
+	if f.kind < 0 {
+		return f.reason
+	}
+	return f.kind.String() + ": " + f.reason
+}
+
+// PrepareError is a request before the window that was not answered as it should be, which ends a run.
+type PrepareError struct {
+	// Status is that of the answer; 0: there was none, or it was right and something else was not.
+	Status int
+	text   string
+}
+
+func (e *PrepareError) Error() string { return "prepare: " + e.text }
+
+// prepareError says of a fault what was asked, and what the server said about it.
+func prepareError(f *fault, asked string) error {
+	e := &PrepareError{Status: f.status, text: asked + ": " + f.reason}
+	var said struct{ Message string }
+	if json.Unmarshal(f.body, &said) == nil && said.Message != "" {
+		e.text += ": " + said.Message
+	}
+	return e
+}
+
+var errorCode = regexp.MustCompile(`^\{"error":"([A-Za-z]{1,40})"`)
+
+// statusFault is an answer other than 200, or one after which the server closes
+// the connection, which no healthy server does.
+func statusFault(k Kind, h head, body []byte) *fault {
+	f := &fault{kind: k, reason: fmt.Sprintf("status %d", h.status), shed: IsShed(h.status), broken: h.closes, retry: h.retry, status: h.status, body: body}
+	if code := errorCode.FindSubmatch(body); code != nil {
+		f.reason += " " + string(code[1])
+	}
+	if h.closes {
+		f.reason += " and the connection closed"
+	}
+	return f
+}
+
+// IsShed reports whether a server that answers so was too busy and did nothing.
+func IsShed(status int) bool { return status == 503 || status == 429 }
+
+// transportFault is a request without an answer.
+func transportFault(k Kind, cause error) *fault {
+	return &fault{kind: k, reason: "no answer: " + causeText(cause), broken: true}
+}
+
+// connectFault is a connection that could not be opened; no request was sent.
+func connectFault(cause error) *fault {
+	return &fault{kind: -1, reason: "attempt to connect: " + strings.TrimPrefix(causeText(cause), "connect: ")}
+}
+
+// causeText leaves out ports, which would make each error another one.
+func causeText(cause error) string {
+	var op *net.OpError
+	if errors.As(cause, &op) {
+		if op.Op == "dial" {
+			return op.Err.Error()
+		}
+		return op.Op + ": " + strings.TrimPrefix(op.Err.Error(), op.Op+": ")
+	}
+	return strings.TrimSpace(cause.Error())
 }

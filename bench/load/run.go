@@ -183,3 +183,76 @@ func summarize(workers []*worker, window time.Duration) *Result {
 	r.All, r.Shed, r.Errors = r.Latencies.Summary(window), shed.Summary(window), errors.of
 	return r
 }
+
+// RunTogether carries out several runs whose warm-ups begin at the same moment, when all
+// have their instances; begin is called then, once, and must not block. The first run that
+// cannot be carried out ends the others. The Prepared of the options is replaced.
+func RunTogether(ctx context.Context, loads []Options, begin func()) ([]*Result, error) {
+	var prepared atomic.Int64
+	all := make(chan struct{})
+	results := make([]*Result, len(loads))
+	err := Each(ctx, len(loads), len(loads), func(ctx context.Context, i int) (err error) {
+		o := loads[i]
+		o.Prepared = func(ctx context.Context) {
+			if prepared.Add(1) == int64(len(loads)) {
+				begin()
+				close(all)
+			}
+			select {
+			case <-all:
+			case <-ctx.Done():
+			}
+		}
+		results[i], err = Run(ctx, o)
+		return err
+	})
+	return results, err
+}
+
+// Each calls do with 0 to n-1 on several goroutines, because one sync serves all
+// writes that wait for it. The first error ends it.
+func Each(ctx context.Context, goroutines, n int, do func(ctx context.Context, i int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range goroutines {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= n {
+					return
+				}
+				if err := do(ctx, i); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	return context.Cause(ctx)
+}
+
+type window struct {
+	begin, end time.Time
+	open       bool // an open loop
+}
+
+type part struct {
+	// came: it was answered inside. By that, what the server does in the window is counted:
+	// requests of an open loop may have waited since the warm-up for their connection.
+	came bool
+	// due: its latency counts. In a closed loop that is the same; in an open one it was
+	// due inside, so that a slow answer cannot fall out of the latencies.
+	due bool
+}
+
+func (w *window) part(begun, ended time.Time) part {
+	came := w.contains(ended)
+	if !w.open {
+		return part{came, came}
+	}
+	return part{came, w.contains(begun)}
+}
+
+func (w *window) contains(at time.Time) bool { return !at.Before(w.begin) && at.Before(w.end) }

@@ -1,3 +1,6 @@
+// Package record is what a measurement leaves: a Markdown text that begins with where it was made, and figures of
+// several rounds with their spread. Where it was made is processor, system, the cost of a synced write, how busy the
+// machine was, and which commit was measured, because a figure without these says nothing.
 package record
 
 import (
@@ -119,4 +122,26 @@ func syncCost(dir string) (text string, err error) {
 	}
 	slices.Sort(elapsed)
 	return fmt.Sprintf("p50 %d µs, p99 %d µs", elapsed[100].Microseconds(), elapsed[198].Microseconds()), nil
+}
+
+// Spread is what the rounds of a measurement gave: the least, the middle and the most.
+type Spread struct {
+	Least  float64 `json:"least"`
+	Middle float64 `json:"median"`
+	Most   float64 `json:"most"`
+}
+
+// SpreadOf returns the spread of figures. Of an even number the middle is the mean of two.
+func SpreadOf(figures []float64) Spread {
+	figures = slices.Sorted(slices.Values(figures))
+	n := len(figures)
+	if n == 0 {
+		return Spread{}
+	}
+	return Spread{figures[0], (figures[(n-1)/2] + figures[n/2]) / 2, figures[n-1]}
+}
+
+// Text writes all three, each in the format.
+func (s Spread) Text(format string) string {
+	return fmt.Sprintf(format+"–"+format+"–"+format, s.Least, s.Middle, s.Most)
 }

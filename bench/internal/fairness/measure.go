@@ -2,13 +2,18 @@ package fairness
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
+	"troupe/bench/internal/harness"
 	"troupe/bench/load"
 	"troupe/bench/process"
 )
@@ -88,4 +93,151 @@ func newHostile(addr string, h *home, m *measurement) *hostile {
 	}
 	e.budget.Store(budgetMax)
 	return e
+}
+
+// worst is the kind whose p99 grew the most beside the baseline, and how many times.
+// A kind without an answer has no p99: its errors speak.
+func (p *phase) worst(base *phase) (name string, times float64) {
+	for _, k := range kinds {
+		if t := ratio(p.Kinds[k.name].Summary, base.Kinds[k.name].Summary); t > times {
+			name, times = k.name, t
+		}
+	}
+	return name, times
+}
+
+func ratio(o, base load.Summary) float64 {
+	if base.P99 == 0 {
+		return 0
+	}
+	return float64(o.P99) / float64(base.P99)
+}
+
+// sums are how many requests were answered, and how many were not.
+func (p *phase) sums() (answered, failed int64) {
+	for _, o := range p.Kinds {
+		answered += o.Count
+		failed += o.Failed()
+	}
+	return answered, failed
+}
+
+func (p *phase) line(base *phase) string {
+	answered, failed := p.sums()
+	name, times := p.worst(base)
+	return fmt.Sprintf("%5d answered, %4d errors, p99 %5.1f times, worst %5.1f (%s), recovered in %.0f ms", answered, failed, ratio(p.All, base.All), times, name, p.Recovered.Milliseconds())
+}
+
+// report is one table of all attacks, and one for each, in Markdown. The first phase is the baseline.
+func report(phases []*phase) string {
+	base := phases[0]
+	var b harness.Table
+	b.Printf("\n## The polite user under each attack\n\n")
+	b.Head("Attack", "answered", "errors", "p99 of all beside nobody", "worst p99 beside nobody", "of", "recovered ms", "server cores", "peak MB", "the hostile one got")
+	for _, p := range phases {
+		answered, failed := p.sums()
+		name, times := p.worst(base)
+		b.Printf("| %s | %d | %d | %.1f | %.1f | %s | %.0f | %.2f | %d | %s |\n", p.Attack, answered, failed, ratio(p.All, base.All), times, name,
+			p.Recovered.Milliseconds(), p.Cores, p.PeakBytes>>20, harness.Counts(p.Hostile))
+	}
+	for _, p := range phases {
+		p.table(&b, base)
+	}
+	b.WriteString("\nLatencies count from when a request was due, and are those of answers with 200; everything else is an error, " +
+		"after " + answerWaitMax.String() + " in any case. Recovered: when, after the attack, a new connection and an event were answered again.\n")
+	return b.String()
+}
+
+func (p *phase) table(b *harness.Table, base *phase) {
+	b.Printf("\n### %s: %s\n\n", p.Attack, p.What)
+	if p.Died != "" {
+		b.Printf("**The server ended:** %s\n\n", strings.ReplaceAll(p.Died, "\n", " "))
+	}
+	b.Head("Request", "answered", "p50 ms", "p99 ms", "max ms", "p99 beside nobody", "errors")
+	for _, k := range kinds {
+		o := p.Kinds[k.name]
+		b.Printf("| %s | %d | %.2f | %.2f | %.2f | %.1f | %s |\n", k.name, o.Count, o.P50.Milliseconds(), o.P99.Milliseconds(),
+			o.Max.Milliseconds(), ratio(o.Summary, base.Kinds[k.name].Summary), harness.Counts(o.Errors))
+	}
+}
+
+// Where requests come from.
+const (
+	politeAddr  = "127.0.0.1"
+	hostileAddr = "127.0.0.2"
+)
+
+//go:embed home
+var files embed.FS
+
+const politePassword = "an old oak, 1843"
+
+func (m *measurement) newHome(ctx context.Context, dir string) (*home, error) {
+	h := &home{Server: &harness.Server{Home: filepath.Join(dir, "home")}}
+	tree, err := fs.Sub(files, "home")
+	if err == nil {
+		err = os.CopyFS(h.Home, tree)
+	}
+	if err != nil {
+		return nil, err
+	}
+	set := exec.CommandContext(ctx, m.Program, "password", "set", "--home", h.Home, "--user", "polite")
+	set.Stdin = strings.NewReader(politePassword + "\n")
+	if text, err := set.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("set a password: %w\n%s", err, text)
+	}
+	for user, c := range map[string]*credentials{"polite": &h.polite, "hostile": &h.hostile} {
+		var err1, err2 error
+		c.token, err1 = process.Output(ctx, m.Program, "token", "create", "--home", h.Home, "--user", user)
+		c.cookie, err2 = process.Output(ctx, m.Program, "session", "create", "--home", h.Home, "--user", user)
+		if err := errors.Join(err1, err2); err != nil {
+			return nil, err
+		}
+	}
+	if err := h.Start(ctx, m.Program, m.serve...); err != nil {
+		return nil, err
+	}
+	defer h.Stop()
+	return h, h.fill(ctx, m)
+}
+
+// How much there is before the attacks. Besides, the hostile user has as many records as the flag says, as many entries
+// in the history of the last of them, and a form for every ten.
+const (
+	politeTickets = 100
+	closedTickets = 20
+	textBytes     = 4 << 10
+)
+
+func (h *home) fill(ctx context.Context, m *measurement) error {
+	polite := newCaller(h.Addr, politeAddr, m.loops, nil).with(h.polite.token, h.polite.cookie)
+	hostile := newCaller(h.Addr, hostileAddr, m.loops, nil).with(h.hostile.token, h.hostile.cookie)
+	defer polite.close()
+	defer hostile.close()
+	var err error
+	if h.politeIDs, err = polite.createAll(ctx, politeTickets+closedTickets, m.loops, newTicket("mine")); err != nil {
+		return err
+	}
+	if h.hostileIDs, err = hostile.createAll(ctx, m.records, m.loops, newTicket(strings.Repeat("a", textBytes))); err != nil {
+		return err
+	}
+	h.hot = h.hostileIDs[len(h.hostileIDs)-1]
+	closed := h.politeIDs[politeTickets:]
+	h.politeIDs = h.politeIDs[:politeTickets]
+	_, err = polite.createAll(ctx, len(closed), m.loops, func(n int) (path, body string) {
+		return workflowPath + "/event", strings.Replace(event(closed[n], "{}"), `"note"`, `"close"`, 1)
+	})
+	if err != nil {
+		return err
+	}
+	_, err = hostile.createAll(ctx, m.records, m.loops, func(int) (path, body string) {
+		return workflowPath + "/event", event(h.hot, `{"comment":"one of many"}`)
+	})
+	if err != nil {
+		return err
+	}
+	_, err = hostile.createAll(ctx, m.records/10, m.loops, func(int) (path, body string) {
+		return "/form-portal/forms/create", `{"formId":"note"}`
+	})
+	return err
 }
