@@ -3,6 +3,9 @@ package diagram
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"troupe/statemachine"
 )
@@ -65,4 +68,139 @@ func (in *Instance) Add(s Step) {
 	}
 	in.seen[key] = true
 	in.steps = append(in.steps, s)
+}
+
+// phrases are what a picture says itself, in one language. The texts of the definition are not among them.
+type phrases struct {
+	after                         string // before a duration
+	done, childDone, childFailed  string
+	otherwise, always, runs       string
+	now, been                     string // of the legend
+	about, over                   string // before a number
+	version, instance, everywhere string // below the heading
+	chart, stands                 string // formats of the description
+	units                         [4]unit
+	point, group                  string // of numbers
+}
+
+// unit is one of a duration, behind "after".
+type unit struct {
+	of        time.Duration
+	one, many string
+}
+
+var english = &phrases{
+	after: "after ", done: "done", childDone: "child done", childFailed: "child failed", otherwise: "else", always: "always", runs: "runs ",
+	now: "where it is now", been: "where it has been", about: "about ", over: "over ",
+	version: " version ", instance: ", instance ", everywhere: ", with the instances of all versions",
+	chart: "Statechart of %s with the state machines %s.", stands: " The instance %s stands at %s.",
+	units: [...]unit{{24 * time.Hour, "day", "days"}, {time.Hour, "hour", "hours"}, {time.Minute, "minute", "minutes"}, {time.Second, "second", "seconds"}},
+	point: ".", group: ",",
+}
+
+var german = &phrases{
+	after: "nach ", done: "fertig", childDone: "Kind fertig", childFailed: "Kind gescheitert", otherwise: "sonst", always: "immer", runs: "führt aus: ",
+	now: "steht jetzt hier", been: "war schon hier", about: "etwa ", over: "über ",
+	version: " Version ", instance: ", Instanz ", everywhere: ", mit den Instanzen aller Versionen",
+	chart: "Zustandsdiagramm von %s mit den Zustandsmaschinen %s.", stands: " Die Instanz %s steht bei %s.",
+	units: [...]unit{{24 * time.Hour, "Tag", "Tagen"}, {time.Hour, "Stunde", "Stunden"}, {time.Minute, "Minute", "Minuten"}, {time.Second, "Sekunde", "Sekunden"}},
+	point: ",", group: ".",
+}
+
+// words are the phrases of the first of the reader's languages that we have, else English.
+func (p *Picture) words() *phrases {
+	for _, tag := range p.Languages {
+		switch language, _, _ := strings.Cut(strings.ToLower(tag), "-"); language {
+		case "en":
+			return english
+		case "de":
+			return german
+		}
+	}
+	return english
+}
+
+// duration says one with its two largest units, as it stands behind after: "2 days", "1 hour 30 minutes".
+func (w *phrases) duration(d time.Duration) string {
+	if seconds := w.units[3]; d >= time.Second && d < time.Minute && d%time.Second != 0 {
+		return strings.Replace(strconv.FormatFloat(d.Seconds(), 'f', -1, 64), ".", w.point, 1) + " " + seconds.many
+	}
+	var parts []string
+	for _, unit := range w.units {
+		n := int64(d / unit.of)
+		if n == 0 || len(parts) == 2 {
+			continue
+		}
+		name := unit.many
+		if n == 1 {
+			name = unit.one
+		}
+		parts = append(parts, strconv.FormatInt(n, 10)+" "+name)
+		d %= unit.of
+	}
+	if len(parts) == 0 {
+		return strconv.FormatInt(d.Milliseconds(), 10) + " ms"
+	}
+	return strings.Join(parts, " ")
+}
+
+// Count is how many instances stand at a node.
+type Count struct {
+	Instances int64
+	About     bool // it is an estimate
+	AtLeast   bool // there are more
+}
+
+// shown is the number that is shown: of an estimate it has two digits, and what is a bound is not rounded up.
+func (c Count) shown() int64 {
+	number, unit := c.Instances, int64(1)
+	for (c.About || c.AtLeast) && number/unit >= 100 {
+		unit *= 10
+	}
+	if !c.AtLeast {
+		number += unit / 2
+	}
+	return number / unit * unit
+}
+
+// how says in the attribute data-how what the number is, whatever the language of the text.
+func (c Count) how() string {
+	switch {
+	case c.AtLeast:
+		return "over"
+	case c.About:
+		return "about"
+	}
+	return "exactly"
+}
+
+// count is a number as people read it.
+func (w *phrases) count(c Count) string {
+	digits := strconv.FormatInt(c.shown(), 10)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + w.group + digits[i:]
+	}
+	switch {
+	case c.AtLeast:
+		return w.over + digits
+	case c.About:
+		return w.about + digits
+	}
+	return digits
+}
+
+// counts writes how many instances stand at each node, at its upper right corner.
+func (w *svgWriter) counts() {
+	f := font{size: 110, bold: true}
+	for i := range w.chart.Nodes {
+		of, ok := w.picture.Counts[i]
+		if !ok {
+			continue
+		}
+		b, text := &w.boxes[i], w.words.count(of)
+		width := f.width(text) + 12
+		x, y := w.left+b.x+b.width-width/2-6, w.top+b.y-8
+		w.f(`<g class="count" %s data-count="%d" data-how="%s"><rect x="%d" y="%d" width="%d" height="17" rx="8"/><text x="%d" y="%d" text-anchor="middle">%s</text></g>`+"\n",
+			w.nodeData(i), of.shown(), of.how(), x, y, width, x+width/2, y+12, text)
+	}
 }

@@ -1,6 +1,8 @@
 package document
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -161,4 +163,159 @@ func (c *Collector) Int(n *Node) (number int, ok bool) {
 		return 0, false
 	}
 	return int(i), true
+}
+
+// Fault is one thing that is wrong with a file. Whoever wrote the file has to correct it; the text is made for them.
+type Fault struct {
+	// File is the name as it was given to Parse.
+	File string
+	// Line and Column count from 1, in characters. Column 0: the whole line; Line 0: the whole file.
+	Line, Column int
+	// Reason says what is wrong.
+	Reason string
+	// Suggestion says what to do, and may be empty.
+	Suggestion string
+}
+
+// Error returns "file:line:column: reason (suggestion)", without what is not known.
+func (f Fault) Error() string {
+	var b strings.Builder
+	b.WriteString(f.File)
+	if f.Line > 0 {
+		fmt.Fprintf(&b, ":%d", f.Line)
+	}
+	if f.Line > 0 && f.Column > 0 {
+		fmt.Fprintf(&b, ":%d", f.Column)
+	}
+	b.WriteString(": " + f.Reason)
+	if f.Suggestion != "" {
+		b.WriteString(" (" + f.Suggestion + ")")
+	}
+	return b.String()
+}
+
+// Faults is the error of Parse and of Collector.Err: all that is wrong, in
+// order of file, line and column. It is never empty when returned as an error.
+type Faults []Fault
+
+// Error returns the faults, one a line.
+func (f Faults) Error() string {
+	lines := make([]string, len(f))
+	for i, fault := range f {
+		lines[i] = fault.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Take moves the faults in err here; what is no fault is returned.
+func (f *Faults) Take(err error) error {
+	var faults Faults
+	if errors.As(err, &faults) {
+		*f = append(*f, faults...)
+		return nil
+	}
+	return err
+}
+
+// Sort puts the faults, for example of several files, in their order. Faults at the same place keep theirs.
+func (f Faults) Sort() {
+	slices.SortStableFunc(f, func(a, b Fault) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+}
+
+// knownShown bounds the words that a suggestion lists.
+const knownShown = 12
+
+// Suggest adds a fault about an unknown word. It suggests the closest known word or, if none is close, lists them.
+func (c *Collector) Suggest(n *Node, word string, known []string, reason string, args ...any) {
+	full := c.IsFull()
+	f := c.Add(n, reason, args...)
+	if full {
+		return
+	}
+	if near := Closest(word, known); near != "" {
+		f.Suggestion = fmt.Sprintf("did you mean %q?", near)
+		return
+	}
+	if len(known) == 0 {
+		f.Suggestion = "there are none here"
+		return
+	}
+	known = slices.Sorted(slices.Values(known))
+	known = slices.Compact(known)
+	more := ""
+	if len(known) > knownShown {
+		known, more = known[:knownShown], " …"
+	}
+	f.Suggestion = "known here: " + data.Shorten(strings.Join(known, ", ")) + more
+}
+
+// Advise adds a fault with what to do about it.
+func (c *Collector) Advise(n *Node, suggestion, reason string, args ...any) {
+	c.Add(n, reason, args...).Suggestion = suggestion
+}
+
+// maxWord is the longest word that is compared; longer ones are not typing errors.
+const maxWord = 64
+
+// maxAmong is with how many words one is compared at most: a large file has tens of thousands, and as many slips.
+const maxAmong = 1_000
+
+// Closest returns the word of among that word was probably meant to be, and "" when none is near: at most 2 or a third
+// of its characters are wrong, missing, too many or swapped with a neighbour, and no more than half. Case does not
+// count. Of words equally near it is the first. Of a long list only the first words are looked at.
+func Closest(word string, among []string) string {
+	if len(word) > maxWord {
+		return ""
+	}
+	w := []rune(strings.ToLower(word))
+	best, bestDistance := "", maxWord
+	for _, candidate := range among[:min(len(among), maxAmong)] {
+		if len(candidate) > maxWord {
+			continue
+		}
+		c := []rune(strings.ToLower(candidate))
+		d := distance(w, c)
+		longer := max(len(w), len(c))
+		if d < bestDistance && d <= max(2, longer/3) && 2*d <= longer {
+			best, bestDistance = candidate, d
+		}
+	}
+	return best
+}
+
+// DidYouMean asks for the word of among that is Closest, for a Fault's Suggestion; "" when none is near.
+func DidYouMean(word string, among []string) string {
+	near := Closest(word, among)
+	if near == "" {
+		return ""
+	}
+	return fmt.Sprintf("did you mean %q?", near)
+}
+
+// distance is the Damerau-Levenshtein distance in its usual restricted form: no part is edited twice.
+func distance(a, b []rune) int {
+	// Rows of the table: for the prefix of a before the last, the last, and the present character.
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := range a {
+		row[0] = i + 1
+		for j := range b {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			// One less of a, one more of b, or one for the other.
+			row[j+1] = min(last[j+1]+1, row[j]+1, last[j]+cost)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+		// NB: the oldest row is used again for the next.
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
 }

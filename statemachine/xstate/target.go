@@ -1,8 +1,11 @@
 package xstate
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 
+	"troupe/statemachine"
 	"troupe/statemachine/document"
 	"troupe/statemachine/xstate/internal/tree"
 )
@@ -155,4 +158,186 @@ func (r *reader) initial(s *state) *state {
 		}
 	}
 	return nil
+}
+
+type use uint8
+
+const (
+	plainEvent use = iota
+	patternEvent
+	always
+	delayed
+)
+
+var transitionKeys = []string{"target", "guard", "actions", "reenter", "meta", "description"}
+
+// on makes the transitions of events. XState tries the exact name first, then the longest pattern; here the order of the
+// file decides.
+func (r *reader) on(s *state, n *document.Node) *document.Node {
+	if n.Kind != document.Mapping {
+		r.add(n, "", "must be an object of event names, found %s", n.Kind)
+		return nil
+	}
+	fields := slices.Clone(n.Fields)
+	patterns := slices.ContainsFunc(fields, func(f document.Field) bool { return isPattern(f.Key.Text) })
+	if patterns && r.native == nil {
+		slices.SortStableFunc(fields, func(a, b document.Field) int { return order(a.Key.Text) - order(b.Key.Text) })
+	}
+	out, used := tree.Mapping(n), map[string]bool{}
+	for _, f := range fields {
+		r.onOne(out, used, s, f)
+	}
+	return out
+}
+
+// order is 0 for an exact name and behind it the longer patterns first.
+func order(name string) int {
+	if !isPattern(name) {
+		return 0
+	}
+	return 1<<20 - min(len(name), 1<<19)
+}
+
+func isPattern(name string) bool { return name == "*" || strings.HasSuffix(name, ".*") }
+
+func (r *reader) doneName(s *state) string { return "done.state." + s.name }
+
+// patternName checks the name in front of ".*".
+func (r *reader) patternName(at *document.Node, name string) bool {
+	if name == "done" || statemachine.IsReserved(statemachine.EventName(name+".x")) {
+		r.add(at, "give the events another name", "%q would take events that the machine itself raises here", at.Text)
+		return false
+	}
+	return r.eventName(at, name)
+}
+
+func (r *reader) onOne(out *document.Node, used map[string]bool, s *state, f document.Field) {
+	name, what := f.Key.Text, plainEvent
+	switch id, ok := strings.CutPrefix(name, "xstate.done.state."); {
+	case ok && r.byID[id] != nil:
+		name = r.doneName(r.byID[id])
+	case name == "*":
+		what = patternEvent
+	case strings.HasSuffix(name, ".*"):
+		what = patternEvent
+		if r.native == nil && !r.patternName(f.Key, strings.TrimSuffix(name, ".*")) {
+			return
+		}
+	case r.native != nil: // the parser judges our own names
+	case !r.eventName(f.Key, name):
+		return
+	default:
+		r.event(f.Key)
+	}
+	if used[name] {
+		r.add(f.Key, "leave one of them out", "%q has the same meaning as another key", tree.Clipped(f.Key.Text, 100))
+		return
+	}
+	if f.Value.Kind == document.Null {
+		r.add(f.Value, "write {} for a transition that does nothing", "null is no transition")
+		return
+	}
+	v := r.transitions(s, f.Value, what)
+	if v == nil {
+		v = tree.List(f.Value)
+	}
+	tree.PutAt(out, f.Key, name, v)
+	used[name] = true
+}
+
+// transitions makes the value of an event; nil when there are none.
+func (r *reader) transitions(s *state, v *document.Node, what use) *document.Node {
+	var list []*document.Node
+	for _, item := range tree.Items(v) {
+		if t := r.transition(s, item, what); t != nil {
+			list = append(list, t)
+		}
+	}
+	return tree.OneOrMore(v, list)
+}
+
+// transition makes one transition, in the short form where its target is all.
+func (r *reader) transition(s *state, v *document.Node, what use) *document.Node {
+	out := tree.Mapping(v)
+	target := v
+	if !tree.IsWord(v) {
+		if !r.known(v, transitionKeys, laterKeys) {
+			return nil
+		}
+		target = v.Field("target")
+	}
+	tree.Put(out, "target", list(target, r.targetNames(s, target, v)))
+	for _, f := range v.Fields {
+		switch f.Key.Text {
+		case "guard":
+			tree.Put(out, "guard", r.guardOf(f.Value))
+		case "actions":
+			tree.Put(out, "actions", r.actionsOf(f.Value))
+		case "reenter":
+			tree.Put(out, "reenter", tree.Word(f.Value, document.Bool, strconv.FormatBool(r.Bool(f.Value))))
+		case "description":
+			tree.Put(out, "description", tree.Text(f.Value, r.Text(f.Value)))
+		case "meta":
+			if withoutOwn(f.Value) != nil {
+				r.warn(f.Value, "", "meta of a transition has no place here and was left out")
+			}
+		}
+	}
+	r.entersAgain(s, target, out)
+	r.restore(out, v.Field("meta"))
+	r.applyNone(out, v, what)
+	if what == always && r.native == nil {
+		r.checkAlways(v, out)
+	}
+	if to := out.Field("target"); len(out.Fields) == 1 && tree.IsWord(to) {
+		return to
+	}
+	return out
+}
+
+func (r *reader) targetNames(s *state, target, t *document.Node) []string {
+	targets := r.targets(target, s)
+	if len(targets) == 0 {
+		return nil
+	}
+	if again := t.Field("reenter"); s.parent == nil && again != nil && again.Text == "true" && s.has("entry", "exit", "after", "invoke") {
+		r.add(again, "put what it has into a state inside", "the root cannot be entered again here, and it has entry, exit, after or invoke")
+	}
+	return r.names(target, targets)
+}
+
+// entersAgain adds reenter to a transition to the root from inside, which leaves everything and stands here for one to
+// the default entry.
+func (r *reader) entersAgain(s *state, target, out *document.Node) {
+	if s.parent == nil || out.Field("reenter") != nil {
+		return
+	}
+	for _, at := range tree.Items(target) {
+		if to := r.lookUp(at.Text, s); tree.IsWord(at) && to != nil && to.parent == nil {
+			tree.Put(out, "reenter", tree.Word(at, document.Bool, "true"))
+			return
+		}
+	}
+}
+
+// applyNone keeps the data of an event that only a pattern names from being applied.
+func (r *reader) applyNone(out, v *document.Node, what use) {
+	if what == patternEvent && r.native == nil {
+		tree.Put(out, "apply", tree.Text(v, "none"))
+	}
+}
+
+// checkAlways refuses eventless transitions that change nothing: XState takes them once, and here they never end.
+func (r *reader) checkAlways(v, out *document.Node) {
+	if out.Field("target") == nil && !r.assigns(v.Field("actions")) {
+		r.add(v, "give it a target, or an action that makes its guard false", "an eventless transition that neither leads to a state nor assigns anything would be taken again and again")
+	}
+}
+
+func list(at *document.Node, names []string) *document.Node {
+	out := make([]*document.Node, len(names))
+	for i, name := range names {
+		out[i] = tree.Text(at, name)
+	}
+	return tree.OneOrMore(at, out)
 }
