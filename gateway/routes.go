@@ -18,7 +18,6 @@ import (
 	"troupe/gateway/internal/tasks"
 )
 
-// groups are those who answer the routes.
 type groups struct {
 	forwarder forward.Forwarder
 	instances instances.Group
@@ -81,20 +80,17 @@ type Services struct {
 	// Presentations has how people see workflows and instances. Nil: nobody knows, and the routes for it answer 404.
 	Presentations design.Presentations
 	Portal        portal.Portal
-	// Sessions signs people in and out. Nil: nobody can sign in, and the routes for
-	// it answer 404.
+	// Sessions signs people in and out. Nil: nobody can sign in, and the routes for it answer 404.
 	Sessions session.Sessions
 	// Links signs people in who have a link. Nil: there are none.
 	Links session.Links
-	// Provider signs people in through an identity provider. Nil: there is none, and
-	// the routes for it answer 404.
+	// Provider signs people in through an identity provider. Nil: there is none, and the routes for it answer 404.
 	Provider session.Provider
 	// Users says who there is. Nil: users have no names but their login names.
 	Users kernel.Users
 	// Repository lists files. Nil: there are none, and its route answers 404.
 	Repository files.Repository
-	// Templates lists the parameters that templates declare. Nil: there are none, and the routes
-	// for them answer 404.
+	// Templates lists the parameters that templates declare. Nil: there are none, and the routes for them answer 404.
 	Templates files.Templates
 	// Definitions shows what was published. Nil: nothing, and the routes for it answer 404.
 	Definitions design.Definitions
@@ -109,6 +105,5 @@ type Services struct {
 	Cluster func() any
 	// Vitals is what the node holds and has done. It is asked once a second at most. Nil: nobody counts.
 	Vitals func() api.Vitals
-	// Parts are asked by /readyz; they do not decide whether a request is taken.
-	Parts []operate.Part
+	Parts  []operate.Part // asked by /readyz; they do not decide whether a request is taken
 }

@@ -28,15 +28,13 @@ import (
 //
 // Open may come before Start. Stop may come at any time and more than once.
 type Server struct {
-	kernel   *kernel.Kernel
-	groups   *groups
-	services Services // since Open
-	http     *http.Server
-	listen   listenFunc // net.Listen, but for tests
-	// lastBytesMax is how long Stop waits for the last bytes of answers; set by New.
-	lastBytesMax time.Duration
-	// failed gets the error that ended serving, if it was not Stop.
-	failed chan error
+	kernel       *kernel.Kernel
+	groups       *groups
+	services     Services // since Open
+	http         *http.Server
+	listen       listenFunc    // net.Listen, but for tests
+	lastBytesMax time.Duration // how long Stop waits for the last bytes of answers; set by New
+	failed       chan error    // failed gets the error that ended serving, if it was not Stop
 
 	mu struct {
 		sync.Mutex
@@ -47,8 +45,7 @@ type Server struct {
 	stopOnce sync.Once
 }
 
-// New returns a server that does nothing yet. An error names everything that is
-// wrong with the options.
+// New returns a server that does nothing yet. An error names everything that is wrong with the options.
 func New(o Options) (*Server, error) {
 	return newServer(o, func(table []kernel.Route) []kernel.Route { return table })
 }
@@ -81,8 +78,7 @@ func newServer(o Options, change func(table []kernel.Route) []kernel.Route) (*Se
 	return s, nil
 }
 
-// logWriter turns the log lines of net/http, which are about single connections
-// and the listener, into warnings.
+// logWriter turns the log lines of net/http, which are about single connections and the listener, into warnings.
 type logWriter struct{ log zerolog.Logger }
 
 func (w logWriter) Write(line []byte) (int, error) {
@@ -90,7 +86,6 @@ func (w logWriter) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// listenFunc is the type of net.Listen.
 type listenFunc func(network, address string) (net.Listener, error)
 
 // Start opens the port and serves until Stop. It returns when the port is open.
@@ -127,8 +122,7 @@ func (s *Server) run(l net.Listener, served chan<- struct{}) {
 // ServeHTTP answers every request, from any goroutine. doc.go says with what.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.kernel.ServeHTTP(w, r) }
 
-// Failed gets one error if the server stops accepting connections without Stop.
-// The caller should end the process.
+// Failed gets one error if the server stops accepting connections without Stop. The caller should end the process.
 func (s *Server) Failed() <-chan error { return s.failed }
 
 // Addr returns the address that Start listens on, nil before Start.
@@ -141,20 +135,18 @@ func (s *Server) Addr() net.Addr {
 	return s.mu.listener.Addr()
 }
 
-// Open begins to answer requests with the given services, which must work until
-// Stop has returned.
+// Open begins to answer requests with the given services, which must work until Stop has returned.
 func (s *Server) Open(services Services) {
 	s.services = services
 	s.groups.open(&services, s.Addr)
 	s.kernel.Open(&kernel.Services{Credentials: services.Credentials, Users: services.Users})
 }
 
-// Stop drains and closes the server: /readyz and new requests are answered with
-// 503, requests that were accepted before are answered as usual, for at most
-// Options.DrainMax or until ctx ends; then their context is cancelled, and the
-// connections are closed: with a reset in the middle of an answer. Streams to watchers end after DrainDelay. It takes at
-// most DrainDelay, DrainMax and two seconds. Calling it again waits for the first
-// call. It has no error; the log says whether all requests were answered in time.
+// Stop drains and closes the server: /readyz and new requests are answered with 503, requests that were accepted before
+// are answered as usual, for at most Options.DrainMax or until ctx ends; then their context is cancelled, and the
+// connections are closed: with a reset in the middle of an answer. Streams to watchers end after DrainDelay. It takes
+// at most DrainDelay, DrainMax and two seconds. Calling it again waits for the first call. It has no error; the log
+// says whether all requests were answered in time.
 func (s *Server) Stop(ctx context.Context) error {
 	s.stopOnce.Do(func() { s.stop(ctx) })
 	return nil

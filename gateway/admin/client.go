@@ -18,9 +18,8 @@ import (
 	"troupe/statemachine/document"
 )
 
-// Client sends requests to the server at a socket. Its methods may be called by any number
-// of goroutines. Errors of the server are of the same kinds of package failure as
-// those of the identity service, and read the same.
+// Client sends requests to the server at a socket. Its methods may be called by any number of goroutines. Errors of the
+// server are of the same kinds of package failure as those of the identity service, and read the same.
 type Client struct {
 	path string
 	http http.Client
@@ -49,10 +48,9 @@ func Transport(path string) http.RoundTripper {
 	}
 }
 
-// Create makes a token or a session, as identity.Service does: the secret exists
-// nowhere else. An error beside ErrNoServer and those of package failure other than
-// failure.ErrOutcomeUnknown leaves it open whether the credential was made; the list
-// shows it.
+// Create makes a token or a session, as identity.Service does: the secret exists nowhere else. An error beside
+// ErrNoServer and those of package failure other than failure.ErrOutcomeUnknown leaves it open whether the credential
+// was made; the list shows it.
 func (c *Client) Create(ctx context.Context, kind identity.Kind, request identity.CreateCredential) (secret string, made identity.Credential, err error) {
 	body := createRequest{User: string(request.User), Note: request.Note}
 	if request.Expires != 0 {
@@ -83,10 +81,9 @@ func (c *Client) Revoke(ctx context.Context, kind identity.Kind, id string) erro
 	return c.call(ctx, http.MethodDelete, pathOf(kind)+"/"+url.PathEscape(id), nil, new(emptyReply))
 }
 
-// SetPassword is that of identity.Service. An error beside ErrNoServer and those of
-// package failure other than failure.ErrOutcomeUnknown leaves it open whether the
-// password was set. A password that is not valid UTF-8 is failure.ErrInvalid here
-// already: JSON would change it.
+// SetPassword is that of identity.Service. An error beside ErrNoServer and those of package failure other than
+// failure.ErrOutcomeUnknown leaves it open whether the password was set. A password that is not valid UTF-8 is
+// failure.ErrInvalid here already: JSON would change it.
 func (c *Client) SetPassword(ctx context.Context, user identity.UserID, password string) error {
 	if !utf8.ValidString(password) {
 		return fmt.Errorf("set password of %q: %w", user, failure.Refuse(failure.ErrInvalid, "the password is not valid UTF-8"))

@@ -26,7 +26,6 @@ type Cluster interface {
 // errAlone is the error of commands for a cluster at a server that stands alone.
 var errAlone = failure.Refuse(failure.ErrConflict, "this server stands alone: `troupe cluster init` makes its home the first node of a cluster")
 
-// inviteRequest asks for a join key.
 type inviteRequest struct {
 	Expires time.Duration `json:"expires"` // nanoseconds
 }
@@ -81,8 +80,7 @@ func (c *Client) RemoveNode(ctx context.Context, node string, lost bool) error {
 	return c.call(ctx, http.MethodDelete, path, nil, new(emptyReply))
 }
 
-// passMax is how long a command waits for a node that leads the shard Meta, and passPause the pause
-// between two tries.
+// passMax is how long a command waits for a node that leads the shard Meta, and passPause the pause between two tries.
 const (
 	passMax   = 10 * time.Second
 	passPause = 50 * time.Millisecond

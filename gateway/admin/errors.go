@@ -14,8 +14,7 @@ var (
 	// ErrInUse is what Start answers when a server listens at the socket
 	// already. The caller should not start a second one.
 	ErrInUse = errors.New("a server is running there already")
-	// ErrNotSocket is what Start answers when the socket's path exists and is not a
-	// socket. A person has to look at it.
+	// ErrNotSocket is what Start answers when the socket's path exists and is not a socket. A person has to look at it.
 	ErrNotSocket = errors.New("the path exists and is not a socket")
 	// ErrUnknownRequest is wrapped by what a Client answers when the server does not
 	// know the request, because the two are of different versions.
@@ -56,7 +55,6 @@ func mappingOf(err error) errorMapping {
 	return errorMappings[len(errorMappings)-1]
 }
 
-// causeOf returns the error that a label names.
 func causeOf(label string) error {
 	for _, f := range errorMappings {
 		if f.label == label {

@@ -32,10 +32,9 @@ type OperationsOptions struct {
 	Log     zerolog.Logger
 }
 
-// Operations is the listener for those who run the service: /metrics is a JSON
-// object of each part's counters, /debug/pprof/ are Go's profiles. It has no
-// credentials and is off unless an address is set. On loopback it answers only
-// requests that name it or a loopback address in Host; others are 421.
+// Operations is the listener for those who run the service: /metrics is a JSON object of each part's counters,
+// /debug/pprof/ are Go's profiles. It has no credentials and is off unless an address is set. On loopback it answers
+// only requests that name it or a loopback address in Host; others are 421.
 type Operations struct {
 	http     *http.Server
 	listener net.Listener
@@ -80,8 +79,7 @@ func StartOperations(o OperationsOptions) (*Operations, error) {
 // Addr is where it listens.
 func (s *Operations) Addr() net.Addr { return s.listener.Addr() }
 
-// Stop closes the listener; a running profile is cut off. It can be called again,
-// and has no error.
+// Stop closes the listener; a running profile is cut off. It can be called again, and has no error.
 func (s *Operations) Stop(ctx context.Context) error {
 	s.stopOnce.Do(func() {
 		ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
@@ -94,9 +92,8 @@ func (s *Operations) Stop(ctx context.Context) error {
 	return nil
 }
 
-// checkHost refuses requests that reached the listener under a foreign name: a
-// page in a browser on this machine can make its own name resolve to loopback
-// (DNS rebinding), and then read the answers.
+// checkHost refuses requests that reached the listener under a foreign name: a page in a browser on this machine can
+// make its own name resolve to loopback (DNS rebinding), and then read the answers.
 func checkHost(configured string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
@@ -108,9 +105,8 @@ func checkHost(configured string, next http.Handler) http.Handler {
 	})
 }
 
-// servesHost reports whether a request with the header host, which came in at the
-// address local, is meant for the listener at the configured address. Away from
-// loopback any name is: there the network decides who reaches it.
+// servesHost reports whether a request with the header host, which came in at the address local, is meant for the
+// listener at the configured address. Away from loopback any name is: there the network decides who reaches it.
 func servesHost(configured string, local net.Addr, host string) bool {
 	if at, ok := local.(*net.TCPAddr); !ok || !at.IP.IsLoopback() {
 		return ok
@@ -122,8 +118,7 @@ func servesHost(configured string, local net.Addr, host string) bool {
 	return strings.EqualFold(name, "localhost") || name != "" && strings.EqualFold(name, hostOf(configured))
 }
 
-// hostOf returns the host of "host", "host:port", "[v6]" or "[v6]:port", empty
-// for anything else.
+// hostOf returns the host of "host", "host:port", "[v6]" or "[v6]:port", empty for anything else.
 func hostOf(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		return name

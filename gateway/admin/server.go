@@ -33,23 +33,20 @@ type Identities interface {
 
 // Homes is what publishing a home needs.
 type Homes interface {
-	// Publish checks a packed home as one set and makes it what is in use in the whole
-	// cluster, whichever node leads that. dryRun only checks it. The error of a home with faults is
-	// failure.ErrInvalid and wraps document.Faults.
+	// Publish checks a packed home as one set and makes it what is in use in the whole cluster, whichever node leads
+	// that. dryRun only checks it. The error of a home with faults is failure.ErrInvalid and wraps document.Faults.
 	Publish(ctx context.Context, archive []byte, dryRun bool) (api.PublishedHome, error)
 }
 
 // Options says how a Server works. Path and Identities must be set.
 type Options struct {
 	// Path is where the socket is made: HOME/admin.sock. Its folder must exist.
-	Path string
-	// Identities must work until Stop has returned.
-	Identities Identities
+	Path       string
+	Identities Identities // Identities must work until Stop has returned
 	// Check returns the faults for which the server would refuse the definitions in its
 	// home now, and what else it says of them. Nil: there are none.
 	Check func() (faults, warnings document.Faults, err error)
-	// Homes publishes homes. Nil: the server stands alone, and what asks for it is
-	// failure.ErrConflict.
+	// Homes publishes homes. Nil: the server stands alone, and what asks for it is failure.ErrConflict.
 	Homes Homes
 	// Cluster is the node that the server is. Nil: the server stands alone.
 	Cluster Cluster
@@ -59,13 +56,11 @@ type Options struct {
 	Leader func(*http.Request) (*http.Response, error)
 	// Operator answers requests below /workflow. Nil: nobody does.
 	Operator http.Handler
-	// Log takes requests that failed with an unexpected error (error), and start and
-	// stop (debug).
+	// Log takes requests that failed with an unexpected error (error), and start and stop (debug).
 	Log zerolog.Logger
 }
 
-// Limits of the socket. Its callers are commands of the same user, so nobody
-// needs to change them.
+// Limits of the socket. Its callers are commands of the same user, so nobody needs to change them.
 const (
 	bodyBytesMax = 64 << 10
 	readMax      = 5 * time.Second
@@ -81,8 +76,7 @@ type Server struct {
 	stopOnce sync.Once
 }
 
-// Start makes the socket and serves until Stop. Errors: ErrInUse, ErrNotSocket,
-// those of the file system.
+// Start makes the socket and serves until Stop. Errors: ErrInUse, ErrNotSocket, those of the file system.
 func Start(o Options) (*Server, error) {
 	l, err := listen(o.Path)
 	if err != nil {
@@ -127,7 +121,6 @@ func (s *Server) Stop(ctx context.Context) error {
 	return nil
 }
 
-// routes answers commands. passes: those that another node must carry out are passed on to it.
 func (s *Server) routes(passes bool) http.Handler {
 	mux := http.NewServeMux()
 	handleUpTo := func(bytesMax int64, pattern string, do func(r *http.Request) (any, error)) {
@@ -156,7 +149,6 @@ func (s *Server) routes(passes bool) http.Handler {
 	return mux
 }
 
-// decode reads a JSON body and refuses unknown members.
 func decode(r *http.Request, into any) error {
 	decoder := json.NewDecoder(r.Body)
 	decoder.DisallowUnknownFields()
@@ -224,7 +216,6 @@ func (s *Server) list(ctx context.Context, kind identity.Kind) (any, error) {
 	return answer, err
 }
 
-// carryOut answers a request with what do returns.
 func (s *Server) carryOut(w http.ResponseWriter, r *http.Request, do func(*http.Request) (any, error), passes bool) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {

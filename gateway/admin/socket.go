@@ -33,8 +33,7 @@ func withShortPath(path string, use func(short string) error) error {
 	return use(short)
 }
 
-// connect opens a connection to the socket. It answers ErrNoServer when nobody
-// listens.
+// connect opens a connection to the socket. It answers ErrNoServer when nobody listens.
 func connect(ctx context.Context, path string) (net.Conn, error) {
 	var c net.Conn
 	err := withShortPath(path, func(short string) error {
@@ -55,9 +54,8 @@ func listen(path string) (net.Listener, error) {
 		return nil, err
 	}
 	config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
-		// NB: Linux makes the file with the mode of the unbound socket, so there
-		// is no moment at which others could connect. Elsewhere this is refused
-		// and the mode is set below.
+		// NB: Linux makes the file with the mode of the unbound socket, so there is no moment at which others could
+		// connect. Elsewhere this is refused and the mode is set below.
 		return raw.Control(func(fd uintptr) { _ = syscall.Fchmod(int(fd), 0o600) })
 	}}
 	var l net.Listener

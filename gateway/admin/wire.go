@@ -33,14 +33,12 @@ const (
 	pathNodes    = pathCluster + "/nodes"
 )
 
-// createRequest asks for a token or a session.
 type createRequest struct {
 	User    string `json:"user"`
 	Expires string `json:"expires,omitempty"` // as time.Duration writes it
 	Note    string `json:"note,omitempty"`
 }
 
-// passwordRequest sets a password.
 type passwordRequest struct {
 	User     string `json:"user"`
 	Password string `json:"password"`
@@ -63,7 +61,6 @@ type faultList struct {
 	Warnings []api.FileFault `json:"warnings,omitempty"`
 }
 
-// publishReply says what is in use now, or why the home was refused.
 type publishReply struct {
 	api.PublishedHome
 	Faults []api.FileFault `json:"faults,omitempty"`
@@ -86,8 +83,7 @@ func faultsFromWire(wire []api.FileFault) (faults document.Faults) {
 
 type emptyReply struct{}
 
-// errorReply is the body of every status but 200: a label of errors.go, and the
-// text of the server's error.
+// errorReply is the body of every status but 200: a label of errors.go, and the text of the server's error.
 type errorReply struct {
 	Error   string `json:"error"`
 	Message string `json:"message"`

@@ -7,9 +7,8 @@ type DefinitionList struct {
 
 // PublishedWorkflow is a workflow with all its versions.
 type PublishedWorkflow struct {
-	ID string `json:"id"`
-	// Name is empty when the current version cannot be read.
-	Name      string   `json:"name"`
+	ID        string   `json:"id"`
+	Name      string   `json:"name"` // empty when the current version cannot be read
 	Current   uint64   `json:"current"`
 	Creatable bool     `json:"creatable"`
 	Versions  []uint64 `json:"versions"`
@@ -26,8 +25,7 @@ type Owners struct {
 	Users      []string `json:"users"`
 }
 
-// Definition answers GET definitions/{workflowId} and …/{version}: a version as it was
-// published.
+// Definition answers GET definitions/{workflowId} and …/{version}: a version as it was published.
 type Definition struct {
 	ID      string `json:"id"`
 	Version uint64 `json:"version"`
@@ -44,16 +42,39 @@ type Definition struct {
 
 // PublishedDefinition answers PUT definitions/{workflowId} and …/{version}.
 type PublishedDefinition struct {
-	ID      string `json:"id"`
-	Version uint64 `json:"version"`
-	// Current: new instances get it.
-	Current  bool        `json:"current"`
+	ID       string      `json:"id"`
+	Version  uint64      `json:"version"`
+	Current  bool        `json:"current"` // new instances get it
 	Warnings []FileFault `json:"warnings"`
 }
 
 // RetiredDefinition answers DELETE definitions/{workflowId} and …/{version}.
 type RetiredDefinition struct {
-	ID string `json:"id"`
-	// Versions are those that are gone, ascending.
-	Versions []uint64 `json:"versions"`
+	ID       string   `json:"id"`
+	Versions []uint64 `json:"versions"` // those that are gone, ascending
 }
+
+// AdminPath is in front of every path for admins, behind the service's own base path.
+const AdminPath = "/admin/api/v1"
+
+// PublishedHome answers PUT home: what is in use now, or would be.
+type PublishedHome struct {
+	Workflows int `json:"workflows"`
+	Templates int `json:"templates"`
+	Users     int `json:"users"`
+	// Warnings are what the author of a file should look at although it is allowed.
+	Warnings []FileFault `json:"warnings"`
+}
+
+// FileFault says what is wrong in a text file of a home.
+type FileFault struct {
+	File   string `json:"file"`
+	Line   int    `json:"line"` // Line and Column are from 1; 0 for the file as a whole
+	Column int    `json:"column"`
+	Reason string `json:"reason"`
+	// Suggestion is what to write in its place; it may be empty.
+	Suggestion string `json:"suggestion,omitempty"`
+}
+
+// NotANode is why nothing is published to a server that is not a node of a cluster.
+const NotANode = "this server is not a node of a cluster: it takes over the files of its home by itself when they change, and nothing has to be published"

@@ -2,8 +2,7 @@ package api
 
 import "encoding/json"
 
-// RoleInfo answers GET form-portal/role-info: the caller's roles with which forms and
-// checklists can be made.
+// RoleInfo answers GET form-portal/role-info: the caller's roles with which forms and checklists can be made.
 type RoleInfo struct {
 	Forms      []Role `json:"formRoles"`
 	Checklists []Role `json:"checklistRoles"`
@@ -15,8 +14,7 @@ type Role struct {
 	Name string `json:"name"`
 }
 
-// TemplateSummary is an element of what GET form-portal/{forms,checklists}/role/…
-// answers.
+// TemplateSummary is an element of what GET form-portal/{forms,checklists}/role/… answers.
 type TemplateSummary struct {
 	FormID       string `json:"formId"`
 	Name         string `json:"name"`
@@ -40,15 +38,12 @@ type Form struct {
 
 // FormView answers GET form-runtime/api/v1/form/….
 type FormView struct {
-	Form     Form   `json:"form"`
-	Category string `json:"category"`
-	// Template is nil when it is gone.
-	Template *Template       `json:"template"`
-	Data     json.RawMessage `json:"data"`
-	// Draft is the caller's; nil when there is none.
-	Draft *Draft `json:"draft"`
-	// States are of type Position.
-	States      json.RawMessage `json:"states"`
+	Form        Form            `json:"form"`
+	Category    string          `json:"category"`
+	Template    *Template       `json:"template"` // nil when it is gone
+	Data        json.RawMessage `json:"data"`
+	Draft       *Draft          `json:"draft"`       // the caller's; nil when there is none
+	States      json.RawMessage `json:"states"`      // of type Position
 	SubmittedAt int64           `json:"submittedAt"` // Unix milliseconds, 0 before
 	Editable    bool            `json:"editable"`
 }
@@ -57,9 +52,8 @@ type FormView struct {
 type TaskForm struct {
 	Task Task `json:"task"`
 	// Events are the names of those of Task.Events that are sent with the form's data; the others are sent without.
-	Events []string `json:"events"`
-	// The others are those of FormView.
-	Template *Template       `json:"template"`
+	Events   []string        `json:"events"`
+	Template *Template       `json:"template"` // The others are those of FormView
 	Data     json.RawMessage `json:"data"`
 	Draft    *Draft          `json:"draft"`
 	States   json.RawMessage `json:"states"`
@@ -77,11 +71,9 @@ type Draft struct {
 	DraftSaved
 	Data json.RawMessage `json:"data"`
 	// Template is the Digest of the template that the draft was written for; empty when that is not known.
-	Template string `json:"template"`
-	// TemplateChanged: the template is another now.
-	TemplateChanged bool `json:"templateChanged"`
-	// Misfits are what does not fit it then.
-	Misfits []Misfit `json:"misfits"`
+	Template        string   `json:"template"`
+	TemplateChanged bool     `json:"templateChanged"` // the template is another now
+	Misfits         []Misfit `json:"misfits"`         // what does not fit it then
 }
 
 // Misfit is a place in a draft that does not fit the template.
@@ -94,16 +86,14 @@ type Misfit struct {
 type FormPage struct {
 	Forms []PagedForm `json:"forms"`
 	Next  *string     `json:"next"`
-	// Count is nil when it was not asked.
-	Count *FormCount `json:"count,omitempty"`
+	Count *FormCount  `json:"count,omitempty"` // nil when it was not asked
 }
 
 // RequestPage answers GET workflow/api/v1/requests.
 type RequestPage struct {
-	Forms []Request `json:"forms"`
-	Next  *string   `json:"next"`
-	// Count is nil when it was not asked.
-	Count *FormCount `json:"count,omitempty"`
+	Forms []Request  `json:"forms"`
+	Next  *string    `json:"next"`
+	Count *FormCount `json:"count,omitempty"` // nil when it was not asked
 }
 
 // Request is something that the caller has created. Of an instance that is no form, the members of templates are empty, and Name is that
@@ -118,9 +108,8 @@ type Request struct {
 // may not read the instance any more.
 type PagedForm struct {
 	Form
-	Title *string `json:"title"`
-	// States are its positions.
-	States  []Status      `json:"states"`
+	Title   *string       `json:"title"`
+	States  []Status      `json:"states"` // its positions
 	Columns []ColumnValue `json:"columns"`
 }
 
@@ -138,10 +127,8 @@ type Template struct {
 	Schema      json.RawMessage `json:"schema,omitempty"`
 	UI          json.RawMessage `json:"ui,omitempty"`
 	Items       []Item          `json:"items,omitempty"`
-	// Submit is the event that submits the form; empty: none does.
-	Submit string `json:"submit,omitempty"`
-	// Digest is another one when what the form asks is.
-	Digest string `json:"digest"`
+	Submit      string          `json:"submit,omitempty"` // the event that submits the form; empty: none does
+	Digest      string          `json:"digest"`           // another one when what the form asks is
 }
 
 // Item is one line of a checklist.
@@ -152,8 +139,7 @@ type Item struct {
 	Required bool   `json:"required"`
 }
 
-// TemplatePage answers GET form-runtime/api/v1/template/…: what a page asks before it
-// makes a form.
+// TemplatePage answers GET form-runtime/api/v1/template/…: what a page asks before it makes a form.
 type TemplatePage struct {
 	Template      *Template `json:"template"`
 	Workflows     []Choice  `json:"workflows"`

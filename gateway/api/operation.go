@@ -9,9 +9,8 @@ type Pending struct {
 	Children   []Child           `json:"children"`
 	// Ended is "done" when all state machines have reached a final node, and "cancelled" when the instance was stopped, or its
 	// parent has cancelled it; nil while it goes on.
-	Ended *string `json:"ended"`
-	// Version is that of the definition that the instance runs under.
-	Version uint64 `json:"version"`
+	Ended   *string `json:"ended"`
+	Version uint64  `json:"version"` // that of the definition that the instance runs under
 }
 
 // Child is an instance that another one has invoked.
@@ -38,17 +37,15 @@ type Timer struct {
 
 // PendingDelivery is what an instance has sent out and what has not arrived.
 type PendingDelivery struct {
-	ID       string `json:"id"`
-	Kind     string `json:"kind"` // "webhook", "mail" or "invoke"
-	Name     string `json:"name"` // of the webhook, or the workflow of the other instance; empty for a mail
-	State    string `json:"state"`
-	Attempts uint32 `json:"attempts"`
-	// NextAttempt is nil when there is none.
-	NextAttempt *string `json:"nextAttempt"`
-	// URL, LastStatus and LastError are for holders of mod-workflows.
-	URL        string `json:"url,omitempty"`
-	LastStatus uint32 `json:"lastStatus,omitempty"`
-	LastError  string `json:"lastError,omitempty"`
+	ID          string  `json:"id"`
+	Kind        string  `json:"kind"` // "webhook", "mail" or "invoke"
+	Name        string  `json:"name"` // of the webhook, or the workflow of the other instance; empty for a mail
+	State       string  `json:"state"`
+	Attempts    uint32  `json:"attempts"`
+	NextAttempt *string `json:"nextAttempt"`   // nil when there is none
+	URL         string  `json:"url,omitempty"` // URL, LastStatus and LastError are for holders of mod-workflows
+	LastStatus  uint32  `json:"lastStatus,omitempty"`
+	LastError   string  `json:"lastError,omitempty"`
 }
 
 // DeliveryList answers GET outbox.
@@ -68,9 +65,8 @@ type Delivery struct {
 	Attempts    uint32  `json:"attempts"`
 	Created     string  `json:"created"`
 	NextAttempt *string `json:"nextAttempt"`
-	// LastStatus is that of the last answer, 0 without one.
-	LastStatus uint32 `json:"lastStatus"`
-	LastError  string `json:"lastError"`
+	LastStatus  uint32  `json:"lastStatus"` // that of the last answer, 0 without one
+	LastError   string  `json:"lastError"`
 }
 
 // IncidentList answers GET incidents.
@@ -104,9 +100,8 @@ type Incident struct {
 
 // IncidentValue is what an expression has read.
 type IncidentValue struct {
-	Path string `json:"path"`
-	// Value is JSON, cut when it is long; nil: there was none.
-	Value *string `json:"value"`
+	Path  string  `json:"path"`
+	Value *string `json:"value"` // JSON, cut when it is long; nil: there was none
 }
 
 // TimerList answers GET timers.
@@ -129,36 +124,30 @@ type ScheduleList struct {
 
 // Schedule creates instances of a workflow at times.
 type Schedule struct {
-	WorkflowID string `json:"workflowId"`
-	Name       string `json:"name"`
-	Cron       string `json:"cron"`
-	Zone       string `json:"zone"`
-	Paused     bool   `json:"paused"`
-	// Last is when an instance was created last, Next when one will be; nil: never.
-	Last *string `json:"last"`
-	Next *string `json:"next"`
-	// LastError is why the last run created none.
-	LastError string `json:"lastError"`
+	WorkflowID string  `json:"workflowId"`
+	Name       string  `json:"name"`
+	Cron       string  `json:"cron"`
+	Zone       string  `json:"zone"`
+	Paused     bool    `json:"paused"`
+	Last       *string `json:"last"` // when an instance was created last, Next when one will be; nil: never
+	Next       *string `json:"next"`
+	LastError  string  `json:"lastError"` // why the last run created none
 }
 
 // OperationRequest is the body of POST outbox/{id}, incidents/{id} and schedules/{workflowId}/{name}.
 type OperationRequest struct {
-	// Action is "retry" or "drop", and of a schedule "pause", "resume" or "run".
-	Action string `json:"action"`
+	Action string `json:"action"` // "retry" or "drop", and of a schedule "pause", "resume" or "run"
 }
 
 // StopRequest is the body of POST instance/{workflowId}/{instanceId}/stop.
 type StopRequest struct {
-	// Tree is true: with an instance all that it has invoked ends.
-	Tree bool `json:"tree"`
+	Tree bool `json:"tree"` // true: with an instance all that it has invoked ends
 }
 
 // MigrationRequest is the body of POST instances/{workflowId}/migrate.
 type MigrationRequest struct {
-	// Plan is an object, or a string with YAML.
-	Plan json.RawMessage `json:"plan"`
-	// Filter is an object; nothing matches all.
-	Filter json.RawMessage `json:"filter,omitempty"`
+	Plan   json.RawMessage `json:"plan"`             // an object, or a string with YAML
+	Filter json.RawMessage `json:"filter,omitempty"` // an object; nothing matches all
 	DryRun bool            `json:"dryRun,omitempty"`
 	// Limit is the most instances, 1 to 1000. 0: 1000.
 	Limit int `json:"limit,omitempty"`
@@ -171,12 +160,82 @@ type MigrationAnswer struct {
 	Matched  int                `json:"matched"`
 	Migrated int                `json:"migrated"`
 	Refused  []MigrationRefusal `json:"refused"`
-	// Next goes into the next request; nil when there are no more instances.
-	Next *string `json:"next"`
+	Next     *string            `json:"next"` // Next goes into the next request; nil when there are no more instances
 }
 
 // MigrationRefusal is an instance that stayed as it was, and why.
 type MigrationRefusal struct {
 	InstanceID string `json:"instanceId"`
 	Reason     string `json:"reason"`
+}
+
+// Health answers GET admin/api/v1/health: how the node that answers is. Counters run from Started on.
+type Health struct {
+	TS      string       `json:"ts"`
+	Started string       `json:"started"`
+	Ready   bool         `json:"ready"`
+	Build   Build        `json:"build"`
+	Parts   []HealthPart `json:"parts"`
+	// Cluster is what "verbose" of /readyz has; nil on a server that stands alone.
+	Cluster  any           `json:"cluster"`
+	Requests RequestCounts `json:"requests"`
+	// Vitals is nil while nobody counts them.
+	*Vitals
+}
+
+// Build says from what the program was made.
+type Build struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit"`
+	Go      string `json:"go"`
+}
+
+// HealthPart is a part of the service.
+type HealthPart struct {
+	Name     string `json:"name"`
+	Ready    bool   `json:"ready"`
+	Optional bool   `json:"optional"`         // Optional parts do not keep the service from being ready
+	Reason   string `json:"reason,omitempty"` // Reason says why the part is not ready
+}
+
+// RequestCounts are about requests. InFlight, Places, Connections and Watchers are present values.
+type RequestCounts struct {
+	Answered    uint64 `json:"answered"`
+	Failed      uint64 `json:"failed"` // with 5xx, or cut
+	Shed        uint64 `json:"shed"`
+	InFlight    int64  `json:"inFlight"`
+	Places      int64  `json:"places"`
+	Connections int64  `json:"connections"`
+	Watchers    int64  `json:"watchers"`
+}
+
+// Vitals are what a node holds, and what it has done.
+type Vitals struct {
+	Store StoreVitals `json:"store"`
+	Work  WorkVitals  `json:"work"`
+}
+
+// StoreVitals are about the store. DiskBytes, FreeBytes and Waiting are present values.
+type StoreVitals struct {
+	DiskBytes uint64 `json:"diskBytes"`
+	FreeBytes int64  `json:"freeBytes"` // on the file system; -1 when it does not say
+	Waiting   int    `json:"waiting"`   // commits not answered yet
+	Committed uint64 `json:"committed"`
+	Syncs     uint64 `json:"syncs"`
+	// SyncMicroseconds is the mean of one sync, over all of them.
+	SyncMicroseconds int64  `json:"syncMicroseconds"`
+	Stalls           uint64 `json:"stalls"`
+	Faults           uint64 `json:"faults"` // failed background work, and reads of damaged data
+}
+
+// WorkVitals are about instances. Awake and LateMilliseconds are present values.
+type WorkVitals struct {
+	Awake            int64 `json:"awake"`
+	Creates          int64 `json:"creates"`
+	Events           int64 `json:"events"`
+	Incidents        int64 `json:"incidents"`
+	Fired            int64 `json:"fired"` // timers
+	LateMilliseconds int64 `json:"lateMilliseconds"`
+	Delivered        int64 `json:"delivered"`
+	Dead             int64 `json:"dead"`
 }

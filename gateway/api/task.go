@@ -4,29 +4,25 @@ import "encoding/json"
 
 // Task is work for people that an instance waits for.
 type Task struct {
-	TaskID         string `json:"taskId"`
-	WorkflowID     string `json:"workflowId"`
-	InstanceID     string `json:"instanceId"`
-	StateMachineID string `json:"stateMachineId"`
-	NodeID         string `json:"nodeId"`
-	// Title and Description are in the reader's language.
-	Title       string  `json:"title"`
-	Description *string `json:"description"` // nil: none
-	Status      string  `json:"status"`      // "open", "claimed" or "done"
-	Created     string  `json:"created"`
-	Due         *string `json:"due"` // nil: never
-	Priority    int     `json:"priority"`
-	// Assignee has the task; nil: nobody.
-	Assignee     *string    `json:"assignee"`
-	AssigneeName *string    `json:"assigneeName"`
-	Candidates   Candidates `json:"candidates"`
+	TaskID         string     `json:"taskId"`
+	WorkflowID     string     `json:"workflowId"`
+	InstanceID     string     `json:"instanceId"`
+	StateMachineID string     `json:"stateMachineId"`
+	NodeID         string     `json:"nodeId"`
+	Title          string     `json:"title"`       // Title and Description are in the reader's language
+	Description    *string    `json:"description"` // nil: none
+	Status         string     `json:"status"`      // "open", "claimed" or "done"
+	Created        string     `json:"created"`
+	Due            *string    `json:"due"` // nil: never
+	Priority       int        `json:"priority"`
+	Assignee       *string    `json:"assignee"` // Assignee has the task; nil: nobody
+	AssigneeName   *string    `json:"assigneeName"`
+	Candidates     Candidates `json:"candidates"`
 	// Requester has created the instance; nil: the caller may not know.
-	Requester     *string `json:"requester"`
-	RequesterName *string `json:"requesterName"`
-	// Form is the template of a form for the data of the events; nil: none.
-	Form *string `json:"form"`
-	// Events are what the caller may send now to bring it on.
-	Events []TaskEvent `json:"events"`
+	Requester     *string     `json:"requester"`
+	RequesterName *string     `json:"requesterName"`
+	Form          *string     `json:"form"`   // the template of a form for the data of the events; nil: none
+	Events        []TaskEvent `json:"events"` // what the caller may send now to bring it on
 	// Done says who has brought a task on, when, and with which event; nil while it is open.
 	Done *TaskEnd `json:"done"`
 }
@@ -57,8 +53,7 @@ type TaskEnd struct {
 type TaskList struct {
 	Tasks []Task  `json:"tasks"`
 	Next  *string `json:"next"`
-	// Count is nil when it was not asked for, or would have taken too long.
-	Count *int64 `json:"count"`
+	Count *int64  `json:"count"` // nil when it was not asked for, or would have taken too long
 }
 
 // TaskRequest asks POST task to change who has a task.
@@ -100,8 +95,7 @@ type Activity struct {
 	User     *string `json:"user"` // nil: nobody
 	UserName *string `json:"userName"`
 
-	// Of a history entry.
-	Sequence        uint64          `json:"sequence,omitempty"`
+	Sequence        uint64          `json:"sequence,omitempty"` // Of a history entry
 	StartState      []string        `json:"startState,omitempty"`
 	TransitionEvent *string         `json:"transitionEvent,omitempty"`
 	EndState        []string        `json:"endState,omitempty"`
@@ -111,8 +105,7 @@ type Activity struct {
 
 	Text string `json:"text,omitempty"` // of a comment
 
-	// Of a task that was claimed, released or assigned.
-	Action         string  `json:"action,omitempty"`
+	Action         string  `json:"action,omitempty"` // Of a task that was claimed, released or assigned
 	TaskID         string  `json:"taskId,omitempty"`
 	StateMachineID string  `json:"stateMachineId,omitempty"`
 	NodeID         string  `json:"nodeId,omitempty"`

@@ -7,8 +7,7 @@ import (
 	"net/http"
 )
 
-// BatchMax is how many items a BatchRequest may have, and BatchBytesMax how many bytes in
-// all.
+// BatchMax is how many items a BatchRequest may have, and BatchBytesMax how many bytes in all.
 const (
 	BatchMax      = 10_000
 	BatchBytesMax = 16 << 20
@@ -16,9 +15,8 @@ const (
 
 // BatchRequest asks for many events and creates at once.
 type BatchRequest struct {
-	// Items are JSON objects: {workflowId, instanceId, event: {name, data, id}} is an
-	// event, and {workflowId, data: {svcPublic, svcPrivate}} a create. Those of one
-	// instance are done in their order.
+	// Items are JSON objects: {workflowId, instanceId, event: {name, data, id}} is an event, and {workflowId, data:
+	// {svcPublic, svcPrivate}} a create. Those of one instance are done in their order.
 	Items []json.RawMessage
 	// Key is the idempotency key of the whole batch, as in CreateRequest: with it the
 	// same items are done once, however often they are sent.
@@ -44,10 +42,9 @@ func (r *BatchResult) Err() error {
 	return &Error{Status: r.Status, Code: r.Code, Message: r.Message}
 }
 
-// Batch sends many events and creates. Each result stands where its item does, and is
-// durable when Batch returns. An error is of the batch as a whole; it is one of those of
-// Create. Items that were refused are tried again when the same batch is sent again with
-// the same key.
+// Batch sends many events and creates. Each result stands where its item does, and is durable when Batch returns. An
+// error is of the batch as a whole; it is one of those of Create. Items that were refused are tried again when the same
+// batch is sent again with the same key.
 func (c *Client) Batch(ctx context.Context, r BatchRequest) (results []BatchResult, err error) {
 	defer asking(&err, "send a batch")
 	var body bytes.Buffer

@@ -28,20 +28,17 @@ type ChangePage struct {
 	Changes []Change
 	// Next is the cursor behind them. It is never empty.
 	Next string
-	// Raw is the whole answer as it came.
-	Raw json.RawMessage
+	Raw  json.RawMessage // the whole answer as it came
 }
 
 // Change is an entry as the service answered it.
 type Change struct {
 	api.Watched
-	// Raw is the change as it came.
-	Raw json.RawMessage
+	Raw json.RawMessage // the change as it came
 }
 
-// Changes returns one page. Each entry comes at least once, those of an instance in their order; it may
-// have none, also when more comes behind it. An *Error of status 410 says that the service no longer has
-// what comes behind the cursor.
+// Changes returns one page. Each entry comes at least once, those of an instance in their order; it may have none, also
+// when more comes behind it. An *Error of status 410 says that the service no longer has what comes behind the cursor.
 func (c *Client) Changes(ctx context.Context, r ChangesRequest) (page *ChangePage, err error) {
 	defer asking(&err, "changes of %s", r.WorkflowID)
 	if r.WorkflowID != "" {

@@ -17,8 +17,7 @@ import (
 	"troupe/gateway/api"
 )
 
-// Client asks one service. Its methods may be called by any number of
-// goroutines. Make it with New.
+// Client asks one service. Its methods may be called by any number of goroutines. Make it with New.
 type Client struct {
 	options Options
 	address *url.URL    // without a slash at its end
@@ -50,33 +49,27 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
-// Close closes the connections that are idle, also those of Options.HTTP. Calls
-// under way go on.
+// Close closes the connections that are idle, also those of Options.HTTP. Calls under way go on.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// request is one request of a call.
 type request struct {
-	method string
-	base   string   // empty: api.BasePath
-	path   []string // behind it
-	query  url.Values
-	body   []byte
-	// content is the type of the body; empty: JSON.
-	content string
-	// key is the idempotency key; empty for what has none, which is only read.
-	key     string
+	method  string
+	base    string   // empty: api.BasePath
+	path    []string // behind it
+	query   url.Values
+	body    []byte
+	content string // the type of the body; empty: JSON
+	key     string // the idempotency key; empty for what has none, which is only read
 	ifMatch uint64 // 0: none
 	minimal bool   // without history
 }
 
-// answer is what came back with a 200.
 type answer struct {
 	header http.Header
 	body   []byte
 }
 
-// sequence reads the entity tag of an instance, which may be that of packed
-// bytes; 0 when there is none.
+// sequence reads the entity tag of an instance, which may be that of packed bytes; 0 when there is none.
 func (a *answer) sequence() uint64 {
 	tag := strings.Trim(a.header.Get("ETag"), `"`)
 	n, err := strconv.ParseUint(strings.TrimSuffix(tag, api.GzipSuffix), 10, 64)
@@ -94,8 +87,7 @@ func decode(text []byte, to any) error {
 	return nil
 }
 
-// encode is json.Marshal without its escapes for HTML, so that free-form data
-// goes out as it is.
+// encode is json.Marshal without its escapes for HTML, so that free-form data goes out as it is.
 func encode(body any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -106,7 +98,6 @@ func encode(body any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// newRequest makes the HTTP request of one attempt.
 func (c *Client) newRequest(ctx context.Context, r *request) (*http.Request, error) {
 	target := c.address.JoinPath(append([]string{cmp.Or(r.base, api.BasePath)}, r.path...)...)
 	target.RawQuery = r.query.Encode()
@@ -142,7 +133,6 @@ func (c *Client) newRequest(ctx context.Context, r *request) (*http.Request, err
 	return out, nil
 }
 
-// attempt sends a request once and reads the whole answer.
 func (c *Client) attempt(ctx context.Context, r *request) (*answer, error) {
 	out, err := c.newRequest(ctx, r)
 	if err != nil {
@@ -166,8 +156,7 @@ func (c *Client) attempt(ctx context.Context, r *request) (*answer, error) {
 	return &answer{header: in.Header, body: body}, nil
 }
 
-// broken names the service in an error of the network, in place of the whole
-// URL: a filter may be long, or private.
+// broken names the service in an error of the network, in place of the whole URL: a filter may be long, or private.
 func (c *Client) broken(err error) error {
 	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
 		err = wrapped.Err
@@ -178,7 +167,6 @@ func (c *Client) broken(err error) error {
 // faultBytesMax is how much of the body of an error is read.
 const faultBytesMax = 1 << 20
 
-// readError makes an Error of an answer that is no success.
 func readError(in *http.Response) *Error {
 	e := &Error{Status: in.StatusCode}
 	// NB: an error in the middle leaves the status, which says enough.

@@ -13,13 +13,11 @@ import (
 )
 
 var (
-	// ErrInvalid is wrapped when a request cannot be sent as it is: an identifier,
-	// a key or a limit that no service takes, or data that is no JSON. The caller
-	// must correct it.
+	// ErrInvalid is wrapped when a request cannot be sent as it is: an identifier, a key or a limit that no service
+	// takes, or data that is no JSON. The caller must correct it.
 	ErrInvalid = errors.New("invalid request")
-	// ErrOutcomeUnknown is wrapped, beside the cause, by errors of Create and
-	// Send when the service may have done what was asked. Ask again with the same
-	// key, which UnknownError has: it is done once in all.
+	// ErrOutcomeUnknown is wrapped, beside the cause, by errors of Create and Send when the service may have done what
+	// was asked. Ask again with the same key, which UnknownError has: it is done once in all.
 	ErrOutcomeUnknown = errors.New("it is not known whether this was done")
 	// ErrProtocol is wrapped when an answer is none of this interface, or larger
 	// than Options allow. Either the address is wrong or the service is newer.
@@ -28,21 +26,16 @@ var (
 
 // Error is what the service refused.
 type Error struct {
-	// Status is the HTTP status.
-	Status int
+	Status int // the HTTP status
 	// Code is the member "error" of the body, such as "NotFound"; empty when the
 	// answer is not from the service but from something in front of it.
-	Code string
-	// Message is for people, and not to be relied on.
-	Message string
-	// RetryAfter is how long to wait before asking again; 0 when the answer does
-	// not say.
+	Code    string
+	Message string // for people, and not to be relied on
+	// RetryAfter is how long to wait before asking again; 0 when the answer does not say.
 	RetryAfter time.Duration
-	// Faults are those of the files of a home that was refused.
-	Faults []api.FileFault
+	Faults     []api.FileFault // those of the files of a home that was refused
 
-	// notApplied says that a Retry-After stood there, however short.
-	notApplied bool
+	notApplied bool // notApplied says that a Retry-After stood there, however short
 }
 
 // Error returns status, code and message; what does not print is escaped.
@@ -58,9 +51,8 @@ func (e *Error) Error() string {
 	return text + ": " + Printable(message)
 }
 
-// Printable escapes what does not print, so that it can be shown on a terminal:
-// control characters, line ends, marks that turn the direction of writing, bytes
-// that are no UTF-8.
+// Printable escapes what does not print, so that it can be shown on a terminal: control characters, line ends, marks
+// that turn the direction of writing, bytes that are no UTF-8.
 func Printable(s string) string {
 	var b strings.Builder
 	for len(s) > 0 {
@@ -89,8 +81,7 @@ type UnknownError struct {
 	// Cause is why the last attempt failed. Where that one surely did nothing, but one
 	// before it may have, its text says so.
 	Cause error
-	// Key is the idempotency key with which to ask again.
-	Key string
+	Key   string // the idempotency key with which to ask again
 }
 
 // Error returns the cause and the key.
@@ -101,7 +92,6 @@ func (u *UnknownError) Error() string {
 // Unwrap returns ErrOutcomeUnknown and the cause.
 func (u *UnknownError) Unwrap() []error { return []error{ErrOutcomeUnknown, u.Cause} }
 
-// invalid returns an error that wraps ErrInvalid.
 func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
 }

@@ -14,23 +14,19 @@ import (
 // Instance is an instance as the service answered it.
 type Instance struct {
 	api.Instance
-	// Sequence is the number of its history entries, for SendRequest.IfMatch. It
-	// is 0 in lists, which do not say it.
+	// Sequence is the number of its history entries, for SendRequest.IfMatch. It is 0 in lists, which do not say it.
 	Sequence uint64
-	// Raw is the record as it came.
-	Raw json.RawMessage
+	Raw      json.RawMessage // the record as it came
 }
 
 // CreateRequest asks for a new instance.
 type CreateRequest struct {
-	WorkflowID string
-	// Public and Private are JSON objects; nil is none.
-	Public, Private json.RawMessage
+	WorkflowID      string
+	Public, Private json.RawMessage // Public and Private are JSON objects; nil is none
 	// Key is the idempotency key: 1 to 255 visible ASCII characters that do not
 	// begin with a quote. Empty: one is drawn.
-	Key string
-	// Minimal asks for the answer without its history.
-	Minimal bool
+	Key     string
+	Minimal bool // Minimal asks for the answer without its history
 }
 
 // Create makes an instance; it is durable when Create returns. Errors wrap
@@ -50,20 +46,16 @@ func (c *Client) Create(ctx context.Context, r CreateRequest) (made *Instance, e
 // SendRequest asks to send an event to an instance.
 type SendRequest struct {
 	WorkflowID, InstanceID string
-	// Event is the event's name.
-	Event string
-	// Data is a JSON object; nil is none.
-	Data json.RawMessage
+	Event                  string          // the event's name
+	Data                   json.RawMessage // a JSON object; nil is none
 	// IfMatch is the Sequence that the instance must have; otherwise nothing is
 	// done and the error's status is 412. 0: any.
 	IfMatch uint64
-	// Key and Minimal are as in CreateRequest.
-	Key     string
+	Key     string // Key and Minimal are as in CreateRequest
 	Minimal bool
 }
 
-// Send sends an event; its outcome is durable when Send returns. Errors are
-// those of Create.
+// Send sends an event; its outcome is durable when Send returns. Errors are those of Create.
 func (c *Client) Send(ctx context.Context, r SendRequest) (moved *Instance, err error) {
 	defer asking(&err, "send %s to %s/%s", r.Event, r.WorkflowID, r.InstanceID)
 	if err := checkInstance(r.WorkflowID, r.InstanceID); err != nil {
@@ -75,7 +67,6 @@ func (c *Client) Send(ctx context.Context, r SendRequest) (moved *Instance, err 
 	return c.change(ctx, &request{path: []string{"event"}, key: r.Key, ifMatch: r.IfMatch, minimal: r.Minimal}, &body)
 }
 
-// change posts what changes an instance, and returns the instance.
 func (c *Client) change(ctx context.Context, r *request, body any) (*Instance, error) {
 	if r.key == "" {
 		r.key = NewKey()
@@ -91,7 +82,6 @@ func (c *Client) change(ctx context.Context, r *request, body any) (*Instance, e
 	return c.instance(ctx, r)
 }
 
-// instance sends a request that is answered with an instance.
 func (c *Client) instance(ctx context.Context, r *request) (*Instance, error) {
 	a, err := c.call(ctx, r)
 	if err != nil {
@@ -108,7 +98,6 @@ func (c *Client) instance(ctx context.Context, r *request) (*Instance, error) {
 	return i, nil
 }
 
-// get reads what is at a path into a struct of package api.
 func (c *Client) get(ctx context.Context, path []string, query url.Values, to any) (*answer, error) {
 	a, err := c.call(ctx, &request{method: http.MethodGet, path: path, query: query})
 	if err != nil {
@@ -117,7 +106,6 @@ func (c *Client) get(ctx context.Context, path []string, query url.Values, to an
 	return a, decode(a.body, to)
 }
 
-// read takes a record apart.
 func (i *Instance) read(record json.RawMessage) error {
 	i.Raw = record
 	if err := decode(record, &i.Instance); err != nil {
@@ -149,8 +137,7 @@ func checkKey(key string) error {
 // InstanceRequest names an instance.
 type InstanceRequest struct {
 	WorkflowID, InstanceID string
-	// Minimal asks for it without its history.
-	Minimal bool
+	Minimal                bool // Minimal asks for it without its history
 }
 
 // Instance returns an instance as everything acknowledged before has left it.
@@ -176,11 +163,9 @@ func (c *Client) Choices(ctx context.Context) (choices []api.Choice, err error) 
 
 // Events is what can be sent to an instance.
 type Events struct {
-	Events []api.Event
-	// Sequence is that of the instance for which this holds.
-	Sequence uint64
-	// Raw is the whole answer as it came.
-	Raw json.RawMessage
+	Events   []api.Event
+	Sequence uint64          // that of the instance for which this holds
+	Raw      json.RawMessage // the whole answer as it came
 }
 
 // Events lists the events that the caller may send to an instance now.

@@ -11,41 +11,32 @@ import (
 	"troupe/gateway/api"
 )
 
-// pageMax is the most that a page may be asked to hold.
 const pageMax = 1000
 
 // ListRequest asks for instances of a workflow.
 type ListRequest struct {
 	WorkflowID string
-	// Filter is the JSON of a filter; empty matches all.
-	Filter string
-	// Limit is the most that one page holds, 1 to 1000. 0: InstancePages takes
-	// 500; Instances asks for all in one answer, which has no next page and must
-	// fit into Options.BodyBytesMax.
+	Filter     string // the JSON of a filter; empty matches all
+	// Limit is the most that one page holds, 1 to 1000. 0: InstancePages takes 500; Instances asks for all in one
+	// answer, which has no next page and must fit into Options.BodyBytesMax.
 	Limit int
-	// Cursor is InstancePage.Next of the page before; empty begins at the start.
-	// It needs a Limit.
+	// Cursor is InstancePage.Next of the page before; empty begins at the start. It needs a Limit.
 	Cursor string
-	// Sort is "_id", an indexed path such as "svcPublic.customerId", or one of
-	// them behind "-"; empty is "_id".
+	// Sort is "_id", an indexed path such as "svcPublic.customerId", or one of them behind "-"; empty is "_id".
 	Sort string
 	// Fields names what entries have besides _id, workflowId, svcPublic and
 	// states: "svcHistory", "svcRedirect", "svcPrivate".
-	Fields []string
-	// Count asks how many match in all, Explain how they were found.
-	Count, Explain bool
+	Fields         []string
+	Count, Explain bool // Count asks how many match in all, Explain how they were found
 }
 
 // InstancePage is a part of a list.
 type InstancePage struct {
 	Instances []Instance
-	// Next is the cursor of the page behind; empty on the last one.
-	Next string
-	// Count and Explain are nil unless asked for; the latter is an api.Explain.
-	Count   *int64
-	Explain json.RawMessage
-	// Raw is the whole answer as it came.
-	Raw json.RawMessage
+	Next      string // the cursor of the page behind; empty on the last one
+	Count     *int64 // Count and Explain are nil unless asked for; the latter is an api.Explain
+	Explain   json.RawMessage
+	Raw       json.RawMessage // the whole answer as it came
 }
 
 // Instances returns one page.
@@ -82,10 +73,9 @@ func (c *Client) Instances(ctx context.Context, r ListRequest) (page *InstancePa
 	return page, nil
 }
 
-// InstancePages returns all pages from r.Cursor on, one call each. Count and
-// Explain are asked for with the first only. An error is the last thing it
-// yields. With a Sort by a path, an instance whose value changes meanwhile may
-// be there twice or not at all; in the order of _id each has its place.
+// InstancePages returns all pages from r.Cursor on, one call each. Count and Explain are asked for with the first only.
+// An error is the last thing it yields. With a Sort by a path, an instance whose value changes meanwhile may be there
+// twice or not at all; in the order of _id each has its place.
 func (c *Client) InstancePages(ctx context.Context, r ListRequest) iter.Seq2[*InstancePage, error] {
 	if r.Limit == 0 {
 		r.Limit = pageMax / 2
@@ -107,27 +97,22 @@ type HistoryRequest struct {
 	Limit int
 	// Cursor is HistoryPage.Next of the page before, in the same order; empty begins at the oldest,
 	// with NewestFirst at the newest.
-	Cursor string
-	// NewestFirst asks for the entries from the newest to the oldest.
-	NewestFirst bool
-	// Data asks for what the events brought.
-	Data bool
+	Cursor      string
+	NewestFirst bool // NewestFirst asks for the entries from the newest to the oldest
+	Data        bool // Data asks for what the events brought
 }
 
 // HistoryPage is a part of a history, in the order that was asked for.
 type HistoryPage struct {
 	Entries []HistoryEntry
-	// Next is the cursor of the page behind; empty on the last one.
-	Next string
-	// Raw is the whole answer as it came.
-	Raw json.RawMessage
+	Next    string          // the cursor of the page behind; empty on the last one
+	Raw     json.RawMessage // the whole answer as it came
 }
 
 // HistoryEntry is an entry as the service answered it.
 type HistoryEntry struct {
 	api.HistoryEntry
-	// Raw is the entry as it came.
-	Raw json.RawMessage
+	Raw json.RawMessage // the entry as it came
 }
 
 // History returns one page of an instance's history.
@@ -163,8 +148,7 @@ func (c *Client) History(ctx context.Context, r HistoryRequest) (page *HistoryPa
 	return page, nil
 }
 
-// HistoryPages returns all pages from r.Cursor on, one call each. An error is
-// the last thing it yields.
+// HistoryPages returns all pages from r.Cursor on, one call each. An error is the last thing it yields.
 func (c *Client) HistoryPages(ctx context.Context, r HistoryRequest) iter.Seq2[*HistoryPage, error] {
 	if r.Limit == 0 {
 		r.Limit = pageMax / 2

@@ -11,8 +11,7 @@ import (
 // Migrated says what became of the instances of one request.
 type Migrated struct {
 	api.MigrationAnswer
-	// Raw is the whole answer as it came.
-	Raw json.RawMessage
+	Raw json.RawMessage // the whole answer as it came
 }
 
 // Migrate gives instances of a workflow another version, at most of one page. An *Error has the faults of a plan. After an error

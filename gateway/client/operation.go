@@ -13,8 +13,7 @@ import (
 // Pending is what an instance waits for.
 type Pending struct {
 	api.Pending
-	// Raw is the whole answer as it came.
-	Raw json.RawMessage
+	Raw json.RawMessage // the whole answer as it came
 }
 
 // Pending lists what an instance waits for.
@@ -34,19 +33,16 @@ func (c *Client) Pending(ctx context.Context, workflowID, instanceID string) (pe
 
 // OutboxRequest asks for a part of the outbox.
 type OutboxRequest struct {
-	// State is "pending" or "dead"; empty is both.
-	State string
+	State string // "pending" or "dead"; empty is both
 	// Limit is the most that one page holds, 1 to 1000. 0: the service's 100.
-	Limit int
-	// Cursor is OutboxPage.Next of the page before; empty is the first page.
-	Cursor string
+	Limit  int
+	Cursor string // OutboxPage.Next of the page before; empty is the first page
 }
 
 // OutboxPage is a part of the outbox.
 type OutboxPage struct {
 	api.DeliveryList
-	// Raw is the whole answer as it came.
-	Raw json.RawMessage
+	Raw json.RawMessage // the whole answer as it came
 }
 
 // Outbox returns one page of what has not been delivered. It may be empty and not the last.
@@ -73,16 +69,14 @@ func (p *OutboxPage) next() string { return p.Next }
 // IncidentsRequest asks for a part of the incidents.
 type IncidentsRequest struct {
 	// Limit is the most that one page holds, 1 to 1000. 0: the service's 100.
-	Limit int
-	// Cursor is IncidentsPage.Next of the page before; empty is the first page.
-	Cursor string
+	Limit  int
+	Cursor string // IncidentsPage.Next of the page before; empty is the first page
 }
 
 // IncidentsPage is a part of the incidents.
 type IncidentsPage struct {
 	api.IncidentList
-	// Raw is the whole answer as it came.
-	Raw json.RawMessage
+	Raw json.RawMessage // the whole answer as it came
 }
 
 // Incidents returns one page of the events that came by themselves and failed. It may be empty and not the last.
@@ -108,19 +102,16 @@ func (p *IncidentsPage) next() string { return p.Next }
 
 // TimersRequest asks for a part of the timers that are running.
 type TimersRequest struct {
-	// WorkflowID is whose instances' timers are listed; empty: all.
-	WorkflowID string
+	WorkflowID string // whose instances' timers are listed; empty: all
 	// Limit is the most that one page holds, 1 to 1000. 0: the service's 100.
-	Limit int
-	// Cursor is TimersPage.Next of the page before; empty is the first page.
-	Cursor string
+	Limit  int
+	Cursor string // TimersPage.Next of the page before; empty is the first page
 }
 
 // TimersPage is a part of the timers.
 type TimersPage struct {
 	api.TimerList
-	// Raw is the whole answer as it came.
-	Raw json.RawMessage
+	Raw json.RawMessage // the whole answer as it came
 }
 
 // Timers returns one page of the timers that are running, those that are due next first. It may be empty and not the last.
@@ -184,7 +175,6 @@ func (c *Client) StopTree(ctx context.Context, workflowID, instanceID string) (e
 	return c.operate(ctx, []string{"instance", workflowID, instanceID, "stop"}, api.StopRequest{Tree: true})
 }
 
-// operate posts what has no instance as its answer.
 func (c *Client) operate(ctx context.Context, path []string, body any) error {
 	text, err := encode(body)
 	if err != nil {
@@ -197,8 +187,7 @@ func (c *Client) operate(ctx context.Context, path []string, body any) error {
 // Schedules are those of all workflows.
 type Schedules struct {
 	api.ScheduleList
-	// Raw is the whole answer as it came.
-	Raw json.RawMessage
+	Raw json.RawMessage // the whole answer as it came
 }
 
 // Schedules lists the schedules of all workflows.

@@ -15,25 +15,20 @@ type Options struct {
 	// Address is the URL of the service, http or https, with its base path if it
 	// has one: "http://127.0.0.1:8080", "https://example.org/platform".
 	Address string
-	// Token is an API token; empty sends none. It goes to Address and nowhere
-	// else.
+	// Token is an API token; empty sends none. It goes to Address and nowhere else.
 	Token string
-	// HTTP sends the requests. It is copied; its CheckRedirect is not used, and
-	// its Timeout not for Watch. Nil: a client of the package's own that keeps up
-	// to 16 idle connections.
+	// HTTP sends the requests. It is copied; its CheckRedirect is not used, and its Timeout not for Watch. Nil: a
+	// client of the package's own that keeps up to 16 idle connections.
 	HTTP *http.Client
 
 	// RetryMax is how often a call is repeated after its first attempt, where it
 	// is repeated at all. 0: 4. Negative: never.
 	RetryMax int
-	// RetryWait is the first wait between attempts when the service names none;
-	// it doubles with each. 0: 100 ms.
+	// RetryWait is the first wait between attempts when the service names none; it doubles with each. 0: 100 ms.
 	RetryWait time.Duration
-	// RetryWaitMax is the longest wait. A call whose service asks for more gives
-	// up at once. 0: 30 s.
+	// RetryWaitMax is the longest wait. A call whose service asks for more gives up at once. 0: 30 s.
 	RetryWaitMax time.Duration
-	// CallMax bounds one call, or one page, with all its repetitions; Watch has
-	// no bound but its context. 0: 90 s.
+	// CallMax bounds one call, or one page, with all its repetitions; Watch has no bound but its context. 0: 90 s.
 	CallMax time.Duration
 
 	// BodyBytesMax bounds an answer. 0: 64 MiB.
@@ -51,7 +46,6 @@ type Options struct {
 	UserAgent string
 }
 
-// defaults fills in what is zero.
 func (o *Options) defaults() {
 	o.RetryMax = max(cmp.Or(o.RetryMax, 4), 0)
 	o.RetryWait = cmp.Or(o.RetryWait, 100*time.Millisecond)
@@ -63,11 +57,9 @@ func (o *Options) defaults() {
 	o.UserAgent = cmp.Or(o.UserAgent, "troupe-client")
 }
 
-// hostPort is an address that lacks its scheme only. A user or a password has no place
-// in it.
+// hostPort is an address that lacks its scheme only. A user or a password has no place in it.
 var hostPort = regexp.MustCompile(`^[A-Za-z0-9.-]+:[0-9]+$`)
 
-// parseAddress returns the URL of a service without a slash at its end.
 func parseAddress(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	switch {
@@ -86,8 +78,7 @@ func parseAddress(address string) (*url.URL, error) {
 	return u, nil
 }
 
-// checkToken makes sure that a token can stand in a header. Errors never hold
-// the token.
+// checkToken makes sure that a token can stand in a header. Errors never hold the token.
 func checkToken(token string) error {
 	for i := range len(token) {
 		if c := token[i]; c <= ' ' || c > '~' || c == ',' {
@@ -97,7 +88,6 @@ func checkToken(token string) error {
 	return nil
 }
 
-// newHTTP makes the HTTP client that is used when the caller has none.
 func newHTTP() *http.Client {
 	dialer := net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}
 	return &http.Client{Transport: &http.Transport{

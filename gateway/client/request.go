@@ -12,28 +12,21 @@ import (
 // RequestsRequest asks for a part of what the caller has created.
 type RequestsRequest struct {
 	// Kind is "form", "checklist" or "instance"; empty is forms and instances. Category is "current", "submitted" or "archived"; empty is all.
-	Kind, Category string
-	// WorkflowID and Query narrow the list; empty: they do not.
-	WorkflowID, Query string
-	// Sort is "-when", "when" or "name"; empty is "-when".
-	Sort string
+	Kind, Category    string
+	WorkflowID, Query string // WorkflowID and Query narrow the list; empty: they do not
+	Sort              string // "-when", "when" or "name"; empty is "-when"
 	// Limit is the most that one page holds, 1 to 1000. 0: the service's 50.
-	Limit int
-	// Cursor is RequestsPage.Next of the page before; empty is the first page.
-	Cursor string
-	// Count asks for the number of all.
-	Count bool
+	Limit  int
+	Cursor string // RequestsPage.Next of the page before; empty is the first page
+	Count  bool   // Count asks for the number of all
 }
 
 // RequestsPage is a part of what the caller has created.
 type RequestsPage struct {
 	Requests []api.Request
-	// Next is the cursor of the page behind; empty on the last one.
-	Next string
-	// Count is nil when it was not asked for, or would have taken too long.
-	Count *int64
-	// Raw is the whole answer as it came.
-	Raw json.RawMessage
+	Next     string          // the cursor of the page behind; empty on the last one
+	Count    *int64          // nil when it was not asked for, or would have taken too long
+	Raw      json.RawMessage // the whole answer as it came
 }
 
 // Requests returns one page of what the caller has created. It may be shorter than the limit, also empty, and not the last.

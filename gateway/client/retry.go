@@ -41,7 +41,6 @@ func (c *Client) call(ctx context.Context, r *request) (*answer, error) {
 	}
 }
 
-// verdict is what an error means for the request.
 type verdict struct {
 	again   bool          // sending it again is safe and may help
 	unknown bool          // it may have been carried out
@@ -72,8 +71,7 @@ func judge(err error, keyed bool) verdict {
 	return verdict{again: !ended, unknown: true}
 }
 
-// neverReached reports whether there was no connection over which the request
-// could have been sent.
+// neverReached reports whether there was no connection over which the request could have been sent.
 func neverReached(err error) bool {
 	if failed := (*net.OpError)(nil); errors.As(err, &failed) && failed.Op == "dial" {
 		return true
@@ -90,10 +88,9 @@ func hopeless(err error) bool {
 	return errors.As(err, &name) && name.IsNotFound || errors.As(err, &certificate) || errors.As(err, &plain)
 }
 
-// await waits before the next attempt: as long as the service asks for, and
-// otherwise longer each time; both with some chance, so that callers who were
-// refused together do not come back together. An error says that waiting is
-// not worth it or that ctx has ended.
+// await waits before the next attempt: as long as the service asks for, and otherwise longer each time; both with some
+// chance, so that callers who were refused together do not come back together. An error says that waiting is not worth
+// it or that ctx has ended.
 func (c *Client) await(ctx context.Context, asked time.Duration, attempt int) error {
 	if asked > c.options.RetryWaitMax {
 		return context.DeadlineExceeded
@@ -119,8 +116,7 @@ func spread(wait time.Duration) time.Duration {
 	return wait + rand.N(wait/2+1)
 }
 
-// pause waits. It does not begin to when ctx will end before, so that the
-// caller hears of the cause in time.
+// pause waits. It does not begin to when ctx will end before, so that the caller hears of the cause in time.
 func pause(ctx context.Context, wait time.Duration) error {
 	if end, ok := ctx.Deadline(); ok && time.Until(end) < wait {
 		return context.DeadlineExceeded

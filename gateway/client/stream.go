@@ -12,23 +12,18 @@ import (
 	"unicode/utf8"
 )
 
-// block is what stands in a stream of server-sent events between two blank
-// lines (HTML, 9.2.6).
+// block is what stands in a stream of server-sent events between two blank lines (HTML, 9.2.6).
 type block struct {
-	// kind is the field event; empty when there was none.
-	kind string
+	kind string // the field event; empty when there was none
 	// data is the lines of the field data, joined; nil when there was none. The
 	// bytes are valid until the next block is read.
-	data []byte
-	// id is the last id of the stream so far, kept from block to block.
-	id string
-	// retry is the field retry; negative when there was none.
-	retry time.Duration
+	data  []byte
+	id    string        // the last id of the stream so far, kept from block to block
+	retry time.Duration // the field retry; negative when there was none
 }
 
-// streamReader reads a stream of server-sent events. Wherever the bytes are
-// split, and whichever of LF, CR and CRLF ends a line, the blocks are the same.
-// One goroutine may use it.
+// streamReader reads a stream of server-sent events. Wherever the bytes are split, and whichever of LF, CR and CRLF
+// ends a line, the blocks are the same. One goroutine may use it.
 type streamReader struct {
 	in       *bufio.Reader
 	bytesMax int // of a line, and of the data of one block
@@ -46,9 +41,8 @@ func newStreamReader(in io.Reader, bytesMax int) *streamReader {
 // errTooLong is wrapped when a line or the data of a block exceeds bytesMax.
 var errTooLong = fmt.Errorf("%w: the stream has an event or a line that is too long", ErrProtocol)
 
-// next returns the next block that says something; comments do not. At the end
-// of the stream it returns io.EOF, or io.ErrUnexpectedEOF when that comes in
-// the middle of a block, which is then not delivered.
+// next returns the next block that says something; comments do not. At the end of the stream it returns io.EOF, or
+// io.ErrUnexpectedEOF when that comes in the middle of a block, which is then not delivered.
 func (s *streamReader) next() (block, error) {
 	b := block{id: s.id, retry: -1}
 	s.data = s.data[:0]
@@ -94,8 +88,7 @@ func (s *streamReader) next() (block, error) {
 	}
 }
 
-// text copies a field. The stream is UTF-8; what is not is replaced, as the
-// standard has it.
+// text copies a field. The stream is UTF-8; what is not is replaced, as the standard has it.
 func text(value []byte) string { return strings.ToValidUTF8(string(value), string(utf8.RuneError)) }
 
 // parseRetry reads milliseconds: ASCII digits and nothing else.

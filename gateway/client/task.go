@@ -12,29 +12,21 @@ import (
 
 // TasksRequest asks for a part of the caller's tasks.
 type TasksRequest struct {
-	// Scope is "mine", "open", "all" or "done"; empty is "all".
-	Scope string
-	// WorkflowID, Filter and Query narrow the list; empty: they do not.
-	WorkflowID, Filter, Query string
-	// Sort is "due", "created", "priority" or "title", or one behind "-"; empty is "due".
-	Sort string
+	Scope                     string // "mine", "open", "all" or "done"; empty is "all"
+	WorkflowID, Filter, Query string // WorkflowID, Filter and Query narrow the list; empty: they do not
+	Sort                      string // "due", "created", "priority" or "title", or one behind "-"; empty is "due"
 	// Limit is the most that one page holds, 1 to 1000. 0: the service's 50.
-	Limit int
-	// Cursor is TasksPage.Next of the page before; empty is the first page.
-	Cursor string
-	// Count asks for the number of all.
-	Count bool
+	Limit  int
+	Cursor string // TasksPage.Next of the page before; empty is the first page
+	Count  bool   // Count asks for the number of all
 }
 
 // TasksPage is a part of the caller's tasks.
 type TasksPage struct {
 	Tasks []api.Task
-	// Next is the cursor of the page behind; empty on the last one.
-	Next string
-	// Count is nil when it was not asked for, or would have taken too long.
-	Count *int64
-	// Raw is the whole answer as it came.
-	Raw json.RawMessage
+	Next  string          // the cursor of the page behind; empty on the last one
+	Count *int64          // nil when it was not asked for, or would have taken too long
+	Raw   json.RawMessage // the whole answer as it came
 }
 
 // Tasks returns one page of the caller's tasks. It may be shorter than the limit, also empty, and not the last.
@@ -82,8 +74,7 @@ func textOf(s *string) string {
 // Task is a task as the caller sees it.
 type Task struct {
 	api.Task
-	// Raw is the whole answer as it came.
-	Raw json.RawMessage
+	Raw json.RawMessage // the whole answer as it came
 }
 
 // Task returns a task of an instance that the caller may read.
@@ -144,21 +135,17 @@ func (c *Client) Comment(ctx context.Context, workflowID, instanceID, text strin
 // ActivityRequest asks for a part of what has happened to an instance.
 type ActivityRequest struct {
 	WorkflowID, InstanceID string
-	// OldestFirst: otherwise the newest come first.
-	OldestFirst bool
+	OldestFirst            bool // otherwise the newest come first
 	// Limit is the most that one page holds, 1 to 1000. 0: the service's 100.
-	Limit int
-	// Cursor is ActivityPage.Next of the page before; empty is the first page.
-	Cursor string
+	Limit  int
+	Cursor string // ActivityPage.Next of the page before; empty is the first page
 }
 
 // ActivityPage is a part of what has happened to an instance.
 type ActivityPage struct {
 	Activity []api.Activity
-	// Next is the cursor of the page behind; empty on the last one.
-	Next string
-	// Raw is the whole answer as it came.
-	Raw json.RawMessage
+	Next     string          // the cursor of the page behind; empty on the last one
+	Raw      json.RawMessage // the whole answer as it came
 }
 
 // Activity returns one page of what has happened to an instance.

@@ -21,16 +21,13 @@ import (
 // WatchRequest asks for what is committed from now on.
 type WatchRequest struct {
 	WorkflowID string
-	// InstanceID is the one instance to watch; empty: all of the workflow that
-	// the caller may read.
+	// InstanceID is the one instance to watch; empty: all of the workflow that the caller may read.
 	InstanceID string
-	// Filter is the JSON of a filter; empty matches all.
-	Filter string
+	Filter     string // the JSON of a filter; empty matches all
 	// LastEventID is Notice.ID of the last notice that was handled; the watch
 	// goes on behind it. Empty: with what comes next.
 	LastEventID string
-	// Opened, if not nil, is called each time the stream begins, with the place
-	// where it does.
+	// Opened, if not nil, is called each time the stream begins, with the place where it does.
 	Opened func(id string)
 	// Broken, if not nil, is called each time the stream has ended, with the
 	// reason and the time until it is opened again.
@@ -39,29 +36,23 @@ type WatchRequest struct {
 
 // Notice is one thing that a watch tells.
 type Notice struct {
-	// ID is the place in the stream, for WatchRequest.LastEventID.
-	ID string
-	// Entry is a committed history entry; nil when this notice is about a loss.
-	Entry *api.Watched
+	ID    string       // the place in the stream, for WatchRequest.LastEventID
+	Entry *api.Watched // a committed history entry; nil when this notice is about a loss
 	// Lost, when Entry is nil, says why entries are missing before this place:
 	// the caller was too slow or away for too long. Load what matters again.
 	Lost string
-	// Raw is the data as it came.
-	Raw json.RawMessage
+	Raw  json.RawMessage // the data as it came
 }
 
-// Watch yields what is committed, in the order of the commits for each
-// instance, until ctx ends or the caller stops. When the connection breaks or
-// the service restarts, it connects again and goes on behind the last notice,
-// waiting as long as the service asks for, and longer each time that fails.
+// Watch yields what is committed, in the order of the commits for each instance, until ctx ends or the caller stops.
+// When the connection breaks or the service restarts, it connects again and goes on behind the last notice, waiting as
+// long as the service asks for, and longer each time that fails.
 //
-// An error is the last thing it yields: the context's; an *Error when the
-// service refuses, also later, for example because the token was revoked;
-// ErrProtocol; and the network's, when not even the first connection could be
-// made within Options.RetryMax repetitions.
+// An error is the last thing it yields: the context's; an *Error when the service refuses, also later, for example
+// because the token was revoked; ErrProtocol; and the network's, when not even the first connection could be made
+// within Options.RetryMax repetitions.
 //
-// The stream is read while the caller handles notices, not ahead: a caller who
-// is slow for long gets a notice of loss.
+// The stream is read while the caller handles notices, not ahead: a caller who is slow for long gets a notice of loss.
 func (c *Client) Watch(ctx context.Context, r WatchRequest) iter.Seq2[*Notice, error] {
 	return func(yield func(*Notice, error) bool) {
 		w := watcher{client: c, request: r, retry: c.options.RetryWait, yield: yield}
@@ -71,7 +62,6 @@ func (c *Client) Watch(ctx context.Context, r WatchRequest) iter.Seq2[*Notice, e
 	}
 }
 
-// watcher is one call of Watch.
 type watcher struct {
 	client  *Client
 	request WatchRequest // LastEventID moves on
@@ -139,8 +129,7 @@ var (
 	errSilent = errors.New("the stream has gone silent")
 )
 
-// stream opens the stream once and hands on what it brings. It never returns
-// nil.
+// stream opens the stream once and hands on what it brings. It never returns nil.
 func (w *watcher) stream(ctx context.Context) error {
 	c := w.client
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -150,8 +139,7 @@ func (w *watcher) stream(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = body.Close() }() // what is left of the stream is not wanted
-	// What comes is watched by a timer, not by a deadline, because a connection
-	// may be shared.
+	// What comes is watched by a timer, not by a deadline, because a connection may be shared.
 	alarm := time.AfterFunc(c.options.SilenceMax, func() { cancel(errSilent) })
 	defer alarm.Stop()
 	in := newStreamReader(&heard{body, alarm, c.options.SilenceMax}, c.options.EventBytesMax)
@@ -217,8 +205,7 @@ func (w *watcher) open(ctx context.Context) (io.ReadCloser, error) {
 	return in.Body, nil
 }
 
-// deliver hands a block to the caller. Kinds that are not known yet are passed
-// over.
+// deliver hands a block to the caller. Kinds that are not known yet are passed over.
 func (w *watcher) deliver(b *block) error {
 	if b.data == nil {
 		return nil

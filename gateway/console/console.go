@@ -1,3 +1,11 @@
+// Package console has the web pages, as bytes: who may ask for them, and under which path, the gateway decides.
+//
+//	web/ (TypeScript) ──.ci/console──► dist/ (committed) ──go:embed──► Shell, Asset
+//
+// The pages are one application; its shells differ only in the chunks that a page begins with, hold nothing about
+// anybody, and may be given to anonymous callers. Answer the pages' paths with Shell, Policy and ShellCache, and
+// {base}/assets/{name} with Asset and AssetCache: an asset's name changes with its content. What Asset returns is shared
+// and must not be changed.
 package console
 
 import (
@@ -10,16 +18,14 @@ import (
 	"regexp"
 )
 
-// Policy is the Content-Security-Policy under which the pages work. They run no
-// script and use no style but their own files, send requests to this server only,
-// and cannot be framed.
+// Policy is the Content-Security-Policy under which the pages work. They run no script and use no style but their own
+// files, send requests to this server only, and cannot be framed.
 const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
 	"connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'self'"
 
 // Values of Cache-Control.
 const (
-	// ShellCache is for the shell: a browser asks each time, because another
-	// version of the program has other assets.
+	// ShellCache is for the shell: a browser asks each time, because another version of the program has other assets.
 	ShellCache = "no-cache"
 	// AssetCache is for assets: their names change with their content.
 	AssetCache = "public, max-age=31536000, immutable"
@@ -79,17 +85,15 @@ func Shell(basePath string, page Page) []byte {
 	return append(shell, shellAfter[last:]...)
 }
 
-// contentTypes says what an asset is. It does not depend on the machine, as the
-// table of package mime does.
+// contentTypes says what an asset is. It does not depend on the machine, as the table of package mime does.
 var contentTypes = map[string]string{
 	".css": "text/css; charset=utf-8",
 	".js":  "text/javascript; charset=utf-8",
 	".svg": "image/svg+xml",
 }
 
-// Asset returns a file that the shell, or another asset, names as assets/name,
-// and its Content-Type. It reports false for every other name. The body is
-// shared and must not be changed.
+// Asset returns a file that the shell, or another asset, names as assets/name, and its Content-Type. It reports false
+// for every other name. The body is shared and must not be changed.
 func Asset(name string) (body []byte, contentType string, ok bool) {
 	contentType, known := contentTypes[path.Ext(name)]
 	if !known {
@@ -118,9 +122,36 @@ func AssetNames() []string {
 	return names
 }
 
-// Tag returns a strong entity tag of a shell, with its quotes. An asset needs none
-// but its name.
+// Tag returns a strong entity tag of a shell, with its quotes. An asset needs none but its name.
 func Tag(body []byte) string {
 	sum := sha256.Sum256(body)
 	return `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
+}
+
+// Package is an npm package that is in the built pages.
+type Package struct {
+	Name, Version string
+	License       string // an SPDX expression
+}
+
+// heading is the line that begins a package: "## react - 19.3.1 (MIT)".
+var heading = regexp.MustCompile(`^## (\S+) - (\S+) \((.+)\)$`)
+
+// Packages returns the npm packages in the pages, in the order of dist/licenses.md.
+func Packages() []Package {
+	var all []Package
+	for line := range bytes.Lines(licenses()) {
+		if found := heading.FindSubmatch(bytes.TrimSpace(line)); found != nil {
+			all = append(all, Package{Name: string(found[1]), Version: string(found[2]), License: string(found[3])})
+		}
+	}
+	return all
+}
+
+func licenses() []byte {
+	text, err := built.ReadFile("dist/licenses.md")
+	if err != nil {
+		panic("console: the licences are not in the program: " + err.Error())
+	}
+	return text
 }

@@ -1,3 +1,6 @@
+// Package errorpage is the HTML page for an error: not found, no access, an internal error, or a service that accepts no
+// requests now. Its style is inline, and Policy names the style by its hash, so that the page is complete also while the
+// server starts, stops or is overloaded. It has no script and no text of the request.
 package errorpage
 
 import (
@@ -28,23 +31,18 @@ func styleHash(style []byte) string {
 
 // Options says what the page shows. All of it may be outside text.
 type Options struct {
-	// Base is the base path of the server: empty or like "/platform".
-	Base string
+	Base string // the base path of the server: empty or like "/platform"
 	// Status is the status of the answer. Has reports which ones have a page.
-	Status int
-	// ID is the request id in the log; empty: none is shown.
-	ID string
-	// Language is the language of the page; empty is English.
-	Language login.Language
+	Status   int
+	ID       string         // the request id in the log; empty: none is shown
+	Language login.Language // the language of the page; empty is English
 }
 
-// content is what a person reads.
 type content struct {
 	title, text string
 	retry       bool // trying again may help
 }
 
-// contents has what the page says, by language and status.
 var contents = map[login.Language]map[int]content{
 	login.English: {
 		http.StatusForbidden:           {"No access", "You do not have permission to view this page. If you need access, ask your administrator.", false},
@@ -60,7 +58,6 @@ var contents = map[login.Language]map[int]content{
 	},
 }
 
-// links are the other texts of the page.
 var links = map[login.Language]struct{ id, retry, start string }{
 	login.English: {"Error ID:", "Try again", "Go to the start page"},
 	login.German:  {"Fehlernummer:", "Erneut versuchen", "Zur Startseite"},

@@ -43,30 +43,24 @@ type Client struct {
 	discovered *discovery // nil until the discovery document was read
 }
 
-// discovery is what we need of the provider's discovery document.
 type discovery struct {
-	provider *oidc.Provider
-	verifier *oidc.IDTokenVerifier
-	endpoint oauth2.Endpoint
-	// sendsIssuer: every callback names its issuer (RFC 9207).
-	sendsIssuer bool
+	provider    *oidc.Provider
+	verifier    *oidc.IDTokenVerifier
+	endpoint    oauth2.Endpoint
+	sendsIssuer bool // every callback names its issuer (RFC 9207)
 }
 
 // Start is a sign-in that has begun.
 type Start struct {
-	// Location is the provider's page, where the browser goes.
-	Location string
-	// Cookie is what the browser brings back: at least 43 of A-Z a-z 0-9 - and _,
-	// for FlowMax.
-	Cookie string
+	Location string // the provider's page, where the browser goes
+	Cookie   string // what the browser brings back: at least 43 of A-Z a-z 0-9 - and _, for FlowMax
 }
 
 // Person is who the provider says has signed in.
 type Person struct {
 	User  identity.UserID
 	Roles []identity.RoleID
-	// Next is what Begin was given. Finish returns it with an error, too, when
-	// the sign-in was begun in this browser.
+	// Next is what Begin was given. Finish returns it with an error, too, when the sign-in was begun in this browser.
 	Next string
 }
 
@@ -121,9 +115,8 @@ func (b limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// Begin begins a sign-in. next is where the person wants to go; redirect is the
-// address of the callback, unless Options.RedirectURL says it. Errors: ErrBusy,
-// ErrUnavailable.
+// Begin begins a sign-in. next is where the person wants to go; redirect is the address of the callback, unless
+// Options.RedirectURL says it. Errors: ErrBusy, ErrUnavailable.
 func (c *Client) Begin(ctx context.Context, next, redirect string) (Start, error) {
 	leave, err := c.acquireSlot()
 	if err != nil {
@@ -219,9 +212,8 @@ func (c *Client) discover(ctx context.Context) (*discovery, error) {
 	return k, nil
 }
 
-// Finish ends a sign-in with what the browser brings back: the cookie of Begin,
-// empty for none, and the parameters of the callback, of which each stands there
-// once. Errors are wrapped: ErrFlow, ErrRefused, ErrBusy, ErrUnavailable.
+// Finish ends a sign-in with what the browser brings back: the cookie of Begin, empty for none, and the parameters of
+// the callback, of which each stands there once. Errors are wrapped: ErrFlow, ErrRefused, ErrBusy, ErrUnavailable.
 func (c *Client) Finish(ctx context.Context, cookie string, query url.Values) (Person, error) {
 	f, err := c.openFlow(cookie, query)
 	if err != nil {
@@ -307,8 +299,7 @@ func (c *Client) exchange(ctx context.Context, k *discovery, f *flow, code strin
 	return nil, c.unavailable("tokens", err)
 }
 
-// claims checks the ID token and returns its claims, with those of the user info
-// endpoint when a needed one is missing.
+// claims checks the ID token and returns its claims, with those of the user info endpoint when a needed one is missing.
 func (c *Client) claims(ctx context.Context, k *discovery, f *flow, token *oauth2.Token) (claims, error) {
 	raw, _ := token.Extra("id_token").(string)
 	id, err := k.verifier.Verify(ctx, raw)
@@ -357,8 +348,7 @@ func (c *Client) addUserInfo(ctx context.Context, k *discovery, subject string, 
 	if err := info.Claims(&more); err != nil {
 		return c.refused("the user info", err)
 	}
-	// NB: email_verified is about the address beside it, which may be another one than
-	// the signed one.
+	// NB: email_verified is about the address beside it, which may be another one than the signed one.
 	if signed, there := said["email"]; there {
 		if email, other := more["email"]; other && email != signed {
 			delete(more, "email_verified")
@@ -379,7 +369,6 @@ func (c *Client) refused(what string, cause error) error {
 	return fmt.Errorf("%w: %s", ErrRefused, what)
 }
 
-// unavailable logs why the provider cannot be used.
 func (c *Client) unavailable(what string, cause error) error {
 	// NB: for an unexpected response, the library's error contains the whole body.
 	var address *url.Error

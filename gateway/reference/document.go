@@ -1,16 +1,11 @@
-// Package reference turns the description of the interface, gateway/openapi.yaml,
-// into what people and programs read: JSON, and a page that needs no script and no
-// other server.
+// Package reference turns the description of the interface, gateway/openapi.yaml, into what people and programs read:
+// JSON, and a page that needs no script and no other server.
 //
 //	openapi.yaml ──Parse──► Document ──┬── JSON ──► /openapi.json
 //	                                   └── Page ──► /docs
 //
-// The page knows the parts of OpenAPI 3.1 that the document uses, and Page refuses
-// a reference that leads nowhere. Whether the document is right is for the tests of
-// package gateway to say. Texts are paragraphs, lists, `code` and **strong**; all of
-// them are escaped.
-//
-// A Document is read only and may be shared. The package does no I/O.
+// The page knows the parts of OpenAPI 3.1 that the document uses, and Page refuses a reference that leads nowhere. Texts
+// are paragraphs, lists, `code` and **strong**; all of them are escaped. A Document may be shared.
 package reference
 
 import (
@@ -35,8 +30,7 @@ func Parse(source []byte) (*Document, error) {
 	return &Document{root}, nil
 }
 
-// JSON returns the description as JSON, its members in their order. The bytes are
-// the caller's.
+// JSON returns the description as JSON, its members in their order. The bytes are the caller's.
 func (d *Document) JSON() ([]byte, error) {
 	value, err := d.root.Data()
 	if err != nil {
@@ -45,8 +39,7 @@ func (d *Document) JSON() ([]byte, error) {
 	return append([]byte(nil), value...), nil
 }
 
-// resolve follows the reference of a node, if it is one, and returns the name that
-// it has among the components.
+// resolve follows the reference of a node, if it is one, and returns the name that it has among the components.
 func (d *Document) resolve(n *document.Node) (target *document.Node, name string, err error) {
 	reference := n.Field("$ref")
 	if reference == nil {
@@ -60,7 +53,6 @@ func (d *Document) resolve(n *document.Node) (target *document.Node, name string
 	return target, name, nil
 }
 
-// text returns the text of a member, "" when there is none.
 func text(n *document.Node, name string) string {
 	if field := n.Field(name); field != nil {
 		return field.Text

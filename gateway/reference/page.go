@@ -169,7 +169,6 @@ func (b *builder) operation(path, method document.Field) operationView {
 	return o
 }
 
-// credentials says what an operation takes.
 func (b *builder) credentials(operation *document.Node) string {
 	requirements := operation.Field("security")
 	if requirements == nil {
@@ -292,7 +291,6 @@ func joined(nodes []*document.Node, each func(*document.Node) h.Raw) h.Raw {
 	return h.Raw(strings.Join(parts, " or ")) // made of HTML
 }
 
-// notesOf lists what narrows a value.
 func notesOf(n *document.Node) (notes []string) {
 	for _, keyword := range []struct{ name, words string }{
 		{"format", "%"},
@@ -310,7 +308,6 @@ func notesOf(n *document.Node) (notes []string) {
 	return notes
 }
 
-// write writes the page.
 func (v *pageView) write(w *h.Writer) {
 	w.Put(`<!DOCTYPE html>
 <html lang="en">
@@ -414,7 +411,6 @@ func (o *operationView) write(w *h.Writer) {
 	w.Put("</article>\n")
 }
 
-// write writes the headers and contents of an answer.
 func (a *answerView) write(w *h.Writer) {
 	if len(a.Headers) > 0 {
 		members(w, a.Headers)

@@ -1,6 +1,5 @@
-// Package servertest runs the service in a test: the handler of package gateway
-// on the actors, the identities and a store in memory, behind a port of this
-// machine. Faults can be planted between the port and the handler.
+// Package servertest runs the service in a test: the handler of package gateway on the actors, the identities and a
+// store in memory, behind a port of this machine. Faults can be planted between the port and the handler.
 //
 //	s := servertest.Start(t)
 //	id := s.Create(`{"days":5}`, "submit")
@@ -56,11 +55,9 @@ var (
 	users []byte
 )
 
-// Server is a running service. Its methods may be called by any number of
-// goroutines.
+// Server is a running service. Its methods may be called by any number of goroutines.
 type Server struct {
-	// URL is the address, Token a token of User.
-	URL, Token string
+	URL, Token string // the address, Token a token of User
 
 	t         testing.TB
 	service   http.Handler
@@ -109,7 +106,6 @@ func (shown) PublishDefinition(context.Context, *gateway.DefinitionRequest) (api
 	return api.PublishedDefinition{}, failure.ErrForbidden
 }
 
-// refusing is the other side of all webhooks.
 type refusing struct{}
 
 func (refusing) Send(context.Context, outbox.Attempt) outbox.Answer {
@@ -214,12 +210,9 @@ type Request struct {
 
 // Fault is what happens in place of an answer of the service.
 type Fault struct {
-	// Status, Code and RetryAfter are answered; a Status of 0 cuts the connection
-	// instead.
-	Status           int
+	Status           int // Status, Code and RetryAfter are answered; a Status of 0 cuts the connection instead
 	Code, RetryAfter string
-	// Done lets the service carry the request out before.
-	Done bool
+	Done             bool // Done lets the service carry the request out before
 }
 
 // Fail plants faults for the next requests of an operation, which is the first
@@ -237,7 +230,6 @@ func (s *Server) Requests() []Request {
 	return slices.Clone(s.mu.requests)
 }
 
-// streams are the watches that were open at some time.
 type streams struct {
 	ctx  context.Context
 	end  context.CancelFunc
@@ -261,8 +253,7 @@ func (s *Server) Drain() {
 	old.open.Wait()
 }
 
-// serve notes a request and answers with the next fault, or lets the service do
-// it.
+// serve notes a request and answers with the next fault, or lets the service do it.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -308,9 +299,8 @@ func (f *Fault) answer(w http.ResponseWriter) {
 	_ = json.NewEncoder(w).Encode(api.Fault{Error: f.Code, Message: "as the test wants it"})
 }
 
-// Nobody returns an address, "host:port", where nobody listens until the test
-// ends. The port of a server that was closed would not do: it may be somebody
-// else's a moment later.
+// Nobody returns an address, "host:port", where nobody listens until the test ends. The port of a server that was
+// closed would not do: it may be somebody else's a moment later.
 func Nobody(t testing.TB) string {
 	t.Helper()
 	// The near end of a connection has its port for itself and does not listen.
@@ -319,8 +309,7 @@ func Nobody(t testing.TB) string {
 		t.Fatalf("servertest: %v", err)
 	}
 	t.Cleanup(func() { _ = l.Close() })
-	// With a local address the port is bound as a server's is, so that not even a
-	// connection to elsewhere shares it.
+	// With a local address the port is bound as a server's is, so that not even a connection to elsewhere shares it.
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}}
 	c, err := d.Dial("tcp", l.Addr().String())
 	if err != nil {

@@ -148,8 +148,7 @@ func (a Answer) Record(t testing.TB) Record {
 // timestamp is the form of ts (gateway/INTERFACE.md, "Time stamps").
 var timestamp = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$`)
 
-// HistoryReason holds what every history has, whatever happened: it returns the first
-// thing that is wrong, or "".
+// HistoryReason holds what every history has, whatever happened: it returns the first thing that is wrong, or "".
 func (r *Record) HistoryReason() string {
 	last := ""
 	for i, e := range r.History {

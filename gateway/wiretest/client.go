@@ -141,9 +141,8 @@ func (c *Client) AtOnce(t testing.TB, copies int, r Request) []Answer {
 	return answers
 }
 
-// Raw writes bytes that need not be HTTP, ends its side of the connection, and
-// returns all answers that came back. Whether the connection was then closed in
-// order does not matter.
+// Raw writes bytes that need not be HTTP, ends its side of the connection, and returns all answers that came back.
+// Whether the connection was then closed in order does not matter.
 func (c *Client) Raw(t testing.TB, text string) []Answer {
 	t.Helper()
 	conn, err := c.Dial()

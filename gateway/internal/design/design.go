@@ -68,8 +68,7 @@ func (g *Group) Routes() []kernel.Route {
 	}
 }
 
-// Definitions is what showing and publishing definitions needs. Errors are those of package
-// failure.
+// Definitions is what showing and publishing definitions needs. Errors are those of package failure.
 type Definitions interface {
 	List() ([]catalog.Listed, error)
 	// Text returns a version of a workflow; 0 is the current one.
@@ -87,13 +86,11 @@ type DefinitionRequest struct {
 	// WorkflowID and Version are what the path says, which the text must say too. Nobody has
 	// looked at them. Version is empty when the path has none.
 	WorkflowID, Version string
-	// File is the name to read the text under: its extension says YAML or JSON.
-	File   string
-	Text   []byte
-	DryRun bool // only check it
+	File                string // the name to read the text under: its extension says YAML or JSON
+	Text                []byte
+	DryRun              bool // only check it
 }
 
-// listDefinitions answers GET workflow/api/v1/definitions.
 func (g *Group) listDefinitions(x *kernel.Exchange) error {
 	if g.Definitions == nil {
 		return failure.ErrNotFound
@@ -111,7 +108,6 @@ func (g *Group) listDefinitions(x *kernel.Exchange) error {
 	return x.AnswerJSON(answer)
 }
 
-// showDefinition answers GET workflow/api/v1/definitions/{workflowId} and …/{version}.
 func (g *Group) showDefinition(x *kernel.Exchange) error {
 	id, text := x.Params.ByName("workflowId"), x.Params.ByName("version")
 	number := uint64(0)
@@ -140,7 +136,6 @@ func ownersOf(o *statemachine.Owners) api.Owners {
 	return api.Owners{Roles: show.OrEmpty(o.Roles), Privileges: show.OrEmpty(o.Privileges), Users: show.OrEmpty(o.Users)}
 }
 
-// publishDefinition answers PUT workflow/api/v1/definitions/{workflowId} and …/{version}.
 func (g *Group) publishDefinition(x *kernel.Exchange) error {
 	dryRun, err := parse.Flag(x.Query, "dryRun")
 	if err != nil {
@@ -163,7 +158,6 @@ func (g *Group) publishDefinition(x *kernel.Exchange) error {
 	return x.AnswerJSON(published)
 }
 
-// retireDefinition answers DELETE workflow/api/v1/definitions/{workflowId} and …/{version}.
 func (g *Group) retireDefinition(x *kernel.Exchange) error {
 	number, ok := uint64(0), true
 	if text := x.Params.ByName("version"); text != "" {
@@ -195,7 +189,6 @@ type Presentations interface {
 	Standing(ctx context.Context, caller *identity.Principal, workflowID string, at []statemachine.Position) ([]query.Standing, error)
 }
 
-// showPresentation answers GET workflow/api/v1/presentation/{workflowId}.
 func (g *Group) showPresentation(x *kernel.Exchange) error {
 	text, err := parse.Text(x.Query, "version")
 	if err != nil {
@@ -240,7 +233,6 @@ func (g *Group) showPresentation(x *kernel.Exchange) error {
 	return x.AnswerJSON(answer)
 }
 
-// showSummary answers GET workflow/api/v1/instance/{workflowId}/{instanceId}/summary.
 func (g *Group) showSummary(x *kernel.Exchange) error {
 	of, err := x.InstanceRequest()
 	if err != nil {
@@ -280,7 +272,6 @@ var (
 	diagramPolicy = []string{"default-src 'none'; style-src '" + diagram.StyleHash + "'"}
 )
 
-// drawInstance answers GET workflow/api/v1/instance/{workflowId}/{instanceId}/diagram.
 func (g *Group) drawInstance(x *kernel.Exchange) error {
 	of, err := x.InstanceRequest()
 	if err != nil {
@@ -309,7 +300,6 @@ func WayOf(trace *presentation.Trace, id string, nodes int) *diagram.Instance {
 	return in
 }
 
-// drawDefinition answers GET workflow/api/v1/definitions/{workflowId}/{version}/diagram.
 func (g *Group) drawDefinition(x *kernel.Exchange) error {
 	counted, err := parse.Flag(x.Query, "counts")
 	if err != nil {
@@ -355,7 +345,6 @@ func (g *Group) counts(x *kernel.Exchange, d *statemachine.Definition, c *statem
 	return counts, nil
 }
 
-// draw answers with a picture in the reader's language.
 func (g *Group) draw(x *kernel.Exchange, p *diagram.Picture) error {
 	p.Languages = x.Languages()
 	wait := time.NewTimer(drawWaitMax)

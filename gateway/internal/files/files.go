@@ -33,9 +33,8 @@ func (g *Group) Routes() []kernel.Route {
 
 // Repository is what group D needs. Errors are those of package failure.
 type Repository interface {
-	// List calls yield with the path of each file with the extension that the
-	// caller reads, in ascending order. An error of yield ends the list and is
-	// returned.
+	// List calls yield with the path of each file with the extension that the caller reads, in ascending order. An
+	// error of yield ends the list and is returned.
 	List(ctx context.Context, caller *identity.Principal, extension string, yield func(path string) error) error
 }
 
@@ -55,8 +54,7 @@ func (g *Group) listFiles(x *kernel.Exchange) error {
 
 // Templates is what group C needs; template.Service does it.
 type Templates interface {
-	// Parameters returns what a template declares, read as the caller. Errors are
-	// those of package failure.
+	// Parameters returns what a template declares, read as the caller. Errors are those of package failure.
 	Parameters(ctx context.Context, caller *identity.Principal, kind template.Kind, path string) ([]template.Param, error)
 }
 

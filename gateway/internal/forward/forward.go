@@ -27,8 +27,7 @@ import (
 //	                              └──────────────────┘
 
 const (
-	// leaderPauseMin is the pause before a node is tried again that was tried in vain. It doubles
-	// up to leaderPauseMax.
+	// leaderPauseMin is the pause before a node is tried again that was tried in vain. It doubles up to leaderPauseMax.
 	leaderPauseMin, leaderPauseMax = 10 * time.Millisecond, 500 * time.Millisecond
 	// pieceBytes is how much of an answer is read before it is sent on.
 	pieceBytes = 32 << 10
@@ -36,13 +35,11 @@ const (
 
 // Forwarder sends requests to the nodes that lead what they need.
 type Forwarder struct {
-	Peers Peers // nil: the node stands alone; set before the kernel is opened
-	// Waiting counts the requests that wait for a leader.
-	Waiting atomic.Int64
+	Peers   Peers        // nil: the node stands alone; set before the kernel is opened
+	Waiting atomic.Int64 // Waiting counts the requests that wait for a leader
 	Metrics forwardMetrics
 }
 
-// forwardMetrics is what a forwarder counts.
 type forwardMetrics struct {
 	Forwarded, Repeated, Refused, Unknown, Waits atomic.Uint64
 }
@@ -56,8 +53,7 @@ func (f *Forwarder) Handle(x *kernel.Exchange, err error) error {
 	return err
 }
 
-// Elsewhere reports whether another node leads what the handler needed, and nothing was done
-// or answered.
+// Elsewhere reports whether another node leads what the handler needed, and nothing was done or answered.
 func Elsewhere(x *kernel.Exchange, err error) (shard uint16, ok bool) {
 	if err == nil || x.Status != 0 {
 		return 0, false
@@ -75,14 +71,12 @@ func startOver(x *kernel.Exchange) {
 // Forwarding is a request on its way to the leader of a shard.
 type Forwarding struct {
 	*Forwarder
-	X     *kernel.Exchange
-	Shard uint16
-	// node was tried last, if tried, and is tried again after pause.
-	node  string
-	tried bool
-	pause time.Duration
-	// unknown: a node that did not answer may have carried the request out.
-	unknown bool
+	X       *kernel.Exchange
+	Shard   uint16
+	node    string // node was tried last, if tried, and is tried again after pause
+	tried   bool
+	pause   time.Duration
+	unknown bool // a node that did not answer may have carried the request out
 }
 
 // run tries until a node has answered, or LeaderWaitMax is over.
@@ -112,8 +106,7 @@ func (f *Forwarding) run() error {
 	}
 }
 
-// outcome is err, unless it says that nothing was done while a node that did not answer may have
-// done it.
+// outcome is err, unless it says that nothing was done while a node that did not answer may have done it.
 func (f *Forwarding) outcome(err error) error {
 	if f.unknown && err != nil && f.X.Status == 0 && leavesOpen(kernel.MappingOf(err).Status) {
 		err = failure.Errorf(failure.ErrOutcomeUnknown, "%w", err)
@@ -181,8 +174,7 @@ func (f *Forwarding) Leader(ctx context.Context) (Peer, error) {
 	return peer, nil
 }
 
-// send sends the request to a node and its answer to the caller. It reports false when another
-// try is due.
+// send sends the request to a node and its answer to the caller. It reports false when another try is due.
 func (f *Forwarding) send(to Peer) (done bool, err error) {
 	x := f.X
 	ctx, cancel := context.WithCancel(x.Kernel.Requests) // NB: a caller who left does not cancel the request
@@ -229,18 +221,15 @@ func (c *connecting) trace(ctx context.Context) context.Context {
 	})
 }
 
-// failed reports whether there never was a connection. NB: a transport that tells nothing may
-// have sent something.
+// failed reports whether there never was a connection. NB: a transport that tells nothing may have sent something.
 func (c *connecting) failed() bool { return c.begun.Load() && !c.connected.Load() }
 
-// hopByHop are the headers that belong to one connection (RFC 9110, 7.6.1), and those that a
-// transport sets.
+// hopByHop are the headers that belong to one connection (RFC 9110, 7.6.1), and those that a transport sets.
 var hopByHop = []string{
 	"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer",
 	"Transfer-Encoding", "Upgrade", "Expect",
 }
 
-// forwarded returns the request for another node.
 func forwarded(ctx context.Context, x *kernel.Exchange, node string) (*http.Request, error) {
 	from, err := Introduce(x)
 	if err != nil {
@@ -299,10 +288,9 @@ func requestFor(ctx context.Context, x *kernel.Exchange, node string, h http.Hea
 
 // passing is the answer of another node on its way to the caller.
 type passing struct {
-	x      *kernel.Exchange
-	answer *http.Response
-	// silence ends the request when the node says nothing for WriteMax, and cancel at once.
-	silence *time.Timer
+	x       *kernel.Exchange
+	answer  *http.Response
+	silence *time.Timer // silence ends the request when the node says nothing for WriteMax, and cancel at once
 	cancel  context.CancelFunc
 }
 
@@ -334,7 +322,6 @@ func (p *passing) run() error {
 	return err
 }
 
-// begin sends the header.
 func (p *passing) begin() {
 	x, h := p.x, p.x.Writer.Header()
 	for name, lines := range p.answer.Header {
@@ -397,22 +384,19 @@ func (p *passing) write(piece []byte) error {
 
 // Peers reaches the other nodes of a cluster.
 type Peers interface {
-	// Leader returns the node that leads a shard; of key.EveryShard it is any that has all
-	// shards and can answer lists. It waits until there is one or ctx ends; an error means that
-	// there is none.
+	// Leader returns the node that leads a shard; of key.EveryShard it is any that has all shards and can answer lists.
+	// It waits until there is one or ctx ends; an error means that there is none.
 	Leader(ctx context.Context, shard uint16) (Peer, error)
 }
 
 // Peer is a node of the cluster.
 type Peer struct {
-	// Node is its id.
-	Node string
-	// Transport sends requests to its PeerHandler; nil when it is this node. In a request's URL
-	// the scheme is "https" and the host is Node, as peer.Port wants it; the header Host is the caller's. A Transport adds no
-	// encoding and follows no redirect. A node that falls silent must become an
-	// error, at the latest when another one leads. As net/http's own does, it tells an
-	// httptrace.ClientTrace when it looks for a connection and when it has one: an error without a
-	// connection means that nothing was sent.
+	Node string // its id
+	// Transport sends requests to its PeerHandler; nil when it is this node. In a request's URL the scheme is "https"
+	// and the host is Node, as peer.Port wants it; the header Host is the caller's. A Transport adds no encoding and
+	// follows no redirect. A node that falls silent must become an error, at the latest when another one leads. As
+	// net/http's own does, it tells an httptrace.ClientTrace when it looks for a connection and when it has one: an
+	// error without a connection means that nothing was sent.
 	Transport http.RoundTripper
 }
 

@@ -17,8 +17,7 @@ import (
 // ErrNotSent: there was no connection to the other node.
 var ErrNotSent = errors.New("not sent")
 
-// SendItems sends a part; ErrNotSent when nothing was sent. The answer must be closed, also with an
-// error.
+// SendItems sends a part; ErrNotSent when nothing was sent. The answer must be closed, also with an error.
 func (f *Forwarder) SendItems(ctx context.Context, x *kernel.Exchange, to Peer, from *kernel.Sender, items []*batch.Item) (*PartAnswer, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	a := &PartAnswer{cancel: cancel, silenceMax: x.Kernel.Options.WriteMax}
@@ -53,11 +52,10 @@ func (f *Forwarder) SendItems(ctx context.Context, x *kernel.Exchange, to Peer, 
 
 // PartAnswer is the answer of another node to a part.
 type PartAnswer struct {
-	answer  *http.Response // nil when there is none
-	results *json.Decoder
-	begun   bool
-	// silence ends the request when nothing comes for silenceMax.
-	silence    *time.Timer
+	answer     *http.Response // nil when there is none
+	results    *json.Decoder
+	begun      bool
+	silence    *time.Timer // silence ends the request when nothing comes for silenceMax
 	silenceMax time.Duration
 	cancel     context.CancelFunc
 }
@@ -114,8 +112,7 @@ func (a *PartAnswer) Refusal() error {
 	return failure.Refuse(failure.Of(cause).Kind, "%s", body.Message)
 }
 
-// CauseOf is the error whose answer has a status. It says what has to be done, not more: those of
-// 503 are one.
+// CauseOf is the error whose answer has a status. It says what has to be done, not more: those of 503 are one.
 func CauseOf(status int) error {
 	switch status {
 	case http.StatusServiceUnavailable:

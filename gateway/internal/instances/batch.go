@@ -26,8 +26,7 @@ import (
 const (
 	// batchWindow is how many items of one batch are on their way at most.
 	batchWindow = 256
-	// representWindow is batchWindow when answers have the record, which wait in memory for
-	// a slow caller.
+	// representWindow is batchWindow when answers have the record, which wait in memory for a slow caller.
 	representWindow = 16
 	// A batch whose lines come when there is no place for it looks for one again after placePauseMin, later
 	// after PlacePauseMax.
@@ -44,10 +43,8 @@ type batchRun struct {
 	shares    *BatchShares
 	source    *itemSource
 	batch     *batch.Batch
-	// results says that each answer is a line, not an element of an array.
-	results bool
-	// represent: answers have the record.
-	represent bool
+	results   bool        // results says that each answer is a line, not an element of an array
+	represent bool        // answers have the record
 	counted   bool        // see occupy
 	key       string      // that of the whole batch; empty without one
 	numbers   []int       // of the items in the whole batch; nil when this is the whole
@@ -56,7 +53,6 @@ type batchRun struct {
 	waiting   func() bool // hands over an item that there was no room for; nil without one
 }
 
-// do sends the items and answers them.
 func (run *batchRun) do() error {
 	x := run.x
 	run.begin()
@@ -124,7 +120,6 @@ func (run *batchRun) occupy(has bool) bool {
 	return true
 }
 
-// window is how many items may be on their way now.
 func (run *batchRun) window() int {
 	if run.workflows.Backlog() > BatchBacklogMax {
 		return 1
@@ -210,7 +205,6 @@ func (run *batchRun) retryOf(eventID, route string, item data.Value) message.Ret
 	return message.Retry{Key: key, Fingerprint: kernel.Fingerprint(http.MethodPost, route, item)}
 }
 
-// begin begins the answer.
 func (run *batchRun) begin() {
 	x := run.x
 	if run.represent {
@@ -223,7 +217,6 @@ func (run *batchRun) begin() {
 	x.Out = append(x.Out, `{"results":[`...)
 }
 
-// answer adds the answers that there are.
 func (run *batchRun) answer() error {
 	x := run.x
 	for {
@@ -296,7 +289,6 @@ func (run *batchRun) push() error {
 	return x.Push()
 }
 
-// end ends the answer.
 func (run *batchRun) end() error {
 	x := run.x
 	x.RenewWriteTime()

@@ -82,8 +82,7 @@ func (f *batchForwarder) stop() {
 	f.running.Wait()
 }
 
-// Forward implements batch.Forwarder. It is called on the goroutine of the batch, which changes the
-// caller.
+// Forward implements batch.Forwarder. It is called on the goroutine of the batch, which changes the caller.
 func (f *batchForwarder) Forward(shard uint16, items []*batch.Item, end func(here bool)) {
 	from, err := forward.Introduce(f.x)
 	if err != nil {
@@ -101,7 +100,6 @@ func answerAll(items []*batch.Item, err error) {
 	}
 }
 
-// outgoing are items of one shard on their way.
 type outgoing struct {
 	*batchForwarder
 	from  *kernel.Sender
@@ -176,7 +174,6 @@ func (p *outgoing) take(answer *forward.PartAnswer) {
 	p.items = again
 }
 
-// lose keeps the items that may be sent twice.
 func (p *outgoing) lose() {
 	again := p.items[:0]
 	for _, m := range p.items {

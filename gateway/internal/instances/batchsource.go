@@ -23,17 +23,13 @@ const (
 
 // itemSource has the items of a batch. It belongs to the goroutine of the request.
 type itemSource struct {
-	items []data.Value // that were read, of an array or of lines with a key
-	lines []byte       // that were read of a stream, each with its end
-	line  int          // how many lines were cut off
-	// chunks gives more lines; nil when there are no more to come.
-	chunks <-chan chunk
-	// err is why nothing comes behind items and lines: io.EOF when that is all.
-	err error
-	// whole: the body was read to its end.
-	whole bool
-	// stop ends the reading of a stream; nil without one.
-	stop func()
+	items  []data.Value // that were read, of an array or of lines with a key
+	lines  []byte       // that were read of a stream, each with its end
+	line   int          // how many lines were cut off
+	chunks <-chan chunk // chunks gives more lines; nil when there are no more to come
+	err    error        // why nothing comes behind items and lines: io.EOF when that is all
+	whole  bool         // the body was read to its end
+	stop   func()       // stop ends the reading of a stream; nil without one
 }
 
 // chunk is a piece of a stream of whole lines. It is valid until the next one is taken.
@@ -116,7 +112,6 @@ func (s *itemSource) add(x *kernel.Exchange, c chunk) {
 	x.Caller = now
 }
 
-// close ends the reading of a stream.
 func (s *itemSource) close() {
 	if s.stop != nil {
 		s.stop()
@@ -134,8 +129,7 @@ func (s *itemSource) fingerprint(x *kernel.Exchange) [32]byte {
 	return [32]byte(h.Sum(nil))
 }
 
-// readItems reads a batch to its end. Nothing is left to be found wrong but in its
-// items.
+// readItems reads a batch to its end. Nothing is left to be found wrong but in its items.
 func (g *Group) readItems(x *kernel.Exchange, lines bool) (*itemSource, error) {
 	body := &countedBody{keep: func(size int64) error { return g.keepBody(x, size) }, r: x.Request.Body}
 	r := *x.Request
@@ -172,8 +166,7 @@ func (g *Group) readItems(x *kernel.Exchange, lines bool) (*itemSource, error) {
 	return s, nil
 }
 
-// countedBody counts what is read beyond the largest body of one item towards what
-// batches may take of the memory.
+// countedBody counts what is read beyond the largest body of one item towards what batches may take of the memory.
 type countedBody struct {
 	keep func(size int64) error
 	r    io.ReadCloser
@@ -226,11 +219,9 @@ const BatchBodiesMax = 256 << 20
 // LineBytes is what is set aside for lines at first.
 const LineBytes = 32 << 10
 
-// streamItems reads lines while the batch is carried out, and answers go out while lines
-// come in.
+// streamItems reads lines while the batch is carried out, and answers go out while lines come in.
 func (g *Group) streamItems(x *kernel.Exchange) *itemSource {
-	// NB: what is left of a body after a read that had a deadline, net/http would take for
-	// the next request.
+	// NB: what is left of a body after a read that had a deadline, net/http would take for the next request.
 	x.Writer.Header()["Connection"] = kernel.ValueClose
 	control := http.NewResponseController(x.Writer)
 	_ = control.EnableFullDuplex() // where it is not supported, a test stands behind x.w
@@ -260,9 +251,8 @@ func (g *Group) streamItems(x *kernel.Exchange) *itemSource {
 			}
 			return
 		}
-		// NB: a read that waits would hold up net/http behind the handler. And a
-		// connection that is closed before all was read is reset: a caller who is
-		// still sending would not see the last line.
+		// NB: a read that waits would hold up net/http behind the handler. And a connection that is closed before all
+		// was read is reset: a caller who is still sending would not see the last line.
 		_ = control.SetReadDeadline(time.Now().Add(lingerMax))
 		<-done
 		_ = control.SetReadDeadline(time.Now().Add(lingerMax)) // the reader may have set its own meanwhile
@@ -274,8 +264,7 @@ func (g *Group) streamItems(x *kernel.Exchange) *itemSource {
 // lingerMax is how long lines are read that nobody wants any more.
 const lingerMax = 500 * time.Millisecond
 
-// lineReader reads whole lines. It belongs to the goroutine of streamItems, but for
-// what two chunks alternate in.
+// lineReader reads whole lines. It belongs to the goroutine of streamItems, but for what two chunks alternate in.
 type lineReader struct {
 	x       *kernel.Exchange
 	keep    func(size int) error

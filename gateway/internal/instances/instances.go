@@ -33,8 +33,7 @@ type Group struct {
 	Shares    BatchShares
 }
 
-// Workflows is what group B needs. Replies belong to the callee and are only
-// read. Errors are those of package failure.
+// Workflows is what group B needs. Replies belong to the callee and are only read. Errors are those of package failure.
 type Workflows interface {
 	Instances
 	Batches
@@ -69,9 +68,8 @@ type Batches interface {
 
 // Lists has the operations on many.
 type Lists interface {
-	// Query calls item with the JSON of each instance, in the order that was
-	// asked for; the bytes are valid during the call. An error of item ends the
-	// query and is returned.
+	// Query calls item with the JSON of each instance, in the order that was asked for; the bytes are valid during the
+	// call. An error of item ends the query and is returned.
 	Query(ctx context.Context, request *query.Request, item func(instance []byte) error) (*query.End, error)
 	// Choices lists what the caller may create.
 	Choices(caller *identity.Principal) []catalog.Choice
@@ -79,11 +77,10 @@ type Lists interface {
 
 // Watches streams what is committed.
 type Watches interface {
-	// Watch calls deliver with watch.Opened and then with each event, one call after
-	// the other, at least every 15 s and each after request.Reauthorize, until one of
-	// the two returns an error, ctx ends, or StopWatching is called, which is
-	// nil. An error before the first call of deliver is a refusal. Neither is called
-	// any more when Watch has returned.
+	// Watch calls deliver with watch.Opened and then with each event, one call after the other, at least every 15 s and
+	// each after request.Reauthorize, until one of the two returns an error, ctx ends, or StopWatching is called, which
+	// is nil. An error before the first call of deliver is a refusal. Neither is called any more when Watch has
+	// returned.
 	Watch(ctx context.Context, request *watch.Request, deliver func(watch.Event) error) error
 	// Changes returns a page of what was committed behind a cursor, as changefeed.Service says.
 	Changes(context.Context, *changefeed.Request) (*changefeed.Page, error)
@@ -91,9 +88,8 @@ type Watches interface {
 	StopWatching()
 }
 
-// createInstance answers POST workflow/api/v1/create. If-Match has no meaning
-// here and is ignored, as RFC 9110 (13.1.1) has it for what has no present
-// representation.
+// createInstance answers POST workflow/api/v1/create. If-Match has no meaning here and is ignored, as RFC 9110 (13.1.1)
+// has it for what has no present representation.
 func (g *Group) createInstance(x *kernel.Exchange) error {
 	key, body, err := x.KeyedBody()
 	if err != nil {
@@ -116,7 +112,6 @@ func (g *Group) createInstance(x *kernel.Exchange) error {
 	return nil
 }
 
-// sendEvent answers POST workflow/api/v1/event.
 func (g *Group) sendEvent(x *kernel.Exchange) error {
 	key, err := parse.IdempotencyKey(x.Request.Header["Idempotency-Key"])
 	if err != nil {
@@ -148,7 +143,6 @@ func (g *Group) sendEvent(x *kernel.Exchange) error {
 	return nil
 }
 
-// loadInstance answers GET workflow/api/v1/instance/{workflowId}/{instanceId}.
 func (g *Group) loadInstance(x *kernel.Exchange) error {
 	request := message.Load{
 		Caller:      x.Caller,
@@ -171,8 +165,6 @@ func (g *Group) loadInstance(x *kernel.Exchange) error {
 	return nil
 }
 
-// listEvents answers GET
-// workflow/api/v1/instance/{workflowId}/{instanceId}/events.
 func (g *Group) listEvents(x *kernel.Exchange) error {
 	request := message.Load{
 		Caller:     x.Caller,
@@ -196,7 +188,6 @@ func (g *Group) listEvents(x *kernel.Exchange) error {
 	return x.AnswerJSON(out)
 }
 
-// listChoices answers GET workflow/api/v1/choices.
 func (g *Group) listChoices(x *kernel.Exchange) error {
 	return x.AnswerJSON(api.ChoiceList{Workflows: show.Choices(g.Workflows.Choices(x.Caller))})
 }
@@ -259,7 +250,6 @@ func parseEvent(body data.Value) (*message.Event, error) {
 	return request, nil
 }
 
-// eventOf is what a caller may send.
 func eventOf(e statemachine.Available) api.Event {
 	out := api.Event{
 		PresentedEvent: api.PresentedEvent{Name: string(e.Name)}, Guard: api.Guard(e.Guard.String()), Transitions: []api.Transition{}, Schema: json.RawMessage(e.Schema),
@@ -276,7 +266,6 @@ func eventOf(e statemachine.Available) api.Event {
 	return out
 }
 
-// presentEvents adds to events how people see them.
 func presentEvents(events []api.Event, reply *message.Events, languages []string) {
 	for i := range events {
 		e := &events[i]

@@ -16,9 +16,8 @@ import (
 	"troupe/gateway/internal/parse"
 )
 
-// queryInstances answers GET workflow/api/v1/instances/{workflowId}. Without
-// limit the list is streamed. With it the page is collected first, because its
-// header Link and its member next are known only at its end.
+// queryInstances answers GET workflow/api/v1/instances/{workflowId}. Without limit the list is streamed. With it the
+// page is collected first, because its header Link and its member next are known only at its end.
 func (g *Group) queryInstances(x *kernel.Exchange) error {
 	request, err := ParseQueryRequest(x.Query)
 	if err != nil {
@@ -61,8 +60,7 @@ func (g *Group) queryInstances(x *kernel.Exchange) error {
 	return x.SendRest()
 }
 
-// appendQueryEnd appends what follows the last instance, and sets the header
-// that goes with it.
+// appendQueryEnd appends what follows the last instance, and sets the header that goes with it.
 func appendQueryEnd(x *kernel.Exchange, request *query.Request, end *query.End) error {
 	x.Out = append(x.Out, ']')
 	if request.Limit > 0 {
@@ -99,8 +97,6 @@ func explainOf(e *query.Explain) api.Explain {
 	return out
 }
 
-// listHistory answers GET
-// workflow/api/v1/instance/{workflowId}/{instanceId}/history.
 func (g *Group) listHistory(x *kernel.Exchange) error {
 	request := message.History{Caller: x.Caller}
 	var err error
@@ -137,7 +133,6 @@ func (g *Group) listHistory(x *kernel.Exchange) error {
 	return nil
 }
 
-// queryFields are the members that the entries of a query have on request.
 var queryFields = []string{"svcHistory", "svcRedirect", fieldPrivate, fieldTitle}
 
 // fieldTitle is the one that depends on the reader's language.

@@ -33,7 +33,6 @@ func (g *Group) Routes() []kernel.Route {
 	}
 }
 
-// sendBatch answers POST workflow/api/v1/events.
 func (g *Group) sendBatch(x *kernel.Exchange) error {
 	if x.Sender != nil && x.Sender.Part != nil {
 		return g.sendPart(x)

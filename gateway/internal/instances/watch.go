@@ -35,9 +35,8 @@ func (g *Group) watchInstances(x *kernel.Exchange) error {
 	})
 }
 
-// AppendWatchEvent appends an event as it stands in the stream (WHATWG HTML,
-// "Server-sent events"). Its id lets a client
-// that reconnects continue behind it.
+// AppendWatchEvent appends an event as it stands in the stream (WHATWG HTML, "Server-sent events"). Its id lets a
+// client that reconnects continue behind it.
 func AppendWatchEvent(dst []byte, e watch.Event) []byte {
 	switch e.Kind {
 	case watch.Opened:

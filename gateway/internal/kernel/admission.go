@@ -8,7 +8,6 @@ import (
 	"troupe/gateway/internal/listener"
 )
 
-// admitAnonymous admits a request to a route that takes no credential.
 func (x *Exchange) admitAnonymous() bool {
 	if x.Route.Access.Kinds != 0 {
 		return true
@@ -19,8 +18,7 @@ func (x *Exchange) admitAnonymous() bool {
 	return x.anonymous
 }
 
-// admitUser counts the request for its caller, or reports that the caller has
-// reached the limit for one user.
+// admitUser counts the request for its caller, or reports that the caller has reached the limit for one user.
 func (x *Exchange) admitUser() bool {
 	x.Usage = x.Kernel.Usage.Of(x.Caller.ID)
 	requests := x.Usage.Requests.Add(1)
@@ -40,8 +38,7 @@ func (x *Exchange) rejectUser() error {
 	return x.RejectOverload()
 }
 
-// EndAdmission ends what serve began by counting the request. The second call does
-// nothing.
+// EndAdmission ends what serve began by counting the request. The second call does nothing.
 func (x *Exchange) EndAdmission() {
 	if x.anonymous {
 		x.anonymous = false

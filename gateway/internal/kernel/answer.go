@@ -38,8 +38,7 @@ var (
 	lengthSetBytesMin = 2048 // below, net/http sets Content-Length without an allocation
 )
 
-// LargeAnswerBytes is the size from which an answer counts towards
-// Options.AnswerBytesMax while it is sent.
+// LargeAnswerBytes is the size from which an answer counts towards Options.AnswerBytesMax while it is sent.
 const LargeAnswerBytes = 256 << 10
 
 // Send writes x.out as the whole answer. The bytes of large answers are limited,
@@ -98,14 +97,12 @@ func (x *Exchange) sendHeader(status, length int) {
 	x.Writer.WriteHeader(status)
 }
 
-// addVaryLanguage says that the answer depends on Accept-Language, if it does.
 func (x *Exchange) addVaryLanguage(h http.Header) {
 	if x.VaryLanguage {
 		h["Vary"] = []string{h["Vary"][0] + ", Accept-Language"}
 	}
 }
 
-// setCommonHeaders sets what every answer has.
 func (s *Kernel) setCommonHeaders(h http.Header, r *http.Request) {
 	h["Content-Type"] = ValueJSON
 	h["Cache-Control"] = valueNoStore
@@ -164,8 +161,7 @@ func (x *Exchange) mayCompress() bool {
 	return len(x.Out) >= bytesMin && !x.Route.Secret && !(x.Kind == identity.Session && x.isCrossOriginFetch())
 }
 
-// isCrossOriginFetch reports whether the browser says that a page of another origin
-// made the request.
+// isCrossOriginFetch reports whether the browser says that a page of another origin made the request.
 func (x *Exchange) isCrossOriginFetch() bool {
 	switch x.Request.Header.Get("Sec-Fetch-Site") {
 	case "", "none", "same-origin":
@@ -174,8 +170,7 @@ func (x *Exchange) isCrossOriginFetch() bool {
 	return true
 }
 
-// GzipWriters is a pool of compressors, each with some 800 KiB of working memory.
-// BenchmarkGzip is the reason for it.
+// GzipWriters is a pool of compressors, each with some 800 KiB of working memory. BenchmarkGzip is the reason for it.
 type GzipWriters struct{ sync.Pool }
 
 // NewGzipWriters makes a pool for a level.
@@ -203,19 +198,15 @@ func Gzipped(text []byte, with *GzipWriters) []byte {
 	return out.Bytes()
 }
 
-// gzipTag returns the entity tag of the gzip form.
 func gzipTag(tag string) string { return formTag(tag, api.GzipSuffix) }
 
-// formTag returns the entity tag of a form of a file.
 func formTag(tag, suffix string) string { return strings.TrimSuffix(tag, `"`) + suffix + `"` }
 
 var valueGzip = []string{"gzip"}
 
-// statusAborted is the status of an answer that was aborted.
 const statusAborted = -1
 
-// writeError answers with an error, or closes the connection when the answer has
-// already begun.
+// writeError answers with an error, or closes the connection when the answer has already begun.
 func (x *Exchange) writeError(err error) {
 	f := x.MappingOf(err)
 	if f.Internal && !errors.Is(err, ErrAborted) {
@@ -290,7 +281,6 @@ func SetErrorHeaders(h http.Header, f *ErrorMapping) {
 	}
 }
 
-// answerPanic answers a request whose handler panicked.
 func (x *Exchange) answerPanic(reason any) {
 	x.Kernel.metrics.panics.Add(1)
 	x.Kernel.Options.Log.Error().Str("request", x.RequestID()).Str("route", x.Route.Name).
@@ -302,8 +292,7 @@ func (x *Exchange) answerPanic(reason any) {
 	x.answerError(&ErrorMappings[failure.ErrInternal], nil)
 }
 
-// AnswerFaults answers with the faults of text files that an error has. Any other error is
-// returned.
+// AnswerFaults answers with the faults of text files that an error has. Any other error is returned.
 func (x *Exchange) AnswerFaults(err error) error {
 	var faults document.Faults
 	f := MappingOf(err)

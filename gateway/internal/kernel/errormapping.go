@@ -29,15 +29,11 @@ const (
 
 // ErrorMapping says how one kind of error is answered (gateway/INTERFACE.md, "Errors").
 type ErrorMapping struct {
-	Status int
-	// Labels has the value of the member "error" for each group.
-	Labels [groups]string
-	// Text is the message when the error gives no reason.
-	Text string
-	// retry: nothing was applied, and the answer has the header Retry-After.
-	Retry bool
-	// internal: the error is logged, and the answer names the id of its log line.
-	Internal bool
+	Status   int
+	Labels   [groups]string // Labels has the value of the member "error" for each group
+	Text     string         // the message when the error gives no reason
+	Retry    bool           // retry: nothing was applied, and the answer has the header Retry-After
+	Internal bool           // internal: the error is logged, and the answer names the id of its log line
 }
 
 // labelsOf returns the labels of an error whose label is the same in groups B, C and D.

@@ -24,28 +24,24 @@ import (
 
 // Kernel answers requests: it has what all routes have in common.
 type Kernel struct {
-	Options       Options
-	hooks         Hooks
-	router        *httprouter.Router         // built by New, then only read
-	runtimeRouter *httprouter.Router         // the same for the form runtime, see routerOf
-	Table         []Route                    // likewise
-	Unmatched     [groups]Route              // for requests that match no route, by group; likewise
-	methods       []string                   // of the table, sorted; likewise
-	crossOrigin   http.CrossOriginProtection // the zero value; trusts nobody
-	Exchanges     sync.Pool                  // *exchange; BenchmarkExchangePool is the reason
-	IDPrefix      string                     // of request ids, different in each process
-	// sessionChallenge is the header WWW-Authenticate of group A.
-	sessionChallenge []string
-	// logsRequests: Options.Log takes debug lines.
-	logsRequests bool
-	lastID       atomic.Uint64
+	Options          Options
+	hooks            Hooks
+	router           *httprouter.Router         // built by New, then only read
+	runtimeRouter    *httprouter.Router         // the same for the form runtime, see routerOf
+	Table            []Route                    // likewise
+	Unmatched        [groups]Route              // for requests that match no route, by group; likewise
+	methods          []string                   // of the table, sorted; likewise
+	crossOrigin      http.CrossOriginProtection // the zero value; trusts nobody
+	Exchanges        sync.Pool                  // *exchange; BenchmarkExchangePool is the reason
+	IDPrefix         string                     // of request ids, different in each process
+	sessionChallenge []string                   // the header WWW-Authenticate of group A
+	logsRequests     bool                       // Options.Log takes debug lines
+	lastID           atomic.Uint64
 
-	// services is nil until open.
-	services atomic.Pointer[Services]
+	services atomic.Pointer[Services] // nil until open
 	// warnedUntrustedProxy is set at the first X-Forwarded-For of an untrusted peer.
 	warnedUntrustedProxy atomic.Bool
-	// Draining is set by stop, before it waits for InFlight to become 0.
-	Draining atomic.Bool
+	Draining             atomic.Bool // set by stop, before it waits for InFlight to become 0
 	// Stopping is closed when draining is set.
 	Stopping chan struct{}
 	// Packing counts the files that are packed behind a request (packBrotli); Stop waits for them.
@@ -58,27 +54,21 @@ type Kernel struct {
 	Anonymous      anonymousRequests
 	// anonymousBytes is what all requests without a credential together owe for large bodies.
 	anonymousBytes toll.Account
-	// AnswerBytes counts the bytes of large answers that are being sent.
-	AnswerBytes atomic.Int64
-	// names are what people are called.
-	names knownNames
-	// watchers counts the streams that are open or about to be.
-	watchers atomic.Int64
-	Usage    usageTable
-	Limits   limits // set by New, then only read
+	AnswerBytes    atomic.Int64 // AnswerBytes counts the bytes of large answers that are being sent
+	names          knownNames   // what people are called
+	watchers       atomic.Int64 // watchers counts the streams that are open or about to be
+	Usage          usageTable
+	Limits         limits // set by New, then only read
 	// allAnswered gets an entry when InFlight becomes 0 while draining.
 	allAnswered chan struct{}
-	// Requests is the context of all requests; cancel ends it.
-	Requests context.Context
-	Cancel   context.CancelFunc
-	// Watching ends when drain ends the streams; endWatching ends it.
-	Watching    context.Context
+	Requests    context.Context // the context of all requests; cancel ends it
+	Cancel      context.CancelFunc
+	Watching    context.Context // Watching ends when drain ends the streams; endWatching ends it
 	endWatching context.CancelFunc
 
 	metrics     metrics
 	Connections listener.Counts
-	// Started is when the kernel was made: its counters begin there.
-	Started time.Time
+	Started     time.Time // when the kernel was made: its counters begin there
 }
 
 // Working is how many requests are worked on. Those that have left their places are not, but they have connections, and
@@ -106,8 +96,7 @@ type Exchange struct {
 	begun time.Time // zero unless requests are logged
 }
 
-// RequestID names the request in the log and in the answers to internal errors.
-// It is made when it is first asked for.
+// RequestID names the request in the log and in the answers to internal errors. It is made when it is first asked for.
 func (x *Exchange) RequestID() string {
 	if x.id == "" {
 		x.id = x.Kernel.IDPrefix + strconv.FormatUint(x.Kernel.lastID.Add(1), 10)
@@ -120,34 +109,28 @@ func (x *Exchange) IsOpen() bool { return x.Services != nil }
 
 // Identified is who asks.
 type Identified struct {
-	Caller *identity.Principal // nil for probes
-	// Kind and Credential are what the caller authenticated with.
-	Kind       identity.Kind
+	Caller     *identity.Principal // nil for probes
+	Kind       identity.Kind       // Kind and Credential are what the caller authenticated with
 	Credential string
 }
 
 // Slot is how a request is counted.
 type Slot struct {
-	Usage   *UserUsage // the caller's; nil until the caller is known
-	Counted bool       // in Kernel.InFlight, and in Usage
-	idle    bool       // see LeaveSlot
-	// BeyondShare: the request is refused because its user has too much already.
-	BeyondShare bool
-	// anonymous: the request is counted in Kernel.Anonymous too, under network.
-	anonymous bool
-	network   netip.Prefix
-	BodyKept  int64 // bytes of a batch's body that are counted
+	Usage       *UserUsage // the caller's; nil until the caller is known
+	Counted     bool       // in Kernel.InFlight, and in Usage
+	idle        bool       // see LeaveSlot
+	BeyondShare bool       // the request is refused because its user has too much already
+	anonymous   bool       // the request is counted in Kernel.Anonymous too, under network
+	network     netip.Prefix
+	BodyKept    int64 // bytes of a batch's body that are counted
 }
 
 // Hop is where a request came from and went to in a cluster.
 type Hop struct {
-	// Sender is what another node that forwarded the request says of it; nil when the caller
-	// asked here.
+	// Sender is what another node that forwarded the request says of it; nil when the caller asked here.
 	Sender *Sender
-	// Keyed: the request has an idempotency key that its handler knows.
-	Keyed bool
-	// Leader is the node that the request was forwarded to last; empty for none.
-	Leader string
+	Keyed  bool   // the request has an idempotency key that its handler knows
+	Leader string // the node that the request was forwarded to last; empty for none
 }
 
 // Answer is what is sent.
@@ -158,8 +141,7 @@ type Answer struct {
 	// VaryAccept, VaryEncoding and VaryLanguage say that the answer depends on the headers Accept,
 	// Accept-Encoding and Accept-Language.
 	VaryAccept, VaryEncoding, VaryLanguage bool
-	// ErrorPage is what a handler puts in place of Route.ErrorPage.
-	ErrorPage func(status int)
+	ErrorPage                              func(status int) // what a handler puts in place of Route.ErrorPage
 	// Out is where the answer is built. It is kept from request to request.
 	Out []byte
 }
@@ -172,12 +154,10 @@ type Sender struct {
 	User  identity.UserID `json:"user,omitempty"`
 	Roles []string        `json:"roles,omitempty"`
 	// Operator: the caller is who runs the service, in place of a user.
-	Operator bool `json:"operator,omitempty"`
-	// Request is the id of the request in the log of the node.
-	Request string `json:"request"`
-	// Client and Secure are what ClientOf says there.
-	Client netip.Addr `json:"client"`
-	Secure bool       `json:"secure,omitempty"`
+	Operator bool       `json:"operator,omitempty"`
+	Request  string     `json:"request"` // the id of the request in the log of the node
+	Client   netip.Addr `json:"client"`  // Client and Secure are what ClientOf says there
+	Secure   bool       `json:"secure,omitempty"`
 	// Part says that the body is a part of a batch; nil for any other request.
 	Part *Part `json:"part,omitempty"`
 }
@@ -188,8 +168,7 @@ type Part struct {
 	// of the items in the whole, from 0.
 	Key     string `json:"key,omitempty"`
 	Numbers []int  `json:"numbers,omitempty"`
-	// Keep asks to keep Key for the whole batch, whose fingerprint it is, in hexadecimal. Such a
-	// part has no items.
+	// Keep asks to keep Key for the whole batch, whose fingerprint it is, in hexadecimal. Such a part has no items.
 	Keep string `json:"keep,omitempty"`
 }
 
@@ -197,7 +176,6 @@ type Part struct {
 // forwards. It means something only to PeerHandler: from anybody else it is ignored.
 const SenderHeader = "Troupe-Sender"
 
-// senderKey is the key of the sender in the context of a request.
 type senderKey struct{}
 
 // senderOf returns the node that forwarded a request, nil when the caller asked here.
@@ -212,47 +190,36 @@ type Route struct {
 	// must never change: stored fingerprints hold it.
 	Name   string
 	Method string
-	// Path stands behind the base path; ":x" is one segment.
-	Path  string
-	Group Group
+	Path   string // Path stands behind the base path; ":x" is one segment
+	Group  Group
 	// Access says who may come. A row without it does not register, so that a
 	// forgotten policy is a server that does not start.
-	Access Access
-	// Privilege is what the caller must hold besides; empty is none.
-	Privilege identity.Privilege
-	// OrPrivilege is one with which the caller may come just as well.
-	OrPrivilege identity.Privilege
+	Access      Access
+	Privilege   identity.Privilege // what the caller must hold besides; empty is none
+	OrPrivilege identity.Privilege // one with which the caller may come just as well
 	// Query lists the parameters that the route knows. Others are refused.
-	Query []string
-	// IgnoresQuery marks pages: their query is for the script, and nobody here looks
-	// at it.
-	IgnoresQuery bool
+	Query        []string
+	IgnoresQuery bool // IgnoresQuery marks pages: their query is for the script, and nobody here looks at it
 	// AnyQuery lets parameters pass that the route does not know: a provider adds
 	// what it likes. They stand there once, like all.
 	AnyQuery bool
 	// ErrorPage answers errors with a page instead of JSON: a person looks at them.
 	ErrorPage func(x *Exchange, status int)
-	// Strict refuses other sites' pages with every method, not only with those
-	// that change something: for answers that no link leads to, but that cost
-	// something while they last.
+	// Strict refuses other sites' pages with every method, not only with those that change something: for answers that
+	// no link leads to, but that cost something while they last.
 	Strict bool
-	// Secret marks answers that give out a credential or show whose it is: they are
-	// never compressed, see mayCompress.
-	Secret bool
-	// once: although its method is safe, it is not repeated at another node.
-	Once bool
-	// ReadsBody: handle reads the body itself, which may be JSON in lines too.
-	ReadsBody bool
+	// Secret marks answers that give out a credential or show whose it is: they are never compressed, see mayCompress.
+	Secret    bool
+	Once      bool // once: although its method is safe, it is not repeated at another node
+	ReadsBody bool // handle reads the body itself, which may be JSON in lines too
 	// Content is the type of the body, if it is not JSON, and ContentBytesMax its bound in place of
 	// Options.BodyBytesMax. TakesYAML: it may be YAML too, and the handler reads it.
 	Content         string
 	TakesYAML       bool
 	ContentBytesMax int64
-	// Handle answers the request, or returns the error to answer it with.
-	Handle func(*Exchange) error
+	Handle          func(*Exchange) error // Handle answers the request, or returns the error to answer it with
 
-	// metrics is set by compile.
-	metrics *routeMetrics
+	metrics *routeMetrics // set by compile
 }
 
 // Row is a row of a group that has in common what stands in base: Group, Access and the front of Path among it.
@@ -264,18 +231,15 @@ func (base Route) Row(name, method, path string, handle func(*Exchange) error, q
 // Access is who may use a route. The zero value is nobody, and refused.
 type Access struct {
 	declared bool
-	// Kinds are the credentials that the route takes; none means that it takes
-	// requests without one.
+	// Kinds are the credentials that the route takes; none means that it takes requests without one.
 	Kinds identity.Kind
 	// ending marks what ends a session: it also takes a session already ended but not
 	// durably so, so that a repeated sign-out waits.
 	ending bool
-	// Probe marks health: answered while starting, draining and full, with any
-	// query, and read by nobody but machines.
+	// Probe marks health: answered while starting, draining and full, with any query, and read by nobody but machines.
 	Probe bool
-	// SignIn marks what gives out a credential: pages of other sites are refused
-	// although there is no cookie, so that nobody is signed in as another without
-	// noticing, and so is every content type that a form can send.
+	// SignIn marks what gives out a credential: pages of other sites are refused although there is no cookie, so that
+	// nobody is signed in as another without noticing, and so is every content type that a form can send.
 	SignIn bool
 }
 
@@ -344,7 +308,6 @@ type knownNames struct {
 	changes int                 // guarded by mu
 }
 
-// number is of now.
 func (k *knownNames) number(of Users) int {
 	if of == nil {
 		return 0
@@ -364,23 +327,19 @@ func (k *knownNames) number(of Users) int {
 
 // Metrics is a snapshot of what a Server counts since it was made.
 type Metrics struct {
-	// InFlight is the number of requests, Watchers of streams and Connections of open
-	// connections at present.
+	// InFlight is the number of requests, Watchers of streams and Connections of open connections at present.
 	InFlight, Watchers, Connections int64
 	// Places is how many requests may be in flight at present: Options.InFlightMax, and
 	// fewer while goroutines wait long for a processor.
 	Places int64
-	// ConnectionsEvicted counts those that were closed at Options.ConnectionsMax
-	// for new ones, and ConnectionsFull the times that a new one had to wait,
-	// because all had a request.
+	// ConnectionsEvicted counts those that were closed at Options.ConnectionsMax for new ones, and ConnectionsFull the
+	// times that a new one had to wait, because all had a request.
 	ConnectionsEvicted, ConnectionsFull uint64
 	// Shed counts requests refused because all places were taken, or half of them
 	// by their user or their address, and WatchersFull watchers likewise.
 	Shed, WatchersFull uint64
-	// Panics counts handlers that panicked.
-	Panics uint64
-	// Cut counts answers that were aborted in the middle.
-	Cut uint64
+	Panics             uint64 // Panics counts handlers that panicked
+	Cut                uint64 // Cut counts answers that were aborted in the middle
 	// Forwarded counts requests that another node has answered, ForwardRepeated tries that were
 	// made again because the node did not lead, was not reached or did not answer.
 	// ForwardRefused counts requests that were refused with 503 because they found no leader in
@@ -390,23 +349,18 @@ type Metrics struct {
 	// those that do so at present.
 	LeaderWaits   uint64
 	LeaderWaiting int64
-	// Taken counts requests that other nodes have forwarded to this one.
-	Taken uint64
-	// Routes counts answers, in the order of the table; the last one stands for
-	// everything outside it.
+	Taken         uint64 // Taken counts requests that other nodes have forwarded to this one
+	// Routes counts answers, in the order of the table; the last one stands for everything outside it.
 	Routes []RouteMetrics
 }
 
 // RouteMetrics counts the answers of one route.
 type RouteMetrics struct {
-	Name string
-	// Answers counts by the first digit of the status; 0 counts answers that
-	// were aborted.
-	Answers [6]uint64
+	Name    string
+	Answers [6]uint64 // Answers counts by the first digit of the status; 0 counts answers that were aborted
 }
 
-// metrics is where a Server counts. The list of routes is complete before the
-// first request.
+// metrics is where a Server counts. The list of routes is complete before the first request.
 type metrics struct {
 	shed, watchersFull, panics, aborted, taken atomic.Uint64
 

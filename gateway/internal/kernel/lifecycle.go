@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// New returns a kernel that answers nothing yet. An error names everything that is wrong with the options
-// or the table.
+// New returns a kernel that answers nothing yet. An error names everything that is wrong with the options or the table.
 func New(o Options, table []Route, h Hooks) (*Kernel, error) {
 	o.EnsureDefaults()
 	if err := o.validate(); err != nil {

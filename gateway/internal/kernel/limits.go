@@ -15,9 +15,8 @@ import (
 	"troupe/gateway/toll"
 )
 
-// usageTable has what each user uses of the limits of capacity, of which nobody may
-// have more than half (gateway/DESIGN.md, "Fairness"). Entries stay: there is at
-// most one for each user that was ever authenticated.
+// usageTable has what each user uses of the limits of capacity, of which nobody may have more than half
+// (gateway/DESIGN.md, "Fairness"). Entries stay: there is at most one for each user that was ever authenticated.
 type usageTable struct {
 	users *xsync.Map[identity.UserID, *UserUsage]
 }
@@ -47,23 +46,19 @@ func (t usageTable) Of(user identity.UserID) *UserUsage {
 // Half is the most that one user may have of a limit, and at least 1.
 func Half(limit int64) int64 { return max(1, limit/2) }
 
-// idlePart is the divisor for the connections that are never busy with requests or
-// watchers: one in eight. So there is always one to close for a new one, and
-// health is always answered.
+// idlePart is the divisor for the connections that are never busy with requests or watchers: one in eight. So there is
+// always one to close for a new one, and health is always answered.
 const idlePart = 8
 
-// limits are the limits of capacity that follow from the Options.
 type limits struct {
 	// InFlight is the most that pressure ever bounds the requests in flight to:
 	// Options.InFlightMax, or as many as there are connections for.
-	inFlight int64
-	// busyConnections bounds them and the watchers together.
-	busyConnections int64
+	inFlight        int64
+	busyConnections int64 // busyConnections bounds them and the watchers together
 	// userBusyConnections and so on are what one user may have of each.
 	userBusyConnections, UserWatchers, userAnswerBytes int64
-	// anonymous is what all requests to routes without a credential may have of
-	// InFlight together. anonymousPerNetwork is for those of one network: a quarter,
-	// because many people may sign in from one.
+	// anonymous is what all requests to routes without a credential may have of InFlight together. anonymousPerNetwork
+	// is for those of one network: a quarter, because many people may sign in from one.
 	anonymous, anonymousPerNetwork int64
 	// UserBytes is how many bytes of large bodies and answers one user may have in a second: what half of the processors
 	// read and parse. All requests without a credential have as much together.
@@ -83,9 +78,8 @@ func newLimits(o *Options) limits {
 	}
 }
 
-// anonymousRequests counts the requests in flight to routes without a credential.
-// They are bounded, so that slow anonymous requests cannot use up
-// Options.InFlightMax.
+// anonymousRequests counts the requests in flight to routes without a credential. They are bounded, so that slow
+// anonymous requests cannot use up Options.InFlightMax.
 type anonymousRequests struct {
 	Mu struct {
 		sync.Mutex
@@ -109,7 +103,6 @@ func (s *anonymousRequests) admit(from netip.Prefix, l *limits) bool {
 	return true
 }
 
-// release ends a request that admit has counted.
 func (s *anonymousRequests) release(from netip.Prefix) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
@@ -137,15 +130,13 @@ const (
 	retryAfterMax, RetryAfterMin = 30, 3
 )
 
-// pressure bounds the requests in flight between inFlightMin for each processor and
-// most: to four fifths of what there are after each interval in which more than a tenth of
-// the goroutines that were ready waited longer than waitGoal, and to a tenth more after
-// any other.
+// pressure bounds the requests in flight between inFlightMin for each processor and most: to four fifths of what there
+// are after each interval in which more than a tenth of the goroutines that were ready waited longer than waitGoal, and
+// to a tenth more after any other.
 type pressure struct {
 	Limit       atomic.Int64 // of the requests in flight, now
 	least, most int64
-	// RetryAfter is the longest Retry-After now, in seconds.
-	retryAfter atomic.Int64
+	retryAfter  atomic.Int64 // RetryAfter is the longest Retry-After now, in seconds
 
 	sample []gometrics.Sample
 	before []uint64 // the counts of the sample before
@@ -193,9 +184,8 @@ func (p *pressure) follow(waited float64, inFlight int64) {
 	p.Limit.Store(limit)
 }
 
-// spread moves the longest Retry-After after a second in which so many were refused: as
-// many callers come back in a second as refusalsGoal says when all that are refused are
-// spread over that time.
+// spread moves the longest Retry-After after a second in which so many were refused: as many callers come back in a
+// second as refusalsGoal says when all that are refused are spread over that time.
 func (p *pressure) spread(refused uint64) {
 	goal := uint64(refusalsGoal * runtime.GOMAXPROCS(0))
 	longest := uint64(p.retryAfter.Load()) * refused / goal

@@ -14,65 +14,51 @@ import (
 
 // Options says how a Server works. The zero value works.
 type Options struct {
-	// Addr is the address to listen on, "host:port"; port 0 picks a free one.
-	// Empty is 127.0.0.1:8080.
+	// Addr is the address to listen on, "host:port"; port 0 picks a free one. Empty is 127.0.0.1:8080.
 	Addr string
-	// BasePath stands in front of every path, health included, for a service
-	// behind a proxy beside others: "/platform". Empty is none; a slash at the
-	// end is dropped.
+	// BasePath stands in front of every path, health included, for a service behind a proxy beside others: "/platform".
+	// Empty is none; a slash at the end is dropped.
 	BasePath string
-	// SessionCookie is the name of the cookie that carries a session. Empty is
-	// "session", as the interface has it.
+	// SessionCookie is the name of the cookie that carries a session. Empty is "session", as the interface has it.
 	SessionCookie string
-	// TrustedProxies are the addresses of the proxies in front. From them, and
-	// from nobody else, X-Forwarded-For tells where a sign-in comes from and
-	// X-Forwarded-Proto whether cookies are Secure. Empty is none: behind a proxy
-	// all callers then share the limit for its address.
+	// TrustedProxies are the addresses of the proxies in front. From them, and from nobody else, X-Forwarded-For tells
+	// where a sign-in comes from and X-Forwarded-Proto whether cookies are Secure. Empty is none: behind a proxy all
+	// callers then share the limit for its address.
 	TrustedProxies []netip.Prefix
 
-	// Build is shown by /readyz with "verbose"; the zero value is not.
-	Build Build
+	Build Build // shown by /readyz with "verbose"; the zero value is not
 
 	// BodyBytesMax bounds a request's body; a larger one is 413. Zero is 1 MiB.
 	BodyBytesMax int64
-	// HeaderBytesMax bounds a request's line and headers; more is 431. Zero is
-	// 64 KiB.
+	// HeaderBytesMax bounds a request's line and headers; more is 431. Zero is 64 KiB.
 	HeaderBytesMax int
-	// ConnectionsMax bounds the open connections. A new one beyond takes the
-	// place of an idle one, of those without a credential first; an eighth is
-	// never busy, so there always is one. Zero is 16,384. Each costs about 15 KB;
-	// the limit of open files must be above it.
+	// ConnectionsMax bounds the open connections. A new one beyond takes the place of an idle one, of those without a
+	// credential first; an eighth is never busy, so there always is one. Zero is 16,384. Each costs about 15 KB; the
+	// limit of open files must be above it.
 	ConnectionsMax int
-	// InFlightMax bounds the requests that are worked on at once; more are
-	// answered with 503 Busy, and so are those of one user beyond half of them. While
-	// goroutines wait long for a processor there are fewer, down to 64 for each.
-	// Health is not counted. Zero is 2,048; never more than connections can be
-	// busy. In the worst case each holds a body of BodyBytesMax.
+	// InFlightMax bounds the requests that are worked on at once; more are answered with 503 Busy, and so are those of
+	// one user beyond half of them. While goroutines wait long for a processor there are fewer, down to 64 for each.
+	// Health is not counted. Zero is 2,048; never more than connections can be busy. In the worst case each holds a
+	// body of BodyBytesMax.
 	InFlightMax int64
 
-	// AnswerBytesMax bounds the large answers that wait for their callers to read
-	// them; above it, and for one user above half of it, reads are answered with
-	// 503 Busy. An answer larger than that half counts as the half. Zero is
+	// AnswerBytesMax bounds the large answers that wait for their callers to read them; above it, and for one user
+	// above half of it, reads are answered with 503 Busy. An answer larger than that half counts as the half. Zero is
 	// 256 MiB.
 	AnswerBytesMax int64
 
-	// WatchersMax bounds the streams of events that are open at once; more are
-	// answered with 503 Busy. They are not counted as requests in flight. Zero
-	// is 1,000. Each holds a connection.
+	// WatchersMax bounds the streams of events that are open at once; more are answered with 503 Busy. They are not
+	// counted as requests in flight. Zero is 1,000. Each holds a connection.
 	WatchersMax int64
-	// WatchersPerUserMax bounds those of one user likewise. Zero is 100; above
-	// half of WatchersMax it is that half.
+	// WatchersPerUserMax bounds those of one user likewise. Zero is 100; above half of WatchersMax it is that half.
 	WatchersPerUserMax int64
 
-	// HeaderReadMax is the time in which a request's headers must arrive. Zero
-	// is 5 s.
+	// HeaderReadMax is the time in which a request's headers must arrive. Zero is 5 s.
 	HeaderReadMax time.Duration
 	// ReadMax is the time in which a whole request must arrive. Zero is 30 s.
 	ReadMax time.Duration
-	// WriteMax is the time to work on a request and write its answer; a
-	// streamed answer has it for every piece anew, and a watcher for every
-	// event. Zero is 60 s. It must be above the time after which a commit is
-	// given up.
+	// WriteMax is the time to work on a request and write its answer; a streamed answer has it for every piece anew,
+	// and a watcher for every event. Zero is 60 s. It must be above the time after which a commit is given up.
 	WriteMax time.Duration
 	// LeaderWaitMax is how long a request waits in all for the node that leads the shard it
 	// needs, in a cluster. Zero is 10 s.
@@ -81,12 +67,10 @@ type Options struct {
 	// 2 min. A proxy in front should close its side earlier.
 	IdleMax time.Duration
 
-	// DrainDelay is how long a stopping server goes on answering new requests
-	// with 503, so that load balancers see /readyz turn before the port is
-	// closed. Zero is not at all.
+	// DrainDelay is how long a stopping server goes on answering new requests with 503, so that load balancers see
+	// /readyz turn before the port is closed. Zero is not at all.
 	DrainDelay time.Duration
-	// DrainMax bounds the time that Stop gives to accepted requests. Zero is
-	// 8 s.
+	// DrainMax bounds the time that Stop gives to accepted requests. Zero is 8 s.
 	DrainMax time.Duration
 
 	// Log takes panics and internal errors (error), troubles of the listener
@@ -115,8 +99,7 @@ func (o *Options) EnsureDefaults() {
 }
 
 var (
-	// basePath has only characters that mean themselves in a path and in a
-	// route.
+	// basePath has only characters that mean themselves in a path and in a route.
 	basePath = regexp.MustCompile(`^(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*$`)
 	// cookieName is a token of RFC 9110.
 	cookieName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
@@ -144,7 +127,6 @@ func CheckCookieName(name string) error {
 	return nil
 }
 
-// validate reports everything that cannot work.
 func (o *Options) validate() error {
 	var problems []error
 	require := func(ok bool, format string, args ...any) {

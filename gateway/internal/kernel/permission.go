@@ -16,7 +16,6 @@ import (
 // Whether a caller may use a route is decided here, and nowhere else: by its credential and its privileges. What the
 // caller may do with an instance, its definition says (actors).
 
-// authenticate identifies the caller and checks that the caller may use the route.
 func (x *Exchange) authenticate() error {
 	kinds := x.Route.Access.Kinds
 	if kinds == 0 && !x.Route.Access.SignIn {
@@ -62,8 +61,7 @@ func (x *Exchange) authenticate() error {
 	return nil
 }
 
-// checkOrigin refuses requests that a page of another site makes with the
-// browser's cookie.
+// checkOrigin refuses requests that a page of another site makes with the browser's cookie.
 func (x *Exchange) checkOrigin() error {
 	r := x.Request
 	if x.Route.Strict { // the check lets safe methods pass
@@ -85,9 +83,8 @@ func (x *Exchange) Identify(kind identity.Kind) (*identity.Principal, error) {
 	return x.Services.Credentials.Authenticate(kind, x.Credential)
 }
 
-// Reauthorize is called for each event: a stream must not outlive its credential. It
-// also ends when the caller's rights have changed, because the filter was checked
-// with them; clients reconnect and are then checked with the new rights.
+// Reauthorize is called for each event: a stream must not outlive its credential. It also ends when the caller's rights
+// have changed, because the filter was checked with them; clients reconnect and are then checked with the new rights.
 func (x *Exchange) Reauthorize() (*identity.Principal, error) {
 	if x.Caller == Operator {
 		return Operator, nil // who has shown no credential loses none
@@ -110,7 +107,6 @@ func sameRights(a, b *identity.Principal) bool {
 // home's files, so there is no more to give than mod-admin.
 var Operator = &identity.Principal{ID: statemachine.System, Privileges: []string{string(identity.Admin), string(identity.Workflows)}}
 
-// operatorKey is the key of a request of the operator in its context.
 type operatorKey struct{}
 
 // AsOperator makes a request one of the operator.
@@ -126,10 +122,9 @@ func (x *Exchange) isOperator() bool {
 	return x.Request.Context().Value(operatorKey{}) != nil
 }
 
-// ClientOf returns the address of the client and whether the client used TLS. The
-// headers of proxies count only when the connection comes from a trusted one
-// (Options.TrustedProxies); from any other peer they are ignored. The address is
-// zero when it is unknown.
+// ClientOf returns the address of the client and whether the client used TLS. The headers of proxies count only when
+// the connection comes from a trusted one (Options.TrustedProxies); from any other peer they are ignored. The address
+// is zero when it is unknown.
 func (s *Kernel) ClientOf(r *http.Request) (address netip.Addr, secure bool) {
 	if from := senderOf(r); from != nil {
 		return from.Client, from.Secure
@@ -160,9 +155,8 @@ func (s *Kernel) IsTrusted(address netip.Addr) bool {
 	return slices.ContainsFunc(s.Options.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
-// forwardedFor walks the addresses in X-Forwarded-For from the last, which the
-// nearest proxy appended, to the first one that is not trusted. That one is the
-// client; the caller could have forged what stands before it. At an element that
+// forwardedFor walks the addresses in X-Forwarded-For from the last, which the nearest proxy appended, to the first one
+// that is not trusted. That one is the client; the caller could have forged what stands before it. At an element that
 // cannot be parsed the walk ends, and the proxy that wrote it is the result.
 func (s *Kernel) forwardedFor(proxy netip.Addr, lines []string) netip.Addr {
 	client := proxy
@@ -199,9 +193,8 @@ func ParseForwarded(element string) (netip.Addr, bool) {
 	return address.Unmap().WithZone(""), true
 }
 
-// isForwardedTLS reports whether any proxy says that it was reached by TLS. When
-// proxies disagree, the answer is yes: at worst a browser then does not send the
-// cookie over plain HTTP.
+// isForwardedTLS reports whether any proxy says that it was reached by TLS. When proxies disagree, the answer is yes:
+// at worst a browser then does not send the cookie over plain HTTP.
 func isForwardedTLS(lines []string) bool {
 	for _, line := range lines {
 		for element := range strings.SplitSeq(line, ",") {

@@ -59,8 +59,7 @@ func (x *Exchange) BeginList() *ListStream {
 	return &ListStream{x: x}
 }
 
-// BeforeElement puts the comma before the next element; the caller appends that to x.out
-// and calls AfterElement.
+// BeforeElement puts the comma before the next element; the caller appends that to x.out and calls AfterElement.
 func (a *ListStream) BeforeElement() {
 	if a.begun {
 		a.x.Out = append(a.x.Out, ',')
@@ -127,9 +126,8 @@ func (x *Exchange) RenewWriteTime() {
 	_ = http.NewResponseController(x.Writer).SetWriteDeadline(deadline) // writing shows the same error
 }
 
-// Flush sends x.out as the next piece of a streamed answer and empties it. The
-// first piece decides that the answer is a success: an error after it can only
-// close the connection. A caller who does not read for WriteMax, or has gone, is
+// Flush sends x.out as the next piece of a streamed answer and empties it. The first piece decides that the answer is a
+// success: an error after it can only close the connection. A caller who does not read for WriteMax, or has gone, is
 // ErrAborted.
 func (x *Exchange) Flush() error {
 	if x.Status == 0 {
@@ -144,8 +142,7 @@ func (x *Exchange) Flush() error {
 	return nil
 }
 
-// AppendNext appends the member next of a page. When there is a next page it
-// sets the header Link too.
+// AppendNext appends the member next of a page. When there is a next page it sets the header Link too.
 func (x *Exchange) AppendNext(cursor string) {
 	if cursor == "" {
 		x.Out = append(x.Out, `,"next":null`...)

@@ -31,10 +31,9 @@ const (
 	bodySureBytes = 64 << 10
 )
 
-// ReadBody reads a request's body to its end. It must be called before anything is
-// done: wrong chunk framing and a body that stops short show only here, and such a
-// request must not act (persistence/PROMISES.md, "F11"). What is beyond BodyFirstBytes it has
-// paid before it reads it. The bytes are new and belong to the caller.
+// ReadBody reads a request's body to its end. It must be called before anything is done: wrong chunk framing and a body
+// that stops short show only here, and such a request must not act (persistence/PROMISES.md, "F11"). What is beyond
+// BodyFirstBytes it has paid before it reads it. The bytes are new and belong to the caller.
 func ReadBody(w http.ResponseWriter, r *http.Request, maxBytes int64, pay func(n int64) error) ([]byte, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil, nil
@@ -174,8 +173,7 @@ func (x *Exchange) InstanceRequest() (*message.Load, error) {
 	return of, x.CheckIdentifiers()
 }
 
-// KeyedBody reads the idempotency key of the header, empty without one, and the
-// body of a POST.
+// KeyedBody reads the idempotency key of the header, empty without one, and the body of a POST.
 func (x *Exchange) KeyedBody() (key string, body data.Value, err error) {
 	if key, err = parse.IdempotencyKey(x.Request.Header["Idempotency-Key"]); err == nil {
 		body, err = parse.Body(x.Body)
@@ -183,8 +181,7 @@ func (x *Exchange) KeyedBody() (key string, body data.Value, err error) {
 	return key, body, err
 }
 
-// RetryOf joins the key of the header with event.id, which mean the same, and
-// takes the fingerprint of what is asked.
+// RetryOf joins the key of the header with event.id, which mean the same, and takes the fingerprint of what is asked.
 func RetryOf(x *Exchange, header, eventID string, body data.Value) (message.Retry, error) {
 	key := header
 	switch {
@@ -200,8 +197,7 @@ func RetryOf(x *Exchange, header, eventID string, body data.Value) (message.Retr
 	return message.Retry{Key: key, Fingerprint: Fingerprint(x.Request.Method, x.Route.Name, body)}, nil
 }
 
-// Fingerprint is the same for requests that ask the same: the method, the route
-// and the body without its white space.
+// Fingerprint is the same for requests that ask the same: the method, the route and the body without its white space.
 func Fingerprint(method, route string, body data.Value) [32]byte {
 	h := sha256.New()
 	_, _ = io.WriteString(h, method+" "+route+"\n") // a hash takes everything

@@ -106,8 +106,7 @@ func (x *Exchange) run() error {
 	return x.handle()
 }
 
-// handle calls the handler. When another node leads what the request needs, that node
-// carries it out.
+// handle calls the handler. When another node leads what the request needs, that node carries it out.
 func (x *Exchange) handle() error {
 	err := x.Route.Handle(x)
 	if err == nil || x.Sender != nil || x.Kernel.hooks.Elsewhere == nil {
@@ -116,8 +115,7 @@ func (x *Exchange) handle() error {
 	return x.Kernel.hooks.Elsewhere(x, err)
 }
 
-// closed is why nothing is taken before Open and while the server stops. Another node asks
-// for the leader again then.
+// closed is why nothing is taken before Open and while the server stops. Another node asks for the leader again then.
 func (x *Exchange) closed() error {
 	if x.Sender != nil {
 		return failure.ErrElsewhere
@@ -137,8 +135,7 @@ func (x *Exchange) writeErrorInTime(err error) {
 	}
 }
 
-// finish counts and logs the request. It reports whether the connection must be
-// closed.
+// finish counts and logs the request. It reports whether the connection must be closed.
 func (x *Exchange) finish() (aborted bool) {
 	x.Route.metrics.count(x.Status)
 	if aborted = x.Status == statusAborted; aborted {
@@ -162,7 +159,6 @@ func (x *Exchange) finish() (aborted bool) {
 	return aborted
 }
 
-// outBytesKept is the largest buffer that goes back to the pool.
 const outBytesKept = 1 << 20
 
 // Acquire takes an exchange from the pool.
@@ -175,7 +171,6 @@ func (s *Kernel) Acquire(rt *Route, w http.ResponseWriter, r *http.Request, para
 	return x
 }
 
-// release returns an exchange to the pool.
 func (s *Kernel) release(x *Exchange) {
 	if cap(x.Out) > outBytesKept {
 		x.Out = nil
@@ -192,8 +187,7 @@ func (s *Kernel) abort(r *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// compile checks the table and builds the router from it. It returns all
-// faults of the table together.
+// compile checks the table and builds the router from it. It returns all faults of the table together.
 func (s *Kernel) compile(table []Route) error {
 	var faults []error
 	s.router, s.runtimeRouter = s.newRouter(), s.newRouter()
@@ -284,7 +278,6 @@ func (s *Kernel) answerNotAllowed(w http.ResponseWriter, r *http.Request) {
 	s.answerUnmatched(w, r, failure.ErrMethod)
 }
 
-// answerUnmatched answers a request that matches no route.
 func (s *Kernel) answerUnmatched(w http.ResponseWriter, r *http.Request, err error) {
 	x := s.Acquire(&s.Unmatched[s.groupOf(r.URL.Path)], w, r, nil)
 	x.writeError(err)

@@ -11,17 +11,14 @@ import (
 	"troupe/gateway/internal/parse"
 )
 
-// StaticFile is a file of the program that is the same for every caller. It never
-// changes.
+// StaticFile is a file of the program that is the same for every caller. It never changes.
 type StaticFile struct {
 	Body               []byte
 	contentType, cache []string
 	tag                string // "" is none
-	// gzipped returns body in gzip, nil when that is not smaller. The first call
-	// compresses it.
+	// gzipped returns body in gzip, nil when that is not smaller. The first call compresses it.
 	gzipped func() []byte
-	// Brotli has body in brotli; nil: it never will.
-	Brotli *BrotliForm
+	Brotli  *BrotliForm // Brotli has body in brotli; nil: it never will
 }
 
 // NewStaticFile makes a file. Without cache, browsers may not cache it.
@@ -69,8 +66,7 @@ func (x *Exchange) SendStatic(f *StaticFile) error {
 	return nil
 }
 
-// hasTag reports whether If-None-Match names the tag (RFC 9110, 13.1.2, whose
-// comparison is the weak one).
+// hasTag reports whether If-None-Match names the tag (RFC 9110, 13.1.2, whose comparison is the weak one).
 func hasTag(lines []string, tag string) bool {
 	for _, rest := range lines {
 		if parse.TrimBlanks(rest) == "*" {

@@ -19,8 +19,7 @@ import (
 //	    │           └ counted as a watcher; Stop does not wait for it
 //	    └ counted as any request; a refusal is a status
 
-// StreamOpening begins every stream. It makes clients reconnect soon after the
-// connection ends.
+// StreamOpening begins every stream. It makes clients reconnect soon after the connection ends.
 const StreamOpening = "retry: 2000\n"
 
 var (
@@ -93,10 +92,8 @@ func (x *Exchange) Push() error {
 	return nil
 }
 
-// beginStream sends the header of a stream. From here on the request is a
-// watcher and no longer in flight. ReadMax does not end it: when a request has
-// been read, net/http goes on reading without a limit, to notice a caller who
-// leaves.
+// beginStream sends the header of a stream. From here on the request is a watcher and no longer in flight. ReadMax does
+// not end it: when a request has been read, net/http goes on reading without a limit, to notice a caller who leaves.
 func (x *Exchange) beginStream() {
 	h := x.Writer.Header()
 	x.Kernel.setCommonHeaders(h, x.Request)

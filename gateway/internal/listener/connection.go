@@ -1,6 +1,5 @@
-// Package listener bounds the open connections of a server. When all are taken, it closes the one
-// that is worth least for a new one. It knows what a connection is doing because the server says so
-// (Begin, End); it reads no request.
+// Package listener bounds the open connections of a server. When all are taken, it closes the one that is worth least
+// for a new one. It knows what a connection is doing because the server says so (Begin, End); it reads no request.
 package listener
 
 import (
@@ -13,25 +12,20 @@ import (
 	"time"
 )
 
-// Counts counts the open connections; the listener and its connections
-// share it.
+// Counts counts the open connections; the listener and its connections share it.
 type Counts struct {
 	Open          atomic.Int64
 	Full, Evicted atomic.Uint64
 }
 
-// Listener bounds the connections that are open at once. Beyond the bound a new
-// one replaces the one that is worth least (gateway/DESIGN.md,
-// "Fairness"). Where none can be closed, it waits, and the next ones in the
-// kernel's queue.
+// Listener bounds the connections that are open at once. Beyond the bound a new one replaces the one that is worth
+// least (gateway/DESIGN.md, "Fairness"). Where none can be closed, it waits, and the next ones in the kernel's queue.
 type Listener struct {
 	net.Listener
-	count *Counts
-	limit int64
-	// isProxy reports whether many callers share an address.
-	isProxy func(netip.Addr) bool
-	// waiting is set while Accept waits. Then freed gets an entry when a connection
-	// becomes idle or is closed.
+	count   *Counts
+	limit   int64
+	isProxy func(netip.Addr) bool // isProxy reports whether many callers share an address
+	// waiting is set while Accept waits. Then freed gets an entry when a connection becomes idle or is closed.
 	waiting atomic.Bool
 	freed   chan struct{}
 	// closed ends an Accept that waits.
@@ -124,9 +118,8 @@ func (l *Listener) evict() bool {
 	}
 }
 
-// evictionCandidate returns the connection to close first and its state: an idle one
-// of an address with more than half of all, then one without a credential, then
-// any, and at last one whose caller does not read the end of an answer.
+// evictionCandidate returns the connection to close first and its state: an idle one of an address with more than half
+// of all, then one without a credential, then any, and at last one whose caller does not read the end of an answer.
 func (l *Listener) evictionCandidate() (*Conn, state) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -153,12 +146,10 @@ func isStuck(c *Conn, s state) bool {
 	return s == stateFinishing && c.Age()-time.Duration(c.answered.Load()) >= stuckMin
 }
 
-// stuckMin is the age at which the end of an answer counts as stuck, and a new
-// connection without a request as unused.
+// stuckMin is the age at which the end of an answer counts as stuck, and a new connection without a request as unused.
 const stuckMin = 2 * time.Second
 
-// ResetUnfinished makes Close reset the connections that are in the middle of a request
-// or of its answer.
+// ResetUnfinished makes Close reset the connections that are in the middle of a request or of its answer.
 func (l *Listener) ResetUnfinished() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -171,7 +162,6 @@ func (l *Listener) ResetUnfinished() {
 	}
 }
 
-// wake makes a waiting Accept check again.
 func (l *Listener) wake() {
 	if l.waiting.Load() {
 		select {
@@ -187,7 +177,6 @@ func (l *Listener) Close() error {
 	return l.Listener.Close()
 }
 
-// addressOf returns the address of a peer, the zero one where there is none.
 func addressOf(a net.Addr) netip.Addr {
 	if tcp, ok := a.(*net.TCPAddr); ok {
 		return tcp.AddrPort().Addr().Unmap().WithZone("")
@@ -215,13 +204,11 @@ const (
 // Conn leaves the listener's table when it is closed.
 type Conn struct {
 	net.Conn
-	listener *Listener
-	opened   time.Time
-	state    atomic.Int32 // a state
-	// answered is its age in nanoseconds when it became finishing.
-	answered atomic.Int64
-	// authenticated: a valid credential has come.
-	authenticated atomic.Bool
+	listener      *Listener
+	opened        time.Time
+	state         atomic.Int32 // a state
+	answered      atomic.Int64 // its age in nanoseconds when it became finishing
+	authenticated atomic.Bool  // a valid credential has come
 	closeOnce     sync.Once
 
 	// What follows belongs to the goroutine that handles a request.
@@ -235,9 +222,8 @@ type Conn struct {
 // Age is how long the connection has been open.
 func (c *Conn) Age() time.Duration { return time.Since(c.opened) }
 
-// Begin is called before a request is handled. It reports false when the connection
-// is being closed for another one. Then the request must not be carried out: the
-// caller would not learn of it.
+// Begin is called before a request is handled. It reports false when the connection is being closed for another one.
+// Then the request must not be carried out: the caller would not learn of it.
 func (c *Conn) Begin(r *http.Request) bool {
 	c.BodyPending = r.Body != nil && r.Body != http.NoBody
 	for {
@@ -328,8 +314,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// ResetAtClose makes Close reset the connection, so that nobody takes what was sent
-// for the whole answer.
+// ResetAtClose makes Close reset the connection, so that nobody takes what was sent for the whole answer.
 func (c *Conn) ResetAtClose() {
 	// NB: to HTTP/1.0, which many proxies speak to us, an orderly end of the
 	// connection is the end of the answer. A reset is not.
@@ -338,8 +323,7 @@ func (c *Conn) ResetAtClose() {
 	}
 }
 
-// CloseWrite lets net/http end a connection so that a caller who is still
-// sending gets to read the answer.
+// CloseWrite lets net/http end a connection so that a caller who is still sending gets to read the answer.
 func (c *Conn) CloseWrite() error {
 	if inner, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return inner.CloseWrite()
@@ -355,8 +339,7 @@ func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, c)
 }
 
-// Of returns the connection of a request, nil when the listener
-// did not accept it.
+// Of returns the connection of a request, nil when the listener did not accept it.
 func Of(r *http.Request) *Conn {
 	c, _ := r.Context().Value(connectionKey{}).(*Conn)
 	return c

@@ -13,8 +13,7 @@ type origin struct {
 	number  uint64 // of the connection of a proxy, otherwise 0
 }
 
-// originTable has the open connections by origin. The zero value is empty. It is
-// guarded by the listener's mutex.
+// originTable has the open connections by origin. The zero value is empty. It is guarded by the listener's mutex.
 type originTable struct {
 	groups map[origin]*originConnections
 	order  largestFirst // a heap
@@ -27,7 +26,6 @@ type originConnections struct {
 	index   int       // in originTable.order
 }
 
-// tablePosition is where a connection stands in its table; zero when it is in none.
 type tablePosition struct {
 	group   *originConnections
 	element *list.Element
@@ -118,7 +116,6 @@ func (g *originConnections) candidate(mayClose func(*Conn, state) bool) (*Conn, 
 	return found, state
 }
 
-// largestFirst is a heap of groups.
 type largestFirst []*originConnections
 
 func (h largestFirst) Len() int { return len(h) }

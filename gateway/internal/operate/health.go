@@ -23,17 +23,15 @@ func appendBuild(dst []byte, b kernel.Build) []byte {
 	return append(dst, '}')
 }
 
-// answerLive answers GET /livez: always 200. A restart would not repair what is broken
-// outside the process.
+// answerLive answers GET /livez: always 200. A restart would not repair what is broken outside the process.
 func answerLive(x *kernel.Exchange) error {
 	x.Out = append(x.Out, `{"status":"ok"}`...)
 	x.Send(http.StatusOK)
 	return nil
 }
 
-// answerReady answers GET /readyz: 200 when requests are taken, otherwise 503
-// with the first reason. "verbose" in the query adds all parts, the build, and the nodes of a
-// cluster.
+// answerReady answers GET /readyz: 200 when requests are taken, otherwise 503 with the first reason. "verbose" in the
+// query adds all parts, the build, and the nodes of a cluster.
 func (g *Group) answerReady(x *kernel.Exchange) error {
 	parts := g.readiness(x)
 	status, reason := http.StatusOK, ""
@@ -88,13 +86,11 @@ func appendParts(dst []byte, parts []partState) []byte {
 	return append(dst, ']')
 }
 
-// partState is a part as it is now; an empty reason means ready.
 type partState struct {
 	name, reason string
 	optional     bool
 }
 
-// readiness asks all parts. The gateway itself is the first.
 func (g *Group) readiness(x *kernel.Exchange) []partState {
 	states := []partState{{name: "gateway", reason: x.Kernel.Reason()}}
 	if !x.IsOpen() {
@@ -131,7 +127,6 @@ func (g *Group) showHealth(x *kernel.Exchange) error {
 	return x.AnswerJSON(answer)
 }
 
-// requestCounts sums the answers of all routes up.
 func requestCounts(s *kernel.Kernel) api.RequestCounts {
 	m := s.Snapshot()
 	counts := api.RequestCounts{Shed: m.Shed, InFlight: m.InFlight, Places: m.Places, Connections: m.Connections, Watchers: m.Watchers}

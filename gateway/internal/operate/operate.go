@@ -1,5 +1,4 @@
-// Package operate has the routes of those who run the service: background work, migrations, homes
-// and health.
+// Package operate has the routes of those who run the service: background work, migrations, homes and health.
 package operate
 
 import (
@@ -19,9 +18,7 @@ import (
 // Part is something whose state /readyz shows. A part that is not Optional turns it
 // to 503 while it is not ready; no part decides whether a request is taken.
 type Part struct {
-	// Name is shown to everybody who can reach the server, like the text of
-	// what Ready returns.
-	Name string
+	Name string // shown to everybody who can reach the server, like the text of what Ready returns
 	// Ready returns nil, or why the part takes nothing now. It is called for
 	// every request of /readyz and must not block.
 	Ready func() error
@@ -40,7 +37,6 @@ type vitalsReading struct {
 	last *api.Vitals
 }
 
-// read asks again when the last answer is old.
 func (v *vitalsReading) read(ask func() api.Vitals) *api.Vitals {
 	if ask == nil {
 		return nil
@@ -65,8 +61,7 @@ type Group struct {
 	Cluster func() any
 	// Vitals is what the node holds and has done. Nil: nobody counts.
 	Vitals func() api.Vitals
-	// Parts are asked by /readyz.
-	Parts []Part
+	Parts  []Part // asked by /readyz
 
 	vitals vitalsReading
 }

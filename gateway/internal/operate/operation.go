@@ -52,7 +52,6 @@ func (g *Group) AdminRoutes() []kernel.Route {
 	return []kernel.Route{health, base.Row("publish-home", "PUT", "/home", g.publishHome, "dryRun")}
 }
 
-// listPending answers GET workflow/api/v1/instance/{workflowId}/{instanceId}/pending.
 func (g *Group) listPending(x *kernel.Exchange) error {
 	of := message.Load{
 		Caller: x.Caller, WorkflowID: x.Params.ByName("workflowId"), InstanceID: x.Params.ByName("instanceId"),
@@ -78,7 +77,6 @@ func (g *Group) listPending(x *kernel.Exchange) error {
 	return x.AnswerJSON(answer)
 }
 
-// listDeliveries answers GET workflow/api/v1/outbox.
 func (g *Group) listDeliveries(x *kernel.Exchange) (err error) {
 	list := pending.DeliveryList{Caller: x.Caller}
 	if list.State, err = parse.Choice(x.Query, "state", outbox.Pending, outbox.Dead); err != nil {
@@ -104,7 +102,6 @@ func (g *Group) listDeliveries(x *kernel.Exchange) (err error) {
 	return x.AnswerJSON(answer)
 }
 
-// listIncidents answers GET workflow/api/v1/incidents.
 func (g *Group) listIncidents(x *kernel.Exchange) (err error) {
 	list := pending.IncidentList{Caller: x.Caller}
 	if list.Limit, err = parse.Limit(x.Query, parse.PageDefault); err != nil {
@@ -146,7 +143,6 @@ func incidentOf(in *pending.Incident) api.Incident {
 	return out
 }
 
-// listTimers answers GET workflow/api/v1/timers.
 func (g *Group) listTimers(x *kernel.Exchange) (err error) {
 	list := pending.TimerList{User: x.Caller.ID}
 	if list.Workflow, err = parse.Text(x.Query, "workflowId"); err != nil {
@@ -173,7 +169,6 @@ func (g *Group) listTimers(x *kernel.Exchange) (err error) {
 	return x.AnswerJSON(answer)
 }
 
-// changeDelivery answers POST workflow/api/v1/outbox/{id}.
 func (g *Group) changeDelivery(x *kernel.Exchange) error {
 	action, err := parse.Action(x.Body, outbox.Retry, outbox.Drop)
 	if err != nil {
@@ -185,7 +180,6 @@ func (g *Group) changeDelivery(x *kernel.Exchange) error {
 	return x.AnswerJSON(struct{}{})
 }
 
-// changeIncident answers POST workflow/api/v1/incidents/{id}.
 func (g *Group) changeIncident(x *kernel.Exchange) error {
 	action, err := parse.Action(x.Body, outbox.Retry, outbox.Drop)
 	if err != nil {
@@ -197,7 +191,6 @@ func (g *Group) changeIncident(x *kernel.Exchange) error {
 	return x.AnswerJSON(struct{}{})
 }
 
-// stopInstance answers POST workflow/api/v1/instance/{workflowId}/{instanceId}/stop.
 func (g *Group) stopInstance(x *kernel.Exchange) error {
 	body, err := parse.Body(x.Body)
 	if err != nil {
@@ -219,7 +212,6 @@ func (g *Group) stopInstance(x *kernel.Exchange) error {
 	return x.AnswerJSON(struct{}{})
 }
 
-// listSchedules answers GET workflow/api/v1/schedules.
 func (g *Group) listSchedules(x *kernel.Exchange) error {
 	list, err := g.Workflows.Schedules(x.Request.Context())
 	if err != nil {
@@ -235,7 +227,6 @@ func (g *Group) listSchedules(x *kernel.Exchange) error {
 	return x.AnswerJSON(answer)
 }
 
-// changeSchedule answers POST workflow/api/v1/schedules/{workflowId}/{name}.
 func (g *Group) changeSchedule(x *kernel.Exchange) error {
 	action, err := parse.Action(x.Body, schedule.Pause, schedule.Resume, schedule.Run)
 	if err != nil {
@@ -247,7 +238,6 @@ func (g *Group) changeSchedule(x *kernel.Exchange) error {
 	return x.AnswerJSON(struct{}{})
 }
 
-// publishHome answers PUT admin/api/v1/home.
 func (g *Group) publishHome(x *kernel.Exchange) error {
 	if g.Homes == nil {
 		return failure.Refuse(failure.ErrConflict, "%s", api.NotANode)
@@ -263,7 +253,6 @@ func (g *Group) publishHome(x *kernel.Exchange) error {
 	return x.AnswerJSON(published)
 }
 
-// migrateInstances answers POST workflow/api/v1/instances/{workflowId}/migrate.
 func (g *Group) migrateInstances(x *kernel.Exchange) error {
 	if err := x.CheckIdentifiers(); err != nil {
 		return err
@@ -290,7 +279,6 @@ func (g *Group) migrateInstances(x *kernel.Exchange) error {
 	return x.AnswerJSON(shown)
 }
 
-// parseMigration reads the body.
 func parseMigration(body []byte) (*migration.Request, error) {
 	value, err := parse.Body(body)
 	if err != nil {

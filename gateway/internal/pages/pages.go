@@ -47,15 +47,13 @@ func (g *Group) Routes() []kernel.Route {
 	}
 }
 
-// showPage answers GET / and the page of each form and instance, and of operations. Their HTML says nothing
-// about anybody; its script requests the data. So it needs no credential, and it is sent
-// also for what does not exist.
+// showPage answers GET / and the page of each form and instance, and of operations. Their HTML says nothing about
+// anybody; its script requests the data. So it needs no credential, and it is sent also for what does not exist.
 func (g *Group) showPage(x *kernel.Exchange) error {
 	x.SetPageHeaders(valueConsolePolicy)
 	return x.SendStatic(g.shells[pageOf(x.Route.Path)])
 }
 
-// pageOf returns the page at the path of a route.
 func pageOf(path string) console.Page {
 	switch {
 	case strings.HasPrefix(path, "/form-runtime/"):
@@ -78,7 +76,6 @@ func newShells(basePath string) map[console.Page]*kernel.StaticFile {
 	return all
 }
 
-// showAsset answers GET /assets/{name}.
 func showAsset(x *kernel.Exchange) error {
 	asset, ok := assets()[x.Params.ByName("name")]
 	if !ok {
@@ -123,7 +120,6 @@ func ShowError(x *kernel.Exchange, status int, id string) bool {
 	return true
 }
 
-// isAPI reports whether the path belongs to groups A to D.
 func isAPI(x *kernel.Exchange) bool {
 	path, hasBase := strings.CutPrefix(x.Request.URL.Path, x.Kernel.Options.BasePath)
 	return hasBase && slices.ContainsFunc(kernel.APIPaths, func(p string) bool {
@@ -155,7 +151,6 @@ func describing(body []byte, contentType []string) *kernel.StaticFile {
 	return kernel.NewStaticFile(body, contentType, valueShellCache, console.Tag(body))
 }
 
-// described turns openapi.yaml into something else.
 func described(yaml []byte, into func(*reference.Document) ([]byte, error)) []byte {
 	d, err := reference.Parse(yaml)
 	if err != nil {
@@ -177,7 +172,6 @@ func (g *Group) showInterfaceJSON(x *kernel.Exchange) error {
 	return x.SendStatic(g.description.JSON())
 }
 
-// showInterface answers GET /docs.
 func (g *Group) showInterface(x *kernel.Exchange) error {
 	x.SetPageHeaders(valueReferencePolicy)
 	return x.SendStatic(g.description.Page())
@@ -199,7 +193,6 @@ var schemaFiles = sync.OnceValue(func() map[string]*kernel.StaticFile {
 	return all
 })
 
-// showSchema answers GET /schemas/{file}.
 func showSchema(x *kernel.Exchange) error {
 	schema, ok := schemaFiles()[x.Params.ByName("file")]
 	if !ok {

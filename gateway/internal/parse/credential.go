@@ -8,9 +8,8 @@ import (
 	"troupe/actors/identity"
 )
 
-// Credentials is what a request shows of its sender: read, not yet believed.
-// There is one reader for all routes; which kind a route takes is its own
-// business.
+// Credentials is what a request shows of its sender: read, not yet believed. There is one reader for all routes; which
+// kind a route takes is its own business.
 type Credentials struct {
 	// token and session are the texts to authenticate. Empty with the flag set
 	// means that something stood there which cannot be one.
@@ -18,10 +17,9 @@ type Credentials struct {
 	hasToken, hasSession bool
 }
 
-// ReadCredentials reads the headers Authorization and Authentication and the
-// session cookie (gateway/INTERFACE.md, "Two headers, one parser"). An error is
-// failure.ErrInvalid: the request says two different things about its sender, so it is
-// answered 400 before anybody is looked up.
+// ReadCredentials reads the headers Authorization and Authentication and the session cookie (gateway/INTERFACE.md, "Two
+// headers, one parser"). An error is failure.ErrInvalid: the request says two different things about its sender, so it
+// is answered 400 before anybody is looked up.
 func ReadCredentials(h http.Header, cookie string) (Credentials, error) {
 	var c Credentials
 	var err error
@@ -34,9 +32,8 @@ func ReadCredentials(h http.Header, cookie string) (Credentials, error) {
 	return c, nil
 }
 
-// Pick returns the credential to authenticate on a route that takes the given
-// kinds. A token that stands there wins over a session, because a browser adds
-// the cookie by itself and the token was put there by somebody; and it is never
+// Pick returns the credential to authenticate on a route that takes the given kinds. A token that stands there wins
+// over a session, because a browser adds the cookie by itself and the token was put there by somebody; and it is never
 // fallen back from, so that nobody acts as another user than intended.
 func (c *Credentials) Pick(kinds identity.Kind) (identity.Kind, string, error) {
 	switch {
@@ -50,8 +47,7 @@ func (c *Credentials) Pick(kinds identity.Kind) (identity.Kind, string, error) {
 	return 0, "", failure.ErrUnauthorized
 }
 
-// readTokens reads the lines of the two headers that may carry a token. The
-// same token in both is fine.
+// readTokens reads the lines of the two headers that may carry a token. The same token in both is fine.
 func readTokens(authorization, authentication []string) (token string, present bool, err error) {
 	if len(authorization) > 1 || len(authentication) > 1 {
 		return "", false, Malformed("a credential header is repeated")
@@ -80,8 +76,7 @@ func readToken(lines []string) (string, error) {
 	if len(lines) == 0 {
 		return "", nil
 	}
-	// NB: a comma makes a list, which is how two lines may arrive from a proxy;
-	// so it is answered as two lines are.
+	// NB: a comma makes a list, which is how two lines may arrive from a proxy; so it is answered as two lines are.
 	if strings.IndexByte(lines[0], ',') >= 0 {
 		return "", Malformed("a credential header holds a list")
 	}
@@ -92,9 +87,8 @@ func readToken(lines []string) (string, error) {
 	return token, nil
 }
 
-// Session returns the value of the session cookie. Two cookies of the name
-// are refused even when they are equal: a sibling domain can set one, and
-// nobody can tell which is ours.
+// Session returns the value of the session cookie. Two cookies of the name are refused even when they are equal: a
+// sibling domain can set one, and nobody can tell which is ours.
 func Session(lines []string, name string) (session string, present bool, err error) {
 	return Cookie(lines, name, SecretCharsMax)
 }
@@ -127,8 +121,7 @@ const (
 	SecretCharsMax = 255
 )
 
-// IsSecret reports whether s has the form of a token or session of up to so many characters:
-// [A-Za-z0-9._-]{43,most}.
+// IsSecret reports whether s has the form of a token or session of up to so many characters: [A-Za-z0-9._-]{43,most}.
 func IsSecret(s string, most int) bool {
 	if len(s) < SecretCharsMin || len(s) > most {
 		return false

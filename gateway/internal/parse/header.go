@@ -14,8 +14,7 @@ import (
 	"troupe/gateway/api"
 )
 
-// The headers except the credentials. All of it is text from outside; each parser has
-// a fuzz target.
+// The headers except the credentials. All of it is text from outside; each parser has a fuzz target.
 
 const (
 	IdempotencyKeyCharsMax = 255
@@ -23,9 +22,8 @@ const (
 	lastEventIDCharsMax    = 8 << 10
 )
 
-// IdempotencyKey returns the key of the Idempotency-Key header, "" when there is
-// none. It may be bare or a string of RFC 8941; `abc` and `"abc"` are the same
-// key.
+// IdempotencyKey returns the key of the Idempotency-Key header, "" when there is none. It may be bare or a string of
+// RFC 8941; `abc` and `"abc"` are the same key.
 func IdempotencyKey(lines []string) (string, error) {
 	if len(lines) == 0 {
 		return "", nil
@@ -89,9 +87,8 @@ func IsVisible(s string) bool {
 	return true
 }
 
-// LastEventID returns the place of the header Last-Event-ID, after which a
-// watcher goes on; "" when there is none. What it means is for those to say who
-// gave it out.
+// LastEventID returns the place of the header Last-Event-ID, after which a watcher goes on; "" when there is none. What
+// it means is for those to say who gave it out.
 func LastEventID(lines []string) (string, error) {
 	switch {
 	case len(lines) == 0:
@@ -104,9 +101,8 @@ func LastEventID(lines []string) (string, error) {
 	return lines[0], nil
 }
 
-// IfMatch returns the sequence numbers that If-Match allows, nil for any.
-// When the header is there but names no number, the result is a list with 0,
-// which no instance has: nothing matches. Weak tags never match (RFC 9110,
+// IfMatch returns the sequence numbers that If-Match allows, nil for any. When the header is there but names no number,
+// the result is a list with 0, which no instance has: nothing matches. Weak tags never match (RFC 9110,
 // 13.1.1 demands the strong comparison), nor do tags that are not a number
 // written as EntityTag writes it.
 func IfMatch(lines []string) ([]uint64, error) {
@@ -141,8 +137,7 @@ func IfMatch(lines []string) ([]uint64, error) {
 	return sequences, nil
 }
 
-// CutEntityTag cuts an entity tag (RFC 9110, 8.8.3) off the front of s. Behind
-// it must be the end or a comma.
+// CutEntityTag cuts an entity tag (RFC 9110, 8.8.3) off the front of s. Behind it must be the end or a comma.
 func CutEntityTag(s string) (tag string, weak bool, rest string, ok bool) {
 	s, weak = strings.CutPrefix(s, "W/")
 	if s == "" || s[0] != '"' {
@@ -164,8 +159,7 @@ func CutEntityTag(s string) (tag string, weak bool, rest string, ok bool) {
 	return tag, weak, rest, true
 }
 
-// parseSequence reads a sequence number exactly as EntityTag writes it, or as
-// gzipTag does.
+// parseSequence reads a sequence number exactly as EntityTag writes it, or as gzipTag does.
 func parseSequence(tag string) (uint64, bool) {
 	tag = strings.TrimSuffix(tag, api.GzipSuffix)
 	n, err := strconv.ParseUint(tag, 10, 64)
@@ -180,9 +174,8 @@ func EntityTag(sequence uint64) string {
 // PrefersMinimal reports whether the Prefer header asks for return=minimal.
 func PrefersMinimal(lines []string) bool { return PreferredReturn(lines) == "minimal" }
 
-// PreferredReturn returns what the Prefer header asks for with return (RFC 7240), empty
-// for nothing. A preference is optional, so malformed ones are ignored. Of several
-// "return" the first counts.
+// PreferredReturn returns what the Prefer header asks for with return (RFC 7240), empty for nothing. A preference is
+// optional, so malformed ones are ignored. Of several "return" the first counts.
 func PreferredReturn(lines []string) string {
 	for preference := range listElements(lines) {
 		name, value, _ := strings.Cut(preference, "=")
@@ -197,8 +190,7 @@ func PreferredReturn(lines []string) string {
 	return ""
 }
 
-// listElements returns the elements of a list in a header, each with its parameters (RFC
-// 9110, 5.6).
+// listElements returns the elements of a list in a header, each with its parameters (RFC 9110, 5.6).
 func listElements(lines []string) iter.Seq2[string, string] {
 	return func(yield func(element, parameters string) bool) {
 		for _, line := range lines {
@@ -214,8 +206,7 @@ func listElements(lines []string) iter.Seq2[string, string] {
 	}
 }
 
-// cutOutsideQuotes cuts s at the first separator that is not inside a quoted
-// string.
+// cutOutsideQuotes cuts s at the first separator that is not inside a quoted string.
 func cutOutsideQuotes(s string, separator byte) (before, after string) {
 	quoted := false
 	for i := 0; i < len(s); i++ {
@@ -231,9 +222,8 @@ func cutOutsideQuotes(s string, separator byte) (before, after string) {
 	return s, ""
 }
 
-// AcceptsHTML reports whether the Accept header names text/html itself, as browsers do
-// when a person goes to an address. A weight of 0 refuses it (RFC 9110, 12.4.2). Malformed
-// elements are ignored.
+// AcceptsHTML reports whether the Accept header names text/html itself, as browsers do when a person goes to an
+// address. A weight of 0 refuses it (RFC 9110, 12.4.2). Malformed elements are ignored.
 func AcceptsHTML(lines []string) bool {
 	for name, parameters := range listElements(lines) {
 		if EqualASCII(name, "text/html") && weightOf(parameters) > 0 {

@@ -9,8 +9,7 @@ import (
 	"troupe/statemachine/data"
 )
 
-// Malformed returns an error of a request that cannot be read. Parts that come from
-// the request must go through quote.
+// Malformed returns an error of a request that cannot be read. Parts that come from the request must go through quote.
 func Malformed(format string, args ...any) error {
 	return failure.Refuse(failure.ErrInvalid, format, args...)
 }
@@ -20,8 +19,7 @@ const (
 	MessageBytesMax = 512 // of a message in all
 )
 
-// Quote returns s as it may stand in a message: between quotes, escaped to
-// visible ASCII, at most 64 characters of it.
+// Quote returns s as it may stand in a message: between quotes, escaped to visible ASCII, at most 64 characters of it.
 func Quote(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -9,8 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// The query parameters of the lists (gateway/INTERFACE.md, "Paging"). parseQuery has
-// refused unknown and repeated ones.
+// The query parameters of the lists (gateway/INTERFACE.md, "Paging"). parseQuery has refused unknown and repeated ones.
 
 const (
 	pageMax     = 1000 // entries of a page
@@ -67,9 +66,8 @@ func Flag(query url.Values, name string) (bool, error) {
 	return false, Malformed("the query parameter %q must be true or false", name)
 }
 
-// NextLink is the value of the header Link for the next page: a
-// reference relative to the server, with the parameters of this request and the
-// cursor. names are the parameters of the route, in the order of the result.
+// NextLink is the value of the header Link for the next page: a reference relative to the server, with the parameters
+// of this request and the cursor. names are the parameters of the route, in the order of the result.
 //
 // NB: the reference contains input of the caller. Escaped, it is visible ASCII
 // without angle brackets, quotes and commas.

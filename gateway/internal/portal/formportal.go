@@ -63,7 +63,6 @@ func (g *Group) Routes() []kernel.Route {
 	}
 }
 
-// showRoleInfo answers GET form-portal/role-info.
 func (g *Group) showRoleInfo(x *kernel.Exchange) error {
 	info, err := g.Portal.RoleInfo(x.Request.Context(), x.Caller)
 	if err != nil {
@@ -80,7 +79,6 @@ func rolesOf(roles []identity.Role) []api.Role {
 	return out
 }
 
-// listPortalWorkflows answers GET form-portal/workflows.
 func (g *Group) listPortalWorkflows(x *kernel.Exchange) error {
 	choices, err := g.Portal.Workflows(x.Request.Context(), x.Caller)
 	if err != nil {
@@ -89,7 +87,6 @@ func (g *Group) listPortalWorkflows(x *kernel.Exchange) error {
 	return x.AnswerJSON(show.Choices(choices))
 }
 
-// listTemplates answers GET form-portal/{forms,checklists}/role/{roleId}.
 func (g *Group) listTemplates(kind form.Kind) func(*kernel.Exchange) error {
 	return func(x *kernel.Exchange) error {
 		if err := x.CheckIdentifiers(); err != nil {
@@ -110,8 +107,7 @@ func (g *Group) listTemplates(kind form.Kind) func(*kernel.Exchange) error {
 	}
 }
 
-// listForms answers the six lists of the caller's own forms. A list of any
-// length goes out in pieces.
+// listForms answers the six lists of the caller's own forms. A list of any length goes out in pieces.
 func (g *Group) listForms(kind form.Kind, category form.Category) func(*kernel.Exchange) error {
 	return func(x *kernel.Exchange) error {
 		request := formportal.ListRequest{Caller: x.Caller, Kind: kind, Category: category}
@@ -165,12 +161,10 @@ var (
 // createForm answers POST form-portal/forms/create. Without a workflow, and with an empty one, it is the template's.
 func (g *Group) createForm(x *kernel.Exchange) error { return g.create(x, form.KindForm, formShape) }
 
-// createChecklist answers POST form-portal/checklists/create.
 func (g *Group) createChecklist(x *kernel.Exchange) error {
 	return g.create(x, form.KindChecklist, checklistShape)
 }
 
-// create makes a form and answers with its id as plain text.
 func (g *Group) create(x *kernel.Exchange, kind form.Kind, shape *parse.Shape) error {
 	key, body, err := x.KeyedBody()
 	if err != nil {

@@ -22,7 +22,6 @@ import (
 	"troupe/statemachine/schema"
 )
 
-// formRequest reads which form the path names.
 func formRequest(x *kernel.Exchange) (formportal.FormRequest, error) {
 	return formOf(x, x.Params.ByName("workflowId"), x.Params.ByName("instanceId"))
 }
@@ -35,7 +34,6 @@ func formOf(x *kernel.Exchange, workflowID, instanceID string) (formportal.FormR
 	return formportal.FormRequest{Caller: x.Caller, WorkflowID: workflowID, InstanceID: instanceID}, nil
 }
 
-// showForm answers GET form-runtime/api/v1/form/{workflowId}/{instanceId}.
 func (g *Group) showForm(x *kernel.Exchange) error {
 	request, err := formRequest(x)
 	if err != nil {
@@ -71,7 +69,6 @@ func savedOf(d *form.Draft) api.DraftSaved {
 	return api.DraftSaved{Revision: d.Revision, SavedAt: d.SavedAt}
 }
 
-// deleteForm answers DELETE form-runtime/api/v1/form/{workflowId}/{instanceId}.
 func (g *Group) deleteForm(x *kernel.Exchange) error {
 	request, err := formRequest(x)
 	if err != nil {
@@ -83,10 +80,8 @@ func (g *Group) deleteForm(x *kernel.Exchange) error {
 	return x.AnswerJSON(struct{}{})
 }
 
-// formsPageDefault is the page of a list of forms.
 const formsPageDefault = 50
 
-// pageForms answers GET form-runtime/api/v1/forms.
 func (g *Group) pageForms(x *kernel.Exchange) error {
 	request, err := formPageRequest(x, form.KindForm, form.KindChecklist)
 	if err != nil {
@@ -132,7 +127,6 @@ func (g *Group) pageRequests(x *kernel.Exchange) error {
 	return x.AnswerJSON(answer)
 }
 
-// pageOf reads a page, and begins its answer.
 func (g *Group) pageOf(x *kernel.Exchange, request *formportal.PageRequest) (*formportal.Page, *api.FormPage, error) {
 	if g.Presentations != nil {
 		request.Title = func(from *query.Reader, f form.Listed) (statemachine.Text, error) { return g.titleOf(x, from, f) }
@@ -146,7 +140,6 @@ func (g *Group) pageOf(x *kernel.Exchange, request *formportal.PageRequest) (*fo
 	return page, answer, err
 }
 
-// titleOf is that of a form, for a search.
 func (g *Group) titleOf(x *kernel.Exchange, from *query.Reader, f form.Listed) (statemachine.Text, error) {
 	if f.WorkflowID == formportal.PlainWorkflow {
 		return nil, nil
@@ -234,8 +227,7 @@ func formPageRequest(x *kernel.Exchange, kinds ...form.Kind) (*formportal.PageRe
 	return request, err
 }
 
-// showTemplate answers GET form-runtime/api/v1/template/{kind}/{formId}: what a
-// page asks before it makes a form.
+// showTemplate answers GET form-runtime/api/v1/template/{kind}/{formId}: what a page asks before it makes a form.
 func (g *Group) showTemplate(x *kernel.Exchange) error {
 	kind, privilege := form.KindForm, identity.Form
 	switch x.Params.ByName("kind") {
@@ -301,7 +293,6 @@ var draftShape = parse.NewShape("",
 	}},
 )
 
-// parseDraft reads a request to keep a draft.
 func parseDraft(x *kernel.Exchange) (v data.Value, template form.Digest, c form.DraftCondition, err error) {
 	if c, err = draftConditions(x); err != nil {
 		return nil, template, c, err
@@ -323,7 +314,6 @@ func parseDraft(x *kernel.Exchange) (v data.Value, template form.Digest, c form.
 	return members[0], template, c, nil
 }
 
-// saveDraft answers PUT form-runtime/api/v1/draft/{workflowId}/{instanceId}.
 func (g *Group) saveDraft(x *kernel.Exchange) (err error) {
 	request := formportal.DraftRequest{}
 	if request.Data, request.Template, request.DraftCondition, err = parseDraft(x); err != nil {
@@ -344,7 +334,6 @@ func answerDraftSaved(x *kernel.Exchange, d *form.Draft) error {
 	return x.AnswerJSON(savedOf(d))
 }
 
-// dropDraft answers DELETE form-runtime/api/v1/draft/{workflowId}/{instanceId}.
 func (g *Group) dropDraft(x *kernel.Exchange) (err error) {
 	request := formportal.DraftRequest{}
 	if request.DraftCondition, err = draftConditions(x); err != nil {
@@ -425,8 +414,7 @@ type Portal interface {
 	OfRole(ctx context.Context, caller *identity.Principal, kind form.Kind, role string) ([]*formportal.Template, error)
 	// Template returns what the caller can make a form of, and with which workflows.
 	Template(ctx context.Context, caller *identity.Principal, kind form.Kind, id string) (*formportal.Template, []catalog.Choice, error)
-	// List calls item with each form of a list, in its order. An error of item
-	// ends the list and is returned.
+	// List calls item with each form of a list, in its order. An error of item ends the list and is returned.
 	List(ctx context.Context, request *formportal.ListRequest, item func(*formportal.Summary) error) error
 	// Create makes a form and returns its id, when it is durable.
 	Create(ctx context.Context, request *formportal.CreateRequest) (string, error)

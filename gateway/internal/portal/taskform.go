@@ -22,7 +22,6 @@ func (g *Group) taskView(x *kernel.Exchange) (*formportal.TaskView, error) {
 	return g.Portal.Task(x.Request.Context(), &request)
 }
 
-// showTaskForm answers GET form-runtime/api/v1/task/{taskId}.
 func (g *Group) showTaskForm(x *kernel.Exchange) error {
 	view, err := g.taskView(x)
 	if err != nil {
@@ -39,7 +38,6 @@ func (g *Group) showTaskForm(x *kernel.Exchange) error {
 	return x.AnswerJSON(answer)
 }
 
-// showTaskDraft answers GET form-runtime/api/v1/task/{taskId}/draft.
 func (g *Group) showTaskDraft(x *kernel.Exchange) error {
 	view, err := g.taskView(x)
 	if err == nil && view.Draft == nil {
@@ -52,7 +50,6 @@ func (g *Group) showTaskDraft(x *kernel.Exchange) error {
 	return x.AnswerJSON(draftOf(view.Draft, view.TemplateChanged, view.Strays))
 }
 
-// saveTaskDraft answers PUT form-runtime/api/v1/task/{taskId}/draft.
 func (g *Group) saveTaskDraft(x *kernel.Exchange) (err error) {
 	request := formportal.TaskDraftRequest{TaskRequest: taskRequest(x)}
 	if request.Data, request.Template, request.DraftCondition, err = parseDraft(x); err != nil {
@@ -65,7 +62,6 @@ func (g *Group) saveTaskDraft(x *kernel.Exchange) (err error) {
 	return answerDraftSaved(x, &draft)
 }
 
-// dropTaskDraft answers DELETE form-runtime/api/v1/task/{taskId}/draft.
 func (g *Group) dropTaskDraft(x *kernel.Exchange) (err error) {
 	request := formportal.TaskDraftRequest{TaskRequest: taskRequest(x)}
 	if request.DraftCondition, err = draftConditions(x); err != nil {

@@ -29,8 +29,7 @@ type Group struct {
 	Links Links
 	// Provider signs people in through an identity provider. Nil: there is none.
 	Provider Provider
-	// Addr is the address that the server listens on.
-	Addr func() net.Addr
+	Addr     func() net.Addr // the address that the server listens on
 }
 
 // Routes sign people in and out.
@@ -55,23 +54,18 @@ func (g *Group) Routes() []kernel.Route {
 
 // Sessions begins and ends sessions of people; identity.Service does.
 type Sessions interface {
-	// Writable returns failure.ErrElsewhere where the calls below would: another node has to be
-	// asked.
+	// Writable returns failure.ErrElsewhere where the calls below would: another node has to be asked.
 	Writable() error
-	// SignIn returns the secret text of a new session. Errors are those of
-	// package failure.
+	// SignIn returns the secret text of a new session. Errors are those of package failure.
 	SignIn(ctx context.Context, user identity.UserID, password string, address netip.Addr) (string, *identity.Principal, error)
-	// SignOut ends the session of a secret text. It returns when that is durable, or
-	// with failure.ErrOutcomeUnknown when the store does not confirm it; it can then be
-	// called again.
+	// SignOut ends the session of a secret text. It returns when that is durable, or with failure.ErrOutcomeUnknown
+	// when the store does not confirm it; it can then be called again.
 	SignOut(ctx context.Context, session string) error
-	// SignInVouched is SignIn for a person whom the identity provider, or a link, has
-	// authenticated.
+	// SignInVouched is SignIn for a person whom the identity provider, or a link, has authenticated.
 	SignInVouched(ctx context.Context, v identity.Vouched) (string, *identity.Principal, error)
 }
 
-// SignIn answers POST /session. A session in the request is not looked up. It ends
-// when the new one has begun.
+// SignIn answers POST /session. A session in the request is not looked up. It ends when the new one has begun.
 func (g *Group) signIn(x *kernel.Exchange) error {
 	body, err := parse.Body(x.Body)
 	if err != nil {
@@ -101,9 +95,8 @@ func (g *Group) signIn(x *kernel.Exchange) error {
 	return sendCaller(x)
 }
 
-// startSession gives the browser its new session and ends the one that it had, so that
-// no session from before the sign-in goes on (session fixation). When that cannot be ended, nobody
-// gets the new one.
+// startSession gives the browser its new session and ends the one that it had, so that no session from before the
+// sign-in goes on (session fixation). When that cannot be ended, nobody gets the new one.
 func (g *Group) startSession(x *kernel.Exchange, session string, caller *identity.Principal, secure bool) error {
 	s := x.Kernel
 	if old, _, err := parse.Session(x.Request.Header["Cookie"], s.Options.SessionCookie); err == nil && old != "" {
@@ -121,10 +114,8 @@ func (g *Group) startSession(x *kernel.Exchange, session string, caller *identit
 	return nil
 }
 
-// showSession answers GET /session.
 func showSession(x *kernel.Exchange) error { return sendCaller(x) }
 
-// signOut answers DELETE /session.
 func (g *Group) signOut(x *kernel.Exchange) error {
 	if g.Sessions == nil {
 		return failure.ErrNotFound
@@ -139,7 +130,6 @@ func (g *Group) signOut(x *kernel.Exchange) error {
 	return nil
 }
 
-// sendCaller answers with the caller's user, roles and privileges.
 func sendCaller(x *kernel.Exchange) error {
 	x.Out = append(x.Out, `{"user":`...)
 	x.Out = data.AppendString(x.Out, string(x.Caller.ID))
@@ -165,9 +155,8 @@ func appendStrings(dst []byte, list []string) []byte {
 	return append(dst, ']')
 }
 
-// setCookie sets the session cookie (gateway/INTERFACE.md, "The session cookie").
-// It has no Domain, so no other host gets it, and no expiry: the server knows
-// when a session ends. A negative maxAge removes it.
+// setCookie sets the session cookie (gateway/INTERFACE.md, "The session cookie"). It has no Domain, so no other host
+// gets it, and no expiry: the server knows when a session ends. A negative maxAge removes it.
 func setCookie(x *kernel.Exchange, value string, maxAge int, secure bool) {
 	cookie := http.Cookie{
 		Name: x.Kernel.Options.SessionCookie, Value: value, Path: x.Kernel.Options.BasePath, MaxAge: maxAge,
@@ -180,7 +169,6 @@ func setCookie(x *kernel.Exchange, value string, maxAge int, secure bool) {
 	h["Set-Cookie"] = append(h["Set-Cookie"], cookie.String())
 }
 
-// signInRequest is the body of POST /session: a user with a password, or a link.
 type signInRequest struct{ user, password, link string }
 
 var signInShape = parse.NewShape("",
@@ -193,9 +181,8 @@ var signInShape = parse.NewShape("",
 	}},
 )
 
-// parseSignIn reads the body of POST /session. Errors are failure.ErrInvalid and never
-// repeat a value. It does not check the form of user, password and link: the
-// answer must be the same as for wrong ones.
+// parseSignIn reads the body of POST /session. Errors are failure.ErrInvalid and never repeat a value. It does not
+// check the form of user, password and link: the answer must be the same as for wrong ones.
 func parseSignIn(body data.Value) (signInRequest, error) {
 	var members [3]data.Value
 	if err := signInShape.Read(body, members[:]); err != nil {
@@ -214,7 +201,6 @@ func parseSignIn(body data.Value) (signInRequest, error) {
 	return signInRequest{user.Text(), password.Text(), link.Text()}, nil
 }
 
-// showLogin answers GET /login.
 func (g *Group) showLogin(x *kernel.Exchange) error {
 	x.SendPage(http.StatusOK, valuePolicy, g.loginPage(x, x.Query.Get("next"), 0))
 	return nil
@@ -230,7 +216,6 @@ func (g *Group) loginPage(x *kernel.Exchange, next string, failed int) []byte {
 	return login.Page(o)
 }
 
-// showLoginStyle and showLoginScript answer the files of the login page.
 func showLoginStyle(x *kernel.Exchange) error { return x.SendStatic(loginStyle) }
 
 func showLoginScript(x *kernel.Exchange) error { return x.SendStatic(loginScript) }
@@ -278,9 +263,8 @@ func (g *Group) signInByLink(x *kernel.Exchange, link string, from netip.Addr) (
 // forwardingHeaders are those of proxies: behind one the caller may be anywhere.
 var forwardingHeaders = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via"}
 
-// isLocal reports whether the request comes from this machine to a port that no other machine
-// reaches, under a name of this machine: a page of another site whose name was made to lead here
-// (DNS rebinding) has its own name in Host.
+// isLocal reports whether the request comes from this machine to a port that no other machine reaches, under a name of
+// this machine: a page of another site whose name was made to lead here (DNS rebinding) has its own name in Host.
 func (g *Group) isLocal(x *kernel.Exchange) bool {
 	if x.Sender != nil || slices.ContainsFunc(forwardingHeaders, func(name string) bool { return x.Request.Header[name] != nil }) {
 		return false
@@ -322,7 +306,6 @@ const (
 	HostBytesMax = 255
 )
 
-// beginProvider answers GET /login/oidc.
 func (g *Group) beginProvider(x *kernel.Exchange) error {
 	if g.Provider == nil {
 		return failure.ErrNotFound

@@ -52,10 +52,8 @@ type Tasks interface {
 	WatchTasks(ctx context.Context, request *task.WatchRequest, deliver func(*task.Event) error) error
 }
 
-// taskPageDefault is the page of a list of tasks.
 const taskPageDefault = 50
 
-// listTasks answers GET workflow/api/v1/tasks.
 func (g *Group) listTasks(x *kernel.Exchange) (err error) {
 	users := show.Names{Users: g.Users}
 	list := task.ListRequest{Caller: x.Caller, Languages: x.Languages(), NameOf: users.Of}
@@ -89,7 +87,6 @@ func (g *Group) listTasks(x *kernel.Exchange) (err error) {
 	return x.AnswerJSON(api.TaskList{Tasks: show.Tasks(page.Items, list.Languages, users), Next: x.LinkNext(page.Next), Count: page.Count})
 }
 
-// showTask answers GET workflow/api/v1/task/{taskId}.
 func (g *Group) showTask(x *kernel.Exchange) error {
 	item, err := g.Workflows.Task(x.Request.Context(), x.Caller, x.Params.ByName("taskId"))
 	if err != nil {
@@ -98,7 +95,6 @@ func (g *Group) showTask(x *kernel.Exchange) error {
 	return x.AnswerJSON(show.Task(item, x.Languages(), show.Names{Users: g.Users}))
 }
 
-// changeTask answers POST workflow/api/v1/task.
 func (g *Group) changeTask(x *kernel.Exchange) error {
 	change, to, err := parseTaskChange(x.Body)
 	if err != nil {
@@ -150,7 +146,6 @@ func parseTaskChange(body []byte) (change *message.TaskChange, to string, err er
 	return change, to, nil
 }
 
-// watchTasks answers GET workflow/api/v1/tasks/watch.
 func (g *Group) watchTasks(x *kernel.Exchange) error {
 	languages, users := x.Languages(), show.Names{Users: g.Users} // NB: the header Vary is sent with the first event
 	return x.Stream(func(send func(kernel.AppendEvent) error) error {
@@ -160,7 +155,6 @@ func (g *Group) watchTasks(x *kernel.Exchange) error {
 	})
 }
 
-// appendTaskEvent appends an event of a stream of tasks.
 func appendTaskEvent(dst []byte, e *task.Event, languages []string, users show.Names) ([]byte, error) {
 	switch e.Kind {
 	case task.Opened:
@@ -184,7 +178,6 @@ const commentRunesMax = 10_000
 
 var commentShape = parse.NewShape("", parse.Field{Name: "text", Kind: data.String})
 
-// addComment answers POST workflow/api/v1/instance/{workflowId}/{instanceId}/comments.
 func (g *Group) addComment(x *kernel.Exchange) error {
 	if err := x.CheckIdentifiers(); err != nil {
 		return err
@@ -215,7 +208,6 @@ func (g *Group) addComment(x *kernel.Exchange) error {
 	return x.AnswerJSON(api.CommentReply{Comment: api.Comment{User: row.User, UserName: show.Names{Users: g.Users}.Of(row.User), Text: row.Text, TS: show.Time(row.At)}})
 }
 
-// listActivity answers GET workflow/api/v1/instance/{workflowId}/{instanceId}/activity.
 func (g *Group) listActivity(x *kernel.Exchange) error {
 	if err := x.CheckIdentifiers(); err != nil {
 		return err
@@ -274,7 +266,6 @@ func activityOf(i *activity.Item, instanceID string, users show.Names, isWhole b
 	return a
 }
 
-// addEntry adds the members of a history entry.
 func addEntry(a *api.Activity, entry data.Value) {
 	texts := func(v data.Value) (list []string) {
 		for _, e := range v.Elements() {
