@@ -188,7 +188,6 @@ type ledShards struct {
 	epochs map[key.Shard]uint64
 }
 
-// Led implements persistence.LeadershipObserver.
 func (l *ledShards) Led(sh key.Shard, epoch uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -199,7 +198,6 @@ func (l *ledShards) Led(sh key.Shard, epoch uint64) {
 	}
 }
 
-// Ended implements persistence.LeadershipObserver.
 func (l *ledShards) Ended(sh key.Shard, epoch uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

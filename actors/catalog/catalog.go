@@ -271,10 +271,8 @@ type Catalog struct {
 // turn is a lock. It is no mutex, because bubbles of testing/synctest do not let time pass for who waits for one.
 type turn chan struct{}
 
-// Lock implements sync.Locker.
 func (t turn) Lock() { t <- struct{}{} }
 
-// Unlock implements sync.Locker.
 func (t turn) Unlock() { <-t }
 
 type currentVersions map[string]*currentVersion
@@ -340,7 +338,6 @@ type version struct {
 // confirmation is a waiter for one who waits later.
 type confirmation chan error
 
-// Committed implements persistence.Waiter.
 func (c confirmation) Committed(err error) { c <- err }
 
 func (c confirmation) await(ctx context.Context) error {

@@ -128,7 +128,6 @@ func (n *Node) append(ctx context.Context, w *persistence.Writes) error {
 
 type outcome chan error
 
-// Committed implements persistence.Waiter.
 func (o outcome) Committed(err error) { o <- err }
 
 // Changed implements persistence.Follower.

@@ -252,7 +252,6 @@ func (o *openText) Read(b []byte) (int, error) {
 	return o.content.Read(b)
 }
 
-// ReadDir implements fs.ReadDirFile.
 func (o *openText) ReadDir(n int) ([]fs.DirEntry, error) {
 	if n > 0 && len(o.left) == 0 {
 		return nil, io.EOF

@@ -243,7 +243,6 @@ type row struct {
 	value any
 }
 
-// Setting implements catalog.Companion.
 func (r row) Setting() (name string, value any, empty bool) { return r.name, r.value, false }
 
 // Install implements catalog.Companion: Published takes over what is in the store.

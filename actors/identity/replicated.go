@@ -120,7 +120,6 @@ func StartReplicated(o ReplicatedOptions) (*Replicated, error) {
 
 type leads struct{ *Replicated }
 
-// Led implements persistence.LeadershipObserver.
 func (r leads) Led(sh key.Shard, epoch uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -132,7 +131,6 @@ func (r leads) Led(sh key.Shard, epoch uint64) {
 	r.running.Go(func() { r.serve(t) })
 }
 
-// Ended implements persistence.LeadershipObserver.
 func (r leads) Ended(sh key.Shard, epoch uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

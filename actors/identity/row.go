@@ -281,5 +281,4 @@ func letter(k Kind) byte { return k.prefix()[0] }
 
 type confirmation func(error)
 
-// Committed is called by the store, once.
 func (c confirmation) Committed(err error) { c(err) }

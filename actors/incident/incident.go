@@ -451,7 +451,6 @@ type committed struct {
 	outcome chan error
 }
 
-// Committed implements persistence.Waiter.
 func (c committed) Committed(err error) {
 	<-c.writing
 	c.outcome <- err

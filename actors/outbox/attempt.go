@@ -10,6 +10,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/guard"
+	"troupe/actors/internal/instanceid"
 	"troupe/persistence"
 	"troupe/persistence/key"
 	"troupe/statemachine"
@@ -19,7 +20,6 @@ import (
 // mailRules are those of a mail that is not taken, and of a webhook whose definition cannot be read.
 var mailRules = statemachine.Webhook{RetryLimit: 8, Delay: 5 * time.Second, MaxDelay: time.Hour, Backoff: 2, Jitter: true}
 
-// try makes one attempt, and writes what became of it.
 func (s *Service) try(ctx context.Context, sh key.Shard, epoch uint64, key key.Delivery, row *Delivery) error {
 	if isInside(key.Queue) {
 		return s.tryInside(ctx, sh, epoch, key, row)
@@ -27,7 +27,7 @@ func (s *Service) try(ctx context.Context, sh key.Shard, epoch uint64, key key.D
 	hook, err := s.rulesOf(key, row)
 	answer := Answer{Err: err, Final: hook == nil}
 	if err == nil {
-		// NB: a row can be seen before it is durable. What has left must not be undone by a crash, nor its id stand for something else.
+		// What has left must not be undone by a crash, nor its id stand for something else.
 		if err := s.o.Store.AwaitDurable(); err != nil {
 			return err
 		}
@@ -67,8 +67,7 @@ func (s *Service) try(ctx context.Context, sh key.Shard, epoch uint64, key key.D
 // insidePause is between two attempts to reach another instance: ten a minute.
 const insidePause = 6 * time.Second
 
-// tryInside makes one attempt to tell another instance, and writes what became of it. A message that can never be carried out
-// is removed: the instance that had wanted a child is told.
+// A message that can never be carried out is removed: the instance that had wanted a child is told.
 func (s *Service) tryInside(ctx context.Context, sh key.Shard, epoch uint64, key key.Delivery, row *Delivery) error {
 	leave, err := s.enterInside(ctx, row.Workflow)
 	if err != nil {
@@ -100,14 +99,10 @@ func (s *Service) tryInside(ctx context.Context, sh key.Shard, epoch uint64, key
 }
 
 const (
-	// insidePlaces is how many messages to other instances are carried out at a time. The work of
-	// hundreds would stand in the line of the processors before that of people.
-	insidePlaces = 4
-	// insideHold is how long one keeps its place: who waits for a disk or another node is in nobody's way.
-	insideHold = 50 * time.Millisecond
+	insidePlaces = 4 // The work of hundreds would stand in the line of the processors before that of people
+	insideHold   = 50 * time.Millisecond
 )
 
-// enterInside waits for a place, which workflows share fairly. leave gives it back, once.
 func (s *Service) enterInside(ctx context.Context, workflow string) (leave func(), err error) {
 	slot := s.inside.Slot(workflow)
 	if err := slot.Acquire(ctx); err != nil {
@@ -134,7 +129,7 @@ func (s *Service) URL(key key.Delivery, row *Delivery) string {
 	return s.o.Sender.URL(attemptOf(key, row, hook))
 }
 
-// rulesOf returns how a delivery is tried. An error without rules is final.
+// An error without rules is final.
 func (s *Service) rulesOf(key key.Delivery, row *Delivery) (*statemachine.Webhook, error) {
 	if key.Queue == MailQueue {
 		return &mailRules, nil
@@ -158,7 +153,6 @@ func Remove(w *persistence.Writes, sh key.Shard, k key.Delivery, d *Delivery) {
 	w.Delete(k.Key(nil, sh))
 }
 
-// written is a change of a delivery.
 type written struct {
 	shard  key.Shard
 	epoch  uint64
@@ -178,7 +172,6 @@ func (c *written) put(w *persistence.Writes) {
 	}
 }
 
-// write commits a change, and tells the instance with it when there is an event. It returns when that is visible.
 // NB: a row that stays is written by its instance as well, which may be deleted meanwhile.
 func (s *Service) write(c *written, event statemachine.EventName, brought data.Value) error {
 	if event == "" && c.after == nil {
@@ -187,15 +180,13 @@ func (s *Service) write(c *written, event statemachine.EventName, brought data.V
 	return s.tell(c, &Outcome{Event: event, Data: brought})
 }
 
-// remove commits that a delivery is gone.
 func (s *Service) remove(c *written) error {
 	w := s.o.Store.NewWritesIn(c.shard, c.epoch)
 	Remove(w, c.shard, c.key, c.before)
 	return s.o.Store.Commit(w)
 }
 
-// tell returns when an instance has been told an outcome, in one commit with a change. Of an instance that was deleted
-// nothing stays.
+// Of an instance that was deleted nothing stays.
 func (s *Service) tell(c *written, o *Outcome) error {
 	o.Workflow, o.Key, o.Writes = c.before.Workflow, c.key, c.put
 	told := make(chan error, 1)
@@ -207,7 +198,6 @@ func (s *Service) tell(c *written, o *Outcome) error {
 	return err
 }
 
-// pauseBefore is how long the attempt behind so many waits.
 func pauseBefore(hook *statemachine.Webhook, attempts uint32) time.Duration {
 	pause := float64(hook.Delay)
 	for range attempts - 1 {
@@ -222,7 +212,6 @@ func pauseBefore(hook *statemachine.Webhook, attempts uint32) time.Duration {
 	return time.Duration(pause)
 }
 
-// outcomeData is event.data of an outcome.
 func outcomeData(a Answer, attempts uint32) data.Value {
 	out := fmt.Appendf(nil, `{"status":%d,"body":`, a.Status)
 	if len(a.Body) > 0 {
@@ -231,4 +220,125 @@ func outcomeData(a Answer, attempts uint32) data.Value {
 		out = append(out, "null"...)
 	}
 	return data.Value(fmt.Appendf(out, `,"attempts":%d}`, attempts))
+}
+
+// Action is what a person can do with a delivery.
+type Action string
+
+const (
+	// Retry has a delivery tried now. A dead one gets all its attempts again, and may come out of order.
+	Retry Action = "retry"
+	// Drop removes a delivery. Dropping a pending one tells its instance as when it dies.
+	Drop Action = "drop"
+)
+
+// IDOf is how a delivery is called outside: also the id that a webhook gets.
+func IDOf(key key.Delivery) string {
+	return instanceid.PartText(key.ID, key.Sequence, key.Number)
+}
+
+type ask struct {
+	key      key.Delivery
+	workflow string
+	action   Action
+	done     chan error // has room for one
+}
+
+func (a *ask) stream() streamName { return streamName{a.workflow, a.key.Queue} }
+
+func (x *shard) takeAsked() []*ask {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	asked := x.asked
+	x.asked = nil
+	return asked
+}
+
+// Change carries out what a person wants with a delivery, after an attempt that is under way. It returns when that is
+// durable: failure.ErrNotFound, failure.ErrElsewhere where another node leads the shard, failure.ErrUnavailable.
+func (s *Service) Change(ctx context.Context, id string, action Action) error {
+	key, row, err := s.find(id)
+	if err != nil {
+		return err
+	}
+	x, a := s.shards[s.o.Store.ShardOf(key.ID)], &ask{key: key, workflow: row.Workflow, action: action, done: make(chan error, 1)}
+	x.mu.Lock()
+	x.asked = append(x.asked, a)
+	x.mu.Unlock()
+	x.rouse()
+	select {
+	case err := <-a.done:
+		return err
+	case <-ctx.Done():
+	case <-s.ctx.Done():
+	}
+	return failure.ErrOutcomeUnknown
+}
+
+func (s *Service) find(id string) (k key.Delivery, row *Delivery, err error) {
+	instance, sequence, number, ok := instanceid.ParsePart(id)
+	if !ok {
+		return k, nil, failure.ErrNotFound
+	}
+	sh := s.o.Store.ShardOf(instance)
+	epoch := s.o.Store.Epoch(sh)
+	if epoch == 0 {
+		return k, nil, failure.Elsewhere(uint16(sh))
+	}
+	err = s.o.Store.ScanRanges(func(stored, value []byte) error {
+		d, ok := key.ParseDelivery(stored)
+		if !ok {
+			return persistence.ErrCorrupt
+		}
+		if d.Sequence != sequence || d.Number != number {
+			return nil
+		}
+		if row, err = Parse(value); err != nil {
+			return err
+		}
+		k = d
+		return errEnough
+	}, key.Range{Prefix: key.DeliveryPrefix(nil, sh, instance)})
+	switch {
+	case errors.Is(err, errEnough):
+		return k, row, nil
+	case errors.Is(err, ErrDamaged):
+		return k, nil, failure.Errorf(failure.ErrExecution, "%w", err)
+	case err != nil:
+		return k, nil, failure.OfStore(err)
+	}
+	if err := s.o.Store.AwaitLed(s.ctx, sh, epoch); err != nil { // NB: another node may have it by now
+		return k, nil, failure.OfStore(err)
+	}
+	return k, nil, failure.ErrNotFound
+}
+
+func (s *Service) change(sh key.Shard, epoch uint64, a *ask) error {
+	stored, err := s.o.Store.Load(a.key.Key(nil, sh))
+	if errors.Is(err, persistence.ErrNotFound) {
+		return failure.ErrNotFound
+	}
+	if err != nil {
+		return failure.OfStore(err)
+	}
+	row, err := Parse(stored)
+	if err != nil {
+		return failure.Errorf(failure.ErrExecution, "%w", err)
+	}
+	c, event := &written{sh, epoch, a.key, row, nil}, statemachine.EventName("")
+	if a.action == Retry {
+		again := *row
+		again.State, again.Next = Pending, s.o.Clock()
+		if row.State == Dead {
+			again.Attempts = 0
+		}
+		c.after = &again
+	} else if isInside(a.key.Queue) {
+		return failure.OfStore(s.tell(c, &Outcome{Refused: "it was dropped"}))
+	} else if row.State == Pending {
+		if hook, err := s.rulesOf(a.key, row); err == nil {
+			event = hook.OnError
+		}
+	}
+	return failure.OfStore(s.write(c, event, outcomeData(Answer{Status: int(row.LastStatus)}, row.Attempts)))
 }

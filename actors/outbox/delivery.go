@@ -16,24 +16,20 @@ import (
 	"troupe/statemachine/packed"
 )
 
-// Queues of an instance that are none of a webhook: no webhook has such a name.
 const (
 	MailQueue   = ":mail"   // its mails
 	ChildQueue  = ":child"  // what it tells its children
 	ParentQueue = ":parent" // what it tells its parent
 )
 
-// isInside reports whether a queue leads to other instances.
 func isInside(queue string) bool { return queue == ChildQueue || queue == ParentQueue }
 
 // State says whether a delivery is still tried.
 type State string
 
 const (
-	// Pending deliveries are tried.
 	Pending State = "pending"
-	// Dead ones are kept, and tried again only when a person says so.
-	Dead State = "dead"
+	Dead    State = "dead" // Dead ones are kept, and tried again only when a person says so
 )
 
 // states are the stored forms, from 1 on.
@@ -41,25 +37,21 @@ var states = []State{"", Pending, Dead}
 
 // Delivery is one row of the outbox: what is sent, and what became of it so far.
 type Delivery struct {
-	Workflow string
-	Version  uint64 // of the definition
-	Created  time.Time
-	State    State
-	Attempts uint32
-	Next     time.Time // of a pending one
-	// LastStatus is that of the last answer, 0 when there was none; LastError says what was wrong.
-	LastStatus uint32
-	LastError  string
-	// Body is that of a webhook, the rest that of a mail.
-	Body          data.Value
+	Workflow      string
+	Version       uint64 // of the definition
+	Created       time.Time
+	State         State
+	Attempts      uint32
+	Next          time.Time // of a pending one
+	LastStatus    uint32    // that of the last answer, 0 when there was none; LastError says what was wrong
+	LastError     string
+	Body          data.Value // that of a webhook, the rest that of a mail
 	To            []string
 	Subject, Text string
 }
 
-// deliveryFormat is the version of the stored form.
 const deliveryFormat = 1
 
-// lastErrorMax bounds LastError, in bytes.
 const lastErrorMax = 1 << 10
 
 // ErrDamaged: a row of the outbox cannot be read.

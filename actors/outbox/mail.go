@@ -22,18 +22,14 @@ type MailOptions struct {
 	Port int
 	// User and Password sign in there; without a User nobody does.
 	User, Password string
-	// From is who sends: an address, or a name with one.
-	From string
-	// ImplicitTLS speaks TLS from the first byte. Otherwise STARTTLS is demanded, unless Host is loopback, where it is used
-	// when it is offered.
-	ImplicitTLS bool
+	From           string // who sends: an address, or a name with one
+	ImplicitTLS    bool   // ImplicitTLS speaks TLS from the first byte
 	// Addresses returns the addresses of an addressee "user:NAME" or "role:NAME"; none when nobody has one.
 	Addresses func(addressee string) []string
 	// AttemptMax bounds an attempt, the wait for the server's turn not counted. Zero is 10 s.
 	AttemptMax time.Duration
 	Clock      func() time.Time
-	// dial makes connections; nil: over the network.
-	dial func(ctx context.Context, network, address string) (net.Conn, error)
+	dial       func(ctx context.Context, network, address string) (net.Conn, error)
 	// TLS says whom to believe to be the server; nil: whom the system knows.
 	TLS *tls.Config
 }
@@ -45,7 +41,6 @@ type Mails struct {
 	hosts   *hosts
 }
 
-// errMail: the settings of mail cannot work.
 var errMail = errors.New("the settings of mail")
 
 // NewMails returns a sender of mails. It connects nowhere.
@@ -76,7 +71,7 @@ func NewMails(o MailOptions) (*Mails, error) {
 	return m, nil
 }
 
-// client returns one whose connection breaks when ctx ends. NB: the context that it dials with ends behind the dialling.
+// NB: the context that it dials with ends behind the dialling.
 func (m *Mails) client(ctx context.Context) (*mail.Client, error) {
 	dial := func(dialling context.Context, network, address string) (net.Conn, error) {
 		dial := m.o.dial
@@ -93,10 +88,9 @@ func (m *Mails) client(ctx context.Context) (*mail.Client, error) {
 	return mail.NewClient(m.o.Host, append(slices.Clip(m.options), mail.WithDialContextFunc(dial))...)
 }
 
-// answersMax bounds what a server may say in an attempt, in bytes: its lines have no end that the library would look for.
+// answersMax bounds what a server may say in an attempt: its lines have no end that the library would look for.
 const answersMax = 1 << 20
 
-// bounded is a connection on which no more than so much is read.
 type bounded struct {
 	net.Conn
 	left int
@@ -150,7 +144,6 @@ func (m *Mails) Send(ctx context.Context, a Attempt) Answer {
 	return answer
 }
 
-// answerOf reads what the server said.
 func answerOf(err error) Answer {
 	var said *mail.SendError
 	if !errors.As(err, &said) {
@@ -162,7 +155,6 @@ func answerOf(err error) Answer {
 	return Answer{Status: said.ErrorCode(), Err: err, Final: !said.IsTemp() && said.ErrorCode() >= 500}
 }
 
-// message is a mail as it goes over the wire.
 func (m *Mails) message(a Attempt) (*mail.Msg, error) {
 	msg := mail.NewMsg(mail.WithNoDefaultUserAgent())
 	if err := msg.From(m.o.From); err != nil {
@@ -185,7 +177,6 @@ func (m *Mails) message(a Attempt) (*mail.Msg, error) {
 	return msg, nil
 }
 
-// addresses are those of all addressees, each once.
 func (m *Mails) addresses(to []string) (out []string) {
 	seen := map[string]bool{}
 	for _, addressee := range to {

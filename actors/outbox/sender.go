@@ -12,7 +12,7 @@ import (
 )
 
 // sender is the goroutine of a shard: it alone decides what is tried when, so that the deliveries of one instance and
-// queue come one after the other. The attempts themselves have goroutines of their own.
+// queue come one after the other.
 type sender struct {
 	service *Service
 	shard   *shard
@@ -24,7 +24,7 @@ type sender struct {
 	ctx     context.Context    //nolint:containedctx // likewise
 }
 
-// stream is what the instances of one workflow send to one place. It is read in the order of the times of attempts.
+// It is read in the order of the times of attempts.
 type stream struct {
 	name streamName
 	from []byte           // the place of the row that comes next
@@ -32,13 +32,11 @@ type stream struct {
 	busy map[key.ID]*work // instances with something under way
 }
 
-// work is under way for an instance in a stream: an attempt, or what a person wants.
 type work struct {
 	cancel context.CancelFunc
 	asked  []*ask // come next
 }
 
-// result is the end of an attempt: what was written of it is visible.
 type result struct {
 	stream *stream
 	of     key.ID
@@ -63,7 +61,7 @@ func (s *sender) run() {
 	}
 }
 
-// begin forgets the epoch before. What was under way there is not waited for: its writes are refused.
+// What was under way there is not waited for: its writes are refused.
 func (s *sender) begin(epoch uint64) {
 	s.end()
 	s.epoch, s.streams, s.results = epoch, map[streamName]*stream{}, make(chan result, window)
@@ -88,14 +86,12 @@ func (s *sender) end() {
 	}
 }
 
-// refuse answers people whose wish this node cannot carry out.
 func (s *sender) refuse(asked []*ask) {
 	for _, a := range asked {
 		a.done <- failure.Elsewhere(uint16(s.shard.number))
 	}
 }
 
-// findStreams looks for the streams that have something, with one seek each.
 func (s *sender) findStreams() error {
 	var from []byte
 	prefix := key.StreamsPrefix(nil, s.shard.number)
@@ -129,7 +125,6 @@ func (s *sender) stream(name streamName) *stream {
 	return st
 }
 
-// look starts what is due, and returns when something else will be.
 func (s *sender) look() (next int64) {
 	s.shard.mu.Lock()
 	begun := s.shard.begun
@@ -165,7 +160,6 @@ func (s *sender) look() (next int64) {
 	return next
 }
 
-// fill starts what is due in a stream, as far as there is room.
 func (s *sender) fill(st *stream, now time.Time) error {
 	var due []key.Delivery
 	st.next = never
@@ -201,8 +195,8 @@ func (s *sender) fill(st *stream, now time.Time) error {
 	return err
 }
 
-// tryFirst starts the first delivery of an instance in a stream that is pending, when it is due. What stands behind it
-// waits: its row in the stream was read and is not read again, but it is found here when the first is done.
+// What stands behind it waits: its row in the stream was read and is not read again, but it is found here when the
+// first is done.
 func (s *sender) tryFirst(st *stream, id key.ID, now time.Time) error {
 	var first key.Delivery
 	var row *Delivery
@@ -233,7 +227,6 @@ func (s *sender) tryFirst(st *stream, id key.ID, now time.Time) error {
 	return nil
 }
 
-// carryOut begins what a person wants; others want something behind it.
 func (s *sender) carryOut(st *stream, a *ask, others []*ask) {
 	s.start(st, a.key.ID, others, func(_ context.Context, epoch uint64) error {
 		var said error = failure.ErrInternal // NB: of a panic, too
@@ -246,7 +239,6 @@ func (s *sender) carryOut(st *stream, a *ask, others []*ask) {
 	})
 }
 
-// start begins something for an instance in a stream.
 func (s *sender) start(st *stream, id key.ID, asked []*ask, do func(context.Context, uint64) error) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	st.busy[id] = &work{cancel, asked}
@@ -264,7 +256,6 @@ func (s *sender) start(st *stream, id key.ID, asked []*ask, do func(context.Cont
 	})
 }
 
-// wait returns when there is something to look at.
 func (s *sender) wait(next int64) {
 	var timeout <-chan time.Time
 	if next != never {
@@ -291,7 +282,6 @@ func (s *sender) wait(next int64) {
 	}
 }
 
-// done goes on with what the instance has sent next.
 func (s *sender) done(r result) {
 	if r.epoch != s.epoch {
 		return

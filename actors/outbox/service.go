@@ -1,3 +1,8 @@
+// Package outbox sends what instances send out: to webhooks, as mails, and to their children and parents. A delivery is
+// a row of its instance's shard; so is its next attempt, by workflow, queue and time. The deliveries of one instance
+// and queue leave one after the other; all others wait only for their host, which gets 8 requests at a time. What was
+// committed leaves when it is durable, at least once, with the same id each time, until it is delivered or dead. An
+// outcome is told in the commit that ends the delivery.
 package outbox
 
 import (
@@ -5,6 +10,7 @@ import (
 	"errors"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -18,12 +24,10 @@ import (
 )
 
 const (
-	// window is how many deliveries of one stream of a shard are on their way at once, those included that wait
-	// for their host.
-	window = 16
-	// lookMax is the longest sleep beside an attempt that is pending: the clock may be set meanwhile.
-	lookMax = time.Second
-	// againAfter is the pause after the store did not take or give what was asked of it.
+	// window is how many deliveries of one stream of a shard are on their way at once, those that wait for their host
+	// included.
+	window     = 16
+	lookMax    = time.Second // the longest sleep beside an attempt that is pending: the clock may be set meanwhile
 	againAfter = time.Second
 )
 
@@ -35,11 +39,9 @@ type Options struct {
 	Definition func(workflow string, version uint64) (*statemachine.Definition, error)
 	Sender     Sender
 	// Tell gives an instance the event of an outcome, in one commit with writes. done is called once, when that is
-	// durable, or with failure.ErrNotFound where there is no such instance; it must not block. Where the delivery is not there
-	// any more, nothing is done.
+	// durable, or with failure.ErrNotFound where there is no such instance; it must not block.
 	Tell func(o *Outcome, done func(error))
-	// Inside makes one attempt to carry out a message to another instance, of package child. An answer that is final has it
-	// told to the instance that sent it.
+	// Inside makes one attempt to carry out a message to another instance, of package child.
 	Inside func(ctx context.Context, key key.Delivery, row *Delivery) Answer
 	Log    zerolog.Logger
 }
@@ -54,8 +56,7 @@ type Sender interface {
 
 // Attempt is one try to deliver.
 type Attempt struct {
-	// ID is the same for every try of a delivery, and another for every other delivery.
-	ID       string
+	ID       string // the same for every try of a delivery, and another for every other delivery
 	Instance key.ID
 	Queue    string
 	Webhook  *statemachine.Webhook // of a mail only how it is tried
@@ -65,13 +66,11 @@ type Attempt struct {
 // Answer is what became of an attempt.
 type Answer struct {
 	// Err is nil when it was delivered. Final: another try would end the same way.
-	Err   error
-	Final bool
-	// Status and Body are those of the answer, 0 and nothing without one.
-	Status int
+	Err    error
+	Final  bool
+	Status int // Status and Body are those of the answer, 0 and nothing without one
 	Body   data.Value
-	// After is how long the other side wants to be left alone; 0 when it does not say.
-	After time.Duration
+	After  time.Duration // how long the other side wants to be left alone; 0 when it does not say
 }
 
 // Outcome is what an instance is told.
@@ -80,9 +79,8 @@ type Outcome struct {
 	Key      key.Delivery
 	Event    statemachine.EventName // empty: there is nothing to hear, Writes is all
 	Data     data.Value
-	Refused  string // with a message to another instance: why it will never be carried out
-	// Writes adds what the outcome changes in the outbox.
-	Writes func(*persistence.Writes)
+	Refused  string                    // with a message to another instance: why it will never be carried out
+	Writes   func(*persistence.Writes) // Writes adds what the outcome changes in the outbox
 }
 
 // Service sends what the instances of all shards that are led here send out.
@@ -99,7 +97,6 @@ type Service struct {
 // streamName is what a stream is called: a workflow and a queue.
 type streamName struct{ workflow, queue string }
 
-// shard is what is known of the outbox of one shard.
 type shard struct {
 	number key.Shard
 	wake   chan struct{} // has room for one
@@ -132,8 +129,7 @@ func (s *Service) Start() {
 	s.o.Store.FollowLeads(leads{s})
 }
 
-// Stop ends attempts that are under way, and returns when nothing is sent any more. Such an attempt is made again
-// after the next start.
+// Stop ends attempts that are under way, and returns when nothing is sent any more.
 func (s *Service) Stop() {
 	s.cancel()
 	s.running.Wait()
@@ -158,10 +154,8 @@ func (x *shard) rouse() {
 	}
 }
 
-// leads wakes the goroutines of shards that are led here from now on.
 type leads struct{ s *Service }
 
-// Led implements persistence.LeadershipObserver.
 func (l leads) Led(sh key.Shard, _ uint64) {
 	if int(sh) < len(l.s.shards) {
 		l.s.shards[sh].rouse()
@@ -171,5 +165,16 @@ func (l leads) Led(sh key.Shard, _ uint64) {
 // Ended implements persistence.LeadershipObserver.
 func (leads) Ended(key.Shard, uint64) {}
 
-// errEnough ends a scan.
 var errEnough = errors.New("enough")
+
+type metrics struct{ delivered, failed, dead atomic.Int64 }
+
+// Metrics is a snapshot of a Service's counters, since the start.
+type Metrics struct {
+	Delivered, Failed, Dead int64 // Delivered went out, Failed are attempts that are made again, and Dead are given up
+}
+
+// Metrics returns the counters as they are now.
+func (s *Service) Metrics() Metrics {
+	return Metrics{Delivered: s.metrics.delivered.Load(), Failed: s.metrics.failed.Load(), Dead: s.metrics.dead.Load()}
+}

@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -27,14 +28,11 @@ import (
 )
 
 const (
-	// perHost is how many requests a host gets at a time.
-	perHost = 8
-	// AnswerBytesMax is how much of an answer is read and kept, in bytes.
-	AnswerBytesMax = 64 << 10
-	// afterMax bounds what an answer can demand by Retry-After.
-	afterMax      = 24 * time.Hour
-	secretPrefix  = "whsec_"
-	secretMinimum = 24 // bytes, as Standard Webhooks asks
+	perHost        = 8
+	AnswerBytesMax = 64 << 10       // how much of an answer is read and kept, in bytes
+	afterMax       = 24 * time.Hour // afterMax bounds what an answer can demand by Retry-After
+	secretPrefix   = "whsec_"
+	secretMinimum  = 24 // bytes, as Standard Webhooks asks
 )
 
 // Endpoint is what the service's settings say of a webhook.
@@ -59,9 +57,8 @@ type WebhookOptions struct {
 	// Endpoint returns what the settings say of a webhook of a workflow; the zero value: nothing.
 	Endpoint func(workflow, name string) Endpoint
 	// Allow are networks that are reached although they are private, loopback or of the machine's own link.
-	Allow []netip.Prefix
-	// Source begins the source of events; the path of the interface.
-	Source string
+	Allow  []netip.Prefix
+	Source string // Source begins the source of events; the path of the interface
 	// AttemptMax bounds an attempt, the wait for its host not counted. Zero is 10 s.
 	AttemptMax time.Duration
 	Clock      func() time.Time
@@ -93,11 +90,9 @@ func NewWebhooks(o WebhookOptions) *Webhooks {
 // Close closes connections that nothing uses.
 func (w *Webhooks) Close() { w.client.CloseIdleConnections() }
 
-// errNotAllowed: the address is one that only a setting opens.
 var errNotAllowed = errors.New("the address is private, and webhooks.allow does not name its network")
 
-// mayReach looks at the address that a connection is about to be made to: after the name was resolved, so that a
-// name cannot stand for another address by then.
+// mayReach looks at the address after the name was resolved, so that a name cannot stand for another one by then.
 func (w *Webhooks) mayReach(_, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -136,7 +131,6 @@ var special = []netip.Prefix{
 	netip.MustParsePrefix("5f00::/16"), // segment routing
 }
 
-// endpoint is where a delivery goes, as the definition and the settings have it.
 func (w *Webhooks) endpoint(a Attempt) Endpoint {
 	to := w.o.Endpoint(a.Workflow, a.Webhook.Name)
 	to.URL = cmp.Or(to.URL, a.Webhook.URL)
@@ -216,7 +210,6 @@ func (w *Webhooks) post(ctx context.Context, a Attempt, to Endpoint) Answer {
 	return answer
 }
 
-// sign is the signature of Standard Webhooks, version 1.
 func sign(secret []byte, id, stamp string, body []byte) string {
 	mac := hmac.New(sha256.New, secret)
 	_, _ = fmt.Fprintf(mac, "%s.%s.%s", id, stamp, body)
@@ -259,7 +252,6 @@ func bodyOf(contentType string, text []byte) data.Value {
 	return data.AppendString(nil, strings.ToValidUTF8(string(text), "\uFFFD"))
 }
 
-// retryAfter reads the header: seconds, or a time.
 func retryAfter(text string, now time.Time) time.Duration {
 	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
 		return min(time.Duration(seconds)*time.Second, afterMax)
@@ -268,4 +260,88 @@ func retryAfter(text string, now time.Time) time.Duration {
 		return min(max(at.Sub(now), 0), afterMax)
 	}
 	return 0
+}
+
+// A host that does not answer is asked again after downMin, and at last every downMax.
+const (
+	downMin   = time.Second
+	downMax   = time.Minute
+	downAfter = perHost // how many attempts in a row must have had no answer before a host is down
+)
+
+type hosts struct {
+	clock func() time.Time
+	mu    sync.Mutex
+	by    map[string]*host
+}
+
+type host struct {
+	slots  chan struct{}
+	users  int // that have a slot or wait for one
+	silent int // attempts in a row without an answer
+	pause  time.Duration
+	until  time.Time // it is left alone
+	pauses int       // how often it was left alone
+}
+
+func newHosts(clock func() time.Time) *hosts { return &hosts{clock: clock, by: map[string]*host{}} }
+
+// acquire waits for a slot. release says whether the host has answered.
+func (h *hosts) acquire(ctx context.Context, name string) (release func(answered bool), err error) {
+	h.mu.Lock()
+	to := h.by[name]
+	if to == nil {
+		to = &host{slots: make(chan struct{}, perHost)}
+		h.by[name] = to
+	}
+	to.users++
+	h.mu.Unlock()
+	leave := func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if to.users--; to.users == 0 && to.silent == 0 {
+			delete(h.by, name)
+		}
+	}
+	select {
+	case to.slots <- struct{}{}:
+	case <-ctx.Done():
+		leave()
+		return nil, ctx.Err()
+	}
+	pauses := 0
+	for {
+		h.mu.Lock()
+		pauses = to.pauses
+		wait := to.until.Sub(h.clock())
+		if wait <= 0 && to.silent >= downAfter { // this one looks whether it is back; the others wait meanwhile
+			to.until = h.clock().Add(to.pause)
+		}
+		h.mu.Unlock()
+		if wait <= 0 {
+			break
+		}
+		timer := time.NewTimer(min(wait, downMin))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			<-to.slots
+			leave()
+			return nil, ctx.Err()
+		}
+	}
+	return func(answered bool) {
+		h.mu.Lock()
+		if answered {
+			to.silent, to.pause, to.until = 0, 0, time.Time{}
+		} else if to.silent++; to.silent >= downAfter && to.pauses == pauses { // NB: those that were under way together say it once
+			to.pauses++
+			to.pause = min(max(2*to.pause, downMin), downMax)
+			to.until = h.clock().Add(to.pause)
+		}
+		h.mu.Unlock()
+		<-to.slots
+		leave()
+	}, nil
 }

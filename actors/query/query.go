@@ -317,7 +317,6 @@ func isOfUse(f *filter.Filter, ix *catalog.Index) bool {
 
 type confirmation chan error
 
-// Committed implements persistence.Waiter.
 func (c confirmation) Committed(err error) { c <- err }
 
 // awaitDurable waits until the snapshot is durable. failure.ErrUnavailable: it may never be.

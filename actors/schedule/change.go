@@ -15,11 +15,9 @@ import (
 type Action string
 
 const (
-	// Pause ends its runs until Resume, behind which it has missed nothing.
-	Pause  Action = "pause"
+	Pause  Action = "pause" // Pause ends its runs until Resume, behind which it has missed nothing
 	Resume Action = "resume"
-	// Run creates an instance now.
-	Run Action = "run"
+	Run    Action = "run" // Run creates an instance now
 )
 
 // State is a schedule as people see it.
@@ -27,7 +25,8 @@ type State struct {
 	Workflow string
 	*statemachine.Schedule
 	Paused bool
-	// Last is when an instance was created last, Next when one will be; zero: never. LastError is why the last run created none.
+	// Last is when an instance was created last, Next when one will be; zero: never. LastError: why the last run
+	// created none.
 	Last, Next time.Time
 	LastError  string
 }
@@ -61,8 +60,8 @@ func (s *Service) List() (out []State, err error) {
 	return out, nil
 }
 
-// Change does what a person wants with a schedule where its shard is led: failure.ErrNotFound, failure.ErrElsewhere, and with Run the
-// reason for which nothing was created.
+// Change does what a person wants with a schedule where its shard is led: failure.ErrNotFound, failure.ErrElsewhere,
+// and with Run the reason for which nothing was created.
 func (s *Service) Change(workflow, schedule string, action Action) error {
 	n := name{workflow, schedule}
 	var sc *statemachine.Schedule

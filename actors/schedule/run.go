@@ -13,35 +13,29 @@ import (
 )
 
 const (
-	// missedAfter is how late the service can begin without a run having been missed.
-	missedAfter = time.Minute
-	// missedMax bounds the missed runs that are made.
-	missedMax = 100
+	missedAfter = time.Minute // how late the service can begin without a run having been missed
+	missedMax   = 100
 )
 
-// entry is what is in memory of a schedule.
 type entry struct {
 	name  name
 	shard key.Shard
 	users int // guarded by Service.mu: who work with it; without any, the service may read and forget it
 
-	mu    sync.Mutex // held while it runs or is changed; guards the rest
-	epoch uint64     // in which row was read; 0: it must be read
-	// since is when the service began in that epoch. What was due by then was missed; what comes later can only be late.
-	since   time.Time
+	mu      sync.Mutex // held while it runs or is changed; guards the rest
+	epoch   uint64     // in which row was read; 0: it must be read
+	since   time.Time  // What was due by then was missed; what comes later can only be late
 	row     *row
 	times   string    // for which next is
 	next    time.Time // zero: never
 	trouble string    // why it was not run at last
 }
 
-// isDue reports whether a run is to be made.
 func (e *entry) isDue(now time.Time) bool {
 	return e.row != nil && !e.row.paused && !e.next.IsZero() && !now.Before(e.next)
 }
 
-// load reads what is there of a schedule, unless it is known: failure.ErrElsewhere when its shard is not led here. A schedule that
-// is new, or has other times, has missed nothing before it was noticed.
+// A schedule that is new, or has other times, has missed nothing before it was noticed.
 func (s *Service) load(e *entry, sc *statemachine.Schedule, l lead, noticed time.Time) error {
 	epoch := s.o.Store.Epoch(e.shard)
 	if epoch == 0 || epoch != l.epoch {
@@ -78,7 +72,6 @@ func (s *Service) load(e *entry, sc *statemachine.Schedule, l lead, noticed time
 
 func timesOf(sc *statemachine.Schedule) string { return sc.Zone + " " + sc.Cron }
 
-// plan finds the next run.
 func (s *Service) plan(e *entry, sc *statemachine.Schedule) error {
 	zone, err := s.zone(sc.Zone)
 	if err == nil {
@@ -87,7 +80,7 @@ func (s *Service) plan(e *entry, sc *statemachine.Schedule) error {
 	return err
 }
 
-// write commits the row of a schedule. After an error it must be read.
+// After an error it must be read.
 func (s *Service) write(e *entry, r *row) error {
 	w := s.o.Store.NewWritesIn(e.shard, e.epoch)
 	w.Set(key.Schedule(nil, e.shard, e.name.workflow, e.name.schedule), r.append(nil))
@@ -98,7 +91,6 @@ func (s *Service) write(e *entry, r *row) error {
 	return err
 }
 
-// runNext makes the first run that is due, or leaves out what was missed. An error is one that may pass.
 func (s *Service) runNext(e *entry, sc *statemachine.Schedule, now time.Time) error {
 	zone, err := s.zone(sc.Zone)
 	if err != nil {
@@ -117,8 +109,7 @@ func (s *Service) runNext(e *entry, sc *statemachine.Schedule, now time.Time) er
 	return s.plan(e, sc)
 }
 
-// firstOf returns the first run to make of those behind row.upTo, of which one is due; zero when those up to last were missed and
-// are left out.
+// firstOf returns the first run to make after row.upTo; zero when those up to last were missed and are left out.
 func (e *entry) firstOf(sc *statemachine.Schedule, zone *time.Location) (at, last time.Time) {
 	served := e.since.Add(-missedAfter) // from then on nothing is missed
 	var missed []time.Time
@@ -143,7 +134,7 @@ func (e *entry) firstOf(sc *statemachine.Schedule, zone *time.Location) (at, las
 	return at, last
 }
 
-// create makes a run. One that is refused is over, and the list shows why.
+// One that is refused is over, and the list shows why.
 func (s *Service) create(e *entry, sc *statemachine.Schedule, at time.Time, id key.ID, upTo time.Time) (refused, err error) {
 	next, epoch := *e.row, e.epoch
 	next.upTo, next.last, next.lastError = upTo, s.o.Clock(), ""

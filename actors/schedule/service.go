@@ -1,3 +1,8 @@
+// Package schedule creates instances when the schedules of their workflows are due. A schedule belongs to a shard,
+// which its workflow and name choose, and runs where that is led; its instances are in that shard, too. Its row says up
+// to which time all runs were made, so that each is made once. Create makes an instance under an id, with writes in its
+// commit, and is asked again after an error that may pass; when the instance is there it has nothing to do. Stop before
+// the store is closed.
 package schedule
 
 import (
@@ -21,23 +26,21 @@ import (
 	"troupe/persistence"
 	"troupe/persistence/key"
 	"troupe/statemachine"
+	"troupe/statemachine/data"
+	"troupe/statemachine/packed"
 )
 
 const (
-	// lookMax is the longest pause between two looks at the clock and the definitions.
-	lookMax = time.Second
-	// runsMax is how many runs are made at a time, so that those of events have the rest of the room.
-	runsMax = 4
+	lookMax = time.Second // the longest pause between two looks at the clock and the definitions
+	runsMax = 4           // how many runs are made at a time, so that those of events have the rest of the room
 )
 
 // Options configures a Service. All fields are required.
 type Options struct {
-	Store *persistence.Store
-	Clock func() time.Time
-	// Schedules returns all that there are now.
-	Schedules func() []catalog.Schedule
-	// Create makes an instance. It returns when that is durable, and nil when it is there already. The error is one of package
-	// failure.
+	Store     *persistence.Store
+	Clock     func() time.Time
+	Schedules func() []catalog.Schedule // Schedules returns all that there are now
+	// Create makes an instance. It returns when that is durable, and nil when it is there already.
 	Create func(c *Creation) error
 	Log    zerolog.Logger
 }
@@ -47,9 +50,8 @@ type Creation struct {
 	Workflow string
 	Schedule *statemachine.Schedule
 	ID       key.ID
-	At       time.Time // for which it is due
-	// Writes adds what becomes of the schedule.
-	Writes func(*persistence.Writes)
+	At       time.Time                 // for which it is due
+	Writes   func(*persistence.Writes) // Writes adds what becomes of the schedule
 }
 
 // Service runs the schedules of all shards that are led here.
@@ -58,10 +60,8 @@ type Service struct {
 	ctx     context.Context //nolint:containedctx // of the service's goroutines
 	cancel  context.CancelFunc
 	running sync.WaitGroup
-	// pool has the places of runs. Workflows share it as users share other semaphores.
-	pool *semaphore.Semaphore[identity.UserID]
-	// gate has one place, for the run that waits for the quota.
-	gate *semaphore.Semaphore[identity.UserID]
+	pool    *semaphore.Semaphore[identity.UserID] // Workflows share it as users share other semaphores
+	gate    *semaphore.Semaphore[identity.UserID] // gate has one place, for the run that waits for the quota
 
 	mu    sync.Mutex
 	known map[name]*entry    // guarded by mu
@@ -70,7 +70,6 @@ type Service struct {
 	zones sync.Map // by their names, *time.Location
 }
 
-// name is that of a schedule.
 type name struct{ workflow, schedule string }
 
 // lead is an epoch of a shard, and when this service saw it first.
@@ -110,8 +109,7 @@ func (s *Service) run() {
 	}
 }
 
-// look has what is due run, and returns how long to wait. It reads and writes nothing of the store, so that no schedule
-// waits for another one here.
+// It reads and writes nothing of the store, so that no schedule waits for another one here.
 func (s *Service) look() time.Duration {
 	pause, now, all := lookMax, s.o.Clock(), s.o.Schedules()
 	seen := make(map[name]bool, len(all))
@@ -159,15 +157,14 @@ func (s *Service) leadLocked(sh key.Shard, now time.Time) lead {
 	return l
 }
 
-// leave ends the work with a schedule.
 func (s *Service) leave(e *entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e.users--
 }
 
-// work makes the runs of a schedule that are due, one after the other. For each it stands in line for the pool again, so that
-// workflows take turns however many schedules each has, and so do the schedules of one.
+// For each it stands in line for the pool again, so that workflows take turns however many schedules each has, and so
+// do the schedules of one.
 func (s *Service) work(e *entry, sc *statemachine.Schedule, l lead, noticed time.Time) {
 	defer s.leave(e)
 	workflow := identity.UserID(e.name.workflow)
@@ -196,8 +193,8 @@ func (s *Service) sleep(d time.Duration) {
 	}
 }
 
-// step makes one run, if one is due, and reports whether another one is. When the quota is used up it does nothing, and returns how
-// long to wait.
+// step makes one run that is due, and reports whether another one is. When the quota is used up it returns how long to
+// wait.
 func (s *Service) step(e *entry, sc *statemachine.Schedule, l lead, noticed time.Time) (more bool, wait time.Duration) {
 	if s.ctx.Err() != nil {
 		return false, 0
@@ -219,7 +216,6 @@ func (s *Service) step(e *entry, sc *statemachine.Schedule, l lead, noticed time
 	return err == nil && e.isDue(now), 0
 }
 
-// log says why a schedule is not run, once for each reason.
 func (s *Service) log(e *entry, err error) {
 	if err == nil || errors.Is(err, failure.ErrElsewhere) || errors.Is(err, persistence.ErrClosed) || s.ctx.Err() != nil {
 		e.trouble = ""
@@ -242,7 +238,6 @@ func (s *Service) zone(of string) (*time.Location, error) {
 	return z, err
 }
 
-// shardOf is the shard that a schedule belongs to.
 func (s *Service) shardOf(n name) key.Shard {
 	sum := sha256.Sum256([]byte(n.workflow + "\x00" + n.schedule))
 	return s.o.Store.ShardOf(key.ID(sum[:16]))
@@ -260,4 +255,48 @@ func (s *Service) idOf(n name, at time.Time, sh key.Shard) key.ID {
 			return key.ID(id)
 		}
 	}
+}
+
+type row struct {
+	paused    bool
+	upTo      time.Time // the time up to which all runs were made or left out
+	last      time.Time // when an instance was created last; zero: never. lastError is why the last run created none
+	lastError string
+	times     string // the zone and the expression for which upTo counts
+}
+
+const (
+	rowFormat    = 1
+	lastErrorMax = 1 << 10
+)
+
+// ErrDamaged: the row of a schedule cannot be read.
+var ErrDamaged = errors.New("a schedule cannot be read")
+
+// append appends the stored form: format(1) paused(1) upTo last (varints, in ms; a last of 0 is none) the error and the
+// times.
+func (r *row) append(dst []byte) []byte {
+	paused, last := byte(0), int64(0)
+	if r.paused {
+		paused = 1
+	}
+	if !r.last.IsZero() {
+		last = r.last.UnixMilli()
+	}
+	dst = binary.AppendVarint(append(dst, rowFormat, paused), r.upTo.UnixMilli())
+	return packed.AppendText(packed.AppendText(binary.AppendVarint(dst, last), data.Clip(r.lastError, lastErrorMax)), r.times)
+}
+
+func parseRow(stored []byte) (*row, error) {
+	r := packed.NewReader(stored)
+	format, paused := r.Byte(), r.Byte()
+	out := &row{paused: paused == 1, upTo: time.UnixMilli(r.Varint()).UTC()}
+	if last := r.Varint(); last != 0 {
+		out.last = time.UnixMilli(last).UTC()
+	}
+	out.lastError, out.times = string(r.Text()), string(r.Text())
+	if format != rowFormat || paused > 1 || !r.Whole() {
+		return nil, fmt.Errorf("%w: layout", ErrDamaged)
+	}
+	return out, nil
 }

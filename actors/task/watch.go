@@ -313,7 +313,6 @@ func (f *Feed) Missed() {
 // follower tells a feed what becomes visible in replicas.
 type follower struct{ *Feed }
 
-// Written implements persistence.ShardFollower.
 func (f follower) Written(_ key.Shard, each func(visit func(key, value []byte))) {
 	if !f.IsWatched() {
 		return
@@ -331,5 +330,4 @@ func (f follower) Written(_ key.Shard, each func(visit func(key, value []byte)))
 	}
 }
 
-// Skipped implements persistence.ShardFollower.
 func (f follower) Skipped(key.Shard) { f.Missed() }

@@ -1,9 +1,18 @@
+// Package timer fires the events of timers. A timer is a part of its instance, which alone decides what it means; the
+// row beside it says when to look. A goroutine for each shard reads the rows that are due, a few at a time, and waits
+// for them, so that callers have room; it remembers only those whose event could not be handled. No timer fires before
+// its deadline, and none twice: the row goes in the commit of the event. After a start, overdue ones fire in the order
+// of their deadlines. Call Began when a timer's row is visible; Fire calls done when the row is gone, or says why not;
+// Stop before the store is closed.
 package timer
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,27 +25,25 @@ import (
 	"troupe/persistence"
 	"troupe/persistence/key"
 	"troupe/statemachine"
+	"troupe/statemachine/data"
+	"troupe/statemachine/packed"
 )
 
 const (
-	// together is how many timers of a shard come at once. All shards together leave most of a router's room
-	// to callers.
-	together = 32
-	// lookMax is the longest sleep beside a timer that is pending: the clock may be set meanwhile.
-	lookMax = time.Second
+	together = 32          // All shards together leave most of a router's room to callers
+	lookMax  = time.Second // the longest sleep beside a timer that is pending: the clock may be set meanwhile
 	// A timer whose event cannot be taken now is tried again after againMin, and at last every againMax.
 	againMin = 50 * time.Millisecond
 	againMax = 10 * time.Second
-	// laterMax is how many of them a shard remembers before it looks at no others.
-	laterMax = 1000
+	laterMax = 1000 // how many of them a shard remembers before it looks at no others
 )
 
 // Options configures a Service. All fields are required.
 type Options struct {
 	Store *persistence.Store
 	Clock func() time.Time
-	// Fire gives an instance the event of a timer. done is called once, when the timer is gone for good (nil), or
-	// why it is still there; it must not block.
+	// Fire gives an instance the event of a timer. done is called once, when the timer is gone for good (nil), or why
+	// it is still there; it must not block.
 	Fire func(row Row, done func(error))
 	Log  zerolog.Logger
 }
@@ -49,7 +56,7 @@ type Row struct {
 	Due      time.Time
 }
 
-// Service lets the timers of all shards that are led here come. It keeps none of them in memory but those that could not be taken, up to laterMax of a shard.
+// Service lets the timers of all shards that are led here come.
 type Service struct {
 	o       Options
 	shards  []*shard
@@ -59,11 +66,10 @@ type Service struct {
 	metrics metrics
 }
 
-// shard is what is known of the timers of one shard.
 type shard struct {
 	number key.Shard
-	// begun is the earliest deadline of those that have begun since the last look, and until that for which
-	// its goroutine sleeps: who begins an earlier one wakes it. Both in Unix milliseconds; never is none.
+	// begun is the earliest deadline of those that have begun since the last look, and until that for which its
+	// goroutine sleeps: who begins an earlier one wakes it.
 	begun, until atomic.Int64
 	wake         chan struct{} // has room for one
 }
@@ -120,10 +126,8 @@ func (x *shard) rouse() {
 	}
 }
 
-// leads wakes the goroutines of shards that are led here from now on.
 type leads struct{ s *Service }
 
-// Led implements persistence.LeadershipObserver.
 func (l leads) Led(sh key.Shard, _ uint64) {
 	if int(sh) < len(l.s.shards) {
 		l.s.shards[sh].rouse()
@@ -133,7 +137,6 @@ func (l leads) Led(sh key.Shard, _ uint64) {
 // Ended implements persistence.LeadershipObserver.
 func (leads) Ended(key.Shard, uint64) {}
 
-// run is the goroutine of a shard.
 func (s *Service) run(x *shard) {
 	at := &place{}
 	for s.ctx.Err() == nil {
@@ -164,7 +167,6 @@ func (s *Service) run(x *shard) {
 	}
 }
 
-// sleep waits for a deadline, for who begins an earlier one, or for the service to stop.
 func (s *Service) sleep(x *shard, until int64) {
 	x.until.Store(until)
 	defer x.until.Store(never)
@@ -188,11 +190,9 @@ func (s *Service) sleep(x *shard, until int64) {
 	}
 }
 
-// errEnough ends a scan.
 var errEnough = errors.New("enough")
 
-// due returns timers that are due, the earliest first, and where none is, the next deadline. What could not be
-// taken and waits for its next try is left out until then.
+// due returns timers that are due, the earliest first, and where none is, the next deadline.
 func (s *Service) due(x *shard, at *place) (rows []Row, next int64, err error) {
 	now := s.o.Clock()
 	next = never
@@ -232,7 +232,6 @@ func (s *Service) due(x *shard, at *place) (rows []Row, next int64, err error) {
 	return rows, next, err
 }
 
-// fire has rows come, and waits until it is known what became of them.
 func (s *Service) fire(at *place, rows []Row) {
 	results := make([]error, len(rows))
 	var all sync.WaitGroup
@@ -263,14 +262,12 @@ func (s *Service) fire(at *place, rows []Row) {
 	}
 }
 
-// place is how far the timers of a shard were read in an epoch.
 type place struct {
 	epoch uint64
 	from  []byte // of the row that comes next, behind the prefix
 	later map[Row]*later
 }
 
-// later is a timer whose event could not be taken.
 type later struct {
 	next  time.Time
 	pause time.Duration
@@ -284,7 +281,7 @@ func (p *place) due() int64 {
 	return key.PlaceTime(p.from) + 1
 }
 
-// again has a timer come later. It reports whether it comes as seldom as any from now on.
+// It reports whether it comes as seldom as any from now on.
 func (p *place) again(row Row, now time.Time) (seldom bool) {
 	l := p.later[row]
 	if l == nil {
@@ -297,11 +294,117 @@ func (p *place) again(row Row, now time.Time) (seldom bool) {
 	return l.pause == againMax && before < againMax
 }
 
-// nextTry is the time of the earliest next try.
 func (p *place) nextTry() int64 {
 	next := int64(never)
 	for _, l := range p.later {
 		next = min(next, l.next.UnixMilli()+1)
 	}
 	return next
+}
+
+type metrics struct{ fired, again, late atomic.Int64 }
+
+// Metrics is a snapshot of a Service's counters.
+type Metrics struct {
+	Fired, Again     int64 // Fired and Again are counted since the start: events that came, and tries that were made again
+	LateMilliseconds int64 // by how much the last one was late
+}
+
+// Metrics returns the counters as they are now.
+func (s *Service) Metrics() Metrics {
+	return Metrics{Fired: s.metrics.fired.Load(), Again: s.metrics.again.Load(), LateMilliseconds: s.metrics.late.Load()}
+}
+
+// Incident is the row of an event that came by itself and failed.
+type Incident struct {
+	Workflow, Event, Error string
+	At                     time.Time
+	Version                uint64 // that of the definition, and File, Line and Expression are those of statemachine.Fault
+	File                   string
+	Line                   int
+	Expression             string
+}
+
+// ErrDamaged: the row of an incident cannot be read.
+var ErrDamaged = errors.New("an incident cannot be read")
+
+const (
+	// incidentFormat is the version of the stored form. NB: 2 is a row of package incident.
+	incidentFormat = 1
+	textMax        = 2 << 10
+)
+
+// Append appends the stored form: format(1) workflow event error, each with its length, the time in milliseconds, version and line,
+// file and expression.
+func (in Incident) Append(dst []byte) []byte {
+	dst = packed.AppendText(append(dst, incidentFormat), in.Workflow)
+	dst = packed.AppendText(dst, in.Event)
+	dst = packed.AppendText(dst, data.Clip(in.Error, textMax))
+	dst = packed.AppendTime(dst, in.At)
+	dst = binary.AppendUvarint(binary.AppendUvarint(dst, in.Version), uint64(in.Line)) //nolint:gosec // not negative
+	dst = packed.AppendText(dst, in.File)
+	return packed.AppendText(dst, data.Clip(in.Expression, textMax))
+}
+
+// ParseIncident reads the stored form.
+func ParseIncident(stored []byte) (in Incident, err error) {
+	r := packed.NewReader(stored)
+	format := r.Byte()
+	in = Incident{Workflow: string(r.Text()), Event: string(r.Text()), Error: string(r.Text()), At: r.Time()}
+	in.Version, in.Line = r.Uvarint(), int(min(r.Uvarint(), math.MaxInt32)) //nolint:gosec // bounded
+	in.File, in.Expression = string(r.Text()), string(r.Text())
+	if format != incidentFormat || !r.Whole() {
+		return Incident{}, fmt.Errorf("%w: layout", ErrDamaged)
+	}
+	return in, nil
+}
+
+// Origin is the event that changes timers of an instance.
+type Origin struct {
+	Shard    key.Shard
+	Workflow string
+	Instance key.ID
+	At       time.Time
+	Fault    error // why it failed, if it did
+	Of       *statemachine.Definition
+}
+
+// Put writes what an event changes in the timers of its instance, into the commit of that event.
+func Put(w *persistence.Writes, of *Origin, ended, begun []statemachine.Timer) (first time.Time) {
+	for _, t := range ended {
+		stays := t.Failed && slices.ContainsFunc(begun, func(next statemachine.Timer) bool { return next.Failed && next.ID == t.ID })
+		if !stays {
+			w.Delete(of.key(t))
+		}
+	}
+	for _, t := range begun {
+		if t.Failed && of.Fault == nil { // an incident whose node has another name now: its row stays as it was
+			continue
+		}
+		if t.Failed {
+			w.Set(of.key(t), of.incident(t).Append(nil))
+			continue
+		}
+		w.Set(of.key(t), []byte(of.Workflow))
+		if first.IsZero() || t.Due.Before(first) {
+			first = t.Due
+		}
+	}
+	return first
+}
+
+func (of *Origin) incident(t statemachine.Timer) Incident {
+	in := Incident{Workflow: of.Workflow, Event: string(t.Event), Error: of.Fault.Error(), At: of.At, Version: of.Of.Version}
+	if f := of.Of.FaultOf(of.Fault); f != nil {
+		in.File, in.Line, in.Expression = f.File, f.Line, f.Expression
+	}
+	return in
+}
+
+func (of *Origin) key(t statemachine.Timer) []byte {
+	if t.Failed {
+		return key.Incident(nil, of.Shard, of.Instance, t.ID.Sequence, t.ID.Number)
+	}
+	pending := key.Timer{Due: t.Due.UnixMilli(), ID: of.Instance, Sequence: t.ID.Sequence, Number: t.ID.Number}
+	return pending.Key(nil, of.Shard)
 }

@@ -80,7 +80,6 @@ func (s *Service) Sweep(now time.Time) { s.feeds.sweep(now) }
 // follower has the feeds of a node told what becomes visible in its replicas, whichever node leads the instances.
 type follower struct{ *Service }
 
-// Written implements persistence.ShardFollower.
 func (s follower) Written(sh key.Shard, each func(visit func(key, value []byte))) {
 	if s.feeds.byKey.Size() == 0 {
 		return

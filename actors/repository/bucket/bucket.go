@@ -236,7 +236,6 @@ type content struct {
 	err  error
 }
 
-// ReadAt implements io.ReaderAt.
 func (c *content) ReadAt(p []byte, off int64) (int, error) {
 	c.once.Do(c.load)
 	if c.err != nil {
@@ -256,7 +255,6 @@ func (c *content) load() {
 	c.text = bytes.NewReader(text)
 }
 
-// Close implements io.Closer.
 func (c *content) Close() error {
 	c.once.Do(func() {
 		c.err = fs.ErrClosed

@@ -227,7 +227,6 @@ type quietStart struct {
 
 func (w *quietStart) Write(line []byte) (int, error) { return w.to.Write(line) }
 
-// WriteLevel implements zerolog.LevelWriter.
 func (w *quietStart) WriteLevel(level zerolog.Level, line []byte) (int, error) {
 	if level < zerolog.WarnLevel && !w.started.Load() {
 		return len(line), nil

@@ -226,7 +226,6 @@ const (
 	supplierRefuses                 // and will not take it later
 )
 
-// Send implements outbox.Sender.
 func (s *seeder) Send(_ context.Context, a outbox.Attempt) outbox.Answer {
 	if a.Queue == outbox.MailQueue {
 		return outbox.Answer{}
@@ -242,7 +241,6 @@ func (s *seeder) Send(_ context.Context, a outbox.Attempt) outbox.Answer {
 	return outbox.Answer{Err: errors.New("the supplier does not answer")}
 }
 
-// URL implements outbox.Sender.
 func (s *seeder) URL(outbox.Attempt) string { return "" }
 
 var _ outbox.Sender = (*seeder)(nil)

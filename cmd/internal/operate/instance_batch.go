@@ -339,7 +339,6 @@ type lineCounter struct {
 	passed int     // lines
 }
 
-// Read reads on.
 func (l *lineCounter) Read(p []byte) (int, error) {
 	n, err := l.in.Read(p)
 	for i, c := range p[:n] {

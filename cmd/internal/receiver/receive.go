@@ -43,7 +43,6 @@ func (r *receiver) printf(format string, args ...any) {
 	_, _ = fmt.Fprintf(r.out, format, args...)
 }
 
-// ServeHTTP takes a webhook.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, bodyMax))
 	if err != nil {
@@ -84,7 +83,6 @@ func (r *receiver) isSigned(h http.Header, body []byte) bool {
 
 type mailbox struct{ *receiver }
 
-// NewSession implements smtp.Backend.
 func (m mailbox) NewSession(*smtp.Conn) (smtp.Session, error) { return &session{of: m.receiver}, nil }
 
 type session struct {
@@ -92,13 +90,10 @@ type session struct {
 	to []string
 }
 
-// Mail implements smtp.Session.
 func (s *session) Mail(string, *smtp.MailOptions) error { s.to = nil; return nil }
 
-// Rcpt implements smtp.Session.
 func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error { s.to = append(s.to, to); return nil }
 
-// Data implements smtp.Session.
 func (s *session) Data(r io.Reader) error {
 	m, err := mail.ReadMessage(r)
 	if err != nil {
@@ -120,7 +115,6 @@ func (s *session) Data(r io.Reader) error {
 	return nil
 }
 
-// Reset implements smtp.Session.
 func (s *session) Reset() { s.to = nil }
 
 // Logout implements smtp.Session.

@@ -67,7 +67,6 @@ func (s *service) claimNode(ctx context.Context) (err error) {
 
 type stopping struct{ do func(context.Context) error }
 
-// Stop implements part.
 func (s *stopping) Stop(ctx context.Context) error { return s.do(ctx) }
 
 func (s *service) openReplica() (*persistence.Store, error) {
@@ -232,7 +231,6 @@ func (s *service) serveNode() {
 
 type peers struct{ node *cluster.Node }
 
-// Leader implements gateway.Peers.
 func (p peers) Leader(ctx context.Context, shard uint16) (gateway.Peer, error) {
 	find := func() (peer.NodeID, error) { return p.node.Leader(ctx, key.Shard(shard)) }
 	if key.Shard(shard) == key.EveryShard {
@@ -247,12 +245,10 @@ func (p peers) Leader(ctx context.Context, shard uint16) (gateway.Peer, error) {
 
 type members struct{ *cluster.Node }
 
-// Remove implements admin.Cluster.
 func (m members) Remove(ctx context.Context, id string, lost bool) error {
 	return m.Node.Remove(ctx, peer.NodeID(strings.ToUpper(id)), lost)
 }
 
-// Status implements admin.Cluster.
 func (m members) Status() any { return m.Node.Status() }
 
 // passToLeader implements admin.Options.Leader.
