@@ -1,12 +1,9 @@
 package statemachine
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"net/url"
-	"strings"
-	"unicode/utf8"
+	"strconv"
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/internal/chart"
@@ -61,36 +58,6 @@ func (m *macrostep) runAssign(a *chart.Assign) error {
 	return nil
 }
 
-// setPath sets a path of svcPublic or svcPrivate.
-func (m *macrostep) setPath(r chart.Document, path data.Path, v data.Value) error {
-	doc := m.in.Public
-	if r == chart.Private {
-		doc = m.in.Private
-	}
-	switch {
-	case len(path) > 0:
-		var err error
-		if v, err = data.Set(doc, path, v); err != nil {
-			return err
-		}
-	case v.Kind() != data.Object:
-		return errors.New("assign: a document must be an object")
-	}
-	return m.setDocument(r, v)
-}
-
-func (m *macrostep) runRaise(a *chart.Raise) error {
-	var v data.Value
-	if a.Data != nil {
-		var err error
-		if v, err = a.Data.Eval(&m.scope); err != nil {
-			return err
-		}
-	}
-	m.enqueue(internalEvent{name: a.Event, data: v, signal: signal{kind: internalSignal}})
-	return nil
-}
-
 func (m *macrostep) runRedirect(a *chart.Redirect) error {
 	v, err := a.To.Eval(&m.scope)
 	if err != nil {
@@ -102,7 +69,7 @@ func (m *macrostep) runRedirect(a *chart.Redirect) error {
 		return nil
 	case data.String:
 		to := v.Text()
-		if err := checkRedirect(to); err != nil {
+		if err := chart.CheckRedirect(to); err != nil {
 			return err
 		}
 		m.in.Redirect = to
@@ -111,27 +78,11 @@ func (m *macrostep) runRedirect(a *chart.Redirect) error {
 	return errors.New("redirect: the target is not a string")
 }
 
-// checkRedirect refuses targets that a client must not navigate to: schemes
-// that run code, and control characters (statemachine/DEFINITION.md, "Redirect").
-func checkRedirect(to string) error {
-	if len(to) > 2048 {
-		return errors.New("redirect: the target is longer than 2048 bytes")
-	}
-	u, err := url.Parse(to)
-	if err != nil {
-		return fmt.Errorf("redirect: %q is not a URL", data.Shorten(to))
-	}
-	if s := strings.ToLower(u.Scheme); s != "" && s != "http" && s != "https" {
-		return fmt.Errorf("redirect: scheme %q is not allowed", data.Shorten(s))
-	}
-	return nil
-}
-
 func (m *macrostep) runLogLine(a *chart.LogLine) error {
 	if a.Text != nil {
 		text, err := a.Text.Text(&m.scope)
 		if err == nil {
-			m.logs = append(m.logs, data.Clip(text, maxLogBytes))
+			m.logs = append(m.logs, data.Clip(text, chart.MaxLogBytes))
 		}
 		return err
 	}
@@ -139,28 +90,8 @@ func (m *macrostep) runLogLine(a *chart.LogLine) error {
 	if err != nil {
 		return err
 	}
-	m.logs = append(m.logs, logText(v))
+	m.logs = append(m.logs, chart.LogText(v))
 	return nil
-}
-
-// logText returns the text of a log line, cut to maxLogBytes. It copies no more of v
-// than it needs.
-func logText(v data.Value) string {
-	most := maxLogBytes + utf8.UTFMax
-	text := ""
-	if v.Kind() == data.String {
-		n := most + 1
-		if bytes.IndexByte(v[:min(len(v), n)], '\\') >= 0 {
-			n *= 6 // the longest escape, \u0000
-		}
-		if len(v) > n {
-			v = append(v[:n:n], '"')
-		}
-		text = v.Text()
-	} else {
-		text = string(v[:min(len(v), most)])
-	}
-	return data.Clip(text, maxLogBytes)
 }
 
 func (m *macrostep) runChoose(a *chart.Choose) error {
@@ -205,6 +136,81 @@ func (m *macrostep) runForEach(a *chart.ForEach) error {
 		locals[a.Item] = v
 		if a.Index != "" {
 			locals[a.Index] = data.Value(fmt.Append(nil, i))
+		}
+		if err := m.runAll(a.Body); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runBlock runs one block of actions; an error ends the block and is raised.
+func (m *macrostep) runBlock(actions []chart.Action) {
+	if m.failure != nil {
+		return
+	}
+	if err := m.runAll(actions); err != nil && m.failure == nil {
+		m.raiseError(err)
+	}
+}
+
+func (m *macrostep) runAll(actions []chart.Action) error {
+	for k := range actions {
+		if m.actions++; m.actions > maxActions {
+			m.fail(errTooManyActions)
+			m.placeBound(m.d.Places.Actions[&actions[k]])
+			return m.failure
+		}
+		err := m.run(actions[k])
+		if m.isSpent() || m.failure != nil {
+			m.placeBound(m.d.Places.Actions[&actions[k]])
+			return m.failure
+		}
+		if err != nil {
+			return m.place(err, &actions[k])
+		}
+	}
+	return nil
+}
+
+func (m *macrostep) runSetPlaces(a *chart.SetPlaces) error {
+	for i := range a.Places {
+		v, err := a.Values[i].Eval(&m.scope)
+		if err == nil {
+			err = m.setPlace(&a.Places[i], v)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var errNoList = errors.New("foreach: not a list")
+
+func (m *macrostep) runForEachPlace(a *chart.ForEachPlace) error {
+	list, err := a.List.Eval(&m.scope)
+	switch {
+	case err != nil:
+		return err
+	case list.Kind() != data.Array:
+		return errNoList
+	case a.Item.Bad != nil:
+		return a.Item.Bad
+	case a.Index != nil && a.Index.Bad != nil:
+		return a.Index.Bad
+	}
+	for i, v := range list.Elements() {
+		if m.budget.Charge(1); m.isSpent() { // the body may be empty
+			return m.failure
+		}
+		if err := m.setPlace(&a.Item, v); err != nil {
+			return err
+		}
+		if a.Index != nil {
+			if err := m.setPlace(a.Index, data.Value(strconv.Itoa(i))); err != nil {
+				return err
+			}
 		}
 		if err := m.runAll(a.Body); err != nil {
 			return err

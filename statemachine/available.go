@@ -29,12 +29,10 @@ type Available struct {
 	Name EventName
 	// Guard is the best result among Transitions.
 	Guard GuardResult
-	// Transitions are those that the event may take, in the order in which they
-	// are tried. Behind one whose guard is true no other of its machine is tried.
-	// None: the event is applied where the instance stands (unmatched: apply).
+	// Transitions are those that the event may take, in the order in which they are tried. Behind one whose guard is true no other of its
+	// machine is tried. None: the event is applied where the instance stands (unmatched: apply).
 	Transitions []AvailableTransition
-	// Schema is the JSON Schema of the event's data as the definition has it;
-	// absent when it has none.
+	// Schema is the JSON Schema of the event's data as the definition has it; absent when it has none.
 	Schema data.Value
 }
 
@@ -46,12 +44,10 @@ type AvailableTransition struct {
 	Guard   GuardResult
 }
 
-// Available lists the events for which the instance has a transition now that
-// the caller may take, in document order (statemachine/DEFINITION.md,
-// "Available events"). Step would select from these. allow counts as far as it can be
-// decided without the event, and a pattern stands for every name of the definition
-// that it matches. Events with unmatched: apply come last, by name. It does not ask
-// whether the caller may send to the instance at all; MaySend does.
+// Available lists the events for which the instance has a transition now that the caller may take, in document order
+// (statemachine/DEFINITION.md, "Available events"). Step would select from these. allow counts as far as it can be decided without the
+// event, and a pattern stands for every name of the definition that it matches. Events with unmatched: apply come last, by name. It does
+// not ask whether the caller may send to the instance at all; MaySend does.
 func (v View) Available(c *Caller, now time.Time) []Available {
 	d, in := v.Of, v.Instance
 	if in.State.Ended {
@@ -65,8 +61,8 @@ func (v View) Available(c *Caller, now time.Time) []Available {
 	}
 	m.setEvent(expr.Event{Data: chart.EmptyObject})
 	o := &offers{at: map[EventName]int{}, ways: map[*chart.Transition]way{}}
-	done := d.IsDoneWith(m.active)
-	for i := m.active.Next(1); i >= 0 && !done; i = m.active.Next(i + 1) {
+	done := d.IsDoneWith(m.Active)
+	for i := m.Active.Next(1); i >= 0 && !done; i = m.Active.Next(i + 1) {
 		if leaf := d.Nodes[i]; leaf.IsLeaf() {
 			m.availableFrom(leaf, o)
 		}
@@ -160,8 +156,7 @@ func (m *macrostep) availableAnywhere(o *offers) {
 	}
 }
 
-// withAllow leaves out the events whose own allow refuses the caller, in every
-// state. Where it looks at the event, no guard is certain.
+// withAllow leaves out the events whose own allow refuses the caller, in every state. Where it looks at the event, no guard is certain.
 func (m *macrostep) withAllow(out []Available) []Available {
 	kept := out[:0]
 	for _, a := range out {
@@ -195,8 +190,7 @@ func (m *macrostep) foresee(tr *chart.Transition) GuardResult {
 	return GuardTrue
 }
 
-// offer adds one transition to its event. An ancestor of two leaves is met
-// twice, and listed once.
+// offer adds one transition to its event. An ancestor of two leaves is met twice, and listed once.
 func (m *macrostep) offer(o *offers, name EventName, tr *chart.Transition, guard GuardResult) {
 	t := AvailableTransition{From: Position{Machine: MachineID(tr.Source.Machine.ID), Node: tr.Source.ID}, Guard: guard}
 	for _, target := range tr.Targets {
@@ -208,10 +202,20 @@ func (m *macrostep) offer(o *offers, name EventName, tr *chart.Transition, guard
 		o.out = append(o.out, Available{Name: name, Transitions: []AvailableTransition{t}})
 		return
 	}
-	m.look(len(o.out[i].Transitions))
+	m.Look(len(o.out[i].Transitions))
 	if !slices.ContainsFunc(o.out[i].Transitions, func(u AvailableTransition) bool {
 		return u.From == t.From && u.Guard == t.Guard && slices.Equal(u.Targets, t.Targets)
 	}) {
 		o.out[i].Transitions = append(o.out[i].Transitions, t)
 	}
+}
+
+// TaskEvents lists those of the available events that a transition of the task's own node takes.
+func TaskEvents(t *Task, available []Available) (out []Available) {
+	for _, a := range available {
+		if slices.ContainsFunc(a.Transitions, func(tr AvailableTransition) bool { return tr.From == t.At }) {
+			out = append(out, a)
+		}
+	}
+	return out
 }

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"troupe/statemachine/data"
+	"troupe/statemachine/internal/chart"
 	"troupe/statemachine/internal/parse"
 )
 
@@ -159,7 +160,7 @@ func TestALongLogLineIsCut(t *testing.T) {
 			t.Fatal(err)
 		}
 		line := r.Logs[0]
-		if len(line) > maxLogBytes+len("…") || len(line) < maxLogBytes || !utf8.ValidString(line) ||
+		if len(line) > chart.MaxLogBytes+len("…") || len(line) < chart.MaxLogBytes || !utf8.ValidString(line) ||
 			!strings.HasPrefix(line, "ää\n") && !strings.HasPrefix(line, "aää\n") || !strings.HasSuffix(line, "…") {
 			t.Errorf("got %d bytes: %.20q", len(line), line)
 		}
@@ -168,10 +169,10 @@ func TestALongLogLineIsCut(t *testing.T) {
 		}
 	}
 	r, _, err := stepGreedily(t, "object", `{"a":"`+strings.Repeat("ä", 2000)+`"}`)
-	if err != nil || len(r.Logs[0]) > maxLogBytes+len("…") || !utf8.ValidString(r.Logs[0]) {
+	if err != nil || len(r.Logs[0]) > chart.MaxLogBytes+len("…") || !utf8.ValidString(r.Logs[0]) {
 		t.Errorf("an object: got %.20q, %v", r.Logs, err)
 	}
-	short := strings.Repeat("x", maxLogBytes)
+	short := strings.Repeat("x", chart.MaxLogBytes)
 	if r, _, err = stepGreedily(t, "log", `{"list":[1],"note":"`+short+`"}`); err != nil || r.Logs[0] != short {
 		t.Errorf("a line that fits: got %.20q, %v", r.Logs, err)
 	}

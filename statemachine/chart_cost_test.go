@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"troupe/statemachine/expr"
+	"troupe/statemachine/internal/transit"
 )
 
 // chartOf is a definition with a parallel node p, whose first region is r0.
@@ -60,7 +61,7 @@ func TestASelectionAsksEachNodeOnce(t *testing.T) {
 	}
 	m := d.newMacrostep(&r.Instance, r.Instance.State.At.Active, &Caller{ID: "me"}, time.Unix(2, 0))
 	defer m.release()
-	m.budget = expr.NewBudget((transitions + looksPerUnit) / looksPerUnit)
+	m.budget = expr.NewBudget((transitions + transit.LooksPerUnit) / transit.LooksPerUnit)
 	if picked, _ := m.selectTransitions(trigger{name: "nothing"}); len(picked) > 0 || m.budget.Exhausted() {
 		t.Errorf("got %d transitions, exhausted %t", len(picked), m.budget.Exhausted())
 	}

@@ -2,59 +2,13 @@ package statemachine
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"troupe/statemachine/data"
-	"troupe/statemachine/expr"
 	"troupe/statemachine/internal/chart"
 	"troupe/statemachine/internal/record"
 )
-
-// Bounds of the children of one instance (statemachine/DEFINITION.md, "Children").
-const (
-	maxChildren = 100 // that run
-)
-
-var (
-	errTooManyChildren error = executionError{reason: fmt.Sprintf("more than %d children", maxChildren)}
-	errTooDeep               = fmt.Errorf("invoke: more than %d instances would stand above the child", MaxDepth)
-	errChildData             = errors.New("invoke: svcPublic and svcPrivate must be objects")
-)
-
-// ErrNoChild: the instance does not wait for such a child any more.
-var ErrNoChild = errors.New("there is no such child")
-
-// ErrEnded: the instance was stopped, or cancelled by its parent, and takes nothing more.
-var ErrEnded = errors.New("the instance was stopped, or cancelled by its parent")
-
-// ChildStart has a child created. The instance's own ElementID and Begun make the id of the child, so that it is the same
-// however often it is asked for.
-type ChildStart struct {
-	ID              ElementID
-	Begun           time.Time
-	Workflow        string
-	Version         uint64 // 0: the newest
-	Public, Private data.Value
-	Depth           int // how many instances stand above it
-}
-
-// ChildEnd has a child cancelled.
-type ChildEnd struct {
-	ID       ElementID
-	Begun    time.Time
-	Workflow string
-	By       string // who has stopped the whole tree; "": nobody
-}
-
-// ParentNews tells the parent what has become of its child.
-type ParentNews struct {
-	Parent Parent
-	Failed bool
-	Output data.Value // null without one
-}
 
 // beginChildren begins those of the nodes that were entered. It comes behind everything else of the step, so that a node
 // which is left again in it has none (W3C SCXML, section 6.4).
@@ -107,18 +61,7 @@ func (m *macrostep) beginChild(inv *chart.Invoke) {
 		start.ID = m.nextPart()
 	}
 	m.in.State.Children = append(slices.Clip(m.in.State.Children), record.ChildState{ID: start.ID, Invoke: inv, Begun: start.Begun, Status: ChildRuns, Invoked: of})
-	m.putDelivery(Out{Start: &start}, len(start.Public)+len(start.Private))
-}
-
-func (m *macrostep) childData(t *chart.Template) (data.Value, error) {
-	if t == nil {
-		return nil, nil
-	}
-	v, err := t.Eval(&m.scope)
-	if err == nil && v.Kind() != data.Object {
-		err = errChildData
-	}
-	return v, err
+	m.putDelivery(Delivery{Start: &start}, len(start.Public)+len(start.Private))
 }
 
 // endChildren cancels those of a node that is left.
@@ -144,30 +87,30 @@ func (m *macrostep) cancelChildren(matches func(*record.ChildState) bool) {
 			c = &m.in.State.Children[i]
 		}
 		c.Status = ChildCancelled
-		m.putDelivery(Out{End: endOf(c)}, 0)
+		m.putDelivery(Delivery{End: c.Cancellation()}, 0)
 	}
 	if cloned {
 		m.in.State.Children = record.ForgetEnded(m.in.State.Children)
 	}
 }
 
-// tellParent has the parent know what has become of the instance, when that is the end of it.
-func (m *macrostep) tellParent(before *Instance) {
+// noticeParent has the parent know what has become of the instance, when that is the end of it.
+func (m *macrostep) noticeParent(before *Instance) {
 	if m.in.State.Parent == nil || m.in.State.Ended || !m.d.IsDone(&m.in) || before.State.At != nil && m.d.IsDone(before) {
 		return
 	}
-	news := ParentNews{Parent: *m.in.State.Parent}
+	notice := ParentNotice{Parent: *m.in.State.Parent}
 	outputs := []byte{'{'}
 	for i, machine := range m.d.Machines {
-		at := chart.ActiveChild(machine, m.active)
+		at := chart.ActiveChild(machine, m.Active)
 		output := data.Value("null")
 		if at != nil && at.Kind == Final {
-			news.Failed = news.Failed || at.Failed
+			notice.Failed = notice.Failed || at.Failed
 			if v := m.outputAt(at); len(v) > 0 {
 				output = v
 			}
 		}
-		if news.Output = output; len(m.d.Machines) == 1 {
+		if notice.Output = output; len(m.d.Machines) == 1 {
 			break
 		}
 		if i > 0 {
@@ -177,9 +120,9 @@ func (m *macrostep) tellParent(before *Instance) {
 		outputs = append(outputs, output...)
 	}
 	if len(m.d.Machines) > 1 {
-		news.Output = append(outputs, '}')
+		notice.Output = append(outputs, '}')
 	}
-	m.putDelivery(Out{Tell: &news}, len(news.Output))
+	m.putDelivery(Delivery{Notice: &notice}, len(notice.Output))
 }
 
 // outputAt is the output of an active final node. It is what it was when the node was entered; of a machine that came to its end in an
@@ -197,73 +140,41 @@ func (m *macrostep) outputAt(n *chart.Node) data.Value {
 	return v
 }
 
-// Told takes what has become of a child, as Receive takes an event. It returns ErrNoChild when nobody waits for it.
-func (d *Definition) Told(in *Instance, id ElementID, failed bool, brought data.Value, now time.Time) (Result, error) {
-	next, told, ok := in.WithoutChild(id, failed)
-	if !ok {
-		return Result{}, ErrNoChild
+// invocation evaluates an invoke. start has an ID.
+func (m *macrostep) invocation(inv *chart.Invoke, start *ChildStart) (of record.Invoked, err error) {
+	if of.Name = inv.ID; of.Name == "" {
+		of.Name = fmt.Sprintf("%s.%d.%d", inv.Node.ID, start.ID.Sequence, start.ID.Number)
 	}
-	if d.Semantics == chart.SCXMLSemantics {
-		return d.step(&next, toldEvent(in, id, failed, brought, now), trigger{name: toldName(in, id, failed)})
-	}
-	return d.step(&next, &Event{Name: told.Event(), Data: brought, Caller: chart.SystemCaller, Now: now}, trigger{name: told.Event(), told: told})
-}
-
-// FailTold returns the instance with what Told could not take, as a timer that has failed.
-func (d *Definition) FailTold(in *Instance, id ElementID, failed bool, brought data.Value, now time.Time) (Instance, error) {
-	next, told, ok := in.WithoutChild(id, failed)
-	if !ok {
-		return next, ErrNoChild
-	}
-	if d.Semantics == chart.SCXMLSemantics {
-		return next.WithIncident(record.TimerState{Due: now, Event: toldName(in, id, failed), Data: toldEvent(in, id, failed, brought, now).Data}), nil
-	}
-	return next.WithIncident(record.TimerState{Due: now, Child: told, Data: brought}), nil
-}
-
-// Cancel takes parent.cancelled, which the instance may handle, and ends it: it takes nothing more, has no timers, and its
-// own children are cancelled. Where an action of that fails, it ends all the same. One that is done stays as it is. It returns
-// ErrEnded when it has ended already. by is who has stopped the whole tree, and stands in the history of each of its instances; "": nobody.
-func (d *Definition) Cancel(in *Instance, by string, now time.Time) (Result, error) {
-	if in.State.Ended {
-		return Result{}, ErrEnded
-	}
-	if d.IsDone(in) {
-		return Result{Outcome: Ignored, Instance: *in}, nil
-	}
-	e := &Event{Name: chart.ParentCancelled, Caller: chart.SystemCaller, Now: now}
-	of := trigger{name: chart.ParentCancelled, ending: true, exact: true}
-	if d.Semantics == chart.SCXMLSemantics { // it knows no such event, and runs its exits
-		of.nothing, of.leaving = true, true
-	}
-	result, err := d.step(in, e, of)
-	if err != nil {
-		result, err = d.step(in, e, trigger{ending: true, nothing: true})
-	}
-	if err == nil && by != "" { // NB: for rules and expressions the event is the system's
-		result.Entry.User = by
-		for k := range result.Out {
-			if end := result.Out[k].End; end != nil {
-				end.By = by
-			}
+	if inv.IDTo != nil {
+		if err := m.setPlace(inv.IDTo, data.AppendString(nil, of.Name)); err != nil {
+			return of, err
 		}
 	}
-	return result, err
-}
-
-// endInstance is the last of a step that ends the instance.
-func (m *macrostep) endInstance(leaving bool) {
-	if leaving {
-		m.leaveAll()
+	if inv.Kind != nil {
+		kind, err := inv.Kind.Eval(&m.scope)
+		if err != nil {
+			return of, err
+		}
+		if kind.Kind() != data.String || !slices.Contains(processors[1:4], kind.Text()) {
+			return of, fmt.Errorf("invoke: type %s is not supported", data.Shorten(string(kind)))
+		}
 	}
-	m.in.State.Ended, m.in.State.Timers = true, nil
-	m.cancelChildren(func(*record.ChildState) bool { return true })
-}
-
-// exprParent is the variable parent of expressions.
-func exprParent(in *Instance) *expr.Parent {
-	if in.State.Parent == nil {
-		return nil
+	if inv.SCXMLInvoke.Workflow != nil {
+		v, err := inv.SCXMLInvoke.Workflow.Eval(&m.scope)
+		if err != nil {
+			return of, err
+		}
+		if v.Kind() != data.String || !IsIdentifier(v.Text()) {
+			return of, fmt.Errorf("invoke: %s cannot be the id of a workflow", data.Shorten(string(v)))
+		}
+		of.Workflow = v.Text()
+		start.Workflow = of.Workflow
 	}
-	return &expr.Parent{WorkflowID: in.State.Parent.Workflow, InstanceID: in.State.Parent.Instance}
+	if start.Public, err = m.payload(inv.Payload); err == nil && len(start.Public) > 0 && start.Public.Kind() != data.Object {
+		err = errChildData
+	}
+	if err == nil {
+		start.Private, err = m.childData(inv.Private)
+	}
+	return of, err
 }

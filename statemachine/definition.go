@@ -1,26 +1,25 @@
 package statemachine
 
 import (
-	"time"
+	"slices"
 
 	"troupe/statemachine/data"
 	"troupe/statemachine/internal/chart"
 	"troupe/statemachine/internal/record"
+	"troupe/statemachine/internal/transit"
 )
 
-// Definition is one version of a workflow: a statechart whose regions are its
-// state machines, with everything compiled. It is built once by Parser.Parse
-// and never changed, so any number of instances may share it. What can be asked of the chart
-// itself is promoted from what the parser has compiled.
+// Definition is one version of a workflow: a statechart whose regions are its state machines, with everything compiled. It is built once by
+// Parser.Parse and never changed, so any number of instances may share it. What can be asked of the chart itself is promoted from what the
+// parser has compiled.
 type Definition struct{ chart.Definition }
 
 // newDefinition completes what the parser has compiled.
 func newDefinition(compiled *chart.Definition) *Definition {
 	d := &Definition{*compiled}
-	m := d.newMacrostep(&Instance{}, chart.NewNodeSet(len(d.Nodes)), chart.SystemCaller, time.Time{})
-	defer m.release()
 	d.InitialNodes = chart.NewNodeSet(len(d.Nodes))
-	m.planRegions(d.InitialNodes, d.Nodes[0], d.Nodes[0])
+	walk := transit.Walk{Chart: compiled, State: &record.State{}}
+	walk.PlanRegions(d.InitialNodes, d.Nodes[0], d.Nodes[0])
 	return d
 }
 
@@ -51,3 +50,15 @@ func (d *Definition) IsOver(in *Instance) bool { return in.State.IsOver() }
 // IsInitial reports whether the instance is in the nodes that its creation entered before anything else moved it: every state machine, and
 // every region in it, is in its initial node.
 func (d *Definition) IsInitial(in *Instance) bool { return in.State.At.Initial }
+
+// Assign returns the instance with a task that belongs to somebody; "" is nobody. It returns ErrNoTask.
+func (*Definition) Assign(in *Instance, id ElementID, assignee string) (Instance, error) {
+	next := *in
+	i := slices.IndexFunc(in.State.Tasks, func(t record.TaskState) bool { return t.ID == id })
+	if i < 0 {
+		return next, ErrNoTask
+	}
+	next.State.Tasks = slices.Clone(in.State.Tasks)
+	next.State.Tasks[i].Assignee = assignee
+	return next, nil
+}

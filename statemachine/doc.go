@@ -1,15 +1,13 @@
-// Package statemachine is troupe's pure core: workflow definitions, and what one
-// event makes of one instance. It has no clock, disk, network, goroutine, log or
-// randomness, so the same input always gives the same bytes.
+// Package statemachine is troupe's pure core: workflow definitions, and what one event makes of one instance. It has no clock, disk,
+// network, goroutine, log or randomness, so the same input always gives the same bytes.
 //
 //	file ──Parser.Parse──► Definition ──Create──► Instance ──Step──► Instance, Entry
 //	                           ▲                     │                  │
 //	                           └─────── Restore ◄── Record ◄── AppendRecord
 //
-// A definition is a Harel statechart: an implicit parallel root whose regions
-// are the workflow's state machines. The algorithm is that of W3C SCXML, appendix
-// D; the words of the file are those of XState; expressions are CEL (package
-// expr). statemachine/DEFINITION.md has the format, the semantics and the deviations.
+// A definition is a Harel statechart: an implicit parallel root whose regions are the workflow's state machines. The algorithm is that of
+// W3C SCXML, appendix D; the words of the file are those of XState; expressions are CEL (package expr). statemachine/DEFINITION.md has the
+// format, the semantics and the deviations.
 //
 // # What the caller must do
 //
@@ -22,10 +20,8 @@
 //
 // # What it promises
 //
-// Step either returns a result or an error that changed nothing. It ends: at
-// most 1,000 microsteps and 10,000 actions, each expression with a bounded cost.
-// Free-form data stays bytes: numbers are never rounded and keys keep their
-// order.
+// Step either returns a result or an error that changed nothing. It ends: at most 1,000 microsteps and 10,000 actions, each expression with
+// a bounded cost. Free-form data stays bytes: numbers are never rounded and keys keep their order.
 //
 // It does not store, send or schedule anything.
 package statemachine

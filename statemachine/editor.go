@@ -9,7 +9,6 @@ import (
 //go:embed definition.schema.json
 var definitionSchema string
 
-// DefinitionSchema returns the JSON Schema 2020-12 of definition files, for editors and other
-// tools (statemachine/DEFINITION.md, "Editors"). Whatever it refuses, Parse refuses; Parse
-// refuses more, because a schema sees neither targets nor expressions.
+// DefinitionSchema returns the JSON Schema 2020-12 of definition files, for editors and other tools (statemachine/DEFINITION.md,
+// "Editors"). Whatever it refuses, Parse refuses; Parse refuses more, because a schema sees neither targets nor expressions.
 func DefinitionSchema() string { return definitionSchema }

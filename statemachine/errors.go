@@ -3,23 +3,21 @@ package statemachine
 import (
 	"errors"
 
+	"troupe/statemachine/internal/chart"
 	"troupe/statemachine/internal/record"
 	"troupe/statemachine/schema"
 )
 
-// The errors of Create and Step. None of them changes the instance that was passed
-// in.
+// The errors of Create and Step. None of them changes the instance that was passed in.
 var (
 	// ErrUnknownEvent: the definition nowhere declares the event's name, or the
 	// name is one that only the machine itself may raise. Tell the caller.
 	ErrUnknownEvent = errors.New("event is not declared by the workflow")
-	// ErrInvalidData: the data does not fit the JSON Schema of the event, of the
-	// workflow or of its create block, or event.data says svcPublic or svcPrivate
-	// where it must not. The text names the place; tell the caller.
+	// ErrInvalidData: the data does not fit the JSON Schema of the event, of the workflow or of its create block, or event.data says
+	// svcPublic or svcPrivate where it must not. The text names the place; tell the caller.
 	ErrInvalidData = schema.ErrInvalidData
-	// ErrNotSettable: the create block lets nobody set what a creator gave. The text
-	// names it; tell the caller.
-	ErrNotSettable = errors.New("the definition lets nobody set it")
+	// ErrNotSettable: the create block lets nobody set what a creator gave. The text names it; tell the caller.
+	ErrNotSettable = chart.ErrNotSettable
 	// ErrForbidden: a transition would take the event, but not from this caller; or nothing takes it now, and nowhere in the
 	// definition would it from this caller.
 	ErrForbidden = errors.New("caller may not send the event")
@@ -31,12 +29,19 @@ var (
 	ErrRejected = errors.New("event is not allowed now")
 	// ErrNoTask: the instance has no such open task.
 	ErrNoTask = errors.New("there is no such task")
-	// ErrExecution: an expression or an action failed and no transition on
-	// error.execution took it, or the step limit was reached.
+	// ErrExecution: an expression or an action failed and no transition on error.execution took it, or the step limit was reached.
 	ErrExecution = errors.New("execution error")
 	// ErrTooLarge: the data would grow beyond MaxDataBytes.
 	ErrTooLarge = errors.New("instance data too large")
-	// ErrRecord: a stored record is not readable, or names nodes that the
-	// definition does not have. Stop the instance, not the process.
+	// ErrRecord: a stored record is not readable, or names nodes that the definition does not have. Stop the instance, not the process.
 	ErrRecord = record.ErrRecord
 )
+
+// ErrNoChild: the instance does not wait for such a child any more.
+var ErrNoChild = errors.New("there is no such child")
+
+// ErrEnded: the instance was stopped, or cancelled by its parent, and takes nothing more.
+var ErrEnded = errors.New("the instance was stopped, or cancelled by its parent")
+
+// ErrNoTimer: the instance has no such timer any more.
+var ErrNoTimer = errors.New("there is no such timer")

@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"troupe/statemachine/expr"
-	"troupe/statemachine/internal/chart"
 )
 
 // Fault says where and why a step failed.
@@ -44,19 +43,6 @@ func (d *Definition) FaultOf(err error) *Fault {
 	return &Fault{File: d.Places.File, Message: cmp.Or(of.reason, err.Error())}
 }
 
-// placeBound notes the line of the action or the transition with which the step has passed a bound; of those that stand inside each other
-// the innermost counts. 0: it is not known.
-func (m *macrostep) placeBound(line int) {
-	var of executionError
-	if line > 0 && errors.As(m.failure, &of) && of.fault == nil {
-		of.fault = &Fault{File: m.d.Places.File, Line: line, Message: of.reason}
-		m.failure = of
-	}
-}
-
-// faultsRead is how many faults of a macrostep have the values that their expressions name: those that are handled need none.
-const faultsRead = 4
-
 // placed is the error of an action or an expression, with what is known of its place.
 type placed struct {
 	*Fault
@@ -67,22 +53,26 @@ func (e *placed) Error() string { return e.cause.Error() }
 
 func (e *placed) Unwrap() error { return e.cause }
 
-// place notes where an error comes from while the scope is the one that it comes from. at is the action; nil: it was none.
-func (m *macrostep) place(err error, at *chart.Action) error {
-	var known *placed
-	if errors.As(err, &known) {
-		return err
-	}
-	f := &Fault{File: m.d.Places.File, Message: err.Error()}
-	var failed *expr.Failure
-	switch {
-	case errors.As(err, &failed):
-		f.Line, f.Expression = m.d.Places.Programs[failed.Program], failed.Program.Source()
-		if m.faults++; m.faults <= faultsRead {
-			f.Read = failed.Program.Read(&m.scope)
-		}
-	case at != nil:
-		f.Line = m.d.Places.Actions[at]
-	}
-	return &placed{f, err}
+// dispatchError is an error of an event that was sent. It names the send.
+type dispatchError struct {
+	event  EventName
+	sendID string
+	cause  error
 }
+
+func (e *dispatchError) Error() string { return "send: " + e.cause.Error() }
+
+func (e *dispatchError) Unwrap() error { return e.cause }
+
+// errUnreachable: there is nobody at the target; error.communication then.
+var errUnreachable = errors.New("nobody is there")
+
+// executionError is an error.execution that no transition took.
+type executionError struct {
+	reason string
+	fault  *Fault // nil: the step as a whole failed
+}
+
+func (e executionError) Error() string { return ErrExecution.Error() + ": " + e.reason }
+
+func (e executionError) Unwrap() error { return ErrExecution }

@@ -62,6 +62,12 @@ type (
 	Child       = record.Child
 	ChildStatus = record.ChildStatus
 	Parent      = record.Parent
+	// Delivery is what an event sends out of the instance; the others are in it.
+	Delivery     = record.Delivery
+	ChildStart   = record.ChildStart
+	ChildEnd     = record.ChildEnd
+	ParentNotice = record.ParentNotice
+	Forward      = record.Forward
 
 	// Chart is a definition's statechart as a picture shows it.
 	Chart           = chart.Picture

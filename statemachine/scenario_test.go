@@ -120,9 +120,9 @@ func (s *scenario) run(t *testing.T, cmd *datadriven.TestData) string {
 	case "told":
 		id := part(t, cmd.CmdArgs[0].Key)
 		failed := cmd.CmdArgs[1].Key == "failed"
-		r, err := s.d.Told(&s.in, id, failed, clean(t, cmd.Input), s.now)
+		r, err := s.d.Callback(&s.in, id, failed, clean(t, cmd.Input), s.now)
 		if errors.Is(err, statemachine.ErrExecution) {
-			if s.in, err = s.d.FailTold(&s.in, id, failed, clean(t, cmd.Input), s.now); err != nil {
+			if s.in, err = s.d.FailCallback(&s.in, id, failed, clean(t, cmd.Input), s.now); err != nil {
 				t.Fatal(err)
 			}
 			s.in = restored(t, s.d, &s.in)
@@ -298,7 +298,7 @@ func (s *scenario) show(r statemachine.Result, err error) string {
 	for _, line := range r.Logs {
 		fmt.Fprintf(&b, "log %s\n", line)
 	}
-	for _, out := range r.Out {
+	for _, out := range r.Deliveries {
 		switch {
 		case out.Webhook != "":
 			fmt.Fprintf(&b, "webhook %s %s\n", out.Webhook, out.Body)
@@ -306,8 +306,8 @@ func (s *scenario) show(r statemachine.Result, err error) string {
 			fmt.Fprintf(&b, "start %d.%d %s version %d public %s private %s depth %d\n", out.Start.ID.Sequence, out.Start.ID.Number, out.Start.Workflow, out.Start.Version, out.Start.Public, out.Start.Private, out.Start.Depth)
 		case out.End != nil:
 			fmt.Fprintf(&b, "end %d.%d %s\n", out.End.ID.Sequence, out.End.ID.Number, out.End.Workflow)
-		case out.Tell != nil:
-			fmt.Fprintf(&b, "tell %s/%s about %d.%d: failed %t, output %s\n", out.Tell.Parent.Workflow, out.Tell.Parent.Instance, out.Tell.Parent.Child.Sequence, out.Tell.Parent.Child.Number, out.Tell.Failed, out.Tell.Output)
+		case out.Notice != nil:
+			fmt.Fprintf(&b, "tell %s/%s about %d.%d: failed %t, output %s\n", out.Notice.Parent.Workflow, out.Notice.Parent.Instance, out.Notice.Parent.Child.Sequence, out.Notice.Parent.Child.Number, out.Notice.Failed, out.Notice.Output)
 		case out.Forward != nil && out.Forward.Parent != nil:
 			fmt.Fprintf(&b, "to the parent %s %s\n", out.Forward.Event, out.Forward.Data)
 		case out.Forward != nil:

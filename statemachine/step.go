@@ -9,7 +9,6 @@ import (
 	"troupe/statemachine/expr"
 	"troupe/statemachine/internal/chart"
 	"troupe/statemachine/internal/record"
-	"troupe/statemachine/schema"
 )
 
 // Outcome says what an event did.
@@ -26,104 +25,21 @@ const (
 	Ignored
 )
 
-// Result is what Create and Step return: the new instance, its history entry, its
-// log lines, and what it sends out.
+// Result is what Create and Step return: the new instance, its history entry, its log lines, and what it sends out.
 type Result struct {
 	Outcome  Outcome
 	Instance Instance
 	// Entry is the new history entry; unset when Ignored.
 	Entry Entry
-	// Logs are the texts of log actions, in order. A text of more than 2 KiB is
-	// cut there and ends with "…".
+	// Logs are the texts of log actions, in order. A text of more than 2 KiB is cut there and ends with "…".
 	Logs []string
-	// Out is what the event sends out, in order.
-	Out []Out
+	// Deliveries are what the event sends out, in order.
+	Deliveries []Delivery
 	// Decided are the tasks that the caller has brought on: a transition of their own node took the event and left it.
 	Decided []Task
 	// Cost is that of the step, in units of expressions.
 	Cost uint64
 }
-
-// executionError is an error.execution that no transition took.
-type executionError struct {
-	reason string
-	fault  *Fault // nil: the step as a whole failed
-}
-
-func (e executionError) Error() string { return ErrExecution.Error() + ": " + e.reason }
-
-func (e executionError) Unwrap() error { return ErrExecution }
-
-var errTooManyMicrosteps error = executionError{reason: fmt.Sprintf("more than %d microsteps", maxMicrosteps)}
-
-var errTooManyActions error = executionError{reason: fmt.Sprintf("more than %d actions", maxActions)}
-
-var errTooManyWait error = executionError{reason: fmt.Sprintf("more than %d raised events wait", maxWaiting)}
-
-var errTooMuchWaits error = executionError{reason: fmt.Sprintf("raised events with more than %d MiB of data wait", maxWaitingBytes>>20)}
-
-var errTooCostly error = executionError{reason: fmt.Sprintf("the event costs more than %d units", maxCost)}
-
-// Creation is what Create needs to know.
-type Creation struct {
-	ID     string // the new instance's
-	Caller *Caller
-	// Public and Private overlay the defaults of context; absent is empty. They
-	// must be what the definition's create block lets callers set.
-	Public, Private data.Value
-	Now             time.Time
-	// Parent invokes the instance; nil: nobody does. ByItself: nobody asked for it, so that the create block binds nobody, and
-	// without a Caller neither does allow: then it is the service itself.
-	Parent   *Parent
-	ByItself bool
-}
-
-// Create enters the workflow's initial nodes (statemachine/DEFINITION.md, "Create").
-// It returns ErrForbidden when the caller may not create this instance,
-// ErrInvalidData, ErrNotSettable, ErrTooLarge or ErrExecution.
-func (d *Definition) Create(c Creation) (Result, error) {
-	now := c.Now.UTC().Truncate(time.Millisecond)
-	in := Instance{
-		ID:        c.ID,
-		CreatedAt: now,
-		UpdatedAt: now,
-		Public:    data.Overlay(d.DefaultPublic, c.Public),
-		Private:   data.Overlay(d.DefaultPrivate, c.Private),
-	}
-	in.State.Parent = c.Parent
-	asked := c.Caller != nil
-	if !asked {
-		c.Caller = chart.SystemCaller
-	}
-	m := d.newMacrostep(&in, chart.NewNodeSet(len(d.Nodes)), c.Caller, now)
-	defer m.release()
-	if len(in.Public)+len(in.Private) > MaxDataBytes {
-		return Result{}, ErrTooLarge
-	}
-	if asked && !d.CreateRule.Admits(c.Caller, &m.scope) {
-		return Result{}, ErrForbidden
-	}
-	if !c.ByItself {
-		if err := d.checkCreation(&c); err != nil {
-			return Result{}, err
-		}
-	}
-	if err := d.checkData(&in); err != nil {
-		return Result{}, err
-	}
-	m.enter = m.enter.EmptyFor(len(d.Nodes))
-	m.planRegions(m.enter, d.Nodes[0], d.Nodes[0])
-	m.enterAll(m.enter)
-	m.runToCompletion()
-	start := make([]NodeID, len(d.Machines))
-	for i := range start {
-		start[i] = startNode
-	}
-	return m.result(Moved, start, "", &in)
-}
-
-// startNode stands in startState of the first entry, once for each state machine.
-const startNode NodeID = "Start"
 
 // Event is one event from outside.
 type Event struct {
@@ -135,11 +51,9 @@ type Event struct {
 	signal signal // what else the rules of SCXML know of it
 }
 
-// Step sends one event to an instance and runs to completion
-// (statemachine/DEFINITION.md, "Run to completion"; W3C SCXML, Appendix D). It is a
-// pure function of its arguments; in is not changed. It returns ErrUnknownEvent,
-// ErrInvalidData, ErrForbidden, ErrClaimed, ErrRejected, ErrTooLarge or ErrExecution; each means
-// that nothing happened.
+// Step sends one event to an instance and runs to completion (statemachine/DEFINITION.md, "Run to completion"; W3C SCXML, Appendix D). It
+// is a pure function of its arguments; in is not changed. It returns ErrUnknownEvent, ErrInvalidData, ErrForbidden, ErrClaimed,
+// ErrRejected, ErrTooLarge or ErrExecution; each means that nothing happened.
 func (d *Definition) Step(in *Instance, e Event) (r Result, err error) {
 	if !d.Declares(e.Name) {
 		if d.ServiceEvents[e.Name] {
@@ -172,10 +86,10 @@ func (d *Definition) stepInto(r *Result, in *Instance, e *Event, t trigger) erro
 			return err
 		}
 	}
-	var parts parts
+	var parts chart.Documents
 	if d.Semantics != chart.SCXMLSemantics {
 		var err error
-		if parts, err = partsOf(rule, given); err != nil {
+		if parts, err = chart.DocumentsOf(rule, given); err != nil {
 			return err
 		}
 	}
@@ -248,7 +162,7 @@ func (m *macrostep) mayTry(t *trigger, refused refusal) error {
 }
 
 // handleUnmatched is the end of stepInto when no transition takes the event.
-func (m *macrostep) handleUnmatched(r *Result, in *Instance, e *Event, t *trigger, parts *parts) error {
+func (m *macrostep) handleUnmatched(r *Result, in *Instance, e *Event, t *trigger, parts *chart.Documents) error {
 	start := in.State.At.End
 	if t.ending {
 		m.endInstance(t.leaving)
@@ -288,11 +202,11 @@ func (m *macrostep) resultInto(r *Result, o Outcome, start []NodeID, event Event
 			return err
 		}
 	}
-	m.in.State.At = m.d.ConfigurationOf(m.active)
+	m.in.State.At = m.d.ConfigurationOf(m.Active)
 	if hasElements(&m.in) && m.d.IsDone(&m.in) {
 		m.in.State.Timers = nil // what would come has nobody to take it
 		m.cancelChildren(func(*record.ChildState) bool { return true })
-		m.tellParent(before)
+		m.noticeParent(before)
 		if m.failure != nil {
 			return m.failure
 		}
@@ -302,7 +216,7 @@ func (m *macrostep) resultInto(r *Result, o Outcome, start []NodeID, event Event
 	}
 	m.in.Sequence++
 	m.in.UpdatedAt = m.scope.Now
-	r.Outcome, r.Instance, r.Logs, r.Out, r.Decided, r.Cost = o, m.in, m.logs, m.out, m.decided, maxCost-m.budget.Left()
+	r.Outcome, r.Instance, r.Logs, r.Deliveries, r.Decided, r.Cost = o, m.in, m.logs, m.out, m.decided, maxCost-m.budget.Left()
 	r.Entry = Entry{User: m.caller.ID, Start: start, Event: event, End: m.in.State.At.End, At: m.scope.Now, Data: m.eventData}
 	return nil
 }
@@ -312,43 +226,7 @@ func hasElements(in *Instance) bool {
 	return len(in.State.Timers) > 0 || len(in.State.Children) > 0 || in.State.Parent != nil
 }
 
-// TakesNoData says why an instance cannot be created without data: ErrInvalidData; nil when it can.
-func (d *Definition) TakesNoData() error { return d.checkCreation(&Creation{}) }
-
-// checkCreation checks the data of a create against the definition's create block.
-func (d *Definition) checkCreation(c *Creation) error {
-	for _, part := range []struct {
-		name   string
-		schema *schema.Schema
-		given  data.Value
-	}{{"svcPublic", d.CreatePublic, c.Public}, {"svcPrivate", d.CreatePrivate, c.Private}} {
-		if part.given.Kind() == data.Absent {
-			part.given = chart.EmptyObject
-		}
-		err := part.schema.Check(part.given)
-		if err != nil && part.schema.IsNothing() {
-			err = ErrNotSettable
-		}
-		if err != nil {
-			return fmt.Errorf("on create %s: %w", part.name, err)
-		}
-	}
-	return nil
-}
-
-// checkData checks the instance's documents against the workflow's schema.
-func (d *Definition) checkData(in *Instance) error {
-	if err := d.PublicSchema.Check(in.Public); err != nil {
-		return fmt.Errorf("svcPublic: %w", err)
-	}
-	if err := d.PrivateSchema.Check(in.Private); err != nil {
-		return fmt.Errorf("svcPrivate: %w", err)
-	}
-	return nil
-}
-
-// checkChanged is checkData for data that actions wrote. Data that does not fit is
-// then the definition's fault and not the caller's.
+// checkChanged is checkData for data that actions wrote. Data that does not fit is then the definition's fault and not the caller's.
 func (d *Definition) checkChanged(before, after *Instance) error {
 	if d.PublicSchema == nil && d.PrivateSchema == nil {
 		return nil
@@ -356,9 +234,34 @@ func (d *Definition) checkChanged(before, after *Instance) error {
 	if string(before.Public) == string(after.Public) && string(before.Private) == string(after.Private) {
 		return nil
 	}
-	err := d.checkData(after)
+	err := d.CheckData(after.Public, after.Private)
 	if errors.Is(err, ErrInvalidData) {
 		return executionError{reason: data.Shorten(err.Error())}
 	}
 	return err
+}
+
+// arrive is what comes before the selection for an event from outside: finalize and autoforward (W3C SCXML, Appendix D,
+// mainEventLoop). It reports whether that did something.
+func (m *macrostep) arrive(e *Event) (touched bool) {
+	s := e.signal
+	if s.kind = externalSignal; e.Name == errorCommunication {
+		s.kind = platformSignal // what the service finds out, and nobody has sent
+	}
+	m.setSignal(e.Name, &s, e.Data)
+	for i := range m.in.State.Children {
+		c := &m.in.State.Children[i]
+		if c.Invoke.SCXMLInvoke == nil {
+			continue
+		}
+		if c.Name == s.invokeID && s.invokeID != "" && c.Invoke.Finalize != nil {
+			m.runBlock(c.Invoke.Finalize)
+			touched = true
+		}
+		if c.Status == ChildRuns && c.Invoke.Autoforward && e.Name != chart.ParentCancelled && s.kind == externalSignal {
+			m.forward(&Forward{Child: c.Cancellation(), Event: e.Name, Data: e.Data, SendID: s.sendID})
+			touched = true
+		}
+	}
+	return touched
 }

@@ -102,7 +102,7 @@ type Event struct {
 }
 
 // Of returns the body of the delivery for what an instance sends; nil when that is for neither a child nor a parent.
-func Of(sender key.ID, out *statemachine.Out) data.Value {
+func Of(sender key.ID, out *statemachine.Delivery) data.Value {
 	var m Message
 	name := func(part statemachine.ElementID, begun time.Time) string {
 		m.Part = Part(part)
@@ -116,10 +116,10 @@ func Of(sender key.ID, out *statemachine.Out) data.Value {
 		}
 	case out.End != nil:
 		m.End = &End{Child: name(out.End.ID, out.End.Begun), To: out.End.Workflow, By: out.End.By}
-	case out.Tell != nil:
-		p := out.Tell.Parent
+	case out.Notice != nil:
+		p := out.Notice.Parent
 		m.Part = Part(p.Child)
-		m.News = &News{Parent: Ref{p.Workflow, p.Instance}, Failed: out.Tell.Failed, Output: json.RawMessage(out.Tell.Output)}
+		m.News = &News{Parent: Ref{p.Workflow, p.Instance}, Failed: out.Notice.Failed, Output: json.RawMessage(out.Notice.Output)}
 	case out.Forward != nil:
 		f := out.Forward
 		m.Event = &Event{Name: string(f.Event), Data: json.RawMessage(f.Data), SendID: f.SendID}

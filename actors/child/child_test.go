@@ -17,11 +17,11 @@ var (
 	part   = statemachine.ElementID{Sequence: 7, Number: 1}
 )
 
-func outs() []statemachine.Out {
-	return []statemachine.Out{
+func outs() []statemachine.Delivery {
+	return []statemachine.Delivery{
 		{Start: &statemachine.ChildStart{ID: part, Begun: begun, Workflow: "check", Version: 3, Public: data.Value(`{"a":"<&>"}`), Depth: 2}},
 		{End: &statemachine.ChildEnd{ID: part, Begun: begun, Workflow: "check"}},
-		{Tell: &statemachine.ParentNews{Parent: statemachine.Parent{Workflow: "order", Instance: "01ARZ3NDEKTSV4RRFFQ69G5FAV", Child: part}, Failed: true, Output: data.Value("1.50")}},
+		{Notice: &statemachine.ParentNotice{Parent: statemachine.Parent{Workflow: "order", Instance: "01ARZ3NDEKTSV4RRFFQ69G5FAV", Child: part}, Failed: true, Output: data.Value("1.50")}},
 	}
 }
 
@@ -47,7 +47,7 @@ func TestMessages(t *testing.T) {
 			}
 		}
 	}
-	if Of(sender, &statemachine.Out{Webhook: "hook"}) != nil {
+	if Of(sender, &statemachine.Delivery{Webhook: "hook"}) != nil {
 		t.Error("a webhook is a message")
 	}
 }

@@ -33,7 +33,7 @@ func (req CreateUnasked) run(i *Actor, c *Call) error {
 	i.log(result.Logs)
 	i.env.Counts.Creates.Add(1)
 	return i.commit(c, &change{
-		next: result.Instance, entry: result.Entry, hasEntry: true, out: result.Out, caller: result.Entry.User, created: true, writes: req.Writes,
+		next: result.Instance, entry: result.Entry, hasEntry: true, out: result.Deliveries, caller: result.Entry.User, created: true, writes: req.Writes,
 	}, false)
 }
 

@@ -33,7 +33,7 @@ type change struct {
 	form *form.Form // with created: what makes the instance a form
 	// fault is why an event that came by itself has failed.
 	fault error
-	out   []statemachine.Out
+	out   []statemachine.Delivery
 	delay time.Duration // of out
 	// decided are tasks that the caller has brought on.
 	decided []statemachine.Task

@@ -31,7 +31,7 @@ func (req Create) run(i *Actor, c *Call) error {
 	i.env.Counts.Creates.Add(1)
 	i.hasHistory = req.WithHistory // NB: it is empty, and known to be
 	return i.commit(c, &change{
-		next: result.Instance, entry: result.Entry, hasEntry: true, retry: req.Retry, out: result.Out,
+		next: result.Instance, entry: result.Entry, hasEntry: true, retry: req.Retry, out: result.Deliveries,
 		caller: string(req.Caller.ID), created: true, form: req.Form,
 	}, req.WithHistory)
 }
@@ -94,7 +94,7 @@ func (i *Actor) take(c *Call, req *message.Event, submits submission) error {
 	i.log(result.Logs)
 	i.env.Counts.Events.Add(1)
 	ch := &change{
-		next: result.Instance, retry: req.Retry, caller: string(req.Caller.ID), out: result.Out, decided: result.Decided,
+		next: result.Instance, retry: req.Retry, caller: string(req.Caller.ID), out: result.Deliveries, decided: result.Decided,
 	}
 	if submits != nil {
 		ch.drafts = append(ch.drafts, submits.draft(i))

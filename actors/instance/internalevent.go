@@ -60,7 +60,7 @@ func (i *Actor) paced(result *statemachine.Result) time.Duration {
 	i.hasOwnSteps = true
 	now := i.env.Clock()
 	delay := i.env.Steps.Step(i.id, result.Cost, now)
-	if delay > 0 && (result.Instance.Postpone(&i.state, now.Add(delay)) || len(result.Out) > 0) {
+	if delay > 0 && (result.Instance.Postpone(&i.state, now.Add(delay)) || len(result.Deliveries) > 0) {
 		i.env.Incidents.Note(&incident.Row{
 			Kind: incident.Loop, Workflow: i.workflowID, Version: i.of.Version, Place: i.name, Instance: i.name, Event: string(result.Entry.Event),
 			Error: "the instance causes its own steps without end; each waits longer, up to a minute", First: now, Last: now, Count: 1,
@@ -80,7 +80,7 @@ func (i *Actor) mayAdd(result *statemachine.Result) error {
 // commitResult commits the step of an event that nobody sent.
 // What it sends out leaves after a delay.
 func (i *Actor) commitResult(c *Call, result *statemachine.Result, writes func(*persistence.Writes), delay time.Duration) error {
-	ch := &change{next: result.Instance, caller: statemachine.System, out: result.Out, delay: delay, writes: writes}
+	ch := &change{next: result.Instance, caller: statemachine.System, out: result.Deliveries, delay: delay, writes: writes}
 	if result.Outcome != statemachine.Ignored {
 		ch.entry, ch.hasEntry = result.Entry, true
 	}
@@ -177,8 +177,8 @@ func (i *Actor) hearRefusal(c *Call, o *outbox.Outcome, stored []byte) error {
 // hearNotice takes what has become of a child, in one commit with writes.
 func (i *Actor) hearNotice(c *Call, part statemachine.ElementID, failed bool, brought data.Value, writes func(*persistence.Writes)) error {
 	now := i.env.Clock()
-	result, err := i.of.Told(&i.state, part, failed, brought, now)
+	result, err := i.of.Callback(&i.state, part, failed, brought, now)
 	return i.commitInternal(c, result, err, writes, func() (statemachine.Instance, error) {
-		return i.of.FailTold(&i.state, part, failed, brought, now)
+		return i.of.FailCallback(&i.state, part, failed, brought, now)
 	})
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // putOut writes what a step sends out.
-func (i *Actor) putOut(w *persistence.Writes, c *Call, outs []statemachine.Out, delay time.Duration) {
+func (i *Actor) putOut(w *persistence.Writes, c *Call, outs []statemachine.Delivery, delay time.Duration) {
 	n := c.withNews()
 	n.sentAt = i.env.Clock().Add(delay) // NB: the time of the entry may be ahead of a clock that was set back
 	outbox.Put(w, outbox.Origin{

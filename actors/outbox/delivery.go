@@ -106,7 +106,7 @@ func Parse(stored []byte) (*Delivery, error) {
 }
 
 // Put writes what an event sends out, into the commit of that event.
-func Put(w *persistence.Writes, of Origin, outs []statemachine.Out) {
+func Put(w *persistence.Writes, of Origin, outs []statemachine.Delivery) {
 	for i := range outs {
 		out := &outs[i]
 		d := Delivery{
@@ -149,11 +149,11 @@ type Origin struct {
 }
 
 // QueueOf is the queue in which something waits for what its instance sent before to the same place.
-func QueueOf(out *statemachine.Out) string {
+func QueueOf(out *statemachine.Delivery) string {
 	switch {
 	case out.Start != nil, out.End != nil, out.Forward != nil && out.Forward.Parent == nil:
 		return ChildQueue
-	case out.Tell != nil, out.Forward != nil:
+	case out.Notice != nil, out.Forward != nil:
 		return ParentQueue
 	case out.Webhook == "":
 		return MailQueue

@@ -19,7 +19,7 @@ func (s *sendings) messages(t *testing.T, workflow string, first, n byte) {
 	w, now := s.store.NewWrites(s.shard), time.Now()
 	for i := range n {
 		outbox.Put(w, outbox.Origin{Shard: s.shard, Workflow: workflow, Version: 1, Instance: key.ID{first + i}, Sequence: 1, At: now, Due: now},
-			[]statemachine.Out{{End: &statemachine.ChildEnd{}}})
+			[]statemachine.Delivery{{End: &statemachine.ChildEnd{}}})
 	}
 	if err := s.store.Commit(w); err != nil {
 		t.Fatal(err)

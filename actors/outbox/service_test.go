@@ -80,7 +80,7 @@ func startSendings(t *testing.T) *sendings {
 // mail writes a mail of an instance, and says so; committed gets what became of it.
 func (s *sendings) mail(of byte, due time.Time) (committed chan error) {
 	w := s.store.NewWrites(s.shard)
-	outbox.Put(w, outbox.Origin{Shard: s.shard, Workflow: "w", Version: 1, Instance: key.ID{of}, Sequence: 1, At: due, Due: due}, []statemachine.Out{{To: []string{"a@example.org"}, Text: "x"}})
+	outbox.Put(w, outbox.Origin{Shard: s.shard, Workflow: "w", Version: 1, Instance: key.ID{of}, Sequence: 1, At: due, Due: due}, []statemachine.Delivery{{To: []string{"a@example.org"}, Text: "x"}})
 	committed = make(chan error, 1)
 	go func() { committed <- s.store.Commit(w) }()
 	return committed
@@ -155,7 +155,7 @@ func TestAWishThatPanicsIsAnswered(t *testing.T) {
 		s.shard = s.store.ShardOf(key.ID{1})
 		due := time.Now().Add(time.Hour)
 		w := s.store.NewWrites(s.shard)
-		outbox.Put(w, outbox.Origin{Shard: s.shard, Workflow: "w", Version: 1, Instance: key.ID{1}, Sequence: 1, At: due, Due: due}, []statemachine.Out{{Webhook: "hook"}})
+		outbox.Put(w, outbox.Origin{Shard: s.shard, Workflow: "w", Version: 1, Instance: key.ID{1}, Sequence: 1, At: due, Due: due}, []statemachine.Delivery{{Webhook: "hook"}})
 		if err := s.store.Commit(w); err != nil {
 			t.Fatal(err)
 		}

@@ -111,7 +111,7 @@ func compareBehaviour(t *rapid.T, a, b *statemachine.Definition) {
 		case len(p[0].Children()) > 0 && rapid.Bool().Draw(t, "child"):
 			id, failed := rapid.SampledFrom(p[0].Children()).Draw(t, "which").ID, rapid.Bool().Draw(t, "failed")
 			both("told", func(d *statemachine.Definition, in *statemachine.Instance) (statemachine.Result, error) {
-				return d.Told(in, id, failed, data.Value(`{"output":1,"message":"m"}`), now)
+				return d.Callback(in, id, failed, data.Value(`{"output":1,"message":"m"}`), now)
 			})
 		case len(names) > 0:
 			name := rapid.SampledFrom(names).Draw(t, "event")
@@ -126,7 +126,7 @@ func compareBehaviour(t *rapid.T, a, b *statemachine.Definition) {
 func show(d *statemachine.Definition, r statemachine.Result) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%d %q %s %q", r.Outcome, d.AppendRecord(nil, &r.Instance, statemachine.Chain{}, nil), r.Entry.AppendJSON(nil), r.Logs)
-	for _, o := range r.Out {
+	for _, o := range r.Deliveries {
 		fmt.Fprintf(&out, " %+v %+v %+v %+v %+v", o.Webhook, string(o.Body), o.To, o.Subject, o.Text)
 		if o.Start != nil {
 			fmt.Fprintf(&out, " start %+v", *o.Start)

@@ -305,14 +305,14 @@ func (s *stage) take(a *actor, r statemachine.Result, err error) error {
 		return err
 	}
 	s.log = append(s.log, r.Logs...)
-	for n, out := range r.Out {
+	for n, out := range r.Deliveries {
 		s.send(a, out, statemachine.ElementID{Sequence: r.Instance.Sequence, Number: uint32(n)}) //nolint:gosec // few
 	}
 	return nil
 }
 
 // send puts a message on the way.
-func (s *stage) send(from *actor, out statemachine.Out, mark statemachine.ElementID) {
+func (s *stage) send(from *actor, out statemachine.Delivery, mark statemachine.ElementID) {
 	s.letters = append(s.letters, func() error {
 		switch {
 		case out.Start != nil:
@@ -322,9 +322,9 @@ func (s *stage) send(from *actor, out statemachine.Out, mark statemachine.Elemen
 				r, err := child.d.Cancel(&child.in, "", s.now)
 				return s.take(child, r, err)
 			}
-		case out.Tell != nil:
-			news := append(append(data.Value(`{"workflowId":"w","instanceId":"i","output":`), out.Tell.Output...), '}')
-			r, err := from.parent.d.Told(&from.parent.in, from.part, out.Tell.Failed, news, s.now)
+		case out.Notice != nil:
+			news := append(append(data.Value(`{"workflowId":"w","instanceId":"i","output":`), out.Notice.Output...), '}')
+			r, err := from.parent.d.Callback(&from.parent.in, from.part, out.Notice.Failed, news, s.now)
 			return s.take(from.parent, r, err)
 		case out.Forward != nil:
 			return s.forward(from, out.Forward, mark)
@@ -336,7 +336,7 @@ func (s *stage) send(from *actor, out statemachine.Out, mark statemachine.Elemen
 func (s *stage) start(from *actor, start *statemachine.ChildStart) error {
 	d := s.definition(start.Workflow)
 	if d == nil {
-		r, err := from.d.Told(&from.in, start.ID, true, data.Value(`{"message":"there is no such workflow"}`), s.now)
+		r, err := from.d.Callback(&from.in, start.ID, true, data.Value(`{"message":"there is no such workflow"}`), s.now)
 		return s.take(from, r, err)
 	}
 	id := fmt.Sprintf("%s-%d-%d", from.id, start.ID.Sequence, start.ID.Number)

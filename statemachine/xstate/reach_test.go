@@ -160,9 +160,9 @@ func (p *play) follow(r statemachine.Result, err error) {
 	p.t.Helper()
 	require.NoError(p.t, err)
 	p.in = r.Instance
-	for _, out := range r.Out {
-		if out.Tell != nil {
-			p.output = out.Tell.Output
+	for _, out := range r.Deliveries {
+		if out.Notice != nil {
+			p.output = out.Notice.Output
 		}
 	}
 }
@@ -207,7 +207,7 @@ func (p *play) tell(failed bool, brought string) {
 	p.t.Helper()
 	for _, c := range p.in.Children() {
 		if c.Status == statemachine.ChildRuns {
-			p.follow(p.d.Told(&p.in, c.ID, failed, data.Value(brought), p.now))
+			p.follow(p.d.Callback(&p.in, c.ID, failed, data.Value(brought), p.now))
 			return
 		}
 	}

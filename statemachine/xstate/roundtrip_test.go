@@ -169,7 +169,7 @@ func shown(d *statemachine.Definition, r statemachine.Result, err error) string 
 		return err.Error()
 	}
 	var b strings.Builder
-	out, err := json.Marshal(r.Out)
+	out, err := json.Marshal(r.Deliveries)
 	if err != nil {
 		return err.Error()
 	}

@@ -43,7 +43,9 @@ var statemachineArrows = map[string][]string{
 	"internal/clause":         {"cron", "data", "document", "expr", "schema", "internal/chart", "internal/check", "internal/schemacost"},
 	"internal/parse":          {"data", "document", "expr", "internal/chart", "internal/check", "internal/clause"},
 	"internal/record":         {"data", "packed", "internal/chart"},
-	".":                       {"data", "document", "expr", "schema", "internal/chart", "internal/clause", "internal/parse", "internal/record"},
+	"internal/transit":        {"expr", "internal/chart", "internal/record"},
+	"internal/migration":      {"internal/chart", "internal/record", "internal/transit"},
+	".":                       {"data", "document", "expr", "schema", "internal/chart", "internal/clause", "internal/migration", "internal/parse", "internal/record", "internal/transit"},
 	"appendixd":               {}, // its tests use the statemachine
 	"diagram/layout":          {},
 	"diagram":                 {".", "diagram/layout"},

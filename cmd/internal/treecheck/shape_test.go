@@ -19,9 +19,7 @@ const (
 
 // packageLinesToday are the packages that have grown beyond one subject, with their lines
 // without tests. A number may only go down, and a row goes when its package is within the bound.
-var packageLinesToday = map[string]int{
-	"statemachine": 3868,
-}
+var packageLinesToday = map[string]int{}
 
 // emptyNames say nothing about what is in a package.
 var emptyNames = []string{

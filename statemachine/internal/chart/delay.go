@@ -2,10 +2,14 @@ package chart
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"troupe/statemachine/data"
+	"troupe/statemachine/expr"
 )
 
 // delayMax is the longest delay: what comes later is a slip.
@@ -80,4 +84,41 @@ type Delay struct {
 	Constant time.Duration
 	Value    *Template // a duration, a number of milliseconds, or a time
 	Text     string    // as it stands in the file, without ${ }
+}
+
+// Due is when a timer ends that begins now. A time that is past is now.
+func (d *Delay) Due(scope *expr.Scope) (time.Time, error) {
+	now := scope.Now
+	if d.Value == nil {
+		return now.Add(d.Constant), nil
+	}
+	v, err := d.Value.Eval(scope)
+	if err != nil {
+		return now, err
+	}
+	wait := time.Duration(0)
+	switch v.Kind() {
+	case data.Number:
+		ms, ok := v.Truncate()
+		if !ok {
+			return now, ErrLongDelay
+		}
+		wait, err = BoundedDelay(ms, time.Millisecond)
+	case data.String:
+		text := v.Text()
+		if at, notTime := time.Parse(time.RFC3339Nano, text); notTime == nil {
+			if wait = at.Sub(now); wait < 0 {
+				return now, nil
+			}
+			wait, err = BoundedDelay(int64(wait), 1)
+		} else {
+			wait, err = ParseDelay(text)
+		}
+	default:
+		err = ErrDelay
+	}
+	if err != nil {
+		return now, fmt.Errorf("%w, not %s", err, data.Shorten(string(v)))
+	}
+	return now.Add(wait), nil
 }

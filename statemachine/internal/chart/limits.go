@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"errors"
 	"fmt"
 
 	"troupe/statemachine/data"
@@ -14,3 +15,6 @@ var ErrTemplateTooLarge = fmt.Errorf("a value would be larger than %d MiB", MaxT
 
 // EmptyObject is the data of what brings none.
 var EmptyObject = data.Value("{}")
+
+// ErrNotSettable: see statemachine.ErrNotSettable.
+var ErrNotSettable = errors.New("the definition lets nobody set it")

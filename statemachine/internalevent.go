@@ -1,0 +1,163 @@
+package statemachine
+
+import (
+	"slices"
+	"time"
+
+	"troupe/statemachine/data"
+	"troupe/statemachine/internal/chart"
+	"troupe/statemachine/internal/record"
+)
+
+// Callback takes what has become of a child, as Receive takes an event. It returns ErrNoChild when nobody waits for it.
+func (d *Definition) Callback(in *Instance, id ElementID, failed bool, brought data.Value, now time.Time) (Result, error) {
+	next, child, ok := in.WithoutChild(id, failed)
+	if !ok {
+		return Result{}, ErrNoChild
+	}
+	if d.Semantics == chart.SCXMLSemantics {
+		return d.step(&next, callbackEvent(in, id, failed, brought, now), trigger{name: callbackName(in, id, failed)})
+	}
+	return d.step(&next, &Event{Name: child.Event(), Data: brought, Caller: chart.SystemCaller, Now: now}, trigger{name: child.Event(), child: child})
+}
+
+// FailCallback returns the instance with what Callback could not take, as a timer that has failed.
+func (d *Definition) FailCallback(in *Instance, id ElementID, failed bool, brought data.Value, now time.Time) (Instance, error) {
+	next, child, ok := in.WithoutChild(id, failed)
+	if !ok {
+		return next, ErrNoChild
+	}
+	if d.Semantics == chart.SCXMLSemantics {
+		return next.WithIncident(record.TimerState{Due: now, Event: callbackName(in, id, failed), Data: callbackEvent(in, id, failed, brought, now).Data}), nil
+	}
+	return next.WithIncident(record.TimerState{Due: now, Child: child, Data: brought}), nil
+}
+
+// Cancel takes parent.cancelled, which the instance may handle, and ends it: it takes nothing more, has no timers, and its
+// own children are cancelled. Where an action of that fails, it ends all the same. One that is done stays as it is. It returns
+// ErrEnded when it has ended already. by is who has stopped the whole tree, and stands in the history of each of its instances; "": nobody.
+func (d *Definition) Cancel(in *Instance, by string, now time.Time) (Result, error) {
+	if in.State.Ended {
+		return Result{}, ErrEnded
+	}
+	if d.IsDone(in) {
+		return Result{Outcome: Ignored, Instance: *in}, nil
+	}
+	e := &Event{Name: chart.ParentCancelled, Caller: chart.SystemCaller, Now: now}
+	of := trigger{name: chart.ParentCancelled, ending: true, exact: true}
+	if d.Semantics == chart.SCXMLSemantics { // it knows no such event, and runs its exits
+		of.nothing, of.leaving = true, true
+	}
+	result, err := d.step(in, e, of)
+	if err != nil {
+		result, err = d.step(in, e, trigger{ending: true, nothing: true})
+	}
+	if err == nil && by != "" { // NB: for rules and expressions the event is the system's
+		result.Entry.User = by
+		for k := range result.Deliveries {
+			if end := result.Deliveries[k].End; end != nil {
+				end.By = by
+			}
+		}
+	}
+	return result, err
+}
+
+// signal is what is known of an event that the instance has sent to itself.
+func signalOf(t *record.TimerState, in *Instance) signal {
+	if t.After != nil || t.Child != nil {
+		return signal{}
+	}
+	return signal{sendID: t.Send, origin: sessionPrefix + in.ID}
+}
+
+// fireOut makes the step of an event that leaves the instance with a delay.
+func (d *Definition) fireOut(in *Instance, t *record.TimerState, now time.Time) (Result, error) {
+	m := d.newMacrostep(in, in.State.At.Active, chart.SystemCaller, in.NextTime(now))
+	defer m.release()
+	if in.State.Ended {
+		return Result{}, ErrEnded
+	}
+	m.in.Redirect = ""
+	f, err := m.aim(t)
+	if err != nil {
+		m.raiseError(&dispatchError{errorCommunication, t.Send, err})
+		m.runToCompletion()
+	} else {
+		m.forward(f)
+	}
+	return m.result(Moved, in.State.At.End, t.Event, in)
+}
+
+// callbackName is the event of what has become of a child.
+func callbackName(in *Instance, id ElementID, failed bool) EventName {
+	if failed {
+		return errorCommunication
+	}
+	return EventName("done.invoke." + in.State.ChildName(id))
+}
+
+// callbackEvent is that event. Its data is what the child has put out.
+func callbackEvent(in *Instance, id ElementID, failed bool, brought data.Value, now time.Time) *Event {
+	e := &Event{Name: callbackName(in, id, failed), Data: brought, Caller: chart.SystemCaller, Now: now}
+	e.signal.invokeID = in.State.ChildName(id)
+	if output, ok := brought.Lookup("output"); ok && !failed {
+		e.Data = output
+		if output.Kind() == data.Null {
+			e.Data = nil
+		}
+	}
+	return e
+}
+
+// Fire takes the event of a record.TimerState, as Step takes one from a caller, and ends the timer. It is for the caller to
+// wait until it is due. Outcome Ignored means here that the event left no entry; the timer is gone all the same.
+// It returns ErrNoTimer, or ErrInvalidData, ErrTooLarge or ErrExecution, which mean that nothing happened.
+func (d *Definition) Fire(in *Instance, id ElementID, now time.Time) (Result, error) {
+	i := slices.IndexFunc(in.State.Timers, func(t record.TimerState) bool { return t.ID == id })
+	if i < 0 {
+		return Result{}, ErrNoTimer
+	}
+	t := in.State.Timers[i]
+	without := *in
+	without.State.Timers = slices.Delete(slices.Clone(in.State.Timers), i, i+1)
+	if t.To != "" {
+		return d.fireOut(&without, &t, now)
+	}
+	return d.step(&without, &Event{Name: t.Name(), Data: t.Data, Caller: chart.SystemCaller, Now: now, signal: signalOf(&t, in)}, trigger{
+		name: t.Name(), after: t.After, child: t.Child, exact: d.ServiceEvents[t.Event] && d.Semantics != chart.SCXMLSemantics, // an outcome that has failed is taken as Receive takes it
+	})
+}
+
+// Receive takes an event that the service itself sends, such as what became of a delivery. Otherwise it is Fire.
+func (d *Definition) Receive(in *Instance, name EventName, brought data.Value, now time.Time) (Result, error) {
+	return d.step(in, &Event{Name: name, Data: brought, Caller: chart.SystemCaller, Now: now}, trigger{name: name, exact: d.Semantics != chart.SCXMLSemantics})
+}
+
+// FailEvent returns the instance with an event that Receive could not take, as a timer that has failed.
+func (d *Definition) FailEvent(in *Instance, name EventName, brought data.Value, now time.Time) Instance {
+	return in.WithIncident(record.TimerState{Due: now, Event: name, Data: brought})
+}
+
+// Fail returns the instance with a timer that does not come by itself any more, because its event failed.
+func (d *Definition) Fail(in *Instance, id ElementID) (Instance, error) {
+	return d.withTimers(in, id, func(ts []record.TimerState, i int) []record.TimerState {
+		ts[i].Failed = true
+		return ts
+	})
+}
+
+// Drop returns the instance without a timer.
+func (d *Definition) Drop(in *Instance, id ElementID) (Instance, error) {
+	return d.withTimers(in, id, func(ts []record.TimerState, i int) []record.TimerState { return slices.Delete(ts, i, i+1) })
+}
+
+func (*Definition) withTimers(in *Instance, id ElementID, edit func(ts []record.TimerState, i int) []record.TimerState) (Instance, error) {
+	next := *in
+	i := slices.IndexFunc(in.State.Timers, func(t record.TimerState) bool { return t.ID == id })
+	if i < 0 {
+		return next, ErrNoTimer
+	}
+	next.State.Timers = edit(slices.Clone(in.State.Timers), i)
+	return next, nil
+}

@@ -1,0 +1,290 @@
+package statemachine
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"troupe/statemachine/data"
+	"troupe/statemachine/expr"
+	"troupe/statemachine/internal/chart"
+	"troupe/statemachine/internal/transit"
+)
+
+// exprParent is the variable parent of expressions.
+func exprParent(in *Instance) *expr.Parent {
+	if in.State.Parent == nil {
+		return nil
+	}
+	return &expr.Parent{WorkflowID: in.State.Parent.Workflow, InstanceID: in.State.Parent.Instance}
+}
+
+// placeBound notes the line of the action or the transition with which the step has passed a bound; of those that stand inside each other
+// the innermost counts. 0: it is not known.
+func (m *macrostep) placeBound(line int) {
+	var of executionError
+	if line > 0 && errors.As(m.failure, &of) && of.fault == nil {
+		of.fault = &Fault{File: m.d.Places.File, Line: line, Message: of.reason}
+		m.failure = of
+	}
+}
+
+// place notes where an error comes from while the scope is the one that it comes from. at is the action; nil: it was none.
+func (m *macrostep) place(err error, at *chart.Action) error {
+	var known *placed
+	if errors.As(err, &known) {
+		return err
+	}
+	f := &Fault{File: m.d.Places.File, Message: err.Error()}
+	var failed *expr.Failure
+	switch {
+	case errors.As(err, &failed):
+		f.Line, f.Expression = m.d.Places.Programs[failed.Program], failed.Program.Source()
+		if m.faults++; m.faults <= faultsRead {
+			f.Read = failed.Program.Read(&m.scope)
+		}
+	case at != nil:
+		f.Line = m.d.Places.Actions[at]
+	}
+	return &placed{f, err}
+}
+
+// macrostep is one macrostep while it is being made. in is a copy of the instance that only the macrostep changes.
+type macrostep struct {
+	d  *Definition
+	in Instance // all but at, which is where the instance was
+	transit.Walk
+	caller *Caller
+	scope  expr.Scope
+	event  expr.Event // what scope.Event points to
+	// leave, enter, domains and picked are the room of a microstep.
+	leave, enter chart.NodeSet
+	seen         chart.NodeSet // where the selection has looked
+	domains      []*chart.Node
+	picked       []*chart.Transition
+	// queue is SCXML's internal queue; head is its first event.
+	queue     []internalEvent
+	head      int
+	waiting   int // bytes of data in the queue
+	logs      []string
+	eventData data.Value // what the event brought that the history keeps
+	// deciding are the transitions that take what a caller has sent, during their microstep; decided are the tasks that they end.
+	deciding []*chart.Transition
+	decided  []Task
+
+	microsteps, actions int
+	faults              int    // of expressions
+	parts               uint32 // timers and children that have begun
+	ownsTimers          bool   // they are this macrostep's to change; of the instance before is a copy
+	ownsTasks           bool   // likewise
+	out                 []Delivery
+	outBytes            int
+	toInvoke            []*chart.Node   // with children that have not begun yet
+	outputs             []machineOutput // of final nodes that were entered, for the parent
+	stopped             bool            // a final node at the top was entered, with the rules of SCXML
+	budget              expr.Budget
+	// failure ends the macrostep: nothing of it is kept.
+	failure error
+}
+
+// machineOutput is what a final node of a state machine gives.
+type machineOutput struct {
+	of    *chart.Node
+	value data.Value
+}
+
+// internalEvent is an event on the internal queue.
+type internalEvent struct {
+	name EventName
+	data data.Value
+	done *chart.Node // see trigger.done
+	// fault is why, of error.execution; nil for all others.
+	fault *Fault
+	signal
+}
+
+// macrosteps are used again: a macrostep is a large value, and most of what it needs is room.
+var macrosteps = sync.Pool{New: func() any {
+	m := &macrostep{}
+	m.scope.In = func(name string) bool { return m.d.IsIn(m.Active, name) }
+	m.scope.Instance.States = func() data.Value { return m.d.NewConfiguration(m.Active).States }
+	return m
+}}
+
+// newMacrostep begins a macrostep of an instance with these active nodes. release ends it.
+func (d *Definition) newMacrostep(in *Instance, active chart.NodeSet, caller *Caller, now time.Time) *macrostep {
+	m := macrosteps.Get().(*macrostep)
+	m.d, m.in, m.caller, m.budget = d, *in, caller, expr.NewBudget(maxCost)
+	m.Chart, m.State, m.Budget = &d.Definition, &m.in.State, &m.budget
+	m.Active = append(m.Active[:0], active...)
+	m.scope.Public, m.scope.Private, m.scope.User, m.scope.Now, m.scope.Budget = in.Public, in.Private, caller.User(), now, &m.budget
+	m.scope.Instance = d.exprInstance(in, m.scope.Instance.States)
+	m.scope.Parent = exprParent(in)
+	if d.Semantics == chart.SCXMLSemantics {
+		m.scope.Locals = noSignal
+	}
+	return m
+}
+
+// release gives the room of a macrostep back. What it made must have been copied out.
+func (m *macrostep) release() {
+	in, states := m.scope.In, m.scope.Instance.States
+	active, leave, enter, seen, outputs := m.Active[:0], m.leave[:0], m.enter[:0], m.seen[:0], m.outputs[:0]
+	domains, picked, queue := emptied(m.domains), emptied(m.picked), emptied(m.queue)
+	*m = macrostep{} // NB: cleared in place; a value with these fields would be made elsewhere and copied
+	m.Active, m.leave, m.enter, m.seen, m.outputs, m.domains, m.picked, m.queue = active, leave, enter, seen, outputs, domains, picked, queue
+	m.scope.In, m.scope.Instance.States = in, states
+	macrosteps.Put(m)
+}
+
+// emptied keeps the room of a small slice, and nothing that it pointed to.
+func emptied[T any](s []T) []T {
+	const kept = 64
+	if cap(s) > kept {
+		return nil
+	}
+	clear(s[:cap(s)])
+	return s[:0]
+}
+
+// exprInstance is the variable instance of expressions.
+func (d *Definition) exprInstance(in *Instance, states func() data.Value) expr.Instance {
+	return expr.Instance{
+		ID:         in.ID,
+		WorkflowID: string(d.ID),
+		Version:    int(d.Version),
+		CreatedAt:  in.CreatedAt,
+		States:     states,
+	}
+}
+
+// setEvent is the event that expressions see from now on.
+func (m *macrostep) setEvent(e expr.Event) {
+	m.event = e
+	m.scope.Event = &m.event
+}
+
+// enqueue puts an event on the internal queue, or fails the macrostep when too much waits there.
+func (m *macrostep) enqueue(e internalEvent) {
+	m.waiting += len(e.data)
+	switch {
+	case m.waiting > maxWaitingBytes:
+		m.fail(errTooMuchWaits)
+	case len(m.queue)-m.head >= maxWaiting:
+		m.fail(errTooManyWait)
+	default:
+		m.queue = append(m.queue, e)
+	}
+}
+
+// isSpent fails the macrostep when it has cost too much.
+func (m *macrostep) isSpent() bool {
+	if m.budget.Exhausted() {
+		m.fail(errTooCostly)
+		return true
+	}
+	return false
+}
+
+// raiseError puts error.execution on the internal queue.
+func (m *macrostep) raiseError(cause error) {
+	if m.isSpent() {
+		return
+	}
+	name, s := errorExecution, signal{}
+	cause = m.place(cause, nil)
+	if of := (*dispatchError)(nil); errors.As(cause, &of) {
+		name, s = of.event, signal{sendID: of.sendID}
+	}
+	reason := append(data.Value(`{"message":`), data.AppendString(nil, data.Shorten(cause.Error()))...)
+	at := (*placed)(nil)
+	errors.As(cause, &at)
+	m.enqueue(internalEvent{name: name, data: append(reason, '}'), fault: at.Fault, signal: s})
+}
+
+const (
+	errorExecution     EventName = "error.execution"
+	errorCommunication EventName = "error.communication"
+)
+
+// fail ends the macrostep; the first error counts.
+func (m *macrostep) fail(err error) {
+	if m.failure == nil {
+		m.failure = err
+	}
+}
+
+// setDocument replaces svcPublic or svcPrivate.
+func (m *macrostep) setDocument(r chart.Document, v data.Value) error {
+	m.budget.ChargeBytes(len(v))
+	if r == chart.Private {
+		m.in.Private, m.scope.Private = v, v
+	} else {
+		m.in.Public, m.scope.Public = v, v
+	}
+	if len(m.in.Public)+len(m.in.Private) > MaxDataBytes {
+		m.fail(ErrTooLarge)
+		return ErrTooLarge
+	}
+	return nil
+}
+
+// processor is the type of events that SCXML sessions send each other (W3C SCXML, section C.1).
+const processor = "http://www.w3.org/TR/scxml/#SCXMLEventProcessor"
+
+// signalKind is _event.type.
+type signalKind uint8
+
+const (
+	platformSignal signalKind = iota
+	internalSignal
+	externalSignal
+)
+
+var signalKinds = [...]string{"platform", "internal", "external"}
+
+// signal is what SCXML knows of an event besides its name and data. Origin is where an answer goes to.
+type signal struct {
+	kind                     signalKind
+	sendID, origin, invokeID string
+}
+
+// setSignal sets the variable _event. What is not known is null.
+func (m *macrostep) setSignal(name EventName, s *signal, brought data.Value) {
+	m.budget.ChargeBytes(len(brought))
+	v := data.AppendString(data.Value(`{"name":`), string(name))
+	v = data.AppendString(append(v, `,"type":`...), signalKinds[s.kind])
+	origin := ""
+	if s.origin != "" {
+		origin = processor
+	}
+	for _, member := range []struct{ key, text string }{
+		{"sendid", s.sendID}, {"origin", s.origin}, {"origintype", origin}, {"invokeid", s.invokeID},
+	} {
+		v = append(data.AppendString(append(v, ','), member.key), ':')
+		if member.text == "" {
+			v = append(v, "null"...)
+			continue
+		}
+		v = data.AppendString(v, member.text)
+	}
+	v = append(v, `,"data":`...)
+	if len(brought) == 0 {
+		brought = data.Value("null")
+	}
+	m.scope.Locals = map[string]data.Value{chart.SignalVariable: append(append(v, brought...), '}')}
+}
+
+// noSignal are the variables before the first event.
+var noSignal = map[string]data.Value{chart.SignalVariable: data.Value("null")}
+
+// sessionPrefix is that of the name by which instances reach each other (W3C SCXML, section C.1).
+const sessionPrefix = "#_scxml_"
+
+func (m *macrostep) dropQueue() {
+	clear(m.queue)
+	m.queue, m.head, m.waiting = m.queue[:0], 0, 0
+}
+
+// byItself reports whether the event came from nobody.
+func (m *macrostep) byItself() bool { return m.caller == chart.SystemCaller }
