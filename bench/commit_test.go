@@ -64,7 +64,7 @@ func benchStore(b *testing.B) {
 		e, done := newEvent(b, number.Add(1)), make(committed, 1)
 		sh := store.ShardOf(e.id)
 		for pb.Next() {
-			w := store.NewWrites(sh)
+			w := store.NewBatch(sh)
 			e.rows(sh, w.Set, w.Delete)
 			store.Append(w, done)
 			if err := <-done; err != nil {

@@ -28,7 +28,7 @@ type VisibleWaiter = commit.VisibleWaiter
 // A store with replicas gives the changes to the group of their shard; see [Replication]. Their waiter is told when a
 // majority of nodes has them or this node leads no more, however long that takes: followers that answer and cannot
 // write hold it up. Who cannot wait so long says so to its own caller; the changes may still be confirmed.
-func (s *Store) Append(w *Writes, waiter Waiter) (taken bool) {
+func (s *Store) Append(w *Batch, waiter Waiter) (taken bool) {
 	if s.replicas != nil {
 		return s.replicate(w, waiter)
 	}
@@ -36,14 +36,14 @@ func (s *Store) Append(w *Writes, waiter Waiter) (taken bool) {
 }
 
 // appendHere is Append on this node alone.
-func (s *Store) appendHere(w *Writes, waiter Waiter) (taken bool) {
+func (s *Store) appendHere(w *Batch, waiter Waiter) (taken bool) {
 	w.ticket.Waiter = waiter
 	return s.commits.Append(&w.ticket)
 }
 
 // Commit is [Store.Append] for a caller who waits: it returns when the changes are
 // durable, or why they are not known to be.
-func (s *Store) Commit(w *Writes) error {
+func (s *Store) Commit(w *Batch) error {
 	durable := make(outcome, 1)
 	s.Append(w, durable)
 	return <-durable
@@ -56,7 +56,7 @@ func (s *Store) Barrier(waiter Waiter) {
 		waiter.Committed(nil)
 		return
 	}
-	w := s.NewWrites(key.Meta)
+	w := s.NewBatch(key.Meta)
 	s.metrics.barriers.Add(1)
 	s.Append(w, waiter)
 }
@@ -102,7 +102,7 @@ func (v visibility) Applied()            { v <- nil }
 func (v visibility) Committed(err error) { v <- err }
 
 // replicate is Append for a shard with replicas.
-func (s *Store) replicate(w *Writes, waiter Waiter) (taken bool) {
+func (s *Store) replicate(w *Batch, waiter Waiter) (taken bool) {
 	w.ticket.Waiter = waiter
 	var err error
 	if w.Len() > 0 {
@@ -129,7 +129,7 @@ func (s *Store) replicate(w *Writes, waiter Waiter) (taken bool) {
 }
 
 // Repr implements replica.Change.
-func (w *Writes) Repr() []byte {
+func (w *Batch) Repr() []byte {
 	if w.Len() == 0 {
 		return nil
 	}
@@ -138,7 +138,7 @@ func (w *Writes) Repr() []byte {
 }
 
 // Done implements replica.Change.
-func (w *Writes) Done(err error) {
+func (w *Batch) Done(err error) {
 	s, waiter, writes := w.store, w.ticket.Waiter, w.Len() > 0
 	s.commits.Backlog.Add(-w.size)
 	err = ofShard(w.shard, err)
@@ -165,7 +165,7 @@ func (s *Store) DeletePrefixes(prefixes ...[]byte) error {
 		if s.Epoch(key.Shard(sh)) == 0 {
 			continue
 		}
-		w := s.NewWrites(key.Shard(sh))
+		w := s.NewBatch(key.Shard(sh))
 		for _, prefix := range prefixes {
 			w.DeleteRange(key.Range{Prefix: prefix}.In(key.Shard(sh)))
 		}
@@ -189,7 +189,7 @@ func (s *Store) DeleteWhere(prefix []byte, gone func(value []byte) (bool, error)
 			continue
 		}
 		inShard, _ := key.Range{Prefix: prefix}.In(key.Shard(sh))
-		w := s.NewWrites(key.Shard(sh))
+		w := s.NewBatch(key.Shard(sh))
 		err := s.Scan(inShard, func(k, value []byte) error {
 			yes, err := gone(value)
 			if yes {
@@ -198,7 +198,7 @@ func (s *Store) DeleteWhere(prefix []byte, gone func(value []byte) (bool, error)
 			if err != nil || w.Len() < deletesMax {
 				return err
 			}
-			err, w = s.Commit(w), s.NewWrites(key.Shard(sh))
+			err, w = s.Commit(w), s.NewBatch(key.Shard(sh))
 			return err
 		})
 		failed = errors.Join(failed, err, s.Commit(w))

@@ -33,7 +33,7 @@ func BenchmarkAppend(b *testing.B) {
 				ack := make(waitFor, 1)
 				var k []byte
 				return func(i uint64) {
-					w := s.NewWrites(sh)
+					w := s.NewBatch(sh)
 					k = key.Entry(k[:0], sh, id, i)
 					w.Set(k, value)
 					k = key.Record(k[:0], sh, "workflow", id)
@@ -122,7 +122,7 @@ func BenchmarkAnnounce(b *testing.B) {
 			for n := range b.N {
 				id := key.ID{byte(n % 251), byte(n % 13)}
 				sh := s.ShardOf(id)
-				w := s.NewWrites(sh)
+				w := s.NewBatch(sh)
 				w.Set(key.Entry(nil, sh, id, uint64(n)), value)
 				w.Set(key.Record(nil, sh, "workflow", id), value)
 				w.Set(key.Reply(nil, sh, id, [16]byte{byte(n), byte(n >> 8), byte(n >> 16)}), value[:16])

@@ -33,7 +33,7 @@
 // # What the caller must do
 //
 //  1. Open once for each directory, and ask Accepting before work is accepted.
-//  2. Fill Writes from NewWrites on one goroutine, with keys of one shard, and give them to Append, Commit or Discard.
+//  2. Fill a Batch from NewBatch on one goroutine, with keys of one shard, and give them to Append, Commit or Discard.
 //  3. Append false: drop from memory what was refused. True, and the waiter gets ErrOutcomeUnknown: keep it, and show
 //     nothing of it until a Barrier succeeds. A waiter must not block.
 //  4. Wait for durability before anybody is shown what was read.

@@ -162,7 +162,7 @@ func playFaultyProcess(spec string) {
 			armed.Store(true)
 		}
 		name := fmt.Sprintf("%04d", n)
-		w := s.NewWrites(key.Meta)
+		w := s.NewBatch(key.Meta)
 		w.Set(key.Setting(nil, name), []byte(name))
 		w.Set(key.Setting(nil, "filler"), make([]byte, 1<<10))
 		c := make(waitFor, 1)
@@ -182,7 +182,7 @@ func TestAPanicOfTheJournalEndsTheProcess(t *testing.T) {
 	if dir := os.Getenv(panicEnv); dir != "" {
 		s, err := Open(dir, Options{})
 		if err == nil {
-			w := s.NewWrites(key.Meta)
+			w := s.NewBatch(key.Meta)
 			w.Set(key.Setting(nil, "a"), []byte("1"))
 			s.Append(w, badWaiter{})
 			err = s.Close()

@@ -17,7 +17,7 @@ import (
 // announce commits a row of the feed, and returns its place.
 func announce(t fataler, s *Store, sh key.Shard, at int64, text string) key.FeedPlace {
 	t.Helper()
-	w := s.NewWrites(sh)
+	w := s.NewBatch(sh)
 	w.Set(key.Record(nil, sh, "w", key.ID{}), []byte(text))
 	var placed key.FeedPlace
 	w.Announce(at, []byte(text), &placed)
@@ -130,7 +130,7 @@ func TestAReaderOfAFeedMissesNoRow(t *testing.T) {
 func TestPlacesAreInTheOrderOfAppend(t *testing.T) {
 	s := open(t, small(vfs.NewMem()))
 	var first, second key.FeedPlace
-	w, before := s.NewWrites(2), s.NewWrites(2)
+	w, before := s.NewBatch(2), s.NewBatch(2)
 	w.Announce(7, []byte("announced first"), &second)
 	before.Announce(7, []byte("appended first"), &first)
 	must(t, s.Commit(before))
@@ -149,7 +149,7 @@ func TestATrimmedFeedSaysSoAndGoesOn(t *testing.T) {
 		announce(t, s, 0, 10, fmt.Sprint(n))
 	}
 	last := feedOf(t, s, 0)[3].Place
-	w := s.NewWrites(0)
+	w := s.NewBatch(0)
 	TrimFeed(w, last)
 	must(t, s.Commit(w))
 	must(t, s.Close())
@@ -195,7 +195,7 @@ func TestTheFloorOfAFeedIsNoRow(t *testing.T) {
 func TestTwoAnnouncementsAreAMistake(t *testing.T) {
 	s := open(t, small(vfs.NewMem()))
 	for range 2 {
-		w := s.NewWrites(0)
+		w := s.NewBatch(0)
 		w.Announce(1, nil, nil)
 		func() {
 			defer func() {

@@ -65,7 +65,7 @@ func open(t testing.TB, o Options) *Store {
 
 // appendSetting appends one setting and returns its waiter.
 func appendSetting(s *Store, name, value string) waitFor {
-	w := s.NewWrites(key.Meta)
+	w := s.NewBatch(key.Meta)
 	w.Set(key.Setting(nil, name), []byte(value))
 	c := make(waitFor, 1)
 	s.Append(w, c)

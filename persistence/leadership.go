@@ -52,7 +52,7 @@ func (s *Store) FollowLeads(l LeadershipObserver) {
 // BarrierIn tells waiter when everything appended before to a shard is durable and
 // visible, and this node leads the shard still in the epoch.
 func (s *Store) BarrierIn(sh key.Shard, epoch uint64, waiter Waiter) {
-	w := s.newWrites(sh)
+	w := s.newBatch(sh)
 	w.epoch = epoch
 	s.metrics.barriers.Add(1)
 	s.Append(w, waiter)

@@ -44,7 +44,7 @@ func (l localRows) Write(how replica.Write, fill func(replica.Batch)) error {
 }
 
 func (l localRows) write(how replica.Write, fill func(replica.Batch)) error {
-	w := l.s.newWrites(l.sh)
+	w := l.s.newBatch(l.sh)
 	w.ticket.Ungated, w.ticket.Unsynced = how != replica.Synced, how == replica.Lazy
 	fill(rowsOf{w})
 	done := make(localOutcome, 2)
@@ -78,7 +78,7 @@ func (o localOutcome) Applied() { o <- localResult{visible: true} }
 func (o localOutcome) Committed(err error) { o <- localResult{err: err} }
 
 // rowsOf is a set of writes as a group fills it: a replica.Batch. Its keys are not all of one shard.
-type rowsOf struct{ w *Writes }
+type rowsOf struct{ w *Batch }
 
 func (r rowsOf) Set(key, value []byte) { r.w.must(r.w.ticket.Batch.Set(key, value, nil)) }
 

@@ -27,7 +27,7 @@ func sharded(n int) Options {
 func rows(t testing.TB, s *Store) (keys [][]byte) {
 	t.Helper()
 	for sh := range key.Shard(s.Shards()) {
-		w := s.NewWrites(sh)
+		w := s.NewBatch(sh)
 		for n := range 24 {
 			var id key.ID
 			binary.BigEndian.PutUint16(id[:], uint16(n*4+int(sh)))
@@ -164,7 +164,7 @@ func TestRangesOfEveryShardComeInOneOrder(t *testing.T) {
 func TestAPrefixOfEveryShardIsScannedAndSummed(t *testing.T) {
 	s := open(t, sharded(4))
 	for sh := range key.Shard(4) {
-		w := s.NewWrites(sh)
+		w := s.NewBatch(sh)
 		w.Add(key.Count(nil, sh, "wf", 1), int64(sh)+1)
 		w.Add(key.Count(nil, sh, "wf", 2), 10)
 		w.Add(key.Count(nil, sh, "other", 1), 100)
@@ -251,7 +251,7 @@ func TestPrefixesOfEveryShardAreDeleted(t *testing.T) {
 func TestWhatIsGoneIsDeletedInEveryShard(t *testing.T) {
 	s := open(t, sharded(3))
 	for sh, n := range []int{1, deletesMax + 5, 1} { // the second takes two sets of writes
-		w := s.NewWrites(key.Shard(sh))
+		w := s.NewBatch(key.Shard(sh))
 		for k := range n {
 			w.Set(key.Reply(nil, key.Shard(sh), key.ID{}, [16]byte{byte(k >> 8), byte(k)}), []byte("old"))
 		}
@@ -301,7 +301,7 @@ func TestAMergeGivesItsCursorsBack(t *testing.T) {
 func TestAMergeKeepsLargeRowsOneAtATime(t *testing.T) {
 	s := open(t, sharded(4))
 	for n := range 100 {
-		w := s.NewWrites(1)
+		w := s.NewBatch(1)
 		w.Set(key.Index(nil, 1, 1, []byte{0}, key.ID{byte(n)}), make([]byte, 100))
 		w.Set(key.Index(nil, 1, 2, []byte{0}, key.ID{byte(n)}), make([]byte, aheadBytes))
 		must(t, s.Commit(w))

@@ -25,7 +25,7 @@ func BenchmarkLoadMissing(b *testing.B) {
 		return key.Reply(nil, 1, id, [16]byte{byte(n), byte(i), byte(n * i)})
 	}
 	for i := range instances {
-		w := s.NewWrites(1)
+		w := s.NewBatch(1)
 		for n := range each {
 			w.Set(key(i, n), make([]byte, 100))
 		}
@@ -70,7 +70,7 @@ func BenchmarkMerge(b *testing.B) {
 	for i := range uint64(tasks) {
 		work := key.Work{List: 'r', Name: "manager", Value: i * 0x9E3779B97F4A7C15}
 		binary.BigEndian.PutUint64(work.ID[:], work.Value)
-		w := s.NewWrites(s.ShardOf(work.ID))
+		w := s.NewBatch(s.ShardOf(work.ID))
 		for _, work.Order = range orders {
 			w.Set(work.Key(nil, w.shard), []byte("purchase"))
 		}

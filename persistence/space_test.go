@@ -97,7 +97,7 @@ func TestOpenOnAFullDiskServesReads(t *testing.T) {
 		wantError(t, "accepting", s.Accepting(), ErrDiskFull)
 		wantError(t, "append", <-appendSetting(s, "b", "2"), ErrDiskFull)
 		wantError(t, "await durable", s.AwaitDurable(), nil)
-		begun := s.NewWrites(key.Meta)
+		begun := s.NewBatch(key.Meta)
 		begun.Set(key.Setting(nil, "b"), []byte("2"))
 		if got := fs.String(); got != before {
 			t.Errorf("files: got\n%s\nwant\n%s", got, before)

@@ -45,7 +45,7 @@ type Store struct {
 	feedEnds []feedEnd
 	written  bell
 
-	pool    sync.Pool // of *Writes with an empty batch
+	pool    sync.Pool // of *Batch with an empty batch
 	commits *commit.Pipeline
 	kept    disk.Kept
 	metrics counters
@@ -221,8 +221,8 @@ func (s *Store) Epoch(sh key.Shard) uint64 {
 	return 0
 }
 
-// Alone says whether the store has no replicas: what is read in it needs no confirmation by other nodes.
-func (s *Store) Alone() bool { return s.replicas == nil }
+// Standalone says whether the store has no replicas: what is read in it needs no confirmation by other nodes.
+func (s *Store) Standalone() bool { return s.replicas == nil }
 
 // space is what the space loop knows.
 type space struct {

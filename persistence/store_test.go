@@ -22,16 +22,16 @@ import (
 
 func TestWritesOfAnotherShardPanic(t *testing.T) {
 	s := open(t, small(vfs.NewMem()))
-	for name, write := range map[string]func(w *Writes){
-		"set of another shard":    func(w *Writes) { w.Set(key.Entry(nil, 2, key.ID{}, 1), nil) },
-		"delete of another shard": func(w *Writes) { w.Delete(key.Entry(nil, 2, key.ID{}, 1)) },
-		"a key of no shard":       func(w *Writes) { w.Set([]byte{0}, nil) },
-		"set of a counter":        func(w *Writes) { w.Set(key.Count(nil, 1, "wf", 1), nil) },
-		"add to a record":         func(w *Writes) { w.Add(key.Record(nil, 1, "wf", key.ID{}), 1) },
-		"no shard of the store":   func(*Writes) { s.NewWrites(16) },
+	for name, write := range map[string]func(w *Batch){
+		"set of another shard":    func(w *Batch) { w.Set(key.Entry(nil, 2, key.ID{}, 1), nil) },
+		"delete of another shard": func(w *Batch) { w.Delete(key.Entry(nil, 2, key.ID{}, 1)) },
+		"a key of no shard":       func(w *Batch) { w.Set([]byte{0}, nil) },
+		"set of a counter":        func(w *Batch) { w.Set(key.Count(nil, 1, "wf", 1), nil) },
+		"add to a record":         func(w *Batch) { w.Add(key.Record(nil, 1, "wf", key.ID{}), 1) },
+		"no shard of the store":   func(*Batch) { s.NewBatch(16) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := s.NewWrites(1)
+			w := s.NewBatch(1)
 			defer w.Discard()
 			defer func() {
 				if recover() == nil {
@@ -45,7 +45,7 @@ func TestWritesOfAnotherShardPanic(t *testing.T) {
 
 func TestDiscardedWritesLeaveNothing(t *testing.T) {
 	s := open(t, small(vfs.NewMem()))
-	w := s.NewWrites(key.Meta)
+	w := s.NewBatch(key.Meta)
 	w.Set(key.Setting(nil, "a"), []byte("1"))
 	if got := w.Len(); got != 1 {
 		t.Errorf("length: got %d, want 1", got)
@@ -74,7 +74,7 @@ func TestCountersAddUp(t *testing.T) {
 		want, err := s.Count(key)
 		must(t, err)
 		for _, delta := range rapid.SliceOfN(rapid.Int64Range(-1000, 1000), 1, 5).Draw(t, "deltas") {
-			w := s.NewWrites(1)
+			w := s.NewBatch(1)
 			w.Add(key, delta)
 			want += delta
 			c := make(waitFor, 1)
@@ -107,7 +107,7 @@ func TestASnapshotStaysAsItWas(t *testing.T) {
 		mustCommit(t, s, name, "old")
 	}
 	sn := s.Snapshot()
-	w := s.NewWrites(key.Meta)
+	w := s.NewBatch(key.Meta)
 	w.Set(key.Setting(nil, "a"), []byte("new"))
 	w.Delete(key.Setting(nil, "b"))
 	w.Set(key.Setting(nil, "d"), []byte("new"))
@@ -134,7 +134,7 @@ func TestASnapshotStaysAsItWas(t *testing.T) {
 func TestACursorSeeksAndWalks(t *testing.T) {
 	s := open(t, small(vfs.NewMem()))
 	for seq := uint64(1); seq <= 5; seq++ {
-		w := s.NewWrites(1)
+		w := s.NewBatch(1)
 		w.Set(key.Entry(nil, 1, key.ID{1}, seq*10), []byte{byte(seq)})
 		must(t, s.Commit(w))
 	}
@@ -203,7 +203,7 @@ func TestScanEndsWithTheErrorOfVisit(t *testing.T) {
 
 func TestAClosedStoreReturnsErrClosed(t *testing.T) {
 	s := mustOpen(t, "db", small(vfs.NewMem()))
-	w := s.NewWrites(key.Meta)
+	w := s.NewBatch(key.Meta)
 	w.Set(key.Setting(nil, "a"), nil)
 	must(t, errors.Join(s.Close(), s.Close()))
 	wantError(t, "load", second(s.Load(key.Setting(nil, "a"))), ErrClosed)
@@ -296,7 +296,7 @@ func TestADamagedBlockFailsItsReadsOnly(t *testing.T) {
 	o.VerifyBytesMax = -1
 	s := mustOpen(t, "db", o)
 	for n := range 1000 {
-		w := s.NewWrites(key.Meta)
+		w := s.NewBatch(key.Meta)
 		w.Set(key.Setting(nil, fmt.Sprintf("%04d", n)), binary.BigEndian.AppendUint64(make([]byte, 100), uint64(n*7919)))
 		s.Append(w, make(waitFor, 1))
 	}
@@ -343,7 +343,7 @@ func copyMem(t *testing.T, fs *vfs.MemFS) *vfs.MemFS {
 func TestVerifyCountsWhatThereIs(t *testing.T) {
 	s := open(t, small(vfs.NewMem()))
 	for n := range 10 {
-		w := s.NewWrites(key.Shard(n % 2))
+		w := s.NewBatch(key.Shard(n % 2))
 		w.Set(key.Record(nil, key.Shard(n%2), "wf", key.ID{byte(n)}), nil)
 		w.Add(key.Count(nil, key.Shard(n%2), "wf", 3), 2)
 		s.Append(w, make(waitFor, 1))

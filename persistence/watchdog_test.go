@@ -99,7 +99,7 @@ func TestEveryWaiterIsToldOnceInOrderWhenTheDiskHangsAndHeals(t *testing.T) {
 				time.AfterFunc(healAfter, release)
 				for n := range waiters {
 					waiters[n] = &orderWaiter{calls: &calls}
-					w := s.NewWrites(key.Meta)
+					w := s.NewBatch(key.Meta)
 					w.Set(key.Setting(nil, "a"), []byte{byte(n)})
 					s.Append(w, waiters[n])
 					clocktest.Advance(70 * time.Millisecond)
@@ -145,7 +145,7 @@ func TestAppendDoesNotWaitForRoomInMemory(t *testing.T) {
 		s, release := withoutRoom(t)
 		told := make(waitFor, memoryAppends)
 		for range memoryAppends {
-			w := s.NewWrites(key.Meta)
+			w := s.NewBatch(key.Meta)
 			w.Set(key.Setting(nil, "big"), make([]byte, 1<<10))
 			s.Append(w, told)
 		}
@@ -209,7 +209,7 @@ func TestAHangingDiskGathersNothing(t *testing.T) {
 			told := make(waitFor, 10)
 			for range cap(told) / 2 {
 				s.Barrier(told)
-				w := s.NewWrites(key.Meta)
+				w := s.NewBatch(key.Meta)
 				w.Set(key.Setting(nil, "b"), nil)
 				s.Append(w, told)
 			}

@@ -33,7 +33,7 @@ const (
 // BuildIndexes fills declared indexes, and frees those that no definition declares any more, until ctx ends. It is the
 // body of one goroutine, and is called once. In a cluster it does so in the shards that this node leads.
 func (c *Catalog) BuildIndexes(ctx context.Context, instances Instances) {
-	if !c.store.Alone() {
+	if !c.store.Standalone() {
 		c.buildLed(ctx, instances)
 		return
 	}
@@ -341,7 +341,7 @@ func (t *tending) build(ctx context.Context, row storedIndex, state indexState) 
 }
 
 // put returns when a majority has the row. errDropped: the index was dropped, and nothing is written.
-func (t *tending) put(ctx context.Context, w *persistence.Writes, number uint32, state indexState) error {
+func (t *tending) put(ctx context.Context, w *persistence.Batch, number uint32, state indexState) error {
 	c := t.catalog
 	w.Set(key.IndexState(nil, t.shard, number), []byte(state))
 	done := make(confirmation, 1)
@@ -360,6 +360,6 @@ func (t *tending) put(ctx context.Context, w *persistence.Writes, number uint32,
 	return done.await(ctx)
 }
 
-func (t *tending) writes() *persistence.Writes {
-	return t.catalog.store.NewWritesIn(t.shard, t.epoch)
+func (t *tending) writes() *persistence.Batch {
+	return t.catalog.store.NewBatchIn(t.shard, t.epoch)
 }

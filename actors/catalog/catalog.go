@@ -70,7 +70,7 @@ func (ix *Index) loadMarks(store *persistence.Store) error {
 	})
 }
 
-func (ix *Index) mark(w *persistence.Writes, sh key.Shard, values [][]byte) {
+func (ix *Index) mark(w *persistence.Batch, sh key.Shard, values [][]byte) {
 	if len(values) > 1 {
 		ix.several.Store(true)
 		w.Set(appendMark(nil, sh, ix.number), nil)
@@ -130,7 +130,7 @@ func (rows *storedIndexes) withoutDropped() (some bool) {
 }
 
 // Enter writes all entries of an instance. It returns key, the room that it used.
-func (ix *Index) Enter(w *persistence.Writes, key []byte, sh key.Shard, id key.ID, d filter.Document) []byte {
+func (ix *Index) Enter(w *persistence.Batch, key []byte, sh key.Shard, id key.ID, d filter.Document) []byte {
 	values := ix.field.Keys(d)
 	for _, value := range values {
 		key = ix.key(key[:0], sh, value, id)
@@ -142,7 +142,7 @@ func (ix *Index) Enter(w *persistence.Writes, key []byte, sh key.Shard, id key.I
 
 // Update writes what a step changes in the index. before is nil for a new instance. It returns key, the room that it
 // used.
-func (ix *Index) Update(w *persistence.Writes, key []byte, sh key.Shard, id key.ID, before, after *statemachine.Instance) []byte {
+func (ix *Index) Update(w *persistence.Batch, key []byte, sh key.Shard, id key.ID, before, after *statemachine.Instance) []byte {
 	var old [][]byte
 	if before != nil {
 		old = ix.field.Keys(filter.Document{Public: before.Public, Private: before.Private})
@@ -161,7 +161,7 @@ func (ix *Index) Update(w *persistence.Writes, key []byte, sh key.Shard, id key.
 }
 
 // Leave removes all entries of an instance that is deleted. It returns key, the room that it used.
-func (ix *Index) Leave(w *persistence.Writes, key []byte, sh key.Shard, id key.ID, of *statemachine.Instance) []byte {
+func (ix *Index) Leave(w *persistence.Batch, key []byte, sh key.Shard, id key.ID, of *statemachine.Instance) []byte {
 	for _, value := range ix.field.Keys(filter.Document{Public: of.Public, Private: of.Private}) {
 		key = ix.key(key[:0], sh, value, id)
 		w.Delete(key)
@@ -211,7 +211,7 @@ const kept indexState = "kept"
 
 func (s *inShards) init(store *persistence.Store) {
 	s.owed = map[key.Shard][]uint32{}
-	if !store.Alone() {
+	if !store.Standalone() {
 		s.checked = make([]atomic.Uint64, store.Shards())
 	}
 }

@@ -197,7 +197,7 @@ func TestARetirementWaitsForCommits(t *testing.T) {
 		if err := c.MayHave("plain", 1); !errors.Is(err, failure.ErrUnavailable) {
 			t.Errorf("a commit that begins meanwhile: got %v, want ErrUnavailable", err)
 		}
-		w := c.store.NewWritesIn(0, c.store.Epoch(0))
+		w := c.store.NewBatchIn(0, c.store.Epoch(0))
 		w.Add(key.Count(nil, 0, "plain", 1), 1)
 		c.store.Append(w, make(confirmation, 1))
 		c.EndCommit(commit)

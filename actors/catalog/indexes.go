@@ -38,7 +38,7 @@ func (c *Catalog) IndexesIn(sh key.Shard, epoch uint64, workflow string) ([]*Ind
 // published last, or that has it earlier than the leader before.
 func (c *Catalog) checkEpoch(sh key.Shard, epoch uint64) error {
 	s := &c.inShards
-	if c.store.Alone() || s.checked[sh].Load() == epoch {
+	if c.store.Standalone() || s.checked[sh].Load() == epoch {
 		return nil
 	}
 	if c.store.Epoch(sh) != epoch {
@@ -105,7 +105,7 @@ func (c *Catalog) removeRows(sh key.Shard, epoch uint64, dropped []uint32) (take
 	if len(dropped) == 0 {
 		return true
 	}
-	w := c.store.NewWritesIn(sh, epoch)
+	w := c.store.NewBatchIn(sh, epoch)
 	for _, number := range dropped {
 		w.Delete(key.IndexState(nil, sh, number))
 	}
@@ -198,7 +198,7 @@ func (c *Catalog) numbersIn(sh key.Shard) (map[uint32]bool, error) {
 	return numbers, errors.Join(entries.Err(), entries.Close())
 }
 
-func freeIn(w *persistence.Writes, sh key.Shard, number uint32) {
+func freeIn(w *persistence.Batch, sh key.Shard, number uint32) {
 	entries := key.IndexPrefix(nil, sh, number)
 	w.DeleteRange(entries, key.PrefixEnd(entries))
 	w.Delete(appendMark(nil, sh, number))
@@ -282,7 +282,7 @@ func (c *Catalog) indexSetLocked(rows storedIndexes) (Indexes, error) {
 // When it returns, what every commit wrote that looked at the set before is visible.
 func (c *Catalog) installIndexesLocked(rows storedIndexes, now Indexes) {
 	for _, row := range rows.Indexes {
-		if row.State != dropping && c.store.Alone() {
+		if row.State != dropping && c.store.Standalone() {
 			now.Find(row.Workflow, row.Path).whole.Store(row.State == whole)
 		}
 	}
@@ -356,7 +356,7 @@ func (c *Catalog) setIndexState(number uint32, from, to indexState) error {
 	if err != nil {
 		return err
 	}
-	w := c.store.NewWrites(key.Meta)
+	w := c.store.NewBatch(key.Meta)
 	w.Set(key.Setting(nil, indexesSetting), text)
 	if err := c.store.Commit(w); err != nil {
 		return fmt.Errorf("write indexes: %w", err)

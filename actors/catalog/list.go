@@ -100,7 +100,7 @@ func (c *Catalog) Text(workflow string, number uint64) (Text, error) {
 }
 
 func (c *Catalog) awaitNewest() error {
-	if c.store.Alone() {
+	if c.store.Standalone() {
 		return nil
 	}
 	c.publishing.Lock()
@@ -113,7 +113,7 @@ func (c *Catalog) awaitNewest() error {
 func (c *Catalog) beginEpochLocked() (epoch uint64, err error) {
 	epoch = c.store.Epoch(key.Meta)
 	switch {
-	case c.store.Alone():
+	case c.store.Standalone():
 		return epoch, nil
 	case epoch == 0:
 		return 0, failure.Elsewhere(uint16(key.Meta))

@@ -147,7 +147,7 @@ func TestOwnersOfARetiredVersion(t *testing.T) {
 // forget removes a version, and what the settings say of its workflow.
 func forget(t *testing.T, store *persistence.Store, workflow string, version uint64) {
 	t.Helper()
-	w := store.NewWrites(key.Meta)
+	w := store.NewBatch(key.Meta)
 	w.Delete(key.Definition(nil, workflow, version))
 	w.Set(key.Setting(nil, publishedSetting), []byte("{}"))
 	w.Set(key.Setting(nil, listedSetting), []byte("{}"))
@@ -168,7 +168,7 @@ func TestOwnersOfEarlierPrograms(t *testing.T) {
 	c.publishSingleAs(t, ann, door)
 	row, err := json.Marshal(stored{File: "body.yaml", Text: door})
 	must(t, err)
-	w := store.NewWrites(key.Meta)
+	w := store.NewBatch(key.Meta)
 	w.Delete(key.Setting(nil, ownersSetting))
 	w.Set(key.Definition(nil, "door", 1), row)
 	must(t, store.Commit(w))
@@ -188,7 +188,7 @@ func TestADamagedDefinitionKeepsItsOwners(t *testing.T) {
 	store := openStore(t)
 	c := openCatalog(t, store)
 	c.publishSingleAs(t, ann, numbered("1", "owners: {roles: [clerk]}\n"))
-	w := store.NewWrites(key.Meta)
+	w := store.NewBatch(key.Meta)
 	w.Set(key.Definition(nil, "door", 1), []byte("{"))
 	must(t, store.Commit(w))
 	c = openCatalog(t, store)

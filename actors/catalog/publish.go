@@ -53,7 +53,7 @@ func (c *Catalog) publishLocked(set []Source, prepare func([]Source) (*publicati
 		return nil, err
 	}
 	taken, err := c.writePublication(p, epoch, companions)
-	if err != nil && !c.store.Alone() {
+	if err != nil && !c.store.Standalone() {
 		return nil, fmt.Errorf("publish: %w", failure.OfStore(err))
 	}
 	if !taken {
@@ -172,7 +172,7 @@ func (c *Catalog) prepareOneLocked(p *publication, s *Source, key versionKey) er
 	reason := "has other content, and in a cluster a version never gets another"
 	if isGone {
 		reason = "was retired, and in a cluster its number cannot be used again"
-	} else if c.store.Alone() { // NB: else other nodes have instances and creates as well
+	} else if c.store.Standalone() { // NB: else other nodes have instances and creates as well
 		free, err := c.closeLocked(p, key)
 		if err != nil || free {
 			return err
@@ -205,7 +205,7 @@ func (c *Catalog) closeLocked(p *publication, key versionKey) (free bool, err er
 // writePublication stores what is new of the definitions, of what the set lists and of the companions, in one commit.
 // taken: the journal has it; with an error then it is not known whether it is durable.
 func (c *Catalog) writePublication(p *publication, epoch uint64, companions []Companion) (taken bool, err error) {
-	w := c.store.NewWritesIn(key.Meta, epoch)
+	w := c.store.NewBatchIn(key.Meta, epoch)
 	for k, value := range p.writes {
 		w.Set(key.Definition(nil, k.workflow, k.version), value)
 	}

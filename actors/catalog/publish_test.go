@@ -47,7 +47,7 @@ func TestAPinWhileAnUnreadableDefinitionIsPublishedAgain(t *testing.T) {
 	store := openStore(t)
 	c := openCatalog(t, store)
 	must(t, c.Publish(c.sources(t, plain)))
-	w := store.NewWrites(key.Meta)
+	w := store.NewBatch(key.Meta)
 	w.Set(key.Definition(nil, "plain", 1), []byte("no definition"))
 	must(t, store.Commit(w))
 	c = openCatalog(t, store)

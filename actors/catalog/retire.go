@@ -55,7 +55,7 @@ func (c *Catalog) bounded(owners map[string]ownership, k versionKey, now *curren
 // does not answer; failure.ErrNotFound, failure.ErrForbidden and those of Publish. Then nothing is changed.
 func (c *Catalog) Retire(ctx context.Context, workflow string, number uint64, by *identity.Principal) (retired []uint64, err error) {
 	retire := c.retireAlone
-	if !c.store.Alone() {
+	if !c.store.Standalone() {
 		retire = c.retireEverywhere
 	}
 	p, err := retire(ctx, workflow, number, by)
@@ -115,7 +115,7 @@ func (c *Catalog) prepareRetirementLocked(workflow string, number uint64, by *id
 	for _, version := range gone {
 		key := versionKey{workflow, version}
 		free := true
-		if c.store.Alone() { // NB: else all shards are asked
+		if c.store.Standalone() { // NB: else all shards are asked
 			free, err = c.closeLocked(p, key)
 		}
 		if err != nil {
@@ -217,7 +217,7 @@ func (c *Catalog) beginRetirement(workflow string, number uint64, by *identity.P
 }
 
 func (c *Catalog) putRetirementsLocked(epoch uint64, next *retirements) error {
-	w := c.store.NewWritesIn(key.Meta, epoch)
+	w := c.store.NewBatchIn(key.Meta, epoch)
 	if err := c.putSetting(w, retirementsSetting, next, false); err != nil {
 		w.Discard()
 		return failure.OfStore(err)
@@ -339,7 +339,7 @@ func (c *Catalog) raiseFloor(ctx context.Context, sh key.Shard, epoch, number ui
 		c.inShards.floors.Unlock()
 		return failure.Refuse(failure.ErrUnavailable, "the retirement is over")
 	}
-	w := c.store.NewWritesIn(sh, epoch)
+	w := c.store.NewBatchIn(sh, epoch)
 	w.Set(floorKey(sh), strconv.AppendUint(nil, number, 10))
 	done := make(confirmation, 1)
 	c.store.Append(w, done)

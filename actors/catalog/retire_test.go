@@ -37,7 +37,7 @@ func TestWhatNobodyUsesIsRetired(t *testing.T) {
 	c.retires(t, "a file of the home", root, "plain", 1, failure.ErrConflict)
 	c.retires(t, "a file of the home, as a whole", nil, "plain", 0, failure.ErrConflict)
 
-	w := store.NewWritesIn(0, store.Epoch(0))
+	w := store.NewBatchIn(0, store.Epoch(0))
 	count := key.Count(nil, 0, "door", 2)
 	w.Add(count, 1)
 	done := make(confirmation, 1)
@@ -56,7 +56,7 @@ func TestWhatNobodyUsesIsRetired(t *testing.T) {
 	if _, err := c.Find("door", 3); !errors.Is(err, failure.ErrNotFound) {
 		t.Errorf("a retired version: got %v, want ErrNotFound", err)
 	}
-	w = store.NewWritesIn(0, store.Epoch(0))
+	w = store.NewBatchIn(0, store.Epoch(0))
 	w.Add(count, -1)
 	store.Append(w, done)
 	must(t, <-done)
@@ -97,7 +97,7 @@ func TestAVersionOfAFileStays(t *testing.T) {
 	must(t, c.Publish(c.sources(t, doorThree)))
 	c = openCatalog(t, store)
 	c.retires(t, "its file is gone, too", root, "door", 2, nil, 2)
-	w := store.NewWrites(key.Meta)
+	w := store.NewBatch(key.Meta)
 	w.Delete(key.Setting(nil, olderSetting))
 	must(t, store.Commit(w))
 	c = openCatalog(t, store)

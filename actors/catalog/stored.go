@@ -194,7 +194,7 @@ func (c *Catalog) Find(workflow string, number uint64) (*statemachine.Definition
 func (c *Catalog) loadVersion(k versionKey) ([]byte, error) {
 	row := key.Definition(nil, k.workflow, k.version)
 	text, err := c.store.Load(row)
-	if !errors.Is(err, persistence.ErrNotFound) || c.store.Alone() {
+	if !errors.Is(err, persistence.ErrNotFound) || c.store.Standalone() {
 		return text, err
 	}
 	if c.awaitCurrent == nil {
@@ -261,7 +261,7 @@ func (c *Catalog) parse(text []byte) (*statemachine.Definition, error) {
 }
 
 // putSetting writes a setting as JSON unless the store has the same. empty: the value is the same as none.
-func (c *Catalog) putSetting(w *persistence.Writes, name string, value any, empty bool) error {
+func (c *Catalog) putSetting(w *persistence.Batch, name string, value any, empty bool) error {
 	text, err := json.Marshal(value)
 	if err != nil {
 		return err
@@ -342,7 +342,7 @@ func (c *Catalog) newPublication() *publication {
 
 func (c *Catalog) prepareIndexesLocked(p *publication) (err error) {
 	p.indexes, p.newIndexes = declaredIndexes(c.publishing.indexes, p.next)
-	if !c.store.Alone() {
+	if !c.store.Standalone() {
 		p.newIndexes = p.indexes.withoutDropped() || p.newIndexes
 	}
 	if p.newIndexes {

@@ -266,10 +266,10 @@ func TestAnOldFeedIsTrimmed(t *testing.T) {
 // TestAPageIsShortWhenTooMuchIsPassedOver: its cursor goes on behind what it has looked at.
 func TestAPageIsShortWhenTooMuchIsPassedOver(t *testing.T) {
 	h := start(t, workflow.Options{})
-	w := h.Store.NewWrites(0)
+	w := h.Store.NewBatch(0)
 	s := h.service(changefeed.Options{})
 	for n := range 20_001 {
-		w := h.Store.NewWrites(0)
+		w := h.Store.NewBatch(0)
 		s.Announce(w, &changefeed.Row{Workflow: "another", ID: key.ID{1}, Sequence: uint64(n + 1)}, nil)
 		h.Store.Append(w, ignore{})
 	}

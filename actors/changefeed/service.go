@@ -1,6 +1,6 @@
 // Package changefeed tells in order what instances went through, from rows in the store: over a restart, and on any
 // node. A row says that an instance of a workflow has a new history entry; the store gives it its place when the order
-// of the commits is known (persistence.Writes.Announce), so a reader that goes on behind its Cursor misses nothing, and
+// of the commits is known (persistence.Batch.Announce), so a reader that goes on behind its Cursor misses nothing, and
 // entries of one instance come in their order. What is older than Options.KeptFor, or beyond Options.RowsMax rows of a
 // shard, is removed; a cursor from before is ErrGone. Rights are those of now. DESIGN.md has the reasons.
 package changefeed
@@ -57,7 +57,7 @@ func (s *Service) Stop() { s.stop() }
 
 // Announce adds the row of a new entry to its commit, which is of the instance's shard. placed,
 // unless it is nil, has the row's place before the waiter of the commit is told anything;
-func (s *Service) Announce(w *persistence.Writes, of *Row, placed *key.FeedPlace) {
+func (s *Service) Announce(w *persistence.Batch, of *Row, placed *key.FeedPlace) {
 	var room [128]byte
 	w.Announce(s.o.Clock().UnixMilli(), of.appendValue(room[:0]), placed)
 }
@@ -79,7 +79,7 @@ func (s *Service) Now() (Cursor, error) {
 }
 
 func (s *Service) hasReplicas() error {
-	if s.o.Store.Alone() {
+	if s.o.Store.Standalone() {
 		return nil
 	}
 	for sh := range s.o.Store.Shards() {
@@ -295,7 +295,7 @@ func (s *Service) Trim() {
 		}
 		last, err := s.removable(sh)
 		if err == nil && last > 0 {
-			w := s.o.Store.NewWritesIn(sh, epoch)
+			w := s.o.Store.NewBatchIn(sh, epoch)
 			persistence.TrimFeed(w, last)
 			err = s.o.Store.Commit(w)
 		}

@@ -721,7 +721,7 @@ func storeWrite(t *testing.T, p *process, name string) error {
 	t.Helper()
 	for _, q := range p.w.nodes {
 		if epoch := q.store.Epoch(key.Meta); epoch != 0 {
-			writes := q.store.NewWritesIn(key.Meta, epoch)
+			writes := q.store.NewBatchIn(key.Meta, epoch)
 			writes.Set(key.Setting(nil, name), []byte("value"))
 			return q.append(t.Context(), writes)
 		}

@@ -58,7 +58,7 @@ func readDirectory(s *persistence.Store) (*directory, error) {
 	return d, nil
 }
 
-func (d *directory) put(w *persistence.Writes) error {
+func (d *directory) put(w *persistence.Batch) error {
 	text, err := json.Marshal(d)
 	if err == nil {
 		w.Set(key.Setting(nil, directorySetting), text)
@@ -97,7 +97,7 @@ func (n *Node) change(ctx context.Context, edit func(*directory) error) error {
 		}
 		return err
 	}
-	w := n.store.NewWritesIn(key.Meta, epoch)
+	w := n.store.NewBatchIn(key.Meta, epoch)
 	if err := d.put(w); err != nil {
 		w.Discard()
 		return err
@@ -115,7 +115,7 @@ func (n *Node) isOfAnother(d *directory) bool {
 	return err == nil && authority.Cluster() != n.identity.Cluster()
 }
 
-func (n *Node) append(ctx context.Context, w *persistence.Writes) error {
+func (n *Node) append(ctx context.Context, w *persistence.Batch) error {
 	done := make(outcome, 1)
 	n.store.Append(w, done)
 	select {

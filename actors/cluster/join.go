@@ -122,7 +122,7 @@ func Found(s *persistence.Store, dir, advertise string) (peer.NodeID, error) {
 	if err := save(dir, identity, d); err != nil {
 		return "", err
 	}
-	w := s.NewWrites(key.Meta)
+	w := s.NewBatch(key.Meta)
 	if err := d.put(w); err != nil {
 		w.Discard()
 		return "", err

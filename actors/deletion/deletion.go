@@ -40,7 +40,7 @@ func Refusal(of *statemachine.Instance) error {
 
 // Put writes the deletion into w, which is of the instance's shard. The errors are those of package failure; w is of no
 // use then.
-func (in *Instance) Put(w *persistence.Writes, store *persistence.Store) error {
+func (in *Instance) Put(w *persistence.Batch, store *persistence.Store) error {
 	if err := in.putDeliveries(w, store); err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (in *Instance) Put(w *persistence.Writes, store *persistence.Store) error {
 	return nil
 }
 
-func (in *Instance) putLists(w *persistence.Writes, store *persistence.Store) error {
+func (in *Instance) putLists(w *persistence.Batch, store *persistence.Store) error {
 	at := form.Spot{Shard: in.Shard, ID: in.ID, Made: in.State.CreatedAt.UnixMilli()}
 	if in.Form == nil {
 		return form.RemoveInstance(w, store, at)
@@ -79,7 +79,7 @@ func (in *Instance) putLists(w *persistence.Writes, store *persistence.Store) er
 }
 
 // putDeliveries removes the attempts of deliveries that wait: their keys begin with something else.
-func (in *Instance) putDeliveries(w *persistence.Writes, store *persistence.Store) error {
+func (in *Instance) putDeliveries(w *persistence.Batch, store *persistence.Store) error {
 	err := store.Scan(key.DeliveryPrefix(nil, in.Shard, in.ID), func(k, value []byte) error {
 		of, ok := key.ParseDelivery(k)
 		d, err := outbox.Parse(value)
@@ -97,7 +97,7 @@ const singlesMax = 1000
 
 var errEnough = errors.New("enough")
 
-func remove(w *persistence.Writes, store *persistence.Store, prefix []byte) error {
+func remove(w *persistence.Batch, store *persistence.Store, prefix []byte) error {
 	n := 0
 	err := store.Scan(prefix, func(key, _ []byte) error {
 		if n++; n > singlesMax {

@@ -248,7 +248,7 @@ type Spot struct {
 }
 
 // Put writes the rows of a form, and removes those that it had before as another version of itself; nil: it is new.
-func (r *Row) Put(w *persistence.Writes, at Spot, before *Form) {
+func (r *Row) Put(w *persistence.Batch, at Spot, before *Form) {
 	lists := listsOf[r.Kind]
 	key := func(list byte, when int64) []byte { return key.List(nil, at.Shard, list, r.By, when, at.ID) }
 	list := lists.of(&r.Form)
@@ -267,7 +267,7 @@ func (r *Row) Put(w *persistence.Writes, at Spot, before *Form) {
 }
 
 // Remove removes the rows of a form that is deleted.
-func (f *Form) Remove(w *persistence.Writes, at Spot) {
+func (f *Form) Remove(w *persistence.Batch, at Spot) {
 	lists := listsOf[f.Kind]
 	w.Delete(key.List(nil, at.Shard, lists.of(f), f.By, at.Made, at.ID))
 	if f.DoneAt != 0 {
@@ -379,7 +379,7 @@ func loadRow(from query.Loader, at Spot, by string) (*Form, error) {
 
 // Put writes the row as it is for an instance that is there now, if it has changed. One that was not looked up writes
 // none.
-func (c *CreatorRow) Put(w *persistence.Writes, at Spot, of *statemachine.Definition, in *statemachine.Instance) {
+func (c *CreatorRow) Put(w *persistence.Batch, at Spot, of *statemachine.Definition, in *statemachine.Instance) {
 	if c.by == "" {
 		return
 	}
@@ -403,7 +403,7 @@ func (c *CreatorRow) Put(w *persistence.Writes, at Spot, of *statemachine.Defini
 
 // RemoveInstance removes the row of an instance that is no form and is deleted. s has all that the instance has
 // written.
-func RemoveInstance(w *persistence.Writes, s *persistence.Store, at Spot) error {
+func RemoveInstance(w *persistence.Batch, s *persistence.Store, at Spot) error {
 	c := &CreatorRow{}
 	if err := c.Look(func() (*persistence.Store, error) { return s, nil }, at); err != nil || !c.has {
 		return err

@@ -29,7 +29,7 @@ func BenchmarkList(b *testing.B) {
 			if done {
 				f = f.Next([]byte(atEnd), true, time.UnixMilli(made+int64(n)), func() string { return "01ARZ3NDEKTSV4RRFFQ69G5FAV" })
 			}
-			w := store.NewWrites(store.ShardOf(id))
+			w := store.NewBatch(store.ShardOf(id))
 			row := Row{Form: f, WorkflowID: "leave-request", Nodes: "draft"}
 			row.Put(w, Spot{Shard: store.ShardOf(id), ID: id, Made: made + int64(n)}, nil)
 			store.Append(w, ignore{})

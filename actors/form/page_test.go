@@ -40,13 +40,13 @@ func newShelf(t testing.TB) *shelf {
 // put adds forms that were made from a time on, one each millisecond, and came to their end at another time; 0: never.
 func (s *shelf) put(t testing.TB, first, count int, made, done int64, name string) {
 	t.Helper()
-	writes := map[key.Shard]*persistence.Writes{}
+	writes := map[key.Shard]*persistence.Batch{}
 	for n := range count {
 		id := key.ID{1}
 		binary.BigEndian.PutUint64(id[8:], uint64(first+n))
 		sh := s.store.ShardOf(id)
 		if writes[sh] == nil {
-			writes[sh] = s.store.NewWrites(sh)
+			writes[sh] = s.store.NewBatch(sh)
 		}
 		of := leave()
 		of.Name = name
@@ -139,7 +139,7 @@ func TestAPageByTimeReadsWhatItShows(t *testing.T) {
 	spoil := func(list byte, made int64, n int, to []byte) {
 		id := key.ID{1}
 		binary.BigEndian.PutUint64(id[8:], uint64(n))
-		w := s.store.NewWrites(s.store.ShardOf(id))
+		w := s.store.NewBatch(s.store.ShardOf(id))
 		w.Set(key.List(nil, s.store.ShardOf(id), list, "john.doe", made, id), to)
 		if err := s.store.Commit(w); err != nil {
 			t.Fatal(err)

@@ -151,7 +151,7 @@ func TestWhatIsPublishedIsInUseOnEveryNodeWithinASecond(t *testing.T) {
 			}
 		}
 		took := c.nodes[1].took
-		w := c.nodes[0].Store.NewWrites(key.Meta)
+		w := c.nodes[0].Store.NewBatch(key.Meta)
 		w.Set(key.Setting(nil, "other"), nil)
 		c.must(c.nodes[0].Store.Commit(w))
 		clocktest.Advance(time.Second)

@@ -249,7 +249,7 @@ func (r *Replicated) makeFlowKey(epoch uint64) {
 	}
 	k := make([]byte, 32)
 	_, _ = rand.Read(k) // crypto/rand never returns an error; it ends the program
-	w := store.NewWritesIn(key.Meta, epoch)
+	w := store.NewBatchIn(key.Meta, epoch)
 	w.Set(row, k)
 	store.Append(w, confirmation(func(err error) {
 		if err != nil {

@@ -208,8 +208,8 @@ func (w *writer) setPassword(p *newPassword, done chan<- error) {
 
 // Store is what the service needs of the store, which *persistence.Store has.
 type Store interface {
-	NewWrites(key.Shard) *persistence.Writes
-	Append(*persistence.Writes, persistence.Waiter) (applied bool)
+	NewBatch(key.Shard) *persistence.Batch
+	Append(*persistence.Batch, persistence.Waiter) (applied bool)
 	Barrier(persistence.Waiter)
 	Scan(prefix []byte, visit func(key, value []byte) error) error
 }
@@ -221,12 +221,12 @@ func (l storeLedger) append(rows []row, done func(error)) {
 		l.store.Barrier(confirmation(done))
 		return
 	}
-	w := l.store.NewWrites(key.Meta)
+	w := l.store.NewBatch(key.Meta)
 	fill(w, rows)
 	l.store.Append(w, confirmation(done))
 }
 
-func fill(w *persistence.Writes, rows []row) {
+func fill(w *persistence.Batch, rows []row) {
 	for _, r := range rows {
 		key := key.Credential(nil, letter(r.kind), r.id)
 		if r.value == nil {
@@ -258,7 +258,7 @@ func (l epochLedger) append(rows []row, done func(error)) {
 		l.store.BarrierIn(key.Meta, l.epoch, confirmation(done))
 		return
 	}
-	w := l.store.NewWritesIn(key.Meta, l.epoch)
+	w := l.store.NewBatchIn(key.Meta, l.epoch)
 	fill(w, rows)
 	l.store.Append(w, confirmation(done))
 }

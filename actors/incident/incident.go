@@ -321,7 +321,7 @@ func (s *Service) flush(ctx context.Context) {
 // Put adds failures to the incidents of a shard that is led here, else failure.ErrElsewhere. It returns when they are
 // durable.
 func (s *Service) Put(ctx context.Context, shard uint16, rows []Row) error {
-	return s.change(ctx, key.Shard(shard), func(w *persistence.Writes, sh key.Shard) error {
+	return s.change(ctx, key.Shard(shard), func(w *persistence.Batch, sh key.Shard) error {
 		there, err := s.load(sh)
 		for k := range rows {
 			if err == nil {
@@ -350,7 +350,7 @@ func (s *Service) load(sh key.Shard) (out []kept, err error) {
 	return out, failure.OfStore(err)
 }
 
-func put(w *persistence.Writes, sh key.Shard, there []kept, r *Row) ([]kept, error) {
+func put(w *persistence.Batch, sh key.Shard, there []kept, r *Row) ([]kept, error) {
 	r.bound()
 	name := r.name()
 	at := slices.IndexFunc(there, func(k kept) bool {
@@ -401,7 +401,7 @@ func (s *Service) Change(ctx context.Context, id string, kind Kind, drop bool) e
 	if !ok {
 		return failure.ErrNotFound
 	}
-	return s.change(ctx, s.o.Store.ShardOf(name), func(w *persistence.Writes, sh key.Shard) error {
+	return s.change(ctx, s.o.Store.ShardOf(name), func(w *persistence.Batch, sh key.Shard) error {
 		key := key.Incident(nil, sh, name, sequence, number)
 		if _, err := s.o.Store.Load(key); errors.Is(err, persistence.ErrNotFound) {
 			return failure.ErrNotFound
@@ -414,7 +414,7 @@ func (s *Service) Change(ctx context.Context, id string, kind Kind, drop bool) e
 }
 
 // All that was written before is visible to fill.
-func (s *Service) change(ctx context.Context, sh key.Shard, fill func(*persistence.Writes, key.Shard) error) error {
+func (s *Service) change(ctx context.Context, sh key.Shard, fill func(*persistence.Batch, key.Shard) error) error {
 	epoch := s.o.Store.Epoch(sh)
 	if epoch == 0 {
 		return failure.Elsewhere(uint16(sh))
@@ -427,7 +427,7 @@ func (s *Service) change(ctx context.Context, sh key.Shard, fill func(*persisten
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	w := s.o.Store.NewWritesIn(sh, epoch)
+	w := s.o.Store.NewBatchIn(sh, epoch)
 	err := s.o.Store.AwaitVisibleIn(sh, epoch)
 	if err == nil {
 		err = fill(w, sh)

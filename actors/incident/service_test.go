@@ -201,7 +201,7 @@ func TestTheEndDoesNotWaitForEachShard(t *testing.T) {
 func TestAnUnreadableRowIsReplaced(t *testing.T) {
 	on(t, func(t *testing.T, s *Service, o Options) {
 		r := failed("w", 1, 5)
-		w := o.Store.NewWritesIn(0, o.Store.Epoch(0))
+		w := o.Store.NewBatchIn(0, o.Store.Epoch(0))
 		w.Set(key.Incident(nil, 0, r.name(), 1, 2), []byte("no row"))
 		if err := o.Store.Commit(w); err != nil {
 			t.Fatal(err)

@@ -187,7 +187,7 @@ func (c *Call) Committed(err error) {
 	} else {
 		c.activation.uncommitted.Add(-1)
 	}
-	if err != nil && !c.activation.lead.Store.Alone() {
+	if err != nil && !c.activation.lead.Store.Standalone() {
 		c.endCommit()                    // NB: if the next leader has it all the same, it stands before all that this one may write
 		if c.activation.lead.IsStale() { // NB: else it was refused here, and earlier ones may be on their way
 			c.activation.lead.End()

@@ -15,10 +15,10 @@ import (
 
 // CreateUnasked is the request of that. Its actor is new. done is called when it is known what became of it.
 type CreateUnasked struct {
-	Turn   *pace.Turn                // nil: nobody is asked to rest behind it
-	Of     statemachine.Creation     // without ID and Now
-	Writes func(*persistence.Writes) // what else is in the commit; nil: nothing
-	May    func() error              // asked before it is created; nil: nobody is
+	Turn   *pace.Turn               // nil: nobody is asked to rest behind it
+	Of     statemachine.Creation    // without ID and Now
+	Writes func(*persistence.Batch) // what else is in the commit; nil: nothing
+	May    func() error             // asked before it is created; nil: nobody is
 	Done   func()
 }
 

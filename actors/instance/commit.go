@@ -38,7 +38,7 @@ type change struct {
 	// decided are tasks that the caller has brought on.
 	decided []statemachine.Task
 	// writes adds what else is in the commit. Nil: nothing.
-	writes func(*persistence.Writes)
+	writes func(*persistence.Batch)
 	// drafts are the keys of drafts that go.
 	drafts [][]byte
 }
@@ -124,14 +124,14 @@ func (i *Actor) commit(c *Call, ch *change, withHistory bool) (err error) {
 }
 
 // countVersion changes how many instances have the version of this one.
-func (i *Actor) countVersion(w *persistence.Writes, by int64) {
+func (i *Actor) countVersion(w *persistence.Batch, by int64) {
 	i.scratch = key.Count(i.scratch[:0], i.shard, i.workflowID, i.of.Version)
 	w.Add(i.scratch, by)
 }
 
 // putEntry writes one history entry, has it told to those who watch when it is
 // durable, and returns the history with it: before is the one without.
-func (i *Actor) putEntry(w *persistence.Writes, c *Call, ch *change, before history.Joined) history.Joined {
+func (i *Actor) putEntry(w *persistence.Batch, c *Call, ch *change, before history.Joined) history.Joined {
 	e := &ch.entry
 	value := e.AppendJSON(make([]byte, history.HeadBytes, 256))
 	shown := value[history.HeadBytes:]
@@ -153,7 +153,7 @@ func (i *Actor) putEntry(w *persistence.Writes, c *Call, ch *change, before hist
 }
 
 // putIndexes writes what a step changes in the declared indexes.
-func (i *Actor) putIndexes(w *persistence.Writes, indexes []*catalog.Index, created bool, before *statemachine.Instance) {
+func (i *Actor) putIndexes(w *persistence.Batch, indexes []*catalog.Index, created bool, before *statemachine.Instance) {
 	switch {
 	case created:
 		before = nil
@@ -165,7 +165,7 @@ func (i *Actor) putIndexes(w *persistence.Writes, indexes []*catalog.Index, crea
 	}
 }
 
-func (i *Actor) putRecord(w *persistence.Writes) {
+func (i *Actor) putRecord(w *persistence.Batch) {
 	key := key.Record(i.scratch[:0], i.shard, i.workflowID, i.id)
 	both := i.of.AppendRecord(key, &i.state, i.chain, i.attachment)
 	w.Set(both[:len(key)], both[len(key):])
@@ -174,7 +174,7 @@ func (i *Actor) putRecord(w *persistence.Writes) {
 
 // putNodes writes the node index: rows of positions that were left go, rows of
 // new ones come.
-func (i *Actor) putNodes(w *persistence.Writes, before []statemachine.Position) {
+func (i *Actor) putNodes(w *persistence.Batch, before []statemachine.Position) {
 	after := i.of.Positions(&i.state)
 	for _, p := range before {
 		if !slices.Contains(after, p) {
@@ -196,7 +196,7 @@ func (i *Actor) nodeKey(p statemachine.Position) []byte {
 
 // putReply remembers the answer under the request's idempotency key. A create's
 // row stands outside the instance, because a retry does not know its id.
-func (i *Actor) putReply(w *persistence.Writes, ch *change, reply *message.Reply) {
+func (i *Actor) putReply(w *persistence.Batch, ch *change, reply *message.Reply) {
 	scope := i.id
 	if ch.created {
 		scope = key.ID{}

@@ -116,7 +116,7 @@ func (i *Actor) settle(room *[]byte) {
 func (i *Actor) run(c *Call) error {
 	if c.recipient != nil {
 		var turn message.Turn
-		if !i.env.Store.Alone() {
+		if !i.env.Store.Standalone() {
 			turn = message.Turn{Shard: uint16(i.shard), Life: i.activation}
 		}
 		if err := c.recipient.Begin(turn); err != nil {
@@ -203,17 +203,17 @@ func (i *Actor) deliver(c *Call, reply *message.Reply) {
 // isConfirmed reports whether what the instance is like may be shown as it is: all of it is
 // durable, and no other node can have changed it.
 func (i *Actor) isConfirmed() bool {
-	return i.activation.uncommitted.Load() == 0 && i.env.Store.Alone()
+	return i.activation.uncommitted.Load() == 0 && i.env.Store.Standalone()
 }
 
 // writes begins a set of changes.
-func (i *Actor) writes() *persistence.Writes {
-	return i.env.Store.NewWritesIn(i.shard, i.activation.lead.Epoch)
+func (i *Actor) writes() *persistence.Batch {
+	return i.env.Store.NewBatchIn(i.shard, i.activation.lead.Epoch)
 }
 
 // handOver gives the journal a batch, and the reply that leaves when it is durable. taken is
 // false when nothing was written; the call is answered even then.
-func (i *Actor) handOver(w *persistence.Writes, c *Call, reply *message.Reply) (taken bool) {
+func (i *Actor) handOver(w *persistence.Batch, c *Call, reply *message.Reply) (taken bool) {
 	c.prepared = reply
 	i.activation.uncommitted.Add(1)
 	if taken = i.env.Store.Append(w, c); !taken {

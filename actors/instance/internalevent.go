@@ -33,7 +33,7 @@ func (req FireTimer) run(i *Actor, c *Call) error {
 
 // commitInternal commits the event that nobody sent, with writes. One that has failed becomes an incident: failed
 // returns the instance with it.
-func (i *Actor) commitInternal(c *Call, result statemachine.Result, err error, writes func(*persistence.Writes), failed func() (statemachine.Instance, error)) error {
+func (i *Actor) commitInternal(c *Call, result statemachine.Result, err error, writes func(*persistence.Batch), failed func() (statemachine.Instance, error)) error {
 	if err == nil {
 		if err = i.mayAdd(&result); err == nil {
 			return i.commitResult(c, &result, writes, i.paced(&result))
@@ -79,7 +79,7 @@ func (i *Actor) mayAdd(result *statemachine.Result) error {
 
 // commitResult commits the step of an event that nobody sent.
 // What it sends out leaves after a delay.
-func (i *Actor) commitResult(c *Call, result *statemachine.Result, writes func(*persistence.Writes), delay time.Duration) error {
+func (i *Actor) commitResult(c *Call, result *statemachine.Result, writes func(*persistence.Batch), delay time.Duration) error {
 	ch := &change{next: result.Instance, caller: statemachine.System, out: result.Deliveries, delay: delay, writes: writes}
 	if result.Outcome != statemachine.Ignored {
 		ch.entry, ch.hasEntry = result.Entry, true
@@ -175,7 +175,7 @@ func (i *Actor) hearRefusal(c *Call, o *outbox.Outcome, stored []byte) error {
 }
 
 // hearNotice takes what has become of a child, in one commit with writes.
-func (i *Actor) hearNotice(c *Call, part statemachine.ElementID, failed bool, brought data.Value, writes func(*persistence.Writes)) error {
+func (i *Actor) hearNotice(c *Call, part statemachine.ElementID, failed bool, brought data.Value, writes func(*persistence.Batch)) error {
 	now := i.env.Clock()
 	result, err := i.of.Callback(&i.state, part, failed, brought, now)
 	return i.commitInternal(c, result, err, writes, func() (statemachine.Instance, error) {

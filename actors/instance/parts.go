@@ -17,7 +17,7 @@ import (
 )
 
 // putOut writes what a step sends out.
-func (i *Actor) putOut(w *persistence.Writes, c *Call, outs []statemachine.Delivery, delay time.Duration) {
+func (i *Actor) putOut(w *persistence.Batch, c *Call, outs []statemachine.Delivery, delay time.Duration) {
 	n := c.withNews()
 	n.sentAt = i.env.Clock().Add(delay) // NB: the time of the entry may be ahead of a clock that was set back
 	outbox.Put(w, outbox.Origin{
@@ -31,7 +31,7 @@ func (i *Actor) putOut(w *persistence.Writes, c *Call, outs []statemachine.Deliv
 }
 
 // putTimers writes what a step changes in the timers of the instance.
-func (i *Actor) putTimers(w *persistence.Writes, c *Call, ch *change, ended, begun []statemachine.Timer) {
+func (i *Actor) putTimers(w *persistence.Batch, c *Call, ch *change, ended, begun []statemachine.Timer) {
 	i.env.Incidents.LogFailed(i.of, i.workflowID, i.id, ch.fault, begun)
 	c.withNews().began = timer.Put(w, &timer.Origin{
 		Shard: i.shard, Workflow: i.workflowID, Instance: i.id, At: i.env.Clock(), Fault: ch.fault, Of: i.of,
@@ -39,7 +39,7 @@ func (i *Actor) putTimers(w *persistence.Writes, c *Call, ch *change, ended, beg
 }
 
 // putTasks writes what a step changes in the tasks of the instance. before is its definition until now, and was what it was.
-func (i *Actor) putTasks(w *persistence.Writes, c *Call, ch *change, before *statemachine.Definition, was *statemachine.Instance, ended, begun []statemachine.Task) (changed bool) {
+func (i *Actor) putTasks(w *persistence.Batch, c *Call, ch *change, before *statemachine.Definition, was *statemachine.Instance, ended, begun []statemachine.Task) (changed bool) {
 	if len(ended)+len(begun) == 0 {
 		return false
 	}
@@ -54,7 +54,7 @@ func (i *Actor) putTasks(w *persistence.Writes, c *Call, ch *change, before *sta
 
 // tellTasks has those who watch told of a change when it is durable. In a cluster they get what becomes visible in the replicas.
 func (i *Actor) tellTasks(c *Call, change *task.Change) {
-	if i.env.Store.Alone() && i.env.Tasks.IsWatched() {
+	if i.env.Store.Standalone() && i.env.Tasks.IsWatched() {
 		c.withNews().tasks = change
 	}
 }
@@ -94,7 +94,7 @@ func (i *Actor) setForm(attachment []byte) error {
 // putForm brings the form up to date with the present state, and writes the row
 // of its owner's list where that changes. statesBefore are the positions that
 // there were. It comes before putRecord, which writes the form itself.
-func (i *Actor) putForm(w *persistence.Writes, ch *change, statesBefore []byte) {
+func (i *Actor) putForm(w *persistence.Batch, ch *change, statesBefore []byte) {
 	created := ch.form
 	if created == nil && i.form == nil {
 		return

@@ -56,7 +56,7 @@ func (i *Actor) putHistory(r *message.Reply) error {
 // forgetKeys removes old idempotency rows of the instance in the same batch, at
 // a cost that is small over many events: it looks at the first event with a key after
 // each waking, and then when the number of rows has doubled since it last looked.
-func (i *Actor) forgetKeys(w *persistence.Writes) {
+func (i *Actor) forgetKeys(w *persistence.Batch) {
 	if i.keyRows++; i.keyRows < i.keyRowsLook {
 		return
 	}

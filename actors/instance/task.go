@@ -77,7 +77,7 @@ func (i *Actor) commitActivity(c *Call, ch *change, row *activity.Row) error {
 		return err
 	}
 	more := ch.writes
-	ch.writes = func(w *persistence.Writes) {
+	ch.writes = func(w *persistence.Batch) {
 		w.Set(key.Activity(nil, i.shard, i.id, i.state.Sequence, number), row.Append(nil))
 		if more != nil {
 			more(w)
@@ -124,7 +124,7 @@ func (req AddComment) run(i *Actor, c *Call) error {
 		}
 	}
 	*req.Row = row
-	return i.commitActivity(c, &change{next: i.state, caller: row.User, writes: func(w *persistence.Writes) {
+	return i.commitActivity(c, &change{next: i.state, caller: row.User, writes: func(w *persistence.Batch) {
 		if req.Retry.Key != "" {
 			i.forgetKeys(w)
 			first := retry.First{Fingerprint: req.Retry.Fingerprint, Instance: i.id, Sequence: i.state.Sequence, At: row.At.UnixMilli()}

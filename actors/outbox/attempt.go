@@ -146,7 +146,7 @@ func (s *Service) rulesOf(key key.Delivery, row *Delivery) (*statemachine.Webhoo
 }
 
 // Remove removes the rows of a delivery as they were written.
-func Remove(w *persistence.Writes, sh key.Shard, k key.Delivery, d *Delivery) {
+func Remove(w *persistence.Batch, sh key.Shard, k key.Delivery, d *Delivery) {
 	if d.State == Pending {
 		w.Delete(key.Attempt(nil, sh, d.Workflow, d.Next.UnixMilli(), k))
 	}
@@ -161,7 +161,7 @@ type written struct {
 	after  *Delivery // nil: it is gone
 }
 
-func (c *written) put(w *persistence.Writes) {
+func (c *written) put(w *persistence.Batch) {
 	Remove(w, c.shard, c.key, c.before)
 	if c.after == nil {
 		return
@@ -181,7 +181,7 @@ func (s *Service) write(c *written, event statemachine.EventName, brought data.V
 }
 
 func (s *Service) remove(c *written) error {
-	w := s.o.Store.NewWritesIn(c.shard, c.epoch)
+	w := s.o.Store.NewBatchIn(c.shard, c.epoch)
 	Remove(w, c.shard, c.key, c.before)
 	return s.o.Store.Commit(w)
 }

@@ -106,7 +106,7 @@ func Parse(stored []byte) (*Delivery, error) {
 }
 
 // Put writes what an event sends out, into the commit of that event.
-func Put(w *persistence.Writes, of Origin, outs []statemachine.Delivery) {
+func Put(w *persistence.Batch, of Origin, outs []statemachine.Delivery) {
 	for i := range outs {
 		out := &outs[i]
 		d := Delivery{

@@ -16,7 +16,7 @@ import (
 // messages writes what instances of a workflow, as many as are asked for, tell their children, and says so.
 func (s *sendings) messages(t *testing.T, workflow string, first, n byte) {
 	t.Helper()
-	w, now := s.store.NewWrites(s.shard), time.Now()
+	w, now := s.store.NewBatch(s.shard), time.Now()
 	for i := range n {
 		outbox.Put(w, outbox.Origin{Shard: s.shard, Workflow: workflow, Version: 1, Instance: key.ID{first + i}, Sequence: 1, At: now, Due: now},
 			[]statemachine.Delivery{{End: &statemachine.ChildEnd{}}})

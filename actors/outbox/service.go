@@ -79,8 +79,8 @@ type Outcome struct {
 	Key      key.Delivery
 	Event    statemachine.EventName // empty: there is nothing to hear, Writes is all
 	Data     data.Value
-	Refused  string                    // with a message to another instance: why it will never be carried out
-	Writes   func(*persistence.Writes) // Writes adds what the outcome changes in the outbox
+	Refused  string                   // with a message to another instance: why it will never be carried out
+	Writes   func(*persistence.Batch) // Writes adds what the outcome changes in the outbox
 }
 
 // Service sends what the instances of all shards that are led here send out.

@@ -68,7 +68,7 @@ func startSendings(t *testing.T) *sendings {
 			return outbox.Answer{}
 		},
 		Tell: func(o *outbox.Outcome, done func(error)) {
-			w := s.store.NewWrites(s.shard)
+			w := s.store.NewBatch(s.shard)
 			o.Writes(w)
 			done(s.store.Commit(w))
 		},
@@ -79,7 +79,7 @@ func startSendings(t *testing.T) *sendings {
 
 // mail writes a mail of an instance, and says so; committed gets what became of it.
 func (s *sendings) mail(of byte, due time.Time) (committed chan error) {
-	w := s.store.NewWrites(s.shard)
+	w := s.store.NewBatch(s.shard)
 	outbox.Put(w, outbox.Origin{Shard: s.shard, Workflow: "w", Version: 1, Instance: key.ID{of}, Sequence: 1, At: due, Due: due}, []statemachine.Delivery{{To: []string{"a@example.org"}, Text: "x"}})
 	committed = make(chan error, 1)
 	go func() { committed <- s.store.Commit(w) }()
@@ -154,7 +154,7 @@ func TestAWishThatPanicsIsAnswered(t *testing.T) {
 		defer s.stop(t)
 		s.shard = s.store.ShardOf(key.ID{1})
 		due := time.Now().Add(time.Hour)
-		w := s.store.NewWrites(s.shard)
+		w := s.store.NewBatch(s.shard)
 		outbox.Put(w, outbox.Origin{Shard: s.shard, Workflow: "w", Version: 1, Instance: key.ID{1}, Sequence: 1, At: due, Due: due}, []statemachine.Delivery{{Webhook: "hook"}})
 		if err := s.store.Commit(w); err != nil {
 			t.Fatal(err)

@@ -285,7 +285,7 @@ func (q *query) openSnapshot() {
 
 // askShards adds the indexes that are whole in the snapshot, in a cluster, where the shards say so.
 func (q *query) askShards() error {
-	if q.service.o.Store.Alone() {
+	if q.service.o.Store.Standalone() {
 		return nil
 	}
 	for _, ix := range q.indexes {

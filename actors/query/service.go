@@ -112,7 +112,7 @@ type current struct {
 
 // newCurrent returns nil for a store that stands alone: it always is current.
 func newCurrent(ctx context.Context, o *Options) *current {
-	if o.Current == nil || o.Store.Alone() {
+	if o.Current == nil || o.Store.Standalone() {
 		return nil
 	}
 	c := &current{of: o.Store}

@@ -82,7 +82,7 @@ func (s *Service) plan(e *entry, sc *statemachine.Schedule) error {
 
 // After an error it must be read.
 func (s *Service) write(e *entry, r *row) error {
-	w := s.o.Store.NewWritesIn(e.shard, e.epoch)
+	w := s.o.Store.NewBatchIn(e.shard, e.epoch)
 	w.Set(key.Schedule(nil, e.shard, e.name.workflow, e.name.schedule), r.append(nil))
 	err := failure.OfStore(s.o.Store.Commit(w))
 	if e.row = r; err != nil {
@@ -141,7 +141,7 @@ func (s *Service) create(e *entry, sc *statemachine.Schedule, at time.Time, id k
 	e.epoch = 0 // NB: when it panics, the row must be read
 	err = s.o.Create(&Creation{
 		Workflow: e.name.workflow, Schedule: sc, ID: id, At: at,
-		Writes: func(w *persistence.Writes) {
+		Writes: func(w *persistence.Batch) {
 			w.Set(key.Schedule(nil, e.shard, e.name.workflow, e.name.schedule), next.append(nil))
 		},
 	})

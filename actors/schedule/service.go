@@ -50,8 +50,8 @@ type Creation struct {
 	Workflow string
 	Schedule *statemachine.Schedule
 	ID       key.ID
-	At       time.Time                 // for which it is due
-	Writes   func(*persistence.Writes) // Writes adds what becomes of the schedule
+	At       time.Time                // for which it is due
+	Writes   func(*persistence.Batch) // Writes adds what becomes of the schedule
 }
 
 // Service runs the schedules of all shards that are led here.

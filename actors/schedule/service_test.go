@@ -93,7 +93,7 @@ func (b *bench) make(c *schedule.Creation) error {
 	if err := create(c); err != nil {
 		return err
 	}
-	w := b.store.NewWrites(b.store.ShardOf(c.ID))
+	w := b.store.NewBatch(b.store.ShardOf(c.ID))
 	c.Writes(w)
 	if err := b.store.Commit(w); err != nil {
 		return err

@@ -246,7 +246,7 @@ type Origin struct {
 
 // Put writes what a step changes in the tasks of its instance, into its commit: those that have ended, that have begun, and which of the
 // ended ones the user has decided.
-func Put(w *persistence.Writes, of *Origin, ended, begun, decided []statemachine.Task, text func(*statemachine.Task) statemachine.TaskText) {
+func Put(w *persistence.Batch, of *Origin, ended, begun, decided []statemachine.Task, text func(*statemachine.Task) statemachine.TaskText) {
 	for i := range ended {
 		of.eachRow(of.Before, &ended[i], w.Delete)
 		w.Delete(of.key(ended[i].ID))
@@ -263,7 +263,7 @@ func Put(w *persistence.Writes, of *Origin, ended, begun, decided []statemachine
 }
 
 // Remove removes the rows of an instance from all worklists: those of its open tasks, and of those that were decided.
-func (of *Origin) Remove(w *persistence.Writes, store *persistence.Store, open []statemachine.Task) error {
+func (of *Origin) Remove(w *persistence.Batch, store *persistence.Store, open []statemachine.Task) error {
 	for i := range open {
 		of.eachRow(of.Before, &open[i], w.Delete)
 	}

@@ -370,7 +370,7 @@ type Origin struct {
 }
 
 // Put writes what an event changes in the timers of its instance, into the commit of that event.
-func Put(w *persistence.Writes, of *Origin, ended, begun []statemachine.Timer) (first time.Time) {
+func Put(w *persistence.Batch, of *Origin, ended, begun []statemachine.Timer) (first time.Time) {
 	for _, t := range ended {
 		stays := t.Failed && slices.ContainsFunc(begun, func(next statemachine.Timer) bool { return next.Failed && next.ID == t.ID })
 		if !stays {

@@ -68,7 +68,7 @@ func (s *Service) Stopped() context.Context { return s.stopped }
 // Feeds lists the feeds that an instance's next entry goes to, when it is durable. In a cluster there are none: there
 // the feeds get what becomes visible in the replicas of this node.
 func (s *Service) Feeds(workflow string, id key.ID) []*Feed {
-	if !s.o.Store.Alone() {
+	if !s.o.Store.Standalone() {
 		return nil
 	}
 	return s.feeds.of(workflow, id)

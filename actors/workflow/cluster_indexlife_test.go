@@ -226,7 +226,7 @@ func TestABuildThatIsCutOffIsDoneByTheNextLeader(t *testing.T) {
 func TestIndexesOfAClusterThatIsFoundAgain(t *testing.T) {
 	failOn(t, onIndexCluster(t, nil, func(c *indexCluster) {
 		c.awaitFinished()
-		w := c.nodes[0].Store.NewWrites(0) // as if Meta had lost what declared it
+		w := c.nodes[0].Store.NewBatch(0) // as if Meta had lost what declared it
 		w.Set(key.IndexState(nil, 0, 2), []byte("whole"))
 		w.Set(key.Index(nil, 0, 2, []byte("\x01old"), key.ID{1}), nil)
 		c.must(c.nodes[0].Store.Commit(w))
@@ -235,7 +235,7 @@ func TestIndexesOfAClusterThatIsFoundAgain(t *testing.T) {
 		for _, n := range c.nodes {
 			n.stop()
 		}
-		c.must(left.FoundAgain())
+		c.must(left.Recover())
 		c.must(left.Open())
 		left.serve()
 		c.nodes = []*clusterNode{left}

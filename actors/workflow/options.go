@@ -127,7 +127,7 @@ func (o *Options) Validate() error {
 		}
 	}
 	require(o.Store != nil, "Store is missing")
-	require(o.Store == nil || o.Store.Alone() || o.Current != nil, "Current is missing")
+	require(o.Store == nil || o.Store.Standalone() || o.Current != nil, "Current is missing")
 	require(o.System != nil, "System is missing")
 	require(o.Catalog != nil, "Catalog is missing")
 	require(o.IdleAfter > 0 && o.ReplyWaitMax > 0 && o.QueryTimeMax > 0, "durations must be positive")

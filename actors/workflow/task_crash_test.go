@@ -112,16 +112,16 @@ func TestALostRowOfATaskIsNoticed(t *testing.T) {
 		if k.Table != "work" && k.Table != "task" || k.ID == (key.ID{}) { // the mark of a shard says nothing of a task
 			return
 		}
-		change := func(apply func(*persistence.Writes)) {
-			w := h.Store.NewWrites(k.Shard)
+		change := func(apply func(*persistence.Batch)) {
+			w := h.Store.NewBatch(k.Shard)
 			apply(w)
 			h.Must(h.Store.Commit(w))
 		}
-		change(func(w *persistence.Writes) { w.Delete(text) })
+		change(func(w *persistence.Batch) { w.Delete(text) })
 		if len(workRowFaults(t, h)) == 0 {
 			t.Errorf("%s was lost, and nobody noticed", k)
 		}
-		change(func(w *persistence.Writes) { w.Set(text, value) })
+		change(func(w *persistence.Batch) { w.Set(text, value) })
 		checkWorkRows(t, h)
 	})
 }

@@ -105,7 +105,7 @@ func TestRunningTimersAreListed(t *testing.T) {
 		clocktest.Advance(2 * time.Minute)
 		lost := strings.Fields(due[5])
 		damaged, _ := instanceid.Parse(lost[2])
-		w := h.Store.NewWrites(h.Store.ShardOf(damaged))
+		w := h.Store.NewBatch(h.Store.ShardOf(damaged))
 		w.Set(key.Record(nil, h.Store.ShardOf(damaged), lost[1], damaged), []byte("damaged"))
 		h.Must(h.Store.Commit(w))
 		due = slices.Delete(due, 5, 6)

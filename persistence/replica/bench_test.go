@@ -48,7 +48,7 @@ func commitAll(b *testing.B, stores []*persistence.Store, writers int) {
 					b.Error("nobody leads")
 					return
 				}
-				writes := s.NewWrites(sh)
+				writes := s.NewBatch(sh)
 				for row := range uint64(4) {
 					writes.Set(key.Entry(nil, sh, id, uint64(n)<<2|row), value)
 				}

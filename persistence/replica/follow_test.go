@@ -60,7 +60,7 @@ func TestWhoComesLateIsToldWhatIsLed(t *testing.T) {
 		if want := []string{fmt.Sprintf("led 0 in %d", epochs[0]), fmt.Sprintf("led %d in %d", key.Meta, epochs[key.Meta])}; !slices.Equal(got, want) {
 			t.Errorf("the leader's part was told %q, want %q", got, want)
 		}
-		w := first.NewWrites(key.Meta)
+		w := first.NewBatch(key.Meta)
 		w.Set(key.Setting(nil, "any"), []byte("value"))
 		if err := storeWrites(first, w); err != nil {
 			t.Fatal(err)
@@ -97,7 +97,7 @@ func startCluster(t *testing.T, nodes, shards int) *replicatest.Cluster {
 	return c
 }
 
-func storeWrites(s *persistence.Store, w *persistence.Writes) error {
+func storeWrites(s *persistence.Store, w *persistence.Batch) error {
 	done := make(committed, 1)
 	s.Append(w, done)
 	return <-done

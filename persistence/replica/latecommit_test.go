@@ -23,7 +23,7 @@ func TestEntriesOfAnEarlierLeaderAreNotApplied(t *testing.T) {
 		group := was.Store.Replica(0)
 		key := func(n byte) []byte { return key.Record(nil, 0, "w", key.ID{n}) }
 		write := func(n byte) error {
-			w := was.Store.NewWritesIn(0, was.Store.Epoch(0))
+			w := was.Store.NewBatchIn(0, was.Store.Epoch(0))
 			w.Set(key(n), nil)
 			return storeWrites(was.Store, w)
 		}

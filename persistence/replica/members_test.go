@@ -208,7 +208,7 @@ func TestAShardThatWasBeingCopiedIsMissing(t *testing.T) {
 		c.nodes = []*node{fresh}
 		for sh := range fresh.store.AllShards() {
 			c.leader(sh)
-			w := fresh.store.NewWritesIn(sh, fresh.store.Epoch(sh))
+			w := fresh.store.NewBatchIn(sh, fresh.store.Epoch(sh))
 			w.Set(key.Record(nil, sh, "after", key.ID{}), nil)
 			if err := storeWrites(fresh.store, w); err != nil {
 				t.Errorf("shard %d takes no writes: %v", sh, err)
@@ -263,7 +263,7 @@ func TestAFullDiskGetsNoCopies(t *testing.T) {
 		before := fresh.store.Replica(0).Stats()
 		disk.fill(fresh.store)
 		for i := range byte(3) {
-			w := leader.NewWritesIn(0, leader.Epoch(0))
+			w := leader.NewBatchIn(0, leader.Epoch(0))
 			w.Set(key.Record(nil, 0, "full", key.ID{i}), nil)
 			c.check(storeWrites(leader, w))
 		}
@@ -464,7 +464,7 @@ func TestFoundingGoesOnAfterACrash(t *testing.T) {
 // writeEverywhere writes a row of each shard.
 func writeEverywhere(s *persistence.Store, name string) error {
 	for sh := range s.AllShards() {
-		w := s.NewWrites(sh)
+		w := s.NewBatch(sh)
 		w.Set(key.Record(nil, sh, name, key.ID{}), nil)
 		if err := s.Commit(w); err != nil {
 			return err
@@ -512,7 +512,7 @@ func TestANodeThatIsBackHasAPartAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := startCluster(t, 3, 1)
 		write := func(s *persistence.Store, name string) error {
-			w := s.NewWritesIn(key.Meta, s.Epoch(key.Meta))
+			w := s.NewBatchIn(key.Meta, s.Epoch(key.Meta))
 			w.Set(key.Setting(nil, name), nil)
 			return storeWrites(s, w)
 		}
@@ -549,7 +549,7 @@ func TestAHandOverThatFailsLeavesNothingBehind(t *testing.T) {
 		away.Isolate(true)
 		for round := range byte(2) {
 			for sh := range first.Store.AllShards() {
-				w := first.Store.NewWritesIn(sh, first.Store.Epoch(sh))
+				w := first.Store.NewBatchIn(sh, first.Store.Epoch(sh))
 				w.Set(key.Record(nil, sh, "w", key.ID{round}), nil)
 				if err := storeWrites(first.Store, w); err != nil {
 					t.Fatal(err)
@@ -593,7 +593,7 @@ func TestAnEpochEndsWithAHandOver(t *testing.T) {
 		for i := range byte(20) {
 			before := first.Epoch(0)
 			key := key.Record(nil, 0, "w", key.ID{i})
-			w := first.NewWritesIn(0, first.Epoch(0))
+			w := first.NewBatchIn(0, first.Epoch(0))
 			w.Set(key, nil)
 			done := make(committed, 1)
 			first.Append(w, done)
@@ -633,7 +633,7 @@ func TestNobodyWaitsForWhoIsFarBehind(t *testing.T) {
 		go func() { handed <- first.Replica(0).HandOver(t.Context(), c.Nodes[1].Name) }()
 		for range 100 {
 			begun := time.Now()
-			w := first.NewWritesIn(0, before)
+			w := first.NewBatchIn(0, before)
 			w.Set(key.Record(nil, 0, "w", key.ID{1}), nil)
 			if err := storeWrites(first, w); err != nil || time.Since(begun) > 100*time.Millisecond {
 				t.Fatalf("a write took %s: %v", time.Since(begun), err)

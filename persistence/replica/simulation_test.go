@@ -102,7 +102,7 @@ func (c *cluster) found() {
 	first := c.nodes[0]
 	s, err := persistence.Open("store", first.options(nil))
 	c.check(err)
-	w := s.NewWrites(0) // a store that stood alone before has rows already
+	w := s.NewBatch(0) // a store that stood alone before has rows already
 	w.Set(key.Record(nil, 0, "before", key.ID{}), []byte("kept"))
 	c.check(s.Commit(w))
 	c.check(s.Bootstrap(first.name))
@@ -304,7 +304,7 @@ func (w *writer) write(i int) {
 		return
 	}
 	id, seq := a.at.id, a.at.seq
-	writes := w.n.store.NewWritesIn(w.shard, w.epoch)
+	writes := w.n.store.NewBatchIn(w.shard, w.epoch)
 	writes.Set(key.Entry(nil, w.shard, id, seq), binary.BigEndian.AppendUint64(nil, a.id))
 	writes.Set(key.Record(nil, w.shard, "w", id), binary.BigEndian.AppendUint64(nil, seq))
 	writes.Add(key.Count(nil, w.shard, "w", 1), 1)

@@ -19,7 +19,7 @@ func TestWhoStopsAnswersAll(t *testing.T) {
 		const writes = 8 // that Raft applies the last of them by chance, and leaves none, happens once in a hundred times
 		done := make(committed, writes)
 		for range writes {
-			w := s.NewWritesIn(key.Meta, s.Epoch(key.Meta))
+			w := s.NewBatchIn(key.Meta, s.Epoch(key.Meta))
 			w.Set(key.Setting(nil, "any"), []byte("value"))
 			s.Append(w, done)
 			synctest.Wait()

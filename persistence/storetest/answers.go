@@ -125,7 +125,7 @@ func barrierAlone(open Opener) error {
 }
 
 func emptyAppend(open Opener) error {
-	return with(open, func(b *bench) error { return commit(b, b.NewWrites(key.Meta)) })
+	return with(open, func(b *bench) error { return commit(b, b.NewBatch(key.Meta)) })
 }
 
 func closeWaits(open Opener) error {

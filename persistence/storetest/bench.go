@@ -52,8 +52,8 @@ func settingKey(n int) []byte {
 }
 
 // setting returns writes that set the n-th setting.
-func (b *bench) setting(n int) *persistence.Writes {
-	w := b.NewWrites(key.Meta)
+func (b *bench) setting(n int) *persistence.Batch {
+	w := b.NewBatch(key.Meta)
 	w.Set(settingKey(n), fmt.Append(nil, n))
 	return w
 }

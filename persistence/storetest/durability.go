@@ -27,7 +27,7 @@ func changesComeTogether(open Opener) error {
 		last := newAck()
 		go func() {
 			for round := range 200 {
-				w := b.NewWrites(key.Meta)
+				w := b.NewBatch(key.Meta)
 				for n := range 10 {
 					w.Set(settingKey(n), fmt.Append(nil, round))
 				}
@@ -56,7 +56,7 @@ func lastChangeWins(open Opener) error {
 				return err
 			}
 		}
-		w := b.NewWrites(key.Meta)
+		w := b.NewBatch(key.Meta)
 		w.Set(settingKey(0), []byte("new"))
 		w.Delete(settingKey(1))
 		w.Set(settingKey(2), []byte("first"))
@@ -75,7 +75,7 @@ func rangesGo(open Opener) error {
 		for n := range 30 {
 			b.Append(b.setting(n), ignore{})
 		}
-		w := b.NewWrites(key.Meta)
+		w := b.NewBatch(key.Meta)
 		w.DeleteRange(settingKey(10), settingKey(20))
 		w.Set(settingKey(15), []byte("again"))
 		w.Delete(settingKey(29))
@@ -168,7 +168,7 @@ func countersAddUp(open Opener) error {
 		for writer := range countWriters {
 			wg.Go(func() {
 				for range countsEach {
-					w := b.NewWrites(1)
+					w := b.NewBatch(1)
 					w.Add(key.Count(nil, 1, workflow, 1), 3)
 					w.Add(key.Count(nil, 1, workflow, 2), -1)
 					if writer == 0 {

@@ -33,17 +33,17 @@ func (e event) appendTo(j Journal, waiter persistence.Waiter) {
 		own.appendEvent(e, waiter)
 		return
 	}
-	w := j.NewWrites(e.Shard)
+	w := j.NewBatch(e.Shard)
 	e.writeEntry(w)
 	e.writeRest(w)
 	j.Append(w, waiter)
 }
 
-func (e event) writeEntry(w *persistence.Writes) {
+func (e event) writeEntry(w *persistence.Batch) {
 	w.Set(key.Entry(nil, e.Shard, e.Instance, e.Seq), e.content())
 }
 
-func (e event) writeRest(w *persistence.Writes) {
+func (e event) writeRest(w *persistence.Batch) {
 	w.Set(key.Record(nil, e.Shard, workflow, e.Instance), binary.BigEndian.AppendUint64(nil, e.Seq))
 	w.Set(key.Reply(nil, e.Shard, e.Instance, e.replyKey()), nil)
 	w.Add(key.Count(nil, e.Shard, workflow, 1), 1)

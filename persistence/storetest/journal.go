@@ -16,8 +16,8 @@ import (
 // Journal is what is tested: the writing side of a store, and Scan to look at
 // the result.
 type Journal interface {
-	NewWrites(key.Shard) *persistence.Writes
-	Append(*persistence.Writes, persistence.Waiter) (taken bool)
+	NewBatch(key.Shard) *persistence.Batch
+	Append(*persistence.Batch, persistence.Waiter) (taken bool)
 	Barrier(persistence.Waiter)
 	Scan(prefix []byte, visit func(key, value []byte) error) error
 	Close() error
@@ -47,7 +47,7 @@ func EarlyAck(open Opener) Opener {
 
 type earlyAck struct{ Journal }
 
-func (j earlyAck) Append(w *persistence.Writes, waiter persistence.Waiter) bool {
+func (j earlyAck) Append(w *persistence.Batch, waiter persistence.Waiter) bool {
 	waiter.Committed(nil) // NB: first, so that no schedule of goroutines can hide the bug
 	return j.Journal.Append(w, ignore{})
 }
@@ -63,7 +63,7 @@ type splitBatch struct{ Journal }
 
 // appendEvent is used by the harnesses in the place of building one batch.
 func (j splitBatch) appendEvent(e event, waiter persistence.Waiter) {
-	first, second := j.NewWrites(e.Shard), j.NewWrites(e.Shard)
+	first, second := j.NewBatch(e.Shard), j.NewBatch(e.Shard)
 	e.writeEntry(first)
 	e.writeRest(second)
 	visible := make(applied, 1)
@@ -149,7 +149,7 @@ func (a *ack) answered() bool {
 }
 
 // commit appends w and waits.
-func commit(j Journal, w *persistence.Writes) error {
+func commit(j Journal, w *persistence.Batch) error {
 	a := newAck()
 	j.Append(w, a)
 	return a.wait()

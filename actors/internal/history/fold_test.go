@@ -214,7 +214,7 @@ func TestADamagedFoldShows(t *testing.T) {
 	} {
 		all := make([][]byte, len(kept))
 		id := key.ID{byte(len(what)), 1}
-		w := disk.NewWrites(disk.ShardOf(id))
+		w := disk.NewBatch(disk.ShardOf(id))
 		for k := range kept {
 			all[k] = bytes.Clone(kept[k])
 		}

@@ -48,7 +48,7 @@ func TestWhatAnEventBrought(t *testing.T) {
 	long := `{"text":"` + strings.Repeat("x", DataBytesMax) + `"}`
 	id := key.ID{7}
 	sh := store.ShardOf(id)
-	w := store.NewWrites(sh)
+	w := store.NewBatch(sh)
 	var chain statemachine.Chain
 	var all [][]byte
 	attempt := func(n int, brought data.Value) []byte {
@@ -79,7 +79,7 @@ func TestWhatAnEventBrought(t *testing.T) {
 		t.Errorf("a page with data: %s, %v", page, err)
 	}
 	all[1][len(all[1])-tailBytes-2]++ // of what the event brought
-	w = store.NewWrites(sh)
+	w = store.NewBatch(sh)
 	w.Set(key.Entry(nil, sh, id, 2), all[1])
 	if err := store.Commit(w); err != nil {
 		t.Fatal(err)
@@ -142,7 +142,7 @@ func TestLoad(t *testing.T) {
 		}
 		id := key.ID{byte(n + 1)}
 		sh := store.ShardOf(id)
-		w := store.NewWrites(sh)
+		w := store.NewBatch(sh)
 		for number, value := range stored {
 			w.Set(key.Entry(nil, sh, id, number), value)
 		}

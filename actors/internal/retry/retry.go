@@ -215,7 +215,7 @@ func Keep(store *persistence.Store, sh key.Shard, epoch uint64, k Digest, f *Fir
 	if first != nil || err != nil {
 		return err
 	}
-	w := store.NewWritesIn(sh, epoch)
+	w := store.NewBatchIn(sh, epoch)
 	w.Set(row, f.Append(nil))
 	return failure.OfStore(store.Commit(w))
 }

@@ -242,7 +242,7 @@ func IDs(t testing.TB, ask func(context.Context, *query.Request, func([]byte) er
 // Overwrite puts other bytes under a key of the store, or none for nil.
 func (r *Router) Overwrite(sh key.Shard, key, text []byte) {
 	r.t.Helper()
-	w := r.Store.NewWrites(sh)
+	w := r.Store.NewBatch(sh)
 	if w.Set(key, text); text == nil {
 		w.Delete(key)
 	}

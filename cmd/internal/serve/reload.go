@@ -145,7 +145,7 @@ func (r *reloads) metrics() ReloadsMetrics {
 
 // The watcher looks from before they are read: a change in between is not missed.
 func (s *service) readHome() (err error) {
-	if !s.store.Alone() {
+	if !s.store.Standalone() {
 		return s.readPublished()
 	}
 	s.reloads.access.what, s.reloads.definitions.what = "users and rights", "workflows and templates"

@@ -23,7 +23,7 @@ import (
 // countInstance makes the store count an instance of a version.
 func (o *opened) countInstance(workflow string, version uint64) {
 	o.t.Helper()
-	w := o.store.NewWrites(0)
+	w := o.store.NewBatch(0)
 	w.Add(key.Count(nil, 0, workflow, version), 1)
 	if err := o.store.Commit(w); err != nil {
 		o.t.Fatal(err)

@@ -120,9 +120,9 @@ func (n *Node) Open() (err error) {
 	return err
 }
 
-// FoundAgain makes the node, whose store is closed, the only one of a new cluster. The caller
+// Recover makes the node, whose store is closed, the only one of a new cluster. The caller
 // calls Open.
-func (n *Node) FoundAgain() error {
+func (n *Node) Recover() error {
 	_, err := persistence.Recover("store", n.options(), n.Name)
 	return err
 }

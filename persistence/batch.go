@@ -12,11 +12,11 @@ import (
 // batchRetainedBytes is the largest buffer that a pooled batch keeps.
 const batchRetainedBytes = 64 << 10
 
-// Writes gathers changes that become visible and durable together or not at all. It belongs to one goroutine until
+// Batch gathers changes that become visible and durable together or not at all. It belongs to one goroutine until
 // Append or Discard takes it; after that it must not be touched, because it is used again for somebody else.
 //
 // All keys are of the shard it was made for. Anything else is a mistake in this program and panics.
-type Writes struct {
+type Batch struct {
 	store  *Store
 	shard  key.Shard
 	ticket commit.Ticket
@@ -27,30 +27,30 @@ type Writes struct {
 	size  int64
 }
 
-// NewWrites returns an empty set of changes for sh. It comes from a pool; give it to Append or call Discard.
-func (s *Store) NewWrites(sh key.Shard) *Writes {
+// NewBatch returns an empty set of changes for sh. It comes from a pool; give it to Append or call Discard.
+func (s *Store) NewBatch(sh key.Shard) *Batch {
 	if sh != key.Meta && int(sh) >= s.shards {
 		panic(fmt.Sprintf("persistence: shard %d of %d", sh, s.shards))
 	}
-	w := s.newWrites(sh)
+	w := s.newBatch(sh)
 	if s.replicas != nil {
 		w.epoch = s.Epoch(sh)
 	}
 	return w
 }
 
-// NewWritesIn is [Store.NewWrites] for a writer that goes on with what it has read in an
+// NewBatchIn is [Store.NewBatch] for a writer that goes on with what it has read in an
 // epoch of the shard. When that is over, the changes are refused.
-func (s *Store) NewWritesIn(sh key.Shard, epoch uint64) *Writes {
-	w := s.NewWrites(sh)
+func (s *Store) NewBatchIn(sh key.Shard, epoch uint64) *Batch {
+	w := s.NewBatch(sh)
 	w.epoch = epoch
 	return w
 }
 
-func (s *Store) newWrites(sh key.Shard) *Writes {
-	w, _ := s.pool.Get().(*Writes)
+func (s *Store) newBatch(sh key.Shard) *Batch {
+	w, _ := s.pool.Get().(*Batch)
 	if db := s.db.Load(); w == nil || w.ticket.DB != db {
-		w = &Writes{store: s}
+		w = &Batch{store: s}
 		w.ticket.Owner, w.ticket.DB = (*owned)(w), db
 		if db != nil {
 			w.ticket.Batch = db.EmptyBatch(batchRetainedBytes)
@@ -61,7 +61,7 @@ func (s *Store) newWrites(sh key.Shard) *Writes {
 }
 
 // Set stores value under k. Both are copied.
-func (w *Writes) Set(k, value []byte) {
+func (w *Batch) Set(k, value []byte) {
 	w.check(k)
 	if key.IsCount(k) {
 		panic("persistence: Set on a counter")
@@ -70,20 +70,20 @@ func (w *Writes) Set(k, value []byte) {
 }
 
 // Delete removes key, whether it exists or not.
-func (w *Writes) Delete(key []byte) {
+func (w *Batch) Delete(key []byte) {
 	w.check(key)
 	w.must(w.ticket.Batch.Delete(key, nil))
 }
 
 // DeleteRange removes all keys from from up to but not including to. Both are of the shard and of one kind of row.
-func (w *Writes) DeleteRange(from, to []byte) {
+func (w *Batch) DeleteRange(from, to []byte) {
 	w.check(from)
 	w.check(to)
 	w.must(w.ticket.Batch.DeleteRange(from, to, nil))
 }
 
 // Add changes the counter under k by delta, without reading it. A counter that does not exist is zero.
-func (w *Writes) Add(k []byte, delta int64) {
+func (w *Batch) Add(k []byte, delta int64) {
 	w.check(k)
 	if !key.IsCount(k) {
 		panic("persistence: Add on something other than a counter")
@@ -94,26 +94,26 @@ func (w *Writes) Add(k []byte, delta int64) {
 }
 
 // Len returns the number of changes.
-func (w *Writes) Len() int { return int(w.ticket.Batch.Count()) }
+func (w *Batch) Len() int { return int(w.ticket.Batch.Count()) }
 
 // Discard gives w back without applying it.
-func (w *Writes) Discard() { w.recycle() }
+func (w *Batch) Discard() { w.recycle() }
 
-func (w *Writes) check(k []byte) {
+func (w *Batch) check(k []byte) {
 	if len(k) < 3 || key.Shard(binary.BigEndian.Uint16(k)) != w.shard {
 		panic(fmt.Sprintf("persistence: key %x in writes for shard %d", k, w.shard))
 	}
 }
 
 // must turns an error of a batch, which only a mistake in this package can cause, into a panic.
-func (w *Writes) must(err error) {
+func (w *Batch) must(err error) {
 	if err != nil {
 		panic(fmt.Sprintf("persistence: build batch: %v", err))
 	}
 }
 
 // recycle empties w and gives it to the pool. Its batch was copied, or will never be.
-func (w *Writes) recycle() {
+func (w *Batch) recycle() {
 	w.ticket.Reset()
 	w.feed.reset()
 	w.epoch = 0
@@ -121,11 +121,11 @@ func (w *Writes) recycle() {
 }
 
 // owned is a set of writes as the commit path sees it: a commit.Owner.
-type owned Writes
+type owned Batch
 
-func (o *owned) Place() { (*Writes)(o).place() }
+func (o *owned) Place() { (*Batch)(o).place() }
 
-func (o *owned) Recycle() { (*Writes)(o).recycle() }
+func (o *owned) Recycle() { (*Batch)(o).recycle() }
 
 // Announce adds a row to the feed of the shard, once in a set of writes. It gets its place when the order of the writes
 // of the shard is known, which is later than now; placed, unless it is nil, has it before the waiter is told anything.
@@ -133,7 +133,7 @@ func (o *owned) Recycle() { (*Writes)(o).recycle() }
 //
 // Sketch of the cost: a key of 11 bytes and 8 bytes beside value in the batch that is
 // written anyway, all rows of a shard behind each other.
-func (w *Writes) Announce(at int64, value []byte, placed *key.FeedPlace) {
+func (w *Batch) Announce(at int64, value []byte, placed *key.FeedPlace) {
 	if w.feed.row != 0 {
 		panic("persistence: two rows of the feed in one set of writes")
 	}
@@ -156,7 +156,7 @@ type announcement struct {
 
 // place gives the row of the feed its place. It is called in the order in which the writes of
 // the shard will be visible, and does nothing when it was called before.
-func (w *Writes) place() {
+func (w *Batch) place() {
 	if w.feed.row == 0 || w.feed.done {
 		return
 	}
@@ -187,7 +187,7 @@ func (w *Writes) place() {
 func (a *announcement) reset() { *a = announcement{room: a.room[:0]} }
 
 // TrimFeed removes the rows of a shard's feed up to last, and notes that. w is of the shard.
-func TrimFeed(w *Writes, last key.FeedPlace) {
+func TrimFeed(w *Batch, last key.FeedPlace) {
 	w.DeleteRange(key.Feed(nil, w.shard, 1), key.Feed(nil, w.shard, last+1))
 	w.Set(key.FeedFloor(nil, w.shard), binary.BigEndian.AppendUint64(nil, uint64(last)))
 }
