@@ -2,10 +2,9 @@
 //
 //	go run ./bench COMMAND [flags]
 //
-// Each command is a package below internal, on the same harness; bench/README.md says what each shows and how to read
-// it. The load generator (load), what `troupe bench` does with it (trial, report) and what starts servers (process,
-// fleet) are for others, too. The benchmarks of the layers stand beside this file, one file a layer. Everything sends
-// the workflow and the events of package load, so that the figures add up.
+// Each command is a package below internal, on the same harness; bench/README.md says what each shows and how to read it.
+// The load generator (load), what `troupe bench` does with it (trial, report) and what starts servers (process) are for
+// others, too. The benchmarks of the layers stand beside this file. Everything sends the workflow of package load.
 package main
 
 import (

@@ -212,57 +212,6 @@ func PeakBytes(ctx context.Context, pid int) (bytes int64) {
 	}
 }
 
-// TreeTime returns the processor time that a process and all below it have used, with what
-// those below used that have ended.
-func TreeTime(pid int) (used time.Duration, err error) {
-	tree, err := treeOf(pid)
-	for _, stat := range tree {
-		used += time.Duration((stat.CPUTime() + float64(stat.CUTime+stat.CSTime)/ticksPerSecond) * float64(time.Second))
-	}
-	return used, err
-}
-
-// ticksPerSecond is the unit of processor times in /proc, on all that Go runs on.
-const ticksPerSecond = 100
-
-// TreeBytes returns how much memory a process and all below it have; what several of them
-// share counts once. 0 when it cannot be read.
-func TreeBytes(pid int) (bytes int64) {
-	tree, _ := treeOf(pid) // empty after an error
-	for _, stat := range tree {
-		p, err := procfs.NewProc(stat.PID)
-		if err != nil {
-			continue // it has ended
-		}
-		if rollup, err := p.ProcSMapsRollup(); err == nil {
-			bytes += int64(rollup.Pss)
-		}
-	}
-	return bytes
-}
-
-func treeOf(pid int) ([]procfs.ProcStat, error) {
-	root, err := statOf(pid)
-	if err != nil {
-		return nil, err
-	}
-	all, err := procfs.AllProcs()
-	if err != nil {
-		return nil, err
-	}
-	below := map[int][]procfs.ProcStat{} // by parent
-	for _, p := range all {
-		if stat, err := p.Stat(); err == nil { // else it has ended
-			below[stat.PPID] = append(below[stat.PPID], stat)
-		}
-	}
-	tree := []procfs.ProcStat{root}
-	for i := 0; i < len(tree); i++ {
-		tree = append(tree, below[tree[i].PID]...)
-	}
-	return tree, nil
-}
-
 func statOf(pid int) (procfs.ProcStat, error) {
 	p, err := procfs.NewProc(pid)
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"troupe/bench/fleet"
 	"troupe/bench/internal/harness"
 	"troupe/bench/load"
 	"troupe/bench/process"
@@ -34,7 +33,7 @@ func run(ctx context.Context, h *harness.Harness) error {
 
 func parsePlan(h *harness.Harness) (*plan, error) {
 	p, flags := &plan{Harness: h}, h.Flags
-	targets := flags.String("targets", strings.Join(targetNames, ","), "what is measured, in this order in the first round; cluster is three nodes of troupe, and connections go to all of them")
+	targets := flags.String("targets", strings.Join(targetNames, ","), "what is measured, in this order in the first round")
 	connections := flags.String("connections", "64", "connections, or several numbers with commas")
 	replies := flags.String("replies", "full", "full, minimal or full,minimal: whether replies carry the history")
 	batches := flags.String("batch", "", "also batches of so many events, or of several numbers with commas; their ratios are to single events")
@@ -59,8 +58,8 @@ func parsePlan(h *harness.Harness) (*plan, error) {
 	}
 	p.targets = strings.Split(*targets, ",")
 	for _, name := range p.targets {
-		if !slices.Contains(targetNames, name) && name != clusterTarget {
-			return nil, harness.Wrong("target %q is none of %s and %s", name, strings.Join(targetNames, ", "), clusterTarget)
+		if !slices.Contains(targetNames, name) {
+			return nil, harness.Wrong("target %q is none of %s", name, strings.Join(targetNames, ", "))
 		}
 	}
 	if p.against != "" {
@@ -187,8 +186,7 @@ const (
 	httpCeiling    = "http"
 	durableCeiling = "durable"
 	troupeTarget   = "troupe"
-	clusterTarget  = "cluster" // three nodes of it
-	otherTarget    = "other"   // another build, see -against
+	otherTarget    = "other" // another build, see -against
 )
 
 var targetNames = []string{httpCeiling, durableCeiling, troupeTarget}
@@ -196,10 +194,8 @@ var targetNames = []string{httpCeiling, durableCeiling, troupeTarget}
 type target struct {
 	*process.Process
 	name  string
-	token string   // "" when it takes none
-	admin []string // where its processes have profiles; none without
-	// cluster has the nodes, of which Process is the first; nil for other targets.
-	cluster *fleet.Fleet
+	token string // "" when it takes none
+	admin string // where it has profiles
 	// parked: the instances that queries find were made.
 	parked bool
 }

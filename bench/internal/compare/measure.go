@@ -54,14 +54,14 @@ func (p *plan) measureOne(ctx context.Context, t *target, c cell, asked bool) (*
 	var fault error
 	// look adds the processor times so far, with a sign.
 	look := func(sign time.Duration) {
-		server, err := t.used()
+		server, err := process.ProcessorTime(t.PID())
 		client, err2 := process.ProcessorTime(os.Getpid())
 		fault = errors.Join(fault, err, err2)
 		s.server += sign * server
 		s.client += sign * client
 	}
 	o := p.load
-	o.Addr, o.More, o.Token, o.Connections, o.Minimal, o.Batch = t.Addr, t.more(), t.token, c.connections, c.minimal, c.batch
+	o.Addr, o.Token, o.Connections, o.Minimal, o.Batch = t.Addr, t.token, c.connections, c.minimal, c.batch
 	profiled := make(chan error, 1)
 	o.Began, o.Ended = func() {
 		look(-1)
@@ -85,7 +85,7 @@ func (p *plan) measureOne(ctx context.Context, t *target, c cell, asked bool) (*
 		s.queries = results[1]
 	}
 	fault = errors.Join(fault, <-profiled)
-	s.memory = t.bytes()
+	s.memory = process.ResidentBytes(t.PID())
 	return s, fault
 }
 
@@ -216,8 +216,7 @@ func (p *plan) report(samples []*sample) string {
 		}
 	}
 	b.Printf("\nFigures are least–median–most of %d rounds. Ratios are to %s in the same round. "+
-		"CPU is user and system time of the server with the processes that it started, and of the load generator, for each answered request. "+
-		"Memory is theirs, too (PSS). "+
+		"CPU is user and system time of the server and of the load generator, for each answered request. "+
 		"Of batches, ratios are to single events of %s, and CPU is for each event.\n", p.rounds, p.base(), troupeTarget)
 	return b.String()
 }

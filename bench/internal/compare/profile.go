@@ -2,12 +2,10 @@ package compare
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/google/pprof/profile"
@@ -67,23 +65,13 @@ var parts = []part{
 // costs is processor time in microseconds for each answered request, by part.
 type costs []float64
 
-// profileTarget takes a profile of all processes of a target for a time, and says what share of
-// their processor time each part had.
-func profileTarget(ctx context.Context, t *target, length time.Duration) (shares costs, err error) {
-	profiles, faults := make([]*profile.Profile, len(t.admin)), make([]error, len(t.admin))
-	var all sync.WaitGroup
-	for i, addr := range t.admin {
-		all.Go(func() { profiles[i], faults[i] = takeProfile(ctx, addr, length) })
-	}
-	all.Wait()
-	if err := errors.Join(faults...); err != nil {
-		return nil, fmt.Errorf("profile of %s: %w", t.name, err)
-	}
-	merged, err := profile.Merge(profiles)
+// profileTarget takes a profile of a target for a time, and says what share of its processor time each part had.
+func profileTarget(ctx context.Context, t *target, length time.Duration) (costs, error) {
+	p, err := takeProfile(ctx, t.admin, length)
 	if err != nil {
 		return nil, fmt.Errorf("profile of %s: %w", t.name, err)
 	}
-	return sharesOf(merged), nil
+	return sharesOf(p), nil
 }
 
 func takeProfile(ctx context.Context, addr string, length time.Duration) (*profile.Profile, error) {

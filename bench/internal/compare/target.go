@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"time"
 
-	"troupe/bench/fleet"
 	"troupe/bench/internal/ceiling"
 	"troupe/bench/internal/harness"
 	"troupe/bench/load"
@@ -20,52 +19,14 @@ import (
 
 // takes reports whether the target can be asked what a cell says.
 func (t *target) takes(c cell) bool {
-	return c.batch == 0 || t.name == troupeTarget || t.name == otherTarget || t.name == clusterTarget
-}
-
-// processes are those of the target that are measured with all below them.
-func (t *target) processes() []*process.Process {
-	if t.cluster == nil {
-		return []*process.Process{t.Process}
-	}
-	var all []*process.Process
-	for _, n := range t.cluster.Nodes {
-		all = append(all, n.Process())
-	}
-	return all
-}
-
-func (t *target) more() (addrs []string) {
-	for _, p := range t.processes()[1:] {
-		addrs = append(addrs, p.Addr)
-	}
-	return addrs
-}
-
-func (t *target) used() (used time.Duration, err error) {
-	for _, p := range t.processes() {
-		one, fault := process.TreeTime(p.PID())
-		used, err = used+one, errors.Join(err, fault)
-	}
-	return used, err
-}
-
-func (t *target) bytes() (bytes int64) {
-	for _, p := range t.processes() {
-		bytes += process.TreeBytes(p.PID())
-	}
-	return bytes
+	return c.batch == 0 || t.name == troupeTarget || t.name == otherTarget
 }
 
 // startTargets starts the servers. What it returns to stop them must be called in any case.
 func (p *plan) startTargets(ctx context.Context) (all []*target, stop func(), err error) {
 	stop = func() {
 		for _, t := range all {
-			if t.cluster == nil {
-				t.Stop()
-			} else {
-				t.cluster.Close()
-			}
+			t.Stop()
 		}
 	}
 	if p.cores > 0 { // NB: this process has read it at its start; those that it starts inherit it
@@ -81,8 +42,6 @@ func (p *plan) startTargets(ctx context.Context) (all []*target, stop func(), er
 			if err = p.Build(ctx); err == nil {
 				t, err = p.startTroupe(ctx, name, p.Program)
 			}
-		case clusterTarget:
-			t, err = p.startCluster(ctx, name)
 		case otherTarget:
 			t, err = p.startTroupe(ctx, name, p.against)
 		default:
@@ -94,31 +53,6 @@ func (p *plan) startTargets(ctx context.Context) (all []*target, stop func(), er
 		all = append(all, t)
 	}
 	return all, stop, nil
-}
-
-func (p *plan) startCluster(ctx context.Context, name string) (*target, error) {
-	dir, err := p.folder(name)
-	if err != nil {
-		return nil, err
-	}
-	if err := p.Build(ctx); err != nil {
-		return nil, err
-	}
-	nodes, err := fleet.Found(ctx, fleet.Options{Program: p.Program, Dir: dir})
-	if err != nil {
-		nodes.Close()
-		return nil, err
-	}
-	t := &target{name: name, Process: nodes.Nodes[0].Process(), token: nodes.Token, cluster: nodes}
-	for _, n := range nodes.Nodes {
-		t.admin = append(t.admin, n.Admin)
-	}
-	return t, nil
-}
-
-func (p *plan) folder(name string) (string, error) {
-	dir := filepath.Join(p.Dir, name)
-	return dir, os.Mkdir(dir, 0o700)
 }
 
 const ceilingCommand = "ceiling"
@@ -136,7 +70,7 @@ func (p *plan) startCeiling(ctx context.Context, name string) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &target{name: name, admin: []string{admin}}
+	t := &target{name: name, admin: admin}
 	t.Process, err = process.Start(ctx, filepath.Join(p.Dir, name+".log"), self, ceilingCommand, "-dir", store, "-admin", admin)
 	return t, err
 }
@@ -186,5 +120,5 @@ func (p *plan) startTroupe(ctx context.Context, name, program string) (*target, 
 	if err != nil {
 		return nil, err
 	}
-	return &target{name: name, Process: s.Process, token: s.Tokens[load.UserID], admin: []string{s.Admin}}, nil
+	return &target{name: name, Process: s.Process, token: s.Tokens[load.UserID], admin: s.Admin}, nil
 }

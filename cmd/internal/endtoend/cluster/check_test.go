@@ -11,7 +11,6 @@ import (
 	"slices"
 	"sync"
 
-	"troupe/bench/fleet"
 	"troupe/bench/load"
 	"troupe/gateway/client"
 )
@@ -20,7 +19,7 @@ import (
 const readers = 16
 
 // check reads instances through a node, and says what is wrong with them.
-func check(ctx context.Context, n *fleet.Node, all []*instance) error {
+func check(ctx context.Context, n *Node, all []*instance) error {
 	return load.Each(ctx, readers, len(all), func(ctx context.Context, i int) error {
 		found, err := read(ctx, n, load.WorkflowID, all[i].id)
 		if err == nil {
@@ -34,7 +33,7 @@ func check(ctx context.Context, n *fleet.Node, all []*instance) error {
 }
 
 // read reads an instance through a node, which must know it.
-func read(ctx context.Context, n *fleet.Node, workflow, id string) (found *client.Instance, err error) {
+func read(ctx context.Context, n *Node, workflow, id string) (found *client.Instance, err error) {
 	err = patiently(ctx, func() (err error) {
 		found, err = n.Client.Instance(ctx, client.InstanceRequest{WorkflowID: workflow, InstanceID: id})
 		return err
@@ -45,7 +44,7 @@ func read(ctx context.Context, n *fleet.Node, workflow, id string) (found *clien
 // patiently asks until there is an answer: what is busy for a moment may refuse.
 func patiently(ctx context.Context, ask func() error) error {
 	var refused error
-	err := fleet.Again(ctx, func() error {
+	err := Again(ctx, func() error {
 		err := ask()
 		if err != nil && !passing(err) {
 			refused, err = err, nil
@@ -99,7 +98,7 @@ func (r *run) check(ctx context.Context, workers []*worker) error {
 }
 
 // count holds that a node lists all instances, and none that was made twice.
-func (r *run) count(ctx context.Context, n *fleet.Node) error {
+func (r *run) count(ctx context.Context, n *Node) error {
 	var page *client.InstancePage
 	err := patiently(ctx, func() (err error) {
 		page, err = n.Client.Instances(ctx, client.ListRequest{WorkflowID: load.WorkflowID, Limit: 1, Count: true})
@@ -116,7 +115,7 @@ func (r *run) count(ctx context.Context, n *fleet.Node) error {
 
 // replicas kills all nodes and makes each a cluster of its own, which must have everything.
 func (r *run) replicas(ctx context.Context) error {
-	err := fleet.Again(ctx, func() error { // what only a majority has shall be everywhere
+	err := Again(ctx, func() error { // what only a majority has shall be everywhere
 		status, err := r.fleet.Nodes[0].Status(ctx)
 		for _, n := range status.Nodes {
 			if n.Lag > 0 {
@@ -140,7 +139,7 @@ func (r *run) replicas(ctx context.Context) error {
 		if err := n.Start(ctx); err != nil {
 			return err
 		}
-		err := fleet.Again(ctx, func() error { return r.count(ctx, n) })
+		err := Again(ctx, func() error { return r.count(ctx, n) })
 		if err := errors.Join(err, check(ctx, n, r.ledger.made), r.pool.check(ctx, n)); err != nil {
 			return fmt.Errorf("the replica of %s alone: %w", n.Home, err)
 		}

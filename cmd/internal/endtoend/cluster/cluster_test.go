@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"troupe/bench/fleet"
 	"troupe/bench/load"
 	"troupe/bench/process"
 	"troupe/bench/record"
@@ -41,7 +40,7 @@ type run struct {
 	dir   string
 	over  func() error // not nil when no more episodes shall begin
 
-	fleet   *fleet.Fleet
+	fleet   *Fleet
 	network *network // nil unless each node has one of its own
 	ledger  ledger
 	pool    pool
@@ -92,14 +91,14 @@ func (r *run) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	o := fleet.Options{Program: program, Dir: r.dir, Workflows: map[string]string{counterID + ".yaml": counter}}
+	o := Options{Program: program, Dir: r.dir, Workflows: map[string]string{counterID + ".yaml": counter}}
 	if slices.ContainsFunc(r.kinds, func(k string) bool { return slices.Contains(apart, k) }) {
 		if r.network, err = newNetwork(ctx, r.dir); err != nil {
 			return err
 		}
 		o.Machines = r.network.machines()
 	}
-	if r.fleet, err = fleet.Found(ctx, o); err != nil {
+	if r.fleet, err = Found(ctx, o); err != nil {
 		return err
 	}
 	r.over = ctx.Err
@@ -129,7 +128,7 @@ func (r *run) underLoad(ctx context.Context) error {
 	var workers []*worker
 	var running sync.WaitGroup
 	for i := range *senders + sharers {
-		w := &worker{fleet: r.fleet, ledger: &r.ledger, number: i, node: i % fleet.Count}
+		w := &worker{fleet: r.fleet, ledger: &r.ledger, number: i, node: i % Count}
 		if i >= *senders {
 			w.pool = &r.pool
 		}

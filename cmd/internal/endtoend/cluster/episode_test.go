@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"troupe/actors/cluster"
-	"troupe/bench/fleet"
 	"troupe/bench/load"
 )
 
@@ -31,7 +30,7 @@ type episode struct {
 }
 
 // hurt does one episode to some of the nodes, in any order.
-func hurt(ctx context.Context, f *fleet.Fleet, net *network, draw *rand.Rand, kind string, nodes []*fleet.Node, say func(string)) error {
+func hurt(ctx context.Context, f *Fleet, net *network, draw *rand.Rand, kind string, nodes []*Node, say func(string)) error {
 	away := time.Duration(draw.Int64N(int64(6 * time.Second))) // some are back before anybody noticed
 	long := time.Second + time.Duration(draw.Int64N(int64(7*time.Second)))
 	a, b, c := nodes[0], nodes[1], nodes[2]
@@ -105,7 +104,7 @@ const flaps = 20
 
 // hold has the disk of a node take no writes for some time. A node whose disk hangs for long ends by
 // itself, and is started again.
-func hold(ctx context.Context, n *fleet.Node, m *machine, long time.Duration) error {
+func hold(ctx context.Context, n *Node, m *machine, long time.Duration) error {
 	if err := m.freeze(ctx); err != nil {
 		return err
 	}
@@ -113,7 +112,7 @@ func hold(ctx context.Context, n *fleet.Node, m *machine, long time.Duration) er
 	if err := m.thaw(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
-	return fleet.Again(ctx, func() error {
+	return Again(ctx, func() error {
 		select {
 		case <-n.Process().Ended():
 			return n.Start(ctx)
@@ -125,7 +124,7 @@ func hold(ctx context.Context, n *fleet.Node, m *machine, long time.Duration) er
 }
 
 // pause makes a node stand still for a while.
-func pause(ctx context.Context, n *fleet.Node, d time.Duration) error {
+func pause(ctx context.Context, n *Node, d time.Duration) error {
 	p := n.Process()
 	if err := p.Signal(syscall.SIGSTOP); err != nil {
 		return err
@@ -135,10 +134,10 @@ func pause(ctx context.Context, n *fleet.Node, d time.Duration) error {
 }
 
 // replace has n, which does not run, lose its folder and join anew.
-func replace(ctx context.Context, f *fleet.Fleet, n, by *fleet.Node) error {
+func replace(ctx context.Context, f *Fleet, n, by *Node) error {
 	is := func(s cluster.NodeStatus) bool { return s.Address == n.Cluster }
 	var status cluster.Status
-	err := fleet.Again(ctx, func() (err error) {
+	err := Again(ctx, func() (err error) {
 		status, err = by.Status(ctx)
 		return err
 	})
@@ -152,7 +151,7 @@ func replace(ctx context.Context, f *fleet.Fleet, n, by *fleet.Node) error {
 		if !is(s) {
 			continue
 		}
-		err := fleet.Again(ctx, func() error {
+		err := Again(ctx, func() error {
 			if status, err := by.Status(ctx); err == nil && !slices.ContainsFunc(status.Nodes, is) {
 				return nil // an earlier attempt did it
 			}

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"troupe/bench/fleet"
 	"troupe/bench/process"
 )
 
@@ -30,7 +29,7 @@ type machine struct {
 // hardware address of the other end: what is sent is lost without an error.
 type network struct {
 	bridge string
-	nodes  [fleet.Count]*machine
+	nodes  [Count]*machine
 	undo   []func(context.Context) error
 }
 
@@ -90,15 +89,15 @@ func newNetwork(ctx context.Context, dir string) (*network, error) {
 }
 
 // machines are where the nodes run.
-func (n *network) machines() (all []fleet.Machine) {
+func (n *network) machines() (all []Machine) {
 	for _, m := range n.nodes {
-		all = append(all, fleet.Machine{Enter: []string{"ip", "netns", "exec", m.namespace}, IP: m.ip, Dir: m.disk})
+		all = append(all, Machine{Enter: []string{"ip", "netns", "exec", m.namespace}, IP: m.ip, Dir: m.disk})
 	}
 	return all
 }
 
 // of is where a node runs.
-func (n *network) of(node *fleet.Node) *machine {
+func (n *network) of(node *Node) *machine {
 	return n.nodes[slices.IndexFunc(n.nodes[:], func(m *machine) bool { return m.ip == node.IP })]
 }
 

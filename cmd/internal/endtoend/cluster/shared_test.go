@@ -10,7 +10,6 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"troupe/bench/fleet"
 	"troupe/gateway/client"
 )
 
@@ -145,7 +144,7 @@ func (w *worker) chooseShared(ctx context.Context, place int) (*shared, error) {
 // judge holds that what everybody saw of each instance is what a single one in one place would
 // have shown them (linearizability). The workers stand still meanwhile, so what each node shows
 // now belongs to it.
-func (p *pool) judge(ctx context.Context, nodes []*fleet.Node) error {
+func (p *pool) judge(ctx context.Context, nodes []*Node) error {
 	for _, in := range p.all {
 		if len(in.history) == 0 {
 			continue
@@ -176,7 +175,7 @@ func (in *shared) judge() error {
 }
 
 // check holds that a node has what was judged.
-func (p *pool) check(ctx context.Context, n *fleet.Node) error {
+func (p *pool) check(ctx context.Context, n *Node) error {
 	for _, in := range p.all {
 		found, err := read(ctx, n, counterID, in.id)
 		if err != nil {

@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"troupe/bench/fleet"
 	"troupe/bench/load"
 	"troupe/gateway/client"
 )
@@ -26,7 +25,7 @@ const (
 	// cluster had still to do was repeated, and it did half as much.
 	attemptMax = 3 * time.Second
 	// outageMax is how long one event may take with all its attempts.
-	outageMax = 2 * fleet.WholeMax
+	outageMax = 2 * WholeMax
 	// pace is the pause after a request: the cluster shall be loaded and not overloaded.
 	pace = 20 * time.Millisecond
 )
@@ -39,7 +38,7 @@ type instance struct {
 
 // ledger is what workers know and found.
 type ledger struct {
-	asked [fleet.Count]atomic.Int64 // requests that wait for an answer, by node
+	asked [Count]atomic.Int64 // requests that wait for an answer, by node
 
 	mu      sync.Mutex
 	last    time.Time     // of the last acknowledgement
@@ -52,8 +51,8 @@ type ledger struct {
 // choose returns one of two nodes, the one that has fewer requests to answer, as balancers do: or all
 // workers would soon wait for a node that is ill. It is not the one at not.
 func (l *ledger) choose(not int) int {
-	a := rand.IntN(fleet.Count)
-	b := (a + 1 + rand.IntN(fleet.Count-1)) % fleet.Count
+	a := rand.IntN(Count)
+	b := (a + 1 + rand.IntN(Count-1)) % Count
 	if a == not || b != not && l.asked[b].Load() < l.asked[a].Load() {
 		return b
 	}
@@ -87,7 +86,7 @@ func (l *ledger) times() (gap, slowest time.Duration, acks int) {
 
 // worker sends to instances of its own, or to those of a pool.
 type worker struct {
-	fleet     *fleet.Fleet
+	fleet     *Fleet
 	ledger    *ledger
 	pool      *pool // nil: to its own
 	number    int
@@ -171,8 +170,8 @@ func (w *worker) one(ctx context.Context, i int) error {
 
 // look reads an instance through any node, once: a node that cannot answer may refuse, and one
 // that answers must know it. found is nil when it did not answer.
-func (w *worker) look(ctx context.Context, workflow, id string) (n *fleet.Node, found *client.Instance, err error) {
-	n = w.fleet.Nodes[rand.IntN(fleet.Count)]
+func (w *worker) look(ctx context.Context, workflow, id string) (n *Node, found *client.Instance, err error) {
+	n = w.fleet.Nodes[rand.IntN(Count)]
 	ctx, cancel := context.WithTimeout(ctx, attemptMax)
 	defer cancel()
 	found, err = n.Client.Instance(ctx, client.InstanceRequest{WorkflowID: workflow, InstanceID: id, Minimal: true})

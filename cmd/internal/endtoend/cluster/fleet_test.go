@@ -1,5 +1,4 @@
-// Package fleet runs the nodes of a cluster as processes, for measurements and faults.
-package fleet
+package cluster
 
 import (
 	"context"
