@@ -83,7 +83,7 @@ type Options struct {
 	QueryTimeMax time.Duration
 	// Quotas bound rates and histories. Default: none.
 	Quotas quota.Limits
-	// ChangesKeptFor is how long the feed of changes keeps an entry, and ChangesMax how many a shard keeps.
+	// ChangesKeptFor is how long the change feed keeps an entry, and ChangesMax how many a shard keeps.
 	// Defaults 7 days and 1,048,576, about 60 MB a shard before compression.
 	ChangesKeptFor time.Duration
 	ChangesMax     int

@@ -133,7 +133,7 @@ func TestBenchRefusesWhatMakesNoSense(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"--rate", "fast"}, cli.ExitUsage, `--rate "fast": must be a number of requests a second above 0`},
+		{[]string{"--rate", "fast"}, cli.ExitUsage, `--rate "fast": must be a number of requests per second above 0`},
 		{[]string{"--rate", "100,0"}, cli.ExitUsage, `--rate "0"`},
 		{[]string{"--mix", "delete=1"}, cli.ExitUsage, `--mix "delete=1": "delete" is none of create, event, read, query`},
 		{[]string{"--connections", "0"}, cli.ExitUsage, "--connections must be above 0"},
@@ -145,22 +145,22 @@ func TestBenchRefusesWhatMakesNoSense(t *testing.T) {
 		{[]string{"--rounds", "0"}, cli.ExitUsage, "--rounds must be above 0"},
 		{[]string{"--fail-if", ""}, cli.ExitUsage, `--fail-if "": a condition is like`},
 		{[]string{"--fail-if", "p99>20"}, cli.ExitUsage, "p99 needs a time with its unit"},
-		{[]string{"--address", "http://127.0.0.1:1", "--fail-if", "cpu>1us"}, cli.ExitUsage, "known only of a server that troupe bench starts"},
+		{[]string{"--address", "http://127.0.0.1:1", "--fail-if", "cpu>1us"}, cli.ExitUsage, "known only if troupe bench starts the server"},
 		{[]string{"--address", "127.0.0.1:18300", "--token-file", "gone"}, cli.ExitUsage, `"127.0.0.1:18300" must be a URL such as http://127.0.0.1:18300`},
 		{[]string{"--rate", "100,,200"}, cli.ExitUsage, `--rate "100,,200": must be a number`},
 		{[]string{"--rate", ""}, cli.ExitUsage, `--rate "": must be a number`},
 		{[]string{"--fail-if", "p99>20ms,"}, cli.ExitUsage, `--fail-if "p99>20ms,": a condition is like`},
-		{[]string{"--token-file", "x"}, cli.ExitUsage, "are for a service that runs"},
+		{[]string{"--token-file", "x"}, cli.ExitUsage, "need a running service"},
 		{[]string{"--against-token-file", "x"}, cli.ExitUsage, "--against-token-file and --against-as are for --against with a URL"},
 		{[]string{"--against", "http://127.0.0.1:1"}, cli.ExitFailed, "there is no token for http://127.0.0.1:1: give one with --against-token-file FILE"},
-		{[]string{"--workflow", "x"}, cli.ExitUsage, "are for a service that runs"},
+		{[]string{"--workflow", "x"}, cli.ExitUsage, "need a running service"},
 		{[]string{"--scenario", "gone.yaml"}, cli.ExitUsage, "--scenario: open gone.yaml"},
 		{[]string{"--scenario", wrong}, cli.ExitUsage, `wrong.yaml:2:13: unknown key "evnet" (did you mean "event"?)`},
 		{[]string{"--scenario", here}, cli.ExitFailed, "the scenario names no definition"},
 		{[]string{"--scenario", here, "--batch", "5"}, cli.ExitUsage, "--batch needs a scenario"},
 		{[]string{"--scenario", here, "--instances", "5"}, cli.ExitUsage, "--instances 5 is less than --connections 64"},
 		{[]string{"--against", "gone"}, cli.ExitUsage, `--against "gone": must be a program`},
-		{[]string{"--report", "/gone/x.html"}, cli.ExitUsage, "its folder is not there"},
+		{[]string{"--report", "/gone/x.html"}, cli.ExitUsage, "its folder does not exist"},
 		{[]string{"--report", dir}, cli.ExitUsage, "is a folder"},
 		{[]string{"--raet", "5"}, cli.ExitUsage, "Run 'troupe bench --help'."},
 		{[]string{"--print-workflow", "--scenario", here}, cli.ExitFailed, "load.yaml names no definition"},
@@ -207,7 +207,7 @@ func TestBenchLeavesNothingWhenItsTerminalCloses(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // the code is looked at
-	if got := stderr.String(); cmd.ProcessState.ExitCode() != cli.ExitFailed || !strings.HasSuffix(got, "\ntroupe: interrupted, nothing was measured yet\n") {
+	if got := stderr.String(); cmd.ProcessState.ExitCode() != cli.ExitFailed || !strings.HasSuffix(got, "\ntroupe: interrupted: nothing was measured\n") {
 		t.Errorf("got %v, %q", cmd.ProcessState, got)
 	}
 	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {

@@ -49,7 +49,7 @@ func TestExitCodes(t *testing.T) {
 		{Name: "an unknown command of a group", Args: []string{"token", "make"}, Code: cli.ExitUsage, Stderr: "troupe: "},
 		{Name: "an unknown flag", Args: []string{"check", "--hom", home}, Code: cli.ExitUsage, Stderr: "troupe: "},
 		{Name: "a flag without its value", Args: []string{"check", "--home"}, Code: cli.ExitUsage, Stderr: "troupe: "},
-		{Name: "an argument too many", Args: []string{"check", "here"}, Code: cli.ExitUsage, Stderr: "troupe: \"here\" is one argument too many: troupe check\n"},
+		{Name: "an argument too many", Args: []string{"check", "here"}, Code: cli.ExitUsage, Stderr: "troupe: unexpected argument \"here\": troupe check\n"},
 		{Name: "an argument too few", Args: []string{"token", "revoke", "--home", home}, Code: cli.ExitUsage, Stderr: "troupe: ID is missing: troupe token revoke ID\n"},
 		{Name: "no file", Args: []string{"parameters"}, Code: cli.ExitUsage, Stderr: "troupe: FILE is missing: troupe parameters FILE...\n"},
 		{Name: "no user", Args: []string{"token", "create", "--home", home}, Code: cli.ExitUsage, Stderr: "troupe: "},
@@ -65,7 +65,7 @@ func TestExitCodes(t *testing.T) {
 }
 
 // noFaultsAlone is what check says of good files while no server runs.
-const noFaultsAlone = "no faults in the files; no server is running here, so it was not checked whether instances use a version that changed, or whether a workflow is published by itself already\n"
+const noFaultsAlone = "OK. No server is running, so version conflicts were not checked.\n"
 
 // TestCheck edits the example home and looks for lines in what is said of it. There are
 // no others when it has no faults.
@@ -184,14 +184,14 @@ func TestAFolderThatIsNoHomeIsRefused(t *testing.T) {
 	other, missing := t.TempDir(), filepath.Join(t.TempDir(), "missing")
 	clitest.PutFile(t, other, "notes.txt", "")
 	clitest.WantRefusal(t, []string{"serve", "--home", other, "--listen", "127.0.0.1:0"},
-		"troupe: "+other+" holds files but no identity.yaml, so it is not a home: give --home an empty or missing folder, or a home\n")
+		"troupe: "+other+" has files but no identity.yaml, so it is not a home: give --home a home, or an empty or missing folder\n")
 	for _, dir := range []string{other, missing} {
 		for _, command := range [][]string{
 			{"check"}, {"token", "list"}, {"token", "create", "--user", "john.doe"}, {"session", "list"}, {"store", "create"},
 		} {
 			want := "; give --home, or run troupe serve to make one\n"
 			if dir == other {
-				want = ": it holds files but no identity.yaml; give --home a home\n"
+				want = ": it has files but no identity.yaml; give another --home\n"
 			}
 			clitest.WantRefusal(t, append(command, "--home", dir), "troupe: there is no home in "+dir+want)
 		}
@@ -232,9 +232,9 @@ func TestSettingsThatCannotWork(t *testing.T) {
 		"memTableBytes: 1":               "memtable is 1 bytes",
 		"listen: 127.0.0.1":              "troupe.yaml:1:9: listen: must be host:port, such as 127.0.0.1:8080",
 		"admin: 8080":                    "troupe.yaml:1:8: admin: must be host:port",
-		"queriesMax: -1":                 "troupe.yaml:1:13: queriesMax: must be a whole number from 0 on",
-		"quota: {eventsPerSecond: -1}":   "troupe.yaml:1:26: quota.eventsPerSecond: must be a number from 0 on",
-		"quota: {eventsPerSecond: lots}": "troupe.yaml:1:26: quota.eventsPerSecond: must be a number from 0 on",
+		"queriesMax: -1":                 "troupe.yaml:1:13: queriesMax: must be a whole number of at least 0",
+		"quota: {eventsPerSecond: -1}":   "troupe.yaml:1:26: quota.eventsPerSecond: must be a number of at least 0",
+		"quota: {eventsPerSecond: lots}": "troupe.yaml:1:26: quota.eventsPerSecond: must be a number of at least 0",
 		"basePath: platform":             `troupe.yaml:1:11: basePath: must look like "/platform"`,
 		"sessionCookie: a b":             "troupe.yaml:1:16: sessionCookie: must be a valid cookie name",
 	} {

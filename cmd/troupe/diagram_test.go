@@ -28,7 +28,7 @@ func TestDiagram(t *testing.T) {
 		},
 		{Name: "no file", Args: mermaid(filepath.Join(dir, "none.yaml")), Code: cli.ExitFailed, Stderr: "no such file"},
 		{Name: "no file that could be an id", Args: mermaid("none.yaml"), Code: cli.ExitFailed, Stderr: "404 NotFound: there is nothing here, or nothing that you may see; and there is no file none.yaml"},
-		{Name: "a file of another version", Args: mermaid(file, "--instance", id), Code: cli.ExitFailed, Stderr: "runs under version 1 of leave, and " + file + " is version 7"},
+		{Name: "a file of another version", Args: mermaid(file, "--instance", id), Code: cli.ExitFailed, Stderr: "has version 1 of leave, but " + file + " is version 7"},
 		{Name: "no workflow", Args: mermaid("laeve"), Code: cli.ExitFailed, Stderr: "404 NotFound: there is nothing here, or nothing that you may see; did you mean leave?"},
 		{Name: "no instance", Args: mermaid("leave", "--instance", strings.Repeat("0", 26)), Code: cli.ExitFailed, Stderr: "404 NotFound"},
 		{Name: "an instance of no workflow", Args: mermaid("laeve", "--instance", id), Code: cli.ExitFailed, Stderr: "did you mean leave?"},

@@ -43,10 +43,10 @@ func TestImport(t *testing.T) {
 	made := filepath.Join(into, "light.yaml")
 	clitest.RunAll(t, []clitest.Invocation{
 		{Name: "into a folder", Args: []string{"import", good, "--into", into}, Stdout: made + "\n", Stderr: "note: small.scxml:2: the attribute x of another namespace is left out"},
-		{Name: "again", Args: []string{"import", good, "--into", into}, Code: cli.ExitFailed, Stderr: "light.yaml is there: --force replaces it; nothing was written"},
+		{Name: "again", Args: []string{"import", good, "--into", into}, Code: cli.ExitFailed, Stderr: "light.yaml exists; nothing was written; use --force to replace it"},
 		{Name: "again with force", Args: []string{"import", good, "--into", into, "--force"}, Stdout: made + "\n", Stderr: "note"},
 		{Name: "into a home", Args: []string{"import", good, "--home", home}, Stdout: filepath.Join(home, "workflows", "light.yaml") + "\n", Stderr: "note"},
-		{Name: "a home that is none", Args: []string{"import", good, "--home", into}, Code: cli.ExitFailed, Stderr: "or say --into"},
+		{Name: "a home that is none", Args: []string{"import", good, "--home", into}, Code: cli.ExitFailed, Stderr: "or use --into"},
 		{Name: "what cannot be expressed", Args: []string{"import", script, "--into", into}, Code: cli.ExitFailed, Stderr: "script.scxml:1: <script> cannot be expressed"},
 		{Name: "an unknown extension", Args: []string{"import", "a.bpmn", "--into", into}, Code: cli.ExitUsage, Stderr: ".scxml"},
 		{Name: "no file", Args: []string{"import", filepath.Join(dir, "none.scxml"), "--into", into}, Code: cli.ExitFailed, Stderr: "no such file"},
@@ -81,7 +81,7 @@ func TestExport(t *testing.T) {
 		t.Errorf("of a service: code %d, %s", code, out)
 	}
 	clitest.RunAll(t, []clitest.Invocation{
-		{Name: "no format", Args: []string{"export", "notice"}, Code: cli.ExitUsage, Stderr: "--to is missing"},
+		{Name: "no format", Args: []string{"export", "notice"}, Code: cli.ExitUsage, Stderr: "--to is required"},
 		{Name: "an unknown format", Args: []string{"export", "notice", "--to", "bpmn"}, Code: cli.ExitUsage, Stderr: "it is scxml"},
 		{Name: "an unknown workflow", Args: []string{"export", "none", "--to", "scxml"}, Code: cli.ExitFailed, Stderr: "404"},
 		{Name: "an unknown workflow of a home", Args: []string{"export", "none", "--to", "scxml", "--home", home}, Code: cli.ExitFailed, Stderr: "there is no workflow none in "},

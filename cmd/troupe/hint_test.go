@@ -25,7 +25,7 @@ func TestHints(t *testing.T) {
 		{Name: "JSON that ends early", Args: []string{"instance", "send", "leave", id, "submit", "--data", `{"days"`}, Code: cli.ExitUsage, Stderr: "line 1, column 8: unexpected end of JSON input"},
 		{Name: "workflows are completed", Args: []string{"__complete", "instance", "list", ""}, Stdout: "leave\n:4\n", Stderr: "ShellCompDirectiveNoFileComp"},
 		{Name: "events are completed", Args: []string{"__complete", "instance", "send", "leave", id, ""}, Stdout: "submit\n:4\n", Stderr: "ShellCompDirectiveNoFileComp"},
-		{Name: "nobody listens", Args: []string{"instance", "list", "leave", "--address", "http://" + servertest.Nobody(t)}, Code: cli.ExitFailed, Stderr: "connection refused; no service listens there: troupe serve starts one"},
+		{Name: "nobody listens", Args: []string{"instance", "list", "leave", "--address", "http://" + servertest.Nobody(t)}, Code: cli.ExitFailed, Stderr: "connection refused; no service listens there: start one with troupe serve"},
 	})
 }
 

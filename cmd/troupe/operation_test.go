@@ -59,18 +59,18 @@ func TestOperations(t *testing.T) {
 		{Name: "an empty outbox", Args: []string{"outbox", "list"}, Stdout: "ID  WORKFLOW  KIND  NAME  STATE  ATTEMPTS  NEXT  STATUS  ERROR\n"},
 		{Name: "no id", Args: []string{"outbox", "drop"}, Code: cli.ExitUsage, Stderr: "ID is missing"},
 		{Name: "a home without a server", Args: []string{"outbox", "list", "--home", t.TempDir()}, Code: cli.ExitFailed, Stderr: "no server is running on "},
-		{Name: "a home and an address", Args: []string{"outbox", "list", "--home", ".", "--address", "http://localhost"}, Code: cli.ExitUsage, Stderr: "--home is a service of this machine"},
+		{Name: "a home and an address", Args: []string{"outbox", "list", "--home", ".", "--address", "http://localhost"}, Code: cli.ExitUsage, Stderr: "--home names a server on this machine"},
 	})
 }
 
 // TestInstanceStop: an instance that is stopped says by whom, and takes nothing more.
 func TestInstanceStop(t *testing.T) {
 	id := clitest.StartNotice(t)
-	stopped := "notice/" + id + " has ended; what it had invoked ends with it\n"
+	stopped := "notice/" + id + " was stopped, and everything it invoked is being stopped\n"
 	_, listed, _ := clitest.Invoke("instance", "list", "notice", "-o", "jsonl")
 	listed = strings.TrimSuffix(listed, "}\n")
 	clitest.RunAll(t, []clitest.Invocation{
-		{Name: "without --tree", Args: []string{"instance", "stop", "notice", id}, Code: cli.ExitUsage, Stderr: "say --tree: with the instance all that it has invoked ends"},
+		{Name: "without --tree", Args: []string{"instance", "stop", "notice", id}, Code: cli.ExitUsage, Stderr: "--tree is required: everything that the instance invoked is stopped with it"},
 		{Name: "no instance", Args: []string{"instance", "stop", "notice", "--tree"}, Code: cli.ExitUsage, Stderr: "INSTANCE is missing"},
 		{Name: "nothing by that name", Args: []string{"instance", "stop", "notice", "01M7YZAB2GNTJFQE62690KHSQT", "--tree"}, Code: cli.ExitFailed, Stderr: "stop notice/01M7YZAB2GNTJFQE62690KHSQT: 404 NotFound"},
 		{Name: "a tree", Args: []string{"instance", "stop", "notice", id, "--tree"}, Stdout: stopped},
@@ -134,7 +134,7 @@ func TestCheckWarnsOfSending(t *testing.T) {
 	}
 	check()
 	clitest.Edit(t, dir, "troupe.yaml", "supplier:", "suplier:")
-	check("purchase-order.yaml:73: webhook supplier has no url", "webhooks.endpoints of troupe.yaml has a webhook suplier, and the definition has none of that name (did you mean supplier?)")
+	check("purchase-order.yaml:73: webhook supplier has no url", "webhooks.endpoints of troupe.yaml has a webhook suplier, but the definition has no webhook of that name (did you mean supplier?)")
 	clitest.Edit(t, dir, "troupe.yaml", "purchase-order:", "purchase-ordr:")
-	check("webhooks.endpoints has the workflow purchase-ordr, which nobody defines (did you mean purchase-order?)")
+	check("webhooks.endpoints has the workflow purchase-ordr, which is not defined (did you mean purchase-order?)")
 }

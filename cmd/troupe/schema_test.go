@@ -20,7 +20,7 @@ func TestSchema(t *testing.T) {
 		{Name: "without a word", Args: []string{"schema"}, Stdout: all[0].Text},
 		{Name: "a slip", Args: []string{"schema", "checklst"}, Code: cli.ExitUsage, Stderr: "troupe: there is no schema of \"checklst\": did you mean \"checklist\"?\n"},
 		{Name: "another word", Args: []string{"schema", "troupe.yaml"}, Code: cli.ExitUsage, Stderr: "troupe: there is no schema of \"troupe.yaml\": known are definition, form, checklist, identity, rights\n"},
-		{Name: "two words", Args: []string{"schema", "form", "rights"}, Code: cli.ExitUsage, Stderr: "one argument too many: troupe schema [FORMAT]\n"},
+		{Name: "two words", Args: []string{"schema", "form", "rights"}, Code: cli.ExitUsage, Stderr: "unexpected argument \"rights\": troupe schema [FORMAT]\n"},
 	}
 	for _, s := range all {
 		tests = append(tests, clitest.Invocation{Name: s.Format, Args: []string{"schema", s.Format}, Stdout: s.Text})

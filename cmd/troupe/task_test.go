@@ -44,7 +44,7 @@ func TestTasks(t *testing.T) {
 		{[]string{"task", "release", id}, "", "", 0},
 		{[]string{"task", "assign", id, "john.doe"}, "", "", 0},
 		{[]string{"task", "assign", id, "nobody"}, "", "a task is assigned to a user who may take it over", cli.ExitFailed},
-		{[]string{"task", "do", id, "wave"}, "", `takes no "wave" from you; it takes: approve extend note`, cli.ExitFailed},
+		{[]string{"task", "do", id, "wave"}, "", `does not accept "wave" from you; it accepts: approve extend note`, cli.ExitFailed},
 		{[]string{"__complete", "task", "do", id, ""}, "approve\nextend\nnote\n:4\n", "ShellCompDirectiveNoFileComp", 0},
 		{[]string{"__complete", "task", "do", "nothing", ""}, ":4\n", "ShellCompDirectiveNoFileComp", 0},
 		{[]string{"task", "do", id, "approve", "--comment", "Enjoy it."}, "approved", "", 0},
@@ -52,7 +52,7 @@ func TestTasks(t *testing.T) {
 		{[]string{"task", "show", id}, "ASSIGNEE   john.doe\nREQUESTER  John Doe\n", "", 0}, // and nobody whom it is for
 		{[]string{"instance", "comment", "leave", i.ID, "Thank you."}, "", "", 0},
 		{[]string{"instance", "activity", "leave", i.ID}, "comment         Thank you.", "", 0},
-		{[]string{"instance", "send", "leave", i.ID, "idle", "--data", `{"a":1}`}, "", "idle moved no state", 0},
+		{[]string{"instance", "send", "leave", i.ID, "idle", "--data", `{"a":1}`}, "", "idle changed no state", 0},
 		{[]string{"instance", "activity", "leave", i.ID}, "attempt         idle (nothing changed)", "", 0},
 		{[]string{"instance", "history", "leave", i.ID}, "idle (tried; nothing changed)  approved  approved\n", "", 0},
 		{[]string{"instance", "history", "leave", i.ID, "--data"}, `idle (tried; nothing changed)  approved  approved  {"a":1}`, "", 0},

@@ -17,20 +17,19 @@ import (
 func newVersion() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Show the version, the commit and the Go version that the program was built with",
-		Long: "Show what this program was built from. /readyz?verbose shows the same of a running\n" +
-			"service. With --sbom it is a software bill of materials instead: CycloneDX 1.6, JSON,\n" +
-			"with every Go module and every npm package that is in the program.",
+		Short: "Show the version, commit and Go version of this program",
+		Long: `/readyz?verbose shows the same for a running service. With --sbom, prints a software bill of materials (CycloneDX 1.6,
+JSON) with all Go modules and npm packages of the program.`,
 		Example: "  troupe version\n" +
 			"  troupe version -o json | jq -r .commit\n" +
 			"  troupe version --sbom > troupe.cdx.json",
 	}
 	out := cli.AddOutput(cmd, cli.AnyForm...)
-	sbom := cmd.Flags().Bool("sbom", false, "print a software bill of materials, CycloneDX 1.6 in JSON")
+	sbom := cmd.Flags().Bool("sbom", false, "print a software bill of materials (CycloneDX 1.6, JSON)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *sbom {
 			if cmd.Flags().Changed("output") {
-				return cli.Usagef("--sbom is JSON: it goes without --output")
+				return cli.Usagef("--sbom prints JSON: it cannot be combined with --output")
 			}
 			return writeSBOM(out.To, build.Read())
 		}

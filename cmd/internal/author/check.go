@@ -29,10 +29,9 @@ func newCheck() *cobra.Command {
 	c := config.New()
 	cmd := &cobra.Command{
 		Use:   "check",
-		Short: "Check every text file of a home; prints all faults and exits 1 if there are any",
-		Long: "Check every text file of a home; prints all faults and exits 1 if there are any.\n" +
-			"When a server is running on the home, also what it would refuse is a fault: other\n" +
-			"content under a version that has instances, and a workflow that is published by itself.",
+		Short: "Check the text files of a home",
+		Long: `Prints all problems, and exits with 1 if there are any. If a server is running on the home, it is asked what it would
+refuse: changed content of a version that has instances, or a workflow that was published individually.`,
 		Example: "  troupe check --home ./troupe-home",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			faults, warnings, err := checkHome(c)
@@ -52,11 +51,11 @@ func newCheck() *cobra.Command {
 				_, _ = fmt.Fprintln(cmd.OutOrStdout(), f.Error())
 			}
 			if len(faults) > 0 {
-				return fmt.Errorf("%s in %s", cli.Plural(len(faults), "fault"), c.Home)
+				return fmt.Errorf("%s in %s", cli.Plural(len(faults), "problem"), c.Home)
 			}
-			verdict := "no faults"
+			verdict := "OK"
 			if !asked {
-				verdict = "no faults in the files; no server is running here, so it was not checked whether instances use a version that changed, or whether a workflow is published by itself already"
+				verdict = "OK. No server is running, so version conflicts were not checked."
 			}
 			_, _ = fmt.Fprintln(cmd.ErrOrStderr(), verdict)
 			return nil
@@ -121,7 +120,7 @@ func checkServer(cmd *cobra.Command, c *config.Config) (faults, warnings documen
 		faults, warnings, err = client.Check(cmd.Context())
 	}
 	if errors.Is(err, admin.ErrUnknownRequest) {
-		_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "the running server is of another version and does not say what it would refuse")
+		_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "the running server has another version and cannot say what it would refuse")
 		return nil, nil, true, nil
 	}
 	return faults, warnings, true, err
@@ -164,20 +163,19 @@ func newPublish() *cobra.Command {
 	dryRun := false
 	cmd := &cobra.Command{
 		Use:   "publish [DIR]",
-		Short: "Make the text files of a home what is in use in the cluster",
-		Long: "Make the text files of a home what is in use in the cluster: its identity.yaml, its\n" +
-			"rights.yaml, and the workflows, forms and checklists with what they refer to. All\n" +
-			"are checked together and taken together; all faults are printed, and then nothing is\n" +
-			"changed (exit 1). Within a second every node uses them. DIR is --home without it.\n\n" +
-			"It is for clusters: a server that is not a node of one takes over the files of its\n" +
-			"home by itself when they change, and `troupe check` says whether it will.\n\n" +
-			"The node that runs on --home is asked, or the service of --address or --context with\n" +
-			"the token of a holder of mod-admin.",
+		Short: "Publish the text files of a home to its cluster",
+		Long: `Publishes identity.yaml, rights.yaml, and the workflows, forms and checklists with the files they refer to. All are
+checked together: if there are problems, they are printed, nothing is changed and the exit code is 1. Otherwise all
+nodes use the new files within a second. DIR defaults to --home.
+
+Only clusters need this. A single server applies changed files automatically, and 'troupe check' says whether it will.
+
+It asks the node that runs on --home, or the service of --address or --context with the token of a holder of mod-admin.`,
 		Example: "  troupe publish --home /srv/troupe\n" +
 			"  troupe publish --dry-run --context production ./home-in-git",
 	}
 	cmd.Flags().AddFlag(c.Flags.Lookup("home"))
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only check the files, here and by the server")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only check the files, here and on the server")
 	connection := connect.AddFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		dir := c.Home
@@ -191,7 +189,7 @@ func newPublish() *cobra.Command {
 			warnings = merge(warnings, connect.FaultsOf(published.Warnings))
 		}
 		if dryRun && isNotANode(err) {
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), "no faults in the files; "+api.NotANode)
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), "OK; "+api.NotANode)
 			return err
 		}
 		return showPublished(cmd, dir, published, warnings, dryRun, err)
@@ -201,7 +199,7 @@ func newPublish() *cobra.Command {
 
 func packHome(dir string) (archive []byte, warnings document.Faults, err error) {
 	if !homedir.HasText(dir) {
-		return nil, nil, fmt.Errorf("there are no text files to publish in %s: it has no %s; name the folder that has them, troupe publish DIR", dir, home.IdentityFile)
+		return nil, nil, fmt.Errorf("no text files to publish in %s: it has no %s; give their folder: troupe publish DIR", dir, home.IdentityFile)
 	}
 	set, err := homedir.Load(dir)
 	if err != nil {
@@ -247,14 +245,14 @@ func showPublished(cmd *cobra.Command, dir string, published api.PublishedHome, 
 		for _, f := range faults {
 			_, _ = fmt.Fprintln(out, f.Error())
 		}
-		return fmt.Errorf("%s in %s; nothing was published", cli.Plural(len(faults), "fault"), dir)
+		return fmt.Errorf("%s in %s; nothing was published", cli.Plural(len(faults), "problem"), dir)
 	}
 	if err != nil {
 		return err
 	}
 	what := fmt.Sprintf("%s, %s and %s", cli.Plural(published.Workflows, "workflow"), cli.Plural(published.Templates, "template"), cli.Plural(published.Users, "user"))
 	if dryRun {
-		_, err = fmt.Fprintln(out, "no faults: "+what+" would be in use")
+		_, err = fmt.Fprintln(out, "OK: "+what+" would be in use")
 	} else {
 		_, err = fmt.Fprintln(out, "in use now: "+what)
 	}

@@ -35,24 +35,23 @@ func newDiagram() *cobra.Command {
 	d := &diagramCommand{}
 	cmd := &cobra.Command{
 		Use:   "diagram ID",
-		Short: "Draw a workflow as a picture, and where one of its instances is",
-		Long: "Draw a workflow as a picture, and where one of its instances is: where it stands is filled,\n" +
-			"and the way it came is drawn stronger. The picture goes to standard output.\n\n" +
-			"ID is a workflow of a running service (needs mod-workflows): the version in use, or with\n" +
-			"--instance that of the instance. With --home it is a workflow of that home, whether a service\n" +
-			"runs on it or not, and without a token. A file is drawn as it is: troupe diagram FILE.yaml.\n" +
-			"Of a file with faults it is what can be drawn; the faults are told, and the exit code is 1.\n" +
-			"The instance is always read from the service, with the token of whoever may read it.",
+		Short: "Draw a workflow, and where an instance is",
+		Long: `Prints the picture. With --instance, the current state is filled and the path to it stands out.
+
+ID is a workflow of a running service (needs mod-workflows): the current version, or the version of the instance.
+With --home, it is a workflow of that home's files, without a service or a token. A file can be drawn directly:
+troupe diagram FILE.yaml. If it has problems, they are reported, the rest is drawn, and the exit code is 1. Instances
+are always read from the service, with a token that can read them.`,
 		Example: "  troupe diagram leave-request > leave-request.svg\n" +
 			"  troupe diagram leave-request --instance 01M7YZAB2GNTJFQE62690KHSQT > where.svg\n" +
 			"  troupe diagram ./workflows/leave-request.yaml --to mermaid",
 	}
-	cmd.Flags().StringVar(&d.instance, "instance", "", "mark where this instance is and where it has been")
-	cmd.Flags().StringVar(&d.to, "to", pictures[0].name, "form of the picture: svg, mermaid or dot")
+	cmd.Flags().StringVar(&d.instance, "instance", "", "mark the instance's current state and its path")
+	cmd.Flags().StringVar(&d.to, "to", pictures[0].name, "format: svg, mermaid or dot")
 	cli.OneOf(cmd, "to", "svg", "mermaid", "dot")
 	d.at = connect.AddFlags(cmd)
 	connect.Complete(cmd, d.at)
-	cmd.Flags().StringVar(&d.home, "home", "", "take the definition from this home, without a token")
+	cmd.Flags().StringVar(&d.home, "home", "", "read the definition from this home, without a token")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		draw, err := d.form()
 		if err != nil {
@@ -184,7 +183,7 @@ func parseDefinition(source statemachine.Source, options statemachine.ParserOpti
 func onlyDefinition(file string, definition *statemachine.Definition) definitionSource {
 	return func(_ context.Context, _ string, version uint64) (*statemachine.Definition, error) {
 		if version != 0 && version != definition.Version {
-			return nil, fmt.Errorf("the instance runs under version %d of %s, and %s is version %d: name the workflow by its id", version, definition.ID, file, definition.Version)
+			return nil, fmt.Errorf("the instance has version %d of %s, but %s is version %d: name the workflow by its id", version, definition.ID, file, definition.Version)
 		}
 		return definition, nil
 	}
@@ -227,7 +226,7 @@ func sourceInHome(dir, id string, version uint64) (*catalog.Source, error) {
 		_, err := definitionInFile(definitionIn(dir, id))
 		return nil, err
 	case faults != nil:
-		return nil, fmt.Errorf("the files of %s have faults, and those without do not have the workflow %s%s\n%w", dir, id, cli.DidYouMean(id, known), faults)
+		return nil, fmt.Errorf("the files of %s have problems, and the valid ones do not define the workflow %s%s\n%w", dir, id, cli.DidYouMean(id, known), faults)
 	}
 	return nil, fmt.Errorf("there is no workflow %s in %s%s", id, dir, cli.DidYouMean(id, known))
 }
@@ -278,7 +277,7 @@ func adviseDefinition(err error, id string) error {
 	case hasFileSuffix(id):
 		return fmt.Errorf("%w; and there is no file %s", err, id)
 	case errors.As(err, &refused) && refused.Status == http.StatusForbidden:
-		return fmt.Errorf("%w: definitions are for holders of mod-workflows; or name the file in place of the id, or a home with --home", err)
+		return fmt.Errorf("%w: definitions need mod-workflows; or give a file instead of the id, or a home with --home", err)
 	}
 	return err
 }

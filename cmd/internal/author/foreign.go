@@ -80,7 +80,7 @@ func foreignOf(file string) (*foreign, error) {
 		}
 		known = append(known, foreigns[i].extensions...)
 	}
-	return nil, cli.Usagef("%s: the extension of the file says what it is: %s", file, strings.Join(known, ", "))
+	return nil, cli.Usagef("%s: the file needs a known extension: %s", file, strings.Join(known, ", "))
 }
 
 func foreignNamed(name string) (*foreign, error) {
@@ -106,11 +106,10 @@ func newExport() *cobra.Command {
 	var to string
 	cmd := &cobra.Command{
 		Use:   "export WORKFLOW",
-		Short: "Write a definition in the format of another tool to standard output",
-		Long: "Write the current version of a definition in the format of another tool: " + foreignNames() + ".\n" +
-			"Asks the service, which needs mod-workflows; with --home the service that runs on it, or the\n" +
-			"text files of the home when none does. What the other tool will not see is said on\n" +
-			"standard error; troupe import reads it again.",
+		Short: "Export a definition to the format of another tool",
+		Long: "Writes the current version to standard output: " + foreignNames() + ".\n" +
+			"Asks the service, which needs mod-workflows, or with --home the server that runs there, or reads the home's files\n" +
+			"if none is running. What the other tool ignores is reported on standard error; troupe import reads it again.",
 		Example: "  troupe export leave-request --to scxml > leave-request.scxml",
 	}
 	at := connect.AddFlags(cmd)
@@ -125,7 +124,7 @@ func newExport() *cobra.Command {
 	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if to == "" {
-			return cli.Usage(errors.New("--to is missing: the format, " + foreignNames()))
+			return cli.Usage(errors.New("--to is required: the format, " + foreignNames()))
 		}
 		format, err := foreignNamed(to)
 		if err != nil {
@@ -188,17 +187,16 @@ func newImport() *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "import FILE",
-		Short: "Make definitions of a file of another tool",
-		Long: "Make definitions of a file of another tool: " + foreignNames() + ".\n" +
-			"Writes ID.yaml for each of them and prints its path. What a definition cannot express is\n" +
-			"named with its line, and then nothing is written. What was left out without harm is said\n" +
-			"on standard error.",
+		Short: "Convert a file of another tool to definitions",
+		Long: "Reads " + foreignNames() + ".\n" +
+			"Writes ID.yaml for each definition and prints its path. What a definition cannot express is reported with its\n" +
+			"line, and nothing is written. What was left out without harm is reported on standard error.",
 		Example: "  troupe import order.scxml --home ./troupe-home\n" +
 			"  troupe import order.scxml --into workflows --force",
 	}
 	cmd.Flags().AddFlag(c.Flags.Lookup("home"))
-	cmd.Flags().StringVar(&into, "into", "", "the folder that the definitions go to (default: workflows of the home)")
-	cmd.Flags().BoolVar(&force, "force", false, "replace files that are there")
+	cmd.Flags().StringVar(&into, "into", "", "folder to write the definitions to (default: workflows in the home)")
+	cmd.Flags().BoolVar(&force, "force", false, "replace existing files")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		from, err := foreignOf(args[0])
 		if err != nil {
@@ -207,7 +205,7 @@ func newImport() *cobra.Command {
 		if into == "" {
 			_ = c.Load() // only the home is needed, and its settings may have faults
 			if err := homedir.Demand(c.Home); err != nil {
-				return fmt.Errorf("%w; or say --into", err)
+				return fmt.Errorf("%w; or use --into", err)
 			}
 			into = filepath.Join(c.Home, home.WorkflowsFolder)
 		}
@@ -240,7 +238,7 @@ func importFile(from *foreign, name, into string) ([]importedFile, error) {
 	}
 	for _, f := range files {
 		if _, err := parseDefinition(statemachine.Source{File: f.id + ".yaml", Text: f.text, Read: beside(into)}, statemachine.ParserOptions{}); err != nil {
-			return nil, fmt.Errorf("%s makes a definition with faults:\n%w", name, err)
+			return nil, fmt.Errorf("%s would be an invalid definition:\n%w", name, err)
 		}
 	}
 	return files, nil
@@ -249,7 +247,7 @@ func importFile(from *foreign, name, into string) ([]importedFile, error) {
 func beside(folder string) func(name string) ([]byte, error) {
 	return func(name string) ([]byte, error) {
 		if !filepath.IsLocal(filepath.FromSlash(name)) {
-			return nil, fmt.Errorf("%q is not beside the file", name)
+			return nil, fmt.Errorf("%q is not in the folder of the file", name)
 		}
 		return cli.ReadInputFile(filepath.Join(folder, filepath.FromSlash(name)))
 	}
@@ -264,7 +262,7 @@ func writeImported(into string, files []importedFile, force bool) (paths []strin
 	for _, f := range files {
 		if _, err := os.Lstat(path(f)); !errors.Is(err, fs.ErrNotExist) && !force {
 			if err == nil {
-				err = fmt.Errorf("%s is there: --force replaces it; nothing was written", path(f))
+				err = fmt.Errorf("%s exists; nothing was written; use --force to replace it", path(f))
 			}
 			return nil, err
 		}

@@ -31,11 +31,9 @@ func newParameters() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "parameters FILE...",
 		Short: "List the parameters that report and document templates on this disk declare",
-		Long: "List the parameters that templates declare as ${name#type#default}, as the service would,\n" +
-			"without a service and without a home. A file is read as what its extension says, in upper\n" +
-			"or lower case: .rml (XML), or .docx, .dotx, .docm, .dotm. Any other file, which the service\n" +
-			"takes for no template, is read as what it starts with. Every file is looked at; the exit\n" +
-			"code is 1 if one of them could not be read or is no template.",
+		Long: `Lists the parameters ${name#type#default} as the service does, without a service or a home. The extension decides
+the format, in upper or lower case: .rml (XML), .docx, .dotx, .docm or .dotm. Other files are recognized by how they
+start. The exit code is 1 if a file cannot be read or is not a template.`,
 		Example: "  troupe parameters invoice.rml\n" +
 			"  troupe parameters templates/*.docx -o json | jq -r '.[].parameters[]?.name'",
 	}
@@ -136,8 +134,7 @@ func newSchema() *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema [FORMAT]",
 		Short: "Print the JSON Schema of a text file of a home, for editors",
-		Long: "Print the JSON Schema 2020-12 of a text file of a home, for editors and other tools.\n" +
-			"FORMAT is " + strings.Join(formats, ", ") + "; without it: " + formats[0] + ".\n" +
+		Long: "FORMAT is " + strings.Join(formats, ", ") + "; default: " + formats[0] + ".\n" +
 			"A new home has copies of all of them in its folder schemas.",
 		Example: "  troupe schema\n" +
 			"  troupe schema form > schemas/form.schema.json",
@@ -165,8 +162,8 @@ func newSchema() *cobra.Command {
 func newInit() *cobra.Command {
 	return &cobra.Command{
 		Use:     "init DIR",
-		Short:   "Make a small home to begin with",
-		Long:    "Make a small home to begin with: two users and one workflow, in a folder that is missing or empty.\nAn empty folder that troupe serve is given gets the larger example instead.",
+		Short:   "Create a small home with two users and one workflow",
+		Long:    `DIR must be missing or empty. For a larger example, start troupe serve on an empty folder.`,
 		Example: "  troupe init ./office && troupe serve --home ./office",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			files, err := scaffold.Home(args[0])
@@ -187,7 +184,7 @@ func newNew() *cobra.Command {
 	c := config.New()
 	workflow := &cobra.Command{
 		Use:     "workflow NAME",
-		Short:   "Add a workflow to a home: a request that somebody approves",
+		Short:   "Add a workflow to a home: a request that needs approval",
 		Example: "  troupe new workflow travel-request --home ./office",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.Load(); err != nil {

@@ -46,12 +46,14 @@ func Command() *cobra.Command {
 	b.load.EnsureDefaults()
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure throughput and latency of a service under load",
-		Long: "Measure throughput and latency of a service under load. Without --address it starts this program on a temporary home, which it removes " +
-			"afterwards. With --address or --context it puts the load on a service that runs; the instances that it creates stay there.\n\n" +
-			"Without --rate every connection sends its next request when the last one was answered (a closed loop). With --rate requests leave at that rate " +
-			"whatever the service does, and a latency counts from when a request should have left (an open loop).\n\n" +
-			"The exit code is 1 when a condition of --fail-if holds, or when nothing could be measured.",
+		Short: "Measure throughput and latency under load",
+		Long: `Without --address or --context, it starts this program on a temporary home. A running service keeps the instances
+that the load creates.
+
+Without --rate, each connection sends its next request after the last answer (closed loop). With --rate, requests are
+sent at that rate whatever the service does, and latency counts from the planned time (open loop).
+
+The exit code is 1 if a condition of --fail-if holds or nothing could be measured.`,
 		Example: "  troupe bench\n" +
 			"  troupe bench --rate 1000,2000,5000 --report bench.html\n" +
 			"  troupe bench --mix create=1,event=8,read=1,query=0.1 --fail-if 'p99>20ms,errors>0'\n" +
@@ -77,29 +79,29 @@ func Command() *cobra.Command {
 
 func (b *benchCommand) addFlags(cmd *cobra.Command) {
 	f, o := cmd.Flags(), &b.load
-	f.StringVar(&b.at.Address, "address", "", "URL of a running service (default: a server of its own)")
+	f.StringVar(&b.at.Address, "address", "", "URL of a running service (default: starts a server)")
 	f.StringVar(&b.at.TokenFile, "token-file", "", "file with the API token for the service")
-	f.StringVar(&b.at.Context, "context", "", "context that has address and token; see troupe context")
-	f.StringArrayVar(&b.as, "as", nil, "USER=FILE: the API token of a further user of the scenario, once for each")
+	f.StringVar(&b.at.Context, "context", "", "context with address and token; see troupe context")
+	f.StringArrayVar(&b.as, "as", nil, "USER=FILE: API token of another user of the scenario; may be repeated")
 	f.StringVar(&b.workflow, "workflow", "", "id of the workflow at the service (default: the scenario's, else "+load.WorkflowID+")")
 	f.StringVar(&b.scenario, "scenario", "", "file with the load: a workflow and a walk through its events")
-	f.BoolVar(&b.printWorkflow, "print-workflow", false, "print the workflow of the load (that of --scenario, else the built-in one), and do nothing else")
-	f.StringSliceVar(&b.rates, "rate", nil, "requests a second of an open loop (with --batch: batches); several with commas are measured one after the other (default: a closed loop)")
-	f.Var(cli.Count(&o.Connections), "connections", "connections, each with one request at a time")
+	f.BoolVar(&b.printWorkflow, "print-workflow", false, "only print the workflow of the load (of --scenario, else the built-in one)")
+	f.StringSliceVar(&b.rates, "rate", nil, "requests per second in an open loop (with --batch: batches); separate several by commas (default: closed loop)")
+	f.Var(cli.Count(&o.Connections), "connections", "connections, with one request at a time each")
 	f.Var(cli.Count(&o.Instances), "instances", "instances that events and reads go to")
-	f.Var(cli.Count(&o.Preload), "preload", "events that each instance gets before")
-	f.Var(cli.Duration(&o.Duration), "duration", "how long is measured")
-	f.Var(cli.Duration(&o.WarmUp), "warmup", "how long the load runs before")
-	f.StringVar(&b.mix, "mix", o.Mix.String(), "what is sent, how often: create, event, read, query, such as create=1,event=8,query=0.1")
-	f.Var(cli.Count(&o.Batch), "batch", "events in one request (POST workflow/api/v1/events); 0: each is a request")
+	f.Var(cli.Count(&o.Preload), "preload", "events that each instance gets beforehand")
+	f.Var(cli.Duration(&o.Duration), "duration", "how long to measure")
+	f.Var(cli.Duration(&o.WarmUp), "warmup", "how long to run the load before measuring")
+	f.StringVar(&b.mix, "mix", o.Mix.String(), "shares of create, event, read and query, such as create=1,event=8,query=0.1")
+	f.Var(cli.Count(&o.Batch), "batch", "events per request (POST workflow/api/v1/events); 0: one request per event")
 	f.BoolVar(&o.Minimal, "minimal", false, "ask for answers without history (Prefer: return=minimal)")
-	f.StringVar(&b.against, "against", "", "path of another build or URL of another service, measured in turn")
+	f.StringVar(&b.against, "against", "", "path of another build or URL of another service to compare with")
 	f.StringVar(&b.againstToken, "against-token-file", "", "file with the API token for the other service")
-	f.StringArrayVar(&b.againstAs, "against-as", nil, "USER=FILE: the API token of a further user of the scenario at the other service")
-	f.Var(cli.Count(&b.rounds), "rounds", "how often everything is measured (default 1; with --against 3)")
-	f.StringVar(&b.failIf, "fail-if", "", "conditions that make the exit code 1, such as 'p99>20ms,errors>0': "+strings.Join(trial.MetricNames(), " ")+
-		" (operations a second: each event of a batch counts); errors, missed and shed must be 0 unless a condition is about them")
-	f.StringVar(&b.page, "report", "", "write a page with plots, one HTML file that needs nothing else")
+	f.StringArrayVar(&b.againstAs, "against-as", nil, "USER=FILE: API token of another user of the scenario at the other service")
+	f.Var(cli.Count(&b.rounds), "rounds", "how often to measure everything (default 1; with --against 3)")
+	f.StringVar(&b.failIf, "fail-if", "", "conditions for exit code 1, such as 'p99>20ms,errors>0': "+strings.Join(trial.MetricNames(), " ")+
+		" (operations per second: each event of a batch counts); errors, missed and shed must be 0 unless a condition names them")
+	f.StringVar(&b.page, "report", "", "write a self-contained HTML page with plots")
 }
 
 func (b *benchCommand) plan(given func(flag string) bool) (*trial.Plan, error) {
@@ -128,7 +130,7 @@ func (b *benchCommand) plan(given func(flag string) bool) (*trial.Plan, error) {
 	}
 	if b.page != "" {
 		if info, err := os.Stat(filepath.Dir(b.page)); err != nil || !info.IsDir() {
-			return nil, wrong("report", fmt.Errorf("%q: its folder is not there", b.page))
+			return nil, wrong("report", fmt.Errorf("%q: its folder does not exist", b.page))
 		}
 		if info, err := os.Stat(b.page); err == nil && info.IsDir() {
 			return nil, wrong("report", fmt.Errorf("%q is a folder: name a file", b.page))
@@ -185,9 +187,9 @@ func checkLoad(o *load.Options) error {
 	case o.Batch > 0 && o.Mix[load.Event] == 0:
 		return fmt.Errorf("--batch: --mix %s has no events", o.Mix)
 	case o.Batch > 0 && !o.Scenario.Batches():
-		return errors.New("--batch needs a scenario of one user in which every step has `to`, and every node has a step: the answers to a batch do not say where an instance stands")
+		return errors.New("--batch needs a scenario with one user, a `to` in every step, and a step for every node: answers to a batch do not contain states")
 	case o.Instances < o.Connections && !o.Scenario.Round():
-		return fmt.Errorf("--instances %d is less than --connections %d: connections can share instances only if every step of the scenario has `to`, and every node has a step", o.Instances, o.Connections)
+		return fmt.Errorf("--instances %d is less than --connections %d: connections can share instances only if every step of the scenario has `to` and every node has a step", o.Instances, o.Connections)
 	}
 	return nil
 }
@@ -199,7 +201,7 @@ func parseRates(texts []string) (rates []float64, err error) {
 			if strings.TrimSpace(text) == "" {
 				text = strings.Join(texts, ",") // there is nothing to show of it alone
 			}
-			return nil, fmt.Errorf("%q: must be a number of requests a second above 0, such as 1000 or 1000,2000,5000", text)
+			return nil, fmt.Errorf("%q: must be a number of requests per second above 0, such as 1000 or 1000,2000,5000", text)
 		}
 		rates = append(rates, r)
 	}
@@ -218,13 +220,13 @@ func (b *benchCommand) targets(p *trial.Plan) (err error) {
 		}
 	} else if b.at.TokenFile != "" || len(b.as) > 0 || b.workflow != "" {
 		// NB: nor does the current context: nobody shall put load on it by accident.
-		return cli.Usagef("--token-file, --as and --workflow are for a service that runs: name it by --address or --context")
+		return cli.Usagef("--token-file, --as and --workflow need a running service: --address or --context")
 	}
 	p.Targets = []trial.Target{mine}
 	p.Load.Scenario.WorkflowID = cmp.Or(b.workflow, p.Load.Scenario.WorkflowID)
 	for _, t := range p.Thresholds {
 		if t.NeedsProcess() && mine.Program == "" {
-			return cli.Usagef("--fail-if %s: the processor time is known only of a server that troupe bench starts", t.Text())
+			return cli.Usagef("--fail-if %s: the processor time is known only if troupe bench starts the server", t.Text())
 		}
 	}
 	isURL := strings.Contains(b.against, "://")
@@ -272,7 +274,7 @@ func runningTarget(name string, at connect.Connection, as string, further []stri
 	address, token, err := at.Resolve()
 	var none connect.NoTokenError
 	if errors.As(err, &none) {
-		return trial.Target{}, fmt.Errorf("%w.\nA context is used here only when it is named, such as --context local", err)
+		return trial.Target{}, fmt.Errorf("%w.\ntroupe bench uses a context only with --context, such as --context local", err)
 	} else if err != nil {
 		return trial.Target{}, err
 	}
@@ -311,7 +313,7 @@ func (b *benchCommand) run(ctx context.Context, cmd *cobra.Command, plan *trial.
 	}
 	switch {
 	case rep == nil && ctx.Err() != nil:
-		return fmt.Errorf("%w, nothing was measured yet", interrupted)
+		return fmt.Errorf("%w: nothing was measured", interrupted)
 	case rep == nil:
 		return interrupted
 	}
@@ -331,7 +333,7 @@ func (b *benchCommand) run(ctx context.Context, cmd *cobra.Command, plan *trial.
 		return err
 	}
 	if slices.ContainsFunc(rep.Runs, func(r *report.Run) bool { return !r.Answered() }) {
-		return errors.New("nothing was answered as it should be")
+		return errors.New("no request was answered as expected")
 	}
 	var failed []string
 	for _, t := range rep.Thresholds {

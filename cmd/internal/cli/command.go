@@ -49,7 +49,7 @@ func Run(root *cobra.Command, args []string, stdin io.Reader, stdout, stderr io.
 	case err == nil:
 		return ExitDone
 	case errors.As(err, &usage):
-		hint := "'troupe --help' for the commands, 'troupe COMMAND --help' for one of them"
+		hint := "'troupe --help' or 'troupe COMMAND --help'"
 		if cmd != root {
 			hint = "'" + cmd.CommandPath() + " --help'"
 		}
@@ -82,7 +82,7 @@ func NewRoot(short, version string, commands ...*cobra.Command) *cobra.Command {
 				return err
 			}
 			showHelp(cmd)
-			return Usagef("a command is missing")
+			return Usagef("no command given")
 		},
 	}
 	// NB: not by cobra's Version: its text is a template, for which the linker would keep every method of every type
@@ -90,16 +90,20 @@ func NewRoot(short, version string, commands ...*cobra.Command) *cobra.Command {
 	root.Flags().BoolP("version", "v", false, "version for troupe")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return Usage(err) })
 	root.AddCommand(commands...)
-	checkArguments(root)
+	complete(root)
 	return root
 }
 
-func checkArguments(cmd *cobra.Command) {
+// complete has each command check its arguments, unless it does so itself, and show its summary above its description.
+func complete(cmd *cobra.Command) {
 	if cmd.Args == nil {
 		cmd.Args = Arguments
 	}
+	if cmd.Long != "" {
+		cmd.Long = cmd.Short + ".\n\n" + cmd.Long
+	}
 	for _, below := range cmd.Commands() {
-		checkArguments(below)
+		complete(below)
 	}
 }
 
@@ -132,7 +136,7 @@ func Arguments(cmd *cobra.Command, args []string) error {
 		}
 		return Usagef("unknown command %q for %q%s", args[0], cmd.CommandPath(), DidYouMean(args[0], known))
 	}
-	return Usagef("%q is one argument too many: %s", args[most], usage)
+	return Usagef("unexpected argument %q: %s", args[most], usage)
 }
 
 // Group is a command that only has others below it.
@@ -141,7 +145,7 @@ func Group(name, short, example string, commands ...*cobra.Command) *cobra.Comma
 		Use: name, Short: short, Example: example,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			showHelp(cmd)
-			return Usagef("%s: a command is missing", name)
+			return Usagef("%s: no command given", name)
 		},
 	}
 	g.AddCommand(commands...)

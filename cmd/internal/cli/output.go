@@ -38,7 +38,7 @@ type Output struct {
 // AddOutput adds the flag -o with the forms that a command has, the default first.
 func AddOutput(cmd *cobra.Command, forms ...string) *Output {
 	o := &Output{}
-	cmd.Flags().StringVarP(&o.Form, "output", "o", forms[0], "form of the result: "+strings.Join(forms, ", "))
+	cmd.Flags().StringVarP(&o.Form, "output", "o", forms[0], "output format: "+strings.Join(forms, ", "))
 	OneOf(cmd, "output", forms...)
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		if !slices.Contains(forms, o.Form) {
@@ -159,7 +159,7 @@ var AnyForm = []string{FormTable, FormJSON, FormJSONL, FormYAML}
 // AppendYAML appends the YAML of one JSON value, with a line end.
 func AppendYAML(dst, text []byte) ([]byte, error) {
 	if !json.Valid(text) {
-		return nil, errors.New("write YAML: the text is no JSON")
+		return nil, errors.New("write YAML: the text is not JSON")
 	}
 	w := &yamlWriter{in: json.NewDecoder(bytes.NewReader(text)), out: dst}
 	w.in.UseNumber()

@@ -29,7 +29,7 @@ func Rate(to *float64) pflag.Value {
 		func(s string) (float64, error) {
 			r, err := strconv.ParseFloat(s, 64)
 			if err != nil || math.IsNaN(r) || math.IsInf(r, 0) || r < 0 {
-				return 0, errors.New("must be a number from 0 on, such as 0.5 or 20")
+				return 0, errors.New("must be a number of at least 0, such as 0.5 or 20")
 			}
 			return r, nil
 		},
@@ -44,7 +44,7 @@ func Count[T int | int64](to *T) pflag.Value {
 		func(s string) (T, error) {
 			n, err := strconv.ParseInt(s, 0, 64)
 			if err != nil || n < 0 || int64(T(n)) != n {
-				return 0, errors.New("must be a whole number from 0 on")
+				return 0, errors.New("must be a whole number of at least 0")
 			}
 			return T(n), nil
 		},
@@ -62,7 +62,7 @@ func Sequence(to *uint64) pflag.Value {
 			}
 			n, err := strconv.ParseUint(s, 10, 64)
 			if err != nil || n == 0 {
-				return 0, errors.New("must be a sequence number such as 2; they begin with 1")
+				return 0, errors.New("must be a sequence number of at least 1")
 			}
 			return n, nil
 		},

@@ -35,7 +35,7 @@ import (
 
 // Command is troupe cluster. The example fills an empty home that becomes a node.
 func Command(example fs.FS) *cobra.Command {
-	return cli.Group("cluster", "Make several nodes one service, and look after it", "  troupe cluster status --home ./troupe-home",
+	return cli.Group("cluster", "Create and manage a cluster", "  troupe cluster status --home ./troupe-home",
 		newClusterInit(example), newClusterInvite(), newClusterJoin(), newClusterStatus(), newClusterRemove(), newClusterRecover())
 }
 
@@ -63,10 +63,9 @@ func newClusterInit(example fs.FS) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Make a home the first node of a new cluster",
-		Long: "Make a home the first node of a new cluster. Its server must not run. A missing or\n" +
-			"empty folder is filled with the example first; the store of a single node keeps what\n" +
-			"it has. From then on the text files of the home are what `troupe publish` makes them.\n" +
-			"There is no way back but a cluster of one node.",
+		Long: `Stop its server first. A missing or empty folder is filled with the example; an existing store keeps its data.
+From then on, changed text files take effect only through 'troupe publish'. A cluster cannot become a single server
+again, but it can have one node.`,
 		Example: "  troupe cluster init --home ./a --cluster-listen 127.0.0.1:9401\n" +
 			"  troupe serve --home ./a --listen :8081",
 	}
@@ -95,7 +94,7 @@ func newClusterInit(example fs.FS) *cobra.Command {
 }
 
 func errNodeAlready(home string) error {
-	return fmt.Errorf("%s is a node of a cluster already", home)
+	return fmt.Errorf("%s is already a node of a cluster", home)
 }
 
 // Init makes the home's store that of the first node.
@@ -114,7 +113,7 @@ func Init(c *config.Config, advertise string, example fs.FS) (id peer.NodeID, er
 	defer func() { err = errors.Join(err, store.Close()) }()
 	if err := publishFirst(store, c.Home, log); err != nil {
 		if faults := (document.Faults{}); errors.As(err, &faults) {
-			return "", fmt.Errorf("%s has faults; nothing was changed:\n%w", c.Home, err)
+			return "", fmt.Errorf("%s has problems; nothing was changed:\n%w", c.Home, err)
 		}
 		return "", err
 	}
@@ -129,9 +128,8 @@ func newClusterJoin() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "join KEY",
 		Short: "Make an empty folder the home of another node of a cluster",
-		Long: "Make an empty or missing folder the home of another node of a cluster. KEY is what\n" +
-			"`troupe cluster invite` printed on one that runs. Then start the server: the node gets\n" +
-			"its shards by itself, and a vote in them when it has caught up.",
+		Long: `KEY is the output of 'troupe cluster invite' on a running node. Then start the server: the node gets its shards
+automatically, and a vote in them once it has caught up.`,
 		Example: "  troupe cluster join KEY --home ./b --cluster-listen 127.0.0.1:9402\n" +
 			"  troupe serve --home ./b --listen :8082",
 	}
@@ -146,7 +144,7 @@ func newClusterJoin() *cobra.Command {
 			return err
 		}
 		if homedir.HoldsFiles(entries) {
-			return fmt.Errorf("%s is not empty: a node that joins gets everything from the cluster; give --home an empty or missing folder", c.Home)
+			return fmt.Errorf("%s is not empty: a new node gets everything from the cluster; give --home an empty or missing folder", c.Home)
 		}
 		key, err := peer.ParseJoinKey(args[0])
 		if err != nil {
@@ -187,23 +185,22 @@ func newClusterRecover() *cobra.Command {
 	accepted := false
 	cmd := &cobra.Command{
 		Use:   "recover",
-		Short: "Make one node a new cluster, when most of the nodes are lost for good",
-		Long: "Make one node a new cluster with what it has, when most of the nodes are lost for good.\n" +
-			"What was acknowledged in the last moments and did not reach this node is lost. The other\n" +
-			"nodes of the old cluster are shut out: remove their folders and have them join anew.\n" +
-			"Where several nodes are left, take the one that ran last.",
+		Short: "Make one node a new cluster after most nodes are lost for good",
+		Long: `The new cluster has the data of this node. What was acknowledged just before the loss and did not reach this node is
+lost. If several nodes are left, choose the one that ran last. The others are excluded: remove their folders and
+have them join again.`,
 		Example: "  troupe cluster recover --home ./a --i-accept-loss",
 	}
 	clusterFlags(cmd, c)
-	cmd.Flags().BoolVar(&accepted, "i-accept-loss", false, "what only the lost nodes have is given up")
+	cmd.Flags().BoolVar(&accepted, "i-accept-loss", false, "accept losing what only the lost nodes have")
 	cmd.RunE = offline(c, func(ctx context.Context, cmd *cobra.Command, _ []string) error {
 		dir := homedir.NodeFolder(c.Home)
 		if !cluster.Exists(dir) {
-			return fmt.Errorf("%s is no node of a cluster", c.Home)
+			return fmt.Errorf("%s is not a node of a cluster", c.Home)
 		}
 		if !accepted {
-			return fmt.Errorf("what was acknowledged in the last moments and did not reach this node would be lost, and so would the other nodes' part in the cluster; nothing was changed. "+
-				"If most nodes are lost for good, say so: troupe cluster recover --home %s --i-accept-loss", c.Home)
+			return fmt.Errorf("nothing was changed. This would lose what was acknowledged last and did not reach this node, and exclude the other nodes. "+
+				"If most nodes are lost for good: troupe cluster recover --home %s --i-accept-loss", c.Home)
 		}
 		advertise, err := c.Advertised()
 		if err != nil {
@@ -225,9 +222,9 @@ func newClusterRecover() *cobra.Command {
 		}
 		out := cmd.OutOrStdout()
 		for _, sh := range missing {
-			_, _ = fmt.Fprintf(out, "this node had no copy of %s: what was in it is lost\n", shardName(sh))
+			_, _ = fmt.Fprintf(out, "this node had no copy of %s: its data is lost\n", shardName(sh))
 		}
-		_, err = fmt.Fprintf(out, "node %s is the only one of a new cluster; what did not reach it is lost; next:\n  troupe serve --home %s\n  troupe cluster invite --home %s\n", found.Node(), c.Home, c.Home)
+		_, err = fmt.Fprintf(out, "node %s is the only node of a new cluster; what did not reach it is lost; next:\n  troupe serve --home %s\n  troupe cluster invite --home %s\n", found.Node(), c.Home, c.Home)
 		return err
 	})
 	return cmd
@@ -249,10 +246,10 @@ func refuseWhole(ctx context.Context, c *config.Config) error {
 	defer func() { _ = node.ClosePort(ctx) }()
 	others, all := node.Answering(ctx)
 	if all == 1 {
-		return fmt.Errorf("the cluster has this node alone, so nothing is lost; start it with `troupe serve --home %s`; nothing was changed", c.Home)
+		return fmt.Errorf("nothing was changed: this is the only node, so nothing is lost; start it with `troupe serve --home %s`", c.Home)
 	}
 	if 2*(len(others)+1) > all {
-		return fmt.Errorf("%d of the cluster's %d nodes answer: with this one they are most of them; start it with `troupe serve --home %s`; nothing was changed", len(others), all, c.Home)
+		return fmt.Errorf("nothing was changed: %d of the cluster's %d nodes answer, which is a majority with this one; start it with `troupe serve --home %s`", len(others), all, c.Home)
 	}
 	return nil
 }
@@ -289,11 +286,11 @@ func newClusterInvite() *cobra.Command {
 	expires := time.Hour
 	cmd := &cobra.Command{
 		Use:     "invite",
-		Short:   "Print a key with which one more node can join the cluster",
-		Long:    "Print a key with which one more node can join the cluster, alone, on standard output.\nWhoever has it can become a node, once, until it expires.",
+		Short:   "Print a key that lets one more node join the cluster",
+		Long:    `Keep the key secret: anyone who has it can become a node, once, until it expires.`,
 		Example: "  troupe cluster invite --home ./a\n  troupe cluster invite --home ./a --expires 10m",
 	}
-	cmd.Flags().Var(cli.Checked(cli.Duration(&expires), config.IsSessionTime), "expires", "time to its end, at least 1s")
+	cmd.Flags().Var(cli.Checked(cli.Duration(&expires), config.IsSessionTime), "expires", "lifetime, at least 1s")
 	return atNode(cmd, startMax, func(ctx context.Context, node *admin.Client, _ []string) error {
 		ctx, cancel := context.WithTimeout(ctx, cli.CommandTimeMax)
 		defer cancel()
@@ -311,14 +308,13 @@ func newClusterRemove() *cobra.Command {
 	lost := false
 	cmd := &cobra.Command{
 		Use:   "remove NODE",
-		Short: "Take a node out of the cluster, after its shards have moved to others",
-		Long: "Take a node out of the cluster. NODE is its id as `troupe cluster status` prints it. A\n" +
-			"node that runs gives its shards to others first, and then ends. It goes on by itself\n" +
-			"when this command is interrupted.",
+		Short: "Remove a node from the cluster after moving its shards",
+		Long: `NODE is its id in 'troupe cluster status'. A running node hands its shards to other nodes and then stops, even if
+this command is interrupted.`,
 		Example: "  troupe cluster remove 01K3Q4V7Z9W2M8N5P6R0S1T2A3 --home ./a\n" +
 			"  troupe cluster remove 01K3Q4V7Z9W2M8N5P6R0S1T2A3 --home ./a --lost",
 	}
-	cmd.Flags().BoolVar(&lost, "lost", false, "the node does not run and will not come back")
+	cmd.Flags().BoolVar(&lost, "lost", false, "the node is not running and will not come back")
 	return atNode(cmd, 0, func(ctx context.Context, node *admin.Client, args []string) error {
 		id := strings.ToUpper(args[0]) // as the cluster has it
 		begin, cancel := context.WithTimeout(ctx, cli.CommandTimeMax)
@@ -347,7 +343,7 @@ func awaitRemoved(ctx context.Context, asked statusTeller, id string, itself boo
 		case itself && errors.Is(err, admin.ErrNoServer):
 			return nil
 		case err != nil:
-			return fmt.Errorf("node %s is leaving, and this command does not see whether it is gone: %w", id, err)
+			return fmt.Errorf("node %s is leaving; this command cannot see whether it has left: %w", id, err)
 		case len(status.Nodes) > 0 && !slices.ContainsFunc(status.Nodes, func(n cluster.NodeStatus) bool { return string(n.ID) == id }):
 			return nil // NB: a node that has only just started lists none
 		}

@@ -19,9 +19,8 @@ import (
 func newClusterStatus() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show the nodes of the cluster, as the one on this home knows them",
-		Long: "Show the nodes of the cluster, as the one on this home knows them. While shards have fewer replicas than\n" +
-			"they should, standard error names them and the exit code is 1.",
+		Short: "Show the nodes of the cluster, as seen by the node on this home",
+		Long:  `Under-replicated shards are named on standard error, and the exit code is then 1.`,
 		Example: "  troupe cluster status --home ./a\n" +
 			"  troupe cluster status --home ./a -o json",
 	}
@@ -70,7 +69,7 @@ func clusterTable(status cluster.Status) [][]string {
 		if n.ID == status.Self {
 			notes = append(notes, "this node")
 			if led == 0 {
-				notes = append(notes, "nobody leads")
+				notes = append(notes, "no leader")
 			}
 		}
 		if n.Leaving {
@@ -80,7 +79,7 @@ func clusterTable(status cluster.Status) [][]string {
 			notes = append(notes, "disk is full")
 		}
 		if n.SettingsDiffer {
-			note := "other settings"
+			note := "different settings"
 			if len(n.DifferingSettings) > 0 {
 				note += ": " + strings.Join(n.DifferingSettings, " ")
 			}

@@ -66,7 +66,7 @@ func TestHowAClusterIsShown(t *testing.T) {
 	status := cluster.Status{Self: "A", Short: []key.Shard{}, Nodes: []cluster.NodeStatus{
 		{ID: "A", Address: "a:1", Alive: true, Voter: true, Version: "v1", Led: 2, Held: 3, Full: true, Leaving: true, SettingsDiffer: true, DifferingSettings: []string{"mail.host", "quota.historyEntries"}},
 	}}
-	if rows := clusterTable(status); rows[1][9] != "this node, leaving, disk is full, other settings: mail.host quota.historyEntries" || rows[1][0] != "a:1" {
+	if rows := clusterTable(status); rows[1][9] != "this node, leaving, disk is full, different settings: mail.host quota.historyEntries" || rows[1][0] != "a:1" {
 		t.Errorf("got %q", rows[1])
 	}
 	const want = `{"self":"A","nodes":[{"id":"A","address":"a:1","alive":true,"voter":true,"version":"v1","led":2,"held":3,"lag":0,"settingsDiffer":true,"differingSettings":["mail.host","quota.historyEntries"]}],"short":[]}`
@@ -92,7 +92,7 @@ func TestHowAClusterIsShown(t *testing.T) {
 		t.Error("the status itself has changed")
 	}
 	status.Nodes = []cluster.NodeStatus{{ID: "A", Alive: true}, {ID: "B"}}
-	if rows := clusterTable(status); rows[1][9] != "this node, nobody leads" || rows[2][9] != "" {
+	if rows := clusterTable(status); rows[1][9] != "this node, no leader" || rows[2][9] != "" {
 		t.Errorf("got the notes %q and %q", rows[1][9], rows[2][9])
 	}
 }

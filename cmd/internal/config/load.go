@@ -166,7 +166,7 @@ func Command() *cobra.Command {
 	c := New()
 	cmd := &cobra.Command{
 		Use:   "config",
-		Short: "Show every setting, its value, where it comes from and what it means",
+		Short: "Show all settings: value, source and meaning",
 		Example: "  troupe config --home ./troupe-home\n" +
 			"  TROUPE_LISTEN=:9000 troupe config",
 		RunE: func(cmd *cobra.Command, _ []string) error {

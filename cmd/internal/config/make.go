@@ -94,7 +94,7 @@ func ExplainAddress(err error, setting string) error {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("%w; choose another address with --%s, or with %[2]s: in troupe.yaml", err, setting)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return fmt.Errorf("%w: this machine does not have it; give one that it has with --%s, or with %[2]s: in troupe.yaml", err, setting)
+		return fmt.Errorf("%w: this machine does not have it; choose another address with --%s, or with %[2]s: in troupe.yaml", err, setting)
 	}
 	return err
 }
@@ -160,7 +160,7 @@ func (c *Config) WarnOfSending(set []catalog.Source) (warnings document.Faults) 
 			warnings = append(warnings, document.Fault{File: s.File, Line: line, Reason: reason, Suggestion: suggestion})
 		}
 		if line := s.Parsed.MailLine; line > 0 && c.mail.Host == "" {
-			warn(line, "set mail.host in troupe.yaml", "it sends mails, and no server takes them: they become dead letters")
+			warn(line, "set mail.host in troupe.yaml", "it sends mail, but no mail server is set: its mails become dead letters")
 		}
 		settings, names := c.endpoints[string(s.Parsed.ID)], []string{}
 		for _, hook := range s.Parsed.Webhooks() {
@@ -170,7 +170,7 @@ func (c *Config) WarnOfSending(set []catalog.Source) (warnings document.Faults) 
 		}
 		for _, name := range slices.Sorted(maps.Keys(settings)) {
 			if !slices.Contains(names, name) {
-				warn(0, cli.Suggestion(name, names), "webhooks.endpoints of troupe.yaml has a webhook "+name+", and the definition has none of that name")
+				warn(0, cli.Suggestion(name, names), "webhooks.endpoints of troupe.yaml has a webhook "+name+", but the definition has no webhook of that name")
 			}
 		}
 	}
@@ -185,7 +185,7 @@ func (c *Config) warnOfEndpoints(set []catalog.Source) (warnings document.Faults
 	}
 	for _, workflow := range slices.Sorted(maps.Keys(c.endpoints)) {
 		if near := document.Closest(workflow, known); near != "" && !slices.Contains(known, workflow) {
-			warnings = append(warnings, document.Fault{File: homedir.SettingsFile, Reason: "webhooks.endpoints has the workflow " + workflow + ", which nobody defines", Suggestion: "did you mean " + near + "?"})
+			warnings = append(warnings, document.Fault{File: homedir.SettingsFile, Reason: "webhooks.endpoints has the workflow " + workflow + ", which is not defined", Suggestion: "did you mean " + near + "?"})
 		}
 	}
 	return warnings

@@ -39,8 +39,8 @@ func (c *Config) AdviceForNode(err error) error {
 	if identity, err := peer.LoadIdentity(filepath.Join(homedir.NodeFolder(c.Home), cluster.IdentityFile)); err == nil {
 		id = string(identity.Node())
 	}
-	return fmt.Errorf("%w. The other nodes count on what this one had, so neither an empty store nor a backup can take its place: "+
-		"on one of them `troupe cluster remove %s --lost`, then empty %s and have it join anew; if there are no others, put a backup of %s back, then `troupe cluster recover`",
+	return fmt.Errorf("%w. The other nodes rely on what this node had, so neither an empty store nor a backup can replace it: "+
+		"run `troupe cluster remove %s --lost` on another node, then empty %s and have it join again; if there is no other node, restore a backup of %s, then run `troupe cluster recover`",
 		err, id, c.Home, homedir.Data(c.Home))
 }
 
@@ -66,7 +66,7 @@ func (c *Config) DemandStore() error {
 	case errors.Is(err, fs.ErrNotExist):
 		return os.WriteFile(path, bound, 0o644)
 	case err == nil && !bytes.Equal(demanded, bound):
-		err = c.AdviceForNode(fmt.Errorf("%w: %s demands another one than the node had", persistence.ErrOtherStore, path))
+		err = c.AdviceForNode(fmt.Errorf("%w: %s requires a different store", persistence.ErrOtherStore, path))
 	}
 	return err
 }
@@ -83,7 +83,7 @@ func (c *Config) BindStore() error {
 
 // ErrNeedsServer is the error of commands that would write into a replica.
 func (c *Config) ErrNeedsServer() error {
-	return fmt.Errorf("%s is a node of a cluster: start it with `troupe serve --home %s`; without its server nothing can be changed here, because the other nodes would not have it", c.Home, c.Home)
+	return fmt.Errorf("%s is a node of a cluster: start it with `troupe serve --home %s`; changes need its server, so that the other nodes get them", c.Home, c.Home)
 }
 
 // LoadNode reads what the home's node is.
@@ -125,11 +125,11 @@ func (c *Config) sharedSettings() (all string, changed map[string]string) {
 // Advertised is the address of the cluster port as others reach it.
 func (c *Config) Advertised() (string, error) {
 	if c.Cluster.Listen == "" {
-		return "", errors.New("--cluster-listen is missing: the address that other nodes reach this one at, such as 10.0.0.1:9400")
+		return "", errors.New("--cluster-listen is required: the address where other nodes reach this one, such as 10.0.0.1:9400")
 	}
 	if c.Cluster.Advertise != "" {
 		if err := peer.CheckAddress(c.Cluster.Advertise); err != nil {
-			return "", fmt.Errorf("other nodes cannot reach this one by --cluster-advertise: %w", err)
+			return "", fmt.Errorf("other nodes cannot reach this node at --cluster-advertise: %w", err)
 		}
 		return c.Cluster.Advertise, nil
 	}
@@ -159,7 +159,7 @@ func (c *Config) FitsFile() error {
 	for _, name := range []string{"cluster.listen", "cluster.advertise"} {
 		now, kept := c.Flags.Lookup(name).Value.String(), of.Flags.Lookup(name).Value.String()
 		if kept != "" && kept != now {
-			return fmt.Errorf("%s has %s: %s, and not %s: change it there", homedir.SettingsFile, name, kept, now)
+			return fmt.Errorf("%s has %s: %s, not %s: change it there", homedir.SettingsFile, name, kept, now)
 		}
 	}
 	return nil
@@ -178,7 +178,7 @@ func (c *Config) KeepInFile(advertise string) error {
 	}
 	for line := range strings.Lines(string(text)) {
 		if strings.HasPrefix(line, "cluster:") {
-			return fmt.Errorf("%s has a group cluster without listen: add `listen: %s` to it", homedir.SettingsFile, c.Cluster.Listen)
+			return fmt.Errorf("the group cluster of %s has no listen: add `listen: %s`", homedir.SettingsFile, c.Cluster.Listen)
 		}
 	}
 	add := "cluster:\n  listen: " + strconv.Quote(c.Cluster.Listen) + "\n"
@@ -237,15 +237,15 @@ func (c *Config) WithAdvice(err error) error {
 	case errors.Is(err, persistence.ErrDamaged):
 		return fmt.Errorf("%w. Restore the whole of %s from a backup", err, homedir.Data(c.Home))
 	case lost:
-		return fmt.Errorf("%w. Mount %s, or bring it back from a backup; if it is gone for good, `troupe store create --home %s` makes an empty one",
+		return fmt.Errorf("%w. Mount %s, or restore it from a backup; if it is lost for good, `troupe store create --home %s` creates an empty store",
 			err, homedir.Data(c.Home), c.Home)
 	case errors.Is(err, persistence.ErrReplicated):
-		return fmt.Errorf("%w: it is that of a node of a cluster, but %s, which says which one, is gone. Bring it back from a copy; else, if the node is the last one, `troupe cluster recover`",
+		return fmt.Errorf("%w: it belongs to a node of a cluster, but %s, which says which node, is missing. Restore it from a copy; if the node is the last one, run `troupe cluster recover`",
 			err, homedir.NodeFolder(c.Home))
 	case errors.Is(err, persistence.ErrStandalone):
-		return fmt.Errorf("%w: `troupe cluster init` was cut off here; run it once more on --home %s, and it goes on", err, c.Home)
+		return fmt.Errorf("%w: `troupe cluster init` was interrupted; run it again on --home %s to continue", err, c.Home)
 	case errors.Is(err, persistence.ErrOtherStore):
-		return fmt.Errorf("%w. Bring the right one back, or remove %s to take over the one that is there",
+		return fmt.Errorf("%w. Restore the right store, or remove %s to use the one that is there",
 			err, filepath.Join(c.Home, homedir.StoreIDFile))
 	}
 	return err

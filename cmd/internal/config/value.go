@@ -136,7 +136,7 @@ func endpoints(to *endpointMap) pflag.Value {
 func parseEndpoints(s string) (endpointMap, error) {
 	n, err := document.Parse(endpointsType, []byte(s))
 	if err != nil {
-		return nil, errors.New("must map workflows to webhooks, and those to url, headers, secret or secretFile")
+		return nil, errors.New("must map workflows to webhooks, and webhooks to url, headers, secret or secretFile")
 	}
 	if n.Kind == document.Null {
 		return nil, nil

@@ -59,13 +59,13 @@ func AddFlags(cmd *cobra.Command) *Connection {
 	f.StringVar(&c.TokenFile, "token-file", "", "file with the API token")
 	f.StringVar(&c.Context, "context", "", "context to use; see troupe context")
 	cli.CompleteFlag(cmd, "context", contextsKnown)
-	f.Var(cli.Duration(&c.Timeout), "timeout", "how long one request may take, with its repetitions")
+	f.Var(cli.Duration(&c.Timeout), "timeout", "timeout of one request, with its retries")
 	return c
 }
 
 // AddHome adds --home: the service that runs on it is asked over its socket, without a token.
 func (c *Connection) AddHome(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&c.Home, "home", "", "ask the service that runs on this home on the same machine, without a token")
+	cmd.Flags().StringVar(&c.Home, "home", "", "use the server that runs on this home, without a token")
 }
 
 // Client makes the client of the service; retryMax is that of its options.
@@ -73,7 +73,7 @@ func (c *Connection) Client(retryMax int) (*client.Client, error) {
 	o := client.Options{CallMax: c.Timeout, RetryMax: retryMax, UserAgent: "troupe", Languages: cli.ReaderLanguage()}
 	if c.Home != "" {
 		if c.Address != "" || c.Context != "" || c.TokenFile != "" {
-			return nil, cli.Usagef("--home is a service of this machine: it goes without --address, --context and --token-file")
+			return nil, cli.Usagef("--home names a server on this machine: it cannot be combined with --address, --context or --token-file")
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), homedir.AskMax)
 		defer cancel()
@@ -170,7 +170,7 @@ func (c *Connection) Resolve() (address, token string, err error) {
 			return address, token, err
 		}
 	}
-	return "", "", NoTokenError{fmt.Errorf(`there is no token for %s%s. Make one on the server's machine and keep it in a context:
+	return "", "", NoTokenError{fmt.Errorf(`there is no token for %s%s. Create one on the server's machine and store it in a context:
 
   troupe token create --home ./troupe-home --user LOGIN | troupe context set %s --address %s --token-stdin
 
@@ -198,11 +198,11 @@ func ReadTokenFile(source, name string) (string, error) {
 func CheckedToken(source, text string) (string, error) {
 	token := string(bytes.TrimSpace([]byte(text)))
 	if token == "" {
-		return "", fmt.Errorf("%s: it holds no token", source)
+		return "", fmt.Errorf("%s: it has no token", source)
 	}
 	for i := range len(token) {
 		if c := token[i]; c <= ' ' || c > '~' || c == ',' {
-			return "", fmt.Errorf("%s: this is not a token", source)
+			return "", fmt.Errorf("%s: not a token", source)
 		}
 	}
 	return token, nil
@@ -215,7 +215,7 @@ func Explain(err error) error {
 	case errors.Is(err, client.ErrInvalid):
 		return cli.Usage(err)
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Errorf("%w; no service listens there: troupe serve starts one, --address names another", err)
+		return fmt.Errorf("%w; no service listens there: start one with troupe serve, or give another --address", err)
 	case errors.As(err, &refused) && refused.Status == 401:
 		return fmt.Errorf("%w; the token may be revoked or expired: troupe token list", err)
 	}
@@ -267,7 +267,7 @@ func contextsPath() (string, error) {
 	}
 	dir, err := os.UserHomeDir()
 	if err != nil {
-		return "", fmt.Errorf("find the contexts file: %w; TROUPE_CONTEXTS can say where it is", err)
+		return "", fmt.Errorf("find the contexts file: %w; TROUPE_CONTEXTS can name it", err)
 	}
 	return filepath.Join(dir, ".config", "troupe", "contexts.yaml"), nil
 }
@@ -290,7 +290,7 @@ func LoadContexts() (*Contexts, error) {
 	defer func() { _ = file.Close() }() // it was only read
 	st, err := file.Stat()
 	if err == nil && st.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("%s holds tokens, but others may use it (mode %04o); run: chmod 600 %s", path, st.Mode().Perm(), path)
+		return nil, fmt.Errorf("%s holds tokens, but other users can access it (mode %04o); run: chmod 600 %s", path, st.Mode().Perm(), path)
 	}
 	text, err := cli.ReadInput(file)
 	if err != nil {
@@ -354,7 +354,7 @@ func readProfile(faults *document.Collector, field document.Field) Profile {
 	case p.Address == "":
 		faults.Add(field.Value, "the address is missing")
 	case p.Token != "" && p.TokenFile != "":
-		faults.Add(field.Value, "it has both a token and a tokenFile")
+		faults.Add(field.Value, "it must not have both a token and a tokenFile")
 	}
 	return p
 }

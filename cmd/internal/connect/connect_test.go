@@ -64,9 +64,9 @@ func TestConnection(t *testing.T) {
 		{name: "both flags, no look at the file", flags: Connection{Address: "http://flag", TokenFile: flagFile}, env: map[string]string{"TROUPE_CONTEXT": "nowhere"}, address: "http://flag", token: "tok_flag"},
 		{name: "an unknown context", flags: Connection{Context: "oen"}, err: `there is no context "oen"`},
 		{name: "an unknown TROUPE_CONTEXT", env: map[string]string{"TROUPE_CONTEXT": "nowhere"}, err: "TROUPE_CONTEXT: there is no context"},
-		{name: "nothing at all", bare: true, err: "there is no token for http://127.0.0.1:8080. Make one"},
+		{name: "nothing at all", bare: true, err: "there is no token for http://127.0.0.1:8080. Create one"},
 		{name: "the standard address", bare: true, env: map[string]string{"TROUPE_TOKEN": " tok_env\n"}, address: standardAddress, token: "tok_env"},
-		{name: "a token that is none", env: map[string]string{"TROUPE_TOKEN": "hidden hidden"}, err: "TROUPE_TOKEN: this is not a token"},
+		{name: "a token that is none", env: map[string]string{"TROUPE_TOKEN": "hidden hidden"}, err: "TROUPE_TOKEN: not a token"},
 		{name: "a token file that is not there", flags: Connection{TokenFile: flagFile + "x"}, err: "--token-file: open"},
 	}
 	for _, test := range tests {

@@ -97,7 +97,7 @@ func administering(cmd *cobra.Command, do func(ctx context.Context, a adminClien
 		defer cancel()
 		a, err := openAdminClient(ctx, c)
 		if errors.Is(err, persistence.ErrLocked) {
-			return fmt.Errorf("%w, which does not answer at %s: the server is starting or stopping, so try again; or its socket was removed, and a restart makes it anew", err, homedir.AdminSocket)
+			return fmt.Errorf("%w, which does not answer at %s: the server is starting or stopping, so try again; or its socket was removed: restart the server", err, homedir.AdminSocket)
 		}
 		if err != nil {
 			return err
@@ -112,11 +112,11 @@ func newCredentialCreate(kind identity.Kind) *cobra.Command {
 	var wanted identity.CreateCredential
 	example, otherwise := "30d", "never"
 	if kind == identity.Session {
-		example, otherwise = "12h", "session-max, which is also the most"
+		example, otherwise = "12h", "session-max, which is also the maximum"
 	}
 	cmd := &cobra.Command{
 		Use:   "create",
-		Short: fmt.Sprintf("Print a new %s, alone, on standard output; it is never shown again", kind),
+		Short: fmt.Sprintf("Create a %s and print it; it is never shown again", kind),
 		Example: fmt.Sprintf("  troupe %s create --user john.doe\n", kind) +
 			fmt.Sprintf("  troupe %s create --home /srv/troupe --user john.doe --expires %s --note laptop", kind, example),
 		PreRunE: func(*cobra.Command, []string) (err error) {
@@ -137,7 +137,7 @@ func newCredentialCreate(kind identity.Kind) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&user, "user", "", "login name of the owner (required)")
-	cmd.Flags().StringVar(&expires, "expires", "", "time to its end, such as "+example+"; default: "+otherwise)
+	cmd.Flags().StringVar(&expires, "expires", "", "lifetime, such as "+example+"; default: "+otherwise)
 	cmd.Flags().StringVar(&wanted.Note, "note", "", "what it is for")
 	return administering(cmd, func(ctx context.Context, a adminClient, _ []string) error {
 		secret, _, err := a.Create(ctx, kind, wanted)
@@ -151,7 +151,7 @@ func newCredentialCreate(kind identity.Kind) *cobra.Command {
 func newCredentialList(kind identity.Kind) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
-		Short:   fmt.Sprintf("List every %s; the secrets are not kept and not shown", kind),
+		Short:   fmt.Sprintf("List every %s, without its secret", kind),
 		Example: fmt.Sprintf("  troupe %s list --home ./troupe-home", kind),
 	}
 	return administering(cmd, func(ctx context.Context, a adminClient, _ []string) error {
@@ -179,7 +179,7 @@ func shownTime(t time.Time) string {
 func newCredentialRevoke(kind identity.Kind) *cobra.Command {
 	return administering(&cobra.Command{
 		Use:     "revoke ID",
-		Short:   fmt.Sprintf("Revoke a %s at once", kind),
+		Short:   fmt.Sprintf("Revoke a %s", kind),
 		Example: fmt.Sprintf("  troupe %s revoke ID", kind),
 	}, func(ctx context.Context, a adminClient, args []string) error { return a.Revoke(ctx, kind, args[0]) })
 }
@@ -190,7 +190,7 @@ func Commands() []*cobra.Command {
 }
 
 func newContext() *cobra.Command {
-	return cli.Group("context", "Name the services that troupe instance asks, and keep the tokens for them",
+	return cli.Group("context", "Manage connections to services (address and token)",
 		"  troupe token create --user john.doe | troupe context set local --address http://127.0.0.1:8080 --token-stdin\n"+
 			"  troupe context use local",
 		newContextList(), newContextSet(), newContextUse(), newContextRemove())
@@ -199,7 +199,7 @@ func newContext() *cobra.Command {
 func newContextList() *cobra.Command {
 	return &cobra.Command{
 		Use:     "list",
-		Short:   "List the contexts; tokens are not shown",
+		Short:   "List contexts, without their tokens",
 		Example: "  troupe context list",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := connect.LoadContexts()
@@ -230,9 +230,8 @@ func newContextSet() *cobra.Command {
 	var tokenStdin bool
 	cmd := &cobra.Command{
 		Use:   "set NAME",
-		Short: "Make a context or change it; the first one becomes the current one",
-		Long: "Make a context or change it; the first one becomes the current one. What no flag says stays as it is, " +
-			"but a new address forgets the token, which was for the old one.",
+		Short: "Create or change a context; the first one becomes the current one",
+		Long:  `What no flag names stays as it is, but a new address removes the token, which was for the old one.`,
 		Example: "  troupe token create --user john.doe | troupe context set local --address http://127.0.0.1:8080 --token-stdin\n" +
 			"  troupe context set production --address https://example.org/platform --token-file ~/.troupe-token",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -240,7 +239,7 @@ func newContextSet() *cobra.Command {
 				return cli.Usagef("a name has 1 to 64 letters, digits, dots, dashes and underscores")
 			}
 			if tokenStdin && tokenFile != "" {
-				return cli.Usagef("--token-file and --token-stdin exclude each other")
+				return cli.Usagef("--token-file and --token-stdin cannot be combined")
 			}
 			return connect.ChangeContexts(func(all *connect.Contexts) error {
 				p := all.Find(args[0])
@@ -252,14 +251,14 @@ func newContextSet() *cobra.Command {
 				if err := changeProfile(cmd, p, address, tokenFile, tokenStdin); err != nil || all.Current == p.Name {
 					return err
 				}
-				_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "the current context is still %s; troupe context use %s\n", all.Current, p.Name)
+				_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "the current context is still %s; to select this one: troupe context use %s\n", all.Current, p.Name)
 				return nil
 			})
 		},
 	}
 	cmd.Flags().StringVar(&address, "address", "", "URL of the service (required for a new context)")
 	cmd.Flags().StringVar(&tokenFile, "token-file", "", "file with the API token, read each time")
-	cmd.Flags().BoolVar(&tokenStdin, "token-stdin", false, "read the API token from standard input and keep it")
+	cmd.Flags().BoolVar(&tokenStdin, "token-stdin", false, "read the API token from standard input and store it")
 	return cmd
 }
 
@@ -271,7 +270,7 @@ func changeProfile(cmd *cobra.Command, p *connect.Profile, address, tokenFile st
 		if (p.Token != "" || p.TokenFile != "") && !connect.SameAddress(address, p.Address) {
 			p.Token, p.TokenFile = "", ""
 			if !tokenStdin && tokenFile == "" {
-				_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "the token of %s was for %s and is forgotten\n", p.Name, p.Address)
+				_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "the token of %s was for %s and was removed\n", p.Name, p.Address)
 			}
 		}
 		p.Address = address
@@ -306,7 +305,7 @@ func changeProfile(cmd *cobra.Command, p *connect.Profile, address, tokenFile st
 func newContextUse() *cobra.Command {
 	return &cobra.Command{
 		Use:               "use NAME",
-		Short:             "Make a context the current one",
+		Short:             "Select the current context",
 		Example:           "  troupe context use local",
 		ValidArgsFunction: connect.ContextArgument,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -322,7 +321,7 @@ func newContextUse() *cobra.Command {
 func newContextRemove() *cobra.Command {
 	return &cobra.Command{
 		Use:               "remove NAME",
-		Short:             "Remove a context and the token that it keeps; the token itself stays valid",
+		Short:             "Remove a context and its stored token, which stays valid",
 		Example:           "  troupe context remove local",
 		ValidArgsFunction: connect.ContextArgument,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -333,7 +332,7 @@ func newContextRemove() *cobra.Command {
 				all.All = slices.DeleteFunc(all.All, func(p connect.Profile) bool { return p.Name == args[0] })
 				if all.Current == args[0] {
 					all.Current = ""
-					_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "there is no current context now; troupe context use NAME")
+					_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "there is no current context now; select one with troupe context use NAME")
 				}
 				return nil
 			})
@@ -345,17 +344,16 @@ func newContextRemove() *cobra.Command {
 const passwordLineMax = 8 << 10
 
 func newPassword() *cobra.Command {
-	return cli.Group("password", "Set the passwords that people sign in with", "  troupe password set --user john.doe", newPasswordSet())
+	return cli.Group("password", "Set passwords", "  troupe password set --user john.doe", newPasswordSet())
 }
 
 func newPasswordSet() *cobra.Command {
 	var user, password string
 	cmd := &cobra.Command{
 		Use:   "set",
-		Short: "Set a user's password from standard input, and end the user's sessions",
-		Long: "Give a user a new password, and end all sessions of the user. The password is one\n" +
-			"line of standard input, without its line end. It has 8 to 256 characters of any kind and\n" +
-			"is not one of the passwords that are guessed first. Tokens stay as they are.",
+		Short: "Set a user's password and end the user's sessions",
+		Long: `The password is one line of standard input, without its line end: 8 to 256 characters, and not a common password.
+API tokens stay valid.`,
 		Example: "  troupe password set --user john.doe < password.txt\n" +
 			"  read -rs P && printf %s \"$P\" | troupe password set --home /srv/troupe --user john.doe",
 		PreRunE: func(cmd *cobra.Command, _ []string) (err error) {

@@ -26,7 +26,7 @@ func TestPasswordSet(t *testing.T) {
 		{Name: "a line without its end", Stdin: oak, Args: john},
 		{Name: "a line of Windows", Stdin: oak + "\r\n", Args: john},
 		{Name: "no user", Stdin: oak, Args: set(), Code: cli.ExitUsage, Stderr: "--user is missing"},
-		{Name: "an argument", Stdin: "", Args: set("--user", "john.doe", oak), Code: cli.ExitUsage, Stderr: "is one argument too many"},
+		{Name: "an argument", Stdin: "", Args: set("--user", "john.doe", oak), Code: cli.ExitUsage, Stderr: "unexpected argument"},
 		{Name: "nothing", Stdin: "", Args: john, Code: cli.ExitFailed, Stderr: "no password on standard input"},
 		{Name: "an empty line", Stdin: "\n", Args: john, Code: cli.ExitFailed, Stderr: "no password on standard input"},
 		{Name: "two lines", Stdin: oak + "\n" + oak, Args: john, Code: cli.ExitFailed, Stderr: "more than one line"},

@@ -280,10 +280,10 @@ func (g *Greeting) Text() string {
 	var b strings.Builder
 	base := g.Address + g.BasePath
 	if g.Made > 0 {
-		fmt.Fprintf(&b, "%d requests were made as an example.\n", g.Made)
+		fmt.Fprintf(&b, "%d example requests were created.\n", g.Made)
 	}
 	if g.Link != nil {
-		b.WriteString("\nOpen a link to sign in. Each works once, in a browser on this machine, for ten minutes:\n\n")
+		b.WriteString("\nOpen a link to sign in. Each link works once, in a browser on this machine, for ten minutes:\n\n")
 		for _, who := range guests {
 			next := who.next
 			if next != "" {
@@ -292,7 +292,7 @@ func (g *Greeting) Text() string {
 			fmt.Fprintf(&b, "  %-25s %s%s\n", who.what, base, g.Link(who.user, next))
 		}
 	} else {
-		b.WriteString("\nThere are no links to sign in, because other machines reach this address.\n")
+		b.WriteString("\nThere are no sign-in links, because other machines can reach this address.\n")
 	}
 	fmt.Fprintf(&b, "\nFor programs and passwords, in a second terminal:\n\n"+
 		"  TOKEN=$(%s token create --home %s --user john.doe)\n"+

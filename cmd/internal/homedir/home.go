@@ -45,12 +45,12 @@ func Data(dir string) string { return filepath.Join(dir, DataFolder) }
 func Ensure(dir string, example fs.FS) (filled bool, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, fmt.Errorf("look at home: %w", err)
+		return false, fmt.Errorf("read home: %w", err)
 	}
 	cutOff := slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == fillingFile })
 	if HoldsFiles(entries) && !cutOff {
 		if !isHome(dir) {
-			return false, fmt.Errorf("%s holds files but no %s, so it is not a home: give --home an empty or missing folder, or a home", dir, home.IdentityFile)
+			return false, fmt.Errorf("%s has files but no %s, so it is not a home: give --home a home, or an empty or missing folder", dir, home.IdentityFile)
 		}
 		return false, nil
 	}
@@ -112,7 +112,7 @@ func Demand(dir string) error {
 		return nil
 	}
 	if entries, _ := os.ReadDir(dir); HoldsFiles(entries) { // NB: what cannot be read has no entries
-		return fmt.Errorf("there is no home in %s: it holds files but no %s; give --home a home", dir, home.IdentityFile)
+		return fmt.Errorf("there is no home in %s: it has files but no %s; give another --home", dir, home.IdentityFile)
 	}
 	return fmt.Errorf("there is no home in %s; give --home, or run troupe serve to make one", dir)
 }
@@ -128,7 +128,7 @@ func NodeFolder(home string) string {
 // DemandFile refuses what is there and no file: opening a pipe waits for its other end.
 func DemandFile(path string) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is no file but a folder, a pipe or a device", path)
+		return fmt.Errorf("%s is not a regular file", path)
 	}
 	return nil
 }
@@ -208,7 +208,7 @@ func AloneAt(ctx context.Context, dir string) error {
 	if _, err := Dial(ctx, dir); err != nil {
 		return nil
 	}
-	return fmt.Errorf("%w: a server answers at %s; stop it first, or give this one a --home of its own", persistence.ErrLocked, filepath.Join(dir, AdminSocket))
+	return fmt.Errorf("%w: a server answers at %s; stop it first, or use another --home", persistence.ErrLocked, filepath.Join(dir, AdminSocket))
 }
 
 // IsServed reports whether a server runs on the home.

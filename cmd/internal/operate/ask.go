@@ -266,7 +266,7 @@ type paging struct {
 }
 
 func (p *paging) add(cmd *cobra.Command) {
-	cmd.Flags().IntVar(&p.limit, "limit", 100, "entries of one page, 1 to 1000")
+	cmd.Flags().IntVar(&p.limit, "limit", 100, "entries per page, 1 to 1000")
 	cmd.Flags().BoolVar(&p.all, "all", false, "all pages")
 	cmd.Flags().StringVar(&p.cursor, "cursor", "", "continue where an earlier page ended")
 }
@@ -300,7 +300,7 @@ func (l *lister) one(p *listPage) (err error) {
 		err = l.end()
 	}
 	if err == nil && p.next != "" {
-		_, _ = fmt.Fprintf(l.cmd.ErrOrStderr(), "there is more: --all shows everything, --cursor %s the next page\n", client.Printable(p.next))
+		_, _ = fmt.Fprintf(l.cmd.ErrOrStderr(), "more: --all shows everything, --cursor %s the next page\n", client.Printable(p.next))
 	}
 	return err
 }

@@ -30,7 +30,7 @@ import (
 )
 
 func newInstance() *cobra.Command {
-	return cli.Group("instance", "List, show, create, move and watch instances of a running service",
+	return cli.Group("instance", "List, show, create, advance and watch instances",
 		"  troupe instance create leave-request --public '{\"from\": \"2026-12-21\"}'\n"+
 			"  troupe instance list leave-request --filter '{\"states.nodeId\": \"review\"}'",
 		newInstanceList(), newInstanceShow(), newInstanceCreate(), newInstanceSend(),
@@ -45,20 +45,20 @@ func Commands() []*cobra.Command {
 func newInstanceStop() *cobra.Command {
 	tree := false
 	cmd := &cobra.Command{
-		Use: "stop WORKFLOW INSTANCE", Short: "Stop an instance and all that it has invoked (needs mod-workflows)",
-		Long: "Stop an instance and all that it has invoked. Each is cancelled: it takes nothing more, and nothing starts again. One that another\n" +
-			"instance has invoked is refused, and the message names that one.",
+		Use: "stop WORKFLOW INSTANCE", Short: "Stop an instance and everything it invoked (needs mod-workflows)",
+		Long: `Each of them is cancelled and accepts no more events. An instance that another one invoked is refused: the
+error names its parent.`,
 		Example: "  troupe instance stop purchase 01M7YZAB2GNTJFQE62690KHSQT --tree",
 	}
-	cmd.Flags().BoolVar(&tree, "tree", false, "with it all that it has invoked ends (required)")
+	cmd.Flags().BoolVar(&tree, "tree", false, "also stop everything it invoked (required)")
 	return operating(cmd, nil, func(cmd *cobra.Command, c *client.Client, _ *cli.Output, args []string) error {
 		if !tree {
-			return cli.Usagef("say --tree: with the instance all that it has invoked ends")
+			return cli.Usagef("--tree is required: everything that the instance invoked is stopped with it")
 		}
 		if err := c.StopTree(cmd.Context(), args[0], args[1]); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s/%s has ended; what it had invoked ends with it\n", client.Printable(args[0]), client.Printable(args[1]))
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s/%s was stopped, and everything it invoked is being stopped\n", client.Printable(args[0]), client.Printable(args[1]))
 		return err
 	})
 }
@@ -68,25 +68,23 @@ func newInstanceMigrate() *cobra.Command {
 	dryRun, limit := false, 0
 	cmd := &cobra.Command{
 		Use:   "migrate WORKFLOW",
-		Short: "Give running instances another version of their workflow (needs mod-workflows)",
-		Long: "Give running instances another version of their workflow. The plan says from which\n" +
-			"version to which, and which nodes have other names there (statemachine/DEFINITION.md,\n" +
-			"\"Migration\"). Each instance is one commit with one entry in its history. An instance\n" +
-			"that has no place in the new version is refused and stays as it is; then exit 1. What\n" +
-			"was interrupted is done by the same command again. A plan with assign is for owners of\n" +
-			"the workflow and holders of mod-admin.",
+		Short: "Migrate running instances to another version (needs mod-workflows)",
+		Long: `The plan names both versions and maps renamed nodes (statemachine/DEFINITION.md, "Migration"). Each instance is
+migrated in one commit with one history entry. An instance that does not fit the new version is refused and stays
+as it is; the exit code is then 1. To continue after an interruption, repeat the command. For a plan with assign
+you must own the workflow or have mod-admin.`,
 		Example: "  troupe instance migrate invoice-approval --plan plan.yaml --dry-run\n" +
 			"  troupe instance migrate invoice-approval --plan plan.yaml --filter '{\"states.nodeId\": \"review\"}'",
 	}
-	cmd.Flags().StringVar(&file, "plan", "", "file with the plan, in YAML or JSON")
-	cmd.Flags().StringVar(&filter, "filter", "", "only instances that match, a JSON object")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "change nothing, and say what would be done")
-	cmd.Flags().IntVar(&limit, "limit", 1000, "instances of one request, 1 to 1000")
+	cmd.Flags().StringVar(&file, "plan", "", "file with the plan, YAML or JSON")
+	cmd.Flags().StringVar(&filter, "filter", "", "only matching instances: a JSON filter")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only show what would be done")
+	cmd.Flags().IntVar(&limit, "limit", 1000, "instances per request, 1 to 1000")
 	return operating(cmd, []string{cli.FormTable, cli.FormJSON}, func(cmd *cobra.Command, c *client.Client, out *cli.Output, args []string) error {
 		request := &api.MigrationRequest{DryRun: dryRun, Limit: limit}
 		switch {
 		case file == "":
-			return cli.Usagef("--plan is missing: a file that says from which version to which")
+			return cli.Usagef("--plan is required: a file that names both versions")
 		case limit < 1 || limit > 1000:
 			return cli.Usagef("--limit must be 1 to 1000")
 		case filter != "" && !json.Valid([]byte(filter)):
@@ -118,7 +116,7 @@ func migrateAll(cmd *cobra.Command, c *client.Client, workflow, file string, req
 		}
 		if err != nil {
 			if total.Migrated > 0 && !request.DryRun {
-				err = fmt.Errorf("%w (%s migrated before; the same command goes on)", err, cli.Plural(total.Migrated, "instance"))
+				err = fmt.Errorf("%w (%s migrated so far; repeat the command to continue)", err, cli.Plural(total.Migrated, "instance"))
 			}
 			return total, err
 		}
@@ -166,7 +164,7 @@ func showMigrated(out *cli.Output, total api.MigrationAnswer, dryRun bool) error
 }
 
 func newDefinition() *cobra.Command {
-	return cli.Group("definition", "Remove workflows, or versions of them, that nothing uses",
+	return cli.Group("definition", "Remove unused workflows and versions",
 		"  troupe definition retire leave-request@2",
 		newRetire())
 }
@@ -174,13 +172,12 @@ func newDefinition() *cobra.Command {
 func newRetire() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "retire ID[@VERSION]...",
-		Short: "Remove versions of workflows that no instance has (needs mod-workflows)",
-		Long: "Remove versions of workflows that no instance has, not even one that has ended;\n" +
-			"without @VERSION all of a workflow. When the newest goes, the rules of the one before\n" +
-			"hold. It needs mod-workflows, and is for owners of the workflow and holders of\n" +
-			"mod-admin. A version that a file of the home names goes with the file.\n\n" +
-			"With --home it asks the server that runs there, or opens the store itself when none\n" +
-			"does.",
+		Short: "Remove workflow versions that no instance uses (needs mod-workflows)",
+		Long: `You must own the workflow or have mod-admin. Ended instances count as uses, too. Without @VERSION, all versions
+are removed. If the newest is removed, the rules of the version before it apply. A version that comes from a file
+of the home is removed with that file.
+
+With --home, it asks the server that runs there, or opens the store itself if none is running.`,
 		Example: "  troupe definition retire leave-request@2\n" +
 			"  troupe definition retire --home /srv/troupe old-workflow",
 	}
@@ -283,18 +280,16 @@ func retiringOffline(ctx context.Context, dir string) (retire func(string, uint6
 }
 
 func newStore() *cobra.Command {
-	return cli.Group("store", "Look after the store of a home", "  troupe store create --home ./troupe-home", newStoreCreate())
+	return cli.Group("store", "Manage the store of a home", "  troupe store create --home ./troupe-home", newStoreCreate())
 }
 
 func newStoreCreate() *cobra.Command {
 	c := config.New()
 	cmd := &cobra.Command{
 		Use:   "create",
-		Short: "Make an empty store in a home whose store is gone for good",
-		Long: "Make an empty store in a home. The first start does that by itself. Every later start\n" +
-			"demands the same store, so that a disk that is not mounted is not mistaken for a new\n" +
-			"home. Use this command only for a store that is gone for good. It never touches a\n" +
-			"store that is there.",
+		Short: "Create an empty store in place of one that is lost for good",
+		Long: `It never touches an existing store. The first start creates the store automatically. Later starts require
+that same store, so that an unmounted disk is not mistaken for a new home.`,
 		Example: "  troupe store create --home ./troupe-home",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := c.LoadQuiet(); err != nil {
@@ -316,7 +311,7 @@ func newStoreCreate() *cobra.Command {
 			if err := persistence.Create(dir, c.StoreOptions(c.Logger())); err != nil {
 				return err
 			}
-			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s holds an empty store now\n", dir)
+			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s now has an empty store\n", dir)
 			return nil
 		},
 	}

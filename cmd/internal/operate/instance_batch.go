@@ -81,27 +81,27 @@ func (s *sendFile) run(name string, out *cli.Output) error {
 
 // NB: what was wrong in an item is wrong again with the same key, and a batch must not change under it.
 func (s *sendFile) refused() error {
-	const mend = "put the mended lines%s into a new file and send it without --key"
+	const fix = "put the corrected lines%s into a new file and send it without --key"
 	passing := 0 // those that may be taken the next time
 	for _, f := range s.Failures {
 		if f.Status == http.StatusTooManyRequests || f.Status >= 500 {
 			passing++
 		}
 	}
-	next := "only they are tried again when you " + s.again()
+	next := "they are retried when you " + s.again()
 	switch {
 	case passing == 0:
-		next = fmt.Sprintf(mend, "")
+		next = fmt.Sprintf(fix, "")
 	case passing < s.Failed:
-		next = fmt.Sprintf(mend+"; the %d with status 429 or 5xx are tried again when you %s", " of the others", passing, s.again())
+		next = fmt.Sprintf(fix+"; the %d with status 429 or 5xx are retried when you %s", " of the other items", passing, s.again())
 	}
-	return fmt.Errorf("%d of %d items have failed; %s", s.Failed, s.Sent, next)
+	return fmt.Errorf("%d of %d items failed; %s", s.Failed, s.Sent, next)
 }
 
 // NB: nothing may stand behind it, or it is copied as a part of the key, and everything is done twice.
 func (s *sendFile) again() string { return "repeat the same command with --key " + s.key }
 
-func (s *sendFile) onlyRest() string { return "what was done is not done again when you " + s.again() }
+func (s *sendFile) onlyRest() string { return "nothing is done twice when you " + s.again() }
 
 type fileItem struct {
 	text json.RawMessage
@@ -120,7 +120,7 @@ func (s *sendFile) read(stream io.Reader) error {
 			return s.send(items)
 		}
 		if s.cmd.Context().Err() != nil { // NB: not what broke off because of it
-			return fmt.Errorf("%w when %d items were sent; %s", cli.ErrInterrupted, s.Sent, s.onlyRest())
+			return fmt.Errorf("%w after %d items were sent; %s", cli.ErrInterrupted, s.Sent, s.onlyRest())
 		}
 		if err != nil {
 			return s.unread(err)
@@ -144,7 +144,7 @@ func (s *sendFile) unread(err error) error {
 	if s.Sent == 0 {
 		return cli.Usagef("--file: %w; nothing was sent", err)
 	}
-	return fmt.Errorf("--file: %w; the first %d items were sent: mend the rest of the file; %s", err, s.Sent, s.onlyRest())
+	return fmt.Errorf("--file: %w; the first %d items were sent: fix the rest of the file; %s", err, s.Sent, s.onlyRest())
 }
 
 func (s *sendFile) send(items []fileItem) error {
@@ -190,17 +190,17 @@ func (s *sendFile) unsent(err error, items int) error {
 	}
 	switch {
 	case isUnknown:
-		return fmt.Errorf("items %d to %d: it is not known whether they were done: %w; %s", from, to, err, s.onlyRest())
+		return fmt.Errorf("items %d to %d: outcome unknown: %w; %s", from, to, err, s.onlyRest())
 	case errors.Is(err, client.ErrInvalid):
 		return err
 	case errors.As(err, &refused) && refused.Status == http.StatusUnprocessableEntity:
-		return fmt.Errorf("items %d to %d: %w; this file was changed since it was sent with this --key: send the file as it was, or send without --key what is missing", from, to, err)
+		return fmt.Errorf("items %d to %d: %w; the file was changed since it was sent with this --key: send the original file, or send the missing items without --key", from, to, err)
 	}
-	mend := ""
+	fix := ""
 	if errors.As(err, &refused) && refused.Status < 500 && refused.Status != http.StatusTooManyRequests {
-		mend = "mend that; "
+		fix = "fix that; "
 	}
-	return fmt.Errorf("items %d to %d were not done: %w; %s%s", from, to, err, mend, s.onlyRest())
+	return fmt.Errorf("items %d to %d were not done: %w; %s%s", from, to, err, fix, s.onlyRest())
 }
 
 func isCreate(item json.RawMessage) bool {
@@ -274,7 +274,7 @@ func (r *itemReader) begin() error {
 	start, _ := r.in.Peek(3)
 	for _, mark := range []string{"\xEF\xBB\xBF", "\xFE\xFF", "\xFF\xFE"} {
 		if bytes.HasPrefix(start, []byte(mark)) {
-			return errors.New("the file begins with a byte order mark: it must be UTF-8 without one")
+			return errors.New("the file has a byte order mark: use UTF-8 without one")
 		}
 	}
 	for {
@@ -304,7 +304,7 @@ func (r *itemReader) end() error {
 	}
 	var more json.RawMessage
 	if err = r.decoder.Decode(&more); err == nil {
-		err = errors.New("something stands behind the array")
+		err = errors.New("there is text after the array")
 	}
 	if errors.Is(err, io.EOF) {
 		return io.EOF

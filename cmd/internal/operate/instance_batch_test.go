@@ -41,9 +41,9 @@ func TestInstanceSendFile(t *testing.T) {
 		{Name: "an array", Args: send("-"), Stdin: " [" + note + ", " + note + "]\n", Stdout: "2 sent, 2 done, 0 failed\n"},
 		{Name: "JSON without a failure", Args: send("-", "-o", "json"), Stdin: note, Stdout: `{"sent":1,"done":1,"failed":0,"created":[],"failures":[]}` + "\n"},
 		{Name: "nothing", Args: send("-"), Stdin: " \n", Stdout: "0 sent, 0 done, 0 failed\n"},
-		{Name: "an item fails", Args: send("-"), Stdin: mixed, Code: cli.ExitFailed, Stdout: failures + "2 sent, 1 done, 1 failed\n", Stderr: "1 of 2 items have failed; put the mended lines into a new file and send it without --key\n"},
+		{Name: "an item fails", Args: send("-"), Stdin: mixed, Code: cli.ExitFailed, Stdout: failures + "2 sent, 1 done, 1 failed\n", Stderr: "1 of 2 items failed; put the corrected lines into a new file and send it without --key\n"},
 		{
-			Name: "JSON", Args: send("-", "-o", "json", "--key", "m"), Stdin: mixed, Code: cli.ExitFailed, Stderr: "1 of 2 items have failed; put the mended lines into a new file and send it without --key\n",
+			Name: "JSON", Args: send("-", "-o", "json", "--key", "m"), Stdin: mixed, Code: cli.ExitFailed, Stderr: "1 of 2 items failed; put the corrected lines into a new file and send it without --key\n",
 			Stdout: `{"sent":2,"done":1,"failed":1,"created":[],"failures":[{"item":2,"line":3,"status":400,"error":"InvalidContent","message":"event is not declared by the workflow: \"sbumit\""}]}` + "\n",
 		},
 		{Name: "the end of an item is missing", Args: send("-"), Stdin: note + "\n\n{", Code: cli.ExitUsage, Stdout: "0 sent, 0 done, 0 failed\n", Stderr: "line 3: the file ends in the middle of an item; nothing was sent"},
@@ -53,21 +53,21 @@ func TestInstanceSendFile(t *testing.T) {
 		{Name: "two commas in an array", Args: send("-"), Stdin: "[" + note + ",\n,\n" + note + "]", Code: cli.ExitUsage, Stdout: "0 sent, 0 done, 0 failed\n", Stderr: "line 2: invalid character ','"},
 		{Name: "no comma in an array", Args: send("-"), Stdin: "[" + note + "\n" + note + "]", Code: cli.ExitUsage, Stdout: "0 sent, 0 done, 0 failed\n", Stderr: "line 2: expected comma after array element"},
 		{Name: "an item without its end", Args: send("-"), Stdin: note + "\n{\"workflowId\":\n\n" + note + "\n{", Code: cli.ExitUsage, Stdout: "0 sent, 0 done, 0 failed\n", Stderr: "line 5: invalid character '{'"},
-		{Name: "more than an array", Args: send("-"), Stdin: "[\n" + note + "]\n{}", Code: cli.ExitUsage, Stdout: "0 sent, 0 done, 0 failed\n", Stderr: "something stands behind the array"},
-		{Name: "a byte order mark", Args: send("-"), Stdin: "\ufeff" + note, Code: cli.ExitUsage, Stdout: "0 sent, 0 done, 0 failed\n", Stderr: "the file begins with a byte order mark"},
+		{Name: "more than an array", Args: send("-"), Stdin: "[\n" + note + "]\n{}", Code: cli.ExitUsage, Stdout: "0 sent, 0 done, 0 failed\n", Stderr: "there is text after the array"},
+		{Name: "a byte order mark", Args: send("-"), Stdin: "\ufeff" + note, Code: cli.ExitUsage, Stdout: "0 sent, 0 done, 0 failed\n", Stderr: "the file has a byte order mark"},
 		{
 			Name: "a fault behind the first batch", Args: send("-", "--key", "k"), Stdin: many[:batchItems*(len(note)+1)] + note + "\nx", Code: cli.ExitFailed,
 			Stdout: fmt.Sprintf("%d sent, %[1]d done, 0 failed\n", batchItems),
-			Stderr: fmt.Sprintf("line %d: invalid character 'x' looking for beginning of value; the first %d items were sent: mend the rest of the file; what was done is not done again when you repeat the same command with --key k\n", batchItems+2, batchItems),
+			Stderr: fmt.Sprintf("line %d: invalid character 'x' looking for beginning of value; the first %d items were sent: fix the rest of the file; nothing is done twice when you repeat the same command with --key k\n", batchItems+2, batchItems),
 		},
-		{Name: "the key of another file", Args: send("-", "--key", "k"), Stdin: note, Code: cli.ExitFailed, Stdout: "0 sent, 0 done, 0 failed\n", Stderr: "this file was changed since it was sent with this --key: send the file as it was, or send without --key what is missing\n"},
+		{Name: "the key of another file", Args: send("-", "--key", "k"), Stdin: note, Code: cli.ExitFailed, Stdout: "0 sent, 0 done, 0 failed\n", Stderr: "the file was changed since it was sent with this --key: send the original file, or send the missing items without --key\n"},
 		{Name: "no file", Args: send("no-such-file"), Code: cli.ExitFailed, Stderr: "no-such-file"},
-		{Name: "a file and an instance", Args: send(file, "leave"), Code: cli.ExitUsage, Stderr: "--file says everything"},
+		{Name: "a file and an instance", Args: send(file, "leave"), Code: cli.ExitUsage, Stderr: "--file cannot be combined with arguments"},
 	})
 	s.Fail("events", servertest.Fault{Status: 504, Code: "OutcomeUnknown", RetryAfter: "31"}, servertest.Fault{Status: 503, Code: "Busy", RetryAfter: "31"})
 	clitest.RunAll(t, []clitest.Invocation{
-		{Name: "in doubt", Args: send("-", "--key", "d"), Stdin: note, Code: cli.ExitFailed, Stdout: "0 sent, 0 done, 0 failed\n", Stderr: "items 1 to 1: it is not known whether they were done: 504 OutcomeUnknown: as the test wants it; what was done is not done again when you repeat the same command with --key d\n"},
-		{Name: "refused", Args: send("-", "--key", "d"), Stdin: note, Code: cli.ExitFailed, Stdout: "0 sent, 0 done, 0 failed\n", Stderr: "items 1 to 1 were not done: send a batch: 503 Busy: as the test wants it; what was done is not done again when you repeat the same command with --key d\n"},
+		{Name: "in doubt", Args: send("-", "--key", "d"), Stdin: note, Code: cli.ExitFailed, Stdout: "0 sent, 0 done, 0 failed\n", Stderr: "items 1 to 1: outcome unknown: 504 OutcomeUnknown: as the test wants it; nothing is done twice when you repeat the same command with --key d\n"},
+		{Name: "refused", Args: send("-", "--key", "d"), Stdin: note, Code: cli.ExitFailed, Stdout: "0 sent, 0 done, 0 failed\n", Stderr: "items 1 to 1 were not done: send a batch: 503 Busy: as the test wants it; nothing is done twice when you repeat the same command with --key d\n"},
 	})
 	code, stdout, stderr := clitest.InvokeWith(`{"workflowId":"leave"}`+"\n"+note+"\n"+`{"workflowId":"leave"}`, send("-", "-o", "json")...)
 	var reply struct{ Created []createdItem }
@@ -84,9 +84,9 @@ func TestInstanceSendFile(t *testing.T) {
 // is wrong is sent anew.
 func TestInstanceSendFileSaysHowToGoOn(t *testing.T) {
 	for want, statuses := range map[string][]int{
-		"1 of 9 items have failed; put the mended lines into a new file and send it without --key":                                                                                                           {400},
-		"3 of 9 items have failed; only they are tried again when you repeat the same command with --key k":                                                                                                  {429, 503, 504},
-		"3 of 9 items have failed; put the mended lines of the others into a new file and send it without --key; the 2 with status 429 or 5xx are tried again when you repeat the same command with --key k": {429, 403, 503},
+		"1 of 9 items failed; put the corrected lines into a new file and send it without --key":                                                                                                            {400},
+		"3 of 9 items failed; they are retried when you repeat the same command with --key k":                                                                                                               {429, 503, 504},
+		"3 of 9 items failed; put the corrected lines of the other items into a new file and send it without --key; the 2 with status 429 or 5xx are retried when you repeat the same command with --key k": {429, 403, 503},
 	} {
 		s := sendFile{key: "k", Sent: 9, Failed: len(statuses)}
 		for _, status := range statuses {
@@ -101,12 +101,12 @@ func TestInstanceSendFileSaysHowToGoOn(t *testing.T) {
 	cmd := newInstanceSend()
 	cmd.SetContext(ctx)
 	s := sendFile{cmd: cmd, key: "k"}
-	want := "items 1 to 2 were not done: interrupted; what was done is not done again when you repeat the same command with --key k"
+	want := "items 1 to 2 were not done: interrupted; nothing is done twice when you repeat the same command with --key k"
 	if got := s.unsent(context.Cause(ctx), 2).Error(); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	s.Sent = 3
-	want = "interrupted when 3 items were sent; what was done is not done again when you repeat the same command with --key k"
+	want = "interrupted after 3 items were sent; nothing is done twice when you repeat the same command with --key k"
 	if err := s.read(strings.NewReader("a line that is broken")); err == nil || err.Error() != want {
 		t.Errorf("a broken line after the interruption: got %v, want %q", err, want)
 	}
@@ -135,7 +135,7 @@ func TestInstanceSendFileIsInterruptedWhileItWaits(t *testing.T) {
 	send := []string{"instance", "send", "--file", "-"}
 	var stdout, stderr bytes.Buffer
 	code := cli.Run(clitest.Program(), send, io.MultiReader(strings.NewReader(many), quietStdin{t.Context()}), &stdout, &stderr)
-	said := fmt.Sprintf("troupe: interrupted when %d items were sent; what was done is not done again when you repeat the same command with --key ", batchItems)
+	said := fmt.Sprintf("troupe: interrupted after %d items were sent; nothing is done twice when you repeat the same command with --key ", batchItems)
 	key, found := strings.CutPrefix(stderr.String(), said)
 	if code != cli.ExitFailed || stdout.String() != fmt.Sprintf("%d sent, %[1]d done, 0 failed\n", batchItems) || !found {
 		t.Fatalf("got %d, %s, %s", code, stdout.String(), stderr.String())

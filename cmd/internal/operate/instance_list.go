@@ -29,21 +29,20 @@ func newInstanceList() *cobra.Command {
 	var incidents bool
 	cmd := &cobra.Command{
 		Use:   "list [WORKFLOW]",
-		Short: "List the instances of a workflow that you may read",
-		Long: "List the instances of a workflow that you may read: one page, or with --all every one, page by page. " +
-			"With -o json and -o yaml a page is what the service answered.",
+		Short: "List the instances of a workflow that you can read",
+		Long:  `Prints one page, or with --all every page. With -o json and -o yaml a page is the service's answer.`,
 		Example: "  troupe instance list leave-request --filter '{\"states.nodeId\": \"review\"}' --columns svcPublic.requester,svcPublic.days\n" +
 			"  troupe instance list leave-request --all -o jsonl",
 	}
 	f := cmd.Flags()
-	f.StringVar(&filter, "filter", "", "only those that match: a JSON filter, @file, or - for standard input")
-	f.IntVar(&r.Limit, "limit", 50, "instances of one page, 1 to 1000 (with --all: 500); 0: all in one answer")
+	f.StringVar(&filter, "filter", "", "only matching instances: a JSON filter, @file, or - for standard input")
+	f.IntVar(&r.Limit, "limit", 50, "instances per page, 1 to 1000 (with --all: 500); 0: all in one answer")
 	f.BoolVar(&all, "all", false, "all pages")
 	f.StringVar(&r.Cursor, "cursor", "", "continue where an earlier page ended")
 	f.StringVar(&r.Sort, "sort", "", "order: _id or an indexed path; - in front of it: descending (default _id)")
-	f.StringSliceVar(&r.Fields, "fields", nil, "ask for svcHistory, svcRedirect, svcPrivate, title as well")
+	f.StringSliceVar(&r.Fields, "fields", nil, "also fetch svcHistory, svcRedirect, svcPrivate, title")
 	f.BoolVar(&r.Count, "count", false, "count all matches")
-	f.BoolVar(&r.Explain, "explain", false, "explain how they were found (needs mod-workflows)")
+	f.BoolVar(&r.Explain, "explain", false, "explain the query plan (needs mod-workflows)")
 	f.StringSliceVar(&columns, "columns", nil, "paths to show in a table, such as svcPublic.days (default: those of the definition)")
 	f.BoolVar(&incidents, "incidents", false, "list incidents of all workflows instead, as troupe incident list")
 	return asking(cmd, cli.AnyForm, func(cmd *cobra.Command, c *client.Client, out *cli.Output, args []string) error {
@@ -127,16 +126,16 @@ func newInstanceHistory() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "history WORKFLOW INSTANCE",
-		Short: "Show the history of an instance, oldest entry first or newest first",
+		Short: "Show the history of an instance",
 		Example: "  troupe instance history leave-request 01M7YZAB2GNTJFQE62690KHSQT\n" +
 			"  troupe instance history leave-request 01M7YZAB2GNTJFQE62690KHSQT --newest-first --limit 10\n" +
 			"  troupe instance history leave-request 01M7YZAB2GNTJFQE62690KHSQT --all -o jsonl",
 	}
-	cmd.Flags().BoolVar(&r.NewestFirst, "newest-first", false, "from the newest entry to the oldest")
-	cmd.Flags().IntVar(&r.Limit, "limit", 100, "entries of one page, 1 to 1000 (with --all: 500); 0: the default")
+	cmd.Flags().BoolVar(&r.NewestFirst, "newest-first", false, "newest entry first")
+	cmd.Flags().IntVar(&r.Limit, "limit", 100, "entries per page, 1 to 1000 (with --all: 500); 0: the default")
 	cmd.Flags().BoolVar(&all, "all", false, "all pages")
 	cmd.Flags().StringVar(&r.Cursor, "cursor", "", "continue where an earlier page ended")
-	cmd.Flags().BoolVar(&r.Data, "data", false, "what the events brought, too")
+	cmd.Flags().BoolVar(&r.Data, "data", false, "include the data of the events")
 	return asking(cmd, cli.AnyForm, func(cmd *cobra.Command, c *client.Client, out *cli.Output, args []string) error {
 		r.WorkflowID, r.InstanceID = args[0], args[1]
 		if all && !cmd.Flags().Changed("limit") {
@@ -175,15 +174,16 @@ func newInstanceWatch() *cobra.Command {
 	var filter string
 	cmd := &cobra.Command{
 		Use:   "watch WORKFLOW [INSTANCE]",
-		Short: "Follow what happens to instances, until interrupted",
-		Long: "Follow what happens to the instances of a workflow, or to one, until interrupted. It reconnects by itself when the connection breaks. " +
-			"When it ends, it prints on standard error how to resume.\n\n" +
-			"With -o jsonl each line is {\"id\": position, \"event\": \"entry\" or \"lost\", \"data\": what the service sent}; lost says that entries are missing before it.",
+		Short: "Follow changes to instances until interrupted",
+		Long: `Reconnects automatically. When it ends, it prints on standard error how to resume.
+
+With -o jsonl each line is {"id": position, "event": "entry" or "lost", "data": what the service sent}; lost
+means that entries are missing before it.`,
 		Example: "  troupe instance watch leave-request --filter '{\"states.nodeId\": \"review\"}'\n" +
 			"  troupe instance watch leave-request 01M7YZAB2GNTJFQE62690KHSQT -o jsonl",
 	}
-	cmd.Flags().StringVar(&filter, "filter", "", "only instances that match: a JSON filter, @file, or - for standard input")
-	cmd.Flags().StringVar(&r.LastEventID, "last-event-id", "", "resume after this position, which an earlier watch printed")
+	cmd.Flags().StringVar(&filter, "filter", "", "only matching instances: a JSON filter, @file, or - for standard input")
+	cmd.Flags().StringVar(&r.LastEventID, "last-event-id", "", "resume after the position that an earlier watch printed")
 	return asking(cmd, []string{cli.FormLine, cli.FormJSONL}, func(cmd *cobra.Command, c *client.Client, out *cli.Output, args []string) error {
 		text, err := cli.JsonInput(cmd, "filter", filter)
 		if err != nil {
@@ -193,7 +193,7 @@ func newInstanceWatch() *cobra.Command {
 		if len(args) == 2 {
 			r.InstanceID = args[1]
 			if r.InstanceID == "" {
-				return cli.Usagef("the instance is empty")
+				return cli.Usagef("the instance id is empty")
 			}
 		}
 		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
@@ -206,7 +206,7 @@ func follow(ctx context.Context, complaints io.Writer, out *cli.Output, c *clien
 	place := r.LastEventID
 	r.Opened = func(id string) { place = id }
 	r.Broken = func(err error, wait time.Duration) {
-		_, _ = fmt.Fprintf(complaints, "%s; again in %v\n", client.Printable(err.Error()), wait.Round(time.Millisecond))
+		_, _ = fmt.Fprintf(complaints, "%s; retrying in %v\n", client.Printable(err.Error()), wait.Round(time.Millisecond))
 	}
 	var failed error
 	var seen *labels
@@ -279,11 +279,11 @@ func newInstanceActivity() *cobra.Command {
 	var p paging
 	cmd := &cobra.Command{
 		Use:   "activity WORKFLOW INSTANCE",
-		Short: "Show what has happened to an instance: its history, comments, claims, and what waits",
+		Short: "Show an instance's history, comments, claims and pending work",
 		Example: "  troupe instance activity leave-request 01M7YZAB2GNTJFQE62690KHSQT\n" +
 			"  troupe instance activity leave-request 01M7YZAB2GNTJFQE62690KHSQT --oldest-first --all -o jsonl",
 	}
-	cmd.Flags().BoolVar(&r.OldestFirst, "oldest-first", false, "the oldest first")
+	cmd.Flags().BoolVar(&r.OldestFirst, "oldest-first", false, "oldest first")
 	p.add(cmd)
 	return asking(cmd, cli.AnyForm, func(cmd *cobra.Command, c *client.Client, out *cli.Output, args []string) error {
 		r.WorkflowID, r.InstanceID, r.Limit, r.Cursor = args[0], args[1], p.limit, p.cursor

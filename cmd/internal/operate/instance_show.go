@@ -98,10 +98,9 @@ func seenInstance(ctx context.Context, c *client.Client, out *cli.Output, workfl
 
 func newInstanceEvents() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "events WORKFLOW INSTANCE",
-		Short: "List the events that you may send to an instance now",
-		Long: "List the events that you may send to an instance now, one line for each transition. " +
-			"The guard is unknown where it depends on the data that comes with the event.",
+		Use:     "events WORKFLOW INSTANCE",
+		Short:   "List the events that you can send to an instance",
+		Long:    `Prints one line per transition. A guard is unknown if it depends on the event's data.`,
 		Example: "  troupe instance events leave-request 01M7YZAB2GNTJFQE62690KHSQT",
 	}
 	return asking(cmd, cli.AnyForm, func(cmd *cobra.Command, c *client.Client, out *cli.Output, args []string) error {
@@ -248,9 +247,9 @@ func newInstanceCreate() *cobra.Command {
 	var public, private, key string
 	cmd := &cobra.Command{
 		Use:   "create WORKFLOW",
-		Short: "Make an instance",
-		Long: "Make an instance. It is made once, however often the request has to be repeated: the command generates an idempotency key. " +
-			"With --key you choose the key, so that the command itself can be repeated.",
+		Short: "Create an instance",
+		Long: `Requests can be repeated safely: an idempotency key ensures that only one instance is created. Choose it with --key
+to repeat the command itself.`,
 		Example: "  troupe instance create leave-request --public '{\"from\": \"2026-12-21\"}'\n" +
 			"  troupe instance create leave-request --public @leave.json --key leave-2026-12 -o json",
 	}
@@ -262,7 +261,7 @@ func newInstanceCreate() *cobra.Command {
 		r := client.CreateRequest{WorkflowID: args[0], Key: key, Minimal: out.Form == cli.FormTable}
 		var err error
 		if public == "-" && private == "-" {
-			return cli.Usagef("standard input can be read once")
+			return cli.Usagef("standard input can be read only once")
 		}
 		r.Public, err = cli.JsonInput(cmd, "public", public)
 		if err == nil {
@@ -285,11 +284,12 @@ func newInstanceSend() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "send WORKFLOW INSTANCE EVENT",
 		Short: "Send an event to an instance, or many from a file",
-		Long: "Send an event to an instance. It is sent once, however often the request has to be repeated: the command generates an idempotency key. " +
-			"With --key you choose the key, so that the command itself can be repeated.\n\n" +
-			"With --file it sends many: each item of the file is {\"workflowId\", \"instanceId\", \"event\": {\"name\", \"data\", \"id\"}}, or {\"workflowId\", \"data\"} to make an instance. " +
-			"What was refused is listed, and makes the exit code 1. With the same --key the same file can be sent again after an interruption: what was done is not done twice. " +
-			"Without --key one is generated, and shown where it is needed.",
+		Long: `Requests can be repeated safely: an idempotency key ensures that an event is applied once. Choose it with --key to
+repeat the command itself.
+
+With --file each item is {"workflowId", "instanceId", "event": {"name", "data", "id"}}, or {"workflowId", "data"} to
+create an instance. Refused items are listed, and the exit code is then 1. To continue after an interruption, send
+the same file with the same --key: nothing is done twice. Without --key, one is generated and shown when needed.`,
 		Example: "  troupe instance send leave-request 01M7YZAB2GNTJFQE62690KHSQT submit --data '{\"days\": 5}'\n" +
 			"  troupe instance send leave-request 01M7YZAB2GNTJFQE62690KHSQT approve --if-match 2\n" +
 			"  troupe instance send --file events.ndjson --key import-2026-12",
@@ -298,12 +298,12 @@ func newInstanceSend() *cobra.Command {
 				return cli.Arguments(cmd, args)
 			}
 			if len(args) > 0 || cmd.Flags().Changed("data") || cmd.Flags().Changed("if-match") {
-				return cli.Usagef("--file says everything: no arguments, --data or --if-match beside it")
+				return cli.Usagef("--file cannot be combined with arguments, --data or --if-match")
 			}
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&file, "file", "", "file with many items, one JSON object a line or in an array; - for standard input")
+	cmd.Flags().StringVar(&file, "file", "", "file of items, one JSON object per line or an array; - for standard input")
 	cmd.Flags().StringVar(&eventData, "data", "", "event.data: a JSON object, @file, or - for standard input")
 	cmd.Flags().StringVar(&key, "key", "", "idempotency key (default: generated)")
 	cmd.Flags().Var(cli.Sequence(&ifMatch), "if-match", "refuse the event unless the instance has this sequence number")
@@ -334,7 +334,7 @@ func newInstanceSend() *cobra.Command {
 			return err
 		}
 		if stayed(&r, before, i) {
-			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s moved no state: the states are as before; troupe instance events %s %s lists what moves it now\n",
+			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s changed no state; troupe instance events %s %s lists the events that would\n",
 				client.Printable(r.Event), client.Printable(i.WorkflowID), client.Printable(i.ID))
 		}
 		return showChanged(cmd.Context(), c, out, i)

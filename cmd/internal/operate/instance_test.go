@@ -35,7 +35,7 @@ func TestInstanceList(t *testing.T) {
 		{Name: "JSON lines", Args: list("-o", "jsonl"), Stdout: first + "\n" + second + "\n" + third + "\n"},
 		{Name: "a filter", Args: list("-o", "jsonl", "--filter", `{"states.nodeId": "draft"}`), Stdout: second + "\n"},
 		{Name: "a filter on standard input", Stdin: " {\"states.nodeId\": \"draft\"}\n", Args: list("-o", "jsonl", "--filter", "-"), Stdout: second + "\n"},
-		{Name: "order", Args: list("-o", "jsonl", "--sort", "-_id", "--limit", "1"), Stdout: third + "\n", Stderr: "there is more: --all shows everything, --cursor "},
+		{Name: "order", Args: list("-o", "jsonl", "--sort", "-_id", "--limit", "1"), Stdout: third + "\n", Stderr: "more: --all shows everything, --cursor "},
 		{Name: "all pages as JSON", Args: list("-o", "json", "--all", "--limit", "1", "--count"), Stdout: `{"instances":[` + first + "," + second + "," + third + `],"count":3}` + "\n"},
 		{Name: "all pages as lines", Args: list("-o", "jsonl", "--all", "--limit", "2"), Stdout: first + "\n" + second + "\n" + third + "\n"},
 		{Name: "all pages as a table", Args: list("--all", "--limit", "2", "--count"), Stdout: "ID                          STATES\n" +
@@ -233,7 +233,7 @@ func TestInstanceCreateAndSend(t *testing.T) {
 		{Name: "moved on", Args: []string{"instance", "send", "leave", firstID, "approve", "--if-match", `"1"`}, Code: cli.ExitFailed, Stderr: "412 PreconditionFailed"},
 		{Name: "not now", Args: []string{"instance", "send", "leave", firstID, "submit"}, Code: cli.ExitFailed, Stderr: "409 EventNotAllowed"},
 		{Name: "an unknown event", Args: []string{"instance", "send", "leave", firstID, "sbumit"}, Code: cli.ExitFailed, Stderr: "send sbumit to leave/" + firstID + ": 400 InvalidContent: event is not declared by the workflow: \"sbumit\""},
-		{Name: "an event that moves nothing", Args: []string{"instance", "send", "leave", firstID, "note"}, Stdout: shown(firstID, "review", "3", `{"days":5}`, "{}"), Stderr: "note moved no state: the states are as before; troupe instance events leave " + firstID + " lists what moves it now\n"},
+		{Name: "an event that moves nothing", Args: []string{"instance", "send", "leave", firstID, "note"}, Stdout: shown(firstID, "review", "3", `{"days":5}`, "{}"), Stderr: "note changed no state; troupe instance events leave " + firstID + " lists the events that would\n"},
 		{Name: "JSON has the history", Args: []string{"instance", "send", "leave", firstID, "approve", "-o", "json"}, Stdout: `{"_id":"` + firstID + `","workflowId":"leave","svcPublic":{"days":5},"svcPrivate":{},"svcHistory":[` +
 			`{"user":"john.doe","startState":["Start"],"transitionEvent":"","endState":["draft"],"ts":"2026-11-21T10:00:00.000Z"},` +
 			`{"user":"john.doe","startState":["draft"],"transitionEvent":"submit","endState":["review"],"ts":"2026-11-21T10:00:04.000Z"},` +
@@ -244,7 +244,7 @@ func TestInstanceCreateAndSend(t *testing.T) {
 		{Name: "data that is no JSON", Args: []string{"instance", "create", "leave", "--public", "{a: 1}"}, Code: cli.ExitUsage, Stderr: "--public: must be JSON"},
 		{Name: "standard input twice", Args: []string{"instance", "create", "leave", "--public", "-", "--private", "-"}, Code: cli.ExitUsage, Stderr: "once"},
 		{Name: "an impossible key", Args: []string{"instance", "create", "leave", "--key", "a b"}, Code: cli.ExitUsage, Stderr: "idempotency key"},
-		{Name: "a sequence of zero", Args: []string{"instance", "send", "leave", firstID, "approve", "--if-match", "0"}, Code: cli.ExitUsage, Stderr: "begin with 1"},
+		{Name: "a sequence of zero", Args: []string{"instance", "send", "leave", firstID, "approve", "--if-match", "0"}, Code: cli.ExitUsage, Stderr: "of at least 1"},
 		{Name: "no event", Args: []string{"instance", "send", "leave", firstID}, Code: cli.ExitUsage, Stderr: "troupe: EVENT is missing: troupe instance send WORKFLOW INSTANCE EVENT\n"},
 	}
 	clitest.RunAll(t, tests)
@@ -258,7 +258,7 @@ func TestInstanceSendLooks(t *testing.T) {
 		t.Helper()
 		id := s.Create(`{}`, "submit", "note")
 		code, stdout, stderr := clitest.Invoke(append([]string{"instance", "send", "leave", id, event}, args...)...)
-		if code != cli.ExitDone || !strings.Contains(stdout, id) || (stderr != "") != remark || remark && !strings.HasPrefix(stderr, event+" moved no state: ") {
+		if code != cli.ExitDone || !strings.Contains(stdout, id) || (stderr != "") != remark || remark && !strings.HasPrefix(stderr, event+" changed no state; ") {
 			t.Errorf("%s %v: got code %d, %q and %q, want a remark: %v", event, args, code, stdout, stderr, remark)
 		}
 	}
@@ -281,7 +281,7 @@ func TestInstanceSendLooks(t *testing.T) {
 
 	id := s.Create(`{}`, "submit")
 	s.Fail("event", servertest.Fault{Status: 504, Code: "OutcomeUnknown", Done: true, RetryAfter: "0"})
-	for _, want := range []string{"note moved no state", ""} {
+	for _, want := range []string{"note changed no state", ""} {
 		code, _, stderr := clitest.Invoke("instance", "send", "leave", id, "note", "--key", "k")
 		if code != cli.ExitDone || !strings.HasPrefix(stderr, want) || want == "" && stderr != "" {
 			t.Errorf("a repetition: got code %d and %q, want %q", code, stderr, want)

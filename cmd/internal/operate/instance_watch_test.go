@@ -57,7 +57,7 @@ func TestInstanceWatch(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	code, stderr := interrupt()
-	if code != cli.ExitDone || !strings.Contains(stderr, "503 Busy") || !strings.Contains(stderr, "; again in ") || !strings.HasSuffix(stderr, "to resume from here: --last-event-id 3\n") {
+	if code != cli.ExitDone || !strings.Contains(stderr, "503 Busy") || !strings.Contains(stderr, "; retrying in ") || !strings.HasSuffix(stderr, "to resume from here: --last-event-id 3\n") {
 		t.Errorf("got code %d and %q", code, stderr)
 	}
 }

@@ -47,7 +47,7 @@ func TestInstanceMigrate(t *testing.T) {
 		{Name: "version 2 it is", Args: []string{"instance", "history", servertest.Workflow, odd, "-o", "jsonl"}, Stdout: "" +
 			`{"user":"john.doe","startState":["Start"],"transitionEvent":"","endState":["draft"],"ts":"2026-11-21T10:00:00.000Z"}` + "\n" +
 			`{"user":"john.doe","startState":["draft"],"transitionEvent":"migrate","endState":["draft"],"ts":"2026-11-21T10:00:10.000Z"}` + "\n"},
-		{Name: "no plan", Args: []string{"instance", "migrate", servertest.Workflow}, Code: cli.ExitUsage, Stderr: "--plan is missing"},
+		{Name: "no plan", Args: []string{"instance", "migrate", servertest.Workflow}, Code: cli.ExitUsage, Stderr: "--plan is required"},
 		{Name: "no such file", Args: []string{"instance", "migrate", servertest.Workflow, "--plan", plan + "x"}, Code: cli.ExitFailed, Stderr: "no such file"},
 		{Name: "no JSON", Args: migrate("--filter", "{"), Code: cli.ExitUsage, Stderr: "--filter is not JSON"},
 		{Name: "no limit", Args: migrate("--limit", "0"), Code: cli.ExitUsage, Stderr: "--limit must be 1 to 1000"},

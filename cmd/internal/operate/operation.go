@@ -16,39 +16,39 @@ import (
 )
 
 func newOutbox() *cobra.Command {
-	return cli.Group("outbox", "List what instances have sent out that has not arrived, and retry or drop it",
+	return cli.Group("outbox", "List, retry or drop undelivered messages",
 		"  troupe outbox list --state dead\n"+
 			"  troupe outbox retry 01M7YZAB2GNTJFQE62690KHSQT-3-0",
 		newOutboxList(),
-		newOperation("retry", "Try deliveries now",
-			"Try deliveries now. A dead one gets all its attempts again, and may arrive behind\nothers that its instance has sent since.", "outbox", (*client.Client).ChangeDelivery),
+		newOperation("retry", "Retry deliveries now",
+			"A dead delivery gets all its attempts again. It may arrive after later deliveries of its instance.", "outbox", (*client.Client).ChangeDelivery),
 		newOperation("drop", "Remove deliveries",
-			"Remove deliveries. One that is still tried tells its instance as when it dies, and\nfrees what waits behind it.", "outbox", (*client.Client).ChangeDelivery))
+			"A pending delivery counts as failed for its instance, and the next delivery is sent.", "outbox", (*client.Client).ChangeDelivery))
 }
 
 func newIncident() *cobra.Command {
-	return cli.Group("incident", "List what failed, and retry or drop it",
+	return cli.Group("incident", "List, retry or drop failed timers, callbacks and expressions",
 		"  troupe incident list\n"+
 			"  troupe incident retry 01M7YZAB2GNTJFQE62690KHSQT-3-0",
 		newIncidentList(),
-		newOperation("retry", "Give instances the events once more, as of now",
-			"Give instances the events once more, as of now. Only an event that came by itself can be retried: whoever sent\nanother one was told that it failed.", "incident", (*client.Client).ChangeIncident),
+		newOperation("retry", "Deliver failed events again, as of now",
+			"Only timers and callbacks can be retried. For other events, the sender was told of the failure.", "incident", (*client.Client).ChangeIncident),
 		newOperation("drop", "Remove incidents", "", "incident", (*client.Client).ChangeIncident))
 }
 
 func newTimer() *cobra.Command {
-	return cli.Group("timer", "List the timers of instances that are running",
+	return cli.Group("timer", "List the timers of running instances",
 		"  troupe timer list --workflow leave-request",
 		newTimerList())
 }
 
 func newSchedule() *cobra.Command {
-	return cli.Group("schedule", "List the schedules of workflows, and pause, resume or run them",
+	return cli.Group("schedule", "List, pause, resume or run schedules",
 		"  troupe schedule list\n"+
 			"  troupe schedule pause stock-take/monthly",
 		newScheduleList(),
-		newScheduleChange(client.Pause, "End the runs of schedules until they are resumed"),
-		newScheduleChange(client.Resume, "Have schedules run again"),
+		newScheduleChange(client.Pause, "Pause schedules"),
+		newScheduleChange(client.Resume, "Resume paused schedules"),
 		newScheduleChange(client.Run, "Create an instance now"))
 }
 
@@ -80,7 +80,7 @@ func newScheduleChange(action, short string) *cobra.Command {
 	}
 	all := false
 	if action == client.Resume {
-		cmd.Flags().BoolVar(&all, "all", false, "all that are paused")
+		cmd.Flags().BoolVar(&all, "all", false, "all paused schedules")
 	}
 	return operating(cmd, nil, func(cmd *cobra.Command, c *client.Client, _ *cli.Output, args []string) error {
 		if all == (len(args) > 0) {
@@ -114,11 +114,11 @@ func newOutboxList() *cobra.Command {
 	var p paging
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List what has not been delivered (needs mod-workflows)",
+		Short: "List undelivered messages (needs mod-workflows)",
 		Example: "  troupe outbox list --state dead\n" +
 			"  troupe outbox list --all -o jsonl",
 	}
-	cmd.Flags().StringVar(&state, "state", "", "pending: still tried; dead: given up")
+	cmd.Flags().StringVar(&state, "state", "", "pending: being retried; dead: failed")
 	cli.OneOf(cmd, "state", "pending", "dead")
 	p.add(cmd)
 	return operating(cmd, cli.AnyForm, func(cmd *cobra.Command, c *client.Client, out *cli.Output, _ []string) error {
@@ -135,9 +135,11 @@ func newOutboxList() *cobra.Command {
 func newIncidentList() *cobra.Command {
 	var p paging
 	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List what failed: timers and callbacks, and expressions (needs mod-workflows)",
-		Long:    "List what failed: timers and callbacks, each of which can be retried, and expressions that failed for whoever sent an event, one\nincident for each place of a version. The message that those people got has the first part of the incident's id. Where it failed, with\nwhat values and how often: -o json.",
+		Use:   "list",
+		Short: "List failed timers, callbacks and expressions (needs mod-workflows)",
+		Long: `Timers and callbacks can be retried. Expressions that failed for the sender of an event are grouped: one incident for
+each place in a version. The sender's error message contains the first part of the incident's id. Use -o json to see
+where the expression failed, with which values and how often.`,
 		Example: "  troupe incident list --all -o jsonl",
 	}
 	p.add(cmd)
@@ -169,7 +171,7 @@ func newTimerList() *cobra.Command {
 	var workflow string
 	cmd := &cobra.Command{
 		Use:     "list",
-		Short:   "List running timers, those that are due next first (needs mod-workflows)",
+		Short:   "List running timers, soonest first (needs mod-workflows)",
 		Example: "  troupe timer list --workflow leave-request --all -o jsonl",
 	}
 	p.add(cmd)
@@ -206,7 +208,7 @@ func newOperation(action, short, long, of string, do func(c *client.Client, ctx 
 func newInstancePending() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "pending WORKFLOW INSTANCE",
-		Short:   "Show what an instance waits for: its timers, what it has sent out, and its children; or how it has ended",
+		Short:   "Show an instance's timers, deliveries and children, or how it ended",
 		Example: "  troupe instance pending leave-request 01M7YZAB2GNTJFQE62690KHSQT",
 	}
 	return asking(cmd, cli.AnyForm, func(cmd *cobra.Command, c *client.Client, out *cli.Output, args []string) error {

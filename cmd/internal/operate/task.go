@@ -16,12 +16,12 @@ import (
 const exampleTask = "01M7YZAB2GNTJFQE62690KHSQT-2-0"
 
 func newTask() *cobra.Command {
-	return cli.Group("task", "List what waits for you, take it over, and do it",
+	return cli.Group("task", "List, claim and complete tasks",
 		"  troupe task list\n"+
 			"  troupe task do "+exampleTask+" approve --comment 'Enjoy it.'",
 		newTaskList(), newTaskShow(), newTaskDo(),
-		newTaskChange(client.ClaimTask, "Take tasks over, so that nobody else acts on them"),
-		newTaskChange(client.ReleaseTask, "Give tasks back, so that every candidate may act"),
+		newTaskChange(client.ClaimTask, "Claim tasks, so that nobody else acts on them"),
+		newTaskChange(client.ReleaseTask, "Release tasks to all candidates"),
 		newTaskAssign())
 }
 
@@ -31,20 +31,20 @@ func newTaskList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List your tasks",
-		Long: "List your tasks: those that you have, and those that nobody has and that you may take over.\n" +
-			"Holders of mod-workflows list all open tasks with --scope every, with the state in place of the title.",
+		Long: `Lists the tasks assigned to you and the unassigned ones that you can claim. With --scope every, holders of
+mod-workflows list all open tasks, with the state in place of the title.`,
 		Example: "  troupe task list\n" +
 			"  troupe task list --scope mine --sort -priority\n" +
 			"  troupe task list --query 'laptop john' -o json",
 	}
 	f := cmd.Flags()
-	f.StringVar(&r.Scope, "scope", "", "mine: you have them; open: nobody has them; all: both (default); done: you have done them; every: all that are open (needs mod-workflows)")
-	f.StringVar(&r.WorkflowID, "workflow", "", "only those of one workflow")
-	f.StringVar(&r.Filter, "filter", "", "a filter over the fields of a task, and svcPublic of its instance")
-	f.StringVar(&r.Query, "query", "", "words that title, requester or id must have")
-	f.StringVar(&r.Sort, "sort", "", "due (default), created, priority or title; behind - the other way round")
-	f.BoolVar(&r.Count, "count", false, "the number of all, too")
-	f.IntVar(&r.Limit, "limit", 50, "tasks of one page, 1 to 1000")
+	f.StringVar(&r.Scope, "scope", "", "mine: assigned to you; open: unassigned; all: both (default); done: completed by you; every: all open tasks (needs mod-workflows)")
+	f.StringVar(&r.WorkflowID, "workflow", "", "only tasks of one workflow")
+	f.StringVar(&r.Filter, "filter", "", "filter over the fields of a task and the svcPublic of its instance")
+	f.StringVar(&r.Query, "query", "", "words that the title, requester or id must contain")
+	f.StringVar(&r.Sort, "sort", "", "due (default), created, priority or title; - in front of it: descending")
+	f.BoolVar(&r.Count, "count", false, "also print the total")
+	f.IntVar(&r.Limit, "limit", 50, "tasks per page, 1 to 1000")
 	f.BoolVar(&all, "all", false, "all pages")
 	cli.OneOf(cmd, "scope", "mine", "open", "all", "done", "every")
 	cli.OneOf(cmd, "sort", "due", "-due", "created", "-created", "priority", "-priority", "title", "-title")
@@ -70,7 +70,7 @@ func newTaskList() *cobra.Command {
 
 func newTaskShow() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "show ID", Short: "Show a task, and what you may do with it",
+		Use: "show ID", Short: "Show a task and what you can do with it",
 		Example: "  troupe task show " + exampleTask,
 	}
 	return asking(cmd, cli.AnyForm, func(cmd *cobra.Command, c *client.Client, out *cli.Output, args []string) error {
@@ -125,7 +125,7 @@ func candidatesText(t *api.Task) string {
 		}
 	}
 	if len(texts) == 0 {
-		return "everybody who may read it"
+		return "everyone who can read it"
 	}
 	slices.Sort(texts)
 	return strings.Join(texts, " ")
@@ -156,8 +156,8 @@ func newTaskChange(action, short string) *cobra.Command {
 
 func newTaskAssign() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "assign ID USER", Short: "Give a task that you have to another candidate",
-		Long:    "Give a task that you have to another candidate. Holders of mod-workflows assign the tasks of others, too.",
+		Use: "assign ID USER", Short: "Assign one of your tasks to another candidate",
+		Long:    `Holders of mod-workflows can also assign other users' tasks.`,
 		Example: "  troupe task assign " + exampleTask + " mary.major",
 	}
 	return asking(cmd, nil, func(cmd *cobra.Command, c *client.Client, _ *cli.Output, args []string) error {
@@ -169,8 +169,8 @@ func newTaskAssign() *cobra.Command {
 func newTaskDo() *cobra.Command {
 	var eventData, comment string
 	cmd := &cobra.Command{
-		Use: "do ID EVENT", Short: "Bring a task on: send one of its events",
-		Long: "Bring a task on: send one of its events, once, to its instance. With --comment the comment is written first.",
+		Use: "do ID EVENT", Short: "Advance a task by sending one of its events",
+		Long: `The event is sent once. With --comment, the comment is written first.`,
 		Example: "  troupe task do " + exampleTask + " approve\n" +
 			"  troupe task do " + exampleTask + " reject --comment 'Too late this year.'",
 	}
@@ -215,5 +215,5 @@ func offers(t *client.Task, event string) error {
 	if t.Status == "claimed" && len(t.Events) == 0 {
 		return errors.New(client.Printable(shownText(t.AssigneeName)) + " has task " + t.TaskID)
 	}
-	return errors.New("task " + t.TaskID + " takes no " + strconv.Quote(event) + " from you; it takes: " + strings.Join(names, " "))
+	return errors.New("task " + t.TaskID + " does not accept " + strconv.Quote(event) + " from you; it accepts: " + strings.Join(names, " "))
 }

@@ -39,10 +39,10 @@ func TestFaultsOfAPublishedDefinition(t *testing.T) {
 		{"an unknown key", "", door + "stat: {}\n", `body.yaml:4:1: unknown key "stat"`},
 		{"an unknown role", "", door + "allow: {create: {roles: [clown]}}\n", `body.yaml:4:25: unknown role "clown"`},
 		{"a file beside it", "", door + "schema: {svcPublic: {$ref: a.schema.json}}\n", "has no files beside it"},
-		{"another id", "", strings.Replace(door, "id: door", "id: gate", 1), `body.yaml:1: the id is gate, and the path says "door"`},
-		{"another version", "3", door, `body.yaml:2: the version is 2, and the path says "3"`},
+		{"another id", "", strings.Replace(door, "id: door", "id: gate", 1), `body.yaml:1: the id is gate, but the path says "door"`},
+		{"another version", "3", door, `body.yaml:2: the version is 2, but the path says "3"`},
 		{"another spelling", "02", door, `the path says "02"`},
-		{"no version, which is the first", "2", strings.Replace(door, "version: 2\n", "", 1), `body.yaml:1: the version is 1, and the path says "2"`},
+		{"no version, which is the first", "2", strings.Replace(door, "version: 2\n", "", 1), `body.yaml:1: the version is 1, but the path says "2"`},
 		{"all of the path", "3", strings.Replace(door, "id: door", "id: gate", 1), "says \"door\"\nbody.yaml:2: the version"},
 	} {
 		for _, dryRun := range []bool{true, false} {
@@ -119,7 +119,7 @@ func TestAPublishedDefinitionBesideAHome(t *testing.T) {
 	if err := o.takeCommands(); err != nil {
 		t.Fatal(err)
 	}
-	(&clitest.Invocation{Args: []string{"check", "--home", dir}, Code: cli.ExitFailed, Stdout: "workflows/door.yaml:1: " + doorFault + "\n", Stderr: "1 fault in"}).Run(t)
+	(&clitest.Invocation{Args: []string{"check", "--home", dir}, Code: cli.ExitFailed, Stdout: "workflows/door.yaml:1: " + doorFault + "\n", Stderr: "1 problem in"}).Run(t)
 	clitest.RemoveFile(t, dir, "workflows/door.yaml")
 	if o.reloadAll() {
 		t.Errorf("the files are tried again:\n%s", o.log)

@@ -28,7 +28,7 @@ func (s *service) seed(ctx context.Context) error {
 		return nil
 	}
 	if s.node != nil {
-		return errors.New("--demo is for a server that is not a node of a cluster")
+		return errors.New("--demo cannot be used on a node of a cluster")
 	}
 	workflows := s.config.Workflow
 	workflows.Store, workflows.Catalog = s.store, s.catalog

@@ -68,7 +68,7 @@ func (s *service) standing(t *testing.T, workflow string, user identity.UserID) 
 func TestDemoHasEveryState(t *testing.T) {
 	dir := clitest.ExampleHome(t)
 	s, said := startDemo(t, dir)
-	if !strings.Contains(said, "45 requests were made") {
+	if !strings.Contains(said, "45 example requests were created") {
 		t.Errorf("it says %s", said)
 	}
 	for workflow, reader := range map[string]identity.UserID{"leave-request": "mary.major", "purchase-order": "mary.major", "stock-take": "paulo.santos"} {
@@ -95,7 +95,7 @@ func TestDemoHasEveryState(t *testing.T) {
 	if err := s.stop(); err != nil {
 		t.Fatal(err)
 	}
-	if _, said := startDemo(t, dir); strings.Contains(said, "requests were made") || !strings.Contains(said, "#link=") {
+	if _, said := startDemo(t, dir); strings.Contains(said, "example requests were created") || !strings.Contains(said, "#link=") {
 		t.Errorf("at the second start it says %s", said)
 	}
 }
@@ -195,7 +195,7 @@ func TestGreetingSaysWhatAPersonCanDo(t *testing.T) {
 	if err := s.greet(&said); err != nil || strings.Count(said.String(), "\n") != 1 {
 		t.Errorf("a later start says %s, %v", &said, err)
 	}
-	if said := (&demo.Greeting{Home: "h", Address: "http://localhost:80"}).Text(); strings.Contains(said, "#link") || !strings.Contains(said, "no links to sign in, because other machines") {
+	if said := (&demo.Greeting{Home: "h", Address: "http://localhost:80"}).Text(); strings.Contains(said, "#link") || !strings.Contains(said, "no sign-in links, because other machines") {
 		t.Errorf("an address that others reach: it says %s", said)
 	}
 	for address, want := range map[string]string{"0.0.0.0:80": "http://localhost:80", "[::]:80": "http://localhost:80", "[::1]:80": "http://[::1]:80", "192.0.2.1:80": "http://192.0.2.1:80"} {

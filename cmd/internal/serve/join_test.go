@@ -53,7 +53,7 @@ func TestJoinRefuses(t *testing.T) {
 		{"a key of another cluster", parsed.String(), "", clitest.NodeAddress(), "not issued by the authority"},
 		{"a cluster that is not there", unreachable, "", clitest.NodeAddress(), "connection refused"},
 		{"a home with files", invite(), other, clitest.NodeAddress(), "is not empty"},
-		{"an address of another machine", invite(), "", "192.0.2.1:9400", "this machine does not have it; give one that it has with --cluster.listen"},
+		{"an address of another machine", invite(), "", "192.0.2.1:9400", "this machine does not have it; choose another address with --cluster.listen"},
 		{"a home that cannot be made", invite(), filepath.Join(file, "b", "c"), clitest.NodeAddress(), "not a directory"},
 	} {
 		home := cmp.Or(c.home, filepath.Join(t.TempDir(), "new"))
@@ -77,7 +77,7 @@ func TestJoinRefuses(t *testing.T) {
 	}
 	says(t, "belongs to the cluster", "cluster", "join", kept, "--home", fresh, "--cluster-listen", clitest.NodeAddress())
 	before := tree(t, fresh)
-	refuses(t, "is a node of a cluster already", "cluster", "init", "--home", fresh, "--cluster-listen", clitest.NodeAddress())
+	refuses(t, "is already a node of a cluster", "cluster", "init", "--home", fresh, "--cluster-listen", clitest.NodeAddress())
 	if after := tree(t, fresh); !slices.Equal(after, before) {
 		t.Errorf("a home that has joined was changed from %q to %q", before, after)
 	}

@@ -52,7 +52,7 @@ func (s *service) claimNode(ctx context.Context) (err error) {
 		return err
 	}
 	if joined := of.Store.Shards; joined != 0 && joined != c.Store.Shards {
-		return fmt.Errorf("%s has shards: %d, as many as the cluster, and not %d: leave --shards and TROUPE_SHARDS away", homedir.SettingsFile, joined, c.Store.Shards)
+		return fmt.Errorf("%s has shards: %d, as the whole cluster, not %d: remove --shards and TROUPE_SHARDS", homedir.SettingsFile, joined, c.Store.Shards)
 	}
 	if s.node, err = c.LoadNode(s.log); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (s *service) claimNode(ctx context.Context) (err error) {
 	if err := s.node.Claim(ctx); err != nil {
 		return config.ExplainAddress(err, "cluster.listen")
 	}
-	s.log.Info().Str("node", string(s.node.Self())).Str("cluster", cmp.Or(c.Cluster.Advertise, c.Cluster.Listen)).Msg("no other process is this node")
+	s.log.Info().Str("node", string(s.node.Self())).Str("cluster", cmp.Or(c.Cluster.Advertise, c.Cluster.Listen)).Msg("no other process runs this node")
 	return nil
 }
 
@@ -99,7 +99,7 @@ func (s *service) joinNode(ctx context.Context) error {
 			return err
 		}
 		if !waiting {
-			s.log.Info().Msg("waiting for the cluster: what is published there is not here yet")
+			s.log.Info().Msg("waiting for the cluster's published files")
 			waiting = true
 		}
 		select {

@@ -139,7 +139,7 @@ func TestThreeNodes(t *testing.T) {
 			t.Fatalf("invite: %d %s", code, stderr)
 		}
 		says(t, "belongs to the cluster", "cluster", "join", strings.TrimSpace(key), "--home", home, "--cluster-listen", clitest.NodeAddress())
-		refuses(t, "leave --shards and TROUPE_SHARDS away", "serve", "--home", home, "--listen", "127.0.0.1:0", "--shards", "3", "--log-level", "error")
+		refuses(t, "remove --shards and TROUPE_SHARDS", "serve", "--home", home, "--listen", "127.0.0.1:0", "--shards", "3", "--log-level", "error")
 		joined := nodeOn(t, home)
 		nodes = append(nodes, joined)
 		await(t, joined.node.Fresh) // then it knows the token; it has not all shards yet
@@ -233,7 +233,7 @@ func TestThreeNodes(t *testing.T) {
 			refuses(t, "1 of the cluster's 2 nodes answer", recovers...)
 		}
 	}
-	says(t, "is the only one of a new cluster", recovers...)
+	says(t, "is the only node of a new cluster", recovers...)
 }
 
 // TestAnInitThatWasCutOff: the node has its identity, and its store stands alone. Nothing but another init goes on.
@@ -250,7 +250,7 @@ func TestAnInitThatWasCutOff(t *testing.T) {
 	if err := cut.Save(homedir.NodeFolder(home)); err != nil {
 		t.Fatal(err)
 	}
-	refuses(t, "the store stands alone: `troupe cluster init` was cut off here; run it once more on --home "+home,
+	refuses(t, "the store stands alone: `troupe cluster init` was interrupted; run it again on --home "+home,
 		"serve", "--home", home, "--listen", "127.0.0.1:0", "--cluster.listen", address, "--log-level", "error")
 	refuses(t, "start it with `troupe serve", "cluster", "recover", "--home", home, "--cluster-listen", address, "--i-accept-loss")
 	refuses(t, "is a node of a cluster: start it", "token", "create", "--home", home, "--user", "john.doe")
@@ -279,7 +279,7 @@ func TestARecoverThatWasCutOff(t *testing.T) {
 	if _, err := persistence.Recover(homedir.Data(home), first.config.StoreOptions(first.log), string(cut.Node())); err != nil {
 		t.Fatal(err)
 	}
-	says(t, "is the only one of a new cluster", "cluster", "recover", "--home", home, "--i-accept-loss")
+	says(t, "is the only node of a new cluster", "cluster", "recover", "--home", home, "--i-accept-loss")
 	nodeOn(t, home)
 	await(t, func() bool {
 		status := clusterOf(t, home)
@@ -299,7 +299,7 @@ func TestANodeIsNothingWithoutItsStore(t *testing.T) {
 	}
 	data := homedir.Data(home)
 	serve := []string{"serve", "--home", home, "--listen", "127.0.0.1:0", "--log-level", "error"}
-	want := "`troupe cluster remove " + id + " --lost`, then empty " + home
+	want := "`troupe cluster remove " + id + " --lost` on another node, then empty " + home
 	refusesAll := func(what string) {
 		t.Helper()
 		before := tree(t, data)
@@ -338,7 +338,7 @@ func TestANodeIsNothingWithoutItsStore(t *testing.T) {
 	if err := os.RemoveAll(data); err != nil {
 		t.Fatal(err)
 	}
-	want = "`troupe cluster remove NODE --lost`, then empty " + home
+	want = "`troupe cluster remove NODE --lost` on another node, then empty " + home
 	refuses(t, want, serve...)
 	clitest.MustRename(t, away, data)
 	pem := filepath.Join(homedir.NodeFolder(home), cluster.IdentityFile)

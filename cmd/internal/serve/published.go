@@ -76,7 +76,7 @@ func (s *service) tookAccess(access home.Access) {
 
 func (s *service) tookPublished(err error) {
 	if _, news := s.reloads.definitions.ended(s.log, digestOf(s.published), err); news {
-		s.log.Info().Int("workflows", s.catalog.Len()).Int("templates", s.formTemplates.Len()).Msg("what was published is in use")
+		s.log.Info().Int("workflows", s.catalog.Len()).Int("templates", s.formTemplates.Len()).Msg("published files are in use")
 	}
 	s.compareHome()
 }
@@ -98,7 +98,7 @@ func (s *service) compareHome() (again bool) {
 	return false
 }
 
-const ownFilesDiffer = "the text files of this home are not what is published, and are not in use: troupe publish makes them so"
+const ownFilesDiffer = "the text files of this home differ from what is published and are not in use; publish them with troupe publish"
 
 // That its files are not what is published is a warning.
 func (s *service) checkPublished() (faults, warnings document.Faults, err error) {
@@ -180,7 +180,7 @@ func refusedHome(err error) error {
 	case errors.Is(err, os.ErrNotExist):
 		return failure.Refuse(failure.ErrInvalid, "there is no %s", home.IdentityFile)
 	case errors.As(err, &faults):
-		return &failure.Error{Kind: failure.ErrInvalid, Reason: cli.Plural(len(faults), "fault") + "; nothing was published", Cause: faults}
+		return &failure.Error{Kind: failure.ErrInvalid, Reason: cli.Plural(len(faults), "problem") + "; nothing was published", Cause: faults}
 	}
 	return err
 }
@@ -217,7 +217,7 @@ func (d *definitions) PublishDefinition(ctx context.Context, r *gateway.Definiti
 	id, version := string(source.Parsed.ID), source.Parsed.Version
 	for _, s := range source.Parsed.Schedules {
 		if s.As != "" && !r.Caller.Has(identity.Admin) {
-			return answer, failure.Refuse(failure.ErrForbidden, "schedule %s creates instances as %s: that is for holders of mod-admin", s.Name, s.As)
+			return answer, failure.Refuse(failure.ErrForbidden, "schedule %s creates instances as %s: this needs mod-admin", s.Name, s.As)
 		}
 	}
 	publish := d.Catalog.PublishDefinition
@@ -241,7 +241,7 @@ func disagreements(r *gateway.DefinitionRequest, s *catalog.Source) (faults docu
 	} {
 		if of.said != of.asked {
 			faults = append(faults, document.Fault{
-				File: s.File, Line: s.Line(of.key), Reason: fmt.Sprintf("the %s is %s, and the path says %s", of.key, of.said, data.Quote(of.asked)),
+				File: s.File, Line: s.Line(of.key), Reason: fmt.Sprintf("the %s is %s, but the path says %s", of.key, of.said, data.Quote(of.asked)),
 			})
 		}
 	}

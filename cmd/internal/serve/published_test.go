@@ -59,7 +59,7 @@ func TestPublish(t *testing.T) {
 	clitest.RemoveFile(t, other, "forms/feedback.yaml")
 	clitest.Edit(t, other, "identity.yaml", "privileges: [mod-workflows]", "privileges: [mod-workflows, mod-admin]")
 
-	const users, wouldBe = " and 4 users", "no faults: 2 workflows, 2 templates and 4 users would be in use\n"
+	const users, wouldBe = " and 4 users", "OK: 2 workflows, 2 templates and 4 users would be in use\n"
 	(&clitest.Invocation{Args: []string{"publish", "--home", dir, "--dry-run", other}, Stdout: wouldBe}).Run(t)
 	o.wants("after a dry run", 3, 3)
 	(&clitest.Invocation{Args: []string{"publish", "--home", dir, other}, Stdout: "in use now: 2 workflows, 2 templates" + users + "\n"}).Run(t)
@@ -73,14 +73,14 @@ func TestPublish(t *testing.T) {
 
 	clitest.Edit(t, other, "workflows/leave-request.yaml", "name: Leave request", "name: Other")
 	const fault = "workflows/leave-request.yaml:7: workflow leave-request version 1 has other content, and in a cluster a version never gets another (raise version to 2)\n"
-	(&clitest.Invocation{Args: []string{"publish", "--home", dir, other}, Code: cli.ExitFailed, Stdout: fault, Stderr: "1 fault in " + other + "; nothing was published"}).Run(t)
+	(&clitest.Invocation{Args: []string{"publish", "--home", dir, other}, Code: cli.ExitFailed, Stdout: fault, Stderr: "1 problem in " + other + "; nothing was published"}).Run(t)
 	secret, _, err := o.identities.CreateToken(context.Background(), identity.CreateCredential{User: "paulo.santos"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("TROUPE_TOKEN", secret)
 	address := "http://" + o.gateway.Addr().String()
-	(&clitest.Invocation{Args: []string{"publish", "--address", address, other}, Code: cli.ExitFailed, Stdout: fault, Stderr: "1 fault in"}).Run(t)
+	(&clitest.Invocation{Args: []string{"publish", "--address", address, other}, Code: cli.ExitFailed, Stdout: fault, Stderr: "1 problem in"}).Run(t)
 	clitest.Edit(t, other, "workflows/leave-request.yaml", "name: Other", "name: Leave request")
 	(&clitest.Invocation{Args: []string{"publish", "--address", address, "--dry-run", other}, Stdout: wouldBe}).Run(t)
 	clitest.PutFile(t, other, "workflows/broken.yaml", "id: [\n")
@@ -105,13 +105,13 @@ func TestOwnFilesOfANodeOfACluster(t *testing.T) {
 		o.compareHome()
 	}
 	o.wants("changed files", 3, 3)
-	if got := strings.Count(o.log.String(), "are not what is published"); got != 1 {
+	if got := strings.Count(o.log.String(), "differ from what is published"); got != 1 {
 		t.Errorf("the log has %d warnings, want one:\n%s", got, o.log)
 	}
-	if err := o.reloads.definitionsReady(); err == nil || !strings.Contains(err.Error(), "are not what is published") {
+	if err := o.reloads.definitionsReady(); err == nil || !strings.Contains(err.Error(), "differ from what is published") {
 		t.Errorf("/readyz: got %v", err)
 	}
-	if code, stdout, _ := clitest.Invoke("check", "--home", dir); code != cli.ExitDone || !strings.Contains(stdout, "warning: ") || !strings.Contains(stdout, "are not what is published") {
+	if code, stdout, _ := clitest.Invoke("check", "--home", dir); code != cli.ExitDone || !strings.Contains(stdout, "warning: ") || !strings.Contains(stdout, "differ from what is published") {
 		t.Errorf("troupe check: got %d %s", code, stdout)
 	}
 	(&clitest.Invocation{Args: []string{"publish", "--home", dir}, Stdout: "in use now: 3 workflows, 2 templates and 4 users\n"}).Run(t)
@@ -135,14 +135,14 @@ func TestPublishOnANodeThatStandsAlone(t *testing.T) {
 	if code, _, stderr := clitest.Invoke("publish", "--home", dir); code != cli.ExitFailed || !strings.Contains(stderr, "is not a node of a cluster: it takes over the files of its home by itself") {
 		t.Errorf("with one: got %d %s", code, stderr)
 	}
-	if code, stdout, stderr := clitest.Invoke("publish", "--home", dir, "--dry-run"); code != cli.ExitDone || !strings.HasPrefix(stdout, "no faults in the files; this server is not a node of a cluster") {
+	if code, stdout, stderr := clitest.Invoke("publish", "--home", dir, "--dry-run"); code != cli.ExitDone || !strings.HasPrefix(stdout, "OK; this server is not a node of a cluster") {
 		t.Errorf("a dry run: got %d %s%s", code, stdout, stderr)
 	}
 	clitest.Edit(t, dir, "workflows/leave-request.yaml", "target: review", "target: reveiw")
 	if code, stdout, _ := clitest.Invoke("publish", "--home", dir, "--dry-run"); code != cli.ExitFailed || !strings.Contains(stdout, "reveiw") {
 		t.Errorf("a dry run of faulty files: got %d %s", code, stdout)
 	}
-	if _, help, _ := clitest.Invoke("publish", "--help"); !strings.Contains(help, "It is for clusters") {
+	if _, help, _ := clitest.Invoke("publish", "--help"); !strings.Contains(help, "Only clusters need this") {
 		t.Error("the help does not say that it is for clusters")
 	}
 }

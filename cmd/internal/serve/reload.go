@@ -70,20 +70,20 @@ func (r *reload) ended(log zerolog.Logger, d home.Digest, err error) (again, new
 	}
 	r.untaken.Add(1)
 	var faults document.Faults
-	const before = "; the set accepted before stays in use"
-	reason, said := "not taken over, trying again: "+err.Error(), " cannot be taken over now"+before
+	const before = "; the files accepted before stay in use"
+	reason, said := "not in use yet, retrying: "+err.Error(), " cannot be used yet"+before
 	switch {
 	case errors.As(err, &faults):
 		reason, said = "refused: "+shortFaults(faults), " have faults"+before
 	case errors.Is(err, persistence.ErrOutcomeUnknown):
-		reason, said = "in use, but not yet confirmed to be durable, asking again: "+err.Error(), " are in use, but not yet confirmed to be durable"
+		reason, said = "in use, but not confirmed as durable yet, retrying: "+err.Error(), " are in use, but not confirmed as durable yet"
 	}
 	r.faults.Store(int64(len(faults)))
 	if last := r.pending.Swap(&reason); last != nil && *last == reason {
 		return true, false
 	}
 	for _, f := range faults {
-		logFault(log.Error(), f).Msg("fault")
+		logFault(log.Error(), f).Msg("problem")
 	}
 	if len(faults) > 0 {
 		log.Error().Int("faults", len(faults)).Msg(r.what + said)
@@ -182,7 +182,7 @@ func (s *service) firstSets() (again bool, err error) {
 	if s.rights = access.Rights; s.rights == nil {
 		// NB: rights are not kept, so there are none from before.
 		s.rights = repository.Closed()
-		s.log.Error().Str("file", home.RightsFile).Msg("until it is corrected, only holders of mod-repository-admin read files of the repository")
+		s.log.Error().Str("file", home.RightsFile).Msg("until it is corrected, only holders of mod-repository-admin can read repository files")
 	}
 	definitions, definitionsErr := s.takeDefinitions(access.Directory)
 	if definitionsErr != nil && !before {

@@ -177,7 +177,7 @@ func TestAStoreThatRefusesForAMoment(t *testing.T) {
 	}
 	o.wantsOut("on a full disk")
 	o.wants("on a full disk", 3, 3)
-	wantsPending(t, "on a full disk", &o.reloads.definitions, "trying again: publish: disk is full")
+	wantsPending(t, "on a full disk", &o.reloads.definitions, "retrying: publish: disk is full")
 	disk.SetFree(1 << 40)
 	storetest.AwaitAccepting(t, o.store, true)
 	if o.reloadDefinitions() {
@@ -218,7 +218,7 @@ func TestASetThatIsInUseButNotDurableSaysSo(t *testing.T) {
 		t.Error("what is not known to be durable is not asked again")
 	}
 	o.wants("while the disk hangs", 4, 3)
-	const want = "in use, but not yet confirmed to be durable"
+	const want = "in use, but not confirmed as durable yet"
 	wantsPending(t, "while the disk hangs", &o.reloads.definitions, want)
 	if strings.Contains(o.log.String(), "accepted before") {
 		t.Errorf("the set before is not in use any more: %s", o.log)
@@ -230,7 +230,7 @@ func TestASetThatIsInUseButNotDurableSaysSo(t *testing.T) {
 	clitest.PutFile(t, dir, "workflows/other.yaml", strings.Replace(smallFlow, "small", "other", 1))
 	o.reloadDefinitions()
 	o.wants("changed while the disk hangs", 4, 3)
-	wantsPending(t, "changed while the disk hangs", &o.reloads.definitions, "not taken over, trying again")
+	wantsPending(t, "changed while the disk hangs", &o.reloads.definitions, "not in use yet, retrying")
 	disk.Release()
 	storetest.AwaitAccepting(t, o.store, true)
 	for range 100 { // a slow machine may need more than one
@@ -299,12 +299,12 @@ func TestCheckBesideAServer(t *testing.T) {
 	if err := o.takeCommands(); err != nil {
 		t.Fatal(err)
 	}
-	if code, stdout, stderr := clitest.Invoke("check", "--home", dir); code != 0 || stdout != "" || stderr != "no faults\n" {
+	if code, stdout, stderr := clitest.Invoke("check", "--home", dir); code != 0 || stdout != "" || stderr != "OK\n" {
 		t.Errorf("what is in use: got code %d, %s%s", code, stdout, stderr)
 	}
 	clitest.Edit(t, dir, "workflows/leave-request.yaml", "name: Leave request", "name: Other")
 	const refused = "workflows/leave-request.yaml:7: workflow leave-request version 1 has instances and other content (raise version to 2)\n"
-	if code, stdout, stderr := clitest.Invoke("check", "--home", dir); code != cli.ExitFailed || stdout != refused || stderr != "troupe: 1 fault in "+dir+"\n" {
+	if code, stdout, stderr := clitest.Invoke("check", "--home", dir); code != cli.ExitFailed || stdout != refused || stderr != "troupe: 1 problem in "+dir+"\n" {
 		t.Errorf("other content: got code %d, %s%s, want %s", code, stdout, stderr, refused)
 	}
 	clitest.PutFile(t, dir, "workflows/small.yaml", faultyFlow)

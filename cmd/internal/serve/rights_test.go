@@ -67,7 +67,7 @@ func TestAStartOnFaultyRights(t *testing.T) {
 	if got := o.readers("txt") + o.readers("rml"); got != "" {
 		t.Errorf("on faulty rights: read by %q, want nobody", got)
 	}
-	o.wantsLog("on faulty rights", "only holders of mod-repository-admin read files")
+	o.wantsLog("on faulty rights", "only holders of mod-repository-admin can read repository files")
 	clitest.RemoveFile(t, dir, "rights.yaml")
 	o.reloadAll()
 	if got := o.readers("txt"); got != "john.doe mary.major" {

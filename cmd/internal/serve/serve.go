@@ -46,10 +46,9 @@ func Command(example fs.FS) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the server",
-		Long: "Run the server on a home folder. A missing or empty folder is filled with a small\n" +
-			"working example first, and links are printed that sign you in to it. It is ready when\n" +
-			"GET /readyz answers 200, and prints its address then; SIGTERM, SIGINT or SIGHUP answers\n" +
-			"every accepted request and ends it with exit code 0.",
+		Long: `A missing or empty home is first filled with a small example, and sign-in links are printed. The server is ready
+when GET /readyz answers 200; it then prints its address. On SIGTERM, SIGINT or SIGHUP it answers all accepted
+requests and exits with code 0.`,
 		Example: "  troupe serve\n" +
 			"  troupe serve --demo\n" +
 			"  troupe serve --home /srv/troupe --listen :8080",
@@ -66,7 +65,7 @@ func Command(example fs.FS) *cobra.Command {
 	}
 	cmd.Flags().SetNormalizeFunc(config.Dotted)
 	cmd.Flags().AddFlagSet(c.Flags)
-	cmd.Flags().BoolVar(&demo, "demo", false, "fill the example home with a few dozen requests, and print links that sign you in")
+	cmd.Flags().BoolVar(&demo, "demo", false, "fill the example home with a few dozen requests, and print sign-in links")
 	return cmd
 }
 
@@ -138,7 +137,7 @@ func Run(ctx context.Context, o *Options) (err error) {
 		s.links = login.NewLinks(nil)
 	}
 	if err := home.RefreshSchemas(c.Home); err != nil { // a home may be read-only
-		s.log.Info().Err(err).Msg("schemas for editors are not brought up to date")
+		s.log.Info().Err(err).Msg("schemas for editors could not be updated")
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() {
@@ -158,7 +157,7 @@ func Run(ctx context.Context, o *Options) (err error) {
 	}
 	select {
 	case <-ctx.Done():
-		s.log.Info().Msg("stopping: accepted requests are answered first")
+		s.log.Info().Msg("stopping after accepted requests are answered")
 		return nil
 	case err := <-s.gateway.Failed():
 		return err
@@ -257,7 +256,7 @@ func (s *service) open(ctx context.Context) (err error) {
 		}
 	}
 	if err := ignoreStoreID(c.Home); err != nil {
-		s.log.Warn().Err(err).Msg("the store's id cannot be kept out of git")
+		s.log.Warn().Err(err).Msg("the store's id cannot be added to .gitignore")
 	}
 	return s.openDefinitions(ctx)
 }

@@ -163,7 +163,7 @@ func TestARestartOnFaultyTemplatesGoesOn(t *testing.T) {
 	for _, name := range []string{"faulty templates", "a role that templates name is gone as well"} {
 		o := mustOpenService(t, dir)
 		o.wants(name, 3, 3)
-		o.wantsLog(name, "the set accepted before stays in use")
+		o.wantsLog(name, "the files accepted before stay in use")
 		if got := o.formTemplates.Enabled(form.KindForm, "leave-form"); got == nil || !got.Modified.Equal(modified) {
 			t.Errorf("%s: got %+v, want the template of %s", name, got, modified)
 		}

@@ -45,7 +45,7 @@ func TestAHomeDemandsTheStoreThatItHad(t *testing.T) {
 	}
 
 	clitest.MustRename(t, data, away)
-	if code, stdout, stderr := clitest.Invoke(create...); code != cli.ExitDone || stdout != "" || stderr != data+" holds an empty store now\n" {
+	if code, stdout, stderr := clitest.Invoke(create...); code != cli.ExitDone || stdout != "" || stderr != data+" now has an empty store\n" {
 		t.Errorf("store create: got code %d, %q and %q", code, stdout, stderr)
 	}
 	if text := clitest.MustInvoke(t, list...); strings.Contains(text, "the first") {
@@ -78,9 +78,9 @@ func TestAPipeInPlaceOfAFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, command := range [][]string{{"serve", "--listen", "127.0.0.1:0"}, {"store", "create"}, {"token", "list"}} {
-			clitest.WantRefusal(t, append(command, "--home", home), path+" is no file but a folder, a pipe or a device")
+			clitest.WantRefusal(t, append(command, "--home", home), path+" is not a regular file")
 		}
-		if code, stdout, stderr := clitest.Invoke("check", "--home", home); code != cli.ExitFailed || !strings.Contains(stdout+stderr, "is no file but") {
+		if code, stdout, stderr := clitest.Invoke("check", "--home", home); code != cli.ExitFailed || !strings.Contains(stdout+stderr, "is not a regular file") {
 			t.Errorf("check with %s: got code %d, %s%s", name, code, stdout, stderr)
 		}
 	}
@@ -99,5 +99,5 @@ func TestASocketThatWasRemoved(t *testing.T) {
 	dir := clitest.ExampleHome(t)
 	o := mustOpenService(t, dir)
 	defer o.close()
-	clitest.WantRefusal(t, []string{"token", "list", "--home", dir}, "does not answer at "+homedir.AdminSocket, "a restart makes it anew")
+	clitest.WantRefusal(t, []string{"token", "list", "--home", dir}, "does not answer at "+homedir.AdminSocket, "restart the server")
 }
