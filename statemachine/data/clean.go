@@ -9,17 +9,13 @@ import (
 	"unicode/utf8"
 )
 
-// Clean checks that src is exactly one JSON value (RFC 8259) and returns it
-// without white space outside strings. It is stricter than most readers,
-// because text that two readers understand differently can be used in an attack on
-// one of them: no duplicate keys (compared after unescaping), no surrogate escape
-// without its other half, valid UTF-8, no byte order mark, nothing behind the
-// value, objects and arrays at most MaxDepth deep, exponents of at most 17
-// digits.
+// Clean checks that src is exactly one JSON value (RFC 8259) and returns it without white space outside strings. It is stricter
+// than most readers, because text that two readers understand differently can be used in an attack on one of them: no duplicate
+// keys (compared after unescaping), no surrogate escape without its other half, valid UTF-8, no byte order mark, nothing behind
+// the value, objects and arrays at most MaxDepth deep, exponents of at most 17 digits.
 //
-// When src has no white space to remove but around the value, the result is a
-// slice of src; otherwise it is new. So src belongs to the Value afterwards and
-// must not be changed. Errors are *SyntaxError and wrap ErrSyntax.
+// When src has no white space to remove but around the value, the result is a slice of src; otherwise it is new. So src belongs
+// to the Value afterwards and must not be changed. Errors are *SyntaxError and wrap ErrSyntax.
 func Clean(src []byte) (Value, error) { return clean(src, 0) }
 
 // CleanArray is Clean for an array whose elements are values of their own, each of which
@@ -60,30 +56,25 @@ func clean(src []byte, depth int) (Value, error) {
 			return nil, s.err
 		}
 	}
-	// NB: the capacity ends with the value, so that an append to the result
-	// cannot write into what stands behind it.
+	// NB: the capacity ends with the value, so that an append to the result cannot write into what stands behind it.
 	if s.out == nil {
 		return Value(src[start:end:end]), nil
 	}
 	return append(s.out, src[s.copied:end]...), nil
 }
 
-// scanner checks a text from left to right. Its methods take the offset to go
-// on at and return the offset behind what they have checked, or -1 after they
-// have set err.
+// scanner checks a text from left to right. Its methods take the offset to go on at and return the offset behind what they have
+// checked, or -1 after they have set err.
 //
-// Checking and compacting are one pass, and the copy is made late: as long as no
-// white space turns up inside the value, the text itself is the result. From the
-// first white space on, out follows behind; each run of text between two blanks
-// is copied in one piece. Invariant: out, then src[copied:i], is the compact form
-// of src[:i].
+// Checking and compacting are one pass, and the copy is made late: as long as no white space turns up inside the value, the text
+// itself is the result. From the first white space on, out follows behind; each run of text between two blanks is copied in one
+// piece. Invariant: out, then src[copied:i], is the compact form of src[:i].
 //
-// The obvious design, to decode into a tree and to encode the tree, costs
-// several times as much and loses the spelling of numbers.
+// The obvious design, to decode into a tree and to encode the tree, costs several times as much and loses the spelling of
+// numbers.
 type scanner struct {
 	src []byte
-	// out is the text so far without white space; it lags behind: src[:copied]
-	// is in it. It stays nil until white space turns up.
+	// out is the text so far without white space; it lags behind: src[:copied] is in it. It stays nil until white space turns up.
 	out    []byte
 	copied int
 	// text is a copy of src, made for the first object with many keys.
@@ -91,8 +82,7 @@ type scanner struct {
 	err  *SyntaxError
 }
 
-// fail sets the error. Only the first one counts: after it every method
-// returns at once.
+// fail sets the error. Only the first one counts: after it every method returns at once.
 func (s *scanner) fail(i int, reason string) int {
 	s.err = &SyntaxError{Offset: i, Reason: reason}
 	return -1
@@ -193,8 +183,7 @@ func (s *scanner) array(i, depth int) int {
 	}
 }
 
-// object checks the object whose brace is at i, as array does, and that its
-// keys differ.
+// object checks the object whose brace is at i, as array does, and that its keys differ.
 func (s *scanner) object(i, depth int) int {
 	if depth > MaxDepth {
 		return s.tooDeep(i)
@@ -203,10 +192,9 @@ func (s *scanner) object(i, depth int) int {
 	if i < len(s.src) && s.src[i] == '}' {
 		return i + 1
 	}
-	// A key is checked as soon as it is read, so that the error names the second
-	// of two and comes before anything behind it.
-	// NB: the keys live here and not in s, because what s refers to is taken to
-	// escape with the result, which would cost an allocation.
+	// A key is checked as soon as it is read, so that the error names the second of two and comes before anything behind it. NB:
+	// the keys live here and not in s, because what s refers to is taken to escape with the result, which would cost an
+	// allocation.
 	var buf [12]key
 	set := keySet{few: buf[:0]}
 	for {
@@ -255,9 +243,8 @@ func (s *scanner) digits(i int) int {
 	return i
 }
 
-// number checks the number at i: an integer without needless zeros, then
-// perhaps a fraction, then perhaps an exponent, each with a digit at least.
-// What follows it is checked by whoever expects something there.
+// number checks the number at i: an integer without needless zeros, then perhaps a fraction, then perhaps an exponent, each with
+// a digit at least. What follows it is checked by whoever expects something there.
 func (s *scanner) number(i int) int {
 	start := i
 	if s.src[i] == '-' {
@@ -284,8 +271,7 @@ func (s *scanner) number(i int) int {
 	return i
 }
 
-// exponent checks the text behind the e of a number: it is at i, and the number begins
-// at start.
+// exponent checks the text behind the e of a number: it is at i, and the number begins at start.
 func (s *scanner) exponent(start, i int) int {
 	if i < len(s.src) && (s.src[i] == '+' || s.src[i] == '-') {
 		i++
@@ -303,13 +289,11 @@ func (s *scanner) exponent(start, i int) int {
 	return end
 }
 
-// string checks the string whose opening quote is at i, and reports whether it
-// has escapes.
+// string checks the string whose opening quote is at i, and reports whether it has escapes.
 func (s *scanner) string(i int) (end int, escaped bool) {
 	src, start := s.src, i+1
-	// Eight bytes at a time are looked through for what ends the run: a quote, a
-	// backslash or a control character. UTF-8 is checked once for the whole
-	// string; none of the three can be a part of a longer character.
+	// Eight bytes at a time are looked through for what ends the run: a quote, a backslash or a control character. UTF-8 is
+	// checked once for the whole string; none of the three can be a part of a longer character.
 	var seen uint64 // all bytes, ored: tells whether one is not ASCII
 	for i = start; i < len(src); {
 		if i+8 <= len(src) {

@@ -10,18 +10,15 @@ import (
 	"unicode/utf8"
 )
 
-// From returns the JSON form of a Go value: nil, bool, any integer, float32,
-// float64, string, json.Number, Value (absent is null), and []any, []string,
-// []Value, map[string]any, map[string]string and map[string]Value of them. Maps
-// are written in ascending order of their keys. Invalid UTF-8 in a
-// string becomes U+FFFD. Errors wrap ErrType (also for NaN, infinities and keys
+// From returns the JSON form of a Go value: nil, bool, any integer, float32, float64, string, json.Number, Value (absent is
+// null), and []any, []string, []Value, map[string]any, map[string]string and map[string]Value of them. Maps are written in
+// ascending order of their keys. Invalid UTF-8 in a string becomes U+FFFD. Errors wrap ErrType (also for NaN, infinities and keys
 // that are not UTF-8) or ErrDepth.
 func From(x any) (Value, error) {
 	return appendAny(nil, x, 0)
 }
 
-// appendAny appends the JSON form of x, which is inside depth objects and
-// arrays.
+// appendAny appends the JSON form of x, which is inside depth objects and arrays.
 func appendAny(dst []byte, x any, depth int) ([]byte, error) {
 	switch x := x.(type) {
 	case nil:
@@ -80,8 +77,7 @@ func appendFloat(dst []byte, f float64, bits int) ([]byte, error) {
 	return strconv.AppendFloat(dst, f, format, -1, bits), nil
 }
 
-// appendLiteral appends a number as it is spelled. json.Number is a string that
-// anybody can have made, so it is checked.
+// appendLiteral appends a number as it is spelled. json.Number is a string that anybody can have made, so it is checked.
 func appendLiteral(dst []byte, n json.Number) ([]byte, error) {
 	v, err := Clean([]byte(n))
 	if err != nil || v.Kind() != Number {
@@ -90,8 +86,7 @@ func appendLiteral(dst []byte, n json.Number) ([]byte, error) {
 	return append(dst, v...), nil
 }
 
-// appendValue appends v. Its maker promises that it is valid; its depth counts from
-// the value that it is put into.
+// appendValue appends v. Its maker promises that it is valid; its depth counts from the value that it is put into.
 func appendValue(dst []byte, v Value, depth int) ([]byte, error) {
 	if len(v) == 0 {
 		return append(dst, "null"...), nil
@@ -143,9 +138,8 @@ func appendMap[T any](dst []byte, m map[string]T, depth int) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-// Any decodes v into nil, bool, json.Number, string, []any and map[string]any,
-// for libraries that want such values. Nothing of the result shares memory with
-// v. An absent value is nil.
+// Any decodes v into nil, bool, json.Number, string, []any and map[string]any, for libraries that want such values. Nothing of
+// the result shares memory with v. An absent value is nil.
 func (v Value) Any() any {
 	if len(v) == 0 {
 		return nil

@@ -2,9 +2,8 @@ package data
 
 import "bytes"
 
-// Equal reports whether two values mean the same: numbers by value, strings
-// decoded, arrays element by element, objects member by member in the same
-// order. An absent value equals only an absent one.
+// Equal reports whether two values mean the same: numbers by value, strings decoded, arrays element by element, objects member by
+// member in the same order. An absent value equals only an absent one.
 func Equal(a, b Value) bool {
 	if bytes.Equal(a, b) {
 		return true
@@ -25,15 +24,13 @@ func Equal(a, b Value) bool {
 	return false // null, true and false are spelled in one way only
 }
 
-// comparison walks through two texts side by side. Both are read once, however
-// deep they are nested.
+// comparison walks through two texts side by side. Both are read once, however deep they are nested.
 type comparison struct {
 	a, b []byte
 	i, j int
 }
 
-// same compares the values that begin at i and j, and moves behind them when
-// they are equal.
+// same compares the values that begin at i and j, and moves behind them when they are equal.
 func (c *comparison) same() bool {
 	depth := 0
 	for {
@@ -70,8 +67,7 @@ func (c *comparison) sameScalar() bool {
 	return Equal(a, b)
 }
 
-// isStructure tells the characters between values and keys from the first
-// characters of them.
+// isStructure tells the characters between values and keys from the first characters of them.
 func isStructure(c byte) bool {
 	switch c {
 	case '{', '}', '[', ']', ',', ':':

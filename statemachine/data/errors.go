@@ -11,25 +11,21 @@ var (
 	// ErrSyntax is wrapped by every error of Clean: the bytes are not one JSON
 	// value as this package wants it. The sender has to correct them.
 	ErrSyntax = errors.New("invalid JSON")
-	// ErrPath is wrapped by the errors of ParsePath and Set: the path is
-	// malformed, or does not fit the value that it is to change. Whoever wrote
-	// the path has to correct it.
+	// ErrPath is wrapped by the errors of ParsePath and Set: the path is malformed, or does not fit the value that it is to
+	// change. Whoever wrote the path has to correct it.
 	ErrPath = errors.New("bad path")
 	// ErrDepth is wrapped by the errors of Set and From when the result would be
 	// nested deeper than MaxDepth. Nothing was changed.
 	ErrDepth = errors.New("nested too deep")
-	// ErrType is wrapped by the errors of From: the Go value has no JSON form.
-	// It is a fault of the caller.
+	// ErrType is wrapped by the errors of From: the Go value has no JSON form. It is a fault of the caller.
 	ErrType = errors.New("no JSON form")
 )
 
-// SyntaxError says what is wrong with a text given to Clean, and where. It
-// wraps ErrSyntax.
+// SyntaxError says what is wrong with a text given to Clean, and where. It wraps ErrSyntax.
 type SyntaxError struct {
 	// Offset counts bytes from 0.
 	Offset int
-	// Reason is safe to show to the sender: of the input it repeats at most 64
-	// characters, escaped.
+	// Reason is safe to show to the sender: of the input it repeats at most 64 characters, escaped.
 	Reason string
 }
 
@@ -39,8 +35,7 @@ func (e *SyntaxError) Error() string {
 
 func (e *SyntaxError) Unwrap() error { return ErrSyntax }
 
-// Clip returns s cut to at most most bytes, without splitting a character, and with
-// "…" at the end if it was cut.
+// Clip returns s cut to at most most bytes, without splitting a character, and with "…" at the end if it was cut.
 func Clip(s string, most int) string {
 	if len(s) <= most {
 		return s

@@ -5,9 +5,8 @@ import (
 	"math/bits"
 )
 
-// Most objects have a few keys, and comparing each new one with all before it
-// is the fastest. Above fewKeys that would be quadratic, and an object of
-// 100,000 keys would cost minutes; then the keys go into a map.
+// Most objects have a few keys, and comparing each new one with all before it is the fastest. Above fewKeys that would be
+// quadratic, and an object of 100,000 keys would cost minutes; then the keys go into a map.
 const fewKeys = 32
 
 // key is one key of an open object.
@@ -25,9 +24,8 @@ type keySet struct {
 	many map[string]struct{}
 }
 
-// addKey returns the set of an object's keys with the key at src[start:end]. It
-// reports false, with the error set, when the object has that key already.
-// NB: the set is passed by value so that its first keys stay on the stack.
+// addKey returns the set of an object's keys with the key at src[start:end]. It reports false, with the error set, when the
+// object has that key already. NB: the set is passed by value so that its first keys stay on the stack.
 func (s *scanner) addKey(set keySet, start, end int, escaped bool) (keySet, bool) {
 	if set.many != nil {
 		return set, s.addToMap(set.many, start, end, escaped)

@@ -2,20 +2,16 @@ package data
 
 import "bytes"
 
-// Merge applies a JSON Merge Patch (RFC 7396): members of the patch replace
-// those of target, null removes them, objects merge into objects, and a patch
-// that is no object replaces all. Keys of target keep their place, new ones
-// follow in the patch's order. The result is new storage. An absent target is
-// an empty object, an absent patch changes nothing.
+// Merge applies a JSON Merge Patch (RFC 7396): members of the patch replace those of target, null removes them, objects merge
+// into objects, and a patch that is no object replaces all. Keys of target keep their place, new ones follow in the patch's
+// order. The result is new storage. An absent target is an empty object, an absent patch changes nothing.
 func Merge(target, patch Value) Value {
 	return merge(target, patch, true)
 }
 
-// Overlay puts given over defaults: each member of given replaces the whole
-// member of defaults, and null is a value like others. Keys of defaults keep
-// their place, new ones follow in given's order. If only one of the two is an object, the
-// result is that one; if neither is, it is given. The result is new
-// storage.
+// Overlay puts given over defaults: each member of given replaces the whole member of defaults, and null is a value like others.
+// Keys of defaults keep their place, new ones follow in given's order. If only one of the two is an object, the result is that
+// one; if neither is, it is given. The result is new storage.
 func Overlay(defaults, given Value) Value {
 	if given.Kind() != Object && defaults.Kind() == Object {
 		return bytes.Clone(defaults)
@@ -23,26 +19,22 @@ func Overlay(defaults, given Value) Value {
 	return merge(defaults, given, false)
 }
 
-// merger applies a patch to a target. The patch is taken apart once, then the
-// target is read once, so the depth of the two does not count.
-// NB: the text is appended to a slice that is passed along and not kept in the
-// merger; so the nodes of a small patch stay on the stack.
+// merger applies a patch to a target. The patch is taken apart once, then the target is read once, so the depth of the two does
+// not count. NB: the text is appended to a slice that is passed along and not kept in the merger; so the nodes of a small patch
+// stay on the stack.
 type merger struct {
-	// deep merges objects into objects and lets null remove; otherwise members
-	// replace each other whole.
+	// deep merges objects into objects and lets null remove; otherwise members replace each other whole.
 	deep bool
 	// nodes are the members of the patch's objects, in the order of the text:
 	// behind a node are those of its value. The first is the patch itself.
 	nodes []patchNode
 }
 
-// patchNode is one member of an object of the patch. It is made by takeApart;
-// only used changes afterwards.
+// patchNode is one member of an object of the patch. It is made by takeApart; only used changes afterwards.
 type patchNode struct {
 	key   []byte // raw, without quotes
 	value Value
-	// next is the index behind the nodes of this one's value: where the next
-	// member of the same object is.
+	// next is the index behind the nodes of this one's value: where the next member of the same object is.
 	next int
 	// members counts the direct members, for an object that was taken apart.
 	members int
@@ -61,9 +53,8 @@ type patchNode struct {
 //     over in the same way.
 //  3. At the end of each object append the nodes that were not used.
 //
-// Target's bytes and the patch's are each read once. The obvious way, a lookup
-// in target for each member of the patch at each level, reads deep values once
-// for each level.
+// Target's bytes and the patch's are each read once. The obvious way, a lookup in target for each member of the patch at each
+// level, reads deep values once for each level.
 func merge(target, patch Value, deep bool) Value {
 	if len(patch) == 0 {
 		return bytes.Clone(target)
@@ -82,16 +73,14 @@ func merge(target, patch Value, deep bool) Value {
 	return m.fresh(out, 0)
 }
 
-// takeApart appends the nodes of the object at patch[i], which is the value of
-// the last node, and returns the offset behind it.
+// takeApart appends the nodes of the object at patch[i], which is the value of the last node, and returns the offset behind it.
 func (m *merger) takeApart(nodes []patchNode, patch []byte, i, depth int) ([]patchNode, int) {
 	n := len(nodes) - 1
 	w := members{src: patch, at: i + 1}
 	for w.nextKey() {
 		child := len(nodes)
 		nodes = append(nodes, patchNode{key: w.key, next: child + 1})
-		// NB: a Value is not deeper than MaxDepth; other bytes must not cost a
-		// stack of their own length.
+		// NB: a Value is not deeper than MaxDepth; other bytes must not cost a stack of their own length.
 		if m.deep && depth < MaxDepth && w.at < len(patch) && patch[w.at] == '{' {
 			nodes, w.at = m.takeApart(nodes, patch, w.at, depth+1)
 		} else {
@@ -115,8 +104,7 @@ func (m *merger) removes(p *patchNode) bool {
 	return m.deep && p.value.Kind() == Null
 }
 
-// merge appends the object at src[i] with node n merged into it, and returns
-// the offset behind it.
+// merge appends the object at src[i] with node n merged into it, and returns the offset behind it.
 func (m *merger) merge(out, src []byte, i, n int) ([]byte, int) {
 	out = append(out, '{')
 	index := m.index(n)
@@ -188,8 +176,7 @@ func (m *merger) fresh(out []byte, n int) []byte {
 	return append(m.added(append(out, '{'), n), '}')
 }
 
-// appendMembers appends the beginning of a member, or some members, with a
-// comma before them where the object has others already.
+// appendMembers appends the beginning of a member, or some members, with a comma before them where the object has others already.
 func appendMembers(out, text []byte) []byte {
 	if len(text) == 0 {
 		return out
@@ -200,11 +187,9 @@ func appendMembers(out, text []byte) []byte {
 	return append(out, text...)
 }
 
-// index returns the members of node n by their decoded keys when there are
-// many of them, otherwise nil.
+// index returns the members of node n by their decoded keys when there are many of them, otherwise nil.
 func (m *merger) index(n int) map[string]int {
-	// NB: without a map two objects of 50,000 keys each would be compared 2.5
-	// billion times.
+	// NB: without a map two objects of 50,000 keys each would be compared 2.5 billion times.
 	if m.nodes[n].members <= fewKeys {
 		return nil
 	}

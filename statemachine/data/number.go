@@ -7,9 +7,8 @@ import (
 	"strconv"
 )
 
-// maxExponentDigits is how many digits, leading zeros apart, the exponent of a
-// number may have. It makes every exponent an int64 with room to spare; no
-// other reader of JSON holds larger ones either.
+// maxExponentDigits is how many digits, leading zeros apart, the exponent of a number may have. It makes every exponent an int64
+// with room to spare; no other reader of JSON holds larger ones either.
 const maxExponentDigits = 17
 
 // Int64 returns the number that v writes, and false when v is not a number,
@@ -63,8 +62,7 @@ func shortInt(v []byte) (int64, bool) {
 	return n, true
 }
 
-// Float64 returns the nearest float64, ±Inf beyond its range, and 0 when v is
-// not a number.
+// Float64 returns the nearest float64, ±Inf beyond its range, and 0 when v is not a number.
 func (v Value) Float64() float64 {
 	if v.Kind() != Number {
 		return 0
@@ -73,9 +71,8 @@ func (v Value) Float64() float64 {
 	return f
 }
 
-// Compare orders two numbers by their exact values, of any size, in time linear
-// in their text: negative when a is less. For anything but two numbers it
-// returns 0.
+// Compare orders two numbers by their exact values, of any size, in time linear in their text: negative when a is less. For
+// anything but two numbers it returns 0.
 func Compare(a, b Value) int {
 	if a.Kind() != Number || b.Kind() != Number {
 		return 0
@@ -92,18 +89,16 @@ func Compare(a, b Value) int {
 	return x.sign() * compareSize(x, y)
 }
 
-// decimal is a number's literal taken apart. Its size is 0.d₁d₂…dₙ × 10^scale,
-// where d₁…dₙ are the digits of head and tail, and neither d₁ nor dₙ is 0; so
-// every value has one form. Zero has no digits.
+// decimal is a number's literal taken apart. Its size is 0.d₁d₂…dₙ × 10^scale, where d₁…dₙ are the digits of head and tail, and
+// neither d₁ nor dₙ is 0; so every value has one form. Zero has no digits.
 type decimal struct {
 	negative   bool
 	head, tail []byte // slices of the literal, around the point
 	scale      int64
 }
 
-// parseDecimal takes a literal apart in one pass, without allocating. The steps
-// follow the form above: the exponent, the point, then the zeros at both ends,
-// of which those in front move the scale.
+// parseDecimal takes a literal apart in one pass, without allocating. The steps follow the form above: the exponent, the point,
+// then the zeros at both ends, of which those in front move the scale.
 func parseDecimal(v []byte) decimal {
 	var d decimal
 	if len(v) > 0 && v[0] == '-' {
@@ -157,8 +152,7 @@ func (d *decimal) digit(i int) byte {
 	return d.tail[i-len(d.head)]
 }
 
-// whole returns the digits in front of the point as a number, and false when it
-// does not fit.
+// whole returns the digits in front of the point as a number, and false when it does not fit.
 func (d *decimal) whole() (int64, bool) {
 	if d.count() == 0 || d.scale <= 0 {
 		return 0, true

@@ -7,11 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Order compares any two values: negative when a comes first, 0 when they are
-// Equal. Kinds come in this order: absent, null, number, string, object, array,
-// bool. Numbers are ordered by value and strings by code point; false comes
-// before true. Objects are compared member by member: first the kinds of the
-// two members' values, then the keys, then the values; arrays element by
+// Order compares any two values: negative when a comes first, 0 when they are Equal. Kinds come in this order: absent, null,
+// number, string, object, array, bool. Numbers are ordered by value and strings by code point; false comes before true. Objects
+// are compared member by member: first the kinds of the two members' values, then the keys, then the values; arrays element by
 // element. What ends first comes first.
 func Order(a, b Value) int {
 	if bytes.Equal(a, b) {
@@ -21,23 +19,20 @@ func Order(a, b Value) int {
 	return c.order(0)
 }
 
-// AppendOrdered appends an encoding of v to dst that is compared byte by byte:
-// bytes.Compare of two encodings is Order of the two values, and no encoding is
-// the beginning of another one. The absent value has one as well.
+// AppendOrdered appends an encoding of v to dst that is compared byte by byte: bytes.Compare of two encodings is Order of the two
+// values, and no encoding is the beginning of another one. The absent value has one as well.
 //
-// Two more things may be relied upon: the first byte is the same for all values
-// of a kind, different for other kinds and never 0xFF; and the encoding of a
-// string without its last byte is the beginning of the encodings of all strings
-// that begin with it, and of no other value's.
+// Two more things may be relied upon: the first byte is the same for all values of a kind, different for other kinds and never
+// 0xFF; and the encoding of a string without its last byte is the beginning of the encodings of all strings that begin with it,
+// and of no other value's.
 func AppendOrdered(dst []byte, v Value) []byte {
 	e := ordering{dst: dst, end: math.MaxInt}
 	e.value(v, 0, 0)
 	return e.dst
 }
 
-// AppendOrderedPrefix appends the first n bytes of what AppendOrdered appends,
-// or all of it when there are not more. Of a long value it reads no more than
-// it needs.
+// AppendOrderedPrefix appends the first n bytes of what AppendOrdered appends, or all of it when there are not more. Of a long
+// value it reads no more than it needs.
 func AppendOrderedPrefix(dst []byte, v Value, n int) []byte {
 	e := ordering{dst: dst, end: len(dst) + n}
 	e.value(v, 0, 0)
@@ -63,8 +58,7 @@ const endMark = 0
 // kindAt returns the kind of the value that begins at src[i].
 func kindAt(src []byte, i int) Kind { return Value(src[i:]).Kind() }
 
-// order compares the values that begin at i and j, and moves behind them when
-// they are equal.
+// order compares the values that begin at i and j, and moves behind them when they are equal.
 func (c *comparison) order(depth int) int {
 	kind, other := kindAt(c.a, c.i), kindAt(c.b, c.j)
 	if kind != other {
@@ -161,8 +155,7 @@ type ordering struct {
 
 func (e *ordering) full() bool { return len(e.dst) >= e.end }
 
-// value appends the value that begins at src[i], and returns the offset behind
-// it.
+// value appends the value that begins at src[i], and returns the offset behind it.
 func (e *ordering) value(src []byte, i, depth int) int {
 	e.dst = append(e.dst, marks[kindAt(src, i)])
 	return e.body(src, i, depth)
@@ -201,8 +194,7 @@ func oneIf(is bool) byte {
 	return 0
 }
 
-// inside is body for an array or object whose opening bracket is in front of
-// src[i].
+// inside is body for an array or object whose opening bracket is in front of src[i].
 func (e *ordering) inside(src []byte, i int, kind Kind, depth int) int {
 	for {
 		var more bool
@@ -256,18 +248,16 @@ const (
 	positiveSign
 )
 
-// scaleNear is the largest scale, positive or negative, that is encoded in one
-// byte: the middle one plus the scale. Others have nine bytes, of which the
-// first is below or above all those.
+// scaleNear is the largest scale, positive or negative, that is encoded in one byte: the middle one plus the scale. Others have
+// nine bytes, of which the first is below or above all those.
 const (
 	scaleNear   = 100
 	scaleMiddle = 0x80
 )
 
-// number appends a number by the parts of its decimal form: a larger scale is a
-// larger number, and with the same scale the digits decide, of which two go
-// into a byte: 2n+1 for the digits n, the last byte 2n, so that what ends comes
-// first. Of a negative number all bytes behind the sign are inverted.
+// number appends a number by the parts of its decimal form: a larger scale is a larger number, and with the same scale the digits
+// decide, of which two go into a byte: 2n+1 for the digits n, the last byte 2n, so that what ends comes first. Of a negative
+// number all bytes behind the sign are inverted.
 func (e *ordering) number(literal []byte) {
 	d := parseDecimal(literal)
 	var invert byte

@@ -10,12 +10,10 @@ import (
 // maxSegments is how many segments a Path may have.
 const maxSegments = 32
 
-// Path leads from a value down to a part of it. A segment is a key, or the
-// position of an array's element in decimal digits.
+// Path leads from a value down to a part of it. A segment is a key, or the position of an array's element in decimal digits.
 type Path []string
 
-// ParsePath splits "svcPublic.items.0.price" at its dots. A key that has a dot
-// itself cannot be named. Errors wrap ErrPath.
+// ParsePath splits "svcPublic.items.0.price" at its dots. A key that has a dot itself cannot be named. Errors wrap ErrPath.
 func ParsePath(s string) (Path, error) {
 	if !utf8.ValidString(s) {
 		return nil, fmt.Errorf("%w: invalid UTF-8", ErrPath)
@@ -33,11 +31,9 @@ func ParsePath(s string) (Path, error) {
 // String returns the path as ParsePath reads it.
 func (p Path) String() string { return strings.Join(p, ".") }
 
-// Set returns target with v at path, as new storage. Missing objects on the way
-// are made, an absent target is one. A position in an array must exist, or be
-// the array's length, which appends. A scalar on the way, null included, is not
-// replaced. An absent v is stored as null. Errors wrap ErrPath, or ErrDepth
-// when the result would be nested too deep.
+// Set returns target with v at path, as new storage. Missing objects on the way are made, an absent target is one. A position in
+// an array must exist, or be the array's length, which appends. A scalar on the way, null included, is not replaced. An absent v
+// is stored as null. Errors wrap ErrPath, or ErrDepth when the result would be nested too deep.
 func Set(target Value, path Path, v Value) (Value, error) {
 	if len(v) == 0 {
 		v = Value("null")
@@ -86,9 +82,8 @@ type way struct {
 	empty bool
 }
 
-// step goes down to the part of the present value that segment names. It
-// reports false when it is not there but may be put at w.at, and says why when
-// it cannot be.
+// step goes down to the part of the present value that segment names. It reports false when it is not there but may be put at
+// w.at, and says why when it cannot be.
 func (w *way) step(segment string) (found bool, why string) {
 	open := byte(0)
 	if w.at < len(w.src) {
@@ -118,8 +113,7 @@ func (w *way) member(key string) bool {
 	return false
 }
 
-// element is step for an array. Only the position behind its end may be added,
-// because an array has no holes.
+// element is step for an array. Only the position behind its end may be added, because an array has no holes.
 func (w *way) element(segment string) (found bool, why string) {
 	position, ok := ParsePosition(segment)
 	if !ok {
@@ -157,8 +151,7 @@ func ParsePosition(s string) (position int, ok bool) {
 	return n, true
 }
 
-// insert returns the text with v at w.at, inside new objects for all of rest
-// but its first segment.
+// insert returns the text with v at w.at, inside new objects for all of rest but its first segment.
 func (w *way) insert(rest Path, v Value) Value {
 	var head []byte
 	if !w.empty {

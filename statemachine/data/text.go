@@ -63,8 +63,7 @@ func AppendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// What follows works on raw text: the inside of a valid JSON string, as
-// written, without its quotes.
+// What follows works on raw text: the inside of a valid JSON string, as written, without its quotes.
 
 // decode returns raw with its escapes resolved.
 func decode(raw []byte) string {
@@ -87,8 +86,7 @@ func decode(raw []byte) string {
 	return string(b)
 }
 
-// unescape returns the character that the escape at raw[i] stands for, and the
-// offset behind it. A surrogate pair is one escape.
+// unescape returns the character that the escape at raw[i] stands for, and the offset behind it. A surrogate pair is one escape.
 func unescape(raw []byte, i int) (r rune, next int) {
 	if i+1 >= len(raw) {
 		return utf8.RuneError, len(raw)
@@ -118,9 +116,8 @@ func unescape(raw []byte, i int) (r rune, next int) {
 	return r, i + 6
 }
 
-// joinSurrogates returns the character that the escape of a high surrogate at
-// raw[i] and the one behind it make together. When there is no such pair, next
-// is only behind the first escape.
+// joinSurrogates returns the character that the escape of a high surrogate at raw[i] and the one behind it make together. When
+// there is no such pair, next is only behind the first escape.
 func joinSurrogates(high rune, raw []byte, i int) (r rune, next int) {
 	if i+7 < len(raw) && raw[i+6] == '\\' && raw[i+7] == 'u' {
 		if r := utf16.DecodeRune(high, hex4(raw, i+8)); r != utf8.RuneError {
@@ -130,8 +127,7 @@ func joinSurrogates(high rune, raw []byte, i int) (r rune, next int) {
 	return utf8.RuneError, i + 6
 }
 
-// hex4 returns the number that the four digits at b[i] write, and -1 when they
-// are not there.
+// hex4 returns the number that the four digits at b[i] write, and -1 when they are not there.
 func hex4(b []byte, i int) rune {
 	if i+4 > len(b) {
 		return -1
@@ -188,13 +184,11 @@ func compareRaw(a, b []byte) int {
 			continue
 		}
 		if a[i] != '\\' && b[j] != '\\' {
-			// NB: the order of UTF-8 bytes is the order of code points, also
-			// where two characters differ in a later byte.
+			// NB: the order of UTF-8 bytes is the order of code points, also where two characters differ in a later byte.
 			return int(a[i]) - int(b[j])
 		}
-		// NB: an escape may stand for several bytes. Both sides are at the
-		// beginning of a character: so far all bytes were equal, and one side
-		// begins an escape here.
+		// NB: an escape may stand for several bytes. Both sides are at the beginning of a character: so far all bytes were equal,
+		// and one side begins an escape here.
 		var r, s rune
 		r, i = char(a, i)
 		s, j = char(b, j)

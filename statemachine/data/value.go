@@ -7,13 +7,11 @@ import (
 	"slices"
 )
 
-// MaxDepth is how deep objects and arrays may be nested: an empty array has
-// depth 1, a scalar 0.
+// MaxDepth is how deep objects and arrays may be nested: an empty array has depth 1, a scalar 0.
 const MaxDepth = 64
 
-// Value is one JSON value: valid, and without white space outside strings. The
-// nil or empty Value is absent, which is not the same as null. The bytes belong
-// to everybody who holds the Value and must not be changed.
+// Value is one JSON value: valid, and without white space outside strings. The nil or empty Value is absent, which is not the
+// same as null. The bytes belong to everybody who holds the Value and must not be changed.
 type Value []byte
 
 // Kind tells what a Value is.
@@ -62,8 +60,7 @@ func (v Value) Kind() Kind {
 // String returns the JSON text, for messages and tests.
 func (v Value) String() string { return string(v) }
 
-// MarshalJSON returns the text itself, and null for an absent value. Without
-// it encoding/json would write the bytes in base64.
+// MarshalJSON returns the text itself, and null for an absent value. Without it encoding/json would write the bytes in base64.
 func (v Value) MarshalJSON() ([]byte, error) {
 	if len(v) == 0 {
 		return []byte("null"), nil
@@ -71,8 +68,7 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	return v, nil
 }
 
-// Members yields the members of an object in their order, keys unescaped; for
-// anything else nothing. The values are slices of v.
+// Members yields the members of an object in their order, keys unescaped; for anything else nothing. The values are slices of v.
 func (v Value) Members() iter.Seq2[string, Value] {
 	return func(yield func(string, Value) bool) {
 		for m := membersOf(v); m.next(); {
@@ -95,8 +91,7 @@ func (v Value) Match(keys []string) iter.Seq2[int, Value] {
 	}
 }
 
-// Elements yields the elements of an array with their positions; for anything
-// else nothing. The values are slices of v.
+// Elements yields the elements of an array with their positions; for anything else nothing. The values are slices of v.
 func (v Value) Elements() iter.Seq2[int, Value] {
 	return func(yield func(int, Value) bool) {
 		n := 0
@@ -108,10 +103,8 @@ func (v Value) Elements() iter.Seq2[int, Value] {
 	}
 }
 
-// Lookup returns the member of an object with the given key, and false when v
-// is no object or has no such member. The value is a slice of v. It reads what
-// stands before the member, and allocates only when a key with escapes has to be
-// decoded.
+// Lookup returns the member of an object with the given key, and false when v is no object or has no such member. The value is a
+// slice of v. It reads what stands before the member, and allocates only when a key with escapes has to be decoded.
 func (v Value) Lookup(key string) (Value, bool) {
 	for m := membersOf(v); m.next(); {
 		if textIs(m.key, key) {
@@ -121,9 +114,8 @@ func (v Value) Lookup(key string) (Value, bool) {
 	return nil, false
 }
 
-// Index returns the element of an array at position i, and false when v is no
-// array or has no such element. The value is a slice of v. It reads what stands
-// before the element: to visit all of them use Elements.
+// Index returns the element of an array at position i, and false when v is no array or has no such element. The value is a slice
+// of v. It reads what stands before the element: to visit all of them use Elements.
 func (v Value) Index(i int) (Value, bool) {
 	for e := elementsOf(v); e.next(); i-- {
 		if i == 0 {
@@ -133,8 +125,7 @@ func (v Value) Index(i int) (Value, bool) {
 	return nil, false
 }
 
-// Depth returns how deep v is nested: 0 for a scalar, 1 for an array of scalars,
-// at most MaxDepth.
+// Depth returns how deep v is nested: 0 for a scalar, 1 for an array of scalars, at most MaxDepth.
 func (v Value) Depth() int {
 	if v.Kind() != Array && v.Kind() != Object {
 		return 0
@@ -153,8 +144,7 @@ type members struct {
 	value Value
 }
 
-// membersOf returns a walk that stands in front of the first member. Of what is
-// no object it has none.
+// membersOf returns a walk that stands in front of the first member. Of what is no object it has none.
 func membersOf(v Value) members {
 	if len(v) == 0 || v[0] != '{' {
 		return members{}
@@ -200,8 +190,7 @@ type elements struct {
 	value Value
 }
 
-// elementsOf returns a walk that stands in front of the first element. Of what
-// is no array it has none.
+// elementsOf returns a walk that stands in front of the first element. Of what is no array it has none.
 func elementsOf(v Value) elements {
 	if len(v) == 0 || v[0] != '[' {
 		return elements{}
@@ -248,11 +237,9 @@ func skip(src []byte, i int) int {
 	return i
 }
 
-// skipNested returns the offset behind the object or array at src[i], and how deep it
-// is nested.
+// skipNested returns the offset behind the object or array at src[i], and how deep it is nested.
 func skipNested(src []byte, i int) (end, deepest int) {
-	// NB: a loop and not a recursion, so that the depth of bytes that are no
-	// Value cannot exhaust the stack.
+	// NB: a loop and not a recursion, so that the depth of bytes that are no Value cannot exhaust the stack.
 	depth := 0
 	for i < len(src) {
 		switch src[i] {
@@ -301,9 +288,8 @@ const (
 	highBits = 0x8080808080808080
 )
 
-// hasByte returns a word whose lowest set bit is in the first byte of w that
-// equals b, and 0 when there is none. b is ASCII.
-// NB: bits above the lowest may be wrong, a borrow sets them.
+// hasByte returns a word whose lowest set bit is in the first byte of w that equals b, and 0 when there is none. b is ASCII. NB:
+// bits above the lowest may be wrong, a borrow sets them.
 func hasByte(w uint64, b byte) uint64 {
 	w ^= eachByte * uint64(b)
 	return (w - eachByte) & ^w & highBits

@@ -12,21 +12,18 @@ import (
 	"troupe/statemachine/expr/internal/limits"
 )
 
-// Compile checks and plans an expression of any type. The error is a
-// *CompileError.
+// Compile checks and plans an expression of any type. The error is a *CompileError.
 func (e *Env) Compile(src string) (*Program, error) {
 	return e.compile(src, func(*cel.Type) bool { return true })
 }
 
-// CompileBool is Compile for a condition: the expression's type has to be bool,
-// or one that is known only with the data.
+// CompileBool is Compile for a condition: the expression's type has to be bool, or one that is known only with the data.
 func (e *Env) CompileBool(src string) (*Program, error) {
 	return e.compile(src, func(t *cel.Type) bool { return t.IsAssignableType(cel.BoolType) })
 }
 
-// compile does what both exported calls do; fits decides about the type of the
-// result. The order of the steps is that of the reader's interest: what is wrong
-// with the text, with the types, with the profile, with the cost.
+// compile does what both exported calls do; fits decides about the type of the result. The order of the steps is that of the
+// reader's interest: what is wrong with the text, with the types, with the profile, with the cost.
 func (e *Env) compile(src string, fits func(*cel.Type) bool) (p *Program, err error) {
 	defer func() {
 		if r := recover(); r != nil { // a fault of the library, not to be passed on
@@ -78,8 +75,7 @@ func (e *Env) compile(src string, fits func(*cel.Type) bool) (p *Program, err er
 	}, nil
 }
 
-// worstCase returns the cost of an evaluation on data of the assumed sizes, or a
-// *CompileError when it is above the limit.
+// worstCase returns the cost of an evaluation on data of the assumed sizes, or a *CompileError when it is above the limit.
 func (e *Env) worstCase(checked *cel.Ast) (uint64, error) {
 	estimate, err := e.cel.EstimateCost(checked, sizes{})
 	if err != nil {

@@ -18,10 +18,9 @@ import (
 // constantRoot is the variable whose members are the constants of Env.WithConstants.
 const constantRoot = "const"
 
-// WithConstants returns an Env in which the members of an object are constants:
-// const.name, with the type of its value. e does not change. The values are
-// compiled into the programs, so that an evaluation does not look for them.
-// Errors wrap ErrName: a name is no identifier or a word of the language.
+// WithConstants returns an Env in which the members of an object are constants: const.name, with the type of its value. e does
+// not change. The values are compiled into the programs, so that an evaluation does not look for them. Errors wrap ErrName: a
+// name is no identifier or a word of the language.
 func (e *Env) WithConstants(values data.Value) (*Env, error) {
 	names, constants := slices.Clone(e.names), map[string]data.Value{}
 	var opts []cel.EnvOption
@@ -65,8 +64,7 @@ func constantOf(v data.Value) (*cel.Type, ref.Val) {
 	return val.Type().(*types.Type), val
 }
 
-// commonType is the type that all elements have; dyn when they differ or there
-// are none.
+// commonType is the type that all elements have; dyn when they differ or there are none.
 type commonType struct {
 	first *cel.Type
 	mixed bool
@@ -86,18 +84,16 @@ func (c *commonType) typ() *cel.Type {
 	return c.first
 }
 
-// token finds what could hold the word const without being the variable: texts,
-// comments, and members of that name; else an identifier. Texts are CEL's: raw or
-// not, in one or three quotes.
+// token finds what could hold the word const without being the variable: texts, comments, and members of that name; else an
+// identifier. Texts are CEL's: raw or not, in one or three quotes.
 var token = regexp.MustCompile(`(?s)//[^\n]*` +
 	`|[bB]?[rR](?:""".*?"""|'''.*?'''|"[^"\n]*"|'[^'\n]*')` +
 	`|[bB]?(?:"""(?:\\.|[^\\])*?"""|'''(?:\\.|[^\\])*?'''|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')` +
 	`|\.\s*\??\s*[A-Za-z_][A-Za-z0-9_]*` +
 	`|[A-Za-z_][A-Za-z0-9_]*`)
 
-// parse parses src. CEL keeps the word const for itself and its parser refuses it
-// as a variable, so the parser sees another word of the same length, and the tree
-// that comes back has const again. Nothing changes its place.
+// parse parses src. CEL keeps the word const for itself and its parser refuses it as a variable, so the parser sees another word
+// of the same length, and the tree that comes back has const again. Nothing changes its place.
 func (e *Env) parse(src string) (*cel.Ast, *cel.Issues) {
 	if e.constants == nil || !strings.Contains(src, constantRoot) {
 		return e.cel.Parse(src)

@@ -15,9 +15,8 @@ import (
 	"troupe/statemachine/expr/internal/values"
 )
 
-// encode returns the JSON form of a result. Errors wrap ErrEval: the result has no
-// JSON form, or the form would be too large or nested deeper than a data.Value may
-// be.
+// encode returns the JSON form of a result. Errors wrap ErrEval: the result has no JSON form, or the form would be too large or
+// nested deeper than a data.Value may be.
 func encode(v ref.Val) (data.Value, error) {
 	if weight, _ := values.Weigh(v); weight > values.WeightMax {
 		return nil, limitError(values.TooLarge)
@@ -33,11 +32,9 @@ func encode(v ref.Val) (data.Value, error) {
 	return out, nil
 }
 
-// plainValue returns v as data.From takes it. Parts of the input stay bytes, and
-// so keep their key order and their numbers.
+// plainValue returns v as data.From takes it. Parts of the input stay bytes, and so keep their key order and their numbers.
 //
-// NB: the interfaces of lists and maps come last; values.Object, values.List and view have them
-// as well.
+// NB: the interfaces of lists and maps come last; values.Object, values.List and view have them as well.
 func plainValue(v ref.Val) (any, error) {
 	switch v := v.(type) {
 	case types.Null:
@@ -86,8 +83,7 @@ func plainDouble(f float64) (any, error) {
 	return f, nil
 }
 
-// seconds writes a duration as protocol buffers do: "90s", "-0.5s". CEL reads it
-// back with duration(…).
+// seconds writes a duration as protocol buffers do: "90s", "-0.5s". CEL reads it back with duration(…).
 func seconds(d time.Duration) string {
 	whole, fraction := d/time.Second, d%time.Second
 	sign := ""

@@ -28,9 +28,8 @@ const (
 
 // Options configures an Env. The zero Options is what a server wants.
 type Options struct {
-	// CostMax is what one evaluation may cost, in cel-go's units; one is about
-	// 50 ns. Zero means 1,000,000. An expression whose worst case is above is
-	// refused when it is compiled, one that gets there on its data is stopped.
+	// CostMax is what one evaluation may cost, in cel-go's units; one is about 50 ns. Zero means 1,000,000. An expression whose
+	// worst case is above is refused when it is compiled, one that gets there on its data is stopped.
 	CostMax uint64
 	// TrackAbove is the worst case above which the cost is counted while the
 	// expression runs, which makes it half as fast. Zero means 1,000.
@@ -59,9 +58,8 @@ type Env struct {
 	constants map[string]data.Value
 }
 
-// New returns an Env with the variables and functions of the profile. It takes
-// some milliseconds, so it is made once and shared. An error is a fault of this
-// package.
+// New returns an Env with the variables and functions of the profile. It takes some milliseconds, so it is made once and shared.
+// An error is a fault of this package.
 func New(o Options) (*Env, error) {
 	o.ensureDefaults()
 	p, err := newProvider()
@@ -100,10 +98,8 @@ func (e *Env) AnyWorstCase(taken bool) *Env {
 	return &other
 }
 
-// expandIn makes In(x) a read of the map of nodes. A function would not know
-// the Scope; a macro and a variable leave the Env independent of it. That x is a
-// text is found by the checker, as the map's keys are; only the message of a
-// literal is our own.
+// expandIn makes In(x) a read of the map of nodes. A function would not know the Scope; a macro and a variable leave the Env
+// independent of it. That x is a text is found by the checker, as the map's keys are; only the message of a literal is our own.
 func expandIn(f cel.MacroExprFactory, _ ast.Expr, args []ast.Expr) (ast.Expr, *cel.Error) {
 	if name := args[0]; name.Kind() == ast.LiteralKind && name.AsLiteral().Type() != types.StringType {
 		return nil, f.NewError(name.ID(), "In takes the name of a node")
@@ -120,14 +116,11 @@ var reserved = []string{
 	"let", "loop", "namespace", "null", "package", "return", "true", "var", "void", "while",
 }
 
-// IsName reports whether a variable or a constant can have the name: it is an
-// identifier and no word of the language.
+// IsName reports whether a variable or a constant can have the name: it is an identifier and no word of the language.
 func IsName(s string) bool { return variable.MatchString(s) && !slices.Contains(reserved, s) }
 
-// With returns an Env that knows e's variables and names, whose values are
-// looked up in Scope.Locals. e does not change. Errors wrap ErrName: a name is
-// no identifier, a word of the language or taken. It is about as expensive as a
-// compilation.
+// With returns an Env that knows e's variables and names, whose values are looked up in Scope.Locals. e does not change. Errors
+// wrap ErrName: a name is no identifier, a word of the language or taken. It is about as expensive as a compilation.
 func (e *Env) With(names ...string) (*Env, error) {
 	known := slices.Clone(e.names)
 	opts := make([]cel.EnvOption, 0, len(names))

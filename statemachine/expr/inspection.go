@@ -73,8 +73,7 @@ func (i *inspection) call(e ast.Expr) {
 			i.member(call.Args()[0], key)
 		}
 	case strings.HasPrefix(name, "get") && call.IsMemberFunction() && len(call.Args()) == 1:
-		// NB: a named zone would be read from the machine's files, and its rules
-		// change with them.
+		// NB: a named zone would be read from the machine's files, and its rules change with them.
 		if zone, ok := functions.LiteralText(call.Args()[0]); !ok || !fixedZone.MatchString(zone) {
 			i.refuse(e, `a time zone must be written as "UTC" or as an offset like "+02:00"`)
 		}

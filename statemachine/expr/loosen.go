@@ -12,14 +12,12 @@ import (
 // maxLoosened is how many mixes one expression may have.
 const maxLoosened = 16
 
-// mixed is what the checker says about an int and a double where it wants two
-// values of one type. Equality and conditional have a type parameter in the
-// checker, so no overload can be added for the mix. The evaluation can do it.
+// mixed is what the checker says about an int and a double where it wants two values of one type. Equality and conditional have a
+// type parameter in the checker, so no overload can be added for the mix. The evaluation can do it.
 var mixed = regexp.MustCompile(`^found no matching overload for '(_==_|_!=_|_\?_:_)' applied to '\((bool, )?(int, double|double, int)\)'`)
 
-// check parses and checks src. Where an int meets a double in ==, != or ?:, it
-// does what the author could do by hand: it hides the type of one of them behind
-// dyn(…), and checks again.
+// check parses and checks src. Where an int meets a double in ==, != or ?:, it does what the author could do by hand: it hides
+// the type of one of them behind dyn(…), and checks again.
 func (e *Env) check(src string) (*cel.Ast, *cel.Issues) {
 	var loose []int64 // ids of calls, which are the same each time src is parsed
 	for {

@@ -81,9 +81,8 @@ func fieldsAsked(src string, err *CompileError) []string {
 // endOfText is how the parser says that the expression ends too early.
 const endOfText = "mismatched input '<EOF>'"
 
-// What cel-go's messages have in them that means nothing to the author: the
-// empty container, the parser's list of tokens, and the internal names of
-// operators.
+// What cel-go's messages have in them that means nothing to the author: the empty container, the parser's list of tokens, and the
+// internal names of operators.
 var (
 	container   = regexp.MustCompile(` \(in container '[^']*'\)`)
 	expectation = regexp.MustCompile(` expecting (\{.*\}|.*)$`)
@@ -105,8 +104,7 @@ func plainMessage(s string) string {
 	return plainType(s)
 }
 
-// typeNames are the internal names of types and what the documentation calls
-// them.
+// typeNames are the internal names of types and what the documentation calls them.
 var typeNames = strings.NewReplacer(
 	"google.protobuf.Timestamp", "timestamp", "google.protobuf.Duration", "duration",
 	eventType.name, "event", userType.name, "user", instanceType.name, "instance", parentType.name, "parent",

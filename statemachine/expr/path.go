@@ -8,9 +8,8 @@ import (
 	"troupe/statemachine/data"
 )
 
-// path is an expression that does nothing but name a part of the data, like
-// event.data.address or svcPublic.items[0]. Its value is cut out of the bytes,
-// so that it keeps its key order and its numbers, whatever their size.
+// path is an expression that does nothing but name a part of the data, like event.data.address or svcPublic.items[0]. Its value
+// is cut out of the bytes, so that it keeps its key order and its numbers, whatever their size.
 type path struct {
 	root  string
 	steps []step
@@ -69,9 +68,8 @@ func (p *path) with(s step) *path {
 	return p
 }
 
-// find returns the part of the scope's data that the path names. It returns
-// false when that is missing, or no data but a field like user.id; the program
-// then gives the value, or the error in CEL's words.
+// find returns the part of the scope's data that the path names. It returns false when that is missing, or no data but a field
+// like user.id; the program then gives the value, or the error in CEL's words.
 func (p *path) find(s *Scope) (data.Value, bool) {
 	v, steps := data.Value(nil), p.steps
 	switch p.root {

@@ -48,9 +48,8 @@ func (p *Program) Source() string { return p.source }
 // PatternWeight is what the regular expressions that the expression writes take together, in instructions.
 func (p *Program) PatternWeight() int { return p.patternWeight }
 
-// Bool evaluates a condition. Errors wrap ErrEval, also when the result is not
-// a bool, and the result is then false. They wrap ErrLimit as well when the
-// scope's Budget is exhausted.
+// Bool evaluates a condition. Errors wrap ErrEval, also when the result is not a bool, and the result is then false. They wrap
+// ErrLimit as well when the scope's Budget is exhausted.
 func (p *Program) Bool(s *Scope) (result bool, err error) {
 	if err := s.Budget.admit(); err != nil {
 		return false, err
@@ -76,9 +75,8 @@ func (p *Program) Bool(s *Scope) (result bool, err error) {
 	return bool(b), nil
 }
 
-// Value evaluates an expression to JSON; the package comment says how. The
-// result may be a slice of the scope's data. Errors wrap ErrEval, also when the
-// result has no JSON form.
+// Value evaluates an expression to JSON; the package comment says how. The result may be a slice of the scope's data. Errors wrap
+// ErrEval, also when the result has no JSON form.
 func (p *Program) Value(s *Scope) (result data.Value, err error) {
 	if err := s.Budget.admit(); err != nil {
 		return nil, err
@@ -127,8 +125,7 @@ func (p *Program) eval(a *activation) (ref.Val, error) {
 		}
 		return nil, limitError(stopped.Message)
 	}
-	// NB: the text is made here and not later: it may print values that are read
-	// from the scope when they are printed.
+	// NB: the text is made here and not later: it may print values that are read from the scope when they are printed.
 	return nil, evalError(withoutValues(plainMessage(err.Error()), p.source))
 }
 
@@ -158,16 +155,14 @@ func rescued(r any) error {
 	return evalError(fmt.Sprintf("internal error: %v", r))
 }
 
-// Reads reports whether the expression mentions the variable, for example
-// "svcPublic". In(…) counts as "instance". A variable of a loop that hides a
-// variable of the scope counts, too.
+// Reads reports whether the expression mentions the variable, for example "svcPublic". In(…) counts as "instance". A variable of
+// a loop that hides a variable of the scope counts, too.
 func (p *Program) Reads(root string) bool {
 	return slices.Contains(p.reads, root) || root == instanceRoot && slices.Contains(p.reads, nodesRoot)
 }
 
-// Nodes returns the names that the expression gives to In as literals, in the
-// order of the text, so that a loader can look for them. The caller must not
-// change the slice.
+// Nodes returns the names that the expression gives to In as literals, in the order of the text, so that a loader can look for
+// them. The caller must not change the slice.
 func (p *Program) Nodes() []string { return p.nodes }
 
 // PublicMembers returns the members of svcPublic that the expression names, in the
@@ -189,9 +184,8 @@ func (p *Program) PlainPath() (root string, members []string, ok bool) {
 	return p.path.root, members, true
 }
 
-// PrivateMembers returns the members of svcPrivate that the expression names, in
-// the order of the text. all: it reads svcPrivate in another way as well, so that
-// any member counts. The caller must not change the slice.
+// PrivateMembers returns the members of svcPrivate that the expression names, in the order of the text. all: it reads svcPrivate
+// in another way as well, so that any member counts. The caller must not change the slice.
 func (p *Program) PrivateMembers() (members []string, all bool) {
 	return p.privateMembers, p.privateWhole
 }

@@ -9,10 +9,9 @@ import (
 	"cel.dev/cel-go/common/ast"
 )
 
-// Rename returns src with other variables: to returns what stands for a name, and ""
-// leaves it. Variables of loops and of cel.bind are not asked for where they hide the
-// others, nor are members, names of functions and texts. All else keeps its bytes. The
-// error is a *CompileError: src is no expression.
+// Rename returns src with other variables: to returns what stands for a name, and "" leaves it. Variables of loops and of
+// cel.bind are not asked for where they hide the others, nor are members, names of functions and texts. All else keeps its bytes.
+// The error is a *CompileError: src is no expression.
 func Rename(src string, to func(name string) string) (string, error) {
 	e, err := plainParser()
 	if err != nil {
@@ -41,8 +40,7 @@ func Rename(src string, to func(name string) string) (string, error) {
 	return out.String() + string(runes[from:]), nil
 }
 
-// plainParser knows no macros, so that the tree is the text: a loop is a call whose
-// first argument is its variable.
+// plainParser knows no macros, so that the tree is the text: a loop is a call whose first argument is its variable.
 var plainParser = sync.OnceValues(func() (*cel.Env, error) {
 	return cel.NewCustomEnv(cel.OptionalTypes(), cel.ClearMacros(),
 		cel.ParserRecursionLimit(maxNesting), cel.ParserErrorRecoveryLimit(1), cel.ExpressionNodeLimit(maxNodes))
@@ -61,8 +59,7 @@ type replacement struct {
 	text       string
 }
 
-// loops are the macros whose first argument is a variable of the others, and how many
-// arguments each can have.
+// loops are the macros whose first argument is a variable of the others, and how many arguments each can have.
 var loops = map[string][]int{
 	"all": {2}, "exists": {2}, "exists_one": {2}, "existsOne": {2}, "filter": {2}, "map": {2, 3},
 	"sortBy": {2}, "optMap": {2}, "optFlatMap": {2},

@@ -12,9 +12,8 @@ import (
 	"troupe/statemachine/expr/internal/values"
 )
 
-// The variables event, user, instance and parent are not maps but have types of their
-// own, for two reasons: the checker knows their fields, and a field is read from
-// the Scope when it is asked for, so that nothing is built per evaluation.
+// The variables event, user, instance and parent are not maps but have types of their own, for two reasons: the checker knows
+// their fields, and a field is read from the Scope when it is asked for, so that nothing is built per evaluation.
 
 // errNotSet says what a field is read of when the variable is null: an event
 // that is not there, or the other branch of a condition.
@@ -95,8 +94,7 @@ func (r *root) field(name string) *field {
 	return nil
 }
 
-// view is one of the variables in one evaluation. It is a part of the activation
-// that it reads from.
+// view is one of the variables in one evaluation. It is a part of the activation that it reads from.
 type view struct {
 	root       *root
 	activation *activation
@@ -167,9 +165,8 @@ func (f *field) isSet(a *activation) bool { return f.set == nil || f.set(a) }
 // String stands for the variable in messages.
 func (v *view) String() string { return v.root.name }
 
-// provider tells cel-go about the roots. It hides from the checker the protocol buffer
-// messages that every registry knows: an expression has no use for them.
-// Built once, then read only.
+// provider tells cel-go about the roots. It hides from the checker the protocol buffer messages that every registry knows: an
+// expression has no use for them. Built once, then read only.
 type provider struct {
 	*types.Registry
 	roots map[string]*root

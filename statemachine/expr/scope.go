@@ -13,13 +13,11 @@ import (
 	"troupe/statemachine/expr/internal/values"
 )
 
-// Scope is what the names of an expression mean in one evaluation. The caller
-// owns it and may change and reuse it between evaluations; nothing in it but
-// what Budget points to is changed, and nothing is kept. The zero Scope is one
-// without an event, a user, an instance and data.
+// Scope is what the names of an expression mean in one evaluation. The caller owns it and may change and reuse it between
+// evaluations; nothing in it but what Budget points to is changed, and nothing is kept. The zero Scope is one without an event, a
+// user, an instance and data.
 type Scope struct {
-	// Event is the variable event; nil: there is none, event is null, and reading
-	// a field of it is an error.
+	// Event is the variable event; nil: there is none, event is null, and reading a field of it is an error.
 	Event *Event
 	// Public and Private are svcPublic and svcPrivate; absent is an empty object.
 	Public, Private data.Value
@@ -31,19 +29,16 @@ type Scope struct {
 	Now time.Time
 	// In answers In("node") and In("machine.node"); nil: no node is active.
 	In func(node string) bool
-	// Locals are the variables that Env.With added. One that is missing is an
-	// error when the expression reads it.
+	// Locals are the variables that Env.With added. One that is missing is an error when the expression reads it.
 	Locals map[string]data.Value
-	// Budget is charged with what each evaluation costs; nil: nothing bounds them
-	// together.
+	// Budget is charged with what each evaluation costs; nil: nothing bounds them together.
 	Budget *Budget
 }
 
 // Event is the event that is being handled.
 type Event struct {
 	Name, ID string
-	// Data is any JSON value. Absent reads as an empty object, and
-	// has(event.data) is false.
+	// Data is any JSON value. Absent reads as an empty object, and has(event.data) is false.
 	Data data.Value
 }
 
@@ -181,8 +176,7 @@ func (a *activation) ResolveName(name string) (any, bool) {
 // Parent implements cel.Activation.
 func (a *activation) Parent() cel.Activation { return nil }
 
-// whole returns o, or its value when the caller gave something else than an
-// object.
+// whole returns o, or its value when the caller gave something else than an object.
 func whole(o *values.Object) ref.Val {
 	if o.Raw.Kind() == data.Object {
 		return o
@@ -190,8 +184,7 @@ func whole(o *values.Object) ref.Val {
 	return values.FromData(o.Raw)
 }
 
-// local returns a variable of Locals. It is decoded once, so that a loop in the
-// expression finds the index of a large one.
+// local returns a variable of Locals. It is decoded once, so that a loop in the expression finds the index of a large one.
 func (a *activation) local(name string) (any, bool) {
 	for i := range a.locals {
 		if a.locals[i].name == name {
@@ -236,8 +229,7 @@ func (a *activation) statesOfInstance() ref.Val {
 	return a.states
 }
 
-// nodes is the map behind In: every key is there, and its value tells whether
-// the node is active.
+// nodes is the map behind In: every key is there, and its value tells whether the node is active.
 type nodes struct {
 	traits.Mapper // empty; In reads by key and does nothing else
 	activation    *activation

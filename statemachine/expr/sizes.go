@@ -18,9 +18,8 @@ const (
 // sizes is the cost.Estimator of compilation.
 type sizes struct{}
 
-// EstimateSize implements cost.Estimator. Values inside the elements of a list are
-// assumed to be ten times smaller than the list. Otherwise every loop in a loop would
-// be refused, although data of that size could not even be sent.
+// EstimateSize implements cost.Estimator. Values inside the elements of a list are assumed to be ten times smaller than the list.
+// Otherwise every loop in a loop would be refused, although data of that size could not even be sent.
 func (sizes) EstimateSize(n cost.AstNode) *cost.SizeEstimate {
 	path := n.Path()
 	if len(path) == 0 {

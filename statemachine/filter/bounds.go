@@ -15,18 +15,15 @@ type Range struct {
 	Point bool
 }
 
-// Bounds returns ranges of keys such that every matching instance has at least one
-// of its field.Keys in them. Other instances may have keys there as well, so each
-// candidate must be asked with Match. The ranges are sorted and disjoint, and the
-// last one is OverflowKey. When the filter does not restrict the path, ok is false
-// (statemachine/filter/FILTER.md, "What drives a plan").
+// Bounds returns ranges of keys such that every matching instance has at least one of its field.Keys in them. Other instances may
+// have keys there as well, so each candidate must be asked with Match. The ranges are sorted and disjoint, and the last one is
+// OverflowKey. When the filter does not restrict the path, ok is false (statemachine/filter/FILTER.md, "What drives a plan").
 //
-// Only one condition is used, the one with the narrowest ranges: where the path
-// leads to several values, two conditions may hold by two of them. Inside of an
-// $elemMatch on values they hold by the same one, and are used together.
+// Only one condition is used, the one with the narrowest ranges: where the path leads to several values, two conditions may hold
+// by two of them. Inside of an $elemMatch on values they hold by the same one, and are used together.
 //
-// single says that every instance of the index has one key only. Then all
-// conditions hold by the same one, and all are used together.
+// single says that every instance of the index has one key only. Then all conditions hold by the same one, and all are used
+// together.
 func (f *Filter) Bounds(field *Field, single bool) (ranges []Range, ok bool) {
 	b := bounding{field: &field.every, single: single}
 	best, ok := b.all(f.all, field.every.path)
@@ -46,8 +43,7 @@ func (f *Filter) Bounds(field *Field, single bool) (ranges []Range, ok bool) {
 // span is the keys from from to before to; neither is nil.
 type span struct{ from, to []byte }
 
-// isPoint reports whether there is only one key that a span can have. Behind k
-// comes k followed by 0.
+// isPoint reports whether there is only one key that a span can have. Behind k comes k followed by 0.
 func (s span) isPoint() bool {
 	return len(s.to) == len(s.from)+1 && s.to[len(s.from)] == 0 && bytes.HasPrefix(s.to, s.from)
 }
@@ -55,14 +51,12 @@ func (s span) isPoint() bool {
 // bounding is a search for the bounds of a field.
 type bounding struct {
 	field *condition
-	// single says that all conditions hold by the same key, so that their bounds narrow
-	// each other.
+	// single says that all conditions hold by the same key, so that their bounds narrow each other.
 	single bool
 }
 
-// all returns the narrowest bounds that one of nodes gives, which all must hold,
-// or what is in the bounds of all of them. path is what of the field's path is
-// below them.
+// all returns the narrowest bounds that one of nodes gives, which all must hold, or what is in the bounds of all of them. path is
+// what of the field's path is below them.
 func (b bounding) all(nodes []node, path []segment) (best []span, ok bool) {
 	for i := range nodes {
 		c := &nodes[i].condition
@@ -88,9 +82,8 @@ func (b bounding) condition(c *condition, path []segment) (spans []span, ok bool
 	p, rest := &c.predicate, path[len(c.path):]
 	switch {
 	case p.op == opElement && p.documents:
-		// NB: an element that is an array is a document for $elemMatch, and
-		// gives nothing to the longer path; but only a position finds something
-		// in it.
+		// NB: an element that is an array is a document for $elemMatch, and gives nothing to the longer path; but only a position
+		// finds something in it.
 		if len(rest) == 0 || rest[0].position >= 0 {
 			return nil, false
 		}
@@ -98,8 +91,7 @@ func (b bounding) condition(c *condition, path []segment) (spans []span, ok bool
 	case len(rest) > 0:
 		return nil, false
 	case p.op == opElement:
-		// NB: an array that a position names is not taken apart, so its elements
-		// have no keys.
+		// NB: an array that a position names is not taken apart, so its elements have no keys.
 		if n := len(path); n == 0 || path[n-1].position >= 0 {
 			return nil, false
 		}
@@ -110,9 +102,8 @@ func (b bounding) condition(c *condition, path []segment) (spans []span, ok bool
 	return p.bounds()
 }
 
-// bounds returns where the keys are of the values for which a predicate holds.
-// Cutting keeps their order, so the bounds are cut as well, and widened to what
-// the cut ones may stand for.
+// bounds returns where the keys are of the values for which a predicate holds. Cutting keeps their order, so the bounds are cut
+// as well, and widened to what the cut ones may stand for.
 func (p *predicate) bounds() (spans []span, ok bool) {
 	switch p.op {
 	case opNever:
@@ -157,8 +148,7 @@ func (p *predicate) boundsOfComparison() []span {
 	return []span{{kind.from, behind(key)}}
 }
 
-// points returns the keys of values that are in data.Order. null stands for
-// what is missing, too.
+// points returns the keys of values that are in data.Order. null stands for what is missing, too.
 func points(values ...data.Value) []span {
 	var spans []span
 	add := func(v data.Value) {
@@ -199,9 +189,8 @@ func intersect(a, b []span) []span {
 	return both
 }
 
-// weight guesses how many keys are in spans: few in a point, more in a range
-// that is bounded on both sides, the less the more bytes its ends share, and
-// most in one that ends with its kind.
+// weight guesses how many keys are in spans: few in a point, more in a range that is bounded on both sides, the less the more
+// bytes its ends share, and most in one that ends with its kind.
 func weight(spans []span) int {
 	n := 0
 	for _, s := range spans {

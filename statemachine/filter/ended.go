@@ -9,11 +9,9 @@ import (
 )
 
 const (
-	// lookEvery is the work between two calls of Document.Ended, in steps of an
-	// expression for one byte: some milliseconds.
+	// lookEvery is the work between two calls of Document.Ended, in steps of an expression for one byte: some milliseconds.
 	lookEvery = 1 << 18
-	// wholeMax is how much work an expression may be without a call of
-	// Document.Ended in between.
+	// wholeMax is how much work an expression may be without a call of Document.Ended in between.
 	wholeMax = 1 << 20
 	// valueWork is what it takes to ask about one small value.
 	valueWork = 16

@@ -11,8 +11,7 @@ import (
 const (
 	// KeyBytesMax is how long a key of an index is; longer ones are cut.
 	KeyBytesMax = 256
-	// KeysMax is how many keys one instance has in an index. One that had more
-	// has OverflowKey, and is found by every query.
+	// KeysMax is how many keys one instance has in an index. One that had more has OverflowKey, and is found by every query.
 	KeysMax = 1000
 )
 
@@ -50,11 +49,9 @@ func (f *Field) Path() string { return f.text }
 // Private reports whether the path leads into svcPrivate.
 func (f *Field) Private() bool { return f.every.root == rootPrivate }
 
-// Keys returns the keys under which an index has the instance: the ordered
-// encodings (data.AppendOrdered) of all values that a condition on the path is
-// tried on, the absent one included, each cut to KeyBytesMax. When the path
-// leads to nothing at all, the only key is that of the absent value. They are
-// sorted, each once, and at least one. Instead of more than KeysMax keys it
+// Keys returns the keys under which an index has the instance: the ordered encodings (data.AppendOrdered) of all values that a
+// condition on the path is tried on, the absent one included, each cut to KeyBytesMax. When the path leads to nothing at all, the
+// only key is that of the absent value. They are sorted, each once, and at least one. Instead of more than KeysMax keys it
 // returns the smallest, the largest and OverflowKey.
 func (f *Field) Keys(d Document) [][]byte {
 	m := matching{document: d}

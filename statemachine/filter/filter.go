@@ -2,22 +2,19 @@ package filter
 
 import "troupe/statemachine/data"
 
-// Document is what a filter looks at: one instance. The matcher keeps none of
-// it.
+// Document is what a filter looks at: one instance. The matcher keeps none of it.
 type Document struct {
 	// ID and WorkflowID are _id and workflowId.
 	ID, WorkflowID string
-	// States, Public and Private are the values of states, svcPublic and
-	// svcPrivate; absent ones are missing.
+	// States, Public and Private are the values of states, svcPublic and svcPrivate; absent ones are missing.
 	States, Public, Private data.Value
 	// Own is an object whose members are the roots that Options.Own names; absent when there are none.
 	Own data.Value
 	// History returns the value of svcHistory. It is called at most once, and
 	// only when the rest of the filter does not decide. nil: missing.
 	History func() data.Value
-	// Ended is called repeatedly during a long match. When it returns true, Match
-	// returns soon and its result means nothing; the caller has to remember that it
-	// ended the match. nil: the match is never ended early.
+	// Ended is called repeatedly during a long match. When it returns true, Match returns soon and its result means nothing; the
+	// caller has to remember that it ended the match. nil: the match is never ended early.
 	Ended func() bool
 }
 
@@ -28,8 +25,7 @@ type Filter struct {
 	all []node
 }
 
-// node is one part of a filter's tree: a combination of others, or a condition.
-// It is built once and then only read.
+// node is one part of a filter's tree: a combination of others, or a condition. It is built once and then only read.
 type node struct {
 	kind nodeKind
 	// nodes are the parts of a combination.
@@ -49,8 +45,7 @@ const (
 	noneOf               // none of the nodes holds
 )
 
-// condition asks whether a predicate holds for one of the values that a path
-// leads to.
+// condition asks whether a predicate holds for one of the values that a path leads to.
 type condition struct {
 	root root
 	// path leads on from the root.
@@ -126,8 +121,7 @@ type matching struct {
 	read    bool
 	// tried is what opCollect collects.
 	tried []data.Value
-	// worked is the work done since the last call of Document.Ended; ended is what
-	// that call returned.
+	// worked is the work done since the last call of Document.Ended; ended is what that call returned.
 	worked int
 	ended  bool
 }
@@ -190,8 +184,7 @@ func (m *matching) root(r root) data.Value {
 	return m.history
 }
 
-// text decides for the roots that are Go strings and not JSON. Nothing is inside
-// them.
+// text decides for the roots that are Go strings and not JSON. Nothing is inside them.
 func (m *matching) text(c *condition, s string) bool {
 	if len(c.path) > 0 {
 		return m.holds(&c.predicate, nil)

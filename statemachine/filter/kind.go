@@ -22,8 +22,7 @@ const (
 	kindOther kinds = 0
 )
 
-// kindNames and kindCodes are how $type may name a type (MongoDB manual,
-// "BSON Types").
+// kindNames and kindCodes are how $type may name a type (MongoDB manual, "BSON Types").
 var (
 	kindNames = map[string]kinds{
 		"double": kindDouble, "string": kindString, "object": kindObject, "array": kindArray, "bool": kindBool,

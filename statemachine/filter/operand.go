@@ -8,8 +8,7 @@ import (
 	"troupe/statemachine/data"
 )
 
-// operatorOf returns the first key of an object that holds operators, and false
-// when v is a plain value.
+// operatorOf returns the first key of an object that holds operators, and false when v is a plain value.
 func operatorOf(v data.Value) (operator string, ok bool, err error) {
 	for key := range v.Members() {
 		if key == "$oid" {
@@ -205,8 +204,7 @@ func parseMod(operand data.Value) (predicate, error) {
 	return predicate{op: opRemainder, number: numbers[0], remainder: numbers[1]}, nil
 }
 
-// parseBits reads a mask, or a list of bit positions. Position 63 stands for itself
-// and for all above.
+// parseBits reads a mask, or a list of bit positions. Position 63 stands for itself and for all above.
 func parseBits(operator string, operand data.Value) (int64, error) {
 	const why = "takes a number that is integral and not negative, or an array of those"
 	if operand.Kind() != data.Array {
@@ -227,8 +225,7 @@ func parseBits(operator string, operand data.Value) (int64, error) {
 	return int64(mask), nil
 }
 
-// allValues reads $all: each value, or each $elemMatch, is a condition of its
-// own.
+// allValues reads $all: each value, or each $elemMatch, is a condition of its own.
 func (p *parser) allValues(s *subject, operand data.Value) ([]node, error) {
 	if operand.Kind() != data.Array {
 		return nil, malformed("$all", "takes an array")
@@ -273,9 +270,8 @@ func isSingle(v data.Value) bool {
 	return n == 1
 }
 
-// elementMatch reads $elemMatch. When its first key is an operator, but none
-// that combines, the conditions are on the element as a value; otherwise they
-// are on the element as a document.
+// elementMatch reads $elemMatch. When its first key is an operator, but none that combines, the conditions are on the element as
+// a value; otherwise they are on the element as a document.
 func (p *parser) elementMatch(s *subject, operand data.Value) ([]node, error) {
 	if operand.Kind() != data.Object {
 		return nil, malformed("$elemMatch", "takes an object")

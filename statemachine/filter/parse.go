@@ -26,9 +26,8 @@ type Options struct {
 	Own []string
 }
 
-// Parse reads a filter. Empty text is the empty filter, which matches
-// everything. src is not kept. Errors wrap ErrSyntax, ErrUnsupported, ErrRoot or
-// ErrTooLarge.
+// Parse reads a filter. Empty text is the empty filter, which matches everything. src is not kept. Errors wrap ErrSyntax,
+// ErrUnsupported, ErrRoot or ErrTooLarge.
 func Parse(src []byte, opts Options) (*Filter, error) {
 	if len(src) == 0 {
 		return &Filter{}, nil
@@ -64,8 +63,7 @@ var roots = map[string]root{
 type parser struct {
 	private bool
 	own     []string
-	// clauses counts the conditions so far, and steps those of their regular
-	// expressions. reading is how long these take to read.
+	// clauses counts the conditions so far, and steps those of their regular expressions. reading is how long these take to read.
 	clauses, steps, reading int
 }
 
@@ -73,8 +71,7 @@ type parser struct {
 type subject struct {
 	root root
 	path []segment
-	// positions counts the segments that may be positions, those around it
-	// included.
+	// positions counts the segments that may be positions, those around it included.
 	positions int
 }
 

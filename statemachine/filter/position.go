@@ -6,9 +6,8 @@ import (
 	"troupe/statemachine/data"
 )
 
-// IDs returns the _id values that a matching instance can have, sorted, each once.
-// When the filter does not restrict them, ok is false
-// (statemachine/filter/FILTER.md, "What drives a plan").
+// IDs returns the _id values that a matching instance can have, sorted, each once. When the filter does not restrict them, ok is
+// false (statemachine/filter/FILTER.md, "What drives a plan").
 func (f *Filter) IDs() (ids []string, ok bool) {
 	for i := range f.all {
 		c := &f.all[i].condition
@@ -29,9 +28,8 @@ func (f *Filter) IDs() (ids []string, ok bool) {
 	return ids, ok
 }
 
-// Alternatives returns the branches of each $or that every matching instance
-// satisfies: whoever matches f matches at least one branch of each. A branch is a
-// filter of its own. Outer conditions are not in it.
+// Alternatives returns the branches of each $or that every matching instance satisfies: whoever matches f matches at least one
+// branch of each. A branch is a filter of its own. Outer conditions are not in it.
 func (f *Filter) Alternatives() [][]*Filter {
 	var all [][]*Filter
 	for i := range f.all {
@@ -51,8 +49,7 @@ func (f *Filter) Alternatives() [][]*Filter {
 	return all
 }
 
-// values returns what a condition compares for equality with, and false when it
-// does something else.
+// values returns what a condition compares for equality with, and false when it does something else.
 func (c *condition) values() ([]data.Value, bool) {
 	switch {
 	case c.negated:
@@ -85,9 +82,8 @@ type Positions struct {
 	Nodes []string
 }
 
-// Positions returns what the filter demands of states. Every matching instance
-// satisfies each of them: one of its states has a nodeId in Nodes and, when
-// Machine is not "", that stateMachineId.
+// Positions returns what the filter demands of states. Every matching instance satisfies each of them: one of its states has a
+// nodeId in Nodes and, when Machine is not "", that stateMachineId.
 func (f *Filter) Positions() []Positions {
 	var list []Positions
 	for i := range f.all {

@@ -6,8 +6,7 @@ import (
 	"troupe/statemachine/data"
 )
 
-// predicate is what a condition asks of one value. It is built once and then
-// only read.
+// predicate is what a condition asks of one value. It is built once and then only read.
 type predicate struct {
 	op op
 	// want is what opEqual and the comparisons compare with.

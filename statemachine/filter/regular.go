@@ -10,9 +10,8 @@ import (
 	regexcost "troupe/statemachine/internal/pattern"
 )
 
-// Limits of regular expressions (statemachine/filter/FILTER.md, "Limits"). RE2 takes
-// time linear in the text, but for each character as many steps as the expression
-// has: "(a{99}){9}" is short and has 900.
+// Limits of regular expressions (statemachine/filter/FILTER.md, "Limits"). RE2 takes time linear in the text, but for each
+// character as many steps as the expression has: "(a{99}){9}" is short and has 900.
 const (
 	maxPattern = 1 << 10
 	maxSteps   = 1100 // of all expressions of a filter together
@@ -51,8 +50,7 @@ func (p *parser) regularExpression(operand, options data.Value) (predicate, erro
 	return predicate{op: opRegular, regular: regular, prefix: prefixOf(tree), steps: steps}, nil
 }
 
-// patternFault says what is wrong with a regular expression, and repeats little
-// of it.
+// patternFault says what is wrong with a regular expression, and repeats little of it.
 func patternFault(err error) string {
 	if fault := (*syntax.Error)(nil); errors.As(err, &fault) {
 		return fmt.Sprintf("is no RE2 expression: %s: %s", fault.Code, data.Quote(fault.Expr))
@@ -96,8 +94,7 @@ func stepsOf(r *syntax.Regexp) int {
 	return inside + 1
 }
 
-// prefixOf returns what every text begins with that the expression finds: of
-// "^abc.*" it is abc. "" says nothing.
+// prefixOf returns what every text begins with that the expression finds: of "^abc.*" it is abc. "" says nothing.
 func prefixOf(r *syntax.Regexp) string {
 	if r.Op != syntax.OpConcat || len(r.Sub) < 2 || r.Sub[0].Op != syntax.OpBeginText {
 		return ""

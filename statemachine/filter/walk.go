@@ -2,9 +2,8 @@ package filter
 
 import "troupe/statemachine/data"
 
-// The walk below is that of MongoDB's matcher (statemachine/filter/FILTER.md,
-// "Paths"). Each function reports whether the predicate holds for one of the values
-// that a path leads to.
+// The walk below is that of MongoDB's matcher (statemachine/filter/FILTER.md, "Paths"). Each function reports whether the
+// predicate holds for one of the values that a path leads to.
 
 // below follows path from v, which may be anything.
 func (m *matching) below(c *condition, v data.Value, path []segment) bool {
@@ -17,8 +16,7 @@ func (m *matching) below(c *condition, v data.Value, path []segment) bool {
 	return m.inObject(c, v, path)
 }
 
-// inObject follows path, which is not empty, from v, which is no array. In what
-// is no object everything is missing.
+// inObject follows path, which is not empty, from v, which is no array. In what is no object everything is missing.
 func (m *matching) inObject(c *condition, v data.Value, path []segment) bool {
 	member, ok := v.Lookup(path[0].key)
 	if !ok {
@@ -65,9 +63,8 @@ func (m *matching) atPosition(c *condition, e data.Value, path []segment) bool {
 	return false
 }
 
-// inElement follows the path of a condition inside $elemMatch, which is not
-// empty, from an element: an object, or an array, which then is a document
-// whose keys are the positions.
+// inElement follows the path of a condition inside $elemMatch, which is not empty, from an element: an object, or an array, which
+// then is a document whose keys are the positions.
 func (m *matching) inElement(c *condition, e data.Value) bool {
 	if e.Kind() == data.Object {
 		return m.inObject(c, e, c.path)

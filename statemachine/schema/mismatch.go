@@ -7,33 +7,28 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Refuses reports whether no object with a member of that name fits the schema.
-// Alternatives and conditions count as taking the member, so it may report false for
-// a member that never fits. A nil Schema refuses nothing.
+// Refuses reports whether no object with a member of that name fits the schema. Alternatives and conditions count as taking the
+// member, so it may report false for a member that never fits. A nil Schema refuses nothing.
 func (s *Schema) Refuses(member string) bool {
 	return s != nil && refuses(s.compiled, member)
 }
 
 // Mismatch is a place where one schema asks for fields or values that another does not take.
 type Mismatch struct {
-	// Path leads to the field through the names of properties. An element of a
-	// list is not named: it has the path of its list.
+	// Path leads to the field through the names of properties. An element of a list is not named: it has the path of its list.
 	Path []string
-	// Missing: the field is required and not there. Optional: it is required, and
-	// there, but may be left out. Else it is there and refused, or with Values only some
-	// or all of its values.
+	// Missing: the field is required and not there. Optional: it is required, and there, but may be left out. Else it is there
+	// and refused, or with Values only some or all of its values.
 	Missing, Optional bool
 	Values            *Values
-	// Others are the fields that the other side has beside it, where the field may be meant for one of
-	// them.
+	// Others are the fields that the other side has beside it, where the field may be meant for one of them.
 	Others []string
 }
 
-// Mismatches compares s, the schema of the data that is sent, with the schema of the data
-// that is taken. It returns the fields of s that taken refuses, and the fields that
-// taken requires and s does not have or does not require, in the order of their paths.
-// Of a field that both have it compares the types and the choices; other rules of values are not
-// compared. It has the same limits as Refuses.
+// Mismatches compares s, the schema of the data that is sent, with the schema of the data that is taken. It returns the fields of
+// s that taken refuses, and the fields that taken requires and s does not have or does not require, in the order of their paths.
+// Of a field that both have it compares the types and the choices; other rules of values are not compared. It has the same limits
+// as Refuses.
 func (s *Schema) Mismatches(taken *Schema) []Mismatch {
 	if s == nil || taken == nil {
 		return nil
@@ -138,8 +133,7 @@ func properties(s *jsonschema.Schema) map[string]*jsonschema.Schema {
 	return fields
 }
 
-// conjuncts returns the schemas that every value of s fits: s itself, the one that it
-// refers to, and the parts of allOf.
+// conjuncts returns the schemas that every value of s fits: s itself, the one that it refers to, and the parts of allOf.
 func conjuncts(s *jsonschema.Schema, before []*jsonschema.Schema) []*jsonschema.Schema {
 	if s == nil || slices.Contains(before, s) {
 		return before
@@ -186,14 +180,12 @@ func named(s *jsonschema.Schema, member string) []*jsonschema.Schema {
 
 func isFalse(s *jsonschema.Schema) bool { return s != nil && s.Bool != nil && !*s.Bool }
 
-// mentions reports whether some part of s has a schema for a member of that name,
-// alternatives and conditions included.
+// mentions reports whether some part of s has a schema for a member of that name, alternatives and conditions included.
 func mentions(s *jsonschema.Schema, member string) bool {
 	return somewhere(s, map[*jsonschema.Schema]bool{}, func(part *jsonschema.Schema) bool { return len(named(part, member)) > 0 })
 }
 
-// demands reports whether some part of s requires a member of that name,
-// alternatives and conditions included.
+// demands reports whether some part of s requires a member of that name, alternatives and conditions included.
 func demands(s *jsonschema.Schema, member string) bool {
 	return somewhere(s, map[*jsonschema.Schema]bool{}, func(part *jsonschema.Schema) bool { return slices.Contains(part.Required, member) })
 }

@@ -49,8 +49,7 @@ const (
 	ownName = "-"
 )
 
-// loader resolves references between schema files through the reader
-// that the caller gave. Nothing is ever fetched.
+// loader resolves references between schema files through the reader that the caller gave. Nothing is ever fetched.
 type loader struct {
 	read func(name string) ([]byte, error)
 	docs *schemacost.Documents
@@ -73,10 +72,9 @@ func (l loader) Load(url string) (any, error) {
 	return doc, l.docs.Add(doc)
 }
 
-// Compile compiles doc. A relative reference to another file is resolved
-// through load, which gets the name relative to doc; with a nil load there are
-// no other files. Nothing else can be reached. The error says what is wrong with
-// the schema and is meant for its author: also that checking against it costs too much.
+// Compile compiles doc. A relative reference to another file is resolved through load, which gets the name relative to doc; with
+// a nil load there are no other files. Nothing else can be reached. The error says what is wrong with the schema and is meant for
+// its author: also that checking against it costs too much.
 func Compile(doc data.Value, load func(name string) ([]byte, error)) (*Schema, error) {
 	s, err := CompileUnbounded(doc, load)
 	if err == nil {
@@ -215,19 +213,16 @@ func namedBy(bad *jsonschema.ValidationError) *faultkind.Enum {
 	return all
 }
 
-// Bounds of a number that a schema checks (statemachine/DEFINITION.md, "Schemas").
-// Every float64 is within.
+// Bounds of a number that a schema checks (statemachine/DEFINITION.md, "Schemas"). Every float64 is within.
 //
-// NB: the schema library makes a fraction of whole numbers of every number that
-// it compares. That is slow for 1e1000000 and quadratic for long ones, and for
-// 1e10000000 the library panics. All written digits count, zeros as well.
+// NB: the schema library makes a fraction of whole numbers of every number that it compares. That is slow for 1e1000000 and
+// quadratic for long ones, and for 1e10000000 the library panics. All written digits count, zeros as well.
 const (
 	maxDigits   = 1000
 	maxExponent = 400
 )
 
-// farNumber returns the first place in x, what data.Value.Any gives, of a number
-// beyond the bounds.
+// farNumber returns the first place in x, what data.Value.Any gives, of a number beyond the bounds.
 func farNumber(x any) (at []string, far bool) {
 	switch x := x.(type) {
 	case json.Number:

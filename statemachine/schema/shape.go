@@ -7,8 +7,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Shape is what a schema says of the fields of a value, so that a page can be made of
-// it. The zero value has no fields.
+// Shape is what a schema says of the fields of a value, so that a page can be made of it. The zero value has no fields.
 type Shape struct {
 	parts []*jsonschema.Schema // all hold
 }
@@ -21,8 +20,7 @@ func (s *Schema) Shape() Shape {
 	return Shape{conjuncts(s.compiled, nil)}
 }
 
-// Fields returns the names of the fields that every value may have, in order.
-// Alternatives and conditions do not count.
+// Fields returns the names of the fields that every value may have, in order. Alternatives and conditions do not count.
 func (s Shape) Fields() []string {
 	names := map[string]bool{}
 	for _, part := range s.parts {
@@ -43,8 +41,7 @@ func (s Shape) Required() []string {
 	return slices.Compact(names)
 }
 
-// Mentions reports whether a value can have a field of that name; alternatives and
-// conditions count.
+// Mentions reports whether a value can have a field of that name; alternatives and conditions count.
 func (s Shape) Mentions(name string) bool {
 	return slices.ContainsFunc(s.parts, func(part *jsonschema.Schema) bool { return mentions(part, name) })
 }
@@ -67,8 +64,7 @@ func (s Shape) Items() Shape {
 	return below
 }
 
-// Within reports whether the shape equals one of those around it, which happens in a
-// schema that refers to itself.
+// Within reports whether the shape equals one of those around it, which happens in a schema that refers to itself.
 func (s Shape) Within(around []Shape) bool {
 	return slices.ContainsFunc(around, func(o Shape) bool { return slices.Equal(o.parts, s.parts) })
 }

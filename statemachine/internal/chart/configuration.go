@@ -8,9 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// Configuration is a set of active nodes (W3C SCXML, 3.11, "legal state
-// configuration") with what is said of it again and again. It is shared by all
-// instances that are in it, and never changed.
+// Configuration is a set of active nodes (W3C SCXML, 3.11, "legal state configuration") with what is said of it again and again.
+// It is shared by all instances that are in it, and never changed.
 type Configuration struct {
 	Active    NodeSet
 	Positions []Position

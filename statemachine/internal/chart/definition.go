@@ -9,9 +9,8 @@ import (
 	"troupe/statemachine/schema"
 )
 
-// Definition is one version of a workflow: a statechart whose regions are its
-// state machines, with everything compiled. It is built once by Parser.Parse
-// and never changed, so any number of instances may share it.
+// Definition is one version of a workflow: a statechart whose regions are its state machines, with everything compiled. It is
+// built once by Parser.Parse and never changed, so any number of instances may share it.
 type Definition struct {
 	ID      WorkflowID
 	Name    string // display name; the id when the file has none
@@ -92,8 +91,7 @@ type Node struct {
 	// nothing behind that of its parent. opens: the node or a history node in it has some.
 	Opening []Action
 	Opens   bool
-	// Fallback is a history node's target when nothing is remembered; nil
-	// means the default entry of its parent.
+	// Fallback is a history node's target when nothing is remembered; nil means the default entry of its parent.
 	Fallback []*Node
 
 	On     []*Transition // by event, timer, and child; in document order
@@ -141,9 +139,8 @@ type Transition struct {
 	Line       int
 }
 
-// EventPattern is a key of "on" (statemachine/DEFINITION.md, "Event patterns"): an
-// exact name, "x.*" (x and everything below it), or "*". The zero value is that of
-// eventless transitions and matches nothing.
+// EventPattern is a key of "on" (statemachine/DEFINITION.md, "Event patterns"): an exact name, "x.*" (x and everything below it),
+// or "*". The zero value is that of eventless transitions and matches nothing.
 type EventPattern struct {
 	Name   EventName // without ".*"
 	Prefix bool
@@ -227,8 +224,7 @@ func (d *Definition) IsExact(p EventPattern) bool {
 	return !p.Any && !p.Prefix && (p.Name == ParentCancelled || d.ServiceEvents[p.Name])
 }
 
-// EventDeclaration is the declaration of one event (statemachine/DEFINITION.md,
-// "Event declarations").
+// EventDeclaration is the declaration of one event (statemachine/DEFINITION.md, "Event declarations").
 type EventDeclaration struct {
 	Line      int
 	Schema    *schema.Schema // nil: any object
@@ -243,8 +239,7 @@ type EventDeclaration struct {
 	Style     Style
 }
 
-// Unmatched says what becomes of an event that no transition takes now
-// (statemachine/DEFINITION.md, "Unmatched events").
+// Unmatched says what becomes of an event that no transition takes now (statemachine/DEFINITION.md, "Unmatched events").
 type Unmatched uint8
 
 const (

@@ -51,9 +51,8 @@ func (d *Definition) Callable() []EventName {
 	return names
 }
 
-// EventNames lists the names that callers can send and that the definition spells
-// out, in alphabetical order. Declares may know more: those that only a pattern
-// like "payment.*" matches.
+// EventNames lists the names that callers can send and that the definition spells out, in alphabetical order. Declares may know
+// more: those that only a pattern like "payment.*" matches.
 func (d *Definition) EventNames() []EventName { return slices.Clone(d.CallableNames) }
 
 // SignalVariable is the variable of expressions that has the event as W3C SCXML, section 5.10.1, describes it.

@@ -19,8 +19,7 @@ type NodeID string
 // EventName names an event, for example "approve" or "payment.received".
 type EventName string
 
-// nodeName is the form of state, machine and region names
-// (statemachine/DEFINITION.md, "Names").
+// nodeName is the form of state, machine and region names (statemachine/DEFINITION.md, "Names").
 var nodeName = regexp.MustCompile(`^[\p{L}\p{N}_]([\p{L}\p{N}_~ -]{0,62}[\p{L}\p{N}_~-])?$`)
 
 // IsNodeName reports whether a state can have the name; with the rules of SCXML it may have dots.
@@ -34,10 +33,8 @@ func IsNodeName(s string, rulesOfSCXML bool) bool {
 // nameMax is the longest identifier or event name, in bytes.
 const nameMax = 128
 
-// IsIdentifier reports whether s has the form of an identifier in paths and
-// bodies, [A-Za-z0-9][A-Za-z0-9._~-]{0,127} (statemachine/DEFINITION.md, "Names").
-// It excludes ".", ".." and everything that has a meaning in a key, a log or a
-// path.
+// IsIdentifier reports whether s has the form of an identifier in paths and bodies, [A-Za-z0-9][A-Za-z0-9._~-]{0,127}
+// (statemachine/DEFINITION.md, "Names"). It excludes ".", ".." and everything that has a meaning in a key, a log or a path.
 func IsIdentifier(s string) bool {
 	if len(s) == 0 || len(s) > nameMax {
 		return false
@@ -59,9 +56,8 @@ func ParseWorkflowID(s string) (WorkflowID, bool) {
 	return WorkflowID(s), IsIdentifier(s)
 }
 
-// ParseEventName returns s as an EventName, and false when no definition could
-// declare it: letters, digits and _, behind the first also . : ~ -, at most 128
-// bytes. Dots make names hierarchical.
+// ParseEventName returns s as an EventName, and false when no definition could declare it: letters, digits and _, behind the
+// first also . : ~ -, at most 128 bytes. Dots make names hierarchical.
 func ParseEventName(s string) (EventName, bool) {
 	if len(s) == 0 || len(s) > nameMax {
 		return EventName(s), false

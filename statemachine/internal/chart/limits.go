@@ -7,8 +7,7 @@ import (
 	"troupe/statemachine/data"
 )
 
-// MaxTemplateBytes bounds the value that a template builds, before its size is
-// checked anywhere else.
+// MaxTemplateBytes bounds the value that a template builds, before its size is checked anywhere else.
 const MaxTemplateBytes = 4 << 20
 
 var ErrTemplateTooLarge = fmt.Errorf("a value would be larger than %d MiB", MaxTemplateBytes>>20)

@@ -126,9 +126,8 @@ func IsDone(n *Node, active NodeSet) bool {
 	return false
 }
 
-// IsIn is the function In of expressions: name is "node" or "machine.node", and
-// ancestors of the innermost nodes count as well. A machine or region can be
-// named too.
+// IsIn is the function In of expressions: name is "node" or "machine.node", and ancestors of the innermost nodes count as well. A
+// machine or region can be named too.
 func (d *Definition) IsIn(active NodeSet, name string) bool {
 	for i := active.Next(1); i >= 0; i = active.Next(i + 1) {
 		n := d.Nodes[i]

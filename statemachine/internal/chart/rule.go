@@ -16,8 +16,7 @@ func (c *EventDeclaration) MayTake(caller *Caller, s *expr.Scope) bool {
 	return c == nil || c.Allow.Admits(caller, s)
 }
 
-// Caller is who acts: the user's login name with the roles and privileges that
-// hold at present.
+// Caller is who acts: the user's login name with the roles and privileges that hold at present.
 type Caller struct {
 	ID                string
 	FullName          string // for people; empty: the id
@@ -61,8 +60,7 @@ type Rule struct {
 	PerInstance bool
 }
 
-// Names reports whether the rule's lists name the caller; empty lists name
-// everyone.
+// Names reports whether the rule's lists name the caller; empty lists name everyone.
 func (r *Rule) Names(c *Caller) bool {
 	if len(r.Roles) == 0 && len(r.Privileges) == 0 && len(r.Users) == 0 {
 		return true
@@ -77,9 +75,8 @@ func anyOf(wanted, held []string) bool {
 // IsPlain reports whether names alone decides, so that no scope is needed.
 func (r *Rule) IsPlain() bool { return r.When == nil && r.Deny == nil }
 
-// Admits decides with a scope that has everything that the rule may read. An
-// expression that fails refuses: rights fail closed (statemachine/DEFINITION.md,
-// "Allow").
+// Admits decides with a scope that has everything that the rule may read. An expression that fails refuses: rights fail closed
+// (statemachine/DEFINITION.md, "Allow").
 func (r *Rule) Admits(c *Caller, s *expr.Scope) bool {
 	if r == nil {
 		return true
@@ -108,9 +105,8 @@ func (r *Rule) hits(c *Caller, s *expr.Scope) bool {
 	return r.Deny == nil || !r.Deny.Admits(c, s) // whom it does not hit after all has to be certain
 }
 
-// Foresee decides as far as possible before everything is there that the rule reads.
-// open reports that the condition of a rule has to wait for it; the result is
-// ByInstance then.
+// Foresee decides as far as possible before everything is there that the rule reads. open reports that the condition of a rule
+// has to wait for it; the result is ByInstance then.
 func (r *Rule) Foresee(c *Caller, s *expr.Scope, open func(*Rule) bool) Right {
 	if r == nil {
 		return Granted
@@ -156,8 +152,7 @@ func (d *Definition) CreateRight(c *Caller, now time.Time) Right { return d.Crea
 // ReadRight says whether the caller may see instances.
 func (d *Definition) ReadRight(c *Caller, now time.Time) Right { return d.ReadRule.without(c, now) }
 
-// SendRight says whether the caller may send events. Without a send rule it is
-// the right to read.
+// SendRight says whether the caller may send events. Without a send rule it is the right to read.
 func (d *Definition) SendRight(c *Caller, now time.Time) Right {
 	return d.RuleToSend().without(c, now)
 }

@@ -174,8 +174,7 @@ func SplitText(text string) (parts []string, isExpression []bool) {
 	return parts, isExpression
 }
 
-// expressionEnd is where the } stands that ends an expression: behind those of its maps, and not in its texts. -1: it
-// is missing.
+// expressionEnd is where the } stands that ends an expression: behind those of its maps, and not in its texts. -1: it is missing.
 func expressionEnd(text string) int {
 	depth := 0
 	for i := 0; i < len(text); i++ {

@@ -10,8 +10,7 @@ import (
 	"troupe/statemachine/internal/chart"
 )
 
-// Check finds the faults that only the whole chart shows (statemachine/DEFINITION.md,
-// "Faults of the chart").
+// Check finds the faults that only the whole chart shows (statemachine/DEFINITION.md, "Faults of the chart").
 func (c *Checker) Check(misshapen bool) {
 	before := c.Count()
 	c.checkTargets()
@@ -33,8 +32,7 @@ func (c *Checker) Check(misshapen bool) {
 
 func at(line int) *document.Node { return &document.Node{Line: line} }
 
-// checkTargets holds that several targets of one transition can be active
-// together.
+// checkTargets holds that several targets of one transition can be active together.
 func (c *Checker) checkTargets() {
 	for _, n := range c.Definition.Nodes {
 		lists := [][]*chart.Node{n.Initial, n.Fallback}
@@ -87,8 +85,7 @@ func (c *Checker) checkReachable() {
 		}
 		for _, to := range next {
 			visit(to)
-			// A node below a parallel one brings the other regions along,
-			// which visiting its ancestors does.
+			// A node below a parallel one brings the other regions along, which visiting its ancestors does.
 		}
 	}
 	visit(c.Definition.Nodes[0])
@@ -155,9 +152,8 @@ func (c *Checker) triggersOver(t *chart.Transition) []any {
 	return over
 }
 
-// checkExits finds nodes that an instance could never leave again although they
-// are not final: no transition on them or around them, and none in a region
-// beside them that leads out.
+// checkExits finds nodes that an instance could never leave again although they are not final: no transition on them or around
+// them, and none in a region beside them that leads out.
 func (c *Checker) checkExits() {
 	// How many transitions lead out of a parallel node from inside it, and how many of them from inside a region.
 	leave, fromRegion := map[*chart.Node]int{}, map[*chart.Node]int{}
@@ -194,8 +190,7 @@ func hasTransition(n *chart.Node) bool {
 	return false
 }
 
-// checkLoops finds cycles of eventless transitions that nothing guards: an
-// instance that comes there would never come to rest.
+// checkLoops finds cycles of eventless transitions that nothing guards: an instance that comes there would never come to rest.
 func (c *Checker) checkLoops() {
 	state := make([]uint8, len(c.Definition.Nodes)) // 0 new, 1 on the path, 2 done
 	var visit func(n *chart.Node) bool

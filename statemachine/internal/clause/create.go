@@ -8,8 +8,7 @@ import (
 	"troupe/statemachine/schema"
 )
 
-// Constants reads const: values that expressions name as const.name. It comes
-// before anything that may hold an expression.
+// Constants reads const: values that expressions name as const.name. It comes before anything that may hold an expression.
 func (b *Reader) Constants(n *document.Node) {
 	if n == nil {
 		return

@@ -19,8 +19,7 @@ var VariableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 // ReservedVariables are the names that every expression knows already.
 var ReservedVariables = []string{"event", "svcPublic", "svcPrivate", "user", "instance", "parent", "now"}
 
-// LanguageHere is the expression language where the builder stands: with the variables
-// of the foreach bodies around.
+// LanguageHere is the expression language where the builder stands: with the variables of the foreach bodies around.
 func (b *Reader) LanguageHere() *expr.Env {
 	if len(b.Locals) == 0 {
 		return b.Language

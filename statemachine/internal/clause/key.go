@@ -6,8 +6,7 @@ import (
 	"troupe/statemachine/internal/chart"
 )
 
-// The keys of each element of a definition (statemachine/DEFINITION.md, "Keys").
-// Messages list them in this order.
+// The keys of each element of a definition (statemachine/DEFINITION.md, "Keys"). Messages list them in this order.
 var (
 	DefinitionKeys = []string{
 		"$schema", "id", "name", "description", "version", "semantics", "owners", "allow", "unmatched", "const", "context", "create",

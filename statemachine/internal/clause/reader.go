@@ -14,19 +14,16 @@ import (
 	"troupe/statemachine/internal/check"
 )
 
-// Options says what a definition may refer to. The zero value knows no
-// files and takes every role and privilege.
+// Options says what a definition may refer to. The zero value knows no files and takes every role and privilege.
 type Options struct {
-	// HasRole and HasPrivilege report whether a name in an allow block exists;
-	// nil: all do.
+	// HasRole and HasPrivilege report whether a name in an allow block exists; nil: all do.
 	HasRole, HasPrivilege func(name string) bool
 	// Roles and Privileges are the existing names, for suggestions.
 	Roles, Privileges []string
 	// HasZone reports whether there is a time zone of the name; nil: all are.
 	HasZone func(name string) bool
-	// Stored reads a text that was accepted before, perhaps by another release. Only
-	// what keeps the definition from running is a fault then
-	// (statemachine/DEFINITION.md, "Stored definitions").
+	// Stored reads a text that was accepted before, perhaps by another release. Only what keeps the definition from running is a
+	// fault then (statemachine/DEFINITION.md, "Stored definitions").
 	Stored bool
 }
 

@@ -1,5 +1,4 @@
-// Package markdown reads the parts of a document that tests hold to the code: its
-// sections, tables and blocks of code.
+// Package markdown reads the parts of a document that tests hold to the code: its sections, tables and blocks of code.
 package markdown
 
 import "strings"

@@ -59,8 +59,7 @@ func (b *builder) region(at *document.Node, n *chart.Node) {
 	b.Definition.RegionByID[id] = n
 }
 
-// node reads one state with everything below it. machine is nil for a state
-// machine itself.
+// node reads one state with everything below it. machine is nil for a state machine itself.
 func (b *builder) node(f document.Field, parent, machine *chart.Node) *chart.Node {
 	n := &chart.Node{ID: chart.NodeID(f.Key.Text), Index: len(b.Definition.Nodes), Parent: parent, Machine: machine, Line: f.Key.Line}
 	if machine == nil {
@@ -342,8 +341,7 @@ func (b *builder) resolve() {
 	}
 }
 
-// transitions reads the value of an event: a target, an object, or a list of
-// these in document order.
+// transitions reads the value of an event: a target, an object, or a list of these in document order.
 func (b *builder) transitions(n *chart.Node, v *document.Node, p chart.EventPattern) []*chart.Transition {
 	if v.Kind != document.Sequence {
 		if t := b.transition(n, v, p); t != nil {

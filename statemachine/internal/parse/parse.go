@@ -13,8 +13,7 @@ import (
 	"troupe/statemachine/internal/clause"
 )
 
-// Parser turns definition files into Definitions. It is safe for concurrent
-// use.
+// Parser turns definition files into Definitions. It is safe for concurrent use.
 type Parser struct {
 	options clause.Options
 	Env     *expr.Env
@@ -27,8 +26,7 @@ func (p *Parser) Until(ended func() error) *Parser {
 	return &Parser{options: p.options, Env: p.Env, ended: ended}
 }
 
-// New builds a parser; it fails only when the expression language cannot
-// be set up.
+// New builds a parser; it fails only when the expression language cannot be set up.
 func New(o clause.Options) (*Parser, error) {
 	env, err := expr.New(expr.Options{})
 	if err != nil {
@@ -39,13 +37,11 @@ func New(o clause.Options) (*Parser, error) {
 
 // With returns a parser with other options that shares p's expression language.
 func (p *Parser) With(o clause.Options) *Parser {
-	// NB: this release may estimate a higher worst case than the one that accepted
-	// the text.
+	// NB: this release may estimate a higher worst case than the one that accepted the text.
 	return &Parser{options: o, Env: p.Env.AnyWorstCase(o.Stored), ended: p.ended}
 }
 
-// Parsed is what Parse returns: the definition, the names of the files that it
-// refers to, and warnings for its author.
+// Parsed is what Parse returns: the definition, the names of the files that it refers to, and warnings for its author.
 type Parsed struct {
 	*chart.Definition
 	Refs     []string

@@ -140,8 +140,7 @@ func readData(rd *packed.Reader) data.Value {
 	return v
 }
 
-// findAfter returns the after of a node whose event has this name, or of the state machine itself; nil when there
-// is none.
+// findAfter returns the after of a node whose event has this name, or of the state machine itself; nil when there is none.
 func findAfter(d *chart.Definition, machine *chart.Node, name chart.NodeID, event chart.EventName, ofMachine bool) *chart.After {
 	n := machine
 	if !ofMachine {

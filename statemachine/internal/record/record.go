@@ -52,12 +52,10 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Chain is a hash over an instance's history, entry after entry. The state
-// machine keeps it and does not look at it.
+// Chain is a hash over an instance's history, entry after entry. The state machine keeps it and does not look at it.
 type Chain [16]byte
 
-// Record is the part of a stored instance that can be read without its definition.
-// Its slices alias the bytes that were parsed.
+// Record is the part of a stored instance that can be read without its definition. Its slices alias the bytes that were parsed.
 type Record struct {
 	Version              uint64 // of the definition
 	Sequence             uint64
@@ -66,8 +64,7 @@ type Record struct {
 	States               data.Value
 	Public, Private      data.Value
 	Redirect             string
-	// Attachment is data that the caller keeps with the instance; nil for none. The
-	// state machine does not read it.
+	// Attachment is data that the caller keeps with the instance; nil for none. The state machine does not read it.
 	Attachment                       []byte
 	memory, timers, children, parent []byte
 	tasks                            []byte
@@ -76,8 +73,7 @@ type Record struct {
 // IsEnded reports whether the instance was stopped, or its parent has cancelled it.
 func (r *Record) IsEnded() bool { return len(r.parent) > 0 && r.parent[0]&parentEnded != 0 }
 
-// Parse reads the stored form. It returns ErrRecord for anything that
-// Append did not write.
+// Parse reads the stored form. It returns ErrRecord for anything that Append did not write.
 func Parse(b []byte) (Record, error) {
 	var r Record
 	if len(b) < 5 || b[0] != recordFormat {

@@ -44,8 +44,7 @@ func Append(dst []byte, d *chart.Definition, in *Instance, chain Chain, attachme
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
 }
 
-// appendMemory writes the memory of history nodes by name, because a node has another
-// index in another version of the definition.
+// appendMemory writes the memory of history nodes by name, because a node has another index in another version of the definition.
 func appendMemory(dst []byte, d *chart.Definition, memories []Memory) []byte {
 	for _, m := range memories {
 		h := d.Nodes[m.History]

@@ -15,12 +15,10 @@ import (
 	"troupe/statemachine/expr/internal/values"
 )
 
-// JSON has one kind of number and CEL has two that do not mix: amount * 2 would fail
-// for an amount of 1.5, and amount * 2.0 for an amount of 1. So the five operators are
-// taken out of the standard library and declared again: with their standard overloads,
-// under the names that the cost model knows, and with the two mixes
-// (statemachine/DEFINITION.md, "Numbers"). Doubles are calculated as the decimals that
-// JSON writes, so that 0.1 * 3 is 0.3.
+// JSON has one kind of number and CEL has two that do not mix: amount * 2 would fail for an amount of 1.5, and amount * 2.0 for
+// an amount of 1. So the five operators are taken out of the standard library and declared again: with their standard overloads,
+// under the names that the cost model knows, and with the two mixes (statemachine/DEFINITION.md, "Numbers"). Doubles are
+// calculated as the decimals that JSON writes, so that 0.1 * 3 is 0.3.
 
 // standardLibrary is CEL's standard library without what is declared here.
 func standardLibrary() cel.EnvOption {
@@ -60,15 +58,13 @@ func arithmetic() []cel.EnvOption {
 			o(overloads.SubtractDurationDuration, dur, dur, dur)),
 		// An int that overflows is an error, a double becomes infinite.
 		operator(operators.Multiply, "multiply", mixing(decimal.Mul, traits.Multiplier.Multiply)),
-		// Two ints give an int, cut towards zero; division of an int by the int 0 is an
-		// error, of doubles it is infinite.
+		// Two ints give an int, cut towards zero; division of an int by the int 0 is an error, of doubles it is infinite.
 		operator(operators.Divide, "divide", mixing(decimal.Div, traits.Divider.Divide)),
 		operator(operators.Modulo, "modulo", mixing(decimal.Mod, traits.Modder.Modulo)),
 	}
 }
 
-// mixing returns an operator on the values that have a method for it, and on doubles.
-// An int beside a double is one.
+// mixing returns an operator on the values that have a method for it, and on doubles. An int beside a double is one.
 func mixing[T any](double func(a, b float64) float64, method func(T, ref.Val) ref.Val) func(a, b ref.Val) ref.Val {
 	return func(a, b ref.Val) ref.Val {
 		if x, y, ok := doubles(a, b); ok {
@@ -182,9 +178,8 @@ func sumOf(l ref.Val) ref.Val {
 	return ints
 }
 
-// rounding lets the functions of the math library that take a double take an int as
-// well, because 1500.0 of JSON is an int here. Rounding an int returns it, which is
-// the same number in JSON.
+// rounding lets the functions of the math library that take a double take an int as well, because 1500.0 of JSON is an int here.
+// Rounding an int returns it, which is the same number in JSON.
 func rounding() []cel.EnvOption {
 	var opts []cel.EnvOption
 	for _, name := range []string{"ceil", "floor", "round", "trunc"} {

@@ -26,10 +26,9 @@ const (
 	SortByKeys = "@sortByAssociatedKeys"
 )
 
-// collectionFunctions replaces the functions of the lists and sets libraries that
-// compare all pairs. Two lists of a few 100,000 elements fit into a request and would
-// take hours in a single call. The functions here, and their costs, are linear for
-// all elements that are not lists or maps.
+// collectionFunctions replaces the functions of the lists and sets libraries that compare all pairs. Two lists of a few 100,000
+// elements fit into a request and would take hours in a single call. The functions here, and their costs, are linear for all
+// elements that are not lists or maps.
 func collectionFunctions() []cel.EnvOption {
 	list := cel.ListType(cel.TypeParamType("T"))
 	both := []*cel.Type{list, list}
@@ -75,8 +74,7 @@ func collectionFunctions() []cel.EnvOption {
 	return opts
 }
 
-// pairCost is the cost of the functions over two lists: each element is put into
-// a set or looked up there once.
+// pairCost is the cost of the functions over two lists: each element is put into a set or looked up there once.
 func pairCost(a, b cost.QuantityExpr) cost.QuantityExpr {
 	return cost.Sum(cost.Const(cost.CallCost), cost.Scale(cost.Sum(cost.Length(a), cost.Length(b)), 4))
 }
@@ -86,14 +84,12 @@ func sortCost(keys cost.QuantityExpr) cost.QuantityExpr {
 	return cost.AllocList(cost.Scale(cost.Length(keys), 20))
 }
 
-// bag is a set of values under CEL's equality, which takes 1 and 1.0 for the
-// same. It is used by one call and then dropped.
+// bag is a set of values under CEL's equality, which takes 1 and 1.0 for the same. It is used by one call and then dropped.
 type bag struct {
 	// scalars has the values under their scalarKey. Equal scalars have equal keys.
 	// Unequal scalars may share a key, so each key has a list.
 	scalars map[any][]ref.Val
-	// others are the values without a key: lists, maps, timestamps. They are
-	// compared one by one.
+	// others are the values without a key: lists, maps, timestamps. They are compared one by one.
 	others []ref.Val
 	// budget is how many bytes of others may still be compared.
 	budget int
@@ -113,8 +109,7 @@ func bagOf(l traits.Lister) *bag {
 	return b
 }
 
-// scalarKey returns the key of v, and false when v has none. Numbers of all
-// types share the keys of float64.
+// scalarKey returns the key of v, and false when v has none. Numbers of all types share the keys of float64.
 func scalarKey(v ref.Val) (any, bool) {
 	switch v := v.(type) {
 	case types.Int:
@@ -142,8 +137,7 @@ func (b *bag) put(v ref.Val) {
 	b.others = append(b.others, v)
 }
 
-// has reports whether a value equal to v was put in. It stops the evaluation
-// when that would take too long.
+// has reports whether a value equal to v was put in. It stops the evaluation when that would take too long.
 func (b *bag) has(v ref.Val) bool {
 	if key, ok := scalarKey(v); ok {
 		return holds(b.scalars[key], v)
@@ -207,9 +201,8 @@ var (
 	errMixedKeys   = errors.New("values of different types cannot be sorted")
 )
 
-// SortLists sorts its first argument by the values of its last, which may be the
-// same. The library's own refuses a list with an int and a double, which JSON
-// makes of [1, 1.5], and is not stable.
+// SortLists sorts its first argument by the values of its last, which may be the same. The library's own refuses a list with an
+// int and a double, which JSON makes of [1, 1.5], and is not stable.
 func SortLists(args ...ref.Val) ref.Val {
 	elements, ok1 := args[0].(traits.Lister)
 	keys, ok2 := args[len(args)-1].(traits.Lister)

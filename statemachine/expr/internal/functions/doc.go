@@ -1,7 +1,6 @@
-// Package functions is the operators and functions of expressions: those of CEL's
-// standard library and of cel-go's extensions, and in their place what JSON's numbers,
-// or a bound on one call, need otherwise (statemachine/DEFINITION.md, "Functions"). Each has a model
-// of its cost. The package knows no variables and no programs.
+// Package functions is the operators and functions of expressions: those of CEL's standard library and of cel-go's extensions,
+// and in their place what JSON's numbers, or a bound on one call, need otherwise (statemachine/DEFINITION.md, "Functions"). Each
+// has a model of its cost. The package knows no variables and no programs.
 package functions
 
 import (

@@ -8,9 +8,8 @@ import (
 	"cel.dev/cel-go/common/overloads"
 )
 
-// The sizes that are assumed when an expression is compiled. They are a guess
-// about honest data, not a bound; what depends on them is counted again while
-// running.
+// The sizes that are assumed when an expression is compiled. They are a guess about honest data, not a bound; what depends on
+// them is counted again while running.
 const (
 	AssumedSize     = 1_000 // lists, maps and strings in the data
 	AssumedPartSize = 100   // strings that were made of them
@@ -26,8 +25,7 @@ func estimates() cel.EnvOption {
 		if id == overloads.InList || id == overloads.ExtFormatString {
 			continue // estimated here, and with textFunctions
 		}
-		// For the library a part of a computed value, x.?list[?0] or f(x)["key"], has
-		// no size, and every call on it has no bound.
+		// For the library a part of a computed value, x.?list[?0] or f(x)["key"], has no size, and every call on it has no bound.
 		opts = append(opts, cost.OverloadCostEstimate(id,
 			func(e cost.Estimator, target *cost.AstNode, args []cost.AstNode) *cost.CallEstimate {
 				estimate := standard(e, target, args)

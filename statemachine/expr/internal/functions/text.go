@@ -17,15 +17,13 @@ import (
 )
 
 const (
-	// maxFormatBytes is what the operands of format may weigh. A number of six
-	// bytes, 1e+300, can become a text of 400.
+	// maxFormatBytes is what the operands of format may weigh. A number of six bytes, 1e+300, can become a text of 400.
 	maxFormatBytes = 256 << 10
 )
 
-// textFunctions replaces those functions of the strings library that can run
-// for hours (indexOf compares every position with every character) or make a
-// text of any size (replace and join multiply their operands) in a single call,
-// before its cost is charged. Their overloads keep name and meaning.
+// textFunctions replaces those functions of the strings library that can run for hours (indexOf compares every position with
+// every character) or make a text of any size (replace and join multiply their operands) in a single call, before its cost is
+// charged. Their overloads keep name and meaning.
 func textFunctions() ([]cel.EnvOption, error) {
 	format, err := libraryFormat()
 	if err != nil {
@@ -113,9 +111,8 @@ func splitCost(overload string) cost.OverloadModel {
 		cost.ResultSize(cost.List(cost.AtMost(cost.Sum(cost.Target(), cost.Const(1))), cost.AtMost(cost.Const(AssumedPartSize)))))
 }
 
-// indexOf returns the first position of part, counted in characters, at or after
-// from, and -1 when there is none. A negative from is an error; the empty part
-// is found everywhere. All this is as the library has it.
+// indexOf returns the first position of part, counted in characters, at or after from, and -1 when there is none. A negative from
+// is an error; the empty part is found everywhere. All this is as the library has it.
 func indexOf(text, part string, from types.Int) ref.Val {
 	return search(text, part, from, func(start int) int {
 		at := strings.Index(text[start:], part)
@@ -126,17 +123,15 @@ func indexOf(text, part string, from types.Int) ref.Val {
 	})
 }
 
-// lastIndexOf returns the last position of part, counted in characters, at or
-// before from, and -1 when there is none. A from behind the text finds nothing,
-// which is odd, but what the library does.
+// lastIndexOf returns the last position of part, counted in characters, at or before from, and -1 when there is none. A from
+// behind the text finds nothing, which is odd, but what the library does.
 func lastIndexOf(text, part string, from types.Int) ref.Val {
 	return search(text, part, from, func(start int) int {
 		return strings.LastIndex(text[:min(start+len(part), len(text))], part)
 	})
 }
 
-// search returns the position that find returns for the offset of from; both of find's
-// numbers are bytes.
+// search returns the position that find returns for the offset of from; both of find's numbers are bytes.
 func search(text, part string, from types.Int, find func(start int) int) ref.Val {
 	if from < 0 {
 		return types.NewErr("index out of range: %d", from)
@@ -186,8 +181,7 @@ func replace(args ...ref.Val) ref.Val {
 	return types.String(strings.Replace(text, old, with, limit))
 }
 
-// join puts the texts of a list together, with sep between them. It stops the
-// evaluation as soon as the result gets too large.
+// join puts the texts of a list together, with sep between them. It stops the evaluation as soon as the result gets too large.
 func join(l ref.Val, sep string) ref.Val {
 	var b strings.Builder
 	between := ""

@@ -15,15 +15,13 @@ import (
 
 // Meter is the cost.ActualCostEstimator of evaluations whose cost is tracked.
 //
-// NB: cel-go finds a call's cost by its overload. All our data is of unknown type,
-// so that a call has no overload when several fit, and then costs 1. Meter charges
-// such calls by the sizes of their operands.
+// NB: cel-go finds a call's cost by its overload. All our data is of unknown type, so that a call has no overload when several
+// fit, and then costs 1. Meter charges such calls by the sizes of their operands.
 type Meter struct {
 	Patterns map[string]int // the sizes of those that the expression writes
 }
 
-// CallCost implements cost.ActualCostEstimator. cel-go calls it after the call. nil
-// leaves the cost to the models.
+// CallCost implements cost.ActualCostEstimator. cel-go calls it after the call. nil leaves the cost to the models.
 func (m Meter) CallCost(function, overload string, args []ref.Val, _ ref.Val) *uint64 {
 	switch function {
 	case values.WeighFunction:
@@ -57,8 +55,7 @@ func charge(n int) *uint64 {
 	return &c
 }
 
-// lighter returns the smaller weight of the two operands: a comparison ends with the
-// shorter one.
+// lighter returns the smaller weight of the two operands: a comparison ends with the shorter one.
 func lighter(args []ref.Val) int {
 	least := values.WeightMax
 	for _, arg := range args {

@@ -11,12 +11,11 @@ import (
 	"troupe/statemachine/expr/internal/values"
 )
 
-// Plan replaces the nodes of a program that cel-go would evaluate in a random
-// order or without a bound. It sees each node after its operands.
+// Plan replaces the nodes of a program that cel-go would evaluate in a random order or without a bound. It sees each node after
+// its operands.
 //
-// Lists and maps that the expression writes down, and the results of loops and
-// bindings, are weighed. The result of every other function is at most as large
-// as its operands, except for those that add, which have their own checks.
+// Lists and maps that the expression writes down, and the results of loops and bindings, are weighed. The result of every other
+// function is at most as large as its operands, except for those that add, which have their own checks.
 func Plan(n interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	switch node := n.(type) {
 	case interpreter.InterpretableConst, interpreter.InterpretableAttribute:
@@ -29,8 +28,7 @@ func Plan(n interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	return &weighed{n}, nil
 }
 
-// planConstructor takes a list or a map that is written down. A constant map is
-// made here, once.
+// planConstructor takes a list or a map that is written down. A constant map is made here, once.
 func planConstructor(n interpreter.InterpretableConstructor) interpreter.InterpretableV2 {
 	constant := true
 	for _, operand := range n.InitVals() {
@@ -53,9 +51,8 @@ func planConstructor(n interpreter.InterpretableConstructor) interpreter.Interpr
 	return m
 }
 
-// planCall takes a function call. Those that package functions
-// declares again need nothing here. The ones below cannot be declared
-// again: cel-go binds them for all overloads at once, or their operands decide.
+// planCall takes a function call. Those that package functions declares again need nothing here. The ones below cannot be
+// declared again: cel-go binds them for all overloads at once, or their operands decide.
 func planCall(n interpreter.InterpretableCall) interpreter.InterpretableV2 {
 	replaced := func(impl func(...ref.Val) ref.Val) interpreter.InterpretableV2 {
 		return interpreter.NewCall(n.ID(), n.Function(), n.OverloadID(), n.Args(), impl)

@@ -88,8 +88,7 @@ func (l *List) Get(index ref.Val) ref.Val {
 	return types.NewErr("index '%d' out of range in list size '%d'", i, l.length())
 }
 
-// Contains implements traits.Container: the operator in. Numbers are found
-// whatever their type.
+// Contains implements traits.Container: the operator in. Numbers are found whatever their type.
 func (l *List) Contains(elem ref.Val) ref.Val {
 	if s, ok := elem.(types.String); ok {
 		return types.Bool(l.containsText(string(s)))
@@ -143,8 +142,7 @@ func (l *List) Iterator() traits.Iterator {
 	return &iterator{count: len(all), at: func(i int) ref.Val { return all[i].value() }}
 }
 
-// Fold implements traits.Foldable: a loop. The elements that an early end leaves
-// over are not decoded.
+// Fold implements traits.Foldable: a loop. The elements that an early end leaves over are not decoded.
 func (l *List) Fold(f traits.Folder) {
 	if !l.spare() {
 		all := l.all()

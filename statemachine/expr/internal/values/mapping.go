@@ -9,9 +9,8 @@ import (
 	"cel.dev/cel-go/common/types/traits"
 )
 
-// Mapping is a map that an expression made. cel-go keeps such a map in a Go map
-// and walks over it in a random order; a Mapping is walked in ascending order of
-// its keys, so that a replay sees the same. Immutable.
+// Mapping is a map that an expression made. cel-go keeps such a map in a Go map and walks over it in a random order; a Mapping is
+// walked in ascending order of its keys, so that a replay sees the same. Immutable.
 type Mapping struct {
 	traits.Mapper
 	Keys []ref.Val // ascending
@@ -39,8 +38,7 @@ func NewMapping(m traits.Mapper) ref.Val {
 	return &Mapping{Mapper: m, Keys: keys}
 }
 
-// compareKeys orders keys by type, then by value. The order of the types has no
-// meaning, it only has to be one.
+// compareKeys orders keys by type, then by value. The order of the types has no meaning, it only has to be one.
 func compareKeys(a, b ref.Val) int {
 	if a.Type() != b.Type() {
 		return cmp.Compare(a.Type().TypeName(), b.Type().TypeName())
@@ -74,6 +72,5 @@ func (m *Mapping) IsZeroValue() bool { return len(m.Keys) == 0 }
 // ConvertToType implements ref.Val.
 func (m *Mapping) ConvertToType(t ref.Type) ref.Val { return ConvertTo(m, t) }
 
-// String stands for the map in messages, where the embedded one would print its
-// entries in a random order.
+// String stands for the map in messages, where the embedded one would print its entries in a random order.
 func (m *Mapping) String() string { return "map" }

@@ -11,18 +11,15 @@ import (
 	"troupe/statemachine/data"
 )
 
-// eagerUses is how often an object or a list is searched in its bytes. After
-// that its members are listed once and kept, so that a loop over a large
-// document does not read it again in every turn.
+// eagerUses is how often an object or a list is searched in its bytes. After that its members are listed once and kept, so that a
+// loop over a large document does not read it again in every turn.
 const eagerUses = 8
 
-// ErrNoNative is the error of functions of cel-go that need a Go value. The profile
-// has none.
+// ErrNoNative is the error of functions of cel-go that need a Go value. The profile has none.
 var ErrNoNative = errors.New("JSON is not converted to Go values")
 
-// FromData returns the CEL value of a JSON value. Objects and lists are read
-// when they are looked into. An absent value is null. A number beyond float64 is
-// infinite; it compares as it should, but cannot be written again.
+// FromData returns the CEL value of a JSON value. Objects and lists are read when they are looked into. An absent value is null.
+// A number beyond float64 is infinite; it compares as it should, but cannot be written again.
 func FromData(v data.Value) ref.Val {
 	switch v.Kind() {
 	case data.Object:
@@ -42,8 +39,7 @@ func FromData(v data.Value) ref.Val {
 	return types.NullValue
 }
 
-// Object is a JSON object as a CEL map. It belongs to one evaluation, which may
-// build its index; the bytes are the caller's.
+// Object is a JSON object as a CEL map. It belongs to one evaluation, which may build its index; the bytes are the caller's.
 type Object struct {
 	Raw   data.Value
 	uses  int
@@ -56,8 +52,7 @@ var (
 	_ traits.Zeroer   = (*Object)(nil)
 )
 
-// memberIndex holds the members of an object in their order. The keys of a
-// data.Value are distinct.
+// memberIndex holds the members of an object in their order. The keys of a data.Value are distinct.
 type memberIndex struct {
 	members []member
 	byKey   map[string]int
@@ -177,8 +172,7 @@ func wantsKeysOnly(f traits.Folder) bool {
 	return ok && k.FoldKeyOnly()
 }
 
-// Equal implements ref.Val: the same members, in whatever order, as CEL compares
-// maps. data.Equal would look at the order.
+// Equal implements ref.Val: the same members, in whatever order, as CEL compares maps. data.Equal would look at the order.
 func (o *Object) Equal(other ref.Val) ref.Val {
 	m, ok := other.(traits.Mapper)
 	if !ok {
@@ -213,12 +207,10 @@ func (o *Object) Type() ref.Type { return types.MapType }
 // Value implements ref.Val.
 func (o *Object) Value() any { return o }
 
-// String stands for the object in messages, which must not depend on an address
-// and should not repeat the data.
+// String stands for the object in messages, which must not depend on an address and should not repeat the data.
 func (o *Object) String() string { return "map" }
 
-// ConvertTo implements ConvertToType of our own values: to what they are, and to
-// the name of their type.
+// ConvertTo implements ConvertToType of our own values: to what they are, and to the name of their type.
 func ConvertTo(v ref.Val, t ref.Type) ref.Val {
 	switch t {
 	case v.Type():
@@ -229,8 +221,7 @@ func ConvertTo(v ref.Val, t ref.Type) ref.Val {
 	return types.NewErr("type conversion error from '%s' to '%s'", v.Type().TypeName(), t.TypeName())
 }
 
-// iterator walks over count values. It does not support changes on the way;
-// nothing that is walked over changes.
+// iterator walks over count values. It does not support changes on the way; nothing that is walked over changes.
 type iterator struct {
 	ref.Val // never used: an iterator is no value of an expression
 	count   int

@@ -7,12 +7,11 @@ import (
 	"cel.dev/cel-go/interpreter"
 )
 
-// WeightMax is how large a value that an expression makes may be, in bytes. The
-// largest input is 1 MiB; four of them put together still fit.
+// WeightMax is how large a value that an expression makes may be, in bytes. The largest input is 1 MiB; four of them put together
+// still fit.
 //
-// NB: cel-go's cost alone does not bound a value. It is charged after a call has
-// made its result, lists share their parts, so that forty doublings are cheap,
-// and a call on dynamic operands costs 1 whatever it does.
+// NB: cel-go's cost alone does not bound a value. It is charged after a call has made its result, lists share their parts, so
+// that forty doublings are cheap, and a call on dynamic operands costs 1 whatever it does.
 const WeightMax = 4 << 20
 
 // UnitWeight is what a value weighs beside its text, and a scalar altogether.
@@ -28,8 +27,7 @@ type scale struct {
 	steps  int // how many values were looked at
 }
 
-// Weigh returns the weight of v, or something above WeightMax when it is more,
-// and the number of values it had to look at.
+// Weigh returns the weight of v, or something above WeightMax when it is more, and the number of values it had to look at.
 func Weigh(v ref.Val) (weight, steps int) {
 	var s scale
 	s.add(v)
