@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -22,25 +23,28 @@ type System struct {
 	actors   *actor.ActorSystem
 	log      zerolog.Logger
 	service  *actor.PID
-	stopOnce sync.Once // protoactor panics at a second shutdown
+	mailbox  mailbox.Mailbox // of service
+	stopOnce sync.Once       // protoactor panics at a second shutdown
 
 	mu       sync.Mutex
-	branches map[string]branch // guarded by mu; the children of service by their addresses
+	branches map[string]*branch // guarded by mu; the children of service by their addresses
 
 	deadLetters, restarts atomic.Int64
 }
 
 // branch is a child of service.
 type branch struct {
-	name  string
-	about func() []string
+	kind, name string
+	mailbox    *mailbox.Mailbox
+	about      func(*Branch)
+	restarts   atomic.Int64
 }
 
 // NewSystem starts an actor system that logs to log. protoactor's own metrics
 // stay off: they register on global state.
 func NewSystem(log zerolog.Logger) *System {
 	logger := slog.New(zerolog.NewSlogHandler(log.Level(max(log.GetLevel(), zerolog.WarnLevel))))
-	s := &System{log: log, branches: map[string]branch{}, actors: actor.NewActorSystem(
+	s := &System{log: log, branches: map[string]*branch{}, actors: actor.NewActorSystem(
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }),
 		actor.WithDeadLetterRequestLogging(false),
 		// NB: a goroutine waits that long after a message to an actor that has
@@ -48,7 +52,8 @@ func NewSystem(log zerolog.Logger) *System {
 		actor.WithDeadLetterThrottleInterval(time.Millisecond),
 	)}
 	s.actors.EventStream.Subscribe(s.noteDeadLetter)
-	s.service, _ = s.actors.Root.SpawnNamed(Props(s.receive, s.resume), "service") // the name is free
+	props := actor.PropsFromFunc(s.receive, actor.WithMailbox(func() actor.Mailbox { return &s.mailbox }), actor.WithSupervisor(Supervise(s.resume)))
+	s.service, _ = s.actors.Root.SpawnNamed(props, "service") // the name is free
 	return s
 }
 
@@ -56,14 +61,9 @@ func NewSystem(log zerolog.Logger) *System {
 func (s *System) Root() *actor.RootContext { return s.actors.Root }
 
 // Props returns the properties of actors that take little memory; who sends to an idle one runs it meanwhile. They may be shared: receive
-// gets the messages of all, and what belongs to one actor comes with the message. supervise is the rule for children that panic; nil
-// for actors that have none.
-func Props(receive actor.ReceiveFunc, supervise Supervise) *actor.Props {
-	p := actor.PropsFromFunc(receive, actor.WithMailbox(func() actor.Mailbox { return new(mailbox.Mailbox) }))
-	if supervise != nil {
-		p.Configure(actor.WithSupervisor(supervise))
-	}
-	return p
+// gets the messages of all, and what belongs to one actor comes with the message.
+func Props(receive actor.ReceiveFunc) *actor.Props {
+	return actor.PropsFromFunc(receive, actor.WithMailbox(func() actor.Mailbox { return new(mailbox.Mailbox) }))
 }
 
 // Supervise decides what becomes of a child that has panicked. It must have children restart, resume or stop it: its mailbox stands
@@ -77,15 +77,16 @@ func (f Supervise) HandleFailure(_ *actor.ActorSystem, children actor.Supervisor
 
 // spawn is the message that asks service for a child.
 type spawn struct {
-	name  string
+	*branch
 	props *actor.Props
-	about func() []string
 	done  chan *actor.PID
 }
 
-// Spawn starts a child of service. about describes it, one line for itself and one for each kind of child; nil: there is nothing to say.
-func (s *System) Spawn(name string, props *actor.Props, about func() []string) *actor.PID {
-	m := spawn{name, props, about, make(chan *actor.PID, 1)}
+// Spawn starts a child of service. supervise is the rule for its own children that panic, and about says more of it in the tree.
+func (s *System) Spawn(kind, name string, receive actor.ReceiveFunc, supervise Supervise, about func(*Branch)) *actor.PID {
+	b := &branch{kind: kind, name: name, mailbox: new(mailbox.Mailbox), about: about}
+	props := actor.PropsFromFunc(receive, actor.WithMailbox(func() actor.Mailbox { return b.mailbox }), actor.WithSupervisor(supervise))
+	m := spawn{b, props, make(chan *actor.PID, 1)}
 	s.actors.Root.Send(s.service, m)
 	return <-m.done
 }
@@ -99,7 +100,7 @@ func (s *System) receive(ctx actor.Context) {
 			pid, err = ctx.SpawnNamed(m.props, fmt.Sprintf("%s.%d", m.name, n))
 		}
 		s.mu.Lock()
-		s.branches[pid.Id] = branch{m.name, m.about}
+		s.branches[pid.Id] = m.branch
 		s.mu.Unlock()
 		m.done <- pid
 	case *actor.Terminated:
@@ -112,6 +113,11 @@ func (s *System) receive(ctx actor.Context) {
 // resume is the rule for children of service, which keep what they have: their own children.
 func (s *System) resume(children actor.Supervisor, who *actor.PID, _ *actor.RestartStatistics, reason, _ any) {
 	s.restarts.Add(1)
+	s.mu.Lock()
+	if b := s.branches[who.Id]; b != nil {
+		b.restarts.Add(1)
+	}
+	s.mu.Unlock()
 	s.log.Error().Str("actor", who.Id).Str("panic", fmt.Sprint(reason)).Msg("an actor panicked; it goes on")
 	children.ResumeChildren(who)
 }
@@ -141,43 +147,42 @@ func (s *System) Metrics() Metrics {
 	return Metrics{DeadLetters: s.deadLetters.Load(), Restarts: s.restarts.Load()}
 }
 
-// Tree is the tree of the actors that there are now, as text.
-func (s *System) Tree() string {
+// Branch is an actor in the tree, or all actors of one kind below another.
+type Branch struct {
+	// Kind is service, shard, instances, background, supervisor or workers.
+	Kind  string  `json:"kind"`
+	Name  string  `json:"name"`
+	Shard *uint16 `json:"shard,omitempty"`
+	// State is Running, or what else is to be said.
+	State string `json:"state"`
+	Count int    `json:"count"`
+	// Mailbox is how many messages wait; of instances and workers how many calls are not answered.
+	Mailbox  int      `json:"mailbox"`
+	Restarts int64    `json:"restarts"`
+	Children []Branch `json:"children,omitempty"`
+}
+
+// Running is the state of an actor of which there is nothing to say.
+const Running = "running"
+
+// Tree is the tree of the actors that there are now. Instances and workers are counted.
+func (s *System) Tree() Branch {
 	s.mu.Lock()
-	branches := make([]branch, 0, len(s.branches))
-	for _, b := range s.branches {
-		branches = append(branches, b)
-	}
+	branches := slices.Collect(maps.Values(s.branches))
 	s.mu.Unlock()
-	slices.SortFunc(branches, func(a, b branch) int {
-		if len(a.name) != len(b.name) && strings.TrimRight(a.name, "0123456789") == strings.TrimRight(b.name, "0123456789") {
-			return len(a.name) - len(b.name) // shard-9 before shard-10
-		}
-		return strings.Compare(a.name, b.name)
-	})
-	text := []byte("service\n")
-	for k, b := range branches {
-		stem, bar := "├─ ", "│  "
-		if k == len(branches)-1 {
-			stem, bar = "└─ ", "   "
-		}
-		var lines []string
-		if b.about != nil {
-			lines = b.about()
-		}
-		if len(lines) == 0 {
-			lines = []string{""}
-		}
-		text = append(text, strings.TrimRight(stem+b.name+"  "+lines[0], " ")+"\n"...)
-		for n, line := range lines[1:] {
-			end := "├─ "
-			if n == len(lines)-2 {
-				end = "└─ "
-			}
-			text = append(text, bar+end+line+"\n"...)
-		}
+	root := Branch{Kind: "service", Name: "service", State: Running, Count: 1, Mailbox: s.mailbox.UserMessageCount()}
+	for _, b := range branches {
+		child := Branch{Kind: b.kind, Name: b.name, State: Running, Count: 1, Mailbox: b.mailbox.UserMessageCount(), Restarts: b.restarts.Load()}
+		b.about(&child)
+		root.Children = append(root.Children, child)
 	}
-	return string(text)
+	slices.SortFunc(root.Children, func(a, b Branch) int {
+		if a.Shard != nil && b.Shard != nil {
+			return int(*a.Shard) - int(*b.Shard)
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return root
 }
 
 // Stop ends the system, at once. protoactor only marks itself as stopped; whoever

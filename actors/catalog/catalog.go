@@ -13,7 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors/identity"
-	"troupe/actors/internal/grace"
+	"troupe/actors/internal/wait"
 	"troupe/persistence"
 	"troupe/persistence/key"
 	"troupe/statemachine"
@@ -263,7 +263,7 @@ type Catalog struct {
 
 	// indexes are what commits maintain (DESIGN.md, "Generations of indexes"). Replaced, never changed.
 	indexes        atomic.Pointer[Indexes]
-	commits        grace.Period  // those that may work with what was replaced
+	commits        wait.Period   // those that may work with what was replaced
 	indexesChanged chan struct{} // indexesChanged has an entry when there may be something to build or drop
 	inShards       inShards      // what the catalog knows of the indexes in shards with replicas
 }

@@ -11,7 +11,7 @@ import (
 	"strconv"
 
 	"troupe/actors/failure"
-	"troupe/actors/internal/grace"
+	"troupe/actors/internal/wait"
 	"troupe/persistence"
 	"troupe/persistence/key"
 	"troupe/statemachine/data"
@@ -374,10 +374,10 @@ func (c *Catalog) unfinished() []storedIndex {
 // BeginCommit is called before a commit looks at the Indexes, and at whatever else
 // AwaitCommits waits for; the reader leaves when what the commit wrote is visible, or was
 // refused. Commits of different shards do not contend, and nobody keeps them waiting.
-func (c *Catalog) BeginCommit(sh key.Shard) grace.Reader { return c.commits.Enter(uint16(sh)) }
+func (c *Catalog) BeginCommit(sh key.Shard) wait.Reader { return c.commits.Enter(uint16(sh)) }
 
 // EndCommit is the end of BeginCommit.
-func (c *Catalog) EndCommit(commit grace.Reader) { c.commits.Leave(commit) }
+func (c *Catalog) EndCommit(commit wait.Reader) { c.commits.Leave(commit) }
 
 // AwaitCommits returns when what every commit wrote that began before is visible.
 func (c *Catalog) AwaitCommits() { c.commits.Wait() }

@@ -1,7 +1,7 @@
 // Package guard lets the goroutines of the service go on after a panic: Loop calls again after a pause, Try returns
 // ErrPanicked. It is for goroutines whose state in memory can be made anew from the store. One that alone knows what is
-// not durable yet has no guard: a panic there ends the process, and the next start reads what is there. The table in
-// actors/doc.go says which is which.
+// not durable yet has no guard: a panic there ends the process, and the next start reads what is there
+// (actors/doc.go, "Beside the actors").
 package guard
 
 import (

@@ -9,7 +9,7 @@ import (
 	"github.com/puzpuzpuz/xsync/v4"
 
 	"troupe/actors/failure"
-	"troupe/actors/internal/rounds"
+	"troupe/actors/internal/wait"
 	"troupe/persistence"
 	"troupe/persistence/key"
 )
@@ -221,9 +221,9 @@ func (r *Replicated) awaitCurrent() error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, rounds.ErrWaiting):
+	case errors.Is(err, wait.ErrWaiting):
 		return errWaiting
-	case errors.Is(err, rounds.ErrNoAnswer):
+	case errors.Is(err, wait.ErrNoAnswer):
 		return errNoAnswer
 	}
 	return failure.Errorf(failure.ErrUnavailable, "an unknown credential may be new: %w", err)

@@ -13,7 +13,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/guard"
-	"troupe/actors/internal/rounds"
+	"troupe/actors/internal/wait"
 	"troupe/persistence"
 	"troupe/persistence/key"
 )
@@ -82,7 +82,7 @@ type Replicated struct {
 	uses *xsync.Map[string, int64]
 	// ends has the credentials that ended here while this node led, by id, where the store does not say so yet.
 	ends    *xsync.Map[string, struct{}]
-	rounds  rounds.Rounds
+	rounds  wait.Rounds
 	refused atomic.Uint64
 
 	stopping context.Context // done when Stop was called

@@ -24,6 +24,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/guard"
 	"troupe/actors/internal/instanceid"
+	"troupe/actors/internal/wait"
 	"troupe/persistence"
 	"troupe/persistence/key"
 	"troupe/statemachine"
@@ -42,6 +43,9 @@ const (
 	Loop Kind = "loop"
 	Tree Kind = "tree"
 )
+
+// OfService is the workflow in incidents that are of none, but of the service itself: its background work.
+const OfService = "system"
 
 // Row is an incident that no timer keeps: all failures of one kind at one place of one version of a workflow.
 type Row struct {
@@ -265,14 +269,7 @@ func (s *Service) add(name key.ID, r *Row) {
 		s.waiting[name] = r
 	}
 	s.mu.Unlock()
-	s.begin()
-}
-
-func (s *Service) begin() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
+	wait.Notify(s.wake)
 }
 
 func (s *Service) run() {
@@ -286,10 +283,7 @@ func (s *Service) run() {
 			return
 		}
 		s.flush(s.ctx)
-		select {
-		case <-time.After(pause):
-		case <-s.ctx.Done():
-		}
+		wait.Sleep(s.ctx, pause)
 	}
 }
 

@@ -94,6 +94,9 @@ func (a *Activation) Acquire() error {
 	return nil
 }
 
+// Calls is how many calls are not answered.
+func (a *Activation) Calls() int { return max(int(a.pending.Load()), 0) }
+
 // release is the end of a call that Acquire admitted.
 func (a *Activation) release() {
 	a.lead.Counts.InFlight.Add(-1)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"troupe/actors/failure"
-	"troupe/actors/internal/grace"
+	"troupe/actors/internal/wait"
 	"troupe/actors/message"
 	"troupe/actors/task"
 	"troupe/actors/watch"
@@ -42,7 +42,7 @@ type Call struct {
 	recipient message.Recipient
 	is        traits
 	// commit is under way since catalog.BeginCommit. Written like prepared.
-	commit grace.Reader
+	commit wait.Reader
 	// taken says who owns the outcome: see the constants.
 	taken atomic.Int32
 }
@@ -168,9 +168,9 @@ func (n *news) publish(err error) {
 
 // endCommit ends the commit that is under way, if there is one.
 func (c *Call) endCommit() {
-	if c.commit != (grace.Reader{}) {
+	if c.commit != (wait.Reader{}) {
 		c.activation.lead.Catalog.EndCommit(c.commit)
-		c.commit = grace.Reader{} // NB: an answer that waits for the journal is told Applied, too
+		c.commit = wait.Reader{} // NB: an answer that waits for the journal is told Applied, too
 	}
 }
 

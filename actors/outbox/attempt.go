@@ -11,6 +11,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/guard"
 	"troupe/actors/internal/instanceid"
+	"troupe/actors/internal/wait"
 	"troupe/persistence"
 	"troupe/persistence/key"
 	"troupe/statemachine"
@@ -257,25 +258,32 @@ func (x *shard) takeAsked() []*ask {
 // Change carries out what a person wants with a delivery, after an attempt that is under way. It returns when that is
 // durable: failure.ErrNotFound, failure.ErrElsewhere where another node leads the shard, failure.ErrUnavailable.
 func (s *Service) Change(ctx context.Context, id string, action Action) error {
-	key, row, err := s.find(id)
+	key, row, err := s.find(ctx, id)
 	if err != nil {
 		return err
 	}
-	x, a := s.shards[s.o.Store.ShardOf(key.ID)], &ask{key: key, workflow: row.Workflow, action: action, done: make(chan error, 1)}
+	sh := s.o.Store.ShardOf(key.ID)
+	x, a := s.led[sh].Load(), &ask{key: key, workflow: row.Workflow, action: action, done: make(chan error, 1)}
+	if x == nil {
+		return failure.Elsewhere(uint16(sh))
+	}
 	x.mu.Lock()
+	if x.over {
+		x.mu.Unlock()
+		return s.ended(x)
+	}
 	x.asked = append(x.asked, a)
 	x.mu.Unlock()
-	x.rouse()
+	wait.Notify(x.wake)
 	select {
 	case err := <-a.done:
 		return err
 	case <-ctx.Done():
-	case <-s.ctx.Done():
+		return failure.ErrOutcomeUnknown
 	}
-	return failure.ErrOutcomeUnknown
 }
 
-func (s *Service) find(id string) (k key.Delivery, row *Delivery, err error) {
+func (s *Service) find(ctx context.Context, id string) (k key.Delivery, row *Delivery, err error) {
 	instance, sequence, number, ok := instanceid.ParsePart(id)
 	if !ok {
 		return k, nil, failure.ErrNotFound
@@ -307,7 +315,7 @@ func (s *Service) find(id string) (k key.Delivery, row *Delivery, err error) {
 	case err != nil:
 		return k, nil, failure.OfStore(err)
 	}
-	if err := s.o.Store.AwaitLed(s.ctx, sh, epoch); err != nil { // NB: another node may have it by now
+	if err := s.o.Store.AwaitLed(ctx, sh, epoch); err != nil { // NB: another node may have it by now
 		return k, nil, failure.OfStore(err)
 	}
 	return k, nil, failure.ErrNotFound

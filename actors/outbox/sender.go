@@ -7,6 +7,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/guard"
+	"troupe/actors/internal/wait"
 	"troupe/persistence"
 	"troupe/persistence/key"
 )
@@ -17,11 +18,9 @@ type sender struct {
 	service *Service
 	shard   *shard
 
-	epoch   uint64
-	streams map[streamName]*stream
+	streams map[streamName]*stream // nil: not read yet
 	results chan result
-	cancel  context.CancelFunc // of the attempts of this epoch
-	ctx     context.Context    //nolint:containedctx // likewise
+	ctx     context.Context //nolint:containedctx // of what this run has begun
 }
 
 // It is read in the order of the times of attempts.
@@ -40,59 +39,62 @@ type work struct {
 type result struct {
 	stream *stream
 	of     key.ID
-	epoch  uint64
 	err    error // nothing was written
 }
 
 func (s *sender) run() {
+	var end context.CancelFunc
+	s.ctx, end = context.WithCancel(s.shard.ctx)
+	s.results = make(chan result, window)
 	defer s.end()
-	for s.service.ctx.Err() == nil {
-		epoch := s.service.o.Store.Epoch(s.shard.number)
-		if epoch != s.epoch {
-			s.begin(epoch)
+	defer end()
+	for s.shard.ctx.Err() == nil {
+		if s.streams == nil {
+			if err := s.findStreams(); err != nil {
+				s.streams = nil
+				s.service.o.Log.Error().Err(err).Uint16("shard", uint16(s.shard.number)).Msg("the outbox cannot be read")
+				s.wait(s.service.o.Clock().Add(againAfter).UnixMilli())
+				continue
+			}
 		}
-		next := int64(never)
-		if epoch != 0 {
-			next = s.look()
-		} else {
-			s.refuse(s.shard.takeAsked())
-		}
-		s.wait(next)
+		s.wait(s.look())
 	}
+	s.shard.attempts.Wait()
 }
 
-// What was under way there is not waited for: its writes are refused.
-func (s *sender) begin(epoch uint64) {
-	s.end()
-	s.epoch, s.streams, s.results = epoch, map[streamName]*stream{}, make(chan result, window)
-	s.ctx, s.cancel = context.WithCancel(s.service.ctx)
-	if epoch == 0 {
-		return
-	}
-	if err := s.findStreams(); err != nil {
-		s.service.o.Log.Error().Err(err).Uint16("shard", uint16(s.shard.number)).Msg("the outbox cannot be read")
-		s.epoch, s.streams = 0, map[streamName]*stream{} // and again
-	}
-}
-
+// end answers people whose wish nobody carries out any more. After a panic what is under way is not waited for: its writes may be
+// refused, and are tried again.
 func (s *sender) end() {
-	if s.cancel != nil {
-		s.cancel()
-	}
 	for _, st := range s.streams {
 		for _, w := range st.busy {
 			s.refuse(w.asked)
 		}
 	}
+	if s.shard.ctx.Err() == nil { // the next run takes what was asked meanwhile
+		return
+	}
+	s.shard.mu.Lock()
+	s.shard.over = true
+	s.shard.mu.Unlock()
+	s.refuse(s.shard.takeAsked())
 }
 
 func (s *sender) refuse(asked []*ask) {
 	for _, a := range asked {
-		a.done <- failure.Elsewhere(uint16(s.shard.number))
+		a.done <- s.service.ended(s.shard)
 	}
 }
 
+// ended is the answer to whoever wants something of an epoch that is over, or of a service that stops.
+func (s *Service) ended(x *shard) error {
+	if s.o.Store.Epoch(x.number) == x.epoch {
+		return failure.ErrUnavailable
+	}
+	return failure.Elsewhere(uint16(x.number))
+}
+
 func (s *sender) findStreams() error {
+	s.streams = map[streamName]*stream{}
 	var from []byte
 	prefix := key.StreamsPrefix(nil, s.shard.number)
 	for {
@@ -119,7 +121,7 @@ func (s *sender) findStreams() error {
 func (s *sender) stream(name streamName) *stream {
 	st := s.streams[name]
 	if st == nil {
-		st = &stream{name: name, next: never, busy: map[key.ID]*work{}}
+		st = &stream{name: name, next: wait.Never, busy: map[key.ID]*work{}}
 		s.streams[name] = st
 	}
 	return st
@@ -145,7 +147,7 @@ func (s *sender) look() (next int64) {
 			s.carryOut(st, a, nil)
 		}
 	}
-	now, next := s.service.o.Clock(), int64(never)
+	now, next := s.service.o.Clock(), int64(wait.Never)
 	for _, st := range s.streams {
 		if st.next <= now.UnixMilli() && len(st.busy) < window {
 			if err := s.fill(st, now); err != nil {
@@ -162,7 +164,7 @@ func (s *sender) look() (next int64) {
 
 func (s *sender) fill(st *stream, now time.Time) error {
 	var due []key.Delivery
-	st.next = never
+	st.next = wait.Never
 	err := s.service.o.Store.ScanRanges(func(k, _ []byte) error {
 		_, place, when, d, ok := key.ParseAttempt(k)
 		switch {
@@ -221,17 +223,17 @@ func (s *sender) tryFirst(st *stream, id key.ID, now time.Time) error {
 	if row == nil || row.Next.After(now) {
 		return nil
 	}
-	s.start(st, id, nil, func(ctx context.Context, epoch uint64) error {
-		return s.service.try(ctx, s.shard.number, epoch, first, row)
+	s.start(st, id, nil, func(ctx context.Context) error {
+		return s.service.try(ctx, s.shard.number, s.shard.epoch, first, row)
 	})
 	return nil
 }
 
 func (s *sender) carryOut(st *stream, a *ask, others []*ask) {
-	s.start(st, a.key.ID, others, func(_ context.Context, epoch uint64) error {
+	s.start(st, a.key.ID, others, func(context.Context) error {
 		var said error = failure.ErrInternal // NB: of a panic, too
 		defer func() { a.done <- said }()
-		said = s.service.change(s.shard.number, epoch, a)
+		said = s.service.change(s.shard.number, s.shard.epoch, a)
 		if errors.Is(said, failure.ErrNotFound) { // another person was faster
 			return nil
 		}
@@ -239,35 +241,30 @@ func (s *sender) carryOut(st *stream, a *ask, others []*ask) {
 	})
 }
 
-func (s *sender) start(st *stream, id key.ID, asked []*ask, do func(context.Context, uint64) error) {
+func (s *sender) start(st *stream, id key.ID, asked []*ask, do func(context.Context) error) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	st.busy[id] = &work{cancel, asked}
-	all, epoch, results := s.ctx, s.epoch, s.results
-	s.service.running.Go(func() {
+	all, results := s.ctx, s.results
+	s.shard.attempts.Go(func() {
 		defer cancel()
 		var err error
-		if panicked := guard.Try(s.service.o.Log, "attempt of a delivery", func() { err = do(ctx, epoch) }); panicked != nil {
+		if panicked := guard.Try(s.service.o.Log, "attempt of a delivery", func() { err = do(ctx) }); panicked != nil {
 			err = panicked
 		}
 		select {
-		case results <- result{st, id, epoch, err}:
+		case results <- result{st, id, err}:
 		case <-all.Done():
 		}
 	})
 }
 
 func (s *sender) wait(next int64) {
-	var timeout <-chan time.Time
-	if next != never {
-		pause := min(time.UnixMilli(next).Sub(s.service.o.Clock()), lookMax)
-		timer := time.NewTimer(max(pause, 0))
-		defer timer.Stop()
-		timeout = timer.C
-	}
+	at, stop := wait.Until(next, s.service.o.Clock)
+	defer stop()
 	select {
 	case <-s.shard.wake:
-	case <-timeout:
-	case <-s.service.ctx.Done():
+	case <-at:
+	case <-s.shard.ctx.Done():
 	case r := <-s.results:
 		s.done(r)
 		for {
@@ -283,9 +280,6 @@ func (s *sender) wait(next int64) {
 }
 
 func (s *sender) done(r result) {
-	if r.epoch != s.epoch {
-		return
-	}
 	asked := r.stream.busy[r.of].asked
 	delete(r.stream.busy, r.of)
 	now := s.service.o.Clock()

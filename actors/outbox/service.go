@@ -8,15 +8,14 @@ package outbox
 import (
 	"context"
 	"errors"
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
 
-	"troupe/actors/guard"
 	"troupe/actors/internal/semaphore"
+	"troupe/actors/internal/wait"
 	"troupe/persistence"
 	"troupe/persistence/key"
 	"troupe/statemachine"
@@ -27,7 +26,6 @@ const (
 	// window is how many deliveries of one stream of a shard are on their way at once, those that wait for their host
 	// included.
 	window     = 16
-	lookMax    = time.Second // the longest sleep beside an attempt that is pending: the clock may be set meanwhile
 	againAfter = time.Second
 )
 
@@ -86,84 +84,54 @@ type Outcome struct {
 // Service sends what the instances of all shards that are led here send out.
 type Service struct {
 	o       Options
-	shards  []*shard
+	led     []atomic.Pointer[shard]      // by number: in the latest epoch; nil: in none yet
 	inside  *semaphore.Semaphore[string] // places of workflows
-	ctx     context.Context              //nolint:containedctx // of the service's goroutines
-	cancel  context.CancelFunc
-	running sync.WaitGroup
 	metrics metrics
 }
 
 // streamName is what a stream is called: a workflow and a queue.
 type streamName struct{ workflow, queue string }
 
+// shard is what is known of the outbox of one shard in one epoch.
 type shard struct {
-	number key.Shard
-	wake   chan struct{} // has room for one
+	number   key.Shard
+	epoch    uint64
+	ctx      context.Context //nolint:containedctx // of the epoch
+	wake     chan struct{}   // has room for one
+	attempts sync.WaitGroup  // and whatever else is under way
 
 	mu    sync.Mutex
 	begun map[streamName]int64 // the earliest time of what was added since the last look
 	asked []*ask               // what people want
+	over  bool                 // nobody takes asked any more
 }
 
-const never = math.MaxInt64
-
-// New returns a service that sends nothing before Start. Whoever it calls may call it from then on.
+// New returns a service that sends nothing before Begin.
 func New(o Options) *Service {
-	s := &Service{o: o, inside: semaphore.New[string](insidePlaces)}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
-	for sh := range key.Shard(o.Store.Shards()) {
-		x := &shard{number: sh, wake: make(chan struct{}, 1), begun: map[streamName]int64{}}
-		s.shards = append(s.shards, x)
-	}
-	return s
+	return &Service{o: o, led: make([]atomic.Pointer[shard], o.Store.Shards()), inside: semaphore.New[string](insidePlaces)}
 }
 
-// Start begins.
-func (s *Service) Start() {
-	for _, x := range s.shards {
-		s.running.Go(func() {
-			guard.Loop(s.ctx.Done(), s.o.Log, "sender of a shard", func() { (&sender{service: s, shard: x}).run() })
-		})
-	}
-	s.o.Store.FollowLeads(leads{s})
-}
-
-// Stop ends attempts that are under way, and returns when nothing is sent any more.
-func (s *Service) Stop() {
-	s.cancel()
-	s.running.Wait()
+// Begin is that of shard.Background. Attempts end with ctx; they are made again in the next epoch.
+func (s *Service) Begin(ctx context.Context, sh key.Shard, epoch uint64) (run func()) {
+	x := &shard{number: sh, epoch: epoch, ctx: ctx, wake: make(chan struct{}, 1), begun: map[streamName]int64{}}
+	s.led[sh].Store(x)
+	return func() { (&sender{service: s, shard: x}).run() }
 }
 
 // Began says that an instance has sent something out, which is visible, and whose first attempt is due at that very time: rows of
 // later times may have been read before it came.
 func (s *Service) Began(sh key.Shard, workflow, queue string, at time.Time) {
-	x, name, ms := s.shards[sh], streamName{workflow, queue}, at.UnixMilli()
+	x, name, ms := s.led[sh].Load(), streamName{workflow, queue}, at.UnixMilli()
+	if x == nil {
+		return // NB: of a commit that was under way; whoever leads next reads what is there
+	}
 	x.mu.Lock()
 	if before, ok := x.begun[name]; !ok || ms < before {
 		x.begun[name] = ms
 	}
 	x.mu.Unlock()
-	x.rouse()
+	wait.Notify(x.wake)
 }
-
-func (x *shard) rouse() {
-	select {
-	case x.wake <- struct{}{}:
-	default:
-	}
-}
-
-type leads struct{ s *Service }
-
-func (l leads) Led(sh key.Shard, _ uint64) {
-	if int(sh) < len(l.s.shards) {
-		l.s.shards[sh].rouse()
-	}
-}
-
-// Ended implements persistence.LeadershipObserver.
-func (leads) Ended(key.Shard, uint64) {}
 
 var errEnough = errors.New("enough")
 

@@ -12,6 +12,8 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/outbox"
+	"troupe/actors/shard"
+	"troupe/actors/shard/shardtest"
 	"troupe/persistence"
 	"troupe/persistence/clocktest"
 	"troupe/persistence/key"
@@ -22,6 +24,7 @@ import (
 // sendings is a service whose mails are noted.
 type sendings struct {
 	*outbox.Service
+	work  *shardtest.Work
 	store *persistence.Store
 	disk  *storetest.SlowDisk
 	sent  chan string // ids
@@ -73,7 +76,7 @@ func startSendings(t *testing.T) *sendings {
 			done(s.store.Commit(w))
 		},
 	})
-	s.Start()
+	s.work = shardtest.Start(s.store, shard.Background{Name: "outbox", Begin: s.Begin})
 	return s
 }
 
@@ -88,7 +91,7 @@ func (s *sendings) mail(of byte, due time.Time) (committed chan error) {
 
 func (s *sendings) stop(t *testing.T) {
 	t.Helper()
-	s.Stop()
+	s.work.Stop(t)
 	if err := s.store.Close(); err != nil {
 		t.Error(err)
 	}

@@ -391,7 +391,7 @@ func (l *Lists) readable(ctx context.Context, p *identity.Principal, n int, inst
 }
 
 func (in *Incident) hide() {
-	if in.Row != nil && in.Row.Kind != incident.Expression { // whose error is the service's own
+	if in.Row != nil && (in.Row.Kind != incident.Expression || in.Row.Workflow == incident.OfService) { // whose error is the service's own
 		return
 	}
 	in.Error = HiddenReason

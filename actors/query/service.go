@@ -10,7 +10,7 @@ import (
 	"troupe/actors/catalog"
 	"troupe/actors/failure"
 	"troupe/actors/identity"
-	"troupe/actors/internal/rounds"
+	"troupe/actors/internal/wait"
 	"troupe/persistence"
 	"troupe/persistence/key"
 	"troupe/persistence/replica"
@@ -107,7 +107,7 @@ const currentWaitMax = 5 * time.Second
 // Many who ask share the calls.
 type current struct {
 	of     *persistence.Store
-	rounds rounds.Rounds
+	rounds wait.Rounds
 }
 
 // newCurrent returns nil for a store that stands alone: it always is current.

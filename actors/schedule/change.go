@@ -73,16 +73,20 @@ func (s *Service) Change(workflow, schedule string, action Action) error {
 	if sc == nil {
 		return failure.ErrNotFound
 	}
+	sh := s.shardOf(n)
+	x := s.led[sh].Load()
+	if x == nil || x.ctx.Err() != nil {
+		return failure.Elsewhere(uint16(sh))
+	}
 	now := s.o.Clock()
-	s.mu.Lock()
-	e := s.entryLocked(n)
-	l := s.leadLocked(e.shard, now)
+	x.mu.Lock()
+	e := x.entryLocked(n, now)
 	e.users++
-	s.mu.Unlock()
-	defer s.leave(e)
+	x.mu.Unlock()
+	defer x.leave(e)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if err := s.load(e, sc, l, now); err != nil {
+	if err := s.load(e, sc, now); err != nil {
 		return err
 	}
 	if action == Run { // beside those that are due

@@ -20,15 +20,16 @@ const (
 type entry struct {
 	name  name
 	shard key.Shard
-	users int // guarded by Service.mu: who work with it; without any, the service may read and forget it
+	epoch uint64
+	since time.Time // what was due by then was missed; what comes later can only be late
+	users int       // guarded by shard.mu: who work with it; without any, the shard may read and forget it
 
-	mu      sync.Mutex // held while it runs or is changed; guards the rest
-	epoch   uint64     // in which row was read; 0: it must be read
-	since   time.Time  // What was due by then was missed; what comes later can only be late
-	row     *row
-	times   string    // for which next is
-	next    time.Time // zero: never
-	trouble string    // why it was not run at last
+	mu       sync.Mutex // held while it runs or is changed; guards the rest
+	row      *row       // nil: it was not read yet
+	mustRead bool       // and it must be read again
+	times    string     // for which next is
+	next     time.Time  // zero: never
+	trouble  string     // why it was not run at last
 }
 
 func (e *entry) isDue(now time.Time) bool {
@@ -36,12 +37,11 @@ func (e *entry) isDue(now time.Time) bool {
 }
 
 // A schedule that is new, or has other times, has missed nothing before it was noticed.
-func (s *Service) load(e *entry, sc *statemachine.Schedule, l lead, noticed time.Time) error {
-	epoch := s.o.Store.Epoch(e.shard)
-	if epoch == 0 || epoch != l.epoch {
+func (s *Service) load(e *entry, sc *statemachine.Schedule, noticed time.Time) error {
+	if s.o.Store.Epoch(e.shard) != e.epoch {
 		return failure.Elsewhere(uint16(e.shard))
 	}
-	if e.epoch != epoch {
+	if e.row == nil || e.mustRead {
 		stored, err := s.o.Store.Load(key.Schedule(nil, e.shard, e.name.workflow, e.name.schedule))
 		r := &row{}
 		if err == nil {
@@ -50,7 +50,7 @@ func (s *Service) load(e *entry, sc *statemachine.Schedule, l lead, noticed time
 		if err != nil && !errors.Is(err, persistence.ErrNotFound) {
 			return failure.OfStore(err)
 		}
-		e.epoch, e.since, e.row, e.times = epoch, l.since, r, ""
+		e.row, e.mustRead, e.times = r, false, ""
 	}
 	times := timesOf(sc)
 	if e.row.times != times { // from now on it can miss runs: those of other times, or of none, are no missed ones
@@ -85,9 +85,7 @@ func (s *Service) write(e *entry, r *row) error {
 	w := s.o.Store.NewBatchIn(e.shard, e.epoch)
 	w.Set(key.Schedule(nil, e.shard, e.name.workflow, e.name.schedule), r.append(nil))
 	err := failure.OfStore(s.o.Store.Commit(w))
-	if e.row = r; err != nil {
-		e.epoch = 0
-	}
+	e.row, e.mustRead = r, err != nil
 	return err
 }
 
@@ -136,9 +134,9 @@ func (e *entry) firstOf(sc *statemachine.Schedule, zone *time.Location) (at, las
 
 // One that is refused is over, and the list shows why.
 func (s *Service) create(e *entry, sc *statemachine.Schedule, at time.Time, id key.ID, upTo time.Time) (refused, err error) {
-	next, epoch := *e.row, e.epoch
+	next := *e.row
 	next.upTo, next.last, next.lastError = upTo, s.o.Clock(), ""
-	e.epoch = 0 // NB: when it panics, the row must be read
+	e.mustRead = true // NB: when it panics
 	err = s.o.Create(&Creation{
 		Workflow: e.name.workflow, Schedule: sc, ID: id, At: at,
 		Writes: func(w *persistence.Batch) {
@@ -148,7 +146,7 @@ func (s *Service) create(e *entry, sc *statemachine.Schedule, at time.Time, id k
 	if err != nil && mayPass(err) {
 		return nil, err
 	}
-	e.epoch = epoch
+	e.mustRead = false
 	if refused = err; refused != nil {
 		s.o.Log.Warn().Err(err).Str("workflow", e.name.workflow).Str("schedule", e.name.schedule).Time("due", at).Msg("a schedule has created nothing")
 		next.last, next.lastError = e.row.last, failure.Why(err) // of a schedule's own data

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -23,6 +24,7 @@ import (
 	"troupe/actors/guard"
 	"troupe/actors/identity"
 	"troupe/actors/internal/semaphore"
+	"troupe/actors/internal/wait"
 	"troupe/persistence"
 	"troupe/persistence/key"
 	"troupe/statemachine"
@@ -56,174 +58,172 @@ type Creation struct {
 
 // Service runs the schedules of all shards that are led here.
 type Service struct {
-	o       Options
-	ctx     context.Context //nolint:containedctx // of the service's goroutines
-	cancel  context.CancelFunc
-	running sync.WaitGroup
-	pool    *semaphore.Semaphore[identity.UserID] // Workflows share it as users share other semaphores
-	gate    *semaphore.Semaphore[identity.UserID] // gate has one place, for the run that waits for the quota
+	o Options
+	// pool has the places of runs. Workflows share it as users share other semaphores.
+	pool *semaphore.Semaphore[identity.UserID]
+	// gate has one place, for the run that waits for the quota.
+	gate *semaphore.Semaphore[identity.UserID]
+	led  []atomic.Pointer[shard] // by number: in the latest epoch; nil: in none yet
 
-	mu    sync.Mutex
-	known map[name]*entry    // guarded by mu
-	leads map[key.Shard]lead // guarded by mu
+	mu     sync.Mutex
+	placed map[key.Shard][]catalog.Schedule // guarded by mu; all that there were at that time
+	at     time.Time
 
 	zones sync.Map // by their names, *time.Location
 }
 
+// shard is what is known of the schedules of one shard in one epoch.
+type shard struct {
+	*Service
+	number  key.Shard
+	epoch   uint64
+	ctx     context.Context //nolint:containedctx // of the epoch
+	running sync.WaitGroup  // work
+
+	mu    sync.Mutex
+	known map[name]*entry // guarded by mu
+	since time.Time       // guarded by mu; when the epoch was noticed; zero: not yet
+}
+
 type name struct{ workflow, schedule string }
 
-// lead is an epoch of a shard, and when this service saw it first.
-type lead struct {
-	epoch uint64
-	since time.Time
-}
-
-// New returns a service that creates nothing before Start.
+// New returns a service that creates nothing before Begin.
 func New(o Options) *Service {
-	s := &Service{o: o, pool: semaphore.New[identity.UserID](runsMax), gate: semaphore.New[identity.UserID](1), known: map[name]*entry{}, leads: map[key.Shard]lead{}}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
-	return s
-}
-
-// Start begins.
-func (s *Service) Start() { s.running.Go(s.run) }
-
-// Stop returns when nothing is created any more.
-func (s *Service) Stop() {
-	s.cancel()
-	s.running.Wait()
-}
-
-func (s *Service) run() {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-timer.C:
-		case <-s.ctx.Done():
-			return
-		}
-		pause := lookMax
-		_ = guard.Try(s.o.Log, "schedules", func() { pause = s.look() }) // the log has it
-		timer.Reset(pause)
+	return &Service{
+		o: o, pool: semaphore.New[identity.UserID](runsMax), gate: semaphore.New[identity.UserID](1), led: make([]atomic.Pointer[shard], o.Store.Shards()),
 	}
 }
 
-// It reads and writes nothing of the store, so that no schedule waits for another one here.
-func (s *Service) look() time.Duration {
-	pause, now, all := lookMax, s.o.Clock(), s.o.Schedules()
-	seen := make(map[name]bool, len(all))
+// Begin is that of shard.Background.
+func (s *Service) Begin(ctx context.Context, sh key.Shard, epoch uint64) (run func()) {
+	x := &shard{Service: s, number: sh, epoch: epoch, ctx: ctx, known: map[name]*entry{}}
+	s.led[sh].Store(x)
+	return x.run
+}
+
+func (x *shard) run() {
+	for x.ctx.Err() == nil {
+		wait.Sleep(x.ctx, x.look())
+	}
+	x.running.Wait()
+}
+
+// schedules returns those of a shard. All shards look about once a second, and share what they find.
+func (s *Service) schedules(sh key.Shard) []catalog.Schedule {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.placed == nil || time.Since(s.at) >= lookMax/2 {
+		placed := map[key.Shard][]catalog.Schedule{}
+		for _, sc := range s.o.Schedules() {
+			of := s.shardOf(name{sc.Workflow, sc.Name})
+			placed[of] = append(placed[of], sc)
+		}
+		s.placed, s.at = placed, time.Now()
+	}
+	return s.placed[sh]
+}
+
+// It reads and writes nothing of the store, so that no schedule waits for another one here.
+func (x *shard) look() time.Duration {
+	pause, now, all := lookMax, x.o.Clock(), x.schedules(x.number)
+	seen := make(map[name]bool, len(all))
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	for _, sc := range all {
 		n := name{sc.Workflow, sc.Name}
 		seen[n] = true
-		e := s.entryLocked(n)
-		l := s.leadLocked(e.shard, now)
-		switch {
-		case l.epoch == 0 || e.users > 0: // of another node, or at work
-		case e.epoch != l.epoch || e.times != timesOf(sc.Schedule) || e.isDue(now):
+		switch e := x.entryLocked(n, now); {
+		case e.users > 0: // at work
+		case e.row == nil || e.mustRead || e.times != timesOf(sc.Schedule) || e.isDue(now):
 			e.users++
-			s.running.Go(func() {
-				_ = guard.Try(s.o.Log, "runs of a schedule", func() { s.work(e, sc.Schedule, l, now) }) // it is tried again at the next look
+			x.running.Go(func() {
+				_ = guard.Try(x.o.Log, "runs of a schedule", func() { x.work(e, sc.Schedule, now) }) // it is tried again at the next look
 			})
 		case !e.next.IsZero():
 			pause = min(pause, e.next.Sub(now))
 		}
 	}
-	for n, e := range s.known {
+	for n, e := range x.known {
 		if !seen[n] && e.users == 0 {
-			delete(s.known, n)
+			delete(x.known, n)
 		}
 	}
 	return max(pause, time.Millisecond)
 }
 
-func (s *Service) entryLocked(n name) *entry {
-	e := s.known[n]
+// entryLocked returns what is known of a schedule, and notes when the epoch was noticed.
+func (x *shard) entryLocked(n name, now time.Time) *entry {
+	if x.since.IsZero() {
+		x.since = now
+	}
+	e := x.known[n]
 	if e == nil {
-		e = &entry{name: n, shard: s.shardOf(n)}
-		s.known[n] = e
+		e = &entry{name: n, shard: x.number, epoch: x.epoch, since: x.since}
+		x.known[n] = e
 	}
 	return e
 }
 
-func (s *Service) leadLocked(sh key.Shard, now time.Time) lead {
-	l := s.leads[sh]
-	if epoch := s.o.Store.Epoch(sh); l.epoch != epoch {
-		l = lead{epoch, now}
-		s.leads[sh] = l
-	}
-	return l
-}
-
-func (s *Service) leave(e *entry) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (x *shard) leave(e *entry) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	e.users--
 }
 
 // For each it stands in line for the pool again, so that workflows take turns however many schedules each has, and so
 // do the schedules of one.
-func (s *Service) work(e *entry, sc *statemachine.Schedule, l lead, noticed time.Time) {
-	defer s.leave(e)
+func (x *shard) work(e *entry, sc *statemachine.Schedule, noticed time.Time) {
+	defer x.leave(e)
 	workflow := identity.UserID(e.name.workflow)
-	place, gate := s.pool.Slot(workflow), s.gate.Slot(workflow)
+	place, gate := x.pool.Slot(workflow), x.gate.Slot(workflow)
 	defer gate.Release()
 	defer place.Release() // of a panic
-	for more := true; more && place.Acquire(s.ctx) == nil; place.Release() {
-		_ = gate.Acquire(s.ctx) // NB: it is closed while another run waits for the quota, and this one must not be faster
+	for more := true; more && place.Acquire(x.ctx) == nil; place.Release() {
+		_ = gate.Acquire(x.ctx) // NB: it is closed while another run waits for the quota, and this one must not be faster
 		gate.Release()
-		var wait time.Duration
-		more, wait = s.step(e, sc, l, noticed)
-		for waited := false; wait > 0; waited = true {
-			if _ = gate.Acquire(s.ctx); waited {
-				s.sleep(wait)
+		var pause time.Duration
+		more, pause = x.step(e, sc, noticed)
+		for waited := false; pause > 0; waited = true {
+			if _ = gate.Acquire(x.ctx); waited {
+				wait.Sleep(x.ctx, pause)
 			}
-			more, wait = s.step(e, sc, l, noticed)
+			more, pause = x.step(e, sc, noticed)
 		}
 		gate.Release()
 	}
 }
 
-func (s *Service) sleep(d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-s.ctx.Done():
-	}
-}
-
 // step makes one run that is due, and reports whether another one is. When the quota is used up it returns how long to
 // wait.
-func (s *Service) step(e *entry, sc *statemachine.Schedule, l lead, noticed time.Time) (more bool, wait time.Duration) {
-	if s.ctx.Err() != nil {
+func (x *shard) step(e *entry, sc *statemachine.Schedule, noticed time.Time) (more bool, pause time.Duration) {
+	if x.ctx.Err() != nil {
 		return false, 0
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	err := s.load(e, sc, l, noticed)
-	now := s.o.Clock()
+	err := x.load(e, sc, noticed)
+	now := x.o.Clock()
 	if err == nil && e.isDue(now) {
-		err = s.runNext(e, sc, now)
+		err = x.runNext(e, sc, now)
 	}
 	if err != nil {
-		e.epoch = 0 // what is there is read again at the next look
+		e.mustRead = true // at the next look
 	}
-	s.log(e, err)
+	x.log(e, err)
 	if failure.Of(err).Kind == failure.ErrQuota {
 		return true, cmp.Or(failure.Of(err).Wait, lookMax)
 	}
 	return err == nil && e.isDue(now), 0
 }
 
-func (s *Service) log(e *entry, err error) {
-	if err == nil || errors.Is(err, failure.ErrElsewhere) || errors.Is(err, persistence.ErrClosed) || s.ctx.Err() != nil {
+func (x *shard) log(e *entry, err error) {
+	if err == nil || errors.Is(err, failure.ErrElsewhere) || errors.Is(err, persistence.ErrClosed) || x.ctx.Err() != nil {
 		e.trouble = ""
 		return
 	}
 	if text := err.Error(); text != e.trouble {
 		e.trouble = text
-		s.o.Log.Warn().Err(err).Str("workflow", e.name.workflow).Str("schedule", e.name.schedule).Msg("a schedule is not run now, and is tried again")
+		x.o.Log.Warn().Err(err).Str("workflow", e.name.workflow).Str("schedule", e.name.schedule).Msg("a schedule is not run now, and is tried again")
 	}
 }
 

@@ -16,6 +16,8 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/guard"
 	"troupe/actors/schedule"
+	"troupe/actors/shard"
+	"troupe/actors/shard/shardtest"
 	"troupe/persistence"
 	"troupe/persistence/clocktest"
 	"troupe/persistence/storetest"
@@ -25,6 +27,7 @@ import (
 // bench runs schedules whose instances are made by a test. The bubble's clock begins at midnight.
 type bench struct {
 	*schedule.Service
+	work  *shardtest.Work
 	t     testing.TB
 	store *persistence.Store
 	all   []catalog.Schedule
@@ -60,7 +63,7 @@ func testRuns(t *testing.T, test func(b *bench), workflows ...string) {
 		b.begin()
 		clocktest.Advance(time.Second)
 		test(b)
-		b.Stop()
+		b.work.Stop(t)
 		b.must(b.store.Close())
 	})
 }
@@ -75,7 +78,7 @@ func (b *bench) begin() {
 			return b.all
 		},
 	})
-	b.Start()
+	b.work = shardtest.Start(b.store, shard.Background{Name: "schedules", Begin: b.Begin})
 }
 
 func (b *bench) must(err error) {
@@ -209,7 +212,7 @@ func TestWhatIsLateIsNotMissed(t *testing.T) {
 // TestWhatNobodyWasThereForIsMissed, but for the minute before the start.
 func TestWhatNobodyWasThereForIsMissed(t *testing.T) {
 	testRuns(t, func(b *bench) {
-		b.Stop()
+		b.work.Stop(t)
 		clocktest.Advance(10*time.Minute + 30*time.Second)
 		b.begin()
 		clocktest.Advance(time.Second)

@@ -6,6 +6,7 @@ import (
 	"troupe/actors/guard"
 	"troupe/actors/instance"
 	"troupe/actors/internal/breaks"
+	"troupe/actors/internal/wait"
 	"troupe/persistence/key"
 )
 
@@ -53,10 +54,7 @@ func (s *Shards) awakeBytes() int64 {
 // limitMemory has the relief make room when awake instances take too much.
 func (s *Shards) limitMemory() {
 	if s.awakeBytes() > s.o.AwakeBytesMax {
-		select {
-		case s.pressure <- struct{}{}:
-		default:
-		}
+		wait.Notify(s.pressure)
 	}
 }
 

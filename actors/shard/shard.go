@@ -41,9 +41,10 @@ type shard struct {
 	ended atomic.Int64
 	// sending is held by who sends a wake: none comes behind end.
 	sending  sync.RWMutex
-	over     bool // end was called; guarded by sending
-	restarts atomic.Int64
+	over     bool         // end was called; guarded by sending
+	restarts atomic.Int64 // of instances
 	resting  atomic.Int64 // len(rests)
+	workers  []*worker    // written before the actor is started
 
 	// Only the actor touches these:
 	ending  bool
@@ -76,7 +77,8 @@ func (s *Shards) start(sh key.Shard, epoch uint64) *shard {
 	}
 	x.Lead = instance.Lead{Env: s.o.Env, Shard: sh, Epoch: epoch, Round: &s.round, Resized: s.limitMemory, End: x.end}
 	x.name = fmt.Sprintf("shard-%d", sh)
-	x.pid = s.o.System.Spawn(x.name, actors.Props(x.receive, x.supervise), x.about)
+	x.hire()
+	x.pid = s.o.System.Spawn("shard", x.name, x.receive, x.supervise, x.about)
 	return x
 }
 
@@ -117,12 +119,15 @@ func (x *shard) receive(ctx actor.Context) {
 		}
 	}()
 	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		x.begin(ctx)
 	case *wake:
 		x.find(ctx, m)
 	case *actor.Terminated:
 		x.gone(ctx, m.Who)
 	case end:
 		x.ending = true
+		x.endWork()
 		x.awake.Range(func(_ key.ID, a *instance.Activation) bool { a.Evict(); return true })
 	default:
 		return // protoactor's own
@@ -198,6 +203,10 @@ func (x *shard) spawn(ctx actor.Context, w *wake) (*instance.Activation, error) 
 
 // gone removes a child that has ended.
 func (x *shard) gone(ctx actor.Context, who *actor.PID) {
+	if x.worker(who) != nil {
+		x.of.working.Done()
+		return
+	}
 	id, ok := x.child(who)
 	if !ok {
 		return
@@ -219,10 +228,16 @@ func (x *shard) child(who *actor.PID) (key.ID, bool) {
 }
 
 // supervise is the rule for a child that has panicked. Its caller has its answer already. It is restarted, with what the store has; one
-// that panics again and again is restarted too, so that all who wait are answered, and then rests, with an incident.
+// that panics again and again is restarted too, so that all who wait are answered, and then rests, with an incident. Background work
+// pauses before it goes on.
 func (x *shard) supervise(children actor.Supervisor, who *actor.PID, failed *actor.RestartStatistics, reason, message any) {
-	x.restarts.Add(1)
 	x.of.restarts.Add(1)
+	if w := x.worker(who); w != nil {
+		w.failed(reason)
+		children.RestartChildren(who)
+		return
+	}
+	x.restarts.Add(1)
 	failed.Fail()
 	if id, ok := x.child(who); ok && failed.NumberOfFailures(panicsWindow) > panicsMax {
 		if a, ok := x.awake.Load(id); ok {
@@ -247,10 +262,24 @@ func (x *shard) rest(a *instance.Activation, reason any, event string) {
 	a.Evict()
 }
 
-// about describes the actor and its children.
-func (x *shard) about() []string {
-	return []string{
-		fmt.Sprintf("epoch %d, restarts %d, resting %d", x.Epoch, x.restarts.Load(), x.resting.Load()),
-		fmt.Sprintf("instances: %d", x.awake.Size()),
+// about says more of the actor, and what its children are.
+func (x *shard) about(b *actors.Branch) {
+	of := uint16(x.Shard)
+	b.Shard = &of
+	if x.IsStale() {
+		b.State = "ending"
+	}
+	awake := actors.Branch{Kind: "instances", Name: "instances", Shard: &of, State: actors.Running, Restarts: x.restarts.Load()}
+	if n := x.resting.Load(); n > 0 {
+		awake.State = fmt.Sprintf("%d resting", n)
+	}
+	x.awake.Range(func(_ key.ID, a *instance.Activation) bool {
+		awake.Count++
+		awake.Mailbox += a.Calls()
+		return true
+	})
+	b.Children = append(b.Children, awake)
+	for _, w := range x.workers {
+		b.Children = append(b.Children, w.about())
 	}
 }

@@ -1,9 +1,10 @@
 // Package shard has one actor for each shard that this node leads. Its life is the epoch, and the instances that are
-// awake are its children.
+// awake are its children, beside whatever works in the background for the shard.
 //
 //	Find ──► the shard's actor of now ──► activation ──► the instance's mailbox
 //	              │ spawns, watches, restarts, ends
-//	              └─ instances, by their ids
+//	              ├─ instances, by their ids
+//	              └─ background work: timers, what leaves, schedules
 //
 // An event finds its instance in a table and passes no mailbox but the instance's. The package knows no request: what callers may
 // ask, and who they are, is above it, and what an instance does is in package instance.
@@ -38,6 +39,8 @@ type Options struct {
 	ReplyWaitMax, IdleAfter time.Duration
 	// AwakeBytesMax is about how much memory awake instances may take.
 	AwakeBytesMax int64
+	// Background is what works for each shard while it is led.
+	Background []Background
 }
 
 // Shards are those that this node leads. Its methods are safe for concurrent use.
@@ -49,6 +52,7 @@ type Shards struct {
 	swept      context.Context         //nolint:containedctx // of the relief and the sweep
 	stopSweeps context.CancelFunc
 	loops      sync.WaitGroup                // the relief
+	working    sync.WaitGroup                // background work
 	tick       atomic.Pointer[chan struct{}] // closed and replaced once a second
 	round      atomic.Int64                  // sweeps since the start
 	// pressure has an entry when awake instances take too much.
@@ -58,21 +62,25 @@ type Shards struct {
 	awake, woken, refused, restarts, rests atomic.Int64
 }
 
-// Start begins to lead what the store says that this node leads.
-func Start(o Options) *Shards {
+// New returns shards of which none is led before Start, or the first call that needs it.
+func New(o Options) *Shards {
 	s := &Shards{
-		o: o, props: actors.Props(instance.Receive, nil),
+		o: o, props: actors.Props(instance.Receive),
 		led: make([]atomic.Pointer[shard], o.Store.Shards()), pressure: make(chan struct{}, 1),
 	}
 	first := make(chan struct{})
 	s.tick.Store(&first)
 	s.swept, s.stopSweeps = context.WithCancel(context.Background())
+	return s
+}
+
+// Start begins to lead what the store says that this node leads. Stop must be called.
+func (s *Shards) Start() {
 	s.loops.Go(s.relieveLoop)
-	for sh := range key.Shard(o.Store.Shards()) {
+	for sh := range key.Shard(s.o.Store.Shards()) {
 		_, _ = s.lead(sh) // of another node
 	}
-	o.Store.FollowLeads(leads{s})
-	return s
+	s.o.Store.FollowLeads(leads{s})
 }
 
 // leads is told which shards this node leads.
@@ -319,6 +327,18 @@ func (s *Shards) Round() int64 { return s.round.Load() }
 
 // Refuse has new calls answered with failure.ErrUnavailable.
 func (s *Shards) Refuse() { s.stopping.Store(true) }
+
+// StopBackground returns when nothing happens by itself any more. Refuse comes before.
+func (s *Shards) StopBackground() {
+	s.mu.Lock() // NB: nobody begins to lead a shard any more
+	for k := range s.led {
+		if x := s.led[k].Load(); x != nil {
+			x.endWork()
+		}
+	}
+	s.mu.Unlock()
+	s.working.Wait()
+}
 
 // Stop waits until every call is answered that was admitted, or ctx ends, and ends all actors. also reports what else is
 // waited for, "" for nothing.

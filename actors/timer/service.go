@@ -3,7 +3,7 @@
 // for them, so that callers have room; it remembers only those whose event could not be handled. No timer fires before
 // its deadline, and none twice: the row goes in the commit of the event. After a start, overdue ones fire in the order
 // of their deadlines. Call Began when a timer's row is visible; Fire calls done when the row is gone, or says why not;
-// Stop before the store is closed.
+// Begin's work ends before the store is closed.
 package timer
 
 import (
@@ -20,8 +20,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors/failure"
-	"troupe/actors/guard"
 	"troupe/actors/internal/instanceid"
+	"troupe/actors/internal/wait"
 	"troupe/persistence"
 	"troupe/persistence/key"
 	"troupe/statemachine"
@@ -30,8 +30,7 @@ import (
 )
 
 const (
-	together = 32          // All shards together leave most of a router's room to callers
-	lookMax  = time.Second // the longest sleep beside a timer that is pending: the clock may be set meanwhile
+	together = 32 // All shards together leave most of a router's room to callers
 	// A timer whose event cannot be taken now is tried again after againMin, and at last every againMax.
 	againMin = 50 * time.Millisecond
 	againMax = 10 * time.Second
@@ -59,55 +58,40 @@ type Row struct {
 // Service lets the timers of all shards that are led here come.
 type Service struct {
 	o       Options
-	shards  []*shard
-	ctx     context.Context //nolint:containedctx // of the service's goroutines
-	cancel  context.CancelFunc
-	running sync.WaitGroup
+	led     []atomic.Pointer[shard] // by number: in the latest epoch; nil: in none yet
 	metrics metrics
 }
 
+// shard is what is known of the timers of one shard in one epoch.
 type shard struct {
 	number key.Shard
-	// begun is the earliest deadline of those that have begun since the last look, and until that for which its
-	// goroutine sleeps: who begins an earlier one wakes it.
+	ctx    context.Context //nolint:containedctx // of the epoch
+	// begun is the earliest deadline of those that have begun since the last look, and until that for which
+	// its goroutine sleeps: who begins an earlier one wakes it. Both in Unix milliseconds.
 	begun, until atomic.Int64
 	wake         chan struct{} // has room for one
 }
 
-const never = math.MaxInt64
-
-// New returns a service that nothing comes from before Start. Whoever it calls may call it from then on.
+// New returns a service that nothing comes from before Begin.
 func New(o Options) *Service {
-	s := &Service{o: o}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
-	for sh := range key.Shard(o.Store.Shards()) {
-		x := &shard{number: sh, wake: make(chan struct{}, 1)}
-		x.begun.Store(never)
-		x.until.Store(never)
-		s.shards = append(s.shards, x)
-	}
-	return s
+	return &Service{o: o, led: make([]atomic.Pointer[shard], o.Store.Shards())}
 }
 
-// Start begins.
-func (s *Service) Start() {
-	for _, x := range s.shards {
-		s.running.Go(func() {
-			guard.Loop(s.ctx.Done(), s.o.Log, "timers of a shard", func() { s.run(x) })
-		})
-	}
-	s.o.Store.FollowLeads(leads{s})
-}
-
-// Stop returns when nothing comes any more.
-func (s *Service) Stop() {
-	s.cancel()
-	s.running.Wait()
+// Begin is that of shard.Background.
+func (s *Service) Begin(ctx context.Context, sh key.Shard, _ uint64) (run func()) {
+	x := &shard{number: sh, ctx: ctx, wake: make(chan struct{}, 1)}
+	x.begun.Store(wait.Never)
+	x.until.Store(wait.Never)
+	s.led[sh].Store(x)
+	return func() { s.run(x) }
 }
 
 // Began says that a timer has begun in a shard, and is visible there.
 func (s *Service) Began(sh key.Shard, due time.Time) {
-	x, ms := s.shards[sh], due.UnixMilli()
+	x, ms := s.led[sh].Load(), due.UnixMilli()
+	if x == nil {
+		return // NB: of a commit that was under way; whoever leads next reads what is there from the beginning
+	}
 	for {
 		before := x.begun.Load()
 		if ms >= before || x.begun.CompareAndSwap(before, ms) {
@@ -115,41 +99,15 @@ func (s *Service) Began(sh key.Shard, due time.Time) {
 		}
 	}
 	if ms < x.until.Load() {
-		x.rouse()
+		wait.Notify(x.wake)
 	}
 }
 
-func (x *shard) rouse() {
-	select {
-	case x.wake <- struct{}{}:
-	default:
-	}
-}
-
-type leads struct{ s *Service }
-
-func (l leads) Led(sh key.Shard, _ uint64) {
-	if int(sh) < len(l.s.shards) {
-		l.s.shards[sh].rouse()
-	}
-}
-
-// Ended implements persistence.LeadershipObserver.
-func (leads) Ended(key.Shard, uint64) {}
-
+// run is the goroutine of a shard. What is there is read from the beginning, once.
 func (s *Service) run(x *shard) {
-	at := &place{}
-	for s.ctx.Err() == nil {
-		epoch := s.o.Store.Epoch(x.number)
-		if epoch == 0 {
-			x.begun.Store(never) // NB: of commits that were under way; whoever leads next reads what is there from the beginning
-			s.sleep(x, never)
-			continue
-		}
-		if at.epoch != epoch { // what is there is read from the beginning, once
-			*at = place{epoch: epoch, later: map[Row]*later{}}
-		}
-		if begun := x.begun.Swap(never); begun < at.due() {
+	at := &place{later: map[Row]*later{}}
+	for x.ctx.Err() == nil {
+		if begun := x.begun.Swap(wait.Never); begun < at.due() {
 			at.from = key.TimePlace(begun)
 		}
 		rows, next, err := s.due(x, at)
@@ -159,34 +117,28 @@ func (s *Service) run(x *shard) {
 				s.o.Log.Error().Err(err).Uint16("shard", uint16(x.number)).Msg("timers cannot be read")
 			}
 			s.sleep(x, s.o.Clock().Add(againMax).UnixMilli())
-		case len(rows) > 0:
-			s.fire(at, rows)
-		default:
+		case len(rows) == 0:
 			s.sleep(x, min(next, at.nextTry()))
+		case !s.fire(at, rows): // another node has them
+			at = &place{later: map[Row]*later{}}
+			s.sleep(x, s.o.Clock().Add(againMax).UnixMilli())
 		}
 	}
 }
 
+// sleep waits for a deadline, for who begins an earlier one, or for the end of the epoch.
 func (s *Service) sleep(x *shard, until int64) {
 	x.until.Store(until)
-	defer x.until.Store(never)
+	defer x.until.Store(wait.Never)
 	if x.begun.Load() < until { // NB: begun after the look, and before until could be seen
 		return
 	}
-	var timeout <-chan time.Time
-	if until != never {
-		wait := min(time.UnixMilli(until).Sub(s.o.Clock()), lookMax)
-		if wait <= 0 {
-			return
-		}
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
-		timeout = timer.C
-	}
+	at, stop := wait.Until(until, s.o.Clock)
+	defer stop()
 	select {
 	case <-x.wake:
-	case <-timeout:
-	case <-s.ctx.Done():
+	case <-at:
+	case <-x.ctx.Done():
 	}
 }
 
@@ -195,7 +147,7 @@ var errEnough = errors.New("enough")
 // due returns timers that are due, the earliest first, and where none is, the next deadline.
 func (s *Service) due(x *shard, at *place) (rows []Row, next int64, err error) {
 	now := s.o.Clock()
-	next = never
+	next = wait.Never
 	for row, l := range at.later {
 		if len(rows) < together && !l.next.After(now) {
 			rows = append(rows, row)
@@ -232,7 +184,8 @@ func (s *Service) due(x *shard, at *place) (rows []Row, next int64, err error) {
 	return rows, next, err
 }
 
-func (s *Service) fire(at *place, rows []Row) {
+// fire waits until it is known what became of the rows. It is false when another node has them.
+func (s *Service) fire(at *place, rows []Row) bool {
 	results := make([]error, len(rows))
 	var all sync.WaitGroup
 	all.Add(len(rows))
@@ -251,8 +204,7 @@ func (s *Service) fire(at *place, rows []Row) {
 			s.metrics.fired.Add(1)
 			s.metrics.late.Store(now.Sub(row.Due).Milliseconds())
 		case errors.Is(err, failure.ErrElsewhere):
-			at.epoch = 0 // another node has them
-			return
+			return false
 		default:
 			s.metrics.again.Add(1)
 			if at.again(row, now) {
@@ -260,10 +212,10 @@ func (s *Service) fire(at *place, rows []Row) {
 			}
 		}
 	}
+	return true
 }
 
 type place struct {
-	epoch uint64
 	from  []byte // of the row that comes next, behind the prefix
 	later map[Row]*later
 }
@@ -295,7 +247,7 @@ func (p *place) again(row Row, now time.Time) (seldom bool) {
 }
 
 func (p *place) nextTry() int64 {
-	next := int64(never)
+	next := int64(wait.Never)
 	for _, l := range p.later {
 		next = min(next, l.next.UnixMilli()+1)
 	}

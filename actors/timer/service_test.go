@@ -7,6 +7,8 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"troupe/actors/shard"
+	"troupe/actors/shard/shardtest"
 	"troupe/actors/timer"
 	"troupe/persistence"
 	"troupe/persistence/storetest"
@@ -21,10 +23,10 @@ func TestAShardThatIsNotLedRests(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := timer.New(timer.Options{Store: store, Clock: time.Now, Fire: func(timer.Row, func(error)) { t.Error("a timer came") }, Log: zerolog.Nop()})
-		s.Start()
+		work := shardtest.Start(store, shard.Background{Name: "timers", Begin: s.Begin})
 		s.Began(0, time.Now())
 		synctest.Wait()
-		s.Stop()
+		work.Stop(t)
 		if err := store.Close(); err != nil {
 			t.Error(err)
 		}

@@ -33,22 +33,13 @@ func (r *Router) makeInternal() {
 	r.schedules = schedule.New(schedule.Options{Store: r.o.Store, Clock: r.o.Clock, Schedules: r.o.Catalog.Schedules, Create: r.createScheduled, Log: r.o.Log})
 }
 
-// startInternal starts it.
-func (r *Router) startInternal() {
-	r.env.Timers.Start()
+// background is what works for each shard that is led here.
+func (r *Router) background() []shard.Background {
+	works := []shard.Background{{Name: "timers", Begin: r.env.Timers.Begin}, {Name: "schedules", Begin: r.schedules.Begin}}
 	if r.env.Outbox != nil {
-		r.env.Outbox.Start()
+		works = append(works, shard.Background{Name: "outbox", Begin: r.env.Outbox.Begin})
 	}
-	r.schedules.Start()
-}
-
-// stopInternal returns when nothing comes by itself any more.
-func (r *Router) stopInternal() {
-	r.schedules.Stop()
-	r.env.Timers.Stop()
-	if r.env.Outbox != nil {
-		r.env.Outbox.Stop()
-	}
+	return works
 }
 
 // tell gives an instance the event of an outcome.

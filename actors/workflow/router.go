@@ -79,8 +79,9 @@ func Start(o Options) (*Router, error) {
 	}
 	r.makeServices()
 	r.makeInternal()
-	r.shards = shard.Start(shard.Options{
+	r.shards = shard.New(shard.Options{
 		Env: r.env, InFlightMax: o.InFlightMax, ReplyWaitMax: o.ReplyWaitMax, IdleAfter: o.IdleAfter, AwakeBytesMax: o.AwakeBytesMax,
+		Background: r.background(),
 	})
 	building, endBuilding := context.WithCancel(context.Background())
 	r.endBuilding = endBuilding
@@ -92,7 +93,7 @@ func Start(o Options) (*Router, error) {
 		guard.Loop(building.Done(), r.o.Log, "index builder", func() { r.o.Catalog.BuildIndexes(building, r) })
 	})
 	r.env.Incidents.Start()
-	r.startInternal()
+	r.shards.Start()
 	return r, nil
 }
 
@@ -120,7 +121,7 @@ func (r *Router) makeServices() {
 func (r *Router) Stop(ctx context.Context) error {
 	r.shards.Refuse()
 	r.endBuilding()
-	r.stopInternal()
+	r.shards.StopBackground()
 	r.StopWatching()
 	r.queries.Stop()
 	err := r.shards.Stop(ctx, func() string {

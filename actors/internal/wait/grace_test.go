@@ -1,4 +1,4 @@
-package grace
+package wait
 
 import (
 	"sync"

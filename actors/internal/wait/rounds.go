@@ -1,6 +1,4 @@
-// Package rounds shares calls whose answer says something of a moment after they began: one goes on at a time, and
-// those who come meanwhile share the next one.
-package rounds
+package wait
 
 import (
 	"context"
@@ -14,7 +12,8 @@ var (
 	ErrNoAnswer = errors.New("no answer in time") // the answer did not come in time
 )
 
-// Rounds are the calls of Ask. Its fields are set before the first Await, and not changed.
+// Rounds shares calls whose answer says something of a moment after they began: one goes on at a time, and those who
+// come meanwhile share the next one. Its fields are set before the first Await, and not changed.
 type Rounds struct {
 	Ask        func(context.Context) error
 	Context    context.Context //nolint:containedctx // of the goroutine that calls

@@ -1,7 +1,4 @@
-// Package grace waits for the readers of a value that was replaced. A writer replaces the pointer and calls Wait, which
-// returns when every reader that entered before has left. A reader never waits, so it may do I/O before it leaves:
-// behind a writer that waits for a lock, new readers would queue up.
-package grace
+package wait
 
 import (
 	"sync"
@@ -10,7 +7,11 @@ import (
 
 const slots = 16
 
-// Period counts readers. The zero value is ready. Its methods are safe for concurrent use.
+// Period waits for the readers of a value that was replaced. A reader enters, loads a pointer, works with what it
+// found, and leaves. A writer replaces the pointer and calls Wait, which returns when every reader that entered before
+// has left. A reader never waits, not even while a writer does, so it may do I/O before it leaves. That is what a lock
+// cannot give: behind a writer that waits for a lock, new readers queue up. The zero value is ready. Its methods are
+// safe for concurrent use.
 type Period struct {
 	// Its readers are counted in readers[epoch%2]; the other row belongs to the epoch before and is zero when no Wait
 	// is on its way.
