@@ -101,6 +101,13 @@ func (c *Client) Check(ctx context.Context) (faults, warnings document.Faults, e
 	return faultsFromWire(answer.Faults), faultsFromWire(answer.Warnings), nil
 }
 
+// Actors returns the tree of the server's actors, as JSON.
+func (c *Client) Actors(ctx context.Context) ([]byte, error) {
+	var answer json.RawMessage
+	err := c.call(ctx, http.MethodGet, pathActors, nil, &answer)
+	return answer, err
+}
+
 // Publish makes a packed home what is in use in the cluster; dryRun only checks it. The
 // error is document.Faults when the home has some; then nothing was changed.
 func (c *Client) Publish(ctx context.Context, archive []byte, dryRun bool) (api.PublishedHome, error) {

@@ -46,6 +46,8 @@ type Options struct {
 	// Check returns the faults for which the server would refuse the definitions in its
 	// home now, and what else it says of them. Nil: there are none.
 	Check func() (faults, warnings document.Faults, err error)
+	// Actors returns the tree of the actors of this process, to be encoded as JSON. Nil: there is none.
+	Actors func() any
 	// Homes publishes homes. Nil: the server stands alone, and what asks for it is failure.ErrConflict.
 	Homes Homes
 	// Cluster is the node that the server is. Nil: the server stands alone.
@@ -140,6 +142,9 @@ func (s *Server) routes(passes bool) http.Handler {
 	}
 	handle("PUT "+pathPassword, s.setPassword)
 	handle("GET "+pathFaults, s.check)
+	if s.options.Actors != nil {
+		handle("GET "+pathActors, func(*http.Request) (any, error) { return s.options.Actors(), nil })
+	}
 	handleUpTo(home.MaxPackedBytes, "PUT "+pathHome, s.publish)
 	s.clusterRoutes(handle)
 	if s.options.Operator != nil {

@@ -19,6 +19,7 @@ import (
 //	PUT    /v1/password               passwordRequest  → emptyReply
 //	GET    /v1/faults                                  → faultList
 //	PUT    /v1/home[?dryRun=true]     a tar archive    → publishReply
+//	GET    /v1/actors                                  → actors.Branch
 //	GET    /v1/cluster                                 → cluster.Status
 //	POST   /v1/cluster/invite         inviteRequest    → inviteReply
 //	DELETE /v1/cluster/nodes/{id}[?lost=true]          → emptyReply
@@ -28,6 +29,7 @@ const (
 	pathPassword = "/v1/password"
 	pathFaults   = "/v1/faults"
 	pathHome     = "/v1/home"
+	pathActors   = "/v1/actors"
 	pathCluster  = "/v1/cluster"
 	pathInvite   = pathCluster + "/invite"
 	pathNodes    = pathCluster + "/nodes"

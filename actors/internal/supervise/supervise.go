@@ -1,12 +1,6 @@
-// Package supervise runs requests in actors of their own, under a supervisor.
-//
-//	Do ──► supervisor ──spawns──► worker ──► the work ──► Do returns
-//	 │        actor                actor, one for each request
-//	 └─ waits for a worker for the user, before the mailbox
-//
-// The supervisor never waits, and knows which workers there are; a worker lives
-// as long as its request and may wait for whatever the request needs. A panic
-// costs only the request in which it happens.
+// Package supervise runs requests in actors of their own, below a supervisor that System.Tree shows. The supervisor never
+// waits; a worker lives as long as its request and may wait for whatever that needs. Callers wait for a worker before the mailbox.
+// A panic costs only the request in which it happens: its caller is answered, and the supervisor ends the worker.
 package supervise
 
 import (
@@ -83,7 +77,9 @@ func Start(o Options) *Supervisor {
 	}
 	s := &Supervisor{o: o, workers: semaphore.NewReserving[identity.UserID](o.WorkersMax)}
 	s.waiting, s.endWaiting = context.WithCancel(context.Background())
-	s.pid = o.System.Root().Spawn(actor.PropsFromFunc(s.receive))
+	s.pid = o.System.Spawn("supervisor", o.Name, s.receive, end, func(b *actors.Branch) {
+		b.Children = []actors.Branch{{Kind: "workers", Name: "workers", State: actors.Running, Count: int(s.open.Load()), Restarts: s.panics.Load()}}
+	})
 	return s
 }
 
@@ -150,27 +146,29 @@ func (s *Supervisor) receive(ctx actor.Context) {
 	ctx.Send(ctx.Spawn(actor.PropsFromFunc(s.workOnce)), t)
 }
 
-// workOnce is a worker actor.
+// workOnce is a worker actor. Its mailbox is protoactor's own, so that the work has a goroutine.
 func (s *Supervisor) workOnce(ctx actor.Context) {
 	t, ok := ctx.Message().(*task)
 	if !ok {
 		return
 	}
-	ctx.Stop(ctx.Self()) // after this message
-	t.done <- s.run(t)
-}
-
-// run does the work and survives it.
-func (s *Supervisor) run(t *task) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.panics.Add(1)
 			s.o.Log.Error().Str("supervisor", s.o.Name).Str("request", t.name).
 				Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).Msg("request panicked")
-			err = ErrPanicked
+			t.done <- ErrPanicked
+			panic(p)
 		}
 	}()
-	return t.work(t.ctx)
+	err := t.work(t.ctx)
+	ctx.Stop(ctx.Self()) // after this message
+	t.done <- err
+}
+
+// end is the supervisor's rule for a worker that has panicked.
+func end(workers actor.Supervisor, who *actor.PID, _ *actor.RestartStatistics, _, _ any) {
+	workers.StopChildren(who)
 }
 
 // Stop refuses new requests, waits until the open ones are answered or ctx ends,

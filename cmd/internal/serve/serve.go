@@ -320,7 +320,7 @@ func (s *service) run() (err error) {
 func (s *service) takeCommands() (err error) {
 	commands := admin.Options{
 		Path: filepath.Join(s.config.Home, homedir.AdminSocket), Identities: s.identities, Check: s.checkDefinitions,
-		Operator: s.gateway.OperatorHandler(), Log: s.log,
+		Operator: s.gateway.OperatorHandler(), Actors: func() any { return s.system.Tree() }, Log: s.log,
 	}
 	if s.published != nil { // NB: a nil pointer in the interface would not be nil
 		commands.Homes = homes{s}

@@ -1,0 +1,75 @@
+package operate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"troupe/actors"
+	"troupe/cmd/internal/cli"
+	"troupe/cmd/internal/config"
+	"troupe/cmd/internal/homedir"
+	"troupe/gateway/admin"
+)
+
+func newActors() *cobra.Command {
+	c := config.New()
+	cmd := &cobra.Command{
+		Use:   "actors",
+		Short: "Show the actors of the server that runs on a home, as a tree",
+		Long: "Show the actors of the server that runs on a home, as a tree. Instances and workers are counted. Of them, MAILBOX is\n" +
+			"how many calls are not answered yet; of the others, how many messages wait.",
+		Example: "  troupe actors --home ./troupe-home\n  troupe actors -o json",
+		Args:    cobra.NoArgs,
+	}
+	cmd.Flags().AddFlag(c.Flags.Lookup("home"))
+	o := cli.AddOutput(cmd, cli.FormTable, cli.FormJSON, cli.FormYAML)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := c.LoadQuiet(); err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), cli.CommandTimeMax)
+		defer cancel()
+		server, err := homedir.Dial(ctx, c.Home)
+		if errors.Is(err, admin.ErrNoServer) {
+			return fmt.Errorf("no server is running on %s: start it with `troupe serve --home %s`", c.Home, c.Home)
+		}
+		var text []byte
+		if err == nil {
+			text, err = server.Actors(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		if o.Form != cli.FormTable {
+			return o.Document(text)
+		}
+		var root actors.Branch
+		if err := json.Unmarshal(text, &root); err != nil {
+			return err
+		}
+		return o.Table(rowsOf([][]string{{"ACTOR", "KIND", "SHARD", "STATE", "COUNT", "MAILBOX", "RESTARTS"}}, &root, 0))
+	}
+	return cmd
+}
+
+// rowsOf appends an actor and what is below it.
+func rowsOf(rows [][]string, b *actors.Branch, depth int) [][]string {
+	shard := ""
+	if b.Shard != nil {
+		shard = strconv.Itoa(int(*b.Shard))
+	}
+	rows = append(rows, []string{
+		strings.Repeat("  ", depth) + b.Name, b.Kind, shard, b.State,
+		strconv.Itoa(b.Count), strconv.Itoa(b.Mailbox), strconv.FormatInt(b.Restarts, 10),
+	})
+	for k := range b.Children {
+		rows = rowsOf(rows, &b.Children[k], depth+1)
+	}
+	return rows
+}
