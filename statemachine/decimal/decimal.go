@@ -4,8 +4,6 @@ import (
 	"math"
 	"math/big"
 	"math/bits"
-	"strconv"
-	"sync"
 )
 
 // Add returns a + b.
@@ -13,8 +11,12 @@ func Add(a, b float64) float64 {
 	if !ordinary(a, b) {
 		return a + b
 	}
-	if sum, ok := numberOf(a).plus(numberOf(b)); ok {
+	x, y := numberOf(a), numberOf(b)
+	if sum, ok := x.plus(y); ok {
 		return sum.float()
+	}
+	if c, d, exponent, ok := aligned(x, y); ok && c.Add(c, d).CmpAbs(tooWide) < 0 {
+		return read(c.Append(nil, 10), exponent)
 	}
 	return a + b // the larger one: the other is less than a part of its last digit
 }
@@ -28,9 +30,14 @@ func Mul(a, b float64) float64 {
 		return a * b
 	}
 	x, y := numberOf(a), numberOf(b)
-	product := number{negative: x.negative != y.negative, exponent: x.exponent + y.exponent}
-	product.high, product.low = bits.Mul64(x.low, y.low)
-	return product.float()
+	high, low := bits.Mul64(x.low, y.low)
+	if high == 0 {
+		return number{x.negative != y.negative, low, x.exponent + y.exponent}.float()
+	}
+	c := new(big.Int).SetUint64(high)
+	c.Lsh(c, 64).Or(c, new(big.Int).SetUint64(low))
+	var room [64]byte
+	return math.Copysign(read(c.Append(room[:0], 10), x.exponent+y.exponent), a*b)
 }
 
 // Div returns a / b. The quotient is rounded to 17 digits, half to even, on its way.
@@ -40,14 +47,13 @@ func Div(a, b float64) float64 {
 	}
 	x, y := numberOf(a), numberOf(b)
 	// x becomes so long that the quotient has 18 or 19 digits, which fit 64 bits.
-	longer, _ := x.lowered(x.exponent - (quotientDigits + 1 + digits(y.low) - digits(x.low)))
-	quotient, rest := bits.Div64(longer.high, longer.low, y.low)
-	q := number{negative: x.negative != y.negative, low: quotient, exponent: longer.exponent - y.exponent}
-	return q.cut(rest != 0).float()
+	longer := quotientDigits + 1 + digits(y.low) - digits(x.low)
+	high, low := bits.Mul64(x.low*powers[max(longer-19, 0)], powers[min(longer, 19)])
+	quotient, rest := bits.Div64(high, low, y.low)
+	return number{x.negative != y.negative, quotient, x.exponent - longer - y.exponent}.cut(rest != 0).float()
 }
 
-// cut rounds n, of one word and at least 18 digits, to 17 digits, half to even. more
-// tells that further digits follow that are not all 0.
+// cut rounds n, of at least 18 digits, to 17 digits, half to even. more tells that further digits follow that are not all 0.
 func (n number) cut(more bool) number {
 	away := digits(n.low) - quotientDigits
 	rest, half := n.low%powers[away], powers[away]/2
@@ -64,21 +70,19 @@ func Mod(a, b float64) float64 {
 	if !ordinary(a, b) {
 		return math.Mod(a, b)
 	}
-	x, y := numberOf(a), numberOf(b)
-	exponent := min(x.exponent, y.exponent)
-	x, ok1 := x.lowered(exponent)
-	y, ok2 := y.lowered(exponent)
-	if !ok1 || !ok2 {
+	n, m := numberOf(a), numberOf(b)
+	exponent := min(n.exponent, m.exponent)
+	x, ok1 := n.lowered(exponent)
+	y, ok2 := m.lowered(exponent)
+	if ok1 && ok2 {
+		x.low %= y.low
+		return x.float()
+	}
+	c, d, exponent, ok := aligned(n, m)
+	if !ok {
 		return math.Mod(a, b)
 	}
-	if x.high == 0 && y.high == 0 {
-		x.low %= y.low
-	} else {
-		rest := new(big.Int).Rem(x.whole(), y.whole())
-		x.low = rest.Uint64()
-		x.high = rest.Rsh(rest, 64).Uint64()
-	}
-	return x.float()
+	return math.Copysign(read(c.Rem(c, d).Append(nil, 10), exponent), a)
 }
 
 // Sqrt returns the root of a, NaN when a is negative. It is rounded to 17 digits on its way, as a quotient is.
@@ -92,11 +96,10 @@ func Sqrt(a float64) float64 {
 	if (x.exponent-longer)%2 != 0 {
 		longer--
 	}
-	x, _ = x.lowered(x.exponent - longer)
-	square := x.whole()
+	square := x.whole(x.exponent - longer)
 	root := new(big.Int).Sqrt(square)
 	exact := new(big.Int).Mul(root, root).Cmp(square) == 0
-	return number{low: root.Uint64(), exponent: x.exponent / 2}.cut(!exact).float()
+	return number{low: root.Uint64(), exponent: (x.exponent - longer) / 2}.cut(!exact).float()
 }
 
 // ordinary reports whether both numbers are finite and not zero. float64 is right about the others.
@@ -107,8 +110,8 @@ func ordinary(a, b float64) bool {
 // Total adds up numbers. The zero Total is 0.
 type Total struct {
 	sum number
-	// wide is the coefficient in place of sum's, once that has too many digits. It
-	// ends with some 700: no two doubles lie farther apart.
+	// wide is the coefficient in place of sum's, once that does not fit any more. It ends with some 700 digits: no two
+	// doubles lie farther apart.
 	wide *big.Int
 	// odd is the sum of what is not finite.
 	odd float64
@@ -126,17 +129,16 @@ func (t *Total) Add(f float64) {
 			t.sum = sum
 			return
 		}
-		t.wide = t.sum.signed()
+		t.wide = t.sum.whole(t.sum.exponent)
 	}
-	if n.isZero() {
+	switch {
+	case n.low == 0:
 		return
-	}
-	if n.exponent < t.sum.exponent {
-		t.wide.Mul(t.wide, power(t.sum.exponent-n.exponent))
+	case n.exponent < t.sum.exponent:
+		t.wide.Mul(t.wide, number{low: 1, exponent: t.sum.exponent}.whole(n.exponent))
 		t.sum.exponent = n.exponent
 	}
-	more := n.signed()
-	t.wide.Add(t.wide, more.Mul(more, power(n.exponent-t.sum.exponent)))
+	t.wide.Add(t.wide, n.whole(t.sum.exponent))
 }
 
 // Float returns the double nearest to the sum.
@@ -147,31 +149,5 @@ func (t *Total) Float() float64 {
 	case t.wide == nil:
 		return t.sum.float()
 	}
-	text := strconv.AppendInt(append(t.wide.Append(nil, 10), 'e'), int64(t.sum.exponent), 10)
-	f, _ := strconv.ParseFloat(string(text), 64) // beyond the range: infinite, which is the nearest
-	return f
+	return read(t.wide.Append(nil, 10), t.sum.exponent)
 }
-
-func (n number) signed() *big.Int {
-	c := n.whole()
-	if n.negative {
-		c.Neg(c)
-	}
-	return c
-}
-
-// power returns 10^n, up to what lies between the largest and the smallest double.
-func power(n int) *big.Int {
-	few := new(big.Int).SetUint64(powers[n%19])
-	return few.Mul(few, tower()[n/19])
-}
-
-// tower are the powers of 10^19.
-var tower = sync.OnceValue(func() (t [34]*big.Int) {
-	t[0] = big.NewInt(1)
-	step := new(big.Int).SetUint64(powers[19])
-	for i := 1; i < len(t); i++ {
-		t[i] = new(big.Int).Mul(t[i-1], step)
-	}
-	return t
-})

@@ -25,19 +25,19 @@ var exactPowers = [...]float64{
 	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 }
 
-// number is ±(high·2⁶⁴ + low) · 10^exponent.
+// number is ±low · 10^exponent. What needs more than 64 bits is a big.Int.
 type number struct {
-	negative  bool
-	high, low uint64
-	exponent  int
+	negative bool
+	low      uint64
+	exponent int
 }
 
 // numberOf returns the shortest decimal that is read as f, which is finite. Its coefficient has at most 17 digits.
 func numberOf(f float64) number {
 	n := number{negative: math.Signbit(f)}
 	size := math.Abs(f)
-	// The usual amount has few places. A decimal of at most 15 digits that is read
-	// as f is the shortest one, since no other of that length is.
+	// The usual amount has few places. A decimal of at most 15 digits that is read as f is the shortest one, since no other
+	// of that length is.
 	for places, power := range exactPowers[:5] {
 		scaled := size*power + 0.5
 		if scaled >= 1e15 {
@@ -69,42 +69,33 @@ func numberOf(f float64) number {
 	return n
 }
 
+// float returns the nearest double.
 func (n number) float() float64 {
-	if n.high == 0 && n.low <= 1<<53 && -len(exactPowers) < n.exponent && n.exponent < len(exactPowers) {
+	f := 0.0
+	if n.low <= 1<<53 && -len(exactPowers) < n.exponent && n.exponent < len(exactPowers) {
 		// Both are exact, so that one operation rounds once.
-		f := float64(n.low)
-		if n.exponent < 0 {
+		if f = float64(n.low); n.exponent < 0 {
 			f /= exactPowers[-n.exponent]
 		} else {
 			f *= exactPowers[n.exponent]
 		}
-		return withSign(f, n.negative)
-	}
-	var room [64]byte
-	text := room[:0]
-	if n.high == 0 {
-		text = strconv.AppendUint(text, n.low, 10)
 	} else {
-		head, tail := bits.Div64(n.high, n.low, powers[19])
-		text = strconv.AppendUint(text, head, 10)
-		for place := 18; place >= 0; place-- {
-			text = append(text, byte('0'+tail/powers[place]%10))
-		}
+		var room [32]byte
+		f = read(strconv.AppendUint(room[:0], n.low, 10), n.exponent)
 	}
-	text = append(text, 'e')
-	text = strconv.AppendInt(text, int64(n.exponent), 10)
-	f, _ := strconv.ParseFloat(string(text), 64) // beyond the range: infinite, which is the nearest
-	return withSign(f, n.negative)
-}
-
-func withSign(f float64, negative bool) float64 {
-	if negative {
+	if n.negative {
 		return -f
 	}
 	return f
 }
 
-// digits returns how many decimal digits n has, for one of at most 64 bits.
+// read returns the double nearest to digits · 10^exponent.
+func read(digits []byte, exponent int) float64 {
+	f, _ := strconv.ParseFloat(string(strconv.AppendInt(append(digits, 'e'), int64(exponent), 10)), 64) // beyond the range: infinite, which is the nearest
+	return f
+}
+
+// digits returns how many decimal digits n has.
 func digits(n uint64) int {
 	count := 1
 	for count < len(powers) && n >= powers[count] {
@@ -113,66 +104,64 @@ func digits(n uint64) int {
 	return count
 }
 
-// lowered returns n with a smaller exponent, and false when it has then more than 37 digits.
+// lowered returns n with a smaller exponent, and false when it does not fit.
 func (n number) lowered(exponent int) (number, bool) {
-	for n.exponent > exponent {
-		step := min(n.exponent-exponent, 19)
-		high, low := bits.Mul64(n.low, powers[step])
-		over, more := bits.Mul64(n.high, powers[step])
-		high, carry := bits.Add64(high, more, 0)
-		if over != 0 || carry != 0 || high >= tooHigh {
-			return n, false
-		}
-		n.high, n.low = high, low
-		n.exponent -= step
+	if n.exponent-exponent >= len(powers) {
+		return n, false
 	}
-	return n, true
+	high, low := bits.Mul64(n.low, powers[n.exponent-exponent])
+	return number{n.negative, low, exponent}, high == 0
 }
 
-// tooHigh is the upper half of 10^37; what has less above has at most 37 digits. The
-// sum of two such numbers still fits 128 bits, and float can split it after 19 digits.
-var tooHigh = func() uint64 {
-	high, _ := bits.Mul64(powers[19], powers[18])
-	return high
-}()
-
-// plus returns n + m, and false when they lie so far apart that the sum would have more than 37 digits.
+// plus returns n + m, and false when it does not fit.
 func (n number) plus(m number) (number, bool) {
 	switch {
-	case n.isZero():
+	case n.low == 0:
 		return m, true
-	case m.isZero():
+	case m.low == 0:
 		return n, true
 	}
 	exponent := min(n.exponent, m.exponent)
-	n, ok := n.lowered(exponent)
-	if !ok {
-		return n, false
-	}
-	if m, ok = m.lowered(exponent); !ok {
+	n, ok1 := n.lowered(exponent)
+	m, ok2 := m.lowered(exponent)
+	if !ok1 || !ok2 {
 		return n, false
 	}
 	if n.negative == m.negative {
 		low, carry := bits.Add64(n.low, m.low, 0)
-		n.high, _ = bits.Add64(n.high, m.high, carry)
 		n.low = low
-		return n, n.high < tooHigh
+		return n, carry == 0
 	}
-	if n.high < m.high || n.high == m.high && n.low < m.low {
+	if n.low < m.low {
 		n, m = m, n
 	}
-	low, borrow := bits.Sub64(n.low, m.low, 0)
-	n.high, _ = bits.Sub64(n.high, m.high, borrow)
-	n.low = low
-	n.negative = n.negative && !n.isZero() // as float64 has it: -0.3 + 0.3 is 0
+	n.low -= m.low
+	n.negative = n.negative && n.low > 0 // as float64 has it: -0.3 + 0.3 is 0
 	return n, true
 }
 
-// isZero reports whether n is 0.
-func (n number) isZero() bool { return n.high == 0 && n.low == 0 }
+// whole returns n / 10^exponent, which is whole.
+func (n number) whole(exponent int) *big.Int {
+	c := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n.exponent-exponent)), nil)
+	if c.Mul(c, new(big.Int).SetUint64(n.low)); n.negative {
+		c.Neg(c)
+	}
+	return c
+}
 
-// whole returns the coefficient without its sign.
-func (n number) whole() *big.Int {
-	high := new(big.Int).SetUint64(n.high)
-	return high.Lsh(high, 64).Or(high, new(big.Int).SetUint64(n.low))
+// tooWide is 10^37 without its lower 64 bits; what is less has at most 37 digits.
+var tooWide = func() *big.Int {
+	c := new(big.Int).Exp(big.NewInt(10), big.NewInt(37), nil)
+	return c.Lsh(c.Rsh(c, 64), 64)
+}()
+
+// aligned returns the coefficients of n and m by one exponent, and false when they lie so far apart that one has more than
+// 37 digits.
+func aligned(n, m number) (a, b *big.Int, exponent int, ok bool) {
+	exponent = min(n.exponent, m.exponent)
+	if max(n.exponent, m.exponent)-exponent > 37 {
+		return nil, nil, 0, false
+	}
+	a, b = n.whole(exponent), m.whole(exponent)
+	return a, b, exponent, a.CmpAbs(tooWide) < 0 && b.CmpAbs(tooWide) < 0
 }
