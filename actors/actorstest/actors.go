@@ -178,7 +178,7 @@ func (a *Actors) ChangeIdentities(do func(identity.Identities) error) {
 	a.t.Helper()
 	a.await("a node that leads the identities", func() bool {
 		for _, n := range a.nodes {
-			if err := do(n.Identities); !errors.Is(err, failure.ErrElsewhere) {
+			if err := do(n.Identities); !errors.Is(err, failure.ErrNotLeader) {
 				a.must(err)
 				return true
 			}

@@ -138,8 +138,8 @@ func TestOnlyTheLeaderListsDefinitions(t *testing.T) {
 		defer l.stop(t)
 		_, err := l.second.List()
 		_, textErr := l.second.Text("plain", 0)
-		if !errors.Is(err, failure.ErrElsewhere) || !errors.Is(textErr, failure.ErrElsewhere) {
-			t.Errorf("another node: got %v and %v, want ErrElsewhere", err, textErr)
+		if !errors.Is(err, failure.ErrNotLeader) || !errors.Is(textErr, failure.ErrNotLeader) {
+			t.Errorf("another node: got %v and %v, want ErrNotLeader", err, textErr)
 		}
 		checkListed(t, l.first)
 	})

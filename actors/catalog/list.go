@@ -27,7 +27,7 @@ type Listed struct {
 }
 
 // List returns all workflows that were ever published, by id. In a cluster only the node that leads the shard Meta
-// knows that it has the newest; the error of any other is failure.ErrElsewhere.
+// knows that it has the newest; the error of any other is failure.ErrNotLeader.
 func (c *Catalog) List() ([]Listed, error) {
 	if err := c.awaitNewest(); err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ type Companion interface {
 // nothing was changed.
 //
 // In a cluster the set is published by the node that leads the shard Meta; on any other the error is
-// failure.ErrElsewhere, before anything is done. After failure.ErrOutcomeUnknown it is not in use here until Reload
+// failure.ErrNotLeader, before anything is done. After failure.ErrOutcomeUnknown it is not in use here until Reload
 // finds it in the store.
 func (c *Catalog) Publish(set []Source, companions ...Companion) error {
 	c.publishing.Lock()

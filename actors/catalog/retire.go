@@ -254,7 +254,7 @@ func (c *Catalog) endRetirement() error {
 	c.publishing.Lock()
 	defer c.publishing.Unlock()
 	epoch, err := c.beginEpochLocked()
-	if errors.Is(err, failure.ErrElsewhere) {
+	if errors.Is(err, failure.ErrNotLeader) {
 		return nil // that one does it
 	}
 	r := c.retirements.Load()
@@ -297,7 +297,7 @@ func errInUse(workflow string, version uint64) error {
 
 // Vacate answers for a shard that this node leads. It returns a version that an instance has, or 0: then no instance of
 // the shard has one of them, and none gets one while the retirement is under way or after it has removed them, whoever
-// leads the shard. The error is failure.ErrElsewhere where the shard is led by another node, and failure.ErrUnavailable
+// leads the shard. The error is failure.ErrNotLeader where the shard is led by another node, and failure.ErrUnavailable
 // when this one does not know of the retirement, or it is over.
 func (c *Catalog) Vacate(ctx context.Context, v Vacancy) (used uint64, err error) {
 	sh := key.Shard(v.Shard)

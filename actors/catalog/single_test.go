@@ -153,8 +153,8 @@ func TestADefinitionPublishedInACluster(t *testing.T) {
 		l := startLate(t)
 		defer l.stop(t)
 		for _, publish := range []func(Source, *identity.Principal) (bool, error){l.second.PublishDefinition, l.second.CheckDefinition} {
-			if _, err := publish(l.second.single(t, door), root); !errors.Is(err, failure.ErrElsewhere) {
-				t.Errorf("another node: got %v, want ErrElsewhere", err)
+			if _, err := publish(l.second.single(t, door), root); !errors.Is(err, failure.ErrNotLeader) {
+				t.Errorf("another node: got %v, want ErrNotLeader", err)
 			}
 		}
 		l.first.publishSingle(t, door)

@@ -44,7 +44,7 @@ type Page struct {
 // behind it.
 //
 // It returns failure.ErrInvalid for a limit or cursor that cannot be, failure.ErrNotFound and failure.ErrForbidden for
-// a workflow that is named, ErrGone, failure.ErrUnavailable, failure.ErrElsewhere when another node has all shards and
+// a workflow that is named, ErrGone, failure.ErrUnavailable, failure.ErrNotLeader when another node has all shards and
 // this one has not, what Waiting returns, and ctx's error.
 func (s *Service) Changes(ctx context.Context, req *Request) (*Page, error) {
 	page, err := s.changes(ctx, req)

@@ -36,7 +36,7 @@ func AskIn[I, O any](ctx context.Context, n *Node, sh key.Shard, path string, he
 		} else {
 			out, err = call[I, O](ctx, n, leader, path, in)
 		}
-		if !errors.Is(err, failure.ErrElsewhere) && !errors.Is(err, peer.ErrNotSent) { // NB: who does not know yet that the leader is gone asks again
+		if !errors.Is(err, failure.ErrNotLeader) && !errors.Is(err, peer.ErrNotSent) { // NB: who does not know yet that the leader is gone asks again
 			if errors.Is(err, failure.ErrUnavailable) && leader != n.self {
 				err = &failure.Error{Kind: failure.ErrOutcomeUnknown, Cause: err}
 			}
@@ -94,7 +94,7 @@ func (n *Node) index(ctx context.Context, _ peer.NodeID, sh key.Shard) (uint64, 
 }
 
 // Current returns when this node's replica of a shard has everything that any node has acknowledged before the call.
-// The error is failure.ErrElsewhere for key.EveryShard when this node has no replica of a numbered shard, or one that
+// The error is failure.ErrNotLeader for key.EveryShard when this node has no replica of a numbered shard, or one that
 // still copies or lags on a full disk, and another node has all; else failure.ErrUnavailable: nobody answers before ctx
 // ends, or there is no replica.
 func (n *Node) Current(ctx context.Context, sh key.Shard) error {

@@ -191,8 +191,8 @@ func TestListsOfWhoStillCopies(t *testing.T) {
 		for _, what := range []string{"no replica", "an empty replica"} {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			err := d.Current(ctx, 0)
-			if of := failure.Of(err); of.Kind != failure.ErrElsewhere || of.Shard != uint16(key.EveryShard) {
-				t.Errorf("%s: got %v, want ErrElsewhere for all shards", what, err)
+			if of := failure.Of(err); of.Kind != failure.ErrNotLeader || of.Shard != uint16(key.EveryShard) {
+				t.Errorf("%s: got %v, want ErrNotLeader for all shards", what, err)
 			}
 			if id, err := d.Complete(); err != nil || id == d.self {
 				t.Errorf("%s: lists go to %q, %v", what, id, err)
@@ -564,13 +564,13 @@ func TestACopyOfANodeEnds(t *testing.T) {
 		w.mu.Lock()
 		w.nodes[b.self] = other
 		w.mu.Unlock()
-		other.greetAll(t.Context())
+		other.sendHeartbeats(t.Context())
 		w.await("the end of the one that came later", func() bool {
 			select {
 			case err := <-b.Failed():
 				return strings.Contains(err.Error(), "another process is node")
 			default:
-				other.greetAll(t.Context())
+				other.sendHeartbeats(t.Context())
 				return false
 			}
 		})

@@ -14,8 +14,8 @@ func TestDiffering(t *testing.T) {
 	if got := differing(nil, map[string]string{"a": "1"}); got != nil {
 		t.Errorf("got %v of a node that does not say what it has", got)
 	}
-	var heard hello
-	text, err := json.Marshal(hello{Changed: map[string]string{}})
+	var heard heartbeat
+	text, err := json.Marshal(heartbeat{Changed: map[string]string{}})
 	if err == nil {
 		err = json.Unmarshal(text, &heard)
 	}

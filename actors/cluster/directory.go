@@ -68,7 +68,7 @@ func (d *directory) put(w *persistence.Batch) error {
 
 var errUnchanged = errors.New("unchanged")
 
-// change has the directory changed, on the node that leads Meta; any other returns failure.ErrElsewhere. Changes come
+// change has the directory changed, on the node that leads Meta; any other returns failure.ErrNotLeader. Changes come
 // one after the other.
 func (n *Node) change(ctx context.Context, edit func(*directory) error) error {
 	n.changing.Lock()
@@ -303,7 +303,7 @@ func (n *Node) renewLoop() {
 			d.Authority = string(text)
 			return err
 		})
-		if err != nil && !errors.Is(err, failure.ErrElsewhere) {
+		if err != nil && !errors.Is(err, failure.ErrNotLeader) {
 			n.o.Log.Error().Err(err).Msg("the certificate of the cluster's authority cannot be renewed")
 		}
 	})

@@ -72,7 +72,7 @@ func TestWhoHasEverything(t *testing.T) {
 			want bool
 		}{{0, false, true}, {0, true, true}, {1, false, true}, {1, true, false}, {lagMax, false, true}, {lagMax + 1, false, false}} {
 			said := a.heard()
-			said[a.self] = a.hello()
+			said[a.self] = a.heartbeat()
 			leads := said[a.self].Groups[0]
 			leads.Epoch, leads.Applied = 1<<40, leads.Applied+lagMax+1
 			said[a.self].Groups[0] = leads

@@ -31,8 +31,8 @@ func (n *Node) keepLoop() {
 		case n.stopping.Load():
 		case n.full():
 			if len(n.led()) > 0 {
-				n.greetAll(ctx) // another disk may have become full since it was heard
-				n.giveAll(ctx, n.haveRoom)
+				n.sendHeartbeats(ctx) // another disk may have become full since it was heard
+				n.transferLeaderships(ctx, n.haveRoom)
 			}
 		default:
 			n.balance(ctx)
@@ -108,7 +108,7 @@ func (n *Node) keepDirectory(ctx context.Context) error {
 // NB: its connections are being closed, so a try may fail. One that is lost hears nothing, and one that misses it finds
 // that its greetings are refused.
 func (n *Node) dismiss(ctx context.Context, id peer.NodeID) {
-	ctx, cancel := context.WithTimeout(ctx, helloMax)
+	ctx, cancel := context.WithTimeout(ctx, heartbeatMax)
 	defer cancel()
 	for {
 		if _, err := call[struct{}, struct{}](ctx, n, id, pathGoodbye, struct{}{}); err == nil {
@@ -127,7 +127,7 @@ func (n *Node) edit(d *directory) (changed bool, left []peer.NodeID) {
 		changed = true
 	}
 	said := n.heard()
-	said[n.self] = n.hello()
+	said[n.self] = n.heartbeat()
 	for id, m := range d.Nodes {
 		h, alive := said[id]
 		if alive && (!m.Started || m.Address != h.Address || m.Level != h.Level) {
@@ -163,7 +163,7 @@ func (n *Node) edit(d *directory) (changed bool, left []peer.NodeID) {
 // NB: one that leads a shard, and was taken out of Meta before it knew that it shall leave, would lead it for ever.
 func (n *Node) isBusy(id peer.NodeID) bool {
 	said := n.heard()
-	said[n.self] = n.hello()
+	said[n.self] = n.heartbeat()
 	return n.isAlive(id) && !n.hasNone(id, n.besides(key.Meta), said)
 }
 
@@ -177,7 +177,7 @@ func (n *Node) besides(other key.Shard) iter.Seq[key.Shard] {
 	}
 }
 
-func (n *Node) hasNone(id peer.NodeID, shards iter.Seq[key.Shard], said map[peer.NodeID]hello) bool {
+func (n *Node) hasNone(id peer.NodeID, shards iter.Seq[key.Shard], said map[peer.NodeID]heartbeat) bool {
 	for sh := range shards {
 		leader, led := leaderIn(said, sh)
 		if set := (replicaSet{led.Voters, led.Learners}); leader == "" || set.has(id) {
@@ -223,7 +223,7 @@ func (n *Node) balance(ctx context.Context) {
 }
 
 // Without it nobody can begin an epoch: who leads keeps its own, and reads go on.
-func (n *Node) haveRoom(voters []peer.NodeID, said map[peer.NodeID]hello) bool {
+func (n *Node) haveRoom(voters []peer.NodeID, said map[peer.NodeID]heartbeat) bool {
 	room := 0
 	for _, id := range voters {
 		if h, alive := said[id]; id == n.self && !n.full() || alive && !h.Full {
@@ -341,8 +341,8 @@ func (n *Node) move(ctx context.Context, sh key.Shard, step move, id peer.NodeID
 // keyKept is how long a key is remembered after its end, so that who uses it is told why it is refused.
 const keyKept = 24 * time.Hour
 
-// giveAll hands every shard over that another node can lead, and whose voters may have another leader.
-func (n *Node) giveAll(ctx context.Context, may func(voters []peer.NodeID, said map[peer.NodeID]hello) bool) {
+// transferLeaderships hands every shard over that another node can lead, and whose voters may have another leader.
+func (n *Node) transferLeaderships(ctx context.Context, may func(voters []peer.NodeID, said map[peer.NodeID]heartbeat) bool) {
 	taken, said := map[peer.NodeID]int{}, n.heard()
 	var all sync.WaitGroup
 	for _, sh := range n.led() {

@@ -167,8 +167,8 @@ type entry struct {
 // They lie beside the store's own, so that who copies the store copies the identity with it.
 type files struct{ dir string }
 
-// hello is what a node says of itself once a second.
-type hello struct {
+// heartbeat is what a node says of itself once a second.
+type heartbeat struct {
 	Node     peer.NodeID `json:"node"`
 	Boot     string      `json:"boot"` // differs for each process
 	Starting bool        `json:"starting,omitempty"`
@@ -187,7 +187,7 @@ type hello struct {
 	Groups map[key.Shard]groupState `json:"groups,omitempty"`
 }
 
-func (h hello) mayLead() bool { return !h.Starting && !h.Stopping && !h.Full }
+func (h heartbeat) mayLead() bool { return !h.Starting && !h.Stopping && !h.Full }
 
 type groupState struct {
 	Applied  uint64        `json:"applied"`
@@ -206,7 +206,7 @@ type others struct {
 type other struct {
 	heard time.Time
 	since time.Time // this process of it was heard without a pause, and had started
-	said  hello
+	said  heartbeat
 	lag   map[key.Shard]uint64 // how many entries its replicas lacked of the shards that are led here, when it was heard last
 }
 
@@ -237,9 +237,9 @@ func (w *warnings) log(log zerolog.Logger, about string, text func() string) {
 }
 
 const (
-	helloMax = time.Second // A node that was not heard for aliveMax is not alive
-	aliveMax = 3 * time.Second
-	askedMax = 5 * time.Second // how long a node may take to answer that is asked whether it is there
+	heartbeatMax = time.Second // A node that was not heard for aliveMax is not alive
+	aliveMax     = 3 * time.Second
+	askedMax     = 5 * time.Second // how long a node may take to answer that is asked whether it is there
 	// claimMax is how long a node that starts waits for its earlier process to be forgotten, and one that runs bears
 	// its copy.
 	claimMax = 10 * time.Second
@@ -289,13 +289,13 @@ func (n *Node) staleFor() time.Duration {
 
 // The calls between nodes. Each is a POST with a JSON body, and answered with one.
 const (
-	pathPrefix  = "/cluster/"
-	pathHello   = pathPrefix + "hello"
-	pathIndex   = pathPrefix + "index"
-	pathInvite  = pathPrefix + "invite"
-	pathAdmit   = pathPrefix + "admit"
-	pathRemove  = pathPrefix + "remove"
-	pathGoodbye = pathPrefix + "goodbye"
+	pathPrefix    = "/cluster/"
+	pathHeartbeat = pathPrefix + "hello"
+	pathIndex     = pathPrefix + "index"
+	pathInvite    = pathPrefix + "invite"
+	pathAdmit     = pathPrefix + "admit"
+	pathRemove    = pathPrefix + "remove"
+	pathGoodbye   = pathPrefix + "goodbye"
 )
 
 const callBytesMax = 8 << 20
@@ -310,7 +310,7 @@ var kinds = []struct {
 	{failure.ErrNotFound, http.StatusNotFound},
 	{failure.ErrNotAllowed, http.StatusConflict},
 	{failure.ErrPrecondition, http.StatusPreconditionFailed},
-	{failure.ErrElsewhere, http.StatusMisdirectedRequest},
+	{failure.ErrNotLeader, http.StatusMisdirectedRequest},
 	{errUnfit, http.StatusUnprocessableEntity},
 	{failure.ErrOutcomeUnknown, http.StatusGatewayTimeout},
 }
@@ -318,7 +318,7 @@ var kinds = []struct {
 // Handle has calls to a path answered by do.
 func Handle[I, O any](n *Node, path string, do func(ctx context.Context, from peer.NodeID, in I) (O, error)) {
 	n.mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
-		if path != pathHello && !n.started.Load() {
+		if path != pathHeartbeat && !n.started.Load() {
 			writeError(w, failure.Refuse(failure.ErrUnavailable, "the node is starting"))
 			return
 		}
@@ -388,7 +388,7 @@ func readError(status int, text string) error {
 		if k.status != status {
 			continue
 		}
-		if k.kind == failure.ErrElsewhere {
+		if k.kind == failure.ErrNotLeader {
 			return failure.Elsewhere(uint16(key.Meta))
 		}
 		return failure.Refuse(k.kind, "%s", text)

@@ -34,7 +34,7 @@ func TestNobodyWaitsForAnEntryThatIsStuck(t *testing.T) {
 			} {
 				ctx, cancel := context.WithTimeout(t.Context(), bound)
 				begun := time.Now()
-				if err := do(ctx); err == nil || errors.Is(err, failure.ErrElsewhere) || time.Since(begun) != bound {
+				if err := do(ctx); err == nil || errors.Is(err, failure.ErrNotLeader) || time.Since(begun) != bound {
 					t.Errorf("%s ends after %s, with %v", name, time.Since(begun), err)
 				}
 				cancel()

@@ -48,7 +48,7 @@ func load(o Options, connect func(*Node) (network, error)) (*Node, error) {
 	if n.seeds, err = n.files.addresses(); err != nil {
 		return nil, err
 	}
-	Handle(n, pathHello, n.welcome)
+	Handle(n, pathHeartbeat, n.welcome)
 	Handle(n, pathIndex, n.index)
 	Handle(n, pathInvite, n.takeKey)
 	Handle(n, pathAdmit, n.admit)
@@ -122,7 +122,7 @@ func (n *Node) Run(s *persistence.Store) error {
 	if err := s.Join(key.Meta); err != nil {
 		return err
 	}
-	for _, loop := range []func(){n.greetLoop, n.freshLoop, n.keepLoop, n.rereadLoop, n.renewLoop} {
+	for _, loop := range []func(){n.heartbeatLoop, n.freshLoop, n.keepLoop, n.rereadLoop, n.renewLoop} {
 		n.running.Go(loop)
 	}
 	s.FollowLeads(n)
@@ -167,8 +167,8 @@ func (n *Node) Ready() error {
 // they have them or ctx ends. The node is given none again, but Raft may elect it once more.
 func (n *Node) HandOver(ctx context.Context) {
 	n.stopping.Store(true)
-	n.greetAll(ctx)
-	n.giveAll(ctx, func([]peer.NodeID, map[peer.NodeID]hello) bool { return true })
+	n.sendHeartbeats(ctx)
+	n.transferLeaderships(ctx, func([]peer.NodeID, map[peer.NodeID]heartbeat) bool { return true })
 }
 
 // Stop ends what the node does by itself. The store is closed after it, and then the port.
@@ -225,13 +225,13 @@ func (n *Node) Status() Status {
 	if d == nil {
 		return status
 	}
-	said := map[peer.NodeID]hello{}
+	said := map[peer.NodeID]heartbeat{}
 	n.others.mu.Lock()
 	for id, o := range n.others.by {
 		said[id] = o.said
 	}
 	n.others.mu.Unlock()
-	said[n.self] = n.hello()
+	said[n.self] = n.heartbeat()
 
 	// NB: until another node leads a shard, those that follow know who has a vote.
 	best := map[key.Shard]groupState{}

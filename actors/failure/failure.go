@@ -50,9 +50,9 @@ const (
 	ErrBusy
 	// ErrUnavailable: the service is draining, or the store takes nothing now (503). Nothing was applied.
 	ErrUnavailable
-	// ErrElsewhere: another node leads the shard that the request needs, which Error.Shard names, or has all shards,
+	// ErrNotLeader: another node leads the shard that the request needs, which Error.Shard names, or has all shards,
 	// which this one has not yet.
-	ErrElsewhere
+	ErrNotLeader
 	ErrOutcomeUnknown // the commit was not confirmed in time, or the request was given up in the middle (504)
 	// ErrExecution: an action failed and nothing handled it, or stored data cannot be read (500 MarshallingError).
 	ErrExecution
@@ -83,7 +83,7 @@ var texts = [Kinds]string{
 	ErrQuota:          "quota is used up",
 	ErrBusy:           "busy",
 	ErrUnavailable:    "unavailable",
-	ErrElsewhere:      "led by another node",
+	ErrNotLeader:      "led by another node",
 	ErrOutcomeUnknown: "outcome unknown",
 	ErrExecution:      "workflow data could not be processed",
 	ErrInternal:       "internal error",
@@ -102,7 +102,7 @@ type Error struct {
 	Reason    string
 	Reference string        // Reference leads whoever runs the service to the incident (package incident); empty: there is none
 	Wait      time.Duration // the time after which the request may pass; 0 when it is not known
-	Shard     uint16        // the one that is led elsewhere, of ErrElsewhere; key.EveryShard: a node is needed that has all shards
+	Shard     uint16        // the one that is led elsewhere, of ErrNotLeader; key.EveryShard: a node is needed that has all shards
 	Cause     error         // what went wrong; it may be nil
 }
 
@@ -148,8 +148,8 @@ func Errorf(kind Kind, format string, args ...any) error {
 	return &Error{Kind: kind, Cause: fmt.Errorf(format, args...)}
 }
 
-// Elsewhere returns ErrElsewhere for a shard.
-func Elsewhere(shard uint16) error { return &Error{Kind: ErrElsewhere, Shard: shard} }
+// Elsewhere returns ErrNotLeader for a shard.
+func Elsewhere(shard uint16) error { return &Error{Kind: ErrNotLeader, Shard: shard} }
 
 // In says which request of what an error is of; nil stays nil.
 func In(op, subject string, err error) error {
@@ -221,7 +221,7 @@ func Of(err error) *Error {
 	var of *persistence.ShardError
 	switch {
 	case errors.As(err, &of) && errors.Is(err, persistence.ErrNotLed):
-		return &Error{Kind: ErrElsewhere, Shard: uint16(of.Shard), Cause: err}
+		return &Error{Kind: ErrNotLeader, Shard: uint16(of.Shard), Cause: err}
 	case errors.Is(err, persistence.ErrLost):
 		kind = ErrOutcomeUnknown
 	case errors.Is(err, persistence.ErrOutcomeUnknown), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

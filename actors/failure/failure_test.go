@@ -42,14 +42,14 @@ func TestOf(t *testing.T) {
 	if !errors.Is(err, ErrQuota) || errors.Is(err, ErrBusy) || Of(err).Wait != time.Second {
 		t.Errorf("got %v with the wait %v, want ErrQuota and a second", err, Of(err).Wait)
 	}
-	if of := Of(OfStore(persistence.NotLed(3))); of.Kind != ErrElsewhere || of.Shard != 3 {
-		t.Errorf("got %v of the shard %d, want ErrElsewhere of 3", of.Kind, of.Shard)
+	if of := Of(OfStore(persistence.NotLed(3))); of.Kind != ErrNotLeader || of.Shard != 3 {
+		t.Errorf("got %v of the shard %d, want ErrNotLeader of 3", of.Kind, of.Shard)
 	}
 	if of := Of(OfStore(&persistence.ShardError{Shard: 3, Err: persistence.ErrLost})); of.Kind != ErrOutcomeUnknown {
 		t.Errorf("got %v, want ErrOutcomeUnknown", of.Kind)
 	}
-	if of := Of(In("send to", "leave", Elsewhere(7))); of.Kind != ErrElsewhere || of.Shard != 7 {
-		t.Errorf("got %v of the shard %d, want ErrElsewhere of 7", of.Kind, of.Shard)
+	if of := Of(In("send to", "leave", Elsewhere(7))); of.Kind != ErrNotLeader || of.Shard != 7 {
+		t.Errorf("got %v of the shard %d, want ErrNotLeader of 7", of.Kind, of.Shard)
 	}
 	if In("send to", "leave", nil) != nil || OfStore(nil) != nil {
 		t.Error("nil does not stay nil")

@@ -132,8 +132,8 @@ func TestWhatIsPublishedIsInUseOnEveryNodeWithinASecond(t *testing.T) {
 		c.wants(1, "Trip", "ann")
 		next := c.set(wholeHome, "identity.yaml", people2, "workflows/simple.yaml", simple2, "forms/trip.yaml", moreTrip)
 		for _, other := range c.nodes[1:] {
-			if err := other.Publish(next, "other"); !errors.Is(err, failure.ErrElsewhere) || failure.Of(err).Shard != uint16(key.Meta) {
-				t.Errorf("%s does not lead: got %v, want ErrElsewhere", other.Name, err)
+			if err := other.Publish(next, "other"); !errors.Is(err, failure.ErrNotLeader) || failure.Of(err).Shard != uint16(key.Meta) {
+				t.Errorf("%s does not lead: got %v, want ErrNotLeader", other.Name, err)
 			}
 		}
 		c.wants(1, "Trip", "ann")
@@ -184,8 +184,8 @@ func TestALeaderThatIsCutOffPublishesNothing(t *testing.T) {
 		first := c.nodes[0]
 		first.Isolate(true)
 		err := first.Publish(c.set(wholeHome, "workflows/simple.yaml", simple2), "")
-		if kind := failure.Of(err).Kind; err == nil || kind != failure.ErrElsewhere && kind != failure.ErrOutcomeUnknown {
-			t.Errorf("got %v, want ErrElsewhere or ErrOutcomeUnknown", err)
+		if kind := failure.Of(err).Kind; err == nil || kind != failure.ErrNotLeader && kind != failure.ErrOutcomeUnknown {
+			t.Errorf("got %v, want ErrNotLeader or ErrOutcomeUnknown", err)
 		}
 		c.wants(1, "Trip", "ann")
 		clocktest.Advance(10 * time.Second)

@@ -25,7 +25,7 @@ type Identities interface {
 	Directory() *Directory
 	SetDirectory(d *Directory)
 
-	// Writable returns an error where the calls below would return failure.ErrElsewhere.
+	// Writable returns an error where the calls below would return failure.ErrNotLeader.
 	Writable() error
 	Create(ctx context.Context, kind Kind, c CreateCredential) (string, Credential, error)
 	CreateToken(ctx context.Context, c CreateCredential) (string, Credential, error)
@@ -67,7 +67,7 @@ type ReplicatedOptions struct {
 }
 
 // Replicated is a node's part of the identities of a cluster. All of them but Authenticate, Principal, Directory,
-// SetDirectory and Metrics are for the node that leads the shard key.Meta: any other returns failure.ErrElsewhere
+// SetDirectory and Metrics are for the node that leads the shard key.Meta: any other returns failure.ErrNotLeader
 // before anything is done. Where the leadership was lost in the middle, so that nobody knows, the error is
 // failure.ErrOutcomeUnknown.
 type Replicated struct {
@@ -234,7 +234,7 @@ func (r *Replicated) confirm(t *term) error {
 	return failure.OfStore(r.options.Store.AwaitLed(context.Background(), key.Meta, t.epoch))
 }
 
-// Writable returns failure.ErrElsewhere unless this node leads Meta.
+// Writable returns failure.ErrNotLeader unless this node leads Meta.
 func (r *Replicated) Writable() error {
 	if r.present() == nil {
 		return errElsewhere
@@ -339,7 +339,7 @@ func (r *Replicated) Metrics() Metrics {
 }
 
 // Stop stores or tells the last uses, waits until that is done or ctx ends, and ends all goroutines. Authenticate goes
-// on working; every writing call answers ErrUnavailable, or ErrElsewhere.
+// on working; every writing call answers ErrUnavailable, or ErrNotLeader.
 func (r *Replicated) Stop(ctx context.Context) error {
 	r.mu.Lock()
 	r.stop()

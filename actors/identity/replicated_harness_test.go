@@ -148,13 +148,13 @@ func (c *cluster) hand(to string) {
 }
 
 // ask has the leader do something, until it has done it: as the gateway does, it goes to another
-// node after ErrElsewhere, and what has no known outcome is repeated.
+// node after ErrNotLeader, and what has no known outcome is repeated.
 func (c *cluster) ask(do func(*clusterNode) error) {
 	c.Helper()
 	for range 100 {
 		err := do(c.leader())
 		switch failure.Of(errors.Join(err, failure.ErrInternal)).Kind {
-		case failure.ErrElsewhere, failure.ErrOutcomeUnknown, failure.ErrUnavailable:
+		case failure.ErrNotLeader, failure.ErrOutcomeUnknown, failure.ErrUnavailable:
 			pass(100 * time.Millisecond)
 		default:
 			c.must(err)

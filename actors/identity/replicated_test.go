@@ -69,10 +69,10 @@ func TestOnlyTheLeaderWrites(t *testing.T) {
 			"SetPassword":     func(n *clusterNode) error { return n.SetPassword(ctx, "john.doe", "pass the salt") },
 			"CreateForNobody": func(n *clusterNode) error { return second(n.CreateToken(ctx, CreateCredential{User: "nobody"})) },
 		} {
-			if of := failure.Of(errors.Join(do(n), failure.ErrInternal)); of.Kind != failure.ErrElsewhere || of.Shard != uint16(key.Meta) {
-				t.Errorf("%s on a node that does not lead: got %v of the shard %d, want ErrElsewhere of Meta", what, of.Kind, of.Shard)
+			if of := failure.Of(errors.Join(do(n), failure.ErrInternal)); of.Kind != failure.ErrNotLeader || of.Shard != uint16(key.Meta) {
+				t.Errorf("%s on a node that does not lead: got %v of the shard %d, want ErrNotLeader of Meta", what, of.Kind, of.Shard)
 			}
-			if err := do(c.leader()); errors.Is(err, failure.ErrElsewhere) {
+			if err := do(c.leader()); errors.Is(err, failure.ErrNotLeader) {
 				t.Errorf("%s on the leader: got %v", what, err)
 			}
 		}
@@ -116,8 +116,8 @@ func TestANodeThatIsCutOffNeverSaysUnauthorized(t *testing.T) {
 				for _, secret := range []string{known, late, missing(known)} {
 					n.wants("a token, much later", Token, secret, failure.ErrUnavailable)
 				}
-				if err := n.SetPassword(c.Context(), "john.doe", "pass the salt"); !errors.Is(err, failure.ErrElsewhere) {
-					t.Errorf("SetPassword: got %v, want ErrElsewhere", err)
+				if err := n.SetPassword(c.Context(), "john.doe", "pass the salt"); !errors.Is(err, failure.ErrNotLeader) {
+					t.Errorf("SetPassword: got %v, want ErrNotLeader", err)
 				}
 				n.isolate(false)
 				pass(freshMax)
@@ -147,8 +147,8 @@ func TestCredentialsOutliveLeaders(t *testing.T) {
 				go func() { doomed <- old.Revoke(c.Context(), Token, mine[0]) }()
 				go func() { doomed <- second(old.CreateToken(c.Context(), CreateCredential{User: "john.doe"})) }()
 				for range cap(doomed) {
-					if err := <-doomed; !errors.Is(err, failure.ErrOutcomeUnknown) && !errors.Is(err, failure.ErrElsewhere) {
-						t.Errorf("a write of a leader that was cut off: got %v, want ErrOutcomeUnknown or ErrElsewhere", err)
+					if err := <-doomed; !errors.Is(err, failure.ErrOutcomeUnknown) && !errors.Is(err, failure.ErrNotLeader) {
+						t.Errorf("a write of a leader that was cut off: got %v, want ErrOutcomeUnknown or ErrNotLeader", err)
 					}
 				}
 				c.revoke(mine[1]) // by another leader, while the old one is away
@@ -255,15 +255,15 @@ func TestALeaderThatMayNotWrite(t *testing.T) {
 			"Revoke":                n.Revoke(c.Context(), Token, secret),
 			"Revoke that had begun": service.Revoke(c.Context(), Token, secret),
 		} {
-			if !errors.Is(err, failure.ErrElsewhere) {
-				t.Errorf("%s: got %v, want ErrElsewhere", what, err)
+			if !errors.Is(err, failure.ErrNotLeader) {
+				t.Errorf("%s: got %v, want ErrNotLeader", what, err)
 			}
 		}
 		resume()
 		c.revoke(secret)
 		pass(time.Second)
 		c.everywhere("a revoked token", Token, secret, failure.ErrUnauthorized)
-		for over, want := range map[bool]error{true: failure.ErrElsewhere, false: failure.ErrUnavailable} {
+		for over, want := range map[bool]error{true: failure.ErrNotLeader, false: failure.ErrUnavailable} {
 			whole := n.present()
 			err := n.lead(c.Context(), func(*Service) error {
 				if over {
@@ -295,8 +295,8 @@ func TestWritesWaitForTheTable(t *testing.T) {
 		go func() { outcome <- n.Revoke(c.Context(), Token, "tok_aaaaaaaaaaaaaaaa") }()
 		synctest.Wait()
 		close(loading.ended)
-		if err := <-outcome; !errors.Is(err, failure.ErrElsewhere) {
-			t.Errorf("Revoke until the epoch ends: got %v, want ErrElsewhere", err)
+		if err := <-outcome; !errors.Is(err, failure.ErrNotLeader) {
+			t.Errorf("Revoke until the epoch ends: got %v, want ErrNotLeader", err)
 		}
 		n.term.Store(whole)
 	})

@@ -299,7 +299,7 @@ func (s *Service) flush(ctx context.Context) {
 	}
 	for sh, rows := range of {
 		err := s.Put(ctx, uint16(sh), rows)
-		if errors.Is(err, failure.ErrElsewhere) && s.o.Elsewhere != nil {
+		if errors.Is(err, failure.ErrNotLeader) && s.o.Elsewhere != nil {
 			err = s.o.Elsewhere(ctx, uint16(sh), rows)
 		}
 		if err == nil {
@@ -312,7 +312,7 @@ func (s *Service) flush(ctx context.Context) {
 	}
 }
 
-// Put adds failures to the incidents of a shard that is led here, else failure.ErrElsewhere. It returns when they are
+// Put adds failures to the incidents of a shard that is led here, else failure.ErrNotLeader. It returns when they are
 // durable.
 func (s *Service) Put(ctx context.Context, shard uint16, rows []Row) error {
 	return s.change(ctx, key.Shard(shard), func(w *persistence.Batch, sh key.Shard) error {
@@ -386,7 +386,7 @@ func outlived(there []kept) (least int) {
 	return least
 }
 
-// Change drops an incident whose shard is led here: failure.ErrNotFound, and failure.ErrElsewhere.
+// Change drops an incident whose shard is led here: failure.ErrNotFound, and failure.ErrNotLeader.
 func (s *Service) Change(ctx context.Context, id string, kind Kind, drop bool) error {
 	if !drop {
 		return kind.retry()

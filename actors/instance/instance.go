@@ -143,7 +143,7 @@ var scratches = sync.Pool{New: func() any { return new([]byte) }}
 // reply does: it leaves when that is durable.
 func (i *Actor) refuse(c *Call, err error) {
 	// NB: these two show nothing of the instance, and have waited for the store already.
-	if i.isConfirmed() || errors.Is(err, failure.ErrUnavailable) || errors.Is(err, failure.ErrElsewhere) {
+	if i.isConfirmed() || errors.Is(err, failure.ErrUnavailable) || errors.Is(err, failure.ErrNotLeader) {
 		c.answer(nil, err)
 		return
 	}

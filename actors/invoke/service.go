@@ -126,7 +126,7 @@ func (s *Service) askRoot(ctx context.Context, m *child.Message, parent *Sender)
 		}
 	}
 	refused, err = s.Join(ctx, join.Join)
-	if !errors.Is(err, failure.ErrElsewhere) || s.o.Elsewhere == nil {
+	if !errors.Is(err, failure.ErrNotLeader) || s.o.Elsewhere == nil {
 		return refused, err
 	}
 	return s.o.Elsewhere(ctx, failure.Of(err).Shard, &join)
@@ -257,7 +257,7 @@ type tree struct {
 	asked int       // by how many, those who wait among them; guarded by Service.mu
 }
 
-// Join lets a child into the tree of a root that is led here, else failure.ErrElsewhere. It may be asked again and
+// Join lets a child into the tree of a root that is led here, else failure.ErrNotLeader. It may be asked again and
 // again. refused says why the tree takes no more.
 func (s *Service) Join(ctx context.Context, m *child.Join) (refused string, err error) {
 	root, isRoot := instanceid.Parse(m.Root.Instance)

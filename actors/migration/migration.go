@@ -99,7 +99,7 @@ type Outcome struct {
 	// Migrated, or Refused with the reason. Neither: it has ended, or does not have the version any more.
 	Migrated bool   `json:"migrated,omitempty"`
 	Refused  string `json:"refused,omitempty"`
-	err      error  // failure.ErrElsewhere
+	err      error  // failure.ErrNotLeader
 }
 
 // Migrate migrates a page of instances. It returns document.Faults for a plan that cannot be, failure.ErrNotFound
@@ -243,7 +243,7 @@ func (s *Service) one(workflowID, id string, m *message.Migration) Outcome {
 		switch kind := failure.Of(err).Kind; {
 		case err == nil:
 			return Outcome{Migrated: migrated}
-		case kind == failure.ErrElsewhere:
+		case kind == failure.ErrNotLeader:
 			return Outcome{err: err}
 		case kind == failure.ErrNotFound:
 			return Outcome{}

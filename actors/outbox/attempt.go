@@ -256,7 +256,7 @@ func (x *shard) takeAsked() []*ask {
 }
 
 // Change carries out what a person wants with a delivery, after an attempt that is under way. It returns when that is
-// durable: failure.ErrNotFound, failure.ErrElsewhere where another node leads the shard, failure.ErrUnavailable.
+// durable: failure.ErrNotFound, failure.ErrNotLeader where another node leads the shard, failure.ErrUnavailable.
 func (s *Service) Change(ctx context.Context, id string, action Action) error {
 	key, row, err := s.find(ctx, id)
 	if err != nil {

@@ -153,7 +153,7 @@ func (l *Lists) OfInstance(id key.ID) (out []Delivery, err error) {
 	return out, failure.OfStore(err)
 }
 
-// Incident returns an incident where its shard is led: failure.ErrNotFound, failure.ErrElsewhere.
+// Incident returns an incident where its shard is led: failure.ErrNotFound, failure.ErrNotLeader.
 func (l *Lists) Incident(id string) (in Incident, err error) {
 	instance, sequence, number, ok := instanceid.ParsePart(id)
 	if !ok {

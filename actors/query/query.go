@@ -31,7 +31,7 @@ const (
 //
 // It returns failure.ErrInvalid for a filter, sort, cursor or field that cannot be, failure.ErrBusy when no slot comes
 // free in time or the query takes too long, failure.ErrUnavailable when it is not known what other nodes have
-// acknowledged, failure.ErrElsewhere when this node has not all shards yet and another one has, and yield's own error
+// acknowledged, failure.ErrNotLeader when this node has not all shards yet and another one has, and yield's own error
 // when it stops early.
 func (s *Service) Query(ctx context.Context, req *Request, yield func(item []byte) error) (*End, error) {
 	q, err := s.newQuery(req, yield)

@@ -55,7 +55,7 @@ func (of *Selection) ranges() (out []key.Range) {
 // says how many bytes an item takes, which bounds what is held for a yield that waits; others are read meanwhile.
 //
 // It returns failure.ErrBusy when no slot comes free in time or the list takes too long, failure.ErrUnavailable and
-// failure.ErrElsewhere as Query does, an error of decode, and yield's own.
+// failure.ErrNotLeader as Query does, an error of decode, and yield's own.
 func Rows[T any](ctx context.Context, s *Service, user identity.UserID, of Selection, decode func(*Reader, Row) (item T, bytes int, err error), yield func(T) error) error {
 	out := batch[T]{yield: yield}
 	return s.list(ctx, user, func(t *throttle, h held) error {

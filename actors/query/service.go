@@ -134,9 +134,9 @@ func newCurrent(ctx context.Context, o *Options) *current {
 	return c
 }
 
-// notCurrent is failure.ErrElsewhere when another node can read it, else failure.ErrUnavailable.
+// notCurrent is failure.ErrNotLeader when another node can read it, else failure.ErrUnavailable.
 func notCurrent(err error) error {
-	if kind := failure.Of(err).Kind; kind == failure.ErrElsewhere || kind == failure.ErrUnavailable {
+	if kind := failure.Of(err).Kind; kind == failure.ErrNotLeader || kind == failure.ErrUnavailable {
 		return err
 	}
 	return failure.Errorf(failure.ErrUnavailable, "%w", err)
@@ -176,7 +176,7 @@ func (c *current) replicas() held {
 }
 
 // AwaitCurrent returns when everything that was acknowledged before the call is visible on this node, in a shard or in
-// key.EveryShard; in a store that stands alone it always is. failure.ErrElsewhere: this node has not all shards yet,
+// key.EveryShard; in a store that stands alone it always is. failure.ErrNotLeader: this node has not all shards yet,
 // and another one has. failure.ErrUnavailable: it does not become so.
 func (s *Service) AwaitCurrent(ctx context.Context, sh key.Shard) error {
 	if s.current == nil || sh == key.EveryShard {

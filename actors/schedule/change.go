@@ -60,7 +60,7 @@ func (s *Service) List() (out []State, err error) {
 	return out, nil
 }
 
-// Change does what a person wants with a schedule where its shard is led: failure.ErrNotFound, failure.ErrElsewhere,
+// Change does what a person wants with a schedule where its shard is led: failure.ErrNotFound, failure.ErrNotLeader,
 // and with Run the reason for which nothing was created.
 func (s *Service) Change(workflow, schedule string, action Action) error {
 	n := name{workflow, schedule}

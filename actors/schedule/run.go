@@ -159,6 +159,6 @@ func (s *Service) create(e *entry, sc *statemachine.Schedule, at time.Time, id k
 func mayPass(err error) bool {
 	kind := failure.Of(err).Kind
 	return slices.Contains([]failure.Kind{
-		failure.ErrBusy, failure.ErrInstanceBusy, failure.ErrQuota, failure.ErrUnavailable, failure.ErrElsewhere, failure.ErrOutcomeUnknown, failure.ErrInternal,
+		failure.ErrBusy, failure.ErrInstanceBusy, failure.ErrQuota, failure.ErrUnavailable, failure.ErrNotLeader, failure.ErrOutcomeUnknown, failure.ErrInternal,
 	}, kind)
 }

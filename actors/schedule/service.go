@@ -217,7 +217,7 @@ func (x *shard) step(e *entry, sc *statemachine.Schedule, noticed time.Time) (mo
 }
 
 func (x *shard) log(e *entry, err error) {
-	if err == nil || errors.Is(err, failure.ErrElsewhere) || errors.Is(err, persistence.ErrClosed) || x.ctx.Err() != nil {
+	if err == nil || errors.Is(err, failure.ErrNotLeader) || errors.Is(err, persistence.ErrClosed) || x.ctx.Err() != nil {
 		e.trouble = ""
 		return
 	}

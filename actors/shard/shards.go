@@ -102,7 +102,7 @@ func (l leads) Ended(sh key.Shard, _ uint64) {
 	}
 }
 
-// lead returns the actor of a shard in the epoch of now, or failure.ErrElsewhere.
+// lead returns the actor of a shard in the epoch of now, or failure.ErrNotLeader.
 func (s *Shards) lead(sh key.Shard) (*shard, error) {
 	epoch := s.o.Store.Epoch(sh)
 	x := s.led[sh].Load()
@@ -137,7 +137,7 @@ type Place struct {
 	of *shard
 }
 
-// Find returns the place of an instance: failure.ErrNotFound when it is no id, and failure.ErrElsewhere when another node
+// Find returns the place of an instance: failure.ErrNotFound when it is no id, and failure.ErrNotLeader when another node
 // leads its shard.
 func (s *Shards) Find(instanceID string) (Place, error) {
 	id, ok := instanceid.Parse(instanceID)

@@ -30,7 +30,7 @@ type Name struct {
 func (n *Name) InstanceID() string { return instanceid.Text(n.Instance) }
 
 // LocateTask takes the name of a task apart and finds its workflow, where its shard is led: failure.ErrNotFound,
-// failure.ErrElsewhere.
+// failure.ErrNotLeader.
 func (l *Lists) LocateTask(ctx context.Context, taskID string) (*Name, error) {
 	n, _, err := l.locate(ctx, taskID)
 	return n, err
@@ -61,7 +61,7 @@ type FormName struct {
 }
 
 // LocateForm returns the form of a task where its shard is led, also of one that was decided: failure.ErrNotFound when
-// it has none, failure.ErrElsewhere.
+// it has none, failure.ErrNotLeader.
 func (l *Lists) LocateForm(ctx context.Context, taskID string) (*FormName, error) {
 	n, of, err := l.locate(ctx, taskID)
 	if err != nil {

@@ -212,17 +212,17 @@ func (w *watcher) add(of instance) {
 		w.pending[of] = true
 	}
 	w.mu.Unlock()
-	w.rouse()
+	w.notify()
 }
 
 func (w *watcher) lose() {
 	w.mu.Lock()
 	w.lost = true
 	w.mu.Unlock()
-	w.rouse()
+	w.notify()
 }
 
-func (w *watcher) rouse() {
+func (w *watcher) notify() {
 	select {
 	case w.wake <- struct{}{}:
 	default:

@@ -203,11 +203,11 @@ func (s *Service) fire(at *place, rows []Row) bool {
 			delete(at.later, row)
 			s.metrics.fired.Add(1)
 			s.metrics.late.Store(now.Sub(row.Due).Milliseconds())
-		case errors.Is(err, failure.ErrElsewhere):
+		case errors.Is(err, failure.ErrNotLeader):
 			return false
 		default:
 			s.metrics.again.Add(1)
-			if at.again(row, now) {
+			if at.backoff(row, now) {
 				s.o.Log.Warn().Err(err).Str("workflow", row.Workflow).Str("instance", instanceid.Text(row.Instance)).Msg("a timer is due, and its instance does not take it")
 			}
 		}
@@ -234,7 +234,7 @@ func (p *place) due() int64 {
 }
 
 // It reports whether it comes as seldom as any from now on.
-func (p *place) again(row Row, now time.Time) (seldom bool) {
+func (p *place) backoff(row Row, now time.Time) (seldom bool) {
 	l := p.later[row]
 	if l == nil {
 		l = &later{pause: againMin / 2}

@@ -26,7 +26,7 @@ const heartbeatEvery = 15 * time.Second
 // missing, and Heartbeat when there is nothing to say.
 //
 // It returns nil when the service stops, ctx's error, yield's own, or why the request is refused: failure.ErrInvalid,
-// failure.ErrForbidden, failure.ErrNotFound, failure.ErrUnavailable, and failure.ErrElsewhere when another node can
+// failure.ErrForbidden, failure.ErrNotFound, failure.ErrUnavailable, and failure.ErrNotLeader when another node can
 // give the stream.
 func (s *Service) Watch(ctx context.Context, req *Request, yield func(Event) error) error {
 	w := &watcher{service: s, req: req, caller: catalog.CallerOf(req.Caller), yield: yield}

@@ -39,7 +39,7 @@ func (r *Router) deliverInside(ctx context.Context, key key.Delivery, row *outbo
 	}
 	m.SetMark(key)
 	refused, err := r.Inside(ctx, &m)
-	if errors.Is(err, failure.ErrElsewhere) && r.o.Elsewhere != nil {
+	if errors.Is(err, failure.ErrNotLeader) && r.o.Elsewhere != nil {
 		refused, err = r.o.Elsewhere(ctx, failure.Of(err).Shard, &m)
 	}
 	if err == nil && refused != "" {
@@ -48,7 +48,7 @@ func (r *Router) deliverInside(ctx context.Context, key key.Delivery, row *outbo
 	return outbox.Answer{Err: err}
 }
 
-// Inside carries out a message between a parent and its child where the shard of its instance is led, else failure.ErrElsewhere. It
+// Inside carries out a message between a parent and its child where the shard of its instance is led, else failure.ErrNotLeader. It
 // may be carried out again and again. refused says why it never will be.
 func (r *Router) Inside(ctx context.Context, m *child.Message) (refused string, err error) {
 	if err := m.Check(); err != nil {
@@ -164,7 +164,7 @@ func (r *Router) principal(user identity.UserID) (*identity.Principal, error) {
 	return nil, failure.Refuse(failure.ErrForbidden, "there is no user %s, or the user is disabled", user)
 }
 
-// Schedules lists all schedules. The errors are failure.ErrUnavailable and failure.ErrElsewhere.
+// Schedules lists all schedules. The errors are failure.ErrUnavailable and failure.ErrNotLeader.
 func (r *Router) Schedules(ctx context.Context) ([]schedule.State, error) {
 	if err := r.queries.AwaitCurrent(ctx, key.EveryShard); err != nil {
 		return nil, failure.In("list", "schedules", err)

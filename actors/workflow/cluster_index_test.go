@@ -122,7 +122,7 @@ func (c *indexCluster) publishAnywhere(sources []catalog.Source) {
 			if err == nil {
 				return
 			}
-			if kind := failure.Of(err).Kind; kind != failure.ErrElsewhere && kind != failure.ErrUnavailable && kind != failure.ErrOutcomeUnknown {
+			if kind := failure.Of(err).Kind; kind != failure.ErrNotLeader && kind != failure.ErrUnavailable && kind != failure.ErrOutcomeUnknown {
 				c.t.Errorf("publish: %v", err)
 				return
 			}

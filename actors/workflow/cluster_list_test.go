@@ -84,8 +84,8 @@ func TestFormsOfAnyNodeAreThoseThatWereAcknowledged(t *testing.T) {
 			if err != nil || len(ids) != i+1 || !slices.Contains(ids, reply.InstanceID) {
 				t.Errorf("%s after %d forms: got %d, %v", n.Name, i+1, len(ids), err)
 			}
-			if _, err := n.router.FormOf("stock", reply.InstanceID); !errors.Is(err, failure.ErrElsewhere) {
-				t.Errorf("what a form is made of, where it is not led: got %v, want ErrElsewhere", err)
+			if _, err := n.router.FormOf("stock", reply.InstanceID); !errors.Is(err, failure.ErrNotLeader) {
+				t.Errorf("what a form is made of, where it is not led: got %v, want ErrNotLeader", err)
 			}
 			if f, err := c.nodes[0].router.FormOf("stock", reply.InstanceID); err != nil || f.Name != "T" {
 				t.Errorf("what a form is made of: got %+v, %v", f, err)
@@ -151,8 +151,8 @@ func TestANodeWithoutAShardSendsListsAndStreamsAway(t *testing.T) {
 			},
 		} {
 			err := do()
-			if of := failure.Of(cmp.Or(err, error(failure.ErrInternal))); of.Kind != failure.ErrElsewhere || of.Shard != uint16(key.EveryShard) {
-				t.Errorf("%s: got %v, want ErrElsewhere for all shards", what, err)
+			if of := failure.Of(cmp.Or(err, error(failure.ErrInternal))); of.Kind != failure.ErrNotLeader || of.Shard != uint16(key.EveryShard) {
+				t.Errorf("%s: got %v, want ErrNotLeader for all shards", what, err)
 			}
 		}
 		c.must(first.opens(id))

@@ -65,7 +65,7 @@ func (c *retireCluster) vacate(ctx context.Context, n *clusterNode, v catalog.Va
 			if to.router == nil || c.Net.Cut(n.Name, to.Name) || c.Net.Cut(to.Name, n.Name) || to.Store.Epoch(key.Shard(v.Shard)) == 0 {
 				continue
 			}
-			if used, err = to.catalog.Vacate(ctx, v); errors.Is(err, failure.ErrElsewhere) {
+			if used, err = to.catalog.Vacate(ctx, v); errors.Is(err, failure.ErrNotLeader) {
 				continue
 			}
 			if c.after != nil {
@@ -102,7 +102,7 @@ func (c *retireCluster) onMeta(do func(*clusterNode) error) (err error) {
 			if n.router == nil {
 				continue
 			}
-			if err = do(n); !errors.Is(err, failure.ErrElsewhere) {
+			if err = do(n); !errors.Is(err, failure.ErrNotLeader) {
 				return err
 			}
 		}
@@ -192,8 +192,8 @@ func TestAVersionIsRetiredInACluster(t *testing.T) {
 		_ = c.retires("a version that an instance has", 2, failure.ErrInUse)
 		_ = c.retires("all of them", 0, failure.ErrInUse)
 		c.wantVersion("after it was refused", c.nodes[1], 2)
-		if _, err := c.nodes[2].catalog.Retire(context.Background(), "door", 1, keeper); !errors.Is(err, failure.ErrElsewhere) {
-			t.Errorf("another node than the one that leads: got %v, want ErrElsewhere", err)
+		if _, err := c.nodes[2].catalog.Retire(context.Background(), "door", 1, keeper); !errors.Is(err, failure.ErrNotLeader) {
+			t.Errorf("another node than the one that leads: got %v, want ErrNotLeader", err)
 		}
 		_ = c.retires("one that nothing uses", 1, nil, 1)
 		c.door(1, failure.ErrExists)

@@ -228,7 +228,7 @@ func (c *cluster) ask(r *rand.Rand, try func(*workflow.Router) error) error {
 			switch {
 			case err == nil:
 				return nil
-			case of.Kind == failure.ErrElsewhere:
+			case of.Kind == failure.ErrNotLeader:
 				next = router.Store().Replica(key.Shard(of.Shard)).Leader()
 			case of.Kind != failure.ErrUnavailable && of.Kind != failure.ErrBusy && of.Kind != failure.ErrOutcomeUnknown:
 				return err
@@ -446,11 +446,11 @@ func TestALeaderThatIsCutOffShowsNothing(t *testing.T) {
 		}
 		first.Isolate(true)
 		for what, id := range map[string]string{"awake": id, "missing": missing} {
-			if err := look(id); !errors.Is(err, failure.ErrElsewhere) {
-				t.Errorf("%s: got %v, want ErrElsewhere", what, err)
+			if err := look(id); !errors.Is(err, failure.ErrNotLeader) {
+				t.Errorf("%s: got %v, want ErrNotLeader", what, err)
 			}
 		}
-		if _, err := first.router.Send(context.Background(), event(boss, "stock", id, "set", `{"a":2}`, "")); !errors.Is(err, failure.ErrElsewhere) && !errors.Is(err, failure.ErrOutcomeUnknown) {
+		if _, err := first.router.Send(context.Background(), event(boss, "stock", id, "set", `{"a":2}`, "")); !errors.Is(err, failure.ErrNotLeader) && !errors.Is(err, failure.ErrOutcomeUnknown) {
 			t.Errorf("an event: got %v", err)
 		}
 		first.Isolate(false)

@@ -182,8 +182,8 @@ func TestAStreamEndsWhereEntriesPassItBy(t *testing.T) {
 			t.Errorf("the end of a stream: got %v, want nil", err)
 		}
 		refused := n.watch("", "")
-		if err := <-refused.ended; !errors.Is(err, failure.ErrElsewhere) {
-			t.Errorf("a node without a replica: got %v, want ErrElsewhere", err)
+		if err := <-refused.ended; !errors.Is(err, failure.ErrNotLeader) {
+			t.Errorf("a node without a replica: got %v, want ErrNotLeader", err)
 		}
 		c.nodes[2].Isolate(true)
 		cut := c.nodes[2].watch("", "")

@@ -222,7 +222,7 @@ func (c *cluster) fails(r *rand.Rand, id string, led map[string]int) {
 				led[n.Name]++
 				return
 			}
-			if !errors.Is(err, failure.ErrElsewhere) && !errors.Is(err, failure.ErrUnavailable) {
+			if !errors.Is(err, failure.ErrNotLeader) && !errors.Is(err, failure.ErrUnavailable) {
 				c.t.Fatal(err)
 			}
 		}

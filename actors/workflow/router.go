@@ -235,7 +235,7 @@ func (r *Router) maySend(req *message.Event) (at shard.Place, err error) {
 		return at, failure.Refuse(failure.ErrForbidden, "permission denied: you may not send events to instances of %s (allow.send)", req.WorkflowID)
 	}
 	at, found := r.shards.Find(req.InstanceID)
-	if errors.Is(found, failure.ErrElsewhere) {
+	if errors.Is(found, failure.ErrNotLeader) {
 		return at, found // before it counts towards a quota, as it does where it is led
 	}
 	if err = r.accepting(); err == nil && !req.Counted {

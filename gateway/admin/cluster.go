@@ -100,11 +100,11 @@ func (s *Server) pass(w http.ResponseWriter, r *http.Request, body []byte, here 
 		request.RequestURI, request.Body, request.ContentLength = "", io.NopCloser(bytes.NewReader(body)), int64(len(body))
 		answer, err := s.options.Leader(request)
 		switch {
-		case errors.Is(err, failure.ErrElsewhere): // a leader is believed in that is gone
+		case errors.Is(err, failure.ErrNotLeader): // a leader is believed in that is gone
 		case err != nil:
 			return false, err
 		case answer == nil:
-			if err := here(); !errors.Is(err, failure.ErrElsewhere) {
+			if err := here(); !errors.Is(err, failure.ErrNotLeader) {
 				return false, err
 			}
 		case answer.StatusCode != http.StatusMisdirectedRequest:

@@ -40,7 +40,7 @@ var errorMappings = []errorMapping{
 	{failure.ErrForbidden, http.StatusForbidden, "Forbidden"},
 	{failure.ErrBusy, http.StatusServiceUnavailable, "Busy"},
 	{failure.ErrUnavailable, http.StatusServiceUnavailable, "Unavailable"},
-	{failure.ErrElsewhere, http.StatusMisdirectedRequest, "Elsewhere"},
+	{failure.ErrNotLeader, http.StatusMisdirectedRequest, "Elsewhere"},
 	{failure.ErrOutcomeUnknown, http.StatusGatewayTimeout, "OutcomeUnknown"},
 	{ErrUnknownRequest, http.StatusBadRequest, "Request"},
 	{ErrFailed, http.StatusInternalServerError, "Failed"},

@@ -54,7 +54,7 @@ type Options struct {
 	Cluster Cluster
 	// Leader sends a command to PeerHandler of the node that leads the shard Meta, and returns
 	// its answer; nil when that is this node. It waits for one until the request's context ends. After
-	// failure.ErrElsewhere nothing was sent, and it is called again. Nil: the server stands alone.
+	// failure.ErrNotLeader nothing was sent, and it is called again. Nil: the server stands alone.
 	Leader func(*http.Request) (*http.Response, error)
 	// Operator answers requests below /workflow. Nil: nobody does.
 	Operator http.Handler
@@ -234,7 +234,7 @@ func (s *Server) carryOut(w http.ResponseWriter, r *http.Request, do func(*http.
 		return err
 	}
 	err = here()
-	if passes && errors.Is(err, failure.ErrElsewhere) {
+	if passes && errors.Is(err, failure.ErrNotLeader) {
 		var answered bool
 		if answered, err = s.pass(w, r, body, here); answered {
 			return

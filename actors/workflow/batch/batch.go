@@ -15,13 +15,13 @@
 // A request whose shard another node leads has done nothing here. It stays in the window, and a
 // Forwarder gets it with all others of that shard that wait:
 //
-//	posted ── ErrElsewhere ──► waiting ── Ready ──► away ──► answered
+//	posted ── ErrNotLeader ──► waiting ── Ready ──► away ──► answered
 //	   ▲                                             │
 //	   └──────── this node leads the shard ──────────┘
 //
 // A shard has one call of the Forwarder at a time, and an item goes when none of its instance is
 // posted here. So each instance has its order whatever becomes of leaderships. Without a
-// Forwarder such items are answered failure.ErrElsewhere, and so are the later ones of their
+// Forwarder such items are answered failure.ErrNotLeader, and so are the later ones of their
 // instances.
 //
 // # What the caller must do

@@ -77,7 +77,7 @@ func (m *Item) Begin(t message.Turn) error {
 // Refused implements message.Recipient.
 func (m *Item) Refused(err error) {
 	switch of := failure.Of(err); of.Kind {
-	case failure.ErrElsewhere:
+	case failure.ErrNotLeader:
 		m.batch.move(m.instance, of.Shard)
 	case failure.ErrInstanceBusy, failure.ErrQuota, failure.ErrBusy, failure.ErrUnavailable, failure.ErrOutcomeUnknown:
 		m.batch.fail(m)
@@ -87,7 +87,7 @@ func (m *Item) Refused(err error) {
 // Answered implements message.Recipient.
 func (m *Item) Answered(reply *message.Reply, err error) {
 	defer m.batch.ended(m)
-	if of := failure.Of(err); err != nil && of.Kind == failure.ErrElsewhere && m.batch.forwarder != nil {
+	if of := failure.Of(err); err != nil && of.Kind == failure.ErrNotLeader && m.batch.forwarder != nil {
 		m.Refused(err)
 		m.shard = of.Shard
 		m.place.Store(waits)

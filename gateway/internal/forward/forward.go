@@ -21,7 +21,7 @@ import (
 
 // Any node accepts any request (gateway/DESIGN.md, "Forwarding"):
 //
-//	handler ── ErrElsewhere ──► who leads? ──► this node ──► handler again
+//	handler ── ErrNotLeader ──► who leads? ──► this node ──► handler again
 //	                              ▲    │
 //	 421, not reached, no answer  │    └─────► another one ──► its answer is copied
 //	                              └──────────────────┘
@@ -59,7 +59,7 @@ func Elsewhere(x *kernel.Exchange, err error) (shard uint16, ok bool) {
 		return 0, false
 	}
 	of := failure.Of(err)
-	return of.Shard, of.Kind == failure.ErrElsewhere
+	return of.Shard, of.Kind == failure.ErrNotLeader
 }
 
 // startOver forgets what a handler has prepared that did nothing.

@@ -222,7 +222,7 @@ func (x *Exchange) writeError(err error) {
 
 // MappingOf returns the row of an error. Another node is told where it has to ask.
 func (x *Exchange) MappingOf(err error) *ErrorMapping {
-	if x.Sender != nil && failure.Of(err).Kind == failure.ErrElsewhere {
+	if x.Sender != nil && failure.Of(err).Kind == failure.ErrNotLeader {
 		return &misdirected
 	}
 	return MappingOf(err)

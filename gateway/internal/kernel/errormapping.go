@@ -73,7 +73,7 @@ var ErrorMappings = [failure.Kinds]ErrorMapping{
 	failure.ErrQuota:         {Status: 429, Labels: labelsBusy, Text: failure.ErrQuota.Error(), Retry: true},
 	failure.ErrBusy:          {Status: 503, Labels: labelsBusy, Text: textBusy, Retry: true},
 	failure.ErrUnavailable:   {Status: 503, Labels: labelsOf("Busy", "Unavailable"), Text: TextUnavailable, Retry: true},
-	failure.ErrElsewhere:     {Status: 503, Labels: labelsOf("Busy", "Unavailable"), Text: TextUnavailable, Retry: true},
+	failure.ErrNotLeader:     {Status: 503, Labels: labelsOf("Busy", "Unavailable"), Text: TextUnavailable, Retry: true},
 	failure.ErrOutcomeUnknown: {
 		Status: 504, Labels: labelsOf("Busy", "OutcomeUnknown"),
 		Text: "it is not known whether this was done; repeat it, with the same Idempotency-Key if it had one",
@@ -85,8 +85,8 @@ var ErrorMappings = [failure.Kinds]ErrorMapping{
 	failure.ErrInternal: {Status: 500, Labels: labelsOf("Server error", "Internal"), Text: "an internal error occurred", Internal: true},
 }
 
-// misdirected is the row of failure.ErrElsewhere for another node, which asks for the leader again.
-var misdirected = ErrorMapping{Status: http.StatusMisdirectedRequest, Labels: labelsOf("Elsewhere", "Elsewhere"), Text: failure.ErrElsewhere.Error()}
+// misdirected is the row of failure.ErrNotLeader for another node, which asks for the leader again.
+var misdirected = ErrorMapping{Status: http.StatusMisdirectedRequest, Labels: labelsOf("Elsewhere", "Elsewhere"), Text: failure.ErrNotLeader.Error()}
 
 var (
 	labelsInvalid   = [groups]string{GroupPortal: "Bad request", GroupWorkflow: "InvalidContent", GroupFile: "BadRequest"}

@@ -118,7 +118,7 @@ func (x *Exchange) handle() error {
 // closed is why nothing is taken before Open and while the server stops. Another node asks for the leader again then.
 func (x *Exchange) closed() error {
 	if x.Sender != nil {
-		return failure.ErrElsewhere
+		return failure.ErrNotLeader
 	}
 	return failure.ErrUnavailable
 }

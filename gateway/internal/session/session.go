@@ -54,7 +54,7 @@ func (g *Group) Routes() []kernel.Route {
 
 // Sessions begins and ends sessions of people; identity.Service does.
 type Sessions interface {
-	// Writable returns failure.ErrElsewhere where the calls below would: another node has to be asked.
+	// Writable returns failure.ErrNotLeader where the calls below would: another node has to be asked.
 	Writable() error
 	// SignIn returns the secret text of a new session. Errors are those of package failure.
 	SignIn(ctx context.Context, user identity.UserID, password string, address netip.Addr) (string, *identity.Principal, error)

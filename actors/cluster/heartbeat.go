@@ -16,7 +16,7 @@ import (
 	"troupe/persistence/key"
 )
 
-func leaderIn(said map[peer.NodeID]hello, sh key.Shard) (leader peer.NodeID, led groupState) {
+func leaderIn(said map[peer.NodeID]heartbeat, sh key.Shard) (leader peer.NodeID, led groupState) {
 	for id, h := range said {
 		if g := h.Groups[sh]; g.Epoch > led.Epoch {
 			leader, led = id, g
@@ -25,10 +25,10 @@ func leaderIn(said map[peer.NodeID]hello, sh key.Shard) (leader peer.NodeID, led
 	return leader, led
 }
 
-func (n *Node) heard() map[peer.NodeID]hello {
+func (n *Node) heard() map[peer.NodeID]heartbeat {
 	n.others.mu.Lock()
 	defer n.others.mu.Unlock()
-	said := map[peer.NodeID]hello{}
+	said := map[peer.NodeID]heartbeat{}
 	for id, o := range n.others.by {
 		if o.alive() {
 			said[id] = o.said
@@ -67,8 +67,8 @@ func (n *Node) isSettled(id peer.NodeID) bool {
 	return o.alive() && time.Since(o.since) >= settleTime
 }
 
-func (n *Node) hello() hello {
-	h := hello{
+func (n *Node) heartbeat() heartbeat {
+	h := heartbeat{
 		Node: n.self, Boot: n.boot, Address: n.o.Advertise, Version: n.o.Version, Level: n.level,
 		Settings: n.o.Settings, Name: n.o.Name, Changed: n.o.Changed, Clock: time.Now(), Stopping: n.stopping.Load(),
 	}
@@ -104,10 +104,10 @@ func (n *Node) replicas(sh key.Shard) (have replicaSet) {
 	return have
 }
 
-func (n *Node) greet(ctx context.Context, id peer.NodeID) error {
-	ctx, cancel := context.WithTimeout(ctx, helloMax)
+func (n *Node) sendHeartbeat(ctx context.Context, id peer.NodeID) error {
+	ctx, cancel := context.WithTimeout(ctx, heartbeatMax)
 	defer cancel()
-	answer, err := call[hello, hello](ctx, n, id, pathHello, n.hello())
+	answer, err := call[heartbeat, heartbeat](ctx, n, id, pathHeartbeat, n.heartbeat())
 	if err == nil && answer.Node == id {
 		n.note(answer)
 	}
@@ -115,18 +115,18 @@ func (n *Node) greet(ctx context.Context, id peer.NodeID) error {
 }
 
 // A node that must not run with this one is refused.
-func (n *Node) welcome(_ context.Context, from peer.NodeID, said hello) (hello, error) {
+func (n *Node) welcome(_ context.Context, from peer.NodeID, said heartbeat) (heartbeat, error) {
 	if said.Node != from {
-		return hello{}, failure.Refuse(failure.ErrInvalid, "a node greets as another one")
+		return heartbeat{}, failure.Refuse(failure.ErrInvalid, "a node greets as another one")
 	}
 	if err := n.refusal(said); err != nil {
-		return hello{}, err
+		return heartbeat{}, err
 	}
 	n.note(said)
-	return n.hello(), nil
+	return n.heartbeat(), nil
 }
 
-func (n *Node) refusal(said hello) error {
+func (n *Node) refusal(said heartbeat) error {
 	n.others.mu.Lock()
 	known := n.others.by[said.Node]
 	taken := known.alive() && known.said.Boot != said.Boot
@@ -155,7 +155,7 @@ func refuseClock(who string, clock time.Time) error {
 	return failure.Refuse(errUnfit, "the clock of %s is %s %s that of the cluster: set it", who, off.Abs(), direction)
 }
 
-func (n *Node) note(said hello) {
+func (n *Node) note(said heartbeat) {
 	lag := map[key.Shard]uint64{}
 	if n.started.Load() {
 		for sh, g := range said.Groups {
@@ -195,7 +195,7 @@ func (n *Node) note(said hello) {
 	n.news()
 }
 
-func (n *Node) logAlive(said hello, alive bool) {
+func (n *Node) logAlive(said heartbeat, alive bool) {
 	line, text := n.o.Log.Info(), "node is here"
 	if !alive {
 		text = "node is stopping"
@@ -203,13 +203,13 @@ func (n *Node) logAlive(said hello, alive bool) {
 	line.Str("node", string(said.Node)).Str("address", said.Address).Str("version", said.Version).Msg(text)
 }
 
-func (n *Node) greetAll(ctx context.Context) map[peer.NodeID]error {
+func (n *Node) sendHeartbeats(ctx context.Context) map[peer.NodeID]error {
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	faults := map[peer.NodeID]error{}
 	for _, id := range n.known() {
 		all.Go(func() {
-			if err := n.greet(ctx, id); err != nil {
+			if err := n.sendHeartbeat(ctx, id); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
 				faults[id] = err
@@ -230,7 +230,7 @@ func (n *Node) Answering(ctx context.Context) (answer []peer.NodeID, all int) {
 	var asked sync.WaitGroup
 	for i, id := range known {
 		asked.Go(func() {
-			request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+string(id)+pathHello, nil)
+			request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+string(id)+pathHeartbeat, nil)
 			if err != nil {
 				return
 			}
@@ -262,11 +262,11 @@ func (n *Node) known() []peer.NodeID {
 
 // A node that others refuse for longer than claimMax ends, because another process is this node, or because it was
 // removed.
-func (n *Node) greetLoop() {
+func (n *Node) heartbeatLoop() {
 	var refusedSince time.Time
 	silent := map[peer.NodeID]bool{}
 	n.every(n.o.Pace, func(ctx context.Context) {
-		faults := n.greetAll(ctx)
+		faults := n.sendHeartbeats(ctx)
 		refused := n.refusedBy(faults, peer.ErrRefused)
 		for id, err := range faults {
 			if !silent[id] && !n.isAlive(id) {
@@ -325,7 +325,7 @@ func (n *Node) Claim(ctx context.Context) error {
 		return err
 	}
 	for begun := time.Now(); ; {
-		refused := n.refusedBy(n.greetAll(ctx), peer.ErrRefused, peer.ErrExpired)
+		refused := n.refusedBy(n.sendHeartbeats(ctx), peer.ErrRefused, peer.ErrExpired)
 		switch {
 		case refused == nil:
 			return ctx.Err()
@@ -364,7 +364,7 @@ func differing(a, b map[string]string) (names []string) {
 // is one, else any. Such a node can answer lists and streams. The error is failure.ErrUnavailable when there is none.
 func (n *Node) Complete() (peer.NodeID, error) {
 	d, said := n.directory.Load(), n.heard()
-	said[n.self] = n.hello()
+	said[n.self] = n.heartbeat()
 	if n.isComplete(n.self, said) {
 		return n.self, nil
 	}
@@ -376,7 +376,7 @@ func (n *Node) Complete() (peer.NodeID, error) {
 	return "", failure.Refuse(failure.ErrUnavailable, "no node keeps all shards")
 }
 
-func (n *Node) isComplete(id peer.NodeID, said map[peer.NodeID]hello) bool {
+func (n *Node) isComplete(id peer.NodeID, said map[peer.NodeID]heartbeat) bool {
 	for sh := range n.store.AllShards() {
 		_, led := leaderIn(said, sh)
 		if lacks(said[id].Groups[sh].Applied, led.Applied, said[id].Full) {
