@@ -23,7 +23,7 @@ func newServer(tb testing.TB, h *fixture) (*gateway.Server, string) {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { stop(tb, credentials) })
-	token, _, err := credentials.CreateToken(context.Background(), identity.CreateCredential{User: load.UserID})
+	token, _, err := credentials.Create(context.Background(), identity.Token, identity.CreateCredential{User: load.UserID})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -274,7 +274,7 @@ func tokensEnd(t *testing.T, _ *scene) {
 	missing := s.Send(t, request{Method: "GET", Path: wiretest.Root + "/choices"})
 	secret := ""
 	s.ChangeIdentities(func(i identity.Identities) (err error) {
-		secret, _, err = i.CreateToken(t.Context(), identity.CreateCredential{User: "bob", Expires: time.Hour})
+		secret, _, err = i.Create(t.Context(), identity.Token, identity.CreateCredential{User: "bob", Expires: time.Hour})
 		return err
 	})
 	kept := s.Token("bob")

@@ -157,7 +157,7 @@ func (a *Actors) Write(name, text string) {
 func (a *Actors) Token(user identity.UserID) (secret string) {
 	a.t.Helper()
 	a.ChangeIdentities(func(i identity.Identities) (err error) {
-		secret, _, err = i.CreateToken(context.Background(), identity.CreateCredential{User: user})
+		secret, _, err = i.Create(context.Background(), identity.Token, identity.CreateCredential{User: user})
 		return err
 	})
 	return secret
@@ -167,7 +167,7 @@ func (a *Actors) Token(user identity.UserID) (secret string) {
 func (a *Actors) Session(user identity.UserID) (secret string) {
 	a.t.Helper()
 	a.ChangeIdentities(func(i identity.Identities) (err error) {
-		secret, _, err = i.CreateSession(context.Background(), identity.CreateCredential{User: user})
+		secret, _, err = i.Create(context.Background(), identity.Session, identity.CreateCredential{User: user})
 		return err
 	})
 	return secret

@@ -92,7 +92,7 @@ func TestEndAndCreationAreOneCommit(t *testing.T) {
 			m.holdBack()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			if _, _, err := s.CreateSession(ctx, CreateCredential{User: "john.doe"}); err == nil {
+			if _, _, err := s.Create(ctx, Session, CreateCredential{User: "john.doe"}); err == nil {
 				t.Error("a session was given out before it was durable")
 			}
 			refuses(t, s, Session, oldest)
@@ -138,7 +138,7 @@ func TestConcurrentSessionsPerUser(t *testing.T) {
 		done := make(chan error, 50)
 		for range cap(done) {
 			go func() {
-				_, _, err := s.CreateSession(t.Context(), CreateCredential{User: "john.doe"})
+				_, _, err := s.Create(t.Context(), Session, CreateCredential{User: "john.doe"})
 				done <- err
 			}()
 		}
@@ -171,7 +171,7 @@ func TestEndedGiveWay(t *testing.T) {
 		made, refused := make(chan string, 2), make(chan error, 2)
 		for range 2 { // both wait for the disk, and only one fits
 			go func() {
-				if secret, _, err := s.CreateToken(t.Context(), CreateCredential{User: "mary.major"}); err != nil {
+				if secret, _, err := s.Create(t.Context(), Token, CreateCredential{User: "mary.major"}); err != nil {
 					refused <- err
 				} else {
 					made <- secret
@@ -197,7 +197,7 @@ func TestEndedGiveWay(t *testing.T) {
 		issued(t, s, Token, "john.doe", 0)
 		refuses(t, s, Session, hers)
 		accepts(t, s, Token, works, "mary.major")
-		if _, _, err := s.CreateSession(t.Context(), CreateCredential{User: "john.doe"}); !errors.Is(err, failure.ErrBusy) {
+		if _, _, err := s.Create(t.Context(), Session, CreateCredential{User: "john.doe"}); !errors.Is(err, failure.ErrBusy) {
 			t.Errorf("where nothing has ended any more: got %v, want ErrBusy", err)
 		}
 		pass(12 * time.Hour) // now the session is idle
@@ -223,7 +223,7 @@ func TestRemovalThatFails(t *testing.T) {
 				if err := s.Revoke(t.Context(), Session, c.ID); !errors.Is(err, full) {
 					t.Errorf("Revoke: got %v, want the store's error", err)
 				}
-				if text, _, err := s.CreateToken(t.Context(), CreateCredential{User: "john.doe"}); text != "" || !errors.Is(err, full) {
+				if text, _, err := s.Create(t.Context(), Token, CreateCredential{User: "john.doe"}); text != "" || !errors.Is(err, full) {
 					t.Errorf("CreateToken: got %q, %v, want the store's error and no secret", text, err)
 				}
 				if _, err := start(Options{}, m); !errors.Is(err, full) {

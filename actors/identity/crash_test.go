@@ -50,7 +50,7 @@ func crashOnce(t *testing.T, survivors int, confirmed, lie bool) (broken []strin
 	// A canceled wait must not keep the next one from being appended.
 	ctx, cancel = context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	newSecret, c, created := s.CreateToken(ctx, CreateCredential{User: "john.doe"})
+	newSecret, c, created := s.Create(ctx, Token, CreateCredential{User: "john.doe"})
 
 	after := open(t, m.crash(survivors), Options{})
 	_, err := after.Authenticate(Token, oldSecret)

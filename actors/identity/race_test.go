@@ -40,7 +40,7 @@ func TestConcurrentUse(t *testing.T) {
 	wait.Go(func() {
 		for range rounds {
 			s.SetDirectory(without)
-			_, _, err := s.CreateToken(t.Context(), CreateCredential{User: "john.doe"})
+			_, _, err := s.Create(t.Context(), Token, CreateCredential{User: "john.doe"})
 			if !errors.Is(err, failure.ErrNotFound) {
 				t.Errorf("create for a user who is gone: got %v, want ErrNotFound", err)
 			}

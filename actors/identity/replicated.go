@@ -28,8 +28,6 @@ type Identities interface {
 	// Writable returns an error where the calls below would return failure.ErrNotLeader.
 	Writable() error
 	Create(ctx context.Context, kind Kind, c CreateCredential) (string, Credential, error)
-	CreateToken(ctx context.Context, c CreateCredential) (string, Credential, error)
-	CreateSession(ctx context.Context, c CreateCredential) (string, Credential, error)
 	Credentials(ctx context.Context, kind Kind) ([]Credential, error)
 	Revoke(ctx context.Context, kind Kind, id string) error
 	SignIn(ctx context.Context, user UserID, password string, address netip.Addr) (string, *Principal, error)
@@ -273,16 +271,6 @@ func (r *Replicated) Create(ctx context.Context, kind Kind, c CreateCredential) 
 		return err
 	})
 	return secret, made, err
-}
-
-// CreateToken is Create for a token.
-func (r *Replicated) CreateToken(ctx context.Context, c CreateCredential) (string, Credential, error) {
-	return r.Create(ctx, Token, c)
-}
-
-// CreateSession is Create for a session.
-func (r *Replicated) CreateSession(ctx context.Context, c CreateCredential) (string, Credential, error) {
-	return r.Create(ctx, Session, c)
 }
 
 // Credentials is that of Service.

@@ -168,7 +168,7 @@ func (c *cluster) ask(do func(*clusterNode) error) {
 func (c *cluster) token() (secret string) {
 	c.Helper()
 	c.ask(func(n *clusterNode) (err error) {
-		secret, _, err = n.CreateToken(c.Context(), CreateCredential{User: "john.doe"})
+		secret, _, err = n.Create(c.Context(), Token, CreateCredential{User: "john.doe"})
 		return err
 	})
 	return secret
@@ -178,7 +178,7 @@ func (c *cluster) token() (secret string) {
 func (c *cluster) session() (secret string) {
 	c.Helper()
 	c.ask(func(n *clusterNode) (err error) {
-		secret, _, err = n.CreateSession(c.Context(), CreateCredential{User: "john.doe"})
+		secret, _, err = n.Create(c.Context(), Session, CreateCredential{User: "john.doe"})
 		return err
 	})
 	return secret

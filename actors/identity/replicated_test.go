@@ -59,15 +59,15 @@ func TestOnlyTheLeaderWrites(t *testing.T) {
 		n, ctx := c.follower(), c.Context()
 		for what, do := range map[string]func(n *clusterNode) error{
 			"Writable":        func(n *clusterNode) error { return n.Writable() },
-			"CreateToken":     func(n *clusterNode) error { return second(n.CreateToken(ctx, CreateCredential{User: "john.doe"})) },
-			"CreateSession":   func(n *clusterNode) error { return second(n.CreateSession(ctx, CreateCredential{User: "john.doe"})) },
+			"CreateToken":     func(n *clusterNode) error { return second(n.Create(ctx, Token, CreateCredential{User: "john.doe"})) },
+			"CreateSession":   func(n *clusterNode) error { return second(n.Create(ctx, Session, CreateCredential{User: "john.doe"})) },
 			"Credentials":     func(n *clusterNode) error { _, err := n.Credentials(ctx, Token); return err },
 			"Revoke":          func(n *clusterNode) error { return n.Revoke(ctx, Token, "tok_aaaaaaaaaaaaaaaa") },
 			"SignIn":          func(n *clusterNode) error { return second(n.SignIn(ctx, "john.doe", "pass the salt", netip.Addr{})) },
 			"SignInVouched":   func(n *clusterNode) error { return second(n.SignInVouched(ctx, Vouched{User: "john.doe"})) },
 			"SignOut":         func(n *clusterNode) error { return n.SignOut(ctx, missing(strings.Repeat("x", idChars+1+secretChars))) },
 			"SetPassword":     func(n *clusterNode) error { return n.SetPassword(ctx, "john.doe", "pass the salt") },
-			"CreateForNobody": func(n *clusterNode) error { return second(n.CreateToken(ctx, CreateCredential{User: "nobody"})) },
+			"CreateForNobody": func(n *clusterNode) error { return second(n.Create(ctx, Token, CreateCredential{User: "nobody"})) },
 		} {
 			if of := failure.Of(errors.Join(do(n), failure.ErrInternal)); of.Kind != failure.ErrNotLeader || of.Shard != uint16(key.Meta) {
 				t.Errorf("%s on a node that does not lead: got %v of the shard %d, want ErrNotLeader of Meta", what, of.Kind, of.Shard)
@@ -145,7 +145,7 @@ func TestCredentialsOutliveLeaders(t *testing.T) {
 				// NB: it believes that it leads still, so these go into its log alone.
 				doomed := make(chan error, 2)
 				go func() { doomed <- old.Revoke(c.Context(), Token, mine[0]) }()
-				go func() { doomed <- second(old.CreateToken(c.Context(), CreateCredential{User: "john.doe"})) }()
+				go func() { doomed <- second(old.Create(c.Context(), Token, CreateCredential{User: "john.doe"})) }()
 				for range cap(doomed) {
 					if err := <-doomed; !errors.Is(err, failure.ErrOutcomeUnknown) && !errors.Is(err, failure.ErrNotLeader) {
 						t.Errorf("a write of a leader that was cut off: got %v, want ErrOutcomeUnknown or ErrNotLeader", err)

@@ -290,16 +290,6 @@ func (s *Service) isEnding(e *entry) bool {
 	return ending
 }
 
-// CreateToken is Create for a token.
-func (s *Service) CreateToken(ctx context.Context, c CreateCredential) (string, Credential, error) {
-	return s.Create(ctx, Token, c)
-}
-
-// CreateSession is Create for a session.
-func (s *Service) CreateSession(ctx context.Context, c CreateCredential) (string, Credential, error) {
-	return s.Create(ctx, Session, c)
-}
-
 // Create makes a token or a session and returns its secret text, which exists nowhere else, once its row is durable.
 // When ctx ends first the outcome is unknown: the list may show a credential whose secret nobody has. With more
 // sessions than Options.SessionsPerUserMax the one that the user used longest ago ends.

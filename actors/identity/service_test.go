@@ -138,7 +138,7 @@ func mustRevoke(t *testing.T, s *Service, c Credential) {
 func TestLimitsOfCredentials(t *testing.T) {
 	o := Options{SessionIdle: time.Minute, SessionMax: time.Hour}
 	inBubble(t, newMemory(), o, func(t *testing.T, s *Service) {
-		if text, _, err := s.CreateSession(t.Context(), CreateCredential{User: "john.doe", Expires: time.Hour + 1}); text != "" ||
+		if text, _, err := s.Create(t.Context(), Session, CreateCredential{User: "john.doe", Expires: time.Hour + 1}); text != "" ||
 			!errors.Is(err, failure.ErrInvalid) || !strings.Contains(err.Error(), "a session ends after 1 hours in any case") {
 			t.Errorf("a session beyond SessionMax: got %q, %v, want ErrInvalid", text, err)
 		}
@@ -163,7 +163,7 @@ func TestUnknownOutcome(t *testing.T) {
 	s := open(t, m, Options{})
 	session, made := issued(t, s, Session, "john.doe", 0)
 	m.failWith(persistence.ErrOutcomeUnknown)
-	_, _, created := s.CreateToken(t.Context(), CreateCredential{User: "john.doe"})
+	_, _, created := s.Create(t.Context(), Token, CreateCredential{User: "john.doe"})
 	const ended, other = "it is refused, but that is not durable yet", "the outcome is unknown"
 	for _, c := range []struct {
 		call string
@@ -194,7 +194,7 @@ func TestALateConfirmation(t *testing.T) {
 		if reason := failure.Of(err).Reason; !errors.Is(err, failure.ErrOutcomeUnknown) || !strings.HasPrefix(reason, "it is refused, but that is not durable yet") || time.Since(begun) != confirmMax {
 			t.Errorf("Revoke: got %v after %v", err, time.Since(begun))
 		}
-		if _, _, err := s.CreateToken(t.Context(), CreateCredential{User: "john.doe"}); !errors.Is(err, failure.ErrOutcomeUnknown) {
+		if _, _, err := s.Create(t.Context(), Token, CreateCredential{User: "john.doe"}); !errors.Is(err, failure.ErrOutcomeUnknown) {
 			t.Errorf("CreateToken: got %v, want ErrOutcomeUnknown", err)
 		}
 		m.confirm()
@@ -223,7 +223,7 @@ func TestCreateRefuses(t *testing.T) {
 		"a note with a broken character":    {CreateCredential{User: "john.doe", Note: "\xff"}, failure.ErrInvalid},
 		"a note that turns the line around": {CreateCredential{User: "john.doe", Note: "a\u202eb"}, failure.ErrInvalid},
 	} {
-		if secret, _, err := s.CreateToken(t.Context(), test.ask); secret != "" || !errors.Is(err, test.want) || m.appends != 0 {
+		if secret, _, err := s.Create(t.Context(), Token, test.ask); secret != "" || !errors.Is(err, test.want) || m.appends != 0 {
 			t.Errorf("%s: got %q, %v and %d appends, want %v and none", name, secret, err, m.appends, test.want)
 		}
 	}

@@ -79,7 +79,7 @@ func TestRestartsOnTheStore(t *testing.T) {
 		stop(t, s)
 		accepts(t, s, Token, token, "john.doe")
 		turnedAway(t, s, "john.doe", oak, failure.ErrUnavailable)
-		_, _, created := s.CreateToken(t.Context(), CreateCredential{User: "john.doe"})
+		_, _, created := s.Create(t.Context(), Token, CreateCredential{User: "john.doe"})
 		for call, err := range map[string]error{
 			"CreateToken": created, "Revoke": s.Revoke(t.Context(), Token, token), "SetPassword": s.SetPassword(t.Context(), "john.doe", oak),
 		} {
@@ -108,7 +108,7 @@ func TestEndsOutliveAFullDisk(t *testing.T) {
 			return s.SetPassword(t.Context(), "john.doe", oak)
 		}, persistence.ErrDiskFull},
 		"one session too many": {func(t *testing.T, s *Service, _ string) error {
-			_, _, err := s.CreateSession(t.Context(), CreateCredential{User: "john.doe"})
+			_, _, err := s.Create(t.Context(), Session, CreateCredential{User: "john.doe"})
 			return err
 		}, persistence.ErrDiskFull},
 		"a user who is disabled for a while": {func(t *testing.T, s *Service, _ string) error {
@@ -164,7 +164,7 @@ func TestEndBeforeTheCreation(t *testing.T) {
 		"a user who is disabled": func(t *testing.T, s *Service) { s.SetDirectory(parse(t, staffJohnDisabled)) },
 		"one session too many": func(t *testing.T, s *Service) {
 			go func() {
-				if _, _, err := s.CreateSession(t.Context(), CreateCredential{User: "john.doe"}); err == nil {
+				if _, _, err := s.Create(t.Context(), Session, CreateCredential{User: "john.doe"}); err == nil {
 					t.Error("a session was given out that is not stored")
 				}
 			}()
@@ -178,7 +178,7 @@ func TestEndBeforeTheCreation(t *testing.T) {
 					m.holdBack()
 					created := make(chan error)
 					go func() {
-						_, _, err := s.CreateSession(t.Context(), CreateCredential{User: "john.doe"})
+						_, _, err := s.Create(t.Context(), Session, CreateCredential{User: "john.doe"})
 						created <- err
 					}()
 					synctest.Wait()

@@ -21,6 +21,7 @@ import (
 	"troupe/actors/incident"
 	"troupe/actors/internal/breaks"
 	"troupe/actors/internal/instanceid"
+	"troupe/actors/query"
 	"troupe/persistence"
 	"troupe/persistence/key"
 	"troupe/statemachine"
@@ -188,26 +189,12 @@ func (s *Service) look(at child.Ref) (relative, error) {
 	if !ok {
 		return relative{}, failure.ErrNotFound
 	}
-	stored, err := s.o.Store.Load(key.Record(nil, s.o.Store.ShardOf(id), at.Workflow, id))
-	if errors.Is(err, persistence.ErrNotFound) {
-		return relative{}, failure.ErrNotFound
-	}
+	in, err := query.LoadInstance(s.o.Store, s.o.Catalog, s.o.Store.ShardOf(id), at.Workflow, id)
 	if err != nil {
-		return relative{}, failure.OfStore(err)
+		return relative{}, err
 	}
-	record, err := statemachine.ParseRecord(stored)
-	var of *statemachine.Definition
-	var state statemachine.Instance
-	if err == nil {
-		if of, err = s.o.Catalog.Version(at.Workflow, record.Version); err == nil {
-			state, err = of.Restore(at.Instance, record)
-		}
-	}
-	if err != nil {
-		return relative{}, failure.Errorf(failure.ErrExecution, "%w", err)
-	}
-	r := relative{version: of.Version, runs: !of.IsOver(&state), parent: state.Parent()}
-	for _, c := range state.Children() {
+	r := relative{version: in.Of.Version, runs: !in.Of.IsOver(&in.State), parent: in.State.Parent()}
+	for _, c := range in.State.Children() {
 		if c.Status == statemachine.ChildRuns {
 			r.children = append(r.children, child.Ref{Workflow: c.Workflow, Instance: instanceid.Text(child.ID(id, c.ID, c.Begun))})
 		}

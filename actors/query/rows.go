@@ -123,9 +123,7 @@ func (r *Reader) Step() error { return r.rows.step() }
 // memory.
 func (s *Service) Read(ctx context.Context, user identity.UserID, read func(*Reader) error) error {
 	return s.list(ctx, user, func(t *throttle, h held) error {
-		return s.at(h, func(snapshot *persistence.Snapshot) error {
-			return read(s.reader(t, snapshot))
-		})
+		return s.at(h, func(snapshot *persistence.Snapshot) error { return read(s.reader(t, snapshot)) })
 	})
 }
 

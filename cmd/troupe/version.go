@@ -107,9 +107,7 @@ func writeSBOM(to io.Writer, info *debug.BuildInfo) error {
 func goModule(m *debug.Module) billComponent {
 	// A purl keeps slashes of a Go path and escapes what else has a meaning in it.
 	purl := "pkg:golang/" + m.Path + "@" + url.QueryEscape(m.Version)
-	c := billComponent{
-		Type: "library", BOMRef: purl, PackageURL: purl, Name: m.Path, Version: m.Version,
-	}
+	c := billComponent{Type: "library", BOMRef: purl, PackageURL: purl, Name: m.Path, Version: m.Version}
 	addProperties(&c, "go.sum", m.Sum)
 	return c
 }

@@ -144,9 +144,7 @@ func (h *Hash) String() string {
 
 // ParseHash reads exactly what String writes.
 func ParseHash(text string) (*Hash, error) {
-	wrong := func(what string) (*Hash, error) {
-		return nil, errors.New("the password's hash " + what)
-	}
+	wrong := func(what string) (*Hash, error) { return nil, errors.New("the password's hash " + what) }
 	parts := strings.Split(text, "$")
 	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" || parts[2] != "v="+strconv.Itoa(argon2.Version) {
 		return wrong("is not one of argon2id")

@@ -23,9 +23,7 @@ const (
 )
 
 // Attribute is one of a start tag. Value is decoded and normalised: white space that is not a reference is a blank.
-type Attribute struct {
-	Name, Value []byte
-}
+type Attribute struct{ Name, Value []byte }
 
 // Parser checks and parses one text after the other.
 type Parser struct {

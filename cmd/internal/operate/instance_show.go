@@ -197,11 +197,7 @@ func showAs(o *cli.Output, i *client.Instance, more [][]string, l *labels) error
 	if o.Form != cli.FormTable {
 		return o.Document(i.Raw)
 	}
-	rows := append([][]string{
-		{"ID", i.ID},
-		{"WORKFLOW", i.WorkflowID},
-		{"STATES", l.idText(i.States)},
-	}, more...)
+	rows := append([][]string{{"ID", i.ID}, {"WORKFLOW", i.WorkflowID}, {"STATES", l.idText(i.States)}}, more...)
 	if i.Sequence != 0 {
 		rows = append(rows, []string{"SEQUENCE", strconv.FormatUint(i.Sequence, 10)})
 	}

@@ -137,7 +137,7 @@ func TestPublishingADefinitionInACluster(t *testing.T) {
 	defer o.close()
 	o.service.log = zerolog.Nop() // NB: the follower is a goroutine of its own
 	o.followPublished()
-	secret, _, err := o.identities.CreateToken(context.Background(), identity.CreateCredential{User: "paulo.santos"})
+	secret, _, err := o.identities.Create(context.Background(), identity.Token, identity.CreateCredential{User: "paulo.santos"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,7 +74,7 @@ func TestPublish(t *testing.T) {
 	clitest.Edit(t, other, "workflows/leave-request.yaml", "name: Leave request", "name: Other")
 	const fault = "workflows/leave-request.yaml:7: workflow leave-request version 1 has other content, and in a cluster a version never gets another (raise version to 2)\n"
 	(&clitest.Invocation{Args: []string{"publish", "--home", dir, other}, Code: cli.ExitFailed, Stdout: fault, Stderr: "1 problem in " + other + "; nothing was published"}).Run(t)
-	secret, _, err := o.identities.CreateToken(context.Background(), identity.CreateCredential{User: "paulo.santos"})
+	secret, _, err := o.identities.Create(context.Background(), identity.Token, identity.CreateCredential{User: "paulo.santos"})
 	if err != nil {
 		t.Fatal(err)
 	}

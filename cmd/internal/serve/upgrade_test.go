@@ -132,7 +132,7 @@ func runHome(t *testing.T, dir string, archiveAfter time.Duration) *running {
 		t.Fatalf("start on %s: %v\n%s", dir, err, r.log.String())
 	}
 	var err error
-	if r.session, _, err = r.identities.CreateSession(t.Context(), identity.CreateCredential{User: "ann"}); err != nil {
+	if r.session, _, err = r.identities.Create(t.Context(), identity.Session, identity.CreateCredential{User: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -330,7 +330,7 @@ func keepHome(t *testing.T, folder string) {
 	}
 	dir := copyHome(t, filepath.Join(homesFolder, newHome))
 	k := &keeper{running: runHome(t, dir, never)}
-	secret, _, err := k.identities.CreateToken(t.Context(), identity.CreateCredential{User: "bob", Note: "of " + filepath.Base(folder)})
+	secret, _, err := k.identities.Create(t.Context(), identity.Token, identity.CreateCredential{User: "bob", Note: "of " + filepath.Base(folder)})
 	if err != nil {
 		t.Fatal(err)
 	}

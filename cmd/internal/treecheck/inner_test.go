@@ -97,7 +97,7 @@ var actorsArrows = map[string][]string{
 	"timer":                      {"failure", "internal/instanceid", "internal/wait"},
 	"incident":                   {"guard", "failure", "internal/instanceid", "internal/wait"},
 	"child":                      {"internal/instanceid"},
-	"invoke":                     {"child", "incident", "catalog", "failure", "identity", "internal/breaks", "internal/instanceid"},
+	"invoke":                     {"child", "incident", "catalog", "query", "failure", "identity", "internal/breaks", "internal/instanceid"},
 	"outbox":                     {"guard", "child", "failure", "internal/instanceid", "internal/semaphore", "internal/wait"},
 	"schedule":                   {"guard", "catalog", "failure", "identity", "internal/semaphore", "internal/wait"},
 	"deletion":                   {"task", "catalog", "form", "outbox", "timer", "failure"},
