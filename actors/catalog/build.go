@@ -360,6 +360,4 @@ func (t *tending) put(ctx context.Context, w *persistence.Batch, number uint32, 
 	return done.await(ctx)
 }
 
-func (t *tending) writes() *persistence.Batch {
-	return t.catalog.store.NewBatchIn(t.shard, t.epoch)
-}
+func (t *tending) writes() *persistence.Batch { return t.catalog.store.NewBatchIn(t.shard, t.epoch) }

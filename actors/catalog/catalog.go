@@ -47,9 +47,7 @@ func (ix *Index) Whole() bool { return ix.whole.Load() }
 func (ix *Index) Several() bool { return ix.several.Load() }
 
 // Prefix is what the keys of all shards begin with; a value and an id follow.
-func (ix *Index) Prefix() []byte {
-	return key.IndexPrefix(nil, key.EveryShard, ix.number)
-}
+func (ix *Index) Prefix() []byte { return key.IndexPrefix(nil, key.EveryShard, ix.number) }
 
 func (ix *Index) key(dst []byte, sh key.Shard, value []byte, id key.ID) []byte {
 	return key.Index(dst, sh, ix.number, value, id)

@@ -188,9 +188,7 @@ func ParseCursor(text string, shards int) (Cursor, error) {
 }
 
 // Saw moves the cursor on to a row.
-func (c Cursor) Saw(sh key.Shard, place key.FeedPlace) {
-	c[sh] = max(c[sh], place)
-}
+func (c Cursor) Saw(sh key.Shard, place key.FeedPlace) { c[sh] = max(c[sh], place) }
 
 // Raise moves the cursor on to another one, where that is further.
 func (c Cursor) Raise(to Cursor) {

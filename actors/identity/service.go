@@ -158,9 +158,7 @@ type Metrics struct {
 }
 
 // Start loads all credentials and starts the writer.
-func Start(o Options) (*Service, error) {
-	return start(o, storeLedger{o.Store})
-}
+func Start(o Options) (*Service, error) { return start(o, storeLedger{o.Store}) }
 
 func start(o Options, l ledger) (*Service, error) {
 	o.EnsureDefaults()

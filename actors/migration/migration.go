@@ -57,9 +57,7 @@ type Service struct {
 }
 
 // New returns a service.
-func New(o Options) *Service {
-	return &Service{o: o, limit: rate.NewLimiter(perSecond, atATime)}
-}
+func New(o Options) *Service { return &Service{o: o, limit: rate.NewLimiter(perSecond, atATime)} }
 
 // Request asks for the migration of a page of instances.
 type Request struct {

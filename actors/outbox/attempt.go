@@ -234,9 +234,7 @@ const (
 )
 
 // IDOf is how a delivery is called outside: also the id that a webhook gets.
-func IDOf(key key.Delivery) string {
-	return instanceid.PartText(key.ID, key.Sequence, key.Number)
-}
+func IDOf(key key.Delivery) string { return instanceid.PartText(key.ID, key.Sequence, key.Number) }
 
 type ask struct {
 	key      key.Delivery

@@ -311,9 +311,7 @@ func (q *query) withUnions(f *filter.Filter, accesses []access) (all []access, b
 	return accesses, best, err
 }
 
-func (q *query) few(a *access) bool {
-	return !a.atLeast && a.keys <= int64(q.service.limits.ProbeKeys)
-}
+func (q *query) few(a *access) bool { return !a.atLeast && a.keys <= int64(q.service.limits.ProbeKeys) }
 
 // union is the access by all branches of an $or. ok is false when something else than an index must find those of one.
 func (q *query) union(branches []*filter.Filter) (u access, ok bool, err error) {

@@ -111,9 +111,7 @@ func isBeforeFolder(file, folder string) bool {
 	return file[len(folder)] < '/'
 }
 
-func newTree() *tree {
-	return &tree{root: &node{generation: 1}, generation: 1, dirty: true}
-}
+func newTree() *tree { return &tree{root: &node{generation: 1}, generation: 1, dirty: true} }
 
 func (n *node) childAt(name string) (int, bool) {
 	return slices.BinarySearchFunc(n.folders, name, func(c child, name string) int { return compareFolders(c.name, name) })

@@ -341,9 +341,7 @@ func (a *Authority) Renewed(now time.Time) (*Authority, error) {
 }
 
 // Marshal returns the authority as bytes for ParseAuthority: PEM, with the private key.
-func (a *Authority) Marshal() ([]byte, error) {
-	return marshalKeyed(a.key, a.certificate.Raw)
-}
+func (a *Authority) Marshal() ([]byte, error) { return marshalKeyed(a.key, a.certificate.Raw) }
 
 // ParseAuthority reads what Marshal has returned. An error is ErrCorrupt.
 func ParseAuthority(data []byte) (*Authority, error) {

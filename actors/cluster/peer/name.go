@@ -37,9 +37,7 @@ func ParseClusterID(text string) (ClusterID, error) {
 }
 
 // ParseNodeID checks the form of a node's id.
-func ParseNodeID(text string) (NodeID, error) {
-	return NodeID(text), checkULID("node", text)
-}
+func ParseNodeID(text string) (NodeID, error) { return NodeID(text), checkULID("node", text) }
 
 func checkULID(of, text string) error {
 	if id, err := ulid.ParseStrict(text); err != nil || id.String() != text {
@@ -52,9 +50,7 @@ func checkULID(of, text string) error {
 // the authority's certificate is renewed.
 type Fingerprint [sha256.Size]byte
 
-func fingerprintOf(c *x509.Certificate) Fingerprint {
-	return sha256.Sum256(c.RawSubjectPublicKeyInfo)
-}
+func fingerprintOf(c *x509.Certificate) Fingerprint { return sha256.Sum256(c.RawSubjectPublicKeyInfo) }
 
 // String returns 64 hexadecimal digits.
 func (f Fingerprint) String() string { return hex.EncodeToString(f[:]) }

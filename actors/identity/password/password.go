@@ -131,9 +131,7 @@ func Derive(password string, salt []byte, cost Cost, bytes int) []byte {
 	return argon2.IDKey([]byte(password), salt, cost.Passes, cost.MemoryKiB, cost.Lanes, uint32(bytes))
 }
 
-func (h *Hash) equals(sum []byte) bool {
-	return subtle.ConstantTimeCompare(h.Sum, sum) == 1
-}
+func (h *Hash) equals(sum []byte) bool { return subtle.ConstantTimeCompare(h.Sum, sum) == 1 }
 
 // String writes the hash as a PHC string: $argon2id$v=19$m=19456,t=2,p=1$<salt>$<hash>, in base64 without padding.
 func (h *Hash) String() string {

@@ -159,9 +159,7 @@ func (p *Parser) run(class uint8) ([]byte, error) {
 }
 
 // isPlain reports whether b starts with a bracket that does not begin a ]]>. It is false when b is too short to tell.
-func isPlain(b []byte) bool {
-	return b[0] == ']' && len(b) > 2 && (b[1] != ']' || b[2] != '>')
-}
+func isPlain(b []byte) bool { return b[0] == ']' && len(b) > 2 && (b[1] != ']' || b[2] != '>') }
 
 var bracket = []byte("]")
 

@@ -232,9 +232,7 @@ func publishArchive(ctx context.Context, c *config.Config, to *connect.Connectio
 	return node.Publish(ctx, archive, dryRun)
 }
 
-func isNotANode(err error) bool {
-	return err != nil && strings.Contains(err.Error(), api.NotANode)
-}
+func isNotANode(err error) bool { return err != nil && strings.Contains(err.Error(), api.NotANode) }
 
 func showPublished(cmd *cobra.Command, dir string, published api.PublishedHome, warnings document.Faults, dryRun bool, err error) error {
 	out := cmd.OutOrStdout()

@@ -120,9 +120,7 @@ func ValueOf[T any](to *T, kind string, parse func(string) (T, error), show func
 func (v *Value[T]) Type() string { return v.kind }
 
 // Duration is a time: Go's units, and d for days of 24 h.
-func Duration(to *time.Duration) pflag.Value {
-	return ValueOf(to, "time", ParseDuration, showDuration)
-}
+func Duration(to *time.Duration) pflag.Value { return ValueOf(to, "time", ParseDuration, showDuration) }
 
 // ParseDuration reads a time such as 90s, 1h30m, 30d or 1d12h.
 func ParseDuration(s string) (time.Duration, error) {

@@ -93,9 +93,7 @@ again, but it can have one node.`,
 	return cmd
 }
 
-func errNodeAlready(home string) error {
-	return fmt.Errorf("%s is already a node of a cluster", home)
-}
+func errNodeAlready(home string) error { return fmt.Errorf("%s is already a node of a cluster", home) }
 
 // Init makes the home's store that of the first node.
 func Init(c *config.Config, advertise string, example fs.FS) (id peer.NodeID, err error) {

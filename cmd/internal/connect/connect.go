@@ -181,9 +181,7 @@ Or give one with --token-file FILE, or in TROUPE_TOKEN`, address, why, name, add
 type NoTokenError struct{ error }
 
 // SameAddress compares addresses of services.
-func SameAddress(a, b string) bool {
-	return strings.TrimRight(a, "/") == strings.TrimRight(b, "/")
-}
+func SameAddress(a, b string) bool { return strings.TrimRight(a, "/") == strings.TrimRight(b, "/") }
 
 // ReadTokenFile reads a file that holds a token alone.
 func ReadTokenFile(source, name string) (string, error) {

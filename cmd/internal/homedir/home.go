@@ -121,9 +121,7 @@ func Demand(dir string) error {
 const SettingsFile = "troupe.yaml"
 
 // NodeFolder is where a home's node of a cluster keeps its identity.
-func NodeFolder(home string) string {
-	return filepath.Join(home, DataFolder, persistence.BesideFolder)
-}
+func NodeFolder(home string) string { return filepath.Join(home, DataFolder, persistence.BesideFolder) }
 
 // DemandFile refuses what is there and no file: opening a pipe waits for its other end.
 func DemandFile(path string) error {

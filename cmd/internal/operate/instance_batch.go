@@ -245,9 +245,7 @@ type itemReader struct {
 	array   bool
 }
 
-func newItemReader(r io.Reader) *itemReader {
-	return &itemReader{in: bufio.NewReader(r)}
-}
+func newItemReader(r io.Reader) *itemReader { return &itemReader{in: bufio.NewReader(r)} }
 
 func (r *itemReader) next() (fileItem, error) {
 	if r.decoder == nil {
