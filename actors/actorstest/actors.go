@@ -198,7 +198,7 @@ func (a *Actors) AwaitCurrent() {
 	}
 }
 
-// It fails the test after a minute, which only a broken service needs.
+// await fails the test after a minute, which only a broken service needs.
 func (a *Actors) await(what string, met func() bool) {
 	a.t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)

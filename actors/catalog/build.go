@@ -212,7 +212,7 @@ func (l *ledShards) now() map[key.Shard]uint64 {
 	return maps.Clone(l.epochs)
 }
 
-// What it writes in a shard is written in an epoch that this node leads, so a build that another node has taken over
+// buildLed writes in a shard in an epoch that this node leads, so a build that another node has taken over
 // cannot call an index whole.
 func (c *Catalog) buildLed(ctx context.Context, instances Instances) {
 	led := &ledShards{changed: c.indexesChanged, epochs: map[key.Shard]uint64{}}
@@ -285,7 +285,7 @@ func (c *Catalog) settledIndexes() storedIndexes {
 	return c.publishing.indexes
 }
 
-// A number above the last that is known here is no such index: another node has it from a later row of Meta.
+// free leaves numbers above the last that is known here alone: another node has it from a later row of Meta.
 func (t *tending) free(ctx context.Context, rows storedIndexes) error {
 	numbers, err := t.catalog.numbersIn(t.shard)
 	if err != nil {

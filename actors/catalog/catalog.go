@@ -101,7 +101,7 @@ type storedIndex struct {
 	State    indexState `json:"state"`
 }
 
-// Its life in a store that stands alone:
+// indexState is how far an index is. Its life on a single node:
 //
 //	building ──► whole ──► dropping ──► (no row)
 //	    └───────────────────┘
@@ -120,7 +120,7 @@ var errDropped = errors.New("the index was dropped")
 
 const indexesSetting = "indexes"
 
-// In a cluster that is all that dropping takes: each shard frees what no row declares.
+// withoutDropped is all that dropping takes in a cluster: each shard frees what no row declares.
 func (rows *storedIndexes) withoutDropped() (some bool) {
 	before := len(rows.Indexes)
 	rows.Indexes = slices.DeleteFunc(rows.Indexes, func(row storedIndex) bool { return row.State == dropping })

@@ -252,7 +252,7 @@ func (c *Catalog) MayNotSend(workflowID string, v statemachine.View, caller *sta
 	return failure.Refuse(failure.ErrForbidden, "permission denied: you may not send %q in state %s", event, strings.Join(states, ", "))
 }
 
-// It keeps those that are gone, so that nobody takes over an id that was in use.
+// ownersSetting keeps those that are gone, so that nobody takes over an id that was in use.
 const ownersSetting = "workflow-owners"
 
 func (o ownership) effective() *statemachine.Owners {
@@ -268,7 +268,7 @@ func (c *Catalog) loadOwners() (map[string]ownership, error) {
 	return owners, err
 }
 
-// A version that is there decides, and what is kept only where it is gone or cannot be read.
+// ownersOf goes by a version that is there, and by what is kept only where it is gone or cannot be read.
 func (c *Catalog) ownersOf(all map[string]ownership, workflow string, now *currentVersion) (of ownership, known bool) {
 	of, known = all[workflow]
 	if now == nil {

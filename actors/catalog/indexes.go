@@ -99,7 +99,7 @@ func (c *Catalog) replaceIndexes(now Indexes, last uint32) {
 	s.last = last
 }
 
-// It does not wait: what is appended later in the epoch stands behind it in the log, or is lost with it. It is false
+// removeRows does not wait: what is appended later in the epoch stands behind it in the log, or is lost with it. It is false
 // when the shard takes no writes in the epoch, which may be for a moment only.
 func (c *Catalog) removeRows(sh key.Shard, epoch uint64, dropped []uint32) (taken bool) {
 	if len(dropped) == 0 {
@@ -205,7 +205,7 @@ func freeIn(w *persistence.Batch, sh key.Shard, number uint32) {
 	w.Delete(key.IndexState(nil, sh, number))
 }
 
-// It stands where an index has how far it is, and no index has the number.
+// floorKey stands where an index has how far it is, and no index has the number.
 func floorKey(sh key.Shard) []byte { return key.IndexState(nil, sh, marks) }
 
 func loadFloor(at moment, sh key.Shard) (number uint64, err error) {

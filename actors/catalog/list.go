@@ -124,7 +124,7 @@ func (c *Catalog) beginEpochLocked() (epoch uint64, err error) {
 	return epoch, c.reloadLocked()
 }
 
-// None is compiled for it.
+// readCurrentLocked compiles none of them.
 func (c *Catalog) readCurrentLocked() error {
 	retired, err := c.loadRetirements()
 	if err != nil {

@@ -76,7 +76,7 @@ func (c *Catalog) Check(set []Source) error {
 	return err
 }
 
-// It cannot fail: what can is done before the commit.
+// installLocked cannot fail: what can is done before the commit.
 func (c *Catalog) installLocked(p *publication, set []Source, companions []Companion) {
 	for key := range p.replaced {
 		c.publishing.pins[key] = new(atomic.Int64)
@@ -191,7 +191,7 @@ func (c *Catalog) prepareOneLocked(p *publication, s *Source, key versionKey) er
 	return nil
 }
 
-// It is false when one has it already.
+// closeLocked is false when one has it already.
 func (c *Catalog) closeLocked(p *publication, key versionKey) (free bool, err error) {
 	pins := c.pinsLocked(key)
 	if !pins.CompareAndSwap(0, closed) {

@@ -114,7 +114,7 @@ func (n *Node) sendHeartbeat(ctx context.Context, id peer.NodeID) error {
 	return err
 }
 
-// A node that must not run with this one is refused.
+// welcome refuses a node that must not run with this one.
 func (n *Node) welcome(_ context.Context, from peer.NodeID, said heartbeat) (heartbeat, error) {
 	if said.Node != from {
 		return heartbeat{}, failure.Refuse(failure.ErrInvalid, "a node greets as another one")

@@ -40,7 +40,7 @@ func (n *Node) keepLoop() {
 	})
 }
 
-// So every node answers lists and streams from its own store.
+// wanted gives every node all shards, so each answers lists and streams from its own store.
 func (d *directory) wanted(sh key.Shard) replicaSet {
 	want := replicaSet{voters: d.Placement[sh]}
 	for _, id := range slices.Sorted(maps.Keys(d.Nodes)) {
@@ -222,7 +222,7 @@ func (n *Node) balance(ctx context.Context) {
 	}
 }
 
-// Without it nobody can begin an epoch: who leads keeps its own, and reads go on.
+// haveRoom: without a majority with free disks nobody can begin an epoch; who leads keeps its own, and reads go on.
 func (n *Node) haveRoom(voters []peer.NodeID, said map[peer.NodeID]heartbeat) bool {
 	room := 0
 	for _, id := range voters {

@@ -164,7 +164,7 @@ type entry struct {
 	UsedBy  peer.NodeID `json:"usedBy,omitempty"`
 }
 
-// They lie beside the store's own, so that who copies the store copies the identity with it.
+// The files lie beside the store's own, so that who copies the store copies the identity with it.
 type files struct{ dir string }
 
 // heartbeat is what a node says of itself once a second.
@@ -396,7 +396,7 @@ func readError(status int, text string) error {
 	return failure.Errorf(failure.ErrUnavailable, "%s", text)
 }
 
-// Each may say so of the other, so it ends a node that starts when half of the nodes say it, and one that runs when
+// errUnfit: each node may say so of the other, so it ends a node that starts when half of the nodes say it, and one that runs when
 // most do.
 const errUnfit = failure.ErrUnprocessable
 

@@ -257,7 +257,7 @@ func (p *Portal) Create(ctx context.Context, req *CreateRequest) (id string, err
 	return id, err
 }
 
-// With an error it is only good for a repetition, which has its answer already.
+// With an error the request is only good for a repetition, which has its answer already.
 func (p *Portal) creation(req *CreateRequest) (*message.Create, error) {
 	create := &message.Create{Caller: req.Caller, WorkflowID: req.WorkflowID, Retry: req.Retry, NoQuota: true}
 	if req.WorkflowID == "" {

@@ -136,7 +136,7 @@ func bundle(doc data.Value, read func(name string) ([]byte, error)) (data.Value,
 	return data.Clean(top)
 }
 
-// Its first error stays.
+// The first error of a bundler stays.
 type bundler struct {
 	read  func(name string) ([]byte, error)
 	seen  map[string]bool // names of files that were referred to

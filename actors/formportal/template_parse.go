@@ -170,7 +170,7 @@ func (p *templateParser) id(n *document.Node, what string) string {
 	return id
 }
 
-// That nobody is, is a fault unless the template is switched off.
+// A template that nobody is offered is a fault unless the template is switched off.
 func (p *templateParser) access(n *document.Node) {
 	access := n.Field("access")
 	if access == nil {
@@ -239,7 +239,7 @@ func (p *templateParser) object(n *document.Node) data.Value {
 	return v
 }
 
-// Its top says that it is of an object, since that is what a form is sent as and what a page is made from.
+// The top of a schema says that it is of an object, since that is what a form is sent as and what a page is made from.
 func (p *templateParser) formSchema(n *document.Node) {
 	field := n.Field("schema")
 	if field == nil {

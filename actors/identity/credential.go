@@ -90,7 +90,7 @@ func split(credential string) (id, secret string, ok bool) {
 	return credential[:idChars], credential[idChars+1:], true
 }
 
-// A fast hash is right here: the secret has 256 random bits, so there is nothing to guess.
+// digest is a fast hash: the secret has 256 random bits, so there is nothing to guess.
 func digest(secret string) [sha256.Size]byte {
 	var text [secretChars]byte // NB: on the stack; a conversion would allocate
 	n := copy(text[:], secret)
@@ -140,7 +140,7 @@ type extended struct {
 	principal *Principal
 }
 
-// It allocates once for each session with roles and directory.
+// principal allocates once for each session with roles and directory.
 func (e *entry) principal(d *Directory) *Principal {
 	p := d.Principal(e.user)
 	if p == nil || len(e.roles) == 0 {

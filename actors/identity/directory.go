@@ -255,7 +255,7 @@ func (p *directoryParser) user(n *document.Node) {
 	}
 }
 
-// It is false when the id is missing or invalid.
+// id is false when the id is missing or invalid.
 func (p *directoryParser) id(n *document.Node, what string) (string, bool) {
 	field := n.Field("id")
 	if field == nil {

@@ -241,7 +241,7 @@ func (r *Replicated) FlowKey() ([]byte, error) {
 	return key, failure.OfStore(err)
 }
 
-// It does not wait: what fails is tried again in the next epoch.
+// makeFlowKey does not wait: what fails is tried again in the next epoch.
 func (r *Replicated) makeFlowKey(epoch uint64) {
 	store, row := r.options.Store, key.Setting(nil, flowKeySetting)
 	if _, err := store.Load(row); !errors.Is(err, persistence.ErrNotFound) {

@@ -64,7 +64,7 @@ type ReplicatedOptions struct {
 	TellUses func([]Use)
 }
 
-// Replicated is a node's part of the identities of a cluster. All of them but Authenticate, Principal, Directory,
+// Replicated is a node's part of the identities of a cluster. All methods but Authenticate, Principal, Directory,
 // SetDirectory and Metrics are for the node that leads the shard key.Meta: any other returns failure.ErrNotLeader
 // before anything is done. Where the leadership was lost in the middle, so that nobody knows, the error is
 // failure.ErrOutcomeUnknown.

@@ -210,7 +210,7 @@ func (s *Service) SignOut(ctx context.Context, session string) error {
 }
 
 // SetPassword gives the user a password. When it has returned nil, the new password is durable and all sessions of the
-// user have ended for good; tokens stay. After one of the last two, the sessions may have ended, and the password may
+// user have ended for good; tokens stay. After an error of the store or of ctx, the sessions may have ended, and the password may
 // be the new one; setting it again makes both sure.
 func (s *Service) SetPassword(ctx context.Context, user UserID, password string) error {
 	p, err := s.newPassword(ctx, user, password)

@@ -80,7 +80,7 @@ func (s *Service) submit(ctx context.Context, c change) error {
 	return &failure.Error{Kind: failure.ErrOutcomeUnknown, Reason: reason, Cause: fmt.Errorf("%s: %w", reason, err)}
 }
 
-// So each row holds everything that was decided before it: a last use that is being written never brings back a
+// writer is the only goroutine that appends rows, so each row holds everything that was decided before it: a last use that is being written never brings back a
 // credential that was revoked meanwhile. The writer does not wait for the disk; the store's confirmation answers the
 // caller.
 type writer struct {

@@ -106,7 +106,7 @@ func (r *Row) bound() {
 	r.Error, r.Expression = data.Clip(r.Error, textMax), data.Clip(r.Expression, textMax)
 }
 
-// It is an id only in keys and in what people read: it chooses the shard that has the row.
+// name is an id only in keys and in what people read: it chooses the shard that has the row.
 func (r *Row) name() (id key.ID) {
 	place := r.Place
 	if place == "" {

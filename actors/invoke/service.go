@@ -295,7 +295,7 @@ func (s *Service) Join(ctx context.Context, m *child.Join) (refused string, err 
 	return "", nil
 }
 
-// One whose root has ended is no incident: what is left of it ends, too.
+// A tree whose root has ended is no incident: what is left of it ends, too.
 func (s *Service) refuse(t *tree, m *child.Join, now time.Time) string {
 	if t.ended {
 		return "the root of its tree has ended"

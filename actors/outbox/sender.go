@@ -23,7 +23,7 @@ type sender struct {
 	ctx     context.Context //nolint:containedctx // of what this run has begun
 }
 
-// It is read in the order of the times of attempts.
+// stream is read in the order of the times of attempts.
 type stream struct {
 	name streamName
 	from []byte           // the place of the row that comes next
@@ -197,7 +197,7 @@ func (s *sender) fill(st *stream, now time.Time) error {
 	return err
 }
 
-// What stands behind it waits: its row in the stream was read and is not read again, but it is found here when the
+// What stands behind the first delivery waits: its row in the stream was read and is not read again, but it is found here when the
 // first is done.
 func (s *sender) tryFirst(st *stream, id key.ID, now time.Time) error {
 	var first key.Delivery

@@ -402,7 +402,7 @@ func (in *Incident) hide() {
 	}
 }
 
-// One that was never created, or that is gone, can be read by those who may read all of its workflow.
+// An instance that was never created, or that is gone, can be read by those who may read all of its workflow.
 func (l *Lists) mayRead(from *query.Reader, c *statemachine.Caller, workflow, instance string) (bool, error) {
 	rules, err := l.catalog.Newest(workflow)
 	if err == nil {

@@ -417,7 +417,7 @@ func (q *query) machinesIn(node string) (machines []string, err error) {
 	return machines, failure.OfStore(c.Err())
 }
 
-// Where they are many it is an estimate.
+// Where the rows are many, probe estimates.
 func (q *query) probe(a *access, most int64) error {
 	few := q.service.limits.ProbeKeys
 	a.found = slices.Clone(a.ids)

@@ -104,7 +104,7 @@ func (s *Service) Match(ctx context.Context, user identity.UserID, f *filter.Fil
 
 const currentWaitMax = 5 * time.Second
 
-// Many who ask share the calls.
+// current shares the calls between those who ask.
 type current struct {
 	of     *persistence.Store
 	rounds wait.Rounds

@@ -43,7 +43,7 @@ func (s *Service) enter(ctx context.Context, of *readers, user identity.UserID, 
 	return got, nil
 }
 
-// One goroutine uses it.
+// slots are used by one goroutine.
 type slots struct {
 	of      *readers
 	user    identity.UserID

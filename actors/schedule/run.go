@@ -132,7 +132,7 @@ func (e *entry) firstOf(sc *statemachine.Schedule, zone *time.Location) (at, las
 	return at, last
 }
 
-// One that is refused is over, and the list shows why.
+// A run that is refused is over, and the list shows why.
 func (s *Service) create(e *entry, sc *statemachine.Schedule, at time.Time, id key.ID, upTo time.Time) (refused, err error) {
 	next := *e.row
 	next.upTo, next.last, next.lastError = upTo, s.o.Clock(), ""

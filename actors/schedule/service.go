@@ -123,7 +123,7 @@ func (s *Service) schedules(sh key.Shard) []catalog.Schedule {
 	return s.placed[sh]
 }
 
-// It reads and writes nothing of the store, so that no schedule waits for another one here.
+// look reads and writes nothing of the store, so that no schedule waits for another one here.
 func (x *shard) look() time.Duration {
 	pause, now, all := lookMax, x.o.Clock(), x.schedules(x.number)
 	seen := make(map[name]bool, len(all))

@@ -159,7 +159,7 @@ func LoadRequester(from query.Loader, sh key.Shard, id key.ID) (string, error) {
 	return user.Text(), nil
 }
 
-// They are part of the on-disk format. Those of candidates have the tasks of each workflow by themselves, so that
+// The letters of worklists are part of the on-disk format. Those of candidates have the tasks of each workflow by themselves, so that
 // nobody reads past those of a workflow that they may not see.
 const (
 	listRole      byte = 'R'

@@ -303,7 +303,7 @@ func (r *reading) ranges(after []byte) (ranges []key.Range) {
 	return ranges
 }
 
-// It is true when nothing more is to be read.
+// add is true when nothing more is to be read.
 func (r *reading) add(item *Item, place []byte) bool {
 	switch {
 	case r.titles:

@@ -233,7 +233,7 @@ func (p *place) due() int64 {
 	return key.PlaceTime(p.from) + 1
 }
 
-// It reports whether it comes as seldom as any from now on.
+// backoff reports whether it comes as seldom as any from now on.
 func (p *place) backoff(row Row, now time.Time) (seldom bool) {
 	l := p.later[row]
 	if l == nil {

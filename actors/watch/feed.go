@@ -15,7 +15,7 @@ import (
 )
 
 // A feed keeps the newest entries, and each watcher reads at its own position: nobody waits for anybody, and its memory
-// is bounded. There is one only while somebody watches, and a while longer, so that who was cut off can go on.
+// is bounded. A feed exists only while somebody watches, and a while longer, so that who was cut off can go on.
 const (
 	feedItemsMax = 4096
 	feedBytesMax = 8 << 20

@@ -74,7 +74,7 @@ type (
 	}
 )
 
-// It depends on the build alone: the same program always writes the same bytes.
+// writeSBOM depends on the build alone: the same program always writes the same bytes.
 func writeSBOM(to io.Writer, info *debug.BuildInfo) error {
 	b := build.Of(info)
 	main := goModule(&debug.Module{Path: info.Main.Path, Version: b.Version})
@@ -103,7 +103,7 @@ func writeSBOM(to io.Writer, info *debug.BuildInfo) error {
 	})
 }
 
-// That is no hash of a file, so it is a property.
+// A line of go.sum is no hash of a file, so it is a property.
 func goModule(m *debug.Module) billComponent {
 	// A purl keeps slashes of a Go path and escapes what else has a meaning in it.
 	purl := "pkg:golang/" + m.Path + "@" + url.QueryEscape(m.Version)

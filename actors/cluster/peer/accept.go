@@ -158,7 +158,7 @@ func (p *Port) admitNode(node NodeID) error {
 	return nil
 }
 
-// On an error it is still the caller's.
+// On an error the connection is still the caller's.
 func (p *Port) handOver(c *connection, conn *tls.Conn) error {
 	var node NodeID
 	state := conn.ConnectionState()
@@ -250,7 +250,7 @@ func (c *joinConnection) Close() error {
 	return c.Conn.Close()
 }
 
-// On an error it is still the caller's.
+// On an error the connection is still the caller's.
 func (p *Port) offerJoin(conn *tls.Conn) error {
 	select {
 	case p.joinPlaces <- struct{}{}:

@@ -28,7 +28,7 @@ type Identity struct {
 	held atomic.Pointer[held] // nil until Accept
 }
 
-// It is immutable.
+// held is immutable.
 type held struct {
 	name        name
 	trust       trust

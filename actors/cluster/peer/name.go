@@ -194,7 +194,7 @@ func (t trust) verify(chain []*x509.Certificate, now time.Time) (name, error) {
 	return n, nil
 }
 
-// It does not look at the clock.
+// authorityOf does not look at the clock.
 func authorityOf(c *x509.Certificate) (ClusterID, error) {
 	n, err := nameIn(c)
 	if err != nil {

@@ -90,7 +90,7 @@ func (s *Streams) open(node NodeID, timeout time.Duration) (net.Conn, error) {
 	return conn, nil
 }
 
-// It reports false when nobody wants it.
+// offerStream reports false when nobody wants it.
 func (p *Port) offerStream(c *connection, conn *tls.Conn, shard uint16) bool {
 	p.mu.Lock()
 	s := p.mu.streams[shard]
@@ -99,7 +99,7 @@ func (p *Port) offerStream(c *connection, conn *tls.Conn, shard uint16) bool {
 	return s != nil && s.offer(conn)
 }
 
-// That the right node answers is verified.
+// dial verifies that the right node answers.
 func (p *Port) dial(ctx context.Context, node NodeID, protocol string, s *Streams) (*tls.Conn, error) {
 	address, known := p.options.Resolve(node)
 	if !known {
@@ -139,7 +139,7 @@ type inbox struct {
 
 func newInbox(size int) *inbox { return &inbox{conns: make(chan net.Conn, size)} }
 
-// It reports false when the inbox is full or closed; then the connection is still the caller's.
+// offer reports false when the inbox is full or closed; then the connection is still the caller's.
 func (b *inbox) offer(c net.Conn) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -40,7 +40,7 @@ func NewHasher[H comparable](cost Cost, hashesMax, waitingMax int) *Hasher[H] {
 	return h
 }
 
-// It answers failure.ErrBusy when too many wait already, or when the holder has half of all places, and the context's
+// enter answers failure.ErrBusy when too many wait already, or when the holder has half of all places, and the context's
 // error when that ends first.
 func (h *Hasher[H]) enter(ctx context.Context, holder H) error {
 	if !h.hold(holder) {

@@ -14,8 +14,9 @@ import (
 	"troupe/statemachine/packed"
 )
 
-// Such an entry is stored folded: its JSON with empty lists, and the places of the lists that differ. The lists are
-// made again from those of the entry before or behind, since each entry starts where the one before ended.
+// An entry of an instance with many machines is stored folded: its JSON with empty lists, and the places of the lists
+// that differ. The lists are made again from those of the entry before or behind, since each entry starts where the one
+// before ended.
 //
 //	format(3) chain(16) JSON brought changes length of the changes(4) kind(1) length of the JSON(4)
 //	changes: for each how many names stay, then the names that go and those that come, each list with its length

@@ -171,7 +171,7 @@ func (l *Slot[U]) wait(ctx context.Context, w *waiter[U]) error {
 	return ctx.Err()
 }
 
-// It is false when the waiter was granted a slot.
+// leave is false when the waiter was granted a slot.
 func (s *Semaphore[U]) leave(w *waiter[U]) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

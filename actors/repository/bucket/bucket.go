@@ -318,7 +318,7 @@ func (b *Bucket) Watch(ctx context.Context, changed func(repository.Change)) err
 	}
 }
 
-// They come in ascending order, so that those of a folder and below it come together. A store with another order only
+// Keys come in ascending order, so that those of a folder and below it come together. A store with another order only
 // makes it tell of folders that have not changed.
 func (b *Bucket) look(ctx context.Context, changed func(repository.Change)) error {
 	b.mu.Lock()

@@ -55,7 +55,7 @@ func newArchive(r io.ReaderAt, size int64, limits param.Limits) (*archive, error
 	return a, a.refuseOverlaps(directory.File, size)
 }
 
-// It ignores folders and entries whose names no part can have: no relationship leads to them.
+// add ignores folders and entries whose names no part can have: no relationship leads to them.
 func (a *archive) add(f *zip.File) error {
 	if f.Flags&encryptedFlag != 0 {
 		return &param.Fault{Kind: param.ErrEncrypted, Reason: "an entry of the zip file needs a password"}
@@ -182,7 +182,7 @@ func (a *archive) cause(err error) error {
 	return param.NotTemplate("a damaged zip file: " + err.Error())
 }
 
-// It keeps the reader's first error, which archive/zip may hide, and charges what is read to left while left is not
+// source keeps the reader's first error, which archive/zip may hide, and charges what is read to left while left is not
 // negative.
 type source struct {
 	r    io.ReaderAt
@@ -240,7 +240,7 @@ const (
 	encryptedStream = "EncryptedPackage"
 )
 
-// It passes everything else: a zip file may have something in front (a self-extractor), so only archive/zip can tell
+// refuseOthers passes everything else: a zip file may have something in front (a self-extractor), so only archive/zip can tell
 // whether it is one.
 func refuseOthers(r io.ReaderAt, size int64) error {
 	head := make([]byte, min(max(size, 0), 512))
@@ -265,7 +265,7 @@ func refuseOthers(r io.ReaderAt, size int64) error {
 	return nil
 }
 
-// Both are compound files; only the encrypted one has encryptedStream.
+// Old and encrypted documents are compound files; only the encrypted one has encryptedStream.
 func refuseCompound(r io.ReaderAt, size int64, head []byte) error {
 	found, err := hasStream(r, size, head, encryptedStream)
 	switch {

@@ -216,7 +216,7 @@ const (
 	spacePackage
 )
 
-// A document uses one of the two sets, and names mean the same in both.
+// A document uses either the transitional or the strict set, and names mean the same in both.
 var spaces = map[string]space{
 	"http://schemas.openxmlformats.org/wordprocessingml/2006/main": spaceWord,
 	"http://purl.oclc.org/ooxml/wordprocessingml/main":             spaceWord,

@@ -94,7 +94,7 @@ func decodeDeclared(r io.Reader, name string) (io.Reader, error) {
 	return checked(r, e, name), nil
 }
 
-// So does a text that declares none.
+// wide: so is a text that declares no encoding.
 func wide(name string) bool { return name == "" || wideName(strings.ToLower(name)) }
 
 func wideName(lower string) bool {
@@ -169,7 +169,7 @@ type buffer struct {
 
 func (b *buffer) ahead() []byte { return b.text[b.pos:] }
 
-// It moves the text in the buffer, which makes slices of it invalid, and grows the buffer when all of the text is
+// more moves the text in the buffer, which makes slices of it invalid, and grows the buffer when all of the text is
 // ahead.
 func (b *buffer) more() bool {
 	if b.err != nil {

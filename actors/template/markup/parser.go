@@ -289,7 +289,7 @@ func (p *Parser) nextMarkup() (Event, error) {
 
 func (p *Parser) startsWith(s string) bool { return p.need(len(s)) && string(p.ahead()[:len(s)]) == s }
 
-// That of a comment is --, which only a > may follow.
+// The mark of a comment is --, which only a > may follow.
 func (p *Parser) skip(class uint8, mark, what string) error {
 	for {
 		if !p.need(1) {

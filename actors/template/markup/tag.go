@@ -11,7 +11,7 @@ import (
 // nameBytesMax bounds the names of elements, attributes and targets.
 const nameBytesMax = 1024
 
-// It looks at every byte once, however often it reads more.
+// tagLength looks at every byte once, however often it reads more.
 func (p *Parser) tagLength(what string) (int, error) {
 	quote := byte(0)
 	for n := 1; ; {
@@ -146,7 +146,7 @@ func (p *Parser) parseAttributes(tag []byte) error {
 	}
 }
 
-// It returns raw when there is nothing to decode, and a slice of scratch otherwise.
+// value returns raw when there is nothing to decode, and a slice of scratch otherwise.
 func (p *Parser) value(raw []byte) ([]byte, error) {
 	start, done := len(p.scratch), 0
 	for i := 0; i < len(raw); {

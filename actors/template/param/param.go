@@ -130,7 +130,7 @@ func isEscapable(b byte) bool { return b == '#' || b == '{' || b == '}' || b == 
 // found lists every declaration that began in text, in the order in which they began; the entry of each that is open is
 // on the stack.
 //
-// Here every byte is read once, and a declaration is only a few offsets until the outermost one is complete.
+// Every byte is read once, and a declaration is only a few offsets until the outermost one is complete.
 type Scanner struct {
 	list     *Collector
 	text     []byte
@@ -141,7 +141,7 @@ type Scanner struct {
 	escaping bool // escaping says that the byte before was a backslash that is not escaped
 }
 
-// It is small because a declaration of 64 KiB can have 20,000 others inside.
+// declaration is small because a declaration of 64 KiB can have 20,000 others inside.
 type declaration struct {
 	start int32    // of the name
 	split [2]int32 // of the first two #, 0 while there is none

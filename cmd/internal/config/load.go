@@ -56,7 +56,7 @@ func (c *Config) set(s setting, value, source string) error {
 	return nil
 }
 
-// Its last line end is not part of it.
+// The last line end of the file is not part of a secret.
 func (c *Config) loadSecret(s setting) error {
 	source := envName(s.Name) + "_FILE"
 	file, ok := os.LookupEnv(source)

@@ -177,7 +177,7 @@ func (c *Config) WarnOfSending(set []catalog.Source) (warnings document.Faults) 
 	return append(warnings, c.warnOfEndpoints(set)...)
 }
 
-// Others may be published later.
+// Workflows may be published later.
 func (c *Config) warnOfEndpoints(set []catalog.Source) (warnings document.Faults) {
 	var known []string
 	for i := range set {

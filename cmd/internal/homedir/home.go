@@ -97,7 +97,7 @@ func fill(dir string, example fs.FS) error {
 	return os.Remove(mark)
 }
 
-// That of a node of a cluster needs no text files.
+// The home of a node of a cluster needs no text files.
 func isHome(dir string) bool { return HasText(dir) || cluster.Exists(NodeFolder(dir)) }
 
 // HasText reports whether the folder has the text files of a home.

@@ -42,7 +42,7 @@ func (s *service) seed(ctx context.Context) error {
 	return nil
 }
 
-// One with faults is refused by the start, with all of them.
+// A home with faults is refused by the start, with all of them.
 func (s *service) checkDemo() error {
 	c := s.config
 	if !s.demo || c.IsNode() {

@@ -166,7 +166,7 @@ func (s *service) readHome() (err error) {
 	return nil
 }
 
-// Without a usable identity.yaml there is none. Other faults do not keep the server from starting when definitions were
+// Without a usable identity.yaml the start fails. Other faults do not keep the server from starting when definitions were
 // accepted earlier: those go on. again: something is to be tried again.
 func (s *service) firstSets() (again bool, err error) {
 	before := s.catalog.Len()+s.formTemplates.Len() > 0
@@ -202,7 +202,7 @@ func (s *service) allFaults(err error) error {
 	return err
 }
 
-// It returns what is in use without an error.
+// takeDefinitions returns what is in use without an error.
 func (s *service) takeDefinitions(directory *identity.Directory) (home.Digest, error) {
 	set, err := home.LoadDefinitions(os.DirFS(s.config.Home), s.parser, directory)
 	if err != nil {
@@ -251,7 +251,7 @@ func (s *service) reloadDefinitions() (again bool) {
 	return again
 }
 
-// Those that can be found without the store are not among them.
+// Faults that can be found without the store are not among them.
 func (s *service) checkDefinitions() (refused, warnings document.Faults, err error) {
 	if s.published != nil {
 		return s.checkPublished()

@@ -20,7 +20,7 @@ func (c closing) Stop(context.Context) error { return c.Close() }
 
 type stack struct{ parts []part }
 
-// One that is there already moves up.
+// A part that is there already moves up.
 func (s *stack) push(p part) {
 	s.parts = append(slices.DeleteFunc(s.parts, func(q part) bool { return q == p }), p)
 }
