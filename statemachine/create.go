@@ -67,10 +67,10 @@ type Creation struct {
 	// must be what the definition's create block lets callers set.
 	Public, Private data.Value
 	Now             time.Time
-	// Parent invokes the instance; nil: nobody does. ByItself: nobody asked for it, so that the create block binds nobody, and
+	// Parent invokes the instance; nil: nobody does. Internal: no caller asked for it, so that the create block binds nobody, and
 	// without a Caller neither does allow: then it is the service itself.
 	Parent   *Parent
-	ByItself bool
+	Internal bool
 }
 
 // Create enters the workflow's initial nodes (statemachine/DEFINITION.md, "Create"). It returns ErrForbidden when the caller may not create
@@ -97,7 +97,7 @@ func (d *Definition) Create(c Creation) (Result, error) {
 	if asked && !d.CreateRule.Admits(c.Caller, &m.scope) {
 		return Result{}, ErrForbidden
 	}
-	if !c.ByItself {
+	if !c.Internal {
 		if err := d.CheckCreation(c.Public, c.Private); err != nil {
 			return Result{}, err
 		}

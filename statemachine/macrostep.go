@@ -57,7 +57,7 @@ type macrostep struct {
 	caller *Caller
 	scope  expr.Scope
 	event  expr.Event // what scope.Event points to
-	// leave, enter, domains and picked are the room of a microstep.
+	// leave, enter, domains and picked are the buffers of a microstep.
 	leave, enter chart.NodeSet
 	seen         chart.NodeSet // where the selection has looked
 	domains      []*chart.Node
@@ -103,7 +103,7 @@ type internalEvent struct {
 	signal
 }
 
-// macrosteps are used again: a macrostep is a large value, and most of what it needs is room.
+// macrosteps are used again: a macrostep is a large value, and most of what it needs are buffers.
 var macrosteps = sync.Pool{New: func() any {
 	m := &macrostep{}
 	m.scope.In = func(name string) bool { return m.d.IsIn(m.Active, name) }
@@ -126,7 +126,7 @@ func (d *Definition) newMacrostep(in *Instance, active chart.NodeSet, caller *Ca
 	return m
 }
 
-// release gives the room of a macrostep back. What it made must have been copied out.
+// release gives the buffers of a macrostep back. What it made must have been copied out.
 func (m *macrostep) release() {
 	in, states := m.scope.In, m.scope.Instance.States
 	active, leave, enter, seen, outputs := m.Active[:0], m.leave[:0], m.enter[:0], m.seen[:0], m.outputs[:0]
@@ -137,7 +137,7 @@ func (m *macrostep) release() {
 	macrosteps.Put(m)
 }
 
-// emptied keeps the room of a small slice, and nothing that it pointed to.
+// emptied keeps the memory of a small slice, and nothing that it pointed to.
 func emptied[T any](s []T) []T {
 	const kept = 64
 	if cap(s) > kept {
@@ -286,5 +286,5 @@ func (m *macrostep) dropQueue() {
 	m.queue, m.head, m.waiting = m.queue[:0], 0, 0
 }
 
-// byItself reports whether the event came from nobody.
-func (m *macrostep) byItself() bool { return m.caller == chart.SystemCaller }
+// isInternal reports whether the event came from nobody.
+func (m *macrostep) isInternal() bool { return m.caller == chart.SystemCaller }

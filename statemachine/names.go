@@ -17,10 +17,10 @@ type (
 	MachineID  = chart.MachineID
 	NodeID     = chart.NodeID
 	EventName  = chart.EventName
-	// Position is one entry of states, Standing one with how people see it, and Region what a position is about.
-	Position = chart.Position
-	Standing = chart.Standing
-	Region   = chart.Region
+	// Position is one entry of states, NodePresentation one with how people see it, and Region what a position is about.
+	Position         = chart.Position
+	NodePresentation = chart.NodePresentation
+	Region           = chart.Region
 
 	// Text is a text for people, made of Translations.
 	Text        = chart.Text

@@ -49,7 +49,7 @@ func (m *macrostep) applyData(picked []*chart.Transition, c *chart.EventDeclarat
 	switch {
 	case given.Kind() != data.Object || how == chart.ApplyNone:
 		return nil
-	case (m.byItself() || m.d.Semantics == chart.SCXMLSemantics) && into == chart.NoDocument && how == chart.ApplyUnset: // data of nobody's goes where the definition says alone
+	case (m.isInternal() || m.d.Semantics == chart.SCXMLSemantics) && into == chart.NoDocument && how == chart.ApplyUnset: // data of nobody's goes where the definition says alone
 		return nil
 	case into != chart.NoDocument && p.AreNamed():
 		return chart.ErrNamedDocument

@@ -83,7 +83,7 @@ func TestHowPeopleSeeEvents(t *testing.T) {
 // TestWhereInstancesCanStand: they are the positions of statemachine/DEFINITION.md, "Positions".
 func TestWhereInstancesCanStand(t *testing.T) {
 	var got []string
-	for _, s := range parseChart(t, presentedChart).StandingNodes() {
+	for _, s := range parseChart(t, presentedChart).LeafNodes() {
 		got = append(got, string(s.Machine)+"."+string(s.Node))
 	}
 	const want = "main.draft main.first main.second main.ended main.deliver paper.printing paper.printed parcel.parcel main.failed"
@@ -100,7 +100,7 @@ func TestWhereInstancesCanStand(t *testing.T) {
 	d := parseChart(t, "id: w\nstateMachines: {p: {type: parallel, states: {q: {type: parallel, states: {r: {on: {a: {}}}, s: {on: {a: {}}}}}, u: {on: {a: {}}}}}}\n")
 	in := begin(t, d, nil)
 	standing := map[Position]bool{}
-	for _, s := range d.StandingNodes() {
+	for _, s := range d.LeafNodes() {
 		standing[s.Position] = true
 	}
 	for _, p := range d.Positions(in) {

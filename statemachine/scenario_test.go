@@ -76,7 +76,7 @@ func (s *scenario) run(t *testing.T, cmd *datadriven.TestData) string {
 		private, _ := body.Lookup("svcPrivate")
 		c := statemachine.Creation{ID: "01ARZ3NDEKTSV4RRFFQ69G5FAV", Caller: caller(cmd), Public: public, Private: private, Now: s.now}
 		if cmd.HasArg("parent") {
-			c.Caller, c.ByItself, c.Parent = nil, true, &statemachine.Parent{Workflow: "above", Instance: "01ARZ3NDEKTSV4RRFFQ69G5FAA", Child: statemachine.ElementID{Sequence: 7, Number: 1}}
+			c.Caller, c.Internal, c.Parent = nil, true, &statemachine.Parent{Workflow: "above", Instance: "01ARZ3NDEKTSV4RRFFQ69G5FAA", Child: statemachine.ElementID{Sequence: 7, Number: 1}}
 			cmd.ScanArgs(t, "parent", &c.Parent.Depth)
 		}
 		return s.show(s.d.Create(c))

@@ -71,7 +71,7 @@ func (d *Definition) step(in *Instance, e *Event, t trigger) (r Result, err erro
 	return r, err
 }
 
-// stepInto is take, and sets r unless there is an error. NB: a Result is large, and each function that returns one copies it.
+// stepInto is step, and sets r unless there is an error. NB: a Result is large, and each function that returns one copies it.
 func (d *Definition) stepInto(r *Result, in *Instance, e *Event, t trigger) error {
 	if in.State.Ended {
 		return ErrEnded

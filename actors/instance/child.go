@@ -25,7 +25,7 @@ type CreateUnasked struct {
 func (req CreateUnasked) run(i *Actor, c *Call) error {
 	defer req.Turn.Done(time.Now())
 	of := req.Of
-	of.ID, of.Now, of.ByItself = i.name, i.env.Clock(), true
+	of.ID, of.Now, of.Internal = i.name, i.env.Clock(), true
 	result, err := i.of.Create(of)
 	if err != nil {
 		return i.undone(err, "", of.Caller.Name())

@@ -19,6 +19,27 @@ func Order(a, b Value) int {
 	return c.order(0)
 }
 
+// Equal reports whether two values mean the same: numbers by value, strings decoded, arrays element by element, objects member by
+// member in the same order. An absent value equals only an absent one.
+func Equal(a, b Value) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	kind := a.Kind()
+	if kind != b.Kind() {
+		return false
+	}
+	switch kind {
+	case Number:
+		return Compare(a, b) == 0
+	case String:
+		return len(a) >= 2 && len(b) >= 2 && equalRaw(a[1:len(a)-1], b[1:len(b)-1])
+	case Array, Object:
+		return Order(a, b) == 0
+	}
+	return false // null, true and false are spelled in one way only
+}
+
 // AppendOrdered appends an encoding of v to dst that is compared byte by byte: bytes.Compare of two encodings is Order of the two
 // values, and no encoding is the beginning of another one. The absent value has one as well.
 //
@@ -57,6 +78,12 @@ const endMark = 0
 
 // kindAt returns the kind of the value that begins at src[i].
 func kindAt(src []byte, i int) Kind { return Value(src[i:]).Kind() }
+
+// comparison walks through two texts side by side. Both are read once, however deep they are nested.
+type comparison struct {
+	a, b []byte
+	i, j int
+}
 
 // order compares the values that begin at i and j, and moves behind them when they are equal.
 func (c *comparison) order(depth int) int {

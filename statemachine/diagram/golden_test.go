@@ -111,7 +111,7 @@ func TestPictures(t *testing.T) {
 func TestPictureOfCounts(t *testing.T) {
 	d := parseFile(t, "testdata/parallel.yaml")
 	p := &Picture{Chart: d.Chart(), Counts: map[int]Count{}}
-	for k, s := range d.StandingNodes() {
+	for k, s := range d.LeafNodes() {
 		if i, ok := p.Chart.Node(s.Position); ok && k%2 == 0 {
 			p.Counts[i] = Count{int64(k * k * 1234), k > 4, k > 6}
 		}

@@ -104,8 +104,8 @@ func (p *predicate) holdsText(s string) bool {
 	case opKind:
 		return p.kinds&kindString != 0
 	case opGreater, opGreaterEqual, opLess, opLessEqual, opIn:
-		var room [80]byte // NB: stays on the stack, because neither call keeps it
-		v := data.Value(data.AppendString(room[:0], s))
+		var buffer [80]byte // NB: stays on the stack, because neither call keeps it
+		v := data.Value(data.AppendString(buffer[:0], s))
 		if p.op == opIn {
 			return p.lists(v)
 		}

@@ -120,10 +120,10 @@ func TestMisfits(t *testing.T) {
 	}
 }
 
-// pathsOf returns the paths of misfits: -a is missing, ?a may be left out.
-func pathsOf(misfits []Mismatch) string {
+// pathsOf returns the paths of mismatches: -a is missing, ?a may be left out.
+func pathsOf(mismatches []Mismatch) string {
 	var all []string
-	for _, m := range misfits {
+	for _, m := range mismatches {
 		name := strings.Join(m.Path, ".")
 		if m.Missing {
 			name = "-" + name

@@ -52,16 +52,16 @@ func TestStrays(t *testing.T) {
 func TestAStrayNeverFits(t *testing.T) {
 	rule := rapid.SampledFrom([]string{`{}`, `{"type":"string"}`, `{"type":["integer","null"]}`, `{"enum":["x",1]}`, `{"type":"array","items":{"type":"boolean"}}`, `{"properties":{"a":{"type":"string"}}}`})
 	value := rapid.SampledFrom([]string{`null`, `1`, `"x"`, `"y"`, `[true]`, `[1]`, `{"a":1}`, `{"a":"x"}`, `{}`})
-	strays := 0
+	unreachable := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		s := compiled(t, `{"properties":{"a":`+rule.Draw(rt, "a")+`,"b":`+rule.Draw(rt, "b")+`}}`)
 		v := data.Value(`{"a":` + value.Draw(rt, "value of a") + `,"b":` + value.Draw(rt, "value of b") + `}`)
-		for _, stray := range s.Unreachable(v) {
-			strays++
+		for _, place := range s.Unreachable(v) {
+			unreachable++
 			if s.Check(v) == nil {
-				rt.Fatalf("%s takes %s, and %s strays", s.Text(), v, stray.Pointer)
+				rt.Fatalf("%s takes %s, and %s unreachable", s.Text(), v, place.Pointer)
 			}
 		}
 	})
-	assert.NotZero(t, strays, "nothing strayed: the test tested nothing")
+	assert.NotZero(t, unreachable, "nothing strayed: the test tested nothing")
 }

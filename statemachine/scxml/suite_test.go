@@ -344,7 +344,7 @@ func (s *stage) start(from *actor, start *statemachine.ChildStart) error {
 	from.children[start.ID] = a
 	s.actors = append(s.actors, a)
 	r, err := d.Create(statemachine.Creation{
-		ID: id, Public: start.Public, Private: start.Private, ByItself: true, Now: s.now,
+		ID: id, Public: start.Public, Private: start.Private, Internal: true, Now: s.now,
 		Parent: &statemachine.Parent{Workflow: string(from.d.ID), Instance: from.id, Child: start.ID, Depth: start.Depth},
 	})
 	return s.take(a, r, err)

@@ -149,7 +149,7 @@ func newPlay(t *testing.T, text []byte) *play {
 	p.tree, err = document.Parse("w.yaml", text)
 	require.NoError(t, err)
 	parent := &statemachine.Parent{Workflow: "above", Instance: "01ARZ3NDEKTSV4RRFFQ69G5FAA"}
-	p.follow(p.d.Create(statemachine.Creation{ID: "01ARZ3NDEKTSV4RRFFQ69G5FAV", Caller: caller, ByItself: true, Parent: parent, Now: p.now}))
+	p.follow(p.d.Create(statemachine.Creation{ID: "01ARZ3NDEKTSV4RRFFQ69G5FAV", Caller: caller, Internal: true, Parent: parent, Now: p.now}))
 	return p
 }
 

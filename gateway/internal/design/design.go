@@ -216,7 +216,7 @@ func (g *Group) showPresentation(x *kernel.Exchange) error {
 	for _, r := range d.Regions() {
 		answer.StateMachines = append(answer.StateMachines, api.PresentedMachine{StateMachineID: string(r.ID), Label: r.Label.For(languages...)})
 	}
-	for _, s := range d.StandingNodes() {
+	for _, s := range d.LeafNodes() {
 		answer.Nodes = append(answer.Nodes, show.Status(s.Position, s.NodeLabel, languages))
 	}
 	for _, s := range d.CompoundNodes() {
@@ -329,7 +329,7 @@ func (g *Group) drawDefinition(x *kernel.Exchange) error {
 // counts are how many instances stand at the nodes of a chart; nodes where none does have none.
 func (g *Group) counts(x *kernel.Exchange, d *statemachine.Definition, c *statemachine.Chart, id string) (map[int]diagram.Count, error) {
 	var at []statemachine.Position
-	for _, s := range d.StandingNodes() {
+	for _, s := range d.LeafNodes() {
 		at = append(at, s.Position)
 	}
 	standing, err := g.Presentations.Standing(x.Request.Context(), x.Caller, id, at)

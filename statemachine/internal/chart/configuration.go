@@ -31,8 +31,8 @@ type Configurations struct {
 
 // ConfigurationOf returns the configuration with these nodes, which it copies.
 func (d *Definition) ConfigurationOf(active NodeSet) *Configuration {
-	var room [64]byte
-	key := room[:0]
+	var buffer [64]byte
+	key := buffer[:0]
 	for _, word := range active {
 		key = binary.LittleEndian.AppendUint64(key, word)
 	}

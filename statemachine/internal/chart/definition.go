@@ -214,7 +214,7 @@ func IsReserved(name EventName) bool {
 }
 
 // Declares reports whether a caller may use the name: some node, machine or
-// contract of the definition mentions it, and it is neither a platform event nor an outcome.
+// declaration of the definition mentions it, and it is neither a platform event nor an outcome.
 func (d *Definition) Declares(name EventName) bool {
 	return !IsReserved(name) && !d.ServiceEvents[name] && d.Declared.has(name)
 }

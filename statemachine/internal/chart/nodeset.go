@@ -11,7 +11,7 @@ type NodeSet []uint64
 // NewNodeSet is an empty set for so many nodes.
 func NewNodeSet(nodes int) NodeSet { return make(NodeSet, (nodes+63)/64) }
 
-// EmptyFor is an empty set for so many nodes, in the room of s where it has enough.
+// EmptyFor is an empty set for so many nodes, in the memory of s if that is large enough.
 func (s NodeSet) EmptyFor(nodes int) NodeSet {
 	words := (nodes + 63) / 64
 	if cap(s) < words {

@@ -109,19 +109,19 @@ func (d *Definition) nodeAt(p Position) *Node {
 	return d.Find(region.Machine, p.Node)
 }
 
-// StandingNodes returns each position that an instance can have and how people see it, in the order of the file.
-func (d *Definition) StandingNodes() []Standing {
+// LeafNodes returns each position that an instance can have and how people see it, in the order of the file.
+func (d *Definition) LeafNodes() []NodePresentation {
 	return d.nodesWhere(func(n *Node) bool { return n.IsLeaf() || n.Kind == Parallel })
 }
 
 // CompoundNodes returns the other nodes that events, timers and tasks can belong to, the state machines among them, and how people see
 // them: an instance stands at one of the nodes inside.
-func (d *Definition) CompoundNodes() []Standing {
+func (d *Definition) CompoundNodes() []NodePresentation {
 	return d.nodesWhere(func(n *Node) bool { return n.Kind == Compound })
 }
 
-func (d *Definition) nodesWhere(belongs func(*Node) bool) []Standing {
-	var out []Standing
+func (d *Definition) nodesWhere(belongs func(*Node) bool) []NodePresentation {
+	var out []NodePresentation
 	for _, n := range d.Nodes[1:] {
 		if !belongs(n) {
 			continue
@@ -130,13 +130,13 @@ func (d *Definition) nodesWhere(belongs func(*Node) bool) []Standing {
 		for region.Parent.Kind != Parallel { // NB: that of a state machine is
 			region = region.Parent
 		}
-		out = append(out, Standing{Position{MachineID(region.ID), n.ID}, n.presented()})
+		out = append(out, NodePresentation{Position{MachineID(region.ID), n.ID}, n.presented()})
 	}
 	return out
 }
 
-// Standing is a position with how people see it.
-type Standing struct {
+// NodePresentation is a position with how people see it.
+type NodePresentation struct {
 	Position
 	NodeLabel
 }

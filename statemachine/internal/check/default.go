@@ -32,10 +32,10 @@ func (c *Checker) Warn(doubts document.Collector) document.Faults {
 
 // warnOfTexts tells each text once, however often its action is used.
 func (c *Checker) warnOfTexts(w *document.Collector) {
-	told := map[*document.Node]bool{}
+	reported := map[*document.Node]bool{}
 	for _, n := range c.Slips {
-		if !told[n] {
-			told[n] = true
+		if !reported[n] {
+			reported[n] = true
 			w.Add(n, "%s has \"${\" and is no expression: only a text that is wholly ${…} is one", data.Quote(data.Shorten(n.Text))).
 				Suggestion = "${'…' + …} joins texts"
 		}
@@ -51,13 +51,13 @@ func (c *Checker) warnOfDefaults(w *document.Collector) {
 		}
 	}
 	type place struct{ line, column int }
-	told := map[place]bool{}
+	reported := map[place]bool{}
 	for _, g := range c.Guards {
 		at := place{g.At.Line, g.At.Column}
-		if told[at] {
+		if reported[at] {
 			continue
 		}
-		told[at] = true
+		reported[at] = true
 		names, all := g.Program.PrivateMembers()
 		for _, key := range open {
 			if !all && !slices.Contains(names, key) {

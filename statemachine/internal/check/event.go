@@ -18,7 +18,7 @@ func (c *Checker) checkEvents() {
 	for _, key := range c.Taking {
 		used = append(used, key.Text)
 	}
-	named, told := c.spelt(), map[string]bool{}
+	named, reported := c.spelt(), map[string]bool{}
 	untaken := func(at *document.Node, name chart.EventName) {
 		if c.IsFull() {
 			c.Add(at, "unknown event %q: no transition takes it", string(name))
@@ -29,10 +29,10 @@ func (c *Checker) checkEvents() {
 			c.Suggest(at, string(name), used, "unknown event %q: no transition takes it", string(name))
 			return
 		}
-		if told[near] {
+		if reported[near] {
 			return
 		}
-		told[near] = true
+		reported[near] = true
 		what := "the file sends itself"
 		if c.Definition.Events[name] != nil {
 			what = "events declares"

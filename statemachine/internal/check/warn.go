@@ -49,7 +49,7 @@ func (c *Checker) warnOfReaders(w *document.Collector) {
 
 // warnOfUnset tells members of the data that expressions read and nothing sets: neither this file nor, as far as it
 // says what may come in, whoever creates an instance or sends an event. Where anything may come in, only a name that
-// is close to another one is told.
+// is close to another one is reported.
 func (c *Checker) warnOfUnset(w *document.Collector) {
 	if c.IsSCXML() {
 		return
@@ -59,7 +59,7 @@ func (c *Checker) warnOfUnset(w *document.Collector) {
 		line, column int
 		path         string
 	}
-	told := map[place]bool{}
+	reported := map[place]bool{}
 	compared := 0
 	for _, p := range c.Programs {
 		if w.IsFull() {
@@ -71,7 +71,7 @@ func (c *Checker) warnOfUnset(w *document.Collector) {
 				m := of[i]
 				at := place{p.At.Line, p.At.Column, m.root + "." + name}
 				near := ""
-				if m.whole || slices.Contains(m.names, name) || told[at] {
+				if m.whole || slices.Contains(m.names, name) || reported[at] {
 					continue
 				}
 				if compared++; compared <= maxNamesCompared {
@@ -80,7 +80,7 @@ func (c *Checker) warnOfUnset(w *document.Collector) {
 				if near == "" && m.comesIn(name) {
 					continue
 				}
-				told[at] = true
+				reported[at] = true
 				f := w.Add(p.At, "%s is read, and nothing sets it", data.Shorten(at.path))
 				if near != "" {
 					f.Suggestion = fmt.Sprintf("did you mean %q?", m.root+"."+near)

@@ -13,7 +13,7 @@ var testTime = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func begin(t *testing.T, d *Definition, parent *Parent) *Instance {
 	t.Helper()
-	r, err := d.Create(Creation{ID: "01ARZ3NDEKTSV4RRFFQ69G5FAV", ByItself: true, Parent: parent, Now: testTime})
+	r, err := d.Create(Creation{ID: "01ARZ3NDEKTSV4RRFFQ69G5FAV", Internal: true, Parent: parent, Now: testTime})
 	if err != nil {
 		t.Fatal(err)
 	}
