@@ -103,9 +103,7 @@ func Sqrt(a float64) float64 {
 }
 
 // ordinary reports whether both numbers are finite and not zero. float64 is right about the others.
-func ordinary(a, b float64) bool {
-	return a != 0 && b != 0 && a-a == 0 && b-b == 0
-}
+func ordinary(a, b float64) bool { return a != 0 && b != 0 && a-a == 0 && b-b == 0 }
 
 // Total adds up numbers. The zero Total is 0.
 type Total struct {

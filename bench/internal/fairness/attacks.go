@@ -137,9 +137,7 @@ func (e *hostile) close() {
 }
 
 // goes reports whether the attack goes on, and takes one from the budget.
-func (e *hostile) goes(ctx context.Context) bool {
-	return ctx.Err() == nil && e.budget.Add(-1) >= 0
-}
+func (e *hostile) goes(ctx context.Context) bool { return ctx.Err() == nil && e.budget.Add(-1) >= 0 }
 
 // Pauses of the hostile client, which shares the processors with the server.
 const (
@@ -151,43 +149,35 @@ const (
 
 // loop keeps n requests going until ctx ends, each made by next with a number, and reads the answers.
 func (e *hostile) loop(ctx context.Context, c *caller, n int, next func(number int) (path, body string)) {
-	var all sync.WaitGroup
 	var number atomic.Int64
-	for range n {
-		all.Go(func() {
-			for e.goes(ctx) {
-				path, body := next(int(number.Add(1)))
-				status, reply, err := c.do(c.request(ctx, path, body))
-				switch {
-				case ctx.Err() != nil:
-				case err != nil:
-					e.got.Count(cause(err))
-					load.Sleep(ctx, pauseAfterRefusal)
-				default:
-					e.got.Count(statusText(status, reply))
-					if load.IsShed(status) {
-						load.Sleep(ctx, pauseAfterRefusal)
-					}
-				}
-			}
-		})
-	}
-	all.Wait()
+	e.each(ctx, n, func(ctx context.Context) {
+		path, body := next(int(number.Add(1)))
+		status, reply, err := c.do(c.request(ctx, path, body))
+		if ctx.Err() != nil {
+			return
+		}
+		if e.count("", status, reply, err); err != nil || load.IsShed(status) {
+			load.Sleep(ctx, pauseAfterRefusal)
+		}
+	})
 }
 
-// hold keeps n connections open until ctx ends. Each sends text, then a byte after each
-// pause, unless that is 0, and does not read more of an answer than its status.
-func (e *hostile) hold(ctx context.Context, n int, text []byte, pause time.Duration) {
-	var all sync.WaitGroup
-	for range n {
-		all.Go(func() {
-			for e.goes(ctx) {
-				e.got.Count(e.holdOne(ctx, text, pause))
-				load.Sleep(ctx, pauseAfterClose)
-			}
-		})
+// count notes what an answer was, behind a word.
+func (e *hostile) count(what string, status int, reply []byte, err error) {
+	if err != nil {
+		e.got.Count(what + cause(err))
+	} else {
+		e.got.Count(what + statusText(status, reply))
 	}
-	all.Wait()
+}
+
+// hold keeps n connections open until ctx ends. Each sends text, then a byte after each pause, unless that is 0, and does
+// not read more of an answer than its status.
+func (e *hostile) hold(ctx context.Context, n int, text []byte, pause time.Duration) {
+	e.each(ctx, n, func(ctx context.Context) {
+		e.got.Count(e.holdOne(ctx, text, pause))
+		load.Sleep(ctx, pauseAfterClose)
+	})
 }
 
 // holdOne is one connection of hold. It returns what became of it.

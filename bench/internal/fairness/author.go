@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"troupe/bench/load"
@@ -92,11 +93,7 @@ func (e *hostile) publish(ctx context.Context, id, text string, dryRun bool) (st
 	r.Method = http.MethodPut
 	r.Header.Set("Content-Type", "application/yaml")
 	status, body, err := e.do(r)
-	if err != nil {
-		e.got.Count("published: " + cause(err))
-		return 0
-	}
-	e.got.Count("published: " + statusText(status, body))
+	e.count("published: ", status, body, err)
 	return status
 }
 
@@ -119,12 +116,7 @@ func (e *hostile) sendOne(ctx context.Context, workflow, text, data string) {
 	body := `{"workflowId":"` + workflow + `","instanceId":"` + e.create(ctx, workflow) + `","event":{"name":"go","data":` + data + `}}`
 	for e.goes(ctx) {
 		status, reply, err := e.do(e.request(ctx, workflowPath+"/event", body))
-		if err != nil {
-			e.got.Count(cause(err))
-			continue
-		}
-		e.got.Count(statusText(status, reply))
-		if status == http.StatusOK {
+		if e.count("", status, reply, err); status == http.StatusOK {
 			return
 		}
 		load.Sleep(ctx, pauseAfterRefusal)
@@ -137,25 +129,21 @@ func (e *hostile) batches(ctx context.Context, n int, item string) {
 	items := "[" + strings.Repeat(item+",", size-1) + item + "]"
 	for sent := 0; sent < n && e.goes(ctx); sent += size {
 		status, reply, err := e.do(e.request(ctx, workflowPath+"/events", items))
-		if err != nil {
-			e.got.Count(cause(err))
-			continue
-		}
-		e.got.Count("batches: " + statusText(status, reply))
+		e.count("batches: ", status, reply, err)
 	}
 }
 
 // each carries something out at n places at once, again and again.
 func (e *hostile) each(ctx context.Context, n int, act func(ctx context.Context)) {
-	parts := make([]func(), n)
-	for i := range parts {
-		parts[i] = func() {
+	var all sync.WaitGroup
+	for range n {
+		all.Go(func() {
 			for e.goes(ctx) {
 				act(ctx)
 			}
-		}
+		})
 	}
-	together(parts...)
+	all.Wait()
 }
 
 // one is a definition with one machine whose node "a" has a body.

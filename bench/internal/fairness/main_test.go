@@ -23,7 +23,6 @@ import (
 
 	"troupe/bench/internal/harness"
 	"troupe/bench/load"
-	"troupe/bench/process"
 )
 
 // TestMain makes this test binary the program that is measured when it is started with one of its commands.
@@ -88,15 +87,6 @@ func TestARunLeavesARecordAndNothingElse(t *testing.T) {
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
-	}
-}
-
-func TestWrongUsage(t *testing.T) {
-	for _, args := range [][]string{{"-attacks", "kindness"}, {"-duration", "2h"}, {"-connections", "100000"}, {"-rate", "0"}, {"-unknown"}} {
-		var out, errs bytes.Buffer
-		if err := Commands[0].Main(t.Context(), args, &out, &errs); !errors.Is(err, process.ErrUsage) {
-			t.Errorf("%v: got %v, want ErrUsage", args, err)
-		}
 	}
 }
 

@@ -21,7 +21,6 @@ import (
 	"troupe/bench/internal/ceiling"
 	"troupe/bench/internal/harness"
 	"troupe/bench/load"
-	"troupe/bench/process"
 )
 
 // TestMain makes this test binary the program that is measured when it is started with
@@ -160,15 +159,6 @@ func TestErrorsLeaveNoRecord(t *testing.T) {
 	}
 	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("there is a record: %v", err)
-	}
-}
-
-func TestWrongUsage(t *testing.T) {
-	for _, args := range [][]string{{"-loads", "1,11"}, {"-duration", "2h"}, {"-connections", "100000"}, {"-share", "-1"}, {"-idle", "0"}, {"-unknown"}} {
-		var out, errs bytes.Buffer
-		if err := Commands[0].Main(t.Context(), args, &out, &errs); !errors.Is(err, process.ErrUsage) {
-			t.Errorf("%v: got %v, want ErrUsage", args, err)
-		}
 	}
 }
 

@@ -49,7 +49,7 @@ func (c *counter) visit(s *jsonschema.Schema, v any) {
 	}
 	c.around = append(c.around, s)
 	c.value(s, v)
-	c.whole(s, v)
+	whole(s, func(one *jsonschema.Schema) { c.visit(one, v) })
 	switch v := v.(type) {
 	case map[string]any:
 		c.object(s, v)
@@ -59,41 +59,9 @@ func (c *counter) visit(s *jsonschema.Schema, v any) {
 	c.around = c.around[:len(c.around)-1]
 }
 
-// whole visits the schemas about the same value that s is made of.
-func (c *counter) whole(s *jsonschema.Schema, v any) {
-	for _, one := range [...]*jsonschema.Schema{s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else} {
-		if one != nil {
-			c.visit(one, v)
-		}
-	}
-	if s.DynamicRef != nil {
-		c.visit(s.DynamicRef.Ref, v)
-	}
-	for _, all := range [...][]*jsonschema.Schema{s.AllOf, s.AnyOf, s.OneOf} {
-		for _, one := range all {
-			c.visit(one, v)
-		}
-	}
-	for _, one := range s.DependentSchemas {
-		c.visit(one, v)
-	}
-	for _, one := range s.Dependencies {
-		if of, is := one.(*jsonschema.Schema); is {
-			c.visit(of, v)
-		}
-	}
-}
-
 // value charges what s costs by itself, as ownCost estimates it.
 func (c *counter) value(s *jsonschema.Schema, v any) {
-	c.charge(uint64(len(s.Required) + len(s.Dependencies) + len(s.DependentSchemas)))
-	for _, names := range s.DependentRequired {
-		c.charge(uint64(len(names)) + 1)
-	}
-	for _, names := range s.Dependencies {
-		of, _ := names.([]string)
-		c.charge(uint64(len(of)))
-	}
+	c.charge(demands(s))
 	number, isNumber := v.(json.Number)
 	digits := uint64(len(number))
 	own := uint64(0)

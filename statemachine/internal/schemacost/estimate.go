@@ -106,27 +106,49 @@ func (u *unfolding) add(s *jsonschema.Schema, depth uint64) {
 		return
 	}
 	u.around[s] = true
-	for _, part := range whole(s) {
-		u.add(part, depth+1)
-	}
+	whole(s, func(part *jsonschema.Schema) { u.add(part, depth+1) })
 	for _, part := range below(s) {
 		u.add(part, 0)
 	}
 	delete(u.around, s)
 }
 
-// whole returns the schemas about the same value that s is made of, and nils.
-func whole(s *jsonschema.Schema) []*jsonschema.Schema {
-	all := slices.Concat([]*jsonschema.Schema{s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else}, s.AllOf, s.AnyOf, s.OneOf)
+// whole visits the schemas about the same value that s is made of.
+func whole(s *jsonschema.Schema, visit func(*jsonschema.Schema)) {
+	for _, one := range [...]*jsonschema.Schema{s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else} {
+		if one != nil {
+			visit(one)
+		}
+	}
 	if s.DynamicRef != nil {
-		all = append(all, s.DynamicRef.Ref)
+		visit(s.DynamicRef.Ref)
 	}
-	all = slices.AppendSeq(all, maps.Values(s.DependentSchemas))
+	for _, all := range [...][]*jsonschema.Schema{s.AllOf, s.AnyOf, s.OneOf} {
+		for _, one := range all {
+			visit(one)
+		}
+	}
+	for _, one := range s.DependentSchemas {
+		visit(one)
+	}
 	for _, one := range s.Dependencies {
-		of, _ := one.(*jsonschema.Schema)
-		all = append(all, of)
+		if of, is := one.(*jsonschema.Schema); is {
+			visit(of)
+		}
 	}
-	return all
+}
+
+// demands is what the names that s requires cost.
+func demands(s *jsonschema.Schema) uint64 {
+	cost := len(s.Required) + len(s.Dependencies) + len(s.DependentSchemas)
+	for _, names := range s.DependentRequired {
+		cost += len(names) + 1
+	}
+	for _, names := range s.Dependencies {
+		of, _ := names.([]string)
+		cost += len(of)
+	}
+	return uint64(cost)
 }
 
 // below returns the schemas about parts of the value, and nils. That of the content of a text is none: the library does not look into it
@@ -150,14 +172,7 @@ func below(s *jsonschema.Schema) []*jsonschema.Schema {
 // ownCost is the cost of one visit to s without its parts: a fixed one, and one for each byte of the value.
 func ownCost(s *jsonschema.Schema) Estimate {
 	e := Estimate{visited: visitCost, perByte: 2} // its members or elements, and which of them are evaluated
-	e.visited += uint64(len(s.Required) + len(s.Dependencies) + len(s.DependentSchemas))
-	for _, names := range s.DependentRequired {
-		e.visited += uint64(len(names)) + 1
-	}
-	for _, names := range s.Dependencies {
-		of, _ := names.([]string)
-		e.visited += uint64(len(of))
-	}
+	e.visited += demands(s)
 	for _, choice := range choices(s) {
 		e.visited += weight(choice) + numberCost
 		switch choice.(type) {

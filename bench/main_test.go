@@ -1,0 +1,27 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"troupe/bench/process"
+)
+
+func TestWrongUsage(t *testing.T) {
+	for command, lines := range map[string][]string{
+		"":         {""},
+		"nothing":  {""},
+		"compare":  {"-targets nothing", "-connections many", "-connections 0", "-batch 0", "-replies short", "-mix delete=1", "-rounds 0", "-unknown", "something"},
+		"fairness": {"-attacks kindness", "-duration 2h", "-connections 100000", "-rate 0", "-unknown"},
+		"overload": {"-loads 1,11", "-duration 2h", "-connections 100000", "-share -1", "-idle 0", "-unknown"},
+		"million":  {"-instances 0", "-rounds 0", "something"},
+	} {
+		for _, line := range lines {
+			if err := run(t.Context(), append([]string{command}, strings.Fields(line)...), io.Discard, io.Discard); !errors.Is(err, process.ErrUsage) {
+				t.Errorf("%s %s: got %v, want ErrUsage", command, line, err)
+			}
+		}
+	}
+}
