@@ -137,9 +137,10 @@ func ownersOf(o *statemachine.Owners) api.Owners {
 }
 
 func (g *Group) publishDefinition(x *kernel.Exchange) error {
-	dryRun, err := parse.Flag(x.Query, "dryRun")
-	if err != nil {
-		return err
+	q := parse.Parameters{Values: x.Query}
+	dryRun := q.Flag("dryRun")
+	if q.Err != nil {
+		return q.Err
 	}
 	if g.Definitions == nil {
 		return failure.ErrNotFound
@@ -190,13 +191,14 @@ type Presentations interface {
 }
 
 func (g *Group) showPresentation(x *kernel.Exchange) error {
-	text, err := parse.Text(x.Query, "version")
-	if err != nil {
-		return err
-	}
+	q := parse.Parameters{Values: x.Query}
+	text := q.Text("version")
 	version, ok := parse.Version(text)
 	if text != "" && !ok {
-		return parse.Malformed(`the query parameter "version" must be a number from 1 on`)
+		q.Refuse(`the query parameter "version" must be a number from 1 on`)
+	}
+	if q.Err != nil {
+		return q.Err
 	}
 	if err := x.CheckIdentifiers(); err != nil {
 		return err
@@ -301,9 +303,10 @@ func WayOf(trace *presentation.Trace, id string, nodes int) *diagram.Instance {
 }
 
 func (g *Group) drawDefinition(x *kernel.Exchange) error {
-	counted, err := parse.Flag(x.Query, "counts")
-	if err != nil {
-		return err
+	q := parse.Parameters{Values: x.Query}
+	counted := q.Flag("counts")
+	if q.Err != nil {
+		return q.Err
 	}
 	version, ok := parse.Version(x.Params.ByName("version"))
 	if !ok {

@@ -98,24 +98,14 @@ func explainOf(e *query.Explain) api.Explain {
 }
 
 func (g *Group) listHistory(x *kernel.Exchange) error {
-	request := message.History{Caller: x.Caller}
-	var err error
-	if request.Limit, err = parse.Limit(x.Query, parse.PageDefault); err != nil {
-		return err
+	q := parse.Parameters{Values: x.Query}
+	request := message.History{
+		Caller: x.Caller, Limit: q.Limit(parse.PageDefault), Cursor: q.Cursor(), WithData: parse.Choice(&q, "fields", "data") != "",
+		Descending: parse.Choice(&q, "order", parse.Ascending, parse.Descending) == parse.Descending,
 	}
-	if request.Cursor, err = parse.Cursor(x.Query); err != nil {
-		return err
+	if q.Err != nil {
+		return q.Err
 	}
-	fields, err := parse.Choice(x.Query, "fields", "data")
-	if err != nil {
-		return err
-	}
-	request.WithData = fields != ""
-	by, err := parse.Choice(x.Query, "order", parse.Ascending, parse.Descending)
-	if err != nil {
-		return err
-	}
-	request.Descending = by == parse.Descending
 	if err := x.CheckIdentifiers(); err != nil {
 		return err
 	}
@@ -144,47 +134,32 @@ const fieldPrivate = "svcPrivate"
 // ParseQueryRequest parses the parameters of GET instances. An empty filter is like
 // none; any other empty parameter is failure.ErrInvalid, because its meaning is unclear.
 func ParseQueryRequest(values url.Values) (*query.Request, error) {
-	request := &query.Request{Filter: values.Get("filter")}
-	var err error
-	if request.Limit, err = parse.Limit(values, 0); err != nil {
-		return nil, err
-	}
-	if request.Cursor, err = parse.Cursor(values); err != nil {
-		return nil, err
-	}
+	q := parse.Parameters{Values: values}
+	request := &query.Request{Filter: values.Get("filter"), Limit: q.Limit(0), Cursor: q.Cursor()}
 	if request.Cursor != "" && request.Limit == 0 {
-		return nil, parse.Malformed(`the query parameter "cursor" needs "limit"`)
+		q.Refuse(`the query parameter "cursor" needs "limit"`)
 	}
-	if request.Sort, err = parse.Text(values, "sort"); err != nil {
-		return nil, err
-	}
-	if request.Fields, err = parseFields(values); err != nil {
-		return nil, err
-	}
-	if request.Count, err = parse.Flag(values, "count"); err != nil {
-		return nil, err
-	}
-	if request.Explain, err = parse.Flag(values, "explain"); err != nil {
-		return nil, err
+	request.Sort, request.Fields, request.Count, request.Explain = q.Text("sort"), parseFields(&q), q.Flag("count"), q.Flag("explain")
+	if q.Err != nil {
+		return nil, q.Err
 	}
 	return request, nil
 }
 
 // parseFields parses the comma-separated list fields: known names, each once.
-func parseFields(query url.Values) ([]string, error) {
-	text, err := parse.Text(query, "fields")
-	if err != nil || text == "" {
-		return nil, err
+func parseFields(q *parse.Parameters) (fields []string) {
+	text := q.Text("fields")
+	if text == "" {
+		return nil
 	}
-	var fields []string
 	for name := range strings.SplitSeq(text, ",") {
 		if !slices.Contains(queryFields, name) {
-			return nil, parse.Malformed(`the query parameter "fields" has the unknown name %s; allowed are %s`, parse.Quote(name), strings.Join(queryFields, ", "))
+			q.Refuse(`the query parameter "fields" has the unknown name %s; allowed are %s`, parse.Quote(name), strings.Join(queryFields, ", "))
 		}
 		if slices.Contains(fields, name) {
-			return nil, parse.Malformed(`the query parameter "fields" has %q twice`, name)
+			q.Refuse(`the query parameter "fields" has %q twice`, name)
 		}
 		fields = append(fields, name)
 	}
-	return fields, nil
+	return fields
 }

@@ -2,7 +2,6 @@ package instances
 
 import (
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -69,22 +68,13 @@ func appendField(dst []byte, name, value string) []byte {
 // listChanges answers GET workflow/api/v1/changes. One that waits counts as a watcher meanwhile, and no longer
 // as a request in flight.
 func (g *Group) listChanges(x *kernel.Exchange) error {
-	request := changefeed.Request{Caller: x.Caller}
-	var err error
-	if request.Limit, err = parse.Limit(x.Query, parse.PageDefault); err != nil {
-		return err
-	}
-	if request.Wait, err = parseWait(x.Query); err != nil {
-		return err
-	}
-	if request.Since, err = parse.Text(x.Query, "since"); err != nil {
-		return err
-	}
+	q := parse.Parameters{Values: x.Query}
+	request := changefeed.Request{Caller: x.Caller, Limit: q.Limit(parse.PageDefault), Wait: parseWait(&q), Since: q.Text("since")}
 	if !parse.IsVisible(request.Since) {
-		return parse.Malformed(`the query parameter "since" is not valid`)
+		q.Refuse(`the query parameter "since" is not valid`)
 	}
-	if request.WorkflowID, err = parse.Text(x.Query, "workflowId"); err != nil {
-		return err
+	if request.WorkflowID = q.Text("workflowId"); q.Err != nil {
+		return q.Err
 	}
 	if request.WorkflowID != "" && !statemachine.IsIdentifier(request.WorkflowID) {
 		return failure.ErrNotFound
@@ -136,16 +126,16 @@ func appendChanges(x *kernel.Exchange, page *changefeed.Page) {
 }
 
 // parseWait parses wait: 0 to changefeed.WaitMax in seconds, in decimal digits without leading zeros.
-func parseWait(query url.Values) (time.Duration, error) {
-	text, err := parse.Text(query, "wait")
-	if err != nil || text == "" || text == "0" {
-		return 0, err
+func parseWait(q *parse.Parameters) time.Duration {
+	text := q.Text("wait")
+	if text == "" || text == "0" {
+		return 0
 	}
 	n, err := strconv.Atoi(text)
 	most := int(changefeed.WaitMax / time.Second)
 	// NB: Atoi accepts signs and leading zeros.
 	if err != nil || n < 1 || n > most || text[0] < '1' || text[0] > '9' {
-		return 0, parse.Malformed(`the query parameter "wait" must be a number of seconds from 0 to %d`, most)
+		q.Refuse(`the query parameter "wait" must be a number of seconds from 0 to %d`, most)
 	}
-	return time.Duration(n) * time.Second, nil
+	return time.Duration(n) * time.Second
 }

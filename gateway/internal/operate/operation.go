@@ -77,16 +77,13 @@ func (g *Group) listPending(x *kernel.Exchange) error {
 	return x.AnswerJSON(answer)
 }
 
-func (g *Group) listDeliveries(x *kernel.Exchange) (err error) {
-	list := pending.DeliveryList{Caller: x.Caller}
-	if list.State, err = parse.Choice(x.Query, "state", outbox.Pending, outbox.Dead); err != nil {
-		return err
+func (g *Group) listDeliveries(x *kernel.Exchange) error {
+	q := parse.Parameters{Values: x.Query}
+	list := pending.DeliveryList{
+		Caller: x.Caller, State: parse.Choice(&q, "state", outbox.Pending, outbox.Dead), Limit: q.Limit(parse.PageDefault), Cursor: q.Cursor(),
 	}
-	if list.Limit, err = parse.Limit(x.Query, parse.PageDefault); err != nil {
-		return err
-	}
-	if list.Cursor, err = parse.Cursor(x.Query); err != nil {
-		return err
+	if q.Err != nil {
+		return q.Err
 	}
 	page, err := g.Workflows.Deliveries(x.Request.Context(), &list)
 	if err != nil {
@@ -102,13 +99,11 @@ func (g *Group) listDeliveries(x *kernel.Exchange) (err error) {
 	return x.AnswerJSON(answer)
 }
 
-func (g *Group) listIncidents(x *kernel.Exchange) (err error) {
-	list := pending.IncidentList{Caller: x.Caller}
-	if list.Limit, err = parse.Limit(x.Query, parse.PageDefault); err != nil {
-		return err
-	}
-	if list.Cursor, err = parse.Cursor(x.Query); err != nil {
-		return err
+func (g *Group) listIncidents(x *kernel.Exchange) error {
+	q := parse.Parameters{Values: x.Query}
+	list := pending.IncidentList{Caller: x.Caller, Limit: q.Limit(parse.PageDefault), Cursor: q.Cursor()}
+	if q.Err != nil {
+		return q.Err
 	}
 	page, err := g.Workflows.Incidents(x.Request.Context(), &list)
 	if err != nil {
@@ -143,16 +138,11 @@ func incidentOf(in *pending.Incident) api.Incident {
 	return out
 }
 
-func (g *Group) listTimers(x *kernel.Exchange) (err error) {
-	list := pending.TimerList{User: x.Caller.ID}
-	if list.Workflow, err = parse.Text(x.Query, "workflowId"); err != nil {
-		return err
-	}
-	if list.Limit, err = parse.Limit(x.Query, parse.PageDefault); err != nil {
-		return err
-	}
-	if list.Cursor, err = parse.Cursor(x.Query); err != nil {
-		return err
+func (g *Group) listTimers(x *kernel.Exchange) error {
+	q := parse.Parameters{Values: x.Query}
+	list := pending.TimerList{User: x.Caller.ID, Workflow: q.Text("workflowId"), Limit: q.Limit(parse.PageDefault), Cursor: q.Cursor()}
+	if q.Err != nil {
+		return q.Err
 	}
 	page, err := g.Workflows.Timers(x.Request.Context(), &list)
 	if err != nil {
@@ -242,9 +232,10 @@ func (g *Group) publishHome(x *kernel.Exchange) error {
 	if g.Homes == nil {
 		return failure.Refuse(failure.ErrConflict, "%s", api.NotANode)
 	}
-	dryRun, err := parse.Flag(x.Query, "dryRun")
-	if err != nil {
-		return err
+	q := parse.Parameters{Values: x.Query}
+	dryRun := q.Flag("dryRun")
+	if q.Err != nil {
+		return q.Err
 	}
 	published, err := g.Homes.PublishHome(x.Request.Context(), x.Caller, x.Body, dryRun)
 	if err != nil {

@@ -16,54 +16,62 @@ const (
 	PageDefault = 100
 )
 
+// Parameters reads the parameters of a query. Err is the first fault; after it everything is read as if it was not there.
+type Parameters struct {
+	Values url.Values
+	Err    error
+}
+
+// Refuse has the query refused, if nothing was wrong with it before.
+func (q *Parameters) Refuse(format string, args ...any) {
+	if q.Err == nil {
+		q.Err = Malformed(format, args...)
+	}
+}
+
 // Text returns the value of a parameter, "" when it is not there.
-func Text(query url.Values, name string) (string, error) {
-	values := query[name]
-	if len(values) == 0 {
-		return "", nil
+func (q *Parameters) Text(name string) string {
+	values := q.Values[name]
+	if len(values) == 0 || q.Err != nil {
+		return ""
 	}
 	if values[0] == "" {
-		return "", Malformed("the query parameter %q is empty", name)
+		q.Refuse("the query parameter %q is empty", name)
 	}
-	return values[0], nil
+	return values[0]
 }
 
 // Cursor returns the cursor, "" when there is none. The workflows decode it. It
 // must be visible ASCII here, because base64 decoders ignore line ends.
-func Cursor(query url.Values) (string, error) {
-	cursor, err := Text(query, "cursor")
-	if err == nil && !IsVisible(cursor) {
-		err = Malformed(`the query parameter "cursor" is not valid`)
+func (q *Parameters) Cursor() string {
+	cursor := q.Text("cursor")
+	if !IsVisible(cursor) {
+		q.Refuse(`the query parameter "cursor" is not valid`)
 	}
-	return cursor, err
+	return cursor
 }
 
 // Limit parses limit: 1 to pageMax, in decimal digits without leading zeros.
-func Limit(query url.Values, fallback int) (int, error) {
-	text, err := Text(query, "limit")
-	if err != nil || text == "" {
-		return fallback, err
+func (q *Parameters) Limit(fallback int) int {
+	text := q.Text("limit")
+	if text == "" {
+		return fallback
 	}
 	n, err := strconv.Atoi(text)
 	// NB: Atoi accepts signs and leading zeros.
 	if err != nil || n < 1 || n > pageMax || text[0] < '1' || text[0] > '9' {
-		return 0, Malformed(`the query parameter "limit" must be a number from 1 to %d`, pageMax)
+		q.Refuse(`the query parameter "limit" must be a number from 1 to %d`, pageMax)
 	}
-	return n, nil
+	return n
 }
 
 // Flag parses a parameter that is true or false; a missing one is false.
-func Flag(query url.Values, name string) (bool, error) {
-	text, err := Text(query, name)
-	switch {
-	case err != nil:
-		return false, err
-	case text == "true":
-		return true, nil
-	case text == "false" || text == "":
-		return false, nil
+func (q *Parameters) Flag(name string) bool {
+	text := q.Text(name)
+	if text != "" && text != "true" && text != "false" {
+		q.Refuse("the query parameter %q must be true or false", name)
 	}
-	return false, Malformed("the query parameter %q must be true or false", name)
+	return text == "true"
 }
 
 // NextLink is the value of the header Link for the next page: a reference relative to the server, with the parameters
@@ -84,12 +92,12 @@ func NextLink(path string, names []string, query url.Values, cursor string) stri
 }
 
 // Choice returns a parameter that has one of few values, "" when it is not there.
-func Choice[T ~string](query url.Values, name string, known ...T) (T, error) {
-	text, err := Text(query, name)
-	if err == nil && text != "" && !slices.Contains(known, T(text)) {
-		err = Malformed("the query parameter %q must be %s", name, ChoiceText(known))
+func Choice[T ~string](q *Parameters, name string, known ...T) T {
+	text := T(q.Text(name))
+	if text != "" && !slices.Contains(known, text) {
+		q.Refuse("the query parameter %q must be %s", name, ChoiceText(known))
 	}
-	return T(text), err
+	return text
 }
 
 // ChoiceText names the values that a parameter or member can have.
@@ -119,9 +127,8 @@ const (
 const queryCharsMax = 200
 
 // CheckWords refuses a parameter "q" that is too long.
-func CheckWords(words string) error {
+func (q *Parameters) CheckWords(words string) {
 	if utf8.RuneCountInString(words) > queryCharsMax {
-		return Malformed(`the query parameter "q" has more than %d characters`, queryCharsMax)
+		q.Refuse(`the query parameter "q" has more than %d characters`, queryCharsMax)
 	}
-	return nil
 }

@@ -189,42 +189,20 @@ func formPageRequest(x *kernel.Exchange, kinds ...form.Kind) (*formportal.PageRe
 	for n, k := range kinds {
 		words[n] = k.String()
 	}
-	kind, err := parse.Choice(x.Query, "kind", words...)
-	if err != nil {
-		return nil, err
-	}
-	if n := slices.Index(words, kind); n >= 0 {
+	q := parse.Parameters{Values: x.Query}
+	if n := slices.Index(words, parse.Choice(&q, "kind", words...)); n >= 0 {
 		request.Kind = kinds[n]
 	}
-	category, err := parse.Choice(x.Query, "category", form.Current.String(), form.Submitted.String(), form.Archived.String())
-	if err != nil {
-		return nil, err
-	}
+	category := parse.Choice(&q, "category", form.Current.String(), form.Submitted.String(), form.Archived.String())
 	for _, c := range []form.Category{form.Submitted, form.Archived} {
 		if category == c.String() {
 			request.Category = c
 		}
 	}
-	if request.Sort, err = parse.Choice(x.Query, "sort", form.NewestFirst, form.OldestFirst, form.ByName); err != nil {
-		return nil, err
-	}
-	if request.Query, err = parse.Text(x.Query, "q"); err != nil {
-		return nil, err
-	}
-	if err = parse.CheckWords(request.Query); err != nil {
-		return nil, err
-	}
-	if request.WorkflowID, err = parse.Text(x.Query, "workflowId"); err != nil {
-		return nil, err
-	}
-	if request.Limit, err = parse.Limit(x.Query, formsPageDefault); err != nil {
-		return nil, err
-	}
-	if request.Count, err = parse.Flag(x.Query, "count"); err != nil {
-		return nil, err
-	}
-	request.Cursor, err = parse.Cursor(x.Query)
-	return request, err
+	request.Sort, request.Query = parse.Choice(&q, "sort", form.NewestFirst, form.OldestFirst, form.ByName), q.Text("q")
+	q.CheckWords(request.Query)
+	request.WorkflowID, request.Limit, request.Count, request.Cursor = q.Text("workflowId"), q.Limit(formsPageDefault), q.Flag("count"), q.Cursor()
+	return request, q.Err
 }
 
 // showTemplate answers GET form-runtime/api/v1/template/{kind}/{formId}: what a page asks before it makes a form.

@@ -2,6 +2,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -54,31 +55,18 @@ type Tasks interface {
 
 const taskPageDefault = 50
 
-func (g *Group) listTasks(x *kernel.Exchange) (err error) {
+func (g *Group) listTasks(x *kernel.Exchange) error {
 	users := show.Names{Users: g.Users}
-	list := task.ListRequest{Caller: x.Caller, Languages: x.Languages(), NameOf: users.Of}
-	if list.Scope, err = parse.Choice(x.Query, "scope", task.ScopeMine, task.ScopeOpen, task.ScopeAll, task.ScopeDone, task.ScopeEvery); err != nil {
-		return err
+	q := parse.Parameters{Values: x.Query}
+	list := task.ListRequest{
+		Caller: x.Caller, Languages: x.Languages(), NameOf: users.Of,
+		Scope:      cmp.Or(parse.Choice(&q, "scope", task.ScopeMine, task.ScopeOpen, task.ScopeAll, task.ScopeDone, task.ScopeEvery), task.ScopeAll),
+		WorkflowID: q.Text("workflowId"), Filter: q.Text("filter"), Query: q.Text("q"), Sort: q.Text("sort"),
 	}
-	if list.Scope == "" {
-		list.Scope = task.ScopeAll
-	}
-	for name, to := range map[string]*string{"workflowId": &list.WorkflowID, "filter": &list.Filter, "q": &list.Query, "sort": &list.Sort} {
-		if *to, err = parse.Text(x.Query, name); err != nil {
-			return err
-		}
-	}
-	if err = parse.CheckWords(list.Query); err != nil {
-		return err
-	}
-	if list.Limit, err = parse.Limit(x.Query, taskPageDefault); err != nil {
-		return err
-	}
-	if list.Cursor, err = parse.Cursor(x.Query); err != nil {
-		return err
-	}
-	if list.Count, err = parse.Flag(x.Query, "count"); err != nil {
-		return err
+	q.CheckWords(list.Query)
+	list.Limit, list.Cursor, list.Count = q.Limit(taskPageDefault), q.Cursor(), q.Flag("count")
+	if q.Err != nil {
+		return q.Err
 	}
 	page, err := g.Workflows.Tasks(x.Request.Context(), &list)
 	if err != nil {
@@ -212,19 +200,14 @@ func (g *Group) listActivity(x *kernel.Exchange) error {
 	if err := x.CheckIdentifiers(); err != nil {
 		return err
 	}
-	by, err := parse.Choice(x.Query, "order", parse.Ascending, parse.Descending)
-	if err != nil {
-		return err
-	}
+	q := parse.Parameters{Values: x.Query}
 	list := message.Activity{
 		Load:        message.Load{Caller: x.Caller, WorkflowID: x.Params.ByName("workflowId"), InstanceID: x.Params.ByName("instanceId")},
-		OldestFirst: by == parse.Ascending,
+		OldestFirst: parse.Choice(&q, "order", parse.Ascending, parse.Descending) == parse.Ascending,
+		Limit:       q.Limit(parse.PageDefault), Cursor: q.Cursor(),
 	}
-	if list.Limit, err = parse.Limit(x.Query, parse.PageDefault); err != nil {
-		return err
-	}
-	if list.Cursor, err = parse.Cursor(x.Query); err != nil {
-		return err
+	if q.Err != nil {
+		return q.Err
 	}
 	page, err := g.Workflows.Activity(x.Request.Context(), &list)
 	if err != nil {
