@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"time"
 	"unicode/utf8"
 
 	"troupe/actors/failure"
@@ -178,4 +179,27 @@ func readError(body io.Reader) error {
 		return fmt.Errorf("%w: the answer is not valid: %w", ErrFailed, err)
 	}
 	return &remoteError{cause: causeOf(f.Error), text: f.Message}
+}
+
+// Invite makes a key with which one node can join the cluster.
+func (c *Client) Invite(ctx context.Context, expires time.Duration) (string, error) {
+	var answer inviteReply
+	err := c.call(ctx, http.MethodPost, pathInvite, inviteRequest{expires}, &answer)
+	return answer.Key, err
+}
+
+// ClusterStatus returns what the node knows of the cluster, as JSON.
+func (c *Client) ClusterStatus(ctx context.Context) ([]byte, error) {
+	var answer json.RawMessage
+	err := c.call(ctx, http.MethodGet, pathCluster, nil, &answer)
+	return answer, err
+}
+
+// RemoveNode begins the removal of a node; lost: it will not come back.
+func (c *Client) RemoveNode(ctx context.Context, node string, lost bool) error {
+	path := pathNodes + "/" + url.PathEscape(node)
+	if lost {
+		path += "?lost=true"
+	}
+	return c.call(ctx, http.MethodDelete, path, nil, new(emptyReply))
 }

@@ -128,7 +128,7 @@ func (s *Server) routes(passes bool) http.Handler {
 	handleUpTo := func(bytesMax int64, pattern string, do func(r *http.Request) (any, error)) {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			r.Body = http.MaxBytesReader(w, r.Body, bytesMax)
-			s.carryOut(w, r, do, passes && s.options.Leader != nil)
+			s.handle(w, r, do, passes && s.options.Leader != nil)
 		})
 	}
 	handle := func(pattern string, do func(r *http.Request) (any, error)) { handleUpTo(bodyBytesMax, pattern, do) }
@@ -221,7 +221,7 @@ func (s *Server) list(ctx context.Context, kind identity.Kind) (any, error) {
 	return answer, err
 }
 
-func (s *Server) carryOut(w http.ResponseWriter, r *http.Request, do func(*http.Request) (any, error), passes bool) {
+func (s *Server) handle(w http.ResponseWriter, r *http.Request, do func(*http.Request) (any, error), passes bool) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		s.answer(w, r, nil, errors.Join(ErrUnknownRequest, err))
@@ -257,4 +257,84 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, value any, err e
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(value) // NB: an error means that the command has gone
+}
+
+// Cluster is what the commands need of the node that the server is.
+type Cluster interface {
+	// Invite returns the text of a key with which one node can join.
+	Invite(ctx context.Context, expires time.Duration) (string, error)
+	// Remove begins the removal of a node; lost: it will not come back.
+	Remove(ctx context.Context, node string, lost bool) error
+	// Status is what `troupe cluster status` shows, to be encoded as JSON.
+	Status() any
+}
+
+// errAlone is the error of commands for a cluster at a server that stands alone.
+var errAlone = failure.Refuse(failure.ErrConflict, "this server stands alone: `troupe cluster init` makes its home the first node of a cluster")
+
+func (s *Server) clusterRoutes(handle func(pattern string, do func(r *http.Request) (any, error))) {
+	with := func(do func(c Cluster, r *http.Request) (any, error)) func(*http.Request) (any, error) {
+		return func(r *http.Request) (any, error) {
+			if s.options.Cluster == nil {
+				return nil, errAlone
+			}
+			return do(s.options.Cluster, r)
+		}
+	}
+	handle("GET "+pathCluster, with(func(c Cluster, _ *http.Request) (any, error) { return c.Status(), nil }))
+	handle("POST "+pathInvite, with(func(c Cluster, r *http.Request) (any, error) {
+		var request inviteRequest
+		if err := decode(r, &request); err != nil {
+			return nil, err
+		}
+		key, err := c.Invite(r.Context(), request.Expires)
+		return inviteReply{key}, err
+	}))
+	handle("DELETE "+pathNodes+"/{id}", with(func(c Cluster, r *http.Request) (any, error) {
+		return emptyReply{}, c.Remove(r.Context(), r.PathValue("id"), r.URL.Query().Get("lost") == "true")
+	}))
+}
+
+// passMax is how long a command waits for a node that leads the shard Meta, and passPause the pause between two tries.
+const (
+	passMax   = 10 * time.Second
+	passPause = 50 * time.Millisecond
+)
+
+// PeerHandler answers commands that other nodes pass on, because this one leads the shard Meta. Only
+// nodes of the cluster may reach it.
+func (s *Server) PeerHandler() http.Handler { return s.routes(false) }
+
+// pass has the node that leads the shard Meta carry a command out, and answers with what that says.
+// Nothing was done here yet; when this node has come to lead, here does it, and nothing is answered.
+func (s *Server) pass(w http.ResponseWriter, r *http.Request, body []byte, here func() error) (answered bool, err error) {
+	ctx, cancel := context.WithTimeout(r.Context(), passMax)
+	defer cancel()
+	for {
+		request := r.Clone(ctx)
+		request.RequestURI, request.Body, request.ContentLength = "", io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		answer, err := s.options.Leader(request)
+		switch {
+		case errors.Is(err, failure.ErrNotLeader): // a leader is believed in that is gone
+		case err != nil:
+			return false, err
+		case answer == nil:
+			if err := here(); !errors.Is(err, failure.ErrNotLeader) {
+				return false, err
+			}
+		case answer.StatusCode != http.StatusMisdirectedRequest:
+			defer func() { _ = answer.Body.Close() }()
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(answer.StatusCode)
+			_, _ = io.Copy(w, answer.Body)
+			return true, nil
+		default:
+			_ = answer.Body.Close()
+		}
+		select {
+		case <-time.After(passPause):
+		case <-ctx.Done():
+			return false, failure.Refuse(failure.ErrUnavailable, "no node leads the cluster's own shard: are most of its nodes running?")
+		}
+	}
 }

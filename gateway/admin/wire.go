@@ -1,10 +1,26 @@
+// Package admin is the unix socket of a home folder: what the command line asks of a running server.
+//
+//	troupe token create ─┐
+//	troupe password set ─┴► Client ──► admin.sock ──► Server ──► identity
+//
+// It is small JSON over HTTP, one request for each connection. The socket's file mode is the only right that is checked:
+// whoever may open it may read the store as well. So it answers with the whole text of an error, and shows a secret
+// once. A command whose Dial finds no server opens the store itself; when a call loses its server, the outcome is unknown.
 package admin
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"syscall"
 	"time"
 
+	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/gateway/api"
 	"troupe/statemachine/document"
@@ -85,7 +101,7 @@ func faultsFromWire(wire []api.FileFault) (faults document.Faults) {
 
 type emptyReply struct{}
 
-// errorReply is the body of every status but 200: a label of errors.go, and the text of the server's error.
+// errorReply is the body of every status but 200: a label of errorMappings, and the text of the server's error.
 type errorReply struct {
 	Error   string `json:"error"`
 	Message string `json:"message"`
@@ -142,4 +158,155 @@ func pathOf(kind identity.Kind) string {
 		return pathSession
 	}
 	return pathToken
+}
+
+type inviteRequest struct {
+	Expires time.Duration `json:"expires"` // nanoseconds
+}
+
+type inviteReply struct {
+	Key string `json:"key"`
+}
+
+var (
+	// ErrNoServer is what Dial and the calls of a Client answer when nobody
+	// listens at the socket. Nothing was done; the caller may open the store itself.
+	ErrNoServer = errors.New("no server is running there")
+	// ErrInUse is what Start answers when a server listens at the socket
+	// already. The caller should not start a second one.
+	ErrInUse = errors.New("a server is running there already")
+	// ErrNotSocket is what Start answers when the socket's path exists and is not a socket. A person has to look at it.
+	ErrNotSocket = errors.New("the path exists and is not a socket")
+	// ErrUnknownRequest is wrapped by what a Client answers when the server does not
+	// know the request, because the two are of different versions.
+	ErrUnknownRequest = errors.New("the server does not know this request")
+	// ErrFailed is wrapped by what a Client answers when the server had an error
+	// that is in no other row. The outcome is unknown.
+	ErrFailed = errors.New("the server failed")
+)
+
+// errorMapping says how an error is sent: label names the cause on both sides.
+type errorMapping struct {
+	cause  error
+	status int
+	label  string
+}
+
+// errorMappings is never changed. Errors that are in no row are sent as the last one.
+var errorMappings = []errorMapping{
+	{failure.ErrNotFound, http.StatusNotFound, "NotFound"},
+	{failure.ErrInvalid, http.StatusBadRequest, "Invalid"},
+	{failure.ErrConflict, http.StatusConflict, "Conflict"},
+	{failure.ErrNotAllowed, http.StatusConflict, "NotAllowed"},
+	{failure.ErrForbidden, http.StatusForbidden, "Forbidden"},
+	{failure.ErrBusy, http.StatusServiceUnavailable, "Busy"},
+	{failure.ErrUnavailable, http.StatusServiceUnavailable, "Unavailable"},
+	{failure.ErrNotLeader, http.StatusMisdirectedRequest, "Elsewhere"},
+	{failure.ErrOutcomeUnknown, http.StatusGatewayTimeout, "OutcomeUnknown"},
+	{ErrUnknownRequest, http.StatusBadRequest, "Request"},
+	{ErrFailed, http.StatusInternalServerError, "Failed"},
+}
+
+func mappingOf(err error) errorMapping {
+	for _, f := range errorMappings {
+		if errors.Is(err, f.cause) {
+			return f
+		}
+	}
+	return errorMappings[len(errorMappings)-1]
+}
+
+func causeOf(label string) error {
+	for _, f := range errorMappings {
+		if f.label == label {
+			return f.cause
+		}
+	}
+	return ErrFailed
+}
+
+// socketPathMax is the longest path that every system takes for a socket; the
+// smallest sun_path has 104 bytes with its NUL.
+const socketPathMax = 103
+
+// withShortPath calls use with a path to the same file that is short enough for a
+// socket. The short path is valid only during the call.
+func withShortPath(path string, use func(short string) error) error {
+	if len(path) <= socketPathMax {
+		return use(path)
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = dir.Close() }()
+	short := fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(path))
+	if _, err := os.Stat(filepath.Dir(short)); err != nil || len(short) > socketPathMax {
+		return fmt.Errorf("the path of the socket is longer than %d bytes, which this system does not take: %s", socketPathMax, path)
+	}
+	return use(short)
+}
+
+// connect opens a connection to the socket. It answers ErrNoServer when nobody listens.
+func connect(ctx context.Context, path string) (net.Conn, error) {
+	var c net.Conn
+	err := withShortPath(path, func(short string) error {
+		var dialer net.Dialer
+		var err error
+		c, err = dialer.DialContext(ctx, "unix", short)
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+		return nil, fmt.Errorf("%w: %w", ErrNoServer, err)
+	}
+	return c, err
+}
+
+// listen makes the socket, with mode 0600 from its first moment on.
+func listen(path string) (net.Listener, error) {
+	if err := clearStale(path); err != nil {
+		return nil, err
+	}
+	config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
+		// NB: Linux makes the file with the mode of the unbound socket, so there is no moment at which others could
+		// connect. Elsewhere this is refused and the mode is set below.
+		return raw.Control(func(fd uintptr) { _ = syscall.Fchmod(int(fd), 0o600) })
+	}}
+	var l net.Listener
+	err := withShortPath(path, func(short string) error {
+		var err error
+		l, err = config.Listen(context.Background(), "unix", short)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	l.(*net.UnixListener).SetUnlinkOnClose(false) // it knows only the short path
+	if err := os.Chmod(path, 0o600); err != nil {
+		_ = l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// clearStale removes the socket of a server that is gone, and nothing else.
+func clearStale(path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case info.Mode().Type() != fs.ModeSocket:
+		return ErrNotSocket
+	}
+	c, err := connect(context.Background(), path)
+	if err == nil {
+		_ = c.Close()
+		return ErrInUse
+	}
+	if !errors.Is(err, ErrNoServer) {
+		return err
+	}
+	return os.Remove(path)
 }

@@ -17,10 +17,10 @@ func TestChangesGoOnBehindTheirCursor(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, change := range page.Changes {
+		for _, change := range page.Items {
 			got = append(got, fmt.Sprintf("%s %d %s %s", change.InstanceID, change.Sequence, change.Entry.TransitionEvent, change.States[0].NodeID))
 		}
-		if since = page.Next; len(page.Changes) == 0 {
+		if since = page.Next; len(page.Items) == 0 {
 			break
 		}
 	}
@@ -29,10 +29,10 @@ func TestChangesGoOnBehindTheirCursor(t *testing.T) {
 	}
 	s.Send(first, "approve")
 	page, err := c.Changes(t.Context(), ChangesRequest{Since: since, Wait: time.Second})
-	if err != nil || len(page.Changes) != 1 || page.Changes[0].Sequence != 3 {
+	if err != nil || len(page.Items) != 1 || page.Items[0].Sequence != 3 {
 		t.Errorf("of all workflows: got %+v, %v, want the third entry", page, err)
 	}
-	if now, err := c.Changes(t.Context(), ChangesRequest{}); err != nil || len(now.Changes) != 0 || now.Next == "" {
+	if now, err := c.Changes(t.Context(), ChangesRequest{}); err != nil || len(now.Items) != 0 || now.Next == "" {
 		t.Errorf("without a cursor: got %+v, %v, want none and a cursor", now, err)
 	}
 	if query := s.Requests()[len(s.Requests())-1].Query; len(query) != 0 {

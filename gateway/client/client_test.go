@@ -160,10 +160,10 @@ func TestListParameters(t *testing.T) {
 		WorkflowID: "leave", Filter: `{"states.nodeId":"review"}`, Limit: 7, Sort: "-_id",
 		Fields: []string{"svcHistory", "svcPrivate"}, Count: true, Explain: true,
 	})
-	if err != nil || len(page.Instances) != 1 || page.Count == nil || *page.Count != 1 || page.Next != "" {
+	if err != nil || len(page.Items) != 1 || page.Count == nil || *page.Count != 1 || page.Next != "" {
 		t.Fatalf("got %+v, %v", page, err)
 	}
-	if i := page.Instances[0]; len(i.History) != 2 || string(i.Private) != "{}" || i.Sequence != 0 {
+	if i := page.Items[0]; len(i.History) != 2 || string(i.Private) != "{}" || i.Sequence != 0 {
 		t.Errorf("got %+v, want history and svcPrivate", i)
 	}
 	var explain api.Explain
@@ -174,7 +174,7 @@ func TestListParameters(t *testing.T) {
 		t.Errorf("query: got %s, want %s", got, want)
 	}
 	whole, err := c.Instances(t.Context(), ListRequest{WorkflowID: "leave"})
-	if err != nil || len(whole.Instances) != 1 || whole.Count != nil || whole.Explain != nil || len(s.Requests()[1].Query) != 0 {
+	if err != nil || len(whole.Items) != 1 || whole.Count != nil || whole.Explain != nil || len(s.Requests()[1].Query) != 0 {
 		t.Errorf("without a limit: got %+v, %v, query %v", whole, err, s.Requests()[1].Query)
 	}
 }
@@ -190,7 +190,7 @@ func TestPages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, i := range page.Instances {
+		for _, i := range page.Items {
 			got = append(got, i.ID)
 		}
 	}
@@ -227,7 +227,7 @@ func TestHistoryPages(t *testing.T) {
 			t.Fatal(err)
 		}
 		pages++
-		for _, e := range page.Entries {
+		for _, e := range page.Items {
 			got = append(got, e.TransitionEvent)
 			if !strings.Contains(string(e.Raw), `"ts":"2026-11-21T10:00:0`) {
 				t.Errorf("got the entry %s", e.Raw)
@@ -238,11 +238,11 @@ func TestHistoryPages(t *testing.T) {
 		t.Errorf("got %q on %d pages, want creation, submit and approve on 2", got, pages)
 	}
 	newest, err := c.History(t.Context(), HistoryRequest{WorkflowID: "leave", InstanceID: id, Limit: 1, NewestFirst: true})
-	if err != nil || len(newest.Entries) != 1 || newest.Entries[0].TransitionEvent != "approve" || newest.Next == "" {
+	if err != nil || len(newest.Items) != 1 || newest.Items[0].TransitionEvent != "approve" || newest.Next == "" {
 		t.Errorf("newest first: got %+v, %v, want the last entry and a cursor", newest, err)
 	}
 	page, err := c.History(t.Context(), HistoryRequest{WorkflowID: "leave", InstanceID: id})
-	if err != nil || len(page.Entries) != 3 || s.Requests()[3].Query.Has("limit") {
+	if err != nil || len(page.Items) != 3 || s.Requests()[3].Query.Has("limit") {
 		t.Errorf("got %+v, %v, want the service's own limit", page, err)
 	}
 }

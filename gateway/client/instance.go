@@ -1,10 +1,12 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"net/http"
 	"net/url"
 
@@ -180,4 +182,215 @@ func (c *Client) Events(ctx context.Context, workflowID, instanceID string) (eve
 		return nil, err
 	}
 	return &Events{Events: list.Events, Sequence: a.sequence(), Raw: a.body}, nil
+}
+
+// BatchMax is how many items a BatchRequest may have, and BatchBytesMax how many bytes in all.
+const (
+	BatchMax      = 10_000
+	BatchBytesMax = 16 << 20
+)
+
+// BatchRequest asks for many events and creates at once.
+type BatchRequest struct {
+	// Items are JSON objects: {workflowId, instanceId, event: {name, data, id}} is an event, and {workflowId, data:
+	// {svcPublic, svcPrivate}} a create. Those of one instance are done in their order.
+	Items []json.RawMessage
+	// Key is the idempotency key of the whole batch, as in CreateRequest: with it the
+	// same items are done once, however often they are sent.
+	Key string
+}
+
+// BatchResult is what one item was answered: Status 200 with the other members up to
+// Sequence, or another status with Code and Message.
+type BatchResult struct {
+	Status     int    `json:"status"`
+	WorkflowID string `json:"workflowId,omitempty"`
+	InstanceID string `json:"instanceId,omitempty"`
+	Sequence   uint64 `json:"sequence,omitempty"`
+	Code       string `json:"error,omitempty"`
+	Message    string `json:"message,omitempty"`
+}
+
+// Err is nil for an item that was done, else an *Error.
+func (r *BatchResult) Err() error {
+	if r.Status == http.StatusOK {
+		return nil
+	}
+	return &Error{Status: r.Status, Code: r.Code, Message: r.Message}
+}
+
+// Batch sends many events and creates. Each result stands where its item does, and is durable when Batch returns. An
+// error is of the batch as a whole; it is one of those of Create. Items that were refused are tried again when the same
+// batch is sent again with the same key.
+func (c *Client) Batch(ctx context.Context, r BatchRequest) (results []BatchResult, err error) {
+	defer asking(&err, "send a batch")
+	var body bytes.Buffer
+	body.WriteByte('[')
+	for i, item := range r.Items {
+		if i > 0 {
+			body.WriteByte(',')
+		}
+		if !json.Valid(item) {
+			return nil, invalid("item %d is no JSON", i+1)
+		}
+		body.Write(item)
+	}
+	body.WriteByte(']')
+	if len(r.Items) > BatchMax || body.Len() > BatchBytesMax {
+		return nil, invalid("a batch has at most %d items and %d bytes", BatchMax, BatchBytesMax)
+	}
+	if r.Key == "" {
+		r.Key = NewKey()
+	}
+	if err := checkKey(r.Key); err != nil {
+		return nil, err
+	}
+	a, err := c.call(ctx, &request{method: http.MethodPost, path: []string{"events"}, key: r.Key, body: body.Bytes()})
+	if err != nil {
+		return nil, err
+	}
+	var reply struct{ Results []BatchResult }
+	if err := decode(a.body, &reply); err != nil {
+		return nil, err
+	}
+	if len(reply.Results) != len(r.Items) {
+		return nil, ErrProtocol
+	}
+	return reply.Results, nil
+}
+
+// TasksRequest asks for a part of the caller's tasks.
+type TasksRequest struct {
+	Scope                     string // "mine", "open", "all" or "done"; empty is "all"
+	WorkflowID, Filter, Query string // WorkflowID, Filter and Query narrow the list; empty: they do not
+	Sort                      string // "due", "created", "priority" or "title", or one behind "-"; empty is "due"
+	// Limit is the most that one page holds, 1 to 1000. 0: the service's 50.
+	Limit  int
+	Cursor string // Page.Next of the page before; empty is the first page
+	Count  bool   // Count asks for the number of all
+}
+
+// Tasks returns one page of the caller's tasks. It may be shorter than the limit, also empty, and not the last.
+func (c *Client) Tasks(ctx context.Context, r TasksRequest) (page *Page[api.Task], err error) {
+	defer asking(&err, "list tasks")
+	q := url.Values{}
+	setUnlessZero(q, "scope", r.Scope)
+	setUnlessZero(q, "workflowId", r.WorkflowID)
+	setUnlessZero(q, "filter", r.Filter)
+	setUnlessZero(q, "q", r.Query)
+	setUnlessZero(q, "sort", r.Sort)
+	if r.Count {
+		q.Set("count", "true")
+	}
+	var list api.TaskList
+	raw, err := c.list(ctx, []string{"tasks"}, q, r.Limit, r.Cursor, &list)
+	if err != nil {
+		return nil, err
+	}
+	return &Page[api.Task]{Items: list.Tasks, Next: textOf(list.Next), Count: list.Count, Raw: raw}, nil
+}
+
+// TasksPages returns all pages from r.Cursor on, one call each. An error is the last thing it yields.
+func (c *Client) TasksPages(ctx context.Context, r TasksRequest) iter.Seq2[*Page[api.Task], error] {
+	return pages(&r.Cursor, func() (*Page[api.Task], error) { return c.Tasks(ctx, r) })
+}
+
+func textOf(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// Task is a task as the caller sees it.
+type Task struct {
+	api.Task
+	Raw json.RawMessage // the whole answer as it came
+}
+
+// Task returns a task of an instance that the caller may read.
+func (c *Client) Task(ctx context.Context, taskID string) (t *Task, err error) {
+	defer asking(&err, "show task %s", taskID)
+	t = &Task{}
+	a, err := c.get(ctx, []string{"task", taskID}, nil, &t.Task)
+	if err != nil {
+		return nil, err
+	}
+	t.Raw = a.body
+	return t, nil
+}
+
+// EveryTask is the scope of all open tasks.
+const EveryTask = "every"
+
+// What can be done with a task besides sending its events.
+const (
+	ClaimTask   = "claim"
+	ReleaseTask = "release"
+	AssignTask  = "assign"
+)
+
+// ChangeTask claims, releases or assigns a task; to is the user of AssignTask. It may be repeated.
+func (c *Client) ChangeTask(ctx context.Context, taskID, action, to string) (t *Task, err error) {
+	defer asking(&err, "%s task %s", action, taskID)
+	text, err := encode(api.TaskRequest{TaskID: taskID, Action: action, To: to})
+	if err != nil {
+		return nil, err
+	}
+	a, err := c.call(ctx, &request{method: http.MethodPost, path: []string{"task"}, body: text})
+	if err != nil {
+		return nil, err
+	}
+	t = &Task{Raw: a.body}
+	return t, decode(a.body, &t.Task)
+}
+
+// Comment writes a comment to an instance, once.
+func (c *Client) Comment(ctx context.Context, workflowID, instanceID, text string) (comment *api.Comment, err error) {
+	defer asking(&err, "comment on %s/%s", workflowID, instanceID)
+	if err := checkInstance(workflowID, instanceID); err != nil {
+		return nil, err
+	}
+	body, err := encode(api.CommentRequest{Text: text})
+	if err != nil {
+		return nil, err
+	}
+	a, err := c.call(ctx, &request{method: http.MethodPost, path: []string{"instance", workflowID, instanceID, "comments"}, key: NewKey(), body: body})
+	if err != nil {
+		return nil, err
+	}
+	var reply api.CommentReply
+	return &reply.Comment, decode(a.body, &reply)
+}
+
+// ActivityRequest asks for a part of what has happened to an instance.
+type ActivityRequest struct {
+	WorkflowID, InstanceID string
+	OldestFirst            bool // otherwise the newest come first
+	// Limit is the most that one page holds, 1 to 1000. 0: the service's 100.
+	Limit  int
+	Cursor string // Page.Next of the page before; empty is the first page
+}
+
+// Activity returns one page of what has happened to an instance.
+func (c *Client) Activity(ctx context.Context, r ActivityRequest) (page *Page[api.Activity], err error) {
+	defer asking(&err, "activity of %s/%s", r.WorkflowID, r.InstanceID)
+	if err := checkInstance(r.WorkflowID, r.InstanceID); err != nil {
+		return nil, err
+	}
+	q := url.Values{}
+	if r.OldestFirst {
+		q.Set("order", "asc")
+	}
+	var list api.ActivityList
+	raw, err := c.list(ctx, []string{"instance", r.WorkflowID, r.InstanceID, "activity"}, q, r.Limit, r.Cursor, &list)
+	if err != nil {
+		return nil, err
+	}
+	return &Page[api.Activity]{Items: list.Activity, Next: textOf(list.Next), Raw: raw}, nil
+}
+
+// ActivityPages returns all pages from r.Cursor on, one call each. An error is the last thing it yields.
+func (c *Client) ActivityPages(ctx context.Context, r ActivityRequest) iter.Seq2[*Page[api.Activity], error] {
+	return pages(&r.Cursor, func() (*Page[api.Activity], error) { return c.Activity(ctx, r) })
 }

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"strconv"
 
 	"troupe/gateway/api"
 )
@@ -36,119 +37,75 @@ type OutboxRequest struct {
 	State string // "pending" or "dead"; empty is both
 	// Limit is the most that one page holds, 1 to 1000. 0: the service's 100.
 	Limit  int
-	Cursor string // OutboxPage.Next of the page before; empty is the first page
-}
-
-// OutboxPage is a part of the outbox.
-type OutboxPage struct {
-	api.DeliveryList
-	Raw json.RawMessage // the whole answer as it came
+	Cursor string // Page.Next of the page before; empty is the first page
 }
 
 // Outbox returns one page of what has not been delivered. It may be empty and not the last.
-func (c *Client) Outbox(ctx context.Context, r OutboxRequest) (page *OutboxPage, err error) {
+func (c *Client) Outbox(ctx context.Context, r OutboxRequest) (page *Page[api.Delivery], err error) {
 	defer asking(&err, "list the outbox")
-	page = &OutboxPage{}
-	page.Raw, err = c.list(ctx, "outbox", "state", r.State, r.Limit, r.Cursor, &page.DeliveryList)
+	q := url.Values{}
+	setUnlessZero(q, "state", r.State)
+	var list api.DeliveryList
+	raw, err := c.list(ctx, []string{"outbox"}, q, r.Limit, r.Cursor, &list)
 	if err != nil {
 		return nil, err
 	}
-	return page, nil
+	return &Page[api.Delivery]{Items: list.Outbox, Next: list.Next, Raw: raw}, nil
 }
 
 // OutboxPages returns all pages from r.Cursor on, one call each. An error is the last thing it yields.
-func (c *Client) OutboxPages(ctx context.Context, r OutboxRequest) iter.Seq2[*OutboxPage, error] {
-	return pages(r.Cursor, func(cursor string) (*OutboxPage, error) {
-		r.Cursor = cursor
-		return c.Outbox(ctx, r)
-	})
+func (c *Client) OutboxPages(ctx context.Context, r OutboxRequest) iter.Seq2[*Page[api.Delivery], error] {
+	return pages(&r.Cursor, func() (*Page[api.Delivery], error) { return c.Outbox(ctx, r) })
 }
-
-func (p *OutboxPage) next() string { return p.Next }
 
 // IncidentsRequest asks for a part of the incidents.
 type IncidentsRequest struct {
 	// Limit is the most that one page holds, 1 to 1000. 0: the service's 100.
 	Limit  int
-	Cursor string // IncidentsPage.Next of the page before; empty is the first page
-}
-
-// IncidentsPage is a part of the incidents.
-type IncidentsPage struct {
-	api.IncidentList
-	Raw json.RawMessage // the whole answer as it came
+	Cursor string // Page.Next of the page before; empty is the first page
 }
 
 // Incidents returns one page of the events that came by themselves and failed. It may be empty and not the last.
-func (c *Client) Incidents(ctx context.Context, r IncidentsRequest) (page *IncidentsPage, err error) {
+func (c *Client) Incidents(ctx context.Context, r IncidentsRequest) (page *Page[api.Incident], err error) {
 	defer asking(&err, "list incidents")
-	page = &IncidentsPage{}
-	page.Raw, err = c.list(ctx, "incidents", "state", "", r.Limit, r.Cursor, &page.IncidentList)
+	q := url.Values{}
+	var list api.IncidentList
+	raw, err := c.list(ctx, []string{"incidents"}, q, r.Limit, r.Cursor, &list)
 	if err != nil {
 		return nil, err
 	}
-	return page, nil
+	return &Page[api.Incident]{Items: list.Incidents, Next: list.Next, Raw: raw}, nil
 }
 
 // IncidentsPages returns all pages from r.Cursor on, one call each. An error is the last thing it yields.
-func (c *Client) IncidentsPages(ctx context.Context, r IncidentsRequest) iter.Seq2[*IncidentsPage, error] {
-	return pages(r.Cursor, func(cursor string) (*IncidentsPage, error) {
-		r.Cursor = cursor
-		return c.Incidents(ctx, r)
-	})
+func (c *Client) IncidentsPages(ctx context.Context, r IncidentsRequest) iter.Seq2[*Page[api.Incident], error] {
+	return pages(&r.Cursor, func() (*Page[api.Incident], error) { return c.Incidents(ctx, r) })
 }
-
-func (p *IncidentsPage) next() string { return p.Next }
 
 // TimersRequest asks for a part of the timers that are running.
 type TimersRequest struct {
 	WorkflowID string // whose instances' timers are listed; empty: all
 	// Limit is the most that one page holds, 1 to 1000. 0: the service's 100.
 	Limit  int
-	Cursor string // TimersPage.Next of the page before; empty is the first page
-}
-
-// TimersPage is a part of the timers.
-type TimersPage struct {
-	api.TimerList
-	Raw json.RawMessage // the whole answer as it came
+	Cursor string // Page.Next of the page before; empty is the first page
 }
 
 // Timers returns one page of the timers that are running, those that are due next first. It may be empty and not the last.
-func (c *Client) Timers(ctx context.Context, r TimersRequest) (page *TimersPage, err error) {
+func (c *Client) Timers(ctx context.Context, r TimersRequest) (page *Page[api.RunningTimer], err error) {
 	defer asking(&err, "list timers")
-	page = &TimersPage{}
-	page.Raw, err = c.list(ctx, "timers", "workflowId", r.WorkflowID, r.Limit, r.Cursor, &page.TimerList)
+	q := url.Values{}
+	setUnlessZero(q, "workflowId", r.WorkflowID)
+	var list api.TimerList
+	raw, err := c.list(ctx, []string{"timers"}, q, r.Limit, r.Cursor, &list)
 	if err != nil {
 		return nil, err
 	}
-	return page, nil
+	return &Page[api.RunningTimer]{Items: list.Timers, Next: list.Next, Raw: raw}, nil
 }
 
 // TimersPages returns all pages from r.Cursor on, one call each. An error is the last thing it yields.
-func (c *Client) TimersPages(ctx context.Context, r TimersRequest) iter.Seq2[*TimersPage, error] {
-	return pages(r.Cursor, func(cursor string) (*TimersPage, error) {
-		r.Cursor = cursor
-		return c.Timers(ctx, r)
-	})
-}
-
-func (p *TimersPage) next() string { return p.Next }
-
-// list reads a page of a list into a struct of package api. An empty value narrows nothing.
-func (c *Client) list(ctx context.Context, path, name, value string, limit int, cursor string, to any) (raw json.RawMessage, err error) {
-	if err := checkLimit(limit); err != nil {
-		return nil, err
-	}
-	q := url.Values{}
-	setUnlessZero(q, name, value)
-	setUnlessZero(q, "limit", limit)
-	setUnlessZero(q, "cursor", cursor)
-	a, err := c.get(ctx, []string{path}, q, to)
-	if err != nil {
-		return nil, err
-	}
-	return a.body, nil
+func (c *Client) TimersPages(ctx context.Context, r TimersRequest) iter.Seq2[*Page[api.RunningTimer], error] {
+	return pages(&r.Cursor, func() (*Page[api.RunningTimer], error) { return c.Timers(ctx, r) })
 }
 
 // What can be done with a delivery or an incident.
@@ -213,4 +170,117 @@ const (
 func (c *Client) ChangeSchedule(ctx context.Context, workflowID, name, action string) (err error) {
 	defer asking(&err, "%s schedule %s/%s", action, workflowID, name)
 	return c.operate(ctx, []string{"schedules", workflowID, name}, api.OperationRequest{Action: action})
+}
+
+// Definitions lists the workflows with their versions, by id. It needs mod-workflows.
+func (c *Client) Definitions(ctx context.Context) (all []api.PublishedWorkflow, err error) {
+	defer asking(&err, "list definitions")
+	var list api.DefinitionList
+	if _, err := c.get(ctx, []string{"definitions"}, nil, &list); err != nil {
+		return nil, err
+	}
+	return list.Definitions, nil
+}
+
+// Definition returns a version of a definition as it was published; version 0 is the current one. It needs
+// mod-workflows.
+func (c *Client) Definition(ctx context.Context, workflowID string, version uint64) (found *api.Definition, err error) {
+	defer asking(&err, "load definition %s", workflowID)
+	if err := checkWorkflow(workflowID); err != nil {
+		return nil, err
+	}
+	path := []string{"definitions", workflowID}
+	if version > 0 {
+		path = append(path, strconv.FormatUint(version, 10))
+	}
+	found = &api.Definition{}
+	_, err = c.get(ctx, path, nil, found)
+	return found, err
+}
+
+// Retire removes a version of a workflow, or all of them when version is 0, and returns which. It needs mod-workflows, and a caller who
+// may publish the next version.
+func (c *Client) Retire(ctx context.Context, workflowID string, version uint64) (gone *api.RetiredDefinition, err error) {
+	defer asking(&err, "retire definition %s", workflowID)
+	if err := checkWorkflow(workflowID); err != nil {
+		return nil, err
+	}
+	path := []string{"definitions", workflowID}
+	if version > 0 {
+		path = append(path, strconv.FormatUint(version, 10))
+	}
+	a, err := c.call(ctx, &request{method: http.MethodDelete, path: path})
+	if err != nil {
+		return nil, err
+	}
+	gone = &api.RetiredDefinition{}
+	return gone, decode(a.body, gone)
+}
+
+// PublishHome makes a home, a tar archive of its text files, what is in use in the cluster; with dryRun it is only
+// checked. Errors wrap *Error, which has the faults of a home that was refused, ErrProtocol, or the context's. After
+// one of the network it may have been published: publishing it again does no harm.
+func (c *Client) PublishHome(ctx context.Context, archive []byte, dryRun bool) (published api.PublishedHome, err error) {
+	defer asking(&err, "publish a home")
+	r := &request{method: http.MethodPut, base: api.AdminPath, path: []string{"home"}, body: archive, content: "application/x-tar"}
+	if dryRun {
+		r.query = url.Values{"dryRun": {"true"}}
+	}
+	a, err := c.call(ctx, r)
+	if err != nil {
+		return published, err
+	}
+	return published, decode(a.body, &published)
+}
+
+// Migrated says what became of the instances of one request.
+type Migrated struct {
+	api.MigrationAnswer
+	Raw json.RawMessage // the whole answer as it came
+}
+
+// Migrate gives instances of a workflow another version, at most of one page. An *Error has the faults of a plan. After an error
+// of the network some may have been migrated: the same request goes on with the others.
+func (c *Client) Migrate(ctx context.Context, workflowID string, r *api.MigrationRequest) (done *Migrated, err error) {
+	defer asking(&err, "migrate %s", workflowID)
+	text, err := encode(r)
+	if err != nil {
+		return nil, err
+	}
+	a, err := c.call(ctx, &request{method: http.MethodPost, path: []string{"instances", workflowID, "migrate"}, body: text})
+	if err != nil {
+		return nil, err
+	}
+	done = &Migrated{Raw: a.body}
+	return done, decode(a.body, &done.MigrationAnswer)
+}
+
+// Presentation returns how people see a workflow, in the first of Options.Languages that its texts are in. Version 0 is the newest.
+func (c *Client) Presentation(ctx context.Context, workflowID string, version uint64) (seen *api.Presentation, err error) {
+	defer asking(&err, "show how people see %s", workflowID)
+	if err := checkWorkflow(workflowID); err != nil {
+		return nil, err
+	}
+	query := url.Values{}
+	if version != 0 {
+		query.Set("version", strconv.FormatUint(version, 10))
+	}
+	seen = &api.Presentation{}
+	if _, err := c.get(ctx, []string{"presentation", workflowID}, query, seen); err != nil {
+		return nil, err
+	}
+	return seen, nil
+}
+
+// Summary returns an instance as people see it.
+func (c *Client) Summary(ctx context.Context, workflowID, instanceID string) (seen *api.Summary, err error) {
+	defer asking(&err, "show the summary of %s/%s", workflowID, instanceID)
+	if err := checkInstance(workflowID, instanceID); err != nil {
+		return nil, err
+	}
+	seen = &api.Summary{}
+	if _, err := c.get(ctx, []string{"instance", workflowID, instanceID, "summary"}, nil, seen); err != nil {
+		return nil, err
+	}
+	return seen, nil
 }

@@ -19,7 +19,7 @@ func TestOperations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, timer := range page.Timers {
+		for _, timer := range page.Items {
 			timers = append(timers, timer.ID+" "+timer.InstanceID)
 		}
 	}
@@ -30,7 +30,7 @@ func TestOperations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, d := range page.Outbox {
+		for _, d := range page.Items {
 			outbox = append(outbox, d.ID)
 		}
 	}
@@ -38,7 +38,7 @@ func TestOperations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, in := range page.Incidents {
+		for _, in := range page.Items {
 			incidents = append(incidents, in.ID)
 		}
 	}
@@ -81,7 +81,7 @@ func TestATreeIsStopped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if last := history.Entries[len(history.Entries)-1]; last.TransitionEvent != "parent.cancelled" || last.User != servertest.User {
+	if last := history.Items[len(history.Items)-1]; last.TransitionEvent != "parent.cancelled" || last.User != servertest.User {
 		t.Errorf("the last entry is %+v", last)
 	}
 	_, err = c.Send(t.Context(), SendRequest{WorkflowID: servertest.Notice, InstanceID: id, Event: "tell"})

@@ -26,7 +26,7 @@ func TestRequests(t *testing.T) {
 		if page.Count == nil || *page.Count != 3 || len(page.Raw) == 0 {
 			t.Errorf("got the number %v in %s", page.Count, page.Raw)
 		}
-		for _, r := range page.Requests {
+		for _, r := range page.Items {
 			got = append(got, r.ID)
 			if r.By != servertest.User || r.WorkflowID != servertest.Workflow || r.Category != "current" {
 				t.Errorf("got %+v", r)
@@ -36,7 +36,7 @@ func TestRequests(t *testing.T) {
 	if slices.Sort(want); !slices.Equal(slices.Sorted(slices.Values(got)), want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if page, err := c.Requests(t.Context(), RequestsRequest{Query: want[0]}); err != nil || len(page.Requests) != 1 || page.Next != "" || page.Count != nil {
+	if page, err := c.Requests(t.Context(), RequestsRequest{Query: want[0]}); err != nil || len(page.Items) != 1 || page.Next != "" || page.Count != nil {
 		t.Errorf("searched: got %+v, %v", page, err)
 	}
 	if _, err := c.Requests(t.Context(), RequestsRequest{Limit: 1001}); err == nil {

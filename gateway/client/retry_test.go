@@ -39,7 +39,7 @@ func recorded(c *Client) *[]time.Duration {
 	return waits
 }
 
-// TestRetries is the table in doc.go.
+// TestRetries is the table of the package comment.
 func TestRetries(t *testing.T) {
 	busy := servertest.Fault{Status: 503, Code: "Busy", RetryAfter: "2"}
 	crowded := servertest.Fault{Status: 429, Code: "Busy", RetryAfter: "0"}
@@ -107,7 +107,7 @@ func TestRetries(t *testing.T) {
 				return
 			}
 			list, err := c.Instances(t.Context(), ListRequest{WorkflowID: "leave"})
-			if err != nil || len(list.Instances) != 1 {
+			if err != nil || len(list.Items) != 1 {
 				t.Errorf("got %v, %v, want it created once", list, err)
 			}
 		})

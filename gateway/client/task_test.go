@@ -29,7 +29,7 @@ func TestTasks(t *testing.T) {
 		if page.Count == nil || *page.Count != 3 {
 			t.Errorf("got the number %v", page.Count)
 		}
-		for _, task := range page.Tasks {
+		for _, task := range page.Items {
 			tasks = append(tasks, task.TaskID)
 			if task.Title != "Look at it" || task.RequesterName == nil || *task.RequesterName != "John Doe" || len(task.Events) == 0 || task.Due == nil {
 				t.Errorf("got %+v", task)
@@ -56,7 +56,7 @@ func TestTasks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, a := range page.Activity {
+		for _, a := range page.Items {
 			kinds = append(kinds, a.Kind)
 		}
 	}

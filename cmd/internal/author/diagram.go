@@ -254,8 +254,8 @@ func instanceIn(ctx context.Context, c *client.Client, d *statemachine.Definitio
 		if err != nil {
 			return nil, err
 		}
-		for i := range page.Entries {
-			e := &page.Entries[i]
+		for i := range page.Items {
+			e := &page.Items[i]
 			in.Add(diagram.Step{
 				Event: statemachine.EventName(e.TransitionEvent), Start: d.PositionsNamed(nodeIDs(e.StartState)), End: d.PositionsNamed(nodeIDs(e.EndState)),
 			})

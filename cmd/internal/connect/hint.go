@@ -90,19 +90,19 @@ func argumentsKnown(cmd *cobra.Command, c *client.Client, name string, before []
 		return EventsKnown(ctx, c, before[0], before[1])
 	case name == "INSTANCE":
 		if page, err := c.Instances(ctx, client.ListRequest{WorkflowID: before[0]}); err == nil {
-			return namesOf(page.Instances, func(i *client.Instance) string { return i.ID })
+			return namesOf(page.Items, func(i *client.Instance) string { return i.ID })
 		}
 	case name == "ID" && group == "task":
 		if page, err := c.Tasks(ctx, client.TasksRequest{}); err == nil {
-			return namesOf(page.Tasks, func(t *api.Task) string { return t.TaskID })
+			return namesOf(page.Items, func(t *api.Task) string { return t.TaskID })
 		}
 	case name == "ID" && group == "incident":
 		if page, err := c.Incidents(ctx, client.IncidentsRequest{}); err == nil {
-			return namesOf(page.Incidents, func(i *api.Incident) string { return i.ID })
+			return namesOf(page.Items, func(i *api.Incident) string { return i.ID })
 		}
 	case name == "ID" && group == "outbox":
 		if page, err := c.Outbox(ctx, client.OutboxRequest{}); err == nil {
-			return namesOf(page.Outbox, func(d *api.Delivery) string { return d.ID })
+			return namesOf(page.Items, func(d *api.Delivery) string { return d.ID })
 		}
 	case name == "WORKFLOW/NAME":
 		if list, err := c.Schedules(ctx); err == nil {

@@ -219,7 +219,7 @@ func TestKillChildren(t *testing.T) {
 		if err := errors.Join(err, err2); err != nil {
 			t.Fatal(err)
 		}
-		return len(waiting.Instances) == 0 && len(outbox.Outbox) == 0
+		return len(waiting.Items) == 0 && len(outbox.Items) == 0
 	})
 	children := map[string][]string{} // by parent
 	for _, in := range a.everyInstance("answering") {
@@ -268,7 +268,7 @@ func (a *automated) everyInstance(workflow string) (all []client.Instance) {
 		if err != nil {
 			a.t.Fatal(err)
 		}
-		all = append(all, page.Instances...)
+		all = append(all, page.Items...)
 	}
 	return all
 }

@@ -100,10 +100,10 @@ func (r *instanceRows) head(columns []string) []string {
 	return slices.Concat(head, []string{"STATES"}, columns)
 }
 
-func (r *instanceRows) page(page *client.InstancePage) *listPage {
+func (r *instanceRows) page(page *client.Page[client.Instance]) *listPage {
 	p := &listPage{raw: page.Raw, next: page.Next, count: page.Count, explain: page.Explain}
-	for i := range page.Instances {
-		instance := &page.Instances[i]
+	for i := range page.Items {
+		instance := &page.Items[i]
 		row := []string{instance.ID}
 		if r.labels.isTitled() {
 			row = append(row, instance.Title)
@@ -151,20 +151,20 @@ func newInstanceHistory() *cobra.Command {
 		}
 		withData := r.Data
 		r.Data = withData || out.Form == cli.FormTable // it says which entries are attempts
-		return list(l, all, r, c.History, c.HistoryPages, func(page *client.HistoryPage) *listPage { return historyPage(page, withData, seen) })
+		return list(l, all, r, c.History, c.HistoryPages, func(page *client.Page[client.HistoryEntry]) *listPage { return historyPage(page, withData, seen) })
 	})
 }
 
-func historyPage(page *client.HistoryPage, withData bool, seen *labels) *listPage {
+func historyPage(page *client.Page[client.HistoryEntry], withData bool, seen *labels) *listPage {
 	p := &listPage{raw: page.Raw, next: page.Next}
-	for i := range page.Entries {
-		e := &page.Entries[i].HistoryEntry
+	for i := range page.Items {
+		e := &page.Items[i].HistoryEntry
 		row := historyRow(e, seen)
 		if withData {
 			row = append(row, cmp.Or(string(e.DataDigest), string(e.Data)))
 		}
 		p.rows = append(p.rows, row)
-		p.items = append(p.items, page.Entries[i].Raw)
+		p.items = append(p.items, page.Items[i].Raw)
 	}
 	return p
 }
@@ -289,8 +289,8 @@ func newInstanceActivity() *cobra.Command {
 		r.WorkflowID, r.InstanceID, r.Limit, r.Cursor = args[0], args[1], p.limit, p.cursor
 		l := &lister{cmd: cmd, out: out, member: "activity", head: []string{"TIME", "USER", "WHAT", "TEXT"}}
 		_, seen := seenInstance(cmd.Context(), c, out, r.WorkflowID, r.InstanceID)
-		return list(l, p.all, r, c.Activity, c.ActivityPages, func(page *client.ActivityPage) *listPage {
-			return pageOf(page.Raw, page.Next, page.Activity, func(a *api.Activity) []string {
+		return list(l, p.all, r, c.Activity, c.ActivityPages, func(page *client.Page[api.Activity]) *listPage {
+			return pageOf(page.Raw, page.Next, page.Items, func(a *api.Activity) []string {
 				what, text := activityText(a, seen)
 				return []string{a.TS, shownText(a.UserName), what, text}
 			})

@@ -57,11 +57,11 @@ func markAttempts(ctx context.Context, c *client.Client, workflowID, instanceID 
 		if err != nil {
 			return
 		}
-		for k := range page.Entries {
+		for k := range page.Items {
 			if n < 0 || open == 0 {
 				return
 			}
-			shown, e := &history[n], &page.Entries[k].HistoryEntry
+			shown, e := &history[n], &page.Items[k].HistoryEntry
 			if e.Time.Before(shown.Time) {
 				return // times never go back in a history: it is not there
 			}

@@ -124,8 +124,8 @@ func newOutboxList() *cobra.Command {
 	return operating(cmd, cli.AnyForm, func(cmd *cobra.Command, c *client.Client, out *cli.Output, _ []string) error {
 		r := client.OutboxRequest{State: state, Limit: p.limit, Cursor: p.cursor}
 		l := &lister{cmd: cmd, out: out, member: "outbox", head: []string{"ID", "WORKFLOW", "KIND", "NAME", "STATE", "ATTEMPTS", "NEXT", "STATUS", "ERROR"}}
-		return list(l, p.all, r, c.Outbox, c.OutboxPages, func(page *client.OutboxPage) *listPage {
-			return pageOf(page.Raw, page.Next, page.Outbox, func(d *api.Delivery) []string {
+		return list(l, p.all, r, c.Outbox, c.OutboxPages, func(page *client.Page[api.Delivery]) *listPage {
+			return pageOf(page.Raw, page.Next, page.Items, func(d *api.Delivery) []string {
 				return []string{d.ID, d.WorkflowID, d.Kind, d.Name, d.State, strconv.Itoa(int(d.Attempts)), shownText(d.NextAttempt), statusText(d.LastStatus), d.LastError}
 			})
 		})
@@ -152,8 +152,8 @@ func listIncidents(cmd *cobra.Command, c *client.Client, out *cli.Output, p *pag
 	r := client.IncidentsRequest{Limit: p.limit, Cursor: p.cursor}
 	l := &lister{cmd: cmd, out: out, member: "incidents", head: []string{"ID", "WORKFLOW", "INSTANCE", "EVENT", "TIME", "COUNT", "ERROR"}}
 	seen := &labelBook{cmd.Context(), c, out, map[string]*labels{}}
-	return list(l, p.all, r, c.Incidents, c.IncidentsPages, func(page *client.IncidentsPage) *listPage {
-		return pageOf(page.Raw, page.Next, page.Incidents, func(in *api.Incident) []string {
+	return list(l, p.all, r, c.Incidents, c.IncidentsPages, func(page *client.Page[api.Incident]) *listPage {
+		return pageOf(page.Raw, page.Next, page.Items, func(in *api.Incident) []string {
 			return []string{in.ID, in.WorkflowID, in.InstanceID, seen.of(in.WorkflowID).event(in.Event), in.TS, strconv.FormatUint(max(in.Count, 1), 10), placedError(in)}
 		})
 	})
@@ -180,8 +180,8 @@ func newTimerList() *cobra.Command {
 		r := client.TimersRequest{WorkflowID: workflow, Limit: p.limit, Cursor: p.cursor}
 		l := &lister{cmd: cmd, out: out, member: "timers", head: []string{"ID", "WORKFLOW", "INSTANCE", "TIMER", "DUE"}}
 		seen := &labelBook{cmd.Context(), c, out, map[string]*labels{}}
-		return list(l, p.all, r, c.Timers, c.TimersPages, func(page *client.TimersPage) *listPage {
-			return pageOf(page.Raw, page.Next, page.Timers, func(t *api.RunningTimer) []string {
+		return list(l, p.all, r, c.Timers, c.TimersPages, func(page *client.Page[api.RunningTimer]) *listPage {
+			return pageOf(page.Raw, page.Next, page.Items, func(t *api.RunningTimer) []string {
 				return []string{t.ID, t.WorkflowID, t.InstanceID, seen.of(t.WorkflowID).timerText(&t.Timer), t.Due}
 			})
 		})

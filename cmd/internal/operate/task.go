@@ -60,8 +60,8 @@ mod-workflows list all open tasks, with the state in place of the title.`,
 				return []string{t.TaskID, t.Title, t.WorkflowID, candidatesText(t), shownText(t.Assignee), t.Created, shownText(t.Due)}
 			}
 		}
-		return list(l, all, r, c.Tasks, c.TasksPages, func(page *client.TasksPage) *listPage {
-			p := pageOf(page.Raw, page.Next, page.Tasks, row)
+		return list(l, all, r, c.Tasks, c.TasksPages, func(page *client.Page[api.Task]) *listPage {
+			p := pageOf(page.Raw, page.Next, page.Items, row)
 			p.count = page.Count
 			return p
 		})

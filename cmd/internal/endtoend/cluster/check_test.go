@@ -99,7 +99,7 @@ func (r *run) check(ctx context.Context, workers []*worker) error {
 
 // count holds that a node lists all instances, and none that was made twice.
 func (r *run) count(ctx context.Context, n *Node) error {
-	var page *client.InstancePage
+	var page *client.Page[client.Instance]
 	err := patiently(ctx, func() (err error) {
 		page, err = n.Client.Instances(ctx, client.ListRequest{WorkflowID: load.WorkflowID, Limit: 1, Count: true})
 		return err
