@@ -289,7 +289,6 @@ func cutLine(b []byte) (line, rest []byte, ok bool) {
 	return line, rest, ok
 }
 
-// parseDigits reads a number without a sign.
 func parseDigits(b []byte) (int, error) {
 	if len(b) == 0 || len(b) > 12 {
 		return 0, errMalformed
@@ -364,7 +363,6 @@ func (b *chunks) trailer() error {
 	}
 }
 
-// line returns the next line, and moves on behind it.
 func (b *chunks) line() ([]byte, error) {
 	for {
 		if n := bytes.Index(b.buf[b.at:], []byte("\r\n")); n >= 0 {

@@ -91,7 +91,6 @@ func (m *Mix) pick(random float64) Kind {
 	return Event
 }
 
-// fault is a request that was not answered as it should be.
 type fault struct {
 	kind   Kind
 	reason string // repeats: it has neither ports nor ids
@@ -119,7 +118,6 @@ type PrepareError struct {
 
 func (e *PrepareError) Error() string { return "prepare: " + e.text }
 
-// prepareError says of a fault what was asked, and what the server said about it.
 func prepareError(f *fault, asked string) error {
 	e := &PrepareError{Status: f.status, text: asked + ": " + f.reason}
 	var said struct{ Message string }
@@ -147,12 +145,10 @@ func statusFault(k Kind, h head, body []byte) *fault {
 // IsShed reports whether a server that answers so was too busy and did nothing.
 func IsShed(status int) bool { return status == 503 || status == 429 }
 
-// transportFault is a request without an answer.
 func transportFault(k Kind, cause error) *fault {
 	return &fault{kind: k, reason: "no answer: " + causeText(cause), broken: true}
 }
 
-// connectFault is a connection that could not be opened; no request was sent.
 func connectFault(cause error) *fault {
 	return &fault{kind: -1, reason: "attempt to connect: " + strings.TrimPrefix(causeText(cause), "connect: ")}
 }

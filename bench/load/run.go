@@ -94,7 +94,6 @@ func (r *run) prepare(ctx context.Context) error {
 	return nil
 }
 
-// share is how many of n things the i-th of parts gets.
 func share(n, parts, i int) int {
 	if i < n%parts {
 		return n/parts + 1

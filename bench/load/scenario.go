@@ -56,7 +56,6 @@ type step struct {
 	to     *place // where it must lead; nil: wherever the answer says
 }
 
-// place returns the place of a node, which it makes when it is not there.
 func (s *Scenario) place(node string) *place {
 	if s.places[node] == nil {
 		s.places[node] = &place{node: node, shown: []byte(`"nodeId":"` + node + `"`)}
@@ -134,7 +133,6 @@ func (s *Scenario) whereIn(body []byte) *place {
 	}
 }
 
-// nodesIn returns the nodes in an answer with commas between them, for messages.
 func nodesIn(body []byte) string {
 	var names []string
 	for _, part := range bytes.Split(body[max(0, bytes.LastIndex(body, statesHead)):], nodeHead)[1:] {
@@ -147,7 +145,6 @@ func nodesIn(body []byte) string {
 // queryLimit is how many instances a query asks for when nobody says otherwise.
 const queryLimit = 20
 
-// query is what stands behind the question mark of a list.
 func query(filter string, limit int) string {
 	values := url.Values{"limit": {strconv.Itoa(limit)}}
 	if filter != "" {
@@ -288,10 +285,8 @@ type move struct {
 	event, data, node string
 }
 
-// firstNode is where an instance begins.
 const firstNode = "draft"
 
-// moves go round: an instance starts before the first.
 var moves = [...]move{
 	{"submit", `{"days":3,"status":"waiting","comment":"my calendar is free, and so is the hut"}`, "review"},
 	{"return", `{"status":"returned","comment":"please say who stands in for you"}`, firstNode},

@@ -184,7 +184,6 @@ func (r *scenarioReader) creation(n *document.Node) {
 	s.create = append(s.create, piece{literal: "}"})
 }
 
-// text compiles data with placeholders; nil is none.
 func (r *scenarioReader) text(n *document.Node) text {
 	if n == nil {
 		return nil
@@ -363,7 +362,6 @@ var errNoEnd = errors.New("{{ has no }}: a placeholder begins with the one and e
 
 var errPlaceholder = errors.New("a placeholder is {{n}}, {{random 1 100}}, {{choice a b}} or {{uuid}}")
 
-// parsePlaceholder returns what fills a place, and whether that is a number.
 func parsePlaceholder(words []string) (fill func([]byte, *content) []byte, number bool, err error) {
 	switch {
 	case slices.Equal(words, []string{"n"}):

@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// sent is a request that was sent, and what became of it.
 type sent struct {
 	kind       Kind
 	operations int64  // done, each event of a batch one
@@ -155,7 +154,6 @@ func (s *sampler) wait(over <-chan struct{}, at time.Duration) bool {
 	}
 }
 
-// pending reports whether something was counted since the last interval.
 func (s *sampler) pending() bool {
 	for _, w := range s.workers {
 		w.tally.mu.Lock()

@@ -111,7 +111,6 @@ func (w *worker) userName(i int) string { return w.options.Scenario.Users[i].Nam
 // errNoStart ends a run before it begins.
 var errNoStart = errors.New("prepare: a new instance stands in no node from which the scenario has a step")
 
-// closedLoop sends one request after the other until the window is over.
 func (w *worker) closedLoop(ctx context.Context, win window) error {
 	for {
 		begun := time.Now()

@@ -59,7 +59,6 @@ func Start(ctx context.Context, log, program string, args ...string) (*Process, 
 	return p, nil
 }
 
-// explain adds to an error about the process how it was started, and what it said last.
 func (p *Process) explain(err error) error {
 	err = fmt.Errorf("%s: %w", lineOf(p.cmd), err)
 	if words := p.LastWords(); words != "" {
@@ -124,7 +123,6 @@ func (p *Process) run(started chan<- error) {
 	close(p.ended)
 }
 
-// waitReady returns when GET /readyz answers 200.
 func (p *Process) waitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyWaitMax)
 	defer cancel()

@@ -86,7 +86,6 @@ const colours = 6
 
 type span struct{ from, to float64 }
 
-// axis maps values to a part of 0 to 1.
 type axis struct {
 	label    string
 	from, to float64
@@ -125,7 +124,6 @@ func linear(label string, from, to float64, n int) axis {
 	return a
 }
 
-// niceStep is the next of 1, 2, 5, 10 and so on.
 func niceStep(least float64) float64 {
 	base := math.Pow(10, math.Floor(math.Log10(least)))
 	for _, m := range []float64{1, 2, 5} {
@@ -136,7 +134,6 @@ func niceStep(least float64) float64 {
 	return 10 * base
 }
 
-// logarithmic is an axis around the values from least to most, which are above 0.
 func logarithmic(label string, least, most float64) axis {
 	steps := []float64{1, 2, 5}
 	decade := math.Floor(math.Log10(least))
@@ -264,7 +261,6 @@ func (p *plot) draw(b *strings.Builder, l *line) {
 	end()
 }
 
-// legend names the lines above the plot.
 func (p *plot) legend(b *strings.Builder) {
 	for _, e := range p.entries() {
 		y := marginTop + legendRow*e.row
@@ -273,7 +269,6 @@ func (p *plot) legend(b *strings.Builder) {
 	}
 }
 
-// number writes a value with as many digits as are of use.
 func number(v float64) string {
 	abs := math.Abs(v)
 	switch {

@@ -24,7 +24,6 @@ func (r *Run) timeAxis() axis {
 	return a
 }
 
-// overTime is a line with a value for the middle of each interval.
 func (r *Run) overTime(name string, colour int, of func(i *Interval) float64) line {
 	l := line{name: name, colour: colour}
 	for k := range r.Series {

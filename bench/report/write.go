@@ -62,7 +62,6 @@ func (c *pageContent) write(w *h.Writer) {
 	w.Put("</main>\n</body>\n</html>\n")
 }
 
-// writeTiles writes the figures of the only run.
 func (r *Run) writeTiles(w *h.Writer) {
 	latency, tone := latencyCells(r.Latency), "good"
 	if r.ErrorsTotal > 0 {
@@ -96,7 +95,6 @@ func (c *pageContent) writeThresholds(w *h.Writer) {
 	w.Put("\n</table></div>\n")
 }
 
-// cell writes a number, which is bad above zero.
 func cell(w *h.Writer, n int64) {
 	if n > 0 {
 		w.Put("<td class=\"bad\">%s</td>", grouped(n))
@@ -167,7 +165,6 @@ func (c *pageContent) writeRatios(w *h.Writer) {
 	w.Put("</table></div>\n<p class=\"soft\">Ratios are taken within a round, of %d: what slows the machine slows both sides.</p>\n", c.Load.Rounds)
 }
 
-// figure writes a plot with its title; without a plot nothing.
 func figure(w *h.Writer, title string, plot h.Raw) {
 	if plot != "" {
 		w.Put("<figure><h3>%s</h3>%s</figure>\n", title, plot)
@@ -220,7 +217,6 @@ func (r *runContent) write(w *h.Writer, planned float64) {
 	w.Put("</section>\n")
 }
 
-// writeSetting writes what was run where.
 func (c *pageContent) writeSetting(w *h.Writer) {
 	w.Put("\n<h2>What was run where</h2>\n<div class=\"scroll\"><table class=\"words\">\n")
 	for _, t := range c.Targets {

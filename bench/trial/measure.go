@@ -76,7 +76,6 @@ func (s *server) measure(ctx context.Context, p *Plan, at Progress) (*report.Run
 	return r, interrupted
 }
 
-// alive is an error when a server that was started here has ended.
 func (s *server) alive() error {
 	if s.process == nil {
 		return nil
@@ -161,7 +160,6 @@ const (
 	noticeableGapSecondsMin = 0.25
 )
 
-// warnings say why the figures of a run may be wrong.
 func warnings(r *report.Run, rep *report.Report) (all []string) {
 	add := func(format string, args ...any) { all = append(all, r.Name(rep)+": "+fmt.Sprintf(format, args...)) }
 	if r.Missed > 0 {

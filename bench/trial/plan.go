@@ -195,7 +195,6 @@ func (p *Plan) judge(rep *report.Report) {
 	}
 }
 
-// ratios divides the figures of the first target by those of the second in the same round.
 func ratios(rep *report.Report, rate float64) (all []report.Ratio) {
 	other := func(mine *report.Run) *report.Run {
 		for _, r := range rep.Runs {

@@ -55,7 +55,6 @@ type server struct {
 	tokens  map[string]string
 }
 
-// start starts the program of the target, if it has one. Its files are made in dir.
 func (t *Target) start(ctx context.Context, dir string, scenario *load.Scenario) (*server, error) {
 	if t.Program == "" {
 		at, err := ParseAddress(t.Address)
@@ -84,7 +83,6 @@ func (s *server) stop() {
 	}
 }
 
-// aim sets where a load goes.
 func (s *server) aim(o *load.Options) {
 	port := cmp.Or(s.at.Port(), map[string]string{"http": "80", "https": "443"}[s.at.Scheme])
 	o.Addr, o.Host, o.BasePath = net.JoinHostPort(s.at.Hostname(), port), s.at.Host, strings.TrimRight(s.at.EscapedPath(), "/")
@@ -94,7 +92,6 @@ func (s *server) aim(o *load.Options) {
 	}
 }
 
-// trialEvents is how many events are tried before anything is measured.
 const trialEvents = 6
 
 // try lets one instance go through a few events, so that a wrong workflow, a missing

@@ -21,7 +21,6 @@ type Threshold struct {
 	text   string
 }
 
-// metric is a figure of a run that a threshold can be set for.
 type metric struct {
 	name string
 	unit string // ms, µs: a time is demanded; /s or "": a number
@@ -100,7 +99,6 @@ func parseThreshold(text string) (t Threshold, err error) {
 	return t, err
 }
 
-// parse reads a bound into the unit of the metric.
 func (m *metric) parse(text string) (float64, error) {
 	if unit, isTime := map[string]time.Duration{"ms": time.Millisecond, "µs": time.Microsecond}[m.unit]; isTime {
 		d, err := time.ParseDuration(text)

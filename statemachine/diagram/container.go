@@ -135,7 +135,6 @@ func (s *scene) touch(item place, w *wire, end place) int {
 	return s.boxes[item].portX[w]
 }
 
-// takePieces gives the wires their pieces in a container that was placed.
 func (s *scene) takePieces(i int, g *layout.Graph, shift layout.Point, ports []int) {
 	b := &s.boxes[i]
 	moved := func(points []layout.Point) []layout.Point {

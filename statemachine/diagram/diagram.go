@@ -21,7 +21,6 @@ type Picture struct {
 	Counts map[int]Count
 }
 
-// translated is the chart with its texts in the reader's language alone.
 func (p *Picture) translated() *statemachine.Chart {
 	c := *p.Chart
 	c.Nodes = slices.Clone(c.Nodes)
@@ -174,7 +173,6 @@ func (c Count) how() string {
 	return "exactly"
 }
 
-// count is a number as people read it.
 func (w *phrases) count(c Count) string {
 	digits := strconv.FormatInt(c.shown(), 10)
 	for i := len(digits) - 3; i > 0; i -= 3 {
@@ -189,7 +187,6 @@ func (w *phrases) count(c Count) string {
 	return digits
 }
 
-// counts writes how many instances stand at each node, at its upper right corner.
 func (w *svgWriter) counts() {
 	f := font{size: 110, bold: true}
 	for i := range w.chart.Nodes {

@@ -71,7 +71,6 @@ func (w *dotWriter) tooltip(i int) string {
 	return ""
 }
 
-// leaf has the attributes of a node without others in it.
 func (w *dotWriter) leaf(i int) string {
 	n := &w.chart.Nodes[i]
 	text, more := w.text(i), ""

@@ -155,7 +155,6 @@ func (s *scene) countEnds() {
 	}
 }
 
-// placeLoops finds room for the loops right of a node.
 func (s *scene) placeLoops(i int) {
 	b := &s.boxes[i]
 	b.cell = b.width
@@ -195,7 +194,6 @@ func loopRoom(w *wire) int {
 	return max(loopHeight+8, w.label.height+4)
 }
 
-// packMachines places the state machines side by side, in rows.
 func (s *scene) packMachines() {
 	x, y, row := 0, 0, 0
 	for i := range s.chart.Nodes {

@@ -98,7 +98,6 @@ func (w *svgWriter) description() string {
 	return text
 }
 
-// classOf adds what an instance has to do with something to its class.
 func (w *svgWriter) classOf(class string, now, visited bool) string {
 	switch {
 	case w.picture.Instance == nil:
@@ -137,7 +136,6 @@ func (w *svgWriter) nodeData(i int) string {
 	return fmt.Sprintf(`data-machine="%s" data-node="%s"`, escape(string(w.chart.Nodes[w.chart.Machine(i)].ID)), escape(string(w.chart.Nodes[i].ID)))
 }
 
-// containers draws the boxes with others in them, the outermost first.
 func (w *svgWriter) containers() {
 	for i := range w.chart.Nodes {
 		if !w.isContainer(i) {
@@ -191,7 +189,6 @@ func (w *svgWriter) dividers(i int) {
 	}
 }
 
-// texts writes the title and the notes of a node, from x or around it.
 func (w *svgWriter) texts(i, x int, centred bool) {
 	b, n := &w.boxes[i], &w.chart.Nodes[i]
 	anchor := ""
@@ -234,7 +231,6 @@ func (w *svgWriter) texts(i, x int, centred bool) {
 	}
 }
 
-// leaves draws the nodes without others in them, and the dots.
 func (w *svgWriter) leaves() {
 	for i := range w.chart.Nodes {
 		if w.isContainer(i) {
@@ -270,7 +266,6 @@ func (w *svgWriter) leaves() {
 	}
 }
 
-// leafClass has the tone of a node.
 func leafClass(n *statemachine.ChartNode) string {
 	if n.Tone == statemachine.Neutral || n.Kind.IsHistory() {
 		return "node leaf"

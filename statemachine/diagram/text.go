@@ -27,7 +27,6 @@ type font struct {
 	bold bool // a tenth wider
 }
 
-// width estimates the width of a text in pixels.
 func (f font) width(text string) int {
 	sum := 0
 	for _, r := range text {
@@ -51,7 +50,6 @@ func glyphWidth(r rune) int {
 	return 620
 }
 
-// height is the distance of two lines in pixels.
 func (f font) height() int { return (f.size*13 + 50) / 100 }
 
 // wrap breaks a text into at most that many lines of at most that width: at blanks, in a word that is longer than a
@@ -111,7 +109,6 @@ func (f font) fitting(text string, width int) int {
 	return fits
 }
 
-// cut shortens a text to a width, with an ellipsis.
 func (f font) cut(text string, width int) string {
 	if f.width(text) <= width {
 		return text
@@ -150,7 +147,6 @@ func nodeText(n *statemachine.ChartNode) string {
 	return string(n.ID)
 }
 
-// isRenamed reports whether people see a node by another name than its id.
 func isRenamed(n *statemachine.ChartNode) bool { return nodeText(n) != string(n.ID) }
 
 // guard is the condition of a transition; that of one without a condition behind others of the same trigger is

@@ -38,7 +38,6 @@ func marksOf(p *Picture) *marks {
 	return m
 }
 
-// tracer follows a history.
 type tracer struct {
 	c *statemachine.Chart
 	m *marks
@@ -91,7 +90,6 @@ func (t *tracer) stay(event statemachine.EventName, active map[int]bool) {
 	}
 }
 
-// search is a search for the cheapest ways of one step.
 type search struct {
 	*tracer
 	event statemachine.EventName

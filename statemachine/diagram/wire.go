@@ -27,7 +27,6 @@ type wire struct {
 	main           piece
 }
 
-// piece is the part of a wire in one container, in its coordinates.
 type piece struct {
 	container        int
 	points           []layout.Point
@@ -88,7 +87,6 @@ func (l *label) add(of line, f font) {
 	l.height += f.height()
 }
 
-// wires makes all wires of a chart, and finds where they run.
 func (s *scene) makeWires() {
 	for i := range s.chart.Nodes {
 		n := &s.chart.Nodes[i]
@@ -135,7 +133,6 @@ func (s *scene) path(p place) []place {
 	return path
 }
 
-// addWire notes a wire with the containers that it passes.
 func (s *scene) addWire(w *wire) {
 	s.wires = append(s.wires, w)
 	s.boxes[w.from].framed, s.boxes[w.to].framed = true, true
@@ -166,7 +163,6 @@ func (s *scene) addWire(w *wire) {
 	}
 }
 
-// passage is a wire that crosses the border of a container.
 type passage struct {
 	*wire
 	isSource bool // its source is in the container
@@ -199,7 +195,6 @@ func (s *scene) child(container int, p place) place {
 	return p
 }
 
-// pointsOf joins the pieces of a wire in the coordinates of the picture.
 func (s *scene) pointsOf(w *wire) []layout.Point {
 	pieces := slices.Clone(w.source)
 	if w.main.points != nil {

@@ -52,7 +52,6 @@ type builder struct {
 	stopped bool
 }
 
-// node returns a new node, or nil when there are too many.
 func (b *builder) node(kind Kind, line, column int) *Node {
 	if b.nodes++; b.nodes > maxNodes {
 		if !b.stopped {
@@ -84,7 +83,6 @@ type place struct {
 // newPlace returns the place of offset 0.
 func newPlace(src []byte) place { return place{src: src, line: 1, column: 1} }
 
-// move goes on to offset and returns its line and column.
 func (p *place) move(offset int) (line, column int) {
 	passed := p.src[p.at:offset]
 	if n := bytes.Count(passed, []byte{'\n'}); n > 0 {
@@ -97,7 +95,6 @@ func (p *place) move(offset int) (line, column int) {
 	return p.line, p.column
 }
 
-// checkUTF8 reports a fault where src is not UTF-8.
 func checkUTF8(c *Collector, src []byte) bool {
 	if utf8.Valid(src) {
 		return true
@@ -192,7 +189,6 @@ func (r *jsonReader) value() *Node {
 	return n
 }
 
-// fields reads the members of the object whose brace is next.
 func (r *jsonReader) fields(n *Node) {
 	first := make(map[string]*Node)
 	r.at++
@@ -215,7 +211,6 @@ func (r *jsonReader) fields(n *Node) {
 	r.at++
 }
 
-// items reads the elements of the array whose bracket is next.
 func (r *jsonReader) items(n *Node) {
 	r.at++
 	for r.peek() != ']' {

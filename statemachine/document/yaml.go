@@ -168,7 +168,6 @@ func (b *yamlBuilder) value(y *yaml.Node, depth int) *Node {
 	return n
 }
 
-// checkTag reports a fault for every tag but that of a text.
 func (b *yamlBuilder) checkTag(n *Node, y *yaml.Node) bool {
 	tagged := y.Style&yaml.TaggedStyle != 0 || y.Tag == "!"
 	if !tagged || y.Kind == yaml.ScalarNode && y.Tag == "!!str" {

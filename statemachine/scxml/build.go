@@ -67,7 +67,6 @@ func (m mapping) orNil() *document.Node {
 	return m.Node
 }
 
-// textOrList is one text as itself, and several as a list.
 func textOrList(words []string) *document.Node {
 	if len(words) == 1 {
 		return text(words[0])

@@ -290,7 +290,6 @@ func (i *importer) payload(e *element) (value, params *document.Node) {
 // In a document with the data model cel, expressions are CEL already. Its variables are members of svcPublic here, so their names change
 // and nothing else does. A document that Export has written speaks of svcPublic itself, and keeps every byte.
 
-// isForeignCEL reports whether names have to change.
 func (i *importer) isForeignCEL() bool {
 	_, exported := i.root.own("semantics")
 	return i.isCEL && !exported

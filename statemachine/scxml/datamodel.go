@@ -239,7 +239,6 @@ func (i *importer) beside(e *element, src string) string {
 	return id
 }
 
-// idOf is the id of a workflow whose document is in a file.
 func (*session) idOf(file string) string {
 	base := file[strings.LastIndexByte(file, '/')+1:]
 	if dot := strings.IndexByte(base, '.'); dot > 0 {

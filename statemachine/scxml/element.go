@@ -32,7 +32,6 @@ type element struct {
 	start, end  int64 // of the content, in bytes
 }
 
-// attribute returns the value of an attribute without a namespace.
 func (e *element) attribute(name string) (value string, ok bool) {
 	for _, a := range e.attributes {
 		if a.Name.Space == "" && a.Name.Local == name {
@@ -73,7 +72,6 @@ func (e *element) contains(of *element) bool {
 
 func (e *element) isSCXML() bool { return e.space == scxmlSpace || e.space == "" }
 
-// at is where the element stands, for faults.
 func (e *element) at() *document.Node { return &document.Node{Line: e.line} }
 
 func parse(c *document.Collector, text []byte) *element {
@@ -186,7 +184,6 @@ func (w *xmlWriter) closeTag() {
 	}
 }
 
-// text writes the text of an element that has nothing else.
 func (w *xmlWriter) text(s string) {
 	w.raw(">" + strings.ReplaceAll(string(escaped(s)), "&quot;", `"`))
 	w.inTag, w.flat = false, true
@@ -206,7 +203,6 @@ func (w *xmlWriter) end() {
 	w.inTag, w.flat = false, false
 }
 
-// comment writes what people may want to know.
 func (w *xmlWriter) comment(s string) {
 	if s == "" {
 		return

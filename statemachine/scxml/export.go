@@ -207,7 +207,6 @@ func (e *exporter) condition(n *document.Node) string {
 	return unwrap(text)
 }
 
-// unwrap returns the expression of a text that is wholly one.
 func unwrap(s string) string {
 	if strings.HasPrefix(s, "${") && strings.HasSuffix(s, "}") {
 		return s[2 : len(s)-1]

@@ -75,7 +75,6 @@ func (e *exporter) action(n *document.Node) {
 	}
 }
 
-// named writes the actions of a name where it is used.
 func (e *exporter) named(n *document.Node) {
 	actions := e.top.Field("actions").Field(n.Text)
 	if actions == nil || slices.Contains(e.expanding, n.Text) || len(e.expanding) > 16 {
@@ -87,7 +86,6 @@ func (e *exporter) named(n *document.Node) {
 	e.expanding = e.expanding[:len(e.expanding)-1]
 }
 
-// value writes a value into the element: an expression, or JSON.
 func (e *exporter) value(v *document.Node) {
 	switch {
 	case v == nil:

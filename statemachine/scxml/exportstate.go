@@ -221,7 +221,6 @@ func (e *exporter) transition(n *document.Node, attributes []attribute) {
 	e.end()
 }
 
-// invokes writes the children of a state, and what it does when they have ended.
 func (e *exporter) invokes(n *document.Node, name string) {
 	if n == nil {
 		return

@@ -45,7 +45,6 @@ func (i *importer) addVariable(name string) {
 	}
 }
 
-// isName reports whether a text is a name of ECMAScript that can be declared.
 func isName(s string) bool {
 	e, err := ecmascript.Parse(s)
 	if err != nil || strings.HasPrefix(s, "_") {

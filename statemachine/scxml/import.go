@@ -31,7 +31,6 @@ func Import(name string, text []byte, read func(name string) ([]byte, error)) ([
 	return s.files, nil
 }
 
-// session is one Import: it makes several files.
 type session struct {
 	read  func(name string) ([]byte, error)
 	files []File

@@ -168,7 +168,6 @@ func (s *state) contains(other *state) bool {
 
 func (s *state) child(key string) *state { return s.byKey[key] }
 
-// has reports whether the configuration of the state has one of the keys.
 func (s *state) has(keys ...string) bool {
 	return slices.ContainsFunc(keys, func(key string) bool { return s.at.Field(key) != nil })
 }

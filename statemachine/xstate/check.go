@@ -22,7 +22,6 @@ func named(err error, file string) error {
 	return faults
 }
 
-// newParser returns the parser that everything is checked with.
 var newParser = sync.OnceValues(func() (*statemachine.Parser, error) {
 	return statemachine.NewParser(statemachine.ParserOptions{})
 })

@@ -19,7 +19,6 @@ const (
 	maxCondition = 16_384 // statemachine/DEFINITION.md, "Limits"
 )
 
-// guardOf makes the guard of a transition: the name of one, or a condition.
 func (r *reader) guardOf(n *document.Node) *document.Node {
 	if tree.IsWord(n) {
 		if named := r.guards.get(n.Text); named != nil && !r.guards.hasParams(named) {
@@ -255,7 +254,6 @@ func (r *reader) stateIn(n *document.Node) string {
 	return r.fits(n, strings.Join(parts, " && "))
 }
 
-// inValue adds the states that a state value names below s.
 func (r *reader) inValue(out []*state, s *state, v *document.Node) []*state {
 	if tree.IsWord(v) {
 		return append(out, s.find(statePath(v.Text)))
@@ -274,7 +272,6 @@ func (r *reader) inValue(out []*state, s *state, v *document.Node) []*state {
 	return out
 }
 
-// guardMap makes the map of guards: those that stand for themselves.
 func (r *reader) guardMap() *document.Node {
 	if r.guards.node == nil || r.native != nil {
 		return r.guards.node

@@ -44,7 +44,6 @@ func Import(name string, text []byte) ([]File, error) {
 	return []File{out}, nil
 }
 
-// reader makes a definition from one machine, collecting every fault on the way.
 type reader struct {
 	document.Collector
 	warnings document.Collector

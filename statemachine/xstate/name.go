@@ -6,7 +6,6 @@ import (
 	"unicode/utf8"
 )
 
-// longestName is how long the name of a node may be, in characters.
 const longestName = 64
 
 // nodeName returns the key of a state as the name of a node: other characters than letters, digits, "_", "~", "-" and

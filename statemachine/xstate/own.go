@@ -160,7 +160,6 @@ func isMilliseconds(s string) bool {
 	return s == "0" || s != "" && s[0] != '0' && strings.Trim(s, "0123456789") == ""
 }
 
-// namedDelay returns the value of a name of the map of delays.
 func (r *reader) namedDelay(at *document.Node, name string) *document.Node {
 	entry := r.delays.get(name)
 	if entry == nil {
@@ -218,7 +217,6 @@ func distinct(used map[string]bool, delay string) string {
 	return delay
 }
 
-// delayLiteral is a constant delay as an expression.
 func delayLiteral(delay string) string {
 	if isMilliseconds(delay) {
 		return delay
@@ -228,7 +226,6 @@ func delayLiteral(delay string) string {
 
 var invokeKeys = []string{"src", "id", "input", "onDone", "onError", "systemId"}
 
-// invokes makes the children of a state: what the map of actors says about their src.
 func (r *reader) invokes(s *state, n *document.Node) *document.Node {
 	var out []*document.Node
 	for _, i := range tree.Items(n) {
@@ -306,7 +303,6 @@ func (r *reader) namedAssigns(name string) bool {
 	return found
 }
 
-// mentions reports whether a key stands anywhere in n.
 func mentions(n *document.Node, key string) bool {
 	for _, item := range n.Items {
 		if mentions(item, key) {

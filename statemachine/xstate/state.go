@@ -249,7 +249,6 @@ var idle = []string{"types", "tsTypes", "schema", "schemas", "$schema", "options
 // onlyState is the state of a machine whose root has none.
 const onlyState = "active"
 
-// findNative finds what an export of ours has kept (see Export).
 func (r *reader) findNative(root *state) {
 	meta := root.at.Field("meta")
 	if kept := meta.Field(tree.OwnMeta); kept != nil && kept.Field("definition") != nil {

@@ -126,7 +126,6 @@ func (r *reader) names(at *document.Node, targets []*state) []string {
 	return out
 }
 
-// entryOf returns what is entered with the root.
 func (r *reader) entryOf(root *state) []string {
 	var out []string
 	switch root.kind {
@@ -245,7 +244,6 @@ func (r *reader) onOne(out *document.Node, used map[string]bool, s *state, f doc
 	used[name] = true
 }
 
-// transitions makes the value of an event; nil when there are none.
 func (r *reader) transitions(s *state, v *document.Node, what use) *document.Node {
 	var list []*document.Node
 	for _, item := range tree.Items(v) {
@@ -256,7 +254,6 @@ func (r *reader) transitions(s *state, v *document.Node, what use) *document.Nod
 	return tree.OneOrMore(v, list)
 }
 
-// transition makes one transition, in the short form where its target is all.
 func (r *reader) transition(s *state, v *document.Node, what use) *document.Node {
 	out := tree.Mapping(v)
 	target := v

@@ -123,7 +123,6 @@ func (s *Server) load(w http.ResponseWriter, r *http.Request, p httprouter.Param
 // replyBytes is enough for an answer without its history.
 const replyBytes = 1 << 10
 
-// decode reads the body, or answers what is wrong with it.
 func decode(w http.ResponseWriter, r *http.Request, into any) bool {
 	body := make([]byte, max(0, r.ContentLength))
 	_, err := io.ReadFull(r.Body, body)

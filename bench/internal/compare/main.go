@@ -101,7 +101,6 @@ func parseCells(connections, replies, batches string) ([]cell, error) {
 	return cells, nil
 }
 
-// parseNumbers reads numbers above 0 with commas between them.
 func parseNumbers(name, text string) (numbers []int, err error) {
 	if text == "" {
 		return nil, nil
@@ -163,7 +162,6 @@ type plan struct {
 	scenario *load.Scenario
 }
 
-// cell is one combination of settings that all targets are measured with.
 type cell struct {
 	connections int
 	minimal     bool

@@ -17,7 +17,6 @@ import (
 	"troupe/bench/process"
 )
 
-// takes reports whether the target can be asked what a cell says.
 func (t *target) takes(c cell) bool {
 	return c.batch == 0 || t.name == troupeTarget || t.name == otherTarget
 }
@@ -110,7 +109,6 @@ func servePprof(addr string) {
 	_ = server.ListenAndServe() // whoever asks for a profile sees that there is none
 }
 
-// startTroupe makes a home with the workflow of the load and a token, and serves it.
 func (p *plan) startTroupe(ctx context.Context, name, program string) (*target, error) {
 	home := filepath.Join(p.Dir, name+"-home")
 	if err := load.BuiltIn().WriteHome(home); err != nil {

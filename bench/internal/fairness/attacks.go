@@ -27,7 +27,6 @@ const (
 	slowMatch   = `{"svcPublic.text":{"$regex":"(a{0,16}){30}b"}}`
 )
 
-// attacks are all, in the order in which they are carried out.
 func attacks() []attack {
 	return slices.Concat(readAttacks(), heldAttacks(), writeAttacks(), authorAttacks())
 }
@@ -162,7 +161,6 @@ func (e *hostile) loop(ctx context.Context, c *caller, n int, next func(number i
 	})
 }
 
-// count notes what an answer was, behind a word.
 func (e *hostile) count(what string, status int, reply []byte, err error) {
 	if err != nil {
 		e.got.Count(what + cause(err))

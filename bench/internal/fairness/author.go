@@ -83,7 +83,6 @@ func authorAttacks() []attack {
 // idle does nothing more: what was published goes on by itself.
 func idle(ctx context.Context, _ *hostile) { <-ctx.Done() }
 
-// publish publishes a definition as the author, or only has it checked.
 func (e *hostile) publish(ctx context.Context, id, text string, dryRun bool) (status int) {
 	path := workflowPath + "/definitions/" + id
 	if dryRun {
@@ -123,7 +122,6 @@ func (e *hostile) sendOne(ctx context.Context, workflow, text, data string) {
 	}
 }
 
-// batches sends an item n times, in batches of 1,000.
 func (e *hostile) batches(ctx context.Context, n int, item string) {
 	const size = 1000
 	items := "[" + strings.Repeat(item+",", size-1) + item + "]"
@@ -133,7 +131,6 @@ func (e *hostile) batches(ctx context.Context, n int, item string) {
 	}
 }
 
-// each carries something out at n places at once, again and again.
 func (e *hostile) each(ctx context.Context, n int, act func(ctx context.Context)) {
 	var all sync.WaitGroup
 	for range n {
@@ -151,7 +148,6 @@ func one(id, head, body string) string {
 	return "id: " + id + "\nname: " + id + "\n" + head + "stateMachines:\n  main:\n    initial: a\n    states:\n      a:\n" + body
 }
 
-// doubling has levels of definitions, each of which refers twice to the next.
 func doubling(levels int) string {
 	var b strings.Builder
 	for level := range levels {
@@ -161,7 +157,6 @@ func doubling(levels int) string {
 	return one("doubling", head, "        on: {go: a}\n")
 }
 
-// patterned has a pattern of n times so many optional letters, repeated.
 func patterned(n, letters int) string {
 	pattern := fmt.Sprintf("^(%s)*$", strings.Repeat(fmt.Sprintf("(a?){%d}", letters), n))
 	return one("pattern", "events:\n  go:\n    data: {properties: {text: {pattern: '"+pattern+"'}}}\n", "        on: {go: a}\n")

@@ -171,10 +171,8 @@ type link struct{ up, down *rate.Limiter }
 // linkBurst is how much of a link goes at once, in bytes.
 const linkBurst = 64 << 10
 
-// linkMegabits is the hostile one's network, in megabits a second.
 const linkMegabits = 1000
 
-// newLink makes one of so many megabits a second.
 func newLink(megabits float64) *link {
 	limit := rate.Limit(megabits * 1e6 / 8)
 	return &link{rate.NewLimiter(limit, linkBurst), rate.NewLimiter(limit, linkBurst)}

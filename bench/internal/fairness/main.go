@@ -97,7 +97,6 @@ func (m *measurement) run(ctx context.Context) (string, error) {
 	return report(phases), nil
 }
 
-// politeCommand is the argument by which this program is the polite user.
 const politeCommand = "polite"
 
 type politeSetup struct {
@@ -111,7 +110,6 @@ type politeOrder struct {
 	WarmUp, Duration time.Duration
 }
 
-// politeReply is what became of an order.
 type politeReply struct {
 	Recovered time.Duration
 	Kinds     map[string]*harness.Outcome

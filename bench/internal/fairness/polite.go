@@ -56,7 +56,6 @@ var kinds = []kind{
 	}},
 }
 
-// polite is the user who does nothing wrong.
 type polite struct {
 	*caller
 	ids      []string // of the instances for events and reads
@@ -172,7 +171,6 @@ type home struct {
 
 type credentials struct{ token, cookie string }
 
-// phase is one attack and what became of the polite user meanwhile.
 type phase struct {
 	Attack string
 	What   string

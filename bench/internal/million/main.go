@@ -82,7 +82,6 @@ const workflowID = "order"
 // by node looks for. One in three is paid.
 const inspectedEvery = 10_000
 
-// clerk may do everything.
 var clerk = &identity.Principal{ID: "clerk", Roles: []string{"clerk"}, Privileges: []string{string(identity.Workflows)}}
 
 type store struct {
@@ -159,7 +158,6 @@ type measurement struct {
 	text harness.Table // of the record
 }
 
-// killed is the command by which this program works on a folder until it is killed.
 const killed = "until-killed"
 
 func (m *measurement) build(ctx context.Context, dir string, count int) error {
@@ -183,7 +181,6 @@ func (m *measurement) build(ctx context.Context, dir string, count int) error {
 	return err
 }
 
-// starts measures opening: after a clean close, and after a kill under load.
 func (m *measurement) starts(ctx context.Context, dir string) error {
 	var clean, crashed []float64 // in ms
 	for range m.rounds {
@@ -215,7 +212,6 @@ func (m *measurement) starts(ctx context.Context, dir string) error {
 	return nil
 }
 
-// kill runs this program on the store and ends it in the middle of its work.
 func (m *measurement) kill(ctx context.Context, dir string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -240,7 +236,6 @@ func (m *measurement) kill(ctx context.Context, dir string) error {
 	return nil
 }
 
-// runUntilKilled sends events and says a word after a second.
 func runUntilKilled(ctx context.Context, command *harness.Harness) error {
 	h, err := open(command.Args[0])
 	if err != nil {

@@ -84,7 +84,6 @@ func (m *measurement) queries(ctx context.Context, dir string) (err error) {
 	return nil
 }
 
-// ask runs one query and says how many instances it gave and how long it took.
 func (h *store) ask(ctx context.Context, req query.Request) (given int, elapsed time.Duration, end *query.End, err error) {
 	req.Caller, req.WorkflowID, req.Explain = clerk, workflowID, true
 	begun := time.Now()

@@ -76,7 +76,6 @@ func (m *measurement) run(ctx context.Context) (string, error) {
 	return m.report(rounds), m.failures(rounds)
 }
 
-// users are those who put load on the server.
 var users = []string{load.UserID, "storm", "polite"}
 
 func (m *measurement) start(ctx context.Context, home string) (*harness.Server, error) {
@@ -134,7 +133,6 @@ func phases() []phase {
 	}
 }
 
-// choose returns the loads of the names, all without one.
 func choose(names string) ([]phase, error) {
 	all := phases()
 	if names == "" {
@@ -198,7 +196,6 @@ func limitShare(root string, pid int, cores float64) (end func() error, err erro
 	return end, nil
 }
 
-// group makes a control group with settings and puts a process into it.
 func group(dir string, pid int, settings ...[2]string) (end func() error, err error) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return nil, err

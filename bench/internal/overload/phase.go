@@ -17,7 +17,6 @@ import (
 	"troupe/bench/process"
 )
 
-// usefulOf returns how many answers a second came in time.
 func usefulOf(r *load.Result) float64 {
 	return r.All.PerSecond * float64(r.Latencies.AtMost(usefulMax)) / float64(max(1, r.All.Count))
 }
@@ -180,10 +179,8 @@ func (o *outcome) add(r *load.Result) {
 	f[refused50], f[refused99] = max(f[refused50], r.Shed.P50.Milliseconds()), max(f[refused99], r.Shed.P99.Milliseconds())
 }
 
-// connections are held and not used.
 type connections []net.Conn
 
-// hold opens n connections from an address of their own.
 func hold(ctx context.Context, addr string, n int) (connections, error) {
 	all := make(connections, n)
 	d := net.Dialer{Timeout: 10 * time.Second, LocalAddr: &net.TCPAddr{IP: net.ParseIP("127.0.0.2")}}
@@ -269,7 +266,6 @@ func (p *probes) run(ctx context.Context) {
 	})
 }
 
-// ask sends the request. It is true when the answer is 200 and complete.
 func (p *probe) ask(ctx context.Context) bool {
 	r, err := http.NewRequestWithContext(ctx, p.method, p.url, strings.NewReader(p.body))
 	if err != nil {

@@ -14,7 +14,6 @@ func (o *outcome) line(p phase) string {
 		100*f[politePart], f[polite99], f[health99], f[processorCores], f[peakMB], f[recovered], harness.Counts(o.errors))
 }
 
-// columns of the two tables: a heading, a figure and how it is written.
 type column struct {
 	heading string
 	figure  int
@@ -58,7 +57,6 @@ func (m *measurement) failures(rounds [][]*outcome) (err error) {
 	return err
 }
 
-// report is the tables of all loads, in Markdown, and what they mean.
 func (m *measurement) report(rounds [][]*outcome) string {
 	var b harness.Table
 	for _, t := range tables {

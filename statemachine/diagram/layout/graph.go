@@ -180,7 +180,6 @@ func (p *placement) rank() {
 	}
 }
 
-// ends returns the node that stands above, and the one below.
 func (e *Edge) ends() (upper, lower int) {
 	if e.Up {
 		return e.To, e.From

@@ -204,7 +204,6 @@ type link struct {
 // place in the first and in the last layer that they pass.
 const bendsMax = 20_000
 
-// chain gives each edge a place in each layer that it passes.
 func (p *placement) chain() {
 	g := p.g
 	ofRank, ofLabels := p.layers()

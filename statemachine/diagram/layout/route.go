@@ -11,7 +11,6 @@ type piece struct {
 func (a *piece) left() int  { return min(a.from, a.to) }
 func (a *piece) right() int { return max(a.from, a.to) }
 
-// route finds the heights of layers and channels, and the points of the edges.
 func (p *placement) route() {
 	byLayer := make([][]piece, p.count)
 	for i := range p.links {

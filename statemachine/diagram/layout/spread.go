@@ -157,7 +157,6 @@ func (p *placement) alignBorders() {
 	}
 }
 
-// spreadRow moves the vertices of a layer towards their neighbours above, below or both.
 func (p *placement) spreadRow(layer int, byUpper, byLower bool) {
 	row := p.rows[layer]
 	wishes, gaps := make([]wish, len(row)), make([]int, len(row))
@@ -324,7 +323,6 @@ func (p *placement) slide(v int, fixed [][2]bool) {
 	below.upperX += by
 }
 
-// attachSide moves the ends at the bottom of a node, or at its top.
 func (p *placement) attachSide(n int, bottom bool, fixed [][2]bool) {
 	of := &p.vertices[n]
 	links := slices.Clone(of.upper)

@@ -95,7 +95,6 @@ func (w *writer) apply(form string, operands int, of typ, name string, args []*n
 	return cel{fmt.Sprintf(form, parts...), level, of}, nil
 }
 
-// powerMax is the highest exponent that is written out.
 const powerMax = 8
 
 // power is a product: CEL has no powers.

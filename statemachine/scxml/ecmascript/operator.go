@@ -104,7 +104,6 @@ func (w *writer) binary(n *node) (cel, error) {
 	return cel{}, refuse("the operator " + n.op)
 }
 
-// types are the words of typeof, as CEL compares types.
 var types = map[string]string{
 	"number": "type(%) in [int, double]", "string": "type(%) == string", "boolean": "type(%) == bool", "object": "type(%) in [map, list]",
 	"undefined": "% == null", "function": "false",

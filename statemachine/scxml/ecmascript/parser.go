@@ -353,7 +353,6 @@ var marks = []string{
 	"+", "-", "*", "/", "%", "<", ">", "!", "~", "&", "|", "^", "?", ":", "=", ".", ",", ";", "(", ")", "[", "]", "{", "}",
 }
 
-// lex cuts a text into tokens. The last one is end.
 func lex(src string) ([]token, error) {
 	var out []token
 	for i := 0; i < len(src); {

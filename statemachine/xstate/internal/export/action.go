@@ -54,7 +54,6 @@ func (w *writer) actionsOf(n *document.Node) *document.Node {
 	return tree.OneOrMore(n, list)
 }
 
-// actionName is a name that says what an action does.
 func actionName(a *document.Node) string {
 	key, v := a.Fields[0].Key.Text, a.Fields[0].Value
 	what := v.Text
@@ -97,7 +96,6 @@ func (w *writer) checkAction(a *document.Node) {
 	}
 }
 
-// invokes writes the children of a node: actors by the names of their workflows.
 func (w *writer) invokes(p *place, n *document.Node) *document.Node {
 	var list []*document.Node
 	for _, i := range tree.Items(n) {
@@ -166,7 +164,6 @@ func fieldsOf(n *document.Node) []document.Field {
 	return n.Fields
 }
 
-// events adds the names of the events of a node and of what is inside.
 func (p *place) events(names map[string]bool) {
 	for _, f := range fieldsOf(p.at.Field("on")) {
 		names[f.Key.Text] = true

@@ -11,7 +11,6 @@ import (
 	"troupe/statemachine/xstate/internal/tree"
 )
 
-// node writes a node, or the state machine that is the root, into out.
 func (w *writer) node(out *document.Node, p *place) {
 	own := tree.Mapping(p.at)
 	isRoot := p.parent == nil && len(p.path) == 0
@@ -179,7 +178,6 @@ func transitionItems(n *document.Node) []*document.Node {
 	return tree.Items(n)
 }
 
-// covers reports whether a pattern takes everything that another one takes.
 func (w *writer) covers(pattern, other string) bool {
 	if other == "parent.cancelled" {
 		return false
@@ -274,7 +272,6 @@ func (w *writer) targets(p *place, v *document.Node) *document.Node {
 	return tree.OneOrMore(v, list)
 }
 
-// escaped keeps a dot from dividing an id.
 func escaped(id string) string { return strings.ReplaceAll(id, ".", `\.`) }
 
 // after writes timers: constant ones in milliseconds, the others by a name. own gets how the constant ones are written

@@ -79,7 +79,6 @@ func (w *Writer) Top(n *document.Node) {
 	}
 }
 
-// fields writes the members of a mapping, the first one where the writer stands.
 func (w *Writer) fields(n *document.Node, indent int) {
 	for i, f := range n.Fields {
 		if i > 0 {
@@ -166,7 +165,6 @@ var plain = regexp.MustCompile(`^[A-Za-z_$/][A-Za-z0-9_$/.()-]*( [A-Za-z0-9_$/.(
 // words are plain and mean something else to one version of YAML or another.
 var words = map[string]bool{"null": true, "true": true, "false": true, "yes": true, "no": true, "on": true, "off": true}
 
-// quoted returns a text as YAML writes it in one line.
 func quoted(s string) string {
 	if plain.MatchString(s) && (!words[strings.ToLower(s)] || s == "on") {
 		return s
