@@ -9,7 +9,13 @@ import (
 
 // DeleteForm is the request to delete the form of an instance with the instance, for its creator and while it was never submitted.
 func DeleteForm(caller *identity.Principal) Delete {
-	return Delete{func(i *Actor) error { return i.mayDeleteForm(caller) }}
+	return Delete{func(i *Actor) error {
+		a, err := i.access(caller, nil, nil)
+		if err == nil {
+			err = a.mayDeleteForm()
+		}
+		return err
+	}}
 }
 
 // Delete is the request to delete an instance, if may allows it, in one commit with all that the store has of it.

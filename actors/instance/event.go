@@ -46,24 +46,29 @@ func (i *Actor) take(c *Call, req *message.Event, submits submission) error {
 	if err := i.ensureLoaded(); err != nil {
 		return err
 	}
-	if first, err := i.firstReply(req); err != nil {
+	first, err := i.firstReply(req)
+	if err != nil {
 		return err
-	} else if first != nil {
-		if submits != nil {
-			if err := submits.mayRepeat(i); err != nil {
-				return err
-			}
-		}
+	}
+	if first != nil && submits == nil {
 		i.deliver(c, first)
 		return nil
 	}
-	if submits != nil {
-		if err := submits.may(i); err != nil {
-			return err
+	a, err := i.access(req.Caller, req.As, req.Rules)
+	switch {
+	case err != nil:
+	case first != nil:
+		if err = submits.mayRepeat(a); err == nil {
+			i.deliver(c, first)
+			return nil
 		}
+	case submits != nil:
+		err = submits.may(a)
 	}
-	now := i.env.Clock()
-	if err := i.mayReceive(req, req.As, now); err != nil {
+	if err == nil {
+		err = a.maySend(req.IfMatch)
+	}
+	if err != nil {
 		return err
 	}
 	name, ok := statemachine.ParseEventName(req.Name)
@@ -71,10 +76,10 @@ func (i *Actor) take(c *Call, req *message.Event, submits submission) error {
 		return failure.Refuse(failure.ErrInvalid, "%w: %s", statemachine.ErrUnknownEvent, data.Quote(req.Name))
 	}
 	result, err := i.of.Step(&i.state, statemachine.Event{
-		Name: name, ID: req.ID, Data: req.Data, Caller: req.As, Now: now,
+		Name: name, ID: req.ID, Data: req.Data, Caller: a.as, Now: a.now,
 	})
 	if errors.Is(err, statemachine.ErrForbidden) {
-		return i.env.Catalog.MayNotSend(i.workflowID, i.view(), req.As, req.Name, now, failure.ErrForbidden)
+		return a.mayNotSend(req.Name, failure.ErrForbidden)
 	}
 	if err != nil {
 		return i.undone(err, req.Name, string(req.Caller.ID))
@@ -142,9 +147,9 @@ func (i *Actor) undone(err error, event, user string) error {
 // submission is what an event submits.
 type submission interface {
 	// mayRepeat asks who repeats one that has its answer.
-	mayRepeat(*Actor) error
+	mayRepeat(access) error
 	// may asks about a new one.
-	may(*Actor) error
+	may(access) error
 	// draft is the key of the draft that goes with it.
 	draft(*Actor) []byte
 }

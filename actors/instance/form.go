@@ -1,7 +1,8 @@
 package instance
 
 import (
-	"troupe/actors/catalog"
+	"cmp"
+
 	"troupe/actors/failure"
 	"troupe/actors/form"
 	"troupe/actors/identity"
@@ -10,7 +11,8 @@ import (
 	"troupe/statemachine"
 )
 
-func (i *Actor) formView(req *form.Request) (*form.View, error) {
+func (a *access) formView(req *form.Request) (*form.View, error) {
+	i := a.Actor
 	if i.form == nil {
 		return nil, failure.ErrNotFound
 	}
@@ -21,7 +23,7 @@ func (i *Actor) formView(req *form.Request) (*form.View, error) {
 	return &form.View{
 		Form: i.form, Sequence: i.state.Sequence, When: i.state.CreatedAt.UnixMilli(), Public: i.state.Public,
 		States: i.of.States(&i.state), Nodes: statemachine.NodeNames(i.of.Positions(&i.state)), Draft: draft,
-		Editable: i.mayWriteForms(req) == nil && i.maySubmit(req) == nil,
+		Editable: a.mayWrite(req.Privilege) == nil && a.maySubmit(req) == nil,
 	}, nil
 }
 
@@ -53,7 +55,6 @@ type SubmitForm struct{ *message.Submit }
 func (req SubmitForm) run(i *Actor, c *Call) error {
 	event := &message.Event{
 		Caller: req.Caller, Name: req.Event, Data: req.Data, Retry: req.Retry, WithHistory: req.WithHistory,
-		As: catalog.CallerOf(req.Caller),
 	}
 	return i.take(c, event, submittedForm{&req.Request})
 }
@@ -61,13 +62,10 @@ func (req SubmitForm) run(i *Actor, c *Call) error {
 // submittedForm is a form.
 type submittedForm struct{ *form.Request }
 
-func (f submittedForm) mayRepeat(i *Actor) error { return i.mayWriteForms(f.Request) }
+func (f submittedForm) mayRepeat(a access) error { return a.mayWrite(f.Privilege) }
 
-func (f submittedForm) may(i *Actor) error {
-	if err := i.mayWrite(f.Request); err != nil {
-		return err
-	}
-	return f.Refusal
+func (f submittedForm) may(a access) error {
+	return cmp.Or(a.maySee(), a.mayWrite(f.Privilege), f.Refusal)
 }
 
 func (f submittedForm) draft(i *Actor) []byte { return i.formDraft(f.Caller.ID).key }
@@ -76,7 +74,11 @@ func (f submittedForm) draft(i *Actor) []byte { return i.formDraft(f.Caller.ID).
 type SaveDraft struct{ *message.Draft }
 
 func (req SaveDraft) run(i *Actor, c *Call) error {
-	if err := i.mayDraft(req.Draft); err != nil {
+	a, err := i.access(req.Caller, nil, nil)
+	if err == nil {
+		err = a.mayDraft(req.Draft)
+	}
+	if err != nil {
 		return err
 	}
 	return i.keepDraft(c, i.formDraft(req.Caller.ID), req.Draft)

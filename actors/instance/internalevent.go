@@ -9,6 +9,7 @@ import (
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/incident"
+	"troupe/actors/message"
 	"troupe/actors/outbox"
 	"troupe/actors/pending"
 	"troupe/persistence"
@@ -113,7 +114,8 @@ func (req ChangeIncident) run(i *Actor, c *Call) error {
 	result, err := i.of.Fire(&i.state, req.ID, i.env.Clock())
 	if err != nil {
 		again := failure.Of(failure.OfStep(err)) // it stays an incident
-		reason := pending.Reason(err.Error(), i.mayRead(req.Caller) == nil)
+		_, hidden := i.visible(&message.Load{Caller: req.Caller})
+		reason := pending.Reason(err.Error(), hidden == nil)
 		return &failure.Error{Kind: again.Kind, Reason: "the event failed again: " + reason, Cause: again}
 	}
 	if err := i.mayAdd(&result); err != nil {

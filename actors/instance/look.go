@@ -8,14 +8,15 @@ import (
 // Look is a question about the instance, of a caller who may see it.
 type Look struct {
 	caller *message.Load
-	see    func(*Actor) error
+	see    func(access) error
 }
 
 func (m Look) run(i *Actor, c *Call) error {
-	if err := i.mayRead(m.caller.Caller); err != nil {
-		return err
+	a, err := i.visible(m.caller)
+	if err == nil {
+		err = m.see(a)
 	}
-	if err := m.see(i); err != nil {
+	if err != nil {
 		return err
 	}
 	i.deliver(c, &message.Reply{})
@@ -24,33 +25,32 @@ func (m Look) run(i *Actor, c *Call) error {
 
 // See calls f inside the actor.
 func See(req *message.Load, f func(message.View)) Look {
-	return Look{req, func(i *Actor) error {
-		f(message.View{ID: i.id, Of: i.of, Instance: &i.state, Form: i.form})
+	return Look{req, func(a access) error {
+		f(message.View{ID: a.id, Of: a.of, Instance: &a.state, Form: a.form})
 		return nil
 	}}
 }
 
 // SeeEvents finds out what the caller may send now. out is written before the answer.
 func SeeEvents(req *message.Load, out *message.Events) Look {
-	return Look{req, func(i *Actor) error {
-		out.Sequence, out.Of, out.Events = i.state.Sequence, i.of, i.available(req)
+	return Look{req, func(a access) error {
+		out.Sequence, out.Of, out.Events = a.state.Sequence, a.of, a.available()
 		return nil
 	}}
 }
 
 // SeeForm finds out what the instance is as a form. out is written before the answer.
-func SeeForm(req *form.Request, out **form.View) Look {
-	load := &message.Load{Caller: req.Caller, WorkflowID: req.WorkflowID, InstanceID: req.InstanceID}
-	return Look{load, func(i *Actor) (err error) {
-		*out, err = i.formView(req)
+func SeeForm(load *message.Load, req *form.Request, out **form.View) Look {
+	return Look{load, func(a access) (err error) {
+		*out, err = a.formView(req)
 		return err
 	}}
 }
 
 // SeeTaskForm finds out what a task is with its form. out is written before the answer.
 func SeeTaskForm(req *message.TaskForm, out **message.TaskView) Look {
-	return Look{&message.Load{Caller: req.Caller}, func(i *Actor) (err error) {
-		*out, err = i.taskView(req)
+	return Look{&message.Load{Caller: req.Caller}, func(a access) (err error) {
+		*out, err = a.taskView(req)
 		return err
 	}}
 }
@@ -59,7 +59,7 @@ func SeeTaskForm(req *message.TaskForm, out **message.TaskView) Look {
 type Load struct{ *message.Load }
 
 func (req Load) run(i *Actor, c *Call) error {
-	if err := i.mayRead(req.Caller); err != nil {
+	if _, err := i.visible(req.Load); err != nil {
 		return err
 	}
 	reply, err := i.reply(req.WithHistory)

@@ -23,11 +23,11 @@ func (req Migrate) run(i *Actor, c *Call) error {
 		i.deliver(c, nil)
 		return nil
 	}
-	whole, err := i.whole()
+	a, err := i.access(nil, req.Caller, nil)
 	if err != nil {
 		return err
 	}
-	blind := !whole.MayRead(req.Caller, i.env.Clock())
+	blind := a.mayRead() != nil
 	var result statemachine.Result
 	switch {
 	case blind && req.Plan.ReadsData():

@@ -13,90 +13,138 @@ import (
 	"troupe/statemachine"
 )
 
-// view is the instance as rights see it.
-func (i *Actor) view() statemachine.View {
-	return statemachine.View{Instance: &i.state, Of: i.of}
+// Who may do what is decided here, by the workflow's rules of now, which are looked up once per request: MayCreate, MaySend and MayRead
+// say before the mailbox what the rules say of every instance, and an access what they say of this one.
+
+// MayCreate asks whether somebody may create instances. A repetition is answered also when the file has gone.
+func (e *Env) MayCreate(req *message.Create) error {
+	rules := e.Catalog.Creatable
+	if req.Retry.Key != "" {
+		rules = e.Catalog.Newest
+	}
+	d, err := rules(req.WorkflowID)
+	if err == nil && d.CreateRight(catalog.CallerOf(req.Caller), e.Clock()) == statemachine.Denied {
+		err = failure.Refuse(failure.ErrForbidden, "permission denied: you may not create instances of %s (allow.create)", req.WorkflowID)
+	}
+	return err
 }
 
-// mayRead asks whether the caller may see the instance, and loads it.
-func (i *Actor) mayRead(caller *identity.Principal) error {
-	if err := i.ensureLoaded(); err != nil {
+// MaySend asks whether somebody may send events to instances of a workflow at all.
+func (e *Env) MaySend(req *message.Event, now time.Time) (err error) {
+	if req.Rules, err = e.Catalog.Newest(req.WorkflowID); err != nil {
 		return err
 	}
-	newest, err := i.env.Catalog.Newest(i.workflowID)
-	if err != nil {
+	req.As = catalog.CallerOf(req.Caller)
+	if req.Rules.SendRight(req.As, now) == statemachine.Denied {
+		return failure.Refuse(failure.ErrForbidden, "permission denied: you may not send events to instances of %s (allow.send)", req.WorkflowID)
+	}
+	return nil
+}
+
+// MayRead asks whether somebody may read instances of a workflow at all.
+func (e *Env) MayRead(req *message.Load) (err error) {
+	if req.Rules, err = e.Catalog.Newest(req.WorkflowID); err != nil {
 		return err
 	}
-	if !newest.MayRead(i.view(), catalog.CallerOf(caller), i.env.Clock()) {
+	req.As = catalog.CallerOf(req.Caller)
+	if req.Rules.ReadRight(req.As, e.Clock()) == statemachine.Denied {
+		return failure.MayNotRead(req.WorkflowID)
+	}
+	return nil
+}
+
+// access is what a caller may do with an instance, which is loaded.
+type access struct {
+	*Actor
+	caller *identity.Principal
+	as     *statemachine.Caller
+	rules  *statemachine.Definition
+	now    time.Time
+}
+
+// access looks the rules up where nobody has before the mailbox.
+func (i *Actor) access(caller *identity.Principal, as *statemachine.Caller, rules *statemachine.Definition) (a access, err error) {
+	if err = i.ensureLoaded(); err == nil && rules == nil {
+		rules, err = i.env.Catalog.Newest(i.workflowID)
+	}
+	if err == nil && as == nil {
+		as = catalog.CallerOf(caller)
+	}
+	return access{i, caller, as, rules, i.env.Clock()}, err
+}
+
+// visible is access for a caller who may see the instance: failure.ErrNotFound for others.
+func (i *Actor) visible(req *message.Load) (access, error) {
+	a, err := i.access(req.Caller, req.As, req.Rules)
+	if err == nil {
+		err = a.mayRead()
+	}
+	return a, err
+}
+
+func (a *access) view() statemachine.View { return statemachine.View{Instance: &a.state, Of: a.of} }
+
+func (a *access) mayRead() error {
+	if !a.rules.MayRead(a.view(), a.as, a.now) {
 		return failure.ErrNotFound
 	}
 	return nil
 }
 
-// mayReceive asks the workflow's rules about this instance, and If-Match.
-func (i *Actor) mayReceive(req *message.Event, caller *statemachine.Caller, now time.Time) error {
-	newest, err := i.env.Catalog.Newest(i.workflowID)
-	if err != nil {
-		return err
+// maySend asks about an event, whichever it is, and the sequence numbers of If-Match.
+func (a *access) maySend(ifMatch []uint64) error {
+	if !a.rules.MaySend(a.view(), a.as, a.now) {
+		return a.mayNotSend("", failure.ErrNotFound)
 	}
-	if !newest.MaySend(i.view(), caller, now) {
-		return i.env.Catalog.MayNotSend(i.workflowID, i.view(), caller, "", now, failure.ErrNotFound)
-	}
-	if req.IfMatch != nil && !slices.Contains(req.IfMatch, i.state.Sequence) {
+	if ifMatch != nil && !slices.Contains(ifMatch, a.state.Sequence) {
 		return failure.ErrPrecondition
 	}
 	return nil
 }
 
-// mayWrite asks whether the caller sees the form, has the privilege to write it, and
-// has a right to send events of the workflow: failure.ErrNotFound or
-// failure.ErrForbidden if not.
-func (i *Actor) mayWrite(req *form.Request) error {
-	if err := i.maySee(req.Caller); err != nil {
-		return err
+// mayNotSend is the refusal of an event; hidden is that for who may not see the instance.
+func (a *access) mayNotSend(event string, hidden error) error {
+	return a.env.Catalog.MayNotSend(a.workflowID, a.view(), a.as, event, a.now, hidden)
+}
+
+// available returns the events for the caller.
+func (a *access) available() []statemachine.Available {
+	if !a.rules.MaySend(a.view(), a.as, a.now) {
+		return nil
 	}
-	return i.mayWriteForms(req)
+	return a.view().Available(a.as, a.now)
 }
 
 // maySee asks whether the instance is a form that the caller sees.
-func (i *Actor) maySee(caller *identity.Principal) error {
-	if err := i.mayRead(caller); err != nil {
-		return err
-	}
-	if i.form == nil {
+func (a *access) maySee() error {
+	if err := a.mayRead(); err != nil || a.form == nil {
 		return failure.ErrNotFound
 	}
 	return nil
 }
 
-// mayWriteForms makes the checks of mayWrite without visibility: for a caller who is
-// known to see the form, and for a repeated submission after which the caller no longer
-// does.
-func (i *Actor) mayWriteForms(req *form.Request) error {
-	newest, err := i.env.Catalog.Newest(i.workflowID)
-	if err != nil {
-		return err
+// mayWrite asks whether the caller has the privilege to write forms, and a right to send events of the workflow. It asks for no right
+// to see the form: after a submission, which may be repeated, the caller perhaps does not any more.
+func (a *access) mayWrite(privilege identity.Privilege) error {
+	if privilege != "" && !a.caller.Has(privilege) {
+		return failure.Needs(privilege)
 	}
-	if req.Privilege != "" && !req.Caller.Has(req.Privilege) {
-		return failure.Needs(req.Privilege)
-	}
-	if newest.SendRight(catalog.CallerOf(req.Caller), i.env.Clock()) == statemachine.Denied {
+	if a.rules.SendRight(a.as, a.now) == statemachine.Denied {
 		return failure.ErrForbidden
 	}
 	return nil
 }
 
-// maySubmit asks whether the event that submits the form would be taken now:
-// failure.ErrNotAllowed, failure.ErrForbidden or req.Refusal if not.
-func (i *Actor) maySubmit(req *form.Request) error {
-	caller := catalog.CallerOf(req.Caller)
-	if err := i.mayReceive(&message.Event{}, caller, i.env.Clock()); err != nil {
+// maySubmit asks whether the event that submits the form would be taken now: failure.ErrNotAllowed, failure.ErrForbidden or
+// req.Refusal if not.
+func (a *access) maySubmit(req *form.Request) error {
+	if err := a.maySend(nil); err != nil {
 		return err
 	}
 	if req.Refusal != nil {
 		return req.Refusal
 	}
-	for _, e := range i.view().Available(caller, i.env.Clock()) {
+	for _, e := range a.view().Available(a.as, a.now) {
 		if string(e.Name) == req.Event && e.Guard != statemachine.GuardFalse && len(e.Transitions) > 0 {
 			return nil
 		}
@@ -104,63 +152,42 @@ func (i *Actor) maySubmit(req *form.Request) error {
 	return failure.ErrNotAllowed
 }
 
-// mayDraft asks what SaveDraft demands. Whoever sees the form can drop a draft that is
-// left over.
-func (i *Actor) mayDraft(req *message.Draft) error {
-	if req.Data == nil {
-		return i.maySee(req.Caller)
-	}
-	if err := i.mayWrite(&req.Request); err != nil {
+// mayDraft asks what SaveDraft demands. Whoever sees the form can drop a draft that is left over.
+func (a *access) mayDraft(req *message.Draft) error {
+	if err := a.maySee(); err != nil || req.Data == nil {
 		return err
 	}
-	return i.maySubmit(&req.Request)
+	if err := a.mayWrite(req.Privilege); err != nil {
+		return err
+	}
+	return a.maySubmit(&req.Request)
 }
 
 // whole is the instance with the rules of now.
-func (i *Actor) whole() (*task.Whole, error) {
-	newest, err := i.env.Catalog.Newest(i.workflowID)
-	if err != nil {
-		return nil, err
-	}
-	return &task.Whole{Workflow: i.workflowID, Of: i.of, Rules: newest, State: &i.state}, nil
+func (a *access) whole() *task.Whole {
+	return &task.Whole{Workflow: a.workflowID, Of: a.of, Rules: a.rules, State: &a.state}
 }
 
-// mayFill asks what TaskForm and MayFill do. With failure.ErrClaimed it returns the task and its instance all the same.
-func (i *Actor) mayFill(req *message.TaskForm) (*statemachine.Task, *task.Whole, error) {
-	if err := i.mayRead(req.Caller); err != nil {
-		return nil, nil, err
-	}
-	t, err := req.Find(&i.state)
+// mayFill asks for the form of a task. With failure.ErrClaimed it returns the task and its instance all the same.
+func (a *access) mayFill(req *message.TaskForm) (*statemachine.Task, *task.Whole, error) {
+	t, err := req.Find(&a.state)
 	if err != nil {
 		return nil, nil, err
 	}
-	whole, err := i.whole()
-	if err != nil {
-		return nil, nil, err
-	}
-	return t, whole, req.MayFill(whole, t, i.env.Clock())
+	whole := a.whole()
+	return t, whole, req.MayFill(whole, t, a.now)
 }
 
 // mayDeleteForm asks what DeleteForm demands.
-func (i *Actor) mayDeleteForm(caller *identity.Principal) error {
-	if err := i.maySee(caller); err != nil {
+func (a *access) mayDeleteForm() error {
+	if err := a.maySee(); err != nil {
 		return err
 	}
 	switch {
-	case i.form.By != string(caller.ID):
+	case a.form.By != string(a.caller.ID):
 		return failure.ErrNotFound
-	case i.form.Moved(), i.form.SubmissionID != "":
+	case a.form.Moved(), a.form.SubmissionID != "":
 		return failure.Refuse(failure.ErrNotAllowed, "the form has been submitted, and what was submitted stays")
 	}
 	return nil
-}
-
-// available returns the events for the caller.
-func (i *Actor) available(req *message.Load) []statemachine.Available {
-	caller, now := catalog.CallerOf(req.Caller), i.env.Clock()
-	newest, err := i.env.Catalog.Newest(i.workflowID)
-	if err != nil || !newest.MaySend(i.view(), caller, now) {
-		return nil
-	}
-	return i.view().Available(caller, now)
 }

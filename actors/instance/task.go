@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"troupe/actors/activity"
-	"troupe/actors/catalog"
 	"troupe/actors/failure"
 	"troupe/actors/internal/retry"
 	"troupe/actors/message"
@@ -22,15 +21,11 @@ type ChangeTask struct {
 }
 
 func (req ChangeTask) run(i *Actor, c *Call) error {
-	caller, now := catalog.CallerOf(req.Caller), i.env.Clock()
-	if err := i.ensureLoaded(); err != nil {
-		return err
-	}
-	whole, err := i.whole()
+	a, err := i.access(req.Caller, nil, nil)
 	if err != nil {
 		return err
 	}
-	blind := !whole.MayRead(caller, now)
+	caller, now, whole, blind := a.as, a.now, a.whole(), a.mayRead() != nil
 	if blind && (!caller.OverridesClaims || req.Action == message.Claim) {
 		return failure.ErrNotFound
 	}
@@ -102,7 +97,7 @@ type AddComment struct {
 }
 
 func (req AddComment) run(i *Actor, c *Call) error {
-	if err := i.mayRead(req.Caller); err != nil {
+	if _, err := i.visible(&req.Load); err != nil {
 		return err
 	}
 	row := activity.Row{Kind: activity.Comment, At: i.env.Clock(), User: string(req.Caller.ID), Text: req.Text}

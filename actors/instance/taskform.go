@@ -4,9 +4,7 @@ import (
 	"errors"
 	"slices"
 
-	"troupe/actors/catalog"
 	"troupe/actors/failure"
-	"troupe/actors/form"
 	"troupe/actors/identity"
 	"troupe/actors/message"
 	"troupe/actors/task"
@@ -15,8 +13,9 @@ import (
 	"troupe/statemachine/data"
 )
 
-func (i *Actor) taskView(req *message.TaskForm) (*message.TaskView, error) {
-	t, whole, may := i.mayFill(req)
+func (a *access) taskView(req *message.TaskForm) (*message.TaskView, error) {
+	i := a.Actor
+	t, whole, may := a.mayFill(req)
 	if may != nil && !errors.Is(may, failure.ErrClaimed) {
 		return nil, may
 	}
@@ -32,7 +31,7 @@ func (i *Actor) taskView(req *message.TaskForm) (*message.TaskView, error) {
 	if err != nil {
 		return nil, err
 	}
-	item := whole.ItemOf(t, catalog.CallerOf(req.Caller), i.env.Clock(), requester)
+	item := whole.ItemOf(t, a.as, a.now, requester)
 	return &message.TaskView{
 		Item: item, Of: i.of, Sequence: i.state.Sequence, Public: i.state.Public, States: i.of.States(&i.state), Draft: draft,
 		Editable: may == nil && req.Refusal == nil && len(item.Events) > 0,
@@ -51,7 +50,11 @@ type SaveTaskDraft struct {
 }
 
 func (req SaveTaskDraft) run(i *Actor, c *Call) error {
-	t, _, err := i.mayFill(req.TaskForm)
+	a, err := i.visible(&message.Load{Caller: req.Caller})
+	if err != nil {
+		return err
+	}
+	t, _, err := a.mayFill(req.TaskForm)
 	dropsOnly := req.Draft.Data == nil && errors.Is(err, failure.ErrClaimed) // NB: what is left over can be dropped
 	if err != nil && !dropsOnly {
 		return err
@@ -68,7 +71,6 @@ type SubmitTask struct{ *message.TaskSubmit }
 func (req SubmitTask) run(i *Actor, c *Call) error {
 	event := &message.Event{
 		Caller: req.Caller, Name: req.Event, Data: req.Data, Retry: req.Retry, IfMatch: req.IfMatch, WithHistory: req.WithHistory,
-		As: catalog.CallerOf(req.Caller),
 	}
 	return i.take(c, event, submittedTask(req))
 }
@@ -76,16 +78,17 @@ func (req SubmitTask) run(i *Actor, c *Call) error {
 // submittedTask is the form of a task.
 type submittedTask struct{ *message.TaskSubmit }
 
-func (s submittedTask) mayRepeat(i *Actor) error {
-	return i.mayWriteForms(&form.Request{Caller: s.Caller})
-}
+func (s submittedTask) mayRepeat(a access) error { return a.mayWrite("") }
 
-func (s submittedTask) may(i *Actor) error {
-	t, _, err := i.mayFill(&s.TaskForm)
+func (s submittedTask) may(a access) error {
+	if err := a.mayRead(); err != nil {
+		return err
+	}
+	t, _, err := a.mayFill(&s.TaskForm)
 	switch {
 	case err != nil:
 		return err
-	case s.Event != "" && !slices.Contains(i.of.TaskSends(t.At), statemachine.EventName(s.Event)):
+	case s.Event != "" && !slices.Contains(a.of.TaskSends(t.At), statemachine.EventName(s.Event)):
 		return failure.Refuse(failure.ErrInvalid, "the task is not brought on by the event %s", data.Quote(s.Event))
 	}
 	return s.Refusal

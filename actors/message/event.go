@@ -24,10 +24,11 @@ type Event struct {
 	// WithHistory says whether the reply carries svcHistory.
 	WithHistory bool
 
-	// As is Caller as the definition's rules see it. The router sets it.
-	As *statemachine.Caller
-	// Counted: the caller's quota has counted it. It is the router's.
+	// Counted: the caller's quota has counted it. It and what follows are set on the way.
 	Counted bool
+	// As is Caller as the rules see it, and Rules are those of the workflow as of now; nil: not looked up yet.
+	As    *statemachine.Caller
+	Rules *statemachine.Definition
 }
 
 // Draft asks to keep a draft, or to drop it.

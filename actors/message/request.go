@@ -58,6 +58,10 @@ type Load struct {
 	Caller                 *identity.Principal
 	WorkflowID, InstanceID string
 	WithHistory            bool
+
+	// As and Rules are as those of Event.
+	As    *statemachine.Caller
+	Rules *statemachine.Definition
 }
 
 // View is an instance as those see it who read it inside its actor. It is valid during the call.

@@ -3,7 +3,6 @@ package workflow
 import (
 	"context"
 
-	"troupe/actors/catalog"
 	"troupe/actors/failure"
 	"troupe/actors/identity"
 	"troupe/actors/instance"
@@ -11,7 +10,6 @@ import (
 	"troupe/actors/message"
 	"troupe/actors/shard"
 	"troupe/persistence/key"
-	"troupe/statemachine"
 )
 
 // Create makes a new instance.
@@ -21,7 +19,7 @@ func (r *Router) Create(_ context.Context, req *message.Create) (*message.Reply,
 }
 
 func (r *Router) create(req *message.Create) (*message.Reply, error) {
-	if err := r.mayAskToCreate(req); err != nil {
+	if err := r.env.MayCreate(req); err != nil {
 		return nil, err
 	}
 	claimed, first, err := r.claim(req, r.waitFor)
@@ -43,7 +41,7 @@ func (r *Router) create(req *message.Create) (*message.Reply, error) {
 
 // PostCreate is Create for a caller who does not wait, as PostEvent is Send.
 func (r *Router) PostCreate(req *message.Create, to message.Recipient) (Posted, error) {
-	if err := r.mayAskToCreate(req); err != nil {
+	if err := r.env.MayCreate(req); err != nil {
 		return Posted{}, err
 	}
 	claimed, _, _ := r.claim(req, func(<-chan struct{}) error { return failure.ErrBusy })
@@ -71,22 +69,6 @@ func (r *Router) createFor(req *message.Create, to message.Recipient) {
 		to.Answered(reply, err)
 	}()
 	reply, err = r.create(req)
-}
-
-// mayAskToCreate makes the checks of a create that come before its key.
-func (r *Router) mayAskToCreate(req *message.Create) error {
-	definition := r.o.Catalog.Creatable
-	if req.Retry.Key != "" {
-		definition = r.o.Catalog.Newest // a retry is answered also when the file has gone
-	}
-	d, err := definition(req.WorkflowID)
-	if err != nil {
-		return err
-	}
-	if d.CreateRight(catalog.CallerOf(req.Caller), r.o.Clock()) == statemachine.Denied {
-		return failure.Refuse(failure.ErrForbidden, "permission denied: you may not create instances of %s (allow.create)", req.WorkflowID)
-	}
-	return nil
 }
 
 // claimed is where an instance is about to be created, and a hold on the create's key.

@@ -40,7 +40,7 @@ func (r *Router) FormOf(workflowID, instanceID string) (*form.Form, error) {
 func (r *Router) Form(_ context.Context, req *form.Request) (*form.View, error) {
 	var out *form.View
 	load := &message.Load{Caller: req.Caller, WorkflowID: req.WorkflowID, InstanceID: req.InstanceID}
-	_, err := r.askReader(load, instance.SeeForm(req, &out))
+	_, err := r.askReader(load, instance.SeeForm(load, req, &out))
 	return out, failure.In("form", req.WorkflowID+"/"+req.InstanceID, err)
 }
 

@@ -225,14 +225,9 @@ func (r *Router) PostEvent(req *message.Event, to message.Recipient) (Posted, er
 
 // maySend makes the checks of an event that come before its instance, and finds that.
 func (r *Router) maySend(req *message.Event) (at shard.Place, err error) {
-	d, err := r.o.Catalog.Newest(req.WorkflowID)
-	if err != nil {
-		return at, err
-	}
-	req.As = catalog.CallerOf(req.Caller)
 	now := r.o.Clock()
-	if d.SendRight(req.As, now) == statemachine.Denied {
-		return at, failure.Refuse(failure.ErrForbidden, "permission denied: you may not send events to instances of %s (allow.send)", req.WorkflowID)
+	if err = r.env.MaySend(req, now); err != nil {
+		return at, err
 	}
 	at, found := r.shards.Find(req.InstanceID)
 	if errors.Is(found, failure.ErrNotLeader) {
@@ -255,12 +250,8 @@ func (r *Router) Load(_ context.Context, req *message.Load) (*message.Reply, err
 
 // askReader asks an instance what only readers of the workflow may ask.
 func (r *Router) askReader(req *message.Load, m instance.Request) (*message.Reply, error) {
-	d, err := r.o.Catalog.Newest(req.WorkflowID)
-	if err != nil {
+	if err := r.env.MayRead(req); err != nil {
 		return nil, err
-	}
-	if d.ReadRight(catalog.CallerOf(req.Caller), r.o.Clock()) == statemachine.Denied {
-		return nil, failure.MayNotRead(req.WorkflowID)
 	}
 	return r.ask(req.WorkflowID, req.InstanceID, m)
 }
