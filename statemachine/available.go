@@ -80,7 +80,6 @@ func (v View) Available(c *Caller, now time.Time) []Available {
 	return out
 }
 
-// offers are the events found so far.
 type offers struct {
 	out []Available
 	at  map[EventName]int // the place in out
@@ -88,7 +87,6 @@ type offers struct {
 	ways map[*chart.Transition]way
 }
 
-// way is what a transition offers the caller.
 type way struct {
 	names []EventName // none: nothing that the caller can send
 	guard GuardResult

@@ -64,7 +64,6 @@ func (m *macrostep) beginChild(inv *chart.Invoke) {
 	m.putDelivery(Delivery{Start: &start}, len(start.Public)+len(start.Private))
 }
 
-// endChildren cancels those of a node that is left.
 func (m *macrostep) endChildren(n *chart.Node) {
 	if len(n.Invoke) == 0 {
 		return

@@ -49,7 +49,6 @@ func (m *macrostep) beginTask(n *chart.Node) {
 // isUser reports whether a user can have the name. A task of anybody else would keep all others from it.
 func isUser(name string) bool { return IsIdentifier(name) && name != System }
 
-// endTask ends the task of a node that is left.
 func (m *macrostep) endTask(n *chart.Node) {
 	m.Look(len(m.in.State.Tasks))
 	i := slices.IndexFunc(m.in.State.Tasks, func(t record.TaskState) bool { return t.Node == n })
@@ -66,7 +65,6 @@ func (m *macrostep) endTask(n *chart.Node) {
 	}
 }
 
-// decides reports whether a transition of the node itself takes what a caller has sent.
 func (m *macrostep) decides(n *chart.Node) bool {
 	return m.deciding != nil && slices.ContainsFunc(m.deciding, func(t *chart.Transition) bool { return t.Source == n })
 }
@@ -96,7 +94,6 @@ func (m *macrostep) nextPart() ElementID {
 	return ElementID{Sequence: m.in.Sequence + 1, Number: m.parts - 1}
 }
 
-// end removes the timers that match.
 func (m *macrostep) end(matches func(*record.TimerState) bool) {
 	m.Look(len(m.in.State.Timers))
 	at := func(t record.TimerState) bool { return matches(&t) }
@@ -133,7 +130,6 @@ func (m *macrostep) beginTimer(a *chart.After) {
 	m.begin(record.TimerState{Due: due, After: a})
 }
 
-// endAfter ends the timers of a node that is left.
 func (m *macrostep) endAfter(n *chart.Node) {
 	if len(n.After) > 0 {
 		m.end(func(t *record.TimerState) bool { return t.After != nil && t.After.Node == n })

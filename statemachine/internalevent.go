@@ -63,7 +63,6 @@ func (d *Definition) Cancel(in *Instance, by string, now time.Time) (Result, err
 	return result, err
 }
 
-// signal is what is known of an event that the instance has sent to itself.
 func signalOf(t *record.TimerState, in *Instance) signal {
 	if t.After != nil || t.Child != nil {
 		return signal{}
@@ -71,7 +70,6 @@ func signalOf(t *record.TimerState, in *Instance) signal {
 	return signal{sendID: t.Send, origin: sessionPrefix + in.ID}
 }
 
-// fireOut makes the step of an event that leaves the instance with a delay.
 func (d *Definition) fireOut(in *Instance, t *record.TimerState, now time.Time) (Result, error) {
 	m := d.newMacrostep(in, in.State.At.Active, chart.SystemCaller, in.NextTime(now))
 	defer m.release()
@@ -89,7 +87,6 @@ func (d *Definition) fireOut(in *Instance, t *record.TimerState, now time.Time) 
 	return m.result(Moved, in.State.At.End, t.Event, in)
 }
 
-// callbackName is the event of what has become of a child.
 func callbackName(in *Instance, id ElementID, failed bool) EventName {
 	if failed {
 		return errorCommunication
@@ -97,7 +94,6 @@ func callbackName(in *Instance, id ElementID, failed bool) EventName {
 	return EventName("done.invoke." + in.State.ChildName(id))
 }
 
-// callbackEvent is that event. Its data is what the child has put out.
 func callbackEvent(in *Instance, id ElementID, failed bool, brought data.Value, now time.Time) *Event {
 	e := &Event{Name: callbackName(in, id, failed), Data: brought, Caller: chart.SystemCaller, Now: now}
 	e.signal.invokeID = in.State.ChildName(id)

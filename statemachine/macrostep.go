@@ -11,7 +11,6 @@ import (
 	"troupe/statemachine/internal/transit"
 )
 
-// exprParent is the variable parent of expressions.
 func exprParent(in *Instance) *expr.Parent {
 	if in.State.Parent == nil {
 		return nil
@@ -87,13 +86,11 @@ type macrostep struct {
 	failure error
 }
 
-// machineOutput is what a final node of a state machine gives.
 type machineOutput struct {
 	of    *chart.Node
 	value data.Value
 }
 
-// internalEvent is an event on the internal queue.
 type internalEvent struct {
 	name EventName
 	data data.Value
@@ -147,7 +144,6 @@ func emptied[T any](s []T) []T {
 	return s[:0]
 }
 
-// exprInstance is the variable instance of expressions.
 func (d *Definition) exprInstance(in *Instance, states func() data.Value) expr.Instance {
 	return expr.Instance{
 		ID:         in.ID,
@@ -158,7 +154,6 @@ func (d *Definition) exprInstance(in *Instance, states func() data.Value) expr.I
 	}
 }
 
-// setEvent is the event that expressions see from now on.
 func (m *macrostep) setEvent(e expr.Event) {
 	m.event = e
 	m.scope.Event = &m.event
@@ -177,7 +172,6 @@ func (m *macrostep) enqueue(e internalEvent) {
 	}
 }
 
-// isSpent fails the macrostep when it has cost too much.
 func (m *macrostep) isSpent() bool {
 	if m.budget.Exhausted() {
 		m.fail(errTooCostly)
@@ -186,7 +180,6 @@ func (m *macrostep) isSpent() bool {
 	return false
 }
 
-// raiseError puts error.execution on the internal queue.
 func (m *macrostep) raiseError(cause error) {
 	if m.isSpent() {
 		return
@@ -214,7 +207,6 @@ func (m *macrostep) fail(err error) {
 	}
 }
 
-// setDocument replaces svcPublic or svcPrivate.
 func (m *macrostep) setDocument(r chart.Document, v data.Value) error {
 	m.budget.ChargeBytes(len(v))
 	if r == chart.Private {
@@ -286,5 +278,4 @@ func (m *macrostep) dropQueue() {
 	m.queue, m.head, m.waiting = m.queue[:0], 0, 0
 }
 
-// isInternal reports whether the event came from nobody.
 func (m *macrostep) isInternal() bool { return m.caller == chart.SystemCaller }

@@ -8,7 +8,6 @@ import (
 	"troupe/statemachine/internal/record"
 )
 
-// endInstance is the last of a step that ends the instance.
 func (m *macrostep) endInstance(leaving bool) {
 	if leaving {
 		m.leaveAll()

@@ -24,7 +24,6 @@ func BriefReason(err error) string {
 	return ErrNotMigrated.Error()
 }
 
-// migrateEvent is the event of the history entry.
 const migrateEvent EventName = "migrate"
 
 // Plan says how instances of one version become instances of another one (statemachine/DEFINITION.md, "Migration"). It is built

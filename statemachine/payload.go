@@ -7,7 +7,6 @@ import (
 	"troupe/statemachine/internal/chart"
 )
 
-// setPath sets a path of svcPublic or svcPrivate.
 func (m *macrostep) setPath(r chart.Document, path data.Path, v data.Value) error {
 	doc := m.in.Public
 	if r == chart.Private {
@@ -96,7 +95,7 @@ func (m *macrostep) childData(t *chart.Template) (data.Value, error) {
 
 var errPayload = errors.New("params can be added to an object only")
 
-// of evaluates the data in the macrostep; absent when there is none.
+// payload is absent when there is none.
 func (m *macrostep) payload(p chart.Payload) (data.Value, error) {
 	var v data.Value
 	if p.Value != nil {
@@ -130,7 +129,6 @@ func (m *macrostep) payload(p chart.Payload) (data.Value, error) {
 	return v, nil
 }
 
-// outputOf is the data of a final node.
 func (m *macrostep) outputOf(n *chart.Node) (data.Value, error) {
 	switch {
 	case n.Params != nil:

@@ -137,7 +137,6 @@ func (m *macrostep) rightTo(t *trigger, of func(*chart.Rule) Right) Right {
 	return best
 }
 
-// rightNow is what a rule gives the caller of the event.
 func (m *macrostep) rightNow(r *chart.Rule) Right {
 	if r.Admits(m.caller, &m.scope) {
 		return Granted

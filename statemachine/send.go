@@ -141,7 +141,6 @@ func (m *macrostep) dispatch(t *record.TimerState) error {
 	return m.failure
 }
 
-// aim finds the parent or the child that an event is for.
 func (m *macrostep) aim(t *record.TimerState) (*Forward, error) {
 	f := &Forward{Event: t.Event, Data: t.Data, SendID: t.Send}
 	name, ok := strings.CutPrefix(t.To, "#_")

@@ -65,7 +65,6 @@ func (d *Definition) Step(in *Instance, e Event) (r Result, err error) {
 	return r, err
 }
 
-// step makes the macrostep of an event from outside, or of one that came by itself.
 func (d *Definition) step(in *Instance, e *Event, t trigger) (r Result, err error) {
 	err = d.stepInto(&r, in, e, t)
 	return r, err
@@ -161,7 +160,6 @@ func (m *macrostep) mayTry(t *trigger, refused refusal) error {
 	return nil
 }
 
-// handleUnmatched is the end of stepInto when no transition takes the event.
 func (m *macrostep) handleUnmatched(r *Result, in *Instance, e *Event, t *trigger, parts *chart.Documents) error {
 	start := in.State.At.End
 	if t.ending {
@@ -186,7 +184,6 @@ func (m *macrostep) handleUnmatched(r *Result, in *Instance, e *Event, t *trigge
 	return err
 }
 
-// result turns the finished macrostep into a result.
 func (m *macrostep) result(o Outcome, start []NodeID, event EventName, before *Instance) (r Result, err error) {
 	err = m.resultInto(&r, o, start, event, before)
 	return r, err
@@ -221,7 +218,6 @@ func (m *macrostep) resultInto(r *Result, o Outcome, start []NodeID, event Event
 	return nil
 }
 
-// hasElements reports whether there is something to end when the instance is done.
 func hasElements(in *Instance) bool {
 	return len(in.State.Timers) > 0 || len(in.State.Children) > 0 || in.State.Parent != nil
 }

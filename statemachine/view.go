@@ -64,7 +64,6 @@ func (d *Definition) MaySend(v View, c *Caller, now time.Time) bool {
 	return v.admits(d.RuleToSend(), c, now)
 }
 
-// admits is rule.admits for the instance.
 func (v View) admits(r *chart.Rule, c *Caller, now time.Time) bool {
 	if r == nil || r.IsPlain() {
 		return r == nil || r.Names(c)

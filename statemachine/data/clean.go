@@ -88,7 +88,6 @@ func (s *scanner) fail(i int, reason string) int {
 	return -1
 }
 
-// unexpected reports what stands at i where something else was expected.
 func (s *scanner) unexpected(i int, where string) int {
 	if i >= len(s.src) {
 		return s.fail(len(s.src), "unexpected end "+where)
@@ -100,7 +99,6 @@ func (s *scanner) unexpected(i int, where string) int {
 // isSpace knows the four characters that JSON takes for white space.
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
 
-// space leaves out the white space at i.
 func (s *scanner) space(i int) int {
 	if i >= len(s.src) || s.src[i] > ' ' {
 		return i
@@ -119,7 +117,6 @@ func (s *scanner) space(i int) int {
 	return i
 }
 
-// value checks the value at i, which is inside depth objects and arrays.
 func (s *scanner) value(i, depth int) int {
 	if i >= len(s.src) {
 		return s.unexpected(i, "instead of a value")
@@ -146,7 +143,6 @@ func (s *scanner) value(i, depth int) int {
 	return s.unexpected(i, "instead of a value")
 }
 
-// word checks one of the three words that are values.
 func (s *scanner) word(i int, word string) int {
 	end := i + len(word)
 	if end > len(s.src) || string(s.src[i:end]) != word {
@@ -289,7 +285,6 @@ func (s *scanner) exponent(start, i int) int {
 	return end
 }
 
-// string checks the string whose opening quote is at i, and reports whether it has escapes.
 func (s *scanner) string(i int) (end int, escaped bool) {
 	src, start := s.src, i+1
 	// Eight bytes at a time are looked through for what ends the run: a quote, a backslash or a control character. UTF-8 is

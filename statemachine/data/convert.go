@@ -97,7 +97,6 @@ func appendValue(dst []byte, v Value, depth int) ([]byte, error) {
 	return append(dst, v...), nil
 }
 
-// appendSlice appends a list as an array.
 func appendSlice[T any](dst []byte, list []T, depth int) ([]byte, error) {
 	if depth == MaxDepth {
 		return nil, ErrDepth

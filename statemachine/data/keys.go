@@ -9,7 +9,6 @@ import (
 // quadratic, and an object of 100,000 keys would cost minutes; then the keys go into a map.
 const fewKeys = 32
 
-// key is one key of an open object.
 type key struct {
 	start, end int // where its raw text is in scanner.src
 	// mark is the same for equal texts, and different for most others. It is
@@ -17,7 +16,6 @@ type key struct {
 	mark uint64
 }
 
-// keySet is the set of one object's keys.
 type keySet struct {
 	few []key
 	// many holds them all, decoded, once there are more than fewKeys.

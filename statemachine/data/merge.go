@@ -99,7 +99,6 @@ func (m *merger) takeApart(nodes []patchNode, patch []byte, i, depth int) ([]pat
 	return nodes, end
 }
 
-// removes reports whether a node takes a member away.
 func (m *merger) removes(p *patchNode) bool {
 	return m.deep && p.value.Kind() == Null
 }
@@ -200,7 +199,6 @@ func (m *merger) index(n int) map[string]int {
 	return index
 }
 
-// find returns the member of node n that has the raw key, or -1.
 func (m *merger) find(n int, index map[string]int, raw []byte) int {
 	if index == nil {
 		for c := n + 1; c < m.nodes[n].next; c = m.nodes[c].next {

@@ -76,7 +76,6 @@ var marks = [...]byte{Absent: 0x10, Null: 0x20, Number: 0x30, String: 0x40, Obje
 
 const endMark = 0
 
-// kindAt returns the kind of the value that begins at src[i].
 func kindAt(src []byte, i int) Kind { return Value(src[i:]).Kind() }
 
 // comparison walks through two texts side by side. Both are read once, however deep they are nested.
@@ -164,7 +163,6 @@ func nextIn(src []byte, i int) (next int, ok bool) {
 	return i, true
 }
 
-// keyAt returns the raw text of the key at src[i], and where its value begins.
 func keyAt(src []byte, i int) (raw []byte, value int) {
 	end := skip(src, i)
 	if end+1 >= len(src) || src[i] != '"' { // not a Value
@@ -173,7 +171,6 @@ func keyAt(src []byte, i int) (raw []byte, value int) {
 	return src[i+1 : end-1], end + 1
 }
 
-// ordering is an encoding under way.
 type ordering struct {
 	dst []byte
 	// end is the length of dst at which the rest does not matter any more.
@@ -245,7 +242,6 @@ func (e *ordering) inside(src []byte, i int, kind Kind, depth int) int {
 	}
 }
 
-// text appends a raw text and its end.
 func (e *ordering) text(raw []byte) {
 	for len(raw) > 0 && !e.full() {
 		plain := bytes.IndexByte(raw, '\\')

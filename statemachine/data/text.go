@@ -65,7 +65,6 @@ func AppendString(dst []byte, s string) []byte {
 
 // What follows works on raw text: the inside of a valid JSON string, as written, without its quotes.
 
-// decode returns raw with its escapes resolved.
 func decode(raw []byte) string {
 	i := bytes.IndexByte(raw, '\\')
 	if i < 0 {
@@ -127,7 +126,6 @@ func joinSurrogates(high rune, raw []byte, i int) (r rune, next int) {
 	return utf8.RuneError, i + 6
 }
 
-// hex4 returns the number that the four digits at b[i] write, and -1 when they are not there.
 func hex4(b []byte, i int) rune {
 	if i+4 > len(b) {
 		return -1
@@ -199,7 +197,6 @@ func compareRaw(a, b []byte) int {
 	return (len(a) - i) - (len(b) - j)
 }
 
-// char returns the character at raw[i], escaped or not, and the offset behind.
 func char(raw []byte, i int) (r rune, next int) {
 	if raw[i] == '\\' {
 		return unescape(raw, i)

@@ -134,7 +134,6 @@ func (v Value) Depth() int {
 	return depth
 }
 
-// members walks over the members of an object.
 type members struct {
 	src []byte
 	at  int
@@ -152,7 +151,6 @@ func membersOf(v Value) members {
 	return members{src: v, at: 1}
 }
 
-// next moves to the next member.
 func (m *members) next() bool {
 	if !m.nextKey() {
 		return false
@@ -182,7 +180,6 @@ func (m *members) nextKey() bool {
 	return true
 }
 
-// elements walks over the elements of an array.
 type elements struct {
 	src []byte
 	at  int
@@ -198,7 +195,6 @@ func elementsOf(v Value) elements {
 	return elements{src: v, at: 1}
 }
 
-// next moves to the next element.
 func (e *elements) next() bool {
 	i := e.at
 	if i < len(e.src) && e.src[i] == ',' {
@@ -237,7 +233,6 @@ func skip(src []byte, i int) int {
 	return i
 }
 
-// skipNested returns the offset behind the object or array at src[i], and how deep it is nested.
 func skipNested(src []byte, i int) (end, deepest int) {
 	// NB: a loop and not a recursion, so that the depth of bytes that are no Value cannot exhaust the stack.
 	depth := 0
@@ -259,7 +254,6 @@ func skipNested(src []byte, i int) (end, deepest int) {
 	return len(src), deepest
 }
 
-// skipText returns the offset behind the string whose opening quote is src[i].
 func skipText(src []byte, i int) int {
 	i++
 	for i < len(src) {

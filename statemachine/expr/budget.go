@@ -45,7 +45,6 @@ func (b *Budget) ChargeBytes(n int) { b.Charge(uint64(n) / readPerUnit) }
 // Exhausted reports whether more was charged than the budget had. Each further evaluation fails then.
 func (b *Budget) Exhausted() bool { return b != nil && b.exhausted }
 
-// admit returns an error when the budget is exhausted.
 func (b *Budget) admit() error {
 	if b.Exhausted() {
 		return limitError("the evaluations cost too much together")

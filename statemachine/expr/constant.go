@@ -117,7 +117,6 @@ func (e *Env) parse(src string) (*cel.Ast, *cel.Issues) {
 	return parsed, issues
 }
 
-// standInFor returns a word as long as const that src does not have.
 func standInFor(src string) string {
 	for i := 0; ; i++ {
 		if word := fmt.Sprintf("c%04d", i); !strings.Contains(src, word) {

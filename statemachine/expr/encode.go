@@ -97,7 +97,6 @@ func seconds(d time.Duration) string {
 	return s + "s"
 }
 
-// plainList converts a list that the expression made.
 func plainList(l traits.Lister) (any, error) {
 	out := make([]any, 0, int(l.Size().(types.Int)))
 	for it := l.Iterator(); it.HasNext() == types.True; {

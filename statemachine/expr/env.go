@@ -39,7 +39,6 @@ type Options struct {
 	AnyWorstCase bool
 }
 
-// ensureDefaults replaces zeros.
 func (o *Options) ensureDefaults() {
 	if o.CostMax == 0 {
 		o.CostMax = defaultCostMax
@@ -107,10 +106,8 @@ func expandIn(f cel.MacroExprFactory, _ ast.Expr, args []ast.Expr) (ast.Expr, *c
 	return f.NewCall(operators.Index, f.NewIdent(nodesRoot), args[0]), nil
 }
 
-// variable is what CEL takes for an identifier.
 var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 
-// reserved are CEL's words.
 var reserved = []string{
 	"as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in",
 	"let", "loop", "namespace", "null", "package", "return", "true", "var", "void", "while",

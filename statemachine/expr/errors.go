@@ -60,12 +60,10 @@ func oneLine(s string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// evalError is the error of an evaluation with the given reason.
 func evalError(reason string) error {
 	return fmt.Errorf("%w: %s", ErrEval, oneLine(reason))
 }
 
-// limitError is the error of an evaluation that was stopped.
 func limitError(reason string) error {
 	return fmt.Errorf("%w: %w: %s", ErrEval, ErrLimit, oneLine(reason))
 }

@@ -108,7 +108,6 @@ func (i *inspection) member(of ast.Expr, name string) {
 	}
 }
 
-// isIdent reports whether e is the variable with that name.
 func isIdent(e ast.Expr, name string) bool {
 	return e.Kind() == ast.IdentKind && e.AsIdent() == name
 }

@@ -9,7 +9,6 @@ import (
 	"cel.dev/cel-go/common/types"
 )
 
-// maxLoosened is how many mixes one expression may have.
 const maxLoosened = 16
 
 // mixed is what the checker says about an int and a double where it wants two values of one type. Equality and conditional have a

@@ -42,7 +42,6 @@ func allIssues(src string, issues []*cel.Error) *CompileError {
 	return first
 }
 
-// firstIssue returns the first of cel-go's errors, by position.
 func firstIssue(issues []*cel.Error) *CompileError {
 	first := slices.MinFunc(issues, byPlace)
 	return faultAt(first.Location, plainMessage(first.Message))
@@ -104,12 +103,10 @@ func plainMessage(s string) string {
 	return plainType(s)
 }
 
-// typeNames are the internal names of types and what the documentation calls them.
 var typeNames = strings.NewReplacer(
 	"google.protobuf.Timestamp", "timestamp", "google.protobuf.Duration", "duration",
 	eventType.name, "event", userType.name, "user", instanceType.name, "instance", parentType.name, "parent",
 	"*values.Object", "map", "*values.Mapping", "map", "*values.List", "list", "*expr.view", "variable",
 )
 
-// plainType replaces the internal names of types in s.
 func plainType(s string) string { return typeNames.Replace(s) }

@@ -107,7 +107,6 @@ func (p *Program) Value(s *Scope) (result data.Value, err error) {
 	return result, err
 }
 
-// eval runs the program. Errors wrap ErrEval, and ErrLimit when it was stopped.
 func (p *Program) eval(a *activation) (ref.Val, error) {
 	program, size := p.program, p.reading.size(a.scope)
 	if size > maxUncounted {

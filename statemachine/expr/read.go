@@ -66,7 +66,6 @@ func (p *path) value(s *Scope) (data.Value, bool) {
 	return p.find(s)
 }
 
-// text is the path as expressions write it.
 func (p *path) text() string {
 	var b strings.Builder
 	b.WriteString(p.root)

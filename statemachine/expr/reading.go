@@ -6,7 +6,6 @@ type reading struct {
 	locals                 []string // variables of its own loops included
 }
 
-// readingOf sorts the names of variables.
 func readingOf(names []string) reading {
 	var r reading
 	for _, name := range names {

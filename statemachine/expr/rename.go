@@ -46,7 +46,6 @@ var plainParser = sync.OnceValues(func() (*cel.Env, error) {
 		cel.ParserRecursionLimit(maxNesting), cel.ParserErrorRecoveryLimit(1), cel.ExpressionNodeLimit(maxNodes))
 })
 
-// renaming is one call of Rename.
 type renaming struct {
 	to    func(name string) string
 	tree  *ast.AST
@@ -71,7 +70,6 @@ var libraries = map[string][]string{
 	"optional": {"of", "ofNonZeroValue", "none"},
 }
 
-// visit looks for variables in e, of which hidden are hidden.
 func (r *renaming) visit(e ast.Expr, hidden []string) {
 	switch e.Kind() {
 	case ast.IdentKind:
@@ -143,7 +141,6 @@ func first(args []ast.Expr) ast.Expr {
 	return args[0]
 }
 
-// isOfLibrary reports whether name.function is the name of a function.
 func isOfLibrary(name, function string) bool {
 	functions, ok := libraries[name]
 	return ok && (functions == nil || slices.Contains(functions, function))

@@ -24,14 +24,12 @@ var errNotSet = map[*root]error{
 	parentType:   errors.New("the instance has no parent"),
 }
 
-// root is the type of one of the variables.
 type root struct {
 	name   string
 	typ    *cel.Type
 	fields []field // in the order in which they are written as JSON
 }
 
-// field is one field of a root.
 type field struct {
 	name string
 	typ  *cel.Type
@@ -72,7 +70,6 @@ func newRoot(name string, fields []field) *root {
 	return &root{name: name, typ: cel.ObjectType(name, traits.FieldTesterType, traits.IndexerType), fields: fields}
 }
 
-// text is a field of type string.
 func text(get func(*Scope) string) func(*activation) ref.Val {
 	return func(a *activation) ref.Val { return types.String(get(a.scope)) }
 }
@@ -159,7 +156,6 @@ func (v *view) Weight() int {
 	return n
 }
 
-// isSet is what has() says about the field.
 func (f *field) isSet(a *activation) bool { return f.set == nil || f.set(a) }
 
 // String stands for the variable in messages.
@@ -172,7 +168,6 @@ type provider struct {
 	roots map[string]*root
 }
 
-// newProvider returns a provider of the roots.
 func newProvider() (*provider, error) {
 	registry, err := types.NewRegistry()
 	if err != nil {

@@ -98,7 +98,6 @@ type activation struct {
 
 var _ cel.Activation = (*activation)(nil)
 
-// local is a variable of Locals that was read.
 type local struct {
 	name string
 	val  ref.Val
@@ -123,7 +122,6 @@ func newActivation(s *Scope) *activation {
 	return a
 }
 
-// orEmpty makes an empty object of absent data.
 func orEmpty(v data.Value) data.Value {
 	if len(v) == 0 {
 		return emptyObject
@@ -208,7 +206,6 @@ func (a *activation) dataOfEvent() ref.Val {
 	return a.eventData
 }
 
-// statesText calls Instance.States, once.
 func (a *activation) statesText() data.Value {
 	if a.rawStates == nil {
 		if states := a.scope.Instance.States; states != nil {
@@ -221,7 +218,6 @@ func (a *activation) statesText() data.Value {
 	return a.rawStates
 }
 
-// statesOfInstance is instance.states.
 func (a *activation) statesOfInstance() ref.Val {
 	if a.states == nil {
 		a.states = values.FromData(a.statesText())

@@ -15,7 +15,6 @@ const (
 	leastSize       = 10
 )
 
-// sizes is the cost.Estimator of compilation.
 type sizes struct{}
 
 // EstimateSize implements cost.Estimator. Values inside the elements of a list are assumed to be ten times smaller than the list.

@@ -48,7 +48,6 @@ func (s span) isPoint() bool {
 	return len(s.to) == len(s.from)+1 && s.to[len(s.from)] == 0 && bytes.HasPrefix(s.to, s.from)
 }
 
-// bounding is a search for the bounds of a field.
 type bounding struct {
 	field *condition
 	// single says that all conditions hold by the same key, so that their bounds narrow each other.
@@ -166,7 +165,6 @@ func points(values ...data.Value) []span {
 	return spans
 }
 
-// intersect returns what is in both of two sorted lists.
 func intersect(a, b []span) []span {
 	var both []span
 	for len(a) > 0 && len(b) > 0 {

@@ -55,14 +55,12 @@ type condition struct {
 	predicate predicate
 }
 
-// segment is one step of a path.
 type segment struct {
 	key string
 	// position is the place in an array that key may mean, or -1.
 	position int
 }
 
-// root is where a path begins.
 type root uint8
 
 const (
@@ -113,7 +111,6 @@ func usesData(nodes []node) bool {
 	return false
 }
 
-// matching is one call of Match.
 type matching struct {
 	document Document
 	// history is svcHistory, once read.
@@ -147,7 +144,6 @@ func (m *matching) node(n *node, element data.Value) bool {
 	return n.kind == noneOf
 }
 
-// condition is node for a condition, without its negation.
 func (m *matching) condition(c *condition, element data.Value) bool {
 	if m.ended {
 		return false

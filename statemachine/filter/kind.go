@@ -6,7 +6,6 @@ import (
 	"troupe/statemachine/data"
 )
 
-// kinds is a set of the types that $type tells apart in JSON.
 type kinds uint8
 
 const (
@@ -38,7 +37,6 @@ var (
 	}
 )
 
-// have reports whether v is of one of the types; what is missing is of none.
 func (k kinds) have(v data.Value) bool {
 	switch v.Kind() {
 	case data.Null:

@@ -22,7 +22,6 @@ func operatorOf(v data.Value) (operator string, ok bool, err error) {
 	return "", false, nil
 }
 
-// comparisons are the operators whose operand is a value.
 var comparisons = map[string]op{
 	"$eq": opEqual, "$ne": opEqual, "$gt": opGreater, "$gte": opGreaterEqual, "$lt": opLess, "$lte": opLessEqual,
 }
@@ -44,7 +43,6 @@ func (p *parser) operators(s *subject, object data.Value) ([]node, error) {
 	return all, nil
 }
 
-// operator reads one operator of an object of them.
 func (p *parser) operator(s *subject, operator string, operand, object data.Value) ([]node, error) {
 	switch operator {
 	case "$ne", "$nin":
@@ -261,7 +259,6 @@ func (p *parser) allValues(s *subject, operand data.Value) ([]node, error) {
 	return all, nil
 }
 
-// isSingle reports whether an object has exactly one member.
 func isSingle(v data.Value) bool {
 	n := 0
 	for range v.Members() {

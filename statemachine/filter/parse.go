@@ -53,13 +53,11 @@ func Parse(src []byte, opts Options) (*Filter, error) {
 	return &Filter{all: all}, nil
 }
 
-// roots are the names that a path can begin with.
 var roots = map[string]root{
 	"_id": rootID, "workflowId": rootWorkflowID, "states": rootStates, "svcPublic": rootPublic, "svcHistory": rootHistory,
 	"svcPrivate": rootPrivate,
 }
 
-// parser is one call of Parse.
 type parser struct {
 	private bool
 	own     []string
@@ -67,7 +65,6 @@ type parser struct {
 	clauses, steps, reading int
 }
 
-// subject is the path that a condition is about.
 type subject struct {
 	root root
 	path []segment
@@ -95,7 +92,6 @@ func (p *parser) document(text data.Value, around *subject) ([]node, error) {
 	return historyLast(all), nil
 }
 
-// historyLast moves the nodes that read the history to the end.
 func historyLast(nodes []node) []node {
 	slices.SortStableFunc(nodes, func(a, b node) int {
 		switch {
@@ -153,7 +149,6 @@ func (p *parser) combination(operator string, value data.Value, around *subject)
 	return []node{combined(kind, nodes)}, nil
 }
 
-// joined makes one node of those that all must hold.
 func joined(all []node) node {
 	if len(all) == 1 {
 		return all[0]
@@ -169,7 +164,6 @@ func combined(kind nodeKind, nodes []node) node {
 	return n
 }
 
-// field reads a path and what is asked of it.
 func (p *parser) field(key string, value data.Value, around *subject) ([]node, error) {
 	s, err := p.subject(key, around)
 	if err != nil {
@@ -183,7 +177,6 @@ func (p *parser) field(key string, value data.Value, around *subject) ([]node, e
 	return p.condition(s, predicate{op: opEqual, want: plain(value)})
 }
 
-// count counts one condition more.
 func (p *parser) count() error {
 	if p.clauses == maxClauses {
 		return fmt.Errorf("%w: more than %d conditions", ErrTooLarge, maxClauses)
@@ -201,7 +194,6 @@ func (p *parser) condition(s *subject, what predicate) ([]node, error) {
 	return []node{{condition: c, history: s.root == rootHistory}}, nil
 }
 
-// negated returns the opposite of nodes that all must hold.
 func negated(all []node, err error) ([]node, error) {
 	if err != nil {
 		return nil, err
@@ -269,7 +261,6 @@ func unsupported(operator string) error {
 	return fmt.Errorf("%w: the operator %s is not supported here", ErrUnsupported, data.Quote(operator))
 }
 
-// malformed is the error of an operator with an operand that it does not take.
 func malformed(operator, why string) error {
 	return fmt.Errorf("%w: %s %s", ErrSyntax, operator, why)
 }

@@ -64,7 +64,6 @@ func (c *condition) values() ([]data.Value, bool) {
 	return nil, false
 }
 
-// textsOf returns the strings among values, and whether all are.
 func textsOf(values []data.Value) (texts []string, all bool) {
 	for _, v := range values {
 		if v.Kind() == data.String {
@@ -98,7 +97,6 @@ func (f *Filter) Positions() []Positions {
 	return list
 }
 
-// positions is for a condition on states.
 func (c *condition) positions() (Positions, bool) {
 	if c.predicate.op == opElement && len(c.path) == 0 {
 		return elementPositions(&c.predicate)
@@ -118,7 +116,6 @@ func (c *condition) positions() (Positions, bool) {
 
 func (c *condition) pathIs(key string) bool { return len(c.path) == 1 && c.path[0].key == key }
 
-// elementPositions is for an $elemMatch on states.
 func elementPositions(p *predicate) (Positions, bool) {
 	var at Positions
 	for i := range p.nodes {
@@ -139,7 +136,6 @@ func elementPositions(p *predicate) (Positions, bool) {
 	return at, at.Nodes != nil
 }
 
-// wholePositions is for states equal to one of some whole objects.
 func wholePositions(values []data.Value) (Positions, bool) {
 	var at Positions
 	for i, v := range values {

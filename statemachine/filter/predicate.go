@@ -28,7 +28,6 @@ type predicate struct {
 	documents bool
 }
 
-// op is what a predicate does.
 type op uint8
 
 const (
@@ -141,10 +140,8 @@ func (p *predicate) holds(v data.Value) bool {
 	return false
 }
 
-// isNull reports whether v is null or missing.
 func isNull(v data.Value) bool { return len(v) == 0 || v.Kind() == data.Null }
 
-// takesNull reports whether a comparison is with null, or a list has it.
 func (p *predicate) takesNull() bool {
 	if p.op == opIn {
 		return p.list[0].Kind() == data.Null // it is sorted
@@ -192,7 +189,6 @@ func (p *predicate) compares(v data.Value) bool {
 	return order <= 0
 }
 
-// hasSize reports whether v is an array of n elements.
 func hasSize(v data.Value, n int64) bool {
 	if v.Kind() != data.Array {
 		return false

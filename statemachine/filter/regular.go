@@ -19,7 +19,6 @@ const (
 	maxReading = 500_000
 )
 
-// regularExpression reads $regex and its $options, which may be absent.
 func (p *parser) regularExpression(operand, options data.Value) (predicate, error) {
 	if operand.Kind() != data.String {
 		return predicate{}, malformed("$regex", "takes a text")
@@ -50,7 +49,6 @@ func (p *parser) regularExpression(operand, options data.Value) (predicate, erro
 	return predicate{op: opRegular, regular: regular, prefix: prefixOf(tree), steps: steps}, nil
 }
 
-// patternFault says what is wrong with a regular expression, and repeats little of it.
 func patternFault(err error) string {
 	if fault := (*syntax.Error)(nil); errors.As(err, &fault) {
 		return fmt.Sprintf("is no RE2 expression: %s: %s", fault.Code, data.Quote(fault.Expr))

@@ -5,7 +5,6 @@ import "troupe/statemachine/data"
 // The walk below is that of MongoDB's matcher (statemachine/filter/FILTER.md, "Paths"). Each function reports whether the
 // predicate holds for one of the values that a path leads to.
 
-// below follows path from v, which may be anything.
 func (m *matching) below(c *condition, v data.Value, path []segment) bool {
 	switch {
 	case v.Kind() == data.Array:
@@ -25,7 +24,6 @@ func (m *matching) inObject(c *condition, v data.Value, path []segment) bool {
 	return m.below(c, member, path[1:])
 }
 
-// inArray follows path from an array.
 func (m *matching) inArray(c *condition, list data.Value, path []segment) bool {
 	if len(path) == 0 {
 		if !c.predicate.ofArrays() {

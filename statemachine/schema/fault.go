@@ -16,7 +16,6 @@ import (
 	"troupe/statemachine/document"
 )
 
-// fault says what is wrong with a schema, and where in it.
 type fault struct {
 	file   string   // the one that has it; "": the schema itself
 	path   []string // of the innermost place that is wrong
@@ -106,7 +105,6 @@ var kindWords = map[string]string{
 	"integer": "a whole number", "boolean": document.Bool.String(), "null": document.Null.String(),
 }
 
-// reasonOf says what is wrong with a part of a schema.
 func reasonOf(of jsonschema.ErrorKind) string {
 	switch of := of.(type) {
 	case *faultkind.Type:

@@ -111,7 +111,6 @@ func (c *comparison) compare(sent, taken *jsonschema.Schema, path []string) {
 	}
 }
 
-// present is a list of s, or of nothing.
 func present(s *jsonschema.Schema) []*jsonschema.Schema {
 	if s == nil {
 		return nil
@@ -119,12 +118,10 @@ func present(s *jsonschema.Schema) []*jsonschema.Schema {
 	return []*jsonschema.Schema{s}
 }
 
-// without returns the names that are none of the fields.
 func without(names []string, fields map[string]*jsonschema.Schema) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return fields[name] != nil })
 }
 
-// properties returns the fields that s has for certain.
 func properties(s *jsonschema.Schema) map[string]*jsonschema.Schema {
 	fields := map[string]*jsonschema.Schema{}
 	for _, part := range conjuncts(s, nil) {
@@ -164,7 +161,6 @@ func refuses(s *jsonschema.Schema, member string) bool {
 	})
 }
 
-// named returns the schemas that a schema has for a member of that name.
 func named(s *jsonschema.Schema, member string) []*jsonschema.Schema {
 	var found []*jsonschema.Schema
 	if p := s.Properties[member]; p != nil {

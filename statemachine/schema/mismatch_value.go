@@ -46,7 +46,6 @@ func (k valueKinds) String() string {
 	return strings.Join(words, " or ")
 }
 
-// kindsOf are the kinds that the values of all parts have.
 func kindsOf(parts []*jsonschema.Schema) valueKinds {
 	kinds := anyKind
 	for _, part := range parts {
@@ -156,7 +155,6 @@ func fitsNot(s *jsonschema.Schema, v any, left *uint64) bool {
 	return within && s.Validate(v) != nil
 }
 
-// textOf is a value as JSON, for people.
 func textOf(v any) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -39,7 +39,6 @@ type Weight struct {
 	Patterns int // weight of its regular expressions, in instructions
 }
 
-// printer words the schema library's complaints.
 var printer = message.NewPrinter(language.English)
 
 // baseURL stands before a schema's name while it is compiled, so that a
@@ -113,7 +112,6 @@ func CompileUnbounded(doc data.Value, load func(name string) ([]byte, error)) (*
 	return &Schema{compiled, doc, schemacost.Of(compiled, MaxVisitCost), Weight{docs.Objects, patterns.Weight}}, nil
 }
 
-// patternError says that a regular expression of a schema is wrong.
 type patternError struct {
 	text   string
 	reason error
@@ -222,7 +220,6 @@ const (
 	maxExponent = 400
 )
 
-// farNumber returns the first place in x, what data.Value.Any gives, of a number beyond the bounds.
 func farNumber(x any) (at []string, far bool) {
 	switch x := x.(type) {
 	case json.Number:

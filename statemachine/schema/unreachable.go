@@ -29,7 +29,6 @@ const (
 	NoChoice Reason = "choice"
 )
 
-// unreachableMax bounds what Schema.Unreachable returns.
 const unreachableMax = 200
 
 // Unreachable returns the places of v that do not fit: fields that the schema does not have, values of another type, and those that
@@ -45,7 +44,6 @@ func (s *Schema) Unreachable(v data.Value) []Unreachable {
 	return w.found
 }
 
-// walk is one call of Schema.Unreachable.
 type walk struct {
 	found []Unreachable
 	left  uint64 // what checks may still cost
@@ -66,7 +64,6 @@ func pointerTo(path []string) string {
 	return b.String()
 }
 
-// value looks at a value that has to fit all parts.
 func (w *walk) value(parts []*jsonschema.Schema, v data.Value, path []string) {
 	cost := uint64(len(parts) * len(parts)) // conjuncts compared them with each other
 	if len(parts) == 0 || len(w.found) >= unreachableMax || cost > w.left {
@@ -143,7 +140,6 @@ func membersOf(part *jsonschema.Schema, name string) []*jsonschema.Schema {
 	return found
 }
 
-// hasFields reports whether a part says something of fields, alternatives and conditions included.
 func hasFields(part *jsonschema.Schema) bool {
 	return somewhere(part, map[*jsonschema.Schema]bool{}, func(one *jsonschema.Schema) bool {
 		return len(one.Properties) > 0 || len(one.PatternProperties) > 0

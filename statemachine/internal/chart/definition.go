@@ -172,7 +172,6 @@ func (p EventPattern) Matches(name EventName) bool {
 	return len(name) > len(p.Name) && name[len(p.Name)] == '.' && name[:len(p.Name)] == p.Name
 }
 
-// declaredNames are the names and patterns of events in the whole definition.
 type declaredNames struct {
 	Exact    map[EventName]bool
 	Patterns []EventPattern

@@ -30,7 +30,6 @@ func IsNodeName(s string, rulesOfSCXML bool) bool {
 	return nodeName.MatchString(s)
 }
 
-// nameMax is the longest identifier or event name, in bytes.
 const nameMax = 128
 
 // IsIdentifier reports whether s has the form of an identifier in paths and bodies, [A-Za-z0-9][A-Za-z0-9._~-]{0,127}

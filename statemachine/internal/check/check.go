@@ -64,7 +64,6 @@ func (c *Checker) checkHistory() {
 	}
 }
 
-// checkReachable finds nodes that nothing leads to.
 func (c *Checker) checkReachable() {
 	seen := chart.NewNodeSet(len(c.Definition.Nodes))
 	var visit func(n *chart.Node)
@@ -248,7 +247,6 @@ func enabledNext(tr *chart.Transition) []*chart.Node {
 	return out
 }
 
-// checkNodeNames finds names in In(…) that no node has.
 func (c *Checker) checkNodeNames() {
 	names := map[string]bool{}
 	for _, n := range c.Definition.Nodes[1:] {

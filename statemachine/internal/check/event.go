@@ -66,7 +66,6 @@ func (c *Checker) checkEvents() {
 	}
 }
 
-// takes reports whether some transition takes the event.
 func (c *Checker) takes(name chart.EventName) bool {
 	return slices.ContainsFunc(c.Definition.Nodes, func(n *chart.Node) bool {
 		return slices.ContainsFunc(n.On, func(t *chart.Transition) bool { return t.Event.Matches(name) })
@@ -83,7 +82,6 @@ func (c *Checker) slipped(named map[string]int, near string, name chart.EventNam
 	return often > 0 || often == 0 && c.Definition.Events[name] != nil
 }
 
-// spelt is how often the file names each event.
 func (c *Checker) spelt() map[string]int {
 	often := map[string]int{}
 	for _, key := range c.Taking {

@@ -93,7 +93,6 @@ func (c *Checker) warnOfUnset(w *document.Collector) {
 // maxNamesCompared is how many names that nothing sets are held against all others.
 const maxNamesCompared = 1_000
 
-// members are those of one root that the file speaks of.
 type members struct {
 	root  string
 	names []string
@@ -137,7 +136,6 @@ func (c *Checker) membersOf(root string) *members {
 	return m
 }
 
-// brought adds what events bring.
 func (c *Checker) brought(m *members) {
 	for _, n := range c.Definition.Nodes {
 		for _, t := range n.On {
@@ -241,7 +239,6 @@ func isDelay(text string) bool {
 	return err == nil
 }
 
-// schemasOf are the schemas that say what a root holds.
 func (c *Checker) schemasOf(root string) []*schema.Schema {
 	d := c.Definition
 	var schemas []*schema.Schema

@@ -25,7 +25,6 @@ const (
 	localBytes = 200
 )
 
-// parseCost is what a file has taken so far.
 type parseCost struct {
 	expressions, instructions, objects, schemas int
 	// over: some of it was too much, which has its fault. stopped is why nobody waits for the definition any more.

@@ -33,7 +33,6 @@ func (b *Reader) Constants(n *document.Node) {
 	}
 }
 
-// literal refuses expressions inside a constant.
 func (b *Reader) literal(n *document.Node) {
 	if _, is := chart.Expression(n.Text); is && n.Kind == document.String {
 		b.Advise(n, "write the value, or compute it where it is used", "a constant cannot be an expression")

@@ -39,7 +39,6 @@ func (b *Reader) Delay(n *document.Node) chart.Delay {
 // pathOfData is a text that was meant as an expression.
 var pathOfData = regexp.MustCompile(`^(svcPublic|svcPrivate|event|const|now|instance)\b[\w.]*$`)
 
-// constantDelay reads a delay that no expression gives.
 func (b *Reader) constantDelay(n *document.Node) time.Duration {
 	d := b.Delay(n)
 	if d.Value != nil {

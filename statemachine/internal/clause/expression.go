@@ -31,7 +31,6 @@ func (b *Reader) LanguageHere() *expr.Env {
 	return env
 }
 
-// compileFault turns a compile error into a fault at its line of the file.
 func (b *Reader) compileFault(n *document.Node, err error) {
 	at := *n
 	var bad *expr.CompileError
@@ -47,7 +46,6 @@ func (b *Reader) compileFault(n *document.Node, err error) {
 	}
 }
 
-// expressionAdvice says what to do about a compile error.
 func (b *Reader) expressionAdvice(err error) string {
 	if bad := (*expr.CompileError)(nil); errors.As(err, &bad) && bad.Fields != nil {
 		return "known here: " + strings.Join(bad.Fields, ", ")

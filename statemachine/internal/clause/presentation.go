@@ -81,7 +81,6 @@ func (b *Reader) column(n *document.Node) (c chart.Column, ok bool) {
 	return c, true
 }
 
-// presentedEvent reads how people see an event.
 func (b *Reader) presentedEvent(c *chart.EventDeclaration, v *document.Node) {
 	c.Label, c.Done = b.Label(v.Field("label")), b.Label(v.Field("done"))
 	c.Style = OneOf(b, v.Field("style"), StyleWords)

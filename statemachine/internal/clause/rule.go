@@ -6,7 +6,6 @@ import (
 	"troupe/statemachine/internal/chart"
 )
 
-// invokersOf reads allow.invoke.
 func (b *Reader) invokersOf(n *document.Node) {
 	if !b.Mapping(n, InvokerKeys) {
 		return

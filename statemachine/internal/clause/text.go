@@ -42,7 +42,6 @@ func (b *Reader) Caption(n *document.Node) *chart.Caption {
 	return c
 }
 
-// captionProse reads one text of a caption.
 func (b *Reader) captionProse(n *document.Node) *chart.Prose {
 	p := b.Prose(n)
 	for _, part := range p.Parts {
@@ -61,7 +60,6 @@ func (b *Reader) captionProse(n *document.Node) *chart.Prose {
 	return p
 }
 
-// texts reads texts for people into the definition's faults.
 func (b *Reader) texts() textReader {
 	return textReader{&b.Collector, &b.Doubts, b.Stored}
 }
@@ -94,7 +92,6 @@ func (r textReader) words(n *document.Node) chart.Text {
 	return t
 }
 
-// eachLanguage calls f with each text of a map of languages.
 func (r textReader) eachLanguage(n *document.Node, f func(language string, text *document.Node)) {
 	if len(n.Fields) == 0 || len(n.Fields) > chart.MaxLanguages {
 		r.Add(n, "must have one to %d languages", chart.MaxLanguages)
@@ -116,7 +113,6 @@ func (r textReader) eachLanguage(n *document.Node, f func(language string, text 
 	}
 }
 
-// word reads one text that has no expression.
 func (r textReader) word(n *document.Node) string {
 	text := r.Text(n)
 	if strings.Contains(text, "${") {

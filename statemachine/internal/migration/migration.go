@@ -96,7 +96,6 @@ func PlanMissing(p *chart.Plan, w *transit.Walk, enter chart.NodeSet) error {
 	return nil
 }
 
-// memoryOf is what the history nodes of the new version remember then.
 func memoryOf(p *chart.Plan, s *record.State) (out []record.Memory, err error) {
 	for _, old := range s.Memory {
 		h := p.Counterparts[old.History]
@@ -155,7 +154,6 @@ func carryTasks(p *chart.Plan, next, s *record.State, active chart.NodeSet) {
 	}
 }
 
-// timersOf are those that go on.
 func timersOf(p *chart.Plan, s *record.State, active chart.NodeSet) (out []record.TimerState, err error) {
 	for _, t := range s.Timers {
 		switch {

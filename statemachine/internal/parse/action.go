@@ -11,7 +11,6 @@ import (
 	"troupe/statemachine/internal/clause"
 )
 
-// actions reads a list of actions, or a single one.
 func (b *builder) actions(n *document.Node) []chart.Action {
 	if n == nil || n.Kind == document.Null {
 		return nil
@@ -150,7 +149,6 @@ func (b *builder) assign(n *document.Node) chart.Action {
 	return a
 }
 
-// raise reads a name, or {event, data}.
 func (b *builder) raise(n *document.Node) chart.Action {
 	a := &chart.Raise{}
 	at := n
@@ -174,7 +172,6 @@ func (b *builder) raise(n *document.Node) chart.Action {
 	return a
 }
 
-// send reads {event, data, delay, id}.
 func (b *builder) send(n *document.Node) chart.Action {
 	if b.IsSCXML() {
 		return b.dispatch(n)
@@ -208,7 +205,6 @@ func (b *builder) send(n *document.Node) chart.Action {
 	return a
 }
 
-// cancel reads the id of what was sent.
 func (b *builder) cancel(n *document.Node) chart.Action {
 	if n.Kind != document.String {
 		b.Add(n, "cancel takes the id of a send")
@@ -249,7 +245,6 @@ func (b *builder) choose(n *document.Node) chart.Action {
 	return c
 }
 
-// forEach reads {array, item, index, do}.
 func (b *builder) forEach(n *document.Node) chart.Action {
 	if !b.Mapping(n, clause.ForEachKeys) {
 		return &chart.ForEach{}

@@ -15,7 +15,6 @@ import (
 // MaxNodes bounds a definition's chart.
 const MaxNodes = 4096
 
-// stateMachines reads the machines in the order of the file.
 func (b *builder) stateMachines(top *document.Node) {
 	n := top.Field("stateMachines")
 	if n == nil || n.Kind != document.Mapping || len(n.Fields) == 0 {
@@ -151,7 +150,6 @@ func (b *builder) kind(n *chart.Node, v *document.Node) {
 	}
 }
 
-// content reads transitions and actions.
 func (b *builder) content(n *chart.Node, v *document.Node) {
 	n.Entry = b.actions(v.Field("entry"))
 	n.Exit = b.actions(v.Field("exit"))
@@ -183,7 +181,6 @@ func (b *builder) content(n *chart.Node, v *document.Node) {
 	}
 }
 
-// ons reads the transitions of a node by event.
 func (b *builder) ons(n *chart.Node, v *document.Node) {
 	switch {
 	case v.Kind == document.Sequence && b.IsSCXML():
@@ -197,7 +194,6 @@ func (b *builder) ons(n *chart.Node, v *document.Node) {
 	}
 }
 
-// onDone reads what is taken when the node itself is done.
 func (b *builder) onDone(n *chart.Node, v *document.Node) {
 	for _, t := range b.transitions(n, v, chart.EventPattern{Name: n.Done}) {
 		t.OnDone = n
@@ -259,7 +255,6 @@ func (b *builder) afters(n *chart.Node, v *document.Node) {
 	}
 }
 
-// states reads the children of a compound or parallel node.
 func (b *builder) states(n *chart.Node, states *document.Node) {
 	if states.Kind != document.Mapping || len(states.Fields) == 0 {
 		b.Add(states, "must be a mapping of at least one node")

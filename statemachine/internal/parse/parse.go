@@ -73,7 +73,6 @@ func (p *Parser) Parse(src clause.Source) (*Parsed, error) {
 	return &Parsed{b.Definition, b.Refs, b.checker().Warn(b.Doubts)}, nil
 }
 
-// builder returns a builder that has read nothing yet.
 func (p *Parser) builder(src clause.Source) *builder {
 	b := p.builderOf(src.File)
 	b.Source, b.misshapen = src, true
@@ -87,19 +86,16 @@ func (p *Parser) builder(src clause.Source) *builder {
 	return b
 }
 
-// checker returns one for what was read.
 func (b *builder) checker() *check.Checker {
 	return &check.Checker{Collector: &b.Collector, Notes: &b.Notes}
 }
 
-// builderOf returns one for a file, with an empty definition.
 func (p *Parser) builderOf(file string) *builder {
 	b := &builder{Reader: clause.Reader{Collector: document.Collector{File: file}, Doubts: document.Collector{File: file}, Options: p.options, Env: p.Env, Ended: p.ended, Language: p.Env}}
 	b.Stored, b.Definition = p.options.Stored, &chart.Definition{Places: chart.NewPlaces(file)}
 	return b
 }
 
-// builder makes one definition from its tree.
 type builder struct {
 	clause.Reader
 	namedActions map[string]*document.Node
@@ -119,7 +115,6 @@ type pendingTarget struct {
 	found   func(*chart.Node)
 }
 
-// definition reads the top of the file.
 func (b *builder) definition(n *document.Node) {
 	if !b.Mapping(n, clause.DefinitionKeys) {
 		return

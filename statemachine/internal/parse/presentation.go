@@ -6,7 +6,6 @@ import (
 	"troupe/statemachine/internal/clause"
 )
 
-// presented reads how people see a node.
 func (b *builder) presented(n *chart.Node, v *document.Node) {
 	n.Label = b.Label(v.Field("label"))
 	n.Tone = n.ToneIn()

@@ -110,7 +110,6 @@ func (b *builder) forEachPlace(n *document.Node) chart.Action {
 	}
 }
 
-// dispatch reads send.
 func (b *builder) dispatch(n *document.Node) chart.Action {
 	a := &chart.Dispatch{}
 	if !b.Mapping(n, clause.SCXMLSendKeys) {

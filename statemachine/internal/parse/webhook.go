@@ -11,7 +11,6 @@ import (
 	"troupe/statemachine/internal/clause"
 )
 
-// sendOut reads {to, body}.
 func (b *builder) sendOut(n *document.Node) chart.Action {
 	a := &chart.SendOut{}
 	if !b.Mapping(n, clause.SendOutKeys) {
@@ -43,7 +42,6 @@ func (b *builder) checkWebhooks() {
 	}
 }
 
-// sendMail reads {to, subject, body}.
 func (b *builder) sendMail(n *document.Node) chart.Action {
 	a := &chart.SendMail{}
 	if !b.Mapping(n, clause.MailKeys) {

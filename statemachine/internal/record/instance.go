@@ -91,5 +91,4 @@ func changes[T comparable](old, now []T) (ended, begun []T) {
 	return ended, begun
 }
 
-// isSame reports whether the lists are one.
 func isSame[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }

@@ -127,7 +127,6 @@ func restoreTimers(d *chart.Definition, b []byte, active chart.NodeSet) ([]Timer
 	return out, nil
 }
 
-// readData reads a value that need not be there.
 func readData(rd *packed.Reader) data.Value {
 	text := rd.Text()
 	if len(text) == 0 {
@@ -223,7 +222,6 @@ func restoreParent(in *Instance, b []byte) error {
 	return nil
 }
 
-// restoreTasks reads what appendTasks wrote.
 func restoreTasks(d *chart.Definition, in *Instance, b []byte) error {
 	rd := packed.NewReader(b)
 	for !rd.Whole() {

@@ -95,12 +95,10 @@ type bag struct {
 	budget int
 }
 
-// newBag returns an empty bag with room for about size scalars.
 func newBag(size int) *bag {
 	return &bag{scalars: make(map[any][]ref.Val, size), budget: maxComparedBytes}
 }
 
-// bagOf returns the elements of l.
 func bagOf(l traits.Lister) *bag {
 	b := newBag(int(l.Size().(types.Int)))
 	for it := l.Iterator(); it.HasNext() == types.True; {
@@ -128,7 +126,6 @@ func scalarKey(v ref.Val) (any, bool) {
 	return nil, false
 }
 
-// put adds v, whether it is there already or not.
 func (b *bag) put(v ref.Val) {
 	if key, ok := scalarKey(v); ok {
 		b.scalars[key] = append(b.scalars[key], v)
@@ -151,7 +148,6 @@ func (b *bag) has(v ref.Val) bool {
 	return holds(b.others, v)
 }
 
-// holds compares v with all that were found, by CEL's equality.
 func holds(found []ref.Val, v ref.Val) bool {
 	return slices.ContainsFunc(found, func(x ref.Val) bool { return types.Equal(v, x) == types.True })
 }
@@ -169,7 +165,6 @@ func distinct(l ref.Val) ref.Val {
 	return values.NewList(kept)
 }
 
-// containsAll reports whether every element of b is one of a.
 func containsAll(a, b ref.Val) ref.Val {
 	set := bagOf(a.(traits.Lister))
 	for it := b.(traits.Lister).Iterator(); it.HasNext() == types.True; {
@@ -180,7 +175,6 @@ func containsAll(a, b ref.Val) ref.Val {
 	return types.True
 }
 
-// intersects reports whether an element of a is one of b.
 func intersects(a, b ref.Val) ref.Val {
 	set := bagOf(b.(traits.Lister))
 	for it := a.(traits.Lister).Iterator(); it.HasNext() == types.True; {
@@ -191,7 +185,6 @@ func intersects(a, b ref.Val) ref.Val {
 	return types.False
 }
 
-// equivalent reports whether a and b are the same as sets.
 func equivalent(a, b ref.Val) ref.Val {
 	return containsAll(a, b).(types.Bool) && containsAll(b, a).(types.Bool)
 }

@@ -70,7 +70,6 @@ func planCall(n interpreter.InterpretableCall) interpreter.InterpretableV2 {
 	return n
 }
 
-// weighed is a node whose result is weighed.
 type weighed struct{ interpreter.InterpretableV2 }
 
 // Exec implements interpreter.InterpretableV2.

@@ -25,7 +25,6 @@ var (
 	_ traits.Zeroer   = (*List)(nil)
 )
 
-// length counts the elements, once.
 func (l *List) length() int {
 	if !l.counted {
 		for range l.Raw.Elements() {

@@ -58,14 +58,12 @@ type memberIndex struct {
 	byKey   map[string]int
 }
 
-// member is one entry of an object, or one element of a list.
 type member struct {
 	key string // "" in a list
 	raw data.Value
 	val ref.Val // nil until it is asked for
 }
 
-// value returns the CEL value, the same one each time.
 func (m *member) value() ref.Val {
 	if m.val == nil {
 		m.val = FromData(m.raw)
