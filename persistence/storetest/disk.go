@@ -21,13 +21,11 @@ type Disk struct {
 	free     atomic.Uint64
 }
 
-// NewDisk returns an empty disk with much space. Its logs are short, because each sync
-// copies the log.
+// NewDisk returns an empty disk with much space. Its logs are short, because each sync copies the log.
 func NewDisk() *Disk { return diskOf(vfs.NewCrashableMem(), 256<<10) }
 
-// NewSteadyDisk is NewDisk without AfterCrash. It is faster: a sync does nothing, and logs
-// are so long that small tests have no tables, whose every read Pebble records under the
-// race detector.
+// NewSteadyDisk is NewDisk without AfterCrash. It is faster: a sync does nothing, and logs are so long that small tests
+// have no tables, whose every read Pebble records under the race detector.
 func NewSteadyDisk() *Disk { return diskOf(vfs.NewMem(), 2<<20) }
 
 func diskOf(mem *vfs.MemFS, logBytes int64) *Disk {
@@ -45,19 +43,16 @@ func (d *Disk) Open(o persistence.Options) (*persistence.Store, error) {
 	return persistence.Open("db", o)
 }
 
-// Hold makes every sync of the log hang until Release. The channel is closed
-// when the first one does.
+// Hold makes every sync of the log hang until Release. The channel is closed when the first one does.
 func (d *Disk) Hold() (arrived <-chan struct{}) { return d.syncs.hold() }
 
 // Release lets all syncs through again.
 func (d *Disk) Release() { d.syncs.release() }
 
-// AfterCrash is the disk as a power failure at this moment leaves it: without
-// anything that was not synced.
+// AfterCrash is the disk as a power failure at this moment leaves it: without anything that was not synced.
 func (d *Disk) AfterCrash() *Disk { return diskOf(d.mem.CrashClone(vfs.CrashCloneCfg{}), d.logBytes) }
 
-// SetFree says how much space the disk reports as free. The store looks at it
-// a few times a second.
+// SetFree says how much space the disk reports as free. The store looks at it a few times a second.
 func (d *Disk) SetFree(bytes uint64) { d.free.Store(bytes) }
 
 // AwaitAccepting returns when the store takes writes, or when it does not, as

@@ -36,8 +36,7 @@ func tableGate() *gate {
 	}}
 }
 
-// hold begins to hold operations up. The channel is closed when the first one
-// has arrived.
+// hold begins to hold operations up. The channel is closed when the first one has arrived.
 func (g *gate) hold() (arrived <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
