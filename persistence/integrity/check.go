@@ -31,14 +31,12 @@ type Found struct {
 	LogBytes  int64  // of the logs that opening will write into tables
 }
 
-// Check compares the files of a store with each other and with the integrity
-// checkpoint. It changes nothing: opening for writing deletes whatever the MANIFEST
-// does not mention, which after damage is data. It returns ErrDamaged or the file
-// system's own error.
+// Check compares the files of a store with each other and with the integrity checkpoint. It changes nothing: opening
+// for writing deletes whatever the MANIFEST does not mention, which after damage is data. It returns ErrDamaged or the
+// file system's own error.
 //
-// Pebble alone would open a store after most kinds of damage, with data missing:
-// it takes a broken chunk for the torn end of a write unless a later chunk says
-// otherwise, and believes a MANIFEST of any length.
+// Pebble alone would open a store after most kinds of damage, with data missing: it takes a broken chunk for the torn
+// end of a write unless a later chunk says otherwise, and believes a MANIFEST of any length.
 func Check(o CheckOptions) (Found, error) {
 	c, err := readCheckpoint(o.FS, o.Dir)
 	if err != nil {
@@ -80,8 +78,7 @@ type check struct {
 	minLog     uint64 // number of the oldest live log, once manifest has run
 }
 
-// manifest finds the present MANIFEST and checks it by itself and against the
-// checkpoint.
+// manifest finds the present MANIFEST and checks it by itself and against the checkpoint.
 func (k *check) manifest() error {
 	was := k.checkpoint
 	desc, err := pebble.Peek(k.Dir, k.FS)
@@ -179,8 +176,7 @@ func checkLogEnd(name string, scan logScan, seq, minLog uint64, was watermark) e
 	return nil
 }
 
-// opens lets Pebble read everything that it reads when it opens, in read-only mode,
-// and checks the tables.
+// opens lets Pebble read everything that it reads when it opens, in read-only mode, and checks the tables.
 func (k *check) opens() (err error) {
 	o := k.Open
 	o.ReadOnly = true

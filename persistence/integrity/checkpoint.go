@@ -8,11 +8,10 @@ import (
 	"troupe/persistence/internal/file"
 )
 
-// CheckpointName is the name of the integrity checkpoint: a file beside the store's
-// that says what was durable at some earlier moment. It may be behind the store,
-// never ahead of it: each line is made durable in the store's files before it is
-// written here. So everything it says must still be true of every later state of an
-// undamaged store, after any crash.
+// CheckpointName is the name of the integrity checkpoint: a file beside the store's that says what was durable at some
+// earlier moment. It may be behind the store, never ahead of it: each line is made durable in the store's files before
+// it is written here. So everything it says must still be true of every later state of an undamaged store, after any
+// crash.
 //
 //	troupe witness
 //	clean false owner 8d5e…                 whether the store was closed; the process that wrote this, a random text
@@ -22,9 +21,8 @@ import (
 //	table 13 8192 1a2b3c4d                  size, and checksum of its last 4 KiB
 //	crc 5f3a2b1c
 //
-// What it shows when the store does not fit: a MANIFEST that is shorter, older
-// or another; a log that is missing or ends too early, whatever its checksums
-// say; tables that changed places. What it cannot show: that the whole
+// What it shows when the store does not fit: a MANIFEST that is shorter, older or another; a log that is missing or
+// ends too early, whatever its checksums say; tables that changed places. What it cannot show: that the whole
 // directory, checkpoint included, was replaced by an older copy.
 const CheckpointName = "WITNESS"
 
@@ -53,8 +51,7 @@ type tableSum struct {
 	tail   uint32 // CRC-32C of the last tailBytes
 }
 
-// tailBytes is how much of a table's end is summed: index and properties, which
-// are different in different tables.
+// tailBytes is how much of a table's end is summed: index and properties, which are different in different tables.
 const tailBytes = 4 << 10
 
 func (c *checkpoint) encode() []byte {

@@ -5,16 +5,14 @@ import (
 	"hash/crc32"
 )
 
-// Pebble writes its log and its MANIFEST as chunks in blocks of 32 KiB. A record
-// is one full chunk, or a first, any number of middle and a last one. A chunk
-// never crosses a block's end; what is left there is zero. (Little-endian.)
+// Pebble writes its log and its MANIFEST as chunks in blocks of 32 KiB. A record is one full chunk, or a first, any
+// number of middle and a last one. A chunk never crosses a block's end; what is left there is zero. (Little-endian.)
 //
 //	MANIFEST:  crc 4 | size 2 | kind 1 | payload
 //	log:       crc 4 | size 2 | kind 1 | log number 4 | synced offset 8 | payload
 //
-// The checksum covers kind to payload. The number in a log's chunks tells them
-// from those of the file's earlier life: logs are used again under a new number.
-// A closed log ends with a header of zero checksum and size, kind 5 and the
+// The checksum covers kind to payload. The number in a log's chunks tells them from those of the file's earlier life:
+// logs are used again under a new number. A closed log ends with a header of zero checksum and size, kind 5 and the
 // number plus one.
 const (
 	blockBytes          = 32 << 10
@@ -91,8 +89,7 @@ func checkedChunk(block []byte, kind chunkKind, off, header int) (chunk, bool) {
 	return chunk{kind: kind, payload: block[header:size], end: off + size}, true
 }
 
-// maskedSum is LevelDB's checksum: CRC-32C, turned so that checksums stored in
-// checksummed data do no harm.
+// maskedSum is LevelDB's checksum: CRC-32C, turned so that checksums stored in checksummed data do no harm.
 func maskedSum(b []byte) uint32 {
 	c := crc32.Checksum(b, castagnoli)
 	return (c>>15 | c<<17) + 0xa282ead8

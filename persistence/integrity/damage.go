@@ -11,10 +11,9 @@ import (
 )
 
 var (
-	// ErrDamaged is returned by Check and by OpenPebble when the files are not those of
-	// a store that was closed or that crashed: something acknowledged is missing or
-	// altered. The text names the file and the offset. Nothing was changed on disk. The
-	// caller stops; a person restores from a backup.
+	// ErrDamaged is returned by Check and by OpenPebble when the files are not those of a store that was closed or that
+	// crashed: something acknowledged is missing or altered. The text names the file and the offset. Nothing was
+	// changed on disk. The caller stops; a person restores from a backup.
 	ErrDamaged = errors.New("store is damaged")
 
 	// ErrCorrupt is returned by Close of a Recorder when the MANIFEST is not what was

@@ -1,7 +1,6 @@
-// Package integrity notices when the files of a store are not what was made durable.
-// Pebble alone opens a store after most kinds of damage, with a part of its data.
-// Its callers use [Check] before a store is opened for writing, and [Record] while it
-// is open.
+// Package integrity notices when the files of a store are not what was made durable. Pebble alone opens a store after
+// most kinds of damage, with a part of its data. Its callers use [Check] before a store is opened for writing, and
+// [Record] while it is open.
 //
 //	Record ──► durability watermark ──► a WAL stamp at the front of each batch
 //	                  │
@@ -12,11 +11,10 @@
 //
 // # The words
 //
-// The durability watermark is a pair, a log and a sequence number: every record that
-// ends before the number is durable, in this log or a later one. A WAL stamp is the
-// watermark of the moment when a batch was written; it stands in the batch, twelve
-// bytes that the database never sees. The integrity checkpoint is a file that is
-// replaced as a whole; what it says was durable in the store's files before.
+// The durability watermark is a pair, a log and a sequence number: every record that ends before the number is durable,
+// in this log or a later one. A WAL stamp is the watermark of the moment when a batch was written; it stands in the
+// batch, twelve bytes that the database never sees. The integrity checkpoint is a file that is replaced as a whole;
+// what it says was durable in the store's files before.
 //
 // # What Check finds
 //
@@ -32,10 +30,9 @@
 //  5. whatever Pebble refuses when it opens the files read-only, and a checksum of a
 //     block in the newest tables.
 //
-// It does not find damage to the end of the newest log, with no whole record left
-// behind it, which looks like a write that a crash cut off; nor a whole directory that
-// was replaced by an older copy. The blocks of the other tables are checked when they
-// are read, and by CheckTable.
+// It does not find damage to the end of the newest log, with no whole record left behind it, which looks like a write
+// that a crash cut off; nor a whole directory that was replaced by an older copy. The blocks of the other tables are
+// checked when they are read, and by CheckTable.
 //
 // # What the caller must do
 //
@@ -50,8 +47,7 @@
 //     and new MANIFESTs;
 //  3. call Stop, close the database, and only when that went well call Close.
 //
-// Stamp, NewestLog and Durable cost a few atomic operations and allocate nothing.
-// All methods but Start, Stop and Close are safe for concurrent use; Durable belongs
-// to one goroutine. A crash at any moment leaves a checkpoint that is true of every
-// later state.
+// Stamp, NewestLog and Durable cost a few atomic operations and allocate nothing. All methods but Start, Stop and Close
+// are safe for concurrent use; Durable belongs to one goroutine. A crash at any moment leaves a checkpoint that is true
+// of every later state.
 package integrity

@@ -30,10 +30,9 @@ func listLogs(fsys vfs.FS, dir string) ([]uint64, error) {
 	return logs, nil
 }
 
-// emptyLogs gives back the space of logs that nobody needs any more. Pebble keeps
-// some of them to write over them again, each with all the space that it was given
-// in advance. They stay there, empty, because Pebble counts on their names; only
-// the one that comes next keeps some. The newest log is never one of them.
+// emptyLogs gives back the space of logs that nobody needs any more. Pebble keeps some of them to write over them
+// again, each with all the space that it was given in advance. They stay there, empty, because Pebble counts on their
+// names; only the one that comes next keeps some. The newest log is never one of them.
 func (r *Recorder) emptyLogs(logs []logSize) error {
 	for i, l := range logs {
 		if l.number >= r.minLog {
@@ -71,9 +70,8 @@ func (r *Recorder) emptyLog(number uint64, next bool) error {
 	return r.fs.Rename(path+file.TmpSuffix, path)
 }
 
-// observeLogs lists the logs. The newest gets its full size before anything is
-// written to it: a log that grows as it is written can be cut short without a
-// trace, one that has to have its size cannot.
+// observeLogs lists the logs. The newest gets its full size before anything is written to it: a log that grows as it is
+// written can be cut short without a trace, one that has to have its size cannot.
 func (r *Recorder) observeLogs(c *checkpoint) error {
 	logs, err := listLogs(r.fs, r.dir)
 	if err != nil {
@@ -111,9 +109,8 @@ func (r *Recorder) ownLog(name string) error {
 	return nil
 }
 
-// sizeLog makes a log at least logBytes long, without taking space on disk. The
-// database reads zeros behind the last record as the end; it is used to them
-// from logs that it uses again.
+// sizeLog makes a log at least logBytes long, without taking space on disk. The database reads zeros behind the last
+// record as the end; it is used to them from logs that it uses again.
 func (r *Recorder) sizeLog(number uint64) error {
 	f, err := r.fs.OpenReadWrite(r.fs.PathJoin(r.dir, logName(number)), vfs.WriteCategoryUnspecified)
 	if err != nil {

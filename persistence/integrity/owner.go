@@ -13,9 +13,8 @@ import (
 	"troupe/persistence/internal/file"
 )
 
-// owner knows by what the running store recognises its own files. A second
-// process that came past the locks rewrites the checkpoint when it opens, with a
-// random text of its own, and replaces the log. The first must end then: what it
+// owner knows by what the running store recognises its own files. A second process that came past the locks rewrites
+// the checkpoint when it opens, with a random text of its own, and replaces the log. The first must end then: what it
 // appends goes to a file that the other has removed.
 type owner struct {
 	nonce string // random, in every checkpoint that this process writes
@@ -27,8 +26,7 @@ type owner struct {
 	checked        time.Time // when everything was still its own
 }
 
-// fileID tells a file from another that took its name. It is zero on a file
-// system that has no such numbers.
+// fileID tells a file from another that took its name. It is zero on a file system that has no such numbers.
 type fileID struct{ device, inode uint64 }
 
 func idOf(info vfs.FileInfo) fileID {

@@ -28,21 +28,17 @@ type RecordOptions struct {
 	LogBytes int64
 	// SpareBytes is the space that the log to be used next keeps when space is scarce.
 	SpareBytes int64
-	// Opened is since when the files are this process's, for what is said when they
-	// are not any more.
+	// Opened is since when the files are this process's, for what is said when they are not any more.
 	Opened time.Time
 
 	Log zerolog.Logger
-	// Fatal ends the process when the files belong to somebody else. It does not
-	// return.
+	// Fatal ends the process when the files belong to somebody else. It does not return.
 	Fatal func(reason string)
 }
 
-// Recorder keeps the durability watermark, and writes the integrity checkpoint:
-// after each flush, compaction and new MANIFEST, before a new log gets its first
-// record, once an interval while commits go on, and at the end. A checkpoint that
-// cannot be written is counted and tried again; the store works on, with an older
-// one.
+// Recorder keeps the durability watermark, and writes the integrity checkpoint: after each flush, compaction and new
+// MANIFEST, before a new log gets its first record, once an interval while commits go on, and at the end. A checkpoint
+// that cannot be written is counted and tried again; the store works on, with an older one.
 //
 // Once an interval, and before it writes, it looks whether the files are still
 // those of this process, and ends the process when they are not.
@@ -54,8 +50,7 @@ type Recorder struct {
 	options RecordOptions
 
 	durable progress // advanced by the caller of Durable, read by any
-	// newestLog is the number of the log that commits beginning now go to, or to a
-	// later one.
+	// newestLog is the number of the log that commits beginning now go to, or to a later one.
 	newestLog      atomic.Uint64
 	scarce         atomic.Bool // there is little space on the disk
 	writes, faults atomic.Uint64
@@ -66,8 +61,7 @@ type Recorder struct {
 	done    chan struct{}
 	running atomic.Bool // between Start and Stop
 
-	// Below: of the goroutine; of the caller of Start, Stop and Close outside its
-	// life.
+	// Below: of the goroutine; of the caller of Start, Stop and Close outside its life.
 
 	// tables lists the tables of the open database; nil before Start and after Stop.
 	tables func() ([]Table, error)
@@ -105,8 +99,7 @@ func (r *Recorder) Start(tables func() ([]Table, error)) error {
 	return nil
 }
 
-// Stop ends what Start began, before the database is closed. Before Start, and the
-// second time, it does nothing.
+// Stop ends what Start began, before the database is closed. Before Start, and the second time, it does nothing.
 func (r *Recorder) Stop() {
 	if !r.running.Load() {
 		return
@@ -163,16 +156,14 @@ func (r *Recorder) locate(w *watermark, logs []logSize) error {
 	return nil
 }
 
-// NewestLog returns the number of a log: a batch that is applied from now on goes to
-// this one or to a later one.
+// NewestLog returns the number of a log: a batch that is applied from now on goes to this one or to a later one.
 func (r *Recorder) NewestLog() uint64 { return r.newestLog.Load() }
 
 // Durable raises the watermark: what ends before sequence number seq is durable, and
 // was written when NewestLog returned log. It is for one goroutine.
 func (r *Recorder) Durable(log, seq uint64) { r.durable.advance(watermark{log: log, seq: seq}) }
 
-// StructureChanged asks for a new checkpoint soon: tables or the MANIFEST are others
-// now. It never waits.
+// StructureChanged asks for a new checkpoint soon: tables or the MANIFEST are others now. It never waits.
 func (r *Recorder) StructureChanged() {
 	select {
 	case r.changed <- struct{}{}:
@@ -235,8 +226,7 @@ func (r *Recorder) loop() {
 	}
 }
 
-// renew looks whether the files are still this process's, and writes a checkpoint
-// when there is something new.
+// renew looks whether the files are still this process's, and writes a checkpoint when there is something new.
 func (r *Recorder) renew(structure, newLog bool) error {
 	foreign, err := r.owner.check(r.fs, r.dir)
 	if foreign != "" {
@@ -253,8 +243,7 @@ func (r *Recorder) renew(structure, newLog bool) error {
 	return r.write(structure)
 }
 
-// write replaces the checkpoint. With structure it looks at the files again; else
-// only the watermark is new.
+// write replaces the checkpoint. With structure it looks at the files again; else only the watermark is new.
 func (r *Recorder) write(structure bool) error {
 	c := r.last
 	c.clean, c.owner = false, r.owner.nonce
@@ -296,8 +285,7 @@ func (r *Recorder) observe(c *checkpoint) error {
 	if err := r.observeLogs(c); err != nil {
 		return err
 	}
-	// The marker that names the MANIFEST, and the logs' entries, may be younger
-	// than the last sync of the directory.
+	// The marker that names the MANIFEST, and the logs' entries, may be younger than the last sync of the directory.
 	if err := file.SyncDir(r.fs, r.dir); err != nil {
 		return err
 	}
@@ -354,8 +342,7 @@ func (r *Recorder) observeManifest(c *checkpoint, path string) error {
 	return nil
 }
 
-// observeTables sums the tables that are new. Without a database the ones known
-// before stay.
+// observeTables sums the tables that are new. Without a database the ones known before stay.
 func (r *Recorder) observeTables(c *checkpoint) error {
 	if r.tables == nil {
 		return nil

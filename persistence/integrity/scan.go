@@ -12,9 +12,8 @@ type logScan struct {
 	clean bool
 	// seq is the sequence number behind the last whole record, 0 without one.
 	seq uint64
-	// hole is the offset of the first bytes that are no chunk of this log, -1
-	// when there are none. A torn write, the preallocated rest of the file and
-	// its earlier life look like that, and so does damage.
+	// hole is the offset of the first bytes that are no chunk of this log, -1 when there are none. A torn write, the
+	// preallocated rest of the file and its earlier life look like that, and so does damage.
 	hole int
 	// synced is the highest sync offset in chunks behind the hole.
 	synced uint64
@@ -22,10 +21,9 @@ type logScan struct {
 	stamp watermark
 }
 
-// scanLog reads log file number. It is stricter than Pebble's own reader; see
-// persistence/DESIGN.md, "What the damage check reads by itself". It goes on behind the first hole, byte by
-// byte, because damage does not respect chunks; what it finds there decides
-// whether the hole is damage, see [checkLogEnd].
+// scanLog reads log file number. It is stricter than Pebble's own reader; see persistence/DESIGN.md, "What the damage
+// check reads by itself". It goes on behind the first hole, byte by byte, because damage does not respect chunks; what
+// it finds there decides whether the hole is damage, see [checkLogEnd].
 func scanLog(file []byte, number uint64) logScan {
 	n := uint32(number)
 	s := logScan{hole: -1}
@@ -112,15 +110,12 @@ func (r *recordHead) endSeq() uint64 {
 type manifestScan struct {
 	// end is the offset behind the last whole record.
 	end int
-	// hole is the offset of the first bytes that are no chunk, -1 when there are
-	// none.
+	// hole is the offset of the first bytes that are no chunk, -1 when there are none.
 	hole int
-	// later is the offset of a record that begins behind the hole, -1 without
-	// one. Each record is synced before the next is written, so there is none
-	// after a torn write.
+	// later is the offset of a record that begins behind the hole, -1 without one. Each record is synced before the
+	// next is written, so there is none after a torn write.
 	later int
-	// minLog is the oldest log whose records are not all in tables: this one and
-	// newer ones are live.
+	// minLog is the oldest log whose records are not all in tables: this one and newer ones are live.
 	minLog uint64
 }
 
@@ -151,9 +146,8 @@ func scanManifest(file []byte, from int) manifestScan {
 	return s
 }
 
-// laterRecord returns the offset of the first chunk at or behind off that begins
-// a record, or -1. NB: not just any chunk: a torn write of one record over two
-// blocks can leave its last chunk without its first.
+// laterRecord returns the offset of the first chunk at or behind off that begins a record, or -1. NB: not just any
+// chunk: a torn write of one record over two blocks can leave its last chunk without its first.
 func laterRecord(file []byte, off int) int {
 	for off+manifestHeaderBytes <= len(file) {
 		c, ok := manifestChunk(file, off)
@@ -169,9 +163,8 @@ func laterRecord(file []byte, off int) int {
 	return -1
 }
 
-// minUnflushedLog reads the log number of a version edit, when it has one. An
-// edit is a row of tags and values; the ones looked at come first. The package of
-// Pebble's that reads version edits is internal.
+// minUnflushedLog reads the log number of a version edit, when it has one. An edit is a row of tags and values; the
+// ones looked at come first. The package of Pebble's that reads version edits is internal.
 func minUnflushedLog(edit []byte) (uint64, bool) {
 	const (
 		tagComparer   = 1

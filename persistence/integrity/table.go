@@ -66,10 +66,9 @@ func sumTable(fsys vfs.FS, dir string, number uint64) (tableSum, error) {
 	return tableSum{number: number, size: info.Size(), tail: crc32.Checksum(tail, castagnoli)}, nil
 }
 
-// CheckTable reads every block of the table, whose file is in dir, and compares its first
-// and last key with what the MANIFEST says: that is how a table in the place of
-// another is found, whose checksums are all right. It returns ErrDamaged, or the
-// file system's own error.
+// CheckTable reads every block of the table, whose file is in dir, and compares its first and last key with what the
+// MANIFEST says: that is how a table in the place of another is found, whose checksums are all right. It returns
+// ErrDamaged, or the file system's own error.
 func CheckTable(t Table, fsys vfs.FS, dir string, o sstable.ReaderOptions) (err error) {
 	defer func() {
 		if r := recover(); r != nil { // a damaged footer can lead anywhere

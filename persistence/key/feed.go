@@ -2,10 +2,9 @@ package key
 
 import "encoding/binary"
 
-// FeedPlace is where a row stands in the feed of a shard: its time in Unix milliseconds, and
-// a number that tells it from others of that time. Places of a shard only grow, also when a
-// clock is set back; one that was given and not committed is never given again, and neither
-// is one after a store was put back to an earlier moment.
+// FeedPlace is where a row stands in the feed of a shard: its time in Unix milliseconds, and a number that tells it
+// from others of that time. Places of a shard only grow, also when a clock is set back; one that was given and not
+// committed is never given again, and neither is one after a store was put back to an earlier moment.
 type FeedPlace uint64
 
 // feedNumberBits is how many bits of a place are the number. More rows in a millisecond
@@ -33,8 +32,7 @@ func FeedFloor(dst []byte, sh Shard) []byte { return Feed(dst, sh, 0) }
 // FeedPrefix appends the prefix of the feed of sh, in the order of the places.
 func FeedPrefix(dst []byte, sh Shard) []byte { return appendHead(dst, sh, feedTable) }
 
-// ParseFeed returns the place of a row of a feed. It is false for other keys, and for the one of
-// how much was removed.
+// ParseFeed returns the place of a row of a feed. It is false for other keys, and for the one of how much was removed.
 func ParseFeed(key []byte) (FeedPlace, bool) {
 	if len(key) != FeedBytes || !isOf(key, feedTable) {
 		return 0, false

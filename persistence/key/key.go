@@ -1,6 +1,5 @@
-// Package key is the layout of a store's keys: which bytes name which row, how ids and shards
-// lie in them, and how a key is taken apart again. No other package builds a key. It knows
-// neither the store nor what the values are.
+// Package key is the layout of a store's keys: which bytes name which row, how ids and shards lie in them, and how a
+// key is taken apart again. No other package builds a key. It knows neither the store nor what the values are.
 package key
 
 import (
@@ -11,22 +10,18 @@ import (
 // ID is the identity of one instance: 128 bits, ordered by its bytes.
 type ID [16]byte
 
-// Shard is one of the key ranges that a store is cut into. Every key begins
-// with its shard, so a shard is one contiguous range that can be copied, moved
-// or counted by itself.
+// Shard is one of the key ranges that a store is cut into. Every key begins with its shard, so a shard is one
+// contiguous range that can be copied, moved or counted by itself.
 type Shard uint16
 
-// Meta is the shard of definitions, settings and credentials. It sorts behind all
-// numbered shards.
+// Meta is the shard of definitions, settings and credentials. It sorts behind all numbered shards.
 const Meta Shard = 0xFFFF
 
-// replicaLog begins the keys of the logs of shards with replicas. They stand outside
-// their shards, so that a copy of a shard does not have them. It sorts behind all numbered
-// shards.
+// replicaLog begins the keys of the logs of shards with replicas. They stand outside their shards, so that a copy of a
+// shard does not have them. It sorts behind all numbered shards.
 const replicaLog Shard = 0xFFFD
 
-// table is the third byte of every key: which kind of row this is. The letters
-// are part of the on-disk format.
+// table is the third byte of every key: which kind of row this is. The letters are part of the on-disk format.
 type table byte
 
 const (
@@ -66,8 +61,7 @@ func Record(dst []byte, sh Shard, workflow string, id ID) []byte {
 	return append(RecordPrefix(dst, sh, workflow), id[:]...)
 }
 
-// RecordPrefix appends the prefix of all records of a workflow in sh; they
-// follow each other in the order of their ids.
+// RecordPrefix appends the prefix of all records of a workflow in sh; they follow each other in the order of their ids.
 func RecordPrefix(dst []byte, sh Shard, workflow string) []byte {
 	return appendText(RecordsPrefix(dst, sh), workflow)
 }
@@ -97,9 +91,8 @@ func MachinePrefix(dst []byte, sh Shard, workflow, node, machine string) []byte 
 	return appendText(NodePrefix(dst, sh, workflow, node), machine)
 }
 
-// NodePrefix appends the prefix of all instances of a workflow that are in
-// node, machine after machine. An instance shows up once for each of its
-// machines that is there.
+// NodePrefix appends the prefix of all instances of a workflow that are in node, machine after machine. An instance
+// shows up once for each of its machines that is there.
 func NodePrefix(dst []byte, sh Shard, workflow, node string) []byte {
 	return appendText(appendText(appendHead(dst, sh, nodeTable), workflow), node)
 }
@@ -122,8 +115,7 @@ func IndexState(dst []byte, sh Shard, index uint32) []byte {
 	return binary.BigEndian.AppendUint32(IndexStatePrefix(dst, sh), index)
 }
 
-// IndexStatePrefix appends the prefix of how far all declared indexes are in sh, in the order
-// of their numbers.
+// IndexStatePrefix appends the prefix of how far all declared indexes are in sh, in the order of their numbers.
 func IndexStatePrefix(dst []byte, sh Shard) []byte { return appendHead(dst, sh, indexStateTable) }
 
 // InstancePrefixes returns the prefixes of all rows that belong to an instance and begin with
@@ -151,9 +143,8 @@ func DraftPrefix(dst []byte, sh Shard, id ID) []byte {
 	return append(appendHead(dst, sh, draftTable), id[:]...)
 }
 
-// List appends the key of instance id in one of a user's lists. list is the
-// caller's letter for the sort of list, when a time in Unix milliseconds, 0 or
-// later.
+// List appends the key of instance id in one of a user's lists. list is the caller's letter for the sort of list, when
+// a time in Unix milliseconds, 0 or later.
 func List(dst []byte, sh Shard, list byte, user string, when int64, id ID) []byte {
 	dst = ListPrefix(dst, sh, list, user)
 	return append(binary.BigEndian.AppendUint64(dst, ^uint64(when)), id[:]...)
@@ -359,8 +350,7 @@ func Count(dst []byte, sh Shard, workflow string, version uint64) []byte {
 	return binary.BigEndian.AppendUint64(CountPrefix(dst, sh, workflow), version)
 }
 
-// CountPrefix appends the prefix of the counters of a workflow in sh, in the
-// order of its versions.
+// CountPrefix appends the prefix of the counters of a workflow in sh, in the order of its versions.
 func CountPrefix(dst []byte, sh Shard, workflow string) []byte {
 	return appendText(appendHead(dst, sh, countTable), workflow)
 }
@@ -370,8 +360,7 @@ func Definition(dst []byte, workflow string, version uint64) []byte {
 	return binary.BigEndian.AppendUint64(DefinitionPrefix(dst, workflow), version)
 }
 
-// DefinitionPrefix appends the prefix of all versions of one definition, in
-// their order.
+// DefinitionPrefix appends the prefix of all versions of one definition, in their order.
 func DefinitionPrefix(dst []byte, workflow string) []byte {
 	return appendText(DefinitionsPrefix(dst), workflow)
 }
@@ -387,8 +376,7 @@ func Setting(dst []byte, name string) []byte {
 // SettingsPrefix appends the prefix of all settings.
 func SettingsPrefix(dst []byte) []byte { return appendHead(dst, Meta, settingTable) }
 
-// Credential appends the key of a credential, in [Meta]. kind is the
-// caller's letter for the sort of credential.
+// Credential appends the key of a credential, in [Meta]. kind is the caller's letter for the sort of credential.
 func Credential(dst []byte, kind byte, id string) []byte {
 	return appendText(CredentialPrefix(dst, kind), id)
 }
@@ -416,9 +404,8 @@ func ShardPrefix(dst []byte, sh Shard) []byte {
 // letter. It is one for Meta too, which [PrefixEnd] has none for.
 func ShardEnd(dst []byte, sh Shard) []byte { return append(ShardPrefix(dst, sh), 0xFF) }
 
-// PrefixEnd returns the first key behind all keys that begin with prefix, in
-// new storage. It is nil, which means no bound, when prefix is empty or made of
-// 0xFF only.
+// PrefixEnd returns the first key behind all keys that begin with prefix, in new storage. It is nil, which means no
+// bound, when prefix is empty or made of 0xFF only.
 func PrefixEnd(prefix []byte) []byte {
 	for i := len(prefix) - 1; i >= 0; i-- {
 		if prefix[i] == 0xFF {

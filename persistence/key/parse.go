@@ -34,8 +34,7 @@ var tableNames = map[table]string{
 	taskTable: "task", taskDraftTable: "taskdraft", workTable: "work", activityTable: "activity", feedTable: "feed",
 }
 
-// Parse takes key apart. It is false for bytes that no builder of this
-// package makes.
+// Parse takes key apart. It is false for bytes that no builder of this package makes.
 func Parse(key []byte) (Parts, bool) {
 	p := parser{rest: key}
 	k := Parts{Shard: Shard(p.uint16())}
@@ -201,8 +200,7 @@ func NodeID(key []byte) (ID, bool) {
 	return id, ok && p.done()
 }
 
-// NodeMachine returns the machine of a node's index key; the slice is a part of
-// key.
+// NodeMachine returns the machine of a node's index key; the slice is a part of key.
 func NodeMachine(key []byte) ([]byte, bool) {
 	p := parser{rest: key}
 	ok := p.head(nodeTable)
@@ -212,8 +210,7 @@ func NodeMachine(key []byte) ([]byte, bool) {
 	return machine, ok && !p.bad
 }
 
-// ParseIndex returns the value and the instance of a declared index's key; the
-// value is a part of key.
+// ParseIndex returns the value and the instance of a declared index's key; the value is a part of key.
 func ParseIndex(key []byte) (value []byte, id ID, ok bool) {
 	p := parser{rest: key}
 	ok = p.head(indexTable)
@@ -223,8 +220,7 @@ func ParseIndex(key []byte) (value []byte, id ID, ok bool) {
 	return value, id, ok && p.done()
 }
 
-// ParseList returns the place and the instance of a list's key: places are in
-// the order of the list, and a part of key.
+// ParseList returns the place and the instance of a list's key: places are in the order of the list, and a part of key.
 func ParseList(key []byte) (place []byte, id ID, ok bool) {
 	p := parser{rest: key}
 	ok = p.head(listTable)
@@ -291,8 +287,7 @@ func ParseActivity(key []byte) (sequence uint64, number uint32, ok bool) {
 	return sequence, number, ok && p.done()
 }
 
-// parser reads a key from the front. After a part that is not there it is
-// bad and every later part is zero.
+// parser reads a key from the front. After a part that is not there it is bad and every later part is zero.
 type parser struct {
 	rest []byte
 	bad  bool

@@ -2,16 +2,14 @@ package key
 
 import "bytes"
 
-// EveryShard stands for all numbered shards in a prefix that is read. No key is
-// written with it.
+// EveryShard stands for all numbered shards in a prefix that is read. No key is written with it.
 const EveryShard Shard = 0xFFFE
 
 // Range is a part of the keys that begin with a prefix. With a prefix that was built
 // for EveryShard it is that part in each numbered shard.
 type Range struct {
 	Prefix []byte
-	// From and To bound what follows the prefix: from From up to but not including To.
-	// Nil: no bound.
+	// From and To bound what follows the prefix: from From up to but not including To. Nil: no bound.
 	From, To []byte
 }
 

@@ -209,8 +209,7 @@ func (g *Group) Stop() {
 	})
 }
 
-// Append takes a change that was made in an epoch, or returns ErrNotLed; then Done is not
-// called.
+// Append takes a change that was made in an epoch, or returns ErrNotLed; then Done is not called.
 func (g *Group) Append(c Change, epoch uint64) error {
 	g.mu.Lock()
 	if epoch == 0 || epoch != g.epoch.Load() {
@@ -251,8 +250,7 @@ func (g *Group) Leader() string {
 	return string(id)
 }
 
-// Applied is the last entry that the state contains. What was acknowledged before is
-// in it on the leader.
+// Applied is the last entry that the state contains. What was acknowledged before is in it on the leader.
 func (g *Group) Applied() uint64 {
 	at, _ := g.state.position()
 	return at.applied

@@ -50,8 +50,7 @@ func (g *Group) followLeadership() {
 	}
 }
 
-// beginEpoch commits the entry of an epoch. Everything that was committed before is applied
-// then.
+// beginEpoch commits the entry of an epoch. Everything that was committed before is applied then.
 func (g *Group) beginEpoch() (epoch uint64, err error) {
 	f := g.raft.Apply([]byte{entryVersion, kindEpoch}, 0)
 	if err := f.Error(); err != nil {

@@ -16,8 +16,7 @@ import (
 // get it and for the state, which applies it.
 const cacheBytesMax = 2 << 20
 
-// entries is the log of a group in the store: raft.LogStore. Raft calls it from several
-// goroutines; one of them writes.
+// entries is the log of a group in the store: raft.LogStore. Raft calls it from several goroutines; one of them writes.
 type entries struct {
 	store  Store
 	prefix []byte
@@ -214,10 +213,9 @@ func (e *entries) truncateLocked(index uint64) {
 	e.mu.configurations = slices.DeleteFunc(e.mu.configurations, func(l *raft.Log) bool { return l.Index >= index })
 }
 
-// DeleteRange implements raft.LogStore. Raft removes what the state contains from the
-// beginning of the log, never all of it, and what another leader has replaced from its end.
-// The latter waits for the entries that come in its place, and goes in one step with
-// them: when those cannot be written, the log still has what Raft believes that it has.
+// DeleteRange implements raft.LogStore. Raft removes what the state contains from the beginning of the log, never all
+// of it, and what another leader has replaced from its end. The latter waits for the entries that come in its place,
+// and goes in one step with them: when those cannot be written, the log still has what Raft believes that it has.
 func (e *entries) DeleteRange(low, high uint64) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -237,8 +235,7 @@ func (e *entries) DeleteRange(low, high uint64) error {
 	return nil
 }
 
-// size is how many bytes the log has, and how many of its last entries make up half
-// of them at most.
+// size is how many bytes the log has, and how many of its last entries make up half of them at most.
 func (e *entries) size() (bytes int64, trailing uint64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -14,9 +14,8 @@ var (
 	// epoch that is over. Nothing was applied.
 	ErrNotLed = errors.New("this node does not lead the shard")
 
-	// ErrLost is the error of a change whose leader lost the leadership before a
-	// majority had confirmed it. It may become part of the shard, or not: whoever made
-	// it drops what it holds, and asks the next leader.
+	// ErrLost is the error of a change whose leader lost the leadership before a majority had confirmed it. It may
+	// become part of the shard, or not: whoever made it drops what it holds, and asks the next leader.
 	ErrLost = errors.New("the leadership of the shard was lost, outcome unknown")
 
 	// ErrDamaged is the error of a group whose rows are not what it wrote: the state is older
@@ -27,8 +26,7 @@ var (
 // Options of a group.
 type Options struct {
 	Shard uint16
-	// Node is the id of this node, which is its address for Raft as well: Streams finds
-	// out where a node is.
+	// Node is the id of this node, which is its address for Raft as well: Streams finds out where a node is.
 	Node  string
 	Store Store
 	// LogPrefix begins the keys of the log, StatePrefix those of rows about the state.
@@ -39,15 +37,13 @@ type Options struct {
 	// Follower may be nil.
 	Follower Follower
 
-	// Tick is the time on which all others hang: a follower that hears nothing for so
-	// long asks for an election, and a leader that reaches no majority for half of it
-	// steps down. Zero: one second; shorter ones lead to elections when the processor is
-	// short.
+	// Tick is the time on which all others hang: a follower that hears nothing for so long asks for an election, and a
+	// leader that reaches no majority for half of it steps down. Zero: one second; shorter ones lead to elections when
+	// the processor is short.
 	Tick time.Duration
-	// LogWriteMax is how long one write of the log, the term or the vote may take before TooSlow
-	// is called; time in which the process does not run counts for little.
-	// Zero: four seconds. Raft has no leader step down whose disk hangs
-	// (hashicorp/raft#503): its heartbeats go on.
+	// LogWriteMax is how long one write of the log, the term or the vote may take before TooSlow is called; time in
+	// which the process does not run counts for little. Zero: four seconds. Raft has no leader step down whose disk
+	// hangs (hashicorp/raft#503): its heartbeats go on.
 	LogWriteMax time.Duration
 	TooSlow     func()
 	// LogBytesMax is how large the log may become before Raft drops the part that
@@ -67,8 +63,7 @@ func (o *Options) ensureDefaults() {
 
 // Streams carries bytes between the replicas of one shard.
 type Streams interface {
-	// Accept returns the next stream that another node has opened, or an error once
-	// the streams are closed.
+	// Accept returns the next stream that another node has opened, or an error once the streams are closed.
 	Accept() (net.Conn, error)
 	// Dial opens a stream to a node.
 	Dial(node string, timeout time.Duration) (net.Conn, error)
@@ -76,8 +71,7 @@ type Streams interface {
 	Close() error
 }
 
-// Observer is told who leads the shard. It must not block, and is called by one
-// goroutine.
+// Observer is told who leads the shard. It must not block, and is called by one goroutine.
 type Observer interface {
 	// Led is called when this node leads the shard and everything that was committed
 	// before is visible here. It may write in this epoch.
@@ -89,8 +83,7 @@ type Observer interface {
 // Follower is told what becomes of the state, on every node alike. Its calls come one after
 // the other and must not block.
 type Follower interface {
-	// Changed is called with the sets of writes of one or more entries, in their order, when
-	// all of them are visible.
+	// Changed is called with the sets of writes of one or more entries, in their order, when all of them are visible.
 	Changed(reprs [][]byte)
 	// Replaced is called when the rows of the shard were replaced by a copy.
 	Replaced()
@@ -123,9 +116,8 @@ const (
 	Lazy Write = iota
 	// Synced changes are durable before Write returns, or it says that this is not known.
 	Synced
-	// Vital changes are Synced, but taken even while the store takes nothing new, and Write
-	// returns when they are known to be durable, however long that takes: Raft cannot go on
-	// without its term and its vote.
+	// Vital changes are Synced, but taken even while the store takes nothing new, and Write returns when they are known
+	// to be durable, however long that takes: Raft cannot go on without its term and its vote.
 	Vital
 )
 

@@ -34,8 +34,7 @@ func (g *Group) proposeLoop() {
 	}
 }
 
-// take returns the next changes and the data of their entry, which is nil when they
-// write nothing.
+// take returns the next changes and the data of their entry, which is nil when they write nothing.
 func (g *Group) take() (p proposal, data []byte) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -120,8 +119,7 @@ func (g *Group) outcome(p proposal) error {
 	case err == nil:
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		// NB: it may lead again, after another node; and a change before this one may
-		// have been lost.
+		// NB: it may lead again, after another node; and a change before this one may have been lost.
 		if g.mu.epoch != p.epoch || g.raft.CurrentTerm() != p.term {
 			return ErrNotLed
 		}

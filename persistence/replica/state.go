@@ -11,9 +11,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// The data of an entry: version (1 byte), kind (1), and for writes epoch (8), revision (8)
-// and then sets of writes, each behind its length (uvarint). Every version that was ever
-// written is read: a log may be older than the program.
+// The data of an entry: version (1 byte), kind (1), and for writes epoch (8), revision (8) and then sets of writes,
+// each behind its length (uvarint). Every version that was ever written is read: a log may be older than the program.
 const (
 	entryVersion = 1
 
@@ -29,8 +28,7 @@ func appendWritesHead(dst []byte, epoch, revision uint64) []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(dst, epoch), revision)
 }
 
-// position says how far the state of a shard is. It stands in the shard and changes with
-// it.
+// position says how far the state of a shard is. It stands in the shard and changes with it.
 type position struct {
 	applied  uint64 // the last entry that was applied, or passed over
 	epoch    uint64 // the index of the entry that began it

@@ -53,10 +53,9 @@ type agreement struct {
 	at   uint64 // on the transport's clock, when the message was sent
 }
 
-// AppendEntries implements raft.Transport. It notes who agrees to be led. Entries for a node that
-// does not answer wait until it does: Raft would pause for up to ten seconds after an error, and
-// a node that is back would have no part in any majority until then. One that answers and does not
-// take them, as with a full disk, is asked once in a Tick.
+// AppendEntries implements raft.Transport. It notes who agrees to be led. Entries for a node that does not answer wait
+// until it does: Raft would pause for up to ten seconds after an error, and a node that is back would have no part in
+// any majority until then. One that answers and does not take them, as with a full disk, is asked once in a Tick.
 func (t *transport) AppendEntries(id raft.ServerID, to raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
 	for pause := time.Duration(0); ; pause = t.tick {
 		begun := time.Now()
@@ -257,11 +256,10 @@ func (t *transport) refusal(command any) error {
 // boundCommit has nothing taken for committed but what this node is known to have as the leader has it:
 // the entries of a message, and those before them.
 //
-// NB: Raft itself takes whatever this node has up to the leader's commit index. Behind what a message
-// speaks of that can be entries of an earlier leader, which another has replaced and a majority
-// has confirmed: they would be applied here, and the right ones passed over. It happens when a
-// new leader's first message to a node, which has no entries, is made late. The rule is
-// that of Raft's paper (figure 2, "index of last new entry").
+// NB: Raft itself takes whatever this node has up to the leader's commit index. Behind what a message speaks of that
+// can be entries of an earlier leader, which another has replaced and a majority has confirmed: they would be applied
+// here, and the right ones passed over. It happens when a new leader's first message to a node, which has no entries,
+// is made late. The rule is that of Raft's paper (figure 2, "index of last new entry").
 func boundCommit(command any) {
 	if c, is := command.(*raft.AppendEntriesRequest); is {
 		c.LeaderCommitIndex = min(c.LeaderCommitIndex, c.PrevLogEntry+uint64(len(c.Entries)))

@@ -67,7 +67,7 @@ var persistenceArrows = map[string][]string{
 	"replica":             {},
 	".":                   {"integrity", "replica", "key", "internal/commit", "internal/disk", "internal/engine", "internal/file"},
 	"replica/replicatest": {".", "key", "replica"},
-	"storetest":           {".", "key"},
+	"storetest":           {".", "key", "replica/replicatest"},
 }
 
 var actorsArrows = map[string][]string{

@@ -120,8 +120,7 @@ func (n *Node) Open() (err error) {
 	return err
 }
 
-// Recover makes the node, whose store is closed, the only one of a new cluster. The caller
-// calls Open.
+// Recover makes the node, whose store is closed, the only one of a new cluster. The caller calls Open.
 func (n *Node) Recover() error {
 	_, err := persistence.Recover("store", n.options(), n.Name)
 	return err
