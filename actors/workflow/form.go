@@ -5,6 +5,7 @@ import (
 
 	"troupe/actors/failure"
 	"troupe/actors/form"
+	"troupe/actors/identity"
 	"troupe/actors/instance"
 	"troupe/actors/message"
 	"troupe/statemachine"
@@ -78,4 +79,15 @@ func (r *Router) FormPage(ctx context.Context, req *form.PageRequest) (*form.Pag
 // Forms calls yield with a user's forms of one kind and category, as form.List says.
 func (r *Router) Forms(ctx context.Context, req *form.ListRequest, yield func(form.Listed) error) error {
 	return form.List(ctx, r.queries, req, yield)
+}
+
+// DeleteForm deletes the form of an instance with the instance, for its creator and while it was never submitted:
+// failure.ErrNotFound for everybody else, failure.ErrNotAllowed afterwards, failure.ErrInUse when the instance
+// has a parent or children. The other errors are those of Send. It returns when that is durable.
+func (r *Router) DeleteForm(_ context.Context, caller *identity.Principal, workflowID, instanceID string) error {
+	err := r.accepting()
+	if err == nil {
+		_, err = r.ask(workflowID, instanceID, instance.DeleteForm(caller))
+	}
+	return failure.In("delete form", workflowID+"/"+instanceID, err)
 }

@@ -3,6 +3,7 @@ package workflow
 import (
 	"context"
 
+	"troupe/actors/catalog"
 	"troupe/actors/child"
 	"troupe/actors/failure"
 	"troupe/actors/identity"
@@ -92,4 +93,53 @@ func (r *Router) Incidents(ctx context.Context, req *pending.IncidentList) (*pen
 // Timers lists timers, as pending.Lists says.
 func (r *Router) Timers(ctx context.Context, req *pending.TimerList) (*pending.TimerPage, error) {
 	return r.waiting.Timers(ctx, req)
+}
+
+// EnterIndex implements catalog.Instances.
+func (r *Router) EnterIndex(workflowID string, id key.ID, ix *catalog.Index) (wait func() error, err error) {
+	return r.have(workflowID, id, instance.EnterIndex{Index: ix})
+}
+
+// have has an instance write something that nobody waits for. One that it wakes goes back to sleep as soon as that is durable, when wait
+// returns.
+func (r *Router) have(workflowID string, id key.ID, write instance.Request) (wait func() error, err error) {
+	at, err := r.shards.At(id)
+	if err != nil {
+		return nil, err
+	}
+	c, a, woken, err := r.shards.Awaken(at, workflowID, write)
+	if err != nil {
+		return nil, err
+	}
+	return func() error {
+		_, err := r.shards.Wait(c)
+		if woken {
+			a.Passivate()
+		}
+		return err
+	}, nil
+}
+
+// Migrate carries out a plan for one instance, in one commit. It is false when the instance has ended or does not have the
+// version Plan.From, and failure.ErrNotAllowed says why it cannot be migrated. The other errors are those of Send.
+func (r *Router) Migrate(workflowID, instanceID string, m *message.Migration) (bool, error) {
+	if err := r.accepting(); err != nil {
+		return false, err
+	}
+	pin, err := r.o.Catalog.PinVersion(workflowID, m.Plan.To())
+	if err != nil {
+		return false, err
+	}
+	had := false
+	var c *instance.Call
+	at, err := r.shards.Find(instanceID)
+	if err == nil {
+		c, err = r.post(at, workflowID, instance.Migrate{Migration: m, Had: &had, Done: pin.Release}, nil)
+	}
+	if err != nil {
+		pin.Release()
+		return false, err
+	}
+	_, err = r.shards.Wait(c)
+	return err == nil && had, err // NB: without an answer the actor may be writing had
 }

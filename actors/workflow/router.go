@@ -1,3 +1,18 @@
+// Package workflow is the way to workflow instances: one Router says who may ask what before an instance is asked, finds
+// the node and the shard, and starts and ends the services beside the instances.
+//
+//	request ─► Router ─► shard ─► instance actor ─► statemachine.Step
+//	              ▲                     │ one batch: record, history entry, indexes, tasks, timers, deliveries, idempotency key
+//	              │                     ▼
+//	              │               persistence.Append ──► applier ──► fsync, shared by many
+//	              └──── reply, when the batch is durable ◄──┘
+//
+// Whoever sends to an idle instance runs it; what comes meanwhile gets a goroutine. A step ends with Append, which never waits. A reply
+// leaves when everything that it shows is durable, also that of a read after an event whose commit is still on its way. A request that
+// is refused left nothing behind; when the outcome is not known in time, the answer is failure.ErrOutcomeUnknown, and repeating the
+// request with the same key is safe. Requests are admitted before the mailbox, by a limit for each instance and one for all.
+//
+// Start, then any number of concurrent calls, then Stop, which waits for everything accepted. The store is closed after that.
 package workflow
 
 import (
@@ -19,6 +34,7 @@ import (
 	"troupe/actors/internal/retry"
 	"troupe/actors/invoke"
 	"troupe/actors/message"
+	"troupe/actors/outbox"
 	"troupe/actors/pace"
 	"troupe/actors/pending"
 	"troupe/actors/query"
@@ -26,6 +42,7 @@ import (
 	"troupe/actors/schedule"
 	"troupe/actors/shard"
 	"troupe/actors/task"
+	"troupe/actors/timer"
 	"troupe/actors/watch"
 	"troupe/statemachine"
 )
@@ -325,4 +342,64 @@ func (r *Router) post(at shard.Place, workflowID string, m instance.Request, to 
 		return nil, err
 	}
 	return r.shards.Post(at, workflowID, m, to)
+}
+
+// Metrics is a snapshot of the router's counters.
+type Metrics struct {
+	// Awake, AwakeBytes (about) and InFlight are what there is now.
+	Awake, AwakeBytes, InFlight int64
+	// The rest is counted since the start: Refused by limits of capacity, OverQuota
+	// by Options.Quotas.
+	Woken, Slept, Refused, OverQuota, Panics, Damaged, Events, Creates, Incidents int64
+	// Restarts are those of instances that panicked, Rests how often one was not woken for a while behind too many, and DeadLetters
+	// messages to actors that had ended.
+	Restarts, Rests, DeadLetters int64
+	// Recovered is how often a goroutine of the process panicked and went on (package guard).
+	Recovered int64
+	// Timers and Outbox are those of what happens by itself.
+	Timers timer.Metrics
+	Outbox outbox.Metrics
+}
+
+// Metrics returns the counters as they are now.
+func (r *Router) Metrics() Metrics {
+	queries := r.queries.Metrics()
+	counts, shards, system := &r.env.Counts, r.shards.Metrics(), r.o.System.Metrics()
+	m := Metrics{
+		Awake: shards.Awake, AwakeBytes: shards.AwakeBytes, InFlight: shards.InFlight,
+		Woken: shards.Woken, Slept: counts.Slept.Load(), Refused: shards.Refused + queries.Refused, OverQuota: counts.OverQuota.Load(),
+		Panics: counts.Panics.Load(), Damaged: counts.Damaged.Load() + queries.Damaged,
+		Events: counts.Events.Load(), Creates: counts.Creates.Load(), Incidents: counts.Incidents.Load(),
+		Restarts: shards.Restarts, Rests: shards.Rests, DeadLetters: system.DeadLetters,
+		Recovered: guard.Panics(), Timers: r.env.Timers.Metrics(),
+	}
+	if r.env.Outbox != nil {
+		m.Outbox = r.env.Outbox.Metrics()
+	}
+	return m
+}
+
+// InFlightMax is Options.InFlightMax.
+func (r *Router) InFlightMax() int { return r.o.InFlightMax }
+
+// Backlog is how many bytes wait for the store.
+func (r *Router) Backlog() int64 { return r.o.Store.Backlog() }
+
+// Posted is a request on its way to its instance.
+type Posted struct {
+	call   *instance.Call // nil: the answer comes in any case
+	router *Router
+	round  int64 // of the sweep, when it was posted
+}
+
+func (r *Router) posted(c *instance.Call) Posted { return Posted{c, r, r.shards.Round()} }
+
+// GiveUp says what a request has come to that was not answered in time: failure.ErrBusy
+// when it will never be applied, else failure.ErrOutcomeUnknown, and then an answer may still
+// come; nil while there is time.
+func (p Posted) GiveUp() error {
+	if p.call == nil || p.router.shards.Round()-p.round <= int64(p.router.o.ReplyWaitMax/shard.SweepEvery) {
+		return nil
+	}
+	return p.call.GiveUp()
 }
