@@ -12,7 +12,7 @@ var pebbleInside = []string{"pebbleDB", "pebbleView", "CheckOptions", "check"}
 
 func TestPebbleStaysInside(t *testing.T) { holds(t, checkPebbleStaysInside) }
 
-// checkPebbleStaysInside: persistence/pebble.go says what it costs when a type of
+// checkPebbleStaysInside: persistence/internal/engine/pebble.go says what it costs when a type of
 // Pebble's is in the fields or the methods of a type that other packages use.
 func checkPebbleStaysInside(t *testing.T, tree fs.FS) (faults []string) {
 	for _, s := range sources(t, tree) {
