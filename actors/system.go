@@ -17,8 +17,8 @@ import (
 	"troupe/actors/internal/mailbox"
 )
 
-// System is the protoactor system that all actors of one process share. Its root is the actor "service", whose
-// children Spawn starts.
+// System is the protoactor system that all actors of one process share. Its root is the actor "service", whose children
+// Spawn starts.
 type System struct {
 	actors   *actor.ActorSystem
 	log      zerolog.Logger
@@ -32,7 +32,6 @@ type System struct {
 	deadLetters, restarts atomic.Int64
 }
 
-// branch is a child of service.
 type branch struct {
 	kind, name string
 	mailbox    *mailbox.Mailbox
@@ -40,15 +39,14 @@ type branch struct {
 	restarts   atomic.Int64
 }
 
-// NewSystem starts an actor system that logs to log. protoactor's own metrics
-// stay off: they register on global state.
+// NewSystem starts an actor system that logs to log. protoactor's own metrics stay off: they register on global state.
 func NewSystem(log zerolog.Logger) *System {
 	logger := slog.New(zerolog.NewSlogHandler(log.Level(max(log.GetLevel(), zerolog.WarnLevel))))
 	s := &System{log: log, branches: map[string]*branch{}, actors: actor.NewActorSystem(
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }),
 		actor.WithDeadLetterRequestLogging(false),
-		// NB: a goroutine waits that long after a message to an actor that has
-		// ended, which is what the last word to a worker can be.
+		// NB: a goroutine waits that long after a message to an actor that has ended, which is what the last word to a
+		// worker can be.
 		actor.WithDeadLetterThrottleInterval(time.Millisecond),
 	)}
 	s.actors.EventStream.Subscribe(s.noteDeadLetter)
@@ -60,14 +58,14 @@ func NewSystem(log zerolog.Logger) *System {
 // Root returns the context that sends to actors.
 func (s *System) Root() *actor.RootContext { return s.actors.Root }
 
-// Props returns the properties of actors that take little memory; who sends to an idle one runs it meanwhile. They may be shared: receive
-// gets the messages of all, and what belongs to one actor comes with the message.
+// Props returns the properties of actors that take little memory; who sends to an idle one runs it meanwhile. They may
+// be shared: receive gets the messages of all, and what belongs to one actor comes with the message.
 func Props(receive actor.ReceiveFunc) *actor.Props {
 	return actor.PropsFromFunc(receive, actor.WithMailbox(func() actor.Mailbox { return new(mailbox.Mailbox) }))
 }
 
-// Supervise decides what becomes of a child that has panicked. It must have children restart, resume or stop it: its mailbox stands
-// still until then. It is called between two messages of the parent.
+// Supervise decides what becomes of a child that has panicked. It must have children restart, resume or stop it: its
+// mailbox stands still until then. It is called between two messages of the parent.
 type Supervise func(children actor.Supervisor, who *actor.PID, failed *actor.RestartStatistics, reason, message any)
 
 // HandleFailure implements actor.SupervisorStrategy. NB: protoactor's own stops an actor without a word after so many restarts.
@@ -75,7 +73,6 @@ func (f Supervise) HandleFailure(_ *actor.ActorSystem, children actor.Supervisor
 	f(children, who, failed, reason, message)
 }
 
-// spawn is the message that asks service for a child.
 type spawn struct {
 	*branch
 	props *actor.Props
@@ -91,7 +88,6 @@ func (s *System) Spawn(kind, name string, receive actor.ReceiveFunc, supervise S
 	return <-m.done
 }
 
-// receive is the actor service.
 func (s *System) receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case spawn:
@@ -122,7 +118,6 @@ func (s *System) resume(children actor.Supervisor, who *actor.PID, _ *actor.Rest
 	children.ResumeChildren(who)
 }
 
-// noteDeadLetter counts and logs what was sent to an actor that has ended.
 func (s *System) noteDeadLetter(event any) {
 	letter, ok := event.(*actor.DeadLetterEvent)
 	if !ok {
@@ -185,8 +180,8 @@ func (s *System) Tree() Branch {
 	return root
 }
 
-// Stop ends the system, at once. protoactor only marks itself as stopped; whoever
-// spawned actors stops them before. It can be called again, and has no error.
+// Stop ends the system, at once. protoactor only marks itself as stopped; whoever spawned actors stops them before. It
+// can be called again, and has no error.
 func (s *System) Stop(context.Context) error {
 	s.stopOnce.Do(s.actors.Shutdown)
 	return nil

@@ -14,16 +14,16 @@ import (
 	"troupe/statemachine"
 )
 
-// Lead is one epoch of a shard: the time in which this node leads it without a break. Its instances live
-// no longer. Package shard has the actor that starts and ends them.
+// Lead is one epoch of a shard: the time in which this node leads it without a break. Its instances live no longer.
+// Package shard has the actor that starts and ends them.
 type Lead struct {
 	*Env
 	Shard key.Shard
 	Epoch uint64
 	// Round counts the sweeps of the node.
 	Round *atomic.Int64
-	// Resized is called when what instances take has changed, and End when somebody has seen that the epoch
-	// is over. Both must not block.
+	// Resized is called when what instances take has changed, and End when somebody has seen that the epoch is over.
+	// Both must not block.
 	Resized, End func()
 }
 
@@ -37,11 +37,11 @@ type Activation struct {
 	// PID is written once, before others find the activation.
 	PID *actor.PID
 
-	// pending counts the calls that were admitted and not answered, and those whose outcome
-	// is not known yet. closed is added to it, once, by whoever ends the activation.
+	// pending counts the calls that were admitted and not answered, and those whose outcome is not known yet. closed is
+	// added to it, once, by whoever ends the activation.
 	pending atomic.Int32
-	// uncommitted counts what was handed to the journal and is not durable yet: writes, and
-	// answers that wait for them. A reply that shows the state has to wait for it.
+	// uncommitted counts what was handed to the journal and is not durable yet: writes, and answers that wait for them.
+	// A reply that shows the state has to wait for it.
 	uncommitted atomic.Int32
 	// lastUsed is the sweep's round in which it was used last.
 	lastUsed atomic.Int64
@@ -57,8 +57,8 @@ const closed = math.MinInt32 / 2
 // ErrAsleep: the activation takes no more calls. It never leaves package shard.
 var ErrAsleep = errors.New("instance is asleep")
 
-// New returns an instance that is about to be started. of is the definition of one that is created, and stored the record of
-// another; nil: it is not known.
+// New returns an instance that is about to be started. of is the definition of one that is created, and stored the
+// record of another; nil: it is not known.
 func New(lead *Lead, workflowID string, id key.ID, of *statemachine.Definition, stored []byte) *Activation {
 	if d, err := lead.Catalog.Newest(workflowID); err == nil && string(d.ID) == workflowID {
 		workflowID = string(d.ID) // NB: one text for all; that of a request keeps the request
@@ -97,7 +97,6 @@ func (a *Activation) Acquire() error {
 // Calls is how many calls are not answered.
 func (a *Activation) Calls() int { return max(int(a.pending.Load()), 0) }
 
-// release is the end of a call that Acquire admitted.
 func (a *Activation) release() {
 	a.lead.Counts.InFlight.Add(-1)
 	a.Free()
@@ -148,11 +147,9 @@ func (a *Activation) end() {
 }
 
 const (
-	// InstanceBytes is about what an awake instance takes without its data
-	// (BenchmarkAwake of package bench).
+	// InstanceBytes is about what an awake instance takes without its data (BenchmarkAwake of package bench).
 	InstanceBytes = 5 << 8
-	// sizeStepBytes is how much the size of an instance changes before it is
-	// counted anew.
+	// sizeStepBytes is how much the size of an instance changes before it is counted anew.
 	sizeStepBytes = 1 << 10
 	// gone is the size of an instance that is counted no more.
 	gone = -1
@@ -176,7 +173,6 @@ func (a *Activation) count(size int64) {
 	}
 }
 
-// uncount is the end of count.
 func (a *Activation) uncount() {
 	if before := a.size.Swap(gone); before != gone {
 		a.lead.Counts.Bytes.Add(-before)

@@ -15,29 +15,26 @@ import (
 
 // Request is a request to an instance.
 type Request interface {
-	// run carries it out Inside receive. It answers c, hands it to the journal, or
-	// returns why nothing was done.
+	// run carries it out Inside receive. It answers c, hands it to the journal, or returns why nothing was done.
 	run(i *Actor, c *Call) error
 }
 
-// Call is one request on its way through an instance's mailbox, and the place
-// for its answer.
+// Call is one request on its way through an instance's mailbox, and the place for its answer.
 //
-// It is answered once: by the actor when it is refused or needs no commit, by the journal
-// when the commit is durable; not at all when its caller has abandoned it. end releases
-// the activation in each case.
+// It is answered once: by the actor when it is refused or needs no commit, by the journal when the commit is durable;
+// not at all when its caller has abandoned it. end releases the activation in each case.
 type Call struct {
 	request    Request
 	activation *Activation
-	// prepared is the answer that leaves when the commit is durable. Written
-	// by the actor before it hands the call to the journal.
+	// prepared is the answer that leaves when the commit is durable. Written by the actor before it hands the call to
+	// the journal.
 	prepared *message.Reply
 	// refusal is the error that leaves instead. Written like prepared.
 	refusal error
 	// news is for others than the caller; nil: none. Written like prepared.
 	news *news
-	// replies has room for one, so that an answer never waits for a caller who
-	// gave up. It is nil with a recipient, who gets the answer instead.
+	// replies has room for one, so that an answer never waits for a caller who gave up. It is nil with a recipient, who
+	// gets the answer instead.
 	replies   chan Answer
 	recipient message.Recipient
 	is        traits
@@ -61,7 +58,6 @@ type news struct {
 	tasks *task.Change
 }
 
-// withNews returns the news of the call, to be added to.
 func (c *Call) withNews() *news {
 	if c.news == nil {
 		c.news = &news{}
@@ -69,9 +65,8 @@ func (c *Call) withNews() *news {
 	return c.news
 }
 
-// A call starts as waiting; the actor makes it running, or the caller, who
-// cannot wait any longer, makes it abandoned. Only one of them succeeds, so a
-// caller who gave up knows whether anything can still happen.
+// A call starts as waiting; the actor makes it running, or the caller, who cannot wait any longer, makes it abandoned.
+// Only one of them succeeds, so a caller who gave up knows whether anything can still happen.
 const (
 	waiting int32 = iota
 	running
@@ -104,19 +99,18 @@ func (c *Call) Answer() <-chan Answer { return c.replies }
 type traits struct {
 	// done is called when it is known what has become of the request; nil: nobody waits for that.
 	done func()
-	// creates: there is no instance unless it succeeds. deletes: there is none when it does. reads: it changes nothing, so no
-	// outcome is unknown.
+	// creates: there is no instance unless it succeeds. deletes: there is none when it does. reads: it changes nothing,
+	// so no outcome is unknown.
 	creates, deletes, reads bool
 }
 
-// special is a request that has some.
 type special interface{ traits() traits }
 
 // begin is the actor's side: false when the caller has gone.
 func (c *Call) begin() bool { return c.taken.CompareAndSwap(waiting, running) }
 
-// answer ends the call. What the call holds is free before the caller knows, so
-// that nobody meets a call of their own that was answered already.
+// answer ends the call. What the call holds is free before the caller knows, so that nobody meets a call of their own
+// that was answered already.
 func (c *Call) answer(r *message.Reply, err error) {
 	c.end()
 	if c.is.creates && err != nil || c.is.deletes && err == nil {
@@ -137,7 +131,6 @@ func (c *Call) notApplied(err error) {
 	}
 }
 
-// end gives back what the call holds.
 func (c *Call) end() {
 	if c.is.done != nil {
 		c.is.done()
@@ -145,8 +138,8 @@ func (c *Call) end() {
 	c.activation.release()
 }
 
-// Applied implements persistence.VisibleWaiter: a Publish, which waits for commits that
-// are under way, sees what this one wrote.
+// Applied implements persistence.VisibleWaiter: a Publish, which waits for commits that are under way, sees what this
+// one wrote.
 func (c *Call) Applied() {
 	c.endCommit()
 	if c.news != nil {
@@ -154,7 +147,6 @@ func (c *Call) Applied() {
 	}
 }
 
-// publish tells those who watch.
 func (n *news) publish(err error) {
 	for _, f := range n.feeds {
 		switch {
@@ -174,13 +166,11 @@ func (c *Call) endCommit() {
 	}
 }
 
-// Committed implements persistence.Waiter: the journal says whether what the
-// prepared reply shows is durable.
+// Committed implements persistence.Waiter: the journal says whether what the prepared reply shows is durable.
 func (c *Call) Committed(err error) {
 	if errors.Is(err, persistence.ErrOutcomeUnknown) {
-		// NB: the instance stays uncommitted and awake: its state must not be shown
-		// as durable before it is, and the store may not have it.
-		// Nor may a create be tried again, or its definition go, before it is visible.
+		// NB: the instance stays uncommitted and awake: its state must not be shown as durable before it is, and the
+		// store may not have it. Nor may a create be tried again, or its definition go, before it is visible.
 		c.activation.pending.Add(1)
 		c.activation.barrier(unsettled{c.activation, c.is.done})
 		c.is.done = nil
@@ -217,8 +207,7 @@ type unsettled struct {
 	done       func() // of a create
 }
 
-// Committed implements persistence.Waiter. Any other error means that the store is
-// closed: nothing is shown any more.
+// Committed implements persistence.Waiter. Any other error means that the store is closed: nothing is shown any more.
 func (u unsettled) Committed(err error) {
 	if errors.Is(err, persistence.ErrOutcomeUnknown) {
 		u.activation.barrier(u)

@@ -43,8 +43,8 @@ type change struct {
 	drafts [][]byte
 }
 
-// commit takes the change over and hands it to the journal with the reply that leaves when it is durable. Everything is one
-// batch: all of it or nothing survives a crash.
+// commit takes the change over and hands it to the journal with the reply that leaves when it is durable. Everything is
+// one batch: all of it or nothing survives a crash.
 func (i *Actor) commit(c *Call, ch *change, withHistory bool) (err error) {
 	var before history.Joined // that the new entry follows
 	if withHistory {
@@ -116,21 +116,19 @@ func (i *Actor) commit(c *Call, ch *change, withHistory bool) (err error) {
 	}
 	i.loaded = true
 	if !i.handOver(w, c, reply) {
-		// Nothing was written: the next call reads what there is. The waiter
-		// answers this one.
+		// Nothing was written: the next call reads what there is. The waiter answers this one.
 		i.loaded = false
 	}
 	return nil
 }
 
-// countVersion changes how many instances have the version of this one.
 func (i *Actor) countVersion(w *persistence.Batch, by int64) {
 	i.scratch = key.Count(i.scratch[:0], i.shard, i.workflowID, i.of.Version)
 	w.Add(i.scratch, by)
 }
 
-// putEntry writes one history entry, has it told to those who watch when it is
-// durable, and returns the history with it: before is the one without.
+// putEntry writes one history entry, has it told to those who watch when it is durable, and returns the history with
+// it: before is the one without.
 func (i *Actor) putEntry(w *persistence.Batch, c *Call, ch *change, before history.Joined) history.Joined {
 	e := &ch.entry
 	value := e.AppendJSON(make([]byte, history.HeadBytes, 256))
@@ -152,7 +150,6 @@ func (i *Actor) putEntry(w *persistence.Batch, c *Call, ch *change, before histo
 	return i.extendHistory(before, shown)
 }
 
-// putIndexes writes what a step changes in the declared indexes.
 func (i *Actor) putIndexes(w *persistence.Batch, indexes []*catalog.Index, created bool, before *statemachine.Instance) {
 	switch {
 	case created:
@@ -172,8 +169,7 @@ func (i *Actor) putRecord(w *persistence.Batch) {
 	i.scratch = both
 }
 
-// putNodes writes the node index: rows of positions that were left go, rows of
-// new ones come.
+// putNodes writes the node index: rows of positions that were left go, rows of new ones come.
 func (i *Actor) putNodes(w *persistence.Batch, before []statemachine.Position) {
 	after := i.of.Positions(&i.state)
 	for _, p := range before {
@@ -194,8 +190,8 @@ func (i *Actor) nodeKey(p statemachine.Position) []byte {
 	return key.Node(i.scratch[:0], i.shard, i.workflowID, string(p.Node), string(p.Machine), i.id)
 }
 
-// putReply remembers the answer under the request's idempotency key. A create's
-// row stands outside the instance, because a retry does not know its id.
+// putReply remembers the answer under the request's idempotency key. A create's row stands outside the instance,
+// because a retry does not know its id.
 func (i *Actor) putReply(w *persistence.Batch, ch *change, reply *message.Reply) {
 	scope := i.id
 	if ch.created {
@@ -215,7 +211,6 @@ func (i *Actor) putReply(w *persistence.Batch, ch *change, reply *message.Reply)
 	w.Set(key, row.Append(nil))
 }
 
-// log writes what log actions said.
 func (i *Actor) log(lines []string) {
 	for _, line := range lines {
 		i.env.Log.Info().Str("workflow", i.workflowID).Str("instance", i.name).Msg(line)

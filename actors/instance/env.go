@@ -27,8 +27,7 @@ import (
 	"troupe/statemachine/filter"
 )
 
-// Env is what the instances of a node need of it. It is set before the first actor starts,
-// and not changed.
+// Env is what the instances of a node need of it. It is set before the first actor starts, and not changed.
 type Env struct {
 	Limits
 
@@ -66,8 +65,8 @@ type Limits struct {
 
 // Counts are those of all instances of a node.
 type Counts struct {
-	// InFlight are the calls that were admitted and not answered, and Bytes is about what awake
-	// instances take beyond InstanceBytes of each.
+	// InFlight are the calls that were admitted and not answered, and Bytes is about what awake instances take beyond
+	// InstanceBytes of each.
 	InFlight, Bytes atomic.Int64
 	// The rest is counted since the start.
 	Slept, Panics, Damaged, Events, Creates, OverQuota, Incidents atomic.Int64
@@ -102,8 +101,8 @@ func (e *Env) ForgetBefore() int64 {
 	return e.Clock().Add(-e.KeysKeptFor).UnixMilli()
 }
 
-// storedDocument returns what indexes see of an instance in the store; nil when it was deleted,
-// and when it cannot be read: a query that meets it says so, and the others must go on.
+// storedDocument returns what indexes see of an instance in the store; nil when it was deleted, and when it cannot be
+// read: a query that meets it says so, and the others must go on.
 func (e *Env) storedDocument(sh key.Shard, workflow string, id key.ID) (*filter.Document, error) {
 	stored, err := e.Store.Load(key.Record(nil, sh, workflow, id))
 	var record statemachine.Record

@@ -13,8 +13,8 @@ import (
 	"troupe/statemachine/data"
 )
 
-// Create is the request of Create. Its actor is new and nobody else has its
-// id. done is called when it is known what became of it.
+// Create is the request of Create. Its actor is new and nobody else has its id. done is called when it is known what
+// became of it.
 type Create struct {
 	*message.Create
 	Done func()
@@ -144,7 +144,6 @@ func (i *Actor) undone(err error, event, user string) error {
 	return i.env.Incidents.Undone(f, &incident.Row{Workflow: i.workflowID, Version: i.of.Version, Instance: i.name, Event: event, User: user, Last: i.env.Clock()})
 }
 
-// submission is what an event submits.
 type submission interface {
 	// mayRepeat asks who repeats one that has its answer.
 	mayRepeat(access) error

@@ -31,20 +31,18 @@ func (a *access) formView(req *form.Request) (*form.View, error) {
 	}, nil
 }
 
-// draftPlace is where a draft is kept.
 type draftPlace struct {
 	key []byte
 	// after is a time in Unix milliseconds: older drafts do not count any more.
 	after int64
 }
 
-// formDraft is the place of a user's draft for the instance as a form. One from before the form left its start does not count:
-// what was submitted since is newer.
+// formDraft is the place of a user's draft for the instance as a form. One from before the form left its start does not
+// count: what was submitted since is newer.
 func (i *Actor) formDraft(user identity.UserID) draftPlace {
 	return draftPlace{key.Draft(nil, i.shard, i.id, string(user)), i.form.LeftAt}
 }
 
-// loadDraft returns a draft, nil without one.
 func (i *Actor) loadDraft(at draftPlace) (*form.Draft, error) {
 	store, err := i.rows()
 	if err != nil {
@@ -63,7 +61,6 @@ func (req SubmitForm) run(i *Actor, c *Call) error {
 	return i.take(c, event, submittedForm{&req.Request})
 }
 
-// submittedForm is a form.
 type submittedForm struct{ *form.Request }
 
 func (f submittedForm) mayRepeat(a access) error { return a.mayWrite(f.Privilege) }
@@ -108,8 +105,8 @@ func (i *Actor) keepDraft(c *Call, at draftPlace, req *message.Draft) error {
 	if req.Data == nil {
 		w.Delete(at.key)
 	} else {
-		// NB: the clock keeps revisions apart that have a submission in between, and
-		// a draft from being older than the move that it follows.
+		// NB: the clock keeps revisions apart that have a submission in between, and a draft from being older than the
+		// move that it follows.
 		i.revision = max(before.Revision+1, i.revision+1, uint64(now))
 		req.Saved = form.Draft{Revision: i.revision, SavedAt: max(now, at.after+1), Template: req.Template, Data: req.Data}
 		w.Set(at.key, req.Saved.Append(nil))
@@ -143,7 +140,6 @@ func (a *access) taskView(req *message.TaskForm) (*message.TaskView, error) {
 	}, nil
 }
 
-// taskDraft is the place of a user's draft for a task.
 func (i *Actor) taskDraft(id statemachine.ElementID, user identity.UserID) draftPlace {
 	return draftPlace{key: key.TaskDraft(nil, i.shard, i.id, id.Sequence, id.Number, string(user))}
 }
@@ -180,7 +176,6 @@ func (req SubmitTask) run(i *Actor, c *Call) error {
 	return i.take(c, event, submittedTask(req))
 }
 
-// submittedTask is the form of a task.
 type submittedTask struct{ *message.TaskSubmit }
 
 func (s submittedTask) mayRepeat(a access) error { return a.mayWrite("") }

@@ -17,8 +17,7 @@ import (
 	"troupe/statemachine"
 )
 
-// Actor is the actor of one workflow instance. Everything in it is touched
-// only Inside receive.
+// Actor is the actor of one workflow instance. Everything in it is touched only Inside receive.
 type Actor struct {
 	env        *Env
 	activation *Activation
@@ -27,30 +26,29 @@ type Actor struct {
 	workflowID string
 	shard      key.Shard
 
-	// loaded says that the fields below are what the store has, or will have
-	// when the journal is through.
+	// loaded says that the fields below are what the store has, or will have when the journal is through.
 	loaded bool
 	// hasOwnSteps: it has caused steps itself since a caller's event, also before it was asleep.
 	hasOwnSteps bool
-	// history is the JSON of all entries, joined by commas, when hasHistory.
-	// It only grows, so replies may hold on to a prefix of it.
+	// history is the JSON of all entries, joined by commas, when hasHistory. It only grows, so replies may hold on to a
+	// prefix of it.
 	hasHistory bool
 	history    []byte
 	of         *statemachine.Definition // the version that the instance runs under
 	state      statemachine.Instance
 	chain      statemachine.Chain
 	scratch    []byte // for keys and values while a message is handled
-	// stored is the record that was read before the actor began; nil when it
-	// may be out of date, and after the first look.
+	// stored is the record that was read before the actor began; nil when it may be out of date, and after the first
+	// look.
 	stored []byte
-	// form is what makes the instance a form, nil for others, and attachment its
-	// stored bytes. Both are replaced, never changed.
+	// form is what makes the instance a form, nil for others, and attachment its stored bytes. Both are replaced, never
+	// changed.
 	form       *form.Form
 	attachment []byte
 	creatorRow form.CreatorRow // of one that is no form
 	revision   uint64          // the highest that a draft got since the actor began
-	// keyRows is about how many idempotency rows there are since the actor
-	// began to count, and keyRowsLook when to look for old ones.
+	// keyRows is about how many idempotency rows there are since the actor began to count, and keyRowsLook when to look
+	// for old ones.
 	keyRows, keyRowsLook int32
 }
 
@@ -102,7 +100,6 @@ func (i *Actor) forget() {
 // scratchBytesKept is the largest scratch that is kept for the next message.
 const scratchBytesKept = 64 << 10
 
-// settle is the end of a message.
 func (i *Actor) settle(room *[]byte) {
 	if cap(i.scratch) <= scratchBytesKept {
 		*room = i.scratch[:0]
@@ -126,8 +123,7 @@ func (i *Actor) run(c *Call) error {
 	return c.request.run(i, c)
 }
 
-// rows returns the store, in which the instance may read its own rows: all that it wrote
-// is visible there.
+// rows returns the store, in which the instance may read its own rows: all that it wrote is visible there.
 func (i *Actor) rows() (*persistence.Store, error) {
 	s := i.env.Store
 	if i.activation == nil || i.activation.uncommitted.Load() == 0 { // it is no actor, or at rest
@@ -139,8 +135,8 @@ func (i *Actor) rows() (*persistence.Store, error) {
 // scratches holds the scratch of instances that handle a message.
 var scratches = sync.Pool{New: func() any { return new([]byte) }}
 
-// refuse answers with an error, which shows what the instance is like as any
-// reply does: it leaves when that is durable.
+// refuse answers with an error, which shows what the instance is like as any reply does: it leaves when that is
+// durable.
 func (i *Actor) refuse(c *Call, err error) {
 	// NB: these two show nothing of the instance, and have waited for the store already.
 	if i.isConfirmed() || errors.Is(err, failure.ErrUnavailable) || errors.Is(err, failure.ErrNotLeader) {
@@ -188,9 +184,8 @@ func (i *Actor) ensureLoaded() error {
 	return nil
 }
 
-// deliver answers now if everything that the instance wrote is durable, and
-// behind the journal's queue otherwise (promise: no reply shows state that a
-// crash could take back).
+// deliver answers now if everything that the instance wrote is durable, and behind the journal's queue otherwise
+// (promise: no reply shows state that a crash could take back).
 func (i *Actor) deliver(c *Call, reply *message.Reply) {
 	if i.isConfirmed() {
 		c.answer(reply, nil)
@@ -200,19 +195,18 @@ func (i *Actor) deliver(c *Call, reply *message.Reply) {
 	i.awaitDurable(c)
 }
 
-// isConfirmed reports whether what the instance is like may be shown as it is: all of it is
-// durable, and no other node can have changed it.
+// isConfirmed reports whether what the instance is like may be shown as it is: all of it is durable, and no other node
+// can have changed it.
 func (i *Actor) isConfirmed() bool {
 	return i.activation.uncommitted.Load() == 0 && i.env.Store.Standalone()
 }
 
-// writes begins a set of changes.
 func (i *Actor) writes() *persistence.Batch {
 	return i.env.Store.NewBatchIn(i.shard, i.activation.lead.Epoch)
 }
 
-// handOver gives the journal a batch, and the reply that leaves when it is durable. taken is
-// false when nothing was written; the call is answered even then.
+// handOver gives the journal a batch, and the reply that leaves when it is durable. taken is false when nothing was
+// written; the call is answered even then.
 func (i *Actor) handOver(w *persistence.Batch, c *Call, reply *message.Reply) (taken bool) {
 	c.prepared = reply
 	i.activation.uncommitted.Add(1)

@@ -57,8 +57,8 @@ func (i *Actor) commitInternal(c *Call, result statemachine.Result, err error, w
 	return i.commit(c, &change{next: next, caller: statemachine.System, fault: err, writes: writes}, false)
 }
 
-// paced counts a step that the instance has caused itself. After too many of them it has what this one causes come later, and returns by
-// how much.
+// paced counts a step that the instance has caused itself. After too many of them it has what this one causes come
+// later, and returns by how much.
 func (i *Actor) paced(result *statemachine.Result) time.Duration {
 	i.hasOwnSteps = true
 	now := i.env.Clock()
@@ -72,7 +72,6 @@ func (i *Actor) paced(result *statemachine.Result) time.Duration {
 	return delay
 }
 
-// mayAdd asks the quota of the history.
 func (i *Actor) mayAdd(result *statemachine.Result) error {
 	if result.Outcome == statemachine.Ignored {
 		return nil
@@ -80,8 +79,7 @@ func (i *Actor) mayAdd(result *statemachine.Result) error {
 	return i.env.CountRefusal(i.env.Quotas.MayAdd(i.state.Sequence))
 }
 
-// commitResult commits the step of an event that nobody sent.
-// What it sends out leaves after a delay.
+// commitResult commits the step of an event that nobody sent. What it sends out leaves after a delay.
 func (i *Actor) commitResult(c *Call, result *statemachine.Result, writes func(*persistence.Batch), delay time.Duration) error {
 	ch := &change{next: result.Instance, caller: statemachine.System, out: result.Deliveries, delay: delay, writes: writes}
 	if result.Outcome != statemachine.Ignored {

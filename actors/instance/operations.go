@@ -14,8 +14,8 @@ import (
 	"troupe/statemachine/filter"
 )
 
-// StopTree is the request of that. The commit that ends the instance has what cancels its children, so that nothing is left to
-// remember: a child that was not created yet never will be.
+// StopTree is the request of that. The commit that ends the instance has what cancels its children, so that nothing is
+// left to remember: a child that was not created yet never will be.
 type StopTree struct{ User string }
 
 func (req StopTree) run(i *Actor, c *Call) error {
@@ -142,8 +142,7 @@ func (req Migrate) run(i *Actor, c *Call) error {
 
 func (req Migrate) traits() traits { return traits{done: req.Done} }
 
-// EnterIndex is the request of EnterIndex. It needs no definition, which may be
-// unreadable.
+// EnterIndex is the request of EnterIndex. It needs no definition, which may be unreadable.
 type EnterIndex struct{ Index *catalog.Index }
 
 func (m EnterIndex) run(i *Actor, c *Call) (err error) {

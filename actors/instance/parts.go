@@ -16,7 +16,6 @@ import (
 	"troupe/statemachine"
 )
 
-// putOut writes what a step sends out.
 func (i *Actor) putOut(w *persistence.Batch, c *Call, outs []statemachine.Delivery, delay time.Duration) {
 	n := c.withNews()
 	n.sentAt = i.env.Clock().Add(delay) // NB: the time of the entry may be ahead of a clock that was set back
@@ -30,7 +29,6 @@ func (i *Actor) putOut(w *persistence.Batch, c *Call, outs []statemachine.Delive
 	}
 }
 
-// putTimers writes what a step changes in the timers of the instance.
 func (i *Actor) putTimers(w *persistence.Batch, c *Call, ch *change, ended, begun []statemachine.Timer) {
 	i.env.Incidents.LogFailed(i.of, i.workflowID, i.id, ch.fault, begun)
 	c.withNews().began = timer.Put(w, &timer.Origin{
@@ -80,7 +78,6 @@ func (i *Actor) dropTaskDrafts(ch *change, ended, begun []statemachine.Task) err
 	return nil
 }
 
-// setForm takes over what was stored beside the instance.
 func (i *Actor) setForm(attachment []byte) error {
 	i.form, i.attachment = nil, nil
 	if len(attachment) == 0 {
@@ -91,9 +88,8 @@ func (i *Actor) setForm(attachment []byte) error {
 	return err
 }
 
-// putForm brings the form up to date with the present state, and writes the row
-// of its owner's list where that changes. statesBefore are the positions that
-// there were. It comes before putRecord, which writes the form itself.
+// putForm brings the form up to date with the present state, and writes the row of its owner's list where that changes.
+// statesBefore are the positions that there were. It comes before putRecord, which writes the form itself.
 func (i *Actor) putForm(w *persistence.Batch, ch *change, statesBefore []byte) {
 	created := ch.form
 	if created == nil && i.form == nil {

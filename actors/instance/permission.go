@@ -107,7 +107,6 @@ func (a *access) mayNotSend(event string, hidden error) error {
 	return a.env.Catalog.MayNotSend(a.workflowID, a.view(), a.as, event, a.now, hidden)
 }
 
-// available returns the events for the caller.
 func (a *access) available() []statemachine.Available {
 	if !a.rules.MaySend(a.view(), a.as, a.now) {
 		return nil
@@ -115,7 +114,6 @@ func (a *access) available() []statemachine.Available {
 	return a.view().Available(a.as, a.now)
 }
 
-// maySee asks whether the instance is a form that the caller sees.
 func (a *access) maySee() error {
 	if err := a.mayRead(); err != nil || a.form == nil {
 		return failure.ErrNotFound
@@ -123,8 +121,8 @@ func (a *access) maySee() error {
 	return nil
 }
 
-// mayWrite asks whether the caller has the privilege to write forms, and a right to send events of the workflow. It asks for no right
-// to see the form: after a submission, which may be repeated, the caller perhaps does not any more.
+// mayWrite asks whether the caller has the privilege to write forms, and a right to send events of the workflow. It
+// asks for no right to see the form: after a submission, which may be repeated, the caller perhaps does not any more.
 func (a *access) mayWrite(privilege identity.Privilege) error {
 	if privilege != "" && !a.caller.Has(privilege) {
 		return failure.Needs(privilege)
@@ -135,8 +133,8 @@ func (a *access) mayWrite(privilege identity.Privilege) error {
 	return nil
 }
 
-// maySubmit asks whether the event that submits the form would be taken now: failure.ErrNotAllowed, failure.ErrForbidden or
-// req.Refusal if not.
+// maySubmit asks whether the event that submits the form would be taken now: failure.ErrNotAllowed,
+// failure.ErrForbidden or req.Refusal if not.
 func (a *access) maySubmit(req *form.Request) error {
 	if err := a.maySend(nil); err != nil {
 		return err
@@ -163,7 +161,6 @@ func (a *access) mayDraft(req *message.Draft) error {
 	return a.maySubmit(&req.Request)
 }
 
-// whole is the instance with the rules of now.
 func (a *access) whole() *task.Whole {
 	return &task.Whole{Workflow: a.workflowID, Of: a.of, Rules: a.rules, State: &a.state}
 }
@@ -178,7 +175,6 @@ func (a *access) mayFill(req *message.TaskForm) (*statemachine.Task, *task.Whole
 	return t, whole, req.MayFill(whole, t, a.now)
 }
 
-// mayDeleteForm asks what DeleteForm demands.
 func (a *access) mayDeleteForm() error {
 	if err := a.maySee(); err != nil {
 		return err

@@ -13,7 +13,6 @@ import (
 	"troupe/persistence/key"
 )
 
-// reply is the answer that shows the instance as it is.
 func (i *Actor) reply(withHistory bool) (*message.Reply, error) {
 	r := i.shown(withHistory)
 	var err error
@@ -38,7 +37,6 @@ func Repeated(env *Env, workflowID string, first *retry.First, withHistory bool)
 	return i.repeated(first, withHistory)
 }
 
-// repeated is the first answer to a request.
 func (i *Actor) repeated(first *retry.First, withHistory bool) (r *message.Reply, err error) {
 	r = &message.Reply{WorkflowID: i.workflowID, InstanceID: i.name, Sequence: first.Sequence, WithHistory: withHistory}
 	r.Public, r.Private, r.States, r.Redirect = first.Shown()
@@ -54,13 +52,13 @@ func (i *Actor) putHistory(r *message.Reply) error {
 	return err
 }
 
-// Idempotency rows are remembered for at least KeysKeptFor and at least the last
-// KeysKept of an instance (gateway/INTERFACE.md, "Retries"). Those of events go
-// with a commit of their instance; those of creates have no instance, and the router forgets them.
+// Idempotency rows are remembered for at least KeysKeptFor and at least the last KeysKept of an instance
+// (gateway/INTERFACE.md, "Retries"). Those of events go with a commit of their instance; those of creates have no
+// instance, and the router forgets them.
 
-// forgetKeys removes old idempotency rows of the instance in the same batch, at
-// a cost that is small over many events: it looks at the first event with a key after
-// each waking, and then when the number of rows has doubled since it last looked.
+// forgetKeys removes old idempotency rows of the instance in the same batch, at a cost that is small over many events:
+// it looks at the first event with a key after each waking, and then when the number of rows has doubled since it last
+// looked.
 func (i *Actor) forgetKeys(w *persistence.Batch) {
 	if i.keyRows++; i.keyRows < i.keyRowsLook {
 		return
@@ -83,8 +81,8 @@ func (i *Actor) forgetKeys(w *persistence.Batch) {
 	i.keyRowsLook = 2 * max(i.keyRows, int32(i.env.KeysKept))
 }
 
-// historyUpTo returns the JSON of entries 1 to sequence, as far as an answer has them. It
-// reads them from the store when they are not in memory.
+// historyUpTo returns the JSON of entries 1 to sequence, as far as an answer has them. It reads them from the store
+// when they are not in memory.
 func (i *Actor) historyUpTo(sequence uint64) (joined history.Joined, err error) {
 	if i.hasHistory && sequence == i.state.Sequence {
 		return history.Joined{Text: i.history, From: 1}, nil
@@ -115,9 +113,8 @@ func (i *Actor) damagedHistory(err error) error {
 	return failure.Errorf(failure.ErrExecution, "%w", err)
 }
 
-// extendHistory adds one entry to the history and keeps the result in memory
-// when it is kept there and not too long. Replies hold prefixes of what is kept:
-// appending never changes what they see.
+// extendHistory adds one entry to the history and keeps the result in memory when it is kept there and not too long.
+// Replies hold prefixes of what is kept: appending never changes what they see.
 func (i *Actor) extendHistory(before history.Joined, entry []byte) history.Joined {
 	if i.hasHistory && len(i.history)+len(entry)+1 <= i.env.HistoryResidentBytes {
 		joined := history.Joined{Text: i.history, From: 1}.With(entry)

@@ -81,7 +81,6 @@ func (i *Actor) commitActivity(c *Call, ch *change, row *activity.Row) error {
 	return i.commit(c, ch, false)
 }
 
-// nextActivity is the number of the next activity behind the last entry.
 func (i *Actor) nextActivity() (uint32, error) {
 	store, err := i.rows()
 	if err != nil {

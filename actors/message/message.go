@@ -1,5 +1,5 @@
-// Package message is what callers ask of instances, and what they are answered: plain
-// data, which the gateway fills in and the actors read. It knows neither an actor nor a mailbox.
+// Package message is what callers ask of instances, and what they are answered: plain data, which the gateway fills in
+// and the actors read. It knows neither an actor nor a mailbox.
 package message
 
 import (
@@ -19,13 +19,11 @@ import (
 	"troupe/statemachine/data"
 )
 
-// Retry identifies a request that may be repeated. The zero value means that
-// the caller gave no key.
+// Retry identifies a request that may be repeated. The zero value means that the caller gave no key.
 type Retry struct {
 	// Key is the Idempotency-Key or event.id: 1 to 255 visible ASCII characters.
 	Key string
-	// Fingerprint is a hash of what was asked; the same key with another
-	// fingerprint is failure.ErrKeyReused.
+	// Fingerprint is a hash of what was asked; the same key with another fingerprint is failure.ErrKeyReused.
 	Fingerprint [32]byte
 }
 
@@ -33,14 +31,13 @@ type Retry struct {
 type Create struct {
 	Caller     *identity.Principal
 	WorkflowID string
-	// Public and Private are the objects of the body's data; absent when it had
-	// none. They are checked and compact.
+	// Public and Private are the objects of the body's data; absent when it had none. They are checked and compact.
 	Public, Private data.Value
 	// Form makes the instance a form; nil: it is none.
 	Form  *form.Form
 	Retry Retry
-	// Refusal answers a new request; nil: it is done. A repetition still gets its first
-	// answer, while its caller has the right to the workflow.
+	// Refusal answers a new request; nil: it is done. A repetition still gets its first answer, while its caller has
+	// the right to the workflow.
 	Refusal error
 	// NoQuota: quotas do not apply. It is for people at forms (group A).
 	NoQuota bool
@@ -51,8 +48,7 @@ type Create struct {
 	Counted bool
 }
 
-// Submit asks to submit a form. Its Refusal answers a new request; a repetition
-// still gets its first answer.
+// Submit asks to submit a form. Its Refusal answers a new request; a repetition still gets its first answer.
 type Submit struct {
 	form.Request
 	// Data is a checked, compact object.
@@ -131,8 +127,7 @@ type Event struct {
 	// Data is event.data: a checked, compact object; absent when there is none.
 	Data  data.Value
 	Retry Retry
-	// IfMatch lists the sequence numbers that the instance may have now; nil
-	// means any.
+	// IfMatch lists the sequence numbers that the instance may have now; nil means any.
 	IfMatch []uint64
 	// WithHistory says whether the reply carries svcHistory.
 	WithHistory bool
@@ -159,11 +154,11 @@ type Draft struct {
 
 // Recipient gets the answer to a request that was posted. Its methods must not block.
 type Recipient interface {
-	// Begin is called when the instance comes to the request; never for a create whose key
-	// was held or had an answer. An error is the answer, and nothing is done.
+	// Begin is called when the instance comes to the request; never for a create whose key was held or had an answer.
+	// An error is the answer, and nothing is done.
 	Begin(Turn) error
-	// Refused is called when nothing was done, before the instance comes to its next
-	// request, and perhaps again; Answered comes before or after it.
+	// Refused is called when nothing was done, before the instance comes to its next request, and perhaps again;
+	// Answered comes before or after it.
 	Refused(err error)
 	// Answered is called once; never when GiveUp has said failure.ErrBusy.
 	Answered(reply *Reply, err error)
@@ -173,25 +168,25 @@ type Recipient interface {
 type Turn struct {
 	// Shard is that of the instance.
 	Shard uint16
-	// Life is the same for requests of which none is done unless all before it are, or their
-	// outcome is not known; an instance that is read again has another one. nil without replicas,
-	// where nobody comes to a request before what became of the one in front is told.
+	// Life is the same for requests of which none is done unless all before it are, or their outcome is not known; an
+	// instance that is read again has another one. nil without replicas, where nobody comes to a request before what
+	// became of the one in front is told.
 	Life any
 }
 
-// Reply is what an instance answers. Its bytes belong to the reader, but may be
-// shared with other readers: they must not be changed.
+// Reply is what an instance answers. Its bytes belong to the reader, but may be shared with other readers: they must
+// not be changed.
 type Reply struct {
 	WorkflowID string
 	InstanceID string
 	// Sequence is the number of history entries: the entity tag.
 	Sequence uint64
-	// Public and Private are svcPublic and svcPrivate, States is the JSON array of
-	// states, and Redirect is svcRedirect; "" when it is not set.
+	// Public and Private are svcPublic and svcPrivate, States is the JSON array of states, and Redirect is svcRedirect;
+	// "" when it is not set.
 	Public, Private, States data.Value
 	Redirect                string
-	// History is the JSON of the entries, separated by commas, without
-	// brackets. It is meant only when the request asked WithHistory.
+	// History is the JSON of the entries, separated by commas, without brackets. It is meant only when the request
+	// asked WithHistory.
 	History []byte
 	// HistoryFrom is the number of the first entry in it: above 1 it is too long for an answer, and has the newest part.
 	HistoryFrom uint64
@@ -201,8 +196,7 @@ type Reply struct {
 	IsEnded bool
 }
 
-// AppendRecord appends the instance record (gateway/INTERFACE.md, "The record") as
-// JSON to dst.
+// AppendRecord appends the instance record (gateway/INTERFACE.md, "The record") as JSON to dst.
 func (r *Reply) AppendRecord(dst []byte) []byte {
 	size := len(r.Public) + len(r.Private) + len(r.States) + len(r.WorkflowID) + len(r.Redirect) + 192
 	if r.WithHistory {
@@ -322,8 +316,8 @@ func (req *TaskChange) Decide(of *task.Whole, t *statemachine.Task, now time.Tim
 	return other.ID, activity.Assigned, nil
 }
 
-// mayWork asks whether a task is, or could be, the caller's: failure.ErrForbidden for who is no candidate, failure.ErrClaimed when
-// somebody else has it. overrides: neither counts.
+// mayWork asks whether a task is, or could be, the caller's: failure.ErrForbidden for who is no candidate,
+// failure.ErrClaimed when somebody else has it. overrides: neither counts.
 func mayWork(of *task.Whole, t *statemachine.Task, c *statemachine.Caller, now time.Time, overrides bool) error {
 	switch {
 	case overrides, t.Assignee != "" && t.Assignee == c.ID:
@@ -364,8 +358,8 @@ type TaskForm struct {
 	Refusal error
 }
 
-// Find returns the task, if it is there with its form: failure.ErrNotFound when it has gone, failure.ErrNotAllowed when it has another
-// form by now.
+// Find returns the task, if it is there with its form: failure.ErrNotFound when it has gone, failure.ErrNotAllowed when
+// it has another form by now.
 func (req *TaskForm) Find(in *statemachine.Instance) (*statemachine.Task, error) {
 	t := task.Find(in, req.Task.Task)
 	switch {
@@ -377,8 +371,8 @@ func (req *TaskForm) Find(in *statemachine.Instance) (*statemachine.Task, error)
 	return t, nil
 }
 
-// MayFill asks whether the caller may fill in the form: failure.ErrForbidden for who is no candidate, failure.ErrClaimed when somebody
-// else has the task.
+// MayFill asks whether the caller may fill in the form: failure.ErrForbidden for who is no candidate,
+// failure.ErrClaimed when somebody else has the task.
 func (req *TaskForm) MayFill(of *task.Whole, t *statemachine.Task, now time.Time) error {
 	c := catalog.CallerOf(req.Caller)
 	return mayWork(of, t, c, now, c.OverridesClaims)

@@ -5,9 +5,9 @@
 //	event of a caller ─► Steps.Calm
 //	message between instances ─► Work.Begin ─► the actor, Work.Took ─► end
 //
-// A step is an instance's own when its event was sent by itself, a timer, a child, the parent, or the answer to a webhook. The counts are in
-// memory. What was delayed has its time in the store, so a restart or another leader lets an instance make a hundred
-// more steps at most.
+// A step is an instance's own when its event was sent by itself, a timer, a child, the parent, or the answer to a
+// webhook. The counts are in memory. What was delayed has its time in the store, so a restart or another leader lets an
+// instance make a hundred more steps at most.
 package pace
 
 import (

@@ -15,8 +15,8 @@ const (
 	restMax = 2 * time.Second
 )
 
-// Work has workflows rest behind dear pieces of what they do by themselves, so that the processors are there for people. Its methods are safe
-// for concurrent use; the zero value is ready.
+// Work has workflows rest behind dear pieces of what they do by themselves, so that the processors are there for
+// people. Its methods are safe for concurrent use; the zero value is ready.
 type Work struct {
 	mu sync.Mutex
 	of map[string]*debtor // guarded by mu

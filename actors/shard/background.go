@@ -18,15 +18,15 @@ import (
 // Background is work that nobody asks for, of each shard while it is led here: timers, what leaves, schedules.
 type Background struct {
 	Name string
-	// Begin is called for each epoch of a shard, in the order of epochs, and must not block. What it returns works until ctx ends, and returns when
-	// all that it has begun has ended. After a panic it is called again, even when ctx has ended meanwhile: all that it knows it reads
-	// again from the store.
+	// Begin is called for each epoch of a shard, in the order of epochs, and must not block. What it returns works
+	// until ctx ends, and returns when all that it has begun has ended. After a panic it is called again, even when ctx
+	// has ended meanwhile: all that it knows it reads again from the store.
 	Begin func(ctx context.Context, sh key.Shard, epoch uint64) (run func())
 }
 
 const (
-	// A worker that has panicked pauses before it goes on: for pauseMin at first, then twice as long each time, and after more than
-	// pauseMax it rests for restFor, as long as it takes until all is forgotten.
+	// A worker that has panicked pauses before it goes on: for pauseMin at first, then twice as long each time, and
+	// after more than pauseMax it rests for restFor, as long as it takes until all is forgotten.
 	pauseMin = time.Second
 	pauseMax = 16 * time.Second
 )
@@ -50,7 +50,6 @@ type worker struct {
 	begun time.Time
 }
 
-// ended is the message that a run is over.
 type ended struct{ err error }
 
 // hire makes the workers of a shard. Its actor starts them.
@@ -64,7 +63,6 @@ func (x *shard) hire() {
 	}
 }
 
-// begin starts the workers' actors.
 func (x *shard) begin(ctx actor.Context) {
 	for _, w := range x.workers {
 		var err error
@@ -76,7 +74,6 @@ func (x *shard) begin(ctx actor.Context) {
 	}
 }
 
-// endWork has the workers end.
 func (x *shard) endWork() {
 	for _, w := range x.workers {
 		w.cancel()
@@ -112,7 +109,6 @@ func (w *worker) receive(ctx actor.Context) {
 	}
 }
 
-// work is one run.
 func (w *worker) work() error {
 	select {
 	case <-time.After(w.pause):
@@ -152,7 +148,6 @@ func (w *worker) failed(reason any) {
 	x.Log.Error().Str("work", w.title()).Msg("background work panics again and again; it rests")
 }
 
-// about is the worker in the tree.
 func (w *worker) about() actors.Branch {
 	of := uint16(w.of.Shard)
 	b := actors.Branch{Kind: "background", Name: w.name, Shard: &of, State: actors.Running, Count: 1, Restarts: w.restarts.Load()}

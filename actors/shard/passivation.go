@@ -58,8 +58,7 @@ func (s *Shards) limitMemory() {
 	}
 }
 
-// relieveLoop makes room whenever awake instances take too much. It is the body of
-// a goroutine.
+// relieveLoop makes room whenever awake instances take too much. It is the body of a goroutine.
 func (s *Shards) relieveLoop() {
 	for {
 		select {
@@ -71,9 +70,8 @@ func (s *Shards) relieveLoop() {
 	}
 }
 
-// relieve passivates instances before their time until awake ones take three
-// quarters of what they may: large ones first, and of these, and of the others,
-// those first that nobody has asked for long. An instance that owes an answer
+// relieve passivates instances before their time until awake ones take three quarters of what they may: large ones
+// first, and of these, and of the others, those first that nobody has asked for long. An instance that owes an answer
 // stays.
 func (s *Shards) relieve() {
 	if s.awakeBytes() <= s.o.AwakeBytesMax {
@@ -92,8 +90,8 @@ func (s *Shards) relieve() {
 	}
 }
 
-// passivate ends the instances of at least so many bytes that nobody has asked
-// for in so many rounds, until awake ones take no more than enough.
+// passivate ends the instances of at least so many bytes that nobody has asked for in so many rounds, until awake ones
+// take no more than enough.
 func (s *Shards) passivate(idle, least, enough int64) {
 	round := s.round.Load()
 	for k := range s.led {

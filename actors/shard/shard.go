@@ -28,7 +28,6 @@ const (
 	restFor = time.Minute
 )
 
-// shard is the actor of one shard in one epoch.
 type shard struct {
 	instance.Lead
 	of   *Shards
@@ -69,7 +68,6 @@ type wake struct {
 // end is the message that the epoch is over, or the node stops.
 type end struct{}
 
-// start starts the actor of a shard.
 func (s *Shards) start(sh key.Shard, epoch uint64) *shard {
 	x := &shard{
 		of: s, awake: xsync.NewMap[key.ID, *instance.Activation](),
@@ -107,7 +105,6 @@ func (x *shard) ask(w *wake) (*instance.Activation, error) {
 	return w.a, err
 }
 
-// receive is what the actor does with a message.
 func (x *shard) receive(ctx actor.Context) {
 	w, _ := ctx.Message().(*wake)
 	defer func() {
@@ -137,7 +134,6 @@ func (x *shard) receive(ctx actor.Context) {
 	}
 }
 
-// find finds the activation that somebody asks for, or starts its actor.
 func (x *shard) find(ctx actor.Context, w *wake) {
 	a, ok := x.awake.Load(w.id)
 	var err error
@@ -168,7 +164,6 @@ func (x *shard) find(ctx actor.Context, w *wake) {
 	w.answered <- err
 }
 
-// mayWake refuses to wake an instance that rests.
 func (x *shard) mayWake(id key.ID) error {
 	until, rests := x.rests[id]
 	if !rests {
@@ -182,7 +177,6 @@ func (x *shard) mayWake(id key.ID) error {
 	return nil
 }
 
-// spawn starts the actor of an instance.
 func (x *shard) spawn(ctx actor.Context, w *wake) (*instance.Activation, error) {
 	stored := w.stored
 	if x.ended.Load() != w.ended { // an actor of this instance may have written and gone
@@ -201,7 +195,6 @@ func (x *shard) spawn(ctx actor.Context, w *wake) (*instance.Activation, error) 
 	return a, err
 }
 
-// gone removes a child that has ended.
 func (x *shard) gone(ctx actor.Context, who *actor.PID) {
 	if x.worker(who) != nil {
 		x.of.working.Done()
@@ -227,9 +220,9 @@ func (x *shard) child(who *actor.PID) (key.ID, bool) {
 	return instanceid.Parse(who.Id[strings.LastIndexByte(who.Id, '/')+1:])
 }
 
-// supervise is the rule for a child that has panicked. Its caller has its answer already. It is restarted, with what the store has; one
-// that panics again and again is restarted too, so that all who wait are answered, and then rests, with an incident. Background work
-// pauses before it goes on.
+// supervise is the rule for a child that has panicked. Its caller has its answer already. It is restarted, with what
+// the store has; one that panics again and again is restarted too, so that all who wait are answered, and then rests,
+// with an incident. Background work pauses before it goes on.
 func (x *shard) supervise(children actor.Supervisor, who *actor.PID, failed *actor.RestartStatistics, reason, message any) {
 	x.of.restarts.Add(1)
 	if w := x.worker(who); w != nil {

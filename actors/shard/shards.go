@@ -6,8 +6,8 @@
 //	              ├─ instances, by their ids
 //	              └─ background work: timers, what leaves, schedules
 //
-// An event finds its instance in a table and passes no mailbox but the instance's. The package knows no request: what callers may
-// ask, and who they are, is above it, and what an instance does is in package instance.
+// An event finds its instance in a table and passes no mailbox but the instance's. The package knows no request: what
+// callers may ask, and who they are, is above it, and what an instance does is in package instance.
 package shard
 
 import (
@@ -83,7 +83,6 @@ func (s *Shards) Start() {
 	s.o.Store.FollowLeads(leads{s})
 }
 
-// leads is told which shards this node leads.
 type leads struct{ s *Shards }
 
 // Led implements persistence.Leads.
@@ -137,8 +136,8 @@ type Place struct {
 	of *shard
 }
 
-// Find returns the place of an instance: failure.ErrNotFound when it is no id, and failure.ErrNotLeader when another node
-// leads its shard.
+// Find returns the place of an instance: failure.ErrNotFound when it is no id, and failure.ErrNotLeader when another
+// node leads its shard.
 func (s *Shards) Find(instanceID string) (Place, error) {
 	id, ok := instanceid.Parse(instanceID)
 	if !ok {
@@ -178,8 +177,8 @@ type Waking struct {
 	wake  *wake
 }
 
-// Read reads the record of an instance to wake it. What the store shows without an actor is durable: an actor only ends when
-// all it wrote is.
+// Read reads the record of an instance to wake it. What the store shows without an actor is durable: an actor only ends
+// when all it wrote is.
 func (p Place) Read(workflowID string) (w Waking, err error) {
 	w = Waking{p, &wake{id: p.ID, workflowID: workflowID, ended: p.Ended()}}
 	w.wake.stored, err = p.Load(workflowID)
@@ -202,8 +201,8 @@ func (s *Shards) Admit() error {
 	return nil
 }
 
-// AdmitInternal is Admit of what nobody sent. It is not refused because many others ask: what comes by itself
-// bounds its own number.
+// AdmitInternal is Admit of what nobody sent. It is not refused because many others ask: what comes by itself bounds
+// its own number.
 func (s *Shards) AdmitInternal() error {
 	if s.stopping.Load() {
 		return failure.ErrUnavailable
@@ -290,9 +289,8 @@ func (s *Shards) Awaken(p Place, workflowID string, m instance.Request) (c *inst
 	return a.Post(m, nil), a, woken, nil
 }
 
-// Wait returns the answer, or an error when it does not come in time. It does
-// not look at the request's context: the outcome is decided within
-// milliseconds, and a caller who leaves early would only not hear of it.
+// Wait returns the answer, or an error when it does not come in time. It does not look at the request's context: the
+// outcome is decided within milliseconds, and a caller who leaves early would only not hear of it.
 func (s *Shards) Wait(c *instance.Call) (*message.Reply, error) {
 	var deadline time.Time
 	for {
@@ -312,8 +310,7 @@ func (s *Shards) Wait(c *instance.Call) (*message.Reply, error) {
 	}
 }
 
-// Ticks returns a channel that is closed within the next second. Waiting on it
-// costs no timer.
+// Ticks returns a channel that is closed within the next second. Waiting on it costs no timer.
 func (s *Shards) Ticks() <-chan struct{} { return *s.tick.Load() }
 
 // Awake returns the activation of an instance; nil when it is asleep.
@@ -340,8 +337,8 @@ func (s *Shards) StopBackground() {
 	s.working.Wait()
 }
 
-// Stop waits until every call is answered that was admitted, or ctx ends, and ends all actors. also reports what else is
-// waited for, "" for nothing.
+// Stop waits until every call is answered that was admitted, or ctx ends, and ends all actors. also reports what else
+// is waited for, "" for nothing.
 func (s *Shards) Stop(ctx context.Context, also func() string) error {
 	var err error
 	for err == nil {

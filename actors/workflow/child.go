@@ -18,7 +18,6 @@ import (
 	"troupe/statemachine"
 )
 
-// deliverInside implements outbox.Options.Inside.
 func (r *Router) deliverInside(ctx context.Context, key key.Delivery, row *outbox.Delivery) outbox.Answer {
 	m, err := child.Parse(row.Body)
 	if err != nil {
@@ -48,8 +47,8 @@ func (r *Router) deliverInside(ctx context.Context, key key.Delivery, row *outbo
 	return outbox.Answer{Err: err}
 }
 
-// Inside carries out a message between a parent and its child where the shard of its instance is led, else failure.ErrNotLeader. It
-// may be carried out again and again. refused says why it never will be.
+// Inside carries out a message between a parent and its child where the shard of its instance is led, else
+// failure.ErrNotLeader. It may be carried out again and again. refused says why it never will be.
 func (r *Router) Inside(ctx context.Context, m *child.Message) (refused string, err error) {
 	if err := m.Check(); err != nil {
 		return err.Error(), nil
@@ -74,7 +73,6 @@ func (r *Router) Inside(ctx context.Context, m *child.Message) (refused string, 
 	return "", err
 }
 
-// startChild creates a child, unless it is there.
 func (r *Router) startChild(m *child.Message, turn *pace.Turn) error {
 	id, ok := instanceid.Parse(m.Start.Child)
 	if !ok {
@@ -154,7 +152,6 @@ func (r *Router) createScheduled(c *schedule.Creation) error {
 	return r.createUnasked(c.Workflow, 0, c.ID, instance.CreateUnasked{Of: of, Writes: c.Writes})
 }
 
-// principal returns a user by name.
 func (r *Router) principal(user identity.UserID) (*identity.Principal, error) {
 	if r.o.Principal != nil {
 		if p := r.o.Principal(user); p != nil {

@@ -56,8 +56,8 @@ func (r *Router) PostCreate(req *message.Create, to message.Recipient) (Posted, 
 	return r.posted(c), err
 }
 
-// createFor is Create for a recipient. It may wait for another request with the key, and
-// was admitted: Stop waits for it.
+// createFor is Create for a recipient. It may wait for another request with the key, and was admitted: Stop waits for
+// it.
 func (r *Router) createFor(req *message.Create, to message.Recipient) {
 	var reply *message.Reply
 	err := error(failure.ErrInternal) // of a panic
@@ -77,10 +77,9 @@ type claimed struct {
 	release func()
 }
 
-// claim holds the key of a create, if it has one, and draws an id; it is nil when the
-// key has a first answer or cannot be held. The key chooses the shard, so that the row that
-// remembers it is written in the same batch as the instance and a retry finds it without a
-// global index. Without a key the shard is one that is led here.
+// claim holds the key of a create, if it has one, and draws an id; it is nil when the key has a first answer or cannot
+// be held. The key chooses the shard, so that the row that remembers it is written in the same batch as the instance
+// and a retry finds it without a global index. Without a key the shard is one that is led here.
 func (r *Router) claim(req *message.Create, wait func(<-chan struct{}) error) (*claimed, *retry.First, error) {
 	if req.Retry.Key == "" {
 		at, err := r.shards.At(r.env.IDs.Draw(r.o.Clock()))
@@ -105,8 +104,8 @@ func (r *Router) claim(req *message.Create, wait func(<-chan struct{}) error) (*
 	return &claimed{at, release}, nil, nil
 }
 
-// KeepKey remembers that a key of the caller's stands for all that fingerprint is of, and
-// returns when that is durable: failure.ErrKeyReused when it stands for something else.
+// KeepKey remembers that a key of the caller's stands for all that fingerprint is of, and returns when that is durable:
+// failure.ErrKeyReused when it stands for something else.
 func (r *Router) KeepKey(caller *identity.Principal, key message.Retry) error {
 	digest, sh := retry.PlaceOf(r.o.Store, string(caller.ID), key.Key)
 	lead, err := r.shards.Lead(sh)
@@ -136,8 +135,8 @@ func (r *Router) waitFor(done <-chan struct{}) error {
 	return failure.ErrBusy
 }
 
-// firstCreation is the first answer to a create, which is durable; failure.ErrNotFound when the
-// instance was deleted since.
+// firstCreation is the first answer to a create, which is durable; failure.ErrNotFound when the instance was deleted
+// since.
 func (r *Router) firstCreation(req *message.Create, first *retry.First) (*message.Reply, error) {
 	at, err := r.shards.At(first.Instance)
 	if err == nil {
@@ -149,8 +148,7 @@ func (r *Router) firstCreation(req *message.Create, first *retry.First) (*messag
 	return instance.Repeated(r.env, req.WorkflowID, first, req.WithHistory)
 }
 
-// mayCreate says whether the service and the caller's quota allow a create that
-// repeats no other.
+// mayCreate says whether the service and the caller's quota allow a create that repeats no other.
 func (r *Router) mayCreate(req *message.Create) error {
 	err := r.accepting()
 	if err == nil && !req.NoQuota && !req.Counted {
@@ -160,8 +158,8 @@ func (r *Router) mayCreate(req *message.Create) error {
 	return err
 }
 
-// postCreate starts an actor under a new id and lets it create the instance. What was
-// claimed is released when it is known what became of it, and with an error.
+// postCreate starts an actor under a new id and lets it create the instance. What was claimed is released when it is
+// known what became of it, and with an error.
 func (r *Router) postCreate(req *message.Create, of *claimed, to message.Recipient) (*instance.Call, error) {
 	pin, err := r.o.Catalog.Pin(req.WorkflowID)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"troupe/statemachine"
 )
 
-// FormOf returns what an instance's form was made from, which never changes. It asks
-// for no right. An instance that is no form is failure.ErrNotFound.
+// FormOf returns what an instance's form was made from, which never changes. It asks for no right. An instance that is
+// no form is failure.ErrNotFound.
 func (r *Router) FormOf(workflowID, instanceID string) (*form.Form, error) {
 	at, err := r.shards.Find(instanceID)
 	if err != nil {
@@ -36,8 +36,7 @@ func (r *Router) FormOf(workflowID, instanceID string) (*form.Form, error) {
 	return f, nil
 }
 
-// Form returns an instance as a form. The errors are those of Load; an instance
-// that is no form is failure.ErrNotFound.
+// Form returns an instance as a form. The errors are those of Load; an instance that is no form is failure.ErrNotFound.
 func (r *Router) Form(_ context.Context, req *form.Request) (*form.View, error) {
 	var out *form.View
 	load := &message.Load{Caller: req.Caller, WorkflowID: req.WorkflowID, InstanceID: req.InstanceID}
@@ -45,9 +44,9 @@ func (r *Router) Form(_ context.Context, req *form.Request) (*form.View, error) 
 	return out, failure.In("form", req.WorkflowID+"/"+req.InstanceID, err)
 }
 
-// SaveDraft keeps or drops the caller's draft; it is durable when SaveDraft
-// returns. Besides the errors of Send: failure.ErrPrecondition, and failure.ErrNotAllowed when
-// there is something to keep and the caller may not submit the form now.
+// SaveDraft keeps or drops the caller's draft; it is durable when SaveDraft returns. Besides the errors of Send:
+// failure.ErrPrecondition, and failure.ErrNotAllowed when there is something to keep and the caller may not submit the
+// form now.
 func (r *Router) SaveDraft(_ context.Context, req *message.Draft) (form.Draft, error) {
 	err := r.accepting()
 	if err == nil {
@@ -59,11 +58,9 @@ func (r *Router) SaveDraft(_ context.Context, req *message.Draft) (form.Draft, e
 	return req.Saved, nil
 }
 
-// Submit sends the event that submits the form, and removes the caller's draft in the
-// same commit. An event that no transition takes is failure.ErrNotAllowed, whatever the
-// definition says about it. The other errors are those of Send, but whoever does not
-// see the form gets failure.ErrNotFound alone, unless it repeats a submission of the
-// caller's.
+// Submit sends the event that submits the form, and removes the caller's draft in the same commit. An event that no
+// transition takes is failure.ErrNotAllowed, whatever the definition says about it. The other errors are those of Send,
+// but whoever does not see the form gets failure.ErrNotFound alone, unless it repeats a submission of the caller's.
 func (r *Router) Submit(_ context.Context, req *message.Submit) (reply *message.Reply, err error) {
 	if err = r.accepting(); err == nil {
 		reply, err = r.ask(req.WorkflowID, req.InstanceID, instance.SubmitForm{Submit: req})
@@ -82,8 +79,8 @@ func (r *Router) Forms(ctx context.Context, req *form.ListRequest, yield func(fo
 }
 
 // DeleteForm deletes the form of an instance with the instance, for its creator and while it was never submitted:
-// failure.ErrNotFound for everybody else, failure.ErrNotAllowed afterwards, failure.ErrInUse when the instance
-// has a parent or children. The other errors are those of Send. It returns when that is durable.
+// failure.ErrNotFound for everybody else, failure.ErrNotAllowed afterwards, failure.ErrInUse when the instance has a
+// parent or children. The other errors are those of Send. It returns when that is durable.
 func (r *Router) DeleteForm(_ context.Context, caller *identity.Principal, workflowID, instanceID string) error {
 	err := r.accepting()
 	if err == nil {

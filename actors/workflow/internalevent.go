@@ -33,7 +33,6 @@ func (r *Router) makeInternal() {
 	r.schedules = schedule.New(schedule.Options{Store: r.o.Store, Clock: r.o.Clock, Schedules: r.o.Catalog.Schedules, Create: r.createScheduled, Log: r.o.Log})
 }
 
-// background is what works for each shard that is led here.
 func (r *Router) background() []shard.Background {
 	works := []shard.Background{{Name: "timers", Begin: r.env.Timers.Begin}, {Name: "schedules", Begin: r.schedules.Begin}}
 	if r.env.Outbox != nil {
@@ -42,7 +41,6 @@ func (r *Router) background() []shard.Background {
 	return works
 }
 
-// tell gives an instance the event of an outcome.
 func (r *Router) tell(o *outbox.Outcome, done func(error)) {
 	r.postInternal(o.Workflow, o.Key.ID, instance.TellOutcome{Outcome: o}, done)
 }

@@ -16,9 +16,8 @@ import (
 // pageMax is the most entries of a page.
 const pageMax = 1000
 
-// Events lists what the caller may send to an instance now, each with its
-// transitions, the result of its guard and the schema of its data. The errors
-// are those of Load.
+// Events lists what the caller may send to an instance now, each with its transitions, the result of its guard and the
+// schema of its data. The errors are those of Load.
 func (r *Router) Events(_ context.Context, req *message.Load) (*message.Events, error) {
 	out := &message.Events{}
 	_, err := r.askReader(req, instance.SeeEvents(req, out))
@@ -28,8 +27,8 @@ func (r *Router) Events(_ context.Context, req *message.Load) (*message.Events, 
 	return out, nil
 }
 
-// History returns a part of an instance's history, however long it is. The
-// errors are those of Load, and failure.ErrInvalid for a cursor of another list.
+// History returns a part of an instance's history, however long it is. The errors are those of Load, and
+// failure.ErrInvalid for a cursor of another list.
 func (r *Router) History(ctx context.Context, req *message.History) (*message.Page, error) {
 	page, err := r.history(ctx, req)
 	return page, failure.In("history of", req.WorkflowID+"/"+req.InstanceID, err)

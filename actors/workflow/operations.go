@@ -64,9 +64,9 @@ func (r *Router) ChangeIncident(ctx context.Context, caller *identity.Principal,
 	return failure.In("change", "incident "+id, err)
 }
 
-// StopTree ends an instance that no other one has invoked, and all that it has invoked, and returns when it is durable that none of them
-// will go on: each is cancelled, and so are its own children. An instance that has ended is not asked again. failure.ErrConflict names the
-// parent of one that has one.
+// StopTree ends an instance that no other one has invoked, and all that it has invoked, and returns when it is durable
+// that none of them will go on: each is cancelled, and so are its own children. An instance that has ended is not asked
+// again. failure.ErrConflict names the parent of one that has one.
 func (r *Router) StopTree(_ context.Context, workflowID, instanceID, user string) error {
 	err := r.accepting()
 	if err == nil {
@@ -100,8 +100,8 @@ func (r *Router) EnterIndex(workflowID string, id key.ID, ix *catalog.Index) (wa
 	return r.have(workflowID, id, instance.EnterIndex{Index: ix})
 }
 
-// have has an instance write something that nobody waits for. One that it wakes goes back to sleep as soon as that is durable, when wait
-// returns.
+// have has an instance write something that nobody waits for. One that it wakes goes back to sleep as soon as that is
+// durable, when wait returns.
 func (r *Router) have(workflowID string, id key.ID, write instance.Request) (wait func() error, err error) {
 	at, err := r.shards.At(id)
 	if err != nil {
@@ -120,8 +120,8 @@ func (r *Router) have(workflowID string, id key.ID, write instance.Request) (wai
 	}, nil
 }
 
-// Migrate carries out a plan for one instance, in one commit. It is false when the instance has ended or does not have the
-// version Plan.From, and failure.ErrNotAllowed says why it cannot be migrated. The other errors are those of Send.
+// Migrate carries out a plan for one instance, in one commit. It is false when the instance has ended or does not have
+// the version Plan.From, and failure.ErrNotAllowed says why it cannot be migrated. The other errors are those of Send.
 func (r *Router) Migrate(workflowID, instanceID string, m *message.Migration) (bool, error) {
 	if err := r.accepting(); err != nil {
 		return false, err

@@ -30,66 +30,61 @@ type Options struct {
 	// Clock tells the time; nil: time.Now.
 	Clock func() time.Time
 	Log   zerolog.Logger
-	// Current returns when this node's replica of a shard has everything that any node
-	// acknowledged before the call, or an error, at the latest when ctx ends. Required for
-	// a store with replicas.
+	// Current returns when this node's replica of a shard has everything that any node acknowledged before the call, or
+	// an error, at the latest when ctx ends. Required for a store with replicas.
 	Current func(context.Context, key.Shard) error
 
 	// Sender sends what instances send out. Nil: it waits in the store.
 	Sender outbox.Sender
-	// Principal returns a user with the rights of now, nil when there is none or the user is disabled. Nil: nobody can be named
-	// by a schedule.
+	// Principal returns a user with the rights of now, nil when there is none or the user is disabled. Nil: nobody can
+	// be named by a schedule.
 	Principal func(identity.UserID) *identity.Principal
-	// Elsewhere has the node that leads a shard carry out a message between instances (Router.Inside). Nil: the store stands
-	// alone.
+	// Elsewhere has the node that leads a shard carry out a message between instances (Router.Inside). Nil: the store
+	// stands alone.
 	Elsewhere func(ctx context.Context, shard uint16, m *child.Message) (refused string, err error)
 
 	// PutElsewhere has the node that leads a shard put incidents there (Router.PutIncidents). Nil: the store stands alone.
 	PutElsewhere func(ctx context.Context, shard uint16, rows []incident.Row) error
 
-	// IdleAfter is how long an instance stays awake after its last request.
-	// Default 1 min. Shorter saves memory, longer saves loads.
+	// IdleAfter is how long an instance stays awake after its last request. Default 1 min. Shorter saves memory, longer
+	// saves loads.
 	IdleAfter time.Duration
-	// InFlightMax bounds the requests that wait in mailboxes or for the
-	// journal, over all instances. Default 16,384. Above it failure.ErrBusy.
+	// InFlightMax bounds the requests that wait in mailboxes or for the journal, over all instances. Default 16,384.
+	// Above it failure.ErrBusy.
 	InFlightMax int
-	// InstanceInFlightMax bounds them for one instance. Default 256. Above it
-	// failure.ErrInstanceBusy.
+	// InstanceInFlightMax bounds them for one instance. Default 256. Above it failure.ErrInstanceBusy.
 	InstanceInFlightMax int
-	// TreeInstancesMax bounds the instances of one tree that run: one that nobody has invoked, and all below it. Default 10,000. An
-	// invocation beyond fails.
+	// TreeInstancesMax bounds the instances of one tree that run: one that nobody has invoked, and all below it.
+	// Default 10,000. An invocation beyond fails.
 	TreeInstancesMax int
-	// ReplyWaitMax is how long a caller waits. It should be longer than the
-	// store's CommitWaitMax. Default 15 s, to the second.
+	// ReplyWaitMax is how long a caller waits. It should be longer than the store's CommitWaitMax. Default 15 s, to the
+	// second.
 	ReplyWaitMax time.Duration
-	// AwakeBytesMax is about how much memory awake instances may take; above it
-	// they go to sleep before IdleAfter. Default 1 GiB.
+	// AwakeBytesMax is about how much memory awake instances may take; above it they go to sleep before IdleAfter.
+	// Default 1 GiB.
 	AwakeBytesMax int64
-	// HistoryResidentBytes is how much rendered history an awake instance keeps
-	// in memory; a longer one is read again for each full reply. Default 1 MiB.
+	// HistoryResidentBytes is how much rendered history an awake instance keeps in memory; a longer one is read again
+	// for each full reply. Default 1 MiB.
 	HistoryResidentBytes int
-	// QueriesMax is how many queries work at a time, and ListsMax how many lists of
-	// forms. Users share them fairly (actors/query/DESIGN.md, "Fairness").
-	// Defaults 2 and 32.
+	// QueriesMax is how many queries work at a time, and ListsMax how many lists of forms. Users share them fairly
+	// (actors/query/DESIGN.md, "Fairness"). Defaults 2 and 32.
 	QueriesMax, ListsMax int
-	// QueriesOpenMax and ListsOpenMax are how many have a snapshot at a time, those
-	// included whose callers do not read. One user has half of them at most.
-	// Defaults 16 times QueriesMax, and twice ListsMax.
+	// QueriesOpenMax and ListsOpenMax are how many have a snapshot at a time, those included whose callers do not read.
+	// One user has half of them at most. Defaults 16 times QueriesMax, and twice ListsMax.
 	QueriesOpenMax, ListsOpenMax int
 	// QueryWaitMax is how long a query waits for a slot. Default 2 s.
 	QueryWaitMax time.Duration
-	// QueryTimeMax is how long a query or list may take, what its caller takes to
-	// read included, and how long a list waits for a slot. Default 60 s.
+	// QueryTimeMax is how long a query or list may take, what its caller takes to read included, and how long a list
+	// waits for a slot. Default 60 s.
 	QueryTimeMax time.Duration
 	// Quotas bound rates and histories. Default: none.
 	Quotas quota.Limits
-	// ChangesKeptFor is how long the change feed keeps an entry, and ChangesMax how many a shard keeps.
-	// Defaults 7 days and 1,048,576, about 60 MB a shard before compression.
+	// ChangesKeptFor is how long the change feed keeps an entry, and ChangesMax how many a shard keeps. Defaults 7 days
+	// and 1,048,576, about 60 MB a shard before compression.
 	ChangesKeptFor time.Duration
 	ChangesMax     int
-	// KeysKept and KeysKeptFor say how long idempotency keys are remembered:
-	// at least so many for each instance and at least so long. Defaults 64 and
-	// 24 h (gateway/INTERFACE.md, "Retries").
+	// KeysKept and KeysKeptFor say how long idempotency keys are remembered: at least so many for each instance and at
+	// least so long. Defaults 64 and 24 h (gateway/INTERFACE.md, "Retries").
 	KeysKept    int
 	KeysKeptFor time.Duration
 }

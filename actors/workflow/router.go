@@ -1,5 +1,5 @@
-// Package workflow is the way to workflow instances: one Router says who may ask what before an instance is asked, finds
-// the node and the shard, and starts and ends the services beside the instances.
+// Package workflow is the way to workflow instances: one Router says who may ask what before an instance is asked,
+// finds the node and the shard, and starts and ends the services beside the instances.
 //
 //	request ─► Router ─► shard ─► instance actor ─► statemachine.Step
 //	              ▲                     │ one batch: record, history entry, indexes, tasks, timers, deliveries, idempotency key
@@ -47,9 +47,9 @@ import (
 	"troupe/statemachine"
 )
 
-// Router is the way to the instances of all shards. Who may ask what before an instance is asked, it decides
-// itself; where the instance is, package shard knows; what it does is in package instance. Its
-// methods are safe for concurrent use.
+// Router is the way to the instances of all shards. Who may ask what before an instance is asked, it decides itself;
+// where the instance is, package shard knows; what it does is in package instance. Its methods are safe for concurrent
+// use.
 type Router struct {
 	o      Options // read only after Start
 	env    *instance.Env
@@ -132,9 +132,8 @@ func (r *Router) makeServices() {
 	r.watcher = &task.Watcher{Lists: r.tasks, Feed: e.Tasks, Stopped: e.Watches.Stopped()}
 }
 
-// Stop refuses new calls with failure.ErrUnavailable, ends queries and lists with it,
-// waits until every accepted call is answered or ctx ends, and puts all instances
-// to sleep.
+// Stop refuses new calls with failure.ErrUnavailable, ends queries and lists with it, waits until every accepted call
+// is answered or ctx ends, and puts all instances to sleep.
 func (r *Router) Stop(ctx context.Context) error {
 	r.shards.Refuse()
 	r.endBuilding()
@@ -154,8 +153,7 @@ func (r *Router) Stop(ctx context.Context) error {
 	return err
 }
 
-// every calls do again and again until the router stops, also after a panic. It is the body of a
-// goroutine.
+// every calls do again and again until the router stops, also after a panic. It is the body of a goroutine.
 func (r *Router) every(interval time.Duration, name string, do func()) {
 	defer r.done.Done()
 	ticker := time.NewTicker(interval)
@@ -180,8 +178,8 @@ func (r *Router) sweep() {
 }
 
 const (
-	// cleanEvery is the time between two rounds of the cleaner, and trimEvery between two looks at the size of the
-	// feed of changes.
+	// cleanEvery is the time between two rounds of the cleaner, and trimEvery between two looks at the size of the feed
+	// of changes.
 	cleanEvery = time.Hour
 	trimEvery  = time.Minute
 )
@@ -196,9 +194,8 @@ func (r *Router) clean() {
 // Accepting returns nil while writes are taken, else failure.ErrUnavailable.
 func (r *Router) Accepting() error { return failure.OfStore(r.o.Store.Accepting()) }
 
-// backlogMax is how much may wait for the store, in bytes, before writes are refused: less
-// than a second of what a disk takes. Large records would fill the memory, and the store
-// would take the wait for a disk that hangs.
+// backlogMax is how much may wait for the store, in bytes, before writes are refused: less than a second of what a disk
+// takes. Large records would fill the memory, and the store would take the wait for a disk that hangs.
 const backlogMax = 64 << 20
 
 // accepting says whether a write may begin: Accepting, and failure.ErrBusy.
@@ -211,10 +208,9 @@ func (r *Router) accepting() error {
 	return err
 }
 
-// Send delivers one event to an instance: ErrNotFound without such an instance or a
-// newest definition, ErrForbidden without the right to the workflow or to the event,
-// ErrInvalid for what the definition does not declare, ErrNotAllowed, ErrPrecondition,
-// ErrTooLarge, ErrExecution when an action fails, ErrKeyReused for a key of another
+// Send delivers one event to an instance: ErrNotFound without such an instance or a newest definition, ErrForbidden
+// without the right to the workflow or to the event, ErrInvalid for what the definition does not declare,
+// ErrNotAllowed, ErrPrecondition, ErrTooLarge, ErrExecution when an action fails, ErrKeyReused for a key of another
 // request, ErrBusy, ErrInstanceBusy and ErrQuota, ErrUnavailable, and ErrOutcomeUnknown.
 func (r *Router) Send(_ context.Context, req *message.Event) (*message.Reply, error) {
 	at, err := r.maySend(req)
@@ -228,9 +224,9 @@ func (r *Router) Send(_ context.Context, req *message.Event) (*message.Reply, er
 	return reply, nil
 }
 
-// PostEvent is Send for a caller who does not wait: to gets the answer. The errors that
-// it returns are answers themselves, and to gets none. The same request may be posted
-// again after ErrBusy and ErrInstanceBusy; it counts once towards its caller's quota.
+// PostEvent is Send for a caller who does not wait: to gets the answer. The errors that it returns are answers
+// themselves, and to gets none. The same request may be posted again after ErrBusy and ErrInstanceBusy; it counts once
+// towards its caller's quota.
 func (r *Router) PostEvent(req *message.Event, to message.Recipient) (Posted, error) {
 	at, err := r.maySend(req)
 	var c *instance.Call
@@ -257,9 +253,9 @@ func (r *Router) maySend(req *message.Event) (at shard.Place, err error) {
 	return at, cmp.Or(err, found)
 }
 
-// Load returns an instance as it is after everything that was acknowledged: ErrNotFound,
-// ErrForbidden without the right to read the workflow, ErrExecution when what is stored
-// cannot be read, ErrBusy and ErrInstanceBusy, and ErrUnavailable.
+// Load returns an instance as it is after everything that was acknowledged: ErrNotFound, ErrForbidden without the right
+// to read the workflow, ErrExecution when what is stored cannot be read, ErrBusy and ErrInstanceBusy, and
+// ErrUnavailable.
 func (r *Router) Load(_ context.Context, req *message.Load) (*message.Reply, error) {
 	reply, err := r.askReader(req, instance.Load{Load: req})
 	return reply, failure.In("load", req.WorkflowID+"/"+req.InstanceID, err)
@@ -273,8 +269,7 @@ func (r *Router) askReader(req *message.Load, m instance.Request) (*message.Repl
 	return r.ask(req.WorkflowID, req.InstanceID, m)
 }
 
-// Query calls yield with the instances of a workflow that match, as query.Service
-// says.
+// Query calls yield with the instances of a workflow that match, as query.Service says.
 func (r *Router) Query(ctx context.Context, req *query.Request, yield func(item []byte) error) (*query.End, error) {
 	return r.queries.Query(ctx, req, yield)
 }
@@ -319,7 +314,6 @@ func (r *Router) Declares(workflowID, event string) bool {
 	return ok && err == nil && d.Declares(name)
 }
 
-// ask posts a request and waits for its answer.
 func (r *Router) ask(workflowID, instanceID string, m instance.Request) (*message.Reply, error) {
 	at, err := r.shards.Find(instanceID)
 	if err != nil {
@@ -336,7 +330,6 @@ func (r *Router) askAt(at shard.Place, workflowID string, m instance.Request) (*
 	return r.shards.Wait(c)
 }
 
-// post gives a request to the instance's actor, waking it if needed.
 func (r *Router) post(at shard.Place, workflowID string, m instance.Request, to message.Recipient) (*instance.Call, error) {
 	if err := r.shards.Admit(); err != nil {
 		return nil, err
@@ -348,11 +341,10 @@ func (r *Router) post(at shard.Place, workflowID string, m instance.Request, to 
 type Metrics struct {
 	// Awake, AwakeBytes (about) and InFlight are what there is now.
 	Awake, AwakeBytes, InFlight int64
-	// The rest is counted since the start: Refused by limits of capacity, OverQuota
-	// by Options.Quotas.
+	// The rest is counted since the start: Refused by limits of capacity, OverQuota by Options.Quotas.
 	Woken, Slept, Refused, OverQuota, Panics, Damaged, Events, Creates, Incidents int64
-	// Restarts are those of instances that panicked, Rests how often one was not woken for a while behind too many, and DeadLetters
-	// messages to actors that had ended.
+	// Restarts are those of instances that panicked, Rests how often one was not woken for a while behind too many, and
+	// DeadLetters messages to actors that had ended.
 	Restarts, Rests, DeadLetters int64
 	// Recovered is how often a goroutine of the process panicked and went on (package guard).
 	Recovered int64
@@ -394,9 +386,8 @@ type Posted struct {
 
 func (r *Router) posted(c *instance.Call) Posted { return Posted{c, r, r.shards.Round()} }
 
-// GiveUp says what a request has come to that was not answered in time: failure.ErrBusy
-// when it will never be applied, else failure.ErrOutcomeUnknown, and then an answer may still
-// come; nil while there is time.
+// GiveUp says what a request has come to that was not answered in time: failure.ErrBusy when it will never be applied,
+// else failure.ErrOutcomeUnknown, and then an answer may still come; nil while there is time.
 func (p Posted) GiveUp() error {
 	if p.call == nil || p.router.shards.Round()-p.round <= int64(p.router.o.ReplyWaitMax/shard.SweepEvery) {
 		return nil

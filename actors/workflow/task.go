@@ -56,8 +56,8 @@ func (r *Router) changeTask(ctx context.Context, req *message.TaskChange) (*task
 	return &item, nil
 }
 
-// AddComment writes a comment beside an instance's history, and returns it when it is durable; a repetition returns the first one. The errors are
-// those of Load, and failure.ErrQuota, ErrKeyReused and ErrOutcomeUnknown.
+// AddComment writes a comment beside an instance's history, and returns it when it is durable; a repetition returns the
+// first one. The errors are those of Load, and failure.ErrQuota, ErrKeyReused and ErrOutcomeUnknown.
 func (r *Router) AddComment(_ context.Context, req *message.Comment) (*activity.Row, error) {
 	var row activity.Row
 	err := r.accepting()
@@ -97,8 +97,8 @@ func (r *Router) TaskForm(_ context.Context, req *message.TaskForm) (*message.Ta
 	return out, failure.In("form of", "task of "+req.Task.InstanceID(), err)
 }
 
-// SaveTaskDraft keeps or drops the caller's draft for a task; it is durable when SaveTaskDraft returns. Besides the errors of
-// TaskForm: failure.ErrPrecondition, and to keep one failure.ErrClaimed when somebody else has the task.
+// SaveTaskDraft keeps or drops the caller's draft for a task; it is durable when SaveTaskDraft returns. Besides the
+// errors of TaskForm: failure.ErrPrecondition, and to keep one failure.ErrClaimed when somebody else has the task.
 func (r *Router) SaveTaskDraft(_ context.Context, req *message.TaskDraft) (form.Draft, error) {
 	kept := &message.Draft{Data: req.Data, Template: req.Template, DraftCondition: req.DraftCondition}
 	err := r.accepting()

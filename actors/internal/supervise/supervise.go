@@ -20,8 +20,8 @@ import (
 	"troupe/actors/internal/semaphore"
 )
 
-// What Do returns besides the error of the work, each of the kind that the caller is
-// told. Only after ErrPanicked had the work begun.
+// What Do returns besides the error of the work, each of the kind that the caller is told. Only after ErrPanicked had
+// the work begun.
 var (
 	// ErrBusy: no worker came free for the user within Options.WaitMax.
 	ErrBusy = failure.Errorf(failure.ErrBusy, "too many requests")
@@ -36,17 +36,15 @@ type Options struct {
 	System *actors.System
 	// Name is what the supervisor is called in logs.
 	Name string
-	// WorkersMax bounds the requests at a time. Default 256. More wait, and one user
-	// never has more than half (package semaphore, NewReserving): a worker is held
-	// as long as its caller reads.
+	// WorkersMax bounds the requests at a time. Default 256. More wait, and one user never has more than half (package
+	// semaphore, NewReserving): a worker is held as long as its caller reads.
 	WorkersMax int
 	// WaitMax is how long a request waits for a worker. Default 2 s.
 	WaitMax time.Duration
 	Log     zerolog.Logger
 }
 
-// Supervisor is the way to one supervisor actor. Its methods are safe for
-// concurrent use.
+// Supervisor is the way to one supervisor actor. Its methods are safe for concurrent use.
 type Supervisor struct {
 	o        Options
 	pid      *actor.PID
@@ -83,7 +81,6 @@ func Start(o Options) *Supervisor {
 	return s
 }
 
-// task is one request on its way.
 type task struct {
 	ctx  context.Context
 	name string
@@ -91,10 +88,9 @@ type task struct {
 	done chan error // has room for the answer
 }
 
-// Do waits for a worker for the user, runs work in an actor of its own and returns its
-// error. It always waits for the end of the work, so that work may use what belongs to
-// the caller; work has to look at ctx itself. When ctx ends before the work begins, Do
-// returns its error.
+// Do waits for a worker for the user, runs work in an actor of its own and returns its error. It always waits for the
+// end of the work, so that work may use what belongs to the caller; work has to look at ctx itself. When ctx ends
+// before the work begins, Do returns its error.
 func (s *Supervisor) Do(ctx context.Context, user identity.UserID, name string, work func(context.Context) error) error {
 	// NB: the order matters to Stop, which sets stopping and then waits for open.
 	s.open.Add(1)
@@ -113,7 +109,6 @@ func (s *Supervisor) Do(ctx context.Context, user identity.UserID, name string, 
 	return <-t.done
 }
 
-// acquire waits for a worker.
 func (s *Supervisor) acquire(ctx context.Context, worker *semaphore.Slot[identity.UserID]) error {
 	if worker.TryAcquire() {
 		return nil
@@ -133,7 +128,6 @@ func (s *Supervisor) acquire(ctx context.Context, worker *semaphore.Slot[identit
 	return ErrBusy
 }
 
-// receive is the supervisor actor.
 func (s *Supervisor) receive(ctx actor.Context) {
 	t, ok := ctx.Message().(*task)
 	if !ok {
@@ -171,8 +165,8 @@ func end(workers actor.Supervisor, who *actor.PID, _ *actor.RestartStatistics, _
 	workers.StopChildren(who)
 }
 
-// Stop refuses new requests, waits until the open ones are answered or ctx ends,
-// and ends the supervisor when none is open. It can be called again.
+// Stop refuses new requests, waits until the open ones are answered or ctx ends, and ends the supervisor when none is
+// open. It can be called again.
 func (s *Supervisor) Stop(ctx context.Context) error {
 	s.stopping.Store(true)
 	s.endWaiting()

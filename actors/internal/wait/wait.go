@@ -1,5 +1,5 @@
-// Package wait has the ways in which the actors' services wait: for a time of a clock or a notice (Until, Notify), for a share in
-// the next answer (Rounds), and for the readers of what was replaced (Period).
+// Package wait has the ways in which the actors' services wait: for a time of a clock or a notice (Until, Notify), for
+// a share in the next answer (Rounds), and for the readers of what was replaced (Period).
 package wait
 
 import (
@@ -23,8 +23,8 @@ func Notify(ch chan struct{}) {
 	}
 }
 
-// Until returns a channel that gets an entry at a time in Unix milliseconds, after LookMax at the latest, and never for Never. stop must be
-// called.
+// Until returns a channel that gets an entry at a time in Unix milliseconds, after LookMax at the latest, and never for
+// Never. stop must be called.
 func Until(ms int64, clock func() time.Time) (at <-chan time.Time, stop func() bool) {
 	if ms == Never {
 		return nil, func() bool { return false }
