@@ -12,7 +12,6 @@ import (
 	"troupe/actors/outbox"
 	"troupe/actors/pending"
 	"troupe/actors/schedule"
-	"troupe/actors/timer"
 	"troupe/statemachine"
 	"troupe/statemachine/expr"
 )
@@ -56,11 +55,11 @@ func (f *fakeWorkflows) ChangeDelivery(_ context.Context, id string, action outb
 func (f *fakeWorkflows) Incidents(_ context.Context, r *pending.IncidentList) (*pending.IncidentPage, error) {
 	return &pending.IncidentPage{Incidents: []pending.Incident{{
 		ID: instanceOne + "-1-1", InstanceID: instanceOne,
-		Incident: timer.Incident{Workflow: "order", Event: "remind", Error: "division by zero", At: time.Unix(1_800_000_000, 0), Version: 3, File: "workflows/order.yaml", Line: 9, Expression: "1 / svcPublic.n"},
+		Row: incident.Row{Workflow: "order", Event: "remind", Error: "division by zero", First: time.Unix(1_800_000_000, 0), Last: time.Unix(1_800_000_000, 0), Count: 1, Version: 3, File: "workflows/order.yaml", Line: 9, Expression: "1 / svcPublic.n"},
 	}, {
 		ID: "7ZAB0JD3F6XW5RHKTN42M8CQEY-1-2", InstanceID: instanceOne,
-		Incident: timer.Incident{Workflow: "order", Event: "pay", Error: "no such key: sum", At: time.Unix(1_800_000_000, 0)},
-		Row: &incident.Row{
+		Row: incident.Row{
+			Workflow: "order", Event: "pay", Error: "no such key: sum", Last: time.Unix(1_800_000_000, 0),
 			Kind: incident.Expression, Version: 2, File: "workflows/order.yaml", Line: 7, Expression: "svcPublic.sum + svcPrivate.fee", User: "ann", First: time.Unix(1_700_000_000, 0), Count: 3,
 			Read: []expr.Read{{Path: "svcPublic.sum"}, {Path: "svcPrivate.fee", Value: "3"}},
 		},

@@ -71,8 +71,7 @@ type Row struct {
 }
 
 const (
-	// rowFormat is the version of the stored form: format(1) and JSON. NB: 1 is an incident of package timer.
-	rowFormat = 2
+	rowFormat = 1       // of the stored form: format(1) and JSON
 	textMax   = 2 << 10 // textMax bounds Error and Expression, in bytes
 	// mark begins the names of rows in keys: it is behind the ids of all instances that are created before the year
 	// 10000.
@@ -82,13 +81,10 @@ const (
 // ErrDamaged: the row of an incident cannot be read.
 var ErrDamaged = errors.New("an incident cannot be read")
 
-// IsRow reports whether a stored incident is a Row.
-func IsRow(stored []byte) bool { return len(stored) > 0 && stored[0] == rowFormat }
-
 // Parse reads a stored Row.
 func Parse(stored []byte) (*Row, error) {
 	r := &Row{}
-	if !IsRow(stored) {
+	if len(stored) == 0 || stored[0] != rowFormat {
 		return nil, fmt.Errorf("%w: format", ErrDamaged)
 	}
 	if err := json.Unmarshal(stored[1:], r); err != nil {
@@ -97,9 +93,11 @@ func Parse(stored []byte) (*Row, error) {
 	return r, nil
 }
 
-func (r *Row) stored() ([]byte, error) {
-	text, err := json.Marshal(r)
-	return append([]byte{rowFormat}, text...), err
+// Stored is the stored form, with what is too long in it cut.
+func (r *Row) Stored() []byte {
+	r.bound()
+	text, _ := json.Marshal(r) // NB: texts, numbers and times of the clock cannot fail
+	return append([]byte{rowFormat}, text...)
 }
 
 func (r *Row) bound() {
@@ -317,9 +315,9 @@ func (s *Service) flush(ctx context.Context) {
 func (s *Service) Put(ctx context.Context, shard uint16, rows []Row) error {
 	return s.change(ctx, key.Shard(shard), func(w *persistence.Batch, sh key.Shard) error {
 		there, err := s.load(sh)
-		for k := range rows {
-			if err == nil {
-				there, err = put(w, sh, there, &rows[k])
+		if err == nil {
+			for k := range rows {
+				there = put(w, sh, there, &rows[k])
 			}
 		}
 		return err
@@ -344,7 +342,7 @@ func (s *Service) load(sh key.Shard) (out []kept, err error) {
 	return out, failure.OfStore(err)
 }
 
-func put(w *persistence.Batch, sh key.Shard, there []kept, r *Row) ([]kept, error) {
+func put(w *persistence.Batch, sh key.Shard, there []kept, r *Row) []kept {
 	r.bound()
 	name := r.name()
 	at := slices.IndexFunc(there, func(k kept) bool {
@@ -364,11 +362,8 @@ func put(w *persistence.Batch, sh key.Shard, there []kept, r *Row) ([]kept, erro
 	} else {
 		there[at].merge(r)
 	}
-	stored, err := there[at].stored()
-	if err == nil {
-		w.Set(there[at].key, stored)
-	}
-	return there, err
+	w.Set(there[at].key, there[at].Stored())
+	return there
 }
 
 // outlived is that which has not failed for the longest time, of the workflow that has most.

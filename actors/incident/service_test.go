@@ -235,10 +235,6 @@ func TestDropAndRetry(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	stored, err := failed("w", 1, 0).stored()
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(stored)
+	f.Add(failed("w", 1, 0).Stored())
 	f.Fuzz(func(_ *testing.T, stored []byte) { _, _ = Parse(stored) })
 }

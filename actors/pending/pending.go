@@ -18,7 +18,6 @@ import (
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/outbox"
 	"troupe/actors/query"
-	"troupe/actors/timer"
 	"troupe/persistence"
 	"troupe/persistence/key"
 	"troupe/statemachine"
@@ -184,20 +183,14 @@ func incidentOf(rowKey, value []byte) (Incident, error) {
 		return Incident{}, damaged(nil)
 	}
 	out := Incident{ID: instanceid.PartText(k.ID, k.Number, k.Place)}
-	if incident.IsRow(value) {
-		row, err := incident.Parse(value)
-		if err != nil {
-			return Incident{}, damaged(err)
-		}
-		out.Row, out.InstanceID = row, row.Instance
-		out.Incident = timer.Incident{Workflow: row.Workflow, Event: row.Event, Error: row.Error, At: row.Last}
-		return out, nil
-	}
-	in, err := timer.ParseIncident(value)
+	row, err := incident.Parse(value)
 	if err != nil {
 		return Incident{}, damaged(err)
 	}
-	out.InstanceID, out.Timer, out.Incident = instanceid.Text(k.ID), statemachine.ElementID{Sequence: k.Number, Number: k.Place}, in
+	out.Row, out.InstanceID = *row, row.Instance
+	if row.Kind == incident.Event {
+		out.Timer = statemachine.ElementID{Sequence: k.Number, Number: k.Place}
+	}
 	return out, nil
 }
 
@@ -303,15 +296,12 @@ type TimerPage struct {
 	Next   string // the cursor of the next page; empty when there is none
 }
 
-// Incident is something that failed.
+// Incident is something that failed. Callers who may not read the instance get HiddenReason and no values.
 type Incident struct {
 	ID         string
 	InstanceID string // "": it was never created
-	timer.Incident
-	Timer statemachine.ElementID // how the instance calls the event, which came by itself
-	// Row is what is known of an incident that no timer keeps. Callers who may not read the instance get HiddenReason
-	// and no values.
-	Row *incident.Row
+	incident.Row
+	Timer statemachine.ElementID // of the kind incident.Event: how the instance calls the event
 }
 
 // IncidentList asks for a part of the incidents.
@@ -391,14 +381,8 @@ func (l *Lists) readable(ctx context.Context, p *identity.Principal, n int, inst
 }
 
 func (in *Incident) hide() {
-	if in.Row != nil && (in.Row.Kind != incident.Expression || in.Row.Workflow == incident.OfService) { // whose error is the service's own
-		return
-	}
-	in.Error = HiddenReason
-	if in.Row != nil {
-		row := *in.Row
-		row.Error, row.Read = HiddenReason, nil
-		in.Row = &row
+	if in.Kind == incident.Event || in.Kind == incident.Expression { // the error of others is the service's own
+		in.Error, in.Read = HiddenReason, nil
 	}
 }
 

@@ -8,9 +8,7 @@ package timer
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"sync"
@@ -20,13 +18,12 @@ import (
 	"github.com/rs/zerolog"
 
 	"troupe/actors/failure"
+	"troupe/actors/incident"
 	"troupe/actors/internal/instanceid"
 	"troupe/actors/internal/wait"
 	"troupe/persistence"
 	"troupe/persistence/key"
 	"troupe/statemachine"
-	"troupe/statemachine/data"
-	"troupe/statemachine/packed"
 )
 
 const (
@@ -267,50 +264,6 @@ func (s *Service) Metrics() Metrics {
 	return Metrics{Fired: s.metrics.fired.Load(), Again: s.metrics.again.Load(), LateMilliseconds: s.metrics.late.Load()}
 }
 
-// Incident is the row of an event that came by itself and failed.
-type Incident struct {
-	Workflow, Event, Error string
-	At                     time.Time
-	Version                uint64 // that of the definition, and File, Line and Expression are those of statemachine.Fault
-	File                   string
-	Line                   int
-	Expression             string
-}
-
-// ErrDamaged: the row of an incident cannot be read.
-var ErrDamaged = errors.New("an incident cannot be read")
-
-const (
-	// incidentFormat is the version of the stored form. NB: 2 is a row of package incident.
-	incidentFormat = 1
-	textMax        = 2 << 10
-)
-
-// Append appends the stored form: format(1) workflow event error, each with its length, the time in milliseconds, version and line,
-// file and expression.
-func (in Incident) Append(dst []byte) []byte {
-	dst = packed.AppendText(append(dst, incidentFormat), in.Workflow)
-	dst = packed.AppendText(dst, in.Event)
-	dst = packed.AppendText(dst, data.Clip(in.Error, textMax))
-	dst = packed.AppendTime(dst, in.At)
-	dst = binary.AppendUvarint(binary.AppendUvarint(dst, in.Version), uint64(in.Line)) //nolint:gosec // not negative
-	dst = packed.AppendText(dst, in.File)
-	return packed.AppendText(dst, data.Clip(in.Expression, textMax))
-}
-
-// ParseIncident reads the stored form.
-func ParseIncident(stored []byte) (in Incident, err error) {
-	r := packed.NewReader(stored)
-	format := r.Byte()
-	in = Incident{Workflow: string(r.Text()), Event: string(r.Text()), Error: string(r.Text()), At: r.Time()}
-	in.Version, in.Line = r.Uvarint(), int(min(r.Uvarint(), math.MaxInt32)) //nolint:gosec // bounded
-	in.File, in.Expression = string(r.Text()), string(r.Text())
-	if format != incidentFormat || !r.Whole() {
-		return Incident{}, fmt.Errorf("%w: layout", ErrDamaged)
-	}
-	return in, nil
-}
-
 // Origin is the event that changes timers of an instance.
 type Origin struct {
 	Shard    key.Shard
@@ -334,7 +287,7 @@ func Put(w *persistence.Batch, of *Origin, ended, begun []statemachine.Timer) (f
 			continue
 		}
 		if t.Failed {
-			w.Set(of.key(t), of.incident(t).Append(nil))
+			w.Set(of.key(t), of.incident(t).Stored())
 			continue
 		}
 		w.Set(of.key(t), []byte(of.Workflow))
@@ -345,8 +298,10 @@ func Put(w *persistence.Batch, of *Origin, ended, begun []statemachine.Timer) (f
 	return first
 }
 
-func (of *Origin) incident(t statemachine.Timer) Incident {
-	in := Incident{Workflow: of.Workflow, Event: string(t.Event), Error: of.Fault.Error(), At: of.At, Version: of.Of.Version}
+func (of *Origin) incident(t statemachine.Timer) *incident.Row {
+	in := &incident.Row{
+		Workflow: of.Workflow, Version: of.Of.Version, Instance: instanceid.Text(of.Instance), Event: string(t.Event), Error: of.Fault.Error(), First: of.At, Last: of.At, Count: 1,
+	}
 	if f := of.Of.FaultOf(of.Fault); f != nil {
 		in.File, in.Line, in.Expression = f.File, f.Line, f.Expression
 	}

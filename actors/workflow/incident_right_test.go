@@ -64,9 +64,9 @@ func TestIncidentsTellDataToReadersOnly(t *testing.T) {
 				if strings.Contains(text, secret) != c.sees || (in.Error == pending.HiddenReason) == c.sees {
 					t.Errorf("%v sees %s", c.caller, text)
 				}
-				if r := in.Row; r == nil {
+				if r := in.Row; r.Kind == incident.Event {
 					if timer = in.ID; in.Version != 1 || in.File != "workflows/1.yaml" || in.Line != 7 || in.Expression != "" {
-						t.Errorf("%v: the incident of the timer has the place %+v", c.caller, in.Incident)
+						t.Errorf("%v: the incident of the timer has the place %+v", c.caller, r)
 					}
 				} else if r.File == "" || r.Line < 9 || (r.Expression == "") != (r.Event == "tell") || r.User != "john" || r.Count != 1 || r.Instance != id {
 					t.Errorf("%v: got %s", c.caller, text)

@@ -65,7 +65,7 @@ func TestALoopIsSlowedDown(t *testing.T) {
 					t.Errorf("%d entries in ten minutes", first)
 				}
 				list := h.incidents()
-				if len(list) != 1 || list[0].Row == nil || list[0].Row.Kind != incident.Loop || list[0].Row.Instance != id || list[0].Row.Count < 2 {
+				if len(list) != 1 || list[0].Row.Kind != incident.Loop || list[0].Row.Instance != id || list[0].Row.Count < 2 {
 					t.Errorf("incidents: %+v", list)
 				}
 				if err := h.ChangeIncident(context.Background(), boss, list[0].ID, false); !errors.Is(err, failure.ErrConflict) || !strings.Contains(failure.Of(err).Reason, "leads it out") {

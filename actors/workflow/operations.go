@@ -56,8 +56,8 @@ func (r *Router) ChangeIncident(ctx context.Context, caller *identity.Principal,
 	if err == nil {
 		in, err = r.waiting.Incident(id)
 	}
-	if err == nil && in.Row != nil {
-		err = r.env.Incidents.Change(ctx, id, in.Row.Kind, drop)
+	if err == nil && in.Kind != incident.Event {
+		err = r.env.Incidents.Change(ctx, id, in.Kind, drop)
 	} else if err == nil {
 		_, err = r.ask(in.Workflow, in.InstanceID, instance.ChangeIncident{Caller: caller, ID: in.Timer, Drop: drop})
 	}

@@ -94,7 +94,7 @@ func TestATreeIsLimited(t *testing.T) {
 			}
 			n := 0
 			for _, in := range h.incidents() {
-				if in.Row != nil && in.Row.Kind == incident.Tree && in.InstanceID == root {
+				if in.Row.Kind == incident.Tree && in.InstanceID == root {
 					n++
 					if count := int(in.Row.Count); count < refused-lost || count > refused+16 { // NB: what a restart has broken off may be refused twice
 						t.Errorf("the incident counts %d, and %d were refused", count, refused)

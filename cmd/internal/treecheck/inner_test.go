@@ -94,7 +94,7 @@ var actorsArrows = map[string][]string{
 	"changefeed":                 {"query", "catalog", "failure", "identity", "internal/history", "internal/instanceid"},
 	"watch":                      {"changefeed", "query", "catalog", "failure", "identity", "internal/history", "internal/instanceid"},
 	"form":                       {"query", "catalog", "failure", "identity", "internal/history", "internal/instanceid"},
-	"timer":                      {"failure", "internal/instanceid", "internal/wait"},
+	"timer":                      {"incident", "failure", "internal/instanceid", "internal/wait"},
 	"incident":                   {"guard", "failure", "internal/instanceid", "internal/wait"},
 	"child":                      {"internal/instanceid"},
 	"invoke":                     {"child", "incident", "catalog", "query", "failure", "identity", "internal/breaks", "internal/instanceid"},

@@ -120,15 +120,11 @@ func (g *Group) listIncidents(x *kernel.Exchange) error {
 }
 
 func incidentOf(in *pending.Incident) api.Incident {
-	out := api.Incident{ID: in.ID, WorkflowID: in.Workflow, InstanceID: in.InstanceID, Event: in.Event, Error: in.Error, TS: show.Time(in.At)}
-	r := in.Row
-	if r == nil {
-		out.Version, out.File, out.Line, out.Expression, out.First, out.Count = in.Version, in.File, in.Line, in.Expression, out.TS, 1
-		return out
+	out := api.Incident{
+		ID: in.ID, WorkflowID: in.Workflow, InstanceID: in.InstanceID, Event: in.Event, Error: in.Error, TS: show.Time(in.Last), Kind: string(in.Kind), Version: in.Version,
+		File: in.File, Line: in.Line, Expression: in.Expression, User: in.User, First: show.Time(in.First), Count: in.Count,
 	}
-	out.Kind, out.Version, out.File, out.Line, out.Expression = string(r.Kind), r.Version, r.File, r.Line, r.Expression
-	out.User, out.First, out.Count = r.User, show.Time(r.First), r.Count
-	for _, read := range r.Read {
+	for _, read := range in.Read {
 		v := api.IncidentValue{Path: read.Path}
 		if read.Value != "" {
 			v.Value = &read.Value
