@@ -25,10 +25,6 @@ import (
 var (
 	ValueJSON         = []string{"application/json"}
 	valueNoStore      = []string{"no-store"}
-	valueVary         = []string{"Cookie, Authorization, Authentication"}
-	valueVaryAccept   = []string{"Cookie, Authorization, Authentication, Accept"}
-	valueVaryEncoding = []string{"Cookie, Authorization, Authentication, Accept-Encoding"}
-	valueVaryBoth     = []string{"Cookie, Authorization, Authentication, Accept, Accept-Encoding"}
 	valueNosniff      = []string{"nosniff"}
 	ValueClose        = []string{"close"}
 	valueChallenge    = []string{`svc.token realm="troupe", Bearer realm="troupe"`}
@@ -81,15 +77,7 @@ func (x *Exchange) sendHeader(status, length int) {
 	if x.CacheControl != nil {
 		h["Cache-Control"] = x.CacheControl
 	}
-	switch {
-	case x.VaryAccept && x.VaryEncoding:
-		h["Vary"] = valueVaryBoth
-	case x.VaryAccept:
-		h["Vary"] = valueVaryAccept
-	case x.VaryEncoding:
-		h["Vary"] = valueVaryEncoding
-	}
-	x.addVaryLanguage(h)
+	h["Vary"] = valuesVary[x.Vary]
 	if length >= lengthSetBytesMin {
 		h["Content-Length"] = []string{strconv.Itoa(length)}
 	}
@@ -97,16 +85,9 @@ func (x *Exchange) sendHeader(status, length int) {
 	x.Writer.WriteHeader(status)
 }
 
-func (x *Exchange) addVaryLanguage(h http.Header) {
-	if x.VaryLanguage {
-		h["Vary"] = []string{h["Vary"][0] + ", Accept-Language"}
-	}
-}
-
 func (s *Kernel) setCommonHeaders(h http.Header, r *http.Request) {
 	h["Content-Type"] = ValueJSON
 	h["Cache-Control"] = valueNoStore
-	h["Vary"] = valueVary
 	h["X-Content-Type-Options"] = valueNosniff
 	s.SetConnectionHeader(h, r)
 }
@@ -133,7 +114,7 @@ func (x *Exchange) compress() []byte {
 	if !x.mayCompress() {
 		return x.Out
 	}
-	x.VaryEncoding = true
+	x.Vary |= VaryEncoding
 	if !parse.AcceptsGzip(x.Request.Header["Accept-Encoding"]) {
 		return x.Out
 	}
@@ -310,6 +291,20 @@ func (x *Exchange) AnswerFaults(err error) error {
 	x.Send(f.Status)
 	return nil
 }
+
+// valuesVary are the values of the header Vary, by Answer.Vary.
+var valuesVary = func() (values [1 << 3][]string) {
+	for v := range values {
+		text := "Cookie, Authorization, Authentication"
+		for bit, name := range []string{"Accept", "Accept-Encoding", "Accept-Language"} {
+			if v>>bit&1 == 1 {
+				text += ", " + name
+			}
+		}
+		values[v] = []string{text}
+	}
+	return values
+}()
 
 // IsSafe reports whether a method changes nothing (RFC 9110, 9.2.1), so that its
 // answer may be refused after the work is done.

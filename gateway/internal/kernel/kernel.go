@@ -133,15 +133,22 @@ type Hop struct {
 	Leader string // the node that the request was forwarded to last; empty for none
 }
 
+// Vary is a set of headers that an answer depends on.
+type Vary uint8
+
+const (
+	VaryAccept Vary = 1 << iota
+	VaryEncoding
+	VaryLanguage
+)
+
 // Answer is what is sent.
 type Answer struct {
-	Status       int      // 0 until the answer has begun
-	ContentType  []string // nil is JSON
-	CacheControl []string // how long the answer may be kept; nil is not at all
-	// VaryAccept, VaryEncoding and VaryLanguage say that the answer depends on the headers Accept,
-	// Accept-Encoding and Accept-Language.
-	VaryAccept, VaryEncoding, VaryLanguage bool
-	ErrorPage                              func(status int) // what a handler puts in place of Route.ErrorPage
+	Status       int              // 0 until the answer has begun
+	ContentType  []string         // nil is JSON
+	CacheControl []string         // how long the answer may be kept; nil is not at all
+	Vary         Vary             // the headers that the answer depends on, besides those of credentials
+	ErrorPage    func(status int) // what a handler puts in place of Route.ErrorPage
 	// Out is where the answer is built. It is kept from request to request.
 	Out []byte
 }

@@ -39,7 +39,7 @@ func (x *Exchange) SetInstanceHeaders(reply *message.Reply) {
 
 // Languages returns the languages of the reader, the preferred one first, and notes that the answer depends on them.
 func (x *Exchange) Languages() []string {
-	x.VaryLanguage = true
+	x.Vary |= VaryLanguage
 	return parse.AcceptLanguage(x.Request.Header["Accept-Language"])
 }
 

@@ -38,7 +38,7 @@ func NewStaticFile(body []byte, contentType, cache []string, tag string) *Static
 func (x *Exchange) SendStatic(f *StaticFile) error {
 	body, tag, h := f.Body, f.tag, x.Writer.Header()
 	if compressed := f.gzipped(); compressed != nil {
-		x.VaryEncoding = true
+		x.Vary |= VaryEncoding
 		var smaller []byte
 		if parse.PrefersBrotli(x.Request.Header["Accept-Encoding"]) {
 			smaller = x.Kernel.brotlied(f)

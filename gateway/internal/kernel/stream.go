@@ -97,7 +97,7 @@ func (x *Exchange) Push() error {
 func (x *Exchange) beginStream() {
 	h := x.Writer.Header()
 	x.Kernel.setCommonHeaders(h, x.Request)
-	x.addVaryLanguage(h)
+	h["Vary"] = valuesVary[x.Vary]
 	h["Content-Type"] = ValueEventStream
 	h["X-Accel-Buffering"] = valueNo // nginx would collect events until a buffer is full
 	x.RenewWriteTime()

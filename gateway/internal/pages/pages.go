@@ -114,7 +114,7 @@ func ShowError(x *kernel.Exchange, status int, id string) bool {
 	if !errorpage.Has(status) || !parse.AcceptsHTML(x.Request.Header["Accept"]) || isAPI(x) {
 		return false
 	}
-	x.VaryAccept = true
+	x.Vary |= kernel.VaryAccept
 	page := errorpage.Page(errorpage.Options{Base: x.Kernel.Options.BasePath, Status: status, ID: id, Language: login.Speak(x.Languages())})
 	x.SendPage(status, valueErrorPagePolicy, page)
 	return true
