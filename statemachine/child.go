@@ -10,7 +10,7 @@ import (
 	"troupe/statemachine/internal/record"
 )
 
-// beginChildren begins those of the nodes that were entered. It comes behind everything else of the step, so that a node
+// beginChildren begins those of the nodes that were entered. It comes after everything else of the step, so that a node
 // which is left again in it has none (W3C SCXML, section 6.4).
 func (m *macrostep) beginChildren() {
 	entered := m.toInvoke
@@ -93,7 +93,7 @@ func (m *macrostep) cancelChildren(matches func(*record.ChildState) bool) {
 	}
 }
 
-// noticeParent has the parent know what has become of the instance, when that is the end of it.
+// noticeParent has the parent know what happened to the instance, when that is the end of it.
 func (m *macrostep) noticeParent(before *Instance) {
 	if m.in.State.Parent == nil || m.in.State.Ended || !m.d.IsDone(&m.in) || before.State.At != nil && m.d.IsDone(before) {
 		return

@@ -11,7 +11,7 @@ import (
 // Fault says where and why a step failed.
 type Fault struct {
 	// File is that of the definition, as it was published. Line is where the expression, the action or, of a step that never
-	// ends, the transition stands; 0: the step as a whole failed, or nobody knows.
+	// ends, the transition stands; 0: the step as a whole failed, or that is unknown.
 	File string
 	Line int
 	// Expression is its text; "" when it was no expression that failed.

@@ -9,7 +9,7 @@ import (
 	"troupe/statemachine/internal/record"
 )
 
-// Callback takes what has become of a child, as Receive takes an event. It returns ErrNoChild when nobody waits for it.
+// Callback takes what happened to a child, as Receive takes an event. It returns ErrNoChild when nobody waits for it.
 func (d *Definition) Callback(in *Instance, id ElementID, failed bool, brought data.Value, now time.Time) (Result, error) {
 	next, child, ok := in.WithoutChild(id, failed)
 	if !ok {
@@ -125,7 +125,7 @@ func (d *Definition) Fire(in *Instance, id ElementID, now time.Time) (Result, er
 	})
 }
 
-// Receive takes an event that the service itself sends, such as what became of a delivery. Otherwise it is Fire.
+// Receive takes an event that the service itself sends, such as what happened to a delivery. Otherwise it is Fire.
 func (d *Definition) Receive(in *Instance, name EventName, brought data.Value, now time.Time) (Result, error) {
 	return d.step(in, &Event{Name: name, Data: brought, Caller: chart.SystemCaller, Now: now}, trigger{name: name, exact: d.Semantics != chart.SCXMLSemantics})
 }
@@ -135,7 +135,7 @@ func (d *Definition) FailEvent(in *Instance, name EventName, brought data.Value,
 	return in.WithIncident(record.TimerState{Due: now, Event: name, Data: brought})
 }
 
-// Fail returns the instance with a timer that does not come by itself any more, because its event failed.
+// Fail returns the instance with a timer that does not come on its own any more, because its event failed.
 func (d *Definition) Fail(in *Instance, id ElementID) (Instance, error) {
 	return d.withTimers(in, id, func(ts []record.TimerState, i int) []record.TimerState {
 		ts[i].Failed = true

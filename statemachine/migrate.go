@@ -16,7 +16,7 @@ import (
 // ErrNotMigrated: the instance cannot go to the other version. The text of the error says why, for who migrates.
 var ErrNotMigrated = migration.ErrRefused
 
-// BriefReason is the text of an ErrNotMigrated for those who may not see the instance: without anything of its data.
+// BriefReason is the text of an ErrNotMigrated for users who cannot see the instance: without anything of its data.
 func BriefReason(err error) string {
 	if refused := (migration.Refusal{}); errors.As(err, &refused) {
 		return refused.Brief

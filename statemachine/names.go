@@ -77,7 +77,7 @@ type (
 	Trigger         = chart.Trigger
 )
 
-// The kinds of nodes, the triggers of transitions, tones, styles, rights, what becomes of runs that were missed, and of children.
+// The kinds of nodes, the triggers of transitions, tones, styles, rights, what happens to runs that were missed, and of children.
 const (
 	Atomic         = chart.Atomic
 	Compound       = chart.Compound
@@ -145,7 +145,7 @@ func ParseDelay(text string) (time.Duration, error) { return chart.ParseDelay(te
 // SplitText cuts a text for people into literals and the expressions in ${…}.
 func SplitText(text string) (parts []string, isExpression []bool) { return chart.SplitText(text) }
 
-// Plain is a text for every reader; that of "" is no text.
+// Plain is a text for every reader; that of "" is not a text.
 func Plain(text string) Text { return chart.Plain(text) }
 
 // NodeNames lists the nodes of positions, joined with ", ".

@@ -13,9 +13,9 @@ type trigger struct {
 	name EventName // "" selects the eventless ones
 	// done is the node whose completion raised the event; nil for all others.
 	done *chart.Node
-	// after is the timer that ended; nil for all others. Its event is no name that a pattern matches.
+	// after is the timer that ended; nil for all others. Its event is not a name that a pattern matches.
 	after *chart.After
-	// child is what has become of a child; nil for all others. Its event is no name that a pattern matches.
+	// child is what happened to a child; nil for all others. Its event is not a name that a pattern matches.
 	child *chart.ChildTransition
 	// exact: only a transition that names the event takes it, and no pattern.
 	exact bool

@@ -35,7 +35,7 @@ type Result struct {
 	Logs []string
 	// Deliveries are what the event sends out, in order.
 	Deliveries []Delivery
-	// Decided are the tasks that the caller has brought on: a transition of their own node took the event and left it.
+	// Decided are the tasks that the caller has completed: a transition of their own node took the event and left it.
 	Decided []Task
 	// Cost is that of the step, in units of expressions.
 	Cost uint64

@@ -56,7 +56,7 @@ func clean(src []byte, depth int) (Value, error) {
 			return nil, s.err
 		}
 	}
-	// NB: the capacity ends with the value, so that an append to the result cannot write into what stands behind it.
+	// NB: the capacity ends with the value, so that an append to the result cannot write into what stands after it.
 	if s.out == nil {
 		return Value(src[start:end:end]), nil
 	}
@@ -231,7 +231,7 @@ func (s *scanner) tooDeep(i int) int {
 // isDigit knows the digits of ASCII; JSON has no others.
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// digits returns the offset of the first byte from i on that is no digit.
+// digits returns the offset of the first byte from i on that is not a digit.
 func (s *scanner) digits(i int) int {
 	for i < len(s.src) && isDigit(s.src[i]) {
 		i++

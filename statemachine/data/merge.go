@@ -3,7 +3,7 @@ package data
 import "bytes"
 
 // Merge applies a JSON Merge Patch (RFC 7396): members of the patch replace those of target, null removes them, objects merge
-// into objects, and a patch that is no object replaces all. Keys of target keep their place, new ones follow in the patch's
+// into objects, and a patch that is not an object replaces all. Keys of target keep their place, new ones follow in the patch's
 // order. The result is new storage. An absent target is an empty object, an absent patch changes nothing.
 func Merge(target, patch Value) Value {
 	return merge(target, patch, true)

@@ -103,7 +103,7 @@ func (v Value) Elements() iter.Seq2[int, Value] {
 	}
 }
 
-// Lookup returns the member of an object with the given key, and false when v is no object or has no such member. The value is a
+// Lookup returns the member of an object with the given key, and false when v is not an object or has no such member. The value is a
 // slice of v. It reads what stands before the member, and allocates only when a key with escapes has to be decoded.
 func (v Value) Lookup(key string) (Value, bool) {
 	for m := membersOf(v); m.next(); {
@@ -114,7 +114,7 @@ func (v Value) Lookup(key string) (Value, bool) {
 	return nil, false
 }
 
-// Index returns the element of an array at position i, and false when v is no array or has no such element. The value is a slice
+// Index returns the element of an array at position i, and false when v is not an array or has no such element. The value is a slice
 // of v. It reads what stands before the element: to visit all of them use Elements.
 func (v Value) Index(i int) (Value, bool) {
 	for e := elementsOf(v); e.next(); i-- {
@@ -143,7 +143,7 @@ type members struct {
 	value Value
 }
 
-// membersOf returns a walk that stands in front of the first member. Of what is no object it has none.
+// membersOf returns a walk that stands in front of the first member. Of what is not an object it has none.
 func membersOf(v Value) members {
 	if len(v) == 0 || v[0] != '{' {
 		return members{}
@@ -187,7 +187,7 @@ type elements struct {
 	value Value
 }
 
-// elementsOf returns a walk that stands in front of the first element. Of what is no array it has none.
+// elementsOf returns a walk that stands in front of the first element. Of what is not an array it has none.
 func elementsOf(v Value) elements {
 	if len(v) == 0 || v[0] != '[' {
 		return elements{}

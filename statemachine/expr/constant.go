@@ -20,7 +20,7 @@ const constantRoot = "const"
 
 // WithConstants returns an Env in which the members of an object are constants: const.name, with the type of its value. e does
 // not change. The values are compiled into the programs, so that an evaluation does not look for them. Errors wrap ErrName: a
-// name is no identifier or a word of the language.
+// name is not an identifier, or is a word of the language.
 func (e *Env) WithConstants(values data.Value) (*Env, error) {
 	names, constants := slices.Clone(e.names), map[string]data.Value{}
 	var opts []cel.EnvOption

@@ -117,7 +117,7 @@ var reserved = []string{
 func IsName(s string) bool { return variable.MatchString(s) && !slices.Contains(reserved, s) }
 
 // With returns an Env that knows e's variables and names, whose values are looked up in Scope.Locals. e does not change. Errors
-// wrap ErrName: a name is no identifier, a word of the language or taken. It is about as expensive as a compilation.
+// wrap ErrName: a name is not an identifier, is a word of the language, or is taken. It is about as expensive as a compilation.
 func (e *Env) With(names ...string) (*Env, error) {
 	known := slices.Clone(e.names)
 	opts := make([]cel.EnvOption, 0, len(names))

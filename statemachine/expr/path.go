@@ -17,7 +17,7 @@ type path struct {
 }
 
 // step goes to a member of an object or to an element of an array. Which of
-// them is decided by the literal, as CEL does: items["0"] is no element.
+// them is decided by the literal, as CEL does: items["0"] is not an element.
 type step struct {
 	key    string
 	index  int

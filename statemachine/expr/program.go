@@ -132,7 +132,7 @@ func (p *Program) eval(a *activation) (ref.Val, error) {
 var quoted = regexp.MustCompile(`".*"`)
 
 // withoutValues leaves out what a message says of data: a key or a quoted text that the expression itself does not have. Logs and
-// incidents show errors to people who may not read the instance.
+// incidents show errors to users who cannot read the instance.
 func withoutValues(message, source string) string {
 	const noKey = "no such key"
 	if before, key, found := strings.Cut(message, noKey+": "); found && !strings.Contains(source, key) {

@@ -11,7 +11,7 @@ import (
 
 // Rename returns src with other variables: to returns what stands for a name, and "" leaves it. Variables of loops and of
 // cel.bind are not asked for where they hide the others, nor are members, names of functions and texts. All else keeps its bytes.
-// The error is a *CompileError: src is no expression.
+// The error is a *CompileError: src is not an expression.
 func Rename(src string, to func(name string) string) (string, error) {
 	e, err := plainParser()
 	if err != nil {
@@ -64,7 +64,7 @@ var loops = map[string][]int{
 	"sortBy": {2}, "optMap": {2}, "optFlatMap": {2},
 }
 
-// libraries are the names in front of functions that are no variables; nil: before any.
+// libraries are the names in front of functions that are not variables; nil: before any.
 var libraries = map[string][]string{
 	"math": nil, "cel": {"bind"}, "lists": {"range"}, "strings": {"quote"}, "sets": {"contains", "equivalent", "intersects"},
 	"optional": {"of", "ofNonZeroValue", "none"},

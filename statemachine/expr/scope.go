@@ -71,7 +71,7 @@ const (
 	parentRoot   = "parent"
 	nowRoot      = "now"
 
-	// nodesRoot stands behind In(…). No expression can write this name.
+	// nodesRoot stands after In(…). No expression can write this name.
 	nodesRoot = "@nodes"
 )
 
@@ -231,7 +231,7 @@ type nodes struct {
 	activation    *activation
 }
 
-// noEntries is the map that nodes pretends to be where it is no map. Immutable.
+// noEntries is the map that nodes pretends to be where it is not a map. Immutable.
 var noEntries = types.NewStringInterfaceMap(types.DefaultTypeAdapter, map[string]any{})
 
 // FindStringKey is what the interpreter asks for.

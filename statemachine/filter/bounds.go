@@ -216,7 +216,7 @@ func cut(key []byte) []byte {
 // behind returns the key that comes directly behind.
 func behind(key []byte) []byte { return append(bytes.Clone(key), 0) }
 
-// behindAll returns the key that comes behind all that begin with a prefix.
+// behindAll returns the key that comes after all that begin with a prefix.
 func behindAll(prefix []byte) []byte {
 	end := bytes.TrimRight(prefix, "\xff")
 	end = bytes.Clone(end)

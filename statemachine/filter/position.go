@@ -81,7 +81,7 @@ type Positions struct {
 	Nodes []string
 }
 
-// Positions returns what the filter demands of states. Every matching instance satisfies each of them: one of its states has a
+// Positions returns what the filter requires of states. Every matching instance satisfies each of them: one of its states has a
 // nodeId in Nodes and, when Machine is not "", that stateMachineId.
 func (f *Filter) Positions() []Positions {
 	var list []Positions

@@ -72,7 +72,7 @@ func (m *matching) holds(p *predicate, v data.Value) bool {
 	return m.work(valueWork+len(v)/valueWork) && p.holds(v)
 }
 
-// holdsForElement is opElement. NB: elements that are scalars are no documents.
+// holdsForElement is opElement. NB: elements that are scalars are not documents.
 func (m *matching) holdsForElement(p *predicate, list data.Value) bool {
 	for _, e := range list.Elements() {
 		if p.documents && e.Kind() != data.Object && e.Kind() != data.Array {

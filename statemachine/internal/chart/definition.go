@@ -133,8 +133,8 @@ type Transition struct {
 	Apply     ApplyRule        // how; applyUnset: as the event says
 	OnDone    *Node            // only for the done event of this very node
 	After     *After           // only for the event of this timer
-	Child     *ChildTransition // only for what becomes of this child
-	// Everything: of XState's "*", which takes timers and what becomes of children as well.
+	Child     *ChildTransition // only for what happens to this child
+	// Everything: of XState's "*", which takes timers and what happens to children as well.
 	Everything bool
 	Line       int
 }
@@ -238,7 +238,7 @@ type EventDeclaration struct {
 	Style     Style
 }
 
-// Unmatched says what becomes of an event that no transition takes now (statemachine/DEFINITION.md, "Unmatched events").
+// Unmatched says what happens to an event that no transition takes now (statemachine/DEFINITION.md, "Unmatched events").
 type Unmatched uint8
 
 const (

@@ -35,7 +35,7 @@ type Invoke struct {
 	*SCXMLInvoke              // nil: with our own rules
 }
 
-// ChildTransition is what has become of a child.
+// ChildTransition is what happened to a child.
 type ChildTransition struct {
 	Invoke *Invoke
 	Failed bool

@@ -82,7 +82,7 @@ type PictureTransition struct {
 	Targets []int
 	Reenter bool
 
-	// Wide reports whether a pattern that is wider than a name may take it; nil: not what comes by itself.
+	// Wide reports whether a pattern that is wider than a name may take it; nil: not what comes on its own.
 	Wide func(EventName) bool
 }
 

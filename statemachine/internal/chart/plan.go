@@ -1,9 +1,9 @@
 package chart
 
-// TimerRule says what becomes of timers in a migration.
+// TimerRule says what happens to timers in a migration.
 type TimerRule byte
 
-// Timers go on, begin anew, or end.
+// Timers go on, start again, or end.
 const (
 	TimersKept TimerRule = iota
 	TimersRestarted

@@ -222,7 +222,7 @@ func CutText(text string, most int) string {
 	return text
 }
 
-// ToneIn is the tone of a node that says none: that of the node around, but a final node begins anew, and is bad when it has failed.
+// ToneIn is the tone of a node that says none: that of the node around, but a final node begins again, and is bad when it has failed.
 func (n *Node) ToneIn() Tone {
 	switch {
 	case n.Kind == Final && n.Failed:

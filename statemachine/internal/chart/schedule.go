@@ -9,7 +9,7 @@ import (
 	"troupe/statemachine/expr"
 )
 
-// Missed says what becomes of runs for which nobody was there.
+// Missed says what happens to runs for which nobody was there.
 type Missed byte
 
 // Missed runs are left out, made up for by one, or all made.

@@ -14,7 +14,7 @@ const TaskOverdue EventName = "task.overdue"
 // (statemachine/DEFINITION.md, "Tasks"). Built once, then read only.
 type TaskRule struct {
 	Title, Description *Caption
-	// Candidates: the caller is one when any admits. None: everybody who may read the instance is.
+	// Candidates: the caller is one when any admits. None: all users who can read the instance are.
 	Candidates []*Rule
 	Assignee   *Template // nil: nobody
 	Due        Delay

@@ -8,13 +8,13 @@ import (
 )
 
 // Text is a text for people: one for every reader, or one for each of some languages, in the order of the file
-// (statemachine/DEFINITION.md, "Texts for people"). The zero value is no text.
+// (statemachine/DEFINITION.md, "Texts for people"). The zero value is not a text.
 type Text []Translation
 
 // Translation is a text in a language. Language is a tag of BCP 47, such as "de" or "pt-BR"; "" stands for every reader.
 type Translation struct{ Language, Text string }
 
-// Plain is a text for every reader; that of "" is no text.
+// Plain is a text for every reader; that of "" is not a text.
 func Plain(text string) Text {
 	if text == "" {
 		return nil

@@ -6,7 +6,7 @@ import (
 
 // Effect is what one of a node's timers does whatever the data are then.
 type Effect struct {
-	Target NodeID // where it leads; "" for nowhere, or for nobody knows
+	Target NodeID // where it leads; "" for nowhere, or if that is unknown
 	// Mails and Calls: it sends a mail, or something to a webhook.
 	Mails, Calls bool
 }

@@ -118,7 +118,7 @@ func (c *Checker) checkShadowed() {
 	}
 }
 
-// triggerOf is what t is taken by: a node that is done, a timer, what becomes of a child, or a pattern of events.
+// triggerOf is what t is taken by: a node that is done, a timer, what happens to a child, or a pattern of events.
 func triggerOf(tr *chart.Transition) any {
 	switch {
 	case tr.OnDone != nil:

@@ -20,7 +20,7 @@ type Notes struct {
 	Programs    []PlacedProgram
 	Guards      []PlacedProgram  // those of programs that are conditions
 	Timed       []PlacedProgram  // those that are delays
-	Slips       []*document.Node // texts in actions that have "${" and are no expressions
+	Slips       []*document.Node // texts in actions that have "${" and are not expressions
 	SchemaNodes []*document.Node
 }
 
@@ -34,7 +34,7 @@ type PlacedProgram struct {
 type RaisedEvent struct {
 	At       *document.Node
 	Name     chart.EventName
-	ByAction bool // or it says what becomes of something
+	ByAction bool // or it says what happens to something
 }
 
 // IsSCXML reports whether the rules of SCXML hold.

@@ -88,7 +88,7 @@ func (u unguarded) of(n *chart.Node) *freeSteps {
 	return s
 }
 
-// causedBy returns the transitions without a guard that are taken by themselves soon after t, as far as that can be seen, and how much it has
+// causedBy returns the transitions without a guard that are taken on their own soon after t, as far as that can be seen, and how much it has
 // looked at.
 func (u unguarded) causedBy(t *chart.Transition) (out []*chart.Transition, looked int) {
 	reached := enabledNext(t)

@@ -194,7 +194,7 @@ func (m *members) assigned(n *document.Node) {
 	}
 }
 
-// warnOfPlainDelays tells timers whose data is said to be a text that is no time.
+// warnOfPlainDelays tells timers whose data is said to be a text that is not a time.
 func (c *Checker) warnOfPlainDelays(w *document.Collector) {
 	for _, p := range c.Timed {
 		root, names, ok := p.Program.PlainPath()

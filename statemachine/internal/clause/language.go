@@ -10,7 +10,7 @@ import (
 )
 
 // warnOfLanguage tells a tag that has the right shape and that no reader asks for: one of no language, or the longer tag of one that has a
-// shorter one. It is no fault, since there are new languages.
+// shorter one. It is not a fault, since there are new languages.
 func (r textReader) warnOfLanguage(key *document.Node) {
 	if r.stored {
 		return

@@ -115,7 +115,7 @@ func CheckWebhookURL(text string) error {
 	return nil
 }
 
-// outcome reads an event that tells the instance what became of something.
+// outcome reads an event that tells the instance what happened to something.
 func (b *Reader) outcome(n *document.Node) chart.EventName {
 	if n == nil {
 		return ""

@@ -10,7 +10,7 @@ import (
 	"troupe/statemachine/internal/clause"
 )
 
-// opening reads {target, actions} of a default entry, and returns the target. A target by itself is one without actions.
+// opening reads {target, actions} of a default entry, and returns the target. A target on its own is one without actions.
 func (b *builder) opening(n *chart.Node, v *document.Node) *document.Node {
 	if v == nil || v.Kind != document.Mapping {
 		return v

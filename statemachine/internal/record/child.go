@@ -13,7 +13,7 @@ const (
 	maxChildrenEnded = 10 // that are remembered
 )
 
-// ChildStatus is what has become of a child.
+// ChildStatus is what happened to a child.
 type ChildStatus byte
 
 // A child runs until it is done, has failed, or the node that invoked it was left.

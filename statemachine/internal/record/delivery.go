@@ -44,7 +44,7 @@ type ChildEnd struct {
 	By       string // who has stopped the whole tree; "": nobody
 }
 
-// ParentNotice tells the parent what has become of its child.
+// ParentNotice tells the parent what happened to its child.
 type ParentNotice struct {
 	Parent Parent
 	Failed bool

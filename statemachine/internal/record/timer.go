@@ -8,7 +8,7 @@ import (
 	"troupe/statemachine/internal/chart"
 )
 
-// Timer is an event that comes to an instance by itself: that of an after of a node, or one that was sent with a delay
+// Timer is an event that comes to an instance on its own: that of an after of a node, or one that was sent with a delay
 // (statemachine/DEFINITION.md, "Timers").
 type Timer struct {
 	ID ElementID
@@ -17,7 +17,7 @@ type Timer struct {
 	Due   time.Time
 	// At is the node whose after it is; the zero value for an event that was sent.
 	At chart.Position
-	// Failed: it came, and an action failed (Definition.Fail). It does not come by itself again.
+	// Failed: it came, and an action failed (Definition.Fail). It does not come on its own again.
 	Failed bool
 	// Effect is what it does, as far as that is sure.
 	Effect chart.Effect
@@ -33,7 +33,7 @@ type TimerState struct {
 	To     string // where an event goes that leaves the instance, with the rules of SCXML; "": it stays
 	Data   data.Value
 	Failed bool
-	// Child is what has become of a child, for an event that has failed; nil for all others.
+	// Child is what happened to a child, for an event that has failed; nil for all others.
 	Child *chart.ChildTransition
 }
 
@@ -89,7 +89,7 @@ func (in *Instance) Postpone(before *Instance, at time.Time) (postponed bool) {
 	return true
 }
 
-// TimerAt is the place of a timer; -1: there is no such one any more.
+// TimerAt is the place of a timer; -1: there is no such timer any more.
 func (s *State) TimerAt(id ElementID) int {
 	return slices.IndexFunc(s.Timers, func(t TimerState) bool { return t.ID == id })
 }

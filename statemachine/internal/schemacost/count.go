@@ -59,7 +59,7 @@ func (c *counter) visit(s *jsonschema.Schema, v any) {
 	c.around = c.around[:len(c.around)-1]
 }
 
-// value charges what s costs by itself, as ownCost estimates it.
+// value charges what s costs on its own, as ownCost estimates it.
 func (c *counter) value(s *jsonschema.Schema, v any) {
 	c.charge(demands(s))
 	number, isNumber := v.(json.Number)

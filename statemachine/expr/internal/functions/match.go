@@ -96,7 +96,7 @@ func match(re *regexp.Regexp, size int, text ref.Val) ref.Val {
 	return types.Bool(re.MatchString(string(s)))
 }
 
-// LiteralText returns the text that e writes, and false when e is no literal.
+// LiteralText returns the text that e writes, and false when e is not a literal.
 func LiteralText(e ast.Expr) (string, bool) {
 	if e.Kind() != ast.LiteralKind {
 		return "", false

@@ -108,7 +108,7 @@ func (o *Object) FindStringKey(key string) (any, bool) {
 	return v, ok
 }
 
-// Find implements traits.Mapper. A key that is no string is simply not there.
+// Find implements traits.Mapper. A key that is not a string is simply not there.
 func (o *Object) Find(key ref.Val) (ref.Val, bool) {
 	k, ok := key.(types.String)
 	if !ok {
@@ -221,7 +221,7 @@ func ConvertTo(v ref.Val, t ref.Type) ref.Val {
 
 // iterator walks over count values. It does not support changes on the way; nothing that is walked over changes.
 type iterator struct {
-	ref.Val // never used: an iterator is no value of an expression
+	ref.Val // never used: an iterator is not a value of an expression
 	count   int
 	at      func(int) ref.Val
 	next    int
