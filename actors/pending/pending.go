@@ -381,7 +381,7 @@ func (l *Lists) readable(ctx context.Context, p *identity.Principal, n int, inst
 }
 
 func (in *Incident) hide() {
-	if in.Kind == incident.Event || in.Kind == incident.Expression { // the error of others is the service's own
+	if in.Workflow != incident.OfService && (in.Kind == incident.Event || in.Kind == incident.Expression) { // the error of others is the service's own
 		in.Error, in.Read = HiddenReason, nil
 	}
 }
